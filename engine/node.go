@@ -75,13 +75,24 @@ type planned struct {
 
 // newPlanned lists the selected instances, all undecided.
 func newPlanned(p *Program, selected []bool, force map[int]bool, m memory) *planned {
-	pl := &planned{memory: m, byIndex: make([]*node, len(p.Instances))}
+	count := 0
+	for _, s := range selected {
+		if s {
+			count++
+		}
+	}
+	pl := &planned{memory: m, nodes: make([]*node, 0, count), byIndex: make([]*node, len(p.Instances))}
 	pl.Pipeline = p.Pipeline.Path
+	if count > 0 { // no steps are null in JSON
+		pl.Steps = make([]plan.Step, 0, count)
+	}
+	all := make([]node, count)
 	for i, inst := range p.Instances {
 		if !selected[i] {
 			continue
 		}
-		n := &node{Instance: inst, index: i, at: len(pl.nodes), forced: force[i], task: -1}
+		n := &all[len(pl.nodes)]
+		*n = node{Instance: inst, index: i, at: len(pl.nodes), forced: force[i], task: -1}
 		s := plan.Step{Address: inst.Addr, Name: inst.Addr.String(), Kind: inst.Step.Kind.Name}
 		if len(inst.Deps) > 0 {
 			s.After, n.after = make([]int, len(inst.Deps)), make([]*node, len(inst.Deps))

@@ -40,9 +40,7 @@ func (g *Graph) expandStep(s *Step) diag.List {
 	}
 	first := len(g.Instances)
 	g.blocks[s] = &block{first: first, keyed: s.ForEach != nil, value: cty.NilVal}
-	for _, el := range elements {
-		g.addInstance(s, el)
-	}
+	g.addInstances(s, elements)
 	ctx := g.scope(exprs)
 	if s.ForEach != nil {
 		s.shared = &shared{values: g.evaluateOnce(s, ctx), each: slices.ContainsFunc(exprs, refersToEach)}
@@ -62,24 +60,41 @@ func (g *Graph) expandStep(s *Step) diag.List {
 	return diags
 }
 
-func (g *Graph) addInstance(s *Step, el element) *Instance {
-	inst := &Instance{Step: s, Addr: addr.Single(s.Addr), index: len(g.Instances)}
-	if s.ForEach != nil {
-		inst.Addr = addr.Keyed(s.Addr, el.key)
-		inst.each = el.value
-	}
+// addInstances adds the instances of a block. There may be very many, so they and
+// their content are allocated at once.
+func (g *Graph) addInstances(s *Step, elements []element) {
 	outs := s.Kind.Outputs
-	inst.artifacts = make([]*step.Artifact, len(outs))
-	from := inst.Addr.String()
+	content := 0
 	for o := range outs {
 		if outs[o].Type == step.ArtifactType {
-			inst.artifacts[o] = &step.Artifact{From: from, Output: outs[o].Name}
+			content++
 		}
 	}
-	g.Instances = append(g.Instances, inst)
-	g.byAddr[inst.Addr] = inst.index
-	g.blocks[s].count++
-	return inst
+	instances := make([]Instance, len(elements))
+	slots := make([]*step.Artifact, len(outs)*len(elements))
+	artifacts := make([]step.Artifact, content*len(elements))
+	g.Instances = slices.Grow(g.Instances, len(elements))
+	for i, el := range elements {
+		inst := &instances[i]
+		*inst = Instance{Step: s, Addr: addr.Single(s.Addr), index: len(g.Instances)}
+		if s.ForEach != nil {
+			inst.Addr = addr.Keyed(s.Addr, el.key)
+			inst.each = el.value
+		}
+		inst.artifacts, slots = slots[:len(outs):len(outs)], slots[len(outs):]
+		from := ""
+		if content > 0 {
+			from = inst.Addr.String()
+		}
+		for o := range outs {
+			if outs[o].Type == step.ArtifactType {
+				artifacts[0] = step.Artifact{From: from, Output: outs[o].Name}
+				inst.artifacts[o], artifacts = &artifacts[0], artifacts[1:]
+			}
+		}
+		g.Instances = append(g.Instances, inst)
+	}
+	g.blocks[s].count = len(elements)
 }
 
 func (g *Graph) expandInstance(inst *Instance, ctx *hcl.EvalContext) diag.List {

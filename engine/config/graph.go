@@ -3,6 +3,7 @@ package config
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
@@ -26,7 +27,6 @@ type Graph struct {
 	vars map[string]cty.Value
 	// forEach caches the elements of local values that were iterated over.
 	forEach map[string][]element
-	byAddr  map[addr.Instance]int
 
 	mu     sync.Mutex
 	locals map[string]cty.Value
@@ -80,7 +80,6 @@ type Instance struct {
 func (p *Pipeline) Expand(values map[string]cty.Value) (*Graph, diag.List) {
 	g := &Graph{
 		Pipeline: p, vars: values,
-		byAddr: map[addr.Instance]int{},
 		locals: map[string]cty.Value{}, models: map[string]cty.Value{}, agents: map[string]cty.Value{},
 		blocks: map[*Step]*block{}, forEach: map[string][]element{}, stale: map[string]bool{},
 	}
@@ -117,14 +116,22 @@ func (g *Graph) expandNode(n node) (diags diag.List) {
 
 // Find returns the index of an instance, or false.
 func (g *Graph) Find(a addr.Instance) (int, bool) {
-	i, ok := g.byAddr[a]
-	return i, ok
+	b := g.blocks[g.Pipeline.byAddr[a.Step]]
+	if b == nil || b.count == 0 || b.keyed != a.HasKey {
+		return 0, false
+	}
+	if !a.HasKey {
+		return b.first, true
+	}
+	// The instances of a block are in the order of their keys.
+	i, ok := slices.BinarySearchFunc(g.Instances[b.first:b.first+b.count], a.Key, func(inst *Instance, key string) int { return strings.Compare(inst.Addr.Key, key) })
+	return b.first + i, ok
 }
 
 // Select returns which instances a target selects: one instance, or all of a
 // block if the address has no key. It is nil if there are none.
 func (g *Graph) Select(a addr.Instance) []int {
-	if i, ok := g.byAddr[a]; ok {
+	if i, ok := g.Find(a); ok {
 		return []int{i}
 	}
 	s := g.Pipeline.byAddr[a.Step]
