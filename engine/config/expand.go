@@ -41,9 +41,15 @@ func (g *Graph) expandStep(s *Step) diag.List {
 	first := len(g.Instances)
 	g.blocks[s] = &block{first: first, keyed: s.ForEach != nil, value: cty.NilVal}
 	g.addInstances(s, elements)
+	all := exprs
+	if s.ForEach != nil {
+		s.shared = &shared{quick: g.quickArgs(s), each: slices.ContainsFunc(exprs, refersToEach)}
+		exprs = slices.DeleteFunc(slices.Clone(exprs), func(e hcl.Expression) bool { return s.shared.quick[e] != nil })
+	}
 	ctx := g.scope(exprs)
 	if s.ForEach != nil {
-		s.shared = &shared{values: g.evaluateOnce(s, ctx), each: slices.ContainsFunc(exprs, refersToEach)}
+		s.shared.scope = sync.OnceValue(func() *hcl.EvalContext { return g.scope(all) })
+		s.shared.values = g.evaluateOnce(s, ctx)
 	}
 	found := make([]diag.List, len(elements))
 	parallel.For(len(elements), func(i int) {
@@ -98,9 +104,15 @@ func (g *Graph) addInstances(s *Step, elements []element) {
 }
 
 func (g *Graph) expandInstance(inst *Instance, ctx *hcl.EvalContext) diag.List {
-	child := ctx
-	if s := inst.Step.shared; s == nil || s.each {
-		child = inst.context(ctx)
+	var own *hcl.EvalContext // of the instance, made if something needs it
+	child := func() *hcl.EvalContext {
+		if s := inst.Step.shared; s != nil && !s.each {
+			return ctx
+		}
+		if own == nil {
+			own = inst.context(ctx)
+		}
+		return own
 	}
 	args, origins, diags := g.evaluateArgs(inst, child)
 	inst.args = args
@@ -114,7 +126,7 @@ func (g *Graph) expandInstance(inst *Instance, ctx *hcl.EvalContext) diag.List {
 	inst.consumes = g.dependsOn(append(origins, originsOf(marks)...))
 	inst.Deps = inst.consumes
 	if e := inst.Step.DependsOn; e != nil {
-		v, more := g.evaluate(e, child)
+		v, more := g.evaluate(e, child())
 		diags = append(diags, more...)
 		unmark(v, marks)
 		inst.Deps = g.dependsOn(append(origins, originsOf(marks)...))
@@ -156,7 +168,7 @@ func (g *Graph) dependsOn(origins []origin) []int {
 
 // evaluateArgs returns the values of the instance's arguments and then of its
 // blocks, in the order of the kind and without marks, and their origins.
-func (g *Graph) evaluateArgs(inst *Instance, ctx *hcl.EvalContext) ([]cty.Value, []origin, diag.List) {
+func (g *Graph) evaluateArgs(inst *Instance, ctx func() *hcl.EvalContext) ([]cty.Value, []origin, diag.List) {
 	k := inst.Step.Kind
 	e := argEval{g: g, inst: inst, ctx: ctx, marks: map[any]struct{}{}}
 	values := make([]cty.Value, 0, len(k.Args)+len(k.Blocks))
@@ -189,6 +201,10 @@ func object(k *step.Kind, values []cty.Value) cty.Value {
 type shared struct {
 	// values are those of the arguments that do not refer to each.
 	values map[hcl.Expression]evaluated
+	// quick are those arguments that do and need not be evaluated by the language.
+	// scope is the one of all expressions, for where one of them must be after all.
+	quick map[hcl.Expression]quick
+	scope func() *hcl.EvalContext
 	// each says that some expression of the block refers to each.
 	each bool
 	// commands are what is wrong with the commands, if all instances have the same.
@@ -247,6 +263,27 @@ func (g *Graph) evaluateOnce(s *Step, ctx *hcl.EvalContext) map[hcl.Expression]e
 	return once
 }
 
+// quickArgs prepares the arguments of a block that refer to each, where it can.
+func (g *Graph) quickArgs(s *Step) map[hcl.Expression]quick {
+	found := map[hcl.Expression]quick{}
+	add := func(attrs []step.Attr, exprs map[string]hcl.Expression) {
+		for i := range attrs {
+			e := exprs[attrs[i].Name]
+			if e == nil || attrs[i].Files || !refersToEach(e) {
+				continue
+			}
+			if q := g.quickly(e, attrs[i].Type); q != nil {
+				found[e] = q
+			}
+		}
+	}
+	add(s.Kind.Args, s.Args)
+	for i := range s.Kind.Blocks {
+		add(s.Kind.Blocks[i].Args, s.Blocks[s.Kind.Blocks[i].Name])
+	}
+	return found
+}
+
 func refersToEach(e hcl.Expression) bool {
 	return slices.ContainsFunc(e.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "each" })
 }
@@ -255,7 +292,7 @@ func refersToEach(e hcl.Expression) bool {
 type argEval struct {
 	g       *Graph
 	inst    *Instance
-	ctx     *hcl.EvalContext
+	ctx     func() *hcl.EvalContext
 	marks   map[any]struct{}
 	origins []origin
 	diags   diag.List
@@ -285,6 +322,11 @@ func (e *argEval) attr(a *step.Attr, expr hcl.Expression) cty.Value {
 	}
 	if e.inst.Step.shared.final(expr) {
 		return e.inst.Step.shared.values[expr].value
+	}
+	if v, ok := e.quick(expr); ok {
+		e.consume(a, expr)
+		e.checkOneOf(a, v, expr)
+		return v
 	}
 	v, diags := e.value(expr)
 	if diags.HasErrors() {
@@ -336,11 +378,25 @@ func (e *argEval) remedy(a *step.Attr, v cty.Value) string {
 // value evaluates an expression, unless its value is the same for all instances
 // of the block and already known.
 func (e *argEval) value(expr hcl.Expression) (cty.Value, diag.List) {
-	if e.inst.Step.shared.has(expr) {
-		same := e.inst.Step.shared.values[expr]
+	s := e.inst.Step.shared
+	switch {
+	case s.has(expr):
+		same := s.values[expr]
 		return same.value, copyDiags(same.diags)
+	case s != nil && s.quick[expr] != nil:
+		return e.g.evaluate(expr, e.inst.context(s.scope()))
 	}
-	return e.g.evaluate(expr, e.ctx)
+	return e.g.evaluate(expr, e.ctx())
+}
+
+// quick gives an argument without evaluating its expression, if it can; see quick.
+func (e *argEval) quick(expr hcl.Expression) (cty.Value, bool) {
+	s := e.inst.Step.shared
+	if s == nil || s.quick[expr] == nil {
+		return cty.NilVal, false
+	}
+	clear(e.marks)
+	return s.quick[expr](e.inst, e.marks)
 }
 
 // copyDiags copies diagnostics that are changed for each instance.

@@ -225,7 +225,7 @@ func (g *Graph) Args(i int) (step.Args, diag.List) {
 	defer g.mu.Unlock()
 	g.refresh()
 	scope := g.scope(inst.Step.expressions())
-	args, _, diags := g.evaluateArgs(inst, inst.context(scope))
+	args, _, diags := g.evaluateArgs(inst, func() *hcl.EvalContext { return inst.context(scope) })
 	return step.Args{Value: object(inst.Step.Kind, args), Limits: inst.Limits, Conditions: conditions}, diags
 }
 

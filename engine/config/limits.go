@@ -16,7 +16,7 @@ import (
 )
 
 // limits evaluates timeout, retry and resources of an instance.
-func (g *Graph) limits(inst *Instance, ctx *hcl.EvalContext, marks map[any]struct{}) diag.List {
+func (g *Graph) limits(inst *Instance, ctx func() *hcl.EvalContext, marks map[any]struct{}) diag.List {
 	s := inst.Step
 	m := metaEval{g: g, ctx: ctx, marks: marks}
 	inst.Limits.CPUs = 1
@@ -41,7 +41,7 @@ func (g *Graph) limits(inst *Instance, ctx *hcl.EvalContext, marks map[any]struc
 
 type metaEval struct {
 	g     *Graph
-	ctx   *hcl.EvalContext
+	ctx   func() *hcl.EvalContext
 	marks map[any]struct{}
 	diags diag.List
 }
@@ -52,7 +52,7 @@ func (m *metaEval) value(name string, e hcl.Expression, ty cty.Type, want string
 	if e == nil {
 		return cty.NilVal, false
 	}
-	v, diags := m.g.evaluate(e, m.ctx)
+	v, diags := m.g.evaluate(e, m.ctx())
 	m.diags = append(m.diags, diags...)
 	if diags.HasErrors() {
 		return cty.NilVal, false
