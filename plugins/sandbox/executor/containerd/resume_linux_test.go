@@ -305,9 +305,7 @@ func testLateContainer(t *testing.T, b *bench) {
 	if err != nil || !exit.OK() {
 		t.Errorf("got %+v, %v", exit, err)
 	}
-	if inv, err := b.e.Inventory(t.Context()); err != nil || inv.Running() {
-		t.Errorf("left: %+v, %v", inv, err)
-	}
+	b.empty(t)
 }
 
 // testNotLeft asks for a command of a dead process that is not there in a container
@@ -485,17 +483,15 @@ func testSweep(t *testing.T, b *bench) {
 	if err := b.e.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	inv, err := b.e.Inventory(t.Context())
-	if err != nil || len(inv.Tasks) != 2 || len(inv.Snapshots) != 2 || len(inv.Runs) != 2 || len(inv.Volumes) != 1 {
-		t.Errorf("want the one that may be resumed, the one that is held and a fresh volume: %+v, %v", inv, err)
-	}
+	b.leaves(t, "the one that may be resumed, the one that is held and a fresh volume", func(inv containerd.Inventory) bool {
+		return len(inv.Tasks) == 2 && len(inv.Snapshots) == 2 && len(inv.Runs) == 2 && len(inv.Volumes) == 1
+	})
 	if err := b.e.Purge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	inv, err = b.e.Inventory(t.Context())
-	if err != nil || len(inv.Tasks) != 1 || len(inv.Volumes) != 0 || len(inv.Loops) != 0 {
-		t.Errorf("want the one that is held: %+v, %v", inv, err)
-	}
+	b.leaves(t, "the one that is held", func(inv containerd.Inventory) bool {
+		return len(inv.Tasks) == 1 && len(inv.Volumes) == 0 && len(inv.Loops) == 0
+	})
 	kill(running)
 	if err := b.e.Purge(t.Context()); err != nil {
 		t.Fatal(err)
