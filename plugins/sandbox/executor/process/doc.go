@@ -7,9 +7,10 @@
 //
 // # What holds
 //
-// Every command has a supervisor of its own: the same binary started again as
+// Every command has a supervisor to itself: the same binary started again as
 // "mleflow supervise" (see package supervise), which is the child subreaper of all that
-// the command starts. However often a descendant forks, changes its session or
+// the command starts. It may serve another command once nothing is left of the one
+// before, so that many short commands do not start a supervisor each. However often a descendant forks, changes its session or
 // drops its environment, it stays below the supervisor in the process tree, so
 // that the supervisor can kill all of it, collect its processor time, and know
 // when nothing is left. It kills until then, however many new ones a storm of

@@ -3,28 +3,25 @@ package process
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net"
-	"os"
-	"os/exec"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/process/supervise"
 )
 
-// outputDelay is how long output is awaited after everything is dead.
-const outputDelay = 2 * time.Second
-
 // Executor runs commands as processes of this machine.
 type Executor struct {
 	self string
+
+	mu sync.Mutex
+	// idle are the supervisors that wait for a command.
+	idle []*supervisor
 }
 
 // New returns the runtime's Executor. self is the program that it starts as a
@@ -81,19 +78,33 @@ func (e *Executor) run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 		return executor.Exit{}, fmt.Errorf("%w: %w", executor.ErrStart, err)
 	}
 	output := executor.NewOutput(spec.Limits.LogBytes)
-	super, err := e.start(spec, output, logs)
+	streams, err := newStreams(spec, output.Writer(logs))
 	if err != nil {
+		return executor.Exit{}, fmt.Errorf("open standard streams: %w", err)
+	}
+	super, err := e.hire()
+	if err != nil {
+		streams.close()
 		return executor.Exit{}, fmt.Errorf("start supervisor: %w", err)
 	}
 	if spec.OnStart != nil {
 		spec.OnStart(time.Now())
 	}
 	stop := super.tellMemory(spec)
-	rep, err := super.converse(ctx, order)
+	rep, free, err := super.converse(ctx, order, streams)
 	stop()
+	if free {
+		e.release(super)
+	} else {
+		super.close()
+	}
 	if err != nil {
 		supervise.Hunt(marker)
+		_ = streams.wait()
 		return executor.Exit{}, err
+	}
+	if err := streams.wait(); err != nil {
+		return executor.Exit{}, fmt.Errorf("pass on standard streams: %w", err)
 	}
 	exit := exitOf(rep)
 	exit.LogDropped = output.Dropped()
@@ -147,44 +158,6 @@ func exitOf(r supervise.Report) executor.Exit {
 	}
 }
 
-// supervisor is a running supervisor as mleflow sees it.
-type supervisor struct {
-	cmd    *exec.Cmd
-	orders *os.File
-	report *os.File
-}
-
-func (e *Executor) start(spec executor.Spec, output *executor.Output, logs io.Writer) (*supervisor, error) {
-	ordersRead, ordersWrite, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer ordersRead.Close()
-	reportRead, reportWrite, err := os.Pipe()
-	if err != nil {
-		ordersWrite.Close()
-		return nil, err
-	}
-	defer reportWrite.Close()
-	cmd := exec.Command(e.self, supervise.Command)
-	cmd.Env = []string{supervise.Variable + "=1"}
-	cmd.ExtraFiles = []*os.File{supervise.OrderFD - 3: ordersRead, supervise.ReportFD - 3: reportWrite}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.WaitDelay = outputDelay
-	cmd.Stdin = spec.Stdin
-	cmd.Stderr = output.Writer(logs)
-	cmd.Stdout = cmd.Stderr
-	if spec.Stdout != nil {
-		cmd.Stdout = spec.Stdout
-	}
-	if err := cmd.Start(); err != nil {
-		ordersWrite.Close()
-		reportRead.Close()
-		return nil, err
-	}
-	return &supervisor{cmd: cmd, orders: ordersWrite, report: reportRead}, nil
-}
-
 // memoryEvery is how often the memory of a command is told.
 const memoryEvery = 2 * time.Second
 
@@ -210,22 +183,4 @@ func (s *supervisor) tellMemory(spec executor.Spec) (stop func()) {
 		}
 	})
 	return func() { close(done); telling.Wait() }
-}
-
-// converse gives the order, passes on cancellation and returns the report.
-func (s *supervisor) converse(ctx context.Context, o supervise.Order) (supervise.Report, error) {
-	defer s.report.Close()
-	sendErr := o.Write(s.orders)
-	stop := context.AfterFunc(ctx, func() { s.orders.Write([]byte{supervise.CancelByte}) })
-	rep, readErr := supervise.ReadReport(s.report)
-	stop()
-	s.orders.Close()
-	waitErr := s.cmd.Wait()
-	if sendErr != nil || readErr != nil {
-		return rep, fmt.Errorf("supervise command: the supervisor ended without a report: %w", errors.Join(sendErr, readErr, waitErr))
-	}
-	if waitErr != nil {
-		return rep, fmt.Errorf("pass on standard streams: %w", waitErr)
-	}
-	return rep, nil
 }

@@ -103,6 +103,71 @@ func TestKilledSupervisor(t *testing.T) {
 	awaitStill(t, dir, "beat")
 }
 
+// TestReusedSupervisor runs commands one after another below the same supervisor,
+// and sees that none has to do with the one before.
+func TestReusedSupervisor(t *testing.T) {
+	e, dir := process.New(""), t.TempDir()
+	kept := filepath.Join(dir, "kept")
+	if err := os.Mkdir(kept, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run := func(spec executor.Spec, script string) (executor.Exit, string) {
+		t.Helper()
+		var out, logs bytes.Buffer
+		spec.Command, spec.Dir, spec.Stdout = []string{"/bin/sh", "-c", "echo $PPID; " + script}, dir, &out
+		spec.Env = map[string]string{"PATH": "/usr/bin:/bin"}
+		exit, err := e.Run(t.Context(), spec, &logs)
+		if err != nil || !exit.OK() {
+			t.Fatalf("%s: got %+v, %v, %s", script, exit, err, logs.String())
+		}
+		first, rest, _ := strings.Cut(out.String(), "\n")
+		return exit, first + rest
+	}
+	heavy, first := run(executor.Spec{}, "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; "+"x=$(head -c 30000000 /dev/zero | tr '\\0' x); : $x")
+	light, next := run(executor.Spec{}, ":")
+	if next != first {
+		t.Fatalf("the supervisors are %s and %s, not one", first, next)
+	}
+	if light.CPU >= heavy.CPU || light.PeakMemoryBytes >= heavy.PeakMemoryBytes {
+		t.Errorf("a command that does nothing has used %v and %d bytes, the one before %v and %d", light.CPU, light.PeakMemoryBytes, heavy.CPU, heavy.PeakMemoryBytes)
+	}
+	_, next = run(executor.Spec{
+		Limits: executor.Limits{FileBytes: 1024, Processes: 100},
+		Mounts: []executor.Mount{{Host: kept, Guest: kept, ReadOnly: true}},
+	}, "ulimit -f >&2")
+	if next != first {
+		t.Errorf("a command with limits has another supervisor")
+	}
+	if _, next = run(executor.Spec{}, "head -c 9999 /dev/zero > kept/file; ulimit -f"); next != first+"unlimited\n" {
+		t.Errorf("after a command with limits: got %q", next)
+	}
+	pid, err := strconv.Atoi(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil { // it has nothing to end
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	awaitZombie(t, pid)
+	_, next = run(executor.Spec{}, ":")
+	if next == first {
+		t.Error("a dead supervisor has run a command")
+	}
+	if pid, err = strconv.Atoi(next); err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		if syscall.Kill(pid, 0) != nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Error("a supervisor waits for commands that do not come")
+}
+
 // stormProcesses is how many processes a storm may have, and stormSeconds after how
 // long it ends by itself, whatever becomes of it.
 const (
@@ -197,6 +262,26 @@ func awaitFile(t *testing.T, name string) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Fatalf("%s did not appear", name)
+}
+
+// awaitZombie waits until all threads of a killed process have ended.
+func awaitZombie(t *testing.T, pid int) {
+	t.Helper()
+	for range 3000 {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(threads) == 0 {
+			return
+		}
+		stat, err := os.ReadFile(threads[0])
+		if err != nil || len(threads) == 1 && strings.Contains(string(stat), ") Z ") {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatalf("process %d did not end", pid)
 }
 
 // awaitStill waits until the files stop changing.

@@ -9,14 +9,19 @@ const Command = "supervise"
 // one by naming Command.
 const Variable = "MLEFLOW_SUPERVISOR"
 
-// The supervisor's descriptors besides the command's standard streams.
-const (
-	OrderFD  = 3 // mleflow → supervisor: one order, then CancelByte or nothing
-	ReportFD = 4 // supervisor → mleflow: one report
-)
+// FD is the supervisor's descriptor of a stream socket. From mleflow come orders,
+// one after another; each is answered by a report. The end of the connection ends
+// the supervisor and its command.
+const FD = 3
 
-// CancelByte asks the supervisor to stop the command.
-const CancelByte = 'c'
+// What mleflow sends begins with a byte.
+const (
+	// OrderByte comes with the descriptors of the command's standard streams, before
+	// the order itself.
+	OrderByte = 'o'
+	// CancelByte asks the supervisor to stop the command.
+	CancelByte = 'c'
+)
 
 // Order is what the supervisor is told to run.
 type Order struct {

@@ -1,7 +1,6 @@
 package supervise
 
 import (
-	"io"
 	"os"
 	"os/signal"
 	"runtime"
@@ -28,165 +27,184 @@ func init() {
 	}
 }
 
-// serve runs one command below this process and reports to the mleflow that
-// started it. It returns the exit status.
+// serve runs commands below this process, one after another, and reports to the
+// mleflow that started it until that has no more. It returns the exit status.
 func serve() int {
-	// The command dies with the thread that started it; this one stays.
-	runtime.LockOSThread()
-	closeOnExec(OrderFD)
-	orders, reports := os.NewFile(OrderFD, "orders"), os.NewFile(ReportFD, "report")
-	o, err := readOrder(orders)
-	if err != nil {
-		return 2
-	}
-	s := &supervision{order: o, orders: orders}
-	if err := s.run().write(reports); err != nil {
+	closeOnExec(FD)
+	if becomeSubreaper() != nil || syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}) != nil {
 		return 1
+	}
+	signals := make(chan os.Signal, 1)
+	// They are caught, not ignored, as an ignored signal would be ignored by the
+	// commands too.
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	messages := make(chan message)
+	c := &conn{}
+	go c.receive(messages)
+	for m := range messages {
+		if m.order == nil {
+			continue // it came when the command had ended
+		}
+		select {
+		case <-signals: // likewise
+		default:
+		}
+		s := &supervision{order: *m.order, streams: m.streams, messages: messages, signals: signals}
+		report := s.run()
+		if err := report.write(c); err != nil || s.orphaned || report.Stuck > 0 {
+			return 1
+		}
 	}
 	return 0
 }
 
 // supervision is the life of one command.
 type supervision struct {
-	order  Order
-	orders io.Reader
+	order    Order
+	streams  []int
+	messages <-chan message
+	signals  <-chan os.Signal
 
 	started time.Time
 	reaped  chan reaped
 	peak    int64
 	// own is the supervisor's memory when it started the command: the kernel
 	// counts it as the command's until that has replaced the program.
-	own     int64
-	stopped Reason // why the tree was stopped, "" when it was not
-	status  syscall.WaitStatus
-	report  Report
+	own      int64
+	stopped  Reason // why the tree was stopped, "" when it was not
+	orphaned bool   // mleflow is dead
+	status   syscall.WaitStatus
+	// cpu and maxRSS are what the descendants that have ended used.
+	cpu    time.Duration
+	maxRSS int64
+	report Report
 }
 
 // reaped is one process that ended; none says that no descendant is left.
 type reaped struct {
 	pid    int
 	status syscall.WaitStatus
+	usage  syscall.Rusage
 	none   bool
 }
 
+// run runs the command from a thread of its own, with which its mount namespace
+// ends; and the command is killed if the thread dies.
 func (s *supervision) run() Report {
-	if err := becomeSubreaper(); err != nil {
-		return Report{StartError: os.NewSyscallError("become subreaper", err).Error()}
-	}
-	if err := setLimits(s.order); err != nil {
-		return Report{StartError: err.Error()}
-	}
-	if err := protect(s.order.ReadOnly); err != nil {
-		return Report{StartError: err.Error()}
-	}
-	pid, err := s.startCommand()
+	started, ended := make(chan error), make(chan struct{})
+	defer close(ended)
+	var pid int
+	go func() {
+		runtime.LockOSThread()
+		var err error
+		pid, err = s.start()
+		started <- err
+		<-ended
+	}()
+	err := <-started
+	closeAll(s.streams) // the command's alone now, so that their end is its end
 	if err != nil {
 		return Report{StartError: err.Error()}
 	}
+	s.reaped = make(chan reaped)
+	go reap(s.reaped)
 	s.watch(pid)
 	s.finish()
 	return s.report
 }
 
-func setLimits(o Order) error {
-	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}); err != nil {
-		return os.NewSyscallError("switch off core dumps", err)
+func (s *supervision) start() (int, error) {
+	if err := protect(s.order.ReadOnly); err != nil {
+		return 0, err
 	}
-	if o.FileBytes > 0 {
-		lim := syscall.Rlimit{Cur: uint64(o.FileBytes), Max: uint64(o.FileBytes)}
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &lim); err != nil {
-			return os.NewSyscallError("limit file size", err)
-		}
+	start := s.fork
+	if limit := s.order.FileBytes; limit > 0 {
+		start = limited(syscall.RLIMIT_FSIZE, uint64(limit), start)
 	}
-	return nil
-}
-
-// limitProcesses lets what start starts have so many processes and threads more
-// than the user has now, and returns its pid. The supervisor itself must be able
-// to start threads when they are used up, so it has the limit only while it
-// forks. The kernel holds nobody with privileges to it.
-func limitProcesses(more int, start func() (int, error)) (int, error) {
-	if more == 0 || os.Geteuid() == 0 {
-		return start()
+	// The kernel holds nobody with privileges to this one.
+	if more := s.order.Processes; more > 0 && os.Geteuid() != 0 {
+		start = limited(rlimitNProc, threadsOf(os.Getuid())+uint64(more), start)
 	}
-	var own syscall.Rlimit
-	if err := syscall.Getrlimit(rlimitNProc, &own); err != nil {
-		return 0, os.NewSyscallError("limit processes", err)
-	}
-	most := min(own.Cur, threadsOf(os.Getuid())+uint64(more))
-	if err := syscall.Setrlimit(rlimitNProc, &syscall.Rlimit{Cur: most, Max: own.Max}); err != nil {
-		return 0, os.NewSyscallError("limit processes", err)
-	}
-	pid, err := start()
-	_ = syscall.Setrlimit(rlimitNProc, &own)
-	if err == nil {
-		// It may have ended, or be another user's.
-		_ = prlimit(pid, rlimitNProc, &syscall.Rlimit{Cur: most, Max: most})
-	}
-	return pid, err
-}
-
-func (s *supervision) startCommand() (int, error) {
 	s.own = ownPeakBytes()
 	s.started = time.Now()
-	pid, err := limitProcesses(s.order.Processes, func() (int, error) {
-		return syscall.ForkExec(s.order.Path, s.order.Command, &syscall.ProcAttr{
-			Dir: s.order.Dir, Env: s.order.Env, Files: []uintptr{0, 1, 2},
-			Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
-		})
+	return start()
+}
+
+// limited gives a limit to what start starts. The supervisor itself, which must be
+// able to start threads and to serve another command, has it only while it forks.
+func limited(resource int, limit uint64, start func() (int, error)) func() (int, error) {
+	return func() (int, error) {
+		var own syscall.Rlimit
+		if err := syscall.Getrlimit(resource, &own); err != nil {
+			return 0, os.NewSyscallError("get limit", err)
+		}
+		limit := min(own.Cur, limit)
+		if err := syscall.Setrlimit(resource, &syscall.Rlimit{Cur: limit, Max: own.Max}); err != nil {
+			return 0, os.NewSyscallError("set limit", err)
+		}
+		pid, err := start()
+		_ = syscall.Setrlimit(resource, &own)
+		if err == nil {
+			// It may have ended, or be another user's.
+			_ = prlimit(pid, resource, &syscall.Rlimit{Cur: limit, Max: limit})
+		}
+		return pid, err
+	}
+}
+
+func (s *supervision) fork() (int, error) {
+	files := make([]uintptr, len(s.streams))
+	for i, fd := range s.streams {
+		files[i] = uintptr(fd)
+	}
+	pid, err := syscall.ForkExec(s.order.Path, s.order.Command, &syscall.ProcAttr{
+		Dir: s.order.Dir, Env: s.order.Env, Files: files,
+		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	})
 	if err != nil {
 		return 0, &os.PathError{Op: "fork/exec", Path: s.order.Path, Err: err}
 	}
-	letGoOfStreams()
-	s.reaped = make(chan reaped)
-	go reap(s.reaped)
 	return pid, nil
-}
-
-// letGoOfStreams leaves the standard streams to the command alone, so that
-// their end is its end.
-func letGoOfStreams() {
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return
-	}
-	defer null.Close()
-	for fd := range 3 {
-		_ = syscall.Dup3(int(null.Fd()), fd, syscall.O_CLOEXEC)
-	}
 }
 
 // reap collects every descendant that ends, orphans included, until there is
 // none left.
 func reap(out chan<- reaped) {
 	for {
-		var status syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &status, 0, nil)
-		switch {
-		case err == syscall.EINTR:
-		case err != nil:
-			out <- reaped{none: true}
+		var r reaped
+		var err error
+		r.pid, err = syscall.Wait4(-1, &r.status, 0, &r.usage)
+		if err == syscall.EINTR {
+			continue
+		}
+		r.none = err != nil
+		out <- r
+		if r.none {
 			return
-		default:
-			out <- reaped{pid: pid, status: status}
 		}
 	}
 }
 
 // watch returns when no descendant is left, or some would not die.
 func (s *supervision) watch(pid int) {
-	cancel := s.listen()
 	timeout := make(<-chan time.Time)
 	if s.order.Timeout > 0 {
 		timeout = time.After(s.order.Timeout)
 	}
 	sample := time.NewTimer(sampleEvery / 10)
+	defer sample.Stop()
+	messages := s.messages
 	kill := make(<-chan time.Time)
 	var end *killing
 	startKilling := func() {
 		if end == nil {
 			end, kill = &killing{}, time.After(0)
+		}
+	}
+	soften := func() {
+		if !s.report.Cancelled {
+			s.report.Cancelled = true
+			timeout = s.soften()
 		}
 	}
 	for {
@@ -195,6 +213,8 @@ func (s *supervision) watch(pid int) {
 			if r.none {
 				return
 			}
+			s.cpu += time.Duration(r.usage.Utime.Nano() + r.usage.Stime.Nano())
+			s.maxRSS = max(s.maxRSS, r.usage.Maxrss*1024)
 			if r.pid == pid {
 				s.status = r.status
 				s.report.Wall = time.Since(s.started)
@@ -203,14 +223,15 @@ func (s *supervision) watch(pid int) {
 					startKilling()
 				}
 			}
-		case polite := <-cancel:
-			switch {
-			case !polite:
-				startKilling()
-			case !s.report.Cancelled:
-				timeout = s.soften()
+		case _, ok := <-messages:
+			if ok {
+				soften()
+				continue
 			}
-			s.report.Cancelled = true
+			messages, s.orphaned, s.report.Cancelled = nil, true, true
+			startKilling()
+		case <-s.signals:
+			soften()
 		case <-timeout:
 			if s.stopped == "" && !s.report.Cancelled {
 				s.stopped = TimedOut
@@ -242,33 +263,6 @@ func (s *supervision) soften() <-chan time.Time {
 	return time.After(s.order.Grace)
 }
 
-// listen gives true when mleflow asks for the end, false when mleflow is dead.
-// Signals to the supervisor count as asking: they are caught, not ignored, as
-// an ignored signal would be ignored by the command too.
-func (s *supervision) listen() <-chan bool {
-	cancel := make(chan bool, 1)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	go func() {
-		<-signals
-		cancel <- true
-	}()
-	go func() {
-		buf := make([]byte, 1)
-		for {
-			n, err := s.orders.Read(buf)
-			if n == 1 && buf[0] == CancelByte {
-				cancel <- true
-			}
-			if err != nil {
-				cancel <- false
-				return
-			}
-		}
-	}()
-	return cancel
-}
-
 // sample measures the tree's memory and reports whether it is over the limit.
 func (s *supervision) sample() bool {
 	total := memoryOf(living(), s.order.MemoryBytes)
@@ -288,14 +282,11 @@ func memoryOf(procs []proc, limit int64) int64 {
 
 func (s *supervision) finish() {
 	exit := &s.report
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &usage); err == nil {
-		exit.CPU = time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-	}
+	exit.CPU = s.cpu
 	exit.PeakMemoryBytes = s.peak
 	// A command too short to be sampled has at most what the kernel says.
-	if children := usage.Maxrss * 1024; children > s.own || s.peak == 0 {
-		exit.PeakMemoryBytes = max(s.peak, children)
+	if s.maxRSS > s.own || s.peak == 0 {
+		exit.PeakMemoryBytes = max(s.peak, s.maxRSS)
 	}
 	exit.Reason, exit.Code = Exited, s.status.ExitStatus()
 	if s.status.Signaled() {

@@ -107,7 +107,7 @@ func (d *decoder) number() int64 {
 	return n
 }
 
-// Write sends an order.
+// Write sends an order, without OrderByte.
 func (o Order) Write(w io.Writer) error {
 	var e encoder
 	e.text(o.Path)

@@ -1,0 +1,131 @@
+package process
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/process/supervise"
+)
+
+// idleFor is how long a supervisor waits for another command.
+const idleFor = 500 * time.Millisecond
+
+// supervisor is a running supervisor as mleflow sees it.
+type supervisor struct {
+	cmd     *exec.Cmd
+	conn    *net.UnixConn
+	reports *bufio.Reader
+}
+
+// hire returns a supervisor that has no command.
+func (e *Executor) hire() (*supervisor, error) {
+	for s := e.waiting(); s != nil; s = e.waiting() {
+		if s.alive() {
+			return s, nil
+		}
+		s.close()
+	}
+	return start(e.self)
+}
+
+// waiting takes a supervisor from the idle ones, or returns nil.
+func (e *Executor) waiting() *supervisor {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	last := len(e.idle) - 1
+	if last < 0 {
+		return nil
+	}
+	s := e.idle[last]
+	e.idle = e.idle[:last]
+	return s
+}
+
+// release keeps a supervisor for another command, for a while.
+func (e *Executor) release(s *supervisor) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.idle = append(e.idle, s)
+	time.AfterFunc(idleFor, func() {
+		e.mu.Lock()
+		i := slices.Index(e.idle, s)
+		if i >= 0 {
+			e.idle = slices.Delete(e.idle, i, i+1)
+		}
+		e.mu.Unlock()
+		if i >= 0 {
+			s.close()
+		}
+	})
+}
+
+func start(self string) (*supervisor, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socketpair", err)
+	}
+	ours, theirs := os.NewFile(uintptr(fds[0]), "supervisor"), os.NewFile(uintptr(fds[1]), "supervisor")
+	defer ours.Close()
+	defer theirs.Close()
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self, supervise.Command)
+	cmd.Env = []string{supervise.Variable + "=1"}
+	cmd.ExtraFiles = []*os.File{supervise.FD - 3: theirs}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return &supervisor{cmd: cmd, conn: conn.(*net.UnixConn), reports: bufio.NewReader(conn)}, nil
+}
+
+// alive reports whether an idle supervisor was still there a moment ago: somebody
+// may have killed it.
+func (s *supervisor) alive() bool {
+	raw, err := s.conn.SyscallConn()
+	if err != nil {
+		return false
+	}
+	var silence error
+	err = raw.Read(func(fd uintptr) bool {
+		_, _, silence = unix.Recvfrom(int(fd), []byte{0}, unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		return true
+	})
+	return err == nil && errors.Is(silence, unix.EAGAIN)
+}
+
+// close ends the supervisor, and its command if it has one.
+func (s *supervisor) close() {
+	s.conn.Close()
+	_ = s.cmd.Wait()
+}
+
+// converse gives the order, passes on cancellation and returns the report, and
+// whether the supervisor is free for another command.
+func (s *supervisor) converse(ctx context.Context, o supervise.Order, streams *streams) (rep supervise.Report, free bool, err error) {
+	_, _, sendErr := s.conn.WriteMsgUnix([]byte{supervise.OrderByte}, unix.UnixRights(streams.guest()...), nil)
+	streams.given()
+	if sendErr == nil {
+		sendErr = o.Write(s.conn)
+	}
+	stop := context.AfterFunc(ctx, func() { s.conn.Write([]byte{supervise.CancelByte}) })
+	rep, readErr := supervise.ReadReport(s.reports)
+	free = stop() && rep.Stuck == 0
+	if err := errors.Join(sendErr, readErr); err != nil {
+		return rep, false, fmt.Errorf("supervise command: the supervisor ended without a report: %w", err)
+	}
+	return rep, free, nil
+}
