@@ -26,4 +26,5 @@ type Cache interface {
 	Reserver
 	Keeper
 	Sharer
+	LinkKeeper
 }

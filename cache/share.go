@@ -22,6 +22,21 @@ type Sharer interface {
 	ShareCost(ref Ref) (files, bytes int64)
 }
 
+// LinkKeeper is a Store that keeps folders of hard links to its files from one
+// reader for the next. Readers must not be able to write to them: they see the
+// folder through a read-only mount. A folder has one user at a time: it belongs
+// to whoever has moved it, and there is nothing to lock.
+type LinkKeeper interface {
+	// TakeLinks moves a folder that KeepLinks kept of the tree to dst, which must
+	// not exist, and checks that it is what tree.Materialise would make. It reports
+	// false if there is none: then the reader makes its own.
+	TakeLinks(ctx context.Context, ref Ref, dst string) (bool, error)
+	// KeepLinks takes a folder in which tree.Materialise linked every file of the
+	// tree, or which TakeLinks gave out, and which nobody reads any more. It may
+	// leave the folder where it is, for the caller to remove.
+	KeepLinks(ref Ref, dir string) error
+}
+
 // Shared is a folder that a Sharer gave out. It is not removed before Close, or
 // the end of the process.
 type Shared interface {

@@ -44,6 +44,7 @@ type Cache struct {
 	placing *placing
 	keeping *keeping
 	shares  *shares
+	links   *linkFolders
 
 	work    background
 	closing sync.Once

@@ -113,7 +113,7 @@ func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string, to g
 	defer c.state.collecting.Store(running + 1)
 	g := &collector{c: c, ctx: ctx, opts: opts, reason: reason, goal: to, marks: newMarks(ctx, c.objects), cutoff: c.now().Unix(), gone: make(map[digest.ActionID]bool)}
 	defer c.quota.makeReserve()
-	for _, step := range []func() error{g.tidy, g.markAll, g.recount, g.keepUsed, g.sweep, g.dropCopies, g.evict, g.compact} {
+	for _, step := range []func() error{g.tidy, g.dropLinks, g.markAll, g.recount, g.keepUsed, g.sweep, g.dropCopies, g.evict, g.compact} {
 		if err := step(); err != nil {
 			return g.res, err
 		}
@@ -134,6 +134,15 @@ func (g *collector) tidy() error {
 		return err
 	}
 	return errors.Join(g.c.leases.clean(g.ctx, dead), g.c.records.flushUses(), g.c.ingests.dropOld())
+}
+
+// dropLinks removes the link folders that nobody uses, so that removing an object
+// frees its space.
+func (g *collector) dropLinks() error {
+	if g.opts.DryRun {
+		return nil
+	}
+	return g.c.links.dropLinks(0)
 }
 
 // compact rewrites the index if half of it is obsolete.

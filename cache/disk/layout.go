@@ -34,6 +34,7 @@ const (
 	locksName      = "locks"
 	keptName       = "kept"
 	sharesName     = "shared"
+	linksName      = "links"
 	verifyName     = "verify"
 )
 
@@ -41,7 +42,7 @@ const (
 // cache.
 const sandboxName = "sandbox"
 
-var folderNames = []string{objectsName, indexName, leasesName, tmpName, ingestName, pinsName, quarantineName, locksName, keptName, sharesName}
+var folderNames = []string{objectsName, indexName, leasesName, tmpName, ingestName, pinsName, quarantineName, locksName, keptName, sharesName, linksName}
 
 // folder is what all parts of a cache know about its folder: the paths, the
 // counters shared by all processes, and the locks.

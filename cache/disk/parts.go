@@ -19,6 +19,7 @@ func newCache(f *folder) *Cache {
 	c.ingests = &ingests{folder: f, leases: c.leases, quota: c.quota, objects: c.objects}
 	c.placing = &placing{folder: f, leases: c.leases, quota: c.quota, objects: c.objects, reading: c.reading}
 	c.shares = &shares{folder: f, leases: c.leases, quota: c.quota, files: c}
+	c.links = &linkFolders{folder: f, leases: c.leases, objects: c.objects, files: c}
 	return c
 }
 
@@ -113,6 +114,14 @@ func (c *Cache) Share(ctx context.Context, ref cache.Ref, progress func(files, b
 func (c *Cache) ShareCost(ref cache.Ref) (files, bytes int64) {
 	return c.shares.ShareCost(ref)
 }
+
+// TakeLinks implements cache.LinkKeeper.
+func (c *Cache) TakeLinks(ctx context.Context, ref cache.Ref, dst string) (bool, error) {
+	return c.links.TakeLinks(ctx, ref, dst)
+}
+
+// KeepLinks implements cache.LinkKeeper.
+func (c *Cache) KeepLinks(ref cache.Ref, dir string) error { return c.links.KeepLinks(ref, dir) }
 
 // TempDir implements cache.Workspace. The folder's name starts with a safe form
 // of name.

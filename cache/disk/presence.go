@@ -76,7 +76,7 @@ func (s *shard) load(path string) {
 	}
 	defer dir.Close()
 	list := make([]uint64, 0, 1<<10)
-	err = eachName(dir, func(name []byte) {
+	err = eachName(dir, func(name []byte, _ uint64) {
 		var id digest.ContentID
 		if len(name) != 2*digest.Size {
 			return

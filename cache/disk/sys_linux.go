@@ -79,9 +79,9 @@ func reserveBlocks(f *os.File, size int64) error {
 
 var direntBuffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
-// eachName calls fn with the names in an open folder, in no particular order.
-// fn must not keep the name.
-func eachName(dir *os.File, fn func(name []byte)) error {
+// eachName calls fn with the names in an open folder and the inodes that it lists
+// for them, in no particular order. fn must not keep the name.
+func eachName(dir *os.File, fn func(name []byte, inode uint64)) error {
 	pooled := direntBuffers.Get().(*[64 << 10]byte)
 	defer direntBuffers.Put(pooled)
 	buf := pooled[:]
@@ -100,14 +100,15 @@ func eachName(dir *os.File, fn func(name []byte)) error {
 				name = name[:end]
 			}
 			if string(name) != "." && string(name) != ".." {
-				fn(name)
+				fn(name, binary.NativeEndian.Uint64(rest))
 			}
 			rest = rest[length:]
 		}
 	}
 }
 
-// The offsets of the fields of a directory entry (struct linux_dirent64).
+// The offsets of the fields of a directory entry (struct linux_dirent64) after the
+// inode.
 const (
 	direntLength = 16
 	direntName   = 19

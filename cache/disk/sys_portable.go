@@ -40,12 +40,13 @@ func reserveBlocks(f *os.File, size int64) error {
 	return err
 }
 
-// eachName calls fn with the names in an open folder, in no particular order.
-func eachName(dir *os.File, fn func(name []byte)) error {
+// eachName calls fn with the names in an open folder, in no particular order, and
+// with 0 instead of their inodes.
+func eachName(dir *os.File, fn func(name []byte, inode uint64)) error {
 	for {
 		names, err := dir.Readdirnames(1 << 10)
 		for _, name := range names {
-			fn([]byte(name))
+			fn([]byte(name), 0)
 		}
 		if errors.Is(err, io.EOF) {
 			return nil

@@ -267,3 +267,11 @@ func (c *Cache) Share(ctx context.Context, ref cache.Ref, progress func(files, b
 
 // ShareCost implements cache.Sharer.
 func (c *Cache) ShareCost(ref cache.Ref) (files, bytes int64) { return c.inner.ShareCost(ref) }
+
+// TakeLinks implements cache.LinkKeeper.
+func (c *Cache) TakeLinks(ctx context.Context, ref cache.Ref, dst string) (bool, error) {
+	return c.inner.TakeLinks(ctx, ref, dst)
+}
+
+// KeepLinks implements cache.LinkKeeper.
+func (c *Cache) KeepLinks(ref cache.Ref, dir string) error { return c.inner.KeepLinks(ref, dir) }

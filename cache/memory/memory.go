@@ -121,6 +121,12 @@ func (c *Cache) Share(_ context.Context, ref cache.Ref, _ func(files, bytes int6
 // ShareCost implements cache.Sharer: each reader has a copy of its own.
 func (c *Cache) ShareCost(ref cache.Ref) (files, bytes int64) { return ref.Files, ref.Size }
 
+// TakeLinks implements cache.LinkKeeper: there are no links.
+func (c *Cache) TakeLinks(context.Context, cache.Ref, string) (bool, error) { return false, nil }
+
+// KeepLinks implements cache.LinkKeeper: it keeps nothing.
+func (c *Cache) KeepLinks(cache.Ref, string) error { return nil }
+
 type randomReader struct{ *bytes.Reader }
 
 func (randomReader) Close() error { return nil }

@@ -72,9 +72,34 @@ func (s *session) shareData(ctx context.Context, ref cache.Ref) (files, bytes in
 	opts := tree.Options{Mode: tree.Copy, Progress: func(r tree.Result) { tell(r.Files, r.Bytes) }}
 	if s.runtime.Isolates {
 		opts.Mode = tree.Link
+		if taken, err := s.env.Store.TakeLinks(ctx, ref, s.dirs.data); err != nil {
+			return 0, 0, err
+		} else if taken {
+			tell(ref.Files, ref.Size)
+			s.passOnData(ref)
+			return 0, 0, nil
+		}
 	}
 	done, err := tree.Materialise(ctx, s.env.Store, ref, s.dirs.data, opts)
+	if err == nil && s.runtime.Isolates && done.Linked == ref.Files {
+		s.passOnData(ref)
+	}
 	return done.Copied + done.Cloned, done.BytesCopied, err
+}
+
+// passOnData leaves the links of this attempt to a later one, once it has a result:
+// an agent that could not be stopped may still read them. One with capabilities may
+// have mounted them for writing.
+func (s *session) passOnData(ref cache.Ref) {
+	if len(s.sandbox.Capabilities) > 0 {
+		return
+	}
+	s.close = append(s.close, func(bool) error {
+		if !s.done {
+			return nil
+		}
+		return s.env.Store.KeepLinks(ref, s.dirs.data)
+	})
 }
 
 // checkData looks whether the agent changed the data that others read, too. What it

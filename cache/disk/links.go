@@ -1,0 +1,204 @@
+package disk
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
+)
+
+// linksOfTree is the most link folders that are kept of one tree, and linksFor is
+// how long one is kept that nobody uses.
+const (
+	linksOfTree = 16
+	linksFor    = sharedFor
+)
+
+// linkFolders manages the link folders that their users have left.
+type linkFolders struct {
+	*folder
+	leases  *leases
+	objects *objects
+	// files is where the trees are read from.
+	files cache.Files
+}
+
+// linksPath returns the common prefix of the paths of a tree's folders.
+func (c *linkFolders) linksPath(ref cache.Ref) string {
+	return c.path(linksName, ref.ID.String())
+}
+
+// TakeLinks is Cache.TakeLinks. Whoever moves a folder has it alone, so that no
+// lock is needed.
+func (c *linkFolders) TakeLinks(ctx context.Context, ref cache.Ref, dst string) (bool, error) {
+	if c.readOnly {
+		return false, nil
+	}
+	list, err := filepath.Glob(c.linksPath(ref) + "-*")
+	if err != nil {
+		return false, fmt.Errorf("take links of tree %s: %w", ref.ID.Short(), err)
+	}
+	for _, from := range list {
+		if os.Rename(from, dst) != nil {
+			continue // taken by another, or another user's
+		}
+		err := c.checkLinks(ctx, ref, dst)
+		if err == nil {
+			err = os.Chmod(dst, 0o555)
+		}
+		if err == nil {
+			return true, nil
+		}
+		// Materialise reports what is wrong, if more is than the folder.
+		if err := tree.Remove(dst); err != nil {
+			return false, fmt.Errorf("take links of tree %s: %w", ref.ID.Short(), err)
+		}
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+	}
+	return false, nil
+}
+
+// KeepLinks is Cache.KeepLinks.
+func (c *linkFolders) KeepLinks(ref cache.Ref, dir string) error {
+	if c.readOnly {
+		return nil
+	}
+	if err := c.keepLinks(ref, dir); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("keep links of tree %s: %w", ref.ID.Short(), c.explain(err))
+	}
+	return nil
+}
+
+func (c *linkFolders) keepLinks(ref cache.Ref, dir string) error {
+	if err := c.dropLinks(linksFor); err != nil {
+		return err
+	}
+	if err := os.Mkdir(c.path(linksName), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err // caches created by older versions do not have it
+	}
+	list, err := filepath.Glob(c.linksPath(ref) + "-*")
+	if err != nil || len(list) >= linksOfTree {
+		return err
+	}
+	if err := os.Chmod(dir, 0o755); err != nil { // a read-only folder cannot be moved
+		return err
+	}
+	if err := os.Chtimes(dir, c.now(), c.now()); err != nil { // when it was last used
+		return err
+	}
+	c.hooks.at("links kept")
+	return os.Rename(dir, c.linksPath(ref)+"-"+rand.Text())
+}
+
+// errStale says that a link folder is not what Materialise would make now.
+var errStale = errors.New("the folder has other files than the tree")
+
+// checkLinks returns an error unless a folder has exactly the entries of a tree,
+// each file being the object that the cache has now, with its seal. So it finds
+// what Place would, and objects that were removed or replaced since the links were
+// made, at the cost of a stat of each object.
+func (c *linkFolders) checkLinks(ctx context.Context, ref cache.Ref, dir string) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	group.Go(func() error { return c.checkFolder(ctx, group, ref, dir) })
+	return group.Wait()
+}
+
+func (c *linkFolders) checkFolder(ctx context.Context, group *errgroup.Group, ref cache.Ref, path string) error {
+	dir, err := os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
+		return err
+	}
+	folder := linkFolder{dir: dir, device: factsOf(&st).device, inodes: make(map[string]uint64)}
+	if err := eachName(dir, func(name []byte, inode uint64) { folder.inodes[string(name)] = inode }); err != nil {
+		return err
+	}
+	left := len(folder.inodes)
+	err = tree.Each(ctx, c.files, ref, func(e tree.Entry) error {
+		left--
+		if !e.IsDir() {
+			return c.checkLink(ctx, folder, e)
+		}
+		below := func() error { return c.checkFolder(ctx, group, e.Ref(), path+"/"+e.Name) }
+		if group.TryGo(below) {
+			return nil
+		}
+		return below()
+	})
+	if err == nil && left != 0 {
+		err = errStale
+	}
+	return err
+}
+
+// linkFolder is an open folder and what it lists.
+type linkFolder struct {
+	dir    *os.File
+	device uint64
+	inodes map[string]uint64
+}
+
+func (c *linkFolders) checkLink(ctx context.Context, in linkFolder, e tree.Entry) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	object, err := c.objects.stat(e.ID, e.Type == tree.Executable)
+	if err != nil {
+		return err
+	}
+	if object.size != e.Size || !object.sealed(e.ID) {
+		return errStale
+	}
+	if in.inodes[e.Name] == object.inode && in.device == object.device {
+		return nil
+	}
+	// Some file systems, such as overlayfs, list other numbers than stat returns.
+	var st unix.Stat_t
+	if err := unix.Fstatat(int(in.dir.Fd()), e.Name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return err
+	}
+	if link := factsOf(&st); link.inode != object.inode || link.device != object.device {
+		return errStale
+	}
+	return nil
+}
+
+// dropLinks removes the folders that were not used for some time: each link keeps
+// the space of its object. They are moved first to where nobody takes them, and
+// where they are removed if this process dies.
+func (c *linkFolders) dropLinks(unused time.Duration) error {
+	list, err := names(c.path(linksName))
+	if err != nil || len(list) == 0 {
+		return ignoreMissing(err)
+	}
+	work, err := c.leases.TempDir("links")
+	if err != nil {
+		return err
+	}
+	for _, name := range list {
+		path := c.path(linksName, name)
+		// One that cannot be moved was taken, or is another user's.
+		if info, err := os.Stat(path); err == nil && c.now().Sub(info.ModTime()) >= unused && os.Rename(path, work+"/"+name) == nil {
+			c.hooks.at("links dropped")
+		}
+	}
+	return tree.Remove(work)
+}
