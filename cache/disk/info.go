@@ -37,6 +37,9 @@ type Info struct {
 	// that they take. They are removed when space is needed.
 	Copies      int   `json:"copies"`
 	CopiedBytes int64 `json:"copied_bytes"`
+	// LinkFolders is the number of folders of links to objects that are kept for
+	// the next attempt. They take no part of Bytes.
+	LinkFolders int `json:"link_folders"`
 	// Kept is the number of work folders that outlive their processes.
 	Kept int `json:"kept"`
 	// Processes is the number of processes that have the cache open.
@@ -105,6 +108,11 @@ func (c *Cache) liveInfo(info *Info) (err error) {
 	if info.Copies, info.CopiedBytes, err = c.shares.sharedBytes(); err != nil {
 		return err
 	}
+	list, err := names(c.path(linksName))
+	if err := ignoreMissing(err); err != nil {
+		return err
+	}
+	info.LinkFolders = len(list)
 	info.Bytes = max(info.Bytes-live.reserved, 0)
 	return nil
 }

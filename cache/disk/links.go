@@ -164,7 +164,7 @@ func (c *linkFolders) checkLink(ctx context.Context, in linkFolder, e tree.Entry
 	if err != nil {
 		return err
 	}
-	if object.size != e.Size || !object.sealed(e.ID) {
+	if !object.sealed(e.ID) {
 		return errStale
 	}
 	if in.inodes[e.Name] == object.inode && in.device == object.device {

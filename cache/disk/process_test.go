@@ -111,14 +111,41 @@ func (ch *child) work(i int) error {
 		return err
 	}
 	fmt.Println("recorded", name, ref.ID, ref.Size, ref.Files)
-	if ch.rng.IntN(3) > 0 {
-		return nil
+	switch ch.rng.IntN(3) {
+	case 0:
+		s, err := ch.c.Share(ctx, ref, nil)
+		if err != nil {
+			return err
+		}
+		return s.Close()
+	case 1:
+		return ch.links(ctx, name, ref)
 	}
-	s, err := ch.c.Share(ctx, ref, nil)
+	return nil
+}
+
+// links uses the links of a tree and leaves them.
+func (ch *child) links(ctx context.Context, name string, ref cache.Ref) error {
+	dir, err := ch.c.TempDir(name)
 	if err != nil {
 		return err
 	}
-	return s.Close()
+	dir += "/data"
+	for range 2 {
+		taken, err := ch.c.TakeLinks(ctx, ref, dir)
+		if err != nil {
+			return err
+		}
+		if !taken {
+			if _, err := tree.Materialise(ctx, ch.c, ref, dir, tree.Options{Mode: tree.Link}); err != nil {
+				return err
+			}
+		}
+		if err := ch.c.KeepLinks(ref, dir); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // bytes returns random bytes, one time in three some that others have too.
@@ -290,6 +317,7 @@ func TestKill(t *testing.T) {
 		if list, err := names(c.path(tmpName)); err != nil || len(list) > 1 {
 			t.Errorf("work folders of dead processes are left: %q, %v", list, err)
 		}
+		wantKept(t, c, 0)
 	})
 }
 
@@ -316,7 +344,7 @@ func checkIntact(t *testing.T, c *Cache) {
 // A process dies at each point where a crash would matter.
 func TestKillAtPoints(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"publish", "published", "append", "appended", "remove", "dropped", "compact", "compacted", "keyed linked", "share made", "share dropped"} {
+	for _, point := range []string{"publish", "published", "append", "appended", "remove", "dropped", "compact", "compacted", "keyed linked", "share made", "share dropped", "links kept", "links dropped"} {
 		t.Run(point, func(t *testing.T) {
 			dir := t.TempDir()
 			f := &finished{t: t, records: make(map[string]cache.Ref)}

@@ -73,6 +73,9 @@ func showCacheInfo(t *terminal, i disk.Info) error {
 	if i.Copies > 0 {
 		fmt.Fprintf(t.stdout, "%-10s %s in %s with data that attempts share\n", "copies", view.Bytes(i.CopiedBytes), view.Plural(i.Copies, "folder"))
 	}
+	if i.LinkFolders > 0 {
+		fmt.Fprintf(t.stdout, "%-10s %s of links to data, for the next attempts\n", "links", view.Plural(i.LinkFolders, "folder"))
+	}
 	if i.Reserved > 0 {
 		fmt.Fprintf(t.stdout, "%-10s %s for running work\n", "reserved", view.Bytes(i.Reserved))
 	}
