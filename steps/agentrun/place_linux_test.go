@@ -75,12 +75,12 @@ func TestPlacing(t *testing.T) {
 		if here := boxed.Here(); !here.OK {
 			t.Skip(here.Because)
 		}
-		place(t, boxed, store, data, 2, shell("true"))
+		place(t, boxed, store, data, 3, shell("true"))
 	})
 	t.Run("containerd", func(t *testing.T) {
 		e := containerd.New(containerdtest.Start(t).Options)
 		t.Cleanup(func() { e.Close() })
-		place(t, e.Runtime(), store, data, 2, contained(t, containerdtest.Image(t), nil, "id", ""))
+		place(t, e.Runtime(), store, data, 3, contained(t, containerdtest.Image(t), nil, "id", ""))
 	})
 }
 
