@@ -53,6 +53,7 @@ func TestContainerd(t *testing.T) {
 		{"KilledOwners", testKilledOwners},
 		{"KilledCopyUp", testKilledCopyUp},
 		{"Sweep", testSweep},
+		{"SweepSlowShim", testSweepSlowShim},
 		{"Images", testImages},
 		{"Build", testBuild},
 		{"DaemonRestarted", testRestart},

@@ -110,11 +110,7 @@ func (e *Executor) discard(ctx context.Context, c *client.Client, id string) err
 	if err != nil {
 		return fmt.Errorf("remove container: %w", err)
 	}
-	task, err := container.Task(ctx, nil)
-	if err == nil {
-		_, err = task.Delete(ctx, client.WithProcessKill)
-	}
-	if err != nil && !errdefs.IsNotFound(err) {
+	if err := endTask(ctx, container); err != nil {
 		return fmt.Errorf("remove container: stop it: %w", err)
 	}
 	if err := container.Delete(ctx, client.WithSnapshotCleanup); err != nil && !errdefs.IsNotFound(err) {
@@ -133,3 +129,25 @@ func (e *Executor) discardSnapshot(ctx context.Context, c *client.Client, id str
 }
 
 var _ executor.Executor = (*Executor)(nil)
+
+// killPatience is for how long a task is killed again if it is said to run still.
+const killPatience = time.Minute
+
+// endTask kills what runs in the container and removes its task. On a busy machine
+// the daemon gives up asking the container's shim what became of a killed process,
+// and then refuses to remove it.
+func endTask(ctx context.Context, container client.Container) error {
+	for until := time.Now().Add(killPatience); ; {
+		task, err := container.Task(ctx, nil)
+		if err == nil {
+			_, err = task.Delete(ctx, client.WithProcessKill)
+		}
+		switch {
+		case err == nil, errdefs.IsNotFound(err):
+			return nil
+		case ctx.Err() != nil, errdefs.IsUnavailable(err), time.Now().After(until):
+			return err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}

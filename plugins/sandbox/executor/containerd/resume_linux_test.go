@@ -12,7 +12,9 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -468,6 +470,41 @@ func testKilledCopyUp(t *testing.T, b *bench) {
 		return
 	}
 	t.Error("no owner was killed with its image mounted")
+}
+
+// testSweepSlowShim sweeps away a command whose shim answers nobody for a while, as
+// on a machine with too much to do.
+func testSweepSlowShim(t *testing.T, b *bench) {
+	kill(startOwner(t, b.order(b.spec(t, "ticks", "1000")), "tick"))
+	inv, err := b.e.Inventory(t.Context())
+	if err != nil || len(inv.Shims) != 1 {
+		t.Fatalf("got %+v, %v, want one shim", inv, err)
+	}
+	pid := shimOf(t, inv.Shims[0])
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	again := time.AfterFunc(5*time.Second, func() { syscall.Kill(pid, syscall.SIGCONT) })
+	defer again.Stop()
+	if err := b.e.Sweep(t.Context()); err != nil {
+		t.Error(err)
+	}
+	b.empty(t)
+}
+
+// shimOf returns the process that looks after a container.
+func shimOf(t *testing.T, id string) int {
+	t.Helper()
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err == nil && bytes.Contains(text, []byte("containerd-shim")) && bytes.Contains(text, []byte("\x00"+id+"\x00")) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			return pid
+		}
+	}
+	t.Fatalf("no shim of %s", id)
+	return 0
 }
 
 func testSweep(t *testing.T, b *bench) {
