@@ -26,6 +26,9 @@ func OneLine(s string) string { return strings.TrimSpace(cell(s)) }
 
 // cell is Text on a single line.
 func cell(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return s // as most are
+	}
 	return strings.Map(func(r rune) rune {
 		if plain.Control(r) {
 			return ' '
