@@ -92,7 +92,7 @@ func parseFrame(data []byte) (frame, int) {
 		return f, 0
 	}
 	f.kind = data[0]
-	if f.kind != frameRecord && f.kind != frameDrop && f.kind != frameUses {
+	if !isFrameKind(f.kind) {
 		return f, 0
 	}
 	for _, at := range [...]int{1, frameAddressAt - 1, frameTimeAt - 1, frameLengthAt - 1, frameCRCAt - 1, framePayloadAt - 1} {
@@ -180,4 +180,54 @@ func nextFrame(data []byte) int {
 			return at
 		}
 	}
+}
+
+// torn reports whether gap, the bytes between two frames, is what writers leave
+// that are killed or find the disk full: beginnings of frames, each ended by the
+// line feed of the next writer. Anything else was written whole and damaged
+// later.
+func torn(gap []byte) bool {
+	for at := 0; at < len(gap); {
+		next := at + 1
+		for next < len(gap) && (gap[next-1] != '\n' || !mayStartFrame(gap[next:])) {
+			next++
+		}
+		if !tornFrame(bytes.TrimSuffix(gap[at:next], []byte{'\n'})) {
+			return false
+		}
+		at = next
+	}
+	return true
+}
+
+// mayStartFrame reports whether data, which is not empty, can be the beginning
+// of a frame of which as little as the first byte was written.
+func mayStartFrame(data []byte) bool {
+	return isFrameKind(data[0]) && (len(data) == 1 || data[1] == ' ' || data[1] == '\n')
+}
+
+func isFrameKind(c byte) bool {
+	return c == frameRecord || c == frameDrop || c == frameUses
+}
+
+// tornFrame reports whether data is the beginning of a frame and not all of it.
+func tornFrame(data []byte) bool {
+	if len(data) == 0 {
+		return true
+	}
+	if !isFrameKind(data[0]) {
+		return false
+	}
+	if len(data) < framePayloadAt {
+		// All of a header is printable, so that a line feed in it was not written.
+		return bytes.IndexByte(data, '\n') < 0
+	}
+	payload := data[framePayloadAt:]
+	length, ok := parseHex(data[frameLengthAt : frameLengthAt+8])
+	if !ok || length > maxPayload || uint64(len(payload)) >= length {
+		return false
+	}
+	// If only the length is wrong, the payload is complete.
+	_, err := decodeRecord(digest.ActionID{}, payload)
+	return data[0] != frameRecord || err != nil
 }

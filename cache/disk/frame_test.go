@@ -86,6 +86,34 @@ func TestFrameDamage(t *testing.T) {
 	}
 }
 
+// What a writer leaves that dies is told from what was written whole and
+// damaged later, whatever bit of it.
+func TestTorn(t *testing.T) {
+	payload, err := encodeRecord(nil, recordOf("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []frame{testFrame(1), testFrame(2), {kind: frameRecord, id: actionOf("a"), payload: payload}} {
+		line := f.append(nil)
+		for cut := 1; cut < len(line)-1; cut++ {
+			if !torn(append(line[:cut:cut], '\n')) {
+				t.Fatalf("%c cut at %d of %d is taken for damage", f.kind, cut, len(line))
+			}
+			if twice := bytes.Repeat(append(line[:cut:cut], '\n'), 2); !torn(twice) {
+				t.Fatalf("%c cut twice at %d is taken for damage", f.kind, cut)
+			}
+		}
+		for at := range len(line) {
+			damaged := bytes.Clone(line)
+			damaged[at] ^= 1 << (at % 8)
+			// The length of a frame that is no record can be checked by nothing else.
+			if isLength := at >= frameLengthAt && at < frameCRCAt-1; torn(damaged) && (f.kind == frameRecord || !isLength) {
+				t.Fatalf("%c with bit %d flipped at %d is taken for torn", f.kind, at%8, at)
+			}
+		}
+	}
+}
+
 func FuzzScanFrames(f *testing.F) {
 	data := testFrame(1).append(testFrame(3).append(nil))
 	f.Add(data)

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -74,18 +75,21 @@ func (v *verifier) rest() error {
 }
 
 // indexFile searches the index for bytes that belong to no frame, and rewrites
-// it without them.
+// it without them. What a killed writer left of a frame is no damage: nothing
+// that was recorded is lost.
 func (v *verifier) indexFile() error {
 	ix := v.c.records.index
 	look := func() error {
 		ix.mu.RLock()
-		bad := ix.bad + len(ix.log.bytes()) - ix.scanned
+		unfinished, bad := ix.gaps()
 		ix.mu.RUnlock()
-		if bad <= 1 { // a single line feed may end a line that was complete except for it
-			return nil
+		if unfinished > 0 {
+			v.res.Notes = append(v.res.Notes, fmt.Sprintf("%d bytes of the index are the beginnings of records whose writers were killed or found the disk full; nothing that was recorded is lost", unfinished))
 		}
-		v.damage(Damage{Text: fmt.Sprintf("the index contains %d bytes that are not a record, left by a writer that died or found the disk full; if they were part of one, its step runs again", bad)})
-		if v.c.readOnly {
+		if bad > 0 {
+			v.damage(Damage{Text: fmt.Sprintf("the index contains %d bytes that are not a record; if they were part of one, its step runs again", bad)})
+		}
+		if unfinished+bad == 0 || v.c.readOnly {
 			return nil
 		}
 		return ix.rewrite()
@@ -94,6 +98,31 @@ func (v *verifier) indexFile() error {
 		return look()
 	}
 	return ix.locked(look)
+}
+
+// gaps returns the number of bytes of frames that were not written whole, and
+// that of other bytes that belong to no frame. It needs mu for reading.
+func (ix *index) gaps() (unfinished, bad int) {
+	data := ix.log.bytes()
+	if ix.bad == 0 && len(data) <= ix.scanned {
+		return 0, 0
+	}
+	gap := func(b []byte) {
+		switch {
+		case len(bytes.Trim(b, "\n")) == 0: // the end of a line that was complete except for it
+		case torn(b):
+			unfinished += len(b)
+		default:
+			bad += len(b)
+		}
+	}
+	end := min(len(logHeader), len(data))
+	scanFrames(data, end, func(_ frame, at, n int) {
+		gap(data[end:at])
+		end = at + n
+	})
+	gap(data[end:])
+	return unfinished, bad
 }
 
 // indexLost reports whether the index is missing or empty although it was
