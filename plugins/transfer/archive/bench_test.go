@@ -127,7 +127,8 @@ func writeText(w io.Writer, seed, size int) error {
 
 // BenchmarkPeers unpacks, hashes and stores an archive, and does what others
 // do with it: unzip, and Python's zipfile, which hash nothing. Every round runs
-// each once, as a process of its own, beginning with another. See .ci/bench-unpack.
+// each once, as a process of its own, beginning with another. The sizes of
+// BENCHMARKS.md need some gigabytes in MLEFLOW_BENCH_DIR or TMPDIR.
 func BenchmarkPeers(b *testing.B) {
 	dir := os.Getenv("MLEFLOW_BENCH_DIR")
 	if dir == "" {
@@ -140,49 +141,71 @@ func BenchmarkPeers(b *testing.B) {
 		{"small", benchSize("MLEFLOW_BENCH_FILES", 2000), benchSize("MLEFLOW_BENCH_FILE_BYTES", 10_000)},
 		{"one", 1, benchSize("MLEFLOW_BENCH_ONE_MIB", 40) << 20},
 	} {
-		b.Run(shape.name, func(b *testing.B) {
-			path := filepath.Join(dir, shape.name+".zip")
-			writeZip(b, path, shape.files, shape.size)
-			defer os.Remove(path)
-			times, cpu, peak := map[string]time.Duration{}, map[string]time.Duration{}, map[string]float64{}
-			peers := []string{"mleflow", "unzip", "python"}
-			for round := range b.N {
-				for i := range peers {
-					peer := peers[(i+round)%len(peers)]
-					out := filepath.Join(dir, fmt.Sprint("out-", peer, "-", round))
-					cmd := peerCommand(peer, path, out)
-					if cmd == nil {
-						continue
-					}
-					syscall.Sync() // what the last one left to write is not this one's to wait for
-					start := time.Now()
-					if text, err := cmd.CombinedOutput(); err != nil {
-						b.Fatalf("%s: %v\n%s", peer, err, text)
-					}
-					times[peer] += time.Since(start)
-					usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-					cpu[peer] += time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-					peak[peer] = max(peak[peer], float64(usage.Maxrss)/1024)
-					b.ReportMetric(times[peer].Seconds()/float64(b.N), peer+"-s")
-					b.ReportMetric(peak[peer], peer+"-MiB")
-					b.ReportMetric(cpu[peer].Seconds()/float64(b.N), peer+"-cpu-s")
-					if shape.files > 1 {
-						// ext4 is slow to make files for minutes after many
-						// were removed, which would hit the next benchmark.
-						defer os.RemoveAll(out)
-					} else if err := os.RemoveAll(out); err != nil {
-						b.Fatal(err)
-					}
-				}
-			}
+		path := filepath.Join(dir, shape.name+".zip")
+		writeZip(b, path, shape.files, shape.size)
+		used := map[string]*usage{}
+		b.Run(shape.name+"/mleflow", func(b *testing.B) {
+			used = unpackInTurns(b, dir, path, shape.files > 1)
 			b.ReportMetric(0, "ns/op")
-			for _, peer := range []string{"unzip", "python"} {
-				if times[peer] > 0 {
-					b.ReportMetric(float64(times[peer])/float64(times["mleflow"]), peer+"/mleflow")
-				}
-			}
 		})
+		ours := used["mleflow"]
+		for _, peer := range []string{"unzip", "python"} {
+			theirs := used[peer]
+			if theirs == nil || ours == nil {
+				continue
+			}
+			b.Run(shape.name+"/"+peer, func(b *testing.B) {
+				b.ReportMetric(0, "ns/op")
+				b.ReportMetric(ours.wall.Seconds()/float64(ours.runs), "ours-s")
+				b.ReportMetric(theirs.wall.Seconds()/float64(theirs.runs), "theirs-s")
+				b.ReportMetric(theirs.wall.Seconds()/ours.wall.Seconds(), "times-faster")
+				b.ReportMetric(theirs.cpu.Seconds()/ours.cpu.Seconds(), "times-less-cpu")
+			})
+		}
+		_ = os.Remove(path)
 	}
+}
+
+// usage is what all runs of one program took together.
+type usage struct {
+	runs      int
+	wall, cpu time.Duration
+}
+
+// unpackInTurns unpacks an archive with mleflow and the peers that are installed,
+// b.N times each. What many files are unpacked to stays until the end: ext4 is slow
+// to make files for minutes after many were removed.
+func unpackInTurns(b *testing.B, dir, path string, stay bool) map[string]*usage {
+	used := map[string]*usage{}
+	peers := []string{"mleflow", "unzip", "python"}
+	for round := 0; b.Loop(); round++ {
+		for i := range peers {
+			peer := peers[(i+round)%len(peers)]
+			out := filepath.Join(dir, fmt.Sprint("out-", peer, "-", round))
+			cmd := peerCommand(peer, path, out)
+			if cmd == nil {
+				continue
+			}
+			syscall.Sync() // what the last one left to write is not this one's to wait for
+			start := time.Now()
+			if text, err := cmd.CombinedOutput(); err != nil {
+				b.Fatalf("%s: %v\n%s", peer, err, text)
+			}
+			if used[peer] == nil {
+				used[peer] = &usage{}
+			}
+			u, rusage := used[peer], cmd.ProcessState.SysUsage().(*syscall.Rusage)
+			u.runs++
+			u.wall += time.Since(start)
+			u.cpu += time.Duration(rusage.Utime.Nano() + rusage.Stime.Nano())
+			if stay {
+				b.Cleanup(func() { _ = os.RemoveAll(out) })
+			} else if err := os.RemoveAll(out); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	return used
 }
 
 // peerCommand returns the process that unpacks, nil where it is not installed.

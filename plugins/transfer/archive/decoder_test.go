@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -124,8 +125,8 @@ func BenchmarkMembers(b *testing.B) {
 	for _, method := range []string{"ZIP_DEFLATED", "ZIP_BZIP2", "ZIP_LZMA", "zstd"} {
 		b.Run(method, func(b *testing.B) {
 			data, sums := packedBy(b, method, 1000)
-			b.ReportAllocs()
 			b.SetBytes(int64(len(sums) * 4000))
+			allocated, before := allocations(), processorTime(b, syscall.RUSAGE_SELF)
 			for b.Loop() {
 				err := archive.Walk(context.Background(), source(data), archive.Zip, archive.DefaultLimits(), func(_ archive.Entry, r io.Reader) error {
 					_, err := io.Copy(io.Discard, r)
@@ -135,6 +136,8 @@ func BenchmarkMembers(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
+			b.ReportMetric((processorTime(b, syscall.RUSAGE_SELF)-before).Seconds()*1000/float64(b.N), "ms-cpu")
+			b.ReportMetric(allocated()/float64(b.N), "MiB-allocated")
 		})
 	}
 }

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -50,6 +51,7 @@ func TestKilledDataPath(t *testing.T) {
 	got := s.Stats().Sent.Load() - sent
 	once := int64(rounds) * s.size
 	twice := 100 * float64(got-once) / float64(once)
+	fmt.Printf("BenchmarkKilledDataPath\t%d\t%d kills\t%.4g percent-twice\n", rounds, k.total, twice)
 	t.Logf("%d kills in %d rounds, by what went on: %v; %d bytes sent for %d: %.2f %% twice", k.total, rounds, k.hit, got, once, twice)
 	if twice >= limit {
 		t.Errorf("%.2f %% were sent twice", twice)

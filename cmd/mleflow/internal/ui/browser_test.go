@@ -277,8 +277,8 @@ func TestLongTranscript(t *testing.T) {
 		let last = performance.now();
 		const next = () => requestAnimationFrame(now => { times.push(now - last); last = now; box.scrollTop += step; times.length < 120 ? next() : done(times.sort((a, b) => a - b)); });
 		next();
-	}).then(t => 'median ' + t[60].toFixed(1) + ' ms, 95th percentile ' + t[114].toFixed(1) + ' ms, longest ' + t[119].toFixed(1) + ' ms')`)
-	t.Logf("%d exchanges, frames while scrolling: %s", n, frames)
+	}).then(t => t[60].toFixed(1) + ' ms-median ' + t[114].toFixed(1) + ' ms-95th ' + t[119].toFixed(1) + ' ms-longest')`)
+	fmt.Printf("BenchmarkScrolling\t%d\t%s\n", n, strings.Trim(frames, `"`))
 	tab.Go(tab2(tab))
 	tab.Wait(fmt.Sprintf(`document.querySelector('#turn').innerText.includes('question %d')`, n-1))
 	looked(t, tab, "a transcript")

@@ -184,7 +184,7 @@ func TestMemoryOfReaders(t *testing.T) {
 		start := time.Now()
 		var got int
 		peak := peakOf(func() { got = pass() })
-		t.Logf("%s: %d events, %d bytes of requests, peak %.1f MiB, %v", name, got, sum, float64(peak)/(1<<20), time.Since(start).Round(time.Millisecond))
+		fmt.Printf("BenchmarkReaders/%s\t%d\t%.4g MB\t%.4g MiB-heap\t%.4g s\n", name, got, float64(sum)/1e6, float64(peak)/(1<<20), time.Since(start).Seconds())
 		if got != count || peak > limit {
 			t.Errorf("%s: %d of %d events, peak %d bytes", name, got, count, peak)
 		}

@@ -137,7 +137,7 @@ func TestRepeatedHistoryIsStoredOnce(t *testing.T) {
 		for _, n := range stored {
 			all += n
 		}
-		t.Logf("marked %v: %d turns, %d bytes of bodies, %v stored, %.3f %%", marked, turns, sum, stored, 100*float64(all)/float64(sum))
+		fmt.Printf("BenchmarkHistory/marked=%v\t%d\t%.4g MB\t%.4g MB-stored\t%.4g percent-stored\n", marked, turns, float64(sum)/1e6, float64(all)/1e6, 100*float64(all)/float64(sum))
 		if float64(all) > most*float64(sum) {
 			t.Errorf("marked %v: %d bytes are stored of %d", marked, all, sum)
 		}

@@ -83,6 +83,7 @@ func TestKill(t *testing.T) {
 		total += k.round(t, round, want)
 		h.clean()
 	}
+	fmt.Printf("BenchmarkKill\t1\t%d kills\n", total)
 	t.Logf("%d kills: %v", total, k.hit)
 	if total >= 10 && k.hit[runs] == 0 {
 		t.Errorf("no kill hit: %s", runs)
