@@ -62,8 +62,8 @@ fuzz: ## run every fuzz target for FUZZTIME
 bench: ## run the benchmarks COUNT times, for benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./...
 
-bench-report: ## run the benchmarks that BENCHMARKS.md has tables of (TABLES="engine …" for some) and write it again
-	$(GO) run ./cmd/mleflow/internal/benchreport $(TABLES)
+bench-report: ## run the benchmarks that BENCHMARKS.md has tables of (TABLES="engine …" for some, FULL=1 for the full sizes) and write it again
+	$(GO) run ./cmd/mleflow/internal/benchreport $(if $(FULL),-full) $(TABLES)
 
 golden: ## rewrite the golden files, to be read in review
 	UPDATE_GOLDEN=1 $(GO) test ./cmd/...

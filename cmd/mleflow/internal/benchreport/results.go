@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,28 +17,46 @@ import (
 // figures are the metrics of benchmarks, by name and unit.
 type figures map[string]map[string]float64
 
-// results is what a .txt file holds.
-type results struct {
-	facts       []string
-	now, before figures
+// measured is one run: where figures come from, by the words of origins, and the
+// figures.
+type measured struct {
+	origin  map[string]string
+	figures figures
 }
 
-// Lines of a results file that are not of go test -bench.
+// The words of an origin in a results file, in this order.
 const (
-	factMark   = "fact: "
-	beforeMark = "before: "
+	dateWord, tookWord, machineWord, loadWord, sizeWord, versionsWord = "date", "took", "machine", "load", "size", "versions"
 )
 
+var origins = []string{dateWord, tookWord, machineWord, loadWord, sizeWord, versionsWord}
+
+// beforeMark begins the lines of the run before.
+const beforeMark = "before "
+
+// results is what a .txt file holds.
+type results struct{ now, before measured }
+
+func (r results) empty() bool { return len(r.now.figures) == 0 }
+
+// comparable reports whether both runs were on one machine at one size.
+func (r results) comparable() bool {
+	same := func(word string) bool { return r.now.origin[word] == r.before.origin[word] }
+	return len(r.before.figures) > 0 && same(machineWord) && same(sizeWord)
+}
+
 func parseResults(text string) results {
-	r := results{now: figures{}, before: figures{}}
+	r := results{measured{map[string]string{}, figures{}}, measured{map[string]string{}, figures{}}}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
-		if fact, ok := strings.CutPrefix(line, factMark); ok {
-			r.facts = append(r.facts, fact)
-		} else if was, ok := strings.CutPrefix(line, beforeMark); ok {
-			r.before.add(was)
+		to := &r.now
+		if was, ok := strings.CutPrefix(line, beforeMark); ok {
+			line, to = was, &r.before
+		}
+		if word, value, ok := strings.Cut(line, ": "); ok && slices.Contains(origins, word) {
+			to.origin[word] = value
 		} else {
-			r.now.add(line)
+			to.figures.add(line)
 		}
 	}
 	return r
@@ -66,18 +85,28 @@ func (f figures) add(line string) {
 }
 
 // measure runs a table's commands and keeps what they print.
-func measure(t table, name string) error {
-	file := filepath.Join(folder, name+".txt")
-	var before []string
-	if old, err := os.ReadFile(file); err == nil {
-		before = benchmarkLines(string(old))
+func measure(t table, program string, full bool) error {
+	var was []string
+	if old, err := os.ReadFile(resultsOf(t.name)); err == nil {
+		for line := range strings.Lines(string(old)) {
+			if !strings.HasPrefix(line, beforeMark) {
+				was = append(was, beforeMark+strings.TrimSpace(line))
+			}
+		}
 	}
-	commit, _ := exec.Command("git", "describe", "--always", "--dirty").Output()
-	loads := []string{load()}
-	var lines, versions []string
+	start, loads, versions := time.Now(), []string{load()}, []string{program}
+	for _, command := range t.versions {
+		out, err := exec.Command("sh", "-c", command).Output()
+		if err != nil {
+			return fmt.Errorf("%s: %w", command, err)
+		}
+		versions = append(versions, strings.Split(strings.TrimSpace(string(out)), "\n")...)
+	}
+	var lines []string
 	for _, command := range t.run {
-		fmt.Fprintln(os.Stderr, "+", command)
+		fmt.Fprintln(os.Stderr, "+", strings.Join(append(t.environment(full), command), " "))
 		cmd := exec.Command("sh", "-c", command)
+		cmd.Env = append(os.Environ(), t.environment(full)...)
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, os.Stderr
 		if err := cmd.Run(); err != nil {
@@ -85,28 +114,23 @@ func measure(t table, name string) error {
 		}
 		lines = append(lines, benchmarkLines(out.String())...)
 		for line := range strings.Lines(out.String()) {
-			if v, ok := strings.CutPrefix(strings.TrimSpace(line), "versions: "); ok && !slices.Contains(versions, v) {
+			if v, ok := strings.CutPrefix(strings.TrimSpace(line), versionsWord+": "); ok && !slices.Contains(versions, v) {
 				versions = append(versions, v)
 			}
 		}
 		loads = append(loads, load())
 	}
-	facts := []string{
-		time.Now().UTC().Format(time.DateOnly), fmt.Sprintf("%d cores of %s", runtime.NumCPU(), processor()),
-		"load average " + strings.Join(loads, ", "),
-		strings.Join(append([]string{"mleflow " + strings.TrimSpace(string(commit)), "Go " + strings.TrimPrefix(runtime.Version(), "go")}, versions...), ", "),
+	if len(lines) == 0 {
+		return errors.New("its commands printed no figures: they need root, or programs that are not installed")
 	}
-	var text strings.Builder
-	for _, f := range facts {
-		text.WriteString(factMark + f + "\n")
+	took := time.Since(start).Round(time.Second).String()
+	fmt.Fprintln(os.Stderr, t.name, "took", took)
+	origin := []string{
+		dateWord + ": " + start.UTC().Format(time.DateOnly), tookWord + ": " + took, machineWord + ": " + machine(), loadWord + ": " + strings.Join(loads, ", "),
+		sizeWord + ": " + strings.Join(t.environment(full), " "), versionsWord + ": " + strings.Join(versions, ", "),
 	}
-	for _, line := range lines {
-		text.WriteString(line + "\n")
-	}
-	for _, line := range before {
-		text.WriteString(beforeMark + line + "\n")
-	}
-	return os.WriteFile(file, []byte(text.String()), 0o644)
+	text := strings.Join(slices.Concat(origin, lines, was), "\n") + "\n"
+	return os.WriteFile(resultsOf(t.name), []byte(text), 0o644)
 }
 
 func benchmarkLines(text string) (lines []string) {
@@ -118,6 +142,13 @@ func benchmarkLines(text string) (lines []string) {
 	return lines
 }
 
+// version is that of the program and of what it is built with and runs on.
+func version() string {
+	commit, _ := exec.Command("git", "describe", "--always", "--dirty").Output()
+	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	return fmt.Sprintf("mleflow %s, Go %s, %s %s", strings.TrimSpace(string(commit)), strings.TrimPrefix(runtime.Version(), "go"), runtime.GOOS, strings.TrimSpace(string(kernel)))
+}
+
 // load is the load average of the last minute.
 func load() string {
 	text, _ := os.ReadFile("/proc/loadavg")
@@ -125,12 +156,33 @@ func load() string {
 	return first
 }
 
-func processor() string {
-	text, _ := os.ReadFile("/proc/cpuinfo")
+// machine is what two runs must have in common to be compared.
+func machine() string {
+	kib, _ := strconv.ParseFloat(strings.Trim(field("/proc/meminfo", "MemTotal"), " kB"), 64)
+	return fmt.Sprintf("%d cores of %s, %.0f GiB, %s", runtime.NumCPU(), field("/proc/cpuinfo", "model name"), kib/(1<<20), fileSystem(os.TempDir()))
+}
+
+// field is a value of a file in /proc.
+func field(file, name string) string {
+	text, _ := os.ReadFile(file)
 	for line := range strings.Lines(string(text)) {
-		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
 			return strings.TrimSpace(value)
 		}
 	}
-	return runtime.GOARCH
+	return ""
+}
+
+// fileSystem is the type of the file system that a folder is in.
+func fileSystem(dir string) (name string) {
+	text, _ := os.ReadFile("/proc/mounts")
+	best := ""
+	for line := range strings.Lines(string(text)) {
+		if words := strings.Fields(line); len(words) > 2 && len(words[1]) >= len(best) {
+			if rel, err := filepath.Rel(words[1], dir); err == nil && filepath.IsLocal(rel) {
+				best, name = words[1], words[2]
+			}
+		}
+	}
+	return name
 }
