@@ -128,7 +128,7 @@ func span(bytes, perSecond int64) string {
 
 const timeNotes = `
 Both happen at the same time, since each byte is hashed as it arrives, so the slower one decides. The rate of the second group
-depends on the disk and the processors. Measure yours and divide 3.28 TB by it: ` + "`go test -bench . ./plugins/transfer/archive ./cache/disk`" + `.
+depends on the disk and the processors. Measure yours with ` + "`make bench-report TABLES=\"unpack cache\"`" + ` and divide 3.28 TB by it.
 An interrupted download continues where it stopped, even in another process.
 
 ## Files
