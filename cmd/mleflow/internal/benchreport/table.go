@@ -208,7 +208,7 @@ func (t *table) judged(row row, r results) (list []string) {
 		} else if reached {
 			verdict = "reached"
 		}
-		list = append(list, a.column.head+" "+sign+" "+figure(a.value, a.column.suffix)+": "+verdict)
+		list = append(list, a.column.head+" "+sign+" "+apart(strconv.FormatFloat(a.value, 'f', -1, 64), a.column.suffix)+": "+verdict)
 	}
 	return list
 }
@@ -238,7 +238,11 @@ func figure(v float64, suffix string) string {
 	default:
 		digits = min(6, 2-int(math.Floor(math.Log10(a))))
 	}
-	text := strconv.FormatFloat(v, 'f', digits, 64)
+	return apart(strconv.FormatFloat(v, 'f', digits, 64), suffix)
+}
+
+// apart writes a number with its thousands apart, and what it is of.
+func apart(text, suffix string) string {
 	whole, fraction, point := strings.Cut(text, ".")
 	for i := len(whole) - 3; i > 0 && whole[i-1] != '-'; i -= 3 {
 		whole = whole[:i] + "," + whole[i:]
