@@ -40,7 +40,6 @@ func (p *parser) keep(c *chunk) bool {
 
 // keepers returns what keeps each column, nil if some column cannot be kept.
 func (p *parser) keepers(c *chunk) []builder {
-	quotes := p.comma != ',' || bytes.IndexByte(c.raw, '"') >= 0
 	builders := make([]builder, p.width)
 	for i, k := range p.guesses {
 		if p.forced[i] == Text {
@@ -56,7 +55,7 @@ func (p *parser) keepers(c *chunk) []builder {
 		case Bool:
 			builders[i] = &boolKeeper{r: p.rules}
 		case Text:
-			builders[i] = &textKeeper{textGuess: textGuess{r: p.rules, sure: p.forced[i] == Text}, quotes: quotes}
+			builders[i] = &textKeeper{textGuess: textGuess{r: p.rules, sure: p.forced[i] == Text}, quotes: !p.bare(c)}
 		default:
 			return nil
 		}

@@ -76,7 +76,7 @@ type tokenizer struct {
 	raw   []byte
 	pos   int
 	nul   bool // raw holds a NUL byte: fields end there
-	plain bool // raw holds no quote, NUL and carriage return
+	plain bool // raw holds no NUL, no carriage return and no quote that is one
 	open  bool // raw ended within quotes
 	most  int  // fields that a record may have
 	wide  bool // a record has more, of which most were read
