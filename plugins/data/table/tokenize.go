@@ -51,11 +51,12 @@ const inSide = 1 << 31
 
 // batch is a few records cut into fields.
 type batch struct {
-	raw   []byte
-	base  int
-	side  []byte // fields whose quotes had to be undone
-	spans []span
-	rows  int
+	raw    []byte
+	base   int
+	side   []byte // fields whose quotes had to be undone
+	spans  []span
+	rows   int
+	edited []bool // rows of which not all is written as it was read
 }
 
 func (b *batch) cell(s span) []byte {
