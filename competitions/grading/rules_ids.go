@@ -159,7 +159,7 @@ func firstDifference(a, b *table.Column) int {
 		return unequal(a.Ints(), b.Ints())
 	case a.Kind() == table.Text && b.Kind() == table.Text:
 		for i := range a.Len() {
-			if a.Text(i) != b.Text(i) || a.IsMissing(i) || b.IsMissing(i) {
+			if s := a.Text(i); s != b.Text(i) || s == "" && (a.IsMissing(i) || b.IsMissing(i)) {
 				return i
 			}
 		}

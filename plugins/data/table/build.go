@@ -1,7 +1,6 @@
 package table
 
 import (
-	"bytes"
 	"math"
 
 	"github.com/apache/arrow/go/v17/arrow"
@@ -44,7 +43,7 @@ func FromTexts(name string, v []string, valid []bool) *Column {
 		}
 		ends = append(ends, len(text))
 	}
-	return wrap(name, textVector(ends, text, packValid(valid)))
+	return wrap(name, textVector(ends, text, packValid(valid), !special(text)))
 }
 
 // FromValues returns the column pandas builds from a list of these values:
@@ -150,12 +149,9 @@ func boolVector(bits, valid []byte, n int) *vector {
 	return &vector{kind: Bool, array: array.NewBooleanData(d), bits: bits, valid: valid}
 }
 
-// textVector returns a vector of strings that end at the given places of text.
-func textVector(ends []int, text, valid []byte) *vector {
-	plain := true
-	for _, c := range []byte("\"\n,") {
-		plain = plain && bytes.IndexByte(text, c) < 0
-	}
+// textVector returns a vector of strings that end at the given places of text,
+// which is plain if none of them needs quotes.
+func textVector(ends []int, text, valid []byte, plain bool) *vector {
 	if len(text) > math.MaxInt32 {
 		wide := make([]int64, len(ends)+1)
 		for i, e := range ends {

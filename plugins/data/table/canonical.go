@@ -2,29 +2,28 @@ package table
 
 import "math"
 
-// canonical reports whether b, which was read as d, is what AppendFloat makes of
-// it. Where it would take long to tell it compares the two.
-func (d *double) canonical(b []byte) bool {
-	if d.places > 0 && usual(b) {
-		switch {
-		case d.mantissa < 1e15: // no two numbers of 15 digits read as the same double
-			if math.Abs(d.f) >= 1e-4 || d.mantissa == 0 {
-				return true
-			}
-		case shortest(d.mantissa, d.places, math.Abs(d.f)):
-			return true
-		}
+// canonical reports whether b is a decimal with a point that AppendFloat would
+// write in the same way. It does not know it of all that are.
+func canonical(b []byte) bool {
+	if len(b) > 0 && b[0] == '-' {
+		b = b[1:]
 	}
-	var buf [32]byte
-	return string(AppendFloat(buf[:0], d.f)) == string(b)
+	m, places, ok := plainDigits(b)
+	switch {
+	case !ok || places <= 0 || !usual(b):
+		return false
+	case m < 1e15: // no two numbers of 15 digits read as the same double
+		return m == 0 || m*1e4 >= tens[places] // smaller ones have exponents
+	case m < 1<<53:
+		return shortest(m, places, float64(m)/pow10[places])
+	}
+	f, ok := scaleDown(m, places)
+	return ok && shortest(m, places, f)
 }
 
 // usual reports whether a number of digits and a point, which is not the last
 // byte, has a digit before the point and no needless zeros.
 func usual(b []byte) bool {
-	if b[0] == '-' {
-		b = b[1:]
-	}
 	n := len(b)
 	return b[0] != '.' && (b[0] != '0' || b[1] == '.') && (b[n-1] != '0' || b[n-2] == '.')
 }

@@ -84,6 +84,7 @@ func (p *parser) parse(c *chunk) {
 		if p.forced[i] == Missing {
 			if k == Text {
 				p.texts[i].reserve(c.rows, len(c.raw))
+				p.texts[i].bare = p.bare(c)
 			}
 			builders[i] = newBuilder(k, p.rules, c.rows, p.wide[i], &p.texts[i])
 		}
@@ -107,6 +108,7 @@ func (p *parser) parse(c *chunk) {
 		if v != nil {
 			p.guesses[i] = v.kind
 			p.wide[i] = v.floats != nil
+			p.texts[i].share = float64(len(v.text)) / float64(len(c.raw))
 		}
 	}
 }
@@ -127,7 +129,9 @@ func (p *parser) sample(c *chunk) {
 		all.cells = append(all.cells, p.batch.cell(s))
 	}
 	for i := range p.guesses {
-		p.guesses[i] = p.infer(fieldColumn{&all, i}).kind
+		v := p.infer(fieldColumn{&all, i})
+		p.guesses[i] = v.kind
+		p.texts[i].share = float64(len(v.text)) / float64(t.pos)
 	}
 }
 
@@ -151,9 +155,12 @@ func (p *parser) build(c *chunk, builders []builder) {
 
 func (p *parser) tokenizer(c *chunk) tokenizer {
 	t := tokenizer{dialect: p.dialect, raw: c.raw, nul: bytes.IndexByte(c.raw, 0) >= 0, most: p.limits.columns()}
-	t.plain = !t.nul && bytes.IndexByte(c.raw, '"') < 0 && bytes.IndexByte(c.raw, '\r') < 0
+	t.plain = !t.nul && c.simple
 	return t
 }
+
+// bare reports whether no cell can hold a quote, a comma or a line feed.
+func (p *parser) bare(c *chunk) bool { return c.simple && p.comma == ',' && p.quote != 0 }
 
 // nextBatch cuts some more records; every one gets width fields.
 func (p *parser) nextBatch(t *tokenizer, c *chunk, first bool) bool {

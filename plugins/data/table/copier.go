@@ -8,6 +8,7 @@ type copier struct {
 	fields []int   // by column of the table: its place in these lines, -1 if it must be formatted
 	last   int     // the last place
 	whole  bool    // a line is all of the row
+	ahead  int     // how much of a line is fetched ahead
 }
 
 // newCopier returns nil if no column of t has kept lines.
@@ -26,6 +27,8 @@ func newCopier(t *Table, q Quoting) *copier {
 		l.whole = l.whole && l.fields[i] == i
 	}
 	l.whole = l.whole && len(t.cols) == len(l.of.kept.kinds)
+	some := l.of.kept.chunks[0]
+	l.ahead = min(len(some.text)/len(some.starts)+64, warmBytes)
 	return l
 }
 
@@ -63,16 +66,17 @@ func (l *copier) warm(lo, hi int) (seen int) {
 	}
 	for k, r := range rows {
 		text := l.of.kept.chunks[max(r, 0)>>shift].text[starts[k]:]
-		for at := 0; at < min(len(text), warmBytes); at += 64 {
+		for at := 0; at < min(len(text), l.ahead); at += 64 {
 			seen += int(text[at])
 		}
 	}
 	return seen
 }
 
-// warmBytes is how much of a line is fetched ahead; what follows is fetched by
-// the processor itself.
-const warmBytes = 128
+// warmBytes is how much of a line is fetched ahead at most; what follows is
+// fetched by the processor itself. It is the same for all lines, though some are
+// shorter: guesses at when a loop ends, if wrong, cost more than a touch.
+const warmBytes = 256
 
 // appendKept appends a field of a kept line.
 func (f *formatter) appendKept(b, field []byte, kind Kind) []byte {

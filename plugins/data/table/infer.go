@@ -3,6 +3,7 @@ package table
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // cells are the fields of one column in one chunk.
@@ -267,6 +268,8 @@ type textBuilder struct {
 	text    []byte
 	ends    []int
 	missing []int
+	share   float64 // of the file's bytes, in the chunk before
+	bare    bool    // no text needs quotes
 }
 
 func (b *textBuilder) add(r rules, cell []byte) {
@@ -278,8 +281,8 @@ func (b *textBuilder) add(r rules, cell []byte) {
 	b.ends = append(b.ends, len(b.text))
 }
 
-// vector returns the strings in memory of their exact size; the builder can be
-// reset and used again.
+// vector returns the strings; the builder can be reset and used again. Their
+// memory is the builder's unless much of it would lie idle.
 func (b *textBuilder) vector() *vector {
 	var valid []byte
 	if len(b.missing) > 0 {
@@ -288,16 +291,21 @@ func (b *textBuilder) vector() *vector {
 			valid[i>>3] &^= 1 << (i & 7)
 		}
 	}
-	text := make([]byte, len(b.text))
-	copy(text, b.text)
-	return textVector(b.ends, text, valid)
+	text := b.text
+	if b.text = nil; cap(text)-len(text) > len(text)/8 {
+		exact := make([]byte, len(text))
+		copy(exact, text)
+		text, b.text = exact, text
+	}
+	return textVector(b.ends, text, valid, b.bare || !special(text))
 }
 
-// reserve makes space for a chunk of so many rows and bytes, if the builder was
-// not used yet. What is too much is never touched, and takes no memory.
+// reserve makes space for the column's share of a chunk of so many rows and
+// bytes, and a little more, unless there is some.
 func (b *textBuilder) reserve(rows, bytes int) {
-	if b.ends == nil && rows > sampleRows {
-		b.ends, b.text = make([]int, 0, rows), make([]byte, 0, bytes)
+	if b.text == nil && rows > sampleRows {
+		b.ends = slices.Grow(b.ends[:0], rows)
+		b.text = make([]byte, 0, int(b.share*float64(bytes)*17/16))
 	}
 }
 

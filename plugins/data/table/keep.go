@@ -16,12 +16,13 @@ func (p *parser) keep(c *chunk) bool {
 	lines := &keptLines{text: make([]byte, 0, len(c.raw)+len(c.raw)/64+64), starts: make([]uint32, 1, c.rows+1)}
 	t := p.tokenizer(c)
 	for first := true; p.nextBatch(&t, c, first); first = false {
+		p.batch.edited = append(p.batch.edited[:0], make([]bool, p.batch.rows)...)
 		for i, b := range builders {
 			if !b.add(&p.batch, i, p.width) {
 				return false
 			}
 		}
-		if !lines.add(&p.batch, p.width) {
+		if !lines.add(&p.batch, p.width, t.plain && p.comma == ',') {
 			return false
 		}
 	}
@@ -40,7 +41,6 @@ func (p *parser) keep(c *chunk) bool {
 
 // keepers returns what keeps each column, nil if some column cannot be kept.
 func (p *parser) keepers(c *chunk) []builder {
-	quotes := p.comma != ',' || bytes.IndexByte(c.raw, '"') >= 0
 	builders := make([]builder, p.width)
 	for i, k := range p.guesses {
 		if p.forced[i] == Text {
@@ -52,11 +52,11 @@ func (p *parser) keepers(c *chunk) []builder {
 		case Int64:
 			builders[i] = intKeeper{}
 		case Float64:
-			builders[i] = &floatKeeper{floatGuess{r: p.rules}}
+			builders[i] = &floatKeeper{floatGuess: floatGuess{r: p.rules}}
 		case Bool:
 			builders[i] = &boolKeeper{r: p.rules}
 		case Text:
-			builders[i] = &textKeeper{textGuess: textGuess{r: p.rules, sure: p.forced[i] == Text}, quotes: quotes}
+			builders[i] = &textKeeper{textGuess: textGuess{r: p.rules, sure: p.forced[i] == Text}, quotes: !p.bare(c)}
 		default:
 			return nil
 		}
@@ -65,11 +65,20 @@ func (p *parser) keepers(c *chunk) []builder {
 }
 
 // add appends a batch whose spans are what is to be written. Spans that follow
-// one another in the file are copied in one piece.
-func (l *keptLines) add(b *batch, width int) bool {
+// one another in the file are copied in one piece. In a plain file the spans of
+// a row that is not edited do.
+func (l *keptLines) add(b *batch, width int, plain bool) bool {
 	from, to := b.base, b.base // a piece of raw that is not copied yet
 	for row := 0; row < len(b.spans); row += width {
-		for k, s := range b.spans[row : row+width] {
+		spans := b.spans[row : row+width]
+		if start, end, ok := b.line(spans); ok && plain && !b.edited[row/width] {
+			if start != to {
+				l.text = append(l.text, b.raw[from:to]...)
+				from = start
+			}
+			to, spans = end, nil
+		}
+		for k, s := range spans {
 			if at := b.base + int(s.off); at == to && s.off&inSide == 0 {
 				to += int(s.n)
 			} else {
@@ -100,11 +109,28 @@ func (l *keptLines) add(b *batch, width int) bool {
 	return true
 }
 
-// put has the span stand for another text.
-func (b *batch) put(s *span, add func(side []byte) []byte) {
+// line returns where the line of a row is in raw, if it ends behind the last
+// span.
+func (b *batch) line(spans []span) (start, end int, ok bool) {
+	first, last := spans[0], spans[len(spans)-1]
+	start, end = b.base+int(first.off), b.base+int(last.off)+int(last.n)
+	return start, end + 1, start <= end && end < len(b.raw) && b.raw[end] == '\n'
+}
+
+// put has span i stand for another text.
+func (b *batch) put(i, width int, add func(side []byte) []byte) {
 	at := len(b.side)
 	b.side = add(b.side)
-	*s = span{uint32(at) | inSide, uint32(len(b.side) - at)}
+	b.spans[i] = span{uint32(at) | inSide, uint32(len(b.side) - at)}
+	b.edited[i/width] = true
+}
+
+// clear has span i stand for a missing value.
+func (b *batch) clear(i, width int) {
+	if b.spans[i].n > 0 {
+		b.spans[i].n = 0
+		b.edited[i/width] = true
+	}
 }
 
 // The keepers hold where the guesses of the same kinds hold, and have the
@@ -120,7 +146,7 @@ func (intKeeper) add(b *batch, col, width int) bool {
 			return false
 		}
 		if !canonicalInt(cell) {
-			b.put(&b.spans[i], func(side []byte) []byte { return strconv.AppendInt(side, v, 10) })
+			b.put(i, width, func(side []byte) []byte { return strconv.AppendInt(side, v, 10) })
 		}
 	}
 	return true
@@ -136,19 +162,28 @@ func canonicalInt(b []byte) bool {
 	return isDigit(b[0]) && isDigit(b[len(b)-1]) && (b[0] != '0' || len(b) == 1)
 }
 
-type floatKeeper struct{ floatGuess }
+type floatKeeper struct {
+	floatGuess
+	text []byte // memory for a number
+}
 
 func (g *floatKeeper) add(b *batch, col, width int) bool {
 	for i := col; i < len(b.spans); i += width {
 		cell := b.cell(b.spans[i])
+		if g.fractional && canonical(cell) {
+			continue
+		}
 		d, ok := g.cell(cell)
 		if !ok {
 			return false
 		}
 		if d.f != d.f {
-			b.spans[i].n = 0
-		} else if !d.canonical(cell) {
-			b.put(&b.spans[i], func(side []byte) []byte { return AppendFloat(side, d.f) })
+			b.clear(i, width)
+			continue
+		}
+		g.text = AppendFloat(g.text[:0], d.f)
+		if string(g.text) != string(cell) {
+			b.put(i, width, func(side []byte) []byte { return append(side, g.text...) })
 		}
 	}
 	return true
@@ -170,7 +205,7 @@ func (g *boolKeeper) add(b *batch, col, width int) bool {
 	for i := col; i < len(b.spans); i += width {
 		cell := b.cell(b.spans[i])
 		if g.r.missing(cell) {
-			b.spans[i].n = 0
+			b.clear(i, width)
 			continue
 		}
 		v, ok := parseBool(cell)
@@ -179,7 +214,7 @@ func (g *boolKeeper) add(b *batch, col, width int) bool {
 		}
 		g.some = true
 		if s := string(cell); s != "True" && s != "False" {
-			b.put(&b.spans[i], func(side []byte) []byte { return appendBool(side, v) })
+			b.put(i, width, func(side []byte) []byte { return appendBool(side, v) })
 		}
 	}
 	return true
@@ -201,14 +236,14 @@ func (g *textKeeper) add(b *batch, col, width int) bool {
 	for i := col; i < len(b.spans); i += width {
 		cell := b.cell(b.spans[i])
 		if g.r.missing(cell) {
-			b.spans[i].n = 0
+			b.clear(i, width)
 			continue
 		}
 		if !g.sure && !g.decide(cell) {
 			return false
 		}
 		if g.quotes && special(cell) {
-			b.quote(&b.spans[i])
+			b.quote(i, width)
 		}
 	}
 	return true
@@ -226,13 +261,14 @@ func special(b []byte) bool {
 	return bytes.IndexByte(b, '"') >= 0 || bytes.IndexByte(b, ',') >= 0 || bytes.IndexByte(b, '\n') >= 0
 }
 
-// quote puts quotes around a span's text.
-func (b *batch) quote(s *span) {
-	cell := b.cell(*s)
+// quote puts quotes around the text of span i.
+func (b *batch) quote(i, width int) {
+	s := b.spans[i]
+	cell := b.cell(s)
 	if from, to := b.base+int(s.off)-1, b.base+int(s.off)+int(s.n); s.off&inSide == 0 && bytes.IndexByte(cell, '"') < 0 &&
 		from >= b.base && to < len(b.raw) && b.raw[from] == '"' && b.raw[to] == '"' {
-		*s = span{s.off - 1, s.n + 2}
+		b.spans[i] = span{s.off - 1, s.n + 2}
 		return
 	}
-	b.put(s, func(side []byte) []byte { return (*formatter)(nil).appendQuoted(side, cell) })
+	b.put(i, width, func(side []byte) []byte { return (*formatter)(nil).appendQuoted(side, cell) })
 }

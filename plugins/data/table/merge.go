@@ -97,7 +97,7 @@ func missingVector(kind Kind, n int) *vector {
 	none := make([]byte, (n+7)/8)
 	switch kind {
 	case Text:
-		return textVector(make([]int, n), nil, none)
+		return textVector(make([]int, n), nil, none, true)
 	case Bool:
 		return boolVector(none, none, n)
 	}

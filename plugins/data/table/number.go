@@ -276,11 +276,16 @@ func plainDigits(b []byte) (m uint64, places int, ok bool) {
 		}
 		places, digits = len(b)-k-1, digits-1
 		for k++; k+8 <= len(b); k += 8 {
-			v, ok := eightDigits(b[k:])
+			v, ok := eightDigits(binary.LittleEndian.Uint64(b[k:]))
 			if !ok {
 				return 0, 0, false
 			}
 			m = m*1e8 + v
+		}
+		if left := len(b) - k; left > 0 && len(b) >= 8 { // the last eight bytes, of which the first count as zeros
+			other := uint64(1)<<(64-8*left) - 1
+			v, ok := eightDigits(binary.LittleEndian.Uint64(b[len(b)-8:])&^other | zeros&other)
+			return m*tens[left] + v, places, ok && digits <= 19
 		}
 		for ; k < len(b); k++ {
 			if !isDigit(b[k]) {
@@ -292,11 +297,12 @@ func plainDigits(b []byte) (m uint64, places int, ok bool) {
 	return m, places, digits > 0 && digits <= 19
 }
 
-// eightDigits reads the first eight bytes of b if they are digits: all at
-// once, then sums of two, of four and of eight.
-func eightDigits(b []byte) (uint64, bool) {
+const zeros = '0' * lowBits
+
+// eightDigits reads eight bytes if they are digits: all at once, then sums of
+// two, of four and of eight.
+func eightDigits(x uint64) (uint64, bool) {
 	const high = 0xf0f0f0f0f0f0f0f0
-	x := binary.LittleEndian.Uint64(b)
 	if x&high|(x+0x0606060606060606)&high>>4 != 0x3333333333333333 {
 		return 0, false
 	}

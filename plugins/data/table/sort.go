@@ -47,14 +47,7 @@ func (t *Table) SortBy(names ...string) (*Table, error) {
 // where the processor has them, with another order of equal numbers; strings
 // never.) A Mixed column of strings and numbers has no order.
 func (c *Column) ArgSort(o sortOptions) ([]int, error) {
-	present, missing := make([]int32, 0, c.n), []int(nil)
-	for i := range c.n {
-		if c.IsMissing(i) {
-			missing = append(missing, i)
-		} else {
-			present = append(present, int32(i))
-		}
-	}
+	present, missing := c.present()
 	if o.Descending {
 		slices.Reverse(present)
 	}
@@ -72,6 +65,27 @@ func (c *Column) ArgSort(o sortOptions) ([]int, error) {
 	return append(out, missing...), nil
 }
 
+// present returns which cells there are and which are missing.
+func (c *Column) present() (present []int32, missing []int) {
+	if c.complete() {
+		return ascending(c.n), nil
+	}
+	present = make([]int32, 0, c.n)
+	for i := range c.n {
+		if c.IsMissing(i) {
+			missing = append(missing, i)
+		} else {
+			present = append(present, int32(i))
+		}
+	}
+	return present, missing
+}
+
+// complete reports whether it is plain that no cell is missing.
+func (c *Column) complete() bool {
+	return c.kind == Text && c.rows == nil && !slices.ContainsFunc(c.parts(), func(v *vector) bool { return v.valid != nil })
+}
+
 // argSort sorts the cells at the given positions and returns the order as
 // places in at.
 func (c *Column) argSort(at []int32, stable bool) ([]int32, error) {
@@ -85,7 +99,7 @@ func (c *Column) argSort(at []int32, stable bool) ([]int32, error) {
 	case Bool:
 		return argSort(pick(at, func(i int) int64 { return c.Value(i).Int() }), stable), nil
 	case Text:
-		return argSort(pick(at, c.Text), stable), nil
+		return argSortTexts(len(at), func(k int) string { return c.Text(int(at[k])) }, stable), nil
 	}
 	return mixedArgSort(pick(at, c.Value), stable)
 }
@@ -108,7 +122,7 @@ func mixedArgSort(v []Value, stable bool) ([]int32, error) {
 	}
 	switch texts {
 	case len(v):
-		return argSort(mapValues(v, Value.String), stable), nil
+		return argSortTexts(len(v), func(k int) string { return v[k].String() }, stable), nil
 	case 0:
 		return argSort(mapValues(v, Value.Float), stable), nil
 	}
@@ -116,20 +130,20 @@ func mixedArgSort(v []Value, stable bool) ([]int32, error) {
 }
 
 func argSort[T cmp.Ordered](v []T, stable bool) []int32 {
-	order := make([]int32, len(v))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	texts, isText := any(v).([]string)
-	switch {
-	case stable:
+	order := ascending(len(v))
+	if stable {
 		slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(v[a], v[b]) })
-	case isText:
-		introsortTexts(texts, order)
-	default:
+	} else {
 		introsort(v, order)
 	}
 	return order
+}
+
+func argSortTexts(n int, text func(int) string, stable bool) []int32 {
+	if stable {
+		return argSort(collect(n, text), stable)
+	}
+	return introsortTexts(n, text)
 }
 
 // lexSort sorts by the first column, then the second, …, keeping the order of

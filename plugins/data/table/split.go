@@ -22,7 +22,8 @@ type splitter struct {
 type piece struct {
 	raw       []byte
 	rows      int
-	firstLine int // lines before it
+	firstLine int  // lines before it
+	simple    bool // raw holds no carriage return and no quote that is one
 }
 
 const (
@@ -81,7 +82,7 @@ func (s *splitter) next(rows int) (piece, error) {
 		}
 	}
 	s.lines += scan.lines
-	p.rows = scan.rows
+	p.rows, p.simple = scan.rows, !scan.odd
 	p.raw = s.cut(scan.pos)
 	return p, nil
 }
@@ -120,6 +121,7 @@ type scanner struct {
 	lines     int
 	nextQuote int // first quote at or after pos, if beyond pos
 	nextCR    int
+	odd       bool // there was a quote or a carriage return
 }
 
 // run passes records until there are rows of them or raw ends.
@@ -132,6 +134,7 @@ func (s *scanner) run(rows int) {
 				return
 			}
 			if blank {
+				s.odd = s.odd || bytes.IndexByte(s.raw[s.pos:next], '\r') >= 0
 				s.pos = next
 				s.lines++
 				continue
@@ -169,6 +172,7 @@ func (s *scanner) recordEnd() int {
 	if nl := bytes.IndexByte(s.raw[s.pos:end], '\n'); nl >= 0 {
 		return s.pos + nl + 1
 	}
+	s.odd = s.odd || end < len(s.raw)
 	if end == len(s.raw) {
 		return s.atEnd()
 	}

@@ -16,6 +16,7 @@ func TestIntrosortTexts(t *testing.T) {
 	for name, text := range map[string]func(i int) string{
 		"hexadecimal":          func(int) string { return fmt.Sprintf("%016x%016x", rng.Uint64(), rng.Uint64()) },
 		"hexadecimal and ties": func(int) string { return fmt.Sprintf("%032x", rng.IntN(50)) },
+		"odd beginnings":       func(i int) string { return fmt.Sprintf("%d/%d", i%97/96, rng.IntN(2000)) },
 		"equal beginnings":     func(int) string { return fmt.Sprintf("train/images/%d.jpg", rng.IntN(2000)) },
 		"far apart":            func(int) string { return strings.Repeat("x", rng.IntN(40)) },
 		"long ties":            func(int) string { return fmt.Sprint(rng.IntN(3), strings.Repeat("a", 20), rng.IntN(9)) },
@@ -31,12 +32,9 @@ func TestIntrosortTexts(t *testing.T) {
 			for i := range v {
 				v[i] = text(i)
 			}
-			want, got := make([]int32, n), make([]int32, n)
-			for i := range want {
-				want[i], got[i] = int32(i), int32(i)
-			}
+			want := ascending(n)
 			introsort(v, want)
-			introsortTexts(v, got)
+			got := introsortTexts(n, func(k int) string { return v[k] })
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s, %d texts (-introsort +got):\n%.400s", name, n, diff)
 			}

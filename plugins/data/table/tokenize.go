@@ -51,11 +51,12 @@ const inSide = 1 << 31
 
 // batch is a few records cut into fields.
 type batch struct {
-	raw   []byte
-	base  int
-	side  []byte // fields whose quotes had to be undone
-	spans []span
-	rows  int
+	raw    []byte
+	base   int
+	side   []byte // fields whose quotes had to be undone
+	spans  []span
+	rows   int
+	edited []bool // rows of which not all is written as it was read
 }
 
 func (b *batch) cell(s span) []byte {
@@ -76,7 +77,7 @@ type tokenizer struct {
 	raw   []byte
 	pos   int
 	nul   bool // raw holds a NUL byte: fields end there
-	plain bool // raw holds no quote, NUL and carriage return
+	plain bool // raw holds no NUL, no carriage return and no quote that is one
 	open  bool // raw ended within quotes
 	most  int  // fields that a record may have
 	wide  bool // a record has more, of which most were read
