@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
@@ -13,7 +12,7 @@ import (
 
 // readTree calls fn for the entries of a tree without verifying its digest.
 func (c *objects) readTree(id digest.ContentID, fn func(tree.Entry) error) error {
-	f, err := os.Open(c.objectPath(id, false))
+	f, err := c.openObject(id, false)
 	if err != nil {
 		return c.objectError("open", id, err)
 	}

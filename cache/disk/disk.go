@@ -66,7 +66,7 @@ type hooks struct {
 	now    func() time.Time
 	bootID string
 	write  func(f *os.File, p []byte) (int, error)
-	link   func(from, to string) error
+	link   func(dir *os.File, name, to string) error
 	// space returns how many bytes the file system of a folder has left.
 	space func(dir string) (int64, error)
 	// unnamed is false if the file system has no unnamed files (O_TMPFILE).
@@ -86,7 +86,7 @@ func (h hooks) withDefaults() hooks {
 		h.write = func(f *os.File, p []byte) (int, error) { return f.Write(p) }
 	}
 	if h.link == nil {
-		h.link = os.Link
+		h.link = linkIn
 	}
 	if h.space == nil {
 		h.space = freeSpace

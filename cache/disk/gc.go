@@ -273,7 +273,7 @@ func (g *collector) keepIfUsed(id digest.ContentID) error {
 // kindOf guesses the kind of an object from its content. A blob that looks like
 // a tree is taken for a tree, which only keeps more.
 func (c *objects) kindOf(id digest.ContentID) (cache.Kind, error) {
-	f, err := os.Open(c.objectPath(id, false))
+	f, err := c.openObject(id, false)
 	if err != nil {
 		return "", err
 	}

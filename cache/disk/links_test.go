@@ -85,9 +85,9 @@ func TestLinks(t *testing.T) {
 	for name, h := range testHooks {
 		t.Run(name, func(t *testing.T) {
 			var made atomic.Int64
-			h.link = func(from, to string) error {
+			h.link = func(dir *os.File, name, to string) error {
 				made.Add(1)
-				return os.Link(from, to)
+				return linkIn(dir, name, to)
 			}
 			c := openTest(t, t.TempDir(), Options{}, h)
 			ref, other := putTree(t, c, "x", 20), putTree(t, c, "y", 20)

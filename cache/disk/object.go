@@ -99,7 +99,7 @@ func ignoreMissing(err error) error {
 // intact reads an object and reports whether its content matches its name. A
 // missing object does not.
 func (c *objects) intact(id digest.ContentID, executable bool) (bool, error) {
-	f, err := os.Open(c.objectPath(id, executable))
+	f, err := c.openObject(id, executable)
 	if err != nil {
 		return false, ignoreMissing(err)
 	}

@@ -67,7 +67,7 @@ func (c *placing) placeLink(ctx context.Context, ref cache.Ref, path string, exe
 		if f.size != ref.Size {
 			return false, fmt.Errorf("place object %s: %w: it has %d bytes, not %d", ref.ID.Short(), cache.ErrCorrupt, f.size, ref.Size)
 		}
-		err = c.hooks.link(c.objectPath(ref.ID, executable), path)
+		err = c.hooks.link(c.file, objectName(ref.ID, executable), path)
 		switch {
 		case err == nil:
 			return true, nil
@@ -89,6 +89,14 @@ func (c *placing) placeLink(ctx context.Context, ref cache.Ref, path string, exe
 		}
 	}
 	return false, nil
+}
+
+// linkIn gives a file of an open folder a second name.
+func linkIn(dir *os.File, name, to string) error {
+	if err := unix.Linkat(int(dir.Fd()), name, unix.AT_FDCWD, to, 0); err != nil {
+		return &os.LinkError{Op: "link", Old: name, New: to, Err: err}
+	}
+	return nil
 }
 
 // makeTwin makes the executable twin of an object.
@@ -196,7 +204,7 @@ func (c *placing) placeCopy(ctx context.Context, ref cache.Ref, path string, mod
 	} else if cloned {
 		return cache.Cloned, os.Chmod(path, mode)
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := openFile(unix.AT_FDCWD, path, path, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, uint32(mode))
 	if err != nil {
 		return 0, err
 	}
@@ -211,6 +219,9 @@ func (c *placing) placeCopy(ctx context.Context, ref cache.Ref, path string, mod
 	if err := c.fillCopy(ctx, ref, f); err != nil {
 		return 0, err
 	}
+	if mode&^0o444 == 0 && !c.masked {
+		return cache.Copied, nil // it was created with this mode
+	}
 	return cache.Copied, f.Chmod(mode)
 }
 
@@ -220,7 +231,9 @@ func (c *placing) fillCopy(ctx context.Context, ref cache.Ref, f *os.File) error
 		return err
 	}
 	defer r.Close()
-	n, err := io.Copy(hookedWriter{c, f}, r)
+	buf := readBuffers.Get().(*[256 << 10]byte)
+	defer readBuffers.Put(buf)
+	n, err := io.CopyBuffer(hookedWriter{c, f}, r, buf[:])
 	if err == nil && n != ref.Size {
 		err = fmt.Errorf("place object %s: %w: it has %d bytes, not %d", ref.ID.Short(), cache.ErrCorrupt, n, ref.Size)
 	}
@@ -236,7 +249,7 @@ func (c *placing) placeClone(ctx context.Context, id digest.ContentID, path stri
 	if _, err := c.reading.checkSealed(ctx, id, false); err != nil {
 		return false, err
 	}
-	src, err := os.Open(c.objectPath(id, false))
+	src, err := c.openObject(id, false)
 	if err != nil {
 		return false, c.objects.objectError("open", id, err)
 	}

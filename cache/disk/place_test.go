@@ -120,9 +120,25 @@ func TestPlaceDamagedTwin(t *testing.T) {
 	}
 }
 
+// A umask does not change the modes of what is placed.
+func TestPlaceUnderUmask(t *testing.T) {
+	old := unix.Umask(0o077)
+	defer unix.Umask(old)
+	c := openTest(t, t.TempDir(), Options{}, hooks{unnamed: true})
+	ref := putText(t, c, "text")
+	for _, p := range []cache.Placement{{}, {Private: true}, {Private: true, Executable: true}, {Writable: true}} {
+		path := filepath.Join(t.TempDir(), "file")
+		_, err := c.Place(t.Context(), ref, path, p)
+		must(t, err)
+		if info, err := os.Stat(path); err != nil || info.Mode() != p.FileMode() {
+			t.Errorf("%+v: mode %v, %v, want %v", p, info.Mode(), err, p.FileMode())
+		}
+	}
+}
+
 func TestPlaceFallsBack(t *testing.T) {
 	for _, reason := range []error{unix.EXDEV, unix.EPERM, unix.EOPNOTSUPP} {
-		h := hooks{unnamed: true, link: func(string, string) error { return &os.LinkError{Op: "link", Err: reason} }}
+		h := hooks{unnamed: true, link: func(*os.File, string, string) error { return &os.LinkError{Op: "link", Err: reason} }}
 		c := openTest(t, t.TempDir(), Options{}, h)
 		ref := putTree(t, c, "x", 10)
 		dst := t.TempDir() + "/out"
@@ -166,11 +182,11 @@ func TestPlaceOnOtherFileSystem(t *testing.T) {
 
 // With a limit on links, the store continues with a fresh file.
 func TestLinkLimit(t *testing.T) {
-	h := hooks{unnamed: true, link: func(from, to string) error {
-		if f, err := statPath(from); err == nil && f.links >= 5 {
+	h := hooks{unnamed: true, link: func(dir *os.File, name, to string) error {
+		if f, err := statPath(dir.Name() + "/" + name); err == nil && f.links >= 5 {
 			return &os.LinkError{Op: "link", Err: unix.EMLINK}
 		}
-		return os.Link(from, to)
+		return linkIn(dir, name, to)
 	}}
 	for _, unnamed := range []bool{true, false} {
 		h.unnamed = unnamed

@@ -22,7 +22,7 @@ func (c *reading) Open(ctx context.Context, id digest.ContentID) (io.ReadCloser,
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	f, err := os.Open(c.objectPath(id, false))
+	f, err := c.openObject(id, false)
 	if err != nil {
 		return nil, c.objects.objectError("open", id, err)
 	}
@@ -42,7 +42,6 @@ type reader struct {
 	id   digest.ContentID
 	size int64
 	hash *digest.Writer
-	done bool
 	err  error
 }
 
@@ -61,17 +60,15 @@ func (r *reader) Read(p []byte) (int, error) {
 		r.err = fmt.Errorf("read object %s: %w", r.id.Short(), err)
 		return n, r.err
 	}
-	if !r.done && (err == io.EOF || r.hash.Size() >= r.size) {
-		r.done = true
-		if r.hash.ID() != r.id {
-			r.err = r.c.corrupt(r.ctx, r.id)
-			return 0, r.err
-		}
+	if err != io.EOF && r.hash.Size() < r.size {
+		return n, nil
 	}
-	if err == io.EOF {
-		r.err = err
+	if r.hash.ID() != r.id {
+		r.err = r.c.corrupt(r.ctx, r.id)
+		return 0, r.err
 	}
-	return n, err
+	r.err = io.EOF // what the file has beyond is not the object's
+	return n, io.EOF
 }
 
 // Close implements io.Closer.
@@ -120,7 +117,7 @@ func (c *reading) OpenAt(ctx context.Context, id digest.ContentID) (cache.Random
 	if _, err := c.checkSealed(ctx, id, false); err != nil {
 		return nil, err
 	}
-	f, err := os.Open(c.objectPath(id, false))
+	f, err := c.openObject(id, false)
 	if err != nil {
 		return nil, c.objects.objectError("open", id, err)
 	}

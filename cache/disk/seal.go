@@ -51,7 +51,12 @@ func factsOf(st *unix.Stat_t) facts {
 
 // stat returns the facts of an object.
 func (c *objects) stat(id digest.ContentID, executable bool) (facts, error) {
-	return statPath(c.objectPath(id, executable))
+	var st unix.Stat_t
+	name := objectName(id, executable)
+	if err := unix.Fstatat(int(c.file.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return facts{}, &os.PathError{Op: "stat", Path: c.path(name), Err: err}
+	}
+	return factsOf(&st), nil
 }
 
 // stamp returns the time for an object that is published or found present now.

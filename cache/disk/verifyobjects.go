@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"runtime"
 
 	"github.com/mleflow/mleflow/cache/digest"
@@ -106,7 +105,7 @@ func (v *verifier) object(f file) error {
 // read reports whether the content of a file matches its name. A full
 // verification reads from the disk itself, not from the page cache.
 func (v *verifier) read(f file) (bool, error) {
-	file, err := os.Open(v.c.objectPath(f.id, f.twin))
+	file, err := v.c.openObject(f.id, f.twin)
 	if err != nil {
 		return false, err
 	}

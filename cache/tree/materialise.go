@@ -85,10 +85,20 @@ type materialiser struct {
 	told time.Time
 }
 
+// placeJob is files of one folder that one goroutine makes, since every new name
+// locks its folder: two goroutines in one are not faster than one.
 type placeJob struct {
-	entry Entry
-	path  string
+	entries []Entry
+	bytes   int64
+	dir     string
 }
+
+// A job has at most jobFiles files, and ends with the file with which it has
+// jobBytes.
+const (
+	jobFiles = 512
+	jobBytes = 16 << 20
+)
 
 func (m *materialiser) run(ctx context.Context, ref cache.Ref, dst string) (err error) {
 	tmp, err := os.MkdirTemp(filepath.Dir(dst), "."+filepath.Base(dst)+".part-")
@@ -102,7 +112,7 @@ func (m *materialiser) run(ctx context.Context, ref cache.Ref, dst string) (err 
 	}()
 	root := filepath.Join(tmp, "root")
 	if ref.Kind != cache.Tree {
-		if err := m.file(ctx, placeJob{NewEntry("root", ref, false), root}); err != nil {
+		if err := m.file(ctx, NewEntry("root", ref, false), root); err != nil {
 			return err
 		}
 		return publishFile(root, dst)
@@ -141,7 +151,7 @@ func publishDir(from, to string, mode fs.FileMode) error {
 // fill writes the tree below root, files in parallel.
 func (m *materialiser) fill(ctx context.Context, ref cache.Ref, root string) error {
 	group, ctx := errgroup.WithContext(ctx)
-	m.jobs = make(chan placeJob, 16*m.opts.Workers)
+	m.jobs = make(chan placeJob, m.opts.Workers)
 	group.Go(func() error {
 		defer close(m.jobs)
 		return m.dir(ctx, ref, root)
@@ -149,8 +159,10 @@ func (m *materialiser) fill(ctx context.Context, ref cache.Ref, root string) err
 	for range m.opts.Workers {
 		group.Go(func() error {
 			for j := range m.jobs {
-				if err := m.file(ctx, j); err != nil {
-					return err
+				for _, e := range j.entries {
+					if err := m.file(ctx, e, j.dir+"/"+e.Name); err != nil {
+						return err
+					}
 				}
 			}
 			return nil
@@ -164,35 +176,47 @@ func (m *materialiser) dir(ctx context.Context, ref cache.Ref, path string) erro
 	if err := os.Mkdir(path, 0o755); err != nil {
 		return err
 	}
-	return Each(ctx, m.store, ref, func(e Entry) error {
-		to := path + "/" + e.Name
-		if e.IsDir() {
-			return m.dir(ctx, e.Ref(), to)
-		}
+	next := placeJob{dir: path}
+	pass := func() error {
 		select {
-		case m.jobs <- placeJob{e, to}:
+		case m.jobs <- next:
+			next = placeJob{dir: path}
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+	err := Each(ctx, m.store, ref, func(e Entry) error {
+		if e.IsDir() {
+			return m.dir(ctx, e.Ref(), path+"/"+e.Name)
+		}
+		next.entries, next.bytes = append(next.entries, e), next.bytes+e.Size
+		if len(next.entries) == jobFiles || next.bytes >= jobBytes {
+			return pass()
+		}
+		return nil
 	})
+	if err == nil && len(next.entries) > 0 {
+		err = pass()
+	}
+	return err
 }
 
 // file writes one file.
-func (m *materialiser) file(ctx context.Context, j placeJob) error {
+func (m *materialiser) file(ctx context.Context, e Entry, path string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	p := cache.Placement{
-		Executable: j.entry.Type == Executable,
+		Executable: e.Type == Executable,
 		Private:    m.opts.Mode == Copy,
 		Writable:   m.opts.Writable,
 	}
-	how, err := m.store.Place(ctx, j.entry.Ref(), j.path, p)
+	how, err := m.store.Place(ctx, e.Ref(), path, p)
 	if err != nil {
 		return err
 	}
-	m.count(j.entry, how)
+	m.count(e, how)
 	return nil
 }
 

@@ -374,6 +374,40 @@ func TestMaterialiseBlob(t *testing.T) {
 	}
 }
 
+// Folders of more files than one goroutine takes at once, and of files that are
+// larger together, come out whole.
+func TestMaterialiseManyFiles(t *testing.T) {
+	for name, s := range stores(t) {
+		t.Run(name, func(t *testing.T) {
+			text, err := cache.PutBytes(t.Context(), s, []byte("text"))
+			must(t, err)
+			large, err := cache.PutBytes(t.Context(), s, make([]byte, 9<<20))
+			must(t, err)
+			var b tree.Builder
+			for i := range 1200 {
+				must(t, b.Add(fmt.Sprintf("many/%04d", i), text, false))
+			}
+			for i := range 3 {
+				must(t, b.Add(fmt.Sprintf("many/large/%d", i), large, false))
+			}
+			must(t, b.Add("many/0000.txt", text, true))
+			ref, err := b.Build(t.Context(), s)
+			must(t, err)
+			for _, mode := range []tree.Mode{tree.Link, tree.Copy} {
+				dst := outDir(t)
+				res, err := tree.Materialise(t.Context(), s, ref, dst, tree.Options{Mode: mode})
+				if err != nil || res.Files != ref.Files || res.Bytes != ref.Size {
+					t.Errorf("result %+v, %v, want all of %+v", res, err, ref)
+				}
+				again, err := tree.Import(t.Context(), s, dst, tree.ImportOptions{})
+				if err != nil || again != ref {
+					t.Errorf("imported again: %+v, %v, want %+v", again, err, ref)
+				}
+			}
+		})
+	}
+}
+
 func TestMaterialiseTellsProgress(t *testing.T) {
 	s := memory.New()
 	ref := importSample(t, s)
