@@ -4,7 +4,6 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/pattern"
 )
 
 //go:embed */competition.hcl */checksums.lock */manifest*.json */*.txt */data/*
@@ -67,12 +67,12 @@ var Shipped = sync.OnceValues(func() (*Catalog, error) {
 // The facts that are read without decoding a definition: a line of its own
 // with a plain text. A test compares them with what decoding gives.
 var (
-	complexityFact = regexp.MustCompile(`(?m)^  complexity\s*=\s*"([^"\n]*)"`)
-	categoryFact   = regexp.MustCompile(`(?m)^  category\s*=\s*"([^"\n]*)"`)
+	complexityFact = pattern.New(`(?m)^  complexity\s*=\s*"([^"\n]*)"`)
+	categoryFact   = pattern.New(`(?m)^  category\s*=\s*"([^"\n]*)"`)
 )
 
-func fact(src []byte, re *regexp.Regexp) string {
-	if m := re.FindSubmatch(src); m != nil {
+func fact(src []byte, p *pattern.Pattern) string {
+	if m := p.Regexp().FindSubmatch(src); m != nil {
 		return string(m[1])
 	}
 	return ""

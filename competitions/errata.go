@@ -2,7 +2,6 @@ package competitions
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/pattern"
 )
 
 // change is what an errata block puts in the place of v1.
@@ -23,7 +23,7 @@ type change struct {
 	pins    *Checksums
 }
 
-var versionName = regexp.MustCompile(`^v[1-9][0-9]{0,3}$`)
+var versionName = pattern.New(`^v[1-9][0-9]{0,3}$`)
 
 // errataSchema is what an errata block may hold.
 var errataSchema = bodySchema{
@@ -50,7 +50,7 @@ func (d *decoder) errata(blocks []*hclsyntax.Block) {
 			d.fail(b.LabelRanges[0], "Version "+version+" exists", "Write the name of the version that this block defines: v2, v3, …")
 			continue
 		}
-		if !versionName.MatchString(version) {
+		if !versionName.Regexp().MatchString(version) {
 			d.fail(b.LabelRanges[0], "Wrong version "+version, "Versions are named v2, v3, …")
 			continue
 		}

@@ -121,7 +121,7 @@ func MaskedVersion(version string) string { return version + maskSuffix }
 // IsMasked reports whether a version's name is that of a masked one.
 func IsMasked(version string) bool {
 	base, ok := strings.CutSuffix(version, maskSuffix)
-	return ok && versionName.MatchString(base)
+	return ok && versionName.Regexp().MatchString(base)
 }
 
 // hashMask adds what masking depends on.

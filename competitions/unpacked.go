@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/mleflow/mleflow/engine/pattern"
 	"github.com/zclconf/go-cty/cty"
 )
 
@@ -98,7 +99,7 @@ func (d *Definition) rawUses(bodies []*hclsyntax.Body) (uses []*regexp.Regexp) {
 }
 
 // placeholder is a {name} of a pattern, which data fill in.
-var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
+var placeholder = pattern.New(`\{[^{}]*\}`)
 
 // useOf returns what a text may stand for. One that ends with what only the
 // data say, such as "{path}", says nothing about archives and is nil.
@@ -106,7 +107,7 @@ func useOf(t *hclsyntax.TemplateExpr) *regexp.Regexp {
 	var text strings.Builder
 	for _, part := range t.Parts {
 		if l, ok := part.(*hclsyntax.LiteralValueExpr); ok && l.Val.Type() == cty.String {
-			text.WriteString(placeholder.ReplaceAllString(l.Val.AsString(), "\x00"))
+			text.WriteString(placeholder.Regexp().ReplaceAllString(l.Val.AsString(), "\x00"))
 		} else {
 			text.WriteByte(0)
 		}

@@ -1,9 +1,9 @@
 package export
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/mleflow/mleflow/engine/pattern"
 	"github.com/mleflow/mleflow/engine/plain"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
@@ -33,19 +33,19 @@ func guarded(c *table.Column) *table.Column {
 }
 
 // number is a text that a spreadsheet takes for a number, whatever its sign.
-var number = regexp.MustCompile(`^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$`)
+var number = pattern.New(`^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$`)
 
 // formula finds where a formula would begin: with the text, or behind what
 // separates cells where it is not a comma that does. The last four signs are
 // full-width, as some spreadsheets take them.
-var formula = regexp.MustCompile(`(^|;)(\s*)([=+\-@\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}])`)
+var formula = pattern.New(`(^|;)(\s*)([=+\-@\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}])`)
 
 // guard returns a text for a cell of CSV. Control characters become blanks, so
 // that tabs and returns neither begin a formula nor end a row.
 func guard(text string) string {
 	line := plain.Line(text)
-	if number.MatchString(line) {
+	if number.Regexp().MatchString(line) {
 		return line
 	}
-	return formula.ReplaceAllString(strings.TrimSpace(line), "$1'$2$3")
+	return formula.Regexp().ReplaceAllString(strings.TrimSpace(line), "$1'$2$3")
 }

@@ -10,11 +10,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/pattern"
 	"github.com/mleflow/mleflow/engine/template"
 )
 
@@ -23,7 +23,7 @@ var skeletonText string
 
 var skeleton = template.Must("competition.hcl", skeletonText, nil, nil)
 
-var identifier = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*$`)
+var identifier = pattern.New(`^[A-Za-z0-9][A-Za-z0-9-]*$`)
 
 // Skeletons returns what a skeleton can be made from. Besides, there is
 // kaggle:SLUG, a competition of Kaggle.
@@ -45,9 +45,9 @@ func newOutline(id, from string) (outline, error) {
 	o := outline{ID: id, Category: from + "-classification", Table: "data.csv"}
 	slug, isKaggle := strings.CutPrefix(from, kaggle)
 	switch {
-	case !identifier.MatchString(id):
+	case !identifier.Regexp().MatchString(id):
 		return o, fmt.Errorf("new competition %q: a name contains only letters, digits and dashes, such as my-competition", id)
-	case isKaggle && !identifier.MatchString(slug):
+	case isKaggle && !identifier.Regexp().MatchString(slug):
 		return o, fmt.Errorf("new competition from %s: the name must match the URL, such as kaggle:titanic", from)
 	case isKaggle:
 		o.Slug, o.Category, o.Table = slug, "tabular-classification", "train.csv"

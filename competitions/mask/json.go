@@ -147,7 +147,7 @@ func (m *masker) document(raw []byte) (out []byte, place uint64, keep bool, err 
 func (m *masker) value(t token, found func(rank int, id string)) (string, error) {
 	c, rank, ok := m.rule.column(t.key)
 	if t.isKey || !ok {
-		if t.quoted && !integer.MatchString(t.text) {
+		if t.quoted && !integer.Regexp().MatchString(t.text) {
 			return m.path(t.text), nil
 		}
 		return t.text, nil
@@ -159,7 +159,7 @@ func (m *masker) value(t token, found func(rank int, id string)) (string, error)
 	id := t.text[at[0]:at[1]]
 	found(rank, id)
 	text := t.text[:at[0]] + m.keys.key(id) + t.text[at[1]:]
-	if !t.quoted && !integer.MatchString(text) {
+	if !t.quoted && !integer.Regexp().MatchString(text) {
 		return "", fmt.Errorf("member %s: no number can stand for %s", t.key, t.text)
 	}
 	return text, nil

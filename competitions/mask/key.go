@@ -7,9 +7,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/mleflow/mleflow/engine/pattern"
 )
 
 // MinSalt is the least length of a salt in bytes.
@@ -63,8 +64,8 @@ func (k *keyer) plain() bool            { return false }
 func (k *keyer) order(id string) uint64 { return binary.BigEndian.Uint64(k.hash("order", id)) }
 
 var (
-	integer = regexp.MustCompile(`^[0-9]+$`)
-	suffix  = regexp.MustCompile(`(\.[A-Za-z][A-Za-z0-9]{1,4})+$`)
+	integer = pattern.New(`^[0-9]+$`)
+	suffix  = pattern.New(`(\.[A-Za-z][A-Za-z0-9]{1,4})+$`)
 	lower   = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 )
 
@@ -74,12 +75,12 @@ func (k *keyer) key(id string) string {
 	if id == "" {
 		return ""
 	}
-	if integer.MatchString(id) {
+	if integer.Regexp().MatchString(id) {
 		if n, err := strconv.ParseUint(id, 10, 64); err == nil && n < 1<<large {
 			return k.number(n)
 		}
 	}
-	end := suffix.FindString(id)
+	end := suffix.Regexp().FindString(id)
 	if stem := strings.TrimSuffix(id, end); stem != "" && end != "" { // 12.jpg is the file of row 12
 		return k.key(stem) + end
 	}

@@ -351,7 +351,7 @@ func (m *masker) find(part string) (from, to int) {
 			return at[0], at[1]
 		}
 	}
-	if !integer.MatchString(part) && m.keys.known(part) {
+	if !integer.Regexp().MatchString(part) && m.keys.known(part) {
 		return 0, len(part)
 	}
 	for at := strings.LastIndexByte(part, '.'); at > 0; at = strings.LastIndexByte(part[:at], '.') {

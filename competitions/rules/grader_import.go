@@ -1,11 +1,11 @@
 package rules
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/competitions/evidence"
+	"github.com/mleflow/mleflow/engine/pattern"
 	"github.com/mleflow/mleflow/plugins/data/pysource"
 	"github.com/mleflow/mleflow/plugins/sandbox/shim"
 )
@@ -25,7 +25,7 @@ var graderImport = Rule{
 				}
 			},
 			text: func(p place, text string) {
-				if graderCommand.MatchString(text) {
+				if graderCommand.Regexp().MatchString(text) {
 					c.find(name, evidence.Warning, p, text, "A command runs the benchmark's grader.")
 				}
 			},
@@ -47,4 +47,4 @@ func isGrader(module string) bool {
 	return ok && (slices.Contains(graders, first) || strings.HasSuffix(module, ".grade"))
 }
 
-var graderCommand = regexp.MustCompile(`(^|[\s;&|(])(python3? -m )?mlebench\s+grade(-sample)?\b|from mlebench\.?\w* import grade|import mlebench\.grade`)
+var graderCommand = pattern.New(`(^|[\s;&|(])(python3? -m )?mlebench\s+grade(-sample)?\b|from mlebench\.?\w* import grade|import mlebench\.grade`)

@@ -1,11 +1,11 @@
 package rules
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/competitions/evidence"
+	"github.com/mleflow/mleflow/engine/pattern"
 	"github.com/mleflow/mleflow/plugins/data/pysource"
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/proxy"
 )
@@ -31,9 +31,9 @@ var knownData = Rule{
 			},
 			text: func(p place, text string) {
 				switch {
-				case kaggleData.MatchString(text):
+				case kaggleData.Regexp().MatchString(text):
 					c.find(name, evidence.Warning, p, text, "It gets data from Kaggle.")
-				case publicData.MatchString(text):
+				case publicData.Regexp().MatchString(text):
 					c.find(name, evidence.Note, p, text, "It gets a public data set.")
 				}
 			},
@@ -61,6 +61,6 @@ var (
 )
 
 var (
-	kaggleData = regexp.MustCompile(`\bkaggle\s+(competitions|datasets|kernels)\s+(download|output|pull)\b|kaggle\.com/(api/v1/)?(competitions|datasets|c)/`)
-	publicData = regexp.MustCompile(`\b(openml\.org/|archive\.ics\.uci\.edu/|zenodo\.org/record|data\.world/)|huggingface\.co/datasets/`)
+	kaggleData = pattern.New(`\bkaggle\s+(competitions|datasets|kernels)\s+(download|output|pull)\b|kaggle\.com/(api/v1/)?(competitions|datasets|c)/`)
+	publicData = pattern.New(`\b(openml\.org/|archive\.ics\.uci\.edu/|zenodo\.org/record|data\.world/)|huggingface\.co/datasets/`)
 )

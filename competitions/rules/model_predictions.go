@@ -1,11 +1,11 @@
 package rules
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/competitions/evidence"
+	"github.com/mleflow/mleflow/engine/pattern"
 	"github.com/mleflow/mleflow/plugins/data/pysource"
 )
 
@@ -34,7 +34,7 @@ var clients = []string{
 	"langchain_openai", "langchain_anthropic", "langchain_google_genai", "replicate",
 }
 
-var modelAddress = regexp.MustCompile(`/v1/(chat/completions|messages|responses|completions)\b|:(stream)?[gG]enerateContent\b|api\.(openai|anthropic|mistral|groq)\.com|generativelanguage\.googleapis\.com`)
+var modelAddress = pattern.New(`/v1/(chat/completions|messages|responses|completions)\b|:(stream)?[gG]enerateContent\b|api\.(openai|anthropic|mistral|groq)\.com|generativelanguage\.googleapis\.com`)
 
 // callsModel is the first line of a source that shows a client of models; -1 for
 // none.
@@ -47,7 +47,7 @@ func callsModel(tokens []pysource.Token) int {
 		}
 	}
 	for _, t := range tokens {
-		if t.Kind == pysource.String && modelAddress.MatchString(t.Value()) {
+		if t.Kind == pysource.String && modelAddress.Regexp().MatchString(t.Value()) {
 			return t.Line
 		}
 	}

@@ -1,9 +1,8 @@
 package rules
 
 import (
-	"regexp"
-
 	"github.com/mleflow/mleflow/competitions/evidence"
+	"github.com/mleflow/mleflow/engine/pattern"
 	"github.com/mleflow/mleflow/plugins/sandbox/shim"
 )
 
@@ -15,7 +14,7 @@ var privateData = Rule{
 		const name = "private-data"
 		return visitor{
 			text: func(p place, text string) {
-				if found := privatePath.FindString(text); found != "" {
+				if found := privatePath.Regexp().FindString(text); found != "" {
 					c.find(name, evidence.Warning, p, text, "It names %q, where answers or secrets are kept.", clip(found))
 				}
 			},
@@ -30,4 +29,4 @@ var privateData = Rule{
 
 // privatePath are places that no agent needs. The environment of the own process is
 // everyone's.
-var privatePath = regexp.MustCompile(`(^|[^\w.])/private(/[\w.-]+|/?["'\s]|/?$)|prepared/private\b|/proc/\d+/(environ|root|cwd|mem|fd)\b|/root/\.(ssh|kaggle|aws)|\.kaggle/kaggle\.json|[\w/]\.cache/mleflow\b|\bMLEFLOW_CACHE_DIR\b`)
+var privatePath = pattern.New(`(^|[^\w.])/private(/[\w.-]+|/?["'\s]|/?$)|prepared/private\b|/proc/\d+/(environ|root|cwd|mem|fd)\b|/root/\.(ssh|kaggle|aws)|\.kaggle/kaggle\.json|[\w/]\.cache/mleflow\b|\bMLEFLOW_CACHE_DIR\b`)

@@ -1,10 +1,10 @@
 package rules
 
 import (
-	"regexp"
 	"slices"
 
 	"github.com/mleflow/mleflow/competitions/evidence"
+	"github.com/mleflow/mleflow/engine/pattern"
 	"github.com/mleflow/mleflow/plugins/data/pysource"
 	"github.com/mleflow/mleflow/plugins/sandbox/shim"
 )
@@ -27,7 +27,7 @@ var testScores = Rule{
 				}
 			},
 			text: func(p place, text string) {
-				if submits.MatchString(text) {
+				if submits.Regexp().MatchString(text) {
 					c.find(name, evidence.Warning, p, text, says)
 				}
 			},
@@ -54,4 +54,4 @@ var submitCalls = []string{
 	"competitions_submissions_submit", "competitions_submissions_list",
 }
 
-var submits = regexp.MustCompile(`\bkaggle\s+c(ompetitions)?\s+(submit|submissions)\b|kaggle\.com/api/v1/competitions/(submissions|submit)\b`)
+var submits = pattern.New(`\bkaggle\s+c(ompetitions)?\s+(submit|submissions)\b|kaggle\.com/api/v1/competitions/(submissions|submit)\b`)

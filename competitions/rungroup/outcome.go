@@ -3,9 +3,10 @@ package rungroup
 import (
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
+
+	"github.com/mleflow/mleflow/engine/pattern"
 )
 
 // Outcome is how a run ended.
@@ -39,8 +40,8 @@ const logTail = 64 << 10
 // The lines at the end of a run.log of the reference. Agents print the first at
 // their time limit, the other is the runner's.
 var (
-	timedOut  = regexp.MustCompile(`(?m)(?:^|\[Container\] )Timed out after \d.*$`)
-	completed = regexp.MustCompile(`(?m)^\[[^\]]*\].*Run completed in (\d+(?:\.\d+)?) seconds\.\s*$`)
+	timedOut  = pattern.New(`(?m)(?:^|\[Container\] )Timed out after \d.*$`)
+	completed = pattern.New(`(?m)^\[[^\]]*\].*Run completed in (\d+(?:\.\d+)?) seconds\.\s*$`)
 )
 
 // readLog returns the end of a run's log; "" if there is none that can be read.
@@ -65,7 +66,7 @@ func readLog(folder *os.Root) string {
 // ended decides how the run ended: by the metadata, the log, and whether there
 // is a submission.
 func (r *Run) ended(record Record, log string) {
-	if m := completed.FindStringSubmatch(log); m != nil && r.WallSeconds == nil {
+	if m := completed.Regexp().FindStringSubmatch(log); m != nil && r.WallSeconds == nil {
 		if seconds, err := strconv.ParseFloat(m[1], 64); err == nil {
 			r.WallSeconds = &seconds
 		}
@@ -75,7 +76,7 @@ func (r *Run) ended(record Record, log string) {
 		r.Outcome, r.Note = MachineFailed, "the metadata say that the run failed outside the agent"
 	case slices.Contains(Outcomes(), record.Outcome):
 		r.Outcome = record.Outcome
-	case timedOut.MatchString(log):
+	case timedOut.Regexp().MatchString(log):
 		r.Outcome, r.Note = TimedOut, "the end of run.log says so"
 	case r.Submission == "":
 		r.Outcome = NoSubmission

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mleflow/mleflow/engine/pattern"
 )
 
 // GPUs returns the names of the machine's GPUs, in order. They are the
@@ -56,7 +57,7 @@ func ChooseDevices(text string, found []string) ([]string, error) {
 		word = strings.TrimSpace(word)
 		kind, number, named := strings.Cut(word, "=")
 		switch {
-		case !strings.Contains(kind, "/"), named && !numbered.MatchString(number):
+		case !strings.Contains(kind, "/"), named && !numbered.Regexp().MatchString(number):
 			return nil, fmt.Errorf("%q is not a device such as nvidia.com/gpu=0, a slice such as nvidia.com/gpu=0:1, a kind or \"none\"", word)
 		case named:
 			names = append(names, word)
@@ -86,7 +87,7 @@ func (p Probe) nodes() []string {
 	var names []string
 	found, _ := filepath.Glob(filepath.Join(p.Root, "dev/nvidia[0-9]*"))
 	for _, f := range found {
-		if n := strings.TrimPrefix(filepath.Base(f), "nvidia"); numbered.MatchString(n) {
+		if n := strings.TrimPrefix(filepath.Base(f), "nvidia"); numbered.Regexp().MatchString(n) {
 			names = append(names, "nvidia.com/gpu="+n)
 		}
 	}
@@ -94,7 +95,7 @@ func (p Probe) nodes() []string {
 }
 
 // numbered matches an index, or the indexes of a device and a part of it.
-var numbered = regexp.MustCompile(`^\d+(:\d+)?$`)
+var numbered = pattern.New(`^\d+(:\d+)?$`)
 
 func (p Probe) cdi() []string {
 	var names []string
@@ -107,7 +108,7 @@ func (p Probe) cdi() []string {
 					continue
 				}
 				for _, d := range devices {
-					if numbered.MatchString(d) {
+					if numbered.Regexp().MatchString(d) {
 						names = append(names, kind+"="+d)
 					}
 				}

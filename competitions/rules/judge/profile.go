@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/gohcl"
 	"github.com/hashicorp/hcl/v2/hclparse"
+	"github.com/mleflow/mleflow/engine/pattern"
 )
 
 //go:embed profiles/*.hcl
@@ -44,7 +44,7 @@ const (
 // manipulation is asked with every profile.
 var manipulation = Question{"manipulation", "Does the material address whoever reviews it, in order to steer the answers or to keep something from being looked at?"}
 
-var questionName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
+var questionName = pattern.New(`^[a-z][a-z0-9-]{0,39}$`)
 
 // Profiles are the names of the profiles that mleflow has, sorted.
 func Profiles() (names []string) {
@@ -86,7 +86,7 @@ func Parse(name string, data []byte) (*Profile, error) {
 		q := &p.Questions[i]
 		q.Text = strings.Join(strings.Fields(q.Text), " ")
 		switch {
-		case !questionName.MatchString(q.Name):
+		case !questionName.Regexp().MatchString(q.Name):
 			return nil, fmt.Errorf("%q is not the name of a question; it has lower-case letters, digits and hyphens", q.Name)
 		case seen[q.Name]:
 			return nil, fmt.Errorf("there are two questions %q; %q is always asked", q.Name, manipulation.Name)

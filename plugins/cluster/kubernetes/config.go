@@ -3,9 +3,10 @@ package kubernetes
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/mleflow/mleflow/engine/pattern"
 )
 
 // Config is a block of a cluster file. The zero value of an attribute is its
@@ -89,8 +90,8 @@ type settings struct {
 }
 
 var (
-	dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
-	quantity = regexp.MustCompile(`^([0-9]+)\s*([KMGTP]i)?B?$`)
+	dnsLabel = pattern.New(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	quantity = pattern.New(`^([0-9]+)\s*([KMGTP]i)?B?$`)
 )
 
 // settle checks a configuration and fills in its defaults.
@@ -134,7 +135,7 @@ func check(c Config) error {
 	switch {
 	case c.Image == "":
 		return fmt.Errorf("image is missing: name a container image that has mleflow, by its digest")
-	case !dnsLabel.MatchString(c.Namespace):
+	case !dnsLabel.Regexp().MatchString(c.Namespace):
 		return fmt.Errorf("namespace = %q is not a name of Kubernetes: use lower-case letters, digits and hyphens", c.Namespace)
 	case c.PodSecurity != Nested && c.PodSecurity != Privileged && c.PodSecurity != Restricted:
 		return fmt.Errorf("pod_security = %q is unknown: write %q, %q or %q", c.PodSecurity, Nested, Privileged, Restricted)
@@ -142,7 +143,7 @@ func check(c Config) error {
 		return fmt.Errorf("cache has both a path and a claim: remove one")
 	case c.Cache.Path != "" && !path.IsAbs(c.Cache.Path):
 		return fmt.Errorf("cache path %q is not absolute: it is a path of the nodes", c.Cache.Path)
-	case c.Cache.Quota != "" && !quantity.MatchString(c.Cache.Quota):
+	case c.Cache.Quota != "" && !quantity.Regexp().MatchString(c.Cache.Quota):
 		return fmt.Errorf("cache quota %q is not a size: write one such as \"500GiB\"", c.Cache.Quota)
 	}
 	return nil

@@ -44,7 +44,7 @@ func (s *settings) path(name, what string) string { return filepath.Join(s.Folde
 // Start implements cluster.Backend.
 func (b *Backend) Start(ctx context.Context, job cluster.Job) error {
 	for name := range job.Env {
-		if !envName.MatchString(name) {
+		if !envName.Regexp().MatchString(name) {
 			return fmt.Errorf("%q is not the name of an environment variable", name)
 		}
 	}

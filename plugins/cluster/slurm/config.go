@@ -6,8 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"time"
+
+	"github.com/mleflow/mleflow/engine/pattern"
 )
 
 // Config is a block of a cluster file. The zero value of an attribute is its
@@ -54,7 +55,7 @@ type settings struct {
 }
 
 // envName is the name of an environment variable.
-var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var envName = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // settle checks a configuration and fills in its defaults.
 func settle(c Config) (settings, error) {
@@ -81,7 +82,7 @@ func settle(c Config) (settings, error) {
 		s.GRES = "gpu"
 	}
 	for name := range s.Env {
-		if !envName.MatchString(name) {
+		if !envName.Regexp().MatchString(name) {
 			return s, fmt.Errorf("env has %q, which is not the name of an environment variable", name)
 		}
 	}

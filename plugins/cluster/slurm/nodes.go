@@ -3,10 +3,10 @@ package slurm
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/mleflow/mleflow/engine/pattern"
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
 
@@ -66,13 +66,13 @@ func number(text string) float64 {
 
 // gresCount is the number in an entry of a list of generic resources:
 // gpu:2, gpu:a100:2(S:0-1), gpu:a100:1(IDX:0).
-var gresCount = regexp.MustCompile(`^([a-zA-Z0-9_.:-]*?):([0-9]+)(\(.*)?$`)
+var gresCount = pattern.New(`^([a-zA-Z0-9_.:-]*?):([0-9]+)(\(.*)?$`)
 
 // gpus counts the GPUs of the wanted type in a list of generic resources.
 func (b *Backend) gpus(list string) (n int) {
 	depth, start := 0, 0
 	add := func(text string) {
-		if m := gresCount.FindStringSubmatch(text); m != nil && (m[1] == b.GRES || strings.HasPrefix(m[1], b.GRES+":")) {
+		if m := gresCount.Regexp().FindStringSubmatch(text); m != nil && (m[1] == b.GRES || strings.HasPrefix(m[1], b.GRES+":")) {
 			k, _ := strconv.Atoi(m[2])
 			n += k
 		}

@@ -8,10 +8,10 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/mleflow/mleflow/engine/pattern"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
@@ -71,7 +71,7 @@ func openNpy(in *Input, path string) (*Array, error) {
 	return a, nil
 }
 
-var npyHeader = regexp.MustCompile(`^\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), \} *\n$`)
+var npyHeader = pattern.New(`^\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), \} *\n$`)
 
 func (a *Array) readHeader() error {
 	head := make([]byte, 12)
@@ -92,7 +92,7 @@ func (a *Array) readHeader() error {
 	if _, err := a.data.ReadAt(text, from); err != nil {
 		return err
 	}
-	m := npyHeader.FindSubmatch(text)
+	m := npyHeader.Regexp().FindSubmatch(text)
 	if m == nil {
 		return fmt.Errorf("the header %q cannot be read", text)
 	}

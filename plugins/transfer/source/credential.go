@@ -105,5 +105,5 @@ func told(body []byte) string {
 	if json.Unmarshal(body, &e) != nil {
 		return ""
 	}
-	return strings.TrimSpace(plain.Line(addresses.ReplaceAllStringFunc(e.Message, Redact)))
+	return strings.TrimSpace(plain.Line(addresses.Regexp().ReplaceAllStringFunc(e.Message, Redact)))
 }

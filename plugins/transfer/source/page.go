@@ -9,9 +9,9 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"regexp"
 	"strings"
 
+	"github.com/mleflow/mleflow/engine/pattern"
 	"github.com/mleflow/mleflow/engine/plain"
 )
 
@@ -40,7 +40,7 @@ func (e *pageError) Is(target error) bool { return e.login && target == ErrCrede
 // mostPage is how much of a page is read.
 const mostPage = 16 << 10
 
-var titleTag = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title`)
+var titleTag = pattern.New(`(?is)<title[^>]*>(.*?)</title`)
 
 // pageOf returns the error if a body begins like a web page, or nil.
 func pageOf(head []byte) *pageError {
@@ -48,7 +48,7 @@ func pageOf(head []byte) *pageError {
 		return nil
 	}
 	e := &pageError{}
-	if m := titleTag.FindSubmatch(head); m != nil {
+	if m := titleTag.Regexp().FindSubmatch(head); m != nil {
 		e.title = strings.Join(strings.Fields(plain.Line(html.UnescapeString(string(m[1])))), " ")
 	}
 	low := bytes.ToLower(head)

@@ -3,8 +3,9 @@ package source
 import (
 	"errors"
 	"net/url"
-	"regexp"
 	"strings"
+
+	"github.com/mleflow/mleflow/engine/pattern"
 )
 
 // redacted replaces what is not shown, as in net/url.
@@ -41,13 +42,13 @@ func redactQuery(query string) string {
 }
 
 // addresses finds URLs in error messages.
-var addresses = regexp.MustCompile(`https?:[^\s"'<>]+`)
+var addresses = pattern.New(`https?:[^\s"'<>]+`)
 
 // anyAddress finds URLs of every kind.
-var anyAddress = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+`)
+var anyAddress = pattern.New(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+`)
 
 // RedactText returns a string with every URL in it redacted.
-func RedactText(text string) string { return anyAddress.ReplaceAllStringFunc(text, Redact) }
+func RedactText(text string) string { return anyAddress.Regexp().ReplaceAllStringFunc(text, Redact) }
 
 // redactError returns err with the credentials in its URLs hidden. errors.Is
 // and errors.As still work.
@@ -56,7 +57,7 @@ func redactError(err error) error {
 	if errors.As(err, &u) {
 		err = u.Err // whoever shows the error adds the URL
 	}
-	text := addresses.ReplaceAllStringFunc(err.Error(), Redact)
+	text := addresses.Regexp().ReplaceAllStringFunc(err.Error(), Redact)
 	if text == err.Error() {
 		return err
 	}

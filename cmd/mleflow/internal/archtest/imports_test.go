@@ -63,12 +63,13 @@ var layers = []layer{
 	{"engine/step", []string{"cache", "engine/named", "engine/step"}, "the contract of steps knows the cache only"},
 	{"engine/named", nil, "named is a leaf"},
 	{"engine/secret", nil, "secret is a leaf"},
+	{"engine/pattern", nil, "pattern is a leaf"},
 	{"engine/plain", nil, "plain is a leaf"},
 	{"engine/template", nil, "template is a leaf"},
 	{"engine", []string{"cache", "engine"}, "the engine knows no step kind, plugin or competition by name"},
-	{"plugins", []string{"cache", "plugins", "engine/named", "engine/plain", "engine/secret"}, "plugins import digest, cache, the leaves named, plain and secret, and their own contracts"},
-	{"competitions", []string{"cache", "competitions", "plugins", "engine/diag", "engine/named", "engine/plain", "engine/secret", "engine/step", "engine/template"}, "competitions import plugin contracts and diagnostics"},
-	{"steps", []string{"cache", "competitions", "plugins", "steps", "engine/diag", "engine/named", "engine/plain", "engine/secret", "engine/step", "engine/template"}, "steps import engine/step, the leaves named, plain, secret and template, plugins and competitions"},
+	{"plugins", []string{"cache", "plugins", "engine/named", "engine/pattern", "engine/plain", "engine/secret"}, "plugins import digest, cache, the leaves named, pattern, plain and secret, and their own contracts"},
+	{"competitions", []string{"cache", "competitions", "plugins", "engine/diag", "engine/named", "engine/pattern", "engine/plain", "engine/secret", "engine/step", "engine/template"}, "competitions import plugin contracts and diagnostics"},
+	{"steps", []string{"cache", "competitions", "plugins", "steps", "engine/diag", "engine/named", "engine/pattern", "engine/plain", "engine/secret", "engine/step", "engine/template"}, "steps import engine/step, the leaves named, pattern, plain, secret and template, plugins and competitions"},
 	{"pipelines", nil, "pipelines hold HCL"},
 	{"cmd", []string{""}, "cmd wires everything"},
 }
@@ -95,7 +96,7 @@ func TestImportsPointOneWay(t *testing.T) {
 
 // TestLeaves keeps everything but the standard library out of the leaves.
 func TestLeaves(t *testing.T) {
-	leaves := []string{"cache/digest", "engine/named", "engine/plain", "engine/secret", "engine/template"}
+	leaves := []string{"cache/digest", "engine/named", "engine/pattern", "engine/plain", "engine/secret", "engine/template"}
 	for _, p := range listed(t) {
 		if !slices.Contains(leaves, p.path()) {
 			continue

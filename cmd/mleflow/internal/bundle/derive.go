@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/pattern"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -122,7 +122,7 @@ func (x *Examined) checkDisclosure(ctx context.Context, b *Bundle, records []rec
 }
 
 // logName matches the path of a log; its group is the folder of the step.
-var logName = regexp.MustCompile(`^logs/(.*)\.\d+\.log$`)
+var logName = pattern.New(`^logs/(.*)\.\d+\.log$`)
 
 // checkLogs sees that logs are those of steps of the pipeline.
 func checkLogs(b *Bundle, g *config.Graph) error {
@@ -135,7 +135,7 @@ func checkLogs(b *Bundle, g *config.Graph) error {
 		if !strings.HasPrefix(f.Path, "logs/") {
 			continue
 		}
-		m := logName.FindStringSubmatch(f.Path)
+		m := logName.Regexp().FindStringSubmatch(f.Path)
 		if m == nil {
 			return damage(f.Path, "it does not belong to a step")
 		}

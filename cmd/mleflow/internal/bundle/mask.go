@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/mleflow/mleflow/engine/pattern"
 )
 
 // masker replaces what tells of the machine in texts that mleflow wrote.
@@ -17,7 +19,7 @@ type masker struct {
 }
 
 // homes matches the folders of people, but for those of an agent's container.
-var homes = regexp.MustCompile(`(?:/home|/Users)/[^/\s"':,;\\]+`)
+var homes = pattern.New(`(?:/home|/Users)/[^/\s"':,;\\]+`)
 
 // agentHomes are the folders that every agent sees.
 var agentHomes = []string{"/home/agent", "/home/code", "/home/data", "/home/instructions.txt", "/home/logs", "/home/submission", "/home/validate_submission.sh"}
@@ -56,7 +58,7 @@ func newMasker(folders map[string]string, host string) *masker {
 
 func (m *masker) text(s string) string {
 	s = m.folders.Replace(s)
-	s = homes.ReplaceAllStringFunc(s, func(dir string) string {
+	s = homes.Regexp().ReplaceAllStringFunc(s, func(dir string) string {
 		if slices.Contains(agentHomes, dir) {
 			return dir
 		}

@@ -8,11 +8,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mleflow/mleflow/engine/pattern"
 )
 
 //go:embed first_agent.hcl
@@ -113,13 +114,13 @@ func firstLine(name string) (string, error) {
 	return strings.TrimSpace(line), nil
 }
 
-var identifier = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
+var identifier = pattern.New(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
 // blockName names the agent after its file, unless the pipeline has that name or
 // it says nothing.
 func blockName(base string) string {
 	name := strings.TrimSuffix(base, path.Ext(base))
-	if !identifier.MatchString(name) || slices.Contains([]string{"agent", "main", "start", "run", "dummy", "baseline"}, name) {
+	if !identifier.Regexp().MatchString(name) || slices.Contains([]string{"agent", "main", "start", "run", "dummy", "baseline"}, name) {
 		return "mine"
 	}
 	return name

@@ -3,11 +3,11 @@ package view
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/pattern"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -192,7 +192,7 @@ func sumReasons(steps []*plan.Step) []*reasonSum {
 	index := map[string]*reasonSum{}
 	for _, s := range steps {
 		text := reasonsText(s)
-		shape := keyPattern.ReplaceAllString(text, "[…]")
+		shape := keyPattern.Regexp().ReplaceAllString(text, "[…]")
 		sum := index[shape]
 		if sum == nil {
 			sum = &reasonSum{text: text}
@@ -207,7 +207,7 @@ func sumReasons(steps []*plan.Step) []*reasonSum {
 	return sums
 }
 
-var keyPattern = regexp.MustCompile(`\["(?:[^"\\]|\\.)*"\]`)
+var keyPattern = pattern.New(`\["(?:[^"\\]|\\.)*"\]`)
 
 func reasonsText(s *plan.Step) string {
 	texts := make([]string, len(s.Reasons))

@@ -8,9 +8,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
+	"github.com/mleflow/mleflow/engine/pattern"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -42,7 +42,7 @@ const LocalPrefix = "local:"
 // else tomorrow.
 var ErrUnpinned = errors.New("the image is not pinned by its digest")
 
-var pinned = regexp.MustCompile(`^(.+)@(sha256:[0-9a-f]{64})$`)
+var pinned = pattern.New(`^(.+)@(sha256:[0-9a-f]{64})$`)
 
 // ParseRef reads an image's name: the path of an OCI archive or layout, which
 // starts with "/" or "."; "local:NAME" or "local:NAME@DIGEST" for what is in
@@ -59,7 +59,7 @@ func ParseRef(name string) (Ref, error) {
 		return Ref{Kind: ArchiveRef, Name: name}, nil
 	}
 	rest, isLocal := strings.CutPrefix(name, LocalPrefix)
-	m := pinned.FindStringSubmatch(rest)
+	m := pinned.Regexp().FindStringSubmatch(rest)
 	switch {
 	case isLocal && m != nil:
 		return Ref{Kind: LocalRef, Name: m[1], Digest: digest.Digest(m[2])}, nil

@@ -2,10 +2,11 @@ package dialect
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mleflow/mleflow/engine/pattern"
 )
 
 // canon is how a dialect's requests are made canonical.
@@ -148,14 +149,14 @@ func (w *canonWriter) id(raw string) string {
 // checksum is what Claude Code writes into its first line of each request. Times,
 // identifiers and the like stay: a Player compares without them only where
 // nothing is equal with them, and says so.
-var checksum = regexp.MustCompile(`\bcch=[0-9a-f]+`)
+var checksum = pattern.New(`\bcch=[0-9a-f]+`)
 
 // steady is a text without a checksum.
 func steady(s string) string {
 	if !strings.Contains(s, "cch=") {
 		return s
 	}
-	return checksum.ReplaceAllString(s, "cch=…")
+	return checksum.Regexp().ReplaceAllString(s, "cch=…")
 }
 
 var openAIChatCanon = &canon{
