@@ -2,11 +2,11 @@ package transcript
 
 import (
 	"bytes"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/mleflow/mleflow/engine/pattern"
 )
 
 // assistant is the role whose messages are never normalised: they repeat
@@ -16,7 +16,7 @@ const assistant = "assistant"
 // rule replaces what two runs of one program print differently.
 type rule struct {
 	name    string
-	pattern func() *regexp.Regexp
+	pattern *pattern.Pattern
 	// needs are strings of which a line has one if the pattern is in it: most
 	// lines need no look at the pattern. digits is how many hexadecimal digits in a
 	// row, one of them decimal, there are at least; -1 if none need be.
@@ -33,13 +33,8 @@ const (
 	clock   = `\b(?:,? \d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?)?(?: [AP]M\b)?(?: (?:[A-Z]{3,4}\b|[+-]\d{4}\b))?`
 )
 
-// lazily compiles a pattern when it is first asked for: most processes never are.
-func lazily(pattern string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
-}
-
-func newRule(name, pattern string, digits int, needs string, holds func(n *normaliser, match string) bool) rule {
-	return rule{name, lazily(pattern), strings.Split(needs, "|"), digits, holds}
+func newRule(name, source string, digits int, needs string, holds func(n *normaliser, match string) bool) rule {
+	return rule{name, pattern.New(source), strings.Split(needs, "|"), digits, holds}
 }
 
 const unit = `(?:s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b`
@@ -115,7 +110,7 @@ func (r *rule) mayMatch(line []byte) bool {
 }
 
 func (n *normaliser) replace(r *rule, line []byte) []byte {
-	return r.pattern().ReplaceAllFunc(line, func(match []byte) []byte {
+	return r.pattern.Regexp().ReplaceAllFunc(line, func(match []byte) []byte {
 		if r.holds != nil && !r.holds(n, string(match)) {
 			return match
 		}
@@ -190,18 +185,18 @@ func (n *normaliser) isNow(match string) bool {
 }
 
 var (
-	monthName = lazily(months)
-	dayNumber = lazily(`\b0?(\d{1,2})\b`)
-	yearShown = lazily(`\b(?:19|20)\d\d\b`)
+	monthName = pattern.New(months)
+	dayNumber = pattern.New(`\b0?(\d{1,2})\b`)
+	yearShown = pattern.New(`\b(?:19|20)\d\d\b`)
 )
 
 // isNamed reports whether a date with the name of its month is near.
 func (n *normaliser) isNamed(match string) bool {
-	year := yearShown().FindString(match)
+	year := yearShown.Regexp().FindString(match)
 	if year == "" {
 		year = strconv.Itoa(n.now.Year())
 	}
-	t, err := time.Parse("2006 Jan 2", year+" "+monthName().FindString(match)+" "+dayNumber().FindStringSubmatch(match)[1])
+	t, err := time.Parse("2006 Jan 2", year+" "+monthName.Regexp().FindString(match)+" "+dayNumber.Regexp().FindStringSubmatch(match)[1])
 	return err == nil && n.near(t)
 }
 
