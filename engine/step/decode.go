@@ -8,19 +8,22 @@ import (
 	"github.com/zclconf/go-cty/cty/gocty"
 )
 
-// decodable are the fields of a struct by the names in their tags.
-type decodable map[string]int
+// decodable is a field of a struct that has a name in its tag.
+type decodable struct {
+	name  string
+	index int
+}
 
-var decodables sync.Map // reflect.Type to decodable
+var decodables sync.Map // reflect.Type to []decodable
 
-func fieldsOf(t reflect.Type) decodable {
+func fieldsOf(t reflect.Type) []decodable {
 	if known, ok := decodables.Load(t); ok {
-		return known.(decodable)
+		return known.([]decodable)
 	}
-	fields := decodable{}
+	var fields []decodable
 	for i := range t.NumField() {
 		if name := t.Field(i).Tag.Get("cty"); name != "" {
-			fields[name] = i
+			fields = append(fields, decodable{name, i})
 		}
 	}
 	decodables.Store(t, fields)
@@ -37,14 +40,17 @@ func decode(object cty.Value, dst any) error {
 	}
 	to = to.Elem()
 	fields := fieldsOf(to.Type())
-	if len(fields) != object.LengthInt() {
+	ty := object.Type()
+	if len(fields) != len(ty.AttributeTypes()) {
 		return gocty.FromCtyValue(object, dst)
 	}
-	for it := object.ElementIterator(); it.Next(); {
-		name, v := it.Element()
-		i, ok := fields[name.AsString()]
-		if !ok || !plainly(v, to.Field(i).Addr().Interface()) && gocty.FromCtyValue(v, to.Field(i).Addr().Interface()) != nil {
+	for _, f := range fields {
+		if !ty.HasAttribute(f.name) {
 			return gocty.FromCtyValue(object, dst) // for its error
+		}
+		v, field := object.GetAttr(f.name), to.Field(f.index).Addr().Interface()
+		if !plainly(v, field) && gocty.FromCtyValue(v, field) != nil {
+			return gocty.FromCtyValue(object, dst)
 		}
 	}
 	return nil
@@ -83,14 +89,28 @@ func plainly(v cty.Value, dst any) bool {
 	return false
 }
 
+// indexes are the first numbers as values. Iterating over a list makes a number
+// for each element.
+var indexes = sync.OnceValue(func() (list [16]cty.Value) {
+	for i := range list {
+		list[i] = cty.NumberIntVal(int64(i))
+	}
+	return list
+})
+
 func texts(v cty.Value, to *[]string) bool {
-	list := make([]string, 0, v.LengthInt())
-	for it := v.ElementIterator(); it.Next(); {
-		_, e := it.Element()
+	list := make([]string, v.LengthInt())
+	known := indexes()
+	for i := range list {
+		index := known[i%len(known)]
+		if i >= len(known) {
+			index = cty.NumberIntVal(int64(i))
+		}
+		e := v.Index(index)
 		if e.IsNull() || !e.IsKnown() {
 			return false
 		}
-		list = append(list, e.AsString())
+		list[i] = e.AsString()
 	}
 	*to = list
 	return true

@@ -40,7 +40,7 @@ func (p *Plain) Emit(e event.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	e = cleaned(e)
-	p.state.Apply(e)
+	p.state.apply(e)
 	for _, text := range []string{p.line(e), p.standing(e)} {
 		if text != "" {
 			since := e.When().Sub(p.state.Started)

@@ -78,8 +78,11 @@ func NewState() *State {
 }
 
 // Apply takes in one event, with its texts made fit to be shown.
-func (s *State) Apply(e event.Event) {
-	switch e := cleaned(e).(type) {
+func (s *State) Apply(e event.Event) { s.apply(cleaned(e)) }
+
+// apply is Apply for an event that was cleaned.
+func (s *State) apply(e event.Event) {
+	switch e := e.(type) {
 	case event.RunStarted:
 		s.Start, s.Started = e, e.Time
 		for _, b := range e.Blocks {
