@@ -22,6 +22,7 @@ const roundVictims = 5000
 // has the wanted size. It works in rounds: on a full disk, each round makes the
 // space for the tombstones of the next.
 func (g *collector) evict() error {
+	g.above = max(0, g.left()-g.opts.MaxSize)
 	for g.opts.MaxSize > 0 && g.left() > g.opts.MaxSize {
 		before := g.left()
 		if err := g.evictRound(); err != nil {
@@ -58,7 +59,13 @@ func (g *collector) evictRound() error {
 			return err
 		}
 	}
-	return g.remove(g.free)
+	for batch := range slices.Chunk(g.free, 16*removeBatch) {
+		if err := g.remove(batch); err != nil {
+			return err
+		}
+		g.tell("evicting", min(g.above, g.above+g.opts.MaxSize-g.left()), g.above)
+	}
+	return nil
 }
 
 // left returns the number of bytes that remain after what was removed so far.

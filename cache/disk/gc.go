@@ -27,6 +27,18 @@ type GCOptions struct {
 	MaxSize int64
 	// DryRun reports what would be removed without removing it.
 	DryRun bool
+	// Progress, if set, is called with the progress, by one goroutine.
+	Progress func(GCProgress)
+}
+
+// GCProgress is how far a part of a collection is.
+type GCProgress struct {
+	// What is "counting", "looking for what nothing needs", both by objects, or
+	// "evicting", by bytes.
+	What        string
+	Done, Total int64
+	// Removed is the size of what the collection has removed so far.
+	Removed int64
 }
 
 // GCResult is what a collection removed, or would remove.
@@ -82,6 +94,10 @@ type collector struct {
 	res    GCResult
 	// gone are the records evicted so far.
 	gone map[digest.ActionID]bool
+	// seen are the objects that were gone through, in recount or in sweep.
+	seen int64
+	// above is how much larger than wanted the cache was before records were evicted.
+	above int64
 	// free are objects that lost their last reference in this round.
 	free []digest.ContentID
 	// freed is the size of those that can be removed.
@@ -121,6 +137,13 @@ func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string, to g
 	g.res.ObjectsLeft = g.total.objects - g.res.Objects
 	g.res.BytesLeft = g.total.bytes - g.res.Bytes
 	return g.res, nil
+}
+
+// tell reports the progress.
+func (g *collector) tell(what string, done, total int64) {
+	if g.opts.Progress != nil {
+		g.opts.Progress(GCProgress{what, done, total, g.res.Bytes})
+	}
 }
 
 // tidy removes what dead processes left and records our own uses.
@@ -189,6 +212,9 @@ func (g *collector) recount() error {
 	t, err := c.objects.count(func(f file, s facts) {
 		if s.since > g.cutoff {
 			g.ahead[f] = s.since
+		}
+		if g.seen++; g.seen%1024 == 0 {
+			g.tell("counting", g.seen, max(g.seen, c.state.objects.Load()))
 		}
 	})
 	if err != nil {
@@ -292,15 +318,21 @@ func (c *objects) kindOf(id digest.ContentID) (cache.Kind, error) {
 // sweep removes what nothing refers to.
 func (g *collector) sweep() error {
 	g.c.hooks.at("marked")
+	g.seen = 0
 	return g.c.objects.eachShard(func(b byte, names []string) error {
 		var batch []digest.ContentID
 		for _, name := range names {
 			f := parseObjectName(b, name)
+			if f.stray == "" && !f.twin {
+				g.seen++
+			}
 			if f.stray == "" && (len(batch) == 0 || batch[len(batch)-1] != f.id) && !g.marks.marked(f.id) {
 				batch = append(batch, f.id)
 			}
 		}
-		return g.remove(batch)
+		err := g.remove(batch)
+		g.tell("looking for what nothing needs", g.seen, g.total.objects)
+		return err
 	})
 }
 

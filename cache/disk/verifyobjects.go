@@ -127,6 +127,10 @@ func (v *verifier) count(f file, size int64, read bool) {
 	}
 	v.total.Bytes += size
 	if read {
+		v.total.ReadBytes += size
+		if !f.twin {
+			v.total.Read++
+		}
 		v.res.Hashed++
 		v.res.HashedBytes += size
 	}
