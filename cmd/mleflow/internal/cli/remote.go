@@ -112,11 +112,16 @@ func finishRemote(ctx context.Context, t *terminal, b *backend) error {
 	if err != nil {
 		return err
 	}
-	slow := time.AfterFunc(2*time.Second, func() { t.say("Storing results in the remote cache…") })
+	stop := t.meter("storing results in the remote cache", func() (w view.Work) {
+		m := b.remote.Moved()
+		w.Done, w.Total, w.Unit = m.Stored, m.Recorded, "bytes"
+		w.Found = m.Stored - m.Out
+		return w
+	})
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	left := b.remote.Finish(ctx)
 	cancel()
-	slow.Stop()
+	stop()
 	s := b.remote.Stats()
 	if t.verbose && s.Requests > 0 {
 		fmt.Fprintf(t.stderr, "remote cache %s: %d found, %d fetched (%s), %d stored (%s), %d requests\n", b.remote.Location(),

@@ -1,0 +1,46 @@
+package step
+
+import (
+	"sync"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+)
+
+// followEvery is how often the work of a step is looked at.
+const followEvery = 200 * time.Millisecond
+
+// Follow reports the progress of work, which begins after this, until the function
+// it returns is called, and the end of each of its parts.
+func (e *Env) Follow(w *cache.Work) (stop func()) {
+	w.Ended = func(p cache.Progress) { e.Progress(ProgressOf(p)) }
+	ended := make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		tick := time.NewTicker(followEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-tick.C:
+				if p := w.Now(); p.What != "" {
+					e.Progress(ProgressOf(p))
+				}
+			}
+		}
+	})
+	return func() {
+		close(ended)
+		group.Wait()
+		w.Begin("", 0, 0)
+	}
+}
+
+// ProgressOf is the progress of work, in files or, where there are none, in bytes.
+func ProgressOf(p cache.Progress) Progress {
+	if p.Files == 0 && p.TotalFiles == 0 {
+		return Progress{What: p.What, Done: p.Bytes, Total: p.TotalBytes, Unit: "bytes"}
+	}
+	return Progress{What: p.What, Done: p.Files, Total: p.TotalFiles, Unit: "files", Bytes: p.Bytes, TotalBytes: p.TotalBytes}
+}
