@@ -19,12 +19,14 @@ func (e *Env) Follow(w *cache.Work) (stop func()) {
 	group.Go(func() {
 		tick := time.NewTicker(followEvery)
 		defer tick.Stop()
+		var last cache.Progress
 		for {
 			select {
 			case <-ended:
 				return
 			case <-tick.C:
-				if p := w.Now(); p.What != "" {
+				if p := w.Now(); p.What != "" && p != last {
+					last = p
 					e.Progress(ProgressOf(p))
 				}
 			}

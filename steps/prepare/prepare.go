@@ -156,10 +156,12 @@ func (p *preparation) masked(ctx context.Context, env *step.Env, prepared cache.
 	if err != nil {
 		return nil, err
 	}
+	work := &cache.Work{}
+	defer env.Follow(work)()
 	sink := newSink(ctx, env.Store)
 	err = mask.Run(ctx, p.def, mask.Options{
 		Public: tree.NewFS(ctx, env.Store, prepared["public"].Ref), Private: tree.NewFS(ctx, env.Store, prepared["private"].Ref),
-		Out: sink, Salt: salt, Work: env.WorkDir,
+		Out: sink, Salt: salt, Work: env.WorkDir, Progress: work,
 	})
 	if err != nil {
 		return nil, err

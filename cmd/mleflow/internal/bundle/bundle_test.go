@@ -40,6 +40,15 @@ func TestGood(t *testing.T) {
 		t.Errorf("%d actions, %d files, %d signatures", x.Actions, x.Files, x.Signatures)
 	}
 	first, _ := os.ReadFile(path)
+	var work cache.Work
+	b, err := Open(t.Context(), path, &work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if p := work.Now(); p.Files == 0 || p.Files != p.TotalFiles || p.Bytes != p.TotalBytes || p.Bytes > int64(len(first)) || p.Bytes < int64(len(first))/4 {
+		t.Errorf("read %+v of %d bytes", p, len(first))
+	}
 	again, _ := os.ReadFile(newModel(t).write(t))
 	if !bytes.Equal(first, again) {
 		t.Error("the same run gave other bytes")

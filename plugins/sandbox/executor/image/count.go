@@ -1,0 +1,71 @@
+package image
+
+import (
+	"io"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/mleflow/mleflow/cache"
+)
+
+// count begins a part of the work in which each layer of the image is read once, and
+// returns the image whose layers count that.
+func count(img v1.Image, what string, work *cache.Work) (v1.Image, error) {
+	layers, err := img.Layers()
+	if err != nil {
+		return nil, err
+	}
+	var total int64
+	seen := map[v1.Hash]bool{}
+	for _, l := range layers {
+		id, err := l.Digest()
+		if err != nil {
+			return nil, err
+		}
+		size, err := l.Size()
+		if err != nil {
+			return nil, err
+		}
+		if !seen[id] {
+			seen[id] = true
+			total += size
+		}
+	}
+	work.Begin(what, 0, total)
+	return countedImage{img, work}, nil
+}
+
+type countedImage struct {
+	v1.Image
+	work *cache.Work
+}
+
+// Layers implements v1.Image.
+func (c countedImage) Layers() ([]v1.Layer, error) {
+	layers, err := c.Image.Layers()
+	out := make([]v1.Layer, len(layers))
+	for i, l := range layers {
+		out[i] = countedLayer{l, c.work}
+	}
+	return out, err
+}
+
+type countedLayer struct {
+	v1.Layer
+	work *cache.Work
+}
+
+// Compressed implements v1.Layer.
+func (c countedLayer) Compressed() (io.ReadCloser, error) {
+	in, err := c.Layer.Compressed()
+	if err != nil {
+		return nil, err
+	}
+	return counted{c.work.Reader(in), in}, nil
+}
+
+// counted is a file whose bytes are counted as they are read.
+type counted struct {
+	io.Reader
+	io.Closer
+}
