@@ -59,6 +59,9 @@ func (w *Work) Add(files, bytes int64) {
 
 // Now returns how far the part under way is.
 func (w *Work) Now() Progress {
+	if w == nil {
+		return Progress{}
+	}
 	if p := w.now.Load(); p != nil {
 		return p.progress()
 	}

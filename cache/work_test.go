@@ -31,7 +31,9 @@ func TestWork(t *testing.T) {
 	}
 	var none *cache.Work
 	none.Begin("nothing", 1, 1)
-	none.Add(1, 1)
+	if none.Add(1, 1); none.Now() != (cache.Progress{}) {
+		t.Errorf("nothing is at %+v", none.Now())
+	}
 	if data, err := io.ReadAll(none.Reader(strings.NewReader("a"))); string(data) != "a" || err != nil {
 		t.Errorf("%q, %v", data, err)
 	}
