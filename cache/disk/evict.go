@@ -22,7 +22,6 @@ const roundVictims = 5000
 // has the wanted size. It works in rounds: on a full disk, each round makes the
 // space for the tombstones of the next.
 func (g *collector) evict() error {
-	g.above = max(0, g.left()-g.opts.MaxSize)
 	for g.opts.MaxSize > 0 && g.left() > g.opts.MaxSize {
 		before := g.left()
 		if err := g.evictRound(); err != nil {
@@ -59,11 +58,14 @@ func (g *collector) evictRound() error {
 			return err
 		}
 	}
-	for batch := range slices.Chunk(g.free, 16*removeBatch) {
+	before := g.freeObjects
+	g.freeObjects += int64(len(g.free))
+	for batch := range slices.Chunk(g.free, removeBatch) {
 		if err := g.remove(batch); err != nil {
 			return err
 		}
-		g.tell("evicting", min(g.above, g.above+g.opts.MaxSize-g.left()), g.above)
+		before += int64(len(batch))
+		g.tell("evicting", before, g.freeObjects)
 	}
 	return nil
 }

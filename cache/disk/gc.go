@@ -33,9 +33,9 @@ type GCOptions struct {
 
 // GCProgress is how far a part of a collection is.
 type GCProgress struct {
-	// What is "counting", "looking for what nothing needs", both by objects, or
-	// "evicting", by bytes.
-	What        string
+	// What is "counting", "looking for what nothing needs" or "evicting".
+	What string
+	// Done and Total are objects.
 	Done, Total int64
 	// Removed is the size of what the collection has removed so far.
 	Removed int64
@@ -96,10 +96,10 @@ type collector struct {
 	gone map[digest.ActionID]bool
 	// seen are the objects that were gone through, in recount or in sweep.
 	seen int64
-	// above is how much larger than wanted the cache was before records were evicted.
-	above int64
-	// free are objects that lost their last reference in this round.
-	free []digest.ContentID
+	// free are objects that lost their last reference in this round, freeObjects the
+	// number of those of all rounds.
+	free        []digest.ContentID
+	freeObjects int64
 	// freed is the size of those that can be removed.
 	freed int64
 }

@@ -363,7 +363,7 @@ func TestGCProgress(t *testing.T) {
 		if all := res.Objects + res.ObjectsLeft; looking.Done != all || looking.Total != all || last["counting"].Done == 0 {
 			t.Errorf("%+v, %+v of %d objects", last["counting"], looking, all)
 		}
-		if evicting.Total != evicting.Done+1 && evicting.Total != evicting.Done || evicting.Removed != res.Bytes || looking.Removed == 0 {
+		if evicting.Total != evicting.Done || evicting.Done+100 > res.Objects || evicting.Done < 4000 || evicting.Removed != res.Bytes || looking.Removed == 0 {
 			t.Errorf("%+v, %+v of %d bytes", looking, evicting, res.Bytes)
 		}
 	})

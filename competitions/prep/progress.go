@@ -75,6 +75,7 @@ func (p *progress) sample(to func(cache.Progress)) (stop func(ok bool)) {
 	p.unpacking.Ended = tell
 	ended := make(chan struct{})
 	var group sync.WaitGroup
+	var told cache.Progress // of what is read
 	group.Go(func() {
 		tick := time.NewTicker(sampleEvery)
 		defer tick.Stop()
@@ -91,6 +92,7 @@ func (p *progress) sample(to func(cache.Progress)) (stop func(ok bool)) {
 				tell(w)
 			case r.Bytes > read.Bytes:
 				tell(r)
+				told = r
 			case u != unpacked && u.What != "":
 				tell(u)
 			}
@@ -103,7 +105,7 @@ func (p *progress) sample(to func(cache.Progress)) (stop func(ok bool)) {
 		if !ok {
 			return
 		}
-		if r := p.reading(); r.Bytes > 0 {
+		if r := p.reading(); r != told && r.Bytes > 0 {
 			tell(r)
 		}
 		tell(p.written())

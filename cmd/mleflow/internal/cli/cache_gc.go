@@ -55,9 +55,6 @@ func newCacheGC(a *app) *cobra.Command {
 // collectionWork tells how far a collection is.
 func collectionWork(p *disk.GCProgress) (w view.Work) {
 	w.What, w.Done, w.Total, w.Unit = p.What, p.Done, p.Total, "objects"
-	if p.What == "evicting" {
-		w.Unit = "bytes"
-	}
 	if p.Removed > 0 {
 		w.What += "; removed " + view.Bytes(p.Removed)
 	}

@@ -82,7 +82,7 @@ func rateText(p event.StepProgress, r *rate, now time.Time) string {
 // counts, since one file may be as large as all others.
 func secondsLeft(p event.StepProgress, per, bytes float64) float64 {
 	switch {
-	case p.TotalBytes > p.Bytes && bytes >= 1:
+	case p.TotalBytes > 0 && bytes >= 1:
 		return float64(p.TotalBytes-p.Bytes) / bytes
 	case p.Total > p.Done && per > 0:
 		return float64(p.Total-p.Done) / per

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -54,7 +55,10 @@ func TestPace(t *testing.T) {
 	if got := p.Line("verify", at(10, 90, 600, 400), 0); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := p.Line("verify", at(11, 91, 700, 480), 20); got != "verify: 91 of 100 …" {
+	if got := p.Line("verify", at(11, 91, 1000, 480), 0); strings.Contains(got, "left") {
+		t.Errorf("all bytes are done: %q", got)
+	}
+	if got := p.Line("verify", at(11, 91, 1000, 480), 20); got != "verify: 91 of 100 …" {
 		t.Errorf("%q", got)
 	}
 }
