@@ -133,6 +133,24 @@ func finishRemote(ctx context.Context, t *terminal, b *backend) error {
 	return nil
 }
 
+// fetching returns what shows how much of the results is fetched that a run needs
+// from the remote cache before it starts.
+func fetching(t *terminal, b *backend) func([]*cache.Record) func() {
+	return func(wanted []*cache.Record) func() {
+		var total int64
+		for _, rec := range wanted {
+			total += remote.Size(rec)
+		}
+		before := b.remote.Moved()
+		return t.meter("fetching results from the remote cache", func() (w view.Work) {
+			m := b.remote.Moved()
+			w.Done, w.Total, w.Unit = m.Fetched-before.Fetched, total, "bytes"
+			w.Found = w.Done - (m.In - before.In)
+			return w
+		})
+	}
+}
+
 // resultsAre says that n results are or one result is.
 func resultsAre(n int) string {
 	if n == 1 {
