@@ -31,16 +31,6 @@ type GCOptions struct {
 	Progress func(GCProgress)
 }
 
-// GCProgress is how far a part of a collection is.
-type GCProgress struct {
-	// What is "counting", "looking for what nothing needs" or "evicting".
-	What string
-	// Done and Total are objects.
-	Done, Total int64
-	// Removed is the size of what the collection has removed so far.
-	Removed int64
-}
-
 // GCResult is what a collection removed, or would remove.
 type GCResult struct {
 	// Evicted are the records that were dropped, least recently used first.
@@ -137,13 +127,6 @@ func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string, to g
 	g.res.ObjectsLeft = g.total.objects - g.res.Objects
 	g.res.BytesLeft = g.total.bytes - g.res.Bytes
 	return g.res, nil
-}
-
-// tell reports the progress.
-func (g *collector) tell(what string, done, total int64) {
-	if g.opts.Progress != nil {
-		g.opts.Progress(GCProgress{what, done, total, g.res.Bytes})
-	}
 }
 
 // tidy removes what dead processes left and records our own uses.

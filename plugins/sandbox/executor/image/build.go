@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
@@ -273,18 +272,6 @@ next:
 		out = append(out, v)
 	}
 	return out
-}
-
-func (b *Builder) writeLayout(dir string, img v1.Image) error {
-	counted, err := count(img, "writing the image", b.Work)
-	if err != nil {
-		return err
-	}
-	p, err := layout.Write(dir, empty.Index)
-	if err != nil {
-		return err
-	}
-	return p.AppendImage(counted)
 }
 
 func onlyImage(dir string) (v1.Image, error) {

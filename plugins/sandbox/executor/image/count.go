@@ -4,6 +4,8 @@ import (
 	"io"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
 
 	"github.com/mleflow/mleflow/cache"
 )
@@ -68,4 +70,16 @@ func (c countedLayer) Compressed() (io.ReadCloser, error) {
 type counted struct {
 	io.Reader
 	io.Closer
+}
+
+func (b *Builder) writeLayout(dir string, img v1.Image) error {
+	counted, err := count(img, "writing the image", b.Work)
+	if err != nil {
+		return err
+	}
+	p, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		return err
+	}
+	return p.AppendImage(counted)
 }
