@@ -154,7 +154,7 @@ func TestBuild(t *testing.T) {
 		ends[p.What] = p
 	}
 	size := out["image"].Ref.Size
-	for _, what := range []string{"reading the base", "hashing the layer", "adding files", "running first 1", "running second", "writing the image", "storing the image"} {
+	for _, what := range []string{"reading the image", "hashing the layer", "adding files", "running first 1", "running second", "writing the image", "storing the image"} {
 		if p := ends[what]; p.Done == 0 || p.Total == 0 && !strings.HasPrefix(what, "running") {
 			t.Errorf("progress of %s: %+v", what, p)
 		}

@@ -359,7 +359,7 @@ func unpackLayout(archive, dir string, quota *quota, work *cache.Work) error {
 	if err != nil {
 		return err
 	}
-	work.Begin("reading the base", 0, info.Size())
+	work.Begin("reading the image", 0, info.Size())
 	counted := work.Reader(f)
 	for in := tar.NewReader(counted); ; {
 		h, err := in.Next()

@@ -6,6 +6,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
 
 	"github.com/mleflow/mleflow/cache"
 )
@@ -47,10 +48,14 @@ func (c countedImage) Layers() ([]v1.Layer, error) {
 	layers, err := c.Image.Layers()
 	out := make([]v1.Layer, len(layers))
 	for i, l := range layers {
-		out[i] = countedLayer{l, c.work}
+		out[i] = Counted(l, c.work)
 	}
 	return out, err
 }
+
+// Counted returns the layer with the bytes counted that are read of it, as they are
+// stored.
+func Counted(l v1.Layer, work *cache.Work) v1.Layer { return countedLayer{l, work} }
 
 type countedLayer struct {
 	v1.Layer
@@ -64,6 +69,15 @@ func (c countedLayer) Compressed() (io.ReadCloser, error) {
 		return nil, err
 	}
 	return counted{c.work.Reader(in), in}, nil
+}
+
+// Uncompressed implements v1.Layer.
+func (c countedLayer) Uncompressed() (io.ReadCloser, error) {
+	stored, err := partial.CompressedToLayer(c)
+	if err != nil {
+		return nil, err
+	}
+	return stored.Uncompressed()
 }
 
 // counted is a file whose bytes are counted as they are read.

@@ -116,9 +116,9 @@ func archiveDigest(path string) (string, error) {
 
 // Open reads the image at a path: an OCI layout or archive, or a root file system.
 // What has to be unpacked for it goes to dir, maxBytes at most, and stays there while
-// the image is used.
-func Open(path, dir string, maxBytes int64) (v1.Image, error) {
-	return fileImage(path, dir, newQuota(maxBytes), nil)
+// the image is used. Work, if set, counts what is read for that.
+func Open(path, dir string, maxBytes int64, work *cache.Work) (v1.Image, error) {
+	return fileImage(path, dir, newQuota(maxBytes), work)
 }
 
 // fileImage reads the image at a path. What has to be unpacked goes to dir.
@@ -151,7 +151,7 @@ func rootImage(path, dir string, quota *quota, work *cache.Work) (v1.Image, erro
 	if err != nil {
 		return nil, err
 	}
-	work.Begin("reading the base", 0, info.Size())
+	work.Begin("reading the image", 0, info.Size())
 	counted := work.Reader(in)
 	file := dir + "-root.tar"
 	err = writeTo(file, func(w io.Writer) error { return settle(quota.bound(w), counted) })
