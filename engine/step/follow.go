@@ -13,7 +13,12 @@ const followEvery = 200 * time.Millisecond
 // Follow reports the progress of work, which begins after this, until the function
 // it returns is called, and the end of each of its parts.
 func (e *Env) Follow(w *cache.Work) (stop func()) {
-	w.Ended = func(p cache.Progress) { e.Progress(ProgressOf(p)) }
+	return Follow(w, func(p cache.Progress) { e.Progress(ProgressOf(p)) })
+}
+
+// Follow tells the progress of work as Env.Follow does.
+func Follow(w *cache.Work, tell func(cache.Progress)) (stop func()) {
+	w.Ended = tell
 	ended := make(chan struct{})
 	var group sync.WaitGroup
 	group.Go(func() {
@@ -27,7 +32,7 @@ func (e *Env) Follow(w *cache.Work) (stop func()) {
 			case <-tick.C:
 				if p := w.Now(); p.What != "" && p != last {
 					last = p
-					e.Progress(ProgressOf(p))
+					tell(p)
 				}
 			}
 		}
