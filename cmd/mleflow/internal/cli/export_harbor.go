@@ -221,10 +221,9 @@ func fillHarbor(draft string, o harborOptions, prepared, answers string, def *co
 		return err
 	}
 	return errors.Join(
-		linkTrees(def.ID, work, map[string]string{
-			filepath.Join(prepared, "public"): filepath.Join(draft, "environment", "data"),
-			answers:                           filepath.Join(draft, "tests", "data", def.ID, "prepared", private),
-		}),
+		linkTrees(def.ID, work,
+			link{filepath.Join(prepared, "public"), filepath.Join(draft, "environment", "data")},
+			link{answers, filepath.Join(draft, "tests", "data", def.ID, "prepared", private)}),
 		copyFile(program, filepath.Join(draft, "tests", "mleflow")))
 }
 
@@ -318,16 +317,19 @@ func writeScript(path, text string) error {
 	return os.WriteFile(path, []byte(text), mode) //nolint:gosec // scripts are to be run
 }
 
-// linkTrees links what is at each path to another, or copies it across file systems.
-func linkTrees(what string, work *cache.Work, trees map[string]string) error {
+// link is from where a file or folder is linked, and to where.
+type link struct{ from, to string }
+
+// linkTrees links files and folders, or copies them across file systems.
+func linkTrees(what string, work *cache.Work, trees ...link) error {
 	type file struct {
-		from, to string
-		size     int64
+		link
+		size int64
 	}
 	var files []file
 	var bytes int64
-	for from, to := range trees {
-		err := filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+	for _, t := range trees {
+		err := filepath.WalkDir(t.from, func(path string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() {
 				return err
 			}
@@ -335,8 +337,8 @@ func linkTrees(what string, work *cache.Work, trees map[string]string) error {
 			if err != nil {
 				return err
 			}
-			rel, err := filepath.Rel(from, path)
-			files = append(files, file{path, filepath.Join(to, rel), info.Size()})
+			rel, err := filepath.Rel(t.from, path)
+			files = append(files, file{link{path, filepath.Join(t.to, rel)}, info.Size()})
 			bytes += info.Size()
 			return err
 		})
