@@ -91,6 +91,22 @@ type Value struct {
 // Outputs are an action's results by output name.
 type Outputs map[string]Value
 
+// Content returns how many files are in the outputs of these names, and their size.
+func (o Outputs) Content(names ...string) (files, bytes int64) {
+	for _, name := range names {
+		switch ref := o[name].Ref; {
+		case ref.IsZero():
+			continue
+		case ref.Kind == Tree:
+			files += ref.Files
+		default:
+			files++
+		}
+		bytes += o[name].Ref.Size
+	}
+	return files, bytes
+}
+
 // Record is what the index keeps about a finished action.
 type Record struct {
 	Action  digest.ActionID `json:"action"`

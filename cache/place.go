@@ -17,6 +17,8 @@ type Placement struct {
 	Private bool
 	// Writable asks for a file that may be written; it implies Private.
 	Writable bool
+	// Copied, if set, is called with the sizes of the pieces of a file that is copied.
+	Copied func(bytes int64)
 }
 
 // Placed is how a blob got to a path.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
@@ -33,6 +34,9 @@ type ApplyOptions struct {
 	Lock *lockfile.File
 	// Sink receives the events of the run; it may be nil.
 	Sink event.Sink
+	// Fetching, if set, is called before the run with the results that are fetched
+	// from the remote cache, and what it returns when they are.
+	Fetching func(wanted []*cache.Record) (fetched func())
 	// Args is the command line, for the ledger, which masks the values of
 	// sensitive variables in it.
 	Args []string
@@ -81,7 +85,7 @@ func (r *Result) Mismatch() bool {
 // Apply plans and executes the pipeline. The diagnostics report errors found
 // before anything runs; failures of steps are in the result.
 func (e *Engine) Apply(ctx context.Context, p *Program, opts ApplyOptions) (*Result, diag.List) {
-	pl, diags := e.planToApply(ctx, p, opts.PlanOptions)
+	pl, diags := e.planToApply(ctx, p, opts)
 	if diags.HasErrors() {
 		return nil, diags
 	}

@@ -24,14 +24,19 @@ type Remote interface {
 
 // planToApply is plan that asks the remote, and fetches what the steps that
 // will run may read. What turns out to be lost is planned again.
-func (e *Engine) planToApply(ctx context.Context, p *Program, opts PlanOptions) (*planned, diag.List) {
+func (e *Engine) planToApply(ctx context.Context, p *Program, opts ApplyOptions) (*planned, diag.List) {
 	opts.askRemote = e.opts.Remote != nil
 	for {
-		pl, diags := e.plan(ctx, p, opts)
+		pl, diags := e.plan(ctx, p, opts.PlanOptions)
 		if !opts.askRemote || diags.HasErrors() {
 			return pl, diags
 		}
-		if lost := e.opts.Remote.Fetch(ctx, pl.wanted()); len(lost) == 0 || ctx.Err() != nil {
+		wanted, fetched := pl.wanted(), func() {}
+		if opts.Fetching != nil && len(wanted) > 0 {
+			fetched = opts.Fetching(wanted)
+		}
+		lost := e.opts.Remote.Fetch(ctx, wanted)
+		if fetched(); len(lost) == 0 || ctx.Err() != nil {
 			return pl, diags
 		}
 	}

@@ -58,7 +58,16 @@ func (g *collector) evictRound() error {
 			return err
 		}
 	}
-	return g.remove(g.free)
+	before := g.freeObjects
+	g.freeObjects += int64(len(g.free))
+	for batch := range slices.Chunk(g.free, removeBatch) {
+		if err := g.remove(batch); err != nil {
+			return err
+		}
+		before += int64(len(batch))
+		g.tell("evicting", before, g.freeObjects)
+	}
+	return nil
 }
 
 // left returns the number of bytes that remain after what was removed so far.

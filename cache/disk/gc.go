@@ -27,6 +27,8 @@ type GCOptions struct {
 	MaxSize int64
 	// DryRun reports what would be removed without removing it.
 	DryRun bool
+	// Progress, if set, is called with the progress, by one goroutine.
+	Progress func(GCProgress)
 }
 
 // GCResult is what a collection removed, or would remove.
@@ -82,8 +84,12 @@ type collector struct {
 	res    GCResult
 	// gone are the records evicted so far.
 	gone map[digest.ActionID]bool
-	// free are objects that lost their last reference in this round.
-	free []digest.ContentID
+	// seen are the objects that were gone through, in recount or in sweep.
+	seen int64
+	// free are objects that lost their last reference in this round, freeObjects the
+	// number of those of all rounds.
+	free        []digest.ContentID
+	freeObjects int64
 	// freed is the size of those that can be removed.
 	freed int64
 }
@@ -190,6 +196,9 @@ func (g *collector) recount() error {
 		if s.since > g.cutoff {
 			g.ahead[f] = s.since
 		}
+		if g.seen++; g.seen%1024 == 0 {
+			g.tell("counting", g.seen, max(g.seen, c.state.objects.Load()))
+		}
 	})
 	if err != nil {
 		return err
@@ -292,15 +301,21 @@ func (c *objects) kindOf(id digest.ContentID) (cache.Kind, error) {
 // sweep removes what nothing refers to.
 func (g *collector) sweep() error {
 	g.c.hooks.at("marked")
+	g.seen = 0
 	return g.c.objects.eachShard(func(b byte, names []string) error {
 		var batch []digest.ContentID
 		for _, name := range names {
 			f := parseObjectName(b, name)
+			if f.stray == "" && !f.twin {
+				g.seen++
+			}
 			if f.stray == "" && (len(batch) == 0 || batch[len(batch)-1] != f.id) && !g.marks.marked(f.id) {
 				batch = append(batch, f.id)
 			}
 		}
-		return g.remove(batch)
+		err := g.remove(batch)
+		g.tell("looking for what nothing needs", g.seen, g.total.objects)
+		return err
 	})
 }
 

@@ -339,3 +339,32 @@ func TestGCDropsOldLeftovers(t *testing.T) {
 		wantCounted(t, c)
 	})
 }
+
+// TestGCProgress ends where it is complete, when looking and when evicting.
+func TestGCProgress(t *testing.T) {
+	dir, clk := t.TempDir(), &clock{}
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		for i := range 40 {
+			record(t, c, fmt.Sprint(i), putTree(t, c, fmt.Sprint(i), 100))
+		}
+		putTree(t, c, "garbage", 100)
+	})
+	clk.step()
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		last := map[string]GCProgress{}
+		res, err := c.GC(t.Context(), GCOptions{MaxSize: 1, Progress: func(p GCProgress) {
+			if before := last[p.What]; p.Done < before.Done || p.Done > p.Total || p.Removed < before.Removed {
+				t.Errorf("%+v after %+v", p, before)
+			}
+			last[p.What] = p
+		}})
+		must(t, err)
+		looking, evicting := last["looking for what nothing needs"], last["evicting"]
+		if all := res.Objects + res.ObjectsLeft; looking.Done != all || looking.Total != all || last["counting"].Done == 0 {
+			t.Errorf("%+v, %+v of %d objects", last["counting"], looking, all)
+		}
+		if evicting.Total != evicting.Done || evicting.Done+100 > res.Objects || evicting.Done < 4000 || evicting.Removed != res.Bytes || looking.Removed == 0 {
+			t.Errorf("%+v, %+v of %d bytes", looking, evicting, res.Bytes)
+		}
+	})
+}

@@ -104,14 +104,15 @@ func (c *objects) intact(id digest.ContentID, executable bool) (bool, error) {
 		return false, ignoreMissing(err)
 	}
 	defer f.Close()
-	got, err := hashFile(context.Background(), f)
+	got, err := hashFile(context.Background(), f, func(int64) {})
 	return err == nil && got == id, err
 }
 
 var readBuffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
 
-// hashFile reads a file to its end, or until ctx ends.
-func hashFile(ctx context.Context, f *os.File) (digest.ContentID, error) {
+// hashFile reads a file to its end, or until ctx ends. filled is called with each
+// full buffer that was read, which small files do not fill.
+func hashFile(ctx context.Context, f *os.File, filled func(int64)) (digest.ContentID, error) {
 	buf := readBuffers.Get().(*[256 << 10]byte)
 	defer readBuffers.Put(buf)
 	hash := digest.NewWriter()
@@ -126,6 +127,9 @@ func hashFile(ctx context.Context, f *os.File) (digest.ContentID, error) {
 		}
 		if err != nil {
 			return digest.ContentID{}, err
+		}
+		if n == len(buf) {
+			filled(int64(n))
 		}
 	}
 }

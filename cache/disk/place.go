@@ -40,7 +40,7 @@ func (c *placing) Place(ctx context.Context, ref cache.Ref, path string, p cache
 			return cache.Linked, err
 		}
 	}
-	return c.placeCopy(ctx, ref, path, p.FileMode())
+	return c.placeCopy(ctx, ref, path, p.FileMode(), p.Copied)
 }
 
 // placeLink reports false if the file system or its rules do not allow a link;
@@ -178,7 +178,7 @@ func (c *placing) duplicate(ctx context.Context, id digest.ContentID, use func(f
 	if named {
 		defer os.Remove(f.Name())
 	}
-	size, err := io.Copy(hookedWriter{c, f}, r)
+	size, err := io.Copy(hookedWriter{c, f, nil}, r)
 	if err == nil {
 		err = use(f, named, size)
 	}
@@ -191,13 +191,21 @@ func (c *placing) duplicate(ctx context.Context, id digest.ContentID, use func(f
 type hookedWriter struct {
 	c *placing
 	f *os.File
+	// copied, if set, is told of what was written.
+	copied func(int64)
 }
 
-func (w hookedWriter) Write(p []byte) (int, error) { return w.c.hooks.write(w.f, p) }
+func (w hookedWriter) Write(p []byte) (int, error) {
+	n, err := w.c.hooks.write(w.f, p)
+	if w.copied != nil {
+		w.copied(int64(n))
+	}
+	return n, err
+}
 
 // placeCopy creates a private file: a clone if the file system can make one,
 // otherwise a copy that is verified while it is read.
-func (c *placing) placeCopy(ctx context.Context, ref cache.Ref, path string, mode fs.FileMode) (how cache.Placed, err error) {
+func (c *placing) placeCopy(ctx context.Context, ref cache.Ref, path string, mode fs.FileMode, copied func(int64)) (how cache.Placed, err error) {
 	defer func() { err = c.explain(err) }()
 	if cloned, err := c.placeClone(ctx, ref.ID, path); err != nil {
 		return 0, err
@@ -216,7 +224,7 @@ func (c *placing) placeCopy(ctx context.Context, ref cache.Ref, path string, mod
 			os.Remove(path)
 		}
 	}()
-	if err := c.fillCopy(ctx, ref, f); err != nil {
+	if err := c.fillCopy(ctx, ref, f, copied); err != nil {
 		return 0, err
 	}
 	if mode&^0o444 == 0 && !c.masked {
@@ -225,7 +233,7 @@ func (c *placing) placeCopy(ctx context.Context, ref cache.Ref, path string, mod
 	return cache.Copied, f.Chmod(mode)
 }
 
-func (c *placing) fillCopy(ctx context.Context, ref cache.Ref, f *os.File) error {
+func (c *placing) fillCopy(ctx context.Context, ref cache.Ref, f *os.File, copied func(int64)) error {
 	r, err := c.reading.Open(ctx, ref.ID)
 	if err != nil {
 		return err
@@ -233,7 +241,7 @@ func (c *placing) fillCopy(ctx context.Context, ref cache.Ref, f *os.File) error
 	defer r.Close()
 	buf := readBuffers.Get().(*[256 << 10]byte)
 	defer readBuffers.Put(buf)
-	n, err := io.CopyBuffer(hookedWriter{c, f}, r, buf[:])
+	n, err := io.CopyBuffer(hookedWriter{c, f, copied}, r, buf[:])
 	if err == nil && n != ref.Size {
 		err = fmt.Errorf("place object %s: %w: it has %d bytes, not %d", ref.ID.Short(), cache.ErrCorrupt, n, ref.Size)
 	}

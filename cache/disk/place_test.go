@@ -40,8 +40,13 @@ func TestPlace(t *testing.T) {
 			{}, {Executable: true}, {Private: true}, {Private: true, Executable: true}, {Private: true, Writable: true}, {Writable: true, Executable: true},
 		} {
 			path := filepath.Join(t.TempDir(), "file")
+			var copied int64
+			p.Copied = func(n int64) { copied += n }
 			how, err := c.Place(t.Context(), ref, path, p)
 			must(t, err)
+			if want := int64(len(content)); how == cache.Copied && copied != want || how != cache.Copied && copied != 0 {
+				t.Errorf("content %d: %d of %d bytes are told, how %v", i, copied, want, how)
+			}
 			data, err := os.ReadFile(path)
 			must(t, err)
 			info, err := os.Stat(path)

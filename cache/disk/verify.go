@@ -42,6 +42,9 @@ type VerifyOptions struct {
 type VerifyProgress struct {
 	Objects, TotalObjects int64
 	Bytes, TotalBytes     int64
+	// Read and ReadBytes are what was read now, not by a verification that was
+	// interrupted, and not passed over.
+	Read, ReadBytes int64
 }
 
 // VerifyResult is what Verify did.

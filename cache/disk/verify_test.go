@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -182,4 +183,26 @@ func TestVerifyKilled(t *testing.T) {
 			t.Fatal("it never ends")
 		}
 	}
+}
+
+// The progress of a large object is told while it is read, and its bytes count once.
+func TestVerifyProgress(t *testing.T) {
+	clk := &clock{}
+	session(t, t.TempDir(), Options{}, clk.hooks(), func(c *Cache) {
+		size := putText(t, c, strings.Repeat("x", 3<<20)).Size + putText(t, c, "small").Size
+		within := false
+		var last VerifyProgress
+		res, err := c.Verify(t.Context(), VerifyOptions{Full: true, Progress: func(p VerifyProgress) {
+			within = within || p.Bytes >= 1<<20 && p.Bytes < 3<<20
+			if p.Bytes < last.Bytes || p.Bytes > p.TotalBytes || p.Read < last.Read {
+				t.Errorf("%+v after %+v", p, last)
+			}
+			last = p
+		}})
+		must(t, err)
+		want := VerifyProgress{Objects: 2, TotalObjects: 2, Bytes: size, TotalBytes: size, Read: 2, ReadBytes: size}
+		if last != want || !within || res.HashedBytes != size {
+			t.Errorf("%+v, want %+v; within: %v; %+v", last, want, within, res)
+		}
+	})
 }

@@ -79,10 +79,10 @@ func (v *verifier) object(f file) error {
 		return ignoreMissing(err)
 	}
 	if !v.picks(facts, f) {
-		v.count(f, facts.size, false)
+		v.count(f, facts.size, 0, false)
 		return nil
 	}
-	ok, err := v.read(f)
+	ok, told, err := v.read(f)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && v.ctx.Err() == nil {
 		v.damage(Damage{Object: f.id, Text: fmt.Sprintf("the object cannot be read: %v", err)})
 	}
@@ -92,7 +92,7 @@ func (v *verifier) object(f file) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil // collected meanwhile
 	}
-	v.count(f, facts.size, true)
+	v.count(f, facts.size, told, true)
 	switch {
 	case !ok:
 		return v.wrong(f)
@@ -103,29 +103,42 @@ func (v *verifier) object(f file) error {
 }
 
 // read reports whether the content of a file matches its name. A full
-// verification reads from the disk itself, not from the page cache.
-func (v *verifier) read(f file) (bool, error) {
+// verification reads from the disk itself, not from the page cache. told is how much
+// of a large file is in the progress already.
+func (v *verifier) read(f file) (ok bool, told int64, err error) {
 	file, err := v.c.openObject(f.id, f.twin)
 	if err != nil {
-		return false, err
+		return false, 0, err
 	}
 	defer file.Close()
 	if v.full {
 		readFromDisk(file) // the page cache may differ from the disk
 	}
-	id, err := hashFile(v.ctx, file)
-	return err == nil && id == f.id, err
+	id, err := hashFile(v.ctx, file, func(n int64) {
+		told += n
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.total.Bytes += n
+		v.total.ReadBytes += n
+		v.tell()
+	})
+	return err == nil && id == f.id, told, err
 }
 
-func (v *verifier) count(f file, size int64, read bool) {
+// count counts a file, of whose size the progress has told already.
+func (v *verifier) count(f file, size, told int64, read bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !f.twin {
 		v.res.Objects++
 		v.total.Objects++
 	}
-	v.total.Bytes += size
+	v.total.Bytes += size - told
 	if read {
+		v.total.ReadBytes += size - told
+		if !f.twin {
+			v.total.Read++
+		}
 		v.res.Hashed++
 		v.res.HashedBytes += size
 	}

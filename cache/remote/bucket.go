@@ -17,6 +17,8 @@ type bucket struct {
 	patience patience
 	breaker  breaker
 	stats    *counters
+	// sent counts the bytes that were written, of failed attempts, too.
+	sent *atomic.Int64
 
 	mu   sync.Mutex
 	conn objects
@@ -136,7 +138,7 @@ func (b *bucket) readRange(ctx context.Context, key string, part func() (offset,
 			return err
 		}
 		defer r.Close()
-		return use(&heardReader{r, dog, &b.stats.bytesIn}, whole)
+		return use(&heardReader{r, dog, &b.stats.bytesIn, portionOf(ctx)}, whole)
 	})
 }
 
@@ -145,6 +147,7 @@ type heardReader struct {
 	r   io.Reader
 	dog *watchdog
 	n   *atomic.Int64
+	of  *portion
 }
 
 func (h *heardReader) Read(p []byte) (int, error) {
@@ -152,6 +155,7 @@ func (h *heardReader) Read(p []byte) (int, error) {
 	if n > 0 {
 		h.dog.heard()
 		h.n.Add(int64(n))
+		h.of.moved(int64(n))
 	}
 	return n, err
 }
@@ -190,7 +194,7 @@ func (b *bucket) absent(ctx context.Context, conn objects, key string) error {
 func (b *bucket) write(ctx context.Context, conn objects, dog *watchdog, key string, size int64, replace bool, fill func(context.Context, io.Writer) error) error {
 	create := !replace && !b.unconditional.Load()
 	err := conn.write(ctx, key, size, create, func(w io.Writer) error {
-		out := &heardWriter{w, dog, 0}
+		out := &heardWriter{w, dog, 0, b.sent, portionOf(ctx)}
 		if err := fill(ctx, out); err != nil {
 			return err
 		}
@@ -213,11 +217,15 @@ type heardWriter struct {
 	w   io.Writer
 	dog *watchdog
 	n   int64
+	sum *atomic.Int64
+	of  *portion
 }
 
 func (h *heardWriter) Write(p []byte) (int, error) {
 	n, err := h.w.Write(p)
 	h.n += int64(n)
+	h.sum.Add(int64(n))
+	h.of.moved(int64(n))
 	h.dog.heard()
 	return n, err
 }

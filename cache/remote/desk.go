@@ -105,6 +105,7 @@ func (t *Tier) PushRefs(ctx context.Context, refs ...cache.Ref) error {
 	}
 	for _, ref := range refs {
 		if ref.Kind != cache.Tree && t.finder.presentBlob(ctx, ref) == nil {
+			there(ctx, ref.Size, &t.moving.stored)
 			continue // and perhaps not here
 		}
 		if err := t.pusher.pushRef(ctx, ref); err != nil {

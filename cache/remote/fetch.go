@@ -58,6 +58,7 @@ func (t *fetcher) Fetch(ctx context.Context, recs []*cache.Record) (lost []diges
 // Pull is Tier.Pull.
 func (t *fetcher) Pull(ctx context.Context, rec *cache.Record) error {
 	if _, err := t.local.Lookup(ctx, rec.Action); err == nil {
+		there(ctx, Size(rec), &t.moving.fetched)
 		return nil
 	}
 	err := t.pull(ctx, rec)
@@ -89,7 +90,9 @@ func (t *fetcher) pull(ctx context.Context, rec *cache.Record) error {
 }
 
 // fetch fetches one object and everything below it.
-func (t *fetcher) fetch(ctx context.Context, ref cache.Ref) error {
+func (t *fetcher) fetch(ctx context.Context, ref cache.Ref) (err error) {
+	ctx, counted := withPortion(ctx, ref, &t.moving.fetched)
+	defer func() { counted(err) }()
 	release, err := t.alone(ctx, ref.ID)
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ type link struct {
 	opts   Options
 	bucket *bucket
 	stats  counters
+	moving moving
 	slots  chan struct{}
 	warned sync.Map
 

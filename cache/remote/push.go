@@ -58,7 +58,9 @@ func (t *pusher) pushAll(ctx context.Context, rec *cache.Record) error {
 	return t.pushRecord(ctx, rec)
 }
 
-func (t *pusher) pushRef(ctx context.Context, ref cache.Ref) error {
+func (t *pusher) pushRef(ctx context.Context, ref cache.Ref) (err error) {
+	ctx, counted := withPortion(ctx, ref, &t.moving.stored)
+	defer func() { counted(err) }()
 	release, err := t.alone(ctx, ref.ID)
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ func New(local *disk.Cache, loc Location, opts Options) *Tier {
 		local: local, loc: loc, opts: opts,
 		slots: make(chan struct{}, opts.Transfers), busy: make(map[digest.ContentID]chan struct{}),
 	}
-	l.bucket = &bucket{loc: loc, patience: opts.patience, stats: &l.stats}
+	l.bucket = &bucket{loc: loc, patience: opts.patience, stats: &l.stats, sent: &l.moving.out}
 	find := newFinder(l)
 	push := &pusher{link: l, finder: find}
 	push.queue = newQueue(push.push)
@@ -116,6 +116,7 @@ func (t *Tier) Record(ctx context.Context, rec *cache.Record) error {
 		return err
 	}
 	if !t.loc.ReadOnly {
+		t.moving.recorded.Add(Size(rec))
 		t.pusher.queue.add(copyRecord(rec))
 	}
 	return nil

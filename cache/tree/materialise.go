@@ -52,6 +52,16 @@ type Result struct {
 	BytesCopied int64
 }
 
+// Count returns a function for Options.Progress of one call that adds to work what is
+// written.
+func Count(work *cache.Work) func(Result) {
+	var last Result
+	return func(r Result) {
+		work.Add(r.Files-last.Files, r.Bytes-last.Bytes)
+		last = r
+	}
+}
+
 // Materialise writes the tree or blob that ref names to dst: all of it or
 // nothing. The parent folder of dst must exist; dst itself must not, or be an
 // empty folder. Files get mode 0444 or 0555 and folders 0555, or 0644 and
@@ -212,28 +222,41 @@ func (m *materialiser) file(ctx context.Context, e Entry, path string) error {
 		Private:    m.opts.Mode == Copy,
 		Writable:   m.opts.Writable,
 	}
+	var copied int64
+	if m.opts.Progress != nil {
+		p.Copied = func(n int64) {
+			copied += n
+			m.count(func(done *Result) { done.Bytes += n })
+		}
+	}
 	how, err := m.store.Place(ctx, e.Ref(), path, p)
 	if err != nil {
 		return err
 	}
-	m.count(e, how)
+	m.count(func(done *Result) { done.add(e.Size, copied, how) })
 	return nil
 }
 
-func (m *materialiser) count(e Entry, how cache.Placed) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.done.Files++
-	m.done.Bytes += e.Size
+// add counts a file, of whose size a part is counted already.
+func (r *Result) add(size, counted int64, how cache.Placed) {
+	r.Files++
+	r.Bytes += size - counted
 	switch how {
 	case cache.Linked:
-		m.done.Linked++
+		r.Linked++
 	case cache.Cloned:
-		m.done.Cloned++
+		r.Cloned++
 	case cache.Copied:
-		m.done.Copied++
-		m.done.BytesCopied += e.Size
+		r.Copied++
+		r.BytesCopied += size
 	}
+}
+
+// count changes what is done, and tells it now and then.
+func (m *materialiser) count(change func(*Result)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	change(&m.done)
 	if m.opts.Progress == nil {
 		return
 	}

@@ -416,4 +416,20 @@ func TestMaterialiseTellsProgress(t *testing.T) {
 	if err != nil || last.Files != ref.Files || last.Bytes != ref.Size {
 		t.Errorf("last progress %+v, %v, want all of %+v", last, err, ref)
 	}
+	// A store that tells of the pieces that it copies, one of them twice.
+	work := new(cache.Work)
+	work.Begin("", 0, 0)
+	_, err = tree.Materialise(t.Context(), telling{s}, ref, outDir(t), tree.Options{Progress: tree.Count(work)})
+	if now := work.Now(); err != nil || now.Files != ref.Files || now.Bytes != ref.Size {
+		t.Errorf("last progress %+v, %v, want all of %+v", now, err, ref)
+	}
+}
+
+// telling is a store that tells how much it has copied, and once too much.
+type telling struct{ *memory.Cache }
+
+func (s telling) Place(ctx context.Context, ref cache.Ref, path string, p cache.Placement) (cache.Placed, error) {
+	p.Copied(ref.Size)
+	p.Copied(1)
+	return s.Cache.Place(ctx, ref, path, p)
 }

@@ -47,7 +47,8 @@ func draw(ctx context.Context, def *competitions.Definition, n int, seed uint64,
 	}
 	defer os.RemoveAll(work)
 	d := &drawn{hash: newKeyer(fmt.Appendf(nil, "draw %d", seed)), of: new(split)}
-	m := &masker{rule: rule, keys: d, work: work, spillAt: spillAt}
+	m := &masker{rule: rule, keys: d, work: work, spillAt: spillAt, progress: o.Progress}
+	o.Progress.Begin("reading ids", 0, 0)
 	if err := m.collectFile(ctx, o.Private, answers, d.answer); err != nil {
 		return err
 	}
@@ -64,6 +65,7 @@ func draw(ctx context.Context, def *competitions.Definition, n int, seed uint64,
 	if rest := len(d.of.others); rest > 0 {
 		d.of.lastOther = d.of.others[max(int(math.Ceil(part*float64(rest))), 1)-1]
 	}
+	o.Progress.Begin("drawing", 0, 0) // the files of ids that are not drawn are left out
 	return o.halves(func(half string, files fs.FS) error { return m.write(ctx, half, files, o.Out) })
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/goldentest"
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -304,12 +305,17 @@ func masked(t *testing.T, def *competitions.Definition, before string) string {
 	t.Helper()
 	after := filepath.Join(t.TempDir(), "masked")
 	folder := newFolder(t, after)
+	files := int64(0)
+	work := &cache.Work{Ended: func(p cache.Progress) { files = p.Files }}
 	err := mask.Run(t.Context(), def, mask.Options{
 		Public: os.DirFS(filepath.Join(before, "public")), Private: os.DirFS(filepath.Join(before, "private")),
-		Out: folder, Salt: salt, Work: t.TempDir(),
+		Out: folder, Salt: salt, Work: t.TempDir(), Progress: work,
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if p := work.Now(); p.Files != files || p.Files != p.TotalFiles || p.Files == 0 || p.Bytes == 0 {
+		t.Errorf("%d files were read, and then %+v", files, p)
 	}
 	publish(t, folder)
 	return after

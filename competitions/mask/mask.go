@@ -13,9 +13,11 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/prep"
 	"github.com/mleflow/mleflow/plugins/transfer/archive"
@@ -35,6 +37,9 @@ type Options struct {
 	// Work is a folder for unpacked archives and for tables that do not fit in
 	// memory; empty means a new folder of the system's temporary one.
 	Work string
+	// Progress, if set, counts the files and bytes that are read, first for their ids
+	// and then to be written with others.
+	Progress *cache.Work
 }
 
 // Run masks the prepared files of a definition. It must be of a version that
@@ -49,12 +54,17 @@ func Run(ctx context.Context, def *competitions.Definition, o Options) error {
 	}
 	defer os.RemoveAll(work)
 	keys := newKeyer(o.Salt)
-	m := &masker{rule: ruleOf(def), keys: keys, work: work, spillAt: spillAt}
+	m := &masker{rule: ruleOf(def), keys: keys, work: work, spillAt: spillAt, progress: o.Progress}
 	if len(m.rule.columns) == 0 {
 		return fmt.Errorf("mask %s: the grade block names no column of ids; write mask { refuse = \"…\" } in its definition", def.ID)
 	}
+	o.Progress.Begin("reading ids", 0, 0)
 	collect := func(half string, files fs.FS) error { return m.collect(ctx, half, files, keys.ids.add) }
-	if err := o.halves(collect, func(half string, files fs.FS) error { return m.write(ctx, half, files, o.Out) }); err != nil {
+	if err := o.halves(collect); err != nil {
+		return fmt.Errorf("mask %s: %w", def.ID, err)
+	}
+	o.Progress.Begin("masking", o.Progress.Now().Files, 0)
+	if err := o.halves(func(half string, files fs.FS) error { return m.write(ctx, half, files, o.Out) }); err != nil {
 		return fmt.Errorf("mask %s: %w", def.ID, err)
 	}
 	return nil
@@ -84,10 +94,11 @@ func Table(def *competitions.Definition, salt Salt, in io.Reader, w io.Writer) e
 
 // masker rewrites the files of a competition.
 type masker struct {
-	rule    rule
-	keys    change
-	work    string
-	spillAt int
+	rule     rule
+	keys     change
+	work     string
+	spillAt  int
+	progress *cache.Work
 }
 
 // change is what happens to the rows and files of an id. It is for one goroutine;
@@ -179,6 +190,7 @@ func (m *masker) collect(ctx context.Context, half string, files fs.FS, found fu
 		if err := m.collectFile(ctx, files, name, found); err != nil {
 			return fmt.Errorf("%s/%s: %w", half, name, err)
 		}
+		m.progress.Add(1, 0)
 		return nil
 	})
 }
@@ -194,6 +206,7 @@ func (m *masker) collectFile(ctx context.Context, files fs.FS, name string, foun
 			return err
 		}
 		defer done()
+		defer m.progress.Add(0, src.Size)
 		return archive.Walk(ctx, src, format, archive.DefaultLimits(), func(e archive.Entry, r io.Reader) error {
 			if e.Folder {
 				return nil
@@ -209,7 +222,7 @@ func (m *masker) collectFile(ctx context.Context, files fs.FS, name string, foun
 		return err
 	}
 	defer f.Close()
-	return m.collectFrom(form, f, found)
+	return m.collectFrom(form, m.progress.Reader(f), found)
 }
 
 func (m *masker) collectFrom(form form, r io.Reader, found func(id string)) error {
@@ -261,6 +274,7 @@ func (m *masker) write(ctx context.Context, half string, files fs.FS, out prep.S
 			if err := w.file(ctx, prep.Source{FS: files, Name: name}, path.Join(half, renamed), out); err != nil {
 				return fmt.Errorf("%s/%s: %w", half, name, err)
 			}
+			m.progress.Add(1, 0)
 			return nil
 		})
 		return nil
@@ -276,7 +290,10 @@ func (m *masker) write(ctx context.Context, half string, files fs.FS, out prep.S
 func (m *masker) file(ctx context.Context, from prep.Source, to string, out prep.Sink) error {
 	form := m.formOf(from.Name)
 	if form == copied {
-		return out.Copy(ctx, to, from)
+		from.Copied = new(atomic.Int64)
+		err := out.Copy(ctx, to, from)
+		m.progress.Add(0, from.Copied.Load())
+		return err
 	}
 	f, err := out.Create(ctx, to)
 	if err != nil {
@@ -304,17 +321,18 @@ func (m *masker) content(form form, from prep.Source, w io.Writer) error {
 		return err
 	}
 	defer in.Close()
+	counted := m.progress.Reader(in)
 	switch form {
 	case csvTable:
-		return m.table(in, w, ',')
+		return m.table(counted, w, ',')
 	case tsvTable:
-		return m.table(in, w, '\t')
+		return m.table(counted, w, '\t')
 	case jsonText:
-		return m.json(in, w)
+		return m.json(counted, w)
 	case picture:
-		return stripped(w, bufio.NewReaderSize(in, 1<<16))
+		return stripped(w, bufio.NewReaderSize(counted, 1<<16))
 	}
-	_, err = io.Copy(w, in)
+	_, err = io.Copy(w, counted)
 	return err
 }
 

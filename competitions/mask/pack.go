@@ -67,6 +67,7 @@ func (m *masker) repack(ctx context.Context, from prep.Source, w io.Writer) erro
 	if err := archive.Unpack(ctx, src, format, archive.DefaultLimits(), folder); err != nil {
 		return err
 	}
+	m.progress.Add(0, src.Size)
 	entries, err := m.entries(folder)
 	if err != nil {
 		return err

@@ -102,7 +102,8 @@ func (f *Folder) Copy(_ context.Context, path string, from Source) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, in)
+	n, err := io.Copy(out, in)
+	from.CountCopied(n)
 	return errors.Join(err, out.Close())
 }
 

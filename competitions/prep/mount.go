@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
@@ -15,8 +16,9 @@ import (
 //
 //	extract = ["train.zip", "images.zip"]         each into the raw folder
 //	extract = { "train.zip" = "train" }           into a folder of its own
-func (b *block) mount(ctx context.Context, raw fs.FS, work string) (fs.FS, func(), hcl.Diagnostics) {
+func (b *block) mount(ctx context.Context, raw fs.FS, work string, unpacking *cache.Work) (fs.FS, func(), hcl.Diagnostics) {
 	over := archive.NewOverlay(raw)
+	over.Unpacking = unpacking
 	closeAll := func() { _ = over.Close() }
 	if b.extract == nil {
 		return over, closeAll, nil

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/hcl/v2"
 	"golang.org/x/sync/errgroup"
@@ -37,6 +38,9 @@ type copyTask struct {
 	except []string
 	skip   bool
 	tree   bool
+	// expected files are known to come, -1 if it is unknown, and made were made.
+	expected int
+	made     atomic.Int64
 }
 
 func writeFiles(r *runner, it *item) hcl.Diagnostics { return copyRows(r, it, false) }
@@ -46,7 +50,7 @@ func writeCopy(r *runner, it *item) hcl.Diagnostics {
 		return copyRows(r, it, true)
 	}
 	in := r.read(it)
-	task := copyTask{r: r, it: it, tree: true}
+	task := copyTask{r: r, it: it, tree: true, expected: -1}
 	from := it.label
 	in.text("from", &from)
 	in.read("except", intoLines(&task.except))
@@ -61,7 +65,6 @@ func writeCopy(r *runner, it *item) hcl.Diagnostics {
 		}
 	}
 	group := newCopies(r.ctx, r.copiers)
-	r.progress.start(it.dest, -1)
 	err := task.one(group, it.dest, from)
 	return task.done(group.wait(err))
 }
@@ -144,7 +147,11 @@ func (c *copyTask) done(err error) hcl.Diagnostics {
 	if err != nil {
 		return hcl.Diagnostics{diag.Error(c.it.block.DefRange(), "Cannot copy files", "%v.", err)}
 	}
-	c.r.progress.finish(c.it.dest)
+	if made := int(c.made.Load()); c.expected < 0 {
+		c.r.progress.expect(made)
+	} else { // rows may have named the same file
+		c.r.progress.total.Add(int64(made - c.expected))
+	}
 	return nil
 }
 
@@ -170,7 +177,11 @@ func copyRows(r *runner, it *item, tree bool) hcl.Diagnostics {
 	if in.failed() {
 		return in.diags
 	}
-	r.progress.start(it.dest, each.Len())
+	task.expected = -1
+	if !tree {
+		task.expected = each.Len()
+		r.progress.expect(each.Len())
+	}
 	return task.done(task.rows(each, dest, source))
 }
 
@@ -219,11 +230,14 @@ func (c *copyTask) one(group *copies, to, from string) error {
 		}
 	}
 	group.begin(func() error {
-		err := c.r.sink.Copy(group.ctx, to, Source{FS: c.r.raw, Name: from})
+		err := c.r.sink.Copy(group.ctx, to, Source{FS: c.r.raw, Name: from, Copied: &c.r.progress.bytes})
 		if err != nil && c.skip && isMissing(c.r.raw, from) {
 			return nil
 		}
-		c.r.progress.step(c.it.dest)
+		if err == nil {
+			c.made.Add(1)
+			c.r.progress.files.Add(1)
+		}
 		return err
 	})
 	return nil

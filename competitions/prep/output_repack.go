@@ -44,15 +44,14 @@ func writeRepack(r *runner, it *item) hcl.Diagnostics {
 		return in.diags
 	}
 	if len(p.except)+len(p.clear) == 0 {
-		r.progress.start(it.dest, 1)
-		if err := r.sink.Copy(r.ctx, it.dest, Source{FS: r.raw, Name: from}); err != nil {
+		if err := r.sink.Copy(r.ctx, it.dest, Source{FS: r.raw, Name: from, Copied: &r.progress.bytes}); err != nil {
 			return hcl.Diagnostics{diag.Error(it.block.DefRange(), "Cannot copy files", "%v.", err)}
 		}
-		r.progress.finish(it.dest)
+		r.progress.files.Add(1)
 		return nil
 	}
 	return r.create(it, func(w io.Writer) (err error) {
-		f, err := r.raw.Open(from)
+		f, err := countedFS{r.raw, r.progress}.Open(from)
 		if err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/plugins/data/transform"
@@ -38,8 +39,10 @@ type Options struct {
 	// Parallelism is how many outputs are written at once, and how many files
 	// each of them copies at once; 0 means the number of processors.
 	Parallelism int
-	// Progress, where set, is told how far each output is, one call at a time.
-	Progress func(Progress)
+	// Progress, where set, is told now and then how far it is, one call at a time:
+	// "unpacking" archives, "reading" raw files, "writing" outputs. Totals are of
+	// what is known to come.
+	Progress func(cache.Progress)
 }
 
 // Run prepares a competition. Mistakes of the definition and of the data are
@@ -58,15 +61,18 @@ func Run(ctx context.Context, def *competitions.Definition, o Options) (err erro
 		return fmt.Errorf("prepare %s: %w", def.ID, err)
 	}
 	defer os.RemoveAll(work)
-	raw, closeRaw, diags := block.mount(ctx, o.Raw, work)
+	progress := newProgress(block.outputs)
+	stop := progress.sample(o.Progress)
+	defer func() { stop(err == nil) }()
+	raw, closeRaw, diags := block.mount(ctx, o.Raw, work, &progress.unpacking)
 	defer closeRaw()
 	if diags.HasErrors() {
 		return diags
 	}
-	input := &transform.Input{Context: ctx, Raw: raw}
+	input := &transform.Input{Context: ctx, Raw: countedFS{raw, progress}}
 	defer input.Close()
 	block.evaluator.input = input
-	r := &runner{evaluator: block.evaluator, raw: raw, sink: o.Out, progress: newProgress(o.Progress), work: work, copiers: o.Parallelism}
+	r := &runner{evaluator: block.evaluator, raw: raw, sink: o.Out, progress: progress, work: work, copiers: o.Parallelism}
 	return r.run(ctx, block.outputs, o.Parallelism)
 }
 

@@ -1,51 +1,184 @@
 package prep
 
-import "sync"
+import (
+	"io"
+	"io/fs"
+	"sync"
+	"sync/atomic"
+	"time"
 
-// Progress says how far one output is.
-type Progress struct {
-	// Output is the destination as declared.
-	Output string
-	// Done and Total count files; Total is -1 when it is not known before.
-	Done, Total int
-	// Finished says that the output is complete.
-	Finished bool
-}
+	"github.com/mleflow/mleflow/cache"
+)
 
-// progress passes on what outputs report, one at a time.
+// progress counts what a preparation reads and writes. Outputs only add to it; a
+// sampler tells.
 type progress struct {
-	mu    sync.Mutex
-	to    func(Progress)
-	state map[string]*Progress
+	// unpacking is the work on archives that cannot be read in place.
+	unpacking cache.Work
+	// files and bytes were put into the sink.
+	files, bytes atomic.Int64
+	// read bytes of raw files, of total in those that were opened.
+	read, readable atomic.Int64
+	// total files are expected, of all outputs but unknown ones.
+	total, unknown atomic.Int64
 }
 
-func newProgress(to func(Progress)) *progress {
-	return &progress{to: to, state: map[string]*Progress{}}
-}
-
-func (p *progress) start(output string, total int) {
-	p.update(output, func(s *Progress) { s.Total = total })
-}
-
-func (p *progress) step(output string) {
-	p.update(output, func(s *Progress) { s.Done++ })
-}
-
-func (p *progress) finish(output string) {
-	p.update(output, func(s *Progress) { s.Finished = true })
-}
-
-func (p *progress) update(output string, change func(*Progress)) {
-	if p.to == nil {
-		return
+// newProgress expects one file of each output but those that copy, which say how
+// many when they know it.
+func newProgress(outputs []*item) *progress {
+	p := &progress{}
+	for _, it := range outputs {
+		if it.kind.name == filesOutput.name || it.kind.name == copyOutput.name {
+			p.unknown.Add(1)
+		} else {
+			p.total.Add(1)
+		}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s, ok := p.state[output]
-	if !ok {
-		s = &Progress{Output: output}
-		p.state[output] = s
+	return p
+}
+
+// expect says how many files an unknown output has.
+func (p *progress) expect(files int) {
+	p.total.Add(int64(files))
+	p.unknown.Add(-1)
+}
+
+// written is the progress of the outputs.
+func (p *progress) written() cache.Progress {
+	out := cache.Progress{What: "writing", Files: p.files.Load(), Bytes: p.bytes.Load()}
+	if p.unknown.Load() == 0 {
+		out.TotalFiles = p.total.Load()
 	}
-	change(s)
-	p.to(*s)
+	return out
+}
+
+// reading is the progress of what is read of raw files.
+func (p *progress) reading() cache.Progress {
+	return cache.Progress{What: "reading", Bytes: p.read.Load(), TotalBytes: p.readable.Load()}
+}
+
+// sampleEvery is how often a preparation tells how far it is.
+const sampleEvery = 100 * time.Millisecond
+
+// sample tells how far it is until the function it returns is called: what is
+// written or, while nothing is, what is read or unpacked.
+func (p *progress) sample(to func(cache.Progress)) (stop func(ok bool)) {
+	if to == nil {
+		return func(bool) {}
+	}
+	var mu sync.Mutex
+	tell := func(c cache.Progress) {
+		mu.Lock()
+		defer mu.Unlock()
+		to(c)
+	}
+	p.unpacking.Ended = tell
+	ended := make(chan struct{})
+	var group sync.WaitGroup
+	var told cache.Progress // of what is read
+	group.Go(func() {
+		tick := time.NewTicker(sampleEvery)
+		defer tick.Stop()
+		var wrote, read, unpacked cache.Progress
+		for {
+			select {
+			case <-ended:
+				return
+			case <-tick.C:
+			}
+			w, r, u := p.written(), p.reading(), p.unpacking.Now()
+			switch {
+			case w.Files > wrote.Files || w.Bytes > wrote.Bytes:
+				tell(w)
+			case r.Bytes > read.Bytes:
+				tell(r)
+				told = r
+			case u != unpacked && u.What != "":
+				tell(u)
+			}
+			wrote, read, unpacked = w, r, u
+		}
+	})
+	return func(ok bool) {
+		close(ended)
+		group.Wait()
+		if !ok {
+			return
+		}
+		if r := p.reading(); r != told && r.Bytes > 0 {
+			tell(r)
+		}
+		tell(p.written())
+	}
+}
+
+// countedFS counts what is read of the files of a file system.
+type countedFS struct {
+	fs.FS
+	progress *progress
+}
+
+// Open implements fs.FS.
+func (c countedFS) Open(name string) (fs.File, error) {
+	f, err := c.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil || info.IsDir() {
+		return f, nil //nolint:nilerr // who reads it will see
+	}
+	c.progress.readable.Add(info.Size())
+	counted := &countedFile{File: f, progress: c.progress, size: info.Size()}
+	if at, ok := f.(io.ReaderAt); ok {
+		return countedAt{counted, at}, nil
+	}
+	return counted, nil
+}
+
+// Stat implements fs.StatFS.
+func (c countedFS) Stat(name string) (fs.FileInfo, error) { return fs.Stat(c.FS, name) }
+
+// ReadDir implements fs.ReadDirFS.
+func (c countedFS) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(c.FS, name) }
+
+// countedFile is a file of a countedFS. When it is closed, what was not read of it
+// is not to be read any more.
+type countedFile struct {
+	fs.File
+	progress *progress
+	size     int64
+	read     atomic.Int64
+}
+
+func (f *countedFile) count(n int) {
+	f.read.Add(int64(n))
+	f.progress.read.Add(int64(n))
+}
+
+// Read implements fs.File.
+func (f *countedFile) Read(p []byte) (int, error) {
+	n, err := f.File.Read(p)
+	f.count(n)
+	return n, err
+}
+
+// Close implements fs.File.
+func (f *countedFile) Close() error {
+	f.progress.readable.Add(f.read.Load() - f.size)
+	f.size = f.read.Load()
+	return f.File.Close()
+}
+
+// countedAt is a file that can be read anywhere.
+type countedAt struct {
+	*countedFile
+	at io.ReaderAt
+}
+
+// ReadAt implements io.ReaderAt.
+func (f countedAt) ReadAt(p []byte, off int64) (int, error) {
+	n, err := f.at.ReadAt(p, off)
+	f.count(n)
+	return n, err
 }

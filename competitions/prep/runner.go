@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"sync/atomic"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -29,11 +30,9 @@ type runner struct {
 
 // create writes one output file.
 func (r *runner) create(it *item, write func(io.Writer) error) hcl.Diagnostics {
-	r.progress.start(it.dest, 1)
 	if err := r.createFile(it.dest, write); err != nil {
 		return hcl.Diagnostics{diag.Error(it.block.DefRange(), "Cannot write "+it.dest, "%v.", err)}
 	}
-	r.progress.finish(it.dest)
 	return nil
 }
 
@@ -43,27 +42,34 @@ func (r *runner) createFile(dest string, write func(io.Writer) error) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	buf := bufio.NewWriterSize(&contextWriter{r.ctx, f}, 1<<18)
+	buf := bufio.NewWriterSize(&contextWriter{r.ctx, f, &r.progress.bytes}, 1<<18)
 	if err := write(buf); err != nil {
 		return err
 	}
 	if err := buf.Flush(); err != nil {
 		return err
 	}
-	return f.Commit()
+	if err := f.Commit(); err != nil {
+		return err
+	}
+	r.progress.files.Add(1)
+	return nil
 }
 
-// contextWriter stops writing when the run is cancelled.
+// contextWriter stops writing when the run is cancelled, and counts.
 type contextWriter struct {
-	ctx context.Context
-	w   io.Writer
+	ctx   context.Context
+	w     io.Writer
+	bytes *atomic.Int64
 }
 
 func (w *contextWriter) Write(p []byte) (int, error) {
 	if err := w.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return w.w.Write(p)
+	n, err := w.w.Write(p)
+	w.bytes.Add(int64(n))
+	return n, err
 }
 
 // intoLines reads a column or a list as texts.

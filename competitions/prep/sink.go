@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"io/fs"
+	"sync/atomic"
 )
 
 // Sink is where outputs go. Paths are slash-separated and start with public/
@@ -32,4 +33,13 @@ type File interface {
 type Source struct {
 	FS   fs.FS
 	Name string
+	// Copied, if set, counts the bytes that are copied.
+	Copied *atomic.Int64
+}
+
+// CountCopied counts bytes that were copied.
+func (s Source) CountCopied(n int64) {
+	if s.Copied != nil {
+		s.Copied.Add(n)
+	}
 }

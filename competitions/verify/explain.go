@@ -61,7 +61,7 @@ func (v *verification) withBytes(ctx context.Context, m *Mismatch, right folder,
 	sum := summed{sum: pin}
 	if pinned {
 		var err error
-		if sum, err = sumOf(ctx, right, m.Path, pin); err != nil {
+		if sum, err = sumOf(ctx, right, m.Path, pin, nil); err != nil {
 			return compare.Difference{}, err
 		}
 		if sum.missing {

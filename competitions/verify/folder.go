@@ -98,6 +98,8 @@ type diskFolder struct {
 	fs fs.FS
 	// described leaves public/description.md out.
 	described bool
+	// work counts what is read.
+	work *cache.Work
 
 	mu    sync.Mutex
 	known map[string]node
@@ -218,7 +220,35 @@ func (d *diskFolder) file(ctx context.Context, name string) (id digest.ContentID
 	}
 	defer f.Close()
 	h := sha256.New()
-	size, err = cache.Copy(ctx, h, f)
+	size, err = cache.Copy(ctx, h, d.work.Reader(f))
+	d.work.Add(1, 0)
 	h.Sum(id[:0])
 	return id, size, err
+}
+
+// begin has work count what is read from here on, until all files are read.
+func (d *diskFolder) begin(work *cache.Work) {
+	if d.work = work; work == nil {
+		return
+	}
+	var files, bytes int64
+	err := fs.WalkDir(d.fs, ".", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case name != "." && d.leaves(path.Dir(name), e.Name()) && e.IsDir():
+			return fs.SkipDir
+		case e.IsDir() || d.leaves(path.Dir(name), e.Name()):
+			return nil
+		}
+		info, err := e.Info()
+		if err == nil {
+			files, bytes = files+1, bytes+info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		files, bytes = 0, 0 // reading them says so
+	}
+	work.Begin("checking all files", files, bytes)
 }

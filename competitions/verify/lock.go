@@ -114,7 +114,7 @@ func newSums(ctx context.Context, def *competitions.Definition, data *Data, o Lo
 	sums := competitions.Checksums{Public: map[string]string{}, Private: map[string]string{}}
 	paths, err := toPin(ctx, def, data, o)
 	for _, name := range paths {
-		got, sumErr := sumOf(ctx, data.folder, name, def.Checksums.Pinned()[name])
+		got, sumErr := sumOf(ctx, data.folder, name, def.Checksums.Pinned()[name], nil)
 		if sumErr != nil {
 			return sums, fmt.Errorf("read %s: %w", name, sumErr)
 		}

@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -65,9 +64,8 @@ type Request struct {
 	Expected func(context.Context) (*Data, error)
 	// Store is a cache that may still hold the right bytes; nil without one.
 	Store cache.Files
-	// Progress, if set, is told of each pin that was compared, and how many bytes
-	// were read until then.
-	Progress func(path string, done, total int, bytes int64)
+	// Work, if set, counts the files and bytes that are read.
+	Work *cache.Work
 }
 
 // Run verifies prepared data. An error says that they could not be read.
@@ -154,19 +152,15 @@ func (v *verification) pins(ctx context.Context) error {
 	got := make([]summed, len(paths))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	var mu sync.Mutex
-	done, bytes := 0, int64(0)
+	if len(paths) > 0 {
+		v.Work.Begin("checking pinned files", int64(len(paths)), v.sizeOf(ctx, paths))
+	}
 	for i, path := range paths {
 		group.Go(func() (err error) {
-			if got[i], err = sumOf(ctx, v.Data.folder, path, pins[path]); err != nil {
+			if got[i], err = sumOf(ctx, v.Data.folder, path, pins[path], v.Work); err != nil {
 				return fmt.Errorf("read %s: %w", path, err)
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			bytes += got[i].size
-			if done++; v.Progress != nil {
-				v.Progress(path, done, len(paths), bytes)
-			}
+			v.Work.Add(1, 0)
 			return nil
 		})
 	}
@@ -189,6 +183,24 @@ func (v *verification) pins(ctx context.Context) error {
 	return nil
 }
 
+// sizeOf returns the size of those files that are there, for the work.
+func (v *verification) sizeOf(ctx context.Context, paths []string) (sum int64) {
+	for _, path := range paths {
+		if v.Work == nil || ctx.Err() != nil {
+			break
+		}
+		file, err := v.Data.folder.open(path)(ctx)
+		if err != nil {
+			continue // reading it says so
+		}
+		if info, err := file.Stat(); err == nil && !info.IsDir() {
+			sum += info.Size()
+		}
+		_ = file.Close()
+	}
+	return sum
+}
+
 // pin notes the result of one pin.
 func (v *verification) pin(path, want string, got summed) {
 	if got.sum == want {
@@ -208,16 +220,18 @@ func (v *verification) pin(path, want string, got summed) {
 }
 
 // sumOf returns the sum of a file that can be compared with a pin.
-func sumOf(ctx context.Context, f folder, path, pin string) (summed, error) {
+func sumOf(ctx context.Context, f folder, path, pin string, work *cache.Work) (summed, error) {
 	if strings.HasPrefix(pin, competitions.ContentPin) {
-		return contentOf(ctx, f, path)
+		s, err := contentOf(ctx, f, path)
+		work.Add(0, s.size)
+		return s, err
 	}
-	return md5Of(ctx, f, path)
+	return md5Of(ctx, f, path, work)
 }
 
 // md5Of returns the sum that the reference pins files with; it guards against
 // differences, not against forgery.
-func md5Of(ctx context.Context, f folder, path string) (summed, error) {
+func md5Of(ctx context.Context, f folder, path string, work *cache.Work) (summed, error) {
 	file, err := f.open(path)(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
 		return summed{missing: true}, nil
@@ -230,6 +244,6 @@ func md5Of(ctx context.Context, f folder, path string) (summed, error) {
 		return summed{missing: true}, err
 	}
 	sum := md5.New()
-	n, err := cache.Copy(ctx, sum, file)
+	n, err := cache.Copy(ctx, sum, work.Reader(file))
 	return summed{sum: hex.EncodeToString(sum.Sum(nil)), size: n}, err
 }

@@ -233,6 +233,27 @@ func TestOtherFilesBeside(t *testing.T) {
 	}
 }
 
+// TestWork sees that all that is read is counted, and no more. A byte is in each of
+// the four files, of which three are pinned.
+func TestWork(t *testing.T) {
+	def := locked(t, small.onDisk())
+	for name, data := range map[string]*verify.Data{"disk": small.with(prepared{"other/file": "not read"}).onDisk(), "store": small.inStore(t, memory.New())} {
+		var got []cache.Progress
+		work := &cache.Work{Ended: func(p cache.Progress) { got = append(got, p) }}
+		if _, err := verify.Run(t.Context(), verify.Request{Definition: def, Data: data, Work: work}); err != nil {
+			t.Fatal(err)
+		}
+		work.Begin("", 0, 0)
+		want := []cache.Progress{{What: "checking pinned files", Files: 3, TotalFiles: 3, Bytes: 3, TotalBytes: 3}}
+		if name == "disk" {
+			want = append(want, cache.Progress{What: "checking all files", Files: 4, TotalFiles: 4, Bytes: 4, TotalBytes: 4})
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func TestStaleManifestIsNotUsed(t *testing.T) {
 	old := locked(t, right().onDisk())
 	manifest, err := fs.ReadFile(old.Folder(), old.ManifestName())

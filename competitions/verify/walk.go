@@ -24,6 +24,10 @@ func (v *verification) manifest(ctx context.Context) error {
 	if _, inStore := v.Data.folder.(treeFolder); want == "" && !inStore {
 		return nil
 	}
+	if disk, ok := v.Data.folder.(*diskFolder); ok {
+		disk.begin(v.Work)
+		defer disk.begin(nil)
+	}
 	root, err := v.Data.folder.identity(ctx, ".")
 	if err != nil {
 		return err

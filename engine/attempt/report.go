@@ -22,11 +22,14 @@ func progress(sink event.Sink, address string) func(step.Progress) {
 		if p.Done > p.Total {
 			p.Total = 0 // it was an estimate, and too low
 		}
+		if p.Bytes > p.TotalBytes {
+			p.TotalBytes = 0
+		}
 		if done := p.Total > 0 && p.Done >= p.Total; !done && time.Since(last) < progressEvery {
 			return
 		}
 		last = time.Now()
-		sink.Emit(event.StepProgress{At: now(), Address: address, What: p.What, Done: p.Done, Total: p.Total, Unit: p.Unit, Bytes: p.Bytes})
+		sink.Emit(event.StepProgress{At: now(), Address: address, What: p.What, Done: p.Done, Total: p.Total, Unit: p.Unit, Bytes: p.Bytes, TotalBytes: p.TotalBytes})
 	}
 }
 

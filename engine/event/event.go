@@ -147,8 +147,10 @@ type StepProgress struct {
 	Total int64  `json:"total,omitempty"`
 	// Unit is "bytes", "files", "rows" or "steps".
 	Unit string `json:"unit"`
-	// Bytes is the size of what is done, if it is known and Unit is another.
-	Bytes int64 `json:"bytes,omitempty"`
+	// Bytes is the size of what is done, if it is known and Unit is another, and
+	// TotalBytes that of everything.
+	Bytes      int64 `json:"bytes,omitempty"`
+	TotalBytes int64 `json:"total_bytes,omitempty"`
 }
 
 // StepWaiting says that an attempt waits until others release what it needs. It

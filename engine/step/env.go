@@ -56,8 +56,9 @@ type Progress struct {
 	Done, Total int64
 	// Unit is "bytes", "files", "rows" or "steps".
 	Unit string
-	// Bytes is the size of what is done, if it is known and Unit is another.
-	Bytes int64
+	// Bytes is the size of what is done, if it is known and Unit is another, and
+	// TotalBytes that of everything.
+	Bytes, TotalBytes int64
 }
 
 // ErrMismatch is wrapped by errors that Mismatch makes.

@@ -9,6 +9,8 @@ import (
 // Phase is the current phase of an agent's attempt. What is not known is zero.
 type Phase struct {
 	Name PhaseName `json:"phase"`
+	// What is what Bytes are counted of while the attempt starts.
+	What string `json:"what,omitempty"`
 	// Files and Bytes are what is done, TotalFiles and TotalBytes what there is to
 	// do in total.
 	Files      int64 `json:"files,omitempty"`
@@ -80,7 +82,7 @@ const (
 )
 
 // Turn reports whether p is more than progress in the previous phase: another
-// phase, another state of the submission, or something that was kept.
+// phase or part of it, another state of the submission, or something that was kept.
 func (p Phase) Turn(before Phase) bool {
-	return p.Name != before.Name || p.Submission != before.Submission || p.Reason != before.Reason || p.Kept != before.Kept || !p.Started.Equal(before.Started)
+	return p.Name != before.Name || p.What != before.What || p.Submission != before.Submission || p.Reason != before.Reason || p.Kept != before.Kept || !p.Started.Equal(before.Started)
 }

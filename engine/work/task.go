@@ -36,8 +36,8 @@ type Task struct {
 // Place makes an order known to workers: it stores the content that it refers
 // to, and then the order. If live says that a worker may be at the action
 // already, an order that is there stays, and its events are read from the start
-// of the worker's; adopted says that it is so.
-func Place(ctx context.Context, c *remote.Tier, o *Order, refs []cache.Ref, live bool) (t *Task, adopted bool, err error) {
+// of the worker's; adopted says that it is so. emit is told how far it is.
+func Place(ctx context.Context, c *remote.Tier, o *Order, refs []cache.Ref, live bool, emit func(event.Event)) (t *Task, adopted bool, err error) {
 	t = &Task{cache: c, desk: c.Desk(), action: o.Action, fresh: o.Fresh, chunk: 1}
 	last, err := readResult(ctx, t.desk, o.Action)
 	if err != nil {
@@ -57,7 +57,10 @@ func Place(ctx context.Context, c *remote.Tier, o *Order, refs []cache.Ref, live
 	for _, f := range o.Folders {
 		refs = append(refs, f.Content)
 	}
-	if err := c.PushRefs(ctx, refs...); err != nil {
+	counted, told := tellMoved(ctx, o.Address, "inputs to the remote cache", refs, emit)
+	err = c.PushRefs(counted, refs...)
+	told(err)
+	if err != nil {
 		return nil, false, err
 	}
 	data, err := json.Marshal(o)

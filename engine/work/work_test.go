@@ -152,7 +152,7 @@ func (b *bench) id() digest.ActionID { return b.order.Action }
 
 func (b *bench) place(live bool) *Task {
 	b.t.Helper()
-	task, _, err := Place(b.t.Context(), b.tier, b.order, b.args.Refs(), live)
+	task, _, err := Place(b.t.Context(), b.tier, b.order, b.args.Refs(), live, func(e event.Event) { b.seen = append(b.seen, e) })
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -200,6 +200,16 @@ func TestWorkerAnswersAnOrder(t *testing.T) {
 	}
 	if got := strings.Join(b.logged(), "|"); got != "mixing paint" {
 		t.Errorf("log %q", got)
+	}
+	moved := map[string]int64{}
+	for _, e := range b.seen {
+		if p, ok := e.(event.StepProgress); ok && p.Done == p.Total && p.Unit == "bytes" {
+			moved[p.What] += p.Done
+		}
+	}
+	data, made := int64(len(" and data")), r.Record.Outputs["content"].Ref.Size
+	if moved["inputs to the remote cache"] != data || moved["result to the remote cache"] != made {
+		t.Errorf("told %v of %d and %d bytes", moved, data, made)
 	}
 	if err := b.tier.Take(t.Context(), r.Record, 1<<20); err != nil {
 		t.Fatal(err)
@@ -390,7 +400,7 @@ func TestAdopt(t *testing.T) {
 	waitFor(t, func() bool { return l.runs.Load() == 1 })
 	request := b.order.Request
 	b.order, _ = NewOrder(l.kinds().Kind("mix"), b.args, b.id(), b.order.Fields)
-	task, adopted, err := Place(t.Context(), b.tier, b.order, b.args.Refs(), true)
+	task, adopted, err := Place(t.Context(), b.tier, b.order, b.args.Refs(), true, func(event.Event) {})
 	if err != nil || !adopted {
 		t.Fatalf("adopted %v, %v", adopted, err)
 	}

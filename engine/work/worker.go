@@ -235,20 +235,10 @@ func (s *shift) attempt(ctx context.Context, kind *step.Kind, args step.Args, fi
 
 // fetch fetches content, and tells how far it is.
 func (s *shift) fetch(ctx context.Context, refs []cache.Ref) error {
-	var total int64
-	for _, ref := range refs {
-		total += ref.Size
-	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	before := s.w.Cache.Stats().BytesIn
-	go func() {
-		for sleep(ctx, time.Second) {
-			done := min(total, s.w.Cache.Stats().BytesIn-before)
-			s.out.Emit(event.StepProgress{At: now(), Address: s.o.Address, What: "inputs from the remote cache", Done: done, Total: total, Unit: "bytes"})
-		}
-	}()
-	return s.w.Cache.FetchRefs(ctx, refs...)
+	ctx, told := tellMoved(ctx, s.o.Address, "inputs from the remote cache", refs, s.out.Emit)
+	err := s.w.Cache.FetchRefs(ctx, refs...)
+	told(err)
+	return err
 }
 
 // store stores a result in the remote cache and then here, while the claim is
@@ -263,7 +253,7 @@ func (s *shift) store(ctx context.Context, rec *cache.Record) (*cache.Record, er
 		}
 	}
 	rec, err := patiently(ctx, s.w, func() (*cache.Record, error) {
-		if err := s.w.Cache.PushRefs(ctx, refs...); err != nil {
+		if err := s.push(ctx, refs); err != nil {
 			return nil, err
 		}
 		if err := s.claim.check(ctx); err != nil {
@@ -278,6 +268,14 @@ func (s *shift) store(ctx context.Context, rec *cache.Record) (*cache.Record, er
 		return nil, err
 	}
 	return rec, s.w.Cache.Cache.Record(context.WithoutCancel(ctx), rec)
+}
+
+// push stores content in the remote cache, and tells how far it is.
+func (s *shift) push(ctx context.Context, refs []cache.Ref) error {
+	ctx, told := tellMoved(ctx, s.o.Address, "result to the remote cache", refs, s.out.Emit)
+	err := s.w.Cache.PushRefs(ctx, refs...)
+	told(err)
+	return err
 }
 
 // lease runs an attempt with the devices that it needs, within its time limit.

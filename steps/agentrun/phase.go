@@ -60,6 +60,18 @@ func (p *phases) placed(data cache.Ref) func(files, bytes int64) {
 	}
 }
 
+// starting begins the phase in which the attempt is started, and tells how far the
+// work with its image is until the function it returns is called.
+func (p *phases) starting(image *cache.Work) (stop func()) {
+	p.enter(step.Phase{Name: step.Starting})
+	return sync.OnceFunc(step.Follow(image, func(done cache.Progress) {
+		if done.Bytes > done.TotalBytes {
+			done.TotalBytes = 0 // what is fetched again is counted again
+		}
+		p.note(step.Starting, func(now *step.Phase) { now.What, now.Bytes, now.TotalBytes = done.What, done.Bytes, done.TotalBytes })
+	}))
+}
+
 // running begins the phase in which the agent runs, since a time.
 func (p *phases) running(since time.Time, limit time.Duration) {
 	p.enter(step.Phase{Name: step.Running, Started: since.UTC(), LimitMillis: limit.Milliseconds(), Submission: step.SubmissionNone})

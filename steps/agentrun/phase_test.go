@@ -10,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
 // TestPhases runs an agent that goes on when what it did was seen: it submits
@@ -75,5 +78,37 @@ func TestPhases(t *testing.T) {
 	}
 	if memory < 100<<10 || memory > 1<<30 {
 		t.Errorf("a shell holds %d bytes", memory)
+	}
+}
+
+// TestStartingTellsOfTheImage has a runtime that unpacks an image.
+func TestStartingTellsOfTheImage(t *testing.T) {
+	t.Parallel()
+	m := &machine{running: map[string]executor.Spec{}, command: func(s executor.Spec) error {
+		s.Work.Begin("pulling the image", 0, 5)
+		s.Work.Add(0, 6) // a part of it twice
+		s.Work.Begin("unpacking the image", 0, 7)
+		s.Work.Add(0, 7)
+		s.OnStart(time.Now())
+		s.Work.Add(0, 1)
+		return nil
+	}}
+	b := newBench(t, m.runtime())
+	var mu sync.Mutex
+	told := map[string]step.Phase{}
+	b.Phase = func(p step.Phase) {
+		mu.Lock()
+		defer mu.Unlock()
+		if p.What != "" {
+			told[p.What] = p
+		}
+	}
+	run(t, b, values(b, t, who([]string{"/agent"}, nil)))
+	want := map[string]step.Phase{
+		"pulling the image":   {Name: step.Starting, What: "pulling the image", Bytes: 6},
+		"unpacking the image": {Name: step.Starting, What: "unpacking the image", Bytes: 7, TotalBytes: 7},
+	}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("phases (-want +got):\n%s", diff)
 	}
 }

@@ -190,6 +190,7 @@ func (s *session) spec(secrets map[string]string) executor.Spec {
 		Resume:   s.runtime.Resumes,
 		OnStart:  s.running,
 		OnMemory: s.phases.memory,
+		Work:     &s.imageWork,
 	}
 	// A list of places needs no network: the proxy is a service.
 	spec.Network.Open = s.networkMode() == "open"

@@ -56,6 +56,10 @@ type session struct {
 	done bool
 	// phases tells people what the attempt is doing.
 	phases *phases
+	// imageWork counts what is read of the image until the agent runs, and unfollow
+	// ends looking at it.
+	imageWork cache.Work
+	unfollow  func()
 }
 
 // open makes or finds the folders of the attempt.
@@ -77,7 +81,7 @@ func (a *attempt) open(ctx context.Context, env *step.Env, mask *secret.Set, key
 		}
 		s.startedAt(time.Now())
 	}
-	s.phases.enter(step.Phase{Name: step.Starting})
+	s.unfollow = s.phases.starting(&s.imageWork)
 	var err error
 	if s.gates, err = s.openGates(ctx); err != nil {
 		return s, err
@@ -181,6 +185,9 @@ func (s *session) end() error {
 		return nil
 	}
 	var all error
+	if s.unfollow != nil {
+		s.unfollow()
+	}
 	if s.gates != nil {
 		all = s.gates.close()
 	}
@@ -326,6 +333,7 @@ func (s *session) startedAt(at time.Time) { s.started.Store(at.UnixNano()) }
 
 // running notes that the agent runs, since a time.
 func (s *session) running(since time.Time) {
+	s.unfollow()
 	s.startedAt(since)
 	s.phases.running(since, s.env.Limits.Timeout)
 }

@@ -150,12 +150,9 @@ func (c *check) verify(ctx context.Context, env *step.Env, public, private cache
 	if err != nil {
 		return verify.Report{}, err
 	}
-	return verify.Run(ctx, verify.Request{
-		Definition: c.def, Data: data, Expected: expected, Store: env.Store,
-		Progress: func(path string, done, total int, bytes int64) {
-			env.Progress(step.Progress{What: path, Done: int64(done), Total: int64(total), Unit: "files", Bytes: bytes})
-		},
-	})
+	work := new(cache.Work)
+	defer env.Follow(work)()
+	return verify.Run(ctx, verify.Request{Definition: c.def, Data: data, Expected: expected, Store: env.Store, Work: work})
 }
 
 // expected returns a function that opens the data used to explain differences,

@@ -335,6 +335,9 @@ func (it item) fetch(ctx context.Context, env *step.Env) (source.Data, error) {
 		Progress: func(done, total int64) {
 			env.Progress(step.Progress{What: "fetching", Done: done, Total: total, Unit: "bytes"})
 		},
+		Imported: func(files, total, bytes int64) {
+			env.Progress(step.Progress{What: "importing", Done: files, Total: total, Unit: "files", Bytes: bytes})
+		},
 		Log: func(format string, args ...any) { fmt.Fprintf(env.Log, format+"\n", args...) },
 	})
 }

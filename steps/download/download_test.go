@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -295,6 +296,10 @@ func TestFrom(t *testing.T) {
 		}
 		if diff := cmp.Diff(tt.want, b.Files(t, out["tree"].Ref)); diff != "" {
 			t.Errorf("%s: raw data (-want +got):\n%s", tt.name, diff)
+		}
+		ends := b.Ends(t)
+		if want := (step.Progress{What: "importing", Done: 1, Total: 1, Unit: "files", Bytes: 1}); tt.name == "folder" && !slices.Equal(ends, []step.Progress{want}) {
+			t.Errorf("%s: progress %+v, want %+v", tt.name, ends, want)
 		}
 	}
 }

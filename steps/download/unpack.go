@@ -98,7 +98,7 @@ func (a *assembly) into(ctx context.Context, b *tree.Builder, src archive.Source
 	return archive.Into(ctx, a.env.Store, src, format, b, archive.IntoOptions{
 		Limits: archive.DefaultLimits(), Key: ref.ID.String(), Nested: nested,
 		Progress: func(p archive.Progress) {
-			a.env.Progress(step.Progress{What: "unpacking", Done: p.Files, Total: p.Total, Unit: "files", Bytes: p.Bytes})
+			a.env.Progress(step.Progress{What: "unpacking", Done: p.Files, Total: p.Total, Unit: "files", Bytes: p.Bytes, TotalBytes: p.TotalBytes})
 		},
 		Resumed: func(entries int64) {
 			fmt.Fprintf(a.env.Log, "continuing after %d entries that were already unpacked\n", entries)

@@ -149,6 +149,23 @@ func TestBuild(t *testing.T) {
 	if diff := cmp.Diff(want, layers(t, b, out["image"].Ref)); diff != "" {
 		t.Errorf("files of the image (-want +got):\n%s", diff)
 	}
+	ends := map[string]step.Progress{}
+	for _, p := range b.Ends(t) {
+		ends[p.What] = p
+	}
+	size := out["image"].Ref.Size
+	for _, what := range []string{"reading the image", "hashing the layer", "adding files", "running first 1", "running second", "writing the image", "storing the image"} {
+		if p := ends[what]; p.Done == 0 || p.Total == 0 && !strings.HasPrefix(what, "running") {
+			t.Errorf("progress of %s: %+v", what, p)
+		}
+	}
+	// The archive is the blobs and a header each.
+	if p := ends["storing the image"]; p.Done > size || p.Done < size/4 {
+		t.Errorf("%+v of an archive of %d bytes", p, size)
+	}
+	if p := ends["adding files"]; p.Done != 9 || p.Bytes != int64(len("tool"+"A"+"B")) {
+		t.Errorf("added %+v", p)
+	}
 	for _, run := range m.runs {
 		if run.Network || len(run.Mounts)+len(run.Services)+len(run.Env) > 0 || run.Limits.CPUs != 1 {
 			t.Errorf("a command was given %+v", run)

@@ -65,7 +65,9 @@ func (b *build) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	builder := image.Builder{Dir: filepath.Join(env.WorkDir, "made"), Machine: b.deps.Machine, MaxBytes: b.most, Equip: func(run *image.Run) { b.equip(env, run) }}
+	work := &cache.Work{}
+	defer env.Follow(work)()
+	builder := image.Builder{Work: work, Dir: filepath.Join(env.WorkDir, "made"), Machine: b.deps.Machine, MaxBytes: b.most, Equip: func(run *image.Run) { b.equip(env, run) }}
 	made, err := builder.Build(ctx, r, env.Log)
 	if err != nil {
 		if errors.Is(err, image.ErrTooLarge) {
@@ -75,7 +77,7 @@ func (b *build) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 		// step says so with a retry block.
 		return nil, step.Retryable(err, 0)
 	}
-	ref, err := store(ctx, env.Store, made.Path)
+	ref, err := store(ctx, env.Store, made.Path, work)
 	if err != nil {
 		return nil, err
 	}
@@ -158,13 +160,13 @@ func (b *build) equip(env *step.Env, run *image.Run) {
 }
 
 // store puts the layout into the cache as an archive.
-func store(ctx context.Context, s cache.Store, dir string) (cache.Ref, error) {
+func store(ctx context.Context, s cache.Store, dir string, work *cache.Work) (cache.Ref, error) {
 	in, err := s.Ingest(ctx, "")
 	if err != nil {
 		return cache.Ref{}, fmt.Errorf("keep image: %w", err)
 	}
 	defer in.Close()
-	if err := image.WriteArchive(ctx, in, dir); err != nil {
+	if err := image.WriteArchive(ctx, in, dir, work); err != nil {
 		return cache.Ref{}, fmt.Errorf("keep image: %w", err)
 	}
 	ref, err := in.Commit(ctx, cache.Ref{})

@@ -125,9 +125,7 @@ func (p *preparation) Run(ctx context.Context, env *step.Env) (cache.Outputs, er
 	sink := newSink(ctx, env.Store)
 	err := prep.Run(ctx, p.def, prep.Options{
 		Raw: tree.NewFS(ctx, env.Store, p.raw.Ref), Out: sink, Params: p.params, Work: env.WorkDir,
-		Progress: func(pr prep.Progress) {
-			env.Progress(step.Progress{What: pr.Output, Done: int64(pr.Done), Total: int64(max(pr.Total, 0)), Unit: "files"})
-		},
+		Progress: func(p cache.Progress) { env.Progress(step.ProgressOf(p)) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("prepare %s: %w", p.def.ID, explain(ctx, err))
@@ -158,10 +156,12 @@ func (p *preparation) masked(ctx context.Context, env *step.Env, prepared cache.
 	if err != nil {
 		return nil, err
 	}
+	work := &cache.Work{}
+	defer env.Follow(work)()
 	sink := newSink(ctx, env.Store)
 	err = mask.Run(ctx, p.def, mask.Options{
 		Public: tree.NewFS(ctx, env.Store, prepared["public"].Ref), Private: tree.NewFS(ctx, env.Store, prepared["private"].Ref),
-		Out: sink, Salt: salt, Work: env.WorkDir,
+		Out: sink, Salt: salt, Work: env.WorkDir, Progress: work,
 	})
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/steps/prepare"
 	"github.com/mleflow/mleflow/steps/steptest"
 )
@@ -95,6 +96,28 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestProgress tells what is read and written: all of the raw table, and each output
+// once.
+func TestProgress(t *testing.T) {
+	b := newBench(t, toyDefinition)
+	out, err := b.Run(t, values(t, b, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, private := out["public"].Ref, out["private"].Ref
+	read := int64(len(rawFiles()["all.csv"]))
+	want := []step.Progress{
+		{What: "reading", Done: read, Total: read, Unit: "bytes"},
+		{What: "writing", Done: 5, Total: 5, Unit: "files", Bytes: public.Size + private.Size},
+	}
+	if got := public.Files + private.Files; got != 5 {
+		t.Errorf("%d files", got)
+	}
+	if diff := cmp.Diff(want, b.Ends(t)); diff != "" {
+		t.Errorf("progress (-want +got):\n%s", diff)
+	}
+}
+
 // TestRunWhole copies all that there is to a side.
 func TestRunWhole(t *testing.T) {
 	b := newBench(t, `
@@ -117,6 +140,9 @@ func TestRunWhole(t *testing.T) {
 	want := map[string]string{"all.csv": raw["all.csv"], "LICENCE.txt": raw["LICENCE.txt"]}
 	if diff := cmp.Diff(want, b.Files(t, out["public"].Ref)); diff != "" {
 		t.Errorf("public (-want +got):\n%s", diff)
+	}
+	if ends := b.Ends(t); ends[len(ends)-1].Total != 3 {
+		t.Errorf("progress %+v", ends)
 	}
 }
 

@@ -90,6 +90,7 @@ func (s *sink) Copy(ctx context.Context, path string, from prep.Source) error {
 	if err != nil {
 		return err
 	}
+	from.CountCopied(info.Size())
 	if e, ok := info.Sys().(tree.Entry); ok && !e.IsDir() {
 		return s.add(path, e.Ref(), false)
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -34,6 +35,7 @@ type Bench struct {
 	mu       sync.Mutex
 	log      bytes.Buffer
 	warnings []string
+	told     []step.Progress
 }
 
 // New returns a bench for a kind on a new cache in memory.
@@ -152,15 +154,48 @@ func (b *Bench) env(dir string) *step.Env {
 	return &step.Env{
 		Address: "step." + b.Kind.Name + ".test", Attempt: 1, RunID: "test-run",
 		Store: b.Store, WorkDir: dir, Limits: b.Limits,
-		Log:      lockedWriter{b},
-		Progress: func(step.Progress) {},
-		Phase:    b.phase,
+		Log: lockedWriter{b},
+		Progress: func(p step.Progress) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.told = append(b.told, p)
+		},
+		Phase: b.phase,
 		Warn: func(text string) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.warnings = append(b.warnings, text)
 		},
 	}
+}
+
+// Ends returns the last report of each part of the work, in the order in which the
+// parts ended. Reports that go back, or beyond their total, fail the test, and so
+// does a part that ended before its total.
+func (b *Bench) Ends(t testing.TB) []step.Progress {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	last := map[string]step.Progress{}
+	var order []string
+	for _, p := range b.told {
+		before := last[p.What]
+		over := before.Total > 0 && before.Done == before.Total // the next part may do the same again
+		if !over && p.Unit == before.Unit && (p.Done < before.Done || p.Bytes < before.Bytes) || p.Total > 0 && p.Done > p.Total || p.TotalBytes > 0 && p.Bytes > p.TotalBytes {
+			t.Errorf("%+v after %+v", p, before)
+		}
+		last[p.What] = p
+		order = append(slices.DeleteFunc(order, func(what string) bool { return what == p.What }), p.What)
+	}
+	var ends []step.Progress
+	for _, what := range order {
+		p := last[what]
+		if p.Total > 0 && p.Done != p.Total || p.TotalBytes > 0 && p.Bytes != p.TotalBytes {
+			t.Errorf("it ended at %+v", p)
+		}
+		ends = append(ends, p)
+	}
+	return ends
 }
 
 func (b *Bench) phase(p step.Phase) {

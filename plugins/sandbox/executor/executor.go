@@ -8,6 +8,8 @@ import (
 	"net"
 	"strings"
 	"time"
+
+	"github.com/mleflow/mleflow/cache"
 )
 
 // Executor runs commands.
@@ -78,6 +80,9 @@ type Spec struct {
 	// the command and everything it started hold. Runtimes that cannot tell do
 	// not.
 	OnMemory func(bytes int64)
+	// Work, if it is set, counts what is read of the image where the command cannot
+	// start before that.
+	Work *cache.Work
 }
 
 // DefaultPath is what Environment takes for a PATH that nobody sets.

@@ -41,15 +41,6 @@ type IntoOptions struct {
 	Resumed func(entries int64)
 }
 
-// Progress is how far the unpacking of an archive is.
-type Progress struct {
-	// Files and Bytes are what is in the store, with that of nested archives.
-	Files, Bytes int64
-	// Total is the number of all files, 0 while it is unknown: a tar file has no
-	// directory. An archive that is still to be unpacked counts as one.
-	Total int64
-}
-
 // Unpacked is an archive whose entries are in a store.
 type Unpacked struct {
 	// Files and Bytes count the archive's content, including nested archives.
@@ -117,12 +108,9 @@ type unpacker struct {
 	// limits the memory.
 	nesting sync.Mutex
 
-	mu                      sync.Mutex
-	sink                    Sink
-	files, bytes, continued int64
-	// listed is the number of files in the directory, 0 if unknown; inner is how
-	// many more those of the nested archives are.
-	listed, inner int64
+	mu   sync.Mutex
+	sink Sink
+	counts
 }
 
 func newUnpacker(ctx context.Context, store cache.Building, src Source, format Format, sink Sink, o IntoOptions) (*unpacker, error) {
@@ -209,6 +197,10 @@ func (u *unpacker) restore(f finished) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.continued++
+	if f.ref.Kind == cache.Tree {
+		u.inner.Files += max(f.ref.Files, 1) - 1
+		u.unsized = true
+	}
 	return u.count(f)
 }
 
@@ -225,8 +217,12 @@ func (u *unpacker) holds(ref cache.Ref) bool {
 }
 
 // finish adds an entry that is in the store to the sink and the journal.
-func (u *unpacker) finish(f finished) error {
+func (u *unpacker) finish(f finished) error { return u.settle(f, func(*counts) {}) }
+
+// settle is finish with another change of the counts at the same time.
+func (u *unpacker) settle(f finished, change func(*counts)) error {
 	u.mu.Lock()
+	change(&u.counts)
 	err := u.count(f)
 	if err == nil {
 		u.tell()
@@ -243,30 +239,9 @@ func (u *unpacker) count(f finished) error {
 	if err := u.sink.Add(f.name, f.ref, f.executable); err != nil {
 		return err
 	}
-	files := max(f.ref.Files, 1)
-	u.files += files
-	u.inner += files - 1
+	u.files += max(f.ref.Files, 1)
 	u.bytes += f.ref.Size
 	return nil
-}
-
-// list records the number of files in the archive's directory.
-func (u *unpacker) list(files int64) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.listed = files
-}
-
-// tell reports how far it is. The caller holds the lock, or is alone.
-func (u *unpacker) tell() {
-	if u.o.Progress == nil {
-		return
-	}
-	p := Progress{Files: u.files, Bytes: u.bytes}
-	if u.listed > 0 {
-		p.Total = u.listed + u.inner
-	}
-	u.o.Progress(p)
 }
 
 // folder adds a folder to the sink.
@@ -279,12 +254,12 @@ func (u *unpacker) folder(name string) error {
 	return u.sink.AddDir(name)
 }
 
-// nested reports whether an entry is an archive to unpack as well.
-func (u *unpacker) nested(name string) bool { return u.o.Nested != nil && u.o.Nested(name) }
+// unpacks reports whether an entry is an archive to unpack as well.
+func (u *unpacker) unpacks(name string) bool { return u.o.Nested != nil && u.o.Nested(name) }
 
 // putBytes stores an entry that is in memory.
 func (u *unpacker) putBytes(index int64, e Entry, data []byte) error {
-	if u.nested(e.Name) {
+	if u.unpacks(e.Name) {
 		return u.unpackBytes(index, e, data)
 	}
 	ref, err := cache.PutBytes(u.ctx, u.store, data)
@@ -296,7 +271,7 @@ func (u *unpacker) putBytes(index int64, e Entry, data []byte) error {
 
 // putStream stores an entry as it is read.
 func (u *unpacker) putStream(index int64, e Entry, r io.Reader) error {
-	if u.nested(e.Name) {
+	if u.unpacks(e.Name) {
 		return u.unpackStream(index, e, r)
 	}
 	in, err := u.store.Ingest(u.ctx, "")
@@ -304,12 +279,13 @@ func (u *unpacker) putStream(index int64, e Entry, r io.Reader) error {
 		return fmt.Errorf("%q: %w", e.Name, err)
 	}
 	defer in.Close()
-	if err := pipe(u.ctx, in, r); err != nil {
+	out := &largeFile{Writer: in, u: u}
+	if err := pipe(u.ctx, out, r); err != nil {
 		return fmt.Errorf("%q: %w", e.Name, err)
 	}
 	ref, err := in.Commit(u.ctx, cache.Ref{})
 	if err != nil {
 		return fmt.Errorf("%q: %w", e.Name, err)
 	}
-	return u.finish(finished{index, e.Name, ref, e.Executable})
+	return u.settle(finished{index, e.Name, ref, e.Executable}, func(c *counts) { c.under -= out.n })
 }

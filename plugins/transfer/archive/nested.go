@@ -106,7 +106,7 @@ func (u *unpacker) unpackNested(index int64, e Entry, src Source, keep func() er
 	u.nesting.Lock()
 	defer u.nesting.Unlock()
 	b := tree.NewBuilder(u.store)
-	o := IntoOptions{Limits: u.left(), Workers: u.o.Workers}
+	o := IntoOptions{Limits: u.left(), Workers: u.o.Workers, Progress: func(p Progress) { u.tellNested(p, e.Size) }}
 	if u.o.Key != "" {
 		o.Key = u.nestedKey(index)
 	}
@@ -119,7 +119,7 @@ func (u *unpacker) unpackNested(index int64, e Entry, src Source, keep func() er
 	if err != nil {
 		return fmt.Errorf("%q: %w", e.Name, err)
 	}
-	if err := u.finish(finished{index, e.Name, ref, false}); err != nil {
+	if err := u.settle(finished{index, e.Name, ref, false}, func(c *counts) { c.unpackedNested(ref, e.Size) }); err != nil {
 		return err
 	}
 	return inner.Drop()

@@ -10,12 +10,17 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/mleflow/mleflow/cache"
 )
 
 // Overlay is a folder with archives mounted over it, as an fs.FS. If two
 // contain the same name, the one mounted last is read. Once everything is
 // mounted, it is safe for concurrent reading.
 type Overlay struct {
+	// Unpacking, if set, counts the bytes of archives that are unpacked.
+	Unpacking *cache.Work
+
 	layers  []layer
 	closers []io.Closer
 }
@@ -49,7 +54,7 @@ func (o *Overlay) Mount(ctx context.Context, name, folder, work string) error {
 		return fmt.Errorf("mount %s: %w", name, errors.Join(err, f.Close()))
 	}
 	o.closers = append(o.closers, keep)
-	tree, err := mountFS(ctx, src, name, work)
+	tree, err := o.mountFS(ctx, src, name, work)
 	if err != nil {
 		return fmt.Errorf("mount %s: %w", name, err)
 	}
@@ -95,7 +100,7 @@ func sourceOf(f fs.File, work string) (Source, io.Closer, error) {
 	return Source{spool, n}, spool, errors.Join(err, f.Close())
 }
 
-func mountFS(ctx context.Context, src Source, name, work string) (fs.FS, error) {
+func (o *Overlay) mountFS(ctx context.Context, src Source, name, work string) (fs.FS, error) {
 	format, err := FormatIn(src, name)
 	if err != nil {
 		return nil, err
@@ -107,10 +112,26 @@ func mountFS(ctx context.Context, src Source, name, work string) (fs.FS, error) 
 	if err != nil {
 		return nil, err
 	}
+	o.Unpacking.Begin("unpacking", 0, src.Size)
+	defer o.Unpacking.Begin("", 0, 0)
+	src.ReaderAt = countedAt{src.ReaderAt, o.Unpacking}
 	if err := Unpack(ctx, src, format, DefaultLimits(), dir); err != nil {
 		return nil, err
 	}
 	return os.DirFS(dir), nil
+}
+
+// countedAt counts what is read.
+type countedAt struct {
+	io.ReaderAt
+	work *cache.Work
+}
+
+// ReadAt implements io.ReaderAt.
+func (c countedAt) ReadAt(p []byte, off int64) (int, error) {
+	n, err := c.ReaderAt.ReadAt(p, off)
+	c.work.Add(0, int64(n))
+	return n, err
 }
 
 // below returns name relative to the layer's folder; above says that name is

@@ -18,7 +18,7 @@ func (u *unpacker) sevenZip() error {
 	if err != nil {
 		return err
 	}
-	u.list(u.guard.files)
+	u.list()
 	// The number of the file that has each folder's first stream.
 	firsts := make([]int, len(a.streams.folders))
 	folder := 0

@@ -29,7 +29,7 @@ func (u *unpacker) zip() error {
 	if err != nil {
 		return err
 	}
-	u.list(u.guard.files)
+	u.list()
 	again := cleaner()
 	var span zipSpan
 	flush := func() error {

@@ -141,11 +141,12 @@ func (p *place) fetchFolder(ctx context.Context, req Request) (Data, error) {
 		return Data{}, fmt.Errorf("fetch folder %s: a folder among a competition's own files is not supported; give an archive", req.Spec.Path)
 	}
 	ref, err := tree.Import(ctx, req.Store, filepath.Join(p.dir, p.name), tree.ImportOptions{
-		Progress: func(_, bytes int64) { req.progress(bytes, 0) },
+		Progress: func(files, bytes int64) { req.imported(files, 0, bytes) },
 	})
 	if err != nil {
 		return Data{}, fmt.Errorf("fetch folder: %w", err)
 	}
+	req.imported(ref.Files, ref.Files, ref.Size)
 	return Data{Name: p.name, Ref: ref}, nil
 }
 

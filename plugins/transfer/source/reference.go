@@ -169,10 +169,12 @@ func (r Reference) Fetch(ctx context.Context, req Request) (Data, error) {
 // adoptPrepared stores the prepared folders.
 func adoptPrepared(ctx context.Context, req Request, dir string) (Data, error) {
 	var b tree.Builder
+	var files, bytes int64
 	for _, name := range []string{"private", "public"} {
 		ref, err := tree.Import(ctx, req.Store, filepath.Join(dir, name), tree.ImportOptions{
-			Progress: func(_, bytes int64) { req.progress(bytes, 0) },
+			Progress: func(f, n int64) { req.imported(files+f, 0, bytes+n) },
 		})
+		files, bytes = files+ref.Files, bytes+ref.Size
 		if err == nil {
 			err = b.Add(PreparedFolder+"/"+name, ref, false)
 		}
@@ -184,6 +186,7 @@ func adoptPrepared(ctx context.Context, req Request, dir string) (Data, error) {
 	if err != nil {
 		return Data{}, fmt.Errorf("adopt %s: %w", dir, err)
 	}
+	req.imported(files, files, bytes)
 	return Data{Name: PreparedFolder, Ref: ref}, nil
 }
 

@@ -73,6 +73,9 @@ type Request struct {
 	Unpublished bool
 	// Progress, if set, is called with the bytes so far; total is 0 if unknown.
 	Progress func(done, total int64)
+	// Imported, if set, is called instead while a folder is stored, with its files and
+	// bytes so far; total is the number of files once it is known, at the end.
+	Imported func(files, total, bytes int64)
 	// Log, if set, is called with messages for people.
 	Log func(format string, args ...any)
 }
@@ -80,6 +83,12 @@ type Request struct {
 func (r Request) progress(done, total int64) {
 	if r.Progress != nil {
 		r.Progress(done, total)
+	}
+}
+
+func (r Request) imported(files, total, bytes int64) {
+	if r.Imported != nil {
+		r.Imported(files, total, bytes)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
@@ -59,8 +60,9 @@ type item struct {
 
 // archiver writes the entries of a bundle.
 type archiver struct {
-	w io.Writer
-	n int64
+	w    io.Writer
+	n    int64
+	work *cache.Work
 }
 
 func (a *archiver) write(b []byte) error {
@@ -98,7 +100,7 @@ func (a *archiver) text(name string, text []byte) error {
 
 // pack writes the bundle of the items, which are sorted by path, and returns
 // the digest of its manifest and its size.
-func pack(w io.Writer, run string, items []item) (digest.ContentID, int64, error) {
+func pack(w io.Writer, run string, items []item, work *cache.Work) (digest.ContentID, int64, error) {
 	files := make([]File, len(items))
 	var readme []byte
 	for i, it := range items {
@@ -114,13 +116,17 @@ func pack(w io.Writer, run string, items []item) (digest.ContentID, int64, error
 	if err != nil {
 		return digest.ContentID{}, 0, err
 	}
-	a := &archiver{w: w}
+	for _, doc := range [][]byte{s.manifest, s.contents} {
+		items = append(items, item{File{"frame", digest.Of(doc), int64(len(doc))}, text(doc)})
+	}
+	if items, err = once(items); err != nil {
+		return digest.ContentID{}, 0, err
+	}
+	work.Begin("writing", int64(len(items)), bundleSize(items, int64(len(layoutText)), int64(len(s.index)), int64(len(readme))))
+	a := &archiver{w: work.Writer(w), work: work}
 	err = errors.Join(a.text(layoutFile, []byte(layoutText)), a.text(indexFile, s.index), a.text(readmeFile, readme))
 	if err != nil {
 		return digest.ContentID{}, 0, err
-	}
-	for _, doc := range [][]byte{s.manifest, s.contents} {
-		items = append(items, item{File{Path: "frame", Digest: digest.Of(doc), Size: int64(len(doc))}, text(doc)})
 	}
 	if err := a.blobs(items); err != nil {
 		return digest.ContentID{}, 0, err
@@ -128,14 +134,31 @@ func pack(w io.Writer, run string, items []item) (digest.ContentID, int64, error
 	return digest.Of(s.manifest), a.n, a.write(make([]byte, 2*block))
 }
 
-// blobs writes every blob once, by digest.
-func (a *archiver) blobs(items []item) error {
+// bundleSize is the size of a bundle of items after entries of other sizes.
+func bundleSize(items []item, others ...int64) int64 {
+	var n int64 = 2 * block
+	for _, it := range items {
+		others = append(others, it.Size)
+	}
+	for _, size := range others {
+		n += block + size + padding(size)
+	}
+	return n
+}
+
+// once returns the items in the order of digests, each digest once.
+func once(items []item) ([]item, error) {
 	items = slices.Clone(items)
 	slices.SortStableFunc(items, func(x, y item) int { return bytes.Compare(x.Digest[:], y.Digest[:]) })
 	items = slices.CompactFunc(items, func(x, y item) bool { return x.Digest == y.Digest })
 	if len(items) > maxEntries {
-		return fmt.Errorf("write bundle: it would have %d files; the limit is %d", len(items), maxEntries)
+		return nil, fmt.Errorf("write bundle: it would have %d files; the limit is %d", len(items), maxEntries)
 	}
+	return items, nil
+}
+
+// blobs writes every blob.
+func (a *archiver) blobs(items []item) error {
 	for _, it := range items {
 		r, err := it.open()
 		if err != nil {
@@ -145,6 +168,7 @@ func (a *archiver) blobs(items []item) error {
 		if err = errors.Join(err, r.Close()); err != nil {
 			return err
 		}
+		a.work.Add(1, 0)
 	}
 	return nil
 }

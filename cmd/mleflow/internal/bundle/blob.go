@@ -41,7 +41,7 @@ func checkHeader(head []byte, where, name string, size int64) error {
 // sum returns the digest of a part of the file.
 func (b *Bundle) sum(ctx context.Context, s span) (digest.ContentID, error) {
 	w := digest.NewWriter()
-	_, err := cache.Copy(ctx, w, io.NewSectionReader(b.f, s.offset, s.size))
+	_, err := cache.Copy(ctx, b.work.Writer(w), io.NewSectionReader(b.f, s.offset, s.size))
 	return w.ID(), err
 }
 

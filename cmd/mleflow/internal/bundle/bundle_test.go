@@ -40,6 +40,15 @@ func TestGood(t *testing.T) {
 		t.Errorf("%d actions, %d files, %d signatures", x.Actions, x.Files, x.Signatures)
 	}
 	first, _ := os.ReadFile(path)
+	var work cache.Work
+	b, err := Open(t.Context(), path, &work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if p := work.Now(); p.Files == 0 || p.Files != p.TotalFiles || p.Bytes != p.TotalBytes || p.Bytes > int64(len(first)) || p.Bytes < int64(len(first))/4 {
+		t.Errorf("read %+v of %d bytes", p, len(first))
+	}
 	again, _ := os.ReadFile(newModel(t).write(t))
 	if !bytes.Equal(first, again) {
 		t.Error("the same run gave other bytes")
@@ -87,19 +96,19 @@ func TestEveryByte(t *testing.T) {
 	}
 	for at, was := range good {
 		put(was^byte(1<<(at%8)), at)
-		_, err := Open(t.Context(), path)
+		_, err := Open(t.Context(), path, nil)
 		refused(t, fmt.Sprintf("byte %d", at), err)
 		put(was, at)
 	}
-	if _, err := Open(t.Context(), path); err != nil {
+	if _, err := Open(t.Context(), path, nil); err != nil {
 		t.Fatalf("after putting all back: %v", err)
 	}
 	for size := 0; size < len(good); size += 61 {
-		_, err := Open(t.Context(), write(t, good[:size]))
+		_, err := Open(t.Context(), write(t, good[:size]), nil)
 		refused(t, fmt.Sprintf("cut at %d", size), err)
 	}
 	for _, tail := range []string{"\x00", "x", strings.Repeat("\x00", 512), strings.Repeat("\x00", 10240), string(good)} {
-		_, err := Open(t.Context(), write(t, append(bytes.Clone(good), tail...)))
+		_, err := Open(t.Context(), write(t, append(bytes.Clone(good), tail...)), nil)
 		refused(t, fmt.Sprintf("%d bytes appended", len(tail)), err)
 	}
 }
@@ -293,10 +302,10 @@ func TestHostile(t *testing.T) {
 		"upper case":      append(bytes.Clone(front), entry(blobFolder+strings.Repeat("A", 64), 0)...),
 		"a further entry": append(append(bytes.Clone(front), entry(zero, 0)...), good[len(front):]...),
 	} {
-		_, err := Open(t.Context(), write(t, b))
+		_, err := Open(t.Context(), write(t, b), nil)
 		refused(t, name, err)
 	}
-	if _, err := Open(t.Context(), t.TempDir()); err == nil {
+	if _, err := Open(t.Context(), t.TempDir(), nil); err == nil {
 		t.Error("a folder is taken for a bundle")
 	}
 }
@@ -316,7 +325,7 @@ func TestBounded(t *testing.T) {
 	if err := os.Truncate(sparse, 1<<40); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Open(t.Context(), sparse)
+	_, err = Open(t.Context(), sparse, nil)
 	refused(t, "a hole", err)
 
 	// One entry more than there may be.
@@ -343,7 +352,7 @@ func TestBounded(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Open(t.Context(), many)
+	_, err = Open(t.Context(), many, nil)
 	refused(t, "too many entries", err)
 	if !strings.Contains(err.Error(), "more than 200000 entries") {
 		t.Error(err)

@@ -38,6 +38,8 @@ type Source struct {
 	Secrets []string
 	// Key signs the provenance; nil does not.
 	Key *Key
+	// Work, if set, counts the bytes that are read and then those that are written.
+	Work *cache.Work
 }
 
 // collector gathers the files of a bundle.

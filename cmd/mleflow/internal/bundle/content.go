@@ -16,6 +16,7 @@ import (
 // records say: nothing else, nothing under another name, and nothing missing.
 func (x *Examined) checkContent(ctx context.Context, b *Bundle, records []record, omitted []Omission) error {
 	p := &placed{ctx: ctx, b: b, left: map[string]bool{}, files: map[string]int64{}, seen: map[string]bool{}, wanted: graded(records)}
+	b.begin("reading packs", func(path string) bool { return strings.HasPrefix(path, "packs/") })
 	for _, o := range omitted {
 		if o.Files > 0 {
 			p.files[o.What] += o.Files

@@ -153,7 +153,7 @@ func (m *model) pack(t *testing.T) string {
 		items = append(items, item{f, text(m.files[f.Path])})
 	}
 	var b bytes.Buffer
-	if _, _, err := pack(&b, m.run.ID, items); err != nil {
+	if _, _, err := pack(&b, m.run.ID, items, nil); err != nil {
 		t.Fatal(err)
 	}
 	return write(t, b.Bytes())
@@ -170,7 +170,7 @@ func write(t *testing.T, b []byte) string {
 
 // examine opens and examines a bundle.
 func examine(path string, key *PublicKey) (*Examined, error) {
-	b, err := Open(context.Background(), path)
+	b, err := Open(context.Background(), path, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -124,7 +124,7 @@ func (c *collector) addPack(path string, list []chunk) error {
 	if err != nil {
 		return err
 	}
-	id, size, err := digest.Copy(io.Discard, r)
+	id, size, err := digest.Copy(c.src.Work.Writer(io.Discard), r)
 	if err = cmp.Or(err, r.Close()); err != nil {
 		return fmt.Errorf("pack %s: %w", path, err)
 	}
@@ -193,6 +193,7 @@ func (b *Bundle) openPacks(ctx context.Context, output string) (*packs, []string
 		if err := p.read(ctx, path, b.blobs[f.Digest]); err != nil {
 			return nil, nil, err
 		}
+		b.work.Add(1, 0)
 	}
 	if len(paths) == 0 {
 		return nil, nil, nil
@@ -229,6 +230,7 @@ func (p *packs) read(ctx context.Context, path string, s span) error {
 		if err != nil {
 			return err
 		}
+		p.b.work.Add(0, block+padding(one.size))
 		p.spans[id] = one
 	}
 	return nil

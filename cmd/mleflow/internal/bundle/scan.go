@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
@@ -46,16 +47,17 @@ type Bundle struct {
 	blobs   map[digest.ContentID]span
 	byPath  map[string]File
 	listing []byte
+	work    *cache.Work // counts what sum reads
 }
 
 // Open checks every byte of the bundle at path. What is wrong with the bundle
-// itself is a Damage.
-func Open(ctx context.Context, path string) (*Bundle, error) {
+// itself is a Damage. Work, if set, counts what is read.
+func Open(ctx context.Context, path string, work *cache.Work) (*Bundle, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open bundle: %w", err)
 	}
-	b := &Bundle{f: f, blobs: map[digest.ContentID]span{}, byPath: map[string]File{}}
+	b := &Bundle{f: f, work: work, blobs: map[digest.ContentID]span{}, byPath: map[string]File{}}
 	if err := b.check(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("check bundle %s: %w", path, err), f.Close())
 	}
@@ -324,6 +326,7 @@ func (b *Bundle) checkFrame(index, doc []byte, readme span) error {
 // checkBlobs reads every blob, and sees that each is there for something.
 func (b *Bundle) checkBlobs(ctx context.Context) error {
 	used := map[digest.ContentID]bool{b.Manifest: true, digest.Of(b.listing): true}
+	b.begin("reading", func(string) bool { return true })
 	for _, f := range b.Files {
 		s, found := b.blobs[f.Digest]
 		switch {
@@ -340,6 +343,7 @@ func (b *Bundle) checkBlobs(ctx context.Context) error {
 		} else if id != f.Digest {
 			return damage(f.Path, "its content does not match its digest")
 		}
+		b.work.Add(1, 0)
 	}
 	for id := range b.blobs {
 		if !used[id] {
@@ -347,6 +351,19 @@ func (b *Bundle) checkBlobs(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// begin begins a part of the work, which reads each content of some files once.
+func (b *Bundle) begin(what string, of func(path string) bool) {
+	var bytes int64
+	seen := map[digest.ContentID]bool{}
+	for _, f := range b.Files {
+		if of(f.Path) && !seen[f.Digest] {
+			seen[f.Digest] = true
+			bytes += b.blobs[f.Digest].size
+		}
+	}
+	b.work.Begin(what, int64(len(seen)), bytes)
 }
 
 // Read returns a file that mleflow wrote, of at most 256 MiB.

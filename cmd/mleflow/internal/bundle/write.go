@@ -27,6 +27,7 @@ type Written struct {
 // Write writes the bundle of a run to the file at path, which appears whole or
 // not at all.
 func Write(ctx context.Context, path string, src Source) (*Written, error) {
+	src.Work.Begin("reading results", 0, 0)
 	c, err := collect(ctx, src)
 	if err != nil {
 		return nil, err
@@ -73,7 +74,7 @@ func (c *collector) pack(w io.Writer, items []item) (digest.ContentID, int64, er
 			return watched{io.TeeReader(r, guard), r}, nil
 		}
 	}
-	return pack(w, c.run.ID, items)
+	return pack(w, c.run.ID, items, c.src.Work)
 }
 
 // watched is a file that is read under watch.

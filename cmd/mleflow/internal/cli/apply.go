@@ -84,7 +84,7 @@ func runApply(ctx context.Context, a *app, o applyOptions, b *backend, p *engine
 	progress := a.newProgress()
 	res, diags := b.engine.Apply(ctx, p, engine.ApplyOptions{
 		PlanOptions: planOptions, Parallelism: o.parallelism, KeepGoing: o.keepGoing,
-		RequireCached: o.requireCached, Lock: lock, Sink: progress, Args: redactedArgs(os.Args),
+		RequireCached: o.requireCached, Lock: lock, Sink: progress, Args: redactedArgs(os.Args), Fetching: fetching(a.terminal, b),
 	})
 	progress.close()
 	if err := a.settle(diags, p); err != nil {

@@ -167,7 +167,9 @@ func (a *app) boardBundle(ctx context.Context, o boardOptions, path string, q au
 		}
 		return &site.Bundle{File: out.File, Refused: out.Refused, OtherVersion: out.OtherVersion}, nil
 	}
-	b, err := bundle.Open(ctx, path)
+	work, stop := a.meterWork("reading " + out.File)
+	defer stop()
+	b, err := bundle.Open(ctx, path, work)
 	if err != nil {
 		return refuse(err)
 	}

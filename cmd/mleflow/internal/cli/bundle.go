@@ -59,8 +59,10 @@ func (a *app) bundle(ctx context.Context, o bundleOptions, past *ledger.Past) er
 		}
 	}
 	return a.withSource(past, o.in, func(src bundle.Source) error {
-		src.Key = key
+		work, stop := a.meterWork("bundle")
+		src.Key, src.Work = key, work
 		written, err := bundle.Write(ctx, o.file, src)
+		stop()
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,7 +34,12 @@ func newCacheGC(a *app) *cobra.Command {
 				if err := nextSecond(cmd.Context()); err != nil {
 					return err
 				}
+				var now atomic.Pointer[disk.GCProgress]
+				now.Store(&disk.GCProgress{What: "counting"})
+				opts.Progress = func(p disk.GCProgress) { now.Store(&p) }
+				stop := a.meter("gc", func() view.Work { return collectionWork(now.Load()) })
 				result, err := c.GC(cmd.Context(), opts)
+				stop()
 				if err != nil {
 					return err
 				}
@@ -44,6 +50,15 @@ func newCacheGC(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&maxSize, "max-size", "", "evict results until the cache takes at most `SIZE`, such as 500GiB")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be removed")
 	return cmd
+}
+
+// collectionWork tells how far a collection is.
+func collectionWork(p *disk.GCProgress) (w view.Work) {
+	w.What, w.Done, w.Total, w.Unit = p.What, p.Done, p.Total, "objects"
+	if p.Removed > 0 {
+		w.What += "; removed " + view.Bytes(p.Removed)
+	}
+	return w
 }
 
 // nextSecond waits until the clock's second has passed. Files have whole seconds,

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -99,7 +98,7 @@ func (tr *transfer) all(ctx context.Context, recs []*cache.Record) error {
 	out := transferredJSON{Remote: tr.tier.Location().String(), Failed: []failureJSON{}}
 	var mu sync.Mutex
 	var worst error
-	stop := tr.progress(func() int { mu.Lock(); defer mu.Unlock(); return out.Results }, len(recs))
+	stop := tr.app.meter(tr.verb, tr.work(recs, func() int { mu.Lock(); defer mu.Unlock(); return out.Results }))
 	var group errgroup.Group
 	group.SetLimit(transfers)
 	for _, rec := range recs {
@@ -146,28 +145,23 @@ func outcomeOf(ctx context.Context, worst error) error {
 	return nil
 }
 
-// progress says every few seconds how far it is, until the function it returns
-// is called.
-func (tr *transfer) progress(done func() int, total int) (stop func()) {
-	ended := make(chan struct{})
-	var group sync.WaitGroup
-	group.Go(func() {
-		tick := time.NewTicker(3 * time.Second)
-		defer tick.Stop()
-		started := time.Now()
-		for {
-			select {
-			case <-ended:
-				return
-			case <-tick.C:
-			}
-			s := tr.tier.Stats()
-			n := s.BytesIn + s.BytesOut
-			rate := int64(float64(n) / time.Since(started).Seconds())
-			fmt.Fprintf(tr.app.stderr, "%s: %d of %s, %s (%s/s)\n", tr.verb, done(), view.Plural(total, "result"), view.Bytes(n), view.Bytes(rate))
+// work returns the function that tells how far it is. Its rate is that of the
+// connection; what was there before is done, too.
+func (tr *transfer) work(recs []*cache.Record, done func() int) func() view.Work {
+	var total int64
+	for _, rec := range recs {
+		total += remote.Size(rec)
+	}
+	return func() (w view.Work) {
+		m := tr.tier.Moved()
+		there, sent := m.Stored, m.Out
+		if tr.verb == "pull" {
+			there, sent = m.Fetched, m.In
 		}
-	})
-	return func() { close(ended); group.Wait() }
+		w.Done, w.Total, w.Unit, w.Bytes, w.TotalBytes = int64(done()), int64(len(recs)), "results", there, total
+		w.FoundBytes = there - sent
+		return w
+	}
 }
 
 func (tr *transfer) show(out transferredJSON, total int) error {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -30,11 +31,11 @@ func newCacheVerify(a *app) *cobra.Command {
 }
 
 func verifyCache(ctx context.Context, t *terminal, c *disk.Cache, full bool) error {
-	line := t.statusLine()
-	result, err := c.Verify(ctx, disk.VerifyOptions{Full: full, Progress: func(p disk.VerifyProgress) {
-		line.say(func() string { return verifyText(p) })
-	}})
-	line.clear()
+	var now atomic.Pointer[disk.VerifyProgress]
+	now.Store(&disk.VerifyProgress{})
+	stop := t.meter("verify", func() view.Work { return verifyWork(now.Load()) })
+	result, err := c.Verify(ctx, disk.VerifyOptions{Full: full, Progress: func(p disk.VerifyProgress) { now.Store(&p) }})
+	stop()
 	if err != nil {
 		if full && ctx.Err() != nil && !c.ReadOnly() {
 			t.say("Interrupted; the next mleflow cache verify --full continues from here.")
@@ -44,8 +45,11 @@ func verifyCache(ctx context.Context, t *terminal, c *disk.Cache, full bool) err
 	return showVerified(t, result)
 }
 
-func verifyText(p disk.VerifyProgress) string {
-	return fmt.Sprintf("%s of %s, %s of %s", view.Count(p.Objects), view.Plural(int(p.TotalObjects), "object"), view.Bytes(p.Bytes), view.Bytes(p.TotalBytes))
+// verifyWork tells how far a verification is; its rates are those of what is read.
+func verifyWork(p *disk.VerifyProgress) (w view.Work) {
+	w.Done, w.Total, w.Unit, w.Bytes, w.TotalBytes = p.Objects, p.TotalObjects, "objects", p.Bytes, p.TotalBytes
+	w.Found, w.FoundBytes = p.Objects-p.Read, p.Bytes-p.ReadBytes
+	return w
 }
 
 // verifiedJSON is the form of cache verify --json.

@@ -207,7 +207,9 @@ func (a *app) bundleRecords(ctx context.Context, path string) ([]export.Record, 
 	if err != nil {
 		return nil, err
 	}
-	b, err := bundle.Open(ctx, path)
+	work, stop := a.meterWork("reading " + path)
+	defer stop()
+	b, err := bundle.Open(ctx, path, work)
 	if err != nil {
 		return nil, damaged(err)
 	}

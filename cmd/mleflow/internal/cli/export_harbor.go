@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -84,6 +85,8 @@ func (a *app) exportHarbor(ctx context.Context, o harborOptions, ids []string) e
 	if err != nil {
 		return err
 	}
+	work, stop := a.meterWork("export")
+	defer stop()
 	var written []harborJSON
 	for _, id := range ids {
 		def, err := catalog.Get(id)
@@ -93,12 +96,13 @@ func (a *app) exportHarbor(ctx context.Context, o harborOptions, ids []string) e
 		if slices.Contains(catalog.Own(), id) {
 			return usagef("%s is not among the competitions of the program, which is all that a verifier has", id)
 		}
-		w, err := writeHarbor(ctx, o, layout, def)
+		w, err := writeHarbor(ctx, o, layout, def, work)
 		if err != nil {
 			return err
 		}
 		written = append(written, w)
 	}
+	stop()
 	if a.json {
 		return writeJSON(a.stdout, map[string]any{"tasks": written})
 	}
@@ -112,7 +116,7 @@ func (a *app) exportHarbor(ctx context.Context, o harborOptions, ids []string) e
 }
 
 // writeHarbor writes one task folder, as a whole or not at all.
-func writeHarbor(ctx context.Context, o harborOptions, layout dataset.Layout, def *competitions.Definition) (w harborJSON, err error) {
+func writeHarbor(ctx context.Context, o harborOptions, layout dataset.Layout, def *competitions.Definition, work *cache.Work) (w harborJSON, err error) {
 	prepared, to := layout.Prepared(def.ID), filepath.Join(o.output, o.name(def))
 	answers := grading.AnswersPath(layout.Dir, def)
 	for _, need := range []string{filepath.Join(prepared, "public"), answers} {
@@ -134,7 +138,7 @@ func writeHarbor(ctx context.Context, o harborOptions, layout dataset.Layout, de
 	if o.micro > 0 {
 		drawn := dataset.Layout{Dir: filepath.Join(draft, "drawn")}
 		defer func() { err = errors.Join(err, os.RemoveAll(drawn.Dir)) }()
-		if err := drawSplit(ctx, o, def, prepared, drawn.Prepared(def.ID)); err != nil {
+		if err := drawSplit(ctx, o, def, prepared, drawn.Prepared(def.ID), work); err != nil {
 			return w, err
 		}
 		prepared, answers = drawn.Prepared(def.ID), grading.AnswersPath(drawn.Dir, def)
@@ -154,7 +158,7 @@ func writeHarbor(ctx context.Context, o harborOptions, layout dataset.Layout, de
 		}
 	}
 	w = harborJSON{Competition: def.ID, Path: to, Solution: report.GoldMedal && filepath.Ext(answers) == ".csv"}
-	if err := fillHarbor(draft, o, prepared, answers, def, w.Solution); err != nil {
+	if err := fillHarbor(draft, o, prepared, answers, def, w.Solution, work); err != nil {
 		return w, fmt.Errorf("write task: %w", err)
 	}
 	if err := os.Chmod(draft, 0o755); err != nil { //nolint:gosec // a folder to share, as mkdir makes it
@@ -172,14 +176,14 @@ func (o harborOptions) name(def *competitions.Definition) string {
 }
 
 // drawSplit writes a small split of prepared data.
-func drawSplit(ctx context.Context, o harborOptions, def *competitions.Definition, from, to string) (err error) {
+func drawSplit(ctx context.Context, o harborOptions, def *competitions.Definition, from, to string, work *cache.Work) (err error) {
 	folder, err := prep.NewFolder(to)
 	if err != nil {
 		return fmt.Errorf("draw: %w", err)
 	}
 	defer func() { err = errors.Join(err, folder.Discard()) }()
 	err = mask.Draw(ctx, def, o.micro, o.seed, mask.Options{
-		Public: os.DirFS(filepath.Join(from, "public")), Private: os.DirFS(filepath.Join(from, "private")), Out: folder,
+		Public: os.DirFS(filepath.Join(from, "public")), Private: os.DirFS(filepath.Join(from, "private")), Out: folder, Progress: work,
 	})
 	if err != nil {
 		return usageError{err}
@@ -187,7 +191,7 @@ func drawSplit(ctx context.Context, o harborOptions, def *competitions.Definitio
 	return folder.Publish()
 }
 
-func fillHarbor(draft string, o harborOptions, prepared, answers string, def *competitions.Definition, solved bool) error {
+func fillHarbor(draft string, o harborOptions, prepared, answers string, def *competitions.Definition, solved bool, work *cache.Work) error {
 	files := map[string]string{
 		"task.toml":              harborConfig(o, def),
 		"instruction.md":         harborInstruction(def),
@@ -217,8 +221,9 @@ func fillHarbor(draft string, o harborOptions, prepared, answers string, def *co
 		return err
 	}
 	return errors.Join(
-		linkTree(filepath.Join(prepared, "public"), filepath.Join(draft, "environment", "data")),
-		linkTree(answers, filepath.Join(draft, "tests", "data", def.ID, "prepared", private)),
+		linkTrees(def.ID, work,
+			link{filepath.Join(prepared, "public"), filepath.Join(draft, "environment", "data")},
+			link{answers, filepath.Join(draft, "tests", "data", def.ID, "prepared", private)}),
 		copyFile(program, filepath.Join(draft, "tests", "mleflow")))
 }
 
@@ -312,18 +317,43 @@ func writeScript(path, text string) error {
 	return os.WriteFile(path, []byte(text), mode) //nolint:gosec // scripts are to be run
 }
 
-// linkTree links what is at from to to, or copies it across file systems.
-func linkTree(from, to string) error {
-	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
+// link is from where a file or folder is linked, and to where.
+type link struct{ from, to string }
+
+// linkTrees links files and folders, or copies them across file systems.
+func linkTrees(what string, work *cache.Work, trees ...link) error {
+	type file struct {
+		link
+		size int64
+	}
+	var files []file
+	var bytes int64
+	for _, t := range trees {
+		err := filepath.WalkDir(t.from, func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			info, err := e.Info()
+			if err != nil {
+				return err
+			}
+			rel, err := filepath.Rel(t.from, path)
+			files = append(files, file{link{path, filepath.Join(t.to, rel)}, info.Size()})
+			bytes += info.Size()
 			return err
-		}
-		rel, err := filepath.Rel(from, path)
+		})
 		if err != nil {
 			return err
 		}
-		return linkFile(path, filepath.Join(to, rel))
-	})
+	}
+	work.Begin(what, int64(len(files)), bytes)
+	for _, f := range files {
+		if err := linkFile(f.from, f.to); err != nil {
+			return err
+		}
+		work.Add(1, f.size)
+	}
+	return nil
 }
 
 func linkFile(from, to string) error {

@@ -85,6 +85,9 @@ func (l *library) exportRunGroups(ctx context.Context, o exportRunGroupOptions, 
 	if err != nil {
 		return err
 	}
+	work, stop := l.meterWork("export")
+	defer stop()
+	var files, bytes int64
 	byAgent := map[string][]exported{}
 	var agents []string
 	for _, at := range attempts {
@@ -92,7 +95,10 @@ func (l *library) exportRunGroups(ctx context.Context, o exportRunGroupOptions, 
 			agents = append(agents, at.Agent)
 		}
 		byAgent[at.Agent] = append(byAgent[at.Agent], at)
+		f, b := at.outputs.Content(leftByAgent...)
+		files, bytes = files+f, bytes+b
 	}
+	work.Begin("", files, bytes)
 	if err := os.MkdirAll(o.output, 0o777); err != nil {
 		return fmt.Errorf("write run group: %w", err)
 	}
@@ -100,7 +106,7 @@ func (l *library) exportRunGroups(ctx context.Context, o exportRunGroupOptions, 
 	for _, agent := range agents {
 		name := rungroup.GroupName(sum.Started, agent)
 		g := writtenGroup{name, filepath.Join(o.output, name), len(byAgent[agent])}
-		if err := writeRunGroup(ctx, c, sum, g, byAgent[agent]); err != nil {
+		if err := writeRunGroup(ctx, c, sum, g, byAgent[agent], work); err != nil {
 			return err
 		}
 		if o.experiment != "" {
@@ -110,6 +116,7 @@ func (l *library) exportRunGroups(ctx context.Context, o exportRunGroupOptions, 
 		}
 		written = append(written, g)
 	}
+	stop()
 	if l.json {
 		return writeJSON(l.stdout, map[string]any{"run_groups": written})
 	}
@@ -180,7 +187,7 @@ func forAgent(name string) string {
 }
 
 // writeRunGroup writes one run group, all of it or nothing.
-func writeRunGroup(ctx context.Context, c resultCache, sum *ledger.Summary, g writtenGroup, attempts []exported) (err error) {
+func writeRunGroup(ctx context.Context, c resultCache, sum *ledger.Summary, g writtenGroup, attempts []exported, work *cache.Work) (err error) {
 	if _, err := os.Lstat(g.Path); err == nil {
 		return usagef("%s already exists; move it away, or write elsewhere", g.Path)
 	}
@@ -195,7 +202,7 @@ func writeRunGroup(ctx context.Context, c resultCache, sum *ledger.Summary, g wr
 		Mleflow: &rungroup.Writer{Version: sum.Version, Run: sum.ID},
 	}
 	for _, at := range attempts {
-		if err := at.write(ctx, c, filepath.Join(group, at.folder)); err != nil {
+		if err := at.write(ctx, c, filepath.Join(group, at.folder), work); err != nil {
 			return fmt.Errorf("write run group: %s: %w", at.Address, err)
 		}
 		meta.Runs = append(meta.Runs, at.record())
@@ -217,18 +224,21 @@ func (at exported) record() rungroup.Record {
 	}
 }
 
+// leftByAgent are the outputs with what an agent left.
+var leftByAgent = []string{"submission", "logs", "code"}
+
 // write lays out what the agent left, as the reference takes it out of a
 // container, and what it printed.
-func (at exported) write(ctx context.Context, c resultCache, dir string) error {
+func (at exported) write(ctx context.Context, c resultCache, dir string, work *cache.Work) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	for _, name := range []string{"submission", "logs", "code"} {
+	for _, name := range leftByAgent {
 		ref := at.outputs[name].Ref
 		if ref.IsZero() {
 			continue
 		}
-		if _, err := tree.Materialise(ctx, c, ref, filepath.Join(dir, name), tree.Options{Mode: tree.Copy, Writable: true}); err != nil {
+		if _, err := tree.Materialise(ctx, c, ref, filepath.Join(dir, name), tree.Options{Mode: tree.Copy, Writable: true, Progress: tree.Count(work)}); err != nil {
 			return err
 		}
 	}

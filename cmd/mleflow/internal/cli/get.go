@@ -71,13 +71,16 @@ func takeOut(ctx context.Context, t *terminal, c resultCache, past *ledger.Past,
 		return err
 	}
 	src := &results.Source{Store: c, Index: c, Run: sum}
-	opts := results.Options{Link: o.link}
+	work, stop := t.meterWork("get")
+	defer stop()
+	opts := results.Options{Link: o.link, Work: work}
 	if o.all {
 		p, err := past.Plan()
 		if err != nil {
 			return err
 		}
 		done, err := src.All(ctx, p, o.dir, opts)
+		stop()
 		if err != nil {
 			return err
 		}
@@ -88,6 +91,7 @@ func takeOut(ctx context.Context, t *terminal, c resultCache, past *ledger.Past,
 		return usageError{err}
 	}
 	paths, err := src.Get(ctx, address, output, o.dir, opts)
+	stop()
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
 	"github.com/mleflow/mleflow/competitions"
@@ -143,7 +144,10 @@ func (a *app) maskData(ctx context.Context, id string, o maskDataOptions) error 
 	if _, err := os.Stat(from.Prepared(id)); err != nil {
 		return fmt.Errorf("%w; prepare the competition first", err)
 	}
-	if err := writeMasked(ctx, def, salt, from.Prepared(id), to.Prepared(id)); err != nil {
+	work, stop := a.meterWork("mask")
+	err = writeMasked(ctx, def, salt, from.Prepared(id), to.Prepared(id), work)
+	stop()
+	if err != nil {
 		return err
 	}
 	if a.json {
@@ -159,14 +163,14 @@ func same(a, b string) bool {
 	return err == nil && err2 == nil && x == y
 }
 
-func writeMasked(ctx context.Context, def *competitions.Definition, salt mask.Salt, from, to string) (err error) {
+func writeMasked(ctx context.Context, def *competitions.Definition, salt mask.Salt, from, to string, work *cache.Work) (err error) {
 	folder, err := prep.NewFolder(to)
 	if err != nil {
 		return fmt.Errorf("mask: %w", err)
 	}
 	defer func() { err = errors.Join(err, folder.Discard()) }()
 	err = mask.Run(ctx, def, mask.Options{
-		Public: os.DirFS(filepath.Join(from, "public")), Private: os.DirFS(filepath.Join(from, "private")), Out: folder, Salt: salt,
+		Public: os.DirFS(filepath.Join(from, "public")), Private: os.DirFS(filepath.Join(from, "private")), Out: folder, Salt: salt, Progress: work,
 	})
 	if err != nil {
 		return err

@@ -13,10 +13,10 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/competitions/prep"
 	"github.com/mleflow/mleflow/competitions/verify"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/step"
@@ -246,12 +246,9 @@ func (p *preparation) emit(e event.Event) {
 func (p *preparation) do(ctx context.Context, i int, job dataset.Job, missing error) {
 	address, start := job.Def.ID, time.Now()
 	p.emit(event.StepStarted{At: now(), Address: address, Kind: "prepare", Attempt: 1})
-	last := time.Time{}
-	job.Progress = func(u prep.Progress) {
-		if t := time.Now(); t.Sub(last) > 100*time.Millisecond {
-			last = t
-			p.emit(event.StepProgress{At: now(), Address: address, What: u.Output, Done: int64(u.Done), Total: int64(max(0, u.Total)), Unit: "files"})
-		}
+	job.Progress = func(c cache.Progress) {
+		u := step.ProgressOf(c)
+		p.emit(event.StepProgress{At: now(), Address: address, What: u.What, Done: u.Done, Total: u.Total, Unit: u.Unit, Bytes: u.Bytes, TotalBytes: u.TotalBytes})
 	}
 	outcome, err := dataset.Outcome{Competition: job.Def.ID}, missing
 	if err == nil {

@@ -112,11 +112,16 @@ func finishRemote(ctx context.Context, t *terminal, b *backend) error {
 	if err != nil {
 		return err
 	}
-	slow := time.AfterFunc(2*time.Second, func() { t.say("Storing results in the remote cache…") })
+	stop := t.meter("storing results in the remote cache", func() (w view.Work) {
+		m := b.remote.Moved()
+		w.Done, w.Total, w.Unit = m.Stored, m.Recorded, "bytes"
+		w.Found = m.Stored - m.Out
+		return w
+	})
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	left := b.remote.Finish(ctx)
 	cancel()
-	slow.Stop()
+	stop()
 	s := b.remote.Stats()
 	if t.verbose && s.Requests > 0 {
 		fmt.Fprintf(t.stderr, "remote cache %s: %d found, %d fetched (%s), %d stored (%s), %d requests\n", b.remote.Location(),
@@ -126,6 +131,24 @@ func finishRemote(ctx context.Context, t *terminal, b *backend) error {
 		t.warn(fmt.Sprintf("%s not in the remote cache %s; mleflow cache push --all stores what is missing", resultsAre(left), b.remote.Location()))
 	}
 	return nil
+}
+
+// fetching returns what shows how much of the results is fetched that a run needs
+// from the remote cache before it starts.
+func fetching(t *terminal, b *backend) func([]*cache.Record) func() {
+	return func(wanted []*cache.Record) func() {
+		var total int64
+		for _, rec := range wanted {
+			total += remote.Size(rec)
+		}
+		before := b.remote.Moved()
+		return t.meter("fetching results from the remote cache", func() (w view.Work) {
+			m := b.remote.Moved()
+			w.Done, w.Total, w.Unit = m.Fetched-before.Fetched, total, "bytes"
+			w.Found = w.Done - (m.In - before.In)
+			return w
+		})
+	}
 }
 
 // resultsAre says that n results are or one result is.

@@ -64,12 +64,15 @@ func (a *app) verifyBundle(ctx context.Context, o verifyOptions, path string) (e
 			return usageError{err}
 		}
 	}
-	b, err := bundle.Open(ctx, path)
+	work, stop := a.meterWork("verify")
+	defer stop()
+	b, err := bundle.Open(ctx, path, work)
 	if err != nil {
 		return damaged(err)
 	}
 	defer b.Close()
 	x, err := b.Examine(ctx, key)
+	stop()
 	if err != nil {
 		return damaged(fmt.Errorf("check bundle %s: %w", path, err))
 	}

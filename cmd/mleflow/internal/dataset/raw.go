@@ -79,7 +79,11 @@ func (j Job) materialise(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
 		return fmt.Errorf("make raw folder: %w", err)
 	}
-	_, err := tree.Materialise(ctx, j.Fetched.Store, j.Fetched.Tree, dir, tree.Options{Mode: tree.Copy, Writable: true})
+	_, err := tree.Materialise(ctx, j.Fetched.Store, j.Fetched.Tree, dir, tree.Options{Mode: tree.Copy, Writable: true, Progress: func(r tree.Result) {
+		if j.Progress != nil {
+			j.Progress(cache.Progress{What: "copying raw data", Files: r.Files, TotalFiles: j.Fetched.Tree.Files, Bytes: r.Bytes, TotalBytes: j.Fetched.Tree.Size})
+		}
+	}})
 	if err != nil {
 		return fmt.Errorf("make raw folder: %w", err)
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"os"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/competitions/verify"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // verify checks the prepared folder against the competition's pins.
@@ -17,7 +19,12 @@ func (j Job) verify(ctx context.Context, out *Outcome) error {
 		out.Why = "the pins apply only to the default parameters"
 		return nil
 	}
-	report, err := verify.Run(ctx, verify.Request{Definition: j.Def, Data: verify.OnDisk(os.DirFS(out.Path), j.Def)})
+	var work *cache.Work
+	if j.Progress != nil {
+		work = new(cache.Work)
+		defer step.Follow(work, j.Progress)()
+	}
+	report, err := verify.Run(ctx, verify.Request{Definition: j.Def, Data: verify.OnDisk(os.DirFS(out.Path), j.Def), Work: work})
 	if err != nil {
 		return err
 	}

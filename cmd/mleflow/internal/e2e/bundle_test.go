@@ -43,7 +43,7 @@ func TestBundleBytes(t *testing.T) {
 				return
 			}
 			var bad *bundle.Damage
-			if _, err := bundle.Open(t.Context(), path); !errors.As(err, &bad) || bad.Where == "" {
+			if _, err := bundle.Open(t.Context(), path, nil); !errors.As(err, &bad) || bad.Where == "" {
 				t.Fatalf("byte %d of %d: %v", at, len(good), err)
 			}
 		}
@@ -62,7 +62,7 @@ func TestBundleBytes(t *testing.T) {
 	for range 5000 {
 		flip(random.IntN(len(good)))
 	}
-	b, err := bundle.Open(t.Context(), path)
+	b, err := bundle.Open(t.Context(), path, nil)
 	if err != nil {
 		t.Fatalf("after putting all back: %v", err)
 	}

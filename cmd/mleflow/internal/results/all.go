@@ -22,6 +22,13 @@ const (
 	kindBoard   = "aggregate"
 )
 
+// placed are the outputs of a kind that All writes as they are.
+var placed = map[string][]string{
+	kindAttempt: {"submission", "code", "logs", "snapshots"},
+	kindGrade:   {"report"},
+	kindBoard:   {"files"},
+}
+
 // Written counts what All wrote.
 type Written struct {
 	Attempts int `json:"attempts"`
@@ -36,20 +43,24 @@ type Written struct {
 // to dir/boards/NAME. p is the run's plan, which says what belongs together.
 func (s *Source) All(ctx context.Context, p *plan.Plan, dir string, opts Options) (*Written, error) {
 	out := &Written{}
+	records, err := s.records(ctx, p, out)
+	if err != nil {
+		return out, err
+	}
+	var files, bytes int64
+	for n, rec := range records {
+		if rec != nil {
+			f, b := rec.Outputs.Content(placed[p.Steps[n].Kind]...)
+			files, bytes = files+f, bytes+b
+		}
+	}
+	opts.Work.Begin("", files, bytes)
 	folders := map[int]string{}
-	for n := range p.Steps {
+	for n, rec := range records {
+		if rec == nil {
+			continue
+		}
 		st := &p.Steps[n]
-		if st.Kind != kindAttempt && st.Kind != kindGrade && st.Kind != kindBoard {
-			continue
-		}
-		rec, err := s.Record(ctx, st.Name)
-		if errors.Is(err, ErrNone) {
-			out.Missing = append(out.Missing, st.Name)
-			continue
-		}
-		if err != nil {
-			return out, err
-		}
 		switch st.Kind {
 		case kindAttempt:
 			folders[n] = s.attemptFolder(dir, st.Address, rec)
@@ -67,6 +78,27 @@ func (s *Source) All(ctx context.Context, p *plan.Plan, dir string, opts Options
 		}
 	}
 	return out, nil
+}
+
+// records returns what the steps of a run gave that All writes, and nil for others.
+func (s *Source) records(ctx context.Context, p *plan.Plan, out *Written) ([]*cache.Record, error) {
+	records := make([]*cache.Record, len(p.Steps))
+	for n := range p.Steps {
+		st := &p.Steps[n]
+		if placed[st.Kind] == nil {
+			continue
+		}
+		rec, err := s.Record(ctx, st.Name)
+		if errors.Is(err, ErrNone) {
+			out.Missing = append(out.Missing, st.Name)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		records[n] = rec
+	}
+	return records, nil
 }
 
 func boardName(a addr.Instance) string {
@@ -94,7 +126,7 @@ func (s *Source) attempt(ctx context.Context, rec *cache.Record, at string, opts
 	if err := os.MkdirAll(at, 0o755); err != nil {
 		return err
 	}
-	for _, name := range []string{"submission", "code", "logs", "snapshots"} {
+	for _, name := range placed[kindAttempt] {
 		ref := rec.Outputs[name].Ref
 		if ref.IsZero() || name == "snapshots" && ref.Files == 0 {
 			continue

@@ -29,13 +29,16 @@ type Source struct {
 type Options struct {
 	// Link makes read-only hard links into the cache instead of copies.
 	Link bool
+	// Work, if set, counts the files and bytes that are written.
+	Work *cache.Work
 }
 
 func (o Options) tree() tree.Options {
+	out := tree.Options{Mode: tree.Copy, Writable: true, Progress: tree.Count(o.Work)}
 	if o.Link {
-		return tree.Options{Mode: tree.Link}
+		out.Mode, out.Writable = tree.Link, false
 	}
-	return tree.Options{Mode: tree.Copy, Writable: true}
+	return out
 }
 
 // ErrNone says that a run has no such result.
@@ -78,6 +81,8 @@ func (s *Source) Get(ctx context.Context, address, output, dir string, opts Opti
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
+	files, bytes := rec.Outputs.Content(names...)
+	opts.Work.Begin("", files, bytes)
 	var paths []string
 	for _, name := range names {
 		path, err := s.write(ctx, rec.Outputs[name], filepath.Join(dir, name), opts)

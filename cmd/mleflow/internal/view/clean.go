@@ -58,7 +58,7 @@ func cleaned(e event.Event) event.Event {
 		oneLines(&e.Address, &e.What, &e.Unit)
 		return e
 	case event.StepPhase:
-		oneLines(&e.Address, (*string)(&e.Name), (*string)(&e.Submission), &e.Reason)
+		oneLines(&e.Address, (*string)(&e.Name), &e.What, (*string)(&e.Submission), &e.Reason)
 		return e
 	case event.Waiting:
 		e.For = append([]event.Wait(nil), e.For...)

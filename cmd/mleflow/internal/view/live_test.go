@@ -40,6 +40,8 @@ func liveEvents() []event.Event {
 	start(96, 4000, step.Phase{Name: step.Placing, Files: 120_000, TotalFiles: 285_000, Bytes: 6 << 30, TotalBytes: 32 << 30})
 	list = append(list, event.StepPhase{At: after(20_010), Address: solve(96), Phase: step.Phase{Name: step.Placing, Files: 200_000, TotalFiles: 285_000, Bytes: 22 << 30, TotalBytes: 32 << 30}})
 	start(97, 5000, step.Phase{Name: step.Harvesting, Files: 12, Bytes: 3 << 20})
+	start(98, 6000, step.Phase{Name: step.Starting, What: "unpacking the image", Bytes: 1 << 30, TotalBytes: 4 << 30})
+	list = append(list, event.StepPhase{At: after(20_010), Address: solve(98), Phase: step.Phase{Name: step.Starting, What: "unpacking the image", Bytes: 2 << 30, TotalBytes: 4 << 30}})
 	return append(list,
 		event.Waiting{At: after(6000), For: []event.Wait{{Resource: "gpu", Steps: 98, Next: solve(98), Holders: 2}, {Resource: "memory", Steps: 4, Next: solve(120), Holders: 1}}},
 		event.ExpectedEnd{At: after(7000), End: after(3_607_000).Time, Unknown: 201})

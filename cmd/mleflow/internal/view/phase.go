@@ -11,11 +11,16 @@ import (
 
 // PhaseText writes what part of its work an agent's attempt is in, and how that
 // stands: "placing data 3 of 9 files, 1.0 MiB of 2.0 MiB",
+// "unpacking the image 1.0 MiB of 2.0 MiB",
 // "0:20 of 24:00:00, 1.5 GiB, 12,345 tokens, $1.25, submission valid".
 func PhaseText(p step.Phase, now time.Time) string {
 	switch p.Name {
 	case step.Placing:
 		return "placing data " + contentDone(p)
+	case step.Starting:
+		if p.What != "" {
+			return p.What + " " + ProgressText(p.Bytes, p.TotalBytes, "bytes")
+		}
 	case step.Running:
 		return strings.Join(runningParts(p, now), ", ")
 	case step.Harvesting:
@@ -46,9 +51,15 @@ func runningParts(p step.Phase, now time.Time) []string {
 	return append(parts, submissionText(p))
 }
 
-// rateNote is how fast the data of an attempt are placed.
+// preparing says that data are placed, or something is done with the image, before an
+// attempt can run.
+func preparing(p step.Phase) bool {
+	return p.Name == step.Placing || p.Name == step.Starting && p.What != ""
+}
+
+// rateNote is how fast an attempt is prepared.
 func rateNote(r *running, now time.Time) string {
-	if r.Phase.Name != step.Placing {
+	if !preparing(r.Phase) {
 		return ""
 	}
 	text := rateText(event.StepProgress{Done: r.Phase.Bytes, Total: r.Phase.TotalBytes, Unit: "bytes"}, &r.Rate, now)

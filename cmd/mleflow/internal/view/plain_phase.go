@@ -12,13 +12,13 @@ import (
 // standingEvery is how often a plain view tells how the run stands.
 const standingEvery = 10 * time.Minute
 
-// phaseLine tells what an attempt does: each turn if verbose, else of data that
-// take long to place one line a minute, and when the submission becomes valid or
+// phaseLine tells what an attempt does: each turn if verbose, else of data and
+// images that take long one line a minute, and when the submission becomes valid or
 // invalid.
 func (p *Plain) phaseLine(e event.StepPhase) string {
 	before := p.phases[e.Address]
 	if !e.Turn(before) {
-		return p.placingLine(e)
+		return p.preparingLine(e)
 	}
 	p.phases[e.Address] = e.Phase
 	if e.Submission == step.SubmissionValid || e.Submission == step.SubmissionInvalid {
@@ -37,12 +37,12 @@ func (p *Plain) phaseLine(e event.StepPhase) string {
 	return p.ifVerbose("phase " + e.Address + ": " + string(e.Name))
 }
 
-func (p *Plain) placingLine(e event.StepPhase) string {
+func (p *Plain) preparingLine(e event.StepPhase) string {
 	last := p.told[e.Address]
 	if r := p.state.running[e.Address]; last.IsZero() && r != nil {
 		last = r.Time
 	}
-	if e.Name != step.Placing || e.Time.Sub(last) < plainEvery {
+	if !preparing(e.Phase) || e.Time.Sub(last) < plainEvery {
 		return ""
 	}
 	p.told[e.Address] = e.Time

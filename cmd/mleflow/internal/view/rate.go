@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/mleflow/mleflow/engine/event"
 )
 
@@ -57,7 +59,7 @@ func (r *rate) perSecond(now time.Time) (done, bytes float64) {
 // files/s, 60.0 MiB/s".
 func rateText(p event.StepProgress, r *rate, now time.Time) string {
 	per, bytes := r.perSecond(now)
-	if per <= 0 || p.Unit == "bytes" && per < 1 {
+	if per <= 0 && bytes < 1 || p.Unit == "bytes" && per < 1 {
 		return ""
 	}
 	var parts []string
@@ -70,17 +72,58 @@ func rateText(p event.StepProgress, r *rate, now time.Time) string {
 	if bytes >= 1 {
 		parts = append(parts, Bytes(int64(bytes))+"/s")
 	}
-	if left := p.Total - p.Done; left > 0 {
-		parts = append(parts, Duration(time.Duration(float64(left)/per*float64(time.Second)))+" left")
+	if left := secondsLeft(p, per, bytes); left > 0 {
+		parts = append(parts, Duration(time.Duration(left*float64(time.Second)))+" left")
 	}
 	return strings.Join(parts, ", ")
+}
+
+// secondsLeft is the time to the end, 0 if it is unknown. Sizes tell it better than
+// counts, since one file may be as large as all others.
+func secondsLeft(p event.StepProgress, per, bytes float64) float64 {
+	switch {
+	case p.TotalBytes > 0 && bytes >= 1:
+		return float64(p.TotalBytes-p.Bytes) / bytes
+	case p.Total > p.Done && per > 0:
+		return float64(p.Total-p.Done) / per
+	}
+	return 0
 }
 
 // progressText writes how far a step is: "12 of 300 files, 1.2 GiB".
 func progressText(p event.StepProgress) string {
 	text := ProgressText(p.Done, p.Total, p.Unit)
 	if p.Bytes > 0 {
-		text += ", " + Bytes(p.Bytes)
+		text += ", " + ProgressText(p.Bytes, p.TotalBytes, "bytes")
+	}
+	return text
+}
+
+// Work is how far a command is with something, outside a run.
+type Work struct {
+	event.StepProgress
+	// Found and FoundBytes are the parts of Done and Bytes that needed no work now.
+	Found, FoundBytes int64
+}
+
+// Pace tells how far work is and how fast it goes.
+type Pace struct{ rate rate }
+
+// Line writes the state of the work at its time, cut to a width unless that is 0:
+// "push: 12 of 300 files, 1.2 GiB of 4.0 GiB (430 files/s, 60.0 MiB/s, 47.0s left)".
+func (p *Pace) Line(name string, w Work, width int) string {
+	now := w.StepProgress
+	now.Done, now.Bytes = w.Done-w.Found, w.Bytes-w.FoundBytes
+	p.rate.add(now)
+	text := name + ": " + progressText(w.StepProgress)
+	if w.What != "" {
+		text += " " + OneLine(w.What)
+	}
+	if rate := rateText(w.StepProgress, &p.rate, w.Time); rate != "" {
+		text += " (" + rate + ")"
+	}
+	if width > 0 {
+		text = ansi.Truncate(text, width-1, "…")
 	}
 	return text
 }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -35,5 +36,29 @@ func TestRateText(t *testing.T) {
 		if got := rateText(last, &r, last.Time); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
+	}
+}
+
+// The time left follows the sizes where they are known, and work that was found done
+// is no part of a rate.
+func TestPace(t *testing.T) {
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	at := func(seconds int, done, bytes, found int64) Work {
+		return Work{StepProgress: event.StepProgress{At: event.At{Time: began.Add(time.Duration(seconds) * time.Second)},
+			What: "objects/", Done: done, Total: 100, Unit: "objects", Bytes: bytes << 20, TotalBytes: 1000 << 20}, FoundBytes: found << 20, Found: done}
+	}
+	var p Pace
+	if got, want := p.Line("verify", at(0, 1, 10, 10), 0), "verify: 1 of 100 objects, 10.0 MiB of 1000.0 MiB objects/"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	want := "verify: 90 of 100 objects, 600.0 MiB of 1000.0 MiB objects/ (20.0 MiB/s, 20.0s left)"
+	if got := p.Line("verify", at(10, 90, 600, 400), 0); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := p.Line("verify", at(11, 91, 1000, 480), 0); strings.Contains(got, "left") {
+		t.Errorf("all bytes are done: %q", got)
+	}
+	if got := p.Line("verify", at(11, 91, 1000, 480), 20); got != "verify: 91 of 100 …" {
+		t.Errorf("%q", got)
 	}
 }

@@ -46,7 +46,7 @@ func (m Machine) ExportImage(ctx context.Context, name string, w io.Writer) erro
 		return err
 	}
 	defer release()
-	found, err := m.e.image(ctx, c, name)
+	found, err := m.e.image(ctx, c, name, nil)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/content"
+	"github.com/containerd/containerd/v2/core/diff"
 	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/containerd/v2/core/remotes/docker"
 	"github.com/containerd/containerd/v2/pkg/archive/compression"
@@ -22,7 +23,9 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/mleflow/mleflow/cache"
 	builder "github.com/mleflow/mleflow/plugins/sandbox/executor/image"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/pull"
 )
 
 // storePrefix is the beginning of the names under which the runtime imports
@@ -39,7 +42,7 @@ func storeName(r builder.Ref) (string, error) {
 }
 
 // image returns the image, in the daemon's store and unpacked.
-func (e *Executor) image(ctx context.Context, c *client.Client, name string) (client.Image, error) {
+func (e *Executor) image(ctx context.Context, c *client.Client, name string, work *cache.Work) (client.Image, error) {
 	ref, err := builder.ParseRef(name)
 	if err != nil {
 		return nil, err
@@ -47,18 +50,18 @@ func (e *Executor) image(ctx context.Context, c *client.Client, name string) (cl
 	lock, _ := e.images.LoadOrStore(name, &sync.Mutex{})
 	lock.(*sync.Mutex).Lock()
 	defer lock.(*sync.Mutex).Unlock()
-	image, err := e.obtain(ctx, c, ref)
+	image, err := e.obtain(ctx, c, ref, work)
 	if err != nil {
 		return nil, fmt.Errorf("get image %s: %w", name, err)
 	}
-	if err := e.unpack(ctx, image); err != nil {
+	if err := e.unpack(ctx, image, work); err != nil {
 		return nil, fmt.Errorf("unpack image %s: %w", name, err)
 	}
 	return image, e.touch(ctx, c, image)
 }
 
 // obtain finds the image in the store, or brings it there.
-func (e *Executor) obtain(ctx context.Context, c *client.Client, ref builder.Ref) (client.Image, error) {
+func (e *Executor) obtain(ctx context.Context, c *client.Client, ref builder.Ref, work *cache.Work) (client.Image, error) {
 	if ref.Kind == builder.LocalRef {
 		return e.local(ctx, c, ref)
 	}
@@ -71,9 +74,9 @@ func (e *Executor) obtain(ctx context.Context, c *client.Client, ref builder.Ref
 		return image, err
 	}
 	if ref.Kind == builder.RemoteRef {
-		return e.pull(ctx, c, ref)
+		return e.pull(ctx, c, ref, work)
 	}
-	return e.load(ctx, c, ref, name)
+	return e.load(ctx, c, ref, name, work)
 }
 
 // local finds an image that somebody else put into the store.
@@ -105,26 +108,30 @@ func (e *Executor) byDigest(ctx context.Context, c *client.Client, want digest.D
 
 // pull fetches the image from its registry. The digest in the reference is what
 // is asked for, and everything below it is checked by its own digest.
-func (e *Executor) pull(ctx context.Context, c *client.Client, ref builder.Ref) (client.Image, error) {
+func (e *Executor) pull(ctx context.Context, c *client.Client, ref builder.Ref, work *cache.Work) (client.Image, error) {
 	hosts := docker.ConfigureDefaultRegistries(docker.WithPlainHTTP(docker.MatchLocalhost))
-	return c.Pull(ctx, ref.Name, client.WithResolver(docker.NewResolver(docker.ResolverOptions{Hosts: hosts})))
+	resolver := pull.Resolver(docker.NewResolver(docker.ResolverOptions{Hosts: hosts}), work)
+	return c.Pull(ctx, ref.Name, client.WithResolver(resolver), client.WithImageHandlerWrapper(func(h images.Handler) images.Handler {
+		return pull.Handler(h, c.ContentStore(), work)
+	}))
 }
 
 // load imports an archive or layout under a name by its content.
-func (e *Executor) load(ctx context.Context, c *client.Client, ref builder.Ref, name string) (client.Image, error) {
+func (e *Executor) load(ctx context.Context, c *client.Client, ref builder.Ref, name string, work *cache.Work) (client.Image, error) {
 	ctx, release, err := e.lease(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	in, err := openRef(ref)
+	in, size, err := openRef(ref)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
+	work.Begin("importing the image", 0, size)
 	// Names inside the archive mean nothing here: the one that is not skipped
 	// is made from the digest.
-	made, err := c.Import(ctx, in, client.WithImageRefTranslator(func(string) string { return "" }),
+	made, err := c.Import(ctx, work.Reader(in), client.WithImageRefTranslator(func(string) string { return "" }),
 		client.WithDigestRef(func(d digest.Digest) string { return storePrefix + d.String() }))
 	if err != nil {
 		return nil, err
@@ -136,15 +143,17 @@ func (e *Executor) load(ctx context.Context, c *client.Client, ref builder.Ref, 
 }
 
 // unpack makes the image's snapshots.
-func (e *Executor) unpack(ctx context.Context, image client.Image) error {
+func (e *Executor) unpack(ctx context.Context, image client.Image, work *cache.Work) error {
 	done, err := image.IsUnpacked(ctx, e.opts.Snapshotter)
 	if err != nil || done {
 		return err
 	}
-	if err := e.measure(ctx, image); err != nil {
+	if err := e.measure(ctx, image, work); err != nil {
 		return err
 	}
-	err = image.Unpack(ctx, e.opts.Snapshotter)
+	// The daemon says when it is done with a layer, and not how far it is.
+	err = image.Unpack(ctx, e.opts.Snapshotter, client.WithUnpackApplyOpts(
+		diff.WithProgress(func(_ ocispec.Descriptor, done int64) { work.Add(0, done) })))
 	if errdefs.IsAlreadyExists(err) { // another process was faster
 		return nil
 	}
@@ -153,14 +162,19 @@ func (e *Executor) unpack(ctx context.Context, image client.Image) error {
 
 // measure refuses an image that would take more than it may, before anything of it
 // is written.
-func (e *Executor) measure(ctx context.Context, img client.Image) error {
+func (e *Executor) measure(ctx context.Context, img client.Image, work *cache.Work) error {
 	manifest, err := images.Manifest(ctx, img.ContentStore(), img.Target(), img.Platform())
 	if err != nil {
 		return err
 	}
+	var total int64
+	for _, layer := range manifest.Layers {
+		total += layer.Size
+	}
+	work.Begin("measuring the image", 0, total)
 	left := e.opts.ImageBytes
 	for _, layer := range manifest.Layers {
-		n, err := unpacked(ctx, img.ContentStore(), layer, left)
+		n, err := unpacked(ctx, img.ContentStore(), layer, left, work)
 		if errors.Is(err, builder.ErrTooLarge) {
 			return fmt.Errorf("%w: it takes more than %d bytes unpacked; MLEFLOW_IMAGE_LIMIT sets another limit", builder.ErrTooLarge, e.opts.ImageBytes)
 		}
@@ -169,16 +183,17 @@ func (e *Executor) measure(ctx context.Context, img client.Image) error {
 		}
 		left -= n
 	}
+	work.Begin("unpacking the image", 0, total)
 	return nil
 }
 
-func unpacked(ctx context.Context, store content.Store, layer ocispec.Descriptor, most int64) (int64, error) {
+func unpacked(ctx context.Context, store content.Store, layer ocispec.Descriptor, most int64, work *cache.Work) (int64, error) {
 	blob, err := store.ReaderAt(ctx, layer)
 	if err != nil {
 		return 0, err
 	}
 	defer blob.Close()
-	in, err := compression.DecompressStream(content.NewReader(blob))
+	in, err := compression.DecompressStream(work.Reader(content.NewReader(blob)))
 	if err != nil {
 		return 0, err
 	}
@@ -202,48 +217,63 @@ func (e *Executor) touch(ctx context.Context, c *client.Client, image client.Ima
 	return nil
 }
 
-// openRef returns the image as an OCI archive.
-func openRef(r builder.Ref) (io.ReadCloser, error) {
+// openRef returns the image as an OCI archive, and the size of what is in it.
+func openRef(r builder.Ref) (in io.ReadCloser, size int64, err error) {
 	if r.Kind == builder.ArchiveRef {
-		return os.Open(r.Name)
+		f, err := os.Open(r.Name)
+		if err != nil {
+			return nil, 0, err
+		}
+		info, err := f.Stat()
+		if err != nil {
+			return nil, 0, errors.Join(err, f.Close())
+		}
+		return f, info.Size(), nil
+	}
+	files, err := filepath.Glob(filepath.Join(r.Name, "blobs", "*", "*"))
+	if err != nil {
+		return nil, 0, err
+	}
+	files = append([]string{filepath.Join(r.Name, "oci-layout"), filepath.Join(r.Name, "index.json")}, files...)
+	for _, f := range files {
+		info, err := os.Stat(f)
+		if err != nil {
+			return nil, 0, err
+		}
+		size += info.Size()
 	}
 	read, write := io.Pipe()
-	go func() { write.CloseWithError(writeLayout(write, r.Name)) }()
-	return read, nil
+	go func() { write.CloseWithError(writeLayout(write, r.Name, files)) }()
+	return read, size, nil
 }
 
 // writeLayout writes a layout's files as an archive.
-func writeLayout(w io.Writer, dir string) error {
+func writeLayout(w io.Writer, dir string, files []string) error {
 	out := tar.NewWriter(w)
-	root := os.DirFS(dir)
-	names := []string{"oci-layout", "index.json"}
-	blobs, err := filepath.Glob(filepath.Join(dir, "blobs", "*", "*"))
-	if err != nil {
-		return err
-	}
-	for _, b := range blobs {
-		rel, err := filepath.Rel(dir, b)
-		if err != nil {
-			return err
-		}
-		names = append(names, filepath.ToSlash(rel))
-	}
-	for _, name := range names {
-		f, err := root.Open(name)
-		if err != nil {
-			return err
-		}
-		info, err := f.Stat()
+	for _, file := range files {
+		name, err := filepath.Rel(dir, file)
 		if err == nil {
-			err = out.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: info.Size(), Typeflag: tar.TypeReg})
+			err = addFile(out, file, filepath.ToSlash(name))
 		}
-		if err == nil {
-			_, err = io.Copy(out, f)
-		}
-		f.Close()
 		if err != nil {
 			return err
 		}
 	}
 	return out.Close()
+}
+
+func addFile(out *tar.Writer, file, name string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil {
+		err = out.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: info.Size(), Typeflag: tar.TypeReg})
+	}
+	if err == nil {
+		_, err = io.Copy(out, f)
+	}
+	return err
 }

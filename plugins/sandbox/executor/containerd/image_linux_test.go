@@ -35,9 +35,13 @@ func testImages(t *testing.T, b *bench) {
 	if err := b.e.Purge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, tt := range []struct{ name, image string }{
-		{"archive", file}, {"registry", pinned}, {"layout", b.image},
-		{"store", "local:mleflow.local/image@" + want}, {"store by another name", "local:anything@" + want},
+	for _, tt := range []struct {
+		name, image string
+		parts       []string
+	}{
+		{"registry", pinned, []string{"pulling the image", "measuring the image", "unpacking the image"}},
+		{"archive", file, []string{"importing the image"}}, {"layout", b.image, nil},
+		{"store", "local:mleflow.local/image@" + want, nil}, {"store by another name", "local:anything@" + want, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got, err := containerd.ResolveImage(tt.image); err != nil || got != want {
@@ -45,10 +49,13 @@ func testImages(t *testing.T, b *bench) {
 			}
 			spec := b.spec(t, "stat", "/etc/passwd")
 			spec.Image = tt.image
+			var check func(...string)
+			spec.Work, check = executortest.Work(t)
 			var got map[string]string
 			if exit := b.run(t, spec, &got); !exit.OK() || !strings.Contains(got["/etc/passwd"], "agent:x:1000:1000") {
 				t.Errorf("got %+v, %v", exit, got)
 			}
+			check(tt.parts...)
 		})
 	}
 	for _, image := range []string{"busybox", "registry.example/a/b:latest", "local:", ""} {

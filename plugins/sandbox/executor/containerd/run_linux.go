@@ -201,7 +201,7 @@ func (r *run) create(ctx context.Context) error {
 	if err := r.newRecord().save(r.claim.Dir); err != nil {
 		return err
 	}
-	image, err := r.e.image(ctx, r.c, r.spec.Image)
+	image, err := r.e.image(ctx, r.c, r.spec.Image, r.spec.Work)
 	if err != nil {
 		return err
 	}

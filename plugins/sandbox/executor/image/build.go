@@ -12,11 +12,11 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
@@ -60,6 +60,8 @@ type Builder struct {
 	// MaxBytes is the most that an image may take unpacked, beyond which it is
 	// ErrTooLarge; 0 is no limit.
 	MaxBytes int64
+	// Work, if set, counts the bytes that are read and written.
+	Work *cache.Work
 }
 
 // Made is an image that was made.
@@ -134,15 +136,16 @@ func (b *Builder) build(ctx context.Context, r Recipe, work string, logs io.Writ
 	if err != nil {
 		return err
 	}
-	if err := quota.takeLayers(img); err != nil {
+	b.Work.Begin("measuring the base", 0, 0)
+	if err := quota.takeLayers(img, b.Work); err != nil {
 		return fmt.Errorf("read base: %w", err)
 	}
 	if len(r.Files) > 0 {
 		file := filepath.Join(work, "files.tar")
-		if err := writeTo(file, func(w io.Writer) error { return writeLayer(quota.bound(w), r.Files) }); err != nil {
+		if err := writeTo(file, func(w io.Writer) error { return writeLayer(quota.bound(w), r.Files, b.Work) }); err != nil {
 			return err
 		}
-		if img, err = appendLayer(img, file, "files"); err != nil {
+		if img, err = appendLayer(img, file, "files", b.Work); err != nil {
 			return err
 		}
 	}
@@ -154,7 +157,7 @@ func (b *Builder) build(ctx context.Context, r Recipe, work string, logs io.Writ
 			return fmt.Errorf("run %q: %w", strings.Join(command, " "), err)
 		}
 	}
-	return writeLayout(filepath.Join(work, "image"), img)
+	return b.writeLayout(filepath.Join(work, "image"), img)
 }
 
 // base returns the image to start from.
@@ -163,16 +166,19 @@ func (b *Builder) base(ctx context.Context, name, dir string) (v1.Image, error) 
 		return scratch(), nil
 	}
 	if isFile(name) {
-		return fileImage(name, dir, newQuota(b.MaxBytes))
+		return fileImage(name, dir, newQuota(b.MaxBytes), b.Work)
 	}
 	if b.Machine == nil {
 		return nil, errNoMachine
 	}
 	archive := dir + ".tar"
-	if err := writeTo(archive, func(w io.Writer) error { return b.Machine.ExportImage(ctx, name, newQuota(b.MaxBytes).bound(w)) }); err != nil {
+	b.Work.Begin("fetching the base", 0, 0)
+	if err := writeTo(archive, func(w io.Writer) error {
+		return b.Machine.ExportImage(ctx, name, newQuota(b.MaxBytes).bound(b.Work.Writer(w)))
+	}); err != nil {
 		return nil, fmt.Errorf("fetch base: %w", err)
 	}
-	if err := unpackLayout(archive, dir, newQuota(b.MaxBytes)); err != nil {
+	if err := unpackLayout(archive, dir, newQuota(b.MaxBytes), b.Work); err != nil {
 		return nil, fmt.Errorf("read base: %w", err)
 	}
 	return onlyImage(dir)
@@ -183,14 +189,15 @@ func (b *Builder) command(ctx context.Context, img v1.Image, r Recipe, command [
 	if b.Machine == nil {
 		return nil, errNoMachine
 	}
-	if err := writeLayout(dir, img); err != nil {
+	if err := b.writeLayout(dir, img); err != nil {
 		return nil, err
 	}
+	b.Work.Begin("running "+strings.Join(command, " "), 0, 0)
 	read, write := io.Pipe()
 	settled := make(chan error, 1)
 	file := dir + ".tar"
 	go func() {
-		err := writeTo(file, func(w io.Writer) error { return settle(quota.bound(w), read) })
+		err := writeTo(file, func(w io.Writer) error { return settle(quota.bound(b.Work.Writer(w)), read) })
 		read.CloseWithError(err)
 		settled <- err
 	}()
@@ -206,11 +213,11 @@ func (b *Builder) command(ctx context.Context, img v1.Image, r Recipe, command [
 	if err != nil {
 		return nil, err
 	}
-	return appendLayer(img, file, strings.Join(command, " "))
+	return appendLayer(img, file, strings.Join(command, " "), b.Work)
 }
 
-func appendLayer(img v1.Image, file, by string) (v1.Image, error) {
-	plain, err := readPlain(file)
+func appendLayer(img v1.Image, file, by string, work *cache.Work) (v1.Image, error) {
+	plain, err := readPlain(file, work)
 	if err != nil {
 		return nil, err
 	}
@@ -265,14 +272,6 @@ next:
 		out = append(out, v)
 	}
 	return out
-}
-
-func writeLayout(dir string, img v1.Image) error {
-	p, err := layout.Write(dir, empty.Index)
-	if err != nil {
-		return err
-	}
-	return p.AppendImage(img)
 }
 
 func onlyImage(dir string) (v1.Image, error) {
@@ -342,7 +341,7 @@ func writeTo(name string, write func(io.Writer) error) error {
 
 // unpackLayout unpacks an OCI archive, of which nothing but plain files at
 // their known places is taken.
-func unpackLayout(archive, dir string, quota *quota) error {
+func unpackLayout(archive, dir string, quota *quota, work *cache.Work) error {
 	f, err := os.Open(archive)
 	if err != nil {
 		return err
@@ -356,10 +355,17 @@ func unpackLayout(archive, dir string, quota *quota) error {
 		return err
 	}
 	defer root.Close()
-	for in := tar.NewReader(f); ; {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	work.Begin("reading the image", 0, info.Size())
+	counted := work.Reader(f)
+	for in := tar.NewReader(counted); ; {
 		h, err := in.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			_, err = io.Copy(io.Discard, counted) // the padding
+			return err
 		}
 		if err != nil {
 			return err

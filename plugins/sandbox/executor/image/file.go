@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/mleflow/mleflow/cache"
 )
 
 // isFile reports whether a base is a path and not a name.
@@ -114,13 +116,13 @@ func archiveDigest(path string) (string, error) {
 
 // Open reads the image at a path: an OCI layout or archive, or a root file system.
 // What has to be unpacked for it goes to dir, maxBytes at most, and stays there while
-// the image is used.
-func Open(path, dir string, maxBytes int64) (v1.Image, error) {
-	return fileImage(path, dir, newQuota(maxBytes))
+// the image is used. Work, if set, counts what is read for that.
+func Open(path, dir string, maxBytes int64, work *cache.Work) (v1.Image, error) {
+	return fileImage(path, dir, newQuota(maxBytes), work)
 }
 
 // fileImage reads the image at a path. What has to be unpacked goes to dir.
-func fileImage(path, dir string, quota *quota) (v1.Image, error) {
+func fileImage(path, dir string, quota *quota, work *cache.Work) (v1.Image, error) {
 	kind, err := lookAt(path)
 	if err != nil {
 		return nil, err
@@ -129,27 +131,37 @@ func fileImage(path, dir string, quota *quota) (v1.Image, error) {
 	case layoutFolder:
 		return onlyImage(path)
 	case ociArchive:
-		if err := unpackLayout(path, dir, quota); err != nil {
+		if err := unpackLayout(path, dir, quota, work); err != nil {
 			return nil, fmt.Errorf("read base: %w", err)
 		}
 		return onlyImage(dir)
 	}
-	return rootImage(path, dir, quota)
+	return rootImage(path, dir, quota, work)
 }
 
 // rootImage makes the image of a root file system: its one layer, with the
 // times that every layer has.
-func rootImage(path, dir string, quota *quota) (v1.Image, error) {
+func rootImage(path, dir string, quota *quota, work *cache.Work) (v1.Image, error) {
 	in, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return nil, err
+	}
+	work.Begin("reading the image", 0, info.Size())
+	counted := work.Reader(in)
 	file := dir + "-root.tar"
-	if err := writeTo(file, func(w io.Writer) error { return settle(quota.bound(w), in) }); err != nil {
+	err = writeTo(file, func(w io.Writer) error { return settle(quota.bound(w), counted) })
+	if err == nil {
+		_, err = io.Copy(io.Discard, counted) // the padding
+	}
+	if err != nil {
 		return nil, fmt.Errorf("read root file system: %w", err)
 	}
-	return appendLayer(scratch(), file, "root file system")
+	return appendLayer(scratch(), file, "root file system", work)
 }
 
 func scratch() v1.Image {
@@ -157,20 +169,28 @@ func scratch() v1.Image {
 }
 
 // WriteArchive writes the layout at dir as an OCI archive, the same to the bit
-// for the same layout, with the index first.
-func WriteArchive(ctx context.Context, w io.Writer, dir string) error {
+// for the same layout, with the index first. Work, if set, counts the blobs' bytes.
+func WriteArchive(ctx context.Context, w io.Writer, dir string, work *cache.Work) error {
 	blobs, err := filepath.Glob(filepath.Join(dir, "blobs", "*", "*")) // sorted
 	if err != nil {
 		return err
 	}
+	names := append([]string{filepath.Join(dir, "oci-layout"), filepath.Join(dir, "index.json")}, blobs...)
+	var total int64
+	for _, name := range names {
+		if info, err := os.Stat(name); err == nil {
+			total += info.Size()
+		}
+	}
+	work.Begin("storing the image", 0, total)
 	out := tar.NewWriter(w)
-	for _, name := range append([]string{filepath.Join(dir, "oci-layout"), filepath.Join(dir, "index.json")}, blobs...) {
+	for _, name := range names {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		rel, err := filepath.Rel(dir, name)
 		if err == nil {
-			err = addFile(out, name, filepath.ToSlash(rel))
+			err = addFile(out, name, filepath.ToSlash(rel), work)
 		}
 		if err != nil {
 			return fmt.Errorf("write OCI archive: %w", err)
@@ -179,7 +199,7 @@ func WriteArchive(ctx context.Context, w io.Writer, dir string) error {
 	return out.Close()
 }
 
-func addFile(out *tar.Writer, name, as string) error {
+func addFile(out *tar.Writer, name, as string, work *cache.Work) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return err
@@ -193,7 +213,7 @@ func addFile(out *tar.Writer, name, as string) error {
 	if err := out.WriteHeader(h); err != nil {
 		return err
 	}
-	n, err := io.Copy(out, f)
+	n, err := io.Copy(out, work.Reader(f))
 	if err == nil && n != info.Size() {
 		err = errors.New(as + " changed while it was read")
 	}

@@ -71,7 +71,7 @@ func TestLayer(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	err := writeLayer(&out, []File{{Host: dir, Guest: "/opt/agent"}, {Guest: "/tmp/", Mode: fs.ModeSticky | 0o777}, {Guest: "/opt/agent/a", Text: "later"}})
+	err := writeLayer(&out, []File{{Host: dir, Guest: "/opt/agent"}, {Guest: "/tmp/", Mode: fs.ModeSticky | 0o777}, {Guest: "/opt/agent/a", Text: "later"}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mleflow/mleflow/cache"
 )
 
 // epoch is the time of every file.
@@ -18,7 +20,7 @@ var epoch = time.Unix(0, 0).UTC()
 
 // writeLayer writes the files as a layer. Folders that lead to them are made;
 // of two files with one path the later stays.
-func writeLayer(w io.Writer, files []File) error {
+func writeLayer(w io.Writer, files []File, work *cache.Work) error {
 	entries := map[string]entry{}
 	for _, f := range files {
 		if err := f.walk(func(e entry) error { entries[e.guest] = e; return nil }); err != nil {
@@ -42,18 +44,19 @@ func writeLayer(w io.Writer, files []File) error {
 		names = append(names, guest)
 	}
 	slices.Sort(names)
+	work.Begin("adding files", int64(len(names)), 0)
 	for _, guest := range names {
-		if guest == "/" {
-			continue
+		if guest != "/" {
+			if err := entries[guest].write(out, work); err != nil {
+				return fmt.Errorf("add %s: %w", guest, err)
+			}
 		}
-		if err := entries[guest].write(out); err != nil {
-			return fmt.Errorf("add %s: %w", guest, err)
-		}
+		work.Add(1, 0)
 	}
 	return out.Close()
 }
 
-func (e entry) write(out *tar.Writer) error {
+func (e entry) write(out *tar.Writer, work *cache.Work) error {
 	h := &tar.Header{
 		Name: strings.TrimPrefix(e.guest, "/"), Mode: int64(e.mode.Perm()), ModTime: epoch,
 		Typeflag: tar.TypeReg, Size: int64(len(e.text)), Format: tar.FormatPAX,
@@ -67,7 +70,7 @@ func (e entry) write(out *tar.Writer) error {
 	case e.link != "":
 		h.Typeflag, h.Linkname, h.Size = tar.TypeSymlink, e.link, 0
 	case e.host != "":
-		return e.copy(out, h)
+		return e.copy(out, h, work)
 	}
 	if err := out.WriteHeader(h); err != nil {
 		return err
@@ -79,7 +82,7 @@ func (e entry) write(out *tar.Writer) error {
 	return err
 }
 
-func (e entry) copy(out *tar.Writer, h *tar.Header) error {
+func (e entry) copy(out *tar.Writer, h *tar.Header, work *cache.Work) error {
 	in, err := os.Open(e.host)
 	if err != nil {
 		return err
@@ -93,7 +96,7 @@ func (e entry) copy(out *tar.Writer, h *tar.Header) error {
 	if err := out.WriteHeader(h); err != nil {
 		return err
 	}
-	_, err = io.Copy(out, in)
+	_, err = io.Copy(out, work.Reader(in))
 	return err
 }
 

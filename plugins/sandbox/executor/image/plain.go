@@ -8,6 +8,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/mleflow/mleflow/cache"
 )
 
 // plainLayer is a layer in a file, uncompressed: it is written several times
@@ -18,14 +20,19 @@ type plainLayer struct {
 	size   int64
 }
 
-func readPlain(file string) (*plainLayer, error) {
+func readPlain(file string, work *cache.Work) (*plainLayer, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	work.Begin("hashing the layer", 0, info.Size())
 	sum := sha256.New()
-	size, err := io.Copy(sum, f)
+	size, err := io.Copy(sum, work.Reader(f))
 	if err != nil {
 		return nil, err
 	}

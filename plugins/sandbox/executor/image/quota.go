@@ -8,6 +8,8 @@ import (
 	"math"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/mleflow/mleflow/cache"
 )
 
 // DefaultMaxBytes is the most that an image may take unpacked, where nobody says
@@ -54,7 +56,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 
 // takeLayers takes what the layers of an image hold unpacked, reading no further
 // than the limit.
-func (r *quota) takeLayers(img v1.Image) error {
+func (r *quota) takeLayers(img v1.Image, work *cache.Work) error {
 	layers, err := img.Layers()
 	if err != nil {
 		return err
@@ -64,7 +66,7 @@ func (r *quota) takeLayers(img v1.Image) error {
 		if err != nil {
 			return err
 		}
-		n, err := Unpacked(in, r.left)
+		n, err := Unpacked(work.Reader(in), r.left)
 		_ = in.Close()
 		if err == nil {
 			err = r.take(n)

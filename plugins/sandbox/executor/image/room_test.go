@@ -24,11 +24,11 @@ func TestTooLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writeLayout(packed, img); err != nil {
+	if err := (&Builder{}).writeLayout(packed, img); err != nil {
 		t.Fatal(err)
 	}
 	archive := filepath.Join(dir, "packed.tar")
-	if err := writeTo(archive, func(w io.Writer) error { return WriteArchive(t.Context(), w, packed) }); err != nil {
+	if err := writeTo(archive, func(w io.Writer) error { return WriteArchive(t.Context(), w, packed, nil) }); err != nil {
 		t.Fatal(err)
 	}
 	holes := filepath.Join(dir, "holes.tar")

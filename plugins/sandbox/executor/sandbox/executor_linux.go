@@ -145,7 +145,7 @@ func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 	if r.spec.Image == hostImage {
 		r.image, err = hostRoot(r.claim.Dir)
 	} else {
-		r.image, err = r.e.image(ctx, r.spec.Image)
+		r.image, err = r.e.image(ctx, r.spec.Image, r.spec.Work)
 	}
 	if err != nil {
 		return err

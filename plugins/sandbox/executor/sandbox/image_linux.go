@@ -21,6 +21,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sys/unix"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
@@ -43,15 +44,15 @@ const (
 
 // image returns the image, unpacked. The caller closes it when nothing uses it
 // any more.
-func (e *Executor) image(ctx context.Context, name string) (*unpacked, error) {
-	found, err := e.obtain(ctx, name)
+func (e *Executor) image(ctx context.Context, name string, work *cache.Work) (*unpacked, error) {
+	found, err := e.obtain(ctx, name, work)
 	if err != nil {
 		return nil, fmt.Errorf("unpack image %s: %w", name, err)
 	}
 	return found, nil
 }
 
-func (e *Executor) obtain(ctx context.Context, name string) (*unpacked, error) {
+func (e *Executor) obtain(ctx context.Context, name string, work *cache.Work) (*unpacked, error) {
 	digest, err := ResolveImage(name)
 	if err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func (e *Executor) obtain(ctx context.Context, name string) (*unpacked, error) {
 		if u != nil || err != nil {
 			return u, err
 		}
-		if err := e.unpack(ctx, name, dir); err != nil {
+		if err := e.unpack(ctx, name, dir, work); err != nil {
 			return nil, err
 		}
 	}
@@ -104,7 +105,7 @@ func (u *unpacked) close() {
 
 // unpack makes the folder of an image, whole or not at all. Several processes may
 // do so at once: one wins, with the same content.
-func (e *Executor) unpack(ctx context.Context, name, dir string) error {
+func (e *Executor) unpack(ctx context.Context, name, dir string, work *cache.Work) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
 	}
@@ -119,20 +120,20 @@ func (e *Executor) unpack(ctx context.Context, name, dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, configName)); err == nil {
 		return nil
 	}
-	work, err := os.MkdirTemp(filepath.Dir(dir), ".work-*")
+	temp, err := os.MkdirTemp(filepath.Dir(dir), ".work-*")
 	if err != nil {
 		return err
 	}
-	defer removeAll(work)
-	img, err := e.open(ctx, name, filepath.Join(work, "layout"))
+	defer removeAll(temp)
+	img, err := e.open(ctx, name, filepath.Join(temp, "layout"), work)
 	if err != nil {
 		return err
 	}
-	made := filepath.Join(work, "image")
+	made := filepath.Join(temp, "image")
 	if err := os.MkdirAll(filepath.Join(made, rootName), 0o755); err != nil {
 		return err
 	}
-	if err := e.layers(ctx, img, filepath.Join(made, rootName)); err != nil {
+	if err := e.layers(ctx, img, filepath.Join(made, rootName), work); err != nil {
 		return err
 	}
 	if err := errors.Join(mountPoints(filepath.Join(made, rootName)), describe(img, made)); err != nil {
@@ -186,7 +187,7 @@ func describe(img v1.Image, dir string) error {
 
 // layers unpacks the image's layers one over the other, each checked by its
 // digest.
-func (e *Executor) layers(ctx context.Context, img v1.Image, root string) error {
+func (e *Executor) layers(ctx context.Context, img v1.Image, root string, work *cache.Work) error {
 	config, err := checkedConfig(img)
 	if err != nil {
 		return err
@@ -198,9 +199,18 @@ func (e *Executor) layers(ctx context.Context, img v1.Image, root string) error 
 	if len(layers) != len(config.RootFS.DiffIDs) {
 		return fmt.Errorf("it has %d layers, and its configuration names %d", len(layers), len(config.RootFS.DiffIDs))
 	}
+	var total int64
+	for _, layer := range layers {
+		size, err := layer.Size()
+		if err != nil {
+			return err
+		}
+		total += size
+	}
+	work.Begin("unpacking the image", 0, total)
 	left := e.opts.ImageBytes
 	for i, layer := range layers {
-		n, err := applyLayer(ctx, layer, config.RootFS.DiffIDs[i], root, left)
+		n, err := applyLayer(ctx, image.Counted(layer, work), config.RootFS.DiffIDs[i], root, left)
 		if err != nil {
 			return fmt.Errorf("layer %d: %w", i+1, err)
 		}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/executortest"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
 )
@@ -59,7 +60,7 @@ func layerOf(t *testing.T, entries ...tar.Header) v1.Layer {
 // withLayers adds layers to the image at the path and returns where the result is.
 func withLayers(t *testing.T, base string, layers ...v1.Layer) string {
 	t.Helper()
-	img, err := image.Open(base, t.TempDir(), 0)
+	img, err := image.Open(base, t.TempDir(), 0, nil)
 	if err == nil {
 		img, err = mutate.AppendLayers(img, layers...)
 	}
@@ -206,10 +207,13 @@ func TestPull(t *testing.T) {
 	}
 	spec := b.spec(t, "stat", "/etc/passwd")
 	spec.Image = containerdtest.Push(t, b.image, digest)
+	var check func(...string)
+	spec.Work, check = executortest.Work(t)
 	var got map[string]string
 	if b.run(t, spec, &got); !strings.Contains(got["/etc/passwd"], "agent:x:1000") {
 		t.Errorf("got %v", got)
 	}
+	check("pulling the image", "unpacking the image")
 	spec.Image = "local:agent@" + digest[:len(digest)-2] + "00"
 	if _, err := b.e.Run(t.Context(), spec, io.Discard); err == nil || !strings.Contains(err.Error(), "does not read") {
 		t.Errorf("an image of containerd's store: %v", err)

@@ -19,12 +19,14 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/pull"
 )
 
 // open returns the image that the name leads to. What has to be fetched or unpacked
 // for it goes to dir.
-func (e *Executor) open(ctx context.Context, name, dir string) (v1.Image, error) {
+func (e *Executor) open(ctx context.Context, name, dir string, work *cache.Work) (v1.Image, error) {
 	ref, err := image.ParseRef(name)
 	if err != nil {
 		return nil, err
@@ -33,12 +35,12 @@ func (e *Executor) open(ctx context.Context, name, dir string) (v1.Image, error)
 	case image.LocalRef:
 		return nil, errors.New("it is in containerd's store, which the sandbox runtime does not read: name an OCI archive or layout, or NAME@sha256:…")
 	case image.RemoteRef:
-		if err := pull(ctx, ref, dir); err != nil {
+		if err := fetch(ctx, ref, dir, work); err != nil {
 			return nil, fmt.Errorf("pull: %w", err)
 		}
-		return image.Open(dir, dir, e.opts.ImageBytes)
+		return image.Open(dir, dir, e.opts.ImageBytes, work)
 	}
-	img, err := image.Open(name, dir, e.opts.ImageBytes)
+	img, err := image.Open(name, dir, e.opts.ImageBytes, work)
 	if err != nil {
 		return nil, err
 	}
@@ -67,11 +69,11 @@ func verify(layout string, want digest.Digest) error {
 	return err
 }
 
-// pull fetches the image from its registry as a layout, each part checked by its
+// fetch fetches the image from its registry as a layout, each part checked by its
 // digest, and of several architectures this machine's.
-func pull(ctx context.Context, ref image.Ref, dir string) error {
+func fetch(ctx context.Context, ref image.Ref, dir string, work *cache.Work) error {
 	hosts := docker.ConfigureDefaultRegistries(docker.WithPlainHTTP(docker.MatchLocalhost))
-	resolver := docker.NewResolver(docker.ResolverOptions{Hosts: hosts})
+	resolver := pull.Resolver(docker.NewResolver(docker.ResolverOptions{Hosts: hosts}), work)
 	name, found, err := resolver.Resolve(ctx, ref.Name)
 	if err != nil {
 		return err
@@ -89,7 +91,7 @@ func pull(ctx context.Context, ref image.Ref, dir string) error {
 		return err
 	}
 	children := images.LimitManifests(images.FilterPlatforms(images.ChildrenHandler(store), platforms.Default()), platforms.Default(), 1)
-	if err := images.Dispatch(ctx, images.Handlers(remotes.FetchHandler(store, fetcher), children), nil, found); err != nil {
+	if err := images.Dispatch(ctx, pull.Handler(images.Handlers(remotes.FetchHandler(store, fetcher), children), store, work), nil, found); err != nil {
 		return err
 	}
 	index, err := json.Marshal(ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex, Manifests: []ocispec.Descriptor{found}})

@@ -1,0 +1,18 @@
+package disk
+
+// GCProgress is how far a part of a collection is.
+type GCProgress struct {
+	// What is "counting", "looking for what nothing needs" or "evicting".
+	What string
+	// Done and Total are objects.
+	Done, Total int64
+	// Removed is the size of what the collection has removed so far.
+	Removed int64
+}
+
+// tell reports the progress.
+func (g *collector) tell(what string, done, total int64) {
+	if g.opts.Progress != nil {
+		g.opts.Progress(GCProgress{what, done, total, g.res.Bytes})
+	}
+}

@@ -1,0 +1,107 @@
+package cache
+
+import (
+	"io"
+	"sync/atomic"
+)
+
+// Work counts how far long work is. Those who work add to it, and who shows it looks
+// from time to time, so that counting costs no more than an addition. The zero value
+// is ready to use, and nil counts nothing.
+type Work struct {
+	// Ended, if set, is called with each part that another one follows, as it was at
+	// its end.
+	Ended func(Progress)
+	now   atomic.Pointer[part]
+}
+
+// Progress is how far a part of some work is. Totals are 0 where they are unknown.
+type Progress struct {
+	What              string
+	Files, TotalFiles int64
+	Bytes, TotalBytes int64
+}
+
+// part is a part of work under way.
+type part struct {
+	Progress     // of which files and bytes are counted below
+	files, bytes atomic.Int64
+}
+
+func (p *part) progress() Progress {
+	out := p.Progress
+	out.Files, out.Bytes = p.files.Load(), p.bytes.Load()
+	return out
+}
+
+// Begin begins the next part of the work, when all of the last one is done. Totals
+// that are unknown are 0. A part without a name is none: it only ends the last one.
+func (w *Work) Begin(what string, files, bytes int64) {
+	if w == nil {
+		return
+	}
+	last := w.now.Swap(&part{Progress: Progress{What: what, TotalFiles: files, TotalBytes: bytes}})
+	if last != nil && last.What != "" && w.Ended != nil {
+		w.Ended(last.progress())
+	}
+}
+
+// Add counts what was done.
+func (w *Work) Add(files, bytes int64) {
+	if w == nil {
+		return
+	}
+	if p := w.now.Load(); p != nil {
+		p.files.Add(files)
+		p.bytes.Add(bytes)
+	}
+}
+
+// Now returns how far the part under way is.
+func (w *Work) Now() Progress {
+	if w == nil {
+		return Progress{}
+	}
+	if p := w.now.Load(); p != nil {
+		return p.progress()
+	}
+	return Progress{}
+}
+
+// Writer returns a writer to out whose bytes are counted.
+func (w *Work) Writer(out io.Writer) io.Writer {
+	if w == nil {
+		return out
+	}
+	return workWriter{w, out}
+}
+
+type workWriter struct {
+	w   *Work
+	out io.Writer
+}
+
+func (w workWriter) Write(p []byte) (int, error) {
+	n, err := w.out.Write(p)
+	w.w.Add(0, int64(n))
+	return n, err
+}
+
+// Reader returns a reader of in whose bytes are counted.
+func (w *Work) Reader(in io.Reader) io.Reader {
+	if w == nil {
+		return in
+	}
+	return workReader{w, in}
+}
+
+type workReader struct {
+	w  *Work
+	in io.Reader
+}
+
+func (r workReader) Read(p []byte) (int, error) {
+	n, err := r.in.Read(p)
+	r.w.Add(0, int64(n))
+	return n, err
+}

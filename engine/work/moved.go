@@ -1,0 +1,43 @@
+package work
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/remote"
+	"github.com/mleflow/mleflow/engine/event"
+)
+
+// tellMoved tells once a second how much of the content is where it should be of
+// what is fetched or stored in the returned context, and without an error that
+// all of it is.
+func tellMoved(ctx context.Context, address, what string, refs []cache.Ref, emit func(event.Event)) (context.Context, func(error)) {
+	var total int64
+	for _, ref := range refs {
+		total += ref.Size
+	}
+	if total == 0 {
+		return ctx, func(error) {}
+	}
+	moved := new(atomic.Int64)
+	tell := func() {
+		emit(event.StepProgress{At: now(), Address: address, What: what, Done: min(total, moved.Load()), Total: total, Unit: "bytes"})
+	}
+	over, stop := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	group.Go(func() {
+		for sleep(over, time.Second) {
+			tell()
+		}
+	})
+	return remote.WithCount(ctx, moved), func(err error) {
+		stop()
+		group.Wait()
+		if err == nil {
+			tell()
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package image
+
+import (
+	"io"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+
+	"github.com/mleflow/mleflow/cache"
+)
+
+// count begins a part of the work in which each layer of the image is read once, and
+// returns the image whose layers count that.
+func count(img v1.Image, what string, work *cache.Work) (v1.Image, error) {
+	layers, err := img.Layers()
+	if err != nil {
+		return nil, err
+	}
+	var total int64
+	seen := map[v1.Hash]bool{}
+	for _, l := range layers {
+		id, err := l.Digest()
+		if err != nil {
+			return nil, err
+		}
+		size, err := l.Size()
+		if err != nil {
+			return nil, err
+		}
+		if !seen[id] {
+			seen[id] = true
+			total += size
+		}
+	}
+	work.Begin(what, 0, total)
+	return countedImage{img, work}, nil
+}
+
+type countedImage struct {
+	v1.Image
+	work *cache.Work
+}
+
+// Layers implements v1.Image.
+func (c countedImage) Layers() ([]v1.Layer, error) {
+	layers, err := c.Image.Layers()
+	out := make([]v1.Layer, len(layers))
+	for i, l := range layers {
+		out[i] = Counted(l, c.work)
+	}
+	return out, err
+}
+
+// Counted returns the layer with the bytes counted that are read of it, as they are
+// stored.
+func Counted(l v1.Layer, work *cache.Work) v1.Layer { return countedLayer{l, work} }
+
+type countedLayer struct {
+	v1.Layer
+	work *cache.Work
+}
+
+// Compressed implements v1.Layer.
+func (c countedLayer) Compressed() (io.ReadCloser, error) {
+	in, err := c.Layer.Compressed()
+	if err != nil {
+		return nil, err
+	}
+	return counted{c.work.Reader(in), in}, nil
+}
+
+// Uncompressed implements v1.Layer.
+func (c countedLayer) Uncompressed() (io.ReadCloser, error) {
+	stored, err := partial.CompressedToLayer(c)
+	if err != nil {
+		return nil, err
+	}
+	return stored.Uncompressed()
+}
+
+// counted is a file whose bytes are counted as they are read.
+type counted struct {
+	io.Reader
+	io.Closer
+}
+
+func (b *Builder) writeLayout(dir string, img v1.Image) error {
+	counted, err := count(img, "writing the image", b.Work)
+	if err != nil {
+		return err
+	}
+	p, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		return err
+	}
+	return p.AppendImage(counted)
+}
