@@ -140,6 +140,7 @@ func (p *parser) sample(c *chunk) {
 func (p *parser) build(c *chunk, builders []builder) {
 	t := p.tokenizer(c)
 	first := true
+	p.batch.shapes = make([]shape, p.width)
 	for p.nextBatch(&t, c, first) {
 		first = false
 		for i, b := range builders {
@@ -147,6 +148,7 @@ func (p *parser) build(c *chunk, builders []builder) {
 				builders[i] = nil
 			}
 		}
+		t.shaped = t.plain && p.comma != '.' && !isDigit(p.comma) && p.batch.shaped()
 	}
 	if t.open {
 		c.err = fmt.Errorf("line %d: a quoted field is not closed", c.firstLine+t.lines)

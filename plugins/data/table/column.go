@@ -252,8 +252,8 @@ func (c *Column) compose(at []int32) []int32 {
 	return out
 }
 
-// slice returns cells lo up to hi, sharing the data.
-func (c *Column) slice(lo, hi int) *Column {
+// Slice returns cells lo up to hi, sharing the data.
+func (c *Column) Slice(lo, hi int) *Column {
 	d := *c
 	d.n = hi - lo
 	if c.rows != nil {

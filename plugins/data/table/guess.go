@@ -32,17 +32,26 @@ func newBuilder(kind Kind, r rules, n int, wide bool, scratch *textBuilder) buil
 type intGuess struct{ out intList }
 
 func (g *intGuess) add(b *batch, col, width int) bool {
+	short := 0
 	for i := col; i < len(b.spans); i += width {
-		if s := b.spans[i]; s.n == 1 && s.off < inSide && g.out.wide == nil && isDigit(b.raw[b.base+int(s.off)]) {
-			g.out.small = append(g.out.small, int8(b.raw[b.base+int(s.off)]-'0'))
+		s := b.spans[i]
+		if s.isNumber() {
+			n := g.out.addDigits(b.spans[i:], width)
+			short, i = short+n, i+(n-1)*width
 			continue
 		}
-		v, res := parseInt(b.cell(b.spans[i]))
+		if s.n == 1 && s.off < inSide && g.out.wide == nil && isDigit(b.raw[b.base+int(s.off)]) {
+			g.out.small = append(g.out.small, int8(b.raw[b.base+int(s.off)]-'0'))
+			short++
+			continue
+		}
+		v, res := parseInt(b.cell(s))
 		if res != okay {
 			return false
 		}
 		g.out.add(v)
 	}
+	b.expect(col, oneDigit, short)
 	return true
 }
 
@@ -63,9 +72,18 @@ type floatGuess struct {
 const maxWhole = 1 << 53
 
 func (g *floatGuess) add(b *batch, col, width int) bool {
+	typical := 0
 	for i := col; i < len(b.spans); i += width {
+		if b.spans[i].isNumber() {
+			n := g.out.addNumbers(b.spans[i:], width)
+			typical, i = typical+n, i+(n-1)*width
+			continue
+		}
 		cell := b.cell(b.spans[i])
 		if g.fractional && !g.r.fast && g.out.addPlain(cell) {
+			if len(cell) == len("0.")+g.out.places {
+				typical++
+			}
 			continue
 		}
 		d, ok := g.cell(cell)
@@ -74,6 +92,7 @@ func (g *floatGuess) add(b *batch, col, width int) bool {
 		}
 		g.out.add(d)
 	}
+	b.expect(col, decimalShape(g.out.places), typical)
 	return true
 }
 

@@ -100,6 +100,21 @@ func (l *intList) add(v int64) {
 	l.wide = append(l.wide, v)
 }
 
+// addDigits adds the first of every width spans, as far as they are numbers of
+// one digit, and returns how many.
+func (l *intList) addDigits(spans []span, width int) (n int) {
+	if l.wide != nil {
+		l.wide = append(l.wide, int64(spans[0].off))
+		return 1
+	}
+	out := l.small
+	for i := 0; i < len(spans) && spans[i].isNumber(); i += width {
+		out = append(out, int8(spans[i].off))
+	}
+	n, l.small = len(out)-len(l.small), out
+	return n
+}
+
 func (l *intList) vector() *vector {
 	if l.wide == nil {
 		return &vector{kind: Int64, small: l.small, n: len(l.small)}
@@ -144,6 +159,22 @@ func (l *floatList) addPlain(b []byte) bool {
 	}
 	l.decimals = append(l.decimals, int32(m))
 	return true
+}
+
+// addNumbers adds the first of every width spans, as far as they are numbers
+// like the first one, and returns how many.
+func (l *floatList) addNumbers(spans []span, width int) (n int) {
+	mark := spans[0].n
+	if l.wide != nil || mark != numberMark|uint32(l.places) {
+		l.add(spans[0].number())
+		return 1
+	}
+	out := l.decimals
+	for i := 0; i < len(spans) && spans[i].n == mark; i += width {
+		out = append(out, int32(spans[i].off))
+	}
+	n, l.decimals = len(out)-len(l.decimals), out
+	return n
 }
 
 // addDecimal adds f, which is m / 10^places if places is not negative.
@@ -203,8 +234,11 @@ func (l *floatList) vector() *vector {
 	if l.wide == nil {
 		v := &vector{kind: Float64, decimals: l.decimals, power: pow10[l.places], n: len(l.decimals)}
 		if len(l.decimals) > 0 {
-			least := slices.Min(l.decimals)
-			v.lo, v.hi, v.bounded = float64(least)/v.power, float64(slices.Max(l.decimals))/v.power, least != noDecimal
+			least, greatest := l.decimals[0], l.decimals[0]
+			for _, d := range l.decimals {
+				least, greatest = min(least, d), max(greatest, d)
+			}
+			v.lo, v.hi, v.bounded = float64(least)/v.power, float64(greatest)/v.power, least != noDecimal
 		}
 		return v
 	}

@@ -178,7 +178,7 @@ func (t *Table) Slice(lo, hi int) *Table {
 	if lo < 0 || hi < lo || hi > t.n {
 		panic(fmt.Sprintf("table: rows %d to %d of %d", lo, hi, t.n))
 	}
-	return t.apply(hi-lo, func(c *Column) *Column { return c.slice(lo, hi) })
+	return t.apply(hi-lo, func(c *Column) *Column { return c.Slice(lo, hi) })
 }
 
 // apply maps every column, index included, to one of n rows.

@@ -159,9 +159,9 @@ func TestBulk(t *testing.T) {
 	for _, tc := range []struct{ got, want any }{
 		{n.Ints(), []int64{1, 2, 3, 4, 5}},
 		{n.Floats(), []float64{1, 2, 3, 4, 5}},
-		{n.slice(1, 4).Ints(), []int64{2, 3, 4}},
-		{n.slice(2, 4).Ints(), []int64{3, 4}},
-		{n.slice(3, 3).Ints(), []int64{}},
+		{n.Slice(1, 4).Ints(), []int64{2, 3, 4}},
+		{n.Slice(2, 4).Ints(), []int64{3, 4}},
+		{n.Slice(3, 3).Ints(), []int64{}},
 		{f.Floats(), []float64{0.5, nan, 1.5, 2.5, 3.5}},
 		{tb.Take([]int{4, -1, 1}).cols[1].Floats(), []float64{3.5, nan, nan}},
 		{tb.Take([]int{4, 0}).cols[0].Ints(), []int64{5, 1}},

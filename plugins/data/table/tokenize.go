@@ -44,7 +44,8 @@ func (d dialect) afterBlankCR(raw []byte, i int, eof bool) (next int, blank, mor
 }
 
 // span is a field: n bytes from off on, counted from the base of its batch;
-// in the batch's side buffer if the top bit of off is set.
+// in the batch's side buffer if the top bit of off is set. If the top bit of n
+// is set, it is a number.
 type span struct{ off, n uint32 }
 
 const inSide = 1 << 31
@@ -56,7 +57,9 @@ type batch struct {
 	side   []byte // fields whose quotes had to be undone
 	spans  []span
 	rows   int
-	edited []bool // rows of which not all is written as it was read
+	edited []bool  // rows of which not all is written as it was read
+	shapes []shape // by column
+	alike  []int   // by column: columns from it on that have one shape
 }
 
 func (b *batch) cell(s span) []byte {
@@ -74,14 +77,15 @@ type longRow struct{ line, fields int }
 // tokenizer cuts the records of raw, which holds whole records, into fields.
 type tokenizer struct {
 	dialect
-	raw   []byte
-	pos   int
-	nul   bool // raw holds a NUL byte: fields end there
-	plain bool // raw holds no NUL, no carriage return and no quote that is one
-	open  bool // raw ended within quotes
-	most  int  // fields that a record may have
-	wide  bool // a record has more, of which most were read
-	lines int  // lines passed, records and blank ones
+	raw    []byte
+	pos    int
+	nul    bool // raw holds a NUL byte: fields end there
+	plain  bool // raw holds no NUL, no carriage return and no quote that is one
+	shaped bool // raw is plain, and many cells are expected to have the batch's shapes
+	open   bool // raw ended within quotes
+	most   int  // fields that a record may have
+	wide   bool // a record has more, of which most were read
+	lines  int  // lines passed, records and blank ones
 }
 
 // record appends the fields of the next record to the batch and returns
@@ -105,16 +109,17 @@ func (t *tokenizer) record(b *batch) bool {
 	}
 	t.lines++
 	start := len(b.spans)
-	if t.plain && t.plainFields(b, start) {
+	if t.plain && !t.shaped && t.plainFields(b, start) {
 		return true
 	}
-	for !t.field(b) {
-		if len(b.spans)-start == t.most {
-			t.wide = true
+	for {
+		if t.shaped {
+			t.numbers(b, start)
+		}
+		if t.wide = len(b.spans)-start == t.most; t.wide || t.field(b) {
 			return true
 		}
 	}
-	return true
 }
 
 // plainFields appends the fields of a record, whose first span is the given
