@@ -283,15 +283,21 @@ var numberGroupsVerb = Verb{
 	Detail:  "sort = false numbers the groups in order of first appearance. All missing cells are one group, which comes last when groups are sorted.",
 	Source:  "column.groupby(column, sort=, dropna=False).ngroup()",
 	Func: func(c *table.Column, o *groupOptions) *table.Column {
-		groups := rowsByCode(codesOf(true, c))
+		codes, count := codesOf(true, c)
+		number := make([]int64, count)
+		for n := range number {
+			number[n] = int64(n)
+		}
 		if !isFalse(o.Sort) {
+			groups := rowsByCode(codes, count)
 			slices.SortFunc(groups, func(a, b []int) int { return compareValues(c.Value(a[0]), c.Value(b[0])) })
+			for n, rows := range groups {
+				number[codes[rows[0]]] = int64(n)
+			}
 		}
 		out := make([]int64, c.Len())
-		for n, rows := range groups {
-			for _, i := range rows {
-				out[i] = int64(n)
-			}
+		for i, code := range codes {
+			out[i] = number[code]
 		}
 		return table.FromInts(c.Name(), out)
 	},

@@ -128,32 +128,61 @@ type cells interface {
 // order of first appearance. A row with a missing cell has the code -1, unless
 // missing cells count as equal.
 func codesOf[C cells](missing bool, columns ...C) (codes []int, count int) {
-	type pair struct {
-		before int
-		cell   key
-	}
 	for k, c := range columns {
 		if k == 0 {
 			codes = make([]int, c.Len())
 		}
-		seen := map[pair]int{}
-		for i := range codes {
+		n := numbering{whole: map[pair[uint64]]int{}, other: map[pair[key]]int{}}
+		var last pair[table.Value] // rows of a group often follow one another
+		code := -1
+		for i, before := range codes {
 			v := c.Value(i)
-			if codes[i] < 0 || !missing && v.IsMissing() {
+			if before < 0 || !missing && v.IsMissing() {
 				codes[i] = -1
 				continue
 			}
-			p := pair{codes[i], keyOf(v)}
-			code, ok := seen[p]
-			if !ok {
-				code = len(seen)
-				seen[p] = code
+			if p := (pair[table.Value]{before, v}); code < 0 || p != last {
+				last, code = p, n.of(before, v)
 			}
 			codes[i] = code
 		}
-		count = len(seen)
+		count = n.count()
 	}
 	return codes, count
+}
+
+// pair is a code and a cell of the next column.
+type pair[T comparable] struct {
+	before int
+	cell   T
+}
+
+// numbering numbers pairs in order of first appearance; integers, of which
+// there may be millions, are found fast.
+type numbering struct {
+	whole map[pair[uint64]]int
+	other map[pair[key]]int
+}
+
+func (n numbering) count() int { return len(n.whole) + len(n.other) }
+
+// of returns the number of a pair, a new one if it has none.
+func (n numbering) of(before int, v table.Value) int {
+	k := keyOf(v)
+	if k.kind == table.Int64 {
+		return numberOf(n.whole, pair[uint64]{before, k.bits}, n.count())
+	}
+	return numberOf(n.other, pair[key]{before, k}, n.count())
+}
+
+// numberOf returns the number of a pair among those seen, next if it is new.
+func numberOf[T comparable](seen map[pair[T]]int, p pair[T], next int) int {
+	n, ok := seen[p]
+	if !ok {
+		n = next
+		seen[p] = n
+	}
+	return n
 }
 
 // sizes returns how many rows have each code.

@@ -146,7 +146,14 @@ func whereMember(rows Rows, column string, values Rows, in bool) (Rows, error) {
 		if err != nil {
 			return nil, err
 		}
-		return rows.Take(where(c.Len(), func(i int) bool { return keep(c.Value(i)) })), nil
+		var last table.Value // rows with the same cell often follow one another
+		kept := keep(last)
+		return rows.Take(where(c.Len(), func(i int) bool {
+			if v := c.Value(i); v != last {
+				last, kept = v, keep(v)
+			}
+			return kept
+		})), nil
 	}
 	return nil, errors.New("these rows have no columns")
 }
@@ -180,7 +187,14 @@ var uniqueVerb = Verb{
 	Detail:  "All missing cells count as one value.",
 	Source:  "pandas.Series.unique",
 	Func: func(c *table.Column) *table.Column {
-		return takeColumn(c, firstOf(rowsByCode(codesOf(true, c))))
+		codes, count := codesOf(true, c)
+		first := make([]int, 0, count)
+		for i, code := range codes {
+			if code == len(first) {
+				first = append(first, i)
+			}
+		}
+		return takeColumn(c, first)
 	},
 }
 

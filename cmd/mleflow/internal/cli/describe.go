@@ -53,10 +53,29 @@ func (a *app) newDescriber() *describer {
 	return d
 }
 
-// describe writes prepared/public/description.md. A text that cannot be had is
-// noted; only one that is not the pinned one is an error.
-func (d *describer) describe(ctx context.Context, def *competitions.Definition, prepared string) error {
-	text, err := d.text(ctx, def)
+// while prepares data and lays prepared/public/description.md into them, which
+// it fetches meanwhile. A text that cannot be had is noted; only one that is not
+// the pinned one is an error.
+func (d *describer) while(ctx context.Context, def *competitions.Definition, prepare func() (prepared string, err error)) error {
+	fetch, stop := context.WithCancel(ctx)
+	defer stop()
+	var text []byte
+	var textErr error
+	var fetching sync.WaitGroup
+	fetching.Go(func() { text, textErr = d.text(fetch, def) })
+	prepared, err := prepare()
+	if err != nil {
+		stop()
+	}
+	fetching.Wait()
+	if err != nil {
+		return err
+	}
+	return d.lay(def, prepared, text, textErr)
+}
+
+// lay writes the description, or notes why there is none.
+func (d *describer) lay(def *competitions.Definition, prepared string, text []byte, err error) error {
 	switch {
 	case errors.Is(err, step.ErrMismatch):
 		return err

@@ -252,10 +252,10 @@ func (p *preparation) do(ctx context.Context, i int, job dataset.Job, missing er
 	}
 	outcome, err := dataset.Outcome{Competition: job.Def.ID}, missing
 	if err == nil {
-		outcome, err = dataset.Prepare(ctx, job)
-	}
-	if err == nil {
-		err = p.texts.describe(ctx, job.Def, outcome.Path)
+		err = p.texts.while(ctx, job.Def, func() (string, error) {
+			outcome, err = dataset.Prepare(ctx, job)
+			return outcome.Path, err
+		})
 	}
 	if err == nil && outcome.Report.Verdict == verify.Differs {
 		err = step.Mismatch(fmt.Errorf("the files do not match the pins (%s)", outcome.Report.Counts()))

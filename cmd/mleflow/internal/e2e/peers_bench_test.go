@@ -25,7 +25,7 @@ func BenchmarkPeers(b *testing.B) {
 		const id = "new-york-city-taxi-fare-prediction"
 		comparePeers(b, func() usage {
 			os.RemoveAll(data)
-			used, _ := spent(b, p.command("prepare", "-c", id, "--raw", raw, "--data-dir", data, "--skip-verification"))
+			used, _ := spent(b, p.command("prepare", "-c", id, "--raw", raw, "--data-dir", data, "--skip-verification", "--offline"))
 			return used
 		}, func(interpreter, peer string) usage {
 			used, _ := spent(b, exec.Command(interpreter, "testdata/peers.py", "taxi", peer, raw, out))
