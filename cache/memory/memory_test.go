@@ -24,6 +24,7 @@ func TestLocker(t *testing.T) {
 }
 
 func TestKeeper(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir()) // what is kept stays
 	cachetest.TestKeeper(t, func(*testing.T) cache.Keeper { return memory.New() })
 }
 
