@@ -40,12 +40,12 @@ race: ## run the tests of what is concurrent with the race detector (needs a C c
 	CGO_ENABLED=1 $(GO) test -race -short -timeout 40m $(CONCURRENT)
 
 lint: ## golangci-lint where it is installed (make tools), else go vet and staticcheck
+	@unformatted="$$(gofmt -l $$(git ls-files '*.go'))"; test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }
 	@PATH="$(abspath $(OUT)):$$PATH"; if command -v golangci-lint >/dev/null; then \
 	  set -ex; golangci-lint run ./...; \
 	else \
 	  set -ex; $(GO) vet ./...; $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...; \
 	fi
-	@unformatted="$$(gofmt -l $$(git ls-files '*.go'))"; test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }
 
 # What CI cannot run it can compile, and look at: macOS, and the arithmetic of arm64.
 cross: ## build for macOS on arm64; no product is fused with a sum there

@@ -212,7 +212,9 @@ func resumable(t *testing.T, store string, opts containerd.Options, made string)
 func testContainedResume(t *testing.T, d *containerdtest.Daemon, made string) {
 	store := t.TempDir()
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestContainerdChild$") //nolint:gosec // this program
-	child.Env = append(os.Environ(), childVariables+"="+strings.Join([]string{store, d.Options.Socket, d.Options.StateDir, made, d.Options.Namespace}, "\n"), "TMPDIR="+t.TempDir()) // it is killed
+	// It is killed, and what it leaves in the folder of temporary files goes with the test.
+	child.Env = append(os.Environ(), "TMPDIR="+t.TempDir(),
+		childVariables+"="+strings.Join([]string{store, d.Options.Socket, d.Options.StateDir, made, d.Options.Namespace}, "\n"))
 	var said bytes.Buffer
 	child.Stdout, child.Stderr = &said, &said
 	if err := child.Start(); err != nil {
