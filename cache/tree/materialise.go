@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 )
 
 // Mode is how files come out of the store.
@@ -54,7 +55,7 @@ type Result struct {
 
 // Count returns a function for Options.Progress of one call that adds to work what is
 // written.
-func Count(work *cache.Work) func(Result) {
+func Count(work *progress.Work) func(Result) {
 	var last Result
 	return func(r Result) {
 		work.Add(r.Files-last.Files, r.Bytes-last.Bytes)

@@ -19,6 +19,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/memory"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
@@ -417,7 +418,7 @@ func TestMaterialiseTellsProgress(t *testing.T) {
 		t.Errorf("last progress %+v, %v, want all of %+v", last, err, ref)
 	}
 	// A store that tells of the pieces that it copies, one of them twice.
-	work := new(cache.Work)
+	work := new(progress.Work)
 	work.Begin("", 0, 0)
 	_, err = tree.Materialise(t.Context(), telling{s}, ref, outDir(t), tree.Options{Progress: tree.Count(work)})
 	if now := work.Now(); err != nil || now.Files != ref.Files || now.Bytes != ref.Size {

@@ -19,7 +19,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/goldentest"
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -306,7 +306,7 @@ func masked(t *testing.T, def *competitions.Definition, before string) string {
 	after := filepath.Join(t.TempDir(), "masked")
 	folder := newFolder(t, after)
 	files := int64(0)
-	work := &cache.Work{Ended: func(p cache.Progress) { files = p.Files }}
+	work := &progress.Work{Ended: func(p progress.State) { files = p.Files }}
 	err := mask.Run(t.Context(), def, mask.Options{
 		Public: os.DirFS(filepath.Join(before, "public")), Private: os.DirFS(filepath.Join(before, "private")),
 		Out: folder, Salt: salt, Work: t.TempDir(), Progress: work,

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/prep"
 	"github.com/mleflow/mleflow/plugins/transfer/archive"
@@ -39,7 +39,7 @@ type Options struct {
 	Work string
 	// Progress, if set, counts the files and bytes that are read, first for their ids
 	// and then to be written with others.
-	Progress *cache.Work
+	Progress *progress.Work
 }
 
 // Run masks the prepared files of a definition. It must be of a version that
@@ -98,7 +98,7 @@ type masker struct {
 	keys     change
 	work     string
 	spillAt  int
-	progress *cache.Work
+	progress *progress.Work
 }
 
 // change is what happens to the rows and files of an id. It is for one goroutine;

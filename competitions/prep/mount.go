@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
@@ -16,7 +16,7 @@ import (
 //
 //	extract = ["train.zip", "images.zip"]         each into the raw folder
 //	extract = { "train.zip" = "train" }           into a folder of its own
-func (b *block) mount(ctx context.Context, raw fs.FS, work string, unpacking *cache.Work) (fs.FS, func(), hcl.Diagnostics) {
+func (b *block) mount(ctx context.Context, raw fs.FS, work string, unpacking *progress.Work) (fs.FS, func(), hcl.Diagnostics) {
 	over := archive.NewOverlay(raw)
 	over.Unpacking = unpacking
 	closeAll := func() { _ = over.Close() }

@@ -48,7 +48,7 @@ func writeArchive(r *runner, it *item) hcl.Diagnostics {
 			inside.folders = map[string]bool{".": true}
 		}
 		sub := *r
-		sub.sink, sub.copiers, sub.progress = inside, 1, &progress{} // members are no files of the output
+		sub.sink, sub.copiers, sub.counts = inside, 1, &counts{} // members are no files of the output
 		for _, member := range it.inside {
 			if inner = member.kind.write(&sub, member); inner.HasErrors() {
 				return inner

@@ -148,9 +148,9 @@ func (c *copyTask) done(err error) hcl.Diagnostics {
 		return hcl.Diagnostics{diag.Error(c.it.block.DefRange(), "Cannot copy files", "%v.", err)}
 	}
 	if made := int(c.made.Load()); c.expected < 0 {
-		c.r.progress.expect(made)
+		c.r.counts.expect(made)
 	} else { // rows may have named the same file
-		c.r.progress.total.Add(int64(made - c.expected))
+		c.r.counts.total.Add(int64(made - c.expected))
 	}
 	return nil
 }
@@ -180,7 +180,7 @@ func copyRows(r *runner, it *item, tree bool) hcl.Diagnostics {
 	task.expected = -1
 	if !tree {
 		task.expected = each.Len()
-		r.progress.expect(each.Len())
+		r.counts.expect(each.Len())
 	}
 	return task.done(task.rows(each, dest, source))
 }
@@ -230,13 +230,13 @@ func (c *copyTask) one(group *copies, to, from string) error {
 		}
 	}
 	group.begin(func() error {
-		err := c.r.sink.Copy(group.ctx, to, Source{FS: c.r.raw, Name: from, Copied: &c.r.progress.bytes})
+		err := c.r.sink.Copy(group.ctx, to, Source{FS: c.r.raw, Name: from, Copied: &c.r.counts.bytes})
 		if err != nil && c.skip && isMissing(c.r.raw, from) {
 			return nil
 		}
 		if err == nil {
 			c.made.Add(1)
-			c.r.progress.files.Add(1)
+			c.r.counts.files.Add(1)
 		}
 		return err
 	})

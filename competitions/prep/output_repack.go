@@ -44,14 +44,14 @@ func writeRepack(r *runner, it *item) hcl.Diagnostics {
 		return in.diags
 	}
 	if len(p.except)+len(p.clear) == 0 {
-		if err := r.sink.Copy(r.ctx, it.dest, Source{FS: r.raw, Name: from, Copied: &r.progress.bytes}); err != nil {
+		if err := r.sink.Copy(r.ctx, it.dest, Source{FS: r.raw, Name: from, Copied: &r.counts.bytes}); err != nil {
 			return hcl.Diagnostics{diag.Error(it.block.DefRange(), "Cannot copy files", "%v.", err)}
 		}
-		r.progress.files.Add(1)
+		r.counts.files.Add(1)
 		return nil
 	}
 	return r.create(it, func(w io.Writer) (err error) {
-		f, err := countedFS{r.raw, r.progress}.Open(from)
+		f, err := countedFS{r.raw, r.counts}.Open(from)
 		if err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/plugins/data/transform"
@@ -42,7 +42,7 @@ type Options struct {
 	// Progress, where set, is told now and then how far it is, one call at a time:
 	// "unpacking" archives, "reading" raw files, "writing" outputs. Totals are of
 	// what is known to come.
-	Progress func(cache.Progress)
+	Progress func(progress.State)
 }
 
 // Run prepares a competition. Mistakes of the definition and of the data are
@@ -61,18 +61,18 @@ func Run(ctx context.Context, def *competitions.Definition, o Options) (err erro
 		return fmt.Errorf("prepare %s: %w", def.ID, err)
 	}
 	defer os.RemoveAll(work)
-	progress := newProgress(block.outputs)
-	stop := progress.sample(o.Progress)
+	counts := newCounts(block.outputs)
+	stop := counts.sample(o.Progress)
 	defer func() { stop(err == nil) }()
-	raw, closeRaw, diags := block.mount(ctx, o.Raw, work, &progress.unpacking)
+	raw, closeRaw, diags := block.mount(ctx, o.Raw, work, &counts.unpacking)
 	defer closeRaw()
 	if diags.HasErrors() {
 		return diags
 	}
-	input := &transform.Input{Context: ctx, Raw: countedFS{raw, progress}}
+	input := &transform.Input{Context: ctx, Raw: countedFS{raw, counts}}
 	defer input.Close()
 	block.evaluator.input = input
-	r := &runner{evaluator: block.evaluator, raw: raw, sink: o.Out, progress: progress, work: work, copiers: o.Parallelism}
+	r := &runner{evaluator: block.evaluator, raw: raw, sink: o.Out, counts: counts, work: work, copiers: o.Parallelism}
 	return r.run(ctx, block.outputs, o.Parallelism)
 }
 

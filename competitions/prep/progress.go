@@ -7,14 +7,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 )
 
-// progress counts what a preparation reads and writes. Outputs only add to it; a
+// counts is a preparation reads and writes. Outputs only add to it; a
 // sampler tells.
-type progress struct {
+type counts struct {
 	// unpacking is the work on archives that cannot be read in place.
-	unpacking cache.Work
+	unpacking progress.Work
 	// files and bytes were put into the sink.
 	files, bytes atomic.Int64
 	// read bytes of raw files, of total in those that were opened.
@@ -23,10 +23,10 @@ type progress struct {
 	total, unknown atomic.Int64
 }
 
-// newProgress expects one file of each output but those that copy, which say how
+// newCounts expects one file of each output but those that copy, which say how
 // many when they know it.
-func newProgress(outputs []*item) *progress {
-	p := &progress{}
+func newCounts(outputs []*item) *counts {
+	p := &counts{}
 	for _, it := range outputs {
 		if it.kind.name == filesOutput.name || it.kind.name == copyOutput.name {
 			p.unknown.Add(1)
@@ -38,14 +38,14 @@ func newProgress(outputs []*item) *progress {
 }
 
 // expect says how many files an unknown output has.
-func (p *progress) expect(files int) {
+func (p *counts) expect(files int) {
 	p.total.Add(int64(files))
 	p.unknown.Add(-1)
 }
 
 // written is the progress of the outputs.
-func (p *progress) written() cache.Progress {
-	out := cache.Progress{What: "writing", Files: p.files.Load(), Bytes: p.bytes.Load()}
+func (p *counts) written() progress.State {
+	out := progress.State{What: "writing", Files: p.files.Load(), Bytes: p.bytes.Load()}
 	if p.unknown.Load() == 0 {
 		out.TotalFiles = p.total.Load()
 	}
@@ -53,8 +53,8 @@ func (p *progress) written() cache.Progress {
 }
 
 // reading is the progress of what is read of raw files.
-func (p *progress) reading() cache.Progress {
-	return cache.Progress{What: "reading", Bytes: p.read.Load(), TotalBytes: p.readable.Load()}
+func (p *counts) reading() progress.State {
+	return progress.State{What: "reading", Bytes: p.read.Load(), TotalBytes: p.readable.Load()}
 }
 
 // sampleEvery is how often a preparation tells how far it is.
@@ -62,46 +62,33 @@ const sampleEvery = 100 * time.Millisecond
 
 // sample tells how far it is until the function it returns is called: what is
 // written or, while nothing is, what is read or unpacked.
-func (p *progress) sample(to func(cache.Progress)) (stop func(ok bool)) {
+func (p *counts) sample(to func(progress.State)) (stop func(ok bool)) {
 	if to == nil {
 		return func(bool) {}
 	}
 	var mu sync.Mutex
-	tell := func(c cache.Progress) {
+	tell := func(c progress.State) {
 		mu.Lock()
 		defer mu.Unlock()
 		to(c)
 	}
 	p.unpacking.Ended = tell
-	ended := make(chan struct{})
-	var group sync.WaitGroup
-	var told cache.Progress // of what is read
-	group.Go(func() {
-		tick := time.NewTicker(sampleEvery)
-		defer tick.Stop()
-		var wrote, read, unpacked cache.Progress
-		for {
-			select {
-			case <-ended:
-				return
-			case <-tick.C:
-			}
-			w, r, u := p.written(), p.reading(), p.unpacking.Now()
-			switch {
-			case w.Files > wrote.Files || w.Bytes > wrote.Bytes:
-				tell(w)
-			case r.Bytes > read.Bytes:
-				tell(r)
-				told = r
-			case u != unpacked && u.What != "":
-				tell(u)
-			}
-			wrote, read, unpacked = w, r, u
+	var wrote, read, unpacked, told progress.State // told of what is read
+	over := progress.Every(sampleEvery, func() {
+		w, r, u := p.written(), p.reading(), p.unpacking.Now()
+		switch {
+		case w.Files > wrote.Files || w.Bytes > wrote.Bytes:
+			tell(w)
+		case r.Bytes > read.Bytes:
+			tell(r)
+			told = r
+		case u != unpacked && u.What != "":
+			tell(u)
 		}
+		wrote, read, unpacked = w, r, u
 	})
 	return func(ok bool) {
-		close(ended)
-		group.Wait()
+		over()
 		if !ok {
 			return
 		}
@@ -115,7 +102,7 @@ func (p *progress) sample(to func(cache.Progress)) (stop func(ok bool)) {
 // countedFS counts what is read of the files of a file system.
 type countedFS struct {
 	fs.FS
-	progress *progress
+	counts *counts
 }
 
 // Open implements fs.FS.
@@ -128,8 +115,8 @@ func (c countedFS) Open(name string) (fs.File, error) {
 	if err != nil || info.IsDir() {
 		return f, nil //nolint:nilerr // who reads it will see
 	}
-	c.progress.readable.Add(info.Size())
-	counted := &countedFile{File: f, progress: c.progress, size: info.Size()}
+	c.counts.readable.Add(info.Size())
+	counted := &countedFile{File: f, counts: c.counts, size: info.Size()}
 	if at, ok := f.(io.ReaderAt); ok {
 		return countedAt{counted, at}, nil
 	}
@@ -146,14 +133,14 @@ func (c countedFS) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadD
 // is not to be read any more.
 type countedFile struct {
 	fs.File
-	progress *progress
-	size     int64
-	read     atomic.Int64
+	counts *counts
+	size   int64
+	read   atomic.Int64
 }
 
 func (f *countedFile) count(n int) {
 	f.read.Add(int64(n))
-	f.progress.read.Add(int64(n))
+	f.counts.read.Add(int64(n))
 }
 
 // Read implements fs.File.
@@ -165,7 +152,7 @@ func (f *countedFile) Read(p []byte) (int, error) {
 
 // Close implements fs.File.
 func (f *countedFile) Close() error {
-	f.progress.readable.Add(f.read.Load() - f.size)
+	f.counts.readable.Add(f.read.Load() - f.size)
 	f.size = f.read.Load()
 	return f.File.Close()
 }

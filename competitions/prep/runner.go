@@ -21,7 +21,7 @@ type runner struct {
 	evaluator *evaluator
 	raw       fs.FS
 	sink      Sink
-	progress  *progress
+	counts    *counts
 	// work is a folder for temporary files.
 	work string
 	// copiers is how many files one output copies at once.
@@ -42,7 +42,7 @@ func (r *runner) createFile(dest string, write func(io.Writer) error) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	buf := bufio.NewWriterSize(&contextWriter{r.ctx, f, &r.progress.bytes}, 1<<18)
+	buf := bufio.NewWriterSize(&contextWriter{r.ctx, f, &r.counts.bytes}, 1<<18)
 	if err := write(buf); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (r *runner) createFile(dest string, write func(io.Writer) error) (err error
 	if err := f.Commit(); err != nil {
 		return err
 	}
-	r.progress.files.Add(1)
+	r.counts.files.Add(1)
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/plugins/data/compare"
 )
@@ -99,7 +100,7 @@ type diskFolder struct {
 	// described leaves public/description.md out.
 	described bool
 	// work counts what is read.
-	work *cache.Work
+	work *progress.Work
 
 	mu    sync.Mutex
 	known map[string]node
@@ -227,7 +228,7 @@ func (d *diskFolder) file(ctx context.Context, name string) (id digest.ContentID
 }
 
 // begin has work count what is read from here on, until all files are read.
-func (d *diskFolder) begin(work *cache.Work) {
+func (d *diskFolder) begin(work *progress.Work) {
 	if d.work = work; work == nil {
 		return
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions"
 )
@@ -65,7 +66,7 @@ type Request struct {
 	// Store is a cache that may still hold the right bytes; nil without one.
 	Store cache.Files
 	// Work, if set, counts the files and bytes that are read.
-	Work *cache.Work
+	Work *progress.Work
 }
 
 // Run verifies prepared data. An error says that they could not be read.
@@ -220,7 +221,7 @@ func (v *verification) pin(path, want string, got summed) {
 }
 
 // sumOf returns the sum of a file that can be compared with a pin.
-func sumOf(ctx context.Context, f folder, path, pin string, work *cache.Work) (summed, error) {
+func sumOf(ctx context.Context, f folder, path, pin string, work *progress.Work) (summed, error) {
 	if strings.HasPrefix(pin, competitions.ContentPin) {
 		s, err := contentOf(ctx, f, path)
 		work.Add(0, s.size)
@@ -231,7 +232,7 @@ func sumOf(ctx context.Context, f folder, path, pin string, work *cache.Work) (s
 
 // md5Of returns the sum that the reference pins files with; it guards against
 // differences, not against forgery.
-func md5Of(ctx context.Context, f folder, path string, work *cache.Work) (summed, error) {
+func md5Of(ctx context.Context, f folder, path string, work *progress.Work) (summed, error) {
 	file, err := f.open(path)(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
 		return summed{missing: true}, nil

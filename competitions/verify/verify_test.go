@@ -16,6 +16,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/memory"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/verify"
@@ -238,15 +239,15 @@ func TestOtherFilesBeside(t *testing.T) {
 func TestWork(t *testing.T) {
 	def := locked(t, small.onDisk())
 	for name, data := range map[string]*verify.Data{"disk": small.with(prepared{"other/file": "not read"}).onDisk(), "store": small.inStore(t, memory.New())} {
-		var got []cache.Progress
-		work := &cache.Work{Ended: func(p cache.Progress) { got = append(got, p) }}
+		var got []progress.State
+		work := &progress.Work{Ended: func(p progress.State) { got = append(got, p) }}
 		if _, err := verify.Run(t.Context(), verify.Request{Definition: def, Data: data, Work: work}); err != nil {
 			t.Fatal(err)
 		}
 		work.Begin("", 0, 0)
-		want := []cache.Progress{{What: "checking pinned files", Files: 3, TotalFiles: 3, Bytes: 3, TotalBytes: 3}}
+		want := []progress.State{{What: "checking pinned files", Files: 3, TotalFiles: 3, Bytes: 3, TotalBytes: 3}}
 		if name == "disk" {
-			want = append(want, cache.Progress{What: "checking all files", Files: 4, TotalFiles: 4, Bytes: 4, TotalBytes: 4})
+			want = append(want, progress.State{What: "checking all files", Files: 4, TotalFiles: 4, Bytes: 4, TotalBytes: 4})
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

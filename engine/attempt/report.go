@@ -29,7 +29,7 @@ func progress(sink event.Sink, address string) func(step.Progress) {
 			return
 		}
 		last = time.Now()
-		sink.Emit(event.StepProgress{At: now(), Address: address, What: p.What, Done: p.Done, Total: p.Total, Unit: p.Unit, Bytes: p.Bytes, TotalBytes: p.TotalBytes})
+		sink.Emit(event.StepProgress{At: now(), Address: address, Progress: p})
 	}
 }
 

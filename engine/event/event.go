@@ -10,6 +10,8 @@ package event
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // Event is one fact. The set is closed: only this package defines members.
@@ -137,20 +139,11 @@ const (
 	JobLeft    = "left"
 )
 
-// StepProgress is the progress of an attempt. Total is 0 if unknown.
+// StepProgress is the progress of an attempt.
 type StepProgress struct {
 	At
 	Address string `json:"address"`
-	// What names the current work, such as a file; it may be empty.
-	What  string `json:"what,omitempty"`
-	Done  int64  `json:"done"`
-	Total int64  `json:"total,omitempty"`
-	// Unit is "bytes", "files", "rows" or "steps".
-	Unit string `json:"unit"`
-	// Bytes is the size of what is done, if it is known and Unit is another, and
-	// TotalBytes that of everything.
-	Bytes      int64 `json:"bytes,omitempty"`
-	TotalBytes int64 `json:"total_bytes,omitempty"`
+	step.Progress
 }
 
 // StepWaiting says that an attempt waits until others release what it needs. It

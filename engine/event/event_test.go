@@ -14,7 +14,7 @@ import (
 var members = []Event{
 	RunStarted{At: at, Run: "r", Pipeline: "p.hcl", Steps: 3, ToRun: 1, Cached: 1, Deferred: 1, Resumed: "q", ExpectedMillis: 5, Blocks: []Block{{Block: "step.a.b", Steps: 3}}},
 	StepStarted{At: at, Address: `step.a.b["k"]`, Kind: "a", Attempt: 2, ExpectedMillis: 7, CPUs: 0.5, MemoryBytes: 1 << 30, Devices: []string{"gpu=0"}},
-	StepProgress{At: at, Address: "step.a.b", What: "x.csv", Done: 1, Total: 2, Unit: "bytes"},
+	StepProgress{At: at, Address: "step.a.b", Progress: step.Progress{What: "x.csv", Done: 1, Total: 2, Unit: "bytes"}},
 	StepPhase{At: at, Address: "step.a.b", Phase: step.Phase{Name: step.Running, Files: 1, TotalFiles: 2, Bytes: 3, TotalBytes: 4, Started: at.Time, LimitMillis: 5, MemoryBytes: 6, Submission: step.SubmissionInvalid, Reason: "no", Spent: step.Spent{Requests: 7, Tokens: 8, Cost: 9}}},
 	Waiting{At: at, For: []Wait{{Resource: "gpu", Steps: 1, Next: "step.a.b", Holders: 2, Elsewhere: true}}},
 	ExpectedEnd{At: at, End: at.Time, Unknown: 1},

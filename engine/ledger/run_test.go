@@ -14,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 const pipeline = "/home/me/demo.hcl"
@@ -218,8 +219,8 @@ func someEvents() []event.Event {
 		event.RunStarted{At: at(0), Run: "r", Steps: 3},
 		event.StepStarted{At: at(1), Address: a, Kind: "exec", Attempt: 1},
 		event.StepLog{At: at(1), Address: a, Line: "hello"},
-		event.StepProgress{At: at(1), Address: a, Done: 1, Unit: "rows"},
-		event.StepProgress{At: at(2), Address: a, Done: 2, Unit: "rows"},
+		event.StepProgress{At: at(1), Address: a, Progress: step.Progress{Done: 1, Unit: "rows"}},
+		event.StepProgress{At: at(2), Address: a, Progress: step.Progress{Done: 2, Unit: "rows"}},
 		event.StepRetry{At: at(3), Address: a, Attempt: 1, WaitMillis: 1000, Error: "connection reset"},
 		event.StepStarted{At: at(4), Address: a, Kind: "exec", Attempt: 2, Devices: []string{"gpu0"}},
 		event.StepFinished{At: at(6), Address: a, Kind: "exec", Status: event.Ran, Action: "abc", Attempts: 2, DurationMillis: 2000, Outputs: map[string]string{"out": "1f"}},

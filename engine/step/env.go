@@ -52,13 +52,16 @@ type Env struct {
 
 // Progress is the progress of a step. Total is 0 if unknown.
 type Progress struct {
-	What        string
-	Done, Total int64
+	// What names the current work, such as a file; it may be empty.
+	What  string `json:"what,omitempty"`
+	Done  int64  `json:"done"`
+	Total int64  `json:"total,omitempty"`
 	// Unit is "bytes", "files", "rows" or "steps".
-	Unit string
+	Unit string `json:"unit"`
 	// Bytes is the size of what is done, if it is known and Unit is another, and
 	// TotalBytes that of everything.
-	Bytes, TotalBytes int64
+	Bytes      int64 `json:"bytes,omitempty"`
+	TotalBytes int64 `json:"total_bytes,omitempty"`
 }
 
 // ErrMismatch is wrapped by errors that Mismatch makes.

@@ -5,14 +5,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 )
 
 // The end of each part is told, however short it was.
 func TestFollow(t *testing.T) {
 	var told []Progress
 	env := &Env{Progress: func(p Progress) { told = append(told, p) }}
-	w := &cache.Work{}
+	w := &progress.Work{}
 	stop := env.Follow(w)
 	w.Begin("reading", 0, 5)
 	w.Add(0, 5)

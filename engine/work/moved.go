@@ -2,13 +2,14 @@ package work
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/cache/remote"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // tellMoved tells once a second how much of the content is where it should be of
@@ -24,18 +25,11 @@ func tellMoved(ctx context.Context, address, what string, refs []cache.Ref, emit
 	}
 	moved := new(atomic.Int64)
 	tell := func() {
-		emit(event.StepProgress{At: now(), Address: address, What: what, Done: min(total, moved.Load()), Total: total, Unit: "bytes"})
+		emit(event.StepProgress{At: now(), Address: address, Progress: step.Progress{What: what, Done: min(total, moved.Load()), Total: total, Unit: "bytes"}})
 	}
-	over, stop := context.WithCancel(ctx)
-	var group sync.WaitGroup
-	group.Go(func() {
-		for sleep(over, time.Second) {
-			tell()
-		}
-	})
+	stop := progress.Every(time.Second, tell)
 	return remote.WithCount(ctx, moved), func(err error) {
 		stop()
-		group.Wait()
 		if err == nil {
 			tell()
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -62,9 +63,9 @@ func (p *phases) placed(data cache.Ref) func(files, bytes int64) {
 
 // starting begins the phase in which the attempt is started, and tells how far the
 // work with its image is until the function it returns is called.
-func (p *phases) starting(image *cache.Work) (stop func()) {
+func (p *phases) starting(image *progress.Work) (stop func()) {
 	p.enter(step.Phase{Name: step.Starting})
-	return sync.OnceFunc(step.Follow(image, func(done cache.Progress) {
+	return sync.OnceFunc(progress.Follow(image, func(done progress.State) {
 		if done.Bytes > done.TotalBytes {
 			done.TotalBytes = 0 // what is fetched again is counted again
 		}

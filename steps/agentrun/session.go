@@ -12,6 +12,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/secret"
 	"github.com/mleflow/mleflow/engine/step"
@@ -58,7 +59,7 @@ type session struct {
 	phases *phases
 	// imageWork counts what is read of the image until the agent runs, and unfollow
 	// ends looking at it.
-	imageWork cache.Work
+	imageWork progress.Work
 	unfollow  func()
 }
 

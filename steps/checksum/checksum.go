@@ -13,6 +13,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/verify"
 	"github.com/mleflow/mleflow/engine/step"
@@ -150,7 +151,7 @@ func (c *check) verify(ctx context.Context, env *step.Env, public, private cache
 	if err != nil {
 		return verify.Report{}, err
 	}
-	work := new(cache.Work)
+	work := new(progress.Work)
 	defer env.Follow(work)()
 	return verify.Run(ctx, verify.Request{Definition: c.def, Data: data, Expected: expected, Store: env.Store, Work: work})
 }

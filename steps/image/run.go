@@ -12,6 +12,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
@@ -65,7 +66,7 @@ func (b *build) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	work := &cache.Work{}
+	work := &progress.Work{}
 	defer env.Follow(work)()
 	builder := image.Builder{Work: work, Dir: filepath.Join(env.WorkDir, "made"), Machine: b.deps.Machine, MaxBytes: b.most, Equip: func(run *image.Run) { b.equip(env, run) }}
 	made, err := builder.Build(ctx, r, env.Log)
@@ -160,13 +161,13 @@ func (b *build) equip(env *step.Env, run *image.Run) {
 }
 
 // store puts the layout into the cache as an archive.
-func store(ctx context.Context, s cache.Store, dir string, work *cache.Work) (cache.Ref, error) {
+func store(ctx context.Context, s cache.Store, dir string, work *progress.Work) (cache.Ref, error) {
 	in, err := s.Ingest(ctx, "")
 	if err != nil {
 		return cache.Ref{}, fmt.Errorf("keep image: %w", err)
 	}
 	defer in.Close()
-	if err := image.WriteArchive(ctx, in, dir, work); err != nil {
+	if err := image.WriteArchive(ctx, in, dir, "storing the image", work); err != nil {
 		return cache.Ref{}, fmt.Errorf("keep image: %w", err)
 	}
 	ref, err := in.Commit(ctx, cache.Ref{})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/footprint"
@@ -125,7 +126,7 @@ func (p *preparation) Run(ctx context.Context, env *step.Env) (cache.Outputs, er
 	sink := newSink(ctx, env.Store)
 	err := prep.Run(ctx, p.def, prep.Options{
 		Raw: tree.NewFS(ctx, env.Store, p.raw.Ref), Out: sink, Params: p.params, Work: env.WorkDir,
-		Progress: func(p cache.Progress) { env.Progress(step.ProgressOf(p)) },
+		Progress: func(p progress.State) { env.Progress(step.ProgressOf(p)) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("prepare %s: %w", p.def.ID, explain(ctx, err))
@@ -156,7 +157,7 @@ func (p *preparation) masked(ctx context.Context, env *step.Env, prepared cache.
 	if err != nil {
 		return nil, err
 	}
-	work := &cache.Work{}
+	work := &progress.Work{}
 	defer env.Follow(work)()
 	sink := newSink(ctx, env.Store)
 	err = mask.Run(ctx, p.def, mask.Options{

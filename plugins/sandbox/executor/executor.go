@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 )
 
 // Executor runs commands.
@@ -82,7 +82,7 @@ type Spec struct {
 	OnMemory func(bytes int64)
 	// Work, if it is set, counts what is read of the image where the command cannot
 	// start before that.
-	Work *cache.Work
+	Work *progress.Work
 }
 
 // DefaultPath is what Environment takes for a PATH that nobody sets.

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 )
 
 // Overlay is a folder with archives mounted over it, as an fs.FS. If two
@@ -19,7 +19,7 @@ import (
 // mounted, it is safe for concurrent reading.
 type Overlay struct {
 	// Unpacking, if set, counts the bytes of archives that are unpacked.
-	Unpacking *cache.Work
+	Unpacking *progress.Work
 
 	layers  []layer
 	closers []io.Closer
@@ -124,7 +124,7 @@ func (o *Overlay) mountFS(ctx context.Context, src Source, name, work string) (f
 // countedAt counts what is read.
 type countedAt struct {
 	io.ReaderAt
-	work *cache.Work
+	work *progress.Work
 }
 
 // ReadAt implements io.ReaderAt.

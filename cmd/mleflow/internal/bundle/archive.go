@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/progress"
 )
 
 const (
@@ -62,7 +62,7 @@ type item struct {
 type archiver struct {
 	w    io.Writer
 	n    int64
-	work *cache.Work
+	work *progress.Work
 }
 
 func (a *archiver) write(b []byte) error {
@@ -100,7 +100,7 @@ func (a *archiver) text(name string, text []byte) error {
 
 // pack writes the bundle of the items, which are sorted by path, and returns
 // the digest of its manifest and its size.
-func pack(w io.Writer, run string, items []item, work *cache.Work) (digest.ContentID, int64, error) {
+func pack(w io.Writer, run string, items []item, work *progress.Work) (digest.ContentID, int64, error) {
 	files := make([]File, len(items))
 	var readme []byte
 	for i, it := range items {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/event"
 )
@@ -40,7 +41,7 @@ func TestGood(t *testing.T) {
 		t.Errorf("%d actions, %d files, %d signatures", x.Actions, x.Files, x.Signatures)
 	}
 	first, _ := os.ReadFile(path)
-	var work cache.Work
+	var work progress.Work
 	b, err := Open(t.Context(), path, &work)
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/event"
@@ -39,7 +40,7 @@ type Source struct {
 	// Key signs the provenance; nil does not.
 	Key *Key
 	// Work, if set, counts the bytes that are read and then those that are written.
-	Work *cache.Work
+	Work *progress.Work
 }
 
 // collector gathers the files of a bundle.

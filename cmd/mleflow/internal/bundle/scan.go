@@ -9,8 +9,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/progress"
 )
 
 // Damage says that a bundle is not what it was when it was written.
@@ -47,12 +47,12 @@ type Bundle struct {
 	blobs   map[digest.ContentID]span
 	byPath  map[string]File
 	listing []byte
-	work    *cache.Work // counts what sum reads
+	work    *progress.Work // counts what sum reads
 }
 
 // Open checks every byte of the bundle at path. What is wrong with the bundle
 // itself is a Damage. Work, if set, counts what is read.
-func Open(ctx context.Context, path string, work *cache.Work) (*Bundle, error) {
+func Open(ctx context.Context, path string, work *progress.Work) (*Bundle, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open bundle: %w", err)

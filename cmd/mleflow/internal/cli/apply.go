@@ -81,22 +81,22 @@ func runApply(ctx context.Context, a *app, o applyOptions, b *backend, p *engine
 		}
 	}
 	b.options.Ledger.Describe(func() map[string]string { return environment(b.cache.Dir()) })
-	progress := a.newProgress()
+	display := a.newDisplay()
 	res, diags := b.engine.Apply(ctx, p, engine.ApplyOptions{
 		PlanOptions: planOptions, Parallelism: o.parallelism, KeepGoing: o.keepGoing,
-		RequireCached: o.requireCached, Lock: lock, Sink: progress, Args: redactedArgs(os.Args), Fetching: fetching(a.terminal, b),
+		RequireCached: o.requireCached, Lock: lock, Sink: display, Args: redactedArgs(os.Args), Fetching: fetching(a.terminal, b),
 	})
-	progress.close()
+	display.close()
 	if err := a.settle(diags, p); err != nil {
 		return err
 	}
-	if err := progress.conclude(); err != nil {
+	if err := display.conclude(); err != nil {
 		return err
 	}
 	if err := outcome(res); err != nil {
 		return err
 	}
-	if o.failOn == failOnAgent && progress.state.Outcomes.AgentFailed() {
+	if o.failOn == failOnAgent && display.state.Outcomes.AgentFailed() {
 		return fmt.Errorf("%w: agents failed", errSilent)
 	}
 	return nil
@@ -128,8 +128,8 @@ func outcome(res *engine.Result) error {
 	return nil
 }
 
-// progress is the event view of one apply, chosen by where it is shown.
-type progress struct {
+// display is the event view of one apply, chosen by where it is shown.
+type display struct {
 	app   *app
 	state *view.State
 	live  *view.Live
@@ -137,12 +137,12 @@ type progress struct {
 	plain *view.Plain
 }
 
-func (a *app) newProgress() *progress { return a.newProgressOn(a.stderr, a.json) }
+func (a *app) newDisplay() *display { return a.newDisplayOn(a.stderr, a.json) }
 
-// newProgressOn returns a view on w: live if it is a terminal, else lines; or,
+// newDisplayOn returns a view on w: live if it is a terminal, else lines; or,
 // if lines is set, JSON on the standard output.
-func (a *app) newProgressOn(w io.Writer, lines bool) *progress {
-	p := &progress{app: a, state: view.NewState()}
+func (a *app) newDisplayOn(w io.Writer, lines bool) *display {
+	p := &display{app: a, state: view.NewState()}
 	terminal, isFile := w.(*os.File)
 	switch {
 	case lines:
@@ -157,7 +157,7 @@ func (a *app) newProgressOn(w io.Writer, lines bool) *progress {
 }
 
 // Emit implements event.Sink. The engine calls it for one event at a time.
-func (p *progress) Emit(e event.Event) {
+func (p *display) Emit(e event.Event) {
 	p.state.Apply(e)
 	switch {
 	case p.lines != nil:
@@ -170,7 +170,7 @@ func (p *progress) Emit(e event.Event) {
 }
 
 // close ends the live view, if there is one.
-func (p *progress) close() {
+func (p *display) close() {
 	if p.live != nil {
 		p.app.setScreen(nil)
 		p.live.Close()
@@ -178,7 +178,7 @@ func (p *progress) close() {
 }
 
 // conclude prints the summary and the outputs: the result of the command.
-func (p *progress) conclude() error {
+func (p *display) conclude() error {
 	if p.lines != nil {
 		if err := p.lines.Err(); err != nil {
 			return fmt.Errorf("write events: %w", errors.Join(err))

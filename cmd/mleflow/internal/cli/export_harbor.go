@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -116,7 +116,7 @@ func (a *app) exportHarbor(ctx context.Context, o harborOptions, ids []string) e
 }
 
 // writeHarbor writes one task folder, as a whole or not at all.
-func writeHarbor(ctx context.Context, o harborOptions, layout dataset.Layout, def *competitions.Definition, work *cache.Work) (w harborJSON, err error) {
+func writeHarbor(ctx context.Context, o harborOptions, layout dataset.Layout, def *competitions.Definition, work *progress.Work) (w harborJSON, err error) {
 	prepared, to := layout.Prepared(def.ID), filepath.Join(o.output, o.name(def))
 	answers := grading.AnswersPath(layout.Dir, def)
 	for _, need := range []string{filepath.Join(prepared, "public"), answers} {
@@ -176,7 +176,7 @@ func (o harborOptions) name(def *competitions.Definition) string {
 }
 
 // drawSplit writes a small split of prepared data.
-func drawSplit(ctx context.Context, o harborOptions, def *competitions.Definition, from, to string, work *cache.Work) (err error) {
+func drawSplit(ctx context.Context, o harborOptions, def *competitions.Definition, from, to string, work *progress.Work) (err error) {
 	folder, err := prep.NewFolder(to)
 	if err != nil {
 		return fmt.Errorf("draw: %w", err)
@@ -191,7 +191,7 @@ func drawSplit(ctx context.Context, o harborOptions, def *competitions.Definitio
 	return folder.Publish()
 }
 
-func fillHarbor(draft string, o harborOptions, prepared, answers string, def *competitions.Definition, solved bool, work *cache.Work) error {
+func fillHarbor(draft string, o harborOptions, prepared, answers string, def *competitions.Definition, solved bool, work *progress.Work) error {
 	files := map[string]string{
 		"task.toml":              harborConfig(o, def),
 		"instruction.md":         harborInstruction(def),
@@ -321,7 +321,7 @@ func writeScript(path, text string) error {
 type link struct{ from, to string }
 
 // linkTrees links files and folders, or copies them across file systems.
-func linkTrees(what string, work *cache.Work, trees ...link) error {
+func linkTrees(what string, work *progress.Work, trees ...link) error {
 	type file struct {
 		link
 		size int64

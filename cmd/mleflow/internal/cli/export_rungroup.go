@@ -14,6 +14,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
@@ -187,7 +188,7 @@ func forAgent(name string) string {
 }
 
 // writeRunGroup writes one run group, all of it or nothing.
-func writeRunGroup(ctx context.Context, c resultCache, sum *ledger.Summary, g writtenGroup, attempts []exported, work *cache.Work) (err error) {
+func writeRunGroup(ctx context.Context, c resultCache, sum *ledger.Summary, g writtenGroup, attempts []exported, work *progress.Work) (err error) {
 	if _, err := os.Lstat(g.Path); err == nil {
 		return usagef("%s already exists; move it away, or write elsewhere", g.Path)
 	}
@@ -229,7 +230,7 @@ var leftByAgent = []string{"submission", "logs", "code"}
 
 // write lays out what the agent left, as the reference takes it out of a
 // container, and what it printed.
-func (at exported) write(ctx context.Context, c resultCache, dir string, work *cache.Work) error {
+func (at exported) write(ctx context.Context, c resultCache, dir string, work *progress.Work) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}

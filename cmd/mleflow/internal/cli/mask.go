@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/mask"
@@ -163,7 +163,7 @@ func same(a, b string) bool {
 	return err == nil && err2 == nil && x == y
 }
 
-func writeMasked(ctx context.Context, def *competitions.Definition, salt mask.Salt, from, to string, work *cache.Work) (err error) {
+func writeMasked(ctx context.Context, def *competitions.Definition, salt mask.Salt, from, to string, work *progress.Work) (err error) {
 	folder, err := prep.NewFolder(to)
 	if err != nil {
 		return fmt.Errorf("mask: %w", err)

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/step"
@@ -23,43 +23,32 @@ const (
 // work only counts; look reads the counters.
 func (t *terminal) meter(name string, look func() view.Work) (stop func()) {
 	live := !t.json && t.env("TERM") != "dumb" && view.IsTerminal(t.stderr)
-	ended := make(chan struct{})
-	var group sync.WaitGroup
-	group.Go(func() {
-		tick := time.NewTicker(meterEvery)
-		defer tick.Stop()
-		var pace view.Pace
-		told := time.Now()
-		for {
-			var now time.Time
-			select {
-			case <-ended:
-				if live {
-					fmt.Fprint(t.stderr, "\r\x1b[K")
-				}
-				return
-			case now = <-tick.C:
-			}
-			work := look()
-			work.Time = now
-			text := pace.Line(name, work, view.Width(t.stderr))
-			switch {
-			case live:
-				fmt.Fprintf(t.stderr, "\r\x1b[K%s", text)
-			case now.Sub(told) >= meterLineEvery:
-				told = now
-				fmt.Fprintln(t.stderr, text)
-			}
+	var pace view.Pace
+	told := time.Now()
+	over := progress.Every(meterEvery, func() {
+		work := look()
+		work.Time = time.Now()
+		text := pace.Line(name, work, view.Width(t.stderr))
+		switch {
+		case live:
+			fmt.Fprintf(t.stderr, "\r\x1b[K%s", text)
+		case work.Time.Sub(told) >= meterLineEvery:
+			told = work.Time
+			fmt.Fprintln(t.stderr, text)
 		}
 	})
-	return sync.OnceFunc(func() { close(ended); group.Wait() })
+	return sync.OnceFunc(func() {
+		over()
+		if live {
+			fmt.Fprint(t.stderr, "\r\x1b[K")
+		}
+	})
 }
 
 // meterWork is meter for work that counts itself.
-func (t *terminal) meterWork(name string) (work *cache.Work, stop func()) {
-	work = &cache.Work{}
+func (t *terminal) meterWork(name string) (work *progress.Work, stop func()) {
+	work = &progress.Work{}
 	return work, t.meter(name, func() view.Work {
-		p := step.ProgressOf(work.Now())
-		return view.Work{StepProgress: event.StepProgress{What: p.What, Done: p.Done, Total: p.Total, Unit: p.Unit, Bytes: p.Bytes, TotalBytes: p.TotalBytes}}
+		return view.Work{StepProgress: event.StepProgress{Progress: step.ProgressOf(work.Now())}}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
 
-	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
@@ -152,7 +152,7 @@ func (a *app) prepareAll(ctx context.Context, jobs []dataset.Job) error {
 	p := a.newPreparation(jobs)
 	waits, done, err := p.fetch(ctx, jobs)
 	if err != nil {
-		p.progress.close()
+		p.display.close()
 		return err
 	}
 	workers := max(1, min(len(jobs), runtime.GOMAXPROCS(0)))
@@ -172,7 +172,7 @@ func (a *app) prepareAll(ctx context.Context, jobs []dataset.Job) error {
 		})
 	}
 	group.Wait() // failures are in p.results
-	p.progress.close()
+	p.display.close()
 	return errors.Join(p.texts.close(), p.conclude(ctx), done())
 }
 
@@ -213,10 +213,10 @@ func (p *preparation) fetch(ctx context.Context, jobs []dataset.Job) (waits map[
 
 // preparation is what prepareAll keeps: one result a job.
 type preparation struct {
-	app      *app
-	progress *progress
-	results  []prepared
-	texts    *describer
+	app     *app
+	display *display
+	results []prepared
+	texts   *describer
 
 	mu sync.Mutex
 }
@@ -228,7 +228,7 @@ type prepared struct {
 }
 
 func (a *app) newPreparation(jobs []dataset.Job) *preparation {
-	p := &preparation{app: a, texts: a.newDescriber(), results: make([]prepared, len(jobs)), progress: a.newProgressOn(a.stderr, false)}
+	p := &preparation{app: a, texts: a.newDescriber(), results: make([]prepared, len(jobs)), display: a.newDisplayOn(a.stderr, false)}
 	p.emit(event.RunStarted{At: now(), Pipeline: view.Plural(len(jobs), "competition"), Steps: len(jobs), ToRun: len(jobs)})
 	return p
 }
@@ -239,16 +239,15 @@ func now() event.At { return event.At{Time: time.Now()} }
 func (p *preparation) emit(e event.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.progress.Emit(e)
+	p.display.Emit(e)
 }
 
 // do prepares one competition, or tells why its raw data did not come.
 func (p *preparation) do(ctx context.Context, i int, job dataset.Job, missing error) {
 	address, start := job.Def.ID, time.Now()
 	p.emit(event.StepStarted{At: now(), Address: address, Kind: "prepare", Attempt: 1})
-	job.Progress = func(c cache.Progress) {
-		u := step.ProgressOf(c)
-		p.emit(event.StepProgress{At: now(), Address: address, What: u.What, Done: u.Done, Total: u.Total, Unit: u.Unit, Bytes: u.Bytes, TotalBytes: u.TotalBytes})
+	job.Progress = func(c progress.State) {
+		p.emit(event.StepProgress{At: now(), Address: address, Progress: step.ProgressOf(c)})
 	}
 	outcome, err := dataset.Outcome{Competition: job.Def.ID}, missing
 	if err == nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/prep"
 	"github.com/mleflow/mleflow/competitions/verify"
@@ -32,7 +32,7 @@ type Job struct {
 	// Parallelism is how many outputs are written at once; 0 is one a
 	// processor.
 	Parallelism int
-	Progress    func(cache.Progress)
+	Progress    func(progress.State)
 }
 
 // Outcome is what became of a job that did not fail.

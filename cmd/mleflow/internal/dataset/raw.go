@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
@@ -81,7 +82,7 @@ func (j Job) materialise(ctx context.Context, dir string) error {
 	}
 	_, err := tree.Materialise(ctx, j.Fetched.Store, j.Fetched.Tree, dir, tree.Options{Mode: tree.Copy, Writable: true, Progress: func(r tree.Result) {
 		if j.Progress != nil {
-			j.Progress(cache.Progress{What: "copying raw data", Files: r.Files, TotalFiles: j.Fetched.Tree.Files, Bytes: r.Bytes, TotalBytes: j.Fetched.Tree.Size})
+			j.Progress(progress.State{What: "copying raw data", Files: r.Files, TotalFiles: j.Fetched.Tree.Files, Bytes: r.Bytes, TotalBytes: j.Fetched.Tree.Size})
 		}
 	}})
 	if err != nil {

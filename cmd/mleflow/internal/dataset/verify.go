@@ -4,9 +4,8 @@ import (
 	"context"
 	"os"
 
-	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/competitions/verify"
-	"github.com/mleflow/mleflow/engine/step"
 )
 
 // verify checks the prepared folder against the competition's pins.
@@ -19,10 +18,10 @@ func (j Job) verify(ctx context.Context, out *Outcome) error {
 		out.Why = "the pins apply only to the default parameters"
 		return nil
 	}
-	var work *cache.Work
+	var work *progress.Work
 	if j.Progress != nil {
-		work = new(cache.Work)
-		defer step.Follow(work, j.Progress)()
+		work = new(progress.Work)
+		defer progress.Follow(work, j.Progress)()
 	}
 	report, err := verify.Run(ctx, verify.Request{Definition: j.Def, Data: verify.OnDisk(os.DirFS(out.Path), j.Def), Work: work})
 	if err != nil {

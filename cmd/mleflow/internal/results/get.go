@@ -12,6 +12,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/publish"
@@ -30,7 +31,7 @@ type Options struct {
 	// Link makes read-only hard links into the cache instead of copies.
 	Link bool
 	// Work, if set, counts the files and bytes that are written.
-	Work *cache.Work
+	Work *progress.Work
 }
 
 func (o Options) tree() tree.Options {

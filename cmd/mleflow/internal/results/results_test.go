@@ -7,6 +7,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/memory"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/results"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -45,17 +46,17 @@ func TestWork(t *testing.T) {
 		p.Steps = append(p.Steps, plan.Step{Name: step.kind, Kind: step.kind})
 	}
 	src := &results.Source{Store: s, Index: s, Run: run}
-	work := new(cache.Work)
+	work := new(progress.Work)
 	if _, err := src.All(t.Context(), p, t.TempDir(), results.Options{Work: work}); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := work.Now(), (cache.Progress{Files: 3, TotalFiles: 3, Bytes: 10, TotalBytes: 10}); got != want {
+	if got, want := work.Now(), (progress.State{Files: 3, TotalFiles: 3, Bytes: 10, TotalBytes: 10}); got != want {
 		t.Errorf("all: counted %+v, want %+v", got, want)
 	}
 	if _, err := src.Get(t.Context(), "agent-run", "", t.TempDir(), results.Options{Work: work}); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := work.Now(), (cache.Progress{Files: 2, TotalFiles: 2, Bytes: 8, TotalBytes: 8}); got != want {
+	if got, want := work.Now(), (progress.State{Files: 2, TotalFiles: 2, Bytes: 8, TotalBytes: 8}); got != want {
 		t.Errorf("one step: counted %+v, want %+v", got, want)
 	}
 }

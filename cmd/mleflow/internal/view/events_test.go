@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 var testStart = time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC)
@@ -38,8 +39,8 @@ func storyEvents() []event.Event {
 		event.StepFinished{At: after(1), Address: "step.checksum.data", Kind: "checksum", Status: event.Cached},
 		event.StepStarted{At: after(2), Address: raw, Kind: "download", Attempt: 1, CPUs: 1},
 		event.StepWaiting{At: after(3), Address: raw, Bytes: 24 << 20, Message: "24 MiB of disk space, which running steps have reserved"},
-		event.StepProgress{At: after(500), Address: raw, What: "digits.zip", Done: 1 << 20, Total: 12 << 20, Unit: "bytes"},
-		event.StepProgress{At: after(1500), Address: raw, What: "digits.zip", Done: 3 << 20, Total: 12 << 20, Unit: "bytes"},
+		event.StepProgress{At: after(500), Address: raw, Progress: step.Progress{What: "digits.zip", Done: 1 << 20, Total: 12 << 20, Unit: "bytes"}},
+		event.StepProgress{At: after(1500), Address: raw, Progress: step.Progress{What: "digits.zip", Done: 3 << 20, Total: 12 << 20, Unit: "bytes"}},
 		event.StepRetry{At: after(1600), Address: raw, Attempt: 1, WaitMillis: 2000, Error: "fetch digits.zip: connection\nreset"},
 		event.StepStarted{At: after(3600), Address: raw, Kind: "download", Attempt: 2, CPUs: 1},
 		event.Warning{At: after(3700), Address: raw, Message: "the server knows no ranges: starting over"},
@@ -48,7 +49,7 @@ func storyEvents() []event.Event {
 		event.StepStarted{At: after(9002), Address: solve1, Kind: "agent-run", Attempt: 1, CPUs: 4, ExpectedMillis: 65_000},
 		event.StepLog{At: after(9500), Address: solve1, Line: "loading train.csv"},
 		event.StepLog{At: after(9600), Address: solve1, Line: "\x1b[31mTraceback\x1b[0m"},
-		event.StepProgress{At: after(9700), Address: solve0, Done: 40, Unit: "rows"},
+		event.StepProgress{At: after(9700), Address: solve0, Progress: step.Progress{Done: 40, Unit: "rows"}},
 		event.StepFinished{At: after(75_000), Address: solve1, Kind: "agent-run", Status: event.Failed, Attempts: 1, DurationMillis: 65_998, Error: "run agent: exit status 1"},
 		event.StepFinished{At: after(75_001), Address: score1, Kind: "grade", Status: event.Skipped, Error: solve1},
 		event.StepFinished{At: after(76_000), Address: solve0, Kind: "agent-run", Status: event.Cancelled},

@@ -62,7 +62,7 @@ func rateNote(r *running, now time.Time) string {
 	if !preparing(r.Phase) {
 		return ""
 	}
-	text := rateText(event.StepProgress{Done: r.Phase.Bytes, Total: r.Phase.TotalBytes, Unit: "bytes"}, &r.Rate, now)
+	text := rateText(event.StepProgress{Progress: step.Progress{Done: r.Phase.Bytes, Total: r.Phase.TotalBytes, Unit: "bytes"}}, &r.Rate, now)
 	if text == "" {
 		return ""
 	}

@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 func TestRateText(t *testing.T) {
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	report := func(seconds int, what string, done, total int64, unit string, bytes int64) event.StepProgress {
-		return event.StepProgress{At: event.At{Time: began.Add(time.Duration(seconds) * time.Second)}, What: what, Done: done, Total: total, Unit: unit, Bytes: bytes}
+		return event.StepProgress{At: event.At{Time: began.Add(time.Duration(seconds) * time.Second)}, Progress: step.Progress{What: what, Done: done, Total: total, Unit: unit, Bytes: bytes}}
 	}
 	for _, tt := range []struct {
 		name    string
@@ -45,7 +46,7 @@ func TestPace(t *testing.T) {
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	at := func(seconds int, done, bytes, found int64) Work {
 		return Work{StepProgress: event.StepProgress{At: event.At{Time: began.Add(time.Duration(seconds) * time.Second)},
-			What: "objects/", Done: done, Total: 100, Unit: "objects", Bytes: bytes << 20, TotalBytes: 1000 << 20}, FoundBytes: found << 20, Found: done}
+			Progress: step.Progress{What: "objects/", Done: done, Total: 100, Unit: "objects", Bytes: bytes << 20, TotalBytes: 1000 << 20}}, FoundBytes: found << 20, Found: done}
 	}
 	var p Pace
 	if got, want := p.Line("verify", at(0, 1, 10, 10), 0), "verify: 1 of 100 objects, 10.0 MiB of 1000.0 MiB objects/"; got != want {

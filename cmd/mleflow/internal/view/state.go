@@ -164,7 +164,7 @@ func (s *State) log(e event.StepLog) {
 func (r *running) phase(e event.StepPhase) {
 	r.Phase, r.Space = e.Phase, nil
 	if e.TotalBytes > 0 {
-		r.Rate.add(event.StepProgress{At: e.At, What: string(e.Name) + e.What, Done: e.Bytes, Total: e.TotalBytes, Unit: "bytes"})
+		r.Rate.add(event.StepProgress{At: e.At, Progress: step.Progress{What: string(e.Name) + e.What, Done: e.Bytes, Total: e.TotalBytes, Unit: "bytes"}})
 	}
 }
 

@@ -1,13 +1,11 @@
 package containerd
 
 import (
-	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -23,7 +21,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 	builder "github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/pull"
 )
@@ -42,7 +40,7 @@ func storeName(r builder.Ref) (string, error) {
 }
 
 // image returns the image, in the daemon's store and unpacked.
-func (e *Executor) image(ctx context.Context, c *client.Client, name string, work *cache.Work) (client.Image, error) {
+func (e *Executor) image(ctx context.Context, c *client.Client, name string, work *progress.Work) (client.Image, error) {
 	ref, err := builder.ParseRef(name)
 	if err != nil {
 		return nil, err
@@ -61,7 +59,7 @@ func (e *Executor) image(ctx context.Context, c *client.Client, name string, wor
 }
 
 // obtain finds the image in the store, or brings it there.
-func (e *Executor) obtain(ctx context.Context, c *client.Client, ref builder.Ref, work *cache.Work) (client.Image, error) {
+func (e *Executor) obtain(ctx context.Context, c *client.Client, ref builder.Ref, work *progress.Work) (client.Image, error) {
 	if ref.Kind == builder.LocalRef {
 		return e.local(ctx, c, ref)
 	}
@@ -108,7 +106,7 @@ func (e *Executor) byDigest(ctx context.Context, c *client.Client, want digest.D
 
 // pull fetches the image from its registry. The digest in the reference is what
 // is asked for, and everything below it is checked by its own digest.
-func (e *Executor) pull(ctx context.Context, c *client.Client, ref builder.Ref, work *cache.Work) (client.Image, error) {
+func (e *Executor) pull(ctx context.Context, c *client.Client, ref builder.Ref, work *progress.Work) (client.Image, error) {
 	hosts := docker.ConfigureDefaultRegistries(docker.WithPlainHTTP(docker.MatchLocalhost))
 	resolver := pull.Resolver(docker.NewResolver(docker.ResolverOptions{Hosts: hosts}), work)
 	return c.Pull(ctx, ref.Name, client.WithResolver(resolver), client.WithImageHandlerWrapper(func(h images.Handler) images.Handler {
@@ -117,21 +115,20 @@ func (e *Executor) pull(ctx context.Context, c *client.Client, ref builder.Ref, 
 }
 
 // load imports an archive or layout under a name by its content.
-func (e *Executor) load(ctx context.Context, c *client.Client, ref builder.Ref, name string, work *cache.Work) (client.Image, error) {
+func (e *Executor) load(ctx context.Context, c *client.Client, ref builder.Ref, name string, work *progress.Work) (client.Image, error) {
 	ctx, release, err := e.lease(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	in, size, err := openRef(ref)
+	in, err := openRef(ctx, ref, work)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	work.Begin("importing the image", 0, size)
 	// Names inside the archive mean nothing here: the one that is not skipped
 	// is made from the digest.
-	made, err := c.Import(ctx, work.Reader(in), client.WithImageRefTranslator(func(string) string { return "" }),
+	made, err := c.Import(ctx, in, client.WithImageRefTranslator(func(string) string { return "" }),
 		client.WithDigestRef(func(d digest.Digest) string { return storePrefix + d.String() }))
 	if err != nil {
 		return nil, err
@@ -143,7 +140,7 @@ func (e *Executor) load(ctx context.Context, c *client.Client, ref builder.Ref, 
 }
 
 // unpack makes the image's snapshots.
-func (e *Executor) unpack(ctx context.Context, image client.Image, work *cache.Work) error {
+func (e *Executor) unpack(ctx context.Context, image client.Image, work *progress.Work) error {
 	done, err := image.IsUnpacked(ctx, e.opts.Snapshotter)
 	if err != nil || done {
 		return err
@@ -162,7 +159,7 @@ func (e *Executor) unpack(ctx context.Context, image client.Image, work *cache.W
 
 // measure refuses an image that would take more than it may, before anything of it
 // is written.
-func (e *Executor) measure(ctx context.Context, img client.Image, work *cache.Work) error {
+func (e *Executor) measure(ctx context.Context, img client.Image, work *progress.Work) error {
 	manifest, err := images.Manifest(ctx, img.ContentStore(), img.Target(), img.Platform())
 	if err != nil {
 		return err
@@ -187,7 +184,7 @@ func (e *Executor) measure(ctx context.Context, img client.Image, work *cache.Wo
 	return nil
 }
 
-func unpacked(ctx context.Context, store content.Store, layer ocispec.Descriptor, most int64, work *cache.Work) (int64, error) {
+func unpacked(ctx context.Context, store content.Store, layer ocispec.Descriptor, most int64, work *progress.Work) (int64, error) {
 	blob, err := store.ReaderAt(ctx, layer)
 	if err != nil {
 		return 0, err
@@ -217,63 +214,25 @@ func (e *Executor) touch(ctx context.Context, c *client.Client, image client.Ima
 	return nil
 }
 
-// openRef returns the image as an OCI archive, and the size of what is in it.
-func openRef(r builder.Ref) (in io.ReadCloser, size int64, err error) {
-	if r.Kind == builder.ArchiveRef {
-		f, err := os.Open(r.Name)
-		if err != nil {
-			return nil, 0, err
-		}
-		info, err := f.Stat()
-		if err != nil {
-			return nil, 0, errors.Join(err, f.Close())
-		}
-		return f, info.Size(), nil
+// openRef returns the image as an OCI archive.
+func openRef(ctx context.Context, r builder.Ref, work *progress.Work) (io.ReadCloser, error) {
+	const what = "importing the image"
+	if r.Kind != builder.ArchiveRef {
+		read, write := io.Pipe()
+		go func() { write.CloseWithError(builder.WriteArchive(ctx, write, r.Name, what, work)) }()
+		return read, nil
 	}
-	files, err := filepath.Glob(filepath.Join(r.Name, "blobs", "*", "*"))
+	f, err := os.Open(r.Name)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	files = append([]string{filepath.Join(r.Name, "oci-layout"), filepath.Join(r.Name, "index.json")}, files...)
-	for _, f := range files {
-		info, err := os.Stat(f)
-		if err != nil {
-			return nil, 0, err
-		}
-		size += info.Size()
-	}
-	read, write := io.Pipe()
-	go func() { write.CloseWithError(writeLayout(write, r.Name, files)) }()
-	return read, size, nil
-}
-
-// writeLayout writes a layout's files as an archive.
-func writeLayout(w io.Writer, dir string, files []string) error {
-	out := tar.NewWriter(w)
-	for _, file := range files {
-		name, err := filepath.Rel(dir, file)
-		if err == nil {
-			err = addFile(out, file, filepath.ToSlash(name))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return out.Close()
-}
-
-func addFile(out *tar.Writer, file, name string) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
 	info, err := f.Stat()
-	if err == nil {
-		err = out.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: info.Size(), Typeflag: tar.TypeReg})
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
-	if err == nil {
-		_, err = io.Copy(out, f)
-	}
-	return err
+	work.Begin(what, 0, info.Size())
+	return struct {
+		io.Reader
+		io.Closer
+	}{work.Reader(f), f}, nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/containerd/errdefs/pkg/errgrpc"
 	"golang.org/x/sys/unix"
 
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
@@ -88,23 +88,11 @@ func (r *run) tellMemory(ctx context.Context) (stop func()) {
 	if r.spec.OnMemory == nil {
 		return func() {}
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	var telling sync.WaitGroup
-	telling.Go(func() {
-		tick := time.NewTicker(memoryEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			if used, err := measure(ctx, r.task); err == nil {
-				r.spec.OnMemory(used.now)
-			}
+	return progress.Every(memoryEvery, func() {
+		if used, err := measure(ctx, r.task); err == nil {
+			r.spec.OnMemory(used.now)
 		}
 	})
-	return func() { cancel(); telling.Wait() }
 }
 
 // await returns when the command has ended, and why it was stopped if it was.

@@ -6,15 +6,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 )
 
 // Work returns work for a spec, and the function that checks that these were its
 // parts so far, and that each ended at its total.
-func Work(t testing.TB) (work *cache.Work, check func(parts ...string)) {
+func Work(t testing.TB) (work *progress.Work, check func(parts ...string)) {
 	var mu sync.Mutex
-	var ended []cache.Progress
-	work = &cache.Work{Ended: func(p cache.Progress) {
+	var ended []progress.State
+	work = &progress.Work{Ended: func(p progress.State) {
 		mu.Lock()
 		defer mu.Unlock()
 		ended = append(ended, p)

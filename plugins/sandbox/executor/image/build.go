@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
@@ -61,7 +61,7 @@ type Builder struct {
 	// ErrTooLarge; 0 is no limit.
 	MaxBytes int64
 	// Work, if set, counts the bytes that are read and written.
-	Work *cache.Work
+	Work *progress.Work
 }
 
 // Made is an image that was made.
@@ -216,7 +216,7 @@ func (b *Builder) command(ctx context.Context, img v1.Image, r Recipe, command [
 	return appendLayer(img, file, strings.Join(command, " "), b.Work)
 }
 
-func appendLayer(img v1.Image, file, by string, work *cache.Work) (v1.Image, error) {
+func appendLayer(img v1.Image, file, by string, work *progress.Work) (v1.Image, error) {
 	plain, err := readPlain(file, work)
 	if err != nil {
 		return nil, err
@@ -341,7 +341,7 @@ func writeTo(name string, write func(io.Writer) error) error {
 
 // unpackLayout unpacks an OCI archive, of which nothing but plain files at
 // their known places is taken.
-func unpackLayout(archive, dir string, quota *quota, work *cache.Work) error {
+func unpackLayout(archive, dir string, quota *quota, work *progress.Work) error {
 	f, err := os.Open(archive)
 	if err != nil {
 		return err

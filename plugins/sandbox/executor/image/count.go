@@ -8,12 +8,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 
-	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 )
 
 // count begins a part of the work in which each layer of the image is read once, and
 // returns the image whose layers count that.
-func count(img v1.Image, what string, work *cache.Work) (v1.Image, error) {
+func count(img v1.Image, what string, work *progress.Work) (v1.Image, error) {
 	layers, err := img.Layers()
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func count(img v1.Image, what string, work *cache.Work) (v1.Image, error) {
 
 type countedImage struct {
 	v1.Image
-	work *cache.Work
+	work *progress.Work
 }
 
 // Layers implements v1.Image.
@@ -55,11 +55,11 @@ func (c countedImage) Layers() ([]v1.Layer, error) {
 
 // Counted returns the layer with the bytes counted that are read of it, as they are
 // stored.
-func Counted(l v1.Layer, work *cache.Work) v1.Layer { return countedLayer{l, work} }
+func Counted(l v1.Layer, work *progress.Work) v1.Layer { return countedLayer{l, work} }
 
 type countedLayer struct {
 	v1.Layer
-	work *cache.Work
+	work *progress.Work
 }
 
 // Compressed implements v1.Layer.

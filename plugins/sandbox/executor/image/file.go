@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 )
 
 // isFile reports whether a base is a path and not a name.
@@ -117,12 +117,12 @@ func archiveDigest(path string) (string, error) {
 // Open reads the image at a path: an OCI layout or archive, or a root file system.
 // What has to be unpacked for it goes to dir, maxBytes at most, and stays there while
 // the image is used. Work, if set, counts what is read for that.
-func Open(path, dir string, maxBytes int64, work *cache.Work) (v1.Image, error) {
+func Open(path, dir string, maxBytes int64, work *progress.Work) (v1.Image, error) {
 	return fileImage(path, dir, newQuota(maxBytes), work)
 }
 
 // fileImage reads the image at a path. What has to be unpacked goes to dir.
-func fileImage(path, dir string, quota *quota, work *cache.Work) (v1.Image, error) {
+func fileImage(path, dir string, quota *quota, work *progress.Work) (v1.Image, error) {
 	kind, err := lookAt(path)
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func fileImage(path, dir string, quota *quota, work *cache.Work) (v1.Image, erro
 
 // rootImage makes the image of a root file system: its one layer, with the
 // times that every layer has.
-func rootImage(path, dir string, quota *quota, work *cache.Work) (v1.Image, error) {
+func rootImage(path, dir string, quota *quota, work *progress.Work) (v1.Image, error) {
 	in, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -169,8 +169,8 @@ func scratch() v1.Image {
 }
 
 // WriteArchive writes the layout at dir as an OCI archive, the same to the bit
-// for the same layout, with the index first. Work, if set, counts the blobs' bytes.
-func WriteArchive(ctx context.Context, w io.Writer, dir string, work *cache.Work) error {
+// for the same layout, with the index first. Work, if set, counts its bytes as what.
+func WriteArchive(ctx context.Context, w io.Writer, dir, what string, work *progress.Work) error {
 	blobs, err := filepath.Glob(filepath.Join(dir, "blobs", "*", "*")) // sorted
 	if err != nil {
 		return err
@@ -182,7 +182,7 @@ func WriteArchive(ctx context.Context, w io.Writer, dir string, work *cache.Work
 			total += info.Size()
 		}
 	}
-	work.Begin("storing the image", 0, total)
+	work.Begin(what, 0, total)
 	out := tar.NewWriter(w)
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
@@ -199,7 +199,7 @@ func WriteArchive(ctx context.Context, w io.Writer, dir string, work *cache.Work
 	return out.Close()
 }
 
-func addFile(out *tar.Writer, name, as string, work *cache.Work) error {
+func addFile(out *tar.Writer, name, as string, work *progress.Work) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return err

@@ -14,11 +14,11 @@ import (
 func TestFileBases(t *testing.T) {
 	base := build(t, Static(program(t, "code"), "tool"))
 	archive := filepath.Join(t.TempDir(), "image.tar")
-	if err := writeTo(archive, func(w io.Writer) error { return WriteArchive(t.Context(), w, base.Path, nil) }); err != nil {
+	if err := writeTo(archive, func(w io.Writer) error { return WriteArchive(t.Context(), w, base.Path, "storing", nil) }); err != nil {
 		t.Fatal(err)
 	}
 	again := filepath.Join(t.TempDir(), "again.tar")
-	if err := writeTo(again, func(w io.Writer) error { return WriteArchive(t.Context(), w, base.Path, nil) }); err != nil {
+	if err := writeTo(again, func(w io.Writer) error { return WriteArchive(t.Context(), w, base.Path, "storing", nil) }); err != nil {
 		t.Fatal(err)
 	}
 	one, _ := os.ReadFile(archive)

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 )
 
 // epoch is the time of every file.
@@ -20,7 +20,7 @@ var epoch = time.Unix(0, 0).UTC()
 
 // writeLayer writes the files as a layer. Folders that lead to them are made;
 // of two files with one path the later stays.
-func writeLayer(w io.Writer, files []File, work *cache.Work) error {
+func writeLayer(w io.Writer, files []File, work *progress.Work) error {
 	entries := map[string]entry{}
 	for _, f := range files {
 		if err := f.walk(func(e entry) error { entries[e.guest] = e; return nil }); err != nil {
@@ -56,7 +56,7 @@ func writeLayer(w io.Writer, files []File, work *cache.Work) error {
 	return out.Close()
 }
 
-func (e entry) write(out *tar.Writer, work *cache.Work) error {
+func (e entry) write(out *tar.Writer, work *progress.Work) error {
 	h := &tar.Header{
 		Name: strings.TrimPrefix(e.guest, "/"), Mode: int64(e.mode.Perm()), ModTime: epoch,
 		Typeflag: tar.TypeReg, Size: int64(len(e.text)), Format: tar.FormatPAX,
@@ -82,7 +82,7 @@ func (e entry) write(out *tar.Writer, work *cache.Work) error {
 	return err
 }
 
-func (e entry) copy(out *tar.Writer, h *tar.Header, work *cache.Work) error {
+func (e entry) copy(out *tar.Writer, h *tar.Header, work *progress.Work) error {
 	in, err := os.Open(e.host)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 )
 
 // plainLayer is a layer in a file, uncompressed: it is written several times
@@ -20,7 +20,7 @@ type plainLayer struct {
 	size   int64
 }
 
-func readPlain(file string, work *cache.Work) (*plainLayer, error) {
+func readPlain(file string, work *progress.Work) (*plainLayer, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err

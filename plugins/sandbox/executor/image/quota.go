@@ -9,7 +9,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 )
 
 // DefaultMaxBytes is the most that an image may take unpacked, where nobody says
@@ -56,7 +56,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 
 // takeLayers takes what the layers of an image hold unpacked, reading no further
 // than the limit.
-func (r *quota) takeLayers(img v1.Image, work *cache.Work) error {
+func (r *quota) takeLayers(img v1.Image, work *progress.Work) error {
 	layers, err := img.Layers()
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ func TestTooLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	archive := filepath.Join(dir, "packed.tar")
-	if err := writeTo(archive, func(w io.Writer) error { return WriteArchive(t.Context(), w, packed, nil) }); err != nil {
+	if err := writeTo(archive, func(w io.Writer) error { return WriteArchive(t.Context(), w, packed, "storing", nil) }); err != nil {
 		t.Fatal(err)
 	}
 	holes := filepath.Join(dir, "holes.tar")

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/process/supervise"
 )
@@ -166,21 +167,9 @@ func (s *supervisor) tellMemory(spec executor.Spec) (stop func()) {
 	if spec.OnMemory == nil {
 		return func() {}
 	}
-	done := make(chan struct{})
-	var telling sync.WaitGroup
-	telling.Go(func() {
-		tick := time.NewTicker(memoryEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-tick.C:
-			}
-			if held := supervise.Memory(s.cmd.Process.Pid, spec.Limits.MemoryBytes); held > 0 {
-				spec.OnMemory(held)
-			}
+	return progress.Every(memoryEvery, func() {
+		if held := supervise.Memory(s.cmd.Process.Pid, spec.Limits.MemoryBytes); held > 0 {
+			spec.OnMemory(held)
 		}
 	})
-	return func() { close(done); telling.Wait() }
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/containerd/containerd/v2/core/remotes"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 )
 
 // Handler returns a handler that begins a part of the work when the image's manifest
 // says how large it is, and counts what the store has already.
-func Handler(h images.Handler, store content.InfoProvider, work *cache.Work) images.Handler {
+func Handler(h images.Handler, store content.InfoProvider, work *progress.Work) images.Handler {
 	return images.HandlerFunc(func(ctx context.Context, desc ocispec.Descriptor) ([]ocispec.Descriptor, error) {
 		if _, err := store.Info(ctx, desc.Digest); err == nil {
 			work.Add(0, desc.Size)
@@ -34,11 +34,11 @@ func Handler(h images.Handler, store content.InfoProvider, work *cache.Work) ima
 }
 
 // Resolver returns a resolver whose fetchers count what they fetch.
-func Resolver(r remotes.Resolver, work *cache.Work) remotes.Resolver { return resolver{r, work} }
+func Resolver(r remotes.Resolver, work *progress.Work) remotes.Resolver { return resolver{r, work} }
 
 type resolver struct {
 	remotes.Resolver
-	work *cache.Work
+	work *progress.Work
 }
 
 // Fetcher implements remotes.Resolver.
@@ -60,7 +60,7 @@ func (r resolver) Fetcher(ctx context.Context, ref string) (remotes.Fetcher, err
 // where it was.
 type fetched struct {
 	io.ReadCloser
-	work *cache.Work
+	work *progress.Work
 	at   int64
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/pull"
 )
 
@@ -48,7 +48,7 @@ func TestCounts(t *testing.T) {
 	for _, name := range []string{"there", "whole", "resumed"} {
 		layers = append(layers, ocispec.Descriptor{Digest: digest.FromString(name), Size: 10, MediaType: ocispec.MediaTypeImageLayer})
 	}
-	work := new(cache.Work)
+	work := new(progress.Work)
 	f, err := pull.Resolver(registry{}, work).Fetcher(t.Context(), "name")
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestCounts(t *testing.T) {
 	if err := images.Walk(t.Context(), pull.Handler(fetch, store{layers[0].Digest}, work), manifest); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := work.Now(), (cache.Progress{What: "pulling the image", Bytes: 30, TotalBytes: 30}); got != want {
+	if got, want := work.Now(), (progress.State{What: "pulling the image", Bytes: 30, TotalBytes: 30}); got != want {
 		t.Errorf("counted %+v, want %+v", got, want)
 	}
 }

@@ -21,7 +21,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sys/unix"
 
-	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
@@ -44,7 +44,7 @@ const (
 
 // image returns the image, unpacked. The caller closes it when nothing uses it
 // any more.
-func (e *Executor) image(ctx context.Context, name string, work *cache.Work) (*unpacked, error) {
+func (e *Executor) image(ctx context.Context, name string, work *progress.Work) (*unpacked, error) {
 	found, err := e.obtain(ctx, name, work)
 	if err != nil {
 		return nil, fmt.Errorf("unpack image %s: %w", name, err)
@@ -52,7 +52,7 @@ func (e *Executor) image(ctx context.Context, name string, work *cache.Work) (*u
 	return found, nil
 }
 
-func (e *Executor) obtain(ctx context.Context, name string, work *cache.Work) (*unpacked, error) {
+func (e *Executor) obtain(ctx context.Context, name string, work *progress.Work) (*unpacked, error) {
 	digest, err := ResolveImage(name)
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (u *unpacked) close() {
 
 // unpack makes the folder of an image, whole or not at all. Several processes may
 // do so at once: one wins, with the same content.
-func (e *Executor) unpack(ctx context.Context, name, dir string, work *cache.Work) error {
+func (e *Executor) unpack(ctx context.Context, name, dir string, work *progress.Work) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func describe(img v1.Image, dir string) error {
 
 // layers unpacks the image's layers one over the other, each checked by its
 // digest.
-func (e *Executor) layers(ctx context.Context, img v1.Image, root string, work *cache.Work) error {
+func (e *Executor) layers(ctx context.Context, img v1.Image, root string, work *progress.Work) error {
 	config, err := checkedConfig(img)
 	if err != nil {
 		return err

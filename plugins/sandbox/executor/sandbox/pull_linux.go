@@ -19,14 +19,14 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/pull"
 )
 
 // open returns the image that the name leads to. What has to be fetched or unpacked
 // for it goes to dir.
-func (e *Executor) open(ctx context.Context, name, dir string, work *cache.Work) (v1.Image, error) {
+func (e *Executor) open(ctx context.Context, name, dir string, work *progress.Work) (v1.Image, error) {
 	ref, err := image.ParseRef(name)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func verify(layout string, want digest.Digest) error {
 
 // fetch fetches the image from its registry as a layout, each part checked by its
 // digest, and of several architectures this machine's.
-func fetch(ctx context.Context, ref image.Ref, dir string, work *cache.Work) error {
+func fetch(ctx context.Context, ref image.Ref, dir string, work *progress.Work) error {
 	hosts := docker.ConfigureDefaultRegistries(docker.WithPlainHTTP(docker.MatchLocalhost))
 	resolver := pull.Resolver(docker.NewResolver(docker.ResolverOptions{Hosts: hosts}), work)
 	name, found, err := resolver.Resolve(ctx, ref.Name)

@@ -1,4 +1,6 @@
-package cache
+// Package progress counts how far long work is, for whoever shows it. It is a leaf:
+// stores, plugins and steps count with it, and know nothing of views.
+package progress
 
 import (
 	"io"
@@ -11,12 +13,12 @@ import (
 type Work struct {
 	// Ended, if set, is called with each part that another one follows, as it was at
 	// its end.
-	Ended func(Progress)
+	Ended func(State)
 	now   atomic.Pointer[part]
 }
 
-// Progress is how far a part of some work is. Totals are 0 where they are unknown.
-type Progress struct {
+// State is how far a part of some work is. Totals are 0 where they are unknown.
+type State struct {
 	What              string
 	Files, TotalFiles int64
 	Bytes, TotalBytes int64
@@ -24,12 +26,12 @@ type Progress struct {
 
 // part is a part of work under way.
 type part struct {
-	Progress     // of which files and bytes are counted below
+	begun        State // without what is counted
 	files, bytes atomic.Int64
 }
 
-func (p *part) progress() Progress {
-	out := p.Progress
+func (p *part) state() State {
+	out := p.begun
 	out.Files, out.Bytes = p.files.Load(), p.bytes.Load()
 	return out
 }
@@ -40,9 +42,9 @@ func (w *Work) Begin(what string, files, bytes int64) {
 	if w == nil {
 		return
 	}
-	last := w.now.Swap(&part{Progress: Progress{What: what, TotalFiles: files, TotalBytes: bytes}})
-	if last != nil && last.What != "" && w.Ended != nil {
-		w.Ended(last.progress())
+	last := w.now.Swap(&part{begun: State{What: what, TotalFiles: files, TotalBytes: bytes}})
+	if last != nil && last.begun.What != "" && w.Ended != nil {
+		w.Ended(last.state())
 	}
 }
 
@@ -58,14 +60,14 @@ func (w *Work) Add(files, bytes int64) {
 }
 
 // Now returns how far the part under way is.
-func (w *Work) Now() Progress {
+func (w *Work) Now() State {
 	if w == nil {
-		return Progress{}
+		return State{}
 	}
 	if p := w.now.Load(); p != nil {
-		return p.progress()
+		return p.state()
 	}
-	return Progress{}
+	return State{}
 }
 
 // Writer returns a writer to out whose bytes are counted.

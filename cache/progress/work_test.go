@@ -1,4 +1,4 @@
-package cache_test
+package progress_test
 
 import (
 	"io"
@@ -7,12 +7,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 )
 
 func TestWork(t *testing.T) {
-	var ended []cache.Progress
-	w := &cache.Work{Ended: func(p cache.Progress) { ended = append(ended, p) }}
+	var ended []progress.State
+	w := &progress.Work{Ended: func(p progress.State) { ended = append(ended, p) }}
 	w.Add(1, 1) // before it begins
 	w.Begin("reading", 0, 5)
 	if n, err := io.Copy(w.Writer(io.Discard), w.Reader(strings.NewReader("abcde"))); n != 5 || err != nil {
@@ -20,18 +20,18 @@ func TestWork(t *testing.T) {
 	}
 	w.Begin("writing", 2, 0)
 	w.Add(2, 7)
-	if got, want := w.Now(), (cache.Progress{What: "writing", Files: 2, TotalFiles: 2, Bytes: 7}); got != want {
+	if got, want := w.Now(), (progress.State{What: "writing", Files: 2, TotalFiles: 2, Bytes: 7}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	w.Begin("", 0, 0)
 	w.Begin("", 0, 0)
-	want := []cache.Progress{{What: "reading", Bytes: 10, TotalBytes: 5}, {What: "writing", Files: 2, TotalFiles: 2, Bytes: 7}}
+	want := []progress.State{{What: "reading", Bytes: 10, TotalBytes: 5}, {What: "writing", Files: 2, TotalFiles: 2, Bytes: 7}}
 	if diff := cmp.Diff(want, ended); diff != "" {
 		t.Errorf("ended (-want +got):\n%s", diff)
 	}
-	var none *cache.Work
+	var none *progress.Work
 	none.Begin("nothing", 1, 1)
-	if none.Add(1, 1); none.Now() != (cache.Progress{}) {
+	if none.Add(1, 1); none.Now() != (progress.State{}) {
 		t.Errorf("nothing is at %+v", none.Now())
 	}
 	if data, err := io.ReadAll(none.Reader(strings.NewReader("a"))); string(data) != "a" || err != nil {
