@@ -91,7 +91,11 @@ func (c *folder) openObject(id digest.ContentID, executable bool) (*os.File, err
 // openFile opens a file of an open folder. os.OpenFile would offer it to the poller,
 // which never takes a file, and needs five more system calls.
 func openFile(dir int, name, path string, flags int, mode uint32) (*os.File, error) {
-	fd, err := unix.Openat(dir, name, flags|unix.O_CLOEXEC, mode)
+	var fd int
+	err := uninterrupted(func() (err error) {
+		fd, err = unix.Openat(dir, name, flags|unix.O_CLOEXEC, mode)
+		return err
+	})
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}

@@ -14,9 +14,14 @@ import (
 
 // flock acquires or releases a lock on a whole file; how is as in flock(2).
 func flock(f *os.File, how int) error {
+	return uninterrupted(func() error { return unix.Flock(int(f.Fd()), how) })
+}
+
+// uninterrupted repeats a system call that a signal interrupts. Those on files of FUSE
+// and of a network are, whatever the handler of the signal asks for.
+func uninterrupted(call func() error) error {
 	for {
-		err := unix.Flock(int(f.Fd()), how)
-		if !errors.Is(err, unix.EINTR) {
+		if err := call(); err != unix.EINTR {
 			return err
 		}
 	}

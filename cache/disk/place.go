@@ -93,7 +93,8 @@ func (c *placing) placeLink(ctx context.Context, ref cache.Ref, path string, exe
 
 // linkIn gives a file of an open folder a second name.
 func linkIn(dir *os.File, name, to string) error {
-	if err := unix.Linkat(int(dir.Fd()), name, unix.AT_FDCWD, to, 0); err != nil {
+	err := uninterrupted(func() error { return unix.Linkat(int(dir.Fd()), name, unix.AT_FDCWD, to, 0) })
+	if err != nil {
 		return &os.LinkError{Op: "link", Old: name, New: to, Err: err}
 	}
 	return nil

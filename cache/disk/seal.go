@@ -36,7 +36,7 @@ func (f facts) sealed(id digest.ContentID) bool { return f.nsec == sealOf(id) }
 
 func statPath(path string) (facts, error) {
 	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil {
+	if err := uninterrupted(func() error { return unix.Lstat(path, &st) }); err != nil {
 		return facts{}, &os.PathError{Op: "stat", Path: path, Err: err}
 	}
 	return factsOf(&st), nil
@@ -53,7 +53,8 @@ func factsOf(st *unix.Stat_t) facts {
 func (c *objects) stat(id digest.ContentID, executable bool) (facts, error) {
 	var st unix.Stat_t
 	name := objectName(id, executable)
-	if err := unix.Fstatat(int(c.file.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	err := uninterrupted(func() error { return unix.Fstatat(int(c.file.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	if err != nil {
 		return facts{}, &os.PathError{Op: "stat", Path: c.path(name), Err: err}
 	}
 	return factsOf(&st), nil
