@@ -228,7 +228,7 @@ func (d *diskFolder) file(ctx context.Context, name string) (id digest.ContentID
 }
 
 // begin has work count what is read from here on, until all files are read.
-func (d *diskFolder) begin(work *progress.Work) {
+func (d *diskFolder) begin(what string, work *progress.Work) {
 	if d.work = work; work == nil {
 		return
 	}
@@ -251,5 +251,5 @@ func (d *diskFolder) begin(work *progress.Work) {
 	if err != nil {
 		files, bytes = 0, 0 // reading them says so
 	}
-	work.Begin("checking all files", files, bytes)
+	work.Begin(what, files, bytes)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/plugins/data/compare"
 )
@@ -72,6 +73,8 @@ type LockOptions struct {
 	Reference map[string]string
 	// Force changes them too.
 	Force bool
+	// Work, if set, counts the files and bytes that are read to be pinned.
+	Work *progress.Work
 }
 
 // NewLock pins data that are taken to be right. Of a competition of the
@@ -90,6 +93,10 @@ func NewLock(ctx context.Context, def *competitions.Definition, data *Data, o Lo
 	l := &Lock{Pins: len(sums.Public) + len(sums.Private), Changes: changes(def.Checksums.Pinned(), sums.Pinned())}
 	if against := changedReference(o.Reference, sums.Pinned()); len(against) > 0 && !o.Force {
 		return nil, &ReferenceError{def.ID, against}
+	}
+	if disk, ok := data.folder.(*diskFolder); ok {
+		disk.begin("reading all files of "+def.ID, o.Work)
+		defer disk.begin("", nil)
 	}
 	manifest, err := describe(ctx, data)
 	if err != nil {
@@ -113,11 +120,13 @@ func NewLock(ctx context.Context, def *competitions.Definition, data *Data, o Lo
 func newSums(ctx context.Context, def *competitions.Definition, data *Data, o LockOptions) (competitions.Checksums, error) {
 	sums := competitions.Checksums{Public: map[string]string{}, Private: map[string]string{}}
 	paths, err := toPin(ctx, def, data, o)
+	o.Work.Begin("pinning the files of "+def.ID, int64(len(paths)), sizeOf(ctx, data.folder, paths, o.Work))
 	for _, name := range paths {
-		got, sumErr := sumOf(ctx, data.folder, name, def.Checksums.Pinned()[name], nil)
+		got, sumErr := sumOf(ctx, data.folder, name, def.Checksums.Pinned()[name], o.Work)
 		if sumErr != nil {
 			return sums, fmt.Errorf("read %s: %w", name, sumErr)
 		}
+		o.Work.Add(1, 0)
 		half, below, _ := strings.Cut(name, "/")
 		if into := map[string]map[string]string{"public": sums.Public, "private": sums.Private}[half]; !got.missing {
 			into[below] = got.sum

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/verify"
 )
@@ -187,5 +188,23 @@ func TestPinsOfAVersion(t *testing.T) {
 	}
 	if report, err := verify.Run(t.Context(), verify.Request{Definition: again, Data: small.onDisk()}); err != nil || report.Verdict != verify.Differs {
 		t.Errorf("v1: %v, %+v", err, report)
+	}
+}
+
+// Locking counts all that it reads: the three files that it pins, then all four, of a
+// byte each.
+func TestLockWork(t *testing.T) {
+	var got []progress.State
+	work := &progress.Work{Ended: func(p progress.State) { got = append(got, p) }}
+	if _, err := verify.NewLock(t.Context(), definition(t, "", nil), small.with(prepared{"other/file": "not read"}).onDisk(), verify.LockOptions{Work: work}); err != nil {
+		t.Fatal(err)
+	}
+	work.Begin("", 0, 0)
+	want := []progress.State{
+		{What: "pinning the files of toy", Files: 3, TotalFiles: 3, Bytes: 3, TotalBytes: 3},
+		{What: "reading all files of toy", Files: 4, TotalFiles: 4, Bytes: 4, TotalBytes: 4},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

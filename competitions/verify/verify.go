@@ -154,7 +154,7 @@ func (v *verification) pins(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	if len(paths) > 0 {
-		v.Work.Begin("checking pinned files", int64(len(paths)), v.sizeOf(ctx, paths))
+		v.Work.Begin("checking pinned files", int64(len(paths)), sizeOf(ctx, v.Data.folder, paths, v.Work))
 	}
 	for i, path := range paths {
 		group.Go(func() (err error) {
@@ -185,12 +185,12 @@ func (v *verification) pins(ctx context.Context) error {
 }
 
 // sizeOf returns the size of those files that are there, for the work.
-func (v *verification) sizeOf(ctx context.Context, paths []string) (sum int64) {
+func sizeOf(ctx context.Context, f folder, paths []string, work *progress.Work) (sum int64) {
 	for _, path := range paths {
-		if v.Work == nil || ctx.Err() != nil {
+		if work == nil || ctx.Err() != nil {
 			break
 		}
-		file, err := v.Data.folder.open(path)(ctx)
+		file, err := f.open(path)(ctx)
 		if err != nil {
 			continue // reading it says so
 		}

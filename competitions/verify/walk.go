@@ -25,8 +25,8 @@ func (v *verification) manifest(ctx context.Context) error {
 		return nil
 	}
 	if disk, ok := v.Data.folder.(*diskFolder); ok {
-		disk.begin(v.Work)
-		defer disk.begin(nil)
+		disk.begin("checking all files", v.Work)
+		defer disk.begin("", nil)
 	}
 	root, err := v.Data.folder.identity(ctx, ".")
 	if err != nil {

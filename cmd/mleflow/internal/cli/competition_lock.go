@@ -11,6 +11,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/verify"
@@ -108,12 +109,15 @@ func (a *app) lockCompetitions(ctx context.Context, o competitionLockOptions, id
 		return err
 	}
 	defer data.close()
+	work, stop := a.meterWork("lock")
+	defer stop()
 	locks := make([]*verify.Lock, len(defs))
 	for i, def := range defs {
-		if locks[i], err = lockOne(ctx, o, def, data); err != nil {
+		if locks[i], err = lockOne(ctx, o, def, data, work); err != nil {
 			return err
 		}
 	}
+	stop()
 	var done []lockedJSON
 	for i, def := range defs {
 		one, err := o.write(def, locks[i])
@@ -197,7 +201,7 @@ func field(rec *cache.Record, label string) string {
 }
 
 // lockOne makes a competition's lock without writing it.
-func lockOne(ctx context.Context, o competitionLockOptions, def *competitions.Definition, data lockable) (*verify.Lock, error) {
+func lockOne(ctx context.Context, o competitionLockOptions, def *competitions.Definition, data lockable, work *progress.Work) (*verify.Lock, error) {
 	prepared, err := data.of(ctx, def)
 	if err != nil {
 		return nil, err
@@ -206,7 +210,7 @@ func lockOne(ctx context.Context, o competitionLockOptions, def *competitions.De
 	if err != nil {
 		return nil, err
 	}
-	lock, err := verify.NewLock(ctx, def, prepared, verify.LockOptions{Reference: reference, Force: o.force})
+	lock, err := verify.NewLock(ctx, def, prepared, verify.LockOptions{Reference: reference, Force: o.force, Work: work})
 	var against *verify.ReferenceError
 	if errors.As(err, &against) {
 		err = step.Mismatch(fmt.Errorf("%w\nNothing was written; --force changes them anyway", err))
