@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/attempt"
 	"github.com/mleflow/mleflow/engine/config"
@@ -159,7 +161,7 @@ func (r *run) publish(ctx context.Context) {
 		}
 		var state publish.State
 		if err == nil {
-			state, err = r.e.opts.Places.Put(ctx, r.e.opts.Cache, target(pub, ref))
+			state, err = r.put(ctx, pub, target(pub, ref))
 		}
 		ev := event.Published{At: now(), From: pub.From(r.p.Graph), To: pub.To, Unchanged: state == publish.Same}
 		if err != nil {
@@ -168,4 +170,18 @@ func (r *run) publish(ctx context.Context) {
 		}
 		r.sink.Emit(ev)
 	}
+}
+
+// publishEvery is how often it is told how far a publication is.
+const publishEvery = time.Second
+
+// put publishes one target and tells how far it is.
+func (r *run) put(ctx context.Context, pub *config.Publication, t publish.Target) (publish.State, error) {
+	t.Work = &progress.Work{}
+	defer progress.Every(publishEvery, func() {
+		if state := t.Work.Now(); state.What != "" {
+			r.sink.Emit(event.Publishing{At: now(), From: pub.From(r.p.Graph), To: pub.To, Progress: step.ProgressOf(state)})
+		}
+	})()
+	return r.e.opts.Places.Put(ctx, r.e.opts.Cache, t)
 }

@@ -296,6 +296,16 @@ type Content struct {
 	Files int64  `json:"files,omitempty"`
 }
 
+// Publishing tells once a second how much of results is written to a path after the
+// run. It is not in the ledger.
+type Publishing struct {
+	At
+	// From and To are those of Published.
+	From string `json:"from"`
+	To   string `json:"to"`
+	step.Progress
+}
+
 // Published says that results were written to a path after the run, or why not.
 type Published struct {
 	At
@@ -353,6 +363,9 @@ func (OutputValue) EventType() string { return "output" }
 
 // EventType implements Event.
 func (Published) EventType() string { return "published" }
+
+// EventType implements Event.
+func (Publishing) EventType() string { return "publishing" }
 
 // EventType implements Event.
 func (Warning) EventType() string { return "warning" }

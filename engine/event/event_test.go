@@ -28,6 +28,7 @@ var members = []Event{
 	StepFinished{At: at, Address: "step.a.b", Kind: "a", Status: Failed, Action: "00", Attempts: 1, DurationMillis: 3, Error: "boom", Outputs: map[string]string{"tree": "tree:00"}},
 	RunFinished{At: at, Run: "r", Status: Failed, Ran: 1, Cached: 2, Failed: 3, Skipped: 4, Cancelled: 5, DurationMillis: 6},
 	OutputValue{At: at, Name: "board", Value: "a\nb"},
+	Publishing{At: at, From: "output.board", To: "results/board", Progress: step.Progress{Done: 1, Total: 3, Unit: "files", Bytes: 10, TotalBytes: 30}},
 	Published{At: at, From: "output.board", To: "results/board", Unchanged: true},
 	Warning{At: at, Address: "step.a.b", Message: "careful"},
 }

@@ -64,6 +64,7 @@ var decoders = map[string]func([]byte) (Event, error){
 	StepFinished{}.EventType():      decodeAs[StepFinished],
 	RunFinished{}.EventType():       decodeAs[RunFinished],
 	OutputValue{}.EventType():       decodeAs[OutputValue],
+	Publishing{}.EventType():        decodeAs[Publishing],
 	Published{}.EventType():         decodeAs[Published],
 	Warning{}.EventType():           decodeAs[Warning],
 }

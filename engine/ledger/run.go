@@ -189,7 +189,7 @@ func (r *Run) Emit(e event.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch e := e.(type) {
-	case event.StepLog:
+	case event.StepLog, event.Publishing:
 		return
 	case event.StepProgress:
 		if e.Time.Sub(r.progress[e.Address]) < progressEvery {

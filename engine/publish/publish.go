@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
@@ -25,6 +26,8 @@ type Target struct {
 	Link bool
 	// Private makes it readable only for the owner.
 	Private bool
+	// Work, if set, counts the files and bytes that are written.
+	Work *progress.Work
 }
 
 // State is how a path compares to the content to be published there.
@@ -116,6 +119,8 @@ func (p *Places) write(ctx context.Context, store cache.Files, t Target, old str
 	if t.Link {
 		opts = tree.Options{Mode: tree.Link}
 	}
+	opts.Progress = tree.Count(t.Work)
+	t.Work.Begin("writing", max(t.Ref.Files, 1), t.Ref.Size)
 	if _, err := tree.Materialise(ctx, store, t.Ref, made, opts); err != nil {
 		return err
 	}

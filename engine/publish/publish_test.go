@@ -10,6 +10,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/memory"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
@@ -192,5 +193,25 @@ func TestBounds(t *testing.T) {
 	}
 	if list, _ := os.ReadDir(other); len(list) > 0 {
 		t.Errorf("outside are %v", list)
+	}
+}
+
+// All that is written is counted, and what is there already is not.
+func TestWork(t *testing.T) {
+	store := memory.New()
+	ref := folder(t, store, "text")
+	p := Open(t.TempDir())
+	var got []progress.State
+	work := &progress.Work{Ended: func(s progress.State) { got = append(got, s) }}
+	target := Target{Path: filepath.Join(t.TempDir(), "out"), Ref: ref, Work: work}
+	for range 2 {
+		if _, err := p.Put(t.Context(), store, target); err != nil {
+			t.Fatal(err)
+		}
+	}
+	work.Begin("", 0, 0)
+	want := progress.State{What: "writing", Files: 2, TotalFiles: 2, Bytes: ref.Size, TotalBytes: ref.Size}
+	if len(got) != 1 || got[0] != want || ref.Size != 8 {
+		t.Errorf("%+v of %+v, want %+v", got, ref, want)
 	}
 }

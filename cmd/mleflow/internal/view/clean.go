@@ -96,6 +96,9 @@ func cleaned(e event.Event) event.Event {
 			e.Content = &c
 		}
 		return e
+	case event.Publishing:
+		oneLines(&e.From, &e.To, &e.What, &e.Unit)
+		return e
 	case event.Published:
 		oneLines(&e.From, &e.To)
 		e.Error = Text(e.Error)

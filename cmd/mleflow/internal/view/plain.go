@@ -75,6 +75,8 @@ func (p *Plain) line(e event.Event) string {
 		return p.preflightLines()
 	case event.StepLog:
 		return p.ifVerbose("log " + e.Address + ": " + OneLine(e.Line))
+	case event.Publishing:
+		return p.publishingLine(e)
 	case event.Published:
 		return publishedText(e, p.style)
 	case event.RunFinished:

@@ -50,6 +50,46 @@ func placingText(p plan.Placing, style Style) (mark, what string) {
 	return style.Bad("!"), "refused"
 }
 
+// publishing is how far the results for a path are, and how fast they are written.
+type publishing struct {
+	now  event.Publishing
+	rate rate
+}
+
+func (p *publishing) add(e event.Publishing) {
+	p.now = e
+	p.rate.add(p.progress())
+}
+
+func (p *publishing) progress() event.StepProgress {
+	return event.StepProgress{At: p.now.At, Progress: p.now.Progress}
+}
+
+// text is one line: "Publishing output.data to data: 12 of 300 files, 1.2 GiB of 4.0 GiB
+// (60.0 MiB/s, 47.0s left)".
+func (p *publishing) text() string {
+	text := "Publishing " + OneLine(p.now.From) + " to " + OneLine(p.now.To) + ": " + progressText(p.progress())
+	if rate := rateText(p.progress(), &p.rate, p.now.Time); rate != "" {
+		text += " (" + rate + ")"
+	}
+	return text
+}
+
+// publishingLine tells how far a publication is: each report if verbose, else one a
+// minute.
+func (p *Plain) publishingLine(e event.Publishing) string {
+	text, key := p.state.Publishing.text(), "publish "+e.To
+	last, ok := p.told[key]
+	if !ok {
+		p.told[key] = e.Time
+	}
+	if !p.verbose && (!ok || e.Time.Sub(last) < plainEvery) {
+		return ""
+	}
+	p.told[key] = e.Time
+	return text
+}
+
 // publishedText is one line on a path, or nothing for one that was there.
 func publishedText(e event.Published, style Style) string {
 	switch {

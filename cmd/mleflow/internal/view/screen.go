@@ -22,6 +22,9 @@ func screen(s *State, style Style, width, height int, now time.Time) string {
 	if len(s.Waiting) > 0 {
 		lines = append(lines, style.Warn("Waiting: "+WaitsText(s.Waiting)))
 	}
+	if s.Publishing != nil {
+		lines = append(lines, s.Publishing.text())
+	}
 	lines = append(lines, body(s, style, width, max(1, height-len(lines)-1), now)...)
 	lines = lines[:min(len(lines), max(1, height-1))]
 	for i := range lines {

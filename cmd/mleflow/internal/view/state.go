@@ -23,8 +23,10 @@ type State struct {
 	Failures []Failure
 	Warnings []event.Warning
 	Outputs  []event.OutputValue
-	// Published are the paths that results were laid out at.
-	Published []event.Published
+	// Publishing is the path that results are laid out at, if that takes long, and
+	// Published are those where they are.
+	Publishing *publishing
+	Published  []event.Published
 	// Preflights are what was found out before the first step; Preflighted
 	// says that all of it is there.
 	Preflights  []event.Preflight
@@ -133,7 +135,13 @@ func (s *State) apply(e event.Event) {
 		s.Finish = &e
 	case event.OutputValue:
 		s.Outputs = append(s.Outputs, e)
+	case event.Publishing:
+		if s.Publishing == nil {
+			s.Publishing = &publishing{}
+		}
+		s.Publishing.add(e)
 	case event.Published:
+		s.Publishing = nil
 		s.Published = append(s.Published, e)
 	case event.Warning:
 		s.Warnings = append(s.Warnings, e)
