@@ -10,7 +10,7 @@ import (
 	"github.com/mleflow/mleflow/cache/progress"
 )
 
-// counts is a preparation reads and writes. Outputs only add to it; a
+// counts is what a preparation reads and writes. Outputs only add to it; a
 // sampler tells.
 type counts struct {
 	// unpacking is the work on archives that cannot be read in place.
@@ -26,35 +26,35 @@ type counts struct {
 // newCounts expects one file of each output but those that copy, which say how
 // many when they know it.
 func newCounts(outputs []*item) *counts {
-	p := &counts{}
+	c := &counts{}
 	for _, it := range outputs {
 		if it.kind.name == filesOutput.name || it.kind.name == copyOutput.name {
-			p.unknown.Add(1)
+			c.unknown.Add(1)
 		} else {
-			p.total.Add(1)
+			c.total.Add(1)
 		}
 	}
-	return p
+	return c
 }
 
 // expect says how many files an unknown output has.
-func (p *counts) expect(files int) {
-	p.total.Add(int64(files))
-	p.unknown.Add(-1)
+func (c *counts) expect(files int) {
+	c.total.Add(int64(files))
+	c.unknown.Add(-1)
 }
 
 // written is the progress of the outputs.
-func (p *counts) written() progress.State {
-	out := progress.State{What: "writing", Files: p.files.Load(), Bytes: p.bytes.Load()}
-	if p.unknown.Load() == 0 {
-		out.TotalFiles = p.total.Load()
+func (c *counts) written() progress.State {
+	out := progress.State{What: "writing", Files: c.files.Load(), Bytes: c.bytes.Load()}
+	if c.unknown.Load() == 0 {
+		out.TotalFiles = c.total.Load()
 	}
 	return out
 }
 
 // reading is the progress of what is read of raw files.
-func (p *counts) reading() progress.State {
-	return progress.State{What: "reading", Bytes: p.read.Load(), TotalBytes: p.readable.Load()}
+func (c *counts) reading() progress.State {
+	return progress.State{What: "reading", Bytes: c.read.Load(), TotalBytes: c.readable.Load()}
 }
 
 // sampleEvery is how often a preparation tells how far it is.
@@ -62,20 +62,20 @@ const sampleEvery = 100 * time.Millisecond
 
 // sample tells how far it is until the function it returns is called: what is
 // written or, while nothing is, what is read or unpacked.
-func (p *counts) sample(to func(progress.State)) (stop func(ok bool)) {
+func (c *counts) sample(to func(progress.State)) (stop func(ok bool)) {
 	if to == nil {
 		return func(bool) {}
 	}
 	var mu sync.Mutex
-	tell := func(c progress.State) {
+	tell := func(s progress.State) {
 		mu.Lock()
 		defer mu.Unlock()
-		to(c)
+		to(s)
 	}
-	p.unpacking.Ended = tell
+	c.unpacking.Ended = tell
 	var wrote, read, unpacked, told progress.State // told of what is read
 	over := progress.Every(sampleEvery, func() {
-		w, r, u := p.written(), p.reading(), p.unpacking.Now()
+		w, r, u := c.written(), c.reading(), c.unpacking.Now()
 		switch {
 		case w.Files > wrote.Files || w.Bytes > wrote.Bytes:
 			tell(w)
@@ -92,10 +92,10 @@ func (p *counts) sample(to func(progress.State)) (stop func(ok bool)) {
 		if !ok {
 			return
 		}
-		if r := p.reading(); r != told && r.Bytes > 0 {
+		if r := c.reading(); r != told && r.Bytes > 0 {
 			tell(r)
 		}
-		tell(p.written())
+		tell(c.written())
 	}
 }
 

@@ -65,12 +65,12 @@ func (p *phases) placed(data cache.Ref) func(files, bytes int64) {
 // work with its image is until the function it returns is called.
 func (p *phases) starting(image *progress.Work) (stop func()) {
 	p.enter(step.Phase{Name: step.Starting})
-	return sync.OnceFunc(progress.Follow(image, func(done progress.State) {
+	return progress.Follow(image, func(done progress.State) {
 		if done.Bytes > done.TotalBytes {
 			done.TotalBytes = 0 // what is fetched again is counted again
 		}
 		p.note(step.Starting, func(now *step.Phase) { now.What, now.Bytes, now.TotalBytes = done.What, done.Bytes, done.TotalBytes })
-	}))
+	})
 }
 
 // running begins the phase in which the agent runs, since a time.

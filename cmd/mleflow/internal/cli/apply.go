@@ -142,50 +142,50 @@ func (a *app) newDisplay() *display { return a.newDisplayOn(a.stderr, a.json) }
 // newDisplayOn returns a view on w: live if it is a terminal, else lines; or,
 // if lines is set, JSON on the standard output.
 func (a *app) newDisplayOn(w io.Writer, lines bool) *display {
-	p := &display{app: a, state: view.NewState()}
+	d := &display{app: a, state: view.NewState()}
 	terminal, isFile := w.(*os.File)
 	switch {
 	case lines:
-		p.lines = view.NewJSON(a.stdout)
+		d.lines = view.NewJSON(a.stdout)
 	case isFile && view.IsTerminal(terminal) && a.env("TERM") != "dumb":
-		p.live = view.NewLive(terminal, a.errStyle())
-		a.setScreen(p.live)
+		d.live = view.NewLive(terminal, a.errStyle())
+		a.setScreen(d.live)
 	default:
-		p.plain = view.NewPlain(w, a.errStyle(), a.verbose)
+		d.plain = view.NewPlain(w, a.errStyle(), a.verbose)
 	}
-	return p
+	return d
 }
 
 // Emit implements event.Sink. The engine calls it for one event at a time.
-func (p *display) Emit(e event.Event) {
-	p.state.Apply(e)
+func (d *display) Emit(e event.Event) {
+	d.state.Apply(e)
 	switch {
-	case p.lines != nil:
-		p.lines.Emit(e)
-	case p.live != nil:
-		p.live.Emit(e)
+	case d.lines != nil:
+		d.lines.Emit(e)
+	case d.live != nil:
+		d.live.Emit(e)
 	default:
-		p.plain.Emit(e)
+		d.plain.Emit(e)
 	}
 }
 
 // close ends the live view, if there is one.
-func (p *display) close() {
-	if p.live != nil {
-		p.app.setScreen(nil)
-		p.live.Close()
+func (d *display) close() {
+	if d.live != nil {
+		d.app.setScreen(nil)
+		d.live.Close()
 	}
 }
 
 // conclude prints the summary and the outputs: the result of the command.
-func (p *display) conclude() error {
-	if p.lines != nil {
-		if err := p.lines.Err(); err != nil {
+func (d *display) conclude() error {
+	if d.lines != nil {
+		if err := d.lines.Err(); err != nil {
 			return fmt.Errorf("write events: %w", errors.Join(err))
 		}
 		return nil
 	}
-	view.Summary(p.app.stdout, p.state, p.app.outStyle())
-	view.Outputs(p.app.stdout, p.state.Start.Run, p.state.Outputs, p.app.outStyle())
+	view.Summary(d.app.stdout, d.state, d.app.outStyle())
+	view.Outputs(d.app.stdout, d.state.Start.Run, d.state.Outputs, d.app.outStyle())
 	return nil
 }

@@ -88,11 +88,13 @@ func (r *run) tellMemory(ctx context.Context) (stop func()) {
 	if r.spec.OnMemory == nil {
 		return func() {}
 	}
-	return progress.Every(memoryEvery, func() {
+	ctx, cancel := context.WithCancel(ctx) // a shim may not answer
+	over := progress.Every(memoryEvery, func() {
 		if used, err := measure(ctx, r.task); err == nil {
 			r.spec.OnMemory(used.now)
 		}
 	})
+	return func() { cancel(); over() }
 }
 
 // await returns when the command has ended, and why it was stopped if it was.
