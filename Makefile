@@ -9,8 +9,6 @@ VERSION  ?= $(shell git describe --tags --dirty 2>/dev/null)
 LDFLAGS   = -s -w $(if $(VERSION),-X github.com/mleflow/mleflow/cmd/mleflow/internal/cli.version=$(VERSION))
 # The same settings for all targets, so that they share what is compiled.
 export CGO_ENABLED ?= 0
-# Without gRPC's tracing pages and their templates: see engine/template.
-export GOFLAGS += -tags=grpcnotrace
 FUZZTIME ?= 30s
 COUNT    ?= 6
 

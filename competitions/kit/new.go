@@ -11,17 +11,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"text/template"
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/pattern"
-	"github.com/mleflow/mleflow/engine/template"
 )
 
 //go:embed skeleton.hcl.tmpl
 var skeletonText string
 
-var skeleton = template.Must("competition.hcl", skeletonText, nil, nil)
+var skeleton = template.Must(template.New("competition.hcl").Parse(skeletonText))
 
 var identifier = pattern.New(`^[A-Za-z0-9][A-Za-z0-9-]*$`)
 

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"text/template"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/engine/template"
 	"github.com/mleflow/mleflow/steps/task"
 )
 
@@ -24,8 +24,8 @@ var notesText string
 var validateScript string
 
 var (
-	notesTemplate        = template.Must("notes", notesText, nil, nil)
-	instructionsTemplate = template.Must("instructions", task.OwnInstructions, nil, nil)
+	notesTemplate        = template.Must(template.New("notes").Parse(notesText))
+	instructionsTemplate = template.Must(template.New("instructions").Parse(task.OwnInstructions))
 )
 
 // facts are the values of our own texts.

@@ -66,11 +66,10 @@ var layers = []layer{
 	{"engine/secret", nil, "secret is a leaf"},
 	{"engine/pattern", nil, "pattern is a leaf"},
 	{"engine/plain", nil, "plain is a leaf"},
-	{"engine/template", nil, "template is a leaf"},
 	{"engine", []string{"cache", "engine"}, "the engine knows no step kind, plugin or competition by name"},
 	{"plugins", []string{"cache", "plugins", "engine/named", "engine/pattern", "engine/plain", "engine/secret"}, "plugins import digest, cache, the leaves named, pattern, plain and secret, and their own contracts"},
-	{"competitions", []string{"cache", "competitions", "plugins", "engine/diag", "engine/named", "engine/pattern", "engine/plain", "engine/secret", "engine/step", "engine/template"}, "competitions import plugin contracts and diagnostics"},
-	{"steps", []string{"cache", "competitions", "plugins", "steps", "engine/diag", "engine/named", "engine/pattern", "engine/plain", "engine/secret", "engine/step", "engine/template"}, "steps import engine/step, the leaves named, pattern, plain, secret and template, plugins and competitions"},
+	{"competitions", []string{"cache", "competitions", "plugins", "engine/diag", "engine/named", "engine/pattern", "engine/plain", "engine/secret", "engine/step"}, "competitions import plugin contracts and diagnostics"},
+	{"steps", []string{"cache", "competitions", "plugins", "steps", "engine/diag", "engine/named", "engine/pattern", "engine/plain", "engine/secret", "engine/step"}, "steps import engine/step, the leaves named, pattern, plain and secret, plugins and competitions"},
 	{"pipelines", nil, "pipelines hold HCL"},
 	{"cmd", []string{""}, "cmd wires everything"},
 }
@@ -97,7 +96,7 @@ func TestImportsPointOneWay(t *testing.T) {
 
 // TestLeaves keeps everything but the standard library out of the leaves.
 func TestLeaves(t *testing.T) {
-	leaves := []string{"cache/digest", "cache/progress", "engine/named", "engine/pattern", "engine/plain", "engine/secret", "engine/template"}
+	leaves := []string{"cache/digest", "cache/progress", "engine/named", "engine/pattern", "engine/plain", "engine/secret"}
 	for _, p := range listed(t) {
 		if !slices.Contains(leaves, p.path()) {
 			continue
@@ -201,18 +200,6 @@ func TestHeavyPackagesStayOut(t *testing.T) {
 		for _, dep := range p.Deps {
 			if why, ok := heavy[dep]; ok {
 				t.Errorf("the program depends on %s: %s", dep, why)
-			}
-		}
-	}
-}
-
-// TestNoMethodsByName keeps out what calls methods by name: one such call, and
-// the linker keeps every exported method of the whole program.
-func TestNoMethodsByName(t *testing.T) {
-	for _, p := range listed(t) {
-		for _, imported := range p.Imports {
-			if imported == "text/template" || imported == "html/template" {
-				t.Errorf("%s imports %s: use engine/template", p.path(), imported)
 			}
 		}
 	}

@@ -3,11 +3,11 @@ package page
 import (
 	"fmt"
 	"html"
+	"html/template"
 	"math"
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/engine/template"
 )
 
 // Moment is a score at a time since the start. A score that is not finite is
@@ -53,7 +53,7 @@ type curves struct {
 
 // Draw draws the plot: time to the right, better scores above, where lower is
 // better upside down. It returns "" when there is no finite score.
-func (c Curves) Draw() template.Markup {
+func (c Curves) Draw() template.HTML {
 	d := &curves{Curves: c, span: nowhere()}
 	for _, l := range c.Lines {
 		for _, m := range l.Moments {
@@ -73,7 +73,7 @@ func (c Curves) Draw() template.Markup {
 		d.line(l)
 	}
 	d.WriteString("</svg>")
-	return template.Markup(d.String())
+	return template.HTML(d.String())
 }
 
 // reach widens the span to the medal lines that are not far from the scores, so

@@ -2,11 +2,11 @@ package page
 
 import (
 	"fmt"
+	"html/template"
 	"math"
 	"slices"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/engine/template"
 )
 
 // People is the leaderboard of people at a competition. It is part of every
@@ -50,7 +50,7 @@ type distribution struct {
 // Distribution draws the scores of people at a competition and, below, those of
 // agents. It returns "" when there are no people to draw, and whether a score is
 // beyond the scale of the drawing.
-func Distribution(c People, rows []Row) (plot template.Markup, offScale bool) {
+func Distribution(c People, rows []Row) (plot template.HTML, offScale bool) {
 	s := &distribution{c: c, rows: rows}
 	if !s.scale() {
 		return "", false
@@ -61,7 +61,7 @@ func Distribution(c People, rows []Row) (plot template.Markup, offScale bool) {
 	s.thresholds()
 	s.points()
 	s.WriteString("</svg>")
-	return template.Markup(s.String()), s.off
+	return template.HTML(s.String()), s.off
 }
 
 // x is where a score is drawn.

@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"html"
+	"html/template"
 	"slices"
 	"strings"
-
-	"github.com/mleflow/mleflow/engine/template"
 )
 
 const (
@@ -51,7 +50,7 @@ func (n *node) height() float64 {
 
 // Graph draws how step blocks depend on each other, from left to right. It
 // returns "" when there are none.
-func Graph(blocks []Block) template.Markup {
+func Graph(blocks []Block) template.HTML {
 	nodes := blockNodes(blocks)
 	if len(nodes) == 0 {
 		return ""
@@ -84,7 +83,7 @@ func Graph(blocks []Block) template.Markup {
 		}
 	}
 	d.WriteString("</svg>")
-	return template.Markup(d.String())
+	return template.HTML(d.String())
 }
 
 // blockNodes makes one node a block.

@@ -3,8 +3,7 @@ package page
 import (
 	"fmt"
 	"html"
-
-	"github.com/mleflow/mleflow/engine/template"
+	"html/template"
 )
 
 // Estimate is a value with its interval, a row of a plot of intervals. Without
@@ -32,7 +31,7 @@ type intervals struct {
 // Intervals draws estimates below each other with a line at zero, as
 // differences are read. It returns "" without a finite value. About says what
 // the axis shows, such as "difference in percentage points".
-func Intervals(rows []Estimate, about string) template.Markup {
+func Intervals(rows []Estimate, about string) template.HTML {
 	d := &intervals{span: nowhere()}
 	for _, r := range rows {
 		d.include(r.Value)
@@ -58,7 +57,7 @@ func Intervals(rows []Estimate, about string) template.Markup {
 		d.row(r, intervalTop+intervalRow*(float64(i)+0.5))
 	}
 	d.WriteString("</svg>")
-	return template.Markup(d.String())
+	return template.HTML(d.String())
 }
 
 func (d *intervals) x(v float64) float64 {

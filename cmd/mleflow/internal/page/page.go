@@ -6,13 +6,12 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"fmt"
-	"html"
+	"html/template"
 	"io"
 	"maps"
 	"sync"
 
 	"github.com/mleflow/mleflow/engine/plain"
-	"github.com/mleflow/mleflow/engine/template"
 )
 
 //go:embed style.css
@@ -25,19 +24,19 @@ func Style() string { return style }
 var parts string
 
 // Parse parses a template that may use the parts and functions of this package
-// besides its own functions. Every value but Markup is escaped. It panics if the
+// besides its own functions. Every value but HTML is escaped. It panics if the
 // template, which is part of the program, is malformed.
 func Parse(name, text string, funcs map[string]any) *template.Template {
 	all := maps.Clone(functions)
 	maps.Copy(all, funcs)
-	return template.Must(name, parts+text, all, html.EscapeString)
+	return template.Must(template.New(name).Funcs(all).Parse(parts + text))
 }
 
 // Fill fills a template.
-func Fill(t *template.Template, data any) (template.Markup, error) {
+func Fill(t *template.Template, data any) (template.HTML, error) {
 	var b bytes.Buffer
 	err := t.Execute(&b, data)
-	return template.Markup(b.String()), err
+	return template.HTML(b.String()), err
 }
 
 // Frame is a document: what is around the content of a page.
@@ -55,7 +54,7 @@ type Frame struct {
 	// Search is the address of the search form; none without one. Query is what
 	// was searched for.
 	Search, Query string
-	Body          template.Markup
+	Body          template.HTML
 }
 
 // Link leads somewhere. Address must be made by the program, with what comes
@@ -80,10 +79,10 @@ func (f Frame) Write(w io.Writer) error {
 	var b bytes.Buffer
 	data := struct {
 		Frame
-		Style template.Markup
+		Style template.CSS
 	}{f, ""}
 	if len(f.Styles) == 0 {
-		data.Style = template.Markup(style)
+		data.Style = template.CSS(style)
 	}
 	err := frame().Execute(&b, data)
 	if err == nil {

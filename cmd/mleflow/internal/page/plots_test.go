@@ -1,6 +1,7 @@
 package page
 
 import (
+	"html/template"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,11 +12,10 @@ import (
 
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/hostiletest"
-	"github.com/mleflow/mleflow/engine/template"
 )
 
 // plots draws one of each with a name and some values.
-func plots(name string, v ...float64) map[string]template.Markup {
+func plots(name string, v ...float64) map[string]template.HTML {
 	people := People{ID: name, Gold: v[0], Silver: v[0], Bronze: v[0], Median: v[0], Human: v}
 	scores, _ := Distribution(people, []Row{{Name: name, Scores: v}})
 	var moments []Moment
@@ -24,7 +24,7 @@ func plots(name string, v ...float64) map[string]template.Markup {
 		moments = append(moments, Moment{time.Duration(i) * time.Hour, x})
 		dots = append(dots, Dot{Name: name, X: x, Y: v[0]})
 	}
-	return map[string]template.Markup{
+	return map[string]template.HTML{
 		"distribution": scores,
 		"curve":        Curves{People: people, Lines: []Line{{Name: name, Moments: moments}, {Name: name, Steps: true, Moments: moments}}, Marks: []time.Duration{time.Hour}}.Draw(),
 		"intervals":    Intervals([]Estimate{{Name: name, Value: v[0], Lower: v[0], Upper: v[0], Known: true, Note: name}}, name),

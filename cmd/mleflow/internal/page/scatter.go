@@ -3,8 +3,7 @@ package page
 import (
 	"fmt"
 	"html"
-
-	"github.com/mleflow/mleflow/engine/template"
+	"html/template"
 )
 
 // Dot is a point of a scatter plot.
@@ -17,7 +16,7 @@ type Dot struct {
 // Scatter draws named points, such as what agents cost against what they
 // reached. Across and Up say what the axes show. It returns "" without a finite
 // point.
-func Scatter(dots []Dot, across, up string) template.Markup {
+func Scatter(dots []Dot, across, up string) template.HTML {
 	x, y := nowhere(), nowhere()
 	var shown []Dot
 	for _, d := range dots {
@@ -58,5 +57,5 @@ func Scatter(dots []Dot, across, up string) template.Markup {
 		d.text(at, placeY(p.Y)+4, 11, anchor, clip(p.Name, 28))
 	}
 	d.WriteString("</svg>")
-	return template.Markup(d.String())
+	return template.HTML(d.String())
 }

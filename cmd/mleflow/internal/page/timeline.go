@@ -3,13 +3,13 @@ package page
 import (
 	"fmt"
 	"html"
+	"html/template"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/template"
 )
 
 // barsShown is how many executions a timeline draws; of more, the longest.
@@ -33,7 +33,7 @@ type Bar struct {
 // run, steps that ran at the same time in lanes below each other. The colour of a
 // bar is the place of its kind among the kinds. It returns "" when nothing ran;
 // bars without a start are left out.
-func Timeline(run time.Time, all []Bar, kinds []string) template.Markup {
+func Timeline(run time.Time, all []Bar, kinds []string) template.HTML {
 	bars := executed(all)
 	if len(bars) == 0 {
 		return ""
@@ -57,7 +57,7 @@ func Timeline(run time.Time, all []Bar, kinds []string) template.Markup {
 		d.bar(s, lanes[i], s.Started.Sub(start), total, slices.Index(kinds, s.Kind))
 	}
 	d.WriteString("</svg>")
-	return template.Markup(d.String())
+	return template.HTML(d.String())
 }
 
 // executed lists the steps that ran, by start; of very many, the longest.

@@ -1,11 +1,11 @@
 package report
 
 import (
+	"html/template"
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/page"
 	"github.com/mleflow/mleflow/engine/ledger"
-	"github.com/mleflow/mleflow/engine/template"
 )
 
 // Node is what the run used of a node of a cluster.
@@ -46,7 +46,7 @@ func nodesOf(sum *ledger.Summary) (list []Node) {
 // nodeRow is a node and its timeline.
 type nodeRow struct {
 	Node
-	Plot template.Markup
+	Plot template.HTML
 }
 
 func nodeRows(d Data, kinds []string) (rows []nodeRow) {

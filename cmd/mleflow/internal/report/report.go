@@ -3,6 +3,7 @@ package report
 import (
 	_ "embed"
 	"fmt"
+	"html/template"
 	"io"
 	"slices"
 	"strings"
@@ -12,7 +13,6 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/page"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/template"
 )
 
 // rowsShown limits the tables of instances and pins, so that the report of a
@@ -31,9 +31,9 @@ type pageData struct {
 	Totals      []page.Fact
 	Cards       []card
 	Failures    []Step
-	Timeline    template.Markup
+	Timeline    template.HTML
 	NodeRows    []nodeRow
-	Graph       template.Markup
+	Graph       template.HTML
 	Kinds       []string
 	Blocks      []blockRow
 	Rows        []Step
@@ -44,7 +44,7 @@ type pageData struct {
 // card is a competition and its plot.
 type card struct {
 	Competition
-	Plot template.Markup
+	Plot template.HTML
 	// OffScale says that some score is beyond the plot's scale.
 	OffScale bool
 }

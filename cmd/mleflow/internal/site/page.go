@@ -7,11 +7,11 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"fmt"
+	"html/template"
 	"strings"
 	"sync"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/page"
-	"github.com/mleflow/mleflow/engine/template"
 )
 
 //go:embed pages.html
@@ -44,7 +44,7 @@ type alarm struct{ Head, Text string }
 // plot is a drawing; with People, it has a legend of medal lines, with Names one of lines.
 type plot struct {
 	Title, Note string
-	Plot        template.Markup
+	Plot        template.HTML
 	People      *legend
 	// Names are those of the lines, in the order of their colors.
 	Names []string

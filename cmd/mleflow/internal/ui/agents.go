@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"html/template"
 	"math"
 	"net/http"
 	"net/url"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/page"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/engine/template"
 )
 
 // agentRow is an agent in the list.
@@ -79,7 +79,7 @@ func count(is bool) int {
 type agentScores struct {
 	page.People
 	ID, Link, Title string
-	Plot            template.Markup
+	Plot            template.HTML
 	OffScale        bool
 	Rows            []scoreRow
 }

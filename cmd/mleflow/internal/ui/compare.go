@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"html/template"
 	"math"
 	"net/http"
 	"net/url"
@@ -13,7 +14,6 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/page"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/engine/template"
 	"github.com/mleflow/mleflow/plugins/numeric/stat"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
@@ -28,7 +28,7 @@ type compareData struct {
 	SidesA, SidesB []choice
 	Missing        string
 	Progress       progress
-	Intervals      template.Markup
+	Intervals      template.HTML
 	Rows           []compareRow
 	Header         []string
 	Figures        [][]string

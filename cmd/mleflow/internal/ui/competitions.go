@@ -3,6 +3,7 @@ package ui
 import (
 	"cmp"
 	"fmt"
+	"html/template"
 	"math"
 	"net/http"
 	"net/url"
@@ -14,7 +15,6 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
-	"github.com/mleflow/mleflow/engine/template"
 )
 
 // competitionRow is a competition in the list.
@@ -108,7 +108,7 @@ type competitionData struct {
 	ID, Title, Description, Note string
 	Facts                        []page.Fact
 	Errata                       []page.Fact
-	Plot                         template.Markup
+	Plot                         template.HTML
 	OffScale                     bool
 	Rows                         []scoreRow
 	Progress                     progress

@@ -6,13 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html/template"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/page"
 	"github.com/mleflow/mleflow/engine/ledger"
-	"github.com/mleflow/mleflow/engine/template"
 )
 
 // content is a page: its sections below each other.
@@ -30,7 +30,7 @@ type content struct {
 // of the program.
 type section struct {
 	id   string
-	body template.Markup
+	body template.HTML
 }
 
 // add fills a template and adds it as a section.
@@ -76,7 +76,7 @@ func (u *UI) write(w http.ResponseWriter, status int, c *content) {
 		nav[i].Here = i > 0 && nav[i].Text == c.nav
 	}
 	f := page.Frame{Title: c.title + " · mleflow", Version: u.Version, Styles: []string{"/style.css"}, Scripts: []string{"/page.js"},
-		Nav: nav, Wide: c.wide, Search: "/runs", Query: c.query, Body: template.Markup(body.String())}
+		Nav: nav, Wide: c.wide, Search: "/runs", Query: c.query, Body: template.HTML(body.String())}
 	var out bytes.Buffer
 	if err := f.Write(&out); err != nil {
 		http.Error(w, "The page cannot be written.", http.StatusInternalServerError)

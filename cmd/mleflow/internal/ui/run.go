@@ -3,6 +3,7 @@ package ui
 import (
 	"encoding/json"
 	"fmt"
+	"html/template"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -13,7 +14,6 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
-	"github.com/mleflow/mleflow/engine/template"
 )
 
 // runHead is the head of every page of a run.
@@ -58,8 +58,8 @@ type overview struct {
 	Facts    []page.Fact
 	Done     int
 	Total    int
-	Part     template.Markup
-	Graph    template.Markup
+	Part     template.HTML
+	Graph    template.HTML
 	Waiting  string
 	Running  []runningRow
 	More     int
@@ -162,12 +162,12 @@ func (u *UI) runFacts(m *model, sum *ledger.Summary) []page.Fact {
 	return facts
 }
 
-func progressBar(done, total int) template.Markup {
-	return template.Markup(fmt.Sprintf(`<progress max="%d" value="%d" aria-label="Steps done"></progress>`, max(total, 1), done))
+func progressBar(done, total int) template.HTML {
+	return template.HTML(fmt.Sprintf(`<progress max="%d" value="%d" aria-label="Steps done"></progress>`, max(total, 1), done))
 }
 
 // graph draws the blocks of the run with their counts.
-func (m *model) graph(sum *ledger.Summary) template.Markup {
+func (m *model) graph(sum *ledger.Summary) template.HTML {
 	counts := map[string]*blockCount{}
 	for _, b := range m.blocks {
 		counts[b] = &blockCount{by: map[event.Status]int{}}

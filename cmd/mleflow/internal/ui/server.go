@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"html/template"
 	"net"
 	"net/http"
 	"sync"
@@ -14,7 +15,6 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/page"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/ledger"
-	"github.com/mleflow/mleflow/engine/template"
 )
 
 //go:embed assets/page.js
@@ -122,6 +122,6 @@ var pagesSource string
 var pages = sync.OnceValue(func() *template.Template { return page.Parse("pages", pagesSource, functions) })
 
 // fill fills the template of a section.
-func fill(name string, data any) (template.Markup, error) {
-	return page.Fill(pages().Named(name), data)
+func fill(name string, data any) (template.HTML, error) {
+	return page.Fill(pages().Lookup(name), data)
 }

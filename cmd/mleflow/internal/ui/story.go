@@ -3,6 +3,7 @@ package ui
 import (
 	"cmp"
 	"fmt"
+	"html/template"
 	"math"
 	"strings"
 	"time"
@@ -12,7 +13,6 @@ import (
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/ledger"
-	"github.com/mleflow/mleflow/engine/template"
 	"github.com/mleflow/mleflow/steps/agentrun"
 	"github.com/mleflow/mleflow/steps/aggregate"
 	"github.com/mleflow/mleflow/steps/grade"
@@ -27,11 +27,11 @@ type storyData struct {
 	Facts    []page.Fact
 	Running  []runningRow
 	OffScale bool
-	Curve    template.Markup
+	Curve    template.HTML
 	// NoCurve says why there is no score over time.
 	NoCurve                      string
 	Stops                        []stopRow
-	Place                        template.Markup
+	Place                        template.HTML
 	Reason                       string
 	External                     bool
 	Limits                       []page.Fact
