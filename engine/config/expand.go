@@ -41,15 +41,9 @@ func (g *Graph) expandStep(s *Step) diag.List {
 	first := len(g.Instances)
 	g.blocks[s] = &block{first: first, keyed: s.ForEach != nil, value: cty.NilVal}
 	g.addInstances(s, elements)
-	all := exprs
-	if s.ForEach != nil {
-		s.shared = &shared{quick: g.quickArgs(s), each: slices.ContainsFunc(exprs, refersToEach)}
-		exprs = slices.DeleteFunc(slices.Clone(exprs), func(e hcl.Expression) bool { return s.shared.quick[e] != nil })
-	}
 	ctx := g.scope(exprs)
 	if s.ForEach != nil {
-		s.shared.scope = sync.OnceValue(func() *hcl.EvalContext { return g.scope(all) })
-		s.shared.values = g.evaluateOnce(s, ctx)
+		s.shared = &shared{values: g.evaluateOnce(s, ctx), each: slices.ContainsFunc(exprs, refersToEach)}
 	}
 	found := make([]diag.List, len(elements))
 	parallel.For(len(elements), func(i int) {
@@ -201,10 +195,6 @@ func object(k *step.Kind, values []cty.Value) cty.Value {
 type shared struct {
 	// values are those of the arguments that do not refer to each.
 	values map[hcl.Expression]evaluated
-	// quick are those arguments that do and need not be evaluated by the language.
-	// scope is the one of all expressions, for where one of them must be after all.
-	quick map[hcl.Expression]quick
-	scope func() *hcl.EvalContext
 	// each says that some expression of the block refers to each.
 	each bool
 	// commands are what is wrong with the commands, if all instances have the same.
@@ -263,27 +253,6 @@ func (g *Graph) evaluateOnce(s *Step, ctx *hcl.EvalContext) map[hcl.Expression]e
 	return once
 }
 
-// quickArgs prepares the arguments of a block that refer to each, where it can.
-func (g *Graph) quickArgs(s *Step) map[hcl.Expression]quick {
-	found := map[hcl.Expression]quick{}
-	add := func(attrs []step.Attr, exprs map[string]hcl.Expression) {
-		for i := range attrs {
-			e := exprs[attrs[i].Name]
-			if e == nil || attrs[i].Files || !refersToEach(e) {
-				continue
-			}
-			if q := g.quickly(e, attrs[i].Type); q != nil {
-				found[e] = q
-			}
-		}
-	}
-	add(s.Kind.Args, s.Args)
-	for i := range s.Kind.Blocks {
-		add(s.Kind.Blocks[i].Args, s.Blocks[s.Kind.Blocks[i].Name])
-	}
-	return found
-}
-
 func refersToEach(e hcl.Expression) bool {
 	return slices.ContainsFunc(e.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "each" })
 }
@@ -322,11 +291,6 @@ func (e *argEval) attr(a *step.Attr, expr hcl.Expression) cty.Value {
 	}
 	if e.inst.Step.shared.final(expr) {
 		return e.inst.Step.shared.values[expr].value
-	}
-	if v, ok := e.quick(expr); ok {
-		e.consume(a, expr)
-		e.checkOneOf(a, v, expr)
-		return v
 	}
 	v, diags := e.value(expr)
 	if diags.HasErrors() {
@@ -378,25 +342,11 @@ func (e *argEval) remedy(a *step.Attr, v cty.Value) string {
 // value evaluates an expression, unless its value is the same for all instances
 // of the block and already known.
 func (e *argEval) value(expr hcl.Expression) (cty.Value, diag.List) {
-	s := e.inst.Step.shared
-	switch {
-	case s.has(expr):
+	if s := e.inst.Step.shared; s.has(expr) {
 		same := s.values[expr]
 		return same.value, copyDiags(same.diags)
-	case s != nil && s.quick[expr] != nil:
-		return e.g.evaluate(expr, e.inst.context(s.scope()))
 	}
 	return e.g.evaluate(expr, e.ctx())
-}
-
-// quick gives an argument without evaluating its expression, if it can; see quick.
-func (e *argEval) quick(expr hcl.Expression) (cty.Value, bool) {
-	s := e.inst.Step.shared
-	if s == nil || s.quick[expr] == nil {
-		return cty.NilVal, false
-	}
-	clear(e.marks)
-	return s.quick[expr](e.inst, e.marks)
 }
 
 // copyDiags copies diagnostics that are changed for each instance.
