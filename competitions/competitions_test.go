@@ -442,3 +442,32 @@ func TestShippedAreFormatted(t *testing.T) {
 		}
 	}
 }
+
+// TestUnranked: without a leaderboard that tells the direction of scores, it is that of the
+// metric, and no score earns anything.
+func TestUnranked(t *testing.T) {
+	const board = "medals { scores = [0.9, 0.8, 0.7] }"
+	tests := []struct {
+		name, metric, medals string
+		lower, ranked        bool
+	}{
+		{"lower", `"log_loss"`, "", true, false},
+		{"higher", `"accuracy"`, "", false, false},
+		{"one team", `"log_loss"`, "medals { scores = [0.5] }", true, true},
+		{"equal teams", `"log_loss"`, "medals { scores = [0.5, 0.5] }", true, true},
+		{"the leaderboard tells", `"accuracy"`, board, false, true},
+		{"external", `command({ command = ["sh"], better = "lower" })`, "", true, false},
+		{"external, quoted", `command({ "command" = ["sh"], "better" = "lower" })`, "", true, false},
+		{"by a local", `base[0]`, "", false, false},
+		{"unknown", `"no such"`, "", false, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m := parse(t, `"log_loss"`, tt.metric, board, tt.medals).Medals
+			got := m.Rank(0.9)
+			if m.LowerIsBetter != tt.lower || (got.Rank > 0) != tt.ranked || !tt.ranked && got != (competitions.Standing{}) {
+				t.Errorf("lower is better: %v; %+v", m.LowerIsBetter, got)
+			}
+		})
+	}
+}

@@ -36,7 +36,7 @@ func Parse(src []byte, id string, folder fs.FS) (*Definition, hcl.Diagnostics) {
 
 // parse is Parse of a text at a path. Without an id the file's own counts.
 func parse(src []byte, id, at string, folder fs.FS) (*Definition, hcl.Diagnostics) {
-	def := &Definition{ID: id, path: at, folder: folder, Version: "v1", pinsVersion: "v1"}
+	def := &Definition{ID: id, path: at, folder: folder, Version: "v1", pinsVersion: "v1", Medals: unranked()}
 	file, diags := hclsyntax.ParseConfig(src, def.FilePath(), hcl.InitialPos)
 	if diags.HasErrors() {
 		return nil, diags
@@ -142,6 +142,7 @@ func (d *decoder) competition(b *hclsyntax.Block) {
 	for _, one := range blocks["grade"] {
 		d.def.Grade = Block{Body: one.Body, Range: one.DefRange()}
 	}
+	d.def.direct()
 	d.errata(blocks["errata"])
 	d.lock()
 	d.pinned()

@@ -44,6 +44,9 @@ func (d *Definition) GradeDigest(params map[string]cty.Value) (digest.ContentID,
 	for _, score := range d.Medals.Scores {
 		h.String("team", cty.NumberFloatVal(score).AsBigFloat().Text('g', -1))
 	}
+	if d.Medals.undecided() {
+		h.String("better", map[bool]string{true: "lower", false: "higher"}[d.Medals.LowerIsBetter])
+	}
 	for _, flag := range d.Flags {
 		h.String("flag", string(flag))
 	}

@@ -148,6 +148,7 @@ func (d *Definition) apply(c change) {
 	}
 	if c.grade != nil {
 		d.Grade = blockOf(c.grade)
+		d.direct()
 	}
 }
 

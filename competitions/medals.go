@@ -11,10 +11,11 @@ import (
 
 // Medals is the human leaderboard of a competition and what follows from it.
 type Medals struct {
-	// LowerIsBetter is the direction of the metric: it holds when the first
-	// team's score is below the last team's.
+	// LowerIsBetter is the direction of scores: that of the leaderboard from its
+	// first to its last team, else that of the metric.
 	LowerIsBetter bool
-	// Scores are the teams' scores in rank order, best first.
+	// Scores are the teams' scores in rank order, best first; none without a
+	// leaderboard.
 	Scores     []float64
 	Thresholds Thresholds
 	// File is the leaderboard file next to the definition, "" for a list in it.
@@ -25,7 +26,8 @@ type Medals struct {
 
 // Thresholds are the scores that earn a medal. A score is compared after
 // rounding to five decimals, thresholds are not rounded; medals include their
-// threshold, "above median" does not.
+// threshold, "above median" does not. Without a leaderboard there are no
+// thresholds: all are NaN, which no score reaches.
 type Thresholds struct {
 	Gold   float64 `json:"gold"`
 	Silver float64 `json:"silver"`
@@ -61,7 +63,7 @@ func decimals(v float64) int {
 type Standing struct {
 	Gold, Silver, Bronze, AboveMedian bool
 	// Rank is the place the score would take: one more than the number of
-	// teams that are strictly better.
+	// teams that are strictly better; 0 without a leaderboard.
 	Rank int
 }
 
@@ -69,9 +71,12 @@ type Standing struct {
 func (s Standing) Any() bool { return s.Gold || s.Silver || s.Bronze }
 
 // Rank compares a score with the leaderboard. A NaN earns nothing and takes
-// the place after the last team.
+// the place after the last team. Without a leaderboard, no score earns anything.
 func (m Medals) Rank(score float64) Standing {
-	if math.IsNaN(score) {
+	switch {
+	case len(m.Scores) == 0:
+		return Standing{}
+	case math.IsNaN(score):
 		return Standing{Rank: len(m.Scores) + 1}
 	}
 	reaches := func(threshold float64) bool { return score == threshold || m.better(score, threshold) }
@@ -94,6 +99,12 @@ func (m Medals) better(a, b float64) bool {
 		return a < b
 	}
 	return a > b
+}
+
+// unranked is what a definition without a leaderboard has.
+func unranked() Medals {
+	none := math.NaN()
+	return Medals{Thresholds: Thresholds{Gold: none, Silver: none, Bronze: none, Median: none}}
 }
 
 // NewMedals derives direction and thresholds from a leaderboard in rank order

@@ -163,6 +163,9 @@ func checkPrinted(t *testing.T, folder string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if t.Failed() {
+		return // the script stopped early
+	}
 	var missing []string
 	for command := range all {
 		if seen[command] == 0 {

@@ -20,12 +20,15 @@ type Flags struct {
 	AboveMedian      bool   `json:"above_median"`
 	SubmissionExists bool   `json:"submission_exists"`
 	ValidSubmission  bool   `json:"valid_submission"`
+	// Unranked says that the competition has no leaderboard, so that its
+	// attempts do not count in shares of medals.
+	Unranked bool `json:"-"`
 }
 
 // FlagsOf returns what the leaderboard needs of the report.
 func FlagsOf(r grading.Report) Flags {
 	return Flags{
-		CompetitionID: r.CompetitionID, GoldMedal: r.GoldMedal, SilverMedal: r.SilverMedal, BronzeMedal: r.BronzeMedal,
+		Unranked: r.Unranked(), CompetitionID: r.CompetitionID, GoldMedal: r.GoldMedal, SilverMedal: r.SilverMedal, BronzeMedal: r.BronzeMedal,
 		AboveMedian: r.AboveMedian, SubmissionExists: r.SubmissionExists, ValidSubmission: r.ValidSubmission,
 	}
 }
@@ -59,7 +62,7 @@ func (s Seeds) Arrange(reports []Flags, ids []string) ([][]Flags, error) {
 			if i < len(byID[id]) {
 				seeds[i] = append(seeds[i], byID[id][i])
 			} else {
-				seeds[i] = append(seeds[i], Flags{CompetitionID: id})
+				seeds[i] = append(seeds[i], Flags{CompetitionID: id, Unranked: len(byID[id]) > 0 && byID[id][0].Unranked})
 			}
 		}
 	}
@@ -95,18 +98,25 @@ func (s Seeds) available(byID map[string][]Flags, ids []string) (int, error) {
 	return count, nil
 }
 
+// figure is a share of attempts.
+type figure struct {
+	name string
+	// ranked says that only attempts at competitions with a leaderboard count.
+	ranked bool
+	holds  func(Flags) bool
+}
+
+func (p figure) counts(f Flags) bool { return !p.ranked || !f.Unranked }
+
 // percentages are the figures of a seed, by the reference's names.
-var percentages = []struct {
-	name  string
-	holds func(Flags) bool
-}{
-	{"submission_exists_percentage", func(f Flags) bool { return f.SubmissionExists }},
-	{"valid_submissions_percentage", func(f Flags) bool { return f.ValidSubmission }},
-	{"above_median_percentage", func(f Flags) bool { return f.AboveMedian }},
-	{"gold_medal_percentage", func(f Flags) bool { return f.GoldMedal }},
-	{"silver_medal_percentage", func(f Flags) bool { return f.SilverMedal }},
-	{"bronze_medal_percentage", func(f Flags) bool { return f.BronzeMedal }},
-	{"any_medal_percentage", func(f Flags) bool { return f.GoldMedal || f.SilverMedal || f.BronzeMedal }},
+var percentages = []figure{
+	{"submission_exists_percentage", false, func(f Flags) bool { return f.SubmissionExists }},
+	{"valid_submissions_percentage", false, func(f Flags) bool { return f.ValidSubmission }},
+	{"above_median_percentage", true, func(f Flags) bool { return f.AboveMedian }},
+	{"gold_medal_percentage", true, func(f Flags) bool { return f.GoldMedal }},
+	{"silver_medal_percentage", true, func(f Flags) bool { return f.SilverMedal }},
+	{"bronze_medal_percentage", true, func(f Flags) bool { return f.BronzeMedal }},
+	{"any_medal_percentage", true, func(f Flags) bool { return f.GoldMedal || f.SilverMedal || f.BronzeMedal }},
 }
 
 // PercentageNames returns the names of a split's figures.
@@ -118,12 +128,13 @@ func PercentageNames() []string {
 	return names
 }
 
-// Figure returns whether an attempt counts in a figure of the leaderboard, by its
-// name without _percentage.
-func Figure(name string) (func(Flags) bool, error) {
+// Figure returns what tells whether an attempt is a success in a figure of the
+// leaderboard, by its name without _percentage, and whether it counts at all.
+func Figure(name string) (func(Flags) (success, counts bool), error) {
 	for i, known := range FigureNames() {
 		if known == name {
-			return percentages[i].holds, nil
+			p := percentages[i]
+			return func(f Flags) (success, counts bool) { return p.holds(f), p.counts(f) }, nil
 		}
 	}
 	return nil, fmt.Errorf("there is no figure %q; the figures are %s", name, strings.Join(FigureNames(), ", "))
@@ -168,19 +179,25 @@ func NewEstimate(values []float64) Estimate {
 // Split is the figures of one split of the competitions, by name.
 type Split map[string]Estimate
 
-// Aggregate returns the figures of arranged seeds.
+// Aggregate returns the figures of arranged seeds. Figures of ranks are left out
+// where no competition has a leaderboard.
 func Aggregate(seeds [][]Flags) Split {
 	out := make(Split, len(percentages))
 	for _, p := range percentages {
-		values := make([]float64, len(seeds))
-		for i, seed := range seeds {
-			held := 0
+		values := make([]float64, 0, len(seeds))
+		for _, seed := range seeds {
+			held, of := 0, 0
 			for _, f := range seed {
 				held += count(p.holds(f))
+				of += count(p.counts(f))
 			}
-			values[i] = float64(held) / float64(len(seed)) * 100
+			if of > 0 {
+				values = append(values, float64(held)/float64(of)*100)
+			}
 		}
-		out[p.name] = NewEstimate(values)
+		if len(values) > 0 || len(seeds) == 0 {
+			out[p.name] = NewEstimate(values)
+		}
 	}
 	return out
 }

@@ -145,3 +145,15 @@ func TestReadFileRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestUnranked: shares of medals are over the competitions with a leaderboard.
+func TestUnranked(t *testing.T) {
+	ranked, unranked := Flags{CompetitionID: "a", GoldMedal: true, ValidSubmission: true}, Flags{CompetitionID: "b", Unranked: true}
+	got := Aggregate([][]Flags{{ranked, unranked}})
+	if gold, valid := got["gold_medal_percentage"].Mean, got["valid_submissions_percentage"].Mean; gold != 100 || valid != 50 {
+		t.Errorf("gold %v %%, valid %v %%, want 100 and 50", gold, valid)
+	}
+	if alone := Aggregate([][]Flags{{unranked}}); len(alone) != 2 {
+		t.Errorf("%v, want shares of submissions only", alone)
+	}
+}

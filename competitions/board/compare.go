@@ -16,7 +16,8 @@ type Comparison struct {
 	Unpaired     []Unpaired `json:"unpaired"` // runs that were left out
 	Resamples    int        `json:"resamples"`
 	Seed         uint64     `json:"seed"` // of the bootstrap
-	// Figures are by the names of the percentages.
+	// Figures are by the names of the percentages. Those of medals are left out
+	// where no competition has a leaderboard.
 	Figures map[string]Difference `json:"figures"`
 }
 
@@ -84,7 +85,11 @@ func (p Pairing) Compare(r Resampling) (Comparison, error) {
 		c.Pairs += len(pairs)
 	}
 	for _, figure := range percentages {
-		d, err := p.compare(figure.holds, r)
+		pairs := p.counted(figure)
+		if len(pairs) == 0 {
+			continue
+		}
+		d, err := compare(pairs, figure.holds, r)
 		if err != nil {
 			return Comparison{}, fmt.Errorf("compare agents: %w", err)
 		}
@@ -93,12 +98,22 @@ func (p Pairing) Compare(r Resampling) (Comparison, error) {
 	return c, nil
 }
 
-func (p Pairing) compare(holds func(Flags) bool, r Resampling) (Difference, error) {
+// counted returns the pairs that count in a figure, by competition.
+func (p Pairing) counted(f figure) (out [][]Pair) {
+	for _, pairs := range p.Pairs {
+		if f.counts(pairs[0].First) {
+			out = append(out, pairs)
+		}
+	}
+	return out
+}
+
+func compare(all [][]Pair, holds func(Flags) bool, r Resampling) (Difference, error) {
 	var d Difference
 	var first, second []float64
 	var sums []int64
-	strata := make([][]int64, len(p.Pairs))
-	for i, pairs := range p.Pairs {
+	strata := make([][]int64, len(all))
+	for i, pairs := range all {
 		var a, b int
 		for _, pair := range pairs {
 			x, y := holds(pair.First), holds(pair.Second)

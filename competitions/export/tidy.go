@@ -116,18 +116,22 @@ func scoreColumns(r *rows[Record]) {
 	r.truth("silver_medal", func(r Record) bool { return r.Report.SilverMedal })
 	r.truth("bronze_medal", func(r Record) bool { return r.Report.BronzeMedal })
 	r.number("percentile", func(r Record) *float64 { return Percentile(r.Report) })
-	threshold := func(name string, of func(grading.Thresholds) grading.Number) {
+	threshold := func(name string, of func(grading.Thresholds) grading.Cutoff) {
 		r.number(name, func(r Record) *float64 {
 			if !r.Graded {
 				return nil
 			}
-			return known(of(r.Report.Thresholds))
+			limit := of(r.Report.Thresholds)
+			if math.IsNaN(float64(limit)) {
+				return nil
+			}
+			return (*float64)(&limit)
 		})
 	}
-	threshold("gold_threshold", func(t grading.Thresholds) grading.Number { return t.Gold })
-	threshold("silver_threshold", func(t grading.Thresholds) grading.Number { return t.Silver })
-	threshold("bronze_threshold", func(t grading.Thresholds) grading.Number { return t.Bronze })
-	threshold("median_threshold", func(t grading.Thresholds) grading.Number { return t.Median })
+	threshold("gold_threshold", func(t grading.Thresholds) grading.Cutoff { return t.Gold })
+	threshold("silver_threshold", func(t grading.Thresholds) grading.Cutoff { return t.Silver })
+	threshold("bronze_threshold", func(t grading.Thresholds) grading.Cutoff { return t.Bronze })
+	threshold("median_threshold", func(t grading.Thresholds) grading.Cutoff { return t.Median })
 	r.text("flags", func(r Record) string {
 		var words []string
 		for _, f := range r.Report.Flagged {

@@ -86,7 +86,7 @@ func (g Graded) Stopped(at time.Duration) (Graded, error) {
 		out.Score, out.ExactScore = nil, nil
 		if m.Score != nil {
 			exact := Number(*m.Score)
-			out.ExactScore, out.AboveMedian = &exact, *m.Score != float64(g.Median) && (*m.Score < float64(g.Median)) == g.LowerIsBetter
+			out.ExactScore, out.AboveMedian = &exact, !g.Unranked() && *m.Score != float64(g.Median) && (*m.Score < float64(g.Median)) == g.LowerIsBetter
 		}
 	}
 	return out, nil

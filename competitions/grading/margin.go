@@ -21,7 +21,7 @@ const (
 func AllThresholds() []Threshold { return []Threshold{Gold, Silver, Bronze, Median} }
 
 // value returns the score that reaches the threshold.
-func (t Thresholds) value(of Threshold) Number {
+func (t Thresholds) value(of Threshold) Cutoff {
 	switch of {
 	case Gold:
 		return t.Gold
@@ -46,15 +46,15 @@ type Margin struct {
 }
 
 // Margins returns how far the report's score is from every threshold; nil
-// without a finite score, or where the report holds no thresholds. medals may
+// without a finite score, or where there are no thresholds. medals may
 // be nil; then places are not known.
 func (r Report) Margins(medals *competitions.Medals) map[Threshold]Margin {
-	if r.Score == nil || !finite(float64(*r.Score)) || r.Thresholds == (Thresholds{}) {
+	if r.Score == nil || !finite(float64(*r.Score)) || r.Unranked() || r.Thresholds == (Thresholds{}) {
 		return nil
 	}
 	out := map[Threshold]Margin{}
 	for _, name := range AllThresholds() {
-		threshold := r.Thresholds.value(name)
+		threshold := Number(r.Thresholds.value(name))
 		m := Margin{Score: *r.Score - threshold}
 		if r.LowerIsBetter {
 			m.Score = threshold - *r.Score
@@ -73,7 +73,7 @@ func (r Report) Margins(medals *competitions.Medals) map[Threshold]Margin {
 // rounding to five decimals. nil where the report does not hold the exact
 // score, as the reference's do not.
 func (r Report) RoundingDecides() []Threshold {
-	if r.Score == nil || r.ExactScore == nil {
+	if r.Score == nil || r.ExactScore == nil || r.Unranked() {
 		return nil
 	}
 	var out []Threshold
@@ -88,7 +88,7 @@ func (r Report) RoundingDecides() []Threshold {
 // reaches reports whether a score is good enough: a medal's threshold
 // suffices, the median must be passed.
 func (r Report) reaches(name Threshold, score Number) bool {
-	threshold := r.Thresholds.value(name)
+	threshold := Number(r.Thresholds.value(name))
 	better := score > threshold
 	if r.LowerIsBetter {
 		better = score < threshold

@@ -68,12 +68,33 @@ type Report struct {
 	Detail
 }
 
+// Cutoff is a threshold's score, NaN where the competition has no leaderboard,
+// which JSON spells null.
+type Cutoff float64
+
+// MarshalJSON implements json.Marshaler.
+func (c Cutoff) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(c)) {
+		return []byte("null"), nil
+	}
+	return Number(c).MarshalJSON()
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *Cutoff) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		*c = Cutoff(math.NaN())
+		return nil
+	}
+	return (*Number)(c).UnmarshalJSON(data)
+}
+
 // Thresholds are the leaderboard scores that earn a medal.
 type Thresholds struct {
-	Gold   Number `json:"gold_threshold"`
-	Silver Number `json:"silver_threshold"`
-	Bronze Number `json:"bronze_threshold"`
-	Median Number `json:"median_threshold"`
+	Gold   Cutoff `json:"gold_threshold"`
+	Silver Cutoff `json:"silver_threshold"`
+	Bronze Cutoff `json:"bronze_threshold"`
+	Median Cutoff `json:"median_threshold"`
 }
 
 // Medals is what the score earns; of the three at most one is true.
@@ -104,8 +125,8 @@ type Detail struct {
 	Outcome            Outcome `json:"outcome"`
 	Reason             string  `json:"reason"` // why there is no score; "" if there is
 	Rule               string  `json:"rule,omitempty"`
-	Rank               *int    `json:"rank"` // place among the teams; nil if there is no score
-	Teams              int     `json:"teams"`
+	Rank               *int    `json:"rank"`  // place among the teams; nil without a score or teams
+	Teams              int     `json:"teams"` // 0 without a leaderboard
 	CompetitionVersion string  `json:"competition_version"`
 	Profile            string  `json:"reference_profile"` // see ReferenceProfile
 	NonFinite          bool    `json:"non_finite"`
@@ -137,6 +158,10 @@ type Graded struct {
 	Origin *Origin `json:"origin,omitempty"`
 }
 
+// Unranked reports whether the competition has no leaderboard, so that no score
+// earns a medal.
+func (r Report) Unranked() bool { return math.IsNaN(float64(r.Gold)) }
+
 // MadeUnder enters the conditions that the submission was made under.
 func (r *Report) MadeUnder(set []string) {
 	r.Isolation, r.Untrusted = conditions.Shown(set), conditions.Untrusted(set)
@@ -148,7 +173,7 @@ func newReport(def *competitions.Definition, submission string, created time.Tim
 	t := def.Medals.Thresholds
 	r := Report{
 		CompetitionID:  def.ID,
-		Thresholds:     Thresholds{Gold: Number(t.Gold), Silver: Number(t.Silver), Bronze: Number(t.Bronze), Median: Number(t.Median)},
+		Thresholds:     Thresholds{Gold: Cutoff(t.Gold), Silver: Cutoff(t.Silver), Bronze: Cutoff(t.Bronze), Median: Cutoff(t.Median)},
 		LowerIsBetter:  def.Medals.LowerIsBetter,
 		CreatedAt:      created.Format("2006-01-02T15:04:05.000000"),
 		SubmissionPath: submission,
@@ -170,7 +195,9 @@ func (r *Report) score(s metric.Score, medals competitions.Medals) {
 		AnyMedal: standing.Any(), GoldMedal: standing.Gold, SilverMedal: standing.Silver,
 		BronzeMedal: standing.Bronze, AboveMedian: standing.AboveMedian,
 	}
-	r.Rank = &standing.Rank
+	if standing.Rank > 0 {
+		r.Rank = &standing.Rank
+	}
 	if r.Crowd != nil {
 		r.Crowd.place(float64(rounded), medals)
 	}

@@ -275,7 +275,7 @@ func TestRatesFromReports(t *testing.T) {
 	}
 	first := []grading.Graded{report("a", true), report("a", true), report("b", false), report("b", true), report("only", true)}
 	second := []grading.Graded{report("a", false), report("a", false), report("b", false), report("b", false)}
-	gold := func(f board.Flags) bool { return f.GoldMedal }
+	gold := func(f board.Flags) (success, counts bool) { return f.GoldMedal, !f.Unranked }
 	got, err := power.FromReports(first, second, gold)
 	want := []power.Rates{{Competition: "a", First: 3.5 / 4, Second: 0}, {Competition: "b", First: 2.5 / 4, Second: 0}}
 	if err != nil || len(got) != 2 || got[0] != want[0] || got[1] != want[1] {

@@ -16,8 +16,8 @@ const prior = 2
 // FromReports estimates rates from the reports of two agents at the competitions
 // that both have: the share of successes at the competition, drawn towards the
 // agent's mean as if that had been seen in two more attempts.
-func FromReports(first, second []grading.Graded, holds func(board.Flags) bool) ([]Rates, error) {
-	a, b := tally(first, holds), tally(second, holds)
+func FromReports(first, second []grading.Graded, figure func(board.Flags) (success, counts bool)) ([]Rates, error) {
+	a, b := tally(first, figure), tally(second, figure)
 	var ids []string
 	for id := range a {
 		if _, ok := b[id]; ok {
@@ -52,12 +52,16 @@ func (s successes) rate(mean float64) float64 {
 	return (float64(s.of) + float64(prior*mean)) / float64(s.n+prior)
 }
 
-func tally(reports []grading.Graded, holds func(board.Flags) bool) map[string]successes {
+func tally(reports []grading.Graded, figure func(board.Flags) (success, counts bool)) map[string]successes {
 	out := map[string]successes{}
 	for _, r := range reports {
+		success, counts := figure(board.FlagsOf(r.Report))
+		if !counts {
+			continue
+		}
 		s := out[r.CompetitionID]
 		s.n++
-		if holds(board.FlagsOf(r.Report)) {
+		if success {
 			s.of++
 		}
 		out[r.CompetitionID] = s

@@ -99,6 +99,8 @@ type Result struct {
 	// BestRank is the best place among the teams; 0 if no score is a number.
 	BestRank int `json:"best_rank"`
 	Teams    int `json:"teams"`
+	// Unranked says that the competition has no leaderboard, so no medals.
+	Unranked bool `json:"unranked,omitempty"`
 	// Margins are those of the best score.
 	Margins map[grading.Threshold]grading.Margin `json:"margins,omitempty"`
 	// Uncertain is the number of runs whose medal depends on rounding or is based
@@ -256,18 +258,18 @@ func newGroup(name string, ids []string, own []Entry, pad bool) Group {
 
 func newResult(runs []Entry) Result {
 	first := runs[0].Report
-	r := Result{Competition: first.CompetitionID, Flags: first.Flagged, MetricExternal: first.MetricExternal, LowerIsBetter: first.LowerIsBetter, Runs: len(runs), Teams: first.Teams}
+	r := Result{Competition: first.CompetitionID, Flags: first.Flagged, MetricExternal: first.MetricExternal, LowerIsBetter: first.LowerIsBetter, Runs: len(runs), Teams: first.Teams, Unranked: first.Unranked()}
 	sets := conditionsOf(runs)
 	r.Isolation, r.Untrusted, r.Task = conditions.Shown(sets...), conditions.Untrusted(sets...), conditions.Told(sets...)
 	var scores []float64
 	for _, e := range runs {
-		rep := e.Report
+		rep, flags := e.Report, board.FlagsOf(e.Report)
 		r.Uncertain += count(e.uncertain())
-		r.Gold += count(rep.GoldMedal)
-		r.Silver += count(rep.SilverMedal)
-		r.Bronze += count(rep.BronzeMedal)
-		r.AboveMedian += count(rep.AboveMedian)
-		r.Valid += count(rep.ValidSubmission)
+		r.Gold += count(flags.GoldMedal)
+		r.Silver += count(flags.SilverMedal)
+		r.Bronze += count(flags.BronzeMedal)
+		r.AboveMedian += count(flags.AboveMedian)
+		r.Valid += count(flags.ValidSubmission)
 		if rep.Rank != nil && rep.Score != nil && !math.IsNaN(float64(*rep.Score)) && (r.BestRank == 0 || *rep.Rank < r.BestRank) {
 			r.BestRank = *rep.Rank
 		}

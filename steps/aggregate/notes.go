@@ -67,6 +67,7 @@ func (b *Board) notes() []string {
 		notes = append(notes, "crowded: gold and bronze are so close on the human leaderboard that a medal may depend on the last digits of a score; the reports have the numbers.")
 	}
 	notes = append(notes, b.externalNotes()...)
+	notes = append(notes, b.unranked()...)
 	for _, a := range b.Agents {
 		if text := a.missingText(); text != "" {
 			counted := "they are not counted"
@@ -109,6 +110,21 @@ func (b *Board) externalNotes() []string {
 		reports[i] = e.Report
 	}
 	return export.ExternalNotes(reports)
+}
+
+// unranked names the competitions without a leaderboard.
+func (b *Board) unranked() []string {
+	var ids []string
+	for _, e := range b.Entries {
+		if e.Report.Unranked() {
+			ids = append(ids, e.Report.CompetitionID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	slices.Sort(ids)
+	return []string{fmt.Sprintf("No leaderboard, so no medals: %s. Shares of medals and above the median are over the other competitions.", plain.List(slices.Compact(ids)))}
 }
 
 // flagged reports whether some competition of the board has a flag.
@@ -156,7 +172,10 @@ func (c Comparison) write(out *strings.Builder) {
 func ComparisonRows(first, second string, c board.Comparison) [][]string {
 	rows := [][]string{{"", first, second, "difference", "other runs", "other competitions", "only " + first, "only " + second, "McNemar p", "sign-flip p"}}
 	for _, name := range board.PercentageNames() {
-		d := c.Figures[name]
+		d, ok := c.Figures[name]
+		if !ok {
+			continue
+		}
 		rows = append(rows, []string{
 			strings.TrimSuffix(name, "_percentage"), percent(d.First), percent(d.Second), fmt.Sprintf("%+.2f", float64(d.Difference)),
 			intervalText(d.Stratified), intervalText(d.Clustered), strconv.Itoa(d.OnlyFirst), strconv.Itoa(d.OnlySecond),

@@ -99,6 +99,10 @@ func (g Group) percentage(name string) string {
 
 func (r Result) row(agent string) []string {
 	of := func(n int) string { return fmt.Sprintf("%d/%d", n, r.Runs) }
+	medals := of
+	if r.Unranked {
+		medals = func(int) string { return "-" }
+	}
 	better := "higher"
 	if r.LowerIsBetter {
 		better = "lower"
@@ -109,7 +113,7 @@ func (r Result) row(agent string) []string {
 	}
 	return []string{
 		agent, r.name(), r.Isolation, r.Task, r.scoreText(), better, number(r.Best), place, r.nextMedal(),
-		of(r.Gold), of(r.Silver), of(r.Bronze), of(r.AboveMedian), of(r.Valid),
+		medals(r.Gold), medals(r.Silver), medals(r.Bronze), medals(r.AboveMedian), of(r.Valid),
 	}
 }
 

@@ -212,8 +212,11 @@ func summary(r grading.Report) string {
 	if r.Outcome != grading.Scored {
 		return fmt.Sprintf("%s: %s: %s", r.CompetitionID, r.Outcome, r.Reason)
 	}
-	return fmt.Sprintf("%s: score %v, place %d among %d teams, medal: %s, isolation: %s",
-		r.CompetitionID, float64(*r.Score), *r.Rank, r.Teams, r.Best(), r.Isolation)
+	standing := "no leaderboard"
+	if r.Rank != nil {
+		standing = fmt.Sprintf("place %d among %d teams, medal: %s", *r.Rank, r.Teams, r.Best())
+	}
+	return fmt.Sprintf("%s: score %v, %s, isolation: %s", r.CompetitionID, float64(*r.Score), standing, r.Isolation)
 }
 
 func finite(n *grading.Number) *float64 {

@@ -92,8 +92,12 @@ func showReport(t *terminal, r grading.Report, medals competitions.Medals) error
 	if r.LowerIsBetter {
 		better = "lower is better"
 	}
-	published := func(n grading.Number) string { return medals.Published(float64(n)) }
-	fmt.Fprintf(t.stdout, "gold %s, silver %s, bronze %s, median %s (%s)\n", published(r.Gold), published(r.Silver), published(r.Bronze), published(r.Median), better)
+	published := func(c grading.Cutoff) string { return medals.Published(float64(c)) }
+	if r.Unranked() {
+		fmt.Fprintf(t.stdout, "no medals: the competition has no leaderboard (%s)\n", better)
+	} else {
+		fmt.Fprintf(t.stdout, "gold %s, silver %s, bronze %s, median %s (%s)\n", published(r.Gold), published(r.Silver), published(r.Bronze), published(r.Median), better)
+	}
 	if r.NonFinite {
 		fmt.Fprintln(t.stdout, t.outStyle().Warn("The score is not finite; check the submission before trusting a medal."))
 	}

@@ -35,10 +35,10 @@ func rewardOf(kind string, r grading.Report) float64 {
 		return max(0, 1-float64(*r.Rank-1)/float64(r.Teams))
 	case "margin":
 		span := float64(r.Gold - r.Median)
-		if span == 0 {
+		if r.Unranked() || span == 0 {
 			return medalReward(r)
 		}
-		return min(1, max(0, float64(*r.ExactScore-r.Median)/span))
+		return min(1, max(0, (float64(*r.ExactScore)-float64(r.Median))/span))
 	}
 	return medalReward(r)
 }

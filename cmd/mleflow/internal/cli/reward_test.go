@@ -13,7 +13,7 @@ func TestRewards(t *testing.T) {
 	report := func(score, median, gold float64, rank int) grading.Report {
 		exact := grading.Number(score)
 		r := grading.Report{Detail: grading.Detail{Outcome: grading.Scored, ExactScore: &exact, Rank: &rank, Teams: 4}}
-		r.Median, r.Gold = grading.Number(median), grading.Number(gold)
+		r.Median, r.Gold = grading.Cutoff(median), grading.Cutoff(gold)
 		return r
 	}
 	bronze, failed, infinite := report(0.5, 0.25, 0.25, 2), report(1, 0, 1, 1), report(math.Inf(1), 0, 1, 1)

@@ -214,6 +214,8 @@ func (g *generator) of(t reflect.Type) object {
 		return object{"type": "string", "format": "date-time"}
 	case t == reflect.TypeFor[grading.Number]():
 		return object{"anyOf": []object{{"type": "number"}, {"enum": []string{"nan", "inf", "-inf"}}}}
+	case t == reflect.TypeFor[grading.Cutoff]():
+		return nullable(g.of(reflect.TypeFor[grading.Number]()))
 	case t == reflect.TypeFor[json.RawMessage]():
 		return object{}
 	case t.Kind() == reflect.Pointer:

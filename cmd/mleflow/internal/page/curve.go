@@ -92,9 +92,6 @@ func (d *curves) reach() {
 }
 
 func (d *curves) thresholds() []float64 {
-	if len(d.Human) == 0 && d.Gold == 0 && d.Bronze == 0 {
-		return nil
-	}
 	return finite([]float64{d.Gold, d.Silver, d.Bronze, d.Median})
 }
 

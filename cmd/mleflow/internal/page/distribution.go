@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions/grading"
 )
 
 // People is the leaderboard of people at a competition. It is part of every
@@ -18,6 +19,12 @@ type People struct {
 	Bronze, Median float64
 	// Human are the scores of the teams.
 	Human []float64
+}
+
+// PeopleOf returns what a report tells of its competition: direction and
+// thresholds, NaN where there is no leaderboard.
+func PeopleOf(r grading.Report) People {
+	return People{ID: r.CompetitionID, LowerIsBetter: r.LowerIsBetter, Gold: float64(r.Gold), Silver: float64(r.Silver), Bronze: float64(r.Bronze), Median: float64(r.Median)}
 }
 
 // Row is the scores of an agent, or of whatever else is compared with people.

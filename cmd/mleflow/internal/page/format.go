@@ -8,6 +8,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/engine/event"
@@ -22,6 +23,7 @@ var functions = map[string]any{
 	"duration":    view.Duration,
 	"isZero":      time.Time.IsZero,
 	"isolated":    func(text string) bool { return !strings.Contains(text, conditions.NotIsolated) },
+	"known":       func(v float64) bool { return !math.IsNaN(v) },
 	"place":       export.Place,
 	"published":   competitions.Published,
 	"rate":        Rate.String,
@@ -44,8 +46,21 @@ type Rate struct {
 	Known     bool
 }
 
-// String writes "66.7 ± 16.7", or "66.7" if the error is not known.
+// RateOf returns a figure of a group. It is NaN where the group has none.
+func RateOf(figures board.Split, name string, seeds int) Rate {
+	e, ok := figures[name]
+	if !ok {
+		return Rate{Mean: math.NaN()}
+	}
+	return Rate{Mean: float64(e.Mean), SEM: float64(e.SEM), Known: seeds > 1}
+}
+
+// String writes "66.7 ± 16.7", "66.7" if the error is not known, or "–" without a
+// mean.
 func (r Rate) String() string {
+	if math.IsNaN(r.Mean) {
+		return "–"
+	}
 	mean := strconv.FormatFloat(r.Mean, 'f', 1, 64)
 	if !r.Known {
 		return mean

@@ -279,8 +279,7 @@ func (c *collector) competition(r grading.Report) *Competition {
 			return &c.data.Competitions[i]
 		}
 	}
-	comp := Competition{Title: r.CompetitionID, External: r.MetricExternal, People: page.People{ID: r.CompetitionID, LowerIsBetter: r.LowerIsBetter,
-		Gold: float64(r.Gold), Silver: float64(r.Silver), Bronze: float64(r.Bronze), Median: float64(r.Median)}}
+	comp := Competition{Title: r.CompetitionID, External: r.MetricExternal, People: page.PeopleOf(r)}
 	if def, err := c.Catalog.Get(r.CompetitionID); err == nil {
 		comp.Title, comp.Metric, comp.Human, comp.Note = def.Title, def.Facts.MetricName, def.Medals.Scores, def.Medals.Note
 	}
@@ -350,10 +349,7 @@ func capitalize(s string) string {
 }
 
 func rowOf(agent string, g aggregate.Group) BoardRow {
-	rate := func(name string) page.Rate {
-		e := g.Percentages[name]
-		return page.Rate{Mean: float64(e.Mean), SEM: float64(e.SEM), Known: g.Seeds > 1}
-	}
+	rate := func(name string) page.Rate { return page.RateOf(g.Percentages, name, g.Seeds) }
 	return BoardRow{Name: agent, Isolation: cmp.Or(g.Isolation, conditions.Unknown), Task: cmp.Or(g.Task, conditions.Unknown), Seeds: g.Seeds, Competitions: len(g.Competitions),
 		AnyMedal: rate("any_medal_percentage"), Gold: rate("gold_medal_percentage"), Silver: rate("silver_medal_percentage"),
 		Bronze: rate("bronze_medal_percentage"), AboveMedian: rate("above_median_percentage"), Valid: rate("valid_submissions_percentage")}

@@ -48,9 +48,7 @@ func (s *Site) competitions() []*competition {
 
 func (s *Site) competition(r *Row) *competition {
 	rep := r.Report
-	c := &competition{id: rep.CompetitionID, title: rep.CompetitionID, people: page.People{
-		ID: rep.CompetitionID, LowerIsBetter: rep.LowerIsBetter, Gold: float64(rep.Gold), Silver: float64(rep.Silver), Bronze: float64(rep.Bronze), Median: float64(rep.Median),
-	}}
+	c := &competition{id: rep.CompetitionID, title: rep.CompetitionID, people: page.PeopleOf(rep)}
 	if def, err := s.catalog.Get(c.id); err == nil {
 		c.title, c.people.Human, c.note = def.Title, def.Medals.Scores, def.Medals.Note
 	}

@@ -136,11 +136,7 @@ func (t *Table) conditions() []conditions.Attempts {
 func rate(g aggregate.Group, name string) string { return percentage(g.Percentages, g.Seeds, name) }
 
 func percentage(of board.Split, seeds int, name string) string {
-	p, ok := of[name]
-	if !ok {
-		return "–"
-	}
-	return page.Rate{Mean: float64(p.Mean), SEM: float64(p.SEM), Known: seeds > 1}.String()
+	return page.RateOf(of, name, seeds).String()
 }
 
 func (t *Table) ranking() grid {
@@ -215,7 +211,10 @@ func (t *Table) differences() plot {
 		if a.Behind == nil {
 			continue
 		}
-		d := a.Behind.Figures[shownFigure]
+		d, ok := a.Behind.Figures[shownFigure]
+		if !ok {
+			continue
+		}
 		e := page.Estimate{Name: a.Name + " − " + a.Head, Value: -float64(d.Difference), Note: "p " + strconv.FormatFloat(float64(d.SignFlipP), 'g', 3, 64)}
 		if i := d.Stratified; i != nil {
 			e.Lower, e.Upper, e.Known = -float64(i.Percentile.Upper), -float64(i.Percentile.Lower), true
@@ -315,7 +314,10 @@ func reading() section {
 
 // comparisonText says how an agent compares with the head of its tie group.
 func comparisonText(a *Agent, c *board.Comparison) string {
-	d := c.Figures[shownFigure]
+	d, ok := c.Figures[shownFigure]
+	if !ok {
+		return ""
+	}
 	out := fmt.Sprintf("%s percentage points from %s over %s", points(-float64(d.Difference)), a.Head, view.Plural(c.Pairs, "pair"))
 	if i := d.Stratified; i != nil {
 		out += fmt.Sprintf(", 95 %% interval %s to %s over other runs", points(-float64(i.Percentile.Upper)), points(-float64(i.Percentile.Lower)))

@@ -45,7 +45,10 @@ func (s *Site) compareMasked() error {
 func (s *Site) maskedSection() section {
 	var rows []page.Estimate
 	for _, m := range s.Masked {
-		d := m.Comparison.Figures[shownFigure]
+		d, ok := m.Comparison.Figures[shownFigure]
+		if !ok {
+			continue
+		}
 		e := page.Estimate{
 			Name: fmt.Sprintf("%s, %s − %s", m.Agent, m.Version, competitions.MaskedVersion(m.Version)), Value: float64(d.Difference),
 			Note: fmt.Sprintf("%d pairs, p %s", m.Comparison.Pairs, strconv.FormatFloat(float64(d.SignFlipP), 'g', 3, 64)),

@@ -55,7 +55,9 @@ func agentRowOf(name string, results []*result) agentRow {
 	row := agentRow{Name: name, Link: agentAddress(name), Compare: "/compare?" + url.Values{"a": {agentPrefix + name}}.Encode(), Attempts: len(results)}
 	seen := map[string]bool{}
 	var sets [][]string
+	ranked := 0
 	for _, res := range results {
+		ranked += count(!res.Unranked())
 		seen[res.CompetitionID] = true
 		sets = append(sets, res.Conditions)
 		row.Valid += count(res.ValidSubmission)
@@ -64,7 +66,7 @@ func agentRowOf(name string, results []*result) agentRow {
 		row.Last = max(row.Last, when(res.Time))
 	}
 	row.Competitions, row.Isolation = len(seen), conditions.Shown(sets...)
-	row.Any = fmt.Sprintf("%d (%s%%)", row.Gold+row.Silver+row.Bronze, percent(row.Gold+row.Silver+row.Bronze, len(results)))
+	row.Any = fmt.Sprintf("%d (%s%%)", row.Gold+row.Silver+row.Bronze, percent(row.Gold+row.Silver+row.Bronze, ranked))
 	return row
 }
 
@@ -109,7 +111,7 @@ func (u *UI) agentPage(r *http.Request) (*content, error) {
 			i = len(d.Competitions)
 			t := res.Report
 			s := agentScores{ID: t.CompetitionID, Title: t.CompetitionID, Link: "/competitions/" + url.PathEscape(t.CompetitionID),
-				People: page.People{ID: t.CompetitionID, LowerIsBetter: t.LowerIsBetter, Gold: float64(t.Gold), Silver: float64(t.Silver), Bronze: float64(t.Bronze), Median: float64(t.Median)}}
+				People: page.PeopleOf(t)}
 			if def, err := catalog.Get(t.CompetitionID); err == nil {
 				s.Title, s.Human = def.Title, def.Medals.Scores
 			}

@@ -180,7 +180,10 @@ func (d *compareData) compare(a, b []grading.Graded) error {
 	d.Header[0] = "figure"
 	var plotted []page.Estimate
 	for _, name := range board.PercentageNames() {
-		f := c.Figures[name]
+		f, ok := c.Figures[name]
+		if !ok {
+			continue
+		}
 		e := page.Estimate{Name: strings.ReplaceAll(strings.TrimSuffix(name, "_percentage"), "_", " "), Value: float64(f.Difference), Note: fmt.Sprintf("%+.1f", float64(f.Difference))}
 		if in := f.Clustered; in != nil {
 			e.Lower, e.Upper, e.Known = float64(in.Percentile.Lower), float64(in.Percentile.Upper), true

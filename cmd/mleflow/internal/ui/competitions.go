@@ -128,15 +128,14 @@ func (u *UI) competitionPage(r *http.Request) (*content, error) {
 	if err != nil && len(all) == 0 && p.Ready {
 		return nil, fmt.Errorf("%w: %w", errNothing, err)
 	}
-	d := competitionData{ID: id, Title: id, Progress: p, People: page.People{ID: id}}
+	d := competitionData{ID: id, Title: id, Progress: p, People: page.People{ID: id, Gold: math.NaN()}}
 	if err == nil {
 		d.define(def)
 	} else {
 		d.Note = "The definition of this competition is not known here. Name its folder with --competitions DIR."
 	}
 	if len(all) > 0 && len(d.Human) == 0 {
-		t := all[0].Report
-		d.LowerIsBetter, d.Gold, d.Silver, d.Bronze, d.Median = t.LowerIsBetter, float64(t.Gold), float64(t.Silver), float64(t.Bronze), float64(t.Median)
+		d.People = page.PeopleOf(all[0].Report)
 	}
 	var rows []page.Row
 	for _, res := range all {

@@ -92,7 +92,7 @@ func (o *one) report(g *ledger.StepSummary) *grading.Graded {
 // people is the human leaderboard of a report's competition; without a
 // definition only the thresholds are known.
 func (o *one) people(r grading.Report) page.People {
-	p := page.People{ID: r.CompetitionID, LowerIsBetter: r.LowerIsBetter, Gold: float64(r.Gold), Silver: float64(r.Silver), Bronze: float64(r.Bronze), Median: float64(r.Median)}
+	p := page.PeopleOf(r)
 	if catalog, err := o.u.Catalog(o.m.past); err == nil {
 		if def, err := catalog.Get(r.CompetitionID); err == nil {
 			p.Human = def.Medals.Scores
