@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/mleflow/mleflow/engine/config"
@@ -59,7 +60,7 @@ func (e *Engine) forecast(ctx context.Context, pl *planned, parallelism int) *pl
 			s.Estimate = &plan.Estimate{CacheBytes: est.CacheBytes, PeakBytes: est.PeakBytes, Files: est.Files, Basis: est.Basis, Unknown: !est.Known}
 			needs = append(needs, n.Limits.CPUs)
 		}
-		m.add(s, est, index)
+		m.add(s, est, n.Step.Kind.Results, index)
 		f.Files += est.Files
 	}
 	f.Parallel = parallelSteps(needs, e.opts.Capacity, parallelism)
@@ -150,11 +151,12 @@ type model struct {
 	cache  []int64
 	peak   []int64
 	weight []int64
+	prompt []bool // see sched.Task
 }
 
 // add appends a step. Steps that are not in the model do not count as
 // predecessors.
-func (m *model) add(s *plan.Step, est step.Estimate, index []int) {
+func (m *model) add(s *plan.Step, est step.Estimate, prompt bool, index []int) {
 	var after []int
 	for _, a := range s.After {
 		if index[a] >= 0 {
@@ -166,6 +168,7 @@ func (m *model) add(s *plan.Step, est step.Estimate, index []int) {
 	m.cache = append(m.cache, est.CacheBytes)
 	m.peak = append(m.peak, est.PeakBytes)
 	m.weight = append(m.weight, max(s.ExpectedMillis, 1))
+	m.prompt = append(m.prompt, prompt)
 }
 
 // fill computes the sums and bounds.
@@ -249,6 +252,11 @@ const maxOrder = 1000
 // runs.
 func (m *model) order(graph *dag.Graph) (list []plan.Held) {
 	chain := graph.Longest(func(i int) int64 { return m.weight[i]*1e6 + 1 }) // like the scheduler: nanoseconds, plus one for each step
+	for i, prompt := range m.prompt {
+		if prompt {
+			chain[i] = math.MaxInt64
+		}
+	}
 	ready := &byChain{chain: chain}
 	missing := make([]int, len(m.names))
 	for i := range m.names {

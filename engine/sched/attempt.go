@@ -51,13 +51,12 @@ type attempt struct {
 func (s *scheduler) start(rank int) bool {
 	i := s.life.task[rank]
 	t := &s.tasks[i]
-	taken, ok := s.pool.take(amountsOf(t.Needs))
+	taken, ok := s.pool.take(t.amounts())
 	if !ok {
 		return false
 	}
 	s.life.phase[i] = running
-	s.running++
-	s.waits.hold(amountsOf(t.Needs), 1)
+	s.hold(t, 1)
 	l := Lease{Attempt: s.retries.tried[i].attempts + 1, Resources: t.Needs, Devices: s.pool.names(taken)}
 	if s.o.OnStart != nil {
 		s.o.OnStart(i, l)
@@ -69,6 +68,16 @@ func (s *scheduler) start(rank int) bool {
 		s.attempts <- a
 	}()
 	return true
+}
+
+// hold counts a task that starts (1) or ends (-1).
+func (s *scheduler) hold(t *Task, n int) {
+	if t.Prompt {
+		s.prompted += n
+		return
+	}
+	s.running += n
+	s.waits.hold(t.amounts(), n)
 }
 
 func do(ctx context.Context, t *Task, l Lease) (err error) {
@@ -90,10 +99,9 @@ func do(ctx context.Context, t *Task, l Lease) (err error) {
 // attempted handles the end of an attempt.
 func (s *scheduler) attempted(a attempt) {
 	i := a.task
-	s.running--
+	s.hold(&s.tasks[i], -1)
 	s.dirty = true
-	s.pool.give(amountsOf(s.tasks[i].Needs), a.taken)
-	s.waits.hold(amountsOf(s.tasks[i].Needs), -1)
+	s.pool.give(s.tasks[i].amounts(), a.taken)
 	r := Result{Attempts: s.retries.tried[i].attempts + 1, Err: a.err, Started: a.started, Ended: a.ended}
 	wait, again := s.again(i, r)
 	switch {

@@ -11,8 +11,8 @@
 //
 // # Order
 //
-// The task with the longest chain of work after it (its own included) comes
-// first, the lower index among equals. A task that does not fit reserves what
+// Prompt tasks come first. Then comes the task with the longest chain of work
+// after it (its own included), the lower index among equals. A task that does not fit reserves what
 // is free of the resources it waits for: tasks of lower priority only get
 // what it has no use for, so large requests do not starve.
 //

@@ -2,6 +2,7 @@ package sched
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/mleflow/mleflow/engine/dag"
@@ -30,7 +31,8 @@ type lives struct {
 	open    int   // number of tasks that have not ended
 }
 
-// newLives ranks the tasks by the longest chain of work that starts with them.
+// newLives ranks the tasks: prompt ones first, then by the longest chain of work
+// that starts with them.
 // Each task counts a nanosecond more, so that the number of tasks decides if
 // durations are unknown.
 func newLives(tasks []Task, graph *dag.Graph) lives {
@@ -41,6 +43,11 @@ func newLives(tasks []Task, graph *dag.Graph) lives {
 		l.missing[i] = len(graph.Pred(i))
 	}
 	chain := graph.Longest(func(i int) int64 { return int64(max(0, tasks[i].Weight)) + 1 })
+	for i := range chain {
+		if tasks[i].Prompt {
+			chain[i] = math.MaxInt64
+		}
+	}
 	slices.SortFunc(l.task, func(a, b int) int {
 		if c := cmp.Compare(chain[b], chain[a]); c != 0 {
 			return c

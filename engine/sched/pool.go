@@ -17,6 +17,15 @@ func amountsOf(r Resources) amounts {
 	return amounts{milli(r.CPUs), max(0, r.MemoryBytes), max(0, r.DiskBytes), max(0, r.GPUs)}
 }
 
+// amounts are what the task leases.
+func (t *Task) amounts() amounts {
+	a := amountsOf(t.Needs)
+	if t.Prompt {
+		a.milliCPUs = 0
+	}
+	return a
+}
+
 func (a amounts) fits(free amounts) bool {
 	return a.milliCPUs <= free.milliCPUs && a.memory <= free.memory && a.disk <= free.disk && a.gpus <= free.gpus
 }

@@ -110,8 +110,9 @@ const lookahead = 32
 // dispatch calls start for the waiting tasks in order of rank, as long as they
 // fit into what is free and not reserved. start returns false if the task
 // cannot be started after all; it then reserves its resources like one that
-// does not fit. limit is the largest number of tasks to start.
-func (q *queue) dispatch(free amounts, limit int, start func(rank int) bool) {
+// does not fit. limit is the largest number of tasks to start. dispatch returns
+// what is still free and not reserved.
+func (q *queue) dispatch(free amounts, limit int, start func(rank int) bool) amounts {
 	var blocked []*line
 	for len(q.active) > 0 && len(blocked) < lookahead && limit > 0 {
 		if free.milliCPUs == 0 && q.noCPU == 0 {
@@ -131,6 +132,7 @@ func (q *queue) dispatch(free amounts, limit int, start func(rank int) bool) {
 	for _, l := range blocked {
 		heap.Push(&q.active, l)
 	}
+	return free
 }
 
 // settle moves the first line, whose first rank has been removed, to its new

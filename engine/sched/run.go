@@ -37,8 +37,10 @@ type scheduler struct {
 	life     lives
 	pool     *pool
 	queue    *queue
-	dirty    bool // something was queued or became free
-	running  int
+	prompt   *queue // of prompt tasks
+	dirty    bool   // something was queued or became free
+	running  int    // tasks that are not prompt
+	prompted int    // tasks that are
 	stopping bool
 	keys     keys
 	retries  retries
@@ -62,6 +64,7 @@ func newScheduler(ctx context.Context, tasks []Task, o Options) (*scheduler, err
 		life:     newLives(tasks, graph),
 		pool:     newPool(o.Capacity, o.Locks),
 		queue:    newQueue(),
+		prompt:   newQueue(),
 		keys:     keys{owned: map[int]string{}, owners: map[string][]int{}},
 		retries:  retries{tried: map[int]tried{}},
 		waits:    waits{holders: map[Resource]int{}},
@@ -206,7 +209,11 @@ func (s *scheduler) mustRun(i int, key string) {
 
 func (s *scheduler) enqueue(i int) {
 	s.life.phase[i] = waiting
-	s.queue.push(s.life.rank[i], amountsOf(s.tasks[i].Needs))
+	queue := s.queue
+	if s.tasks[i].Prompt {
+		queue = s.prompt
+	}
+	queue.push(s.life.rank[i], s.tasks[i].amounts())
 	s.dirty = true
 }
 
@@ -257,7 +264,7 @@ func (s *scheduler) stop() {
 		return
 	}
 	s.stopping = true
-	s.queue, s.dirty = newQueue(), true
+	s.queue, s.prompt, s.dirty = newQueue(), newQueue(), true
 	s.resolver.queue = nil
 	for i, p := range s.life.phase {
 		switch p {
@@ -271,7 +278,8 @@ func (s *scheduler) stop() {
 // dispatch starts what can start.
 func (s *scheduler) dispatch() {
 	if s.dirty {
-		s.queue.dispatch(s.pool.free, s.o.Parallelism-s.running, s.start)
+		free := s.prompt.dispatch(s.pool.free, s.o.Parallelism-s.prompted, s.start)
+		s.queue.dispatch(free, s.o.Parallelism-s.running, s.start)
 		s.tellWaits()
 		s.arm()
 	}

@@ -106,6 +106,37 @@ func TestLongestChainOfUnknowns(t *testing.T) {
 	})
 }
 
+// A grade starts when its agent has ended, though agents wait and hold all
+// processors and slots.
+func TestPromptFirst(t *testing.T) {
+	const hour = 3600 * s
+	scene(t, func(l *lab) {
+		l.o.Parallelism, l.o.Capacity = 1, Capacity{CPUs: 1, MemoryBytes: 10}
+		for i := range 3 {
+			agent := l.add(fmt.Sprint("agent ", i), hour, nil)
+			agent.Weight, agent.Needs = hour, Resources{CPUs: 1, MemoryBytes: 8}
+			grade := l.add(fmt.Sprint("grade ", i), s, nil, 2*i)
+			grade.Prompt, grade.Needs = true, Resources{CPUs: 1}
+			grade.Resolve = func(context.Context) (Resolution, error) { return Resolution{}, nil }
+		}
+		l.run(l.t.Context())
+		l.want("0s start agent 0", "1h0m0s ran agent 0", "1h0m0s start agent 1", "1h0m0s start grade 0", "1h0m1s ran grade 0",
+			"2h0m0s ran agent 1", "2h0m0s start agent 2", "2h0m0s start grade 1", "2h0m1s ran grade 1",
+			"3h0m0s ran agent 2", "3h0m0s start grade 2", "3h0m1s ran grade 2")
+	})
+	// What a grade lacks is kept free for it.
+	scene(t, func(l *lab) {
+		l.o.Capacity = Capacity{MemoryBytes: 10}
+		for i := range 3 {
+			l.add(fmt.Sprint("agent ", i), time.Duration(i+1)*hour, nil).Needs = Resources{MemoryBytes: 5}
+		}
+		grade := l.add("grade", s, nil)
+		grade.Prompt, grade.Needs = true, Resources{MemoryBytes: 10}
+		l.run(l.t.Context())
+		l.want("0s start grade", "1s ran grade", "1s start agent 0", "1s start agent 1", "1h0m1s ran agent 0", "1h0m1s start agent 2", "2h0m1s ran agent 1", "4h0m1s ran agent 2")
+	})
+}
+
 func TestFailureStops(t *testing.T) {
 	scene(t, func(l *lab) {
 		l.o.Capacity.CPUs = 2

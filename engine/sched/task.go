@@ -13,6 +13,10 @@ type Task struct {
 	After []int
 	// Weight is the expected duration of the task; it only affects the order.
 	Weight time.Duration
+	// Prompt tasks are short and say how the others did. They come before all
+	// others and beside them: they lease no processors, and Options.Parallelism
+	// limits them apart.
+	Prompt bool
 	// Needs is what the task leases while it runs.
 	Needs Resources
 	// Timeout is the limit of one attempt; 0 is none.

@@ -29,7 +29,7 @@ type Kind struct {
 	Untrusted bool
 	// Results says that outputs made from private values only contain what a run
 	// is for, such as scores: they may be published, though no untrusted step may
-	// consume them.
+	// consume them. They run as soon as they can, ahead of other kinds.
 	Results bool
 	// OwnsTimeout says that Run enforces the instance's time limit itself and has
 	// a result after it (an agent is stopped and its submission harvested). For

@@ -56,7 +56,7 @@ func newApply(a *app) *cobra.Command {
 	o.on.register(cmd)
 	o.on.registerInterrupt(cmd)
 	a.network.register(cmd)
-	cmd.Flags().IntVar(&o.parallelism, "parallelism", 0, "run at most `N` steps at a time (0: as many as resources allow)")
+	cmd.Flags().IntVar(&o.parallelism, "parallelism", 0, "run at most `N` steps at a time (0: as many as resources allow); grades, checks and aggregates run beside them")
 	cmd.Flags().BoolVar(&o.keepGoing, "keep-going", false, "continue with everything that does not depend on a failed step")
 	cmd.Flags().BoolVar(&o.requireCached, "require-cached", false, "refuse to start if anything would have to run")
 	cmd.Flags().BoolVar(&o.locked, "locked", false, "fail with exit status 3 if anything differs from the pipeline's lock file")
