@@ -140,6 +140,16 @@ func NewBoard(entries []Entry, how Grouping) (*Board, error) {
 	return b, nil
 }
 
+// BoardOf makes a leaderboard of reports, grouped by complexity.
+func BoardOf(reports []grading.Graded, catalog *competitions.Catalog) (*Board, error) {
+	entries := make([]Entry, len(reports))
+	for i, g := range reports {
+		entries[i] = NewEntry(g, catalog)
+	}
+	SortEntries(entries)
+	return NewBoard(entries, Grouping{By: byComplexity, Of: func(id string) string { return cmp.Or(string(catalog.Complexity(id)), "other") }})
+}
+
 // place numbers sorted agents. Ties share a place, and the next place counts
 // all of them.
 func place(agents []Agent) {

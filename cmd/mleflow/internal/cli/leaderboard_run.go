@@ -66,7 +66,8 @@ func (a *app) withRuns(ctx context.Context, paths []string, rules ruleFlags) ([]
 }
 
 // runReports writes the reports of a run to a folder, in the order of the run,
-// with what is known of the attempts that they are about.
+// with what is known of the attempts that they are about. It tells how many
+// attempts are not graded yet.
 func (a *app) runReports(ctx context.Context, c resultCache, past *ledger.Past, dir string, rules ruleFlags) error {
 	sum, err := past.Summary()
 	if err != nil {
@@ -81,7 +82,7 @@ func (a *app) runReports(ctx context.Context, c resultCache, past *ledger.Past, 
 	if err != nil {
 		return err
 	}
-	found, unchecked := 0, 0
+	found, missing, unchecked := 0, 0, 0
 	for i := range p.Steps {
 		if p.Steps[i].Kind != conditions.GradeKind {
 			continue
@@ -95,9 +96,18 @@ func (a *app) runReports(ctx context.Context, c resultCache, past *ledger.Past, 
 		if len(checks[attempt].Lacks(rules.exclude)) > 0 {
 			unchecked++
 		}
-		if err := runReport(ctx, src, p, i, dir, checks[attempt]); err != nil {
+		switch err := runReport(ctx, src, p, i, dir, checks[attempt]); {
+		case errors.Is(err, results.ErrNone):
+			missing++
+		case err != nil:
 			return fmt.Errorf("read the reports of run %s: %w", sum.ID, err)
 		}
+	}
+	if missing == found && found > 0 {
+		return fmt.Errorf("run %s has graded none of its %d attempts yet", sum.ID, found)
+	}
+	if missing > 0 {
+		fmt.Fprintf(a.stderr, "%s run %s has graded %d of %d attempts so far.\n", a.errStyle().Warn("Partial:"), sum.ID, found-missing, found)
 	}
 	a.tellUnchecked(unchecked)
 	if found == 0 {

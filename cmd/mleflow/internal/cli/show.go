@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,9 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
 func newShow(a *app) *cobra.Command {
@@ -44,7 +47,13 @@ func newShow(a *app) *cobra.Command {
 				}
 				return writeJSON(a.stdout, out)
 			}
-			return a.showRun(sum, state)
+			if err := a.showRun(sum, state); err != nil || !boardless(sum) {
+				return err
+			}
+			if err := a.showOwnBoard(cmd.Context(), sum); err != nil {
+				a.warn(fmt.Sprintf("Cannot show a leaderboard: %v", err))
+			}
+			return nil
 		}),
 	}
 	cmd.Flags().BoolVar(&disclosure, "disclosure", false, "print under what conditions the attempts were made")
@@ -116,6 +125,50 @@ func (st *store) showRun(sum *ledger.Summary, now *view.State) error {
 	fmt.Fprintln(st.stdout)
 	view.Summary(st.stdout, state, style)
 	view.Outputs(st.stdout, sum.ID, sum.Outputs, style)
+	return nil
+}
+
+// boardless reports whether a run has graded attempts and no leaderboard of its
+// own, or none yet.
+func boardless(sum *ledger.Summary) bool {
+	graded := false
+	for i := range sum.Steps {
+		if ended := sum.Steps[i].Status == event.Ran || sum.Steps[i].Status == event.Cached; ended && sum.Steps[i].Kind == "aggregate" {
+			return false
+		} else if ended && sum.Steps[i].Kind == conditions.GradeKind {
+			graded = true
+		}
+	}
+	return graded
+}
+
+// showOwnBoard prints the leaderboard of the attempts that a run has graded.
+func (a *app) showOwnBoard(ctx context.Context, sum *ledger.Summary) error {
+	paths, done, err := a.withRuns(ctx, []string{sum.ID}, ruleFlags{})
+	if err != nil {
+		return err
+	}
+	defer done()
+	if paths, err = reportFiles(paths); err != nil {
+		return err
+	}
+	all, err := board.ReadPaths(paths)
+	if err != nil {
+		return err
+	}
+	catalog, err := a.catalog()
+	if err != nil {
+		return err
+	}
+	made, err := aggregate.BoardOf(all.Reports, catalog)
+	if err != nil {
+		return err
+	}
+	title := "Leaderboard"
+	if sum.Finish == nil || sum.Finish.Status != event.Ran {
+		title = "Leaderboard so far (partial)"
+	}
+	fmt.Fprintf(a.stdout, "\n%s", made.Text(title))
 	return nil
 }
 
