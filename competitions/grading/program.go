@@ -2,6 +2,7 @@ package grading
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -95,20 +97,32 @@ func (p *Program) place(def *competitions.Definition, q Request, dir string) (ex
 		return executor.Spec{}, err
 	}
 	id := digest.Of([]byte(dir)).String()
-	return executor.Spec{
+	spec := executor.Spec{
 		ID:      "metric-" + id[:16],
-		Command: append(append(append([]string{}, withoutNetwork()...), p.Command...), submission, answers),
-		Env:     map[string]string{"PATH": executor.DefaultPath, "HOME": home, "TMPDIR": home, "LANG": "C.UTF-8"},
+		Command: append(append(append([]string{}, alone()...), p.Command...), submission, answers),
+		Env:     map[string]string{"PATH": cmp.Or(os.Getenv("PATH"), executor.DefaultPath), "HOME": home, "TMPDIR": home, "LANG": "C.UTF-8"},
 		Dir:     work,
-		Limits:  executor.Limits{Timeout: p.Timeout, Grace: time.Second, MemoryBytes: p.Memory, Processes: 256, LogBytes: 1 << 20},
-	}, nil
+		Limits:  executor.Limits{Timeout: p.Timeout, Grace: time.Second, MemoryBytes: p.Memory, LogBytes: 1 << 20},
+	}
+	if alone() == nil {
+		spec.Limits.Processes = maxProcesses
+	}
+	return spec, nil
 }
 
-// withoutNetwork begins a command that has no network: a namespace of its own,
-// where the machine lets this user make one; nothing where it does not.
-var withoutNetwork = sync.OnceValue(func() []string {
-	for _, way := range [][]string{{"unshare", "--net"}, {"unshare", "--user", "--map-current-user", "--net"}} {
-		way := append(way, "--")
+// maxProcesses is how many processes and threads a program may have.
+const maxProcesses = 256
+
+// alone begins a command that has no network, where the machine lets this user
+// make namespaces, and is nil elsewhere. In a user namespace the limit of
+// processes counts those within; outside, all that the user has. It does not
+// hold root.
+var alone = sync.OnceValue(func() []string {
+	ways := [][]string{
+		{"unshare", "--net", "--"},
+		{"unshare", "--user", "--map-current-user", "--net", "--", "prlimit", "--nproc=" + strconv.Itoa(maxProcesses), "--"},
+	}
+	for _, way := range ways {
 		if exec.Command(way[0], append(way[1:], "true")...).Run() == nil { //nolint:gosec // fixed words
 			return way
 		}
