@@ -23,13 +23,13 @@ func scoreAUC(in Input) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
-	each := make([]float64, len(pairs))
+	each, exact := make([]float64, len(pairs)), oneInteger(pairs)
 	for i, p := range pairs {
 		truth, err := twoClasses(p.truth)
 		if err != nil {
 			return Score{}, err
 		}
-		scores, err := finiteFloats(p.pred)
+		scores, err := rankedScores(p.pred, exact)
 		if err != nil {
 			return Score{}, err
 		}
@@ -38,6 +38,23 @@ func scoreAUC(in Input) (Score, error) {
 		}
 	}
 	return Score{Value: Mean(each)}, nil
+}
+
+// oneInteger reports whether numpy's array of all predictions holds integers.
+func oneInteger(pairs []pair) bool {
+	kind := pairs[0].pred.Kind()
+	return (kind == table.Int64 || kind == table.Uint64) && !slices.ContainsFunc(pairs, func(p pair) bool { return p.pred.Kind() != kind })
+}
+
+// rankedScores returns the column as doubles of the same order: its values or, if
+// integers are to be kept apart that are one double, their places.
+func rankedScores(c *table.Column, exact bool) ([]float64, error) {
+	wide := func(v int64) bool { return v > 1<<53 || v < -1<<53 }
+	if !exact || c.Len() == 0 || c.Kind() == table.Int64 && !wide(slices.Min(c.Ints())) && !wide(slices.Max(c.Ints())) {
+		return finiteFloats(c)
+	}
+	codes, _, err := encode(c)
+	return mapNumbers(codes, func(k int32) float64 { return float64(k) }), err
 }
 
 // twoClasses returns which rows hold the greater of the column's two values.

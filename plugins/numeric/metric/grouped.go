@@ -109,6 +109,7 @@ func scoreHaversine(in Input, group string) (Score, error) {
 	if err != nil {
 		return Score{}, &Unscorable{Column: group, Reason: "is missing"}
 	}
+	half := pairs[0].pred.Kind() == table.Bool
 	var each []float64
 	inOrder := func(a, b string) int { return cmp.Compare(truth[a][0], truth[b][0]) }
 	for _, name := range slices.SortedFunc(maps.Keys(truth), inOrder) {
@@ -118,7 +119,7 @@ func scoreHaversine(in Input, group string) (Score, error) {
 		}
 		distances := make([]float64, len(t))
 		for i := range t {
-			distances[i] = haversineOf(coordinates[0][p[i]], coordinates[1][p[i]], coordinates[2][t[i]], coordinates[3][t[i]])
+			distances[i] = haversineOf(coordinates[0][p[i]], coordinates[1][p[i]], coordinates[2][t[i]], coordinates[3][t[i]], half)
 		}
 		each = append(each, Mean([]float64{quantileOf(distances, 0.5), quantileOf(distances, 0.95)}))
 	}
@@ -143,7 +144,7 @@ func plainFloats(c *table.Column) ([]float64, error) {
 }
 
 // halfDegree is a degree in half precision, in which numpy takes the angles of
-// booleans. The cosine of so small an angle is 1 in half precision.
+// booleans.
 const halfDegree = 0.0174560546875
 
 // radians returns a column of degrees in radians, as numpy.deg2rad does.
@@ -161,10 +162,15 @@ func radians(c *table.Column) ([]float64, error) {
 }
 
 // haversineOf returns the distance in metres of two places given by latitude
-// and longitude in radians.
-func haversineOf(latA, lngA, latB, lngB float64) float64 {
+// and longitude in radians. The first latitude may be 0 or a degree in half
+// precision, in which its cosine is 1.
+func haversineOf(latA, lngA, latB, lngB float64, half bool) float64 {
+	cosA := 1.0
+	if !half {
+		cosA = libm.Cos(latA)
+	}
 	x, y := libm.Sin((latB-latA)/2), libm.Sin((lngB-lngA)/2)
-	a := float64(x*x) + float64(float64(libm.Cos(latA)*libm.Cos(latB))*float64(y*y))
+	a := float64(x*x) + float64(float64(cosA*libm.Cos(latB))*float64(y*y))
 	return 2 * 6371000 * libm.Asin(math.Sqrt(a))
 }
 

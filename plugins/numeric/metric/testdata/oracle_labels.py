@@ -1,4 +1,4 @@
-"""Writes oracle_labels.json: scores of labels whose columns are numbers of different kinds, integers beyond 63 bits among them.
+"""Writes oracle_labels.json: scores of labels, or of ranks, whose columns are numbers of different kinds, integers beyond 63 bits among them.
 
 Run as: python oracle_labels.py CASES SEED > oracle_labels.json, with the arguments in the file's "command": cases per metric and the seed,
 with numpy 1.26.4, scikit-learn 1.5.2 (Python 3.11). No truth has two integers of one double. Scores are hexadecimal floats, "error" where the library raises.
@@ -29,6 +29,7 @@ METRICS = [
     ("f1", {"average": "macro"}, lambda t, p: sk.f1_score(t, p, average="macro")),
     ("accuracy", {}, sk.accuracy_score),
     ("mcc", {}, sk.matthews_corrcoef),
+    ("roc_auc", {}, sk.roc_auc_score),
 ]
 
 
@@ -54,9 +55,11 @@ for name, args, f in METRICS:
         n = int(rng.integers(1, 9))
         truth_kind = rng.choice(["int", "int", "int", "float", "bool"])
         truth = draw(truth_kind, n, SMALL if rng.random() < 0.8 else TRUTHS[truth_kind])
+        if name == "roc_auc":
+            truth = rng.integers(0, 2, n)
         kind = rng.choice(list(KINDS))
         pred = draw(kind, n, POOLS[kind][rng.integers(0, len(POOLS[kind]))])
-        if kind != "bool":
+        if kind != "bool" and name != "roc_auc":
             pred = np.where(rng.random(n) < 0.5, truth.astype(KINDS[kind]), pred)
         cases.append({"metric": name, "args": args, "truth": [column(truth)], "pred": [column(pred)], "targets": ["c0"], "score": score(lambda: f(truth, pred))})
 print(json.dumps({"command": f"python oracle_labels.py {CASES} {SEED}", "made_with": f"numpy {np.__version__}, scikit-learn {sklearn.__version__}"})[:-1] + ', "cases":[\n'
