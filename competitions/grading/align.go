@@ -201,7 +201,7 @@ type rowFilter struct {
 	equals  table.Value
 	sum     []string // with atLeast: rows whose sum over these is at least that
 	atLeast float64
-	byRow   bool // apply to the submission by row number instead of id
+	byRow   bool // apply to the submission by the row's label instead of id
 }
 
 // rowFilter decodes the attribute only:
@@ -325,6 +325,20 @@ func (f *rowFilter) marks(answers *table.Table) ([]bool, error) {
 	return marks, nil
 }
 
+// label returns the number by which pandas finds a row of the submission: that
+// of the row in the file, or what stands before the columns of the header. Ok
+// is false for what is no number of n rows.
+func (s *subject) label(row, n int) (label int, ok bool) {
+	if index := s.submission.Index(); len(index) > 0 {
+		k := keyOf(index[0].Value(row))
+		if len(index) > 1 || k.sort != 'n' || index[0].Kind() == table.Bool || k.number >= uint64(n) {
+			return 0, false
+		}
+		row = int(k.number)
+	}
+	return row, row < n
+}
+
 // lookup returns a function from a row of the sorted submission to its mark.
 func (f *rowFilter) lookup(s *subject, pair *sortedPair, marks []bool) func(int) (bool, bool) {
 	if f.byRow {
@@ -333,8 +347,8 @@ func (f *rowFilter) lookup(s *subject, pair *sortedPair, marks []bool) func(int)
 			byRow[r] = marks[i]
 		}
 		return func(i int) (bool, bool) {
-			r := pair.submissionRows[i]
-			return r < len(byRow) && byRow[r], r < len(byRow)
+			r, ok := s.label(pair.submissionRows[i], len(byRow))
+			return ok && byRow[r], ok
 		}
 	}
 	known, _ := pair.answers.Column(s.plan.ID)

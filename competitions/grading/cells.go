@@ -17,7 +17,7 @@ var CellForms = []Choice{
 	{"text", "As Python's str converts them: a missing cell is the string nan, 5 is 5, 1.0 is 1.0, true is True."},
 	{"filled", "Missing cells become the empty string; a column of numbers with such a cell then holds both, which metrics of strings refuse."},
 	{"filled_text", "Missing cells become the empty string, all others are converted as by text."},
-	{"filled_list", "As filled, then as numpy converts a Python list to an array: with a missing cell, the whole column becomes strings."},
+	{"filled_list", "As filled, then as numpy converts a Python list to an array: with a missing cell, the whole column becomes strings, and integers beyond 63 bits among others make it floats."},
 	{"list", "As numpy converts a Python list of mixed cells to an array: missing cells in a column of strings are the string nan."},
 	{"first_int", "As int, but only the first word of a string is read, and floats are refused."},
 	{"int", "As Python's int() reads them: floats are truncated towards zero, strings are parsed; what int refuses, and numbers beyond 64 bits, make the submission invalid."},
@@ -62,6 +62,9 @@ func (f cellForm) column(c *table.Column) (*table.Column, error) {
 	case "filled_list":
 		if c.MissingCount() > 0 {
 			return spelled(c, ""), nil
+		}
+		if c.Kind() == table.Uint64 {
+			return integers(c, metric.PythonInt)
 		}
 	case "list":
 		if c.Kind() == table.Text && c.MissingCount() < c.Len() {

@@ -48,7 +48,7 @@ func NewForm(def *competitions.Definition, metrics *metric.Registry, params map[
 		return nil, fmt.Errorf("form of %s: read sample submission: %w", def.ID, err)
 	}
 	f := &Form{plan: plan, sample: t}
-	if f.limits, err = limitsBeside(sample, t); err != nil {
+	if f.limits, err = limitsBeside(sample); err != nil {
 		return nil, fmt.Errorf("form of %s: %w", def.ID, err)
 	}
 	f.truth, f.tried = f.inventTruth()

@@ -88,7 +88,7 @@ func (p *Plan) gradeFile(q Request) (metric.Score, error) {
 	if err != nil {
 		return metric.Score{}, fmt.Errorf("read answers: %w", err)
 	}
-	limits, err := limitsBeside(q.Answers, answers)
+	limits, err := limitsBeside(q.Answers)
 	if err != nil {
 		return metric.Score{}, fmt.Errorf("read answers: %w", err)
 	}

@@ -179,6 +179,8 @@ func TestAlignment(t *testing.T) {
 		{"ids need not be the same", `id = "id"`, "id,label\n9,4\n8,3\n7,2\n0,1\n", 1},
 		{"only by id", "id = \"id\"\nonly = { column = \"keep\", equals = 1 }", "id,label\n4,4\n2,0\n3,0\n1,1\n", 2. / 3},
 		{"only by row", "id = \"id\"\nonly = { column = \"keep\", equals = 1, by = \"row\" }", "id,label\n2,2\n1,1\n3,3\n4,4\n", 2. / 3},
+		{"only by label", "id = \"id\"\nonly = { column = \"keep\", equals = 1, by = \"row\" }", "id,label\n3,2,2\n0,1,1\n1,3,3\n2,4,4\n", 2. / 3},
+		{"only by labels that repeat", "id = \"id\"\nonly = { column = \"keep\", equals = 1, by = \"row\" }", "id,label\n0,1,1\n0,2,2\n0,3,3\n1,4,4\n", 1. / 3},
 		{"only by sum", "id = \"id\"\nonly = { sum = [\"label\", \"keep\"], at_least = 3 }", "id,label\n1,1\n2,2\n3,3\n4,4\n", 1},
 		{"join", "id = \"id\"\nalign = \"join\"", "id,label\n4,4\n3,0\n3,3\n1,1\n9,9\n", 0.75},
 		{"overlap", "id = \"id\"\nalign = \"overlap\"", "id,label\n4,4\n9,9\n3,3\n2,2\n1,0\n0,0\n", 0.75},

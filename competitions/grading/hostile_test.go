@@ -204,3 +204,36 @@ func gradeHostile(t *testing.T, def *competitions.Definition, id, dir string) {
 		}
 	}
 }
+
+// TestManyColumns grades submissions with columns that nobody asks for, as many
+// as pandas reads in reasonable time.
+func TestManyColumns(t *testing.T) {
+	const id = "aptos2019-blindness-detection"
+	catalog, err := competitions.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	def, err := catalog.Get(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := goldentest.Unpack(t, id)
+	gold, err := os.ReadFile(filepath.Join(dir, "submissions", "gold.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "wide.csv")
+	for columns, want := range map[int]string{5000: "", 50_000: "", 1 << 18: "more than 262144 fields"} {
+		text := strings.ReplaceAll(string(gold), "\n", strings.Repeat(",", columns)+"\n")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		report, err := grading.Grade(t.Context(), def, metric.All(), grading.Request{Submission: file, Answers: filepath.Join(dir, "prepared", def.Layout.Answers)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report.ValidSubmission != (want == "") || !strings.Contains(report.Reason, want) {
+			t.Errorf("%d columns more: %s, %s", columns, report.Outcome, report.Reason)
+		}
+	}
+}

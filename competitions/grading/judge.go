@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
@@ -54,7 +53,7 @@ func (l Local) Form(def *competitions.Definition, sample string) Check {
 }
 
 func onlyTable(_ context.Context, submission string) error {
-	_, err := limits{MaxBytes(0), table.Limits{Columns: baseColumns, Memory: baseMemory}}.read(submission)
+	_, err := limits{MaxBytes(0), baseMemory}.read(submission)
 	return err
 }
 

@@ -21,31 +21,22 @@ const (
 	// all competitions has some 270 MB.
 	baseBytes  = 256 << 20
 	timesBytes = 32
-	// baseColumns and timesColumns bound its columns. The widest has 121.
-	baseColumns  = 4096
-	timesColumns = 4
 	// baseMemory and timesMemory bound the table that is made of it: 1.5 GB of
-	// probabilities take 1 GB.
+	// probabilities take 1 GB, and each column counts some hundred bytes.
 	baseMemory  = 2 << 30
 	timesMemory = 16
 )
 
-// limits are what a submission may ask for.
-type limits struct {
-	bytes int64
-	table table.Limits
-}
+// limits are the bytes that a submission may have, and its table in memory.
+type limits struct{ bytes, memory int64 }
 
-// limitsBeside returns the limits by the trusted file at path and its table.
-func limitsBeside(path string, t *table.Table) (limits, error) {
+// limitsBeside returns the limits by the trusted file at path.
+func limitsBeside(path string) (limits, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return limits{}, err
 	}
-	return limits{MaxBytes(info.Size()), table.Limits{
-		Columns: max(baseColumns, timesColumns*len(t.Columns())),
-		Memory:  baseMemory + timesMemory*info.Size(),
-	}}, nil
+	return limits{MaxBytes(info.Size()), baseMemory + timesMemory*info.Size()}, nil
 }
 
 // MaxBytes is how long a submission may be whose sample, or answers, have so
@@ -70,7 +61,7 @@ func (l limits) read(path string) (*table.Table, error) {
 	if info.Size() > l.bytes {
 		return nil, unreadable("the file has %d bytes; the limit for this competition is %d", info.Size(), l.bytes)
 	}
-	t, err := table.ReadCSV(f, table.ReadOptions{Limits: l.table})
+	t, err := table.ReadCSV(f, table.ReadOptions{Memory: l.memory})
 	var disk *fs.PathError
 	switch {
 	case errors.As(err, &disk): // the machine's fault, not the submission's

@@ -46,6 +46,7 @@ competition "plant-pathology-2020-fgvc7" {
     metric  = "roc_auc"
     id      = "image_id"
     targets = classes
+    params  = { by_column = true }
     require {
       same_rows     = true
       exact_columns = true

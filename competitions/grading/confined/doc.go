@@ -10,8 +10,9 @@
 //     and ends. It has no environment and no files but pipes, and ends when
 //     the process that asked does.
 //   - A small submission is one that this process reads itself, since the
-//     little it can take is bounded by its size: at most 256 KiB, of a
-//     competition whose metric takes time in proportion to the cells.
+//     little it can take is bounded by its size: at most 256 KiB, in lines of
+//     at most 4,096 fields, of a competition whose metric takes time in
+//     proportion to the cells.
 //
 // # Invariants
 //

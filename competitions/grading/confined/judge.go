@@ -1,6 +1,7 @@
 package confined
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,10 +35,13 @@ const (
 	longest     = 30 * time.Minute
 )
 
-// smallBytes is the size of the submissions that are read without a child,
-// which costs as much as reading some 100,000 cells. Filled up with missing
-// cells, so many bytes may make a table of 40 MiB.
-const smallBytes = 256 << 10
+// smallBytes and smallFields bound the submissions that are read without a
+// child, which costs as much as reading some 100,000 cells, and their lines.
+// Filled up with missing cells, so many bytes may make a table of 40 MiB.
+const (
+	smallBytes  = 256 << 10
+	smallFields = 4096
+)
 
 // Judge is a grading.Judge that reads all but small submissions in a child. It
 // may be used by several goroutines at once.
@@ -145,7 +149,21 @@ func (j *Judge) isSmall(def *competitions.Definition, params map[string]cty.Valu
 		return true
 	}
 	plan, diags := grading.Decode(def, j.local.Metrics, params)
-	return info.Size() <= j.small && (diags.HasErrors() || !plan.Metric.Costly)
+	return info.Size() <= j.small && (diags.HasErrors() || !plan.Metric.Costly) && !isWide(submission)
+}
+
+// isWide reports whether a line of a file may have many fields.
+func isWide(path string) bool {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return false // whoever reads it says so
+	}
+	for line := range bytes.SplitSeq(data, []byte{'\n'}) {
+		if bytes.Count(line, []byte{','}) >= smallFields {
+			return true
+		}
+	}
+	return false
 }
 
 // ask has a child answer a question. A submission that goes beyond its limits

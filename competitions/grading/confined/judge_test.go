@@ -270,6 +270,7 @@ func TestLimits(t *testing.T) {
 		limits                              limits
 	}{
 		{"memory", "joined", truth, "id,y\n" + strings.Repeat("1,2\n", 4<<20), "more than 256 MiB of memory", limits{256 << 20, time.Minute}},
+		{"memory for columns", "joined", truth, strings.Repeat(",", 200_000) + "\n", "more than 64 MiB of memory", limits{64 << 20, time.Minute}},
 		{"memory for one field", "joined", truth, "id,y\n1," + strings.Repeat("x", 150<<20), "more than 256 MiB of memory", limits{256 << 20, time.Minute}},
 		{"memory of the filled", "joined", truth, strings.Repeat("a,", 4000) + "b\n" + strings.Repeat("1"+strings.Repeat(",", 400)+"\n", 20_000), "more than 256 MiB of memory", limits{256 << 20, time.Minute}},
 		{"time", "slices", slow, slowest, "more than 2s of CPU time", limits{4 << 30, 2 * time.Second}},

@@ -45,8 +45,10 @@ case(rule, "nomad2018-predict-transparent-conductors", ["bandgap_energy_ev", [0]
 case("Booleans under a logarithm", "nomad2018-predict-transparent-conductors", ["bandgap_energy_ev", None, "True", "False"])
 case("A column of booleans among columns of floats", "leaf-classification", ["Acer_Mono", None, "False"], of="gold-floats", ours="0.0",
      why="The golden cases, made with pandas 1.5, score such columns, and so do later versions; pandas 2.2 with numpy 1.26 raises. The same holds for dog-breed-identification and spooky-author-identification.")
-case("Booleans as degrees", "smartphone-decimeter-2022", ["LongitudeDegrees", None, "True"], ours="9847743.1371",
-     why="numpy turns a boolean into an angle in half precision, mleflow in double precision.")
+rule = "Booleans as degrees"
+case(rule, "smartphone-decimeter-2022", ["LongitudeDegrees", None, "True"])
+case(rule, "smartphone-decimeter-2022", ["LatitudeDegrees", None, "True", "False"])
+case(rule, "smartphone-decimeter-2022", ["LatitudeDegrees", None, "True", "False", ""])
 rule = "A correlation with a missing, infinite, constant or textual column"
 for value in ("", "inf", "0.5"):
     case(rule, "us-patent-phrase-to-phrase-matching", ["score", None if value == "0.5" else [0], value])
@@ -64,6 +66,19 @@ for c, column in [("herbarium-2022-fgvc9", "Predicted"), ("inaturalist-2019-fgvc
     case(rule, c, [column, [0], BIG])
     case(rule, c, [column, [0], BIGGER])
     case(rule, c, [column, None, BIG, "9223372036854775809"])
+for score in (["1", "2", BIG], ["1", BIG, "2"], ["1", "2", "3", "4", "5", "6", BIG, "9223372036854775809"]):
+    case(rule, "learning-agency-lab-automated-essay-scoring-2", ["score", None, *score])
+    case(rule, "aptos2019-blindness-detection", ["diagnosis", None, *score])
+case(rule, "aptos2019-blindness-detection", ["diagnosis", [0], "18446744073709551615"])
+case(rule, "aptos2019-blindness-detection", ["diagnosis", [0, 3], "18446744073709551615"], of="noisy")
+case(rule, "paddy-disease-classification", ["label", None, "1", BIG])
+case(rule, "paddy-disease-classification", ["label", None, "9223372036854775809", BIG])
+rule = "Integers as ranks that one double stands for"
+for values in (["9007199254740992", "9007199254740993"], [BIG, "9223372036854775809"]):
+    case(rule, "plant-pathology-2020-fgvc7", ["scab", None, *values])
+    case(rule, "plant-pathology-2020-fgvc7", ["scab", None, *values], ["rust", [0], BIG])
+    case(rule, "playground-series-s3e18", ["EC1", None, *values])
+    case(rule, "playground-series-s3e18", ["EC1", None, *values], ["EC2", None, *values])
 rule = "Integers of one hash in a list of numbers"
 case(rule, "multi-modal-gesture-recognition", ["Sequence", None, "4"])
 case(rule, "multi-modal-gesture-recognition", ["Sequence", None, BIG + " 1"])
@@ -84,6 +99,20 @@ rule = "The last digits of large sums"
 case(rule, "new-york-city-taxi-fare-prediction", ["fare_amount", [0], "99999999999999999999"])
 rule = "NaN in a list of numbers"
 case(rule, "3d-object-detection-for-autonomous-vehicles", ["PredictionString", [0], "1.0 nan 512 -18 1.9 4.7 1.7 2.6 car"])
+rule = "Confidences that are NaN"
+right = "1013.615 512.7638626484942 -20.30002798398627 2.272 3.5538624939810353 2.0840682297839153 2.765 car"
+for scores, at in ([["0.5", "nan", "0.7", "nan", "0.6", "0.9"], 0], [["nan", "0.1", "0.2", "nan", "0.9"], 1], [["0.3", "0.2", "nan", "0.1", "0.5", "0.4"], 4]):
+    case(rule, "3d-object-detection-for-autonomous-vehicles", ["PredictionString", [0], " ".join(f"{v} {right if k == at else right.replace('10', '20', 1)}" for k, v in enumerate(scores))])
+case(rule, "vinbigdata-chest-xray-abnormalities-detection", ["PredictionString", None, "14 nan 0 0 1 1 14 0.1 0 0 9 9 14 nan 0 0 9 9 14 0.9 0 0 9 9"])
+rule = "Boxes in space whose numbers are huge or infinite"
+for numbers in ("2147483648 512 -18 1.9 4.7 1.7 2.6", "9223372036854775808 512 -18 1.9 4.7 1.7 0", "1e7 512 -18 1.9 4.7 1.7 2.6", "1011 512 inf 1.9 4.7 1.7 2.6", "1011 512 1e400 1.9 4.7 inf 2.6",
+                "1011 512 -18 1.9 4.7 inf 2.6", "1011 512 -18 inf 4.7 1.7 2.6", "1011 inf -18 1.9 4.7 1.7 2.6", "1011 512 -18 1e9 4.7 1.7 2.6", "1011 512 -18 1.9 4.7 1.7 inf"):
+    case(rule, "3d-object-detection-for-autonomous-vehicles", ["PredictionString", [0], "1.0 " + numbers + " car"])
+case(rule, "3d-object-detection-for-autonomous-vehicles", ["PredictionString", [0], "1.0 1011 512 -18 1.9 4.7 1.7 inf zebra"])
+case(rule, "3d-object-detection-for-autonomous-vehicles", ["PredictionString", [0], "1.0 inf 512 -18 1.9 4.7 1.7 2.6 zebra"])
+rule = "Boxes with a number that is NaN or infinite"
+for at in ("388 nan nan 1940.25", "388 1095 inf inf"):
+    case(rule, "vinbigdata-chest-xray-abnormalities-detection", ["PredictionString", None, "9 0.9 " + at + " 14 1.0 0.0 0.0 1.0 1.0"])
 rule = "A NUL byte"
 case(rule, "uw-madison-gi-tract-image-segmentation", "nul line at the end")
 case(rule, "uw-madison-gi-tract-image-segmentation", "nul line at the start")

@@ -26,12 +26,11 @@ type chunk struct {
 type schema struct {
 	dialect
 	rules
-	names     []string // of the columns after the leading ones
-	leading   int      // columns that become the index
-	width     int      // columns read
-	forced    []Kind   // by column, Missing where the kind is inferred
-	rows      int      // records a chunk
-	limits    Limits
+	names     []string    // of the columns after the leading ones
+	leading   int         // columns that become the index
+	width     int         // columns read
+	forced    []Kind      // by column, Missing where the kind is inferred
+	rows      int         // records a chunk
 	keepLines atomic.Bool // lines are kept, until there is a chunk whose lines cannot be
 }
 
@@ -156,7 +155,7 @@ func (p *parser) build(c *chunk, builders []builder) {
 }
 
 func (p *parser) tokenizer(c *chunk) tokenizer {
-	t := tokenizer{dialect: p.dialect, raw: c.raw, nul: bytes.IndexByte(c.raw, 0) >= 0, most: p.limits.columns()}
+	t := tokenizer{dialect: p.dialect, raw: c.raw, nul: bytes.IndexByte(c.raw, 0) >= 0, most: maxColumns}
 	t.plain = !t.nul && c.simple
 	return t
 }
@@ -174,7 +173,7 @@ func (p *parser) nextBatch(t *tokenizer, c *chunk, first bool) bool {
 			break
 		}
 		if t.wide {
-			c.err = p.limits.tooWide(c.firstLine + t.lines)
+			c.err = tooWide(c.firstLine + t.lines)
 			return false
 		}
 		n := len(b.spans) - start

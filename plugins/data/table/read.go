@@ -28,7 +28,7 @@ type ReadOptions struct {
 	AllText  bool            // dtype=str: every column is read as Text
 	NoQuotes bool            // quoting=csv.QUOTE_NONE: the quote is a plain character
 	KeepNA   bool            // na_filter=False: no text stands for a missing value
-	Limits   Limits          // what the file may ask for
+	Memory   int64           // most bytes of the columns in memory; 0 is no limit
 	Keep     bool            // most cells will only be written again: keep lines, and make columns when they are asked for
 
 	chunkCells int // pandas' DEFAULT_BUFFER_HEURISTIC, for tests
@@ -37,32 +37,16 @@ type ReadOptions struct {
 // pandas reads at most this many cells, rounded down, before it types them.
 const chunkCells = 1 << 20
 
+// maxColumns bounds the fields of a line. pandas takes minutes for more.
 const maxColumns = 1 << 18
 
-// Limits bound what reading a file may take: a short file can ask for a large
-// table. Zero is no limit, of columns 2^18.
-type Limits struct {
-	Columns int   // fields of the header, and of any record
-	Memory  int64 // bytes of the columns in memory
-}
-
-func (l Limits) columns() int {
-	if l.Columns > 0 {
-		return min(l.Columns, maxColumns)
-	}
-	return maxColumns
-}
-
 // tooWide is the error of a line with too many fields.
-func (l Limits) tooWide(line int) error {
-	return fmt.Errorf("line %d: more than %d fields", line, l.columns())
+func tooWide(line int) error {
+	return fmt.Errorf("line %d: more than %d fields", line, maxColumns)
 }
 
 // meter adds up what the columns take.
-type meter struct {
-	Limits
-	used int64
-}
+type meter struct{ most, used int64 }
 
 func (m *meter) add(c *chunk) error {
 	for _, v := range c.cols {
@@ -71,8 +55,8 @@ func (m *meter) add(c *chunk) error {
 	if c.lines != nil {
 		m.used += c.lines.size()
 	}
-	if m.Memory > 0 && m.used > m.Memory {
-		return fmt.Errorf("line %d: the columns take more than %d bytes of memory", c.firstLine+c.rows, m.Memory)
+	if m.most > 0 && m.used > m.most {
+		return fmt.Errorf("line %d: the columns take more than %d bytes of memory", c.firstLine+c.rows, m.most)
 	}
 	return nil
 }
@@ -142,7 +126,7 @@ func readCSV(r io.Reader, o ReadOptions) (*Table, error) {
 	if sch.width == 0 {
 		return New()
 	}
-	g, m := gatherer{wide: sch.rows < tallRows && !sch.keepLines.Load()}, meter{Limits: o.Limits}
+	g, m := gatherer{wide: sch.rows < tallRows && !sch.keepLines.Load()}, meter{most: o.Memory}
 	err = sch.each(sp, func(c *chunk) error {
 		if err := rag.check(c); err != nil {
 			return err
@@ -175,12 +159,12 @@ func (o ReadOptions) start(r io.Reader) (*splitter, *schema, *ragged, error) {
 
 // schema reads the header and looks at the first record.
 func (o ReadOptions) schema(s *splitter) (*schema, *ragged, error) {
-	sch := &schema{dialect: s.dialect, rules: rules{fast: o.Floats == Fast, keepNA: o.KeepNA}, limits: o.Limits}
+	sch := &schema{dialect: s.dialect, rules: rules{fast: o.Floats == Fast, keepNA: o.KeepNA}}
 	header, inHeader, err := o.header(s)
 	if err != nil {
 		return nil, nil, err
 	}
-	first, err := s.peekFields(o.Limits)
+	first, err := s.peekFields()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -196,8 +180,8 @@ func (o ReadOptions) schema(s *splitter) (*schema, *ragged, error) {
 	case o.NoHeader:
 		header = numberNames(first)
 	}
-	if sch.width > o.Limits.columns() {
-		return nil, nil, o.Limits.tooWide(s.lines)
+	if sch.width > maxColumns {
+		return nil, nil, tooWide(s.lines)
 	}
 	sch.names = header
 	sch.leading = sch.width - len(header)
@@ -224,11 +208,11 @@ func (o ReadOptions) header(s *splitter) (names []string, fields int, err error)
 	if at := invalidUTF8(p.raw); at >= 0 {
 		return nil, 0, fmt.Errorf("line %d: byte 0x%02x is not UTF-8", s.lines, p.raw[at])
 	}
-	t := tokenizer{dialect: s.dialect, raw: p.raw, nul: true, most: o.Limits.columns()}
+	t := tokenizer{dialect: s.dialect, raw: p.raw, nul: true, most: maxColumns}
 	b := batch{raw: p.raw}
 	t.record(&b)
 	if t.wide {
-		return nil, 0, o.Limits.tooWide(s.lines)
+		return nil, 0, tooWide(s.lines)
 	}
 	if t.open {
 		return nil, 0, fmt.Errorf("line %d: a quoted field of the header is not closed", s.lines)
@@ -241,7 +225,7 @@ func (o ReadOptions) header(s *splitter) (names []string, fields int, err error)
 
 // peekFields returns the number of fields of the next record, 0 if there is
 // none.
-func (s *splitter) peekFields(l Limits) (int, error) {
+func (s *splitter) peekFields() (int, error) {
 	scan := scanner{dialect: s.dialect}
 	for {
 		scan.raw, scan.eof = s.buf, s.eof
@@ -256,13 +240,13 @@ func (s *splitter) peekFields(l Limits) (int, error) {
 			return 0, err
 		}
 	}
-	t := tokenizer{dialect: s.dialect, raw: s.buf[:scan.pos], most: l.columns()}
+	t := tokenizer{dialect: s.dialect, raw: s.buf[:scan.pos], most: maxColumns}
 	var b batch
 	if !t.record(&b) {
 		return 0, nil
 	}
 	if t.wide {
-		return 0, l.tooWide(s.lines + t.lines)
+		return 0, tooWide(s.lines + t.lines)
 	}
 	return len(b.spans), nil
 }

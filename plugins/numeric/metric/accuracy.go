@@ -70,6 +70,8 @@ func countEqual(a, b *table.Column) int {
 		return 0
 	case a.Kind() == table.Mixed || b.Kind() == table.Mixed:
 		return matches(a.Values(), b.Values())
+	case a.Kind() != table.Float64 && b.Kind() != table.Float64:
+		return matches(exactValues(a), exactValues(b))
 	}
 	return matches(a.Floats(), b.Floats())
 }

@@ -11,25 +11,27 @@ var rocAUC = Metric{
 	Name:   "roc_auc",
 	Better: Higher,
 	Doc: `Area under the receiver operating characteristic curve: the probability that a positive row is ranked above a negative one, where ties count half.
-The greater of the two values of the truth is positive. Several target columns are scored separately and averaged without weights. A missing or infinite prediction, and a truth with only one value, have no score. Predictions may be any finite numbers; to require a range, use a require rule.`,
+The greater of the two values of the truth is positive. Several target columns are scored separately and averaged without weights. A missing or infinite prediction, and a truth with only one value, have no score. Predictions may be any finite numbers; to require a range, use a require rule. Several columns are one array: unless all hold integers of one kind, integers are rounded to doubles.`,
 	Source: "scikit-learn 1.5 roc_auc_score (average=\"macro\")",
-	New: func(Args) (Scorer, error) {
-		return scorerFunc(scoreAUC), nil
+	Params: []Param{{Name: "by_column", Kind: BoolParam, Default: false, Doc: "each column is an array of its own, so that no integers are rounded"}},
+	New: func(a Args) (Scorer, error) {
+		alone := a.bool("by_column")
+		return scorerFunc(func(in Input) (Score, error) { return scoreAUC(in, alone) }), nil
 	},
 }
 
-func scoreAUC(in Input) (Score, error) {
+func scoreAUC(in Input, alone bool) (Score, error) {
 	pairs, err := in.pairs()
 	if err != nil {
 		return Score{}, err
 	}
-	each := make([]float64, len(pairs))
+	each, together := make([]float64, len(pairs)), oneInteger(pairs)
 	for i, p := range pairs {
 		truth, err := twoClasses(p.truth)
 		if err != nil {
 			return Score{}, err
 		}
-		scores, err := finiteFloats(p.pred)
+		scores, err := rankedScores(p.pred, together || alone && oneInteger(pairs[i:i+1]))
 		if err != nil {
 			return Score{}, err
 		}
@@ -38,6 +40,23 @@ func scoreAUC(in Input) (Score, error) {
 		}
 	}
 	return Score{Value: Mean(each)}, nil
+}
+
+// oneInteger reports whether numpy's array of all predictions holds integers.
+func oneInteger(pairs []pair) bool {
+	kind := pairs[0].pred.Kind()
+	return (kind == table.Int64 || kind == table.Uint64) && !slices.ContainsFunc(pairs, func(p pair) bool { return p.pred.Kind() != kind })
+}
+
+// rankedScores returns the column as doubles of the same order: its values or, if
+// integers are to be kept apart that are one double, their places.
+func rankedScores(c *table.Column, exact bool) ([]float64, error) {
+	wide := func(v int64) bool { return v > 1<<53 || v < -1<<53 }
+	if !exact || c.Len() == 0 || c.Kind() == table.Int64 && !wide(slices.Min(c.Ints())) && !wide(slices.Max(c.Ints())) {
+		return finiteFloats(c)
+	}
+	codes, _, err := encode(c)
+	return mapNumbers(codes, func(k int32) float64 { return float64(k) }), err
 }
 
 // twoClasses returns which rows hold the greater of the column's two values.

@@ -15,7 +15,7 @@ var cocoAP = Metric{
 	Better: Higher,
 	Doc: `COCO's average precision of detected boxes at one overlap, averaged over the classes of the answers.
 The answers have one box per row (class, x_min, y_min, x_max, y_max); the submission has one row per image with a list "class confidence x_min y_min x_max y_max" split at every single space. Rows are not paired beforehand (align = "position"); images are matched by id, repeated rows are merged, classes are truncated to integers, and predictions of other classes are ignored.
-Per image and class, each of the 100 most confident detections (ties in order) is matched with the free true box of the greatest overlap of at least the threshold, the later one of equals. A detection without a match is false, unless the product of its sides, which may be negative, is outside 0 to 10^10. Precision, made monotone from the right, is taken at the 101 recalls 0, 0.01 … 1.
+Per image and class, each of the 100 most confident detections (ties in order) is matched with the free true box of the greatest overlap of at least the threshold, the later one of equals; an overlap that is not a number is enough for a match. A detection without a match is false, unless the product of its sides, which may be negative, is outside 0 to 10^10. Precision, made monotone from the right, is taken at the 101 recalls 0, 0.01 … 1.
 Unless corners = true, two flaws of the source are kept: the last two numbers of a box are used as width and height when boxes are compared; and boxes are numbered from 0 on both sides, where 0 means "none", so that a match with the first true box counts as false and a true box taken by the first detection can be taken again.
 A list of another length, a word that is not a number and a missing cell have no score.`,
 	Source: "pycocotools 2.0 COCOeval; metric of the VinBigData competition",
@@ -225,7 +225,7 @@ func cocoPicture(truth, found []cocoBox, least float64) []cocoMatch {
 			if best >= 0 && !truth[best].outside() && t.outside() {
 				break
 			}
-			if v := cocoOverlap(d.box, t.box); v >= overlap {
+			if v := cocoOverlap(d.box, t.box); !(v < overlap) { // NaN matches, and whatever comes after it
 				best, overlap = k, v
 			}
 		}
@@ -243,13 +243,21 @@ func cocoPicture(truth, found []cocoBox, least float64) []cocoMatch {
 
 // cocoOverlap is the intersection over union of boxes x, y, width, height.
 func cocoOverlap(d, t [4]float64) float64 {
-	w := math.Min(d[2]+d[0], t[2]+t[0]) - math.Max(d[0], t[0])
-	h := math.Min(d[3]+d[1], t[3]+t[1]) - math.Max(d[1], t[1])
+	w := lesser(d[2]+d[0], t[2]+t[0]) + lesser(-d[0], -t[0])
+	h := lesser(d[3]+d[1], t[3]+t[1]) + lesser(-d[1], -t[1])
 	if w <= 0 || h <= 0 {
 		return 0
 	}
 	shared := float64(w * h)
 	return shared / (float64(d[2]*d[3]) + float64(t[2]*t[3]) - shared)
+}
+
+// lesser is C's fmin: of a number and NaN it is the number.
+func lesser(a, b float64) float64 {
+	if a < b || math.IsNaN(b) {
+		return a
+	}
+	return b
 }
 
 func cocoCurve(matches []cocoMatch, boxes int) []float64 {

@@ -23,6 +23,7 @@ func TestCOCOCorners(t *testing.T) {
 		Cases    []struct {
 			Overlap      float64
 			Truth, Found [][][]float64
+			Edits        [][4]any // picture, detection, place, number
 			Score        string
 		}
 	}
@@ -36,6 +37,11 @@ func TestCOCOCorners(t *testing.T) {
 		want, err := strconv.ParseFloat(c.Score, 64)
 		if err != nil {
 			t.Fatal(err)
+		}
+		for _, e := range c.Edits {
+			if c.Found[int(e[0].(float64))][int(e[1].(float64))][int(e[2].(float64))], err = strconv.ParseFloat(e[3].(string), 64); err != nil {
+				t.Fatal(err)
+			}
 		}
 		scorer, err := All().Build("coco_ap", Args{"overlap": c.Overlap, "corners": true})
 		if err != nil {

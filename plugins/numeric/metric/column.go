@@ -100,7 +100,7 @@ func (a numbers) meanSize() float64 {
 	return Mean(mapNumbers(a.floats, math.Abs))
 }
 
-func mapNumbers[T any](v []T, f func(T) T) []T {
+func mapNumbers[S, T any](v []S, f func(S) T) []T {
 	out := make([]T, len(v))
 	for i, x := range v {
 		out[i] = f(x)

@@ -1,7 +1,6 @@
 package metric
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -15,7 +14,7 @@ var cuboidAP = Metric{
 	Costly: true,
 	Doc: `Mean over rows and the thresholds 0.5, 0.55 … 0.95 of the mean average precision of upright boxes in space.
 A cell lists "confidence x y z width length height yaw class", split at every single space; an empty cell lists nothing. The classes of a row are those of its true boxes; a class without predictions has precision 0, and predictions of other classes are ignored. In order of falling confidence, a prediction is correct if the true box with the greatest intersection over union exceeds the threshold and is still free; average precision is the area below the envelope of precision over recall. The intersection is that of the two ground rectangles times that of the heights.
-A list of another length and a word that is not a number have no score; neither has a size that is not positive or a value that is not finite in the classes of the row. A row without true boxes gives NaN.`,
+A list of another length, a word that is not a number and an infinite angle have no score. In the classes of the row, neither has a value that is NaN, a size that is not positive, or a box whose corners are not at right angles: the product of two sides must be 0 but for 10^-8, which rounding spoils where sides or coordinates are huge or infinite. A row without true boxes gives NaN.`,
 	Source: "lyft_dataset_sdk mAP_evaluation; metric of the Lyft 3D object detection competition",
 	Stand:  Stand{"": {"1 0 0 0 1 1 1 0 car"}},
 	New:    func(Args) (Scorer, error) { return scorerFunc(scoreCuboids), nil },
@@ -68,6 +67,9 @@ func cuboids(cell string, row int) ([]cuboid, error) {
 		if bad != "" {
 			return nil, unscorable("row %d: %s is not a number", row+1, bad)
 		}
+		if math.IsInf(v[7], 0) {
+			return nil, unscorable("row %d: an angle is infinite", row+1)
+		}
 		out = append(out, cuboid{
 			class: list[at+8], confidence: v[0], center: [3]float64(v[1:4]), size: [3]float64(v[4:7]), yaw: v[7],
 		})
@@ -87,7 +89,7 @@ func cuboidRow(truth, pred []cuboid, row int) ([]float64, error) {
 		t, p := ofClass(truth, class), ofClass(pred, class)
 		for _, c := range p {
 			if !c.sound() {
-				return nil, unscorable("row %d: a %s has a size that is not positive or a value that is not finite", row+1, class)
+				return nil, unscorable("row %d: a %s has a value that is NaN, a size that is not positive, or numbers so large that its corners are not at right angles", row+1, class)
 			}
 		}
 		overlaps := bestOverlaps(t, p)
@@ -110,17 +112,28 @@ func ofClass(list []cuboid, class string) []cuboid {
 			out = append(out, c)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b cuboid) int { return cmp.Compare(b.confidence, a.confidence) })
+	slices.Reverse(out)
+	pythonSort(out, func(a, b cuboid) bool { return a.confidence < b.confidence })
+	slices.Reverse(out)
 	return out
 }
 
+// sound reports whether the source takes the box.
 func (c cuboid) sound() bool {
-	for _, v := range append(append([]float64{c.yaw}, c.center[:]...), c.size[:]...) {
-		if v-v != 0 {
+	for i, v := range c.size {
+		if !(v > 0) || math.IsNaN(c.center[i]) {
 			return false
 		}
 	}
-	return c.size[0] > 0 && c.size[1] > 0 && c.size[2] > 0
+	corners := c.ground()
+	for i, p := range corners {
+		a, b := corners[(i+1)%4], corners[(i+3)%4]
+		product := float64((a.x-p.x)*(b.x-p.x)) + float64((a.y-p.y)*(b.y-p.y))
+		if !(math.Abs(product) <= 1e-8) {
+			return false
+		}
+	}
+	return true
 }
 
 // overlap is the true box that a prediction overlaps most.
@@ -169,12 +182,13 @@ func cuboidPrecision(found []overlap, boxes int, threshold float64) float64 {
 
 // overlap returns the intersection over union of two boxes.
 func (c cuboid) overlap(o cuboid) float64 {
-	// The conversions keep halving, which is exact, from being fused.
+	// The conversions keep halving, which is exact, from being fused. An infinite
+	// height may make an end NaN.
 	half, other := float64(c.size[2]/2), float64(o.size[2]/2)
-	low := max(c.center[2]-half, o.center[2]-other)
-	high := min(c.center[2]+half, o.center[2]+other)
-	height, area := max(0, high-low), 0.0
-	if !c.apart(o) || math.IsInf(height, 0) {
+	low := pythonMaxOf(o.center[2]-other, c.center[2]-half)
+	high := pythonMin(o.center[2]+other, c.center[2]+half)
+	height, area := pythonMax0(high-low), 0.0
+	if !c.apart(o) {
 		area = sharedArea(c.ground(), o.ground())
 	}
 	shared := float64(height * area)

@@ -24,37 +24,46 @@ func scoreF1(in Input, micro bool) (Score, error) {
 	if p.truth.Len() == 0 {
 		return Score{}, unscorable("there are no rows")
 	}
-	labels, err := encodeTogether(p.truth, p.pred)
+	labels, values, err := encodeLabels(p.truth, p.pred)
 	if err != nil {
 		return Score{}, err
 	}
-	if micro {
-		return Score{Value: microF1Of(labels.codes[0], labels.codes[1])}, nil
+	return Score{Value: f1Of(labels.codes[0], labels.codes[1], looked(labels, values), micro)}, nil
+}
+
+// looked returns where scikit-learn finds each label in its sorted list of
+// them: of those that are one double, at the place of the first.
+func looked(labels encoding, values []exact) []int32 {
+	out := make([]int32, labels.count)
+	for k := range out {
+		out[k] = int32(k)
+		if k > 0 && values != nil && values[k].high+values[k].low == values[k-1].high+values[k-1].low {
+			out[k] = out[k-1]
+		}
 	}
-	return Score{Value: macroF1Of(labels.codes[0], labels.codes[1], labels.count)}, nil
+	return out
 }
 
-// microF1Of returns the micro F1 of single labels: the share of equal places.
-func microF1Of(truth, pred []int32) float64 {
-	return float64(2*matches(truth, pred)) / float64(2*len(truth))
-}
-
-// macroF1Of returns the unweighted mean of the F1 of labels 0 to count-1. A
-// label that neither side has counts with 0.
-func macroF1Of(truth, pred []int32, count int) float64 {
-	hits, seen := make([]int, count), make([]int, count)
+// f1Of returns the F1 over all labels, or else its mean over the labels without
+// weights. The list of labels is that of their places, in which some may occur
+// more than once.
+func f1Of(truth, pred, labels []int32, micro bool) float64 {
+	hits, seen := make([]int, len(labels)), make([]int, len(labels))
 	for i, t := range truth {
+		t, p := labels[t], labels[pred[i]]
 		seen[t]++
-		seen[pred[i]]++
-		if t == pred[i] {
+		seen[p]++
+		if t == p {
 			hits[t]++
 		}
 	}
-	each := make([]float64, count)
-	for k := range each {
-		if seen[k] > 0 {
-			each[k] = float64(2*hits[k]) / float64(seen[k])
-		}
+	allHits, all, each := 0, 0, make([]float64, len(labels))
+	for k, at := range labels {
+		allHits, all = allHits+hits[at], all+seen[at]
+		each[k] = float64(2*hits[at]) / float64(seen[at])
+	}
+	if micro {
+		return float64(2*allHits) / float64(all)
 	}
 	return Mean(each)
 }

@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -93,10 +94,10 @@ func scoreHaversine(in Input, group string) (Score, error) {
 	}
 	var coordinates [4][]float64 // predicted latitude, longitude, true latitude, longitude
 	for i, p := range pairs {
-		if coordinates[i], err = plainFloats(p.pred); err != nil {
+		if coordinates[i], err = radians(p.pred); err != nil {
 			return Score{}, err
 		}
-		if coordinates[2+i], err = plainFloats(p.truth); err != nil {
+		if coordinates[2+i], err = radians(p.truth); err != nil {
 			return Score{}, err
 		}
 	}
@@ -108,15 +109,17 @@ func scoreHaversine(in Input, group string) (Score, error) {
 	if err != nil {
 		return Score{}, &Unscorable{Column: group, Reason: "is missing"}
 	}
+	half := pairs[0].pred.Kind() == table.Bool
 	var each []float64
-	for _, name := range slices.Sorted(maps.Keys(truth)) {
+	inOrder := func(a, b string) int { return cmp.Compare(truth[a][0], truth[b][0]) }
+	for _, name := range slices.SortedFunc(maps.Keys(truth), inOrder) {
 		t, p := truth[name], pred[name]
 		if len(t) != len(p) {
 			return Score{}, unscorable("column %q: %s has %d rows; expected %d", group, quote(name), len(p), len(t))
 		}
 		distances := make([]float64, len(t))
 		for i := range t {
-			distances[i] = haversineOf(coordinates[0][p[i]], coordinates[1][p[i]], coordinates[2][t[i]], coordinates[3][t[i]])
+			distances[i] = haversineOf(coordinates[0][p[i]], coordinates[1][p[i]], coordinates[2][t[i]], coordinates[3][t[i]], half)
 		}
 		each = append(each, Mean([]float64{quantileOf(distances, 0.5), quantileOf(distances, 0.95)}))
 	}
@@ -140,13 +143,34 @@ func plainFloats(c *table.Column) ([]float64, error) {
 	return c.Floats(), nil
 }
 
+// halfDegree is a degree in half precision, in which numpy takes the angles of
+// booleans.
+const halfDegree = 0.0174560546875
+
+// radians returns a column of degrees in radians, as numpy.deg2rad does.
+func radians(c *table.Column) ([]float64, error) {
+	degrees, err := plainFloats(c)
+	switch {
+	case err != nil:
+		return nil, err
+	case c.Kind() == table.Bool && c.MissingCount() > 0:
+		return nil, &Unscorable{Column: c.Name(), Reason: "mixes booleans with missing cells"}
+	case c.Kind() == table.Bool:
+		return mapNumbers(degrees, func(x float64) float64 { return x * halfDegree }), nil
+	}
+	return mapNumbers(degrees, func(x float64) float64 { return x * (math.Pi / 180) }), nil
+}
+
 // haversineOf returns the distance in metres of two places given by latitude
-// and longitude in degrees.
-func haversineOf(latA, lngA, latB, lngB float64) float64 {
-	const degree = math.Pi / 180
-	latA, lngA, latB, lngB = float64(latA*degree), float64(lngA*degree), float64(latB*degree), float64(lngB*degree)
+// and longitude in radians. The first latitude may be 0 or a degree in half
+// precision, in which its cosine is 1.
+func haversineOf(latA, lngA, latB, lngB float64, half bool) float64 {
+	cosA := 1.0
+	if !half {
+		cosA = libm.Cos(latA)
+	}
 	x, y := libm.Sin((latB-latA)/2), libm.Sin((lngB-lngA)/2)
-	a := float64(x*x) + float64(float64(libm.Cos(latA)*libm.Cos(latB))*float64(y*y))
+	a := float64(x*x) + float64(float64(cosA*libm.Cos(latB))*float64(y*y))
 	return 2 * 6371000 * libm.Asin(math.Sqrt(a))
 }
 

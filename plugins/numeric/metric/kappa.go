@@ -2,8 +2,7 @@ package metric
 
 import (
 	"math"
-
-	"github.com/mleflow/mleflow/plugins/data/table"
+	"slices"
 )
 
 // maxLabels bounds the distinct labels of kappaOf, whose tables grow with the
@@ -14,7 +13,7 @@ var kappa = Metric{
 	Name:   "kappa",
 	Better: Higher,
 	Doc: `Cohen's kappa: 1 - Σ w·observed / Σ w·expected over the table of predicted and true labels.
-Labels are the sorted union of both sides' values. The weight of a pair is 0 or 1 ("none"), the distance ("linear") or the squared distance ("quadratic") of the labels' POSITIONS in that list, not of their values. A constant prediction against a varied truth scores 0; both sides constant and equal give NaN. Can be negative. Where one side has integers and the other floats, or integers beyond 63 bits, rows with integers that no double equals are left out. Floats that are not integers, strings against numbers, missing cells and infinities have no score.`,
+Labels are the sorted union of both sides' values. The weight of a pair is 0 or 1 ("none"), the distance ("linear") or the squared distance ("quadratic") of the labels' POSITIONS in that list, not of their values. A constant prediction against a varied truth scores 0; both sides constant and equal give NaN. Can be negative. If one side has integers and the other floats, or integers beyond 63 bits, and the truth has a label that the prediction lacks, rows with integers that no double equals are left out. Floats that are not integers, strings against numbers, missing cells and infinities have no score.`,
 	Source: "Cohen 1968; scikit-learn 1.5 cohen_kappa_score(prediction, truth)",
 	Params: []Param{{Name: "weights", Kind: TextParam, Default: "none", OneOf: []string{"none", "linear", "quadratic"}, Doc: "how much a wrong label costs"}},
 	New: func(a Args) (Scorer, error) {
@@ -40,45 +39,47 @@ func scoreKappa(in Input, weight kappaWeight) (Score, error) {
 	if err := checkTargets(p.truth, p.pred); err != nil {
 		return Score{}, err
 	}
-	labels, err := encodeTogether(p.truth, p.pred)
+	labels, values, err := encodeLabels(p.truth, p.pred)
 	if err != nil {
 		return Score{}, err
 	}
 	if labels.count > maxLabels {
 		return Score{}, unscorable("there are %d different labels; at most %d are supported", labels.count, maxLabels)
 	}
-	a, b := placed(p.pred, p.truth, labels)
+	a, b := labels.codes[1], labels.codes[0]
+	if values != nil && lacks(a, b, labels.count) {
+		a, b = placed(a, b, values)
+	}
 	return Score{Value: kappaOf(a, b, labels.count, weight)}, nil
 }
 
-// placed returns the labels of the rows that scikit-learn's confusion_matrix has
-// a place for. Of columns of two kinds of numbers the list of labels holds
-// doubles, and a row with an integer that is none is left out, though the
-// rounded integer stays in the list.
-func placed(pred, truth *table.Column, labels encoding) (a, b []int32) {
-	a, b = labels.codes[1], labels.codes[0]
-	if pred.Kind() == truth.Kind() || isText(pred) {
-		return a, b
+// lacks reports whether b has a label that a has not.
+func lacks(a, b []int32, count int) bool {
+	seen := make([]bool, count)
+	for _, x := range a {
+		seen[x] = true
 	}
-	var inA, inB []int32
-	for i := range a {
-		if isDouble(pred.Value(i)) && isDouble(truth.Value(i)) {
-			inA, inB = append(inA, a[i]), append(inB, b[i])
+	return slices.ContainsFunc(b, func(x int32) bool { return !seen[x] })
+}
+
+// placed returns the labels of the rows that scikit-learn's confusion_matrix has
+// a place for if its list of labels has numbers of both columns, and so holds
+// doubles. A row with an integer that is no double is left out, though the
+// rounded integer stays in the list; of equal doubles the last is found.
+func placed(a, b []int32, values []exact) (inA, inB []int32) {
+	found := map[float64]int32{}
+	for k, v := range values {
+		double, _ := v.nearest()
+		found[double] = int32(k)
+	}
+	for i, x := range a {
+		p, isP := values[x].nearest()
+		t, isT := values[b[i]].nearest()
+		if isP && isT {
+			inA, inB = append(inA, found[p]), append(inB, found[t])
 		}
 	}
 	return inA, inB
-}
-
-// isDouble reports whether a double has the very value of a number.
-func isDouble(v table.Value) bool {
-	f := v.Float()
-	switch v.Kind() {
-	case table.Int64:
-		return f < 0x1p63 && int64(f) == v.Int()
-	case table.Uint64:
-		return f < 0x1p64 && uint64(f) == uint64(v.Int())
-	}
-	return true
 }
 
 // kappaOf returns the weighted kappa of two lists of labels 0 to count-1. The

@@ -143,9 +143,60 @@ type encoding struct {
 	count int
 }
 
+// exact is a number as the sum of a multiple of 2³² and of what is left, so
+// that integers of 64 bits and doubles compare by their very values.
+type exact struct{ high, low float64 }
+
+func exactOf(v table.Value) exact {
+	n := v.Int()
+	switch v.Kind() {
+	case table.Float64:
+		high := float64(math.Floor(v.Float()/0x1p32) * 0x1p32)
+		return exact{high, v.Float() - high}
+	case table.Uint64:
+		return exact{float64(float64(uint64(n)>>32) * 0x1p32), float64(uint32(n))}
+	}
+	return exact{float64(float64(n>>32) * 0x1p32), float64(uint32(n))}
+}
+
+// nearest returns the double that is nearest to the number, and whether it is
+// the number.
+func (e exact) nearest() (double float64, same bool) {
+	sum := e.high + e.low
+	return sum, sum-e.high == e.low
+}
+
+func compareExact(a, b exact) int {
+	return cmp.Or(cmp.Compare(a.high, b.high), cmp.Compare(a.low, b.low))
+}
+
+func exactValues(c *table.Column) []exact { return mapNumbers(c.Values(), exactOf) }
+
+// asDoubles reports whether numpy's array of the numbers of all columns holds
+// doubles.
+func asDoubles(columns ...*table.Column) bool {
+	has := map[table.Kind]bool{}
+	for _, c := range columns {
+		has[c.Kind()] = true
+	}
+	return has[table.Float64] || has[table.Int64] && has[table.Uint64]
+}
+
+// encodeLabels is encodeTogether for labels that checkTargets has passed, but
+// numbers of two kinds whose array would hold doubles are as many labels as
+// there are exact values. These are returned in order, and only then.
+func encodeLabels(truth, pred *table.Column) (encoding, []exact, error) {
+	if isText(truth) || isText(pred) || truth.Kind() == pred.Kind() || !asDoubles(truth, pred) {
+		labels, err := encodeTogether(truth, pred)
+		return labels, nil, err
+	}
+	labels, values := encodeValues([]*table.Column{truth, pred}, exactValues, compareExact)
+	return labels, values, nil
+}
+
 // encodeTogether numbers the distinct values of all columns in ascending order:
-// numbers and booleans by value, strings by code points. Columns of both sorts
-// and missing cells are refused.
+// numbers and booleans by value (as doubles where asDoubles), strings by code
+// points. Columns of both sorts and missing cells are refused.
 func encodeTogether(columns ...*table.Column) (encoding, error) {
 	ints, numbers, texts := true, true, true
 	for _, c := range columns {
@@ -159,10 +210,15 @@ func encodeTogether(columns ...*table.Column) (encoding, error) {
 	switch {
 	case ints:
 		return encodeInts(columns), nil
+	case numbers && asDoubles(columns...):
+		out, _ := encodeValues(columns, (*table.Column).Floats, cmp.Compare)
+		return out, nil
 	case numbers:
-		return encodeValues(columns, (*table.Column).Floats), nil
+		out, _ := encodeValues(columns, exactValues, compareExact)
+		return out, nil
 	case texts:
-		return encodeValues(columns, (*table.Column).Texts), nil
+		out, _ := encodeValues(columns, (*table.Column).Texts, cmp.Compare)
+		return out, nil
 	}
 	return encoding{}, mixedLabels(columns[len(columns)-1])
 }
@@ -178,7 +234,8 @@ func encodeInts(columns []*table.Column) encoding {
 		rows += len(lists[i])
 	}
 	if rows == 0 || uint64(hi)-uint64(lo) > uint64(rows)+1024 {
-		return encodeValues(columns, (*table.Column).Ints)
+		out, _ := encodeValues(columns, (*table.Column).Ints, cmp.Compare)
+		return out
 	}
 	number := make([]int32, hi-lo+1)
 	for _, list := range lists {
@@ -201,7 +258,8 @@ func encodeInts(columns []*table.Column) encoding {
 	return out
 }
 
-func encodeValues[T cmp.Ordered](columns []*table.Column, values func(*table.Column) []T) encoding {
+// encodeValues returns the distinct values in order, too.
+func encodeValues[T comparable](columns []*table.Column, values func(*table.Column) []T, compare func(a, b T) int) (encoding, []T) {
 	lists := make([][]T, len(columns))
 	number := map[T]int32{}
 	var distinct []T
@@ -214,7 +272,7 @@ func encodeValues[T cmp.Ordered](columns []*table.Column, values func(*table.Col
 			}
 		}
 	}
-	slices.Sort(distinct)
+	slices.SortFunc(distinct, compare)
 	for i, v := range distinct {
 		number[v] = int32(i)
 	}
@@ -226,5 +284,5 @@ func encodeValues[T cmp.Ordered](columns []*table.Column, values func(*table.Col
 		}
 		out.codes = append(out.codes, codes)
 	}
-	return out
+	return out, distinct
 }

@@ -65,21 +65,24 @@ func scoreLWLRAP(in Input) (Score, error) {
 	return Score{Value: sum / weight}, nil
 }
 
-// integerScores returns the rows of a submission that holds int64 only, nil of
-// another. scikit-learn ranks such a row by its negated scores; the lowest int64
-// is its own negative and so ranks first.
+// integerScores returns the rows of a submission that holds int64 only, or
+// uint64 only, nil of another. scikit-learn ranks such a row by its negated
+// scores; the lowest integer is its own negative and so ranks first.
 func integerScores(pairs []pair) func(row int) []int64 {
-	columns := make([][]int64, len(pairs))
+	if !oneInteger(pairs) {
+		return nil
+	}
+	columns, top := make([][]int64, len(pairs)), int64(0)
 	for k, p := range pairs {
-		if p.pred.Kind() != table.Int64 {
-			return nil
-		}
 		columns[k] = p.pred.Ints()
+		if p.pred.Kind() == table.Uint64 {
+			top = math.MinInt64 // turned, the bits of uint64 have the order of int64
+		}
 	}
 	return func(row int) []int64 {
 		out := make([]int64, len(columns))
 		for k, c := range columns {
-			out[k] = c[row] - 1 // wraps around: the lowest becomes the largest
+			out[k] = (c[row] - 1) ^ top // wraps around: the lowest becomes the largest
 		}
 		return out
 	}

@@ -155,13 +155,19 @@ func oracleTable(t *testing.T, names []string, columns []oracleColumn) *table.Ta
 
 func (c oracleColumn) column(t *testing.T, name string) *table.Column {
 	t.Helper()
-	ints, floats := make([]int64, len(c.V)), make([]float64, len(c.V))
+	ints, uints, floats := make([]int64, len(c.V)), make([]uint64, len(c.V)), make([]float64, len(c.V))
 	texts, bools, valid := make([]string, len(c.V)), make([]bool, len(c.V)), make([]bool, len(c.V))
 	for i, v := range c.V {
 		valid[i] = v != nil
 		switch c.Kind {
 		case "int":
-			ints[i] = int64(v.(float64))
+			if text, ok := v.(string); ok {
+				ints[i], _ = strconv.ParseInt(text, 10, 64)
+			} else {
+				ints[i] = int64(v.(float64))
+			}
+		case "uint":
+			uints[i], _ = strconv.ParseUint(v.(string), 10, 64)
 		case "float":
 			floats[i] = hexFloat(t, v.(string))
 		case "text":
@@ -173,6 +179,8 @@ func (c oracleColumn) column(t *testing.T, name string) *table.Column {
 	switch c.Kind {
 	case "int":
 		return table.FromInts(name, ints)
+	case "uint":
+		return table.FromUints(name, uints)
 	case "float":
 		return table.FromFloats(name, floats)
 	case "bool":

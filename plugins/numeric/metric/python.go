@@ -2,6 +2,8 @@ package metric
 
 import (
 	"math"
+	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode"
@@ -207,4 +209,30 @@ func PythonInt(v table.Value) (n table.Value, ok bool) {
 		return v, true
 	}
 	return table.Value{}, false
+}
+
+// pythonSort sorts as Python's list.sort does. The order of elements that less
+// does not order, such as NaN, is Python's for lists of fewer than 64.
+func pythonSort[T any](list []T, less func(a, b T) bool) {
+	if len(list) < 2 {
+		return
+	}
+	if len(list) >= 64 {
+		slices.SortStableFunc(list, func(a, b T) int { return count(less(b, a)) - count(less(a, b)) })
+		return
+	}
+	// Binary insertion behind the first run, which is turned if it descends.
+	run, descends := 2, less(list[1], list[0])
+	for run < len(list) && less(list[run], list[run-1]) == descends {
+		run++
+	}
+	if descends {
+		slices.Reverse(list[:run])
+	}
+	for ; run < len(list); run++ {
+		next := list[run]
+		at := sort.Search(run, func(i int) bool { return less(next, list[i]) })
+		copy(list[at+1:run+1], list[at:run])
+		list[at] = next
+	}
 }

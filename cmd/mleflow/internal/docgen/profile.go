@@ -33,8 +33,15 @@ func Profile(p grading.Profile) []byte {
 	page.heading(2, "What depends on the processor")
 	page.text("numpy's default sort is not stable, and it uses vector instructions where the processor has them, which leave rows with equal numbers in " +
 		"another order. mleflow's order is that of numpy's scalar code. It shows where a submission repeats a numeric id and the grader pairs rows after " +
-		"sorting: google-quest-challenge with equal `qa_id`, hms-harmful-brain-activity-classification with equal `eeg_id`. With numpy's vector " +
+		"sorting: google-quest-challenge with equal `qa_id`, hms-harmful-brain-activity-classification with equal `eeg_id`, " +
+		"new-york-city-taxi-fare-prediction with equal numbers as `key`. With numpy's vector " +
 		"code switched off (`NPY_DISABLE_CPU_FEATURES`), the reference gives mleflow's scores.")
+	page.text("The last digit of a score may depend on the processor, too. numpy takes sine and cosine from the C library, arcsine and arccosine from " +
+		"Intel's vector code where there is AVX-512 and else from the C library; the C library has variants with and without fused products. mleflow's " +
+		"functions give the nearest double on every machine. Of 600,000 numbers each, sine differs from numpy 1.26 with glibc 2.36 in 347 and cosine in 278, by one " +
+		"unit in the last place; arcsine in 658 and arccosine in 163 without AVX-512, in 65,568 and 166,735 with it. Glibc's own variants differ in 170, 147, 129 and 69. " +
+		"Of 3,000 submissions to smartphone-decimeter-2022, one score differs in the last digit from numpy without AVX-512, 422 from numpy with it, and " +
+		"423 between the two; rounded to five decimals, all are equal. (Go's functions differed in 866 and 944.)")
 	return []byte(page.b.String())
 }
 

@@ -1,5 +1,7 @@
 """Makes coco.json: random boxes and detections, and what pycocotools makes of
-them when boxes are given as x, y, width and height and numbered from 1."""
+them when boxes are given as x, y, width and height and numbered from 1. The
+last cases have hostile numbers; they are listed as [picture, detection,
+place, number], since JSON has no NaN."""
 import contextlib
 import io
 import json
@@ -7,6 +9,7 @@ import os
 import pathlib
 import random
 import sys
+import warnings
 from importlib.metadata import version
 
 import numpy as np
@@ -41,7 +44,9 @@ def score(truth, found, overlap):
 
 
 r = random.Random(7)
-for k in range(24):
+for k in range(64):
+    if k == 24:
+        r = random.Random(8)
     overlap = r.choice([0.4, 0.5, 0.75])
     big = 1e6 if k % 6 == 5 else 100
 
@@ -50,7 +55,7 @@ for k in range(24):
         c = [x, y, x + r.random() * big, y + r.random() * big]
         return c if r.random() < 0.95 else [c[2], c[1], c[0], c[3]]
 
-    truth = [[[r.randrange(4), *box()] for _ in range(r.randrange(1, 6))] for _ in range(r.randrange(1, 12))]
+    truth = [[[r.randrange(4), *box()] for _ in range(r.randrange(1, 6))] for _ in range(r.randrange(1, 12 if k < 24 else 4))]
     found = []
     for t in truth:
         d = []
@@ -58,12 +63,22 @@ for k in range(24):
             for _ in range(r.choice([0, 1, 1, 2])):
                 c = [v + (r.random() - 0.5) * big * r.choice([0, 0.1, 0.4]) for v in b[1:]]
                 d.append([b[0] if r.random() < 0.9 else r.randrange(6), round(r.random(), r.choice([1, 9])), *c])
-        d += [[r.randrange(5), r.random(), *box()] for _ in range(r.choice([0, 0, 1, 120 if k % 8 == 3 else 2]))]
+        d += [[r.randrange(5), r.random(), *box()] for _ in range(r.choice([0, 0, 1, 120 if k % 8 == 3 and k < 24 else 2]))]
         r.shuffle(d)
         found.append(d)
-    with contextlib.redirect_stdout(io.StringIO()):
+    edits = []
+    for _ in range(0 if k < 24 else r.randrange(1, 4)):
+        i = r.randrange(len(found))
+        if found[i]:
+            n, place, value = r.randrange(len(found[i])), r.randrange(1, 6), r.choice(["nan", "nan", "inf", "-inf", "1e308", "-1e308", "0"])
+            edits.append([i, n, place, value])
+    plain, found = found, [[list(b) for b in d] for d in found]
+    for i, n, place, value in edits:
+        found[i][n][place] = float(value)
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
         want = score(truth, found, overlap)
-    CASES.append({"overlap": overlap, "truth": truth, "found": found, "score": repr(want)})
+    CASES.append({"overlap": overlap, "truth": truth, "found": plain, "edits": edits, "score": repr(want)})
 
 here = pathlib.Path(__file__).parent
 with open(here / "coco.json", "w", encoding="utf-8") as f:
