@@ -24,6 +24,20 @@ func (a Amount) minus(b Amount) Amount {
 	return Amount{a.Cost - b.Cost, a.Tokens - b.Tokens, a.Requests - b.Requests}
 }
 
+// most is the greater of both, and least the smaller, in each part.
+func (a Amount) most(b Amount) Amount {
+	return Amount{max(a.Cost, b.Cost), max(a.Tokens, b.Tokens), max(a.Requests, b.Requests)}
+}
+
+func (a Amount) least(b Amount) Amount {
+	return Amount{min(a.Cost, b.Cost), min(a.Tokens, b.Tokens), min(a.Requests, b.Requests)}
+}
+
+// exceeds reports whether more money or tokens were used than were reserved.
+func (a Amount) exceeds(reserved Amount) bool {
+	return a.Cost > reserved.Cost || a.Tokens > reserved.Tokens
+}
+
 // Pool is a budget that several requests, and several attempts, take from at
 // once. What is held and what is spent never pass its limits together.
 type Pool struct {
@@ -137,6 +151,23 @@ func (p *Pool) reserve(a Amount) *shortage {
 	p.running++
 	p.held = p.held.plus(a)
 	return nil
+}
+
+// extend holds more for a request in progress, which has used it already. It
+// reports whether the budget has that much.
+func (p *Pool) extend(more Amount) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held = p.held.plus(more)
+	return p.limits.passed(p.spent.plus(p.held)) == ""
+}
+
+// passed names the limit that was passed, since a provider used more than was
+// reserved; "" if none was.
+func (p *Pool) passed() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.limits.passed(p.spent)
 }
 
 // settle ends a reservation by what was spent.

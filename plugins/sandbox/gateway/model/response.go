@@ -64,12 +64,12 @@ func (x *exchange) pass(answer *Reply) error {
 	control := http.NewResponseController(x.w)
 	_ = control.Flush()
 
-	sink := x.sink(answer.Header.Get("Content-Encoding"))
+	sink := x.sink(answer.Header)
 	err := x.flow(sink, answer.Body, control)
 	if done := sink.end(); err == nil {
 		err = done
 	}
-	if err == nil && answer.Status < http.StatusMultipleChoices && !x.meter.Done() {
+	if err == nil && answer.Status < http.StatusMultipleChoices && !x.meter.Done() && x.meter.Failed() == "" {
 		x.event.Failed = "the response ended before its last event"
 	}
 	return err
@@ -87,6 +87,9 @@ func (x *exchange) flow(sink sink, body io.Reader, control *http.ResponseControl
 				return bad
 			}
 			_ = control.Flush()
+			if passed := x.overrun(); passed != nil {
+				return passed
+			}
 		}
 		switch {
 		case errors.Is(err, io.EOF):
@@ -117,19 +120,20 @@ type sink interface {
 	end() error
 }
 
-// sink returns the one for a content encoding.
-func (x *exchange) sink(encoding string) sink {
-	inside := io.MultiWriter(x.meter, x.record)
-	switch strings.ToLower(encoding) {
-	case "gzip", "x-gzip":
-		return newZipped(x, &guard{secret: x.secret()}, inside)
-	default:
-		return &plain{blackout{secret: x.secret(), to: io.MultiWriter(x, inside)}}
+// sink returns the one for the content encoding of a response.
+func (x *exchange) sink(h http.Header) sink {
+	inside, key := io.MultiWriter(x.meter, x.record), []byte(x.Real)
+	if gzipped(h) {
+		return newZipped(x, &guard{secret: key}, inside)
 	}
+	return &plain{blackout{secret: key, to: io.MultiWriter(x, inside)}}
 }
 
-// secret is the real key as a response could repeat it.
-func (x *exchange) secret() []byte { return []byte(x.Real) }
+// gzipped reports whether a response comes with gzip.
+func gzipped(h http.Header) bool {
+	encoding := strings.ToLower(h.Get("Content-Encoding"))
+	return encoding == "gzip" || encoding == "x-gzip"
+}
 
 // plain is a response without content encoding.
 type plain struct{ blackout }
