@@ -42,7 +42,10 @@ var anthropicMessages = fields{
 	// what the provider does beyond the model
 	"mcp_servers": needs(MCP), "container": needs(CodeInterpreter), "compaction": needs(Compaction), "fallbacks": needs(OtherModels),
 	"thread": needs(ServerState), "diagnostics": needs(ServerState),
-}
+	// OpenRouter, LiteLLM and vLLM, where they speak this dialect
+	"user": scalar, "session_id": scalar, "trace": anything, "anthropic_version": scalar, "usage": fields{"include": scalar},
+	"chat_template_kwargs": templateArgs, "provider": compatible["provider"], "plugins": compatible["plugins"],
+}.and(asking(OtherModels, "models route api_base base_url custom_llm_provider model_list user_config"))
 
 var anthropicTool = kinds{
 	"": anthropicClientTool, "custom": anthropicClientTool,
@@ -60,20 +63,27 @@ var anthropicClientTool = fields{
 	"display_width_px": scalar, "display_height_px": scalar, "display_number": scalar, "enable_zoom": scalar, "max_characters": scalar,
 }
 
-var anthropicMessage = fields{"role": scalar, "content": textOr(anthropicBlocks), "clear_at": scalar, "output_config": fields{"effort": scalar}}
+var anthropicMessage = fields{"role": scalar, "content": textOr(anthropicBlocks), "clear_at": scalar, "output_config": fields{"effort": scalar},
+	// what clients send back of a response
+	"id": scalar, "type": scalar, "model": scalar, "stop_reason": scalar, "stop_sequence": scalar, "usage": anything}
 
 // anthropicBlocks is set below, since results of tools have blocks within
 // blocks.
 var anthropicBlocks = &lists{}
 
+// anthropicThought is a thought that the model had, readable or not. The last
+// two members are of clients that collected a stream.
+var anthropicThought = fields{"type": scalar, "thinking": scalar, "signature": scalar, "data": scalar, "cache_control": anything, "index": scalar}
+
 var anthropicBlock = kinds{
-	"text":              fields{"type": scalar, "text": scalar, "cache_control": anything, "citations": anything},
-	"thinking":          fields{"type": scalar, "thinking": scalar, "signature": scalar},
-	"redacted_thinking": fields{"type": scalar, "data": scalar},
-	"tool_use":          fields{"type": scalar, "id": scalar, "name": scalar, "input": anything, "cache_control": anything, "caller": anything, "toolset_name": scalar},
-	"tool_result":       fields{"type": scalar, "tool_use_id": scalar, "content": textOr(anthropicBlocks), "is_error": scalar, "cache_control": anything, "toolset_name": scalar},
-	"tool_reference":    fields{"type": scalar, "tool_name": scalar, "cache_control": anything},
-	"search_result":     fields{"type": scalar, "source": scalar, "title": scalar, "content": anthropicBlocks, "citations": anything, "cache_control": anything},
+	"text":              fields{"type": scalar, "text": scalar, "cache_control": anything, "citations": anything, "parsed_output": anything, "index": scalar, "id": scalar},
+	"thinking":          anthropicThought,
+	"redacted_thinking": anthropicThought,
+	"tool_use": fields{"type": scalar, "id": scalar, "name": scalar, "input": anything, "cache_control": anything, "caller": anything, "toolset_name": scalar,
+		"index": scalar, "partial_json": scalar, "provider_specific_fields": echoed},
+	"tool_result":    fields{"type": scalar, "tool_use_id": scalar, "content": textOr(anthropicBlocks), "is_error": scalar, "cache_control": anything, "toolset_name": scalar},
+	"tool_reference": fields{"type": scalar, "tool_name": scalar, "cache_control": anything},
+	"search_result":  fields{"type": scalar, "source": scalar, "title": scalar, "content": anthropicBlocks, "citations": anything, "cache_control": anything},
 	"image": fields{"type": scalar, "cache_control": anything, "transformations": anything, "source": kinds{
 		"base64": fields{"type": scalar, "media_type": scalar, "data": image},
 		"url":    needs(RemoteFiles), "file": needs(Files),

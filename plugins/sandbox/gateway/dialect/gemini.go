@@ -42,7 +42,7 @@ var (
 )
 
 var geminiGenerate = fields{
-	"model": scalar, "contents": oneOrList(geminiContent), "systemInstruction": geminiContent, "safetySettings": list(fields{"category": scalar, "threshold": scalar}),
+	"model": scalar, "contents": oneOrList(geminiContent), "systemInstruction": geminiContent, "safetySettings": list(settings("category threshold method")),
 	"generationConfig": geminiConfig, "labels": anything, "store": scalar, "serviceTier": words(Premium, "SERVICE_TIER_UNSPECIFIED", "STANDARD", "standard", "FLEX", "flex"),
 	"tools": list(geminiTool),
 	"toolConfig": fields{
@@ -57,11 +57,12 @@ var geminiConfig = fields{
 	"temperature": scalar, "topP": scalar, "topK": scalar, "candidateCount": scalar, "maxOutputTokens": scalar, "stopSequences": scalars,
 	"responseLogprobs": scalar, "logprobs": scalar, "presencePenalty": scalar, "frequencyPenalty": scalar, "seed": scalar,
 	"responseMimeType": scalar, "responseSchema": anything, "responseJsonSchema": anything, "_responseJsonSchema": anything,
-	"mediaResolution": scalar, "enableEnhancedCivicAnswers": scalar,
+	"mediaResolution": scalar, "enableEnhancedCivicAnswers": scalar, "audioTimestamp": scalar,
 	"thinkingConfig":     fields{"includeThoughts": scalar, "thinkingBudget": scalar, "thinkingLevel": scalar},
 	"responseModalities": list(words(ImageGeneration, "TEXT", "text", "MODALITY_UNSPECIFIED")),
 	"imageConfig":        needs(ImageGeneration),
 	"speechConfig":       needs(Audio),
+	"routingConfig":      needs(OtherModels), "modelSelectionConfig": needs(OtherModels), "modelConfig": needs(OtherModels),
 }
 
 var geminiSearch = offers(WebSearch, WebSearchTool, "")
@@ -170,8 +171,11 @@ func (g *gemini) Read(method, path string, query url.Values, header http.Header,
 	if err != nil {
 		return nil, err
 	}
-	if alt := query.Get("alt"); alt != "" && alt != "json" && alt != "sse" {
-		return nil, badRequest("the query parameter alt is %.50q; it must be json or sse", alt)
+	for _, name := range []string{"alt", "$alt"} {
+		// Clients of Google's older libraries ask for enumerations as numbers.
+		if alt := query.Get(name); alt != "" && alt != "json" && alt != "sse" && alt != "json;enum-encoding=int" {
+			return nil, badRequest("the query parameter %s is %.50q; it must be json or sse", name, alt)
+		}
 	}
 	c, r, err := g.read(e, query, header, body, grants)
 	if err != nil {
@@ -214,7 +218,7 @@ func (*gemini) endpoint(method, path string) (*endpoint, string, error) {
 		return &endpoint{method: method, operation: Models, free: true, query: []string{"alt"}}, name, nil
 	case isModel && !strings.Contains(name, "/") && isCall && method == http.MethodPost:
 		if e, ok := geminiMethods[verb]; ok {
-			e.method, e.query = method, []string{"alt"}
+			e.method, e.query = method, []string{"alt", "$alt"}
 			return &e, model, nil
 		}
 	}

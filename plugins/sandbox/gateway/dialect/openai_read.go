@@ -112,7 +112,7 @@ func (*openAI) bounds(c *check, r *Request) (err error) {
 	if r.Stream, err = c.flag(0, "stream"); err != nil {
 		return err
 	}
-	if r.OutputTokens, err = c.limits(0, "max_tokens", "max_completion_tokens", "max_output_tokens"); err != nil {
+	if r.OutputTokens, err = c.outputLimit(); err != nil {
 		return err
 	}
 	choices, err := c.limits(0, "n", "best_of")
@@ -133,6 +133,50 @@ func (*openAI) bounds(c *check, r *Request) (err error) {
 		return c.includeUsage(r)
 	}
 	return nil
+}
+
+// thinkingLimits are the members, by their paths, that let a model think beyond
+// the limit of its answer.
+var thinkingLimits = [][]string{
+	{"thinking_budget"}, {"thinking_token_budget"}, {"thinking", "budget_tokens"},
+	{"google", "thinking_config", "thinking_budget"}, {"extra_body", "google", "thinking_config", "thinking_budget"},
+}
+
+// outputLimit is the most tokens that a choice may have, thoughts included, 0
+// without a limit. Of several limits, the largest counts, since servers differ in
+// which one they take; llama.cpp takes n_predict, also where it is none.
+func (c *check) outputLimit() (int64, error) {
+	most, err := c.limits(0, "max_tokens", "max_completion_tokens", "max_output_tokens")
+	if err != nil {
+		return 0, err
+	}
+	if _, ok := c.find(0, "n_predict"); ok {
+		n, err := c.limit(0, "n_predict")
+		if err != nil || n == 0 {
+			return 0, err
+		}
+		most = max(most, n)
+	}
+	if most == 0 {
+		return 0, nil
+	}
+	for _, path := range thinkingLimits {
+		at, ok := 0, true
+		for _, name := range path[:len(path)-1] {
+			if ok {
+				at, ok = c.find(at, name)
+			}
+		}
+		if !ok {
+			continue
+		}
+		n, err := c.limit(at, path[len(path)-1])
+		if err != nil {
+			return 0, err
+		}
+		most += n
+	}
+	return most, nil
 }
 
 // toolLimits fills in how often the provider may call its tools. In a chat it

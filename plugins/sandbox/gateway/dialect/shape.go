@@ -89,12 +89,14 @@ func (f fields) check(c *check, i int) *Refusal {
 		}
 		s, known := f[name]
 		c.path = append(c.path, name)
-		if !known {
-			if r := c.need(UnknownFields, ""); r != nil {
+		switch {
+		case c.nodes[m].kind == null: // nobody asks for anything
+		case known:
+			if r := s.check(c, m); r != nil {
 				return r
 			}
-		} else if c.nodes[m].kind != null {
-			if r := s.check(c, m); r != nil {
+		default:
+			if r := c.need(UnknownFields, ""); r != nil {
 				return r
 			}
 		}
@@ -140,6 +142,37 @@ func (f fields) and(others ...fields) fields {
 	return all
 }
 
+// settings are fields of these names, each a scalar or a list of scalars.
+func settings(names string) fields {
+	f := fields{}
+	for name := range strings.FieldsSeq(names) {
+		f[name] = scalars
+	}
+	return f
+}
+
+// asking are fields of these names that take an ability.
+func asking(a Ability, names string) fields {
+	f := fields{}
+	for name := range strings.FieldsSeq(names) {
+		f[name] = needs(a)
+	}
+	return f
+}
+
+// freeBut is an object of any members but those of these names.
+type freeBut []string
+
+func (f freeBut) check(c *check, i int) *Refusal {
+	for _, name := range f {
+		if _, ok := c.find(i, name); ok {
+			c.path = append(c.path, name)
+			return c.need(UnknownFields, "")
+		}
+	}
+	return nil
+}
+
 // list is an array of values of a shape. Null is none.
 func list(of shape) shape { return &lists{of: of} }
 
@@ -175,6 +208,18 @@ type orText struct{ shape }
 func (o orText) check(c *check, i int) *Refusal {
 	if c.nodes[i].kind == text {
 		return nil
+	}
+	return o.shape.check(c, i)
+}
+
+// linkOr is a link, or the shape.
+func linkOr(s shape) shape { return orLink{s} }
+
+type orLink struct{ shape }
+
+func (o orLink) check(c *check, i int) *Refusal {
+	if c.nodes[i].kind == text {
+		return link.check(c, i)
 	}
 	return o.shape.check(c, i)
 }

@@ -193,8 +193,7 @@ func TestUnwrittenRequest(t *testing.T) {
 // TestConnectionsOfHTTP2: the same, where a server ends the one connection that
 // all requests share.
 func TestConnectionsOfHTTP2(t *testing.T) {
-	var server *httptest.Server
-	server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor != 2 {
 			t.Errorf("%s", r.Proto)
 		}
