@@ -100,7 +100,7 @@ var anthropicBlock = kinds{
 		"mcp_*":           needs(MCP),
 	}},
 	"tool_removal": anything,
-	"compaction":   hiding{fields{"type": scalar, "content": scalar, "encrypted_content": scalar, "signature": scalar, "cache_control": anything}},
+	"compaction":   hiding(fields{"type": scalar, "content": scalar, "encrypted_content": scalar, "signature": scalar, "cache_control": anything}),
 	// what the provider did beyond the model, or knows
 	"server_tool_use": serverUse{}, "web_search_tool_result": needs(WebSearch), "web_fetch_tool_result": needs(WebFetch),
 	"code_execution_tool_result": needs(CodeInterpreter), "bash_code_execution_tool_result": needs(CodeInterpreter),
@@ -135,6 +135,18 @@ type anthropic struct{ rules }
 func newAnthropic() *anthropic {
 	anthropicBlocks.of = anthropicBlock
 	return &anthropic{rules{
+		name: "anthropic", baseURL: "https://api.anthropic.com", keyPrefix: "sk-ant-",
+		endpoints: anthropicEndpoints, guarded: anthropicBehind,
+		errors: map[Reason]failure{
+			BadKey:      {http.StatusUnauthorized, "authentication_error", ""},
+			BadRequest:  {http.StatusBadRequest, "invalid_request_error", ""},
+			NotAllowed:  {http.StatusForbidden, "permission_error", ""},
+			TooLarge:    {http.StatusRequestEntityTooLarge, "request_too_large", ""},
+			RateLimited: {http.StatusTooManyRequests, "rate_limit_error", ""},
+			OverBudget:  {http.StatusPaymentRequired, "billing_error", ""},
+			Unreachable: {http.StatusBadGateway, "api_error", ""},
+			NoRecording: {http.StatusConflict, "conflict_error", ""},
+		},
 		headers: []string{"Accept", "User-Agent", "Anthropic-Version", "Anthropic-Beta", "Anthropic-Dangerous-Direct-Browser-Access", "X-App", "Idempotency-Key", "X-Stainless-*"},
 		// An image is made smaller until it counts at most 4,784 tokens (1,568 with
 		// older models), says the documentation of vision.
@@ -144,15 +156,6 @@ func newAnthropic() *anthropic {
 		extraTokens: 4000,
 	}}
 }
-
-// Name implements Dialect.
-func (*anthropic) Name() string { return "anthropic" }
-
-// BaseURL implements Dialect.
-func (*anthropic) BaseURL() string { return "https://api.anthropic.com" }
-
-// KeyPrefix implements Dialect.
-func (*anthropic) KeyPrefix() string { return "sk-ant-" }
 
 // Variables implements Dialect.
 func (*anthropic) Variables(endpoint, key string) map[string]string {
@@ -205,38 +208,8 @@ func (a *anthropic) Read(method, path string, query url.Values, header http.Head
 	return r, nil
 }
 
-func (*anthropic) endpoint(method, path string) (*endpoint, string, error) {
-	if !plainPath(path) {
-		return nil, "", noEndpoint(method, path)
-	}
-	if e, ok := anthropicEndpoints[method+" "+path]; ok {
-		e.method = method
-		return &e, "", nil
-	}
-	if model, ok := strings.CutPrefix(path, "/v1/models/"); ok && method == http.MethodGet {
-		return &endpoint{method: method, operation: Models, free: true, query: []string{"beta"}}, model, nil
-	}
-	return behind(anthropicBehind, method, path)
-}
-
 // Error implements Dialect.
-func (*anthropic) Error(r Refusal) (int, http.Header, []byte) {
-	status, kind := http.StatusBadRequest, "invalid_request_error"
-	switch r.Reason {
-	case BadKey:
-		status, kind = http.StatusUnauthorized, "authentication_error"
-	case NotAllowed:
-		status, kind = http.StatusForbidden, "permission_error"
-	case TooLarge:
-		status, kind = http.StatusRequestEntityTooLarge, "request_too_large"
-	case RateLimited:
-		status, kind = http.StatusTooManyRequests, "rate_limit_error"
-	case OverBudget:
-		status, kind = http.StatusPaymentRequired, "billing_error"
-	case Unreachable:
-		status, kind = http.StatusBadGateway, "api_error"
-	case NoRecording:
-		status, kind = http.StatusConflict, "conflict_error"
-	}
-	return status, errorHeader(r), compact(`{"type":"error","error":{"type":`, quote(kind), `,"message":`, quote(r.Text), `}}`)
+func (a *anthropic) Error(r Refusal) (int, http.Header, []byte) {
+	e := a.failure(r.Reason)
+	return e.status, errorHeader(r), compact(`{"type":"error","error":{"type":`, quote(e.kind), `,"message":`, quote(r.Text), `}}`)
 }

@@ -43,7 +43,7 @@ var compatible = settings(
 		"num_batch num_gpu num_thread main_gpu use_mmap mirostat mirostat_tau mirostat_eta tfs_z typical_p penalize_newline numa"),
 	"nvext": settings("guided_regex guided_choice guided_grammar top_k repetition_penalty ignore_eos").and(fields{"guided_json": anything}),
 	// Only the model's window bounds what these make of images.
-	"mm_processor_kwargs": hiding{anything}, "media_io_kwargs": hiding{anything}, "vl_high_resolution_images": hiding{scalar},
+	"mm_processor_kwargs": hiding(anything), "media_io_kwargs": hiding(anything), "vl_high_resolution_images": hiding(scalar),
 	// Among the servers of a model there are dearer ones.
 	"provider": settings("allow_fallbacks require_parameters data_collection zdr enforce_distillable_text").and(
 		fields{"max_price": anything}, asking(Premium, "order only ignore sort quantizations preferred_min_throughput preferred_max_latency")),
@@ -59,7 +59,7 @@ var compatible = settings(
 
 // templateArgs are for the template of a chat. One that replaced the template or
 // the conversation could make an input of any length.
-var templateArgs = freeBut{"chat_template", "conversation", "messages", "tools", "documents", "tokenize", "tokenizer_kwargs"}
+var templateArgs = freeBut("chat_template", "conversation", "messages", "tools", "documents", "tokenize", "tokenizer_kwargs")
 
 // googleExtra are the fields of Gemini beyond those of OpenAI.
 var googleExtra = fields{

@@ -126,6 +126,17 @@ type gemini struct{ rules }
 
 func newGemini() *gemini {
 	return &gemini{rules{
+		name: "gemini", baseURL: "https://generativelanguage.googleapis.com",
+		errors: map[Reason]failure{
+			BadKey:      {http.StatusUnauthorized, "UNAUTHENTICATED", ""},
+			BadRequest:  {http.StatusBadRequest, "INVALID_ARGUMENT", ""},
+			NotAllowed:  {http.StatusForbidden, "PERMISSION_DENIED", ""},
+			TooLarge:    {http.StatusRequestEntityTooLarge, "INVALID_ARGUMENT", ""},
+			RateLimited: {http.StatusTooManyRequests, "RESOURCE_EXHAUSTED", ""},
+			OverBudget:  {http.StatusPaymentRequired, "RESOURCE_EXHAUSTED", ""},
+			Unreachable: {http.StatusBadGateway, "UNAVAILABLE", ""},
+			NoRecording: {http.StatusConflict, "ABORTED", ""},
+		},
 		headers:  []string{"Accept", "User-Agent", "X-Goog-Api-Client", "X-Server-Timeout"},
 		keyQuery: "key",
 		camel:    true,
@@ -136,15 +147,6 @@ func newGemini() *gemini {
 		extraTokens: 1000,
 	}}
 }
-
-// Name implements Dialect.
-func (*gemini) Name() string { return "gemini" }
-
-// BaseURL implements Dialect.
-func (*gemini) BaseURL() string { return "https://generativelanguage.googleapis.com" }
-
-// KeyPrefix implements Dialect.
-func (*gemini) KeyPrefix() string { return "" }
 
 // Variables implements Dialect.
 func (*gemini) Variables(endpoint, key string) map[string]string {
@@ -273,26 +275,10 @@ func (*gemini) bounds(c *check, r *Request) (err error) {
 }
 
 // Error implements Dialect.
-func (*gemini) Error(r Refusal) (int, http.Header, []byte) {
-	status, code, details := http.StatusBadRequest, "INVALID_ARGUMENT", ""
-	switch r.Reason {
-	case BadKey:
-		status, code = http.StatusUnauthorized, "UNAUTHENTICATED"
-	case NotAllowed:
-		status, code = http.StatusForbidden, "PERMISSION_DENIED"
-	case TooLarge:
-		status = http.StatusRequestEntityTooLarge
-	case RateLimited:
-		status, code = http.StatusTooManyRequests, "RESOURCE_EXHAUSTED"
-		if r.RetryAfter > 0 {
-			details = fmt.Sprintf(`,"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"%ds"}]`, r.RetryAfter)
-		}
-	case OverBudget:
-		status, code = http.StatusPaymentRequired, "RESOURCE_EXHAUSTED"
-	case Unreachable:
-		status, code = http.StatusBadGateway, "UNAVAILABLE"
-	case NoRecording:
-		status, code = http.StatusConflict, "ABORTED"
+func (g *gemini) Error(r Refusal) (int, http.Header, []byte) {
+	e, details := g.failure(r.Reason), ""
+	if r.Reason == RateLimited && r.RetryAfter > 0 {
+		details = fmt.Sprintf(`,"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"%ds"}]`, r.RetryAfter)
 	}
-	return status, errorHeader(r), compact(`{"error":{"code":`, strconv.Itoa(status), `,"message":`, quote(r.Text), `,"status":`, quote(code), details, `}}`)
+	return e.status, errorHeader(r), compact(`{"error":{"code":`, strconv.Itoa(e.status), `,"message":`, quote(r.Text), `,"status":`, quote(e.kind), details, `}}`)
 }

@@ -114,7 +114,7 @@ var openAIPart = kinds{
 	"thinking":          fields{"type": scalar, "thinking": textOr(list(fields{"type": scalar, "text": scalar})), "signature": scalar, "closed": scalar, "index": scalar, "cache_control": anything},
 	"redacted_thinking": anthropicThought,
 	"image_url": fields{"type": scalar, "image_url": linkOr(fields{"url": link, "detail": scalar, "format": scalar}), "prompt_cache_breakpoint": anything, "cache_control": anything,
-		"min_pixels": hiding{scalar}, "max_pixels": hiding{scalar}, "uuid": needs(ServerState)},
+		"min_pixels": hiding(scalar), "max_pixels": hiding(scalar), "uuid": needs(ServerState)},
 	"video_url":   fields{"type": scalar, "video_url": linkOr(fields{"url": link})},
 	"input_audio": needs(Audio),
 	"file":        fields{"type": scalar, "file": fields{"file_data": filedata, "file_id": needs(Files), "filename": scalar}, "prompt_cache_breakpoint": anything},
@@ -193,7 +193,7 @@ var openAIClientCall = fields{
 }
 
 // openAIOpaque is an earlier conversation that only the provider can read.
-var openAIOpaque = hiding{fields{"type": scalar, "id": scalar, "encrypted_content": scalar}}
+var openAIOpaque = hiding(fields{"type": scalar, "id": scalar, "encrypted_content": scalar})
 
 var openAIOutput = fields{
 	"type": scalar, "id": scalar, "call_id": scalar, "status": scalar, "name": scalar, "namespace": scalar, "caller": anything,

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
@@ -11,6 +12,18 @@ type openAI struct{ rules }
 
 func newOpenAI() *openAI {
 	return &openAI{rules{
+		name: "openai", baseURL: "https://api.openai.com/v1", keyPrefix: "sk-",
+		endpoints: openAIEndpoints, guarded: openAIBehind,
+		errors: map[Reason]failure{
+			BadKey:      {http.StatusUnauthorized, "invalid_request_error", "invalid_api_key"},
+			BadRequest:  {http.StatusBadRequest, "invalid_request_error", ""},
+			NotAllowed:  {http.StatusForbidden, "invalid_request_error", ""},
+			TooLarge:    {http.StatusRequestEntityTooLarge, "invalid_request_error", ""},
+			RateLimited: {http.StatusTooManyRequests, "requests", "rate_limit_exceeded"},
+			OverBudget:  {http.StatusTooManyRequests, "insufficient_quota", "insufficient_quota"},
+			Unreachable: {http.StatusBadGateway, "server_error", ""},
+			NoRecording: {http.StatusConflict, "invalid_request_error", ""},
+		},
 		headers: []string{"Accept", "User-Agent", "Openai-Beta", "Idempotency-Key", "X-Client-Request-Id", "X-Stainless-*"},
 		// The dearest image that the documentation knows is one of 2048 by 768
 		// pixels for gpt-4o-mini: 2833 tokens and 5667 for each of 8 tiles.
@@ -20,15 +33,6 @@ func newOpenAI() *openAI {
 		extraTokens: 1000,
 	}}
 }
-
-// Name implements Dialect.
-func (*openAI) Name() string { return "openai" }
-
-// BaseURL implements Dialect.
-func (*openAI) BaseURL() string { return "https://api.openai.com/v1" }
-
-// KeyPrefix implements Dialect.
-func (*openAI) KeyPrefix() string { return "sk-" }
 
 // Variables implements Dialect.
 func (*openAI) Variables(endpoint, key string) map[string]string {
@@ -51,7 +55,7 @@ func (*openAI) SetKey(header http.Header, query url.Values, key string) {
 
 // Read implements Dialect.
 func (o *openAI) Read(method, path string, query url.Values, header http.Header, body []byte, grants Grants) (*Request, error) {
-	e, model, err := o.endpoint(method, path, grants)
+	e, model, err := o.endpoint(method, path)
 	if err != nil {
 		return nil, err
 	}
@@ -79,20 +83,6 @@ func (o *openAI) Read(method, path string, query url.Values, header http.Header,
 		return nil, err
 	}
 	return r, nil
-}
-
-func (o *openAI) endpoint(method, path string, grants Grants) (*endpoint, string, error) {
-	if !plainPath(path) {
-		return nil, "", noEndpoint(method, path)
-	}
-	if e, ok := openAIEndpoints[method+" "+path]; ok {
-		e.method = method
-		return &e, "", nil
-	}
-	if model, ok := strings.CutPrefix(path, "/v1/models/"); ok && method == http.MethodGet {
-		return &endpoint{method: method, operation: Models, free: true}, model, nil
-	}
-	return behind(openAIBehind, method, path)
 }
 
 // behind finds an endpoint that takes an ability.
@@ -234,24 +224,8 @@ func (c *check) includeUsage(r *Request) error {
 }
 
 // Error implements Dialect.
-func (*openAI) Error(r Refusal) (int, http.Header, []byte) {
-	status, kind, code := http.StatusBadRequest, "invalid_request_error", string(r.Reason)
-	switch r.Reason {
-	case BadKey:
-		status, code = http.StatusUnauthorized, "invalid_api_key"
-	case NotAllowed:
-		status = http.StatusForbidden
-	case TooLarge:
-		status = http.StatusRequestEntityTooLarge
-	case RateLimited:
-		status, kind, code = http.StatusTooManyRequests, "requests", "rate_limit_exceeded"
-	case OverBudget:
-		status, kind, code = http.StatusTooManyRequests, "insufficient_quota", "insufficient_quota"
-	case Unreachable:
-		status, kind = http.StatusBadGateway, "server_error"
-	case NoRecording:
-		status = http.StatusConflict
-	}
-	body := compact(`{"error":{"message":`, quote(r.Text), `,"type":`, quote(kind), `,"param":null,"code":`, quote(code), `}}`)
-	return status, errorHeader(r), body
+func (o *openAI) Error(r Refusal) (int, http.Header, []byte) {
+	e := o.failure(r.Reason)
+	body := compact(`{"error":{"message":`, quote(r.Text), `,"type":`, quote(e.kind), `,"param":null,"code":`, quote(cmp.Or(e.code, string(r.Reason))), `}}`)
+	return e.status, errorHeader(r), body
 }

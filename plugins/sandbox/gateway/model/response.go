@@ -7,28 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/textproto"
 	"strings"
 	"time"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway"
 )
-
-// hop are the headers of a response that are for one connection only.
-var hop = []string{
-	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
-	"Set-Cookie", "Alt-Svc", "Strict-Transport-Security",
-}
-
-// dropHop removes the headers that are for one connection only.
-func dropHop(h http.Header) {
-	for _, line := range h["Connection"] {
-		for name := range strings.SplitSeq(line, ",") {
-			delete(h, textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)))
-		}
-	}
-	for _, name := range hop {
-		delete(h, name)
-	}
-}
 
 // kept are the headers of a response that are recorded.
 var kept = []string{
@@ -54,7 +37,7 @@ func (x *exchange) pass(answer *Reply) error {
 			header.Add(name, x.Secrets.Mask(v))
 		}
 	}
-	dropHop(header)
+	gateway.DropHop(header, "Set-Cookie", "Alt-Svc", "Strict-Transport-Security")
 	if _, ok := header["Content-Type"]; !ok {
 		header["Content-Type"] = nil // none is guessed either
 	}
