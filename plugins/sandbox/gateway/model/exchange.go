@@ -33,8 +33,10 @@ type exchange struct {
 	held    *Amount
 	charged bool
 	id      int64
-	// reserved is what was held at the beginning.
+	// reserved is what was held at the beginning, output the tokens of the output
+	// that it is for.
 	reserved Amount
+	output   int64
 	limit    string // of the budget that refused
 	waited   time.Duration
 	meter    dialect.Meter
@@ -191,7 +193,7 @@ func (x *exchange) most(asked *dialect.Request) (Amount, error) {
 		return a, &dialect.Refusal{Reason: dialect.BadRequest, Text: fmt.Sprintf("The request sets no limit of its output, and the price of %q has none either: set one, or max_output in the pipeline's price block.", asked.Model)}
 	}
 	output = times(max(output, 0), max(asked.Choices, 1))
-	a.Tokens = plus(input, output)
+	x.output, a.Tokens = output, plus(input, output)
 	tools, err := x.toolsOf(asked)
 	a.Cost = plus(x.price.Most(input, output), x.price.MostTools(tools))
 	return x.gateway.ledger.scaled(x.Name, a), err

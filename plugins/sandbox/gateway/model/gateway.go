@@ -73,6 +73,7 @@ type Gateway struct {
 	record *transcript.Writer
 	spent  func(used, paid Amount)
 	waits  waits
+	futile futile
 	// bodies bounds the bytes of the requests that are held at once.
 	bodies *semaphore.Weighted
 	// busy are the exchanges in progress.

@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -31,6 +32,17 @@ func (a Amount) most(b Amount) Amount {
 
 func (a Amount) least(b Amount) Amount {
 	return Amount{min(a.Cost, b.Cost), min(a.Tokens, b.Tokens), min(a.Requests, b.Requests)}
+}
+
+// of is the part that a limit is about, as people write it.
+func (a Amount) of(limit string) string {
+	switch limit {
+	case "cost":
+		return a.Cost.String() + " USD"
+	case "tokens":
+		return strconv.FormatInt(a.Tokens, 10)
+	}
+	return strconv.FormatInt(a.Requests, 10)
 }
 
 // exceeds reports whether more money or tokens were used than were reserved.
@@ -131,7 +143,8 @@ func (p *Pool) reserve(a Amount) *shortage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if name := p.limits.passed(p.spent.plus(a)); name != "" {
-		return &shortage{limit: name, reason: dialect.OverBudget}
+		l := Amount{p.limits.Cost, p.limits.Tokens, p.limits.Requests}
+		return &shortage{limit: name, reason: dialect.OverBudget, left: l.minus(p.spent).most(Amount{})}
 	}
 	if name := p.limits.passed(p.spent.plus(p.held).plus(a)); name != "" {
 		return &shortage{limit: name, reason: dialect.RateLimited, retry: retryHeld, settled: p.settled}
@@ -209,6 +222,7 @@ type shortage struct {
 	limit  string
 	reason dialect.Reason
 	retry  int
+	left   Amount // of what is limited
 	// settled is closed when another try may succeed; nil if only time helps.
 	settled chan struct{}
 }

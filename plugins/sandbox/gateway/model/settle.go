@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 
@@ -12,14 +13,15 @@ import (
 func (x *exchange) reserve(a Amount) error {
 	ctx := x.r.Context()
 	if s := x.pool.acquire(ctx, a); s != nil {
-		return x.short(s, "")
+		return x.short(s, "", a)
 	}
 	if x.Run != nil {
 		if s := x.Run.acquire(ctx, a); s != nil {
 			x.pool.cancel(a)
-			return x.short(s, "run_")
+			return x.short(s, "run_", a)
 		}
 	}
+	x.gateway.futile.passed()
 	id, err := x.gateway.ledger.reserve(x.Name, a)
 	if err != nil {
 		x.pool.cancel(a)
@@ -34,17 +36,25 @@ func (x *exchange) reserve(a Amount) error {
 }
 
 // short is the refusal of what a budget has no space for.
-func (x *exchange) short(s *shortage, prefix string) error {
+func (x *exchange) short(s *shortage, prefix string, a Amount) error {
 	x.limit = prefix + s.limit
-	text := map[string]string{
-		"cost": "money", "tokens": "tokens", "requests": "requests", "per_minute": "requests per minute", "concurrent": "requests at once",
-	}[s.limit]
+	text := map[string]string{"cost": "money", "per_minute": "requests per minute", "concurrent": "requests at once"}[s.limit]
+	text = cmp.Or(text, s.limit)
 	whose := "The budget of this attempt"
 	if prefix != "" {
 		whose = "The budget that all attempts of this run share"
 	}
 	if s.reason == dialect.OverBudget {
-		text = fmt.Sprintf("%s has not enough left of %s for what this request may take at most. GET /%s/budget tells what is left.", whose, text, x.Name)
+		need, left := a.of(s.limit), s.left.of(s.limit)
+		text = fmt.Sprintf("%s has not enough left of %s for what this request may take at most: it needs up to %s, and %s is left. ", whose, text, need, left)
+		if s.limit != "requests" && !x.asked.Free {
+			text += fmt.Sprintf("Its output counts with %d tokens: a lower max_output_tokens (max_tokens, max_completion_tokens, maxOutputTokens) needs less. ", x.output)
+		}
+		text += fmt.Sprintf("GET /%s/budget tells what is left.", x.Name)
+		if x.gateway.ledger.summary(x.Name).Requests == 0 {
+			need = "" // whatever it asks, nothing passes
+		}
+		x.gateway.futile.refused(x.Name+": "+x.limit, need)
 	} else {
 		text = fmt.Sprintf("%s allows no more %s at the moment. Retry later.", whose, text)
 	}
