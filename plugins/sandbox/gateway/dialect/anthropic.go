@@ -136,7 +136,7 @@ func newAnthropic() *anthropic {
 	anthropicBlocks.of = anthropicBlock
 	return &anthropic{rules{
 		name: "anthropic", baseURL: "https://api.anthropic.com", keyPrefix: "sk-ant-",
-		endpoints: anthropicEndpoints, guarded: anthropicBehind,
+		endpoints: anthropicEndpoints, guarded: anthropicBehind, keyHeaders: []string{"X-Api-Key", "Authorization"},
 		errors: map[Reason]failure{
 			BadKey:      {http.StatusUnauthorized, "authentication_error", ""},
 			BadRequest:  {http.StatusBadRequest, "invalid_request_error", ""},
@@ -162,14 +162,6 @@ func (*anthropic) Variables(endpoint, key string) map[string]string {
 	return map[string]string{"ANTHROPIC_BASE_URL": endpoint, "ANTHROPIC_API_KEY": key}
 }
 
-// Key implements Dialect.
-func (*anthropic) Key(header http.Header, _ url.Values) string {
-	if len(header.Values("X-Api-Key")) > 1 || len(header.Values("Authorization")) > 1 {
-		return ""
-	}
-	return oneKey(header.Get("X-Api-Key"), bearer(header.Get("Authorization")))
-}
-
 // SetKey implements Dialect. A token of OAuth goes where those go.
 func (*anthropic) SetKey(header http.Header, query url.Values, key string) {
 	dropKeys(header, query)
@@ -182,30 +174,14 @@ func (*anthropic) SetKey(header http.Header, query url.Values, key string) {
 
 // Read implements Dialect.
 func (a *anthropic) Read(method, path string, query url.Values, header http.Header, body []byte, grants Grants) (*Request, error) {
-	e, model, err := a.endpoint(method, path)
-	if err != nil {
-		return nil, err
-	}
-	c, r, err := a.read(e, query, header, body, grants)
-	if err != nil {
-		return nil, err
-	}
-	r.Model = model
-	if c == nil {
-		return r, nil
-	}
-	if r.Model, err = c.model(); err != nil {
-		return nil, err
-	}
-	if r.Stream, err = c.flag(0, "stream"); err != nil {
-		return nil, err
+	c, r, err := a.begin(method, path, query, header, body, grants)
+	if err != nil || c == nil {
+		return r, err
 	}
 	// max_tokens bounds one response, what is thought included; a larger budget
 	// of thinking is that of several responses.
-	if r.OutputTokens, err = c.limit(0, "max_tokens"); err != nil {
-		return nil, err
-	}
-	return r, nil
+	r.OutputTokens, err = c.limit(0, "max_tokens")
+	return r, err
 }
 
 // Error implements Dialect.

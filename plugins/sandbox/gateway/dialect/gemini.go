@@ -137,9 +137,9 @@ func newGemini() *gemini {
 			Unreachable: {http.StatusBadGateway, "UNAVAILABLE", ""},
 			NoRecording: {http.StatusConflict, "ABORTED", ""},
 		},
-		headers:  []string{"Accept", "User-Agent", "X-Goog-Api-Client", "X-Server-Timeout"},
-		keyQuery: "key",
-		camel:    true,
+		headers:    []string{"Accept", "User-Agent", "X-Goog-Api-Client", "X-Server-Timeout"},
+		keyHeaders: []string{"X-Goog-Api-Key", "Authorization"}, keyQuery: "key",
+		camel: true,
 		// An image counts 258 tokens for each tile of 768 by 768 pixels, or at most
 		// 2,240 where its resolution is set. The number of tiles has no documented
 		// limit; the bound is that of an image of 16,000 by 9,000 pixels.
@@ -151,14 +151,6 @@ func newGemini() *gemini {
 // Variables implements Dialect.
 func (*gemini) Variables(endpoint, key string) map[string]string {
 	return map[string]string{"GOOGLE_GEMINI_BASE_URL": endpoint, "GEMINI_API_KEY": key, "GOOGLE_API_KEY": key}
-}
-
-// Key implements Dialect.
-func (*gemini) Key(header http.Header, query url.Values) string {
-	if len(header.Values("X-Goog-Api-Key")) > 1 || len(query["key"]) > 1 || len(header.Values("Authorization")) > 1 {
-		return ""
-	}
-	return oneKey(header.Get("X-Goog-Api-Key"), query.Get("key"), bearer(header.Get("Authorization")))
 }
 
 // SetKey implements Dialect.

@@ -56,12 +56,10 @@ var openAISampling = fields{
 
 var openAIChat = openAISampling.and(fields{
 	"messages":              list(openAIMessage),
-	"max_completion_tokens": scalar, "logprobs": scalar, "top_logprobs": scalar, "parallel_tool_calls": scalar,
-	"reasoning_effort": scalar, "reasoning": fields{"effort": scalar, "max_tokens": scalar, "exclude": scalar, "enabled": scalar, "summary": scalar},
-	"include_reasoning": scalar,
-	"prediction":        fields{"type": scalar, "content": textOr(list(openAIPart))},
-	"response_format":   kinds{"text": anything, "json_object": anything, "json_schema": anything, "regex": anything, "grammar": anything, "structural_tag": anything},
-	"tools":             list(openAIChatTool),
+	"max_completion_tokens": scalar,
+	"prediction":            fields{"type": scalar, "content": textOr(list(openAIPart))},
+	"response_format":       kinds{"text": anything, "json_object": anything, "json_schema": anything, "regex": anything, "grammar": anything, "structural_tag": anything},
+	"tools":                 list(openAIChatTool),
 	"tool_choice": textOr(kinds{
 		"function": anything, "custom": anything, "allowed_tools": anything,
 		"auto": anything, "any": anything, "none": anything, "required": anything, "tool": anything, // as in Anthropic's dialect

@@ -13,7 +13,7 @@ type openAI struct{ rules }
 func newOpenAI() *openAI {
 	return &openAI{rules{
 		name: "openai", baseURL: "https://api.openai.com/v1", keyPrefix: "sk-",
-		endpoints: openAIEndpoints, guarded: openAIBehind,
+		endpoints: openAIEndpoints, guarded: openAIBehind, keyHeaders: []string{"Authorization"},
 		errors: map[Reason]failure{
 			BadKey:      {http.StatusUnauthorized, "invalid_request_error", "invalid_api_key"},
 			BadRequest:  {http.StatusBadRequest, "invalid_request_error", ""},
@@ -39,14 +39,6 @@ func (*openAI) Variables(endpoint, key string) map[string]string {
 	return map[string]string{"OPENAI_BASE_URL": endpoint + "/v1", "OPENAI_API_BASE": endpoint + "/v1", "OPENAI_API_KEY": key}
 }
 
-// Key implements Dialect.
-func (*openAI) Key(header http.Header, _ url.Values) string {
-	if len(header.Values("Authorization")) != 1 {
-		return ""
-	}
-	return bearer(header.Get("Authorization"))
-}
-
 // SetKey implements Dialect.
 func (*openAI) SetKey(header http.Header, query url.Values, key string) {
 	dropKeys(header, query)
@@ -55,20 +47,9 @@ func (*openAI) SetKey(header http.Header, query url.Values, key string) {
 
 // Read implements Dialect.
 func (o *openAI) Read(method, path string, query url.Values, header http.Header, body []byte, grants Grants) (*Request, error) {
-	e, model, err := o.endpoint(method, path)
-	if err != nil {
-		return nil, err
-	}
-	c, r, err := o.read(e, query, header, body, grants)
-	if err != nil {
-		return nil, err
-	}
-	r.Model = model
-	if c == nil {
-		return r, nil
-	}
-	if r.Model, err = c.model(); err != nil {
-		return nil, err
+	c, r, err := o.begin(method, path, query, header, body, grants)
+	if err != nil || c == nil {
+		return r, err
 	}
 	for _, part := range openAIModels {
 		if strings.Contains(strings.ToLower(r.Model), part) {
@@ -79,10 +60,7 @@ func (o *openAI) Read(method, path string, query url.Values, header http.Header,
 			c.offer(WebSearchTool, 0)
 		}
 	}
-	if err := o.bounds(c, r); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return r, o.bounds(c, r)
 }
 
 // behind finds an endpoint that takes an ability.
@@ -99,9 +77,6 @@ func behind(table map[string]endpoint, method, path string) (*endpoint, string, 
 // bounds fills in how much a request may cost, and asks for the usage where the
 // response would have none.
 func (*openAI) bounds(c *check, r *Request) (err error) {
-	if r.Stream, err = c.flag(0, "stream"); err != nil {
-		return err
-	}
 	if r.OutputTokens, err = c.outputLimit(); err != nil {
 		return err
 	}

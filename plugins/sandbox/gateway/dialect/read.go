@@ -38,9 +38,11 @@ type rules struct {
 	// headers are forwarded; a name that ends in * stands for all with that
 	// beginning.
 	headers []string
-	// keyQuery is the parameter that holds the key, "" if none does.
-	keyQuery string
-	camel    bool
+	// keyHeaders are the headers that may hold the key, keyQuery is the parameter
+	// that does, "" if none does.
+	keyHeaders []string
+	keyQuery   string
+	camel      bool
 	// imageTokens are the most that one image counts, and extraTokens the most
 	// that the provider adds to any request, such as the text that explains tools.
 	imageTokens, extraTokens int64
@@ -67,6 +69,44 @@ func (u *rules) failure(r Reason) failure {
 		return e
 	}
 	return u.errors[BadRequest]
+}
+
+// Key implements Dialect.
+func (u *rules) Key(header http.Header, query url.Values) string {
+	keys := []string{query.Get(u.keyQuery)}
+	twice := len(query[u.keyQuery]) > 1
+	for _, name := range u.keyHeaders {
+		twice = twice || len(header.Values(name)) > 1
+		key := header.Get(name)
+		if name == "Authorization" {
+			key = bearer(key)
+		}
+		keys = append(keys, key)
+	}
+	if twice {
+		return ""
+	}
+	return oneKey(keys...)
+}
+
+// begin reads a request as far as all dialects with the model in the body do;
+// there is no check if the request has no body that is understood.
+func (u *rules) begin(method, path string, query url.Values, header http.Header, body []byte, grants Grants) (c *check, r *Request, err error) {
+	e, model, err := u.endpoint(method, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if c, r, err = u.read(e, query, header, body, grants); err != nil {
+		return nil, nil, err
+	}
+	if r.Model = model; c == nil {
+		return nil, r, nil
+	}
+	if r.Model, err = c.model(); err != nil {
+		return nil, nil, err
+	}
+	r.Stream, err = c.flag(0, "stream")
+	return c, r, err
 }
 
 // endpoint finds an endpoint, and the model that its path names.

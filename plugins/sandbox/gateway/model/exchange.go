@@ -109,9 +109,6 @@ func (x *exchange) admit(path string) (*Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := plainPath(path); err != nil {
-		return nil, err
-	}
 	asked, err := x.Dialect.Read(x.r.Method, path, query, x.r.Header, body, x.Grants)
 	if err != nil {
 		return nil, err
