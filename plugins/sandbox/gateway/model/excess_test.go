@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
 )
 
 // TestProviderPassesTheLimit: what a provider uses beyond the limit of a request
@@ -136,4 +138,17 @@ func TestExcessIsReserved(t *testing.T) {
 			t.Errorf("%d passed: %+v", passed, s)
 		}
 	})
+}
+
+// TestExcessOfTools: a response that calls more tools than were reserved says
+// nothing of the next one.
+func TestExcessOfTools(t *testing.T) {
+	for calls, want := range map[int64]Dollars{0: 2 * Dollar, 3: Dollar} {
+		s := newTally()
+		s.settle(entry{Kind: settled, Amount: &Amount{2 * Dollar, 10, 1}, Reported: true, Usage: &dialect.Usage{ToolCalls: dialect.ToolCalls{WebSearch: calls}}}, Amount{Dollar, 10, 1})
+		l := &ledger{tallies: map[string]*tally{"main": s}}
+		if got := l.scaled("main", Amount{Dollar, 10, 1}); got.Cost != want || s.exceeded != 1 {
+			t.Errorf("%d calls: %+v", calls, got)
+		}
+	}
 }

@@ -112,6 +112,9 @@ func (t *tally) settle(e entry, held Amount) {
 	}
 	if e.exceeds(held) {
 		t.exceeded++
+	}
+	// Of calls of tools, a request promises nothing.
+	if e.exceeds(held) && (e.Usage == nil || e.Usage.ToolCalls == dialect.ToolCalls{}) {
 		t.excess = max(t.excess, permille(int64(e.Cost), int64(held.Cost)), permille(e.Tokens, held.Tokens))
 	}
 	if !e.Reported && *e.Amount == held && held.Tokens > 0 {
