@@ -105,11 +105,11 @@ type sink interface {
 
 // sink returns the one for the content encoding of a response.
 func (x *exchange) sink(h http.Header) sink {
-	inside, key := io.MultiWriter(x.meter, x.record), []byte(x.Real)
+	key := []byte(x.Real)
 	if gzipped(h) {
-		return newZipped(x, &guard{secret: key}, inside)
+		return newZipped(x, &guard{secret: key}, io.MultiWriter(x.meter, x.record))
 	}
-	return &plain{blackout{secret: key, to: io.MultiWriter(x, inside)}}
+	return &plain{x.meter, blackout{secret: key, to: io.MultiWriter(x, x.record)}}
 }
 
 // gzipped reports whether a response comes with gzip.
@@ -118,11 +118,20 @@ func gzipped(h http.Header) bool {
 	return encoding == "gzip" || encoding == "x-gzip"
 }
 
-// plain is a response without content encoding.
-type plain struct{ blackout }
+// plain is a response without content encoding. The meter reads it as it is: the
+// key of a local server may be a word such as "token".
+type plain struct {
+	meter io.Writer
+	blackout
+}
 
-func (p *plain) write(b []byte) error { _, err := p.blackout.Write(b); return err }
-func (p *plain) end() error           { return p.flush() }
+func (p *plain) write(b []byte) error {
+	_, _ = p.meter.Write(b) // never fails
+	_, err := p.blackout.Write(b)
+	return err
+}
+
+func (p *plain) end() error { return p.flush() }
 
 // blackout replaces a secret by as many asterisks, also where it is split
 // between writes. It holds back what may be the beginning of one.

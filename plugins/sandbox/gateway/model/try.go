@@ -121,7 +121,7 @@ func (t *try) look(call *Call) {
 		return
 	}
 	meter := call.Dialect.Usage(call.Request)
-	to := sink(&plain{blackout{to: meter}})
+	to := sink(&plain{meter, blackout{to: io.Discard}})
 	if gzipped(t.resp.Header) {
 		to = newZipped(io.Discard, io.Discard, meter)
 	}

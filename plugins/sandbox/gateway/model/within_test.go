@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
 )
 
 // told is a provider that replies to each request in turn with one of these
@@ -221,4 +223,38 @@ func TestLookingHasAnEnd(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestKeyThatIsAWord: a key that is a word of the protocol is blacked out, and
+// what was used is read all the same.
+func TestKeyThatIsAWord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := toyModel()
+		m.BaseURL = "http://provider.local"
+		wire := listen()
+		web := &http.Server{Handler: says(3, 4)}
+		go func() { _ = web.Serve(wire) }()
+		defer web.Close()
+		transport := NewTransport()
+		transport.DialContext = wire.Dial
+		defer transport.CloseIdleConnections()
+		up, err := NewProvider(&m, toy{}, "usage", transport)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		record, err := transcript.Open(filepath.Join(dir, "transcript"), 1<<20, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := New(Options{Dir: dir, Transcript: record, Blocks: []Block{{Model: m, Dialect: toy{}, Virtual: virtualKey, Real: "usage", Upstream: up}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := serving(t, g, dir, record)
+		_, text := b.ask(toyRequest{Model: "small", Max: 10})
+		if e := b.events()[0]; Dollars(e.Cost) != reportedCost || strings.Contains(text, "usage") {
+			t.Errorf("got %q, recorded %+v", text, e)
+		}
+	})
 }
