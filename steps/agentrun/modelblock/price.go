@@ -94,7 +94,7 @@ func Spending(m step.Model) step.Spending {
 	own, run := r.limits("budget", m.Budget), r.limits("run_budget", m.RunBudget)
 	return step.Spending{
 		OneRequest: int64(tooDear(m, own.Cost, run.Cost)),
-		Model: m.Name, Provider: m.Provider, Models: m.Models, Tools: m.Tools, Uncounted: uncounted(m), Replayed: !Live(m),
+		Model:      m.Name, Provider: m.Provider, Models: m.Models, Tools: m.Tools, Uncounted: uncounted(m), Replayed: !Live(m),
 		Cost: int64(own.Cost), Tokens: own.Tokens, Requests: own.Requests, RunCost: int64(run.Cost),
 	}
 }
