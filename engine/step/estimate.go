@@ -65,6 +65,9 @@ type Spending struct {
 	Cost     int64 `json:"cost_nanodollars,omitempty"`
 	Tokens   int64 `json:"tokens,omitempty"`
 	Requests int64 `json:"requests,omitempty"`
+	// OneRequest is the most that a request without a limit of its output may cost,
+	// if that is more than Cost or RunCost: no such request passes. It is 0 otherwise.
+	OneRequest int64 `json:"one_request_nanodollars,omitempty"`
 	// RunCost is the limit of all steps of a run that use the block.
 	RunCost int64 `json:"run_cost_nanodollars,omitempty"`
 	// Replayed says that recordings answer, and nothing is spent.

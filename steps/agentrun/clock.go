@@ -19,7 +19,10 @@ const mostPause = 2
 // looked at.
 const clockPause = 200 * time.Millisecond
 
-var errTime = errors.New("the agent exceeded its time limit")
+var (
+	errTime   = errors.New("the agent exceeded its time limit")
+	errBudget = errors.New("the agent repeats what its budget refuses")
+)
 
 // pausable reports whether a model gives the time back that its provider makes
 // the agent wait.
@@ -44,9 +47,10 @@ func (s *session) hardLimit() time.Duration {
 	return s.env.Limits.Timeout
 }
 
-// watchClock ends an attempt whose clock may be paused at its limit.
-func (s *session) watchClock(ctx context.Context, end context.CancelCauseFunc) {
-	if !s.pausable() {
+// watchModels ends an attempt whose clock may be paused at its limit, and one that
+// only repeats what its budget refuses.
+func (s *session) watchModels(ctx context.Context, end context.CancelCauseFunc) {
+	if s.models == nil || s.models.gateway == nil {
 		return
 	}
 	for {
@@ -55,7 +59,12 @@ func (s *session) watchClock(ctx context.Context, end context.CancelCauseFunc) {
 			return
 		case <-time.After(clockPause):
 		}
-		if limit := s.limit(); s.elapsed() > limit {
+		if why := s.models.gateway.Futile(); why != "" {
+			fmt.Fprintf(s.env.Log, "stopped: %s\n", why)
+			end(errBudget)
+			return
+		}
+		if limit := s.limit(); s.pausable() && s.elapsed() > limit {
 			fmt.Fprintf(s.env.Log, "stopped: the time limit of %v, of which %v were given back\n", limit.Round(time.Second), (limit - s.env.Limits.Timeout).Round(time.Second))
 			end(errTime)
 			return
@@ -63,11 +72,19 @@ func (s *session) watchClock(ctx context.Context, end context.CancelCauseFunc) {
 	}
 }
 
-// overTime turns the end that watchClock brought about into a result.
-func overTime(ctx context.Context, exit executor.Exit, err error) (executor.Exit, error) {
-	if errors.Is(err, errTime) && errors.Is(context.Cause(ctx), errTime) {
+// stopped turns the end that a watcher brought about into a result.
+func stopped(ctx context.Context, exit executor.Exit, err error) (executor.Exit, error) {
+	switch cause := context.Cause(ctx); {
+	case cause == nil || !errors.Is(err, cause):
+		return exit, err
+	case errors.Is(cause, errTime):
 		exit.Reason = executor.TimedOut
-		return exit, nil
+	case errors.Is(cause, errDisk):
+		exit.Reason = executor.OutOfDisk
+	case errors.Is(cause, errBudget):
+		exit.Reason, exit.Signal, exit.Code = executor.Signalled, 9, 128+9
+	default:
+		return exit, err
 	}
-	return exit, err
+	return exit, nil
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
 // defaultDisk is disk_limit where a pipeline says nothing: more than agents are
@@ -84,13 +83,4 @@ func (s *session) stored() (bytes int64) {
 		bytes += n
 	}
 	return bytes
-}
-
-// overDisk turns the end that watchDisk brought about into a result.
-func overDisk(ctx context.Context, exit executor.Exit, err error) (executor.Exit, error) {
-	if errors.Is(err, errDisk) && errors.Is(context.Cause(ctx), errDisk) {
-		exit.Reason = executor.OutOfDisk
-		return exit, nil
-	}
-	return exit, err
 }

@@ -8,6 +8,9 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/textproto"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -23,6 +26,23 @@ type Limits struct {
 	Request time.Duration
 	// Idle is how long a connection may wait for its next request.
 	Idle time.Duration
+}
+
+// hop are the headers that are for one connection only.
+var hop = []string{
+	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+}
+
+// DropHop removes the headers that are for one connection only, and others.
+func DropHop(h http.Header, others ...string) {
+	for _, line := range h["Connection"] {
+		for name := range strings.SplitSeq(line, ",") {
+			delete(h, textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)))
+		}
+	}
+	for _, name := range slices.Concat(hop, others) {
+		delete(h, name)
+	}
 }
 
 // last is how long Serve waits for requests in progress at its end.

@@ -66,12 +66,35 @@ func uncounted(m step.Model) (tools []string) {
 	return slices.Compact(tools)
 }
 
+// tooDear is the least that a request without a limit of its output may cost at
+// most, of the models that are named, if that is more than a budget; 0 otherwise.
+func tooDear(m step.Model, budgets ...model.Dollars) (least model.Dollars) {
+	out, err := Of(m)
+	if err != nil {
+		return 0 // the check says so
+	}
+	for _, name := range m.Models {
+		price, known := model.PriceOf(&out, name)
+		if !known || strings.Contains(name, "*") {
+			return 0
+		}
+		if one := price.Most(0, price.MaxOutput); one > 0 && (least == 0 || one < least) {
+			least = one
+		}
+	}
+	if !slices.ContainsFunc(budgets, func(b model.Dollars) bool { return b > 0 && b < least }) {
+		return 0
+	}
+	return least
+}
+
 // Spending is what a step may spend on a model.
 func Spending(m step.Model) step.Spending {
 	r := modelReader{m: m}
 	own, run := r.limits("budget", m.Budget), r.limits("run_budget", m.RunBudget)
 	return step.Spending{
-		Model: m.Name, Provider: m.Provider, Models: m.Models, Tools: m.Tools, Uncounted: uncounted(m), Replayed: !Live(m),
+		OneRequest: int64(tooDear(m, own.Cost, run.Cost)),
+		Model:      m.Name, Provider: m.Provider, Models: m.Models, Tools: m.Tools, Uncounted: uncounted(m), Replayed: !Live(m),
 		Cost: int64(own.Cost), Tokens: own.Tokens, Requests: own.Requests, RunCost: int64(run.Cost),
 	}
 }

@@ -17,6 +17,8 @@ var notOracles = []string{
 	"cmd/mleflow/internal/view/testdata/events.jsonl",
 	"competitions/testdata/golden/params.json",
 	"competitions/testdata/thresholds.json",
+	"plugins/sandbox/gateway/dialect/testdata/clients.jsonl",
+	"plugins/sandbox/gateway/dialect/testdata/doors.jsonl",
 	"plugins/sandbox/gateway/transcript/atif/testdata/exchanges.json",
 	"plugins/sandbox/gateway/transcript/atif/testdata/trajectory.json",
 }

@@ -36,7 +36,7 @@ func smallPlan() *plan.Plan {
 func modelPlan() *plan.Plan {
 	p := &plan.Plan{Pipeline: "models.hcl"}
 	main := step.Spending{Model: "main", Provider: "openai", Models: []string{"gpt-5.5", "text-embedding-*"}, Cost: 20e9, Requests: 2000}
-	search := step.Spending{Model: "search", Provider: "anthropic", Models: []string{"claude-sonnet-4-5"}, Tools: []string{"web_search", "premium"}, Uncounted: []string{"premium"}, Cost: 5e9, RunCost: 12_500_000_000}
+	search := step.Spending{Model: "search", Provider: "anthropic", Models: []string{"claude-sonnet-4-5"}, Tools: []string{"web_search", "premium"}, Uncounted: []string{"premium"}, Cost: 5e9, RunCost: 12_500_000_000, OneRequest: 13e9}
 	again := step.Spending{Model: "again", Provider: "gemini", Models: []string{"gemini-2.5-pro"}, Replayed: true}
 	for i := range 3 {
 		s := planStep("agent-run", "solve", fmt.Sprint(i), plan.Run, "first run")

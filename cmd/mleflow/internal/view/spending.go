@@ -23,6 +23,10 @@ func spending(w io.Writer, p *plan.Plan, style Style) {
 			besides = ", besides tools"
 			fmt.Fprintf(w, "%s what its provider charges for %s besides tokens is not counted.\n", style.Warn("Tools:"), OneLine(strings.Join(s.Uncounted, ", ")))
 		}
+		if s.OneRequest > 0 && !s.Replayed {
+			fmt.Fprintf(w, "%s a request to the model %s may cost up to %s if it sets no limit of its output (max_output_tokens or the like), which is more than the budget: it would be refused.\n",
+				style.Warn("Budget:"), OneLine(s.Model), Dollars(s.OneRequest))
+		}
 		cost, ok := s.Most()
 		if !ok && unlimited == "" {
 			unlimited = s.Model

@@ -105,7 +105,10 @@ func (v *Transcript) Figures(t *transcript.Turn) string {
 		if t.ToolCost > 0 {
 			cost += " (" + Dollars(t.ToolCost) + " for tools)"
 		}
-		if !t.Reported {
+		switch {
+		case t.Estimated:
+			cost += " estimated"
+		case !t.Reported:
 			cost += " reserved"
 		}
 		parts = append(parts, cost)
@@ -120,7 +123,7 @@ func (v *Transcript) Figures(t *transcript.Turn) string {
 	for _, flag := range []struct {
 		is   bool
 		text string
-	}{{t.Gone, "client left"}, {t.Replayed && !t.Normalised, "replayed"}, {t.Normalised, "replayed, normalised"}, {t.Response.Dropped > 0 || t.Request.Dropped > 0, "not kept completely"}} {
+	}{{t.Gone, "client left"}, {t.Exceeded, "more than its request allows"}, {t.Replayed && !t.Normalised, "replayed"}, {t.Normalised, "replayed, normalised"}, {t.Response.Dropped > 0 || t.Request.Dropped > 0, "not kept completely"}} {
 		if flag.is {
 			parts = append(parts, flag.text)
 		}

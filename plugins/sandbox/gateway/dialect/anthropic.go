@@ -42,7 +42,10 @@ var anthropicMessages = fields{
 	// what the provider does beyond the model
 	"mcp_servers": needs(MCP), "container": needs(CodeInterpreter), "compaction": needs(Compaction), "fallbacks": needs(OtherModels),
 	"thread": needs(ServerState), "diagnostics": needs(ServerState),
-}
+	// OpenRouter, LiteLLM and vLLM, where they speak this dialect
+	"user": scalar, "session_id": scalar, "trace": anything, "anthropic_version": scalar, "usage": fields{"include": scalar},
+	"chat_template_kwargs": templateArgs, "provider": compatible["provider"], "plugins": compatible["plugins"],
+}.and(asking(OtherModels, "models route api_base base_url custom_llm_provider model_list user_config"))
 
 var anthropicTool = kinds{
 	"": anthropicClientTool, "custom": anthropicClientTool,
@@ -60,20 +63,27 @@ var anthropicClientTool = fields{
 	"display_width_px": scalar, "display_height_px": scalar, "display_number": scalar, "enable_zoom": scalar, "max_characters": scalar,
 }
 
-var anthropicMessage = fields{"role": scalar, "content": textOr(anthropicBlocks), "clear_at": scalar, "output_config": fields{"effort": scalar}}
+var anthropicMessage = fields{"role": scalar, "content": textOr(anthropicBlocks), "clear_at": scalar, "output_config": fields{"effort": scalar},
+	// what clients send back of a response
+	"id": scalar, "type": scalar, "model": scalar, "stop_reason": scalar, "stop_sequence": scalar, "usage": anything}
 
 // anthropicBlocks is set below, since results of tools have blocks within
 // blocks.
 var anthropicBlocks = &lists{}
 
+// anthropicThought is a thought that the model had, readable or not. The last
+// two members are of clients that collected a stream.
+var anthropicThought = fields{"type": scalar, "thinking": scalar, "signature": scalar, "data": scalar, "cache_control": anything, "index": scalar}
+
 var anthropicBlock = kinds{
-	"text":              fields{"type": scalar, "text": scalar, "cache_control": anything, "citations": anything},
-	"thinking":          fields{"type": scalar, "thinking": scalar, "signature": scalar},
-	"redacted_thinking": fields{"type": scalar, "data": scalar},
-	"tool_use":          fields{"type": scalar, "id": scalar, "name": scalar, "input": anything, "cache_control": anything, "caller": anything, "toolset_name": scalar},
-	"tool_result":       fields{"type": scalar, "tool_use_id": scalar, "content": textOr(anthropicBlocks), "is_error": scalar, "cache_control": anything, "toolset_name": scalar},
-	"tool_reference":    fields{"type": scalar, "tool_name": scalar, "cache_control": anything},
-	"search_result":     fields{"type": scalar, "source": scalar, "title": scalar, "content": anthropicBlocks, "citations": anything, "cache_control": anything},
+	"text":              fields{"type": scalar, "text": scalar, "cache_control": anything, "citations": anything, "parsed_output": anything, "index": scalar, "id": scalar},
+	"thinking":          anthropicThought,
+	"redacted_thinking": anthropicThought,
+	"tool_use": fields{"type": scalar, "id": scalar, "name": scalar, "input": anything, "cache_control": anything, "caller": anything, "toolset_name": scalar,
+		"index": scalar, "partial_json": scalar, "provider_specific_fields": echoed},
+	"tool_result":    fields{"type": scalar, "tool_use_id": scalar, "content": textOr(anthropicBlocks), "is_error": scalar, "cache_control": anything, "toolset_name": scalar},
+	"tool_reference": fields{"type": scalar, "tool_name": scalar, "cache_control": anything},
+	"search_result":  fields{"type": scalar, "source": scalar, "title": scalar, "content": anthropicBlocks, "citations": anything, "cache_control": anything},
 	"image": fields{"type": scalar, "cache_control": anything, "transformations": anything, "source": kinds{
 		"base64": fields{"type": scalar, "media_type": scalar, "data": image},
 		"url":    needs(RemoteFiles), "file": needs(Files),
@@ -90,7 +100,7 @@ var anthropicBlock = kinds{
 		"mcp_*":           needs(MCP),
 	}},
 	"tool_removal": anything,
-	"compaction":   hiding{fields{"type": scalar, "content": scalar, "encrypted_content": scalar, "signature": scalar, "cache_control": anything}},
+	"compaction":   hiding(fields{"type": scalar, "content": scalar, "encrypted_content": scalar, "signature": scalar, "cache_control": anything}),
 	// what the provider did beyond the model, or knows
 	"server_tool_use": serverUse{}, "web_search_tool_result": needs(WebSearch), "web_fetch_tool_result": needs(WebFetch),
 	"code_execution_tool_result": needs(CodeInterpreter), "bash_code_execution_tool_result": needs(CodeInterpreter),
@@ -125,6 +135,18 @@ type anthropic struct{ rules }
 func newAnthropic() *anthropic {
 	anthropicBlocks.of = anthropicBlock
 	return &anthropic{rules{
+		name: "anthropic", baseURL: "https://api.anthropic.com", keyPrefix: "sk-ant-",
+		endpoints: anthropicEndpoints, guarded: anthropicBehind, keyHeaders: []string{"X-Api-Key", "Authorization"},
+		errors: map[Reason]failure{
+			BadKey:      {http.StatusUnauthorized, "authentication_error", ""},
+			BadRequest:  {http.StatusBadRequest, "invalid_request_error", ""},
+			NotAllowed:  {http.StatusForbidden, "permission_error", ""},
+			TooLarge:    {http.StatusRequestEntityTooLarge, "request_too_large", ""},
+			RateLimited: {http.StatusTooManyRequests, "rate_limit_error", ""},
+			OverBudget:  {http.StatusPaymentRequired, "billing_error", ""},
+			Unreachable: {http.StatusBadGateway, "api_error", ""},
+			NoRecording: {http.StatusConflict, "conflict_error", ""},
+		},
 		headers: []string{"Accept", "User-Agent", "Anthropic-Version", "Anthropic-Beta", "Anthropic-Dangerous-Direct-Browser-Access", "X-App", "Idempotency-Key", "X-Stainless-*"},
 		// An image is made smaller until it counts at most 4,784 tokens (1,568 with
 		// older models), says the documentation of vision.
@@ -135,26 +157,9 @@ func newAnthropic() *anthropic {
 	}}
 }
 
-// Name implements Dialect.
-func (*anthropic) Name() string { return "anthropic" }
-
-// BaseURL implements Dialect.
-func (*anthropic) BaseURL() string { return "https://api.anthropic.com" }
-
-// KeyPrefix implements Dialect.
-func (*anthropic) KeyPrefix() string { return "sk-ant-" }
-
 // Variables implements Dialect.
 func (*anthropic) Variables(endpoint, key string) map[string]string {
 	return map[string]string{"ANTHROPIC_BASE_URL": endpoint, "ANTHROPIC_API_KEY": key}
-}
-
-// Key implements Dialect.
-func (*anthropic) Key(header http.Header, _ url.Values) string {
-	if len(header.Values("X-Api-Key")) > 1 || len(header.Values("Authorization")) > 1 {
-		return ""
-	}
-	return oneKey(header.Get("X-Api-Key"), bearer(header.Get("Authorization")))
 }
 
 // SetKey implements Dialect. A token of OAuth goes where those go.
@@ -169,64 +174,18 @@ func (*anthropic) SetKey(header http.Header, query url.Values, key string) {
 
 // Read implements Dialect.
 func (a *anthropic) Read(method, path string, query url.Values, header http.Header, body []byte, grants Grants) (*Request, error) {
-	e, model, err := a.endpoint(method, path)
-	if err != nil {
-		return nil, err
-	}
-	c, r, err := a.read(e, query, header, body, grants)
-	if err != nil {
-		return nil, err
-	}
-	r.Model = model
-	if c == nil {
-		return r, nil
-	}
-	if r.Model, err = c.model(); err != nil {
-		return nil, err
-	}
-	if r.Stream, err = c.flag(0, "stream"); err != nil {
-		return nil, err
+	c, r, err := a.begin(method, path, query, header, body, grants)
+	if err != nil || c == nil {
+		return r, err
 	}
 	// max_tokens bounds one response, what is thought included; a larger budget
 	// of thinking is that of several responses.
-	if r.OutputTokens, err = c.limit(0, "max_tokens"); err != nil {
-		return nil, err
-	}
-	return r, nil
-}
-
-func (*anthropic) endpoint(method, path string) (*endpoint, string, error) {
-	if !plainPath(path) {
-		return nil, "", noEndpoint(method, path)
-	}
-	if e, ok := anthropicEndpoints[method+" "+path]; ok {
-		e.method = method
-		return &e, "", nil
-	}
-	if model, ok := strings.CutPrefix(path, "/v1/models/"); ok && method == http.MethodGet {
-		return &endpoint{method: method, operation: Models, free: true, query: []string{"beta"}}, model, nil
-	}
-	return behind(anthropicBehind, method, path)
+	r.OutputTokens, err = c.limit(0, "max_tokens")
+	return r, err
 }
 
 // Error implements Dialect.
-func (*anthropic) Error(r Refusal) (int, http.Header, []byte) {
-	status, kind := http.StatusBadRequest, "invalid_request_error"
-	switch r.Reason {
-	case BadKey:
-		status, kind = http.StatusUnauthorized, "authentication_error"
-	case NotAllowed:
-		status, kind = http.StatusForbidden, "permission_error"
-	case TooLarge:
-		status, kind = http.StatusRequestEntityTooLarge, "request_too_large"
-	case RateLimited:
-		status, kind = http.StatusTooManyRequests, "rate_limit_error"
-	case OverBudget:
-		status, kind = http.StatusPaymentRequired, "billing_error"
-	case Unreachable:
-		status, kind = http.StatusBadGateway, "api_error"
-	case NoRecording:
-		status, kind = http.StatusConflict, "conflict_error"
-	}
-	return status, errorHeader(r), compact(`{"type":"error","error":{"type":`, quote(kind), `,"message":`, quote(r.Text), `}}`)
+func (a *anthropic) Error(r Refusal) (int, http.Header, []byte) {
+	e := a.failure(r.Reason)
+	return e.status, errorHeader(r), compact(`{"type":"error","error":{"type":`, quote(e.kind), `,"message":`, quote(r.Text), `}}`)
 }

@@ -159,10 +159,16 @@ func steady(s string) string {
 	return checksum.Regexp().ReplaceAllString(s, "cch=…")
 }
 
+// openAICaller are settings that tell about the caller, the cache and the stream.
+var openAICaller = []string{
+	"user", "safety_identifier", "metadata", "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "stream_options", "store", "service_tier",
+	"request_id", "rid", "session_id", "user_id", "trace", "trace_id", "litellm_session_id", "litellm_trace_id", "litellm_call_id", "cache_salt", "usage",
+}
+
 var openAIChatCanon = &canon{
 	drop: []string{"cache_control", "prompt_cache_breakpoint", "extra_content"}, rename: []string{"id", "tool_call_id"},
 	free:     []string{"parameters", "schema"},
-	settings: []string{"user", "safety_identifier", "metadata", "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "stream_options", "store", "service_tier"},
+	settings: openAICaller,
 	turns:    "messages",
 	role: func(c *check, i int) string {
 		switch r := c.memberText(i, "role"); r {
@@ -178,11 +184,10 @@ var openAIChatCanon = &canon{
 
 var openAIResponsesCanon = &canon{
 	drop: []string{"id", "encrypted_content", "status", "prompt_cache_breakpoint"}, rename: []string{"call_id"},
-	free: []string{"parameters", "schema"},
-	settings: []string{"user", "safety_identifier", "metadata", "client_metadata", "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options",
-		"stream_options", "store", "service_tier", "include"},
-	lead:  []string{"instructions"},
-	turns: "input",
+	free:     []string{"parameters", "schema"},
+	settings: append([]string{"client_metadata", "include"}, openAICaller...),
+	lead:     []string{"instructions"},
+	turns:    "input",
 	role: func(c *check, i int) string {
 		kind, role := c.memberText(i, "type"), c.memberText(i, "role")
 		switch {

@@ -157,15 +157,32 @@ type Usage struct {
 // finds the usage in it. It never fails and holds a bounded amount of memory.
 type Meter interface {
 	io.Writer
-	// Usage returns the final usage; ok is false if the response, as far as it
-	// was seen, reports none.
+	// Usage returns the final usage. ok is false if the response, as far as it
+	// was seen, reports none; u is then what it reported so far. Of each count
+	// that a response repeats, the greatest is taken.
 	Usage() (u Usage, ok bool)
 	// Done reports whether the response ended as the protocol demands: a whole
 	// JSON value, or a stream with its final event.
 	Done() bool
-	// Failed returns the error that the provider reports within a stream, "" if
+	// Failed returns the error that the provider reports within a response, "" if
 	// none.
 	Failed() string
+	// Progress returns how far the response has come.
+	Progress() Progress
+}
+
+// Progress is how far a response has come.
+type Progress struct {
+	// Text is the bytes of what the model wrote. No tokenizer makes more tokens of
+	// it; thoughts that are not shown are not in it.
+	Text int64
+	// Reported says that some usage was reported, be it not the final one.
+	Reported bool
+	// Begun says that it is an answer or an error, and no longer only comments and
+	// the events that announce an answer.
+	Begun bool
+	// Status is the HTTP status that the error of Failed stands for, 0 without one.
+	Status int
 }
 
 // Canonical is a request without what differs from run to run.

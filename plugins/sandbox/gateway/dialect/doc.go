@@ -41,7 +41,8 @@
 // no null, and neither spaces nor escapes of its own. It leaves out
 //
 //   - what tells the provider about the caller: user, safety_identifier,
-//     metadata, client_metadata, labels, service_tier, store,
+//     metadata, client_metadata, labels, service_tier, store, and the names that
+//     servers such as LiteLLM and vLLM give to requests and sessions,
 //   - what steers caches and streams: prompt_cache_key, prompt_cache_retention,
 //     prompt_cache_options, prompt_cache_breakpoint, cache_control,
 //     stream_options, include,

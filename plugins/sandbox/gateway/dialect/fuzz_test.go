@@ -25,6 +25,8 @@ var freely = map[string]bool{
 	"parameters": true, "input_schema": true, "metadata": true, "arguments": true, "args": true, "schema": true, "response": true, "input": true,
 	"logit_bias": true, "chat_template_kwargs": true, "format": true, "action": true, "caller": true, "reasoning_details": true, "annotations": true,
 	"cache_control": true, "citations": true, "labels": true, "response_format": true, "output_config": true, "tool_choice": true, "include": true,
+	"guided_json": true, "json_schema": true, "structured_outputs": true, "grammar_triggers": true, "trace": true, "chat_template_args": true, "parsed": true,
+	"parsed_arguments": true, "parsed_output": true, "extra_content": true, "max_price": true, "mm_processor_kwargs": true, "media_io_kwargs": true,
 }
 
 // suspicious walks over a body as encoding/json reads it and returns what could

@@ -42,7 +42,7 @@ var (
 )
 
 var geminiGenerate = fields{
-	"model": scalar, "contents": oneOrList(geminiContent), "systemInstruction": geminiContent, "safetySettings": list(fields{"category": scalar, "threshold": scalar}),
+	"model": scalar, "contents": oneOrList(geminiContent), "systemInstruction": geminiContent, "safetySettings": list(settings("category threshold method")),
 	"generationConfig": geminiConfig, "labels": anything, "store": scalar, "serviceTier": words(Premium, "SERVICE_TIER_UNSPECIFIED", "STANDARD", "standard", "FLEX", "flex"),
 	"tools": list(geminiTool),
 	"toolConfig": fields{
@@ -57,11 +57,12 @@ var geminiConfig = fields{
 	"temperature": scalar, "topP": scalar, "topK": scalar, "candidateCount": scalar, "maxOutputTokens": scalar, "stopSequences": scalars,
 	"responseLogprobs": scalar, "logprobs": scalar, "presencePenalty": scalar, "frequencyPenalty": scalar, "seed": scalar,
 	"responseMimeType": scalar, "responseSchema": anything, "responseJsonSchema": anything, "_responseJsonSchema": anything,
-	"mediaResolution": scalar, "enableEnhancedCivicAnswers": scalar,
+	"mediaResolution": scalar, "enableEnhancedCivicAnswers": scalar, "audioTimestamp": scalar,
 	"thinkingConfig":     fields{"includeThoughts": scalar, "thinkingBudget": scalar, "thinkingLevel": scalar},
 	"responseModalities": list(words(ImageGeneration, "TEXT", "text", "MODALITY_UNSPECIFIED")),
 	"imageConfig":        needs(ImageGeneration),
 	"speechConfig":       needs(Audio),
+	"routingConfig":      needs(OtherModels), "modelSelectionConfig": needs(OtherModels), "modelConfig": needs(OtherModels),
 }
 
 var geminiSearch = offers(WebSearch, WebSearchTool, "")
@@ -125,9 +126,20 @@ type gemini struct{ rules }
 
 func newGemini() *gemini {
 	return &gemini{rules{
-		headers:  []string{"Accept", "User-Agent", "X-Goog-Api-Client", "X-Server-Timeout"},
-		keyQuery: "key",
-		camel:    true,
+		name: "gemini", baseURL: "https://generativelanguage.googleapis.com",
+		errors: map[Reason]failure{
+			BadKey:      {http.StatusUnauthorized, "UNAUTHENTICATED", ""},
+			BadRequest:  {http.StatusBadRequest, "INVALID_ARGUMENT", ""},
+			NotAllowed:  {http.StatusForbidden, "PERMISSION_DENIED", ""},
+			TooLarge:    {http.StatusRequestEntityTooLarge, "INVALID_ARGUMENT", ""},
+			RateLimited: {http.StatusTooManyRequests, "RESOURCE_EXHAUSTED", ""},
+			OverBudget:  {http.StatusPaymentRequired, "RESOURCE_EXHAUSTED", ""},
+			Unreachable: {http.StatusBadGateway, "UNAVAILABLE", ""},
+			NoRecording: {http.StatusConflict, "ABORTED", ""},
+		},
+		headers:    []string{"Accept", "User-Agent", "X-Goog-Api-Client", "X-Server-Timeout"},
+		keyHeaders: []string{"X-Goog-Api-Key", "Authorization"}, keyQuery: "key",
+		camel: true,
 		// An image counts 258 tokens for each tile of 768 by 768 pixels, or at most
 		// 2,240 where its resolution is set. The number of tiles has no documented
 		// limit; the bound is that of an image of 16,000 by 9,000 pixels.
@@ -136,26 +148,9 @@ func newGemini() *gemini {
 	}}
 }
 
-// Name implements Dialect.
-func (*gemini) Name() string { return "gemini" }
-
-// BaseURL implements Dialect.
-func (*gemini) BaseURL() string { return "https://generativelanguage.googleapis.com" }
-
-// KeyPrefix implements Dialect.
-func (*gemini) KeyPrefix() string { return "" }
-
 // Variables implements Dialect.
 func (*gemini) Variables(endpoint, key string) map[string]string {
 	return map[string]string{"GOOGLE_GEMINI_BASE_URL": endpoint, "GEMINI_API_KEY": key, "GOOGLE_API_KEY": key}
-}
-
-// Key implements Dialect.
-func (*gemini) Key(header http.Header, query url.Values) string {
-	if len(header.Values("X-Goog-Api-Key")) > 1 || len(query["key"]) > 1 || len(header.Values("Authorization")) > 1 {
-		return ""
-	}
-	return oneKey(header.Get("X-Goog-Api-Key"), query.Get("key"), bearer(header.Get("Authorization")))
 }
 
 // SetKey implements Dialect.
@@ -170,8 +165,11 @@ func (g *gemini) Read(method, path string, query url.Values, header http.Header,
 	if err != nil {
 		return nil, err
 	}
-	if alt := query.Get("alt"); alt != "" && alt != "json" && alt != "sse" {
-		return nil, badRequest("the query parameter alt is %.50q; it must be json or sse", alt)
+	for _, name := range []string{"alt", "$alt"} {
+		// Clients of Google's older libraries ask for enumerations as numbers.
+		if alt := query.Get(name); alt != "" && alt != "json" && alt != "sse" && alt != "json;enum-encoding=int" {
+			return nil, badRequest("the query parameter %s is %.50q; it must be json or sse", name, alt)
+		}
 	}
 	c, r, err := g.read(e, query, header, body, grants)
 	if err != nil {
@@ -214,7 +212,7 @@ func (*gemini) endpoint(method, path string) (*endpoint, string, error) {
 		return &endpoint{method: method, operation: Models, free: true, query: []string{"alt"}}, name, nil
 	case isModel && !strings.Contains(name, "/") && isCall && method == http.MethodPost:
 		if e, ok := geminiMethods[verb]; ok {
-			e.method, e.query = method, []string{"alt"}
+			e.method, e.query = method, []string{"alt", "$alt"}
 			return &e, model, nil
 		}
 	}
@@ -269,26 +267,10 @@ func (*gemini) bounds(c *check, r *Request) (err error) {
 }
 
 // Error implements Dialect.
-func (*gemini) Error(r Refusal) (int, http.Header, []byte) {
-	status, code, details := http.StatusBadRequest, "INVALID_ARGUMENT", ""
-	switch r.Reason {
-	case BadKey:
-		status, code = http.StatusUnauthorized, "UNAUTHENTICATED"
-	case NotAllowed:
-		status, code = http.StatusForbidden, "PERMISSION_DENIED"
-	case TooLarge:
-		status = http.StatusRequestEntityTooLarge
-	case RateLimited:
-		status, code = http.StatusTooManyRequests, "RESOURCE_EXHAUSTED"
-		if r.RetryAfter > 0 {
-			details = fmt.Sprintf(`,"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"%ds"}]`, r.RetryAfter)
-		}
-	case OverBudget:
-		status, code = http.StatusPaymentRequired, "RESOURCE_EXHAUSTED"
-	case Unreachable:
-		status, code = http.StatusBadGateway, "UNAVAILABLE"
-	case NoRecording:
-		status, code = http.StatusConflict, "ABORTED"
+func (g *gemini) Error(r Refusal) (int, http.Header, []byte) {
+	e, details := g.failure(r.Reason), ""
+	if r.Reason == RateLimited && r.RetryAfter > 0 {
+		details = fmt.Sprintf(`,"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"%ds"}]`, r.RetryAfter)
 	}
-	return status, errorHeader(r), compact(`{"error":{"code":`, strconv.Itoa(status), `,"message":`, quote(r.Text), `,"status":`, quote(code), details, `}}`)
+	return e.status, errorHeader(r), compact(`{"error":{"code":`, strconv.Itoa(e.status), `,"message":`, quote(r.Text), `,"status":`, quote(e.kind), details, `}}`)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -53,36 +54,36 @@ func parse(raw []byte) (*document, error) {
 	if !utf8.Valid(raw) {
 		return nil, errors.New("it is not UTF-8")
 	}
+	var wrong *json.SyntaxError
+	if err := json.Unmarshal(raw, &passedOver{}); errors.As(err, &wrong) {
+		return nil, fmt.Errorf("%w at byte %d", err, wrong.Offset)
+	} else if err != nil {
+		return nil, err
+	}
 	p := &parser{document: &document{raw: raw, nodes: make([]node, 0, 64+len(raw)/64)}}
-	p.space()
 	if err := p.value(0, 0, 0); err != nil {
 		return nil, fmt.Errorf("%w at byte %d", err, p.at)
-	}
-	p.space()
-	if p.at != len(raw) {
-		return nil, fmt.Errorf("something follows the JSON value at byte %d", p.at)
 	}
 	return p.document, nil
 }
 
+// passedOver is any valid JSON value.
+type passedOver struct{}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (*passedOver) UnmarshalJSON([]byte) error { return nil }
+
+// parser finds the values of a text that is valid.
 type parser struct {
 	*document
 	at int
 }
 
-func (p *parser) space() {
-	for p.at < len(p.raw) {
-		switch p.raw[p.at] {
-		case ' ', '\t', '\n', '\r':
-			p.at++
-		default:
-			return
-		}
+// next is the next byte that is no space.
+func (p *parser) next() byte {
+	for p.at < len(p.raw) && strings.IndexByte(" \t\n\r", p.raw[p.at]) >= 0 {
+		p.at++
 	}
-}
-
-// peek is the next byte, 0 at the end.
-func (p *parser) peek() byte {
 	if p.at == len(p.raw) {
 		return 0
 	}
@@ -96,103 +97,74 @@ func (p *parser) value(depth int, keyStart, keyEnd int32) error {
 	if len(p.nodes) == maxNodes {
 		return fmt.Errorf("more than %d values", maxNodes)
 	}
-	index := len(p.nodes)
+	index, k, err := len(p.nodes), null, error(nil)
+	first := p.next()
 	p.nodes = append(p.nodes, node{start: int32(p.at), keyStart: keyStart, keyEnd: keyEnd})
-	k, err := null, error(nil)
-	switch c := p.peek(); {
-	case c == '{':
-		k, err = object, p.object(depth)
-	case c == '[':
-		k, err = array, p.array(depth)
-	case c == '"':
-		k, err = text, p.text()
-	case c == '-' || c >= '0' && c <= '9':
-		k, err = number, p.number()
-	case c == 't':
-		k, err = boolean, p.word("true")
-	case c == 'f':
-		k, err = boolean, p.word("false")
-	case c == 'n':
-		err = p.word("null")
+	switch first {
+	case '{', '[':
+		k = array
+		if first == '{' {
+			k = object
+		}
+		err = p.content(depth, first == '{')
+	case '"':
+		k = text
+		p.text()
 	default:
-		err = errors.New("no JSON value")
+		switch first {
+		case 't', 'f':
+			k = boolean
+		case 'n':
+		default:
+			k = number
+		}
+		for p.at < len(p.raw) && strings.IndexByte(" \t\n\r,]}", p.raw[p.at]) < 0 {
+			p.at++
+		}
 	}
 	n := &p.nodes[index]
 	n.kind, n.end, n.next = k, int32(p.at), int32(len(p.nodes))
 	return err
 }
 
-func (p *parser) word(w string) error {
-	if len(p.raw)-p.at < len(w) || string(p.raw[p.at:p.at+len(w)]) != w {
-		return errors.New("no JSON value")
-	}
-	p.at += len(w)
-	return nil
-}
-
-func (p *parser) array(depth int) error {
-	p.at++
-	p.space()
-	if p.peek() == ']' {
-		p.at++
-		return nil
-	}
-	for {
-		p.space()
-		if err := p.value(depth+1, 0, 0); err != nil {
-			return err
-		}
-		p.space()
-		switch p.peek() {
-		case ',':
-			p.at++
-		case ']':
-			p.at++
-			return nil
-		default:
-			return errors.New("an array without an end")
-		}
-	}
-}
-
-func (p *parser) object(depth int) error {
+// content reads what an object or an array has.
+func (p *parser) content(depth int, named bool) error {
 	index := len(p.nodes) - 1
-	p.at++
-	p.space()
-	if p.peek() == '}' {
-		p.at++
-		return nil
-	}
-	for {
-		p.space()
-		start := p.at
-		if p.peek() != '"' {
-			return errors.New("an object without a name")
+	for p.at++; ; p.at++ {
+		if c := p.next(); c == '}' || c == ']' {
+			p.at++
+			return nil // empty
 		}
-		if err := p.text(); err != nil {
-			return err
+		var start, end int
+		if named {
+			start = p.at
+			p.text()
+			end = p.at
+			p.next()
+			p.at++ // the colon
 		}
-		end := p.at
-		p.space()
-		if p.peek() != ':' {
-			return errors.New("a name without a value")
-		}
-		p.at++
-		p.space()
 		if err := p.value(depth+1, int32(start), int32(end)); err != nil {
 			return err
 		}
-		p.space()
-		switch p.peek() {
-		case ',':
-			p.at++
-		case '}':
-			p.at++
-			return p.unique(index)
-		default:
-			return errors.New("an object without an end")
+		if p.next() != ',' {
+			break
 		}
 	}
+	p.at++
+	if named {
+		return p.unique(index)
+	}
+	return nil
+}
+
+// text passes over a string.
+func (p *parser) text() {
+	for p.at++; p.raw[p.at] != '"'; p.at++ {
+		if p.raw[p.at] == '\\' {
+			p.at++
+		}
+	}
+	p.at++
 }
 
 // unique refuses an object in which a name is twice: readers differ in which
@@ -205,74 +177,6 @@ func (p *parser) unique(index int) error {
 			return fmt.Errorf("the name %q is twice in an object", name)
 		}
 		seen[name] = true
-	}
-	return nil
-}
-
-func (p *parser) text() error {
-	for p.at++; p.at < len(p.raw); p.at++ {
-		switch c := p.raw[p.at]; {
-		case c == '"':
-			p.at++
-			return nil
-		case c < ' ':
-			return errors.New("a control character in a string")
-		case c == '\\':
-			if err := p.escape(); err != nil {
-				return err
-			}
-		}
-	}
-	return errors.New("a string without an end")
-}
-
-func (p *parser) escape() error {
-	p.at++
-	switch p.peek() {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		return nil
-	case 'u':
-		for range 4 {
-			p.at++
-			if c := p.peek() | 0x20; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-				return errors.New("an escape that is no character")
-			}
-		}
-		return nil
-	}
-	return errors.New("an escape that is no character")
-}
-
-func (p *parser) number() error {
-	digits := func() bool {
-		start := p.at
-		for c := p.peek(); c >= '0' && c <= '9'; c = p.peek() {
-			p.at++
-		}
-		return p.at > start
-	}
-	if p.peek() == '-' {
-		p.at++
-	}
-	whole := true
-	if p.peek() == '0' {
-		p.at++
-	} else {
-		whole = digits()
-	}
-	if whole && p.peek() == '.' {
-		p.at++
-		whole = digits()
-	}
-	if whole && (p.peek() == 'e' || p.peek() == 'E') {
-		p.at++
-		if p.peek() == '+' || p.peek() == '-' {
-			p.at++
-		}
-		whole = digits()
-	}
-	if !whole {
-		return errors.New("a number without digits")
 	}
 	return nil
 }

@@ -47,40 +47,43 @@ var openAISampling = fields{
 	"model": scalar, "stream": scalar, "temperature": scalar, "top_p": scalar, "frequency_penalty": scalar,
 	"presence_penalty": scalar, "seed": scalar, "stop": scalars, "logit_bias": anything, "n": scalar,
 	"best_of": scalar, "max_tokens": scalar, "user": scalar, "store": scalar, "metadata": anything,
-	"service_tier": words(Premium, "auto", "default", "flex", "scale"), "safety_identifier": scalar,
+	"service_tier": words(Premium, "auto", "default", "flex", "scale", "standard", "on_demand"), "safety_identifier": scalar,
 	"prompt_cache_key": scalar, "prompt_cache_retention": scalar,
 	"prompt_cache_options": fields{"mode": scalar, "ttl": scalar},
-	"stream_options":       fields{"include_usage": scalar, "include_obfuscation": scalar},
+	"stream_options":       fields{"include_usage": scalar, "include_obfuscation": scalar, "continuous_usage_stats": scalar},
 	"verbosity":            scalar,
-	// vLLM, llama.cpp and others
-	"top_k": scalar, "min_p": scalar, "top_a": scalar, "typical_p": scalar, "repetition_penalty": scalar,
-	"repeat_penalty": scalar, "length_penalty": scalar, "min_tokens": scalar, "ignore_eos": scalar,
-	"stop_token_ids": scalars, "skip_special_tokens": scalar, "spaces_between_special_tokens": scalar,
-	"chat_template_kwargs": anything, "enable_thinking": scalar, "cache_prompt": scalar,
-	"thinking": fields{"type": scalar},
-}
+}.and(compatible)
 
 var openAIChat = openAISampling.and(fields{
 	"messages":              list(openAIMessage),
-	"max_completion_tokens": scalar, "logprobs": scalar, "top_logprobs": scalar, "parallel_tool_calls": scalar,
-	"reasoning_effort": scalar, "reasoning": fields{"effort": scalar, "max_tokens": scalar, "exclude": scalar, "enabled": scalar, "summary": scalar},
-	"include_reasoning": scalar,
-	"prediction":        fields{"type": scalar, "content": textOr(list(openAIPart))},
-	"response_format":   kinds{"text": anything, "json_object": anything, "json_schema": anything},
-	"tools":             list(openAIChatTool),
-	"tool_choice":       textOr(kinds{"function": anything, "custom": anything, "allowed_tools": anything}),
-	"functions":         list(fields{"name": scalar, "description": scalar, "parameters": anything}),
-	"function_call":     textOr(fields{"name": scalar}),
+	"max_completion_tokens": scalar,
+	"prediction":            fields{"type": scalar, "content": textOr(list(openAIPart))},
+	"response_format":       kinds{"text": anything, "json_object": anything, "json_schema": anything, "regex": anything, "grammar": anything, "structural_tag": anything},
+	"tools":                 list(openAIChatTool),
+	"tool_choice": textOr(kinds{
+		"function": anything, "custom": anything, "allowed_tools": anything,
+		"auto": anything, "any": anything, "none": anything, "required": anything, "tool": anything, // as in Anthropic's dialect
+	}),
+	"functions":     list(fields{"name": scalar, "description": scalar, "parameters": anything, "strict": scalar}),
+	"function_call": textOr(fields{"name": scalar}),
 	// what the provider does beyond the model
 	"web_search_options": offers(WebSearch, WebSearchTool, ""),
-	"modalities":         list(words(Audio, "text")),
+	"modalities":         list(words(Audio, "text", "TEXT")),
 	"audio":              needs(Audio),
 	"moderation":         needs(OtherModels),
 })
 
 var openAIChatTool = kinds{
-	"function": fields{"type": scalar, "function": fields{"name": scalar, "description": scalar, "parameters": anything, "strict": scalar}, "cache_control": anything, "strict": scalar},
-	"custom":   fields{"type": scalar, "custom": fields{"name": scalar, "description": scalar, "format": anything}},
+	"": openAIChatFunction, "function": openAIChatFunction,
+	"custom": fields{"type": scalar, "custom": fields{"name": scalar, "description": scalar, "format": anything}},
+}
+
+var openAIChatFunction = fields{
+	"type": scalar, "strict": scalar, "cache_control": anything, "defer_loading": scalar, "allowed_callers": scalars, "input_examples": anything,
+	"function": fields{
+		"name": scalar, "description": scalar, "parameters": anything, "strict": scalar, "cache_control": anything, "defer_loading": scalar,
+		"input_examples": anything, "response": anything, "return": anything,
+	},
 }
 
 var openAIMessage = fields{
@@ -94,15 +97,23 @@ var openAIMessage = fields{
 	"audio":         needs(ServerState),
 	// what clients send back of a response
 	"annotations": anything, "reasoning": scalar, "reasoning_content": scalar, "reasoning_details": anything, "prefix": scalar, "cache_control": anything,
-	"provider_specific_fields": anything, // LiteLLM
+	"extra_content": anything, "parsed": anything, "thinking_blocks": thinkingBlocks, "provider_specific_fields": echoed,
+}.and(settings("id index finish_reason stop_reason thinking reasoning_text reasoning_opaque reasoning_signature signature thought_signature partial tool_name is_error"))
+
+var openAICall = fields{
+	"id": scalar, "type": scalar, "index": scalar, "extra_content": anything, "caller": anything, "signature": scalar, "thought_signature": scalar,
+	"provider_specific_fields": echoed,
+	"function":                 fields{"name": scalar, "arguments": scalar, "parsed_arguments": anything, "provider_specific_fields": echoed},
 }
 
-var openAICall = fields{"id": scalar, "type": scalar, "index": scalar, "function": fields{"name": scalar, "arguments": scalar}, "extra_content": anything}
-
 var openAIPart = kinds{
-	"text":        fields{"type": scalar, "text": scalar, "prompt_cache_breakpoint": anything, "cache_control": anything},
-	"refusal":     fields{"type": scalar, "refusal": scalar},
-	"image_url":   fields{"type": scalar, "image_url": fields{"url": link, "detail": scalar}, "prompt_cache_breakpoint": anything, "cache_control": anything},
+	"text":              fields{"type": scalar, "text": scalar, "prompt_cache_breakpoint": anything, "cache_control": anything, "annotations": anything, "id": scalar, "index": scalar},
+	"refusal":           fields{"type": scalar, "refusal": scalar},
+	"thinking":          fields{"type": scalar, "thinking": textOr(list(fields{"type": scalar, "text": scalar})), "signature": scalar, "closed": scalar, "index": scalar, "cache_control": anything},
+	"redacted_thinking": anthropicThought,
+	"image_url": fields{"type": scalar, "image_url": linkOr(fields{"url": link, "detail": scalar, "format": scalar}), "prompt_cache_breakpoint": anything, "cache_control": anything,
+		"min_pixels": hiding(scalar), "max_pixels": hiding(scalar), "uuid": needs(ServerState)},
+	"video_url":   fields{"type": scalar, "video_url": linkOr(fields{"url": link})},
 	"input_audio": needs(Audio),
 	"file":        fields{"type": scalar, "file": fields{"file_data": filedata, "file_id": needs(Files), "filename": scalar}, "prompt_cache_breakpoint": anything},
 }
@@ -113,8 +124,9 @@ var openAICompletion = openAISampling.and(fields{
 
 var openAIEmbedding = fields{
 	"model": scalar, "input": oneOrList(scalars), "dimensions": scalar, "encoding_format": scalar, "user": scalar,
-	"truncate_prompt_tokens": scalar, "input_type": scalar,
-}
+	"metadata": anything,
+}.and(settings("truncate_prompt_tokens truncate truncation input_type task instruction late_chunking normalize normalized embedding_type output_dimension output_dtype " +
+	"add_special_tokens priority keep_alive request_id timeout caching"))
 
 var openAIResponse = fields{
 	"model": scalar, "stream": scalar, "input": textOr(list(openAIItem)), "instructions": scalar, "max_output_tokens": scalar,
@@ -135,7 +147,7 @@ var openAIResponse = fields{
 	"background": needs(ServerState), "background_options": needs(ServerState), "conversation": needs(ServerState),
 	"previous_response_id": needs(ServerState), "prompt": needs(ServerState), "context_management": needs(Compaction),
 	"moderation": needs(OtherModels),
-}
+}.and(compatible)
 
 var openAITool = kinds{
 	"function": openAIFunction, "custom": openAIFunction, "local_shell": openAIFunction, "apply_patch": openAIFunction,
@@ -163,7 +175,7 @@ var openAIFunction = fields{
 
 var openAIContent = kinds{
 	"input_text":  fields{"type": scalar, "text": scalar, "prompt_cache_breakpoint": anything},
-	"output_text": fields{"type": scalar, "text": scalar, "annotations": anything, "logprobs": anything},
+	"output_text": fields{"type": scalar, "text": scalar, "annotations": anything, "logprobs": anything, "parsed": anything, "id": scalar, "index": scalar},
 	"text":        fields{"type": scalar, "text": scalar},
 	"refusal":     fields{"type": scalar, "refusal": scalar},
 	"input_image": fields{"type": scalar, "detail": scalar, "image_url": link, "file_id": needs(Files), "prompt_cache_breakpoint": anything},
@@ -175,10 +187,11 @@ var openAIContent = kinds{
 var openAIClientCall = fields{
 	"type": scalar, "id": scalar, "call_id": scalar, "status": scalar, "name": scalar, "namespace": scalar, "arguments": scalar, "async": scalar,
 	"input": scalar, "caller": anything, "action": anything, "actions": anything, "operation": anything, "pending_safety_checks": anything,
+	"parsed_arguments": anything, "created_by": scalar, "index": scalar,
 }
 
 // openAIOpaque is an earlier conversation that only the provider can read.
-var openAIOpaque = hiding{fields{"type": scalar, "id": scalar, "encrypted_content": scalar}}
+var openAIOpaque = hiding(fields{"type": scalar, "id": scalar, "encrypted_content": scalar})
 
 var openAIOutput = fields{
 	"type": scalar, "id": scalar, "call_id": scalar, "status": scalar, "name": scalar, "namespace": scalar, "caller": anything,
@@ -189,7 +202,7 @@ var openAISay = fields{"type": scalar, "id": scalar, "role": scalar, "status": s
 
 var openAIItem = kinds{
 	"": openAISay, "message": openAISay,
-	"reasoning":               fields{"type": scalar, "id": scalar, "status": scalar, "summary": anything, "content": anything, "encrypted_content": scalar},
+	"reasoning":               fields{"type": scalar, "id": scalar, "status": scalar, "summary": anything, "content": anything, "encrypted_content": scalar, "format": scalar, "signature": scalar, "index": scalar},
 	"function_call":           openAIClientCall,
 	"custom_tool_call":        openAIClientCall,
 	"local_shell_call":        openAIClientCall,

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
@@ -11,6 +12,18 @@ type openAI struct{ rules }
 
 func newOpenAI() *openAI {
 	return &openAI{rules{
+		name: "openai", baseURL: "https://api.openai.com/v1", keyPrefix: "sk-",
+		endpoints: openAIEndpoints, guarded: openAIBehind, keyHeaders: []string{"Authorization"},
+		errors: map[Reason]failure{
+			BadKey:      {http.StatusUnauthorized, "invalid_request_error", "invalid_api_key"},
+			BadRequest:  {http.StatusBadRequest, "invalid_request_error", ""},
+			NotAllowed:  {http.StatusForbidden, "invalid_request_error", ""},
+			TooLarge:    {http.StatusRequestEntityTooLarge, "invalid_request_error", ""},
+			RateLimited: {http.StatusTooManyRequests, "requests", "rate_limit_exceeded"},
+			OverBudget:  {http.StatusTooManyRequests, "insufficient_quota", "insufficient_quota"},
+			Unreachable: {http.StatusBadGateway, "server_error", ""},
+			NoRecording: {http.StatusConflict, "invalid_request_error", ""},
+		},
 		headers: []string{"Accept", "User-Agent", "Openai-Beta", "Idempotency-Key", "X-Client-Request-Id", "X-Stainless-*"},
 		// The dearest image that the documentation knows is one of 2048 by 768
 		// pixels for gpt-4o-mini: 2833 tokens and 5667 for each of 8 tiles.
@@ -21,26 +34,9 @@ func newOpenAI() *openAI {
 	}}
 }
 
-// Name implements Dialect.
-func (*openAI) Name() string { return "openai" }
-
-// BaseURL implements Dialect.
-func (*openAI) BaseURL() string { return "https://api.openai.com/v1" }
-
-// KeyPrefix implements Dialect.
-func (*openAI) KeyPrefix() string { return "sk-" }
-
 // Variables implements Dialect.
 func (*openAI) Variables(endpoint, key string) map[string]string {
 	return map[string]string{"OPENAI_BASE_URL": endpoint + "/v1", "OPENAI_API_BASE": endpoint + "/v1", "OPENAI_API_KEY": key}
-}
-
-// Key implements Dialect.
-func (*openAI) Key(header http.Header, _ url.Values) string {
-	if len(header.Values("Authorization")) != 1 {
-		return ""
-	}
-	return bearer(header.Get("Authorization"))
 }
 
 // SetKey implements Dialect.
@@ -51,20 +47,9 @@ func (*openAI) SetKey(header http.Header, query url.Values, key string) {
 
 // Read implements Dialect.
 func (o *openAI) Read(method, path string, query url.Values, header http.Header, body []byte, grants Grants) (*Request, error) {
-	e, model, err := o.endpoint(method, path, grants)
-	if err != nil {
-		return nil, err
-	}
-	c, r, err := o.read(e, query, header, body, grants)
-	if err != nil {
-		return nil, err
-	}
-	r.Model = model
-	if c == nil {
-		return r, nil
-	}
-	if r.Model, err = c.model(); err != nil {
-		return nil, err
+	c, r, err := o.begin(method, path, query, header, body, grants)
+	if err != nil || c == nil {
+		return r, err
 	}
 	for _, part := range openAIModels {
 		if strings.Contains(strings.ToLower(r.Model), part) {
@@ -75,24 +60,7 @@ func (o *openAI) Read(method, path string, query url.Values, header http.Header,
 			c.offer(WebSearchTool, 0)
 		}
 	}
-	if err := o.bounds(c, r); err != nil {
-		return nil, err
-	}
-	return r, nil
-}
-
-func (o *openAI) endpoint(method, path string, grants Grants) (*endpoint, string, error) {
-	if !plainPath(path) {
-		return nil, "", noEndpoint(method, path)
-	}
-	if e, ok := openAIEndpoints[method+" "+path]; ok {
-		e.method = method
-		return &e, "", nil
-	}
-	if model, ok := strings.CutPrefix(path, "/v1/models/"); ok && method == http.MethodGet {
-		return &endpoint{method: method, operation: Models, free: true}, model, nil
-	}
-	return behind(openAIBehind, method, path)
+	return r, o.bounds(c, r)
 }
 
 // behind finds an endpoint that takes an ability.
@@ -109,10 +77,7 @@ func behind(table map[string]endpoint, method, path string) (*endpoint, string, 
 // bounds fills in how much a request may cost, and asks for the usage where the
 // response would have none.
 func (*openAI) bounds(c *check, r *Request) (err error) {
-	if r.Stream, err = c.flag(0, "stream"); err != nil {
-		return err
-	}
-	if r.OutputTokens, err = c.limits(0, "max_tokens", "max_completion_tokens", "max_output_tokens"); err != nil {
+	if r.OutputTokens, err = c.outputLimit(); err != nil {
 		return err
 	}
 	choices, err := c.limits(0, "n", "best_of")
@@ -133,6 +98,50 @@ func (*openAI) bounds(c *check, r *Request) (err error) {
 		return c.includeUsage(r)
 	}
 	return nil
+}
+
+// thinkingLimits are the members, by their paths, that let a model think beyond
+// the limit of its answer.
+var thinkingLimits = [][]string{
+	{"thinking_budget"}, {"thinking_token_budget"}, {"thinking", "budget_tokens"},
+	{"google", "thinking_config", "thinking_budget"}, {"extra_body", "google", "thinking_config", "thinking_budget"},
+}
+
+// outputLimit is the most tokens that a choice may have, thoughts included, 0
+// without a limit. Of several limits, the largest counts, since servers differ in
+// which one they take; llama.cpp takes n_predict, also where it is none.
+func (c *check) outputLimit() (int64, error) {
+	most, err := c.limits(0, "max_tokens", "max_completion_tokens", "max_output_tokens")
+	if err != nil {
+		return 0, err
+	}
+	if _, ok := c.find(0, "n_predict"); ok {
+		n, err := c.limit(0, "n_predict")
+		if err != nil || n == 0 {
+			return 0, err
+		}
+		most = max(most, n)
+	}
+	if most == 0 {
+		return 0, nil
+	}
+	for _, path := range thinkingLimits {
+		at, ok := 0, true
+		for _, name := range path[:len(path)-1] {
+			if ok {
+				at, ok = c.find(at, name)
+			}
+		}
+		if !ok {
+			continue
+		}
+		n, err := c.limit(at, path[len(path)-1])
+		if err != nil {
+			return 0, err
+		}
+		most += n
+	}
+	return most, nil
 }
 
 // toolLimits fills in how often the provider may call its tools. In a chat it
@@ -190,24 +199,8 @@ func (c *check) includeUsage(r *Request) error {
 }
 
 // Error implements Dialect.
-func (*openAI) Error(r Refusal) (int, http.Header, []byte) {
-	status, kind, code := http.StatusBadRequest, "invalid_request_error", string(r.Reason)
-	switch r.Reason {
-	case BadKey:
-		status, code = http.StatusUnauthorized, "invalid_api_key"
-	case NotAllowed:
-		status = http.StatusForbidden
-	case TooLarge:
-		status = http.StatusRequestEntityTooLarge
-	case RateLimited:
-		status, kind, code = http.StatusTooManyRequests, "requests", "rate_limit_exceeded"
-	case OverBudget:
-		status, kind, code = http.StatusTooManyRequests, "insufficient_quota", "insufficient_quota"
-	case Unreachable:
-		status, kind = http.StatusBadGateway, "server_error"
-	case NoRecording:
-		status = http.StatusConflict
-	}
-	body := compact(`{"error":{"message":`, quote(r.Text), `,"type":`, quote(kind), `,"param":null,"code":`, quote(code), `}}`)
-	return status, errorHeader(r), body
+func (o *openAI) Error(r Refusal) (int, http.Header, []byte) {
+	e := o.failure(r.Reason)
+	body := compact(`{"error":{"message":`, quote(r.Text), `,"type":`, quote(e.kind), `,"param":null,"code":`, quote(cmp.Or(e.code, string(r.Reason))), `}}`)
+	return e.status, errorHeader(r), body
 }

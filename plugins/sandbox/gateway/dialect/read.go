@@ -27,17 +27,103 @@ type endpoint struct {
 	unmetered bool
 }
 
-// rules are how a dialect's requests are read.
+// rules are how a dialect's requests are read, and its errors written.
 type rules struct {
+	name, baseURL, keyPrefix string
+	// endpoints are the paths that pass, by method and path, and behind those that
+	// take an ability, by their beginnings.
+	endpoints, guarded map[string]endpoint
+	// errors are the status and the kind of each error.
+	errors map[Reason]failure
 	// headers are forwarded; a name that ends in * stands for all with that
 	// beginning.
 	headers []string
-	// keyQuery is the parameter that holds the key, "" if none does.
-	keyQuery string
-	camel    bool
+	// keyHeaders are the headers that may hold the key, keyQuery is the parameter
+	// that does, "" if none does.
+	keyHeaders []string
+	keyQuery   string
+	camel      bool
 	// imageTokens are the most that one image counts, and extraTokens the most
 	// that the provider adds to any request, such as the text that explains tools.
 	imageTokens, extraTokens int64
+}
+
+// failure is a kind of error.
+type failure struct {
+	status     int
+	kind, code string
+}
+
+// Name implements Dialect.
+func (u *rules) Name() string { return u.name }
+
+// BaseURL implements Dialect.
+func (u *rules) BaseURL() string { return u.baseURL }
+
+// KeyPrefix implements Dialect.
+func (u *rules) KeyPrefix() string { return u.keyPrefix }
+
+// failure is the error of a reason.
+func (u *rules) failure(r Reason) failure {
+	if e, ok := u.errors[r]; ok {
+		return e
+	}
+	return u.errors[BadRequest]
+}
+
+// Key implements Dialect.
+func (u *rules) Key(header http.Header, query url.Values) string {
+	keys := []string{query.Get(u.keyQuery)}
+	twice := len(query[u.keyQuery]) > 1
+	for _, name := range u.keyHeaders {
+		twice = twice || len(header.Values(name)) > 1
+		key := header.Get(name)
+		if name == "Authorization" {
+			key = bearer(key)
+		}
+		keys = append(keys, key)
+	}
+	if twice {
+		return ""
+	}
+	return oneKey(keys...)
+}
+
+// begin reads a request as far as all dialects with the model in the body do;
+// there is no check if the request has no body that is understood.
+func (u *rules) begin(method, path string, query url.Values, header http.Header, body []byte, grants Grants) (c *check, r *Request, err error) {
+	e, model, err := u.endpoint(method, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if c, r, err = u.read(e, query, header, body, grants); err != nil {
+		return nil, nil, err
+	}
+	if r.Model = model; c == nil {
+		return nil, r, nil
+	}
+	if r.Model, err = c.model(); err != nil {
+		return nil, nil, err
+	}
+	r.Stream, err = c.flag(0, "stream")
+	return c, r, err
+}
+
+// endpoint finds an endpoint, and the model that its path names.
+func (u *rules) endpoint(method, path string) (*endpoint, string, error) {
+	if !plainPath(path) {
+		return nil, "", noEndpoint(method, path)
+	}
+	if e, ok := u.endpoints[method+" "+path]; ok {
+		e.method = method
+		return &e, "", nil
+	}
+	if model, ok := strings.CutPrefix(path, "/v1/models/"); ok && method == http.MethodGet {
+		e := u.endpoints["GET /v1/models"]
+		e.method = method
+		return &e, model, nil
+	}
+	return behind(u.guarded, method, path)
 }
 
 // read checks a request of an endpoint that was found.

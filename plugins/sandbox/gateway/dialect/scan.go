@@ -3,6 +3,7 @@ package dialect
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -18,6 +19,10 @@ type scanner struct {
 	// cut says of which paths strings that are too long are handed out, too: their
 	// beginnings.
 	cut map[string]bool
+	// texts are the paths of strings whose bytes are counted in written. A path
+	// that ends in * stands for all with that beginning.
+	texts   []string
+	written int64
 
 	state scanState
 	// open are the containers, '{' or '[' each, and the length of the path at
@@ -29,8 +34,9 @@ type scanner struct {
 	// the text; over says that it is too long.
 	token []byte
 	over  bool
-	name  bool // the string is a name
-	first bool // the container has no member yet
+	size  int64 // of the token, also where it is too long
+	name  bool  // the string is a name
+	first bool  // the container has no member yet
 }
 
 type scanState uint8
@@ -201,10 +207,11 @@ func (s *scanner) join(name string) {
 }
 
 func (s *scanner) begin(name bool) {
-	s.token, s.over, s.name, s.state = append(s.token[:0], '"'), false, name, inText
+	s.token, s.over, s.size, s.name, s.state = append(s.token[:0], '"'), false, 0, name, inText
 }
 
 func (s *scanner) keep(p []byte) {
+	s.size += int64(len(p))
 	if s.over || len(s.token)+len(p) > maxToken {
 		s.over = true
 		return
@@ -270,6 +277,9 @@ func (s *scanner) inWord(p []byte) int {
 
 // hand hands out the value that was read.
 func (s *scanner) hand() {
+	if s.token[0] == '"' && s.size > 1 && slices.ContainsFunc(s.texts, s.at) {
+		s.written += s.size - 1 // without the quote at the end
+	}
 	if !s.wanted[string(s.path)] || string(s.token) == "null" || s.over && !s.cut[string(s.path)] {
 		return
 	}
@@ -278,4 +288,12 @@ func (s *scanner) hand() {
 		value = unquote(s.token)
 	}
 	s.found(string(s.path), value)
+}
+
+// at reports whether the path is that one.
+func (s *scanner) at(path string) bool {
+	if begin, ok := strings.CutSuffix(path, "*"); ok {
+		return strings.HasPrefix(string(s.path), begin)
+	}
+	return string(s.path) == path
 }

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -31,38 +32,33 @@ type check struct {
 	tools map[Tool]int64
 }
 
+// shapeFunc is a shape without members of its own.
+type shapeFunc func(c *check, i int) *Refusal
+
+func (f shapeFunc) check(c *check, i int) *Refusal { return f(c, i) }
+
 // The shapes without parameters.
 var (
 	// anything is whatever the model itself reads: schemas, arguments, metadata.
-	anything shape = free{}
+	anything = shapeFunc(func(*check, int) *Refusal { return nil })
 	// scalar is a string, a number or a boolean.
-	scalar shape = single{}
-	// scalars is one or a list of them.
-	scalars shape = single{list: true}
-)
-
-type free struct{}
-
-func (free) check(*check, int) *Refusal { return nil }
-
-type single struct{ list bool }
-
-func (s single) check(c *check, i int) *Refusal {
-	switch c.nodes[i].kind {
-	case object:
-		return c.bad("an object where none is known")
-	case array:
-		if !s.list {
+	scalar = shapeFunc(func(c *check, i int) *Refusal {
+		switch c.nodes[i].kind {
+		case object:
+			return c.bad("an object where none is known")
+		case array:
 			return c.bad("an array where none is known")
 		}
-		for item := range c.children(i) {
-			if k := c.nodes[item].kind; k == object || k == array {
-				return c.bad("an array of more than strings and numbers")
-			}
+		return nil
+	})
+	// scalars is one or a list of them.
+	scalars = oneOrList(shapeFunc(func(c *check, i int) *Refusal {
+		if k := c.nodes[i].kind; k == object || k == array {
+			return c.bad("no string, number or boolean")
 		}
-	}
-	return nil
-}
+		return nil
+	}))
+)
 
 // fields is an object of these members.
 type fields map[string]shape
@@ -89,12 +85,14 @@ func (f fields) check(c *check, i int) *Refusal {
 		}
 		s, known := f[name]
 		c.path = append(c.path, name)
-		if !known {
-			if r := c.need(UnknownFields, ""); r != nil {
+		switch {
+		case c.nodes[m].kind == null: // nobody asks for anything
+		case known:
+			if r := s.check(c, m); r != nil {
 				return r
 			}
-		} else if c.nodes[m].kind != null {
-			if r := s.check(c, m); r != nil {
+		default:
+			if r := c.need(UnknownFields, ""); r != nil {
 				return r
 			}
 		}
@@ -140,6 +138,37 @@ func (f fields) and(others ...fields) fields {
 	return all
 }
 
+// settings are fields of these names, each a scalar or a list of scalars.
+func settings(names string) fields {
+	f := fields{}
+	for name := range strings.FieldsSeq(names) {
+		f[name] = scalars
+	}
+	return f
+}
+
+// asking are fields of these names that take an ability.
+func asking(a Ability, names string) fields {
+	f := fields{}
+	for name := range strings.FieldsSeq(names) {
+		f[name] = needs(a)
+	}
+	return f
+}
+
+// freeBut is an object of any members but those of these names.
+func freeBut(names ...string) shape {
+	return shapeFunc(func(c *check, i int) *Refusal {
+		for _, name := range names {
+			if _, ok := c.find(i, name); ok {
+				c.path = append(c.path, name)
+				return c.need(UnknownFields, "")
+			}
+		}
+		return nil
+	})
+}
+
 // list is an array of values of a shape. Null is none.
 func list(of shape) shape { return &lists{of: of} }
 
@@ -168,27 +197,22 @@ func (l *lists) check(c *check, i int) *Refusal {
 }
 
 // textOr is a string, or the shape.
-func textOr(s shape) shape { return orText{s} }
+func textOr(s shape) shape { return either(text, anything, s) }
 
-type orText struct{ shape }
-
-func (o orText) check(c *check, i int) *Refusal {
-	if c.nodes[i].kind == text {
-		return nil
-	}
-	return o.shape.check(c, i)
-}
+// linkOr is a link, or the shape.
+func linkOr(s shape) shape { return either(text, link, s) }
 
 // oneOrList is a value of the shape or an array of them.
-func oneOrList(s shape) shape { return orList{s} }
+func oneOrList(s shape) shape { return either(array, list(s), s) }
 
-type orList struct{ shape }
-
-func (o orList) check(c *check, i int) *Refusal {
-	if c.nodes[i].kind == array {
-		return list(o.shape).check(c, i)
-	}
-	return o.shape.check(c, i)
+// either is one shape for values of a kind, and another for all else.
+func either(k kind, one, other shape) shape {
+	return shapeFunc(func(c *check, i int) *Refusal {
+		if c.nodes[i].kind == k {
+			return one.check(c, i)
+		}
+		return other.check(c, i)
+	})
 }
 
 // kinds is an object whose member "type" says what it is. A name that ends in *
@@ -227,20 +251,18 @@ func (k kinds) lookup(name string) (shape, bool) {
 
 // needs is a value that takes an ability. False and an empty array ask for
 // nothing. The provider may add what such a request finds to its input.
-func needs(a Ability) shape { return need{a} }
-
-type need struct{ ability Ability }
-
-func (n need) check(c *check, i int) *Refusal {
-	if c.asksNothing(i) {
-		return nil
-	}
-	what := ""
-	if t, ok := c.find(i, "type"); ok {
-		what = fmt.Sprintf("type %.100s", c.bytes(t))
-	}
-	c.hidden = true
-	return c.need(n.ability, what)
+func needs(a Ability) shape {
+	return shapeFunc(func(c *check, i int) *Refusal {
+		if c.asksNothing(i) {
+			return nil
+		}
+		what := ""
+		if t, ok := c.find(i, "type"); ok {
+			what = fmt.Sprintf("type %.100s", c.bytes(t))
+		}
+		c.hidden = true
+		return c.need(a, what)
+	})
 }
 
 // asksNothing says that a value that takes an ability is false or empty.
@@ -250,72 +272,29 @@ func (c *check) asksNothing(i int) bool {
 
 // demands is the shape, if a member is given: without it, the provider takes the
 // ability for granted.
-func demands(a Ability, member string, s shape) shape { return demand{a, member, s} }
-
-type demand struct {
-	ability Ability
-	member  string
-	shape
-}
-
-func (d demand) check(c *check, i int) *Refusal {
-	if _, ok := c.find(i, d.member); !ok {
-		c.hidden = true
-		if r := c.need(d.ability, "without "+d.member); r != nil {
-			return r
+func demands(a Ability, member string, s shape) shape {
+	return shapeFunc(func(c *check, i int) *Refusal {
+		if _, ok := c.find(i, member); !ok {
+			c.hidden = true
+			if r := c.need(a, "without "+member); r != nil {
+				return r
+			}
+			if a == CodeInterpreter {
+				c.offer(CodeTool, 0)
+			}
 		}
-		if d.ability == CodeInterpreter {
-			c.offer(CodeTool, 0)
-		}
-	}
-	return d.shape.check(c, i)
+		return s.check(c, i)
+	})
 }
 
 // words are the strings that may be used freely; others take the ability.
-func words(a Ability, free ...string) shape { return word{a, free} }
-
-type word struct {
-	ability Ability
-	free    []string
-}
-
-func (w word) check(c *check, i int) *Refusal {
-	for _, f := range w.free {
-		if c.text(i) == f {
+func words(a Ability, free ...string) shape {
+	return shapeFunc(func(c *check, i int) *Refusal {
+		if slices.Contains(free, c.text(i)) {
 			return nil
 		}
-	}
-	return c.need(w.ability, fmt.Sprintf("%.100s", c.bytes(i)))
-}
-
-// link is the address of an image or of another medium: its data, or a place
-// from which the provider would fetch it.
-var link shape = media{}
-
-type media struct{}
-
-func (media) check(c *check, i int) *Refusal {
-	if c.nodes[i].kind != text {
-		return c.bad("no address")
-	}
-	raw := c.bytes(i)[1:]
-	if !strings.HasPrefix(string(raw[:min(5, len(raw))]), "data:") {
-		c.hidden = true
-		return c.need(RemoteFiles, "")
-	}
-	c.medium(i, strings.HasPrefix(string(raw[:min(11, len(raw))]), "data:image/"))
-	return nil
-}
-
-// medium counts a medium whose data are in the body. What an image costs has a
-// limit; what is in other media, nobody can tell from their size.
-func (c *check) medium(i int, image bool) {
-	if !image {
-		c.hidden = true
-		return
-	}
-	c.images++
-	c.mediaBytes += int64(c.nodes[i].end - c.nodes[i].start)
+		return c.need(a, fmt.Sprintf("%.100s", c.bytes(i)))
+	})
 }
 
 // where is the place of the reading, as people write it.
@@ -360,31 +339,4 @@ func lacks(a Ability, part string) *Refusal {
 
 func (c *check) bad(what string) *Refusal {
 	return &Refusal{Reason: BadRequest, Text: fmt.Sprintf("%s is %s", c.where(), what)}
-}
-
-// The shapes of media.
-var (
-	// filedata is a file in the body, as a data address or as plain base64.
-	filedata shape = hiding{single{}}
-	// image and document are base64.
-	image      shape = base64{image: true}
-	otherMedia shape = base64{}
-)
-
-// hiding is a value that may count more than its bytes.
-type hiding struct{ shape }
-
-func (h hiding) check(c *check, i int) *Refusal {
-	c.hidden = true
-	return h.shape.check(c, i)
-}
-
-type base64 struct{ image bool }
-
-func (b base64) check(c *check, i int) *Refusal {
-	if c.nodes[i].kind != text {
-		return c.bad("no base64")
-	}
-	c.medium(i, b.image)
-	return nil
 }

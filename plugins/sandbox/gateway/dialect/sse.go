@@ -4,7 +4,8 @@ import "bytes"
 
 // events reads a stream of server-sent events, in pieces of any size, as the
 // HTML standard says: lines end in CR, LF or both, a blank line ends an event,
-// lines of data are joined by LF. It keeps nothing but the name of a field.
+// lines of data are joined by LF. It keeps nothing but the name of a field and
+// that of the event.
 type events struct {
 	// data gets the data of the event that is being read, done is called at its
 	// end with its name.
@@ -12,8 +13,9 @@ type events struct {
 	done func()
 
 	state lineState
-	// field is the name of the line's field, as far as it was read.
-	field []byte
+	// field is the name of the line's field, name the event's, as far as they were
+	// read.
+	field, name []byte
 	// lines is the number of lines of data of the event; cr says that the last
 	// byte was a CR, begun that the stream has begun.
 	lines     int
@@ -26,11 +28,13 @@ const (
 	inName  lineState = iota // in the name of a field
 	atValue                  // after the colon, where one space is dropped
 	inData                   // in the value of data
+	inEvent                  // in the name of the event
 	inOther                  // in the value of anything else
 )
 
-// The longest name of a field that is of interest.
-const maxField = 5
+// The longest name of a field, and of an event, that is of interest. One byte
+// more is kept, so that a longer one is no beginning of it.
+const maxField = 6
 
 // Write implements io.Writer.
 func (e *events) Write(p []byte) (int, error) {
@@ -85,10 +89,22 @@ func (e *events) part(p []byte) {
 			return
 		}
 		e.state, p = inOther, p[colon+1:]
-		if string(e.field) == "data" {
+		switch string(e.field) {
+		case "data":
 			e.state = atValue
 			e.begin()
+		case "error": // llama.cpp before 2025
+			e.state, e.name = atValue, append(e.name[:0], e.field...)
+			e.begin()
+		case "event":
+			e.state, e.name = inEvent, e.name[:0]
 		}
+	}
+	if e.state == inEvent {
+		if len(e.name) == 0 {
+			p = bytes.TrimPrefix(p, []byte(" "))
+		}
+		e.name = append(e.name, p[:min(len(p), maxField-len(e.name))]...)
 	}
 	if e.state == atValue && len(p) > 0 {
 		e.state = inData
@@ -116,8 +132,12 @@ func (e *events) line() {
 		e.begin() // a field without a colon has an empty value
 	}
 	e.state, e.field = inName, e.field[:0]
-	if blank && e.lines > 0 {
+	if !blank {
+		return
+	}
+	if e.lines > 0 {
 		e.lines = 0
 		e.done()
 	}
+	e.name = e.name[:0]
 }

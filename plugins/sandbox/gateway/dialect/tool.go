@@ -67,31 +67,21 @@ func (c ToolCalls) most(o ToolCalls) ToolCalls {
 
 // offers is a value that takes an ability, and by which the provider may call a
 // tool of its own. The member of that name, if any, limits the calls.
-func offers(a Ability, t Tool, limit string) shape { return offer{need{a}, t, limit} }
-
-type offer struct {
-	need
-	tool  Tool
-	limit string
-}
-
-func (o offer) check(c *check, i int) *Refusal {
-	if c.asksNothing(i) {
-		return nil
-	}
-	if r := o.need.check(c, i); r != nil {
-		return r
-	}
-	var most int64
-	if o.limit != "" {
-		n, err := c.limit(i, o.limit)
+func offers(a Ability, t Tool, limit string) shape {
+	return shapeFunc(func(c *check, i int) *Refusal {
+		if c.asksNothing(i) {
+			return nil
+		}
+		if r := needs(a).check(c, i); r != nil {
+			return r
+		}
+		most, err := c.limit(i, limit)
 		if err != nil {
 			return c.bad(err.Error())
 		}
-		most = n
-	}
-	c.offer(o.tool, most)
-	return nil
+		c.offer(t, most)
+		return nil
+	})
 }
 
 // offer notes that the provider may call a tool, so many times at most; 0 is no

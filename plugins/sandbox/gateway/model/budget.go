@@ -52,8 +52,8 @@ type budgetLeft struct {
 	Requests *int64   `json:"requests"`
 }
 
-func (b *block) budget(s Summary) budgetOf {
-	out := budgetOf{Model: b.Name, budget: b.pool.budget(), Exhausted: s.Exhausted}
+func (b *block) budget() budgetOf {
+	out := budgetOf{Model: b.Name, budget: b.pool.budget(), Exhausted: b.summary().Exhausted}
 	if b.Run != nil {
 		run := b.Run.budget()
 		out.RunRemaining = &budgetLeft{run.Cost.Remaining, run.Tokens.Remaining, run.Requests.Remaining}
@@ -64,7 +64,7 @@ func (b *block) budget(s Summary) budgetOf {
 func (g *Gateway) budgets() map[string][]budgetOf {
 	all := []budgetOf{}
 	for _, name := range g.names {
-		all = append(all, g.blocks[name].budget(g.ledger.summary(name)))
+		all = append(all, g.blocks[name].budget())
 	}
 	return map[string][]budgetOf{"models": all}
 }

@@ -19,8 +19,10 @@
 //
 // No request is forwarded that the budget does not cover in the worst case, so
 // that any number of requests at once never spends more than the budget. What a
-// response does not report is settled at its reservation. Reservations are
-// written down before a request leaves, so that a budget holds over a crash.
+// response does not report is settled at its reservation, unless the provider
+// itself says that it failed. A response that uses more than was reserved for it
+// takes the rest from the budget, or is cut. Reservations are written down before
+// a request leaves, so that a budget holds over a crash.
 //
 // The real key is only in the header of the request to the provider. It is in no
 // error, record or log, and a redirect is never followed.

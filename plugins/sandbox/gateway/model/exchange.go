@@ -26,15 +26,20 @@ type exchange struct {
 	record  *transcript.Exchange
 	// body is the bytes of the request that are held.
 	body  int64
+	asked *dialect.Request
 	price Price
 	// held is the reservation id, or what a recording cost, which charged says is
 	// spent already; nil if there is none.
 	held    *Amount
 	charged bool
 	id      int64
-	limit   string // of the budget that refused
-	waited  time.Duration
-	meter   dialect.Meter
+	// reserved is what was held at the beginning, output the tokens of the output
+	// that it is for.
+	reserved Amount
+	output   int64
+	limit    string // of the budget that refused
+	waited   time.Duration
+	meter    dialect.Meter
 	// begun says that the client got the status.
 	begun bool
 }
@@ -104,15 +109,13 @@ func (x *exchange) admit(path string) (*Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := plainPath(path); err != nil {
-		return nil, err
-	}
 	asked, err := x.Dialect.Read(x.r.Method, path, query, x.r.Header, body, x.Grants)
 	if err != nil {
 		return nil, err
 	}
 	x.event.Operation, x.event.Asked, x.event.Stream = asked.Operation, asked.Model, asked.Stream
 	x.event.Changed = append(x.event.Changed, asked.Changed...)
+	x.asked = asked
 	if x.price, err = x.priceOf(asked); err != nil {
 		return nil, err
 	}
@@ -187,10 +190,10 @@ func (x *exchange) most(asked *dialect.Request) (Amount, error) {
 		return a, &dialect.Refusal{Reason: dialect.BadRequest, Text: fmt.Sprintf("The request sets no limit of its output, and the price of %q has none either: set one, or max_output in the pipeline's price block.", asked.Model)}
 	}
 	output = times(max(output, 0), max(asked.Choices, 1))
-	a.Tokens = plus(input, output)
+	x.output, a.Tokens = output, plus(input, output)
 	tools, err := x.toolsOf(asked)
 	a.Cost = plus(x.price.Most(input, output), x.price.MostTools(tools))
-	return a, err
+	return x.gateway.ledger.scaled(x.Name, a), err
 }
 
 // toolsOf are the most calls of the provider's own tools that a request may
@@ -259,14 +262,14 @@ func (x *exchange) end(err error) {
 	}
 	var usage *dialect.Usage
 	if x.meter != nil {
-		if u, ok := x.meter.Usage(); ok {
+		if u, ok := x.meter.Usage(); ok && !forNothing(x.meter) {
 			usage = &u
 		}
 		if x.event.Failed == "" {
 			x.event.Failed = x.Secrets.Mask(x.meter.Failed())
 		}
 	}
-	x.settle(x.spent(usage), usage)
+	x.settle(x.spent(usage, err == nil), usage)
 	x.event.Seconds = time.Since(x.start).Seconds()
 	x.event.Waited = x.waited.Seconds()
 	x.record.End(x.event)

@@ -112,6 +112,10 @@ func (m *toyMeter) Usage() (u dialect.Usage, ok bool) {
 func (m *toyMeter) Done() bool     { _, ok := m.Usage(); return ok }
 func (m *toyMeter) Failed() string { return "" }
 
+func (m *toyMeter) Progress() dialect.Progress {
+	return dialect.Progress{Text: int64(m.Len()), Begun: m.Len() > 0}
+}
+
 const (
 	realKey    = "toy-real-0123456789abcdef"
 	virtualKey = "mleflow-virtual"

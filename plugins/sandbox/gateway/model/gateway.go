@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -72,6 +73,7 @@ type Gateway struct {
 	record *transcript.Writer
 	spent  func(used, paid Amount)
 	waits  waits
+	futile futile
 	// bodies bounds the bytes of the requests that are held at once.
 	bodies *semaphore.Weighted
 	// busy are the exchanges in progress.
@@ -86,7 +88,23 @@ type block struct {
 	// share names what this attempt spends of the run's budget.
 	share string
 	// waits are the gateway's if they pause the clock.
-	waits *waits
+	waits  *waits
+	ledger *ledger
+}
+
+// summary is what the attempt did with the block.
+func (b *block) summary() Summary {
+	s := b.ledger.summary(b.Name)
+	for prefix, p := range map[string]*Pool{"": b.pool, "run_": b.Run} {
+		if p == nil {
+			continue
+		}
+		if limit := p.passed(); limit != "" && !slices.Contains(s.Exhausted, prefix+limit) {
+			s.Exhausted = append(s.Exhausted, prefix+limit)
+		}
+	}
+	slices.Sort(s.Exhausted)
+	return s
 }
 
 const (
@@ -114,7 +132,7 @@ func New(o Options) (*Gateway, error) {
 		if b.Virtual == "" || b.Upstream == nil || b.Dialect == nil || g.blocks[b.Name] != nil {
 			return nil, errors.Join(fmt.Errorf("model %q: declared twice, or without key, dialect or upstream", b.Name), l.close())
 		}
-		one := &block{Block: b, Secrets: secret.New(b.Real), pool: NewPool(b.Budget), waits: &waits{}}
+		one := &block{Block: b, Secrets: secret.New(b.Real), pool: NewPool(b.Budget), waits: &waits{}, ledger: l}
 		if b.PauseClock {
 			one.waits = &g.waits
 		}
@@ -154,7 +172,7 @@ func (g *Gateway) Close() error { return g.ledger.close() }
 func (g *Gateway) Summary() []Summary {
 	out := make([]Summary, 0, len(g.names))
 	for _, name := range g.names {
-		out = append(out, g.ledger.summary(name))
+		out = append(out, g.blocks[name].summary())
 	}
 	return out
 }
@@ -178,7 +196,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case b == nil:
 		reply(w, http.StatusNotFound, map[string]string{"error": "no such model; the addresses are /NAME/… of the agent's models, and /budget"})
 	case rest == "budget" && r.Method == http.MethodGet:
-		reply(w, http.StatusOK, b.budget(g.ledger.summary(name)))
+		reply(w, http.StatusOK, b.budget())
 	default:
 		g.exchange(w, r, b, "/"+rest)
 	}

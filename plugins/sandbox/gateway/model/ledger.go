@@ -175,6 +175,17 @@ func (l *ledger) reserve(model string, a Amount) (int64, error) {
 	return l.last, l.add(entry{Kind: reserved, ID: l.last, Model: model, Amount: &a, Time: time.Now().UnixMilli()})
 }
 
+// scaled is the most that a request may cost, by its own limit, of a provider that
+// did not keep to such limits before.
+func (l *ledger) scaled(model string, a Amount) Amount {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if by := l.of(model).excess; by > 1000 {
+		a.Cost, a.Tokens = plus(times(a.Cost, Dollars(by)), 999)/1000, plus(times(a.Tokens, by), 999)/1000
+	}
+	return a
+}
+
 // note writes a line down; if the file is full, memory has it.
 func (l *ledger) note(e entry) {
 	l.mu.Lock()

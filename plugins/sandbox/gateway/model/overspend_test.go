@@ -82,7 +82,7 @@ func (c *cashier) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, r.Context().Err()
 	case 4: // cut before the usage
 		charge()
-		return reply(200, io.MultiReader(strings.NewReader("word word"), broken{})), nil
+		return reply(200, io.MultiReader(strings.NewReader("word word"), broken{errCut})), nil
 	case 5: // ends early, in good order
 		charge()
 		return reply(200, strings.NewReader("word word\n")), nil

@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -22,6 +23,31 @@ func (a Amount) plus(b Amount) Amount {
 
 func (a Amount) minus(b Amount) Amount {
 	return Amount{a.Cost - b.Cost, a.Tokens - b.Tokens, a.Requests - b.Requests}
+}
+
+// most is the greater of both, and least the smaller, in each part.
+func (a Amount) most(b Amount) Amount {
+	return Amount{max(a.Cost, b.Cost), max(a.Tokens, b.Tokens), max(a.Requests, b.Requests)}
+}
+
+func (a Amount) least(b Amount) Amount {
+	return Amount{min(a.Cost, b.Cost), min(a.Tokens, b.Tokens), min(a.Requests, b.Requests)}
+}
+
+// of is the part that a limit is about, as people write it.
+func (a Amount) of(limit string) string {
+	switch limit {
+	case "cost":
+		return a.Cost.String() + " USD"
+	case "tokens":
+		return strconv.FormatInt(a.Tokens, 10)
+	}
+	return strconv.FormatInt(a.Requests, 10)
+}
+
+// exceeds reports whether more money or tokens were used than were reserved.
+func (a Amount) exceeds(reserved Amount) bool {
+	return a.Cost > reserved.Cost || a.Tokens > reserved.Tokens
 }
 
 // Pool is a budget that several requests, and several attempts, take from at
@@ -117,7 +143,8 @@ func (p *Pool) reserve(a Amount) *shortage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if name := p.limits.passed(p.spent.plus(a)); name != "" {
-		return &shortage{limit: name, reason: dialect.OverBudget}
+		l := Amount{p.limits.Cost, p.limits.Tokens, p.limits.Requests}
+		return &shortage{limit: name, reason: dialect.OverBudget, left: l.minus(p.spent).most(Amount{})}
 	}
 	if name := p.limits.passed(p.spent.plus(p.held).plus(a)); name != "" {
 		return &shortage{limit: name, reason: dialect.RateLimited, retry: retryHeld, settled: p.settled}
@@ -137,6 +164,23 @@ func (p *Pool) reserve(a Amount) *shortage {
 	p.running++
 	p.held = p.held.plus(a)
 	return nil
+}
+
+// extend holds more for a request in progress, which has used it already. It
+// reports whether the budget has that much.
+func (p *Pool) extend(more Amount) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held = p.held.plus(more)
+	return p.limits.passed(p.spent.plus(p.held)) == ""
+}
+
+// passed names the limit that was passed, since a provider used more than was
+// reserved; "" if none was.
+func (p *Pool) passed() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.limits.passed(p.spent)
 }
 
 // settle ends a reservation by what was spent.
@@ -178,6 +222,7 @@ type shortage struct {
 	limit  string
 	reason dialect.Reason
 	retry  int
+	left   Amount // of what is limited
 	// settled is closed when another try may succeed; nil if only time helps.
 	settled chan struct{}
 }

@@ -8,10 +8,10 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mleflow/mleflow/engine/secret"
@@ -27,6 +27,9 @@ type provider struct {
 	secret *secret.Set
 	retry  Retry
 	send   http.RoundTripper
+	// alone says that the server keeps connections for so short that each request
+	// gets its own.
+	alone atomic.Bool
 }
 
 // NewProvider returns the provider of a model, which gets key with each
@@ -52,8 +55,8 @@ func NewProvider(m *Model, d dialect.Dialect, key string, send http.RoundTripper
 }
 
 // NewTransport returns a transport for providers: HTTP/2 where the provider has
-// it, the proxy of the environment, no content decoding, and no limit of the
-// time that a model thinks.
+// it, the proxy of the environment, no content decoding, no limit of the time
+// that a model thinks, and connections that end before the server ends them.
 func NewTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -63,7 +66,7 @@ func NewTransport() *http.Transport {
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 30 * time.Second},
 		DisableCompression:     true,
 		MaxIdleConnsPerHost:    64,
-		IdleConnTimeout:        90 * time.Second,
+		IdleConnTimeout:        idleTime,
 		MaxResponseHeaderBytes: 256 << 10,
 	}
 }
@@ -74,30 +77,23 @@ func (p *provider) Do(ctx context.Context, call *Call) (*Reply, error) {
 		return nil, err
 	}
 	var failed []transcript.Attempt
-	for {
+	for n := 1; ; n++ {
 		start := time.Now()
-		resp, sent, err := p.attempt(ctx, call)
-		pause, again := p.again(len(failed)+1, resp, sent, err)
+		t := p.attempt(ctx, call, &failed)
+		if t.err == nil && n < p.retry.Attempts {
+			t.look(call)
+		}
+		pause, again := p.again(n, t)
 		if ctx.Err() != nil || !again {
-			if ctx.Err() == nil && (err != nil || transient(resp)) {
+			if ctx.Err() == nil && (t.err != nil || t.transient()) {
 				call.Wait(start)()
 			}
-			return p.reply(resp, sent, err, failed)
+			return p.reply(t, failed)
 		}
 		end := call.Wait(start)
-		one := transcript.Attempt{Seconds: time.Since(start).Seconds()}
-		if err != nil {
-			one.Failed = p.secret.Mask(err.Error())
-		} else {
-			one.Status = resp.StatusCode
-			if asked, ok := retryAfter(resp.Header); ok {
-				one.RetryAfter = asked.Seconds()
-			}
-			discard(resp.Body)
-		}
-		err = sleep(ctx, pause)
+		failed = append(failed, t.failed(p.secret, start))
+		err := sleep(ctx, pause)
 		end()
-		failed = append(failed, one)
 		if err != nil {
 			return nil, &Failure{Err: err, Attempts: failed}
 		}
@@ -106,11 +102,11 @@ func (p *provider) Do(ctx context.Context, call *Call) (*Reply, error) {
 
 // reply is what remains after the last attempt. A redirect is a failure: where
 // it leads to, nobody declared. So is another protocol.
-func (p *provider) reply(resp *http.Response, sent bool, err error, failed []transcript.Attempt) (*Reply, error) {
-	if err != nil {
-		return nil, &Failure{Err: p.secret.Error(err), Sent: sent, Attempts: failed}
+func (p *provider) reply(t *try, failed []transcript.Attempt) (*Reply, error) {
+	if t.err != nil {
+		return nil, &Failure{Err: p.secret.Error(t.err), Sent: t.sent, Attempts: failed}
 	}
-	switch code := resp.StatusCode; {
+	switch resp, code := t.resp, t.resp.StatusCode; {
 	case code < http.StatusOK:
 		_ = resp.Body.Close()
 		return nil, &Failure{Err: fmt.Errorf("answered with status %d, which nobody asked for", code), Sent: true, Attempts: failed}
@@ -119,18 +115,7 @@ func (p *provider) reply(resp *http.Response, sent bool, err error, failed []tra
 		place := p.secret.Mask(resp.Header.Get("Location"))
 		return nil, &Failure{Err: fmt.Errorf("redirected (%d) to %q, which is not followed; correct base_url", code, place), Attempts: failed}
 	}
-	return &Reply{Status: resp.StatusCode, Header: resp.Header, Body: resp.Body, Attempts: failed}, nil
-}
-
-// attempt sends the request once. sent says that the provider may have got it.
-func (p *provider) attempt(ctx context.Context, call *Call) (resp *http.Response, sent bool, err error) {
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }})
-	req, err := p.request(ctx, call)
-	if err != nil {
-		return nil, false, err
-	}
-	resp, err = p.send.RoundTrip(req)
-	return resp, sent, err
+	return &Reply{Status: t.resp.StatusCode, Header: t.resp.Header, Body: t.resp.Body, Attempts: failed}, nil
 }
 
 func (p *provider) request(ctx context.Context, call *Call) (*http.Request, error) {
@@ -143,9 +128,12 @@ func (p *provider) request(ctx context.Context, call *Call) (*http.Request, erro
 	if err != nil {
 		return nil, fmt.Errorf("address of the request: %w", errors.Unwrap(err))
 	}
-	req.Header = header
+	req.Header, req.Close = header, p.alone.Load()
+	// net/http repeats by itself what it has not begun to write, and what a server
+	// of HTTP/2 says that it has not begun to process.
+	req.GetBody = func() (io.ReadCloser, error) { return &sent{left: call.Request.Body}, nil }
 	if req.ContentLength = int64(len(call.Request.Body)); req.ContentLength == 0 {
-		req.Body = nil
+		req.Body, req.GetBody = nil, nil
 	}
 	if _, ok := header["User-Agent"]; !ok {
 		header["User-Agent"] = nil // none is added either
@@ -153,9 +141,8 @@ func (p *provider) request(ctx context.Context, call *Call) (*http.Request, erro
 	return req, nil
 }
 
-// sent is the body of a request. It is no type that net/http can rewind, which
-// would send a request a second time by itself under one reservation; and it
-// lets the bytes go as soon as they are sent, while the response may take hours.
+// sent is the body of a request. It lets the bytes go as soon as they are sent,
+// while the response may take hours.
 type sent struct {
 	mu   sync.Mutex
 	left []byte

@@ -195,6 +195,10 @@ func (a *against) checkCost(t *testing.T, where string, q question, e *transcrip
 		if e.Cost != 0 {
 			t.Errorf("%s: an error is charged with %d", where, e.Cost)
 		}
+	case strings.Contains(e.Failed, "Overloaded"): // Gemini's first event has text
+		if (e.Cost != 0 || e.Tokens != 0) != e.Estimated || e.Estimated != (q.provider == "gemini") {
+			t.Errorf("%s: an error is charged with %d", where, e.Cost)
+		}
 	case e.Status == 200 && e.Cost == 0:
 		t.Errorf("%s: nothing was charged: %+v", where, e)
 	}

@@ -92,7 +92,7 @@ func (r *Replay) Do(ctx context.Context, call *Call) (*Reply, error) {
 		return nil, &Failure{Err: err}
 	}
 	if found.Event.Cut || found.Event.Gone {
-		body = io.MultiReader(body, broken{})
+		body = io.MultiReader(body, broken{errCut})
 	}
 	header := http.Header{}
 	for name, value := range found.Event.Headers {
@@ -131,10 +131,11 @@ func (r *Replay) missed(ctx context.Context, call *Call, miss error) (*Reply, er
 // errInterrupted says why a request that an earlier try recorded is sent again.
 var errInterrupted = errors.New("the earlier try ended before the response did")
 
-// broken is the end of a response whose connection broke.
-type broken struct{}
+// errCut is the end of a recorded response whose connection broke.
+var errCut = errors.New("the recording ends here: the response was cut")
+
+// broken is the end of a response.
+type broken struct{ err error }
 
 // Read implements io.Reader.
-func (broken) Read([]byte) (int, error) {
-	return 0, errors.New("the recording ends here: the response was cut")
-}
+func (b broken) Read([]byte) (int, error) { return 0, b.err }

@@ -21,16 +21,6 @@ func sameKey(a, b string) bool {
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-// plainPath refuses paths that two readers could understand differently.
-func plainPath(path string) error {
-	for segment := range strings.SplitSeq(path[1:], "/") {
-		if segment == "" || segment == "." || segment == ".." || strings.ContainsAny(segment, `%\;`) {
-			return &dialect.Refusal{Reason: dialect.NotAllowed, Text: "The path must have no escapes, no empty part and no dots as a part."}
-		}
-	}
-	return nil
-}
-
 // read reads the body, whole and decoded. What is held of it counts against the
 // memory of all requests.
 func (x *exchange) read() ([]byte, error) {

@@ -7,28 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/textproto"
 	"strings"
 	"time"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway"
 )
-
-// hop are the headers of a response that are for one connection only.
-var hop = []string{
-	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
-	"Set-Cookie", "Alt-Svc", "Strict-Transport-Security",
-}
-
-// dropHop removes the headers that are for one connection only.
-func dropHop(h http.Header) {
-	for _, line := range h["Connection"] {
-		for name := range strings.SplitSeq(line, ",") {
-			delete(h, textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)))
-		}
-	}
-	for _, name := range hop {
-		delete(h, name)
-	}
-}
 
 // kept are the headers of a response that are recorded.
 var kept = []string{
@@ -54,7 +37,7 @@ func (x *exchange) pass(answer *Reply) error {
 			header.Add(name, x.Secrets.Mask(v))
 		}
 	}
-	dropHop(header)
+	gateway.DropHop(header, "Set-Cookie", "Alt-Svc", "Strict-Transport-Security")
 	if _, ok := header["Content-Type"]; !ok {
 		header["Content-Type"] = nil // none is guessed either
 	}
@@ -64,12 +47,12 @@ func (x *exchange) pass(answer *Reply) error {
 	control := http.NewResponseController(x.w)
 	_ = control.Flush()
 
-	sink := x.sink(answer.Header.Get("Content-Encoding"))
+	sink := x.sink(answer.Header)
 	err := x.flow(sink, answer.Body, control)
 	if done := sink.end(); err == nil {
 		err = done
 	}
-	if err == nil && answer.Status < http.StatusMultipleChoices && !x.meter.Done() {
+	if err == nil && answer.Status < http.StatusMultipleChoices && !x.meter.Done() && x.meter.Failed() == "" {
 		x.event.Failed = "the response ended before its last event"
 	}
 	return err
@@ -87,6 +70,9 @@ func (x *exchange) flow(sink sink, body io.Reader, control *http.ResponseControl
 				return bad
 			}
 			_ = control.Flush()
+			if passed := x.overrun(); passed != nil {
+				return passed
+			}
 		}
 		switch {
 		case errors.Is(err, io.EOF):
@@ -117,25 +103,35 @@ type sink interface {
 	end() error
 }
 
-// sink returns the one for a content encoding.
-func (x *exchange) sink(encoding string) sink {
-	inside := io.MultiWriter(x.meter, x.record)
-	switch strings.ToLower(encoding) {
-	case "gzip", "x-gzip":
-		return newZipped(x, &guard{secret: x.secret()}, inside)
-	default:
-		return &plain{blackout{secret: x.secret(), to: io.MultiWriter(x, inside)}}
+// sink returns the one for the content encoding of a response.
+func (x *exchange) sink(h http.Header) sink {
+	key := []byte(x.Real)
+	if gzipped(h) {
+		return newZipped(x, &guard{secret: key}, io.MultiWriter(x.meter, x.record))
 	}
+	return &plain{x.meter, blackout{secret: key, to: io.MultiWriter(x, x.record)}}
 }
 
-// secret is the real key as a response could repeat it.
-func (x *exchange) secret() []byte { return []byte(x.Real) }
+// gzipped reports whether a response comes with gzip.
+func gzipped(h http.Header) bool {
+	encoding := strings.ToLower(h.Get("Content-Encoding"))
+	return encoding == "gzip" || encoding == "x-gzip"
+}
 
-// plain is a response without content encoding.
-type plain struct{ blackout }
+// plain is a response without content encoding. The meter reads it as it is: the
+// key of a local server may be a word such as "token".
+type plain struct {
+	meter io.Writer
+	blackout
+}
 
-func (p *plain) write(b []byte) error { _, err := p.blackout.Write(b); return err }
-func (p *plain) end() error           { return p.flush() }
+func (p *plain) write(b []byte) error {
+	_, _ = p.meter.Write(b) // never fails
+	_, err := p.blackout.Write(b)
+	return err
+}
+
+func (p *plain) end() error { return p.flush() }
 
 // blackout replaces a secret by as many asterisks, also where it is split
 // between writes. It holds back what may be the beginning of one.

@@ -22,7 +22,7 @@ const (
 // again decides whether a request is sent once more after n attempts, and after
 // which pause. A request that the provider may have got without answering is
 // not: it may have been charged for.
-func (p *provider) again(n int, resp *http.Response, sent bool, err error) (time.Duration, bool) {
+func (p *provider) again(n int, t *try) (time.Duration, bool) {
 	if n >= p.retry.Attempts {
 		return 0, false
 	}
@@ -30,35 +30,35 @@ func (p *provider) again(n int, resp *http.Response, sent bool, err error) (time
 	if longest <= 0 {
 		longest = longestPause
 	}
-	if err != nil {
+	if t.err != nil {
 		var cert *tls.CertificateVerificationError
-		return backoff(n, longest), !sent && !errors.As(err, &cert)
+		return backoff(n, longest), !t.sent && !errors.As(t.err, &cert)
 	}
-	if !transient(resp) {
+	if !t.transient() {
 		return 0, false
 	}
-	if asked, ok := retryAfter(resp.Header); ok && asked > 0 {
+	if asked, ok := retryAfter(t.resp.Header); ok && asked > 0 {
 		return asked + rand.N(min(asked/10, time.Second)+1), asked <= longest
 	}
 	return backoff(n, longest), true
 }
 
-// transient says whether a status may change by itself. What the provider says
+// transient says whether a failure may end by itself. What the provider says
 // about it takes precedence.
-func transient(resp *http.Response) bool {
-	switch resp.Header.Get("X-Should-Retry") {
+func (t *try) transient() bool {
+	switch t.resp.Header.Get("X-Should-Retry") {
 	case "true":
-		return resp.StatusCode >= 400
+		return t.status >= 400
 	case "false":
 		return false
 	}
-	switch resp.StatusCode {
+	switch t.status {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests:
 		return true
 	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
 		return false
 	}
-	return resp.StatusCode >= 500
+	return t.status >= 500
 }
 
 func backoff(n int, longest time.Duration) time.Duration {

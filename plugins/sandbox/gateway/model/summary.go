@@ -36,8 +36,9 @@ type Summary struct {
 	// Gateway.Paused.
 	Waited    float64    `json:"waited_seconds"`
 	FirstByte *Quantiles `json:"first_byte_seconds,omitempty"`
-	// Exhausted are the limits that refused a request permanently: "cost",
-	// "tokens", "requests", those of the run with the prefix "run_".
+	// Exhausted are the limits that refused a request permanently, or that a
+	// response passed: "cost", "tokens", "requests", those of the run with the
+	// prefix "run_".
 	Exhausted []string `json:"exhausted,omitempty"`
 }
 
@@ -56,8 +57,11 @@ type tally struct {
 	usage                                    dialect.Usage
 	// spent is everything, live without what recordings answered.
 	spent, live Amount
-	waited      float64
-	firstBytes  []float64
+	// excess is the most that a response used of what was reserved for it, in
+	// thousandths; 0 if none used more.
+	excess     int64
+	waited     float64
+	firstBytes []float64
 	// starts are the times of the requests of the last minute, the oldest first.
 	starts []time.Time
 }
@@ -69,9 +73,17 @@ func newTally() *tally {
 // begin forgets what only concerns an agent that is gone. What was paid stays
 // paid.
 func (t *tally) begin() {
-	live, unreported, starts := t.live, t.unreported, t.starts
+	live, unreported, starts, excess := t.live, t.unreported, t.starts, t.excess
 	*t = *newTally()
-	t.spent, t.live, t.unreported, t.starts = live, live, unreported, starts
+	t.spent, t.live, t.unreported, t.starts, t.excess = live, live, unreported, starts, excess
+}
+
+// permille is how many thousandths of one amount another is, rounded up.
+func permille(used, reserved int64) int64 {
+	if reserved <= 0 {
+		return 0
+	}
+	return plus(times(used, 1000), reserved-1) / reserved
 }
 
 // started notes when a request was sent.
@@ -98,8 +110,12 @@ func (t *tally) settle(e entry, held Amount) {
 	if e.FirstByte > 0 && len(t.firstBytes) < maxTimes {
 		t.firstBytes = append(t.firstBytes, e.FirstByte)
 	}
-	if e.Cost > held.Cost || e.Tokens > held.Tokens {
+	if e.exceeds(held) {
 		t.exceeded++
+	}
+	// Of calls of tools, a request promises nothing.
+	if e.exceeds(held) && (e.Usage == nil || e.Usage.ToolCalls == dialect.ToolCalls{}) {
+		t.excess = max(t.excess, permille(int64(e.Cost), int64(held.Cost)), permille(e.Tokens, held.Tokens))
 	}
 	if !e.Reported && *e.Amount == held && held.Tokens > 0 {
 		t.unreported++

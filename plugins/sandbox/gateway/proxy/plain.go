@@ -7,22 +7,18 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/textproto"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway"
 )
 
 // methods are the plain requests that are passed on.
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
-
-// hopHeaders are for one connection only and not passed on.
-var hopHeaders = []string{
-	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
-}
 
 // plain serves a request in absolute form.
 func (p *Proxy) plain(w http.ResponseWriter, r *http.Request, c *Conn) error {
@@ -47,7 +43,7 @@ func (p *Proxy) plain(w http.ResponseWriter, r *http.Request, c *Conn) error {
 	}
 	defer resp.Body.Close()
 	c.Status = resp.StatusCode
-	dropHop(resp.Header)
+	gateway.DropHop(resp.Header)
 	header := w.Header()
 	for name, values := range resp.Header {
 		header[name] = values
@@ -108,23 +104,11 @@ func outgoing(ctx context.Context, r *http.Request, c *Conn, port uint16) *http.
 	if r.ContentLength != 0 {
 		out.Body = r.Body
 	}
-	dropHop(out.Header)
+	gateway.DropHop(out.Header)
 	if _, ok := out.Header["User-Agent"]; !ok {
 		out.Header["User-Agent"] = nil // none is added either
 	}
 	return out
-}
-
-// dropHop removes the headers that are for one connection only.
-func dropHop(h http.Header) {
-	for _, line := range h["Connection"] {
-		for name := range strings.SplitSeq(line, ",") {
-			delete(h, textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)))
-		}
-	}
-	for _, name := range hopHeaders {
-		delete(h, name)
-	}
 }
 
 // flow copies a reply as it comes, so that streams of events arrive in time.

@@ -34,12 +34,16 @@ type Event struct {
 	Gone bool `json:"gone,omitempty"`
 	Cut  bool `json:"cut,omitempty"`
 	// Cost and Tokens are what the budget was charged with. Reported says that
-	// they follow from Usage, the provider's own; otherwise they are the
-	// reservation.
-	Reported bool           `json:"reported,omitempty"`
-	Usage    *dialect.Usage `json:"usage,omitempty"`
-	Cost     int64          `json:"cost_nanodollars,omitempty"`
-	Tokens   int64          `json:"tokens,omitempty"`
+	// they follow from Usage, the provider's own, and Estimated that they follow
+	// from the length of a response that the provider ended early; otherwise they
+	// are the reservation, or nothing for a failure of the provider. Exceeded says
+	// that the response used more than was reserved for it.
+	Reported  bool           `json:"reported,omitempty"`
+	Estimated bool           `json:"estimated,omitempty"`
+	Exceeded  bool           `json:"exceeded,omitempty"`
+	Usage     *dialect.Usage `json:"usage,omitempty"`
+	Cost      int64          `json:"cost_nanodollars,omitempty"`
+	Tokens    int64          `json:"tokens,omitempty"`
 	// ToolCost is the part of Cost that the provider charges for calls of its own
 	// tools. UnpricedCalls are those of Usage whose price is not known: Cost is
 	// without them.

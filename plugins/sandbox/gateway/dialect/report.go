@@ -1,0 +1,262 @@
+package dialect
+
+import (
+	"strconv"
+	"strings"
+)
+
+// chatReport is that of chat completions, completions and embeddings. Some
+// servers send the usage so far with every event, so the last one of a stream is
+// that which comes with or after the end of the answer.
+var chatReport = &report{
+	closing: "[DONE]",
+	paths: []string{
+		"usage.prompt_tokens", "usage.completion_tokens", "usage.total_tokens", "usage.prompt_tokens_details.cached_tokens",
+		"usage.prompt_tokens_details.cache_write_tokens", "usage.prompt_tokens_details.audio_tokens", "usage.prompt_cache_hit_tokens", "usage.completion_tokens_details.reasoning_tokens",
+		"choices.[].finish_reason", "usage.server_tool_use.web_search_requests", "usage.num_search_queries",
+	},
+	texts: []string{
+		"choices.[].delta.content", "choices.[].delta.reasoning_content", "choices.[].delta.reasoning", "choices.[].delta.refusal",
+		"choices.[].delta.tool_calls.[].function.*", "choices.[].delta.tool_calls.[].custom.*", "choices.[].delta.function_call.*", "choices.[].text",
+		"choices.[].message.content", "choices.[].message.reasoning_content", "choices.[].message.reasoning",
+		"choices.[].message.tool_calls.[].function.*",
+	},
+	read: func(m *meter, got map[string]string) {
+		m.stopped = m.stopped || got["choices.[].finish_reason"] != ""
+		if got["usage.prompt_tokens"] == "" {
+			return
+		}
+		m.seen, m.final = true, m.final || m.stopped
+		input, output := m.counts("usage.prompt_tokens"), m.counts("usage.completion_tokens")
+		m.usage = Usage{
+			Input: input, Output: max(output, m.counts("usage.total_tokens")-input),
+			CacheRead:  min(input, max(m.counts("usage.prompt_tokens_details.cached_tokens"), m.counts("usage.prompt_cache_hit_tokens"))),
+			CacheWrite: m.counts("usage.prompt_tokens_details.cache_write_tokens"),
+			Audio:      m.counts("usage.prompt_tokens_details.audio_tokens"),
+			Reasoning:  m.counts("usage.completion_tokens_details.reasoning_tokens"),
+			ToolCalls:  ToolCalls{WebSearch: m.searches(max(m.counts("usage.server_tool_use.web_search_requests"), m.counts("usage.num_search_queries")))},
+		}
+	},
+}
+
+// searches are how often a chat searched: what OpenRouter and Perplexity report;
+// what others charge for, which is what the request offers.
+func (m *meter) searches(reported int64) int64 { return max(reported, m.tools[WebSearchTool]) }
+
+// responsesReport is that of responses.
+var responsesReport = &report{
+	paths: []string{
+		"response.incomplete_details.reason",
+		"usage.input_tokens", "usage.output_tokens", "usage.input_tokens_details.cached_tokens", "usage.input_tokens_details.cache_write_tokens", "usage.output_tokens_details.reasoning_tokens",
+		"response.usage.input_tokens", "response.usage.output_tokens", "response.usage.input_tokens_details.cached_tokens",
+		"response.usage.input_tokens_details.cache_write_tokens", "response.usage.output_tokens_details.reasoning_tokens",
+		"item.type", "item.action.type", "tool_usage.web_search.num_requests", "response.tool_usage.web_search.num_requests",
+	},
+	items: []string{"output.[].type", "output.[].action.type", "response.output.[].type", "response.output.[].action.type"},
+	// Thoughts are encrypted; their text is longer than it has tokens.
+	texts: []string{"delta", "item.encrypted_content", "output.[].content.[].text", "output.[].arguments", "output.[].input", "output.[].encrypted_content"},
+	read: func(m *meter, got map[string]string) {
+		at := ""
+		switch kind := got["type"]; kind {
+		case "response.completed", "response.incomplete", "response.failed":
+			m.final, m.done, at = true, true, "response."
+		case "response.output_item.done":
+			m.called = m.called.Plus(m.itemsOf(map[string]int64{got["item.type"]: 1}, map[string]int64{got["item.action.type"]: 1}))
+			return
+		default:
+			if m.form == eventForm {
+				return
+			}
+		}
+		if got[at+"usage.input_tokens"] == "" {
+			return
+		}
+		m.seen = true
+		input := m.counts("usage.input_tokens")
+		m.usage = Usage{
+			Input: input, Output: m.counts("usage.output_tokens"),
+			CacheRead:  min(input, m.counts("usage.input_tokens_details.cached_tokens")),
+			CacheWrite: m.counts("usage.input_tokens_details.cache_write_tokens"),
+			Reasoning:  m.counts("usage.output_tokens_details.reasoning_tokens"),
+			ToolCalls:  m.called.most(m.output(at)).most(ToolCalls{WebSearch: m.counts("tool_usage.web_search.num_requests")}).most(m.usage.ToolCalls),
+		}
+	},
+}
+
+// output are the calls of tools in the output of a response; at is where that is.
+func (m *meter) output(at string) ToolCalls {
+	kinds, actions := map[string]int64{}, map[string]int64{}
+	for key, n := range m.items {
+		if kind, ok := strings.CutPrefix(key, at+"output.[].type "); ok {
+			kinds[kind] = n
+		} else if action, ok := strings.CutPrefix(key, at+"output.[].action.type "); ok {
+			actions[action] = n
+		}
+	}
+	return m.itemsOf(kinds, actions)
+}
+
+// itemsOf are the calls of tools by the types of items and of their actions.
+// Opening a page and looking into it are no searches, says the documentation. A
+// shell is the provider's if the request offers one.
+func (m *meter) itemsOf(kinds, actions map[string]int64) ToolCalls {
+	c := ToolCalls{
+		WebSearch:  max(0, kinds["web_search_call"]-actions["open_page"]-actions["find_in_page"]),
+		FileSearch: kinds["file_search_call"], Code: kinds["code_interpreter_call"], Image: kinds["image_generation_call"],
+	}
+	if _, offered := m.tools[CodeTool]; offered {
+		c.Code += kinds["shell_call"] + kinds["program"]
+	}
+	return c
+}
+
+// Usage implements Dialect.
+func (*openAI) Usage(r *Request) Meter {
+	if r.Operation == Responses || r.Operation == Compact {
+		return newMeter(responsesReport, r)
+	}
+	return newMeter(chatReport, r)
+}
+
+// messagesReport is that of messages. A stream reports the input at its
+// beginning and the output near its end, where it may correct the input.
+var messagesReport = &report{
+	paths: append(append([]string{"delta.stop_reason", "content_block.type"}, anthropicUsage("usage.")...), anthropicUsage("message.usage.")...),
+	items: []string{"content.[].type"},
+	// A signature holds the thoughts, encrypted, also where they are not shown.
+	texts: []string{
+		"delta.text", "delta.thinking", "delta.partial_json", "delta.signature", "content_block.name", "content_block.text", "content_block.data",
+		"content.[].text", "content.[].thinking", "content.[].signature", "content.[].name", "content.[].input.*",
+	},
+	read: func(m *meter, got map[string]string) {
+		switch got["type"] {
+		case "content_block_start":
+			m.called = m.called.Plus(resultsOf(map[string]int64{got["content_block.type"]: 1}))
+			return
+		case "message_start":
+			m.seen = m.seen || got["message.usage.input_tokens"] != ""
+		case "message_stop":
+			m.done = true
+			return
+		case "message_delta", "message":
+			if got["usage.output_tokens"] != "" {
+				m.seen, m.final = true, true
+			}
+		default:
+			if m.form == eventForm {
+				return
+			}
+		}
+		u := &m.usage
+		u.CacheRead, u.CacheWrite = m.counts("usage.cache_read_input_tokens"), m.counts("usage.cache_creation_input_tokens")
+		u.CacheWriteHour = m.counts("usage.cache_creation.ephemeral_1h_input_tokens")
+		u.Input = m.counts("usage.input_tokens") + u.CacheRead + u.CacheWrite
+		u.Output, u.Reasoning = m.counts("usage.output_tokens"), m.counts("usage.output_tokens_details.thinking_tokens")
+		kinds := map[string]int64{}
+		for key, n := range m.items {
+			kinds[strings.TrimPrefix(key, "content.[].type ")] = n
+		}
+		calls := m.called.Plus(resultsOf(kinds))
+		for _, told := range []struct {
+			to   *int64
+			name string
+		}{{&calls.WebSearch, "usage.server_tool_use.web_search_requests"}, {&calls.WebFetch, "usage.server_tool_use.web_fetch_requests"}} {
+			if n, ok := m.most[told.name]; ok {
+				*told.to = n
+			}
+		}
+		u.ToolCalls = u.ToolCalls.most(calls)
+	},
+}
+
+// resultsOf are the calls of tools by the types of the blocks with their
+// results. Of searches and fetches the usage tells, too, without those that
+// failed.
+func resultsOf(kinds map[string]int64) ToolCalls {
+	return ToolCalls{
+		WebSearch: kinds["web_search_tool_result"], WebFetch: kinds["web_fetch_tool_result"],
+		Code: kinds["code_execution_tool_result"] + kinds["bash_code_execution_tool_result"] + kinds["text_editor_code_execution_tool_result"],
+	}
+}
+
+func anthropicUsage(at string) []string {
+	var paths []string
+	for _, name := range []string{
+		"input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
+		"cache_creation.ephemeral_1h_input_tokens", "output_tokens_details.thinking_tokens",
+		"server_tool_use.web_search_requests", "server_tool_use.web_fetch_requests",
+	} {
+		paths = append(paths, at+name)
+	}
+	return paths
+}
+
+// Usage implements Dialect.
+func (*anthropic) Usage(r *Request) Meter { return newMeter(messagesReport, r) }
+
+// generateReport is that of Gemini. Each event of a stream has the usage so far;
+// the last one says why the model stopped.
+var generateReport = &report{
+	paths: []string{
+		"usageMetadata.promptTokenCount", "usageMetadata.candidatesTokenCount", "usageMetadata.thoughtsTokenCount", "usageMetadata.totalTokenCount",
+		"usageMetadata.toolUsePromptTokenCount", "usageMetadata.cachedContentTokenCount", "candidates.[].finishReason", "promptFeedback.blockReason",
+		"usageMetadata.promptTokensDetails.[].modality", "usageMetadata.promptTokensDetails.[].tokenCount",
+	},
+	items:   []string{"candidates.[].groundingMetadata.groundingChunks.[].web.uri", "candidates.[].groundingMetadata.groundingChunks.[].maps.uri"},
+	queries: []string{"candidates.[].groundingMetadata.webSearchQueries.[]", "candidates.[].groundingMetadata.imageSearchQueries.[]"},
+	texts:   []string{"candidates.[].content.parts.[].text", "candidates.[].content.parts.[].functionCall.*", "candidates.[].content.parts.[].thoughtSignature"},
+	read: func(m *meter, got map[string]string) {
+		m.called = m.called.most(m.grounded())
+		if firstOf(got, "candidates.[].finishReason", "promptFeedback.blockReason") != "" {
+			m.final, m.done = true, true
+		}
+		if got["usageMetadata.promptTokenCount"] == "" {
+			return
+		}
+		m.seen = true
+		input := m.counts("usageMetadata.promptTokenCount", "usageMetadata.toolUsePromptTokenCount")
+		output := m.counts("usageMetadata.candidatesTokenCount", "usageMetadata.thoughtsTokenCount")
+		m.usage = Usage{
+			Input: input, Output: max(output, m.counts("usageMetadata.totalTokenCount")-input),
+			CacheRead: min(input, m.counts("usageMetadata.cachedContentTokenCount")),
+			Audio:     max(m.usage.Audio, min(input, sound(got["usageMetadata.promptTokensDetails.[].modality"], got["usageMetadata.promptTokensDetails.[].tokenCount"]))),
+			Reasoning: m.counts("usageMetadata.thoughtsTokenCount"),
+			ToolCalls: m.called,
+		}
+	},
+}
+
+// grounded are the searches that an answer is based on: the different queries
+// that are not empty, which are what is charged. An answer with places is one
+// request of maps.
+func (m *meter) grounded() ToolCalls {
+	c := ToolCalls{WebSearch: int64(len(m.queries))}
+	for key := range m.items {
+		if strings.Contains(key, ".maps.uri ") {
+			c.Maps = 1
+		} else {
+			c.WebSearch = max(c.WebSearch, 1)
+		}
+	}
+	return c
+}
+
+// sound is how many of these tokens are sound: the counts of each kind. Where it
+// is not clear which count is whose, all are.
+func sound(kinds, tokens string) (sum int64) {
+	if !strings.Contains(kinds, "AUDIO") {
+		return 0
+	}
+	each := strings.Fields(tokens)
+	names := strings.Fields(kinds)
+	for i, count := range each {
+		n, err := strconv.ParseInt(count, 10, 64)
+		if err == nil && (len(each) != len(names) || names[i] == "AUDIO") {
+			sum += max(n, 0)
+		}
+	}
+	return sum
+}
+
+// Usage implements Dialect.
+func (*gemini) Usage(r *Request) Meter { return newMeter(generateReport, r) }

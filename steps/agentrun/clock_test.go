@@ -1,0 +1,34 @@
+package agentrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+)
+
+// TestStopped: what a watcher ended has the outcome that it ended it for.
+func TestStopped(t *testing.T) {
+	for _, c := range []struct {
+		cause error
+		want  Outcome
+	}{{errTime, TimedOut}, {errDisk, OutOfDisk}, {errBudget, OutOfBudget}, {errors.New("interrupted"), ""}, {nil, ""}} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		if c.cause != nil {
+			cancel(c.cause)
+		}
+		failed := fmt.Errorf("run: %w", errors.Join(c.cause, context.Canceled))
+		exit, err := stopped(ctx, executor.Exit{}, failed)
+		switch {
+		case c.want == "":
+			if err != failed { //nolint:errorlint // it is returned as it came
+				t.Errorf("%v: %v", c.cause, err)
+			}
+		case err != nil || outcomeOf(exit, true, c.cause == errBudget) != c.want: //nolint:errorlint // one of the table
+			t.Errorf("%v: %+v, %v", c.cause, exit, err)
+		}
+		cancel(nil)
+	}
+}
