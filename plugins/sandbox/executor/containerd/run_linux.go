@@ -321,7 +321,7 @@ func (r *run) startError(err error) error {
 }
 
 // stuckTimeout is after how long processes that do not die count as stuck.
-const stuckTimeout = 15 * time.Second
+const stuckTimeout = time.Minute
 
 var errStuck = errors.New("stop command: processes would not die")
 

@@ -170,7 +170,7 @@ func (s *sandbox) start() error {
 	if err := s.openOutput(); err != nil {
 		return err
 	}
-	s.own = ownUsage()
+	s.own = ownPeakBytes()
 	s.ready.Started = time.Now()
 	type result struct {
 		pid int

@@ -123,6 +123,4 @@ type report struct {
 	Exit executor.Exit `json:"exit"`
 	// Cancelled says that the owner asked for the end.
 	Cancelled bool `json:"cancelled,omitempty"`
-	// Stuck is how many processes could not be killed.
-	Stuck int `json:"stuck,omitempty"`
 }

@@ -187,8 +187,9 @@ func (r *run) keepFiles() ([]*os.File, error) {
 	return files, err
 }
 
-// stuckTimeout is after how long processes that do not die count as stuck.
-const stuckTimeout = 15 * time.Second
+// stuckTimeout is after how long processes that the kernel kills, and does not end,
+// count as stuck.
+const stuckTimeout = time.Minute
 
 var errStuck = errors.New("stop command: processes would not die")
 

@@ -43,7 +43,7 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 	}
 	var status *exec.ExitError
 	switch {
-	case rep.Stuck > 0 || errors.Is(waitErr, errStuck):
+	case errors.Is(waitErr, errStuck):
 		return rep.Exit, errStuck
 	case ctx.Err() != nil:
 		return rep.Exit, context.Cause(ctx)
