@@ -280,6 +280,7 @@ func (r *run) startInit(p *plan, logs io.Writer) error {
 	defer theirs.Close()
 	r.control = conn{ours}
 	cmd := exec.Command(r.e.opts.Self, InitCommand)
+	cmd.Args[0] = "mleflow" // the guest sees it, and not where the program is
 	cmd.Env = []string{initVariable + "=1"}
 	cmd.ExtraFiles = []*os.File{controlFD - 3: theirs, planFD - 3: told, imageFD - 3: r.image.lock}
 	if r.spec.Resume {

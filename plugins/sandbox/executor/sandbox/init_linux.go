@@ -136,7 +136,7 @@ func (s *sandbox) listen() error {
 		l.Close()
 		s.listeners, s.ready.Ports = append(s.listeners, file), append(s.ready.Ports, port)
 		if service.Env != "" {
-			s.plan.Env = append(s.plan.Env, []byte(service.Env+"=http://127.0.0.1:"+strconv.Itoa(port)))
+			s.plan.Env = append(s.plan.Env, hostText(service.Env+"=http://127.0.0.1:"+strconv.Itoa(port)))
 		}
 	}
 	return nil

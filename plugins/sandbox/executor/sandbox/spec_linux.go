@@ -85,7 +85,7 @@ func (e *Executor) plan(spec executor.Spec, user ids, img *unpacked, base string
 		return nil, fmt.Errorf("make the list of system calls: %w", err)
 	}
 	p := &plan{
-		Root: img.root, Base: base, User: user, Hostname: hostname, HostNetwork: spec.Network.Open,
+		Root: hostText(img.root), Base: hostText(base), User: user, Hostname: hostname, HostNetwork: spec.Network.Open,
 		Masked: rules.masked, ReadOnly: rules.readOnly, Seccomp: rules.allowed, Unknown: rules.unknown,
 		Command: spec.Command, Dir: workingDir(spec, img.config.WorkingDir), Capabilities: held,
 		Resume: spec.Resume, TellMemory: spec.OnMemory != nil, Limits: limitsOf(spec.Limits), Files: texts(spec.Network.Open),
@@ -99,7 +99,7 @@ func (e *Executor) plan(spec executor.Spec, user ids, img *unpacked, base string
 		p.Services = append(p.Services, servicePlan{s.Name, s.Port, s.Env})
 	}
 	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
-		p.Devices = append(p.Devices, devicePlan{"/dev/" + name, "/dev/" + name})
+		p.Devices = append(p.Devices, devicePlan{hostText("/dev/" + name), "/dev/" + name})
 	}
 	equipped, err := e.equip(spec.Devices)
 	if err != nil {
@@ -123,9 +123,9 @@ func (p *plan) environment(spec executor.Spec, declared map[string]string, equip
 		env["LD_LIBRARY_PATH"] = folders
 	}
 	for name, value := range env {
-		p.Env = append(p.Env, []byte(name+"="+value))
+		p.Env = append(p.Env, hostText(name+"="+value))
 	}
-	slices.SortFunc(p.Env, slices.Compare[[]byte])
+	slices.Sort(p.Env)
 }
 
 // files are the mounts and the file systems in memory that none of them hides.
@@ -135,7 +135,7 @@ func (p *plan) files(spec executor.Spec) {
 		guest := path.Clean(m.Guest)
 		hidden := slices.ContainsFunc(spec.Mounts[i+1:], func(later executor.Mount) bool { return path.Clean(later.Guest) == guest })
 		if taken[guest] = true; !hidden {
-			p.Mounts = append(p.Mounts, mountPlan{m.Host, guest, m.ReadOnly})
+			p.Mounts = append(p.Mounts, mountPlan{hostText(m.Host), guest, m.ReadOnly})
 			delete(p.Files, guest)
 		}
 	}
@@ -198,7 +198,8 @@ func numbers(names []string) (list []int, err error) {
 
 // rules are what containerd's default container hides and filters.
 type rules struct {
-	masked, readOnly []string
+	masked           []hostText
+	readOnly         []string
 	allowed, unknown []instruction
 }
 
@@ -217,7 +218,9 @@ func rulesFor(capabilities string) (rules, error) {
 	s.Process.Capabilities = &specs.LinuxCapabilities{Bounding: strings.Fields(capabilities)}
 	r := rules{readOnly: s.Linux.ReadonlyPaths}
 	// The files behind loop devices are named there: the host's folders.
-	r.masked = append(s.Linux.MaskedPaths, "/sys/devices/virtual/block")
+	for _, at := range append(s.Linux.MaskedPaths, "/sys/devices/virtual/block") {
+		r.masked = append(r.masked, hostText(at))
+	}
 	if r.allowed, err = compile(seccomp.DefaultProfile(s)); err != nil {
 		return rules{}, err
 	}
