@@ -14,14 +14,13 @@ import (
 // files are open. There are none where the limit is none, or too few are free: then
 // the kernel shares out what there is.
 func processors(dir string, limit float64) (list []int, locks []*os.File) {
-	want := int(math.Ceil(limit))
-	var allowed unix.CPUSet
-	if want <= 0 || unix.SchedGetaffinity(0, &allowed) != nil || want >= allowed.Count() || os.MkdirAll(dir, 0o700) != nil {
+	want, all := int(math.Ceil(limit)), firstProcessors(math.MaxInt32)
+	if want <= 0 || want >= len(all) || os.MkdirAll(dir, 0o700) != nil {
 		return nil, nil
 	}
-	for n := 0; n < len(allowed)*64 && len(list) < want; n++ {
-		if !allowed.IsSet(n) {
-			continue
+	for _, n := range all {
+		if len(list) == want {
+			break
 		}
 		f, err := os.OpenFile(filepath.Join(dir, strconv.Itoa(n)), os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
@@ -46,4 +45,18 @@ func closeAll(files []*os.File) {
 			f.Close()
 		}
 	}
+}
+
+// firstProcessors are as many of this machine's as the limit says, rounded up.
+func firstProcessors(limit float64) (list []int) {
+	var allowed unix.CPUSet
+	if unix.SchedGetaffinity(0, &allowed) != nil {
+		return nil
+	}
+	for n := 0; n < len(allowed)*64 && len(list) < int(math.Ceil(limit)); n++ {
+		if allowed.IsSet(n) {
+			list = append(list, n)
+		}
+	}
+	return list
 }

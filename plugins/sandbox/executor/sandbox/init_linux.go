@@ -79,7 +79,7 @@ func (s *sandbox) prepare() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil { // nobody looks into this process
 		return os.NewSyscallError("prctl", err)
 	}
-	s.tmpfs, s.ready.Held = w.memory, w.held
+	s.tmpfs, s.viewed, s.ready.Held = w.memory, w.viewed, w.held
 	if err := s.start(); err != nil {
 		return err
 	}

@@ -50,6 +50,7 @@ type plan struct {
 	// unknownCalls.
 	Seccomp, Unknown []instruction
 	Limits           limitPlan
+	View             viewPlan
 	// Held says by what each limit is held.
 	Held map[string]string
 	// Resume says that the command goes on without its owner.

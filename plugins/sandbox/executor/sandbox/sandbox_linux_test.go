@@ -255,3 +255,27 @@ func TestOddFolders(t *testing.T) {
 		})
 	}
 }
+
+// TestMachine sees that the guest is told of what it may use, and not of the machine.
+func TestMachine(t *testing.T) {
+	b := newBench(t)
+	spec := b.spec(t, "stat", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/sys/devices/system/cpu/online", "/dev/texts")
+	spec.Limits.CPUs, spec.Limits.MemoryBytes = 0.5, 256<<20
+	var got map[string]string
+	b.run(t, spec, &got)
+	if n := strings.Count("\n"+got["/proc/cpuinfo"], "\nprocessor"); n > 1 { // not all machines say it so
+		t.Errorf("%d processors are described", n)
+	}
+	if n := strings.Count(got["/proc/stat"], "cpu"); n != 2 {
+		t.Errorf("times of %d processors, want all and one:\n%.300s", n, got["/proc/stat"])
+	}
+	if !strings.HasPrefix(got["/proc/meminfo"], "MemTotal:         262144 kB\n") {
+		t.Errorf("memory: %.300s", got["/proc/meminfo"])
+	}
+	if online := strings.TrimSpace(got["/sys/devices/system/cpu/online"]); strings.ContainsAny(online, "-,") || online == "" {
+		t.Errorf("processors %q, want one", online)
+	}
+	if !strings.Contains(got["/dev/texts"], "no such file") {
+		t.Errorf("the texts are in sight: %s", got["/dev/texts"])
+	}
+}

@@ -43,6 +43,8 @@ type supervision struct {
 	mu sync.Mutex
 	// tmpfs are the file systems in memory, which count as memory.
 	tmpfs []string
+	// viewed are the kernel's files that the guest sees others of.
+	viewed map[string]view
 	// own is the most memory that the first process had when it started the command.
 	own    int64
 	reaped supervise.Reaped
@@ -163,6 +165,7 @@ func (s *sandbox) watch() {
 			}
 			sample.Reset(max(sampleEvery, time.Since(began))) // many processes take long to look at
 		case <-tell.C:
+			s.refresh()
 			if s.plan.TellMemory {
 				s.tell(message{Memory: s.held})
 			}

@@ -24,6 +24,8 @@ type world struct {
 	sources map[hostText]*os.File
 	// empty is an empty folder: the second layer that a view needs.
 	empty *os.File
+	// viewed are the kernel's files that the guest sees others of.
+	viewed map[string]view
 	// memory are the places of file systems in memory.
 	memory []string
 }
@@ -33,6 +35,8 @@ const (
 	// baseBytes is what there may be besides the image's files: mount points, and
 	// texts that are mounted over the image's.
 	baseBytes = 16 << 20
+	// textBytes is what all texts may have: what the kernel says of a processor is long.
+	textBytes = 16 << 20
 )
 
 // make makes the world and moves this process into it.
