@@ -200,7 +200,11 @@ func (b *blueprint) fileSystem(_ context.Context, _ oci.Client, _ *containers.Co
 		}
 		s.Mounts = append(s.Mounts, tmpfs("/run", "1777", runBytes), tmpfs("/tmp", "1777", tmp))
 	}
-	s.Mounts = append(s.Mounts, b.names()...)
+	machine, err := b.machine()
+	if err != nil {
+		return fmt.Errorf("show what the command may use: %w", err)
+	}
+	s.Mounts = append(append(s.Mounts, b.names()...), machine...)
 	for _, m := range b.spec.Mounts {
 		guest := path.Clean(m.Guest)
 		s.Mounts = slices.DeleteFunc(s.Mounts, func(old specs.Mount) bool { return old.Destination == guest })
@@ -238,6 +242,22 @@ func (b *blueprint) names() []specs.Mount {
 		}
 	}
 	return list
+}
+
+// machine mounts files that say what the guest may use of the machine. Nobody goes on
+// writing to them, so that times of processors stay the machine's; and another handler
+// than runc has a kernel or a machine of its own.
+func (b *blueprint) machine() (list []specs.Mount, err error) {
+	for _, file := range executor.MachineFiles {
+		text, readErr := os.ReadFile(file)
+		if readErr != nil || file == "/proc/stat" || b.spec.Sandbox.Handler != "" || b.build {
+			continue
+		}
+		source := filepath.Join(b.etc, path.Base(file))
+		err = errors.Join(err, claim.WriteFile(source, []byte(executor.MachineOf(b.spec.Limits).Show(file, string(text), 0)), 0o644))
+		list = append(list, specs.Mount{Type: "bind", Source: source, Destination: file, Options: bindOptions(true)})
+	}
+	return list, err
 }
 
 // etcFiles writes the files that names mounts.

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
 // processors takes as many of this machine's processors as the limit says, rounded
@@ -14,7 +16,7 @@ import (
 // files are open. There are none where the limit is none, or too few are free: then
 // the kernel shares out what there is.
 func processors(dir string, limit float64) (list []int, locks []*os.File) {
-	want, all := int(math.Ceil(limit)), firstProcessors(math.MaxInt32)
+	want, all := int(math.Ceil(limit)), executor.Processors(math.MaxInt32)
 	if want <= 0 || want >= len(all) || os.MkdirAll(dir, 0o700) != nil {
 		return nil, nil
 	}
@@ -45,18 +47,4 @@ func closeAll(files []*os.File) {
 			f.Close()
 		}
 	}
-}
-
-// firstProcessors are as many of this machine's as the limit says, rounded up.
-func firstProcessors(limit float64) (list []int) {
-	var allowed unix.CPUSet
-	if unix.SchedGetaffinity(0, &allowed) != nil {
-		return nil
-	}
-	for n := 0; n < len(allowed)*64 && len(list) < int(math.Ceil(limit)); n++ {
-		if allowed.IsSet(n) {
-			list = append(list, n)
-		}
-	}
-	return list
 }

@@ -229,7 +229,7 @@ func (r *run) limit(p *plan, above string) (err error) {
 	if r.group, err = newGroup(above, filepath.Base(r.claim.Dir), l); err != nil {
 		return err
 	}
-	p.Held, p.View.MemoryBytes = map[string]string{}, l.MemoryBytes
+	p.Held, p.View = map[string]string{}, executor.MachineOf(l)
 	if l.MemoryBytes > 0 {
 		p.Held["memory"] = "watcher"
 		if r.group != nil {
@@ -243,7 +243,7 @@ func (r *run) limit(p *plan, above string) (err error) {
 		}
 	}
 	if l.CPUs > 0 {
-		p.Held["cpus"], p.View.CPUs = "shared", firstProcessors(l.CPUs)
+		p.Held["cpus"] = "shared"
 		if r.group.has("cpu") {
 			p.Held["cpus"] = "cgroup"
 		} else if list, locks := processors(filepath.Join(r.e.opts.Dir, "cpus"), l.CPUs); len(list) > 0 {

@@ -50,7 +50,8 @@ type plan struct {
 	// unknownCalls.
 	Seccomp, Unknown []instruction
 	Limits           limitPlan
-	View             viewPlan
+	// View is what the guest sees of the machine.
+	View executor.Machine
 	// Held says by what each limit is held.
 	Held map[string]string
 	// Resume says that the command goes on without its owner.
