@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mleflow/mleflow/competitions"
@@ -106,7 +105,7 @@ func (a *attempt) checkSandbox() error {
 	if s.ShmBytes == 0 {
 		s.ShmBytes = defaultShm(a.raw.Limits.MemoryBytes)
 	}
-	if _, _, err := ids(s.User); err != nil {
+	if _, _, err := executor.ParseUser(s.User); err != nil {
 		return step.WrongArg("user", err)
 	}
 	if a.args.Processes < 1 {
@@ -121,17 +120,6 @@ func text(p *string) string {
 		return ""
 	}
 	return *p
-}
-
-// ids reads a user and group; none are the default's.
-func ids(text string) (uid, gid int, err error) {
-	user, group, _ := strings.Cut(cmp.Or(text, executor.DefaultUser), ":")
-	uid, err = strconv.Atoi(user)
-	gid, bad := strconv.Atoi(group)
-	if err != nil || bad != nil || uid < 0 || gid < 0 {
-		return 0, 0, fmt.Errorf("%q is not a user and a group in numbers, such as \"1000:1000\"", text)
-	}
-	return uid, gid, nil
 }
 
 func (a *attempt) checkTimes() error {

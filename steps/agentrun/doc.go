@@ -52,8 +52,9 @@
 // # What comes back
 //
 // However the agent ends, what is in the three kept folders is harvested:
-// links, devices, pipes and sockets are never followed or opened, sizes and
-// depth are capped, and what is left out is listed. A failed agent is a result
+// links, devices, pipes and sockets are never followed or opened, sizes,
+// depth and the time that many files take are capped, and what is left out is
+// listed. The submission alone may be a relative link, to a file in its folder. A failed agent is a result
 // with an outcome; only a failure of the machine is an error, and it is
 // retryable. Of an attempt that the machine spoilt, the log says what there
 // was.

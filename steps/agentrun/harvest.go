@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
@@ -28,6 +29,12 @@ var (
 	keptCaps       = caps{bytes: 2 << 30, entries: 200_000, depth: 32}
 )
 
+// harvestTime is how long more than hurriedFiles files may take.
+const (
+	harvestTime  = time.Minute
+	hurriedFiles = 10_000
+)
+
 // maxNotes is how many things left out are named; more are counted.
 const maxNotes = 20
 
@@ -39,6 +46,9 @@ type harvester struct {
 	// budget is how many bytes all folders together may still give; holes in
 	// files count as the zeros that are stored for them.
 	budget int64
+	// began is when it began, files how many were taken.
+	began time.Time
+	files int
 	// live says that the agent still runs: nothing of it is changed.
 	live bool
 	// notes say what was left out and why.
@@ -83,6 +93,9 @@ type folder struct {
 // used up by others.
 func (h *harvester) harvest(ctx context.Context, home *os.Root, name, first string, c caps, b *tree.Builder) (map[string]bool, error) {
 	c.bytes = min(c.bytes, h.budget)
+	if h.began.IsZero() {
+		h.began = time.Now()
+	}
 	f := &folder{harvester: h, name: name, caps: c, first: first, b: b, has: map[string]bool{}, dirs: map[string]bool{}}
 	defer func() { h.budget -= c.bytes - f.caps.bytes }()
 	info, err := home.Lstat(name)
@@ -122,7 +135,11 @@ func (f *folder) walk(ctx context.Context, dir string, depth int) error {
 		f.note("%s/%s: %v", f.name, dir, err)
 		return nil
 	}
-	for _, e := range entries {
+	for i, e := range entries {
+		if f.full() {
+			f.note("%s/%s: too many files, %d or more are left out", f.name, dir, len(entries)-i)
+			return nil
+		}
 		path := e.Name()
 		if dir != "." {
 			path = dir + "/" + path
@@ -132,6 +149,12 @@ func (f *folder) walk(ctx context.Context, dir string, depth int) error {
 		}
 	}
 	return nil
+}
+
+// full reports whether nothing more is taken. The time counts only where there are so
+// many files that an agent must be to blame.
+func (f *folder) full() bool {
+	return f.caps.entries == 0 || f.files > hurriedFiles && time.Since(f.began) > harvestTime
 }
 
 // list returns the entries of a folder, sorted, the first file before all.
@@ -155,13 +178,13 @@ func (f *folder) list(dir string) ([]fs.DirEntry, error) {
 }
 
 func (f *folder) entry(ctx context.Context, path string, depth int) error {
-	info, err := f.root.Lstat(path)
-	switch {
-	case err != nil:
+	look := f.root.Lstat
+	if path == f.first {
+		look = func(string) (fs.FileInfo, error) { return lookSubmission(f.root) }
+	}
+	info, err := look(path)
+	if err != nil {
 		f.note("%s/%s: %v", f.name, path, err)
-		return nil
-	case f.caps.entries == 0:
-		f.note("%s/%s: too many files", f.name, path)
 		return nil
 	}
 	f.caps.entries--
@@ -208,6 +231,7 @@ func (f *folder) file(ctx context.Context, path string) error {
 		return fmt.Errorf("harvest %s/%s: %w", f.name, path, err)
 	}
 	f.caps.bytes -= ref.Size
+	f.files++
 	f.taken(ref.Size)
 	if err := f.add(path, ref, info.Mode()&0o100 != 0); err != nil {
 		f.note("%s/%s: %v", f.name, path, err)
@@ -243,7 +267,10 @@ func (f *folder) addDir(path string) error {
 }
 
 func (f *folder) open(path string) (*os.File, error) {
-	const flags = os.O_RDONLY | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+	flags := os.O_RDONLY | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+	if path == f.first {
+		flags &^= syscall.O_NOFOLLOW
+	}
 	src, err := f.root.OpenFile(path, flags, 0)
 	if errors.Is(err, fs.ErrPermission) && !f.live && f.root.Chmod(path, 0o600) == nil {
 		return f.root.OpenFile(path, flags, 0)

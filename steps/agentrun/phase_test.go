@@ -62,7 +62,7 @@ func TestPhases(t *testing.T) {
 		await 2; cp $DATA_DIR/sample_submission.csv new; mv new submission.csv
 		await 3; rm submission.csv; mkfifo submission.csv
 		await 4; rm submission.csv; cp $DATA_DIR/sample_submission.csv submission.csv; chmod u+w submission.csv
-		await 5; mv submission.csv hidden; ln -s hidden submission.csv
+		await 5; mv submission.csv hidden; ln -s "$PWD/hidden" submission.csv
 		await 6; echo log > $LOGS_DIR/log`)))
 	if r.Outcome == "timed_out" || len(seen) != len(want) {
 		t.Fatalf("the agent %s when this was seen: %q\n%s", r.Outcome, seen, b.Log())

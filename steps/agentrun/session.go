@@ -298,7 +298,7 @@ func (s *session) give(path string) error {
 	if !s.runtime.Isolates || os.Geteuid() != 0 {
 		return nil
 	}
-	uid, gid, err := ids(s.sandbox.User)
+	uid, gid, err := executor.ParseUser(s.sandbox.User)
 	if err != nil {
 		return err
 	}

@@ -189,21 +189,38 @@ func same(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// openSubmission opens the submission; nil if there is none. A link is none,
-// also one within the folder, which a Root would follow: it is not harvested.
+// openSubmission opens the submission in the agent's home; nil if there is none.
 func openSubmission(home *os.Root) (*os.File, error) {
-	const name = "submission/" + agent.SubmissionFile
 	if dir, err := home.Lstat("submission"); err != nil || !dir.IsDir() {
 		return nil, nil //nolint:nilerr // what is not there is no submission
 	}
-	if file, err := home.Lstat(name); err != nil || !file.Mode().IsRegular() {
+	dir, err := home.OpenRoot("submission")
+	if err != nil {
 		return nil, nil //nolint:nilerr // as above
 	}
-	f, err := home.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	defer dir.Close()
+	if file, err := lookSubmission(dir); err != nil || !file.Mode().IsRegular() {
+		return nil, nil //nolint:nilerr // as above
+	}
+	f, err := dir.OpenFile(agent.SubmissionFile, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) || errors.Is(err, fs.ErrPermission) {
 		return nil, nil
 	}
 	return f, err
+}
+
+// lookSubmission describes the submission in its folder. Of all that an agent leaves,
+// it alone may be a link: a relative one to a file of the folder, and the root refuses
+// any other.
+func lookSubmission(dir *os.Root) (fs.FileInfo, error) {
+	info, err := dir.Lstat(agent.SubmissionFile)
+	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return info, err
+	}
+	if file, err := dir.Stat(agent.SubmissionFile); err == nil && file.Mode().IsRegular() {
+		return file, nil
+	}
+	return info, nil
 }
 
 // tree is the output "snapshots".

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -35,6 +36,19 @@ func At(curve []Point, stop time.Duration) (Point, bool) {
 		}
 	}
 	return found, ok
+}
+
+// Spoilt says of a submission that is not scored, such as one that was half-written at
+// the time limit, what the last snapshot with a score had; "" if there is none. It is
+// for people: the result stays that of the submission.
+func Spoilt(outcome grading.Outcome, curve []Point) string {
+	for _, p := range slices.Backward(curve) {
+		if outcome != grading.Scored && p.Score != nil {
+			return fmt.Sprintf("the submission is %s, and the snapshot after %v would have scored %v, medal: %s; the result stays as it is",
+				outcome, time.Duration(p.Seconds)*time.Second, *p.Score, p.Medal)
+		}
+	}
+	return ""
 }
 
 // snapshotFile is the submission in the folder of a snapshot.

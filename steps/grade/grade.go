@@ -143,6 +143,9 @@ func (g *gradeStep) Run(ctx context.Context, env *step.Env) (cache.Outputs, erro
 	if err != nil {
 		return nil, err
 	}
+	if note := Spoilt(report.Outcome, curve); note != "" {
+		env.Warn(g.def.ID + ": " + note)
+	}
 	return g.outputs(ctx, env, report, curve)
 }
 

@@ -234,3 +234,38 @@ func TestKey(t *testing.T) {
 		t.Errorf("the key lacks the definition: %v", key)
 	}
 }
+
+// A submission without a score, half-written for instance, gives a warning with what
+// its last valid snapshot would have had, and the report is as it was.
+func TestSpoilt(t *testing.T) {
+	snapshots := map[string]string{
+		"000000600/submission.csv": truth, "000001200/submission.csv": "id,y\n4,b\n1,a\n2,b\n3,b\n", "000001800/submission.csv": "id,y\n4,b\n1,",
+	}
+	none := map[string]string{"000001800/submission.csv": "id,y\n4,b\n1,"}
+	for _, tt := range []struct {
+		name, submission string
+		snapshots        map[string]string
+		want             string
+	}{
+		{"half-written", "id,y\n4,b\n1,", snapshots, "toy: the submission is invalid, and the snapshot after 20m0s would have scored 0.75, medal: bronze; the result stays as it is"},
+		{"whole", "id,y\n1,a\n2,b\n3,b\n4,a\n", snapshots, ""},
+		{"nothing was valid", "id,y\n4,b\n1,", none, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, "private/deep/test.csv")
+			args := values(t, b, b.Blob(t, tt.submission))
+			plain, err := b.Run(t, args)
+			if err != nil || len(b.Warnings()) > 0 {
+				t.Fatalf("without snapshots: %q, %v", b.Warnings(), err)
+			}
+			args["snapshots"] = b.Tree(t, tt.snapshots)
+			out, err := b.Run(t, args)
+			if err != nil || out["report"].Ref != plain["report"].Ref {
+				t.Fatalf("report %v, without snapshots %v; %v", out["report"].Ref, plain["report"].Ref, err)
+			}
+			if got := strings.Join(b.Warnings(), "\n"); got != tt.want {
+				t.Errorf("warned %q, want %q", got, tt.want)
+			}
+		})
+	}
+}

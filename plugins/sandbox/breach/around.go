@@ -169,7 +169,7 @@ func (t *Targets) files(env map[string]string) {
 	}
 	for _, path := range paths {
 		if content, err := readStart(path); err == nil && len(content) > 0 {
-			t.Files = append(t.Files, File{path, t.hash(content)})
+			t.Files = append(t.Files, File{[]byte(path), t.hash(content)})
 		}
 	}
 }
@@ -245,7 +245,7 @@ func fileTrap(t *Targets, dir string) (io.Closer, error) {
 	if _, err := f.Write(content); err != nil {
 		return remover(f.Name()), err
 	}
-	t.Files = append(t.Files, File{f.Name(), t.hash(content)})
+	t.Files = append(t.Files, File{[]byte(f.Name()), t.hash(content)})
 	return remover(f.Name()), f.Chmod(0o644)
 }
 

@@ -88,8 +88,8 @@ func (t *Targets) readable() (found []string) {
 	roots := append([]string{""}, inProcesses("root")...)
 	for _, f := range t.Files {
 		for _, root := range roots {
-			if content, err := readStart(filepath.Join(root, f.Path)); err == nil && t.hash(content) == f.Hash {
-				found = append(found, "the file "+f.Path)
+			if content, err := readStart(filepath.Join(root, string(f.Path))); err == nil && t.hash(content) == f.Hash {
+				found = append(found, "the file "+string(f.Path))
 			}
 		}
 	}

@@ -31,7 +31,7 @@ type Address struct {
 // File is a file that counts if it has this content, since a sandbox may have its
 // own of that name.
 type File struct {
-	Path string `json:"path"`
+	Path []byte `json:"path"` // need not be UTF-8
 	Hash string `json:"hash"`
 }
 

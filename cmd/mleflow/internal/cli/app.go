@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/garbage"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/machine"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 )
 
@@ -67,6 +68,9 @@ func Main(args []string) int {
 		return hidden[args[0]](args[1:])
 	}
 	a := newApp(&terminal{stdin: os.Stdin, stdout: view.NewOutput(os.Stdout), stderr: os.Stderr, environ: os.Environ()})
+	if dir := machine.TempDir(os.TempDir()); dir != "" && dir != os.TempDir() {
+		_ = os.Setenv("TMPDIR", dir) // doctor says so
+	}
 	ctx, stop := interruptible(context.Background(), a.say, a.leave)
 	defer stop()
 	return a.main(ctx, args)

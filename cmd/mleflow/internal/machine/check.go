@@ -56,7 +56,7 @@ type Machine struct {
 
 // Examine runs all checks in the order people should read them.
 func (m Machine) Examine(ctx context.Context) []Check {
-	checks := []Check{m.processors(), m.memory(), m.cacheFolder(), m.disk(), m.links()}
+	checks := []Check{m.processors(), m.memory(), m.cacheFolder(), m.disk(), m.links(), m.temporary()}
 	if runtime.GOOS != "linux" {
 		return append(checks, noAgents, m.reach(ctx), m.kaggle())
 	}

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -21,6 +22,37 @@ func (m Machine) cacheFolder() Check {
 	_ = os.RemoveAll(probe)
 	if _, err := os.Stat(m.CacheDir); errors.Is(err, os.ErrNotExist) {
 		c.Detail += " (not created yet)"
+	}
+	return c
+}
+
+// TempDir is the absolute path of a folder for temporary files that can be written to:
+// that of the name, else a usual one; "" if there is none.
+func TempDir(named string) string {
+	for _, dir := range []string{named, "/tmp", "/var/tmp", "/dev/shm"} {
+		dir, err := filepath.Abs(dir)
+		if err != nil {
+			continue
+		}
+		if probe, err := os.MkdirTemp(dir, ".mleflow-"); err == nil {
+			_ = os.Remove(probe)
+			return dir
+		}
+	}
+	return ""
+}
+
+func (m Machine) temporary() Check {
+	named := cmp.Or(m.Env("TMPDIR"), "/tmp")
+	c := Check{Name: "temporary files", Status: OK, Detail: named}
+	switch dir := TempDir(named); dir {
+	case named:
+	case "":
+		c.Status = Missing
+		c.Detail, c.Fix = fmt.Sprintf("%s cannot be written to, nor can another usual folder", named), "set TMPDIR to a folder that you may write to"
+	default:
+		c.Status = Warn
+		c.Detail, c.Fix = fmt.Sprintf("%q, given by TMPDIR, is no folder's absolute path that can be written to: they go to %s", named, dir), "set TMPDIR to such a folder, or unset it"
 	}
 	return c
 }

@@ -78,6 +78,19 @@ func TestWhatIsNotThere(t *testing.T) {
 	}
 }
 
+// TestSpoiltSubmission shows what the last valid snapshot of an attempt had whose
+// submission has no score.
+func TestSpoiltSubmission(t *testing.T) {
+	l := newLab(t)
+	a := attempt{agent: "torn", seed: "0", competition: "demo-digits", reason: "the file ends early", curve: `[{"seconds":3600,"outcome":"scored","score":0.9,"medal":"none"}]`}
+	r := l.write("torn.hcl", l.start, []attempt{a})
+	l.finish(r, 0, a)
+	l.close(r, 2)
+	if _, body := l.get(pagesOf(r.ID(), a)["attempt Story"]); !strings.Contains(body, "the snapshot after 1h0m0s would have scored 0.9") {
+		t.Error("the page does not say what the last valid snapshot had")
+	}
+}
+
 // TestSearch finds runs and steps by words in the address.
 func TestSearch(t *testing.T) {
 	l := newLab(t)

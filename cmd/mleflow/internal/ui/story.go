@@ -28,8 +28,9 @@ type storyData struct {
 	Running  []runningRow
 	OffScale bool
 	Curve    template.HTML
-	// NoCurve says why there is no score over time.
-	NoCurve                      string
+	// NoCurve says why there is no score over time, Spoilt what the last snapshot had
+	// of a submission that has no score.
+	NoCurve, Spoilt              string
 	Stops                        []stopRow
 	Place                        template.HTML
 	Reason                       string
@@ -205,6 +206,9 @@ func (o *one) curve(d *storyData, g *ledger.StepSummary, stats agentrun.Stats, r
 	d.Curve = c.Draw()
 	if d.Curve == "" {
 		d.NoCurve = "None of the " + view.Plural(len(points), "snapshot") + " has a score."
+	}
+	if report != nil {
+		d.Spoilt = grade.Spoilt(report.Outcome, points)
 	}
 	for _, stop := range stops {
 		d.Stops = append(d.Stops, stopRowOf(points, stop, end, report, d.LowerIsBetter))

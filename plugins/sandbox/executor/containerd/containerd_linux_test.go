@@ -198,6 +198,15 @@ func testLimits(t *testing.T, b *bench) {
 			t.Errorf("a quarter of a processor gave %d ms in a second", ms)
 		}
 	})
+	t.Run("what is seen of them", func(t *testing.T) {
+		spec := b.spec(t, "stat", "/proc/meminfo", "/proc/stat", "/sys/devices/system/cpu/online")
+		spec.Limits.CPUs, spec.Limits.MemoryBytes = 0.25, 256<<20
+		var got map[string]string
+		b.run(t, spec, &got)
+		if online := strings.TrimSpace(got["/sys/devices/system/cpu/online"]); strings.ContainsAny(online, "-,") || !strings.HasPrefix(got["/proc/meminfo"], "MemTotal:         262144 kB\n") {
+			t.Errorf("processors %q, memory %.100q", online, got["/proc/meminfo"])
+		}
+	})
 	t.Run("memory of a child", func(t *testing.T) {
 		spec := b.spec(t, "oomchild")
 		spec.Limits.MemoryBytes = 100 << 20

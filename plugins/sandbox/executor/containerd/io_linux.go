@@ -17,7 +17,7 @@ import (
 func (r *run) io(logs io.Writer) (cio.Creator, error) {
 	if r.spec.Resume {
 		var err error
-		if r.follower, err = follow(r.claim.Dir, logs); err != nil {
+		if r.follower, err = executor.Follow(r.claim.Path(outputFile), logs); err != nil {
 			return nil, err
 		}
 		return cio.BinaryIO(r.e.opts.Self, map[string]string{LogCommand: r.claim.Dir}), nil

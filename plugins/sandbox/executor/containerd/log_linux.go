@@ -131,60 +131,20 @@ func killContainer(rec record) error {
 	return task.Kill(ctx, syscall.SIGKILL, client.WithKillAll)
 }
 
-// follower passes the kept output on while it grows.
-type follower struct {
-	dir  string
-	file *os.File
-	dst  io.Writer
-	stop chan struct{}
-	done chan struct{}
-}
-
-// followEvery is how often the output is looked at.
-const followEvery = 100 * time.Millisecond
-
 // logPatience is how long the end of the output is waited for after everything
 // is dead.
 const logPatience = 10 * time.Second
 
-func follow(dir string, dst io.Writer) (*follower, error) {
-	file, err := os.OpenFile(filepath.Join(dir, outputFile), os.O_RDONLY|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	f := &follower{dir: dir, file: file, dst: dst, stop: make(chan struct{}), done: make(chan struct{})}
-	go f.run()
-	return f, nil
-}
-
-func (f *follower) run() {
-	defer close(f.done)
-	tick := time.NewTicker(followEvery)
-	defer tick.Stop()
-	for {
-		_, _ = io.Copy(f.dst, f.file)
-		select {
-		case <-tick.C:
-		case <-f.stop:
-			return
-		}
-	}
-}
-
-// finish passes on the rest and returns how much was dropped. It waits for the
-// log's keeper, who writes endFile last.
-func (f *follower) finish() (dropped int64, err error) {
-	close(f.stop)
-	<-f.done
-	defer f.file.Close()
+// droppedOf waits for the log's keeper, who writes endFile last, and returns how much of
+// the output was dropped.
+func droppedOf(dir string) (int64, error) {
 	var end ended
-	for until := time.Now().Add(logPatience); ; time.Sleep(followEvery / 10) {
-		text, err := os.ReadFile(filepath.Join(f.dir, endFile))
+	for until := time.Now().Add(logPatience); ; time.Sleep(10 * time.Millisecond) {
+		text, err := os.ReadFile(filepath.Join(dir, endFile))
 		if err == nil {
 			err = json.Unmarshal(text, &end)
 		}
 		if err == nil || time.Now().After(until) {
-			_, _ = io.Copy(f.dst, f.file)
 			return end.Dropped, err
 		}
 	}

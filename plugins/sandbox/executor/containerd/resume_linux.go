@@ -97,7 +97,7 @@ func missing(err error) (bool, error) {
 
 // rejoin passes on what the resumed command printed and prints.
 func (r *run) rejoin(_ context.Context, logs io.Writer) (err error) {
-	r.follower, err = follow(r.claim.Dir, logs)
+	r.follower, err = executor.Follow(r.claim.Path(outputFile), logs)
 	return err
 }
 

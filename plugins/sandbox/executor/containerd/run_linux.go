@@ -61,7 +61,7 @@ type run struct {
 
 	output    *executor.Output
 	streams   *streams
-	follower  *follower
+	follower  *executor.Follower
 	serving   *executor.Serving
 	container client.Container
 	task      client.Task
@@ -93,7 +93,7 @@ func (r *run) whole(ctx context.Context, logs io.Writer) (exit executor.Exit, er
 		return exit, errors.Join(err, removeClaim(r.claim))
 	}
 	defer func() { err = errors.Join(err, r.remove(ctx)) }()
-	ctx, started, cancel := limitSetup(ctx, r.spec.Limits.Setup)
+	ctx, started, cancel := executor.LimitSetup(ctx, r.spec.Limits.Setup)
 	defer cancel()
 	outer := ctx
 	ctx, err = r.start(ctx, logs)
@@ -112,18 +112,6 @@ func (r *run) whole(ctx context.Context, logs io.Writer) (exit executor.Exit, er
 		err = r.harvest(outer)
 	}
 	return exit, err
-}
-
-// limitSetup returns a context that is cancelled when the set-up, which started
-// ends, takes longer than d; 0 is no limit.
-func limitSetup(ctx context.Context, d time.Duration) (limited context.Context, started, cancel func()) {
-	limited, stop := context.WithCancelCause(ctx)
-	started = func() {}
-	if d > 0 {
-		timer := time.AfterFunc(d, func() { stop(fmt.Errorf("the set-up takes longer than %v", d)) })
-		started = func() { timer.Stop() }
-	}
-	return limited, started, func() { stop(nil) }
 }
 
 // open claims the run's folder.
@@ -321,7 +309,7 @@ func (r *run) startError(err error) error {
 }
 
 // stuckTimeout is after how long processes that do not die count as stuck.
-const stuckTimeout = 15 * time.Second
+const stuckTimeout = time.Minute
 
 var errStuck = errors.New("stop command: processes would not die")
 
@@ -348,10 +336,7 @@ func (r *run) kill(ctx context.Context) error {
 func (r *run) remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	if r.follower != nil && r.process == nil {
-		close(r.follower.stop)
-		r.follower.file.Close()
-	}
+	r.follower.Finish()
 	if r.serving != nil {
 		_ = r.serving.Close()
 	}

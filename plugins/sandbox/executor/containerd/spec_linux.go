@@ -28,15 +28,8 @@ import (
 )
 
 const (
-	hostname = "mleflow"
-	// tmpBytes is the size of /tmp when the Spec neither mounts it nor has a
-	// disk limit, runBytes that of /run.
-	tmpBytes = 256 << 20
-	runBytes = 16 << 20
 	// cpuPeriod is the kernel's period of processor time in microseconds.
 	cpuPeriod = 100_000
-	// openFiles is the limit of descriptors, unless the machine's is lower.
-	openFiles = 1 << 16
 )
 
 // check refuses what the runtime cannot do.
@@ -57,6 +50,9 @@ func check(spec executor.Spec) error {
 		}
 	}
 	for _, m := range spec.Mounts {
+		if !utf8.ValidString(m.Host) {
+			return fmt.Errorf("run command: mount %q: its path is not valid UTF-8, which containers need: choose another folder for the cache (MLEFLOW_CACHE_DIR), or the runtime sandbox", m.Host)
+		}
 		if !path.IsAbs(m.Guest) || path.Clean(m.Guest) == "/" || !filepath.IsAbs(m.Host) {
 			return fmt.Errorf("run command: mount %s at %s: both must be absolute, and not the root", m.Host, m.Guest)
 		}
@@ -67,16 +63,11 @@ func check(spec executor.Spec) error {
 
 // parseUser reads "UID:GID".
 func parseUser(text string) (specs.User, error) {
-	if text == "" {
-		text = executor.DefaultUser
+	uid, gid, err := executor.ParseUser(text)
+	if err != nil {
+		return specs.User{}, fmt.Errorf("run command: %w", err)
 	}
-	uid, gid, ok := strings.Cut(text, ":")
-	u, uErr := strconv.ParseUint(uid, 10, 31)
-	g, gErr := strconv.ParseUint(gid, 10, 31)
-	if !ok || uErr != nil || gErr != nil {
-		return specs.User{}, fmt.Errorf("run command: user %q: write UID:GID in numbers, such as %s", text, executor.DefaultUser)
-	}
-	return specs.User{UID: uint32(u), GID: uint32(g), AdditionalGids: []uint32{}}, nil
+	return specs.User{UID: uint32(uid), GID: uint32(gid), AdditionalGids: []uint32{}}, nil
 }
 
 // blueprint is what a container is made from.
@@ -129,21 +120,10 @@ func (b *blueprint) process(ctx context.Context, _ oci.Client, _ *containers.Con
 		declared[name] = value
 	}
 	s.Process = &specs.Process{
-		Args: b.spec.Command, Cwd: workingDir(b.spec, config.Config.WorkingDir), Env: pairs(b.spec.Environment(declared)), User: user,
+		Args: b.spec.Command, Cwd: b.spec.WorkingDir(config.Config.WorkingDir), Env: pairs(b.spec.Environment(declared)), User: user,
 		NoNewPrivileges: true, Rlimits: rlimits(b.spec.Limits),
 	}
 	return nil
-}
-
-// workingDir is where the command starts in an image with this working
-// directory.
-func workingDir(spec executor.Spec, image string) string {
-	below := spec.ImageDir && strings.HasPrefix(path.Clean(image), path.Clean(spec.Dir)+"/")
-	switch {
-	case spec.Dir == "" || below:
-		return cmp.Or(image, "/")
-	}
-	return spec.Dir
 }
 
 func pairs(env map[string]string) []string {
@@ -155,7 +135,7 @@ func pairs(env map[string]string) []string {
 }
 
 func rlimits(l executor.Limits) []specs.POSIXRlimit {
-	files := uint64(openFiles)
+	files := uint64(executor.OpenFiles)
 	var own unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err == nil {
 		files = min(files, own.Max)
@@ -196,11 +176,15 @@ func (b *blueprint) fileSystem(_ context.Context, _ oci.Client, _ *containers.Co
 	if !b.build {
 		tmp := b.spec.Limits.DiskBytes
 		if tmp == 0 {
-			tmp = tmpBytes
+			tmp = executor.TmpBytes
 		}
-		s.Mounts = append(s.Mounts, tmpfs("/run", "1777", runBytes), tmpfs("/tmp", "1777", tmp))
+		s.Mounts = append(s.Mounts, tmpfs("/run", "1777", executor.RunBytes), tmpfs("/tmp", "1777", tmp))
 	}
-	s.Mounts = append(s.Mounts, b.names()...)
+	machine, err := b.machine()
+	if err != nil {
+		return fmt.Errorf("show what the command may use: %w", err)
+	}
+	s.Mounts = append(append(s.Mounts, b.names()...), machine...)
 	for _, m := range b.spec.Mounts {
 		guest := path.Clean(m.Guest)
 		s.Mounts = slices.DeleteFunc(s.Mounts, func(old specs.Mount) bool { return old.Destination == guest })
@@ -223,21 +207,33 @@ func tmpfs(at, mode string, size int64, options ...string) specs.Mount {
 
 // names mounts files that say who the guest is and whom it can reach.
 func (b *blueprint) names() []specs.Mount {
-	files := map[string]string{"hosts": "hosts", "hostname": "hostname", "resolv.conf": "resolv.conf"}
-	if b.spec.Network.Open {
-		files["resolv.conf"] = "/etc/resolv.conf"
-	}
 	var list []specs.Mount
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		source := files[name]
-		if !filepath.IsAbs(source) {
-			source = filepath.Join(b.etc, source)
+	for _, name := range slices.Sorted(maps.Keys(executor.Names())) {
+		source := filepath.Join(b.etc, path.Base(name))
+		if b.spec.Network.Open && name == "/etc/resolv.conf" {
+			source = name
 		}
 		if _, err := os.Stat(source); err == nil {
-			list = append(list, specs.Mount{Type: "bind", Source: source, Destination: "/etc/" + name, Options: bindOptions(true)})
+			list = append(list, specs.Mount{Type: "bind", Source: source, Destination: name, Options: bindOptions(true)})
 		}
 	}
 	return list
+}
+
+// machine mounts files that say what the guest may use of the machine. Nobody goes on
+// writing to them, so that times of processors stay the machine's; and another handler
+// than runc has a kernel or a machine of its own.
+func (b *blueprint) machine() (list []specs.Mount, err error) {
+	for _, file := range executor.MachineFiles {
+		text, readErr := os.ReadFile(file)
+		if readErr != nil || file == "/proc/stat" || b.spec.Sandbox.Handler != "" || b.build {
+			continue
+		}
+		source := filepath.Join(b.etc, path.Base(file))
+		err = errors.Join(err, claim.WriteFile(source, []byte(executor.MachineOf(b.spec.Limits).Show(file, string(text), 0)), 0o644))
+		list = append(list, specs.Mount{Type: "bind", Source: source, Destination: file, Options: bindOptions(true)})
+	}
+	return list, err
 }
 
 // etcFiles writes the files that names mounts.
@@ -245,12 +241,8 @@ func etcFiles(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for name, text := range map[string]string{
-		"hosts":       "127.0.0.1 localhost " + hostname + "\n::1 localhost\n",
-		"hostname":    hostname + "\n",
-		"resolv.conf": "# There is no name service here.\n",
-	} {
-		file := filepath.Join(dir, name)
+	for name, text := range executor.Names() {
+		file := filepath.Join(dir, path.Base(name))
 		if old, err := os.ReadFile(file); err == nil && string(old) == text {
 			continue
 		}
@@ -262,7 +254,7 @@ func etcFiles(dir string) error {
 }
 
 func (b *blueprint) namespaces(_ context.Context, _ oci.Client, _ *containers.Container, s *specs.Spec) error {
-	s.Hostname = hostname
+	s.Hostname = executor.Hostname
 	s.Linux.Namespaces = nil
 	for _, ns := range []specs.LinuxNamespaceType{
 		specs.PIDNamespace, specs.IPCNamespace, specs.UTSNamespace, specs.MountNamespace, specs.CgroupNamespace, specs.NetworkNamespace,

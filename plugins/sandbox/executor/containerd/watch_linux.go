@@ -205,7 +205,8 @@ func (r *run) drain(ctx context.Context) (dropped int64, err error) {
 		return 0, fmt.Errorf("collect output: %w", err)
 	}
 	if r.follower != nil {
-		return r.follower.finish()
+		defer r.follower.Finish()
+		return droppedOf(r.claim.Dir)
 	}
 	return r.output.Dropped(), r.streams.failed()
 }

@@ -35,7 +35,7 @@ func probes() map[string]func([]string) int {
 		"sleep": probeSleep, "polite": probePolite, "deaf": probeDeaf, "die": probeDie,
 		"spin": probeSpin, "hold": probeHold, "flood": probeFlood, "write": probeWrite,
 		"heartbeat": probeHeartbeat, "detach": probeDetach, "hop": probeHop, "descriptors": probeDescriptors,
-		"family": probeFamily, "fetch": probeFetch,
+		"family": probeFamily, "fetch": probeFetch, "storm": probeStorm,
 	}
 }
 

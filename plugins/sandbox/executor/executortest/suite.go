@@ -57,6 +57,7 @@ func Run(t *testing.T, target Target) {
 		{"PoliteAtTimeLimit", testPolite},
 		{"DeafAtTimeLimit", testDeaf},
 		{"FamilyAtTimeLimit", testFamily},
+		{"StormAtTimeLimit", testStorm},
 		{"DetachedChildDies", testDetached},
 		{"HoppingChildDies", testHopping},
 		{"Cancel", testCancel},
@@ -228,6 +229,16 @@ func testFamily(t *testing.T, b bench) {
 	}
 	for _, name := range []string{"parent", "0", "1", "7"} {
 		b.still(t, name)
+	}
+}
+
+// testStorm ends a command with as many children as MLEFLOW_STORM says, or as it could
+// start within the time limit.
+func testStorm(t *testing.T, b bench) {
+	spec := b.spec("storm", cmp.Or(os.Getenv("MLEFLOW_STORM"), "500"))
+	spec.Limits.Timeout, spec.Limits.Grace = settle, 100*time.Millisecond
+	if exit, _ := b.run(t, spec); exit.Reason != executor.TimedOut {
+		t.Errorf("got %+v, want timed_out", exit)
 	}
 }
 

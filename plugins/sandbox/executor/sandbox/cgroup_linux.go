@@ -120,7 +120,7 @@ func (g *group) number(file, line string) int64 {
 }
 
 // busyGroup is how long a group is waited for that nothing is in any more.
-const busyGroup = time.Second
+const busyGroup = 10 * time.Second
 
 // remove removes the group; nothing is in it.
 func (g *group) remove() error {

@@ -12,9 +12,6 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// openFiles is the limit of descriptors, unless the machine's is lower.
-const openFiles = 1 << 16
-
 // confined gives up on this thread whatever the command must not have and starts
 // the command, which inherits that. The first process itself keeps what it has: so
 // it is out of the command's reach.
@@ -86,7 +83,7 @@ func (s *sandbox) preferCommand() (restore func()) {
 
 // resourceLimits are those of the kernel that the command has, by their numbers.
 func resourceLimits(l limitPlan) map[int]uint64 {
-	files := uint64(openFiles)
+	files := uint64(executor.OpenFiles)
 	var own unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err == nil {
 		files = min(files, own.Max)

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
 // processors takes as many of this machine's processors as the limit says, rounded
@@ -14,14 +16,13 @@ import (
 // files are open. There are none where the limit is none, or too few are free: then
 // the kernel shares out what there is.
 func processors(dir string, limit float64) (list []int, locks []*os.File) {
-	want := int(math.Ceil(limit))
-	var allowed unix.CPUSet
-	if want <= 0 || unix.SchedGetaffinity(0, &allowed) != nil || want >= allowed.Count() || os.MkdirAll(dir, 0o700) != nil {
+	want, all := int(math.Ceil(limit)), executor.Processors(math.MaxInt32)
+	if want <= 0 || want >= len(all) || os.MkdirAll(dir, 0o700) != nil {
 		return nil, nil
 	}
-	for n := 0; n < len(allowed)*64 && len(list) < want; n++ {
-		if !allowed.IsSet(n) {
-			continue
+	for _, n := range all {
+		if len(list) == want {
+			break
 		}
 		f, err := os.OpenFile(filepath.Join(dir, strconv.Itoa(n)), os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {

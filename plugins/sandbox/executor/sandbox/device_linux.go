@@ -78,12 +78,12 @@ func (q *equipment) add(edit cdispec.ContainerEdits) error {
 		if err := unix.Access(host, unix.R_OK|unix.W_OK); err != nil {
 			return fmt.Errorf("open %s: %w; the sandbox gives what this user may open itself", host, err)
 		}
-		if node := (devicePlan{host, n.Path}); !slices.Contains(q.nodes, node) {
+		if node := (devicePlan{hostText(host), n.Path}); !slices.Contains(q.nodes, node) {
 			q.nodes = append(q.nodes, node)
 		}
 	}
 	for _, m := range edit.Mounts {
-		mount := mountPlan{m.HostPath, path.Clean(m.ContainerPath), !slices.Contains(m.Options, "rw")}
+		mount := mountPlan{hostText(m.HostPath), path.Clean(m.ContainerPath), !slices.Contains(m.Options, "rw")}
 		if slices.Contains(q.mounts, mount) {
 			continue
 		}

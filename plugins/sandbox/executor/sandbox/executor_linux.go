@@ -67,7 +67,7 @@ type run struct {
 	// listeners are the services, in order.
 	listeners []net.Listener
 	output    *executor.Output
-	follower  *follower
+	follower  *executor.Follower
 }
 
 // Run implements executor.Executor.
@@ -83,7 +83,7 @@ func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 		return exit, fmt.Errorf("start command %q: %w", spec.ID, err)
 	}
 	defer func() { err = errors.Join(err, r.remove()) }()
-	setup, started, cancel := limitSetup(ctx, spec.Limits.Setup)
+	setup, started, cancel := executor.LimitSetup(ctx, spec.Limits.Setup)
 	defer cancel()
 	if err := r.start(setup, logs); err != nil {
 		if cause := context.Cause(setup); cause != nil {
@@ -120,21 +120,9 @@ func (r *run) start(ctx context.Context, logs io.Writer) error {
 		}
 	}
 	if r.spec.Resume {
-		r.follower, err = follow(r.claim.Path(outputFile), logs)
+		r.follower, err = executor.Follow(r.claim.Path(outputFile), logs)
 	}
 	return err
-}
-
-// limitSetup returns a context that is cancelled when the set-up, which started
-// ends, takes longer than d; 0 is no limit.
-func limitSetup(ctx context.Context, d time.Duration) (limited context.Context, started, cancel func()) {
-	limited, stop := context.WithCancelCause(ctx)
-	started = func() {}
-	if d > 0 {
-		timer := time.AfterFunc(d, func() { stop(fmt.Errorf("the set-up takes longer than %v", d)) })
-		started = func() { timer.Stop() }
-	}
-	return limited, started, func() { stop(nil) }
 }
 
 // baseName is the folder in a run's that the first process mounts over.
@@ -229,7 +217,7 @@ func (r *run) limit(p *plan, above string) (err error) {
 	if r.group, err = newGroup(above, filepath.Base(r.claim.Dir), l); err != nil {
 		return err
 	}
-	p.Held = map[string]string{}
+	p.Held, p.View = map[string]string{}, executor.MachineOf(l)
 	if l.MemoryBytes > 0 {
 		p.Held["memory"] = "watcher"
 		if r.group != nil {
@@ -247,7 +235,7 @@ func (r *run) limit(p *plan, above string) (err error) {
 		if r.group.has("cpu") {
 			p.Held["cpus"] = "cgroup"
 		} else if list, locks := processors(filepath.Join(r.e.opts.Dir, "cpus"), l.CPUs); len(list) > 0 {
-			p.Held["cpus"], p.Limits.CPUs, r.locks = "affinity", list, append(r.locks, locks...)
+			p.Held["cpus"], p.Limits.CPUs, p.View.CPUs, r.locks = "affinity", list, list, append(r.locks, locks...)
 		}
 	}
 	return nil
@@ -280,6 +268,7 @@ func (r *run) startInit(p *plan, logs io.Writer) error {
 	defer theirs.Close()
 	r.control = conn{ours}
 	cmd := exec.Command(r.e.opts.Self, InitCommand)
+	cmd.Args[0] = "mleflow" // the guest sees it, and not where the program is
 	cmd.Env = []string{initVariable + "=1"}
 	cmd.ExtraFiles = []*os.File{controlFD - 3: theirs, planFD - 3: told, imageFD - 3: r.image.lock}
 	if r.spec.Resume {

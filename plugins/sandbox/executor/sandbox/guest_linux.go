@@ -101,13 +101,17 @@ func (w *world) temporary() error {
 	return nil
 }
 
-// texts lays texts over the image's files.
+// textsAt is where texts are until they are mounted over other files: on a file system
+// of their own, since the first process goes on writing to some.
+const textsAt = "/dev/texts"
+
+// texts lays texts over the image's files, and over the kernel's.
 func (w *world) texts() error {
-	if err := os.Mkdir("/dev/texts", 0o755); err != nil {
+	if err := errors.Join(os.Mkdir(textsAt, 0o755), mountTmpfs(textsAt, textBytes, "mode=755", true), w.machine()); err != nil {
 		return err
 	}
 	for i, guest := range slices.Sorted(maps.Keys(w.plan.Files)) {
-		at := path.Join("/dev/texts", strconv.Itoa(i))
+		at := path.Join(textsAt, strconv.Itoa(i))
 		if err := os.WriteFile(at, []byte(w.plan.Files[guest]), 0o644); err != nil {
 			return err
 		}
@@ -121,7 +125,7 @@ func (w *world) texts() error {
 			return err
 		}
 	}
-	return os.RemoveAll("/dev/texts")
+	return errors.Join(unix.Unmount(textsAt, unix.MNT_DETACH), os.Remove(textsAt))
 }
 
 // mounts mounts what the step gives.

@@ -54,16 +54,16 @@ func hostRoot(dir string) (*unpacked, error) {
 
 // hostMounts are the parts of this machine that such a guest sees, and what of them it
 // does not: private folders.
-func hostMounts(private []string) (mounts []mountPlan, masked []string) {
+func hostMounts(private []string) (mounts []mountPlan, masked []hostText) {
 	for _, name := range hostFolders {
 		if info, err := os.Lstat(name); err == nil && info.IsDir() {
-			mounts = append(mounts, mountPlan{name, name, true})
+			mounts = append(mounts, mountPlan{hostText(name), name, true})
 		}
 	}
 	for _, name := range hostSettings {
 		name = filepath.Join("/etc", name)
 		if target, err := filepath.EvalSymlinks(name); err == nil && (inside(target, "/etc") || visible(target)) {
-			mounts = append(mounts, mountPlan{target, name, true})
+			mounts = append(mounts, mountPlan{hostText(target), name, true})
 		}
 	}
 	for _, dir := range private {
@@ -71,7 +71,7 @@ func hostMounts(private []string) (mounts []mountPlan, masked []string) {
 			dir = real
 		}
 		if visible(dir) {
-			masked = append(masked, dir)
+			masked = append(masked, hostText(dir))
 		}
 	}
 	return mounts, masked

@@ -79,7 +79,7 @@ func (s *sandbox) prepare() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil { // nobody looks into this process
 		return os.NewSyscallError("prctl", err)
 	}
-	s.tmpfs, s.ready.Held = w.memory, w.held
+	s.tmpfs, s.viewed, s.ready.Held = w.memory, w.viewed, w.held
 	if err := s.start(); err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (s *sandbox) listen() error {
 		l.Close()
 		s.listeners, s.ready.Ports = append(s.listeners, file), append(s.ready.Ports, port)
 		if service.Env != "" {
-			s.plan.Env = append(s.plan.Env, []byte(service.Env+"=http://127.0.0.1:"+strconv.Itoa(port)))
+			s.plan.Env = append(s.plan.Env, hostText(service.Env+"=http://127.0.0.1:"+strconv.Itoa(port)))
 		}
 	}
 	return nil
@@ -170,7 +170,7 @@ func (s *sandbox) start() error {
 	if err := s.openOutput(); err != nil {
 		return err
 	}
-	s.own = ownUsage()
+	s.own = ownPeakBytes()
 	s.ready.Started = time.Now()
 	type result struct {
 		pid int

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
@@ -20,10 +21,11 @@ const (
 type plan struct {
 	// Root is the image's root file system on the host, Base an empty folder
 	// of the host that the first process may mount over.
-	Root, Base string
+	Root, Base hostText
 	// Masked and ReadOnly are paths of the guest that it does not see, or may not
 	// change.
-	Masked, ReadOnly []string
+	Masked   []hostText
+	ReadOnly []string
 	// User is the command's.
 	User ids
 
@@ -40,15 +42,16 @@ type plan struct {
 	Services    []servicePlan
 
 	Command []string
-	// Env is bytes, not texts: values need not be UTF-8, which JSON is.
-	Env [][]byte
-	Dir string
+	Env     []hostText
+	Dir     string
 	// Capabilities are the numbers of those that the command has.
 	Capabilities []int
 	// Seccomp and Unknown are the filters of system calls; see compile and
 	// unknownCalls.
 	Seccomp, Unknown []instruction
 	Limits           limitPlan
+	// View is what the guest sees of the machine.
+	View executor.Machine
 	// Held says by what each limit is held.
 	Held map[string]string
 	// Resume says that the command goes on without its owner.
@@ -57,9 +60,26 @@ type plan struct {
 	TellMemory bool
 }
 
+// hostText is a string that need not be UTF-8, which JSON is: a path of the host, or a
+// variable.
+type hostText string
+
+// MarshalText implements encoding.TextMarshaler.
+func (r hostText) MarshalText() ([]byte, error) {
+	return strconv.AppendQuoteToASCII(nil, string(r)), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (r *hostText) UnmarshalText(text []byte) error {
+	s, err := strconv.Unquote(string(text))
+	*r = hostText(s)
+	return err
+}
+
 type mountPlan struct {
-	Host, Guest string
-	ReadOnly    bool
+	Host     hostText
+	Guest    string
+	ReadOnly bool
 }
 
 // tmpfsPlan is a file system in memory.
@@ -70,7 +90,10 @@ type tmpfsPlan struct {
 	NoExec  bool
 }
 
-type devicePlan struct{ Host, Guest string }
+type devicePlan struct {
+	Host  hostText
+	Guest string
+}
 
 type servicePlan struct {
 	Name string
@@ -123,6 +146,4 @@ type report struct {
 	Exit executor.Exit `json:"exit"`
 	// Cancelled says that the owner asked for the end.
 	Cancelled bool `json:"cancelled,omitempty"`
-	// Stuck is how many processes could not be killed.
-	Stuck int `json:"stuck,omitempty"`
 }

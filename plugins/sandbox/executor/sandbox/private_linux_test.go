@@ -11,7 +11,7 @@ func TestPrivate(t *testing.T) {
 	t.Setenv("TMPDIR", "/var/tmp")
 	e := New(Options{Dir: "/usr/share/cache/sandbox", Private: []string{"/usr/local/pipelines/", "relative", "/"}})
 	mounts, masked := hostMounts(append(e.private(), "/usr/bin/env"))
-	want := []string{"/usr/local/home/me", "/usr/share/cache", "/usr/local/pipelines", "/usr/bin/env"}
+	want := []hostText{"/usr/local/home/me", "/usr/share/cache", "/usr/local/pipelines", "/usr/bin/env"}
 	if !slices.Equal(masked, want) {
 		t.Errorf("masked %v, want %v", masked, want)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -187,8 +186,9 @@ func (r *run) keepFiles() ([]*os.File, error) {
 	return files, err
 }
 
-// stuckTimeout is after how long processes that do not die count as stuck.
-const stuckTimeout = 15 * time.Second
+// stuckTimeout is after how long processes that the kernel kills, and does not end,
+// count as stuck.
+const stuckTimeout = time.Minute
 
 var errStuck = errors.New("stop command: processes would not die")
 
@@ -239,50 +239,4 @@ func (r record) kill() error {
 		return err
 	}
 	return (&group{dir: r.Group}).remove()
-}
-
-// follower passes the kept output on while it grows.
-type follower struct {
-	file *os.File
-	dst  io.Writer
-	stop chan struct{}
-	done chan struct{}
-}
-
-// followEvery is how often the output is looked at.
-const followEvery = 100 * time.Millisecond
-
-func follow(name string, dst io.Writer) (*follower, error) {
-	file, err := os.OpenFile(name, os.O_RDONLY|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	f := &follower{file: file, dst: dst, stop: make(chan struct{}), done: make(chan struct{})}
-	go f.run()
-	return f, nil
-}
-
-func (f *follower) run() {
-	defer close(f.done)
-	tick := time.NewTicker(followEvery)
-	defer tick.Stop()
-	for {
-		_, _ = io.Copy(f.dst, f.file)
-		select {
-		case <-tick.C:
-		case <-f.stop:
-			_, _ = io.Copy(f.dst, f.file)
-			return
-		}
-	}
-}
-
-// finish passes on the rest, when all is written.
-func (f *follower) finish() {
-	if f != nil && f.file != nil {
-		close(f.stop)
-		<-f.done
-		f.file.Close()
-		f.file = nil
-	}
 }

@@ -219,3 +219,63 @@ func TestKills(t *testing.T) {
 		b.empty(t)
 	}
 }
+
+// TestOddFolders runs where names are no UTF-8, have what separates options of mounts,
+// or are long, and sees that the guest is told of none that it need not know.
+func TestOddFolders(t *testing.T) {
+	for name, dir := range map[string]string{
+		"not UTF-8": "bad\xff\xfe", "separators": "a,b:c=d e\\f\tg\nh", "quotes": "\"'`$x", "long": strings.Repeat(strings.Repeat("x", 200)+"/", 10),
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			host, data := filepath.Join(t.TempDir(), dir), filepath.Join(t.TempDir(), dir)
+			for _, d := range []string{host, data} {
+				if err := os.MkdirAll(d, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.WriteFile(filepath.Join(data, "file"), []byte("here"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			b.opts.Dir = filepath.Join(host, "sandbox")
+			b.e = sandbox.New(b.opts)
+			spec := b.spec(t, "stat", "/home/data/file", "/proc/self/mountinfo", "/proc/1/cmdline")
+			spec.Mounts = []executor.Mount{{Host: data, Guest: "/home/data", ReadOnly: true}}
+			var got map[string]string
+			exit := b.run(t, spec, &got)
+			if got["/home/data/file"] != "here" {
+				t.Errorf("the data: %q", got["/home/data/file"])
+			}
+			if exit.Enforced["views"] == "overlay" && strings.Contains(got["/proc/self/mountinfo"], os.TempDir()+"/TestOdd") {
+				t.Errorf("the guest sees the host's paths:\n%s", got["/proc/self/mountinfo"])
+			}
+			if got["/proc/1/cmdline"] != "mleflow\x00"+sandbox.InitCommand+"\x00" {
+				t.Errorf("the first process is %q", got["/proc/1/cmdline"])
+			}
+		})
+	}
+}
+
+// TestMachine sees that the guest is told of what it may use, and not of the machine.
+func TestMachine(t *testing.T) {
+	b := newBench(t)
+	spec := b.spec(t, "stat", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/sys/devices/system/cpu/online", "/dev/texts")
+	spec.Limits.CPUs, spec.Limits.MemoryBytes = 0.5, 256<<20
+	var got map[string]string
+	b.run(t, spec, &got)
+	if n := strings.Count("\n"+got["/proc/cpuinfo"], "\nprocessor"); n > 1 { // not all machines say it so
+		t.Errorf("%d processors are described", n)
+	}
+	if n := strings.Count(got["/proc/stat"], "cpu"); n != 2 {
+		t.Errorf("times of %d processors, want all and one:\n%.300s", n, got["/proc/stat"])
+	}
+	if !strings.HasPrefix(got["/proc/meminfo"], "MemTotal:         262144 kB\n") {
+		t.Errorf("memory: %.300s", got["/proc/meminfo"])
+	}
+	if online := strings.TrimSpace(got["/sys/devices/system/cpu/online"]); strings.ContainsAny(online, "-,") || online == "" {
+		t.Errorf("processors %q, want one", online)
+	}
+	if !strings.Contains(got["/dev/texts"], "no such file") {
+		t.Errorf("the texts are in sight: %s", got["/dev/texts"])
+	}
+}

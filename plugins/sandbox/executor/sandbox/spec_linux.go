@@ -11,7 +11,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -24,14 +23,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
-)
-
-const (
-	hostname = "mleflow"
-	// tmpBytes is the size of /tmp when the Spec neither mounts it nor has a
-	// disk limit, runBytes that of /run.
-	tmpBytes = 256 << 20
-	runBytes = 16 << 20
 )
 
 // check refuses what the runtime cannot do.
@@ -65,13 +56,11 @@ func check(spec executor.Spec) error {
 
 // parseUser reads "UID:GID".
 func parseUser(text string) (ids, error) {
-	u, g, ok := strings.Cut(cmp.Or(text, executor.DefaultUser), ":")
-	first, uErr := strconv.ParseUint(u, 10, 31)
-	second, gErr := strconv.ParseUint(g, 10, 31)
-	if !ok || uErr != nil || gErr != nil {
-		return ids{}, fmt.Errorf("run command: user %q: write UID:GID in numbers, such as %s", text, executor.DefaultUser)
+	uid, gid, err := executor.ParseUser(text)
+	if err != nil {
+		return ids{}, fmt.Errorf("run command: %w", err)
 	}
-	return ids{int(first), int(second)}, nil
+	return ids{uid, gid}, nil
 }
 
 // plan is what the first process is told.
@@ -85,9 +74,9 @@ func (e *Executor) plan(spec executor.Spec, user ids, img *unpacked, base string
 		return nil, fmt.Errorf("make the list of system calls: %w", err)
 	}
 	p := &plan{
-		Root: img.root, Base: base, User: user, Hostname: hostname, HostNetwork: spec.Network.Open,
+		Root: hostText(img.root), Base: hostText(base), User: user, Hostname: executor.Hostname, HostNetwork: spec.Network.Open,
 		Masked: rules.masked, ReadOnly: rules.readOnly, Seccomp: rules.allowed, Unknown: rules.unknown,
-		Command: spec.Command, Dir: workingDir(spec, img.config.WorkingDir), Capabilities: held,
+		Command: spec.Command, Dir: spec.WorkingDir(img.config.WorkingDir), Capabilities: held,
 		Resume: spec.Resume, TellMemory: spec.OnMemory != nil, Limits: limitsOf(spec.Limits), Files: texts(spec.Network.Open),
 	}
 	declared := map[string]string{}
@@ -99,7 +88,7 @@ func (e *Executor) plan(spec executor.Spec, user ids, img *unpacked, base string
 		p.Services = append(p.Services, servicePlan{s.Name, s.Port, s.Env})
 	}
 	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
-		p.Devices = append(p.Devices, devicePlan{"/dev/" + name, "/dev/" + name})
+		p.Devices = append(p.Devices, devicePlan{hostText("/dev/" + name), "/dev/" + name})
 	}
 	equipped, err := e.equip(spec.Devices)
 	if err != nil {
@@ -123,9 +112,9 @@ func (p *plan) environment(spec executor.Spec, declared map[string]string, equip
 		env["LD_LIBRARY_PATH"] = folders
 	}
 	for name, value := range env {
-		p.Env = append(p.Env, []byte(name+"="+value))
+		p.Env = append(p.Env, hostText(name+"="+value))
 	}
-	slices.SortFunc(p.Env, slices.Compare[[]byte])
+	slices.Sort(p.Env)
 }
 
 // files are the mounts and the file systems in memory that none of them hides.
@@ -135,14 +124,14 @@ func (p *plan) files(spec executor.Spec) {
 		guest := path.Clean(m.Guest)
 		hidden := slices.ContainsFunc(spec.Mounts[i+1:], func(later executor.Mount) bool { return path.Clean(later.Guest) == guest })
 		if taken[guest] = true; !hidden {
-			p.Mounts = append(p.Mounts, mountPlan{m.Host, guest, m.ReadOnly})
+			p.Mounts = append(p.Mounts, mountPlan{hostText(m.Host), guest, m.ReadOnly})
 			delete(p.Files, guest)
 		}
 	}
 	for _, t := range []tmpfsPlan{
 		{"/dev/shm", cmp.Or(spec.Sandbox.ShmBytes, executor.DefaultShmBytes), "mode=1777", true},
-		{"/run", runBytes, "mode=1777", false},
-		{"/tmp", cmp.Or(spec.Limits.DiskBytes, tmpBytes), "mode=1777", false},
+		{"/run", executor.RunBytes, "mode=1777", false},
+		{"/tmp", cmp.Or(spec.Limits.DiskBytes, executor.TmpBytes), "mode=1777", false},
 	} {
 		if !taken[t.Guest] {
 			p.Tmpfs = append(p.Tmpfs, t)
@@ -152,11 +141,7 @@ func (p *plan) files(spec executor.Spec) {
 
 // texts say who the guest is and whom it can reach.
 func texts(open bool) map[string]string {
-	files := map[string]string{
-		"/etc/hosts":       "127.0.0.1 localhost " + hostname + "\n::1 localhost\n",
-		"/etc/hostname":    hostname + "\n",
-		"/etc/resolv.conf": "# There is no name service here.\n",
-	}
+	files := executor.Names()
 	if open {
 		text, _ := os.ReadFile("/etc/resolv.conf")
 		files["/etc/resolv.conf"] = string(text)
@@ -169,16 +154,6 @@ func limitsOf(l executor.Limits) limitPlan {
 		Timeout: l.Timeout, Grace: cmp.Or(l.Grace, executor.DefaultGrace), MemoryBytes: l.MemoryBytes,
 		FileBytes: l.FileBytes, Processes: l.Processes, LogBytes: l.LogBytes,
 	}
-}
-
-// workingDir is where the command starts in an image with this working
-// directory.
-func workingDir(spec executor.Spec, image string) string {
-	below := spec.ImageDir && strings.HasPrefix(path.Clean(image), path.Clean(spec.Dir)+"/")
-	if spec.Dir == "" || below {
-		return cmp.Or(image, "/")
-	}
-	return spec.Dir
 }
 
 // numbers are those of capabilities.
@@ -198,7 +173,8 @@ func numbers(names []string) (list []int, err error) {
 
 // rules are what containerd's default container hides and filters.
 type rules struct {
-	masked, readOnly []string
+	masked           []hostText
+	readOnly         []string
 	allowed, unknown []instruction
 }
 
@@ -217,7 +193,9 @@ func rulesFor(capabilities string) (rules, error) {
 	s.Process.Capabilities = &specs.LinuxCapabilities{Bounding: strings.Fields(capabilities)}
 	r := rules{readOnly: s.Linux.ReadonlyPaths}
 	// The files behind loop devices are named there: the host's folders.
-	r.masked = append(s.Linux.MaskedPaths, "/sys/devices/virtual/block")
+	for _, at := range append(s.Linux.MaskedPaths, "/sys/devices/virtual/block") {
+		r.masked = append(r.masked, hostText(at))
+	}
 	if r.allowed, err = compile(seccomp.DefaultProfile(s)); err != nil {
 		return rules{}, err
 	}

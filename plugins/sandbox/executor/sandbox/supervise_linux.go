@@ -1,9 +1,11 @@
 package sandbox
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,16 +15,19 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/process/supervise"
 )
 
 // How the first process watches.
 const (
 	sampleEvery = 100 * time.Millisecond
 	tellEvery   = 2 * time.Second
+	// tellPatience is how long the owner is waited for.
+	tellPatience = 100 * time.Millisecond
 	// killEvery is the pause between two passes that kill what is left.
 	killEvery = 10 * time.Millisecond
-	// killPatience is after how long a process that does not die counts as
-	// stuck, in the kernel for instance.
+	// killPatience is how long this process waits for those that it kills. It ends
+	// then, and the kernel ends and reaps whatever is left in its process namespace.
 	killPatience = 10 * time.Second
 )
 
@@ -31,26 +36,23 @@ type supervision struct {
 	pid          int
 	outFD, errFD uintptr
 	// output copies what a command prints that may be resumed.
-	output  *executor.Output
-	pipe    *os.File
-	copying sync.WaitGroup
+	output *executor.Output
+	pipe   *os.File
+	copied chan struct{}
 	// mu guards the owner.
 	mu sync.Mutex
 	// tmpfs are the file systems in memory, which count as memory.
 	tmpfs []string
-	// own is what the first process had used when it started the command.
-	own     unix.Rusage
-	peak    int64
-	stopped executor.Reason // why the command was stopped, "" when it was not
-	status  syscall.WaitStatus
-	report  report
-}
-
-// ended is one process that ended; none says that nothing is left.
-type ended struct {
-	pid    int
-	status syscall.WaitStatus
-	none   bool
+	// viewed are the kernel's files that the guest sees others of.
+	viewed map[string]view
+	// own is the most memory that the first process had when it started the command.
+	own    int64
+	reaped supervise.Reaped
+	// held is what the command held when it was last measured.
+	held, peak int64
+	stopped    executor.Reason // why the command was stopped, "" when it was not
+	status     syscall.WaitStatus
+	report     report
 }
 
 // openOutput decides where the command's streams go: to its owner, or to a file
@@ -68,7 +70,11 @@ func (s *sandbox) openOutput() error {
 	s.outFD, s.errFD = write.Fd(), write.Fd()
 	s.output = executor.NewOutput(s.plan.Limits.LogBytes)
 	file := os.NewFile(outputFD, "output")
-	s.copying.Go(func() { _, _ = io.Copy(s.output.Writer(file), read) })
+	s.copied = make(chan struct{})
+	go func() {
+		defer close(s.copied)
+		_, _ = io.Copy(s.output.Writer(file), read)
+	}()
 	return nil
 }
 
@@ -88,28 +94,15 @@ func (s *sandbox) letGoOfStreams() {
 	}
 }
 
-// reap collects everything that ends, orphans included, until nothing is left.
-func reap(out chan<- ended) {
-	for {
-		var status syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &status, 0, nil)
-		switch {
-		case err == syscall.EINTR:
-		case err != nil:
-			out <- ended{none: true}
-			return
-		default:
-			out <- ended{pid: pid, status: status}
-		}
-	}
-}
-
 // supervise watches until nothing is left and tells the owner how it was.
 func (s *sandbox) supervise() {
 	s.watch()
 	s.finish()
 	if s.output != nil {
-		s.copying.Wait()
+		select {
+		case <-s.copied:
+		case <-time.After(outputDelay): // somebody who does not die may write
+		}
 		s.report.Exit.LogDropped = s.output.Dropped()
 		if text, err := json.Marshal(s.report); err == nil {
 			end := os.NewFile(endFD, "end")
@@ -121,33 +114,33 @@ func (s *sandbox) supervise() {
 }
 
 func (s *sandbox) watch() {
-	ends := make(chan ended)
-	go reap(ends)
+	ends := s.reaped.Reap(s.pid)
+	s.status = syscall.WaitStatus(unix.SIGKILL) // unless it is seen to end otherwise
 	asked := s.follow()
 	var timeout, kill <-chan time.Time
 	if s.plan.Limits.Timeout > 0 {
 		timeout = time.After(s.plan.Limits.Timeout)
 	}
 	sample, tell := time.NewTimer(sampleEvery/10), time.NewTicker(tellEvery)
+	defer sample.Stop()
 	defer tell.Stop()
 	var since time.Time
 	startKilling := func() {
 		if since.IsZero() {
 			since, kill = time.Now(), time.After(0)
+			sample.Stop()
 		}
 	}
 	for {
 		select {
-		case e := <-ends:
-			if e.none {
+		case e, some := <-ends:
+			if !some {
 				return
 			}
-			if e.pid == s.pid {
-				s.status = e.status
-				s.report.Exit.Wall = time.Since(s.ready.Started)
-				s.report.Exit.Leftover = len(alive())
-				startKilling()
-			}
+			s.status = e.Status
+			s.report.Exit.Wall = e.At.Sub(s.ready.Started)
+			s.report.Exit.Leftover = len(alive())
+			startKilling()
 		case a := <-asked:
 			switch {
 			case a.gone:
@@ -164,21 +157,23 @@ func (s *sandbox) watch() {
 			}
 			startKilling()
 		case <-sample.C:
+			began := time.Now()
 			if s.sample() && !s.spare() && s.stopped == "" {
 				s.stopped = executor.OutOfMemory
 				startKilling()
+				continue
 			}
-			sample.Reset(sampleEvery)
+			sample.Reset(max(sampleEvery, time.Since(began))) // many processes take long to look at
 		case <-tell.C:
+			s.refresh()
 			if s.plan.TellMemory {
-				s.tell(message{Memory: s.memory()})
+				s.tell(message{Memory: s.held})
 			}
 		case <-kill:
-			_ = unix.Kill(-1, unix.SIGKILL) // everything but this process
-			if left := alive(); len(left) > 0 && time.Since(since) > killPatience {
-				s.report.Stuck = len(left)
+			if time.Since(since) > killPatience {
 				return
 			}
+			_ = unix.Kill(-1, unix.SIGKILL) // everything but this process
 			kill = time.After(killEvery)
 		}
 	}
@@ -241,11 +236,16 @@ func (s *sandbox) current() conn {
 	return s.owner
 }
 
-// tell tells the owner, if there is one.
-func (s *sandbox) tell(m message, fds ...int) { _ = s.current().send(m, fds...) }
+// tell tells the owner, if there is one. One that was stopped, and does not listen, is
+// not waited for.
+func (s *sandbox) tell(m message, fds ...int) {
+	owner := s.current()
+	_ = owner.file.SetWriteDeadline(time.Now().Add(tellPatience))
+	_ = owner.send(m, fds...)
+}
 
-// alive lists the processes in the sandbox besides the first that have not ended.
-func alive() (pids []int) {
+// others lists the processes in the sandbox besides the first.
+func others() (pids []int) {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil
@@ -253,21 +253,21 @@ func alive() (pids []int) {
 	defer dir.Close()
 	names, _ := dir.Readdirnames(-1)
 	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil || pid == 1 {
-			continue
-		}
-		stat, err := os.ReadFile("/proc/" + name + "/stat")
-		if err != nil {
-			continue
-		}
-		// The name, in brackets, may hold anything.
-		rest := string(stat[strings.LastIndexByte(string(stat), ')')+1:])
-		if state := strings.Fields(rest); len(state) > 0 && state[0] != "Z" && state[0] != "X" {
+		if pid, err := strconv.Atoi(name); err == nil && pid != 1 {
 			pids = append(pids, pid)
 		}
 	}
 	return pids
+}
+
+// alive lists those of the others that have not ended.
+func alive() []int {
+	return slices.DeleteFunc(others(), func(pid int) bool {
+		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		// The name, in brackets, may hold anything.
+		state := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		return err != nil || len(state) == 0 || state[0] == "Z" || state[0] == "X"
+	})
 }
 
 // sample measures what the command holds and reports whether it is over the
@@ -277,7 +277,7 @@ func (s *sandbox) sample() bool {
 	if limit > 0 && held > limit {
 		held = s.exactMemory(held)
 	}
-	s.peak = max(s.peak, held)
+	s.held, s.peak = held, max(s.peak, held)
 	return limit > 0 && held > limit
 }
 
@@ -289,7 +289,7 @@ const spareKills = 3
 // container's memory, and reports whether that may be enough.
 func (s *sandbox) spare() bool {
 	worst, most := 0, int64(0)
-	for _, pid := range alive() {
+	for _, pid := range others() {
 		if held := privateBytes(pid); held > most {
 			worst, most = pid, held
 		}
@@ -318,7 +318,7 @@ func privateBytes(pid int) int64 {
 // its processes without files, and the files in memory. What processes share
 // counts for each of them.
 func (s *sandbox) memory() (total int64) {
-	for _, pid := range alive() {
+	for _, pid := range others() {
 		total += privateBytes(pid)
 	}
 	return total + s.files()
@@ -360,21 +360,18 @@ func (s *sandbox) exactMemory(fallback int64) int64 {
 	return private + max(shared, s.files()) // what is mapped of the files is in both
 }
 
-func ownUsage() (u unix.Rusage) {
+func ownPeakBytes() int64 {
+	var u unix.Rusage
 	_ = unix.Getrusage(unix.RUSAGE_SELF, &u)
-	return u
+	return u.Maxrss * 1024
 }
 
 func (s *sandbox) finish() {
 	exit := &s.report.Exit
-	var children unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_CHILDREN, &children) == nil {
-		exit.CPU = time.Duration(children.Utime.Nano() + children.Stime.Nano())
-	}
-	exit.PeakMemoryBytes = s.peak
+	exit.CPU, exit.PeakMemoryBytes = s.reaped.CPU(), s.peak
 	// A command too short to be sampled has at most what the kernel says; it
 	// counts this process's memory until the command has replaced the program.
-	if most := children.Maxrss * 1024; children.Maxrss > s.own.Maxrss || s.peak == 0 {
+	if most := s.reaped.MaxRSS(); most > s.own || s.peak == 0 {
 		exit.PeakMemoryBytes = max(s.peak, most)
 	}
 	exit.Reason, exit.Code = executor.Exited, s.status.ExitStatus()

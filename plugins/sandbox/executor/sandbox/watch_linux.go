@@ -35,7 +35,7 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 	if err != nil {
 		return executor.Exit{}, fmt.Errorf("run command: the sandbox ended without a report: %w", errors.Join(err, waitErr))
 	}
-	r.follower.finish()
+	r.follower.Finish()
 	r.countGroup(&rep.Exit)
 	rep.Exit.Enforced = r.ready.Held
 	if rep.Exit.Resumed = r.resumed; !r.spec.Resume {
@@ -43,7 +43,7 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 	}
 	var status *exec.ExitError
 	switch {
-	case rep.Stuck > 0 || errors.Is(waitErr, errStuck):
+	case errors.Is(waitErr, errStuck):
 		return rep.Exit, errStuck
 	case ctx.Err() != nil:
 		return rep.Exit, context.Cause(ctx)
@@ -142,7 +142,7 @@ func (r *run) remove() error {
 	if r.pidfd >= 0 {
 		_ = unix.Close(r.pidfd)
 	}
-	r.follower.finish()
+	r.follower.Finish()
 	r.image.close()
 	closeAll(r.locks)
 	err := errors.Join(r.record.kill(), r.group.remove())

@@ -21,9 +21,11 @@ type world struct {
 	held map[string]string
 	// sources are what is mounted from the host, opened before anything of it can
 	// be hidden.
-	sources map[string]*os.File
+	sources map[hostText]*os.File
 	// empty is an empty folder: the second layer that a view needs.
 	empty *os.File
+	// viewed are the kernel's files that the guest sees others of.
+	viewed map[string]view
 	// memory are the places of file systems in memory.
 	memory []string
 }
@@ -33,6 +35,8 @@ const (
 	// baseBytes is what there may be besides the image's files: mount points, and
 	// texts that are mounted over the image's.
 	baseBytes = 16 << 20
+	// textBytes is what all texts may have: what the kernel says of a processor is long.
+	textBytes = 16 << 20
 )
 
 // make makes the world and moves this process into it.
@@ -67,8 +71,8 @@ func (w *world) make() error {
 
 // openSources opens what is mounted from the host.
 func (w *world) openSources() error {
-	w.sources = map[string]*os.File{}
-	names := []string{w.plan.Root}
+	w.sources = map[hostText]*os.File{}
+	names := []hostText{w.plan.Root}
 	for _, m := range w.plan.Mounts {
 		names = append(names, m.Host)
 	}
@@ -76,11 +80,11 @@ func (w *world) openSources() error {
 		names = append(names, d.Host)
 	}
 	for _, name := range names {
-		fd, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0)
+		fd, err := unix.Open(string(name), unix.O_PATH|unix.O_CLOEXEC, 0)
 		if err != nil {
-			return &os.PathError{Op: "open", Path: name, Err: err}
+			return &os.PathError{Op: "open", Path: string(name), Err: err}
 		}
-		w.sources[name] = os.NewFile(uintptr(fd), name)
+		w.sources[name] = os.NewFile(uintptr(fd), string(name))
 	}
 	return nil
 }
@@ -92,7 +96,7 @@ func name(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd()
 // or, where the kernel lets no user have an overlay, a folder in memory into
 // which the image's entries are mounted.
 func (w *world) enter() error {
-	base := w.plan.Base
+	base := string(w.plan.Base)
 	if err := mountTmpfs(base, baseBytes, "mode=755", false); err != nil {
 		return err
 	}
@@ -101,12 +105,17 @@ func (w *world) enter() error {
 			return err
 		}
 	}
-	var err error
+	folder, err := openPath(unix.AT_FDCWD, base)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
 	if w.empty, err = openPath(unix.AT_FDCWD, path.Join(base, "empty")); err != nil {
 		return err
 	}
 	root := path.Join(base, "root")
-	layers := "userxattr,lowerdir=" + name(w.sources[w.plan.Root]) + ",upperdir=" + path.Join(base, "upper") + ",workdir=" + path.Join(base, "work")
+	// By descriptors: the guest sees the options, and paths may have commas.
+	layers := "userxattr,lowerdir=" + name(w.sources[w.plan.Root]) + ",upperdir=" + name(folder) + "/upper,workdir=" + name(folder) + "/work"
 	w.held["root"] = "overlay"
 	if err := unix.Mount("overlay", root, "overlay", plainFlags, layers); err != nil {
 		w.held["root"] = "binds"
@@ -229,7 +238,8 @@ func (w *world) settle() error {
 	if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
 		w.held["user_namespaces"] = "filtered only"
 	}
-	for _, at := range w.plan.Masked {
+	for _, masked := range w.plan.Masked {
+		at := string(masked)
 		info, err := os.Stat(at)
 		if err != nil {
 			continue

@@ -6,9 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,7 +22,8 @@ func resist(mode string) {
 		spawn("orphan")
 		return
 	}
-	if mode != "orphan" {
+	count, _ := strconv.Atoi(os.Getenv("ROGUE_COUNT"))
+	if mode != "orphan" && mode != "tree" {
 		submit("resist " + mode)
 	}
 	switch mode {
@@ -52,6 +55,23 @@ func resist(mode string) {
 		for range 20 {
 			spawn("daemonise")
 		}
+	case "storm":
+		sleepers(count)
+	case "tree", "trees": // a chain of sessions: each of its members has the next as its child
+		if depth := count - 1; depth > 0 {
+			_ = os.Setenv("ROGUE_COUNT", strconv.Itoa(depth))
+			spawn("tree")
+		}
+	case "threads":
+		for range count {
+			go func() {
+				runtime.LockOSThread()
+				_, _, _ = unix.Syscall6(unix.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
+			}()
+		}
+	case "many":
+		many(count)
+		return
 	case "stop":
 		_ = unix.Kill(os.Getpid(), unix.SIGSTOP)
 	case "spin":
@@ -79,6 +99,33 @@ func spawn(mode string) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if cmd.Start() == nil && mode == "daemonise" {
 		_ = cmd.Wait()
+	}
+}
+
+// sleepers starts so many children that only sleep. They are copies of this process, in
+// which nothing of Go's may run.
+func sleepers(count int) {
+	runtime.LockOSThread()
+	hour := unix.Timespec{Sec: 3600}
+	for range count {
+		switch pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0); {
+		case errno != 0:
+			return
+		case pid == 0:
+			for {
+				unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&hour)), 0, 0)
+			}
+		}
+	}
+}
+
+// many leaves so many small files.
+func many(count int) {
+	for i := range count {
+		dir := fmt.Sprintf("%s/%d", os.Getenv("CODE_DIR"), i/1000)
+		if i%1000 == 0 && os.Mkdir(dir, 0o755) != nil || os.WriteFile(fmt.Sprintf("%s/%d", dir, i), []byte(strconv.Itoa(i)), 0o644) != nil {
+			fatal(fmt.Errorf("no more than %d files", i))
+		}
 	}
 }
 

@@ -155,6 +155,10 @@ type killing struct {
 	// mine are the descendants that the last pass saw, with the time they were
 	// first killed.
 	mine map[process]time.Time
+	// reaped counts the descendants that have ended: n, the last of them at since.
+	reaped *Reaped
+	n      int64
+	since  time.Time
 }
 
 // process tells a process from others that have had its number.
@@ -166,9 +170,10 @@ type process struct {
 // pass kills every descendant that it sees as soon as it sees it, and all of its
 // process group at once: the kernel lets no member of a group fork past a signal
 // to the group. Groups are the tree's own, since the command leads a session of
-// its own and no process joins a group of another session. It returns how many
-// it saw, and how many of them were first killed longer ago than patience.
-func (k *killing) pass(patience time.Duration) (seen, stuck int) {
+// its own and no process joins a group of another session. It returns how many are
+// stuck: all that it saw were first killed longer ago than patience, and none has
+// ended for that long.
+func (k *killing) pass(patience time.Duration) (stuck int) {
 	self, own := os.Getpid(), syscall.Getpgrp()
 	mine, groups := map[process]time.Time{}, map[int]bool{}
 	starts := map[int]uint64{}
@@ -185,19 +190,32 @@ func (k *killing) pass(patience time.Duration) (seen, stuck int) {
 			since = time.Now()
 		}
 		mine[id], starts[p.pid] = since, p.start
-		if seen++; time.Since(since) > patience {
-			stuck++
-		}
 		switch {
-		case p.group == own || groups[p.group]:
+		case p.group == own:
 			p.signal(syscall.SIGKILL)
-		default:
+		case !groups[p.group]: // who joins it after this is killed by the next pass
 			groups[p.group] = true
 			_ = syscall.Kill(-p.group, syscall.SIGKILL)
 		}
 	}
 	k.mine = mine
-	return seen, stuck
+	return k.stuck(patience)
+}
+
+// stuck counts them, after a pass.
+func (k *killing) stuck(patience time.Duration) int {
+	if n := k.reaped.n.Load(); n != k.n || k.since.IsZero() {
+		k.n, k.since = n, time.Now()
+	}
+	for _, since := range k.mine {
+		if time.Since(since) <= patience {
+			return 0
+		}
+	}
+	if time.Since(k.since) <= patience {
+		return 0
+	}
+	return len(k.mine)
 }
 
 // isStill reports whether the number is still that of the process which began

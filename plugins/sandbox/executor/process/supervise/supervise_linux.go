@@ -66,7 +66,6 @@ type supervision struct {
 	signals  <-chan os.Signal
 
 	started time.Time
-	reaped  chan reaped
 	peak    int64
 	// own is the supervisor's memory when it started the command: the kernel
 	// counts it as the command's until that has replaced the program.
@@ -74,18 +73,8 @@ type supervision struct {
 	stopped  Reason // why the tree was stopped, "" when it was not
 	orphaned bool   // mleflow is dead
 	status   syscall.WaitStatus
-	// cpu and maxRSS are what the descendants that have ended used.
-	cpu    time.Duration
-	maxRSS int64
-	report Report
-}
-
-// reaped is one process that ended; none says that no descendant is left.
-type reaped struct {
-	pid    int
-	status syscall.WaitStatus
-	usage  syscall.Rusage
-	none   bool
+	reaped   Reaped
+	report   Report
 }
 
 // run runs the command from a thread of its own, with which its mount namespace
@@ -106,8 +95,6 @@ func (s *supervision) run() Report {
 	if err != nil {
 		return Report{StartError: err.Error()}
 	}
-	s.reaped = make(chan reaped)
-	go reap(s.reaped)
 	s.watch(pid)
 	s.finish()
 	return s.report
@@ -167,26 +154,9 @@ func (s *supervision) fork() (int, error) {
 	return pid, nil
 }
 
-// reap collects every descendant that ends, orphans included, until there is
-// none left.
-func reap(out chan<- reaped) {
-	for {
-		var r reaped
-		var err error
-		r.pid, err = syscall.Wait4(-1, &r.status, 0, &r.usage)
-		if err == syscall.EINTR {
-			continue
-		}
-		r.none = err != nil
-		out <- r
-		if r.none {
-			return
-		}
-	}
-}
-
 // watch returns when no descendant is left, or some would not die.
 func (s *supervision) watch(pid int) {
+	ends := s.reaped.Reap(pid)
 	timeout := make(<-chan time.Time)
 	if s.order.Timeout > 0 {
 		timeout = time.After(s.order.Timeout)
@@ -198,7 +168,8 @@ func (s *supervision) watch(pid int) {
 	var end *killing
 	startKilling := func() {
 		if end == nil {
-			end, kill = &killing{}, time.After(0)
+			end, kill = &killing{reaped: &s.reaped}, time.After(0)
+			sample.Stop()
 		}
 	}
 	soften := func() {
@@ -209,19 +180,15 @@ func (s *supervision) watch(pid int) {
 	}
 	for {
 		select {
-		case r := <-s.reaped:
-			if r.none {
+		case e, some := <-ends:
+			if !some {
 				return
 			}
-			s.cpu += time.Duration(r.usage.Utime.Nano() + r.usage.Stime.Nano())
-			s.maxRSS = max(s.maxRSS, r.usage.Maxrss*1024)
-			if r.pid == pid {
-				s.status = r.status
-				s.report.Wall = time.Since(s.started)
-				if !childless() {
-					s.report.Leftover = len(living())
-					startKilling()
-				}
+			s.status = e.Status
+			s.report.Wall = e.At.Sub(s.started)
+			if !childless() {
+				s.report.Leftover = len(living())
+				startKilling()
 			}
 		case _, ok := <-messages:
 			if ok {
@@ -240,16 +207,17 @@ func (s *supervision) watch(pid int) {
 			}
 			startKilling()
 		case <-sample.C:
+			began := time.Now()
 			if s.sample() && s.stopped == "" {
 				s.stopped = OutOfMemory
 				startKilling()
+				continue
 			}
-			sample.Reset(sampleEvery)
+			sample.Reset(max(sampleEvery, time.Since(began))) // many processes take long to look at
 		case <-kill:
 			// New ones may come for as long as they like; only some that were
 			// killed and do not die end this.
-			if seen, stuck := end.pass(killPatience); stuck > 0 && stuck == seen {
-				s.report.Stuck = stuck
+			if s.report.Stuck = end.pass(killPatience); s.report.Stuck > 0 {
 				return
 			}
 			kill = time.After(killEvery)
@@ -282,11 +250,11 @@ func memoryOf(procs []proc, limit int64) int64 {
 
 func (s *supervision) finish() {
 	exit := &s.report
-	exit.CPU = s.cpu
+	exit.CPU = s.reaped.CPU()
 	exit.PeakMemoryBytes = s.peak
 	// A command too short to be sampled has at most what the kernel says.
-	if s.maxRSS > s.own || s.peak == 0 {
-		exit.PeakMemoryBytes = max(s.peak, s.maxRSS)
+	if most := s.reaped.MaxRSS(); most > s.own || s.peak == 0 {
+		exit.PeakMemoryBytes = max(s.peak, most)
 	}
 	exit.Reason, exit.Code = Exited, s.status.ExitStatus()
 	if s.status.Signaled() {

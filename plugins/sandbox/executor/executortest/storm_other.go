@@ -1,0 +1,5 @@
+//go:build !linux
+
+package executortest
+
+func probeStorm([]string) int { return 98 }

@@ -1,0 +1,142 @@
+package executor
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Machine is what a command may use of the machine, and so what it should see of it.
+// Without CPUs or MemoryBytes that is all.
+type Machine struct {
+	CPUs        []int
+	MemoryBytes int64
+}
+
+// MachineOf is that of a command with these limits, on the first processors of this
+// process's.
+func MachineOf(l Limits) Machine {
+	m := Machine{MemoryBytes: l.MemoryBytes}
+	if l.CPUs > 0 {
+		m.CPUs = Processors(l.CPUs)
+	}
+	return m
+}
+
+// Processors are as many of this process's as the limit says, rounded up.
+func Processors(limit float64) (list []int) {
+	var allowed unix.CPUSet
+	if unix.SchedGetaffinity(0, &allowed) != nil {
+		return nil
+	}
+	for n := 0; n < len(allowed)*64 && len(list) < int(math.Ceil(limit)); n++ {
+		if allowed.IsSet(n) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// MachineFiles are the kernel's files that tell of the machine.
+var MachineFiles = []string{
+	"/proc/cpuinfo", "/proc/meminfo", "/proc/stat",
+	"/sys/devices/system/cpu/online", "/sys/devices/system/cpu/possible", "/sys/devices/system/cpu/present",
+}
+
+// Show is what a command sees in the place of one of MachineFiles, whose text this is,
+// while it holds so much memory.
+func (m Machine) Show(file, text string, held int64) string {
+	switch {
+	case file == "/proc/meminfo":
+		return m.memory(text, held)
+	case len(m.CPUs) == 0:
+		return text
+	case file == "/proc/cpuinfo":
+		return m.cpuInfo(text)
+	case file == "/proc/stat":
+		return m.stat(text)
+	}
+	return m.list()
+}
+
+// has reports whether the guest has the processor of that number.
+func (m Machine) has(number string) bool {
+	n, err := strconv.Atoi(strings.TrimSpace(number))
+	return err == nil && slices.Contains(m.CPUs, n)
+}
+
+// cpuInfo leaves the paragraphs of the guest's processors.
+func (m Machine) cpuInfo(text string) string {
+	var out strings.Builder
+	for part := range strings.SplitAfterSeq(text, "\n\n") {
+		label, rest, _ := strings.Cut(part, ":")
+		number, _, _ := strings.Cut(rest, "\n")
+		if strings.TrimSpace(label) != "processor" || m.has(number) {
+			out.WriteString(part)
+		}
+	}
+	return out.String()
+}
+
+// stat leaves the lines of the guest's processors, and adds them up in the first.
+func (m Machine) stat(text string) string {
+	var sums []int64
+	var rest bytes.Buffer
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		number, ok := strings.CutPrefix(fields[0], "cpu")
+		if !ok {
+			rest.WriteString(line)
+			continue
+		}
+		if !m.has(number) {
+			continue
+		}
+		rest.WriteString(line)
+		sums = append(sums, make([]int64, max(0, len(fields)-1-len(sums)))...)
+		for i, f := range fields[1:] {
+			n, _ := strconv.ParseInt(f, 10, 64)
+			sums[i] += n
+		}
+	}
+	return "cpu  " + strings.Trim(fmt.Sprint(sums), "[]") + "\n" + rest.String()
+}
+
+// memory shows a machine with as much memory as the guest may use, and no swap.
+func (m Machine) memory(text string, held int64) string {
+	if m.MemoryBytes == 0 {
+		return text
+	}
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		name, rest, _ := strings.Cut(line, ":")
+		value, unit, _ := strings.Cut(strings.TrimSpace(rest), " ")
+		kib, err := strconv.ParseInt(value, 10, 64)
+		most := m.MemoryBytes / 1024
+		switch {
+		case strings.HasPrefix(name, "Swap"):
+			most = 0
+		case name == "MemFree" || name == "MemAvailable":
+			most = max(0, most-held/1024)
+		}
+		if err != nil || unit != "kB" || name == "VmallocTotal" {
+			out.WriteString(line)
+			continue
+		}
+		fmt.Fprintf(&out, "%-16s%8d kB\n", name+":", min(kib, most))
+	}
+	return out.String()
+}
+
+// list is a list of the guest's processors.
+func (m Machine) list() string {
+	if n := len(m.CPUs); n > 1 && m.CPUs[n-1]-m.CPUs[0] == n-1 {
+		return fmt.Sprintf("%d-%d\n", m.CPUs[0], m.CPUs[n-1])
+	}
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(m.CPUs), "[]"), " ", ",") + "\n"
+}

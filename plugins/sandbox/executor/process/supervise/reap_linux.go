@@ -1,0 +1,51 @@
+package supervise
+
+import (
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Reaped are the descendants of this process that have ended.
+type Reaped struct{ n, cpu, maxRSS atomic.Int64 }
+
+// End is how a command ended.
+type End struct {
+	Status syscall.WaitStatus
+	At     time.Time
+}
+
+// Reap collects every descendant that ends, orphans included. It never waits for the
+// receiver: there may be thousands of them. The channel passes on the end of the
+// command, a child of this process, and is closed when no descendant is left.
+func (r *Reaped) Reap(command int) <-chan End {
+	end := make(chan End, 1)
+	go func() {
+		defer close(end)
+		for {
+			var status syscall.WaitStatus
+			var usage syscall.Rusage
+			pid, err := syscall.Wait4(-1, &status, 0, &usage)
+			if err == syscall.EINTR {
+				continue
+			}
+			if err != nil {
+				return
+			}
+			r.n.Add(1)
+			r.cpu.Add(usage.Utime.Nano() + usage.Stime.Nano())
+			r.maxRSS.Store(max(r.maxRSS.Load(), usage.Maxrss*1024))
+			if pid == command {
+				end <- End{status, time.Now()}
+				command = 0 // another may get its number
+			}
+		}
+	}()
+	return end
+}
+
+// CPU is how long they computed.
+func (r *Reaped) CPU() time.Duration { return time.Duration(r.cpu.Load()) }
+
+// MaxRSS is the most memory that one of them had, in bytes.
+func (r *Reaped) MaxRSS() int64 { return r.maxRSS.Load() }
