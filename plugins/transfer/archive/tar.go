@@ -20,7 +20,7 @@ func walkTar(ctx context.Context, src Source, format Format, g *guard, visit fun
 		return err
 	}
 	defer closePlain()
-	r := tar.NewReader(plain)
+	r := NewTarReader(plain)
 	for index := int64(0); ; index++ {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -29,15 +29,19 @@ func walkTar(ctx context.Context, src Source, format Format, g *guard, visit fun
 		if err == io.EOF {
 			return checkEnd(plain)
 		}
-		if err != nil && !errors.Is(err, tar.ErrInsecurePath) {
-			return fmt.Errorf("%w: %w", ErrFormat, err)
+		if err != nil {
+			return err
 		}
 		if h.Typeflag == tar.TypeXGlobalHeader {
 			continue
 		}
-		e := Entry{Name: h.Name, Folder: h.Typeflag == tar.TypeDir, Size: h.Size, Executable: h.Mode&0o100 != 0 && h.Typeflag == tar.TypeReg}
-		if !e.Folder && h.Typeflag != tar.TypeReg {
-			return fmt.Errorf("%w: %q is neither a file nor a folder but a link or a device (type %q)", ErrUnsafe, h.Name, h.Typeflag)
+		e := Entry{Name: h.Name, Folder: h.Typeflag == tar.TypeDir, Size: h.Size}
+		switch h.Typeflag {
+		case tar.TypeDir:
+		case tar.TypeReg, tar.TypeCont, tar.TypeGNUSparse:
+			e.Executable = h.Mode&0o100 != 0
+		default:
+			return fmt.Errorf("%w: %q is neither a file nor a folder but a link, a device or an extension (type %q)", ErrUnsafe, h.Name, h.Typeflag)
 		}
 		if err := g.admit(&e); err != nil {
 			return err

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
 // Machine runs the commands of recipes and fetches their bases.
@@ -341,8 +342,8 @@ func writeTo(name string, write func(io.Writer) error) error {
 
 // unpackLayout unpacks an OCI archive, of which nothing but plain files at
 // their known places is taken.
-func unpackLayout(archive, dir string, quota *quota, work *progress.Work) error {
-	f, err := os.Open(archive)
+func unpackLayout(file, dir string, quota *quota, work *progress.Work) error {
+	f, err := os.Open(file)
 	if err != nil {
 		return err
 	}
@@ -361,7 +362,7 @@ func unpackLayout(archive, dir string, quota *quota, work *progress.Work) error 
 	}
 	work.Begin("reading the image", 0, info.Size())
 	counted := work.Reader(f)
-	for in := tar.NewReader(counted); ; {
+	for in := archive.NewTarReader(counted); ; {
 		h, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			_, err = io.Copy(io.Discard, counted) // the padding
@@ -370,11 +371,11 @@ func unpackLayout(archive, dir string, quota *quota, work *progress.Work) error 
 		if err != nil {
 			return err
 		}
-		if h.Typeflag != tar.TypeReg {
-			continue
-		}
 		if err := quota.take(h.Size); err != nil {
 			return err
+		}
+		if h.Typeflag != tar.TypeReg {
+			continue
 		}
 		if err := unpackFile(root, filepath.Clean(h.Name), in); err != nil {
 			return err
