@@ -242,8 +242,11 @@ func readSevenZipHeader(src Source) (s szStreams, files szFiles, err error) {
 	if size == 0 {
 		return s, files, nil
 	}
-	if size > maxSevenZipHeader || at > uint64(src.Size) || at+size+szHeadSize > uint64(src.Size) {
+	if size > maxSevenZipHeader {
 		return s, files, errHeader
+	}
+	if at > uint64(src.Size) || at+size+szHeadSize > uint64(src.Size) {
+		return s, files, fmt.Errorf("it is cut off after %d bytes: %w", src.Size, io.ErrUnexpectedEOF)
 	}
 	header := make([]byte, size)
 	if _, err := src.ReadAt(header, int64(at)+szHeadSize); err != nil {
@@ -287,7 +290,10 @@ func (h *headerReader) header() (s szStreams, files szFiles, err error) {
 // unpackHeader decompresses a header. A header consists of names and numbers;
 // if it is many times as long as its packed bytes, it is a bomb.
 func unpackHeader(src Source, s szStreams, err error) ([]byte, error) {
-	if err != nil || len(s.folders) != 1 || len(s.packSizes) != 1 || len(s.streams) != 1 {
+	if err != nil {
+		return nil, err
+	}
+	if len(s.folders) != 1 || len(s.packSizes) != 1 || len(s.streams) != 1 {
 		return nil, errHeader
 	}
 	at, packed, stream := s.packPos+szHeadSize, s.packSizes[0], s.streams[0]
