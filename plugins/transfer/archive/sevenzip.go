@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"strings"
 )
 
 const (
@@ -114,16 +115,11 @@ func walkSevenZip(ctx context.Context, src Source, g *guard, visit func(Entry, i
 			if e.Name == "." {
 				return nil
 			}
-			return visit(*e, emptyReader{})
+			return visit(*e, strings.NewReader(""))
 		}
 		return r.give(stream, e.Name, func(plain io.Reader) error { return visit(*e, plain) })
 	})
 }
-
-type emptyReader struct{}
-
-// Read implements io.Reader.
-func (emptyReader) Read([]byte) (int, error) { return 0, io.EOF }
 
 // szReader reads the folders of an archive, stream by stream.
 type szReader struct {

@@ -314,18 +314,8 @@ func forThisMachine(index v1.ImageIndex) (v1.Image, error) {
 
 // layoutDigest returns the digest of the layout's one manifest.
 func layoutDigest(dir string) (string, error) {
-	index, err := layout.ImageIndexFromPath(dir)
-	if err != nil {
-		return "", err
-	}
-	manifest, err := index.IndexManifest()
-	if err != nil {
-		return "", err
-	}
-	if len(manifest.Manifests) != 1 {
-		return "", fmt.Errorf("%s holds %d images", dir, len(manifest.Manifests))
-	}
-	return manifest.Manifests[0].Digest.String(), nil
+	d, err := Ref{Kind: LayoutRef, Name: dir}.Resolve()
+	return d.String(), err
 }
 
 func writeTo(name string, write func(io.Writer) error) error {
@@ -333,11 +323,7 @@ func writeTo(name string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	err = write(f)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	return err
+	return errors.Join(write(f), f.Close())
 }
 
 // unpackLayout unpacks an OCI archive, of which nothing but plain files at
