@@ -154,7 +154,7 @@ func (o s3Options) open(ctx context.Context, bucket, prefix string) (objects, er
 	if o.accelerate {
 		core.SetS3TransferAccelerate("s3-accelerate.amazonaws.com")
 	}
-	return &s3Objects{core: core, transport: transport, bucket: bucket, prefix: prefix, headers: o.headers(), unconditional: o.google}, nil
+	return &s3Objects{core: core, transport: transport, bucket: bucket, prefix: prefix, headers: o.headers()}, nil
 }
 
 // dateless hides the dates of answers. Nothing here reads them, and the client
