@@ -200,7 +200,7 @@ func (r *run) execute(ctx context.Context, tasks []sched.Task) *Result {
 	sum, err := sched.Run(ctx, tasks, sched.Options{
 		Capacity: r.e.opts.Capacity, Parallelism: r.opts.Parallelism, KeepGoing: r.opts.KeepGoing,
 		Retryable: step.IsRetryable, Locks: r.e.opts.Devices,
-		OnStart: r.onStart, OnWait: r.onWait, OnRetry: r.onRetry, OnEnd: r.onEnd,
+		OnStart: r.onStart, OnWait: r.onWait, OnRetry: r.onRetry, OnBackoff: r.onBackoff, OnEnd: r.onEnd,
 	})
 	if err != nil {
 		r.result.Failures = append(r.result.Failures, Failure{Address: "scheduler", Err: err})

@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/sched"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // run is an apply in progress.
@@ -192,6 +193,11 @@ func (r *run) onStart(task int, l sched.Lease) {
 
 func (r *run) onRetry(task, attempt int, wait time.Duration, err error) {
 	r.sink.Emit(event.StepRetry{At: now(), Address: r.scheduled[task].plan.Name, Attempt: attempt, WaitMillis: wait.Milliseconds(), Error: err.Error()})
+}
+
+func (r *run) onBackoff(task int, at time.Time) {
+	what := "waiting until " + at.Format(time.TimeOnly) + " for the next attempt"
+	r.sink.Emit(event.StepProgress{At: now(), Address: r.scheduled[task].plan.Name, Progress: step.Progress{What: what}})
 }
 
 func (r *run) onEnd(task int, res sched.Result) {

@@ -24,10 +24,17 @@ type bucket struct {
 	conn objects
 	// formatSeen says that the format object was read or written.
 	formatSeen, formatWritten bool
-	// unconditional is set once the store has turned out not to support
-	// conditional writes.
-	unconditional atomic.Bool
+	// refusals counts the writes that succeeded only without a condition, since
+	// the last one whose condition the store understood.
+	refusals atomic.Int32
 }
+
+// believed is how many refusals show that a store does not support conditional
+// writes. A store that says so is believed at once.
+const believed = 3
+
+// conditional reports whether the store is taken to support conditional writes.
+func (b *bucket) conditional() bool { return b.refusals.Load() < believed }
 
 // connect opens the connection when it is first needed.
 func (b *bucket) connect(ctx context.Context) (objects, error) {
@@ -164,19 +171,55 @@ func (h *heardReader) Read(p []byte) (int, error) {
 // replaces, an existing object of the same name stays and the error is
 // errExists.
 func (b *bucket) put(ctx context.Context, key string, size int64, replace bool, fill func(context.Context, io.Writer) error) error {
-	tried := false
+	tries := 0
 	return b.do(ctx, "write", key, true, func(ctx context.Context, conn objects, dog *watchdog) error {
+		write := func(create bool) error {
+			return conn.write(ctx, key, size, create, func(w io.Writer) error {
+				return fillAll(ctx, &heardWriter{w, dog, 0, b.sent, portionOf(ctx)}, size, fill)
+			})
+		}
 		// A server may refuse a conditional write and hang up before it has read the
 		// whole request. That looks like a lost connection, so the object's presence
 		// is checked.
-		if tried && !replace {
+		if tries++; tries > 1 && !replace {
 			if err := b.absent(ctx, conn, key); err != nil {
 				return err
 			}
 		}
-		tried = true
-		return b.write(ctx, conn, dog, key, size, replace, fill)
+		create := !replace && b.conditional()
+		err := write(create)
+		if create && b.refused(ctx, err, tries) {
+			if err = b.absent(ctx, conn, key); err == nil {
+				err = write(false)
+			}
+			if err == nil {
+				b.refusals.Add(1)
+			}
+		}
+		if err == nil {
+			b.stats.bytesOut.Add(size)
+		}
+		return err
 	})
+}
+
+// refused reports whether a store may have refused a write for its condition,
+// which only a write without it shows. Stores have many answers to a header that
+// they do not know; one that fails otherwise is asked with it three times.
+func (b *bucket) refused(ctx context.Context, err error, tries int) bool {
+	if err == nil {
+		b.refusals.Store(0)
+		return false
+	}
+	if _, known := classify(ctx, err); errors.Is(known, errExists) {
+		b.refusals.Store(0)
+		return false
+	}
+	if notImplemented(err) {
+		b.refusals.Store(believed)
+		return true
+	}
+	return refusesHeader(err) || tries > 2 && failsInside(err)
 }
 
 // absent returns nil if there is no such object, and errExists if there is.
@@ -191,25 +234,15 @@ func (b *bucket) absent(ctx context.Context, conn objects, key string) error {
 	return err
 }
 
-func (b *bucket) write(ctx context.Context, conn objects, dog *watchdog, key string, size int64, replace bool, fill func(context.Context, io.Writer) error) error {
-	create := !replace && !b.unconditional.Load()
-	err := conn.write(ctx, key, size, create, func(w io.Writer) error {
-		out := &heardWriter{w, dog, 0, b.sent, portionOf(ctx)}
-		if err := fill(ctx, out); err != nil {
-			return err
-		}
-		if out.n != size {
-			return localError{fmt.Errorf("%w: it has %d bytes, not %d", cache.ErrCorrupt, out.n, size)}
-		}
-		return nil
-	})
-	if create && notImplemented(err) && !b.unconditional.Swap(true) {
-		return errors.New("the store does not support conditional writes") // retried without
+// fillAll lets fill write exactly size bytes.
+func fillAll(ctx context.Context, w *heardWriter, size int64, fill func(context.Context, io.Writer) error) error {
+	if err := fill(ctx, w); err != nil {
+		return err
 	}
-	if err == nil {
-		b.stats.bytesOut.Add(size)
+	if w.n != size {
+		return localError{fmt.Errorf("%w: it has %d bytes, not %d", cache.ErrCorrupt, w.n, size)}
 	}
-	return err
+	return nil
 }
 
 // heardWriter reports every byte to a watchdog.

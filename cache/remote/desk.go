@@ -51,7 +51,7 @@ func (d Desk) Put(ctx context.Context, name string, data []byte) error {
 // Create writes a document, or returns ErrExists. Of several that create the
 // same one at a time, one succeeds; data must be different for each.
 func (d Desk) Create(ctx context.Context, name string, data []byte) error {
-	if d.bucket.unconditional.Load() { // then this is all that can be done
+	if !d.bucket.conditional() { // then this is all that can be done
 		if _, err := d.bucket.size(ctx, name); err == nil {
 			return ErrExists
 		}

@@ -123,6 +123,33 @@ func notImplemented(err error) bool {
 	return errors.As(err, &answer) && (answer.Code == "NotImplemented" || answer.StatusCode == http.StatusNotImplemented)
 }
 
+// otherFaults are the codes of client errors that no header of the request
+// explains.
+var otherFaults = map[string]bool{
+	"NoSuchBucket": true, "NoSuchKey": true, "NotFound": true, "RequestTimeout": true, "RequestTimeTooSkewed": true,
+	"BadDigest": true, "IncompleteBody": true, "XAmzContentSHA256Mismatch": true, "EntityTooLarge": true,
+}
+
+// refusesHeader reports whether an answer may be to a header that the store does
+// not know. A signature is wrong if a proxy has removed the header.
+func refusesHeader(err error) bool {
+	var answer minio.ErrorResponse
+	if !errors.As(err, &answer) || otherFaults[answer.Code] {
+		return false
+	}
+	switch answer.StatusCode {
+	case http.StatusUnauthorized, http.StatusNotFound, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
+		return false
+	}
+	return answer.StatusCode/100 == 4 && (!deniedCodes[answer.Code] || answer.Code == "SignatureDoesNotMatch")
+}
+
+// failsInside reports whether a store answers with an error of its own.
+func failsInside(err error) bool {
+	var answer minio.ErrorResponse
+	return errors.As(err, &answer) && answer.StatusCode/100 == 5 && answer.StatusCode != http.StatusServiceUnavailable
+}
+
 // IsDenied reports whether the store does not allow the user what was tried, so
 // that trying again is useless.
 func IsDenied(err error) bool { return errors.Is(err, errCredentials) || errors.Is(err, errReadOnly) }

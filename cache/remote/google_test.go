@@ -51,6 +51,12 @@ func TestGoogle(t *testing.T) {
 		t.Fatalf("a miss: %v", b.said())
 	}
 	b.wantTree(rec.Outputs["tree"].Ref, dir)
+	if err := a.Desk().Create(t.Context(), "work/x", []byte("one")); err != nil {
+		t.Errorf("create: %v", err)
+	}
+	if err := b.Desk().Create(t.Context(), "work/x", []byte("two")); err != ErrExists { //nolint:errorlint // as it promises
+		t.Errorf("create again: %v, want ErrExists", err)
+	}
 	if refused.Load() > 0 {
 		t.Errorf("%d requests were what Google refuses", refused.Load())
 	}

@@ -24,8 +24,6 @@ type s3Objects struct {
 	bucket, prefix string
 	// headers are sent with every object that is written.
 	headers map[string]string
-	// unconditional says that the server misinterprets conditional writes.
-	unconditional bool
 }
 
 func (s *s3Objects) stat(ctx context.Context, key string) (int64, error) {
@@ -92,7 +90,7 @@ func (s *s3Objects) write(ctx context.Context, key string, size int64, create bo
 
 // condition makes a write fail if the object exists already.
 func (s *s3Objects) condition(create bool) (opts minio.PutObjectOptions) {
-	if create && !s.unconditional {
+	if create {
 		opts.SetMatchETagExcept("*")
 	}
 	return opts

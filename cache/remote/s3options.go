@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"slices"
@@ -143,7 +144,7 @@ func (o s3Options) open(ctx context.Context, bucket, prefix string) (objects, er
 		return nil, err
 	}
 	core, err := minio.NewCore(endpoint.Host, &minio.Options{
-		Creds: creds, Secure: endpoint.Scheme == "https", Transport: transport, Region: o.region,
+		Creds: creds, Secure: endpoint.Scheme == "https", Transport: dateless{transport}, Region: o.region,
 		BucketLookup: o.lookup(endpoint, bucket), MaxRetries: 1,
 	})
 	if err != nil {
@@ -153,7 +154,21 @@ func (o s3Options) open(ctx context.Context, bucket, prefix string) (objects, er
 	if o.accelerate {
 		core.SetS3TransferAccelerate("s3-accelerate.amazonaws.com")
 	}
-	return &s3Objects{core: core, transport: transport, bucket: bucket, prefix: prefix, headers: o.headers(), unconditional: o.google}, nil
+	return &s3Objects{core: core, transport: transport, bucket: bucket, prefix: prefix, headers: o.headers()}, nil
+}
+
+// dateless hides the dates of answers. Nothing here reads them, and the client
+// refuses answers without a date, or with one in another form ("Expires: 0").
+type dateless struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (d dateless) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := d.RoundTripper.RoundTrip(r)
+	if err == nil {
+		resp.Header.Set("Last-Modified", "Thu, 01 Jan 1970 00:00:00 GMT")
+		resp.Header.Del("Expires")
+	}
+	return resp, err
 }
 
 // server is where requests go; without a host if the endpoint is not a URL.

@@ -47,6 +47,9 @@ func New(local *disk.Cache, loc Location, opts Options) *Tier {
 		slots: make(chan struct{}, opts.Transfers), busy: make(map[digest.ContentID]chan struct{}),
 	}
 	l.bucket = &bucket{loc: loc, patience: opts.patience, stats: &l.stats, sent: &l.moving.out}
+	if loc.s3.google { // it misinterprets conditional writes
+		l.bucket.refusals.Store(believed)
+	}
 	find := newFinder(l)
 	push := &pusher{link: l, finder: find}
 	push.queue = newQueue(push.push)

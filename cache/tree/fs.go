@@ -96,7 +96,7 @@ func (f *FS) Open(name string) (fs.File, error) {
 		if err != nil {
 			return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 		}
-		return &openDir{info: info{e}, name: name, rest: entries}, nil
+		return OpenDir(e, entries), nil
 	}
 	return f.openFile(name, e)
 }
@@ -114,7 +114,7 @@ func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
 	}
-	return dirEntries(entries), nil
+	return DirEntries(entries), nil
 }
 
 // ReadFile implements fs.ReadFileFS.
@@ -139,8 +139,19 @@ func (f *FS) Stat(name string) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return info{e}, nil
+	return e.Info(), nil
 }
+
+// Info returns the entry as fs.FileInfo and fs.DirEntry.
+func (e Entry) Info() interface {
+	fs.FileInfo
+	fs.DirEntry
+} {
+	return info{e}
+}
+
+// OpenDir returns the open directory e with its entries.
+func OpenDir(e Entry, entries []Entry) fs.File { return &openDir{info: info{e}, rest: entries} }
 
 // info is an Entry as fs.FileInfo and fs.DirEntry.
 type info struct{ e Entry }
@@ -149,10 +160,17 @@ func (i info) Name() string               { return path.Base(i.e.Name) }
 func (i info) Size() int64                { return i.e.Size }
 func (i info) ModTime() time.Time         { return time.Time{} }
 func (i info) IsDir() bool                { return i.e.IsDir() }
-func (i info) Sys() any                   { return i.e }
 func (i info) Type() fs.FileMode          { return i.Mode().Type() }
 func (i info) Info() (fs.FileInfo, error) { return i, nil }
 func (i info) String() string             { return fs.FormatDirEntry(i) }
+
+// Sys returns the Entry if its content is in a store.
+func (i info) Sys() any {
+	if i.e.ID.IsZero() {
+		return nil
+	}
+	return i.e
+}
 
 func (i info) Mode() fs.FileMode {
 	switch i.e.Type {
@@ -164,7 +182,8 @@ func (i info) Mode() fs.FileMode {
 	return 0o444
 }
 
-func dirEntries(entries []Entry) []fs.DirEntry {
+// DirEntries returns the entries as fs.DirEntry.
+func DirEntries(entries []Entry) []fs.DirEntry {
 	list := make([]fs.DirEntry, len(entries))
 	for i, e := range entries {
 		list[i] = info{e}
@@ -175,7 +194,6 @@ func dirEntries(entries []Entry) []fs.DirEntry {
 // openDir lists a directory.
 type openDir struct {
 	info info
-	name string
 	rest []Entry
 }
 
@@ -183,7 +201,7 @@ func (d *openDir) Stat() (fs.FileInfo, error) { return d.info, nil }
 func (d *openDir) Close() error               { return nil }
 
 func (d *openDir) Read([]byte) (int, error) {
-	return 0, &fs.PathError{Op: "read", Path: d.name, Err: errors.New("is a directory")}
+	return 0, &fs.PathError{Op: "read", Path: d.info.Name(), Err: errors.New("is a directory")}
 }
 
 // ReadDir implements fs.ReadDirFile.
@@ -194,7 +212,7 @@ func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
 		}
 		n = len(d.rest)
 	}
-	list := dirEntries(d.rest[:n])
+	list := DirEntries(d.rest[:n])
 	d.rest = d.rest[n:]
 	return list, nil
 }

@@ -155,7 +155,12 @@ func (r Retry) wait(attempts int, random float64) time.Duration {
 type retries struct {
 	tried map[int]tried
 	due   dues
+	// told is when the last one was added or OnBackoff called.
+	told time.Time
 }
+
+// backoffEvery is how often OnBackoff is called.
+const backoffEvery = time.Minute
 
 // tried is the result of a task's attempts so far.
 type tried struct {
@@ -185,7 +190,8 @@ func (h *dues) Pop() any {
 
 func (r *retries) add(i int, last Result, wait time.Duration) {
 	r.tried[i] = tried{attempts: last.Attempts, last: last}
-	heap.Push(&r.due, due{time.Now().Add(wait), i})
+	r.told = time.Now()
+	heap.Push(&r.due, due{r.told.Add(wait), i})
 }
 
 // result returns the last attempt's result with another status.
@@ -198,12 +204,16 @@ func (r *retries) result(i int, status Status) Result {
 // arm sets the timer to the next time something is due.
 func (s *scheduler) arm() {
 	next := s.pool.retryAt
-	if due := s.retries.due; len(due) > 0 && (next.IsZero() || due[0].at.Before(next)) {
-		next = due[0].at
+	sooner := func(at time.Time) {
+		if !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
 	}
-	if due := s.waits.due; !due.IsZero() && (next.IsZero() || due.Before(next)) {
-		next = due
+	if due := s.retries.due; len(due) > 0 {
+		sooner(due[0].at)
+		sooner(s.retries.told.Add(backoffEvery))
 	}
+	sooner(s.waits.due)
 	if next.IsZero() {
 		s.timer.Stop()
 		return
@@ -216,6 +226,10 @@ func (s *scheduler) wake() {
 	now := time.Now()
 	for len(s.retries.due) > 0 && !s.retries.due[0].at.After(now) {
 		s.enqueue(heap.Pop(&s.retries.due).(due).task)
+	}
+	if r := &s.retries; s.o.OnBackoff != nil && len(r.due) > 0 && now.Sub(r.told) >= backoffEvery {
+		r.told = now
+		s.o.OnBackoff(r.due[0].task, r.due[0].at)
 	}
 	if !s.pool.retryAt.After(now) {
 		s.pool.retryAt = time.Time{}

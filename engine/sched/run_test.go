@@ -210,6 +210,20 @@ func TestRetryWaitsAsAsked(t *testing.T) {
 	})
 }
 
+// While tasks wait to be retried, the next one is told each minute.
+func TestBackoffIsTold(t *testing.T) {
+	scene(t, func(l *lab) {
+		l.o.Retryable = func(error) (time.Duration, bool) { return 150 * time.Second, true }
+		l.o.OnBackoff = func(i int, at time.Time) { l.note("%s waits until %v", l.tasks[i].Name, at.Sub(l.start)) }
+		l.add("late", 10*s, errBad).Retry.Attempts = 2
+		l.add("early", 0, errBad).Retry.Attempts = 2
+		l.o.KeepGoing = true
+		l.run(l.t.Context())
+		l.want("0s start late", "0s start early", "0s retry early 1 2m30s bad", "10s retry late 1 2m30s bad", "1m10s early waits until 2m30s",
+			"2m10s early waits until 2m30s", "2m30s start early", "2m30s failed early", "2m40s start late", "2m50s failed late")
+	})
+}
+
 func TestNoRetry(t *testing.T) {
 	yes := func(error) (time.Duration, bool) { return 0, true }
 	no := func(error) (time.Duration, bool) { return 0, false }

@@ -176,7 +176,10 @@ type Options struct {
 	// tasks that come after.
 	OnStart func(task int, l Lease)
 	OnRetry func(task, attempt int, wait time.Duration, err error)
-	OnEnd   func(task int, r Result)
+	// OnBackoff is called each minute while tasks wait to be retried, with the
+	// next one.
+	OnBackoff func(task int, at time.Time)
+	OnEnd     func(task int, r Result)
 	// OnWait is called with what tasks wait for that could start otherwise, at
 	// most twice a second; with nothing once nothing waits any more. Each call
 	// replaces the previous one.

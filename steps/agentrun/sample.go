@@ -73,29 +73,14 @@ func sampleLike(name string) bool {
 
 // unpackSample takes the one table out of an archive.
 func unpackSample(ctx context.Context, file, dst string) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	found := false
-	limits := archive.DefaultLimits()
-	err = archive.Walk(ctx, archive.Source{ReaderAt: f, Size: info.Size()}, archive.FormatOf(file), limits, func(e archive.Entry, r io.Reader) error {
-		if found || !strings.EqualFold(filepath.Ext(e.Name), ".csv") {
-			return nil
-		}
-		found = true
+	found, err := archive.FirstCSV(ctx, file, func(name string, r io.Reader) error {
 		out, err := os.OpenFile(dst, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
 			return err
 		}
 		defer out.Close()
 		if n, err := io.Copy(out, io.LimitReader(r, maxSample+1)); err != nil || n > maxSample {
-			return errors.Join(err, fmt.Errorf("unpack %s: too large or damaged", e.Name))
+			return errors.Join(err, fmt.Errorf("unpack %s: too large or damaged", name))
 		}
 		return out.Close()
 	})

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -330,9 +332,16 @@ func (it item) fetch(ctx context.Context, env *step.Env) (source.Data, error) {
 	if it.spec.URL != "" && it.spec.MD5 == "" && it.spec.SHA256 == "" {
 		env.Warn("the download has no pin, so nothing proves that it is unchanged")
 	}
+	var bytes, all atomic.Int64
 	return it.source.Fetch(ctx, source.Request{
 		Spec: it.spec, Store: env.Store, Unpublished: true,
+		Waiting: func(until time.Time) {
+			what := "waiting until " + until.Format(time.TimeOnly) + ", as the server asks"
+			env.Progress(step.Progress{What: what, Done: bytes.Load(), Total: all.Load(), Unit: "bytes"})
+		},
 		Progress: func(done, total int64) {
+			bytes.Store(done)
+			all.Store(total)
 			env.Progress(step.Progress{What: "fetching", Done: done, Total: total, Unit: "bytes"})
 		},
 		Imported: func(files, total, bytes int64) {

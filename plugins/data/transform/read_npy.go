@@ -1,12 +1,10 @@
 package transform
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"strconv"
 	"strings"
@@ -46,23 +44,12 @@ var npyVerb = Verb{
 }
 
 func openNpy(in *Input, path string) (*Array, error) {
-	f, err := in.Raw.Open(path)
+	at, size, err := in.readable(path)
 	if err != nil {
 		return nil, err
 	}
-	at, ok := f.(io.ReaderAt)
-	if ok {
-		in.keepOpen(f)
-	} else {
-		data, err := fs.ReadFile(in.Raw, path)
-		if err != nil {
-			return nil, err
-		}
-		_ = f.Close()
-		at = bytes.NewReader(data)
-	}
 	a := &Array{data: at}
-	if err := a.readHeader(); err != nil {
+	if err := a.readHeader(size); err != nil {
 		return nil, err
 	}
 	if len(a.Shape) == 0 || a.fortran && len(a.Shape) > 1 {
@@ -73,7 +60,9 @@ func openNpy(in *Input, path string) (*Array, error) {
 
 var npyHeader = pattern.New(`^\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), \} *\n$`)
 
-func (a *Array) readHeader() error {
+// readHeader reads the header of a file of size bytes, which must hold the
+// whole array.
+func (a *Array) readHeader(size int64) error {
 	head := make([]byte, 12)
 	if _, err := a.data.ReadAt(head, 0); err != nil {
 		return err
@@ -81,14 +70,14 @@ func (a *Array) readHeader() error {
 	if string(head[:6]) != "\x93NUMPY" || head[6] < 1 || head[6] > 3 {
 		return fmt.Errorf("not a .npy file of version 1 to 3")
 	}
-	size, from := int64(binary.LittleEndian.Uint16(head[8:])), int64(10)
+	length, from := int64(binary.LittleEndian.Uint16(head[8:])), int64(10)
 	if head[6] > 1 {
-		size, from = int64(binary.LittleEndian.Uint32(head[8:])), 12
+		length, from = int64(binary.LittleEndian.Uint32(head[8:])), 12
 	}
-	if size > 1<<20 {
-		return fmt.Errorf("header of %d bytes", size)
+	if length > 1<<20 {
+		return fmt.Errorf("header of %d bytes", length)
 	}
-	text := make([]byte, size)
+	text := make([]byte, length)
 	if _, err := a.data.ReadAt(text, from); err != nil {
 		return err
 	}
@@ -96,7 +85,7 @@ func (a *Array) readHeader() error {
 	if m == nil {
 		return fmt.Errorf("the header %q cannot be read", text)
 	}
-	a.start = from + size
+	a.start = from + length
 	a.Descr = string(m[1])
 	for _, s := range strings.Split(string(m[3]), ",") {
 		if s = strings.TrimSpace(s); s != "" {
@@ -108,8 +97,26 @@ func (a *Array) readHeader() error {
 		}
 	}
 	a.fortran = string(m[2]) == "True"
-	_, err := a.elementSize()
-	return err
+	return a.complete(size)
+}
+
+// complete rejects a file of size bytes that is too short for the array.
+func (a *Array) complete(size int64) error {
+	element, err := a.elementSize()
+	if err != nil {
+		return err
+	}
+	left := int(size - a.start)
+	for _, n := range append([]int{element}, a.Shape...) {
+		if n == 0 {
+			return nil
+		}
+		left /= n
+	}
+	if left < 1 {
+		return fmt.Errorf("the file is cut off: it has %d bytes of elements, too few for shape %v", size-a.start, a.Shape)
+	}
+	return nil
 }
 
 // elementSize returns the bytes of an element.

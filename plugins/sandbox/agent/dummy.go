@@ -61,23 +61,7 @@ func copySample(t Task, dst io.Writer) (name string, n int64, err error) {
 
 // copyPacked copies the first table of an archive.
 func copyPacked(path string, dst io.Writer) (n int64, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	found := false
-	src := archive.Source{ReaderAt: f, Size: info.Size()}
-	err = archive.Walk(context.Background(), src, archive.FormatOf(path), archive.DefaultLimits(), func(e archive.Entry, r io.Reader) error {
-		if found || !strings.HasSuffix(e.Name, ".csv") {
-			return nil
-		}
-		found = true
-		var err error
+	found, err := archive.FirstCSV(context.Background(), path, func(_ string, r io.Reader) (err error) {
 		n, err = io.Copy(dst, r)
 		return err
 	})

@@ -65,10 +65,13 @@ func TestSevenZipMethods(t *testing.T) {
 	}
 }
 
-func TestEncryptedIsRefused(t *testing.T) {
-	_, err := contents(read(t, "testdata/encrypted.7z"), archive.SevenZip)
-	if !errors.Is(err, archive.ErrFormat) || !strings.Contains(err.Error(), "encrypted") {
-		t.Errorf("got %v", err)
+func TestSevenZipRefused(t *testing.T) {
+	for want, data := range map[string][]byte{
+		"encrypted": read(t, "testdata/encrypted.7z"), "filter BCJ2": bcj2(), "cut off after 50 bytes": read(t, "testdata/copy.7z")[:50],
+	} {
+		if _, err := contents(data, archive.SevenZip); !errors.Is(err, archive.ErrFormat) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }
 

@@ -20,4 +20,7 @@
 // entries of a zip file that share bytes (the usual bomb), archives with more
 // entries or bytes than the limits allow, and trailing or truncated data. All
 // of these are ErrUnsafe or ErrFormat; nothing is written outside the target.
+//
+// A tar archive may end without an end mark after an entry, as Python's tarfile
+// and GNU tar have it. Sparse files are read with their holes filled.
 package archive

@@ -119,7 +119,7 @@ func newUnpacker(ctx context.Context, store cache.Building, src Source, format F
 	}
 	key := ""
 	if o.Key != "" {
-		key = "unpack-1-" + string(format) + "-" + o.Key
+		key = "unpack-2-" + string(format) + "-" + o.Key
 	}
 	journal, err := openJournal(ctx, store, key)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/progress"
+	"github.com/mleflow/mleflow/cache/tree"
 )
 
 // Overlay is a folder with archives mounted over it, as an fs.FS. If two
@@ -54,11 +55,11 @@ func (o *Overlay) Mount(ctx context.Context, name, folder, work string) error {
 		return fmt.Errorf("mount %s: %w", name, errors.Join(err, f.Close()))
 	}
 	o.closers = append(o.closers, keep)
-	tree, err := o.mountFS(ctx, src, name, work)
+	mounted, err := o.mountFS(ctx, src, name, work)
 	if err != nil {
 		return fmt.Errorf("mount %s: %w", name, err)
 	}
-	o.layers = append(o.layers, layer{tree, folder})
+	o.layers = append(o.layers, layer{mounted, folder})
 	return nil
 }
 
@@ -194,7 +195,7 @@ func (o *Overlay) ReadDir(name string) ([]fs.DirEntry, error) {
 			if name == "." {
 				child, _, _ = strings.Cut(l.folder, "/")
 			}
-			byName[child] = folderEntry(child)
+			byName[child] = folderEntry(child).Info()
 		}
 		if !ok {
 			continue
@@ -237,4 +238,6 @@ func (o *Overlay) Resolve(name string) (fs.FS, string) {
 
 // folderEntry returns the entry of a folder that exists only as the place of
 // a mounted archive.
-func folderEntry(name string) fs.DirEntry { return fs.FileInfoToDirEntry(folderInfo(path.Base(name))) }
+func folderEntry(name string) tree.Entry {
+	return tree.Entry{Name: path.Base(name), Type: tree.Directory}
+}

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -140,6 +141,16 @@ func hugeHeader() []byte {
 	data := append([]byte("7z\xbc\xaf\x27\x1c\x00\x04"), make([]byte, 24)...)
 	binary.LittleEndian.PutUint64(data[20:], 1<<60)
 	return data
+}
+
+// bcj2 is the beginning of a 7z file with one folder that BCJ2 filters.
+func bcj2() []byte {
+	header := []byte("\x01\x04\x06\x00\x04\x09\x00\x00\x00\x00\x00\x07\x0b\x01\x00\x01\x14\x03\x03\x01\x1b\x04\x01")
+	data := append([]byte("7z\xbc\xaf\x27\x1c\x00\x04"), make([]byte, 24)...)
+	binary.LittleEndian.PutUint64(data[20:], uint64(len(header)))
+	binary.LittleEndian.PutUint32(data[28:], crc32.ChecksumIEEE(header))
+	binary.LittleEndian.PutUint32(data[8:], crc32.ChecksumIEEE(data[12:]))
+	return append(data, header...)
 }
 
 // wrongChecksum changes the CRC-32 at the end of gzip data.

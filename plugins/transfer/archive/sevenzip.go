@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"strings"
 )
 
 const (
@@ -114,16 +115,11 @@ func walkSevenZip(ctx context.Context, src Source, g *guard, visit func(Entry, i
 			if e.Name == "." {
 				return nil
 			}
-			return visit(*e, emptyReader{})
+			return visit(*e, strings.NewReader(""))
 		}
 		return r.give(stream, e.Name, func(plain io.Reader) error { return visit(*e, plain) })
 	})
 }
-
-type emptyReader struct{}
-
-// Read implements io.Reader.
-func (emptyReader) Read([]byte) (int, error) { return 0, io.EOF }
 
 // szReader reads the folders of an archive, stream by stream.
 type szReader struct {
@@ -242,8 +238,11 @@ func readSevenZipHeader(src Source) (s szStreams, files szFiles, err error) {
 	if size == 0 {
 		return s, files, nil
 	}
-	if size > maxSevenZipHeader || at > uint64(src.Size) || at+size+szHeadSize > uint64(src.Size) {
+	if size > maxSevenZipHeader {
 		return s, files, errHeader
+	}
+	if at > uint64(src.Size) || at+size+szHeadSize > uint64(src.Size) {
+		return s, files, fmt.Errorf("it is cut off after %d bytes: %w", src.Size, io.ErrUnexpectedEOF)
 	}
 	header := make([]byte, size)
 	if _, err := src.ReadAt(header, int64(at)+szHeadSize); err != nil {
@@ -287,7 +286,10 @@ func (h *headerReader) header() (s szStreams, files szFiles, err error) {
 // unpackHeader decompresses a header. A header consists of names and numbers;
 // if it is many times as long as its packed bytes, it is a bomb.
 func unpackHeader(src Source, s szStreams, err error) ([]byte, error) {
-	if err != nil || len(s.folders) != 1 || len(s.packSizes) != 1 || len(s.streams) != 1 {
+	if err != nil {
+		return nil, err
+	}
+	if len(s.folders) != 1 || len(s.packSizes) != 1 || len(s.streams) != 1 {
 		return nil, errHeader
 	}
 	at, packed, stream := s.packPos+szHeadSize, s.packSizes[0], s.streams[0]

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"math/bits"
@@ -37,13 +38,17 @@ type szCoder struct {
 	props  []byte
 }
 
+var errBCJ2 = errors.New("the filter BCJ2 is not supported; pack it again without it (7z a -mf=off)")
+
 // headerReader reads a header. After the first error, all reads fail.
 type headerReader struct {
 	b   []byte
 	err error
 }
 
-func (h *headerReader) fail() { h.err = errHeader; h.b = nil }
+func (h *headerReader) fail() { h.failed(errHeader) }
+
+func (h *headerReader) failed(err error) { h.err = cmp.Or(h.err, err); h.b = nil }
 
 func (h *headerReader) take(n int) []byte {
 	if n < 0 || n > len(h.b) {

@@ -175,6 +175,9 @@ func (h *headerReader) coders() *szSpec {
 		if flags&0x10 != 0 {
 			ins, outs = h.number(), h.number()
 		}
+		if c.method == "\x03\x03\x01\x1b" {
+			h.failed(errBCJ2)
+		}
 		if ins != 1 || outs != 1 || flags&0xc0 != 0 {
 			h.fail()
 		}

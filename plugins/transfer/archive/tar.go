@@ -2,6 +2,7 @@ package archive
 
 import (
 	"archive/tar"
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -14,13 +15,14 @@ import (
 
 // walkTar passes the entries in order with their number.
 func walkTar(ctx context.Context, src Source, format Format, g *guard, visit func(int64, Entry, io.Reader) error) error {
-	packed := &tarFile{src: src, buf: make([]byte, max(1, min(1<<20, src.Size)))}
+	section := io.NewSectionReader(src, 0, src.Size)
+	packed := &tarFile{bufio.NewReaderSize(section, int(min(1<<20, src.Size))), section}
 	plain, closePlain, err := decompress(packed, format)
 	if err != nil {
 		return err
 	}
 	defer closePlain()
-	r := tar.NewReader(plain)
+	r := NewTarReader(plain)
 	for index := int64(0); ; index++ {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -29,15 +31,19 @@ func walkTar(ctx context.Context, src Source, format Format, g *guard, visit fun
 		if err == io.EOF {
 			return checkEnd(plain)
 		}
-		if err != nil && !errors.Is(err, tar.ErrInsecurePath) {
-			return fmt.Errorf("%w: %w", ErrFormat, err)
+		if err != nil {
+			return err
 		}
 		if h.Typeflag == tar.TypeXGlobalHeader {
 			continue
 		}
-		e := Entry{Name: h.Name, Folder: h.Typeflag == tar.TypeDir, Size: h.Size, Executable: h.Mode&0o100 != 0 && h.Typeflag == tar.TypeReg}
-		if !e.Folder && h.Typeflag != tar.TypeReg {
-			return fmt.Errorf("%w: %q is neither a file nor a folder but a link or a device (type %q)", ErrUnsafe, h.Name, h.Typeflag)
+		e := Entry{Name: h.Name, Folder: h.Typeflag == tar.TypeDir, Size: h.Size}
+		switch h.Typeflag {
+		case tar.TypeDir:
+		case tar.TypeReg, tar.TypeCont, tar.TypeGNUSparse:
+			e.Executable = h.Mode&0o100 != 0
+		default:
+			return fmt.Errorf("%w: %q is neither a file nor a folder but a link, a device or an extension (type %q)", ErrUnsafe, h.Name, h.Typeflag)
 		}
 		if err := g.admit(&e); err != nil {
 			return err
@@ -92,61 +98,26 @@ func decompress(r io.Reader, format Format) (io.Reader, func(), error) {
 }
 
 // tarFile reads an archive's bytes from the start, in large pieces, and can
-// skip some, which tar does with members that nobody reads.
+// skip some, which tar does with members that nobody reads. Decompressors need
+// no buffer of their own, since it reads single bytes.
 type tarFile struct {
-	src  Source
-	buf  []byte
-	from int // the part of buf that was read
-	to   int
-	next int64 // offset in the file of what follows buf
+	*bufio.Reader
+	at *io.SectionReader
 }
 
-// Read implements io.Reader.
-func (f *tarFile) Read(p []byte) (int, error) {
-	if f.from == f.to {
-		n, err := f.src.ReadAt(f.buf[:min(int64(len(f.buf)), f.src.Size-f.next)], f.next)
-		if n == 0 {
-			if err == nil {
-				err = io.EOF
-			}
-			return 0, err
-		}
-		f.from, f.to, f.next = 0, n, f.next+int64(n)
-	}
-	n := copy(p, f.buf[f.from:f.to])
-	f.from += n
-	return n, nil
-}
-
-// ReadByte implements io.ByteReader, so that decompressors need no buffer of
-// their own.
-func (f *tarFile) ReadByte() (byte, error) {
-	if f.from == f.to {
-		var one [1]byte
-		_, err := io.ReadFull(f, one[:])
-		return one[0], err
-	}
-	f.from++
-	return f.buf[f.from-1], nil
-}
-
-// Seek implements io.Seeker.
+// Seek implements io.Seeker, but only forward from where it is.
 func (f *tarFile) Seek(offset int64, whence int) (int64, error) {
-	at := f.next - int64(f.to-f.from)
-	switch whence {
-	case io.SeekStart:
-	case io.SeekCurrent:
-		offset += at
-	default:
-		offset += f.src.Size
+	if whence != io.SeekCurrent || offset < 0 {
+		return 0, errors.ErrUnsupported
 	}
-	if offset < 0 {
-		return at, errors.New("seek before the start of an archive")
+	read, _ := f.at.Seek(0, io.SeekCurrent)
+	buffered := int64(f.Buffered())
+	at := read - buffered + offset
+	if offset <= buffered {
+		_, err := f.Discard(int(offset))
+		return at, err
 	}
-	if skip := offset - at; skip >= 0 && skip <= int64(f.to-f.from) {
-		f.from += int(skip)
-		return offset, nil
-	}
-	f.from, f.to, f.next = 0, 0, min(offset, f.src.Size)
-	return offset, nil
+	_, err := f.at.Seek(at, io.SeekStart)
+	f.Reset(f.at)
+	return at, err
 }

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"io"
+	"strings"
 )
 
 // tar unpacks a tar file: one goroutine reads it from beginning to end while
@@ -54,5 +55,5 @@ func (u *unpacker) emptyFile(index int64, e Entry) error {
 	if u.done.has(index) {
 		return nil
 	}
-	return u.put(index, e, emptyReader{})
+	return u.put(index, e, strings.NewReader(""))
 }

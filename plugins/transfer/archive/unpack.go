@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Unpack writes an archive's entries below a folder, which must exist. A file
@@ -36,4 +37,26 @@ func Unpack(ctx context.Context, src Source, format Format, limits Limits, folde
 		_, err = io.Copy(f, r)
 		return errors.Join(err, f.Close())
 	})
+}
+
+// FirstCSV passes the first CSV file of the archive at a path, whose suffix
+// gives the format, and reports whether there is one.
+func FirstCSV(ctx context.Context, path string, use func(name string, r io.Reader) error) (found bool, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	err = Walk(ctx, Source{f, info.Size()}, FormatOf(path), DefaultLimits(), func(e Entry, r io.Reader) error {
+		if found || e.Folder || !strings.EqualFold(filepath.Ext(e.Name), ".csv") {
+			return nil
+		}
+		found = true
+		return use(e.Name, r)
+	})
+	return found, err
 }

@@ -5,29 +5,26 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // Lengths and signatures of the records of a zip file (APPNOTE 6.3.10).
 const (
-	zipLocalLen     = 30
-	zipCentralLen   = 46
-	zipEndLen       = 22
-	zipLocatorLen   = 20
-	zipEnd64Len     = 56
-	zipLocalSig     = 0x04034b50
-	zipCentralSig   = 0x02014b50
-	zipEndSig       = 0x06054b50
-	zipLocatorSig   = 0x07064b50
-	zipEnd64Sig     = 0x06064b50
-	zipDescSig      = 0x08074b50
-	zipExtra64      = 0x0001
-	zipExtraUnicode = 0x7075
-	zipSignature    = 0x05054b50
+	zipLocalLen   = 30
+	zipCentralLen = 46
+	zipEndLen     = 22
+	zipLocatorLen = 20
+	zipEnd64Len   = 56
+	zipLocalSig   = 0x04034b50
+	zipCentralSig = 0x02014b50
+	zipEndSig     = 0x06054b50
+	zipLocatorSig = 0x07064b50
+	zipEnd64Sig   = 0x06064b50
+	zipDescSig    = 0x08074b50
+	zipExtra64    = 0x0001
+	zipSignature  = 0x05054b50
 )
 
 // Bits of an entry's flags.
@@ -70,100 +67,6 @@ type zipHeader struct {
 	// at is the offset of the local header in the file, and limit where the next
 	// record begins.
 	at, limit int64
-}
-
-// findZipDir reads the end of a zip file.
-func findZipDir(src Source) (*zipDir, error) {
-	n := min(src.Size, zipEndLen+1<<16-1)
-	tail := make([]byte, n)
-	if _, err := src.ReadAt(tail, src.Size-n); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	i := zipEndAt(tail, 0)
-	if i < 0 {
-		return nil, fmt.Errorf("%w: no end of the zip directory", ErrFormat)
-	}
-	if zipEndAt(tail[:i], len(tail)) >= 0 {
-		return nil, fmt.Errorf("%w: it has two end records, so programs may disagree about its content", ErrUnsafe)
-	}
-	end := tail[i:]
-	if comment := int(binary.LittleEndian.Uint16(end[20:])); len(end)-zipEndLen != comment {
-		return nil, fmt.Errorf("%w: there are data after the end of the archive", ErrFormat)
-	}
-	d := &zipDir{src: src, count: uint64(binary.LittleEndian.Uint16(end[10:])), count16: true}
-	size, offset := uint64(binary.LittleEndian.Uint32(end[12:])), uint64(binary.LittleEndian.Uint32(end[16:]))
-	split := binary.LittleEndian.Uint16(end[4:]) != 0 || binary.LittleEndian.Uint16(end[6:]) != 0
-	endAt := src.Size - n + int64(i)
-	if d.count == 0xffff || size == 0xffffffff || offset == 0xffffffff || binary.LittleEndian.Uint16(end[4:]) == 0xffff {
-		at, record, err := zip64End(src, endAt)
-		if err != nil {
-			return nil, err
-		}
-		if record != nil {
-			d.count, d.count16 = binary.LittleEndian.Uint64(record[32:]), false
-			size, offset = binary.LittleEndian.Uint64(record[40:]), binary.LittleEndian.Uint64(record[48:])
-			split = binary.LittleEndian.Uint32(record[16:]) != 0 || binary.LittleEndian.Uint32(record[20:]) != 0
-			endAt = at
-		}
-	}
-	if split {
-		return nil, fmt.Errorf("%w: it is one part of a split archive; join the parts first", ErrFormat)
-	}
-	if size > uint64(endAt) || offset > uint64(endAt)-size {
-		return nil, fmt.Errorf("%w: the zip directory is outside the file", ErrFormat)
-	}
-	d.size, d.at = int64(size), endAt-int64(size)
-	d.base = d.at - int64(offset)
-	return d, nil
-}
-
-// zipEndAt returns the position of the end record in the last bytes of a file,
-// or -1. It is the last one whose comment fits in the file, or, with exact,
-// ends exactly there.
-func zipEndAt(tail []byte, exact int) int {
-	for i := len(tail) - zipEndLen; i >= 0; i-- {
-		if binary.LittleEndian.Uint32(tail[i:]) != zipEndSig {
-			continue
-		}
-		end := i + zipEndLen + int(binary.LittleEndian.Uint16(tail[i+20:]))
-		if end == exact || exact == 0 && end <= len(tail) {
-			return i
-		}
-	}
-	return -1
-}
-
-// zip64End returns the end record of a large zip file and its position, or nil
-// if there is none.
-func zip64End(src Source, endAt int64) (int64, []byte, error) {
-	if endAt < zipLocatorLen+zipEnd64Len {
-		return 0, nil, nil
-	}
-	var locator [zipLocatorLen]byte
-	if _, err := src.ReadAt(locator[:], endAt-zipLocatorLen); err != nil {
-		return 0, nil, err
-	}
-	if binary.LittleEndian.Uint32(locator[:]) != zipLocatorSig {
-		return 0, nil, nil
-	}
-	if binary.LittleEndian.Uint32(locator[16:]) > 1 {
-		return 0, nil, fmt.Errorf("%w: it is one part of a split archive; join the parts first", ErrFormat)
-	}
-	record := make([]byte, zipEnd64Len)
-	// The offset in the record does not count what precedes the archive, and the
-	// record may be longer than its known fields. It usually ends at the locator.
-	for _, at := range []uint64{binary.LittleEndian.Uint64(locator[8:]), uint64(endAt - zipLocatorLen - zipEnd64Len)} {
-		if at > uint64(endAt-zipLocatorLen-zipEnd64Len) {
-			continue
-		}
-		if _, err := src.ReadAt(record, int64(at)); err != nil {
-			return 0, nil, err
-		}
-		if binary.LittleEndian.Uint32(record) == zipEnd64Sig {
-			return int64(at), record, nil
-		}
-	}
-	return 0, nil, fmt.Errorf("%w: the zip64 locator does not point to an end record", ErrFormat)
 }
 
 // dirReader reads the directory entry by entry, in bounded memory.
@@ -242,7 +145,7 @@ func (h *zipHeader) parse(b []byte, nameLen, extraLen int, d *zipDir) error {
 	raw := b[zipCentralLen : zipCentralLen+nameLen]
 	extra := b[zipCentralLen+nameLen : zipCentralLen+nameLen+extraLen]
 	packed, size, at, disk := uint64(le.Uint32(b[20:])), uint64(le.Uint32(b[24:])), uint64(le.Uint32(b[42:])), uint32(le.Uint16(b[34:]))
-	h.Name = zipName(raw, h.flags, extra)
+	h.Name = zipName(raw, h.flags)
 	if h.raw = h.Name; h.raw != string(raw) {
 		h.raw = string(raw)
 	}
@@ -295,23 +198,20 @@ func extraField(extra []byte, id uint16) []byte {
 	return nil
 }
 
-// kind reads the type of an entry from its attributes.
+// kind reads the type of an entry. A folder's name ends with a slash, whatever
+// the attributes say, as for Python's zipfile.
 func (h *zipHeader) kind(host uint16, attr uint32) error {
 	h.Folder = strings.HasSuffix(h.Name, "/")
 	const unix, macOS = 3, 19
 	if host == unix || host == macOS {
 		h.Executable = attr>>16&0o100 != 0
 		switch mode := attr >> 16 & 0o170000; mode {
-		case 0, 0o100000:
-		case 0o040000:
-			h.Folder = true
+		case 0, 0o100000, 0o040000:
 		case 0o120000:
 			return fmt.Errorf("%w: %q is a link", ErrUnsafe, h.Name)
 		default:
 			return fmt.Errorf("%w: %q is neither a file nor a folder", ErrUnsafe, h.Name)
 		}
-	} else if attr&0x10 != 0 && h.Size == 0 {
-		h.Folder = true
 	}
 	switch {
 	case h.Folder && h.Size > 0:
@@ -328,17 +228,11 @@ func (h *zipHeader) kind(host uint16, attr uint32) error {
 	return checkZipMethod(h)
 }
 
-// zipName decodes a name: as UTF-8 if the entry declares it, if an extra field
-// has it, or if it is valid UTF-8; otherwise as code page 437, as the format
-// specifies.
-func zipName(raw []byte, flags uint16, extra []byte) string {
+// zipName decodes a name as Python 3.11's zipfile does, which the reference
+// unpacks with: as UTF-8 if the entry declares it, otherwise as code page 437,
+// even if it is valid UTF-8 or an extra field has another name.
+func zipName(raw []byte, flags uint16) string {
 	if flags&zipUTF8 != 0 {
-		return string(raw)
-	}
-	if f := extraField(extra, zipExtraUnicode); len(f) > 5 && f[0] == 1 && binary.LittleEndian.Uint32(f[1:]) == crc32.ChecksumIEEE(raw) {
-		return string(f[5:])
-	}
-	if utf8.Valid(raw) {
 		return string(raw)
 	}
 	out := make([]rune, len(raw))

@@ -88,7 +88,10 @@ func TestTimeToFail(t *testing.T) {
 		{"400", says(400), never, 1, false, "400"}, {"401", says(401), never, 1, false, "login"}, {"403", says(403), never, 1, false, "has no access"},
 		{"404", says(404), never, 1, false, "no such file"}, {"410", says(410), never, 1, false, "no such file"}, {"501", says(501), never, 1, false, "501"},
 		{"500", says(500), long, 8, true, "500"}, {"503", says(503), long, 8, true, "503"},
-		{"503 for an hour", says(503, "Retry-After", "3600"), never, 1, true, "503"},
+		{"503 for an hour", says(503, "Retry-After", "3600"), never, 1, true, "503 Service Unavailable and asks to wait 1h0m0s, until "},
+		{"503 for a day", says(503, "Retry-After", "86400"), never, 1, false, "asks to wait 24h0m0s, until "},
+		{"429 for 90 s each time", says(429, "Retry-After", "90"), 280 * time.Second, 4, true, "asks to wait 1m30s"},
+		{"compressed", says(200, "Content-Encoding", "gzip"), soon, 3, true, `in Content-Encoding "gzip"`},
 		{"the storage refuses every signature", func(r *http.Request) (*http.Response, error) {
 			if r.URL.Host == "data.example" {
 				return says(302, "Location", "https://store.example/signed")(r)
@@ -116,4 +119,37 @@ func TestTimeToFail(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestPatience waits as long as a server asks, and tells until when; a question
+// about the file does not wait for minutes.
+func TestPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tries := 0
+		do := answering(func(r *http.Request) (*http.Response, error) {
+			if tries++; tries == 1 || tries == 3 {
+				return says(429, "Retry-After", "120")(r)
+			}
+			return says(200)(r)
+		})
+		h := NewHTTP(&http.Client{Transport: do})
+		h.web.guarded = stepwise(do)
+		req := Request{Spec: Spec{URL: "https://data.example/data.html"}, Store: memory.New()}
+		begin, told := time.Now(), 0
+		req.Waiting = func(until time.Time) {
+			if told++; until.Sub(begin) != 2*time.Minute {
+				t.Errorf("told to wait until %v after the beginning", until.Sub(begin))
+			}
+		}
+		if _, err := h.Fetch(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); took < 2*time.Minute || told != 12 {
+			t.Errorf("fetched after %v, told %d times", took, told)
+		}
+		begin = time.Now()
+		if _, err := h.Inspect(t.Context(), req.Spec); err == nil || !strings.Contains(err.Error(), "asks to wait 2m0s") || time.Since(begin) > 0 {
+			t.Errorf("a question gives %v after %v", err, time.Since(begin))
+		}
+	})
 }

@@ -77,6 +77,7 @@ func (s *HTTP) Inspect(ctx context.Context, spec Spec) (Availability, error) {
 
 func (s *HTTP) inspect(ctx context.Context, spec Spec, o *origin) (Availability, error) {
 	t := newTransfer(s.settings, o, Request{Spec: spec}, Redact(o.url))
+	t.patience = min(t.patience, longestWait)
 	first, err := t.ask(ctx)
 	if err != nil {
 		return Availability{}, o.masked(fmt.Errorf("ask %s: %w", t.address, err))

@@ -23,7 +23,7 @@ import (
 func quick() *HTTP {
 	s := NewHTTP(nil)
 	s.smallest = 1 << 20 // so that the files of these tests are one part
-	s.wait, s.tries = time.Millisecond, 5
+	s.wait, s.tries, s.patience = time.Millisecond, 5, time.Second
 	return s
 }
 

@@ -126,7 +126,8 @@ const mostJSON = 8 << 20
 
 // ask sends one request and decodes its answer.
 func (s *kaggleSession) ask(ctx context.Context, o *origin, into any) error {
-	r := &retrier{settings: s.http.settings, logf: func(string, ...any) {}}
+	r := &retrier{settings: s.http.settings, logf: func(string, ...any) {}, waiting: Request{}.waiting}
+	r.patience = min(r.patience, longestWait)
 	return o.masked(r.retry(ctx, func() (bool, error) {
 		resp, err := o.get(ctx, nil)
 		if err != nil {

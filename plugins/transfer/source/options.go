@@ -33,6 +33,8 @@ type settings struct {
 	// the longest pause after the first failure; it doubles with each.
 	tries int
 	wait  time.Duration
+	// patience is how long a server may make it wait in all without a new byte.
+	patience time.Duration
 	// briefTries is the same for failures that pass soon or never, such as an
 	// unknown host name. After that the failure is permanent.
 	briefTries int
@@ -50,15 +52,20 @@ type settings struct {
 func defaults() settings {
 	return settings{
 		connections: 8, smallest: 256 << 10, largest: 8 << 20,
-		tries: 8, wait: time.Second, briefTries: 3,
+		tries: 8, wait: time.Second, briefTries: 3, patience: 5 * time.Minute,
 		window: 30 * time.Second, least: 32 << 10,
 		saveEvery: 256 << 20,
 	}
 }
 
-// longestWait is the longest pause within a fetch. If a server asks for more,
-// the fetch fails for now, so that it occupies nothing meanwhile.
+// longestWait is the longest pause within a fetch that no server asks for, and
+// all patience that a question about a file has.
 const longestWait = 20 * time.Second
+
+// longestRetry is the longest wait for which a server may ask. If it is more
+// than a fetch has patience for, the fetch fails for now, so that it occupies
+// nothing meanwhile.
+const longestRetry = time.Hour
 
 // layout chooses the size of the parts and the number of connections. If the
 // process is killed, the parts in memory are lost: one for each connection and

@@ -60,7 +60,7 @@ func (o *origin) refusal(resp *http.Response) error {
 	switch {
 	case passes, status.elsewhere && expired(resp.StatusCode):
 		// A refused signature may be accepted once it is renewed.
-		return &TemporaryError{Err: err, After: retryAfter(resp, time.Now()), brief: !passes}
+		return laterError(err, retryAfter(resp, time.Now()), !passes)
 	case resp.StatusCode == http.StatusUnauthorized:
 		return fmt.Errorf("%w: it requires a login: %w", err, ErrCredential)
 	case resp.StatusCode == http.StatusForbidden:
@@ -69,6 +69,19 @@ func (o *origin) refusal(resp *http.Response) error {
 		return fmt.Errorf("%w: there is no such file; check the URL: %w", err, ErrGone)
 	}
 	return err
+}
+
+// laterError is a TemporaryError with the time that the server asks for, unless
+// that is too long.
+func laterError(err error, after time.Duration, brief bool) error {
+	if after > 0 {
+		until := time.Now().Add(after).Format("2006-01-02 15:04:05 MST")
+		err = fmt.Errorf("%w and asks to wait %v, until %s", err, after.Round(time.Second), until)
+	}
+	if after > longestRetry {
+		return fmt.Errorf("%w; run it again then", err)
+	}
+	return &TemporaryError{Err: err, After: after, brief: brief}
 }
 
 // retryAfter reads the header of that name: seconds or a date.

@@ -23,15 +23,24 @@ func (g *gate) shut(d time.Duration) {
 	}
 }
 
-// pass waits until the gate is open.
-func (g *gate) pass(ctx context.Context) error {
-	g.mu.Lock()
-	d := time.Until(g.until)
-	g.mu.Unlock()
-	if d <= 0 {
-		return nil
+// tellEvery is how often a gate tells that it is shut.
+const tellEvery = 10 * time.Second
+
+// pass waits until the gate is open, and tells until when.
+func (g *gate) pass(ctx context.Context, tell func(until time.Time)) error {
+	for {
+		g.mu.Lock()
+		until := g.until
+		g.mu.Unlock()
+		left := time.Until(until)
+		if left <= 0 {
+			return nil
+		}
+		tell(until)
+		if err := sleep(ctx, min(left, tellEvery)); err != nil {
+			return err
+		}
 	}
-	return sleep(ctx, d)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -50,6 +59,8 @@ type retrier struct {
 	settings
 	gate gate
 	logf func(format string, args ...any)
+	// waiting is called while the server wants a pause.
+	waiting func(until time.Time)
 }
 
 // retry calls try until it succeeds, fails permanently, or fails too often in a
@@ -57,9 +68,9 @@ type retrier struct {
 // up (full jitter), so that neither the parts of a download nor many machines
 // retry at the same time.
 func (r *retrier) retry(ctx context.Context, try func() (progress bool, err error)) error {
-	failures, brief, wait := 0, 0, r.wait
+	failures, brief, wait, asked := 0, 0, r.wait, time.Duration(0)
 	for {
-		if err := r.gate.pass(ctx); err != nil {
+		if err := r.gate.pass(ctx, r.waiting); err != nil {
 			return err
 		}
 		progress, err := try()
@@ -73,14 +84,20 @@ func (r *retrier) retry(ctx context.Context, try func() (progress bool, err erro
 			return err
 		}
 		if progress {
-			failures, brief, wait = 0, 0, r.wait
+			failures, brief, wait, asked = 0, 0, r.wait, 0
 		}
-		if temporary.brief {
-			if brief++; brief >= r.briefTries {
-				return temporary.Err
-			}
+		if brief++; !temporary.brief {
+			brief = 0
 		}
-		if failures++; failures >= r.tries || temporary.After > longestWait {
+		switch {
+		case brief < r.briefTries:
+		case temporary.later:
+			return err
+		default:
+			return temporary.Err
+		}
+		asked += temporary.After
+		if failures++; failures >= r.tries || asked > r.patience {
 			return err
 		}
 		r.gate.shut(temporary.After)

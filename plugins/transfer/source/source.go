@@ -76,6 +76,9 @@ type Request struct {
 	// Imported, if set, is called instead while a folder is stored, with its files and
 	// bytes so far; total is the number of files once it is known, at the end.
 	Imported func(files, total, bytes int64)
+	// Waiting, if set, is called now and then while the server wants a pause, by
+	// several goroutines.
+	Waiting func(until time.Time)
 	// Log, if set, is called with messages for people.
 	Log func(format string, args ...any)
 }
@@ -89,6 +92,12 @@ func (r Request) progress(done, total int64) {
 func (r Request) imported(files, total, bytes int64) {
 	if r.Imported != nil {
 		r.Imported(files, total, bytes)
+	}
+}
+
+func (r Request) waiting(until time.Time) {
+	if r.Waiting != nil {
+		r.Waiting(until)
 	}
 }
 
@@ -118,8 +127,9 @@ type TemporaryError struct {
 	Err error
 	// After is how long the source asked to wait; 0 if it did not.
 	After time.Duration
-	// brief says that it passes soon or never, such as an unknown host name.
-	brief bool
+	// brief says that it passes soon or never, such as an unknown host name, and
+	// later that the step may be tried again nevertheless.
+	brief, later bool
 }
 
 // Error implements error.

@@ -41,7 +41,7 @@ type transfer struct {
 
 func newTransfer(s settings, o *origin, req Request, address string) *transfer {
 	t := &transfer{origin: o, req: req, address: address}
-	t.retrier = retrier{settings: s, logf: t.logs}
+	t.retrier = retrier{settings: s, logf: t.logs, waiting: req.waiting}
 	return t
 }
 

@@ -149,10 +149,12 @@ func number(text string) (int64, error) {
 // errChanged says that the file is no longer the version that was started.
 var errChanged = errors.New("the file changed during the download")
 
-// encoded returns an error for a body with a content encoding.
+// encoded returns an error for a body with a content encoding. A second request
+// helps only if a proxy or one of several servers encodes.
 func encoded(resp *http.Response) error {
 	if e := resp.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return &TemporaryError{Err: errors.New("the server sent the file in an encoding that was not requested")}
+		err := fmt.Errorf("the server sends the file in Content-Encoding %q, although the request asks for identity; turn that off there, or use another address", cut(e))
+		return &TemporaryError{Err: err, brief: true, later: true}
 	}
 	return nil
 }

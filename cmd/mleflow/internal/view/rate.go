@@ -92,6 +92,9 @@ func secondsLeft(p event.StepProgress, per, bytes float64) float64 {
 
 // progressText writes how far a step is: "12 of 300 files, 1.2 GiB".
 func progressText(p event.StepProgress) string {
+	if p.Unit == "" { // nothing that can be counted
+		return ""
+	}
 	text := ProgressText(p.Done, p.Total, p.Unit)
 	if p.Bytes > 0 {
 		text += ", " + ProgressText(p.Bytes, p.TotalBytes, "bytes")

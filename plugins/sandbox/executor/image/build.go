@@ -18,6 +18,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
 // Machine runs the commands of recipes and fetches their bases.
@@ -313,18 +314,8 @@ func forThisMachine(index v1.ImageIndex) (v1.Image, error) {
 
 // layoutDigest returns the digest of the layout's one manifest.
 func layoutDigest(dir string) (string, error) {
-	index, err := layout.ImageIndexFromPath(dir)
-	if err != nil {
-		return "", err
-	}
-	manifest, err := index.IndexManifest()
-	if err != nil {
-		return "", err
-	}
-	if len(manifest.Manifests) != 1 {
-		return "", fmt.Errorf("%s holds %d images", dir, len(manifest.Manifests))
-	}
-	return manifest.Manifests[0].Digest.String(), nil
+	d, err := Ref{Kind: LayoutRef, Name: dir}.Resolve()
+	return d.String(), err
 }
 
 func writeTo(name string, write func(io.Writer) error) error {
@@ -332,17 +323,13 @@ func writeTo(name string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	err = write(f)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	return err
+	return errors.Join(write(f), f.Close())
 }
 
 // unpackLayout unpacks an OCI archive, of which nothing but plain files at
 // their known places is taken.
-func unpackLayout(archive, dir string, quota *quota, work *progress.Work) error {
-	f, err := os.Open(archive)
+func unpackLayout(file, dir string, quota *quota, work *progress.Work) error {
+	f, err := os.Open(file)
 	if err != nil {
 		return err
 	}
@@ -361,7 +348,7 @@ func unpackLayout(archive, dir string, quota *quota, work *progress.Work) error 
 	}
 	work.Begin("reading the image", 0, info.Size())
 	counted := work.Reader(f)
-	for in := tar.NewReader(counted); ; {
+	for in := archive.NewTarReader(counted); ; {
 		h, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			_, err = io.Copy(io.Discard, counted) // the padding
@@ -370,11 +357,11 @@ func unpackLayout(archive, dir string, quota *quota, work *progress.Work) error 
 		if err != nil {
 			return err
 		}
-		if h.Typeflag != tar.TypeReg {
-			continue
-		}
 		if err := quota.take(h.Size); err != nil {
 			return err
+		}
+		if h.Typeflag != tar.TypeReg {
+			continue
 		}
 		if err := unpackFile(root, filepath.Clean(h.Name), in); err != nil {
 			return err

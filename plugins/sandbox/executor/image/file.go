@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -74,7 +73,8 @@ func fileDigest(path string) (string, error) {
 	case layoutFolder:
 		return layoutDigest(path)
 	case ociArchive:
-		return archiveDigest(path)
+		d, err := Ref{Kind: ArchiveRef, Name: path}.Resolve()
+		return d.String(), err
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -88,31 +88,6 @@ func fileDigest(path string) (string, error) {
 
 // maxIndexBytes bounds what is read as an index.
 const maxIndexBytes = 4 << 20
-
-func archiveDigest(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	for in := tar.NewReader(f); ; {
-		h, err := in.Next()
-		if err != nil {
-			return "", fmt.Errorf("read %s: no index.json: %w", path, err)
-		}
-		if filepath.Clean(h.Name) != "index.json" {
-			continue
-		}
-		var index v1.IndexManifest
-		if err := json.NewDecoder(io.LimitReader(in, maxIndexBytes)).Decode(&index); err != nil {
-			return "", fmt.Errorf("read %s: index.json: %w", path, err)
-		}
-		if len(index.Manifests) != 1 {
-			return "", fmt.Errorf("%s holds %d images; it must hold one", path, len(index.Manifests))
-		}
-		return index.Manifests[0].Digest.String(), nil
-	}
-}
 
 // Open reads the image at a path: an OCI layout or archive, or a root file system.
 // What has to be unpacked for it goes to dir, maxBytes at most, and stays there while

@@ -47,6 +47,12 @@ func root(t *testing.T) string {
 	file := filepath.Join(t.TempDir(), "root.tar")
 	err := writeTo(file, func(w io.Writer) error {
 		out := tar.NewWriter(w)
+		if err := out.WriteHeader(&tar.Header{Name: "./passwd", Size: 4}); err != nil {
+			return err
+		}
+		if _, err := io.WriteString(out, "root"); err != nil {
+			return err
+		}
 		for _, h := range []tar.Header{{Name: "./", Typeflag: tar.TypeDir, Mode: 0o755}, {Name: "./bin/", Typeflag: tar.TypeDir, Mode: 0o755}, {Name: "./dev/null", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}} {
 			if err := out.WriteHeader(&h); err != nil {
 				return err
@@ -65,7 +71,16 @@ func TestBadBases(t *testing.T) {
 	if err := os.WriteFile(text, []byte("neither of them"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	whole, err := os.ReadFile(root(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := filepath.Join(t.TempDir(), "cut.tar")
+	if err := os.WriteFile(cut, whole[:700], 0o600); err != nil { // within the padding of passwd
+		t.Fatal(err)
+	}
 	for what, tt := range map[string]struct{ base, want string }{
+		"cut":          {cut, "cut off after 700 bytes"},
 		"text":         {text, "neither an OCI layout or archive"},
 		"empty folder": {t.TempDir(), "index.json"},
 		"missing":      {"/does/not/exist", "no such file"},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache/progress"
+	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
 // epoch is the time of every file.
@@ -106,7 +107,7 @@ var mountPoints = []string{"etc/hosts", "etc/hostname", "etc/resolv.conf"}
 // settle copies a layer with fixed times: what a command wrote, as far as it
 // can be made the same every time.
 func settle(w io.Writer, r io.Reader) error {
-	in, out := tar.NewReader(r), tar.NewWriter(w)
+	in, out := archive.NewTarReader(r), tar.NewWriter(w)
 	for {
 		h, err := in.Next()
 		if errors.Is(err, io.EOF) {

@@ -1,7 +1,6 @@
 package image
 
 import (
-	"archive/tar"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/engine/pattern"
+	"github.com/mleflow/mleflow/plugins/transfer/archive"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -127,7 +127,7 @@ func archiveIndex(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	in := tar.NewReader(f)
+	in := archive.NewTarReader(f)
 	for {
 		h, err := in.Next()
 		if errors.Is(err, io.EOF) {
