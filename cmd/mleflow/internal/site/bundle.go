@@ -122,13 +122,16 @@ func (r *Row) identity() string {
 
 // setting is what the attempt was given.
 func (r *Row) setting() Setting {
-	return Setting{Task: conditions.Told(r.Report.Conditions), Version: r.Report.CompetitionVersion}
+	return Setting{Task: conditions.Told(r.Report.Conditions), Version: r.Report.CompetitionVersion, Unchecked: r.Verdict.Unchecked != ""}
 }
 
 // Setting is what rows must have in common to be compared.
 type Setting struct {
 	Task    string `json:"task"`
 	Version string `json:"version"`
+	// Unchecked says that the public data that agents were given were compared with
+	// nothing. They may hold the answers.
+	Unchecked bool `json:"public_data_not_checked,omitempty"`
 }
 
 // sortBundles orders bundles by content, those that cannot be read last.
