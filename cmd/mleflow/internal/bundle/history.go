@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,17 +20,20 @@ type history struct {
 	// starts counts by action how often an agent was started, by subject, and by the
 	// address in this pipeline file where the subject is not one of the bundle's.
 	starts map[string]map[string]int
-	// subjects are those of the bundle's attempts, by address.
-	subjects map[string]string
+	// subjects are those of the bundle's attempts, and ours their actions, by address.
+	subjects, ours map[string]string
 }
 
 // addHistory tells of tries and of earlier runs.
 func (c *collector) addHistory(d *Disclosure) error {
-	h := history{c, map[string]map[string]int{}, map[string]string{}}
-	for _, a := range d.Attempts {
-		name := h.subject(*c.sum.Step(a.Address))
-		h.subjects[a.Address], h.starts[name] = name, map[string]int{}
+	h := history{c, map[string]map[string]int{}, map[string]string{}, map[string]string{}}
+	for _, s := range c.sum.Steps {
+		if name := h.subject(s); name != "" {
+			h.subjects[s.Address], h.ours[s.Address], h.starts[name] = name, s.Action, map[string]int{}
+		}
 	}
+	made := slices.Collect(maps.Values(h.ours))
+	slices.Sort(made)
 	entries, err := c.src.Ledger.List()
 	if err != nil {
 		return err
@@ -61,7 +65,7 @@ func (c *collector) addHistory(d *Disclosure) error {
 	}
 	for i := range d.Attempts {
 		a := &d.Attempts[i]
-		h.count(a)
+		h.count(a, made)
 		if s := makers[a.History.Run]; s != nil {
 			a.History.tried(s.Step(a.Address), c.mask)
 		}
@@ -70,21 +74,16 @@ func (c *collector) addHistory(d *Disclosure) error {
 }
 
 // count tells how many attempts there were before one. Other attempts of the bundle
-// are there to be seen.
-func (h *history) count(a *Attempt) {
-	others := map[string]bool{}
+// are there to be seen; made are their actions, sorted.
+func (h *history) count(a *Attempt, made []string) {
 	for _, name := range []string{a.Address, h.subjects[a.Address]} {
 		for action, n := range h.starts[name] {
-			a.History.Before += n
-			others[action] = true
+			if _, other := slices.BinarySearch(made, action); !other || action == h.ours[a.Address] {
+				a.History.Before += n
+				a.History.Distinct++
+			}
 		}
 	}
-	for address := range h.subjects {
-		if address != a.Address {
-			delete(others, h.sum.Step(address).Action)
-		}
-	}
-	a.History.Distinct = len(others)
 }
 
 // tried tells how often an attempt was begun.
