@@ -56,6 +56,12 @@ func InStore(ctx context.Context, store cache.Files, public, private cache.Ref) 
 	return &Data{treeFolder{store, root}}, err
 }
 
+// Half is the tree of public or private, which it reads.
+func (d *Data) Half(ctx context.Context, name string) (cache.Ref, error) {
+	n, err := d.folder.identity(ctx, name)
+	return cache.Ref{Kind: cache.Tree, ID: n.id, Size: n.size, Files: n.files}, err
+}
+
 // Request says what to verify.
 type Request struct {
 	Definition *competitions.Definition

@@ -14,7 +14,8 @@ import (
 // Key hashes what decides an instance's bytes: the kind, its arguments, what
 // the step adds, and the conditions. Every artifact among the arguments must be
 // known. A null argument is not hashed, so that a new optional argument of a
-// kind does not change old keys.
+// kind does not change old keys. If the step cannot tell all that it adds, the
+// hasher has the other fields, and the error says what is missing.
 func Key(k *Kind, args Args, s Step) (*digest.Hasher, error) {
 	h := digest.NewHasher(k.Name, k.Version)
 	if err := hashAttrs(h, "", k.Args, args.Value); err != nil {
@@ -32,13 +33,14 @@ func Key(k *Kind, args Args, s Step) (*digest.Hasher, error) {
 	if k.LimitsInKey {
 		hashLimits(h, args.Limits)
 	}
+	var err error
 	if f, ok := s.(Fingerprinter); ok {
-		if err := f.Fingerprint(h); err != nil {
-			return nil, fmt.Errorf("fingerprint step: %w", err)
+		if err = f.Fingerprint(h); err != nil {
+			err = fmt.Errorf("fingerprint step: %w", err)
 		}
 	}
 	hashConditions(h, Conditions(args, s))
-	return h, nil
+	return h, err
 }
 
 func hashAttrs(h *digest.Hasher, prefix string, attrs []Attr, object cty.Value) error {

@@ -250,23 +250,23 @@ func (a *attempt) Conditions() []string {
 
 // Fingerprint implements step.Fingerprinter: a built-in agent changes with the
 // binary, an image's name is not what it holds, and instructions, description
-// and notes are what the agent is told, prices what it can afford.
+// and notes are what the agent is told, prices what it can afford. An image that
+// this machine does not have is an error, and the other fields are there.
 func (a *attempt) Fingerprint(h *digest.Hasher) error {
 	if a.builtIn != "" {
 		h.String("built-in agent version", a.builtIn)
 	}
+	var lacks error
 	if a.runtime.ResolveImage != nil && a.args.Agent.Image != "" {
 		image, err := a.runtime.ResolveImage(a.args.Agent.Image)
 		if err != nil {
-			return fmt.Errorf("agent %q: %w", a.args.Agent.Name, err)
+			lacks = fmt.Errorf("agent %q: %w", a.args.Agent.Name, err)
+		} else {
+			h.String("image digest", image)
 		}
-		h.String("image digest", image)
 	}
 	h.Content("instructions", a.instructions)
 	h.Content("description", a.description)
 	h.Content("notes", digest.Of([]byte(notesText)))
-	if err := a.fingerprintPrices(h); err != nil {
-		return err
-	}
-	return a.fingerprintShim(h)
+	return errors.Join(lacks, a.fingerprintPrices(h), a.fingerprintShim(h))
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/mleflow/mleflow/plugins/transfer/source"
 	"github.com/mleflow/mleflow/steps/aggregate"
 	"github.com/mleflow/mleflow/steps/all"
-	"github.com/mleflow/mleflow/steps/grade"
 	"github.com/mleflow/mleflow/steps/steptest"
 )
 
@@ -96,7 +95,7 @@ func TestDemoCompetitions(t *testing.T) {
 					"competition": comp, "submission": steptest.Artifact(attempt["submission"].Ref), "answers": steptest.Artifact(checked["private"].Ref),
 					"labels": cty.MapVal(map[string]cty.Value{"agent": cty.StringVal(name), "seed": cty.StringVal(fmt.Sprint(seed))}),
 				})
-				var report grade.Report
+				var report grading.Graded
 				if err := json.Unmarshal([]byte(gb.Text(t, graded["report"].Ref)), &report); err != nil {
 					t.Fatal(err)
 				}

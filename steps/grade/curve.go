@@ -22,26 +22,10 @@ var curveType = cty.List(cty.Object(map[string]cty.Type{
 	"seconds": cty.Number, "outcome": cty.String, "score": cty.Number, "medal": cty.String,
 }))
 
-// Point is the score of one snapshot, an element of the output "curve".
-type Point = grading.Moment
-
-// At returns what would have been graded had the attempt been stopped at a time:
-// the last point until then. It is false before the first.
-func At(curve []Point, stop time.Duration) (Point, bool) {
-	var found Point
-	ok := false
-	for _, p := range curve {
-		if p.Seconds <= int64(stop/time.Second) && (!ok || p.Seconds >= found.Seconds) {
-			found, ok = p, true
-		}
-	}
-	return found, ok
-}
-
 // Spoilt says of a submission that is not scored, such as one that was half-written at
 // the time limit, what the last snapshot with a score had; "" if there is none. It is
 // for people: the result stays that of the submission.
-func Spoilt(outcome grading.Outcome, curve []Point) string {
+func Spoilt(outcome grading.Outcome, curve []grading.Moment) string {
 	for _, p := range slices.Backward(curve) {
 		if outcome != grading.Scored && p.Score != nil {
 			return fmt.Sprintf("the submission is %s, and the snapshot after %v would have scored %v, medal: %s; the result stays as it is",
@@ -55,8 +39,8 @@ func Spoilt(outcome grading.Outcome, curve []Point) string {
 const snapshotFile = "submission.csv"
 
 // curve scores the snapshots. Equal ones are scored once.
-func (g *gradeStep) curve(ctx context.Context, env *step.Env, answers string) ([]Point, error) {
-	points := []Point{}
+func (g *gradeStep) curve(ctx context.Context, env *step.Env, answers string) ([]grading.Moment, error) {
+	points := []grading.Moment{}
 	if g.args.Snapshots == nil {
 		return points, nil
 	}
@@ -64,7 +48,7 @@ func (g *gradeStep) curve(ctx context.Context, env *step.Env, answers string) ([
 	if err != nil {
 		return nil, fmt.Errorf("grade %s: read snapshots: %w", g.def.ID, err)
 	}
-	known := map[cache.Ref]Point{}
+	known := map[cache.Ref]grading.Moment{}
 	for i, folder := range folders {
 		seconds, err := strconv.ParseInt(folder.Name, 10, 64)
 		if err != nil || seconds < 0 || !folder.IsDir() {
@@ -88,19 +72,19 @@ func (g *gradeStep) curve(ctx context.Context, env *step.Env, answers string) ([
 	return points, nil
 }
 
-func (g *gradeStep) scoreSnapshot(ctx context.Context, env *step.Env, ref cache.Ref, answers string) (Point, error) {
+func (g *gradeStep) scoreSnapshot(ctx context.Context, env *step.Env, ref cache.Ref, answers string) (grading.Moment, error) {
 	dst := filepath.Join(env.WorkDir, "snapshot.csv")
 	if err := os.RemoveAll(dst); err != nil {
-		return Point{}, err
+		return grading.Moment{}, err
 	}
 	if _, err := tree.Materialise(ctx, env.Store, ref, dst, tree.Options{}); err != nil {
-		return Point{}, fmt.Errorf("grade %s: place snapshot: %w", g.def.ID, err)
+		return grading.Moment{}, fmt.Errorf("grade %s: place snapshot: %w", g.def.ID, err)
 	}
 	report, err := g.judge.Grade(ctx, g.def, grading.Request{
 		Submission: dst, Name: snapshotFile, Answers: answers, Params: g.params, Created: time.Unix(0, 0).UTC(),
 	})
 	if err != nil {
-		return Point{}, err
+		return grading.Moment{}, err
 	}
-	return Point{Outcome: report.Outcome, Score: finite(report.ExactScore), Medal: report.Best()}, nil
+	return grading.Moment{Outcome: report.Outcome, Score: finite(report.ExactScore), Medal: report.Best()}, nil
 }

@@ -27,13 +27,6 @@ type Deps struct {
 	Judge   grading.Judge
 }
 
-// Report is a grading report with the labels of the step, the output "report".
-type Report struct {
-	grading.Report
-	// Labels say whose submission it is, such as agent and seed.
-	Labels map[string]string `json:"labels,omitempty"`
-}
-
 // Kind returns the step kind "grade".
 func Kind(deps Deps) step.Kind {
 	return step.Kind{
@@ -189,8 +182,8 @@ func (g *gradeStep) placeSubmission(ctx context.Context, env *step.Env) (string,
 	return dst, ref.ID, nil
 }
 
-func (g *gradeStep) outputs(ctx context.Context, env *step.Env, report grading.Report, curve []Point) (cache.Outputs, error) {
-	text, err := json.MarshalIndent(Report{report, g.args.Labels}, "", "  ")
+func (g *gradeStep) outputs(ctx context.Context, env *step.Env, report grading.Report, curve []grading.Moment) (cache.Outputs, error) {
+	text, err := json.MarshalIndent(grading.Graded{Report: report, Labels: g.args.Labels}, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode report: %w", err)
 	}

@@ -99,7 +99,7 @@ func TestGrades(t *testing.T) {
 			if diff := cmp.Diff([]string{tt.score, `"` + tt.outcome + `"`, `"` + tt.medals + `"`}, got); diff != "" {
 				t.Errorf("score, outcome, medal (-want +got):\n%s", diff)
 			}
-			var report grade.Report
+			var report grading.Graded
 			text := b.Text(t, out["report"].Ref)
 			if err := json.Unmarshal([]byte(text), &report); err != nil {
 				t.Fatal(err)

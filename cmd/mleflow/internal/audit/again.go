@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine"
@@ -155,7 +155,7 @@ func (a *audit) flag(ctx context.Context, i int, row *Row, perfect map[int]*grad
 		}
 	}
 	best := perfect[l.prepare]
-	report, err := a.reported(ctx, i)
+	report, err := tidy.ReadReport(ctx, a.store, a.recorded(i, "report").ID)
 	if err != nil || best == nil || best.Score == nil || report.Score == nil || *report.Score != *best.Score {
 		return err
 	}
@@ -195,16 +195,3 @@ func (a *audit) perfect(ctx context.Context, def *competitions.Definition, answe
 	}
 	return &report, nil
 }
-
-// reported is the report of a grade.
-func (a *audit) reported(ctx context.Context, i int) (*grading.Report, error) {
-	text, err := cache.Get(ctx, a.store, a.recorded(i, "report").ID, maxReport)
-	if err != nil {
-		return nil, err
-	}
-	var g grading.Graded
-	return &g.Report, json.Unmarshal(text, &g)
-}
-
-// maxReport is the largest report that is read.
-const maxReport = 16 << 20

@@ -2,14 +2,16 @@ package audit
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
 	"github.com/mleflow/mleflow/competitions"
@@ -26,13 +28,32 @@ type Data struct {
 	// Ran reports whether a run was done here: records come from elsewhere,
 	// too.
 	Ran func(run string) bool
+	// own are the data of Dir that were read already.
+	own sync.Map
 }
 
-// answers are the private files of a competition that the verifier trusts.
+// answers are the data of a competition that the verifier trusts.
 type answers struct {
 	private cache.Ref
 	// how says where they are from and what they were compared with.
 	how string
+	// half is the public half. Where it is zero, it is read from data, or lacks says
+	// why there is none.
+	half  cache.Ref
+	data  *verify.Data
+	lacks error
+}
+
+// public are the files that agents should have been given; reading them may take
+// long.
+func (o *answers) public(ctx context.Context) (_ cache.Ref, err error) {
+	if o.lacks != nil {
+		return cache.Ref{}, noAnswers{o.lacks}
+	}
+	if o.half.IsZero() {
+		o.half, err = o.data.Half(ctx, "public")
+	}
+	return o.half, err
 }
 
 // noAnswers is the error that the verifier has none; its text says why.
@@ -41,18 +62,27 @@ type noAnswers struct{ error }
 func (e noAnswers) Unwrap() error { return e.error }
 
 // answersOf finds the verifier's own answers for a chain.
-func (a *audit) answersOf(ctx context.Context, l chain) (answers, error) {
+func (a *audit) answersOf(ctx context.Context, l chain) (*answers, error) {
 	if a.Data == nil {
-		return answers{}, noAnswers{errors.New("there are no answers on this machine")}
+		return nil, noAnswers{errors.New("there are no answers on this machine")}
 	}
 	def, err := a.definition(l)
 	if err != nil {
-		return answers{}, err
+		return nil, err
 	}
-	if a.Data.Dir != "" {
-		return a.fromFolder(ctx, def, l)
+	if a.Data.Dir == "" {
+		own, err := a.fromCache(ctx, def, l)
+		return &own, err
 	}
-	return a.fromCache(ctx, def, l)
+	key := fmt.Sprint(def.ID, " ", l.version, a.altered(l.prepare))
+	if own, done := a.Data.own.Load(key); done {
+		return own.(*answers), nil
+	}
+	own, err := a.fromFolder(ctx, def, l)
+	if err == nil {
+		a.Data.own.Store(key, &own)
+	}
+	return &own, err
 }
 
 func (a *audit) definition(l chain) (*competitions.Definition, error) {
@@ -63,32 +93,71 @@ func (a *audit) definition(l chain) (*competitions.Definition, error) {
 	return def, err
 }
 
+// fromFolder takes prepared data or, where a half of them is missing, prepares the
+// raw data.
 func (a *audit) fromFolder(ctx context.Context, def *competitions.Definition, l chain) (answers, error) {
 	data := a.Data.Dir
 	if competitions.IsMasked(l.version) { // beside those of the version itself
 		data = filepath.Join(data, l.version)
 	}
-	dir := dataset.Layout{Dir: data}.Prepared(def.ID)
-	if _, err := os.Stat(filepath.Join(dir, "private")); err != nil && data != a.Data.Dir {
-		return answers{}, noAnswers{fmt.Errorf("%w; with the salt, once it is published, mleflow mask data %s --salt FILE --data-dir %s -o %s writes them", err, def.ID, a.Data.Dir, data)}
+	layout := dataset.Layout{Dir: data}
+	dir := layout.Prepared(def.ID)
+	_, err := os.Stat(filepath.Join(dir, "private"))
+	_, lacks := os.Stat(filepath.Join(dir, "public"))
+	if job := (dataset.Job{Def: def, Raw: layout.Raw(def.ID), SkipVerification: true}); err != nil || lacks != nil {
+		if _, err := os.Stat(job.Raw); err == nil {
+			return a.fromRaw(ctx, job, l)
+		}
 	}
-	if _, err := os.Stat(filepath.Join(dir, "private")); err != nil {
+	switch {
+	case err != nil && data != a.Data.Dir:
+		return answers{}, noAnswers{fmt.Errorf("%w; with the salt, once it is published, mleflow mask data %s --salt FILE --data-dir %s -o %s writes them", err, def.ID, a.Data.Dir, data)}
+	case err != nil:
 		return answers{}, noAnswers{err}
 	}
-	private, err := tree.Import(ctx, a.Data.Cache, filepath.Join(dir, "private"), tree.ImportOptions{})
-	if err != nil {
-		return answers{}, fmt.Errorf("take answers of %s from %s: %w", def.ID, data, err)
+	own, err := a.taken(ctx, def, l, dir)
+	if own.how = "prepared in " + data + ", " + own.how; lacks != nil {
+		// A board tells this, and must not say where the data are.
+		own.lacks = fmt.Errorf("there is no folder %s/prepared/public among your data; prepare them again, or put the raw data into %[1]s/raw", def.ID)
 	}
-	how, err := a.pins(ctx, def, l, private, verify.OnDisk(os.DirFS(dir), def))
-	return answers{private, "prepared in " + data + ", " + how}, err
+	return own, err
+}
+
+// fromRaw prepares raw data in a folder of its own, which is removed.
+func (a *audit) fromRaw(ctx context.Context, job dataset.Job, l chain) (own answers, err error) {
+	dir, err := a.Data.Cache.TempDir("verify-prepare")
+	if err != nil {
+		return own, fmt.Errorf("make a folder to prepare %s in: %w", job.Def.ID, err)
+	}
+	defer func() { err = errors.Join(err, tree.Remove(dir)) }()
+	job.Layout.Dir = dir
+	done, err := dataset.Prepare(ctx, job)
+	if err != nil {
+		return own, fmt.Errorf("prepare %s: %w", job.Def.ID, err)
+	}
+	if own, err = a.taken(ctx, job.Def, l, done.Path); err == nil {
+		own.how = "prepared here from " + job.Raw + ", " + own.how
+		own.half, err = own.public(ctx)
+	}
+	return own, err
+}
+
+// taken takes the private half of a folder with both.
+func (a *audit) taken(ctx context.Context, def *competitions.Definition, l chain, dir string) (own answers, err error) {
+	own.data = verify.OnDisk(os.DirFS(dir), def)
+	if own.private, err = tree.Import(ctx, a.Data.Cache, filepath.Join(dir, "private"), tree.ImportOptions{}); err != nil {
+		return own, fmt.Errorf("take answers of %s from %s: %w", def.ID, dir, err)
+	}
+	own.how, err = a.pins(ctx, def, l, own)
+	return own, err
 }
 
 // fromCache computes the actions of download and prepare, each from what the
 // one before gave here, and takes what they gave.
-func (a *audit) fromCache(ctx context.Context, def *competitions.Definition, l chain) (answers, error) {
+func (a *audit) fromCache(ctx context.Context, def *competitions.Definition, l chain) (own answers, err error) {
 	raw, err := a.ranHere(ctx, l.download)
 	if err != nil {
-		return answers{}, err
+		return own, err
 	}
 	was := a.records[l.download]
 	a.Program.SetOutputs(l.download, raw.Outputs)
@@ -97,15 +166,37 @@ func (a *audit) fromCache(ctx context.Context, def *competitions.Definition, l c
 		a.Program.SetOutputs(l.download, was.Outputs)
 	}
 	if err != nil {
-		return answers{}, err
+		return own, err
 	}
-	public, private := prepared.Outputs["public"].Ref, prepared.Outputs["private"].Ref
-	data, err := verify.InStore(ctx, a.Data.Cache, public, private)
-	if err != nil {
-		return answers{}, err
+	own.half, own.private = prepared.Outputs["public"].Ref, prepared.Outputs["private"].Ref
+	if own.data, err = verify.InStore(ctx, a.Data.Cache, own.half, own.private); err != nil {
+		return own, err
 	}
-	how, err := a.pins(ctx, def, l, private, data)
-	return answers{private, "prepared in this cache, " + how}, err
+	own.lacks = a.foreign(def, l, raw)
+	own.how, err = a.pins(ctx, def, l, own)
+	own.how = "prepared in this cache, " + own.how
+	return own, err
+}
+
+// foreign returns an error if the pipeline brought raw data of its own, of which
+// nothing says that they are the competition's: who writes the pipeline may have
+// written them, too.
+func (a *audit) foreign(def *competitions.Definition, l chain, raw *cache.Record) error {
+	if a.argument(l.download, "from").IsNull() && a.argument(l.download, "source").IsNull() {
+		return nil
+	}
+	type file struct{ MD5, SHA256 string }
+	var files []file
+	_ = json.Unmarshal(raw.Outputs["files"].JSON, &files)
+	unknown := func(f file) bool {
+		return !slices.ContainsFunc(def.Sources, func(s competitions.Source) bool {
+			return s.SHA256 != "" && s.SHA256 == f.SHA256 || s.MD5 != "" && s.MD5 == f.MD5
+		})
+	}
+	if len(files) > 0 && !slices.ContainsFunc(files, unknown) {
+		return nil
+	}
+	return fmt.Errorf("%s takes raw data from a source of the pipeline, and they have none of the pins of %s; prepare the data yourself and name the folder with --data-dir", a.address(l.download), def.ID)
 }
 
 // ranHere returns what a step gave in this cache.
@@ -128,19 +219,17 @@ func (a *audit) ranHere(ctx context.Context, i int) (*cache.Record, error) {
 }
 
 // pins compares the verifier's own data with the pins of his definition, and
-// says with which.
-func (a *audit) pins(ctx context.Context, def *competitions.Definition, l chain, private cache.Ref, data *verify.Data) (string, error) {
+// says with which. The public half is not graded with and may be terabytes; where
+// it is needed, it is compared with what the agent was given.
+func (a *audit) pins(ctx context.Context, def *competitions.Definition, l chain, own answers) (string, error) {
 	only := *def
 	if a.altered(l.prepare) {
 		return "not checked, since the pins apply only to the default parameters", nil
 	}
 	if len(def.Checksums.Private) > 0 {
-		// The public half is not graded with, and may be terabytes.
 		only.Checksums = competitions.Checksums{Private: def.Checksums.Private}
-	} else if a.manifest(l, def) && a.recorded(l.prepare, "private") == private {
-		return "matching the manifest's pins", nil
 	}
-	report, err := verify.Run(ctx, verify.Request{Definition: &only, Data: data})
+	report, err := verify.Run(ctx, verify.Request{Definition: &only, Data: own.data})
 	switch {
 	case err != nil:
 		return "", err
@@ -163,15 +252,10 @@ func (a *audit) recorded(i int, output string) cache.Ref {
 // manifest reports whether the recorded data of a chain have the digest that
 // the verifier's definition pins for all files. That needs no data.
 func (a *audit) manifest(l chain, def *competitions.Definition) bool {
-	id, err := manifestOf(a.recorded(l.prepare, "public"), a.recorded(l.prepare, "private"))
-	return err == nil && id.String() == def.Checksums.Manifest
-}
-
-// manifestOf is the digest of the folder that holds both halves.
-func manifestOf(public, private cache.Ref) (digest.ContentID, error) {
+	public, private := a.recorded(l.prepare, "public"), a.recorded(l.prepare, "private")
 	if public.Kind != cache.Tree || private.Kind != cache.Tree {
-		return digest.ContentID{}, errors.New("prepared data are not two trees")
+		return false
 	}
 	_, ref, err := tree.Encode([]tree.Entry{tree.NewEntry("private", private, false), tree.NewEntry("public", public, false)})
-	return ref.ID, err
+	return err == nil && ref.ID.String() == def.Checksums.Manifest
 }

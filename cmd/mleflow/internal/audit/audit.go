@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/lockfile"
 	"github.com/mleflow/mleflow/engine/step"
@@ -38,12 +42,20 @@ type Row struct {
 	Version     string `json:"version"`
 	// Attempt is the agent-run step that made the submission; empty if another
 	// step or a file did.
-	Attempt  string   `json:"attempt,omitempty"`
+	Attempt string `json:"attempt,omitempty"`
+	// Seed is that of the attempt, whatever the labels of the report say.
+	Seed string `json:"seed,omitempty"`
+	// Others is how many other attempts of the same agent were made before, as the
+	// bundle discloses; see bundle.History.
+	Others   int      `json:"earlier_attempts,omitempty"`
 	Standing Standing `json:"standing"`
 	// Why says why it is no more than that.
 	Why string `json:"why,omitempty"`
 	// Answers says whose they are and what they were compared with.
 	Answers string `json:"answers,omitempty"`
+	// Unchecked says why the public data that the agent was given were compared
+	// with nothing; empty if they were.
+	Unchecked string `json:"public_data_not_checked,omitempty"`
 	// Flags are what a person should look at.
 	Flags []string `json:"flags,omitempty"`
 }
@@ -91,8 +103,10 @@ type audit struct {
 	store   *bundle.Store
 	records []*cache.Record
 	report  *Report
-	// trusted are the answers by prepare step.
-	trusted map[int]answers
+	// trusted are the answers by grade.
+	trusted map[int]*answers
+	// disclosed is what the bundle says of earlier attempts.
+	disclosed *bundle.Disclosure
 }
 
 // Run audits a bundle that was examined.
@@ -107,7 +121,10 @@ func Run(ctx context.Context, q Request) (*Report, error) {
 	}
 	a := &audit{
 		Request: q, chains: chains{q.Program.Graph}, store: store, records: make([]*cache.Record, len(q.Program.Instances)),
-		report: &Report{Boards: []Board{}, Rows: []Row{}, Pinned: []string{}, Other: []string{}}, trusted: map[int]answers{},
+		report: &Report{Boards: []Board{}, Rows: []Row{}, Pinned: []string{}, Other: []string{}}, trusted: map[int]*answers{},
+	}
+	if a.disclosed, err = q.Bundle.Disclosure(); err != nil {
+		return nil, err
 	}
 	if err := a.recall(ctx); err != nil {
 		return nil, err
@@ -125,6 +142,8 @@ func Run(ctx context.Context, q Request) (*Report, error) {
 			a.report.Rows = append(a.report.Rows, row)
 		}
 	}
+	slices.Sort(a.report.Pinned)
+	a.report.Pinned = slices.Compact(a.report.Pinned)
 	if err := a.regrade(ctx); err != nil {
 		return nil, err
 	}
@@ -195,16 +214,17 @@ func (a *audit) keys() error {
 		h, err := a.key(i)
 		if err != nil && a.kind(i) == kindAgentRun {
 			a.report.Other = append(a.report.Other, a.address(i))
-			continue
-		}
-		if err != nil {
+		} else if err != nil {
 			return fmt.Errorf("%s: %w", a.address(i), err)
+		}
+		if h == nil {
+			continue
 		}
 		was := lockfile.Step{Addr: a.Program.Instances[i].Addr, Inputs: lockfile.Inputs(rec.Fields)}
 		list := slices.DeleteFunc(was.CheckInputs(lockfile.Inputs(h.Fields())), func(d lockfile.Deviation) bool {
 			return slices.Contains(machineFields, d.Field)
 		})
-		if len(list) == 0 {
+		if len(list) == 0 && err == nil {
 			a.report.Keys++
 		}
 		for _, d := range list {
@@ -226,15 +246,33 @@ func (a *audit) boards() map[int]bool {
 		}
 		b := Board{Address: a.address(i), Standing: Claimed}
 		rows, err := a.chains.rows(i)
-		if err != nil {
-			b.Standing, b.Why = Refused, err.Error()
-		}
 		for _, r := range rows {
 			on[r] = true
+			if bad := a.mislabelled(r); bad != nil && err == nil {
+				err = fmt.Errorf("%s: %w", a.address(r), bad)
+			}
+		}
+		if err != nil {
+			b.Standing, b.Why = Refused, err.Error()
 		}
 		a.report.Boards = append(a.report.Boards, b)
 	}
 	return on
+}
+
+// mislabelled returns an error if the seed by which leaderboards know a grade is
+// not that of its attempt.
+func (a *audit) mislabelled(grade int) error {
+	l, _ := a.of(grade)
+	labels := a.argument(grade, "labels")
+	if l.agent < 0 || a.kind(l.agent) != kindAgentRun || !labels.CanIterateElements() {
+		return nil
+	}
+	said, has := labels.AsValueMap()["seed"]
+	if seed := a.records[l.agent].Field("seed"); has && !said.RawEquals(cty.StringVal(seed)) {
+		return fmt.Errorf("the label says seed %s, and the attempt had seed %s", config.Text(said), seed)
+	}
+	return nil
 }
 
 // altered reports whether a step has parameters other than its definition's.
@@ -251,11 +289,19 @@ func (a *audit) row(ctx context.Context, i int, onBoard bool) (Row, error) {
 		row.Standing, row.Why = Refused, fmt.Sprintf(format, args...)
 		return row, nil
 	}
+	attempt := l.agent >= 0 && a.kind(l.agent) == kindAgentRun
+	if attempt {
+		row.Attempt, row.Seed = a.address(l.agent), a.records[l.agent].Field("seed")
+		row.Others = a.disclosed.Others(row.Attempt)
+	}
 	if err != nil {
 		return refuse("%s", err)
 	}
-	if l.agent >= 0 && a.kind(l.agent) == kindAgentRun {
-		row.Attempt = a.address(l.agent)
+	if is := a.recorded(l.prepare, "public").ID.String(); attempt && a.records[l.agent].Field("data") != is {
+		return refuse("the agent was not given the public files that %s made", a.address(l.prepare))
+	}
+	if err := a.mislabelled(i); err != nil {
+		row.Flags = append(row.Flags, err.Error())
 	}
 	if l.private {
 		text := fmt.Sprintf("its submission was made by %s, which reads private data", a.address(l.agent))
@@ -273,13 +319,16 @@ func (a *audit) row(ctx context.Context, i int, onBoard bool) (Row, error) {
 			return refuse("%s passed on different files than %s made", a.address(l.checksum), a.address(l.prepare))
 		}
 	}
+	row.Unchecked = "the definition does not pin them"
 	switch {
 	case a.altered(l.prepare) || a.altered(i):
 		row.Flags = append(row.Flags, "it was prepared or graded with parameters that differ from the definition's")
+		row.Unchecked = "the pins apply only to the default parameters"
 	case def.Checksums.Manifest == "":
 	case !a.manifest(l, def):
 		return refuse("its data do not match the pins of %s %s", def.ID, def.Version)
 	default:
+		row.Unchecked = ""
 		a.report.Pinned = append(a.report.Pinned, def.ID+" "+def.Version)
 	}
 	return a.trust(ctx, l, row)
@@ -302,5 +351,22 @@ func (a *audit) trust(ctx context.Context, l chain, row Row) (Row, error) {
 		return row, nil
 	}
 	a.trusted[l.grade] = own
+	if row.Unchecked == "" {
+		return row, nil
+	}
+	public, err := own.public(ctx)
+	switch told := a.recorded(l.prepare, "public"); {
+	case errors.As(err, &none):
+		row.Unchecked = none.Error()
+	case err != nil:
+		return row, err
+	case public != told:
+		delete(a.trusted, l.grade)
+		row.Unchecked, row.Standing = "", Refused
+		row.Why = fmt.Sprintf("its agent was given other public files, %s with the digest %.12s, than those %s, %s with %.12s",
+			view.Plural(int(told.Files), "file"), told.ID, own.how, view.Plural(int(public.Files), "file"), public.ID)
+	default:
+		row.Unchecked, row.Answers = "", own.how+"; public data: the same there"
+	}
 	return row, nil
 }

@@ -1,8 +1,11 @@
 package audit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"path"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -21,15 +24,19 @@ const (
 	kindPrepare   = "prepare"
 )
 
+// submissionFile is the one file that an attempt submits.
+const submissionFile = "submission.csv"
+
 // chain is what a grade rests on, by the places of its steps among the
 // instances.
 type chain struct {
 	grade, prepare, download int
 	// checksum is -1 where prepared data are graded with at once.
 	checksum int
-	// agent is the agent-run, or another step that made the submission; -1
-	// where it is a file of the pipeline.
-	agent int
+	// agent is the agent-run, or another step that made the submission, and output
+	// that which was submitted; -1 where it is a file of the pipeline.
+	agent  int
+	output string
 	// private says that the submission was made from private data.
 	private              bool
 	competition, version string
@@ -55,16 +62,16 @@ func (c chains) text(i int, name string) string {
 	return v.AsString()
 }
 
-// origin returns the instance that gave content, which must be of one of the
-// kinds, as the named output.
-func (c chains) origin(what string, v cty.Value, output string, kinds ...string) (int, error) {
+// artifact returns the content of an argument.
+func (c chains) artifact(what string, v cty.Value) (*step.Artifact, error) {
 	if v.IsNull() || !v.IsKnown() || v.Type() != step.ArtifactType {
-		return -1, fmt.Errorf("%s do not come from a step", what)
+		return nil, fmt.Errorf("%s do not come from a step", what)
 	}
-	a := v.EncapsulatedValue().(*step.Artifact)
-	if a.Local != nil {
-		return -1, fmt.Errorf("%s are %s, a file of the pipeline", what, a.Local.Path())
-	}
+	return v.EncapsulatedValue().(*step.Artifact), nil
+}
+
+// maker returns the instance that gave content.
+func (c chains) maker(what string, a *step.Artifact) (int, error) {
 	at, err := addr.Parse(a.From)
 	if err != nil {
 		return -1, fmt.Errorf("%s: %w", what, err)
@@ -73,10 +80,25 @@ func (c chains) origin(what string, v cty.Value, output string, kinds ...string)
 	if !found {
 		return -1, fmt.Errorf("%s come from %s, which is not in the pipeline", what, a.From)
 	}
-	for _, kind := range kinds {
-		if c.kind(i) == kind && a.Output == output {
-			return i, nil
-		}
+	return i, nil
+}
+
+// origin returns the instance that gave content, which must be of one of the
+// kinds, as the named output.
+func (c chains) origin(what string, v cty.Value, output string, kinds ...string) (int, error) {
+	a, err := c.artifact(what, v)
+	if err != nil {
+		return -1, err
+	}
+	if a.Local != nil {
+		return -1, fmt.Errorf("%s are %s, a file of the pipeline", what, a.Local.Path())
+	}
+	i, err := c.maker(what, a)
+	if err != nil {
+		return -1, err
+	}
+	if slices.Contains(kinds, c.kind(i)) && a.Output == output {
+		return i, nil
 	}
 	return -1, fmt.Errorf("%s are output %q of %s, a step of kind %s", what, a.Output, a.From, c.kind(i))
 }
@@ -84,9 +106,12 @@ func (c chains) origin(what string, v cty.Value, output string, kinds ...string)
 func (c chains) kind(i int) string    { return c.g.Instances[i].Step.Kind.Name }
 func (c chains) address(i int) string { return c.g.Instances[i].Addr.String() }
 
-// of follows a grade.
+// of follows a grade. Whose submission it is is known even if the chain is broken.
 func (c chains) of(grade int) (chain, error) {
-	l := chain{grade: grade, checksum: -1, competition: c.text(grade, "competition"), version: c.text(grade, "version")}
+	l := chain{grade: grade, checksum: -1, agent: -1, competition: c.text(grade, "competition"), version: c.text(grade, "version")}
+	if err := c.submitter(&l); err != nil {
+		return l, err
+	}
 	answers, err := c.origin("the answers", c.argument(grade, "answers"), "private", kindChecksum, kindPrepare)
 	if err != nil {
 		return l, err
@@ -108,7 +133,10 @@ func (c chains) of(grade int) (chain, error) {
 			return l, fmt.Errorf("the answers come from %s, which is of version %s", c.address(i), v)
 		}
 	}
-	return l, c.submitted(&l)
+	if l.agent < 0 || c.kind(l.agent) != kindAgentRun {
+		return l, nil
+	}
+	return l, cmp.Or(c.submitted(l), c.saw(l))
 }
 
 // checked returns the prepare step whose files a checksum step let through.
@@ -128,31 +156,42 @@ func (c chains) checked(checksum int) (int, error) {
 	return private, err
 }
 
-// submitted follows the submission: an agent must have seen the public half of
-// the data that it is graded with, of the same preparation.
-func (c chains) submitted(l *chain) error {
-	v := c.argument(l.grade, "submission")
-	if v.IsNull() || !v.IsKnown() || v.Type() != step.ArtifactType {
-		return errors.New("the submission does not come from a step")
-	}
-	artifact := v.EncapsulatedValue().(*step.Artifact)
-	if l.agent = -1; artifact.Local != nil {
-		return nil
-	}
-	at, err := addr.Parse(artifact.From)
-	if err != nil {
+// submitter finds the step that made the submission.
+func (c chains) submitter(l *chain) error {
+	artifact, err := c.artifact("the submitted files", c.argument(l.grade, "submission"))
+	if err != nil || artifact.Local != nil {
 		return err
 	}
-	var found bool
-	if l.agent, found = c.g.Find(at); !found {
-		return fmt.Errorf("the submission comes from %s, which is not in the pipeline", at)
+	if l.agent, err = c.maker("the submitted files", artifact); err == nil {
+		l.output, l.private = artifact.Output, c.g.Instances[l.agent].Private
 	}
-	l.private = c.g.Instances[l.agent].Private
-	if c.kind(l.agent) != kindAgentRun {
-		return nil
+	return err
+}
+
+// submitted sees that what was graded is what the attempt submitted: the file
+// submissionFile of its output "submission". Among other files that it left there may
+// be many candidates, of which whoever publishes could choose the best.
+func (c chains) submitted(l chain) error {
+	at := c.address(l.agent)
+	if l.output != "submission" {
+		return fmt.Errorf("the submission is taken from output %q of %s; what an attempt submits is its output \"submission\"", l.output, at)
 	}
+	if file := c.text(l.grade, "file"); path.Clean(file) != submissionFile {
+		return fmt.Errorf("the submission is the file %s that %s left; what an attempt submits is %s", file, at, submissionFile)
+	}
+	if v := c.argument(l.grade, "snapshots"); !v.IsNull() {
+		if from, err := c.origin("the snapshots", v, "snapshots", kindAgentRun); err != nil || from != l.agent {
+			return cmp.Or(err, fmt.Errorf("the snapshots are not those of %s, which made the submission", at))
+		}
+	}
+	return nil
+}
+
+// saw sees that the agent was given the public half of the data that it is graded
+// with, of the same preparation.
+func (c chains) saw(l chain) error {
 	if id := c.text(l.agent, "competition"); id != l.competition {
-		return fmt.Errorf("the submission is that of %s, an attempt at competition %s", at, id)
+		return fmt.Errorf("the submission is that of %s, an attempt at competition %s", c.address(l.agent), id)
 	}
 	data, err := c.origin("the files that the agent saw", c.argument(l.agent, "data"), "public", kindChecksum, kindPrepare)
 	if err != nil {

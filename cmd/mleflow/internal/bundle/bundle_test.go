@@ -434,3 +434,47 @@ func TestHeader(t *testing.T) {
 		t.Error("a name that is too long is taken")
 	}
 }
+
+// TestSubjects tells attempts of one agent from those of others.
+func TestSubjects(t *testing.T) {
+	of := func(changed ...string) string {
+		fields := map[string]string{
+			"agent.name": `"a"`, "agent.command": `["python","x.py"]`, "agent.args": `[]`, "agent.env": `{}`, `agent.files["x.py"]`: "f1", `agent.files["y.py"]`: "f2",
+			"agent.image": `"i"`, "image digest": "sha256:1", "agent.models[0].name": "m", "agent.models[0].models": `["gpt"]`, "agent.models[0].provider": "openai", "agent.models[0].budget": "1",
+			"competition": "c", "version": "v1", "task": "own", "seed": "0", "timeout": "1h", "data": "d",
+		}
+		for i := 0; i < len(changed); i += 2 {
+			if delete(fields, changed[i]); changed[i+1] != "" {
+				fields[changed[i]] = changed[i+1]
+			}
+		}
+		var r record
+		for label, value := range fields { // in any order
+			r.Fields = append(r.Fields, digest.Field{Label: label, Value: value})
+		}
+		return subjectOf(r)
+	}
+	bare := []string{`agent.files["x.py"]`, "", `agent.files["y.py"]`, ""}
+	for name, tt := range map[string]struct {
+		changed []string
+		same    bool
+	}{
+		"another seed, name, variables, limits, budget": {[]string{"seed", "9", "agent.name", `"b"`, "agent.env", `{"X":"1"}`, "timeout", "2h", "agent.models[0].budget", "2", "agent.models[0].name", "n"}, true},
+		"another command and other paths":               {[]string{"agent.command", `["sh"]`, "agent.args", `["1"]`, `agent.files["x.py"]`, "", `agent.files["z.py"]`, "f1"}, true},
+		"another file":                                  {[]string{`agent.files["x.py"]`, "f3"}, false},
+		"a further file":                                {[]string{`agent.files["z.py"]`, "f3"}, false},
+		"another model":                                 {[]string{"agent.models[0].models", `["claude"]`}, false},
+		"another provider":                              {[]string{"agent.models[0].provider", "anthropic"}, false},
+		"another image":                                 {[]string{"image digest", "sha256:2"}, false},
+		"another competition":                           {[]string{"competition", "d"}, false},
+		"another version":                               {[]string{"version", "v2"}, false},
+		"another task":                                  {[]string{"task", "reference"}, false},
+	} {
+		if got := of(tt.changed...) == of(); got != tt.same {
+			t.Errorf("%s: the same is %v", name, got)
+		}
+	}
+	if of(bare...) == of(append(bare, "agent.command", `["sh"]`)...) || of(bare...) == of(append(bare, "agent.args", `["1"]`)...) {
+		t.Error("without files another command is the same agent")
+	}
+}

@@ -58,6 +58,7 @@ type collector struct {
 	names map[string]bool
 	// data are the files of the competitions, answers the private ones.
 	data, answers map[digest.ContentID]bool
+	disclosed     *Disclosure
 	// trees are the directories that are in already.
 	trees map[digest.ContentID]bool
 }

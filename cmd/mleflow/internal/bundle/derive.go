@@ -96,7 +96,7 @@ func (x *Examined) checkDisclosure(ctx context.Context, b *Bundle, records []rec
 	if len(said.Attempts) != len(d.Attempts) {
 		return damage(disclosureFile, "it names %d attempts, but there are %d", len(said.Attempts), len(d.Attempts))
 	}
-	d.Earlier = said.Earlier
+	d.Earlier, d.Elsewhere = said.Earlier, said.Elsewhere
 	for i := range d.Attempts {
 		a, run := &d.Attempts[i], d.Attempts[i].History.Run
 		a.Limits.DiskBytes = by[a.Address].diskBytes

@@ -33,6 +33,21 @@ type Disclosure struct {
 	// Earlier are the runs of the same pipeline file that the ledger holds
 	// from before this one, oldest first.
 	Earlier []EarlierRun `json:"earlier_runs"`
+	// Elsewhere are the runs of other pipeline files from before this one that made
+	// attempts of the same agents at the same competitions; only these are counted.
+	Elsewhere []EarlierRun `json:"earlier_runs_elsewhere,omitempty"`
+}
+
+// Others is how many other attempts were made before that at an address.
+func (d *Disclosure) Others(address string) int {
+	for _, a := range d.Attempts {
+		if a.Address == address && a.History.Run != d.Run {
+			return max(0, a.History.Distinct-1) // this one is of an earlier run itself
+		} else if a.Address == address {
+			return a.History.Distinct
+		}
+	}
+	return 0
 }
 
 // EarlierRun is another run of the pipeline.
@@ -165,8 +180,10 @@ type History struct {
 	// one means that the machine failed before. 0 is not known.
 	Tries   int      `json:"tries"`
 	Retries []string `json:"retries,omitempty"`
-	// Before is how many earlier runs of the pipeline started an agent at
-	// this address, and how many different attempts that were.
+	// Before is how often earlier runs started an agent at this address of this
+	// pipeline file, or the same agent with the same models at the competition, in any
+	// pipeline and whatever the step was called. Distinct is how many different
+	// attempts these were, without the other ones of this bundle.
 	Before   int `json:"earlier_runs"`
 	Distinct int `json:"earlier_actions"`
 }
@@ -180,9 +197,10 @@ func (c *collector) disclose() error {
 	for i := range d.Attempts {
 		d.Attempts[i].Limits.DiskBytes = c.rules[d.Attempts[i].Address].diskBytes
 	}
-	if err := addHistory(d, c.src.Ledger, c.src.Past, c.sum, c.mask); err != nil {
+	if err := c.addHistory(d); err != nil {
 		return err
 	}
+	c.disclosed = d
 	c.add(disclosurePage, []byte(d.Markdown()))
 	return c.addDocument(disclosureFile, d)
 }
@@ -198,12 +216,7 @@ func Disclose(ctx context.Context, src Source) (*Disclosure, error) {
 			return nil, err
 		}
 	}
-	text, err := slurp(c.items[disclosureFile].open)
-	if err != nil {
-		return nil, err
-	}
-	d, err := readDocument[Disclosure](text)
-	return &d, err
+	return c.disclosed, nil
 }
 
 // disclosureOf tells what the records say.

@@ -144,12 +144,7 @@ func (r record) action() string {
 
 // field returns the value of a field, or "".
 func (r record) field(label string) string {
-	for _, f := range r.Fields {
-		if f.Label == label {
-			return f.Value
-		}
-	}
-	return ""
+	return (&cache.Record{Fields: r.Fields}).Field(label)
 }
 
 // outputs are the record's outputs as the cache holds them.

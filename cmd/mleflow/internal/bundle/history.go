@@ -1,47 +1,89 @@
 package bundle
 
 import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
-// addHistory tells of tries and of earlier runs: somebody who picks among attempts
+// history counts the attempts of earlier runs: somebody who picks among attempts
 // shows it here.
-func addHistory(d *Disclosure, l *ledger.Ledger, past *ledger.Past, sum *ledger.Summary, m *masker) error {
-	entries, err := l.List()
+type history struct {
+	*collector
+	// starts counts by action how often an agent was started, by subject, and by the
+	// address in this pipeline file where the subject is not one of the bundle's.
+	starts map[string]map[string]int
+	// subjects are those of the bundle's attempts, and ours their actions, by address.
+	subjects, ours map[string]string
+}
+
+// addHistory tells of tries and of earlier runs.
+func (c *collector) addHistory(d *Disclosure) error {
+	h := history{c, map[string]map[string]int{}, map[string]string{}, map[string]string{}}
+	for _, s := range c.sum.Steps {
+		if name := h.subject(s); name != "" {
+			h.subjects[s.Address], h.ours[s.Address], h.starts[name] = name, s.Action, map[string]int{}
+		}
+	}
+	made := slices.Collect(maps.Values(h.ours))
+	slices.Sort(made)
+	entries, err := c.src.Ledger.List()
 	if err != nil {
 		return err
 	}
 	slices.Reverse(entries)
-	before := map[string]int{}
-	actions := map[string]map[string]bool{}
-	makers := map[string]*ledger.Summary{sum.ID: sum}
+	info := c.src.Past.Info
+	makers := map[string]*ledger.Summary{c.sum.ID: c.sum}
 	for _, e := range entries {
-		if e.Pipeline != past.Info.Pipeline || e.ID == past.Info.ID || !e.Started.Before(past.Info.Started) {
+		if e.ID == info.ID || !e.Started.Before(info.Started) {
 			continue
 		}
-		other, err := l.Find(e.ID)
+		other, err := c.src.Ledger.Find(e.ID)
 		if err != nil {
 			return err
 		}
 		s, err := other.Summary()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it is being removed
+		}
 		if err != nil {
 			return err
 		}
 		makers[e.ID] = s
-		d.Earlier = append(d.Earlier, earlier(s, before, actions))
+		if run := h.add(s, e.Pipeline == info.Pipeline); e.Pipeline == info.Pipeline {
+			d.Earlier = append(d.Earlier, run)
+		} else if run.Attempts > 0 {
+			d.Elsewhere = append(d.Elsewhere, run)
+		}
 	}
 	for i := range d.Attempts {
 		a := &d.Attempts[i]
-		a.History.Before, a.History.Distinct = before[a.Address], len(actions[a.Address])
+		h.count(a, made)
 		if s := makers[a.History.Run]; s != nil {
-			a.History.tried(s.Step(a.Address), m)
+			a.History.tried(s.Step(a.Address), c.mask)
 		}
 	}
 	return nil
+}
+
+// count tells how many attempts there were before one. Other attempts of the bundle
+// are there to be seen; made are their actions, sorted.
+func (h *history) count(a *Attempt, made []string) {
+	for _, name := range []string{a.Address, h.subjects[a.Address]} {
+		for action, n := range h.starts[name] {
+			if _, other := slices.BinarySearch(made, action); !other || action == h.ours[a.Address] {
+				a.History.Before += n
+				a.History.Distinct++
+			}
+		}
+	}
 }
 
 // tried tells how often an attempt was begun.
@@ -55,26 +97,64 @@ func (h *History) tried(s *ledger.StepSummary, m *masker) {
 	}
 }
 
-// earlier sums up an earlier run.
-func earlier(s *ledger.Summary, before map[string]int, actions map[string]map[string]bool) EarlierRun {
+// add sums up an earlier run: all attempts of one of the same pipeline file, and of
+// another one those of the same subjects.
+func (h *history) add(s *ledger.Summary, same bool) EarlierRun {
 	run := EarlierRun{Run: s.ID, Started: s.Started.UTC(), State: s.State}
 	for _, st := range s.Steps {
-		if st.Kind != kindAgentRun || st.Started.IsZero() {
+		name := h.subject(st)
+		if _, ours := h.starts[name]; !ours || name == "" {
+			name = st.Address
+		}
+		if st.Kind != kindAgentRun || st.Started.IsZero() || name == st.Address && !same {
 			continue
 		}
 		run.Attempts++
 		if st.Status == event.Failed {
 			run.Failed++
 		}
-		before[st.Address]++
-		key := st.Action
-		if key == "" {
-			key = digest.Of([]byte(s.ID)).String()
+		if h.starts[name] == nil {
+			h.starts[name] = map[string]int{}
 		}
-		if actions[st.Address] == nil {
-			actions[st.Address] = map[string]bool{}
-		}
-		actions[st.Address][key] = true
+		h.starts[name][cmp.Or(st.Action, s.ID)]++
 	}
 	return run
+}
+
+// subject is that of an attempt; empty if it failed or its record is gone.
+func (h *history) subject(s ledger.StepSummary) string {
+	id, err := digest.ParseActionID(s.Action)
+	if err != nil || s.Kind != kindAgentRun {
+		return ""
+	}
+	rec, err := h.src.Cache.Lookup(h.ctx, id)
+	if err != nil {
+		return ""
+	}
+	return subjectOf(record{Fields: rec.Fields})
+}
+
+// subjectOf says which agent tried what: its files, or its command if it has none, its
+// image, its models, and the competition with its version and task. How the step and
+// the agent are called, seed, variables and limits are left out: they are what
+// somebody varies who tries the same again.
+func subjectOf(r record) string {
+	var parts, files, models []string
+	for _, f := range r.Fields {
+		switch {
+		case strings.HasPrefix(f.Label, "agent.files["):
+			files = append(files, f.Value)
+		case strings.HasPrefix(f.Label, "agent.models[") && (strings.HasSuffix(f.Label, "].models") || strings.HasSuffix(f.Label, "].provider")):
+			models = append(models, f.Value)
+		}
+	}
+	if len(files) == 0 {
+		parts = append(parts, r.field("agent.command"), r.field("agent.args"))
+	}
+	for _, label := range []string{"agent.image", "agent.built", "image digest", "competition", "version", "task"} {
+		parts = append(parts, r.field(label))
+	}
+	slices.Sort(files)
+	slices.Sort(models)
+	return strings.Join(slices.Concat(parts, files, models), "\n")
 }

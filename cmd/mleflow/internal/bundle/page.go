@@ -41,11 +41,19 @@ func (d *Disclosure) Sections() []Section {
 			list = slices.Insert(list, 4, extra)
 		}
 	}
-	past := Section{Title: "Earlier runs of this pipeline", Columns: []string{"Run", "Started", "State", "Attempts", "Failed by the machine"}}
-	for _, e := range d.Earlier {
-		past.Rows = append(past.Rows, []string{e.Run, e.Started.Format(time.RFC3339), string(e.State), strconv.Itoa(e.Attempts), strconv.Itoa(e.Failed)})
+	list = append(list, runs("Earlier runs of this pipeline", d.Earlier))
+	if len(d.Elsewhere) > 0 {
+		list = append(list, runs("Attempts of the same agents in earlier runs of other pipelines", d.Elsewhere))
 	}
-	return append(list, past)
+	return list
+}
+
+func runs(title string, list []EarlierRun) Section {
+	s := Section{Title: title, Columns: []string{"Run", "Started", "State", "Attempts", "Failed by the machine"}}
+	for _, e := range list {
+		s.Rows = append(s.Rows, []string{e.Run, e.Started.Format(time.RFC3339), string(e.State), strconv.Itoa(e.Attempts), strconv.Itoa(e.Failed)})
+	}
+	return s
 }
 
 // shim are the calls that the package mlebench refused.

@@ -241,6 +241,8 @@ func builtError(s *site.Site) error {
 		return fmt.Errorf("%w: %s; the board names them", errFindings, view.Plural(others, "finding"))
 	case claimed > 0:
 		return fmt.Errorf("%w: %s only claimed, because there are no answers here to grade them with", errClaimed, are(claimed, "score"))
+	case slices.ContainsFunc(s.Tables, func(t *site.Table) bool { return t.Unchecked }):
+		return fmt.Errorf("%w: there are no public data here to compare those of some attempts with; they are on tables of their own", errClaimed)
 	}
 	return nil
 }

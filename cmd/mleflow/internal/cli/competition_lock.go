@@ -176,8 +176,8 @@ func (s *store) checkedByRun(ctx context.Context, run, version string) (lockable
 		if err != nil {
 			continue
 		}
-		if rec, err := store.Lookup(ctx, id); err == nil && field(rec, "version") == version {
-			found[field(rec, "competition")] = rec.Outputs
+		if rec, err := store.Lookup(ctx, id); err == nil && rec.Field("version") == version {
+			found[rec.Field("competition")] = rec.Outputs
 		}
 	}
 	return lockable{close: func() { _ = store.Close() }, of: func(ctx context.Context, def *competitions.Definition) (*verify.Data, error) {
@@ -188,16 +188,6 @@ func (s *store) checkedByRun(ctx context.Context, run, version string) (lockable
 		}
 		return verify.InStore(ctx, store, out["public"].Ref, out["private"].Ref)
 	}}, nil
-}
-
-// field returns what an action hashed under a label.
-func field(rec *cache.Record, label string) string {
-	for _, f := range rec.Fields {
-		if f.Label == label {
-			return f.Value
-		}
-	}
-	return ""
 }
 
 // lockOne makes a competition's lock without writing it.

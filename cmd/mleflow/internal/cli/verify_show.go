@@ -37,23 +37,23 @@ type verdictJSON struct {
 }
 
 // count returns how many rows have a standing.
-func (v verdict) count(s audit.Standing) (n int) {
-	for _, r := range v.report.Rows {
-		if r.Standing == s {
-			n++
-		}
-	}
-	return n
+func (v verdict) count(s audit.Standing) int {
+	return number(v.report.Rows, func(r audit.Row) bool { return r.Standing == s })
 }
 
 // boards returns how many boards have a standing.
-func (v verdict) boards(s audit.Standing) (n int) {
-	for _, b := range v.report.Boards {
-		if b.Standing == s {
-			n++
-		}
-	}
-	return n
+func (v verdict) boards(s audit.Standing) int {
+	return number(v.report.Boards, func(b audit.Board) bool { return b.Standing == s })
+}
+
+// unchecked returns how many scores there are whose agent was given public data that
+// were compared with nothing.
+func (v verdict) unchecked() int {
+	return number(v.report.Rows, func(r audit.Row) bool { return r.Unchecked != "" && r.Standing != audit.Refused })
+}
+
+func number[T any](list []T, is func(T) bool) int {
+	return len(slices.DeleteFunc(slices.Clone(list), func(v T) bool { return !is(v) }))
 }
 
 // err is the outcome: a mismatch where anything is refused, and a status of its
@@ -78,6 +78,8 @@ func (v verdict) err() error {
 		return fmt.Errorf("%w: %s only claimed; grade again with --regrade, with your own data in the cache or in --data-dir", errClaimed, are(claimed, "score"))
 	case claimed > 0:
 		return fmt.Errorf("%w: %s only claimed, because you have no answers of your own", errClaimed, are(claimed, "score"))
+	case v.unchecked() > 0:
+		return fmt.Errorf("%w: the public data behind %s not checked, because you have none of your own", errClaimed, are(v.unchecked(), "score"))
 	}
 	return nil
 }
@@ -104,10 +106,20 @@ func (v verdict) recomputed() []string {
 	}
 	if n := v.count(audit.Recomputed); n > 0 {
 		list = append(list, fmt.Sprintf("%d of %s, graded again with the answers on this machine", n, view.Plural(len(v.report.Rows), "score")))
-		for _, r := range v.report.Rows {
-			if text := "answers of " + r.Competition + " " + r.Version + ": " + r.Answers; r.Standing == audit.Recomputed && !slices.Contains(list, text) {
-				list = append(list, text)
-			}
+	}
+	return v.each(list, func(r audit.Row) string {
+		if r.Standing != audit.Recomputed {
+			return ""
+		}
+		return "answers of " + r.Competition + " " + r.Version + ": " + r.Answers
+	})
+}
+
+// each adds what a function says of the rows, each text once.
+func (v verdict) each(list []string, says func(audit.Row) string) []string {
+	for _, r := range v.report.Rows {
+		if text := says(r); text != "" && !slices.Contains(list, text) {
+			list = append(list, text)
 		}
 	}
 	return list
@@ -116,9 +128,7 @@ func (v verdict) recomputed() []string {
 // matched are the statements that a digest ties to something known.
 func (v verdict) matched() []string {
 	list := []string{fmt.Sprintf("every byte: %s, manifest sha256:%s", view.Plural(v.Files, "file"), v.Manifest), "pipeline, submissions and files of agents: against the records"}
-	pinned := slices.Clone(v.report.Pinned)
-	slices.Sort(pinned)
-	if pinned = slices.Compact(pinned); len(pinned) > 0 {
+	if pinned := v.report.Pinned; len(pinned) > 0 {
 		list = append(list, "prepared data of "+strings.Join(pinned, ", ")+": against the manifests that this version of mleflow pins")
 	}
 	if v.Trusted != "" {
@@ -132,12 +142,19 @@ func (v verdict) claimed() []string {
 	var list []string
 	if n := v.count(audit.Claimed); n > 0 {
 		list = append(list, view.Plural(n, "score")+" and what leaderboards say of them")
-		for _, r := range v.report.Rows {
-			if text := r.Competition + " " + r.Version + ": " + r.Why; r.Standing == audit.Claimed && r.Why != "" && !slices.Contains(list, text) {
-				list = append(list, text)
-			}
-		}
 	}
+	list = v.each(list, func(r audit.Row) string {
+		if r.Standing != audit.Claimed || r.Why == "" {
+			return ""
+		}
+		return r.Competition + " " + r.Version + ": " + r.Why
+	})
+	list = v.each(list, func(r audit.Row) string {
+		if r.Unchecked == "" || r.Standing == audit.Refused {
+			return ""
+		}
+		return "public data of " + r.Competition + " " + r.Version + ": not checked: " + r.Unchecked
+	})
 	list = append(list, "that agents ran as configured (command, model, time, network) and that nobody helped them", "isolation of attempts: "+v.Isolation)
 	if n := len(v.report.Other); n > 0 {
 		list = append(list, "what "+view.Plural(n, "step")+" of other kinds gave")
@@ -168,7 +185,11 @@ func showExamined(t *terminal, path string, v verdict) error {
 		}
 		return errors.Join(writeJSON(t.stdout, out), err)
 	}
-	fmt.Fprintf(t.stdout, "%s: run %s by mleflow %s, %s\n", path, view.OneLine(v.Run.ID), view.OneLine(v.Run.Version), view.OneLine(string(v.Run.State)))
+	head := string(v.Run.State)
+	if n, all := v.unchecked(), len(v.report.Rows); n > 0 {
+		head += fmt.Sprintf("; public data: not checked (%d of %s)", n, view.Plural(all, "score"))
+	}
+	fmt.Fprintf(t.stdout, "%s: run %s by mleflow %s, %s\n", path, view.OneLine(v.Run.ID), view.OneLine(v.Run.Version), view.OneLine(head))
 	list := func(title string, lines []string) {
 		fmt.Fprintf(t.stdout, "\n%s\n", t.outStyle().Bold(title))
 		for _, l := range lines {
@@ -190,6 +211,12 @@ func (v verdict) flags() (list []string) {
 	for _, r := range v.report.Rows {
 		for _, f := range r.Flags {
 			list = append(list, r.Address+": "+f)
+		}
+		if r.Others > 0 {
+			list = append(list, fmt.Sprintf("%s: %s of the same agent before it", r.Address, view.Plural(r.Others, "other attempt")))
+		}
+		if r.Attempt == "" && r.Standing != audit.Refused {
+			list = append(list, r.Address+": no attempt made the submission")
 		}
 	}
 	return list

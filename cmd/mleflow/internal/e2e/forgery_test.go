@@ -294,6 +294,66 @@ func TestPatchedPreparation(t *testing.T) {
 	f.checked(3, 3, "its data do not match the pins of demo-digits v1")
 }
 
+// rekey changes fields of the key of a step of the latest run, in the cache and the
+// ledger.
+func (f *forger) rekey(address string, fields map[string]string) {
+	f.t.Helper()
+	f.withCache(func(c *disk.Cache) {
+		rec := *f.record(c, address)
+		was := rec.Action.String()
+		h := digest.NewHasher(rec.Fields[0].Value, rec.Fields[1].Value)
+		for _, field := range rec.Fields[2:] {
+			value, changed := fields[field.Label]
+			if !changed {
+				value = field.Value
+			}
+			h.String(field.Label, value)
+		}
+		rec.Action, rec.Fields = h.Sum(), h.Fields()
+		if err := c.Record(f.t.Context(), &rec); err != nil {
+			f.t.Fatal(err)
+		}
+		f.inLedger("events.jsonl", was, rec.Action.String())
+	})
+}
+
+// inLedger replaces text in files of the latest run.
+func (f *forger) inLedger(pattern string, oldnew ...string) {
+	f.t.Helper()
+	files, err := filepath.Glob(filepath.Join(f.cache, "runs", "*", pattern))
+	if err != nil || len(files) == 0 {
+		f.t.Fatal(files, err)
+	}
+	path := files[len(files)-1]
+	text, err := os.ReadFile(path)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(strings.NewReplacer(oldnew...).Replace(string(text))), 0o644); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// TestForgedInputs has records of attempts with an image that the stranger does not
+// have, so that he cannot compute their keys, and with inputs that the pipeline does
+// not give them.
+func TestForgedInputs(t *testing.T) {
+	f := newForger(t, strings.Replace(honest, "  data        = step.checksum.data.public\n", "  data        = step.checksum.data.public\n  runtime     = \"process\"\n", 1))
+	f.finish()
+	f.inLedger("pipeline/*.hcl", `agent "dummy" { command = ["mleflow", "agent", "dummy"] }`, "agent \"dummy\" {\n  command = [\"sh\"]\n  image = \"gone.tar\"\n}", `"process"`, `"sandbox"`)
+	other := digest.Of([]byte("other")).String()
+	f.rekey("step.agent-run.solve", map[string]string{
+		"agent.image": `"gone.tar"`, "agent.command": `["sh"]`, "runtime": "sandbox", "data": other, "description": other, "instructions": other, "seed": "7", "competition": "demo-cancer",
+	})
+	f.publish()
+	stdout, stderr, code := f.stranger.run("verify", f.bundle)
+	for _, field := range []string{"data", "description", "instructions", "seed", "competition"} {
+		if want := "step.agent-run.solve: " + field + " was "; !strings.Contains(stderr, want) {
+			t.Errorf("exit %d, without %q:\n%s%s", code, want, stdout, stderr)
+		}
+	}
+}
+
 // lockOut puts the lock of the bundle next to the pipeline.
 func (f *forger) lockOut() {
 	f.t.Helper()

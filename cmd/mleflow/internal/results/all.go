@@ -112,9 +112,9 @@ func boardName(a addr.Instance) string {
 // that is there already, of another block, gets the step's name in front.
 func (s *Source) attemptFolder(dir string, a addr.Instance, rec *cache.Record) string {
 	var agent, seed string
-	_ = json.Unmarshal([]byte(field(rec, "agent.name")), &agent)
-	seed = field(rec, "seed")
-	rel := filepath.Join(safeName(cmp.Or(agent, "agent")), safeName(field(rec, "competition")), safeName(cmp.Or(seed, "0")))
+	_ = json.Unmarshal([]byte(rec.Field("agent.name")), &agent)
+	seed = rec.Field("seed")
+	rel := filepath.Join(safeName(cmp.Or(agent, "agent")), safeName(rec.Field("competition")), safeName(cmp.Or(seed, "0")))
 	at := filepath.Join(dir, rel)
 	if _, err := os.Lstat(at); err == nil {
 		at = filepath.Join(dir, safeName(boardName(a)), rel)
@@ -183,15 +183,6 @@ func (s *Source) board(ctx context.Context, rec *cache.Record, at string, opts O
 		return err
 	}
 	return s.place(ctx, ref, at, opts)
-}
-
-func field(rec *cache.Record, label string) string {
-	for _, f := range rec.Fields {
-		if f.Label == label {
-			return f.Value
-		}
-	}
-	return ""
 }
 
 // safeName makes one path element of a name.

@@ -118,12 +118,18 @@ func Build(q Request) (*Site, error) {
 	return s, s.compareMasked()
 }
 
-// compareSettings puts the reference's task first.
+// compareSettings puts the reference's task first, and unchecked data last.
 func compareSettings(a, b Setting) int {
-	first := func(s Setting) int {
-		return max(0, 1-len(strings.TrimPrefix(s.Task, string(competitions.TaskReference))))
+	rank := func(s Setting) (n int) {
+		if s.Unchecked {
+			n = 2
+		}
+		if s.Task != string(competitions.TaskReference) {
+			n++
+		}
+		return n
 	}
-	return cmp.Or(first(b)-first(a), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Version, b.Version))
+	return cmp.Or(rank(a)-rank(b), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Version, b.Version))
 }
 
 func newTable(at Setting, rows []*Row, q Request) (*Table, error) {

@@ -38,6 +38,8 @@ type Bundle struct {
 
 	// Unmade are attempts that the run planned and has no result of.
 	Unmade []string `json:"unmade,omitempty"`
+	// Ungraded are attempts of the run that no step graded.
+	Ungraded []string `json:"ungraded,omitempty"`
 
 	Disclosure *bundle.Disclosure `json:"-"`
 	Rows       []*Row             `json:"-"`
@@ -88,10 +90,11 @@ func (b *Bundle) Take(ctx context.Context, open *bundle.Bundle, x *bundle.Examin
 		row, found := audited[rec.GradeAddress]
 		switch {
 		case !rec.Graded:
+			b.Ungraded = append(b.Ungraded, rec.Address)
 			continue
 		case !found:
 			return fmt.Errorf("%s was graded, but is not in the pipeline", rec.GradeAddress)
-		case row.Attempt != rec.Address:
+		case row.Attempt != rec.Address && row.Standing != audit.Refused:
 			return fmt.Errorf("%s is said to grade %q, but the pipeline says %q", rec.GradeAddress, rec.Address, row.Attempt)
 		}
 		rec.Standing = string(row.Standing)
@@ -119,13 +122,16 @@ func (r *Row) identity() string {
 
 // setting is what the attempt was given.
 func (r *Row) setting() Setting {
-	return Setting{Task: conditions.Told(r.Report.Conditions), Version: r.Report.CompetitionVersion}
+	return Setting{Task: conditions.Told(r.Report.Conditions), Version: r.Report.CompetitionVersion, Unchecked: r.Verdict.Unchecked != ""}
 }
 
 // Setting is what rows must have in common to be compared.
 type Setting struct {
 	Task    string `json:"task"`
 	Version string `json:"version"`
+	// Unchecked says that the public data that agents were given were compared with
+	// nothing. They may hold the answers.
+	Unchecked bool `json:"public_data_not_checked,omitempty"`
 }
 
 // sortBundles orders bundles by content, those that cannot be read last.

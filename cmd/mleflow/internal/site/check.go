@@ -266,6 +266,9 @@ func (c *checker) selected() {
 		if n := len(b.Unmade); n > 0 {
 			c.find(Selection, b.File, []*Bundle{b}, "its run has no result of %s, the first is %s", view.Plural(n, "planned attempt"), b.Unmade[0])
 		}
+		if n := len(b.Ungraded); n > 0 {
+			c.find(Selection, b.File, []*Bundle{b}, "its run did not grade %s, the first is %s", view.Plural(n, "attempt"), b.Ungraded[0])
+		}
 	}
 	by := c.counted()
 	for _, agent := range slices.Sorted(maps.Keys(by)) {
@@ -273,30 +276,27 @@ func (c *checker) selected() {
 	}
 }
 
-// earlier tells of other attempts in place of these in runs that are not here.
+// earlier tells of other attempts of the same agents in runs that are not here.
 func (c *checker) earlier(b *Bundle, here map[string]bool) {
 	if b.Disclosure == nil {
 		return
 	}
 	var elsewhere []string
-	for _, e := range b.Disclosure.Earlier {
+	for _, e := range slices.Concat(b.Disclosure.Earlier, b.Disclosure.Elsewhere) {
 		if e.Attempts > 0 && !here[e.Run] {
 			elsewhere = append(elsewhere, e.Run)
 		}
 	}
-	attempts, others := 0, 0
+	slices.Sort(elsewhere)
+	attempts, most := 0, 0
 	for _, a := range b.Disclosure.Attempts {
-		n := a.History.Distinct
-		if a.History.Run != b.Run {
-			n-- // this one is of an earlier run itself
-		}
-		if n > 0 {
-			attempts, others = attempts+1, others+n
+		if n := b.Disclosure.Others(a.Address); n > 0 {
+			attempts, most = attempts+1, max(most, n)
 		}
 	}
 	if attempts > 0 && len(elsewhere) > 0 {
-		c.find(Selection, b.File, []*Bundle{b}, "before %s, earlier runs of the same pipeline made %s in their places; these runs are not here: %s",
-			view.Plural(attempts, "attempt"), view.Plural(others, "other attempt"), plain.List(elsewhere))
+		c.find(Selection, b.File, []*Bundle{b}, "before %s, earlier runs made other attempts in their places or of the same agents at the same competitions, up to %d before one; these runs are not here: %s",
+			view.Plural(attempts, "attempt"), most, plain.List(elsewhere))
 	}
 }
 

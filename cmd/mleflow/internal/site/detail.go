@@ -164,6 +164,12 @@ func (r *Row) cells(up string) []entry {
 		cost = u.CostUSD
 	}
 	remarks := slices.Clone(r.Verdict.Flags)
+	if r.Verdict.Unchecked != "" && r.Verdict.Standing != audit.Refused {
+		remarks = append(remarks, "public data: not checked: "+r.Verdict.Unchecked)
+	}
+	if n := r.Verdict.Others; n > 0 {
+		remarks = append(remarks, view.Plural(n, "other attempt")+" of the same agent before it")
+	}
 	if r.Aside != "" {
 		remarks = append(remarks, "Does not count: "+r.Aside)
 	} else if r.Verdict.Standing == audit.Claimed {

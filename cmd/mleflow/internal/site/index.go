@@ -90,12 +90,22 @@ func (s *Site) agents() []string {
 }
 
 // Name says which rows a table is of.
-func (t *Table) Name() string { return fmt.Sprintf("Task %s, version %s", t.Task, t.Version) }
+func (t *Table) Name() string {
+	name := fmt.Sprintf("Task %s, version %s", t.Task, t.Version)
+	if t.Unchecked {
+		name += ", public data not checked"
+	}
+	return name
+}
 
 func (t *Table) section(i int, several bool) section {
 	sec := section{ID: "board-" + strconv.Itoa(i+1), Title: "Leaderboard: " + t.Name()}
 	if several {
 		sec.Text = append(sec.Text, "Scores under other tasks or versions of competitions cannot be compared with these.")
+	}
+	if t.Unchecked {
+		sec.Text = append(sec.Text, "Public data: not checked. Nothing shows that the agents were given the competition's files and no others; the answers may have been among them. "+
+			"Build the board with the data of these competitions, in --data-dir, to compare them.")
 	}
 	if t.Task != "reference" {
 		sec.Text = append(sec.Text, "The agents were not given MLE-bench's own texts, so these scores cannot be compared with published ones.")

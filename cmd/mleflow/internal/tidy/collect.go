@@ -179,12 +179,8 @@ func (c *collector) attemptOf(of plan.Step) string {
 func (c *collector) graded(address string, rec *cache.Record, attempt string) (export.Record, error) {
 	r := c.about()
 	ref := rec.Outputs["report"].Ref
-	text, err := cache.Get(c.ctx, c.Store, ref.ID, maxReport)
+	g, err := ReadReport(c.ctx, c.Store, ref.ID)
 	if err != nil {
-		return r, err
-	}
-	var g grading.Graded
-	if err := json.Unmarshal(text, &g); err != nil {
 		return r, err
 	}
 	g.MadeUnder(step.RecordedConditions(rec.Fields))
@@ -196,11 +192,20 @@ func (c *collector) graded(address string, rec *cache.Record, attempt string) (e
 		}
 	}
 	r.GradeAddress, r.GradeAction, r.ReportDigest = address, rec.Action.String(), ref.ID.String()
-	r.Submission, r.Definition = field(rec, "submission"), field(rec, "definition")
+	r.Submission, r.Definition = rec.Field("submission"), rec.Field("definition")
 	if made := c.recs[attempt]; made != nil {
 		return r, c.attempt(&r, attempt, made)
 	}
 	return r, nil
+}
+
+// ReadReport reads a grading report.
+func ReadReport(ctx context.Context, store cache.Store, id digest.ContentID) (g grading.Graded, err error) {
+	text, err := cache.Get(ctx, store, id, maxReport)
+	if err != nil {
+		return g, err
+	}
+	return g, json.Unmarshal(text, &g)
 }
 
 // FromReport enters what a report says.
@@ -241,7 +246,7 @@ func (c *collector) attempt(r *export.Record, address string, rec *cache.Record)
 	if r.Agent == aggregate.Unlabelled && a.Agent != "" {
 		r.Agent = a.Agent
 	}
-	r.Seed = cmp.Or(r.Seed, a.Seed)
+	r.Seed = cmp.Or(a.Seed, r.Seed) // the label is anybody's word
 	r.Attempt = export.Attempt{Outcome: a.Result.Outcome, WallSeconds: &stats.WallSeconds, CPUSeconds: &stats.CPUSeconds, Validations: &stats.Validations}
 	r.AgentVersion, r.Image, r.ImageDigest, r.Network = a.AgentVersion, a.Image, a.ImageDigest, a.Network.Policy
 	r.Data, r.Description, r.Instructions = a.Saw.Data, a.Saw.Description, a.Saw.Instructions
@@ -290,13 +295,4 @@ func number(text string) *float64 {
 		return nil
 	}
 	return &v
-}
-
-func field(rec *cache.Record, label string) string {
-	for _, f := range rec.Fields {
-		if f.Label == label {
-			return f.Value
-		}
-	}
-	return ""
 }

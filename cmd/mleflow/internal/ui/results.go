@@ -3,14 +3,13 @@ package ui
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/event"
@@ -170,22 +169,14 @@ func (x *resultIndex) take(c Results, past *ledger.Past, e event.StepFinished) {
 	}
 }
 
-// maxReport is the largest grading report that is read.
-const maxReport = 16 << 20
-
 // readReport reads a grading report by the value of an event.
 func readReport(ctx context.Context, c Results, value string) (grading.Graded, error) {
-	var g grading.Graded
 	_, sum, _ := strings.Cut(value, ":")
 	id, err := digest.ParseContentID(sum)
 	if err != nil {
-		return g, err
+		return grading.Graded{}, err
 	}
-	text, err := cache.Get(ctx, c, id, maxReport)
-	if err != nil {
-		return g, err
-	}
-	return g, json.Unmarshal(text, &g)
+	return tidy.ReadReport(ctx, c, id)
 }
 
 // progress says how far the index is.

@@ -171,7 +171,7 @@ func (o *one) underWay() []runningRow {
 // curve draws the scores of the snapshots, and says what early stopping would
 // have scored.
 func (o *one) curve(d *storyData, g *ledger.StepSummary, stats agentrun.Stats, report *grading.Graded) {
-	var points []grade.Point
+	var points []grading.Moment
 	switch {
 	case g == nil || g.Outputs["curve"] == "":
 		d.NoCurve = "There is no score over time: no step has graded the attempt yet."
@@ -223,27 +223,31 @@ func better(a, b float64, lower bool) bool {
 }
 
 // stopRowOf is what stopping at a time would have scored: what lay there then.
-func stopRowOf(points []grade.Point, stop, end time.Duration, report *grading.Graded, lower bool) stopRow {
+func stopRowOf(points []grading.Moment, stop, end time.Duration, report *grading.Graded, lower bool) stopRow {
 	row := stopRow{After: fmt.Sprintf("%d h", int(stop.Hours())), Medal: "none", Score: "none", Best: "none"}
-	p, ok := grade.At(points, stop)
+	var last *grading.Moment
+	best := math.NaN()
+	for i, p := range points { // in the order of time
+		if time.Duration(p.Seconds)*time.Second > stop {
+			break
+		}
+		last = &points[i]
+		if p.Score != nil && (math.IsNaN(best) || better(*p.Score, best, lower)) {
+			best = *p.Score
+		}
+	}
 	switch {
 	case end > 0 && end <= stop && report != nil:
 		row.Note = "the attempt had ended"
 		if report.ExactScore != nil {
 			row.Score, row.Medal = page.Score(float64(*report.ExactScore)), report.Report.Best()
 		}
-	case !ok:
+	case last == nil:
 		row.Note = "there was no submission yet"
-	case p.Score == nil:
-		row.Note = "the submission was " + string(p.Outcome)
+	case last.Score == nil:
+		row.Note = "the submission was " + string(last.Outcome)
 	default:
-		row.Score, row.Medal = page.Score(*p.Score), p.Medal
-	}
-	best := math.NaN()
-	for _, p := range points {
-		if p.Score != nil && time.Duration(p.Seconds)*time.Second <= stop && (math.IsNaN(best) || better(*p.Score, best, lower)) {
-			best = *p.Score
-		}
+		row.Score, row.Medal = page.Score(*last.Score), last.Medal
 	}
 	if !math.IsNaN(best) {
 		row.Best = page.Score(best)
