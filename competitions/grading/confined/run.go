@@ -64,7 +64,7 @@ func (l limits) why(cmd *exec.Cmd, err error, complaint string) error {
 	switch spent := state.UserTime() + state.SystemTime(); {
 	case state.ExitCode() == exitTime, killed && spent >= l.CPU:
 		return &grading.Invalid{Reason: fmt.Sprintf("reading and scoring the submission takes more than %v of CPU time", l.CPU), Rule: "limit"}
-	case outOfMemory(complaint):
+	case OutOfMemory(complaint):
 		return &grading.Invalid{Reason: fmt.Sprintf("reading and scoring the submission takes more than %d MiB of memory", l.Memory>>20), Rule: "limit"}
 	case killed:
 		return errKilled
@@ -73,16 +73,16 @@ func (l limits) why(cmd *exec.Cmd, err error, complaint string) error {
 	return fmt.Errorf("read the submission in a process of its own: %w: %s", err, line)
 }
 
-// outOfMemory reports whether the Go runtime ended a program that got no more
+// OutOfMemory reports whether the Go runtime ended a program that got no more
 // memory, or whose recursion never ended. It has no other way to say so than
 // these words and the status of a panic. Its collector does not look whether it got
 // memory, and dies of a nil pointer on the stack of a thread (goroutine 0), where no
 // code of ours runs; with C, threads say it in other words.
-func outOfMemory(complaint string) bool {
+func OutOfMemory(complaint string) bool {
 	if strings.HasPrefix(complaint, "SIGSEGV: ") && strings.Contains(complaint, "\ngoroutine 0 ") || strings.HasPrefix(complaint, "runtime/cgo: pthread_create failed") {
 		return true
 	}
-	for _, text := range []string{"out of memory", "cannot allocate memory", "stack overflow", "failed to create new OS thread"} {
+	for _, text := range []string{"out of memory", "cannot allocate memory", "stack overflow", "goroutine stack exceeds", "failed to create new OS thread"} {
 		if strings.Contains(complaint, "fatal error: "+text) || strings.Contains(complaint, "fatal error: runtime: "+text) ||
 			strings.Contains(complaint, "runtime: "+text) {
 			return true
