@@ -121,6 +121,19 @@ type Record struct {
 	DurationMillis   int64 `json:"duration_ms"`
 }
 
+// Field returns what the action hashed under a label, or "".
+func (r *Record) Field(label string) string {
+	if r == nil {
+		return ""
+	}
+	for _, f := range r.Fields {
+		if f.Label == label {
+			return f.Value
+		}
+	}
+	return ""
+}
+
 // Tombstone says that an action's outputs were evicted.
 type Tombstone struct {
 	Action           digest.ActionID `json:"action"`

@@ -27,8 +27,8 @@ func (j *Judge) run(ctx context.Context, q question) (answer, error) {
 	cmd := exec.CommandContext(ctx, j.self, Command)
 	cmd.Env = []string{variable + "=1"}
 	cmd.WaitDelay = 10 * time.Second
-	var out, complaint bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &first{w: &out, left: maxAnswer}, &first{w: &complaint, left: 16 << 10}
+	out, complaint := &Head{Most: maxAnswer}, &Head{Most: 16 << 10}
+	cmd.Stdout, cmd.Stderr = out, complaint
 	// The pipe stays open while the child lives: its end tells the child that
 	// nobody waits any more.
 	in, err := cmd.StdinPipe()
@@ -91,16 +91,14 @@ func OutOfMemory(complaint string) bool {
 	return false
 }
 
-// first keeps the first bytes that are written to it.
-type first struct {
-	w    *bytes.Buffer
-	left int
+// Head keeps the first bytes that are written to it, as many as Most.
+type Head struct {
+	bytes.Buffer
+	Most int
 }
 
 // Write implements io.Writer.
-func (f *first) Write(p []byte) (int, error) {
-	n := min(len(p), f.left)
-	f.w.Write(p[:n])
-	f.left -= n
+func (h *Head) Write(p []byte) (int, error) {
+	h.Buffer.Write(p[:min(len(p), h.Most-h.Len())])
 	return len(p), nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/site"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading/confined"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
@@ -95,7 +96,7 @@ and 5 if scores are only claimed. The board is written all the same.`,
 	flags.DurationSliceVar(&o.at, "at", nil, "add columns with what stopping every attempt after `TIMES` such as 1h,6h would have given")
 	o.rules.register(flags)
 	flags.StringVar(&o.lock, "lock", "", "read and write in `FILE` the order in which the board took its bundles")
-	flags.DurationVar(&o.timeout, "bundle-timeout", time.Hour, "check no bundle for longer than `TIME`")
+	flags.DurationVar(&o.timeout, "bundle-timeout", 6*time.Hour, "check no bundle for longer than `TIME` (default: 6h)")
 	flags.IntVar(&o.seeds, "seeds", 0, "name agents that have fewer than `N` seeds at a competition")
 	return cmd
 }
@@ -172,18 +173,6 @@ const (
 	maxSaid   = 64 << 10
 )
 
-// head is the first bytes that are written to it.
-type head struct {
-	bytes.Buffer
-	most int
-}
-
-// Write implements io.Writer.
-func (h *head) Write(p []byte) (int, error) {
-	h.Buffer.Write(p[:min(len(p), h.most-h.Len())])
-	return len(p), nil
-}
-
 // judge checks the bundles, each in a process of its own.
 func (a *app) judge(ctx context.Context, o boardOptions, paths []string) (list []*site.Bundle, err error) {
 	work, stop := a.meterWork("board")
@@ -216,7 +205,7 @@ func (a *app) judgeApart(ctx context.Context, o boardOptions, i int, path string
 	}
 	timed, stop := context.WithTimeout(ctx, o.timeout)
 	defer stop()
-	out, says := &head{most: maxJudged}, &head{most: maxSaid}
+	out, says := &confined.Head{Most: maxJudged}, &confined.Head{Most: maxSaid}
 	err = runConfined(timed, a.terminal, limit, out, says, fmt.Sprintf("%s=%d", bundleVariable, i))
 	why, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(says.String()), "Error: "), "\n")
 	var status statusError

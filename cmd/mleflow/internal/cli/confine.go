@@ -132,7 +132,9 @@ func runConfined(ctx context.Context, t *terminal, limit int64, stdout, stderr i
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case exhausted:
-		return fmt.Errorf("checking the bundle takes more than %s of memory, or more than %s of stack: it is hostile, or very large; %s allows more", view.Bytes(limit), view.Bytes(maxStack), memoryVariable)
+		reading, _ := checkMemory(t, false)
+		return fmt.Errorf("checking the bundle takes more than %s of memory (to grade, %s) or nests deeper than %s of stack hold: it is hostile, or very large; %s allows more memory",
+			view.Bytes(min(reading, limit)), view.Bytes(limit), view.Bytes(maxStack), memoryVariable)
 	case errors.As(err, &exit) && exit.ExitCode() > 0:
 		return errors.Join(errSilent, statusError{exit.ExitCode()})
 	}

@@ -66,15 +66,12 @@ func (r *Row) look(ctx context.Context, store *bundle.Store) error {
 	if err != nil {
 		return nil //nolint:nilerr // there is no submission
 	}
-	file := slices.IndexFunc(grade.Fields, func(f digest.Field) bool { return f.Label == "file" })
-	if file >= 0 {
-		e, err := tree.Find(ctx, store, cache.Ref{Kind: cache.Tree, ID: id}, grade.Fields[file].Value)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err == nil { // else it is a file itself
-			id = e.ID
-		}
+	e, err := tree.Find(ctx, store, cache.Ref{Kind: cache.Tree, ID: id}, grade.Field("file"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil { // else it is a file itself
+		id = e.ID
 	}
 	r.Sketch = &Sketch{File: id.String()}
 	in, err := store.Open(ctx, id)
@@ -175,19 +172,22 @@ func nearCell(a, b string) bool {
 	return errX == nil && errY == nil && math.Abs(x-y) <= max(math.Abs(x), math.Abs(y))/1000
 }
 
-// twins are two agents with submissions in common.
-type twins struct{ first, second string }
+// common is what two agents have in common.
+type common struct {
+	pairs   int
+	first   string // how the first of them are alike
+	bundles []*Bundle
+}
 
 // shared tells of different agents whose submissions are equal, or nearly.
 func (c *checker) shared() {
-	by, pairs := map[[2]string][]*Row{}, 0
+	by, pairs, found := map[[2]string][]*Row{}, 0, map[[2]string]*common{}
 	for _, r := range c.rows {
 		if r.Sketch != nil && r.Report.SubmissionExists {
 			at := [2]string{r.Report.CompetitionID, r.Report.CompetitionVersion}
 			by[at] = append(by[at], r)
 		}
 	}
-	found, text, bundles := map[twins]int{}, map[twins]string{}, map[twins][]*Bundle{}
 	for _, at := range slices.SortedFunc(maps.Keys(by), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 		rows := by[at]
 		slices.SortStableFunc(rows, func(a, b *Row) int { return cmp.Or(cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Seed, b.Seed)) })
@@ -197,28 +197,24 @@ func (c *checker) shared() {
 					break // and so are the following
 				}
 				if pairs++; pairs > mostPairs {
-					c.find(Shared, "the board", nil, "there are more than %d pairs of submissions, so that not all were compared", mostPairs)
-					c.tell(found, text, bundles)
-					return
-				}
-				how := a.shares(b)
-				if how == "" {
 					continue
 				}
-				t := twins{a.Agent, b.Agent}
-				if found[t]++; found[t] == 1 {
-					text[t] = fmt.Sprintf("seed %s of %s and seed %s of %s at %s: %s", cmp.Or(a.Seed, "?"), a.Agent, cmp.Or(b.Seed, "?"), b.Agent, at[0], how)
+				if how := a.shares(b); how != "" {
+					both := [2]string{a.Agent, b.Agent}
+					if found[both] == nil {
+						found[both] = &common{first: fmt.Sprintf("seed %s of %s and seed %s of %s at %s: %s", cmp.Or(a.Seed, "?"), a.Agent, cmp.Or(b.Seed, "?"), b.Agent, at[0], how)}
+					}
+					found[both].pairs++
+					found[both].bundles = append(found[both].bundles, a.Bundle, b.Bundle)
 				}
-				bundles[t] = append(bundles[t], a.Bundle, b.Bundle)
 			}
 		}
 	}
-	c.tell(found, text, bundles)
-}
-
-func (c *checker) tell(found map[twins]int, text map[twins]string, bundles map[twins][]*Bundle) {
-	for t, n := range found {
-		c.find(Shared, t.second, bundles[t], "%s in common with %s; %s", view.Plural(n, "submission"), t.first, text[t])
+	for both, f := range found {
+		c.find(Shared, both[1], f.bundles, "%s of equal submissions with %s; %s", view.Plural(f.pairs, "pair"), both[0], f.first)
+	}
+	if pairs > mostPairs {
+		c.find(Shared, "the board", nil, "there are %d pairs of submissions, of which %d were compared", pairs, mostPairs)
 	}
 }
 

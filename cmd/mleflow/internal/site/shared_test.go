@@ -86,7 +86,7 @@ func TestShared(t *testing.T) {
 		t.Fatalf("%+v\n%s", s.Findings, diff)
 	}
 	f := s.Findings[0]
-	if f.About != "b" || !slices.Equal(f.Files, []string{"a.bundle", "b.bundle"}) || !strings.HasPrefix(f.Text, "4 submissions in common with a; seed 0 of a and seed 0 of b at demo-digits: the same file, byte for byte") {
+	if f.About != "b" || !slices.Equal(f.Files, []string{"a.bundle", "b.bundle"}) || !strings.HasPrefix(f.Text, "4 pairs of equal submissions with a; seed 0 of a and seed 0 of b at demo-digits: the same file, byte for byte") {
 		t.Errorf("%+v", f)
 	}
 	files, err := s.Files()
