@@ -265,12 +265,15 @@ func (c *checker) repeated() {
 // selected looks for attempts that were made, or should have been, and are not
 // here: those that somebody who shows only the best would leave out.
 func (c *checker) selected() {
-	runs := map[string]bool{}
+	runs := map[string]map[string]bool{} // by key: a stranger's run of that name is another
 	for _, b := range c.bundles {
-		runs[b.Run] = true
+		if runs[b.Signer] == nil {
+			runs[b.Signer] = map[string]bool{}
+		}
+		runs[b.Signer][b.Run] = true
 	}
 	for _, b := range c.bundles {
-		c.earlier(b, runs)
+		c.earlier(b, runs[b.Signer])
 		if n := len(b.Unmade); n > 0 {
 			c.find(Selection, b.File, []*Bundle{b}, "its run has no result of %s, the first is %s", view.Plural(n, "planned attempt"), b.Unmade[0])
 		}

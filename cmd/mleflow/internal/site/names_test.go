@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
 	"github.com/mleflow/mleflow/competitions"
 )
 
@@ -194,5 +195,22 @@ func TestReportedNames(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]float64{"AIDE": 100, "АIDE [looks like another]": 100}, medals(s)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestStrangersRun: a run that a signed bundle discloses is not here because a stranger
+// calls one of his so.
+func TestStrangersRun(t *testing.T) {
+	bundles := func(by string) []*Bundle {
+		best, first := madeBy("aide", "alice", false, always), madeBy("other", by, false, never)
+		best.Disclosure.Earlier = []bundle.EarlierRun{{Run: first.Run, Attempts: 2}}
+		best.Disclosure.Attempts = []bundle.Attempt{{History: bundle.History{Run: best.Run, Distinct: 1}}}
+		return []*Bundle{best, first}
+	}
+	if diff := cmp.Diff([]Kind{Selection}, kinds(built(t, bundles("mallory")...))); diff != "" {
+		t.Error(diff)
+	}
+	if got := kinds(built(t, bundles("alice")...)); len(got) > 0 {
+		t.Errorf("alice's own run is no longer here: %v", got)
 	}
 }
