@@ -29,7 +29,7 @@ type printed struct {
 // recordJSON runs the command line and keeps a copy of what it prints with --json.
 func recordJSON(args []string) int {
 	folder := os.Getenv(printedVariable)
-	if folder == "" || !slices.Contains(args, "--json") && !slices.Contains(args, "-json") {
+	if folder == "" || os.Getenv("MLEFLOW_CONFINED_BUNDLE") != "" || !slices.Contains(args, "--json") && !slices.Contains(args, "-json") {
 		return cli.Main(args)
 	}
 	r, w, err := os.Pipe()

@@ -27,8 +27,8 @@ func (j *Judge) run(ctx context.Context, q question) (answer, error) {
 	cmd := exec.CommandContext(ctx, j.self, Command)
 	cmd.Env = []string{variable + "=1"}
 	cmd.WaitDelay = 10 * time.Second
-	var out, complaint bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &first{w: &out, left: maxAnswer}, &first{w: &complaint, left: 16 << 10}
+	out, complaint := &Head{Most: maxAnswer}, &Head{Most: 16 << 10}
+	cmd.Stdout, cmd.Stderr = out, complaint
 	// The pipe stays open while the child lives: its end tells the child that
 	// nobody waits any more.
 	in, err := cmd.StdinPipe()
@@ -64,7 +64,7 @@ func (l limits) why(cmd *exec.Cmd, err error, complaint string) error {
 	switch spent := state.UserTime() + state.SystemTime(); {
 	case state.ExitCode() == exitTime, killed && spent >= l.CPU:
 		return &grading.Invalid{Reason: fmt.Sprintf("reading and scoring the submission takes more than %v of CPU time", l.CPU), Rule: "limit"}
-	case outOfMemory(complaint):
+	case OutOfMemory(complaint):
 		return &grading.Invalid{Reason: fmt.Sprintf("reading and scoring the submission takes more than %d MiB of memory", l.Memory>>20), Rule: "limit"}
 	case killed:
 		return errKilled
@@ -73,16 +73,16 @@ func (l limits) why(cmd *exec.Cmd, err error, complaint string) error {
 	return fmt.Errorf("read the submission in a process of its own: %w: %s", err, line)
 }
 
-// outOfMemory reports whether the Go runtime ended a program that got no more
+// OutOfMemory reports whether the Go runtime ended a program that got no more
 // memory, or whose recursion never ended. It has no other way to say so than
 // these words and the status of a panic. Its collector does not look whether it got
 // memory, and dies of a nil pointer on the stack of a thread (goroutine 0), where no
 // code of ours runs; with C, threads say it in other words.
-func outOfMemory(complaint string) bool {
+func OutOfMemory(complaint string) bool {
 	if strings.HasPrefix(complaint, "SIGSEGV: ") && strings.Contains(complaint, "\ngoroutine 0 ") || strings.HasPrefix(complaint, "runtime/cgo: pthread_create failed") {
 		return true
 	}
-	for _, text := range []string{"out of memory", "cannot allocate memory", "stack overflow", "failed to create new OS thread"} {
+	for _, text := range []string{"out of memory", "cannot allocate memory", "stack overflow", "goroutine stack exceeds", "failed to create new OS thread"} {
 		if strings.Contains(complaint, "fatal error: "+text) || strings.Contains(complaint, "fatal error: runtime: "+text) ||
 			strings.Contains(complaint, "runtime: "+text) {
 			return true
@@ -91,16 +91,14 @@ func outOfMemory(complaint string) bool {
 	return false
 }
 
-// first keeps the first bytes that are written to it.
-type first struct {
-	w    *bytes.Buffer
-	left int
+// Head keeps the first bytes that are written to it, as many as Most.
+type Head struct {
+	bytes.Buffer
+	Most int
 }
 
 // Write implements io.Writer.
-func (f *first) Write(p []byte) (int, error) {
-	n := min(len(p), f.left)
-	f.w.Write(p[:n])
-	f.left -= n
+func (h *Head) Write(p []byte) (int, error) {
+	h.Buffer.Write(p[:min(len(p), h.Most-h.Len())])
 	return len(p), nil
 }

@@ -157,6 +157,7 @@ var homes = []struct {
 	{"github.com/rogpeppe/go-internal", []string{"cmd"}},
 	{"github.com/santhosh-tekuri/jsonschema", []string{"cmd"}},
 	{"golang.org/x/term", []string{"cmd/mleflow/internal/view"}},
+	{"golang.org/x/text", []string{"cmd/mleflow/internal/site"}},
 	{"k8s.io", []string{"plugins/cluster/kubernetes"}},
 	{"github.com/hashicorp/hcl", []string{"engine", "competitions", "cmd", "steps"}},
 	{"github.com/zclconf/go-cty", []string{"engine", "competitions", "cmd", "steps"}},

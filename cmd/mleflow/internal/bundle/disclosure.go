@@ -75,6 +75,10 @@ type Attempt struct {
 	ImageDigest  string   `json:"image_digest,omitempty"`
 	// Secrets are the names of those it was given.
 	Secrets []string `json:"secrets,omitempty"`
+	// Env are the bytes of the environment variables it was given, Files the names of
+	// its files. The disclosure of a bundle does not have them, but its records do.
+	Env   map[string]int `json:"-"`
+	Files []string       `json:"-"`
 	// Models are what it could ask of language models.
 	Models []Terms `json:"models,omitempty"`
 
@@ -301,6 +305,7 @@ func attemptOf(r record) Attempt {
 		a.Secrets = append(a.Secrets, name)
 	}
 	slices.Sort(a.Secrets)
+	a.given(r)
 	_ = json.Unmarshal([]byte(r.field("network.allow")), &a.Network.Allow)
 	a.Untrusted = conditions.Untrusted(a.Conditions)
 	a.read(r)

@@ -22,7 +22,7 @@ type Examined struct {
 	Manifest digest.ContentID `json:"manifest"`
 	Files    int              `json:"files"`
 	// Signatures is how many it has. Trusted is the id of the key that one of
-	// them was checked with; no other id is told, since anyone can write one.
+	// them was checked with; no other id is told, since anyone can make one.
 	Signatures int    `json:"signatures"`
 	Trusted    string `json:"trusted,omitempty"`
 	// Omitted is the number of things that are not in it.
@@ -43,6 +43,9 @@ type Examined struct {
 	Sources map[string][]byte `json:"-"`
 	// Competitions are those that were graded.
 	Competitions []string `json:"-"`
+	// Signer is the id of the key of the first signature, if that key is beside it. It
+	// tells signers apart, and does not say who they are.
+	Signer string `json:"-"`
 	// Kinds are the versions of the step kinds that made the records.
 	Kinds map[string]string `json:"-"`
 }
@@ -308,7 +311,7 @@ func (x *Examined) checkSignature(b *Bundle, key *PublicKey) error {
 	if err != nil {
 		return err
 	}
-	if x.Signatures, err = checkEnvelope(text, statement, key); err != nil {
+	if x.Signatures, x.Signer, err = checkEnvelope(text, statement, key); err != nil {
 		return &Damage{envelopeFile, err}
 	}
 	if key != nil {

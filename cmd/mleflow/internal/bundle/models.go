@@ -70,11 +70,14 @@ func termsOf(r record, used map[string]export.ModelUse) (list []Terms) {
 	return list
 }
 
+// live is the source of answers that a provider gave.
+const live = "live"
+
 // source says what answered.
 func (t *Terms) source() string {
 	switch {
 	case len(t.Replay) == 0 && t.Used.Replayed == 0:
-		return "live"
+		return live
 	case len(t.Replay) > 0 && t.Used.Replayed == t.Used.Requests:
 		return "replayed"
 	case len(t.Replay) == 0:

@@ -29,6 +29,9 @@ type envelope struct {
 type signature struct {
 	KeyID string `json:"keyid"`
 	Sig   string `json:"sig"`
+	// PublicKey is the key in its DER form, so that a reader without it can tell two
+	// signers apart. Who holds it is not shown by it.
+	PublicKey string `json:"public_key,omitempty"`
 }
 
 // preAuthentication is what is signed: the payload with its type, each with its
@@ -74,9 +77,17 @@ func ReadPublicKey(path string) (*PublicKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read public key: %w", err)
 	}
+	key, err := parsePublicKey(der)
+	if err != nil {
+		return nil, fmt.Errorf("read public key %s: %w", path, err)
+	}
+	return key, nil
+}
+
+func parsePublicKey(der []byte) (*PublicKey, error) {
 	key, err := x509.ParsePKIXPublicKey(der)
 	if err != nil || checkKind(key) != nil {
-		return nil, fmt.Errorf("read public key %s: %w", path, errKeyForm)
+		return nil, errKeyForm
 	}
 	return &PublicKey{key, keyID(der)}, nil
 }
@@ -116,14 +127,16 @@ func keyID(der []byte) string {
 
 // ID is that of the public key.
 func (k *Key) ID() (string, error) {
-	der, err := x509.MarshalPKIXPublicKey(k.signer.Public())
+	der, err := k.public()
 	return keyID(der), err
 }
+
+func (k *Key) public() ([]byte, error) { return x509.MarshalPKIXPublicKey(k.signer.Public()) }
 
 // sign returns the envelope of a statement. The same statement and key give the
 // same bytes: an ECDSA signature is made as RFC 6979 says.
 func (k *Key) sign(statement []byte) (envelope, error) {
-	id, err := k.ID()
+	der, err := k.public()
 	if err != nil {
 		return envelope{}, fmt.Errorf("sign provenance: %w", err)
 	}
@@ -139,7 +152,7 @@ func (k *Key) sign(statement []byte) (envelope, error) {
 	}
 	return envelope{
 		PayloadType: statementType, Payload: base64.StdEncoding.EncodeToString(statement),
-		Signatures: []signature{{id, base64.StdEncoding.EncodeToString(sig)}},
+		Signatures: []signature{{keyID(der), base64.StdEncoding.EncodeToString(sig), base64.StdEncoding.EncodeToString(der)}},
 	}, nil
 }
 
@@ -157,26 +170,41 @@ func (k *PublicKey) verify(statement, sig []byte) bool {
 }
 
 // checkEnvelope checks that an envelope is of the statement, and with a key
-// that this signed it. It returns the number of signatures.
-func checkEnvelope(text, statement []byte, key *PublicKey) (int, error) {
+// that this signed it. It returns the number of signatures, and the id of the key of
+// the first one if that key is in the envelope.
+func checkEnvelope(text, statement []byte, key *PublicKey) (n int, signer string, err error) {
 	e, err := readDocument[envelope](text)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	payload, err := base64.StdEncoding.Strict().DecodeString(e.Payload)
 	if err != nil || e.PayloadType != statementType || string(payload) != string(statement) {
-		return 0, fmt.Errorf("it does not sign %s", statementFile)
+		return 0, "", fmt.Errorf("it does not sign %s", statementFile)
 	}
 	good := false
-	for _, s := range e.Signatures {
+	for i, s := range e.Signatures {
 		sig, err := base64.StdEncoding.Strict().DecodeString(s.Sig)
 		if err != nil {
-			return 0, fmt.Errorf("its signature is not base64")
+			return 0, "", fmt.Errorf("its signature is not base64")
 		}
 		good = good || key != nil && s.KeyID == key.ID && key.verify(statement, sig)
+		if s.PublicKey == "" {
+			continue
+		}
+		der, err := base64.StdEncoding.Strict().DecodeString(s.PublicKey)
+		if err != nil {
+			return 0, "", fmt.Errorf("its public key is not base64")
+		}
+		own, err := parsePublicKey(der)
+		if err != nil || own.ID != s.KeyID || !own.verify(statement, sig) {
+			return 0, "", fmt.Errorf("its signature is not one by the public key beside it")
+		}
+		if i == 0 {
+			signer = own.ID
+		}
 	}
 	if key != nil && !good {
-		return 0, fmt.Errorf("it has no signature by the key %s", key.ID)
+		return 0, "", fmt.Errorf("it has no signature by the key %s", key.ID)
 	}
-	return len(e.Signatures), nil
+	return len(e.Signatures), signer, nil
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/pem"
 	"os"
 	"path/filepath"
@@ -118,6 +119,64 @@ func TestSignatureIsOfAll(t *testing.T) {
 	other.tamper = func(files map[string][]byte) { files[envelopeFile] = signed }
 	_, err = examine(other.write(t), pub)
 	refused(t, "an envelope of another run", err)
+}
+
+// TestSigner tells signers apart by the key beside a signature, which must be its own.
+func TestSigner(t *testing.T) {
+	keyFile, pubFile := newPair(t, "ed25519")
+	otherFile, _ := newPair(t, "ecdsa")
+	key, err := ReadKey(keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := ReadKey(otherFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pub, err := ReadPublicKey(pubFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x, err := examine(newModel(t).write(t), nil); err != nil || x.Signer != "" {
+		t.Errorf("an unsigned bundle: %+v %v", x, err)
+	}
+	forge := func(edit func(*signature)) (*Examined, error) {
+		t.Helper()
+		m := newModel(t)
+		m.key = key
+		m.tamper = func(files map[string][]byte) {
+			e, err := readDocument[envelope](files[envelopeFile])
+			if err != nil {
+				t.Fatal(err)
+			}
+			edit(&e.Signatures[0])
+			if files[envelopeFile], err = document(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return examine(m.write(t), nil)
+	}
+	if x, err := forge(func(*signature) {}); err != nil || x.Signer != pub.ID {
+		t.Errorf("a signed bundle: %+v %v", x, err)
+	}
+	if x, err := forge(func(s *signature) { s.PublicKey = "" }); err != nil || x.Signer != "" {
+		t.Errorf("without the key beside it: %+v %v", x, err)
+	}
+	foreign, err := other.public()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, edit := range map[string]func(*signature){
+		"another key":              func(s *signature) { s.PublicKey = base64.StdEncoding.EncodeToString(foreign) },
+		"another key with its id":  func(s *signature) { s.PublicKey, s.KeyID = base64.StdEncoding.EncodeToString(foreign), keyID(foreign) },
+		"the id of another key":    func(s *signature) { s.KeyID = keyID(foreign) },
+		"a key that is none":       func(s *signature) { s.PublicKey = "AAAA" },
+		"a key that is not base64": func(s *signature) { s.PublicKey = "*" },
+		"another signature":        func(s *signature) { s.Sig = base64.StdEncoding.EncodeToString(make([]byte, 64)) },
+	} {
+		_, err := forge(edit)
+		refused(t, name, err)
+	}
 }
 
 func TestKeysRefused(t *testing.T) {

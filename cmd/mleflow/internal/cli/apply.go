@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -80,7 +81,9 @@ func runApply(ctx context.Context, a *app, o applyOptions, b *backend, p *engine
 			return checked(found, nil)
 		}
 	}
-	b.options.Ledger.Describe(func() map[string]string { return environment(b.cache.Dir()) })
+	binary := sync.OnceValue(binaryDigest)
+	go binary() // while the pipeline is read
+	b.options.Ledger.Describe(func() map[string]string { return environment(binary()) })
 	display := a.newDisplay()
 	res, diags := b.engine.Apply(ctx, p, engine.ApplyOptions{
 		PlanOptions: planOptions, Parallelism: o.parallelism, KeepGoing: o.keepGoing,

@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +19,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/site"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading/confined"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
@@ -34,8 +38,10 @@ func newBoard(a *app) *cobra.Command {
 
 type boardOptions struct {
 	output, dataDir, title string
+	lock                   string
 	reported               []string
 	seeds                  int
+	timeout                time.Duration
 	at                     []time.Duration
 	rules                  ruleFlags
 }
@@ -51,10 +57,15 @@ JSON, and its rows as CSV and Parquet. Each row says whether it was recomputed, 
 by digest, or is only claimed. The same bundles give the same bytes.
 
 Submissions are graded again with the answers that you prepared in the cache, or in
---data-dir. Bundles that are damaged, or of another version of mleflow, are named and count for
-nothing. The page also
-names duplicates, signs that attempts were selected by their scores, and agents with
-mixed tasks. DIR may be a board that this command wrote before, which is replaced.
+--data-dir. Each bundle is checked in a process of its own, with limits on memory and time.
+Bundles that are damaged, go beyond these limits, or are of another version of mleflow, are
+named and count for nothing. The page also names duplicates, signs that attempts were
+selected by their scores, agents with mixed tasks, names that another key owns, and
+submissions that several agents share. DIR may be a board that this command wrote before,
+which is replaced.
+
+The name of an agent belongs to the key that signed it first. --lock FILE keeps the order in
+which the board took its bundles, and is written again with new ones; see docs/board.md.
 
 --at adds columns with what stopping every attempt early would have given, from the
 graded snapshots in the bundles, to the pages and to the tables.
@@ -68,11 +79,11 @@ docs/board.md has the rules, the format, and an example for CI.
 The exit status is 3 if a bundle or score is refused, 6 if there is another finding,
 and 5 if scores are only claimed. The board is written all the same.`,
 		Example: `  mleflow board build *.bundle -o site
-  mleflow board build *.bundle -o site --data-dir data --reported published.csv --seeds 3`,
+  mleflow board build *.bundle -o site --data-dir data --lock board.lock --seeds 3`,
 		Args: needs(takes(1, -1), "output"),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
-			if done, err := rerunConfined(cmd.Context(), a.terminal, true); done || err != nil {
-				return err
+			if path, found := a.bundleToJudge(args); found {
+				return a.judgeHere(cmd.Context(), o, path)
 			}
 			return a.buildBoard(cmd.Context(), o, args)
 		}),
@@ -84,6 +95,8 @@ and 5 if scores are only claimed. The board is written all the same.`,
 	flags.StringArrayVar(&o.reported, "reported", nil, "add the published rows of `FILE`, CSV or JSON; may be repeated")
 	flags.DurationSliceVar(&o.at, "at", nil, "add columns with what stopping every attempt after `TIMES` such as 1h,6h would have given")
 	o.rules.register(flags)
+	flags.StringVar(&o.lock, "lock", "", "read and write in `FILE` the order in which the board took its bundles")
+	flags.DurationVar(&o.timeout, "bundle-timeout", 6*time.Hour, "check no bundle for longer than `TIME` (default: 6h)")
 	flags.IntVar(&o.seeds, "seeds", 0, "name agents that have fewer than `N` seeds at a competition")
 	return cmd
 }
@@ -105,21 +118,23 @@ func (a *app) buildBoard(ctx context.Context, o boardOptions, paths []string) (e
 		}
 		q.Reported = append(q.Reported, rows...)
 	}
+	if o.lock != "" {
+		if q.Lock, err = site.ReadLock(o.lock); err != nil {
+			return usageError{err}
+		}
+	}
 	if q.Catalog, err = a.catalog(); err != nil {
 		return err
 	}
-	own := audit.Request{Metrics: metric.All(), Done: func(engine.Verified) {}}
-	closeOwn, err := a.ownData(verifyOptions{bundle: bundleChecks{dataDir: o.dataDir}}, &own)
+	own, err := a.openCache() // to say so once if it cannot be opened
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeOwn()) }()
-	for _, path := range paths {
-		b, err := a.boardBundle(ctx, o, path, own, q.Catalog)
-		if err != nil {
-			return err
-		}
-		q.Bundles = append(q.Bundles, b)
+	if err := own.Close(); err != nil {
+		return err
+	}
+	if q.Bundles, err = a.judge(ctx, o, paths); err != nil {
+		return err
 	}
 	built, err := site.Build(q)
 	if err != nil {
@@ -131,45 +146,157 @@ func (a *app) buildBoard(ctx context.Context, o boardOptions, paths []string) (e
 		}
 		return err
 	}
+	if o.lock != "" {
+		if err := replaceFile(o.lock, built.Lock.Text()); err != nil {
+			return err
+		}
+	}
 	return a.showBuilt(o, built)
 }
 
 // public is a text for the board, which must not say where data are on this
 // machine.
-func (o boardOptions) public(text string) string {
-	if o.dataDir == "" {
-		return text
+func (a *app) public(o boardOptions, text string) string {
+	if o.dataDir != "" {
+		text = strings.ReplaceAll(text, o.dataDir, "a data folder")
 	}
-	return strings.ReplaceAll(text, o.dataDir, "a data folder")
+	if dir, err := a.cacheFolder(); err == nil {
+		text = strings.ReplaceAll(text, dir, "the cache")
+	}
+	return text
 }
 
-// boardBundle checks one bundle. What is wrong with the bundle is said in it; an
-// error is of this machine.
+// maxJudged bounds what is taken of the rows of a bundle, maxSaid what its process
+// may say.
+const (
+	maxJudged = 256 << 20
+	maxSaid   = 64 << 10
+)
+
+// judge checks the bundles, each in a process of its own.
+func (a *app) judge(ctx context.Context, o boardOptions, paths []string) (list []*site.Bundle, err error) {
+	work, stop := a.meterWork("board")
+	defer stop()
+	work.Begin("checking bundles", int64(len(paths)), 0)
+	for i, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("check bundle: %w", err)
+		}
+		b := &site.Bundle{File: filepath.Base(path), Refused: "it is not a file"}
+		if info.Mode().IsRegular() {
+			b, err = a.judgeApart(ctx, o, i, path)
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, b)
+		work.Add(1, 0)
+	}
+	return list, nil
+}
+
+// judgeApart has a process check one bundle. Whatever becomes of that process is a
+// reason why the bundle counts for nothing.
+func (a *app) judgeApart(ctx context.Context, o boardOptions, i int, path string) (*site.Bundle, error) {
+	limit, err := checkMemory(a.terminal, true)
+	if err != nil {
+		return nil, err
+	}
+	timed, stop := context.WithTimeout(ctx, o.timeout)
+	defer stop()
+	out, says := &confined.Head{Most: maxJudged}, &confined.Head{Most: maxSaid}
+	err = runConfined(timed, a.terminal, limit, out, says, fmt.Sprintf("%s=%d", bundleVariable, i))
+	why, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(says.String()), "Error: "), "\n")
+	var status statusError
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case timed.Err() != nil:
+		why = fmt.Sprintf("checking it takes more than %s: it is hostile, or very large; --bundle-timeout allows more", o.timeout)
+	case err == nil:
+		b, err := site.Receive(out.Bytes())
+		if err == nil {
+			return b, nil
+		}
+		why = err.Error()
+	case why == "" || !errors.As(err, &status):
+		why = err.Error()
+	}
+	file := filepath.Base(path)
+	return &site.Bundle{File: file, Refused: "it could not be checked: " + a.public(o, strings.ReplaceAll(why, path, file))}, nil
+}
+
+// bundleToJudge is the argument that this process was started to judge, and false if
+// it builds the board.
+func (a *app) bundleToJudge(args []string) (string, bool) {
+	i, err := strconv.Atoi(a.env(bundleVariable))
+	if a.env(confinedVariable) == "" || err != nil || i < 0 || i >= len(args) {
+		return "", false
+	}
+	return args[i], true
+}
+
+// judgeHere checks one bundle and writes what was found for the process that builds
+// the board.
+func (a *app) judgeHere(ctx context.Context, o boardOptions, path string) (err error) {
+	if err := confineReading(a.terminal); err != nil {
+		return err
+	}
+	catalog, err := a.catalog()
+	if err != nil {
+		return err
+	}
+	own := audit.Request{Metrics: metric.All(), Done: func(engine.Verified) {}}
+	closeOwn, err := a.ownData(verifyOptions{bundle: bundleChecks{dataDir: o.dataDir}}, &own)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeOwn()) }()
+	b, err := a.boardBundle(ctx, o, path, own, catalog)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := b.Carry(&text); err != nil {
+		return err
+	}
+	// A board of this bundle alone shows whether one can be made of its rows.
+	trial, err := site.Build(site.Request{Bundles: []*site.Bundle{b}, Seeds: o.seeds, Stops: o.at, Catalog: catalog})
+	if err == nil {
+		_, err = trial.Files()
+	}
+	if err != nil {
+		return fmt.Errorf("make a board of its rows: %w", err)
+	}
+	_, err = a.stdout.Write(text.Bytes())
+	return err
+}
+
+// boardBundle checks one bundle. What is known to be wrong with the bundle is said in
+// it.
 func (a *app) boardBundle(ctx context.Context, o boardOptions, path string, q audit.Request, catalog *competitions.Catalog) (*site.Bundle, error) {
 	out := &site.Bundle{File: filepath.Base(path)}
 	refuse := func(err error) (*site.Bundle, error) {
 		var bad *bundle.Damage
 		var other *audit.OtherVersion
 		var diags *diagError
+		refused := &site.Bundle{File: out.File, OtherVersion: errors.As(err, &other)}
 		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
 		case errors.As(err, &bad):
-			out.Refused = bad.Error()
+			refused.Refused = bad.Error()
 		case errors.As(err, &other):
-			out.Refused, out.OtherVersion = other.Error(), true
+			refused.Refused = other.Error()
 		case errors.As(err, &diags):
-			out.Refused = "its pipeline is not valid here: " + diags.Error()
+			refused.Refused = "its pipeline is not valid here: " + diags.Error()
 		case errors.Is(err, step.ErrMismatch):
-			out.Refused = o.public(err.Error())
+			refused.Refused = a.public(o, err.Error())
 		default:
-			return nil, fmt.Errorf("check bundle %s: %w", path, err)
+			return nil, err
 		}
-		return &site.Bundle{File: out.File, Refused: out.Refused, OtherVersion: out.OtherVersion}, nil
+		return refused, nil
 	}
-	work, stop := a.meterWork("reading " + out.File)
-	defer stop()
-	b, err := bundle.Open(ctx, path, work)
+	b, err := bundle.Open(ctx, path, nil)
 	if err != nil {
 		return refuse(err)
 	}
@@ -184,7 +311,7 @@ func (a *app) boardBundle(ctx context.Context, o boardOptions, path string, q au
 		return refuse(err)
 	}
 	for i := range report.Rows {
-		report.Rows[i].Why = o.public(report.Rows[i].Why)
+		report.Rows[i].Why = a.public(o, report.Rows[i].Why)
 	}
 	if err := out.Take(ctx, b, x, report, catalog); err != nil {
 		return refuse(err)

@@ -151,6 +151,7 @@ func (c *completion) valueCompleters() map[string]completer {
 		"NAME":                          none,
 		"SIZE":                          none,
 		"SEED":                          none,
+		"TIME":                          none,
 		"TIMES":                         none,
 		"MODELS":                        none,
 		"HOURS":                         none,

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,26 +10,32 @@ import (
 	"os/exec"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions/grading/confined"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/sched"
 )
 
 // confinedVariable is set in a process that checks a bundle for another one, to
-// its memory limit in bytes. memoryVariable is for people.
+// its memory limit in bytes; of a board, bundleVariable says which bundle it is.
+// memoryVariable is for people.
 const (
 	confinedVariable = "MLEFLOW_CONFINED"
+	bundleVariable   = "MLEFLOW_CONFINED_BUNDLE"
 	memoryVariable   = "MLEFLOW_VERIFY_MEMORY"
 )
 
 // The limits of a check. A foreign pipeline may ask for any amount of memory in
-// one expression, which cannot be stopped from within.
+// one expression, or for any depth of calls, which cannot be stopped from within.
 const (
 	plainMemory   = 4 << 30
-	expandTimeout = 5 * time.Minute
+	maxStack      = 256 << 20
+	expandTimeout = 2 * time.Minute
 )
 
 // statusError is the exit status of a process that has told the rest itself.
@@ -45,19 +50,41 @@ func rerunConfined(ctx context.Context, t *terminal, regrade bool) (bool, error)
 	if !canConfine {
 		return false, nil
 	}
-	if text := t.env(confinedVariable); text != "" {
-		var limit int64
-		if _, err := fmt.Sscan(text, &limit); err != nil || limit <= 0 {
-			return false, usagef("%s is not for people; set %s", confinedVariable, memoryVariable)
-		}
-		debug.SetMemoryLimit(limit / 10 * 8)
-		return false, limitMemory(limit)
+	if t.env(confinedVariable) != "" {
+		return false, confineReading(t)
 	}
 	limit, err := checkMemory(t, regrade)
 	if err != nil {
 		return true, err
 	}
-	return true, runConfined(ctx, t, limit)
+	return true, runConfined(ctx, t, limit, view.Underlying(t.stdout), t.stderr)
+}
+
+// confineReading sets the limits of this process to those of reading a bundle, which
+// takes little next to grading again.
+func confineReading(t *terminal) error {
+	debug.SetMaxStack(maxStack)
+	limit, err := checkMemory(t, false)
+	if err != nil {
+		return err
+	}
+	return confineMemory(t, limit)
+}
+
+// confineMemory sets the limit of a process that checks a bundle, if this is one, to
+// so many bytes and to no more than it was started with.
+func confineMemory(t *terminal, most int64) error {
+	text := t.env(confinedVariable)
+	if text == "" || !canConfine {
+		return nil
+	}
+	limit, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || limit <= 0 {
+		return usagef("%s is not for people; set %s", confinedVariable, memoryVariable)
+	}
+	limit = min(limit, most)
+	debug.SetMemoryLimit(limit / 10 * 8)
+	return limitMemory(limit)
 }
 
 // checkMemory is how much memory a check may take: grading again takes what
@@ -77,7 +104,8 @@ func checkMemory(t *terminal, regrade bool) (int64, error) {
 	return machine, nil
 }
 
-func runConfined(ctx context.Context, t *terminal, limit int64) error {
+// runConfined runs the command line again with a limit and further variables.
+func runConfined(ctx context.Context, t *terminal, limit int64, stdout, stderr io.Writer, environ ...string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find the running program: %w", err)
@@ -87,24 +115,26 @@ func runConfined(ctx context.Context, t *terminal, limit int64) error {
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, self, os.Args[1:]...)
 	cmd.Args[0] = os.Args[0]
-	cmd.Env = append(t.environ, fmt.Sprintf("%s=%d", confinedVariable, limit))
-	cmd.Stdout = view.Underlying(t.stdout)
+	cmd.Env = slices.Concat(t.environ, []string{fmt.Sprintf("%s=%d", confinedVariable, limit)}, environ)
+	cmd.Stdout = stdout
 	confine(cmd)
-	stderr, err := cmd.StderrPipe()
+	says, err := cmd.StderrPipe()
 	if err != nil {
 		return err
 	}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start check: %w", err)
 	}
-	exhausted := relay(t.stderr, stderr)
+	exhausted := relay(stderr, says)
 	err = cmd.Wait()
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case exhausted:
-		return fmt.Errorf("checking the bundle takes more than %s of memory: it is hostile, or very large; %s allows more", view.Bytes(limit), memoryVariable)
+		reading, _ := checkMemory(t, false)
+		return fmt.Errorf("checking the bundle takes more than %s of memory (to grade, %s) or nests deeper than %s of stack hold: it is hostile, or very large; %s allows more memory",
+			view.Bytes(min(reading, limit)), view.Bytes(limit), view.Bytes(maxStack), memoryVariable)
 	case errors.As(err, &exit) && exit.ExitCode() > 0:
 		return errors.Join(errSilent, statusError{exit.ExitCode()})
 	}
@@ -117,9 +147,8 @@ func relay(to io.Writer, from io.Reader) (exhausted bool) {
 	in := bufio.NewReaderSize(from, 64<<10)
 	for {
 		line, err := in.ReadSlice('\n')
-		text := string(bytes.TrimSpace(line))
-		exhausted = exhausted || strings.HasPrefix(text, "fatal error: runtime: ") || strings.HasPrefix(text, "runtime: out of memory") ||
-			strings.HasPrefix(text, "fatal error: out of memory") || strings.HasPrefix(text, "runtime: cannot allocate") || strings.Contains(text, "errno=12")
+		text := string(line)
+		exhausted = exhausted || confined.OutOfMemory(text) || strings.HasPrefix(text, "fatal error: runtime: ") || strings.Contains(text, "errno=12")
 		if !exhausted {
 			_, _ = to.Write(line)
 		}

@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"encoding/json"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
 
@@ -11,10 +9,10 @@ import (
 )
 
 // environment are the facts about program and machine that every run is begun
-// with, besides what the ledger notes itself.
-func environment(cacheDir string) map[string]string {
+// with, besides what the ledger notes itself. binary is the digest of the program.
+func environment(binary string) map[string]string {
 	v := thisVersion()
-	facts := map[string]string{"go": v.Go, "commit": v.Commit, "binary sha256": binaryDigest(cacheDir)}
+	facts := map[string]string{"go": v.Go, "commit": v.Commit, "binary sha256": binary}
 	if v.Modified {
 		facts["modified"] = "true"
 	}
@@ -44,31 +42,13 @@ func environment(cacheDir string) map[string]string {
 	return facts
 }
 
-// known is the digest of a binary that was hashed before.
-type known struct {
-	Bytes  int64  `json:"bytes"`
-	Time   int64  `json:"modified_unix_ns"`
-	SHA256 string `json:"sha256"`
-}
-
-// binaryDigest is the SHA-256 of the running binary, or empty if it cannot be
-// read. Hashing takes a while, so a file in the cache remembers it.
-func binaryDigest(cacheDir string) string {
-	path, err := os.Executable()
-	if err != nil {
-		return ""
+// binaryDigest is the SHA-256 of the running binary, or empty if it cannot be read.
+// Nothing on disk remembers it, since anyone who can write there could have set it.
+func binaryDigest() string {
+	f, err := os.Open("/proc/self/exe")
+	if path, lacks := os.Executable(); err != nil && lacks == nil {
+		f, err = os.Open(path)
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return ""
-	}
-	memo := filepath.Join(cacheDir, "binary.json")
-	now := known{Bytes: info.Size(), Time: info.ModTime().UnixNano()}
-	var was known
-	if text, err := os.ReadFile(memo); err == nil && json.Unmarshal(text, &was) == nil && was.Bytes == now.Bytes && was.Time == now.Time {
-		return was.SHA256
-	}
-	f, err := os.Open(path)
 	if err != nil {
 		return ""
 	}
@@ -77,10 +57,5 @@ func binaryDigest(cacheDir string) string {
 	if _, err := f.WriteTo(w); err != nil {
 		return ""
 	}
-	now.SHA256 = w.ID().String()
-	if text, err := json.Marshal(now); err == nil {
-		// A memo that cannot be written costs time, nothing else.
-		_ = replaceFile(memo, text)
-	}
-	return now.SHA256
+	return w.ID().String()
 }

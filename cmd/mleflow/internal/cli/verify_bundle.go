@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -142,5 +143,8 @@ func (a *app) audit(ctx context.Context, o verifyOptions, x *bundle.Examined, q 
 		return nil, err
 	}
 	q.Program = p
+	if err := confineMemory(a.terminal, math.MaxInt64); err != nil { // grading takes more than reading
+		return nil, err
+	}
 	return audit.Run(ctx, q)
 }

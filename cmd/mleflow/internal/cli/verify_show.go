@@ -159,7 +159,7 @@ func (v verdict) claimed() []string {
 	if n := len(v.report.Other); n > 0 {
 		list = append(list, "what "+view.Plural(n, "step")+" of other kinds gave")
 	}
-	return append(list, "machine, times, logs, plan, and the number of earlier attempts")
+	return append(list, "machine, times, logs, plan, and the number of earlier attempts", "which mleflow ran: its version and the SHA-256 of its binary")
 }
 
 // claimedBy says who answers for what is only claimed.

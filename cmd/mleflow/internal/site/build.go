@@ -21,6 +21,8 @@ type Request struct {
 	Bundles []*Bundle
 	// Reported are rows that others published.
 	Reported []Reported
+	// Lock is the order in which the board took bundles before; nil is none.
+	Lock *Lock
 	// Seeds is how many seeds an agent must have; 0 asks for none.
 	Seeds int
 	// Stops are times for which the board shows what stopping every attempt then
@@ -44,6 +46,8 @@ type Site struct {
 	Reported []Reported `json:"reported"`
 	// Excluded says what was left out by rule; nil if nothing was asked for.
 	Excluded *Excluded `json:"excluded,omitempty"`
+	// Lock is the order in which bundles were taken, with those of this build.
+	Lock *Lock `json:"-"`
 	// Standings counts the rows that count.
 	Standings map[audit.Standing]int `json:"standings"`
 
@@ -84,10 +88,14 @@ type Agent struct {
 	// board was asked for.
 	Stopped []Stopped `json:"stopped,omitempty"`
 
+	// Key is that of the signatures of its bundles, if they have one.
+	Key       string                 `json:"key,omitempty"`
 	Standings map[audit.Standing]int `json:"standings"`
 	Models    []string               `json:"models,omitempty"`
 	Runtimes  []string               `json:"runtimes"`
 	Limits    []string               `json:"limits"`
+	// Outside are what its attempts had from elsewhere than their competitions.
+	Outside []string `json:"outside,omitempty"`
 	// Sums over the attempts; nil where nothing is known of any.
 	Tokens  *float64 `json:"tokens"`
 	CostUSD *float64 `json:"cost_usd"`
@@ -99,7 +107,7 @@ type Agent struct {
 func Build(q Request) (*Site, error) {
 	sortBundles(q.Bundles)
 	s := &Site{Title: q.Title, Version: q.Version, Bundles: q.Bundles, Reported: q.Reported, Standings: map[audit.Standing]int{}, catalog: q.Catalog, stops: q.Stops, Tables: []*Table{}}
-	s.rows, s.Findings = check(q.Bundles, q.Seeds)
+	s.rows, s.Findings, s.Lock = check(q)
 	s.exclude(q.Exclude)
 	by := map[Setting][]*Row{}
 	for _, r := range s.rows {
@@ -256,6 +264,8 @@ func newAgent(a aggregate.Agent, all []*Row) *Agent {
 			continue
 		}
 		out.rows = append(out.rows, r)
+		out.Key = r.Bundle.Signer
+		out.Outside = append(out.Outside, texts(r.Outside)...)
 		out.Standings[r.Verdict.Standing]++
 		out.Runtimes = append(out.Runtimes, r.runtime())
 		out.Limits = append(out.Limits, r.limits())
@@ -267,7 +277,7 @@ func newAgent(a aggregate.Agent, all []*Row) *Agent {
 			add(&out.CostUSD, u.CostUSD)
 		}
 	}
-	for _, list := range []*[]string{&out.Models, &out.Runtimes, &out.Limits} {
+	for _, list := range []*[]string{&out.Models, &out.Runtimes, &out.Limits, &out.Outside} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}

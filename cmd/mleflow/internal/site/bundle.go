@@ -34,7 +34,10 @@ type Bundle struct {
 	Started    time.Time `json:"started,omitzero"`
 	Signatures int       `json:"signatures"`
 	Omitted    int       `json:"omitted"`
-	Pinned     []string  `json:"pinned,omitempty"`
+	// Signer is the id of the key that signed it; empty without a signature whose key
+	// is in the bundle.
+	Signer string   `json:"signer,omitempty"`
+	Pinned []string `json:"pinned,omitempty"`
 
 	// Unmade are attempts that the run planned and has no result of.
 	Unmade []string `json:"unmade,omitempty"`
@@ -44,16 +47,22 @@ type Bundle struct {
 	Disclosure *bundle.Disclosure `json:"-"`
 	Rows       []*Row             `json:"-"`
 	Boards     []audit.Board      `json:"boards,omitempty"`
+
+	taken int // the build that took it
 }
 
 // Row is an attempt at a competition, or a submission that no attempt made.
 type Row struct {
 	export.Record
-	Bundle *Bundle
+	Bundle *Bundle `json:"-"`
 	// Verdict is what the audit says of it.
 	Verdict audit.Row
 	// Aside says why it does not count; empty if it does.
 	Aside string
+	// Outside is what the attempt had from elsewhere than its competition.
+	Outside []bundle.Channel
+	// Sketch is of the graded file; nil if it is not a table.
+	Sketch *Sketch
 }
 
 // Matched is the standing of a claimed row whose grade is, by its key and report,
@@ -75,12 +84,16 @@ func (b *Bundle) Take(ctx context.Context, open *bundle.Bundle, x *bundle.Examin
 		return err
 	}
 	b.Manifest, b.Run, b.Pipeline, b.Mleflow, b.Started = x.Manifest.String(), x.Run.ID, x.Run.Pipeline, x.Run.Version, x.Run.Started.UTC()
-	b.Signatures, b.Omitted, b.Boards = x.Signatures, x.Omitted, report.Boards
+	b.Signatures, b.Signer, b.Omitted, b.Boards = x.Signatures, x.Signer, x.Omitted, report.Boards
 	b.Pinned = slices.Compact(slices.Sorted(slices.Values(report.Pinned)))
 	for _, s := range plan.Steps {
 		if s.Kind == conditions.AttemptKind && x.Summary.Step(s.Name) == nil {
 			b.Unmade = append(b.Unmade, s.Name)
 		}
+	}
+	store, err := open.Store(nil)
+	if err != nil {
+		return err
 	}
 	audited := map[string]audit.Row{}
 	for _, r := range report.Rows {
@@ -98,7 +111,11 @@ func (b *Bundle) Take(ctx context.Context, open *bundle.Bundle, x *bundle.Examin
 			return fmt.Errorf("%s is said to grade %q, but the pipeline says %q", rec.GradeAddress, rec.Address, row.Attempt)
 		}
 		rec.Standing = string(row.Standing)
-		b.Rows = append(b.Rows, &Row{Record: rec, Bundle: b, Verdict: row, Aside: aside(row)})
+		made := &Row{Record: rec, Bundle: b, Verdict: row, Aside: aside(row)}
+		if err := made.look(ctx, store); err != nil {
+			return fmt.Errorf("read the records of %s: %w", rec.GradeAddress, err)
+		}
+		b.Rows = append(b.Rows, made)
 	}
 	return nil
 }
@@ -139,6 +156,14 @@ func sortBundles(list []*Bundle) {
 	slices.SortStableFunc(list, func(a, b *Bundle) int {
 		return cmp.Or(cmp.Compare(refusedLast(a), refusedLast(b)), cmp.Compare(a.Manifest, b.Manifest), cmp.Compare(a.File, b.File), cmp.Compare(a.Refused, b.Refused))
 	})
+}
+
+// precedence puts the bundle first that counts where two have the same attempt or
+// seed: signed before unsigned ones, those that the board took earlier before later
+// ones. 0 is no order.
+func precedence(a, b *Bundle) int {
+	unsigned := func(b *Bundle) int { return max(0, 1-len(b.Signer)) }
+	return cmp.Or(cmp.Compare(refusedLast(a), refusedLast(b)), cmp.Compare(unsigned(a), unsigned(b)), cmp.Compare(a.taken, b.taken))
 }
 
 func refusedLast(b *Bundle) int {

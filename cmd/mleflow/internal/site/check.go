@@ -24,11 +24,15 @@ const (
 	Refused Kind = "refused"
 	// OtherVersion: a bundle of another version of mleflow cannot be checked here.
 	OtherVersion Kind = "other_version"
+	// Identity: a name is used by others than its owner, or may be taken for another.
+	Identity Kind = "identity"
 	// Duplicate: the same attempt is in several bundles.
 	Duplicate Kind = "duplicate"
 	// Selection: attempts are missing or were repeated, so that those that are
 	// here may have been chosen for their scores.
 	Selection Kind = "selection"
+	// Shared: several agents made equal or nearly equal submissions.
+	Shared Kind = "shared_submission"
 	// MixedTask: one agent has attempts under several tasks or versions.
 	MixedTask Kind = "mixed_task"
 	// Suspicious: the audit marks the row.
@@ -65,10 +69,11 @@ func (c *checker) find(kind Kind, about string, bundles []*Bundle, format string
 	c.findings = append(c.findings, f)
 }
 
-// check judges the rows of all bundles together. Seeds is how many an agent must
-// have at every competition; 0 asks for none.
-func check(bundles []*Bundle, seeds int) (rows []*Row, findings []Finding) {
-	c := &checker{bundles: bundles, seeds: seeds}
+// check judges the rows of all bundles together.
+func check(q Request) (rows []*Row, findings []Finding, lock *Lock) {
+	c := &checker{bundles: slices.Clone(q.Bundles), seeds: q.Seeds}
+	lock = c.name(q.Lock, q.Reported)
+	slices.SortStableFunc(c.bundles, precedence)
 	c.refused()
 	c.duplicates()
 	c.matched()
@@ -76,14 +81,15 @@ func check(bundles []*Bundle, seeds int) (rows []*Row, findings []Finding) {
 	c.mixed()
 	c.repeated()
 	c.selected()
+	c.shared()
 	slices.SortStableFunc(c.findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(order(a.Kind), order(b.Kind)), cmp.Compare(a.About, b.About), cmp.Compare(a.Text, b.Text))
 	})
-	return c.rows, c.findings
+	return c.rows, c.findings, lock
 }
 
 func order(k Kind) int {
-	return slices.Index([]Kind{Refused, OtherVersion, Duplicate, Selection, MixedTask, Suspicious, SetAside}, k)
+	return slices.Index([]Kind{Refused, OtherVersion, Identity, Duplicate, Selection, Shared, MixedTask, Suspicious, SetAside}, k)
 }
 
 // refused tells of bundles and rows that are wrong.
@@ -120,6 +126,8 @@ func (c *checker) duplicates() {
 			case was == nil:
 				first[r.identity()] = r
 				c.rows = append(c.rows, r)
+			case was.Bundle != b && was.Agent != r.Agent && precedence(was.Bundle, b) == 0:
+				c.rows = append(c.rows, r) // nothing says which of two keys copied the other
 			case was.Bundle != b:
 				again[[2]*Bundle{was.Bundle, b}]++
 			default: // graded twice in one run
@@ -241,7 +249,7 @@ func (c *checker) repeated() {
 			continue
 		}
 		slices.SortStableFunc(list, func(a, b *Row) int {
-			return cmp.Or(cmp.Compare(a.MadeIn, b.MadeIn), cmp.Compare(a.AttemptAction, b.AttemptAction), cmp.Compare(a.GradeAddress, b.GradeAddress))
+			return cmp.Or(precedence(a.Bundle, b.Bundle), cmp.Compare(a.MadeIn, b.MadeIn), cmp.Compare(a.AttemptAction, b.AttemptAction), cmp.Compare(a.GradeAddress, b.GradeAddress))
 		})
 		for _, r := range list[1:] {
 			r.Aside = fmt.Sprintf("seed %s at %s was tried before, in run %s", r.Seed, k.competition, list[0].MadeIn)
@@ -257,12 +265,15 @@ func (c *checker) repeated() {
 // selected looks for attempts that were made, or should have been, and are not
 // here: those that somebody who shows only the best would leave out.
 func (c *checker) selected() {
-	runs := map[string]bool{}
+	runs := map[string]map[string]bool{} // by key: a stranger's run of that name is another
 	for _, b := range c.bundles {
-		runs[b.Run] = true
+		if runs[b.Signer] == nil {
+			runs[b.Signer] = map[string]bool{}
+		}
+		runs[b.Signer][b.Run] = true
 	}
 	for _, b := range c.bundles {
-		c.earlier(b, runs)
+		c.earlier(b, runs[b.Signer])
 		if n := len(b.Unmade); n > 0 {
 			c.find(Selection, b.File, []*Bundle{b}, "its run has no result of %s, the first is %s", view.Plural(n, "planned attempt"), b.Unmade[0])
 		}

@@ -177,7 +177,7 @@ func (r *Row) cells(up string) []entry {
 	}
 	return []entry{
 		text(cmp.Or(r.Seed, "–")), text(score), medal, {Text: place, Class: "nowrap"}, text(percentile), checked, text(cmp.Or(r.Attempt.Outcome, "–")), text(took(r.Attempt.WallSeconds)),
-		text(amount(tokens, 0)), text(amount(cost, 2)), link(r.Bundle.File, up+bundlePath(r.Bundle)), {Text: strings.Join(remarks, "; "), Class: "why"},
+		text(amount(tokens, 0)), text(amount(cost, 2)), link(r.Bundle.File, up+bundlePath(r.Bundle)), {Text: strings.Join(append(remarks, texts(r.Outside)...), "; "), Class: "why"},
 	}
 }
 
@@ -321,6 +321,7 @@ func disclosed(a *Agent) grid {
 	for _, row := range [][2]string{
 		{"Isolation", a.Overall.Isolation}, {"Runtime", strings.Join(a.Runtimes, "; ")}, {"Task", a.Overall.Task}, {"Limits", strings.Join(a.Limits, "; ")},
 		{"Image", of(func(r *Row) string { return strings.TrimSpace(r.Image + " " + r.ImageDigest) })}, {"Version of a built-in agent", of(func(r *Row) string { return r.AgentVersion })},
+		{"Signed by key", cmp.Or(a.Key, "–")}, {"Given besides the competition", a.outside().Text},
 		{"Models", cmp.Or(strings.Join(a.Models, " "), "–")}, {"Tokens", amount(a.Tokens, 0)}, {"Cost, USD", amount(a.CostUSD, 2)}, {"Time of all attempts", took(a.Seconds)},
 		{"Usage measured by", of(func(r *Row) string {
 			if r.Attempt.Usage == nil {
@@ -328,7 +329,7 @@ func disclosed(a *Agent) grid {
 			}
 			return string(r.Attempt.Usage.Source)
 		})},
-		{"mleflow", of(func(r *Row) string { return r.Mleflow })},
+		{"mleflow, as the bundle says", of(func(r *Row) string { return r.Mleflow })},
 	} {
 		g.add(text(row[0]), text(row[1]))
 	}
@@ -343,7 +344,7 @@ func (s *Site) bundlePage(b *Bundle) document {
 		d.Sections = append(d.Sections, sec)
 	}
 	checked := section{Title: "Checked", Grids: []grid{s.results("Rows", "../", b.Rows, true, true)}, Text: []string{
-		"Manifest sha256:" + b.Manifest + ". Every byte matches its digest; lock, disclosure and provenance were derived again from the records.",
+		"Manifest sha256:" + b.Manifest + ". Every byte matches its digest; lock, disclosure and provenance were derived again from the records. The version of mleflow and the SHA-256 of its binary are only claimed.",
 	}}
 	if len(b.Pinned) > 0 {
 		checked.Text = append(checked.Text, "Matched by digest: the prepared data of "+strings.Join(b.Pinned, ", ")+", with the manifests that this version of mleflow pins.")

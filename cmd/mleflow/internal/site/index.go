@@ -19,7 +19,7 @@ import (
 
 // kindWords are what pages call a finding.
 var kindWords = map[Kind]string{
-	Refused: "Refused:", OtherVersion: "Of another version:", Duplicate: "Duplicate:", Selection: "Possible selection:", MixedTask: "Mixed tasks:", Suspicious: "Suspicious:", SetAside: "Not counted:",
+	Refused: "Refused:", OtherVersion: "Of another version:", Identity: "Name in doubt:", Shared: "Shared submission:", Duplicate: "Duplicate:", Selection: "Possible selection:", MixedTask: "Mixed tasks:", Suspicious: "Suspicious:", SetAside: "Not counted:",
 }
 
 // index is the first page.
@@ -154,7 +154,7 @@ func (t *Table) ranking() grid {
 	for _, at := range t.stops {
 		names = append(names, ">… after "+export.After(at))
 	}
-	names = append(names, ">Gold %", ">Above median %", ">Valid %", ">Competitions", ">Seeds", "Checked", "Isolation")
+	names = append(names, ">Gold %", ">Above median %", ">Valid %", ">Competitions", ">Seeds", "Checked", "Isolation", "Given besides the competition")
 	if checked(t.rows) {
 		names = append(names, "Rule checks")
 	}
@@ -180,7 +180,7 @@ func (t *Table) ranking() grid {
 			cells = append(cells, text(percentage(s.Percentages, a.Overall.Seeds, shownFigure)))
 		}
 		cells = append(cells, text(rate(a.Overall, "gold_medal_percentage")), text(rate(a.Overall, "above_median_percentage")), text(rate(a.Overall, "valid_submissions_percentage")),
-			text(strconv.Itoa(len(a.Competitions))+" of "+strconv.Itoa(len(t.competitions()))), text(strconv.Itoa(a.Overall.Seeds)), standings, isolation)
+			text(strconv.Itoa(len(a.Competitions))+" of "+strconv.Itoa(len(t.competitions()))), text(strconv.Itoa(a.Overall.Seeds)), standings, isolation, a.outside())
 		if checked(t.rows) {
 			cells = append(cells, foundInAll(a.rows))
 		}
@@ -286,7 +286,7 @@ func (s *Site) competitionsSection() section {
 }
 
 func (s *Site) bundlesSection() section {
-	g := newGrid("Bundles", "File", "Run", "Manifest, SHA-256", ">Rows", "Scores", "Signatures", "mleflow", "Started")
+	g := newGrid("Bundles", "File", "Run", "Manifest, SHA-256", ">Rows", "Scores", "Signed by key", "mleflow", "Started")
 	for _, b := range s.Bundles {
 		if b.Refused != "" {
 			state := entry{Text: "refused", Pill: "bad"}
@@ -307,7 +307,7 @@ func (s *Site) bundlesSection() section {
 		if n[audit.Refused] > 0 {
 			scores = entry{Text: fmt.Sprintf("%d refused", n[audit.Refused]), Pill: "bad"}
 		}
-		g.add(link(b.File, bundlePath(b)), text(b.Run), entry{Text: b.Manifest, Class: "mono"}, text(strconv.Itoa(len(b.Rows))), scores, text(strconv.Itoa(b.Signatures)), text(b.Mleflow), text(page.Date(b.Started)))
+		g.add(link(b.File, bundlePath(b)), text(b.Run), entry{Text: b.Manifest, Class: "mono"}, text(strconv.Itoa(len(b.Rows))), scores, text(cmp.Or(b.Signer[:min(len(b.Signer), 16)], "–")), text(b.Mleflow), text(page.Date(b.Started)))
 	}
 	return section{ID: "bundles", Title: "Bundles", Grids: []grid{g}}
 }
@@ -317,7 +317,7 @@ func reading() section {
 	return section{ID: "reading", Title: "How to read and check this", Text: []string{
 		"Recomputed: the submission in the bundle was graded again while this board was built, with answers that the builder prepared, and gave the same report. " +
 			"Matched by digest: by its key and report it is a grade that was recomputed for another row. Only claimed: the bytes and keys of the bundle are sound, but nobody graded it again here.",
-		"Nothing shows that an agent ran as described, except that its bundle says so; a signature says who says so. An agent that was not isolated could have read the answers; it is marked untrusted.",
+		"Nothing shows that an agent ran as described, except that its bundle says so; a signature says who says so. What the attempts had besides their competition (environment, secrets, files, own model servers, recordings of models) could have held the answers. An agent that was not isolated could have read the answers; it is marked untrusted.",
 		"Anyone with the bundles can build the same pages, byte for byte, and check each bundle:",
 	}, Code: "mleflow verify FILE.bundle --regrade\nmleflow board build *.bundle -o site"}
 }

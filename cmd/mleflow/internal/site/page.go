@@ -113,7 +113,8 @@ func (d document) write(up string) ([]byte, error) {
 }
 
 // slug is a file name for a name from outside: letters that are safe in every
-// file system and address, and a part of the digest, which keeps names apart.
+// file system and address, and a part of the digest, long enough that nobody finds
+// another name with the same.
 func slug(name string) string {
 	safe := strings.Map(func(r rune) rune {
 		switch {
@@ -125,7 +126,7 @@ func slug(name string) string {
 		return '-'
 	}, name)
 	sum := sha256.Sum256([]byte(name))
-	return strings.Trim(safe[:min(len(safe), 40)], "-") + "-" + hex.EncodeToString(sum[:4])
+	return strings.Trim(safe[:min(len(safe), 40)], "-") + "-" + hex.EncodeToString(sum[:8])
 }
 
 func agentPath(name string) string     { return "agents/" + slug(name) + ".html" }

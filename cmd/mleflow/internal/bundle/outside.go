@@ -1,0 +1,77 @@
+package bundle
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+)
+
+// Channel is something by which an attempt was given more than its competition, the
+// answers perhaps.
+type Channel struct {
+	// Text says which, with names, for people.
+	Text string `json:"text"`
+	// Answers says that what the models answered is not a provider's word: somebody's
+	// own server or a recording gave it.
+	Answers bool `json:"answers,omitempty"`
+}
+
+// given reads from the fields of a key what the agent was given besides its data: the
+// bytes of environment variables by name, and names of files.
+func (a *Attempt) given(r record) {
+	for _, label := range []string{"agent.env", "env"} { // the second overrides
+		var env map[string]string
+		_ = json.Unmarshal([]byte(r.field(label)), &env)
+		for name, value := range env {
+			if a.Env == nil {
+				a.Env = map[string]int{}
+			}
+			a.Env[name] = len(value)
+		}
+	}
+	for _, f := range r.Fields {
+		quoted, found := strings.CutPrefix(f.Label, "agent.files[")
+		if name, err := strconv.Unquote(strings.TrimSuffix(quoted, "]")); found && err == nil {
+			a.Files = append(a.Files, name)
+		}
+	}
+}
+
+// variables lists the environment with the sizes of values.
+func (a *Attempt) variables() []string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
+		list = append(list, fmt.Sprintf("%s (%s)", name, view.Bytes(int64(a.Env[name]))))
+	}
+	return list
+}
+
+// Outside are the channels that an attempt had.
+func (a *Attempt) Outside() (list []Channel) {
+	for _, one := range []struct {
+		what  string
+		names []string
+	}{{"environment", a.variables()}, {"secrets", a.Secrets}, {"files of the agent", a.Files}} {
+		if len(one.names) > 0 {
+			list = append(list, Channel{Text: one.what + ": " + strings.Join(one.names, ", ")})
+		}
+	}
+	for i := range a.Models {
+		t := &a.Models[i]
+		if t.BaseURL != "" {
+			list = append(list, Channel{Text: fmt.Sprintf("own model server: %s (%s)", t.BaseURL, t.Name), Answers: true})
+		}
+		if source := t.source(); source != live {
+			list = append(list, Channel{Text: fmt.Sprintf("model %s: %s", t.Name, source), Answers: true})
+		}
+		if len(t.Tools) > 0 {
+			list = append(list, Channel{Text: fmt.Sprintf("tools of the provider (%s): %s", t.Name, strings.Join(t.Tools, ", "))})
+		}
+	}
+	return list
+}

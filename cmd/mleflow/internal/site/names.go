@@ -1,0 +1,221 @@
+package site
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/steps/aggregate"
+)
+
+// normalName is the form in which a board compares and shows the name of an agent:
+// NFKC, without characters that are not seen, with single spaces between words.
+// Square brackets are for what the board adds to names.
+func normalName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r), r == '\u2800': // a blank of Braille
+			return ' '
+		case unicode.In(r, unicode.C, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector), r == unicode.ReplacementChar:
+			return -1
+		case r == '[':
+			return '('
+		case r == ']':
+			return ')'
+		}
+		return r
+	}, norm.NFKC.String(strings.ToValidUTF8(name, "")))
+	return cmp.Or(strings.Join(strings.Fields(norm.NFKC.String(name)), " "), aggregate.Unlabelled)
+}
+
+// alike and its letters below it are read as the same letter of ASCII. The first are
+// Cyrillic, Greek, Armenian, Cherokee, Coptic, Lisu and Latin letters, from the
+// confusables of Unicode TS 39; punctuation and digits are the last.
+const (
+	alike   = "аеорсухіјѕԁԛԝһӏАВСЕНІЈКМОРЅТХУԌԚԜαβγεηικνορτυχωΑΒΕΖΗΙΚΜΝΟΡΤΥΧϲϳոսօհցգզյւլԱՏՍՕᎪᏴᏟᎠᎬᏀᎻᎥᎫᏦᏞᎷᏃᏢᎡᏚᎢᏙᎳⲟⲣⲥꓮꓐꓚꓓꓰꓝꓖꓧꓲꓙꓗꓡꓟꓠꓳꓑꓣꓢꓔꓴꓦꓪꓫꓬꓜɑɡɩıƖǀʟꞮ‐‑‒–—―−ˍ·01|"
+	letters = "aeopcyxijsdqwhlABCEHIJKMOPSTXYGQWabyenikvoptuxwABEZHIKMNOPTYXcjnuohgqqjilUSUOABCDEGHIJKLMZPRSTVWopcABCDEFGHIJKLMNOPRSTUVWXYZagiillLl--------.oll"
+)
+
+var confusables = func() map[rune]rune {
+	to, by := []rune(letters), map[rune]rune{}
+	for i, r := range []rune(alike) {
+		by[r] = to[i]
+	}
+	return by
+}()
+
+// skeleton is the same for names that a reader may take for each other.
+func skeleton(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return unicode.ToLower(cmp.Or(confusables[r], r))
+	}, norm.NFKD.String(name))
+	return strings.NewReplacer("i", "l", "rn", "m", "vv", "w").Replace(name) // I, l and 1 are one
+}
+
+// disguised reports whether a reader takes a name for one of Latin letters that has
+// others.
+func disguised(name string) bool {
+	latin, foreign := false, false
+	for _, r := range name {
+		latin = latin || r <= unicode.MaxASCII && unicode.IsLetter(r)
+		foreign = foreign || r > unicode.MaxASCII && confusables[r] > 0 && unicode.IsLetter(r)
+	}
+	return foreign && (latin || strings.IndexFunc(skeleton(name), func(r rune) bool { return r > unicode.MaxASCII }) < 0)
+}
+
+// namer gives rows the names of agents under which they are shown. A name is its
+// owner's; whoever else uses it is another agent, with a mark.
+type namer struct {
+	*checker
+	owners map[string][]string
+	// said are the labels by name, users the bundles by name and key.
+	said  map[string]map[string]bool
+	users map[string]map[string][]*Bundle
+}
+
+// name names the rows of the bundles, and returns the lock with these.
+func (c *checker) name(lock *Lock, reported []Reported) *Lock {
+	n := &namer{checker: c, said: map[string]map[string]bool{}, users: map[string]map[string][]*Bundle{}}
+	for _, b := range c.bundles {
+		for _, r := range b.Rows {
+			name := normalName(r.Agent)
+			if n.users[name] == nil {
+				n.said[name], n.users[name] = map[string]bool{}, map[string][]*Bundle{}
+			}
+			n.said[name][r.Agent] = true
+			if list := n.users[name][b.Signer]; !slices.Contains(list, b) {
+				n.users[name][b.Signer] = append(list, b)
+			}
+			r.Agent = name
+		}
+	}
+	lock = lock.with(c.bundles)
+	n.owners = lock.owners()
+	for _, b := range c.bundles {
+		b.taken = lock.at[b.Manifest]
+	}
+	n.spelled()
+	n.owned()
+	marks := n.lookalikes(reported)
+	for _, b := range c.bundles {
+		for _, r := range b.Rows {
+			r.Agent += marks[r.Agent] + n.mark(r.Agent, b.Signer)
+		}
+	}
+	return lock
+}
+
+// mark is added to a name where it is not its owner's.
+func (n *namer) mark(name, key string) string {
+	switch owners := n.owners[name]; {
+	case len(owners) == 0, len(owners) == 1 && owners[0] == key:
+		return ""
+	case key == "":
+		return " [unsigned]"
+	}
+	return " [key " + key[:16] + "]"
+}
+
+// spelled tells of names with characters that are not seen or were replaced.
+func (n *namer) spelled() {
+	for _, name := range slices.Sorted(maps.Keys(n.said)) {
+		for _, label := range slices.Sorted(maps.Keys(n.said[name])) {
+			if label != name {
+				n.find(Identity, name, n.all(name), "a bundle writes this name as %+q", label)
+			}
+		}
+	}
+}
+
+// all are the bundles with rows of a name.
+func (n *namer) all(name string) (list []*Bundle) {
+	for _, key := range slices.Sorted(maps.Keys(n.users[name])) {
+		list = append(list, n.users[name][key]...)
+	}
+	return list
+}
+
+// owned tells of names that others than their owner use.
+func (n *namer) owned() {
+	for _, name := range slices.Sorted(maps.Keys(n.users)) {
+		owners := n.owners[name]
+		if len(owners) > 1 {
+			n.find(Identity, name, n.all(name), "%s signed this name, and none of them before the others: each has its own rows; a lock that keeps the order says whose it is", view.Plural(len(owners), "key"))
+			continue
+		}
+		for _, key := range slices.Sorted(maps.Keys(n.users[name])) {
+			if mark := n.mark(name, key); mark != "" {
+				n.find(Identity, name+mark, n.users[name][key], "the name %s belongs to the key %s, which signed it first; these attempts are shown as those of another agent", name, owners[0])
+			}
+		}
+	}
+}
+
+// lookalikes returns marks for names that may be taken for others.
+func (n *namer) lookalikes(reported []Reported) map[string]string {
+	names, groups, marks := slices.Collect(maps.Keys(n.users)), map[string][]string{}, map[string]string{}
+	for _, r := range reported {
+		names = append(names, normalName(r.Agent))
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		groups[skeleton(name)] = append(groups[skeleton(name)], name)
+	}
+	for _, key := range slices.Sorted(maps.Keys(groups)) {
+		list := groups[key]
+		slices.SortFunc(list, n.compare)
+		for i, name := range list {
+			text := "it is read as Latin letters, and has others"
+			switch {
+			case len(n.users[name]) == 0:
+				continue
+			case i > 0 && !n.sameOwner(list[0], name):
+				text = "it looks like the name " + list[0]
+			case !disguised(name):
+				continue
+			}
+			marks[name] = " [looks like another]"
+			n.find(Identity, name+marks[name], n.all(name), "%s: it is %+q", text, name)
+		}
+	}
+	return marks
+}
+
+// compare puts the name first that others are said to look like.
+func (n *namer) compare(a, b string) int {
+	rank := func(name string) int {
+		switch {
+		case disguised(name):
+			return 3
+		case len(n.owners[name]) == 0 && len(n.users[name]) > 0:
+			return 2
+		case len(n.users[name]) == 0:
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(rank(a)-rank(b), n.taken(a)-n.taken(b), cmp.Compare(a, b))
+}
+
+// taken is the build that took the first bundle of a name.
+func (n *namer) taken(name string) (build int) {
+	for i, b := range n.all(name) {
+		if i == 0 || b.taken < build {
+			build = b.taken
+		}
+	}
+	return build
+}
+
+// sameOwner reports whether two names are one key's.
+func (n *namer) sameOwner(a, b string) bool {
+	return len(n.owners[a]) == 1 && slices.Equal(n.owners[a], n.owners[b])
+}
