@@ -1,13 +1,8 @@
 package agentrun
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
@@ -26,35 +21,19 @@ var (
 // that is being written is kept as it was read.
 type codeSnapshots struct {
 	*session
-	list  []shot
-	notes *os.File
+	shots
 	// bytes is what the copies have together.
 	bytes int64
 }
 
-// openCodeSnapshots reads the list that an earlier process made.
+// openCodeSnapshots goes on with what an earlier process kept.
 func (s *session) openCodeSnapshots(ctx context.Context) (*codeSnapshots, error) {
-	c := &codeSnapshots{session: s}
-	if s.every == 0 {
-		return c, nil
+	kept, err := s.openShots(ctx, "code_snapshots.jsonl", whole)
+	c := &codeSnapshots{session: s, shots: kept}
+	for _, one := range kept.list {
+		c.bytes += one.Ref.Size
 	}
-	var err error
-	if c.notes, err = os.OpenFile(filepath.Join(s.dirs.host, "code_snapshots.jsonl"), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
-		return nil, fmt.Errorf("keep snapshots: %w", err)
-	}
-	s.close = append(s.close, func(bool) error { return c.notes.Close() })
-	data, err := io.ReadAll(c.notes)
-	if err != nil {
-		return nil, fmt.Errorf("keep snapshots: %w", err)
-	}
-	for line := range bytes.Lines(data) {
-		var one shot
-		if json.Unmarshal(line, &one) == nil && whole(ctx, s.env.Store, one.Ref) {
-			c.list = append(c.list, one)
-			c.bytes += one.Ref.Size
-		}
-	}
-	return c, nil
+	return c, err
 }
 
 // whole says whether all of a tree that no record holds is still in the store.
@@ -95,29 +74,12 @@ func (c *codeSnapshots) take(ctx context.Context) error {
 	if ref.Files == 0 || len(c.list) > 0 && c.list[len(c.list)-1].Ref.ID == ref.ID {
 		return nil
 	}
-	one := shot{Seconds: at, Ref: ref}
-	line, err := json.Marshal(one)
-	if err != nil {
-		return err
-	}
-	c.list, c.bytes = append(c.list, one), c.bytes+ref.Size
+	c.bytes += ref.Size
 	c.phases.note(step.Running, func(now *step.Phase) { now.Code = ref })
-	_, err = c.notes.Write(append(line, '\n'))
-	return err
+	return c.add(shot{Seconds: at, Ref: ref})
 }
 
 // tree is the output "code_snapshots".
 func (c *codeSnapshots) tree(ctx context.Context) (cache.Ref, error) {
-	var b tree.Builder
-	seen := map[int64]bool{}
-	for _, one := range c.list {
-		if seen[one.Seconds] {
-			continue
-		}
-		seen[one.Seconds] = true
-		if err := b.Add(fmt.Sprintf("%09d", one.Seconds), one.Ref, false); err != nil {
-			return cache.Ref{}, err
-		}
-	}
-	return b.Build(ctx, c.env.Store)
+	return c.build(ctx, c.env.Store, "")
 }

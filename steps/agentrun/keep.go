@@ -69,11 +69,15 @@ func empty(dir string) error {
 
 // remember writes the state for a later process.
 func (s *session) remember() error {
-	text, err := json.Marshal(state{Started: time.Unix(0, s.started.Load()), Boot: boot()})
+	return writeWhole(filepath.Join(s.dirs.root, stateFile), state{Started: time.Unix(0, s.started.Load()), Boot: boot()})
+}
+
+// writeWhole writes a value as JSON, whole or not at all.
+func writeWhole(path string, v any) error {
+	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(s.dirs.root, stateFile)
 	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
 		return err
 	}
@@ -100,15 +104,7 @@ func (s *session) rememberEnd(e end) error {
 	if !s.kept {
 		return nil
 	}
-	text, err := json.Marshal(e)
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(s.dirs.root, endFile)
-	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return writeWhole(filepath.Join(s.dirs.root, endFile), e)
 }
 
 // recallEnd reads it; nil when there is none, or what the agent printed is not

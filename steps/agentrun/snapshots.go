@@ -1,7 +1,6 @@
 package agentrun
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -37,38 +36,73 @@ type shot struct {
 	Ref     cache.Ref `json:"ref"`
 }
 
+// shots are what was kept over time, on a list that outlives this process.
+type shots struct {
+	list  []shot
+	notes *os.File
+}
+
+// openShots reads the list that an earlier process made, of what is there still.
+func (s *session) openShots(ctx context.Context, name string, there func(context.Context, cache.Store, cache.Ref) bool) (kept shots, err error) {
+	if s.every == 0 {
+		return kept, nil
+	}
+	if kept.notes, err = os.OpenFile(filepath.Join(s.dirs.host, name), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
+		return kept, fmt.Errorf("keep snapshots: %w", err)
+	}
+	s.close = append(s.close, func(bool) error { return kept.notes.Close() })
+	data, err := io.ReadAll(kept.notes)
+	if err != nil {
+		return kept, fmt.Errorf("keep snapshots: %w", err)
+	}
+	for line := range bytes.Lines(data) {
+		var one shot
+		if json.Unmarshal(line, &one) == nil && there(ctx, s.env.Store, one.Ref) {
+			kept.list = append(kept.list, one)
+		}
+	}
+	return kept, nil
+}
+
+func (s *shots) add(one shot) error {
+	line, err := json.Marshal(one)
+	if err != nil {
+		return err
+	}
+	s.list = append(s.list, one)
+	_, err = s.notes.Write(append(line, '\n'))
+	return err
+}
+
+// build makes a tree of them, each in a folder of its seconds, or below it.
+func (s *shots) build(ctx context.Context, store cache.Store, below string) (cache.Ref, error) {
+	var b tree.Builder
+	seen := map[int64]bool{}
+	for _, one := range s.list {
+		if seen[one.Seconds] {
+			continue
+		}
+		seen[one.Seconds] = true
+		if err := b.Add(fmt.Sprintf("%09d", one.Seconds)+below, one.Ref, false); err != nil {
+			return cache.Ref{}, err
+		}
+	}
+	return b.Build(ctx, store)
+}
+
 // snapshots keeps the submission as it becomes. It only reads what the agent
 // wrote, from outside, and the agent cannot tell.
 type snapshots struct {
 	*session
-	list  []shot
-	notes *os.File
+	shots
 	// last is the file that was kept last.
 	last fs.FileInfo
 }
 
-// openSnapshots reads the list that an earlier process made.
+// openSnapshots goes on with what an earlier process kept.
 func (s *session) openSnapshots(ctx context.Context) (*snapshots, error) {
-	shots := &snapshots{session: s}
-	if s.every == 0 {
-		return shots, nil
-	}
-	var err error
-	if shots.notes, err = os.OpenFile(filepath.Join(s.dirs.host, "snapshots.jsonl"), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
-		return nil, fmt.Errorf("keep snapshots: %w", err)
-	}
-	s.close = append(s.close, func(bool) error { return shots.notes.Close() })
-	data, err := io.ReadAll(shots.notes)
-	if err != nil {
-		return nil, fmt.Errorf("keep snapshots: %w", err)
-	}
-	for line := range bytes.Lines(data) {
-		var one shot
-		if json.Unmarshal(line, &one) == nil && has(ctx, s.env.Store, one.Ref) {
-			shots.list = append(shots.list, one)
-		}
-	}
-	return shots, nil
+	kept, err := s.openShots(ctx, "snapshots.jsonl", has)
+	return &snapshots{session: s, shots: kept}, err
 }
 
 // has says whether an object that no record holds is still in the store.
@@ -122,15 +156,7 @@ func (s *snapshots) take(ctx context.Context) error {
 	if err != nil || ref.IsZero() {
 		return err
 	}
-	one := shot{Seconds: at, Ref: ref}
-	line, err := json.Marshal(one)
-	if err != nil {
-		return err
-	}
-	w := bufio.NewWriter(s.notes)
-	_, _ = w.Write(append(line, '\n'))
-	s.list = append(s.list, one)
-	return w.Flush()
+	return s.add(shot{Seconds: at, Ref: ref})
 }
 
 // read puts the submission into the store, and returns nothing where there is
@@ -225,16 +251,5 @@ func lookSubmission(dir *os.Root) (fs.FileInfo, error) {
 
 // tree is the output "snapshots".
 func (s *snapshots) tree(ctx context.Context) (cache.Ref, error) {
-	var b tree.Builder
-	seen := map[int64]bool{}
-	for _, one := range s.list {
-		if seen[one.Seconds] {
-			continue
-		}
-		seen[one.Seconds] = true
-		if err := b.Add(fmt.Sprintf("%09d/%s", one.Seconds, agent.SubmissionFile), one.Ref, false); err != nil {
-			return cache.Ref{}, err
-		}
-	}
-	return b.Build(ctx, s.env.Store)
+	return s.build(ctx, s.env.Store, "/"+agent.SubmissionFile)
 }
