@@ -67,8 +67,8 @@ func Main(args []string) int {
 		return hidden[args[0]](args[1:])
 	}
 	a := newApp(&terminal{stdin: os.Stdin, stdout: view.NewOutput(os.Stdout), stderr: os.Stderr, environ: os.Environ()})
-	ctx, stop := interruptible(context.Background(), a.say, a.leave)
-	defer stop()
+	ctx, end := interruptible(context.Background(), a.terminal)
+	defer end()
 	return a.main(ctx, args)
 }
 

@@ -171,6 +171,13 @@ func (f *follower) run() {
 	}
 }
 
+// abandon leaves the rest where it is.
+func (f *follower) abandon() {
+	close(f.stop)
+	<-f.done
+	f.file.Close()
+}
+
 // finish passes on the rest and returns how much was dropped. It waits for the
 // log's keeper, who writes endFile last.
 func (f *follower) finish() (dropped int64, err error) {

@@ -80,6 +80,11 @@ func (e *Executor) left(_ context.Context, id string) (bool, error) {
 	return rec.Boot == claim.BootID() && (ended || rec.alive()), nil
 }
 
+// end ends and removes the command that a dead process left under this ID.
+func (e *Executor) end(_ context.Context, id string) error {
+	return sweepRun(e.runDir(executor.Spec{ID: id, Resume: true}), true)
+}
+
 // find looks for the command that a dead process left in the run's folder. What is
 // there but cannot be continued is removed.
 func (r *run) find() (found bool, err error) {
