@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -39,7 +40,7 @@ func (s *session) openCodeSnapshots(ctx context.Context) (*codeSnapshots, error)
 		return c, nil
 	}
 	var err error
-	if c.notes, err = os.OpenFile(filepath.Join(s.dirs.host, "code_snapshots.jsonl"), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
+	if c.notes, err = nolink.OpenFile(filepath.Join(s.dirs.host, "code_snapshots.jsonl"), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
 		return nil, fmt.Errorf("keep snapshots: %w", err)
 	}
 	s.close = append(s.close, func(bool) error { return c.notes.Close() })

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
@@ -134,15 +135,12 @@ func (s *session) remember() error {
 		return err
 	}
 	path := filepath.Join(s.dirs.root, stateFile)
-	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return nolink.WriteFile(path, text, 0o600, false)
 }
 
 // recall reads the state in an attempt's folder.
 func recall(dir string) (was state, ok bool) {
-	data, err := os.ReadFile(filepath.Join(dir, stateFile))
+	data, err := nolink.ReadFile(filepath.Join(dir, stateFile))
 	return was, err == nil && json.Unmarshal(data, &was) == nil
 }
 
@@ -165,17 +163,14 @@ func (s *session) rememberEnd(e end) error {
 		return err
 	}
 	path := filepath.Join(s.dirs.root, endFile)
-	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return nolink.WriteFile(path, text, 0o600, false)
 }
 
 // recallEnd reads it; nil when there is none, or what the agent printed is not
 // in the store any more.
 func (s *session) recallEnd(ctx context.Context) *end {
 	var e end
-	data, err := os.ReadFile(filepath.Join(s.dirs.root, endFile))
+	data, err := nolink.ReadFile(filepath.Join(s.dirs.root, endFile))
 	if err != nil || json.Unmarshal(data, &e) != nil {
 		return nil
 	}

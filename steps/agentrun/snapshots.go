@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/plugins/sandbox/agent"
 )
@@ -54,7 +55,7 @@ func (s *session) openSnapshots(ctx context.Context) (*snapshots, error) {
 		return shots, nil
 	}
 	var err error
-	if shots.notes, err = os.OpenFile(filepath.Join(s.dirs.host, "snapshots.jsonl"), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
+	if shots.notes, err = nolink.OpenFile(filepath.Join(s.dirs.host, "snapshots.jsonl"), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
 		return nil, fmt.Errorf("keep snapshots: %w", err)
 	}
 	s.close = append(s.close, func(bool) error { return shots.notes.Close() })

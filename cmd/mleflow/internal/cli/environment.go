@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // environment are the facts about program and machine that every run is begun
@@ -65,7 +66,7 @@ func binaryDigest(cacheDir string) string {
 	memo := filepath.Join(cacheDir, "binary.json")
 	now := known{Bytes: info.Size(), Time: info.ModTime().UnixNano()}
 	var was known
-	if text, err := os.ReadFile(memo); err == nil && json.Unmarshal(text, &was) == nil && was.Bytes == now.Bytes && was.Time == now.Time {
+	if text, err := nolink.ReadFile(memo); err == nil && json.Unmarshal(text, &was) == nil && was.Bytes == now.Bytes && was.Time == now.Time {
 		return was.SHA256
 	}
 	f, err := os.Open(path)
@@ -80,7 +81,7 @@ func binaryDigest(cacheDir string) string {
 	now.SHA256 = w.ID().String()
 	if text, err := json.Marshal(now); err == nil {
 		// A memo that cannot be written costs time, nothing else.
-		_ = replaceFile(memo, text)
+		_ = nolink.WriteFile(memo, text, 0o644, false)
 	}
 	return now.SHA256
 }

@@ -23,8 +23,8 @@ import (
 	"golang.org/x/sys/unix"
 	"tags.cncf.io/container-device-interface/pkg/cdi"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
-	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
 const (
@@ -254,7 +254,7 @@ func etcFiles(dir string) error {
 		if old, err := os.ReadFile(file); err == nil && string(old) == text {
 			continue
 		}
-		if err := claim.WriteFile(file, []byte(text), 0o644); err != nil {
+		if err := nolink.WriteFile(file, []byte(text), 0o644, false); err != nil {
 			return err
 		}
 	}

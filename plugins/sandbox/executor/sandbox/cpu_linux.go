@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // processors takes as many of this machine's processors as the limit says, rounded
@@ -23,7 +25,7 @@ func processors(dir string, limit float64) (list []int, locks []*os.File) {
 		if !allowed.IsSet(n) {
 			continue
 		}
-		f, err := os.OpenFile(filepath.Join(dir, strconv.Itoa(n)), os.O_RDWR|os.O_CREATE, 0o600)
+		f, err := nolink.OpenFile(filepath.Join(dir, strconv.Itoa(n)), os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
 			break
 		}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
@@ -44,7 +45,7 @@ type record struct {
 func (r record) alive() bool { return r.Process != "" && claim.ProcessName(r.PID) == r.Process }
 
 func loadRecord(dir string) (rec record, err error) {
-	text, err := os.ReadFile(filepath.Join(dir, recordFile))
+	text, err := nolink.ReadFile(filepath.Join(dir, recordFile))
 	if err == nil {
 		err = json.Unmarshal(text, &rec)
 	}
@@ -56,12 +57,12 @@ func (r record) save(dir string) error {
 	if err != nil {
 		return err
 	}
-	return claim.WriteFile(filepath.Join(dir, recordFile), text, 0o600)
+	return nolink.WriteFile(filepath.Join(dir, recordFile), text, 0o600, false)
 }
 
 // loadEnd returns the report that the first process wrote down at the end.
 func loadEnd(dir string) (rep report, ended bool) {
-	text, err := os.ReadFile(filepath.Join(dir, endFile))
+	text, err := nolink.ReadFile(filepath.Join(dir, endFile))
 	return rep, err == nil && json.Unmarshal(text, &rep) == nil
 }
 
@@ -185,7 +186,7 @@ func (r *run) keepFiles() ([]*os.File, error) {
 		err = unix.Listen(fd, 1)
 	}
 	for _, name := range []string{outputFile, endFile} {
-		f, openErr := os.OpenFile(r.claim.Path(name), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		f, openErr := nolink.OpenFile(r.claim.Path(name), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 		err = errors.Join(err, openErr)
 		files = append(files, f)
 	}
@@ -258,7 +259,7 @@ type follower struct {
 const followEvery = 100 * time.Millisecond
 
 func follow(name string, dst io.Writer) (*follower, error) {
-	file, err := os.OpenFile(name, os.O_RDONLY|os.O_CREATE, 0o600)
+	file, err := nolink.OpenFile(name, os.O_RDONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
