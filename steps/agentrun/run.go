@@ -226,7 +226,8 @@ func (a *attempt) command() []string {
 func (s *session) environment() map[string]string {
 	vars := map[string]string{
 		"HOME": s.at("agent"), "LANG": "C.UTF-8",
-		"TMPDIR": s.runtime.Path(executor.Mount{Host: s.dirs.tmp, Guest: "/tmp"}),
+		"PYTHONUNBUFFERED": "1", // what was printed is in the log when the agent is killed
+		"TMPDIR":           s.runtime.Path(executor.Mount{Host: s.dirs.tmp, Guest: "/tmp"}),
 
 		"COMPETITION_ID":    s.args.Competition,
 		"INSTRUCTIONS_FILE": s.at(instructionsFile),
