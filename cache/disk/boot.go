@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 const (
@@ -31,7 +31,7 @@ type syncMarker struct {
 }
 
 func (c *folder) readMarker() (m syncMarker, err error) {
-	data, err := os.ReadFile(c.path(syncName))
+	data, err := nolink.ReadFile(c.path(syncName))
 	if err != nil {
 		return m, err
 	}

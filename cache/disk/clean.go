@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
@@ -70,7 +71,7 @@ func (c *leases) lockDead(id string) *os.File {
 	if id == c.lease.id {
 		return nil
 	}
-	f, err := os.OpenFile(c.path(leasesName, id), os.O_RDWR, 0)
+	f, err := nolink.OpenFile(c.path(leasesName, id), os.O_RDWR, 0)
 	if err != nil {
 		return nil
 	}
@@ -84,7 +85,7 @@ func (c *leases) lockDead(id string) *os.File {
 }
 
 func names(dir string) ([]string, error) {
-	f, err := os.Open(dir)
+	f, err := nolink.OpenDir(dir)
 	if err != nil {
 		return nil, err
 	}

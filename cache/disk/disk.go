@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
@@ -105,14 +105,10 @@ func Open(dir string, opts Options) (*Cache, error) {
 }
 
 func open(dir string, opts Options, h hooks) (*Cache, error) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, fmt.Errorf("open cache %s: %w", dir, err)
-	}
 	if opts.AccessEvery <= 0 {
 		opts.AccessEvery = time.Hour
 	}
-	c := newCache(&folder{dir: abs, opts: opts, hooks: h.withDefaults(), readOnly: opts.ReadOnly, masked: masksObjects()})
+	c := newCache(&folder{dir: nolink.Folder(dir), opts: opts, hooks: h.withDefaults(), readOnly: opts.ReadOnly, masked: masksObjects()})
 	if err := c.open(); err != nil {
 		_ = c.Close()
 		return nil, fmt.Errorf("open cache %s: %w", dir, err)
@@ -128,6 +124,9 @@ func (c *Cache) open() error {
 		c.readOnly = !writable(c.dir)
 	}
 	if err := checkFormat(c.dir, c.readOnly); err != nil {
+		return err
+	}
+	if err := c.checkFolders(); err != nil {
 		return err
 	}
 	var err error

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
@@ -102,7 +103,7 @@ func (c *keeping) lockKept(ctx context.Context, path string) (*os.File, error) {
 		return nil, err // caches created by older versions do not have it
 	}
 	for {
-		lock, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+		lock, err := nolink.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 		if err != nil {
 			return nil, err
 		}
@@ -137,7 +138,7 @@ func makeKept(lock *os.File, dir, key string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return nil
+	return nolink.Check(dir, "")
 }
 
 // Kept is Cache.Kept.
@@ -167,7 +168,7 @@ func (c *keeping) Kept(context.Context) ([]cache.Kept, error) {
 
 func readKept(dir string) (cache.Kept, error) {
 	k := cache.Kept{Dir: dir}
-	f, err := os.Open(dir + keySuffix)
+	f, err := nolink.Open(dir + keySuffix)
 	if err != nil {
 		return k, ignoreMissing(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // checkpointEvery is how many bytes of a keyed ingest a crash of the machine
@@ -71,7 +72,7 @@ func (c *ingests) openKeyed(ctx context.Context, key string) (*keyedIngest, erro
 // which must not be written to.
 func (c *ingests) lockKeyed(ctx context.Context, path string) (lock, file *os.File, err error) {
 	for {
-		lock, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE, 0o600)
+		lock, err := nolink.OpenFile(path, os.O_RDONLY|os.O_CREATE, 0o600)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -105,7 +106,7 @@ func reopenKeyed(lock *os.File, path string) (*os.File, error) {
 	if err := lock.Chmod(0o600); err != nil {
 		return nil, err
 	}
-	return os.OpenFile(path, os.O_RDWR, 0)
+	return nolink.OpenFile(path, os.O_RDWR, 0)
 }
 
 // isAt reports whether path still names the open file f.
@@ -159,7 +160,7 @@ func (in *keyedIngest) resume(ctx context.Context) error {
 // usable one.
 func (in *keyedIngest) readCheckpoint(size int64) (checkpoint, bool) {
 	var cp checkpoint
-	data, err := os.ReadFile(in.checkpointPath())
+	data, err := nolink.ReadFile(in.checkpointPath())
 	if err != nil || json.Unmarshal(data, &cp) != nil || cp.Offset < 0 || cp.Offset > size {
 		return cp, false
 	}
@@ -207,7 +208,12 @@ func (in *keyedIngest) save(sync bool) error {
 	// No sync: the page cache outlives the process, and after a crash of the
 	// machine this checkpoint is not trusted.
 	tmp := in.checkpointPath() + newSuffix
-	if err = os.WriteFile(tmp, data, 0o600); err == nil {
+	f, err := nolink.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(tmp, in.checkpointPath())
 	}
 	if err != nil { // on a full disk, creating the name succeeds and writing fails
@@ -373,7 +379,7 @@ func (in *keyedIngest) Close() error {
 
 // dropKeyed removes an unfinished ingest that nobody has open.
 func (c *ingests) dropKeyed(path string) error {
-	f, err := os.Open(path)
+	f, err := nolink.Open(path)
 	if err != nil {
 		return ignoreMissing(err)
 	}

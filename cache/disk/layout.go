@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // formatLine is the content of the file "format", the version of the layout.
@@ -58,6 +59,20 @@ type folder struct {
 	file *os.File
 }
 
+// others are the folders that other packages keep next to those of the cache.
+var others = []string{"runs", "pipelines", "published", sandboxName, sandboxName + "/images", sandboxName + "/programs", sandboxName + "/runs", sandboxName + "/users", sandboxName + "/cpus"}
+
+// checkFolders refuses links in the place of folders: what is written and removed
+// below them would be elsewhere.
+func (c *folder) checkFolders() error {
+	if err := nolink.Check(c.dir, append(others, folderNames...)...); err != nil {
+		return err
+	}
+	shards, err := names(c.path(objectsName))
+	shards = slices.DeleteFunc(shards, func(name string) bool { return len(name) != 2 })
+	return errors.Join(ignoreMissing(err), nolink.Check(c.path(objectsName), shards...))
+}
+
 // path joins names to the cache folder.
 func (c *folder) path(names ...string) string {
 	return c.dir + "/" + strings.Join(names, "/")
@@ -93,12 +108,13 @@ func (c *folder) openObject(id digest.ContentID, executable bool) (*os.File, err
 func openFile(dir int, name, path string, flags int, mode uint32) (*os.File, error) {
 	var fd int
 	err := uninterrupted(func() (err error) {
-		fd, err = unix.Openat(dir, name, flags|unix.O_CLOEXEC, mode)
+		fd, err = unix.Openat(dir, name, flags|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, mode)
 		return err
 	})
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
+	_ = unix.SetNonblock(fd, false)
 	return os.NewFile(uintptr(fd), path), nil
 }
 
@@ -110,7 +126,7 @@ func (c *folder) shardPath(b byte) string {
 // checkFormat reads the version of the layout. A folder without one becomes a
 // cache if it is empty or an unfinished cache.
 func checkFormat(dir string, readOnly bool) error {
-	data, err := os.ReadFile(filepath.Join(dir, formatName))
+	data, err := nolink.ReadFile(filepath.Join(dir, formatName))
 	switch {
 	case err == nil && string(data) == formatLine:
 		return nil
@@ -150,29 +166,11 @@ func initialise(dir string) error {
 	return writeFileAtomic(filepath.Join(dir, formatName), []byte(formatLine))
 }
 
-// writeFileAtomic writes a small file durably, all or nothing.
+// writeFileAtomic writes a small file durably, all or nothing. The data must be on
+// disk before the name is: otherwise a crash of the machine may leave the name with
+// an empty file.
 func writeFileAtomic(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	// The data must be on disk before the name is: otherwise a crash of the machine
-	// may leave the name with an empty file.
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	return err
+	return nolink.WriteFile(path, data, 0o644, true)
 }
 
 // makePrivate creates the folder of a cache, or closes an existing one to other

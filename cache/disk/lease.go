@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // A lease file is a header and a bitmap. Each digest, of an action or of
@@ -101,7 +102,7 @@ func (c *leases) newLease() (*lease, error) {
 	// The file gets its name only once it is locked, or another process could take
 	// it for the lease of a dead one.
 	tmp := c.path(leasesName, "."+l.id)
-	f, err := os.OpenFile(tmp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := nolink.OpenFile(tmp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // liveLeases is what live processes use at one moment.
@@ -72,7 +73,7 @@ func (c *leases) reserved() (int64, error) {
 // reservedIn returns what is left of the reservations in the lease at path, if
 // its process is alive.
 func reservedIn(path string) (int64, error) {
-	f, err := os.Open(path)
+	f, err := nolink.Open(path)
 	if err != nil {
 		return 0, ignoreMissing(err)
 	}
@@ -89,7 +90,7 @@ func reservedIn(path string) (int64, error) {
 
 // add reads the lease at path, if its process is alive.
 func (l *liveLeases) add(path string) error {
-	f, err := os.Open(path)
+	f, err := nolink.Open(path)
 	if err != nil {
 		return ignoreMissing(err)
 	}

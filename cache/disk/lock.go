@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // flock acquires or releases a lock on a whole file; how is as in flock(2).
@@ -61,9 +63,9 @@ func poll(ctx context.Context, try func() (bool, error)) error {
 // openLock opens a file in the folder "locks", and creates it if it can.
 func (c *folder) openLock(name string) (*os.File, error) {
 	if c.readOnly {
-		return os.Open(c.path(locksName, name))
+		return nolink.Open(c.path(locksName, name))
 	}
-	f, err := os.OpenFile(c.path(locksName, name), os.O_RDWR|os.O_CREATE, 0o666)
+	f, err := nolink.OpenFile(c.path(locksName, name), os.O_RDWR|os.O_CREATE, 0o666)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("the folder %s of the cache is missing; create it, empty, when no process uses the cache: %w", c.path(locksName), err)
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // logView is the bytes of the index log. They are mapped into memory, so that a
@@ -26,7 +28,7 @@ func openView(path string, readOnly bool) (*logView, error) {
 	if readOnly {
 		flags = os.O_RDONLY
 	}
-	f, err := os.OpenFile(path, flags, 0)
+	f, err := nolink.OpenFile(path, flags, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -101,11 +101,20 @@ func ignoreMissing(err error) error {
 func (c *objects) intact(id digest.ContentID, executable bool) (bool, error) {
 	f, err := c.openObject(id, executable)
 	if err != nil {
-		return false, ignoreMissing(err)
+		return false, ignoreMissing(ignoreForeign(err))
 	}
 	defer f.Close()
 	got, err := hashFile(context.Background(), f, func(int64) {})
-	return err == nil && got == id, err
+	return err == nil && got == id, ignoreForeign(err)
+}
+
+// ignoreForeign returns nil for what is a link or folder in the place of an object,
+// which no object is.
+func ignoreForeign(err error) error {
+	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EISDIR) {
+		return nil
+	}
+	return err
 }
 
 var readBuffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}

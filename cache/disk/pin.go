@@ -14,6 +14,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // Pin keeps records and content from being evicted. Runs and lock files hold
@@ -109,7 +110,7 @@ func (c *pins) Pins(context.Context) ([]Pin, error) {
 }
 
 func readPin(path string) (p Pin, err error) {
-	data, err := os.ReadFile(path)
+	data, err := nolink.ReadFile(path)
 	if err != nil {
 		return p, err
 	}

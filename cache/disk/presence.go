@@ -3,12 +3,12 @@ package disk
 import (
 	"encoding/binary"
 	"encoding/hex"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // shard knows which objects of one folder are present. It answers only for
@@ -70,7 +70,7 @@ func (s *shard) has(id digest.ContentID) bool {
 
 // load lists the folder.
 func (s *shard) load(path string) {
-	dir, err := os.Open(path)
+	dir, err := nolink.OpenDir(path)
 	if err != nil {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/internal/pool"
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // quota keeps a process within the quota and the disk space: what it has
@@ -167,7 +168,7 @@ func (c *quota) makeReserve() {
 	if _, err := os.Lstat(path); err == nil {
 		return
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := nolink.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return
 	}

@@ -23,10 +23,16 @@ func (c *reading) Open(ctx context.Context, id digest.ContentID) (io.ReadCloser,
 		return nil, err
 	}
 	f, err := c.openObject(id, false)
+	if err != nil && ignoreForeign(err) == nil {
+		return nil, c.corrupt(ctx, id)
+	}
 	if err != nil {
 		return nil, c.objects.objectError("open", id, err)
 	}
 	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = c.corrupt(ctx, id)
+	}
 	if err != nil {
 		f.Close()
 		return nil, c.objects.objectError("open", id, err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
@@ -160,7 +161,7 @@ func (c *shares) join(ctx context.Context, ref cache.Ref, dir string) (s *share,
 	if !c.usable(ref, dir) {
 		return nil, nil //nolint:nilnil // no folder: not an error
 	}
-	lock, err := os.Open(dir + "/" + lockName)
+	lock, err := nolink.Open(dir + "/" + lockName)
 	if err != nil {
 		return nil, ignoreMissing(err)
 	}
@@ -204,7 +205,7 @@ func (c *shares) usable(ref cache.Ref, dir string) bool {
 }
 
 func readShare(dir string) (info shareInfo, err error) {
-	data, err := os.ReadFile(dir + "/" + infoName)
+	data, err := nolink.ReadFile(dir + "/" + infoName)
 	if err != nil {
 		return info, err
 	}
@@ -212,7 +213,7 @@ func readShare(dir string) (info shareInfo, err error) {
 }
 
 func touch(path string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666)
+	f, err := nolink.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {
 		return err
 	}
@@ -271,7 +272,7 @@ func (s *share) finish(ctx context.Context, work string) (err error) {
 	if err := os.WriteFile(work+"/"+infoName, data, 0o666); err != nil {
 		return err
 	}
-	if s.lock, err = os.OpenFile(work+"/"+lockName, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
+	if s.lock, err = nolink.OpenFile(work+"/"+lockName, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
 		return err
 	}
 	defer func() {
@@ -348,7 +349,7 @@ func (c *shares) clones() bool {
 		return false
 	}
 	defer os.RemoveAll(dir)
-	from, err := os.Create(dir + "/from")
+	from, err := nolink.Create(dir + "/from")
 	if err != nil {
 		return false
 	}

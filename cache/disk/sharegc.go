@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
@@ -64,7 +65,7 @@ func (c *shares) sharedBytes() (n int, bytes int64, err error) {
 
 // dropShare removes a shared folder unless it is in use.
 func (c *shares) dropShare(dir string) (dropped bool, err error) {
-	lock, err := os.Open(dir + "/" + lockName)
+	lock, err := nolink.Open(dir + "/" + lockName)
 	if errors.Is(err, os.ErrNotExist) {
 		return true, tree.Remove(dir) // half removed, or gone
 	}
@@ -162,7 +163,7 @@ func (g *collector) dropCopies() error {
 
 // isFree reports whether a shared folder is unused.
 func (g *collector) isFree(f shareFolder) (bool, error) {
-	lock, err := os.Open(f.dir + "/" + lockName)
+	lock, err := nolink.Open(f.dir + "/" + lockName)
 	if err != nil {
 		return err != nil, ignoreMissing(err)
 	}

@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // stateSize is the length of the file "state".
@@ -41,7 +43,7 @@ func openState(path string, readOnly bool) (*state, error) {
 	if readOnly {
 		flags, prot = os.O_RDONLY, unix.PROT_READ
 	}
-	f, err := os.OpenFile(path, flags, 0o666)
+	f, err := nolink.OpenFile(path, flags, 0o666)
 	if readOnly && errors.Is(err, fs.ErrNotExist) {
 		return newState(make([]byte, stateSize)), nil
 	}

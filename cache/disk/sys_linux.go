@@ -32,7 +32,7 @@ const canUnnamed = true
 // openUnnamed creates a file without a name in dir, with the mode of an object
 // as far as the umask permits.
 func openUnnamed(dir string) (*os.File, error) {
-	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o444)
+	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o444)
 	if err != nil {
 		return nil, &os.PathError{Op: "open temporary file in", Path: dir, Err: err}
 	}

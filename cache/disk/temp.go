@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // tempFile creates a private file for incomplete content. If the file system
@@ -31,7 +33,7 @@ func (c *leases) tempFile(home string) (f *os.File, named bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	f, err = os.CreateTemp(dir, "object-")
+	f, err = nolink.CreateTemp(dir, "object-")
 	return f, true, err
 }
 
@@ -44,7 +46,7 @@ func (c *leases) processDir() (string, error) {
 	if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
-	return dir, nil
+	return dir, nolink.Check(dir, "")
 }
 
 // TempDir is Cache.TempDir.

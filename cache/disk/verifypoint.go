@@ -3,12 +3,12 @@ package disk
 import (
 	"context"
 	"encoding/json"
-	"os"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 const (
@@ -112,7 +112,7 @@ func (v *verifier) resume() {
 	v.point.StartedUnix = v.c.now().Unix()
 	v.saved = v.c.now()
 	var old verifyPoint
-	data, err := os.ReadFile(v.c.path(verifyName))
+	data, err := nolink.ReadFile(v.c.path(verifyName))
 	if err != nil || json.Unmarshal(data, &old) != nil || old.StartedUnix > v.point.StartedUnix {
 		return
 	}

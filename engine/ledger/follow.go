@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/engine/event"
 )
 
@@ -25,7 +26,7 @@ func (p *Past) Watch() *Watch { return &Watch{past: p} }
 // Next returns the events written since the last call. Lines that cannot be
 // parsed are skipped.
 func (w *Watch) Next() (events []event.Event, err error) {
-	f, err := os.Open(w.past.journal())
+	f, err := nolink.Open(w.past.journal())
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +72,7 @@ func (p *Past) Follow(address string, attempt int) *Follow {
 // already lost, because it was printed faster than it was read, is replaced by
 // a line that says how much it was.
 func (f *Follow) Copy(w io.Writer) error {
-	main, err := os.Open(f.path)
+	main, err := nolink.Open(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -148,7 +149,7 @@ func (f *Follow) parts(w io.Writer) error {
 // startOf reads the offset at which one of the files of the end begins, or -1
 // if it cannot be read.
 func startOf(path string, turn int) int64 {
-	f, err := os.Open(tailPath(path, turn))
+	f, err := nolink.Open(tailPath(path, turn))
 	if err != nil {
 		return -1
 	}

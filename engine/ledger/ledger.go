@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/engine/event"
 )
 
@@ -30,7 +31,7 @@ type Ledger struct {
 }
 
 // New returns the ledger in the folder, which need not exist yet.
-func New(dir string) *Ledger { return &Ledger{dir: dir} }
+func New(dir string) *Ledger { return &Ledger{dir: nolink.Folder(dir)} }
 
 // Describe sets a function that returns further facts about program and
 // machine, Info.Environment, at the start of every run.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/engine/secret"
 )
 
@@ -137,10 +138,10 @@ func tailPath(path string, turn int) string { return path + ".end" + strconv.Ito
 
 func (l *Log) create(path string) error {
 	l.closeFile()
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o666)
+	f, err := nolink.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o666)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = os.MkdirAll(filepath.Dir(path), 0o777); err == nil {
-			f, err = os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o666)
+			f, err = nolink.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o666)
 		}
 	}
 	l.out = f
@@ -177,7 +178,7 @@ func (l *Log) Close() error {
 // join appends the end of a log to its beginning. It does so in a copy, so that
 // the log is readable at any moment.
 func join(path string) error {
-	whole, err := os.CreateTemp(filepath.Dir(path), ".join-")
+	whole, err := nolink.CreateTemp(filepath.Dir(path), ".join-")
 	if err != nil {
 		return err
 	}
@@ -262,7 +263,7 @@ type part struct {
 
 // openLog reads a log of one or more files.
 func openLog(path string) (io.ReadCloser, error) {
-	f, err := os.Open(path)
+	f, err := nolink.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -284,7 +285,7 @@ func openLog(path string) (io.ReadCloser, error) {
 
 // readPart reads one of the files of the end; an incomplete one is ignored.
 func readPart(path string, turn int) (part, bool) {
-	b, err := os.ReadFile(tailPath(path, turn))
+	b, err := nolink.ReadFile(tailPath(path, turn))
 	if err != nil {
 		return part{}, false
 	}

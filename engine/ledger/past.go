@@ -9,10 +9,10 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"os"
 	"path/filepath"
 	"slices"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/internal/flock"
@@ -34,7 +34,7 @@ func (l *Ledger) open(id string) (*Past, error) {
 }
 
 func (p *Past) readJSON(name string, v any) error {
-	b, err := os.ReadFile(filepath.Join(p.dir, name))
+	b, err := nolink.ReadFile(filepath.Join(p.dir, name))
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (p *Past) Sources() (map[string][]byte, error) {
 		if err != nil {
 			return err
 		}
-		out[filepath.ToSlash(rel)], err = os.ReadFile(path)
+		out[filepath.ToSlash(rel)], err = nolink.ReadFile(path)
 		return err
 	})
 	if err != nil {
@@ -105,7 +105,7 @@ func (p *Past) Events() iter.Seq2[event.Event, error] {
 // lines yields the journal's complete lines, each valid until the next.
 func (p *Past) lines() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		f, err := os.Open(p.journal())
+		f, err := nolink.Open(p.journal())
 		if err != nil {
 			yield(nil, err)
 			return
@@ -195,7 +195,7 @@ func stateOf(s event.Status) State {
 
 // alive reports whether the run's process holds its lock.
 func (p *Past) alive() bool {
-	f, err := os.Open(filepath.Join(p.dir, "lock"))
+	f, err := nolink.Open(filepath.Join(p.dir, "lock"))
 	if err != nil {
 		return false
 	}
@@ -210,7 +210,7 @@ const tail = 256 << 10
 
 // finish returns the journal's RunFinished, which is in its last lines.
 func (p *Past) finish() *event.RunFinished {
-	f, err := os.Open(p.journal())
+	f, err := nolink.Open(p.journal())
 	if err != nil {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/internal/flock"
 	"github.com/mleflow/mleflow/engine/plan"
@@ -102,7 +103,7 @@ func fill(i *Info) {
 
 // create writes all files but run.json, whose content depends on the id.
 func (r *Run) create(tmp string, o Opening) (err error) {
-	if r.lock, err = os.Create(filepath.Join(tmp, "lock")); err != nil {
+	if r.lock, err = nolink.Create(filepath.Join(tmp, "lock")); err != nil {
 		return err
 	}
 	if _, err := flock.Try(r.lock); err != nil {
@@ -122,7 +123,7 @@ func (r *Run) create(tmp string, o Opening) (err error) {
 			return err
 		}
 	}
-	r.journal, err = os.OpenFile(filepath.Join(tmp, "events.jsonl"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
+	r.journal, err = nolink.OpenFile(filepath.Join(tmp, "events.jsonl"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
 	return err
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // Memory is what is remembered about an instance.
@@ -41,7 +41,7 @@ type Pipeline struct {
 // Nothing is written before the first Put.
 func (l *Ledger) Pipeline(path string) (*Pipeline, error) {
 	s := &Pipeline{file: l.stateFile(path)}
-	text, err := os.ReadFile(s.file.path)
+	text, err := nolink.ReadFile(s.file.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read state of %s: %w", path, err)
 	}

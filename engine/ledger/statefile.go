@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/engine/internal/flock"
 )
 
@@ -27,7 +28,7 @@ func (f stateFile) appender() (*appender, error) {
 		err = flock.LockShared(a.lock)
 	}
 	if err == nil { // checked only now, since a compaction replaces the file
-		a.out, err = os.OpenFile(f.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
+		a.out, err = nolink.OpenFile(f.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
 	}
 	if err != nil {
 		return nil, errors.Join(f.wrap("write", err), a.close())
@@ -36,7 +37,7 @@ func (f stateFile) appender() (*appender, error) {
 }
 
 func (f stateFile) openLock() (*os.File, error) {
-	return os.OpenFile(f.path+".lock", os.O_CREATE|os.O_RDWR, 0o666)
+	return nolink.OpenFile(f.path+".lock", os.O_CREATE|os.O_RDWR, 0o666)
 }
 
 func (f stateFile) wrap(verb string, err error) error {
@@ -85,21 +86,9 @@ func (f stateFile) compact() error {
 	if free, err := flock.Try(lock); !free || err != nil {
 		return f.wrap("compact", err)
 	}
-	text, err := os.ReadFile(f.path)
+	text, err := nolink.ReadFile(f.path)
 	if err != nil {
 		return f.wrap("compact", err)
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(f.path), ".compact-")
-	if err != nil {
-		return f.wrap("compact", err)
-	}
-	_, err = tmp.Write(compacted(text))
-	err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), f.path)
-	}
-	if err != nil {
-		err = errors.Join(err, os.Remove(tmp.Name()))
-	}
-	return f.wrap("compact", err)
+	return f.wrap("compact", nolink.WriteFile(f.path, compacted(text), 0o644, true))
 }

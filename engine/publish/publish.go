@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 )
@@ -57,7 +58,9 @@ func (e *ForeignError) Error() string {
 type Places struct{ dir string }
 
 // Open returns the Places that are recorded below the folder of a cache.
-func Open(cacheDir string) *Places { return &Places{filepath.Join(cacheDir, "published")} }
+func Open(cacheDir string) *Places {
+	return &Places{filepath.Join(nolink.Folder(cacheDir), "published")}
+}
 
 // Look compares the path of t with its content. A zero Ref is content that is
 // not known yet, and is never the same.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/engine/internal/flock"
 )
 
@@ -31,7 +32,7 @@ func (p *Places) file(path string) string {
 // read returns the record of a path; it is empty if nothing was published
 // there.
 func (p *Places) read(path string) (rec record, err error) {
-	text, err := os.ReadFile(p.file(path))
+	text, err := nolink.ReadFile(p.file(path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return rec, nil
 	}
@@ -50,17 +51,7 @@ func (p *Places) save(rec record) error {
 	if err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(p.dir, ".new-")
-	if err == nil {
-		_, err = tmp.Write(append(text, '\n'))
-		if err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err == nil {
-			err = os.Rename(tmp.Name(), p.file(rec.Path))
-		}
-		if err != nil {
-			err = errors.Join(err, os.Remove(tmp.Name()))
-		}
-	}
-	if err != nil {
+	if err := nolink.WriteFile(p.file(rec.Path), append(text, '\n'), 0o644, true); err != nil {
 		return fmt.Errorf("record what is published to %s: %w", rec.Path, err)
 	}
 	return nil
@@ -71,7 +62,7 @@ func (p *Places) lock(ctx context.Context, path string) (unlock func(), err erro
 	err = os.MkdirAll(p.dir, 0o777)
 	var f *os.File
 	if err == nil {
-		f, err = os.OpenFile(strings.TrimSuffix(p.file(path), ".json")+".lock", os.O_CREATE|os.O_RDWR, 0o666)
+		f, err = nolink.OpenFile(strings.TrimSuffix(p.file(path), ".json")+".lock", os.O_CREATE|os.O_RDWR, 0o666)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lock %s for publishing: %w", path, err)
@@ -103,7 +94,7 @@ func (p *Places) Private() []string {
 	var paths []string
 	for _, file := range list {
 		var rec record
-		if text, err := os.ReadFile(file); err == nil && json.Unmarshal(text, &rec) == nil && rec.Private {
+		if text, err := nolink.ReadFile(file); err == nil && json.Unmarshal(text, &rec) == nil && rec.Private {
 			paths = append(paths, rec.Path)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -188,7 +189,7 @@ func TestContract(t *testing.T) {
 		delete(env, name)
 	}
 	want := map[string]string{
-		"A": "agent", "B": "step", "TOKEN": "***", "LANG": "C.UTF-8", "HOME": "HOME/agent",
+		"A": "agent", "B": "step", "TOKEN": "***", "LANG": "C.UTF-8", "HOME": "HOME/agent", "PYTHONUNBUFFERED": "1",
 		"AGENT_DIR": "HOME/agent", "CODE_DIR": "HOME/code", "LOGS_DIR": "HOME/logs", "SUBMISSION_DIR": "HOME/submission", "DATA_DIR": "HOME/data",
 		"COMPETITION_ID": "toy", "INSTRUCTIONS_FILE": "HOME/instructions.txt", "MLEFLOW_SEED": "7", "MLEFLOW_SAMPLE": "HOME/data/sample_submission.csv",
 		"MLEFLOW_RUNTIME": "process", "MLEFLOW_NOTES": "HOME/mleflow.txt",
@@ -249,6 +250,25 @@ func TestInterrupted(t *testing.T) {
 	_, err := b.RunIn(t, ctx, steptest.WorkDir(t), values(b, t, shell("sleep 60")))
 	if _, retry := step.IsRetryable(err); retry || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v (retryable %v), want the interruption", err, retry)
+	}
+}
+
+// TestPythonPrints sees that what an agent in Python printed is in the log when it is
+// stopped at its limit, unless it wants its output to be buffered.
+func TestPythonPrints(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("no python3")
+	}
+	for _, tt := range []struct {
+		env  map[string]cty.Value
+		want string
+	}{{nil, "printed\n"}, {map[string]cty.Value{"env": cty.MapVal(map[string]cty.Value{"PYTHONUNBUFFERED": cty.StringVal("")})}, ""}} {
+		b := newBench(t)
+		b.Limits = step.Limits{Timeout: 2 * time.Second} // the interpreter starts within it
+		r := run(t, b, values(b, t, who([]string{"python3", "-c", "import time; print('printed'); time.sleep(60)"}, tt.env)))
+		if r.Outcome != "timed_out" || r.Logs["output.log"] != tt.want {
+			t.Errorf("%v: outcome %s, log %q", tt.env, r.Outcome, r.Logs["output.log"])
+		}
 	}
 }
 

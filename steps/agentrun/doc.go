@@ -15,7 +15,7 @@
 // on, where /home is the image's own with these on top; with the process
 // runtime they are in a private folder, but for the data: a folder that other
 // attempts read, too, and that is checked when the agent has ended. Further
-// COMPETITION_ID, INSTRUCTIONS_FILE, HOME, TMPDIR, LANG, MLEFLOW_SAMPLE (the
+// COMPETITION_ID, INSTRUCTIONS_FILE, HOME, TMPDIR, LANG, PYTHONUNBUFFERED, MLEFLOW_SAMPLE (the
 // public sample submission, if there is one), MLEFLOW_SEED, MLEFLOW_RUNTIME,
 // MLEFLOW_CPUS, MLEFLOW_MEMORY_BYTES, MLEFLOW_DEVICES, MLEFLOW_GATEWAY, and,
 // with a time limit, MLEFLOW_TIMEOUT_SECONDS, TIME_LIMIT_SECS and

@@ -30,6 +30,8 @@ type machine struct {
 	// die, if it is set, is called instead of waiting for the command: the process
 	// that runs the step is killed.
 	die func()
+	// leave, if it is set, is called once the command runs: then it is left.
+	leave func()
 
 	running map[string]executor.Spec
 	resumed []bool
@@ -53,6 +55,11 @@ func (m *machine) Run(ctx context.Context, spec executor.Spec, logs io.Writer) (
 	_, _ = io.WriteString(logs, "started\n")
 	if m.die != nil {
 		m.die()
+	}
+	if m.leave != nil {
+		m.leave()
+		m.leave = nil
+		return executor.Exit{}, context.Cause(ctx)
 	}
 	err := m.command(found)
 	delete(m.running, spec.ID)

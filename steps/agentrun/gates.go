@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway"
@@ -162,7 +163,7 @@ func verdict(err error) (validity.Verdict, error) {
 func (g *gates) logs(ctx context.Context, store cache.Store, host string) (cache.Outputs, error) {
 	out := cache.Outputs{}
 	for name, file := range map[string]string{"validation_log": "validation.jsonl", "network_log": "network.jsonl"} {
-		f, err := os.Open(filepath.Join(host, file))
+		f, err := nolink.Open(filepath.Join(host, file))
 		if err != nil {
 			return nil, fmt.Errorf("keep %s: %w", name, err)
 		}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
@@ -48,6 +50,65 @@ func (s *session) left(ctx context.Context) (bool, error) {
 	return s.runtime.Left(ctx, s.id)
 }
 
+// leaves reports whether the attempt, interrupted, is left to a later process.
+func (s *session) leaves(ctx context.Context) bool {
+	return s != nil && s.kept && errors.Is(context.Cause(ctx), executor.ErrLeave)
+}
+
+// tellLeft says what became of an agent that was to be left running.
+func (s *session) tellLeft(ctx context.Context) {
+	switch {
+	case s.leaves(ctx):
+		fmt.Fprintln(s.env.Log, "mleflow was interrupted and leaves the agent running; the next apply continues with it")
+	case errors.Is(context.Cause(ctx), executor.ErrLeave):
+		s.env.Warn(fmt.Sprintf("the runtime %q cannot leave an agent running: it was ended, and the next apply starts it from the beginning", s.runtime.Name))
+	}
+}
+
+// attemptID names the agent of an action on this machine.
+func attemptID(action, dir string) string {
+	return fmt.Sprintf("agent-%.24s-%.8s", action, digest.Of([]byte(dir)).String())
+}
+
+// Abandoned counts the agents that interrupted runs left on this machine. With end,
+// it ends them and removes their folders.
+func Abandoned(ctx context.Context, keeper cache.Keeper, runtimes *executor.Registry, end bool) (n int, all error) {
+	list, all := keeper.Kept(ctx)
+	for _, k := range list {
+		action, ok := strings.CutPrefix(k.Key, keptPrefix)
+		if k.Held || !ok || strings.HasPrefix(action, modelsPrefix) {
+			continue
+		}
+		for _, rt := range runtimes.List() {
+			if rt.Left == nil {
+				continue
+			}
+			id := attemptID(action, k.Dir)
+			left, err := rt.Left(ctx, id)
+			if left {
+				n++
+			}
+			if left && end {
+				s := &session{attempt: &attempt{runtime: rt}}
+				err = errors.Join(rt.End(ctx, id), s.dropVolume(ctx, k.Dir), discard(ctx, keeper, k.Key))
+			}
+			if err != nil {
+				all = errors.Join(all, fmt.Errorf("agent %s in the runtime %s: %w", id, rt.Name, err))
+			}
+		}
+	}
+	return n, all
+}
+
+// discard removes a kept folder.
+func discard(ctx context.Context, keeper cache.Keeper, key string) error {
+	_, release, err := keeper.Keep(ctx, key)
+	if err != nil {
+		return err
+	}
+	return release(false)
+}
+
 // boot identifies the machine's boot; agents do not outlive it.
 func boot() string {
 	data, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
@@ -78,15 +139,12 @@ func writeWhole(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return nolink.WriteFile(path, text, 0o600, false)
 }
 
 // recall reads the state in an attempt's folder.
 func recall(dir string) (was state, ok bool) {
-	data, err := os.ReadFile(filepath.Join(dir, stateFile))
+	data, err := nolink.ReadFile(filepath.Join(dir, stateFile))
 	return was, err == nil && json.Unmarshal(data, &was) == nil
 }
 
@@ -111,7 +169,7 @@ func (s *session) rememberEnd(e end) error {
 // in the store any more.
 func (s *session) recallEnd(ctx context.Context) *end {
 	var e end
-	data, err := os.ReadFile(filepath.Join(s.dirs.root, endFile))
+	data, err := nolink.ReadFile(filepath.Join(s.dirs.root, endFile))
 	if err != nil || json.Unmarshal(data, &e) != nil {
 		return nil
 	}

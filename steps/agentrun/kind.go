@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -44,6 +45,8 @@ type Deps struct {
 	Repository *competitions.Repository
 	// Pools are the budgets that the steps of a run share; nil makes them.
 	Pools *modelblock.Pools
+	// Leavable, if set, counts the agents that can go on without this process.
+	Leavable *atomic.Int64
 }
 
 // Outcome is how an attempt ended, for people and for grading.

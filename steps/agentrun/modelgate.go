@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/secret"
 	"github.com/mleflow/mleflow/engine/step"
@@ -93,7 +94,7 @@ func (s *session) findModels(ctx context.Context, key string) error {
 // findKeys reads the virtual keys that an earlier process made, or makes them.
 func (g *modelGate) findKeys(models []step.Model) error {
 	path := filepath.Join(g.dir, keysFile)
-	if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &g.virtual) == nil {
+	if data, err := nolink.ReadFile(path); err == nil && json.Unmarshal(data, &g.virtual) == nil {
 		return nil
 	}
 	g.virtual = map[string]string{}
@@ -104,10 +105,7 @@ func (g *modelGate) findKeys(models []step.Model) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return nolink.WriteFile(path, text, 0o600, false)
 }
 
 // openModels opens the model gateway, if the agent has models, and tells the

@@ -1,6 +1,7 @@
 package agentrun_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/steps/agentrun"
 	"github.com/mleflow/mleflow/steps/steptest"
 )
 
@@ -76,6 +78,30 @@ func TestResume(t *testing.T) {
 	}
 	if !strings.Contains(b.Log(), "goes on") {
 		t.Errorf("the log does not say so:\n%s", b.Log())
+	}
+}
+
+// TestLeft interrupts the process that runs an agent so that the agent is left, and
+// sees that the next one continues with it.
+func TestLeft(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	m := &machine{running: map[string]executor.Spec{}, leave: func() { cancel(executor.ErrLeave) }, command: func(s executor.Spec) error { return submit(s, "from the first\n") }}
+	b := newBench(t, m.runtime())
+	args := values(b, t, who([]string{"/agent"}, nil))
+	if _, err := b.RunIn(t, ctx, steptest.WorkDir(t), args); !errors.Is(err, executor.ErrLeave) {
+		t.Fatalf("got %v", err)
+	}
+	if list := kept(t, b); len(list) != 1 || list[0].Held {
+		t.Fatalf("kept %v", list)
+	}
+	if n, err := agentrun.Abandoned(t.Context(), b.Store, executor.NewRegistry(m.runtime()), false); n != 1 || err != nil {
+		t.Errorf("abandoned: %d, %v", n, err)
+	}
+	if r := run(t, b, args); r.Submission["submission.csv"] != "from the first\n" || !r.Stats.Resumed {
+		t.Errorf("got %+v", r)
+	}
+	if list := kept(t, b); len(list) != 0 {
+		t.Errorf("still kept: %v", list)
 	}
 }
 

@@ -48,7 +48,7 @@ func (a *attempt) Run(ctx context.Context, env *step.Env) (out cache.Outputs, er
 	defer func() {
 		// What is in the store is safe; folders that could not be removed are
 		// found by the next clean-up.
-		if bad := s.end(); bad != nil {
+		if bad := s.end(err != nil && s.leaves(ctx)); bad != nil {
 			fmt.Fprintf(env.Log, "note: clean up after the agent: %v\n", mask.Error(bad))
 		}
 	}()
@@ -59,6 +59,7 @@ func (a *attempt) Run(ctx context.Context, env *step.Env) (out cache.Outputs, er
 	exit, printed, err := s.execute(ctx, secrets)
 	if err != nil {
 		s.rescue(ctx)
+		s.tellLeft(ctx)
 		return nil, mask.Error(classify(ctx, a.args.Agent.Name, err))
 	}
 	if err := s.checkData(ctx); err != nil {
@@ -149,7 +150,7 @@ func (s *session) execute(ctx context.Context, secrets map[string]string) (execu
 	watching.Go(func() { s.watchDisk(watched, endWith) })
 	watching.Go(func() { s.watchSubmission(watched) })
 	watching.Go(func() { s.watchModels(watched, endWith) })
-	exit, err := s.runtime.Executor.Run(running, s.spec(secrets), masked)
+	exit, err := s.run(running, s.spec(secrets), masked)
 	stop()
 	watching.Wait()
 	exit, err = stopped(running, exit, err)
@@ -163,6 +164,15 @@ func (s *session) execute(ctx context.Context, secrets map[string]string) (execu
 		err = s.rememberEnd(end{Exit: exit, Printed: printed})
 	}
 	return exit, printed, err
+}
+
+// run runs the agent, and counts it among those that can be left.
+func (s *session) run(ctx context.Context, spec executor.Spec, logs io.Writer) (executor.Exit, error) {
+	if s.kept && s.deps.Leavable != nil {
+		s.deps.Leavable.Add(1)
+		defer s.deps.Leavable.Add(-1)
+	}
+	return s.runtime.Executor.Run(ctx, spec, logs)
 }
 
 func (s *session) spec(secrets map[string]string) executor.Spec {
@@ -215,7 +225,8 @@ func (a *attempt) command() []string {
 func (s *session) environment() map[string]string {
 	vars := map[string]string{
 		"HOME": s.at("agent"), "LANG": "C.UTF-8",
-		"TMPDIR": s.runtime.Path(executor.Mount{Host: s.dirs.tmp, Guest: "/tmp"}),
+		"PYTHONUNBUFFERED": "1", // what was printed is in the log when the agent is killed
+		"TMPDIR":           s.runtime.Path(executor.Mount{Host: s.dirs.tmp, Guest: "/tmp"}),
 
 		"COMPETITION_ID":    s.args.Competition,
 		"INSTRUCTIONS_FILE": s.at(instructionsFile),

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/secret"
@@ -126,7 +125,7 @@ func (s *session) find(ctx context.Context) error {
 	}
 	s.close = append(s.close, release)
 	s.dirs.root, s.kept = dir, true
-	s.id = fmt.Sprintf("agent-%.24s-%.8s", key.Sum().String(), digest.Of([]byte(dir)).String())
+	s.id = attemptID(key.Sum().String(), dir)
 	if s.continued, err = s.left(ctx); err != nil || s.continued {
 		return err
 	}
@@ -180,8 +179,8 @@ func (s *session) volume(ctx context.Context, at string) (executor.Volume, error
 	return s.runtime.Volume(ctx, executor.VolumeSpec{Dir: at, Bytes: s.disk, User: s.sandbox.User})
 }
 
-// end lets go of everything; nothing is kept.
-func (s *session) end() error {
+// end lets go of everything. What a later process needs to go on is kept if it is to.
+func (s *session) end(keep bool) error {
 	if s == nil {
 		return nil
 	}
@@ -194,7 +193,7 @@ func (s *session) end() error {
 	}
 	all = errors.Join(all, s.models.close())
 	for i := len(s.close) - 1; i >= 0; i-- {
-		all = errors.Join(all, s.close[i](false))
+		all = errors.Join(all, s.close[i](keep))
 	}
 	return all
 }

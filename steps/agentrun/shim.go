@@ -17,6 +17,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway"
@@ -152,7 +153,7 @@ func (s *session) shimLog(ctx context.Context) (calls int, ref cache.Ref, err er
 	if err != nil {
 		return 0, ref, err
 	}
-	sent, err := os.Open(filepath.Join(s.dirs.host, evidenceFile))
+	sent, err := nolink.Open(filepath.Join(s.dirs.host, evidenceFile))
 	if err != nil {
 		return 0, ref, fmt.Errorf("keep shim_log: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/plugins/sandbox/agent"
 )
@@ -47,7 +48,7 @@ func (s *session) openShots(ctx context.Context, name string, there func(context
 	if s.every == 0 {
 		return kept, nil
 	}
-	if kept.notes, err = os.OpenFile(filepath.Join(s.dirs.host, name), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
+	if kept.notes, err = nolink.OpenFile(filepath.Join(s.dirs.host, name), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
 		return kept, fmt.Errorf("keep snapshots: %w", err)
 	}
 	s.close = append(s.close, func(bool) error { return kept.notes.Close() })

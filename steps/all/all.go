@@ -4,6 +4,7 @@ package all
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -37,6 +38,8 @@ type Deps struct {
 	// Forbidden lists what is tried from inside each agent's sandbox before it starts;
 	// nil tries nothing.
 	Forbidden func(context.Context) (targets *breach.Targets, close func() error, err error)
+	// Leavable, if set, counts the agents that can go on without this process.
+	Leavable *atomic.Int64
 	// Commands runs the commands of exec steps.
 	Commands executor.Executor
 	// Builds runs the commands of image steps; nil if that is not supported.
@@ -58,7 +61,7 @@ type Deps struct {
 func Kinds(d Deps) []step.Kind {
 	pools := &modelblock.Pools{}
 	return []step.Kind{
-		agentrun.Kind(agentrun.Deps{Pools: pools, Catalog: d.Catalog, Judge: d.Judge, Runtimes: d.Runtimes, Auto: d.Auto, Self: d.Self, Forbidden: d.Forbidden}),
+		agentrun.Kind(agentrun.Deps{Pools: pools, Catalog: d.Catalog, Judge: d.Judge, Runtimes: d.Runtimes, Auto: d.Auto, Self: d.Self, Forbidden: d.Forbidden, Leavable: d.Leavable}),
 		aggregate.Kind(d.Catalog),
 		check.Kind(d.Catalog, pools),
 		checksum.Kind(d.Catalog),

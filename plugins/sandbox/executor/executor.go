@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net"
@@ -18,14 +19,24 @@ type Executor interface {
 	// error, and its standard output unless spec.Stdout is set, go to logs.
 	//
 	// When ctx is cancelled the command is stopped like at its time limit,
-	// and the error is ctx's cause. A command that cannot be started is
-	// ErrStart. Any other error is the machine's or the runtime's fault.
+	// and the error is ctx's cause. If the cause is ErrLeave and the command can
+	// be resumed, it goes on instead, as if this process had died. A command
+	// that cannot be started is ErrStart. Any other error is the machine's or the
+	// runtime's fault.
 	Run(ctx context.Context, spec Spec, logs io.Writer) (Exit, error)
 }
 
 // ErrStart says that the command could not be started as it was written: there
 // is no such program, or it may not be executed.
 var ErrStart = errors.New("cannot start command")
+
+// ErrLeave is the cause of a context that is cancelled to leave commands running
+// which a later process can resume, and to stop all others.
+var ErrLeave = fmt.Errorf("left running: %w", context.Canceled)
+
+// Leaves reports whether an end of Run with this error left a command that is to
+// be resumed: its folders must stay.
+func (s Spec) Leaves(err error) bool { return s.Resume && errors.Is(err, ErrLeave) }
 
 // Spec says what to run.
 type Spec struct {

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // What guests of runtimes that isolate have in common.
@@ -76,7 +78,7 @@ const followEvery = 100 * time.Millisecond
 
 // Follow begins to pass on a file, which is made where it is missing.
 func Follow(name string, dst io.Writer) (*Follower, error) {
-	file, err := os.OpenFile(name, os.O_RDONLY|os.O_CREATE, 0o600)
+	file, err := nolink.OpenFile(name, os.O_RDONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}

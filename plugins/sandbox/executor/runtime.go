@@ -24,8 +24,10 @@ type Runtime struct {
 	// Resumes says that the runtime honours Spec.Resume.
 	Resumes bool
 	// Left reports whether a dead process left a command under this ID that
-	// Run with Spec.Resume would continue. It is nil where Resumes is false.
+	// Run with Spec.Resume would continue, and End ends and removes that. They are
+	// nil where Resumes is false.
 	Left     func(ctx context.Context, id string) (bool, error)
+	End      func(ctx context.Context, id string) error
 	Executor Executor
 	// Available says whether the runtime can run commands on this machine for
 	// this user. It may try, which takes a second at most and leaves nothing. It

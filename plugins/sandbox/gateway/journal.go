@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"sync"
+
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // Journal is a file of JSON lines of bounded size. It outlives the process:
@@ -26,7 +28,7 @@ type Journal struct {
 // what comes then is counted only. filter, if not nil, changes each line
 // before it is written, to mask secrets for instance.
 func OpenJournal(path string, limit int64, filter func([]byte) []byte) (*Journal, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := nolink.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}

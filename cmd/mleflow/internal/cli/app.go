@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/garbage"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/machine"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
@@ -71,8 +73,8 @@ func Main(args []string) int {
 	if dir := machine.TempDir(os.TempDir()); dir != "" && dir != os.TempDir() {
 		_ = os.Setenv("TMPDIR", dir) // doctor says so
 	}
-	ctx, stop := interruptible(context.Background(), a.say, a.leave)
-	defer stop()
+	ctx, end := interruptible(context.Background(), a.terminal)
+	defer end()
 	return a.main(ctx, args)
 }
 
@@ -116,19 +118,17 @@ func (a *app) report(err error) {
 }
 
 // cacheFolder returns the folder of the cache: the flag, the environment
-// variable, or below the user's cache directory.
+// variable, or below the user's cache directory. Links to it are followed, but none
+// in it.
 func (s *store) cacheFolder() (string, error) {
-	if s.cacheDir != "" {
-		return filepath.Abs(s.cacheDir)
-	}
-	if dir := s.env("MLEFLOW_CACHE_DIR"); dir != "" {
-		return filepath.Abs(dir)
+	if dir := cmp.Or(s.cacheDir, s.env("MLEFLOW_CACHE_DIR")); dir != "" {
+		return nolink.Folder(dir), nil
 	}
 	base, err := os.UserCacheDir()
 	if err != nil {
 		return "", usagef("find the cache folder: %w; set --cache-dir or MLEFLOW_CACHE_DIR", err)
 	}
-	return filepath.Join(base, "mleflow"), nil
+	return nolink.Folder(filepath.Join(base, "mleflow")), nil
 }
 
 // env returns an environment variable, "" when it is not set.

@@ -35,7 +35,7 @@ func newApply(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply [FILE.hcl]",
 		Short: "Run what changed and print the outputs",
-		Long:  "Plan the pipeline and run what is not cached. On a terminal the progress is shown\nlive, otherwise as lines; with --json as one event per line. The outputs of the\npipeline are printed at the end. Ctrl-C stops cleanly; the next apply continues.",
+		Long:  "Plan the pipeline and run what is not cached. On a terminal the progress is shown\nlive, otherwise as lines; with --json as one event per line. The outputs of the\npipeline are printed at the end. Ctrl-C stops cleanly; the next apply continues.\nAgents in a sandbox or container can go on without mleflow: SIGTERM and SIGHUP leave\nthem running, Ctrl-C asks on a terminal and else leaves them, and the next apply\ncontinues with them. --on-interrupt decides beforehand.",
 		Args:  oneFile,
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			if o.parallelism < 0 {
@@ -44,9 +44,11 @@ func newApply(a *app) *cobra.Command {
 			if o.failOn != "" && o.failOn != failOnAgent {
 				return usagef("flag -fail-on: %q is not known; it takes %q", o.failOn, failOnAgent)
 			}
-			if err := o.on.checkInterrupt(); err != nil {
+			policy, err := o.on.checkInterrupt()
+			if err != nil {
 				return err
 			}
+			a.interrupts.follow(policy)
 			return a.withProgram(cmd.Context(), args, o.in, &o.on, func(b *backend, p *engine.Program) error {
 				return runApply(cmd.Context(), a, o, b, p)
 			})

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/fleet"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/kit"
@@ -120,7 +119,7 @@ func (c *completion) valueCompleters() map[string]completer {
 		"--fail-on":                     words("agent"),
 		"--exclude-rule":                words(ruleNames()...),
 		"--on":                          suffixed("hcl"),
-		"--on-interrupt":                words(string(fleet.Ask), string(fleet.Leave), string(fleet.Cancel)),
+		"--on-interrupt":                words(string(askFirst), string(leaveThem), string(stopThem)),
 		"--print":                       words("seccomp", "pod"),
 		"KIND":                          words("kubernetes"),
 		"IMAGE":                         none,

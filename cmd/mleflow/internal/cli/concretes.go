@@ -70,6 +70,7 @@ func (a *app) concretes() (*parts, error) {
 			Runtimes:  runtimes,
 			Auto:      a.env(agentrun.AutoVariable),
 			Forbidden: forbidden,
+			Leavable:  &a.interrupts.attempts,
 			Builds:    containers.Machine(),
 			Private:   []string{folder},
 			Commands:  process.New(self),

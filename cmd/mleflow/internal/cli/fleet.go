@@ -1,20 +1,19 @@
 package cli
 
 import (
-	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cache/remote"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/fleet"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/work"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
 // clusterFlags say where steps run besides this machine.
@@ -31,16 +30,25 @@ func (f *clusterFlags) register(cmd *cobra.Command) {
 }
 
 func (f *clusterFlags) registerInterrupt(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.onInterrupt, "on-interrupt", string(fleet.Ask), "what becomes of jobs on a cluster when the run is interrupted, `WHAT`: leave, cancel, or ask, which leaves them where there is no terminal")
+	cmd.Flags().StringVar(&f.onInterrupt, "on-interrupt", string(askFirst), "what becomes of agents in a sandbox or container, and of jobs on a cluster, when the run is interrupted, `WHAT`: leave them running, stop them, or ask, which asks at Ctrl-C on a terminal and else leaves them")
 }
 
-// clusterFile reads the cluster file; nil if there is none.
-func (a *app) clusterFile(flags *clusterFlags) (*fleet.File, error) {
+// clusterPath names the cluster file; "" if there is none.
+func (a *app) clusterPath(flags *clusterFlags) string {
 	path := flags.on
 	if path == "" {
 		path = a.env(onVariable)
 	}
-	if path == "" || path == "none" {
+	if path == "none" {
+		return ""
+	}
+	return path
+}
+
+// clusterFile reads the cluster file; nil if there is none.
+func (a *app) clusterFile(flags *clusterFlags) (*fleet.File, error) {
+	path := a.clusterPath(flags)
+	if path == "" {
 		return nil, nil
 	}
 	f, diags := fleet.Read(path)
@@ -76,8 +84,10 @@ func (a *app) attachFleet(ctx context.Context, b *backend, flags *clusterFlags, 
 	}
 	b.fleet = fleet.New(f, fleet.Options{
 		Cache: b.remote, Address: address, Version: thisVersion().Version, Folders: folders, Warn: a.warn,
-		Interrupted: func(jobs int) bool { return a.cancelJobs(flags, jobs) },
+		Interrupted: func(jobs int) bool { return a.cancelJobs(errors.Is(context.Cause(ctx), executor.ErrLeave), jobs) },
 	})
+	count := b.fleet.Jobs
+	a.interrupts.jobs.Store(&count)
 	b.options.Cache, b.options.Remote, b.options.Elsewhere = b.remote, b.remote, b.fleet
 	b.engine = engine.New(b.options)
 	return nil
@@ -117,47 +127,4 @@ func (a *app) packFolders(ctx context.Context, b *backend) (list []work.Folder, 
 		list = append(list, work.Folder{Name: filepath.Base(path), Content: ref})
 	}
 	return list, nil
-}
-
-// cancelJobs decides what becomes of the jobs of a run that is interrupted.
-func (a *app) cancelJobs(flags *clusterFlags, jobs int) bool {
-	leave := fmt.Sprintf("%s on the cluster. The next apply with --on continues with them; mleflow runs cleanup --cancel --on cancels them.", jobsGoOn(jobs))
-	switch fleet.OnInterrupt(flags.onInterrupt) {
-	case fleet.Cancel:
-		a.say(fmt.Sprintf("Cancelling %s on the cluster.", view.Plural(jobs, "job")))
-		return true
-	case fleet.Ask:
-		if view.IsTerminal(a.stderr) {
-			a.say(fmt.Sprintf("%s on the cluster. Leave them running, or cancel them? [leave/cancel]", jobsRun(jobs)))
-			answer, _ := bufio.NewReader(a.stdin).ReadString('\n')
-			if strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "c") {
-				return true
-			}
-		}
-	}
-	a.say(leave)
-	return false
-}
-
-func jobsRun(n int) string {
-	if n == 1 {
-		return "1 job runs"
-	}
-	return fmt.Sprintf("%d jobs run", n)
-}
-
-func jobsGoOn(n int) string {
-	if n == 1 {
-		return "1 job goes on"
-	}
-	return fmt.Sprintf("%d jobs go on", n)
-}
-
-// checkInterrupt rejects other values of --on-interrupt.
-func (f *clusterFlags) checkInterrupt() error {
-	switch fleet.OnInterrupt(f.onInterrupt) {
-	case fleet.Ask, fleet.Leave, fleet.Cancel:
-		return nil
-	}
-	return usagef("flag -on-interrupt: %q is not known; it takes %q, %q or %q", f.onInterrupt, fleet.Ask, fleet.Leave, fleet.Cancel)
 }

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/steps/agentrun"
 )
 
 func newRunsCleanup(a *app) *cobra.Command {
@@ -14,10 +16,13 @@ func newRunsCleanup(a *app) *cobra.Command {
 	var cancel bool
 	cmd := &cobra.Command{
 		Use:   "cleanup",
-		Short: "Remove what interrupted runs have left on a cluster",
-		Long:  "Remove the jobs that have ended from the backends of a cluster file, and from the remote\ncache the orders and events of actions that nobody works on. Results stay. With --cancel,\njobs that wait or run are cancelled first, whoever started them.",
+		Short: "Show or end what interrupted runs have left running",
+		Long:  "Without a cluster file, tell how many agents interrupted runs have left running on this\nmachine; with --cancel, end them. With a cluster file, remove the jobs that have ended from the backends of a cluster file, and from the remote\ncache the orders and events of actions that nobody works on. Results stay. With --cancel,\njobs that wait or run are cancelled first, whoever started them.",
 		Args:  takes(0, 0),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) (err error) {
+			if a.clusterPath(&on) == "" {
+				return a.endAbandoned(cmd.Context(), cancel)
+			}
 			b, err := a.openBackend()
 			if err != nil {
 				return err
@@ -25,9 +30,6 @@ func newRunsCleanup(a *app) *cobra.Command {
 			defer func() { err = errors.Join(err, b.Close()) }()
 			if err := a.attachFleet(cmd.Context(), b, &on, ""); err != nil {
 				return err
-			}
-			if b.fleet == nil {
-				return usagef("no cluster file is named; give --on FILE or set %s", onVariable)
 			}
 			s, err := b.fleet.Sweep(cmd.Context(), cancel)
 			if err != nil {
@@ -37,11 +39,37 @@ func newRunsCleanup(a *app) *cobra.Command {
 				return writeJSON(a.stdout, s)
 			}
 			fmt.Fprintf(a.stdout, "Cancelled %s, removed %s, cleared %s from the remote cache; %s.\n",
-				view.Plural(s.Cancelled, "job"), view.Plural(s.Removed, "job"), view.Plural(s.Cleared, "action"), jobsGoOn(s.Live))
+				view.Plural(s.Cancelled, "job"), view.Plural(s.Removed, "job"), view.Plural(s.Cleared, "action"), goingOn(s.Live, "job"))
 			return nil
 		}),
 	}
 	on.register(cmd)
-	cmd.Flags().BoolVar(&cancel, "cancel", false, "cancel jobs that wait or run, and clear what belongs to no job of these backends")
+	cmd.Flags().BoolVar(&cancel, "cancel", false, "end the agents, or cancel jobs that wait or run and clear what belongs to no job of these backends")
 	return cmd
+}
+
+// endAbandoned counts or ends the agents that were left on this machine.
+func (a *app) endAbandoned(ctx context.Context, end bool) (err error) {
+	store, err := a.openCache()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	parts, err := a.concretes()
+	if err != nil {
+		return err
+	}
+	n, err := agentrun.Abandoned(ctx, store, parts.runtimes, end)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return writeJSON(a.stdout, map[string]any{"agents": n, "ended": end})
+	}
+	what := goingOn(n, "agent") + " on this machine"
+	if end {
+		what = "Ended " + view.Plural(n, "agent") + " on this machine"
+	}
+	fmt.Fprintln(a.stdout, what+".")
+	return nil
 }

@@ -19,6 +19,8 @@ type terminal struct {
 	noColor bool
 	verbose bool
 
+	interrupts interrupts
+
 	// screen is the live view while one owns the terminal.
 	screenMu sync.Mutex
 	screen   *view.Live

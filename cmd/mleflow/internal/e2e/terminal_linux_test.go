@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -106,7 +108,7 @@ func TestClusterAsked(t *testing.T) {
 			window, ended := l.newTerminal("apply", l.file, "--on", l.dir+"/cluster.hcl", "-var", "log="+l.dir+"/log")
 			window.await("[2mon ") // a node
 			window.press("\x03")
-			window.await("Leave them running, or cancel them? [leave/cancel]")
+			window.await("Leave them running, stop them, or continue the run? [leave/stop/continue]")
 			window.press(tt.answer)
 			window.await(tt.says)
 			if code := ended(); code != 130 {
@@ -119,6 +121,48 @@ func TestClusterAsked(t *testing.T) {
 				if n != 1 && tt.name != "cancel" {
 					t.Errorf("step %s ran %d times", key, n)
 				}
+			}
+		})
+	}
+}
+
+// queries are sequences that a terminal answers.
+var queries = regexp.MustCompile(`\x1b(\[[?>=]?[0-9;]*[cnqu]|\[[?0-9;]*\$p|\][0-9;]*;\?|P[+$]q|_G|Z)`)
+
+// TestAsksNoTerminal runs commands on a terminal that answers nothing: none asks it
+// anything, and none waits.
+func TestAsksNoTerminal(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, t.TempDir())
+	for _, tt := range []struct {
+		args []string
+		env  string
+		// plain says that no escape sequence at all is expected.
+		plain bool
+	}{
+		{[]string{"version"}, "", true},
+		{[]string{"--help"}, "", false},
+		{[]string{"--help"}, "NO_COLOR=1", true},
+		{[]string{"runs"}, "NO_COLOR=1", true},
+		{[]string{"competition", "list"}, "", false},
+		{[]string{"plan", p.file}, "", false},
+		{[]string{"apply", p.file, "--target", "step.download.raw"}, "", false},
+		{[]string{"no-such-command"}, "", false},
+	} {
+		t.Run(strings.Join(tt.args[:1], " ")+tt.env, func(t *testing.T) {
+			one := *p
+			one.t, one.env = t, append(p.env, tt.env)
+			window, ended := one.newTerminal(tt.args...)
+			ended()
+			seen := window.seen.Bytes()
+			if q := queries.Find(seen); q != nil {
+				t.Errorf("it asks the terminal %q", q)
+			}
+			if tt.plain && bytes.Contains(seen, []byte("\x1b")) {
+				t.Errorf("escape sequences in %q", seen)
+			}
+			if len(seen) == 0 {
+				t.Error("it showed nothing")
 			}
 		})
 	}

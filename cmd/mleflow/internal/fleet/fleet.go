@@ -17,16 +17,6 @@ import (
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
 
-// OnInterrupt is what becomes of jobs when the controller is interrupted.
-type OnInterrupt string
-
-// What --on-interrupt may be.
-const (
-	Ask    OnInterrupt = "ask"
-	Leave  OnInterrupt = "leave"
-	Cancel OnInterrupt = "cancel"
-)
-
 // Options configure a fleet.
 type Options struct {
 	// Cache is the cache of this machine with the remote one behind it.
@@ -151,14 +141,19 @@ func shown(n cluster.Needs) string {
 	return strings.Join(parts, ", ")
 }
 
+// Jobs is how many wait or run.
+func (f *Fleet) Jobs() (n int) {
+	for _, y := range f.yards {
+		n += len(y.active())
+	}
+	return n
+}
+
 // interrupted decides once what becomes of the jobs, and cancels them if they
 // are not to be left.
 func (f *Fleet) interrupted() (cancelled bool) {
 	f.decide.Do(func() {
-		jobs := 0
-		for _, y := range f.yards {
-			jobs += len(y.active())
-		}
+		jobs := f.Jobs()
 		if jobs == 0 || f.opts.Interrupted == nil || !f.opts.Interrupted(jobs) {
 			return
 		}

@@ -2,12 +2,13 @@ package view
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/term"
 
 	"github.com/mleflow/mleflow/engine/event"
 )
@@ -17,8 +18,8 @@ import (
 const frameInterval = 100 * time.Millisecond
 
 // Live is a Sink that keeps the last lines of a terminal up to date. It reads
-// no keys and handles no signals. Failures and warnings are printed above the
-// lines that change and stay there. Close must be called.
+// no keys, handles no signals and asks the terminal nothing. Failures and warnings
+// are printed above the lines that change and stay there. Close must be called.
 type Live struct {
 	mu       sync.Mutex
 	state    *State
@@ -30,21 +31,14 @@ type Live struct {
 	style    Style
 
 	terminal *os.File
-	program  *tea.Program
+	over     chan struct{}
 	done     chan struct{}
 }
 
 // NewLive starts a live view on a terminal.
 func NewLive(terminal *os.File, style Style) *Live {
-	l := &Live{state: NewState(), style: style, terminal: terminal, done: make(chan struct{})}
-	l.program = tea.NewProgram(liveModel{live: l},
-		tea.WithInput(nil), tea.WithOutput(terminal), tea.WithoutSignalHandler(), tea.WithFPS(20))
-	go func() {
-		defer close(l.done)
-		// Without input and signals the program only ends by Quit; what the
-		// terminal refuses to show is no reason to stop a run.
-		_, _ = l.program.Run()
-	}()
+	l := &Live{state: NewState(), style: style, terminal: terminal, over: make(chan struct{}), done: make(chan struct{})}
+	go l.run()
 	return l
 }
 
@@ -67,7 +61,7 @@ func (l *Live) Say(line string) {
 
 // Close removes the changing lines and gives the terminal back.
 func (l *Live) Close() {
-	l.program.Send(closing{})
+	close(l.over)
 	<-l.done
 }
 
@@ -115,66 +109,72 @@ func (l *Live) folded(i, most int, line string) []string {
 	return nil
 }
 
-type (
-	frame   time.Time
-	closing struct{}
-)
-
-// liveModel is the bubbletea model: the size of the terminal and the time of
-// the frame; everything else is in the state.
-type liveModel struct {
-	live          *Live
-	width, height int
-	now           time.Time
-	closed        bool
-}
-
-func (m liveModel) Init() tea.Cmd { return nextFrame() }
-
-func nextFrame() tea.Cmd {
-	return tea.Tick(frameInterval, func(t time.Time) tea.Msg { return frame(t) })
-}
-
-func (m liveModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	switch msg := msg.(type) {
-	case tea.WindowSizeMsg:
-		return m.resize(msg)
-	case frame:
-		m.now = time.Time(msg)
-		return m, tea.Batch(m.printNotices(), nextFrame())
-	case closing:
-		m.closed = true
-		return m, tea.Sequence(m.printNotices(), tea.Quit)
+// run draws frames until the view is closed. What the terminal refuses to show is
+// no reason to stop a run.
+func (l *Live) run() {
+	defer close(l.done)
+	tick := time.NewTicker(frameInterval)
+	defer tick.Stop()
+	p := painter{}
+	_, _ = l.terminal.WriteString(ansi.HideCursor)
+	for {
+		select {
+		case now := <-tick.C:
+			_, _ = l.terminal.WriteString(p.paint(l.frame(now)))
+		case <-l.over:
+			width, notices, _ := l.frame(time.Now())
+			_, _ = l.terminal.WriteString(p.paint(width, notices, "") + ansi.ShowCursor)
+			return
+		}
 	}
-	return m, nil
 }
 
-// resize takes the new size. A terminal that became narrower has wrapped the
-// lines on it, so that they cannot be overwritten one by one: it is cleared.
-func (m liveModel) resize(msg tea.WindowSizeMsg) (tea.Model, tea.Cmd) {
-	narrower := m.width > 0 && msg.Width < m.width
-	m.width, m.height = msg.Width, msg.Height
-	if narrower {
-		return m, tea.ClearScreen
+// frame returns what there is to show on the terminal as wide as it is now.
+func (l *Live) frame(now time.Time) (width int, notices []string, text string) {
+	width, height, err := term.GetSize(int(l.terminal.Fd()))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil || width == 0 {
+		return width, l.notices(), ""
 	}
-	return m, nil
+	return width, l.notices(), screen(l.state, l.style, width, height, now)
 }
 
-func (m liveModel) printNotices() tea.Cmd {
-	m.live.mu.Lock()
-	defer m.live.mu.Unlock()
-	var cmds []tea.Cmd
-	for _, line := range m.live.notices() {
-		cmds = append(cmds, tea.Println(line))
-	}
-	return tea.Sequence(cmds...)
+// painter overwrites the last frame, below which the cursor is.
+type painter struct {
+	width int
+	lines []string
 }
 
-func (m liveModel) View() string {
-	if m.closed || m.width == 0 {
+// paint returns what shows the notices for good and a frame below them. A terminal
+// that became narrower has wrapped the lines on it, so that they cannot be
+// overwritten one by one: it is cleared.
+func (p *painter) paint(width int, notices []string, text string) string {
+	lines := strings.SplitAfter(text, "\n")
+	lines = lines[:len(lines)-1]
+	if width == p.width && len(notices) == 0 && slices.Equal(lines, p.lines) {
 		return ""
 	}
-	m.live.mu.Lock()
-	defer m.live.mu.Unlock()
-	return screen(m.live.state, m.live.style, m.width, m.height, m.now)
+	var b strings.Builder
+	if width < p.width {
+		b.WriteString(ansi.EraseEntireScreen + ansi.CursorHomePosition)
+	} else if b.WriteString("\r"); len(p.lines) > 0 {
+		b.WriteString(ansi.CursorUp(len(p.lines)))
+	}
+	if len(notices) > 0 { // they may be as wide as the terminal and wider
+		b.WriteString(ansi.EraseScreenBelow)
+	}
+	for _, notice := range notices {
+		b.WriteString(strings.ReplaceAll(notice, "\n", "\r\n") + "\r\n")
+	}
+	stays := width >= p.width && len(notices) == 0
+	for i, line := range lines {
+		if !stays || i >= len(p.lines) || line != p.lines[i] {
+			b.WriteString(strings.TrimSuffix(line, "\n") + ansi.EraseLineRight)
+		}
+		b.WriteString("\r\n")
+	}
+	b.WriteString(ansi.EraseScreenBelow)
+	p.width, p.lines = width, lines
+	return b.String()
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // ErrHeld says that a live process holds a run or volume.
@@ -40,7 +42,7 @@ func Take(dir string) (*Claim, error) {
 // tryTake returns nothing when the folder was removed meanwhile.
 func tryTake(dir string) (*Claim, error) {
 	name := filepath.Join(dir, "lock")
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := nolink.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -73,26 +75,6 @@ func (c *Claim) Remove() error {
 
 // Path is that of an entry of the folder.
 func (c *Claim) Path(name string) string { return filepath.Join(c.Dir, name) }
-
-// WriteFile writes a file whole or not at all.
-func WriteFile(name string, data []byte, mode os.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(name), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Chmod(mode)
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
-}
 
 // BootID names the time since the machine was started.
 func BootID() string {

@@ -47,7 +47,7 @@ func (e *Executor) Runtime() executor.Runtime {
 		Doc: "Runs the command in a container of its own, with nothing of the machine but what the step mounts, " +
 			"no network and no privileges. Needs root, containerd and runc.",
 		Isolates: true, Images: true, MapsPaths: true, Resumes: true,
-		Executor: e, ResolveImage: ResolveImage, ProgramImage: e.ProgramImage, Volume: e.Volume, Sweep: e.Sweep, Left: e.left,
+		Executor: e, ResolveImage: ResolveImage, ProgramImage: e.ProgramImage, Volume: e.Volume, Sweep: e.Sweep, Left: e.left, End: e.end,
 	}
 }
 

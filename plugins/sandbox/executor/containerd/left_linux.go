@@ -43,3 +43,17 @@ func (e *Executor) left(ctx context.Context, id string) (found bool, err error) 
 	}
 	return found, nil
 }
+
+// end ends and removes the command that a dead process left under this ID.
+func (e *Executor) end(ctx context.Context, id string) error {
+	ctx, c, err := e.connect(ctx)
+	if err != nil {
+		return err
+	}
+	runs, err := e.runs(ctx, c)
+	if err != nil {
+		return err
+	}
+	dir := e.runDir(runName(executor.Spec{ID: id, Resume: true}))
+	return e.sweepRun(ctx, c, dir, runs[dir], true)
+}

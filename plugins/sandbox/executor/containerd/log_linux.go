@@ -15,8 +15,8 @@ import (
 	"github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
-	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
 // LogCommand is the sub-command of the binary that runs Log.
@@ -86,7 +86,7 @@ func keepLog(dir string) error {
 	if err != nil {
 		return err
 	}
-	err = claim.WriteFile(filepath.Join(dir, endFile), text, 0o600)
+	err = nolink.WriteFile(filepath.Join(dir, endFile), text, 0o600, false)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // the run was removed
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
@@ -49,7 +50,7 @@ func (o Options) withDefaults() Options {
 	env := strings.TrimPrefix(os.Getenv("CONTAINERD_ADDRESS"), "unix://")
 	o.Socket = cmp.Or(o.Socket, env, defaultSocket)
 	o.Namespace = cmp.Or(o.Namespace, Namespace)
-	o.StateDir = cmp.Or(o.StateDir, filepath.Join(cmp.Or(os.Getenv("MLEFLOW_STATE_DIR"), "/var/lib/mleflow"), "containerd"))
+	o.StateDir = nolink.Folder(cmp.Or(o.StateDir, filepath.Join(cmp.Or(os.Getenv("MLEFLOW_STATE_DIR"), "/var/lib/mleflow"), "containerd")))
 	limit, _ := strconv.ParseInt(os.Getenv("MLEFLOW_IMAGE_LIMIT"), 10, 64)
 	o.ImageBytes = cmp.Or(o.ImageBytes, max(limit, 0), image.DefaultMaxBytes)
 	o.ImageAge = cmp.Or(o.ImageAge, 7*24*time.Hour)

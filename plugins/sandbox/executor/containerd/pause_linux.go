@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // pausePath is where the guest sees its first process.
@@ -114,5 +114,5 @@ func pauseFile(root string) (string, error) {
 	if old, err := os.ReadFile(name); err == nil && bytes.Equal(old, text) {
 		return name, nil
 	}
-	return name, claim.WriteFile(name, text, 0o555)
+	return name, nolink.WriteFile(name, text, 0o555, false)
 }

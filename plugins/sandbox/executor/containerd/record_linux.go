@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
@@ -55,7 +56,7 @@ func (r record) save(dir string) error {
 	if err != nil {
 		return err
 	}
-	return claim.WriteFile(filepath.Join(dir, recordFile), text, 0o600)
+	return nolink.WriteFile(filepath.Join(dir, recordFile), text, 0o600, false)
 }
 
 func loadRecord(dir string) (record, error) {

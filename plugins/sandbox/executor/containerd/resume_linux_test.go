@@ -212,6 +212,7 @@ func testResume(t *testing.T, b *bench) {
 			t.Errorf("%d bytes, %+v, %v", logs.Len(), exit, err)
 		}
 	})
+	t.Run("left", func(t *testing.T) { testLeft(t, b) })
 	t.Run("cancelled", func(t *testing.T) {
 		cause := errors.New("Ctrl-C")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -220,6 +221,40 @@ func testResume(t *testing.T, b *bench) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// testLeft sees that a command goes on which its owner leaves, and that it can be
+// ended after that; one that cannot be resumed is stopped.
+func testLeft(t *testing.T, b *bench) {
+	leave := func(spec executor.Spec) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		spec.OnStart = func(time.Time) { cancel(executor.ErrLeave) }
+		if _, err := b.e.Run(ctx, spec, io.Discard); !errors.Is(err, executor.ErrLeave) {
+			t.Errorf("got %v", err)
+		}
+		if left, err := b.e.Runtime().Left(t.Context(), spec.ID); err != nil || left != spec.Resume {
+			t.Errorf("left: %v, %v", left, err)
+		}
+	}
+	spec := b.resumable(t, 15)
+	leave(spec)
+	leave(spec) // by the second owner, too
+	var logs bytes.Buffer
+	exit, err := b.e.Run(t.Context(), spec, &logs)
+	if err != nil || !exit.OK() || !exit.Resumed {
+		t.Errorf("got %+v, %v", exit, err)
+	}
+	wantTicks(t, logs.String(), 15)
+	spec = b.resumable(t, 1000)
+	leave(spec)
+	if err := b.e.Runtime().End(t.Context(), spec.ID); err != nil {
+		t.Error(err)
+	}
+	if left, err := b.e.Runtime().Left(t.Context(), spec.ID); err != nil || left {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	spec.Resume = false
+	leave(spec)
 }
 
 // testRestart restarts the daemon under a running command.

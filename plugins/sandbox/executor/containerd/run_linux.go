@@ -52,8 +52,9 @@ type run struct {
 	// harvest is called when the command has ended well, before its container
 	// is removed.
 	harvest func(context.Context) error
-	// resumed says that an earlier process started the command.
-	resumed bool
+	// resumed says that an earlier process started the command, left that it goes on
+	// without an owner.
+	resumed, left bool
 	// users are those of the host that the guest's are.
 	users users
 	// lost are the services that cannot be served again.
@@ -92,7 +93,13 @@ func (r *run) whole(ctx context.Context, logs io.Writer) (exit executor.Exit, er
 	if err != nil {
 		return exit, errors.Join(err, removeClaim(r.claim))
 	}
-	defer func() { err = errors.Join(err, r.remove(ctx)) }()
+	defer func() {
+		if r.left {
+			r.letGo()
+			return
+		}
+		err = errors.Join(err, r.remove(ctx))
+	}()
 	ctx, started, cancel := executor.LimitSetup(ctx, r.spec.Limits.Setup)
 	defer cancel()
 	outer := ctx
@@ -330,6 +337,13 @@ func (r *run) kill(ctx context.Context) error {
 	case <-ctx.Done():
 		return errStuck
 	}
+}
+
+// letGo leaves the run to the next owner, who removes what cannot go on.
+func (r *run) letGo() {
+	_ = r.serving.Close()
+	r.follower.Finish()
+	_ = r.claim.Drop()
 }
 
 // remove removes everything of the run from the machine.

@@ -23,8 +23,8 @@ import (
 	"golang.org/x/sys/unix"
 	"tags.cncf.io/container-device-interface/pkg/cdi"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
-	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
 const (
@@ -230,7 +230,7 @@ func (b *blueprint) machine() (list []specs.Mount, err error) {
 			continue
 		}
 		source := filepath.Join(b.etc, path.Base(file))
-		err = errors.Join(err, claim.WriteFile(source, []byte(executor.MachineOf(b.spec.Limits).Show(file, string(text), 0)), 0o644))
+		err = errors.Join(err, nolink.WriteFile(source, []byte(executor.MachineOf(b.spec.Limits).Show(file, string(text), 0)), 0o644, false))
 		list = append(list, specs.Mount{Type: "bind", Source: source, Destination: file, Options: bindOptions(true)})
 	}
 	return list, err
@@ -246,7 +246,7 @@ func etcFiles(dir string) error {
 		if old, err := os.ReadFile(file); err == nil && string(old) == text {
 			continue
 		}
-		if err := claim.WriteFile(file, []byte(text), 0o644); err != nil {
+		if err := nolink.WriteFile(file, []byte(text), 0o644, false); err != nil {
 			return err
 		}
 	}

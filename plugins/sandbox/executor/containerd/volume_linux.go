@@ -17,6 +17,7 @@ import (
 	"github.com/containerd/containerd/v2/core/mount"
 	"golang.org/x/sys/unix"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
@@ -101,7 +102,7 @@ func (v *volume) make(ctx context.Context, spec executor.VolumeSpec) error {
 	if err != nil {
 		return err
 	}
-	if err := claim.WriteFile(v.claim.Path(volumeFile), text, 0o600); err != nil {
+	if err := nolink.WriteFile(v.claim.Path(volumeFile), text, 0o600, false); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(v.record.Dir, 0o755); err != nil {

@@ -55,6 +55,10 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 	stop := r.tellMemory(ctx)
 	stopped, status, err := r.await(ctx)
 	stop()
+	if cause := context.Cause(ctx); r.spec.Leaves(cause) {
+		r.left = true
+		return executor.Exit{}, cause
+	}
 	if err != nil {
 		return executor.Exit{}, errors.Join(err, r.kill(ctx))
 	}
@@ -118,6 +122,9 @@ func (r *run) await(ctx context.Context) (stopped executor.Reason, status client
 			r.soften(ctx)
 			timeout, cancelled, kill = nil, nil, time.After(r.record.Grace)
 		case <-cancelled:
+			if r.spec.Leaves(context.Cause(ctx)) {
+				return stopped, status, nil
+			}
 			r.soften(ctx)
 			timeout, cancelled, kill = nil, nil, time.After(r.record.Grace)
 		case <-kill:

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
@@ -24,7 +25,7 @@ func processors(dir string, limit float64) (list []int, locks []*os.File) {
 		if len(list) == want {
 			break
 		}
-		f, err := os.OpenFile(filepath.Join(dir, strconv.Itoa(n)), os.O_RDWR|os.O_CREATE, 0o600)
+		f, err := nolink.OpenFile(filepath.Join(dir, strconv.Itoa(n)), os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
 			break
 		}

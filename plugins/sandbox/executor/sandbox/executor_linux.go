@@ -38,7 +38,7 @@ func (e *Executor) Runtime() executor.Runtime {
 		Doc: "Runs the command in namespaces of its own, with an image as its root and nothing of the machine but what the step " +
 			"mounts, no network and no privileges. Needs Linux that lets users have namespaces: neither root nor a daemon.",
 		Isolates: true, Images: true, MapsPaths: true, Resumes: true,
-		Executor: e, ResolveImage: ResolveImage, ProgramImage: e.ProgramImage, HostImage: hostImage, HostProgram: HostProgram, Sweep: e.Sweep, Left: e.left,
+		Executor: e, ResolveImage: ResolveImage, ProgramImage: e.ProgramImage, HostImage: hostImage, HostProgram: HostProgram, Sweep: e.Sweep, Left: e.left, End: e.end,
 	}
 }
 
@@ -60,8 +60,10 @@ type run struct {
 	// ended is the report of a command that ended before it was resumed.
 	ended   *report
 	resumed bool
-	record  record
-	ready   ready
+	// left says that the command goes on without an owner.
+	left   bool
+	record record
+	ready  ready
 
 	serving *executor.Serving
 	// listeners are the services, in order.
@@ -82,7 +84,13 @@ func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 	if r.claim, err = takeClaim(ctx, e.runDir(spec)); err != nil {
 		return exit, fmt.Errorf("start command %q: %w", spec.ID, err)
 	}
-	defer func() { err = errors.Join(err, r.remove()) }()
+	defer func() {
+		if r.left {
+			r.letGo()
+			return
+		}
+		err = errors.Join(err, r.remove())
+	}()
 	setup, started, cancel := executor.LimitSetup(ctx, spec.Limits.Setup)
 	defer cancel()
 	if err := r.start(setup, logs); err != nil {

@@ -21,6 +21,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sys/unix"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
@@ -71,7 +72,7 @@ func (e *Executor) obtain(ctx context.Context, name string, work *progress.Work)
 
 // use opens an image that is there, and returns nothing when it is not.
 func use(dir string) (*unpacked, error) {
-	lock, err := os.Open(filepath.Join(dir, lockName))
+	lock, err := nolink.Open(filepath.Join(dir, lockName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -82,7 +83,7 @@ func use(dir string) (*unpacked, error) {
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_SH); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	text, err := os.ReadFile(filepath.Join(dir, configName))
+	text, err := nolink.ReadFile(filepath.Join(dir, configName))
 	if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
 		return nil, lock.Close()
 	}
@@ -109,7 +110,7 @@ func (e *Executor) unpack(ctx context.Context, name, dir string, work *progress.
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
 	}
-	guard, err := os.OpenFile(dir+".making", os.O_RDWR|os.O_CREATE, 0o600)
+	guard, err := nolink.OpenFile(dir+".making", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}

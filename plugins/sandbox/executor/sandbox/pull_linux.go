@@ -19,6 +19,7 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/pull"
@@ -57,7 +58,7 @@ func (e *Executor) open(ctx context.Context, name, dir string, work *progress.Wo
 
 // verify compares what a layout holds under a digest with that.
 func verify(layout string, want digest.Digest) error {
-	f, err := os.Open(filepath.Join(layout, "blobs", want.Algorithm().String(), want.Encoded()))
+	f, err := nolink.Open(filepath.Join(layout, "blobs", want.Algorithm().String(), want.Encoded()))
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
@@ -43,7 +44,7 @@ type record struct {
 func (r record) alive() bool { return r.Process != "" && claim.ProcessName(r.PID) == r.Process }
 
 func loadRecord(dir string) (rec record, err error) {
-	text, err := os.ReadFile(filepath.Join(dir, recordFile))
+	text, err := nolink.ReadFile(filepath.Join(dir, recordFile))
 	if err == nil {
 		err = json.Unmarshal(text, &rec)
 	}
@@ -55,12 +56,12 @@ func (r record) save(dir string) error {
 	if err != nil {
 		return err
 	}
-	return claim.WriteFile(filepath.Join(dir, recordFile), text, 0o600)
+	return nolink.WriteFile(filepath.Join(dir, recordFile), text, 0o600, false)
 }
 
 // loadEnd returns the report that the first process wrote down at the end.
 func loadEnd(dir string) (rep report, ended bool) {
-	text, err := os.ReadFile(filepath.Join(dir, endFile))
+	text, err := nolink.ReadFile(filepath.Join(dir, endFile))
 	return rep, err == nil && json.Unmarshal(text, &rep) == nil
 }
 
@@ -77,6 +78,11 @@ func (e *Executor) left(_ context.Context, id string) (bool, error) {
 	}
 	_, ended := loadEnd(dir)
 	return rec.Boot == claim.BootID() && (ended || rec.alive()), nil
+}
+
+// end ends and removes the command that a dead process left under this ID.
+func (e *Executor) end(_ context.Context, id string) error {
+	return sweepRun(e.runDir(executor.Spec{ID: id, Resume: true}), true)
 }
 
 // find looks for the command that a dead process left in the run's folder. What is
@@ -179,7 +185,7 @@ func (r *run) keepFiles() ([]*os.File, error) {
 		err = unix.Listen(fd, 1)
 	}
 	for _, name := range []string{outputFile, endFile} {
-		f, openErr := os.OpenFile(r.claim.Path(name), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		f, openErr := nolink.OpenFile(r.claim.Path(name), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 		err = errors.Join(err, openErr)
 		files = append(files, f)
 	}

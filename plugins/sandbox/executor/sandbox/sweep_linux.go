@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
@@ -97,7 +98,7 @@ func (e *Executor) sweepImages(all bool) error {
 
 // sweepImage removes an image that nothing uses.
 func sweepImage(dir string) error {
-	lock, err := os.Open(filepath.Join(dir, lockName))
+	lock, err := nolink.Open(filepath.Join(dir, lockName))
 	if err != nil {
 		return nil //nolint:nilerr // another process was faster
 	}

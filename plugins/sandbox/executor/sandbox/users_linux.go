@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
@@ -96,7 +97,7 @@ func (r idRange) take(dir string) (id int, lock *os.File, err error) {
 	start := int(binary.LittleEndian.Uint32(sum[:]))
 	for n := range r.size {
 		id = r.first + (start+n)%r.size
-		lock, err = os.OpenFile(filepath.Join(locks, strconv.Itoa(id)), os.O_RDWR|os.O_CREATE, 0o600)
+		lock, err = nolink.OpenFile(filepath.Join(locks, strconv.Itoa(id)), os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
 			return 0, nil, err
 		}

@@ -25,9 +25,19 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 		return executor.Exit{}, err
 	}
 	r.serving = serving
-	stop := context.AfterFunc(ctx, func() { _ = r.control.send(message{Cancel: true}) })
+	stop := context.AfterFunc(ctx, func() {
+		if r.spec.Leaves(context.Cause(ctx)) {
+			_ = r.control.file.Close() // await returns, and the first process waits for the next owner
+			return
+		}
+		_ = r.control.send(message{Cancel: true})
+	})
 	defer stop()
 	rep, err := r.await()
+	if cause := context.Cause(ctx); r.spec.Leaves(cause) {
+		r.left = true
+		return executor.Exit{}, cause
+	}
 	waitErr := r.reap()
 	if err != nil {
 		rep, err = r.unreported(err)
@@ -128,6 +138,22 @@ func (r *run) remove() error {
 		_ = r.cmd.Process.Kill()
 		_ = r.reap()
 	}
+	r.close()
+	err := errors.Join(r.record.kill(), r.group.remove())
+	if err != nil {
+		return errors.Join(err, r.claim.Drop())
+	}
+	return r.claim.Remove()
+}
+
+// letGo leaves the run to the next owner, who removes what cannot go on.
+func (r *run) letGo() {
+	r.close()
+	_ = r.claim.Drop()
+}
+
+// close closes what this process has open of the run.
+func (r *run) close() {
 	if r.serving != nil {
 		_ = r.serving.Close()
 	}
@@ -145,9 +171,4 @@ func (r *run) remove() error {
 	r.follower.Finish()
 	r.image.close()
 	closeAll(r.locks)
-	err := errors.Join(r.record.kill(), r.group.remove())
-	if err != nil {
-		return errors.Join(err, r.claim.Drop())
-	}
-	return r.claim.Remove()
 }

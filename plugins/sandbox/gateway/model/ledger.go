@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
 )
 
@@ -65,7 +66,7 @@ type ledger struct {
 // openLedger opens the ledger at path, whose earlier reservations without a
 // settlement count as spent.
 func openLedger(path string) (*ledger, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := nolink.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open budget: %w", err)
 	}

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"os"
+
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 const (
@@ -26,7 +28,7 @@ type file struct {
 // openFile opens a file and makes it of size keep. It is shorter only if the
 // machine failed; nothing that is written then takes the place of what is lost.
 func openFile(path string, keep int64) (*file, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := nolink.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,8 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // Reader reads a transcript, which may be one that is being written. It may be
@@ -296,7 +298,7 @@ func survey(dir string, limit int64) (kept, error) {
 	if err != nil {
 		return k, err
 	}
-	f, err := os.Open(filepath.Join(dir, eventsName))
+	f, err := nolink.Open(filepath.Join(dir, eventsName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return k, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/engine/secret"
 )
 
@@ -84,10 +85,7 @@ func (w *Writer) open(dir string) error {
 // writeFormat writes the file that says what the folder is, whole or not at all.
 func writeFormat(dir string) error {
 	path := filepath.Join(dir, formatName)
-	if err := os.WriteFile(path+".new", []byte(formatText), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return nolink.WriteFile(path, []byte(formatText), 0o600, false)
 }
 
 // learn makes the last requests known, so that their conversations are not

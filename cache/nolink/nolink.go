@@ -1,0 +1,142 @@
+// Package nolink opens the files of a folder that others may be able to write to,
+// such as a cache that is shared, or that of a user while root runs: it follows no
+// symbolic link, waits for no pipe, and takes nothing but regular files. Paths must
+// start with one that Folder returned; what is above that is trusted.
+package nolink
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// ErrForeign says that a path does not lead to a regular file, or only by way of a
+// symbolic link: somebody else put it there.
+var ErrForeign = errors.New("mleflow made no such file; look who put it there, and remove it")
+
+// Folder returns the absolute path of a folder without symbolic links. What does
+// not exist yet, or cannot be followed, is left as it is.
+func Folder(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err == nil {
+		return real
+	}
+	if above := filepath.Dir(dir); above != dir {
+		return filepath.Join(Folder(above), filepath.Base(dir))
+	}
+	return dir
+}
+
+// Open is os.Open.
+func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY, 0) }
+
+// Create is os.Create.
+func Create(path string) (*os.File, error) {
+	return OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
+}
+
+// OpenFile is os.OpenFile.
+func OpenFile(path string, flags int, mode fs.FileMode) (*os.File, error) {
+	f, err := open(path, flags, mode)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = foreign("open", path, "is "+kind(info.Mode()))
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// OpenDir is os.Open for a folder.
+func OpenDir(path string) (*os.File, error) { return open(path, openDir, 0) }
+
+// ReadFile is os.ReadFile.
+func ReadFile(path string) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// CreateTemp makes a file in a folder whose name starts with prefix.
+func CreateTemp(dir, prefix string) (*os.File, error) {
+	for {
+		f, err := OpenFile(filepath.Join(dir, prefix+strconv.FormatUint(rand.Uint64(), 36)), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, err
+		}
+	}
+}
+
+// WriteFile writes a file whole or not at all, replacing what is there. With sync, it
+// is on the disk before it has its name.
+func WriteFile(path string, data []byte, mode fs.FileMode, sync bool) error {
+	f, err := CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Chmod(mode)
+	}
+	if err == nil && sync {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	return err
+}
+
+// Check refuses folders below dir, by their names, that are not folders themselves.
+func Check(dir string, names ...string) error {
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		info, err := os.Lstat(path)
+		if err == nil && !info.IsDir() {
+			return foreign("open folder", path, "is "+kind(info.Mode()))
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func foreign(op, path, what string) error {
+	return &fs.PathError{Op: op, Path: path, Err: fmt.Errorf("it %s: %w", what, ErrForeign)}
+}
+
+// kind names what a file is.
+func kind(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a folder"
+	case mode.IsRegular():
+		return "a file"
+	case mode&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	}
+	return "a socket or device"
+}
