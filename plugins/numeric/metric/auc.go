@@ -61,37 +61,11 @@ func rankedScores(c *table.Column, exact bool) ([]float64, error) {
 
 // twoClasses returns which rows hold the greater of the column's two values.
 func twoClasses(c *table.Column) ([]bool, error) {
-	if c.Kind() == table.Int64 && c.Len() > 0 {
-		v := c.Ints()
-		lo, hi := slices.Min(v), slices.Max(v)
-		out := make([]bool, len(v))
-		for i, x := range v {
-			out[i] = x == hi
-			if x != hi && x != lo {
-				return nil, notTwoClasses(c)
-			}
-		}
-		if lo == hi {
-			return nil, notTwoClasses(c)
-		}
-		return out, nil
-	}
 	codes, count, err := encode(c)
-	if err != nil {
-		return nil, err
+	if err == nil && count != 2 {
+		err = &Unscorable{Column: c.Name(), Reason: "the answers must contain exactly two classes"}
 	}
-	if count != 2 {
-		return nil, notTwoClasses(c)
-	}
-	out := make([]bool, len(codes))
-	for i, k := range codes {
-		out[i] = k == 1
-	}
-	return out, nil
-}
-
-func notTwoClasses(c *table.Column) error {
-	return &Unscorable{Column: c.Name(), Reason: "the answers must contain exactly two classes"}
+	return mapNumbers(codes, func(k int32) bool { return k == 1 }), err
 }
 
 // aucOf returns the area under the ROC curve by the trapezoid rule over the

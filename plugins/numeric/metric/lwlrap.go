@@ -37,7 +37,9 @@ func scoreLWLRAP(in Input) (Score, error) {
 	if allBool {
 		return Score{}, unscorable("booleans cannot be ranked")
 	}
-	ints := integerScores(pairs)
+	if err := integerScores(pairs, scores); err != nil {
+		return Score{}, err
+	}
 	sum, weight := 0.0, 0.0
 	for i := range scores[0] {
 		relevant, row := make([]bool, len(pairs)), make([]float64, len(pairs))
@@ -53,9 +55,6 @@ func scoreLWLRAP(in Input) (Score, error) {
 			}
 		}
 		precision, labels := labelRankingPrecision(relevant, row)
-		if ints != nil {
-			precision, labels = labelRankingPrecision(relevant, ints(i))
-		}
 		sum += float64(precision * float64(labels))
 		weight += float64(labels)
 	}
@@ -65,33 +64,36 @@ func scoreLWLRAP(in Input) (Score, error) {
 	return Score{Value: sum / weight}, nil
 }
 
-// integerScores returns the rows of a submission that holds int64 only, or
-// uint64 only, nil of another. scikit-learn ranks such a row by its negated
+// integerScores replaces the scores of a submission that holds int64 only, or
+// uint64 only, by their places. scikit-learn ranks such a row by its negated
 // scores; the lowest integer is its own negative and so ranks first.
-func integerScores(pairs []pair) func(row int) []int64 {
+func integerScores(pairs []pair, scores [][]float64) error {
 	if !oneInteger(pairs) {
 		return nil
 	}
-	columns, top := make([][]int64, len(pairs)), int64(0)
+	columns, lowest := make([]*table.Column, len(pairs)), int64(0)
 	for k, p := range pairs {
-		columns[k] = p.pred.Ints()
-		if p.pred.Kind() == table.Uint64 {
-			top = math.MinInt64 // turned, the bits of uint64 have the order of int64
+		columns[k] = p.pred
+	}
+	if columns[0].Kind() == table.Int64 {
+		lowest = math.MinInt64
+	}
+	places, err := encodeTogether(columns...)
+	for k, codes := range places.codes {
+		scores[k] = mapNumbers(codes, func(place int32) float64 { return float64(place) })
+		for i, x := range columns[k].Ints() {
+			if x == lowest {
+				scores[k][i] = float64(places.count)
+			}
 		}
 	}
-	return func(row int) []int64 {
-		out := make([]int64, len(columns))
-		for k, c := range columns {
-			out[k] = (c[row] - 1) ^ top // wraps around: the lowest becomes the largest
-		}
-		return out
-	}
+	return err
 }
 
 // labelRankingPrecision returns the precision of one row (see the metric
 // lwlrap) and the number of its true labels.
-func labelRankingPrecision[T int64 | float64](relevant []bool, scores []T) (precision float64, labels int) {
-	var own []T
+func labelRankingPrecision(relevant []bool, scores []float64) (precision float64, labels int) {
+	var own []float64
 	for k, r := range relevant {
 		if r {
 			own = append(own, scores[k])
@@ -110,7 +112,7 @@ func labelRankingPrecision[T int64 | float64](relevant []bool, scores []T) (prec
 }
 
 // atLeast returns how many of the ascending values are v or greater.
-func atLeast[T int64 | float64](sorted []T, v T) int {
+func atLeast(sorted []float64, v float64) int {
 	i, _ := slices.BinarySearch(sorted, v)
 	return len(sorted) - i
 }
