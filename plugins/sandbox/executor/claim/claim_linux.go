@@ -4,6 +4,7 @@
 package claim
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -92,6 +93,27 @@ func WriteFile(name string, data []byte, mode os.FileMode) error {
 		return err
 	}
 	return os.Rename(f.Name(), name)
+}
+
+// Save writes a value as JSON, whole or not at all.
+func Save(name string, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return WriteFile(name, text, 0o600)
+}
+
+// Load reads what Save wrote.
+func Load(name string, v any) error {
+	text, err := os.ReadFile(name)
+	if err == nil {
+		err = json.Unmarshal(text, v)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	return nil
 }
 
 // BootID names the time since the machine was started.

@@ -140,10 +140,7 @@ const logPatience = 10 * time.Second
 func droppedOf(dir string) (int64, error) {
 	var end ended
 	for until := time.Now().Add(logPatience); ; time.Sleep(10 * time.Millisecond) {
-		text, err := os.ReadFile(filepath.Join(dir, endFile))
-		if err == nil {
-			err = json.Unmarshal(text, &end)
-		}
+		err := claim.Load(filepath.Join(dir, endFile), &end)
 		if err == nil || time.Now().After(until) {
 			return end.Dropped, err
 		}
