@@ -135,8 +135,5 @@ func (m Machine) memory(text string, held int64) string {
 
 // list is a list of the guest's processors.
 func (m Machine) list() string {
-	if n := len(m.CPUs); n > 1 && m.CPUs[n-1]-m.CPUs[0] == n-1 {
-		return fmt.Sprintf("%d-%d\n", m.CPUs[0], m.CPUs[n-1])
-	}
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(m.CPUs), "[]"), " ", ",") + "\n"
 }

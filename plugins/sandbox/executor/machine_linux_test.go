@@ -28,7 +28,7 @@ func TestMachine(t *testing.T) {
 		{"memory", "/proc/meminfo", mem, two, 900 << 20, "MemTotal:        1048576 kB\nMemFree:          126976 kB\nMemAvailable:     126976 kB\nCached:               12 kB\nSwapTotal:             0 kB\nVmallocTotal:   34359738367 kB\nHugePages_Total:       9\n"},
 		{"memory over the limit", "/proc/meminfo", "MemFree: 9 kB\n", two, 2 << 30, "MemFree:               0 kB\n"},
 		{"memory of no limit", "/proc/meminfo", mem, far, 5, mem},
-		{"a range", "/sys/devices/system/cpu/online", "0-3,12\n", two, 0, "1-2\n"},
+		{"two", "/sys/devices/system/cpu/online", "0-3,12\n", two, 0, "1,2\n"},
 		{"a list", "/sys/devices/system/cpu/possible", "0-3,12\n", far, 0, "0,12\n"},
 		{"one", "/sys/devices/system/cpu/present", "0-3,12\n", Machine{CPUs: []int{3}}, 0, "3\n"},
 		{"all", "/sys/devices/system/cpu/present", "0-3,12\n", Machine{}, 0, "0-3,12\n"},

@@ -4,6 +4,7 @@
 package claim
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -75,6 +76,27 @@ func (c *Claim) Remove() error {
 
 // Path is that of an entry of the folder.
 func (c *Claim) Path(name string) string { return filepath.Join(c.Dir, name) }
+
+// Save writes a value as JSON, whole or not at all.
+func Save(name string, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return nolink.WriteFile(name, text, 0o600, false)
+}
+
+// Load reads what Save wrote.
+func Load(name string, v any) error {
+	text, err := nolink.ReadFile(name)
+	if err == nil {
+		err = json.Unmarshal(text, v)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	return nil
+}
 
 // BootID names the time since the machine was started.
 func BootID() string {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
 // LogCommand is the sub-command of the binary that runs Log.
@@ -140,10 +141,7 @@ const logPatience = 10 * time.Second
 func droppedOf(dir string) (int64, error) {
 	var end ended
 	for until := time.Now().Add(logPatience); ; time.Sleep(10 * time.Millisecond) {
-		text, err := os.ReadFile(filepath.Join(dir, endFile))
-		if err == nil {
-			err = json.Unmarshal(text, &end)
-		}
+		err := claim.Load(filepath.Join(dir, endFile), &end)
 		if err == nil || time.Now().After(until) {
 			return end.Dropped, err
 		}

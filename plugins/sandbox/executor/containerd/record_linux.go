@@ -1,14 +1,10 @@
 package containerd
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
-	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
@@ -51,22 +47,9 @@ func (r record) resumable() bool { return r.Boot == claim.BootID() && !r.Started
 
 const recordFile = "run.json"
 
-func (r record) save(dir string) error {
-	text, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	return nolink.WriteFile(filepath.Join(dir, recordFile), text, 0o600, false)
-}
+func (r record) save(dir string) error { return claim.Save(filepath.Join(dir, recordFile), r) }
 
-func loadRecord(dir string) (record, error) {
-	var r record
-	text, err := os.ReadFile(filepath.Join(dir, recordFile))
-	if err != nil {
-		return r, err
-	}
-	if err := json.Unmarshal(text, &r); err != nil {
-		return r, fmt.Errorf("read %s: %w", filepath.Join(dir, recordFile), err)
-	}
-	return r, nil
+func loadRecord(dir string) (r record, err error) {
+	err = claim.Load(filepath.Join(dir, recordFile), &r)
+	return r, err
 }

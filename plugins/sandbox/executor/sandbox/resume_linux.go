@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -44,25 +43,16 @@ type record struct {
 func (r record) alive() bool { return r.Process != "" && claim.ProcessName(r.PID) == r.Process }
 
 func loadRecord(dir string) (rec record, err error) {
-	text, err := nolink.ReadFile(filepath.Join(dir, recordFile))
-	if err == nil {
-		err = json.Unmarshal(text, &rec)
-	}
+	err = claim.Load(filepath.Join(dir, recordFile), &rec)
 	return rec, err
 }
 
-func (r record) save(dir string) error {
-	text, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	return nolink.WriteFile(filepath.Join(dir, recordFile), text, 0o600, false)
-}
+func (r record) save(dir string) error { return claim.Save(filepath.Join(dir, recordFile), r) }
 
 // loadEnd returns the report that the first process wrote down at the end.
 func loadEnd(dir string) (rep report, ended bool) {
-	text, err := nolink.ReadFile(filepath.Join(dir, endFile))
-	return rep, err == nil && json.Unmarshal(text, &rep) == nil
+	err := claim.Load(filepath.Join(dir, endFile), &rep)
+	return rep, err == nil
 }
 
 // left reports whether a dead process left a command under this ID that a Run with
