@@ -59,7 +59,7 @@ type layer struct {
 // depend on, directly or not. The first folder that fits decides.
 var layers = []layer{
 	{"cache/digest", nil, "digest is a leaf"},
-	{"cache/progress", nil, "progress is a leaf"},
+	{"cache/progress", "cache/wholefile", nil, "progress is a leaf"},
 	{"cache", []string{"cache"}, "the cache knows content and actions only"},
 	{"engine/step", []string{"cache", "engine/named", "engine/step"}, "the contract of steps knows the cache only"},
 	{"engine/named", nil, "named is a leaf"},
