@@ -8,6 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -24,6 +25,8 @@ type quick func(inst *Instance, marks map[any]struct{}) (cty.Value, bool)
 //	step.kind.name[…].output, { name = … } and […] of these
 func (g *Graph) quickly(e hcl.Expression, ty cty.Type) quick {
 	switch e := e.(type) {
+	case *bounded.Metered:
+		return g.quickly(e.Expression, ty)
 	case *hclsyntax.ParenthesesExpr:
 		return g.quickly(e.Expression, ty)
 	case *hclsyntax.TemplateWrapExpr:
@@ -113,7 +116,7 @@ func (g *Graph) quickMap(e *hclsyntax.ObjectConsExpr, ty cty.Type) quick {
 		if len(item.KeyExpr.Variables()) > 0 {
 			return nil
 		}
-		key, diags := item.KeyExpr.Value(nil)
+		key, diags := bounded.Literal(item.KeyExpr)
 		if diags.HasErrors() || !isText(key) || elems[key.AsString()] != nil {
 			return nil
 		}

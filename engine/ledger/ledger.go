@@ -124,8 +124,8 @@ func (l *Ledger) IDs() ([]string, error) {
 
 // Open opens the run with exactly that id, or returns ErrNoRun.
 func (l *Ledger) Open(id string) (*Past, error) {
-	if id == "" || strings.HasPrefix(id, ".") || strings.ContainsAny(id, `/\`) {
-		return nil, fmt.Errorf("open run %q: %w", id, ErrNoRun)
+	if id == "" || len(id) > 255 || strings.HasPrefix(id, ".") || strings.ContainsAny(id, "/\\\x00") {
+		return nil, fmt.Errorf("open run %.60q: %w", id, ErrNoRun)
 	}
 	p, err := l.open(id)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,12 +12,12 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclparse"
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cache/wholefile"
+	"github.com/mleflow/mleflow/engine/bounded"
 )
 
 type fmtOptions struct {
@@ -152,7 +152,7 @@ func (f *formatter) file(path string) error {
 // format returns the canonical form, or false when the text is no HCL; the
 // mistakes are kept for the end.
 func (f *formatter) format(name string, source []byte) ([]byte, bool) {
-	parsed, diags := hclparse.NewParser().ParseHCL(source, name)
+	parsed, diags := bounded.Parse(source, name)
 	f.files[name] = parsed
 	f.diags = append(f.diags, diags...)
 	if diags.HasErrors() {
