@@ -242,6 +242,11 @@ func huge(v cty.Value) bool {
 	return !f.IsInf() && (exponent > 3400 || exponent < -3400)
 }
 
+// endless reports whether v is infinite, as 1/0 and 1e999999999 are.
+func endless(v cty.Value) bool {
+	return v.Type() == cty.Number && !v.IsMarked() && v.IsKnown() && !v.IsNull() && v.AsBigFloat().IsInf()
+}
+
 // digits reports whether a text looks like a number.
 func digits(text string) bool {
 	for _, c := range []byte(text[:maxName]) {

@@ -167,8 +167,8 @@ func (b *Budget) checked(f function.Function, check func(args []cty.Value) error
 		Description: f.Description(), Params: params, VarParam: rest,
 		Type: func(args []cty.Value) (cty.Type, error) {
 			for i, arg := range args {
-				if huge(arg) {
-					return cty.NilType, function.NewArgErrorf(i, "the number has more than 1,000 digits")
+				if huge(arg) || endless(arg) {
+					return cty.NilType, function.NewArgErrorf(i, "the number is infinite or has more than 1,000 digits")
 				}
 			}
 			args, err := c.convert(args)
