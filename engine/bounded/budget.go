@@ -16,7 +16,7 @@ const (
 	maxWork = 20_000_000
 	// maxMade bounds what all expressions of a budget make together, maxValue one
 	// value.
-	maxMade  = 320 << 20
+	maxMade  = 256 << 20
 	maxValue = 192 << 20
 	// maxElements bounds the elements of one value with all that is in them.
 	maxElements = 1_000_000

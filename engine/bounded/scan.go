@@ -40,7 +40,8 @@ func ParseLarge(src []byte, path string) (*hcl.File, hcl.Diagnostics) {
 	if d := scan(tokens); d != nil {
 		return refused(src, d)
 	}
-	return hclsyntax.ParseConfig(src, path, hcl.InitialPos)
+	file, diags := hclsyntax.ParseConfig(src, path, hcl.InitialPos)
+	return file, diags[:min(len(diags), 2*diag.MaxShown)]
 }
 
 func refused(src []byte, d *hcl.Diagnostic) (*hcl.File, hcl.Diagnostics) {

@@ -165,11 +165,15 @@ func WriteText(w io.Writer, files Sources, list List, width uint, color bool) er
 	}
 	list = fit(plain(list[:min(len(list), MaxShown)]), len(list)-MaxShown)
 	with, without := hcl.NewDiagnosticTextWriter(w, shown, width, color), hcl.NewDiagnosticTextWriter(w, nil, width, color)
-	scanned := 0 // the writer reads a file from its beginning for each snippet
+	scanned := 0 // the writer reads the whole file for each snippet
 	for i, d := range list {
 		writer := with
 		if d.Subject != nil {
-			if scanned += d.Subject.Start.Byte; i > 0 && scanned > maxScanned || !short(shown[d.Subject.Filename], d) {
+			f := shown[d.Subject.Filename]
+			if f != nil {
+				scanned += len(f.Bytes)
+			}
+			if i > 0 && scanned > maxScanned || !short(f, d) {
 				writer = without
 			}
 		}
