@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
@@ -37,7 +38,7 @@ func Parse(src []byte, id string, folder fs.FS) (*Definition, hcl.Diagnostics) {
 // parse is Parse of a text at a path. Without an id the file's own counts.
 func parse(src []byte, id, at string, folder fs.FS) (*Definition, hcl.Diagnostics) {
 	def := &Definition{ID: id, path: at, folder: folder, Version: "v1", pinsVersion: "v1", Medals: unranked()}
-	file, diags := hclsyntax.ParseConfig(src, def.FilePath(), hcl.InitialPos)
+	file, diags := bounded.Parse(src, def.FilePath())
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -118,7 +119,7 @@ func (d *decoder) competition(b *hclsyntax.Block) {
 	if d.diags.HasErrors() {
 		return
 	}
-	d.context = &hcl.EvalContext{Functions: pureFunctions(d.def.folder)}
+	d.context = &hcl.EvalContext{Functions: new(bounded.Budget).Functions(pureFunctions(d.def.folder))}
 	d.facts(body)
 	d.sources(blocks["source"])
 	for _, one := range blocks["reference"] {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/engine/bounded"
 )
 
 // FileName is the name of a definition in its competition's folder.
@@ -42,6 +44,7 @@ type Definition struct {
 	ReplacesShipped bool
 
 	locals      locals
+	budget      *bounded.Budget // of the locals
 	folder      fs.FS
 	path, dir   string
 	label       hcl.Range

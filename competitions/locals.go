@@ -1,6 +1,7 @@
 package competitions
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 
+	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
@@ -21,7 +23,7 @@ import (
 type locals map[string]*hclsyntax.Attribute
 
 func (d *decoder) locals(blocks []*hclsyntax.Block) {
-	d.def.locals = locals{}
+	d.def.locals, d.def.budget = locals{}, &bounded.Budget{}
 	for _, b := range blocks {
 		d.check(b.Body, bodySchema{attrs: slices.Collect(maps.Keys(b.Body.Attributes))})
 		for _, attr := range InOrder(b.Body) {
@@ -30,6 +32,7 @@ func (d *decoder) locals(blocks []*hclsyntax.Block) {
 				continue
 			}
 			d.def.locals[attr.Name] = attr
+			d.def.budget.Meter(attr)
 		}
 	}
 }
@@ -43,10 +46,13 @@ func (d *Definition) EvalContext(params map[string]cty.Value) (*hcl.EvalContext,
 	if diags.HasErrors() {
 		return nil, diags
 	}
+	budget := cmp.Or(d.budget, &bounded.Budget{})
+	budget.Reset()
 	e := localEvaluator{
 		attrs:  d.locals,
+		budget: budget,
 		values: map[string]cty.Value{},
-		root:   &hcl.EvalContext{Functions: pureFunctions(d.folder)},
+		root:   &hcl.EvalContext{Functions: budget.Functions(pureFunctions(d.folder))},
 		param:  cty.ObjectVal(values),
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.locals)) {
@@ -86,6 +92,7 @@ func (d *Definition) paramValues(overrides map[string]cty.Value) (map[string]cty
 // localEvaluator evaluates locals in the order in which they need each other.
 type localEvaluator struct {
 	attrs  locals
+	budget *bounded.Budget
 	values map[string]cty.Value
 	root   *hcl.EvalContext
 	param  cty.Value
@@ -112,7 +119,7 @@ func (e *localEvaluator) resolve(name string, path []string) {
 	if _, done := e.values[name]; done {
 		return
 	}
-	v, diags := attr.Expr.Value(e.context(needs))
+	v, diags := e.budget.Value(attr.Expr, e.context(needs))
 	e.diags = append(e.diags, diags...)
 	e.values[name] = v
 }

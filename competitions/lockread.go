@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
@@ -31,7 +32,7 @@ func (d *decoder) lock() {
 		d.diags = append(d.diags, diag.General("Cannot read pins", "%s: %v.", at, err))
 		return
 	}
-	file, diags := hclsyntax.ParseConfig(data, at, hcl.InitialPos)
+	file, diags := bounded.ParseLarge(data, at)
 	d.def.lockFile = &hcl.File{Bytes: data}
 	if d.diags = append(d.diags, diags...); diags.HasErrors() {
 		d.fail(d.def.label, "Damaged "+LockName, "%s cannot be read. Restore it, or delete it and write it again with mleflow competition lock %s.", at, d.def.ID)

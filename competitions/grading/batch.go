@@ -7,12 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/wholefile"
 	"github.com/mleflow/mleflow/competitions"
 )
 
@@ -284,7 +288,22 @@ func count(b bool) int {
 	return 0
 }
 
-// FileName returns the name under which a batch's report is kept.
-func FileName(created time.Time) string {
-	return created.UTC().Format("2006-01-02T15-04-05") + "-GMT_grading_report.json"
+// WriteFile writes a batch's report to a new file in dir, which is made if there
+// is none, and returns the path. The name is the reference's, which has a resolution
+// of one second; a further report of the same second has a number, from _0002.
+func WriteFile(dir string, created time.Time, write func(io.Writer) error) (string, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", fmt.Errorf("write report: %w", err)
+	}
+	name := created.UTC().Format("2006-01-02T15-04-05") + "-GMT_grading_report"
+	path := filepath.Join(dir, name+".json")
+	err := wholefile.Create(path, 0o666, write)
+	for n := 2; errors.Is(err, fs.ErrExist); n++ {
+		path = filepath.Join(dir, fmt.Sprintf("%s_%04d.json", name, n))
+		err = wholefile.Create(path, 0o666, write)
+	}
+	if err != nil {
+		return "", fmt.Errorf("write report: %w", err)
+	}
+	return path, nil
 }

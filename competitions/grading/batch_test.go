@@ -2,9 +2,13 @@ package grading
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -118,8 +122,33 @@ func TestGradeAll(t *testing.T) {
 	}
 }
 
-func TestFileName(t *testing.T) {
-	if got := FileName(time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("x", 3600))); got != "2026-01-02T02-04-05-GMT_grading_report.json" {
-		t.Error(got)
+// TestWriteFile writes reports of one second one after the other and at once: each
+// is kept, and the first has the reference's name.
+func TestWriteFile(t *testing.T) {
+	dir, created := filepath.Join(t.TempDir(), "reports"), time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("x", 3600))
+	write := func(text string) {
+		path, err := WriteFile(dir, created, func(w io.Writer) error {
+			_, err := io.WriteString(w, text)
+			return err
+		})
+		if got, readErr := os.ReadFile(path); err != nil || string(got) != text {
+			t.Errorf("%s holds %q: %v", path, got, errors.Join(err, readErr))
+		}
+	}
+	write("first")
+	write("second")
+	var done sync.WaitGroup
+	for i := range 10 {
+		done.Go(func() { write(fmt.Sprint(i)) })
+	}
+	done.Wait()
+	got, err := filepath.Glob(dir + "/*grading_report*.json")
+	if err != nil || len(got) != 12 {
+		t.Errorf("%d reports, want 12: %v", len(got), err)
+	}
+	for i, want := range []string{"", "_0002", "_0003"} {
+		if want = "2026-01-02T02-04-05-GMT_grading_report" + want + ".json"; filepath.Base(got[i]) != want {
+			t.Errorf("report %d is %s, want %s", i, got[i], want)
+		}
 	}
 }

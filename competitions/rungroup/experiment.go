@@ -1,6 +1,7 @@
 package rungroup
 
 import (
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/wholefile"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/engine/diag"
 )
@@ -104,15 +106,29 @@ func AddToExperiment(runs, id, group string) error {
 	if slices.ContainsFunc(rows, func(row []string) bool { return row[0] == id && row[1] == group }) {
 		return nil
 	}
-	rows = append(rows, []string{id, group})
-	var b strings.Builder
-	b.WriteString("experiment_id,run_group\n")
-	for _, row := range rows {
-		fmt.Fprintf(&b, "%s,%s\n", row[0], row[1])
-	}
-	path := filepath.Join(runs, experimentsName)
-	if err := os.WriteFile(path, []byte(b.String()), 0o666); err != nil {
+	if err := appendRow(filepath.Join(runs, experimentsName), id+","+group+"\n"); err != nil {
 		return fmt.Errorf("write experiments: %w", err)
 	}
 	return nil
+}
+
+// appendRow adds a row in one write, so that rows of other processes stay.
+func appendRow(path, row string) error {
+	err := wholefile.Create(path, 0o666, wholefile.Bytes([]byte("experiment_id,run_group\n")))
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if !bytes.HasSuffix(text, []byte("\n")) {
+		row = "\n" + row
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(row)
+	return errors.Join(err, f.Close())
 }

@@ -1,6 +1,7 @@
 package rungroup
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -202,9 +203,51 @@ func (g *Group) Entries() []grading.Entry {
 	return entries
 }
 
+// Graded returns a grading report of the group in a folder, "" if there is none. In
+// the group's own folder any report is; elsewhere it holds one of the group's runs.
+func (g *Group) Graded(dir string) (string, error) {
+	if filepath.Clean(dir) == filepath.Clean(g.Dir) {
+		return Report(dir)
+	}
+	found, err := reports(dir)
+	if err != nil {
+		return "", err
+	}
+	for _, path := range found {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return "", err
+		}
+		file, err := board.ReadFile(bytes.NewReader(text))
+		if err != nil {
+			return "", fmt.Errorf("%s: %w; move it away, or write elsewhere with --output-dir", path, err)
+		}
+		if slices.ContainsFunc(file.Reports, g.has) {
+			return path, nil
+		}
+	}
+	return "", nil
+}
+
+// has reports whether a report is about a run of the group. The reference's reports
+// name only the submission.
+func (g *Group) has(r grading.Graded) bool {
+	return slices.ContainsFunc(g.Runs, func(run Run) bool {
+		if r.Origin != nil {
+			return r.Origin.Group == g.Name && r.Origin.Run == run.ID
+		}
+		return run.Submission != "" && filepath.Clean(r.SubmissionPath) == filepath.Clean(run.Submission)
+	})
+}
+
+// reports lists the grading reports in a folder.
+func reports(dir string) ([]string, error) {
+	return filepath.Glob(filepath.Join(escapeGlob(dir), "*grading_report*.json"))
+}
+
 // Report returns the grading report in a group's folder, "" if there is none.
 func Report(dir string) (string, error) {
-	found, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*grading_report*.json"))
+	found, err := reports(dir)
 	if err != nil || len(found) == 0 {
 		return "", err
 	}

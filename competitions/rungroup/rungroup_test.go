@@ -2,10 +2,13 @@ package rungroup_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -131,6 +134,49 @@ func TestLinks(t *testing.T) {
 	for i, run := range group.Runs {
 		if run.Submission != "" || group.Entries()[i].SubmissionPath != "None" {
 			t.Errorf("%s: %q is read", run.ID, run.Submission)
+		}
+	}
+}
+
+// TestAddAtOnce adds rows to the list of experiments at once: none is lost.
+func TestAddAtOnce(t *testing.T) {
+	const rows = 20
+	dir := lay(t, map[string]string{"run_group_experiments.csv": "experiment_id,run_group\nbase,no line end"})
+	var done sync.WaitGroup
+	for i := range rows {
+		done.Go(func() {
+			if err := rungroup.AddToExperiment(dir, "base", fmt.Sprint("group", i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	done.Wait()
+	text, err := os.ReadFile(filepath.Join(dir, "run_group_experiments.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range rows {
+		if !strings.Contains(string(text), fmt.Sprintf("\nbase,group%d\n", i)) {
+			t.Errorf("group %d is missing in:\n%s", i, text)
+		}
+	}
+}
+
+// TestGroupName gives groups of one second different names if they are of other runs.
+func TestGroupName(t *testing.T) {
+	started := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+	dir := lay(t, map[string]string{
+		"2026-01-02T03-04-05-GMT_run-group_aide/metadata.json":      `{"mleflow": {"run": "a"}, "runs": {"toy_1": {}}}`,
+		"2026-01-02T03-04-05-GMT_0002_run-group_aide/metadata.json": `{"mleflow": {"run": "b"}, "runs": {"toy_1": {}}}`,
+	})
+	for _, tt := range []struct{ agent, run, want string }{
+		{"aide", "a", "2026-01-02T03-04-05-GMT_run-group_aide"}, // is already there
+		{"aide", "b", "2026-01-02T03-04-05-GMT_0002_run-group_aide"},
+		{"aide", "c", "2026-01-02T03-04-05-GMT_0003_run-group_aide"},
+		{"other", "c", "2026-01-02T03-04-05-GMT_run-group_other"},
+	} {
+		if got := rungroup.GroupName(dir, started, tt.agent, tt.run); got != tt.want {
+			t.Errorf("group of %s in run %s is %s, want %s", tt.agent, tt.run, got, tt.want)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
+
+	"github.com/mleflow/mleflow/engine/bounded"
 )
 
 // toCollection is a standard conversion function, made linear for the results
@@ -14,37 +16,18 @@ func toCollection(standard function.Function, build func([]cty.Value) cty.Value)
 		Description: standard.Description(),
 		Params:      standard.Params(),
 		Type: func(args []cty.Value) (cty.Type, error) {
-			if v, ok := uniform(args[0], build); ok {
+			if v, ok := bounded.Uniform(args[0], build); ok {
 				return v.Type(), nil
 			}
 			return standard.ReturnTypeForValues(args)
 		},
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			if v, ok := uniform(args[0], build); ok {
+			if v, ok := bounded.Uniform(args[0], build); ok {
 				return v, nil
 			}
 			return standard.Call(args)
 		},
 	})
-}
-
-// uniform builds the collection if v is a tuple of wholly known strings,
-// numbers or booleans of one type.
-func uniform(v cty.Value, build func([]cty.Value) cty.Value) (cty.Value, bool) {
-	if !v.IsKnown() || v.IsNull() || v.IsMarked() || !v.Type().IsTupleType() || v.LengthInt() == 0 {
-		return cty.NilVal, false
-	}
-	elems := v.AsValueSlice()
-	ty := elems[0].Type()
-	if !ty.IsPrimitiveType() {
-		return cty.NilVal, false
-	}
-	for _, e := range elems {
-		if e.IsMarked() || e.Type() != ty || !e.IsKnown() {
-			return cty.NilVal, false
-		}
-	}
-	return build(elems), true
 }
 
 var (

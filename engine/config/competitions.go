@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/local"
 )
@@ -54,7 +55,7 @@ func settingsOf(path string, src []byte, files map[string][]byte, name string) i
 				return
 			}
 		}
-		list, diags := texts(path, src, from)
+		list, diags := texts(path, src, from, &bounded.Budget{})
 		if diags.HasErrors() {
 			return
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/internal/parallel"
 	"github.com/mleflow/mleflow/engine/step"
@@ -22,6 +23,10 @@ type element struct {
 	key   string
 	value cty.Value
 }
+
+// maxInstances is the largest number of instances of a pipeline, maxEdges that of
+// dependencies between them.
+const maxInstances, maxEdges = 250_000, 10_000_000
 
 func (g *Graph) expandStep(s *Step) diag.List {
 	var exprs []hcl.Expression
@@ -39,6 +44,9 @@ func (g *Graph) expandStep(s *Step) diag.List {
 		}
 	}
 	first := len(g.Instances)
+	if first+len(elements) > maxInstances {
+		return diag.List{diag.Error(s.Range, "Too many instances", "With the %d instances of this step the pipeline has more than %d. Split it into several pipelines.", len(elements), maxInstances)}
+	}
 	g.blocks[s] = &block{first: first, keyed: s.ForEach != nil, value: cty.NilVal}
 	g.addInstances(s, elements)
 	ctx := g.scope(exprs)
@@ -120,12 +128,37 @@ func (g *Graph) expandInstance(inst *Instance, ctx *hcl.EvalContext) diag.List {
 	inst.consumes = g.dependsOn(append(origins, originsOf(marks)...))
 	inst.Deps = inst.consumes
 	if e := inst.Step.DependsOn; e != nil {
-		v, more := g.evaluate(e, child())
+		waits, more := g.waits(inst, e, child)
 		diags = append(diags, more...)
-		unmark(v, marks)
-		inst.Deps = g.dependsOn(append(origins, originsOf(marks)...))
+		inst.Deps = waits
+		if own := append(origins, originsOf(marks)...); len(own) > 0 {
+			for _, i := range waits {
+				own = append(own, origin{inst: i})
+			}
+			inst.Deps = g.dependsOn(own)
+		}
+	}
+	if g.edges.Add(int64(len(inst.Deps))) > maxEdges {
+		diags = append(diags, diag.Error(inst.Step.Range, "Too many dependencies", "With those of %s the pipeline has more than %d dependencies between instances. Refer to single instances, or put a step in between.", inst.Addr, maxEdges))
 	}
 	return diags
+}
+
+// waits returns the instances that depends_on names. If it does not refer to each,
+// they are the same for all instances of the block.
+func (g *Graph) waits(inst *Instance, e hcl.Expression, ctx func() *hcl.EvalContext) ([]int, diag.List) {
+	evaluate := func() ([]int, diag.List) {
+		marks := map[any]struct{}{}
+		v, diags := g.evaluate(e, ctx())
+		unmark(v, marks)
+		return g.dependsOn(originsOf(marks)), diags
+	}
+	s := inst.Step.shared
+	if s == nil || refersToEach(e) {
+		return evaluate()
+	}
+	s.waits.once.Do(func() { s.waits.deps, s.waits.diags = evaluate() })
+	return s.waits.deps, copyDiags(s.waits.diags)
 }
 
 // dynamic reports whether an argument of an instance is not wholly known.
@@ -197,6 +230,12 @@ type shared struct {
 	values map[hcl.Expression]evaluated
 	// each says that some expression of the block refers to each.
 	each bool
+	// waits are the instances that depends_on names, if all wait for the same.
+	waits struct {
+		once  sync.Once
+		deps  []int
+		diags diag.List
+	}
 	// commands are what is wrong with the commands, if all instances have the same.
 	commands struct {
 		once  sync.Once
@@ -238,7 +277,7 @@ func (g *Graph) evaluateOnce(s *Step, ctx *hcl.EvalContext) map[hcl.Expression]e
 			v, diags := g.evaluate(e, ctx)
 			final := false
 			if !diags.HasErrors() && !v.ContainsMarked() {
-				if out, err := convert.Convert(v, attrs[i].Type); err == nil {
+				if out, err := bounded.Convert(v, attrs[i].Type); err == nil {
 					v = out
 					final = len(diags) == 0 && !attrs[i].Files && !v.IsNull() && v.IsWhollyKnown() && allowed(&attrs[i], v)
 				}
@@ -307,7 +346,7 @@ func (e *argEval) attr(a *step.Attr, expr hcl.Expression) cty.Value {
 	}
 	v = unmark(v, e.marks)
 	e.consume(a, expr)
-	out, err := convert.Convert(v, a.Type)
+	out, err := bounded.Convert(v, a.Type)
 	if err != nil {
 		path, text := mismatch(v, a.Type)
 		e.diags = append(e.diags, diag.Error(expr.Range(), "Wrong type of argument", "%s%s of %s %s.%s", a.Name, path, e.inst.Addr, text, e.remedy(a, v)))

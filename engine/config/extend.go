@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/local"
 )
@@ -30,7 +30,7 @@ type text struct {
 // that extends nothing first, and what a file includes before it. They are read
 // as files of the pipeline's folder, so a run records them with all else that it
 // read there.
-func texts(path string, src []byte, from *local.Files) (list []text, diags diag.List) {
+func texts(path string, src []byte, from *local.Files, budget *bounded.Budget) (list []text, diags diag.List) {
 	name := filepath.Base(path)
 	for {
 		t := text{name: name, path: filepath.Join(filepath.Dir(path), name)}
@@ -38,12 +38,12 @@ func texts(path string, src []byte, from *local.Files) (list []text, diags diag.
 			t.path = path // as it was named
 		}
 		var more diag.List
-		t.file, more = hclsyntax.ParseConfig(src, t.path, hcl.InitialPos)
+		t.file, more = budget.Parse(src, t.path)
 		list, diags = slices.Insert(list, 0, t), append(diags, more...)
 		if more.HasErrors() {
 			return list, diags
 		}
-		included, more := included(t, list, from)
+		included, more := included(t, list, from, budget)
 		list, diags = slices.Insert(list, 0, included...), append(diags, more...)
 		base, more := extends(t.file.Body)
 		diags = append(diags, more...)
@@ -58,7 +58,7 @@ func texts(path string, src []byte, from *local.Files) (list []text, diags diag.
 
 // included parses the files that the mleflow blocks of a file include, except
 // those that are in the list already.
-func included(t text, list []text, from *local.Files) (more []text, diags diag.List) {
+func included(t text, list []text, from *local.Files, budget *bounded.Budget) (more []text, diags diag.List) {
 	for a := range settings(t.file.Body, "include") {
 		patterns, bad := stringList(a, `Write, for example, include = ["agents/*.hcl"].`)
 		if diags = append(diags, bad...); bad.HasErrors() {
@@ -78,7 +78,7 @@ func included(t text, list []text, from *local.Files) (more []text, diags diag.L
 				if slices.ContainsFunc(slices.Concat(list, more), func(t text) bool { return t.name == name }) {
 					continue
 				}
-				one, bad := readIncluded(a, name, list[len(list)-1], from)
+				one, bad := readIncluded(a, name, list[len(list)-1], from, budget)
 				more, diags = append(more, one), append(diags, bad...)
 			}
 		}
@@ -88,14 +88,14 @@ func included(t text, list []text, from *local.Files) (more []text, diags diag.L
 
 // readIncluded parses one file that an argument includes. named is the file that
 // the command line names: paths are shown as its.
-func readIncluded(a *hcl.Attribute, name string, named text, from *local.Files) (text, diag.List) {
+func readIncluded(a *hcl.Attribute, name string, named text, from *local.Files, budget *bounded.Budget) (text, diag.List) {
 	t := text{name: name, path: filepath.Join(filepath.Dir(named.path), name)}
 	src, err := from.Text(name)
 	if err != nil {
 		return t, diag.List{diag.Error(a.Expr.Range(), "Files cannot be included", "%s", diag.Sentence(err.Error()))}
 	}
 	var diags diag.List
-	if t.file, diags = hclsyntax.ParseConfig([]byte(src), t.path, hcl.InitialPos); diags.HasErrors() {
+	if t.file, diags = budget.Parse([]byte(src), t.path); diags.HasErrors() {
 		return t, diags
 	}
 	for _, name := range []string{"include", "extends"} {
@@ -122,7 +122,7 @@ func settings(body hcl.Body, name string) iter.Seq[*hcl.Attribute] {
 // stringList reads a list of strings that are not empty; hint says how to write
 // one.
 func stringList(a *hcl.Attribute, hint string) (list []string, diags diag.List) {
-	v, diags := a.Expr.Value(nil)
+	v, diags := bounded.Literal(a.Expr)
 	if diags.HasErrors() {
 		return nil, diags
 	}

@@ -1,10 +1,10 @@
 package config
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -33,6 +33,7 @@ type Graph struct {
 	models map[string]cty.Value
 	agents map[string]cty.Value
 	blocks map[*Step]*block
+	edges  atomic.Int64
 	// stale nodes must be evaluated again because a small value that they depend
 	// on has become known.
 	stale map[string]bool
@@ -85,7 +86,9 @@ func (p *Pipeline) Expand(values map[string]cty.Value) (*Graph, diag.List) {
 	}
 	var diags diag.List
 	for _, n := range p.order {
-		diags = append(diags, g.expandNode(n)...)
+		if diags = append(diags, g.expandNode(n)...); p.budget.Passed() {
+			return g, diags
+		}
 	}
 	if !diags.HasErrors() {
 		for _, o := range p.Outputs {
@@ -223,6 +226,7 @@ func (g *Graph) Args(i int) (step.Args, diag.List) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.Pipeline.budget.Reset()
 	g.refresh()
 	scope := g.scope(inst.Step.expressions())
 	args, _, diags := g.evaluateArgs(inst, func() *hcl.EvalContext { return inst.context(scope) })
@@ -247,6 +251,7 @@ type OutputValue struct {
 func (g *Graph) OutputValue(o *Output) (out OutputValue, diags diag.List) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.Pipeline.budget.Reset()
 	g.refresh()
 	v, diags := g.evaluate(o.Value, g.scope([]hcl.Expression{o.Value}))
 	if diags.HasErrors() {
@@ -353,11 +358,11 @@ func (g *Graph) isStale(t hcl.Traversal) bool {
 		s, _ := g.Pipeline.stepOf(t)
 		return s != nil && g.stale[s.Addr.String()]
 	case "local":
-		return g.anyStale(memberNodes(t, "local.", slices.Collect(maps.Keys(g.locals))))
+		return g.anyStale(memberNodes(t, "local.", g.locals))
 	case "model":
-		return g.anyStale(memberNodes(t, "model.", slices.Collect(maps.Keys(g.models))))
+		return g.anyStale(memberNodes(t, "model.", g.models))
 	case "agent":
-		return g.anyStale(memberNodes(t, "agent.", slices.Collect(maps.Keys(g.agents))))
+		return g.anyStale(memberNodes(t, "agent.", g.agents))
 	}
 	return false
 }

@@ -9,10 +9,10 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
@@ -106,7 +106,7 @@ func (p *Pipeline) assignFile(all map[string]given, path string) diag.List {
 	if err != nil {
 		return diag.List{diag.General("Variables file cannot be read", "-var-file: %s", err)}
 	}
-	file, diags := hclsyntax.ParseConfig(src, path, hcl.InitialPos)
+	file, diags := p.budget.Parse(src, path)
 	p.Files[path] = file
 	attrs, more := file.Body.JustAttributes()
 	diags = append(diags, more...)
@@ -115,7 +115,7 @@ func (p *Pipeline) assignFile(all map[string]given, path string) diag.List {
 			diags = append(diags, diag.Error(a.NameRange, "Undeclared variable", "The pipeline declares no variable %q.%s", a.Name, diag.DidYouMean(a.Name, p.variableNames())))
 			continue
 		}
-		val, more := a.Expr.Value(nil)
+		val, more := p.budget.Value(a.Expr, nil)
 		diags = append(diags, more...)
 		all[a.Name] = given{val: val, rng: a.Expr.Range(), source: path}
 	}
@@ -140,7 +140,7 @@ func (v *Variable) value(g given, ok bool) (cty.Value, diag.List) {
 		}
 		val = parsed
 	}
-	out, err := convert.Convert(val, v.Type)
+	out, err := bounded.Convert(val, v.Type)
 	if err != nil {
 		path, text := mismatch(val, v.Type)
 		d := diag.General("Wrong value of a variable", "%s: variable %q%s %s.", g.source, v.Name, path, text)
@@ -158,11 +158,12 @@ func (v *Variable) parseText(text string) (cty.Value, error) {
 	if v.Type.IsPrimitiveType() || v.Type == cty.DynamicPseudoType {
 		return cty.StringVal(text), nil
 	}
-	expr, diags := hclsyntax.ParseExpression([]byte(text), "value of "+v.Name, hcl.InitialPos)
+	expr, diags := bounded.ParseExpression([]byte(text), "value of "+v.Name)
 	if diags.HasErrors() {
 		return cty.NilVal, fmt.Errorf("%q is not an expression of type %s", text, typeexpr.TypeString(v.Type))
 	}
-	val, diags := expr.Value(nil)
+	new(bounded.Budget).Meter(expr)
+	val, diags := bounded.Literal(expr)
 	if diags.HasErrors() {
 		return cty.NilVal, fmt.Errorf("%q: %s", text, diags[0].Detail)
 	}
@@ -175,7 +176,7 @@ func (p *Pipeline) validate(v *Variable, val cty.Value) (diags diag.List) {
 		Functions: p.funcs,
 	}
 	for _, rule := range v.Validations {
-		ok, more := rule.Condition.Value(ctx)
+		ok, more := p.budget.Value(rule.Condition, ctx)
 		diags = append(diags, more...)
 		if more.HasErrors() {
 			continue
@@ -186,7 +187,7 @@ func (p *Pipeline) validate(v *Variable, val cty.Value) (diags diag.List) {
 			continue
 		}
 		if ok.False() {
-			msg, more := rule.Message.Value(ctx)
+			msg, more := p.budget.Value(rule.Message, ctx)
 			diags = append(diags, more...)
 			text := "The value is not allowed."
 			if msg.Type() == cty.String && msg.IsKnown() && !msg.IsNull() {

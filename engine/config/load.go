@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/local"
 )
@@ -39,8 +40,9 @@ func Parse(path string, src []byte, opts Options) (*Pipeline, diag.List) {
 			return p, diag.List{diag.Failure("Recorded files cannot be read", err)}
 		}
 	}
-	maps.Copy(p.funcs, localFunctions(p.local, opts.Functions))
-	files, diags := texts(path, src, p.local)
+	p.funcs = p.budget.Functions(functions(opts.Functions))
+	maps.Copy(p.funcs, localFunctions(p.local, p.funcs, p.budget))
+	files, diags := texts(path, src, p.local, p.budget)
 	for _, f := range files {
 		p.Files[f.path] = f.file
 	}
@@ -72,7 +74,7 @@ func newPipeline(path string, opts Options) *Pipeline {
 		Settings:  map[string]hcl.Expression{},
 		Variables: map[string]*Variable{}, Locals: map[string]*Local{}, Models: map[string]*Model{}, Agents: map[string]*Agent{},
 		byAddr: map[addr.Step]*Step{},
-		funcs:  functions(opts.Functions),
+		budget: &bounded.Budget{},
 	}
 	p.kinds = opts.Kinds
 	p.local = local.Folder(folderOf(path), opts.Private)
@@ -224,7 +226,7 @@ func literalString(a *hcl.Attribute) (string, diag.List) {
 	if a == nil {
 		return "", nil
 	}
-	v, diags := a.Expr.Value(nil)
+	v, diags := bounded.Literal(a.Expr)
 	if diags.HasErrors() {
 		return "", diags
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -83,7 +84,7 @@ func (s *Step) asks(name string) bool {
 		return false
 	}
 	i := slices.IndexFunc(s.Kind.Args, func(a step.Attr) bool { return a.Name == name })
-	v, diags := e.Value(nil)
+	v, diags := bounded.Literal(e)
 	return diags.HasErrors() || i < 0 || s.Kind.Args[i].Default == (cty.Value{}) || !v.RawEquals(s.Kind.Args[i].Default)
 }
 

@@ -3,12 +3,13 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
+	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/local"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -17,26 +18,26 @@ import (
 type privateFile string
 
 // localFunctions are the functions that read the pipeline's folder. others are
-// what a template may also call.
-func localFunctions(files *local.Files, others map[string]function.Function) map[string]function.Function {
+// what a template may also call, within the budget.
+func localFunctions(files *local.Files, others map[string]function.Function, budget *bounded.Budget) map[string]function.Function {
 	funcs := map[string]function.Function{
 		"file":       fileFunc(files),
 		"dir":        dirFunc(files),
 		"filesha256": sumFunc(files),
 		"fileset":    setFunc(files),
 	}
-	inner := functions(others)
+	inner := maps.Clone(others)
 	for name, f := range funcs {
 		inner[name] = f
 	}
-	funcs["templatefile"] = templateFunc(files, inner)
-	return funcs
+	funcs["templatefile"] = templateFunc(files, inner, budget)
+	return budget.Functions(funcs)
 }
 
 // LocalFunctions lists the functions that read the pipeline's folder, for the
 // reference pages.
 func LocalFunctions() map[string]function.Function {
-	return localFunctions(local.Recorded("", nil), nil)
+	return localFunctions(local.Recorded("", nil), map[string]function.Function{}, &bounded.Budget{})
 }
 
 func artifactValue(a *step.Artifact, err error) (cty.Value, error) {
@@ -141,7 +142,7 @@ func setFunc(files *local.Files) function.Function {
 	})
 }
 
-func templateFunc(files *local.Files, inner map[string]function.Function) function.Function {
+func templateFunc(files *local.Files, inner map[string]function.Function, budget *bounded.Budget) function.Function {
 	return function.New(&function.Spec{
 		Description: "Returns a file in which ${…} and %{…} are replaced, with the attributes of vars as names.",
 		Params:      []function.Parameter{pathParam, {Name: "vars", Type: cty.DynamicPseudoType}},
@@ -155,19 +156,11 @@ func templateFunc(files *local.Files, inner map[string]function.Function) functi
 			if err != nil {
 				return cty.NilVal, function.NewArgError(0, err)
 			}
-			return renderTemplate(path, text, &hcl.EvalContext{Variables: vars.AsValueMap(), Functions: inner})
+			v, diags := budget.Template(path, text, &hcl.EvalContext{Variables: vars.AsValueMap(), Functions: inner})
+			if diags.HasErrors() {
+				return cty.NilVal, function.NewArgError(0, diags)
+			}
+			return v, nil
 		},
 	})
-}
-
-func renderTemplate(path, text string, ctx *hcl.EvalContext) (cty.Value, error) {
-	expr, diags := hclsyntax.ParseTemplate([]byte(text), path, hcl.InitialPos)
-	if diags.HasErrors() {
-		return cty.NilVal, function.NewArgError(0, diags)
-	}
-	v, diags := expr.Value(ctx)
-	if diags.HasErrors() {
-		return cty.NilVal, function.NewArgError(0, diags)
-	}
-	return v, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/local"
 	"github.com/mleflow/mleflow/engine/step"
@@ -43,6 +44,7 @@ type Pipeline struct {
 	kinds  *step.Registry
 	byAddr map[addr.Step]*Step
 	funcs  map[string]function.Function
+	budget *bounded.Budget // of all evaluation
 	local  *local.Files
 	order  []node
 }

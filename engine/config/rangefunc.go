@@ -7,7 +7,7 @@ import (
 )
 
 // maxRange is the largest number of elements of a range.
-const maxRange = 10_000_000
+const maxRange = 1_000_000
 
 // rangeFunc is the standard range without its limit of 1,024 elements for the
 // common forms range(n) and range(a, b) over integers; anything else goes to

@@ -98,6 +98,9 @@ func (l *loader) checkReferences() (diags diag.List) {
 		for _, e := range n.expressions() {
 			diags = append(diags, l.p.checkExpr(e, each && e != n.step.ForEach)...)
 		}
+		if len(diags) > diag.MaxShown {
+			return diags
+		}
 	}
 	for _, o := range l.p.Outputs {
 		for _, e := range append(sortedExprs(o.Publish), o.Value) {
@@ -120,13 +123,13 @@ func (p *Pipeline) checkTraversal(t hcl.Traversal, each bool) diag.List {
 	r := t.SourceRange()
 	switch t.RootName() {
 	case "var":
-		return checkMember(t, "variable", p.variableNames(), "Declare it with: variable %q { … }")
+		return checkMember(t, "variable", p.Variables, "Declare it with: variable %q { … }")
 	case "local":
-		return checkMember(t, "local value", slices.Sorted(maps.Keys(p.Locals)), "Declare %q in a locals block.")
+		return checkMember(t, "local value", p.Locals, "Declare %q in a locals block.")
 	case "model":
-		return checkMember(t, "model", slices.Sorted(maps.Keys(p.Models)), "Declare it with: model %q { … }")
+		return checkMember(t, "model", p.Models, "Declare it with: model %q { … }")
 	case "agent":
-		return checkMember(t, "agent", slices.Sorted(maps.Keys(p.Agents)), "Declare it with: agent %q { … }")
+		return checkMember(t, "agent", p.Agents, "Declare it with: agent %q { … }")
 	case "step":
 		_, diags := p.stepOf(t)
 		return diags
@@ -134,23 +137,23 @@ func (p *Pipeline) checkTraversal(t hcl.Traversal, each bool) diag.List {
 		if !each {
 			return diag.List{diag.Error(r, "each without for_each", "each.key and each.value exist only in the arguments of a step that has for_each.")}
 		}
-		return checkMember(t, "attribute of each", []string{"key", "value"}, "")
+		return checkMember(t, "attribute of each", map[string]bool{"key": true, "value": true}, "")
 	case "path":
-		return checkMember(t, "attribute of path", []string{"pipeline"}, "Instead of %q, write path.pipeline, the folder of the pipeline file.")
+		return checkMember(t, "attribute of path", map[string]bool{"pipeline": true}, "Instead of %q, write path.pipeline, the folder of the pipeline file.")
 	}
 	return diag.List{diag.Error(r, "Unknown reference",
 		"There is nothing called %q here.%s A reference starts with var, local, model, agent, step, each or path; a string must be in quotes.", t.RootName(), diag.DidYouMean(t.RootName(), roots))}
 }
 
-func checkMember(t hcl.Traversal, what string, names []string, remedy string) diag.List {
+func checkMember[V any](t hcl.Traversal, what string, all map[string]V, remedy string) diag.List {
 	if len(t) < 2 {
 		return nil
 	}
 	name, ok := member(t[1])
-	if !ok || slices.Contains(names, name) {
+	if _, known := all[name]; !ok || known {
 		return nil
 	}
-	detail := fmt.Sprintf("There is no %s %q.%s", what, name, diag.DidYouMean(name, names))
+	detail := fmt.Sprintf("There is no %s %q.%s", what, name, diag.DidYouMean(name, slices.Sorted(maps.Keys(all))))
 	if remedy != "" {
 		detail += fmt.Sprintf(" "+remedy, name)
 	}
@@ -285,11 +288,11 @@ func (p *Pipeline) targets(t hcl.Traversal, index map[string]int) []int {
 			names = []string{s.Addr.String()}
 		}
 	case "local":
-		names = memberNodes(t, "local.", slices.Sorted(maps.Keys(p.Locals)))
+		names = memberNodes(t, "local.", p.Locals)
 	case "model":
-		names = memberNodes(t, "model.", slices.Sorted(maps.Keys(p.Models)))
+		names = memberNodes(t, "model.", p.Models)
 	case "agent":
-		names = memberNodes(t, "agent.", slices.Sorted(maps.Keys(p.Agents)))
+		names = memberNodes(t, "agent.", p.Agents)
 	}
 	var found []int
 	for _, name := range names {
@@ -300,15 +303,15 @@ func (p *Pipeline) targets(t hcl.Traversal, index map[string]int) []int {
 	return found
 }
 
-func memberNodes(t hcl.Traversal, prefix string, all []string) []string {
+func memberNodes[V any](t hcl.Traversal, prefix string, all map[string]V) []string {
 	if len(t) > 1 {
 		if name, ok := member(t[1]); ok {
 			return []string{prefix + name}
 		}
 	}
-	names := make([]string, len(all))
-	for i, name := range all {
-		names[i] = prefix + name
+	names := make([]string, 0, len(all))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		names = append(names, prefix+name)
 	}
 	return names
 }
@@ -338,7 +341,9 @@ func (l *loader) sortNodes() diag.List {
 			case unseen:
 				visit(d)
 			case open:
-				diags = append(diags, cycle(nodes, path[slices.Index(path, d):]))
+				if len(diags) < shownNames { // there may be very many
+					diags = append(diags, cycle(nodes, path[slices.Index(path, d):]))
+				}
 			}
 		}
 		path = path[:len(path)-1]
@@ -354,8 +359,12 @@ func (l *loader) sortNodes() diag.List {
 }
 
 func cycle(nodes []node, path []int) *hcl.Diagnostic {
-	names := make([]string, 0, len(path)+1)
-	for _, i := range path {
+	var names []string
+	for n, i := range path {
+		if n == 5*shownNames {
+			names = append(names, fmt.Sprintf("%d more", len(path)-n))
+			break
+		}
 		names = append(names, nodes[i].String())
 	}
 	names = append(names, names[0])

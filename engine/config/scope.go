@@ -1,9 +1,6 @@
 package config
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
@@ -28,18 +25,20 @@ func (g *Graph) scope(exprs []hcl.Expression) *hcl.EvalContext {
 			case "model":
 				ctx.Variables["model"] = cty.ObjectVal(g.models)
 			case "local":
-				for _, name := range memberNodes(t, "", slices.Collect(maps.Keys(g.locals))) {
+				for _, name := range memberNodes(t, "", g.locals) {
 					if v, ok := g.locals[name]; ok {
 						locals[name] = v
 					}
 				}
-				ctx.Variables["local"] = cty.ObjectVal(locals)
 			case "path":
 				ctx.Variables["path"] = cty.ObjectVal(map[string]cty.Value{"pipeline": cty.StringVal(folderOf(g.Pipeline.Path))})
 			case "step":
 				g.addStep(steps, t)
 			}
 		}
+	}
+	if len(locals) > 0 {
+		ctx.Variables["local"] = cty.ObjectVal(locals)
 	}
 	if len(steps) > 0 {
 		byKind := make(map[string]cty.Value, len(steps))
@@ -124,12 +123,14 @@ func smallValue(text []byte, ty cty.Type) cty.Value {
 // evaluate evaluates e. Its diagnostics list the existing names for a name that
 // does not exist. Infinite numbers, which cannot be stored, are errors.
 func (g *Graph) evaluate(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, diag.List) {
-	v, diags := e.Value(ctx)
+	v, diags := g.Pipeline.budget.Value(e, ctx)
 	if !diags.HasErrors() && v.Type() == cty.Number && infinite(v) {
 		diags = append(diags, outOfRange(e))
 	}
 	for _, d := range diags {
-		explainAccess(d)
+		if !g.Pipeline.budget.Passed() {
+			explainAccess(d)
+		}
 		// The values of variables in scope may be long or sensitive, so they are left
 		// out.
 		d.EvalContext = nil

@@ -6,8 +6,8 @@ import (
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
@@ -62,9 +62,9 @@ func (l *loader) variable(b *hcl.Block) diag.List {
 		v.Description, more = literalString(a)
 		diags = append(diags, more...)
 	}
-	diags = append(diags, v.decodeType(content.Attributes["type"], content.Attributes["default"])...)
+	diags = append(diags, v.decodeType(content.Attributes["type"], content.Attributes["default"], l.p.budget)...)
 	if a := content.Attributes["sensitive"]; a != nil {
-		val, more := a.Expr.Value(nil)
+		val, more := bounded.Literal(a.Expr)
 		diags = append(diags, more...)
 		if val.Type() != cty.Bool || val.IsNull() {
 			diags = append(diags, diag.Error(a.Expr.Range(), "Boolean expected", "sensitive must be true or false."))
@@ -84,9 +84,12 @@ func (l *loader) variable(b *hcl.Block) diag.List {
 
 // decodeType sets the type and the default if they are written. The default of
 // a base file must also have the type.
-func (v *Variable) decodeType(typ, def *hcl.Attribute) (diags diag.List) {
+func (v *Variable) decodeType(typ, def *hcl.Attribute, budget *bounded.Budget) (diags diag.List) {
 	if typ != nil {
-		v.Type, v.optional, diags = typeexpr.TypeConstraintWithDefaults(typ.Expr)
+		diags = budget.Do(typ.Expr.Range(), func() (diags hcl.Diagnostics) {
+			v.Type, v.optional, diags = typeexpr.TypeConstraintWithDefaults(typ.Expr)
+			return diags
+		})
 		if diags.HasErrors() {
 			v.Type, v.optional = cty.DynamicPseudoType, nil
 			return explainTypes(typ.Expr, diags)
@@ -95,7 +98,7 @@ func (v *Variable) decodeType(typ, def *hcl.Attribute) (diags diag.List) {
 	val, at := v.Default, typ
 	if def != nil {
 		var more diag.List
-		val, more = def.Expr.Value(nil)
+		val, more = budget.Value(def.Expr, nil)
 		diags, at = append(diags, more...), def
 		if more.HasErrors() {
 			return diags
@@ -107,7 +110,7 @@ func (v *Variable) decodeType(typ, def *hcl.Attribute) (diags diag.List) {
 	if v.optional != nil {
 		val = v.optional.Apply(val)
 	}
-	out, err := convert.Convert(val, v.Type)
+	out, err := bounded.Convert(val, v.Type)
 	if err != nil {
 		path, text := mismatch(val, v.Type)
 		return append(diags, diag.Error(at.Expr.Range(), "Wrong type of default", "The default of variable %q%s %s.", v.Name, path, text))

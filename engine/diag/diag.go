@@ -5,6 +5,7 @@
 package diag
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -107,12 +108,15 @@ func format(detail string, args []any) string {
 	return fmt.Sprintf(detail, args...)
 }
 
+// Comparing names takes long if they are long or many, which is no typo's case.
+const maxCandidates, maxSimilar = 1000, 100
+
 // Nearest returns the candidate most similar to name, or "" if none is close
 // enough to be a typo. Ties go to the earlier candidate.
 func Nearest(name string, candidates []string) string {
 	best, bestDist := "", 1+len(name)/3
-	for _, c := range candidates {
-		if c == name {
+	for _, c := range candidates[:min(len(candidates), maxCandidates)] {
+		if c == name || max(len(c), len(name)) > maxSimilar {
 			continue
 		}
 		d := levenshtein.Distance(strings.ToLower(name), strings.ToLower(c), nil)
@@ -159,16 +163,61 @@ func WriteText(w io.Writer, files Sources, list List, width uint, color bool) er
 		c.Bytes = printable.Source(f.Bytes)
 		shown[name] = &c
 	}
-	return hcl.NewDiagnosticTextWriter(w, shown, width, color).WriteDiagnostics(fit(plain(list)))
+	list = fit(plain(list[:min(len(list), MaxShown)]), len(list)-MaxShown)
+	with, without := hcl.NewDiagnosticTextWriter(w, shown, width, color), hcl.NewDiagnosticTextWriter(w, nil, width, color)
+	scanned := 0 // the writer reads the whole file for each snippet
+	for i, d := range list {
+		writer := with
+		if d.Subject != nil {
+			f := shown[d.Subject.Filename]
+			if f != nil {
+				scanned += len(f.Bytes)
+			}
+			if i > 0 && scanned > maxScanned || !short(f, d) {
+				writer = without
+			}
+		}
+		if err := writer.WriteDiagnostic(d); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// fit returns the list in a form that is safe to show.
-func fit(list List) List {
+// MaxShown is how many diagnostics are shown. Of each, so many bytes of text are, and
+// its lines if they have no more bytes. maxScanned bounds what is read for that.
+const MaxShown, maxDetail, maxSnippet, maxScanned = 50, 4000, 2000, 2 << 20
+
+// short reports whether the lines that a diagnostic is about can be shown.
+func short(f *hcl.File, d *hcl.Diagnostic) bool {
+	r := *d.Subject
+	if d.Context != nil {
+		r = hcl.RangeOver(r, *d.Context)
+	}
+	if f == nil || r.Start.Byte > r.End.Byte || r.End.Byte > len(f.Bytes) {
+		return true
+	}
+	start := bytes.LastIndexByte(f.Bytes[:r.Start.Byte], '\n') + 1
+	end := bytes.IndexByte(f.Bytes[r.End.Byte:], '\n')
+	if end < 0 {
+		end = len(f.Bytes) - r.End.Byte
+	}
+	return r.End.Byte+end-start <= maxSnippet
+}
+
+// fit returns the list in a form that is safe to show. more are left out.
+func fit(list List, more int) List {
 	out := make(List, len(list))
 	for i, d := range list {
 		c := *d
 		c.Summary, c.Detail = string(printable.Source([]byte(d.Summary))), string(printable.Source([]byte(d.Detail)))
+		if len(c.Detail) > maxDetail {
+			c.Detail = strings.ToValidUTF8(c.Detail[:maxDetail], "") + "…"
+		}
 		out[i] = &c
+	}
+	if more > 0 {
+		out = append(out, General("More of these", "%d more are not shown.", more))
 	}
 	return out
 }

@@ -125,8 +125,8 @@ func (l *Ledger) IDs() ([]string, error) {
 
 // Open opens the run with exactly that id, or returns ErrNoRun.
 func (l *Ledger) Open(id string) (*Past, error) {
-	if id == "" || strings.HasPrefix(id, ".") || strings.ContainsAny(id, `/\`) {
-		return nil, fmt.Errorf("open run %q: %w", id, ErrNoRun)
+	if id == "" || len(id) > 255 || strings.HasPrefix(id, ".") || strings.ContainsAny(id, "/\\\x00") {
+		return nil, fmt.Errorf("open run %.60q: %w", id, ErrNoRun)
 	}
 	p, err := l.open(id)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -164,7 +164,7 @@ func (l *Ledger) Find(ref string) (*Past, error) {
 	if back, ok := strings.CutPrefix(ref, "latest~"); ok {
 		n, err := strconv.Atoi(back)
 		if err != nil || n < 0 || n >= len(ids) {
-			return nil, fmt.Errorf("find run %q: %w", ref, ErrNoRun)
+			return nil, fmt.Errorf("find run %.60q: %w", ref, ErrNoRun)
 		}
 		return l.newest(ids[n:])
 	}
@@ -175,9 +175,9 @@ func (l *Ledger) Find(ref string) (*Past, error) {
 	case len(match) == 1:
 		return l.open(match[0])
 	case len(match) > 1:
-		return nil, fmt.Errorf("find run %q: %d runs start with it, the newest is %s; write more of the id", ref, len(match), match[0])
+		return nil, fmt.Errorf("find run %.60q: %d runs start with it, the newest is %s; write more of the id", ref, len(match), match[0])
 	}
-	return nil, fmt.Errorf("find run %q: %w", ref, ErrNoRun)
+	return nil, fmt.Errorf("find run %.60q: %w", ref, ErrNoRun)
 }
 
 func (l *Ledger) newest(ids []string) (*Past, error) {

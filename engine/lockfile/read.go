@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/gohcl"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
@@ -49,7 +49,7 @@ func Read(path string) (*File, diag.List) {
 
 // Parse parses a lock file; path is the name shown in ranges.
 func Parse(path string, src []byte) (*File, diag.List) {
-	parsed, diags := hclsyntax.ParseConfig(src, path, hcl.InitialPos)
+	parsed, diags := bounded.ParseLarge(src, path)
 	if diags.HasErrors() {
 		return nil, diags
 	}

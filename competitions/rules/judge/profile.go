@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/gohcl"
-	"github.com/hashicorp/hcl/v2/hclparse"
+	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/pattern"
 )
 
@@ -70,7 +70,7 @@ func Named(name string) (*Profile, error) {
 //	  text = "Does the code …?"
 //	}
 func Parse(name string, data []byte) (*Profile, error) {
-	file, diags := hclparse.NewParser().ParseHCL(data, name+".hcl")
+	file, diags := bounded.Parse(data, name+".hcl")
 	var body struct {
 		Questions []Question `hcl:"question,block"`
 	}

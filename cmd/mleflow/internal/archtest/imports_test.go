@@ -60,6 +60,7 @@ type layer struct {
 var layers = []layer{
 	{"cache/digest", nil, "digest is a leaf"},
 	{"cache/progress", nil, "progress is a leaf"},
+	{"cache/wholefile", nil, "wholefile is a leaf"},
 	{"cache", []string{"cache"}, "the cache knows content and actions only"},
 	{"engine/step", []string{"cache", "engine/named", "engine/step"}, "the contract of steps knows the cache only"},
 	{"engine/named", nil, "named is a leaf"},
@@ -68,8 +69,8 @@ var layers = []layer{
 	{"engine/plain", nil, "plain is a leaf"},
 	{"engine", []string{"cache", "engine"}, "the engine knows no step kind, plugin or competition by name"},
 	{"plugins", []string{"cache", "plugins", "engine/named", "engine/pattern", "engine/plain", "engine/secret"}, "plugins import digest, cache, the leaves named, pattern, plain and secret, and their own contracts"},
-	{"competitions", []string{"cache", "competitions", "plugins", "engine/diag", "engine/named", "engine/pattern", "engine/plain", "engine/secret", "engine/step"}, "competitions import plugin contracts and diagnostics"},
-	{"steps", []string{"cache", "competitions", "plugins", "steps", "engine/diag", "engine/named", "engine/pattern", "engine/plain", "engine/secret", "engine/step"}, "steps import engine/step, the leaves named, pattern, plain and secret, plugins and competitions"},
+	{"competitions", []string{"cache", "competitions", "plugins", "engine/bounded", "engine/diag", "engine/named", "engine/pattern", "engine/plain", "engine/secret", "engine/step"}, "competitions import plugin contracts, bounded HCL and diagnostics"},
+	{"steps", []string{"cache", "competitions", "plugins", "steps", "engine/bounded", "engine/diag", "engine/named", "engine/pattern", "engine/plain", "engine/secret", "engine/step"}, "steps import engine/step, the leaves named, pattern, plain and secret, plugins and competitions"},
 	{"pipelines", nil, "pipelines hold HCL"},
 	{"cmd", []string{""}, "cmd wires everything"},
 }
@@ -96,7 +97,7 @@ func TestImportsPointOneWay(t *testing.T) {
 
 // TestLeaves keeps everything but the standard library out of the leaves.
 func TestLeaves(t *testing.T) {
-	leaves := []string{"cache/digest", "cache/progress", "engine/named", "engine/pattern", "engine/plain", "engine/secret"}
+	leaves := []string{"cache/digest", "cache/progress", "cache/wholefile", "engine/named", "engine/pattern", "engine/plain", "engine/secret"}
 	for _, p := range listed(t) {
 		if !slices.Contains(leaves, p.path()) {
 			continue

@@ -2,13 +2,11 @@ package bundle
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/wholefile"
 )
 
 // Written tells of a bundle that was written.
@@ -36,18 +34,12 @@ func Write(ctx context.Context, path string, src Source) (*Written, error) {
 	if out.KeyID, err = c.attest(); err != nil {
 		return nil, err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return nil, fmt.Errorf("write bundle: %w", err)
-	}
-	defer os.Remove(tmp.Name())
 	items := c.sorted()
 	out.Files = len(items)
-	out.Manifest, out.Bytes, err = c.pack(tmp, items)
-	err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
+	err = wholefile.Replace(path, func(w io.Writer) (err error) {
+		out.Manifest, out.Bytes, err = c.pack(w, items)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("write bundle %s: %w", path, err)
 	}

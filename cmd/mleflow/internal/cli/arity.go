@@ -50,6 +50,10 @@ func valueError(err error) error {
 	if !errors.As(err, &invalid) {
 		return nil
 	}
+	var twice errGivenTwice
+	if errors.As(err, &twice) {
+		return fmt.Errorf("flag --%s %.60q: %w", invalid.GetFlag().Name, invalid.GetValue(), twice)
+	}
 	want := invalid.GetFlag().Value.Type()
 	switch want {
 	case "int":

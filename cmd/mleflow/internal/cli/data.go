@@ -6,14 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/spf13/cobra"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/garbage"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
@@ -94,11 +93,12 @@ func (p parameters) values(def *competitions.Definition) (map[string]cty.Value, 
 
 // expression evaluates a constant of HCL.
 func expression(text string) (cty.Value, error) {
-	expr, diags := hclsyntax.ParseExpression([]byte(text), "--param", hcl.InitialPos)
+	expr, diags := bounded.ParseExpression([]byte(text), "--param")
 	if diags.HasErrors() {
 		return cty.NilVal, diags
 	}
-	value, diags := expr.Value(nil)
+	new(bounded.Budget).Meter(expr)
+	value, diags := bounded.Literal(expr)
 	if diags.HasErrors() {
 		return cty.NilVal, diags
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -87,10 +86,7 @@ func (d *describer) lay(def *competitions.Definition, prepared string, text []by
 	case text == nil:
 		return nil
 	}
-	if err := os.WriteFile(filepath.Join(prepared, "public", "description.md"), text, 0o666); err != nil { //nolint:gosec // as the data beside it
-		return fmt.Errorf("write description: %w", err)
-	}
-	return nil
+	return replaceFile(filepath.Join(prepared, "public", "description.md"), text)
 }
 
 func (d *describer) text(ctx context.Context, def *competitions.Definition) ([]byte, error) {

@@ -137,10 +137,7 @@ func writeTable(path string, t *table.Table, f export.Format) error {
 	if err := export.Write(&out, t, f); err != nil {
 		return err
 	}
-	if err := os.WriteFile(path, out.Bytes(), 0o666); err != nil {
-		return fmt.Errorf("write table: %w", err)
-	}
-	return nil
+	return replaceFile(path, out.Bytes())
 }
 
 // records returns those of one argument of export.

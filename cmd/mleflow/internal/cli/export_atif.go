@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/wholefile"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript/atif"
@@ -57,23 +58,16 @@ func (a *app) exportATIF(run string, rec *cache.Record, r *transcript.Reader, ou
 	if output == "" {
 		return writeJSON(a.stdout, tr)
 	}
-	f, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	err = wholefile.Create(output, 0o666, func(w io.Writer) error { return writeJSON(w, tr) })
 	if errors.Is(err, os.ErrExist) {
 		return usagef("%s already exists; move it away, or write elsewhere", output)
 	}
 	if err != nil {
 		return fmt.Errorf("write trajectory: %w", err)
 	}
-	if err := writeTrajectory(f, tr); err != nil {
-		return fmt.Errorf("write trajectory: %w", errors.Join(err, os.Remove(output)))
-	}
 	if a.json {
 		return writeJSON(a.stdout, map[string]any{"path": output, "steps": len(tr.Steps), "subagents": len(tr.Subagents)})
 	}
 	fmt.Fprintf(a.stdout, "%s holds %d steps and %d other conversations.\n", output, len(tr.Steps), len(tr.Subagents))
 	return nil
-}
-
-func writeTrajectory(f io.WriteCloser, tr *atif.Trajectory) error {
-	return errors.Join(writeJSON(f, tr), f.Close())
 }

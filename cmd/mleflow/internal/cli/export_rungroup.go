@@ -105,7 +105,7 @@ func (l *library) exportRunGroups(ctx context.Context, o exportRunGroupOptions, 
 	}
 	var written []writtenGroup
 	for _, agent := range agents {
-		name := rungroup.GroupName(sum.Started, agent)
+		name := rungroup.GroupName(o.output, sum.Started, agent, sum.ID)
 		g := writtenGroup{name, filepath.Join(o.output, name), len(byAgent[agent])}
 		if err := writeRunGroup(ctx, c, sum, g, byAgent[agent], work); err != nil {
 			return err

@@ -1,14 +1,15 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/wholefile"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/plugins/data/pysource"
 	"github.com/mleflow/mleflow/plugins/data/winnow"
@@ -85,20 +86,10 @@ func (a *app) buildFingerprints(dir string, o fingerprintBuildOptions) error {
 		done.Tokens += d.Tokens()
 		db.Documents = append(db.Documents, d)
 	}
-	f, err := os.OpenFile(o.output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	sum := digest.NewWriter()
+	err = wholefile.Create(o.output, 0o666, func(w io.Writer) error { return db.Write(io.MultiWriter(w, sum), !o.noSource) })
 	if err != nil {
 		return fmt.Errorf("write fingerprints: %w", err)
-	}
-	sum := digest.NewWriter()
-	if err := errors.Join(db.Write(f, !o.noSource), f.Close()); err != nil {
-		return err
-	}
-	if f, err = os.Open(o.output); err != nil {
-		return err
-	}
-	defer f.Close()
-	if _, err := f.WriteTo(sum); err != nil {
-		return err
 	}
 	done.Digest = sum.ID().String()
 	return a.showFingerprints(done)

@@ -12,10 +12,12 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclparse"
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cache/wholefile"
+	"github.com/mleflow/mleflow/engine/bounded"
 )
 
 type fmtOptions struct {
@@ -150,7 +152,7 @@ func (f *formatter) file(path string) error {
 // format returns the canonical form, or false when the text is no HCL; the
 // mistakes are kept for the end.
 func (f *formatter) format(name string, source []byte) ([]byte, bool) {
-	parsed, diags := hclparse.NewParser().ParseHCL(source, name)
+	parsed, diags := bounded.Parse(source, name)
 	f.files[name] = parsed
 	f.diags = append(f.diags, diags...)
 	if diags.HasErrors() {
@@ -163,26 +165,9 @@ func (f *formatter) format(name string, source []byte) ([]byte, bool) {
 	return formatted, true
 }
 
-// replaceFile writes a file again, all or nothing, keeping its mode.
+// replaceFile writes a file, all or nothing, keeping the mode of an old one.
 func replaceFile(path string, data []byte) error {
-	mode := fs.FileMode(0o644)
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
-	}
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(data)
-	err = errors.Join(err, tmp.Chmod(mode), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
+	if err := wholefile.Replace(path, wholefile.Bytes(data)); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil

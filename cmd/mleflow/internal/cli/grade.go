@@ -2,10 +2,9 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,7 +28,8 @@ func newGrade(a *app) *cobra.Command {
 		Short: "Grade a list of submissions or run groups",
 		Long: `Grade every submission of a list, one JSON object a line with competition_id and
 submission_path, and write DIR/<time>_grading_report.json with the totals and one
-report each. A bad entry is reported and stops nothing; the exit status is then 1.
+report each; a further report of the same second has a number after its name. A bad
+entry is reported and stops nothing; the exit status is then 1.
 
 With --run-group, grade every run that the metadata.json of a run group of MLE-bench
 names, and write the report into the run group, or below --output-dir. DIR may also
@@ -127,18 +127,7 @@ func tellGraded(t *terminal, n int) func(grading.Report) {
 
 // writeReport writes the report file and returns its path.
 func writeReport(s grading.Summary, dir string, created time.Time) (string, error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return "", fmt.Errorf("write report: %w", err)
-	}
-	path := filepath.Join(dir, grading.FileName(created))
-	f, err := os.Create(path)
-	if err != nil {
-		return "", fmt.Errorf("write report: %w", err)
-	}
-	if err := errors.Join(writeJSON(f, s), f.Close()); err != nil {
-		return "", fmt.Errorf("write report: %w", err)
-	}
-	return path, nil
+	return grading.WriteFile(dir, created, func(w io.Writer) error { return writeJSON(w, s) })
 }
 
 func showTotals(t *terminal, s grading.Summary, path string) {

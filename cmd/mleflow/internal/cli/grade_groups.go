@@ -55,15 +55,22 @@ func (o gradeOptions) runGroups() ([]groupToGrade, error) {
 			return nil, fmt.Errorf("the reports of %s and %s would both go to %s; grade them one by one", other, dir, to)
 		}
 		taken[to] = dir
-		// A second report of the same runs would count as further seeds.
-		if old, err := rungroup.Report(to); err != nil {
-			return nil, err
-		} else if old != "" {
-			return nil, fmt.Errorf("%s is already graded; move %s away, or write elsewhere with --output-dir", dir, old)
-		}
 		groups[i] = groupToGrade{group, to}
+		if err := groups[i].checkUngraded(); err != nil {
+			return nil, err
+		}
 	}
 	return groups, nil
+}
+
+// checkUngraded refuses a second report of the same runs: it would count as further
+// seeds.
+func (g groupToGrade) checkUngraded() error {
+	old, err := g.Graded(g.to)
+	if err == nil && old != "" {
+		err = usagef("%s is already graded; move %s away, or write elsewhere with --output-dir", g.Dir, old)
+	}
+	return err
 }
 
 // gradeRunGroups grades groups one after the other, the runs of each at once.
@@ -113,6 +120,9 @@ func gradeRunGroup(ctx context.Context, t *terminal, o gradeOptions, batch gradi
 	batch.Done = tellGraded(t, len(entries))
 	var err error
 	if out.Summary, err = batch.GradeAll(ctx, entries, left); err != nil {
+		return out, 0, err
+	}
+	if err := group.checkUngraded(); err != nil { // another process may have done it meanwhile
 		return out, 0, err
 	}
 	if out.Report, err = writeReport(out.Summary, group.to, batch.Created); err != nil {

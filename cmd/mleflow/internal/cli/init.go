@@ -1,13 +1,15 @@
 package cli
 
 import (
-	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
+
+	_ "embed"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cache/wholefile"
 )
 
 //go:embed first.hcl
@@ -50,15 +52,11 @@ func runInit(a *app, path, agent string, ids []string) error {
 			return err
 		}
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	err := wholefile.Create(path, 0o644, wholefile.Bytes(text))
 	if errors.Is(err, fs.ErrExist) {
 		return usagef("%s exists and is not overwritten; give another name: mleflow init FILE", path)
 	}
 	if err != nil {
-		return fmt.Errorf("write first pipeline: %w", err)
-	}
-	_, err = f.Write(text)
-	if err := errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("write first pipeline: %w", err)
 	}
 	if a.json {

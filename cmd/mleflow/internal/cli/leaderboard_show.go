@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 
@@ -99,10 +98,7 @@ func showLeaderboard(t *terminal, r leaderboardResult, o showOptions) error {
 		_, err := t.stdout.Write(out.Bytes())
 		return err
 	}
-	if err := os.WriteFile(o.output, out.Bytes(), 0o666); err != nil {
-		return fmt.Errorf("write leaderboard: %w", err)
-	}
-	return nil
+	return replaceFile(o.output, out.Bytes())
 }
 
 func renderLeaderboard(term *terminal, out *bytes.Buffer, r leaderboardResult, o showOptions) error {

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/progress"
+	"github.com/mleflow/mleflow/cache/wholefile"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/mask"
@@ -47,13 +49,12 @@ The SHA-256 is the commitment: publish it before the run, and FILE after it. Pla
 lock files and records of runs show it, too.`,
 		Args: takes(1, 1),
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
-			f, err := os.OpenFile(args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-			if err == nil {
+			err := wholefile.Create(args[0], 0o600, func(w io.Writer) error {
 				var salt [32]byte
-				_, err = rand.Read(salt[:])
-				_, err2 := fmt.Fprintln(f, base64.StdEncoding.EncodeToString(salt[:]))
-				err = errors.Join(err, err2, f.Close())
-			}
+				rand.Read(salt[:])
+				_, err := fmt.Fprintln(w, base64.StdEncoding.EncodeToString(salt[:]))
+				return err
+			})
 			if err != nil && !errors.Is(err, os.ErrExist) {
 				return fmt.Errorf("write salt: %w", err)
 			}
@@ -217,11 +218,7 @@ once the salt is published.`,
 				return fmt.Errorf("read submission: %w", err)
 			}
 			defer in.Close()
-			out, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-			if err != nil {
-				return fmt.Errorf("write submission: %w", err)
-			}
-			return errors.Join(mask.Table(def, salt, in, out), out.Close())
+			return wholefile.Create(output, 0o666, func(w io.Writer) error { return mask.Table(def, salt, in, w) })
 		}),
 	}
 	cmd.Flags().StringVar(&salt, "salt", "", "salt, from `FILE`")

@@ -25,7 +25,7 @@ import (
 type prepareOptions struct {
 	data             dataFlags
 	set              setFlags
-	id               string
+	only             []string
 	lite, all        bool
 	raw              string
 	keepRaw          bool
@@ -54,7 +54,7 @@ description.md is laid among the public files where it can be had: from --adopt,
 		}),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&o.id, "competition", "c", "", "prepare the competition `ID`")
+	flags.StringArrayVarP(&o.only, "competition", "c", nil, "prepare the competition `ID`; may be repeated")
 	o.set.register(cmd, "prepare")
 	flags.BoolVar(&o.lite, "lite", false, "prepare the low-complexity competitions")
 	flags.BoolVarP(&o.all, "all", "a", false, "prepare all competitions")
@@ -121,7 +121,7 @@ func (o prepareOptions) selected(a *app) ([]*competitions.Definition, error) {
 
 func (o prepareOptions) ids(catalog *competitions.Catalog) ([]string, error) {
 	ways := 0
-	for _, given := range []bool{o.id != "", o.set.split != "", o.lite, o.all, o.set.list != ""} {
+	for _, given := range []bool{len(o.only) > 0, o.set.split != "", o.lite, o.all, o.set.list != ""} {
 		if given {
 			ways++
 		}
@@ -129,8 +129,8 @@ func (o prepareOptions) ids(catalog *competitions.Catalog) ([]string, error) {
 	switch {
 	case ways != 1:
 		return nil, errors.New("choose competitions by one of -c ID, --split SET, --lite, --all, --list FILE")
-	case o.id != "":
-		return []string{o.id}, nil
+	case len(o.only) > 0:
+		return o.only, nil
 	case o.lite:
 		return catalog.Set("lite")
 	case o.all:

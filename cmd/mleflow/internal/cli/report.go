@@ -2,13 +2,12 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mleflow/mleflow/cache/wholefile"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/report"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
@@ -53,22 +52,12 @@ func (a *app) collect(ctx context.Context, c resultCache, past *ledger.Past) (re
 }
 
 func writePage(t *terminal, path string, data report.Data) error {
-	err := writeFile(path, func(w io.Writer) error { return report.Write(w, data) })
-	if err != nil {
-		return err
+	if err := wholefile.Replace(path, func(w io.Writer) error { return report.Write(w, data) }); err != nil {
+		return fmt.Errorf("write report: %w", err)
 	}
 	if t.json {
 		return writeJSON(t.stdout, map[string]string{"run": data.Run.ID, "path": path})
 	}
 	fmt.Fprintf(t.stdout, "Wrote %s (run %s).\n", path, data.Run.ID)
 	return nil
-}
-
-// writeFile makes or replaces a file.
-func writeFile(path string, write func(io.Writer) error) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("write file: %w", err)
-	}
-	return errors.Join(write(f), f.Close())
 }

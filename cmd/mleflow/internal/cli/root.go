@@ -42,6 +42,7 @@ func newRoot(a *app) *cobra.Command {
 		&cobra.Group{ID: groupMachine, Title: "This machine:"},
 	)
 	addCommands(root, a)
+	setOnce(root)
 	return root
 }
 

@@ -10,9 +10,9 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/gohcl"
-	"github.com/hashicorp/hcl/v2/hclparse"
 
 	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/plugins/cluster"
 	"github.com/mleflow/mleflow/plugins/cluster/all"
@@ -78,9 +78,8 @@ func Read(path string) (*File, diag.List) {
 	if err != nil {
 		return nil, diag.List{diag.Failure("Cluster file cannot be read", err)}
 	}
-	parser := hclparse.NewParser()
-	parsed, found := parser.ParseHCL(src, path)
-	f := &File{Path: path, Sources: parser.Files()}
+	parsed, found := bounded.Parse(src, path)
+	f := &File{Path: path, Sources: diag.Sources{path: parsed}}
 	if found.HasErrors() {
 		return f, diag.List(found)
 	}

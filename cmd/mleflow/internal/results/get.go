@@ -14,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cache/wholefile"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/publish"
 )
@@ -123,13 +124,9 @@ func (s *Source) place(ctx context.Context, ref cache.Ref, path string, opts Opt
 }
 
 func writeNew(path string, text []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	err := wholefile.Create(path, 0o644, wholefile.Bytes(text))
 	if errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("%s already exists; choose another folder with -o, or remove it", path)
 	}
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	return errors.Join(err, f.Close())
+	return err
 }

@@ -108,10 +108,12 @@ func (s *Site) Write(dir string) (err error) {
 			return fmt.Errorf("write board: %w", err)
 		}
 	}
-	if err := os.Rename(dir, filepath.Join(tmp, "old")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	old := filepath.Join(tmp, "old")
+	if err := os.Rename(dir, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("write board: replace %s: %w", dir, err)
 	}
 	if err := os.Rename(fresh, dir); err != nil {
+		_ = os.Rename(old, dir)
 		return fmt.Errorf("write board: %w", err)
 	}
 	return nil

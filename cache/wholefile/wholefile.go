@@ -1,0 +1,115 @@
+// Package wholefile writes files that appear whole or not at all. The text goes
+// to a hidden file in the same folder, is synced, and gets its name at the end: a
+// crash or a full disk leaves what was there before.
+package wholefile
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Create writes a new file. It is fs.ErrExist if the path is taken, which is
+// found before anything is written and again, without a race, at the end.
+func Create(path string, mode fs.FileMode, write func(io.Writer) error) error {
+	if _, err := os.Lstat(path); err == nil {
+		return &fs.PathError{Op: "create", Path: path, Err: syscall.EEXIST}
+	}
+	return compose(path, mode, write, publish)
+}
+
+// Replace writes a file, new or in the place of an old one, whose mode it keeps.
+// A symbolic link stays, and its target is replaced. A path that leads to no regular
+// file, such as a pipe, and a file in a folder that cannot be written are written in place.
+func Replace(path string, write func(io.Writer) error) error {
+	if _, err := os.Lstat(path); err != nil {
+		return compose(path, 0o666, write, os.Rename)
+	}
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return inPlace(path, write)
+	}
+	target, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	err = compose(target, 0o600, write, func(temporary, target string) error {
+		return errors.Join(os.Chmod(temporary, info.Mode().Perm()), os.Rename(temporary, target))
+	})
+	if errors.Is(err, fs.ErrPermission) {
+		return inPlace(path, write)
+	}
+	return err
+}
+
+// Bytes is what writes data.
+func Bytes(data []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	}
+}
+
+func compose(path string, mode fs.FileMode, write func(io.Writer) error, publish func(temporary, path string) error) error {
+	temporary := filepath.Join(filepath.Dir(path), fmt.Sprintf(".mleflow-%016x", rand.Uint64()))
+	// os.CreateTemp would create the file for its owner only.
+	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err == nil {
+		defer os.Remove(temporary) // gone after a rename
+		err = fill(f, write, f.Sync)
+	}
+	if err == nil {
+		err = publish(temporary, path)
+	}
+	// An error about the temporary file is one about the path.
+	var at *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &at) && at.Path == temporary:
+		return &fs.PathError{Op: at.Op, Path: path, Err: at.Err}
+	case errors.As(err, &link):
+		return &fs.PathError{Op: link.Op, Path: path, Err: link.Err}
+	}
+	return err
+}
+
+func inPlace(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	if err != nil {
+		return err
+	}
+	return fill(f, write, func() error { return nil })
+}
+
+func fill(f *os.File, write func(io.Writer) error, sync func() error) error {
+	buffered := bufio.NewWriterSize(f, 64<<10)
+	err := write(buffered)
+	if err == nil {
+		err = buffered.Flush()
+	}
+	if err == nil {
+		err = sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// publish gives a complete file its name, which must be free: else it is
+// fs.ErrExist.
+func publish(temporary, path string) error {
+	err := os.Link(temporary, path)
+	if err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	// On a file system without hard links, an empty file reserves the name.
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Rename(temporary, path))
+}

@@ -1,0 +1,219 @@
+package bounded
+
+import (
+	"fmt"
+	"regexp/syntax"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+)
+
+// Functions returns the functions with checks of what a call would make before it
+// makes it: a short text can ask for much.
+func (b *Budget) Functions(all map[string]function.Function) map[string]function.Function {
+	out := make(map[string]function.Function, len(all))
+	for name, f := range all {
+		out[name] = f
+		check, ok := checks[name]
+		if !ok && opens(f) {
+			check, ok = none, true
+		}
+		if ok {
+			out[name] = b.checked(f, func(args []cty.Value) error {
+				n, bytes := check(args)
+				if n > maxElements || bytes > maxText {
+					return fmt.Errorf("the call would make or look through about %.0f elements and %.0f bytes; at most %d and %d are allowed", n, bytes, maxElements, maxText)
+				}
+				b.spendIn(size{elements: int64(n)})
+				return nil
+			})
+		}
+	}
+	return out
+}
+
+// A check estimates how many elements and bytes of text a call makes or needs. They are
+// floating-point numbers, which do not overflow.
+type check func(args []cty.Value) (elements, bytes float64)
+
+// compares is the check of conversions to a collection.
+func compares(args []cty.Value) (elements, bytes float64) {
+	if _, ok := Uniform(args[0], cty.TupleVal); ok {
+		return 0, 0
+	}
+	return compared(args[0]) / 64, 0
+}
+
+// none is the check of functions with which only huge numbers are wrong.
+func none([]cty.Value) (elements, bytes float64) { return 0, 0 }
+
+var checks = map[string]check{
+	"abs": none, "ceil": none, "floor": none, "log": none, "max": none, "min": none, "pow": none, "range": none, "signum": none, "tonumber": none, "parseint": none,
+	"upper": none, "lower": none, "title": none, "jsonencode": none, "templatefile": none, "strlen": characters, "substr": characters, "strrev": characters,
+	"toset": compares, "tolist": compares, "tomap": compares,
+	"setproduct": func(args []cty.Value) (elements, bytes float64) {
+		elements = float64(len(args)) + 1
+		for _, arg := range args {
+			elements *= count(arg)
+		}
+		return elements, 0
+	},
+	"format": func(args []cty.Value) (elements, bytes float64) { return 0, formatted(args) },
+	"formatlist": func(args []cty.Value) (elements, bytes float64) {
+		for _, arg := range args {
+			if ty := arg.Type(); ty.IsListType() || ty.IsTupleType() || ty.IsSetType() {
+				elements = max(elements, count(arg))
+			}
+		}
+		return elements, formatted(args) * max(1, elements)
+	},
+	"indent": func(args []cty.Value) (elements, bytes float64) {
+		return 0, float64(strings.Count(text(args, 1), "\n")) * number(args, 0)
+	},
+	"join": func(args []cty.Value) (elements, bytes float64) {
+		for _, arg := range args[min(1, len(args)):] {
+			elements += count(arg)
+			var s size
+			_ = s.add(arg, 0)
+			bytes += float64(s.bytes) - 64*count(arg)
+		}
+		return elements, bytes + elements*float64(len(text(args, 0)))
+	},
+	"replace": func(args []cty.Value) (elements, bytes float64) {
+		return 0, float64(len(text(args, 0))) + float64(strings.Count(text(args, 0), text(args, 1))*len(text(args, 2)))
+	},
+	"regexreplace": func(args []cty.Value) (elements, bytes float64) {
+		s := text(args, 0)
+		return searched(text(args, 1), s), float64(len(s)+1)*float64(len(text(args, 2)))/16 + float64(len(s)*strings.Count(text(args, 2), "$"))
+	},
+	"regex":    func(args []cty.Value) (elements, bytes float64) { return searched(text(args, 0), text(args, 1)), 0 },
+	"regexall": func(args []cty.Value) (elements, bytes float64) { return 2 * searched(text(args, 0), text(args, 1)), 0 },
+	"split": func(args []cty.Value) (elements, bytes float64) {
+		return float64(strings.Count(text(args, 1), text(args, 0))), 0
+	},
+	"trim": func(args []cty.Value) (elements, bytes float64) {
+		return float64(len(text(args, 0))) * float64(len(text(args, 1))) / 64, 0
+	},
+	"chunklist": func(args []cty.Value) (elements, bytes float64) { return count(args[0]), 0 },
+	"distinct":  func(args []cty.Value) (elements, bytes float64) { return count(args[0]) * count(args[0]) / 32, 0 },
+	"jsondecode": func(args []cty.Value) (elements, bytes float64) {
+		s := text(args, 0)
+		return 4 * float64(strings.Count(s, ",")+strings.Count(s, "{")+strings.Count(s, "[")), jsonCost(s)
+	},
+	"csvdecode": func(args []cty.Value) (elements, bytes float64) {
+		s := text(args, 0)
+		header, _, _ := strings.Cut(s, "\n")
+		return 4 * float64(strings.Count(s, "\n")) * float64(strings.Count(header, ",")+1), 0
+	},
+}
+
+// text returns an argument that is a known string, else "".
+func text(args []cty.Value, i int) string {
+	if i >= len(args) {
+		return ""
+	}
+	v, _ := args[i].Unmark()
+	if v.Type() != cty.String || v.IsNull() || !v.IsKnown() {
+		return ""
+	}
+	return v.AsString()
+}
+
+func number(args []cty.Value, i int) float64 {
+	v, _ := args[i].Unmark()
+	if v.Type() != cty.Number || v.IsNull() || !v.IsKnown() {
+		return 0
+	}
+	f, _ := v.AsBigFloat().Float64()
+	return f
+}
+
+// count returns the number of elements of a collection, 0 if that is not known.
+func count(v cty.Value) float64 {
+	v, _ = v.Unmark()
+	if v.IsNull() || !v.IsKnown() || !v.CanIterateElements() {
+		return 0
+	}
+	return float64(v.LengthInt())
+}
+
+// characters is the check of functions that split a text into characters.
+func characters(args []cty.Value) (elements, bytes float64) {
+	return float64(len(text(args, 0))) / 3, 0
+}
+
+// searched is the work of a search for a pattern, in elements: a short pattern may be a
+// large program.
+func searched(pattern, s string) float64 {
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return 0
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return 0
+	}
+	return float64(len(program.Inst)) * float64(len(s)) / 8
+}
+
+// formatted returns about how long what format returns is.
+func formatted(args []cty.Value) (bytes float64) {
+	longest := 32.0
+	for _, arg := range args[min(1, len(args)):] {
+		var s size
+		_ = s.add(arg, 0)
+		longest = max(longest, float64(s.bytes))
+	}
+	f := text(args, 0)
+	number := 0.0
+	for _, c := range []byte(f) {
+		switch {
+		case c >= '0' && c <= '9':
+			number = 10*number + float64(c-'0')
+		default:
+			bytes, number = bytes+number, 0
+		}
+	}
+	return bytes + float64(len(f)) + float64(strings.Count(f, "%"))*longest
+}
+
+// jsonCost is more than any text may have if a JSON text is nested too deeply or has a
+// number that is too long when it is written out.
+func jsonCost(s string) float64 {
+	depth, quoted := 0, false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+			if c == '\\' {
+				i++
+			}
+		case c == '[' || c == '{':
+			if depth++; depth > maxLevels {
+				return 2 * maxText
+			}
+		case c == ']' || c == '}':
+			depth--
+		case c == 'e' || c == 'E':
+			n := strings.TrimLeft(s[i+1:min(len(s), i+20)], "+-0")
+			if len(n)-len(strings.TrimLeft(n, "0123456789")) > 3 {
+				return 2 * maxText
+			}
+		}
+	}
+	return 0
+}
+
+// Template renders a template with the names and functions of ctx.
+func (b *Budget) Template(path, src string, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	expr, diags := parseTemplate([]byte(src), path)
+	if diags.HasErrors() {
+		return cty.NilVal, diags
+	}
+	b.Meter(expr)
+	b.spendIn(size{elements: int64(len(src)), bytes: int64(len(src))})
+	return expr.Value(ctx)
+}

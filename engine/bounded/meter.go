@@ -1,0 +1,207 @@
+package bounded
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+)
+
+// Meter makes the expressions below a node count against the budget: what a loop
+// repeats, what a call or an operator gets, and the parts of a template.
+func (b *Budget) Meter(node hclsyntax.Node) {
+	_ = hclsyntax.Walk(node, &meter{budget: b})
+}
+
+// meter walks over a tree and wraps what is to count.
+type meter struct {
+	budget *Budget
+	// open are the costs of the nodes that it is in.
+	open []cost
+}
+
+// cost is that of evaluating an expression once, without what is metered in it:
+// steps, and bytes of new values.
+type cost struct{ steps, bytes int64 }
+
+// Enter implements hclsyntax.Walker.
+func (w *meter) Enter(n hclsyntax.Node) hcl.Diagnostics {
+	c := cost{steps: 1}
+	switch e := n.(type) {
+	case *hclsyntax.ForExpr:
+		w.wrap(&e.ValExpr, repeated, "")
+		w.wrap(&e.KeyExpr, repeated, "")
+		w.wrap(&e.CondExpr, repeated, "")
+	case *hclsyntax.SplatExpr:
+		w.wrap(&e.Each, repeated, "")
+	case *hclsyntax.FunctionCallExpr:
+		c.steps = 5
+		for i := range e.Args {
+			w.wrap(&e.Args[i], whole, e.Name)
+		}
+	case *hclsyntax.ConditionalExpr:
+		w.wrap(&e.TrueResult, whole, "?")
+		w.wrap(&e.FalseResult, whole, "?")
+	case *hclsyntax.BinaryOpExpr:
+		w.wrap(&e.LHS, whole, "==")
+		w.wrap(&e.RHS, whole, "==")
+		e.Op = w.budget.operation(e.Op)
+	case *hclsyntax.TemplateExpr:
+		for i := range e.Parts {
+			w.wrap(&e.Parts[i], whole, "${}")
+		}
+	case *hclsyntax.TemplateJoinExpr:
+		w.wrap(&e.Tuple, whole, "${}")
+	case *hclsyntax.ObjectConsExpr:
+		c.bytes = 400 + 114*int64(len(e.Items))
+	case *hclsyntax.TupleConsExpr:
+		c.bytes = 64 + 64*int64(len(e.Exprs))
+	}
+	w.open = append(w.open, c)
+	return nil
+}
+
+// Exit implements hclsyntax.Walker.
+func (w *meter) Exit(n hclsyntax.Node) hcl.Diagnostics {
+	last := len(w.open) - 1
+	c := w.open[last]
+	w.open = w.open[:last]
+	if m, ok := n.(*Metered); ok && m.kind == repeated {
+		m.each = cost{c.steps + 10, c.bytes + 64}
+		c = cost{steps: 1}
+	}
+	if last > 0 {
+		w.open[last-1].steps += c.steps
+		w.open[last-1].bytes += c.bytes
+	}
+	return nil
+}
+
+// kind says what a metered expression counts.
+type kind int
+
+const (
+	// repeated counts the steps and the fresh values of its text.
+	repeated kind = iota
+	// whole counts its value with all that is in it, before something looks through it.
+	whole
+)
+
+// Metered is an expression that counts. It is a parenthesis for whoever walks the
+// tree.
+type Metered struct {
+	*hclsyntax.ParenthesesExpr
+	budget *Budget
+	kind   kind
+	// each is the cost of a repetition.
+	each cost
+	// effort is how many steps it takes to look at an element of its value.
+	effort int64
+	// makes says that a new value of the size of this one is made from it.
+	makes bool
+}
+
+// UnwrapExpression implements hcl's interface of expressions that contain only
+// another.
+func (m *Metered) UnwrapExpression() hcl.Expression { return m.Expression }
+
+// passing are the functions, and what is like one, that return a part of what they
+// get, or something small.
+var passing = map[string]bool{
+	"?": true, "==": true, "lookup": true, "element": true, "length": true, "contains": true, "index": true, "coalesce": true, "coalescelist": true,
+	"try": true, "can": true, "strlen": true, "substr": true, "trim": true, "trimspace": true, "trimprefix": true, "trimsuffix": true, "chomp": true,
+	"tostring": true, "tonumber": true, "tobool": true, "max": true, "min": true, "regex": true,
+}
+
+func (w *meter) wrap(e *hclsyntax.Expression, k kind, user string) {
+	switch inner := (*e).(type) {
+	case nil, *Metered:
+		return
+	case *hclsyntax.LiteralValueExpr:
+		if k == whole && !huge(inner.Val) {
+			return
+		}
+	}
+	m := &Metered{
+		ParenthesesExpr: &hclsyntax.ParenthesesExpr{Expression: *e, SrcRange: (*e).Range()},
+		budget:          w.budget, kind: k, effort: 10, makes: !passing[user],
+	}
+	if user == "${}" {
+		m.effort = 1
+	}
+	*e = m
+}
+
+// Value implements hcl.Expression.
+func (m *Metered) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	if m.kind == repeated {
+		m.budget.spend(m.each.steps, m.each.bytes, m.SrcRange)
+		return m.Expression.Value(ctx)
+	}
+	v, diags := m.Expression.Value(ctx)
+	s := m.budget.measure(v, m.SrcRange)
+	if !m.makes {
+		s.bytes = 0
+	}
+	m.budget.spend(m.effort*s.elements, s.bytes, m.SrcRange)
+	return v, diags
+}
+
+// operation returns an operator that refuses numbers which it would need thousands
+// of digits for.
+func (b *Budget) operation(op *hclsyntax.Operation) *hclsyntax.Operation {
+	if op.Type != cty.Number && op.Impl.Params()[0].Type != cty.Number {
+		return op
+	}
+	bounded := *op
+	bounded.Impl = b.checked(op.Impl, func([]cty.Value) error { return nil })
+	return &bounded
+}
+
+// checked returns a function that checks its arguments first, and does not take or
+// return huge numbers.
+func (b *Budget) checked(f function.Function, check func(args []cty.Value) error) function.Function {
+	c := collector{f.Params(), f.VarParam(), opens(f)}
+	params, rest := c.open()
+	return function.New(&function.Spec{
+		Description: f.Description(), Params: params, VarParam: rest,
+		Type: func(args []cty.Value) (cty.Type, error) {
+			for i, arg := range args {
+				if huge(arg) || endless(arg) {
+					return cty.NilType, function.NewArgErrorf(i, "the number is infinite or has more than 1,000 digits")
+				}
+			}
+			args, err := c.convert(args)
+			if err == nil {
+				err = check(args)
+			}
+			if err != nil {
+				return cty.NilType, err
+			}
+			return f.ReturnTypeForValues(args)
+		},
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			args, err := c.convert(args)
+			if err != nil {
+				return cty.NilVal, err
+			}
+			v, err := f.Call(args)
+			if err != nil {
+				return v, err
+			}
+			var s size
+			if why := s.add(v, 0); why != "" {
+				return cty.NilVal, function.NewArgErrorf(0, "the result %s", why)
+			}
+			b.spendIn(s)
+			return v, nil
+		},
+	})
+}
+
+// spendIn is spend in a function, which does not know where it is called.
+func (b *Budget) spendIn(s size) {
+	if b.work.Add(s.elements) > maxWork || b.made.Add(s.bytes) > maxMade {
+		b.fail(nil, "Values too large", "The values made up to here take more than %d MiB, or too long.", maxMade>>20)
+	}
+}

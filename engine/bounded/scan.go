@@ -1,0 +1,132 @@
+// Package bounded parses and evaluates HCL that may be hostile. Text is refused
+// before the parser sees it if it is nested so deeply that the parser, or a walk
+// over its tree, would run out of stack. Evaluation counts its steps and the size
+// of the values it makes, and stops with a diagnostic at the place that passed a
+// limit. The limits count and measure no time: the same text ends the same way on
+// every machine.
+package bounded
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/mleflow/mleflow/engine/diag"
+)
+
+// Limits of text.
+const (
+	// maxText bounds a file, in bytes, and maxSigns the bytes that are no letters,
+	// digits or spaces, each of which may become a token.
+	maxText, maxSigns = 4 << 20, 500_000
+	// maxDepth bounds brackets, quotes, blocks and template directives within each
+	// other, plus the operators, indexes and attributes in a row on the way there.
+	maxDepth = 1000
+	// maxName bounds a name or number, in bytes.
+	maxName = 1000
+)
+
+// Parse is hclsyntax.ParseConfig.
+func Parse(src []byte, path string) (*hcl.File, hcl.Diagnostics) {
+	if len(src) <= maxText && signs(src) <= maxSigns {
+		return ParseLarge(src, path)
+	}
+	at := hcl.Range{Filename: path, Start: hcl.InitialPos, End: hcl.InitialPos}
+	return refused(src, diag.Error(at, "File too large", "A file has at most %d MiB, and at most %d signs such as brackets and commas. Read large lists from other files, for example with jsondecode(file(…)).", maxText>>20, maxSigns))
+}
+
+// ParseLarge is Parse of a text of any size, such as a lock file.
+func ParseLarge(src []byte, path string) (*hcl.File, hcl.Diagnostics) {
+	tokens, _ := hclsyntax.LexConfig(src, path, hcl.InitialPos)
+	if d := scan(tokens); d != nil {
+		return refused(src, d)
+	}
+	file, diags := hclsyntax.ParseConfig(src, path, hcl.InitialPos)
+	return file, diags[:min(len(diags), 2*diag.MaxShown)]
+}
+
+func refused(src []byte, d *hcl.Diagnostic) (*hcl.File, hcl.Diagnostics) {
+	empty := &hclsyntax.Body{Attributes: hclsyntax.Attributes{}, SrcRange: *d.Subject, EndRange: *d.Subject}
+	return &hcl.File{Body: empty, Bytes: src}, hcl.Diagnostics{d}
+}
+
+// ParseExpression is hclsyntax.ParseExpression.
+func ParseExpression(src []byte, path string) (hclsyntax.Expression, hcl.Diagnostics) {
+	tokens, _ := hclsyntax.LexExpression(src, path, hcl.InitialPos)
+	if d := scan(tokens); d != nil {
+		return nil, hcl.Diagnostics{d}
+	}
+	return hclsyntax.ParseExpression(src, path, hcl.InitialPos)
+}
+
+// parseTemplate is hclsyntax.ParseTemplate.
+func parseTemplate(src []byte, path string) (hclsyntax.Expression, hcl.Diagnostics) {
+	tokens, _ := hclsyntax.LexTemplate(src, path, hcl.InitialPos)
+	if d := scan(tokens); d != nil {
+		return nil, hcl.Diagnostics{d}
+	}
+	return hclsyntax.ParseTemplate(src, path, hcl.InitialPos)
+}
+
+// signs counts the bytes that may be tokens of their own.
+func signs(src []byte) (n int) {
+	for _, b := range src {
+		if b > ' ' && b < '0' || b > '9' && b < 'A' || b > 'Z' && b < '_' || b > '`' && b < 'a' || b > 'z' && b < 0x7f {
+			n++
+		}
+	}
+	return n
+}
+
+// closers are the tokens that end what each token begins.
+var closers = map[hclsyntax.TokenType]hclsyntax.TokenType{
+	hclsyntax.TokenOBrace: hclsyntax.TokenCBrace, hclsyntax.TokenOBrack: hclsyntax.TokenCBrack, hclsyntax.TokenOParen: hclsyntax.TokenCParen,
+	hclsyntax.TokenOQuote: hclsyntax.TokenCQuote, hclsyntax.TokenOHeredoc: hclsyntax.TokenCHeredoc,
+	hclsyntax.TokenTemplateInterp: hclsyntax.TokenTemplateSeqEnd, hclsyntax.TokenTemplateControl: hclsyntax.TokenTemplateSeqEnd,
+}
+
+// bracket is one that is open, with the length of the row that it is part of.
+type bracket struct {
+	closer hclsyntax.TokenType
+	row    int
+}
+
+// scan returns a diagnostic for the token that passes a limit.
+func scan(tokens hclsyntax.Tokens) *hcl.Diagnostic {
+	var open []bracket
+	depth, row := 0, 0 // depth counts all rows, row is that of the innermost bracket
+	for i, t := range tokens {
+		switch closer, opens := closers[t.Type]; {
+		case opens:
+			open = append(open, bracket{closer, row + 1})
+			depth, row = depth+1, 0
+			if t.Type == hclsyntax.TokenTemplateControl && i+1 < len(tokens) {
+				depth = max(0, depth+directive(tokens[i+1]))
+			}
+		case len(open) > 0 && t.Type == open[len(open)-1].closer:
+			depth, row = depth-row, open[len(open)-1].row
+			open = open[:len(open)-1]
+		case t.Type == hclsyntax.TokenComma, t.Type == hclsyntax.TokenNewline && (len(open) == 0 || open[len(open)-1].closer == hclsyntax.TokenCBrace),
+			t.Type == hclsyntax.TokenQuotedLit, t.Type == hclsyntax.TokenStringLit:
+			depth, row = depth-row, 0
+		case (t.Type == hclsyntax.TokenIdent || t.Type == hclsyntax.TokenNumberLit) && len(t.Bytes) > maxName:
+			return diag.Error(t.Range, "Name or number too long", "It has %d characters; a name or number has at most %d.", len(t.Bytes), maxName)
+		case t.Type != hclsyntax.TokenIdent && t.Type != hclsyntax.TokenNumberLit && t.Type != hclsyntax.TokenEqual && t.Type != hclsyntax.TokenColon:
+			depth, row = depth+1, row+1
+		}
+		if depth > maxDepth {
+			return diag.Error(t.Range, "Nested too deeply", "Brackets, quotes and operators are nested more than %d deep here. Write parts of it as local values.", maxDepth)
+		}
+	}
+	return nil
+}
+
+// directive returns how a template directive changes the depth of what follows.
+func directive(t hclsyntax.Token) int {
+	switch string(t.Bytes) {
+	case "if", "for":
+		return 1
+	case "endif", "endfor":
+		return -1
+	}
+	return 0
+}
