@@ -75,7 +75,7 @@ demo: build ## apply pipelines/demo.hcl and write its report to demo.html
 	$(MLEFLOW) report latest -o demo.html
 
 docs: ## write the reference pages in docs again
-	$(GO) run ./cmd/mleflow gendocs docs
+	UPDATE_GOLDEN=1 $(GO) test -count 1 ./cmd/mleflow/internal/cli -run TestReferencePages
 
 # No version control in the build information, no paths, one version: the same
 # source and Go give the same bytes.
