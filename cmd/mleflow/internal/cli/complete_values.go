@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/engine"
@@ -163,7 +164,11 @@ func (c *completion) completeVersions(_ *cobra.Command, args []string, _ string)
 // command line names.
 func (c *completion) completeParameters(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 	if f := cmd.Flag("competition"); f != nil {
-		args = append(args, f.Value.String())
+		if several, ok := f.Value.(pflag.SliceValue); ok {
+			args = append(args, several.GetSlice()...)
+		} else {
+			args = append(args, f.Value.String())
+		}
 	}
 	if catalog, err := c.catalog(); err == nil {
 		for _, id := range args {

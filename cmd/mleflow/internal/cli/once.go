@@ -31,14 +31,13 @@ func (o *onceValue) Set(text string) error {
 	return o.Value.Set(text)
 }
 
-// setOnce makes it so for all flags of a command and those below it that hold one value.
+// setOnce makes it so for all flags of a command and those below it that hold one
+// value of a basic type.
 func setOnce(cmd *cobra.Command) {
 	once := func(f *pflag.Flag) {
-		switch f.Value.Type() {
-		case "string", "int", "int64", "uint", "uint64", "float64", "duration":
-			if _, done := f.Value.(*onceValue); !done {
-				f.Value = &onceValue{Value: f.Value}
-			}
+		switch fmt.Sprintf("%T", f.Value) {
+		case "*pflag.stringValue", "*pflag.intValue", "*pflag.int64Value", "*pflag.uint64Value", "*pflag.float64Value", "*pflag.durationValue":
+			f.Value = &onceValue{Value: f.Value}
 		}
 	}
 	cmd.Flags().VisitAll(once)
