@@ -15,6 +15,7 @@ import (
 func Language(added map[string]function.Function) []byte {
 	p := newPage("The pipeline language")
 	p.text("A pipeline is one HCL file. References between blocks make the graph; nothing else does but `depends_on`. Unknown names, unexpected arguments and values of a wrong type are errors with their position in the file.")
+	p.text("Limits keep a hostile file from taking the machine: 4 MiB of text nested at most 1,000 levels deep, 1,000,000 elements or 192 MiB in a value, 20,000,000 steps of evaluation, 250,000 instances. What passes one is an error at its place. Definitions of competitions and cluster files have the same limits of text and values.")
 	p.heading(2, "Blocks")
 	for _, b := range config.Blocks {
 		head := b.Type
