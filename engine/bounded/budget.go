@@ -18,8 +18,8 @@ const (
 	// value.
 	maxMade  = 256 << 20
 	maxValue = 192 << 20
-	// maxElements bounds the elements of one value with all that is in them.
-	maxElements = 1_000_000
+	// MaxElements bounds the elements of one value with all that is in them.
+	MaxElements = 1_000_000
 	// maxLevels bounds how deeply a value's elements contain others.
 	maxLevels = 200
 )
@@ -161,7 +161,7 @@ func (b *Budget) measure(v cty.Value, at hcl.Range) size {
 func (s *size) add(v cty.Value, level int) (why string) {
 	s.elements++
 	s.bytes += 64
-	if s.elements > maxElements || s.bytes > maxValue {
+	if s.elements > MaxElements || s.bytes > maxValue {
 		return tooLarge(s)
 	}
 	if v.IsMarked() {
@@ -203,12 +203,12 @@ func (s *size) addElements(v cty.Value, level int) (why string) {
 	// go through.
 	if ty.IsListType() && ty.ElementType() == cty.Number || ty.IsSetType() && ty.ElementType().IsPrimitiveType() {
 		s.elements, s.bytes = s.elements+n, s.bytes+100*n
-		if s.elements > maxElements || s.bytes > maxValue {
+		if s.elements > MaxElements || s.bytes > maxValue {
 			return tooLarge(s)
 		}
 		return ""
 	}
-	if s.elements+n > maxElements {
+	if s.elements+n > MaxElements {
 		s.elements += n
 		return tooLarge(s)
 	}
@@ -225,7 +225,7 @@ func (s *size) addElements(v cty.Value, level int) (why string) {
 }
 
 func tooLarge(s *size) string {
-	if s.elements > maxElements {
+	if s.elements > MaxElements {
 		return "has more than a million elements, or texts as large"
 	}
 	return "takes more than 192 MiB"
@@ -255,4 +255,27 @@ func digits(text string) bool {
 		}
 	}
 	return true
+}
+
+// Filled returns how many elements a value has once all attributes of its type are
+// there; it stops counting beyond MaxElements.
+func Filled(v cty.Value, ty cty.Type) (n int) {
+	switch {
+	case ty.IsObjectType():
+		for name, of := range ty.AttributeTypes() {
+			part := cty.NilVal
+			if v != cty.NilVal && v.Type().IsObjectType() && v.Type().HasAttribute(name) && !v.IsMarked() && v.IsKnown() && !v.IsNull() {
+				part = v.GetAttr(name)
+			}
+			if n += 1 + Filled(part, of); n > MaxElements {
+				return n
+			}
+		}
+	case ty.IsCollectionType() && v != cty.NilVal && v.CanIterateElements():
+		for it := v.ElementIterator(); it.Next() && n <= MaxElements; {
+			_, elem := it.Element()
+			n += 1 + Filled(elem, ty.ElementType())
+		}
+	}
+	return n
 }

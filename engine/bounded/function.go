@@ -23,8 +23,8 @@ func (b *Budget) Functions(all map[string]function.Function) map[string]function
 		if ok {
 			out[name] = b.checked(f, func(args []cty.Value) error {
 				n, bytes := check(args)
-				if n > maxElements || bytes > maxText {
-					return fmt.Errorf("the call would make or look through about %.0f elements and %.0f bytes; at most %d and %d are allowed", n, bytes, maxElements, maxText)
+				if n > MaxElements || bytes > maxText {
+					return fmt.Errorf("the call would make or look through about %.0f elements and %.0f bytes; at most %d and %d are allowed", n, bytes, MaxElements, maxText)
 				}
 				b.spendIn(size{elements: int64(n)})
 				return nil

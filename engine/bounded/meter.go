@@ -97,6 +97,8 @@ type Metered struct {
 	each cost
 	// effort is how many steps it takes to look at an element of its value.
 	effort int64
+	// unified says that its value is converted to a type in common with another.
+	unified bool
 	// makes says that a new value of the size of this one is made from it.
 	makes bool
 }
@@ -126,8 +128,11 @@ func (w *meter) wrap(e *hclsyntax.Expression, k kind, user string) {
 		ParenthesesExpr: &hclsyntax.ParenthesesExpr{Expression: *e, SrcRange: (*e).Range()},
 		budget:          w.budget, kind: k, effort: 10, makes: !passing[user],
 	}
-	if user == "${}" {
+	switch user {
+	case "${}":
 		m.effort = 1
+	case "?":
+		m.unified = true
 	}
 	*e = m
 }
@@ -143,7 +148,11 @@ func (m *Metered) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	if !m.makes {
 		s.bytes = 0
 	}
-	m.budget.spend(m.effort*s.elements, s.bytes, m.SrcRange)
+	effort := m.effort
+	if m.unified && v.Type().IsObjectType() {
+		effort = 60 // each attribute is compared with those of the other
+	}
+	m.budget.spend(effort*s.elements, s.bytes, m.SrcRange)
 	return v, diags
 }
 

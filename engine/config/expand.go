@@ -106,6 +106,9 @@ func (g *Graph) addInstances(s *Step, elements []element) {
 }
 
 func (g *Graph) expandInstance(inst *Instance, ctx *hcl.EvalContext) diag.List {
+	if g.edges.Load() > maxEdges {
+		return nil // another instance has the error
+	}
 	var own *hcl.EvalContext // of the instance, made if something needs it
 	child := func() *hcl.EvalContext {
 		if s := inst.Step.shared; s != nil && !s.each {

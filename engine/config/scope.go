@@ -127,6 +127,7 @@ func (g *Graph) evaluate(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, dia
 	if !diags.HasErrors() && v.Type() == cty.Number && infinite(v) {
 		diags = append(diags, outOfRange(e))
 	}
+	diags = diags[:min(len(diags), maxDiags)]
 	for _, d := range diags {
 		if !g.Pipeline.budget.Passed() {
 			explainAccess(d)
@@ -137,6 +138,10 @@ func (g *Graph) evaluate(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, dia
 	}
 	return v, diags
 }
+
+// maxDiags is how many diagnostics of one expression are kept. A loop may have one
+// for each element, and each instance has a copy.
+const maxDiags = 20
 
 func outOfRange(e hcl.Expression) *hcl.Diagnostic {
 	return diag.Error(e.Range(), "Number out of range", "The result is infinite, such as that of a division by zero.")

@@ -108,6 +108,9 @@ func (v *Variable) decodeType(typ, def *hcl.Attribute, budget *bounded.Budget) (
 		return diags
 	}
 	if v.optional != nil {
+		if bounded.Filled(val, v.Type) > bounded.MaxElements {
+			return append(diags, diag.Error(at.Expr.Range(), "Value too large", "With the defaults of its type, the default of variable %q has more than a million elements.", v.Name))
+		}
 		val = v.optional.Apply(val)
 	}
 	out, err := bounded.Convert(val, v.Type)

@@ -45,7 +45,7 @@ type Row struct {
 	Attempt string `json:"attempt,omitempty"`
 	// Seed is that of the attempt, whatever the labels of the report say.
 	Seed string `json:"seed,omitempty"`
-	// Others is how many other attempts of the same agent were made before, as the
+	// Others is how many other attempts in its place or of the same agent were made before, as the
 	// bundle discloses; see bundle.History.
 	Others   int      `json:"earlier_attempts,omitempty"`
 	Standing Standing `json:"standing"`
@@ -265,7 +265,7 @@ func (a *audit) boards() map[int]bool {
 func (a *audit) mislabelled(grade int) error {
 	l, _ := a.of(grade)
 	labels := a.argument(grade, "labels")
-	if l.agent < 0 || a.kind(l.agent) != kindAgentRun || !labels.CanIterateElements() {
+	if l.agent < 0 || a.kind(l.agent) != kindAgentRun || labels.IsNull() || !labels.CanIterateElements() {
 		return nil
 	}
 	said, has := labels.AsValueMap()["seed"]

@@ -213,7 +213,7 @@ func (v verdict) flags() (list []string) {
 			list = append(list, r.Address+": "+f)
 		}
 		if r.Others > 0 {
-			list = append(list, fmt.Sprintf("%s: %s of the same agent before it", r.Address, view.Plural(r.Others, "other attempt")))
+			list = append(list, fmt.Sprintf("%s: %s in its place or of the same agent before it", r.Address, view.Plural(r.Others, "other attempt")))
 		}
 		if r.Attempt == "" && r.Standing != audit.Refused {
 			list = append(list, r.Address+": no attempt made the submission")

@@ -168,7 +168,7 @@ func (r *Row) cells(up string) []entry {
 		remarks = append(remarks, "public data: not checked: "+r.Verdict.Unchecked)
 	}
 	if n := r.Verdict.Others; n > 0 {
-		remarks = append(remarks, view.Plural(n, "other attempt")+" of the same agent before it")
+		remarks = append(remarks, view.Plural(n, "other attempt")+" in its place or of the same agent before it")
 	}
 	if r.Aside != "" {
 		remarks = append(remarks, "Does not count: "+r.Aside)

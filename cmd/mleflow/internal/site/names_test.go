@@ -204,6 +204,7 @@ func TestStrangersRun(t *testing.T) {
 	bundles := func(by string) []*Bundle {
 		best, first := madeBy("aide", "alice", false, always), madeBy("other", by, false, never)
 		best.Disclosure.Earlier = []bundle.EarlierRun{{Run: first.Run, Attempts: 2}}
+		best.Disclosure.Run = best.Run
 		best.Disclosure.Attempts = []bundle.Attempt{{History: bundle.History{Run: best.Run, Distinct: 1}}}
 		return []*Bundle{best, first}
 	}
