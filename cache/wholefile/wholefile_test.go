@@ -150,6 +150,9 @@ func TestReplacePlaces(t *testing.T) {
 		if err := wholefile.Replace(file, wholefile.Bytes([]byte("new"))); err != nil || read(t, file) != "new" {
 			t.Errorf("file in a folder that cannot be written: %v", err)
 		}
+		if err := os.Chmod(closed, 0o700); err != nil { // so that it can be removed
+			t.Fatal(err)
+		}
 	}
 	missing := filepath.Join(dir, "none", "a.html")
 	if err := wholefile.Replace(missing, broken); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), missing) {
