@@ -228,6 +228,7 @@ func TestConnectionsOfHTTP2(t *testing.T) {
 			server.CloseClientConnections()
 		}
 	}
+	b.stop()
 	if s := b.Summary()[0]; s.Cost != 8*reportedCost || s.Unreported > 0 {
 		t.Errorf("%+v", s)
 	}
