@@ -305,11 +305,15 @@ func processes() (list []process) {
 		if err != nil || strings.TrimSpace(string(comm)) != "rogue" && words[0] != "/usr/bin/rogue" && exe != "/usr/bin/rogue" {
 			continue
 		}
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		group, err := os.ReadFile(filepath.Join(dir, "cgroup"))
+		if err != nil {
+			continue
+		}
+		// What ends leaves its group before it is gone.
 		if state, err := os.ReadFile(filepath.Join(dir, "stat")); err != nil || strings.Contains(string(state), ") Z ") {
 			continue
 		}
-		pid, _ := strconv.Atoi(filepath.Base(dir))
-		group, _ := os.ReadFile(filepath.Join(dir, "cgroup"))
 		list = append(list, process{pid, strings.Join(words, " "), string(group)})
 	}
 	return list
