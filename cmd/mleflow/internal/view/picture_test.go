@@ -31,10 +31,15 @@ func picture(lines []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %d\" role=\"img\" aria-label=\"The live view of a run\">\n", width, height)
 	fmt.Fprintf(&b, "<rect width=\"%.0f\" height=\"%d\" rx=\"8\" fill=\"#0d1117\"/>\n", width, height)
-	b.WriteString("<g font-family=\"ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace\" font-size=\"14\" fill=\"#e6edf3\" xml:space=\"preserve\">\n")
+	b.WriteString("<g font-family=\"ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace\" font-size=\"14\" fill=\"#e6edf3\">\n")
 	for i, text := range lines {
-		if text != "" {
-			fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\" textLength=\"%.1f\">%s</text>\n", margin, margin+i*line+15, float64(len([]rune(text)))*column, html.EscapeString(text))
+		// Each word has its place: browsers collapse spaces, and fonts differ in width.
+		at := 0
+		for word := range strings.SplitSeq(text, " ") {
+			if word != "" {
+				fmt.Fprintf(&b, "<text x=\"%.1f\" y=\"%d\">%s</text>\n", margin+float64(at)*column, margin+i*line+15, html.EscapeString(word))
+			}
+			at += len([]rune(word)) + 1
 		}
 	}
 	b.WriteString("</g>\n</svg>\n")
