@@ -13,16 +13,16 @@ import (
 // libraries grading follows, and where newer ones answer otherwise.
 func Profile(p grading.Profile) []byte {
 	page := newPage("The reference profile")
-	page.textf("MLE-bench declares minimum versions of its libraries but no maximum, and its scores depend on them. mleflow follows one set of "+
-		"versions. Grading reports name it in the field `reference_profile`: `%s`.", grading.ReferenceProfile)
+	page.textf("This page lists the library versions that scores follow, and where other versions give other scores. `mleflow grade-sample --json` names "+
+		"them in the field `reference_profile`: `%s`. MLE-bench itself declares minimum versions only.", grading.ReferenceProfile)
 	page.text("The answers in the columns were computed by MLE-bench's own graders with these versions:")
 	columns := []string{grading.ProfileReference, grading.ProfilePandas2, grading.ProfilePandas3}
 	page.table(append([]string{"library"}, columns...), versionRows(p, columns))
 	page.text("scipy 1.14.1 and 1.17.1 gave the same answers to 12,300 drawn submissions, so the profile's `scipy-1.14` stands for both. " +
 		"Parquet files are read as pyarrow reads them: fastparquet turns integer columns into floats if their row groups do not count missing cells.")
 	page.heading(2, "Where the versions differ")
-	page.text("Each row is a submission with hostile content and its score, rounded; `none` means that it has no score. The column mleflow is " +
-		"filled where we do not follow the profile. A test grades every one of these submissions.")
+	page.text("Each row is a submission with hostile content and its rounded score; `none` is no score. The column mleflow is " +
+		"filled where we do not follow the profile.")
 	page.table([]string{"case", "competition", "cells", "reference", "pandas-2.3", "pandas-3", "mleflow"}, caseRows(p))
 	page.heading(2, "Why mleflow differs from the profile")
 	for _, c := range p.Cases {
@@ -31,17 +31,12 @@ func Profile(p grading.Profile) []byte {
 		}
 	}
 	page.heading(2, "What depends on the processor")
-	page.text("numpy's default sort is not stable, and it uses vector instructions where the processor has them, which leave rows with equal numbers in " +
-		"another order. mleflow's order is that of numpy's scalar code. It shows where a submission repeats a numeric id and the grader pairs rows after " +
+	page.text("numpy's default sort is not stable, and leaves rows with equal numbers in another order where the processor has vector instructions. mleflow's order is " +
+		"that of numpy's scalar code (`NPY_DISABLE_CPU_FEATURES`). It shows where a submission repeats a numeric id and the grader pairs rows after " +
 		"sorting: google-quest-challenge with equal `qa_id`, hms-harmful-brain-activity-classification with equal `eeg_id`, " +
-		"new-york-city-taxi-fare-prediction with equal numbers as `key`. With numpy's vector " +
-		"code switched off (`NPY_DISABLE_CPU_FEATURES`), the reference gives mleflow's scores.")
-	page.text("The last digit of a score may depend on the processor, too. numpy takes sine and cosine from the C library, arcsine and arccosine from " +
-		"Intel's vector code where there is AVX-512 and else from the C library; the C library has variants with and without fused products. mleflow's " +
-		"functions give the nearest double on every machine. Of 600,000 numbers each, sine differs from numpy 1.26 with glibc 2.36 in 347 and cosine in 278, by one " +
-		"unit in the last place; arcsine in 658 and arccosine in 163 without AVX-512, in 65,568 and 166,735 with it. Glibc's own variants differ in 170, 147, 129 and 69. " +
-		"Of 3,000 submissions to smartphone-decimeter-2022, one score differs in the last digit from numpy without AVX-512, 422 from numpy with it, and " +
-		"423 between the two; rounded to five decimals, all are equal. (Go's functions differed in 866 and 944.)")
+		"new-york-city-taxi-fare-prediction with equal numbers as `key`.")
+	page.text("The last digit of a score may depend on the processor, too: numpy's sine, cosine, arcsine and arccosine differ with AVX-512 and with the C library. " +
+		"mleflow's functions give the nearest double on every machine. Rounded to five decimals, all scores of 3,000 submissions to smartphone-decimeter-2022 are equal.")
 	return []byte(page.b.String())
 }
 

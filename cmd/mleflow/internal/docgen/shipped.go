@@ -41,14 +41,14 @@ func Competitions(catalog *competitions.Catalog, metrics *metric.Registry) ([]by
 		rows[def.Complexity] = append(rows[def.Complexity], row)
 	}
 	p := newPage("The competitions")
-	p.textf("The %d competitions that ship with the program, by split. Sizes are those of the download. Split and draws are the verbs that draw at random, with their options, in v1. `mleflow competition show ID` says more of one.", len(all))
+	p.textf("The %d competitions that ship with the program, by split; `mleflow competition show ID` says more of one. Sizes are those of the download. Split and draws are the verbs that draw at random in v1.", len(all))
 	for _, s := range splits {
 		if len(rows[s.of]) == 0 {
 			continue
 		}
 		p.heading(2, s.title)
 		p.textf("%d, `competitions(\"%s\")` in a pipeline.", len(rows[s.of]), s.of)
-		p.table([]string{"Competition", "Category", "Size", "Metric", "Split and draws", "Verbs", "Outputs", "Versions"}, rows[s.of])
+		p.table([]string{"Competition", "Category", "Size", "Metric", "Split and draws", "Versions"}, rows[s.of])
 	}
 	p.usage("Verbs by use", "Verb", u.verbs)
 	p.textf("Not used by any shipped definition, but available to yours: %s.", names(unusedVerbs(u.verbs)))
@@ -61,29 +61,28 @@ func Competitions(catalog *competitions.Catalog, metrics *metric.Registry) ([]by
 type usage struct{ verbs, metrics map[string][]string }
 
 func (u usage) row(def *competitions.Definition, metrics *metric.Registry) ([]string, error) {
-	var verbs, outputs, scores []string
+	var verbs, scores []string
 	for _, version := range def.Versions() {
 		at, err := def.At(version)
 		if err != nil {
 			return nil, err
 		}
-		v, o := prep.Uses(at)
-		verbs, outputs = append(verbs, v...), append(outputs, o...)
+		used, _ := prep.Uses(at)
+		verbs = append(verbs, used...)
 		plan, diags := grading.Decode(at, metrics, nil)
 		if diags.HasErrors() {
 			return nil, fmt.Errorf("%s: %w", def.ID, diags)
 		}
 		scores = append(scores, plan.Metric.Name)
 	}
-	verbs, outputs, scores = set(verbs), set(outputs), set(scores)
+	verbs, scores = set(verbs), set(scores)
 	for _, v := range verbs {
 		u.verbs[v] = append(u.verbs[v], def.ID)
 	}
 	for _, s := range scores {
 		u.metrics[s] = append(u.metrics[s], def.ID)
 	}
-	return []string{code(def.ID), def.Category, size(def.Facts.SizeGB), names(scores), draws(def), names(verbs), names(outputs),
-		strings.Join(def.Versions(), ", ")}, nil
+	return []string{code(def.ID), def.Category, size(def.Facts.SizeGB), names(scores), draws(def), strings.Join(def.Versions(), ", ")}, nil
 }
 
 // draws writes how a competition's parts are drawn.
