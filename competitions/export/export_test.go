@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,33 +105,61 @@ func TestColumnsAreDocumented(t *testing.T) {
 		table       func() (*table.Table, error)
 	}{
 		{"leaderboard.md", "The table of figures", func() (*table.Table, error) { return export.Figures(nil) }},
-		{"leaderboard.md", "The table of runs", func() (*table.Table, error) { return export.Runs(nil) }},
 		{"export.md", "Attempts", func() (*table.Table, error) { return export.Attempts(nil) }},
 		{"export.md", "Snapshots", func() (*table.Table, error) { return export.Snapshots(nil) }},
 	} {
-		page, err := os.ReadFile(filepath.Join("..", "..", "docs", doc.page))
-		if err != nil {
-			t.Fatal(err)
-		}
-		tab, err := doc.table()
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, section, _ := strings.Cut(string(page), "\n## "+doc.title+"\n")
-		section, _, _ = strings.Cut(section, "\n##")
 		var documented []string
-		for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\w+) \\|").FindAllStringSubmatch(section, -1) {
+		for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (\\w+) \\|").FindAllStringSubmatch(section(t, doc.page, doc.title), -1) {
 			documented = append(documented, m[1]+" "+m[2])
 		}
-		var written []string
-		for _, c := range tab.Columns() {
-			kind := map[table.Kind]string{table.Text: "string", table.Int64: "int64", table.Float64: "double", table.Bool: "bool"}[c.Kind()]
-			written = append(written, c.Name()+" "+kind)
-		}
-		if diff := cmp.Diff(documented, written); diff != "" {
+		if diff := cmp.Diff(documented, columns(t, doc.table)); diff != "" {
 			t.Errorf("%s, %s (-documented +written):\n%s", doc.page, doc.title, diff)
 		}
 	}
+}
+
+// TestRunsAreAmongAttempts: docs/leaderboard.md lists the columns of the table of
+// runs, and docs/export.md, in the table of attempts, says what they are.
+func TestRunsAreAmongAttempts(t *testing.T) {
+	attempts := columns(t, func() (*table.Table, error) { return export.Attempts(nil) })
+	var documented, written []string
+	for _, m := range regexp.MustCompile("`(\\w+)`[,.]").FindAllStringSubmatch(section(t, "leaderboard.md", "The table of runs"), -1) {
+		documented = append(documented, m[1])
+	}
+	for _, c := range columns(t, func() (*table.Table, error) { return export.Runs(nil) }) {
+		name, _, _ := strings.Cut(c, " ")
+		written = append(written, name)
+		if !slices.Contains(attempts, c) {
+			t.Errorf("the table of attempts has no column %s", c)
+		}
+	}
+	if diff := cmp.Diff(documented, written); diff != "" {
+		t.Errorf("leaderboard.md, The table of runs (-documented +written):\n%s", diff)
+	}
+}
+
+// section returns the part of a page below a heading.
+func section(t *testing.T, page, title string) string {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, part, _ := strings.Cut(string(text), "\n## "+title+"\n")
+	part, _, _ = strings.Cut(part, "\n##")
+	return part
+}
+
+// columns returns the names and kinds of a table's columns.
+func columns(t *testing.T, of func() (*table.Table, error)) (list []string) {
+	tab, err := of()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range tab.Columns() {
+		kind := map[table.Kind]string{table.Text: "string", table.Int64: "int64", table.Float64: "double", table.Bool: "bool"}[c.Kind()]
+		list = append(list, c.Name()+" "+kind)
+	}
+	return list
 }
 
 func TestFormats(t *testing.T) {

@@ -7,5 +7,5 @@
 // The tests need root, containerd, runc and e2fsprogs. Without them they are
 // skipped, saying why; where CI is set that fails. How often they try is set by
 // MLEFLOW_LIMIT_RUNS (100 for the full number) and MLEFLOW_SANDBOX_KILLS (50).
-// UPDATE_GOLDEN=1 writes docs/isolation.md again.
+// UPDATE_GOLDEN=1 writes PROBES.md again.
 package sandbox
