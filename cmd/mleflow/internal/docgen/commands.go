@@ -1,6 +1,7 @@
 package docgen
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -11,9 +12,13 @@ import (
 // Commands returns the page on the command line.
 func Commands(root *cobra.Command) []byte {
 	p := newPage("Commands")
-	p.text("Long flags may be written with one dash or two, before or after the arguments.")
+	p.text("This page lists the commands, as `mleflow COMMAND --help` does. Long flags may be written with one dash or two, before or after the arguments.")
 	p.heading(2, "Global flags")
-	p.flags(root.PersistentFlags())
+	p.table(flagHeader, flagRows(root.PersistentFlags()))
+	p.heading(2, "Shared flags")
+	p.text("Several commands have these; they name them only.")
+	shared := sharedFlags(root)
+	p.table(flagHeader, shared)
 	p.heading(2, "Exit status")
 	p.table([]string{"Status", "Meaning"}, [][]string{
 		{"0", "All went well."}, {"1", "A step failed, or the command could not do its work."},
@@ -21,26 +26,62 @@ func Commands(root *cobra.Command) []byte {
 		{"4", "The submission is invalid (`grade-sample`)."}, {"5", "The bundle is intact, but scores are only claimed: not everything was recomputed (`verify`, `board build`)."}, {"6", "The board was built, and names something to look at: duplicates, possible selection, mixed tasks (`board build`)."}, {"130", "Interrupted by SIGINT, SIGTERM or SIGHUP."},
 	})
 	for _, cmd := range root.Commands() {
-		p.command(cmd)
+		p.command(cmd, shared)
 	}
 	return p.bytes()
 }
 
-func (p *page) command(cmd *cobra.Command) {
+func (p *page) command(cmd *cobra.Command, shared [][]string) {
 	if cmd.Hidden || cmd.Name() == "help" {
 		return
 	}
-	// A command with others below it is one of its own if it has flags.
-	if flags := cmd.LocalNonPersistentFlags(); !cmd.HasSubCommands() || cmd.HasParent() && flags.HasAvailableFlags() {
+	if isPage(cmd) {
 		p.heading(2, cmd.CommandPath())
 		p.code("text", cmd.UseLine())
-		p.text(cmd.Short + ".")
-		p.long(cmd.Long)
-		p.flags(flags)
+		p.long(cmp.Or(cmd.Long, cmd.Short+"."))
+		var own [][]string
+		var also []string
+		for _, row := range flagRows(cmd.LocalNonPersistentFlags()) {
+			if slices.ContainsFunc(shared, func(s []string) bool { return slices.Equal(s, row) }) {
+				also = append(also, row[0])
+			} else {
+				own = append(own, row)
+			}
+		}
+		p.table(flagHeader, own)
+		if len(also) > 0 {
+			p.text("[Shared](#shared-flags): " + strings.Join(also, ", ") + ".")
+		}
 	}
 	for _, sub := range cmd.Commands() {
-		p.command(sub)
+		p.command(sub, shared)
 	}
+}
+
+// isPage says whether a command has a section: one with others below it only if it has flags.
+func isPage(cmd *cobra.Command) bool {
+	return !cmd.HasSubCommands() || cmd.HasParent() && cmd.LocalNonPersistentFlags().HasAvailableFlags()
+}
+
+// sharedFlags returns the rows of the flags that three commands or more have.
+func sharedFlags(root *cobra.Command) (shared [][]string) {
+	uses := map[string]int{}
+	var count func(*cobra.Command)
+	count = func(cmd *cobra.Command) {
+		for _, row := range flagRows(cmd.LocalNonPersistentFlags()) {
+			if key := strings.Join(row, "\n"); cmd.Hidden || !isPage(cmd) {
+				continue
+			} else if uses[key]++; uses[key] == 3 {
+				shared = append(shared, row)
+			}
+		}
+		for _, sub := range cmd.Commands() {
+			count(sub)
+		}
+	}
+	count(root)
+	sortFlags(shared)
+	return shared
 }
 
 // long writes the long help: paragraphs, and indented ones as they are.
@@ -54,8 +95,9 @@ func (p *page) long(text string) {
 	}
 }
 
-func (p *page) flags(set *pflag.FlagSet) {
-	var rows [][]string
+var flagHeader = []string{"Flag", "Meaning"}
+
+func flagRows(set *pflag.FlagSet) (rows [][]string) {
 	set.VisitAll(func(f *pflag.Flag) {
 		if f.Hidden || f.Name == "help" {
 			return
@@ -67,10 +109,14 @@ func (p *page) flags(set *pflag.FlagSet) {
 		}
 		rows = append(rows, []string{code(name), capitalize(usage) + "."})
 	})
+	sortFlags(rows)
+	return rows
+}
+
+func sortFlags(rows [][]string) {
 	slices.SortFunc(rows, func(a, b []string) int {
 		return strings.Compare(strings.TrimLeft(a[0], "`-"), strings.TrimLeft(b[0], "`-"))
 	})
-	p.table([]string{"Flag", "Meaning"}, rows)
 }
 
 func capitalize(s string) string {
