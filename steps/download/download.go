@@ -56,15 +56,15 @@ func Kind(deps Deps) step.Kind {
 			"an agent never sees it.",
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
-			{Name: "from", Type: cty.String, Cosmetic: true, Doc: "Reads the data from this path instead of the competition's source: a folder with the unpacked download, an archive (its suffix may be left out), or a competition's folder in a data directory of the reference. Null means the competition's source. A file that the competition fetches separately still comes from its own source, unless it is in the folder or archive. Not in the key, because the content is."},
+			{Name: "from", Type: cty.String, Cosmetic: true, Doc: "Reads the data from this path instead of the competition's source: a folder with the unpacked download, an archive (its suffix may be left out), or a competition's folder in a data directory of the reference. Null means the competition's source. A file that the competition fetches separately still comes from its own source, unless it is in the folder or archive."},
 			{Name: "keep_archives", Type: cty.Bool, Cosmetic: true, Doc: "Keeps the archives in the raw data as files instead of unpacking those that the competition extracts. Their names are in the key."},
 		},
 		Blocks: []step.Block{{
 			Name: "source",
 			Doc:  "Where to get the data, instead of the competition's source.",
 			Args: []step.Attr{
-				{Name: "kind", Type: cty.String, Required: true, OneOf: deps.Sources.Names(), Cosmetic: true, Doc: "The kind of source. Not in the key, because the data is."},
-				{Name: "path", Type: cty.String, Cosmetic: true, Doc: "A file or folder, for kind file, or a competition's folder in a data directory of the reference, for kind reference; relative to the working directory. Not in the key, because the content is."},
+				{Name: "kind", Type: cty.String, Required: true, OneOf: deps.Sources.Names(), Cosmetic: true, Doc: "The kind of source."},
+				{Name: "path", Type: cty.String, Cosmetic: true, Doc: "A file or folder, for kind file, or a competition's folder in a data directory of the reference, for kind reference; relative to the working directory."},
 				{Name: "url", Type: cty.String, Cosmetic: true, Doc: "An address, for kind http, or the base address of a mirror: a folder, https://… or s3://…. In the key only if there is no pin."},
 				{Name: "slug", Type: cty.String, Cosmetic: true, Doc: "The competition's name, for the kinds kaggle and mirror. In the key only if there is no pin."},
 				{Name: "md5", Type: cty.String, Doc: "The MD5 that the file must have, in hexadecimal."},

@@ -57,7 +57,7 @@ func Kind(deps Deps) step.Kind {
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
 			{Name: "task", Type: cty.String, Default: cty.StringVal(string(competitions.TaskReference)), OneOf: competitions.Tasks(), Doc: "Which texts: the reference's; its obfuscated ones, which do not name Kaggle or the competition; or our own, which need no network."},
-			{Name: "from", Type: cty.String, Cosmetic: true, Doc: "A checkout or a data directory of the reference, or the address of a mirror, that is tried first. Not in the key, because the digests are."},
+			{Name: "from", Type: cty.String, Cosmetic: true, Doc: "A checkout or a data directory of the reference, or the address of a mirror, that is tried first."},
 		},
 		Outputs: []step.Output{
 			{Name: "description", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The text of the competition, Markdown."},

@@ -1,6 +1,7 @@
 package docgen
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -14,7 +15,7 @@ import (
 // Steps returns the page on the step kinds.
 func Steps(kinds *step.Registry) []byte {
 	p := newPage("Step kinds")
-	p.text("Besides its own arguments every step takes `for_each`, `depends_on`, `on`, `timeout`, `retry` and `resources`: see [the language](language.md).")
+	p.text("This page lists the kinds of steps; `mleflow explain ADDRESS` shows the key of a step. Every step also takes `for_each`, `depends_on`, `on`, `timeout`, `retry` and `resources`: see [the language](language.md). Agents may see an output if its step saw nothing private, unless the table says otherwise.")
 	for _, name := range kinds.Names() {
 		p.kind(kinds.Kind(name))
 	}
@@ -55,9 +56,9 @@ func secrecyText(s step.Secrecy) string {
 	case step.Public:
 		return "yes"
 	case step.Withheld:
-		return "never; a model block may replay it"
+		return "never; models may replay it"
 	default:
-		return "if its inputs are"
+		return ""
 	}
 }
 
@@ -71,9 +72,16 @@ func (p *page) attributes(title string, attrs []step.Attr) {
 		if a.Cosmetic {
 			doc += " Not part of the key."
 		}
-		rows = append(rows, []string{code(a.Name), typeText(a.Type), yes(a.Required), defaultText(a.Default), doc})
+		rows = append(rows, []string{code(a.Name), typeText(a.Type), cmp.Or(defaultText(a.Default), required(a.Required)), doc})
 	}
-	p.table([]string{title, "Type", "Required", "Default", "Meaning"}, rows)
+	p.table([]string{title, "Type", "Default", "Meaning"}, rows)
+}
+
+func required(b bool) string {
+	if b {
+		return "required"
+	}
+	return ""
 }
 
 // typeText names a type as the language writes it; content has its own name.
