@@ -63,7 +63,7 @@ func Kind(deps Deps) step.Kind {
 			Name: "source",
 			Doc:  "Where to get the data, instead of the competition's source.",
 			Args: []step.Attr{
-				{Name: "kind", Type: cty.String, Required: true, OneOf: deps.Sources.Names(), Cosmetic: true, Doc: "The kind of source."},
+				{Name: "kind", Type: cty.String, Required: true, OneOf: deps.Sources.Names(), Cosmetic: true, Doc: "The kind of source that has the data."},
 				{Name: "path", Type: cty.String, Cosmetic: true, Doc: "A file or folder, for kind file, or a competition's folder in a data directory of the reference, for kind reference; relative to the working directory."},
 				{Name: "url", Type: cty.String, Cosmetic: true, Doc: "An address, for kind http, or the base address of a mirror: a folder, https://… or s3://…. In the key only if there is no pin."},
 				{Name: "slug", Type: cty.String, Cosmetic: true, Doc: "The competition's name, for the kinds kaggle and mirror. In the key only if there is no pin."},
