@@ -29,6 +29,7 @@ func TestPages(t *testing.T) {
 	}{
 		{"first-agent.md", []string{"python3"}},
 		{"first-competition.md", []string{"python3", "sha256sum"}},
+		{"first-model.md", []string{"python3"}},
 	} {
 		t.Run(page.name, func(t *testing.T) {
 			for _, program := range append(page.programs, "sh") {
