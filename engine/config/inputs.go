@@ -125,7 +125,7 @@ func (p *Pipeline) assignFile(all map[string]given, path string) diag.List {
 func (p *Pipeline) variableNames() []string { return slices.Sorted(maps.Keys(p.Variables)) }
 
 func (v *Variable) value(g given, ok bool) (cty.Value, diag.List) {
-	if !ok {
+	if !ok || g.isText && g.text == "null" && v.Default != cty.NilVal && v.Default.IsNull() { // as Shown writes it
 		if v.Default == cty.NilVal {
 			return cty.UnknownVal(v.Type), diag.List{diag.Error(v.Range, "Missing value of a variable",
 				"Variable %q has no default. Give it with -var %s=VALUE, in a -var-file, or as %s%s in the environment.", v.Name, v.Name, envPrefix, v.Name)}
