@@ -2,9 +2,12 @@ package engine
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/lockfile"
+	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -15,6 +18,24 @@ func (r *run) warnChosen() {
 		if !n.cached() {
 			r.warnChoices(n.plan.Choices)
 		}
+	}
+}
+
+// warnAgain tells, once a cause, which steps run again because their last result is
+// not final.
+func (r *run) warnAgain() {
+	by := map[string][]*node{}
+	for _, n := range r.pl.nodes {
+		if d := n.decision; d != nil && d.provisional != nil && n.plan.Action == plan.Run {
+			by[d.provisional.Provisional] = append(by[d.provisional.Provisional], n)
+		}
+	}
+	for _, cause := range slices.Sorted(maps.Keys(by)) {
+		first, more := by[cause][0], ""
+		if n := len(by[cause]) - 1; n > 0 {
+			more = fmt.Sprintf(" and %d more", n)
+		}
+		r.sink.Emit(event.Warning{At: now(), Message: fmt.Sprintf("%s%s: tried again: %s: %s", first.plan.Name, more, cause, first.decision.provisional.Why)})
 	}
 }
 

@@ -11,7 +11,9 @@ package conditions
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mleflow/mleflow/engine/step"
@@ -152,8 +154,44 @@ func Notes(all []Attempts) []string {
 			notes = append(notes, fmt.Sprintf("Untrusted: %d of %d attempts of %s were not isolated (runtime %s). The agent could read whatever its user can, the answers included.",
 				len(open), len(a.Sets), a.Agent, strings.Join(Runtimes(open...), ", ")))
 		}
+		notes = append(notes, tries(a)...)
 	}
 	return append(notes, mixed(all)...)
+}
+
+// tries say that attempts were repeated, or are not final.
+func tries(a Attempts) (notes []string) {
+	repeated, most, open := 0, 0, map[string]int{}
+	for _, set := range a.Sets {
+		n := Tries(set)
+		if most = max(most, n); n > 1 {
+			repeated++
+		}
+		for _, cause := range step.ConditionValues(set, step.Provisional) {
+			open[cause]++
+		}
+	}
+	if repeated > 0 {
+		notes = append(notes, fmt.Sprintf("Repeated: %d of %d attempts of %s were run more than once, up to %d times; the last result counts.", repeated, len(a.Sets), a.Agent, most))
+	}
+	for _, cause := range slices.Sorted(maps.Keys(open)) {
+		notes = append(notes, fmt.Sprintf("Not final: %d of %d attempts of %s ended because of the environment (%s). They do not count, and the next apply runs them again.", open[cause], len(a.Sets), a.Agent, cause))
+	}
+	return notes
+}
+
+// Final reports whether a result with these conditions counts: that of an attempt
+// that the environment ended does not.
+func Final(set []string) bool { return len(step.ConditionValues(set, step.Provisional)) == 0 }
+
+// Tries is the most tries that a result with these conditions took.
+func Tries(set []string) int {
+	most := 1
+	for _, v := range step.ConditionValues(set, step.Tries) {
+		n, _ := strconv.Atoi(v) // the engine wrote it
+		most = max(most, n)
+	}
+	return most
 }
 
 // mixed says that attempts were told different things, as far as that is known

@@ -3,8 +3,10 @@ package step
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
@@ -69,9 +71,28 @@ func hashConditions(h *digest.Hasher, set []string) {
 	}
 }
 
-// RecordedConditions returns the conditions in the fields of a key.
-func RecordedConditions(fields []digest.Field) []string {
-	var set []string
+// The keys of the conditions that the tries at an action make: how often it was
+// run until its result, and the cause for which that is not final.
+const (
+	Tries       = "tries"
+	Provisional = "provisional"
+)
+
+// TriesConditions returns the conditions that the tries at an action make.
+func TriesConditions(t cache.Tries) (set []string) {
+	if t.Earlier > 0 {
+		set = append(set, Tries+"="+strconv.Itoa(t.Earlier+1))
+	}
+	if t.Provisional != "" {
+		set = append(set, Provisional+"="+t.Provisional)
+	}
+	return set
+}
+
+// RecordedConditions returns the conditions in the fields of a key and those that
+// the tries at it make.
+func RecordedConditions(fields []digest.Field, t cache.Tries) []string {
+	set := TriesConditions(t)
 	for _, f := range fields {
 		if k, ok := strings.CutPrefix(f.Label, conditionLabel); ok {
 			for v := range strings.SplitSeq(f.Value, ", ") {
@@ -84,3 +105,11 @@ func RecordedConditions(fields []digest.Field) []string {
 
 // IsCondition reports whether a label of a key belongs to a condition.
 func IsCondition(label string) bool { return strings.HasPrefix(label, conditionLabel) }
+
+// Pinned are the fields of a key that a lock pins. Whoever applies it has other
+// tries.
+func Pinned(fields []digest.Field) []digest.Field {
+	return slices.DeleteFunc(slices.Clone(fields), func(f digest.Field) bool {
+		return f.Label == conditionLabel+Tries || f.Label == conditionLabel+Provisional
+	})
+}

@@ -25,7 +25,7 @@ const (
 )
 
 // outcomeOrder is the order that outcomes are counted in; others follow by name.
-var outcomeOrder = []string{finished, scored, nonFinite, "invalid", "missing", "no_submission", "timed_out", "out_of_memory", "out_of_disk", "out_of_budget", "data_changed", "agent_failed"}
+var outcomeOrder = []string{finished, scored, nonFinite, "invalid", "missing", "no_submission", "timed_out", "out_of_memory", "out_of_disk", "out_of_budget", "provider_failed", "budget_too_small", "data_changed", "agent_failed"}
 
 // Outcomes counts how attempts of agents ended and what grading made of their
 // submissions, as the outputs of the steps say. Neither is a failure of a step.
@@ -111,6 +111,9 @@ func (o *Outcomes) Add(e event.StepFinished, run string, tail []string) {
 		}
 		o.told[key] = key != ""
 		p.attempt, p.Reason, p.Tail = true, out.attemptReason(), printed(tail)
+		if t := e.Tries; t != nil && t.Why != "" {
+			p.Reason = t.Why + "; the next apply runs it again"
+		}
 	case conditions.GradeKind:
 		if out.outcome == scored && out.score == nil {
 			p.Outcome = nonFinite
