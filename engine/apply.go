@@ -266,7 +266,6 @@ func (r *run) announce() {
 		ToRun: c.Run, Cached: c.Cached, Deferred: c.Deferred, Resumed: r.resumed, ExpectedMillis: expected.Milliseconds(), Blocks: blocksOf(&r.pl.Plan)})
 	r.expected.tell()
 	r.warnChosen()
-	r.warnAgain()
 }
 
 func (r *run) finish(sum *sched.Summary) *Result {

@@ -2,40 +2,23 @@ package engine
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/lockfile"
-	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
 // warnChosen tells, before anything runs, what people must know of what the
-// machine chose for steps that may run.
+// machine chose for steps that may run, and which run again because their last result
+// is not final.
 func (r *run) warnChosen() {
 	for _, n := range r.pl.nodes {
 		if !n.cached() {
 			r.warnChoices(n.plan.Choices)
 		}
-	}
-}
-
-// warnAgain tells, once a cause, which steps run again because their last result is
-// not final.
-func (r *run) warnAgain() {
-	by := map[string][]*node{}
-	for _, n := range r.pl.nodes {
-		if d := n.decision; d != nil && d.provisional != nil && n.plan.Action == plan.Run {
-			by[d.provisional.Provisional] = append(by[d.provisional.Provisional], n)
+		if d := n.decision; d != nil && d.provisional != nil {
+			r.warnChoices([]step.Choice{{Warning: n.Addr.Step.String() + " " + again(d.provisional)}})
 		}
-	}
-	for _, cause := range slices.Sorted(maps.Keys(by)) {
-		first, more := by[cause][0], ""
-		if n := len(by[cause]) - 1; n > 0 {
-			more = fmt.Sprintf(" and %d more", n)
-		}
-		r.sink.Emit(event.Warning{At: now(), Message: fmt.Sprintf("%s%s: tried again: %s: %s", first.plan.Name, more, cause, first.decision.provisional.Why)})
 	}
 }
 

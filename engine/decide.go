@@ -61,14 +61,13 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 	if fresh {
 		return d, nil
 	}
-	d.record, err = e.lookup(ctx, d.id)
+	rec, err := e.lookup(ctx, d.id)
 	if err != nil {
 		return nil, diag.List{diag.Failure("Cache cannot be read", fmt.Errorf("%s: %w", inst.Addr, err))}
 	}
-	if d.provisional = d.record; d.record.Final() != nil {
-		d.provisional = nil
-	}
-	if d.record = d.record.Final(); d.record != nil {
+	if d.record = rec.Final(); d.record == nil {
+		d.provisional = rec
+	} else {
 		d.fields, d.estimate, d.copies, d.spending = nil, step.Estimate{}, nil, nil // the fields are in the record
 	}
 	return d, nil

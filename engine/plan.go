@@ -32,6 +32,8 @@ type PlanOptions struct {
 	Preflight event.Sink
 	// askRemote says that results may come from the remote.
 	askRemote bool
+	// again are the instances that Retry chose.
+	again map[int]bool
 }
 
 // Retry chooses steps to run again by the results that a plan would take from the
@@ -104,23 +106,20 @@ func (e *Engine) plan(ctx context.Context, p *Program, opts PlanOptions) (*plann
 	if err != nil {
 		return nil, append(diags, diag.Failure("State cannot be read", err))
 	}
-	once := func(retry map[int]bool) (*planned, diag.List) {
-		pl := newPlanned(p, selected, force, memory)
-		for _, n := range pl.nodes {
-			n.retried = retry[n.index]
-		}
-		planner := &planner{e: e, p: p, pl: pl, askRemote: opts.askRemote, first: map[digest.ActionID]*node{}}
-		return pl, planner.run(ctx)
+	pl := newPlanned(p, selected, force, memory)
+	for _, n := range pl.nodes {
+		n.retried = opts.again[n.index]
 	}
-	pl, found := once(nil)
+	planner := &planner{e: e, p: p, pl: pl, askRemote: opts.askRemote, first: map[digest.ActionID]*node{}}
+	found := planner.run(ctx)
 	if opts.Retry == nil || found.HasErrors() {
 		return pl, append(diags, found...)
 	}
-	again, more := pl.chosen(p, opts.Retry)
-	if diags = append(diags, more...); len(again) > 0 && !more.HasErrors() {
-		pl, found = once(again)
+	if opts.again, more = pl.chosen(p, opts.Retry); len(opts.again) == 0 || more.HasErrors() {
+		return pl, append(append(diags, found...), more...)
 	}
-	return pl, append(diags, found...)
+	opts.Retry = nil
+	return e.plan(ctx, p, opts)
 }
 
 // planner decides the steps of a plan.

@@ -26,7 +26,7 @@ const (
 
 // again says why a result that is not final does not count.
 func again(rec *cache.Record) string {
-	return fmt.Sprintf("will run again: %s: %s", rec.Provisional, rec.Why)
+	return fmt.Sprintf("runs again: %s: %s", rec.Provisional, rec.Why)
 }
 
 // explainMiss says why an action is not in the cache, given the last action of

@@ -99,7 +99,7 @@ func TestProvisional(t *testing.T) {
 	expect("still down", "step.shaky.a", "provisional=service_failed weather=sun")
 	pl := r.plan(guests, engine.PlanOptions{})
 	for _, st := range pl.Steps {
-		if st.Name == "step.shaky.a" && (st.Action != plan.Run || len(st.Reasons) != 1 || st.Reasons[0].Text != "will run again: service_failed: the service is down") {
+		if st.Name == "step.shaky.a" && (st.Action != plan.Run || len(st.Reasons) != 1 || st.Reasons[0].Text != "runs again: service_failed: the service is down") {
 			t.Errorf("plan: %+v", st)
 		}
 		if st.Name == "step.shaky.b" && st.Action != plan.Cached {

@@ -11,7 +11,6 @@ package conditions
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -126,12 +125,7 @@ func Untrusted(sets ...[]string) bool {
 
 // isolated reports whether nothing says that an attempt was not isolated.
 func isolated(set []string) bool {
-	for _, v := range step.ConditionValues(set, Isolation) {
-		if v == None {
-			return false
-		}
-	}
-	return true
+	return !slices.Contains(step.ConditionValues(set, Isolation), None)
 }
 
 // Runtimes lists the runtimes of the sets, sorted.
@@ -161,21 +155,20 @@ func Notes(all []Attempts) []string {
 
 // tries say that attempts were repeated, or are not final.
 func tries(a Attempts) (notes []string) {
-	repeated, most, open := 0, 0, map[string]int{}
+	repeated, most, causes, n := 0, 0, []string{}, 0
 	for _, set := range a.Sets {
-		n := Tries(set)
-		if most = max(most, n); n > 1 {
-			repeated++
+		if tries := Tries(set); tries > 1 {
+			repeated, most = repeated+1, max(most, tries)
 		}
-		for _, cause := range step.ConditionValues(set, step.Provisional) {
-			open[cause]++
+		if !Final(set) {
+			n, causes = n+1, step.UnionConditions(causes, step.ConditionValues(set, step.Provisional))
 		}
 	}
 	if repeated > 0 {
 		notes = append(notes, fmt.Sprintf("Repeated: %d of %d attempts of %s were run more than once, up to %d times; the last result counts.", repeated, len(a.Sets), a.Agent, most))
 	}
-	for _, cause := range slices.Sorted(maps.Keys(open)) {
-		notes = append(notes, fmt.Sprintf("Not final: %d of %d attempts of %s ended because of the environment (%s). They do not count, and the next apply runs them again.", open[cause], len(a.Sets), a.Agent, cause))
+	if n > 0 {
+		notes = append(notes, fmt.Sprintf("Not final: %d of %d attempts of %s ended because of the environment (%s). They do not count, and the next apply runs them again.", n, len(a.Sets), a.Agent, strings.Join(causes, ", ")))
 	}
 	return notes
 }

@@ -53,13 +53,6 @@ func General(summary, detail string, args ...any) *hcl.Diagnostic {
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: format(detail, args)}
 }
 
-// Notice is General for something that need not stop the run.
-func Notice(summary, detail string, args ...any) *hcl.Diagnostic {
-	d := General(summary, detail, args...)
-	d.Severity = hcl.DiagWarning
-	return d
-}
-
 // Failure returns a diagnostic for an error that nobody wrote, such as a failed
 // read. err is the cause, and its message the detail.
 func Failure(summary string, err error) *hcl.Diagnostic {

@@ -34,16 +34,9 @@ func Conditions(args Args, s Step) []string {
 
 // UnionConditions returns the union of the sets, sorted; nil if it is empty.
 func UnionConditions(sets ...[]string) []string {
-	var all []string
-	for _, set := range sets {
-		for _, c := range set {
-			if !slices.Contains(all, c) {
-				all = append(all, c)
-			}
-		}
-	}
+	all := slices.Concat(sets...)
 	slices.Sort(all)
-	return all
+	return slices.Compact(all)
 }
 
 // ConditionValues returns the values that a set of conditions has for a key,

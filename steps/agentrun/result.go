@@ -67,16 +67,13 @@ func (s *session) result(ctx context.Context, exit executor.Exit, printed cache.
 		return nil, err
 	}
 	h.out["shim_log"] = cache.Value{Ref: shimLog}
-	shots, err := s.shots.tree(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("keep snapshots: %w", err)
+	for name, kept := range map[string]func(context.Context) (cache.Ref, error){"snapshots": s.shots.tree, "code_snapshots": s.codes.tree} {
+		ref, err := kept(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("keep %s: %w", name, err)
+		}
+		h.out[name] = cache.Value{Ref: ref}
 	}
-	h.out["snapshots"] = cache.Value{Ref: shots}
-	codes, err := s.codes.tree(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("keep snapshots of the code: %w", err)
-	}
-	h.out["code_snapshots"] = cache.Value{Ref: codes}
 	use, said, err := s.transcript(ctx)
 	if err != nil {
 		return nil, step.Retryable(err, 0)

@@ -34,7 +34,7 @@ func (h *Health) see(e transcript.Event) {
 	switch why := failure(e); {
 	case e.Replayed:
 	case why != "":
-		h.Down, h.At = fmt.Sprintf("the provider of model %q %s", e.Model, why), e.Time.Add(time.Duration(e.Seconds*float64(time.Second)))
+		h.Down, h.At = plain.Line(fmt.Sprintf("the provider of model %q %.300s", e.Model, why)), e.Time.Add(time.Duration(e.Seconds*float64(time.Second)))
 	case e.Refused == dialect.OverBudget:
 		h.Down = ""
 	case e.Refused == "" && !e.Gone && e.Asked != "":
@@ -48,7 +48,7 @@ func failure(e transcript.Event) string {
 	last := transcript.Attempt{Status: e.Status, Failed: e.Failed}
 	switch n := len(e.Attempts); {
 	case e.Refused == dialect.Unreachable && !e.Gone:
-		return "did not answer: " + cmp.Or(line(e.Failed), "no reason is known")
+		return "did not answer: " + cmp.Or(e.Failed, "no reason is known")
 	case e.Refused != "" && e.Refused != dialect.Unreachable:
 		return ""
 	case e.Gone && n > 0: // while the gateway tried again
@@ -61,17 +61,13 @@ func failure(e transcript.Event) string {
 	own := last.Status == http.StatusBadRequest && slices.ContainsFunc(accounts, func(text string) bool { return strings.Contains(last.Failed, text) })
 	switch {
 	case own, last.Status >= http.StatusInternalServerError, slices.Contains(refusing, last.Status):
-		text := fmt.Sprintf("answered with status %d (%s)", last.Status, cmp.Or(http.StatusText(last.Status), "unknown"))
-		if last.Failed != "" && last.Failed != http.StatusText(last.Status) {
-			text += ": " + line(last.Failed)
-		}
-		return text
+		return fmt.Sprintf("answered with status %d: %s", last.Status, cmp.Or(last.Failed, http.StatusText(last.Status), "unknown"))
 	case last.Status >= http.StatusBadRequest, last.Failed == "", e.Exceeded:
 		return ""
 	case last.Status == 0:
-		return "did not answer: " + line(last.Failed)
+		return "did not answer: " + last.Failed
 	}
-	return "broke off: " + line(last.Failed)
+	return "broke off: " + last.Failed
 }
 
 // refusing are the statuses of a provider that refuses its key or what that may
@@ -81,14 +77,3 @@ var refusing = []int{http.StatusUnauthorized, http.StatusPaymentRequired, http.S
 // accounts are what providers say in an error 400 that is about the key (Gemini) or
 // the account behind it (Anthropic).
 var accounts = []string{"API key not valid", "API key expired", "credit balance is too low"}
-
-// longestReason bounds what is repeated of an error.
-const longestReason = 200
-
-// line is an error on one line.
-func line(text string) string {
-	if len(text) > longestReason {
-		text = strings.ToValidUTF8(text[:longestReason], "") + "…"
-	}
-	return plain.Line(text)
-}

@@ -12,72 +12,57 @@ import (
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
-// retryable are the attempts that --retry knows by a word, as the outcomes of the
-// attempt or of its grade.
-var retryable = map[string][]string{
-	"failed":        {"agent_failed", "out_of_memory", "out_of_disk", "out_of_budget", "data_changed"},
-	"invalid":       {"invalid"},
-	"no-submission": {"no_submission"},
-	"timed-out":     {"timed_out"},
-	"out-of-memory": {"out_of_memory"},
-	"out-of-disk":   {"out_of_disk"},
-	"out-of-budget": {"out_of_budget"},
-	"data-changed":  {"data_changed"},
-}
-
-// retryWords are the words of retryable in the order in which they are offered.
+// retryWords are the attempts that -retry knows by a word: the outcome of the attempt or
+// of its grade, or failed for several.
 var retryWords = []string{"failed", "invalid", "no-submission", "timed-out", "out-of-memory", "out-of-disk", "out-of-budget", "data-changed"}
+
+// failedOutcomes are the outcomes of attempts that failed.
+var failedOutcomes = []string{"agent_failed", "out_of_memory", "out_of_disk", "out_of_budget", "data_changed"}
 
 // retryOf reads the values of -retry; nil without any.
 func retryOf(texts []string) (*engine.Retry, error) {
 	if len(texts) == 0 {
 		return nil, nil
 	}
-	c := chooser{words: texts}
+	var c chooser
 	var named []string
 	for _, text := range texts {
-		known, isWord := retryable[strings.ReplaceAll(text, "_", "-")]
-		c.outcomes = append(c.outcomes, known...)
-		switch {
-		case isWord:
+		switch word := strings.ReplaceAll(text, "_", "-"); {
 		case strings.Contains(text, "."):
 			named = append(named, text)
-		default:
+		case !slices.Contains(retryWords, word):
 			return nil, usagef("flag -retry: %q is neither an address nor one of %s", text, strings.Join(retryWords, ", "))
+		case word == "failed":
+			c = append(c, failedOutcomes...)
+		default:
+			c = append(c, strings.ReplaceAll(word, "-", "_"))
 		}
 	}
 	list, err := addresses("retry", named)
 	return &engine.Retry{Named: list, Choose: c.choose}, err
 }
 
-// chooser chooses the attempts of outcomes, and those that were named themselves or by
-// what consumes them.
-type chooser struct{ words, outcomes []string }
+// chooser chooses the attempts with some outcomes, and those that were named themselves
+// or by their grades.
+type chooser []string
 
 func (c chooser) choose(steps []engine.Past) (again []int, diags diag.List) {
 	for i, s := range steps {
+		attempts := []int{i}
+		if s.Kind == conditions.GradeKind {
+			attempts = s.After
+		}
+		attempts = slices.DeleteFunc(slices.Clone(attempts), func(at int) bool { return steps[at].Kind != conditions.AttemptKind })
 		var outcome string
 		if s.Record != nil {
 			_ = json.Unmarshal(s.Record.Outputs["outcome"].JSON, &outcome) // none is no outcome
 		}
-		attempts := []int{i}
-		switch s.Kind {
-		case conditions.AttemptKind:
-		case conditions.GradeKind:
-			attempts = slices.DeleteFunc(slices.Clone(s.After), func(at int) bool { return steps[at].Kind != conditions.AttemptKind })
-		default:
-			attempts = nil
-		}
-		switch {
-		case s.Named && len(attempts) == 0:
+		if s.Named && len(attempts) == 0 {
 			diags = append(diags, diag.General("No attempt", "-retry %s: it is neither an attempt of an agent nor the grade of one; -force runs any step again.", s.Name))
-		case s.Named, slices.Contains(c.outcomes, outcome):
+		}
+		if s.Named || slices.Contains(c, outcome) {
 			again = append(again, attempts...)
 		}
-	}
-	again = slices.DeleteFunc(again, func(at int) bool { return steps[at].Record == nil }) // it runs anyway
-	if len(again) == 0 && len(diags) == 0 {
-		diags = append(diags, diag.Notice("Nothing to try again", "-retry %s: there is no such attempt in the cache.", strings.Join(c.words, ", ")))
 	}
 	return again, diags
 }

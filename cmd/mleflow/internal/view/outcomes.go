@@ -1,9 +1,11 @@
 package view
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -236,23 +238,9 @@ func countsOf(counts map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-func sortedOutcomes(counts map[string]int) (names []string) {
-	rest := map[string]bool{}
-	for name := range counts {
-		rest[name] = true
-	}
-	for _, name := range outcomeOrder {
-		if rest[name] {
-			names = append(names, name)
-			delete(rest, name)
-		}
-	}
-	var others []string
-	for name := range rest {
-		others = append(others, name)
-	}
-	slices.Sort(others)
-	return append(names, others...)
+func sortedOutcomes(counts map[string]int) []string {
+	place := func(name string) uint { return uint(slices.Index(outcomeOrder, name)) } // of others, the largest
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(place(a), place(b)), strings.Compare(a, b)) })
 }
 
 func outcomeText(outcome string) string { return OneLine(strings.ReplaceAll(outcome, "_", " ")) }
