@@ -119,6 +119,41 @@ type Record struct {
 	// StartedUnixMilli and DurationMillis say when and how long it ran.
 	StartedUnixMilli int64 `json:"started_unix_ms"`
 	DurationMillis   int64 `json:"duration_ms"`
+	Tries
+}
+
+// Tries is what a record says of the tries at its action. The zero Tries is a
+// final result at the first try.
+type Tries struct {
+	// Provisional is the cause, in a word, for which the result is not final, and
+	// Why the same in a sentence: the next run executes the action again.
+	Provisional string `json:"provisional,omitempty"`
+	Why         string `json:"why,omitempty"`
+	// Earlier counts the final results that this one replaced, Spoilt the
+	// provisional ones.
+	Earlier int `json:"earlier,omitempty"`
+	Spoilt  int `json:"spoilt,omitempty"`
+}
+
+// Final returns a record that is a final result, else nil.
+func (r *Record) Final() *Record {
+	if r == nil || r.Provisional != "" {
+		return nil
+	}
+	return r
+}
+
+// After counts the result that a record replaces; nil is none.
+func (t *Tries) After(last *Record) {
+	if last == nil {
+		return
+	}
+	t.Earlier, t.Spoilt = last.Earlier, last.Spoilt
+	if last.Provisional == "" {
+		t.Earlier++
+	} else {
+		t.Spoilt++
+	}
 }
 
 // Field returns what the action hashed under a label, or "".

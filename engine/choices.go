@@ -9,11 +9,15 @@ import (
 )
 
 // warnChosen tells, before anything runs, what people must know of what the
-// machine chose for steps that may run.
+// machine chose for steps that may run, and which run again because their last result
+// is not final.
 func (r *run) warnChosen() {
 	for _, n := range r.pl.nodes {
 		if !n.cached() {
 			r.warnChoices(n.plan.Choices)
+		}
+		if d := n.decision; d != nil && d.provisional != nil {
+			r.warnChoices([]step.Choice{{Warning: n.Addr.Step.String() + " " + again(d.provisional)}})
 		}
 	}
 }

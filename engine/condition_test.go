@@ -122,7 +122,7 @@ func TestConditionsTravel(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(f.Conditions, step.RecordedConditions(rec.Fields)); diff != "" {
+				if diff := cmp.Diff(f.Conditions, step.RecordedConditions(rec.Fields, rec.Tries)); diff != "" {
 					t.Errorf("record of %s (-event +record):\n%s", f.Address, diff)
 				}
 				if got := string(rec.Outputs["value"].JSON); f.Address == "step.field.again" && got != `"weather=rain weather=sun"` {

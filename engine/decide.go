@@ -20,6 +20,8 @@ type decision struct {
 	choices []step.Choice
 	// record is what the action gave before; nil if it must run.
 	record *cache.Record
+	// provisional is what it gave before that is not final; nil if there is none.
+	provisional *cache.Record
 	// estimate is the space it needs; there is none with a record.
 	estimate step.Estimate
 	// copies are what it copies, and spending what it may spend; none with a
@@ -59,11 +61,13 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 	if fresh {
 		return d, nil
 	}
-	d.record, err = e.lookup(ctx, d.id)
+	rec, err := e.lookup(ctx, d.id)
 	if err != nil {
 		return nil, diag.List{diag.Failure("Cache cannot be read", fmt.Errorf("%s: %w", inst.Addr, err))}
 	}
-	if d.record != nil {
+	if d.record = rec.Final(); d.record == nil {
+		d.provisional = rec
+	} else {
 		d.fields, d.estimate, d.copies, d.spending = nil, step.Estimate{}, nil, nil // the fields are in the record
 	}
 	return d, nil

@@ -62,6 +62,8 @@ type Job struct {
 	RunID   string
 	// Fresh says that an earlier result must not be used.
 	Fresh bool
+	// Tries are those before, as a final result has them.
+	Tries cache.Tries
 	// Sink receives what happens, Log what the step prints.
 	Sink event.Sink
 	Log  io.Writer
@@ -204,7 +206,7 @@ func (r *run) elsewhere(ctx context.Context, n *node, l sched.Lease) error {
 	log := attempt.Lines(r.sink, n.plan.Name, r.openLog(n.plan.Name, l.Attempt))
 	n.outcome, err = r.e.opts.Elsewhere.Do(ctx, Job{
 		Place: n.place.Name, Address: n.plan.Name, Kind: n.Step.Kind, Args: c.args, Action: n.decision.id, Fields: n.decision.fields,
-		Attempt: l.Attempt, RunID: r.result.RunID, Fresh: n.fresh(), Sink: r.sink, Log: log,
+		Attempt: l.Attempt, RunID: r.result.RunID, Fresh: n.fresh(), Tries: r.e.tries(ctx, c.Step, n.decision.id), Sink: r.sink, Log: log,
 	})
 	if err = errors.Join(err, log.Close()); err != nil {
 		return err

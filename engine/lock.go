@@ -57,7 +57,7 @@ type locker struct {
 
 func (l *locker) step(n *node) lockfile.Step {
 	rec := n.decision.record
-	s := lockfile.Step{Addr: n.Addr, Action: rec.Action, Inputs: lockfile.Inputs(rec.Fields)}
+	s := lockfile.Step{Addr: n.Addr, Action: rec.Action, Inputs: lockfile.Inputs(step.Pinned(rec.Fields))}
 	if l.results {
 		s.Outputs = lockfile.Outputs(rec.Outputs)
 		return s
@@ -142,9 +142,9 @@ func deviations(lock *lockfile.File, a addr.Instance, d *decision) []lockfile.De
 	}
 	list := s.CheckAction(d.id)
 	if d.record == nil {
-		return append(list, s.CheckInputs(lockfile.Inputs(d.fields))...)
+		return append(list, s.CheckInputs(lockfile.Inputs(step.Pinned(d.fields)))...)
 	}
-	list = append(list, s.CheckInputs(lockfile.Inputs(d.record.Fields))...)
+	list = append(list, s.CheckInputs(lockfile.Inputs(step.Pinned(d.record.Fields)))...)
 	if s.Binds(d.id) {
 		list = append(list, s.CheckOutputs(lockfile.Outputs(d.record.Outputs))...)
 	}

@@ -21,6 +21,8 @@ type node struct {
 	place *Place
 	// forced says that the user asked for it to run.
 	forced bool
+	// retried says that it runs again for its result; see Retry.
+	retried bool
 	// decision is nil while the step is deferred.
 	decision *decision
 	// same is the step with the same action that runs first; nil if there is none.
@@ -49,7 +51,7 @@ func (n *node) on() string {
 }
 
 // fresh reports whether the step must not use an earlier result.
-func (n *node) fresh() bool { return n.forced || n.Step.Kind.Volatile }
+func (n *node) fresh() bool { return n.forced || n.retried || n.Step.Kind.Volatile }
 
 // cached reports whether its outputs are known when the plan is made.
 func (n *node) cached() bool { return n.plan.Action == plan.Cached && n.same == nil }

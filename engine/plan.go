@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/diag"
@@ -21,6 +22,8 @@ type PlanOptions struct {
 	Targets []addr.Instance
 	// Force lists addresses that run even if their result is in the cache.
 	Force []addr.Instance
+	// Retry, if set, chooses steps that run again like those of Force.
+	Retry *Retry
 	// Parallelism is the largest number of steps running at a time that the
 	// forecast assumes; 0 means as many as the resources allow.
 	Parallelism int
@@ -29,6 +32,47 @@ type PlanOptions struct {
 	Preflight event.Sink
 	// askRemote says that results may come from the remote.
 	askRemote bool
+	// again are the instances that Retry chose.
+	again map[int]bool
+}
+
+// Retry chooses steps to run again by the results that a plan would take from the
+// cache.
+type Retry struct {
+	// Named are addresses that the user named.
+	Named []addr.Instance
+	// Choose returns the indexes of the steps to run again.
+	Choose func(steps []Past) ([]int, diag.List)
+}
+
+// Past is a step of a plan with its result.
+type Past struct {
+	*plan.Step
+	// Record is nil if there is none.
+	Record *cache.Record
+	// Named says that Retry.Named has it.
+	Named bool
+}
+
+// chosen are the instances that the user has run again because of their results.
+func (pl *planned) chosen(p *Program, r *Retry) (map[int]bool, diag.List) {
+	named, diags := addresses(p, r.Named, "-retry")
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	steps := make([]Past, len(pl.nodes))
+	for i, n := range pl.nodes {
+		steps[i] = Past{Step: n.plan, Named: named[n.index]}
+		if n.decision != nil {
+			steps[i].Record = n.decision.record
+		}
+	}
+	list, diags := r.Choose(steps)
+	again := make(map[int]bool, len(list))
+	for _, at := range list {
+		again[pl.nodes[at].index] = true
+	}
+	return again, diags
 }
 
 // Plan reports what Apply would do. It uses no network, unless a preflight is
@@ -63,8 +107,19 @@ func (e *Engine) plan(ctx context.Context, p *Program, opts PlanOptions) (*plann
 		return nil, append(diags, diag.Failure("State cannot be read", err))
 	}
 	pl := newPlanned(p, selected, force, memory)
+	for _, n := range pl.nodes {
+		n.retried = opts.again[n.index]
+	}
 	planner := &planner{e: e, p: p, pl: pl, askRemote: opts.askRemote, first: map[digest.ActionID]*node{}}
-	return pl, append(diags, planner.run(ctx)...)
+	found := planner.run(ctx)
+	if opts.Retry == nil || found.HasErrors() {
+		return pl, append(diags, found...)
+	}
+	if opts.again, more = pl.chosen(p, opts.Retry); len(opts.again) == 0 || more.HasErrors() {
+		return pl, append(append(diags, found...), more...)
+	}
+	opts.Retry = nil
+	return e.plan(ctx, p, opts)
 }
 
 // planner decides the steps of a plan.
@@ -161,17 +216,22 @@ func (b *planner) settle(ctx context.Context, n *node) {
 	switch {
 	case d.record != nil:
 		s.Action, s.Reasons = plan.Cached, []plan.Reason{}
-		b.p.SetOutputs(n.index, d.record.Outputs)
+		known(b.p, n.index, d.record)
+		s.Conditions = b.p.Conditions(n.index)
 		return
 	case earlier != nil && !n.fresh():
 		s.Action = plan.Cached
 		s.Reasons = []plan.Reason{{Text: fmt.Sprintf("same key as %s, which runs first", earlier.plan.Name)}}
 		n.same = earlier
 		return
+	case n.retried:
+		s.Reasons = []plan.Reason{{Text: retried}}
 	case n.forced:
 		s.Reasons = []plan.Reason{{Text: forced}}
 	case n.fresh():
 		s.Reasons = []plan.Reason{{Text: volatile}}
+	case d.provisional != nil:
+		s.Reasons = []plan.Reason{{Text: again(d.provisional)}}
 	default:
 		s.Reasons = b.e.explainMiss(ctx, last.Action, d)
 	}

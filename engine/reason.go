@@ -7,24 +7,34 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/engine/plan"
 )
+
+// corrupt is the reason of a tombstone of content that was damaged.
+const corrupt = "corrupt"
 
 // Reasons without a field.
 const (
 	firstRun  = "first run"
 	forced    = "forced"
+	retried   = "runs again, as --retry says; its tries are counted"
 	volatile  = "reads something that its arguments do not pin, so it always runs"
 	forgotten = "the inputs changed; the record of the last run is gone, so what changed is not known"
 )
+
+// again says why a result that is not final does not count.
+func again(rec *cache.Record) string {
+	return fmt.Sprintf("runs again: %s: %s", rec.Provisional, rec.Why)
+}
 
 // explainMiss says why an action is not in the cache, given the last action of
 // the address (zero if none).
 func (e *Engine) explainMiss(ctx context.Context, last digest.ActionID, d *decision) []plan.Reason {
 	if t, err := e.opts.Cache.Evicted(ctx, d.id); err == nil {
 		when := time.UnixMilli(t.EvictedUnixMilli).UTC().Format("2006-01-02 15:04:05Z")
-		if t.Reason == "corrupt" {
+		if t.Reason == corrupt {
 			return []plan.Reason{{Text: fmt.Sprintf("its result was found damaged on %s", when)}}
 		}
 		return []plan.Reason{{Text: fmt.Sprintf("its result was evicted on %s by %s", when, t.Reason)}}

@@ -74,7 +74,7 @@ func (e *Engine) askRemote(ctx context.Context, p *Program, nodes []*node) {
 	}
 	for k, rec := range e.opts.Remote.Find(ctx, ids) {
 		n := asked[k]
-		if rec == nil && n.decision.record != nil { // it existed once
+		if rec = rec.Final(); rec == nil && n.decision.record != nil { // it existed once
 			if d, _ := e.decide(ctx, p, n.index, true); d != nil {
 				n.decide(d)
 			}
@@ -101,6 +101,7 @@ func (e *Engine) result(ctx context.Context, id digest.ActionID) (*cache.Record,
 // decideAgain asks the remote about a step that could only be decided now.
 func (r *run) decideAgain(ctx context.Context, n *node, d *decision) error {
 	rec, err := r.e.result(ctx, d.id)
+	rec = r.usable(rec)
 	switch {
 	case err != nil:
 		return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/engine/attempt"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
@@ -65,10 +66,10 @@ func (r *run) resolve(ctx context.Context, n *node) (sched.Resolution, error) {
 		if err != nil {
 			return sched.Resolution{}, err
 		}
-		d.record = rec
+		d.record = r.usable(rec)
 	}
 	if d.record != nil {
-		r.p.SetOutputs(n.index, d.record.Outputs)
+		known(r.p, n.index, d.record)
 		return sched.Resolution{Done: true}, nil
 	}
 	return sched.Resolution{Key: d.id.String()}, nil
@@ -81,6 +82,9 @@ func (r *run) decideDeferred(ctx context.Context, n *node) (*decision, error) {
 	}
 	if err := r.checkDecided(n, d); err != nil {
 		return nil, err
+	}
+	if d.record == nil {
+		d.record = r.usable(d.provisional)
 	}
 	if r.e.opts.Remote != nil && !n.fresh() {
 		if err := r.decideAgain(ctx, n, d); err != nil {
@@ -122,7 +126,7 @@ func (r *run) do(ctx context.Context, n *node, l sched.Lease) error {
 		if err != nil {
 			return err
 		}
-		if rec != nil {
+		if rec = r.usable(rec); rec != nil {
 			n.found = true
 			r.took(n, rec)
 			return nil
@@ -148,7 +152,7 @@ func (r *run) attempt(ctx context.Context, n *node, l sched.Lease) error {
 	r.warnChoices(c.choices)
 	one := attempt.Attempt{
 		Kind: n.Step.Kind, Args: c.args, Action: d.id, Fields: d.fields, Address: n.plan.Name, Number: l.Attempt,
-		RunID: r.result.RunID, Devices: l.Devices, Cache: r.e.opts.Cache, Sink: r.sink, Log: r.openLog(n.plan.Name, l.Attempt),
+		RunID: r.result.RunID, Devices: l.Devices, Tries: r.e.tries(ctx, c.Step, d.id), Cache: r.e.opts.Cache, Sink: r.sink, Log: r.openLog(n.plan.Name, l.Attempt),
 	}
 	rec, err := one.Run(ctx)
 	if err != nil {
@@ -170,7 +174,41 @@ func (r *run) attempt(ctx context.Context, n *node, l sched.Lease) error {
 // took makes a result known to the steps that depend on it.
 func (r *run) took(n *node, rec *cache.Record) {
 	n.decision.record = rec
-	r.p.SetOutputs(n.index, rec.Outputs)
+	known(r.p, n.index, rec)
+}
+
+// usable returns a record that this run may use, else nil: one that is final, or
+// that the run itself made.
+func (r *run) usable(rec *cache.Record) *cache.Record {
+	if rec != nil && r.result.RunID != "" && rec.Run == r.result.RunID {
+		return rec
+	}
+	return rec.Final()
+}
+
+// tries are those before at a step whose results say under which conditions they
+// were made. A result that was evicted is one.
+func (e *Engine) tries(ctx context.Context, s step.Step, id digest.ActionID) (t cache.Tries) {
+	if _, ok := s.(step.Conditioned); !ok {
+		return t
+	}
+	last, _ := e.lookup(ctx, id) // without it, they are counted from here
+	if last == nil && e.opts.Remote != nil {
+		last = e.opts.Remote.Find(ctx, []digest.ActionID{id})[0]
+	}
+	t.After(last)
+	if gone, err := e.opts.Cache.Evicted(ctx, id); last == nil && err == nil && gone.Reason != corrupt {
+		t.Earlier = 1
+	}
+	return t
+}
+
+// known makes a result known to the steps that depend on an instance.
+func known(p *Program, i int, rec *cache.Record) {
+	p.SetOutputs(i, rec.Outputs)
+	if made := step.TriesConditions(rec.Tries); made != nil {
+		p.SetConditions(i, step.UnionConditions(p.Conditions(i), made))
+	}
 }
 
 // onWait emits what steps wait for.
@@ -253,6 +291,9 @@ func (r *run) ended(n *node, status event.Status, res sched.Result) {
 		ev.Action = d.id.String()
 		ev.Outputs = shownOutputs(d.record.Outputs)
 		ev.Conditions = r.p.Conditions(n.index)
+		if t := d.record.Tries; t != (cache.Tries{}) {
+			ev.Tries = &t
+		}
 		if status == event.Cached {
 			ev.MadeIn = d.record.Run
 		}

@@ -160,7 +160,7 @@ func (v *verifier) recall(ctx context.Context, i int) (*cache.Record, Verified) 
 		return nil, Verified{Verdict: Missing, Error: "its result is no longer in the cache"}
 	}
 	v.p.SetOutputs(i, rec.Outputs)
-	v.p.SetConditions(i, step.RecordedConditions(rec.Fields))
+	v.p.SetConditions(i, step.RecordedConditions(rec.Fields, rec.Tries))
 	verdict := Verified{}
 	for name, was := range past.Outputs {
 		if is := shownOutputs(rec.Outputs)[name]; is != was {
@@ -234,7 +234,7 @@ func (v *verifier) again(ctx context.Context, address string, rec *cache.Record,
 	}
 	return attempt.Protect(ctx, c.Step, &step.Env{
 		Address: address, Attempt: 1, Store: v.e.opts.Cache, WorkDir: dir, Log: io.Discard,
-		Progress: func(step.Progress) {}, Phase: func(step.Phase) {}, Warn: func(string) {}, Limits: limits, RunID: "verify",
+		Progress: func(step.Progress) {}, Phase: func(step.Phase) {}, Warn: func(string) {}, Provisional: func(string, string) {}, Limits: limits, RunID: "verify",
 	})
 }
 

@@ -37,6 +37,10 @@ func encodeRecord(buf []byte, rec *cache.Record) ([]byte, error) {
 			return nil, fmt.Errorf("output %q: %w", name, err)
 		}
 	}
+	if t := rec.Tries; t != (cache.Tries{}) {
+		buf = appendString(appendString(buf, t.Provisional), t.Why)
+		buf = binary.AppendUvarint(binary.AppendUvarint(buf, uint64(t.Earlier)), uint64(t.Spoilt))
+	}
 	if len(buf) > maxPayload {
 		return nil, fmt.Errorf("it takes %d bytes, more than %d: keep large values as content", len(buf), maxPayload)
 	}
@@ -92,6 +96,9 @@ func decodeRecord(id digest.ActionID, payload []byte) (*cache.Record, error) {
 	for range n {
 		name := d.string()
 		rec.Outputs[name] = d.value()
+	}
+	if d.text != "" {
+		rec.Tries = cache.Tries{Provisional: d.string(), Why: d.string(), Earlier: int(d.uvarint()), Spoilt: int(d.uvarint())}
 	}
 	if d.err == nil && d.text != "" {
 		d.err = errPayload

@@ -57,7 +57,7 @@ func (t *fetcher) Fetch(ctx context.Context, recs []*cache.Record) (lost []diges
 
 // Pull is Tier.Pull.
 func (t *fetcher) Pull(ctx context.Context, rec *cache.Record) error {
-	if _, err := t.local.Lookup(ctx, rec.Action); err == nil {
+	if old, err := t.local.Lookup(ctx, rec.Action); err == nil && (old.Final() != nil || rec.Final() == nil) {
 		there(ctx, Size(rec), &t.moving.fetched)
 		return nil
 	}

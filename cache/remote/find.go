@@ -67,7 +67,9 @@ func (t *finder) Find(ctx context.Context, ids []digest.ActionID) []*cache.Recor
 		rec, err := t.local.Lookup(ctx, id)
 		switch {
 		case err == nil:
-			found[i] = rec
+			if found[i] = rec; rec.Final() == nil && !t.isLost(id) {
+				ask = append(ask, i)
+			}
 		case !t.isLost(id):
 			ask = append(ask, i)
 		}
@@ -83,10 +85,11 @@ func (t *finder) Find(ctx context.Context, ids []digest.ActionID) []*cache.Recor
 			if err != nil && !errors.Is(err, cache.ErrNotFound) {
 				t.trouble(ctx, "looking results up", err)
 			}
-			if found[i] = rec; rec == nil {
+			if rec == nil {
 				t.stats.misses.Add(1)
 				return nil
 			}
+			found[i] = rec
 			t.stats.hits.Add(1)
 			return nil
 		})

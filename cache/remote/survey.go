@@ -44,7 +44,7 @@ func (t *Tier) Records(ctx context.Context, pick func(digest.ActionID) bool) ([]
 // Unfetched returns how many bytes Pull would transfer for a record, and
 // whether the record is in the local cache already.
 func (t *Tier) Unfetched(ctx context.Context, rec *cache.Record) (n int64, here bool, err error) {
-	if _, err := t.Cache.Lookup(ctx, rec.Action); err == nil {
+	if old, err := t.Cache.Lookup(ctx, rec.Action); err == nil && old.Final() != nil {
 		return 0, true, nil
 	}
 	for _, ref := range refsOf(rec) {

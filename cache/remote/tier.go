@@ -113,12 +113,12 @@ func (t *Tier) Lookup(ctx context.Context, id digest.ActionID) (*cache.Record, e
 }
 
 // Record implements cache.Index. The record and its content are stored in the
-// remote in the background.
+// remote in the background, unless the result is provisional.
 func (t *Tier) Record(ctx context.Context, rec *cache.Record) error {
 	if err := t.Cache.Record(ctx, rec); err != nil {
 		return err
 	}
-	if !t.loc.ReadOnly {
+	if !t.loc.ReadOnly && rec.Final() != nil {
 		t.moving.recorded.Add(Size(rec))
 		t.pusher.queue.add(copyRecord(rec))
 	}

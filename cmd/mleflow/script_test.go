@@ -1,6 +1,8 @@
 package main
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/gateway/modeltest"
 )
 
 // TestMain lets the scripts run this test's own binary as mleflow.
@@ -35,7 +39,7 @@ func TestScript(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"shape": shape, "status": status, "tally": tally, "guide": guide,
+			"shape": shape, "status": status, "tally": tally, "guide": guide, "provider": provider,
 		},
 	})
 }
@@ -135,4 +139,22 @@ func guide(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s has no commands", args[0])
 	}
 	ts.Check(os.WriteFile(ts.MkAbs("guide.sh"), []byte("set -eux\n"+strings.Join(commands, "")), 0o644))
+}
+
+// provider starts a model's provider at $PROVIDER. While the file "down" exists, it fails
+// requests that contain the text of the file: provider.
+func provider(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: provider")
+	}
+	down := ts.MkAbs("down")
+	server := httptest.NewServer(&modeltest.Server{Fault: func(a *modeltest.Ask) modeltest.Fault {
+		text, err := os.ReadFile(down)
+		if err != nil || !strings.Contains(string(a.Body), strings.TrimSpace(string(text))) {
+			return modeltest.Fault{}
+		}
+		return modeltest.Fault{Status: http.StatusServiceUnavailable}
+	}})
+	ts.Defer(server.Close)
+	ts.Setenv("PROVIDER", server.URL+"/v1")
 }

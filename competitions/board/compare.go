@@ -8,6 +8,9 @@ import (
 	"github.com/mleflow/mleflow/plugins/numeric/stat"
 )
 
+// ErrUnpaired says that no two runs can be compared.
+var ErrUnpaired = errors.New("compare agents: no competition has a report of both")
+
 // Comparison is two agents compared over the competitions that both ran.
 type Comparison struct {
 	PairedBy     PairedBy   `json:"paired_by"`
@@ -75,7 +78,7 @@ var DefaultResampling = Resampling{Resamples: 10000}
 // is an error.
 func (p Pairing) Compare(r Resampling) (Comparison, error) {
 	if len(p.Pairs) == 0 {
-		return Comparison{}, errors.New("compare agents: no competition has a report of both")
+		return Comparison{}, ErrUnpaired
 	}
 	c := Comparison{
 		PairedBy: p.By, Competitions: len(p.Competitions), Unpaired: append([]Unpaired{}, p.Unpaired...),

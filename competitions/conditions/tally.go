@@ -3,6 +3,7 @@ package conditions
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -44,11 +45,4 @@ func (t Tally) NotIsolated(verb string) string {
 }
 
 // open are the sets of attempts that were not isolated.
-func open(sets [][]string) (list [][]string) {
-	for _, set := range sets {
-		if !isolated(set) {
-			list = append(list, set)
-		}
-	}
-	return list
-}
+func open(sets [][]string) [][]string { return slices.DeleteFunc(slices.Clone(sets), isolated) }

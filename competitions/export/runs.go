@@ -2,6 +2,7 @@ package export
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -88,5 +89,9 @@ func Runs(runs []Run) (*table.Table, error) {
 	r.text("task", func(r Run) string { return conditions.Told(r.Report.Conditions) })
 	r.text("no_score", func(r Run) string { return Unscored(r.Report, r.Attempt) })
 	r.text("reason", func(r Run) string { return r.Report.Reason })
+	tries := func(r Run) int { return conditions.Tries(r.Report.Conditions) }
+	if slices.ContainsFunc(runs, func(r Run) bool { return tries(r) > 1 }) {
+		r.whole("tries", tries)
+	}
 	return table.New(r.columns...)
 }

@@ -28,7 +28,9 @@ type Attempt struct {
 	Number  int
 	RunID   string
 	Devices []string
-	Cache   cache.Cache
+	// Tries are those before, as a final result has them.
+	Tries cache.Tries
+	Cache cache.Cache
 	// Sink receives what the step reports; it must be safe for concurrent use.
 	Sink event.Sink
 	// Log receives what it prints in addition to the Sink, and is closed at the
@@ -53,11 +55,12 @@ func (a *Attempt) Run(ctx context.Context) (rec *cache.Record, err error) {
 	if err := StoreLocal(ctx, a.Cache, a.Args); err != nil {
 		return nil, err
 	}
-	started := time.Now()
+	started, tries := time.Now(), a.Tries
 	outputs, err := Protect(ctx, s, &step.Env{
 		Address: a.Address, Attempt: a.Number, Store: a.Cache, WorkDir: dir, Log: log,
 		Progress: progress(a.Sink, a.Address), Phase: phase(a.Sink, a.Address), Warn: warn(a.Sink, a.Address),
 		Limits: a.Args.Limits, Devices: a.Devices, RunID: a.RunID,
+		Provisional: func(cause, why string) { tries.Provisional, tries.Why = cause, why },
 	})
 	if err == nil {
 		err = CheckOutputs(a.Kind, outputs)
@@ -67,7 +70,7 @@ func (a *Attempt) Run(ctx context.Context) (rec *cache.Record, err error) {
 	}
 	return &cache.Record{
 		Action: a.Action, Address: a.Address, Kind: a.Kind.Name, Fields: a.Fields, Outputs: outputs, Run: a.RunID,
-		StartedUnixMilli: started.UnixMilli(), DurationMillis: time.Since(started).Milliseconds(),
+		StartedUnixMilli: started.UnixMilli(), DurationMillis: time.Since(started).Milliseconds(), Tries: tries,
 	}, nil
 }
 

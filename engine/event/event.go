@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -235,6 +236,9 @@ type StepFinished struct {
 	Outputs map[string]string `json:"outputs,omitempty"`
 	// Conditions are the conditions of the outputs, "key=value".
 	Conditions []string `json:"conditions,omitempty"`
+	// Tries are the tries at the action, if there were several or the result is
+	// not final.
+	Tries *cache.Tries `json:"tries,omitempty"`
 	// MadeIn is, for a cached step, the run that executed it and has its log.
 	MadeIn string `json:"made_in,omitempty"`
 	// On and Node are where the last attempt ran, if not on this machine, and GPUs

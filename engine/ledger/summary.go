@@ -3,6 +3,7 @@ package ledger
 import (
 	"time"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/engine/event"
 )
 
@@ -41,6 +42,7 @@ type StepSummary struct {
 	Error          string
 	Outputs        map[string]string
 	Conditions     []string
+	Tries          *cache.Tries
 	// MadeIn is, for a cached step, the run that executed it.
 	MadeIn  string
 	Retries []event.StepRetry
@@ -56,7 +58,7 @@ type StepSummary struct {
 // Finished is the event that ended the instance, without its time.
 func (s *StepSummary) Finished() event.StepFinished {
 	return event.StepFinished{Address: s.Address, Kind: s.Kind, Status: s.Status, Action: s.Action, Attempts: s.Attempts,
-		DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Outputs: s.Outputs, Conditions: s.Conditions, MadeIn: s.MadeIn,
+		DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Outputs: s.Outputs, Conditions: s.Conditions, Tries: s.Tries, MadeIn: s.MadeIn,
 		On: s.On, Node: s.Node, FetchedBytes: s.FetchedBytes, StoredBytes: s.StoredBytes}
 }
 
@@ -134,7 +136,7 @@ func (b *Summariser) Add(e event.Event) {
 		s.Status, s.Action, s.Ended = e.Status, e.Action, e.Time
 		s.Attempts = max(s.Attempts, e.Attempts)
 		s.Duration = time.Duration(e.DurationMillis) * time.Millisecond
-		s.Error, s.Outputs, s.Conditions, s.MadeIn = e.Error, e.Outputs, e.Conditions, e.MadeIn
+		s.Error, s.Outputs, s.Conditions, s.Tries, s.MadeIn = e.Error, e.Outputs, e.Conditions, e.Tries, e.MadeIn
 		s.stop(e.Time)
 		if e.On != "" {
 			s.On, s.Node, s.FetchedBytes, s.StoredBytes = e.On, e.Node, e.FetchedBytes, e.StoredBytes

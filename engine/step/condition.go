@@ -3,8 +3,10 @@ package step
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
@@ -32,16 +34,9 @@ func Conditions(args Args, s Step) []string {
 
 // UnionConditions returns the union of the sets, sorted; nil if it is empty.
 func UnionConditions(sets ...[]string) []string {
-	var all []string
-	for _, set := range sets {
-		for _, c := range set {
-			if !slices.Contains(all, c) {
-				all = append(all, c)
-			}
-		}
-	}
+	all := slices.Concat(sets...)
 	slices.Sort(all)
-	return all
+	return slices.Compact(all)
 }
 
 // ConditionValues returns the values that a set of conditions has for a key,
@@ -69,9 +64,28 @@ func hashConditions(h *digest.Hasher, set []string) {
 	}
 }
 
-// RecordedConditions returns the conditions in the fields of a key.
-func RecordedConditions(fields []digest.Field) []string {
-	var set []string
+// The keys of the conditions that the tries at an action make: how often it was
+// run until its result, and the cause for which that is not final.
+const (
+	Tries       = "tries"
+	Provisional = "provisional"
+)
+
+// TriesConditions returns the conditions that the tries at an action make.
+func TriesConditions(t cache.Tries) (set []string) {
+	if t.Earlier > 0 {
+		set = append(set, Tries+"="+strconv.Itoa(t.Earlier+1))
+	}
+	if t.Provisional != "" {
+		set = append(set, Provisional+"="+t.Provisional)
+	}
+	return set
+}
+
+// RecordedConditions returns the conditions in the fields of a key and those that
+// the tries at it make.
+func RecordedConditions(fields []digest.Field, t cache.Tries) []string {
+	set := TriesConditions(t)
 	for _, f := range fields {
 		if k, ok := strings.CutPrefix(f.Label, conditionLabel); ok {
 			for v := range strings.SplitSeq(f.Value, ", ") {
@@ -84,3 +98,11 @@ func RecordedConditions(fields []digest.Field) []string {
 
 // IsCondition reports whether a label of a key belongs to a condition.
 func IsCondition(label string) bool { return strings.HasPrefix(label, conditionLabel) }
+
+// Pinned are the fields of a key that a lock pins. Whoever applies it has other
+// tries.
+func Pinned(fields []digest.Field) []digest.Field {
+	return slices.DeleteFunc(slices.Clone(fields), func(f digest.Field) bool {
+		return f.Label == conditionLabel+Tries || f.Label == conditionLabel+Provisional
+	})
+}

@@ -42,6 +42,11 @@ type Env struct {
 	Phase func(Phase)
 	// Warn warns people about something that does not stop the step.
 	Warn func(message string)
+	// Provisional says that the result, which Run returns, is not final: something
+	// outside the step explains it. cause is a word, as the value of a condition, and
+	// why a sentence. The result is used and kept, and the next run executes the step
+	// again.
+	Provisional func(cause, why string)
 	// Limits are the instance's limits, and Devices the GPUs leased to it,
 	// by name.
 	Limits  Limits

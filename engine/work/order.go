@@ -35,6 +35,8 @@ type Order struct {
 	Attempt int    `json:"attempt"`
 	// Fresh says that an earlier result must not be used.
 	Fresh bool `json:"fresh,omitempty"`
+	// Tries are those before, as a final result has them.
+	Tries cache.Tries `json:"tries,omitzero"`
 	// Folders are folders that the step's kind needs besides its arguments, such as
 	// those of competitions that do not ship with the program.
 	Folders []Folder `json:"folders,omitempty"`

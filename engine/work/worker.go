@@ -210,7 +210,7 @@ func (s *shift) attempt(ctx context.Context, kind *step.Kind, args step.Args, fi
 	}
 	s.w.Say(fmt.Sprintf("%s: running", s.o.Address))
 	one := attempt.Attempt{
-		Kind: kind, Args: args, Action: s.o.Action, Fields: fields, Address: s.o.Address, Number: s.o.Attempt, RunID: s.o.Run,
+		Kind: kind, Args: args, Action: s.o.Action, Fields: fields, Address: s.o.Address, Number: s.o.Attempt, RunID: s.o.Run, Tries: s.o.Tries,
 		Cache: s.w.Cache, Sink: s.out,
 	}
 	rec, failure, err := s.w.lease(ctx, kind, &one)
@@ -258,6 +258,9 @@ func (s *shift) store(ctx context.Context, rec *cache.Record) (*cache.Record, er
 		}
 		if err := s.claim.check(ctx); err != nil {
 			return nil, err
+		}
+		if rec.Final() == nil { // the controller gets it, and nobody else
+			return rec, nil
 		}
 		if s.o.Fresh {
 			return rec, s.w.Cache.Push(ctx, rec)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
@@ -26,8 +27,11 @@ func TestStopped(t *testing.T) {
 			if err != failed { //nolint:errorlint // it is returned as it came
 				t.Errorf("%v: %v", c.cause, err)
 			}
-		case err != nil || outcomeOf(exit, true, c.cause == errBudget) != c.want: //nolint:errorlint // one of the table
-			t.Errorf("%v: %+v, %v", c.cause, exit, err)
+		default:
+			use := map[string]export.ModelUse{"main": {Requests: 1, Exhausted: c.cause == errBudget}} //nolint:errorlint // one of the table
+			if got, _ := (ending{exit: exit, submitted: true, use: use}).outcome(); err != nil || got != c.want {
+				t.Errorf("%v: %+v, %v", c.cause, exit, err)
+			}
 		}
 		cancel(nil)
 	}

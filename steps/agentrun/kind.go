@@ -73,6 +73,15 @@ const (
 	OutOfBudget Outcome = "out_of_budget"
 	// AgentFailed: it ended with another status or by a signal.
 	AgentFailed Outcome = "agent_failed"
+
+	// The following are provisional: the environment explains the end, and the next
+	// run tries again.
+
+	// ProviderFailed: a model's provider answered no request, or failed the last
+	// ones before the agent failed.
+	ProviderFailed Outcome = "provider_failed"
+	// BudgetTooSmall: a model's budget allowed no request.
+	BudgetTooSmall Outcome = "budget_too_small"
 )
 
 // statsType is the type of the output "stats"; see Stats.
@@ -143,7 +152,7 @@ func Kind(deps Deps) step.Kind {
 			{Name: "code_snapshots", Type: step.ArtifactType, Doc: "With snapshot_every, the code as it became, a tree: SECONDS/ and the files of CODE_DIR, whenever they had changed. A copy has at most 2,000 files and 16 MiB, all together 512 MiB; what is beyond is left out."},
 			{Name: "logs", Type: step.ArtifactType, Doc: "What the agent left in LOGS_DIR, and its output in output.log, a tree."},
 			{Name: "network_log", Type: step.ArtifactType, Doc: "Every connection that the proxy made or refused, as JSON lines."},
-			{Name: "outcome", Type: cty.String, Doc: "How the attempt ended: finished, no_submission, timed_out, out_of_memory, out_of_disk, out_of_budget, data_changed or agent_failed."},
+			{Name: "outcome", Type: cty.String, Doc: "How the attempt ended: finished, no_submission, timed_out, out_of_memory, out_of_disk, out_of_budget, data_changed or agent_failed; or, as the environment explains it, provider_failed or budget_too_small, which are not final: the next apply runs the attempt again."},
 			{Name: "shim_log", Type: step.ArtifactType, Doc: "With shim, every call of mlebench that was refused or withheld: time, call, argument names, and the caller's file and line, as JSON lines. It is reported from the agent's side, so the agent can forge it."},
 			{Name: "snapshots", Type: step.ArtifactType, Doc: "The copies that snapshot_every kept, a tree: SECONDS/submission.csv, with the seconds since the start in nine digits. A grade step accepts it as snapshots."},
 			{Name: "stats", Type: statsType, Doc: "What the agent used (wall_seconds, cpu_seconds, peak_memory_bytes, devices), its exit_code, the runtime and whether it isolates, the network (none, allow or open), the number of connections and validations, the number of calls in shim_log, the files that were left_out, enforced: by what each limit was held (memory = \"cgroup\" or \"watcher\") where the runtime has several ways, models (for each model block the requests, tokens, cost, waits and times to the first byte that the gateway measured, and whether a budget was exhausted), and lost_services: services whose ports the agent took between an interruption and the resumption of the attempt."},

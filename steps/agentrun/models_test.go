@@ -218,7 +218,7 @@ func TestModelBudget(t *testing.T) {
 	server := solver()
 	url := modeltest.Start(t, server)
 	b := newBench(t)
-	for _, budget := range []map[string]cty.Value{{"requests": cty.NumberIntVal(2)}, {"cost": cty.StringVal("0.011 USD")}, {"tokens": cty.NumberIntVal(900)}} {
+	for _, budget := range []map[string]cty.Value{{"requests": cty.NumberIntVal(2)}, {"cost": cty.StringVal("0.02 USD")}, {"tokens": cty.NumberIntVal(1800)}} {
 		server.Reset()
 		r := run(t, b, values(b, t, withModels(chat+strings.Repeat(hello("m-1"), 80)+"exit 3", block("main", "openai", url, map[string]cty.Value{"budget": cty.ObjectVal(budget)}))))
 		use := r.Stats.Models["main"]
@@ -296,7 +296,7 @@ func TestPauseClock(t *testing.T) {
 			"pause_clock": cty.BoolVal(pause),
 			"retry":       cty.ObjectVal(map[string]cty.Value{"attempts": cty.NumberIntVal(5), "longest": cty.StringVal("3s")}),
 		}))))
-		if want := map[bool]string{false: "timed_out", true: "finished"}[pause]; string(r.Outcome) != want {
+		if want := map[bool]string{false: "provider_failed", true: "finished"}[pause]; string(r.Outcome) != want {
 			t.Errorf("pause_clock = %v: outcome %s, want %s; used %+v\n%s", pause, r.Outcome, want, r.Stats.Models, b.Log())
 		}
 	}

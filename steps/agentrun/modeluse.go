@@ -3,7 +3,9 @@ package agentrun
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
@@ -31,7 +33,7 @@ func (s *session) transcript(ctx context.Context) (map[string]export.ModelUse, c
 	at := filepath.Join(s.models.dir, transcriptFolder)
 	r, err := s.models.open(at)
 	if err == nil {
-		err = modelblock.AddExchanges(use, r)
+		s.health, err = modelblock.AddExchanges(use, r)
 		s.models.close() //nolint:errcheck // it was read
 	}
 	if err != nil {
@@ -44,13 +46,15 @@ func (s *session) transcript(ctx context.Context) (map[string]export.ModelUse, c
 	return use, ref, nil
 }
 
-// exhausted reports whether a request was refused because a budget was
-// exhausted.
-func exhausted(use map[string]export.ModelUse) bool {
-	for _, u := range use {
-		if u.Exhausted {
-			return true
+// exhausted reports whether a request was refused because a budget was exhausted,
+// and names a model whose budget allowed none.
+func exhausted(use map[string]export.ModelUse) (any bool, none string) {
+	for _, name := range slices.Sorted(maps.Keys(use)) {
+		u := use[name]
+		any = any || u.Exhausted
+		if u.Exhausted && u.Requests == 0 && none == "" {
+			none = name
 		}
 	}
-	return false
+	return any, none
 }

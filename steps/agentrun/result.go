@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
@@ -14,6 +15,7 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/agent"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/steps/agentrun/modelblock"
 )
 
 // Stats are what an attempt used, the output "stats".
@@ -65,16 +67,13 @@ func (s *session) result(ctx context.Context, exit executor.Exit, printed cache.
 		return nil, err
 	}
 	h.out["shim_log"] = cache.Value{Ref: shimLog}
-	shots, err := s.shots.tree(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("keep snapshots: %w", err)
+	for name, kept := range map[string]func(context.Context) (cache.Ref, error){"snapshots": s.shots.tree, "code_snapshots": s.codes.tree} {
+		ref, err := kept(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("keep %s: %w", name, err)
+		}
+		h.out[name] = cache.Value{Ref: ref}
 	}
-	h.out["snapshots"] = cache.Value{Ref: shots}
-	codes, err := s.codes.tree(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("keep snapshots of the code: %w", err)
-	}
-	h.out["code_snapshots"] = cache.Value{Ref: codes}
 	use, said, err := s.transcript(ctx)
 	if err != nil {
 		return nil, step.Retryable(err, 0)
@@ -159,11 +158,13 @@ func (s *session) values(h harvested, exit executor.Exit, shimCalls int, use map
 	for _, name := range stats.LostServices {
 		fmt.Fprintf(s.env.Log, "not served after the attempt was resumed: the %s, whose port the agent had taken\n", name)
 	}
-	outcome := outcomeOf(exit, h.submitted, exhausted(use))
-	if s.changed != "" {
-		outcome = DataChanged
+	outcome, why := ending{exit, h.submitted, s.changed != "", use, s.health, time.Unix(0, s.started.Load()).Add(exit.Wall)}.outcome()
+	again := ""
+	if why != "" {
+		s.env.Provisional(string(outcome), why)
+		again = ": " + why + "; the next apply runs the attempt again"
 	}
-	fmt.Fprintf(s.env.Log, "outcome: %s (exit status %d, %.1f s, network %s)\n", outcome, exit.Code, stats.WallSeconds, stats.Network)
+	fmt.Fprintf(s.env.Log, "outcome: %s (exit status %d, %.1f s, network %s)%s\n", outcome, exit.Code, stats.WallSeconds, stats.Network, again)
 	for name, value := range map[string]any{"stats": stats, "outcome": outcome} {
 		text, err := json.Marshal(value)
 		if err != nil {
@@ -174,20 +175,51 @@ func (s *session) values(h harvested, exit executor.Exit, shimCalls int, use map
 	return h.out, nil
 }
 
-func outcomeOf(exit executor.Exit, submitted, exhausted bool) Outcome {
+// nearEnd is how long before the end of an attempt a provider's last failure may be
+// that explains it.
+const nearEnd = 10 * time.Minute
+
+// ending is what is known of how an attempt ended, at a time.
+type ending struct {
+	exit               executor.Exit
+	submitted, changed bool
+	use                map[string]export.ModelUse
+	health             modelblock.Health
+	at                 time.Time
+}
+
+// outcome is how the attempt ended. why is set if that is not the agent's doing. An
+// agent that submitted and ended by itself, or at its time limit, is only excused if
+// no model ever answered.
+func (e ending) outcome() (o Outcome, why string) {
+	over, none := exhausted(e.use)
+	exit, h, excused := e.exit, e.health, Outcome("")
 	switch {
-	case exit.Reason == executor.TimedOut:
-		return TimedOut
-	case exit.Reason == executor.OutOfMemory:
-		return OutOfMemory
-	case exit.Reason == executor.OutOfDisk:
-		return OutOfDisk
-	case exhausted && (!exit.OK() || !submitted):
-		return OutOfBudget
-	case !exit.OK():
-		return AgentFailed
-	case !submitted:
-		return NoSubmission
+	case none != "":
+		excused, why = BudgetTooSmall, fmt.Sprintf("the budget of model %q allowed none of its requests", none)
+	case h.Down != "" && (!h.Answered || e.at.Sub(h.At) < nearEnd):
+		excused, why = ProviderFailed, h.Down
 	}
-	return Finished
+	good := exit.OK() && e.submitted
+	switch {
+	case e.changed:
+		o = DataChanged
+	case exit.Reason == executor.OutOfMemory:
+		o = OutOfMemory
+	case exit.Reason == executor.OutOfDisk:
+		o = OutOfDisk
+	case excused != "" && (!h.Answered || !e.submitted || !good && exit.Reason != executor.TimedOut):
+		return excused, why
+	case exit.Reason == executor.TimedOut:
+		o = TimedOut
+	case over && !good:
+		o = OutOfBudget
+	case !exit.OK():
+		o = AgentFailed
+	case !e.submitted:
+		o = NoSubmission
+	default:
+		o = Finished
+	}
+	return o, ""
 }

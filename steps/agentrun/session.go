@@ -16,6 +16,7 @@ import (
 	"github.com/mleflow/mleflow/engine/secret"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/steps/agentrun/modelblock"
 )
 
 // session is one attempt while it goes on: its folders, what it must not
@@ -52,6 +53,8 @@ type session struct {
 	// providers' keys.
 	models *modelGate
 	keys   map[string]string
+	// health is how the providers did, once the gateway serves no more.
+	health modelblock.Health
 	// done says that the attempt has its result.
 	done bool
 	// phases tells people what the attempt is doing.

@@ -72,6 +72,30 @@ type Group struct {
 	Untrusted bool `json:"untrusted"`
 	// Task is what the agent was told; see conditions.Told.
 	Task string `json:"task"`
+	Tries
+}
+
+// Tries says, of attempts that were repeated or are not final, how often one was run
+// at most, and how many do not count.
+type Tries struct {
+	Most     int `json:"tries,omitempty"`
+	NotFinal int `json:"not_final,omitempty"`
+}
+
+// triesOf finds the tries of attempts with conditions.
+func triesOf(sets [][]string) (t Tries) {
+	for _, set := range sets {
+		if n := conditions.Tries(set); n > 1 {
+			t.Most = max(t.Most, n)
+		}
+		t.NotFinal += count(!conditions.Final(set))
+	}
+	return t
+}
+
+// final are the entries that count.
+func final(entries []Entry) []Entry {
+	return slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return !conditions.Final(e.Report.Conditions) })
 }
 
 // Result is an agent's runs at one competition.
@@ -113,6 +137,7 @@ type Result struct {
 	Untrusted bool `json:"untrusted"`
 	// Task is what the agent was told; see conditions.Told.
 	Task string `json:"task"`
+	Tries
 }
 
 // Grouping says how competitions are grouped and seeds arranged.
@@ -249,12 +274,12 @@ func gaps(own []Entry, all []string) []Gap {
 func newGroup(name string, ids []string, own []Entry, pad bool) Group {
 	g := Group{Name: name, Competitions: slices.Sorted(slices.Values(ids))}
 	own = slices.DeleteFunc(slices.Clone(own), func(e Entry) bool { return !slices.Contains(ids, e.Report.CompetitionID) })
-	flags := make([]board.Flags, len(own))
-	for i, e := range own {
-		flags[i] = board.FlagsOf(e.Report)
+	var flags []board.Flags
+	for _, e := range final(own) {
+		flags = append(flags, board.FlagsOf(e.Report))
 	}
 	sets := conditionsOf(own)
-	g.Isolation, g.Untrusted, g.Task = conditions.Shown(sets...), conditions.Untrusted(sets...), conditions.Told(sets...)
+	g.Isolation, g.Untrusted, g.Task, g.Tries = conditions.Shown(sets...), conditions.Untrusted(sets...), conditions.Told(sets...), triesOf(sets)
 	seeds, err := board.Seeds{PadMissing: pad}.Arrange(flags, g.Competitions)
 	switch {
 	case err == nil:
@@ -270,9 +295,9 @@ func newResult(runs []Entry) Result {
 	first := runs[0].Report
 	r := Result{Competition: first.CompetitionID, Flags: first.Flagged, MetricExternal: first.MetricExternal, LowerIsBetter: first.LowerIsBetter, Runs: len(runs), Teams: first.Teams, Unranked: first.Unranked()}
 	sets := conditionsOf(runs)
-	r.Isolation, r.Untrusted, r.Task = conditions.Shown(sets...), conditions.Untrusted(sets...), conditions.Told(sets...)
+	r.Isolation, r.Untrusted, r.Task, r.Tries = conditions.Shown(sets...), conditions.Untrusted(sets...), conditions.Told(sets...), triesOf(sets)
 	var scores []float64
-	for _, e := range runs {
+	for _, e := range final(runs) {
 		rep, flags := e.Report, board.FlagsOf(e.Report)
 		r.Uncertain += count(e.uncertain())
 		r.Gold += count(flags.GoldMedal)

@@ -98,7 +98,7 @@ func (g Group) percentage(name string) string {
 }
 
 func (r Result) row(agent string) []string {
-	of := func(n int) string { return fmt.Sprintf("%d/%d", n, r.Runs) }
+	of := func(n int) string { return fmt.Sprintf("%d/%d", n, r.Runs-r.NotFinal) }
 	medals := of
 	if r.Unranked {
 		medals = func(int) string { return "-" }

@@ -42,7 +42,7 @@ func (b *Board) anyUnscored() bool {
 
 // unsubmitted are notes, one per agent, about the runs that never submitted.
 func (b *Board) unsubmitted() (notes []string) {
-	for own := range chunks(b.Entries, func(e Entry) string { return e.Agent }) {
+	for own := range chunks(final(b.Entries), func(e Entry) string { return e.Agent }) {
 		without := slices.DeleteFunc(slices.Clone(own), func(e Entry) bool { return e.Report.SubmissionExists })
 		if len(without) == 0 {
 			continue

@@ -263,7 +263,7 @@ func (j *judging) exchanged(at string, use map[string]export.ModelUse) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	if err := modelblock.AddExchanges(use, r); err != nil {
+	if _, err := modelblock.AddExchanges(use, r); err != nil {
 		return err
 	}
 	for e, err := range r.Events() {

@@ -35,6 +35,7 @@ type Bench struct {
 	mu       sync.Mutex
 	log      bytes.Buffer
 	warnings []string
+	cause    string
 	told     []step.Progress
 }
 
@@ -142,6 +143,7 @@ func (b *Bench) RunIn(t testing.TB, ctx context.Context, dir string, values map[
 	if err != nil {
 		return nil, err
 	}
+	b.cause = ""
 	out, err := s.Run(ctx, b.env(dir))
 	if err == nil {
 		b.check(t, out)
@@ -161,6 +163,11 @@ func (b *Bench) env(dir string) *step.Env {
 			b.told = append(b.told, p)
 		},
 		Phase: b.phase,
+		Provisional: func(cause, why string) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.cause = cause + ": " + why
+		},
 		Warn: func(text string) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -255,6 +262,13 @@ func (b *Bench) Warnings() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.warnings
+}
+
+// Provisional is why the last result was not final, "cause: why"; empty if it was.
+func (b *Bench) Provisional() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.cause
 }
 
 type lockedWriter struct{ b *Bench }

@@ -24,14 +24,15 @@ func UseOf(provider string, sum model.Summary) export.ModelUse {
 	return u
 }
 
-// AddExchanges adds what the exchanges tell, by the names of models. They are those of
-// the last try; the cost is that of all.
-func AddExchanges(use map[string]export.ModelUse, r *transcript.Reader) error {
+// AddExchanges adds what the exchanges tell, by the names of models, and says how the
+// providers did. They are those of the last try; the cost is that of all.
+func AddExchanges(use map[string]export.ModelUse, r *transcript.Reader) (h Health, err error) {
 	toolCost := map[string]model.Dollars{}
 	for e, err := range r.Events() {
 		if err != nil {
-			return err
+			return h, err
 		}
+		h.see(*e)
 		u, ok := use[e.Model]
 		if !ok || e.Refused != "" {
 			continue
@@ -63,5 +64,5 @@ func AddExchanges(use map[string]export.ModelUse, r *transcript.Reader) error {
 		}
 		use[e.Model] = u
 	}
-	return nil
+	return h, nil
 }

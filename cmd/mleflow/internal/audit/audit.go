@@ -172,7 +172,7 @@ func (a *audit) recall(ctx context.Context) error {
 	for i, rec := range a.records {
 		if rec != nil {
 			a.Program.SetOutputs(i, rec.Outputs)
-			a.Program.SetConditions(i, step.RecordedConditions(rec.Fields))
+			a.Program.SetConditions(i, step.RecordedConditions(rec.Fields, rec.Tries))
 		}
 	}
 	return nil

@@ -276,7 +276,7 @@ func agentOf(r record) agentBlock {
 
 // AttemptOf is what the record of an attempt in the cache says of it.
 func AttemptOf(address string, rec *cache.Record) Attempt {
-	r := record{Address: address, Kind: rec.Kind, Run: rec.Run, Fields: rec.Fields, Outputs: map[string]output{}}
+	r := record{Address: address, Kind: rec.Kind, Run: rec.Run, Fields: rec.Fields, Outputs: map[string]output{}, Tries: rec.Tries}
 	for name, v := range rec.Outputs {
 		r.Outputs[name] = newOutput(v)
 	}
@@ -296,7 +296,7 @@ func attemptOf(r record) Attempt {
 			GPUs: r.field("resources.gpus"), Processes: r.field("processes"),
 		},
 		Runtime:    Runtime{Name: r.field("runtime"), Handler: r.field("handler"), User: r.field("user"), Capabilities: r.field("capabilities"), Devices: []string{}},
-		Conditions: append([]string{}, step.RecordedConditions(r.Fields)...),
+		Conditions: append([]string{}, step.RecordedConditions(r.Fields, r.Tries)...),
 		Network:    Traffic{Policy: "none", Hosts: []Host{}},
 		Shim:       Shim{Given: r.field("shim") == "true"},
 		History:    History{Run: r.Run},

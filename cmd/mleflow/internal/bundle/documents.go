@@ -79,6 +79,7 @@ type record struct {
 	// Masked are the fields that were masked, by their place, so that the
 	// action cannot be computed from them.
 	Masked []int `json:"masked,omitempty"`
+	cache.Tries
 }
 
 // output is one output of a step: content by digest, or a small value.
@@ -110,8 +111,9 @@ func (o output) cached() cache.Value {
 func newRecord(address string, rec *cache.Record, r rule, m *masker) record {
 	out := record{
 		Address: address, Kind: rec.Kind, Action: rec.Action.String(), Run: rec.Run, Seconds: float64(rec.DurationMillis) / 1000,
-		Started: time.UnixMilli(rec.StartedUnixMilli).UTC(), Fields: []digest.Field{}, Outputs: map[string]output{},
+		Started: time.UnixMilli(rec.StartedUnixMilli).UTC(), Fields: []digest.Field{}, Outputs: map[string]output{}, Tries: rec.Tries,
 	}
+	out.Why = m.text(out.Why)
 	for i, f := range r.fields(rec.Fields) {
 		if f.Value = m.text(f.Value); f.Value != rec.Fields[i].Value {
 			out.Masked = append(out.Masked, i)
@@ -161,7 +163,7 @@ func (r record) cached() (*cache.Record, error) {
 	id, err := digest.ParseActionID(r.Action)
 	return &cache.Record{
 		Action: id, Address: r.Address, Kind: r.Kind, Fields: r.Fields, Outputs: r.outputs(), Run: r.Run,
-		StartedUnixMilli: r.Started.UnixMilli(), DurationMillis: int64(r.Seconds * 1000),
+		StartedUnixMilli: r.Started.UnixMilli(), DurationMillis: int64(r.Seconds * 1000), Tries: r.Tries,
 	}, err
 }
 

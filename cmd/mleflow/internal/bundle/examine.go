@@ -176,7 +176,7 @@ func (x *Examined) checkRecords(records []record) error {
 	x.Kinds = map[string]string{}
 	var attempts conditions.Tally
 	for _, r := range records {
-		attempts.Add(r.Kind, step.RecordedConditions(r.Fields))
+		attempts.Add(r.Kind, step.RecordedConditions(r.Fields, r.Tries))
 		x.Kinds[r.Kind] = r.field("kind version")
 		if last != "" && compareAddresses(last, r.Address) >= 0 {
 			return damage(recordsFile, "%s is not in its place", r.Address)

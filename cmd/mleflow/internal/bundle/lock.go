@@ -70,7 +70,7 @@ func (l *locker) step(r record) (lockfile.Step, error) {
 	for i, f := range fields {
 		fields[i].Value = l.input(r, i, f)
 	}
-	s.Inputs = lockfile.Inputs(fields)
+	s.Inputs = lockfile.Inputs(step.Pinned(fields))
 	if l.varies[r.Address] {
 		return s, nil
 	}

@@ -85,7 +85,9 @@ func localRecords(ctx context.Context, c *disk.Cache, f transferFlags, args []st
 		if err != nil {
 			return nil, fmt.Errorf("cache push: %w", err)
 		}
-		recs = append(recs, rec)
+		if rec.Final() != nil { // another machine must not take a provisional result for its own
+			recs = append(recs, rec)
+		}
 	}
 	return recs, nil
 }

@@ -117,6 +117,7 @@ func (c *completion) valueCompleters() map[string]completer {
 		"mleflow leaderboard --version": words("v1", "v1m", "v2", "v2m"),
 		"--against-version":             words("v1", "v1m", "v2", "v2m"),
 		"--fail-on":                     words("agent"),
+		"--retry":                       c.completeRetry,
 		"--exclude-rule":                words(ruleNames()...),
 		"--on":                          suffixed("hcl"),
 		"--on-interrupt":                words(string(askFirst), string(leaveThem), string(stopThem)),

@@ -45,12 +45,13 @@ func (f assignmentFlag) Set(text string) error {
 	return nil
 }
 
-// selectFlags are -target and -force.
-type selectFlags struct{ targets, forced []string }
+// selectFlags are -target, -force and -retry.
+type selectFlags struct{ targets, forced, retried []string }
 
 func (f *selectFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.targets, "target", nil, "only this step or instance `ADDRESS` and what it needs; may be repeated")
 	cmd.Flags().StringArrayVar(&f.forced, "force", nil, "run this step or instance `ADDRESS` even if it is cached; may be repeated")
+	cmd.Flags().StringArrayVar(&f.retried, "retry", nil, "run attempts again although they are cached: `WHICH` is failed, invalid, no-submission, another outcome such as timed-out, or an address; may be repeated. Boards say how often an attempt was tried")
 }
 
 func (f *selectFlags) options() (engine.PlanOptions, error) {
@@ -59,7 +60,11 @@ func (f *selectFlags) options() (engine.PlanOptions, error) {
 		return engine.PlanOptions{}, err
 	}
 	forced, err := addresses("force", f.forced)
-	return engine.PlanOptions{Targets: targets, Force: forced}, err
+	if err != nil {
+		return engine.PlanOptions{}, err
+	}
+	retry, err := retryOf(f.retried)
+	return engine.PlanOptions{Targets: targets, Force: forced, Retry: retry}, err
 }
 
 func addresses(flag string, texts []string) ([]addr.Instance, error) {

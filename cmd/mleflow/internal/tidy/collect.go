@@ -183,7 +183,7 @@ func (c *collector) graded(address string, rec *cache.Record, attempt string) (e
 	if err != nil {
 		return r, err
 	}
-	g.MadeUnder(step.RecordedConditions(rec.Fields))
+	g.MadeUnder(step.RecordedConditions(rec.Fields, rec.Tries))
 	FromReport(&r, g, c.Catalog)
 	r.Standing = c.Standing
 	if v := rec.Outputs["curve"]; len(v.JSON) > 0 {

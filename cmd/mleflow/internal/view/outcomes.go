@@ -1,9 +1,11 @@
 package view
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -25,7 +27,7 @@ const (
 )
 
 // outcomeOrder is the order that outcomes are counted in; others follow by name.
-var outcomeOrder = []string{finished, scored, nonFinite, "invalid", "missing", "no_submission", "timed_out", "out_of_memory", "out_of_disk", "out_of_budget", "data_changed", "agent_failed"}
+var outcomeOrder = []string{finished, scored, nonFinite, "invalid", "missing", "no_submission", "timed_out", "out_of_memory", "out_of_disk", "out_of_budget", "provider_failed", "budget_too_small", "data_changed", "agent_failed"}
 
 // Outcomes counts how attempts of agents ended and what grading made of their
 // submissions, as the outputs of the steps say. Neither is a failure of a step.
@@ -111,6 +113,9 @@ func (o *Outcomes) Add(e event.StepFinished, run string, tail []string) {
 		}
 		o.told[key] = key != ""
 		p.attempt, p.Reason, p.Tail = true, out.attemptReason(), printed(tail)
+		if t := e.Tries; t != nil && t.Why != "" {
+			p.Reason = t.Why + "; the next apply runs it again"
+		}
 	case conditions.GradeKind:
 		if out.outcome == scored && out.score == nil {
 			p.Outcome = nonFinite
@@ -233,23 +238,9 @@ func countsOf(counts map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-func sortedOutcomes(counts map[string]int) (names []string) {
-	rest := map[string]bool{}
-	for name := range counts {
-		rest[name] = true
-	}
-	for _, name := range outcomeOrder {
-		if rest[name] {
-			names = append(names, name)
-			delete(rest, name)
-		}
-	}
-	var others []string
-	for name := range rest {
-		others = append(others, name)
-	}
-	slices.Sort(others)
-	return append(names, others...)
+func sortedOutcomes(counts map[string]int) []string {
+	place := func(name string) uint { return uint(slices.Index(outcomeOrder, name)) } // of others, the largest
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(place(a), place(b)), strings.Compare(a, b)) })
 }
 
 func outcomeText(outcome string) string { return OneLine(strings.ReplaceAll(outcome, "_", " ")) }
