@@ -75,7 +75,7 @@ func Transforms(verbs []transform.Verb) []byte {
 	p.heading(2, "Functions")
 	for _, v := range verbs {
 		p.heading(3, v.Name)
-		p.code("hcl", v.Name+"("+strings.Join(v.Params, ", ")+")")
+		p.text(code(v.Name + "(" + strings.Join(v.Params, ", ") + ")"))
 		p.text(v.Summary)
 		p.text(v.Detail)
 		if v.Source != "" {
