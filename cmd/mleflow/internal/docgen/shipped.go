@@ -65,8 +65,7 @@ func (u usage) row(def *competitions.Definition, metrics *metric.Registry) ([]st
 		if err != nil {
 			return nil, err
 		}
-		used, _ := prep.Uses(at)
-		verbs = append(verbs, used...)
+		verbs = append(verbs, prep.Uses(at)...)
 		plan, diags := grading.Decode(at, metrics, nil)
 		if diags.HasErrors() {
 			return nil, fmt.Errorf("%s: %w", def.ID, diags)
