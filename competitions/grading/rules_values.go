@@ -248,7 +248,7 @@ func (r valueRange) checkColumn(c *table.Column) error {
 
 var rowsSumToRule = Rule{
 	Name: "rows_sum_to", Value: "number or { value, atol, rtol, decimals, columns = [names] or \"after_first\" or \"all_but_id\" }",
-	Doc: "In every row, the targets, or the columns named, add up to value; missing cells count as 0: |sum - value| <= atol + rtol·|value| (numpy.isclose; defaults 1e-6 and 1e-5), or, with decimals, the sum rounded to that many decimals equals value.",
+	Doc: "In every row, the targets, or the columns named, add up to value; missing cells count as 0. The sum is within atol + rtol·|value| of it (numpy.isclose; defaults 1e-6 and 1e-5). With decimals, the sum rounded to that many decimals equals value.",
 	build: func(v cty.Value, p *Plan) (func(*subject) error, error) {
 		r, err := decodeRowSum(v, p)
 		if err != nil {

@@ -21,8 +21,8 @@ var repackOutput = outputKind{
 	name: "repack", attrs: []string{"from", "except", "clear"}, required: 1,
 	doc: "An archive of the raw data, packed again together with the archives among its members, in the format of its suffix. " +
 		"Members whose names match a pattern of except are left out. clear = { \"*.mat\" = \"Video.Labels\" } empties a variable, or a field, of the MATLAB files that match. " +
-		"Without both it is copied byte for byte. It is an error if a pattern matches nothing, a file does not have the field, or a member has the name of an archive but is not one, " +
-		"so that nothing is left in by mistake. Members have no timestamps, so the same members give the same bytes.",
+		"Without both it is copied byte for byte. It is an error if a pattern matches nothing, a file does not have the field, or a member has the name of an archive but is not one. " +
+		"Members have no timestamps, so the same members give the same bytes.",
 	write: writeRepack,
 }
 

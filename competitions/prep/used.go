@@ -12,34 +12,20 @@ import (
 	"github.com/mleflow/mleflow/plugins/data/transform"
 )
 
-// Uses returns the names of the verbs and of the kinds of output that the
-// prepare block of a definition is written with, each sorted.
-func Uses(def *competitions.Definition) (verbs, outputs []string) {
+// Uses returns the names of the verbs that the prepare block of a definition is
+// written with, sorted.
+func Uses(def *competitions.Definition) (verbs []string) {
 	body, ok := def.Prepare.Body.(*hclsyntax.Body)
 	if !ok {
-		return nil, nil
-	}
-	var knownVerbs, knownOutputs []string
-	for _, v := range transform.Verbs() {
-		knownVerbs = append(knownVerbs, v.Name)
-	}
-	for _, k := range outputKinds() {
-		knownOutputs = append(knownOutputs, k.name)
+		return nil
 	}
 	_ = hclsyntax.VisitAll(body, func(n hclsyntax.Node) hcl.Diagnostics {
-		switch x := n.(type) {
-		case *hclsyntax.FunctionCallExpr:
-			if slices.Contains(knownVerbs, x.Name) {
-				verbs = append(verbs, x.Name)
-			}
-		case *hclsyntax.Block:
-			if slices.Contains(knownOutputs, x.Type) {
-				outputs = append(outputs, x.Type)
-			}
+		if x, ok := n.(*hclsyntax.FunctionCallExpr); ok && slices.ContainsFunc(transform.Verbs(), func(v transform.Verb) bool { return v.Name == x.Name }) {
+			verbs = append(verbs, x.Name)
 		}
 		return nil
 	})
-	return sortedSet(verbs), sortedSet(outputs)
+	return sortedSet(verbs)
 }
 
 // Draws says what is random in the prepare block of a definition: the calls

@@ -22,8 +22,8 @@ type frameOptions struct {
 var pandasJSONLinesVerb = Verb{
 	Name: "pandas_json_lines", Params: []string{"path", "options"},
 	Summary: "The records of a file in the raw data with one JSON object per line, with types inferred by column as pandas infers them. They stay in the file and are read again when they are written.",
-	Detail: "rows.name is the column of a member; a verb that needs records takes the rows as records. A column of strings that are all numbers becomes a column of numbers, floats without fractions become integers, and a missing member is null; " +
-		"numbers are read by pandas' own arithmetic, which does not always give the nearest double. Options: chunk (the number of lines whose types are inferred together, as with chunksize; all by default), " +
+	Detail: "rows.name is the column of a member; a verb that needs records takes the rows as records. A column of strings that are all numbers becomes a column of numbers, floats without fractions become integers, and a missing member is null. " +
+		"Numbers are read by pandas' own arithmetic, which does not always give the nearest double. Options: chunk (the number of lines whose types are inferred together, as with chunksize; all by default), " +
 		"types ({column = \"text\"}: converted to strings afterwards, as Python does). Names that pandas treats as dates, and names that are all numbers, are errors.",
 	Source: "pandas.read_json(path, lines=True, chunksize=chunk) (2.2)",
 	Func: func(in *Input, path string, o *frameOptions) (*Frame, error) {

@@ -58,7 +58,7 @@ func isPythonSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <=
 
 var multiHotVerb = Verb{
 	Name: "multi_hot", Params: []string{"table", "column", "classes", "separator"},
-	Summary: "The table with a column that lists classes replaced by one column per class, 1 where the string, split at every separator, contains that class and 0 elsewhere; the new columns come last, in the order of the classes.",
+	Summary: "The table with a column that lists classes replaced by one column per class, 1 where the string, split at every separator, contains that class and 0 elsewhere. The new columns come last, in the order of the classes.",
 	Detail:  "Items are not trimmed. An item that is not one of the classes is ignored; a missing string contains no class. The new columns hold integers.",
 	Source:  "table[column].str.get_dummies(sep=separator).reindex(columns=classes, fill_value=0)",
 	Func: func(t *table.Table, column string, classes []string, separator string) (*table.Table, error) {

@@ -52,7 +52,7 @@ var mapAtK = Metric{
 	Name:   "map_at_k",
 	Better: Higher,
 	Doc: `Mean average precision at k over rows whose cells are lists of words.
-Words are split at every single space, so two spaces in a row give an empty word, which takes up a position. The truth is a set. Each of the first k predicted words that is in the truth, and does not occur earlier in the list, adds hits so far / its position; the sum is divided by the smaller of k and the size of the truth. An empty truth scores 0.`,
+Words are split at every single space, so two spaces in a row give an empty word, which takes up a position. The truth is a set. Each of the first k predicted words that is in the truth, and does not occur earlier in the list, adds hits so far / its position. The sum is divided by the smaller of k and the size of the truth. An empty truth scores 0.`,
 	Source: "ml_metrics apk/mapk (B. Hamner)",
 	Params: []Param{{Name: "k", Kind: NumberParam, Doc: "the number of predicted words that count"}},
 	New: func(a Args) (Scorer, error) {

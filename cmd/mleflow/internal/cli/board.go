@@ -57,12 +57,10 @@ JSON, and its rows as CSV and Parquet. Each row says whether it was recomputed, 
 by digest, or is only claimed. The same bundles give the same bytes.
 
 Submissions are graded again with the answers that you prepared in the cache, or in
---data-dir. Each bundle is checked in a process of its own, with limits on memory and time.
-Bundles that are damaged, go beyond these limits, or are of another version of mleflow, are
-named and count for nothing. The page also names duplicates, signs that attempts were
-selected by their scores, agents with mixed tasks, names that another key owns, and
-submissions that several agents share. DIR may be a board that this command wrote before,
-which is replaced.
+--data-dir. Bundles that are damaged, exceed the limits on memory and time, or are of
+another version of mleflow, count for nothing. The page also names duplicates, signs of
+selection, mixed tasks, names that another key owns, and shared submissions. DIR may be
+a board that this command wrote before, which is replaced.
 
 The name of an agent belongs to the key that signed it first. --lock FILE keeps the order in
 which the board took its bundles, and is written again with new ones; see docs/board.md.

@@ -31,7 +31,7 @@ func newBundle(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bundle [RUN] -o FILE",
 		Short: "Write a run to one file that others can check",
-		Long:  "Write the record of a run to one file: pipeline, lock with results, plan, events,\nlogs, what agents submitted, grading reports, leaderboards, machine, network and\nvalidity logs, and an in-toto statement with SLSA provenance, signed with --key.\nIt contains no data, no answers and no names of this machine, except in what agents\nwrote themselves. The same run gives the same bytes. mleflow verify FILE\nchecks it anywhere, offline. The file is an OCI image layout in a tar.",
+		Long:  "Write the record of a run to one file: pipeline, lock, plan, events, logs,\nsubmissions, reports, leaderboards, and an in-toto statement with SLSA provenance,\nsigned with --key. It contains no data, no answers and no names of this machine,\nexcept in what agents wrote. The same run gives the same bytes. mleflow verify FILE\nchecks it anywhere, offline. The file is an OCI image layout in a tar.",
 		Args:  takes(0, 1),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			if o.file == "" {

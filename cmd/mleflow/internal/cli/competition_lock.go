@@ -34,21 +34,19 @@ func newCompetitionLock(a *app) *cobra.Command {
 		Use:   "lock ID...",
 		Short: "Pin a competition's prepared files or its leaderboard",
 		Long: `Write the pins of prepared files next to definitions: the MD5 of each table, the digest
-of all files, and the manifest file that explains differences. The files are taken
-to be right: those below DIR/<id>/prepared, or those that a checksum step of a run let
-through. They must be those of the default parameters.
+of all files, and the manifest file that explains differences. The files are those below
+DIR/<id>/prepared, or those that a checksum step of a run let through, made with the
+default parameters.
 
-Only checksums.lock and manifest.json next to DIR/<id>/competition.hcl are written,
-with --version v2 the pins of v2 and manifest.v2.json. For a competition of the
-reference the reference's MD5 are facts: when a file has another, nothing is written
-without --force. --check writes nothing; the exit status is 3 when something would
-be written.
+checksums.lock and manifest.json next to the definition are written, with --version v2
+the pins of v2 and manifest.v2.json. If a file has another MD5 than the reference's,
+nothing is written without --force. --check writes nothing; the exit status is 3 when
+something would be written.
 
---leaderboard fetches the present leaderboard from Kaggle in place of looking at data,
-and shows how it differs from the pinned one: teams, scores, and the thresholds of
-the medals. Only --accept writes it; without, the exit status is 3 when it differs.
-A competition that has not ended has a public leaderboard only, which --accept does
-not take without --force.`,
+--leaderboard fetches the leaderboard from Kaggle instead, and shows how it differs from
+the pinned one. Only --accept writes it; without, the exit status is 3 when it differs. A
+competition that has not ended has a public leaderboard only, which --accept does not
+take without --force.`,
 		Args: takes(1, -1),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			if o.accept && !o.leaderboard {

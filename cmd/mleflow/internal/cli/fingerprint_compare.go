@@ -34,7 +34,7 @@ is compared. All files of it count as one piece of code.
 "Copied" is the share of the document's fingerprints that the code has, "owed" the
 share of the code's fingerprints that the document has. Documents are listed if one
 of the two is 20 % or more, with at least 8 fingerprints and a common run of 40
-tokens; the longest run is shown on both sides. --all lists whatever is shared.
+tokens. The longest run is shown on both sides. --all lists whatever is shared.
 
 A match is evidence, not a verdict: the exit status is 0 either way.`,
 		Example: `  mleflow fingerprint compare spaceship-titanic.fingerprints ./code

@@ -28,15 +28,13 @@ func newGrade(a *app) *cobra.Command {
 		Short: "Grade a list of submissions or run groups",
 		Long: `Grade every submission of a list, one JSON object a line with competition_id and
 submission_path, and write DIR/<time>_grading_report.json with the totals and one
-report each; a further report of the same second has a number after its name. A bad
+report each. A further report of the same second has a number after its name. A bad
 entry is reported and stops nothing; the exit status is then 1.
 
-With --run-group, grade every run that the metadata.json of a run group of MLE-bench
-names, and write the report into the run group, or below --output-dir. DIR may also
-hold several run groups. The report says of each run how it ended, as far as the
-files tell. As in the reference, a run that failed around the agent counts as no
-submission, unless --skip-failed leaves it out. A submission that is a link out of
-its run's folder is not read.`,
+With --run-group, grade every run of an MLE-bench run group, or of several in DIR, and
+write the report into the run group, or below --output-dir. A run that failed around
+the agent counts as no submission, unless --skip-failed leaves it out. A submission
+that is a link out of its run's folder is not read.`,
 		Example: `  mleflow grade --submission submission.jsonl --output-dir reports --data-dir data
   mleflow grade --run-group runs/2026-11-22T09-00-00-GMT_run-group_aide --data-dir data
   mleflow grade --run-group runs --output-dir reports --data-dir data`,

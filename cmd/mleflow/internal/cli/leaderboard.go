@@ -51,9 +51,9 @@ id, the beginning of one, or "latest". Files are
 read in the order of their paths. Seed n takes the n-th report of each competition,
 and there are as many seeds as the competition with the fewest reports has.
 
-With --experiment-id they are those of the run groups that run_group_experiments.csv
-lists for an experiment, as in the reference: one report each, in the order of their
-names; groups without a report are passed over, and told.
+With --experiment-id they are those of an experiment's run groups in
+run_group_experiments.csv, one report each, in the order of their names; groups without
+a report are passed over, and told.
 
 With --against another agent is compared run by run: exact McNemar test, sign-flip
 test over competitions, and bootstrap intervals of the difference. Files that hold
@@ -62,9 +62,8 @@ several agents need --agent, and two of them are compared by --against-agent.
 --version v1 --against-version v1m compares an agent with itself on the masked version of
 the competitions; see docs/contamination.md.
 
---at 1h,6h,12h shows also what early stopping would have given: at each time, what lay at
-the submission's path then. The attempts must have kept snapshots (snapshot_every) that
-the grade step was given, in a run; see docs/leaderboard.md.
+--at 1h,6h,12h shows also what early stopping would have given, from graded snapshots of
+a run; see docs/leaderboard.md.
 
 --exclude-rule leaves out the attempts of a run in which a rule found something, and tells
 which; see docs/checks.md.

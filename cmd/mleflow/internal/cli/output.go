@@ -21,7 +21,7 @@ func newOutput(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "output [NAME]",
 		Short: "Print the outputs of a run's pipeline",
-		Long:  "Print the values of the output blocks of a run, or the value of one. --json prints\nvalues in JSON, all of them as an object of {\"value\": …}; --raw prints a string as\nit is. For content, the command that writes it to a folder is printed.",
+		Long:  "Print the values of the output blocks of a run, or the value of one. --json prints\nvalues in JSON, all of them as an object of {\"value\": …}. --raw prints a string as\nit is. For content, the command that writes it to a folder is printed.",
 		Example: `  mleflow output
   mleflow output leaderboard
   mleflow output --json | jq '.leaderboard.value'`,

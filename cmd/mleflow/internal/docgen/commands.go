@@ -37,7 +37,7 @@ func (p *page) command(cmd *cobra.Command, shared [][]string) {
 	}
 	if isPage(cmd) {
 		p.heading(2, cmd.CommandPath())
-		p.code("text", cmd.UseLine())
+		p.text(code(cmd.UseLine()))
 		p.long(cmp.Or(cmd.Long, cmd.Short+"."))
 		var own [][]string
 		var also []string

@@ -13,7 +13,8 @@ import (
 // Metrics returns the page on metrics and requirements of the grade block.
 func Metrics(metrics *metric.Registry) []byte {
 	p := newPage("Metrics and requirements")
-	p.text("What a competition's `grade` block chooses from.")
+	p.text("This page lists the metrics and requirements of a competition's `grade` block. Lint and test a definition that uses them:")
+	p.code("sh", "mleflow competition lint ID && mleflow competition test ID")
 	p.heading(2, "Metrics")
 	for _, m := range metrics.List() {
 		p.heading(3, m.Name)
@@ -30,7 +31,7 @@ func Metrics(metrics *metric.Registry) []byte {
 		p.table([]string{"Parameter", "Type", "Default", "Meaning"}, rows)
 	}
 	p.heading(2, "Requirements")
-	p.text("Attributes of `require` blocks. They are checked in the order in which they are written; the first one that is not met is the reason why a submission is invalid.")
+	p.text("Attributes of `require` blocks, checked in the order in which they are written. The first that is not met is the reason why a submission is invalid.")
 	var rows [][]string
 	for _, r := range grading.Rules() {
 		rows = append(rows, []string{code(r.Name), r.Value, r.Doc})
@@ -62,18 +63,19 @@ func (p *page) choices(attribute, title string, choices []grading.Choice) {
 // Transforms returns the page on what a prepare block is made of.
 func Transforms(verbs []transform.Verb) []byte {
 	p := newPage("Preparation")
-	p.text("What a competition's `prepare` block is made of: blocks that declare output files, and functions over tables, columns and rows.")
+	p.text("This page lists the blocks of a competition's `prepare` block, which declare output files, and its functions over tables, columns and rows. Run one:")
+	p.code("sh", "mleflow prepare -c ID --data-dir data")
 	p.heading(2, "Outputs")
 	var rows [][]string
 	for _, o := range prep.OutputDocs() {
 		rows = append(rows, []string{code(o.Name), code(strings.Join(o.Attributes, "`, `")), o.Doc})
 	}
 	p.table([]string{"Block", "Attributes", "Meaning"}, rows)
-	p.text("Every output takes for_each, a list of strings or an object, and is then made once for each element: {each.key} in its destination and each.key and each.value in its attributes stand for the element. The value is made of plain values only, since which files there are must be known without data.")
+	p.text("Every output takes for_each, a list of strings or an object, and is then made once for each element: {each.key} in its destination and each.key and each.value in its attributes stand for it. for_each takes plain values only, no data.")
 	p.heading(2, "Functions")
 	for _, v := range verbs {
 		p.heading(3, v.Name)
-		p.code("hcl", v.Name+"("+strings.Join(v.Params, ", ")+")")
+		p.text(code(v.Name + "(" + strings.Join(v.Params, ", ") + ")"))
 		p.text(v.Summary)
 		p.text(v.Detail)
 		if v.Source != "" {

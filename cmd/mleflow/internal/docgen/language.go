@@ -49,7 +49,7 @@ func Language(added map[string]function.Function) []byte {
 		names = append(names, name+"("+paramNames(f)+")")
 	}
 	slices.Sort(names)
-	p.text("They do what they do in Terraform, but for these: `coalesce` returns the first argument that is not null, an empty string included; `index` returns the element with a key; `lookup` needs its default; `length` takes no strings, of which `strlen` counts the characters; `replace` takes no regular expressions, which `regexreplace` does.")
+	p.text("They do what they do in Terraform, with these differences. `coalesce` returns the first argument that is not null, an empty string included. `index` returns the element with a key. `lookup` needs its default. `length` takes no strings; `strlen` counts characters. `replace` takes no regular expressions; `regexreplace` does.")
 	p.text(code(strings.Join(names, "`, `")) + ".")
 	return p.bytes()
 }

@@ -31,7 +31,7 @@ func Competitions(catalog *competitions.Catalog, metrics *metric.Registry) ([]by
 	if err != nil {
 		return nil, err
 	}
-	u := usage{verbs: map[string][]string{}, metrics: map[string][]string{}}
+	u := usage{}
 	rows := map[competitions.Complexity][][]string{}
 	for _, def := range all {
 		row, err := u.row(def, metrics)
@@ -50,15 +50,13 @@ func Competitions(catalog *competitions.Catalog, metrics *metric.Registry) ([]by
 		p.textf("%d, `competitions(\"%s\")` in a pipeline.", len(rows[s.of]), s.of)
 		p.table([]string{"Competition", "Category", "Size", "Metric", "Split and draws", "Versions"}, rows[s.of])
 	}
-	p.usage("Verbs by use", "Verb", u.verbs)
-	p.textf("Not used by any shipped definition, but available to yours: %s.", names(unusedVerbs(u.verbs)))
-	p.usage("Metrics by use", "Metric", u.metrics)
-	p.textf("Not used by any shipped definition, but available to yours: %s.", names(unusedMetrics(u.metrics, metrics)))
+	p.usage("Verbs by use", "Verb", u)
+	p.textf("Not used by any shipped definition, but available to yours: %s.", names(unusedVerbs(u)))
 	return p.bytes(), nil
 }
 
-// usage collects which competitions use a verb or metric, in any version.
-type usage struct{ verbs, metrics map[string][]string }
+// usage has the competitions that use a verb, in any version.
+type usage map[string][]string
 
 func (u usage) row(def *competitions.Definition, metrics *metric.Registry) ([]string, error) {
 	var verbs, scores []string
@@ -67,8 +65,7 @@ func (u usage) row(def *competitions.Definition, metrics *metric.Registry) ([]st
 		if err != nil {
 			return nil, err
 		}
-		used, _ := prep.Uses(at)
-		verbs = append(verbs, used...)
+		verbs = append(verbs, prep.Uses(at)...)
 		plan, diags := grading.Decode(at, metrics, nil)
 		if diags.HasErrors() {
 			return nil, fmt.Errorf("%s: %w", def.ID, diags)
@@ -77,10 +74,7 @@ func (u usage) row(def *competitions.Definition, metrics *metric.Registry) ([]st
 	}
 	verbs, scores = set(verbs), set(scores)
 	for _, v := range verbs {
-		u.verbs[v] = append(u.verbs[v], def.ID)
-	}
-	for _, s := range scores {
-		u.metrics[s] = append(u.metrics[s], def.ID)
+		u[v] = append(u[v], def.ID)
 	}
 	return []string{code(def.ID), def.Category, size(def.Facts.SizeGB), names(scores), draws(def), strings.Join(def.Versions(), ", ")}, nil
 }
@@ -123,7 +117,7 @@ func size(gb float64) string {
 }
 
 // shownUsers is how many competitions are named next to a verb.
-const shownUsers = 3
+const shownUsers = 1
 
 // usage writes who uses what, the most used first.
 func (p *page) usage(title, column string, used map[string][]string) {
@@ -146,15 +140,6 @@ func unusedVerbs(used map[string][]string) (out []string) {
 	for _, v := range transform.Verbs() {
 		if len(used[v.Name]) == 0 {
 			out = append(out, v.Name)
-		}
-	}
-	return out
-}
-
-func unusedMetrics(used map[string][]string, metrics *metric.Registry) (out []string) {
-	for _, name := range metrics.Names() {
-		if len(used[name]) == 0 {
-			out = append(out, name)
 		}
 	}
 	return out
