@@ -26,7 +26,7 @@ func boardOf(t *testing.T, values ...cty.Value) func(b *steptest.Bench) (board a
 		if err := json.Unmarshal([]byte(b.Text(t, out["board"].Ref)), &board); err != nil {
 			t.Fatal(err)
 		}
-		steptest.Decode(t, out["table"], &table)
+		table = b.Files(t, out["files"].Ref)["board.txt"]
 		return board, table
 	}
 }

@@ -79,6 +79,13 @@ func Collect(ctx context.Context, src Source) (Data, error) {
 	if err := c.read(); err != nil {
 		return Data{}, err
 	}
+	if len(c.data.Boards) == 0 && len(c.reports) > 0 && sum.State == ledger.Running {
+		b, err := aggregate.BoardOf(c.reports, src.Catalog)
+		if err != nil {
+			return Data{}, err
+		}
+		c.data.Outputs = append(c.data.Outputs, page.Fact{Name: "Leaderboard so far", Value: b.Compact(view.PartialText(len(c.reports), view.ToGrade(sum.Start)), aggregate.CompactWidth)})
+	}
 	c.data.Environment = c.environment()
 	return c.data, nil
 }
@@ -148,6 +155,7 @@ type collector struct {
 	sum     *ledger.Summary
 	data    Data
 	missing int
+	reports []grading.Graded
 }
 
 func (c *collector) read() error {
@@ -255,19 +263,13 @@ func (c *collector) addRefused(address string, text []byte) error {
 }
 
 func (c *collector) addReport(text []byte) error {
-	var r struct {
-		grading.Report
-		Labels map[string]string `json:"labels"`
-	}
+	var r grading.Graded
 	if err := json.Unmarshal(text, &r); err != nil {
 		return err
 	}
-	agent := r.Labels["agent"]
-	if agent == "" {
-		agent = aggregate.Unlabelled
-	}
+	c.reports = append(c.reports, r)
 	comp := c.competition(r.Report)
-	comp.Scores = append(comp.Scores, scoreOf(r.Report, agent, r.Labels["seed"]))
+	comp.Scores = append(comp.Scores, scoreOf(r.Report, cmp.Or(r.Labels["agent"], aggregate.Unlabelled), r.Labels["seed"]))
 	return nil
 }
 

@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/steps/aggregate"
+)
+
+// grades reads reports from the cache of this machine while a run goes on, and draws
+// a leaderboard of them.
+func (a *app) grades(ctx context.Context, c cache.Store) *view.Grades {
+	return &view.Grades{
+		Read: func(e event.StepFinished) (g grading.Graded, ok bool) {
+			_, sum, _ := strings.Cut(e.Outputs["report"], ":")
+			id, err := digest.ParseContentID(sum)
+			if err == nil {
+				g, err = tidy.ReadReport(ctx, c, id)
+			}
+			return g, err == nil
+		},
+		Draw: func(reports []grading.Graded, width int) string {
+			catalog, err := a.catalog()
+			if err != nil {
+				return err.Error()
+			}
+			b, err := aggregate.BoardOf(reports, catalog)
+			if err != nil {
+				return err.Error()
+			}
+			return b.Summary(width)
+		},
+	}
+}
+
+// fullBoards returns the outputs of a run with all tables of the leaderboards among
+// them.
+func fullBoards(ctx context.Context, c resultCache, sum *ledger.Summary) ([]event.OutputValue, error) {
+	src := &results.Source{Store: c, Index: c, Run: sum}
+	for i := range sum.Steps {
+		s := &sum.Steps[i]
+		var table string
+		if s.Kind != "aggregate" || json.Unmarshal([]byte(s.Outputs["table"]), &table) != nil {
+			continue
+		}
+		rec, err := src.Record(ctx, s.Address)
+		if err != nil {
+			return nil, err
+		}
+		e, err := tree.Find(ctx, c, rec.Outputs["files"].Ref, "board.txt")
+		if err != nil {
+			return nil, fmt.Errorf("read the leaderboard of %s: %w", s.Address, err)
+		}
+		text, err := cache.Get(ctx, c, e.Ref().ID, maxReport)
+		if err != nil {
+			return nil, fmt.Errorf("read the leaderboard of %s: %w", s.Address, err)
+		}
+		for k := range sum.Outputs {
+			if o := &sum.Outputs[k]; o.IsString && o.Value == table {
+				o.Value = string(text)
+			}
+		}
+	}
+	return sum.Outputs, nil
+}
+
+// next says what a person may do after a run that did something.
+func (a *app) next(ran *ledger.Past) error {
+	lines := []string{"mleflow ui                     shows it in a browser"}
+	ledgerOf, err := a.openLedger()
+	if err != nil {
+		return err
+	}
+	ids, err := ledgerOf.IDs()
+	if err != nil {
+		return err
+	}
+	if len(ids) > 1 && ids[0] == ran.Info.ID {
+		if before, err := ledgerOf.Open(ids[1]); err == nil && before.Info.Pipeline == ran.Info.Pipeline {
+			lines = append(lines, "mleflow diff latest~1 latest   compares it with the last run")
+		}
+	}
+	for i, line := range lines {
+		fmt.Fprintf(a.stderr, "%-5s %s\n", []string{"Next:", ""}[i], a.errStyle().Dim(line))
+	}
+	return nil
+}
