@@ -238,8 +238,7 @@ func TestRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var table string
-	table = b.Files(t, out["files"].Ref)["board.txt"]
+	table := b.Files(t, out["files"].Ref)["board.txt"]
 	if !strings.Contains(table, "(unlabelled)  apples       unknown    unknown  0.60000 ± 0.10000") {
 		t.Errorf("table:\n%s", table)
 	}

@@ -269,8 +269,7 @@ func TestCompareAndLabels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var table string
-	table = b.Files(t, out["files"].Ref)["board.txt"]
+	table := b.Files(t, out["files"].Ref)["board.txt"]
 	// A medal in one of two pairs at apples and at pears.
 	for _, want := range []string{"Strong One and weak, 4 pairs of runs by seed at 2 competitions", "\nany_medal             50.00 %    0.00 %      +50.00  "} {
 		if !strings.Contains(table, want) {

@@ -31,17 +31,21 @@ func (a *app) grades(ctx context.Context, c cache.Store) *view.Grades {
 			return g, err == nil
 		},
 		Draw: func(reports []grading.Graded, width int) string {
-			catalog, err := a.catalog()
-			if err != nil {
-				return err.Error()
-			}
-			b, err := aggregate.BoardOf(reports, catalog)
+			b, err := a.boardOf(reports)
 			if err != nil {
 				return err.Error()
 			}
 			return b.Summary(width)
 		},
 	}
+}
+
+func (a *app) boardOf(reports []grading.Graded) (*aggregate.Board, error) {
+	catalog, err := a.catalog()
+	if err != nil {
+		return nil, err
+	}
+	return aggregate.BoardOf(reports, catalog)
 }
 
 // fullBoards returns the outputs of a run with all tables of the leaderboards among

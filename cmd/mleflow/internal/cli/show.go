@@ -166,11 +166,7 @@ func (a *app) showOwnBoard(ctx context.Context, sum *ledger.Summary, full bool) 
 	if err != nil {
 		return err
 	}
-	catalog, err := a.catalog()
-	if err != nil {
-		return err
-	}
-	made, err := aggregate.BoardOf(all.Reports, catalog)
+	made, err := a.boardOf(all.Reports)
 	if err != nil {
 		return err
 	}

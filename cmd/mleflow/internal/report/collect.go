@@ -79,15 +79,28 @@ func Collect(ctx context.Context, src Source) (Data, error) {
 	if err := c.read(); err != nil {
 		return Data{}, err
 	}
-	if len(c.data.Boards) == 0 && len(c.reports) > 0 && sum.State == ledger.Running {
-		b, err := aggregate.BoardOf(c.reports, src.Catalog)
+	if len(c.data.Boards) == 0 && sum.State == ledger.Running {
+		board, err := SoFar(c.reports, src.Catalog, sum)
 		if err != nil {
 			return Data{}, err
 		}
-		c.data.Outputs = append(c.data.Outputs, page.Fact{Name: "Leaderboard so far", Value: b.Compact(view.PartialText(len(c.reports), view.ToGrade(sum.Start)), aggregate.CompactWidth)})
+		c.data.Outputs = append(c.data.Outputs, board...)
 	}
 	c.data.Environment = c.environment()
 	return c.data, nil
+}
+
+// SoFar is the leaderboard of what a run under way has graded; none before the first
+// grade.
+func SoFar(reports []grading.Graded, catalog *competitions.Catalog, sum *ledger.Summary) ([]page.Fact, error) {
+	if len(reports) == 0 {
+		return nil, nil
+	}
+	b, err := aggregate.BoardOf(reports, catalog)
+	if err != nil {
+		return nil, fmt.Errorf("leaderboard so far: %w", err)
+	}
+	return []page.Fact{{Name: "Leaderboard so far", Value: b.Compact(view.PartialText(len(reports), view.ToGrade(sum.Start)), aggregate.CompactWidth)}}, nil
 }
 
 // problems adds what attempts did not end well, the first of them with the end

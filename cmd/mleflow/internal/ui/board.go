@@ -2,14 +2,12 @@ package ui
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/page"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/report"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/ledger"
-	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
 // boardSoFar is the leaderboard of what a run under way has graded; none before the
@@ -34,16 +32,12 @@ func (u *UI) boardSoFar(ctx context.Context, m *model, sum *ledger.Summary) ([]p
 		}
 		return nil
 	})
-	if err != nil || len(reports) == 0 {
+	if err != nil {
 		return nil, err
 	}
 	catalog, err := u.Catalog(m.past)
 	if err != nil {
 		return nil, err
 	}
-	b, err := aggregate.BoardOf(reports, catalog)
-	if err != nil {
-		return nil, fmt.Errorf("leaderboard so far: %w", err)
-	}
-	return []page.Fact{{Name: "Leaderboard so far", Value: b.Compact(view.PartialText(len(reports), view.ToGrade(sum.Start)), aggregate.CompactWidth)}}, nil
+	return report.SoFar(reports, catalog, sum)
 }
