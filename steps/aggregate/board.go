@@ -148,6 +148,7 @@ func BoardOf(reports []grading.Graded, catalog *competitions.Catalog) (*Board, e
 		entries[i] = NewEntry(g, catalog)
 	}
 	SortEntries(entries)
+	splitTasks(entries)
 	return NewBoard(entries, Grouping{By: byComplexity, Of: func(id string) string { return cmp.Or(string(catalog.Complexity(id)), "other") }})
 }
 

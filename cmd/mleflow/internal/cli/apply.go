@@ -97,7 +97,7 @@ func runApply(ctx context.Context, a *app, o applyOptions, b *backend, p *engine
 	if err := a.settle(diags, p); err != nil {
 		return err
 	}
-	if err := display.conclude(ctx, o.full, b.cache); err != nil {
+	if err := display.conclude(ctx, o.full); err != nil {
 		return err
 	}
 	if err := outcome(res); err != nil {
@@ -185,7 +185,7 @@ func (d *display) close() {
 }
 
 // conclude prints the summary and the outputs: the result of the command.
-func (d *display) conclude(ctx context.Context, full bool, c resultCache) error {
+func (d *display) conclude(ctx context.Context, full bool) error {
 	if d.lines != nil {
 		if err := d.lines.Err(); err != nil {
 			return fmt.Errorf("write events: %w", errors.Join(err))
@@ -206,9 +206,10 @@ func (d *display) conclude(ctx context.Context, full bool, c resultCache) error 
 		if err != nil {
 			return err
 		}
-		if d.state.Outputs, err = fullBoards(ctx, c, sum); err != nil {
+		if err := d.app.fullBoards(ctx, past, sum); err != nil {
 			return err
 		}
+		d.state.Outputs = sum.Outputs
 	}
 	view.Outputs(d.app.stdout, run, d.state.Outputs, d.app.outStyle())
 	if d.state.Finish.Ran == 0 {

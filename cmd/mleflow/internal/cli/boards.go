@@ -48,35 +48,40 @@ func (a *app) boardOf(reports []grading.Graded) (*aggregate.Board, error) {
 	return aggregate.BoardOf(reports, catalog)
 }
 
-// fullBoards returns the outputs of a run with all tables of the leaderboards among
-// them.
-func fullBoards(ctx context.Context, c resultCache, sum *ledger.Summary) ([]event.OutputValue, error) {
-	src := &results.Source{Store: c, Index: c, Run: sum}
-	for i := range sum.Steps {
-		s := &sum.Steps[i]
-		var table string
-		if s.Kind != "aggregate" || json.Unmarshal([]byte(s.Outputs["table"]), &table) != nil {
-			continue
-		}
-		rec, err := src.Record(ctx, s.Address)
-		if err != nil {
-			return nil, err
-		}
-		e, err := tree.Find(ctx, c, rec.Outputs["files"].Ref, "board.txt")
-		if err != nil {
-			return nil, fmt.Errorf("read the leaderboard of %s: %w", s.Address, err)
-		}
-		text, err := cache.Get(ctx, c, e.Ref().ID, maxReport)
-		if err != nil {
-			return nil, fmt.Errorf("read the leaderboard of %s: %w", s.Address, err)
-		}
-		for k := range sum.Outputs {
-			if o := &sum.Outputs[k]; o.IsString && o.Value == table {
-				o.Value = string(text)
+// fullBoards gives the leaderboards among the outputs of a run all of their tables.
+func (a *app) fullBoards(ctx context.Context, past *ledger.Past, sum *ledger.Summary) error {
+	return a.withResults(past, func(c resultCache) error {
+		src := &results.Source{Store: c, Index: c, Run: sum}
+		for i := range sum.Steps {
+			s := &sum.Steps[i]
+			var table string
+			if s.Kind != "aggregate" || json.Unmarshal([]byte(s.Outputs["table"]), &table) != nil {
+				continue
+			}
+			text, err := boardText(ctx, src, s.Address)
+			if err != nil {
+				return fmt.Errorf("read the leaderboard of %s: %w", s.Address, err)
+			}
+			for k := range sum.Outputs {
+				if o := &sum.Outputs[k]; o.IsString && o.Value == table {
+					o.Value = string(text)
+				}
 			}
 		}
+		return nil
+	})
+}
+
+func boardText(ctx context.Context, src *results.Source, address string) ([]byte, error) {
+	rec, err := src.Record(ctx, address)
+	if err != nil {
+		return nil, err
 	}
-	return sum.Outputs, nil
+	e, err := tree.Find(ctx, src.Store, rec.Outputs["files"].Ref, "board.txt")
+	if err != nil {
+		return nil, err
+	}
+	return cache.Get(ctx, src.Store, e.Ref().ID, maxReport)
 }
 
 // next says what a person may do after a run that did something.

@@ -41,10 +41,7 @@ func newShow(a *app) *cobra.Command {
 				return err
 			}
 			if full && !a.json {
-				if err := a.withResults(past, func(c resultCache) error {
-					sum.Outputs, err = fullBoards(cmd.Context(), c, sum)
-					return err
-				}); err != nil {
+				if err := a.fullBoards(cmd.Context(), past, sum); err != nil {
 					return err
 				}
 			}

@@ -80,27 +80,25 @@ func Collect(ctx context.Context, src Source) (Data, error) {
 		return Data{}, err
 	}
 	if len(c.data.Boards) == 0 && sum.State == ledger.Running {
-		board, err := SoFar(c.reports, src.Catalog, sum)
-		if err != nil {
-			return Data{}, err
-		}
-		c.data.Outputs = append(c.data.Outputs, board...)
+		c.data.Outputs = append(c.data.Outputs, SoFar(c.reports, src.Catalog, sum)...)
 	}
 	c.data.Environment = c.environment()
 	return c.data, nil
 }
 
-// SoFar is the leaderboard of what a run under way has graded; none before the first
-// grade.
-func SoFar(reports []grading.Graded, catalog *competitions.Catalog, sum *ledger.Summary) ([]page.Fact, error) {
+// SoFar is the leaderboard of what a run under way has graded, or why there is none;
+// nothing before the first grade.
+func SoFar(reports []grading.Graded, catalog *competitions.Catalog, sum *ledger.Summary) []page.Fact {
 	if len(reports) == 0 {
-		return nil, nil
+		return nil
 	}
-	b, err := aggregate.BoardOf(reports, catalog)
-	if err != nil {
-		return nil, fmt.Errorf("leaderboard so far: %w", err)
+	so := page.Fact{Name: "Leaderboard so far"}
+	if b, err := aggregate.BoardOf(reports, catalog); err != nil {
+		so.Value = err.Error()
+	} else {
+		so.Value = b.Compact(view.PartialText(len(reports), view.ToGrade(sum.Start)), aggregate.CompactWidth)
 	}
-	return []page.Fact{{Name: "Leaderboard so far", Value: b.Compact(view.PartialText(len(reports), view.ToGrade(sum.Start)), aggregate.CompactWidth)}}, nil
+	return []page.Fact{so}
 }
 
 // problems adds what attempts did not end well, the first of them with the end

@@ -39,5 +39,5 @@ func (u *UI) boardSoFar(ctx context.Context, m *model, sum *ledger.Summary) ([]p
 	if err != nil {
 		return nil, err
 	}
-	return report.SoFar(reports, catalog, sum)
+	return report.SoFar(reports, catalog, sum), nil
 }
