@@ -16,7 +16,7 @@ const gap = 2
 // than width makes its line wider. The cells of a column are padded to its
 // width.
 func Table(columns [][]string, keys, width int) string {
-	if width <= 0 || size(columns) <= width || len(columns) <= keys {
+	if width <= 0 || Size(columns) <= width || len(columns) <= keys {
 		return join(columns)
 	}
 	return strings.Join(bands(columns, keys, width), "\n\n")
@@ -83,28 +83,29 @@ func split(lines []string) [][]string {
 // columns allow that.
 func bands(columns [][]string, keys, width int) (out []string) {
 	short := slices.Clone(columns[:keys])
-	if size(short) > width/2 {
+	if Size(short) > width/2 {
 		for i, column := range short {
-			short[i] = shorten(column, (width/2-gap*keys)/keys)
+			short[i] = Shorten(column, (width/2-gap*keys)/keys)
 		}
 	}
 	var band [][]string
 	for i, column := range columns {
 		grown := append(slices.Clone(band), column)
-		if len(band) == 0 || size(grown) <= width {
+		if len(band) == 0 || Size(grown) <= width {
 			band = grown
 			continue
 		}
 		out = append(out, join(band))
 		band = append(slices.Clone(short[:min(i, keys)]), column)
-		if i < keys && size(band) > width {
+		if i < keys && Size(band) > width {
 			band = [][]string{column}
 		}
 	}
 	return append(out, join(band))
 }
 
-func size(columns [][]string) int {
+// Size is how wide columns are side by side.
+func Size(columns [][]string) int {
 	total := -gap
 	for _, column := range columns {
 		total += gap + utf8.RuneCountInString(column[0])
@@ -112,8 +113,8 @@ func size(columns [][]string) int {
 	return total
 }
 
-// shorten removes the middle of what is longer than width.
-func shorten(column []string, width int) []string {
+// Shorten removes the middle of the cells that are longer than width.
+func Shorten(column []string, width int) []string {
 	out := make([]string, len(column))
 	for i, cell := range column {
 		text := []rune(strings.TrimRight(cell, " "))

@@ -35,7 +35,7 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 	once := sync.OnceValue(func() digest.ContentID { return leaderboards(catalog) })
 	return step.Kind{
 		Name:    "aggregate",
-		Version: "9",
+		Version: "10",
 		Doc: "Combines grading reports into a leaderboard of agents: scores as mean and standard error over seeds, medals, and the share of " +
 			"competitions with a medal. A missing report is ignored, unless pad_missing counts it as a failure of the agent.",
 		Args: []step.Attr{
@@ -54,7 +54,7 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 			{Name: "board", Type: step.ArtifactType, Doc: "The leaderboard with everything it was computed from, as JSON."},
 			{Name: "files", Type: step.ArtifactType, Doc: "The leaderboard as files, a tree: board.json, board.md, board.txt, and the tables figures and runs as .csv, .parquet and .arrow."},
 			{Name: "markdown", Type: cty.String, Doc: "Rows for the table in the reference's README, one per agent."},
-			{Name: "table", Type: cty.String, Doc: "The leaderboard as text."},
+			{Name: "table", Type: cty.String, Doc: "The leaderboard as text, a line an agent; board.txt in files has all tables."},
 		},
 		New: func(args step.Args) (step.Step, error) { return newAggregation(args, catalog, once) },
 	}

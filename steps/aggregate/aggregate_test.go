@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
@@ -112,17 +113,24 @@ func TestTable(t *testing.T) {
 	}
 	var table string
 	steptest.Decode(t, out["table"], &table)
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile("testdata/table.txt", []byte(table), 0o644); err != nil {
+	for path, got := range map[string]string{"testdata/table.txt": table, "testdata/board.txt": b.Files(t, out["files"].Ref)["board.txt"]} {
+		if os.Getenv("UPDATE_GOLDEN") != "" {
+			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
 			t.Fatal(err)
 		}
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
 	}
-	want, err := os.ReadFile("testdata/table.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), table); diff != "" {
-		t.Errorf("table (-want +got):\n%s", diff)
+	for line := range strings.Lines(table) {
+		if utf8.RuneCountInString(strings.TrimRight(line, "\n")) > aggregate.CompactWidth {
+			t.Errorf("wider than %d: %s", aggregate.CompactWidth, line)
+		}
 	}
 }
 
@@ -230,8 +238,7 @@ func TestRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var table string
-	steptest.Decode(t, out["table"], &table)
+	table := b.Files(t, out["files"].Ref)["board.txt"]
 	if !strings.Contains(table, "(unlabelled)  apples       unknown    unknown  0.60000 ± 0.10000") {
 		t.Errorf("table:\n%s", table)
 	}

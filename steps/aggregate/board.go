@@ -21,8 +21,9 @@ const Unlabelled = "(unlabelled)"
 type Board struct {
 	// GroupBy says what an agent's groups are.
 	GroupBy string `json:"group_by"`
-	// Agents come best first: by medals, then by results above the median,
-	// then by valid submissions, then by name.
+	// Agents come best first: by medals, results above the median and valid
+	// submissions, as percentages; then by gold and silver medals; with a
+	// single competition then by the mean score; then by name.
 	Agents []Agent `json:"agents"`
 	// Entries are the reports, by agent, competition and seed.
 	Entries []Entry `json:"entries"`
@@ -172,6 +173,7 @@ func BoardOf(reports []grading.Graded, catalog *competitions.Catalog) (*Board, e
 		entries[i] = NewEntry(g, catalog)
 	}
 	SortEntries(entries)
+	splitTasks(entries)
 	return NewBoard(entries, Grouping{By: byComplexity, Of: func(id string) string { return cmp.Or(string(catalog.Complexity(id)), "other") }})
 }
 
@@ -217,16 +219,37 @@ func chunks(entries []Entry, key func(Entry) string) func(func([]Entry) bool) {
 
 // compareAgents puts the better agent first, and agents without percentages
 // last; 0 is a tie.
-func compareAgents(a, b Agent) int {
-	if x, y := len(a.Overall.Percentages) > 0, len(b.Overall.Percentages) > 0; x != y {
-		return count(y) - count(x)
-	}
+func compareAgents(a, b Agent) int { return slices.Compare(b.criteria(), a.criteria()) }
+
+// criteria are what agents are ordered by, from the first to the last, more being
+// better: percentages, the shares of runs, and the score at a single competition.
+func (a Agent) criteria() []float64 {
+	out := []float64{float64(count(len(a.Overall.Percentages) > 0))}
 	for _, name := range []string{"any_medal_percentage", "above_median_percentage", "valid_submissions_percentage"} {
-		if c := cmp.Compare(b.Overall.Percentages[name].Mean, a.Overall.Percentages[name].Mean); c != 0 {
-			return c
+		out = append(out, float64(a.Overall.Percentages[name].Mean))
+	}
+	sum := a.sum()
+	for _, n := range []int{sum.Gold + sum.Silver + sum.Bronze, sum.Gold, sum.Silver, sum.AboveMedian, sum.Valid} {
+		out = append(out, float64(n)/float64(sum.Runs))
+	}
+	score := math.Inf(-1)
+	if r := a.Competitions[0]; len(a.Overall.Competitions) == 1 && r.Score != nil {
+		if score = float64(r.Score.Mean); r.LowerIsBetter {
+			score = -score
 		}
 	}
-	return 0
+	return append(out, score)
+}
+
+// sum counts the runs of an agent at all competitions.
+func (a Agent) sum() (out Result) {
+	out.Unranked = true
+	for _, r := range a.Competitions {
+		out.Runs, out.Valid, out.AboveMedian = out.Runs+r.Runs, out.Valid+r.Valid, out.AboveMedian+r.AboveMedian
+		out.Gold, out.Silver, out.Bronze = out.Gold+r.Gold, out.Silver+r.Silver, out.Bronze+r.Bronze
+		out.Unranked = out.Unranked && r.Unranked
+	}
+	return out
 }
 
 func newAgent(own []Entry, all []string, groups map[string][]string, pad bool) Agent {
@@ -310,7 +333,7 @@ func newResult(runs []Entry) Result {
 		}
 		if s := rep.ExactScore; s != nil && !math.IsNaN(float64(*s)) && !math.IsInf(float64(*s), 0) {
 			scores = append(scores, float64(*s))
-			if len(scores) == 1 || r.better(*s, *r.Best) {
+			if len(scores) == 1 || r.beats(*s, *r.Best) {
 				r.Best, r.Margins = s, e.Margins
 			}
 		}
@@ -324,7 +347,7 @@ func newResult(runs []Entry) Result {
 	return r
 }
 
-func (r Result) better(a, b grading.Number) bool {
+func (r Result) beats(a, b grading.Number) bool {
 	if r.LowerIsBetter {
 		return a < b
 	}

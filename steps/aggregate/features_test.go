@@ -163,7 +163,7 @@ func TestAttempts(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	var table, markdown string
-	steptest.Decode(t, out["table"], &table)
+	table = b.Files(t, out["files"].Ref)["board.txt"]
 	steptest.Decode(t, out["markdown"], &markdown)
 	if !strings.Contains(table, "time  validations  tokens  cost (USD)") || !strings.Contains(markdown, `| a | m\|1 | 0.00 ± 0.00 | - |`) {
 		t.Errorf("table:\n%s\nmarkdown:\n%s", table, markdown)
@@ -269,8 +269,7 @@ func TestCompareAndLabels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var table string
-	steptest.Decode(t, out["table"], &table)
+	table := b.Files(t, out["files"].Ref)["board.txt"]
 	// A medal in one of two pairs at apples and at pears.
 	for _, want := range []string{"Strong One and weak, 4 pairs of runs by seed at 2 competitions", "\nany_medal             50.00 %    0.00 %      +50.00  "} {
 		if !strings.Contains(table, want) {

@@ -164,8 +164,6 @@ func (a Agent) missingText() string {
 func (c Comparison) write(out *strings.Builder) {
 	fmt.Fprintf(out, "\n%s and %s, %d pairs of runs by %s at %d competitions\n\n", plain.Line(c.First), plain.Line(c.Second), c.Pairs, c.PairedBy, c.Competitions)
 	writeTable(out, ComparisonRows(c.First, c.Second, c.Comparison), 1)
-	fmt.Fprintf(out, "\nThe difference is in percentage points. Intervals are 95 %% percentile bootstraps: over other runs at these competitions, and over\n"+
-		"other competitions. p: exact McNemar test on the pairs; sign-flip test on the competitions.\n")
 }
 
 // ComparisonRows returns a comparison as rows of a table, headers first.

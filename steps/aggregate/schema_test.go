@@ -86,8 +86,7 @@ func TestReportByHand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var table string
-		steptest.Decode(t, out["table"], &table)
+		table := b.Files(t, out["files"].Ref)["board.txt"]
 		if !strings.Contains(table, "my-competition") || !strings.Contains(table, "0.75") {
 			t.Errorf("the board is %s", table)
 		}

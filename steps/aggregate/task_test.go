@@ -7,6 +7,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/steps/aggregate"
 	"github.com/mleflow/mleflow/steps/steptest"
 )
@@ -26,7 +27,7 @@ func boardOf(t *testing.T, values ...cty.Value) func(b *steptest.Bench) (board a
 		if err := json.Unmarshal([]byte(b.Text(t, out["board"].Ref)), &board); err != nil {
 			t.Fatal(err)
 		}
-		steptest.Decode(t, out["table"], &table)
+		table = b.Files(t, out["files"].Ref)["board.txt"]
 		return board, table
 	}
 }
@@ -74,5 +75,18 @@ func TestMixedTasks(t *testing.T) {
 	_, table = boardOf(t, told(t, b, run{"x", "apples", "0", 0.9, "", false}, "own"), told(t, b, run{"y", "apples", "0", 0.9, "", false}, "own"))(b)
 	if strings.Contains(table, "Mixed") {
 		t.Errorf("said of one task:\n%s", table)
+	}
+}
+
+// A board of reports, too, tells the forms of a task apart.
+func TestBoardOfBothForms(t *testing.T) {
+	var reports []grading.Graded
+	for _, task := range []string{"task=own", "task=reference"} {
+		r := grading.Graded{Labels: map[string]string{"agent": "x", "seed": "0"}, Report: grading.Report{CompetitionID: "pears"}}
+		r.MadeUnder([]string{task})
+		reports = append(reports, r)
+	}
+	if b, err := aggregate.BoardOf(reports, catalog(t)); err != nil || len(b.Agents) != 2 {
+		t.Errorf("%+v, %v", b, err)
 	}
 }

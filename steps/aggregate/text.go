@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -13,16 +14,109 @@ import (
 	"github.com/mleflow/mleflow/engine/plain"
 )
 
-// boardWidth is how many columns wide a board is. What is wider continues
-// below.
-const boardWidth = 100
+// boardWidth is how many columns wide the text of a board is, and CompactWidth a
+// compact one. What is wider continues below.
+const (
+	boardWidth   = 100
+	CompactWidth = 80
+)
 
-// Text returns the leaderboard as tables for a terminal: every agent's
-// percentages, its scores at each competition, comparisons, and caveats.
+const orderText = "Places go by the shares of any medal, above median and valid; then by gold, silver and, with a single competition, the mean score."
+
+// Compact returns the leaderboard as one table of at most the given width, one line
+// an agent, and caveats.
+func (b *Board) Compact(title string, width int) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s\n\n", plain.Line(title))
+	out.WriteString(b.Summary(width) + "\n\n")
+	b.writeConditions(&out, width)
+	note := func(text string) { fmt.Fprintf(&out, "\n%s\n", plain.Wrap(plain.Line(text), width)) }
+	for _, c := range b.Comparisons {
+		if d, ok := c.Figures["any_medal_percentage"]; ok {
+			note(fmt.Sprintf("%s against %s, %d pairs of runs: any medal %+.2f points, sign-flip p %s.", c.First, c.Second, c.Pairs, float64(d.Difference), pText(d.SignFlipP)))
+		}
+	}
+	for _, text := range b.notes() {
+		note(text)
+	}
+	note("Mean ± standard error over seeds; G/S/B are gold, silver and bronze medals. " + orderText + " All tables: mleflow show --full.")
+	return out.String()
+}
+
+// Summary is a table with a line for each agent. Where the width is too small, names
+// are shortened, then columns are left out.
+func (b *Board) Summary(width int) string {
+	rows := [][]string{{"place", "agent", "any medal", "G/S/B", "score", "valid", "above median"}}
+	for _, a := range b.Agents {
+		sum, score := a.sum(), "-"
+		medals, above := fmt.Sprintf("%d/%d/%d", sum.Gold, sum.Silver, sum.Bronze), fmt.Sprintf("%d/%d", sum.AboveMedian, sum.Runs)
+		if sum.Unranked {
+			medals, above = "-", "-"
+		}
+		if len(a.Competitions) == 1 {
+			score = a.Competitions[0].scoreText()
+		}
+		rows = append(rows, []string{a.placeText(), a.Name, a.Overall.percentage("any_medal_percentage"), medals, score, fmt.Sprintf("%d/%d", sum.Valid, sum.Runs), above})
+	}
+	if len(b.competitions()) > 1 {
+		for i, row := range rows {
+			rows[i] = slices.Delete(row, 4, 5)
+		}
+	}
+	columns := columnsOf(rows, 2)
+	for plain.Size(columns) > width && len(columns) > 3 {
+		name := utf8.RuneCountInString(columns[1][0])
+		if most := name - (plain.Size(columns) - width); most >= min(name, 12) {
+			columns[1] = plain.Shorten(columns[1], most)
+			break
+		}
+		columns = columns[:len(columns)-1]
+	}
+	return plain.Table(columns, 2, width)
+}
+
+// writeConditions writes what the board is about, and how the attempts were made.
+func (b *Board) writeConditions(out *strings.Builder, width int) {
+	names := map[string]string{}
+	for _, a := range b.Agents {
+		for _, r := range a.Competitions {
+			names[r.name()] = r.better()
+		}
+	}
+	about := "Competitions: " + plain.List(slices.Sorted(maps.Keys(names))) + "."
+	for name, better := range names {
+		if len(names) == 1 {
+			about = "Competition: " + name + ", " + better + " is better."
+		}
+	}
+	out.WriteString(plain.Wrap(plain.Line(about), width) + "\n")
+	var order []string
+	agents := map[string][]string{}
+	for _, a := range b.Agents {
+		how := "isolation " + a.Overall.Isolation + ", task " + a.Overall.Task
+		if agents[how] == nil {
+			order = append(order, how)
+		}
+		agents[how] = append(agents[how], a.Name)
+	}
+	for _, how := range order {
+		who := "All attempts"
+		if len(order) > 1 {
+			who = strings.Join(agents[how], ", ")
+		}
+		out.WriteString(plain.Wrap(plain.Line(who+": "+how+"."), width) + "\n")
+	}
+}
+
+// Text returns the leaderboard as tables: a line for each agent, its percentages, its
+// scores at each competition, comparisons, and caveats.
 func (b *Board) Text(title string) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s\n\n", plain.Line(title))
-	shares := [][]string{{"agent", b.groupHeader(), "isolation", "task", "place", "competitions", "seeds", "any medal", "gold", "above median", "valid"}}
+	out.WriteString(b.Summary(boardWidth) + "\n\n")
+	b.writeConditions(&out, boardWidth)
+	out.WriteString("\n")
+	shares := [][]string{{"agent", b.groupHeader(), "isolation", "task", "competitions", "seeds", "any medal", "gold", "above median", "valid"}}
 	scores := [][]string{{"agent", "competition", "isolation", "task", "score", "better", "best", "best place", "next", "gold", "silver", "bronze", "above median", "valid"}}
 	lacking := b.anyUnscored()
 	if lacking {
@@ -34,7 +128,7 @@ func (b *Board) Text(title string) string {
 	}
 	for _, a := range b.Agents {
 		for _, g := range a.shown() {
-			shares = append(shares, slices.Insert(g.row(a.Name), 4, a.placeText()))
+			shares = append(shares, g.row(a.Name))
 		}
 		for _, r := range a.Competitions {
 			row := r.row(a.Name)
@@ -50,12 +144,16 @@ func (b *Board) Text(title string) string {
 	writeTable(&out, shares, 4)
 	out.WriteString("\n")
 	writeTable(&out, scores, 4)
-	out.WriteString("\nMean ± standard error over seeds. Medals and places are those of the score among the competition's\n" +
-		"human teams; next is the gap between the best score and the next medal.\n")
 	for _, c := range b.Comparisons {
 		c.write(&out)
 	}
-	for _, note := range b.notes() {
+	closing := "Mean ± standard error over seeds. Medals and places are those of the score among the competition's human teams; next is the gap " +
+		"between the best score and the next medal. G/S/B are gold, silver and bronze medals. " + orderText
+	if len(b.Comparisons) > 0 {
+		closing += " The difference is in percentage points. Intervals are 95 % percentile bootstraps: over other runs at these competitions, and over " +
+			"other competitions. p: exact McNemar test on the pairs; sign-flip test on the competitions."
+	}
+	for _, note := range append(b.notes(), closing) {
 		fmt.Fprintf(&out, "\n%s\n", plain.Wrap(plain.Line(note), boardWidth))
 	}
 	return out.String()
@@ -103,18 +201,21 @@ func (r Result) row(agent string) []string {
 	if r.Unranked {
 		medals = func(int) string { return "-" }
 	}
-	better := "higher"
-	if r.LowerIsBetter {
-		better = "lower"
-	}
 	place := "-"
 	if r.BestRank > 0 {
 		place = export.Place(r.BestRank, r.Teams)
 	}
 	return []string{
-		agent, r.name(), r.Isolation, r.Task, r.scoreText(), better, number(r.Best), place, r.nextMedal(),
+		agent, r.name(), r.Isolation, r.Task, r.scoreText(), r.better(), number(r.Best), place, r.nextMedal(),
 		medals(r.Gold), medals(r.Silver), medals(r.Bronze), medals(r.AboveMedian), of(r.Valid),
 	}
+}
+
+func (r Result) better() string {
+	if r.LowerIsBetter {
+		return "lower"
+	}
+	return "higher"
 }
 
 // name is the competition, with the flags of its version.
@@ -189,6 +290,11 @@ func decimals(n grading.Number) int {
 // writeTable writes rows as columns, the first to the left, the others to the
 // right.
 func writeTable(out *strings.Builder, rows [][]string, left int) {
+	out.WriteString(plain.Table(columnsOf(rows, left), 2, boardWidth) + "\n")
+}
+
+// columnsOf are the cells of rows, padded, the first columns to the left.
+func columnsOf(rows [][]string, left int) [][]string {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for c, cell := range row {
@@ -208,5 +314,5 @@ func writeTable(out *strings.Builder, rows [][]string, left int) {
 			columns[c] = append(columns[c], cell)
 		}
 	}
-	out.WriteString(plain.Table(columns, 2, boardWidth) + "\n")
+	return columns
 }

@@ -27,6 +27,7 @@ type applyOptions struct {
 	requireCached bool
 	locked        bool
 	failOn        string
+	full          bool
 	on            clusterFlags
 }
 
@@ -63,6 +64,7 @@ func newApply(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&o.keepGoing, "keep-going", false, "continue with everything that does not depend on a failed step")
 	cmd.Flags().BoolVar(&o.requireCached, "require-cached", false, "refuse to start if anything would have to run")
 	cmd.Flags().BoolVar(&o.locked, "locked", false, "fail with exit status 3 if anything differs from the pipeline's lock file")
+	cmd.Flags().BoolVar(&o.full, "full", false, "print all tables of leaderboards")
 	cmd.Flags().StringVar(&o.failOn, "fail-on", "", "end with exit status 1 also if `WHAT` failed; agent: an attempt did not finish, or a submission has no finite score")
 	return cmd
 }
@@ -86,7 +88,7 @@ func runApply(ctx context.Context, a *app, o applyOptions, b *backend, p *engine
 	binary := sync.OnceValue(binaryDigest)
 	go binary() // while the pipeline is read
 	b.options.Ledger.Describe(func() map[string]string { return environment(binary()) })
-	display := a.newDisplay()
+	display := a.newDisplayOn(a.stderr, a.json, a.grades(ctx, b.cache))
 	res, diags := b.engine.Apply(ctx, p, engine.ApplyOptions{
 		PlanOptions: planOptions, Parallelism: o.parallelism, KeepGoing: o.keepGoing,
 		RequireCached: o.requireCached, Lock: lock, Sink: display, Args: redactedArgs(os.Args), Fetching: fetching(a.terminal, b),
@@ -95,7 +97,7 @@ func runApply(ctx context.Context, a *app, o applyOptions, b *backend, p *engine
 	if err := a.settle(diags, p); err != nil {
 		return err
 	}
-	if err := display.conclude(); err != nil {
+	if err := display.conclude(ctx, o.full); err != nil {
 		return err
 	}
 	if err := outcome(res); err != nil {
@@ -142,21 +144,21 @@ type display struct {
 	plain *view.Plain
 }
 
-func (a *app) newDisplay() *display { return a.newDisplayOn(a.stderr, a.json) }
-
 // newDisplayOn returns a view on w: live if it is a terminal, else lines; or,
-// if lines is set, JSON on the standard output.
-func (a *app) newDisplayOn(w io.Writer, lines bool) *display {
+// if lines is set, JSON on the standard output. It shows grades, if there are any.
+func (a *app) newDisplayOn(w io.Writer, lines bool, grades *view.Grades) *display {
 	d := &display{app: a, state: view.NewState()}
+	shown := view.NewState()
+	shown.Grades = grades
 	terminal, isFile := w.(*os.File)
 	switch {
 	case lines:
 		d.lines = view.NewJSON(a.stdout)
 	case isFile && view.IsTerminal(terminal) && a.env("TERM") != "dumb":
-		d.live = view.NewLive(terminal, a.errStyle())
+		d.live = view.NewLive(shown, terminal, a.errStyle())
 		a.setScreen(d.live)
 	default:
-		d.plain = view.NewPlain(w, a.errStyle(), a.verbose)
+		d.plain = view.NewPlainOf(shown, w, a.errStyle(), a.verbose)
 	}
 	return d
 }
@@ -183,7 +185,7 @@ func (d *display) close() {
 }
 
 // conclude prints the summary and the outputs: the result of the command.
-func (d *display) conclude() error {
+func (d *display) conclude(ctx context.Context, full bool) error {
 	if d.lines != nil {
 		if err := d.lines.Err(); err != nil {
 			return fmt.Errorf("write events: %w", errors.Join(err))
@@ -191,6 +193,27 @@ func (d *display) conclude() error {
 		return nil
 	}
 	view.Summary(d.app.stdout, d.state, d.app.outStyle())
-	view.Outputs(d.app.stdout, d.state.Start.Run, d.state.Outputs, d.app.outStyle())
-	return nil
+	run := d.state.Start.Run
+	if run == "" || d.state.Finish == nil {
+		return nil
+	}
+	past, err := d.app.findRun([]string{run})
+	if err != nil {
+		return err
+	}
+	if full {
+		sum, err := past.Summary()
+		if err != nil {
+			return err
+		}
+		if err := d.app.fullBoards(ctx, past, sum); err != nil {
+			return err
+		}
+		d.state.Outputs = sum.Outputs
+	}
+	view.Outputs(d.app.stdout, run, d.state.Outputs, d.app.outStyle())
+	if d.state.Finish.Ran == 0 {
+		return nil
+	}
+	return d.app.next(past)
 }

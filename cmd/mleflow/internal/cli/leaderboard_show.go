@@ -24,12 +24,15 @@ import (
 type showOptions struct {
 	format, table, output    string
 	name, model, hours, date string
+	// full shows every figure and, of comparisons, every test.
+	full bool
 }
 
 func (o *showOptions) register(flags *pflag.FlagSet) {
 	flags.StringVar(&o.format, "format", "text", "`FORMAT`: text, markdown, json, csv, parquet or arrow")
 	flags.StringVar(&o.table, "table", "figures", "which `TABLE`: figures, or runs with scores, margins and places")
 	flags.StringVarP(&o.output, "output", "o", "", "write to `FILE` instead of standard output")
+	flags.BoolVar(&o.full, "full", false, "show every figure and, of comparisons, every interval and test")
 	flags.StringVar(&o.name, "name", "", "show the agent under this `NAME`")
 	flags.StringVar(&o.model, "model", "", "the `MODELS` for the Markdown row")
 	flags.StringVar(&o.hours, "hours", "", "the running time in `HOURS` for the Markdown row")
@@ -107,7 +110,7 @@ func renderLeaderboard(term *terminal, out *bytes.Buffer, r leaderboardResult, o
 		if o.table == "runs" {
 			return renderRuns(term, out, r)
 		}
-		return renderText(term, out, r)
+		return renderText(term, out, r, o.full)
 	case "json":
 		return writeJSON(out, r.json())
 	case "markdown":
@@ -225,100 +228,6 @@ func (r leaderboardResult) runs() []export.Run {
 		}
 	}
 	return runs
-}
-
-func renderText(t *terminal, out *bytes.Buffer, r leaderboardResult) error {
-	for _, s := range r.agents {
-		if len(r.agents) > 1 {
-			fmt.Fprintf(out, "%s\n\n", t.outStyle().Bold(view.Text(s.name)))
-		}
-		if err := renderBoard(t, out, s, r.splits); err != nil {
-			return err
-		}
-		if len(r.agents) > 1 {
-			out.WriteString("\n")
-		}
-	}
-	if err := renderStopped(t, out, r); err != nil {
-		return err
-	}
-	for _, note := range r.notes() {
-		fmt.Fprintf(out, "%s\n", t.outStyle().Warn(view.OneLine(note)))
-	}
-	for _, split := range r.splits {
-		if c, ok := r.comparisons[split.Name]; ok {
-			if err := renderComparison(t, out, r.agents, split.Name, c); err != nil {
-				return err
-			}
-		}
-	}
-	if len(r.comparisons) > 0 {
-		out.WriteString("The difference is in percentage points. Intervals are 95 % percentile bootstraps: over other runs at\n" +
-			"these competitions, and over other competitions. p: exact McNemar test on the pairs; sign-flip test\non the competitions.\n")
-	}
-	return nil
-}
-
-func renderComparison(term *terminal, out *bytes.Buffer, agents []standing, split string, c board.Comparison) error {
-	fmt.Fprintf(out, "%s: %s by %s at %s", term.outStyle().Bold(split), view.Plural(c.Pairs, "pair"), c.PairedBy, view.Plural(c.Competitions, "competition"))
-	if len(c.Unpaired) > 0 {
-		first, second := 0, 0
-		for _, u := range c.Unpaired {
-			first, second = first+u.First, second+u.Second
-		}
-		fmt.Fprintf(out, "; without a partner and left out: %d and %d", first, second)
-	}
-	out.WriteString("\n\n")
-	rows := aggregate.ComparisonRows(view.Text(agents[0].name), view.Text(agents[1].name), c)
-	header := rows[0]
-	for i := 1; i < len(header); i++ {
-		header[i] = ">" + header[i]
-	}
-	t := view.NewTable(header...)
-	t.Fit(1, boardWidth(term))
-	for _, row := range rows[1:] {
-		t.Row(row...)
-	}
-	if err := t.Write(out, term.outStyle()); err != nil {
-		return err
-	}
-	out.WriteString("\n")
-	return nil
-}
-
-func renderBoard(term *terminal, out *bytes.Buffer, s standing, splits []board.SplitIDs) error {
-	b := s.board
-	if len(b.Splits) == 0 {
-		out.WriteString("No split is complete.\n")
-		return nil
-	}
-	columns, isolation, task := []string{"Percent"}, []string{"isolation"}, []string{"task"}
-	var shown []string
-	for _, split := range splits {
-		if _, ok := b.Splits[split.Name]; ok {
-			shown = append(shown, split.Name)
-			columns = append(columns, ">"+split.Name)
-			isolation = append(isolation, s.isolation(split.IDs))
-			task = append(task, s.task(split.IDs))
-		}
-	}
-	t := view.NewTable(columns...)
-	t.Fit(1, boardWidth(term))
-	for _, name := range board.PercentageNames() {
-		row := []string{name}
-		for _, split := range shown {
-			e := b.Splits[split][name]
-			row = append(row, fmt.Sprintf("%.2f ± %.2f", float64(e.Mean), float64(e.SEM)))
-		}
-		t.Row(row...)
-	}
-	t.Row(isolation...)
-	t.Row(task...)
-	if err := t.Write(out, term.outStyle()); err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "\n%s; mean ± standard error of the mean.\n", view.Plural(b.Seeds, "seed"))
-	return nil
 }
 
 // renderRuns shows every run with how far it is from the next medal.

@@ -228,7 +228,7 @@ type prepared struct {
 }
 
 func (a *app) newPreparation(jobs []dataset.Job) *preparation {
-	p := &preparation{app: a, texts: a.newDescriber(), results: make([]prepared, len(jobs)), display: a.newDisplayOn(a.stderr, false)}
+	p := &preparation{app: a, texts: a.newDescriber(), results: make([]prepared, len(jobs)), display: a.newDisplayOn(a.stderr, false, nil)}
 	p.emit(event.RunStarted{At: now(), Pipeline: view.Plural(len(jobs), "competition"), Steps: len(jobs), ToRun: len(jobs)})
 	return p
 }

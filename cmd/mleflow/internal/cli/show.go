@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 )
 
 func newShow(a *app) *cobra.Command {
-	var disclosure, markdown bool
+	var disclosure, markdown, full bool
 	cmd := &cobra.Command{
 		Use:   "show [RUN]",
 		Short: "Show what a run did",
@@ -39,6 +40,11 @@ func newShow(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if full && !a.json {
+				if err := a.fullBoards(cmd.Context(), past, sum); err != nil {
+					return err
+				}
+			}
 			state := underWay(past)
 			if a.json {
 				out := showJSON(sum, a.outcomes(sum))
@@ -50,12 +56,13 @@ func newShow(a *app) *cobra.Command {
 			if err := a.showRun(sum, state); err != nil || !boardless(sum) {
 				return err
 			}
-			if err := a.showOwnBoard(cmd.Context(), sum); err != nil {
+			if err := a.showOwnBoard(cmd.Context(), sum, full); err != nil {
 				a.warn(fmt.Sprintf("Cannot show a leaderboard: %v", err))
 			}
 			return nil
 		}),
 	}
+	cmd.Flags().BoolVar(&full, "full", false, "print all tables of leaderboards")
 	cmd.Flags().BoolVar(&disclosure, "disclosure", false, "print under what conditions the attempts were made")
 	cmd.Flags().BoolVar(&markdown, "markdown", false, "with --disclosure, print Markdown")
 	return cmd
@@ -143,7 +150,7 @@ func boardless(sum *ledger.Summary) bool {
 }
 
 // showOwnBoard prints the leaderboard of the attempts that a run has graded.
-func (a *app) showOwnBoard(ctx context.Context, sum *ledger.Summary) error {
+func (a *app) showOwnBoard(ctx context.Context, sum *ledger.Summary, full bool) error {
 	paths, done, err := a.withRuns(ctx, []string{sum.ID}, ruleFlags{})
 	if err != nil {
 		return err
@@ -156,19 +163,19 @@ func (a *app) showOwnBoard(ctx context.Context, sum *ledger.Summary) error {
 	if err != nil {
 		return err
 	}
-	catalog, err := a.catalog()
-	if err != nil {
-		return err
-	}
-	made, err := aggregate.BoardOf(all.Reports, catalog)
+	made, err := a.boardOf(all.Reports)
 	if err != nil {
 		return err
 	}
 	title := "Leaderboard"
 	if sum.Finish == nil || sum.Finish.Status != event.Ran {
-		title = "Leaderboard so far (partial)"
+		title = "Leaderboard so far, " + view.PartialText(len(all.Reports), view.ToGrade(sum.Start))
 	}
-	fmt.Fprintf(a.stdout, "\n%s", made.Text(title))
+	text := made.Compact(title, cmp.Or(view.Width(a.stdout), aggregate.CompactWidth))
+	if full {
+		text = made.Text(title)
+	}
+	fmt.Fprintf(a.stdout, "\n%s", text)
 	return nil
 }
 

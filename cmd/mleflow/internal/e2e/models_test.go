@@ -215,8 +215,9 @@ func TestModels(t *testing.T) {
 	if asked[0] != 1 || asked[1] != 2 || asked[2] != 1 {
 		t.Errorf("the provider was asked %v times, by the turn of the conversation", asked)
 	}
-	if !strings.Contains(outputs["board"], "cost (USD)") || !strings.Contains(outputs["board"], "0.91111") {
-		t.Errorf("board:\n%s", outputs["board"])
+	board, errs, code := p.run("show", "--full")
+	if code != 0 || !strings.Contains(board, "cost (USD)") || !strings.Contains(board, "0.91111") || !strings.Contains(outputs["board"], "0.91111") {
+		t.Errorf("board: exit %d\n%s%s\n%s", code, board, errs, outputs["board"])
 	}
 	table, errs, code := p.run("leaderboard", "latest", "--table", "runs", "--split", "demo", "--pad-missing")
 	if code != 0 || !strings.Contains(table, "Cost (USD)") {

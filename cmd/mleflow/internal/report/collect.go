@@ -79,8 +79,26 @@ func Collect(ctx context.Context, src Source) (Data, error) {
 	if err := c.read(); err != nil {
 		return Data{}, err
 	}
+	if len(c.data.Boards) == 0 && sum.State == ledger.Running {
+		c.data.Outputs = append(c.data.Outputs, SoFar(c.reports, src.Catalog, sum)...)
+	}
 	c.data.Environment = c.environment()
 	return c.data, nil
+}
+
+// SoFar is the leaderboard of what a run under way has graded, or why there is none;
+// nothing before the first grade.
+func SoFar(reports []grading.Graded, catalog *competitions.Catalog, sum *ledger.Summary) []page.Fact {
+	if len(reports) == 0 {
+		return nil
+	}
+	so := page.Fact{Name: "Leaderboard so far"}
+	if b, err := aggregate.BoardOf(reports, catalog); err != nil {
+		so.Value = err.Error()
+	} else {
+		so.Value = b.Compact(view.PartialText(len(reports), view.ToGrade(sum.Start)), aggregate.CompactWidth)
+	}
+	return []page.Fact{so}
 }
 
 // problems adds what attempts did not end well, the first of them with the end
@@ -148,6 +166,7 @@ type collector struct {
 	sum     *ledger.Summary
 	data    Data
 	missing int
+	reports []grading.Graded
 }
 
 func (c *collector) read() error {
@@ -255,19 +274,13 @@ func (c *collector) addRefused(address string, text []byte) error {
 }
 
 func (c *collector) addReport(text []byte) error {
-	var r struct {
-		grading.Report
-		Labels map[string]string `json:"labels"`
-	}
+	var r grading.Graded
 	if err := json.Unmarshal(text, &r); err != nil {
 		return err
 	}
-	agent := r.Labels["agent"]
-	if agent == "" {
-		agent = aggregate.Unlabelled
-	}
+	c.reports = append(c.reports, r)
 	comp := c.competition(r.Report)
-	comp.Scores = append(comp.Scores, scoreOf(r.Report, agent, r.Labels["seed"]))
+	comp.Scores = append(comp.Scores, scoreOf(r.Report, cmp.Or(r.Labels["agent"], aggregate.Unlabelled), r.Labels["seed"]))
 	return nil
 }
 

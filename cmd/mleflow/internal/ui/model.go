@@ -8,6 +8,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
@@ -67,10 +68,12 @@ type model struct {
 	// leases are those of the attempts under way, kept what these have kept so far.
 	leases map[string]event.StepStarted
 	kept   map[string]*kept
+	// reports are those of grade steps, by address, as far as they were shown.
+	reports map[string]grading.Graded
 }
 
 func newModel(past *ledger.Past) (*model, error) {
-	m := &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, before: map[string][]string{}, grades: map[string]string{}, checks: map[string]string{}, leases: map[string]event.StepStarted{}, kept: map[string]*kept{}}
+	m := &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, before: map[string][]string{}, grades: map[string]string{}, checks: map[string]string{}, leases: map[string]event.StepStarted{}, kept: map[string]*kept{}, reports: map[string]grading.Graded{}}
 	p, err := past.Plan()
 	if err != nil {
 		return m, nil //nolint:nilerr // the journal tells of the run, too

@@ -147,7 +147,7 @@ func TestFollow(t *testing.T) {
 	defer r.Close()
 	address := "step.agent-run.solve[\"a/demo-digits/0\"]"
 	now := event.At{Time: time.Now()}
-	r.Emit(event.RunStarted{At: now, Run: r.ID(), Steps: 2})
+	r.Emit(event.RunStarted{At: now, Run: r.ID(), Steps: 2, Blocks: []event.Block{{Block: "step.grade.score", Steps: 3}}})
 	r.Emit(event.StepStarted{At: now, Address: address, Kind: "agent-run", Attempt: 1, CPUs: 2})
 	r.Emit(event.StepPhase{At: now, Address: address, Phase: step.Phase{Name: step.Running, Started: now.Time, LimitMillis: 3_600_000, MemoryBytes: 5 << 30, Submission: step.SubmissionValid}})
 	_, body := l.get(runAddress(r.ID()))
@@ -165,8 +165,16 @@ func TestFollow(t *testing.T) {
 	go func() { defer close(done); l.ui.ServeHTTP(w, req) }()
 	time.Sleep(50 * time.Millisecond) // let the first sections be sent; the order does not matter
 	l.finish(r, 0, a)
+	for _, path := range []string{runAddress(r.ID()), runAddress(r.ID()) + "/report"} {
+		if _, body := l.get(path); !strings.Contains(body, "Leaderboard so far") || !strings.Contains(body, "partial: 1 of 3 attempts graded") || !strings.Contains(body, "G/S/B") {
+			t.Errorf("%s of a live run lacks its leaderboard", path)
+		}
+	}
 	l.close(r, steps(a))
 	<-done
+	if _, body := l.get(runAddress(r.ID())); strings.Contains(body, "Leaderboard so far") {
+		t.Error("a run that is over has a leaderboard so far")
+	}
 	text := w.Body.String()
 	if !strings.Contains(text, "event: sections") || !strings.Contains(text, "event: end") || !strings.Contains(text, "3 of 3") || ctx.Err() != nil {
 		t.Errorf("the stream is %s", text)

@@ -110,6 +110,11 @@ func (u *UI) runPage(r *http.Request) (*content, error) {
 	for _, w := range m.state.Warnings {
 		o.Warnings = append(o.Warnings, strings.TrimSpace(w.Address+" "+w.Message))
 	}
+	if c.live {
+		if o.Outputs, err = u.boardSoFar(r.Context(), m, sum); err != nil {
+			return nil, err
+		}
+	}
 	for _, out := range sum.Outputs {
 		o.Outputs = append(o.Outputs, page.Fact{Name: out.Name, Value: out.Value})
 	}

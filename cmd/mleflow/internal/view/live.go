@@ -35,9 +35,9 @@ type Live struct {
 	done     chan struct{}
 }
 
-// NewLive starts a live view on a terminal.
-func NewLive(terminal *os.File, style Style) *Live {
-	l := &Live{state: NewState(), style: style, terminal: terminal, over: make(chan struct{}), done: make(chan struct{})}
+// NewLive starts a live view on a terminal, of a state that has no event yet.
+func NewLive(s *State, terminal *os.File, style Style) *Live {
+	l := &Live{state: s, style: style, terminal: terminal, over: make(chan struct{}), done: make(chan struct{})}
 	go l.run()
 	return l
 }

@@ -32,7 +32,12 @@ type Plain struct {
 // NewPlain returns a plain view on w. A verbose one also writes cached and
 // skipped steps, progress and what steps print.
 func NewPlain(w io.Writer, style Style, verbose bool) *Plain {
-	return &Plain{w: w, style: style, verbose: verbose, state: NewState(), told: map[string]time.Time{}, phases: map[string]step.Phase{}}
+	return NewPlainOf(NewState(), w, style, verbose)
+}
+
+// NewPlainOf is NewPlain with a state that has no event yet.
+func NewPlainOf(s *State, w io.Writer, style Style, verbose bool) *Plain {
+	return &Plain{w: w, style: style, verbose: verbose, state: s, told: map[string]time.Time{}, phases: map[string]step.Phase{}}
 }
 
 // Emit implements event.Sink.
@@ -185,7 +190,7 @@ func leaseText(e event.StepStarted) string {
 func (p *Plain) finishedText(e event.StepFinished) string {
 	switch e.Status {
 	case event.Ran:
-		return p.style.Good("done") + " " + e.Address + placeText(e.On, e.Node) + " in " + Millis(e.DurationMillis) + attemptsText(e.Attempts) + p.problemText(e)
+		return p.style.Good("done") + " " + e.Address + placeText(e.On, e.Node) + " in " + Millis(e.DurationMillis) + attemptsText(e.Attempts) + p.state.Grades.gradeText(e) + p.problemText(e)
 	case event.Failed:
 		if p.state.refused(e.Address) {
 			return p.ifVerbose("failed " + e.Address + ": see the preflight")

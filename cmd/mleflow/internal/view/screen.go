@@ -12,6 +12,9 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
+// boardLines is how many lines the leaderboard of the live view has at most.
+const boardLines = 10
+
 // screen draws the live view of a state at a time: at most height lines of at
 // most width columns, the most telling first.
 func screen(s *State, style Style, width, height int, now time.Time) string {
@@ -25,7 +28,9 @@ func screen(s *State, style Style, width, height int, now time.Time) string {
 	if s.Publishing != nil {
 		lines = append(lines, s.Publishing.text())
 	}
-	lines = append(lines, body(s, style, width, max(1, height-len(lines)-1), now)...)
+	board := s.Grades.lines(ToGrade(&s.Start), width-1, min(height/4, boardLines), style)
+	lines = append(lines, body(s, style, width, max(1, height-len(lines)-len(board)-1), now)...)
+	lines = append(lines, board...)
 	lines = lines[:min(len(lines), max(1, height-1))]
 	for i := range lines {
 		lines[i] = ansi.Truncate(lines[i], max(1, width-1), "…")

@@ -36,6 +36,9 @@ type State struct {
 	// Outcomes are how those attempts ended and what grading made of them.
 	Outcomes Outcomes
 
+	// Grades are the scores so far; nil if nobody reads them.
+	Grades *Grades
+
 	// Waiting is what steps wait for that could start otherwise, and Expected
 	// when the run ends.
 	Waiting  []event.Wait
@@ -185,6 +188,7 @@ func (s *State) finish(e event.StepFinished) {
 	}
 	if e.Status == event.Ran || e.Status == event.Cached {
 		s.Attempts.Add(e.Kind, e.Conditions)
+		s.Grades.add(e)
 		before := len(s.Outcomes.Problems)
 		s.Outcomes.Add(e, s.Start.Run, s.tails[e.Address])
 		if len(s.Outcomes.Problems) > before {

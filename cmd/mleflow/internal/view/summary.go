@@ -106,11 +106,12 @@ func allCached(n int) string {
 // Outputs writes the values of the pipeline's output blocks: a text of several
 // lines as it is under its name, anything else on one line.
 func Outputs(w io.Writer, run string, outputs []event.OutputValue, style Style) {
+	told := map[string]bool{}
 	for i, o := range outputs {
 		if i == 0 {
 			fmt.Fprintln(w)
 		}
-		name, value := style.Bold(OneLine(o.Name)), plain.Fold(Text(o.Value), 2, Width(w))
+		name, value := style.Bold(OneLine(o.Name)), plain.Fold(untold(Text(o.Value), told), 2, Width(w))
 		if o.Content != nil {
 			fmt.Fprintf(w, "%s = %s\n", name, ContentText(*o.Content))
 			if o.Content.From != "" {
@@ -124,6 +125,20 @@ func Outputs(w io.Writer, run string, outputs []event.OutputValue, style Style) 
 		}
 		fmt.Fprintf(w, "%s = %s\n", name, value)
 	}
+}
+
+// untold leaves out the closing paragraph of a text if an earlier text closed with the
+// same.
+func untold(text string, told map[string]bool) string {
+	i := strings.LastIndex(strings.TrimRight(text, "\n"), "\n\n")
+	if i < 0 {
+		return text
+	}
+	if told[text[i:]] {
+		return text[:i]
+	}
+	told[text[i:]] = true
+	return text
 }
 
 // ContentText says what content is.

@@ -1,0 +1,103 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/event"
+)
+
+// Grades reads the reports of grade steps as they end, and draws a leaderboard of
+// them. Without it, a view shows no scores.
+type Grades struct {
+	Read func(event.StepFinished) (grading.Graded, bool)
+	// Draw returns a table, header first, of at most the given width.
+	Draw func(reports []grading.Graded, width int) string
+
+	reports []grading.Graded
+	// last is the step of the last report.
+	last string
+	// drawn is the table of the first so many reports for a width.
+	drawn        []string
+	count, width int
+}
+
+func (g *Grades) add(e event.StepFinished) {
+	if g == nil || e.Kind != conditions.GradeKind {
+		return
+	}
+	if report, ok := g.Read(e); ok {
+		g.reports, g.last = append(g.reports, report), e.Address
+	}
+}
+
+// lines is the leaderboard on at most so many lines; none if that is too few.
+func (g *Grades) lines(all, width, most int, style Style) []string {
+	const least = 3 // title, header, one agent
+	if g == nil || len(g.reports) == 0 || most < least {
+		return nil
+	}
+	if g.count != len(g.reports) || g.width != width {
+		g.count, g.width, g.drawn = len(g.reports), width, strings.Split(g.Draw(g.reports, width), "\n")
+	}
+	sets := make([][]string, len(g.reports))
+	for i, r := range g.reports {
+		sets[i] = r.Conditions
+	}
+	lines := []string{style.Bold("Leaderboard"), style.Dim(g.drawn[0])}
+	lines[0] += style.Dim(", " + PartialText(len(g.reports), all) + ", isolation " + conditions.Shown(sets...))
+	rows := g.drawn[1:]
+	if len(rows) <= most-2 {
+		return append(lines, rows...)
+	}
+	lines = append(lines, rows[:most-3]...)
+	return append(lines, style.Dim(fmt.Sprintf("… and %d more", len(rows)-(most-3))))
+}
+
+// PartialText says how much of a leaderboard is there: "partial: 12 of 66 attempts
+// graded".
+func PartialText(done, all int) string {
+	text := fmt.Sprintf("%d of %d attempts graded", done, max(done, all))
+	if done < all {
+		return "partial: " + text
+	}
+	return text
+}
+
+// ToGrade is the number of grade steps of a run.
+func ToGrade(start *event.RunStarted) (n int) {
+	if start == nil {
+		return 0
+	}
+	for _, b := range start.Blocks {
+		if strings.HasPrefix(b.Block, "step."+conditions.GradeKind+".") {
+			n += b.Steps
+		}
+	}
+	return n
+}
+
+// gradeText says whose score a grade step computed, and the score.
+func (g *Grades) gradeText(e event.StepFinished) string {
+	if g == nil || e.Address != g.last {
+		return ""
+	}
+	r := g.reports[len(g.reports)-1]
+	parts := []string{r.CompetitionID}
+	if agent := r.Labels["agent"]; agent != "" {
+		parts = []string{OneLine(agent), r.CompetitionID}
+	}
+	if seed := r.Labels["seed"]; seed != "" {
+		parts = append(parts, "seed "+OneLine(seed))
+	}
+	if export.Unscored(r.Report, export.Attempt{}) == "" && r.Score != nil {
+		parts = append(parts, Score(float64(*r.Score)))
+	}
+	if medal := export.Medal(r.Report); medal != "" {
+		parts = append(parts, medal)
+	}
+	return ": " + strings.Join(parts, ", ")
+}
