@@ -58,5 +58,6 @@ func addCommands(root *cobra.Command, a *app) {
 	add(groupRuns, newRuns(a), newShow(a), newOutput(a), newGet(a), newDiff(a), newVerify(a), newBundle(a), newBoard(a), newLogs(a), newReport(a), newUI(a), newExport(a), newFingerprint(a), newCache(a))
 	add(groupCompetition, newCompetition(a), newPrepare(a), newGrade(a), newGradeSample(a), newLeaderboard(a), newMask(a))
 	add(groupMachine, newDoctor(a), newCluster(a), newWorker(a), newVersion(a), newCompletion(a))
+	addTopics(root)
 	(&completion{a}).complete(root)
 }

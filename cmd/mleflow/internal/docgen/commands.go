@@ -14,12 +14,12 @@ func Commands(root *cobra.Command) []byte {
 	p.text("Long flags may be written with one dash or two, before or after the arguments.")
 	p.heading(2, "Global flags")
 	p.flags(root.PersistentFlags())
-	p.heading(2, "Exit status")
-	p.table([]string{"Status", "Meaning"}, [][]string{
-		{"0", "All went well."}, {"1", "A step failed, or the command could not do its work."},
-		{"2", "Wrong usage, or an invalid HCL file."}, {"3", "Content is not what a checksum or lock says."},
-		{"4", "The submission is invalid (`grade-sample`)."}, {"5", "The bundle is intact, but scores are only claimed: not everything was recomputed (`verify`, `board build`)."}, {"6", "The board was built, and names something to look at: duplicates, possible selection, mixed tasks (`board build`)."}, {"130", "Interrupted by SIGINT, SIGTERM or SIGHUP."},
-	})
+	for _, cmd := range root.Commands() {
+		if cmd.IsAdditionalHelpTopicCommand() {
+			p.heading(2, cmd.Short)
+			p.long(cmd.Long)
+		}
+	}
 	for _, cmd := range root.Commands() {
 		p.command(cmd)
 	}
@@ -27,7 +27,7 @@ func Commands(root *cobra.Command) []byte {
 }
 
 func (p *page) command(cmd *cobra.Command) {
-	if cmd.Hidden || cmd.Name() == "help" {
+	if cmd.Hidden || cmd.Name() == "help" || cmd.IsAdditionalHelpTopicCommand() {
 		return
 	}
 	// A command with others below it is one of its own if it has flags.
