@@ -1,4 +1,4 @@
-package docgen
+package cli
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 
 var roff = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n.", "\n\\&.", "\n'", "\n\\&'")
 
-// Man returns the manual page of all commands, in roff.
-func Man(root *cobra.Command) []byte {
+// manPage returns the manual page of all commands, in roff.
+func manPage(root *cobra.Command) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH MLEFLOW 1\n.SH NAME\nmleflow \\- %s\n.SH DESCRIPTION\n%s\n.SH GLOBAL FLAGS\n", roff.Replace(root.Short), roff.Replace(root.Long))
 	manFlags(&b, root.PersistentFlags())
@@ -36,7 +36,7 @@ func manCommands(b *strings.Builder, parent *cobra.Command) {
 		if cmd.IsAdditionalHelpTopicCommand() {
 			title = cmd.Short
 		}
-		fmt.Fprintf(b, ".SH %s\n.nf\n%s\n.fi\n", roff.Replace(title), roff.Replace("\n"+cmd.Long)[1:])
+		fmt.Fprintf(b, ".SH %s\n.nf\n%s\n.fi\n", roff.Replace(title), roff.Replace("\n" + cmd.Long)[1:])
 		manFlags(b, cmd.LocalNonPersistentFlags())
 		manCommands(b, cmd)
 	}
