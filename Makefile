@@ -70,9 +70,8 @@ e2e: build ## run the command-line scripts and apply the demo twice
 	$(GO) test -count 1 ./cmd/mleflow
 	sh .ci/e2e $(MLEFLOW)
 
-demo: build ## apply pipelines/demo.hcl and write its report to demo.html
-	$(MLEFLOW) apply pipelines/demo.hcl
-	$(MLEFLOW) report latest -o demo.html
+demo: build ## run the demonstration and write its page to demo.html
+	$(MLEFLOW) demo
 
 docs: ## write the reference pages in docs again
 	UPDATE_GOLDEN=1 $(GO) test -count 1 ./cmd/mleflow/internal/cli -run TestReferencePages

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"io/fs"
 
 	"github.com/zclconf/go-cty/cty/function"
 
@@ -22,6 +23,9 @@ type Options struct {
 	Kinds *step.Registry
 	// Functions are added to the language.
 	Functions map[string]function.Function
+	// Shipped are pipeline files that are used where a pipeline's folder has none
+	// of the name; nil means none.
+	Shipped fs.FS
 	// Private are folders whose content must not reach untrusted code, such as
 	// the cache.
 	Private []string
@@ -83,7 +87,7 @@ func (e *Engine) Build(path string, specs []config.StepSpec) (*Program, diag.Lis
 }
 
 func (e *Engine) language(in config.Inputs) config.Options {
-	return config.Options{Kinds: e.opts.Kinds, Functions: e.opts.Functions, Version: e.opts.Version, Private: e.opts.Private, Files: in.Files}
+	return config.Options{Kinds: e.opts.Kinds, Functions: e.opts.Functions, Version: e.opts.Version, Private: e.opts.Private, Files: in.Files, Shipped: e.opts.Shipped}
 }
 
 func (e *Engine) expand(p *config.Pipeline, diags diag.List, in config.Inputs) (*Program, diag.List) {

@@ -21,6 +21,9 @@ import (
 // creates. declared are the declared paths and outputs.
 func (g *Graph) checkCommand(r hcl.Range, command, declared []string, image bool) (diags diag.List) {
 	for i, word := range command {
+		if i == 0 && word == "mleflow" { // this program, also where its archive was unpacked
+			continue
+		}
 		for _, name := range g.Pipeline.local.Named(word) {
 			if isDeclared(name, declared) {
 				continue

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"io/fs"
 	"iter"
 	"path/filepath"
 
@@ -21,10 +22,11 @@ type NamedFolder struct {
 // CompetitionFolders returns the folders of competitions that the settings of a
 // pipeline name. They are read first, because the valid content of a pipeline
 // depends on the known competitions. Parse reports errors in them. The files
-// are those that a past run recorded; nil reads the pipeline's folder.
-func CompetitionFolders(path string, src []byte, files map[string][]byte) []NamedFolder {
+// are those that a past run recorded; nil reads the pipeline's folder and the
+// shipped files.
+func CompetitionFolders(path string, src []byte, files map[string][]byte, shipped fs.FS) []NamedFolder {
 	var folders []NamedFolder
-	for a := range settingsOf(path, src, files, "competitions") {
+	for a := range settingsOf(path, src, files, shipped, "competitions") {
 		found, _ := competitionFolders(path, a)
 		folders = append(folders, found...)
 	}
@@ -36,7 +38,7 @@ func CompetitionFolders(path string, src []byte, files map[string][]byte) []Name
 // pipeline. The files are those that a past run recorded; nil reads the
 // pipeline's folder.
 func RemoteCache(path string, src []byte, files map[string][]byte) (address string) {
-	for a := range settingsOf(path, src, files, "remote_cache") {
+	for a := range settingsOf(path, src, files, nil, "remote_cache") {
 		if text, diags := literalString(a); !diags.HasErrors() && text != "" {
 			address = text
 		}
@@ -46,9 +48,10 @@ func RemoteCache(path string, src []byte, files map[string][]byte) (address stri
 
 // settingsOf yields one argument of the mleflow blocks of a pipeline, starting
 // with the files that it extends.
-func settingsOf(path string, src []byte, files map[string][]byte, name string) iter.Seq[*hcl.Attribute] {
+func settingsOf(path string, src []byte, files map[string][]byte, shipped fs.FS, name string) iter.Seq[*hcl.Attribute] {
 	return func(yield func(*hcl.Attribute) bool) {
 		from := local.Folder(folderOf(path), nil)
+		from.Ship(shipped)
 		if files != nil {
 			var err error
 			if from, err = recorded(path, files); err != nil {

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"iter"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -65,7 +64,7 @@ func included(t text, list []text, from *local.Files, budget *bounded.Budget) (m
 			continue
 		}
 		for _, pattern := range patterns {
-			names, err := from.List(path.Dir(filepath.ToSlash(t.name)), pattern)
+			names, err := from.Sources(t.name, pattern)
 			if err == nil && len(names) == 0 {
 				err = fmt.Errorf("there is no file that matches %q", pattern)
 			}
@@ -90,7 +89,7 @@ func included(t text, list []text, from *local.Files, budget *bounded.Budget) (m
 // the command line names: paths are shown as its.
 func readIncluded(a *hcl.Attribute, name string, named text, from *local.Files, budget *bounded.Budget) (text, diag.List) {
 	t := text{name: name, path: filepath.Join(filepath.Dir(named.path), name)}
-	src, err := from.Text(name)
+	src, err := from.Source(name)
 	if err != nil {
 		return t, diag.List{diag.Error(a.Expr.Range(), "Files cannot be included", "%s", diag.Sentence(err.Error()))}
 	}
@@ -172,7 +171,7 @@ func readBase(t text, list []text, a *hcl.Attribute, from *local.Files) (name st
 		}
 		return fail("Cycle of base files", "A file cannot extend itself: %s.", strings.Join(append(chain, filepath.ToSlash(name)), " extends "))
 	}
-	content, err := from.Text(name)
+	content, err := from.Source(name)
 	if err != nil {
 		return fail("Base cannot be read", "%s", diag.Sentence(err.Error()))
 	}

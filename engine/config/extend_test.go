@@ -114,7 +114,7 @@ func TestExtends(t *testing.T) {
 		t.Errorf("of the record, remote cache %s", got)
 	}
 	var folders []string
-	for _, f := range CompetitionFolders("main.hcl", src, opts.Files) {
+	for _, f := range CompetitionFolders("main.hcl", src, opts.Files, nil) {
 		folders = append(folders, f.Path)
 	}
 	if diff := cmp.Diff([]string{"own", "more"}, folders); diff != "" {

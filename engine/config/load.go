@@ -1,7 +1,9 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,11 +19,17 @@ import (
 	"github.com/mleflow/mleflow/engine/local"
 )
 
-// Load reads and checks the pipeline file at path. The pipeline is usable
+// Load reads and checks the pipeline file at path, or the shipped one of that
+// name if there is none. The pipeline is usable
 // only if the list has no errors; it is never nil, so that its Files can show
 // snippets.
 func Load(path string, opts Options) (*Pipeline, diag.List) {
 	src, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && opts.Shipped != nil && filepath.Base(path) == path {
+		if text, missing := fs.ReadFile(opts.Shipped, path); missing == nil {
+			src, err = text, nil
+		}
+	}
 	if err != nil {
 		p := &Pipeline{Path: path, local: local.Recorded(filepath.Dir(path), nil)}
 		return p, diag.List{diag.General("Pipeline file cannot be read", "%s", err)}
@@ -78,6 +86,7 @@ func newPipeline(path string, opts Options) *Pipeline {
 	}
 	p.kinds = opts.Kinds
 	p.local = local.Folder(folderOf(path), opts.Private)
+	p.local.Ship(opts.Shipped)
 	return p
 }
 

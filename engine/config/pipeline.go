@@ -1,6 +1,7 @@
 package config
 
 import (
+	"io/fs"
 	"path/filepath"
 	"time"
 
@@ -164,4 +165,7 @@ type Options struct {
 	// Files are the files that a past run recorded, by name, for a pipeline
 	// that is expanded again; nil reads the pipeline's folder.
 	Files map[string][]byte
+	// Shipped are pipeline files that are used where the pipeline's folder has
+	// none of the name; nil means none.
+	Shipped fs.FS
 }

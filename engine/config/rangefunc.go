@@ -28,6 +28,9 @@ var rangeFunc = function.New(&function.Spec{
 		if len(args) == 3 && args[2].Equals(cty.Zero).True() {
 			return cty.NilVal, function.NewArgErrorf(2, "the step must not be 0")
 		}
+		if len(args) == 1 && (!ok || to < 0) {
+			return cty.NilVal, function.NewArgErrorf(0, "%s is not a count: an integer of at least 0 is needed; range(0, %[1]s) counts down", args[0].AsBigFloat().Text('g', 6))
+		}
 		if !ok || to <= from {
 			return stdlib.RangeFunc.Call(args)
 		}

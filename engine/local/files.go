@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,6 +66,8 @@ type Files struct {
 	// untrusted code.
 	dir     string
 	private []string
+	// shipped has the pipeline files that are used where the folder has none.
+	shipped fs.FS
 
 	mu      sync.Mutex
 	answers map[string]*answer
@@ -108,7 +111,11 @@ func (f *Files) Answers() []Answer {
 }
 
 func (f *Files) ask(op, path string, patterns ...string) (*Answer, error) {
-	question := Answer{Op: op, Path: f.clean(path), Patterns: patterns}
+	return f.answer(Answer{Op: op, Path: f.clean(path), Patterns: patterns}, f.read)
+}
+
+// answer returns the known answer to a question, or what read finds.
+func (f *Files) answer(question Answer, read func(*Answer) error) (*Answer, error) {
 	key := question.key()
 	f.mu.Lock()
 	a := f.answers[key]
@@ -119,11 +126,11 @@ func (f *Files) ask(op, path string, patterns ...string) (*Answer, error) {
 	}
 	f.mu.Unlock()
 	a.once.Do(func() {
-		if f.read == nil {
-			a.err = fmt.Errorf("%s was not read by the recorded run", path)
+		if read == nil {
+			a.err = fmt.Errorf("%s was not read by the recorded run", question.Path)
 			return
 		}
-		a.err = f.read(&a.Answer)
+		a.err = read(&a.Answer)
 	})
 	return &a.Answer, a.err
 }

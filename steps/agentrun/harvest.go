@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/secret"
+	"github.com/mleflow/mleflow/plugins/sandbox/agent"
 )
 
 // caps bound what is taken from one folder of an agent.
@@ -64,6 +66,17 @@ func (h *harvester) note(format string, args ...any) {
 		h.notes = append(h.notes, h.mask.Mask(fmt.Sprintf(format, args...)))
 	} else {
 		h.more++
+	}
+}
+
+// noteOthers names the files that an agent left in the place of a submission.
+func (h *harvester) noteOthers(files map[string]bool) {
+	names := slices.Sorted(maps.Keys(files))
+	if more := len(names) - 3; more > 0 {
+		names = append(names[:3], fmt.Sprintf("%d more", more))
+	}
+	if len(names) > 0 {
+		h.note("submission: it wrote %s; %s is expected", strings.Join(names, ", "), agent.SubmissionFile)
 	}
 }
 

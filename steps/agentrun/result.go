@@ -104,7 +104,9 @@ func (s *session) harvest(ctx context.Context, printed cache.Ref) (harvested, er
 			return done, err
 		}
 		if name == "submission" {
-			done.submitted = has[agent.SubmissionFile]
+			if done.submitted = has[agent.SubmissionFile]; !done.submitted {
+				h.noteOthers(has)
+			}
 		}
 		if name == "logs" && !has[outputLog] && !printed.IsZero() {
 			if err := b.Add(outputLog, printed, false); err != nil {

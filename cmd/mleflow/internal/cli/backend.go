@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/publish"
 	"github.com/mleflow/mleflow/engine/sched"
+	"github.com/mleflow/mleflow/pipelines"
 	"github.com/mleflow/mleflow/steps/all"
 )
 
@@ -61,7 +62,7 @@ func (b *backend) wire(a *app) error {
 	}
 	places := publish.Open(b.cache.Dir())
 	b.options = engine.Options{
-		Kinds: parts.kinds, Functions: parts.functions, Version: thisVersion().Version,
+		Kinds: parts.kinds, Functions: parts.functions, Version: thisVersion().Version, Shipped: pipelines.Shipped,
 		Private: append(places.Private(), b.cache.Dir()), Places: places, Cache: b.cache, Ledger: ledger.New(b.cache.Dir()), Capacity: capacity, Devices: b.devices,
 		Space: b.space,
 	}
@@ -111,7 +112,7 @@ func (a *app) bareEngine() (*engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return engine.New(engine.Options{Kinds: parts.kinds, Functions: parts.functions, Version: thisVersion().Version}), nil
+	return engine.New(engine.Options{Kinds: parts.kinds, Functions: parts.functions, Version: thisVersion().Version, Shipped: pipelines.Shipped}), nil
 }
 
 // openLedger returns the record of runs, for commands that only read it.

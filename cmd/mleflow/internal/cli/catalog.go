@@ -9,6 +9,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/pipelines"
 )
 
 // competitionsVariable lists folders of competitions as PATH lists programs'.
@@ -58,7 +59,7 @@ func shown(err error) error {
 // be read is told of when it is loaded.
 func (l *library) usePipeline(path string) {
 	if src, err := os.ReadFile(path); err == nil {
-		l.name(config.CompetitionFolders(path, src, nil))
+		l.name(config.CompetitionFolders(path, src, nil, pipelines.Shipped))
 	}
 }
 
@@ -70,7 +71,7 @@ func (l *library) useRun(past *ledger.Past) error {
 		return err
 	}
 	path := past.Info.Pipeline
-	for _, f := range config.CompetitionFolders(path, sources[filepath.Base(path)], sources) {
+	for _, f := range config.CompetitionFolders(path, sources[filepath.Base(path)], sources, nil) {
 		if _, err := os.Stat(f.Path); err == nil {
 			l.name([]config.NamedFolder{f})
 		}

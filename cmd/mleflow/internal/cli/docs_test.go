@@ -68,6 +68,7 @@ func referencePages(root *cobra.Command) (map[string][]byte, error) {
 	return map[string][]byte{
 		"reference-profile.md":      docgen.Profile(profile),
 		"scale.md":                  scale,
+		"mleflow.1":                 manPage(root),
 		"commands.md":               docgen.Commands(root),
 		"steps.md":                  docgen.Steps(parts.kinds),
 		"language.md":               docgen.Language(parts.functions),

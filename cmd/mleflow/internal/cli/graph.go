@@ -23,7 +23,7 @@ func newGraph(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graph [FILE.hcl]",
 		Short: "Draw the graph of a pipeline for Graphviz or Mermaid",
-		Long:  "Print the graph of the step blocks, or of their instances. Boxes of steps that\nwould run are coloured as plan marks them.\n\n  mleflow graph demo.hcl | dot -Tsvg > demo.svg",
+		Long:  "Print the graph of the step blocks, or of their instances. Boxes of steps that\nwould run are coloured as plan marks them. With\n--json every instance is listed with those that it waits for.\n\n  mleflow graph demo.hcl | dot -Tsvg > demo.svg",
 		Args:  oneFile,
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			if o.format != "dot" && o.format != "mermaid" {
@@ -34,6 +34,9 @@ func newGraph(a *app) *cobra.Command {
 				if err := a.settle(diags, p); err != nil {
 					return err
 				}
+				if a.json {
+					return writeJSON(a.stdout, graphOf(pl))
+				}
 				return writeGraph(a.stdout, pl, o)
 			})
 		}),
@@ -42,6 +45,32 @@ func newGraph(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&o.format, "format", "dot", "language of the drawing: `dot` or mermaid")
 	cmd.Flags().BoolVar(&o.instances, "instances", false, "draw every instance instead of blocks")
 	return cmd
+}
+
+// graphJSON is the result of graph --json: all instances, in the order in which
+// they may run.
+type graphJSON struct {
+	Steps []graphStep `json:"steps"`
+}
+
+// graphStep is one instance and the addresses of those that it waits for.
+type graphStep struct {
+	Address string   `json:"address"`
+	Kind    string   `json:"kind"`
+	Action  string   `json:"action"`
+	After   []string `json:"after"`
+}
+
+func graphOf(pl *plan.Plan) graphJSON {
+	g := graphJSON{Steps: make([]graphStep, len(pl.Steps))}
+	for i := range pl.Steps {
+		s := &pl.Steps[i]
+		g.Steps[i] = graphStep{Address: s.Address.String(), Kind: s.Address.Step.Kind, Action: string(s.Action), After: []string{}}
+		for _, before := range s.After {
+			g.Steps[i].After = append(g.Steps[i].After, pl.Steps[before].Address.String())
+		}
+	}
+	return g
 }
 
 func writeGraph(w io.Writer, pl *plan.Plan, o graphOptions) error {

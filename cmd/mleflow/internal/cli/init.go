@@ -4,25 +4,28 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	_ "embed"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cache/wholefile"
+	"github.com/mleflow/mleflow/pipelines"
 )
 
 //go:embed first.hcl
 var firstPipeline []byte
 
 func newInit(a *app) *cobra.Command {
-	var agent string
+	var agent, from string
 	var ids []string
 	cmd := &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write a first pipeline",
-		Long:  "Write a first pipeline with comments to FILE (pipeline.hcl when not given). It\nruns as it is: the data of its competitions is part of the binary. A file that\nexists is never overwritten.\n\nWith --agent the pipeline runs a program of your own, which must be below its\nfolder, next to two agents that are part of mleflow.\n--competition says what it runs on; competitions of your own are looked for in\n--competitions, or in the folder competitions.",
+		Long:  "Write a first pipeline with comments to FILE (pipeline.hcl when not given). It\nruns as it is: the data of its competitions is part of the binary. A file that\nexists is never overwritten.\n\nWith --agent the pipeline runs a program of your own, which must be below its\nfolder, next to two agents that are part of mleflow.\n--competition says what it runs on; competitions of your own are looked for in\n--competitions, or in the folder competitions.\n\nWith --from the pipeline is a copy of one that is part of mleflow. The files that\nit extends or includes are used from there too, unless its folder has its own.",
 		Example: `  mleflow init --agent ./agent.py
+  mleflow init --from lite
   mleflow init -c spaceship-titanic -c leaf-classification`,
 		Args: takes(0, 1),
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
@@ -30,16 +33,36 @@ func newInit(a *app) *cobra.Command {
 			if len(args) == 1 {
 				path = args[0]
 			}
-			return runInit(a, path, agent, ids)
+			return runInit(a, path, agent, from, ids)
 		}),
 	}
 	cmd.Flags().StringVar(&agent, "agent", "", "run the program `PROGRAM`, such as ./agent.py; its first line or its suffix says what starts it")
+	cmd.Flags().StringVar(&from, "from", "", "write a copy of the shipped pipeline `NAME`, such as lite, instead")
 	cmd.Flags().StringArrayVarP(&ids, "competition", "c", nil, "run on the competition `ID`; may be repeated")
 	return cmd
 }
 
-func runInit(a *app, path, agent string, ids []string) error {
+// shippedPipeline returns the text of a pipeline that is part of the program.
+func shippedPipeline(name string) ([]byte, error) {
+	text, err := pipelines.Shipped.ReadFile(strings.TrimSuffix(name, ".hcl") + ".hcl")
+	if err == nil {
+		return text, nil
+	}
+	names, err := fs.Glob(pipelines.Shipped, "*.hcl")
+	return nil, errors.Join(err, usagef("flag -from: there is no shipped pipeline %q; there are %s", name, strings.ReplaceAll(strings.Join(names, ", "), ".hcl", "")))
+}
+
+func runInit(a *app, path, agent, from string, ids []string) error {
 	text := firstPipeline
+	if from != "" {
+		if agent != "" || len(ids) > 0 {
+			return usagef("--from copies a pipeline as it is; leave --agent and --competition out and edit the copy")
+		}
+		var err error
+		if text, err = shippedPipeline(from); err != nil {
+			return err
+		}
+	}
 	if agent != "" {
 		var err error
 		if text, err = agentPipeline(path, agent); err != nil {

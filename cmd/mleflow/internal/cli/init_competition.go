@@ -12,6 +12,17 @@ import (
 // ownCompetitions is the folder in which competition new writes.
 const ownCompetitions = "competitions"
 
+// rawVariable says where the data of competitions are that are not to be
+// downloaded.
+const rawVariable = `# -var raw=DIR takes the data from DIR/<id>, the unpacked download, or DIR/<id>.zip;
+# null downloads them.
+variable "raw" {
+  type    = string
+  default = null
+}
+
+`
+
 // withCompetitions puts competitions in the place of the one that a first
 // pipeline runs, with the folders of those that do not ship with the program.
 func (l *library) withCompetitions(text []byte, file string, ids []string) ([]byte, error) {
@@ -37,7 +48,12 @@ func (l *library) withCompetitions(text []byte, file string, ids []string) ([]by
 			folders = append(folders, folder)
 		}
 	}
-	changes := []string{`["demo-digits"]`, "[" + strings.Join(list, ", ") + "]"}
+	const raw = `  competition = each.key
+}
+
+step "prepare"`
+	changes := []string{raw, strings.Replace(raw, "\n}", "\n  from        = var.raw == null ? null : \"${var.raw}/${each.key}\"\n}", 1), "locals {", rawVariable + "locals {",
+		`["demo-digits"]`, "[" + strings.Join(list, ", ") + "]"}
 	if len(folders) > 0 {
 		const version = `required_version = ">= 0.1"`
 		changes = append(changes, version, version+"\n  competitions     = ["+strings.Join(folders, ", ")+"]")

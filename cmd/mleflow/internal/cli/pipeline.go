@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/pipelines"
 )
 
 // inputFlags are -var and -var-file in the order they were written.
@@ -102,7 +104,7 @@ func (t *terminal) settle(diags diag.List, p *engine.Program) error {
 // withProgram opens the backend, loads the pipeline that the arguments name and
 // calls run. on says where steps run besides this machine; nil is nowhere.
 func (a *app) withProgram(ctx context.Context, args []string, in inputFlags, on *clusterFlags, run func(*backend, *engine.Program) error) (err error) {
-	path, err := pipelineFile(args)
+	path, err := a.namedPipeline(args)
 	if err != nil {
 		return err
 	}
@@ -148,14 +150,38 @@ func oneFile(_ *cobra.Command, args []string) error {
 // defaultPipeline is the file that is meant where none is named.
 const defaultPipeline = "pipeline.hcl"
 
+// namedPipeline is pipelineFile, and says so if the file is a shipped one.
+func (a *app) namedPipeline(args []string) (string, error) {
+	path, err := pipelineFile(args)
+	if err == nil && isShipped(path) {
+		fmt.Fprintf(a.stderr, "There is no %s here: using the one that is part of mleflow (mleflow init --from %s writes it here).\n", path, strings.TrimSuffix(path, ".hcl"))
+	}
+	return path, err
+}
+
+// isShipped reports whether the pipeline file is one that is part of the program
+// and the working folder has none of the name.
+func isShipped(path string) bool {
+	_, err := fs.Stat(pipelines.Shipped, path)
+	return err == nil && filepath.Base(path) == path && strings.HasSuffix(path, ".hcl") && !exists(path)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 // pipelineFile returns the pipeline that the arguments name first: without any
 // pipeline.hcl of the working directory, or the only HCL file there. Lock files
 // do not count.
 func pipelineFile(args []string) (string, error) {
 	if len(args) > 0 {
+		if name := strings.TrimPrefix(args[0], "pipelines/"); name != args[0] && !exists(args[0]) && isShipped(name) {
+			return name, nil
+		}
 		return args[0], nil
 	}
-	if _, err := os.Stat(defaultPipeline); err == nil {
+	if exists(defaultPipeline) {
 		return defaultPipeline, nil
 	}
 	found, err := filepath.Glob("*.hcl")
@@ -165,7 +191,7 @@ func pipelineFile(args []string) (string, error) {
 	found = slices.DeleteFunc(found, func(name string) bool { return strings.HasSuffix(name, ".lock.hcl") })
 	switch len(found) {
 	case 0:
-		return "", usagef("name the pipeline file, such as pipelines/demo.hcl: there is no %s here, nor another HCL file", defaultPipeline)
+		return "", usagef("name the pipeline file, such as demo.hcl, which is part of mleflow: there is no %s here, nor another HCL file; mleflow init writes one", defaultPipeline)
 	case 1:
 		return found[0], nil
 	}

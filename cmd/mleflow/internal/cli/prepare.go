@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -44,7 +45,8 @@ one, else from the competition's own source, such as Kaggle. --keep-raw also
 writes it to DIR/<id>/raw, as files of their own. Several competitions are
 prepared at once; one that fails does not stop the others.
 
-With --raw and several competitions, each takes the folder of its name below it.
+With --raw each competition takes the folder of its name below it; a single one also
+the folder itself.
 The layout is the reference's: DIR/<id>/prepared/public and .../private. Its
 description.md is laid among the public files where it can be had: from --adopt,
 --mirror or the network.`,
@@ -139,12 +141,14 @@ func (o prepareOptions) ids(catalog *competitions.Catalog) ([]string, error) {
 	return o.set.ids(catalog)
 }
 
-// rawOf returns the raw folder of one of n competitions.
+// rawOf returns the raw folder of one of n competitions: the folder of its name
+// below the given one, which a single competition need not have.
 func (o prepareOptions) rawOf(id string, n int) string {
-	if o.raw == "" || n == 1 {
+	named := filepath.Join(o.raw, id)
+	if info, err := os.Stat(named); o.raw == "" || n == 1 && (err != nil || !info.IsDir()) {
 		return o.raw
 	}
-	return filepath.Join(o.raw, id)
+	return named
 }
 
 // prepareAll prepares competitions side by side and shows progress as events.

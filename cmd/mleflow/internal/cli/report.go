@@ -20,24 +20,29 @@ func newReport(a *app) *cobra.Command {
 		Long:  "Write a run as one HTML file: leaderboard, scores against medal thresholds and the\nhuman distribution, timeline, graph, steps, environment and pins. RUN is an id,\nthe beginning of one, or \"latest\" (also when not given); \"-\" writes to the\nstandard output. The file needs no network and holds no scripts.",
 		Args:  needs(takes(0, 1), "output"),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
-			past, err := a.findRun(args)
-			if err != nil {
-				return err
-			}
-			return a.withResults(past, func(c resultCache) error {
-				data, err := a.collect(cmd.Context(), c, past)
-				if err != nil {
-					return err
-				}
-				if out == "-" {
-					return report.Write(a.stdout, data)
-				}
-				return writePage(a.terminal, out, data)
-			})
+			return a.writeReport(cmd.Context(), args, out)
 		}),
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "`FILE` to write (required)")
 	return cmd
+}
+
+// writeReport writes the page of the run that the arguments name.
+func (a *app) writeReport(ctx context.Context, args []string, out string) error {
+	past, err := a.findRun(args)
+	if err != nil {
+		return err
+	}
+	return a.withResults(past, func(c resultCache) error {
+		data, err := a.collect(ctx, c, past)
+		if err != nil {
+			return err
+		}
+		if out == "-" {
+			return report.Write(a.stdout, data)
+		}
+		return writePage(a.terminal, out, data)
+	})
 }
 
 func (a *app) collect(ctx context.Context, c resultCache, past *ledger.Past) (report.Data, error) {

@@ -54,9 +54,10 @@ func addCommands(root *cobra.Command, a *app) {
 			root.AddCommand(c)
 		}
 	}
-	add(groupPipeline, newInit(a), newFmt(a), newValidate(a), newPlan(a), newApply(a), newLock(a), newExplain(a), newGraph(a))
+	add(groupPipeline, newDemo(a), newInit(a), newFmt(a), newValidate(a), newPlan(a), newApply(a), newLock(a), newExplain(a), newGraph(a))
 	add(groupRuns, newRuns(a), newShow(a), newOutput(a), newGet(a), newDiff(a), newVerify(a), newBundle(a), newBoard(a), newLogs(a), newReport(a), newUI(a), newExport(a), newFingerprint(a), newCache(a))
 	add(groupCompetition, newCompetition(a), newPrepare(a), newGrade(a), newGradeSample(a), newLeaderboard(a), newMask(a))
 	add(groupMachine, newDoctor(a), newCluster(a), newWorker(a), newVersion(a), newCompletion(a))
+	addTopics(root)
 	(&completion{a}).complete(root)
 }

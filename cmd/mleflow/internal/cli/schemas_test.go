@@ -101,6 +101,7 @@ func outputs() map[string][]any {
 		"grade-sample": {grading.Report{}},
 		"init":         {path{}},
 		"leaderboard":  {boardJSON{}},
+		"graph":        {graphJSON{}},
 		"lock":         {lockJSON{}},
 		"logs":         {shownTurn{}},
 		"output":       {new(any)},

@@ -18,7 +18,7 @@ func newValidate(a *app) *cobra.Command {
 		Long:  "Check a pipeline: syntax, names, types, references, cycles, and who may see what.\nThe exit status is 2 when it is not valid. With --json the diagnostics are\nprinted as an object.",
 		Args:  oneFile,
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
-			path, err := pipelineFile(args)
+			path, err := a.namedPipeline(args)
 			if err != nil {
 				return err
 			}

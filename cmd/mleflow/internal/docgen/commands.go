@@ -19,12 +19,12 @@ func Commands(root *cobra.Command) []byte {
 	p.text("Several commands have these; they name them only.")
 	shared := sharedFlags(root)
 	p.table(flagHeader, shared)
-	p.heading(2, "Exit status")
-	p.table([]string{"Status", "Meaning"}, [][]string{
-		{"0", "All went well."}, {"1", "A step failed, or the command could not do its work."},
-		{"2", "Wrong usage, or an invalid HCL file."}, {"3", "Content is not what a checksum or lock says."},
-		{"4", "The submission is invalid (`grade-sample`)."}, {"5", "The bundle is intact, but scores are only claimed: not everything was recomputed (`verify`, `board build`)."}, {"6", "The board was built, and names something to look at: duplicates, possible selection, mixed tasks (`board build`)."}, {"130", "Interrupted by SIGINT, SIGTERM or SIGHUP."},
-	})
+	for _, cmd := range root.Commands() {
+		if cmd.IsAdditionalHelpTopicCommand() {
+			p.heading(2, cmd.Short)
+			p.long(cmd.Long)
+		}
+	}
 	for _, cmd := range root.Commands() {
 		p.command(cmd, shared)
 	}
@@ -32,7 +32,7 @@ func Commands(root *cobra.Command) []byte {
 }
 
 func (p *page) command(cmd *cobra.Command, shared [][]string) {
-	if cmd.Hidden || cmd.Name() == "help" {
+	if cmd.Hidden || cmd.Name() == "help" || cmd.IsAdditionalHelpTopicCommand() {
 		return
 	}
 	if isPage(cmd) {

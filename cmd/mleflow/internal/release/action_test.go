@@ -105,7 +105,10 @@ func releaseOfThis(t *testing.T) string {
 	base := t.TempDir()
 	t.Chdir(base)
 	named := "mleflow-" + runtime.GOOS + "-" + runtime.GOARCH
-	for name, text := range map[string][]byte{"LICENSE": nil, "README.md": nil, named: binary} {
+	if err := os.Mkdir("docs", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"LICENSE": nil, "README.md": nil, "docs/mleflow.1": nil, named: binary} {
 		if err := os.WriteFile(name, text, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -78,7 +78,7 @@ func pack(archive, folder, binary string) (err error) {
 	for _, e := range []struct {
 		name, from string
 		mode       int64
-	}{{"LICENSE", "LICENSE", 0o644}, {"README.md", "README.md", 0o644}, {"mleflow", binary, 0o755}} {
+	}{{"LICENSE", "LICENSE", 0o644}, {"README.md", "README.md", 0o644}, {"man/man1/mleflow.1", "docs/mleflow.1", 0o644}, {"mleflow", binary, 0o755}} {
 		if err := add(w, folder+"/"+e.name, e.from, e.mode); err != nil {
 			return err
 		}

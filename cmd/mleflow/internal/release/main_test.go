@@ -21,7 +21,10 @@ func TestRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
-	for name, text := range map[string][]byte{"LICENSE": []byte("free"), "README.md": []byte("read"), "mleflow-linux-amd64": binary} {
+	if err := os.Mkdir("docs", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"LICENSE": []byte("free"), "README.md": []byte("read"), "docs/mleflow.1": []byte("man"), "mleflow-linux-amd64": binary} {
 		if err := os.WriteFile(name, text, 0o600); err != nil {
 			t.Fatal(err)
 		}

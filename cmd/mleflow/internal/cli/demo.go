@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/engine"
+)
+
+func newDemo(a *app) *cobra.Command {
+	var o applyOptions
+	var out string
+	var open bool
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Run the demonstration and write its page, demo.html",
+		Long:  "Run two agents on two small competitions with real data, from the raw data to a\nleaderboard, and write the run as one HTML file. It needs no network and no file:\nit is apply demo.hcl, a pipeline that is part of mleflow (a demo.hcl in the\nworking folder is used instead), and report latest -o demo.html.",
+		Args:  takes(0, 0),
+		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
+			if err := mayWrite(out); err != nil {
+				return err
+			}
+			err := a.withProgram(cmd.Context(), []string{"demo.hcl"}, o.in, nil, func(b *backend, p *engine.Program) error {
+				return runApply(cmd.Context(), a, o, b, p)
+			})
+			if err != nil {
+				return err
+			}
+			if err := a.writeReport(cmd.Context(), nil, out); err != nil || !open {
+				return err
+			}
+			return a.openPage(out)
+		}),
+	}
+	o.in.register(cmd)
+	cmd.Flags().StringVarP(&out, "output", "o", "demo.html", "write the page to `FILE`")
+	cmd.Flags().BoolVar(&open, "open", false, "open the page in a browser")
+	return cmd
+}
+
+// mayWrite refuses a file whose folder cannot be written, before anything runs.
+func mayWrite(path string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".mleflow-*")
+	if err != nil {
+		if wrong := (*fs.PathError)(nil); errors.As(err, &wrong) {
+			err = wrong.Err
+		}
+		return usagef("the page cannot be written to %s: %w; go to a folder of yours, or name a file with -o", path, err)
+	}
+	_ = f.Close()
+	return os.Remove(f.Name())
+}
+
+// openPage shows a page in the browser of the desktop, or says where it is.
+func (a *app) openPage(path string) error {
+	whole, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	opener := "xdg-open"
+	if runtime.GOOS == "darwin" {
+		opener = "open"
+	} else if a.env("DISPLAY") == "" && a.env("WAYLAND_DISPLAY") == "" {
+		opener = ""
+	}
+	if opener == "" || exec.Command(opener, whole).Start() != nil {
+		fmt.Fprintf(a.stderr, "There is no browser to open it here; the page is %s\n", whole)
+	}
+	return nil
+}
