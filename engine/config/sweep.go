@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,8 +13,9 @@ import (
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
-// maxSweep is the largest number of agents of one block.
-const maxSweep = 10_000
+// maxSweep is the largest number of agents of one block; maxLists that of the lists
+// of a matrix, and maxMatrixText the bytes of a name or element there.
+const maxSweep, maxLists, maxMatrixText = 10_000, 20, 200
 
 // sweep returns the expression that makes the block a sweep, or nil.
 func (a *Agent) sweep() hcl.Expression {
@@ -71,6 +73,9 @@ func (g *Graph) matrix(e hcl.Expression) ([]element, diag.List) {
 		return nil, diag.List{notMatrix(r, "it is "+ty.FriendlyName())}
 	}
 	lists := plain.AsValueMap()
+	if len(lists) == 0 || len(lists) > maxLists {
+		return nil, diag.List{notMatrix(r, fmt.Sprintf("it has %d lists, and can have 1 to %d", len(lists), maxLists))}
+	}
 	rows := []map[string]cty.Value{{}}
 	for _, name := range slices.Sorted(maps.Keys(lists)) {
 		list := lists[name]
@@ -91,9 +96,6 @@ func (g *Graph) matrix(e hcl.Expression) ([]element, diag.List) {
 		}
 		rows = next
 	}
-	if len(lists) == 0 {
-		return nil, diag.List{notMatrix(r, "it is empty")}
-	}
 	return combined(r, rows)
 }
 
@@ -106,6 +108,9 @@ func combined(r hcl.Range, rows []map[string]cty.Value) ([]element, diag.List) {
 			text, err := convert.Convert(row[name], cty.String)
 			if err != nil || text.IsNull() {
 				return nil, diag.List{notMatrix(r, "an element of "+name+" is "+row[name].Type().FriendlyName())}
+			}
+			if len(name) > maxMatrixText || len(text.AsString()) > maxMatrixText {
+				return nil, diag.List{notMatrix(r, fmt.Sprintf("a name or element is longer than %d bytes", maxMatrixText))}
 			}
 			parts = append(parts, name+"="+text.AsString())
 		}
