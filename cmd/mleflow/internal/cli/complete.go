@@ -151,6 +151,7 @@ func (c *completion) valueCompleters() map[string]completer {
 		"PROGRAM":                       files,
 		"N":                             none,
 		"NAME":                          none,
+		"KEY=VALUE":                     none,
 		"SIZE":                          none,
 		"SEED":                          none,
 		"TIME":                          none,
