@@ -152,6 +152,7 @@ func (c *completion) valueCompleters() map[string]completer {
 		"N":                             none,
 		"NAME":                          none,
 		"KEY=VALUE":                     none,
+		"TEXT":                          none,
 		"SIZE":                          none,
 		"SEED":                          none,
 		"TIME":                          none,
