@@ -14,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/lockfile"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/sched"
@@ -40,6 +41,8 @@ type ApplyOptions struct {
 	// Args is the command line, for the ledger, which masks the values of
 	// sensitive variables in it.
 	Args []string
+	// About is what people say of the run.
+	About ledger.About
 }
 
 // Failure is a step that failed.

@@ -73,6 +73,7 @@ func (r *run) open() error {
 			CPUs: c.CPUs, MemoryBytes: c.MemoryBytes, GPUs: c.Devices, Started: r.started, Resumed: r.resumed,
 		},
 		Plan:    &r.pl.Plan,
+		About:   r.opts.About,
 		Sources: sources,
 		Secrets: secret.New(r.p.hidden...),
 	})

@@ -2,6 +2,8 @@ package export
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -28,6 +30,8 @@ type Run struct {
 	Report  grading.Report
 	Margins map[grading.Threshold]grading.Margin
 	Attempt Attempt
+	// Labels are those of the step grade.
+	Labels map[string]string
 }
 
 // Medal names the report's medal, "" for none.
@@ -93,5 +97,27 @@ func Runs(runs []Run) (*table.Table, error) {
 	if slices.ContainsFunc(runs, func(r Run) bool { return tries(r) > 1 }) {
 		r.whole("tries", tries)
 	}
+	labelColumns(&r)
 	return table.New(r.columns...)
+}
+
+// labelName is the form of labels that become columns, maxLabels their number.
+var labelName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+
+const maxLabels = 100
+
+// labelColumns has a column for each label of the grades besides agent and seed.
+func labelColumns(r *rows[Run]) {
+	names := map[string]bool{}
+	for _, run := range r.of {
+		for name := range run.Labels {
+			if name != "agent" && name != "seed" && labelName.MatchString(name) {
+				names[name] = true
+			}
+		}
+	}
+	sorted := slices.Sorted(maps.Keys(names))
+	for _, name := range sorted[:min(len(sorted), maxLabels)] {
+		r.text("label_"+name, func(r Run) string { return r.Labels[name] })
+	}
 }

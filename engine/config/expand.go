@@ -38,7 +38,7 @@ func (g *Graph) expandStep(s *Step) diag.List {
 	elements := []element{{}}
 	if s.ForEach != nil {
 		var diags diag.List
-		elements, diags = g.elements(s)
+		elements, diags = g.elements(s.ForEach)
 		if diags.HasErrors() {
 			return diags
 		}
@@ -181,8 +181,12 @@ func (inst *Instance) context(ctx *hcl.EvalContext) *hcl.EvalContext {
 	if !inst.Addr.HasKey {
 		return ctx
 	}
+	return element{inst.Addr.Key, inst.each}.context(ctx)
+}
+
+func (e element) context(ctx *hcl.EvalContext) *hcl.EvalContext {
 	child := ctx.NewChild()
-	child.Variables = map[string]cty.Value{"each": cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal(inst.Addr.Key), "value": inst.each})}
+	child.Variables = map[string]cty.Value{"each": cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal(e.key), "value": e.value})}
 	return child
 }
 
@@ -487,12 +491,12 @@ func (e *argEval) refusePrivate(a *step.Attr, expr hcl.Expression, m origin) {
 
 // elements evaluates the for_each of a block. Blocks over the same local
 // value share the list, which takes long to sort when it is long.
-func (g *Graph) elements(s *Step) ([]element, diag.List) {
-	name := localName(s.ForEach)
+func (g *Graph) elements(e hcl.Expression) ([]element, diag.List) {
+	name := localName(e)
 	if list, ok := g.forEach[name]; ok {
 		return list, nil
 	}
-	list, diags := g.evaluateElements(s)
+	list, diags := g.evaluateElements(e)
 	if name != "" && !diags.HasErrors() {
 		g.forEach[name] = list
 	}
@@ -509,12 +513,12 @@ func localName(e hcl.Expression) string {
 	return name
 }
 
-func (g *Graph) evaluateElements(s *Step) ([]element, diag.List) {
-	v, diags := g.evaluate(s.ForEach, g.scope([]hcl.Expression{s.ForEach}))
+func (g *Graph) evaluateElements(e hcl.Expression) ([]element, diag.List) {
+	v, diags := g.evaluate(e, g.scope([]hcl.Expression{e}))
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	r := s.ForEach.Range()
+	r := e.Range()
 	shallow, marks := v.Unmark()
 	if _, found := marks[sensitive]; found {
 		return nil, diag.List{sensitiveForEach(r)}

@@ -110,7 +110,7 @@ func (g *Graph) expandNode(n node) (diags diag.List) {
 	case n.model != nil:
 		g.models[n.model.Name], diags = g.modelValue(n.model)
 	case n.agent != nil:
-		g.agents[n.agent.Name], diags = g.agentValue(n.agent)
+		g.agents[n.agent.Name], diags = g.agentsValue(n.agent)
 	default:
 		diags = g.expandStep(n.step)
 	}

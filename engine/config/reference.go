@@ -51,6 +51,17 @@ func (n node) expressions() []hcl.Expression {
 	}
 }
 
+// sweep returns the expression that makes n several instances, or nil.
+func (n node) sweep() hcl.Expression {
+	switch {
+	case n.step != nil:
+		return n.step.ForEach
+	case n.agent != nil:
+		return n.agent.sweep()
+	}
+	return nil
+}
+
 func (s *Step) expressions() []hcl.Expression {
 	var all []hcl.Expression
 	for _, e := range []hcl.Expression{s.ForEach, s.DependsOn, s.Timeout, s.On} {
@@ -94,9 +105,9 @@ func (p *Pipeline) nodes() []node {
 
 func (l *loader) checkReferences() (diags diag.List) {
 	for _, n := range l.p.nodes() {
-		each := n.step != nil && n.step.ForEach != nil
+		each := n.sweep()
 		for _, e := range n.expressions() {
-			diags = append(diags, l.p.checkExpr(e, each && e != n.step.ForEach)...)
+			diags = append(diags, l.p.checkExpr(e, each != nil && e != each)...)
 		}
 		if len(diags) > diag.MaxShown {
 			return diags
@@ -135,7 +146,7 @@ func (p *Pipeline) checkTraversal(t hcl.Traversal, each bool) diag.List {
 		return diags
 	case "each":
 		if !each {
-			return diag.List{diag.Error(r, "each without for_each", "each.key and each.value exist only in the arguments of a step that has for_each.")}
+			return diag.List{diag.Error(r, "each without for_each", "each.key and each.value exist only in the arguments of a step that has for_each, and of an agent that has for_each or matrix.")}
 		}
 		return checkMember(t, "attribute of each", map[string]bool{"key": true, "value": true}, "")
 	case "path":

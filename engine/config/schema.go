@@ -61,6 +61,8 @@ var Blocks = []BlockDoc{
 		{"models", false, "List of the model blocks whose models it may use, the main one first, such as [model.main]. The variables that clients of the provider read (OPENAI_BASE_URL, OPENAI_API_KEY and so on) name a gateway and a key that is valid only there, in this attempt."},
 		{"env", false, "Environment variables, a map of strings. They are part of the key and are stored."},
 		{"secrets", false, "Environment variables by reference, a map from name to \"env:NAME\", \"file:PATH\" or \"command:LINE\". Values are read when the agent starts and are never stored."},
+		{"for_each", false, "Set, list or map: the block is a sweep, one agent for each element, with each.key and each.value. agent.NAME is then a map from key to agent, and the agents are called NAME[KEY]."},
+		{"matrix", false, "Map from names to lists of strings, numbers or booleans: a sweep of all combinations, such as { lr = [0.1, 0.01], depth = [3, 5] }, with each.value.lr and each.value.depth. The keys are like \"depth=3,lr=0.1\"."},
 	}},
 	{Type: "step", Labels: []string{"kind", "name"}, Doc: "One step, or with for_each one for each element. Its outputs are referred to as step.kind.name.output, or step.kind.name[key].output.", Args: metaArgs},
 	{Type: "output", Labels: []string{"name"}, Doc: "A value shown after the pipeline was applied.", Args: []ArgDoc{
@@ -106,7 +108,7 @@ var validationSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
 }}
 
 var agentSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
-	{Name: "command", Required: true}, {Name: "args"}, {Name: "files"}, {Name: "image"}, {Name: "models"}, {Name: "env"}, {Name: "secrets"},
+	{Name: "command", Required: true}, {Name: "args"}, {Name: "files"}, {Name: "image"}, {Name: "models"}, {Name: "env"}, {Name: "secrets"}, {Name: "for_each"}, {Name: "matrix"},
 }}
 
 var modelSchema = &hcl.BodySchema{

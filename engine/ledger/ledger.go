@@ -89,6 +89,7 @@ const (
 // Entry is a run in a list.
 type Entry struct {
 	Info
+	About
 	State State `json:"state"`
 	// Finish is the last event of a run that ended by itself.
 	Finish *event.RunFinished `json:"finish,omitempty"`
@@ -150,8 +151,8 @@ func (l *Ledger) ids() ([]string, error) {
 	return ids, nil
 }
 
-// Find opens the run with that id, the only one whose id begins with it, or the
-// newest for "latest" and ""; "latest~N" is the Nth before it. An error is
+// Find opens the run with that id, the only one whose id begins with it or that has
+// that name, or the newest for "latest" and ""; "latest~N" is the Nth before it. An error is
 // ErrNoRun or names the candidates.
 func (l *Ledger) Find(ref string) (*Past, error) {
 	ids, err := l.ids()
@@ -168,7 +169,13 @@ func (l *Ledger) Find(ref string) (*Past, error) {
 		}
 		return l.newest(ids[n:])
 	}
+	all := slices.Clone(ids)
 	match := slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, ref) })
+	if len(match) == 0 {
+		if match = l.named(ref, all); len(match) > 1 {
+			return nil, fmt.Errorf("find run %.60q: %d runs have that name, the newest is %s; write an id", ref, len(match), match[0])
+		}
+	}
 	switch {
 	case slices.Contains(match, ref):
 		return l.open(ref)

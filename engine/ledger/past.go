@@ -171,7 +171,7 @@ func (p *Past) Finished(kinds ...string) iter.Seq2[event.StepFinished, error] {
 // entry is Entry.
 func (p *Past) entry() Entry {
 	alive := p.alive() // before the journal, since a run may end in between
-	e := Entry{Info: p.Info, Finish: p.finish()}
+	e := Entry{Info: p.Info, About: p.About(), Finish: p.finish()}
 	switch {
 	case e.Finish != nil:
 		e.State = stateOf(e.Finish.Status)

@@ -27,6 +27,8 @@ type Opening struct {
 	// filled in.
 	Info Info
 	Plan *plan.Plan
+	// About is what people say of it.
+	About About
 	// Sources are the pipeline's files by name.
 	Sources map[string][]byte
 	// Secrets are masked in everything the run writes; nil masks nothing.
@@ -111,6 +113,11 @@ func (r *Run) create(tmp string, o Opening) (err error) {
 	}
 	if o.Plan != nil {
 		if err := r.writeJSON(filepath.Join(tmp, "plan.json"), o.Plan); err != nil {
+			return err
+		}
+	}
+	if !o.About.empty() {
+		if err := r.writeJSON(filepath.Join(tmp, aboutFile), o.About); err != nil {
 			return err
 		}
 	}

@@ -119,7 +119,7 @@ func Kind(deps Deps) step.Kind {
 		OwnsTimeout: true,
 		LimitsInKey: true,
 		Args: []step.Attr{
-			{Name: "agent", Type: step.AgentType, Required: true, Doc: "The agent, as agent.NAME."},
+			{Name: "agent", Type: step.AgentType, Required: true, Doc: "The agent, as agent.NAME, or agent.NAME[KEY] of a sweep."},
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
 			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition."},
 			{Name: "seed", Type: cty.Number, Default: cty.Zero, Doc: "An integer that the agent gets as MLEFLOW_SEED."},

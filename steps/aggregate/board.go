@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
@@ -161,7 +160,7 @@ func NewBoard(entries []Entry, how Grouping) (*Board, error) {
 	for own := range chunks(entries, func(e Entry) string { return e.Agent }) {
 		b.Agents = append(b.Agents, newAgent(own, all, groups, how.PadMissing))
 	}
-	slices.SortStableFunc(b.Agents, func(x, y Agent) int { return cmp.Or(compareAgents(x, y), strings.Compare(x.Name, y.Name)) })
+	slices.SortStableFunc(b.Agents, func(x, y Agent) int { return cmp.Or(compareAgents(x, y), board.CompareNames(x.Name, y.Name)) })
 	place(b.Agents)
 	return b, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/step"
@@ -70,7 +71,7 @@ func conditionsOf(entries []Entry) [][]string {
 
 // Run returns the entry as a row of the table of runs.
 func (e Entry) Run() export.Run {
-	r := export.Run{Agent: e.Agent, Seed: e.Seed, Report: e.Report, Margins: e.Margins}
+	r := export.Run{Agent: e.Agent, Seed: e.Seed, Labels: e.Labels, Report: e.Report, Margins: e.Margins}
 	if e.Attempt != nil {
 		r.Attempt = *e.Attempt
 	}
@@ -84,7 +85,7 @@ func (e Entry) graded() grading.Graded { return grading.Graded{Report: e.Report,
 // compared as numbers.
 func compareEntries(a, b Entry) int {
 	return cmp.Or(
-		strings.Compare(a.Agent, b.Agent),
+		board.CompareNames(a.Agent, b.Agent),
 		strings.Compare(a.Report.CompetitionID, b.Report.CompetitionID),
 		CompareSeeds(a.Seed, b.Seed),
 	)

@@ -13,5 +13,8 @@ func TryShared(*os.File) (bool, error) { return true, nil }
 // LockShared does nothing on this system.
 func LockShared(*os.File) error { return nil }
 
+// Lock does nothing.
+func Lock(*os.File) error { return nil }
+
 // Unlock does nothing on this system.
 func Unlock(*os.File) error { return nil }

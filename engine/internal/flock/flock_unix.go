@@ -30,6 +30,9 @@ func TryShared(f *os.File) (bool, error) {
 // LockShared takes a shared lock, and waits for as long as necessary.
 func LockShared(f *os.File) error { return flock(f, syscall.LOCK_SH) }
 
+// Lock waits until it has the lock alone.
+func Lock(f *os.File) error { return flock(f, syscall.LOCK_EX) }
+
 // Unlock releases the lock.
 func Unlock(f *os.File) error { return flock(f, syscall.LOCK_UN) }
 

@@ -29,6 +29,7 @@ type applyOptions struct {
 	failOn        string
 	full          bool
 	on            clusterFlags
+	about         aboutFlags
 }
 
 func newApply(a *app) *cobra.Command {
@@ -57,6 +58,8 @@ func newApply(a *app) *cobra.Command {
 	}
 	o.in.register(cmd)
 	o.sel.register(cmd)
+	o.about.register(cmd.Flags(), "call the run `NAME`", "tag the run with `KEY=VALUE`; may be repeated")
+	cmd.Flags().StringVar(&o.about.note, "note", "", "write the note `TEXT` on the run")
 	o.on.register(cmd)
 	o.on.registerInterrupt(cmd)
 	a.network.register(cmd)
@@ -74,6 +77,10 @@ func newApply(a *app) *cobra.Command {
 const failOnAgent = "agent"
 
 func runApply(ctx context.Context, a *app, o applyOptions, b *backend, p *engine.Program) error {
+	about, err := o.about.about()
+	if err != nil {
+		return err
+	}
 	planOptions, err := o.sel.options()
 	if err != nil {
 		return err
@@ -91,7 +98,7 @@ func runApply(ctx context.Context, a *app, o applyOptions, b *backend, p *engine
 	display := a.newDisplayOn(a.stderr, a.json, a.grades(ctx, b.cache))
 	res, diags := b.engine.Apply(ctx, p, engine.ApplyOptions{
 		PlanOptions: planOptions, Parallelism: o.parallelism, KeepGoing: o.keepGoing,
-		RequireCached: o.requireCached, Lock: lock, Sink: display, Args: redactedArgs(os.Args), Fetching: fetching(a.terminal, b),
+		RequireCached: o.requireCached, Lock: lock, Sink: display, About: about, Args: redactedArgs(os.Args), Fetching: fetching(a.terminal, b),
 	})
 	display.close()
 	if err := a.settle(diags, p); err != nil {

@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +15,7 @@ import (
 
 func newRuns(a *app) *cobra.Command {
 	var limit int
+	var about aboutFlags
 	cmd := &cobra.Command{
 		Use:   "runs",
 		Short: "List the runs in this cache, newest first",
@@ -26,13 +29,21 @@ func newRuns(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if entries, err = about.chosen(entries); err != nil {
+				return err
+			}
 			if limit > 0 && len(entries) > limit {
 				entries = entries[:limit]
+			}
+			if len(entries) == 0 && !a.json && (about.name != "" || len(about.tags) > 0) {
+				fmt.Fprintln(a.stdout, "No such runs.")
+				return nil
 			}
 			return a.showRuns(entries)
 		}),
 	}
-	cmd.AddCommand(newRunsCleanup(a))
+	cmd.AddCommand(newRunsCleanup(a), newRunsName(a), newRunsTag(a), newRunsNote(a))
+	about.register(cmd.Flags(), "list only runs called `NAME`", "list only runs tagged `KEY=VALUE`; may be repeated")
 	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "list at most `N` runs (0: all)")
 	return cmd
 }
@@ -96,13 +107,15 @@ type runEntry struct {
 	ledger.Entry
 	// Untrusted says that an attempt was not isolated; see conditions.Untrusted.
 	Untrusted bool `json:"untrusted"`
+	// Called is the run's name or, without one, its two words.
+	Called string `json:"called"`
 }
 
 func (s *store) showRuns(entries []ledger.Entry) error {
 	if s.json {
 		list := make([]runEntry, len(entries))
 		for i, e := range entries {
-			list[i] = runEntry{e, s.resultsOf(e.ID).untrusted}
+			list[i] = runEntry{e, s.resultsOf(e.ID).untrusted, called(e.ID, e.About)}
 		}
 		return writeJSON(s.stdout, map[string]any{"runs": list})
 	}
@@ -110,16 +123,61 @@ func (s *store) showRuns(entries []ledger.Entry) error {
 		fmt.Fprintln(s.stdout, "No runs yet.")
 		return nil
 	}
-	t := view.NewTable("Run", "State", "Pipeline", "Started", ">Took", ">Ran", ">Cached", ">Failed", ">Attempts finished", "Isolation", ">Medals", "Variables")
+	rows := [][]string{{"Run", "Name", "State", "Pipeline", "Started", ">Took", ">Ran", ">Cached", ">Failed", ">Attempts finished", "Isolation", ">Medals", "Variables", "Tags and note"}}
 	for _, e := range entries {
-		row := []string{e.ID, string(e.State), pipelineName(e), e.Started.Local().Format("2006-01-02 15:04:05")}
+		row := []string{e.ID, called(e.ID, e.About), string(e.State), pipelineName(e), e.Started.Local().Format("2006-01-02 15:04:05")}
 		if f := e.Finish; f != nil {
 			row = append(row, view.Millis(f.DurationMillis), fmt.Sprint(f.Ran), fmt.Sprint(f.Cached), fmt.Sprint(f.Failed))
 		} else {
 			row = append(row, "", "", "", "")
 		}
 		r := s.resultsOf(e.ID)
-		t.Row(append(row, r.finished, r.isolation, r.medals, view.OneLine(view.GivenVariables(e.Argv)))...)
+		rows = append(rows, append(row, r.finished, r.isolation, r.medals, view.OneLine(view.GivenVariables(e.Argv)), view.OneLine(saidOf(e.About))))
+	}
+	if width := view.Width(s.stdout); width > 0 && !s.verbose {
+		rows = narrowed(rows, width)
+	}
+	t := view.NewTable(rows[0]...)
+	for _, row := range rows[1:] {
+		t.Row(row...)
 	}
 	return t.Write(s.stdout, s.outStyle())
+}
+
+// lessImportant are the columns of the list of runs that are left out first.
+var lessImportant = []string{">Cached", ">Ran", "Started", ">Attempts finished", ">Failed", "Variables", "Tags and note", ">Took", ">Medals", "Isolation"}
+
+// narrowed shortens texts and leaves out columns, also empty ones, until the rows
+// fit a terminal.
+func narrowed(rows [][]string, width int) [][]string {
+	widths := map[string]int{}
+	for _, row := range rows {
+		for i, cell := range row {
+			if i > 0 && utf8.RuneCountInString(cell) > 20 {
+				row[i] = string([]rune(cell)[:19]) + "…"
+			}
+			if cell != rows[0][i] && cell != "" {
+				widths[rows[0][i]] = max(widths[rows[0][i]], len(strings.TrimPrefix(rows[0][i], ">"))+2, utf8.RuneCountInString(row[i])+2)
+			}
+		}
+	}
+	total := -2
+	for _, w := range widths {
+		total += w
+	}
+	for _, name := range lessImportant {
+		if total > width {
+			total -= widths[name]
+			delete(widths, name)
+		}
+	}
+	out := make([][]string, len(rows))
+	for n, row := range rows {
+		for i, cell := range row {
+			if widths[rows[0][i]] > 0 {
+				out[n] = append(out[n], cell)
+			}
+		}
+	}
+	return out
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -109,7 +110,7 @@ func Checks(ctx context.Context, run Run) (map[string]*export.Check, []Left, err
 // Sort orders records by run, agent, competition and seed.
 func Sort(list []export.Record) {
 	slices.SortStableFunc(list, func(a, b export.Record) int {
-		return cmp.Or(cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Report.CompetitionID, b.Report.CompetitionID),
+		return cmp.Or(cmp.Compare(a.RunID, b.RunID), board.CompareNames(a.Agent, b.Agent), cmp.Compare(a.Report.CompetitionID, b.Report.CompetitionID),
 			aggregate.CompareSeeds(a.Seed, b.Seed), cmp.Compare(a.GradeAddress, b.GradeAddress), cmp.Compare(a.Address, b.Address))
 	})
 }

@@ -1,0 +1,152 @@
+package ledger
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mleflow/mleflow/cache/nolink"
+	"github.com/mleflow/mleflow/cache/wholefile"
+	"github.com/mleflow/mleflow/engine/internal/flock"
+)
+
+// About is what people say of a run. It can change after the run and is kept
+// beside run.json, in about.json.
+type About struct {
+	RunName string            `json:"run_name,omitempty"`
+	Tags    map[string]string `json:"tags,omitempty"`
+	Note    string            `json:"note,omitempty"`
+}
+
+const (
+	aboutFile  = "about.json"
+	maxTags    = 50
+	maxTagText = 200
+	maxNote    = 4000
+)
+
+// aboutName is the form of names of runs and of tags. No id starts with a letter.
+var aboutName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._-]{0,63}$`)
+
+// Check returns an error if people could not be shown it.
+func (a About) Check() error {
+	if a.RunName != "" && (!aboutName.MatchString(a.RunName) || a.RunName == "latest") {
+		return fmt.Errorf("%.80q cannot name a run: a name starts with a letter and has at most 64 letters, digits, dots, underscores and hyphens; latest is taken", a.RunName)
+	}
+	if len(a.Tags) > maxTags {
+		return fmt.Errorf("a run has at most %d tags", maxTags)
+	}
+	for _, key := range slices.Sorted(maps.Keys(a.Tags)) {
+		if !aboutName.MatchString(key) {
+			return fmt.Errorf("%.80q cannot name a tag: a name starts with a letter and has at most 64 letters, digits, dots, underscores and hyphens", key)
+		}
+		if v := a.Tags[key]; !shown(v, "") || len(v) > maxTagText {
+			return fmt.Errorf("the tag %s has a value that cannot be shown: write at most %d bytes of text in one line", key, maxTagText)
+		}
+	}
+	if !shown(a.Note, "\n\t") || len(a.Note) > maxNote {
+		return fmt.Errorf("the note cannot be shown: write at most %d bytes of text", maxNote)
+	}
+	return nil
+}
+
+// shown reports whether all of a text can be seen.
+func shown(text, besides string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) && !strings.ContainsRune(besides, r) })
+}
+
+func (a About) empty() bool { return a.RunName == "" && len(a.Tags) == 0 && a.Note == "" }
+
+// Tagged reports whether it has all these tags.
+func (a About) Tagged(with map[string]string) bool {
+	for k, v := range with {
+		if own, ok := a.Tags[k]; !ok || own != v {
+			return false
+		}
+	}
+	return true
+}
+
+// About reads what people say of the run; what is damaged counts as nothing.
+func (p *Past) About() (a About) {
+	if err := p.readJSON(aboutFile, &a); err != nil || a.Check() != nil {
+		return About{}
+	}
+	return a
+}
+
+// Describe changes what people say of the run. Of several at once, none loses
+// what another wrote.
+func (p *Past) Describe(change func(*About)) (a About, err error) {
+	lock, err := nolink.OpenFile(filepath.Join(p.dir, "about.lock"), os.O_CREATE|os.O_RDWR, 0o666)
+	if err == nil {
+		defer lock.Close()
+		err = flock.Lock(lock)
+	}
+	if err == nil {
+		if err = p.readJSON(aboutFile, &a); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return a, fmt.Errorf("describe run %s: %w", p.Info.ID, err)
+	}
+	if a.Tags == nil {
+		a.Tags = map[string]string{}
+	}
+	change(&a)
+	if err := a.Check(); err != nil {
+		return a, err
+	}
+	text, err := json.Marshal(a)
+	if err != nil {
+		return a, err
+	}
+	return a, wholefile.Replace(filepath.Join(p.dir, aboutFile), wholefile.Bytes(append(text, '\n')))
+}
+
+var (
+	adjectives = strings.Fields("able amber brave brief bright brisk calm clear clever cool deep eager early fair fast fine firm fond frank free fresh gentle glad gold grand green happy hardy keen kind large late light lively loud lucky merry mild neat new noble plain polite prime proud quick quiet rapid ready rich round sharp shy silent silver smart smooth soft solid steady sunny swift warm wise")
+	nouns      = strings.Fields("badger bear beaver bison bobcat camel cat condor crane crow deer dingo dolphin dove eagle egret elk falcon ferret finch fox frog gecko goat goose hare hawk heron horse ibex ibis jackal jay koala lark lemur lion llama lynx marten mole moose newt ocelot orca otter owl panda parrot pony puffin quail rabbit raven robin salmon seal sparrow stork swan tiger toad trout whale wolf wren yak zebra")
+)
+
+// Nickname returns the two words that a run without a name is called. They follow
+// from its id.
+func Nickname(id string) string {
+	h := fnv.New64a()
+	h.Write([]byte(id))
+	n := h.Sum64() >> 8
+	return adjectives[n%uint64(len(adjectives))] + "-" + nouns[n/uint64(len(adjectives))%uint64(len(nouns))]
+}
+
+// named returns the ids of the runs with that name or, if there are none, of those
+// whose two words it is.
+func (l *Ledger) named(name string, ids []string) []string {
+	if !aboutName.MatchString(name) {
+		return nil
+	}
+	var given, words []string
+	for _, id := range ids {
+		p := &Past{dir: filepath.Join(l.runs(), id)}
+		if p.About().RunName == name {
+			given = append(given, id)
+		}
+		if Nickname(id) == name {
+			words = append(words, id)
+		}
+	}
+	if len(given) > 0 {
+		return given
+	}
+	return words
+}
