@@ -143,19 +143,6 @@ func (r *Record) Final() *Record {
 	return r
 }
 
-// After counts the result that a record replaces; nil is none.
-func (t *Tries) After(last *Record) {
-	if last == nil {
-		return
-	}
-	t.Earlier, t.Spoilt = last.Earlier, last.Spoilt
-	if last.Provisional == "" {
-		t.Earlier++
-	} else {
-		t.Spoilt++
-	}
-}
-
 // Field returns what the action hashed under a label, or "".
 func (r *Record) Field(label string) string {
 	if r == nil {

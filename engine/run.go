@@ -196,9 +196,14 @@ func (e *Engine) tries(ctx context.Context, s step.Step, id digest.ActionID) (t 
 	if last == nil && e.opts.Remote != nil {
 		last = e.opts.Remote.Find(ctx, []digest.ActionID{id})[0]
 	}
-	t.After(last)
-	if gone, err := e.opts.Cache.Evicted(ctx, id); last == nil && err == nil && gone.Reason != corrupt {
+	switch gone, err := e.opts.Cache.Evicted(ctx, id); {
+	case last == nil && err == nil && gone.Reason != corrupt:
 		t.Earlier = 1
+	case last == nil:
+	case last.Final() == nil:
+		t.Earlier, t.Spoilt = last.Earlier, last.Spoilt+1
+	default:
+		t.Earlier, t.Spoilt = last.Earlier+1, last.Spoilt
 	}
 	return t
 }

@@ -12,7 +12,6 @@ package conditions
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mleflow/mleflow/engine/step"
@@ -148,43 +147,9 @@ func Notes(all []Attempts) []string {
 			notes = append(notes, fmt.Sprintf("Untrusted: %d of %d attempts of %s were not isolated (runtime %s). The agent could read whatever its user can, the answers included.",
 				len(open), len(a.Sets), a.Agent, strings.Join(Runtimes(open...), ", ")))
 		}
-		notes = append(notes, tries(a)...)
+		notes = append(notes, RepeatsOf(a.Sets...).notes(a)...)
 	}
 	return append(notes, mixed(all)...)
-}
-
-// tries say that attempts were repeated, or are not final.
-func tries(a Attempts) (notes []string) {
-	repeated, most, causes, n := 0, 0, []string{}, 0
-	for _, set := range a.Sets {
-		if tries := Tries(set); tries > 1 {
-			repeated, most = repeated+1, max(most, tries)
-		}
-		if !Final(set) {
-			n, causes = n+1, step.UnionConditions(causes, step.ConditionValues(set, step.Provisional))
-		}
-	}
-	if repeated > 0 {
-		notes = append(notes, fmt.Sprintf("Repeated: %d of %d attempts of %s were run more than once, up to %d times; the last result counts.", repeated, len(a.Sets), a.Agent, most))
-	}
-	if n > 0 {
-		notes = append(notes, fmt.Sprintf("Not final: %d of %d attempts of %s ended because of the environment (%s). They do not count, and the next apply runs them again.", n, len(a.Sets), a.Agent, strings.Join(causes, ", ")))
-	}
-	return notes
-}
-
-// Final reports whether a result with these conditions counts: that of an attempt
-// that the environment ended does not.
-func Final(set []string) bool { return len(step.ConditionValues(set, step.Provisional)) == 0 }
-
-// Tries is the most tries that a result with these conditions took.
-func Tries(set []string) int {
-	most := 1
-	for _, v := range step.ConditionValues(set, step.Tries) {
-		n, _ := strconv.Atoi(v) // the engine wrote it
-		most = max(most, n)
-	}
-	return most
 }
 
 // mixed says that attempts were told different things, as far as that is known

@@ -238,6 +238,33 @@ func TestWorkerAnswersAnOrder(t *testing.T) {
 	}
 }
 
+// TestProvisionalIsForItsController: a result that is not final comes back with its reason and
+// the tries before, and the remote cache has no record of it, so that the next order runs
+// the step again.
+func TestProvisionalIsForItsController(t *testing.T) {
+	l, at := &lab{version: "1"}, folder(t)
+	l.work = func(_ context.Context, env *step.Env) error { env.Provisional("cause", "why"); return nil }
+	b := newBench(t, l, at, "paint")
+	b.order.Tries = cache.Tries{Earlier: 2}
+	for n := range 2 {
+		b.order.Request += "x"
+		task := b.place(false)
+		if err := l.worker(t, at, "n1").Run(t.Context(), b.id()); err != nil {
+			t.Fatal(err)
+		}
+		r := b.wait(task)
+		if r.Record == nil || r.Found || r.Record.Tries != (cache.Tries{Provisional: "cause", Why: "why", Earlier: 2}) {
+			t.Fatalf("try %d: %+v", n, r)
+		}
+		if err := b.tier.Take(t.Context(), r.Record, 1<<20); err != nil {
+			t.Fatal(err)
+		}
+		if rec, err := b.tier.FindAfar(t.Context(), b.id()); !errors.Is(err, cache.ErrNotFound) {
+			t.Errorf("the remote has %+v, %v", rec, err)
+		}
+	}
+}
+
 func TestFailureKeepsItsMarks(t *testing.T) {
 	for name, want := range map[string]error{
 		"plain": errors.New("boom"), "mismatch": step.Mismatch(errors.New("other bytes")), "retryable": step.Retryable(errors.New("busy"), 3*time.Second),

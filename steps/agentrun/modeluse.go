@@ -3,9 +3,7 @@ package agentrun
 import (
 	"context"
 	"fmt"
-	"maps"
 	"path/filepath"
-	"slices"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
@@ -44,17 +42,4 @@ func (s *session) transcript(ctx context.Context) (map[string]export.ModelUse, c
 		return nil, cache.Ref{}, fmt.Errorf("keep transcript: %w", err)
 	}
 	return use, ref, nil
-}
-
-// exhausted reports whether a request was refused because a budget was exhausted,
-// and names a model whose budget allowed none.
-func exhausted(use map[string]export.ModelUse) (any bool, none string) {
-	for _, name := range slices.Sorted(maps.Keys(use)) {
-		u := use[name]
-		any = any || u.Exhausted
-		if u.Exhausted && u.Requests == 0 && none == "" {
-			none = name
-		}
-	}
-	return any, none
 }

@@ -194,13 +194,15 @@ type ending struct {
 // agent that submitted and ended by itself, or at its time limit, is only excused if
 // no model ever answered.
 func (e ending) outcome() (o Outcome, why string) {
-	over, none := exhausted(e.use)
-	exit, h, excused := e.exit, e.health, Outcome("")
-	switch {
-	case none != "":
-		excused, why = BudgetTooSmall, fmt.Sprintf("the budget of model %q allowed none of its requests", none)
-	case h.Down != "" && (!h.Answered || e.at.Sub(h.At) < nearEnd):
+	exit, h, excused, over := e.exit, e.health, Outcome(""), false
+	if h.Down != "" && (!h.Answered || e.at.Sub(h.At) < nearEnd) {
 		excused, why = ProviderFailed, h.Down
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.use)) {
+		over = over || e.use[name].Exhausted
+		if e.use[name].Exhausted && e.use[name].Requests == 0 {
+			excused, why = BudgetTooSmall, fmt.Sprintf("the budget of model %q allowed none of its requests", name)
+		}
 	}
 	good := exit.OK() && e.submitted
 	switch {

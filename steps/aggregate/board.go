@@ -72,25 +72,7 @@ type Group struct {
 	Untrusted bool `json:"untrusted"`
 	// Task is what the agent was told; see conditions.Told.
 	Task string `json:"task"`
-	Tries
-}
-
-// Tries says, of attempts that were repeated or are not final, how often one was run
-// at most, and how many do not count.
-type Tries struct {
-	Most     int `json:"tries,omitempty"`
-	NotFinal int `json:"not_final,omitempty"`
-}
-
-// triesOf finds the tries of attempts with conditions.
-func triesOf(sets [][]string) (t Tries) {
-	for _, set := range sets {
-		if n := conditions.Tries(set); n > 1 {
-			t.Most = max(t.Most, n)
-		}
-		t.NotFinal += count(!conditions.Final(set))
-	}
-	return t
+	conditions.Repeats
 }
 
 // final are the entries that count.
@@ -137,7 +119,7 @@ type Result struct {
 	Untrusted bool `json:"untrusted"`
 	// Task is what the agent was told; see conditions.Told.
 	Task string `json:"task"`
-	Tries
+	conditions.Repeats
 }
 
 // Grouping says how competitions are grouped and seeds arranged.
@@ -301,7 +283,7 @@ func newGroup(name string, ids []string, own []Entry, pad bool) Group {
 		flags = append(flags, board.FlagsOf(e.Report))
 	}
 	sets := conditionsOf(own)
-	g.Isolation, g.Untrusted, g.Task, g.Tries = conditions.Shown(sets...), conditions.Untrusted(sets...), conditions.Told(sets...), triesOf(sets)
+	g.Isolation, g.Untrusted, g.Task, g.Repeats = conditions.Shown(sets...), conditions.Untrusted(sets...), conditions.Told(sets...), conditions.RepeatsOf(sets...)
 	seeds, err := board.Seeds{PadMissing: pad}.Arrange(flags, g.Competitions)
 	switch {
 	case err == nil:
@@ -317,7 +299,7 @@ func newResult(runs []Entry) Result {
 	first := runs[0].Report
 	r := Result{Competition: first.CompetitionID, Flags: first.Flagged, MetricExternal: first.MetricExternal, LowerIsBetter: first.LowerIsBetter, Runs: len(runs), Teams: first.Teams, Unranked: first.Unranked()}
 	sets := conditionsOf(runs)
-	r.Isolation, r.Untrusted, r.Task, r.Tries = conditions.Shown(sets...), conditions.Untrusted(sets...), conditions.Told(sets...), triesOf(sets)
+	r.Isolation, r.Untrusted, r.Task, r.Repeats = conditions.Shown(sets...), conditions.Untrusted(sets...), conditions.Told(sets...), conditions.RepeatsOf(sets...)
 	var scores []float64
 	for _, e := range final(runs) {
 		rep, flags := e.Report, board.FlagsOf(e.Report)

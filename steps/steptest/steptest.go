@@ -143,7 +143,9 @@ func (b *Bench) RunIn(t testing.TB, ctx context.Context, dir string, values map[
 	if err != nil {
 		return nil, err
 	}
+	b.mu.Lock()
 	b.cause = ""
+	b.mu.Unlock()
 	out, err := s.Run(ctx, b.env(dir))
 	if err == nil {
 		b.check(t, out)

@@ -173,7 +173,7 @@ func (a *Attempt) limits(name string) []string {
 	cpus := a.Limits.CPUs + a.by("cpus")
 	memory += a.by("memory")
 	return []string{
-		name, limit, cpus, memory, disk, a.Limits.GPUs, runtime, conditions.Shown(a.Conditions), a.Result.Outcome,
+		name, limit, cpus, memory, disk, a.Limits.GPUs, runtime, conditions.Described(a.Conditions), a.Result.Outcome,
 		fmt.Sprintf("%.1f s", a.Result.WallSeconds), fmt.Sprintf("%.1f s", a.Result.CPUSeconds), view.Bytes(a.Result.PeakMemoryBytes),
 	}
 }

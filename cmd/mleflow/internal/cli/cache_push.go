@@ -79,15 +79,13 @@ func localRecords(ctx context.Context, c *disk.Cache, f transferFlags, args []st
 		}
 		seen[id] = true
 		rec, err := c.Lookup(ctx, id)
-		if errors.Is(err, cache.ErrNotFound) {
-			continue // evicted meanwhile
+		if errors.Is(err, cache.ErrNotFound) || err == nil && rec.Final() == nil {
+			continue // evicted meanwhile, or provisional, which is for this machine only
 		}
 		if err != nil {
 			return nil, fmt.Errorf("cache push: %w", err)
 		}
-		if rec.Final() != nil { // another machine must not take a provisional result for its own
-			recs = append(recs, rec)
-		}
+		recs = append(recs, rec)
 	}
 	return recs, nil
 }

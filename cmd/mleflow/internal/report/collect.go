@@ -301,7 +301,7 @@ func (c *collector) competition(r grading.Report) *Competition {
 }
 
 func scoreOf(r grading.Report, agent, seed string) Score {
-	s := Score{Agent: agent, Seed: seed, Isolation: conditions.Shown(r.Conditions), Reason: r.Reason, Teams: r.Teams, AboveMedian: r.AboveMedian}
+	s := Score{Agent: agent, Seed: seed, Isolation: conditions.Described(r.Conditions), Reason: r.Reason, Teams: r.Teams, AboveMedian: r.AboveMedian}
 	switch {
 	case r.GoldMedal:
 		s.Medal = "gold"
@@ -363,7 +363,7 @@ func capitalize(s string) string {
 
 func rowOf(agent string, g aggregate.Group) BoardRow {
 	rate := func(name string) page.Rate { return page.RateOf(g.Percentages, name, g.Seeds) }
-	return BoardRow{Name: agent, Isolation: cmp.Or(g.Isolation, conditions.Unknown), Task: cmp.Or(g.Task, conditions.Unknown), Seeds: g.Seeds, Competitions: len(g.Competitions),
+	return BoardRow{Name: agent, Isolation: cmp.Or(g.Isolation, conditions.Unknown) + g.Repeats.String(), Task: cmp.Or(g.Task, conditions.Unknown), Seeds: g.Seeds, Competitions: len(g.Competitions),
 		AnyMedal: rate("any_medal_percentage"), Gold: rate("gold_medal_percentage"), Silver: rate("silver_medal_percentage"),
 		Bronze: rate("bronze_medal_percentage"), AboveMedian: rate("above_median_percentage"), Valid: rate("valid_submissions_percentage")}
 }

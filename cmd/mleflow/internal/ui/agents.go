@@ -65,7 +65,7 @@ func agentRowOf(name string, results []*result) agentRow {
 		row.Gold, row.Silver, row.Bronze = row.Gold+count(res.GoldMedal), row.Silver+count(res.SilverMedal), row.Bronze+count(res.BronzeMedal)
 		row.Last = max(row.Last, when(res.Time))
 	}
-	row.Competitions, row.Isolation = len(seen), conditions.Shown(sets...)
+	row.Competitions, row.Isolation = len(seen), conditions.Described(sets...)
 	row.Any = fmt.Sprintf("%d (%s%%)", row.Gold+row.Silver+row.Bronze, percent(row.Gold+row.Silver+row.Bronze, ranked))
 	return row
 }

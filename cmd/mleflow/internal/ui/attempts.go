@@ -112,7 +112,7 @@ func attemptRowOf(m *model, sum *ledger.Summary, address string, now time.Time) 
 		return row
 	}
 	if len(s.Conditions) > 0 {
-		row.Isolation = conditions.Shown(s.Conditions)
+		row.Isolation = conditions.Described(s.Conditions)
 	}
 	var stats agentrun.Stats
 	_ = decode(s.Outputs["outcome"], &row.Outcome) // without it, the status says what there is

@@ -175,7 +175,7 @@ func (d *competitionData) define(def *competitions.Definition) {
 
 func scoreRowOf(res *result) scoreRow {
 	row := scoreRow{Agent: res.Agent, AgentLink: agentAddress(res.Agent), Seed: res.Seed, Link: stepAddress(res.Run, res.Address, ""), Medal: res.Report.Best(),
-		Reason: cmp.Or(res.Reason, "no valid submission"), Isolation: conditions.Shown(res.Conditions), Run: res.Run, When: when(res.Time)}
+		Reason: cmp.Or(res.Reason, "no valid submission"), Isolation: conditions.Described(res.Conditions), Run: res.Run, When: when(res.Time)}
 	if res.ExactScore != nil {
 		row.Score, row.Scored = page.Score(float64(*res.ExactScore)), true
 		if row.Medal == "none" && res.AboveMedian {

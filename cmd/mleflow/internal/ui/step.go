@@ -113,7 +113,10 @@ func (o *one) head(attempt bool, tab string) stepHead {
 	if s := o.step; s != nil {
 		h.Error = s.Error
 		if len(s.Conditions) > 0 && attempt {
-			h.Isolation, h.Untrusted = conditions.Shown(s.Conditions), conditions.Untrusted(s.Conditions)
+			h.Isolation, h.Untrusted = conditions.Described(s.Conditions), conditions.Untrusted(s.Conditions)
+		}
+		if s.Tries != nil && s.Tries.Spoilt > 0 {
+			h.Isolation += fmt.Sprintf(", %d ended by the environment before", s.Tries.Spoilt)
 		}
 		if s.MadeIn != "" && s.MadeIn != o.sum.ID {
 			h.CachedFrom, h.CachedLink = s.MadeIn, stepAddress(s.MadeIn, o.address, tab)

@@ -1,0 +1,71 @@
+package conditions
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// Repeats says, of attempts, how often one was run at most, if that was more than once,
+// and how many do not count.
+type Repeats struct {
+	Tries    int `json:"tries,omitempty"`
+	NotFinal int `json:"not_final,omitempty"`
+}
+
+// RepeatsOf finds the repeats of attempts with conditions.
+func RepeatsOf(sets ...[]string) (r Repeats) {
+	for _, set := range sets {
+		if n := Tries(set); n > 1 {
+			r.Tries = max(r.Tries, n)
+		}
+		if !Final(set) {
+			r.NotFinal++
+		}
+	}
+	return r
+}
+
+// String goes on a sentence; it is empty where there is nothing to say.
+func (r Repeats) String() (text string) {
+	if r.Tries > 0 {
+		text = fmt.Sprintf(", up to %d tries", r.Tries)
+	}
+	if r.NotFinal > 0 {
+		text += fmt.Sprintf(", %d not final", r.NotFinal)
+	}
+	return text
+}
+
+// notes say that attempts were repeated, or are not final.
+func (r Repeats) notes(a Attempts) (notes []string) {
+	if r.Tries > 0 {
+		repeated := len(slices.DeleteFunc(slices.Clone(a.Sets), func(set []string) bool { return Tries(set) == 1 }))
+		notes = append(notes, fmt.Sprintf("Repeated: %d of %d attempts of %s were run more than once, up to %d times; the last result counts.", repeated, len(a.Sets), a.Agent, r.Tries))
+	}
+	if r.NotFinal > 0 {
+		causes := strings.Join(step.ConditionValues(step.UnionConditions(a.Sets...), step.Provisional), ", ")
+		notes = append(notes, fmt.Sprintf("Not final: %d of %d attempts of %s ended because of the environment (%s). They do not count, and the next apply runs them again.", r.NotFinal, len(a.Sets), a.Agent, causes))
+	}
+	return notes
+}
+
+// Described is Shown, and how often attempts were run.
+func Described(sets ...[]string) string { return Shown(sets...) + RepeatsOf(sets...).String() }
+
+// Final reports whether a result with these conditions counts: that of an attempt
+// that the environment ended does not.
+func Final(set []string) bool { return len(step.ConditionValues(set, step.Provisional)) == 0 }
+
+// Tries is the most tries that a result with these conditions took.
+func Tries(set []string) int {
+	most := 1
+	for _, v := range step.ConditionValues(set, step.Tries) {
+		n, _ := strconv.Atoi(v) // the engine wrote it
+		most = max(most, n)
+	}
+	return most
+}
