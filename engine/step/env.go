@@ -2,6 +2,7 @@ package step
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -53,6 +54,15 @@ type Env struct {
 	Devices []string
 	// RunID names the run, for labels on processes and containers.
 	RunID string
+}
+
+// NotePrefix begins the lines of a log that Note wrote.
+const NotePrefix = "mleflow: "
+
+// Note writes a line of mleflow's own to a log that foreign code prints to, so
+// that people can tell them apart.
+func (e *Env) Note(format string, args ...any) {
+	fmt.Fprintf(e.Log, NotePrefix+format+"\n", args...)
 }
 
 // Progress is the progress of a step. Total is 0 if unknown.

@@ -3,7 +3,6 @@ package agentrun
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -60,12 +59,12 @@ func (s *session) watchModels(ctx context.Context, end context.CancelCauseFunc) 
 		case <-time.After(clockPause):
 		}
 		if why := s.models.gateway.Futile(); why != "" {
-			fmt.Fprintf(s.env.Log, "stopped: %s\n", why)
+			s.env.Note("stopped: %s", why)
 			end(errBudget)
 			return
 		}
 		if limit := s.limit(); s.pausable() && s.elapsed() > limit {
-			fmt.Fprintf(s.env.Log, "stopped: the time limit of %v, of which %v were given back\n", limit.Round(time.Second), (limit - s.env.Limits.Timeout).Round(time.Second))
+			s.env.Note("stopped: the time limit of %v, of which %v were given back", limit.Round(time.Second), (limit - s.env.Limits.Timeout).Round(time.Second))
 			end(errTime)
 			return
 		}

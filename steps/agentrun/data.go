@@ -38,7 +38,7 @@ func (s *session) placeData(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.env.Log, "data: %s in place after %.1f s; copied: %s\n", amount(ref.Files, ref.Size), time.Since(began).Seconds(), amount(files, bytes))
+	s.env.Note("data: %s in place after %.1f s; copied: %s", amount(ref.Files, ref.Size), time.Since(began).Seconds(), amount(files, bytes))
 	if bytes >= manyBytes || files >= manyFiles {
 		s.env.Warn(fmt.Sprintf("the data were copied (%s), since %s", amount(files, bytes), s.whyCopied()))
 	}
@@ -120,10 +120,10 @@ func (s *session) checkData(ctx context.Context) error {
 		return step.Retryable(errors.New("the data were touched while several attempts read them, and it is unknown which one did it; "+
 			"the attempt is void. From now on each attempt gets a copy of these data"), 0)
 	case changed.What == "":
-		fmt.Fprintln(s.env.Log, "note: the agent touched its data (a mode, a link). Their content is unchanged, but no other attempt will get this copy")
+		s.env.Note("the agent touched its data (a mode, a link). Their content is unchanged, but no other attempt will get this copy")
 	default:
 		s.changed = changed.What
-		fmt.Fprintf(s.env.Log, "the agent changed its data, which are read-only: %s; no other attempt will get this copy\n", changed.What)
+		s.env.Note("the agent changed its data, which are read-only: %s; no other attempt will get this copy", changed.What)
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func sharing(t *testing.T) (*steptest.Bench, *disk.Cache) {
 // copiedIn returns what the attempts of a bench said they copied.
 func copiedIn(t *testing.T, log string) (list []string) {
 	t.Helper()
-	for _, m := range regexp.MustCompile(`(?m)^data: .* after .* s; copied: (.* files) with .*$`).FindAllStringSubmatch(log, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^mleflow: data: .* after .* s; copied: (.* files) with .*$`).FindAllStringSubmatch(log, -1) {
 		list = append(list, m[1])
 	}
 	return list

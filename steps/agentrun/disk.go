@@ -60,7 +60,7 @@ func (s *session) watchDisk(ctx context.Context, end context.CancelCauseFunc) {
 		}
 		began := time.Now()
 		if stored := s.stored() - before; stored > s.disk {
-			fmt.Fprintf(s.env.Log, "stopped: the agent stored %d bytes, more than its limit of %d (resources.disk or disk_limit)\n", stored, s.disk)
+			s.env.Note("stopped: the agent stored %d bytes, more than its limit of %d (resources.disk or disk_limit)", stored, s.disk)
 			end(errDisk)
 			return
 		}

@@ -143,7 +143,7 @@ func (s *session) submissionBytes() int64 {
 func (s *session) form(ctx context.Context) func(context.Context, string) (validity.Verdict, error) {
 	sample := filepath.Join(s.dirs.host, sampleFile)
 	if err := s.placeSample(ctx); err != nil {
-		fmt.Fprintf(s.env.Log, "note: no sample submission was found (%v); the validity server only checks whether a file is a table\n", err)
+		s.env.Note("no sample submission was found (%v); the validity server only checks whether a file is a table", err)
 		sample = ""
 	}
 	check := s.deps.Judge.Form(s.def, sample)

@@ -43,7 +43,7 @@ func (s *session) tryIsolation(ctx context.Context) error {
 	if len(found) > 0 {
 		return fmt.Errorf("the runtime %q does not keep the agent from %s; the agent was not started. %s", s.runtime.Name, strings.Join(found, ", "), s.remedy())
 	}
-	fmt.Fprintf(s.env.Log, "isolation: %d forbidden addresses, files and variables were tried from inside the sandbox; none was reached\n", targets.Len())
+	s.env.Note("isolation: %d forbidden addresses, files and variables were tried from inside the sandbox; none was reached", targets.Len())
 	s.startedAt(time.Now())
 	return nil
 }

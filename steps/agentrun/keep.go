@@ -59,7 +59,7 @@ func (s *session) leaves(ctx context.Context) bool {
 func (s *session) tellLeft(ctx context.Context) {
 	switch {
 	case s.leaves(ctx):
-		fmt.Fprintln(s.env.Log, "mleflow was interrupted and leaves the agent running; the next apply continues with it")
+		s.env.Note("mleflow was interrupted and leaves the agent running; the next apply continues with it")
 	case errors.Is(context.Cause(ctx), executor.ErrLeave):
 		s.env.Warn(fmt.Sprintf("the runtime %q cannot leave an agent running: it was ended, and the next apply starts it from the beginning", s.runtime.Name))
 	}
@@ -224,7 +224,7 @@ func (s *session) tidy(ctx context.Context, keeper cache.Keeper) {
 		err = errors.Join(err, bad)
 	}
 	if err != nil {
-		fmt.Fprintf(s.env.Log, "note: remove the folders of old attempts: %v\n", err)
+		s.env.Note("remove the folders of old attempts: %v", err)
 	}
 }
 

@@ -311,14 +311,14 @@ func (s *session) resume(earlier []string) error {
 	for _, dir := range earlier {
 		r, err := s.models.repaired(dir, s.mask)
 		if err != nil {
-			fmt.Fprintf(s.env.Log, "what an earlier try recorded cannot be read, so its requests are sent again: %v\n", err)
+			s.env.Note("what an earlier try recorded cannot be read, so its requests are sent again: %v", err)
 			continue
 		}
 		list = append(list, r)
 	}
 	player, err := transcript.NewPlayer(modelblock.Canonical, s.mask, list...)
 	if err != nil {
-		fmt.Fprintf(s.env.Log, "what earlier tries recorded cannot be played, so their requests are sent again: %v\n", err)
+		s.env.Note("what earlier tries recorded cannot be played, so their requests are sent again: %v", err)
 		return nil
 	}
 	s.models.again = player

@@ -23,7 +23,7 @@ func (s *session) transcript(ctx context.Context) (map[string]export.ModelUse, c
 		use[sum.Model] = modelblock.UseOf(s.args.Agent.Models[i].Provider, sum)
 	}
 	if n, why := s.models.writer.Dropped(); n > 0 {
-		fmt.Fprintf(s.env.Log, "not in the transcript: %d bodies or exchanges, beyond its limit of %d bytes (%v)\n", n, int64(transcriptBytes), why)
+		s.env.Note("not in the transcript: %d bodies or exchanges, beyond its limit of %d bytes (%v)", n, int64(transcriptBytes), why)
 	}
 	if err := s.models.close(); err != nil {
 		return nil, cache.Ref{}, fmt.Errorf("keep transcript: %w", err)

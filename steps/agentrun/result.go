@@ -131,12 +131,12 @@ func (s *session) rescue(ctx context.Context) {
 	}
 	h, err := s.harvest(ctx, cache.Ref{})
 	if err != nil {
-		fmt.Fprintf(s.env.Log, "nothing could be saved of the attempt: %v\n", s.mask.Error(err))
+		s.env.Note("nothing could be saved of the attempt: %v", s.mask.Error(err))
 		return
 	}
 	for _, name := range []string{"submission", "logs", "code"} {
 		ref := h.out[name].Ref
-		fmt.Fprintf(s.env.Log, "the attempt failed for the machine; its %s is in the cache for now: tree %s, %d bytes\n", name, ref.ID, ref.Size)
+		s.env.Note("the attempt failed for the machine; its %s is in the cache for now: tree %s, %d bytes", name, ref.ID, ref.Size)
 	}
 }
 
@@ -151,14 +151,11 @@ func (s *session) values(h harvested, exit executor.Exit, shimCalls int, use map
 		LeftOut: append([]string{}, h.left...), Models: use, Enforced: map[string]string{},
 	}
 	maps.Copy(stats.Enforced, exit.Enforced)
-	for _, what := range slices.Sorted(maps.Keys(stats.Enforced)) {
-		fmt.Fprintf(s.env.Log, "enforced: %s by %s\n", what, stats.Enforced[what])
-	}
 	for _, note := range h.left {
-		fmt.Fprintf(s.env.Log, "not harvested: %s\n", note)
+		s.env.Note("not harvested: %s", note)
 	}
 	for _, name := range stats.LostServices {
-		fmt.Fprintf(s.env.Log, "not served after the attempt was resumed: the %s, whose port the agent had taken\n", name)
+		s.env.Note("not served after the attempt was resumed: the %s, whose port the agent had taken", name)
 	}
 	outcome, why := ending{exit, h.submitted, s.changed != "", use, s.health, time.Unix(0, s.started.Load()).Add(exit.Wall)}.outcome()
 	again := ""
@@ -166,7 +163,7 @@ func (s *session) values(h harvested, exit executor.Exit, shimCalls int, use map
 		s.env.Provisional(string(outcome), why)
 		again = ": " + why + "; the next apply runs the attempt again"
 	}
-	fmt.Fprintf(s.env.Log, "outcome: %s (exit status %d, %.1f s, network %s)%s\n", outcome, exit.Code, stats.WallSeconds, stats.Network, again)
+	s.env.Note("outcome: %s (exit status %d, %.1f s, network %s)%s", outcome, exit.Code, stats.WallSeconds, stats.Network, again)
 	for name, value := range map[string]any{"stats": stats, "outcome": outcome} {
 		text, err := json.Marshal(value)
 		if err != nil {

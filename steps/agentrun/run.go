@@ -49,7 +49,7 @@ func (a *attempt) Run(ctx context.Context, env *step.Env) (out cache.Outputs, er
 		// What is in the store is safe; folders that could not be removed are
 		// found by the next clean-up.
 		if bad := s.end(err != nil && s.leaves(ctx)); bad != nil {
-			fmt.Fprintf(env.Log, "note: clean up after the agent: %v\n", mask.Error(bad))
+			env.Note("clean up after the agent: %v", mask.Error(bad))
 		}
 	}()
 	if err != nil {
@@ -103,7 +103,7 @@ func classify(ctx context.Context, name string, err error) error {
 func (a *attempt) announce(s *session) {
 	env := s.env
 	if s.continued {
-		fmt.Fprintf(env.Log, "the agent was started %v ago and goes on; what it printed comes again from the beginning\n", s.elapsed().Round(time.Second))
+		env.Note("the agent was started %v ago and goes on; what it printed comes again from the beginning", s.elapsed().Round(time.Second))
 	}
 	if a.networkMode() == "open" {
 		env.Warn("the network is open: the agent reaches everything that this machine reaches; its result says so")
@@ -111,7 +111,7 @@ func (a *attempt) announce(s *session) {
 	if a.runtime.Isolates {
 		return
 	}
-	fmt.Fprintf(env.Log, "note: the runtime %q does not isolate: the agent can read what this user can read, answers included\n", a.runtime.Name)
+	env.Note("the runtime %q does not isolate: the agent can read what this user can read, answers included", a.runtime.Name)
 	if a.networkMode() == "allow" {
 		env.Warn(fmt.Sprintf("the runtime %q cannot keep the agent to network.allow; it reaches whatever this machine reaches", a.runtime.Name))
 	}

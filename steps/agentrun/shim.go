@@ -184,7 +184,7 @@ func (s *session) lateEvidence(add func(shim.Record)) error {
 		err = readLate(home, name, add)
 	}
 	if err != nil {
-		fmt.Fprintf(s.env.Log, "note: %s in the logs is not read: %v\n", shim.Fallback, s.mask.Error(err))
+		s.env.Note("%s in the logs is not read: %v", shim.Fallback, s.mask.Error(err))
 	}
 	return nil
 }

@@ -125,10 +125,10 @@ func (s *snapshots) run(ctx context.Context) {
 		case <-time.After(wait):
 		}
 		if err := s.take(ctx); err != nil && ctx.Err() == nil {
-			fmt.Fprintf(s.env.Log, "no snapshot after %d s: %v\n", int64(s.elapsed().Seconds()), s.mask.Error(err))
+			s.env.Note("no snapshot after %d s: %v", int64(s.elapsed().Seconds()), s.mask.Error(err))
 		}
 		if err := s.codes.take(ctx); err != nil && ctx.Err() == nil {
-			fmt.Fprintf(s.env.Log, "no snapshot of the code after %d s: %v\n", int64(s.elapsed().Seconds()), s.mask.Error(err))
+			s.env.Note("no snapshot of the code after %d s: %v", int64(s.elapsed().Seconds()), s.mask.Error(err))
 		}
 	}
 }

@@ -199,6 +199,7 @@ func (d *display) conclude(ctx context.Context, full bool) error {
 		}
 		return nil
 	}
+	d.state.Outcomes.Explain(len(d.state.Outcomes.Problems), d.app.tail)
 	view.Summary(d.app.stdout, d.state, d.app.outStyle())
 	run := d.state.Start.Run
 	if run == "" || d.state.Finish == nil {

@@ -2,9 +2,11 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -20,7 +22,7 @@ func newLogs(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs RUN [ADDRESS]",
 		Short: "Print what the steps of a run printed",
-		Long:  "Print the log of a step, or of all steps that printed something. RUN is an id, the\nbeginning of one, or \"latest\". Of several attempts the last is shown.\n-f follows the log of a step that runs, in whatever process, or is yet to start,\nuntil it ends; without ADDRESS the logs of all steps, until the run ends.\nWhat would steer a terminal is left out; --raw prints the bytes as they are.\n\n--transcript prints what an attempt and its models said to one another instead, with\ntokens, cost and time of each exchange; with --json one exchange a line.",
+		Long:  "Print the log of a step, of all instances of a block, or of all steps that printed\nsomething. The log of a cached step comes from the run that executed it. RUN is an id,\nthe beginning of one, a name, or \"latest\". Of several attempts the last is shown.\n-f follows the log of a step that runs, in whatever process, or is yet to start,\nuntil it ends; without ADDRESS the logs of all steps, until the run ends.\nWhat would steer a terminal is left out; --raw prints the bytes as they are.\n\n--transcript prints what an attempt and its models said to one another instead, with\ntokens, cost and time of each exchange; with --json one exchange a line.",
 		Args:  takes(1, 2),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			past, err := a.findRun(args)
@@ -45,7 +47,7 @@ func newLogs(a *app) *cobra.Command {
 			if follow {
 				return a.followLogs(cmd.Context(), past, address.String(), attempt, raw)
 			}
-			return oneLog(a.terminal, past, address.String(), attempt, raw)
+			return a.oneLog(past, address.String(), attempt, raw)
 		}),
 	}
 	cmd.Flags().BoolVar(&raw, "raw", false, "print the bytes as they are, control characters included")
@@ -56,23 +58,54 @@ func newLogs(a *app) *cobra.Command {
 	return cmd
 }
 
-func oneLog(t *terminal, past *ledger.Past, address string, attempt int, raw bool) error {
-	attempts := past.Logs(address)
-	if len(attempts) == 0 {
-		sum, err := past.Summary()
-		if err != nil {
-			return err
-		}
-		if sum.Step(address) == nil {
-			return noSuchStep(past, address)
-		}
-		fmt.Fprintf(t.stderr, "%s printed nothing in run %s.\n", view.OneLine(address), past.Info.ID)
+// oneLog prints the log of a step, which another run has if its result was cached. Of a
+// block with several instances it prints those of all.
+func (a *app) oneLog(past *ledger.Past, address string, attempt int, raw bool) error {
+	if attempts := past.Logs(address); len(attempts) > 0 {
+		return copyLog(a.terminal, past, address, cmp.Or(attempt, attempts[len(attempts)-1]), raw)
+	}
+	sum, err := past.Summary()
+	if err != nil {
+		return err
+	}
+	s := sum.Step(address)
+	switch {
+	case s == nil:
+		return blockLogs(a, past, sum, address, raw)
+	case s.MadeIn == "" || s.MadeIn == past.Info.ID:
+		fmt.Fprintf(a.stderr, "%s printed nothing in run %s.\n", view.OneLine(address), past.Info.ID)
 		return nil
 	}
-	if attempt == 0 {
-		attempt = attempts[len(attempts)-1]
+	l, err := a.openLedger()
+	if err != nil {
+		return err
 	}
-	return copyLog(t, past, address, attempt, raw)
+	maker, err := l.Find(s.MadeIn)
+	if err != nil {
+		fmt.Fprintf(a.stderr, "%s was executed by run %s, which is no longer here, nor is its log.\n", view.OneLine(address), view.OneLine(s.MadeIn))
+		return nil
+	}
+	fmt.Fprintf(a.stderr, "%s was executed by run %s, whose log this is.\n", view.OneLine(address), maker.Info.ID)
+	return a.oneLog(maker, address, attempt, raw)
+}
+
+// blockLogs prints the logs of all instances of a block.
+func blockLogs(a *app, past *ledger.Past, sum *ledger.Summary, block string, raw bool) error {
+	found := false
+	for _, s := range sum.Steps {
+		if !strings.HasPrefix(s.Address, block+"[") {
+			continue
+		}
+		found = true
+		fmt.Fprintf(a.stdout, "==> %s <==\n", view.OneLine(s.Address))
+		if err := a.oneLog(past, s.Address, 0, raw); err != nil {
+			return err
+		}
+	}
+	if !found {
+		return noSuchStep(past, block)
+	}
+	return nil
 }
 
 func noSuchStep(past *ledger.Past, address string) error {

@@ -190,13 +190,12 @@ func attemptsOf(sum *ledger.Summary) (t conditions.Tally) {
 	return t
 }
 
-// outcomes are how the attempts of a run ended, the first few with what they
-// printed last.
+// outcomes are how the attempts of a run ended, with their causes.
 func (s *store) outcomes(sum *ledger.Summary) (o view.Outcomes) {
 	for i := range sum.Steps {
 		o.Add(sum.Steps[i].Finished(), sum.ID, nil)
 	}
-	o.Tails(s.tail)
+	o.Explain(len(o.Problems), s.tail)
 	return o
 }
 

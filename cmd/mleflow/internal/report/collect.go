@@ -105,6 +105,9 @@ func SoFar(reports []grading.Graded, catalog *competitions.Catalog, sum *ledger.
 // of their logs.
 func (c *collector) problems(o *view.Outcomes) {
 	c.data.Outcomes = o.Lines()
+	if c.Tail != nil {
+		o.Explain(rowsShown, c.Tail)
+	}
 	for i, p := range o.Problems[:min(len(o.Problems), rowsShown)] {
 		told := Problem{Address: p.Address, What: p.What(), Command: p.Command()}
 		if c.Tail != nil && i < tailsShown {

@@ -294,9 +294,11 @@ func (u *UI) failures(m *model, sum *ledger.Summary, o *overview) {
 	for _, f := range failed[:min(len(failed), shownFailures)] {
 		o.Failures = append(o.Failures, failureRow{f.Address, stepAddress(sum.ID, f.Address, ""), f.Error, strings.Join(m.past.Tail(f.Address, tailLines), "\n")})
 	}
-	problems := m.state.Outcomes.Problems
-	o.ProbMore = max(0, len(problems)-shownFailures)
-	for _, p := range problems[:min(len(problems), shownFailures)] {
+	all := m.state.Outcomes.Problems
+	told := view.Outcomes{Problems: slices.Clone(all[:min(len(all), shownFailures)])}
+	told.Explain(shownFailures, u.tail)
+	o.ProbMore = len(all) - len(told.Problems)
+	for _, p := range told.Problems {
 		row := failureRow{Address: p.Address, Link: stepAddress(sum.ID, p.Address, ""), Text: p.What()}
 		if past, err := u.Ledger.Open(p.Run); err == nil {
 			row.Tail = strings.Join(past.Tail(p.Address, tailLines), "\n")

@@ -74,7 +74,25 @@ func (o *one) story() error {
 	d.Findings = o.findings()
 	lines := o.m.past.Tail(o.address, tailLines)
 	d.LogEnd = strings.Join(lines, "\n")
+	if why := o.ended(); why != "" {
+		d.Reason = why
+	}
 	return o.c.add("story", "story", d)
+}
+
+// ended is how the attempt ended, "" if it finished: a crash explains more than that
+// there is no submission.
+func (o *one) ended() string {
+	var out view.Outcomes
+	if o.step == nil {
+		return ""
+	}
+	out.Add(o.step.Finished(), o.sum.ID, nil)
+	out.Explain(1, o.u.tail)
+	if len(out.Problems) == 0 {
+		return ""
+	}
+	return out.Problems[0].What()
 }
 
 // report is the grading report of the attempt, nil if there is none or it is no

@@ -15,8 +15,14 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 )
 
-// problemsShown is how many attempts a summary names.
-const problemsShown = 5
+// problemsShown is how many attempts the live view names as they end, causesShown
+// how many causes a summary tells, and causesSought of how many attempts at most the
+// log is read for them.
+const (
+	problemsShown = 5
+	causesShown   = 10
+	causesSought  = 1000
+)
 
 // The outcomes that are no problem, and the one that grading does not name: a
 // score that is not a finite number.
@@ -53,7 +59,7 @@ type Problem struct {
 	Run     string `json:"run"`
 	Outcome string `json:"outcome"`
 	Reason  string `json:"reason,omitempty"`
-	// Tail are the last lines that it printed.
+	// Tail are the lines that it printed that matter most.
 	Tail    []string `json:"-"`
 	attempt bool
 }
@@ -112,10 +118,11 @@ func (o *Outcomes) Add(e event.StepFinished, run string, tail []string) {
 			o.told = map[string]bool{}
 		}
 		o.told[key] = key != ""
-		p.attempt, p.Reason, p.Tail = true, out.attemptReason(), printed(tail)
+		p.attempt, p.Reason = true, out.attemptReason()
 		if t := e.Tries; t != nil && t.Why != "" {
 			p.Reason = t.Why + "; the next apply runs it again"
 		}
+		p.explain(tail)
 	case conditions.GradeKind:
 		if out.outcome == scored && out.score == nil {
 			p.Outcome = nonFinite
@@ -142,13 +149,45 @@ func (o *Outcomes) check(warnings string) {
 	}
 }
 
-// Tails fills in what the problems that a summary names printed last.
-func (o *Outcomes) Tails(tail func(run, address string, lines int) []string) {
-	for i := range o.Problems[:min(len(o.Problems), problemsShown)] {
-		if p := &o.Problems[i]; p.attempt {
-			p.Tail = printed(tail(p.Run, p.Address, tailLines))
+// Explain fills in the causes of the first problems, at most so many, from the ends
+// of their logs.
+func (o *Outcomes) Explain(most int, tail func(run, address string, lines int) []string) {
+	for i := range o.Problems[:min(len(o.Problems), most, causesSought)] {
+		if p := &o.Problems[i]; p.attempt && len(p.Tail) == 0 {
+			p.explain(tail(p.Run, p.Address, tailLines))
 		}
 	}
+}
+
+// explain takes in the last lines that the attempt printed.
+func (p *Problem) explain(tail []string) {
+	cause, shown := excerpt(tail)
+	if p.Tail = shown; cause != "" {
+		p.Reason = strings.TrimPrefix(p.Reason+": "+cause, ": ")
+	}
+}
+
+// problems are those of one cause.
+type problems struct {
+	Problem
+	n int
+}
+
+// causes are the problems by their causes, in the order they came up.
+func (o *Outcomes) causes() (list []*problems) {
+	same := map[string]*problems{}
+	for _, p := range o.Problems {
+		key := p.Outcome + " " + alike(p.Reason)
+		if status, _, _ := strings.Cut(p.Reason, ":"); strings.HasPrefix(status, "exit status ") {
+			key += status // its number matters
+		}
+		if same[key] == nil {
+			same[key] = &problems{Problem: p}
+			list = append(list, same[key])
+		}
+		same[key].n++
+	}
+	return list
 }
 
 // attemptReason is what the attempt's figures say of its outcome.
@@ -170,13 +209,6 @@ func (o outcomeOutputs) attemptReason() string {
 		return fmt.Sprintf("exit status %d", o.stats.ExitCode)
 	}
 	return ""
-}
-
-// printed are the last lines of a tail without the closing one of the step,
-// which says the outcome again.
-func printed(tail []string) []string {
-	kept := slices.DeleteFunc(slices.Clone(tail), func(line string) bool { return strings.HasPrefix(line, "outcome: ") || line == "" })
-	return kept[max(0, len(kept)-2):]
 }
 
 func count(counts *map[string]int, outcome string) {
@@ -274,17 +306,30 @@ func (p Problem) Command() string {
 	return "mleflow logs " + OneLine(p.Run) + " '" + OneLine(p.Address) + "'"
 }
 
-// writeOutcomes writes the first few problems, each with its reason and the
-// command that shows the log, and the counts.
+// line is what happened, how often, and where first.
+func (p *problems) line(style Style) string {
+	if p.n == 1 {
+		return p.Problem.line(style)
+	}
+	text := style.Warn(capital(outcomeText(p.Outcome))+":") + fmt.Sprintf(" %d ×", p.n)
+	if p.Reason != "" {
+		text += " " + OneLine(p.Reason)
+	}
+	return text + ", first in " + OneLine(p.Address)
+}
+
+// writeOutcomes writes the causes of problems, each with the lines that tell it and
+// the command that shows the log, and the counts.
 func writeOutcomes(w io.Writer, o *Outcomes, run string, style Style) {
-	for i, p := range o.Problems {
-		if i == problemsShown {
-			fmt.Fprintf(w, "… and %d more (mleflow report %s -o report.html lists them)\n", len(o.Problems)-i, run)
+	causes := o.causes()
+	for i, p := range causes {
+		if i == causesShown {
+			fmt.Fprintf(w, "… and %s more (mleflow show %s --json lists all)\n", Plural(len(causes)-i, "reason"), run)
 			break
 		}
 		fmt.Fprintln(w, p.line(style))
 		for _, line := range p.Tail {
-			fmt.Fprintf(w, "    %s\n", style.Dim(OneLine(line)))
+			fmt.Fprintf(w, "    %s\n", style.Dim(line))
 		}
 		fmt.Fprintf(w, "    %s\n", style.Dim("log: "+p.Command()))
 	}

@@ -10,8 +10,9 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// tailLines is how many of a step's last lines are kept to show a failure.
-const tailLines = 5
+// tailLines is how many of a step's last lines are kept to explain a failure, and
+// failureLines how many of them are shown of a step that is no agent.
+const tailLines, failureLines = 60, 5
 
 // State is what a sequence of events amounts to. It is the model behind the
 // live view and the summary; it is not safe for concurrent use.
@@ -161,12 +162,12 @@ func (s *State) Paid() (sum int64) {
 }
 
 func (s *State) log(e event.StepLog) {
-	tail := append(s.tails[e.Address], e.Line)
+	tail := append(s.tails[e.Address], e.Line[:min(len(e.Line), lineBytes)])
 	if len(tail) > tailLines {
 		tail = slices.Delete(tail, 0, len(tail)-tailLines)
 	}
 	s.tails[e.Address] = tail
-	if r := s.running[e.Address]; r != nil && e.Line != "" {
+	if r := s.running[e.Address]; r != nil && e.Line != "" && !strings.HasPrefix(e.Line, step.NotePrefix) {
 		r.Line = e.Line
 	}
 }
@@ -196,7 +197,8 @@ func (s *State) finish(e event.StepFinished) {
 		}
 	}
 	if e.Status == event.Failed {
-		s.Failures = append(s.Failures, Failure{StepFinished: e, Tail: s.tails[e.Address]})
+		tail := s.tails[e.Address]
+		s.Failures = append(s.Failures, Failure{StepFinished: e, Tail: tail[max(0, len(tail)-failureLines):]})
 	}
 	delete(s.running, e.Address)
 	delete(s.tails, e.Address)

@@ -1,0 +1,103 @@
+package view
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// excerptLines is how many lines an excerpt has at most, lineBytes how much of a
+// line is kept to look for the cause of a failure.
+const (
+	excerptLines = 6
+	lineBytes    = 1000
+)
+
+// The forms in which programs say why they end. An exception is the line of Python
+// or Node that names its class; a frame of a stack is indented.
+var (
+	exception = regexp.MustCompile(`^(Uncaught )?([A-Za-z_]\w*\.)*[A-Za-z_]\w*(Error|Exception|Interrupt|Exit|ExceptionGroup|Warning|Failure)( \[\w+\])?(:.*)?$`)
+	traceback = regexp.MustCompile(`Traceback \(most recent call last\):$`)
+	anyRaised = regexp.MustCompile(`^([A-Za-z_]\w*\.)*[A-Za-z_]\w*(:.*)?$`)
+	groupMark = regexp.MustCompile(`^ *[+|](-+ (\d+ -+|\.\.\. -+)?$|-+$| ?)`)
+	lastWords = regexp.MustCompile(`^(Error( in .*)?:|panic: |fatal error: |terminate called |FATAL|thread '.*' panicked at |Segmentation fault|Killed$|Bus error|Aborted)` +
+		`|: (command not found|not found|No such file or directory|Permission denied|cannot execute.*|Exec format error)$`)
+	progressBar = regexp.MustCompile(`\d+%\|.*\||^\s*\d+%|\d(it|s)/(s|it)\]?$|^[\s=#>.\-]+$`)
+)
+
+// excerpt looks for the reason of a failure in the last lines that a program
+// printed. cause is its message on a line, "" if none is recognised; shown are
+// the lines that matter: the end of the last traceback, or the last lines.
+func excerpt(tail []string) (cause string, shown []string) {
+	lines := telling(tail)
+	at := lastOf(lines, func(line string) bool { return exception.MatchString(line) || lastWords.MatchString(line) })
+	start := lastOf(lines, traceback.MatchString)
+	if start >= 0 {
+		// An exception may have any name, and a message of several lines.
+		if i := slices.IndexFunc(lines[start+1:], func(l string) bool { return !strings.HasPrefix(l, " ") }); i >= 0 && at < start && anyRaised.MatchString(lines[start+1+i]) {
+			at = start + 1 + i
+		}
+	}
+	if at < 0 {
+		return "", lines[max(0, len(lines)-2):]
+	}
+	cause = lines[at]
+	if strings.HasSuffix(cause, ":") && at+1 < len(lines) { // R's message may be on the next line
+		cause += " " + strings.TrimSpace(lines[at+1])
+	}
+	from := at
+	if start >= 0 && start < at {
+		from = start
+	}
+	return cause, cut(lines[from : at+1])
+}
+
+// cut leaves out the middle of a long traceback: the last frame matters most.
+func cut(lines []string) []string {
+	if len(lines) <= excerptLines {
+		return lines
+	}
+	return slices.Concat(lines[:1], []string{"  …"}, lines[len(lines)-excerptLines+2:])
+}
+
+func lastOf(lines []string, is func(string) bool) int {
+	for i, line := range slices.Backward(lines) {
+		if is(line) {
+			return i
+		}
+	}
+	return -1
+}
+
+// telling are the lines that a program printed, without empty ones, progress bars,
+// marks under a place in the code and mleflow's notes. Lines of an exception group
+// are moved to the left.
+func telling(tail []string) (lines []string) {
+	for _, line := range tail {
+		line = strings.TrimRight(line, " \t\r")
+		line = line[strings.LastIndexByte(line, '\r')+1:]
+		if m := groupMark.FindString(line); m != "" {
+			line = line[len(m):]
+		}
+		line = strings.TrimRight(Text(line), " ")
+		if line == "" || strings.HasPrefix(line, step.NotePrefix) || strings.Trim(line, " ^~") == "" || progressBar.MatchString(line) {
+			continue
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// The parts of a message that differ between failures of one reason.
+var (
+	folders = regexp.MustCompile(`(~|\.{0,2})(/[^\s/'":]+)+/`)
+	numbers = regexp.MustCompile(`0x[0-9a-fA-F]+|\d+`)
+)
+
+// alike is a text that is the same for failures of one reason: folders are left
+// out, and numbers are all one.
+func alike(text string) string {
+	return numbers.ReplaceAllString(folders.ReplaceAllString(text, ""), "0")
+}
