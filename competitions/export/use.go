@@ -50,6 +50,9 @@ type ModelUse struct {
 	FirstByteLongest float64 `json:"first_byte_max_seconds" cty:"first_byte_max_seconds"`
 	// Exhausted says that a request was refused because a budget was exhausted.
 	Exhausted bool `json:"exhausted" cty:"exhausted"`
+	// ExhaustedBy are its limits that were: cost, tokens, requests, and those of the
+	// run as run_cost; none in what was recorded before they were told.
+	ExhaustedBy []string `json:"exhausted_by,omitempty" cty:"exhausted_by"`
 	// DivergedAt is the first exchange that a replay had no recording for; 0 if
 	// there was none.
 	DivergedAt int64 `json:"diverged_at" cty:"diverged_at"`
@@ -74,7 +77,7 @@ func (u ModelUse) ToolCharges() string {
 
 // ModelUseType is the type of a ModelUse in the language.
 var ModelUseType = func() cty.Type {
-	attrs := map[string]cty.Type{"provider": cty.String, "models": cty.List(cty.String), "cost_usd": cty.String, "exhausted": cty.Bool, "tool_calls": cty.Map(cty.Number), "tool_cost_usd": cty.String}
+	attrs := map[string]cty.Type{"provider": cty.String, "models": cty.List(cty.String), "cost_usd": cty.String, "exhausted": cty.Bool, "exhausted_by": cty.List(cty.String), "tool_calls": cty.Map(cty.Number), "tool_cost_usd": cty.String}
 	for _, name := range []string{
 		"requests", "replayed", "refused", "failed", "retries", "unreported", "input_tokens", "cached_input_tokens", "output_tokens", "reasoning_tokens",
 		"waited_seconds", "first_byte_median_seconds", "first_byte_p90_seconds", "first_byte_max_seconds", "diverged_at", "unpriced_tool_calls",

@@ -13,7 +13,7 @@ import (
 func UseOf(provider string, sum model.Summary) export.ModelUse {
 	u := export.ModelUse{
 		Provider: provider, Models: []string{}, Unreported: sum.Unreported,
-		CostUSD: sum.Cost.String(), ToolCalls: map[string]int64{}, ToolCostUSD: "0", WaitedSeconds: sum.Waited, Exhausted: len(sum.Exhausted) > 0,
+		CostUSD: sum.Cost.String(), ToolCalls: map[string]int64{}, ToolCostUSD: "0", WaitedSeconds: sum.Waited, Exhausted: len(sum.Exhausted) > 0, ExhaustedBy: sum.Exhausted,
 	}
 	for _, n := range sum.Refused {
 		u.Refused += n

@@ -202,7 +202,13 @@ func (o outcomeOutputs) attemptReason() string {
 	case "out_of_disk":
 		return "stored more than its disk limit"
 	case "out_of_budget":
-		return "a budget of its models was exhausted"
+		var limits []string
+		for _, name := range slices.Sorted(maps.Keys(o.stats.Models)) {
+			if by := o.stats.Models[name].ExhaustedBy; len(by) > 0 {
+				limits = append(limits, OneLine(name+": "+strings.ReplaceAll(strings.Join(by, ", "), "run_", "the run's ")))
+			}
+		}
+		return strings.TrimSuffix("a budget of its models was exhausted ("+strings.Join(limits, "; ")+")", " ()")
 	case "data_changed":
 		return "the agent changed its data, which are read-only"
 	case "agent_failed":
