@@ -31,12 +31,15 @@ func (g *Graph) agentValue(a *Agent, name string, ctx *hcl.EvalContext) (cty.Val
 			continue
 		}
 		attrs[name] = emptyOf(types[name])
+		if types[name] == step.ArtifactType {
+			attrs[name] = cty.NullVal(step.ArtifactType)
+		}
 		if e := a.Attrs[name]; e != nil {
 			v, more := g.agentAttr(name, e, types[name], ctx)
 			diags = append(diags, more...)
 			switch {
 			case more.HasErrors():
-			case v.Type() == step.ArtifactType:
+			case name == "image" && v.Type() == step.ArtifactType:
 				attrs["built"] = v
 			default:
 				attrs[name] = v

@@ -192,12 +192,16 @@ func (l *loader) locals(b *hcl.Block) diag.List {
 func (l *loader) agent(b *hcl.Block) diag.List {
 	name := b.Labels[0]
 	diags := checkName("agent", name, b.LabelRanges[0])
-	content, more := b.Body.Content(agentSchema)
+	content, more := b.Body.Content(l.agentSchema())
 	diags = append(diags, more...)
 	if old := l.p.Agents[name]; old != nil {
 		return append(diags, duplicate("agent", name, b.LabelRanges[0], old.Range))
 	}
-	l.p.Agents[name] = &Agent{Name: name, Attrs: exprs(content.Attributes), Range: b.DefRange}
+	a := &Agent{Name: name, Attrs: exprs(content.Attributes), Range: b.DefRange}
+	l.p.Agents[name] = a
+	for _, nested := range content.Blocks {
+		diags = append(diags, l.agentBlock(a, nested)...)
+	}
 	return diags
 }
 

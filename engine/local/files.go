@@ -200,6 +200,14 @@ type content struct {
 func (c *content) Path() string     { return c.Answer.Path }
 func (c *content) Executable() bool { return c.Answer.Executable }
 
+// Place is where it is on this machine, "" if it is recorded only.
+func (c *content) Place() string {
+	if c.files.read == nil {
+		return ""
+	}
+	return c.files.at(c.Path())
+}
+
 // IsPrivate reports whether an artifact is a local one among private files.
 func IsPrivate(a *step.Artifact) bool {
 	c, ok := a.Local.(*content)

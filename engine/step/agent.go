@@ -26,6 +26,9 @@ type Agent struct {
 	// Secrets maps names of environment variables to where their values
 	// come from: "env:NAME", "file:PATH" or "command:LINE".
 	Secrets map[string]string `cty:"secrets"`
+	// Python are the packages of its Python, the output of another step; nil
+	// without any.
+	Python *Artifact `cty:"python"`
 }
 
 // AgentType is the type of agent.<name> in the language.
@@ -39,4 +42,5 @@ var AgentType = cty.Object(map[string]cty.Type{
 	"env":     cty.Map(cty.String),
 	"models":  cty.List(ModelType),
 	"secrets": cty.Map(cty.String),
+	"python":  ArtifactType,
 })

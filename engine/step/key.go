@@ -120,11 +120,24 @@ func marshal(v cty.Value) ([]byte, error) {
 	return ctyjson.Marshal(v, ty)
 }
 
+// late are attributes of objects that were added when keys had been promised. Where
+// one is null, keys are as they were.
+var late = map[string]bool{"python": true}
+
 func hashElements(h *digest.Hasher, label string, v cty.Value) error {
 	ty := v.Type()
-	h.Int("length of "+label, int64(v.LengthInt()))
+	n := v.LengthInt()
+	for name := range late {
+		if ty.IsObjectType() && ty.HasAttribute(name) && v.GetAttr(name).IsNull() {
+			n--
+		}
+	}
+	h.Int("length of "+label, int64(n))
 	for it := v.ElementIterator(); it.Next(); {
 		key, elem := it.Element()
+		if ty.IsObjectType() && elem.IsNull() && late[key.AsString()] {
+			continue
+		}
 		var at string
 		switch {
 		case ty.IsObjectType():

@@ -44,6 +44,9 @@ type Kind struct {
 	Blocks []Block
 	// Outputs are the outputs of an instance, sorted by name.
 	Outputs []Output
+	// InAgents, if set, lets agent blocks have a block of the kind's name, which adds
+	// a step of the kind.
+	InAgents *InAgents
 	// CheckModel, for a kind that runs agents, checks what only it knows of a
 	// model block: providers, abilities, amounts. It does no I/O. The error joins
 	// one WrongArg a mistake, whose Arg is that of the block ("budget.cost").
@@ -55,6 +58,16 @@ type Kind struct {
 	// machine, which it may look at. The choice is in the key like a value that
 	// is written. An error is shown like New's.
 	Choose func(Args) ([]Choice, error)
+}
+
+// InAgents describes a kind whose steps agent blocks may add.
+type InAgents struct {
+	// Output is what the agent gets, as its attribute of the kind's name.
+	Output string
+	// Lock is the argument that, unless it is written, is the file beside the one of
+	// the argument From that LockName names, if there is one.
+	From, Lock string
+	LockName   func(path string) string
 }
 
 // Step is one instance, ready to run.

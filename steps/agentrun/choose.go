@@ -53,7 +53,7 @@ func (d Deps) reject(rt executor.Runtime, args *arguments) string {
 		return "its isolation is " + isolation
 	}
 	why := args.unsuited(rt)
-	if why == "" && args.onHost(rt) {
+	if why == "" && args.onHost(rt) && (args.Agent.Python == nil || strings.Contains(args.Agent.Command[0], "/")) {
 		if err := rt.HostProgram(args.Agent.Command[0]); err != nil {
 			why = err.Error()
 		}

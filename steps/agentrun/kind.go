@@ -248,7 +248,7 @@ func newAttempt(args step.Args, deps Deps, tidied *sync.Once, memo *sync.Map, po
 	if a.def, err = def.At(a.args.Version); err != nil {
 		return nil, step.WrongArg("version", err)
 	}
-	err = errors.Join(step.WrongArg("agent", a.checkAgent()), a.checkEnv(), step.WrongArg("network", a.checkNetwork()), a.checkSandbox(), a.checkDisk(), a.checkTimes(), a.checkTask())
+	err = errors.Join(step.WrongArg("agent", errors.Join(a.checkAgent(), a.checkPython())), a.checkEnv(), step.WrongArg("network", a.checkNetwork()), a.checkSandbox(), a.checkDisk(), a.checkTimes(), a.checkTask())
 	if err != nil {
 		return nil, err
 	}

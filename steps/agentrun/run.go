@@ -248,6 +248,9 @@ func (s *session) environment() map[string]string {
 			vars["PATH"] = path
 		}
 	}
+	if s.python != nil {
+		vars["VIRTUAL_ENV"] = s.runtime.Path(s.venvMount())
+	}
 	for _, name := range homeFolders {
 		vars[strings.ToUpper(name)+"_DIR"] = s.at(name)
 	}

@@ -46,6 +46,8 @@ type session struct {
 	// what the agent changed in them.
 	shared  cache.Shared
 	changed string
+	// python is the agent's virtual environment, nil if it has no packages.
+	python  *python
 	gates   *gates
 	shots   *snapshots
 	codes   *codeSnapshots
@@ -208,8 +210,9 @@ type layout struct {
 	// home is what the agent sees as /home, tmp as /tmp, data as /home/data; the
 	// last may be elsewhere, with a link in home.
 	home, tmp, data string
-	// host is for files that the agent does not see, shim the package mlebench.
-	host, shim string
+	// host is for files that the agent does not see, shim the package mlebench, python
+	// the virtual environment.
+	host, shim, python string
 	// volume is where a volume is mounted; empty without one.
 	volume string
 }
@@ -225,7 +228,7 @@ const (
 )
 
 func (a *attempt) layoutIn(root string) layout {
-	l := layout{root: root, home: filepath.Join(root, "home"), tmp: filepath.Join(root, "tmp"), host: filepath.Join(root, "host"), shim: filepath.Join(root, "shim")}
+	l := layout{root: root, home: filepath.Join(root, "home"), tmp: filepath.Join(root, "tmp"), host: filepath.Join(root, "host"), shim: filepath.Join(root, "shim"), python: filepath.Join(root, "python")}
 	l.data = filepath.Join(l.home, "data")
 	if a.runtime.MapsPaths {
 		// Beside the home, which may be a volume: data are links into the cache.
@@ -266,6 +269,9 @@ func (s *session) fill(ctx context.Context) error {
 	}
 	if err := s.placeData(ctx); err != nil {
 		return fmt.Errorf("place data: %w", err)
+	}
+	if err := s.placePython(ctx); err != nil {
+		return fmt.Errorf("place packages: %w", err)
 	}
 	if err := s.placeShim(); err != nil {
 		return err
@@ -326,7 +332,7 @@ func (s *session) mounts() []executor.Mount {
 	if s.args.Shim {
 		list = append(list, s.shimMount())
 	}
-	return list
+	return append(list, s.pythonMounts()...)
 }
 
 // elapsed is how much of its time the agent has used.

@@ -103,13 +103,18 @@ func (s *session) shimMount() executor.Mount {
 	return executor.Mount{Host: s.dirs.shim, Guest: shimGuest, ReadOnly: true}
 }
 
-// searchPaths puts the shim before all else.
+// searchPaths puts the shim before all else, then the programs of the agent's packages.
 func (s *session) searchPaths() map[string]string {
-	if !s.args.Shim {
-		return nil
+	paths := map[string]string{}
+	if s.python != nil {
+		paths["PATH"] = filepath.Join(s.runtime.Path(s.venvMount()), "bin")
 	}
-	root := s.runtime.Path(s.shimMount())
-	return map[string]string{"PYTHONPATH": filepath.Join(root, shim.Python), "PATH": filepath.Join(root, shim.Commands)}
+	if s.args.Shim {
+		root := s.runtime.Path(s.shimMount())
+		paths["PYTHONPATH"] = filepath.Join(root, shim.Python)
+		paths["PATH"] = strings.TrimSuffix(filepath.Join(root, shim.Commands)+":"+paths["PATH"], ":")
+	}
+	return paths
 }
 
 // openEvidence opens the shim's journal and returns what fills it.

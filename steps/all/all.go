@@ -23,6 +23,7 @@ import (
 	"github.com/mleflow/mleflow/steps/grade"
 	"github.com/mleflow/mleflow/steps/image"
 	"github.com/mleflow/mleflow/steps/prepare"
+	"github.com/mleflow/mleflow/steps/python"
 	"github.com/mleflow/mleflow/steps/task"
 )
 
@@ -70,6 +71,7 @@ func Kinds(d Deps) []step.Kind {
 		grade.Kind(grade.Deps{Catalog: d.Catalog, Judge: d.Judge}),
 		image.Kind(image.Deps{Machine: d.Builds, Private: d.Private}),
 		prepare.Kind(d.Catalog),
+		python.Kind(),
 		task.Kind(task.Deps{Catalog: d.Catalog, Sources: d.Sources, Adopt: d.Adopt, Mirror: d.Mirror}),
 	}
 }

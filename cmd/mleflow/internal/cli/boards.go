@@ -63,8 +63,8 @@ func (a *app) fullBoards(ctx context.Context, past *ledger.Past, sum *ledger.Sum
 				return fmt.Errorf("read the leaderboard of %s: %w", s.Address, err)
 			}
 			for k := range sum.Outputs {
-				if o := &sum.Outputs[k]; o.IsString && o.Value == table {
-					o.Value = string(text)
+				if o := &sum.Outputs[k]; o.IsString && table != "" {
+					o.Value = strings.ReplaceAll(o.Value, table, string(text))
 				}
 			}
 		}

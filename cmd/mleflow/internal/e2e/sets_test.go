@@ -121,7 +121,7 @@ func applySet(t *testing.T, cache, name, raw string) (events, again string) {
 	if code != 0 {
 		t.Fatalf("exit status %d\n%s\n%s", code, events, errs)
 	}
-	table := leaderboard(t, events)
+	table := leaderboard(p)
 	if last := strings.LastIndex(table, "\nagent "); last >= 0 { // a wide table is in parts; the last has the column
 		table = table[last:]
 	}
@@ -198,7 +198,7 @@ func TestSetsCompare(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit status %d\n%s\n%s", code, out, errs)
 	}
-	table := leaderboard(t, out)
+	table := leaderboard(p)
 	for _, want := range []string{"dummy and baseline, 7 pairs of runs", "validations"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("%q is not in the leaderboard:\n%s", want, table)
@@ -218,18 +218,13 @@ func finished(t *testing.T, events string) map[string]int {
 	return got
 }
 
-// leaderboard returns the pipeline's output.
-func leaderboard(t *testing.T, events string) string {
-	t.Helper()
-	for text := range strings.Lines(events) {
-		if l := decode(t, []byte(text)); l.Type == "output" {
-			var table string
-			if json.Unmarshal([]byte(l.Value), &table) == nil {
-				return table
-			}
-			return l.Value
-		}
+// leaderboard returns the last run's leaderboards with all their tables.
+func leaderboard(p *place) string {
+	p.t.Helper()
+	out, errs, code := p.run("show", "latest", "--full")
+	_, board, ok := strings.Cut(out, "\nleaderboard")
+	if code != 0 || !ok {
+		p.t.Fatalf("exit status %d\n%s\n%s", code, out, errs)
 	}
-	t.Fatal("no output")
-	return ""
+	return board
 }

@@ -37,7 +37,7 @@ func TestVersions(t *testing.T) {
 	if diff := cmp.Diff(want, finished(t, out)); diff != "" {
 		t.Errorf("steps that ran (-want +got):\n%s", diff)
 	}
-	v1, v2, _ := strings.Cut(leaderboard(t, out), "Version v2")
+	v1, v2, _ := strings.Cut(leaderboard(p), "Version v2")
 	v1, v2 = lastColumns(v1), lastColumns(v2)
 	if len(valid.FindAllString(v1, -1)) != n || len(valid.FindAllString(v2, -1)) != n {
 		t.Errorf("not %d valid submissions in each version:\n%s\n%s", n, v1, v2)

@@ -1,0 +1,130 @@
+package config
+
+import (
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/local"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// A block in an agent block that is named like a kind stands for a step of that kind:
+//
+//	agent "mine" {
+//	  python { requirements = "requirements.txt" }
+//	}
+//
+// is
+//
+//	step "python" "mine" {
+//	  requirements = file("requirements.txt")
+//	  lock         = file("requirements.lock") // if there is one
+//	}
+//	agent "mine" {
+//	  python { environment = step.python.mine.environment }
+//	}
+
+// agentSchema has a block for each kind that agents may have in them.
+func (l *loader) agentSchema() *hcl.BodySchema {
+	s := *agentSchema
+	for _, kind := range l.opts.Kinds.List() {
+		if kind.InAgents != nil {
+			s.Blocks = append(slices.Clip(s.Blocks), hcl.BlockHeaderSchema{Type: kind.Name})
+		}
+	}
+	return &s
+}
+
+// agentBlock takes a block of a kind out of an agent block.
+func (l *loader) agentBlock(a *Agent, b *hcl.Block) diag.List {
+	kind := l.opts.Kinds.Kind(b.Type)
+	schema := attrSchema(kind.Args)
+	for i := range schema.Attributes {
+		schema.Attributes[i].Required = false
+	}
+	schema.Attributes = append(schema.Attributes, hcl.AttributeSchema{Name: kind.InAgents.Output})
+	content, diags := b.Body.Content(schema)
+	args := exprs(content.Attributes)
+	made := &Step{Addr: addr.Step{Kind: kind.Name, Name: a.Name}, Kind: kind, Range: b.DefRange, Args: args, Blocks: map[string]map[string]hcl.Expression{}}
+	given := take(args, kind.InAgents.Output)
+	switch old := l.p.byAddr[made.Addr]; {
+	case diags.HasErrors():
+		return diags
+	case a.Attrs[kind.Name] != nil:
+		return append(diags, diag.Error(b.DefRange, "Duplicate block", "An agent can have only one %q block.", b.Type))
+	case given != nil && len(args) > 0:
+		return append(diags, diag.Error(b.DefRange, "Conflicting arguments", "%s is the output of a step that has these arguments; write either.", kind.InAgents.Output))
+	case given != nil:
+		a.Attrs[kind.Name] = given
+		return diags
+	case old != nil:
+		return append(diags, diag.Error(b.DefRange, "Duplicate step", "This block adds a step %s, but one of that name is declared at %s. Use its output, %s = %s.%s, or rename that step.",
+			made.Addr, place(old.Range), kind.InAgents.Output, made.Addr, kind.InAgents.Output))
+	}
+	for i := range kind.Args {
+		switch arg := &kind.Args[i]; {
+		case arg.Required && args[arg.Name] == nil:
+			diags = append(diags, diag.Error(b.DefRange, "Missing argument", "The block %q needs %s: %s", b.Type, arg.Name, arg.Doc))
+		case arg.Type == step.ArtifactType && args[arg.Name] != nil:
+			args[arg.Name] = &fileOf{Expression: args[arg.Name], files: l.p.local}
+		}
+	}
+	if from, to := args[kind.InAgents.From], kind.InAgents.Lock; from != nil && args[to] == nil {
+		args[to] = &fileOf{Expression: from.(*fileOf).Expression, files: l.p.local, name: kind.InAgents.LockName}
+	}
+	l.p.byAddr[made.Addr] = made
+	l.p.Steps = append(l.p.Steps, made)
+	a.Attrs[kind.Name] = &hclsyntax.ScopeTraversalExpr{SrcRange: b.DefRange, Traversal: hcl.Traversal{
+		hcl.TraverseRoot{Name: "step", SrcRange: b.DefRange}, hcl.TraverseAttr{Name: kind.Name, SrcRange: b.DefRange},
+		hcl.TraverseAttr{Name: a.Name, SrcRange: b.DefRange}, hcl.TraverseAttr{Name: kind.InAgents.Output, SrcRange: b.DefRange},
+	}}
+	return diags
+}
+
+// fileOf is the file at the path that an expression gives, or content as it is. With
+// name it is the file of another name beside that one, null if there is none.
+type fileOf struct {
+	hcl.Expression
+	files *local.Files
+	name  func(path string) string
+}
+
+// Value implements hcl.Expression.
+func (f *fileOf) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	v, diags := f.Expression.Value(ctx)
+	if diags.HasErrors() || !v.IsKnown() || v.IsNull() {
+		return v, diags
+	}
+	plain, marks := v.Unmark()
+	path := ""
+	switch {
+	case plain.Type() == cty.String:
+		path = plain.AsString()
+	case plain.Type() == step.ArtifactType && f.name == nil:
+		return v, diags
+	case plain.Type() == step.ArtifactType:
+		a, ok := plain.EncapsulatedValue().(*step.Artifact)
+		if !ok || a.Local == nil {
+			return cty.NullVal(step.ArtifactType), diags
+		}
+		path = a.Local.Path()
+	default:
+		return v, diags // its type is refused like that of any argument
+	}
+	if f.name != nil {
+		path = f.name(path)
+	}
+	content, err := artifactValue(f.files.File(path))
+	switch {
+	case err != nil && f.name != nil:
+		return cty.NullVal(step.ArtifactType), diags
+	case err != nil:
+		return cty.DynamicVal, append(diags, diag.Error(f.Range(), "File cannot be read", "%s", diag.Sentence(err.Error())))
+	}
+	return content.WithMarks(marks), diags
+}

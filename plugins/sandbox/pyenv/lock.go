@@ -1,0 +1,47 @@
+package pyenv
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// lockHead begins a lock; what a lock was made of follows in its second line.
+const lockHead = "# Written by mleflow. Commit this file: environments are made of exactly these packages.\n"
+
+// Locked is the text of a lock file: what was resolved, and what from.
+func Locked(resolved, source string) string {
+	return lockHead + "# source: " + source + "\n" + resolved
+}
+
+// LockOf returns what a lock file resolves, and false if it was made of another source.
+func LockOf(text, source string) (resolved string, ok bool) {
+	return strings.CutPrefix(text, lockHead+"# source: "+source+"\n")
+}
+
+// pinned is a line of a lock that names a package.
+var pinned = regexp.MustCompile(`(?m)^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;\\]+)`)
+
+// Packages are the versions that a lock names, by package.
+func Packages(lock string) map[string]string {
+	all := map[string]string{}
+	for _, m := range pinned.FindAllStringSubmatch(lock, -1) {
+		all[m[1]] = m[2]
+	}
+	return all
+}
+
+// Check refuses requirements that would put a password into the cache, and files that
+// name others.
+func Check(name, text string) error {
+	if credentials.MatchString(text) {
+		return fmt.Errorf("%s holds a user or password in an address: write them into the variable UV_INDEX or a netrc file, which are not stored", name)
+	}
+	for line := range strings.Lines(text) {
+		switch option, _, _ := strings.Cut(strings.TrimSpace(line), " "); option {
+		case "-r", "--requirement", "-c", "--constraint", "-e", "--editable":
+			return fmt.Errorf("%s refers to another file or folder by %s: put all requirements into one file", name, option)
+		}
+	}
+	return nil
+}

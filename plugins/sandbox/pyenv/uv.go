@@ -1,0 +1,227 @@
+package pyenv
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// uvVersion is the version of uv that is fetched where there is none, and uvHashes are
+// the SHA-256 of its wheels: Linux on amd64 and arm64, macOS on arm64 and amd64.
+const uvVersion = "0.13.9"
+
+var uvHashes = []string{
+	"d7f459fe4fd247d830351c75686d3996ace3c6f3f728eb0e85a30b7ada0cef19", "5435c5ce14a56431208ca0996416d310f1598e8c2c8ba707688985a16bb82dbe",
+	"66c512266d633bef48384a1f53003f41f2a8e7b36fe6e7fbfd3e0fd52d96fa63", "c16ed11e013557536b3e60065f1b912f6407bd6518e041b961e23ef9e6b4fbf5",
+}
+
+// maxUV bounds the program in a wheel.
+const maxUV = 256 << 20
+
+// UVVariable names the variable with the path of the uv to use.
+const UVVariable = "MLEFLOW_UV"
+
+// Tool runs uv.
+type Tool struct {
+	path string
+	// dir is uv's cache, so that packages are fetched once.
+	dir    string
+	python Interpreter
+	// say is told each line of what uv prints.
+	say func(line string)
+}
+
+// Open finds uv, or fetches it into dir, which stays.
+func Open(ctx context.Context, dir string, python Interpreter, say func(line string)) (*Tool, error) {
+	t := &Tool{dir: filepath.Join(dir, "packages"), python: python, say: say}
+	if t.path = os.Getenv(UVVariable); t.path != "" {
+		return t, nil
+	}
+	if path, err := exec.LookPath("uv"); err == nil {
+		t.path = path
+		return t, nil
+	}
+	t.path = filepath.Join(dir, "uv-"+uvVersion)
+	if _, err := os.Stat(t.path); err == nil {
+		return t, nil
+	}
+	say("fetch uv " + uvVersion)
+	if err := fetchUV(ctx, dir, t.path, python); err != nil {
+		return nil, fmt.Errorf("get uv, which installs packages: %w. Install uv and put it in PATH, or install pip so that mleflow can fetch it (Debian: apt-get install python3-pip)", err)
+	}
+	return t, nil
+}
+
+// fetchUV has pip fetch the wheel: it knows the package index and how to reach it.
+func fetchUV(ctx context.Context, dir, to string, python Interpreter) error {
+	tmp, err := os.MkdirTemp(dir, "fetch-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	wanted := "uv==" + uvVersion
+	for _, sum := range uvHashes {
+		wanted += " --hash=sha256:" + sum
+	}
+	list := filepath.Join(tmp, "uv.txt")
+	if err := os.WriteFile(list, []byte(wanted+"\n"), 0o600); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, python.Path, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
+		"--only-binary", ":all:", "--require-hashes", "--dest", tmp, "--requirement", list)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s -m pip download: %w", filepath.Base(python.Path), failure(ctx, err, string(out)))
+	}
+	wheels, err := filepath.Glob(filepath.Join(tmp, "uv-*.whl"))
+	if err != nil || len(wheels) != 1 {
+		return fmt.Errorf("pip fetched %d wheels", len(wheels))
+	}
+	program, err := programIn(wheels[0])
+	if err != nil {
+		return fmt.Errorf("unpack uv: %w", err)
+	}
+	fresh := filepath.Join(tmp, "uv")
+	if err := os.WriteFile(fresh, program, 0o755); err != nil {
+		return err
+	}
+	return os.Rename(fresh, to)
+}
+
+func programIn(wheel string) ([]byte, error) {
+	z, err := zip.OpenReader(wheel)
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	for _, f := range z.File {
+		if !strings.HasSuffix(f.Name, ".data/scripts/uv") {
+			continue
+		}
+		r, err := f.Open()
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		return io.ReadAll(io.LimitReader(r, maxUV))
+	}
+	return nil, errors.New("the wheel has no program")
+}
+
+// Lock resolves a file of requirements into one that names every package with its
+// version and hashes, in dir.
+func (t *Tool) Lock(ctx context.Context, dir, requirements string) (string, error) {
+	t.say("resolve " + requirements)
+	out := filepath.Join(dir, "resolved.txt")
+	if err := t.run(ctx, dir, "pip", "compile", requirements, "--generate-hashes", "--no-header", "--no-annotate", "--python", t.python.Path, "--only-binary", ":all:", "--output-file", out); err != nil {
+		return "", fmt.Errorf("resolve %s: %w", requirements, err)
+	}
+	text, err := os.ReadFile(out)
+	return string(text), err
+}
+
+// Install installs what a lock names. Packages are below dir/site-packages, the
+// programs that come with them in dir/bin.
+func (t *Tool) Install(ctx context.Context, work, dir, lock string) error {
+	file, venv := filepath.Join(work, "lock.txt"), filepath.Join(work, "venv")
+	if err := os.WriteFile(file, []byte(lock), 0o600); err != nil {
+		return err
+	}
+	if err := t.run(ctx, work, "venv", "--relocatable", "--no-project", "--python", t.python.Path, venv); err != nil {
+		return fmt.Errorf("make a virtual environment: %w", err)
+	}
+	before, err := os.ReadDir(filepath.Join(venv, "bin"))
+	if err != nil {
+		return err
+	}
+	t.say("install packages")
+	err = t.run(ctx, work, "pip", "install", "--python", filepath.Join(venv, "bin", "python"), "--require-hashes", "--no-deps", "--only-binary", ":all:",
+		"--compile-bytecode", "--link-mode", "copy", "--requirement", file)
+	if err != nil {
+		return fmt.Errorf("install packages: %w", err)
+	}
+	for _, e := range before { // the interpreter and what activates the environment
+		if err := os.RemoveAll(filepath.Join(venv, "bin", e.Name())); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	return errors.Join(os.Rename(filepath.Join(venv, "bin"), filepath.Join(dir, "bin")),
+		os.Rename(filepath.Join(venv, "lib", "python"+t.python.Minor(), "site-packages"), filepath.Join(dir, "site-packages")))
+}
+
+func (t *Tool) run(ctx context.Context, dir string, args ...string) error {
+	cmd := exec.CommandContext(ctx, t.path, args...)
+	cmd.Dir, cmd.Env = dir, environment(t.dir)
+	var out bytes.Buffer
+	lines := &lineSayer{say: t.say}
+	both := io.MultiWriter(&out, lines)
+	cmd.Stdout, cmd.Stderr = both, both
+	err := cmd.Run()
+	lines.flush()
+	if err != nil {
+		return failure(ctx, err, out.String())
+	}
+	return nil
+}
+
+// environment is uv's: the caller's, with the index that pip was told of where uv was
+// told of none. Bytecode stays valid wherever the files are laid out.
+func environment(cache string) []string {
+	env := os.Environ()
+	for _, like := range [][2]string{{"UV_DEFAULT_INDEX", "PIP_INDEX_URL"}, {"UV_INDEX", "PIP_EXTRA_INDEX_URL"}, {"SSL_CERT_FILE", "PIP_CERT"}} {
+		if value := os.Getenv(like[1]); value != "" && os.Getenv(like[0]) == "" {
+			env = append(env, like[0]+"="+value)
+		}
+	}
+	return append(env, "UV_CACHE_DIR="+cache, "UV_NO_CONFIG=1", "UV_NO_PROGRESS=1", "NO_COLOR=1", "PYC_INVALIDATION_MODE=UNCHECKED_HASH", "VIRTUAL_ENV=", "CONDA_PREFIX=")
+}
+
+// credentials are those in an address.
+var credentials = regexp.MustCompile(`//[^/@\s"']+@`)
+
+// failure is the error of a program, with the last lines that it printed and without
+// passwords.
+func failure(ctx context.Context, err error, printed string) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	lines := strings.Split(strings.TrimSpace(credentials.ReplaceAllString(printed, "//***@")), "\n")
+	return fmt.Errorf("%w: %s", err, strings.Join(lines[max(0, len(lines)-5):], " "))
+}
+
+// lineSayer passes on whole lines.
+type lineSayer struct {
+	say  func(string)
+	held []byte
+}
+
+// Write implements io.Writer.
+func (l *lineSayer) Write(p []byte) (int, error) {
+	l.held = append(l.held, p...)
+	for {
+		line, rest, ok := bytes.Cut(l.held, []byte("\n"))
+		if !ok {
+			return len(p), nil
+		}
+		l.pass(line)
+		l.held = rest
+	}
+}
+
+func (l *lineSayer) flush() { l.pass(l.held) }
+
+func (l *lineSayer) pass(line []byte) {
+	if text := strings.TrimSpace(string(line)); text != "" {
+		l.say(credentials.ReplaceAllString(text, "//***@"))
+	}
+}

@@ -1,0 +1,263 @@
+// Package python is the step kind "python": it installs Python packages once, for all
+// attempts of agents that name it.
+package python
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cache/wholefile"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/sandbox/pyenv"
+)
+
+const (
+	name    = "python"
+	version = "1"
+	// tools is the kept folder with uv and the packages that it fetched.
+	tools = "python-tools"
+	// installed is the kind of the records of environments by their locks.
+	installed = "python environment"
+)
+
+// Kind returns the step kind "python".
+func Kind() step.Kind {
+	found := &sync.Map{}
+	return step.Kind{
+		Name: name, Version: version,
+		Doc: "Installs Python packages with uv: an environment that all attempts of an agent share, read-only. The first time it resolves the " +
+			"requirements and writes what it found, with hashes, into a lock file beside them, which is used from then on. Only wheels are " +
+			"installed, so that no package runs code. A block python in an agent block adds this step.",
+		Varies:   true,
+		InAgents: &step.InAgents{Output: "environment", From: "requirements", Lock: "lock", LockName: LockName},
+		Args: []step.Attr{
+			{Name: "requirements", Type: step.ArtifactType, Required: true, Doc: "What to install: file(\"requirements.txt\"), or file(\"pyproject.toml\")."},
+			{Name: "lock", Type: step.ArtifactType, Doc: "The lock file, if there is one. It is made again if the requirements or the version have changed."},
+			{Name: "version", Type: cty.String, Doc: "Version of Python, such as \"3.11\", which must be on the machine; by default that of /usr/bin/python3."},
+		},
+		Outputs: []step.Output{
+			{Name: "environment", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The packages, a tree."},
+			{Name: "lock", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The lock file that was used."},
+			{Name: "packages", Type: cty.Map(cty.String), Secrecy: step.Public, Doc: "The version of each package."},
+		},
+		New: func(args step.Args) (step.Step, error) { return newBuild(args, found) },
+	}
+}
+
+// arguments are the block's arguments.
+type arguments struct {
+	Requirements *step.Artifact `cty:"requirements"`
+	Lock         *step.Artifact `cty:"lock"`
+	Version      *string        `cty:"version"`
+}
+
+// build is one instance of the kind.
+type build struct {
+	args arguments
+	// found has the interpreters of this process, by the version asked for.
+	found *sync.Map
+}
+
+func newBuild(args step.Args, found *sync.Map) (step.Step, error) {
+	b := &build{found: found}
+	if err := args.Decode(&b.args); err != nil {
+		return nil, err
+	}
+	if err := pyenv.CheckVersion(b.version()); err != nil {
+		return nil, step.WrongArg("version", err)
+	}
+	switch base := filepath.Base(b.args.Requirements.Name()); {
+	case b.args.Requirements.Local == nil: // an output, or what a worker is given
+	case base == "uv.lock":
+		return nil, step.WrongArg("requirements", errors.New("uv.lock needs its project: write uv export --format requirements-txt -o requirements.txt, and name that file"))
+	case strings.HasSuffix(base, ".yml"), strings.HasSuffix(base, ".yaml"):
+		return nil, step.WrongArg("requirements", fmt.Errorf("%s is a file of conda, which installs from elsewhere: list the packages in a requirements.txt", base))
+	case !strings.HasSuffix(base, ".txt") && !strings.HasSuffix(base, ".in") && base != "pyproject.toml":
+		return nil, step.WrongArg("requirements", fmt.Errorf("%s is neither a requirements.txt nor a pyproject.toml", base))
+	}
+	return b, nil
+}
+
+// version is the one that is asked for, "" for that of the machine.
+func (b *build) version() string {
+	if b.args.Version == nil {
+		return ""
+	}
+	return *b.args.Version
+}
+
+// python is the interpreter.
+func (b *build) python() (pyenv.Interpreter, error) {
+	find, _ := b.found.LoadOrStore(b.version(), sync.OnceValues(func() (pyenv.Interpreter, error) {
+		return pyenv.Find(context.Background(), b.version())
+	}))
+	return find.(func() (pyenv.Interpreter, error))()
+}
+
+// Fingerprint implements step.Fingerprinter: packages are compiled for an interpreter.
+func (b *build) Fingerprint(h *digest.Hasher) error {
+	i, err := b.python()
+	h.String("python", i.Minor()+" "+i.Tag)
+	return err
+}
+
+// Run implements step.Step.
+func (b *build) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
+	i, err := b.python()
+	if err != nil {
+		return nil, err
+	}
+	dir, release, err := env.Store.Keep(ctx, tools)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = release(true) }()
+	say := func(line string) {
+		fmt.Fprintln(env.Log, line)
+		env.Progress(step.Progress{What: line, Unit: "steps"})
+	}
+	lock, err := b.lock(ctx, env, dir, i, say)
+	if err != nil {
+		return nil, err
+	}
+	resolved, _ := pyenv.LockOf(lock, b.source(i))
+	text, err := cache.PutBytes(ctx, env.Store, []byte(lock))
+	if err != nil {
+		return nil, err
+	}
+	h := digest.NewHasher(installed, version)
+	h.String("python", i.Minor()+" "+i.Tag)
+	h.String("packages", resolved)
+	packages, err := json.Marshal(pyenv.Packages(resolved))
+	if err != nil {
+		return nil, err
+	}
+	made := cache.Outputs{"lock": {Ref: text}, "packages": {JSON: packages}}
+	if rec, err := env.Store.Lookup(ctx, h.Sum()); err == nil {
+		made["environment"] = rec.Outputs["environment"]
+		return made, nil
+	}
+	began := time.Now()
+	ref, err := b.install(ctx, env, dir, i, resolved, say)
+	if err != nil {
+		return nil, err
+	}
+	made["environment"] = cache.Value{Ref: ref}
+	return made, env.Store.Record(ctx, &cache.Record{
+		Action: h.Sum(), Address: env.Address, Kind: installed, Fields: h.Fields(), Run: env.RunID,
+		Outputs:          cache.Outputs{"environment": {Ref: ref}},
+		StartedUnixMilli: began.UnixMilli(), DurationMillis: time.Since(began).Milliseconds(),
+	})
+}
+
+// source names what a lock was made of.
+func (b *build) source(i pyenv.Interpreter) string {
+	return fmt.Sprintf("%s, Python %s", b.args.Requirements.Ref.ID, i.Minor())
+}
+
+// lock is the text of the lock file: the one that is there, if it was made of these
+// requirements, or a new one, which is written beside them.
+func (b *build) lock(ctx context.Context, env *step.Env, dir string, i pyenv.Interpreter, say func(string)) (string, error) {
+	text, err := read(ctx, env.Store, b.args.Requirements)
+	if err != nil {
+		return "", err
+	}
+	if err := pyenv.Check(b.args.Requirements.Name(), text); err != nil {
+		return "", err
+	}
+	base := "requirements.txt"
+	if isProject.MatchString(text) {
+		base = "pyproject.toml"
+	}
+	if b.args.Lock != nil {
+		old, err := read(ctx, env.Store, b.args.Lock)
+		if err != nil {
+			return "", err
+		}
+		if _, ok := pyenv.LockOf(old, b.source(i)); ok {
+			return old, nil
+		}
+		say("the lock file was made of other requirements or for another Python")
+	}
+	if err := os.WriteFile(filepath.Join(env.WorkDir, base), []byte(text), 0o600); err != nil {
+		return "", err
+	}
+	uv, err := pyenv.Open(ctx, dir, i, say)
+	if err != nil {
+		return "", err
+	}
+	resolved, err := uv.Lock(ctx, env.WorkDir, base)
+	if err != nil {
+		return "", err
+	}
+	lock := pyenv.Locked(resolved, b.source(i))
+	if local, ok := b.args.Requirements.Local.(interface{ Place() string }); ok && local.Place() != "" {
+		path := LockName(local.Place())
+		if err := wholefile.Replace(path, wholefile.Bytes([]byte(lock))); err != nil {
+			env.Warn(fmt.Sprintf("the lock file cannot be written, so the packages are resolved again next time: %v", err))
+		} else {
+			say("wrote " + filepath.Base(path) + "; commit it")
+		}
+	}
+	return lock, nil
+}
+
+// isProject finds the table that makes a file a pyproject.toml.
+var isProject = regexp.MustCompile(`(?m)^\[project\]`)
+
+// read returns a small text among the arguments.
+func read(ctx context.Context, store cache.Store, a *step.Artifact) (string, error) {
+	r, err := store.Open(ctx, a.Ref.ID)
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	text, err := io.ReadAll(io.LimitReader(r, 16<<20))
+	return string(text), err
+}
+
+// LockName is the name of the lock file of requirements.
+func LockName(requirements string) string {
+	return strings.TrimSuffix(requirements, filepath.Ext(requirements)) + ".lock"
+}
+
+// install makes the environment and stores it.
+func (b *build) install(ctx context.Context, env *step.Env, dir string, i pyenv.Interpreter, resolved string, say func(string)) (cache.Ref, error) {
+	uv, err := pyenv.Open(ctx, dir, i, say)
+	if err != nil {
+		return cache.Ref{}, err
+	}
+	root := filepath.Join(env.WorkDir, "environment")
+	if err := uv.Install(ctx, env.WorkDir, root, resolved); err != nil {
+		return cache.Ref{}, err
+	}
+	about, err := json.Marshal(i.Packed())
+	if err != nil {
+		return cache.Ref{}, err
+	}
+	if err := os.WriteFile(filepath.Join(root, pyenv.About), about, fs.FileMode(0o644)); err != nil {
+		return cache.Ref{}, err
+	}
+	ref, err := tree.Import(ctx, env.Store, root, tree.ImportOptions{SkipSpecial: true, Progress: func(files, bytes int64) {
+		env.Progress(step.Progress{What: "store the environment", Done: files, Unit: "files", Bytes: bytes})
+	}})
+	if err != nil {
+		return cache.Ref{}, fmt.Errorf("store the environment: %w", err)
+	}
+	return ref, nil
+}
