@@ -47,10 +47,10 @@ type session struct {
 	shared  cache.Shared
 	changed string
 	// python is the agent's virtual environment, nil if it has no packages.
-	python  *python
-	gates   *gates
-	shots   *snapshots
-	codes   *codeSnapshots
+	python *python
+	gates  *gates
+	shots  *snapshots
+	codes  *codeSnapshots
 	// models is the model gateway, nil if the agent has no models; keys are the
 	// providers' keys.
 	models *modelGate
