@@ -56,6 +56,8 @@ type Deps struct {
 	// Mirror is the URL of a mirror to take texts from, or empty. Sources use it
 	// for data.
 	Mirror string
+	// Offline says that steps must not use the network.
+	Offline bool
 }
 
 // Kinds returns the step kinds, sorted by name.
@@ -71,7 +73,7 @@ func Kinds(d Deps) []step.Kind {
 		grade.Kind(grade.Deps{Catalog: d.Catalog, Judge: d.Judge}),
 		image.Kind(image.Deps{Machine: d.Builds, Private: d.Private}),
 		prepare.Kind(d.Catalog),
-		python.Kind(),
+		python.Kind(d.Offline),
 		task.Kind(task.Deps{Catalog: d.Catalog, Sources: d.Sources, Adopt: d.Adopt, Mirror: d.Mirror}),
 	}
 }

@@ -35,8 +35,9 @@ const (
 	installed = "python environment"
 )
 
-// Kind returns the step kind "python".
-func Kind() step.Kind {
+// Kind returns the step kind "python". Offline, only packages that were fetched before
+// can be installed.
+func Kind(offline bool) step.Kind {
 	found := &sync.Map{}
 	return step.Kind{
 		Name: name, Version: version,
@@ -55,7 +56,7 @@ func Kind() step.Kind {
 			{Name: "lock", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The lock file that was used."},
 			{Name: "packages", Type: cty.Map(cty.String), Secrecy: step.Public, Doc: "The version of each package."},
 		},
-		New: func(args step.Args) (step.Step, error) { return newBuild(args, found) },
+		New: func(args step.Args) (step.Step, error) { return newBuild(args, offline, found) },
 	}
 }
 
@@ -68,13 +69,14 @@ type arguments struct {
 
 // build is one instance of the kind.
 type build struct {
-	args arguments
+	args    arguments
+	offline bool
 	// found has the interpreters of this process, by the version asked for.
 	found *sync.Map
 }
 
-func newBuild(args step.Args, found *sync.Map) (step.Step, error) {
-	b := &build{found: found}
+func newBuild(args step.Args, offline bool, found *sync.Map) (step.Step, error) {
+	b := &build{offline: offline, found: found}
 	if err := args.Decode(&b.args); err != nil {
 		return nil, err
 	}
@@ -197,7 +199,7 @@ func (b *build) lock(ctx context.Context, env *step.Env, dir string, i pyenv.Int
 	if err := os.WriteFile(filepath.Join(env.WorkDir, base), []byte(text), 0o600); err != nil {
 		return "", err
 	}
-	uv, err := pyenv.Open(ctx, dir, i, say)
+	uv, err := b.uv(ctx, dir, i, say)
 	if err != nil {
 		return "", err
 	}
@@ -215,6 +217,10 @@ func (b *build) lock(ctx context.Context, env *step.Env, dir string, i pyenv.Int
 		}
 	}
 	return lock, nil
+}
+
+func (b *build) uv(ctx context.Context, dir string, i pyenv.Interpreter, say func(string)) (*pyenv.Tool, error) {
+	return pyenv.Open(ctx, pyenv.Options{Dir: dir, Python: i, Offline: b.offline, Say: say})
 }
 
 // isProject finds the table that makes a file a pyproject.toml.
@@ -238,7 +244,7 @@ func LockName(requirements string) string {
 
 // install makes the environment and stores it.
 func (b *build) install(ctx context.Context, env *step.Env, dir string, i pyenv.Interpreter, resolved string, say func(string)) (cache.Ref, error) {
-	uv, err := pyenv.Open(ctx, dir, i, say)
+	uv, err := b.uv(ctx, dir, i, say)
 	if err != nil {
 		return cache.Ref{}, err
 	}

@@ -70,7 +70,7 @@ func Find(ctx context.Context, version string) (Interpreter, error) {
 		}
 		last = err
 	}
-	return Interpreter{}, errors.Join(fmt.Errorf("there is no %s on this machine: install it (Debian: apt-get install python3; any version: uv python install %s)", name, version), last)
+	return Interpreter{}, errors.Join(fmt.Errorf("there is no %s on this machine: install it, for example by apt-get install python3, or by uv python install VERSION", name), last)
 }
 
 // probeScript prints what an Interpreter has, a line each.

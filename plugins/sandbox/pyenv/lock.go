@@ -31,17 +31,18 @@ func Packages(lock string) map[string]string {
 	return all
 }
 
+// elsewhere finds what a file of requirements takes from other files and folders, whose
+// content would not be an input.
+var elsewhere = regexp.MustCompile(`(?m)^\s*(-r|--requirement|-c|--constraint|-e|--editable|\.{0,2}/\S|file:)|@ *file:`)
+
 // Check refuses requirements that would put a password into the cache, and files that
 // name others.
 func Check(name, text string) error {
 	if credentials.MatchString(text) {
-		return fmt.Errorf("%s holds a user or password in an address: write them into the variable UV_INDEX or a netrc file, which are not stored", name)
+		return fmt.Errorf("%s holds an address with a user or password, or of a Git repository. Passwords belong into the variable UV_INDEX or a netrc file, which are not stored; repositories have no wheels", name)
 	}
-	for line := range strings.Lines(text) {
-		switch option, _, _ := strings.Cut(strings.TrimSpace(line), " "); option {
-		case "-r", "--requirement", "-c", "--constraint", "-e", "--editable":
-			return fmt.Errorf("%s refers to another file or folder by %s: put all requirements into one file", name, option)
-		}
+	if found := elsewhere.FindString(text); found != "" {
+		return fmt.Errorf("%s refers to another file or folder (%s…): put all requirements into one file, by names of packages", name, strings.TrimSpace(found))
 	}
 	return nil
 }

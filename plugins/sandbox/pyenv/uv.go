@@ -29,19 +29,26 @@ const maxUV = 256 << 20
 // UVVariable names the variable with the path of the uv to use.
 const UVVariable = "MLEFLOW_UV"
 
+// Options say what uv works with.
+type Options struct {
+	// Dir stays: uv, if it is fetched, and the packages that it fetches are there.
+	Dir    string
+	Python Interpreter
+	// Offline says that the network must not be used.
+	Offline bool
+	// Say is told each line of what uv prints.
+	Say func(line string)
+}
+
 // Tool runs uv.
 type Tool struct {
 	path string
-	// dir is uv's cache, so that packages are fetched once.
-	dir    string
-	python Interpreter
-	// say is told each line of what uv prints.
-	say func(line string)
+	o    Options
 }
 
-// Open finds uv, or fetches it into dir, which stays.
-func Open(ctx context.Context, dir string, python Interpreter, say func(line string)) (*Tool, error) {
-	t := &Tool{dir: filepath.Join(dir, "packages"), python: python, say: say}
+// Open finds uv, or fetches it.
+func Open(ctx context.Context, o Options) (*Tool, error) {
+	t := &Tool{o: o}
 	if t.path = os.Getenv(UVVariable); t.path != "" {
 		return t, nil
 	}
@@ -49,12 +56,15 @@ func Open(ctx context.Context, dir string, python Interpreter, say func(line str
 		t.path = path
 		return t, nil
 	}
-	t.path = filepath.Join(dir, "uv-"+uvVersion)
+	t.path = filepath.Join(o.Dir, "uv-"+uvVersion)
 	if _, err := os.Stat(t.path); err == nil {
 		return t, nil
 	}
-	say("fetch uv " + uvVersion)
-	if err := fetchUV(ctx, dir, t.path, python); err != nil {
+	if o.Offline {
+		return nil, errors.New("uv, which installs packages, is not on this machine, and --offline forbids to fetch it: put it in PATH, or apply once with the network")
+	}
+	o.Say("fetch uv " + uvVersion)
+	if err := fetchUV(ctx, o.Dir, t.path, o.Python); err != nil {
 		return nil, fmt.Errorf("get uv, which installs packages: %w. Install uv and put it in PATH, or install pip so that mleflow can fetch it (Debian: apt-get install python3-pip)", err)
 	}
 	return t, nil
@@ -118,9 +128,9 @@ func programIn(wheel string) ([]byte, error) {
 // Lock resolves a file of requirements into one that names every package with its
 // version and hashes, in dir.
 func (t *Tool) Lock(ctx context.Context, dir, requirements string) (string, error) {
-	t.say("resolve " + requirements)
+	t.o.Say("resolve " + requirements)
 	out := filepath.Join(dir, "resolved.txt")
-	if err := t.run(ctx, dir, "pip", "compile", requirements, "--generate-hashes", "--no-header", "--no-annotate", "--python", t.python.Path, "--only-binary", ":all:", "--output-file", out); err != nil {
+	if err := t.run(ctx, dir, "pip", "compile", requirements, "--generate-hashes", "--no-header", "--no-annotate", "--emit-index-url", "--emit-find-links", "--python", t.o.Python.Path, "--only-binary", ":all:", "--output-file", out); err != nil {
 		return "", fmt.Errorf("resolve %s: %w", requirements, err)
 	}
 	text, err := os.ReadFile(out)
@@ -134,14 +144,14 @@ func (t *Tool) Install(ctx context.Context, work, dir, lock string) error {
 	if err := os.WriteFile(file, []byte(lock), 0o600); err != nil {
 		return err
 	}
-	if err := t.run(ctx, work, "venv", "--relocatable", "--no-project", "--python", t.python.Path, venv); err != nil {
+	if err := t.run(ctx, work, "venv", "--relocatable", "--no-project", "--python", t.o.Python.Path, venv); err != nil {
 		return fmt.Errorf("make a virtual environment: %w", err)
 	}
 	before, err := os.ReadDir(filepath.Join(venv, "bin"))
 	if err != nil {
 		return err
 	}
-	t.say("install packages")
+	t.o.Say("install packages")
 	err = t.run(ctx, work, "pip", "install", "--python", filepath.Join(venv, "bin", "python"), "--require-hashes", "--no-deps", "--only-binary", ":all:",
 		"--compile-bytecode", "--link-mode", "copy", "--requirement", file)
 	if err != nil {
@@ -156,14 +166,14 @@ func (t *Tool) Install(ctx context.Context, work, dir, lock string) error {
 		return err
 	}
 	return errors.Join(os.Rename(filepath.Join(venv, "bin"), filepath.Join(dir, "bin")),
-		os.Rename(filepath.Join(venv, "lib", "python"+t.python.Minor(), "site-packages"), filepath.Join(dir, "site-packages")))
+		os.Rename(filepath.Join(venv, "lib", "python"+t.o.Python.Minor(), "site-packages"), filepath.Join(dir, "site-packages")))
 }
 
 func (t *Tool) run(ctx context.Context, dir string, args ...string) error {
 	cmd := exec.CommandContext(ctx, t.path, args...)
-	cmd.Dir, cmd.Env = dir, environment(t.dir)
+	cmd.Dir, cmd.Env = dir, t.environment()
 	var out bytes.Buffer
-	lines := &lineSayer{say: t.say}
+	lines := &lineSayer{say: t.o.Say}
 	both := io.MultiWriter(&out, lines)
 	cmd.Stdout, cmd.Stderr = both, both
 	err := cmd.Run()
@@ -176,18 +186,21 @@ func (t *Tool) run(ctx context.Context, dir string, args ...string) error {
 
 // environment is uv's: the caller's, with the index that pip was told of where uv was
 // told of none. Bytecode stays valid wherever the files are laid out.
-func environment(cache string) []string {
+func (t *Tool) environment() []string {
 	env := os.Environ()
+	if t.o.Offline {
+		env = append(env, "UV_OFFLINE=1")
+	}
 	for _, like := range [][2]string{{"UV_DEFAULT_INDEX", "PIP_INDEX_URL"}, {"UV_INDEX", "PIP_EXTRA_INDEX_URL"}, {"SSL_CERT_FILE", "PIP_CERT"}} {
 		if value := os.Getenv(like[1]); value != "" && os.Getenv(like[0]) == "" {
 			env = append(env, like[0]+"="+value)
 		}
 	}
-	return append(env, "UV_CACHE_DIR="+cache, "UV_NO_CONFIG=1", "UV_NO_PROGRESS=1", "NO_COLOR=1", "PYC_INVALIDATION_MODE=UNCHECKED_HASH", "VIRTUAL_ENV=", "CONDA_PREFIX=")
+	return append(env, "UV_CACHE_DIR="+filepath.Join(t.o.Dir, "packages"), "UV_NO_CONFIG=1", "UV_NO_PROGRESS=1", "NO_COLOR=1", "PYC_INVALIDATION_MODE=UNCHECKED_HASH", "VIRTUAL_ENV=", "CONDA_PREFIX=")
 }
 
-// credentials are those in an address.
-var credentials = regexp.MustCompile(`//[^/@\s"']+@`)
+// credentials are those in an address; a password may hold any character.
+var credentials = regexp.MustCompile(`//[^\s"']*@`)
 
 // failure is the error of a program, with the last lines that it printed and without
 // passwords.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -55,5 +56,9 @@ func Venv(dir, packages string, i Interpreter) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return place, os.CopyFS(bin, os.DirFS(filepath.Join(packages, "bin")))
+	err = os.CopyFS(bin, os.DirFS(filepath.Join(packages, "bin")))
+	if errors.Is(err, fs.ErrNotExist) { // packages without programs
+		err = nil
+	}
+	return place, err
 }

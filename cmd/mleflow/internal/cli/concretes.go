@@ -67,6 +67,7 @@ func (a *app) concretes() (*parts, error) {
 			Sources:   source.NewRegistry(sources...),
 			Adopt:     adopt,
 			Mirror:    a.mirror(),
+			Offline:   a.network.offline,
 			Runtimes:  runtimes,
 			Auto:      a.env(agentrun.AutoVariable),
 			Forbidden: forbidden,

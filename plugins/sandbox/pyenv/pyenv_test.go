@@ -1,0 +1,58 @@
+package pyenv
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestCheck(t *testing.T) {
+	for text, want := range map[string]string{
+		"numpy\nscikit-learn[alldeps]>=1.5 # as published\n--index-url https://index.example/simple\n": "",
+		"[project]\ndependencies = [\"numpy\"]\n":                                                      "",
+		"--index-url https://me:pass@index.example/simple\n":                                           "password",
+		"--index-url https://me:pa/ss@index.example/simple\n":                                          "password",
+		"x @ git+https://host/x@v1\n":                                                                  "Git",
+		"-r other.txt\n":                                                                               "(-r…)",
+		"numpy\n -rother.txt\n":                                                                        "(-r…)",
+		"--requirement=/abs/x.txt\n":                                                                   "(--requirement…)",
+		"-c/abs/x.txt\n":                                                                               "(-c…)",
+		"-e.\n":                                                                                        "(-e…)",
+		"./pkg\n":                                                                                      "another file",
+		"/abs/pkg.whl\n":                                                                               "another file",
+		"x @ file:///abs/x.whl\n":                                                                      "another file",
+	} {
+		err := Check("requirements.txt", text)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestLock(t *testing.T) {
+	lock := Locked("--index-url https://index.example/simple\na-b==1.0 \\\n    --hash=sha256:00\nC[x]==2.0 ; python_version < \"4\"\n", "source")
+	resolved, ok := LockOf(lock, "source")
+	if _, other := LockOf(lock, "other"); !ok || other {
+		t.Errorf("of its source %v, of another %v", ok, other)
+	}
+	if diff := cmp.Diff(map[string]string{"a-b": "1.0", "C": "2.0"}, Packages(resolved)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestVenv makes an environment of packages without programs.
+func TestVenv(t *testing.T) {
+	dir, packages := filepath.Join(t.TempDir(), "venv"), t.TempDir()
+	place, err := Venv(dir, packages, Interpreter{Path: "/usr/bin/python3.11", Prefix: "/usr", Version: "3.11.2"})
+	if err != nil || place != filepath.Join("lib", "python3.11", "site-packages") {
+		t.Fatal(place, err)
+	}
+	for _, name := range []string{"python", "python3", "python3.11"} {
+		if to, err := os.Readlink(filepath.Join(dir, "bin", name)); err != nil || to != "/usr/bin/python3.11" {
+			t.Errorf("%s: %s, %v", name, to, err)
+		}
+	}
+}
