@@ -3,6 +3,7 @@ package agentrun
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -37,13 +38,27 @@ func (d Deps) choose(raw step.Args) ([]step.Choice, error) {
 		if no.why == "" {
 			here := rt.Here()
 			if here.OK {
-				return []step.Choice{d.choice(rt, here, passed)}, nil
+				c := d.choice(rt, here, passed)
+				c.Warning = cmp.Or(c.Warning, args.otherPython(rt))
+				return []step.Choice{c}, nil
 			}
 			no.why, no.fix = here.Because, here.Fix
 		}
 		passed = append(passed, no)
 	}
 	return nil, args.refusal(passed)
+}
+
+// otherPython warns that the Python of an activated virtual environment is not the
+// agent's.
+func (args *arguments) otherPython(rt executor.Runtime) string {
+	active := cmp.Or(os.Getenv("VIRTUAL_ENV"), os.Getenv("CONDA_PREFIX"))
+	program := args.Agent.Command[0]
+	if active == "" || !args.onHost(rt) || args.Agent.Python != nil || program != "python" && program != "python3" {
+		return ""
+	}
+	return fmt.Sprintf("agent %q runs the system's Python: the environment that is activated here (%s) is not in the sandbox, nor are its packages. "+
+		"To have them, write pip freeze > requirements.txt, and in the agent block: python { requirements = \"requirements.txt\" }", args.Agent.Name, active)
 }
 
 // reject says why a runtime will not do, wherever it can be used; empty if it

@@ -81,7 +81,7 @@ func TestAuto(t *testing.T) {
 		{name: "no image", agent: bare, has: []string{"containerd", "sandbox"}, runtime: "sandbox", reason: `containerd: it needs an image, and agent "tester" has no image`},
 		{name: "no image and required", agent: bare, has: []string{"containerd", "sandbox"}, required: "sandbox", refused: []string{"sandbox: its isolation is host-files"}},
 		{name: "no image and less required", agent: bare, has: []string{"sandbox"}, required: "host-files", runtime: "sandbox", reason: "containerd"},
-		{name: "a program in the home", agent: elsewhere, has: []string{"sandbox"}, runtime: "process", reason: "sandbox: its program "},
+		{name: "a program in the home", agent: elsewhere, has: []string{"sandbox"}, runtime: "process", reason: "sandbox: its program is "},
 		{name: "image and nothing", agent: withImage, refused: []string{`cannot run agent "tester"|no runtime of this machine can run agent "tester"`, "containerd: no containerd; get containerd", "sandbox: no sandbox; get sandbox", "it runs no images"}},
 		{name: "required and there", agent: builtIn, has: []string{"sandbox"}, required: "sandbox", runtime: "sandbox", reason: "containerd: no containerd"},
 		{name: "required and not there", agent: builtIn, required: "sandbox", refused: []string{`the required isolation "sandbox"`, "containerd: no containerd; get containerd", "sandbox: no sandbox; get sandbox", "process: its isolation is none"}},
@@ -115,6 +115,30 @@ func TestAuto(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestActivatedEnvironment: the Python of an environment that is activated here is not
+// that of an agent in a sandbox, which is told.
+func TestActivatedEnvironment(t *testing.T) {
+	t.Setenv("CONDA_PREFIX", "")
+	t.Setenv("PATH", "/usr/bin:/bin")
+	for _, tt := range []struct {
+		program, active, runtime string
+		warned                   bool
+	}{
+		{"python3", "/home/me/venv", "sandbox", true}, {"python", "/home/me/venv", "sandbox", true},
+		{"python3", "", "sandbox", false}, {"/bin/true", "/home/me/venv", "sandbox", false}, {"python3", "/home/me/venv", "process", false},
+	} {
+		t.Setenv("VIRTUAL_ENV", tt.active)
+		b := machineWith(t, tt.runtime, "sandbox")
+		_, choices, err := b.Kind.Settle(b.Args(t, values(b, t, who([]string{tt.program}, nil))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(choices[0].Warning, `python { requirements = "requirements.txt" }`); got != tt.warned {
+			t.Errorf("%+v: %q", tt, choices[0].Warning)
+		}
 	}
 }
 

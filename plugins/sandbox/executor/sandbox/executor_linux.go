@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -255,7 +256,7 @@ func (r *run) setupError(m message, err error) error {
 	waitErr := r.cmd.Wait()
 	switch {
 	case m.Failed != "" && m.Start:
-		return fmt.Errorf("%w: %s", executor.ErrStart, m.Failed)
+		return fmt.Errorf("%w: %s", executor.ErrStart, strings.TrimPrefix(m.Failed, executor.ErrStart.Error()+": "))
 	case m.Failed != "":
 		return fmt.Errorf("make sandbox: %s", m.Failed)
 	}

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -131,9 +130,17 @@ func HostProgram(name string) error {
 	if err != nil {
 		return nil //nolint:nilerr // the guest will not find it either, and say so
 	}
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil || visible(real) || errors.Is(err, fs.ErrNotExist) {
+	// The guest needs the folder that the program is in, and what a link leads to.
+	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
 		return nil //nolint:nilerr // as above
 	}
-	return fmt.Errorf("its program %s is %s, and without an image a sandbox shows only what is in /usr", name, path)
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil || visible(real) && (visible(folder+"/") || !strings.Contains(name, "/")) {
+		return nil //nolint:nilerr // as above
+	}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(folder), "pyvenv.cfg")); err == nil {
+		return fmt.Errorf("its program %s is of a virtual environment, which a sandbox does not show; name the packages in the agent block, python { requirements = \"requirements.txt\" }, and start the command with \"python\"", path)
+	}
+	return fmt.Errorf("its program is %s, and without an image a sandbox shows only what is in /usr", path)
 }

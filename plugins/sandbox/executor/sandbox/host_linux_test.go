@@ -2,6 +2,7 @@ package sandbox_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -77,6 +78,15 @@ func TestHostProgram(t *testing.T) {
 	}
 	t.Setenv("PATH", dir+":/usr/bin:/bin")
 	if err := sandbox.HostProgram("mypython"); err == nil || !strings.Contains(err.Error(), dir) {
+		t.Errorf("got %v", err)
+	}
+	// A virtual environment's Python is a link to one that the guest sees.
+	python := filepath.Join(dir, "venv", "bin", "python3")
+	err := errors.Join(os.MkdirAll(filepath.Dir(python), 0o755), os.Symlink("/bin/sh", python), os.WriteFile(filepath.Join(dir, "venv", "pyvenv.cfg"), nil, 0o644))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sandbox.HostProgram(python); err == nil || !strings.Contains(err.Error(), "virtual environment") {
 		t.Errorf("got %v", err)
 	}
 	for _, name := range []string{"sh", "/bin/sh", "no-such-program"} {
