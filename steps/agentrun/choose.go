@@ -39,7 +39,9 @@ func (d Deps) choose(raw step.Args) ([]step.Choice, error) {
 			here := rt.Here()
 			if here.OK {
 				c := d.choice(rt, here, passed)
-				c.Warning = cmp.Or(c.Warning, args.otherPython(rt))
+				if other := args.otherPython(rt); other != "" {
+					c.Why, c.Warning = c.Why+". Warning: "+other, other
+				}
 				return []step.Choice{c}, nil
 			}
 			no.why, no.fix = here.Because, here.Fix
@@ -47,6 +49,15 @@ func (d Deps) choose(raw step.Args) ([]step.Choice, error) {
 		passed = append(passed, no)
 	}
 	return nil, args.refusal(passed)
+}
+
+// hostProgram says why the agent's program, one of this machine, is not in its sandbox.
+func (args *arguments) hostProgram(rt executor.Runtime) error {
+	program := args.Agent.Command[0]
+	if !args.onHost(rt) || args.Agent.Python != nil && !strings.Contains(program, "/") {
+		return nil
+	}
+	return rt.HostProgram(program)
 }
 
 // otherPython warns that the Python of an activated virtual environment is not the
@@ -68,8 +79,8 @@ func (d Deps) reject(rt executor.Runtime, args *arguments) string {
 		return "its isolation is " + isolation
 	}
 	why := args.unsuited(rt)
-	if why == "" && args.onHost(rt) && (args.Agent.Python == nil || strings.Contains(args.Agent.Command[0], "/")) {
-		if err := rt.HostProgram(args.Agent.Command[0]); err != nil {
+	if why == "" {
+		if err := args.hostProgram(rt); err != nil {
 			why = err.Error()
 		}
 	}

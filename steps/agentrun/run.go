@@ -77,6 +77,9 @@ func (a *attempt) setUp(ctx context.Context, env *step.Env, mask *secret.Set, ke
 		limited, cancel = context.WithTimeoutCause(ctx, a.setup, errSetup)
 	}
 	defer cancel()
+	if err := a.args.hostProgram(a.runtime); err != nil {
+		return nil, fmt.Errorf("run agent %q: %w: %w", a.args.Agent.Name, executor.ErrStart, err)
+	}
 	s, err := a.open(limited, env, mask, keys)
 	switch {
 	case err == nil:
