@@ -17,6 +17,7 @@ variable "seeds" {
 # It reads DATA_DIR and writes SUBMISSION_DIR/submission.csv. Its files are inputs
 # by content, and are in the folder where the command starts; add others it needs.
 agent "NAME" {
+PACKAGES
   command = COMMAND
   files   = { QUOTED = QUOTED }
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 
 	_ "embed"
@@ -64,8 +65,11 @@ func runInit(a *app, path, agent, from string, ids []string) error {
 		}
 	}
 	if agent != "" {
+		if _, err := os.Lstat(path); err == nil { // nothing is written beside it
+			return usagef("%s exists and is not overwritten; give another name: mleflow init FILE", path)
+		}
 		var err error
-		if text, err = agentPipeline(path, agent); err != nil {
+		if text, err = a.agentPipeline(path, agent); err != nil {
 			return err
 		}
 	}

@@ -26,7 +26,7 @@ var interpreters = map[string]string{
 
 // agentPipeline returns a pipeline, to be written to file, for the program at
 // agent.
-func agentPipeline(file, agent string) ([]byte, error) {
+func (a *app) agentPipeline(file, agent string) ([]byte, error) {
 	name, err := besidePipeline(file, agent)
 	if err != nil {
 		return nil, err
@@ -36,12 +36,18 @@ func agentPipeline(file, agent string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	packages := ""
+	if strings.HasPrefix(path.Base(command[0]), "python") {
+		if packages, err = a.pythonBlock(file, agent); err != nil {
+			return nil, err
+		}
+	}
 	for i, word := range command {
 		command[i] = quoteHCL(word)
 	}
 	block := blockName(base)
 	return []byte(strings.NewReplacer(
-		"FILE", file, "NAME", block, "COMMAND", "["+strings.Join(command, ", ")+"]",
+		"FILE", file, "PACKAGES\n", packages, "NAME", block, "COMMAND", "["+strings.Join(command, ", ")+"]",
 		"QUOTED = QUOTED", quoteHCL(base)+" = "+quoteHCL("./"+name), "ENTRY", block+" = agent."+block,
 	).Replace(firstAgent)), nil
 }
