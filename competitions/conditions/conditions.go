@@ -139,11 +139,21 @@ type Attempts struct {
 	Sets [][]string
 }
 
-// Notes say, one sentence an agent, what a reader of its scores must know.
+// Notes say what a reader of the scores must know: one sentence an agent, or for all
+// of them what holds for every attempt.
 func Notes(all []Attempts) []string {
 	var notes []string
+	var sets [][]string
 	for _, a := range all {
-		if open := open(a.Sets); len(open) > 0 {
+		sets = append(sets, a.Sets...)
+	}
+	alike := len(all) > 1 && len(open(sets)) == len(sets)
+	if alike {
+		notes = append(notes, fmt.Sprintf("Untrusted: no attempt was isolated (runtime %s). The agents could read whatever their user can, the answers included.",
+			strings.Join(Runtimes(sets...), ", ")))
+	}
+	for _, a := range all {
+		if open := open(a.Sets); len(open) > 0 && !alike {
 			notes = append(notes, fmt.Sprintf("Untrusted: %d of %d attempts of %s were not isolated (runtime %s). The agent could read whatever its user can, the answers included.",
 				len(open), len(a.Sets), a.Agent, strings.Join(Runtimes(open...), ", ")))
 		}
