@@ -139,6 +139,9 @@ func (g *gradeStep) Run(ctx context.Context, env *step.Env) (cache.Outputs, erro
 	if note := Spoilt(report.Outcome, curve); note != "" {
 		env.Warn(g.def.ID + ": " + note)
 	}
+	if hint := grading.Hint(report, submission); hint != "" {
+		fmt.Fprintln(env.Log, "hint: "+hint)
+	}
 	return g.outputs(ctx, env, report, curve)
 }
 

@@ -74,6 +74,9 @@ func runGradeSample(ctx context.Context, a *app, data dataFlags, path, id string
 	if err := showReport(a.terminal, report, def.Medals); err != nil {
 		return err
 	}
+	if hint := grading.Hint(report, path); hint != "" {
+		fmt.Fprintf(a.stderr, "Hint: %s.\n", hint)
+	}
 	if report.Outcome != grading.Scored {
 		return fmt.Errorf("%w: %w", errSilent, errInvalidSubmission)
 	}
