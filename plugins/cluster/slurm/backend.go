@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -153,9 +154,14 @@ func (b *Backend) Cancel(ctx context.Context, names ...string) error {
 	return terminate(ctx, running...)
 }
 
-// terminate sends SIGTERM to batch scripts.
+// terminate sends SIGTERM to batch scripts. Of those that are over already, scancel
+// fails without words.
 func terminate(ctx context.Context, ids ...string) error {
 	_, err := call(ctx, "", "scancel", append([]string{"--batch", "--signal=TERM"}, ids...)...)
+	var silent *exec.ExitError
+	if errors.As(err, &silent) {
+		return nil
+	}
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -104,6 +105,10 @@ func (p *patient) end() {
 // next apply continues with it, as after SIGKILL.
 func TestSignals(t *testing.T) {
 	t.Parallel()
+	// Programs of a process that ignores the signal, as under nohup, would not get it.
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(hup) })
 	for _, tt := range []struct {
 		name   string
 		signal syscall.Signal
