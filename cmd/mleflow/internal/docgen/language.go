@@ -68,6 +68,7 @@ agent "mine" {
 }` + "\n```")
 	p.text("The two are one pipeline. A `variable` block of the same name replaces the arguments that it writes and leaves the others; its validations are added. `remote_cache` and `required_isolation` replace those of the base, folders of `competitions` are added, and every `required_version` must be met. All other blocks are added, and none can have a name twice.")
 	p.text("The base is named by a relative path in the pipeline's folder or below, and may extend a file itself. All paths of files are relative to the pipeline's folder, in the base too.")
+	p.text("The pipelines of mleflow, such as `lite.hcl`, are part of the program. Where the folder has no file of the name, `extends` and the command line use the shipped one. It includes the files of your folder, so `agents/mine.hcl` adds an agent. Relative paths, such as `-var raw=DIR`, start at the working directory.")
 	p.text("`include` adds the blocks of other files without a chain, for example a folder with one agent per file:")
 	p.text("```hcl\n" + `mleflow {
   include = ["agents/*.hcl"]
