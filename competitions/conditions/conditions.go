@@ -26,6 +26,8 @@ const (
 	Runtime = "runtime"
 	// Task is what the agent was told; see competitions.Task.
 	Task = "task"
+	// Environment is where its packages were from, if nobody else can have the same.
+	Environment = "environment"
 )
 
 // The kinds of the steps that run agents and that grade what they submit.
@@ -34,6 +36,10 @@ const (
 	CheckKind   = "check"
 	GradeKind   = "grade"
 )
+
+// HostVenv is the value of Environment of an agent that saw a virtual environment of
+// the machine.
+const HostVenv = "host-venv"
 
 // The values of Isolation.
 const (
@@ -103,7 +109,11 @@ func shown(key string, sets [][]string, word func(string) string) string {
 			words = append(words, Unknown)
 		}
 		for _, v := range values {
-			words = append(words, word(v))
+			w := word(v)
+			if key == Isolation && slices.Contains(set, Environment+"="+HostVenv) {
+				w += " with host venv"
+			}
+			words = append(words, w)
 		}
 	}
 	words = step.UnionConditions(words)

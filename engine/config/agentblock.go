@@ -1,6 +1,7 @@
 package config
 
 import (
+	"path/filepath"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -74,6 +75,10 @@ func (l *loader) agentBlock(a *Agent, b *hcl.Block) diag.List {
 			args[arg.Name] = &fileOf{Expression: args[arg.Name], files: l.p.local}
 		}
 	}
+	if at := args[kind.InAgents.Place]; at != nil {
+		args[kind.InAgents.Place] = &placeOf{at, folderOf(l.p.Path)}
+		a.Attrs[kind.InAgents.Place] = args[kind.InAgents.Place]
+	}
 	if from, to := args[kind.InAgents.From], kind.InAgents.Lock; from != nil && args[to] == nil {
 		args[to] = &fileOf{Expression: from.(*fileOf).Expression, files: l.p.local, name: kind.InAgents.LockName}
 	}
@@ -84,6 +89,26 @@ func (l *loader) agentBlock(a *Agent, b *hcl.Block) diag.List {
 		hcl.TraverseAttr{Name: a.Name, SrcRange: b.DefRange}, hcl.TraverseAttr{Name: kind.InAgents.Output, SrcRange: b.DefRange},
 	}}
 	return diags
+}
+
+// placeOf is the absolute path of a folder that is written relative to the pipeline's.
+type placeOf struct {
+	hcl.Expression
+	dir string
+}
+
+// Value implements hcl.Expression.
+func (p *placeOf) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	v, diags := p.Expression.Value(ctx)
+	plain, marks := v.Unmark()
+	if diags.HasErrors() || !plain.IsKnown() || plain.IsNull() || plain.Type() != cty.String || filepath.IsAbs(plain.AsString()) {
+		return v, diags
+	}
+	at, err := filepath.Abs(filepath.Join(p.dir, plain.AsString()))
+	if err != nil {
+		return v, append(diags, diag.Error(p.Range(), "No such folder", "%s", err))
+	}
+	return cty.StringVal(at).WithMarks(marks), diags
 }
 
 // fileOf is the file at the path that an expression gives, or content as it is. With

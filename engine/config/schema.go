@@ -61,7 +61,7 @@ var Blocks = []BlockDoc{
 		{"models", false, "List of the model blocks whose models it may use, the main one first, such as [model.main]. The variables that clients of the provider read (OPENAI_BASE_URL, OPENAI_API_KEY and so on) name a gateway and a key that is valid only there, in this attempt."},
 		{"env", false, "Environment variables, a map of strings. They are part of the key and are stored."},
 		{"secrets", false, "Environment variables by reference, a map from name to \"env:NAME\", \"file:PATH\" or \"command:LINE\". Values are read when the agent starts and are never stored."},
-		{"python", false, "Block: the Python packages that it needs, which are installed once and shown read-only: requirements = \"requirements.txt\" (or a pyproject.toml), and version, such as \"3.11\"; or environment, the output of a step of kind python. See [packages](agents.md#packages)."},
+		{"python", false, "Block: the Python packages that it needs, which are installed once and shown read-only: requirements = \"requirements.txt\" (or a pyproject.toml), and version, such as \"3.11\"; or venv, a virtual environment of this machine; or environment, the output of a step of kind python. See [packages](agents.md#packages)."},
 		{"for_each", false, "Set, list or map: the block is a sweep, one agent for each element, with each.key and each.value. agent.NAME is then a map from key to agent, and the agents are called NAME[KEY]."},
 		{"matrix", false, "Map from names to lists of strings, numbers or booleans: a sweep of all combinations, such as { lr = [0.1, 0.01], depth = [3, 5] }, with each.value.lr and each.value.depth. The keys are like \"depth=3,lr=0.1\"."},
 	}},

@@ -27,8 +27,11 @@ type Agent struct {
 	// come from: "env:NAME", "file:PATH" or "command:LINE".
 	Secrets map[string]string `cty:"secrets"`
 	// Python are the packages of its Python, the output of another step; nil
-	// without any.
+	// without any. Venv is the path of the environment of this machine that they
+	// are in, if that is shown to the agent. It is not in the key: Python lists what
+	// is in it.
 	Python *Artifact `cty:"python"`
+	Venv   string    `cty:"venv"`
 }
 
 // AgentType is the type of agent.<name> in the language.
@@ -43,4 +46,5 @@ var AgentType = cty.Object(map[string]cty.Type{
 	"models":  cty.List(ModelType),
 	"secrets": cty.Map(cty.String),
 	"python":  ArtifactType,
+	"venv":    cty.String,
 })

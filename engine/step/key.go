@@ -121,21 +121,29 @@ func marshal(v cty.Value) ([]byte, error) {
 }
 
 // late are attributes of objects that were added when keys had been promised. Where
-// one is null, keys are as they were.
-var late = map[string]bool{"python": true}
+// one is null, keys are as they were. unhashed are those that change no result.
+var (
+	late     = map[string]bool{"python": true}
+	unhashed = map[string]bool{"venv": true}
+)
+
+// hashed reports whether an attribute of an object is in the key.
+func hashed(name string, v cty.Value) bool { return !unhashed[name] && !(late[name] && v.IsNull()) }
 
 func hashElements(h *digest.Hasher, label string, v cty.Value) error {
 	ty := v.Type()
 	n := v.LengthInt()
-	for name := range late {
-		if ty.IsObjectType() && ty.HasAttribute(name) && v.GetAttr(name).IsNull() {
-			n--
+	if ty.IsObjectType() {
+		for name := range ty.AttributeTypes() {
+			if !hashed(name, v.GetAttr(name)) {
+				n--
+			}
 		}
 	}
 	h.Int("length of "+label, int64(n))
 	for it := v.ElementIterator(); it.Next(); {
 		key, elem := it.Element()
-		if ty.IsObjectType() && elem.IsNull() && late[key.AsString()] {
+		if ty.IsObjectType() && !hashed(key.AsString(), elem) {
 			continue
 		}
 		var at string

@@ -68,6 +68,9 @@ type InAgents struct {
 	// the argument From that LockName names, if there is one.
 	From, Lock string
 	LockName   func(path string) string
+	// Place is an argument that, if it is written, is a folder of this machine, and
+	// is the agent's attribute of that name, too.
+	Place string
 }
 
 // Step is one instance, ready to run.

@@ -69,7 +69,7 @@ func (args *arguments) otherPython(rt executor.Runtime) string {
 		return ""
 	}
 	return fmt.Sprintf("agent %q runs the system's Python: the environment that is activated here (%s) is not in the sandbox, nor are its packages. "+
-		"To have them, write pip freeze > requirements.txt, and in the agent block: python { requirements = \"requirements.txt\" }", args.Agent.Name, active)
+		"To have them, write in the agent block python { venv = %q }; or, so that others can have the same, python { requirements = \"requirements.txt\" } and pip freeze > requirements.txt", args.Agent.Name, active, active)
 }
 
 // reject says why a runtime will not do, wherever it can be used; empty if it

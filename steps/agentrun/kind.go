@@ -257,7 +257,11 @@ func newAttempt(args step.Args, deps Deps, tidied *sync.Once, memo *sync.Map, po
 
 // Conditions implements step.Conditioned.
 func (a *attempt) Conditions() []string {
-	return append(conditions.Of(a.runtime.Name, a.args.isolation(a.runtime)), conditions.Task+"="+string(a.args.Task))
+	set := append(conditions.Of(a.runtime.Name, a.args.isolation(a.runtime)), conditions.Task+"="+string(a.args.Task))
+	if a.args.Agent.Venv != "" {
+		set = append(set, conditions.Environment+"="+conditions.HostVenv)
+	}
+	return set
 }
 
 // Fingerprint implements step.Fingerprinter: a built-in agent changes with the

@@ -22,6 +22,8 @@ type python struct {
 	// packages is the folder with what is shared, and below venv the place where
 	// site-packages are to be seen.
 	packages, place string
+	// host is the folder of a virtual environment of this machine, if that is shown.
+	host string
 }
 
 // checkPython refuses packages in an image, which has a Python of its own.
@@ -38,6 +40,11 @@ func (s *session) placePython(ctx context.Context) error {
 	of := s.args.Agent.Python
 	if of == nil {
 		return nil
+	}
+	if s.args.Agent.Venv != "" {
+		host, err := pyenv.Inspect(ctx, s.args.Agent.Venv)
+		s.python = &python{Interpreter: host.Interpreter, host: host.Dir}
+		return err
 	}
 	p := &python{packages: filepath.Join(s.dirs.root, "packages")}
 	if s.runtime.Isolates {
@@ -68,6 +75,9 @@ func (s *session) placePython(ctx context.Context) error {
 }
 
 func (s *session) venvMount() executor.Mount {
+	if s.python.host != "" {
+		return executor.Mount{Host: s.python.host, Guest: pythonGuest, ReadOnly: true}
+	}
 	return executor.Mount{Host: s.dirs.python, Guest: pythonGuest, ReadOnly: true}
 }
 
@@ -77,8 +87,10 @@ func (s *session) pythonMounts() []executor.Mount {
 	if s.python == nil || !s.runtime.MapsPaths {
 		return nil
 	}
-	list := []executor.Mount{s.venvMount(),
-		{Host: filepath.Join(s.python.packages, "site-packages"), Guest: filepath.Join(pythonGuest, s.python.place), ReadOnly: true}}
+	list := []executor.Mount{s.venvMount()}
+	if s.python.host == "" {
+		list = append(list, executor.Mount{Host: filepath.Join(s.python.packages, "site-packages"), Guest: filepath.Join(pythonGuest, s.python.place), ReadOnly: true})
+	}
 	if prefix := s.python.Prefix; prefix != "/usr" && !strings.HasPrefix(prefix, "/usr/") {
 		list = append(list, executor.Mount{Host: prefix, Guest: prefix, ReadOnly: true})
 	}

@@ -45,10 +45,11 @@ func Kind(offline bool) step.Kind {
 			"requirements and writes what it found, with hashes, into a lock file beside them, which is used from then on. Only wheels are " +
 			"installed, so that no package runs code. A block python in an agent block adds this step.",
 		Varies:   true,
-		InAgents: &step.InAgents{Output: "environment", From: "requirements", Lock: "lock", LockName: LockName},
+		InAgents: &step.InAgents{Output: "environment", From: "requirements", Lock: "lock", LockName: LockName, Place: "venv"},
 		Args: []step.Attr{
-			{Name: "requirements", Type: step.ArtifactType, Required: true, Doc: "What to install: file(\"requirements.txt\"), or file(\"pyproject.toml\")."},
+			{Name: "requirements", Type: step.ArtifactType, Doc: "What to install: file(\"requirements.txt\"), or file(\"pyproject.toml\")."},
 			{Name: "lock", Type: step.ArtifactType, Doc: "The lock file, if there is one. It is made again if the requirements or the version have changed."},
+			{Name: "venv", Type: cty.String, Cosmetic: true, Doc: "In place of requirements: a virtual environment of this machine, as venv, virtualenv, conda or uv make it, that agents see read-only. The key has the names and versions of its packages. Results are marked, since nobody else can have the same environment."},
 			{Name: "version", Type: cty.String, Doc: "Version of Python, such as \"3.11\", which must be on the machine; by default that of /usr/bin/python3."},
 		},
 		Outputs: []step.Output{
@@ -64,6 +65,7 @@ func Kind(offline bool) step.Kind {
 type arguments struct {
 	Requirements *step.Artifact `cty:"requirements"`
 	Lock         *step.Artifact `cty:"lock"`
+	Venv         *string        `cty:"venv"`
 	Version      *string        `cty:"version"`
 }
 
@@ -82,6 +84,14 @@ func newBuild(args step.Args, offline bool, found *sync.Map) (step.Step, error) 
 	}
 	if err := pyenv.CheckVersion(b.version()); err != nil {
 		return nil, step.WrongArg("version", err)
+	}
+	switch {
+	case (b.args.Requirements == nil) == (b.args.Venv == nil):
+		return nil, step.WrongArg("requirements", errors.New("it needs requirements, such as \"requirements.txt\", or venv, the folder of a virtual environment, and not both"))
+	case b.args.Venv != nil && b.args.Version != nil:
+		return nil, step.WrongArg("version", errors.New("a virtual environment has its own Python: leave version out"))
+	case b.args.Venv != nil:
+		return b, nil
 	}
 	switch base := filepath.Base(b.args.Requirements.Name()); {
 	case b.args.Requirements.Local == nil: // an output, or what a worker is given
@@ -113,6 +123,11 @@ func (b *build) python() (pyenv.Interpreter, error) {
 
 // Fingerprint implements step.Fingerprinter: packages are compiled for an interpreter.
 func (b *build) Fingerprint(h *digest.Hasher) error {
+	if b.args.Venv != nil {
+		list, err := pyenv.Inspect(context.Background(), *b.args.Venv)
+		h.String("host venv", list.Text())
+		return err
+	}
 	i, err := b.python()
 	h.String("python", i.Minor()+" "+i.Tag)
 	return err
@@ -120,6 +135,9 @@ func (b *build) Fingerprint(h *digest.Hasher) error {
 
 // Run implements step.Step.
 func (b *build) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
+	if b.args.Venv != nil {
+		return b.describe(ctx, env)
+	}
 	i, err := b.python()
 	if err != nil {
 		return nil, err
@@ -165,6 +183,24 @@ func (b *build) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 		Outputs:          cache.Outputs{"environment": {Ref: ref}},
 		StartedUnixMilli: began.UnixMilli(), DurationMillis: time.Since(began).Milliseconds(),
 	})
+}
+
+// describe stores what is in a virtual environment of this machine.
+func (b *build) describe(ctx context.Context, env *step.Env) (cache.Outputs, error) {
+	list, err := pyenv.Inspect(ctx, *b.args.Venv)
+	if err != nil {
+		return nil, err
+	}
+	text, err := cache.PutBytes(ctx, env.Store, []byte(list.Text()))
+	if err != nil {
+		return nil, err
+	}
+	ref, err := tree.Put(ctx, env.Store, []tree.Entry{tree.NewEntry("packages.txt", text, false)})
+	if err != nil {
+		return nil, err
+	}
+	packages, err := json.Marshal(list.Packages)
+	return cache.Outputs{"environment": {Ref: ref}, "packages": {JSON: packages}, "lock": {Ref: text}}, err
 }
 
 // source names what a lock was made of.

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // About is the file of an environment that says which Python it is for.
@@ -40,6 +43,47 @@ func For(ctx context.Context, packages string) (Interpreter, error) {
 		err = fmt.Errorf("the packages are for %s, and %s of this machine is %s", want.Tag, i.Path, i.Tag)
 	}
 	return i, err
+}
+
+// Host is a virtual environment of this machine.
+type Host struct {
+	Interpreter
+	// Dir is its folder.
+	Dir string
+	// Packages are the versions of what is installed in it, by name.
+	Packages map[string]string
+}
+
+// Text lists the Python and the packages, a line each, sorted.
+func (h Host) Text() string {
+	lines := []string{"python==" + h.Version + " " + h.Tag}
+	for _, name := range slices.Sorted(maps.Keys(h.Packages)) {
+		lines = append(lines, name+"=="+h.Packages[name])
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// Inspect looks at a virtual environment of this machine: made by venv, virtualenv or
+// uv, or by conda.
+func Inspect(ctx context.Context, dir string) (Host, error) {
+	h := Host{Dir: dir, Packages: map[string]string{}}
+	python := filepath.Join(dir, "bin", "python3")
+	if _, err := os.Stat(python); err != nil {
+		return h, fmt.Errorf("%s is no virtual environment, since it has no bin/python3: make one by python3 -m venv %s", dir, dir)
+	}
+	var err error
+	if h.Interpreter, err = probe(ctx, python); err != nil {
+		return h, err
+	}
+	infos, err := filepath.Glob(filepath.Join(dir, "lib", "python"+h.Minor(), "site-packages", "*.dist-info"))
+	if err != nil {
+		return h, err
+	}
+	for _, info := range infos {
+		name, version, _ := strings.Cut(strings.TrimSuffix(filepath.Base(info), ".dist-info"), "-")
+		h.Packages[strings.ToLower(name)] = version
+	}
+	return h, nil
 }
 
 // Venv makes a virtual environment in dir: the interpreter, the programs of the

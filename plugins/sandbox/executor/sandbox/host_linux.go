@@ -140,7 +140,7 @@ func HostProgram(name string) error {
 		return nil //nolint:nilerr // as above
 	}
 	if _, err := os.Stat(filepath.Join(filepath.Dir(folder), "pyvenv.cfg")); err == nil {
-		return fmt.Errorf("its program %s is of a virtual environment, which a sandbox does not show; name the packages in the agent block, python { requirements = \"requirements.txt\" }, and start the command with \"python\"", path)
+		return fmt.Errorf("its program %s is of a virtual environment, which a sandbox shows only if the agent block names it, python { venv = %q }; the command then starts with \"python\"", path, filepath.Dir(folder))
 	}
 	return fmt.Errorf("its program is %s, and without an image a sandbox shows only what is in /usr", path)
 }
