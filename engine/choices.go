@@ -15,6 +15,9 @@ func (r *run) warnChosen() {
 	for _, n := range r.pl.nodes {
 		if !n.cached() {
 			r.warnChoices(n.plan.Choices)
+			for _, text := range n.plan.Missing {
+				r.warnChoices([]step.Choice{{Warning: text}})
+			}
 		}
 		if d := n.decision; d != nil && d.provisional != nil {
 			r.warnChoices([]step.Choice{{Warning: n.Addr.Step.String() + " " + again(d.provisional)}})

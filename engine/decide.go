@@ -24,6 +24,8 @@ type decision struct {
 	provisional *cache.Record
 	// estimate is the space it needs; there is none with a record.
 	estimate step.Estimate
+	// missing is what it needs and this machine lacks; none with a record.
+	missing []string
 	// copies are what it copies, and spending what it may spend; none with a
 	// record.
 	copies   []step.Copy
@@ -54,7 +56,7 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 	}
 	p.SetConditions(i, step.Conditions(c.args, c.Step))
 	d := &decision{id: h.Sum(), fields: h.Fields(), choices: c.choices}
-	d.spending = spendingOf(c.Step)
+	d.spending, d.missing = spendingOf(c.Step), step.Missing(c.Step)
 	if e.place(inst) == nil { // elsewhere it needs no space here
 		d.estimate, d.copies = estimate(c.Step, inst), e.copiesOf(ctx, c.Step)
 	}
@@ -68,7 +70,7 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 	if d.record = rec.Final(); d.record == nil {
 		d.provisional = rec
 	} else {
-		d.fields, d.estimate, d.copies, d.spending = nil, step.Estimate{}, nil, nil // the fields are in the record
+		d.fields, d.estimate, d.copies, d.spending, d.missing = nil, step.Estimate{}, nil, nil, nil // the fields are in the record
 	}
 	return d, nil
 }

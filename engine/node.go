@@ -61,7 +61,7 @@ func (n *node) cached() bool { return n.plan.Action == plan.Cached && n.same == 
 func (n *node) decide(d *decision) {
 	n.decision, n.plan.Choices = d, d.choices
 	if d.record == nil {
-		n.estimate, n.copies, n.plan.Spending = d.estimate, d.copies, d.spending
+		n.estimate, n.copies, n.plan.Spending, n.plan.Missing = d.estimate, d.copies, d.spending, d.missing
 	}
 }
 

@@ -194,7 +194,7 @@ func (b *planner) decide(ctx context.Context, n *node) (diags diag.List) {
 	} else {
 		p.SetConditions(i, p.Consumed(i))
 	}
-	n.plan.Choices = made.choices
+	n.plan.Choices, n.plan.Missing = made.choices, step.Missing(made.Step)
 	n.plan.Spending = spendingOf(made.Step)
 	if n.place == nil {
 		n.estimate, n.copies = estimate(made.Step, n.Instance), b.e.copiesOf(ctx, made.Step)

@@ -53,6 +53,9 @@ type Step struct {
 	// Choices are what this machine chose for arguments that leave it to the
 	// machine, as far as they are known.
 	Choices []step.Choice `json:"choices,omitempty"`
+	// Missing is what the step needs and this machine lacks, as far as it can tell;
+	// nothing of a cached one.
+	Missing []string `json:"missing,omitempty"`
 	// On is where it runs if not on this machine; empty for a cached step. Unfit
 	// is why no machine there has what it needs.
 	On    string `json:"on,omitempty"`

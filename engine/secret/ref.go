@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strings"
@@ -55,6 +56,22 @@ func (r Ref) Resolve(ctx context.Context) (string, error) {
 		data, err := runCommand(ctx, r.name)
 		return withoutLineEnd(data), err
 	}
+}
+
+// Missing says why a value will not be found, without reading it: a variable that is
+// not set, a file that is not there; "" if nothing is known to be missing.
+func (r Ref) Missing() string {
+	switch r.source {
+	case "env":
+		if _, ok := os.LookupEnv(r.name); !ok {
+			return "the environment variable " + r.name + " is not set"
+		}
+	case "file":
+		if _, err := os.Stat(r.name); errors.Is(err, fs.ErrNotExist) {
+			return "there is no file " + r.name
+		}
+	}
+	return ""
 }
 
 func withoutLineEnd(data []byte) string { return strings.TrimRight(string(data), "\r\n") }

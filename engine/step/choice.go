@@ -21,6 +21,18 @@ type Choice struct {
 	Warning string `json:"-"`
 }
 
+// Wanting is implemented by steps that can tell, before they run, what they need and
+// this machine lacks, such as a key: half a sentence each.
+type Wanting interface{ Missing() []string }
+
+// Missing returns what a step says that it lacks.
+func Missing(s Step) []string {
+	if w, ok := s.(Wanting); ok {
+		return w.Missing()
+	}
+	return nil
+}
+
 // open reports whether what is written for a leaves the value to the machine.
 func (a *Attr) open(object cty.Value) bool {
 	if a.Open == "" {

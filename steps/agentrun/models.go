@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/engine/secret"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/model"
@@ -58,4 +59,23 @@ func (a *attempt) Spending() (all []step.Spending) {
 		all = append(all, modelblock.Spending(m))
 	}
 	return all
+}
+
+// Missing implements step.Wanting: secrets and keys of models whose place is empty.
+func (a *attempt) Missing() (list []string) {
+	who := a.args.Agent
+	add := func(of, at string) {
+		if ref, err := secret.ParseRef(at); err == nil && ref.Missing() != "" {
+			list = append(list, of+": "+ref.Missing())
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(who.Secrets)) {
+		add(fmt.Sprintf("secret %s of agent %q", name, who.Name), who.Secrets[name])
+	}
+	for _, m := range who.Models {
+		if modelblock.Live(m) {
+			add(fmt.Sprintf("key of model %q", m.Name), m.Key.Ref)
+		}
+	}
+	return list
 }

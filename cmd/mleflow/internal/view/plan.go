@@ -30,6 +30,7 @@ func Plan(w io.Writer, p *plan.Plan, style Style, verbose bool) {
 	planPublications(w, p.Publish, style, verbose)
 	fmt.Fprintf(w, "\n%s\n", planLine(p.Counts(), style))
 	planChoices(w, p, style)
+	planMissing(w, p, style)
 	planPlaces(w, p, style)
 	planIsolation(w, p, style)
 	forecast(w, p.Forecast, style)
@@ -51,6 +52,19 @@ func planChoices(w io.Writer, p *plan.Plan, style Style) {
 	}
 	for _, c := range order {
 		fmt.Fprintf(w, "%s %s for %s: %s.\n", style.Bold("Chosen "+OneLine(c.Arg)+":"), OneLine(c.Value), Plural(count[c], "step"), OneLine(c.Why))
+	}
+}
+
+// planMissing says what steps need and this machine lacks, each once.
+func planMissing(w io.Writer, p *plan.Plan, style Style) {
+	told := map[string]bool{}
+	for i := range p.Steps {
+		for _, text := range p.Steps[i].Missing {
+			if !told[text] {
+				told[text] = true
+				fmt.Fprintf(w, "%s %s\n", style.Warn("Warning:"), OneLine(text))
+			}
+		}
 	}
 }
 
