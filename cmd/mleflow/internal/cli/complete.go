@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -54,9 +55,9 @@ func completerOf(c *cobra.Command, f *pflag.Flag, values map[string]completer) c
 
 // argumentCompleters are those of the commands that take arguments.
 func (c *completion) argumentCompleters() map[string]completer {
-	hcl := atMost(1, suffixed("hcl"))
+	hcl := atMost(1, pipelineFiles)
 	return map[string]completer{
-		"mleflow init":             hcl,
+		"mleflow init":             atMost(1, suffixed("hcl")),
 		"mleflow fmt":              suffixed("hcl"),
 		"mleflow validate":         hcl,
 		"mleflow plan":             hcl,
@@ -112,6 +113,7 @@ func (c *completion) valueCompleters() map[string]completer {
 		"--var":                         c.completeVariables,
 		"--param":                       c.completeParameters,
 		"--reward":                      words(rewardKinds...),
+		"mleflow init --from":           words(shippedNames()...),
 		"--image":                       none,
 		"--images":                      none,
 		"--title":                       none,
@@ -178,6 +180,15 @@ func suffixed(suffix string) completer {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{suffix}, cobra.ShellCompDirectiveFilterFileExt
 	}
+}
+
+// pipelineFiles completes files of pipelines; in a folder without any, the shipped ones.
+func pipelineFiles(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+	here, err := filepath.Glob("*.hcl")
+	if err != nil || len(here) > 0 || strings.Contains(start, "/") {
+		return suffixed("hcl")(cmd, args, start)
+	}
+	return shippedNames(), cobra.ShellCompDirectiveNoFileComp
 }
 
 // words completes what is known beforehand.

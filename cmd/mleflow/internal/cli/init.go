@@ -49,8 +49,16 @@ func shippedPipeline(name string) ([]byte, error) {
 	if err == nil {
 		return text, nil
 	}
+	return nil, usagef("flag -from: there is no shipped pipeline %q; there are %s", name, strings.ReplaceAll(strings.Join(shippedNames(), ", "), ".hcl", ""))
+}
+
+// shippedNames are the files of the pipelines that are part of the program.
+func shippedNames() []string {
 	names, err := fs.Glob(pipelines.Shipped, "*.hcl")
-	return nil, errors.Join(err, usagef("flag -from: there is no shipped pipeline %q; there are %s", name, strings.ReplaceAll(strings.Join(names, ", "), ".hcl", "")))
+	if err != nil {
+		panic(err) // the pattern is written here
+	}
+	return names
 }
 
 func runInit(a *app, path, agent, from string, ids []string) error {
