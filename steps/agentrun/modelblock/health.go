@@ -26,19 +26,26 @@ type Health struct {
 	// that was answered, or refused by a budget.
 	Down string
 	At   time.Time
+	// last is when the request began that Down is about: exchanges may be recorded
+	// in another order.
+	last time.Time
 }
 
 // see takes an exchange into account. A recording says nothing of its provider, nor
 // does what the gateway refused itself.
 func (h *Health) see(e transcript.Event) {
-	switch why := failure(e); {
-	case e.Replayed:
+	why := failure(e)
+	answered := why == "" && e.Refused == "" && !e.Gone && e.Asked != ""
+	h.Answered = h.Answered || answered && !e.Replayed
+	if e.Replayed || e.Time.Before(h.last) {
+		return
+	}
+	switch {
 	case why != "":
+		h.last = e.Time
 		h.Down, h.At = plain.Line(fmt.Sprintf("the provider of model %q %.300s", e.Model, why)), e.Time.Add(time.Duration(e.Seconds*float64(time.Second)))
-	case e.Refused == dialect.OverBudget:
-		h.Down = ""
-	case e.Refused == "" && !e.Gone && e.Asked != "":
-		h.Answered, h.Down = true, ""
+	case e.Refused == dialect.OverBudget, answered:
+		h.last, h.Down = e.Time, ""
 	}
 }
 

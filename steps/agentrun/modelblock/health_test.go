@@ -44,4 +44,10 @@ func TestHealth(t *testing.T) {
 			t.Errorf("%s: %+v", name, h)
 		}
 	}
+	var late Health // the first exchange is recorded last
+	late.see(transcript.Event{Status: 503, Time: time.Unix(1e9, 1)})
+	good.Time = time.Unix(1e9, 0)
+	if late.see(good); !late.Answered || late.Down == "" {
+		t.Errorf("out of order: %+v", late)
+	}
 }
