@@ -102,7 +102,20 @@ func newBuild(args step.Args, offline bool, found *sync.Map) (step.Step, error) 
 	case !strings.HasSuffix(base, ".txt") && !strings.HasSuffix(base, ".in") && base != "pyproject.toml":
 		return nil, step.WrongArg("requirements", fmt.Errorf("%s is neither a requirements.txt nor a pyproject.toml", base))
 	}
-	return b, nil
+	// It is checked before its content is in the cache, and so is the lock.
+	return b, errors.Join(check("requirements", b.args.Requirements), check("lock", b.args.Lock))
+}
+
+// check refuses a local file of requirements that must not be in the cache.
+func check(arg string, a *step.Artifact) error {
+	if a == nil || a.Local == nil {
+		return nil
+	}
+	text, err := a.Local.Text()
+	if err != nil {
+		return nil // it is read, and refused, in its turn
+	}
+	return step.WrongArg(arg, pyenv.Check(a.Name(), string(text)))
 }
 
 // version is the one that is asked for, "" for that of the machine.

@@ -43,6 +43,18 @@ func TestLock(t *testing.T) {
 	}
 }
 
+// TestLockAddresses has an index of the requirements and others of the machine.
+func TestLockAddresses(t *testing.T) {
+	const named, pin = "--index-url https://index.example/simple\n", "\na==1.0 \\\n    --hash=sha256:00\n"
+	lock := named + "--extra-index-url https://me:pass@index.example/other\n--find-links /home/me/wheels\n" + pin
+	if diff := cmp.Diff(named+pin, keepAddresses(lock, named+"a\n")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(pin, keepAddresses(lock, "a\n")); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestVenv makes an environment of packages without programs.
 func TestVenv(t *testing.T) {
 	dir, packages := filepath.Join(t.TempDir(), "venv"), t.TempDir()

@@ -134,7 +134,25 @@ func (t *Tool) Lock(ctx context.Context, dir, requirements string) (string, erro
 		return "", fmt.Errorf("resolve %s: %w", requirements, err)
 	}
 	text, err := os.ReadFile(out)
-	return string(text), err
+	if err != nil {
+		return "", err
+	}
+	asked, err := os.ReadFile(filepath.Join(dir, requirements))
+	return keepAddresses(string(text), string(asked)), err
+}
+
+// address finds a line of a lock that says where packages are.
+var address = regexp.MustCompile(`(?m)^--(?:index-url|extra-index-url|find-links) (\S+).*\n`)
+
+// keepAddresses removes from a lock the addresses that the requirements do not name:
+// they are of this machine's variables, and may have passwords.
+func keepAddresses(lock, requirements string) string {
+	return address.ReplaceAllStringFunc(lock, func(line string) string {
+		if named := address.FindStringSubmatch(line)[1]; strings.Contains(requirements, named) {
+			return line
+		}
+		return ""
+	})
 }
 
 // Install installs what a lock names. Packages are below dir/site-packages, the
