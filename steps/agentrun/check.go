@@ -124,7 +124,7 @@ func text(p *string) string {
 
 func (a *attempt) checkTimes() error {
 	var err error
-	if a.setup, err = parseDuration(a.args.Setup); err != nil {
+	if a.setupTime, err = parseDuration(a.args.Setup); err != nil {
 		return step.WrongArg("setup_timeout", err)
 	}
 	if a.every, err = parseDuration(text(a.args.Every)); err == nil && a.every > 0 && a.every < shortestInterval {

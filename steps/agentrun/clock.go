@@ -1,89 +1,61 @@
 package agentrun
 
 import (
-	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
 // mostPause is how much longer an attempt may take whose clock is paused, as a
 // multiple of its limit: the runtime's own limit, which holds without us.
 const mostPause = 2
 
-// clockPause is how often the time of an attempt whose clock may be paused is
-// looked at.
-const clockPause = 200 * time.Millisecond
+var errTime = errors.New("the agent exceeded its time limit")
 
-var (
-	errTime   = errors.New("the agent exceeded its time limit")
-	errBudget = errors.New("the agent repeats what its budget refuses")
-)
-
-// pausable reports whether a model gives the time back that its provider makes
-// the agent wait.
-func (s *session) pausable() bool {
-	return s.env.Limits.Timeout > 0 && slices.ContainsFunc(s.args.Agent.Models, func(m step.Model) bool { return m.PauseClock })
+// clock is an agent's time.
+type clock struct {
+	// started is when the agent was started, in nanoseconds since 1970, by this
+	// process or an earlier one. Until then it is when the set-up ended.
+	started atomic.Int64
+	// given is the time limit, 0 without one.
+	given time.Duration
+	// pausable says that a model gives the time back that its provider makes the
+	// agent wait, and paused is how much by now.
+	pausable bool
+	paused   func() time.Duration
 }
 
+func pausable(models []step.Model) bool {
+	return slices.ContainsFunc(models, func(m step.Model) bool { return m.PauseClock })
+}
+
+func (c *clock) startedAt(at time.Time) { c.started.Store(at.UnixNano()) }
+
+func (c *clock) start() time.Time { return time.Unix(0, c.started.Load()) }
+
+// elapsed is how much of its time the agent has used.
+func (c *clock) elapsed() time.Duration { return time.Since(c.start()) }
+
 // limit is the time limit, with what was given back by now.
-func (s *session) limit() time.Duration {
-	limit := s.env.Limits.Timeout
-	if !s.pausable() || s.models == nil || s.models.gateway == nil {
-		return limit
+func (c *clock) limit() time.Duration {
+	if !c.pausable {
+		return c.given
 	}
-	return min(mostPause*limit, limit+s.models.gateway.Paused())
+	return min(mostPause*c.given, c.given+c.paused())
 }
 
 // hardLimit is the runtime's limit.
-func (s *session) hardLimit() time.Duration {
-	if s.pausable() {
-		return mostPause * s.env.Limits.Timeout
+func (c *clock) hardLimit() time.Duration {
+	if c.pausable {
+		return mostPause * c.given
 	}
-	return s.env.Limits.Timeout
+	return c.given
 }
 
-// watchModels ends an attempt whose clock may be paused at its limit, and one that
-// only repeats what its budget refuses.
-func (s *session) watchModels(ctx context.Context, end context.CancelCauseFunc) {
-	if s.models == nil || s.models.gateway == nil {
-		return
-	}
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(clockPause):
-		}
-		if why := s.models.gateway.Futile(); why != "" {
-			s.env.Note("stopped: %s", why)
-			end(errBudget)
-			return
-		}
-		if limit := s.limit(); s.pausable() && s.elapsed() > limit {
-			s.env.Note("stopped: the time limit of %v, of which %v were given back", limit.Round(time.Second), (limit - s.env.Limits.Timeout).Round(time.Second))
-			end(errTime)
-			return
-		}
-	}
-}
-
-// stopped turns the end that a watcher brought about into a result.
-func stopped(ctx context.Context, exit executor.Exit, err error) (executor.Exit, error) {
-	switch cause := context.Cause(ctx); {
-	case cause == nil || !errors.Is(err, cause):
-		return exit, err
-	case errors.Is(cause, errTime):
-		exit.Reason = executor.TimedOut
-	case errors.Is(cause, errDisk):
-		exit.Reason = executor.OutOfDisk
-	case errors.Is(cause, errBudget):
-		exit.Reason, exit.Signal, exit.Code = executor.Signalled, 9, 128+9
-	default:
-		return exit, err
-	}
-	return exit, nil
+// over reports whether a clock that can be paused is beyond its limit.
+func (c *clock) over() bool {
+	return c.given > 0 && c.pausable && c.elapsed() > c.limit()
 }

@@ -20,16 +20,16 @@ var (
 // submission is due and the code has changed. It only reads, from outside. A file
 // that is being written is kept as it was read.
 type codeSnapshots struct {
-	*session
+	*place
 	shots
 	// bytes is what the copies have together.
 	bytes int64
 }
 
 // openCodeSnapshots goes on with what an earlier process kept.
-func (s *session) openCodeSnapshots(ctx context.Context) (*codeSnapshots, error) {
-	kept, err := s.openShots(ctx, "code_snapshots.jsonl", whole)
-	c := &codeSnapshots{session: s, shots: kept}
+func openCodeSnapshots(ctx context.Context, p *place) (*codeSnapshots, error) {
+	kept, err := openShots(ctx, p, "code_snapshots.jsonl", whole)
+	c := &codeSnapshots{place: p, shots: kept}
 	for _, one := range kept.list {
 		c.bytes += one.Ref.Size
 	}

@@ -28,7 +28,7 @@ const (
 // of the same user from changing the mode of such a link and writing to the cache:
 // there all attempts with the same data read one copy, which is looked at
 // afterwards.
-func (s *session) placeData(ctx context.Context) error {
+func (s *setup) placeData(ctx context.Context) error {
 	ref, err := s.describedData(ctx)
 	if err != nil {
 		return err
@@ -54,13 +54,13 @@ func (a *attempt) whyCopied() string {
 }
 
 // shareData places the data and returns what was copied.
-func (s *session) shareData(ctx context.Context, ref cache.Ref) (files, bytes int64, err error) {
+func (s *setup) shareData(ctx context.Context, ref cache.Ref) (files, bytes int64, err error) {
 	tell := s.phases.placed(ref)
 	if !s.runtime.Isolates {
 		s.shared, err = s.env.Store.Share(ctx, ref, tell)
 		switch {
 		case err == nil:
-			s.close = append(s.close, func(bool) error { return s.shared.Close() })
+			s.opened = append(s.opened, func(bool) error { return s.shared.Close() })
 			s.dirs.data = s.shared.Dir()
 			tell(ref.Files, ref.Size)
 			files, bytes = s.shared.Copied()
@@ -90,11 +90,11 @@ func (s *session) shareData(ctx context.Context, ref cache.Ref) (files, bytes in
 // passOnData leaves the links of this attempt to a later one, once it has a result:
 // an agent that could not be stopped may still read them. One with capabilities may
 // have mounted them for writing.
-func (s *session) passOnData(ref cache.Ref) {
+func (s *setup) passOnData(ref cache.Ref) {
 	if len(s.sandbox.Capabilities) > 0 {
 		return
 	}
-	s.close = append(s.close, func(bool) error {
+	s.opened = append(s.opened, func(bool) error {
 		if !s.done {
 			return nil
 		}
@@ -105,11 +105,11 @@ func (s *session) passOnData(ref cache.Ref) {
 // checkData looks whether the agent changed the data that others read, too. What it
 // did to them is its own fault only if nobody else could have done it: otherwise
 // the attempt is void, and the next has data of its own.
-func (s *session) checkData(ctx context.Context) error {
-	if s.shared == nil {
+func (f *finished) checkData(ctx context.Context) error {
+	if f.shared == nil {
 		return nil
 	}
-	err := s.shared.Check(ctx)
+	err := f.shared.Check(ctx)
 	var changed *cache.ChangedError
 	switch {
 	case err == nil:
@@ -120,10 +120,10 @@ func (s *session) checkData(ctx context.Context) error {
 		return step.Retryable(errors.New("the data were touched while several attempts read them, and it is unknown which one did it; "+
 			"the attempt is void. From now on each attempt gets a copy of these data"), 0)
 	case changed.What == "":
-		s.env.Note("the agent touched its data (a mode, a link). Their content is unchanged, but no other attempt will get this copy")
+		f.env.Note("the agent touched its data (a mode, a link). Their content is unchanged, but no other attempt will get this copy")
 	default:
-		s.changed = changed.What
-		s.env.Note("the agent changed its data, which are read-only: %s; no other attempt will get this copy", changed.What)
+		f.changed = true
+		f.env.Note("the agent changed its data, which are read-only: %s; no other attempt will get this copy", changed.What)
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ const descriptionFile = "description.md"
 
 // describedData stores the data with the competition's description next to
 // them.
-func (s *session) describedData(ctx context.Context) (cache.Ref, error) {
+func (s *setup) describedData(ctx context.Context) (cache.Ref, error) {
 	entries, err := s.described(ctx, s.env.Store, func(text []byte) (cache.Ref, error) { return cache.PutBytes(ctx, s.env.Store, text) })
 	if err != nil {
 		return cache.Ref{}, err

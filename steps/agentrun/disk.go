@@ -47,11 +47,11 @@ var errDisk = errors.New("the agent exceeded its disk limit")
 // volume keeps it to that. It measures from outside, so that files which are
 // deleted and still open do not count, and a fast writer gets beyond the limit for
 // a moment.
-func (s *session) watchDisk(ctx context.Context, end context.CancelCauseFunc) {
-	if s.disk == 0 || s.dirs.volume != "" {
+func (r *running) watchDisk(ctx context.Context, end context.CancelCauseFunc) {
+	if r.disk == 0 || r.dirs.volume != "" {
 		return
 	}
-	before := s.stored()
+	before := r.dirs.stored()
 	for pause := diskPause; ; {
 		select {
 		case <-ctx.Done():
@@ -59,8 +59,8 @@ func (s *session) watchDisk(ctx context.Context, end context.CancelCauseFunc) {
 		case <-time.After(pause):
 		}
 		began := time.Now()
-		if stored := s.stored() - before; stored > s.disk {
-			s.env.Note("stopped: the agent stored %d bytes, more than its limit of %d (resources.disk or disk_limit)", stored, s.disk)
+		if stored := r.dirs.stored() - before; stored > r.disk {
+			r.env.Note("stopped: the agent stored %d bytes, more than its limit of %d (resources.disk or disk_limit)", stored, r.disk)
 			end(errDisk)
 			return
 		}
@@ -69,16 +69,16 @@ func (s *session) watchDisk(ctx context.Context, end context.CancelCauseFunc) {
 }
 
 // storable is the most that is taken of the agent's files.
-func (s *session) storable() int64 {
-	if s.disk == 0 {
+func (a *attempt) storable() int64 {
+	if a.disk == 0 {
 		return math.MaxInt64
 	}
-	return s.disk
+	return a.disk
 }
 
 // stored is what is in the agent's folders.
-func (s *session) stored() (bytes int64) {
-	for _, dir := range []string{s.dirs.home, s.dirs.tmp} {
+func (l layout) stored() (bytes int64) {
+	for _, dir := range []string{l.home, l.tmp} {
 		n, _ := tree.Measure(dir) // as far as it can be seen
 		bytes += n
 	}

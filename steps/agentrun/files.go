@@ -12,7 +12,7 @@ import (
 
 // placeFiles lays the agent's files into its own folder, where its command
 // then starts. They are copies that the agent may change.
-func (s *session) placeFiles(ctx context.Context) error {
+func (s *setup) placeFiles(ctx context.Context) error {
 	if len(s.args.Agent.Files) == 0 {
 		return nil
 	}
@@ -32,8 +32,8 @@ func (s *session) placeFiles(ctx context.Context) error {
 	})
 }
 
-// start is the folder that the agent's command starts in.
-func (a *attempt) start() string {
+// workFolder is the folder that the agent's command starts in.
+func (a *attempt) workFolder() string {
 	if len(a.args.Agent.Files) > 0 {
 		return "agent"
 	}

@@ -31,69 +31,73 @@ const (
 
 // gates are what the agent may talk to.
 type gates struct {
+	*place
 	validations, connections *gateway.Journal
 	// evidence is what the shim tells; nil without it.
 	evidence *gateway.Journal
 	services []executor.Service
-	env      map[string]string
-	stop     []func()
+	// vars are the environment variables that tell the agent of them.
+	vars map[string]string
+	stop []func()
 	// check is the check of a submission's form.
 	check func(ctx context.Context, path string) (validity.Verdict, error)
 }
 
-func (s *session) openGates(ctx context.Context) (*gates, error) {
-	g := &gates{env: map[string]string{}}
+// openGates opens the journals, the validity server, the model gateway, and the proxy.
+func openGates(ctx context.Context, p *place) (*gates, error) {
+	g := &gates{place: p, vars: map[string]string{}}
+	p.opened = append(p.opened, func(bool) error { return g.close() })
 	var err error
-	mask := s.mask.JSON
-	if g.validations, err = gateway.OpenJournal(filepath.Join(s.dirs.host, "validation.jsonl"), journalBytes, mask); err != nil {
+	mask := p.mask.JSON
+	if g.validations, err = gateway.OpenJournal(filepath.Join(p.dirs.host, "validation.jsonl"), journalBytes, mask); err != nil {
 		return nil, err
 	}
-	if g.connections, err = gateway.OpenJournal(filepath.Join(s.dirs.host, "network.jsonl"), journalBytes, mask); err != nil {
+	if g.connections, err = gateway.OpenJournal(filepath.Join(p.dirs.host, "network.jsonl"), journalBytes, mask); err != nil {
 		return g, err
 	}
-	evidence, err := s.openEvidence(g)
+	evidence, err := g.openEvidence()
 	if err != nil {
 		return g, err
 	}
-	g.check = s.form(ctx)
+	g.check = g.form(ctx)
 	server := validity.New(validity.Options{
-		Check: g.check, Dir: s.dirs.host, MaxBytes: s.submissionBytes(),
+		Check: g.check, Dir: p.dirs.host, MaxBytes: g.submissionBytes(),
 		Budget: func() validity.Budget {
-			return validity.Budget{Limit: s.limit(), Elapsed: s.elapsed()}
+			return validity.Budget{Limit: p.limit(), Elapsed: p.elapsed()}
 		},
 		Record: func(c validity.Call) { g.validations.Add(c) }, Evidence: evidence,
 	})
 	g.services = append(g.services, executor.Service{Name: "validity server", Port: validityPort, Env: gatewayVariable, Serve: server.Serve})
-	if err := s.openModels(ctx, g); err != nil {
+	if err := p.models.serve(ctx, g); err != nil {
 		return g, fmt.Errorf("open the model gateway: %w", err)
 	}
-	if s.policy == nil {
+	if p.policy == nil {
 		return g, nil
 	}
-	return g, g.openProxy(ctx, s.runtime.Isolates, proxy.New(proxy.Options{
-		Allow: s.policy, Record: func(c proxy.Conn) { g.connections.Add(c) },
+	return g, g.openProxy(ctx, proxy.New(proxy.Options{
+		Allow: p.policy, Record: func(c proxy.Conn) { g.connections.Add(c) },
 	}))
 }
 
 // openProxy serves the proxy and tells the agent of it.
-func (g *gates) openProxy(ctx context.Context, isolates bool, p *proxy.Proxy) error {
-	address, err := g.serve(ctx, isolates, "network proxy", proxyPort, p.Serve)
+func (g *gates) openProxy(ctx context.Context, p *proxy.Proxy) error {
+	address, err := g.serve(ctx, "network proxy", proxyPort, p.Serve)
 	if err != nil {
 		return err
 	}
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"} {
-		g.env[name] = address
+		g.vars[name] = address
 	}
 	for _, name := range []string{"NO_PROXY", "no_proxy"} {
-		g.env[name] = "localhost,127.0.0.1,::1"
+		g.vars[name] = "localhost,127.0.0.1,::1"
 	}
 	return nil
 }
 
 // serve makes a server a service or, where the agent shares the host's network,
 // serves it there. It returns the address for the agent.
-func (g *gates) serve(ctx context.Context, isolates bool, name string, port int, serve func(context.Context, net.Listener) error) (address string, err error) {
-	if isolates {
+func (g *gates) serve(ctx context.Context, name string, port int, serve func(context.Context, net.Listener) error) (address string, err error) {
+	if g.runtime.Isolates {
 		g.services = append(g.services, executor.Service{Name: name, Port: port, Serve: serve})
 		return fmt.Sprintf("http://127.0.0.1:%d", port), nil
 	}
@@ -108,8 +112,8 @@ func (g *gates) serve(ctx context.Context, isolates bool, name string, port int,
 	return "http://" + l.Addr().String(), nil
 }
 
-// end closes what is still open to the agent, so that the logs are complete.
-func (g *gates) end() {
+// shut closes what is still open to the agent, so that the logs are complete.
+func (g *gates) shut() {
 	for _, stop := range g.stop {
 		stop()
 	}
@@ -117,7 +121,7 @@ func (g *gates) end() {
 }
 
 func (g *gates) close() error {
-	g.end()
+	g.shut()
 	var all error
 	for _, j := range []*gateway.Journal{g.validations, g.connections, g.evidence} {
 		if j != nil {
@@ -129,9 +133,9 @@ func (g *gates) close() error {
 
 // submissionBytes is the greatest submission that is taken to be checked: what
 // is graded, unless it is so large that keeping it would hurt.
-func (s *session) submissionBytes() int64 {
+func (g *gates) submissionBytes() int64 {
 	const most = 2 << 30
-	info, err := os.Stat(filepath.Join(s.dirs.host, sampleFile))
+	info, err := os.Stat(filepath.Join(g.dirs.host, sampleFile))
 	if err != nil {
 		return grading.MaxBytes(0)
 	}
@@ -140,13 +144,13 @@ func (s *session) submissionBytes() int64 {
 
 // form returns the check of the validity server. It needs nothing but what the
 // agent has itself: the sample submission, read when it is first asked for.
-func (s *session) form(ctx context.Context) func(context.Context, string) (validity.Verdict, error) {
-	sample := filepath.Join(s.dirs.host, sampleFile)
-	if err := s.placeSample(ctx); err != nil {
-		s.env.Note("no sample submission was found (%v); the validity server only checks whether a file is a table", err)
+func (g *gates) form(ctx context.Context) func(context.Context, string) (validity.Verdict, error) {
+	sample := filepath.Join(g.dirs.host, sampleFile)
+	if err := g.placeSample(ctx); err != nil {
+		g.env.Note("no sample submission was found (%v); the validity server only checks whether a file is a table", err)
 		sample = ""
 	}
-	check := s.deps.Judge.Form(s.def, sample)
+	check := g.deps.Judge.Form(g.def, sample)
 	return func(ctx context.Context, path string) (validity.Verdict, error) { return verdict(check(ctx, path)) }
 }
 
@@ -160,14 +164,14 @@ func verdict(err error) (validity.Verdict, error) {
 }
 
 // logs are the journals as content.
-func (g *gates) logs(ctx context.Context, store cache.Store, host string) (cache.Outputs, error) {
+func (g *gates) logs(ctx context.Context) (cache.Outputs, error) {
 	out := cache.Outputs{}
 	for name, file := range map[string]string{"validation_log": "validation.jsonl", "network_log": "network.jsonl"} {
-		f, err := nolink.Open(filepath.Join(host, file))
+		f, err := nolink.Open(filepath.Join(g.dirs.host, file))
 		if err != nil {
 			return nil, fmt.Errorf("keep %s: %w", name, err)
 		}
-		ref, err := cache.Put(ctx, store, f, cache.Ref{})
+		ref, err := cache.Put(ctx, g.env.Store, f, cache.Ref{})
 		_ = f.Close()
 		if err != nil {
 			return nil, fmt.Errorf("keep %s: %w", name, err)

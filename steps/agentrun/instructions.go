@@ -45,7 +45,7 @@ func (f facts) fill(t *template.Template) ([]byte, error) {
 	return []byte(b.String()), err
 }
 
-func (s *session) facts() facts {
+func (s *setup) facts() facts {
 	f := facts{
 		Competition: s.args.Competition, Seed: s.args.Seed, Home: s.at(""), Data: s.at("data"),
 		Submission: s.at("submission"), Code: s.at("code"), Logs: s.at("logs"), Agent: s.at("agent"),
@@ -60,12 +60,12 @@ func (s *session) facts() facts {
 	return f
 }
 
-func (s *session) networkText() string {
-	switch s.networkMode() {
+func (a *attempt) networkText() string {
+	switch a.networkMode() {
 	case "open":
 		return "open."
 	case "allow":
-		return "only " + strings.Join(s.args.Network.Allow, ", ") + ", through the\n              proxy that the usual variables (HTTPS_PROXY and so on) name."
+		return "only " + strings.Join(a.args.Network.Allow, ", ") + ", through the\n              proxy that the usual variables (HTTPS_PROXY and so on) name."
 	}
 	return "none."
 }
@@ -83,7 +83,7 @@ func (a *attempt) networkMode() string {
 
 // writeTexts writes what the agent reads next to the data. The reference's
 // instructions are written as they are, and ours next to them.
-func (s *session) writeTexts(ctx context.Context) error {
+func (s *setup) writeTexts(ctx context.Context) error {
 	notes, err := s.facts().fill(notesTemplate)
 	if err != nil {
 		return fmt.Errorf("write notes: %w", err)
@@ -102,7 +102,7 @@ func (s *session) writeTexts(ctx context.Context) error {
 // maxInstructions bounds the general instructions.
 const maxInstructions = 1 << 20
 
-func (s *session) instructionsText(ctx context.Context) ([]byte, error) {
+func (s *setup) instructionsText(ctx context.Context) ([]byte, error) {
 	if s.args.Task == competitions.TaskOwn {
 		return s.facts().fill(instructionsTemplate)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -24,32 +23,32 @@ const (
 // tryIsolation starts this program in the agent's sandbox, before the agent, to try
 // what no agent may reach from there. The agent is not started if anything of it
 // succeeds, or if it cannot be tried.
-func (s *session) tryIsolation(ctx context.Context) error {
-	if s.deps.Forbidden == nil || !s.runtime.Isolates {
+func (r *running) tryIsolation(ctx context.Context) error {
+	if r.deps.Forbidden == nil || !r.runtime.Isolates {
 		return nil
 	}
-	targets, closeAll, err := s.deps.Forbidden(ctx)
+	targets, closeAll, err := r.deps.Forbidden(ctx)
 	if err != nil {
 		return step.Retryable(fmt.Errorf("try the isolation: %w", err), 0)
 	}
 	defer closeAll()
-	if s.networkMode() == "open" {
+	if r.networkMode() == "open" {
 		targets = targets.Open()
 	}
-	found, err := s.look(ctx, targets)
+	found, err := r.look(ctx, targets)
 	if err != nil {
 		return step.Retryable(fmt.Errorf("try the isolation: %w", err), 0)
 	}
 	if len(found) > 0 {
-		return fmt.Errorf("the runtime %q does not keep the agent from %s; the agent was not started. %s", s.runtime.Name, strings.Join(found, ", "), s.remedy())
+		return fmt.Errorf("the runtime %q does not keep the agent from %s; the agent was not started. %s", r.runtime.Name, strings.Join(found, ", "), r.remedy())
 	}
-	s.env.Note("isolation: %d forbidden addresses, files and variables were tried from inside the sandbox; none was reached", targets.Len())
-	s.startedAt(time.Now())
+	r.env.Note("isolation: %d forbidden addresses, files and variables were tried from inside the sandbox; none was reached", targets.Len())
+	r.startedAt(time.Now())
 	return nil
 }
 
-func (s *session) remedy() string {
-	if s.networkMode() == "open" {
+func (a *attempt) remedy() string {
+	if a.networkMode() == "open" {
 		return "Its network is open; name what it needs in network.allow instead, or keep the machine's own network from these addresses, such as by a NetworkPolicy"
 	}
 	return "mleflow doctor says what is missing here"
@@ -57,21 +56,19 @@ func (s *session) remedy() string {
 
 // look runs the program that looks in a sandbox like the agent's: the same root,
 // mounts, user, devices and network, and the agent's environment without its secrets.
-func (s *session) look(ctx context.Context, targets *breach.Targets) (found []string, err error) {
-	self := s.deps.Self
-	if self == "" {
-		if self, err = os.Executable(); err != nil {
-			return nil, fmt.Errorf("find the running program: %w", err)
-		}
+func (r *running) look(ctx context.Context, targets *breach.Targets) (found []string, err error) {
+	self, err := r.self()
+	if err != nil {
+		return nil, err
 	}
 	asked, err := json.Marshal(targets)
 	if err != nil {
 		return nil, err
 	}
 	mount := executor.Mount{Host: self, Guest: lookGuest, ReadOnly: true}
-	spec := s.spec(nil)
+	spec := r.spec(nil)
 	spec.ID += " look"
-	spec.Command, spec.Dir, spec.ImageDir = []string{s.runtime.Path(mount), breach.Command}, "/", false
+	spec.Command, spec.Dir, spec.ImageDir = []string{r.runtime.Path(mount), breach.Command}, "/", false
 	for i := range spec.Mounts {
 		spec.Mounts[i].CopyUp = false // the agent's own start does
 	}
@@ -80,7 +77,7 @@ func (s *session) look(ctx context.Context, targets *breach.Targets) (found []st
 	spec.Limits.Timeout = lookTime
 	var answer, log bytes.Buffer
 	spec.Stdin, spec.Stdout = bytes.NewReader(asked), &answer
-	exit, err := s.runtime.Executor.Run(ctx, spec, &log)
+	exit, err := r.runtime.Executor.Run(ctx, spec, &log)
 	switch {
 	case err != nil:
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
@@ -35,33 +36,33 @@ const stateFile = "state.json"
 
 // left says whether the folder is that of an agent that still continues, or has
 // ended while nobody looked.
-func (s *session) left(ctx context.Context) (bool, error) {
-	was, ok := recall(s.dirs.root)
+func (p *place) left(ctx context.Context) (bool, error) {
+	was, ok := recall(p.dirs.root)
 	if !ok || was.Boot != boot() {
 		return false, nil
 	}
-	s.startedAt(was.Started)
-	if s.ended = s.recallEnd(ctx); s.ended != nil {
+	p.startedAt(was.Started)
+	if p.ended = p.recallEnd(ctx); p.ended != nil {
 		return true, nil
 	}
-	if s.runtime.Left == nil {
+	if p.runtime.Left == nil {
 		return false, nil
 	}
-	return s.runtime.Left(ctx, s.id)
+	return p.runtime.Left(ctx, p.id)
 }
 
 // leaves reports whether the attempt, interrupted, is left to a later process.
-func (s *session) leaves(ctx context.Context) bool {
-	return s != nil && s.kept && errors.Is(context.Cause(ctx), executor.ErrLeave)
+func (p *place) leaves(ctx context.Context) bool {
+	return p.kept && errors.Is(context.Cause(ctx), executor.ErrLeave)
 }
 
 // tellLeft says what became of an agent that was to be left running.
-func (s *session) tellLeft(ctx context.Context) {
+func (p *place) tellLeft(ctx context.Context) {
 	switch {
-	case s.leaves(ctx):
-		s.env.Note("mleflow was interrupted and leaves the agent running; the next apply continues with it")
+	case p.leaves(ctx):
+		p.env.Note("mleflow was interrupted and leaves the agent running; the next apply continues with it")
 	case errors.Is(context.Cause(ctx), executor.ErrLeave):
-		s.env.Warn(fmt.Sprintf("the runtime %q cannot leave an agent running: it was ended, and the next apply starts it from the beginning", s.runtime.Name))
+		p.env.Warn(fmt.Sprintf("the runtime %q cannot leave an agent running: it was ended, and the next apply starts it from the beginning", p.runtime.Name))
 	}
 }
 
@@ -89,8 +90,8 @@ func Abandoned(ctx context.Context, keeper cache.Keeper, runtimes *executor.Regi
 				n++
 			}
 			if left && end {
-				s := &session{attempt: &attempt{runtime: rt}}
-				err = errors.Join(rt.End(ctx, id), s.dropVolume(ctx, k.Dir), discard(ctx, keeper, k.Key))
+				a := &attempt{runtime: rt}
+				err = errors.Join(rt.End(ctx, id), a.dropVolume(ctx, k.Dir), discard(ctx, keeper, k.Key))
 			}
 			if err != nil {
 				all = errors.Join(all, fmt.Errorf("agent %s in the runtime %s: %w", id, rt.Name, err))
@@ -129,8 +130,8 @@ func empty(dir string) error {
 }
 
 // remember writes the state for a later process.
-func (s *session) remember() error {
-	return writeWhole(filepath.Join(s.dirs.root, stateFile), state{Started: time.Unix(0, s.started.Load()), Boot: boot()})
+func (p *place) remember() error {
+	return writeWhole(filepath.Join(p.dirs.root, stateFile), state{Started: p.start(), Boot: boot()})
 }
 
 // writeWhole writes a value as JSON, whole or not at all.
@@ -158,22 +159,22 @@ const endFile = "end.json"
 
 // rememberEnd writes it for a later process: the container is gone by now, and
 // without this a death while the result is harvested would cost the attempt.
-func (s *session) rememberEnd(e end) error {
-	if !s.kept {
+func (p *place) rememberEnd(e end) error {
+	if !p.kept {
 		return nil
 	}
-	return writeWhole(filepath.Join(s.dirs.root, endFile), e)
+	return writeWhole(filepath.Join(p.dirs.root, endFile), e)
 }
 
 // recallEnd reads it; nil when there is none, or what the agent printed is not
 // in the store any more.
-func (s *session) recallEnd(ctx context.Context) *end {
+func (p *place) recallEnd(ctx context.Context) *end {
 	var e end
-	data, err := nolink.ReadFile(filepath.Join(s.dirs.root, endFile))
+	data, err := nolink.ReadFile(filepath.Join(p.dirs.root, endFile))
 	if err != nil || json.Unmarshal(data, &e) != nil {
 		return nil
 	}
-	in, err := s.env.Store.Open(ctx, e.Printed.ID)
+	in, err := p.env.Store.Open(ctx, e.Printed.ID)
 	if err != nil {
 		return nil
 	}
@@ -183,12 +184,12 @@ func (s *session) recallEnd(ctx context.Context) *end {
 }
 
 // dropVolume removes the volume that an attempt left which does not go on.
-func (s *session) dropVolume(ctx context.Context, dir string) error {
+func (a *attempt) dropVolume(ctx context.Context, dir string) error {
 	at := filepath.Join(dir, volumeFolder)
-	if _, err := os.Lstat(at); err != nil || s.runtime.Volume == nil {
+	if _, err := os.Lstat(at); err != nil || a.runtime.Volume == nil {
 		return nil //nolint:nilerr // there is none
 	}
-	v, err := s.runtime.Volume(ctx, executor.VolumeSpec{Dir: at, Bytes: max(s.disk, smallestVolume), User: s.sandbox.User})
+	v, err := a.volume(ctx, at, max(a.disk, smallestVolume))
 	if err != nil {
 		return fmt.Errorf("remove the disk of an earlier attempt: %w", err)
 	}
@@ -202,29 +203,29 @@ const smallestVolume = 16 << 20
 // tidy removes what dead processes left in the runtime, and the folders of
 // attempts that nobody will continue: their agents ended with an earlier boot of
 // the machine, or long ago.
-func (s *session) tidy(ctx context.Context, keeper cache.Keeper) {
+func (a *attempt) tidy(ctx context.Context, env *step.Env) {
 	var swept error
-	if s.runtime.Sweep != nil {
-		swept = s.runtime.Sweep(ctx)
+	if a.runtime.Sweep != nil {
+		swept = a.runtime.Sweep(ctx)
 	}
-	list, err := keeper.Kept(ctx)
+	list, err := env.Store.Kept(ctx)
 	err = errors.Join(swept, err)
 	for _, k := range list {
 		if k.Held || !strings.HasPrefix(k.Key, keptPrefix) || !stale(k.Dir) {
 			continue
 		}
-		dir, release, bad := keeper.Keep(ctx, k.Key)
+		dir, release, bad := env.Store.Keep(ctx, k.Key)
 		if bad == nil {
 			gone := stale(dir) // nobody took it up meanwhile
 			if gone {
-				bad = s.dropVolume(ctx, dir)
+				bad = a.dropVolume(ctx, dir)
 			}
 			bad = errors.Join(bad, release(!gone || bad != nil))
 		}
 		err = errors.Join(err, bad)
 	}
 	if err != nil {
-		s.env.Note("remove the folders of old attempts: %v", err)
+		env.Note("remove the folders of old attempts: %v", err)
 	}
 }
 

@@ -217,9 +217,9 @@ type attempt struct {
 	description, instructions digest.ContentID
 	// policy is what the agent may reach through the proxy; nil if nothing.
 	policy *proxy.Policy
-	// sandbox, setup and every are arguments, read.
-	sandbox executor.Sandbox
-	setup   time.Duration
+	// sandbox, setupTime and every are arguments, read.
+	sandbox   executor.Sandbox
+	setupTime time.Duration
 	// disk is the most that the agent may store; 0 is no limit.
 	disk  int64
 	every time.Duration

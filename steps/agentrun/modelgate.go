@@ -15,7 +15,6 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
-	"github.com/mleflow/mleflow/engine/secret"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/model"
@@ -43,12 +42,13 @@ const (
 // was said. An attempt that must begin again gets the recorded responses again,
 // as far as its requests are the same, and goes on live from there.
 type modelGate struct {
+	*place
 	gateway *model.Gateway
 	writer  *transcript.Writer
 	dir     string
-	// virtual are the keys that the agent has, by the names of the models.
-	virtual map[string]string
-	readers []*transcript.Reader
+	// real are the providers' keys and virtual the keys that the agent has, by the names of the models.
+	real, virtual map[string]string
+	readers       []*transcript.Reader
 	// again plays what earlier tries recorded; nil if there were none.
 	again *transcript.Player
 	// before is what an agent that goes on has said by now; nil for another.
@@ -73,21 +73,21 @@ func (a *attempt) modelKeys(ctx context.Context) (map[string]string, error) {
 // findModels finds the folder of the attempt's models, and masks the virtual
 // keys from now on: they are of no use elsewhere, but differ from attempt to
 // attempt.
-func (s *session) findModels(ctx context.Context, key string) error {
-	if len(s.args.Agent.Models) == 0 {
+func (p *place) findModels(ctx context.Context, action string, keys map[string]string) error {
+	if len(p.args.Agent.Models) == 0 {
 		return nil
 	}
-	dir, release, err := s.env.Store.Keep(ctx, keptPrefix+modelsPrefix+key)
+	dir, release, err := p.env.Store.Keep(ctx, keptPrefix+modelsPrefix+action)
 	if err != nil {
 		return err
 	}
-	s.close = append(s.close, func(bool) error { return release(!s.done) })
-	s.models = &modelGate{dir: dir}
-	s.phases.transcript(keptPrefix + modelsPrefix + key)
-	if err := s.models.findKeys(s.args.Agent.Models); err != nil {
+	p.models = &modelGate{place: p, dir: dir, real: keys}
+	p.opened = append(p.opened, func(bool) error { return errors.Join(p.models.close(), release(!p.done)) })
+	p.phases.transcript(keptPrefix + modelsPrefix + action)
+	if err := p.models.findKeys(p.args.Agent.Models); err != nil {
 		return fmt.Errorf("keys of the model gateway: %w", err)
 	}
-	s.mask = s.mask.With(slices.Collect(maps.Values(s.models.virtual))...)
+	p.mask = p.mask.With(slices.Collect(maps.Values(p.models.virtual))...)
 	return nil
 }
 
@@ -108,62 +108,61 @@ func (g *modelGate) findKeys(models []step.Model) error {
 	return nolink.WriteFile(path, text, 0o600, false)
 }
 
-// openModels opens the model gateway, if the agent has models, and tells the
-// agent where it is.
-func (s *session) openModels(ctx context.Context, g *gates) error {
-	m := s.models
+// serve opens the model gateway, if the agent has models, and tells the agent
+// where it is.
+func (m *modelGate) serve(ctx context.Context, g *gates) error {
 	if m == nil {
 		return nil
 	}
-	earlier, err := m.earlier(s.continued)
+	earlier, err := m.earlier()
 	if err != nil {
 		return err
 	}
 	now := filepath.Join(m.dir, transcriptFolder)
-	if m.writer, err = transcript.Open(now, transcriptBytes, s.mask); err != nil {
+	if m.writer, err = transcript.Open(now, transcriptBytes, m.mask); err != nil {
 		return err
 	}
-	if s.continued {
-		if m.before, err = m.open(now); err != nil {
+	if m.continued {
+		if m.before, err = m.read(now); err != nil {
 			return err
 		}
 	}
-	if err := s.resume(earlier); err != nil {
+	if err := m.resume(earlier); err != nil {
 		return err
 	}
 	var blocks []model.Block
-	for _, block := range s.args.Agent.Models {
-		b, err := s.modelBlock(ctx, block)
+	for _, block := range m.args.Agent.Models {
+		b, err := m.block(ctx, block)
 		if err != nil {
 			return fmt.Errorf("model %q: %w", block.Name, err)
 		}
 		blocks = append(blocks, b)
 	}
-	if m.gateway, err = model.New(model.Options{Blocks: blocks, Dir: m.dir, Transcript: m.writer, Again: !s.continued, Spent: s.spent}); err != nil {
+	if m.gateway, err = model.New(model.Options{Blocks: blocks, Dir: m.dir, Transcript: m.writer, Again: !m.continued, Spent: m.spent}); err != nil {
 		return err
 	}
-	address, err := g.serve(ctx, s.runtime.Isolates, "model gateway", modelPort, m.gateway.Serve)
+	address, err := g.serve(ctx, "model gateway", modelPort, m.gateway.Serve)
 	if err != nil {
 		return err
 	}
-	maps.Copy(g.env, modelEnv(address, blocks))
+	maps.Copy(g.vars, modelEnv(address, blocks))
 	return nil
 }
 
 // spent tells what the attempt used of its models by now.
-func (s *session) spent(used, paid model.Amount) {
-	s.phases.spent(step.Spent{Requests: used.Requests, Tokens: used.Tokens, Cost: int64(paid.Cost)})
+func (m *modelGate) spent(used, paid model.Amount) {
+	m.phases.spent(step.Spent{Requests: used.Requests, Tokens: used.Tokens, Cost: int64(paid.Cost)})
 }
 
 // earlier are the folders with what earlier tries of the attempt recorded. The
 // last one is the present one where the agent goes on.
-func (m *modelGate) earlier(continued bool) ([]string, error) {
+func (m *modelGate) earlier() ([]string, error) {
 	var list []string
 	now := filepath.Join(m.dir, transcriptFolder)
 	for n := 1; ; n++ {
 		at := fmt.Sprintf("%s-%d", now, n)
 		_, err := os.Lstat(at)
-		if errors.Is(err, fs.ErrNotExist) && !continued {
+		if errors.Is(err, fs.ErrNotExist) && !m.continued {
 			if err = os.Rename(now, at); errors.Is(err, fs.ErrNotExist) {
 				return list, nil
 			}
@@ -179,14 +178,14 @@ func (m *modelGate) earlier(continued bool) ([]string, error) {
 	}
 }
 
-// modelBlock is a model block as the gateway serves it.
-func (s *session) modelBlock(ctx context.Context, m step.Model) (model.Block, error) {
-	one, err := modelblock.Of(m)
-	if err != nil {
-		return model.Block{}, err
+// block is a model block as the gateway serves it.
+func (m *modelGate) block(ctx context.Context, of step.Model) (b model.Block, err error) {
+	if b.Model, err = modelblock.Of(of); err != nil {
+		return b, err
 	}
-	b := model.Block{Model: one, Dialect: dialect.Named(m.Provider), Virtual: s.models.virtual[m.Name], Real: s.keys[m.Name], Run: s.pools.Of(s.env.RunID, m), PauseClock: m.PauseClock}
-	b.Upstream, err = s.upstream(ctx, m, &b.Model, b.Dialect)
+	b.Dialect, b.Virtual, b.Real = dialect.Named(of.Provider), m.virtual[of.Name], m.real[of.Name]
+	b.Run, b.PauseClock = m.pools.Of(m.env.RunID, of), of.PauseClock
+	b.Upstream, err = m.upstream(ctx, of, &b.Model, b.Dialect)
 	return b, err
 }
 
@@ -212,7 +211,7 @@ func modelName(name, what string) string {
 	return "MLEFLOW_MODEL_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "_" + what
 }
 
-// closeModels ends what the gateway has open; it serves no more.
+// close ends what the gateway has open; it serves no more.
 func (m *modelGate) close() error {
 	if m == nil {
 		return nil
@@ -232,24 +231,24 @@ func (m *modelGate) close() error {
 }
 
 // openRecording opens a recording that is content.
-func (s *session) openRecording(ctx context.Context, name string, n int, a *step.Artifact) (*transcript.Reader, error) {
+func (m *modelGate) openRecording(ctx context.Context, name string, n int, a *step.Artifact) (*transcript.Reader, error) {
 	if a.Ref.Kind != cache.Tree {
 		return nil, fmt.Errorf("%s is no recording: it is a file, and a recording is a folder", a.Name())
 	}
-	at := filepath.Join(s.models.dir, fmt.Sprintf("replay-%s-%d", name, n))
+	at := filepath.Join(m.dir, fmt.Sprintf("replay-%s-%d", name, n))
 	if _, err := os.Lstat(at); errors.Is(err, fs.ErrNotExist) {
-		if _, err := tree.Materialise(ctx, s.env.Store, a.Ref, at, tree.Options{Mode: tree.Link}); err != nil {
+		if _, err := tree.Materialise(ctx, m.env.Store, a.Ref, at, tree.Options{Mode: tree.Link}); err != nil {
 			return nil, fmt.Errorf("place the recording %s: %w", a.Name(), err)
 		}
 	}
-	r, err := s.models.open(at)
+	r, err := m.read(at)
 	if err != nil {
 		return nil, fmt.Errorf("%s is no recording: %w", a.Name(), err)
 	}
 	return r, nil
 }
 
-func (m *modelGate) open(dir string) (*transcript.Reader, error) {
+func (m *modelGate) read(dir string) (*transcript.Reader, error) {
 	r, err := transcript.OpenReader(os.DirFS(dir))
 	if err == nil {
 		m.readers = append(m.readers, r)
@@ -259,81 +258,81 @@ func (m *modelGate) open(dir string) (*transcript.Reader, error) {
 
 // upstream answers the requests to a model: recordings, what an earlier try of
 // the attempt recorded, the provider.
-func (s *session) upstream(ctx context.Context, m step.Model, one *model.Model, d dialect.Dialect) (up model.Upstream, err error) {
-	if modelblock.Live(m) {
-		if up, err = model.NewProvider(one, d, s.keys[m.Name], nil); err != nil {
+func (m *modelGate) upstream(ctx context.Context, of step.Model, one *model.Model, d dialect.Dialect) (up model.Upstream, err error) {
+	if modelblock.Live(of) {
+		if up, err = model.NewProvider(one, d, m.real[of.Name], nil); err != nil {
 			return nil, err
 		}
-		if s.models.again != nil {
-			up, err = s.models.replay(m, s.models.again, model.Resume, up)
+		if m.again != nil {
+			up, err = m.replay(of, m.again, model.Resume, up)
 		}
 	}
-	if len(m.Replay) == 0 || err != nil {
+	if len(of.Replay) == 0 || err != nil {
 		return up, err
 	}
 	var recordings []*transcript.Reader
-	for n, a := range m.Replay {
-		r, err := s.openRecording(ctx, m.Name, n, a)
+	for n, a := range of.Replay {
+		r, err := m.openRecording(ctx, of.Name, n, a)
 		if err != nil {
 			return nil, err
 		}
 		recordings = append(recordings, r)
 	}
-	player, err := transcript.NewPlayer(modelblock.Canonical, s.mask, recordings...)
+	player, err := transcript.NewPlayer(modelblock.Canonical, m.mask, recordings...)
 	if err != nil {
 		return nil, err
 	}
 	onMiss := model.Fail
-	if m.OnMiss == modelblock.MissLive {
+	if of.OnMiss == modelblock.MissLive {
 		onMiss = model.Live
 	}
-	return s.models.replay(m, player, onMiss, up)
+	return m.replay(of, player, onMiss, up)
 }
 
 // replay answers by a player. For an agent that goes on, it is where it was.
-func (g *modelGate) replay(m step.Model, player *transcript.Player, onMiss model.OnMiss, up model.Upstream) (model.Upstream, error) {
+func (m *modelGate) replay(of step.Model, player *transcript.Player, onMiss model.OnMiss, up model.Upstream) (model.Upstream, error) {
 	r := model.NewReplay(player, onMiss, up)
-	if g.before == nil {
+	if m.before == nil {
 		return r, nil
 	}
-	return r, r.Continue(g.before, m.Name)
+	return r, r.Continue(m.before, of.Name)
 }
 
 // resume plays what earlier tries recorded, if there were any that the models
 // can go on from. All models share the player, since each recording is used once.
 // What is damaged is no reason for an attempt to fail: it is repaired as after a
 // crash, or asked for again, and the log says so.
-func (s *session) resume(earlier []string) error {
-	if len(earlier) == 0 || !slices.ContainsFunc(s.args.Agent.Models, modelblock.Live) {
+func (m *modelGate) resume(earlier []string) error {
+	if len(earlier) == 0 || !slices.ContainsFunc(m.args.Agent.Models, modelblock.Live) {
 		return nil
 	}
 	var list []*transcript.Reader
 	for _, dir := range earlier {
-		r, err := s.models.repaired(dir, s.mask)
+		r, err := m.repaired(dir)
 		if err != nil {
-			s.env.Note("what an earlier try recorded cannot be read, so its requests are sent again: %v", err)
+			m.env.Note("what an earlier try recorded cannot be read, so its requests are sent again: %v", err)
 			continue
 		}
 		list = append(list, r)
 	}
-	player, err := transcript.NewPlayer(modelblock.Canonical, s.mask, list...)
+	player, err := transcript.NewPlayer(modelblock.Canonical, m.mask, list...)
 	if err != nil {
-		s.env.Note("what earlier tries recorded cannot be played, so their requests are sent again: %v", err)
+		m.env.Note("what earlier tries recorded cannot be played, so their requests are sent again: %v", err)
 		return nil
 	}
-	s.models.again = player
+	m.again = player
 	return nil
 }
 
 // repaired opens a transcript that nobody writes, without what is damaged at its
 // end.
-func (g *modelGate) repaired(dir string, mask *secret.Set) (*transcript.Reader, error) {
-	w, err := transcript.Open(dir, transcriptBytes, mask)
+func (m *modelGate) repaired(dir string) (*transcript.Reader, error) {
+	w, err := transcript.Open(dir, transcriptBytes, m.mask)
 	if err == nil {
 		err = w.Close()
 	}
 	if err != nil {
 		return nil, err
 	}
-	return g.open(dir)
+	return m.read(dir)
 }

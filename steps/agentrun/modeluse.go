@@ -2,8 +2,10 @@ package agentrun
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
@@ -11,35 +13,82 @@ import (
 	"github.com/mleflow/mleflow/steps/agentrun/modelblock"
 )
 
-// transcript is what the agent and its models said, as content, and what was
-// used of each; empty without models. The gateway serves no more.
-func (s *session) transcript(ctx context.Context) (map[string]export.ModelUse, cache.Ref, error) {
-	use := map[string]export.ModelUse{}
-	if s.models == nil || s.models.gateway == nil {
-		ref, err := new(tree.Builder).Build(ctx, s.env.Store)
-		return use, ref, err
+// transcript keeps what the agent and its models said, as content, and what was used
+// of each; both are empty without models. The gateway serves no more.
+func (f *finished) transcript(ctx context.Context) (ref cache.Ref, err error) {
+	f.use = map[string]export.ModelUse{}
+	if f.models == nil {
+		return new(tree.Builder).Build(ctx, f.env.Store)
 	}
-	for i, sum := range s.models.gateway.Summary() {
-		use[sum.Model] = modelblock.UseOf(s.args.Agent.Models[i].Provider, sum)
+	at, err := f.models.settle(f.use, &f.health)
+	if err != nil {
+		return cache.Ref{}, err
 	}
-	if n, why := s.models.writer.Dropped(); n > 0 {
-		s.env.Note("not in the transcript: %d bodies or exchanges, beyond its limit of %d bytes (%v)", n, int64(transcriptBytes), why)
+	if ref, err = tree.Import(ctx, f.env.Store, at, tree.ImportOptions{}); err != nil {
+		return cache.Ref{}, fmt.Errorf("keep transcript: %w", err)
 	}
-	if err := s.models.close(); err != nil {
-		return nil, cache.Ref{}, fmt.Errorf("keep transcript: %w", err)
+	return ref, nil
+}
+
+// settle adds up what was used of each model and how the providers did, and returns
+// the folder of the transcript, which is complete.
+func (m *modelGate) settle(use map[string]export.ModelUse, health *modelblock.Health) (at string, err error) {
+	for i, sum := range m.gateway.Summary() {
+		use[sum.Model] = modelblock.UseOf(m.args.Agent.Models[i].Provider, sum)
 	}
-	at := filepath.Join(s.models.dir, transcriptFolder)
-	r, err := s.models.open(at)
+	if n, why := m.writer.Dropped(); n > 0 {
+		m.env.Note("not in the transcript: %d bodies or exchanges, beyond its limit of %d bytes (%v)", n, int64(transcriptBytes), why)
+	}
+	if err := m.close(); err != nil {
+		return "", fmt.Errorf("keep transcript: %w", err)
+	}
+	at = filepath.Join(m.dir, transcriptFolder)
+	r, err := m.read(at)
 	if err == nil {
-		s.health, err = modelblock.AddExchanges(use, r)
-		s.models.close() //nolint:errcheck // it was read
+		*health, err = modelblock.AddExchanges(use, r)
+		m.close() //nolint:errcheck // it was read
 	}
 	if err != nil {
-		return nil, cache.Ref{}, fmt.Errorf("read transcript: %w", err)
+		return "", fmt.Errorf("read transcript: %w", err)
 	}
-	ref, err := tree.Import(ctx, s.env.Store, at, tree.ImportOptions{})
-	if err != nil {
-		return nil, cache.Ref{}, fmt.Errorf("keep transcript: %w", err)
+	return at, nil
+}
+
+// paused is how much time was given back to the agent by now.
+func (m *modelGate) paused() time.Duration {
+	if m == nil || m.gateway == nil {
+		return 0
 	}
-	return use, ref, nil
+	return m.gateway.Paused()
+}
+
+// clockPause is how often the models and the time of their agent are looked at.
+const clockPause = 200 * time.Millisecond
+
+var errBudget = errors.New("the agent repeats what its budget refuses")
+
+// watch ends an attempt whose clock may be paused at its limit, and one that only
+// repeats what its budget refuses.
+func (m *modelGate) watch(ctx context.Context, end context.CancelCauseFunc) {
+	if m == nil {
+		return
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(clockPause):
+		}
+		if why := m.gateway.Futile(); why != "" {
+			m.env.Note("stopped: %s", why)
+			end(errBudget)
+			return
+		}
+		if m.over() {
+			limit := m.limit()
+			m.env.Note("stopped: the time limit of %v, of which %v were given back", limit.Round(time.Second), (limit - m.given).Round(time.Second))
+			end(errTime)
+			return
+		}
+	}
 }

@@ -19,11 +19,11 @@ const pythonGuest = "/opt/python"
 // python is the environment of an attempt whose agent has packages.
 type python struct {
 	pyenv.Interpreter
-	// packages is the folder with what is shared, and below venv the place where
-	// site-packages are to be seen.
+	// dir is the folder of the virtual environment.
+	dir string
+	// packages is the folder with what attempts share, and place where below dir its
+	// site-packages are to be seen. Both are empty for an environment of this machine.
 	packages, place string
-	// host is the folder of a virtual environment of this machine, if that is shown.
-	host string
 }
 
 // checkPython refuses packages in an image, which has a Python of its own.
@@ -36,17 +36,17 @@ func (a *attempt) checkPython() error {
 
 // placePython makes the virtual environment. Its packages are the cache's own files
 // where the agent cannot change them, else one copy for all attempts.
-func (s *session) placePython(ctx context.Context) error {
+func (s *setup) placePython(ctx context.Context) error {
 	of := s.args.Agent.Python
 	if of == nil {
 		return nil
 	}
 	if s.args.Agent.Venv != "" {
 		host, err := pyenv.Inspect(ctx, s.args.Agent.Venv)
-		s.python = &python{Interpreter: host.Interpreter, host: host.Dir}
+		s.python = &python{Interpreter: host.Interpreter, dir: host.Dir}
 		return err
 	}
-	p := &python{packages: filepath.Join(s.dirs.root, "packages")}
+	p := &python{dir: s.dirs.python, packages: filepath.Join(s.dirs.root, "packages")}
 	if s.runtime.Isolates {
 		if _, err := tree.Materialise(ctx, s.env.Store, of.Ref, p.packages, tree.Options{Mode: tree.Link}); err != nil {
 			return err
@@ -56,7 +56,7 @@ func (s *session) placePython(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.close = append(s.close, func(bool) error { return shared.Close() })
+		s.opened = append(s.opened, func(bool) error { return shared.Close() })
 		p.packages = shared.Dir()
 	}
 	var err error
@@ -74,24 +74,18 @@ func (s *session) placePython(ctx context.Context) error {
 	return errors.Join(os.Remove(place), os.Symlink(filepath.Join(p.packages, "site-packages"), place))
 }
 
-func (s *session) venvMount() executor.Mount {
-	if s.python.host != "" {
-		return executor.Mount{Host: s.python.host, Guest: pythonGuest, ReadOnly: true}
-	}
-	return executor.Mount{Host: s.dirs.python, Guest: pythonGuest, ReadOnly: true}
+func (p *python) mount() executor.Mount {
+	return executor.Mount{Host: p.dir, Guest: pythonGuest, ReadOnly: true}
 }
 
-// pythonMounts are the virtual environment, its packages and, where the machine's
+// mounts are the virtual environment, its packages and, where the machine's
 // programs are not all of it, the interpreter.
-func (s *session) pythonMounts() []executor.Mount {
-	if s.python == nil || !s.runtime.MapsPaths {
-		return nil
+func (p *python) mounts() []executor.Mount {
+	list := []executor.Mount{p.mount()}
+	if p.packages != "" {
+		list = append(list, executor.Mount{Host: filepath.Join(p.packages, "site-packages"), Guest: filepath.Join(pythonGuest, p.place), ReadOnly: true})
 	}
-	list := []executor.Mount{s.venvMount()}
-	if s.python.host == "" {
-		list = append(list, executor.Mount{Host: filepath.Join(s.python.packages, "site-packages"), Guest: filepath.Join(pythonGuest, s.python.place), ReadOnly: true})
-	}
-	if prefix := s.python.Prefix; prefix != "/usr" && !strings.HasPrefix(prefix, "/usr/") {
+	if prefix := p.Prefix; prefix != "/usr" && !strings.HasPrefix(prefix, "/usr/") {
 		list = append(list, executor.Mount{Host: prefix, Guest: prefix, ReadOnly: true})
 	}
 	return list

@@ -51,48 +51,64 @@ type harvested struct {
 	left      []string
 }
 
-// result is what the attempt gave.
-func (s *session) result(ctx context.Context, exit executor.Exit, printed cache.Ref) (cache.Outputs, error) {
-	h, err := s.harvest(ctx, printed)
+// finished is an attempt whose agent has ended.
+type finished struct {
+	*running
+	exit executor.Exit
+	// printed is what the agent printed.
+	printed cache.Ref
+	// changed says that the agent changed its data.
+	changed bool
+	// use is what was used of each model, and health how the providers did.
+	use    map[string]export.ModelUse
+	health modelblock.Health
+	// shimCalls counts what the shim told.
+	shimCalls int
+}
+
+// result returns the outputs of the attempt.
+func (f *finished) result(ctx context.Context) (cache.Outputs, error) {
+	h, err := f.harvest(ctx, f.printed)
 	if err != nil {
 		return nil, step.Retryable(err, 0)
 	}
-	logs, err := s.gates.logs(ctx, s.env.Store, s.dirs.host)
+	logs, err := f.gates.logs(ctx)
 	if err != nil {
 		return nil, err
 	}
 	maps.Copy(h.out, logs)
-	calls, shimLog, err := s.shimLog(ctx)
+	calls, shimLog, err := f.gates.shimLog(ctx)
 	if err != nil {
 		return nil, err
 	}
+	f.shimCalls = calls
 	h.out["shim_log"] = cache.Value{Ref: shimLog}
-	for name, kept := range map[string]func(context.Context) (cache.Ref, error){"snapshots": s.shots.tree, "code_snapshots": s.codes.tree} {
+	for name, kept := range map[string]func(context.Context) (cache.Ref, error){"snapshots": f.shots.tree, "code_snapshots": f.codes.tree} {
 		ref, err := kept(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("keep %s: %w", name, err)
 		}
 		h.out[name] = cache.Value{Ref: ref}
 	}
-	use, said, err := s.transcript(ctx)
+	said, err := f.transcript(ctx)
 	if err != nil {
 		return nil, step.Retryable(err, 0)
 	}
 	h.out["transcript"] = cache.Value{Ref: said}
-	return s.values(h, exit, calls, use)
+	return f.values(h)
 }
 
 // harvest takes what is in the kept folders; printed, unless it is zero, is
 // added to the logs.
-func (s *session) harvest(ctx context.Context, printed cache.Ref) (harvested, error) {
+func (p *place) harvest(ctx context.Context, printed cache.Ref) (harvested, error) {
 	done := harvested{out: cache.Outputs{}}
-	s.phases.enter(step.Phase{Name: step.Harvesting})
-	home, err := os.OpenRoot(s.dirs.home)
+	p.phases.enter(step.Phase{Name: step.Harvesting})
+	home, err := os.OpenRoot(p.dirs.home)
 	if err != nil {
 		return done, fmt.Errorf("harvest: %w", err)
 	}
 	defer home.Close()
-	h := &harvester{store: s.env.Store, mask: s.mask.ForDocuments(), budget: s.storable(), taken: s.phases.taken}
+	h := &harvester{store: p.env.Store, mask: p.mask.ForDocuments(), budget: p.storable(), taken: p.phases.taken}
 	for _, name := range []string{"submission", "logs", "code"} {
 		var b tree.Builder
 		limits, first := keptCaps, ""
@@ -113,7 +129,7 @@ func (s *session) harvest(ctx context.Context, printed cache.Ref) (harvested, er
 				return done, err
 			}
 		}
-		ref, err := b.Build(ctx, s.env.Store)
+		ref, err := b.Build(ctx, p.env.Store)
 		if err != nil {
 			return done, fmt.Errorf("harvest %s: %w", name, err)
 		}
@@ -125,45 +141,46 @@ func (s *session) harvest(ctx context.Context, printed cache.Ref) (harvested, er
 
 // rescue says in the log what there was when the machine failed. The attempt
 // will be repeated, and the content stays in the cache until space is needed.
-func (s *session) rescue(ctx context.Context) {
+func (p *place) rescue(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	h, err := s.harvest(ctx, cache.Ref{})
+	h, err := p.harvest(ctx, cache.Ref{})
 	if err != nil {
-		s.env.Note("nothing could be saved of the attempt: %v", s.mask.Error(err))
+		p.env.Note("nothing could be saved of the attempt: %v", p.mask.Error(err))
 		return
 	}
 	for _, name := range []string{"submission", "logs", "code"} {
 		ref := h.out[name].Ref
-		s.env.Note("the attempt failed for the machine; its %s is in the cache for now: tree %s, %d bytes", name, ref.ID, ref.Size)
+		p.env.Note("the attempt failed for the machine; its %s is in the cache for now: tree %s, %d bytes", name, ref.ID, ref.Size)
 	}
 }
 
 // values adds the small outputs.
-func (s *session) values(h harvested, exit executor.Exit, shimCalls int, use map[string]export.ModelUse) (cache.Outputs, error) {
+func (f *finished) values(h harvested) (cache.Outputs, error) {
+	exit := f.exit
 	stats := Stats{
 		WallSeconds: exit.Wall.Seconds(), CPUSeconds: exit.CPU.Seconds(), PeakMemoryBytes: exit.PeakMemoryBytes,
 		ExitCode: exit.Code, LeftoverProcesses: exit.Leftover, LogBytesDropped: exit.LogDropped,
-		Runtime: s.runtime.Name, Isolated: s.runtime.Isolates, Resumed: exit.Resumed,
-		LostServices: append([]string{}, exit.LostServices...), Devices: append([]string{}, s.env.Devices...),
-		Network: s.networkMode(), Connections: s.gates.connections.Lines(), Validations: s.gates.validations.Lines(), ShimCalls: shimCalls,
-		LeftOut: append([]string{}, h.left...), Models: use, Enforced: map[string]string{},
+		Runtime: f.runtime.Name, Isolated: f.runtime.Isolates, Resumed: exit.Resumed,
+		LostServices: append([]string{}, exit.LostServices...), Devices: append([]string{}, f.env.Devices...),
+		Network: f.networkMode(), Connections: f.gates.connections.Lines(), Validations: f.gates.validations.Lines(), ShimCalls: f.shimCalls,
+		LeftOut: append([]string{}, h.left...), Models: f.use, Enforced: map[string]string{},
 	}
 	maps.Copy(stats.Enforced, exit.Enforced)
 	for _, note := range h.left {
-		s.env.Note("not harvested: %s", note)
+		f.env.Note("not harvested: %s", note)
 	}
 	for _, name := range stats.LostServices {
-		s.env.Note("not served after the attempt was resumed: the %s, whose port the agent had taken", name)
+		f.env.Note("not served after the attempt was resumed: the %s, whose port the agent had taken", name)
 	}
-	outcome, why := ending{exit, h.submitted, s.changed != "", use, s.health, time.Unix(0, s.started.Load()).Add(exit.Wall)}.outcome()
+	outcome, why := ending{exit, h.submitted, f.changed, f.use, f.health, f.start().Add(exit.Wall)}.outcome()
 	again := ""
 	if why != "" {
-		s.env.Provisional(string(outcome), why)
+		f.env.Provisional(string(outcome), why)
 		again = ": " + why + "; the next apply runs the attempt again"
 	}
-	s.env.Note("outcome: %s (exit status %d, %.1f s, network %s)%s", outcome, exit.Code, stats.WallSeconds, stats.Network, again)
+	f.env.Note("outcome: %s (exit status %d, %.1f s, network %s)%s", outcome, exit.Code, stats.WallSeconds, stats.Network, again)
 	for name, value := range map[string]any{"stats": stats, "outcome": outcome} {
 		text, err := json.Marshal(value)
 		if err != nil {

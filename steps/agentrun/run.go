@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/progress"
 	"github.com/mleflow/mleflow/engine/secret"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
@@ -33,6 +34,39 @@ const outputLog = "output.log"
 // errSetup says that the agent could not be started in time.
 var errSetup = errors.New("setting up took longer than setup_timeout")
 
+// running is an attempt whose gates are open.
+type running struct {
+	*setup
+	gates *gates
+	shots *snapshots
+	codes *codeSnapshots
+	// imageWork counts what is read of the image until the agent runs, and unfollow
+	// ends looking at it.
+	imageWork progress.Work
+	unfollow  func()
+}
+
+// open opens the gates, and tries whether the sandbox of an agent that is to be
+// started keeps it from what it must not reach.
+func (s *setup) open(ctx context.Context) (_ *running, err error) {
+	r := &running{setup: s}
+	r.unfollow = s.phases.starting(&r.imageWork)
+	s.opened = append(s.opened, func(bool) error { r.unfollow(); return nil })
+	if r.gates, err = openGates(ctx, s.place); err != nil {
+		return nil, err
+	}
+	if r.shots, err = openSnapshots(ctx, s.place); err != nil {
+		return nil, err
+	}
+	if r.codes, err = openCodeSnapshots(ctx, s.place); err != nil || s.continued {
+		return r, err
+	}
+	if err := r.tryIsolation(ctx); err != nil {
+		return nil, err
+	}
+	return r, s.remember()
+}
+
 // Run implements step.Step.
 func (a *attempt) Run(ctx context.Context, env *step.Env) (out cache.Outputs, err error) {
 	secrets, err := a.secrets(ctx)
@@ -44,52 +78,53 @@ func (a *attempt) Run(ctx context.Context, env *step.Env) (out cache.Outputs, er
 		return nil, err
 	}
 	mask := secret.New(slices.Concat(slices.Collect(maps.Values(secrets)), slices.Collect(maps.Values(keys)))...)
-	s, err := a.setUp(ctx, env, mask, keys)
+	p := a.place(env, mask)
 	defer func() {
 		// What is in the store is safe; folders that could not be removed are
 		// found by the next clean-up.
-		if bad := s.end(err != nil && s.leaves(ctx)); bad != nil {
+		if bad := p.end(err != nil && p.leaves(ctx)); bad != nil {
 			env.Note("clean up after the agent: %v", mask.Error(bad))
 		}
 	}()
+	r, err := p.setUpInTime(ctx, keys)
 	if err != nil {
-		return nil, mask.Error(err)
+		return nil, p.mask.Error(err)
 	}
-	a.announce(s)
-	exit, printed, err := s.execute(ctx, secrets)
+	r.announce()
+	f, err := r.execute(ctx, secrets)
 	if err != nil {
-		s.rescue(ctx)
-		s.tellLeft(ctx)
-		return nil, mask.Error(classify(ctx, a.args.Agent.Name, err))
+		p.rescue(ctx)
+		p.tellLeft(ctx)
+		return nil, p.mask.Error(classify(ctx, a.args.Agent.Name, err))
 	}
-	if err := s.checkData(ctx); err != nil {
-		return nil, mask.Error(err)
+	if err := f.checkData(ctx); err != nil {
+		return nil, p.mask.Error(err)
 	}
-	out, err = s.result(ctx, exit, printed)
-	s.done = err == nil
-	return out, mask.Error(err)
+	out, err = f.result(ctx)
+	p.done = err == nil
+	return out, p.mask.Error(err)
 }
 
-// setUp opens a session within the time for it.
-func (a *attempt) setUp(ctx context.Context, env *step.Env, mask *secret.Set, keys map[string]string) (*session, error) {
+// setUpInTime sets the attempt up within the time for it.
+func (p *place) setUpInTime(ctx context.Context, keys map[string]string) (*running, error) {
 	limited, cancel := ctx, context.CancelFunc(func() {})
-	if a.setup > 0 {
-		limited, cancel = context.WithTimeoutCause(ctx, a.setup, errSetup)
+	if p.setupTime > 0 {
+		limited, cancel = context.WithTimeoutCause(ctx, p.setupTime, errSetup)
 	}
 	defer cancel()
-	if err := a.args.hostProgram(a.runtime); err != nil {
-		return nil, fmt.Errorf("run agent %q: %w: %w", a.args.Agent.Name, executor.ErrStart, err)
+	if err := p.args.hostProgram(p.runtime); err != nil {
+		return nil, fmt.Errorf("run agent %q: %w: %w", p.args.Agent.Name, executor.ErrStart, err)
 	}
-	s, err := a.open(limited, env, mask, keys)
+	r, err := p.setUp(limited, keys)
 	switch {
 	case err == nil:
-		return s, nil
+		return r, nil
 	case errors.Is(context.Cause(limited), errSetup):
 		err = step.Retryable(fmt.Errorf("%w: %w", errSetup, err), 0)
 	case errors.Is(err, cache.ErrSpace):
 		err = step.Retryable(err, 0)
 	}
-	return s, fmt.Errorf("set up agent %q: %w", a.args.Agent.Name, err)
+	return nil, fmt.Errorf("set up agent %q: %w", p.args.Agent.Name, err)
 }
 
 // classify tells the machine's failures, which may pass, from a command that
@@ -103,20 +138,20 @@ func classify(ctx context.Context, name string, err error) error {
 }
 
 // announce says in the log what people should know about the conditions.
-func (a *attempt) announce(s *session) {
-	env := s.env
-	if s.continued {
-		env.Note("the agent was started %v ago and goes on; what it printed comes again from the beginning", s.elapsed().Round(time.Second))
+func (r *running) announce() {
+	env := r.env
+	if r.continued {
+		env.Note("the agent was started %v ago and goes on; what it printed comes again from the beginning", r.elapsed().Round(time.Second))
 	}
-	if a.networkMode() == "open" {
+	if r.networkMode() == "open" {
 		env.Warn("the network is open: the agent reaches everything that this machine reaches; its result says so")
 	}
-	if a.runtime.Isolates {
+	if r.runtime.Isolates {
 		return
 	}
-	env.Note("the runtime %q does not isolate: the agent can read what this user can read, answers included", a.runtime.Name)
-	if a.networkMode() == "allow" {
-		env.Warn(fmt.Sprintf("the runtime %q cannot keep the agent to network.allow; it reaches whatever this machine reaches", a.runtime.Name))
+	env.Note("the runtime %q does not isolate: the agent can read what this user can read, answers included", r.runtime.Name)
+	if r.networkMode() == "allow" {
+		env.Warn(fmt.Sprintf("the runtime %q cannot keep the agent to network.allow; it reaches whatever this machine reaches", r.runtime.Name))
 	}
 }
 
@@ -134,81 +169,109 @@ func (a *attempt) secrets(ctx context.Context) (map[string]string, error) {
 	return values, nil
 }
 
-// execute runs the agent, or goes on with it, and returns what it printed as a
-// blob.
-func (s *session) execute(ctx context.Context, secrets map[string]string) (executor.Exit, cache.Ref, error) {
-	if s.ended != nil {
-		return s.ended.Exit, s.ended.Printed, nil
+// execute runs the agent, or goes on with it, and keeps what it printed.
+func (r *running) execute(ctx context.Context, secrets map[string]string) (*finished, error) {
+	if r.ended != nil {
+		return &finished{running: r, exit: r.ended.Exit, printed: r.ended.Printed}, nil
 	}
-	kept, err := s.env.Store.Ingest(ctx, "")
+	kept, err := r.env.Store.Ingest(ctx, "")
 	if err != nil {
-		return executor.Exit{}, cache.Ref{}, fmt.Errorf("keep output: %w", err)
+		return nil, fmt.Errorf("keep output: %w", err)
 	}
 	defer kept.Close()
-	masked := secret.NewWriter(io.MultiWriter(kept, s.env.Log), s.mask)
-	watched, stop := context.WithCancel(ctx)
-	running, endWith := context.WithCancelCause(ctx)
-	var watching sync.WaitGroup
-	watching.Go(func() { s.shots.run(watched) })
-	watching.Go(func() { s.watchDisk(watched, endWith) })
-	watching.Go(func() { s.watchSubmission(watched) })
-	watching.Go(func() { s.watchModels(watched, endWith) })
-	exit, err := s.run(running, s.spec(secrets), masked)
-	stop()
-	watching.Wait()
-	exit, err = stopped(running, exit, err)
-	endWith(nil)
-	s.gates.end()
+	masked := secret.NewWriter(io.MultiWriter(kept, r.env.Log), r.mask)
+	exit, err := r.watched(ctx, r.spec(secrets), masked)
+	r.gates.shut()
 	if err := errors.Join(err, masked.Flush()); err != nil {
-		return exit, cache.Ref{}, err
+		return nil, err
 	}
 	printed, err := kept.Commit(ctx, cache.Ref{})
 	if err == nil {
-		err = s.rememberEnd(end{Exit: exit, Printed: printed})
+		err = r.rememberEnd(end{Exit: exit, Printed: printed})
 	}
-	return exit, printed, err
+	return &finished{running: r, exit: exit, printed: printed}, err
+}
+
+// watched runs the agent, and looks meanwhile at its submission, code, disk and models.
+func (r *running) watched(ctx context.Context, spec executor.Spec, logs io.Writer) (executor.Exit, error) {
+	watched, stop := context.WithCancel(ctx)
+	running, endWith := context.WithCancelCause(ctx)
+	defer endWith(nil)
+	var watching sync.WaitGroup
+	watching.Go(func() { r.shots.run(watched, r.codes) })
+	watching.Go(func() { r.watchDisk(watched, endWith) })
+	watching.Go(func() { r.gates.watchSubmission(watched) })
+	watching.Go(func() { r.models.watch(watched, endWith) })
+	exit, err := r.run(running, spec, logs)
+	stop()
+	watching.Wait()
+	return stopped(running, exit, err)
+}
+
+// stopped turns the end that a watcher brought about into a result.
+func stopped(ctx context.Context, exit executor.Exit, err error) (executor.Exit, error) {
+	switch cause := context.Cause(ctx); {
+	case cause == nil || !errors.Is(err, cause):
+		return exit, err
+	case errors.Is(cause, errTime):
+		exit.Reason = executor.TimedOut
+	case errors.Is(cause, errDisk):
+		exit.Reason = executor.OutOfDisk
+	case errors.Is(cause, errBudget):
+		exit.Reason, exit.Signal, exit.Code = executor.Signalled, 9, 128+9
+	default:
+		return exit, err
+	}
+	return exit, nil
 }
 
 // run runs the agent, and counts it among those that can be left.
-func (s *session) run(ctx context.Context, spec executor.Spec, logs io.Writer) (executor.Exit, error) {
-	if s.kept && s.deps.Leavable != nil {
-		s.deps.Leavable.Add(1)
-		defer s.deps.Leavable.Add(-1)
+func (r *running) run(ctx context.Context, spec executor.Spec, logs io.Writer) (executor.Exit, error) {
+	if r.kept && r.deps.Leavable != nil {
+		r.deps.Leavable.Add(1)
+		defer r.deps.Leavable.Add(-1)
 	}
-	return s.runtime.Executor.Run(ctx, spec, logs)
+	return r.runtime.Executor.Run(ctx, spec, logs)
 }
 
-func (s *session) spec(secrets map[string]string) executor.Spec {
-	l := s.env.Limits
+// began notes that the agent runs, since a time.
+func (r *running) began(since time.Time) {
+	r.unfollow()
+	r.startedAt(since)
+	r.phases.running(since, r.given)
+}
+
+func (r *running) spec(secrets map[string]string) executor.Spec {
+	l := r.env.Limits
 	spec := executor.Spec{
-		ID:       s.id,
-		Labels:   map[string]string{"run": s.env.RunID, "step": s.env.Address, "agent": s.args.Agent.Name, "competition": s.args.Competition},
-		Image:    s.image,
-		ImageEnv: s.runtime.Images,
-		Command:  s.command(),
-		Env:      s.environment(),
-		Prepend:  s.searchPaths(),
-		Dir:      s.at(s.start()),
-		ImageDir: s.start() == "",
-		Mounts:   s.mounts(),
+		ID:       r.id,
+		Labels:   map[string]string{"run": r.env.RunID, "step": r.env.Address, "agent": r.args.Agent.Name, "competition": r.args.Competition},
+		Image:    r.image,
+		ImageEnv: r.runtime.Images,
+		Command:  r.command(),
+		Env:      r.environment(),
+		Prepend:  r.searchPaths(),
+		Dir:      r.at(r.workFolder()),
+		ImageDir: r.workFolder() == "",
+		Mounts:   r.mounts(),
 		Limits: executor.Limits{
-			Timeout: s.hardLimit(), Setup: s.setup, MemoryBytes: l.MemoryBytes, CPUs: l.CPUs, Processes: s.args.Processes,
-			DiskBytes: s.disk, FileBytes: s.disk, LogBytes: logBytes,
+			Timeout: r.hardLimit(), Setup: r.setupTime, MemoryBytes: l.MemoryBytes, CPUs: l.CPUs, Processes: r.args.Processes,
+			DiskBytes: r.disk, FileBytes: r.disk, LogBytes: logBytes,
 			Grace: grace,
 		},
-		Devices:  s.env.Devices,
-		Services: s.gates.services,
-		Sandbox:  s.sandbox,
-		Resume:   s.runtime.Resumes,
-		OnStart:  s.running,
-		OnMemory: s.phases.memory,
-		Work:     &s.imageWork,
+		Devices:  r.env.Devices,
+		Services: r.gates.services,
+		Sandbox:  r.sandbox,
+		Resume:   r.runtime.Resumes,
+		OnStart:  r.began,
+		OnMemory: r.phases.memory,
+		Work:     &r.imageWork,
 	}
 	// A list of places needs no network: the proxy is a service.
-	spec.Network.Open = s.networkMode() == "open"
-	maps.Copy(spec.Env, s.gates.env)
-	maps.Copy(spec.Env, s.args.Agent.Env)
-	maps.Copy(spec.Env, s.args.Env)
+	spec.Network.Open = r.networkMode() == "open"
+	maps.Copy(spec.Env, r.gates.vars)
+	maps.Copy(spec.Env, r.args.Agent.Env)
+	maps.Copy(spec.Env, r.args.Env)
 	maps.Copy(spec.Env, secrets)
 	return spec
 }
@@ -225,42 +288,42 @@ func (a *attempt) command() []string {
 }
 
 // environment is what the contract promises an agent; see the package comment.
-func (s *session) environment() map[string]string {
+func (r *running) environment() map[string]string {
 	vars := map[string]string{
-		"HOME": s.at("agent"), "LANG": "C.UTF-8",
+		"HOME": r.at("agent"), "LANG": "C.UTF-8",
 		"PYTHONUNBUFFERED": "1", // what was printed is in the log when the agent is killed
-		"TMPDIR":           s.runtime.Path(executor.Mount{Host: s.dirs.tmp, Guest: "/tmp"}),
+		"TMPDIR":           r.runtime.Path(executor.Mount{Host: r.dirs.tmp, Guest: "/tmp"}),
 
-		"COMPETITION_ID":    s.args.Competition,
-		"INSTRUCTIONS_FILE": s.at(instructionsFile),
-		"DATA_DIR":          s.at("data"),
+		"COMPETITION_ID":    r.args.Competition,
+		"INSTRUCTIONS_FILE": r.at(instructionsFile),
+		"DATA_DIR":          r.at("data"),
 
-		"MLEFLOW_NOTES":        s.at(notesFile),
-		"MLEFLOW_SEED":         strconv.FormatInt(s.args.Seed, 10),
-		"MLEFLOW_RUNTIME":      s.runtime.Name,
-		"MLEFLOW_CPUS":         strconv.FormatFloat(s.env.Limits.CPUs, 'g', -1, 64),
-		"MLEFLOW_MEMORY_BYTES": strconv.FormatInt(s.env.Limits.MemoryBytes, 10),
-		"MLEFLOW_DEVICES":      strings.Join(s.env.Devices, ","),
+		"MLEFLOW_NOTES":        r.at(notesFile),
+		"MLEFLOW_SEED":         strconv.FormatInt(r.args.Seed, 10),
+		"MLEFLOW_RUNTIME":      r.runtime.Name,
+		"MLEFLOW_CPUS":         strconv.FormatFloat(r.env.Limits.CPUs, 'g', -1, 64),
+		"MLEFLOW_MEMORY_BYTES": strconv.FormatInt(r.env.Limits.MemoryBytes, 10),
+		"MLEFLOW_DEVICES":      strings.Join(r.env.Devices, ","),
 	}
-	if name, ok := strings.CutPrefix(s.def.Layout.Sample, "public/"); ok {
-		vars["MLEFLOW_SAMPLE"] = s.at("data") + "/" + name
+	if name, ok := strings.CutPrefix(r.def.Layout.Sample, "public/"); ok {
+		vars["MLEFLOW_SAMPLE"] = r.at("data") + "/" + name
 	}
-	if !s.runtime.Images { // an image says itself where its programs are
+	if !r.runtime.Images { // an image says itself where its programs are
 		vars["PATH"] = executor.DefaultPath
 		if path := os.Getenv("PATH"); path != "" {
 			vars["PATH"] = path
 		}
 	}
-	if s.python != nil {
-		vars["VIRTUAL_ENV"] = s.runtime.Path(s.venvMount())
+	if r.python != nil {
+		vars["VIRTUAL_ENV"] = r.runtime.Path(r.python.mount())
 	}
 	for _, name := range homeFolders {
-		vars[strings.ToUpper(name)+"_DIR"] = s.at(name)
+		vars[strings.ToUpper(name)+"_DIR"] = r.at(name)
 	}
-	if limit := s.env.Limits.Timeout; limit > 0 {
+	if limit := r.env.Limits.Timeout; limit > 0 {
 		vars["TIME_LIMIT_SECS"] = strconv.FormatInt(int64(limit/time.Second), 10)
 		vars["MLEFLOW_TIMEOUT_SECONDS"] = strconv.FormatFloat(limit.Seconds(), 'f', -1, 64)
-		vars["MLEFLOW_DEADLINE"] = strconv.FormatInt(time.Unix(0, s.started.Load()).Add(limit).Unix(), 10)
+		vars["MLEFLOW_DEADLINE"] = strconv.FormatInt(r.start().Add(limit).Unix(), 10)
 	}
 	return vars
 }

@@ -27,17 +27,17 @@ var errNoSample = errors.New("the data contains none")
 // placeSample puts the public sample submission where the check reads it. It
 // is where the definition says or, where the definition names a private one
 // only, the file or archive of the data that is called like one.
-func (s *session) placeSample(ctx context.Context) error {
-	dst := filepath.Join(s.dirs.host, sampleFile)
+func (g *gates) placeSample(ctx context.Context) error {
+	dst := filepath.Join(g.dirs.host, sampleFile)
 	if _, err := os.Stat(dst); err == nil {
 		return nil
 	}
-	name, entry, err := s.findSample(ctx)
+	name, entry, err := g.findSample(ctx)
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(s.dirs.host, "sample-"+filepath.Base(name))
-	if _, err := tree.Materialise(ctx, s.env.Store, entry.Ref(), file, tree.Options{Mode: tree.Copy}); err != nil {
+	file := filepath.Join(g.dirs.host, "sample-"+filepath.Base(name))
+	if _, err := tree.Materialise(ctx, g.env.Store, entry.Ref(), file, tree.Options{Mode: tree.Copy}); err != nil {
 		return err
 	}
 	if strings.EqualFold(filepath.Ext(name), ".csv") {
@@ -47,14 +47,14 @@ func (s *session) placeSample(ctx context.Context) error {
 }
 
 // findSample returns the sample among the public data.
-func (s *session) findSample(ctx context.Context) (string, tree.Entry, error) {
-	if name, ok := strings.CutPrefix(s.def.Layout.Sample, "public/"); ok {
-		entry, err := tree.Find(ctx, s.env.Store, s.args.Data.Ref, name)
+func (g *gates) findSample(ctx context.Context) (string, tree.Entry, error) {
+	if name, ok := strings.CutPrefix(g.def.Layout.Sample, "public/"); ok {
+		entry, err := tree.Find(ctx, g.env.Store, g.args.Data.Ref, name)
 		if err == nil || !errors.Is(err, fs.ErrNotExist) {
 			return name, entry, err
 		}
 	}
-	entries, err := tree.Read(ctx, s.env.Store, s.args.Data.Ref)
+	entries, err := tree.Read(ctx, g.env.Store, g.args.Data.Ref)
 	if err != nil {
 		return "", tree.Entry{}, err
 	}

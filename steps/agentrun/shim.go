@@ -88,7 +88,7 @@ func (a *attempt) fingerprintShim(h *digest.Hasher) error {
 
 // placeShim writes the shim next to the agent's home, where it is not
 // harvested.
-func (s *session) placeShim() error {
+func (s *setup) placeShim() error {
 	if !s.args.Shim {
 		return nil
 	}
@@ -99,18 +99,18 @@ func (s *session) placeShim() error {
 	return t.Write(s.dirs.shim)
 }
 
-func (s *session) shimMount() executor.Mount {
-	return executor.Mount{Host: s.dirs.shim, Guest: shimGuest, ReadOnly: true}
+func (l layout) shimMount() executor.Mount {
+	return executor.Mount{Host: l.shim, Guest: shimGuest, ReadOnly: true}
 }
 
 // searchPaths puts the shim before all else, then the programs of the agent's packages.
-func (s *session) searchPaths() map[string]string {
+func (s *setup) searchPaths() map[string]string {
 	paths := map[string]string{}
 	if s.python != nil {
-		paths["PATH"] = filepath.Join(s.runtime.Path(s.venvMount()), "bin")
+		paths["PATH"] = filepath.Join(s.runtime.Path(s.python.mount()), "bin")
 	}
 	if s.args.Shim {
-		root := s.runtime.Path(s.shimMount())
+		root := s.runtime.Path(s.dirs.shimMount())
 		paths["PYTHONPATH"] = filepath.Join(root, shim.Python)
 		paths["PATH"] = strings.TrimSuffix(filepath.Join(root, shim.Commands)+":"+paths["PATH"], ":")
 	}
@@ -118,22 +118,22 @@ func (s *session) searchPaths() map[string]string {
 }
 
 // openEvidence opens the shim's journal and returns what fills it.
-func (s *session) openEvidence(g *gates) (http.Handler, error) {
-	if !s.args.Shim {
+func (g *gates) openEvidence() (http.Handler, error) {
+	if !g.args.Shim {
 		return nil, nil //nolint:nilnil // there is no shim and no handler
 	}
 	var err error
-	if g.evidence, err = gateway.OpenJournal(filepath.Join(s.dirs.host, evidenceFile), evidenceBytes, s.mask.JSON); err != nil {
+	if g.evidence, err = gateway.OpenJournal(filepath.Join(g.dirs.host, evidenceFile), evidenceBytes, g.mask.JSON); err != nil {
 		return nil, err
 	}
-	return shim.Handler(func(r shim.Record) { g.evidence.Add(s.shown(r)) }), nil
+	return shim.Handler(func(r shim.Record) { g.evidence.Add(g.shown(r)) }), nil
 }
 
 // shown names the agent's files as runtimes that map folders do, so that no
 // path of this machine is kept.
-func (s *session) shown(r shim.Record) shim.Record {
+func (g *gates) shown(r shim.Record) shim.Record {
 	for _, name := range []string{"", "data"} {
-		if rest, ok := strings.CutPrefix(r.File, s.at(name)+"/"); ok {
+		if rest, ok := strings.CutPrefix(r.File, g.at(name)+"/"); ok {
 			r.File = filepath.Join("/home", name, rest)
 		}
 	}
@@ -142,37 +142,37 @@ func (s *session) shown(r shim.Record) shim.Record {
 
 // shimLog is what the shim told, and what it could not send and left in the
 // logs instead, as content.
-func (s *session) shimLog(ctx context.Context) (calls int, ref cache.Ref, err error) {
-	if s.gates.evidence == nil {
-		ref, err = cache.PutBytes(ctx, s.env.Store, nil)
+func (g *gates) shimLog(ctx context.Context) (calls int, ref cache.Ref, err error) {
+	if g.evidence == nil {
+		ref, err = cache.PutBytes(ctx, g.env.Store, nil)
 		return 0, ref, err
 	}
 	var late bytes.Buffer
 	n := 0
-	err = s.lateEvidence(func(r shim.Record) {
-		if line, err := json.Marshal(s.shown(r)); err == nil {
-			late.Write(append(s.mask.JSON(line), '\n'))
+	err = g.lateEvidence(func(r shim.Record) {
+		if line, err := json.Marshal(g.shown(r)); err == nil {
+			late.Write(append(g.mask.JSON(line), '\n'))
 			n++
 		}
 	})
 	if err != nil {
 		return 0, ref, err
 	}
-	sent, err := nolink.Open(filepath.Join(s.dirs.host, evidenceFile))
+	sent, err := nolink.Open(filepath.Join(g.dirs.host, evidenceFile))
 	if err != nil {
 		return 0, ref, fmt.Errorf("keep shim_log: %w", err)
 	}
 	defer sent.Close()
-	if ref, err = cache.Put(ctx, s.env.Store, io.MultiReader(sent, &late), cache.Ref{}); err != nil {
+	if ref, err = cache.Put(ctx, g.env.Store, io.MultiReader(sent, &late), cache.Ref{}); err != nil {
 		return 0, ref, fmt.Errorf("keep shim_log: %w", err)
 	}
-	return s.gates.evidence.Lines() + n, ref, nil
+	return g.evidence.Lines() + n, ref, nil
 }
 
 // lateEvidence reads the file that the shim leaves where its server does not
 // answer. As all that agents leave, it may be a link, a pipe, or gone.
-func (s *session) lateEvidence(add func(shim.Record)) error {
-	home, err := os.OpenRoot(s.dirs.home)
+func (g *gates) lateEvidence(add func(shim.Record)) error {
+	home, err := os.OpenRoot(g.dirs.home)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", shim.Fallback, err)
 	}
@@ -189,7 +189,7 @@ func (s *session) lateEvidence(add func(shim.Record)) error {
 		err = readLate(home, name, add)
 	}
 	if err != nil {
-		s.env.Note("%s in the logs is not read: %v", shim.Fallback, s.mask.Error(err))
+		g.env.Note("%s in the logs is not read: %v", shim.Fallback, g.mask.Error(err))
 	}
 	return nil
 }

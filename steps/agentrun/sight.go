@@ -26,7 +26,7 @@ const (
 // is for people who watch: nothing of it is part of the result, and the agent
 // cannot tell.
 type sight struct {
-	*session
+	*gates
 	// last is the file as it was at the last look, and checked the one whose
 	// verdict is known.
 	last, checked fs.FileInfo
@@ -35,8 +35,8 @@ type sight struct {
 }
 
 // watchSubmission looks at the submission until ctx ends.
-func (s *session) watchSubmission(ctx context.Context) {
-	w := &sight{session: s}
+func (g *gates) watchSubmission(ctx context.Context) {
+	w := &sight{gates: g}
 	for pause := sightPause; ; {
 		select {
 		case <-ctx.Done():
@@ -48,7 +48,7 @@ func (s *session) watchSubmission(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		s.phases.submission(state, reason)
+		g.phases.submission(state, reason)
 		pause = max(sightPause, sightRest*time.Since(began))
 	}
 }
@@ -92,7 +92,7 @@ func (w *sight) verdict(ctx context.Context, f *os.File, before fs.FileInfo) (st
 	if err := copyWhole(ctx, file, f, before); err != nil {
 		return step.SubmissionUnchecked, ""
 	}
-	found, err := w.gates.check(ctx, file)
+	found, err := w.check(ctx, file)
 	if err != nil {
 		return step.SubmissionUnchecked, ""
 	}

@@ -44,21 +44,21 @@ type shots struct {
 }
 
 // openShots reads the list that an earlier process made, of what is there still.
-func (s *session) openShots(ctx context.Context, name string, there func(context.Context, cache.Store, cache.Ref) bool) (kept shots, err error) {
-	if s.every == 0 {
+func openShots(ctx context.Context, p *place, name string, there func(context.Context, cache.Store, cache.Ref) bool) (kept shots, err error) {
+	if p.every == 0 {
 		return kept, nil
 	}
-	if kept.notes, err = nolink.OpenFile(filepath.Join(s.dirs.host, name), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
+	if kept.notes, err = nolink.OpenFile(filepath.Join(p.dirs.host, name), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
 		return kept, fmt.Errorf("keep snapshots: %w", err)
 	}
-	s.close = append(s.close, func(bool) error { return kept.notes.Close() })
+	p.opened = append(p.opened, func(bool) error { return kept.notes.Close() })
 	data, err := io.ReadAll(kept.notes)
 	if err != nil {
 		return kept, fmt.Errorf("keep snapshots: %w", err)
 	}
 	for line := range bytes.Lines(data) {
 		var one shot
-		if json.Unmarshal(line, &one) == nil && there(ctx, s.env.Store, one.Ref) {
+		if json.Unmarshal(line, &one) == nil && there(ctx, p.env.Store, one.Ref) {
 			kept.list = append(kept.list, one)
 		}
 	}
@@ -94,16 +94,16 @@ func (s *shots) build(ctx context.Context, store cache.Store, below string) (cac
 // snapshots keeps the submission as it becomes. It only reads what the agent
 // wrote, from outside, and the agent cannot tell.
 type snapshots struct {
-	*session
+	*place
 	shots
 	// last is the file that was kept last.
 	last fs.FileInfo
 }
 
 // openSnapshots goes on with what an earlier process kept.
-func (s *session) openSnapshots(ctx context.Context) (*snapshots, error) {
-	kept, err := s.openShots(ctx, "snapshots.jsonl", has)
-	return &snapshots{session: s, shots: kept}, err
+func openSnapshots(ctx context.Context, p *place) (*snapshots, error) {
+	kept, err := openShots(ctx, p, "snapshots.jsonl", has)
+	return &snapshots{place: p, shots: kept}, err
 }
 
 // has says whether an object that no record holds is still in the store.
@@ -112,8 +112,8 @@ func has(ctx context.Context, store cache.Store, ref cache.Ref) bool {
 	return err == nil && r.Close() == nil
 }
 
-// run takes snapshots until ctx ends.
-func (s *snapshots) run(ctx context.Context) {
+// run takes snapshots of the submission and the code until ctx ends.
+func (s *snapshots) run(ctx context.Context, codes *codeSnapshots) {
 	if s.every == 0 {
 		return
 	}
@@ -127,7 +127,7 @@ func (s *snapshots) run(ctx context.Context) {
 		if err := s.take(ctx); err != nil && ctx.Err() == nil {
 			s.env.Note("no snapshot after %d s: %v", int64(s.elapsed().Seconds()), s.mask.Error(err))
 		}
-		if err := s.codes.take(ctx); err != nil && ctx.Err() == nil {
+		if err := codes.take(ctx); err != nil && ctx.Err() == nil {
 			s.env.Note("no snapshot of the code after %d s: %v", int64(s.elapsed().Seconds()), s.mask.Error(err))
 		}
 	}
