@@ -164,11 +164,15 @@ func (b *build) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 		fmt.Fprintln(env.Log, line)
 		env.Progress(step.Progress{What: line, Unit: "steps"})
 	}
-	lock, err := b.lock(ctx, env, dir, i, say)
+	asked, err := read(ctx, env.Store, b.args.Requirements)
 	if err != nil {
 		return nil, err
 	}
-	resolved, _ := pyenv.LockOf(lock, b.source(i))
+	lock, err := b.lock(ctx, env, dir, i, asked, say)
+	if err != nil {
+		return nil, err
+	}
+	resolved, _ := pyenv.LockOf(lock, source(asked, i))
 	text, err := cache.PutBytes(ctx, env.Store, []byte(lock))
 	if err != nil {
 		return nil, err
@@ -217,22 +221,18 @@ func (b *build) describe(ctx context.Context, env *step.Env) (cache.Outputs, err
 }
 
 // source names what a lock was made of.
-func (b *build) source(i pyenv.Interpreter) string {
-	return fmt.Sprintf("%s, Python %s", b.args.Requirements.Ref.ID, i.Minor())
+func source(requirements string, i pyenv.Interpreter) string {
+	return fmt.Sprintf("%s, Python %s", digest.Of([]byte(requirements)), i.Minor())
 }
 
 // lock is the text of the lock file: the one that is there, if it was made of these
 // requirements, or a new one, which is written beside them.
-func (b *build) lock(ctx context.Context, env *step.Env, dir string, i pyenv.Interpreter, say func(string)) (string, error) {
-	text, err := read(ctx, env.Store, b.args.Requirements)
-	if err != nil {
-		return "", err
-	}
-	if err := pyenv.Check(b.args.Requirements.Name(), text); err != nil {
+func (b *build) lock(ctx context.Context, env *step.Env, dir string, i pyenv.Interpreter, asked string, say func(string)) (string, error) {
+	if err := pyenv.Check(b.args.Requirements.Name(), asked); err != nil {
 		return "", err
 	}
 	base := "requirements.txt"
-	if isProject.MatchString(text) {
+	if isProject.MatchString(asked) {
 		base = "pyproject.toml"
 	}
 	if b.args.Lock != nil {
@@ -240,12 +240,12 @@ func (b *build) lock(ctx context.Context, env *step.Env, dir string, i pyenv.Int
 		if err != nil {
 			return "", err
 		}
-		if _, ok := pyenv.LockOf(old, b.source(i)); ok {
+		if _, ok := pyenv.LockOf(old, source(asked, i)); ok {
 			return old, nil
 		}
 		say("the lock file was made of other requirements or for another Python")
 	}
-	if err := os.WriteFile(filepath.Join(env.WorkDir, base), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(env.WorkDir, base), []byte(asked), 0o600); err != nil {
 		return "", err
 	}
 	uv, err := b.uv(ctx, dir, i, say)
@@ -256,7 +256,7 @@ func (b *build) lock(ctx context.Context, env *step.Env, dir string, i pyenv.Int
 	if err != nil {
 		return "", err
 	}
-	lock := pyenv.Locked(resolved, b.source(i))
+	lock := pyenv.Locked(resolved, source(asked, i))
 	if local, ok := b.args.Requirements.Local.(interface{ Place() string }); ok && local.Place() != "" {
 		path := LockName(local.Place())
 		if err := wholefile.Replace(path, wholefile.Bytes([]byte(lock))); err != nil {
@@ -283,7 +283,7 @@ func read(ctx context.Context, store cache.Store, a *step.Artifact) (string, err
 	}
 	defer r.Close()
 	text, err := io.ReadAll(io.LimitReader(r, 16<<20))
-	return string(text), err
+	return pyenv.Lines(string(text)), err
 }
 
 // LockName is the name of the lock file of requirements.

@@ -16,8 +16,11 @@ func Locked(resolved, source string) string {
 
 // LockOf returns what a lock file resolves, and false if it was made of another source.
 func LockOf(text, source string) (resolved string, ok bool) {
-	return strings.CutPrefix(text, lockHead+"# source: "+source+"\n")
+	return strings.CutPrefix(Lines(text), lockHead+"# source: "+source+"\n")
 }
+
+// Lines returns a text as it is with Unix line ends, whatever a checkout made of them.
+func Lines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
 // pinned is a line of a lock that names a package.
 var pinned = regexp.MustCompile(`(?m)^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;\\]+)`)
@@ -33,7 +36,7 @@ func Packages(lock string) map[string]string {
 
 // elsewhere finds what a file of requirements takes from other files and folders, whose
 // content would not be an input.
-var elsewhere = regexp.MustCompile(`(?m)^\s*(-r|--requirement|-c|--constraint|-e|--editable|\.{0,2}/\S|file:)|@ *file:`)
+var elsewhere = regexp.MustCompile(`(?m)^\s*(-r|--requirement|-c|--constraint|-e|--editable|(?:-f|--find-links)[ =]*(?:[^h\s]|h(?:[^t]|t[^t]))|\.{0,2}/\S|file:)|@ *file:`)
 
 // Check refuses requirements that would put a password into the cache, and files that
 // name others.

@@ -23,6 +23,10 @@ func TestCheck(t *testing.T) {
 		"-e.\n":                                                                                        "(-e…)",
 		"./pkg\n":                                                                                      "another file",
 		"/abs/pkg.whl\n":                                                                               "another file",
+		"--find-links https://host.example/wheels\n":                                                   "",
+		"--find-links wheels\n":                                                                        "(--find-links",
+		"-f=/abs/wheels\n":                                                                             "(-f",
+		"-f html\n":                                                                                    "(-f",
 		"x @ file:///abs/x.whl\n":                                                                      "another file",
 	} {
 		err := Check("requirements.txt", text)
@@ -44,6 +48,30 @@ func TestLock(t *testing.T) {
 }
 
 // TestLockAddresses has an index of the requirements and others of the machine.
+func TestLineEnds(t *testing.T) {
+	resolved, ok := LockOf(strings.ReplaceAll(Locked("a==1.0\n", "source"), "\n", "\r\n"), "source")
+	if !ok || resolved != "a==1.0\n" {
+		t.Errorf("%q, %v", resolved, ok)
+	}
+}
+
+// TestCheckUV tries programs in the place of uv.
+func TestCheckUV(t *testing.T) {
+	for prints, want := range map[string]string{
+		"uv 0.13.9 (x86_64)": "", "uv 1.0.0": "", "uv 0.5.0": "",
+		"uv 0.4.30": "needs 0.5 or later", "micro 2": "is not uv",
+	} {
+		path := filepath.Join(t.TempDir(), "uv")
+		if err := os.WriteFile(path, []byte("#!/bin/sh\necho '"+prints+"'\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		err := checkUV(t.Context(), path)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", prints, err, want)
+		}
+	}
+}
+
 func TestLockAddresses(t *testing.T) {
 	const named, pin = "--index-url https://index.example/simple\n", "\na==1.0 \\\n    --hash=sha256:00\n"
 	lock := named + "--extra-index-url https://me:pass@index.example/other\n--find-links /home/me/wheels\n" + pin

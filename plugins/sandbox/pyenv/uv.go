@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -21,6 +22,7 @@ const uvVersion = "0.13.9"
 var uvHashes = []string{
 	"d7f459fe4fd247d830351c75686d3996ace3c6f3f728eb0e85a30b7ada0cef19", "5435c5ce14a56431208ca0996416d310f1598e8c2c8ba707688985a16bb82dbe",
 	"66c512266d633bef48384a1f53003f41f2a8e7b36fe6e7fbfd3e0fd52d96fa63", "c16ed11e013557536b3e60065f1b912f6407bd6518e041b961e23ef9e6b4fbf5",
+	"2c45530751517d6c3bbc69a19473f6effe47cce047bede01ffd8af7ea7b36b25",
 }
 
 // maxUV bounds the program in a wheel.
@@ -50,11 +52,11 @@ type Tool struct {
 func Open(ctx context.Context, o Options) (*Tool, error) {
 	t := &Tool{o: o}
 	if t.path = os.Getenv(UVVariable); t.path != "" {
-		return t, nil
+		return t, checkUV(ctx, t.path)
 	}
 	if path, err := exec.LookPath("uv"); err == nil {
 		t.path = path
-		return t, nil
+		return t, checkUV(ctx, path)
 	}
 	t.path = filepath.Join(o.Dir, "uv-"+uvVersion)
 	if _, err := os.Stat(t.path); err == nil {
@@ -68,6 +70,25 @@ func Open(ctx context.Context, o Options) (*Tool, error) {
 		return nil, fmt.Errorf("get uv, which installs packages: %w. Install uv and put it in PATH, or install pip so that mleflow can fetch it (Debian: apt-get install python3-pip)", err)
 	}
 	return t, nil
+}
+
+// oldestUV is the first version with all that is asked of uv.
+var oldestUV = [2]int{0, 5}
+
+// checkUV refuses a program that is too old, or none.
+func checkUV(ctx context.Context, path string) error {
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	var is [2]int
+	if err == nil {
+		_, err = fmt.Sscanf(string(out), "uv %d.%d", &is[0], &is[1])
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s is not uv, since it does not tell its version: %w. Mend PATH or %s", path, err, UVVariable)
+	case slices.Compare(is[:], oldestUV[:]) < 0:
+		return fmt.Errorf("%s is version %d.%d of uv; it needs %d.%d or later. Update it by uv self update, or take it out of PATH and %s: mleflow then fetches its own", path, is[0], is[1], oldestUV[0], oldestUV[1], UVVariable)
+	}
+	return nil
 }
 
 // fetchUV has pip fetch the wheel: it knows the package index and how to reach it.
@@ -171,7 +192,7 @@ func (t *Tool) Install(ctx context.Context, work, dir, lock string) error {
 	}
 	t.o.Say("install packages")
 	err = t.run(ctx, work, "pip", "install", "--python", filepath.Join(venv, "bin", "python"), "--require-hashes", "--no-deps", "--only-binary", ":all:",
-		"--compile-bytecode", "--link-mode", "copy", "--requirement", file)
+		"--link-mode", "copy", "--requirement", file)
 	if err != nil {
 		return fmt.Errorf("install packages: %w", err)
 	}
@@ -183,8 +204,26 @@ func (t *Tool) Install(ctx context.Context, work, dir, lock string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
-	return errors.Join(os.Rename(filepath.Join(venv, "bin"), filepath.Join(dir, "bin")),
+	err = errors.Join(os.Rename(filepath.Join(venv, "bin"), filepath.Join(dir, "bin")),
 		os.Rename(filepath.Join(venv, "lib", "python"+t.o.Python.Minor(), "site-packages"), filepath.Join(dir, "site-packages")))
+	if err != nil {
+		return err
+	}
+	return t.compile(ctx, filepath.Join(dir, "site-packages"))
+}
+
+// compile writes the bytecode, with the same bytes wherever dir is. Two workers write
+// other bytes than none, so there are two on every machine. A module that is not for
+// this Python stays as it is.
+func (t *Tool) compile(ctx context.Context, dir string) error {
+	t.o.Say("compile packages")
+	cmd := exec.CommandContext(ctx, t.o.Python.Path, "-I", "-S", "-m", "compileall", "-q", "-j", "2",
+		"-s", dir, "-p", "site-packages", "--invalidation-mode", "unchecked-hash", dir)
+	var failed *exec.ExitError
+	if err := cmd.Run(); err != nil && (ctx.Err() != nil || !errors.As(err, &failed)) {
+		return fmt.Errorf("compile packages: %w", failure(ctx, err, ""))
+	}
+	return nil
 }
 
 func (t *Tool) run(ctx context.Context, dir string, args ...string) error {
@@ -214,7 +253,7 @@ func (t *Tool) environment() []string {
 			env = append(env, like[0]+"="+value)
 		}
 	}
-	return append(env, "UV_CACHE_DIR="+filepath.Join(t.o.Dir, "packages"), "UV_NO_CONFIG=1", "UV_NO_PROGRESS=1", "NO_COLOR=1", "PYC_INVALIDATION_MODE=UNCHECKED_HASH", "VIRTUAL_ENV=", "CONDA_PREFIX=")
+	return append(env, "UV_CACHE_DIR="+filepath.Join(t.o.Dir, "packages"), "UV_NO_CONFIG=1", "UV_NO_PROGRESS=1", "NO_COLOR=1", "VIRTUAL_ENV=", "CONDA_PREFIX=")
 }
 
 // credentials are those in an address; a password may hold any character.
