@@ -18,13 +18,6 @@ type Style struct {
 	Compact  bool // separators=(",", ":")
 }
 
-// Append appends v in the given style.
-func Append(b []byte, v Value, s Style) []byte {
-	e := encoder{Style: s, b: b}
-	e.value(v, 0)
-	return e.b
-}
-
 // Write writes v in the given style. It holds little of the text at a time.
 func Write(w io.Writer, v Value, s Style) error {
 	e := encoder{Style: s, w: w, b: make([]byte, 0, 2*flushAt)}
@@ -36,7 +29,7 @@ func Write(w io.Writer, v Value, s Style) error {
 // flushAt is how many bytes are gathered before they are written.
 const flushAt = 1 << 16
 
-// encoder writes a value, to w where there is one.
+// encoder writes a value to w.
 type encoder struct {
 	Style
 	w   io.Writer
@@ -73,7 +66,7 @@ func (e *encoder) value(v Value, depth int) {
 	default:
 		e.b = append(e.b, "null"...)
 	}
-	if e.w != nil && len(e.b) >= flushAt {
+	if len(e.b) >= flushAt {
 		e.flush()
 	}
 }
