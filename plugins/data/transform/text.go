@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
 // mapText applies f to a string or to each string of a column; missing cells stay
@@ -66,7 +67,7 @@ var lowerVerb = Verb{Name: "lower", Params: []string{"string"}, Summary: "The st
 
 var upperVerb = Verb{Name: "upper", Params: []string{"string"}, Summary: "The string in upper case.", Func: plain(strings.ToUpper)}
 
-var stripVerb = Verb{Name: "strip", Params: []string{"string"}, Summary: "The string without leading and trailing white space.", Source: "str.strip()", Func: plain(func(s string) string { return strings.TrimFunc(s, isPythonSpace) })}
+var stripVerb = Verb{Name: "strip", Params: []string{"string"}, Summary: "The string without leading and trailing white space.", Source: "str.strip()", Func: plain(func(s string) string { return strings.TrimFunc(s, metric.IsPythonSpace) })}
 
 var basenameVerb = Verb{Name: "basename", Params: []string{"path"}, Summary: "The last part of a path.", Func: plain(path.Base)}
 
