@@ -9,8 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/hashicorp/hcl/v2"
-
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/pattern"
 )
@@ -39,21 +37,24 @@ type entry struct {
 }
 
 // Shipped returns the catalog of the definitions compiled into the binary.
-var Shipped = sync.OnceValues(func() (*Catalog, error) {
-	paths, err := fs.Glob(shipped, "*/"+FileName)
+var Shipped = sync.OnceValues(func() (*Catalog, error) { return Load(shipped) })
+
+// Load returns the catalog of every <id>/competition.hcl of a folder.
+func Load(folder fs.FS) (*Catalog, error) {
+	paths, err := fs.Glob(folder, "*/"+FileName)
 	if err != nil {
-		return nil, fmt.Errorf("list shipped competitions: %w", err)
+		return nil, fmt.Errorf("list competitions: %w", err)
 	}
 	cat := newCatalog(len(paths))
 	for _, path := range paths {
-		src, err := fs.ReadFile(shipped, path)
+		src, err := fs.ReadFile(folder, path)
 		if err != nil {
-			return nil, fmt.Errorf("read shipped competitions: %w", err)
+			return nil, fmt.Errorf("read competitions: %w", err)
 		}
 		id := path[:len(path)-len(FileName)-1]
 		e := &entry{complexity: Complexity(fact(src, complexityFact)), category: fact(src, categoryFact)}
 		e.load = sync.OnceValues(func() (*Definition, error) {
-			def, diags := LoadOne(shipped, id)
+			def, diags := LoadOne(folder, id)
 			if diags.HasErrors() {
 				return nil, fmt.Errorf("load competition %s: %w", id, diags)
 			}
@@ -62,7 +63,7 @@ var Shipped = sync.OnceValues(func() (*Catalog, error) {
 		cat.add(id, e)
 	}
 	return cat, nil
-})
+}
 
 // The facts that are read without decoding a definition: a line of its own
 // with a plain text. A test compares them with what decoding gives.
@@ -85,26 +86,6 @@ func (c *Catalog) add(id string, e *entry) {
 	if at, found := slices.BinarySearch(c.ids, id); !found {
 		c.ids = slices.Insert(c.ids, at, id)
 	}
-}
-
-// Load reads and decodes every <id>/competition.hcl of a folder. All mistakes
-// are reported; the catalog holds the definitions without any.
-func Load(folder fs.FS) (*Catalog, hcl.Diagnostics) {
-	paths, err := fs.Glob(folder, "*/"+FileName)
-	if err != nil {
-		return nil, hcl.Diagnostics{diag.General("Cannot list competitions", "%v", err)}
-	}
-	cat := newCatalog(len(paths))
-	var diags hcl.Diagnostics
-	for _, path := range paths {
-		def, more := LoadOne(folder, path[:len(path)-len(FileName)-1])
-		diags = append(diags, more...)
-		if !more.HasErrors() {
-			load := func() (*Definition, error) { return def, nil }
-			cat.add(def.ID, &entry{load: load, complexity: def.Complexity, category: def.Category})
-		}
-	}
-	return cat, diags
 }
 
 // Complexity returns the complexity of a competition, and Category its

@@ -45,9 +45,9 @@ func TestUnpacked(t *testing.T) {
 	  grade { metric = "accuracy" }
 	  medals { scores = [1, 0.5] }
 	}`)}}
-			cat, diags := competitions.Load(folder)
-			if diags.HasErrors() {
-				t.Fatal(diags)
+			cat, err := competitions.Load(folder)
+			if err != nil {
+				t.Fatal(err)
 			}
 			def, err := cat.Get("toy")
 			if err != nil {

@@ -74,12 +74,12 @@ func TestGradeAll(t *testing.T) {
 }
 `
 	}
-	catalog, diags := competitions.Load(fstest.MapFS{
+	catalog, err := competitions.Load(fstest.MapFS{
 		"toy/competition.hcl":    {Data: []byte(competition("toy"))},
 		"absent/competition.hcl": {Data: []byte(competition("absent"))},
 	})
-	if diags.HasErrors() {
-		t.Fatal(diags)
+	if err != nil {
+		t.Fatal(err)
 	}
 	write("toy/prepared/private/test.csv", "id,label\n1,x\n2,y\n")
 	gold := write("gold.csv", "id,label\n1,x\n2,y\n")

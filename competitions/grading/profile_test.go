@@ -12,17 +12,18 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/goldentest"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/grading/profile"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
 // TestReferenceProfile gives the submissions of profile.json the scores that the
 // reference's graders give with the profile's libraries.
 func TestReferenceProfile(t *testing.T) {
-	profile, err := grading.ReadProfile()
+	answers, err := profile.Read()
 	if err != nil {
 		t.Fatal(err)
 	}
-	versions := profile.Versions[grading.ProfileReference]
+	versions := answers.Versions[profile.Reference]
 	for _, part := range strings.Fields(grading.ReferenceProfile) {
 		library, version := part[:strings.LastIndex(part, "-")], part[strings.LastIndex(part, "-")+1:]
 		if library != "scipy" && !strings.HasPrefix(versions[library], version+".") {
@@ -33,8 +34,8 @@ func TestReferenceProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cases := map[string][]grading.ProfileCase{}
-	for _, c := range profile.Cases {
+	cases := map[string][]profile.Case{}
+	for _, c := range answers.Cases {
 		cases[c.Competition] = append(cases[c.Competition], c)
 	}
 	for id, cases := range cases {
@@ -52,7 +53,7 @@ func TestReferenceProfile(t *testing.T) {
 	}
 }
 
-func checkProfile(t *testing.T, def *competitions.Definition, dir string, c grading.ProfileCase) {
+func checkProfile(t *testing.T, def *competitions.Definition, dir string, c profile.Case) {
 	file := filepath.Join(t.TempDir(), "submission.csv")
 	if err := os.WriteFile(file, edited(t, filepath.Join(dir, "submissions", c.Submission), c.Edits), 0o600); err != nil {
 		t.Fatal(err)
@@ -61,7 +62,7 @@ func checkProfile(t *testing.T, def *competitions.Definition, dir string, c grad
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := c.Answers[grading.ProfileReference]
+	want := c.Answers[profile.Reference]
 	if c.Ours != "" {
 		want = c.Ours
 	}
@@ -89,7 +90,7 @@ func edited(t *testing.T, path string, edits []json.RawMessage) []byte {
 	}
 	start, end := "", ""
 	for _, text := range edits {
-		var edit grading.Change
+		var edit profile.Change
 		switch {
 		case string(text) == `"nul line at the end"`:
 			end = "\x00"

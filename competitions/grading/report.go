@@ -14,6 +14,11 @@ import (
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
+// ReferenceProfile names the libraries whose answers grading gives: the oldest
+// that the reference (openai/mle-bench) asks for, with the scipy of their time.
+// Where newer ones answer otherwise is listed in docs/reference-profile.md.
+const ReferenceProfile = "pandas-2.2 numpy-1.26 scikit-learn-1.5 scipy-1.14"
+
 // Outcome is what became of a submission.
 type Outcome string
 

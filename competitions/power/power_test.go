@@ -78,10 +78,32 @@ func (l looks) side(c stat.Counts) int {
 func (l looks) interval(c stat.Counts) stat.Interval {
 	i, ok := l.intervals[c]
 	if !ok {
-		i = sequence.Interval(c)
+		i = stat.Interval{Lower: lowest(c), Upper: -lowest(stat.Counts{Plus: c.Minus, Minus: c.Plus, Zero: c.Zero})}
 		l.intervals[c] = i
 	}
 	return i
+}
+
+// lowest is the lower end of the interval that belongs to sequence: it bisects for
+// the lowest mean against which the capital stays small.
+func lowest(c stat.Counts) float64 {
+	rejects := func(m float64) bool {
+		capital := 0.0
+		for i := range 32 {
+			stake := (float64(i) + 0.5) / 64
+			capital += math.Exp(float64(c.Plus)*math.Log(1+stake*(1-m))+float64(c.Minus)*math.Log(1-stake*(1+m))+float64(c.Zero)*math.Log(1-stake*m)) / 32
+		}
+		return capital >= 2/(1-sequence.Confidence)
+	}
+	low, high := -1.0, 1.0
+	for range 60 {
+		if middle := (low + high) / 2; rejects(low) && rejects(middle) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low
 }
 
 // outcome is what came of one simulated comparison.

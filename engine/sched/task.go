@@ -102,11 +102,6 @@ const (
 	Cancelled
 )
 
-// String returns the status in lower case.
-func (s Status) String() string {
-	return [...]string{"not ended", "done", "ran", "failed", "skipped", "cancelled"}[s]
-}
-
 // Result is how a task ended.
 type Result struct {
 	Status Status

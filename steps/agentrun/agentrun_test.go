@@ -75,9 +75,9 @@ func catalog(t *testing.T) *competitions.Catalog {
 	  }
 	  medals { scores = [1, 0.5] }
 	}`
-	cat, diags := competitions.Load(fstest.MapFS{"toy/competition.hcl": {Data: []byte(text)}, "toy/data.zip": {}})
-	if diags.HasErrors() {
-		t.Fatal(diags)
+	cat, err := competitions.Load(fstest.MapFS{"toy/competition.hcl": {Data: []byte(text)}, "toy/data.zip": {}})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return cat
 }

@@ -26,20 +26,20 @@ func catalog(t *testing.T) *competitions.Catalog {
 	folder := fstest.MapFS{}
 	for id, complexity := range map[string]string{"apples": "low", "pears": "low", "rockets": "high"} {
 		folder[id+"/competition.hcl"] = &fstest.MapFile{Data: []byte(fmt.Sprintf(`competition %[1]q {
-		  title       = "X"
-		  category    = "cat-%[2]s"
-		  complexity  = %[2]q
-		  description = "X."
-		  answers     = "private/test.csv"
-		  sample      = "public/sample_submission.csv"
-		  prepare {}
-		  grade { metric = "accuracy" }
-		  medals { scores = [1, 0.5] }
-		}`, id, complexity))}
+  title       = "X"
+  category    = "cat-%[2]s"
+  complexity  = %[2]q
+  description = "X."
+  answers     = "private/test.csv"
+  sample      = "public/sample_submission.csv"
+  prepare {}
+  grade { metric = "accuracy" }
+  medals { scores = [1, 0.5] }
+}`, id, complexity))}
 	}
-	cat, diags := competitions.Load(folder)
-	if diags.HasErrors() {
-		t.Fatal(diags)
+	cat, err := competitions.Load(folder)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return cat
 }

@@ -15,7 +15,7 @@ import (
 
 func newBench(t *testing.T) *steptest.Bench {
 	t.Helper()
-	catalog, diags := competitions.Load(fstest.MapFS{"toy/competition.hcl": {Data: []byte(`competition "toy" {
+	catalog, err := competitions.Load(fstest.MapFS{"toy/competition.hcl": {Data: []byte(`competition "toy" {
 	  title       = "Toy"
 	  complexity  = "demo"
 	  description = "A toy."
@@ -25,8 +25,8 @@ func newBench(t *testing.T) *steptest.Bench {
 	  grade { metric = "accuracy" }
 	  medals { scores = [1, 0.5] }
 	}`)}})
-	if diags.HasErrors() {
-		t.Fatal(diags)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return steptest.New(check.Kind(catalog, nil))
 }

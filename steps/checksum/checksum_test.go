@@ -27,7 +27,7 @@ const (
 
 func newBench(t *testing.T, checksums string) *steptest.Bench {
 	t.Helper()
-	cat, diags := competitions.Load(fstest.MapFS{"toy/competition.hcl": {Data: []byte(`competition "toy" {
+	cat, err := competitions.Load(fstest.MapFS{"toy/competition.hcl": {Data: []byte(`competition "toy" {
 	  title       = "Toy"
 	  complexity  = "demo"
 	  description = "A toy."
@@ -37,8 +37,8 @@ func newBench(t *testing.T, checksums string) *steptest.Bench {
 	  grade { metric = "accuracy" }
 	  medals { scores = [1, 0.5] }
 	}`)}, "toy/checksums.lock": {Data: []byte("prepared \"v1\" {\n" + checksums + "\n}\n")}})
-	if diags.HasErrors() {
-		t.Fatal(diags)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return steptest.New(checksum.Kind(cat))
 }

@@ -66,9 +66,9 @@ func newBench(t *testing.T, sources string, files map[string][]byte) *steptest.B
 	for name, data := range files {
 		folder["toy/"+name] = &fstest.MapFile{Data: data}
 	}
-	cat, diags := competitions.Load(folder)
-	if diags.HasErrors() {
-		t.Fatal(diags)
+	cat, err := competitions.Load(folder)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return steptest.New(download.Kind(download.Deps{Catalog: cat, Sources: source.NewRegistry(source.With(source.All(), source.Places{})...)}))
 }

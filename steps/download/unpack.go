@@ -95,7 +95,8 @@ func (a *assembly) keep(ctx context.Context, name string, data source.Data) erro
 
 // into unpacks an archive into a builder.
 func (a *assembly) into(ctx context.Context, b *tree.Builder, src archive.Source, format archive.Format, ref cache.Ref, nested func(string) bool) (*archive.Unpacked, error) {
-	return archive.Into(ctx, a.env.Store, src, format, b, archive.IntoOptions{
+	return archive.Into(ctx, a.env.Store, src, b, archive.IntoOptions{
+		Format: format,
 		Limits: archive.DefaultLimits(), Key: ref.ID.String(), Nested: nested,
 		Progress: func(p archive.Progress) {
 			a.env.Progress(step.Progress{What: "unpacking", Done: p.Files, Total: p.Total, Unit: "files", Bytes: p.Bytes, TotalBytes: p.TotalBytes})

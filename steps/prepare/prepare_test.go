@@ -24,7 +24,7 @@ import (
 
 func newBench(t *testing.T, definition string) *steptest.Bench {
 	t.Helper()
-	cat, diags := competitions.Load(fstest.MapFS{"toy/competition.hcl": {Data: []byte(`competition "toy" {
+	cat, err := competitions.Load(fstest.MapFS{"toy/competition.hcl": {Data: []byte(`competition "toy" {
 	  title       = "Toy"
 	  complexity  = "demo"
 	  description = "A toy."
@@ -34,8 +34,8 @@ func newBench(t *testing.T, definition string) *steptest.Bench {
 	  grade { metric = "accuracy" }
 	  medals { scores = [1, 0.5] }
 	}`)}})
-	if diags.HasErrors() {
-		t.Fatal(diags)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return steptest.New(prepare.Kind(cat))
 }

@@ -69,9 +69,9 @@ func catalog() (*competitions.Catalog, error) {
 	} {
 		folder[c[0]+"/competition.hcl"] = &fstest.MapFile{Data: fmt.Appendf(nil, competition, c[0], c[1], c[2], c[3])}
 	}
-	cat, diags := competitions.Load(folder)
-	if diags.HasErrors() {
-		return nil, diags
+	cat, err := competitions.Load(folder)
+	if err != nil {
+		return nil, err
 	}
 	return cat, nil
 }

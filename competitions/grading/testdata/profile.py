@@ -1,4 +1,4 @@
-"""Writes ../profile.json: what the reference's graders answer to hostile submissions, with several versions of their libraries.
+"""Writes ../profile/profile.json: what the reference's graders answer to hostile submissions, with several versions of their libraries.
 
 Run once in an environment of each column, which keeps the answers of the others:
     python profile.py COLUMN REFERENCE GOLDEN
@@ -184,7 +184,7 @@ def main():
     import yaml
     from mlebench.utils import import_fn, load_answers, read_csv
 
-    out = pathlib.Path(__file__).parent.parent / "profile.json"
+    out = pathlib.Path(__file__).parent.parent / "profile" / "profile.json"
     old = json.loads(out.read_text()) if out.exists() else {"versions": {}, "cases": []}
     known = {json.dumps([c["competition"], c["submission"], c["edits"]]): c["answers"] for c in old["cases"]}
     versions = old["versions"] | {column: {"python": platform.python_version()} | {n: importlib.metadata.version(n) for n in LIBRARIES}}

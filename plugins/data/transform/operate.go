@@ -193,7 +193,7 @@ func decide(op Op, c int, comparable bool) bool {
 	}
 }
 
-func sign[T int64 | float64](x, y T) int {
+func sign[T int64 | float64 | string](x, y T) int {
 	switch {
 	case x < y:
 		return -1

@@ -237,21 +237,11 @@ func compareValues(x, y table.Value) int {
 	case rx == 2:
 		return 0
 	case rx == 1:
-		return compareText(x.String(), y.String())
+		return sign(x.String(), y.String())
 	case x.Kind() == table.Int64 && y.Kind() == table.Int64:
 		return sign(x.Int(), y.Int())
 	}
 	return sign(x.Float(), y.Float())
-}
-
-func compareText(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 var sortByVerb = Verb{

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
 // mapText applies f to a string or to each string of a column; missing cells stay
@@ -38,21 +39,22 @@ func mapText(o Operand, f func(string) (string, error)) (Operand, error) {
 	return Operand{Column: table.FromTexts(c.Name(), out, valid)}, nil
 }
 
-// testText applies a test to a string or to each string of a column; it does
-// not hold for missing cells.
-func testText(o Operand, f func(string) bool) (Operand, error) {
-	if o.Column == nil {
-		return Operand{Value: table.BoolValue(o.Value.Kind() == table.Text && f(o.Value.String()))}, nil
+// tested lifts a test of a string by another; it does not hold for missing cells.
+func tested(f func(s, by string) bool) func(Operand, string) (Operand, error) {
+	return func(o Operand, by string) (Operand, error) {
+		if o.Column == nil {
+			return Operand{Value: table.BoolValue(o.Value.Kind() == table.Text && f(o.Value.String(), by))}, nil
+		}
+		c := o.Column
+		if c.Kind() != table.Text && c.Len() > 0 {
+			return o, fmt.Errorf("column %q holds %s cells; convert them to strings with text(…)", c.Name(), c.Kind())
+		}
+		out := make([]bool, c.Len())
+		for i := range out {
+			out[i] = !c.IsMissing(i) && f(c.Text(i), by)
+		}
+		return Operand{Column: table.FromBools(c.Name(), out, nil)}, nil
 	}
-	c := o.Column
-	if c.Kind() != table.Text && c.Len() > 0 {
-		return o, fmt.Errorf("column %q holds %s cells; convert them to strings with text(…)", c.Name(), c.Kind())
-	}
-	out := make([]bool, c.Len())
-	for i := range out {
-		out[i] = !c.IsMissing(i) && f(c.Text(i))
-	}
-	return Operand{Column: table.FromBools(c.Name(), out, nil)}, nil
 }
 
 // plain lifts a function that cannot fail.
@@ -66,7 +68,7 @@ var lowerVerb = Verb{Name: "lower", Params: []string{"string"}, Summary: "The st
 
 var upperVerb = Verb{Name: "upper", Params: []string{"string"}, Summary: "The string in upper case.", Func: plain(strings.ToUpper)}
 
-var stripVerb = Verb{Name: "strip", Params: []string{"string"}, Summary: "The string without leading and trailing white space.", Source: "str.strip()", Func: plain(func(s string) string { return strings.TrimFunc(s, isPythonSpace) })}
+var stripVerb = Verb{Name: "strip", Params: []string{"string"}, Summary: "The string without leading and trailing white space.", Source: "str.strip()", Func: plain(func(s string) string { return strings.TrimFunc(s, metric.IsPythonSpace) })}
 
 var basenameVerb = Verb{Name: "basename", Params: []string{"path"}, Summary: "The last part of a path.", Func: plain(path.Base)}
 
@@ -81,10 +83,7 @@ var beforeVerb = Verb{
 	Name: "before", Params: []string{"string", "separator"},
 	Summary: "The part of the string before the first separator, or the whole string if there is none.",
 	Func: func(o Operand, sep string) (Operand, error) {
-		return mapText(o, func(s string) (string, error) {
-			head, _, _ := strings.Cut(s, sep)
-			return head, nil
-		})
+		return plain(func(s string) string { head, _, _ := strings.Cut(s, sep); return head })(o)
 	},
 }
 
@@ -92,10 +91,7 @@ var afterVerb = Verb{
 	Name: "after", Params: []string{"string", "separator"},
 	Summary: "The part of the string after the first separator, or an empty string if there is none.",
 	Func: func(o Operand, sep string) (Operand, error) {
-		return mapText(o, func(s string) (string, error) {
-			_, tail, _ := strings.Cut(s, sep)
-			return tail, nil
-		})
+		return plain(func(s string) string { _, tail, _ := strings.Cut(s, sep); return tail })(o)
 	},
 }
 
@@ -151,25 +147,19 @@ var replaceVerb = Verb{
 var containsTextVerb = Verb{
 	Name: "contains_text", Params: []string{"string", "part"},
 	Summary: "Whether the string contains the part.",
-	Func: func(o Operand, sub string) (Operand, error) {
-		return testText(o, func(s string) bool { return strings.Contains(s, sub) })
-	},
+	Func:    tested(strings.Contains),
 }
 
 var startsWithVerb = Verb{
 	Name: "startswith", Params: []string{"string", "prefix"},
 	Summary: "Whether the string starts with the prefix.",
-	Func: func(o Operand, prefix string) (Operand, error) {
-		return testText(o, func(s string) bool { return strings.HasPrefix(s, prefix) })
-	},
+	Func:    tested(strings.HasPrefix),
 }
 
 var endsWithVerb = Verb{
 	Name: "endswith", Params: []string{"string", "suffix"},
 	Summary: "Whether the string ends with the suffix.",
-	Func: func(o Operand, suffix string) (Operand, error) {
-		return testText(o, func(s string) bool { return strings.HasSuffix(s, suffix) })
-	},
+	Func:    tested(strings.HasSuffix),
 }
 
 var padVerb = Verb{

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
 var explodeWordsVerb = Verb{
@@ -32,7 +32,7 @@ func explodeWords(t *table.Table, column string, names []string) (*table.Table, 
 		if c.IsMissing(i) || c.Kind() != table.Text {
 			return nil, fmt.Errorf("explode_words: row %d of column %q is not a string", i, column)
 		}
-		words := strings.FieldsFunc(c.Text(i), isPythonSpace)
+		words := strings.FieldsFunc(c.Text(i), metric.IsPythonSpace)
 		if len(words)%len(names) != 0 {
 			return nil, fmt.Errorf("explode_words: row %d of column %q has %d words, which is not a multiple of %d", i, column, len(words), len(names))
 		}
@@ -51,10 +51,6 @@ func explodeWords(t *table.Table, column string, names []string) (*table.Table, 
 	}
 	return table.New(cols...)
 }
-
-// isPythonSpace is Python's str.isspace: Unicode's white space and the four
-// separators of ASCII.
-func isPythonSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
 var multiHotVerb = Verb{
 	Name: "multi_hot", Params: []string{"table", "column", "classes", "separator"},

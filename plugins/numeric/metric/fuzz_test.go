@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -94,6 +95,22 @@ func paint(text string, size int) ([]bool, bool) {
 		}
 	}
 	return picture, true
+}
+
+// TestPythonNumbers has what Python 3.11's int and float say.
+func TestPythonNumbers(t *testing.T) {
+	for s, want := range map[string]string{
+		"+nan": "NaN", "-NaN": "NaN", "- nan": "", "+-nan": "", "\x1c1\x1f": "", "1\x1c": "", "\x1c１": "", "１\x1f": "",
+		" 1\u0085": "1", "\v1\f": "1", "1\u00a0": "1", "1_0": "10", "1_": "", "-inf": "-Inf", "0x1p4": "",
+	} {
+		got := ""
+		if x, ok := PythonFloat(s); ok {
+			got = strconv.FormatFloat(x, 'g', -1, 64)
+		}
+		if n, ok := pythonInt(s); got != want || ok != (want == "1" || want == "10") || ok && n.String() != want {
+			t.Errorf("%q: float %q, int %v (%v), want %q", s, got, n, ok, want)
+		}
+	}
 }
 
 // FuzzPythonNumbers checks that what is read is read the same again.

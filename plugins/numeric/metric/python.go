@@ -21,7 +21,7 @@ func IsPythonSpace(r rune) bool {
 // underscores between digits and any Unicode decimal digits allowed. Ok is
 // false for what int refuses and for numbers beyond 64 bits.
 func pythonInt(s string) (n table.Value, ok bool) {
-	digits, ok := plainDigits(strings.TrimFunc(s, IsPythonSpace))
+	digits, ok := plainDigits(strings.TrimSpace(s))
 	if !ok {
 		return table.Value{}, false
 	}
@@ -88,7 +88,7 @@ func PythonFloat(s string) (float64, bool) {
 	if isPlainFloat(s) {
 		return decimalFloat(s)
 	}
-	s = strings.TrimFunc(s, IsPythonSpace)
+	s = strings.TrimSpace(s)
 	if s == "" {
 		return 0, false
 	}
@@ -132,6 +132,9 @@ func isPlainFloat(s string) bool {
 func decimalFloat(s string) (float64, bool) {
 	if strings.ContainsAny(s, "xXpP") {
 		return 0, false
+	}
+	if len(s) == 4 && (s[0] == '+' || s[0] == '-') && strings.EqualFold(s[1:], "nan") {
+		s = s[1:] // strconv knows no sign of it
 	}
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil && !math.IsInf(v, 0) {

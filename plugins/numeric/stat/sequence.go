@@ -37,11 +37,6 @@ type Sequence struct {
 	Confidence float64
 }
 
-// Interval is the interval after the counted differences.
-func (s Sequence) Interval(c Counts) Interval {
-	return Interval{s.lower(c), -s.lower(c.mirrored())}
-}
-
 // Side reports on which side of 0 the interval is:
 // 1, -1, or 0 if it contains it.
 func (s Sequence) Side(c Counts) int {
@@ -57,23 +52,6 @@ func (s Sequence) Side(c Counts) int {
 // rejects reports whether the mean is higher than m, at half the error.
 func (s Sequence) rejects(c Counts, m float64) bool {
 	return logCapital(c, m) >= -libm.Log((1-s.Confidence)/2)
-}
-
-// lower bisects for the lowest mean that is not rejected. The capital falls as
-// the mean rises, since each factor does.
-func (s Sequence) lower(c Counts) float64 {
-	low, high := -1.0, 1.0
-	if !s.rejects(c, low) {
-		return low
-	}
-	for range 60 {
-		if middle := (low + high) / 2; s.rejects(c, middle) {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	return low
 }
 
 // logCapital is the logarithm of the mean capital of gamblers who stake on a

@@ -63,7 +63,7 @@ func unpackChild(path, dir string) error {
 	}
 	ctx := context.Background()
 	var b tree.Builder
-	u, err := archive.Into(ctx, store, archive.Source{ReaderAt: f, Size: info.Size()}, archive.FormatOf(path), &b, archive.IntoOptions{Limits: archive.DefaultLimits(), Key: path})
+	u, err := archive.Into(ctx, store, archive.Source{ReaderAt: f, Size: info.Size()}, &b, archive.IntoOptions{Format: archive.FormatOf(path), Limits: archive.DefaultLimits(), Key: path})
 	if err != nil {
 		return err
 	}

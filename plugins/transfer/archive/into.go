@@ -23,6 +23,7 @@ type Sink interface {
 
 // IntoOptions configure Into.
 type IntoOptions struct {
+	Format Format
 	Limits Limits
 	// Key identifies the archive's content. With a key, progress is recorded in a
 	// journal in the store, and a later Into with the same key and archive skips
@@ -68,23 +69,23 @@ const smallEntry = 1 << 20
 // names are left to the sink.
 //
 // If it fails, the stored entries belong to no tree, and the journal is kept.
-func Into(ctx context.Context, store cache.Building, src Source, format Format, sink Sink, o IntoOptions) (*Unpacked, error) {
-	u, err := newUnpacker(ctx, store, src, format, sink, o)
+func Into(ctx context.Context, store cache.Building, src Source, sink Sink, o IntoOptions) (*Unpacked, error) {
+	u, err := newUnpacker(ctx, store, src, sink, o)
 	if err != nil {
-		return nil, fmt.Errorf("unpack %s archive: %w", format, err)
+		return nil, fmt.Errorf("unpack %s archive: %w", o.Format, err)
 	}
-	switch format {
+	switch o.Format {
 	case Zip:
 		err = u.zip()
 	case Tar, TarGzip, TarZstd:
-		err = u.tar(format)
+		err = u.tar(o.Format)
 	case SevenZip:
 		err = u.sevenZip()
 	default:
-		err = fmt.Errorf("%w: unknown format %q", ErrFormat, format)
+		err = fmt.Errorf("%w: unknown format %q", ErrFormat, o.Format)
 	}
 	if err = u.end(err); err != nil {
-		return nil, fmt.Errorf("unpack %s archive: %w", format, errors.Join(err, u.journal.close()))
+		return nil, fmt.Errorf("unpack %s archive: %w", o.Format, errors.Join(err, u.journal.close()))
 	}
 	return &Unpacked{Files: u.files, Bytes: u.bytes, Continued: u.continued, journal: u.journal}, nil
 }
@@ -113,13 +114,13 @@ type unpacker struct {
 	counts
 }
 
-func newUnpacker(ctx context.Context, store cache.Building, src Source, format Format, sink Sink, o IntoOptions) (*unpacker, error) {
+func newUnpacker(ctx context.Context, store cache.Building, src Source, sink Sink, o IntoOptions) (*unpacker, error) {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
 	key := ""
 	if o.Key != "" {
-		key = "unpack-2-" + string(format) + "-" + o.Key
+		key = "unpack-2-" + string(o.Format) + "-" + o.Key
 	}
 	journal, err := openJournal(ctx, store, key)
 	if err != nil {

@@ -26,8 +26,9 @@ func into(store cache.Cache, src archive.Source, format archive.Format, o archiv
 	if o.Limits == (archive.Limits{}) {
 		o.Limits = archive.DefaultLimits()
 	}
+	o.Format = format
 	var b tree.Builder
-	u, err := archive.Into(ctx, store, src, format, &b, o)
+	u, err := archive.Into(ctx, store, src, &b, o)
 	if err != nil {
 		return cache.Ref{}, nil, err
 	}

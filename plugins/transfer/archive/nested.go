@@ -106,11 +106,11 @@ func (u *unpacker) unpackNested(index int64, e Entry, src Source, keep func() er
 	u.nesting.Lock()
 	defer u.nesting.Unlock()
 	b := tree.NewBuilder(u.store)
-	o := IntoOptions{Limits: u.left(), Workers: u.o.Workers, Progress: func(p Progress) { u.tellNested(p, e.Size) }}
+	o := IntoOptions{Format: format, Limits: u.left(), Workers: u.o.Workers, Progress: func(p Progress) { u.tellNested(p, e.Size) }}
 	if u.o.Key != "" {
 		o.Key = u.nestedKey(index)
 	}
-	inner, err := Into(u.ctx, u.store, src, format, b, o)
+	inner, err := Into(u.ctx, u.store, src, b, o)
 	if err != nil {
 		return fmt.Errorf("%q: %w", e.Name, err)
 	}

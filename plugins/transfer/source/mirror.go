@@ -240,7 +240,7 @@ func (m *mirror) fetchObject(ctx context.Context, req Request) (Data, error) {
 			return Data{}, err
 		}
 	}
-	if err := readObject(ctx, objects, name, in, size, req.progress); err != nil {
+	if err := readObject(ctx, objects, in, size, req); err != nil {
 		return Data{}, err
 	}
 	data := Data{Name: name, Ref: cache.Ref{Kind: cache.Blob, Size: size}}
@@ -259,8 +259,9 @@ func (m *mirror) fetchObject(ctx context.Context, req Request) (Data, error) {
 }
 
 // readObject appends the rest of an object to an ingest.
-func readObject(ctx context.Context, objects Objects, name string, in cache.Ingest, size int64, tell func(done, total int64)) error {
-	tell(in.Offset(), size)
+func readObject(ctx context.Context, objects Objects, in cache.Ingest, size int64, req Request) error {
+	name := req.Spec.file()
+	req.progress(in.Offset(), size)
 	if in.Offset() == size {
 		return nil
 	}
@@ -270,7 +271,7 @@ func readObject(ctx context.Context, objects Objects, name string, in cache.Inge
 	}
 	defer r.Close()
 	start := in.Offset()
-	if _, err := cache.Copy(ctx, in, &counter{r: r, tell: func(n int64) { tell(start+n, size) }}); err != nil {
+	if _, err := cache.Copy(ctx, in, &counter{r: r, tell: func(n int64) { req.progress(start+n, size) }}); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/docgen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/soak"
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/grading/profile"
 	"github.com/mleflow/mleflow/plugins/data/transform"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
@@ -61,12 +61,12 @@ func referencePages(root *cobra.Command) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	profile, err := grading.ReadProfile()
+	answers, err := profile.Read()
 	if err != nil {
 		return nil, err
 	}
 	return map[string][]byte{
-		"reference-profile.md":      docgen.Profile(profile),
+		"reference-profile.md":      docgen.Profile(answers),
 		"scale.md":                  scale,
 		"mleflow.1":                 manPage(root),
 		"commands.md":               docgen.Commands(root),

@@ -7,16 +7,17 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/grading/profile"
 )
 
 // Profile returns the page that says which versions of the reference's
 // libraries grading follows, and where newer ones answer otherwise.
-func Profile(p grading.Profile) []byte {
+func Profile(p profile.Profile) []byte {
 	page := newPage("The reference profile")
 	page.textf("This page lists the library versions that scores follow, and where other versions give other scores. `mleflow grade-sample --json` names "+
 		"them in the field `reference_profile`: `%s`. MLE-bench itself declares minimum versions only.", grading.ReferenceProfile)
 	page.text("The answers in the columns were computed by MLE-bench's own graders with these versions:")
-	columns := []string{grading.ProfileReference, grading.ProfilePandas2, grading.ProfilePandas3}
+	columns := []string{profile.Reference, profile.Pandas2, profile.Pandas3}
 	page.table(append([]string{"library"}, columns...), versionRows(p, columns))
 	page.text("scipy 1.14.1 and 1.17.1 gave the same answers to 12,300 drawn submissions, so the profile's `scipy-1.14` stands for both. " +
 		"Parquet files are read as pyarrow reads them: fastparquet turns integer columns into floats if their row groups do not count missing cells.")
@@ -40,9 +41,9 @@ func Profile(p grading.Profile) []byte {
 	return []byte(page.b.String())
 }
 
-func versionRows(p grading.Profile, columns []string) [][]string {
+func versionRows(p profile.Profile, columns []string) [][]string {
 	var rows [][]string
-	for _, library := range slices.Sorted(maps.Keys(p.Versions[grading.ProfileReference])) {
+	for _, library := range slices.Sorted(maps.Keys(p.Versions[profile.Reference])) {
 		row := []string{library}
 		for _, column := range columns {
 			row = append(row, p.Versions[column][library])
@@ -52,18 +53,18 @@ func versionRows(p grading.Profile, columns []string) [][]string {
 	return rows
 }
 
-func caseRows(p grading.Profile) [][]string {
+func caseRows(p profile.Profile) [][]string {
 	var rows [][]string
 	for _, c := range p.Cases {
 		if c.Differs() {
-			rows = append(rows, []string{c.Rule, c.Competition, changed(c), c.Answers[grading.ProfileReference], c.Answers[grading.ProfilePandas2], c.Answers[grading.ProfilePandas3], c.Ours})
+			rows = append(rows, []string{c.Rule, c.Competition, changed(c), c.Answers[profile.Reference], c.Answers[profile.Pandas2], c.Answers[profile.Pandas3], c.Ours})
 		}
 	}
 	return rows
 }
 
 // changed says what is in the submission's cells.
-func changed(c grading.ProfileCase) string {
+func changed(c profile.Case) string {
 	var parts []string
 	for _, e := range c.Changes() {
 		var values []string

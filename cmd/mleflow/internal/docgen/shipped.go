@@ -9,7 +9,6 @@ import (
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/competitions/prep"
 	"github.com/mleflow/mleflow/plugins/data/transform"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
@@ -65,7 +64,7 @@ func (u usage) row(def *competitions.Definition, metrics *metric.Registry) ([]st
 		if err != nil {
 			return nil, err
 		}
-		verbs = append(verbs, prep.Uses(at)...)
+		verbs = append(verbs, usedVerbs(at)...)
 		plan, diags := grading.Decode(at, metrics, nil)
 		if diags.HasErrors() {
 			return nil, fmt.Errorf("%s: %w", def.ID, diags)
@@ -81,7 +80,7 @@ func (u usage) row(def *competitions.Definition, metrics *metric.Registry) ([]st
 
 // draws writes how a competition's parts are drawn.
 func draws(def *competitions.Definition) string {
-	list := prep.Draws(def)
+	list := drawnBy(def)
 	if len(list) == 0 {
 		return "as the data say"
 	}

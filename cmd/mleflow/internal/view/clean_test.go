@@ -79,7 +79,7 @@ func everyView(t *testing.T, hostile string) map[string]string {
 		shown[name] = &bytes.Buffer{}
 		return shown[name]
 	}
-	plain := NewPlain(buffer("plain"), Style{}, true)
+	plain := NewPlainOf(NewState(), buffer("plain"), Style{}, true)
 	live := &Live{state: NewState()}
 	screens, notices := buffer("screen"), buffer("notices")
 	for _, e := range storyEvents() {

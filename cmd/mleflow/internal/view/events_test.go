@@ -72,7 +72,7 @@ func TestPlain(t *testing.T) {
 		verbose bool
 	}{{"plain.txt", false}, {"plain_verbose.txt", true}} {
 		var out bytes.Buffer
-		emitAll(NewPlain(&out, Style{}, tt.verbose), storyEvents())
+		emitAll(NewPlainOf(NewState(), &out, Style{}, tt.verbose), storyEvents())
 		golden(t, tt.file, out.String())
 		for line := range strings.Lines(out.String()) {
 			if strings.ContainsRune(line, '\x1b') {

@@ -101,7 +101,7 @@ func TestLiveFramesFit(t *testing.T) {
 			}
 		}
 		var out strings.Builder
-		emitAll(NewPlain(&out, Style{}, true), events)
+		emitAll(NewPlainOf(NewState(), &out, Style{}, true), events)
 		if err := hostiletest.Terminal(out.String()); err != nil {
 			t.Errorf("%s, plain: %v", h.Name, err)
 		}
@@ -136,7 +136,7 @@ func TestPlainTellsLittle(t *testing.T) {
 	}
 	events = events[:len(events)-1]
 	var out strings.Builder
-	emitAll(NewPlain(&out, Style{}, false), events)
+	emitAll(NewPlainOf(NewState(), &out, Style{}, false), events)
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	count := map[string]int{}
 	for _, line := range lines {

@@ -29,13 +29,8 @@ type Plain struct {
 	waitedFor     string
 }
 
-// NewPlain returns a plain view on w. A verbose one also writes cached and
-// skipped steps, progress and what steps print.
-func NewPlain(w io.Writer, style Style, verbose bool) *Plain {
-	return NewPlainOf(NewState(), w, style, verbose)
-}
-
-// NewPlainOf is NewPlain with a state that has no event yet.
+// NewPlainOf returns a plain view on w, with a state that has no event yet. A
+// verbose one also writes cached and skipped steps, progress and what steps print.
 func NewPlainOf(s *State, w io.Writer, style Style, verbose bool) *Plain {
 	return &Plain{w: w, style: style, verbose: verbose, state: s, told: map[string]time.Time{}, phases: map[string]step.Phase{}}
 }

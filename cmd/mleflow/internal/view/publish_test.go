@@ -18,7 +18,7 @@ func TestPublishing(t *testing.T) {
 	}
 	const line = "Publishing output.data to data: 61 of 200 files, 61.0 MiB of 200.0 MiB (1 files/s, 1.0 MiB/s, 2m19s left)"
 	var log strings.Builder
-	plain, state := NewPlain(&log, Style{}, false), NewState()
+	plain, state := NewPlainOf(NewState(), &log, Style{}, false), NewState()
 	for _, e := range []event.Event{event.RunStarted{At: event.At{Time: began}}, at(1), at(2), at(61), at(62)} {
 		plain.Emit(e)
 		if state.Apply(e); e == at(61) {

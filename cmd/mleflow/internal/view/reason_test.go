@@ -14,7 +14,7 @@ import (
 func TestReasonsFold(t *testing.T) {
 	state := NewState()
 	var plain bytes.Buffer
-	view := NewPlain(&plain, Style{}, false)
+	view := NewPlainOf(NewState(), &plain, Style{}, false)
 	emit := func(e event.Event) { state.Apply(e); view.Emit(e) }
 	emit(event.RunStarted{Run: "R"})
 	for _, refused := range []bool{true, false} {

@@ -67,3 +67,20 @@ func BenchmarkChange(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkParseNames reads an object with a name for each of many records.
+func BenchmarkParseNames(b *testing.B) {
+	var text bytes.Buffer
+	for i := range 200_000 {
+		fmt.Fprintf(&text, `,"id_%07d": {"label": "c%d", "boxes": [%d, 2]}`, i, i%100, i)
+	}
+	text.WriteByte('}')
+	text.Bytes()[0] = '{'
+	b.SetBytes(int64(text.Len()))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Parse(text.Bytes()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -14,12 +14,12 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, s := range []Style{{}, {Indent: 3, SortKeys: true}, {Compact: true}} {
-			a := Append(nil, v, s)
-			w, err := Parse(a)
+			a := written(v, s)
+			w, err := Parse([]byte(a))
 			if err != nil {
 				t.Fatalf("%q: %v", a, err)
 			}
-			if b := Append(nil, w, s); string(a) != string(b) {
+			if b := written(w, s); a != b {
 				t.Fatalf("wrote %q, then %q", a, b)
 			}
 		}

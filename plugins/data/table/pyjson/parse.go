@@ -2,6 +2,7 @@ package pyjson
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +39,10 @@ func (p *parser) parse(data []byte) (Value, error) {
 
 // whole reads the value of the whole text.
 func (p *parser) whole() (Value, error) {
-	p.stack = p.stack[:0]
+	p.stack, p.names = p.stack[:0], p.names[:0]
+	if len(p.shapes.list) > maxNames {
+		p.shapes = newShapes()
+	}
 	v, err := p.document()
 	if p.fault != nil {
 		p.pos, err = len(p.data), p.fault
@@ -54,6 +58,7 @@ type parser struct {
 	window
 	buf    []byte
 	stack  []Value // the items of the arrays and objects that are open
+	names  []byte  // the numbers of the names of those objects
 	shapes shapes
 	arena  arena
 	head   int  // so many items of the outermost list are enough; 0: all
@@ -61,7 +66,7 @@ type parser struct {
 }
 
 func newParser() *parser {
-	return &parser{shapes: shapes{names: map[string]string{}}}
+	return &parser{shapes: newShapes()}
 }
 
 var (
@@ -191,15 +196,16 @@ func (p *parser) next(closing byte) (more bool, err error) {
 
 func (p *parser) object(depth int) (Value, error) {
 	p.pos++
-	start, at := len(p.stack), p.shapes.start()
+	start, first := len(p.stack), len(p.names)
 	for more := p.peek() != '}'; more; {
 		if p.peek() != '"' {
 			return Value{}, errors.New("want a name in double quotes")
 		}
-		name, err := p.name()
+		name, err := p.rawString()
 		if err != nil {
 			return Value{}, err
 		}
+		p.names = binary.LittleEndian.AppendUint32(p.names, p.shapes.name(name))
 		if p.peek() != ':' {
 			return Value{}, errors.New("want a colon")
 		}
@@ -208,29 +214,29 @@ func (p *parser) object(depth int) (Value, error) {
 		if err != nil {
 			return v, err
 		}
-		var place int
-		if at, place = p.shapes.add(at, name); start+place < len(p.stack) {
-			p.stack[start+place] = v
-		} else {
-			p.stack = append(p.stack, v)
-		}
+		p.stack = append(p.stack, v)
 		if more, err = p.next('}'); err != nil {
 			return v, err
 		} else if !more {
-			return p.close(Object, at.end(), start), nil
+			return p.closeObject(start, first), nil
 		}
 	}
 	p.pos++
 	return p.close(Object, noNames, start), nil
 }
 
-// name reads a string of which equal ones share memory.
-func (p *parser) name() (string, error) {
-	s, err := p.rawString()
-	if err != nil {
-		return "", err
+// closeObject makes an object of the items on the stack from start on and of the
+// names from first on.
+func (p *parser) closeObject(start, first int) Value {
+	l := p.shapes.of(p.names[first:])
+	p.names = p.names[:first]
+	items := p.stack[start:]
+	for i, place := range l.places {
+		items[place] = items[i]
 	}
-	return p.shapes.name(s), nil
+	clear(items[len(l.shape.names):])
+	p.stack = p.stack[:start+len(l.shape.names)]
+	return p.close(Object, l.shape, start)
 }
 
 func (p *parser) str() (string, error) {
@@ -301,20 +307,20 @@ func (p *parser) escape() error {
 	}
 	c := p.data[p.pos+1]
 	if c == 'u' {
-		r, ok := p.hex(p.pos + 2)
+		r, ok := Hex(p.data, p.pos+2)
 		if !ok {
 			return errors.New(`want four hexadecimal digits after \u`)
 		}
 		p.pos += 6
 		if utf16.IsSurrogate(r) && p.has(`\u`) {
-			if low, ok := p.hex(p.pos + 2); ok {
+			if low, ok := Hex(p.data, p.pos+2); ok {
 				if full := utf16.DecodeRune(r, low); full != utf8.RuneError {
 					r = full
 					p.pos += 6
 				}
 			}
 		}
-		p.buf = appendRune(p.buf, r)
+		p.buf = AppendRune(p.buf, r)
 		return nil
 	}
 	i := bytes.IndexByte([]byte(`"\/bfnrt`), c)
@@ -326,12 +332,13 @@ func (p *parser) escape() error {
 	return nil
 }
 
-func (p *parser) hex(at int) (rune, bool) {
-	if at+4 > len(p.data) {
+// Hex reads the four digits of an escape.
+func Hex(data []byte, at int) (rune, bool) {
+	if at+4 > len(data) {
 		return 0, false
 	}
 	r := rune(0)
-	for _, c := range p.data[at : at+4] {
+	for _, c := range data[at : at+4] {
 		switch {
 		case '0' <= c && c <= '9':
 			r = r<<4 | rune(c-'0')
@@ -344,8 +351,8 @@ func (p *parser) hex(at int) (rune, bool) {
 	return r, true
 }
 
-// appendRune appends r in UTF-8, a surrogate in its three-byte form.
-func appendRune(b []byte, r rune) []byte {
+// AppendRune appends r in UTF-8, a surrogate in its three-byte form.
+func AppendRune(b []byte, r rune) []byte {
 	if utf16.IsSurrogate(r) {
 		return append(b, 0xe0|byte(r>>12), 0x80|byte(r>>6)&0x3f, 0x80|byte(r)&0x3f)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,9 +19,9 @@ func TestPython(t *testing.T) {
 	for i, c := range pythonCases(t) {
 		var got [3]string
 		if v, err := Parse([]byte(c.In)); err == nil {
-			got[0] = string(Append(nil, v, Style{}))
-			got[1] = string(Append(nil, v, Style{Indent: 2, SortKeys: true}))
-			got[2] = string(Append(nil, v, Style{Compact: true}))
+			got[0] = written(v, Style{})
+			got[1] = written(v, Style{Indent: 2, SortKeys: true})
+			got[2] = written(v, Style{Compact: true})
 		}
 		if diff := cmp.Diff(c.Load, got); diff != "" {
 			t.Errorf("line %d: %q: -want +got\n%s", i+2, c.In, diff)
@@ -48,4 +49,10 @@ func pythonCases(t *testing.T) []pythonCase {
 		cases = append(cases, c)
 	}
 	return cases[1:]
+}
+
+func written(v Value, s Style) string {
+	var b strings.Builder
+	_ = Write(&b, v, s)
+	return b.String()
 }

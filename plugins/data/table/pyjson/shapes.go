@@ -1,117 +1,70 @@
 package pyjson
 
-import "slices"
+import "encoding/binary"
 
-// shapes finds the shapes of the objects that a parser reads: a tree in which
-// every step is a name.
+// shapes finds the shapes of the objects that a parser reads.
 type shapes struct {
-	names map[string]string // one copy of every name
-	root  *node
-	nodes int
+	list  []string          // the names so far
+	ids   map[string]uint32 // the places in list of the first of them
+	known map[string]layout // by the ids of the names, in order
 }
 
-// node is the names that an object has so far.
-type node struct {
-	names []string
-	at    map[string]int // of large objects: the place of every name
-	shape *shape
-	last  string // the name that came last from here, and where it led
-	to    *node
-	place int
-	next  map[string]*node
+// layout is the shape of an object, and the places in it of the members as they
+// are written; nil if no name comes twice.
+type layout struct {
+	shape  *shape
+	places []int
 }
 
 const (
 	maxNames  = 1 << 16
-	maxNodes  = 1 << 12
-	maxShared = 64 // more names than these make a large object
+	maxShapes = 1 << 12
+	maxShared = 64 // an object of more names has a shape of its own
 )
 
-// name returns the one copy of a name.
-func (s *shapes) name(text []byte) string {
-	if known, ok := s.names[string(text)]; ok {
-		return known
-	}
-	name := string(text)
-	if len(s.names) < maxNames {
-		s.names[name] = name
-	}
-	return name
+func newShapes() shapes {
+	return shapes{ids: map[string]uint32{}, known: map[string]layout{}}
 }
 
-// start returns the node of an object without names.
-func (s *shapes) start() *node {
-	if s.root == nil {
-		s.root = &node{}
+// name returns the number of a name.
+func (s *shapes) name(text []byte) uint32 {
+	if id, ok := s.ids[string(text)]; ok {
+		return id
 	}
-	return s.root
+	id, name := uint32(len(s.list)), string(text)
+	s.list = append(s.list, name)
+	if id < maxNames {
+		s.ids[name] = id
+	}
+	return id
 }
 
-// add returns the node with one name more, and the name's place: a new last
-// one, or that of an equal name.
-func (s *shapes) add(n *node, name string) (*node, int) {
-	if n.to != nil && n.last == name {
-		return n.to, n.place
+// of returns the layout of an object with these names, four bytes each.
+func (s *shapes) of(ids []byte) layout {
+	if l, ok := s.known[string(ids)]; ok {
+		return l
 	}
-	if place := n.find(name); place >= 0 {
-		return n, place
-	}
-	if n.at != nil {
-		n.push(name)
-		return n, len(n.names) - 1
-	}
-	to := n.next[name]
-	if to == nil {
-		to = s.grow(n, name)
-	}
-	if to.at == nil {
-		n.last, n.to, n.place = name, to, len(n.names)
-	}
-	return to, len(n.names)
-}
-
-// grow makes the node with one name more. Large objects, and those of files
-// with too many kinds of objects, get a node of their own, which then grows in
-// place.
-func (s *shapes) grow(n *node, name string) *node {
-	to := &node{names: append(slices.Clip(n.names), name)}
-	if len(n.names) >= maxShared || s.nodes >= maxNodes {
-		to.at = make(map[string]int, 2*maxShared)
-		for i, name := range to.names {
-			to.at[name] = i
+	n := len(ids) / 4
+	names, at, places := make([]string, 0, n), make(map[string]int, n), make([]int, n)
+	for i := range places {
+		name := s.list[binary.LittleEndian.Uint32(ids[4*i:])]
+		place, twice := at[name]
+		if !twice {
+			place = len(names)
+			at[name] = place
+			names = append(names, name)
 		}
-		return to
+		places[i] = place
 	}
-	s.nodes++
-	if n.next == nil {
-		n.next = map[string]*node{}
+	l := layout{shape: &shape{names: names}}
+	if len(names) > smallObject {
+		l.shape.at = at
 	}
-	n.next[name] = to
-	return to
-}
-
-func (n *node) find(name string) int {
-	if n.at == nil {
-		return slices.Index(n.names, name)
+	if len(names) < n {
+		l.places = places
 	}
-	if i, ok := n.at[name]; ok {
-		return i
+	if n <= maxShared && len(s.known) < maxShapes {
+		s.known[string(ids)] = l
 	}
-	return -1
-}
-
-func (n *node) push(name string) {
-	n.at[name] = len(n.names)
-	n.names = append(n.names, name)
-}
-
-// end returns the shape of an object that ends here.
-func (n *node) end() *shape {
-	switch {
-	case n.at != nil:
-		return &shape{names: n.names, at: n.at}
-	case n.shape == nil:
-		n.shape = newShape(n.names)
-	}
-	return n.shape
+	return l
 }

@@ -23,7 +23,7 @@ func outcome(v Value, err error) string {
 	if err != nil {
 		return err.Error()
 	}
-	return string(Append(nil, v, Style{}))
+	return written(v, Style{})
 }
 
 var windowTexts = []string{

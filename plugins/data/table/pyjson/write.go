@@ -18,13 +18,6 @@ type Style struct {
 	Compact  bool // separators=(",", ":")
 }
 
-// Append appends v in the given style.
-func Append(b []byte, v Value, s Style) []byte {
-	e := encoder{Style: s, b: b}
-	e.value(v, 0)
-	return e.b
-}
-
 // Write writes v in the given style. It holds little of the text at a time.
 func Write(w io.Writer, v Value, s Style) error {
 	e := encoder{Style: s, w: w, b: make([]byte, 0, 2*flushAt)}
@@ -36,7 +29,7 @@ func Write(w io.Writer, v Value, s Style) error {
 // flushAt is how many bytes are gathered before they are written.
 const flushAt = 1 << 16
 
-// encoder writes a value, to w where there is one.
+// encoder writes a value to w.
 type encoder struct {
 	Style
 	w   io.Writer
@@ -65,7 +58,7 @@ func (e *encoder) value(v Value, depth int) {
 	case Float:
 		e.b = appendFloat(e.b, math.Float64frombits(v.bits))
 	case String:
-		e.b = appendString(e.b, v.text())
+		e.b = AppendText(e.b, v.text(), false)
 	case Array:
 		e.array(v.box().items, depth)
 	case Object:
@@ -73,7 +66,7 @@ func (e *encoder) value(v Value, depth int) {
 	default:
 		e.b = append(e.b, "null"...)
 	}
-	if e.w != nil && len(e.b) >= flushAt {
+	if len(e.b) >= flushAt {
 		e.flush()
 	}
 }
@@ -99,7 +92,7 @@ func (e *encoder) object(o *box, depth int) {
 		if places != nil {
 			at = places[i]
 		}
-		e.b = append(appendString(e.b, o.shape.names[at]), ':')
+		e.b = append(AppendText(e.b, o.shape.names[at], false), ':')
 		if !e.Compact {
 			e.b = append(e.b, ' ')
 		}
@@ -152,27 +145,38 @@ func appendFloat(b []byte, f float64) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// plain are the characters that are written as they are.
-var plain = func() (set [256]bool) {
+// plain are the characters that Python writes as they are, plainButSlash those of
+// pandas.
+var plain, plainButSlash = func() (set, but [256]bool) {
 	for c := ' '; c < 0x7f; c++ {
 		set[c] = c != '"' && c != '\\'
+		but[c] = set[c] && c != '/'
 	}
-	return set
+	but[0x7f] = true
+	return set, but
 }()
 
-// str appends a string in ASCII.
-func appendString(b []byte, text string) []byte {
+// AppendText appends a string in quotes and in ASCII. Slashes are escaped if asked.
+func AppendText(b []byte, text string, slashes bool) []byte {
+	set := &plain
+	if slashes {
+		set = &plainButSlash
+	}
 	b = append(b, '"')
 	for i := 0; i < len(text); {
 		start := i
-		for i < len(text) && plain[text[i]] {
+		for i < len(text) && set[text[i]] {
 			i++
 		}
 		b = append(b, text[start:i]...)
 		switch {
 		case i == len(text):
 		case text[i] < utf8.RuneSelf:
-			b = appendASCII(b, text[i])
+			if at := strings.IndexByte("\"\\/\b\f\n\r\t", text[i]); at >= 0 {
+				b = append(b, '\\', `"\/bfnrt`[at])
+			} else {
+				b = appendEscape(b, rune(text[i]))
+			}
 			i++
 		default:
 			r, n := decodeRune(text[i:])
@@ -181,13 +185,6 @@ func appendString(b []byte, text string) []byte {
 		}
 	}
 	return append(b, '"')
-}
-
-func appendASCII(b []byte, c byte) []byte {
-	if i := strings.IndexByte("\"\\\b\f\n\r\t", c); i >= 0 {
-		return append(b, '\\', `"\bfnrt`[i])
-	}
-	return appendEscape(b, rune(c))
 }
 
 // appendEscape appends \uXXXX, two of them beyond the basic plane.

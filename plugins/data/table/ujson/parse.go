@@ -318,17 +318,9 @@ func (p *parser) escape(high *rune) error {
 }
 
 func (p *parser) unicode(high *rune) error {
-	r := rune(0)
-	for i := p.pos + 2; i < p.pos+6; i++ {
-		c := p.at(i)
-		switch {
-		case '0' <= c && c <= '9':
-			r = r<<4 | rune(c-'0')
-		case 'a' <= c|0x20 && c|0x20 <= 'f':
-			r = r<<4 | rune(c|0x20-'a'+10)
-		default:
-			return errors.New(`want four hexadecimal digits after \u`)
-		}
+	r, ok := pyjson.Hex(p.data, p.pos+2)
+	if !ok {
+		return errors.New(`want four hexadecimal digits after \u`)
 	}
 	switch {
 	case *high != 0:
@@ -340,10 +332,8 @@ func (p *parser) unicode(high *rune) error {
 		*high = 0
 	case r&0xfc00 == 0xd800:
 		*high = r
-	case utf16.IsSurrogate(r): // in its three-byte form, as pyjson has it
-		p.buf = append(p.buf, 0xe0|byte(r>>12), 0x80|byte(r>>6)&0x3f, 0x80|byte(r)&0x3f)
 	default:
-		p.buf = utf8.AppendRune(p.buf, r)
+		p.buf = pyjson.AppendRune(p.buf, r)
 	}
 	p.pos += 6
 	return nil

@@ -2,6 +2,7 @@ package ujson
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -64,7 +65,7 @@ func fill(v pyjson.Value, c any) error {
 		}
 		return nil
 	}
-	return json.Unmarshal(pyjson.Append(nil, v, pyjson.Style{}), c)
+	return json.Unmarshal(python(nil, v), c)
 }
 
 type valueCase struct{ In, Read, Write string }
@@ -105,13 +106,13 @@ func canon(b []byte, v pyjson.Value) []byte {
 				b = append(b, ',')
 			}
 			if v.Kind() == pyjson.Object {
-				b = append(pyjson.Append(b, pyjson.OfString(v.Names()[i]), pyjson.Style{}), ':')
+				b = append(python(b, pyjson.OfString(v.Names()[i])), ':')
 			}
 			b = canon(b, x)
 		}
 		return append(b, brackets[1])
 	}
-	return pyjson.Append(b, v, pyjson.Style{})
+	return python(b, v)
 }
 
 type frameCase struct {
@@ -189,4 +190,11 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q: %v", a, err)
 		}
 	})
+}
+
+// python appends a value as Python writes it.
+func python(b []byte, v pyjson.Value) []byte {
+	w := bytes.NewBuffer(b)
+	_ = pyjson.Write(w, v, pyjson.Style{})
+	return w.Bytes()
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/mleflow/mleflow/plugins/data/table"
@@ -107,56 +106,10 @@ func appendFloat(b []byte, f float64) []byte {
 	return append(b, digits...)
 }
 
-// plain are the bytes that stand in strings as they are.
-var plain = func() (p [256]bool) {
-	for c := ' '; c < utf8.RuneSelf; c++ {
-		p[c] = c != '"' && c != '\\' && c != '/'
-	}
-	return p
-}()
-
-const hexDigits = "0123456789abcdef"
-
 // appendText appends a string in quotes. A lone surrogate is an error.
 func appendText(b []byte, text string) ([]byte, error) {
-	b = append(b, '"')
-	start := 0
-	for i := 0; i < len(text); {
-		c := text[i]
-		if plain[c] {
-			i++
-			continue
-		}
-		b = append(b, text[start:i]...)
-		if c < utf8.RuneSelf {
-			b = appendASCII(b, c)
-			i++
-		} else {
-			r, n := utf8.DecodeRuneInString(text[i:])
-			if r == utf8.RuneError && n == 1 {
-				return b, errSurrogate
-			}
-			b = appendEscape(b, r)
-			i += n
-		}
-		start = i
+	if !utf8.ValidString(text) {
+		return b, errSurrogate
 	}
-	return append(append(b, text[start:]...), '"'), nil
-}
-
-func appendASCII(b []byte, c byte) []byte {
-	if i := strings.IndexByte("\"\\/\b\f\n\r\t", c); i >= 0 {
-		return append(b, '\\', `"\/bfnrt`[i])
-	}
-	return appendEscape(b, rune(c))
-}
-
-// appendEscape appends \uXXXX, two of them beyond the basic plane.
-func appendEscape(b []byte, r rune) []byte {
-	if r >= 0x10000 {
-		r -= 0x10000
-		b = appendEscape(b, 0xd800+r>>10)
-		r = 0xdc00 + r&0x3ff
-	}
-	return append(b, '\\', 'u', hexDigits[r>>12], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
+	return pyjson.AppendText(b, text, true), nil
 }

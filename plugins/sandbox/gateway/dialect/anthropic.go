@@ -137,15 +137,9 @@ func newAnthropic() *anthropic {
 	return &anthropic{rules{
 		name: "anthropic", baseURL: "https://api.anthropic.com", keyPrefix: "sk-ant-",
 		endpoints: anthropicEndpoints, guarded: anthropicBehind, keyHeaders: []string{"X-Api-Key", "Authorization"},
-		errors: map[Reason]failure{
-			BadKey:      {http.StatusUnauthorized, "authentication_error", ""},
-			BadRequest:  {http.StatusBadRequest, "invalid_request_error", ""},
-			NotAllowed:  {http.StatusForbidden, "permission_error", ""},
-			TooLarge:    {http.StatusRequestEntityTooLarge, "request_too_large", ""},
-			RateLimited: {http.StatusTooManyRequests, "rate_limit_error", ""},
-			OverBudget:  {http.StatusPaymentRequired, "billing_error", ""},
-			Unreachable: {http.StatusBadGateway, "api_error", ""},
-			NoRecording: {http.StatusConflict, "conflict_error", ""},
+		errors: map[Reason]string{
+			BadKey: "authentication_error", BadRequest: "invalid_request_error", NotAllowed: "permission_error", TooLarge: "request_too_large",
+			RateLimited: "rate_limit_error", OverBudget: "billing_error", Unreachable: "api_error", NoRecording: "conflict_error",
 		},
 		headers: []string{"Accept", "User-Agent", "Anthropic-Version", "Anthropic-Beta", "Anthropic-Dangerous-Direct-Browser-Access", "X-App", "Idempotency-Key", "X-Stainless-*"},
 		// An image is made smaller until it counts at most 4,784 tokens (1,568 with
@@ -173,8 +167,8 @@ func (*anthropic) SetKey(header http.Header, query url.Values, key string) {
 }
 
 // Read implements Dialect.
-func (a *anthropic) Read(method, path string, query url.Values, header http.Header, body []byte, grants Grants) (*Request, error) {
-	c, r, err := a.begin(method, path, query, header, body, grants)
+func (a *anthropic) Read(in Incoming, grants Grants) (*Request, error) {
+	c, r, err := a.begin(in, grants)
 	if err != nil || c == nil {
 		return r, err
 	}
@@ -186,6 +180,6 @@ func (a *anthropic) Read(method, path string, query url.Values, header http.Head
 
 // Error implements Dialect.
 func (a *anthropic) Error(r Refusal) (int, http.Header, []byte) {
-	e := a.failure(r.Reason)
-	return e.status, errorHeader(r), compact(`{"type":"error","error":{"type":`, quote(e.kind), `,"message":`, quote(r.Text), `}}`)
+	status, kind := a.failure(r.Reason)
+	return status, errorHeader(r), compact(`{"type":"error","error":{"type":`, quote(kind), `,"message":`, quote(r.Text), `}}`)
 }

@@ -19,10 +19,8 @@ type Dialect interface {
 	// the root of BaseURL's host; the dialect adds BaseURL's path if its clients
 	// expect it.
 	Variables(endpoint, key string) map[string]string
-	// Read understands a request. The path begins after the endpoint and, like
-	// the query, comes as the client sent it; body is whole and decoded. An error
-	// is a *Refusal.
-	Read(method, path string, query url.Values, header http.Header, body []byte, grants Grants) (*Request, error)
+	// Read understands a request. An error is a *Refusal.
+	Read(in Incoming, grants Grants) (*Request, error)
 	// Key returns the key that a client presents, "" if none, and SetKey
 	// puts it where the provider expects it and nowhere else. A client that
 	// presents two different keys presents none.
@@ -57,6 +55,15 @@ func Named(name string) Dialect {
 
 // Operation names what a request asks for, in the dialect's own words.
 type Operation string
+
+// Incoming is a request of a client. The path begins after the endpoint and, like
+// the query, is as the client sent it; the body is whole and decoded.
+type Incoming struct {
+	Method, Path string
+	Query        url.Values
+	Header       http.Header
+	Body         []byte
+}
 
 // Request is a request that was understood.
 type Request struct {

@@ -22,7 +22,7 @@ func read(t *testing.T, name, path, body string, grants ...dialect.Ability) (*di
 	for _, a := range grants {
 		granted[a] = true
 	}
-	r, err := dialect.Named(name).Read("POST", path, url.Values{}, http.Header{"Content-Type": {"application/json"}}, []byte(body), granted)
+	r, err := dialect.Named(name).Read(dialect.Incoming{Method: "POST", Path: path, Query: url.Values{}, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(body)}, granted)
 	var refusal *dialect.Refusal
 	if err != nil && !errors.As(err, &refusal) {
 		t.Fatalf("%v is no refusal", err)
@@ -304,7 +304,7 @@ func TestEndpoints(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := dialect.Named(c.dialect).Read(c.method, c.path, query, http.Header{}, nil, nil)
+		r, err := dialect.Named(c.dialect).Read(dialect.Incoming{Method: c.method, Path: c.path, Query: query, Header: http.Header{}}, nil)
 		var refusal *dialect.Refusal
 		switch {
 		case c.want == "" && (err != nil || r.Query.Has("key")):
@@ -323,7 +323,7 @@ func TestHeaders(t *testing.T) {
 		for _, name := range []string{"Authorization", "X-Api-Key", "X-Goog-Api-Key", "X-Http-Method-Override", "X-Goog-User-Project", "Openai-Organization", "Cookie", "X-Forwarded-For", "Host", "Content-Encoding", "Transfer-Encoding"} {
 			header.Set(name, "virtual")
 		}
-		r, err := d.Read("POST", h.path, url.Values{}, header, []byte(h.begin+h.end), nil)
+		r, err := d.Read(dialect.Incoming{Method: "POST", Path: h.path, Query: url.Values{}, Header: header, Body: []byte(h.begin + h.end)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -332,7 +332,7 @@ func TestHeaders(t *testing.T) {
 		}
 		for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/json; charset=utf-16", "application/json;;"} {
 			header.Set("Content-Type", kind)
-			if _, err := d.Read("POST", h.path, url.Values{}, header, []byte(h.begin+h.end), nil); err == nil {
+			if _, err := d.Read(dialect.Incoming{Method: "POST", Path: h.path, Query: url.Values{}, Header: header, Body: []byte(h.begin + h.end)}, nil); err == nil {
 				t.Errorf("%s: %s passed", d.Name(), kind)
 			}
 		}

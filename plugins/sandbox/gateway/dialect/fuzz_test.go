@@ -100,7 +100,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, place uint8, body []byte) {
 		p := places[int(place)%len(places)]
 		d := dialect.Named(p.dialect)
-		r, err := d.Read(http.MethodPost, p.path, url.Values{}, http.Header{}, body, nil)
+		r, err := d.Read(dialect.Incoming{Method: http.MethodPost, Path: p.path, Query: url.Values{}, Header: http.Header{}, Body: body}, nil)
 		if err != nil {
 			var refusal *dialect.Refusal
 			if !errors.As(err, &refusal) || refusal.Text == "" {
@@ -121,7 +121,7 @@ func FuzzRead(f *testing.F) {
 		if len(r.Changed) == 0 && !bytes.Equal(r.Body, body) {
 			t.Fatal("a body was changed without a word")
 		}
-		again, err := d.Read(http.MethodPost, p.path, url.Values{}, http.Header{}, r.Body, nil)
+		again, err := d.Read(dialect.Incoming{Method: http.MethodPost, Path: p.path, Query: url.Values{}, Header: http.Header{}, Body: r.Body}, nil)
 		if err != nil || len(again.Changed) > 0 {
 			t.Fatalf("what was forwarded does not pass itself: %v, %v", err, again)
 		}

@@ -127,15 +127,9 @@ type gemini struct{ rules }
 func newGemini() *gemini {
 	return &gemini{rules{
 		name: "gemini", baseURL: "https://generativelanguage.googleapis.com",
-		errors: map[Reason]failure{
-			BadKey:      {http.StatusUnauthorized, "UNAUTHENTICATED", ""},
-			BadRequest:  {http.StatusBadRequest, "INVALID_ARGUMENT", ""},
-			NotAllowed:  {http.StatusForbidden, "PERMISSION_DENIED", ""},
-			TooLarge:    {http.StatusRequestEntityTooLarge, "INVALID_ARGUMENT", ""},
-			RateLimited: {http.StatusTooManyRequests, "RESOURCE_EXHAUSTED", ""},
-			OverBudget:  {http.StatusPaymentRequired, "RESOURCE_EXHAUSTED", ""},
-			Unreachable: {http.StatusBadGateway, "UNAVAILABLE", ""},
-			NoRecording: {http.StatusConflict, "ABORTED", ""},
+		errors: map[Reason]string{
+			BadKey: "UNAUTHENTICATED", BadRequest: "INVALID_ARGUMENT", NotAllowed: "PERMISSION_DENIED", TooLarge: "INVALID_ARGUMENT",
+			RateLimited: "RESOURCE_EXHAUSTED", OverBudget: "RESOURCE_EXHAUSTED", Unreachable: "UNAVAILABLE", NoRecording: "ABORTED",
 		},
 		headers:    []string{"Accept", "User-Agent", "X-Goog-Api-Client", "X-Server-Timeout"},
 		keyHeaders: []string{"X-Goog-Api-Key", "Authorization"}, keyQuery: "key",
@@ -160,18 +154,18 @@ func (*gemini) SetKey(header http.Header, query url.Values, key string) {
 }
 
 // Read implements Dialect.
-func (g *gemini) Read(method, path string, query url.Values, header http.Header, body []byte, grants Grants) (*Request, error) {
-	e, model, err := g.endpoint(method, path)
+func (g *gemini) Read(in Incoming, grants Grants) (*Request, error) {
+	e, model, err := g.endpoint(in.Method, in.Path)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range []string{"alt", "$alt"} {
 		// Clients of Google's older libraries ask for enumerations as numbers.
-		if alt := query.Get(name); alt != "" && alt != "json" && alt != "sse" && alt != "json;enum-encoding=int" {
+		if alt := in.Query.Get(name); alt != "" && alt != "json" && alt != "sse" && alt != "json;enum-encoding=int" {
 			return nil, badRequest("the query parameter %s is %.50q; it must be json or sse", name, alt)
 		}
 	}
-	c, r, err := g.read(e, query, header, body, grants)
+	c, r, err := g.read(e, in, grants)
 	if err != nil {
 		return nil, err
 	}
@@ -268,9 +262,10 @@ func (*gemini) bounds(c *check, r *Request) (err error) {
 
 // Error implements Dialect.
 func (g *gemini) Error(r Refusal) (int, http.Header, []byte) {
-	e, details := g.failure(r.Reason), ""
+	status, kind := g.failure(r.Reason)
+	details := ""
 	if r.Reason == RateLimited && r.RetryAfter > 0 {
 		details = fmt.Sprintf(`,"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"%ds"}]`, r.RetryAfter)
 	}
-	return e.status, errorHeader(r), compact(`{"error":{"code":`, strconv.Itoa(e.status), `,"message":`, quote(r.Text), `,"status":`, quote(e.kind), details, `}}`)
+	return status, errorHeader(r), compact(`{"error":{"code":`, strconv.Itoa(status), `,"message":`, quote(r.Text), `,"status":`, quote(kind), details, `}}`)
 }

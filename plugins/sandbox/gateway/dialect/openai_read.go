@@ -14,17 +14,12 @@ func newOpenAI() *openAI {
 	return &openAI{rules{
 		name: "openai", baseURL: "https://api.openai.com/v1", keyPrefix: "sk-",
 		endpoints: openAIEndpoints, guarded: openAIBehind, keyHeaders: []string{"Authorization"},
-		errors: map[Reason]failure{
-			BadKey:      {http.StatusUnauthorized, "invalid_request_error", "invalid_api_key"},
-			BadRequest:  {http.StatusBadRequest, "invalid_request_error", ""},
-			NotAllowed:  {http.StatusForbidden, "invalid_request_error", ""},
-			TooLarge:    {http.StatusRequestEntityTooLarge, "invalid_request_error", ""},
-			RateLimited: {http.StatusTooManyRequests, "requests", "rate_limit_exceeded"},
-			OverBudget:  {http.StatusTooManyRequests, "insufficient_quota", "insufficient_quota"},
-			Unreachable: {http.StatusBadGateway, "server_error", ""},
-			NoRecording: {http.StatusConflict, "invalid_request_error", ""},
+		errors: map[Reason]string{
+			RateLimited: "requests", OverBudget: "insufficient_quota", Unreachable: "server_error", BadRequest: "invalid_request_error",
 		},
-		headers: []string{"Accept", "User-Agent", "Openai-Beta", "Idempotency-Key", "X-Client-Request-Id", "X-Stainless-*"},
+		codes:      map[Reason]string{BadKey: "invalid_api_key", RateLimited: "rate_limit_exceeded", OverBudget: "insufficient_quota"},
+		overBudget: http.StatusTooManyRequests,
+		headers:    []string{"Accept", "User-Agent", "Openai-Beta", "Idempotency-Key", "X-Client-Request-Id", "X-Stainless-*"},
 		// The dearest image that the documentation knows is one of 2048 by 768
 		// pixels for gpt-4o-mini: 2833 tokens and 5667 for each of 8 tiles.
 		imageTokens: 50000,
@@ -46,8 +41,8 @@ func (*openAI) SetKey(header http.Header, query url.Values, key string) {
 }
 
 // Read implements Dialect.
-func (o *openAI) Read(method, path string, query url.Values, header http.Header, body []byte, grants Grants) (*Request, error) {
-	c, r, err := o.begin(method, path, query, header, body, grants)
+func (o *openAI) Read(in Incoming, grants Grants) (*Request, error) {
+	c, r, err := o.begin(in, grants)
 	if err != nil || c == nil {
 		return r, err
 	}
@@ -165,42 +160,41 @@ func (c *check) toolLimits(r *Request) error {
 // includeUsage asks for the usage at the end of a stream.
 func (c *check) includeUsage(r *Request) error {
 	const set = `"include_usage":true`
-	options, given := -1, false
-	for m := range c.children(0) {
-		if c.name(m) == "stream_options" {
-			options, given = m, true
-		}
+	options, flag := c.member(0, "stream_options"), 0
+	if options > 0 {
+		flag = c.member(options, "include_usage")
 	}
+	put := func(i int, text string) { r.Body = splice(c.raw, c.nodes[i].start, c.nodes[i].end, text) }
+	insert := func(i int, text string) { r.Body = splice(c.raw, c.nodes[i].start+1, c.nodes[i].start+1, text) }
 	switch {
-	case !given:
-		r.Body = splice(c.raw, c.nodes[0].start+1, c.nodes[0].start+1, `"stream_options":{`+set+`},`)
-	case c.nodes[options].kind == null:
-		r.Body = splice(c.raw, c.nodes[options].start, c.nodes[options].end, "{"+set+"}")
+	case options == 0:
+		insert(0, `"stream_options":{`+set+`},`)
+	case flag > 0 && string(c.bytes(flag)) == "true":
+		return nil
+	case flag > 0:
+		put(flag, "true")
+	case int(c.nodes[options].next) == options+1: // null or empty
+		put(options, "{"+set+"}")
 	default:
-		flag := -1
-		for m := range c.children(options) {
-			if c.name(m) == "include_usage" {
-				flag = m
-			}
-		}
-		switch {
-		case flag >= 0 && string(c.bytes(flag)) == "true":
-			return nil
-		case flag >= 0:
-			r.Body = splice(c.raw, c.nodes[flag].start, c.nodes[flag].end, "true")
-		case int(c.nodes[options].next) == options+1:
-			r.Body = splice(c.raw, c.nodes[options].start, c.nodes[options].end, "{"+set+"}")
-		default:
-			r.Body = splice(c.raw, c.nodes[options].start+1, c.nodes[options].start+1, set+",")
-		}
+		insert(options, set+",")
 	}
 	r.Changed = append(r.Changed, "stream_options.include_usage")
 	return nil
 }
 
+// member is the last member of that name, also if it is null; 0 without one.
+func (c *check) member(i int, name string) (at int) {
+	for m := range c.children(i) {
+		if c.name(m) == name {
+			at = m
+		}
+	}
+	return at
+}
+
 // Error implements Dialect.
 func (o *openAI) Error(r Refusal) (int, http.Header, []byte) {
-	e := o.failure(r.Reason)
-	body := compact(`{"error":{"message":`, quote(r.Text), `,"type":`, quote(e.kind), `,"param":null,"code":`, quote(cmp.Or(e.code, string(r.Reason))), `}}`)
-	return e.status, errorHeader(r), body
+	status, kind := o.failure(r.Reason)
+	body := compact(`{"error":{"message":`, quote(r.Text), `,"type":`, quote(kind), `,"param":null,"code":`, quote(cmp.Or(o.codes[r.Reason], string(r.Reason))), `}}`)
+	return status, errorHeader(r), body
 }

@@ -36,7 +36,7 @@ func (p *passing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, path, _ := strings.Cut(r.URL.Path[1:], "/")
 	d := dialect.Named(name)
 	body, _ := io.ReadAll(r.Body)
-	req, err := d.Read(r.Method, "/"+path, r.URL.Query(), r.Header, body, nil)
+	req, err := d.Read(dialect.Incoming{Method: r.Method, Path: "/" + path, Query: r.URL.Query(), Header: r.Header, Body: body}, nil)
 	if err == nil {
 		if reason, ok := strings.CutPrefix(req.Model, "refuse-"); ok {
 			err = &dialect.Refusal{Reason: dialect.Reason(reason), Text: "The gateway says no: “" + reason + "”.", RetryAfter: 7}

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"mime"
 	"net/http"
@@ -33,8 +34,10 @@ type rules struct {
 	// endpoints are the paths that pass, by method and path, and behind those that
 	// take an ability, by their beginnings.
 	endpoints, guarded map[string]endpoint
-	// errors are the status and the kind of each error.
-	errors map[Reason]failure
+	// errors are the kinds of errors, that of BadRequest where there is none, codes
+	// what some have besides, and overBudget the status of that if it is another.
+	errors, codes map[Reason]string
+	overBudget    int
 	// headers are forwarded; a name that ends in * stands for all with that
 	// beginning.
 	headers []string
@@ -48,10 +51,10 @@ type rules struct {
 	imageTokens, extraTokens int64
 }
 
-// failure is a kind of error.
-type failure struct {
-	status     int
-	kind, code string
+// statuses are those of errors.
+var statuses = map[Reason]int{
+	BadKey: http.StatusUnauthorized, NotAllowed: http.StatusForbidden, TooLarge: http.StatusRequestEntityTooLarge, RateLimited: http.StatusTooManyRequests,
+	OverBudget: http.StatusPaymentRequired, Unreachable: http.StatusBadGateway, NoRecording: http.StatusConflict,
 }
 
 // Name implements Dialect.
@@ -63,12 +66,12 @@ func (u *rules) BaseURL() string { return u.baseURL }
 // KeyPrefix implements Dialect.
 func (u *rules) KeyPrefix() string { return u.keyPrefix }
 
-// failure is the error of a reason.
-func (u *rules) failure(r Reason) failure {
-	if e, ok := u.errors[r]; ok {
-		return e
+// failure is the status and the kind of an error.
+func (u *rules) failure(r Reason) (status int, kind string) {
+	if status = cmp.Or(statuses[r], http.StatusBadRequest); r == OverBudget {
+		status = cmp.Or(u.overBudget, status)
 	}
-	return u.errors[BadRequest]
+	return status, cmp.Or(u.errors[r], u.errors[BadRequest])
 }
 
 // Key implements Dialect.
@@ -91,12 +94,12 @@ func (u *rules) Key(header http.Header, query url.Values) string {
 
 // begin reads a request as far as all dialects with the model in the body do;
 // there is no check if the request has no body that is understood.
-func (u *rules) begin(method, path string, query url.Values, header http.Header, body []byte, grants Grants) (c *check, r *Request, err error) {
-	e, model, err := u.endpoint(method, path)
+func (u *rules) begin(in Incoming, grants Grants) (c *check, r *Request, err error) {
+	e, model, err := u.endpoint(in.Method, in.Path)
 	if err != nil {
 		return nil, nil, err
 	}
-	if c, r, err = u.read(e, query, header, body, grants); err != nil {
+	if c, r, err = u.read(e, in, grants); err != nil {
 		return nil, nil, err
 	}
 	if r.Model = model; c == nil {
@@ -127,12 +130,12 @@ func (u *rules) endpoint(method, path string) (*endpoint, string, error) {
 }
 
 // read checks a request of an endpoint that was found.
-func (u *rules) read(e *endpoint, query url.Values, header http.Header, body []byte, grants Grants) (*check, *Request, error) {
-	r := &Request{Operation: e.operation, Free: e.free, Unmetered: e.unmetered, Body: body, Choices: 1, Query: url.Values{}}
+func (u *rules) read(e *endpoint, in Incoming, grants Grants) (*check, *Request, error) {
+	r := &Request{Operation: e.operation, Free: e.free, Unmetered: e.unmetered, Body: in.Body, Choices: 1, Query: url.Values{}}
 	if e.ability != "" && !grants[e.ability] {
 		return nil, nil, lacks(e.ability, "This endpoint")
 	}
-	for name, values := range query {
+	for name, values := range in.Query {
 		switch {
 		case name == u.keyQuery:
 		case e.ability == "" && !slices.Contains(e.query, name):
@@ -143,25 +146,25 @@ func (u *rules) read(e *endpoint, query url.Values, header http.Header, body []b
 			r.Query[name] = values
 		}
 	}
-	r.Header = u.forwarded(header)
+	r.Header = u.forwarded(in.Header)
 	if e.ability != "" {
 		r.Hidden = true
-		if t := header.Get("Content-Type"); t != "" {
+		if t := in.Header.Get("Content-Type"); t != "" {
 			r.Header.Set("Content-Type", t)
 		}
 		return nil, r, nil
 	}
 	if e.body == nil {
-		if len(body) > 0 {
+		if len(in.Body) > 0 {
 			return nil, nil, badRequest("a %s request has no body", e.method)
 		}
 		return nil, r, nil
 	}
-	if err := jsonOnly(header); err != nil {
+	if err := jsonOnly(in.Header); err != nil {
 		return nil, nil, err
 	}
 	r.Header.Set("Content-Type", "application/json")
-	doc, err := parse(body)
+	doc, err := parse(in.Body)
 	if err != nil {
 		return nil, nil, badRequest("the body cannot be read as JSON: %v", err)
 	}
@@ -173,7 +176,7 @@ func (u *rules) read(e *endpoint, query url.Values, header http.Header, body []b
 		return nil, nil, refused
 	}
 	r.Hidden, r.Tools = c.hidden, c.tools
-	r.InputTokens = int64(len(body)) - c.mediaBytes + c.images*u.imageTokens + u.extraTokens
+	r.InputTokens = int64(len(in.Body)) - c.mediaBytes + c.images*u.imageTokens + u.extraTokens
 	return c, r, nil
 }
 

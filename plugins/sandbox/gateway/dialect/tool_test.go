@@ -114,7 +114,7 @@ func TestToolBounds(t *testing.T) {
 			map[dialect.Tool]int64{"web_search": 0}},
 		{"gemini", "/v1beta/models/m:generateContent", `{"contents":[],"tools":[{"google_search":{}},{"googleMaps":{}},{"urlContext":{}}]}`, map[dialect.Tool]int64{"web_search": 0, "google_maps": 0}},
 	} {
-		r, err := dialect.Named(c.dialect).Read(http.MethodPost, c.path, url.Values{}, http.Header{}, []byte(c.body), grants)
+		r, err := dialect.Named(c.dialect).Read(dialect.Incoming{Method: http.MethodPost, Path: c.path, Query: url.Values{}, Header: http.Header{}, Body: []byte(c.body)}, grants)
 		if err != nil {
 			t.Errorf("%s: %v", c.body, err)
 		} else if diff := cmp.Diff(c.want, r.Tools); diff != "" {
@@ -122,7 +122,7 @@ func TestToolBounds(t *testing.T) {
 		}
 	}
 	body := `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"x"}],"tools":[{"type":"web_search_20250305","name":"a","max_uses":"8"}]}`
-	if _, err := dialect.Named("anthropic").Read(http.MethodPost, "/v1/messages", url.Values{}, http.Header{}, []byte(body), grants); err == nil {
+	if _, err := dialect.Named("anthropic").Read(dialect.Incoming{Method: http.MethodPost, Path: "/v1/messages", Query: url.Values{}, Header: http.Header{}, Body: []byte(body)}, grants); err == nil {
 		t.Error("max_uses that is a string passes")
 	}
 }

@@ -109,7 +109,7 @@ func (x *exchange) admit(path string) (*Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	asked, err := x.Dialect.Read(x.r.Method, path, query, x.r.Header, body, x.Grants)
+	asked, err := x.Dialect.Read(dialect.Incoming{Method: x.r.Method, Path: path, Query: query, Header: x.r.Header, Body: body}, x.Grants)
 	if err != nil {
 		return nil, err
 	}

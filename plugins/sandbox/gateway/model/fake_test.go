@@ -41,11 +41,12 @@ func (toy) Variables(endpoint, key string) map[string]string {
 	return map[string]string{"TOY_URL": endpoint + "/v1", "TOY_KEY": key}
 }
 
-func (toy) Read(method, path string, q url.Values, h http.Header, body []byte, grants dialect.Grants) (*dialect.Request, error) {
+func (toy) Read(in dialect.Incoming, grants dialect.Grants) (*dialect.Request, error) {
+	q, h, body := in.Query, in.Header, in.Body
 	switch {
-	case method == http.MethodGet && path == "/v1/models":
+	case in.Method == http.MethodGet && in.Path == "/v1/models":
 		return &dialect.Request{Operation: "models", Free: true, Query: q}, nil
-	case method != http.MethodPost || path != "/v1/ask":
+	case in.Method != http.MethodPost || in.Path != "/v1/ask":
 		return nil, &dialect.Refusal{Reason: dialect.NotAllowed, Text: "no such path"}
 	}
 	var r toyRequest

@@ -3,8 +3,14 @@ package inflate
 import (
 	"bytes"
 	"compress/flate"
+	"fmt"
+	"image"
+	"image/jpeg"
 	"io"
+	"math"
+	"math/rand/v2"
 	"testing"
+	"time"
 
 	kflate "github.com/klauspost/compress/flate"
 )
@@ -41,6 +47,61 @@ func BenchmarkReader(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// members are what zip files of competitions hold: tables and pictures.
+func members(b *testing.B) map[string][]byte {
+	r := rand.New(rand.NewPCG(1, 2))
+	var numbers, table, picture bytes.Buffer
+	for i := range 5000 {
+		fmt.Fprint(&numbers, i)
+		for range 20 {
+			fmt.Fprintf(&numbers, ",%.6f", r.NormFloat64())
+		}
+		fmt.Fprintf(&table, "%016x,%d,%s,%d,2016-%02d-%02d,%.2f\n", r.Uint64(), i, []string{"male", "female"}[r.IntN(2)], r.IntN(80), 1+r.IntN(12), 1+r.IntN(28), r.ExpFloat64()*30)
+		numbers.WriteByte('\n')
+	}
+	img := image.NewRGBA(image.Rect(0, 0, 600, 600))
+	for i := range img.Pix {
+		x, y := float64(i/4%600), float64(i/4/600)
+		img.Pix[i] = uint8(128 + 60*math.Sin(x/23) + 40*math.Cos(x*y/900) + r.NormFloat64()*6)
+	}
+	if err := jpeg.Encode(&picture, img, &jpeg.Options{Quality: 90}); err != nil {
+		b.Fatal(err)
+	}
+	return map[string][]byte{"numbers": numbers.Bytes(), "table": table.Bytes(), "picture": picture.Bytes()}
+}
+
+// BenchmarkMembers decides whether the package is worth its lines: it fails once
+// tables take more than two thirds of the time of klauspost/compress. Pictures
+// are as fast, for there is little to decode.
+func BenchmarkMembers(b *testing.B) {
+	for name, text := range members(b) {
+		packed := compress(b, text, 6)
+		ours, theirs := NewReader(nil), kflate.NewReader(bytes.NewReader(nil))
+		least := map[bool]time.Duration{true: time.Hour, false: time.Hour}
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				for _, own := range []bool{true, false} {
+					r := io.Reader(ours)
+					if ours.Reset(bytes.NewReader(packed)); !own {
+						r = theirs
+						_ = theirs.(kflate.Resetter).Reset(bytes.NewReader(packed), nil)
+					}
+					start := time.Now()
+					if n, err := io.Copy(io.Discard, r); err != nil || n != int64(len(text)) {
+						b.Fatal(n, err)
+					}
+					least[own] = min(least[own], time.Since(start))
+				}
+			}
+			times := least[false].Seconds() / least[true].Seconds()
+			b.ReportMetric(times, "times-klauspost")
+			if name != "picture" && times < 1.5 {
+				b.Errorf("%s: only %.2f times as fast as klauspost/compress", name, times)
+			}
+		})
 	}
 }
 

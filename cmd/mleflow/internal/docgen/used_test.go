@@ -1,16 +1,16 @@
-package prep_test
+package docgen
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mleflow/mleflow/competitions/prep"
+	"github.com/mleflow/mleflow/competitions"
 )
 
 func TestUses(t *testing.T) {
 	def := shipped(t, "siim-isic-melanoma-classification")
-	verbs := prep.Uses(def)
+	verbs := usedVerbs(def)
 	wantVerbs := []string{"after", "assign", "concat", "csv", "files", "filter", "isin", "select", "sequence", "table", "tfrecord_texts", "where_in", "where_not_in", "zfill"}
 	if diff := cmp.Diff(wantVerbs, verbs); diff != "" {
 		t.Errorf("verbs (-want +got):\n%s", diff)
@@ -26,8 +26,21 @@ func TestDraws(t *testing.T) {
 		},
 	}
 	for id, want := range tests {
-		if diff := cmp.Diff(want, prep.Draws(shipped(t, id))); diff != "" {
+		if diff := cmp.Diff(want, drawnBy(shipped(t, id))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", id, diff)
 		}
 	}
+}
+
+func shipped(t *testing.T, id string) *competitions.Definition {
+	t.Helper()
+	cat, err := competitions.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	def, err := cat.Get(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return def
 }

@@ -1,4 +1,6 @@
-package grading
+// Package profile holds what the reference's graders answer with several versions
+// of their libraries, for the reference pages and for tests.
+package profile
 
 import (
 	_ "embed"
@@ -6,32 +8,27 @@ import (
 	"fmt"
 )
 
-// ReferenceProfile names the libraries whose answers grading gives: the oldest
-// that the reference (openai/mle-bench) asks for, with the scipy of their time.
-// Where newer ones answer otherwise is listed in docs/reference-profile.md.
-const ReferenceProfile = "pandas-2.2 numpy-1.26 scikit-learn-1.5 scipy-1.14"
-
 //go:embed profile.json
 var profileData []byte
 
 // Profile is what the reference's graders answer with several versions of
-// their libraries. testdata/profile.py writes it.
+// their libraries. ../testdata/profile.py writes it.
 type Profile struct {
 	// Versions are those of the libraries, by the name of the column and that of
 	// the library.
 	Versions map[string]map[string]string `json:"versions"`
-	Cases    []ProfileCase                `json:"cases"`
+	Cases    []Case                       `json:"cases"`
 }
 
-// The columns of a profile. The first is ReferenceProfile.
+// The columns of a profile. The first is grading.ReferenceProfile.
 const (
-	ProfileReference = "reference"
-	ProfilePandas2   = "pandas-2.3"
-	ProfilePandas3   = "pandas-3"
+	Reference = "reference"
+	Pandas2   = "pandas-2.3"
+	Pandas3   = "pandas-3"
 )
 
-// ProfileCase is a golden submission with edits and its scores.
-type ProfileCase struct {
+// Case is a golden submission with edits and its scores.
+type Case struct {
 	Rule        string            `json:"rule"`
 	Competition string            `json:"competition"`
 	Submission  string            `json:"submission"`
@@ -52,7 +49,7 @@ type Change struct {
 }
 
 // Changes returns the edits of cells; the others have names and are texts.
-func (c ProfileCase) Changes() []Change {
+func (c Case) Changes() []Change {
 	var out []Change
 	for _, text := range c.Edits {
 		var e Change
@@ -63,8 +60,8 @@ func (c ProfileCase) Changes() []Change {
 	return out
 }
 
-// ReadProfile returns the profile that is part of the program.
-func ReadProfile() (Profile, error) {
+// Read returns the profile of profile.json.
+func Read() (Profile, error) {
 	var p Profile
 	if err := json.Unmarshal(profileData, &p); err != nil {
 		return p, fmt.Errorf("read profile.json: %w", err)
@@ -74,7 +71,7 @@ func ReadProfile() (Profile, error) {
 
 // Differs reports whether newer versions answer otherwise than the profile, or
 // we do.
-func (c ProfileCase) Differs() bool {
-	want := c.Answers[ProfileReference]
-	return c.Ours != "" || c.Answers[ProfilePandas2] != want || c.Answers[ProfilePandas3] != want
+func (c Case) Differs() bool {
+	want := c.Answers[Reference]
+	return c.Ours != "" || c.Answers[Pandas2] != want || c.Answers[Pandas3] != want
 }

@@ -1,4 +1,4 @@
-package prep
+package docgen
 
 import (
 	"reflect"
@@ -12,9 +12,9 @@ import (
 	"github.com/mleflow/mleflow/plugins/data/transform"
 )
 
-// Uses returns the names of the verbs that the prepare block of a definition is
+// usedVerbs returns the names of the verbs that the prepare block of a definition is
 // written with, sorted.
-func Uses(def *competitions.Definition) (verbs []string) {
+func usedVerbs(def *competitions.Definition) (verbs []string) {
 	body, ok := def.Prepare.Body.(*hclsyntax.Body)
 	if !ok {
 		return nil
@@ -25,14 +25,14 @@ func Uses(def *competitions.Definition) (verbs []string) {
 		}
 		return nil
 	})
-	return sortedSet(verbs)
+	return set(verbs)
 }
 
-// Draws says what is random in the prepare block of a definition: the calls
+// drawnBy says what is random in the prepare block of a definition: the calls
 // of verbs that take a random_state, in the order of the file and each once, as
 // the name and the options as they are written. It is empty where the data fix
 // the parts.
-func Draws(def *competitions.Definition) (draws []string) {
+func drawnBy(def *competitions.Definition) (draws []string) {
 	body, ok := def.Prepare.Body.(*hclsyntax.Body)
 	if !ok {
 		return nil
@@ -64,7 +64,7 @@ func Draws(def *competitions.Definition) (draws []string) {
 // takesOption reports whether the last parameter of a verb has the option.
 func takesOption(v transform.Verb, option string) bool {
 	f := reflect.TypeOf(v.Func)
-	if f.NumIn() == 0 || !isOptions(f.In(f.NumIn()-1)) {
+	if f.NumIn() == 0 || f.In(f.NumIn()-1).Kind() != reflect.Pointer || f.In(f.NumIn()-1).Elem().Kind() != reflect.Struct {
 		return false
 	}
 	options := f.In(f.NumIn() - 1).Elem()
@@ -88,9 +88,4 @@ func writtenOptions(def *competitions.Definition, x *hclsyntax.FunctionCallExpr)
 	}
 	text := string(options.Range().SliceBytes(def.Source()))
 	return " " + strings.Join(strings.Fields(strings.Trim(text, "{}")), " ")
-}
-
-func sortedSet(names []string) []string {
-	slices.Sort(names)
-	return slices.Compact(names)
 }
