@@ -29,7 +29,7 @@ func (s *session) pausable() bool {
 	return s.env.Limits.Timeout > 0 && slices.ContainsFunc(s.args.Agent.Models, func(m step.Model) bool { return m.PauseClock })
 }
 
-// limit is the time limit, with what was given back by now.
+// limit is the time limit plus the time given back so far.
 func (s *session) limit() time.Duration {
 	limit := s.env.Limits.Timeout
 	if !s.pausable() || s.models == nil || s.models.gateway == nil {

@@ -76,7 +76,7 @@ func (s *session) storable() int64 {
 	return s.disk
 }
 
-// stored is what is in the agent's folders.
+// stored returns the size of the agent's folders.
 func (s *session) stored() (bytes int64) {
 	for _, dir := range []string{s.dirs.home, s.dirs.tmp} {
 		n, _ := tree.Measure(dir) // as far as it can be seen

@@ -29,10 +29,10 @@ const (
 	gatewayVariable = "MLEFLOW_GATEWAY"
 )
 
-// gates are what the agent may talk to.
+// gates are the servers that the agent may talk to.
 type gates struct {
 	validations, connections *gateway.Journal
-	// evidence is what the shim tells; nil without it.
+	// evidence is the shim's report; nil without a shim.
 	evidence *gateway.Journal
 	services []executor.Service
 	env      map[string]string
@@ -108,7 +108,7 @@ func (g *gates) serve(ctx context.Context, isolates bool, name string, port int,
 	return "http://" + l.Addr().String(), nil
 }
 
-// end closes what is still open to the agent, so that the logs are complete.
+// end closes the open gates, so that the logs are complete.
 func (g *gates) end() {
 	for _, stop := range g.stop {
 		stop()
@@ -150,7 +150,7 @@ func (s *session) form(ctx context.Context) func(context.Context, string) (valid
 	return func(ctx context.Context, path string) (validity.Verdict, error) { return verdict(check(ctx, path)) }
 }
 
-// verdict turns the result of a check into what the agent is told.
+// verdict turns the result of a check into the answer to the agent.
 func verdict(err error) (validity.Verdict, error) {
 	var bad *grading.Invalid
 	if errors.As(err, &bad) {

@@ -24,7 +24,7 @@ const keptPrefix = "agent-"
 // removed.
 const keptFor = 7 * 24 * time.Hour
 
-// state is what a later process must know of the attempt.
+// state is the part of an attempt that a later process needs.
 type state struct {
 	// Started is when the agent was started, Boot the machine's boot.
 	Started time.Time `json:"started"`
@@ -33,8 +33,8 @@ type state struct {
 
 const stateFile = "state.json"
 
-// left says whether the folder is that of an agent that still continues, or has
-// ended while nobody looked.
+// left reports whether the folder belongs to an agent that still runs, or has ended
+// while nobody looked.
 func (s *session) left(ctx context.Context) (bool, error) {
 	was, ok := recall(s.dirs.root)
 	if !ok || was.Boot != boot() {
@@ -55,7 +55,7 @@ func (s *session) leaves(ctx context.Context) bool {
 	return s != nil && s.kept && errors.Is(context.Cause(ctx), executor.ErrLeave)
 }
 
-// tellLeft says what became of an agent that was to be left running.
+// tellLeft reports on an agent that was to be left running.
 func (s *session) tellLeft(ctx context.Context) {
 	switch {
 	case s.leaves(ctx):
@@ -148,7 +148,7 @@ func recall(dir string) (was state, ok bool) {
 	return was, err == nil && json.Unmarshal(data, &was) == nil
 }
 
-// end is how an agent ended, and what it printed.
+// end is the end of an agent, and its output.
 type end struct {
 	Exit    executor.Exit `json:"exit"`
 	Printed cache.Ref     `json:"printed"`
@@ -182,7 +182,7 @@ func (s *session) recallEnd(ctx context.Context) *end {
 	return &e
 }
 
-// dropVolume removes the volume that an attempt left which does not go on.
+// dropVolume removes the volume of an attempt that will not be resumed.
 func (s *session) dropVolume(ctx context.Context, dir string) error {
 	at := filepath.Join(dir, volumeFolder)
 	if _, err := os.Lstat(at); err != nil || s.runtime.Volume == nil {
@@ -195,8 +195,8 @@ func (s *session) dropVolume(ctx context.Context, dir string) error {
 	return v.Close()
 }
 
-// smallestVolume is the least disk limit, and what a volume has that is only made
-// to be removed.
+// smallestVolume is the least disk limit, and the size of a volume that is only made to
+// be removed.
 const smallestVolume = 16 << 20
 
 // tidy removes what dead processes left in the runtime, and the folders of

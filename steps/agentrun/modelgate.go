@@ -28,7 +28,7 @@ const (
 	modelPort = 4000
 	// modelVariable tells where it is; GET /budget says what is left.
 	modelVariable = "MLEFLOW_MODELS"
-	// transcriptBytes bounds what is kept of what an agent and its models said.
+	// transcriptBytes bounds the transcript of an agent and its models.
 	transcriptBytes = 4 << 30
 	// modelsPrefix begins the keys of the folders of attempts' models among the
 	// cache's kept folders, after keptPrefix.
@@ -49,9 +49,9 @@ type modelGate struct {
 	// virtual are the keys that the agent has, by the names of the models.
 	virtual map[string]string
 	readers []*transcript.Reader
-	// again plays what earlier tries recorded; nil if there were none.
+	// again plays the recordings of earlier tries; nil if there were none.
 	again *transcript.Player
-	// before is what an agent that goes on has said by now; nil for another.
+	// before holds the exchanges so far of an agent that goes on; nil for a new one.
 	before *transcript.Reader
 }
 
@@ -150,13 +150,13 @@ func (s *session) openModels(ctx context.Context, g *gates) error {
 	return nil
 }
 
-// spent tells what the attempt used of its models by now.
+// spent reports the attempt's use of its models so far.
 func (s *session) spent(used, paid model.Amount) {
 	s.phases.spent(step.Spent{Requests: used.Requests, Tokens: used.Tokens, Cost: int64(paid.Cost)})
 }
 
-// earlier are the folders with what earlier tries of the attempt recorded. The
-// last one is the present one where the agent goes on.
+// earlier returns the folders of recordings of earlier tries of the attempt. The last
+// one is the present one where the agent goes on.
 func (m *modelGate) earlier(continued bool) ([]string, error) {
 	var list []string
 	now := filepath.Join(m.dir, transcriptFolder)
@@ -212,7 +212,7 @@ func modelName(name, what string) string {
 	return "MLEFLOW_MODEL_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "_" + what
 }
 
-// closeModels ends what the gateway has open; it serves no more.
+// close ends the gateway's open exchanges; it serves no more.
 func (m *modelGate) close() error {
 	if m == nil {
 		return nil

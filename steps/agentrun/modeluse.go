@@ -11,7 +11,7 @@ import (
 	"github.com/mleflow/mleflow/steps/agentrun/modelblock"
 )
 
-// transcript is what the agent and its models said, as content, and what was
+// transcript is the conversation of the agent and its models, as content, and what was
 // used of each; empty without models. The gateway serves no more.
 func (s *session) transcript(ctx context.Context) (map[string]export.ModelUse, cache.Ref, error) {
 	use := map[string]export.ModelUse{}

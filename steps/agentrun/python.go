@@ -19,8 +19,8 @@ const pythonGuest = "/opt/python"
 // python is the environment of an attempt whose agent has packages.
 type python struct {
 	pyenv.Interpreter
-	// packages is the folder with what is shared, and below venv the place where
-	// site-packages are to be seen.
+	// packages is the folder of shared packages, place the path in the environment where
+	// they appear.
 	packages, place string
 	// host is the folder of a virtual environment of this machine, if that is shown.
 	host string

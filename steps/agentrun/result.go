@@ -18,7 +18,7 @@ import (
 	"github.com/mleflow/mleflow/steps/agentrun/modelblock"
 )
 
-// Stats are what an attempt used, the output "stats".
+// Stats are an attempt's use of resources, the output "stats".
 type Stats struct {
 	WallSeconds       float64  `json:"wall_seconds"`
 	CPUSeconds        float64  `json:"cpu_seconds"`
@@ -37,21 +37,21 @@ type Stats struct {
 	ShimCalls         int      `json:"shim_calls"`
 	LeftOut           []string `json:"left_out"`
 
-	// Models are what was used of each model block.
+	// Models holds the use of each model block.
 	Models map[string]export.ModelUse `json:"models"`
 
-	// Enforced says by what each limit was held, where the runtime has several ways.
+	// Enforced names the means that held each limit, where the runtime has several.
 	Enforced map[string]string `json:"enforced"`
 }
 
-// harvested is what was taken of the agent's folders.
+// harvested is the harvest of the agent's folders.
 type harvested struct {
 	out       cache.Outputs
 	submitted bool
 	left      []string
 }
 
-// result is what the attempt gave.
+// result is the outcome of the attempt.
 func (s *session) result(ctx context.Context, exit executor.Exit, printed cache.Ref) (cache.Outputs, error) {
 	h, err := s.harvest(ctx, printed)
 	if err != nil {
@@ -123,8 +123,8 @@ func (s *session) harvest(ctx context.Context, printed cache.Ref) (harvested, er
 	return done, nil
 }
 
-// rescue says in the log what there was when the machine failed. The attempt
-// will be repeated, and the content stays in the cache until space is needed.
+// rescue logs the files that were there when the machine failed. The attempt will be
+// repeated, and the content stays in the cache until space is needed.
 func (s *session) rescue(ctx context.Context) {
 	if ctx.Err() != nil {
 		return

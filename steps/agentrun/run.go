@@ -22,12 +22,12 @@ import (
 // logBytes is how much an agent may print before the rest is dropped.
 const logBytes = 256 << 20
 
-// grace is what an agent has between the signal at its time limit and its end:
-// it knows the limit and can ask for what is left of it, and two seconds after
-// the limit nothing of it may be alive.
+// grace is the time that an agent has between the signal at its time limit and its end.
+// It knows the limit and can ask for the rest of it, and two seconds after the limit
+// nothing of it may be alive.
 const grace = time.Second
 
-// outputLog is the name of the file in logs with what the agent printed.
+// outputLog is the name of the file in logs with the agent's output.
 const outputLog = "output.log"
 
 // errSetup says that the agent could not be started in time.
@@ -102,7 +102,7 @@ func classify(ctx context.Context, name string, err error) error {
 	return step.Retryable(err, 0)
 }
 
-// announce says in the log what people should know about the conditions.
+// announce logs the conditions that people should know.
 func (a *attempt) announce(s *session) {
 	env := s.env
 	if s.continued {
@@ -134,8 +134,7 @@ func (a *attempt) secrets(ctx context.Context) (map[string]string, error) {
 	return values, nil
 }
 
-// execute runs the agent, or goes on with it, and returns what it printed as a
-// blob.
+// execute runs or resumes the agent, and returns its output as a blob.
 func (s *session) execute(ctx context.Context, secrets map[string]string) (executor.Exit, cache.Ref, error) {
 	if s.ended != nil {
 		return s.ended.Exit, s.ended.Printed, nil
@@ -224,7 +223,7 @@ func (a *attempt) command() []string {
 	return command
 }
 
-// environment is what the contract promises an agent; see the package comment.
+// environment returns the variables that an agent is promised; see the package comment.
 func (s *session) environment() map[string]string {
 	vars := map[string]string{
 		"HOME": s.at("agent"), "LANG": "C.UTF-8",

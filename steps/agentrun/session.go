@@ -29,7 +29,7 @@ type session struct {
 	dirs layout
 	// id names the agent on this machine.
 	id string
-	// image is what it runs in, empty in runtimes without images.
+	// image is its container image, empty in runtimes without images.
 	image string
 	// kept says that the folders outlive the process.
 	kept bool
@@ -207,8 +207,8 @@ func (s *session) end(keep bool) error {
 type layout struct {
 	// root holds all others but for home, which may be a volume below it.
 	root string
-	// home is what the agent sees as /home, tmp as /tmp, data as /home/data; the
-	// last may be elsewhere, with a link in home.
+	// home is /home for the agent, tmp /tmp, data /home/data; the last may be
+	// elsewhere, with a link in home.
 	home, tmp, data string
 	// host is for files that the agent does not see, shim the package mlebench, python
 	// the virtual environment.
@@ -322,7 +322,7 @@ func (s *session) at(name string) string {
 	return s.runtime.Path(executor.Mount{Host: host, Guest: filepath.Join("/home", name)})
 }
 
-// mounts are what the agent sees of the host.
+// mounts are the host's folders that the agent sees.
 func (s *session) mounts() []executor.Mount {
 	list := []executor.Mount{
 		{Host: s.dirs.home, Guest: "/home", CopyUp: true},
@@ -335,7 +335,7 @@ func (s *session) mounts() []executor.Mount {
 	return append(list, s.pythonMounts()...)
 }
 
-// elapsed is how much of its time the agent has used.
+// elapsed is the time that the agent has used.
 func (s *session) elapsed() time.Duration { return time.Since(time.Unix(0, s.started.Load())) }
 
 func (s *session) startedAt(at time.Time) { s.started.Store(at.UnixNano()) }

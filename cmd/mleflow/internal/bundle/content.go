@@ -43,7 +43,7 @@ func (x *Examined) checkContent(ctx context.Context, b *Bundle, records []record
 	return nil
 }
 
-// usageFile is what a leaderboard reads of an attempt's logs.
+// usageFile is the file of an attempt's logs that a leaderboard reads.
 const usageFile = "usage.json"
 
 // graded are the paths of files that are read again, by the tree that they are
@@ -63,7 +63,7 @@ func graded(records []record) map[string]map[string]bool {
 	return all
 }
 
-// placed is what of the content was found in its place.
+// placed is the content that was found in its place.
 type placed struct {
 	ctx context.Context
 	b   *Bundle

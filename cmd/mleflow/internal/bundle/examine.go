@@ -16,7 +16,7 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// Examined is what a bundle says of itself, checked.
+// Examined is a bundle's own account, checked.
 type Examined struct {
 	Run      Run              `json:"run"`
 	Manifest digest.ContentID `json:"manifest"`

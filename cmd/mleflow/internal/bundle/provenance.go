@@ -41,7 +41,7 @@ type provenance struct {
 	RunDetails      runDetails      `json:"runDetails"`
 }
 
-// buildDefinition says what went in.
+// buildDefinition describes the inputs.
 type buildDefinition struct {
 	BuildType            string         `json:"buildType"`
 	ExternalParameters   parameters     `json:"externalParameters"`
@@ -49,8 +49,8 @@ type buildDefinition struct {
 	ResolvedDependencies []resource     `json:"resolvedDependencies"`
 }
 
-// parameters are what a person gave: the pipeline and its variables. The values
-// of variables are texts.
+// parameters are the inputs of a person: the pipeline and its variables. The values of
+// variables are texts.
 type parameters struct {
 	Pipeline  resource       `json:"pipeline"`
 	Variables map[string]any `json:"variables"`

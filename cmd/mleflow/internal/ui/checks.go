@@ -90,7 +90,7 @@ type connection struct {
 	Down    int64     `json:"bytes_down"`
 }
 
-// checks shows what the agent asked of the world, and what was refused.
+// checks shows the agent's requests to servers, and which were refused.
 func (o *one) checks() error {
 	d := struct {
 		Validity, Network, Refused callList
@@ -140,7 +140,7 @@ type preview struct {
 // column is a column of a preview, with the type that its first values have.
 type column struct{ Name, Type string }
 
-// submission previews what the agent submitted.
+// submission previews the agent's submission.
 func (o *one) submission() error {
 	var d preview
 	ref, why := o.output("submission")

@@ -32,7 +32,7 @@ type competitionsData struct {
 	Progress          progress
 }
 
-// competitionsPage lists the competitions with what was reached at them.
+// competitionsPage lists the competitions with their best results.
 func (u *UI) competitionsPage(r *http.Request) (*content, error) {
 	catalog, err := u.Catalog(nil)
 	if err != nil {

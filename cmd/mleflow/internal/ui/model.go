@@ -104,7 +104,7 @@ func newModel(past *ledger.Past) (*model, error) {
 	return m, nil
 }
 
-// refresh reads what the journal has got since the last time.
+// refresh reads the events added to the journal since the last time.
 func (m *model) refresh() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -207,7 +207,7 @@ func (m *model) status(s *ledger.StepSummary, state ledger.State) string {
 	return "interrupted"
 }
 
-// took is how long a step took, or has taken.
+// took is a step's duration, so far if it runs.
 func took(s *ledger.StepSummary, now time.Time, running bool) string {
 	switch {
 	case s == nil || s.Started.IsZero():

@@ -43,7 +43,7 @@ type storyData struct {
 	Findings                     findings
 }
 
-// stopRow is what early stopping would have scored.
+// stopRow shows the score that early stopping would have given.
 type stopRow struct {
 	After, Score, Medal, Best, Note string
 }
@@ -240,7 +240,8 @@ func better(a, b float64, lower bool) bool {
 	return a > b
 }
 
-// stopRowOf is what stopping at a time would have scored: what lay there then.
+// stopRowOf returns the score of stopping at a time: that of the last submission before
+// it.
 func stopRowOf(points []grading.Moment, stop, end time.Duration, report *grading.Graded, lower bool) stopRow {
 	row := stopRow{After: fmt.Sprintf("%d h", int(stop.Hours())), Medal: "none", Score: "none", Best: "none"}
 	var last *grading.Moment
@@ -273,7 +274,7 @@ func stopRowOf(points []grading.Moment, stop, end time.Duration, report *grading
 	return row
 }
 
-// logs shows what mleflow and the agent logged.
+// logs shows the logs of mleflow and the agent.
 func (o *one) logs() error {
 	d := struct {
 		Step, StepNote string

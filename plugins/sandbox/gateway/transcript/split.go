@@ -22,7 +22,7 @@ type cut struct {
 
 // split divides a body where requests of a conversation share text: at each element of
 // a JSON object's arrays, and around long strings. The pieces cover the body without
-// gaps. Where other bodies are split affects only the size.
+// gaps. Other bodies may be split anywhere: it affects only the size.
 func split(body []byte) []cut {
 	s := splitter{body: body}
 	for s.at < len(body) {

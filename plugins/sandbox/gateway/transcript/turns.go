@@ -60,10 +60,10 @@ func (r *Reader) Last(events []*Event) (*Turn, error) {
 	return last, nil
 }
 
-// heard is the position in a conversation at which a message was said.
+// heard is the conversation in which a message was said.
 type heard struct {
 	conversation int
-	// whole says that a request ended there, or its response.
+	// whole means that a request or its response ended there.
 	whole bool
 }
 

@@ -119,8 +119,8 @@ func (w *Writer) Close() error {
 	return all
 }
 
-// Dropped is the number of events and bodies that were not kept whole, and the
-// first error of the file system, if that was a reason.
+// Dropped returns the number of events and bodies that were not kept whole, and the
+// first error of the file system, if there was one.
 func (w *Writer) Dropped() (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
