@@ -46,8 +46,8 @@ func (s *session) hardLimit() time.Duration {
 	return s.env.Limits.Timeout
 }
 
-// watchModels ends an attempt whose clock may be paused at its limit, and one that
-// only repeats what its budget refuses.
+// watchModels ends an attempt whose clock may be paused at its limit, and one that only
+// repeats requests that its budget refuses.
 func (s *session) watchModels(ctx context.Context, end context.CancelCauseFunc) {
 	if s.models == nil || s.models.gateway == nil {
 		return

@@ -138,8 +138,8 @@ func (s *session) submissionBytes() int64 {
 	return min(most, grading.MaxBytes(info.Size()))
 }
 
-// form returns the check of the validity server. It needs nothing but what the
-// agent has itself: the sample submission, read when it is first asked for.
+// form returns the check of the validity server. It reads only the sample submission,
+// which the agent has too, at the first request.
 func (s *session) form(ctx context.Context) func(context.Context, string) (validity.Verdict, error) {
 	sample := filepath.Join(s.dirs.host, sampleFile)
 	if err := s.placeSample(ctx); err != nil {

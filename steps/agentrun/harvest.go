@@ -80,7 +80,7 @@ func (h *harvester) noteOthers(files map[string]bool) {
 	}
 }
 
-// left returns what was left out.
+// left returns the notes.
 func (h *harvester) left() []string {
 	if h.more > 0 {
 		return append(slices.Clip(h.notes), fmt.Sprintf("and %d more", h.more))

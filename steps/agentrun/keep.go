@@ -165,8 +165,8 @@ func (s *session) rememberEnd(e end) error {
 	return writeWhole(filepath.Join(s.dirs.root, endFile), e)
 }
 
-// recallEnd reads it; nil when there is none, or what the agent printed is not
-// in the store any more.
+// recallEnd reads it; nil if there is none, or if the agent's output is no longer in
+// the store.
 func (s *session) recallEnd(ctx context.Context) *end {
 	var e end
 	data, err := nolink.ReadFile(filepath.Join(s.dirs.root, endFile))

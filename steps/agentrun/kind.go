@@ -215,7 +215,7 @@ type attempt struct {
 	builtIn string
 	// description and instructions are the digests of the task's texts.
 	description, instructions digest.ContentID
-	// policy is what the agent may reach through the proxy; nil if nothing.
+	// policy lists the servers that the agent may reach through the proxy; nil if none.
 	policy *proxy.Policy
 	// sandbox, setup and every are arguments, read.
 	sandbox executor.Sandbox

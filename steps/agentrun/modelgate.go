@@ -257,8 +257,8 @@ func (m *modelGate) open(dir string) (*transcript.Reader, error) {
 	return r, err
 }
 
-// upstream answers the requests to a model: recordings, what an earlier try of
-// the attempt recorded, the provider.
+// upstream answers the requests to a model: from recordings, from an earlier try of the
+// attempt, or by the provider.
 func (s *session) upstream(ctx context.Context, m step.Model, one *model.Model, d dialect.Dialect) (up model.Upstream, err error) {
 	if modelblock.Live(m) {
 		if up, err = model.NewProvider(one, d, s.keys[m.Name], nil); err != nil {
@@ -325,8 +325,7 @@ func (s *session) resume(earlier []string) error {
 	return nil
 }
 
-// repaired opens a transcript that nobody writes, without what is damaged at its
-// end.
+// repaired opens a transcript that nobody writes, without its damaged end.
 func (g *modelGate) repaired(dir string, mask *secret.Set) (*transcript.Reader, error) {
 	w, err := transcript.Open(dir, transcriptBytes, mask)
 	if err == nil {

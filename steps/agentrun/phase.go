@@ -9,7 +9,7 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// phases tells what part of its work the attempt is in.
+// phases reports the attempt's current phase.
 type phases struct {
 	tell func(step.Phase)
 

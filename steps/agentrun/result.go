@@ -82,8 +82,8 @@ func (s *session) result(ctx context.Context, exit executor.Exit, printed cache.
 	return s.values(h, exit, calls, use)
 }
 
-// harvest takes what is in the kept folders; printed, unless it is zero, is
-// added to the logs.
+// harvest takes the content of the kept folders; printed, unless it is zero, is added
+// to the logs.
 func (s *session) harvest(ctx context.Context, printed cache.Ref) (harvested, error) {
 	done := harvested{out: cache.Outputs{}}
 	s.phases.enter(step.Phase{Name: step.Harvesting})
@@ -178,7 +178,7 @@ func (s *session) values(h harvested, exit executor.Exit, shimCalls int, use map
 // that explains it.
 const nearEnd = 10 * time.Minute
 
-// ending is what is known of how an attempt ended, at a time.
+// ending holds the known facts of an attempt's end.
 type ending struct {
 	exit               executor.Exit
 	submitted, changed bool

@@ -19,9 +19,8 @@ import (
 	"github.com/mleflow/mleflow/steps/agentrun/modelblock"
 )
 
-// session is one attempt while it goes on: its folders, what it must not
-// tell, and what it was asked. With a runtime that can resume, the folders
-// outlive the process.
+// session is one attempt while it goes on: its folders, its secrets and its arguments.
+// With a runtime that can resume, the folders outlive the process.
 type session struct {
 	*attempt
 	env  *step.Env
@@ -61,8 +60,8 @@ type session struct {
 	done bool
 	// phases tells people what the attempt is doing.
 	phases *phases
-	// imageWork counts what is read of the image until the agent runs, and unfollow
-	// ends looking at it.
+	// imageWork counts the bytes read of the image until the agent runs, and unfollow
+	// stops the sampling.
 	imageWork progress.Work
 	unfollow  func()
 }
@@ -140,8 +139,8 @@ func (s *session) find(ctx context.Context) error {
 	return empty(dir)
 }
 
-// findImage decides what the agent runs in: the image of its block or, for a
-// built-in agent, one of this program alone.
+// findImage chooses the agent's image: that of its block or, for a built-in agent, one
+// of this program alone.
 func (s *session) findImage(ctx context.Context) (err error) {
 	s.image = s.args.Agent.Image
 	switch {
@@ -241,7 +240,7 @@ func (a *attempt) layoutIn(root string) layout {
 	return l
 }
 
-// mountVolume mounts the volume that limits what the agent writes.
+// mountVolume mounts the volume that limits the agent's files.
 func (s *session) mountVolume(ctx context.Context) error {
 	if s.dirs.volume == "" {
 		return nil

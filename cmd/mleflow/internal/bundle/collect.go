@@ -33,7 +33,7 @@ type Source struct {
 	Cache  Cache
 	// Graph is the pipeline of the run with its variables.
 	Graph *config.Graph
-	// Folders are hidden in what mleflow wrote, each by its name.
+	// Folders are hidden in texts of mleflow, each by its name.
 	Folders map[string]string
 	// Secrets are values that must not be in the bundle.
 	Secrets []string
@@ -148,7 +148,7 @@ func (c *collector) addPlan(pl *plan.Plan) error {
 			r.From, r.To, r.Text = c.mask.text(r.From), c.mask.text(r.To), c.mask.text(r.Text)
 		}
 	}
-	// What there was space for then, and what was copied, is of no use to anybody.
+	// The forecast of disk space and the copies are of no use to a reader.
 	pl.Forecast, pl.Copies = nil, nil
 	return c.addDocument(planFile, pl)
 }

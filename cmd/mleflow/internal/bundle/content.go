@@ -12,8 +12,8 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// checkContent sees that what is below outputs, packs and trees is what the
-// records say: nothing else, nothing under another name, and nothing missing.
+// checkContent compares outputs, packs and trees with the records: nothing may be
+// added, renamed or missing.
 func (x *Examined) checkContent(ctx context.Context, b *Bundle, records []record, omitted []Omission) error {
 	p := &placed{ctx: ctx, b: b, left: map[string]bool{}, files: map[string]int64{}, seen: map[string]bool{}, wanted: graded(records)}
 	b.begin("reading packs", func(path string) bool { return strings.HasPrefix(path, "packs/") })
@@ -169,8 +169,8 @@ func (p *placed) packed(pack *packs, at, name string, ref cache.Ref) error {
 	return nil
 }
 
-// again reports whether a file of an output is read again: what was graded,
-// snapshots, and what a leaderboard takes from logs.
+// again reports whether a file of an output is read again: graded files, snapshots, and
+// logs that a leaderboard reads.
 func (p *placed) again(name, path string, ref cache.Ref) bool {
 	switch name {
 	case "snapshots":

@@ -79,7 +79,7 @@ type Attempt struct {
 	// its files. The disclosure of a bundle does not have them, but its records do.
 	Env   map[string]int `json:"-"`
 	Files []string       `json:"-"`
-	// Models are what it could ask of language models.
+	// Models are the language models that it could use.
 	Models []Terms `json:"models,omitempty"`
 
 	// Conditions are those that its results were obtained under, as its key says.
@@ -134,8 +134,8 @@ type Verdicts struct {
 	Failed  int `json:"failed"`
 }
 
-// Shim is what the package mlebench told, if the agent was given it. The agent
-// can have suppressed some of it, or made it up.
+// Shim is the report of the package mlebench, if the agent was given it. The agent can
+// have suppressed some of it, or made it up.
 type Shim struct {
 	Given bool `json:"given"`
 	// Calls is how many were refused or withheld; Groups are the most of them.

@@ -98,7 +98,7 @@ func mediaType(path string) string {
 	return fileType
 }
 
-// sealed is a bundle's frame: what follows from the list of its files.
+// sealed is a bundle's frame, which follows from the list of its files.
 type sealed struct {
 	index, manifest, contents []byte
 }
@@ -178,7 +178,7 @@ func parseDigest(text string) (digest.ContentID, error) {
 	return digest.ParseContentID(hex)
 }
 
-// checkPath refuses what is not a path of a file below a folder.
+// checkPath refuses a path that is not one of a file below a folder.
 func checkPath(path string) error {
 	if path == "" || len(path) > 2*maxLoosePaths || path != escapeBytes(path) {
 		return fmt.Errorf("%.80q is not a path in a bundle", path)

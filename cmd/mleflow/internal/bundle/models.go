@@ -33,7 +33,7 @@ type Terms struct {
 	Used       export.ModelUse `json:"used"`
 }
 
-// Budget is a limit of what a model block may be used for.
+// Budget limits the use of a model block.
 type Budget struct {
 	Cost       string `json:"cost,omitempty"`
 	Tokens     int64  `json:"tokens,omitempty"`
@@ -73,7 +73,7 @@ func termsOf(r record, used map[string]export.ModelUse) (list []Terms) {
 // live is the source of answers that a provider gave.
 const live = "live"
 
-// source says what answered.
+// source names the source of the answers.
 func (t *Terms) source() string {
 	switch {
 	case len(t.Replay) == 0 && t.Used.Replayed == 0:

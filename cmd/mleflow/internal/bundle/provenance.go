@@ -76,7 +76,7 @@ type metadata struct {
 	FinishedOn   string `json:"finishedOn,omitempty"`
 }
 
-// material is what the statement is made from; all of it is in the bundle.
+// material holds the inputs of the statement; all of them are in the bundle.
 type material struct {
 	run         Run
 	environment Environment

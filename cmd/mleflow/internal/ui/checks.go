@@ -35,7 +35,7 @@ type callList struct {
 	More    bool
 }
 
-// calls reads an output of JSON lines, each by a function that says what it is.
+// calls reads an output of JSON lines, each by a function that makes a call of it.
 func calls[T any](o *one, name, empty string, read func(T) call) callList {
 	text, why := o.blob(name, maxJournal)
 	l := callList{Missing: why}

@@ -115,7 +115,7 @@ type competitionData struct {
 	Source                       string
 }
 
-// competitionPage shows a competition and what every agent got.
+// competitionPage shows a competition and every agent's results.
 func (u *UI) competitionPage(r *http.Request) (*content, error) {
 	id := r.PathValue("id")
 	catalog, err := u.Catalog(nil)

@@ -23,8 +23,8 @@ type runHead struct {
 	Tabs                                  []page.Link
 }
 
-// openRun returns the model of the run that an address names, locked, and what
-// unlocks it.
+// openRun returns the model of the run that an address names, locked, and the function
+// that unlocks it.
 func (u *UI) openRun(r *http.Request) (*model, func(), error) {
 	m, err := u.models.of(u.Ledger, r.PathValue("run"))
 	if err != nil {

@@ -48,7 +48,7 @@ type stopRow struct {
 	After, Score, Medal, Best, Note string
 }
 
-// story is how the attempt went and what came of it.
+// story shows the attempt's course and outcome.
 func (o *one) story() error {
 	var stats agentrun.Stats
 	known := o.step != nil && decode(o.step.Outputs["stats"], &stats)
@@ -186,8 +186,7 @@ func (o *one) underWay() []runningRow {
 	return nil
 }
 
-// curve draws the scores of the snapshots, and says what early stopping would
-// have scored.
+// curve draws the scores of the snapshots, and those of early stopping.
 func (o *one) curve(d *storyData, g *ledger.StepSummary, stats agentrun.Stats, report *grading.Graded) {
 	var points []grading.Moment
 	switch {

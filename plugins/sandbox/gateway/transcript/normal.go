@@ -78,8 +78,8 @@ func (n *normaliser) of(role string, text []byte) []byte {
 	return n.apply(text)
 }
 
-// apply replaces what the rules match by the names of the rules, line by line.
-// Line ends and tabs as JSON spells them are those lines' ends, too.
+// apply replaces what the rules match by the names of the rules, line by line. Escaped
+// line ends and tabs of JSON end lines, too.
 func (n *normaliser) apply(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for line := range bytes.Lines(unescape(text)) {

@@ -60,8 +60,8 @@ func newPieces(f *file) *pieces {
 	return &pieces{file: f, index: map[[16]byte]int64{}, buf: make([]byte, 32<<10)}
 }
 
-// identity is what a piece is remembered by: half of its SHA-256, and its
-// length. A hit is compared before it is used.
+// identity returns the key under which a piece is remembered: half of its SHA-256. A
+// hit is compared before it is used.
 func identity(piece []byte) [16]byte {
 	sum := sha256.Sum256(piece)
 	return [16]byte(sum[:16])

@@ -43,7 +43,7 @@ func (r *Reader) open(folder fs.FS) error {
 		return err
 	}
 	var err error
-	// The events first: what they name is there then.
+	// The events first: the bodies that they name were written before them.
 	for _, f := range []struct {
 		to   **bodies
 		name string

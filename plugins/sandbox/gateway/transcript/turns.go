@@ -7,8 +7,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript/message"
 )
 
-// mostMarks bounds what is remembered of conversations; beyond, all are
-// forgotten and go on as new ones.
+// mostMarks bounds the remembered marks of conversations. Beyond it all are forgotten,
+// and conversations go on as new ones.
 const mostMarks = 1 << 18
 
 // Turn is an exchange as a part of a conversation.
@@ -24,9 +24,8 @@ type Turn struct {
 	Reply message.Message
 }
 
-// Turns are the exchanges in the order in which they ended, each with what is
-// new in it. A request continues the conversation of which it repeats all that
-// was said, or most.
+// Turns returns the exchanges in the order in which they ended, each with its new
+// messages. A request continues the conversation that it repeats wholly or mostly.
 func (r *Reader) Turns() iter.Seq2[*Turn, error] {
 	return func(yield func(*Turn, error) bool) {
 		c := newConversations()
@@ -95,7 +94,7 @@ func (c *conversations) turn(r *Reader, e *Event) (*Turn, error) {
 	return t, nil
 }
 
-// place finds the conversation of a turn, and what is new in it.
+// place finds the conversation of a turn, and its new messages.
 func (c *conversations) place(t *Turn, said []message.Said) {
 	marks := c.marks[:0]
 	var last message.Mark

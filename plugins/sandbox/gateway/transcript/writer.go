@@ -202,7 +202,7 @@ func (s *exchangeSink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// spill stores what is held of the response.
+// spill stores the buffered part of the response.
 func (x *Exchange) spill() {
 	if len(x.held) == 0 {
 		return
