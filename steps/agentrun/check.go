@@ -93,7 +93,7 @@ func (a *attempt) checkNetwork() error {
 	return nil
 }
 
-// checkSandbox reads what only isolating runtimes can do.
+// checkSandbox reads the arguments that only isolating runtimes take.
 func (a *attempt) checkSandbox() error {
 	s := &a.sandbox
 	s.Capabilities = a.args.Caps
@@ -133,7 +133,7 @@ func (a *attempt) checkTimes() error {
 	return step.WrongArg("snapshot_every", err)
 }
 
-// checkTask learns what the texts of the task must be.
+// checkTask reads the digests that the task's texts must have.
 func (a *attempt) checkTask() (err error) {
 	if a.description, a.instructions, err = task.Digests(cmp.Or(a.deps.Repository, competitions.Reference()), a.def, a.args.Task); err != nil {
 		return step.WrongArg("task", err)

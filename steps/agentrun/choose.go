@@ -25,8 +25,8 @@ var preference = []string{"containerd", "sandbox", "process"}
 // rejected is a runtime that Auto is not, and why.
 type rejected struct{ runtime, why, fix string }
 
-// choose says which runtime Auto is for an attempt: the strongest that isolates
-// as is required, that the machine has and that can run the agent.
+// choose settles Auto for an attempt: it returns the strongest runtime that the machine
+// has, that isolates as required and that can run the agent.
 func (d Deps) choose(raw step.Args) ([]step.Choice, error) {
 	var args arguments
 	if err := raw.Decode(&args); err != nil {
@@ -103,7 +103,7 @@ func (d Deps) candidates() (list []executor.Runtime) {
 	return list
 }
 
-// isolation is what a runtime gives the agent.
+// isolation returns the isolation that a runtime gives the agent.
 func (args *arguments) isolation(rt executor.Runtime) string {
 	return conditions.IsolationOf(rt.Name, rt.Isolates, args.onHost(rt))
 }
@@ -115,7 +115,7 @@ func (args *arguments) onHost(rt executor.Runtime) bool {
 
 func (args *arguments) hasImage() bool { return args.Agent.Image != "" || args.Agent.Built != nil }
 
-// choice says what Auto is and why. A runtime that does not isolate comes with a
+// choice explains the choice of Auto. A runtime that does not isolate comes with a
 // warning.
 func (d Deps) choice(rt executor.Runtime, here executor.Availability, passed []rejected) step.Choice {
 	var reasons []string
@@ -133,8 +133,7 @@ func (d Deps) choice(rt executor.Runtime, here executor.Availability, passed []r
 	return c
 }
 
-// refusal says that no runtime will do, what is missing for each, and how to get
-// it.
+// refusal says that no runtime will do, what each lacks, and how to get it.
 func (args *arguments) refusal(passed []rejected) error {
 	text := fmt.Sprintf("no runtime of this machine can run agent %q", args.Agent.Name)
 	arg := "runtime"

@@ -36,10 +36,10 @@ func (c *clock) startedAt(at time.Time) { c.started.Store(at.UnixNano()) }
 
 func (c *clock) start() time.Time { return time.Unix(0, c.started.Load()) }
 
-// elapsed is how much of its time the agent has used.
+// elapsed is the time that the agent has used.
 func (c *clock) elapsed() time.Duration { return time.Since(c.start()) }
 
-// limit is the time limit, with what was given back by now.
+// limit is the time limit plus the time given back so far.
 func (c *clock) limit() time.Duration {
 	if !c.pausable {
 		return c.given

@@ -22,11 +22,11 @@ var (
 type codeSnapshots struct {
 	*place
 	shots
-	// bytes is what the copies have together.
+	// bytes is the total size of the copies.
 	bytes int64
 }
 
-// openCodeSnapshots goes on with what an earlier process kept.
+// openCodeSnapshots continues the copies of an earlier process.
 func openCodeSnapshots(ctx context.Context, p *place) (*codeSnapshots, error) {
 	kept, err := openShots(ctx, p, "code_snapshots.jsonl", whole)
 	c := &codeSnapshots{place: p, shots: kept}
@@ -50,7 +50,7 @@ func whole(ctx context.Context, store cache.Store, ref cache.Ref) bool {
 	return err == nil
 }
 
-// take keeps the code as it is now, unless it is what was kept last.
+// take keeps the current code, unless it equals the last copy.
 func (c *codeSnapshots) take(ctx context.Context) error {
 	left := min(allCode, c.storable()) - c.bytes
 	if len(c.list) >= maxSnapshots || left <= 0 {

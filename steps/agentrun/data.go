@@ -53,7 +53,7 @@ func (a *attempt) whyCopied() string {
 	return fmt.Sprintf("the runtime %q cannot keep agents from writing to the cache", a.runtime.Name)
 }
 
-// shareData places the data and returns what was copied.
+// shareData places the data and returns how much was copied.
 func (s *setup) shareData(ctx context.Context, ref cache.Ref) (files, bytes int64, err error) {
 	tell := s.phases.placed(ref)
 	if !s.runtime.Isolates {

@@ -76,7 +76,7 @@ func (a *attempt) storable() int64 {
 	return a.disk
 }
 
-// stored is what is in the agent's folders.
+// stored returns the size of the agent's folders.
 func (l layout) stored() (bytes int64) {
 	for _, dir := range []string{l.home, l.tmp} {
 		n, _ := tree.Measure(dir) // as far as it can be seen

@@ -29,11 +29,11 @@ const (
 	gatewayVariable = "MLEFLOW_GATEWAY"
 )
 
-// gates are what the agent may talk to.
+// gates are the servers that the agent may talk to.
 type gates struct {
 	*place
 	validations, connections *gateway.Journal
-	// evidence is what the shim tells; nil without it.
+	// evidence is the shim's report; nil without a shim.
 	evidence *gateway.Journal
 	services []executor.Service
 	// vars are the environment variables that tell the agent of them.
@@ -142,8 +142,8 @@ func (g *gates) submissionBytes() int64 {
 	return min(most, grading.MaxBytes(info.Size()))
 }
 
-// form returns the check of the validity server. It needs nothing but what the
-// agent has itself: the sample submission, read when it is first asked for.
+// form returns the check of the validity server. It reads only the sample submission,
+// which the agent has too, at the first request.
 func (g *gates) form(ctx context.Context) func(context.Context, string) (validity.Verdict, error) {
 	sample := filepath.Join(g.dirs.host, sampleFile)
 	if err := g.placeSample(ctx); err != nil {
@@ -154,7 +154,7 @@ func (g *gates) form(ctx context.Context) func(context.Context, string) (validit
 	return func(ctx context.Context, path string) (validity.Verdict, error) { return verdict(check(ctx, path)) }
 }
 
-// verdict turns the result of a check into what the agent is told.
+// verdict turns the result of a check into the answer to the agent.
 func verdict(err error) (validity.Verdict, error) {
 	var bad *grading.Invalid
 	if errors.As(err, &bad) {

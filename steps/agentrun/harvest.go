@@ -19,7 +19,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/agent"
 )
 
-// caps bound what is taken from one folder of an agent.
+// caps bound the harvest of one folder of an agent.
 type caps struct {
 	bytes   int64
 	entries int
@@ -53,14 +53,14 @@ type harvester struct {
 	files int
 	// live says that the agent still runs: nothing of it is changed.
 	live bool
-	// notes say what was left out and why.
+	// notes name the files that were left out, with reasons.
 	notes []string
 	more  int
 	// taken is called with the size of each file that was taken.
 	taken func(bytes int64)
 }
 
-// note notes what was left out, with secrets masked.
+// note adds a note, with secrets masked.
 func (h *harvester) note(format string, args ...any) {
 	if len(h.notes) < maxNotes {
 		h.notes = append(h.notes, h.mask.Mask(fmt.Sprintf(format, args...)))
@@ -80,7 +80,7 @@ func (h *harvester) noteOthers(files map[string]bool) {
 	}
 }
 
-// left returns what was left out.
+// left returns the notes.
 func (h *harvester) left() []string {
 	if h.more > 0 {
 		return append(slices.Clip(h.notes), fmt.Sprintf("and %d more", h.more))

@@ -15,7 +15,8 @@ import (
 	"github.com/mleflow/mleflow/steps/task"
 )
 
-// notesText is what an attempt is told next to the instructions of its task.
+// notesText tells an attempt about its conditions, next to the instructions of its
+// task.
 //
 //go:embed notes.txt
 var notesText string
@@ -35,7 +36,7 @@ type facts struct {
 	Server  string
 	Seed    int64
 	Timeout string
-	// Network says what can be reached.
+	// Network says which servers can be reached.
 	Network string
 }
 

@@ -25,7 +25,7 @@ const keptPrefix = "agent-"
 // removed.
 const keptFor = 7 * 24 * time.Hour
 
-// state is what a later process must know of the attempt.
+// state is the part of an attempt that a later process needs.
 type state struct {
 	// Started is when the agent was started, Boot the machine's boot.
 	Started time.Time `json:"started"`
@@ -34,8 +34,8 @@ type state struct {
 
 const stateFile = "state.json"
 
-// left says whether the folder is that of an agent that still continues, or has
-// ended while nobody looked.
+// left reports whether the folder belongs to an agent that still runs, or has ended
+// while nobody looked.
 func (p *place) left(ctx context.Context) (bool, error) {
 	was, ok := recall(p.dirs.root)
 	if !ok || was.Boot != boot() {
@@ -56,7 +56,7 @@ func (p *place) leaves(ctx context.Context) bool {
 	return p.kept && errors.Is(context.Cause(ctx), executor.ErrLeave)
 }
 
-// tellLeft says what became of an agent that was to be left running.
+// tellLeft reports on an agent that was to be left running.
 func (p *place) tellLeft(ctx context.Context) {
 	switch {
 	case p.leaves(ctx):
@@ -149,7 +149,7 @@ func recall(dir string) (was state, ok bool) {
 	return was, err == nil && json.Unmarshal(data, &was) == nil
 }
 
-// end is how an agent ended, and what it printed.
+// end is the end of an agent, and its output.
 type end struct {
 	Exit    executor.Exit `json:"exit"`
 	Printed cache.Ref     `json:"printed"`
@@ -166,8 +166,8 @@ func (p *place) rememberEnd(e end) error {
 	return writeWhole(filepath.Join(p.dirs.root, endFile), e)
 }
 
-// recallEnd reads it; nil when there is none, or what the agent printed is not
-// in the store any more.
+// recallEnd reads it; nil if there is none, or if the agent's output is no longer in
+// the store.
 func (p *place) recallEnd(ctx context.Context) *end {
 	var e end
 	data, err := nolink.ReadFile(filepath.Join(p.dirs.root, endFile))
@@ -183,7 +183,7 @@ func (p *place) recallEnd(ctx context.Context) *end {
 	return &e
 }
 
-// dropVolume removes the volume that an attempt left which does not go on.
+// dropVolume removes the volume of an attempt that will not be resumed.
 func (a *attempt) dropVolume(ctx context.Context, dir string) error {
 	at := filepath.Join(dir, volumeFolder)
 	if _, err := os.Lstat(at); err != nil || a.runtime.Volume == nil {
@@ -196,8 +196,8 @@ func (a *attempt) dropVolume(ctx context.Context, dir string) error {
 	return v.Close()
 }
 
-// smallestVolume is the least disk limit, and what a volume has that is only made
-// to be removed.
+// smallestVolume is the least disk limit, and the size of a volume that is only made to
+// be removed.
 const smallestVolume = 16 << 20
 
 // tidy removes what dead processes left in the runtime, and the folders of

@@ -26,7 +26,7 @@ import (
 // BuiltIn is the first word of a command that stands for the running binary.
 const BuiltIn = "mleflow"
 
-// Deps are what the kind needs.
+// Deps are the parts of the program that the kind needs.
 type Deps struct {
 	Catalog  *competitions.Catalog
 	Judge    grading.Judge
@@ -37,8 +37,8 @@ type Deps struct {
 	// Self is the program that BuiltIn stands for in runtimes without
 	// images; empty is the running binary.
 	Self string
-	// Forbidden lists what is tried from inside each agent's sandbox before the agent
-	// starts, until close is called; nil tries nothing.
+	// Forbidden lists the places tried from inside each agent's sandbox before the
+	// agent starts, until close is called; nil tries nothing.
 	Forbidden func(context.Context) (targets *breach.Targets, close func() error, err error)
 	// Repository is where the texts of tasks are; nil is that of the
 	// reference.
@@ -215,7 +215,7 @@ type attempt struct {
 	builtIn string
 	// description and instructions are the digests of the task's texts.
 	description, instructions digest.ContentID
-	// policy is what the agent may reach through the proxy; nil if nothing.
+	// policy lists the servers that the agent may reach through the proxy; nil if none.
 	policy *proxy.Policy
 	// sandbox, setupTime and every are arguments, read.
 	sandbox   executor.Sandbox

@@ -27,7 +27,7 @@ const (
 	modelPort = 4000
 	// modelVariable tells where it is; GET /budget says what is left.
 	modelVariable = "MLEFLOW_MODELS"
-	// transcriptBytes bounds what is kept of what an agent and its models said.
+	// transcriptBytes bounds the transcript of an agent and its models.
 	transcriptBytes = 4 << 30
 	// modelsPrefix begins the keys of the folders of attempts' models among the
 	// cache's kept folders, after keptPrefix.
@@ -49,9 +49,9 @@ type modelGate struct {
 	// real are the providers' keys and virtual the keys that the agent has, by the names of the models.
 	real, virtual map[string]string
 	readers       []*transcript.Reader
-	// again plays what earlier tries recorded; nil if there were none.
+	// again plays the recordings of earlier tries; nil if there were none.
 	again *transcript.Player
-	// before is what an agent that goes on has said by now; nil for another.
+	// before holds the exchanges so far of an agent that goes on; nil for a new one.
 	before *transcript.Reader
 }
 
@@ -149,13 +149,13 @@ func (m *modelGate) serve(ctx context.Context, g *gates) error {
 	return nil
 }
 
-// spent tells what the attempt used of its models by now.
+// spent reports the attempt's use of its models so far.
 func (m *modelGate) spent(used, paid model.Amount) {
 	m.phases.spent(step.Spent{Requests: used.Requests, Tokens: used.Tokens, Cost: int64(paid.Cost)})
 }
 
-// earlier are the folders with what earlier tries of the attempt recorded. The
-// last one is the present one where the agent goes on.
+// earlier returns the folders of recordings of earlier tries of the attempt. The last
+// one is the present one where the agent goes on.
 func (m *modelGate) earlier() ([]string, error) {
 	var list []string
 	now := filepath.Join(m.dir, transcriptFolder)
@@ -256,8 +256,8 @@ func (m *modelGate) read(dir string) (*transcript.Reader, error) {
 	return r, err
 }
 
-// upstream answers the requests to a model: recordings, what an earlier try of
-// the attempt recorded, the provider.
+// upstream answers the requests to a model: from recordings, from an earlier try of the
+// attempt, or by the provider.
 func (m *modelGate) upstream(ctx context.Context, of step.Model, one *model.Model, d dialect.Dialect) (up model.Upstream, err error) {
 	if modelblock.Live(of) {
 		if up, err = model.NewProvider(one, d, m.real[of.Name], nil); err != nil {
@@ -324,8 +324,7 @@ func (m *modelGate) resume(earlier []string) error {
 	return nil
 }
 
-// repaired opens a transcript that nobody writes, without what is damaged at its
-// end.
+// repaired opens a transcript that nobody writes, without its damaged end.
 func (m *modelGate) repaired(dir string) (*transcript.Reader, error) {
 	w, err := transcript.Open(dir, transcriptBytes, m.mask)
 	if err == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/mleflow/mleflow/steps/agentrun/modelblock"
 )
 
-// fingerprintPrices adds what the agent's models cost.
+// fingerprintPrices adds the prices of the agent's models to the key.
 func (a *attempt) fingerprintPrices(h *digest.Hasher) error {
 	for i, m := range a.args.Agent.Models {
 		if err := modelblock.Fingerprint(h, fmt.Sprintf("agent.models[%d]", i), m); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// phases tells what part of its work the attempt is in.
+// phases reports the attempt's current phase.
 type phases struct {
 	tell func(step.Phase)
 
@@ -26,7 +26,7 @@ func (p *phases) enter(now step.Phase) {
 	p.tell(now)
 }
 
-// spent tells what was used of the models by now.
+// spent reports the use of the models so far.
 func (p *phases) spent(s step.Spent) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -43,7 +43,7 @@ func (p *phases) transcript(folder string) {
 	p.now.Transcript = folder
 }
 
-// note changes what is told of a phase, unless it is over.
+// note changes a phase's text, unless the phase is over.
 func (p *phases) note(name step.PhaseName, change func(*step.Phase)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -100,8 +100,8 @@ func (p *place) end(keep bool) error {
 type layout struct {
 	// root holds all others but for home, which may be a volume below it.
 	root string
-	// home is what the agent sees as /home, tmp as /tmp, data as /home/data; the
-	// last may be elsewhere, with a link in home.
+	// home is /home for the agent, tmp /tmp, data /home/data; the last may be
+	// elsewhere, with a link in home.
 	home, tmp, data string
 	// host is for files that the agent does not see, shim the package mlebench, python
 	// the virtual environment.

@@ -18,7 +18,7 @@ import (
 	"github.com/mleflow/mleflow/steps/agentrun/modelblock"
 )
 
-// Stats are what an attempt used, the output "stats".
+// Stats are an attempt's use of resources, the output "stats".
 type Stats struct {
 	WallSeconds       float64  `json:"wall_seconds"`
 	CPUSeconds        float64  `json:"cpu_seconds"`
@@ -37,14 +37,14 @@ type Stats struct {
 	ShimCalls         int      `json:"shim_calls"`
 	LeftOut           []string `json:"left_out"`
 
-	// Models are what was used of each model block.
+	// Models holds the use of each model block.
 	Models map[string]export.ModelUse `json:"models"`
 
-	// Enforced says by what each limit was held, where the runtime has several ways.
+	// Enforced names the means that held each limit, where the runtime has several.
 	Enforced map[string]string `json:"enforced"`
 }
 
-// harvested is what was taken of the agent's folders.
+// harvested is the harvest of the agent's folders.
 type harvested struct {
 	out       cache.Outputs
 	submitted bool
@@ -98,8 +98,8 @@ func (f *finished) result(ctx context.Context) (cache.Outputs, error) {
 	return f.values(h)
 }
 
-// harvest takes what is in the kept folders; printed, unless it is zero, is
-// added to the logs.
+// harvest takes the content of the kept folders; printed, unless it is zero, is added
+// to the logs.
 func (p *place) harvest(ctx context.Context, printed cache.Ref) (harvested, error) {
 	done := harvested{out: cache.Outputs{}}
 	p.phases.enter(step.Phase{Name: step.Harvesting})
@@ -139,8 +139,8 @@ func (p *place) harvest(ctx context.Context, printed cache.Ref) (harvested, erro
 	return done, nil
 }
 
-// rescue says in the log what there was when the machine failed. The attempt
-// will be repeated, and the content stays in the cache until space is needed.
+// rescue logs the files that were there when the machine failed. The attempt will be
+// repeated, and the content stays in the cache until space is needed.
 func (p *place) rescue(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
@@ -195,7 +195,7 @@ func (f *finished) values(h harvested) (cache.Outputs, error) {
 // that explains it.
 const nearEnd = 10 * time.Minute
 
-// ending is what is known of how an attempt ended, at a time.
+// ending holds the known facts of an attempt's end.
 type ending struct {
 	exit               executor.Exit
 	submitted, changed bool

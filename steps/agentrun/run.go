@@ -23,12 +23,12 @@ import (
 // logBytes is how much an agent may print before the rest is dropped.
 const logBytes = 256 << 20
 
-// grace is what an agent has between the signal at its time limit and its end:
-// it knows the limit and can ask for what is left of it, and two seconds after
-// the limit nothing of it may be alive.
+// grace is the time that an agent has between the signal at its time limit and its end.
+// It knows the limit and can ask for the rest of it, and two seconds after the limit
+// nothing of it may be alive.
 const grace = time.Second
 
-// outputLog is the name of the file in logs with what the agent printed.
+// outputLog is the name of the file in logs with the agent's output.
 const outputLog = "output.log"
 
 // errSetup says that the agent could not be started in time.
@@ -40,8 +40,8 @@ type running struct {
 	gates *gates
 	shots *snapshots
 	codes *codeSnapshots
-	// imageWork counts what is read of the image until the agent runs, and unfollow
-	// ends looking at it.
+	// imageWork counts the bytes read of the image until the agent runs, and unfollow
+	// stops the sampling.
 	imageWork progress.Work
 	unfollow  func()
 }
@@ -137,7 +137,7 @@ func classify(ctx context.Context, name string, err error) error {
 	return step.Retryable(err, 0)
 }
 
-// announce says in the log what people should know about the conditions.
+// announce logs the conditions that people should know.
 func (r *running) announce() {
 	env := r.env
 	if r.continued {
@@ -287,7 +287,7 @@ func (a *attempt) command() []string {
 	return command
 }
 
-// environment is what the contract promises an agent; see the package comment.
+// environment returns the variables that an agent is promised; see the package comment.
 func (r *running) environment() map[string]string {
 	vars := map[string]string{
 		"HOME": r.at("agent"), "LANG": "C.UTF-8",

@@ -45,8 +45,8 @@ func (p *place) setUp(ctx context.Context, keys map[string]string) (*running, er
 	return s.open(ctx)
 }
 
-// findImage decides what the agent runs in: the image of its block or, for a
-// built-in agent, one of this program alone.
+// findImage chooses the agent's image: that of its block or, for a built-in agent, one
+// of this program alone.
 func (s *setup) findImage(ctx context.Context) (err error) {
 	s.image = s.args.Agent.Image
 	switch {
@@ -94,7 +94,7 @@ func (s *setup) placeImage(ctx context.Context) error {
 	return nil
 }
 
-// mountVolume mounts the volume that limits what the agent writes.
+// mountVolume mounts the volume that limits the agent's files.
 func (s *setup) mountVolume(ctx context.Context) error {
 	if s.dirs.volume == "" {
 		return nil
@@ -149,7 +149,7 @@ func (s *setup) makeFolders() error {
 	return nil
 }
 
-// mounts are what the agent sees of the host.
+// mounts are the host's folders that the agent sees.
 func (s *setup) mounts() []executor.Mount {
 	list := []executor.Mount{
 		{Host: s.dirs.home, Guest: "/home", CopyUp: true},

@@ -25,15 +25,15 @@ import (
 )
 
 const (
-	// evidenceFile is the shim's journal among the files that the agent does
-	// not see; it grows to evidenceBytes, what comes then is counted only.
+	// evidenceFile is the shim's journal among the files that the agent does not see;
+	// it grows to evidenceBytes, and later entries are only counted.
 	evidenceFile  = "shim.jsonl"
 	evidenceBytes = 4 << 20
 	// shimGuest is where isolated agents see the shim.
 	shimGuest = "/home/.mlebench"
 )
 
-// shimTask is what the shim says of the benchmark. The sets are those that the
+// shimTask is the shim's description of the benchmark. The sets are those that the
 // catalog has complete names for; nothing of it says anything of answers.
 func (a *attempt) shimTask() (shim.Task, error) {
 	name, _ := strings.CutPrefix(a.def.Layout.Sample, "public/")
@@ -140,7 +140,7 @@ func (g *gates) shown(r shim.Record) shim.Record {
 	return r
 }
 
-// shimLog is what the shim told, and what it could not send and left in the
+// shimLog is the shim's report, with the part that it could not send and left in the
 // logs instead, as content.
 func (g *gates) shimLog(ctx context.Context) (calls int, ref cache.Ref, err error) {
 	if g.evidence == nil {

@@ -22,9 +22,8 @@ const (
 	sightBytes = 256 << 20
 )
 
-// sight is what is seen of the submission from outside while its agent runs. It
-// is for people who watch: nothing of it is part of the result, and the agent
-// cannot tell.
+// sight watches the submission from outside while its agent runs. It is for people who
+// watch: nothing of it is part of the result, and the agent cannot tell.
 type sight struct {
 	*gates
 	// last is the file as it was at the last look, and checked the one whose
@@ -53,8 +52,8 @@ func (g *gates) watchSubmission(ctx context.Context) {
 	}
 }
 
-// look returns what the submission is now. It is checked when two looks have seen
-// the same file.
+// look returns the submission's state. It is checked when two looks have seen the same
+// file.
 func (w *sight) look(ctx context.Context) (step.Submission, string) {
 	home, err := os.OpenRoot(w.dirs.home)
 	if err != nil {

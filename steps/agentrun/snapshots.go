@@ -22,8 +22,8 @@ import (
 const (
 	// shortestInterval is the shortest time between two snapshots.
 	shortestInterval = time.Second
-	// maxSnapshots bounds their number, maxSnapshot the size of one, and
-	// allSnapshots what the different ones have together.
+	// maxSnapshots bounds their number, maxSnapshot the size of one, and allSnapshots
+	// the total of distinct ones.
 	maxSnapshots = 5000
 	maxSnapshot  = 2 << 30
 	allSnapshots = 16 << 30
@@ -31,19 +31,19 @@ const (
 	snapshotTries = 5
 )
 
-// shot is what lay at the submission's path at one time.
+// shot is the file at the submission's path at one time.
 type shot struct {
 	Seconds int64     `json:"seconds"`
 	Ref     cache.Ref `json:"ref"`
 }
 
-// shots are what was kept over time, on a list that outlives this process.
+// shots are the snapshots kept so far, on a list that outlives this process.
 type shots struct {
 	list  []shot
 	notes *os.File
 }
 
-// openShots reads the list that an earlier process made, of what is there still.
+// openShots reads the list of an earlier process, without the objects that are gone.
 func openShots(ctx context.Context, p *place, name string, there func(context.Context, cache.Store, cache.Ref) bool) (kept shots, err error) {
 	if p.every == 0 {
 		return kept, nil
@@ -100,7 +100,7 @@ type snapshots struct {
 	last fs.FileInfo
 }
 
-// openSnapshots goes on with what an earlier process kept.
+// openSnapshots continues the snapshots of an earlier process.
 func openSnapshots(ctx context.Context, p *place) (*snapshots, error) {
 	kept, err := openShots(ctx, p, "snapshots.jsonl", has)
 	return &snapshots{place: p, shots: kept}, err
@@ -136,7 +136,7 @@ func (s *snapshots) run(ctx context.Context, codes *codeSnapshots) {
 // errChanging says that a file changed while it was read.
 var errChanging = errors.New("the submission is being written")
 
-// take keeps what is at the submission's path now; nothing is fine.
+// take keeps the current submission, if there is one.
 func (s *snapshots) take(ctx context.Context) error {
 	if len(s.list) >= maxSnapshots {
 		return fmt.Errorf("there are %d already", maxSnapshots)
@@ -199,7 +199,7 @@ func (s *snapshots) read(ctx context.Context) (cache.Ref, error) {
 	return ref, nil
 }
 
-// bytes is what the different snapshots have together.
+// bytes is the total size of distinct snapshots.
 func (s *snapshots) bytes() (sum int64) {
 	seen := map[cache.Ref]bool{}
 	for _, one := range s.list {

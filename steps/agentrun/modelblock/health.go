@@ -81,6 +81,6 @@ func failure(e transcript.Event) string {
 // use. Others below 500 are mistakes of the agent.
 var refusing = []int{http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooManyRequests}
 
-// accounts are what providers say in an error 400 that is about the key (Gemini) or
-// the account behind it (Anthropic).
+// accounts are the words of providers in an error 400 about the key (Gemini) or the
+// account behind it (Anthropic).
 var accounts = []string{"API key not valid", "API key expired", "credit balance is too low"}

@@ -12,9 +12,9 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/model"
 )
 
-// priced sees that the models that are named have a price, and where cost is
-// limited, the granted tools that are charged by the call, too. Of those that a
-// pattern allows, one without a price is refused when it is asked for.
+// priced checks that named models have a price, and where cost is limited, the granted
+// tools that are charged by the call, too. Of those that a pattern allows, one without
+// a price is refused when it is asked for.
 func (r *modelReader) priced() {
 	limited := r.m.Budget.Cost != "" || r.m.RunBudget.Cost != ""
 	for _, name := range r.m.Models {
@@ -88,7 +88,7 @@ func tooDear(m step.Model, budgets ...model.Dollars) (least model.Dollars) {
 	return least
 }
 
-// Spending is what a step may spend on a model.
+// Spending is the most that a step may spend on a model.
 func Spending(m step.Model) step.Spending {
 	r := modelReader{m: m}
 	own, run := r.limits("budget", m.Budget), r.limits("run_budget", m.RunBudget)

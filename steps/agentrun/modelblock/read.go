@@ -21,8 +21,8 @@ const (
 	MissLive  = "live"
 )
 
-// Of makes of a model block what the gateway serves. The error joins one
-// WrongArg a mistake.
+// Of turns a model block into the gateway's model. The error joins one WrongArg a
+// mistake.
 func Of(m step.Model) (model.Model, error) {
 	r := modelReader{m: m, out: model.Model{
 		Name: m.Name, Provider: m.Provider, BaseURL: m.BaseURL, Models: m.Models, Grants: dialect.Grants{}, Prices: map[string]model.Price{},

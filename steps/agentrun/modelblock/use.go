@@ -9,7 +9,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
 )
 
-// UseOf is what the gateway says was used.
+// UseOf is the use that the gateway reports.
 func UseOf(provider string, sum model.Summary) export.ModelUse {
 	u := export.ModelUse{
 		Provider: provider, Models: []string{}, Unreported: sum.Unreported,
@@ -24,7 +24,7 @@ func UseOf(provider string, sum model.Summary) export.ModelUse {
 	return u
 }
 
-// AddExchanges adds what the exchanges tell, by the names of models, and says how the
+// AddExchanges adds the use of exchanges, by the names of models, and says how the
 // providers did. They are those of the last try; the cost is that of all.
 func AddExchanges(use map[string]export.ModelUse, r *transcript.Reader) (h Health, err error) {
 	toolCost := map[string]model.Dollars{}

@@ -71,7 +71,7 @@ func (a *archiver) write(b []byte) error {
 	return err
 }
 
-// entry writes a file of known size; what r gives must have the digest.
+// entry writes a file of known size; the bytes of r must have the digest.
 func (a *archiver) entry(name string, f File, r io.Reader) error {
 	if f.Size > maxBlob {
 		return fmt.Errorf("write %s: it has %d bytes, more than a bundle can hold in one file", f.Path, f.Size)

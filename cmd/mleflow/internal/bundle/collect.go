@@ -20,20 +20,20 @@ import (
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
-// Cache is what a bundle reads of a cache.
+// Cache is the part of a cache that a bundle reads.
 type Cache interface {
 	cache.Store
 	cache.Index
 }
 
-// Source is what a bundle is made of.
+// Source holds the inputs of a bundle.
 type Source struct {
 	Past   *ledger.Past
 	Ledger *ledger.Ledger
 	Cache  Cache
 	// Graph is the pipeline of the run with its variables.
 	Graph *config.Graph
-	// Folders are hidden in what mleflow wrote, each by its name.
+	// Folders are hidden in texts of mleflow, each by its name.
 	Folders map[string]string
 	// Secrets are values that must not be in the bundle.
 	Secrets []string
@@ -81,7 +81,7 @@ func (c *collector) omit(what, id, why string) {
 	c.omitted = append(c.omitted, Omission{What: what, Digest: id, Why: why})
 }
 
-// newCollector reads what the ledger says of the run.
+// newCollector reads the run's entry in the ledger.
 func newCollector(ctx context.Context, src Source) (*collector, error) {
 	sum, err := src.Past.Summary()
 	if err != nil {
@@ -118,7 +118,7 @@ func collect(ctx context.Context, src Source) (*collector, error) {
 	return c, c.addDocument(omittedFile, c.omitted)
 }
 
-// about adds what is known of the run when it begins.
+// about adds the facts known at the run's start.
 func (c *collector) about() error {
 	sources, err := c.src.Past.Sources()
 	if err != nil {
@@ -148,12 +148,12 @@ func (c *collector) addPlan(pl *plan.Plan) error {
 			r.From, r.To, r.Text = c.mask.text(r.From), c.mask.text(r.To), c.mask.text(r.Text)
 		}
 	}
-	// What there was space for then, and what was copied, is of no use to anybody.
+	// The forecast of disk space and the copies are of no use to a reader.
 	pl.Forecast, pl.Copies = nil, nil
 	return c.addDocument(planFile, pl)
 }
 
-// readRecords adds what the steps gave, which must be what the run says.
+// readRecords adds the steps' outputs, which must be those in the run's journal.
 func (c *collector) readRecords() error {
 	var lines bytes.Buffer
 	var used []definition
@@ -219,7 +219,7 @@ func (c *collector) journal() error {
 	return nil
 }
 
-// logs adds what steps printed. They are read again when they are written.
+// logs adds the steps' logs. They are read again when they are written.
 func (c *collector) logs() error {
 	for _, s := range c.sum.Steps {
 		for _, n := range c.src.Past.Logs(s.Address) {

@@ -12,8 +12,8 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// checkContent sees that what is below outputs, packs and trees is what the
-// records say: nothing else, nothing under another name, and nothing missing.
+// checkContent compares outputs, packs and trees with the records: nothing may be
+// added, renamed or missing.
 func (x *Examined) checkContent(ctx context.Context, b *Bundle, records []record, omitted []Omission) error {
 	p := &placed{ctx: ctx, b: b, left: map[string]bool{}, files: map[string]int64{}, seen: map[string]bool{}, wanted: graded(records)}
 	b.begin("reading packs", func(path string) bool { return strings.HasPrefix(path, "packs/") })
@@ -43,7 +43,7 @@ func (x *Examined) checkContent(ctx context.Context, b *Bundle, records []record
 	return nil
 }
 
-// usageFile is what a leaderboard reads of an attempt's logs.
+// usageFile is the file of an attempt's logs that a leaderboard reads.
 const usageFile = "usage.json"
 
 // graded are the paths of files that are read again, by the tree that they are
@@ -63,7 +63,7 @@ func graded(records []record) map[string]map[string]bool {
 	return all
 }
 
-// placed is what of the content was found in its place.
+// placed is the content that was found in its place.
 type placed struct {
 	ctx context.Context
 	b   *Bundle
@@ -169,8 +169,8 @@ func (p *placed) packed(pack *packs, at, name string, ref cache.Ref) error {
 	return nil
 }
 
-// again reports whether a file of an output is read again: what was graded,
-// snapshots, and what a leaderboard takes from logs.
+// again reports whether a file of an output is read again: graded files, snapshots, and
+// logs that a leaderboard reads.
 func (p *placed) again(name, path string, ref cache.Ref) bool {
 	switch name {
 	case "snapshots":

@@ -79,7 +79,7 @@ type Attempt struct {
 	// its files. The disclosure of a bundle does not have them, but its records do.
 	Env   map[string]int `json:"-"`
 	Files []string       `json:"-"`
-	// Models are what it could ask of language models.
+	// Models are the language models that it could use.
 	Models []Terms `json:"models,omitempty"`
 
 	// Conditions are those that its results were obtained under, as its key says.
@@ -97,18 +97,18 @@ type Attempt struct {
 	History  History  `json:"history"`
 }
 
-// Sight is what the agent could see, by digest.
+// Sight lists the agent's inputs, by digest.
 type Sight struct {
 	Data  string `json:"data_tree"`
 	Files int64  `json:"files"`
 	Bytes int64  `json:"bytes"`
-	// Task is what it was told; see competitions.Task.
+	// Task identifies its instructions; see competitions.Task.
 	Task         string `json:"task"`
 	Description  string `json:"description_sha256"`
 	Instructions string `json:"instructions_sha256"`
 }
 
-// Traffic is what it could reach and did.
+// Traffic lists the servers that it could reach, and its requests.
 type Traffic struct {
 	// Policy is none, allow or open.
 	Policy string   `json:"policy"`
@@ -134,8 +134,8 @@ type Verdicts struct {
 	Failed  int `json:"failed"`
 }
 
-// Shim is what the package mlebench told, if the agent was given it. The agent
-// can have suppressed some of it, or made it up.
+// Shim is the report of the package mlebench, if the agent was given it. The agent can
+// have suppressed some of it, or made it up.
 type Shim struct {
 	Given bool `json:"given"`
 	// Calls is how many were refused or withheld; Groups are the most of them.
@@ -143,7 +143,7 @@ type Shim struct {
 	Groups []shim.Group `json:"groups,omitempty"`
 }
 
-// Limits are what it was allowed to use, as the key says; none is empty.
+// Limits are the agent's limits, from the key; empty means none.
 type Limits struct {
 	Time        string `json:"time"`
 	CPUs        string `json:"cpus"`
@@ -154,7 +154,7 @@ type Limits struct {
 	DiskBytes int64 `json:"disk_bytes"`
 }
 
-// Runtime is what ran it.
+// Runtime describes the runtime that ran it.
 type Runtime struct {
 	Name         string   `json:"name"`
 	Isolated     bool     `json:"isolated"`
@@ -223,7 +223,7 @@ func Disclose(ctx context.Context, src Source) (*Disclosure, error) {
 	return c.disclosed, nil
 }
 
-// disclosureOf tells what the records say.
+// disclosureOf derives the disclosure from the records.
 func disclosureOf(ctx context.Context, run Run, env Environment, records []record, store cache.Store) (*Disclosure, error) {
 	d := &Disclosure{Run: run.ID, Pipeline: run.Pipeline, Version: run.Version, State: run.State, Started: run.Started, Environment: env, Attempts: []Attempt{}, Earlier: []EarlierRun{}}
 	sizes := map[string]output{}
@@ -274,7 +274,7 @@ func agentOf(r record) agentBlock {
 	return b
 }
 
-// AttemptOf is what the record of an attempt in the cache says of it.
+// AttemptOf describes an attempt from its record in the cache.
 func AttemptOf(address string, rec *cache.Record) Attempt {
 	r := record{Address: address, Kind: rec.Kind, Run: rec.Run, Fields: rec.Fields, Outputs: map[string]output{}, Tries: rec.Tries}
 	for name, v := range rec.Outputs {
@@ -283,7 +283,7 @@ func AttemptOf(address string, rec *cache.Record) Attempt {
 	return attemptOf(r)
 }
 
-// attemptOf is what the fields and values of a record say.
+// attemptOf describes an attempt from the fields and values of a record.
 func attemptOf(r record) Attempt {
 	agent := agentOf(r)
 	a := Attempt{
@@ -312,7 +312,7 @@ func attemptOf(r record) Attempt {
 	return a
 }
 
-// read takes what the attempt's values say.
+// read takes the attempt's values.
 func (a *Attempt) read(r record) {
 	var stats agentrun.Stats
 	_ = json.Unmarshal(r.Outputs["stats"].Value, &stats)
@@ -331,7 +331,7 @@ func (a *Attempt) read(r record) {
 	}
 }
 
-// readJournals sums up what the attempt asked of network and validity server.
+// readJournals sums up the attempt's requests to the network and the validity server.
 func readJournals(ctx context.Context, store cache.Store, r record, a *Attempt) error {
 	hosts := map[string]*Host{}
 	err := eachLine(ctx, store, r.Outputs["network_log"], func(conn proxy.Conn) {

@@ -65,7 +65,7 @@ type Omission struct {
 	Why   string `json:"why"`
 }
 
-// record is a line of records.jsonl: what a step gave.
+// record is a line of records.jsonl: a step's outputs.
 type record struct {
 	Address string `json:"address"`
 	Kind    string `json:"kind"`

@@ -16,7 +16,7 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// Examined is what a bundle says of itself, checked.
+// Examined is a bundle's own account, checked.
 type Examined struct {
 	Run      Run              `json:"run"`
 	Manifest digest.ContentID `json:"manifest"`
@@ -84,8 +84,8 @@ func load[T any](b *Bundle, path string) (v T, err error) {
 	return v, nil
 }
 
-// Examine checks what the files of the bundle say of each other. With a key, the
-// bundle must be signed by it.
+// Examine checks the files of the bundle against each other. With a key, the bundle
+// must be signed by it.
 func (b *Bundle) Examine(ctx context.Context, key *PublicKey) (*Examined, error) {
 	x := &Examined{Manifest: b.Manifest, Files: len(b.Files), Masked: []string{}}
 	var err error
@@ -211,7 +211,7 @@ func (x *Examined) checkDefinitions(b *Bundle, records []record) error {
 	return err
 }
 
-// checkEvents compares what the journal says that steps gave with the records.
+// checkEvents compares the outputs in the journal with the records.
 func (x *Examined) checkEvents(b *Bundle, records []record) error {
 	text, err := b.Read(eventsFile)
 	if err != nil {
@@ -246,7 +246,7 @@ func (x *Examined) checkEvents(b *Bundle, records []record) error {
 	return nil
 }
 
-// agree compares what an event and a record say that a step gave.
+// agree compares a step's outputs in an event with those in a record.
 func agree(f event.StepFinished, r record) error {
 	if f.Action != r.Action || f.Kind != r.Kind {
 		return fmt.Errorf("%s ran action %.12s, which has no record", f.Address, f.Action)

@@ -16,7 +16,7 @@ const (
 	manifestType = "application/vnd.oci.image.manifest.v1+json"
 	contentsType = "application/vnd.mleflow.bundle.contents.v1+json"
 	fileType     = "application/vnd.mleflow.bundle.file.v1"
-	// bundleType is what registries call a bundle.
+	// bundleType is the media type of a bundle in registries.
 	bundleType = "application/vnd.mleflow.bundle.v1"
 )
 
@@ -26,7 +26,7 @@ const titleKey = "org.opencontainers.image.title"
 // refKey is the annotation that names the manifest.
 const refKey = "org.opencontainers.image.ref.name"
 
-// The limits of what is read. They bound the memory that a hostile file costs.
+// The limits of reading. They bound the memory that a hostile file costs.
 const (
 	maxEntries  = 200_000
 	maxBlob     = 1<<33 - 1 // what the size field of a tar header holds
@@ -69,8 +69,8 @@ type contents struct {
 	Files  []File `json:"files"`
 }
 
-// formatVersion is what this package writes and reads. Version 1 had locks and
-// records of another form.
+// formatVersion is the version that this package writes and reads. Version 1 had locks
+// and records of another form.
 const formatVersion = 2
 
 // File is a file of a bundle.
@@ -98,7 +98,7 @@ func mediaType(path string) string {
 	return fileType
 }
 
-// sealed is a bundle's frame: what follows from the list of its files.
+// sealed is a bundle's frame, which follows from the list of its files.
 type sealed struct {
 	index, manifest, contents []byte
 }
@@ -178,7 +178,7 @@ func parseDigest(text string) (digest.ContentID, error) {
 	return digest.ParseContentID(hex)
 }
 
-// checkPath refuses what is not a path of a file below a folder.
+// checkPath refuses a path that is not one of a file below a folder.
 func checkPath(path string) error {
 	if path == "" || len(path) > 2*maxLoosePaths || path != escapeBytes(path) {
 		return fmt.Errorf("%.80q is not a path in a bundle", path)

@@ -50,7 +50,7 @@ func (w *watch) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// reset forgets what came before, at the beginning of another file.
+// reset starts another file.
 func (w *watch) reset() { w.tail = nil }
 
 var errLeak = errors.New("it contains the value of a secret")

@@ -41,7 +41,7 @@ type locker struct {
 	varies map[string]bool
 }
 
-// learn finds what depends on something that varies.
+// learn finds the steps that depend on something that varies.
 func (l *locker) learn(g *config.Graph) {
 	below := make([]bool, len(g.Instances))
 	for i, inst := range g.Instances {
@@ -83,7 +83,7 @@ func (l *locker) step(r record) (lockfile.Step, error) {
 	return s, nil
 }
 
-// input is what the lock says of a field.
+// input is a field's value in the lock.
 func (l *locker) input(r record, i int, f digest.Field) string {
 	for _, from := range l.from[r.Address] {
 		if strings.HasPrefix(f.Label, "kind") || step.IsCondition(f.Label) {

@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/engine/pattern"
 )
 
-// masker replaces what tells of the machine in texts that mleflow wrote.
+// masker hides the machine's names and folders in texts that mleflow wrote.
 type masker struct {
 	folders *strings.Replacer
 	host    *regexp.Regexp

@@ -11,8 +11,8 @@ import (
 	"github.com/mleflow/mleflow/competitions/export"
 )
 
-// Terms are what an attempt could ask of one model block, and what it used. The
-// provider's key is not among them.
+// Terms are the limits of one model block for an attempt, and its use. The provider's
+// key is not among them.
 type Terms struct {
 	Name     string   `json:"name"`
 	Provider string   `json:"provider"`
@@ -20,7 +20,7 @@ type Terms struct {
 	Models   []string `json:"models"`
 	// Tools are the provider's own abilities that were granted.
 	Tools []string `json:"tools"`
-	// Budget and RunBudget are as they are written; what is empty is no limit.
+	// Budget and RunBudget are as written; an empty field is no limit.
 	Budget    Budget `json:"budget"`
 	RunBudget Budget `json:"run_budget"`
 	// Replay are the digests of the recordings that answered in place of the
@@ -33,7 +33,7 @@ type Terms struct {
 	Used       export.ModelUse `json:"used"`
 }
 
-// Budget is a limit of what a model block may be used for.
+// Budget limits the use of a model block.
 type Budget struct {
 	Cost       string `json:"cost,omitempty"`
 	Tokens     int64  `json:"tokens,omitempty"`
@@ -73,7 +73,7 @@ func termsOf(r record, used map[string]export.ModelUse) (list []Terms) {
 // live is the source of answers that a provider gave.
 const live = "live"
 
-// source says what answered.
+// source names the source of the answers.
 func (t *Terms) source() string {
 	switch {
 	case len(t.Replay) == 0 && t.Used.Replayed == 0:
@@ -102,7 +102,7 @@ func (b Budget) String() string {
 	return cmp.Or(strings.Join(parts, ", "), "none")
 }
 
-// models are what attempts could ask of language models, and used of them.
+// models are the language models that attempts could use, and their use.
 func (d *Disclosure) models() Section {
 	s := Section{Title: "Models", Columns: []string{
 		"Attempt", "Model block", "Provider", "Models allowed", "Tools granted", "Budget", "Budget of the run", "Answers", "Clock", "Models used", "Requests", "Refused", "Tokens", "Cost (USD)",

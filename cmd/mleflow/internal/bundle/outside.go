@@ -16,8 +16,8 @@ import (
 type Channel struct {
 	// Text says which, with names, for people.
 	Text string `json:"text"`
-	// Answers says that what the models answered is not a provider's word: somebody's
-	// own server or a recording gave it.
+	// Answers means that a server of somebody's own or a recording answered, not a
+	// provider.
 	Answers bool `json:"answers,omitempty"`
 }
 

@@ -100,7 +100,7 @@ func (d *Disclosure) isolation() string {
 	return t.String()
 }
 
-// task says what the attempts' agents were told.
+// task describes the texts that the attempts' agents got.
 func (d *Disclosure) task() string {
 	var sets [][]string
 	for i := range d.Attempts {
@@ -178,7 +178,7 @@ func (a *Attempt) limits(name string) []string {
 	}
 }
 
-// by says by what a limit was held, where that is known.
+// by names the means that held a limit, where they are known.
 func (a *Attempt) by(limit string) string {
 	if how := a.Runtime.Enforced[limit]; how != "" {
 		return " (" + how + ")"

@@ -40,7 +40,7 @@ var speaking = []string{kindAggregate, kindDownload, kindGrade, kindPrepare}
 // private data, row by row.
 var quiet = []string{kindDownload, kindPrepare}
 
-// rule says what of an instance may be told.
+// rule says which parts of an instance may be published.
 type rule struct {
 	kind *step.Kind
 	// private says that it consumes something private.
@@ -69,7 +69,7 @@ func (r rule) tells() bool {
 	return r.kind != nil && (!r.private || slices.Contains(speaking, r.kind.Name))
 }
 
-// logs reports whether what it printed may be told.
+// logs reports whether its log may be published.
 func (r rule) logs() bool { return r.tells() && !slices.Contains(quiet, r.kind.Name) }
 
 // content reports whether the content of an output may be taken.

@@ -41,7 +41,7 @@ type provenance struct {
 	RunDetails      runDetails      `json:"runDetails"`
 }
 
-// buildDefinition says what went in.
+// buildDefinition describes the inputs.
 type buildDefinition struct {
 	BuildType            string         `json:"buildType"`
 	ExternalParameters   parameters     `json:"externalParameters"`
@@ -49,8 +49,8 @@ type buildDefinition struct {
 	ResolvedDependencies []resource     `json:"resolvedDependencies"`
 }
 
-// parameters are what a person gave: the pipeline and its variables. The values
-// of variables are texts.
+// parameters are the inputs of a person: the pipeline and its variables. The values of
+// variables are texts.
 type parameters struct {
 	Pipeline  resource       `json:"pipeline"`
 	Variables map[string]any `json:"variables"`
@@ -76,7 +76,7 @@ type metadata struct {
 	FinishedOn   string `json:"finishedOn,omitempty"`
 }
 
-// material is what the statement is made from; all of it is in the bundle.
+// material holds the inputs of the statement; all of them are in the bundle.
 type material struct {
 	run         Run
 	environment Environment

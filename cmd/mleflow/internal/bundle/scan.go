@@ -13,7 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cache/progress"
 )
 
-// Damage says that a bundle is not what it was when it was written.
+// Damage says that a bundle has changed since it was written.
 type Damage struct {
 	// Where is the file in the bundle, or the part of its frame.
 	Where string
@@ -86,7 +86,7 @@ func (b *Bundle) check(ctx context.Context) error {
 	return b.checkBlobs(ctx)
 }
 
-// order is what the first entries of a bundle are.
+// order lists the first entries of a bundle.
 var order = []string{layoutFile, indexFile, readmeFile}
 
 // walk reads the headers, and the spaces between entries.

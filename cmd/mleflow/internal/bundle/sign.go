@@ -16,7 +16,7 @@ import (
 	"strconv"
 )
 
-// envelopeType is what a signed statement is.
+// envelopeType is the media type of a signed statement.
 const envelopeType = "application/vnd.dsse.envelope.v1+json"
 
 // envelope is a DSSE envelope; see https://github.com/secure-systems-lab/dsse.
@@ -34,7 +34,7 @@ type signature struct {
 	PublicKey string `json:"public_key,omitempty"`
 }
 
-// preAuthentication is what is signed: the payload with its type, each with its
+// preAuthentication returns the signed bytes: the payload with its type, each with its
 // length.
 func preAuthentication(payload []byte) []byte {
 	head := "DSSEv1 " + strconv.Itoa(len(statementType)) + " " + statementType + " " + strconv.Itoa(len(payload)) + " "
@@ -51,7 +51,7 @@ type PublicKey struct {
 	ID string
 }
 
-// errKeyForm says what keys are taken.
+// errKeyForm names the accepted forms of keys.
 var errKeyForm = errors.New("it is not an Ed25519 or ECDSA P-256 key in PEM, as openssl genpkey -algorithm ed25519 makes them")
 
 // ReadKey reads a private key in PKCS #8 PEM.

@@ -13,8 +13,8 @@ import (
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
-// Store is a bundle as a cache: its records, its content, and behind it what
-// else may be read. What is written stays in memory.
+// Store is a bundle as a cache: its records and content, backed by another cache.
+// Writes stay in memory.
 type Store struct {
 	*memory.Cache
 	b       *Bundle
@@ -98,7 +98,7 @@ func (s *Store) OpenAt(ctx context.Context, id digest.ContentID) (cache.RandomRe
 	return cache.Plain{Store: s}.OpenAt(ctx, id)
 }
 
-// Lookup implements cache.Index. That the content is there is not promised.
+// Lookup implements cache.Index. The content may be missing.
 func (s *Store) Lookup(_ context.Context, id digest.ActionID) (*cache.Record, error) {
 	if rec, found := s.records[id]; found {
 		return rec, nil

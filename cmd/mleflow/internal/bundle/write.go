@@ -16,7 +16,7 @@ type Written struct {
 	Bytes    int64            `json:"bytes"`
 	Files    int              `json:"files"`
 	Manifest digest.ContentID `json:"manifest"`
-	// Omitted is what is not in it.
+	// Omitted lists the content that is not in it.
 	Omitted []Omission `json:"omitted"`
 	// KeyID is the key that signed it, empty if none did.
 	KeyID string `json:"key_id,omitempty"`

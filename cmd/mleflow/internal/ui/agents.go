@@ -92,7 +92,7 @@ type agentData struct {
 	Progress     progress
 }
 
-// agentPage shows what an agent got at every competition.
+// agentPage shows an agent's results at every competition.
 func (u *UI) agentPage(r *http.Request) (*content, error) {
 	name := r.URL.Query().Get("name")
 	all, p := u.results.all()

@@ -24,7 +24,7 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 
 func escaped(text string) string { return url.QueryEscape(text) }
 
-// bounded is a text of at most n bytes, with what is left out.
+// bounded shortens a text to n bytes and says how much is left out.
 func bounded(text []byte, n int) string {
 	if len(text) <= n {
 		return strings.ToValidUTF8(string(text), "\ufffd")
@@ -32,7 +32,7 @@ func bounded(text []byte, n int) string {
 	return strings.ToValidUTF8(string(text[:n]), "\ufffd") + "\n… " + view.Bytes(int64(len(text)-n)) + " more"
 }
 
-// phase fills in what part of its work an attempt is in.
+// phase fills in an attempt's current phase.
 func (row *runningRow) phase(p step.Phase, now time.Time) {
 	if p.Name == "" {
 		return
@@ -71,7 +71,7 @@ type attemptsData struct {
 	All            int
 }
 
-// attemptsPage lists the attempts of a run with what came of them.
+// attemptsPage lists the attempts of a run with their outcomes.
 func (u *UI) attemptsPage(r *http.Request) (*content, error) {
 	m, unlock, err := u.openRun(r)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
-// boardSoFar is the leaderboard of what a run under way has graded; none before the
+// boardSoFar returns the leaderboard of the attempts graded so far; none before the
 // first grade. A report that cannot be read is tried again the next time.
 func (u *UI) boardSoFar(ctx context.Context, m *model, sum *ledger.Summary) ([]page.Fact, error) {
 	var reports []grading.Graded

@@ -35,7 +35,7 @@ type callList struct {
 	More    bool
 }
 
-// calls reads an output of JSON lines, each by a function that says what it is.
+// calls reads an output of JSON lines, each by a function that makes a call of it.
 func calls[T any](o *one, name, empty string, read func(T) call) callList {
 	text, why := o.blob(name, maxJournal)
 	l := callList{Missing: why}
@@ -90,7 +90,7 @@ type connection struct {
 	Down    int64     `json:"bytes_down"`
 }
 
-// checks shows what the agent asked of the world, and what was refused.
+// checks shows the agent's requests to servers, and which were refused.
 func (o *one) checks() error {
 	d := struct {
 		Validity, Network, Refused callList
@@ -140,7 +140,7 @@ type preview struct {
 // column is a column of a preview, with the type that its first values have.
 type column struct{ Name, Type string }
 
-// submission previews what the agent submitted.
+// submission previews the agent's submission.
 func (o *one) submission() error {
 	var d preview
 	ref, why := o.output("submission")

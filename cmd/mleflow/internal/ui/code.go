@@ -25,13 +25,13 @@ type codeData struct {
 	Files           fileList
 }
 
-// changeList is what differs between two versions of the code.
+// changeList lists the changes between two versions of the code.
 type changeList struct {
 	Changes []change
 	Same    string
 }
 
-// change is what became of one file.
+// change is a change to one file.
 type change struct {
 	Path, What, Note string
 	Lines            []diffLine

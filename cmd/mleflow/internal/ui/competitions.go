@@ -32,7 +32,7 @@ type competitionsData struct {
 	Progress          progress
 }
 
-// competitionsPage lists the competitions with what was reached at them.
+// competitionsPage lists the competitions with their best results.
 func (u *UI) competitionsPage(r *http.Request) (*content, error) {
 	catalog, err := u.Catalog(nil)
 	if err != nil {
@@ -115,7 +115,7 @@ type competitionData struct {
 	Source                       string
 }
 
-// competitionPage shows a competition and what every agent got.
+// competitionPage shows a competition and every agent's results.
 func (u *UI) competitionPage(r *http.Request) (*content, error) {
 	id := r.PathValue("id")
 	catalog, err := u.Catalog(nil)

@@ -109,7 +109,7 @@ func search(a, b []string) (trace [][]int, ok bool) {
 	return nil, false
 }
 
-// hunks leaves out what is the same and far from a change.
+// hunks leaves out equal lines far from a change.
 func hunks(all []diffLine) []diffLine {
 	near := make([]bool, len(all))
 	for i, l := range all {

@@ -30,7 +30,7 @@ func head(ctx context.Context, store cache.Store, ref cache.Ref, limit int64) ([
 }
 
 const (
-	// maxFiles bounds a list of files, maxShown what is shown of one.
+	// maxFiles bounds a list of files, maxShown the shown part of a file.
 	maxFiles = 2000
 	maxShown = 256 << 10
 )

@@ -14,7 +14,7 @@ import (
 // checkKind is the kind of the steps that apply rules to attempts.
 const checkKind = "check"
 
-// findings are what the rule checks of an attempt found.
+// findings holds the findings of an attempt's rule checks.
 type findings struct {
 	// Step is the step that checked, Missing why there is nothing to show.
 	Step, Link, Missing string
@@ -31,7 +31,7 @@ type finding struct {
 // maxFindings bounds the report of a check.
 const maxFindings = 4 << 20
 
-// findings reads what the step that checks this attempt found.
+// findings reads the findings of the step that checks this attempt.
 func (o *one) findings() (f findings) {
 	name := o.m.checks[o.address]
 	if name == "" {

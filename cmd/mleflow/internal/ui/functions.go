@@ -4,7 +4,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 )
 
-// functions are what the templates of this package can call besides those of
+// functions are those that the templates of this package can call besides those of
 // package page.
 var functions = map[string]any{
 	"plural": view.Plural,

@@ -13,14 +13,14 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
 )
 
-// kept is what an attempt that has not ended has kept so far.
+// kept holds the files that a running attempt has kept so far.
 type kept struct {
 	// transcript is the key of a kept folder, code the copies of the code.
 	transcript string
 	code       []version
 }
 
-// add takes in what an event tells.
+// add applies an event.
 func (k *kept) add(e event.StepPhase) {
 	if k == nil {
 		return
@@ -32,7 +32,7 @@ func (k *kept) add(e event.StepPhase) {
 	k.code = append(k.code, version{view.Duration(e.Time.Sub(e.Started)), e.Code})
 }
 
-// running is what the step has kept, nil if it does not run.
+// running returns the step's kept files, nil if it does not run.
 func (o *one) running() *kept {
 	if o.record != nil || !o.c.live {
 		return nil

@@ -87,7 +87,7 @@ func (u *UI) write(w http.ResponseWriter, status int, c *content) {
 	_, _ = w.Write(out.Bytes())
 }
 
-// fail writes a page that says what is wrong.
+// fail writes a page with the error.
 func (u *UI) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return

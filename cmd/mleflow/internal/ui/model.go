@@ -47,8 +47,8 @@ func (m *models) of(l *ledger.Ledger, id string) (*model, error) {
 	return one, one.refresh()
 }
 
-// model is what is known of a run: its plan and its journal as far as it has
-// been read. Everything in it is read under its lock.
+// model holds a run's plan and its journal as far as it has been read. Everything in it
+// is read under its lock.
 type model struct {
 	past  *ledger.Past
 	mu    sync.Mutex
@@ -65,7 +65,7 @@ type model struct {
 	grades map[string]string
 	// checks are the steps that apply rules, by the attempts that they check.
 	checks map[string]string
-	// leases are those of the attempts under way, kept what these have kept so far.
+	// leases are those of running attempts, kept the files that these have kept so far.
 	leases map[string]event.StepStarted
 	kept   map[string]*kept
 	// reports are those of grade steps, by address, as far as they were shown.
@@ -104,7 +104,7 @@ func newModel(past *ledger.Past) (*model, error) {
 	return m, nil
 }
 
-// refresh reads what the journal has got since the last time.
+// refresh reads the events added to the journal since the last time.
 func (m *model) refresh() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -207,7 +207,7 @@ func (m *model) status(s *ledger.StepSummary, state ledger.State) string {
 	return "interrupted"
 }
 
-// took is how long a step took, or has taken.
+// took is a step's duration, so far if it runs.
 func took(s *ledger.StepSummary, now time.Time, running bool) string {
 	switch {
 	case s == nil || s.Started.IsZero():

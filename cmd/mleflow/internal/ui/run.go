@@ -23,8 +23,8 @@ type runHead struct {
 	Tabs                                  []page.Link
 }
 
-// openRun returns the model of the run that an address names, locked, and what
-// unlocks it.
+// openRun returns the model of the run that an address names, locked, and the function
+// that unlocks it.
 func (u *UI) openRun(r *http.Request) (*model, func(), error) {
 	m, err := u.models.of(u.Ledger, r.PathValue("run"))
 	if err != nil {
@@ -286,7 +286,7 @@ func (u *UI) runningRows(m *model, sum *ledger.Summary, o *overview) {
 	}
 }
 
-// failures adds what failed and what did not end well, with the ends of logs.
+// failures adds failed steps and bad outcomes, with the ends of logs.
 func (u *UI) failures(m *model, sum *ledger.Summary, o *overview) {
 	o.Outcomes = m.state.Outcomes.Lines()
 	failed := m.state.Failures
@@ -379,7 +379,7 @@ func (u *UI) stepRow(m *model, sum *ledger.Summary, address string) stepRow {
 	return row
 }
 
-// about is what a run was started with and on.
+// aboutPage lists a run's command, variables and machine.
 func (u *UI) aboutPage(r *http.Request) (*content, error) {
 	m, unlock, err := u.openRun(r)
 	if err != nil {

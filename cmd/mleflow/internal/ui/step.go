@@ -160,7 +160,7 @@ func (o *one) plain() error {
 	return o.c.add("plain", "plain step", d)
 }
 
-// outputs lists what the step gave.
+// outputs lists the step's outputs.
 func (o *one) outputs() []page.Fact {
 	var facts []page.Fact
 	if o.record == nil {
@@ -177,8 +177,8 @@ func (o *one) outputs() []page.Fact {
 	return facts
 }
 
-// fields lists what the step's key is made of: its arguments, and the digests of
-// what it was given.
+// fields lists the fields of the step's key: its arguments, and the digests of its
+// inputs.
 func (o *one) fields() []page.Fact {
 	var facts []page.Fact
 	if o.record == nil {

@@ -43,12 +43,12 @@ type storyData struct {
 	Findings                     findings
 }
 
-// stopRow is what early stopping would have scored.
+// stopRow shows the score that early stopping would have given.
 type stopRow struct {
 	After, Score, Medal, Best, Note string
 }
 
-// story is how the attempt went and what came of it.
+// story shows the attempt's course and outcome.
 func (o *one) story() error {
 	var stats agentrun.Stats
 	known := o.step != nil && decode(o.step.Outputs["stats"], &stats)
@@ -186,8 +186,7 @@ func (o *one) underWay() []runningRow {
 	return nil
 }
 
-// curve draws the scores of the snapshots, and says what early stopping would
-// have scored.
+// curve draws the scores of the snapshots, and those of early stopping.
 func (o *one) curve(d *storyData, g *ledger.StepSummary, stats agentrun.Stats, report *grading.Graded) {
 	var points []grading.Moment
 	switch {
@@ -240,7 +239,8 @@ func better(a, b float64, lower bool) bool {
 	return a > b
 }
 
-// stopRowOf is what stopping at a time would have scored: what lay there then.
+// stopRowOf returns the score of stopping at a time: that of the last submission before
+// it.
 func stopRowOf(points []grading.Moment, stop, end time.Duration, report *grading.Graded, lower bool) stopRow {
 	row := stopRow{After: fmt.Sprintf("%d h", int(stop.Hours())), Medal: "none", Score: "none", Best: "none"}
 	var last *grading.Moment
@@ -273,7 +273,7 @@ func stopRowOf(points []grading.Moment, stop, end time.Duration, report *grading
 	return row
 }
 
-// logs shows what mleflow and the agent logged.
+// logs shows the logs of mleflow and the agent.
 func (o *one) logs() error {
 	d := struct {
 		Step, StepNote string

@@ -35,7 +35,8 @@ type meter struct {
 	form   form
 	events events
 	json   scanner
-	// got is what the event that is being read said so far, head its first bytes.
+	// got is the usage reported so far by the current event; head holds its first
+	// bytes.
 	got  map[string]string
 	head []byte
 

@@ -22,9 +22,9 @@ type Event struct {
 	Asked     string            `json:"asked,omitempty"`
 	Stream    bool              `json:"stream,omitempty"`
 	Changed   []string          `json:"changed,omitempty"`
-	// Status is what the client got; 0 if it was gone before.
+	// Status is the status that the client got; 0 means that it had left before.
 	Status int `json:"status"`
-	// Refused is why the gateway itself refused, with Ability if it was about one.
+	// Refused is the gateway's own reason to refuse, with the Ability that it concerns.
 	Refused dialect.Reason  `json:"refused,omitempty"`
 	Ability dialect.Ability `json:"ability,omitempty"`
 	// Failed says what went wrong on the way: the server was gone, the stream cut.
@@ -74,7 +74,7 @@ type Event struct {
 	Response Body `json:"response"`
 }
 
-// Attempt is one that failed before the one that was passed on.
+// Attempt is a failed attempt before the one that was passed on.
 type Attempt struct {
 	Status     int     `json:"status,omitempty"`
 	Failed     string  `json:"failed,omitempty"`

@@ -33,7 +33,7 @@ func (m marker) of(fields ...[]byte) mark {
 // form is a request as a Player compares it.
 type form struct {
 	dialect.Canonical
-	// place is the mark of where the request goes.
+	// place identifies provider, method, path and operation.
 	place mark
 	// exact identifies the whole request. normal[i] identifies its first i
 	// messages after normalisation; the last of them is the whole request.
@@ -49,7 +49,7 @@ type former struct {
 	canonical Canonical
 	marker    marker
 	rules     *normaliser
-	// seen are the marks of messages after normalisation, by those before.
+	// seen maps the marks of messages to those of their normalised forms.
 	seen map[mark]mark
 }
 
@@ -62,7 +62,7 @@ func (r *former) of(a Ask) *form {
 	f := &form{place: r.marker.of([]byte(a.Provider), []byte(a.Method), []byte(a.Path), []byte(a.Operation))}
 	var err error
 	if f.Canonical, err = r.canonical(a.Provider, a.Operation, a.Body); err != nil {
-		// What has no canonical form must be the same bytes.
+		// A body without a canonical form is compared byte for byte.
 		f.Canonical = dialect.Canonical{Fixed: a.Body}
 	}
 	start := r.marker.of(f.place[:], []byte(a.Asked))

@@ -12,8 +12,8 @@ import (
 type Miss struct {
 	// Why says in a few words what is missing.
 	Why string
-	// Nearest is the sequence of the recording that has most in common with the
-	// request, 0 if none has anything.
+	// Nearest is the sequence of the recording that shares most with the request; 0
+	// means none.
 	Nearest int
 	// Message is the number of the first message that differs, from 1, of Role; 0
 	// if the settings differ.
@@ -22,8 +22,8 @@ type Miss struct {
 	// Recorded and Asked are the two texts around their first difference, after
 	// normalisation.
 	Recorded, Asked string
-	// Continues says that the conversation had a miss before, so that nothing of
-	// it can be recorded from there on.
+	// Continues means that the conversation missed before, so none of its later
+	// requests can be recorded.
 	Continues bool
 }
 

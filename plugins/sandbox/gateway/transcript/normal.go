@@ -13,16 +13,16 @@ import (
 // recorded responses.
 const assistant = "assistant"
 
-// rule replaces what two runs of one program print differently.
+// rule replaces text that differs between two runs of one program.
 type rule struct {
 	name    string
 	pattern *pattern.Pattern
-	// needs are strings of which a line has one if the pattern is in it: most
-	// lines need no look at the pattern. digits is how many hexadecimal digits in a
-	// row, one of them decimal, there are at least; -1 if none need be.
+	// A line that matches has one of the strings in needs, so most lines are skipped
+	// without the pattern. It also has a run of at least digits hexadecimal digits, one
+	// of them decimal; -1 means that it need not.
 	needs  []string
 	digits int
-	// holds decides whether a match is meant; nil: always.
+	// holds reports whether a match counts; nil accepts all.
 	holds func(n *normaliser, match string) bool
 }
 
@@ -66,8 +66,8 @@ var rules = []rule{
 
 const months = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 
-// normaliser applies the rules to what was said about one time: dates far from
-// it are data and stay.
+// normaliser applies the rules to messages of one time. Dates far from it are data and
+// stay.
 type normaliser struct{ now time.Time }
 
 // of is the text of a message as it is compared.
@@ -78,8 +78,8 @@ func (n *normaliser) of(role string, text []byte) []byte {
 	return n.apply(text)
 }
 
-// apply replaces what the rules match by the names of the rules, line by line.
-// Line ends and tabs as JSON spells them are those lines' ends, too.
+// apply replaces what the rules match by the names of the rules, line by line. Escaped
+// line ends and tabs of JSON end lines, too.
 func (n *normaliser) apply(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for line := range bytes.Lines(unescape(text)) {
@@ -99,7 +99,7 @@ func (n *normaliser) line(line []byte) []byte {
 	return line
 }
 
-// mayMatch is a quick look for what the pattern needs.
+// mayMatch quickly rules out lines that cannot match.
 func (r *rule) mayMatch(line []byte) bool {
 	for _, s := range r.needs {
 		if bytes.Contains(line, []byte(s)) {
@@ -166,7 +166,7 @@ func unescape(text []byte) []byte {
 	return out
 }
 
-// near reports whether a day is one on which the run may have been.
+// near reports whether the run may have been on a day.
 func (n *normaliser) near(t time.Time) bool {
 	const before, after = 2 * 24 * time.Hour, 14 * 24 * time.Hour
 	return t.After(n.now.Add(-before)) && t.Before(n.now.Add(after))
@@ -200,14 +200,13 @@ func (n *normaliser) isNamed(match string) bool {
 	return err == nil && n.near(t)
 }
 
-// isEpoch reports whether a number is a time near, in seconds or parts of them.
+// isEpoch reports whether a number is a time near now, in seconds or parts of seconds.
 func (n *normaliser) isEpoch(match string) bool {
 	seconds, err := strconv.ParseInt(match[:10], 10, 64)
 	return err == nil && n.near(time.Unix(seconds, 0))
 }
 
-// isTemporary reports whether the last name of a path is one that a program
-// made up.
+// isTemporary reports whether a program generated the last name of a path.
 func (n *normaliser) isTemporary(match string) bool {
 	name := match[strings.LastIndexByte(match, '/')+1:]
 	return strings.HasPrefix(name, "tmp") && len(name) > 5 || len(name) >= 6 && strings.ContainsAny(name, "0123456789") && !strings.Contains(name, ".")

@@ -25,8 +25,8 @@ type file struct {
 	size int64
 }
 
-// openFile opens a file and makes it of size keep. It is shorter only if the
-// machine failed; nothing that is written then takes the place of what is lost.
+// openFile opens a file and sets its size to keep. It was shorter only if the machine
+// failed; later writes do not reuse the lost range.
 func openFile(path string, keep int64) (*file, error) {
 	f, err := nolink.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -39,7 +39,7 @@ func openFile(path string, keep int64) (*file, error) {
 	return &file{f, keep}, nil
 }
 
-// add appends data. What was written in part is overwritten by what follows.
+// add appends data. A partial write is overwritten by the next.
 func (f *file) add(data []byte) (offset int64, err error) {
 	if _, err := f.WriteAt(data, f.size); err != nil {
 		return 0, err
@@ -60,20 +60,20 @@ func newPieces(f *file) *pieces {
 	return &pieces{file: f, index: map[[16]byte]int64{}, buf: make([]byte, 32<<10)}
 }
 
-// identity is what a piece is remembered by: half of its SHA-256, and its
-// length. A hit is compared before it is used.
+// identity returns the key under which a piece is remembered: half of its SHA-256. A
+// hit is compared before it is used.
 func identity(piece []byte) [16]byte {
 	sum := sha256.Sum256(piece)
 	return [16]byte(sum[:16])
 }
 
-// put stores what is new of a body, at most left bytes, and returns the body's
-// ranges. ok is false if there was not enough left.
+// put stores the new pieces of a body, at most left bytes, and returns the body's
+// ranges. ok is false if left was too small.
 func (p *pieces) put(body []byte, left int64) (ranges [][2]int64, ok bool, err error) {
 	cuts := split(body)
 	before, at := p.size, make([]int64, len(cuts))
-	// What surrounds the conversation comes first, so that the messages of one
-	// request are next to those of the one before.
+	// The text around the conversation comes first, so that the messages of one request
+	// are next to those of the previous one.
 	for _, grows := range []bool{false, true} {
 		next := int64(-1)
 		for i, c := range cuts {
@@ -94,8 +94,8 @@ func (p *pieces) put(body []byte, left int64) (ranges [][2]int64, ok bool, err e
 	return ranges, true, nil
 }
 
-// place finds a piece, best of all where the piece before it ends, or adds it.
-// The offset is negative if the file would be larger than most.
+// place finds a piece, preferably where the previous one ends, or adds it. The offset
+// is negative if the file would be larger than most.
 func (p *pieces) place(piece []byte, next, most int64) (int64, error) {
 	if next >= 0 && p.has(piece, next) {
 		return next, nil

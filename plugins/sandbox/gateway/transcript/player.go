@@ -14,15 +14,15 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
 )
 
-// mostMessages bounds the different messages of what a Player plays.
+// mostMessages bounds the distinct messages in the recordings of a Player.
 const mostMessages = 1 << 22
 
 // Canonical returns the canonical form of a request's body; see
 // dialect.Dialect. A body that has none is compared byte for byte.
 type Canonical func(provider string, op dialect.Operation, body []byte) (dialect.Canonical, error)
 
-// Ask is a request to which a recorded response is sought. Its fields are those
-// of the Event that would be written of it.
+// Ask is a request that needs a recorded response. Its fields are those of the Event
+// that would record it.
 type Ask struct {
 	Provider  string
 	Method    string
@@ -49,7 +49,7 @@ type Ask struct {
 // which they were recorded; of several conversations with the same beginning,
 // each goes on with responses of one recorded conversation where it can.
 //
-// What the gateway refused, or is not whole, is not played.
+// Refused and incomplete exchanges are not played.
 type Player struct {
 	canonical Canonical
 	secrets   *secret.Set
@@ -59,11 +59,11 @@ type Player struct {
 	recordings []recording
 	exact      map[mark][]int32
 	normal     map[mark][]int32
-	// begun is the first recording of each beginning of a conversation, placed
-	// the first of each place.
+	// begun holds the first recording of each beginning of a conversation, placed the
+	// first of each place.
 	begun, placed map[mark]int32
-	// went is the recorded conversation that a live one follows, by what it has
-	// sent; missed has what had no recording.
+	// went maps the messages sent so far to the recorded conversation that they follow;
+	// missed holds requests without a recording.
 	went   map[mark]int32
 	missed map[mark]bool
 	report Report
@@ -90,9 +90,9 @@ type Report struct {
 	First *Miss
 }
 
-// NewPlayer plays what the transcripts hold, the earlier first: of those after
-// the first, only what was live. Secrets are those that were masked in them.
-// Readers stay open while the player is used.
+// NewPlayer plays transcripts, earlier ones first. Of the later ones only live
+// exchanges are played. secrets were masked when they were recorded. Readers stay open
+// while the player is used.
 func NewPlayer(canonical Canonical, secrets *secret.Set, transcripts ...*Reader) (*Player, error) {
 	p := &Player{
 		canonical: canonical, secrets: secrets.ForDocuments(),
@@ -118,7 +118,7 @@ func NewPlayer(canonical Canonical, secrets *secret.Set, transcripts ...*Reader)
 	return p, nil
 }
 
-// load learns what a transcript holds.
+// load adds a transcript's exchanges.
 func (p *Player) load(order int, r *Reader) error {
 	var forms *former
 	for e, err := range r.entries() {
@@ -182,8 +182,7 @@ func (p *Player) Report() Report {
 
 // Recorded is a recording that answers a request.
 type Recorded struct {
-	// Event is what was recorded; Status, Headers and Failed are to be given
-	// again.
+	// Event is the recorded exchange. Its Status, Headers and Failed are replayed.
 	Event *Event
 	// Normalised says that the request differs from the recorded one in times,
 	// durations and the like.
@@ -195,8 +194,8 @@ type Recorded struct {
 // Response is the recorded body.
 func (r *Recorded) Response() (io.Reader, error) { return r.reader.OpenResponse(r.Event) }
 
-// Whole reports whether the recorded body is there: what a failing machine lost of
-// it reads as zeros, which no response has.
+// Whole reports whether the recorded body is complete. Bytes lost when a machine failed
+// read as zeros, which no response contains.
 func (r *Recorded) Whole() bool {
 	body, err := r.Response()
 	if err != nil {
@@ -252,8 +251,7 @@ func (p *Player) Find(a Ask) (*Recorded, error) {
 	return &Recorded{Event: e, Normalised: normalised, reader: r.reader}, nil
 }
 
-// follows is the recorded conversation that a request's conversation followed so
-// far, -1 if none.
+// follows returns the recorded conversation that a request has followed so far, or -1.
 func (p *Player) follows(f *form) int32 {
 	for i := len(f.normal) - 2; i > 0; i-- {
 		if c, ok := p.went[f.normal[i]]; ok {
@@ -263,8 +261,7 @@ func (p *Player) follows(f *form) int32 {
 	return -1
 }
 
-// unused is the first recording that is not used, of the conversation if there
-// is one; -1 if all are.
+// unused returns the first unused recording, if possible of the conversation, or -1.
 func (p *Player) unused(list []int32, conversation int32) int32 {
 	first := int32(-1)
 	for _, n := range list {

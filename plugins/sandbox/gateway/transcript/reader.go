@@ -43,7 +43,7 @@ func (r *Reader) open(folder fs.FS) error {
 		return err
 	}
 	var err error
-	// The events first: what they name is there then.
+	// The events first: the bodies that they name were written before them.
 	for _, f := range []struct {
 		to   **bodies
 		name string
@@ -152,7 +152,7 @@ var (
 	errLine    = fmt.Errorf("%w: it is longer than %d bytes", errDamaged, maxLine)
 )
 
-// readLine reads a line with its end; what has none is io.EOF.
+// readLine reads a line with its end. A line without an end is io.EOF.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	line, err := r.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {
@@ -279,16 +279,15 @@ func readBody(f io.ReaderAt, size int64, b Body) ([]byte, error) {
 	return body, nil
 }
 
-// kept is what of a transcript stays when it is opened again.
+// kept is the part of a transcript that stays when it is opened again.
 type kept struct {
 	events, requests, responses int64
 	sequence                    int
 	last                        []Body
 }
 
-// survey reads what events there are in dir, and how much of the other files
-// they name. Of a transcript that is missing nothing is kept, and nothing after
-// a line that is damaged.
+// survey reads the events in dir and how much of the other files they name. Nothing is
+// kept of a missing transcript, and nothing after a damaged line.
 func survey(dir string, limit int64) (kept, error) {
 	var k kept
 	err := checkFormat(os.DirFS(dir))

@@ -9,21 +9,20 @@ const longString = 1 << 10
 // growing are the arrays that hold the messages of a conversation.
 var growing = []string{"messages", "input", "contents"}
 
-// moving is a member that is in the last message of each request, and no longer
-// there in the next. It is kept apart, so that the messages remain as they were.
+// moving is a member of each request's last message that the next request drops. It is
+// a piece of its own, so that the messages around it stay equal.
 const moving = `"cache_control"`
 
-// cut is a piece of a body: body[start:end]. Grows says that it is part of the
-// conversation, and not of what each request repeats around it.
+// cut is a piece of a body: body[start:end]. grows means that it belongs to the
+// conversation, not to the text that each request repeats around it.
 type cut struct {
 	start, end int
 	grows      bool
 }
 
-// split divides a body where requests of a conversation have something in
-// common: at each element of the arrays of a JSON object, and around long
-// strings. The pieces are the body, without gaps. What is not JSON is split
-// somewhere or not at all; nothing depends on it but the size.
+// split divides a body where requests of a conversation share text: at each element of
+// a JSON object's arrays, and around long strings. The pieces cover the body without
+// gaps. Other bodies may be split anywhere: it affects only the size.
 func split(body []byte) []cut {
 	s := splitter{body: body}
 	for s.at < len(body) {

@@ -7,8 +7,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript/message"
 )
 
-// mostMarks bounds what is remembered of conversations; beyond, all are
-// forgotten and go on as new ones.
+// mostMarks bounds the remembered marks of conversations. Beyond it all are forgotten,
+// and conversations go on as new ones.
 const mostMarks = 1 << 18
 
 // Turn is an exchange as a part of a conversation.
@@ -17,16 +17,15 @@ type Turn struct {
 	// Conversation counts the conversations from 1, by their first exchange; it is
 	// 0 for a request without messages, such as one for the list of models.
 	Conversation int
-	// Said is what the request says that neither an earlier one of the conversation
-	// said nor the model replied.
+	// Said holds the messages of the request that are new in the conversation: neither
+	// sent earlier nor replied by the model.
 	Said  []message.Message
 	Tools []message.Tool
 	Reply message.Message
 }
 
-// Turns are the exchanges in the order in which they ended, each with what is
-// new in it. A request continues the conversation of which it repeats all that
-// was said, or most.
+// Turns returns the exchanges in the order in which they ended, each with its new
+// messages. A request continues the conversation that it repeats wholly or mostly.
 func (r *Reader) Turns() iter.Seq2[*Turn, error] {
 	return func(yield func(*Turn, error) bool) {
 		c := newConversations()
@@ -42,8 +41,8 @@ func (r *Reader) Turns() iter.Seq2[*Turn, error] {
 	}
 }
 
-// Last returns the last of some exchanges, which follow one another, with what is
-// new in it after the others. Its conversation counts only those.
+// Last returns the last of some consecutive exchanges with the messages that the others
+// do not have. Its conversation is counted among these only.
 func (r *Reader) Last(events []*Event) (*Turn, error) {
 	c := newConversations()
 	var last *Turn
@@ -60,10 +59,10 @@ func (r *Reader) Last(events []*Event) (*Turn, error) {
 	return last, nil
 }
 
-// heard is how far a conversation was when something was said.
+// heard is the conversation in which a message was said.
 type heard struct {
 	conversation int
-	// whole says that a request ended there, or its response.
+	// whole means that a request or its response ended there.
 	whole bool
 }
 
@@ -95,7 +94,7 @@ func (c *conversations) turn(r *Reader, e *Event) (*Turn, error) {
 	return t, nil
 }
 
-// place finds the conversation of a turn, and what is new in it.
+// place finds the conversation of a turn, and its new messages.
 func (c *conversations) place(t *Turn, said []message.Said) {
 	marks := c.marks[:0]
 	var last message.Mark
@@ -124,9 +123,9 @@ func (c *conversations) place(t *Turn, said []message.Said) {
 	c.heard[t.Reply.Mark(last)] = heard{t.Conversation, true}
 }
 
-// known is how many messages at the beginning are of a conversation that the
-// request continues: one that ended there, or of which it has at least two, and
-// half of what it says.
+// known returns how many leading messages belong to a conversation that the request
+// continues. It continues one that ended there, or one with which it shares at least
+// two messages and half of its own.
 func (c *conversations) known(marks []message.Mark) int {
 	for n := len(marks); n > 0; n-- {
 		if h, ok := c.heard[marks[n-1]]; ok && (h.whole || n >= 2 && 2*n >= len(marks)) {

@@ -24,13 +24,13 @@ const (
 	maxLine = 8 << 20
 	// block is how much of a response is held in memory.
 	block = 64 << 10
-	// recent is how many requests are read when a transcript is opened again, to
-	// know what their conversations have in common with those that follow.
+	// recent is how many requests are read again when a transcript is reopened, so that
+	// later requests can share their pieces.
 	recent = 16
 )
 
-// Writer adds to a transcript. It may be used by several goroutines. What it
-// cannot write it counts and drops: an agent's work is not stopped for it.
+// Writer adds to a transcript. It may be used by several goroutines. It counts and
+// drops what it cannot write, so that the agent's work goes on.
 type Writer struct {
 	secrets *secret.Set
 
@@ -44,10 +44,10 @@ type Writer struct {
 	err       error
 }
 
-// Open opens the transcript in dir, which is made if it is missing. It grows to
-// at most limit bytes: bodies take up to seven eighths of that, and what comes
-// then is counted only. Secrets are masked; nil masks nothing. One that a
-// process left when it was killed goes on after the last whole event.
+// Open opens the transcript in dir, which is made if it is missing. It grows to at most
+// limit bytes: bodies take up to seven eighths of that; later ones are only counted.
+// secrets are masked; nil masks nothing. After a killed process it goes on behind the
+// last complete event.
 func Open(dir string, limit int64, secrets *secret.Set) (*Writer, error) {
 	w := &Writer{secrets: secrets.ForDocuments(), limit: limit}
 	if err := w.open(dir); err != nil {
@@ -82,7 +82,7 @@ func (w *Writer) open(dir string) error {
 	return w.learn(kept.last)
 }
 
-// writeFormat writes the file that says what the folder is, whole or not at all.
+// writeFormat writes the file that identifies the folder's format, whole or not at all.
 func writeFormat(dir string) error {
 	path := filepath.Join(dir, formatName)
 	return nolink.WriteFile(path, []byte(formatText), 0o600, false)
@@ -119,15 +119,15 @@ func (w *Writer) Close() error {
 	return all
 }
 
-// Dropped is the number of events and bodies that were not kept whole, and the
-// first error of the file system, if that was a reason.
+// Dropped returns the number of events and bodies that were not kept whole, and the
+// first error of the file system, if there was one.
 func (w *Writer) Dropped() (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.dropped, w.err
 }
 
-// drop counts what was not kept. w.mu is held.
+// drop counts a body or an event that was not kept. w.mu is held.
 func (w *Writer) drop(err error) {
 	w.dropped++
 	if w.err == nil {
@@ -184,7 +184,7 @@ func maskBody(secrets *secret.Set, body []byte) []byte {
 // Sequence is the number of the exchange.
 func (x *Exchange) Sequence() int { return x.sequence }
 
-// Write takes what passes of the response, decoded. It never fails.
+// Write records a decoded part of the response. It never fails.
 func (x *Exchange) Write(p []byte) (int, error) {
 	_, _ = x.masked.Write(p)
 	return len(p), nil
@@ -202,7 +202,7 @@ func (s *exchangeSink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// spill stores what is held of the response.
+// spill stores the buffered part of the response.
 func (x *Exchange) spill() {
 	if len(x.held) == 0 {
 		return

@@ -33,7 +33,7 @@ type reply struct {
 	Error  *struct{ Message string }
 }
 
-// message is what the browser says.
+// message is a message of the browser.
 type message struct {
 	ID        int             `json:"id"`
 	Result    json.RawMessage `json:"result"`
@@ -92,7 +92,7 @@ func Open(t testing.TB) *Browser {
 	return b
 }
 
-// read passes on what the browser says.
+// read passes on the browser's messages.
 func (b *Browser) read(out *os.File) {
 	r := bufio.NewReaderSize(out, 1<<20)
 	for {
@@ -205,7 +205,7 @@ func (b *Browser) Tab(f Form) *Tab {
 	return tab
 }
 
-// must is a member of what a call returns.
+// must returns a member of a call's result.
 func (b *Browser) must(session, method string, params any, member string) string {
 	b.t.Helper()
 	raw, err := b.call(session, method, params)

@@ -18,7 +18,7 @@ const mostText = 1 << 30
 // ErrEmpty says that a transcript has nothing that can be exported.
 var ErrEmpty = errors.New("no conversation was recorded")
 
-// Run is what the transcript itself does not say.
+// Run holds the facts that the transcript lacks.
 type Run struct {
 	// Session identifies the attempt; Agent is the name of the agent, Version its
 	// version.
@@ -224,7 +224,7 @@ func definitions(tools []message.Tool) []Definition {
 	return out
 }
 
-// exchange is what the format has no field for.
+// exchange returns the members for which the format has no field.
 func exchange(t *transcript.Turn) map[string]any {
 	extra := map[string]any{"sequence": t.Sequence, "model_block": t.Model, "provider": t.Provider, "seconds": t.Seconds}
 	for name, v := range map[string]float64{"first_byte_seconds": t.FirstByte, "waited_seconds": t.Waited} {
@@ -262,7 +262,7 @@ func stamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 }
 
-// finish names the model that was asked most, and leaves it out of the steps.
+// finish names the most used model once and removes it from the steps.
 func (c *conversation) finish() {
 	for name, n := range c.models {
 		if n > c.models[c.Agent.ModelName] || n == c.models[c.Agent.ModelName] && name < c.Agent.ModelName {

@@ -53,7 +53,8 @@ type Step struct {
 	Extra         map[string]any `json:"extra,omitempty"`
 }
 
-// ToolCall is a call of a tool. What is no JSON object is the argument "input".
+// ToolCall is a call of a tool. Arguments that are no JSON object become the argument
+// "input".
 type ToolCall struct {
 	ID        string          `json:"tool_call_id"`
 	Function  string          `json:"function_name"`

@@ -20,7 +20,7 @@ func anthropicMessage(m body, _ []byte) []Message {
 	if one.Role != "user" || len(one.Results) == 0 {
 		return []Message{one.message()}
 	}
-	// What the user adds to the results of tools is said after them.
+	// Text that the user adds to tool results follows them.
 	after := Message{Role: "user", Text: string(one.text)}
 	one.Role, one.text = "tool", nil
 	if after.Text == "" {

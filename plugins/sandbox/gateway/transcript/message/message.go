@@ -58,7 +58,7 @@ func (d *draft) add(m Message) {
 	d.Results = append(d.Results, m.Results...)
 }
 
-// message is what was put together.
+// message returns the assembled message.
 func (d *draft) message() Message {
 	d.Text, d.Reasoning = valid(string(d.text)), valid(string(d.reasoning))
 	d.Error = valid(d.Error)
@@ -89,7 +89,7 @@ func (m Mark) after(before Mark) Mark {
 	return Mark(sum[:16])
 }
 
-// digest is that of what the message says.
+// digest returns the digest of the message's content.
 func (m Message) digest() Mark {
 	h := sha256.New()
 	put := func(fields ...string) {
@@ -159,7 +159,7 @@ func compact(raw []byte) string {
 	return string(out)
 }
 
-// join joins what is there by line ends.
+// join joins the non-empty texts by line ends.
 func join(texts ...string) string {
 	var kept []string
 	for _, t := range texts {

@@ -93,7 +93,7 @@ func item(i body) Message {
 	}
 }
 
-// compactIf is compact of a value that is there.
+// compactIf compacts a value unless it is missing.
 func compactIf(raw json.RawMessage) string {
 	if len(raw) == 0 || string(raw) == "null" || raw[0] == '"' {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
 )
 
-// Response returns what a model answered, whole or as a stream.
+// Response returns a model's answer, whole or streamed.
 func Response(provider string, _ dialect.Operation, raw []byte) Message {
 	d := &draft{Message: Message{Role: "assistant"}}
 	switch events := stream(raw); provider {
