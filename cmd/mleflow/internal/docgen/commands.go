@@ -2,6 +2,7 @@ package docgen
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,13 +13,13 @@ import (
 // Commands returns the page on the command line.
 func Commands(root *cobra.Command) []byte {
 	p := newPage("Commands")
-	p.text("This page lists the commands, as `mleflow COMMAND --help` does. Long flags may be written with one dash or two, before or after the arguments.")
+	p.text("The commands, as `mleflow COMMAND --help` lists them. Long flags take one dash or two, before or after the arguments.")
 	p.heading(2, "Global flags")
-	p.table(flagHeader, flagRows(root.PersistentFlags()))
+	p.terms(flagRows(root.PersistentFlags()))
 	p.heading(2, "Shared flags")
-	p.text("Several commands have these; they name them only.")
+	p.text("Commands that have these only name them.")
 	shared := sharedFlags(root)
-	p.table(flagHeader, shared)
+	p.terms(shared)
 	for _, cmd := range root.Commands() {
 		if cmd.IsAdditionalHelpTopicCommand() {
 			p.heading(2, cmd.Short)
@@ -37,18 +38,20 @@ func (p *page) command(cmd *cobra.Command, shared [][]string) {
 	}
 	if isPage(cmd) {
 		p.heading(2, cmd.CommandPath())
-		p.text(code(cmd.UseLine()))
+		if use := strings.TrimSuffix(cmd.UseLine(), " [flags]"); use != cmd.CommandPath() {
+			p.text(code(use))
+		}
 		p.long(cmp.Or(cmd.Long, cmd.Short+"."))
 		var own [][]string
 		var also []string
 		for _, row := range flagRows(cmd.LocalNonPersistentFlags()) {
 			if slices.ContainsFunc(shared, func(s []string) bool { return slices.Equal(s, row) }) {
-				also = append(also, row[0])
+				also = append(also, code(flagName.FindString(row[0])))
 			} else {
 				own = append(own, row)
 			}
 		}
-		p.table(flagHeader, own)
+		p.terms(own)
 		if len(also) > 0 {
 			p.text("[Shared](#shared-flags): " + strings.Join(also, ", ") + ".")
 		}
@@ -63,7 +66,7 @@ func isPage(cmd *cobra.Command) bool {
 	return !cmd.HasSubCommands() || cmd.HasParent() && cmd.LocalNonPersistentFlags().HasAvailableFlags()
 }
 
-// sharedFlags returns the rows of the flags that three commands or more have.
+// sharedFlags returns the rows of the flags that two commands or more have.
 func sharedFlags(root *cobra.Command) (shared [][]string) {
 	uses := map[string]int{}
 	var count func(*cobra.Command)
@@ -71,7 +74,7 @@ func sharedFlags(root *cobra.Command) (shared [][]string) {
 		for _, row := range flagRows(cmd.LocalNonPersistentFlags()) {
 			if key := strings.Join(row, "\n"); cmd.Hidden || !isPage(cmd) {
 				continue
-			} else if uses[key]++; uses[key] == 3 {
+			} else if uses[key]++; uses[key] == 2 {
 				shared = append(shared, row)
 			}
 		}
@@ -91,11 +94,12 @@ func (p *page) long(text string) {
 			p.code("text", paragraph)
 			continue
 		}
-		p.text(strings.ReplaceAll(paragraph, "\n", " "))
+		p.text(prose(strings.ReplaceAll(paragraph, "\n", " ")))
 	}
 }
 
-var flagHeader = []string{"Flag", "Meaning"}
+// flagName is the long name in the first cell of a flag's row.
+var flagName = regexp.MustCompile(`--[a-z-]+`)
 
 func flagRows(set *pflag.FlagSet) (rows [][]string) {
 	set.VisitAll(func(f *pflag.Flag) {

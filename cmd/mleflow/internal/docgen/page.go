@@ -46,6 +46,16 @@ func (p *page) table(header []string, rows [][]string) {
 	p.b.WriteString("\n")
 }
 
+// terms writes rows of a name and its meaning as a list.
+func (p *page) terms(rows [][]string) {
+	for _, row := range rows {
+		p.b.WriteString("- " + prose(row[0]) + ": " + prose(row[1]) + "\n")
+	}
+	if len(rows) > 0 {
+		p.b.WriteString("\n")
+	}
+}
+
 func (p *page) row(cells []string) {
 	for _, cell := range cells {
 		p.b.WriteString("| " + cellText(cell) + " ")
@@ -53,18 +63,16 @@ func (p *page) row(cells []string) {
 	p.b.WriteString("|\n")
 }
 
-var cellEscapes = strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;")
-
-// cellText keeps a text within a cell. Code spans are left alone but for the
-// bar, which ends a cell even there.
+// cellText keeps a text within a cell, which a bar ends even in a code span.
 func cellText(s string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(prose(s))
+}
+
+// prose writes "<" outside code spans so that it is no HTML.
+func prose(s string) string {
 	parts := strings.Split(s, "`")
-	for i := range parts {
-		if i%2 == 0 {
-			parts[i] = cellEscapes.Replace(parts[i])
-		} else {
-			parts[i] = strings.ReplaceAll(parts[i], "|", `\|`)
-		}
+	for i := 0; i < len(parts); i += 2 {
+		parts[i] = strings.ReplaceAll(parts[i], "<", "&lt;")
 	}
 	return strings.Join(parts, "`")
 }
