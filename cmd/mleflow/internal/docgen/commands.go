@@ -94,7 +94,7 @@ func (p *page) long(text string) {
 			p.code("text", paragraph)
 			continue
 		}
-		p.text(prose(strings.ReplaceAll(paragraph, "\n", " ")))
+		p.text(strings.ReplaceAll(paragraph, "\n", " "))
 	}
 }
 

@@ -26,9 +26,9 @@ func Metrics(metrics *metric.Registry) []byte {
 	p.text("Attributes of `require` blocks, checked in the order in which they are written. The first that is not met makes the submission invalid, and is the reason.")
 	var rows [][]string
 	for _, r := range grading.Rules() {
-		rows = append(rows, []string{code(r.Name), r.Value, r.Doc})
+		rows = append(rows, []string{term(r.Name, r.Value), r.Doc})
 	}
-	p.table([]string{"Requirement", "Value", "Meaning"}, rows)
+	p.terms(rows)
 	p.choices("align", "How rows are paired", grading.Alignments)
 	p.choices("cells", "How cells are compared", grading.CellForms)
 	p.choices("targets_by", "How target columns are found", grading.TargetPairings)

@@ -23,7 +23,7 @@ func (p *page) heading(level int, text string) {
 
 func (p *page) text(text string) {
 	if text = strings.TrimSpace(text); text != "" {
-		p.b.WriteString(text + "\n\n")
+		p.b.WriteString(prose(text) + "\n\n")
 	}
 }
 
