@@ -66,15 +66,24 @@ func isPage(cmd *cobra.Command) bool {
 	return !cmd.HasSubCommands() || cmd.HasParent() && cmd.LocalNonPersistentFlags().HasAvailableFlags()
 }
 
-// sharedFlags returns the rows of the flags that two commands or more have.
+// longMeaning is a number of characters that is not worth repeating.
+const longMeaning = 60
+
+// sharedFlags returns the rows of the flags that three commands or more have,
+// or two where the meaning is long.
 func sharedFlags(root *cobra.Command) (shared [][]string) {
 	uses := map[string]int{}
 	var count func(*cobra.Command)
 	count = func(cmd *cobra.Command) {
 		for _, row := range flagRows(cmd.LocalNonPersistentFlags()) {
-			if key := strings.Join(row, "\n"); cmd.Hidden || !isPage(cmd) {
+			if cmd.Hidden || !isPage(cmd) {
 				continue
-			} else if uses[key]++; uses[key] == 2 {
+			}
+			key, enough := strings.Join(row, "\n"), 3
+			if len(row[1]) > longMeaning {
+				enough = 2
+			}
+			if uses[key]++; uses[key] == enough {
 				shared = append(shared, row)
 			}
 		}
