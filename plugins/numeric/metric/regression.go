@@ -11,7 +11,7 @@ const regressionDoc = ` Several targets are averaged without weights. Missing ce
 var rmse = Metric{
 	Name:   "rmse",
 	Better: Lower,
-	Doc:    `Root of the mean squared difference.` + regressionDoc,
+	Doc:    `Root of the mean squared difference, with the rules of mse.`,
 	Source: "scikit-learn 1.5 root_mean_squared_error",
 	New: func(Args) (Scorer, error) {
 		return columnMean(func(d numbers) float64 { return math.Sqrt(d.meanSquare()) }), nil
@@ -52,7 +52,7 @@ func newMAE(a Args) (Scorer, error) {
 var rmsle = Metric{
 	Name:   "rmsle",
 	Better: Lower,
-	Doc:    `Root of the mean squared difference of ln(1+x). A negative value has no score (-0 is fine). Logarithms of booleans have half precision, as in numpy.` + regressionDoc,
+	Doc:    `Root of the mean squared difference of ln(1+x). A negative value has no score (-0 is fine). Logarithms of booleans have half precision, as in numpy. Otherwise the rules of mse.`,
 	Source: "scikit-learn 1.5 root_mean_squared_log_error (later versions refuse only values of -1 and less)",
 	New: func(Args) (Scorer, error) {
 		return scorerFunc(scoreRMSLE), nil

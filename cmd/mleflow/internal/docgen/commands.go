@@ -2,7 +2,6 @@ package docgen
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,7 +12,7 @@ import (
 // Commands returns the page on the command line.
 func Commands(root *cobra.Command) []byte {
 	p := newPage("Commands")
-	p.text("The commands, as `mleflow COMMAND --help` lists them. Long flags take one dash or two, before or after the arguments.")
+	p.text("The commands, as `mleflow COMMAND --help` lists them. Long flags take one dash or two, anywhere.")
 	p.heading(2, "Global flags")
 	p.terms(flagRows(root.PersistentFlags()))
 	p.heading(2, "Shared flags")
@@ -37,20 +36,9 @@ func (p *page) command(cmd *cobra.Command, shared [][]string) {
 		return
 	}
 	if isPage(cmd) {
-		p.heading(2, cmd.CommandPath())
-		if use := strings.TrimSuffix(cmd.UseLine(), " [flags]"); use != cmd.CommandPath() {
-			p.text(code(use))
-		}
+		p.heading(2, code(strings.TrimSuffix(cmd.UseLine(), " [flags]")))
 		p.long(cmp.Or(cmd.Long, cmd.Short+"."))
-		var own [][]string
-		var also []string
-		for _, row := range flagRows(cmd.LocalNonPersistentFlags()) {
-			if slices.ContainsFunc(shared, func(s []string) bool { return slices.Equal(s, row) }) {
-				also = append(also, code(flagName.FindString(row[0])))
-			} else {
-				own = append(own, row)
-			}
-		}
+		own, also := without(flagRows(cmd.LocalNonPersistentFlags()), shared)
 		p.terms(own)
 		if len(also) > 0 {
 			p.text("[Shared](#shared-flags): " + strings.Join(also, ", ") + ".")
@@ -71,27 +59,22 @@ const longMeaning = 60
 
 // sharedFlags returns the rows of the flags that three commands or more have,
 // or two where the meaning is long.
-func sharedFlags(root *cobra.Command) (shared [][]string) {
-	uses := map[string]int{}
-	var count func(*cobra.Command)
-	count = func(cmd *cobra.Command) {
-		for _, row := range flagRows(cmd.LocalNonPersistentFlags()) {
-			if cmd.Hidden || !isPage(cmd) {
-				continue
-			}
-			key, enough := strings.Join(row, "\n"), 3
-			if len(row[1]) > longMeaning {
-				enough = 2
-			}
-			if uses[key]++; uses[key] == enough {
-				shared = append(shared, row)
-			}
+func sharedFlags(root *cobra.Command) [][]string {
+	var all [][]string
+	var collect func(*cobra.Command)
+	collect = func(cmd *cobra.Command) {
+		if !cmd.Hidden && isPage(cmd) {
+			all = append(all, flagRows(cmd.LocalNonPersistentFlags())...)
 		}
 		for _, sub := range cmd.Commands() {
-			count(sub)
+			collect(sub)
 		}
 	}
-	count(root)
+	collect(root)
+	thrice := repeated(all, 3)
+	shared := slices.DeleteFunc(repeated(all, 2), func(row []string) bool {
+		return len(row[1]) <= longMeaning && !slices.ContainsFunc(thrice, func(s []string) bool { return slices.Equal(s, row) })
+	})
 	sortFlags(shared)
 	return shared
 }
@@ -106,9 +89,6 @@ func (p *page) long(text string) {
 		p.text(strings.ReplaceAll(paragraph, "\n", " "))
 	}
 }
-
-// flagName is the long name in the first cell of a flag's row.
-var flagName = regexp.MustCompile(`--[a-z-]+`)
 
 func flagRows(set *pflag.FlagSet) (rows [][]string) {
 	set.VisitAll(func(f *pflag.Flag) {

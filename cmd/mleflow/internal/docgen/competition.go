@@ -13,17 +13,28 @@ import (
 // Metrics returns the page on metrics and requirements of the grade block.
 func Metrics(metrics *metric.Registry) []byte {
 	p := newPage("Metrics and requirements")
-	p.text("The metrics and requirements of a competition's `grade` block. Lint and test a definition that uses them:")
+	p.text("The metrics and requirements of a competition's `grade` block. Lint and test one:")
 	p.code("sh", "mleflow competition lint ID && mleflow competition test ID")
 	p.heading(2, "Metrics")
+	var all [][]string
+	for _, m := range metrics.List() {
+		all = append(all, params(m.Params)...)
+	}
+	shared := repeated(all, 3)
+	p.text("Metrics only name the shared parameters:")
+	p.terms(shared)
 	for _, m := range metrics.List() {
 		p.heading(3, m.Name)
 		p.text(m.Doc)
 		p.textf("Better is %s. Source: %s.", m.Better, strings.TrimSuffix(m.Source, "."))
-		p.params(m.Params)
+		own, also := without(params(m.Params), shared)
+		if len(also) > 0 {
+			p.text("Shared: " + strings.Join(also, ", ") + ".")
+		}
+		p.terms(own)
 	}
 	p.heading(2, "Requirements")
-	p.text("Attributes of `require` blocks, checked in the order in which they are written. The first that is not met makes the submission invalid, and is the reason.")
+	p.text("Attributes of `require` blocks, checked as written. The first that fails makes the submission invalid, and is the reason.")
 	var rows [][]string
 	for _, r := range grading.Rules() {
 		rows = append(rows, []string{term(r.Name, r.Value), r.Doc})
@@ -35,9 +46,8 @@ func Metrics(metrics *metric.Registry) []byte {
 	return p.bytes()
 }
 
-// params writes the parameters of a metric.
-func (p *page) params(params []metric.Param) {
-	var rows [][]string
+// params returns the rows of a metric's parameters.
+func params(params []metric.Param) (rows [][]string) {
 	for _, param := range params {
 		doc := capitalize(strings.TrimSuffix(param.Doc, ".")) + "."
 		if len(param.OneOf) > 0 {
@@ -45,7 +55,7 @@ func (p *page) params(params []metric.Param) {
 		}
 		rows = append(rows, []string{term(param.Name, param.Kind.String(), paramDefault(param.Default)), doc})
 	}
-	p.terms(rows)
+	return rows
 }
 
 func paramDefault(v any) string {
@@ -68,7 +78,7 @@ func (p *page) choices(attribute, title string, choices []grading.Choice) {
 // Transforms returns the page on what a prepare block is made of.
 func Transforms(verbs []transform.Verb) []byte {
 	p := newPage("Preparation")
-	p.text("The blocks of a competition's `prepare` block, which declare output files, and its functions over tables, columns and rows. Run one:")
+	p.text("The output blocks and functions of a competition's `prepare` block. Run one:")
 	p.code("sh", "mleflow prepare -c ID --data-dir data")
 	p.heading(2, "Outputs")
 	var rows [][]string

@@ -2,6 +2,8 @@ package docgen
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -54,6 +56,32 @@ func (p *page) terms(rows [][]string) {
 	if len(rows) > 0 {
 		p.b.WriteString("\n")
 	}
+}
+
+// repeated returns the rows that occur so often, in order.
+func repeated(rows [][]string, often int) (out [][]string) {
+	uses := map[string]int{}
+	for _, row := range rows {
+		key := strings.Join(row, "\n")
+		if uses[key]++; uses[key] == often {
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
+var firstName = regexp.MustCompile("^`[a-z_]+`|--[a-z-]+")
+
+// without returns the rows that are not shared, and the names of those that are.
+func without(rows, shared [][]string) (own [][]string, also []string) {
+	for _, row := range rows {
+		if slices.ContainsFunc(shared, func(s []string) bool { return slices.Equal(s, row) }) {
+			also = append(also, code(strings.Trim(firstName.FindString(row[0]), "`")))
+		} else {
+			own = append(own, row)
+		}
+	}
+	return own, also
 }
 
 func (p *page) row(cells []string) {

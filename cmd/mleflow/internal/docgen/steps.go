@@ -20,7 +20,11 @@ func Steps(kinds *step.Registry) []byte {
 	p.text("Agents see public outputs, and others of steps that saw nothing private. They never see private and withheld ones; models may replay the latter.")
 	p.heading(2, "Shared arguments")
 	p.text("Kinds that have these only name them.")
-	shared := sharedArguments(kinds)
+	var all [][]string
+	for _, name := range kinds.Names() {
+		all = append(all, arguments(kinds.Kind(name).Args)...)
+	}
+	shared := repeated(all, 3)
 	p.terms(shared)
 	for _, name := range kinds.Names() {
 		p.kind(kinds.Kind(name), shared)
@@ -43,16 +47,7 @@ func (p *page) kind(k *step.Kind, shared [][]string) {
 	}
 	notes = append(notes, "Version "+k.Version+".")
 	p.text(strings.Join(notes, " "))
-	var own [][]string
-	var also []string
-	for _, row := range arguments(k.Args) {
-		if slices.ContainsFunc(shared, func(s []string) bool { return slices.Equal(s, row) }) {
-			name, _, _ := strings.Cut(row[0], " ")
-			also = append(also, name)
-		} else {
-			own = append(own, row)
-		}
-	}
+	own, also := without(arguments(k.Args), shared)
 	intro := "Arguments:"
 	if len(also) > 0 {
 		intro = "Arguments, [shared](#shared-arguments) " + strings.Join(also, ", ") + ", and:"
@@ -69,20 +64,6 @@ func (p *page) kind(k *step.Kind, shared [][]string) {
 	}
 	p.text("Outputs:")
 	p.terms(outputs)
-}
-
-// sharedArguments returns the arguments that three kinds or more have.
-func sharedArguments(kinds *step.Registry) (shared [][]string) {
-	uses := map[string]int{}
-	for _, name := range kinds.Names() {
-		for _, row := range arguments(kinds.Kind(name).Args) {
-			key := strings.Join(row, "\n")
-			if uses[key]++; uses[key] == 3 {
-				shared = append(shared, row)
-			}
-		}
-	}
-	return shared
 }
 
 func secrecyText(s step.Secrecy) string {
