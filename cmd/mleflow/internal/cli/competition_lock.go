@@ -37,9 +37,9 @@ func newCompetitionLock(a *app) *cobra.Command {
 table, the digest of all files, and the manifest that explains differences. The
 files are in DIR/<id>/prepared, or those that a checksum step of a run passed.
 
-It writes checksums.lock and manifest.json beside the definition, with --version
-v2 the pins of v2 and manifest.v2.json. MD5s other than the reference's need
---force.
+It writes checksums.lock and manifest.json next to the definition, with
+--version v2 the pins of v2 and manifest.v2.json. MD5s other than the
+reference's need --force.
 
 --leaderboard compares with Kaggle's leaderboard instead; the exit status is 3
 if it differs and --accept does not write it. One of a competition that has not
