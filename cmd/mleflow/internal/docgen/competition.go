@@ -66,8 +66,7 @@ func paramDefault(v any) string {
 }
 
 func (p *page) choices(attribute, title string, choices []grading.Choice) {
-	p.heading(2, title)
-	p.textf("Values of the attribute %s.", code(attribute))
+	p.heading(2, title+": "+code(attribute))
 	var rows [][]string
 	for _, c := range choices {
 		rows = append(rows, []string{code(c.Name), c.Doc})
@@ -88,12 +87,12 @@ func Transforms(verbs []transform.Verb) []byte {
 	p.terms(rows)
 	p.text("Every output takes `for_each`, a list of strings or an object of plain values, not data. It is then made once for each element, which is `{each.key}` in its destination, and `each.key` and `each.value` in its attributes.")
 	p.heading(2, "Functions")
-	p.text("What a function equals in Python follows \"=\".")
+	p.text("Below a function is the Python that it equals.")
 	for _, v := range verbs {
 		p.heading(3, v.Name+"("+strings.Join(v.Params, ", ")+")")
 		p.text(v.Summary + " " + v.Detail)
 		if v.Source != "" {
-			p.text("= " + code(strings.TrimSuffix(v.Source, ".")))
+			p.text(code(strings.TrimSuffix(v.Source, ".")))
 		}
 	}
 	return p.bytes()
