@@ -15,16 +15,16 @@ type alignment string
 
 // Alignments are the values of the attribute align.
 var Alignments = []Choice{
-	{"sorted", "Both tables are sorted by id (pandas sort_values, not stable) and matched row by row. Ids are compared only if a requirement says so. The default where there is an id."},
-	{"position", "Row by row in the order of the files. The default without an id."},
-	{"join", "Every row of the answers is matched with every row of the submission that has its id, in the order of the answers (pandas merge, inner)."},
-	{"overlap", "Rows of the submission with an unknown id are dropped; both tables are sorted by id and matched row by row up to the end of the shorter one."},
+	{"sorted", "The default with an id: both tables sorted by id (pandas sort_values, not stable), then row by row. Only requirements compare ids."},
+	{"position", "The default without an id: row by row in the files' order."},
+	{"join", "Every row of the answers with every row of the submission of its id, in the answers' order (pandas merge, inner)."},
+	{"overlap", "Rows with an unknown id are dropped, both tables sorted by id and matched row by row up to the shorter one's end."},
 }
 
 // TargetPairings are the values of the attribute targets_by.
 var TargetPairings = []Choice{
-	{"name", "Each target is the submission's column of that name. The default."},
-	{"place", "The n-th target is the n-th column of the submission other than the id, whatever its name; no other columns are allowed."},
+	{"name", "The default: each target is the column of its name."},
+	{"place", "The n-th target is the n-th column but the id, whatever its name; no others are allowed."},
 }
 
 // sortedPair is a submission and its answers, each sorted by id.

@@ -15,12 +15,12 @@ type cellForm string
 var CellForms = []Choice{
 	{"raw", "Unchanged. The default."},
 	{"text", "As Python's str converts them: a missing cell is the string nan, 5 is 5, 1.0 is 1.0, true is True."},
-	{"filled", "Missing cells become the empty string; a column of numbers with such a cell then holds both, which metrics of strings refuse."},
-	{"filled_text", "Missing cells become the empty string, all others are converted as by text."},
-	{"filled_list", "As filled, then as numpy converts a Python list to an array: with a missing cell, the whole column becomes strings, and integers beyond 63 bits among others make it floats."},
-	{"list", "As numpy converts a Python list of mixed cells to an array: missing cells in a column of strings are the string nan."},
-	{"first_int", "As int, but only the first word of a string is read, and floats are refused."},
-	{"int", "As Python's int() reads them: floats are truncated towards zero, strings are parsed; what int refuses, and numbers beyond 64 bits, make the submission invalid."},
+	{"filled", "Missing cells become empty strings; a column of numbers then holds both, which metrics of strings refuse."},
+	{"filled_text", "Missing cells become empty strings, others as by text."},
+	{"filled_list", "As filled, then as numpy makes a list an array: a missing cell makes the column strings, integers beyond 63 bits among others make it floats."},
+	{"list", "As numpy makes a mixed list an array: missing cells among strings are the string nan."},
+	{"first_int", "As int, but of the first word of a string only; floats are refused."},
+	{"int", "As Python's int() reads them: floats are truncated. What int refuses, and numbers beyond 64 bits, make the submission invalid."},
 	{"numeric", "As pandas.to_numeric reads strings; what it refuses makes the submission invalid."},
 }
 

@@ -8,7 +8,7 @@ import (
 
 var sameIDsRule = Rule{
 	Name: "same_ids", Value: "true",
-	Doc: "Sorted by id, submission and answers have the same ids row by row. Numbers compare by value (1.0 equals 1), strings exactly; a missing id equals nothing.",
+	Doc: "Sorted by id, the answers' ids row by row. Numbers compare by value (1.0 equals 1), strings exactly; a missing id equals nothing.",
 	build: needsID(func(s *subject) error {
 		pair, err := s.sort()
 		if err != nil {
@@ -28,7 +28,7 @@ var sameIDsRule = Rule{
 
 var sameIDOrderRule = Rule{
 	Name: "same_id_order", Value: "true",
-	Doc: "Row by row, submission and answers have the same ids in the order of the files.",
+	Doc: "The answers' ids, row by row in the files' order.",
 	build: needsID(func(s *subject) error {
 		a, b, err := s.ids()
 		if err != nil {
@@ -46,7 +46,7 @@ var sameIDOrderRule = Rule{
 
 var sameIDSetRule = Rule{
 	Name: "same_id_set", Value: "true",
-	Doc: "Every id of the answers occurs and no others; how often does not matter.",
+	Doc: "The answers' ids and no others, however often.",
 	build: needsID(func(s *subject) error {
 		if err := checkKnown(s); err != nil {
 			return err
@@ -57,13 +57,13 @@ var sameIDSetRule = Rule{
 
 var knownIDsRule = Rule{
 	Name: "known_ids", Value: "true",
-	Doc:   "Every id is one of the answers'; some ids may be missing.",
+	Doc:   "Only ids of the answers; some may be missing.",
 	build: needsID(checkKnown),
 }
 
 var allIDsRule = Rule{
 	Name: "all_ids", Value: "true",
-	Doc:   "Every id of the answers occurs; there may be others.",
+	Doc:   "Every id of the answers; there may be others.",
 	build: needsID(checkAll),
 }
 

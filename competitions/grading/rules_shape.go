@@ -11,7 +11,7 @@ import (
 
 var columnsRule = Rule{
 	Name: "columns", Value: "list of names",
-	Doc: "The submission has these columns and may have others. The reason names the first missing one, in the order of the list.",
+	Doc: "These columns exist; the reason names the first missing one in the list's order.",
 	build: func(v cty.Value, _ *Plan) (func(*subject) error, error) {
 		names, err := textList(v)
 		return func(s *subject) error {
@@ -27,7 +27,7 @@ var columnsRule = Rule{
 
 var exactColumnsRule = Rule{
 	Name: "exact_columns", Value: "true (id and targets) or a list of names",
-	Doc: "The submission has these columns and no others, in any order.",
+	Doc: "These columns and no others, in any order.",
 	build: func(v cty.Value, p *Plan) (func(*subject) error, error) {
 		names, on, err := columnsOrTargets(v, p)
 		if err != nil || !on {
@@ -60,7 +60,7 @@ func exactly(have, want []string) error {
 
 var columnCountRule = Rule{
 	Name: "column_count", Value: "true (id and targets) or a number",
-	Doc: "The submission has exactly this number of columns.",
+	Doc: "Exactly this number of columns.",
 	build: func(v cty.Value, p *Plan) (func(*subject) error, error) {
 		count := len(p.Targets)
 		if p.ID != "" {
@@ -83,7 +83,7 @@ var columnCountRule = Rule{
 
 var columnOrderRule = Rule{
 	Name: "column_order", Value: "true (id and targets) or a list of names",
-	Doc: "The columns are exactly these, in this order.",
+	Doc: "Exactly these columns, in this order.",
 	build: func(v cty.Value, p *Plan) (func(*subject) error, error) {
 		names, on, err := columnsOrTargets(v, p)
 		if err != nil || !on {
@@ -109,7 +109,7 @@ var columnOrderRule = Rule{
 
 var sameRowsRule = Rule{
 	Name: "same_rows", Value: "true",
-	Doc: "The submission has as many rows as the answers.",
+	Doc: "As many rows as the answers.",
 	build: flag(func(s *subject) error {
 		if have, want := s.submission.Len(), s.answers.Len(); have != want {
 			return invalid("there are %d rows; expected %d", have, want)
@@ -120,7 +120,7 @@ var sameRowsRule = Rule{
 
 var notEmptyRule = Rule{
 	Name: "not_empty", Value: "true",
-	Doc: "The submission has at least one row and one column.",
+	Doc: "At least one row and column.",
 	build: flag(func(s *subject) error {
 		if s.submission.Len() == 0 || len(s.submission.Columns()) == 0 {
 			return invalid("the table is empty")

@@ -35,7 +35,7 @@ func eachColumn(check func(*table.Column) error) func(cty.Value, *Plan) (func(*s
 
 var numericRule = Rule{
 	Name: "numeric", Value: "true (the targets) or a list of names",
-	Doc: "The columns contain only numbers, booleans and missing cells.",
+	Doc: "Only numbers, booleans and missing cells.",
 	build: eachColumn(func(c *table.Column) error {
 		if c.Kind() != table.Text && c.Kind() != table.Mixed {
 			return nil
@@ -62,7 +62,7 @@ func firstWord(c *table.Column) int {
 
 var numberTypeRule = Rule{
 	Name: "number_type", Value: "true (the targets) or a list of names",
-	Doc: "The columns have a numeric type: no strings, no booleans, and at least one row.",
+	Doc: "Of numeric type: no strings, no booleans, at least one row.",
 	build: eachColumn(func(c *table.Column) error {
 		if !c.Kind().IsNumber() {
 			return invalid("column %q is not numeric", c.Name())
@@ -73,7 +73,7 @@ var numberTypeRule = Rule{
 
 var numberOrTruthTypeRule = Rule{
 	Name: "number_or_truth_type", Value: "true (the targets) or a list of names",
-	Doc: "The columns have a numeric type, or are boolean without missing cells; there is at least one row.",
+	Doc: "Of numeric type, or boolean without missing cells; at least one row.",
 	build: eachColumn(func(c *table.Column) error {
 		if !c.Kind().IsNumber() && (c.Kind() != table.Bool || c.MissingCount() > 0) {
 			return invalid("column %q is not numeric", c.Name())
@@ -84,7 +84,7 @@ var numberOrTruthTypeRule = Rule{
 
 var textRule = Rule{
 	Name: "text", Value: "true (the targets) or a list of names",
-	Doc: "The cells of these columns are strings: none is missing, and a numeric or boolean column is refused.",
+	Doc: "Strings without missing cells; numeric and boolean columns are refused.",
 	build: eachColumn(func(c *table.Column) error {
 		for i := range c.Len() {
 			if v := c.Value(i); v.Kind() != table.Text {
@@ -97,7 +97,7 @@ var textRule = Rule{
 
 var noMissingRule = Rule{
 	Name: "no_missing", Value: "true (the targets) or a list of names",
-	Doc: "No cell of these columns is missing.",
+	Doc: "No missing cells.",
 	build: eachColumn(func(c *table.Column) error {
 		for i := range c.Len() {
 			if c.IsMissing(i) {
@@ -110,7 +110,7 @@ var noMissingRule = Rule{
 
 var finiteRule = Rule{
 	Name: "finite", Value: "true (the targets) or a list of names",
-	Doc: "The columns contain only finite numbers; none is missing.",
+	Doc: "Finite numbers, none missing.",
 	build: eachColumn(func(c *table.Column) error {
 		v, err := floats(c)
 		if err != nil {
@@ -158,7 +158,7 @@ func numbers(c *table.Column) error {
 
 var betweenRule = Rule{
 	Name: "between", Value: "[lowest, highest] or { min, max, missing = \"skip\", columns = [names] }",
-	Doc: "Every cell of the targets, or of the columns named, is a number in this range, inclusive. A missing cell is refused unless missing = \"skip\".",
+	Doc: `Every cell of the targets, or of columns, is a number in this range, inclusive. Missing cells are refused unless missing = "skip".`,
 	build: func(v cty.Value, p *Plan) (func(*subject) error, error) {
 		r, err := decodeRange(v, p)
 		if err != nil {
@@ -248,7 +248,7 @@ func (r valueRange) checkColumn(c *table.Column) error {
 
 var rowsSumToRule = Rule{
 	Name: "rows_sum_to", Value: "number or { value, atol, rtol, decimals, columns = [names] or \"after_first\" or \"all_but_id\" }",
-	Doc: "In every row, the targets, or the columns named, add up to value; missing cells count as 0. The sum is within atol + rtol·|value| of it (numpy.isclose; defaults 1e-6 and 1e-5). With decimals, the sum rounded to that many decimals equals value.",
+	Doc: "In every row the targets, or columns, add up to value; missing cells count as 0. The sum is within atol + rtol·|value| of it (numpy.isclose; defaults 1e-6 and 1e-5). With decimals, the sum so rounded equals value.",
 	build: func(v cty.Value, p *Plan) (func(*subject) error, error) {
 		r, err := decodeRowSum(v, p)
 		if err != nil {

@@ -57,20 +57,20 @@ type Rule struct {
 func Rules() []Rule {
 	return []Rule{
 		{Name: "blocks", Doc: "The prepare and grade blocks decode.", look: lintBlocks},
-		{Name: "pins", Doc: "Every source and every table on the full data has its checksum.", look: lintPins},
-		{Name: "layout", Doc: "Answers, sample submission and gold submission are declared outputs; the sample is under public, the others are under private.", look: lintLayout},
+		{Name: "pins", Doc: "Every source and table of the full data has its checksum.", look: lintPins},
+		{Name: "layout", Doc: "Answers, sample and gold submission are outputs, the sample under public, the others under private.", look: lintLayout},
 		{Name: "direction", Doc: "The metric's direction matches the leaderboard, which is in rank order.", look: lintDirection},
 		{Name: "same-answers", Doc: "No public output has the same expression as the answers.", look: lintSameAnswers},
 		{Name: "data-file", Doc: "The competition's own files are data, not pointers of Git LFS.", look: lintPointers},
 		{Name: "columns", Doc: "The answers and the sample submission hold the id and target columns.", lookPrepared: lintColumns},
 		{Name: "ungraded-columns", Doc: "The answers have no column like a target that is neither public nor graded.", lookPrepared: lintUngraded},
 		{Name: "reachable-answers", Doc: "No column of a public table holds the answers of the test rows.", lookPrepared: lintReachable},
-		{Name: "determined-answers", Doc: "No column of a public table, and no size or name of a file, determines the answers, or gives them away where its value is unusual, more than chance would.", lookPrepared: lintDetermined},
+		{Name: "determined-answers", Doc: "No column of a public table, and no size or name of a file, determines the answers, or unusual values of it more than chance would.", lookPrepared: lintDetermined},
 		{Name: "ordered-answers", Doc: "Neither the ids nor the order of the rows sort the answers.", lookPrepared: lintOrdered},
 		{Name: "sample-answers", Doc: "The sample submission is not the answers, nor close to them beyond chance.", lookPrepared: lintSample},
-		{Name: "record-answers", Doc: "No TensorFlow record of a test row has a feature with the name of a target, or named class, label or target.", lookPrepared: lintRecords},
+		{Name: "record-answers", Doc: "No TensorFlow record of a test row has a feature named as a target, class, label or target.", lookPrepared: lintRecords},
 		{Name: "duplicates", Doc: "No test row or test file is in the training data, where its answer is known.", lookPrepared: lintDuplicates},
-		{Name: "prepared-file", Doc: "No prepared file is a pointer of Git LFS, and no public file or member of a public zip file has the bytes of a private file.", lookPrepared: lintPreparedFiles},
+		{Name: "prepared-file", Doc: "No prepared file is a pointer of Git LFS; no public file or zip member has a private file's bytes.", lookPrepared: lintPreparedFiles},
 	}
 }
 

@@ -15,10 +15,7 @@ import (
 
 var archiveOutput = outputKind{
 	name: "archive", attrs: []string{"format", "store", "folders"}, nested: true,
-	doc: "An archive whose members are the outputs declared inside it, with destinations relative to the archive. " +
-		"format is \"zip\", \"tar\", \"tar.gz\" or \"7z\"; the default is that of the file's suffix. store = true leaves zip members uncompressed; " +
-		"folders = true adds an entry for each folder of a member, as Python's shutil.make_archive does. " +
-		"Members have no timestamps, so the same members give the same bytes.",
+	doc:   `An archive of the outputs declared inside it, with destinations relative to it. format is "zip", "tar", "tar.gz" or "7z", by default of the suffix. store = true leaves zip members uncompressed; folders = true adds entries for members' folders, as Python's shutil.make_archive does. Members have no times: the same give the same bytes.`,
 	write: writeArchive,
 }
 

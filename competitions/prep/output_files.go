@@ -18,16 +18,13 @@ import (
 
 var filesOutput = outputKind{
 	name: "files", attrs: []string{"each", "from", "missing"}, required: 1,
-	doc: "One file for each row of each, copied byte for byte. The destination and from are paths with column names in braces: " +
-		"files \"train/{id}.jpg\" { from = \"images/{id}.jpg\"  each = train }. Without from, the file has the same path in the raw data. If two rows name the same destination, it is copied once, and both must name the same source. " +
-		"A missing file is an error unless missing = \"skip\".",
+	doc:   `A file for each row of each, byte for byte. The destination and from are paths with column names in braces: files "train/{id}.jpg" { from = "images/{id}.jpg"  each = train }. from defaults to the destination. Rows with one destination must have one source, copied once. A missing file is an error unless missing = "skip".`,
 	write: writeFiles,
 }
 
 var copyOutput = outputKind{
 	name: "copy", attrs: []string{"from", "each", "except", "missing"}, whole: true,
-	doc: "A file or a whole folder of the raw data, copied byte for byte, including empty folders. Without from, it has the same path there. from can be \".\" for all raw data, and the destination \".\" for the folder itself. " +
-		"except lists patterns of names to leave out. With each, there is one copy for each row, with column names in braces as in files.",
+	doc:   `A file or folder of the raw data, byte for byte, with empty folders. from defaults to the destination; "." is all raw data, or as the destination the folder itself. except lists patterns of names to leave out. each gives a copy for each row, as in files.`,
 	write: writeCopy,
 }
 

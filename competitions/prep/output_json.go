@@ -13,8 +13,7 @@ import (
 
 var jsonOutput = outputKind{
 	name: "json", attrs: []string{"value", "indent", "sort_keys"}, required: 1,
-	doc: "A JSON file of records or of a value read from JSON, written as Python's json.dump writes it, without a newline at the end. " +
-		"indent is the number of spaces per level (0: one line); sort_keys = true sorts the members of every object by name.",
+	doc:   "A JSON file of records or a value read from JSON, as Python's json.dump writes it, without a last newline. indent is the spaces per level (0: one line); sort_keys = true sorts members by name.",
 	write: writeJSON,
 }
 
@@ -36,7 +35,7 @@ func writeJSON(r *runner, it *item) hcl.Diagnostics {
 
 var npyOutput = outputKind{
 	name: "npy", attrs: []string{"rows"}, required: 1,
-	doc:   "A .npy file of the rows of an array, written as numpy.save writes it.",
+	doc:   "A .npy file of an array's rows, as numpy.save writes it.",
 	write: writeNpy,
 }
 

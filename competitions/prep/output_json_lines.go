@@ -10,8 +10,7 @@ import (
 
 var jsonLinesOutput = outputKind{
 	name: "json_lines", attrs: []string{"rows"}, required: 1,
-	doc: "A file with one JSON object per line, written as pandas.DataFrame.to_json(orient=\"records\", lines=True) writes it: ASCII without spaces, " +
-		"floats with at most ten decimals, null for missing values. rows is a list of records, the rows of pandas_json_lines, or a table. Rows of pandas_json_lines are read from their file again and never held in memory.",
+	doc: `A JSON object per line as pandas.DataFrame.to_json(orient="records", lines=True) writes it: ASCII without spaces, floats with at most ten decimals, null for missing values. rows are records, a table, or those of pandas_json_lines, which are read again and never held in memory.`,
 	write: func(r *runner, it *item) hcl.Diagnostics {
 		in := r.read(it)
 		rows := in.rows("rows")

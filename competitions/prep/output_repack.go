@@ -19,10 +19,7 @@ import (
 
 var repackOutput = outputKind{
 	name: "repack", attrs: []string{"from", "except", "clear"}, required: 1,
-	doc: "An archive of the raw data, packed again together with the archives among its members, in the format of its suffix. " +
-		"Members whose names match a pattern of except are left out. clear = { \"*.mat\" = \"Video.Labels\" } empties a variable, or a field, of the MATLAB files that match. " +
-		"Without both it is copied byte for byte. It is an error if a pattern matches nothing, a file does not have the field, or a member has the name of an archive but is not one. " +
-		"Members have no timestamps, so the same members give the same bytes.",
+	doc:   `An archive of the raw data, packed again with the archives in it, in the format of its suffix. except lists patterns of members to leave out; clear = { "*.mat" = "Video.Labels" } empties a variable or field of MATLAB files. Without both it is copied byte for byte. Errors: a pattern without a match, a file without the field, a member with an archive's name that is none. Members have no times.`,
 	write: writeRepack,
 }
 

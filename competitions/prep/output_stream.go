@@ -11,8 +11,7 @@ import (
 
 var bsonOutput = outputKind{
 	name: "bson", attrs: []string{"rows"}, required: 1,
-	doc: "A BSON file of documents, one after the other, written as pymongo's bson.encode writes what it decoded. " +
-		"They are read from the raw file again and checked as they are copied, and are never held in memory.",
+	doc:   "A BSON file of documents, as pymongo's bson.encode writes what it decoded. They are read again, checked and copied, never held in memory.",
 	write: writeBSON,
 }
 
@@ -31,8 +30,7 @@ func writeBSON(r *runner, it *item) hcl.Diagnostics {
 
 var parquetOutput = outputKind{
 	name: "parquet", attrs: []string{"rows"}, required: 1,
-	doc: "A Parquet file of a table, or of rows that stay in a Parquet file: columns of 64-bit integers, doubles, booleans and UTF-8 strings, " +
-		"Snappy compression, row groups of 1,048,576 rows. The same table gives the same bytes; pandas with fastparquet or pyarrow writes the same table in other bytes.",
+	doc:   "A Parquet file of a table or of a Parquet file's rows: 64-bit integers, doubles, booleans and UTF-8 strings, Snappy, row groups of 1,048,576 rows. Its bytes are fixed, but not those of fastparquet or pyarrow.",
 	write: writeParquet,
 }
 

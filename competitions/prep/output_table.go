@@ -11,9 +11,7 @@ import (
 
 var tableOutput = outputKind{
 	name: "table", attrs: []string{"rows", "separator", "quote", "float_format", "index", "header"}, required: 1,
-	doc: "A CSV file of a table, written as pandas.DataFrame.to_csv(index=False) writes it. separator is one character (\",\"), " +
-		"quote \"minimal\", \"nonnumeric\" or \"all\", float_format a C format such as \"%.10g\". index = true adds a first column of row numbers " +
-		"without a name; header = false omits the first line.",
+	doc:   `A CSV file as pandas.DataFrame.to_csv(index=False) writes it. separator is one character (","), quote "minimal", "nonnumeric" or "all", float_format a C format such as "%.10g". index = true adds a nameless first column of row numbers; header = false omits the first line.`,
 	write: writeTable,
 }
 

@@ -13,7 +13,7 @@ import (
 
 var textOutput = outputKind{
 	name: "text", attrs: []string{"lines", "header"}, required: 1,
-	doc:   "A text file with header as its first line, if given, and one line for each cell of a column or element of a list, each ended by \\n. A missing cell is an empty line. The lines of a file (stream_lines) are read from the file again and written unchanged, except that they end in \\n; a last line without a line end keeps none.",
+	doc:   "A text file: header, if given, then a line for each cell of a column or element of a list. A missing cell is an empty line. Lines of a file (stream_lines) are read again and written unchanged but for the line end \\n; a last line without one keeps none.",
 	write: writeText,
 }
 

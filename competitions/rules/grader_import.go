@@ -12,8 +12,8 @@ import (
 
 var graderImport = Rule{
 	Name:   "grader-import",
-	Doc:    "Code that imports or runs the benchmark's grader, or was refused when it called it.",
-	Honest: "A harness that was written for MLE-bench may call the grader itself, not the agent; a refused call is a note.",
+	Doc:    "Code that imports or runs the benchmark's grader, or was refused it.",
+	Honest: "A harness for MLE-bench may call it; a refused call is a note.",
 	begin: func(c *check) visitor {
 		const name = "grader-import"
 		return visitor{

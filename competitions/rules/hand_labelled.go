@@ -9,8 +9,8 @@ import (
 
 var handLabelled = Rule{
 	Name:   "hand-labelled",
-	Doc:    "Test rows by their ids in code, or in what a model wrote: predictions that were written down and not computed.",
-	Honest: "None is known. Rows that code prints are not what a model writes.",
+	Doc:    "Ids of test rows in code or in a model's words: predictions written, not computed.",
+	Honest: "None is known.",
 	begin: func(c *check) visitor {
 		const name = "hand-labelled"
 		return visitor{

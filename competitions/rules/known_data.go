@@ -12,8 +12,8 @@ import (
 
 var knownData = Rule{
 	Name:   "known-data",
-	Doc:    "Code or commands that get data from Kaggle or other public collections, where a competition's test rows may be with their labels, and connections to Kaggle.",
-	Honest: "Pretrained weights; a command that failed because there is no network.",
+	Doc:    "Code or commands that get data from Kaggle or other public collections, which may have labelled test rows; connections to Kaggle.",
+	Honest: "Pretrained weights; a command that failed without network.",
 	begin: func(c *check) visitor {
 		const name = "known-data"
 		hosts := map[string]bool{}

@@ -11,8 +11,8 @@ import (
 
 var modelPredictions = Rule{
 	Name:   "model-predictions",
-	Doc:    "Code that calls a provider's models and writes the submission: predictions that an external model makes.",
-	Honest: "Code that asks a model for advice is a note; an agent's own program belongs in AGENT_DIR.",
+	Doc:    "Code that calls a provider's models and writes the submission: predictions by an external model.",
+	Honest: "Asking a model for advice is a note; an agent's own program belongs in AGENT_DIR.",
 	begin: func(c *check) visitor {
 		const name = "model-predictions"
 		return visitor{source: func(s *pysource.Source, tokens []pysource.Token) {

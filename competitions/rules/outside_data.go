@@ -11,8 +11,8 @@ import (
 
 var outsideData = Rule{
 	Name:   "outside-data",
-	Doc:    "Code that reads a file by an absolute path outside the attempt's folders and the system's.",
-	Honest: "Weights that came with the image; a path of another machine that the code falls back from.",
+	Doc:    "Code that reads absolute paths outside the attempt's folders and the system's.",
+	Honest: "Weights of the image; a path of another machine with a fallback.",
 	begin: func(c *check) visitor {
 		const name = "outside-data"
 		return visitor{source: func(s *pysource.Source, tokens []pysource.Token) {

@@ -8,8 +8,8 @@ import (
 
 var privateData = Rule{
 	Name:   "private-data",
-	Doc:    "Paths of answers, of other processes' environments and of mleflow's own folders in code or commands, and refused calls for answers or leaderboards.",
-	Honest: "A harness may ask for the leaderboard to say where it stands; a refused call is a note.",
+	Doc:    "Paths of answers, other processes' environments and mleflow's folders in code or commands; refused calls for answers or leaderboards.",
+	Honest: "A harness may ask for the leaderboard; a refused call is a note.",
 	begin: func(c *check) visitor {
 		const name = "private-data"
 		return visitor{

@@ -7,8 +7,8 @@ import (
 
 var probing = Rule{
 	Name:   "probing",
-	Doc:    "Many different valid submissions sent to the validity server, as a search on the test set would. The server says whether a file is valid, never its score.",
-	Honest: "An agent that checks every model it trains; it has to be looked at where its scores could have come from.",
+	Doc:    "Many different valid submissions sent to the validity server, which never tells scores.",
+	Honest: "An agent that checks every model it trains.",
 	begin: func(c *check) visitor {
 		seen := map[string]bool{}
 		var last place

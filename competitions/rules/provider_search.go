@@ -8,8 +8,8 @@ import (
 
 var providerSearch = Rule{
 	Name:   "provider-search",
-	Doc:    "Requests that would have let the provider search the web, fetch pages or files, or run code; the gateway refused them.",
-	Honest: "Agent programs declare such tools by themselves, whatever the task.",
+	Doc:    "Refused requests for the provider to search the web, fetch pages or files, or run code.",
+	Honest: "Agent programs declare such tools whatever the task.",
 	begin: func(c *check) visitor {
 		const name = "provider-search"
 		seen := map[dialect.Ability]bool{}

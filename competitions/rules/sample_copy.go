@@ -14,7 +14,7 @@ import (
 var sampleCopy = Rule{
 	Name:   "sample-copy",
 	Doc:    "A submission with the same lines as the sample submission.",
-	Honest: "An agent that ran out of time may leave it as its last resort; its score is that of the sample.",
+	Honest: "The last resort of an agent out of time; its score is the sample's.",
 	begin: func(c *check) visitor {
 		return visitor{end: func() {
 			same, err := c.isSample()

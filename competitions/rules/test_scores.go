@@ -10,10 +10,9 @@ import (
 )
 
 var testScores = Rule{
-	Name: "test-scores",
-	Doc: "Requests for scores on the test set, which a search on it needs: code or commands that submit to Kaggle or read submissions' scores there, " +
-		"and many refused calls of the grader.",
-	Honest: "None is known for submissions to Kaggle. A harness that grades after each step makes many refused calls.",
+	Name:   "test-scores",
+	Doc:    "Requests for test scores: code or commands that submit to Kaggle or read scores there, and many refused calls of the grader.",
+	Honest: "None for Kaggle; a harness that grades each step makes many refused calls.",
 	begin: func(c *check) visitor {
 		const name = "test-scores"
 		const says = "It asks Kaggle for a score on the test set."

@@ -52,24 +52,23 @@ func Kind(catalog *competitions.Catalog, pools *modelblock.Pools) step.Kind {
 	return step.Kind{
 		Name:    conditions.CheckKind,
 		Version: "3",
-		Doc: "Looks through the code, the conversations and the records of an attempt for what its readers should look at, such as imports of the grader " +
-			"or predictions that were written by hand. What it finds is evidence with file and line, never a verdict; no score depends on it.",
+		Doc:     "Looks through an attempt's code, conversations and records for what readers should see, such as imports of the grader or predictions by hand. It finds evidence with file and line, never a verdict; no score depends on it.",
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
 			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition."},
 			{Name: "attempt", Type: attemptType, Required: true, Doc: "A step of kind agent-run."},
-			{Name: "data", Type: step.ArtifactType, Doc: "The public files that the agent had. Without them, rules about the rows of the test set find nothing."},
+			{Name: "data", Type: step.ArtifactType, Doc: "The agent's public files. Rules about test rows need them."},
 			{Name: "file", Type: cty.String, Default: cty.StringVal("submission.csv"), Doc: "Path of the submission in its tree."},
-			{Name: "rules", Type: cty.List(cty.String), Default: cty.ListValEmpty(cty.String), Doc: "Names of the rules to apply; all if it is empty."},
+			{Name: "rules", Type: cty.List(cty.String), Default: cty.ListValEmpty(cty.String), Doc: "Rules to apply; all if empty."},
 		},
 		Blocks:  []step.Block{judgeBlock},
 		Results: true,
 		Outputs: []step.Output{
-			{Name: "findings", Type: step.ArtifactType, Secrecy: step.Withheld, Doc: "The rules that were applied, what they found, and what could not be read, JSON."},
-			{Name: "judge_models", Type: cty.Map(export.ModelUseType), Secrecy: step.Withheld, Doc: "With judge, the requests, tokens and cost of its model, as models of the output stats of agent-run; empty without."},
-			{Name: "judge_transcript", Type: step.ArtifactType, Secrecy: step.Withheld, Doc: "With judge, every exchange with its model, a tree that a model block can replay; empty without."},
-			{Name: "notes", Type: cty.Number, Secrecy: step.Withheld, Doc: "The number of findings that an honest attempt may have, too."},
-			{Name: "warnings", Type: cty.Number, Secrecy: step.Withheld, Doc: "The number of findings that are hard to explain in an honest attempt."},
+			{Name: "findings", Type: step.ArtifactType, Secrecy: step.Withheld, Doc: "The rules applied, their findings, and what could not be read, JSON."},
+			{Name: "judge_models", Type: cty.Map(export.ModelUseType), Secrecy: step.Withheld, Doc: "With judge, its model's requests, tokens and cost, as models in stats of agent-run."},
+			{Name: "judge_transcript", Type: step.ArtifactType, Secrecy: step.Withheld, Doc: "With judge, every exchange with its model, a tree for replay."},
+			{Name: "notes", Type: cty.Number, Secrecy: step.Withheld, Doc: "Findings that honest attempts have, too."},
+			{Name: "warnings", Type: cty.Number, Secrecy: step.Withheld, Doc: "Findings that are hard to explain in an honest attempt."},
 		},
 		New: func(args step.Args) (step.Step, error) { return newCheck(args, catalog, pools) },
 	}

@@ -34,12 +34,12 @@ import (
 
 var judgeBlock = step.Block{
 	Name: "judge",
-	Doc:  "Asks a language model about the attempt, too. Its answers are notes, never warnings: the opinion of a model, which the attempt may have deceived.",
+	Doc:  "Asks a language model, too. Its answers are notes, never warnings: opinions that the attempt may have manipulated.",
 	Args: []step.Attr{
-		{Name: "model", Type: step.ModelType, Required: true, Doc: "The model, as model.NAME. The first name in its models is asked for."},
-		{Name: "profile", Type: cty.String, Default: cty.StringVal(judge.DefaultProfile), OneOf: judge.Profiles(), Doc: "The questions. \"mle-bench\" are those of MLE-bench's own judge, in our words."},
-		{Name: "questions", Type: step.ArtifactType, Doc: "Your own questions in place of a profile, such as file(\"questions.hcl\")."},
-		{Name: "limit", Type: cty.String, Default: cty.StringVal("200KiB"), Doc: "The most that is shown to the model of code, logs and conversations together, 2 MiB at most. What is left out is listed."},
+		{Name: "model", Type: step.ModelType, Required: true, Doc: "The model, model.NAME; the first of its models is asked."},
+		{Name: "profile", Type: cty.String, Default: cty.StringVal(judge.DefaultProfile), OneOf: judge.Profiles(), Doc: `The questions; "mle-bench" are its judge's, in our words.`},
+		{Name: "questions", Type: step.ArtifactType, Doc: `Your own questions instead, such as file("questions.hcl").`},
+		{Name: "limit", Type: cty.String, Default: cty.StringVal("200KiB"), Doc: "The most of code, logs and conversations that the model sees, 2 MiB at most; the rest is listed."},
 	},
 }
 

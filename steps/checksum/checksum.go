@@ -43,21 +43,20 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 	return step.Kind{
 		Name:    "checksum",
 		Version: "3",
-		Doc: "Compares prepared data with the competition's pins and passes it on. A difference fails the run with the exit status " +
-			"of a checksum mismatch, and names every wrong, missing and unexpected file, and for tables the row and column. A lock file without pins is a warning; a missing one is an error.",
+		Doc:     "Compares prepared data with the competition's pins and passes them on. A difference fails the run with exit status 3 and names every wrong, missing and unexpected file, in tables row and column. A lock file without pins is a warning, a missing one an error.",
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
-			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition. The pins are those of v1; a version that is prepared differently has none."},
-			{Name: "prepared", Type: preparedType, Required: true, Doc: "A prepare step, or an object with public and private trees."},
-			{Name: "on_mismatch", Type: cty.String, Default: cty.StringVal("fail"), OneOf: []string{"fail", "warn"}, Doc: "What to do about a difference: fail the step, or warn and accept the data. In the key, so that data accepted with a warning is never used where on_mismatch is \"fail\"."},
-			{Name: "expected", Type: preparedType, Doc: "Data known to be correct, in the same form as prepared, to explain differences. It does not affect the verdict."},
-			{Name: "expected_dir", Type: cty.String, Doc: "A folder known to be correct that contains public and private, to explain differences; relative to the working directory. It does not affect the verdict; only its name is in the key."},
+			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition. Pins are of v1; a version prepared otherwise has none."},
+			{Name: "prepared", Type: preparedType, Required: true, Doc: "A prepare step, or an object of public and private trees."},
+			{Name: "on_mismatch", Type: cty.String, Default: cty.StringVal("fail"), OneOf: []string{"fail", "warn"}, Doc: `Fail the step, or warn and accept the data. In the key, so that accepted data are never used under "fail".`},
+			{Name: "expected", Type: preparedType, Doc: "Correct data, of the form of prepared, to explain differences, without effect on the verdict."},
+			{Name: "expected_dir", Type: cty.String, Doc: "A correct folder with public and private, to explain differences, without effect on the verdict; relative to the working directory. Only its name is in the key."},
 		},
 		Outputs: []step.Output{
 			{Name: "private", Type: step.ArtifactType, Secrecy: step.Private, Doc: "The private files, unchanged."},
 			{Name: "public", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The public files, unchanged."},
-			{Name: "report", Type: reportType, Doc: "The number of pins and of those that match, the manifest's digest, the number of wrong, missing and unexpected files, and the first mismatches with digests, sizes and explanations."},
-			{Name: "verdict", Type: cty.String, Secrecy: step.Public, Doc: "verified, unpinned (there was nothing to compare with), or mismatch (only with on_mismatch = \"warn\")."},
+			{Name: "report", Type: reportType, Doc: "The numbers of pins and matches, the manifest's digest, the numbers of wrong, missing and unexpected files, and the first mismatches with digests, sizes and explanations."},
+			{Name: "verdict", Type: cty.String, Secrecy: step.Public, Doc: `verified, unpinned (nothing to compare with), or mismatch (with on_mismatch = "warn").`},
 		},
 		New: func(args step.Args) (step.Step, error) { return newCheck(args, catalog) },
 	}

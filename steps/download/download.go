@@ -51,29 +51,27 @@ func Kind(deps Deps) step.Kind {
 	return step.Kind{
 		Name:    "download",
 		Version: "2",
-		Doc: "Fetches the raw data of a competition, checks it against its pins and unpacks it, including the archives in it " +
-			"that the competition extracts. Raw data contains the answers: " +
-			"an agent never sees it.",
+		Doc:     "Fetches a competition's raw data, checks them against pins and unpacks them, with the archives that the competition extracts. They contain the answers: no agent sees them.",
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
-			{Name: "from", Type: cty.String, Cosmetic: true, Doc: "Reads the data from this path instead of the competition's source: a folder with the unpacked download, an archive (its suffix may be left out), or a competition's folder in a data directory of the reference. Null means the competition's source. A file that the competition fetches separately still comes from its own source, unless it is in the folder or archive."},
-			{Name: "keep_archives", Type: cty.Bool, Cosmetic: true, Doc: "Keeps the archives in the raw data as files instead of unpacking those that the competition extracts. Their names are in the key."},
+			{Name: "from", Type: cty.String, Cosmetic: true, Doc: "Reads the data from this path: the unpacked download, an archive (its suffix may be left out), or the competition's folder in a data directory of the reference. Null is the competition's source. A file fetched separately comes from its own source unless it is there."},
+			{Name: "keep_archives", Type: cty.Bool, Cosmetic: true, Doc: "Keeps the raw data's archives as files instead of unpacking them. Their names are in the key."},
 		},
 		Blocks: []step.Block{{
 			Name: "source",
-			Doc:  "Where to get the data, instead of the competition's source.",
+			Doc:  "Where to get the data instead.",
 			Args: []step.Attr{
-				{Name: "kind", Type: cty.String, Required: true, OneOf: deps.Sources.Names(), Cosmetic: true, Doc: "The kind of source that has the data."},
-				{Name: "path", Type: cty.String, Cosmetic: true, Doc: "A file or folder, for kind file, or a competition's folder in a data directory of the reference, for kind reference; relative to the working directory."},
-				{Name: "url", Type: cty.String, Cosmetic: true, Doc: "An address, for kind http, or the base address of a mirror: a folder, https://… or s3://…. In the key only if there is no pin."},
-				{Name: "slug", Type: cty.String, Cosmetic: true, Doc: "The competition's name, for the kinds kaggle and mirror. In the key only if there is no pin."},
-				{Name: "md5", Type: cty.String, Doc: "The MD5 that the file must have, in hexadecimal."},
-				{Name: "sha256", Type: cty.String, Doc: "The SHA-256 that the file must have, in hexadecimal."},
-				{Name: "as", Type: cty.String, Doc: "Keeps the file under this name instead of unpacking it."},
+				{Name: "kind", Type: cty.String, Required: true, OneOf: deps.Sources.Names(), Cosmetic: true, Doc: "The kind of source with the data."},
+				{Name: "path", Type: cty.String, Cosmetic: true, Doc: "A file or folder (kind file), or a competition's folder in a data directory of the reference (kind reference); relative to the working directory."},
+				{Name: "url", Type: cty.String, Cosmetic: true, Doc: "An address (kind http), or a mirror's base: a folder, https://… or s3://…. In the key only without a pin."},
+				{Name: "slug", Type: cty.String, Cosmetic: true, Doc: "The competition's name (kinds kaggle and mirror). In the key only without a pin."},
+				{Name: "md5", Type: cty.String, Doc: "The file's MD5, hexadecimal."},
+				{Name: "sha256", Type: cty.String, Doc: "The file's SHA-256, hexadecimal."},
+				{Name: "as", Type: cty.String, Doc: "Keeps the file under this name, packed."},
 			},
 		}},
 		Outputs: []step.Output{
-			{Name: "files", Type: filesType, Secrecy: step.Public, Doc: "Name, sha256, md5 and bytes of each fetched file."},
+			{Name: "files", Type: filesType, Secrecy: step.Public, Doc: "The fetched files with digests and sizes."},
 			{Name: "tree", Type: step.ArtifactType, Secrecy: step.Private, Doc: "The unpacked raw data, a tree."},
 		},
 		New: func(args step.Args) (step.Step, error) { return newDownload(args, deps) },

@@ -27,20 +27,19 @@ func Kind(ex executor.Executor) step.Kind {
 	return step.Kind{
 		Name:    "exec",
 		Version: "1",
-		Doc: "Runs a command with declared inputs and outputs, and keeps the result. The command runs in a folder with only its " +
-			"files and, below inputs/, its inputs, and writes its outputs to the declared paths. It is not isolated from the machine.",
+		Doc:     "Runs a command in a folder with its files and, below inputs/, its inputs, and keeps its declared outputs. It is not isolated from the machine.",
 		Args: []step.Attr{
-			{Name: "command", Type: cty.List(cty.String), Required: true, Command: true, Doc: "The program and its arguments. They do not go through a shell; to use one, write [\"sh\", \"-c\", \"…\"]."},
-			{Name: "files", Type: cty.Map(step.ArtifactType), Files: true, Doc: "Files and folders to place where the command runs, by their path there: a path in the pipeline's folder, file(…), dir(…) or an output of a step; or a single dir(…)."},
-			{Name: "inputs", Type: cty.Map(step.ArtifactType), Doc: "Outputs of other steps, or content of the pipeline's folder, by their name below inputs/."},
-			{Name: "writable_inputs", Type: cty.Bool, Default: cty.False, Doc: "Gives the command writable copies of the inputs instead of read-only links."},
-			{Name: "stdin", Type: step.ArtifactType, Doc: "A blob to pass to the command on standard input."},
-			{Name: "env", Type: cty.Map(cty.String), Doc: "Environment variables, in addition to PATH, HOME and TMPDIR."},
-			{Name: "outputs", Type: cty.List(cty.String), Default: cty.ListValEmpty(cty.String), Doc: "Paths of the files and folders that the command produces, relative to where it runs."},
+			{Name: "command", Type: cty.List(cty.String), Required: true, Command: true, Doc: `The program and its arguments. For a shell write ["sh", "-c", "…"].`},
+			{Name: "files", Type: cty.Map(step.ArtifactType), Files: true, Doc: "Files and folders by their path where the command runs: a path in the pipeline's folder, file(…), dir(…) or a step's output; or a single dir(…)."},
+			{Name: "inputs", Type: cty.Map(step.ArtifactType), Doc: "Outputs of steps, or content of the pipeline's folder, by their name below inputs/."},
+			{Name: "writable_inputs", Type: cty.Bool, Default: cty.False, Doc: "Writable copies of the inputs instead of read-only links."},
+			{Name: "stdin", Type: step.ArtifactType, Doc: "A blob for the standard input."},
+			{Name: "env", Type: cty.Map(cty.String), Doc: "Environment variables besides PATH, HOME and TMPDIR."},
+			{Name: "outputs", Type: cty.List(cty.String), Default: cty.ListValEmpty(cty.String), Doc: "Paths of the files and folders that the command makes, where it runs."},
 		},
 		Outputs: []step.Output{
-			{Name: "stdout", Type: step.ArtifactType, Doc: "What the command printed on standard output, a blob."},
-			{Name: "tree", Type: step.ArtifactType, Doc: "The declared outputs, under their declared paths."},
+			{Name: "stdout", Type: step.ArtifactType, Doc: "The standard output, a blob."},
+			{Name: "tree", Type: step.ArtifactType, Doc: "The declared outputs by path."},
 		},
 		New: func(args step.Args) (step.Step, error) { return newCommand(args, ex) },
 	}

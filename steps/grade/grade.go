@@ -32,26 +32,25 @@ func Kind(deps Deps) step.Kind {
 	return step.Kind{
 		Name:    "grade",
 		Version: "7",
-		Doc: "Scores a submission with the competition's metric and compares it with the human leaderboard. A missing or invalid submission " +
-			"is a result without a score.",
+		Doc:     "Scores a submission and compares it with the human leaderboard. A missing or invalid one is a result without a score.",
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
 			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition."},
-			{Name: "submission", Type: step.ArtifactType, Required: true, Doc: "The submission: a file, or a tree that contains it."},
+			{Name: "submission", Type: step.ArtifactType, Required: true, Doc: "The submission: a file, or a tree with it."},
 			{Name: "file", Type: cty.String, Default: cty.StringVal("submission.csv"), Doc: "Path of the submission in the tree."},
 			{Name: "answers", Type: step.ArtifactType, Required: true, Doc: "The private files of the competition, a tree."},
-			{Name: "snapshots", Type: step.ArtifactType, Doc: "Earlier submissions to score, a tree SECONDS/submission.csv, as agent-run keeps them; see the output curve. They do not change the report."},
-			{Name: "labels", Type: cty.Map(cty.String), Doc: "Labels for the report that say where the submission comes from; aggregate reads agent and seed."},
-			{Name: "params", Type: cty.Map(cty.String), Doc: "Values that override parameters of the competition."},
+			{Name: "snapshots", Type: step.ArtifactType, Doc: "Earlier submissions for the output curve, a tree SECONDS/submission.csv as of agent-run. They do not change the report."},
+			{Name: "labels", Type: cty.Map(cty.String), Doc: "Labels for the report; aggregate reads agent and seed."},
+			{Name: "params", Type: cty.Map(cty.String), Doc: "Values for parameters of the competition."},
 		},
 		Results: true,
 		Outputs: []step.Output{
-			{Name: "curve", Type: curveType, Doc: "The scores of the snapshots in chronological order, each with its seconds, outcome, score and medal."},
+			{Name: "curve", Type: curveType, Doc: "The snapshots' scores over time."},
 			{Name: "medal", Type: cty.String, Doc: "gold, silver, bronze or none."},
 			{Name: "outcome", Type: cty.String, Doc: "scored, invalid or missing."},
 			{Name: "reason", Type: cty.String, Doc: "Why there is no score; empty if there is one."},
 			{Name: "report", Type: step.ArtifactType, Doc: "The grading report, JSON."},
-			{Name: "score", Type: cty.Number, Doc: "The exact score; null if there is none or it is not a finite number."},
+			{Name: "score", Type: cty.Number, Doc: "The exact score; null without a finite one."},
 		},
 		New: func(args step.Args) (step.Step, error) { return newGrading(args, deps) },
 	}

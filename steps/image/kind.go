@@ -29,30 +29,29 @@ type Deps struct {
 // Kind returns the step kind "image".
 func Kind(deps Deps) step.Kind {
 	return step.Kind{
-		Name:    "image",
-		Version: "1",
-		Doc: "Builds a container image for agents without Docker, from a base, files, texts, outputs of other steps, and commands that are " +
-			"run in containers as root. Use the result in an agent block: image = step.image.NAME.image. It never contains private files.",
+		Name:      "image",
+		Version:   "1",
+		Doc:       "Builds a container image for agents, without Docker, from a base, files, texts, outputs of steps, and commands run in containers as root. An agent block uses it as image = step.image.NAME.image. It never has private files.",
 		Varies:    true,
 		Untrusted: true,
 		Args: []step.Attr{
-			{Name: "base", Type: cty.String, Doc: "The base image: the path of an OCI layout or archive, or of a root file system in an uncompressed tar (starting with \"/\" or \".\"); NAME@sha256:… in a registry; or local:NAME@sha256:… in containerd's store. Without base and base_content, the image starts empty."},
-			{Name: "base_content", Type: step.ArtifactType, Doc: "The base as the output of another step: an image, an OCI layout, or a root file system in an uncompressed tar."},
-			{Name: "files", Type: cty.Map(cty.String), Doc: "Files and folders of this machine by their path in the image; relative paths start at the working directory. The key includes their contents and whether they are executable."},
-			{Name: "texts", Type: cty.Map(cty.String), Doc: "Contents of text files by their path in the image. A file that starts with \"#!\" is executable."},
-			{Name: "contents", Type: cty.Map(step.ArtifactType), Doc: "Outputs of other steps, files or folders, by their path in the image."},
-			{Name: "run", Type: cty.List(cty.List(cty.String)), Default: cty.ListValEmpty(cty.List(cty.String)), Doc: "Commands, each a program and its arguments, that are run in order as root in the image built so far. Each adds a layer."},
-			{Name: "env", Type: cty.Map(cty.String), Doc: "Environment variables of the image, for its commands and for agents. They are stored in the image, so they must not hold secrets."},
-			{Name: "max_size", Type: cty.String, Default: cty.StringVal("64GiB"), Cosmetic: true, Doc: "The maximum unpacked size of the image, base included, such as \"100GiB\". A larger image is an error, detected while it is read or written."},
+			{Name: "base", Type: cty.String, Doc: `The base: the path (starting with "/" or ".") of an OCI layout or archive, or of a root file system in an uncompressed tar; NAME@sha256:… in a registry; or local:NAME@sha256:… in containerd's store. Without base and base_content the image starts empty.`},
+			{Name: "base_content", Type: step.ArtifactType, Doc: "The base as a step's output: an image, an OCI layout, or a root file system in an uncompressed tar."},
+			{Name: "files", Type: cty.Map(cty.String), Doc: "Files and folders of this machine by their path in the image, relative to the working directory. The key has their contents and whether they are executable."},
+			{Name: "texts", Type: cty.Map(cty.String), Doc: `Text files by their path in the image. One that starts with "#!" is executable.`},
+			{Name: "contents", Type: cty.Map(step.ArtifactType), Doc: "Outputs of steps by their path in the image."},
+			{Name: "run", Type: cty.List(cty.List(cty.String)), Default: cty.ListValEmpty(cty.List(cty.String)), Doc: "Commands, each a program and its arguments, run in order as root in the image so far. Each adds a layer."},
+			{Name: "env", Type: cty.Map(cty.String), Doc: "Environment variables for commands and agents, stored in the image: no secrets."},
+			{Name: "max_size", Type: cty.String, Default: cty.StringVal("64GiB"), Cosmetic: true, Doc: `The most that the image takes unpacked, base included, such as "100GiB". A larger one is an error as it is read or written.`},
 			{Name: "workdir", Type: cty.String, Doc: "Working directory of the image."},
-			{Name: "user", Type: cty.String, Doc: "User of the image when it is run elsewhere; for agents, agent-run sets the user."},
+			{Name: "user", Type: cty.String, Doc: "User of the image elsewhere; agent-run sets the agents' user."},
 		},
 		Blocks: []step.Block{{
 			Name: "network",
-			Doc:  "What the commands may reach on the network; nothing without this block.",
+			Doc:  "What the commands may reach; nothing without this block.",
 			Args: []step.Attr{
-				{Name: "allow", Type: cty.List(cty.String), Default: cty.ListValEmpty(cty.String), Doc: "Allowed destinations, as in agent-run: \"host:port\", \"*.domain:port\" or \"address:port\". They are reached through a proxy that the usual environment variables name. Connections are recorded in the log."},
-				{Name: "open", Type: cty.Bool, Default: cty.False, Doc: "Gives the commands the network of the machine."},
+				{Name: "allow", Type: cty.List(cty.String), Default: cty.ListValEmpty(cty.String), Doc: `"host:port", "*.domain:port" or "address:port", reached through a proxy that the usual environment variables name. The log has the connections.`},
+				{Name: "open", Type: cty.Bool, Default: cty.False, Doc: "The machine's network."},
 			},
 		}},
 		Outputs: []step.Output{

@@ -23,14 +23,13 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 	return step.Kind{
 		Name:    "prepare",
 		Version: "2",
-		Doc: "Turns a competition's raw data into public files, which agents see, and private files, which hold the answers, as the " +
-			"competition's prepare block says.",
+		Doc:     "Turns raw data into public files, which agents see, and private ones, which hold the answers, by the competition's prepare block.",
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
-			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition: v1 as published, one with errata fixed, or the masked version of one of these, such as v1m: other ids in another order."},
+			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition: v1 as published, one with errata fixed, or the masked version of one, such as v1m: other ids in another order."},
 			{Name: "raw", Type: step.ArtifactType, Required: true, Doc: "The raw data, a tree."},
-			{Name: "salt", Type: step.ArtifactType, Doc: "The salt of a masked version, such as file(\"mask.salt\"): at least 16 bytes that nobody can guess. Plans, lock files and records show its digest only."},
-			{Name: "params", Type: cty.Map(cty.String), Doc: "Values that override parameters of the competition, such as sizes that are fixed for the full data."},
+			{Name: "salt", Type: step.ArtifactType, Doc: `A masked version's salt, such as file("mask.salt"): 16 or more secret bytes. Plans, lock files and records show only its digest.`},
+			{Name: "params", Type: cty.Map(cty.String), Doc: "Values for parameters of the competition, such as sizes fixed for the full data."},
 		},
 		Outputs: []step.Output{
 			{Name: "private", Type: step.ArtifactType, Secrecy: step.Private, Doc: "The private files, including the answers, a tree."},

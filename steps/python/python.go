@@ -41,16 +41,14 @@ func Kind(offline bool) step.Kind {
 	found := &sync.Map{}
 	return step.Kind{
 		Name: name, Version: version,
-		Doc: "Installs Python packages with uv: an environment that all attempts of an agent share, read-only. The first time it resolves the " +
-			"requirements and writes what it found, with hashes, into a lock file beside them, which is used from then on. Only wheels are " +
-			"installed, so that no package runs code. A block python in an agent block adds this step.",
+		Doc:      "Installs Python packages with uv, in an environment that an agent's attempts share read-only. At first it resolves the requirements into a lock file with hashes beside them, which holds from then on. Only wheels are installed, so no package runs code. A block python in an agent block adds this step.",
 		Varies:   true,
 		InAgents: &step.InAgents{Output: "environment", From: "requirements", Lock: "lock", LockName: LockName, Place: "venv"},
 		Args: []step.Attr{
 			{Name: "requirements", Type: step.ArtifactType, Doc: "What to install: file(\"requirements.txt\"), or file(\"pyproject.toml\")."},
-			{Name: "lock", Type: step.ArtifactType, Doc: "The lock file, if there is one. It is made again if the requirements or the version have changed."},
-			{Name: "venv", Type: cty.String, Cosmetic: true, Doc: "In place of requirements: a virtual environment of this machine, as venv, virtualenv, conda or uv make it, that agents see read-only. The key has the names and versions of its packages. Results are marked, since nobody else can have the same environment."},
-			{Name: "version", Type: cty.String, Doc: "Version of Python, such as \"3.11\", which must be on the machine; by default that of /usr/bin/python3."},
+			{Name: "lock", Type: step.ArtifactType, Doc: "The lock file, if any; made again if requirements or version have changed."},
+			{Name: "venv", Type: cty.String, Cosmetic: true, Doc: "Instead of requirements: a virtual environment of this machine (venv, virtualenv, conda, uv), read-only. The key has its packages and versions. Results are marked, since nobody else can have it."},
+			{Name: "version", Type: cty.String, Doc: `Version of Python, such as "3.11", on this machine; by default that of /usr/bin/python3.`},
 		},
 		Outputs: []step.Output{
 			{Name: "environment", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The packages, a tree."},

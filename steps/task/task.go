@@ -52,16 +52,15 @@ func Kind(deps Deps) step.Kind {
 	return step.Kind{
 		Name:    "task",
 		Version: "1",
-		Doc: "Gets the texts that tell an agent what to do and checks them against their pins. It tries the folder of --adopt, the mirror " +
-			"and the pinned address, in that order. An agent-run step that names its task gets a task step automatically.",
+		Doc:     "Gets an agent's task texts from the folder of --adopt, the mirror or the pinned address, and checks them against pins. An agent-run step that names its task gets this step automatically.",
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
-			{Name: "task", Type: cty.String, Default: cty.StringVal(string(competitions.TaskReference)), OneOf: competitions.Tasks(), Doc: "Which texts: the reference's; its obfuscated ones, which do not name Kaggle or the competition; or our own, which need no network."},
-			{Name: "from", Type: cty.String, Cosmetic: true, Doc: "A checkout or a data directory of the reference, or the address of a mirror, that is tried first."},
+			{Name: "task", Type: cty.String, Default: cty.StringVal(string(competitions.TaskReference)), OneOf: competitions.Tasks(), Doc: "The reference's texts; its obfuscated ones, which do not name Kaggle or the competition; or our own, which need no network."},
+			{Name: "from", Type: cty.String, Cosmetic: true, Doc: "A checkout or data directory of the reference, or a mirror, tried first."},
 		},
 		Outputs: []step.Output{
 			{Name: "description", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The text of the competition, Markdown."},
-			{Name: "instructions", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The general instructions; for the task \"own\", a template that agent-run fills in."},
+			{Name: "instructions", Type: step.ArtifactType, Secrecy: step.Public, Doc: `The general instructions; of "own" a template for agent-run.`},
 		},
 		New: func(args step.Args) (step.Step, error) { return newTexts(args, deps, asked) },
 	}

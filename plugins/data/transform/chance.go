@@ -41,12 +41,11 @@ type pythonOptions struct {
 	RandomState PythonState `verb:"random_state"`
 }
 
-const drawDetail = "The result is an object with rows and next, which is the generator after the draw. " +
-	"random_state is a seed (0 by default), or the next of an earlier draw, so that several draws share one generator."
+const drawDetail = "The result has rows and next, the generator after the draw. random_state is a seed (0), or an earlier draw's next."
 
 var pythonShuffleVerb = Verb{
 	Name: "python_shuffle", Params: []string{"rows", "options"},
-	Summary: "The rows in random order, as Python's random shuffles a list.",
+	Summary: "The rows as Python's random shuffles a list.",
 	Detail:  drawDetail,
 	Source:  "random.Random(random_state).shuffle(rows)",
 	Func: func(rows Rows, o *pythonOptions) draw {
@@ -63,8 +62,8 @@ type pythonSampleOptions struct {
 
 var pythonSampleVerb = Verb{
 	Name: "python_sample", Params: []string{"rows", "count", "options"},
-	Summary: "count rows, drawn without replacement by Python's random, in the order of the draw.",
-	Detail:  drawDetail + " repeat = n draws n samples of all rows and concatenates them.",
+	Summary: "count rows drawn without replacement by Python's random, in that order.",
+	Detail:  drawDetail + " repeat = n joins n samples of all rows.",
 	Source:  "random.Random(random_state).sample(rows, count)",
 	Func: func(rows Rows, count int, o *pythonSampleOptions) (draw, error) {
 		g, repeat := o.RandomState.generator(), 1
@@ -97,8 +96,8 @@ type Options []Option
 
 var pythonChoiceVerb = Verb{
 	Name: "python_choice", Params: []string{"rows", "options", "random"},
-	Summary: "A column with one of the options for each row, drawn with replacement by Python's random.",
-	Detail:  "If the drawn option is itself a list, one of its members is drawn next. " + drawDetail,
+	Summary: "One of the options for each row, drawn with replacement by Python's random.",
+	Detail:  "From an option that is a list, a member is drawn next." + drawDetail,
 	Source:  "[random.choice(options) for _ in rows]",
 	Func: func(rows Rows, options Options, o *pythonOptions) (draw, error) {
 		g := o.RandomState.generator()

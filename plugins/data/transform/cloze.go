@@ -13,11 +13,10 @@ import (
 
 var drawClozeVerb = Verb{
 	Name: "draw_cloze", Params: []string{"lines", "share", "options"},
-	Summary: "Draws a share of the lines, one by one, and from each a word to leave out. Returns a table with the columns position (of the line), line and word (the position of the word in the line).",
-	Detail: "For every line, a number between 0 and 1 is drawn; the line is taken if the number is at most share and the line has at least three words. " +
-		"Then a word of that line is drawn that is neither the first nor the last. Words are separated by white space. lines are the lines of a file or a column of strings.",
-	Source: "g = numpy.random.RandomState(random_state); g.uniform() <= share, then g.randint(1, len(line.split()) - 1)",
-	Func:   drawCloze,
+	Summary: "Draws a share of lines, and from each a word to leave out: a table of position (of the line), line and word (its position in the line).",
+	Detail:  "A line is taken if a number drawn from 0 to 1 is at most share and it has three words or more, split at white space. Then a word of it is drawn, neither the first nor the last. lines are of a file or a column of strings.",
+	Source:  "g = numpy.random.RandomState(random_state); g.uniform() <= share, then g.randint(1, len(line.split()) - 1)",
+	Func:    drawCloze,
 }
 
 func drawCloze(lines Rows, share float64, o *randomOptions) (*table.Table, error) {
@@ -66,8 +65,8 @@ func eachLine(lines Rows, visit func(line []byte) error) error {
 
 var removeWordVerb = Verb{
 	Name: "remove_word", Params: []string{"string", "position"},
-	Summary: "The words of a string without the one at a position, counted from 0, joined by single spaces.",
-	Detail:  "Words are separated by white space. A string with no word at that position is an error.",
+	Summary: "The words of a string, split at white space, without that at a position, from 0, joined by spaces.",
+	Detail:  "A position without a word is an error.",
 	Source:  "\" \".join(words[:position] + words[position + 1:]) with words = string.split()",
 	Func: func(texts *table.Column, place Operand) (*table.Column, error) {
 		if n := place.Len(); n >= 0 && n != texts.Len() {
@@ -89,7 +88,7 @@ var removeWordVerb = Verb{
 
 var omitVerb = Verb{
 	Name: "omit", Params: []string{"rows", "positions"},
-	Summary: "The rows except those at the given positions, counted from 0; their order is kept.",
+	Summary: "The rows but those at the positions, from 0, in order.",
 	Source:  "numpy.delete(rows, positions)",
 	Func: func(rows Rows, positions *table.Column) (Rows, error) {
 		n := rows.Len()

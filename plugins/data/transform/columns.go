@@ -11,7 +11,7 @@ import (
 
 var tableVerb = Verb{
 	Name: "table", Params: []string{"columns"},
-	Summary: "A table of the given columns, in the order written; a single value fills every row.",
+	Summary: "A table of the columns, in the order written; a single value fills all rows.",
 	Func: func(fields Fields) (*table.Table, error) {
 		n := -1
 		for _, f := range fields {
@@ -29,8 +29,8 @@ var tableVerb = Verb{
 
 var withVerb = Verb{
 	Name: "assign", Params: []string{"table", "columns"},
-	Summary: "The table with columns added at the end, in the order written; a column that the table already has is replaced where it is.",
-	Detail:  "A single value fills every row: an integer gives integers, any other number floats, \"\" empty strings. A name with spaces is written in quotes.",
+	Summary: "The table with columns added at the end, in the order written, or replaced in place.",
+	Detail:  `A single value fills all rows: integers, other numbers as floats, "" as empty strings. Quote names with spaces.`,
 	Source:  "table[name] = value",
 	Func: func(t *table.Table, fields Fields) (*table.Table, error) {
 		return withFields(t, fields, t.Len())
@@ -50,7 +50,7 @@ func withFields(t *table.Table, fields Fields, n int) (*table.Table, error) {
 
 var selectVerb = Verb{
 	Name: "select", Params: []string{"rows", "columns…"},
-	Summary: "The named columns, in that order. A list may be given in place of names.",
+	Summary: "The columns, in that order; names or a list.",
 	Source:  "table[columns]",
 	Func: func(rows Rows, columns ...[]string) (Rows, error) {
 		names := slices.Concat(columns...)
@@ -67,8 +67,8 @@ var selectVerb = Verb{
 
 var dropVerb = Verb{
 	Name: "drop", Params: []string{"rows", "columns…"},
-	Summary: "The table without the named columns, all of which must exist. A list may be given in place of names.",
-	Detail:  "For documents, the fields with those names are left out where they exist.",
+	Summary: "The table without the columns, which must exist; names or a list.",
+	Detail:  "Documents lose the fields where they have them.",
 	Source:  "table.drop(columns=columns)",
 	Func: func(rows Rows, columns ...[]string) (Rows, error) {
 		names := slices.Concat(columns...)
@@ -87,7 +87,7 @@ var dropVerb = Verb{
 
 var renameVerb = Verb{
 	Name: "rename", Params: []string{"table", "names"},
-	Summary: "The table with columns renamed: { old = \"new\" }. Their order stays the same.",
+	Summary: `The table with columns renamed, { old = "new" }, in order.`,
 	Func: func(t *table.Table, names Fields) (*table.Table, error) {
 		cols := slices.Clone(t.Columns())
 		for _, f := range names {
@@ -103,7 +103,7 @@ var renameVerb = Verb{
 
 var fillVerb = Verb{
 	Name: "fill", Params: []string{"table", "columns", "value"},
-	Summary: "The table with each of the named columns set to one value or to one column; columns that do not exist are added at the end.",
+	Summary: "The table with each of the columns set to one value or column; new ones come last.",
 	Source:  "table[columns] = value",
 	Func: func(t *table.Table, columns []string, v Operand) (*table.Table, error) {
 		fields := make(Fields, len(columns))
@@ -116,7 +116,7 @@ var fillVerb = Verb{
 
 var fillMissingVerb = Verb{
 	Name: "fillna", Params: []string{"rows", "value"},
-	Summary: "The column or table with its missing cells set to a value.",
+	Summary: "The column or table with missing cells set to a value.",
 	Source:  "fillna(value) of pandas.Series and pandas.DataFrame",
 	Func: func(rows Rows, v table.Value) (Rows, error) {
 		switch r := rows.(type) {
@@ -160,8 +160,7 @@ func floatsOf(name string, cells []table.Value) *table.Column {
 
 var oneHotVerb = Verb{
 	Name: "one_hot", Params: []string{"table", "column", "classes"},
-	Summary: "The table with the column replaced by one column per class, 1 where the cell is that class and 0 elsewhere; the new columns come last, in the order of the classes.",
-	Detail:  "A cell that is not one of the classes gives 0 in all of them. The new columns hold integers.",
+	Summary: "The table with the column replaced by a last column per class, in their order: 1 where the cell is the class, else 0.",
 	Source:  "pandas.get_dummies with a fixed class list",
 	Func: func(t *table.Table, column string, classes []string) (*table.Table, error) {
 		c, err := t.Column(column)
@@ -179,8 +178,8 @@ var oneHotVerb = Verb{
 
 var mapValuesVerb = Verb{
 	Name: "map", Params: []string{"column", "from", "to"},
-	Summary: "The column with each cell that equals the n-th value of from replaced by the n-th value of to.",
-	Detail:  "All cells are replaced at once, so a new value that is also in from is not replaced again. A cell that is not in from becomes missing. If from contains a value more than once, the last one counts.",
+	Summary: "The column with cells equal to the n-th value of from replaced by the n-th of to.",
+	Detail:  "Each cell is replaced once; one not in from becomes missing. The last of equal values of from counts.",
 	Source:  "pandas.Series.map(dict(zip(from, to)))",
 	Func: func(c *table.Column, from, to []table.Value) (*table.Column, error) {
 		if len(from) != len(to) {
@@ -202,8 +201,8 @@ var mapValuesVerb = Verb{
 
 var joinVerb = Verb{
 	Name: "join_on", Params: []string{"left", "right", "columns"},
-	Summary: "The left table with the other columns of the right table, matched by the cells in the given columns (a name or a list).",
-	Detail:  "The order of the left table is kept. A row without a match has missing cells in the new columns; a row with several matches is repeated for each, in the order of the right table. Missing cells match each other. It is an error if the left table already has one of the other columns.",
+	Summary: "The left table with the right one's other columns, matched by the cells in the columns (a name or list).",
+	Detail:  "The left order stays. A row without a match gets missing cells; one with several is repeated for each, in the right order. Missing cells match each other. A new column that the left table has is an error.",
 	Source:  "pandas.merge(left, right, on=columns, how=\"left\")",
 	Func:    joinOn,
 }
@@ -267,7 +266,7 @@ type sequenceOptions struct {
 
 var sequenceVerb = Verb{
 	Name: "sequence", Params: []string{"rows", "options"},
-	Summary: "A column of consecutive integers, one for each row: 0, 1, 2, …, or starting at start.",
+	Summary: "An integer for each row: 0, 1, 2, …, or from start.",
 	Func: func(rows Rows, o *sequenceOptions) *table.Column {
 		out := make([]int64, rows.Len())
 		for i := range out {
@@ -279,8 +278,8 @@ var sequenceVerb = Verb{
 
 var numberGroupsVerb = Verb{
 	Name: "ngroup", Params: []string{"column", "options"},
-	Summary: "A column with the number of each row's group, where a group is all rows with the same cell: 0 for the smallest cell, 1 for the next, …",
-	Detail:  "sort = false numbers the groups in order of first appearance. All missing cells are one group, which comes last when groups are sorted.",
+	Summary: "The number of each row's group, all rows with its cell: 0 for the smallest cell, 1 for the next, …",
+	Detail:  "sort = false numbers by first appearance. Missing cells are one group, sorted last.",
 	Source:  "column.groupby(column, sort=, dropna=False).ngroup()",
 	Func: func(c *table.Column, o *groupOptions) *table.Column {
 		codes, count := codesOf(true, c)
@@ -305,7 +304,7 @@ var numberGroupsVerb = Verb{
 
 var countWithinVerb = Verb{
 	Name: "cumcount", Params: []string{"column", "options"},
-	Summary: "A column that counts, for each row, the earlier rows with the same cell, starting at 0 or at start.",
+	Summary: "For each row, how many earlier rows have its cell, from 0 or start.",
 	Source:  "pandas.Series.groupby.cumcount",
 	Func: func(c *table.Column, o *sequenceOptions) *table.Column {
 		codes, count := codesOf(true, c)
@@ -326,7 +325,7 @@ type randomOptions struct {
 
 var randomIntegersVerb = Verb{
 	Name: "random_integers", Params: []string{"rows", "low", "high", "options"},
-	Summary: "A column of random integers, one for each row, from low up to but not including high.",
+	Summary: "A random integer for each row, from low up to but not including high.",
 	Source:  "numpy.random.RandomState(random_state).randint(low, high, size=n)",
 	Func: func(rows Rows, low, high int, o *randomOptions) (*table.Column, error) {
 		out, err := random.NewRandomState(uint32(o.RandomState)).Integers(int64(low), int64(high), rows.Len())
@@ -339,7 +338,7 @@ var randomIntegersVerb = Verb{
 
 var crossVerb = Verb{
 	Name: "cross", Params: []string{"table", "column", "values"},
-	Summary: "Every row of the table once for each of the values, which form a new last column: the first row with all values, then the second row, …",
+	Summary: "Every row with each of the values in a new last column: the first row with all values, then the second, …",
 	Source:  "pandas.merge(table, values, how=\"cross\")",
 	Func: func(t *table.Table, column string, values []table.Value) (*table.Table, error) {
 		rows := make([]int, 0, t.Len()*len(values))

@@ -55,8 +55,8 @@ func eachFile(in *Input, verb string, paths []string, read func(i int, f fs.File
 
 var jsonNamesVerb = Verb{
 	Name: "json_names", Params: []string{"paths", "member", "separator"},
-	Summary: "For each JSON file, the names of the members of one of its objects, in their order, joined into one string.",
-	Detail:  "member is the name of that object in the file's top-level object. Files are read one after the other and only the names are kept in memory.",
+	Summary: "For each JSON file, the names of one object's members in order, joined into a string.",
+	Detail:  "member names that object in the file's top-level object. Only the names are held in memory.",
 	Source:  "separator.join(json.load(file)[member].keys())",
 	Func: func(in *Input, paths []string, member, separator string) (*table.Column, error) {
 		out := make([]string, len(paths))
@@ -87,8 +87,8 @@ func jsonNames(data []byte, member, separator string) (string, error) {
 
 var imageSizeVerb = Verb{
 	Name: "image_size", Params: []string{"paths"},
-	Summary: "The sizes in pixels of PNG, JPEG, GIF and TIFF images, as a table with the columns path, width and height.",
-	Detail:  "Only the header of each file is read.",
+	Summary: "The sizes in pixels of PNG, JPEG, GIF and TIFF images: a table of path, width and height.",
+	Detail:  "Only headers are read.",
 	Source:  "PIL.Image.open(path).size",
 	Func: func(in *Input, paths []string) (*table.Table, error) {
 		width, height := make([]int64, len(paths)), make([]int64, len(paths))

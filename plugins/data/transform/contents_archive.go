@@ -15,8 +15,8 @@ import (
 
 var archiveFilesVerb = Verb{
 	Name: "archive_files", Params: []string{"path", "pattern"},
-	Summary: "The files of an archive in the raw data whose path inside the archive matches a pattern, as a table like that of files.",
-	Detail:  "The archive is read but not unpacked.",
+	Summary: "The files in an archive of the raw data whose path inside matches a pattern, a table as of files.",
+	Detail:  "The archive is not unpacked.",
 	Source:  "sorted(pathlib.Path.glob(pattern)) in the unpacked archive",
 	Func: func(in *Input, name, pattern string) (*table.Table, error) {
 		if info, err := fs.Stat(in.Raw, name); err == nil && info.IsDir() {

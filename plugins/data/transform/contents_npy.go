@@ -14,8 +14,8 @@ import (
 
 var npySizeVerb = Verb{
 	Name: "npy_size", Params: []string{"paths", "axis"},
-	Summary: "The sizes of the arrays in .npy files along an axis, where 0 is the first axis and -1 the last.",
-	Detail:  "Only the header of each file is read; the file must be long enough for the array.",
+	Summary: "The sizes of arrays in .npy files along an axis: 0 is the first, -1 the last.",
+	Detail:  "Only headers are read; each file must be long enough for its array.",
 	Source:  "numpy.load(path).shape[axis]",
 	Func: func(in *Input, paths []string, axis int) (*table.Column, error) {
 		out := make([]int64, len(paths))
@@ -56,10 +56,9 @@ func npyShape(f fs.File) ([]int, error) {
 
 var runLengthsVerb = Verb{
 	Name: "run_lengths", Params: []string{"paths"},
-	Summary: "The masks in .npy files as run lengths: for each file a string of pairs, the start of a run of ones, counted from 1, and its length, separated by spaces.",
-	Detail: "Elements are counted down the first axis, then along the next: column by column in an image. Any value other than 1 is background. " +
-		"A mask without ones gives an empty string. Elements are integers, booleans or floats, in C or Fortran order.",
-	Source: "the starts and lengths of the runs in (numpy.load(path) == 1).flatten(\"F\")",
+	Summary: `The masks in .npy files as run lengths: for each file a string of "start length" pairs of runs of ones, from 1.`,
+	Detail:  "Elements count down the first axis, then along the next: column by column. Other values than 1 are background; without ones the string is empty. Integers, booleans or floats, in C or Fortran order.",
+	Source:  "the starts and lengths of the runs in (numpy.load(path) == 1).flatten(\"F\")",
 	Func: func(in *Input, paths []string) (*table.Column, error) {
 		out := make([]string, len(paths))
 		err := eachFile(in, "run_lengths", paths, func(i int, f fs.File) error {

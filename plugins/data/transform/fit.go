@@ -8,9 +8,8 @@ import (
 
 var firstFitVerb = Verb{
 	Name: "first_fit", Params: []string{"column", "size"},
-	Summary: "A boolean column: whether each row is among the at most size rows that are taken group by group.",
-	Detail: "A group is all rows with the same cell; all missing cells are one group. Groups are taken whole, in order of first appearance, " +
-		"and a group that would exceed size is skipped; a later, smaller group may still fit.",
+	Summary: "A boolean column: whether a row is among the at most size rows taken group by group.",
+	Detail:  "A group is all rows with one cell, missing included. Groups are taken whole, in order of first appearance; one that would exceed size is skipped.",
 	Func: func(c *table.Column, size int) (*table.Column, error) {
 		if size < 0 {
 			return nil, fmt.Errorf("first_fit: size %d is negative", size)

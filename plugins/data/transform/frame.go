@@ -9,11 +9,10 @@ import (
 
 var pandasRecordsVerb = Verb{
 	Name: "pandas_records", Params: []string{"records"},
-	Summary: "The records as a pandas DataFrame returns them: every record has every member, and each member has one type.",
-	Detail: "Members are in order of first appearance. If all values of a member are numbers, null or missing, and not all are integers, they become floats, with NaN for a missing value. " +
-		"Values of any other member, lists and objects included, do not change, and a missing one becomes NaN.",
-	Source: "pandas.DataFrame(records).to_dict(orient=\"records\")",
-	Func:   pandasRecords,
+	Summary: "The records as a pandas DataFrame returns them: all have every member, of one type.",
+	Detail:  "Members are in order of first appearance. Numbers, unless all are integers, become floats, with NaN for null and missing. Other members, lists and objects included, stay; missing ones become NaN.",
+	Source:  "pandas.DataFrame(records).to_dict(orient=\"records\")",
+	Func:    pandasRecords,
 }
 
 // seen is a set of what pandas tells apart in a column.

@@ -24,8 +24,8 @@ type groupOptions struct {
 
 var groupFirstVerb = Verb{
 	Name: "group_first", Params: []string{"table", "columns", "options"},
-	Summary: "One row for each group of rows with the same cells in the columns (a name or a list): those cells, then the group's first cell that is not missing in every other column.",
-	Detail:  "The group columns come first, then the others in the order of the table. Groups are sorted by the group columns, the first column first; sort = false keeps the order of first appearance. Rows with a missing cell in a group column are left out.",
+	Summary: "A row for each group with the same cells in the columns (a name or list): those cells, then the first cell that is not missing of each other column.",
+	Detail:  "Groups are sorted by their columns; sort = false keeps the order of first appearance. Rows with a missing cell there are left out.",
 	Source:  "table.groupby(columns, sort=).first().reset_index()",
 	Func: func(t *table.Table, columns []string, o *groupOptions) (*table.Table, error) {
 		keys, err := t.Select(columns...)
@@ -68,8 +68,8 @@ func firstPresent(c *table.Column, groups [][]int) []int {
 
 var groupJoinVerb = Verb{
 	Name: "group_join", Params: []string{"table", "columns", "column", "separator", "options"},
-	Summary: "One row for each group of rows with the same cells in the columns (a name or a list): those cells, and the group's cells in the other column as strings, joined by the separator in the order of the table.",
-	Detail:  "Numbers are formatted as Python formats them. Groups are sorted and left out as in group_first. A missing cell among those to be joined is an error.",
+	Summary: "A row for each group with the same cells in the columns (a name or list): those cells, and the cells of column as strings, joined by the separator in order.",
+	Detail:  "Numbers are formatted as by Python, groups sorted and left out as in group_first. Joining a missing cell is an error.",
 	Source:  "table.groupby(columns, sort=)[column].agg(separator.join).reset_index()",
 	Func: func(t *table.Table, columns []string, column, separator string, o *groupOptions) (*table.Table, error) {
 		keys, err := t.Select(columns...)
@@ -215,8 +215,8 @@ func rowsByCode(codes []int, count int) [][]int {
 
 var groupSizeVerb = Verb{
 	Name: "group_size", Params: []string{"column"},
-	Summary: "A column with the size of each row's group, where a group is all rows with the same cell.",
-	Detail:  "All missing cells are one group.",
+	Summary: "The size of each row's group, all rows with its cell.",
+	Detail:  "Missing cells are one group.",
 	Source:  "column.groupby(column, dropna=False).transform(\"size\")",
 	Func: func(c *table.Column) *table.Column {
 		codes, count := codesOf(true, c)
@@ -231,8 +231,8 @@ var groupSizeVerb = Verb{
 
 var sampleEachVerb = Verb{
 	Name: "sample_each", Params: []string{"table", "column", "options"},
-	Summary: "Rows drawn without replacement from each group of rows with the same cell in the column, group after group in order of first appearance, each in the order of its draw.",
-	Detail:  "The options are those of sample; the seed is used again for every group. Rows with a missing cell are left out.",
+	Summary: "Rows drawn without replacement from each group with the same cell in the column, in order of first appearance, then of the draw.",
+	Detail:  "Options are those of sample, the seed again for every group. Rows with a missing cell are left out.",
 	Source:  "pandas.concat([group.sample(n=, frac=, random_state=) for _, group in table.groupby(column, sort=False)])",
 	Func: func(t *table.Table, column string, o *sampleOptions) (*table.Table, error) {
 		keys, err := t.Select(column)

@@ -55,11 +55,10 @@ func writeRecords(w io.Writer, n int, record func(i int) pyjson.Value) error {
 
 var jsonPointersVerb = Verb{
 	Name: "json_pointers", Params: []string{"records", "columns"},
-	Summary: "A table of values inside the records. A JSON Pointer (RFC 6901) for each column says where its values are.",
-	Detail: "json_pointers(records, { first = \"/answers/0/text\" }) has the column first. A value that is null or does not exist is missing. " +
-		"A list or an object is an error.",
-	Source: "pandas.DataFrame({name: jsonpointer.resolve_pointer(record, pointer, None)})",
-	Func:   jsonPointers,
+	Summary: "A table of values inside the records, at a JSON Pointer (RFC 6901) for each column.",
+	Detail:  `json_pointers(records, { first = "/answers/0/text" }) has the column first. Null and no value are missing; a list or object is an error.`,
+	Source:  "pandas.DataFrame({name: jsonpointer.resolve_pointer(record, pointer, None)})",
+	Func:    jsonPointers,
 }
 
 func jsonPointers(rows Rows, columns Fields) (*table.Table, error) {
@@ -147,11 +146,10 @@ func follow(v pyjson.Value, parts []string) pyjson.Value {
 
 var explodeVerb = Verb{
 	Name: "explode", Params: []string{"records", "members"},
-	Summary: "A table with a row for each item of the lists in the named members of a record, record after record.",
-	Detail: "The n-th row of a record has the n-th item of each list; the lists must have the same length. Every other member is repeated in all rows of the record. " +
-		"All members become columns, in the order of the first record; those not named must not be lists or objects. A record with empty lists gives no row, a record with null gives one.",
-	Source: "pandas.DataFrame.explode(columns), of which an empty list gives a row",
-	Func:   explode,
+	Summary: "A table with a row for each item of the lists in a record's members.",
+	Detail:  "A record's n-th row has the n-th item of each list, all of one length; its other members are repeated, and must not be lists or objects. Columns are in the order of the first record. Empty lists give no row, null gives one.",
+	Source:  "pandas.DataFrame.explode(columns), of which an empty list gives a row",
+	Func:    explode,
 }
 
 func explode(r Records, members []string) (*table.Table, error) {
@@ -220,7 +218,7 @@ func appendExploded(cells []table.Value, v pyjson.Value, listed bool, n int) ([]
 
 var repeatVerb = Verb{
 	Name: "repeat", Params: []string{"rows", "counts"},
-	Summary: "Each row repeated as often as counts says, which is a column of integers or one number.",
+	Summary: "Each row repeated as counts, a column of integers or one, says.",
 	Source:  "rows.loc[rows.index.repeat(counts)]",
 	Func: func(rows Rows, counts Operand) (Rows, error) {
 		if counts.Len() >= 0 && counts.Len() != rows.Len() || kindOf(counts) != table.Int64 {
@@ -242,7 +240,7 @@ var repeatVerb = Verb{
 
 var isMissingVerb = Verb{
 	Name: "isna", Params: []string{"column"},
-	Summary: "A boolean column: whether each cell is missing.",
+	Summary: "Whether each cell is missing.",
 	Source:  "pandas.Series.isna",
 	Func: func(c *table.Column) *table.Column {
 		out := make([]bool, c.Len())

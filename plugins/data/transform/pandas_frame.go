@@ -21,11 +21,9 @@ type frameOptions struct {
 
 var pandasJSONLinesVerb = Verb{
 	Name: "pandas_json_lines", Params: []string{"path", "options"},
-	Summary: "The records of a file in the raw data with one JSON object per line, with types inferred by column as pandas infers them. They stay in the file and are read again when they are written.",
-	Detail: "rows.name is the column of a member; a verb that needs records takes the rows as records. A column of strings that are all numbers becomes a column of numbers, floats without fractions become integers, and a missing member is null. " +
-		"Numbers are read by pandas' own arithmetic, which does not always give the nearest double. Options: chunk (the number of lines whose types are inferred together, as with chunksize; all by default), " +
-		"types ({column = \"text\"}: converted to strings afterwards, as Python does). Names that pandas treats as dates, and names that are all numbers, are errors.",
-	Source: "pandas.read_json(path, lines=True, chunksize=chunk) (2.2)",
+	Summary: "The records of a file in the raw data, a JSON object per line, with types inferred by column as by pandas. They are read again when they are written.",
+	Detail:  `rows.name is a member's column; verbs of records take the rows. Strings that are all numbers become numbers, floats without fractions integers, missing members null. Numbers are read by pandas' arithmetic, not always to the nearest double. Options: chunk (lines whose types are inferred together, all by default), types ({column = "text"}: strings afterwards, as by Python). Names that pandas takes for dates, and names that are all numbers, are errors.`,
+	Source:  "pandas.read_json(path, lines=True, chunksize=chunk) (2.2)",
 	Func: func(in *Input, path string, o *frameOptions) (*Frame, error) {
 		f, err := openFrame(in, path, o)
 		if err != nil {

@@ -11,11 +11,10 @@ import (
 
 var pixelsVerb = Verb{
 	Name: "pixels", Params: []string{"paths"},
-	Summary: "The grey values of PNG images as a table with the columns path, row, column (both counted from 1) and value, image after image, row by row.",
-	Detail: "Values are between 0 (black) and 1: the grey of 0 to 255 divided by 255. Colours become grey as (19595 R + 38470 G + 7471 B + 32768) >> 16, " +
-		"transparency is ignored. With 16 bits per channel only the upper 8 are used, but 16-bit grey without transparency is clipped at 255, as Pillow does.",
-	Source: "numpy.array(PIL.Image.open(path).convert(\"L\")) / 255.0",
-	Func:   pixels,
+	Summary: "The grey values of PNG images: a table of path, row, column (from 1) and value, image after image, row by row.",
+	Detail:  "Values are grey / 255, 0 is black. Colours become (19595 R + 38470 G + 7471 B + 32768) >> 16, transparency is ignored. Of 16 bits the upper 8 count, but 16-bit grey without transparency is clipped at 255, as by Pillow.",
+	Source:  "numpy.array(PIL.Image.open(path).convert(\"L\")) / 255.0",
+	Func:    pixels,
 }
 
 func pixels(in *Input, paths []string) (*table.Table, error) {

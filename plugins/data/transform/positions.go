@@ -8,8 +8,8 @@ import (
 
 var positionsVerb = Verb{
 	Name: "positions", Params: []string{"column", "values"},
-	Summary: "For each of the values (a column or a list), the position of the cell of the column that equals it, counted from 0 as in take.",
-	Detail:  "If several cells are equal, the last one counts. A value that is not in the column is an error.",
+	Summary: "For each of the values (a column or list), the position of its cell in the column, from 0.",
+	Detail:  "Of equals the last counts. A value not in the column is an error.",
 	Source:  "[{cell: i for i, cell in enumerate(column)}[value] for value in values]",
 	Func: func(c *table.Column, values []table.Value) (*table.Column, error) {
 		at := make(map[key]int, c.Len())
@@ -31,7 +31,7 @@ var positionsVerb = Verb{
 var cumulativeSumVerb = Verb{
 	Name: "cumsum", Params: []string{"column"},
 	Summary: "The cumulative sum of a column of numbers.",
-	Detail:  "Integers and booleans give integers. A missing cell stays missing and is skipped.",
+	Detail:  "Integers and booleans give integers. Missing cells stay and are skipped.",
 	Source:  "pandas.Series.cumsum",
 	Func: func(c *table.Column) (*table.Column, error) {
 		switch c.Kind() {

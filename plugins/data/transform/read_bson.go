@@ -15,10 +15,9 @@ import (
 
 var bsonVerb = Verb{
 	Name: "bson", Params: []string{"path"},
-	Summary: "The documents of a BSON file in the raw data. They stay in the file and are read again when they are written.",
-	Detail: "documents.name is the column of a field, select(documents, \"a\", \"b\") is a table of several fields, read in one pass. The cell of a document without the field is missing; " +
-		"a field that is a document, a list or binary data is an error. where_in, where_not_in, head, take and splits choose documents without reading them, and drop leaves fields out.",
-	Source: "bson.decode_file_iter (pymongo 4)",
+	Summary: "The documents of a BSON file in the raw data, read again when they are written.",
+	Detail:  `documents.name is a field's column, select(documents, "a", "b") a table of fields, read in one pass. A document without the field has a missing cell; a field that is a document, list or binary is an error. where_in, where_not_in, head, take and splits choose documents unread; drop leaves fields out.`,
+	Source:  "bson.decode_file_iter (pymongo 4)",
 	Func: func(in *Input, path string) (*Documents, error) {
 		f, err := in.Raw.Open(path)
 		if err != nil {

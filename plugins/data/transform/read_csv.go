@@ -23,12 +23,9 @@ type csvOptions struct {
 var csvVerb = Verb{
 	Name: "csv", Params: []string{"path", "options"},
 	Summary: "The table in a CSV file of the raw data.",
-	Detail: "Column types are inferred as pandas infers them. Options: separator (\",\"), types ({column = \"text\"|\"int\"|\"float\"|\"bool\"} instead of inference), " +
-		"names (column names), header (false: the first line is data), floats (\"round_trip\", or \"fast\" for the default parser of pandas, " +
-		"which can be off by a few units in the last place), quotes (false: a quote is an ordinary character), missing (false: no string counts as a missing value), " +
-		"columns (the names of the columns to keep, in that order).",
-	Source: "pandas.read_csv (2.2)",
-	Func:   readCSV,
+	Detail:  `Types are inferred as pandas does. Options: separator (","), types ({column = "text"|"int"|"float"|"bool"} instead), names (of columns), header (false: the first line is data), floats ("round_trip", or "fast" for pandas' default parser, off by some units in the last place), quotes (false: a quote is an ordinary character), missing (false: no string means missing), columns (those to keep, in that order).`,
+	Source:  "pandas.read_csv (2.2)",
+	Func:    readCSV,
 }
 
 var csvKinds = map[string]table.Kind{"text": table.Text, "int": table.Int64, "float": table.Float64, "bool": table.Bool}
@@ -58,8 +55,8 @@ func readCSV(in *Input, path string, o *csvOptions) (*table.Table, error) {
 
 var csvFilesVerb = Verb{
 	Name: "csv_files", Params: []string{"paths", "options"},
-	Summary: "The rows of many CSV files of the raw data as one table, file after file, with a first column named path that holds the path of the file.",
-	Detail:  "Types are inferred for each file separately; the tables are then concatenated as in concat. The options are those of csv.",
+	Summary: "The rows of many CSV files of the raw data, file after file, with a first column path.",
+	Detail:  "Types are inferred by file, and tables joined as by concat. Options are those of csv.",
 	Source:  "pandas.concat([pandas.read_csv(path).assign(path=path) for path in paths])",
 	Func:    readCSVFiles,
 }

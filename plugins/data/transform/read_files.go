@@ -12,12 +12,10 @@ import (
 
 var filesVerb = Verb{
 	Name: "files", Params: []string{"pattern"},
-	Summary: "The files of the raw data whose path matches a pattern, as a table with the columns path, folder, name and stem.",
-	Detail: "In the pattern, * and ? match within one name, ** matches any number of folders, including none, and every other character matches itself. " +
-		"Rows are sorted by the parts of the path, so the files of a folder are together (\"a/z\" before \"a-b/a\"), and names are compared by code points. " +
-		"Folders are not listed; if nothing matches, the table is empty. folder is the name of the parent folder, stem the name without its last suffix.",
-	Source: "sorted(pathlib.Path.glob(pattern))",
-	Func:   listFiles,
+	Summary: "The files of the raw data whose path matches a pattern: a table of path, folder (the parent's name), name and stem (without the last suffix).",
+	Detail:  `* and ? match within a name, ** any number of folders, other characters themselves. Rows are sorted by path, part by part and by code points ("a/z" before "a-b/a"). Without a match the table is empty.`,
+	Source:  "sorted(pathlib.Path.glob(pattern))",
+	Func:    listFiles,
 }
 
 func listFiles(in *Input, pattern string) (*table.Table, error) {
@@ -30,8 +28,7 @@ func listFiles(in *Input, pattern string) (*table.Table, error) {
 
 var foldersVerb = Verb{
 	Name: "folders", Params: []string{"pattern"},
-	Summary: "The folders of the raw data whose path matches a pattern, as a table with the columns path, folder, name and stem.",
-	Detail:  "Patterns, columns and order are those of files; folder is the name of the parent folder.",
+	Summary: "The folders of the raw data whose path matches a pattern, as files.",
 	Source:  "sorted(path for path in pathlib.Path.glob(pattern) if path.is_dir())",
 	Func: func(in *Input, pattern string) (*table.Table, error) {
 		paths, err := matching(in, pattern, true)

@@ -77,11 +77,10 @@ type jsonOptions struct {
 
 var jsonVerb = Verb{
 	Name: "json", Params: []string{"path", "options"},
-	Summary: "The value in a JSON file of the raw data. A list is taken as records.",
-	Detail: "The file is read as Python's json reads it: members keep their order and integers all their digits. records.name is the column of a member. " +
-		"Options: encoding = \"latin1\" reads every byte as one character; head = n reads only the first n items of a list and ignores the rest of the file.",
-	Source: "json.load",
-	Func:   readJSON,
+	Summary: "The value in a JSON file of the raw data; a list is records.",
+	Detail:  `As in Python, members keep their order and integers all digits. records.name is a member's column. encoding = "latin1" reads bytes as characters; head = n reads only the first n items of a list.`,
+	Source:  "json.load",
+	Func:    readJSON,
 }
 
 func readJSON(in *Input, path string, o *jsonOptions) (pyjson.Value, error) {
@@ -141,7 +140,7 @@ func (l *latin1) Read(out []byte) (int, error) {
 
 var jsonLinesVerb = Verb{
 	Name: "json_lines", Params: []string{"path"},
-	Summary: "The records of a file in the raw data with one JSON value per line; empty lines are skipped.",
+	Summary: "The records of a file in the raw data, a JSON value per line; empty lines are skipped.",
 	Source:  "[json.loads(line) for line in file]",
 	Func: func(in *Input, path string) (Records, error) {
 		f, err := in.Raw.Open(path)
@@ -170,7 +169,7 @@ func jsonLines(f io.Reader, path string) (Records, error) {
 
 var namesOfVerb = Verb{
 	Name: "names_of", Params: []string{"value"},
-	Summary: "The names of an object's members, in their order.",
+	Summary: "The names of an object's members in order.",
 	Source:  "list(value.keys())",
 	Func: func(v pyjson.Value) ([]string, error) {
 		if v.Kind() != pyjson.Object {
@@ -182,7 +181,7 @@ var namesOfVerb = Verb{
 
 var selectFieldsVerb = Verb{
 	Name: "select_fields", Params: []string{"records", "names"},
-	Summary: "The records, or one object, with only the named members, in the order of the names. A record without one of them is an error.",
+	Summary: "The records, or one object, with only the members, in that order; without one is an error.",
 	Source:  "[{name: record[name] for name in names} for record in records]",
 	Func: func(v pyjson.Value, names []string) (pyjson.Value, error) {
 		return changeEach(v, func(i int, record pyjson.Value) (pyjson.Value, error) {
@@ -198,7 +197,7 @@ var selectFieldsVerb = Verb{
 
 var dropFieldsVerb = Verb{
 	Name: "drop_fields", Params: []string{"records", "names"},
-	Summary: "The records, or one object, without the named members. A record need not have them.",
+	Summary: "The records, or one object, without the members, which they need not have.",
 	Func: func(v pyjson.Value, names []string) (pyjson.Value, error) {
 		return changeEach(v, func(_ int, record pyjson.Value) (pyjson.Value, error) { return record.Without(names...), nil })
 	},

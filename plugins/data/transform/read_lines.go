@@ -11,11 +11,10 @@ import (
 
 var linesVerb = Verb{
 	Name: "text_lines", Params: []string{"path", "options"},
-	Summary: "The lines of a text file in the raw data, as a column named line.",
-	Detail: "\\n, \\r\\n and \\r end a line, as in Python's text mode, and are not part of it. A last line without a line ending counts. " +
-		"With all_ends = true, lines also end where str.splitlines ends them: at \\v, \\f, U+001C to U+001E, U+0085, U+2028 and U+2029.",
-	Source: "open(path)",
-	Func:   readLines,
+	Summary: "The lines of a text file in the raw data, as a column line.",
+	Detail:  "As in Python's text mode, \\n, \\r\\n and \\r end lines. With all_ends = true so do, as in str.splitlines, \\v, \\f, U+001C to U+001E, U+0085, U+2028 and U+2029.",
+	Source:  "open(path)",
+	Func:    readLines,
 }
 
 // lineOptions are the options of text_lines.

@@ -31,8 +31,8 @@ type Array struct {
 
 var npyVerb = Verb{
 	Name: "npy", Params: []string{"path"},
-	Summary: "The array in a .npy file of the raw data, as rows along its first axis.",
-	Detail:  "The array holds numbers, booleans or fixed-length strings in C order. Rows are read from the file when they are written.",
+	Summary: "The array in a .npy file of the raw data, rows along its first axis.",
+	Detail:  "It holds numbers, booleans or fixed-length strings in C order. Rows are read when they are written.",
 	Source:  "numpy.load(path, allow_pickle=False)",
 	Func: func(in *Input, path string) (Rows, error) {
 		a, err := openNpy(in, path)
@@ -202,7 +202,7 @@ func WriteNpy(w io.Writer, a *Array) error {
 
 var columnVerb = Verb{
 	Name: "column", Params: []string{"rows"},
-	Summary: "A one-dimensional array or a list as a column.",
+	Summary: "A one-dimensional array or list as a column.",
 	Source:  "pandas.Series(array)",
 	Func: func(rows Rows) (*table.Column, error) {
 		switch r := rows.(type) {

@@ -15,10 +15,9 @@ import (
 
 var parquetVerb = Verb{
 	Name: "parquet", Params: []string{"path"},
-	Summary: "The table in a Parquet file of the raw data. Its rows stay in the file and are read again when they are written.",
-	Detail: "table.name is a column. where_in, where_not_in, omit, head, take, splits, select and drop choose rows and columns without reading them; any other verb reads the table into memory. " +
-		"Integers of any width become 64-bit integers, and integers with missing cells become floats; columns may also hold doubles, booleans and strings. Columns that pandas stores as an index are left out.",
-	Source: "pandas.read_parquet (2.2)",
+	Summary: "The table in a Parquet file of the raw data, read again when it is written.",
+	Detail:  "table.name is a column. where_in, where_not_in, omit, head, take, splits, select and drop choose unread; other verbs read the table into memory. Columns are integers (64 bits; floats if cells are missing), doubles, booleans or strings. pandas' index columns are left out.",
+	Source:  "pandas.read_parquet (2.2)",
 	Func: func(in *Input, path string) (*parquetRows, error) {
 		f, err := openParquet(in, path)
 		if err != nil {

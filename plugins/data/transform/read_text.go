@@ -15,10 +15,9 @@ import (
 
 var streamLinesVerb = Verb{
 	Name: "stream_lines", Params: []string{"path"},
-	Summary: "The lines of a text file in the raw data. They stay in the file and are read again when they are written.",
-	Detail: "Lines end as in text_lines; lines.line is the column that text_lines returns. head, take, omit and splits choose lines without reading them; " +
-		"the output text writes them, each ended by \\n, except a last line of the file without a line ending. Lines in an order other than the file's are held in memory while they are written.",
-	Source: "open(path)",
+	Summary: "The lines of a text file in the raw data, read again when they are written.",
+	Detail:  "Lines end as in text_lines; lines.line is its column. head, take, omit and splits choose unread; the output text writes them. In another order than the file's they are held in memory.",
+	Source:  "open(path)",
 	Func: func(in *Input, path string) (*Lines, error) {
 		f, err := in.Raw.Open(path)
 		if err != nil {

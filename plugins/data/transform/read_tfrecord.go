@@ -13,8 +13,8 @@ import (
 
 var tfrecordTextsVerb = Verb{
 	Name: "tfrecord_texts", Params: []string{"paths", "feature"},
-	Summary: "A column with one string feature of every record in TensorFlow record files, file after file.",
-	Detail:  "The records are tf.train.Example messages; the first bytes value of the feature is used. A record without the feature, or with a wrong checksum, is an error.",
+	Summary: "A string feature of every record in TensorFlow record files, file after file.",
+	Detail:  "It is the first bytes value of the feature of a tf.train.Example. A record without it, or with a wrong checksum, is an error.",
 	Source:  "tf.data.TFRecordDataset, tf.train.Example.FromString",
 	Func: func(in *Input, paths []string, feature string) (*table.Column, error) {
 		var texts []string

@@ -70,8 +70,8 @@ func (m Member) whole() pyjson.Value {
 
 var objectVerb = Verb{
 	Name: "object", Params: []string{"members"},
-	Summary: "A JSON object of the given members, in the order written.",
-	Detail:  "A member is records, a value read from JSON or a single value. A column becomes a list of its cells, with NaN for a missing number and null for any other missing cell.",
+	Summary: "A JSON object of the members, in the order written.",
+	Detail:  "A member is records, a value read from JSON or a single value. A column becomes a list, with NaN for a missing number, else null.",
 	Source:  "{name: value}",
 	Func:    func(m Members) pyjson.Value { return withMembers(pyjson.OfObject(), m) },
 }
@@ -87,11 +87,10 @@ func withMembers(v pyjson.Value, members Members) pyjson.Value {
 
 var withFieldsVerb = Verb{
 	Name: "with_fields", Params: []string{"records", "members"},
-	Summary: "The records with members set. A member that a record already has is replaced where it is; a new one is added at the end.",
-	Detail: "A column gives each record its cell; any other value is the same for all records. " +
-		"A single object may be given in place of records; a column then becomes a list, as in object.",
-	Source: "[{**record, name: value} for record in records]",
-	Func:   withMembersEach,
+	Summary: "The records with members set, in place or at the end.",
+	Detail:  "A column gives each record its cell, any other value is the same for all. In a single object a column becomes a list, as in object.",
+	Source:  "[{**record, name: value} for record in records]",
+	Func:    withMembersEach,
 }
 
 func withMembersEach(v pyjson.Value, members Members) (pyjson.Value, error) {

@@ -16,14 +16,14 @@ var countVerb = Verb{
 
 var listVerb = Verb{
 	Name: "list", Params: []string{"column"},
-	Summary: "The cells of a column as a list.",
+	Summary: "A column as a list.",
 	Func:    func(c *table.Column) []table.Value { return c.Values() },
 }
 
 var sumVerb = Verb{
 	Name: "sum", Params: []string{"column"},
-	Summary: "The sum of a column of numbers; missing cells are skipped.",
-	Detail:  "Floats are added in the same order as in numpy.",
+	Summary: "The sum of numbers; missing cells are skipped.",
+	Detail:  "Floats are added in numpy's order.",
 	Source:  "pandas.Series.sum",
 	Func: func(c *table.Column) (table.Value, error) {
 		if c.Kind() == table.Int64 {
@@ -40,8 +40,8 @@ var sumVerb = Verb{
 
 var meanVerb = Verb{
 	Name: "mean", Params: []string{"column"},
-	Summary: "The mean of a column of numbers; missing cells are skipped.",
-	Detail:  "The sum is computed as in sum, in floats.",
+	Summary: "The mean of numbers; missing cells are skipped.",
+	Detail:  "It sums floats as sum does.",
 	Source:  "pandas.Series.mean",
 	Func: func(c *table.Column) (table.Value, error) {
 		sum, n, err := total(c)
@@ -67,13 +67,13 @@ func total(c *table.Column) (sum float64, n int, err error) {
 
 var minimumVerb = Verb{
 	Name: "min", Params: []string{"column"},
-	Summary: "The smallest cell of a column; missing cells are skipped.",
+	Summary: "The smallest cell; missing cells are skipped.",
 	Func:    func(c *table.Column) (table.Value, error) { return extreme("min", c, -1) },
 }
 
 var maximumVerb = Verb{
 	Name: "max", Params: []string{"column"},
-	Summary: "The largest cell of a column; missing cells are skipped.",
+	Summary: "The largest cell; missing cells are skipped.",
 	Func:    func(c *table.Column) (table.Value, error) { return extreme("max", c, 1) },
 }
 

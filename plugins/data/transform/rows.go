@@ -12,7 +12,7 @@ import (
 
 var takeVerb = Verb{
 	Name: "take", Params: []string{"rows", "positions"},
-	Summary: "The rows at the given positions, counted from 0, in the order of the positions.",
+	Summary: "The rows at the positions, from 0, in their order.",
 	Func: func(rows Rows, positions *table.Column) (Rows, error) {
 		at := make([]int, positions.Len())
 		for i := range at {
@@ -26,7 +26,7 @@ var takeVerb = Verb{
 
 var headVerb = Verb{
 	Name: "head", Params: []string{"rows", "count"},
-	Summary: "The first count rows, or all rows if there are fewer.",
+	Summary: "The first count rows, or all.",
 	Func: func(rows Rows, count int) (Rows, error) {
 		if count < 0 {
 			return nil, fmt.Errorf("head: count %d is negative", count)
@@ -40,7 +40,7 @@ var headVerb = Verb{
 
 var tailVerb = Verb{
 	Name: "skip", Params: []string{"rows", "start"},
-	Summary: "The rows from position start, counted from 0, to the end.",
+	Summary: "The rows from position start, from 0, on.",
 	Func: func(rows Rows, start int) (Rows, error) {
 		if start < 0 {
 			return nil, fmt.Errorf("skip: start %d is negative", start)
@@ -70,8 +70,8 @@ var reverseVerb = Verb{
 
 var filterVerb = Verb{
 	Name: "filter", Params: []string{"rows", "condition"},
-	Summary: "The rows for which the condition, a boolean column of the same length, is true; their order is kept.",
-	Detail:  "A missing cell in the condition counts as false.",
+	Summary: "The rows for which the condition, a boolean column, is true, in order.",
+	Detail:  "Missing counts as false.",
 	Func: func(rows Rows, condition *table.Column) (Rows, error) {
 		if condition.Kind() != table.Bool || condition.Len() != rows.Len() {
 			return nil, fmt.Errorf("filter: the condition has %d %s cells; it must have %d booleans, as in t.x == 1", condition.Len(), condition.Kind(), rows.Len())
@@ -92,8 +92,8 @@ func where(n int, keep func(int) bool) []int {
 
 var whereInVerb = Verb{
 	Name: "where_in", Params: []string{"rows", "column", "values"},
-	Summary: "The rows whose cell in the column is among the values (a column or a list); their order is kept.",
-	Detail:  "rows may be a table or anything else that has columns. Numbers compare by value, whatever their type. A missing cell is among the values if one of them is missing.",
+	Summary: "The rows whose cell in the column is among the values (a column or list), in order.",
+	Detail:  "rows are anything with columns. Numbers compare by value. A missing cell is among values of which one is missing.",
 	Source:  "table[table[column].isin(values)]",
 	Func: func(rows Rows, column string, values Rows) (Rows, error) {
 		return whereMember(rows, column, values, true)
@@ -102,8 +102,7 @@ var whereInVerb = Verb{
 
 var whereNotInVerb = Verb{
 	Name: "where_not_in", Params: []string{"rows", "column", "values"},
-	Summary: "The rows whose cell in the column is not among the values; their order is kept.",
-	Detail:  "These are the rows that where_in leaves out.",
+	Summary: "The rows that where_in leaves out.",
 	Source:  "table[~table[column].isin(values)]",
 	Func: func(rows Rows, column string, values Rows) (Rows, error) {
 		return whereMember(rows, column, values, false)
@@ -112,7 +111,7 @@ var whereNotInVerb = Verb{
 
 var isInVerb = Verb{
 	Name: "isin", Params: []string{"column", "values"},
-	Summary: "A boolean column: whether each cell of the column is among the values (a column or a list).",
+	Summary: "Whether each cell is among the values (a column or list).",
 	Source:  "column.isin(values)",
 	Func: func(c *table.Column, values []table.Value) *table.Column {
 		set := keySet(values)
@@ -183,8 +182,8 @@ func keyOf(v table.Value) key {
 
 var uniqueVerb = Verb{
 	Name: "unique", Params: []string{"column"},
-	Summary: "The distinct values of a column in order of first appearance.",
-	Detail:  "All missing cells count as one value.",
+	Summary: "The distinct values in order of first appearance.",
+	Detail:  "Missing cells are one value.",
 	Source:  "pandas.Series.unique",
 	Func: func(c *table.Column) *table.Column {
 		codes, count := codesOf(true, c)
@@ -200,7 +199,7 @@ var uniqueVerb = Verb{
 
 var sortVerb = Verb{
 	Name: "sort", Params: []string{"column"},
-	Summary: "The cells of a column or a list, smallest first; strings are compared by code points, and missing cells come last.",
+	Summary: "A column or list, smallest first; strings by code points, missing cells last.",
 	Source:  "sorted(list)",
 	Func: func(rows Rows) (Rows, error) {
 		switch r := rows.(type) {
@@ -246,8 +245,8 @@ func compareValues(x, y table.Value) int {
 
 var sortByVerb = Verb{
 	Name: "sort_values", Params: []string{"table", "columns…"},
-	Summary: "The table sorted by one column or by several.",
-	Detail:  "A sort by one column uses numpy's introsort, which does not keep the order of ties; a sort by several columns is stable. Missing cells come last.",
+	Summary: "The table sorted by one or several columns.",
+	Detail:  "By one column it is numpy's introsort, which is not stable; by several it is stable. Missing cells come last.",
 	Source:  "pandas.DataFrame.sort_values",
 	Func: func(t *table.Table, columns ...string) (*table.Table, error) {
 		if len(columns) == 0 {
@@ -260,7 +259,7 @@ var sortByVerb = Verb{
 var concatVerb = Verb{
 	Name: "concat", Params: []string{"rows…"},
 	Summary: "Tables, columns or lists concatenated.",
-	Detail:  "Tables are aligned by column name; the cells of a column that a table does not have are missing. A concatenated column gets the name of the first.",
+	Detail:  "Tables align by column name, with missing cells where a table lacks one. A column gets the first's name.",
 	Source:  "pandas.concat(ignore_index=True)",
 	Func:    concatRows,
 }
@@ -312,8 +311,8 @@ type sampleOptions struct {
 
 var sampleVerb = Verb{
 	Name: "sample", Params: []string{"rows", "options"},
-	Summary: "Rows drawn without replacement, in the order of the draw.",
-	Detail:  "Give either count or share; a share of the rows is rounded to an integer, halves to even. random_state is the seed.",
+	Summary: "Rows drawn without replacement, in that order.",
+	Detail:  "Options: count, or share (rounded, halves to even), and the seed random_state.",
 	Source:  "pandas.DataFrame.sample(n=, frac=, random_state=)",
 	Func: func(rows Rows, o *sampleOptions) (Rows, error) {
 		drawn, err := o.draw(rows.Len())
@@ -354,8 +353,8 @@ func (o *sampleOptions) size(rows int) (int, error) {
 
 var takeGroupsVerb = Verb{
 	Name: "take_groups", Params: []string{"table", "column", "keys"},
-	Summary: "The rows of a table, group after group in the order of the keys, and within a group in the order of the table.",
-	Detail:  "A group is all rows with the same cell in the column. A key without rows adds none.",
+	Summary: "The rows of a table, group after group in the order of the keys.",
+	Detail:  "A group is all rows with the key in the column, in order. A key without rows adds none.",
 	Source:  "pandas.concat([group for key in keys])",
 	Func: func(t *table.Table, column string, keys []table.Value) (*table.Table, error) {
 		c, err := t.Column(column)

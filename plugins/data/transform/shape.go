@@ -12,8 +12,8 @@ var shapeVerbs = []Verb{idxmaxVerb}
 
 var idxmaxVerb = Verb{
 	Name: "idxmax", Params: []string{"table"},
-	Summary: "For each row of a table of numbers, the name of the column with the greatest cell.",
-	Detail:  "If several cells are equal, the first one counts. A missing cell counts as minus infinity; a row with only missing cells gives a missing cell. Cells are compared as integers if all columns hold integers, otherwise as floats.",
+	Summary: "For each row of numbers, the name of the column with the greatest cell.",
+	Detail:  "Of equals the first counts. Missing counts as minus infinity; a row without cells gives a missing one. Cells compare as integers if all columns hold integers, else as floats.",
 	Source:  "pandas.DataFrame.idxmax(axis=1)",
 	Func:    idxmax,
 }

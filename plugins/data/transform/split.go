@@ -25,11 +25,10 @@ type parts struct {
 
 var trainTestSplitVerb = Verb{
 	Name: "train_test_split", Params: []string{"rows", "options"},
-	Summary: "The rows, shuffled with a seed and split: an object with the parts train and test.",
-	Detail: "test_size and train_size are shares below 1 or numbers of rows; a test share is rounded up, a train share down. " +
-		"random_state is the seed (0 by default). Both parts keep the shuffled order. shuffle = false splits without shuffling; stratify is a column whose proportions are kept in both parts.",
-	Source: "sklearn.model_selection.train_test_split (1.5)",
-	Func:   trainTestSplit,
+	Summary: "The rows shuffled and split into train and test.",
+	Detail:  "test_size and train_size are shares below 1 or numbers of rows; a test share is rounded up, a train share down. random_state is the seed (0). Both parts keep the shuffled order. shuffle = false does not shuffle; stratify is a column whose proportions both parts keep.",
+	Source:  "sklearn.model_selection.train_test_split (1.5)",
+	Func:    trainTestSplit,
 }
 
 func trainTestSplit(rows Rows, o *splitOptions) (parts, error) {

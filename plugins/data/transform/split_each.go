@@ -16,11 +16,10 @@ type splitEachOptions struct {
 
 var trainTestSplitEachVerb = Verb{
 	Name: "train_test_split_each", Params: []string{"rows", "groups", "options"},
-	Summary: "The rows, with every group shuffled and split separately: an object with the parts train and test. The seed is used again for every group.",
-	Detail: "groups is a column: rows with the same cell form a group. Both parts hold group after group in order of first appearance, each in its shuffled order. test_size is a share below 1, rounded up in each group; random_state is the seed (0 by default). " +
-		"shuffle_from = n leaves groups of fewer than n rows in their order: the last rows are the test part, with the share rounded down but at least one row, and a single row goes to train. Without shuffle_from, a group of one row is an error.",
-	Source: "sklearn.model_selection.train_test_split (1.5) for each group of itertools.groupby",
-	Func:   trainTestSplitEach,
+	Summary: "The rows with every group shuffled and split into train and test, each with the same seed.",
+	Detail:  "groups is a column of equal cells. Parts hold groups in order of first appearance, each shuffled. test_size is a share below 1, rounded up in each; random_state is the seed (0). shuffle_from = n keeps the order of groups of fewer than n rows: the last are the test part, the share rounded down but at least one, and a single row goes to train. Without it, a group of one row is an error.",
+	Source:  "sklearn.model_selection.train_test_split (1.5) for each group of itertools.groupby",
+	Func:    trainTestSplitEach,
 }
 
 func trainTestSplitEach(rows Rows, groups *table.Column, o *splitEachOptions) (parts, error) {

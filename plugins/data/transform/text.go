@@ -70,18 +70,18 @@ var upperVerb = Verb{Name: "upper", Params: []string{"string"}, Summary: "The st
 
 var stripVerb = Verb{Name: "strip", Params: []string{"string"}, Summary: "The string without leading and trailing white space.", Source: "str.strip()", Func: plain(func(s string) string { return strings.TrimFunc(s, metric.IsPythonSpace) })}
 
-var basenameVerb = Verb{Name: "basename", Params: []string{"path"}, Summary: "The last part of a path.", Func: plain(path.Base)}
+var basenameVerb = Verb{Name: "basename", Params: []string{"path"}, Summary: "A path's last part.", Func: plain(path.Base)}
 
 var stemVerb = Verb{
-	Name: "stem", Params: []string{"path"}, Summary: "The last part of a path without its last suffix.",
+	Name: "stem", Params: []string{"path"}, Summary: "A path's last part without its last suffix.",
 	Detail: "\"a/b.tar.gz\" gives \"b.tar\".", Source: "pathlib.PurePath.stem", Func: plain(stemOf),
 }
 
-var folderVerb = Verb{Name: "folder", Params: []string{"path"}, Summary: "The path without its last part, or \".\" if there is only one.", Func: plain(path.Dir)}
+var folderVerb = Verb{Name: "folder", Params: []string{"path"}, Summary: `The path without its last part, or "." of one part.`, Func: plain(path.Dir)}
 
 var beforeVerb = Verb{
 	Name: "before", Params: []string{"string", "separator"},
-	Summary: "The part of the string before the first separator, or the whole string if there is none.",
+	Summary: "The string before the first separator, or all of it without one.",
 	Func: func(o Operand, sep string) (Operand, error) {
 		return plain(func(s string) string { head, _, _ := strings.Cut(s, sep); return head })(o)
 	},
@@ -89,7 +89,7 @@ var beforeVerb = Verb{
 
 var afterVerb = Verb{
 	Name: "after", Params: []string{"string", "separator"},
-	Summary: "The part of the string after the first separator, or an empty string if there is none.",
+	Summary: `The string after the first separator, or "" without one.`,
 	Func: func(o Operand, sep string) (Operand, error) {
 		return plain(func(s string) string { _, tail, _ := strings.Cut(s, sep); return tail })(o)
 	},
@@ -97,8 +97,8 @@ var afterVerb = Verb{
 
 var partVerb = Verb{
 	Name: "part", Params: []string{"string", "separator", "index"},
-	Summary: "One part of the string split at every separator; index 0 is the first part, -1 the last.",
-	Detail:  "A string with too few parts is an error.",
+	Summary: "A part of the string split at every separator; 0 is the first, -1 the last.",
+	Detail:  "Too few parts are an error.",
 	Source:  "string.split(separator)[index]",
 	Func: func(o Operand, sep string, index int) (Operand, error) {
 		return mapText(o, func(s string) (string, error) {
@@ -117,8 +117,8 @@ var partVerb = Verb{
 
 var substrVerb = Verb{
 	Name: "substr", Params: []string{"string", "start", "length"},
-	Summary: "At most length characters of the string from start on, where 0 is the first; a negative length takes all of them.",
-	Detail:  "A negative start counts from the end, but not past the first character.",
+	Summary: "At most length characters from start, 0 the first; a negative length takes all.",
+	Detail:  "A negative start counts from the end.",
 	Source:  "string[start:][:length]",
 	Func: func(o Operand, start, length int) (Operand, error) {
 		return mapText(o, func(s string) (string, error) {
@@ -164,7 +164,7 @@ var endsWithVerb = Verb{
 
 var padVerb = Verb{
 	Name: "zfill", Params: []string{"value", "width"},
-	Summary: "An integer or a string padded with leading zeros to at least width characters.",
+	Summary: "An integer or string padded with leading zeros to at least width characters.",
 	Source:  "f\"{value:0{width}d}\"",
 	Func: func(o Operand, width int) (Operand, error) {
 		t, err := toText(o)
@@ -183,7 +183,7 @@ var padVerb = Verb{
 
 var textVerb = Verb{
 	Name: "text", Params: []string{"value"},
-	Summary: "Numbers and booleans as strings, formatted as Python formats them; missing cells stay missing.",
+	Summary: "Numbers and booleans as strings, as in Python; missing cells stay.",
 	Source:  "str(value)",
 	Func:    toText,
 }
@@ -205,8 +205,8 @@ func toText(o Operand) (Operand, error) {
 
 var integerVerb = Verb{
 	Name: "integer", Params: []string{"value"},
-	Summary: "Strings, floats and booleans as integers; floats are truncated towards zero.",
-	Detail:  "A string that is not an integer, or a missing cell, is an error.",
+	Summary: "Strings, floats and booleans as integers; floats are truncated.",
+	Detail:  "Another string or a missing cell is an error.",
 	Source:  "int(value)",
 	Func: func(o Operand) (Operand, error) {
 		if o.Column == nil {
@@ -260,8 +260,8 @@ var realVerb = Verb{
 
 var listHoldsVerb = Verb{
 	Name: "list_holds", Params: []string{"string", "separator", "number"},
-	Summary: "Whether a string that lists integers contains the number, which is a column or a single number; empty items are skipped.",
-	Detail:  "An item that is not an integer is an error. A missing string contains no number.",
+	Summary: "Whether a string that lists integers has the number, a column or one; empty items are skipped.",
+	Detail:  "Another item is an error. A missing string has none.",
 	Source:  "number in [int(x) for x in string.split(separator) if x != \"\"]",
 	Func: func(lists *table.Column, sep string, number Operand) (*table.Column, error) {
 		if n := number.Len(); n >= 0 && n != lists.Len() {

@@ -12,8 +12,8 @@ import (
 
 var linspaceVerb = Verb{
 	Name: "linspace", Params: []string{"rows", "start", "stop"},
-	Summary: "A column of floats, one for each row, evenly spaced from start to stop, both included.",
-	Detail:  "A single row gets start.",
+	Summary: "A float for each row, evenly spaced from start to stop, both included.",
+	Detail:  "One row gets start.",
 	Source:  "numpy.linspace(start, stop, num=n)",
 	Func: func(rows Rows, start, stop float64) *table.Column {
 		n := rows.Len()
@@ -39,8 +39,8 @@ var linspaceVerb = Verb{
 
 var randomUniformVerb = Verb{
 	Name: "random_uniform", Params: []string{"rows", "low", "high", "options"},
-	Summary: "A column of random floats, one for each row, from low up to but not including high.",
-	Detail:  "random_state is the seed (0 by default).",
+	Summary: "A random float for each row, from low up to but not including high.",
+	Detail:  "random_state is the seed (0).",
 	Source:  "numpy.random.default_rng(random_state).uniform(low, high, size=n)",
 	Func: func(rows Rows, low, high float64, o *randomOptions) (*table.Column, error) {
 		if o.RandomState < 0 {
@@ -57,8 +57,8 @@ var randomUniformVerb = Verb{
 
 var roundVerb = Verb{
 	Name: "round", Params: []string{"number", "decimals"},
-	Summary: "A column or a number with its floats rounded to a number of decimals, as numpy rounds them: multiplied by a power of ten, rounded half to even, divided again.",
-	Detail:  "Integers and missing cells do not change.",
+	Summary: "Floats rounded to decimals as by numpy: multiplied by a power of ten, rounded half to even, divided.",
+	Detail:  "Integers and missing cells stay.",
 	Source:  "numpy.round(number, decimals)",
 	Func: func(o Operand, decimals int) (Operand, error) {
 		if decimals < 0 || decimals > 22 {
@@ -89,8 +89,8 @@ var roundVerb = Verb{
 
 var dateOrdinalVerb = Verb{
 	Name: "date_ordinal", Params: []string{"string"},
-	Summary: "Dates such as 2020-09-22 as a number of days, where 1 is the first day of the year 1, so that they can be compared and subtracted.",
-	Detail:  "Any other format, or a missing cell, is an error.",
+	Summary: "Dates such as 2020-09-22 as days since the year 0 (1 is 0001-01-01).",
+	Detail:  "Another format or a missing cell is an error.",
 	Source:  "datetime.date.fromisoformat(text).toordinal()",
 	Func: func(c *table.Column) (*table.Column, error) {
 		out := make([]int64, c.Len())

@@ -11,11 +11,10 @@ import (
 
 var explodeWordsVerb = Verb{
 	Name: "explode_words", Params: []string{"table", "column", "names"},
-	Summary: "The table with a column of strings split into words, which fill new columns with the given names: a row for every len(names) words, with the other cells of the row repeated.",
-	Detail: "Words are separated by white space. The new columns hold strings and come last; rows made from one row stay together, in the order of its words. " +
-		"A string without words gives no row. It is an error if a string is missing, or if its number of words is not a multiple of the number of names.",
-	Source: "string.split(), words[k::n] for k in range(n)",
-	Func:   explodeWords,
+	Summary: "The table with a column of strings split at white space into new last columns, names: a row for every len(names) words, other cells repeated.",
+	Detail:  "Order stays. A string without words gives no row. A missing string, or words that do not fill a row, are errors.",
+	Source:  "string.split(), words[k::n] for k in range(n)",
+	Func:    explodeWords,
 }
 
 func explodeWords(t *table.Table, column string, names []string) (*table.Table, error) {
@@ -54,8 +53,8 @@ func explodeWords(t *table.Table, column string, names []string) (*table.Table, 
 
 var multiHotVerb = Verb{
 	Name: "multi_hot", Params: []string{"table", "column", "classes", "separator"},
-	Summary: "The table with a column that lists classes replaced by one column per class, 1 where the string, split at every separator, contains that class and 0 elsewhere. The new columns come last, in the order of the classes.",
-	Detail:  "Items are not trimmed. An item that is not one of the classes is ignored; a missing string contains no class. The new columns hold integers.",
+	Summary: "The table with a column that lists classes replaced by a last column per class, in their order: 1 where the string, split at every separator, has the class, else 0.",
+	Detail:  "Items are not trimmed, other items ignored; a missing string has no class.",
 	Source:  "table[column].str.get_dummies(sep=separator).reindex(columns=classes, fill_value=0)",
 	Func: func(t *table.Table, column string, classes []string, separator string) (*table.Table, error) {
 		c, err := t.Column(column)

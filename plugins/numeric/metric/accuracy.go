@@ -10,7 +10,7 @@ var accuracy = Metric{
 	Name:   "accuracy",
 	Better: Higher,
 	Doc: `Share of rows whose prediction equals the truth.
-Numbers compare by value (3.0 equals 3, true equals 1), strings exactly. A column of strings against a column of numbers never matches and scores 0, or has no score if both hold at most two distinct values. Floats that are not integers, missing cells and infinities have no score.`,
+Numbers compare by value (3.0 equals 3, true equals 1), strings exactly. Strings against numbers score 0, or have no score if both columns hold at most two distinct values. Floats that are not integers, missing cells and infinities have no score.`,
 	Source: "scikit-learn 1.5 accuracy_score",
 	New: func(Args) (Scorer, error) {
 		return scorerFunc(func(in Input) (Score, error) { return scoreAccuracy(in, false) }), nil
@@ -20,7 +20,7 @@ Numbers compare by value (3.0 equals 3, true equals 1), strings exactly. A colum
 var errorRate = Metric{
 	Name:   "error_rate",
 	Better: Lower,
-	Doc:    `One minus accuracy, with the same rules.`,
+	Doc:    `1 - accuracy, with its rules.`,
 	Source: "scikit-learn 1.5 accuracy_score",
 	New: func(Args) (Scorer, error) {
 		return scorerFunc(func(in Input) (Score, error) { return scoreAccuracy(in, true) }), nil

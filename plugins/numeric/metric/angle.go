@@ -10,7 +10,7 @@ var angularError = Metric{
 	Name:   "angular_error",
 	Better: Lower,
 	Doc: `Mean angle in radians between predicted and true directions.
-The targets are azimuth and zenith in radians, in this order. The cosine of the angle is the scalar product of the unit vectors, clipped to [-1, 1]; any finite angles are fine.`,
+Targets: azimuth, then zenith, in radians; any finite angles. The cosine, the scalar product of the unit vectors, is clipped to [-1, 1].`,
 	Source: "metric of the IceCube competition (mean angular error)",
 	New:    func(Args) (Scorer, error) { return scorerFunc(scoreAngularError), nil },
 }

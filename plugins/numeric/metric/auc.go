@@ -10,8 +10,8 @@ import (
 var rocAUC = Metric{
 	Name:   "roc_auc",
 	Better: Higher,
-	Doc: `Area under the receiver operating characteristic curve: the probability that a positive row is ranked above a negative one, where ties count half.
-The greater of the two values of the truth is positive. Several target columns are scored separately and averaged without weights. A missing or infinite prediction, and a truth with only one value, have no score. Predictions may be any finite numbers; to require a range, use a require rule. Several columns are one array: unless all hold integers of one kind, integers are rounded to doubles.`,
+	Doc: `Area under the ROC curve: the probability that a positive row ranks above a negative one; ties count half.
+The greater true value is positive. Several targets are averaged without weights. Missing or infinite predictions and a truth of one value have no score; any finite number is fine unless a require rule says otherwise. Several columns are one array: unless all hold integers of one kind, integers are rounded to doubles.`,
 	Source: "scikit-learn 1.5 roc_auc_score (average=\"macro\")",
 	Params: []Param{{Name: "by_column", Kind: BoolParam, Default: false, Doc: "each column is an array of its own, so that no integers are rounded"}},
 	New: func(a Args) (Scorer, error) {

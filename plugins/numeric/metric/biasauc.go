@@ -9,8 +9,8 @@ import (
 var biasAUC = Metric{
 	Name:   "bias_auc",
 	Better: Higher,
-	Doc: `Mean of four values with equal weight: the area under the ROC curve of all rows, and the power means (exponent -5) over the identities of three areas: of the rows with the identity; of its negative rows with the positive rows without it; of its positive rows with the negative rows without it.
-Predictions, truth and identities are first set to 0 or 1 with the threshold 0.5; a missing one is 0. A subset with one class only has no score.`,
+	Doc: `Mean of the area under the ROC curve of all rows and three power means (exponent -5) over the identities: of the area of rows with the identity; of its negative rows with other positive rows; of its positive rows with other negative rows.
+Predictions, truth and identities become 0 or 1 at the threshold 0.5; missing is 0. A subset with one class has no score.`,
 	Source: "Borkan et al. 2019; metric of the Jigsaw unintended bias competition with scikit-learn 1.5",
 	Params: []Param{{Name: "identities", Kind: TextsParam, Doc: "columns of the answers"}},
 	Stand:  Stand{"identities": {"0", "0", "1", "1"}},

@@ -13,11 +13,11 @@ import (
 var cocoAP = Metric{
 	Name:   "coco_ap",
 	Better: Higher,
-	Doc: `COCO's average precision of detected boxes at one overlap, averaged over the classes of the answers.
-The answers have one box per row (class, x_min, y_min, x_max, y_max); the submission has one row per image with a list "class confidence x_min y_min x_max y_max" split at every single space. Rows are not paired beforehand (align = "position"); images are matched by id, repeated rows are merged, classes are truncated to integers, and predictions of other classes are ignored.
-Per image and class, each of the 100 most confident detections (ties in order) is matched with a free true box: that of the greatest overlap of at least the threshold, the later one of equals. An overlap that is not a number is enough for a match. A detection without a match is false, unless the product of its sides, which may be negative, is outside 0 to 10^10. Precision, made monotone from the right, is taken at the 101 recalls 0, 0.01 … 1.
-Unless corners = true, two flaws of the source are kept. The last two numbers of a box are used as width and height when boxes are compared. Boxes are numbered from 0, which also means "none": a match with the first true box counts as false, and a true box taken by the first detection can be taken again.
-A list of another length, a word that is not a number and a missing cell have no score.`,
+	Doc: `COCO's average precision of boxes at one overlap, averaged over the answers' classes.
+The answers have one box per row (class, x_min, y_min, x_max, y_max). The submission has a row per image with a list "class confidence x_min y_min x_max y_max", split at every single space. Images are matched by id (align = "position"), repeated rows merged, classes truncated to integers, other classes ignored.
+Per image and class, the 100 most confident detections (ties in order) each take the free true box of the greatest overlap, at least the threshold, the later of equals; NaN suffices. Without one it is false, unless the product of its sides, which may be negative, is outside 0 to 10^10. Precision, made monotone from the right, is taken at the recalls 0, 0.01 … 1.
+Unless corners = true, two flaws of the source stay. A box's last two numbers are compared as width and height. Boxes are numbered from 0, which also means "none": a match with the first true box is false, and a true box that the first detection took can be taken again.
+Lists of another length, words that are not numbers and missing cells have no score.`,
 	Source: "pycocotools 2.0 COCOeval; metric of the VinBigData competition",
 	Params: []Param{
 		{Name: "class", Kind: TextParam, Default: "class_id", Doc: "the column of the answers with the class"},

@@ -12,7 +12,7 @@ var pearson = Metric{
 	Name:   "pearson",
 	Better: Higher,
 	Doc: `Pearson's correlation coefficient. Several targets are averaged without weights.
-A column on either side that is constant or holds a missing or infinite value gives NaN, which is a score. Two rows give 1, 0 or -1. Norms are scaled so that large values do not overflow; the last digit depends on the order of summation. Strings, even those that are numbers, and booleans with missing cells have no score.`,
+A constant column, or a missing or infinite value, on either side gives NaN, which is a score. Two rows give 1, 0 or -1. Norms are scaled against overflow; the last digit depends on the order of summation. Strings, also of digits, and booleans with missing cells have no score.`,
 	Source: "scipy 1.14 stats.pearsonr",
 	New:    func(Args) (Scorer, error) { return scorerFunc(scorePearson), nil },
 }
@@ -20,8 +20,8 @@ A column on either side that is constant or holds a missing or infinite value gi
 var spearman = Metric{
 	Name:   "spearman",
 	Better: Higher,
-	Doc: `Spearman's rank correlation: Pearson's coefficient of the ranks, where ties get their average rank. Several targets are averaged without weights.
-A constant column on either side, or a missing value anywhere in it, gives NaN, which is a score. Infinite values rank first and last. Strings rank by code points, and so do numbers in a column of strings.`,
+	Doc: `Spearman's correlation: Pearson's coefficient of ranks, ties getting their average. Several targets are averaged without weights.
+A constant column or a missing value on either side gives NaN, which is a score. Infinities rank first and last. Strings, and numbers among them, rank by code points.`,
 	Source: "scipy 1.13 stats.spearmanr",
 	New:    func(Args) (Scorer, error) { return scorerFunc(scoreSpearman), nil },
 }
@@ -29,7 +29,7 @@ A constant column on either side, or a missing value anywhere in it, gives NaN, 
 var matthews = Metric{
 	Name:   "mcc",
 	Better: Higher,
-	Doc: `Matthews correlation coefficient of single labels, for two and more classes (Gorodkin's R_K): 0 when one side is constant.
+	Doc: `Matthews correlation coefficient of two or more classes (Gorodkin's R_K); 0 if one side is constant.
 Floats that are not integers, strings against numbers, missing cells and infinities have no score.`,
 	Source: "Gorodkin 2004; scikit-learn 1.5 matthews_corrcoef",
 	New:    func(Args) (Scorer, error) { return scorerFunc(scoreMatthews), nil },

@@ -12,9 +12,9 @@ var cuboidAP = Metric{
 	Name:   "cuboid_ap",
 	Better: Higher,
 	Costly: true,
-	Doc: `Mean over rows and the thresholds 0.5, 0.55 … 0.95 of the mean average precision of upright boxes in space.
-A cell lists "confidence x y z width length height yaw class", split at every single space; an empty cell lists nothing. The classes of a row are those of its true boxes; a class without predictions has precision 0, and predictions of other classes are ignored. In order of falling confidence, a prediction is correct if the true box with the greatest intersection over union exceeds the threshold and is still free. Average precision is the area below the envelope of precision over recall. The intersection is that of the two ground rectangles times that of the heights.
-A list of another length, a word that is not a number and an infinite angle have no score. In the classes of the row, neither has a value that is NaN, a size that is not positive, or a box whose corners are not at right angles: the product of two sides must be 0 but for 10^-8, which rounding spoils where sides or coordinates are huge or infinite. A row without true boxes gives NaN.`,
+	Doc: `Mean over rows and thresholds 0.5, 0.55 … 0.95 of the mean average precision of upright boxes in space.
+A cell lists "confidence x y z width length height yaw class", split at every single space. A row's classes are those of its true boxes; one without predictions has precision 0, and other classes are ignored. By falling confidence, a prediction is correct if the true box of the greatest intersection over union exceeds the threshold and is free. Average precision is the area below the envelope of precision over recall. The intersection is that of the ground rectangles times that of the heights.
+Lists of another length, words that are not numbers and infinite angles have no score; nor, in the row's classes, have NaN, sizes that are not positive, and boxes whose corners are not at right angles. There the product of two sides must be 0 within 10^-8, which rounding spoils where numbers are huge or infinite. A row without true boxes gives NaN.`,
 	Source: "lyft_dataset_sdk mAP_evaluation; metric of the Lyft 3D object detection competition",
 	Stand:  Stand{"": {"1 0 0 0 1 1 1 0 car"}},
 	New:    func(Args) (Scorer, error) { return scorerFunc(scoreCuboids), nil },

@@ -8,8 +8,8 @@ import (
 var detectionAP = Metric{
 	Name:   "detection_ap",
 	Better: Higher,
-	Doc: `Mean over classes of the average precision of detected boxes at an intersection over union above 0.5.
-A cell lists "class confidence xmin ymin xmax ymax", separated by white space. Classes are those of the answers. In a row, each detection of a class, by falling confidence, takes the unused true box of the greatest overlap above 0.5 (the first of equals) and is true, or finds none and is false. Every box left counts as a true detection of confidence 0, a row without any of these as a false one. Average precision is the sum of recall steps times precision over the distinct confidences. A missing cell, an incomplete group, a word that is not a number and a confidence that is not finite have no score.`,
+	Doc: `Mean over classes of the average precision of boxes at an intersection over union above 0.5.
+A cell lists "class confidence xmin ymin xmax ymax", split at white space. Classes are the answers'. In a row, by falling confidence, a detection is true if it finds an unused true box of its class with overlap above 0.5; it takes that of the greatest, the first of equals. A box left counts as a true detection of confidence 0, a row without any as a false one. Average precision sums recall steps times precision over the distinct confidences. Missing cells, incomplete groups, words that are not numbers and confidences that are not finite have no score.`,
 	Source: "scikit-learn 1.5 average_precision_score; metric of the SIIM COVID-19 competition",
 	New:    func(Args) (Scorer, error) { return scorerFunc(scoreDetectionAP), nil },
 }

@@ -2,12 +2,12 @@ package metric
 
 import "math"
 
-const maskDoc = ` Cells are masks as run lengths: pairs "start length" separated by white space, counted from 1. A cell that cannot be decoded has no score.`
+const maskDoc = ` Cells are run lengths: "start length" pairs at white space, from 1. A cell that cannot be decoded has no score.`
 
 var dice = Metric{
 	Name:   "dice",
 	Better: Higher,
-	Doc: `Dice coefficient 2·|A∩B| / (|A|+|B|) of masks: of all images together (over = "all"), or the mean over images (over = "rows").
+	Doc: `Dice coefficient 2·|A∩B| / (|A|+|B|) of masks, of all images together (over = "all") or the mean over images ("rows").
 Two empty masks give NaN (both_empty = "nan") or 1 ("one").` + maskDoc,
 	Source: "Dice 1945",
 	Params: append([]Param{
@@ -54,8 +54,8 @@ func diceOf(shared, total int, neither float64) float64 {
 var maskPrecision = Metric{
 	Name:   "mask_precision",
 	Better: Higher,
-	Doc: `Mean over images of the share of the thresholds 0.5, 0.55 … 0.95 (as numpy.arange makes them) that the intersection over union of the two masks exceeds.
-Two empty masks score 1; an empty truth against a mask scores 0; an empty mask against a non-empty truth is treated as if it were full, a flaw of the source's histograms.` + maskDoc,
+	Doc: `Mean over images of the share of thresholds 0.5, 0.55 … 0.95 (numpy.arange's) that the masks' intersection over union exceeds.
+Two empty masks score 1, an empty truth against a mask 0. An empty mask against a truth counts as full, a flaw of the source's histograms.` + maskDoc,
 	Source: "metric of the TGS salt competition",
 	Params: maskSizeParams,
 	Stand:  maskStand,
@@ -97,7 +97,7 @@ func thresholdShare(truth, pred mask) float64 {
 var maskFBeta = Metric{
 	Name:   "mask_fbeta",
 	Better: Higher,
-	Doc:    `Mean over images of the F-beta of pixels: (1+β²)·TP / (β²·|truth| + |prediction|), 0 if they have no pixel in common.` + maskDoc,
+	Doc:    `Mean over images of the F-beta of pixels: (1+β²)·TP / (β²·|truth| + |prediction|), 0 without a common pixel.` + maskDoc,
 	Source: "scikit-learn 1.5 fbeta_score",
 	Params: append([]Param{{Name: "beta", Kind: NumberParam, Default: 1.0, Doc: "the weight of recall relative to precision"}}, maskSizeParams...),
 	Stand:  maskStand,

@@ -10,9 +10,9 @@ import (
 var klDivergence = Metric{
 	Name:   "kl_divergence",
 	Better: Lower,
-	Doc: `Kullback-Leibler divergence of the predicted from the true distribution with the natural logarithm, mean over rows.
-The targets of the answers are counts, which are divided by their sum. A cell with truth t > 0 adds t·ln(t / clip(p, 1e-15, 1 - 1e-15)), a cell with t = 0 nothing, and neither does a missing p. In a column of integers the clipped bounds are cut to integers again, so that p = 0 gives infinity.
-All columns of the submission other than the id must be numbers within [0, 1] and add up to 1 (tolerance 1e-8 + 1e-5), whether they are targets or not; booleans are refused.`,
+	Doc: `Kullback-Leibler divergence of the predicted from the true distribution, in nats, mean over rows.
+True targets are counts, divided by their sum. A cell with truth t > 0 adds t·ln(t / clip(p, 1e-15, 1 - 1e-15)); t = 0 or a missing p adds nothing. In a column of integers the bounds are cut to integers, so p = 0 gives infinity.
+All columns but the id, targets or not, must be numbers within [0, 1] that add up to 1 (tolerance 1e-8 + 1e-5), not booleans.`,
 	Source: "Kaggle metric kullback-leibler-divergence with pandas 1.5 to 2.2",
 	New:    func(Args) (Scorer, error) { return scorerFunc(scoreKL), nil },
 }

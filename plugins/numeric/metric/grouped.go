@@ -15,7 +15,7 @@ var logMAE = Metric{
 	Name:   "log_mae",
 	Better: Lower,
 	Doc: `Mean over groups of the natural logarithm of the mean absolute difference.
-Groups are the values of a column of the answers; every group counts the same. A group without any difference gives minus infinity, and so does the score. Missing and infinite values and strings have no score.`,
+Groups are the values of a column of the answers and count the same. A group without difference makes the score minus infinity. Missing and infinite values and strings have no score.`,
 	Source: "scikit-learn 1.5 mean_absolute_error, numpy.log",
 	Params: []Param{{Name: "group", Kind: TextParam, Doc: "the column of the answers whose values are the groups"}},
 	Stand:  Stand{"group": {"a"}},
@@ -78,7 +78,7 @@ var haversine = Metric{
 	Name:   "haversine_quantiles",
 	Better: Lower,
 	Doc: `Mean over groups of (median + 95 % quantile) / 2 of the great-circle distance in metres between predicted and true positions.
-The targets are latitude and longitude in degrees, in this order. Groups are the values of a column that both tables have; within a group, the n-th row of the submission is compared with the n-th row of the answers. The earth is a sphere of radius 6,371,000 m; quantiles are interpolated linearly. A missing or infinite coordinate gives NaN. A group with another number of rows has no score.`,
+Targets: latitude, then longitude, in degrees. Groups are the values of a column of both tables; rows pair within a group in order. The earth is a sphere of radius 6,371,000 m; quantiles are interpolated linearly. A missing or infinite coordinate gives NaN. A group with another number of rows has no score.`,
 	Source: "numpy 1.26 quantile; metric of the Google Smartphone Decimeter Challenge 2022",
 	Params: []Param{{Name: "group", Kind: TextParam, Doc: "the column whose values are the groups"}},
 	New: func(a Args) (Scorer, error) {

@@ -13,7 +13,7 @@ var diceHausdorff = Metric{
 	Better: Higher,
 	Costly: true,
 	Doc: `0.4·Dice + 0.6·(1 - Hausdorff distance).
-Rows are paired by position up to the end of the shorter table, and a row's mask has the size given there. Dice is the mean over these rows, leaving out rows with two empty masks. For the distance, the masks of one id are joined. Those whose ids are equal before "_slice_" are stacked in order into a volume of slices, rows and columns; volumes are paired in the order of their names. The distance is 0 for equal volumes. It is 1 if only one is empty or the predicted one has more than ten times as many pixels as the true one. A pair of empty volumes is left out. Otherwise it is the greater of the two directed Hausdorff distances of the coordinates divided by the volume's shape, divided by √3. Pixels run down the columns. Slices of one volume that differ in size have no score.` + maskDoc,
+Rows are paired by position up to the shorter table's end; a mask has the size given in its row. Dice is the mean over these rows without those of two empty masks. For the distance, masks of one id are joined, and ids equal before "_slice_" stacked in order into a volume of slices, rows and columns; volumes are paired by the order of names. Equal volumes have distance 0. It is 1 if only one is empty or the prediction has more than ten times the true pixels; two empty volumes are left out. Otherwise it is the greater directed Hausdorff distance of coordinates divided by the volume's shape, divided by √3. Pixels run down the columns. Slices of one volume that differ in size have no score.` + maskDoc,
 	Source: "metric of the UW-Madison GI tract competition; scipy 1.13 directed_hausdorff",
 	Params: maskSizeParams,
 	Stand:  maskStand,

@@ -13,7 +13,7 @@ var kappa = Metric{
 	Name:   "kappa",
 	Better: Higher,
 	Doc: `Cohen's kappa: 1 - Σ w·observed / Σ w·expected over the table of predicted and true labels.
-Labels are the sorted union of both sides' values. The weight of a pair is 0 or 1 ("none"), the distance ("linear") or the squared distance ("quadratic") of the labels' POSITIONS in that list, not of their values. A constant prediction against a varied truth scores 0; both sides constant and equal give NaN. Can be negative. If one side has integers and the other floats, or integers beyond 63 bits, and the truth has a label that the prediction lacks, rows with integers that no double equals are left out. Floats that are not integers, strings against numbers, missing cells and infinities have no score.`,
+Labels are both sides' values, sorted. A pair's weight is 0 or 1 ("none"), the distance ("linear") or the squared distance ("quadratic") of the labels' POSITIONS in that list, not of their values. A constant prediction against a varied truth scores 0; both sides constant and equal give NaN. Can be negative. If integers meet floats or integers beyond 63 bits, and the truth has a label that the prediction lacks, rows with integers that no double equals are left out. Floats that are not integers, strings against numbers, missing cells and infinities have no score.`,
 	Source: "Cohen 1968; scikit-learn 1.5 cohen_kappa_score(prediction, truth)",
 	Params: []Param{{Name: "weights", Kind: TextParam, Default: "none", OneOf: []string{"none", "linear", "quadratic"}, Doc: "how much a wrong label costs"}},
 	New: func(a Args) (Scorer, error) {

@@ -5,8 +5,8 @@ import "slices"
 var kendallTau = Metric{
 	Name:   "kendall_tau",
 	Better: Higher,
-	Doc: `Kendall's tau over all rows together, where a cell is a list of words in order: 1 - 4·inversions / Σ n(n-1), n being the length of a row's list.
-Inversions are counted between the positions of the true words in the predicted list. A list of another length, or one that does not contain all true words, has no score; neither has a file in which no row has two words.`,
+	Doc: `Kendall's tau over all rows, whose cells list words in order: 1 - 4·inversions / Σ n(n-1), with n words in a row.
+Inversions are of the true words' positions in the predicted list. A list of another length or without a true word has no score; nor has a file in which no row has two words.`,
 	Source: "Kendall 1938; metric of the AI4Code competition",
 	New:    func(Args) (Scorer, error) { return scorerFunc(scoreKendall), nil },
 }

@@ -14,7 +14,7 @@ var laplace = Metric{
 	Name:   "laplace_log_likelihood",
 	Better: Higher,
 	Doc: `Modified Laplace log likelihood, mean over rows: -√2·d/s - ln(√2·s) with s = max(confidence, 70) and d = min(|truth - prediction|, 1000).
-The tables are not paired beforehand (align = "position"). Of the answers, rows without truth are dropped and the last rows of every group are kept, in the order of the integer after the last underscore of the id. The submission's rows with these ids are graded, sorted by id. Ids missing from the submission are ignored; if all are missing, the score is NaN. A missing confidence counts as 0, a missing prediction gives NaN, and an infinite confidence gives minus infinity.`,
+Of the answers (align = "position"), rows without truth are dropped and the last rows of each group kept, by the integer after the id's last underscore. The submission's rows with these ids are graded, sorted by id; missing ids are ignored; if all are missing, the score is NaN. A missing confidence counts as 0, a missing prediction gives NaN, an infinite confidence minus infinity.`,
 	Source: "metric of the OSIC pulmonary fibrosis competition",
 	Params: []Param{
 		{Name: "confidence", Kind: TextParam, Doc: "the submission's column of confidences"},

@@ -9,7 +9,7 @@ var levenshtein = Metric{
 	Name:   "levenshtein",
 	Better: Lower,
 	Costly: true,
-	Doc:    `Mean Levenshtein distance of the cells: the smallest number of code points to insert, delete or replace.`,
+	Doc:    `Mean Levenshtein distance: the fewest code points to insert, delete or replace.`,
 	Source: "Levenshtein 1966; Python package Levenshtein 0.25 distance",
 	New:    func(Args) (Scorer, error) { return scorerFunc(scoreLevenshtein), nil },
 }
@@ -18,8 +18,8 @@ var sequenceErrorRate = Metric{
 	Name:   "sequence_error_rate",
 	Better: Lower,
 	Costly: true,
-	Doc: `Sum over rows of the Levenshtein distance between two lists of integers, divided by the total length of the true lists; it can exceed 1.
-Numbers are split at white space and read as Python's int() reads them, of any size; 7 and +07 are the same. So are numbers with the same hash in Python, which are those that differ by a multiple of 2⁶¹-1. A value that int() refuses has no score.`,
+	Doc: `Sum of the Levenshtein distances of lists of integers, divided by the total length of the true lists; it can exceed 1.
+Numbers are split at white space and read by Python's int(), of any size: 7 equals +07. Numbers with one hash in Python, a multiple of 2⁶¹-1 apart, are equal. A value that int() refuses has no score.`,
 	Source: "Levenshtein 1966; error rate of the ChaLearn gesture challenge 2013; Python package Levenshtein 0.25 distance",
 	New:    func(Args) (Scorer, error) { return scorerFunc(scoreSequenceErrorRate), nil },
 }

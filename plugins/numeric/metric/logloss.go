@@ -16,7 +16,7 @@ var logLoss = Metric{
 	Name:   "log_loss",
 	Better: Lower,
 	Doc: `Cross entropy with the natural logarithm, mean over rows.
-One target column: the truth has two classes, of which the greater is positive, and the prediction p is its probability; a row costs -ln p or -ln(1-p). Several target columns: the truth is a 0/1 indicator in each, and a row costs minus the sum of truth times ln of the prediction. Probabilities (and 1-p) are clipped to [eps, 1-eps], eps = 2^-52; rows are not normalized. Missing and infinite predictions have no score.`,
+One target column: of two classes the greater is positive, p is its probability, and a row costs -ln p or -ln(1-p). Several: each truth is 0 or 1, and a row costs -Σ truth·ln p. p and 1-p are clipped to [eps, 1-eps], eps = 2^-52; rows are not normalized. Missing and infinite predictions have no score.`,
 	Source: "scikit-learn 1.5 log_loss",
 	New: func(Args) (Scorer, error) {
 		return scorerFunc(scoreLogLoss), nil

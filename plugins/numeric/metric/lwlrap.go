@@ -12,7 +12,7 @@ var lwlrap = Metric{
 	Name:   "lwlrap",
 	Better: Higher,
 	Doc: `Label-weighted label-ranking average precision.
-In a row, every true label has precision (true labels ranked at or above it) / (labels ranked at or above it), ties sharing the lowest rank. A row's precision is the mean over its true labels, 1 if all labels are true. The score is the mean over rows weighted by their number of true labels; rows without any are left out. Missing and infinite values in the others have no score; neither has a submission that holds only booleans or has no rows.`,
+A true label's precision is (true labels ranked at or above it) / (labels ranked at or above it), ties sharing the lowest rank; a row's is the mean over its true labels, 1 if all are true. The score is the mean over rows weighted by their true labels; rows without any are left out. Missing and infinite values in the others, only booleans, and no rows have no score.`,
 	Source: "scikit-learn 1.5 label_ranking_average_precision_score with sample weights",
 	New:    func(Args) (Scorer, error) { return scorerFunc(scoreLWLRAP), nil },
 }

@@ -187,9 +187,9 @@ type maskSize struct {
 }
 
 var maskSizeParams = []Param{
-	{Name: "height", Kind: TextParam, Default: "", Doc: "the column of the answers with the height of the image"},
-	{Name: "width", Kind: TextParam, Default: "", Doc: "the column of the answers with the width of the image"},
-	{Name: "pixels", Kind: NumberParam, Default: 0.0, Doc: "the number of pixels, if all images have the same size"},
+	{Name: "height", Kind: TextParam, Default: "", Doc: "the answers' column of image heights"},
+	{Name: "width", Kind: TextParam, Default: "", Doc: "the answers' column of image widths"},
+	{Name: "pixels", Kind: NumberParam, Default: 0.0, Doc: "the pixels, if all images have one size"},
 }
 
 // maskStand makes pictures large enough for most masks.

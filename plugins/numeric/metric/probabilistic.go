@@ -14,7 +14,7 @@ var probabilisticF1 = Metric{
 	Name:   "probabilistic_f1",
 	Better: Higher,
 	Doc: `F1 of probabilities: 2pr / (p + r) with p = Σ over positives / Σ over all, r = Σ over positives / number of positives, predictions clipped to [0, 1] and added in order.
-The score is 0 unless p and r are both above 0, so a missing prediction gives 0. A submission with only negative predictions has no score; neither have answers without positives. Strings have no score.`,
+It is 0 unless p and r are above 0, so a missing prediction gives 0. Only negative predictions, answers without positives, and strings have no score.`,
 	Source: "Yacouby and Axman 2020; metric of the RSNA breast cancer competition",
 	New:    func(Args) (Scorer, error) { return scorerFunc(scoreProbabilisticF1), nil },
 }
@@ -57,8 +57,8 @@ func scoreProbabilisticF1(in Input) (Score, error) {
 var weightedLogLoss = Metric{
 	Name:   "weighted_log_loss",
 	Better: Lower,
-	Doc: `Weighted binary log loss over levels of a subject, mean over subjects.
-The id is the subject's name, an underscore and the level; a row costs -ln p if the truth is 1 and -ln(1-p) if it is 0, p clipped to [1e-15, 1 - 1e-15]. A row has the weight of its level, doubled if the truth is 1; a subject's loss is the weighted sum divided by the sum of the weights.`,
+	Doc: `Weighted binary log loss over a subject's levels, mean over subjects.
+Ids are SUBJECT_LEVEL. A row costs -ln p if the truth is 1, else -ln(1-p), p clipped to [1e-15, 1 - 1e-15]. Its weight is the level's, doubled if the truth is 1; a subject's loss is the weighted mean.`,
 	Source: "metric of the RSNA 2022 cervical spine competition",
 	Params: []Param{
 		{Name: "levels", Kind: TextsParam, Doc: "the names of the levels"},

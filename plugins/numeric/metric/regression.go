@@ -6,12 +6,12 @@ import (
 	"github.com/mleflow/mleflow/plugins/numeric/libm"
 )
 
-const regressionDoc = ` Several target columns are scored separately and averaged without weights. Missing cells, infinities and strings have no score; a sum that overflows gives infinity. Two columns of integers are subtracted and squared as 64-bit integers.`
+const regressionDoc = ` Several targets are averaged without weights. Missing cells, infinities and strings have no score; a sum that overflows gives infinity. If both sides hold integers, they are subtracted and squared as 64-bit integers.`
 
 var rmse = Metric{
 	Name:   "rmse",
 	Better: Lower,
-	Doc:    `Root of the mean squared difference.` + regressionDoc,
+	Doc:    `Root of the mean squared difference, with the rules of mse.`,
 	Source: "scikit-learn 1.5 root_mean_squared_error",
 	New: func(Args) (Scorer, error) {
 		return columnMean(func(d numbers) float64 { return math.Sqrt(d.meanSquare()) }), nil
@@ -31,7 +31,7 @@ var mae = Metric{
 	Better: Lower,
 	Doc:    `Mean absolute difference.` + regressionDoc,
 	Source: "scikit-learn 1.5 mean_absolute_error",
-	Params: []Param{{Name: "whole", Kind: BoolParam, Default: false, Doc: "round the score to an integer, halves to even; an infinite result has no score"}},
+	Params: []Param{{Name: "whole", Kind: BoolParam, Default: false, Doc: "round the score, halves to even; infinity has no score"}},
 	New:    newMAE,
 }
 
@@ -52,7 +52,7 @@ func newMAE(a Args) (Scorer, error) {
 var rmsle = Metric{
 	Name:   "rmsle",
 	Better: Lower,
-	Doc:    `Root of the mean squared difference of ln(1+x). A negative value on either side has no score (-0 is fine). The logarithms of booleans have half precision, as in numpy.` + regressionDoc,
+	Doc:    `Root of the mean squared difference of ln(1+x). A negative value has no score (-0 is fine). Logarithms of booleans have half precision, as in numpy. Otherwise the rules of mse.`,
 	Source: "scikit-learn 1.5 root_mean_squared_log_error (later versions refuse only values of -1 and less)",
 	New: func(Args) (Scorer, error) {
 		return scorerFunc(scoreRMSLE), nil

@@ -5,8 +5,8 @@ import "slices"
 var weightedAUC = Metric{
 	Name:   "weighted_auc",
 	Better: Higher,
-	Doc: `Area under the ROC curve in which the slice between true positive rates 0 and 0.4 counts twice, that between 0.4 and 1 once, divided by 1.4.
-If the curve has no points at the bounds, they are interpolated. The area of a slice is computed by the trapezoid rule from the points within it, bounds included, and a last point at false positive rate 1 on its upper bound. A constant prediction scores 0.585714.`,
+	Doc: `Area under the ROC curve, divided by 1.4, in which true positive rates up to 0.4 count twice.
+The slices are 0 to 0.4 and 0.4 to 1; missing bounds are interpolated. A slice's area is by the trapezoid rule from its points, bounds included, and a last one at false positive rate 1 on its upper bound. A constant prediction scores 0.585714.`,
 	Source: "scikit-learn 1.5 roc_curve; metric of the ALASKA2 competition",
 	New:    func(Args) (Scorer, error) { return scorerFunc(scoreWeightedAUC), nil },
 }

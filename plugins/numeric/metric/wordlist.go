@@ -52,7 +52,7 @@ var mapAtK = Metric{
 	Name:   "map_at_k",
 	Better: Higher,
 	Doc: `Mean average precision at k over rows whose cells are lists of words.
-Words are split at every single space, so two spaces in a row give an empty word, which takes up a position. The truth is a set. Each of the first k predicted words that is in the truth, and does not occur earlier in the list, adds hits so far / its position. The sum is divided by the smaller of k and the size of the truth. An empty truth scores 0.`,
+Words are split at every single space, so two spaces give an empty word with a position. Each of the first k predicted words that is in the truth, a set, and not earlier in the list adds hits so far / its position. The sum is divided by the smaller of k and the truth's size. An empty truth scores 0.`,
 	Source: "ml_metrics apk/mapk (B. Hamner)",
 	Params: []Param{{Name: "k", Kind: NumberParam, Doc: "the number of predicted words that count"}},
 	New: func(a Args) (Scorer, error) {
@@ -94,8 +94,8 @@ func averagePrecisionAt(truth map[string]bool, pred []string, k int) float64 {
 var multilabelF1 = Metric{
 	Name:   "multilabel_f1",
 	Better: Higher,
-	Doc: `Micro F1 over pairs of row and label, where a cell is a list of labels split at white space: 2·TP / (2·TP + FP + FN), 0 if nothing is predicted correctly.
-Only the labels of the truth count: a predicted label that occurs in no true cell is ignored and costs nothing. A label repeated in a cell counts once. With fewer than two labels there is no score.`,
+	Doc: `Micro F1 over pairs of row and label, 2·TP / (2·TP + FP + FN), 0 without a correct one. Cells list labels, split at white space.
+A predicted label in no true cell costs nothing. A repeated label counts once. Fewer than two labels have no score.`,
 	Source: "scikit-learn 1.5 MultiLabelBinarizer(classes) and f1_score(average=\"micro\")",
 	New:    func(Args) (Scorer, error) { return scorerFunc(scoreMultilabelF1), nil },
 }
@@ -136,8 +136,8 @@ func scoreMultilabelF1(in Input) (Score, error) {
 var jaccardWords = Metric{
 	Name:   "jaccard_words",
 	Better: Higher,
-	Doc: `Mean over rows of |A∩B| / |A∪B|, where A and B are the sets of words of the two cells, in lower case (Python's str.lower), split at white space (Python's str.split).
-If both are empty, the row scores 0 (both_empty = "zero"), or the whole submission has no score (both_empty = "refuse"). With "zero", a submission with fewer than two different words in all cells has no score, as in the source.`,
+	Doc: `Mean over rows of |A∩B| / |A∪B| of the two cells' sets of words, in lower case and split at white space as Python's str.lower and str.split do.
+If both are empty, the row scores 0 (both_empty = "zero") or the submission has no score ("refuse"). With "zero", fewer than two different words in all cells have no score, as in the source.`,
 	Source: "scikit-learn 1.5 jaccard_score(average=\"samples\")",
 	Params: []Param{{Name: "both_empty", Kind: TextParam, Default: "zero", OneOf: []string{"zero", "refuse"}, Doc: "how a row without words on both sides is scored"}},
 	New: func(a Args) (Scorer, error) {

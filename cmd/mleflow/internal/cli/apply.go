@@ -37,7 +37,7 @@ func newApply(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply [FILE.hcl]",
 		Short: "Run what changed and print the outputs",
-		Long:  "Plan the pipeline and run what is not cached. On a terminal the progress is shown\nlive, otherwise as lines; with --json as one event per line. The outputs of the\npipeline are printed at the end. Ctrl-C stops cleanly; the next apply continues.\nAgents in a sandbox or container can go on without mleflow: SIGTERM and SIGHUP leave\nthem running, Ctrl-C asks on a terminal and else leaves them, and the next apply\ncontinues with them. --on-interrupt decides beforehand.",
+		Long:  "Plan the pipeline, run what is not cached, and print its outputs. Progress is\nlive on a terminal, else lines; with --json an event a line. Ctrl-C stops\ncleanly; the next apply continues. Agents in a sandbox or container can go on\nmeanwhile: SIGTERM and SIGHUP leave them running, Ctrl-C asks on a terminal and\nelse leaves them.",
 		Args:  oneFile,
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			if o.parallelism < 0 {
@@ -58,17 +58,17 @@ func newApply(a *app) *cobra.Command {
 	}
 	o.in.register(cmd)
 	o.sel.register(cmd)
-	o.about.register(cmd.Flags(), "call the run `NAME`", "tag the run with `KEY=VALUE`; may be repeated")
+	o.about.register(cmd.Flags(), "call the run `NAME`", "tag the run with `KEY=VALUE`; repeatable")
 	cmd.Flags().StringVar(&o.about.note, "note", "", "write the note `TEXT` on the run")
 	o.on.register(cmd)
 	o.on.registerInterrupt(cmd)
 	a.network.register(cmd)
-	cmd.Flags().IntVar(&o.parallelism, "parallelism", 0, "run at most `N` steps at a time (0: as many as resources allow); grades, checks and aggregates run beside them")
-	cmd.Flags().BoolVar(&o.keepGoing, "keep-going", false, "continue with everything that does not depend on a failed step")
-	cmd.Flags().BoolVar(&o.requireCached, "require-cached", false, "refuse to start if anything would have to run")
-	cmd.Flags().BoolVar(&o.locked, "locked", false, "fail with exit status 3 if anything differs from the pipeline's lock file")
+	cmd.Flags().IntVar(&o.parallelism, "parallelism", 0, "run at most `N` steps at a time (0: as resources allow), besides grades, checks and aggregates")
+	cmd.Flags().BoolVar(&o.keepGoing, "keep-going", false, "continue with all that depends on no failed step")
+	cmd.Flags().BoolVar(&o.requireCached, "require-cached", false, "refuse to run anything")
+	cmd.Flags().BoolVar(&o.locked, "locked", false, "exit with status 3 if anything differs from the lock file")
 	cmd.Flags().BoolVar(&o.full, "full", false, "print all tables of leaderboards")
-	cmd.Flags().StringVar(&o.failOn, "fail-on", "", "end with exit status 1 also if `WHAT` failed; agent: an attempt did not finish, or a submission has no finite score")
+	cmd.Flags().StringVar(&o.failOn, "fail-on", "", "exit with status 1 also if `WHAT` failed; agent: an attempt did not finish, or a submission has no finite score")
 	return cmd
 }
 

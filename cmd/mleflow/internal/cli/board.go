@@ -51,31 +51,22 @@ func newBoardBuild(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build BUNDLE... -o DIR",
 		Short: "Build a public board from bundles, as a folder of static pages",
-		Long: `Check every BUNDLE as verify --regrade does, and write a leaderboard of all of them to
-DIR: pages without scripts that work from a disk and from any web server, the board as
-JSON, and its rows as CSV and Parquet. Each row says whether it was recomputed, matched
-by digest, or is only claimed. The same bundles give the same bytes.
+		Long: `Check every BUNDLE as verify --regrade does, and write a leaderboard to DIR:
+pages without scripts for a disk or any web server, JSON, and rows as CSV and
+Parquet. Each row says whether it was recomputed, matched by digest, or is only
+claimed. The same bundles give the same bytes.
 
-Submissions are graded again with the answers that you prepared in the cache, or in
---data-dir. Bundles that are damaged, exceed the limits on memory and time, or are of
-another version of mleflow, count for nothing. The page also names duplicates, signs of
-selection, mixed tasks, names that another key owns, and shared submissions. DIR may be
-a board that this command wrote before, which is replaced.
+Answers are from your cache or --data-dir. Bundles that are damaged, exceed
+memory or time, or are of another version of mleflow, do not count. The page
+also names duplicates, signs of selection, mixed tasks, names that another key
+owns, and shared submissions. A board in DIR is replaced.
 
-The name of an agent belongs to the key that signed it first. --lock FILE keeps the order in
-which the board took its bundles, and is written again with new ones; see docs/board.md.
+An agent's name belongs to the key that signed it first, in the order that
+--lock keeps. docs/board.md has the rules, the format of --reported, and an
+example for CI.
 
---at adds columns with what stopping every attempt early would have given, from the
-graded snapshots in the bundles, to the pages and to the tables.
-
---exclude-rule leaves out the attempts in which a rule found something, and says so on the
-first page; see docs/checks.md.
-
---reported adds rows that others published, from CSV or JSON, marked as not verified.
-docs/board.md has the rules, the format, and an example for CI.
-
-The exit status is 3 if a bundle or score is refused, 6 if there is another finding,
-and 5 if scores are only claimed. The board is written all the same.`,
+The exit status is 3 if a bundle or score is refused, 6 with another finding, 5
+if scores are only claimed. The board is written all the same.`,
 		Example: `  mleflow board build *.bundle -o site
   mleflow board build *.bundle -o site --data-dir data --lock board.lock --seeds 3`,
 		Args: needs(takes(1, -1), "output"),
@@ -88,14 +79,14 @@ and 5 if scores are only claimed. The board is written all the same.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&o.output, "output", "o", "", "write the board to `DIR`")
-	flags.StringVar(&o.dataDir, "data-dir", "", "`DIR` with the competitions' data, as mleflow prepare writes it")
+	flags.StringVar(&o.dataDir, "data-dir", "", "`DIR` as mleflow prepare writes it")
 	flags.StringVar(&o.title, "title", "Leaderboard", "the `TITLE` of the board")
-	flags.StringArrayVar(&o.reported, "reported", nil, "add the published rows of `FILE`, CSV or JSON; may be repeated")
-	flags.DurationSliceVar(&o.at, "at", nil, "add columns with what stopping every attempt after `TIMES` such as 1h,6h would have given")
+	flags.StringArrayVar(&o.reported, "reported", nil, "add published rows from `FILE`, CSV or JSON, as not verified; repeatable")
+	flags.DurationSliceVar(&o.at, "at", nil, "add columns with what stopping every attempt after `TIMES` such as 1h,6h would have given, by graded snapshots")
 	o.rules.register(flags)
-	flags.StringVar(&o.lock, "lock", "", "read and write in `FILE` the order in which the board took its bundles")
+	flags.StringVar(&o.lock, "lock", "", "keep in `FILE` the order in which the board took its bundles")
 	flags.DurationVar(&o.timeout, "bundle-timeout", 6*time.Hour, "check no bundle for longer than `TIME` (default: 6h)")
-	flags.IntVar(&o.seeds, "seeds", 0, "name agents that have fewer than `N` seeds at a competition")
+	flags.IntVar(&o.seeds, "seeds", 0, "name agents with fewer than `N` seeds at a competition")
 	return cmd
 }
 

@@ -31,7 +31,7 @@ func newBundle(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bundle [RUN] -o FILE",
 		Short: "Write a run to one file that others can check",
-		Long:  "Write the record of a run to one file: pipeline, lock, plan, events, logs,\nsubmissions, reports, leaderboards, and an in-toto statement with SLSA provenance,\nsigned with --key. It contains no data, no answers and no names of this machine,\nexcept in what agents wrote. The same run gives the same bytes. mleflow verify FILE\nchecks it anywhere, offline. The file is an OCI image layout in a tar.",
+		Long:  "Write a run's record to one file, an OCI image layout in a tar: pipeline, lock,\nplan, events, logs, submissions, reports, leaderboards, and an in-toto statement\nwith SLSA provenance, signed with --key. It has no data, answers or names of\nthis machine, except in what agents wrote. The same run gives the same bytes.\nmleflow verify FILE checks it offline.",
 		Args:  takes(0, 1),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			if o.file == "" {
@@ -46,7 +46,7 @@ func newBundle(a *app) *cobra.Command {
 	}
 	o.in.register(cmd)
 	cmd.Flags().StringVarP(&o.file, "output", "o", "", "the `FILE` to write")
-	cmd.Flags().StringVar(&o.key, "key", "", "sign with this private key, Ed25519 or ECDSA P-256 in PKCS #8 PEM, from `FILE`")
+	cmd.Flags().StringVar(&o.key, "key", "", "sign with the private key of `FILE`: Ed25519 or ECDSA P-256, PKCS #8 PEM")
 	return cmd
 }
 

@@ -19,7 +19,7 @@ func newCacheGC(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc",
 		Short: "Remove what nothing needs, or the least recently used down to a size",
-		Long:  "Remove content that no result needs, and copies of data that attempts share and\nthat nobody uses now. With --max-size the copies go first and then the least\nrecently used results, until the cache is no larger; results that cannot be made\nagain, as of agents, go after all others. What is pinned, in use or too new stays,\nand a result that would free nothing.",
+		Long:  "Remove content that no result needs, and attempts' data copies that nobody uses.\nWith --max-size then also the least recently used results; those that cannot be\nmade again, as of agents, go last. What is pinned, in use or too new stays, and\na result that would free nothing.",
 		Args:  takes(0, 0),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
 			opts := disk.GCOptions{DryRun: dryRun}
@@ -47,7 +47,7 @@ func newCacheGC(a *app) *cobra.Command {
 			})
 		}),
 	}
-	cmd.Flags().StringVar(&maxSize, "max-size", "", "evict results until the cache takes at most `SIZE`, such as 500GiB")
+	cmd.Flags().StringVar(&maxSize, "max-size", "", "evict results down to `SIZE`, such as 500GiB")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be removed")
 	return cmd
 }

@@ -22,7 +22,7 @@ func newCachePin(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pin [RUN|ADDRESS|ACTION]...",
 		Short: "Keep results from being evicted; without arguments list the pins",
-		Long:  "Keep the results of a run, of a step's latest execution, or of an action from being\nevicted. A pin is named as its first argument unless --name gives another name;\na pin of the same name is replaced.",
+		Long:  "Keep the results of a run, a step's latest execution, or an action from\neviction. The pin's name is its first argument, or --name; one of that name is\nreplaced.",
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			return a.withCache(func(c *disk.Cache) error {
 				if len(args) == 0 {

@@ -17,7 +17,7 @@ func newCachePull(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pull [ADDRESS|PIN|ACTION]...",
 		Short: "Fetch results from the remote cache",
-		Long:  "Fetch results, with everything they lead to, from the remote cache. Everything is\nverified before it is stored; the exit status is 3 when something was damaged. A\npull that was interrupted continues.",
+		Long:  "Fetch results, with everything they lead to, from the remote cache, verified.\nThe exit status is 3 if something was damaged. An interrupted pull continues.",
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			if err := f.check(args); err != nil {
 				return err

@@ -24,10 +24,10 @@ type transferFlags struct {
 }
 
 func (f *transferFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.remote, "remote", "", "the remote cache, as a `URL`; --remote-cache for short")
+	cmd.Flags().StringVar(&f.remote, "remote", "", "the remote cache's `URL`, as --remote-cache")
 	cmd.Flags().StringVar(&f.run, "run", "", "the results of a `RUN`")
 	cmd.Flags().BoolVar(&f.all, "all", false, "every result there is")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only say what would be transferred")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only say what would be sent")
 }
 
 // check makes sure that one way of choosing is used.

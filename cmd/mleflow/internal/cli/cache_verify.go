@@ -17,7 +17,7 @@ func newCacheVerify(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Check what is in the cache and set aside what is damaged",
-		Long:  "Check every object, read those that were written to since they were stored, and\nfollow every record. With --full every byte is read again; an interrupted check is\ncontinued by the next. What does not match its name is set aside, and the next apply\nmakes it again. The exit status is 3 when something was damaged.",
+		Long:  "Check every object, read those that were written to since, and follow every\nrecord. The next check continues an interrupted one. What is damaged is set\naside, and made again by the next apply; the exit status is 3.",
 		Args:  takes(0, 0),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
 			return a.withCache(func(c *disk.Cache) error { return verifyCache(cmd.Context(), a.terminal, c, full) })

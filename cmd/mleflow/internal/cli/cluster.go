@@ -23,7 +23,7 @@ func newClusterInit(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Print what a cluster needs before it can run steps",
-		Long:  "For Kubernetes, print the objects that a cluster needs, as YAML for kubectl apply.\nThey are a namespace, service accounts for the controller and the workers, network\npolicies that deny by default, and a DaemonSet that puts the seccomp profile and the\nfolder of the cache on each node. For Slurm, print what its nodes must allow, and a\ncluster file to start from. Nothing is sent anywhere.",
+		Long:  "For Kubernetes, print YAML for kubectl apply: a namespace, service accounts for\ncontroller and workers, network policies that deny by default, and a DaemonSet\nthat puts the seccomp profile and the cache folder on each node. For Slurm,\nprint what its nodes must allow, and a cluster file to start from. Nothing is\nsent.",
 		Example: `  mleflow cluster init --print kubernetes >mleflow.yaml
   kubectl apply -f mleflow.yaml
   mleflow cluster init --print slurm >cluster.hcl`,

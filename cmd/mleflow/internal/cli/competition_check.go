@@ -26,7 +26,7 @@ func newCompetitionTest(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test [ID]...",
 		Short: "Test competitions' graders with submissions whose outcome is known",
-		Long:  "Test graders with submissions whose outcome is known: gold gets the best score, the\nsample its pinned score, shuffled rows change nothing, broken files are refused.\nData is taken from DIR/<id>/prepared; where that is missing and the data ships with\nthe competition it is prepared for the test. Without an ID every competition that\nhas data is tested. The exit status is 1 when a check fails.",
+		Long:  "Test graders, by default of all competitions with data: gold gets the best\nscore, the sample its pinned score, shuffled rows change nothing, broken files\nare refused. Data are from DIR/<id>/prepared, or prepared if they ship with the\ncompetition. The exit status is 1 if a check fails.",
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			defs, err := a.definitions(o.folder, args)
 			if err != nil {

@@ -18,7 +18,7 @@ import (
 type folderFlag struct{ dir string }
 
 func (f *folderFlag) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.dir, "dir", "", "take competitions from `DIR` alone, not those that ship with the program")
+	cmd.Flags().StringVar(&f.dir, "dir", "", "take competitions from `DIR` alone, not the shipped ones")
 }
 
 // definitions loads the named competitions. Without a name it loads those of
@@ -93,7 +93,7 @@ func newCompetitionLint(a *app) *cobra.Command {
 }
 
 func lintHelp() string {
-	text := "Look for mistakes in competitions, of all when none is named. The exit status is 1\nwhen there are errors. The rules:\n\n"
+	text := "Look for mistakes in competitions, by default all. The exit status is 1 with\nerrors. The rules:\n\n"
 	for _, r := range kit.Rules() {
 		text += fmt.Sprintf("  %-22s %s\n", r.Name, r.Doc)
 	}

@@ -34,7 +34,7 @@ func newCompetitionList(a *app) *cobra.Command {
 			return showCompetitions(a.terminal, defs)
 		}),
 	}
-	set.register(cmd, "list")
+	set.register(cmd)
 	cmd.Flags().StringVar(&category, "category", "", "only this `CATEGORY`, such as image-classification")
 	return cmd
 }

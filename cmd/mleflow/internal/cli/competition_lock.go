@@ -33,20 +33,17 @@ func newCompetitionLock(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lock ID...",
 		Short: "Pin a competition's prepared files or its leaderboard",
-		Long: `Write the pins of prepared files next to definitions: the MD5 of each table, the digest
-of all files, and the manifest file that explains differences. The files are those below
-DIR/<id>/prepared, or those that a checksum step of a run let through, made with the
-default parameters.
+		Long: `Write the pins of prepared files, made with default parameters: the MD5 of each
+table, the digest of all files, and the manifest that explains differences. The
+files are in DIR/<id>/prepared, or those that a checksum step of a run passed.
 
-checksums.lock and manifest.json next to the definition are written, with --version v2
-the pins of v2 and manifest.v2.json. If a file has another MD5 than the reference's,
-nothing is written without --force. --check writes nothing; the exit status is 3 when
-something would be written.
+It writes checksums.lock and manifest.json next to the definition, with
+--version v2 the pins of v2 and manifest.v2.json. MD5s other than the
+reference's need --force.
 
---leaderboard fetches the leaderboard from Kaggle instead, and shows how it differs from
-the pinned one. Only --accept writes it; without, the exit status is 3 when it differs. A
-competition that has not ended has a public leaderboard only, which --accept does not
-take without --force.`,
+--leaderboard compares with Kaggle's leaderboard instead; the exit status is 3
+if it differs and --accept does not write it. One of a competition that has not
+ended is public only, and needs --force.`,
 		Args: takes(1, -1),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			if o.accept && !o.leaderboard {
@@ -55,14 +52,14 @@ take without --force.`,
 			return a.lockCompetitions(cmd.Context(), o, args)
 		}),
 	}
-	cmd.Flags().StringVar(&o.folder.dir, "dir", "", "write to the competitions below `DIR` (default: those of --competitions, else the folder competitions, if there is one)")
-	cmd.Flags().StringVar(&o.data.dir, "data-dir", "", "pin what is prepared below `DIR` (default: data below the cache folder)")
-	cmd.Flags().StringVar(&o.run, "from-run", "", "pin what a checksum step of `RUN` passed; latest for the newest run")
+	cmd.Flags().StringVar(&o.folder.dir, "dir", "", "write to the competitions below `DIR` (default: --competitions, else the folder competitions)")
+	cmd.Flags().StringVar(&o.data.dir, "data-dir", "", "pin what is prepared below `DIR` (default: data in the cache folder)")
+	cmd.Flags().StringVar(&o.run, "from-run", "", "pin what a checksum step of `RUN` passed, such as latest")
 	cmd.Flags().StringVar(&o.version, "version", "v1", "pin the data of `VERSION` of the competitions")
 	cmd.Flags().BoolVar(&o.check, "check", false, "write nothing; exit with 3 if something would change")
 	cmd.Flags().BoolVar(&o.force, "force", false, "change pins of the reference too")
-	cmd.Flags().BoolVar(&o.leaderboard, "leaderboard", false, "compare the leaderboard with Kaggle's present one")
-	cmd.Flags().BoolVar(&o.accept, "accept", false, "with --leaderboard: take Kaggle's instead of the pinned one")
+	cmd.Flags().BoolVar(&o.leaderboard, "leaderboard", false, "compare the leaderboard with Kaggle's")
+	cmd.Flags().BoolVar(&o.accept, "accept", false, "with --leaderboard: pin Kaggle's")
 	cmd.MarkFlagsMutuallyExclusive("data-dir", "from-run", "leaderboard")
 	cmd.MarkFlagsMutuallyExclusive("check", "accept")
 	cmd.MarkFlagsMutuallyExclusive("version", "leaderboard")

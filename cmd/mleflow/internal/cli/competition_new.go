@@ -19,17 +19,16 @@ func newCompetitionNew(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new ID",
 		Short: "Write a working skeleton of a competition",
-		Long: `Write the folder DIR/ID with a competition.hcl that loads, prepares and grades as it
-stands, and a small made-up data set to be replaced: a table of numbers (tabular),
-pictures with labels (image), or a table of texts (text). kaggle:SLUG makes the
-skeleton of a competition of Kaggle, whose data have to be downloaded before it can
-be tested.`,
+		Long: `Write DIR/ID with a competition.hcl that works as it is, and small made-up data
+to be replaced: a table of numbers (tabular), labelled pictures (image), or
+texts (text). kaggle:SLUG makes the skeleton of a Kaggle competition, whose data
+must be downloaded.`,
 		Example: `  mleflow competition new my-competition --from image
   mleflow competition test my-competition --competitions competitions`,
 		Args: takes(1, 1),
 		RunE: a.action(func(_ *cobra.Command, args []string) error { return a.newCompetition(dir, args[0], from) }),
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "write below `DIR` (default: that of --competitions, else the folder competitions)")
+	cmd.Flags().StringVar(&dir, "dir", "", "write below `DIR` (default: --competitions, else the folder competitions)")
 	cmd.Flags().StringVar(&from, "from", "tabular", "make it from `SKELETON`: tabular, image, text or kaggle:SLUG")
 	return cmd
 }

@@ -25,7 +25,7 @@ type dataFlags struct {
 
 func (f *dataFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.dir, "data-dir", "", "`DIR` with the competitions' data (default: data below the cache folder)")
-	cmd.Flags().StringArrayVar(&f.params, "param", nil, "override a competition's parameter, as `NAME=VALUE`; may be repeated")
+	cmd.Flags().StringArrayVar(&f.params, "param", nil, "set a competition's parameter, `NAME=VALUE`; repeatable")
 }
 
 // spareMemory lets the collector run when a quarter more than what is in use

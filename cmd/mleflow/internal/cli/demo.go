@@ -21,7 +21,7 @@ func newDemo(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Run the demonstration and write its page, demo.html",
-		Long:  "Run two agents on two small competitions with real data, from the raw data to a\nleaderboard, and write the run as one HTML file. It needs no network and no file:\nit is apply demo.hcl, a pipeline that is part of mleflow (a demo.hcl in the\nworking folder is used instead), and report latest -o demo.html.",
+		Long:  "Run two agents on two small competitions with real data, and write the run as\none HTML file. It needs no network and no file: it is apply demo.hcl, a shipped\npipeline (or the demo.hcl of the working folder), and report latest -o\ndemo.html.",
 		Args:  takes(0, 0),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
 			if err := mayWrite(out); err != nil {

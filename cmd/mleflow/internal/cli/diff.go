@@ -21,7 +21,7 @@ func newDiff(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "diff RUN RUN",
 		Short: "Show what differs between two runs",
-		Long:  "Compare two runs: variables, pipeline, environment, the inputs of steps (definitions\nand data by digest), outcomes, outputs and scores. The exit status is 0 either way.",
+		Long:  "Compare two runs: variables, pipeline, environment, inputs of steps (definitions\nand data by digest), outcomes, outputs and scores. The exit status is 0.",
 		Args:  takes(2, 2),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			return a.withCache(func(c *disk.Cache) error {

@@ -21,7 +21,7 @@ func newDoctor(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check what this machine can run, and say how to get what is missing",
-		Long:  "Check processors, memory, disk, the cache folder, runtimes of agents, GPUs and Kaggle\ncredentials (which are never printed). The sandbox is tried by running a program in it. The exit status is 1 when something\nis missing that every pipeline needs.\n\n--print writes what a container needs for the sandbox to work in it, and checks nothing: seccomp is a\nprofile for Docker, Podman and Kubernetes, pod the settings of a Kubernetes pod.\n\n--on FILE checks a cluster instead: the remote cache, and whether each backend is\nreached, lets this user do what it needs, has nodes, and would take a job. It starts\nnone.",
+		Long:  "Check processors, memory, disk, cache folder, runtimes, GPUs and Kaggle\ncredentials (never printed). The sandbox is tried. The exit status is 1 if\nsomething is missing that every pipeline needs.\n\n--print only writes what a container needs for the sandbox in it: seccomp is a\nprofile for Docker, Podman and Kubernetes, pod the settings of a Kubernetes pod.\n\n--on FILE checks a cluster instead: the remote cache, and each backend's reach,\npermissions and nodes, and whether it would take a job. It starts none.",
 		Example: `  mleflow doctor --on cluster.hcl
   docker run --security-opt seccomp=<(mleflow doctor --print seccomp) --security-opt systempaths=unconfined …
   mleflow doctor --print seccomp >/var/lib/kubelet/seccomp/mleflow.json`,

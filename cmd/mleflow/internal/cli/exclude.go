@@ -17,7 +17,7 @@ import (
 type ruleFlags struct{ exclude []string }
 
 func (f *ruleFlags) register(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&f.exclude, "exclude-rule", nil, "leave out attempts in which the `RULE` of a step of kind check found something; may be repeated")
+	flags.StringSliceVar(&f.exclude, "exclude-rule", nil, "leave out attempts in which the `RULE` of a check step found something, and name them; repeatable")
 }
 
 // check sorts the rules and rejects those that are not known. Questions that a

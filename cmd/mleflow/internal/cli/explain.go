@@ -15,7 +15,7 @@ func newExplain(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [FILE.hcl] ADDRESS",
 		Short: "Explain one step: why it would run and what its key is made of",
-		Long:  "Say whether an instance would run and why, what is in its key field by field with\nthe values of the last run where they differ, and in which runs it took part.\n\nQuote addresses with keys for the shell: 'step.grade.score[\"digits/0\"]'.",
+		Long:  "Say whether an instance would run and why, what is in its key, field by field\nwith the last run's values where they differ, and its runs.\n\nQuote addresses with keys for the shell: 'step.grade.score[\"digits/0\"]'.",
 		Args:  takes(1, 2),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			last := len(args) - 1

@@ -34,14 +34,13 @@ func newExport(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export [RESULT]... --format FORMAT",
 		Short: "Write results as a table for notebooks, or in the format of another tool",
-		Long: `Write results as one tidy table: a row for each attempt, with score, medals, place, time,
-tokens, cost, isolation and digests. RESULT is a run (its id, the beginning of one, or
-"latest", which is the default), a bundle, a leaderboard (board.json), a grading report,
-or a folder of them. --table snapshots has a row for each graded snapshot instead: the
-score over time. --at adds columns with what stopping every attempt early would have
-given, from its graded snapshots.
+		Long: `Write results as one tidy table: a row for each attempt, with score, medals,
+place, time, tokens, cost, isolation and digests, or with --table snapshots for
+each graded snapshot. RESULT is a run (an id, the beginning of one, or "latest",
+the default), a bundle, a leaderboard (board.json), a grading report, or a
+folder of them.
 
-docs/export.md describes the columns. The same results give the same bytes. The
+docs/export.md has the columns. The same results give the same bytes. The
 commands below write other formats.`,
 		Example: `  mleflow export --format parquet -o results.parquet
   mleflow export latest latest~1 --format csv
@@ -61,7 +60,7 @@ commands below write other formats.`,
 	}
 	cmd.Flags().StringVar(&o.format, "format", "", "`FORMAT`: parquet, arrow, csv or json")
 	cmd.Flags().StringVar(&o.table, "table", "attempts", "which `TABLE`: attempts or snapshots")
-	cmd.Flags().DurationSliceVar(&o.at, "at", nil, "add columns with what stopping every attempt after `TIMES` such as 1h,6h would have given")
+	cmd.Flags().DurationSliceVar(&o.at, "at", nil, "add columns with what stopping every attempt after `TIMES` such as 1h,6h would have given, by graded snapshots")
 	o.rules.register(cmd.Flags())
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write to `FILE` instead of standard output")
 	cmd.AddCommand(newExportRunGroup(a), newExportATIF(a), newExportHarbor(a))

@@ -20,12 +20,12 @@ func newExportATIF(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "atif RUN ADDRESS [-o FILE]",
 		Short: "Write an attempt's conversation with its models as a trajectory",
-		Long: `Write the transcript of an attempt in ATIF, the Agent Trajectory Interchange Format
-that Harbor and other tools read (version 1.7), to FILE or to standard output.
+		Long: `Write an attempt's transcript in ATIF 1.7, the Agent Trajectory Interchange
+Format of Harbor and other tools, to FILE or standard output.
 
-The longest conversation is the trajectory, others are its subagents. Each exchange
-is a step with the model's reply, its calls of tools and what they returned, tokens
-and cost. Images are named by their type only.`,
+The longest conversation is the trajectory, others are subagents. Each exchange
+is a step with reply, calls of tools and their results, tokens and cost. Of
+images the type is named.`,
 		Example: `  mleflow export atif latest 'step.agent-run.solve["0"]' -o trajectory.json`,
 		Args:    takes(2, 2),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {

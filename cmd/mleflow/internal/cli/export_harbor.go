@@ -41,15 +41,12 @@ func newExportHarbor(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "harbor ID... -o DIR",
 		Short: "Write prepared competitions as Harbor tasks",
-		Long: `Write competitions as task folders in the format of Harbor, at DIR/<id>. Their data
-must be prepared. The answers are in the verifier's image and in solution/, never in
-the agent's image. docs/training.md has the layout, the rewards and what keeps answers
-from agents.
+		Long: `Write prepared competitions as Harbor's task folders DIR/<id>. Answers are in
+the verifier's image and solution/, never in the agent's image. docs/training.md
+has the layout and the rewards.
 
---micro N draws a small split, at DIR/<id>-micro-<N>-<seed>: N ids of the test data with
-their rows and files, and as large a part of the training data. Medals and ranks are
-then those of the whole competition's leaderboard, to which a small split compares
-only roughly.`,
+--micro N writes a small split to DIR/<id>-micro-<N>-<seed>. Its medals and
+ranks are the whole leaderboard's, which compares only roughly.`,
 		Example: `  mleflow export harbor demo-digits demo-cancer --reward rank -o tasks
   mleflow export harbor demo-digits --micro 50 --seed 7 -o tasks`,
 		Args: takes(1, -1),
@@ -69,9 +66,9 @@ only roughly.`,
 	cmd.Flags().StringVar(&o.data.dir, "data-dir", "", "`DIR` with the competitions' data (default: data below the cache folder)")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write the tasks below `DIR`")
 	cmd.Flags().StringVar(&o.image, "image", "python:3.12.11-slim-bookworm", "build the agent's environment from `IMAGE`")
-	cmd.Flags().StringVar(&o.images, "images", "", "name the two images of a task `PREFIX`/<task>-agent and PREFIX/<task>-verifier, for harnesses that do not build them")
+	cmd.Flags().StringVar(&o.images, "images", "", "name a task's images `PREFIX`/<task>-agent and PREFIX/<task>-verifier, for harnesses that do not build them")
 	cmd.Flags().StringVar(&o.reward, "reward", "medal", "`KIND` of reward: medal, rank or margin")
-	cmd.Flags().IntVar(&o.micro, "micro", 0, "draw a small split: the rows and files of `N` test ids, and as large a part of the training data")
+	cmd.Flags().IntVar(&o.micro, "micro", 0, "draw the rows and files of `N` test ids, and as large a part of the training data")
 	cmd.Flags().Uint64Var(&o.seed, "seed", 0, "draw the small split by seed `N`")
 	return cmd
 }

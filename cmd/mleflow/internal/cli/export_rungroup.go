@@ -32,14 +32,14 @@ func newExportRunGroup(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run-group [RUN] -o DIR",
 		Short: "Write a run's attempts as run groups of MLE-bench",
-		Long: `Write the attempts of a run in the layout that MLE-bench keeps runs in, one run group an
-agent: DIR/<time>_run-group_<agent>/metadata.json and, for each attempt, a folder
-<competition>_<id> with submission, logs, code and run.log. Its own make_submission.py
-and mlebench grade read them, and mleflow grade --run-group does.
+		Long: `Write a run's attempts in MLE-bench's layout, a run group an agent:
+DIR/<time>_run-group_<agent>/metadata.json and, for each attempt,
+<competition>_<id> with submission, logs, code and run.log. Its
+make_submission.py and mlebench grade read them, as does mleflow grade
+--run-group.
 
-Attempts that failed through the machine are left out, and so are those at later
-versions of a competition than v1, which MLE-bench does not know. --experiment-id
-adds the groups to DIR/run_group_experiments.csv.`,
+Attempts that failed through the machine, and those at other versions than v1,
+are left out.`,
 		Example: `  mleflow export run-group latest -o runs
   mleflow export run-group latest -o runs --agent aide --experiment-id my-aide
   mleflow grade --run-group runs --data-dir data
@@ -58,7 +58,7 @@ adds the groups to DIR/run_group_experiments.csv.`,
 	}
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write the run groups below `DIR`")
 	cmd.Flags().StringVar(&o.agent, "agent", "", "only the attempts of the agent `NAME`")
-	cmd.Flags().StringVar(&o.experiment, "experiment-id", "", "note the run groups under the experiment `ID`")
+	cmd.Flags().StringVar(&o.experiment, "experiment-id", "", "add the run groups to DIR/run_group_experiments.csv as experiment `ID`")
 	return cmd
 }
 

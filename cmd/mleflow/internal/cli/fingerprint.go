@@ -37,13 +37,12 @@ func newFingerprintBuild(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build DIR -o FILE",
 		Short: "Make a database of fingerprints of the Python files and notebooks below DIR",
-		Long: `Read all .py and .ipynb files below DIR and write a database for "fingerprint
-compare". The same files give the same bytes; the digest that is printed pins them.
+		Long: `Write a database of the .py and .ipynb files below DIR for "fingerprint
+compare". The same files give the same bytes, with the printed digest.
 
-Each file is a document. What many documents share is boilerplate and is ignored in
-comparisons: fingerprints that a quarter of the documents has, and at least four of
-them (--common). The database holds the code, so that a comparison can show both
-sides; --no-source leaves it out, for databases that are published.`,
+Each file is a document. Fingerprints of a quarter of the documents (--common),
+and at least four, are boilerplate, which comparisons ignore. The database holds
+the code, to show both sides; --no-source leaves it out, for publishing.`,
 		Example: `  mleflow fingerprint build kernels/spaceship-titanic -o spaceship-titanic.fingerprints`,
 		Args:    takes(1, 1),
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
@@ -57,7 +56,7 @@ sides; --no-source leaves it out, for databases that are published.`,
 		}),
 	}
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write to `FILE`")
-	cmd.Flags().Float64Var(&o.common, "common", winnow.DefaultCommon, "`SHARE` of the documents from which on a fingerprint is boilerplate")
+	cmd.Flags().Float64Var(&o.common, "common", winnow.DefaultCommon, "`SHARE` of documents that makes a fingerprint boilerplate")
 	cmd.Flags().BoolVar(&o.noSource, "no-source", false, "leave the code itself out")
 	return cmd
 }

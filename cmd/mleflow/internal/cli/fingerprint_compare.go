@@ -27,16 +27,16 @@ func newFingerprintCompare(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare DATABASE (CODE | RUN ADDRESS)",
 		Short: "Show what code has in common with a database of fingerprints",
-		Long: `Compare code with the documents of a database that "fingerprint build" made. CODE is
-a folder, a .py or a .ipynb file; RUN and ADDRESS name an attempt, whose output code
-is compared. All files of it count as one piece of code.
+		Long: `Compare code with a database of "fingerprint build". CODE is a folder, a .py or
+a .ipynb file; RUN and ADDRESS name an attempt's code. All files count as one
+piece.
 
-"Copied" is the share of the document's fingerprints that the code has, "owed" the
-share of the code's fingerprints that the document has. Documents are listed if one
-of the two is 20 % or more, with at least 8 fingerprints and a common run of 40
-tokens. The longest run is shown on both sides. --all lists whatever is shared.
+"Copied" is the share of the document's fingerprints that the code has, "owed"
+that of the code's that the document has. Documents are listed from 20 % of
+either on, with 8 fingerprints and a common run of 40 tokens. The longest run is
+shown.
 
-A match is evidence, not a verdict: the exit status is 0 either way.`,
+A match is evidence, not a verdict: the exit status is 0.`,
 		Example: `  mleflow fingerprint compare spaceship-titanic.fingerprints ./code
   mleflow fingerprint compare kernels.fingerprints latest 'step.agent-run.solve["aide/spaceship-titanic/0"]'`,
 		Args: takes(2, 3),

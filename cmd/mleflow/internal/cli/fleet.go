@@ -26,11 +26,11 @@ type clusterFlags struct {
 const onVariable = "MLEFLOW_ON"
 
 func (f *clusterFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.on, "on", "", "run steps on the machines of a cluster `FILE`; none for none (env MLEFLOW_ON)")
+	cmd.Flags().StringVar(&f.on, "on", "", "run steps on the machines of a cluster `FILE`, or none (env MLEFLOW_ON)")
 }
 
 func (f *clusterFlags) registerInterrupt(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.onInterrupt, "on-interrupt", string(askFirst), "what becomes of agents in a sandbox or container, and of jobs on a cluster, when the run is interrupted, `WHAT`: leave them running, stop them, or ask, which asks at Ctrl-C on a terminal and else leaves them")
+	cmd.Flags().StringVar(&f.onInterrupt, "on-interrupt", string(askFirst), "`WHAT` becomes of agents in a sandbox or container, and of cluster jobs, on interruption: leave them running, stop them, or ask at Ctrl-C on a terminal and else leave")
 }
 
 // clusterPath names the cluster file; "" if there is none.

@@ -29,7 +29,7 @@ func newFmt(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fmt [FILE|DIR|-]...",
 		Short: "Format HCL files in the canonical style",
-		Long:  "Rewrite HCL files in the canonical style and print the names of those that\nchanged. Without arguments the *.hcl files of the working folder are formatted;\n\"-\" formats the standard input to the standard output.",
+		Long:  "Rewrite HCL files in the canonical style and print those that changed: by\ndefault the *.hcl files of the working folder; \"-\" is the standard input, to the\nstandard output.",
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
 			return runFmt(a, o, args)
 		}),

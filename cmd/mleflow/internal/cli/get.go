@@ -25,16 +25,14 @@ func newGet(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get RUN [ADDRESS[.OUTPUT]] -o DIR",
 		Short: "Copy results of a run out of the cache",
-		Long: `Write the outputs of a step to DIR: one output, or all of them, each under its name.
-A tree becomes a folder, a value a JSON file. RUN is an id, the beginning of one, or
-"latest".
+		Long: `Write a step's output, or all by name, to DIR. A tree becomes a folder, a value
+a JSON file. RUN is an id, the beginning of one, or "latest".
 
---all writes the whole run as folders: AGENT/COMPETITION/SEED with submission, code,
-logs, snapshots, report.json and attempt.json, and boards/NAME with each leaderboard as
-JSON, Markdown, CSV, Parquet and Arrow.
+--all writes the run as AGENT/COMPETITION/SEED with submission, code, logs,
+snapshots, report.json and attempt.json, and boards/NAME as JSON, Markdown, CSV,
+Parquet and Arrow.
 
-Nothing is replaced. Files are copies; --link makes read-only hard links into the cache,
-which take no space.`,
+Nothing is replaced.`,
 		Example: `  mleflow get latest --all -o results
   mleflow get latest 'step.agent-run.solve["dummy/demo-digits/0"].submission' -o out
   mleflow get latest step.aggregate.board.files -o out`,
@@ -61,7 +59,7 @@ which take no space.`,
 	}
 	cmd.Flags().StringVarP(&o.dir, "output", "o", "", "write to `DIR`")
 	cmd.Flags().BoolVar(&o.all, "all", false, "write all attempts and boards of the run")
-	cmd.Flags().BoolVar(&o.link, "link", false, "make read-only hard links into the cache instead of copies")
+	cmd.Flags().BoolVar(&o.link, "link", false, "make read-only hard links into the cache, without space, not copies")
 	return cmd
 }
 

@@ -26,15 +26,14 @@ func newGrade(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "grade (--submission FILE.jsonl --output-dir DIR | --run-group DIR)",
 		Short: "Grade a list of submissions or run groups",
-		Long: `Grade every submission of a list, one JSON object a line with competition_id and
-submission_path, and write DIR/<time>_grading_report.json with the totals and one
-report each. A further report of the same second has a number after its name. A bad
-entry is reported and stops nothing; the exit status is then 1.
+		Long: `Grade a list, JSON lines of competition_id and submission_path, and write
+DIR/<time>_grading_report.json with totals and a report each. A further one of
+the same second gets a number. A bad entry stops nothing; the exit status is
+then 1.
 
-With --run-group, grade every run of an MLE-bench run group, or of several in DIR, and
-write the report into the run group, or below --output-dir. A run that failed around
-the agent counts as no submission, unless --skip-failed leaves it out. A submission
-that is a link out of its run's folder is not read.`,
+With --run-group, grade the runs of MLE-bench run groups. A run that failed
+around the agent counts as no submission, unless --skip-failed leaves it out. A
+submission that is a link out of its run's folder is not read.`,
 		Example: `  mleflow grade --submission submission.jsonl --output-dir reports --data-dir data
   mleflow grade --run-group runs/2026-11-22T09-00-00-GMT_run-group_aide --data-dir data
   mleflow grade --run-group runs --output-dir reports --data-dir data`,
@@ -44,8 +43,8 @@ that is a link out of its run's folder is not read.`,
 		}),
 	}
 	cmd.Flags().StringVar(&o.submission, "submission", "", "`FILE` with the list")
-	cmd.Flags().StringArrayVar(&o.runGroup, "run-group", nil, "run group in `DIR`, or all run groups in it; may be repeated")
-	cmd.Flags().BoolVar(&o.skipFailed, "skip-failed", false, "of run groups: leave out runs that failed through no fault of the agent")
+	cmd.Flags().StringArrayVar(&o.runGroup, "run-group", nil, "run group in `DIR`, or all run groups in it; repeatable")
+	cmd.Flags().BoolVar(&o.skipFailed, "skip-failed", false, "of run groups: leave out runs that failed around the agent")
 	cmd.Flags().StringVar(&o.outputDir, "output-dir", "", "`DIR` to write the report to (default: the run group)")
 	o.data.register(cmd)
 	return cmd

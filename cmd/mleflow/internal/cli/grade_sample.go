@@ -18,7 +18,7 @@ func newGradeSample(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "grade-sample SUBMISSION.csv ID",
 		Short: "Grade one submission",
-		Long:  "Grade one submission and compare it with the human leaderboard. The exit status is\n4 when the submission has no score.",
+		Long:  "Grade a submission and compare it with the human leaderboard. The exit status is\n4 without a score.",
 		Args:  takes(2, 2),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			if err := checkReward(reward); err != nil {

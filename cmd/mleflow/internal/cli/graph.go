@@ -23,7 +23,7 @@ func newGraph(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graph [FILE.hcl]",
 		Short: "Draw the graph of a pipeline for Graphviz or Mermaid",
-		Long:  "Print the graph of the step blocks, or of their instances. Boxes of steps that\nwould run are coloured as plan marks them. With\n--json every instance is listed with those that it waits for.\n\n  mleflow graph demo.hcl | dot -Tsvg > demo.svg",
+		Long:  "Print the graph of step blocks, or of instances. Boxes of steps that would run\nare coloured. --json lists every instance with those that it waits for.\n\n  mleflow graph demo.hcl | dot -Tsvg > demo.svg",
 		Args:  oneFile,
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			if o.format != "dot" && o.format != "mermaid" {

@@ -24,7 +24,7 @@ func newInit(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write a first pipeline",
-		Long:  "Write a first pipeline with comments to FILE (pipeline.hcl when not given). It\nruns as it is: the data of its competitions is part of the binary. A file that\nexists is never overwritten.\n\nWith --agent the pipeline runs a program of your own, which must be below its\nfolder, next to two agents that are part of mleflow.\n--competition says what it runs on; competitions of your own are looked for in\n--competitions, or in the folder competitions.\n\nWith --from the pipeline is a copy of one that is part of mleflow. The files that\nit extends or includes are used from there too, unless its folder has its own.",
+		Long:  "Write a first pipeline with comments to FILE (pipeline.hcl). It runs as it is,\nwith data that ship with the binary. No file is overwritten.\n\nWith --agent it runs a program of yours, below its folder, beside two shipped\nagents, on --competition. Competitions of your own are looked for in\n--competitions, or the folder competitions.\n\nWith --from it is a copy of a shipped one. The files that it extends or includes\nare the shipped ones, unless its folder has its own.",
 		Example: `  mleflow init --agent ./agent.py
   mleflow init --from lite
   mleflow init -c spaceship-titanic -c leaf-classification`,
@@ -37,9 +37,9 @@ func newInit(a *app) *cobra.Command {
 			return runInit(a, path, agent, from, ids)
 		}),
 	}
-	cmd.Flags().StringVar(&agent, "agent", "", "run the program `PROGRAM`, such as ./agent.py; its first line or its suffix says what starts it")
-	cmd.Flags().StringVar(&from, "from", "", "write a copy of the shipped pipeline `NAME`, such as lite, instead")
-	cmd.Flags().StringArrayVarP(&ids, "competition", "c", nil, "run on the competition `ID`; may be repeated")
+	cmd.Flags().StringVar(&agent, "agent", "", "run the program `PROGRAM`, such as ./agent.py; its first line or suffix says what starts it")
+	cmd.Flags().StringVar(&from, "from", "", "copy the shipped pipeline `NAME`, such as lite")
+	cmd.Flags().StringArrayVarP(&ids, "competition", "c", nil, "run on the competition `ID`; repeatable")
 	return cmd
 }
 

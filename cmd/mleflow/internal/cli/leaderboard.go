@@ -42,33 +42,25 @@ func newLeaderboard(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "leaderboard REPORT.json...",
 		Short: "Aggregate grading reports, one per seed, as the reference does",
-		Long: `Aggregate grading reports of one agent, one report per seed, into the percentages of
-the leaderboard: mean, standard error of the mean and 95 % interval by split.
+		Long: `Aggregate an agent's grading reports, one per seed, into the leaderboard's
+percentages: mean, standard error of the mean and 95 % interval by split.
 
-A REPORT is a file that grade or the reference wrote, a report or a leaderboard of a
-pipeline, a folder, which stands for all *grading_report*.json below it, or a run: its
-id, the beginning of one, or "latest". Files are
-read in the order of their paths. Seed n takes the n-th report of each competition,
-and there are as many seeds as the competition with the fewest reports has.
+A REPORT is a file of grade, the reference or a pipeline, a leaderboard, a
+folder of *grading_report*.json, read by path, or a run: an id, the beginning of
+one, or "latest". Seed n takes each competition's n-th report, up to the fewest
+that one has.
 
-With --experiment-id they are those of an experiment's run groups in
-run_group_experiments.csv, one report each, in the order of their names; groups without
-a report are passed over, and told.
+--experiment-id takes the run groups of run_group_experiments.csv, one report
+each, by name; groups without a report are passed over, and told.
 
-With --against another agent is compared run by run: exact McNemar test, sign-flip
-test over competitions, and bootstrap intervals of the difference. Files that hold
-several agents need --agent, and two of them are compared by --against-agent.
+--against compares with another agent run by run: exact McNemar test, sign-flip
+test over competitions, and bootstrap intervals of the difference. Files of
+several agents need --agent, and --against-agent.
 
---version v1 --against-version v1m compares an agent with itself on the masked version of
-the competitions; see docs/contamination.md.
+--version v1 --against-version v1m compares an agent with itself on masked
+versions; see docs/contamination.md.
 
---at 1h,6h,12h shows also what early stopping would have given, from graded snapshots of
-a run; see docs/leaderboard.md.
-
---exclude-rule leaves out the attempts of a run in which a rule found something, and tells
-which; see docs/checks.md.
-
---format writes tables for other programs; see docs/leaderboard.md for the columns.`,
+docs/leaderboard.md describes --at and the columns of --format.`,
 		Example: `  mleflow leaderboard runs/aide
   mleflow leaderboard runs/aide --against runs/openhands --split low
   mleflow leaderboard board.json --agent aide --against-agent dummy
@@ -97,17 +89,17 @@ which; see docs/checks.md.
 		}),
 	}
 	flags := cmd.Flags()
-	o.set.register(cmd, "aggregate")
+	o.set.register(cmd)
 	flags.StringVar(&o.experiment, "experiment-id", "", "take the run groups of the experiment `ID` instead of REPORTs")
 	flags.StringVar(&o.runsDir, "runs-dir", "runs", "of --experiment-id: `DIR` with run_group_experiments.csv and the run groups")
 	flags.IntVar(&o.seeds, "seeds", 0, "use `N` seeds (0: all that are complete)")
 	flags.BoolVar(&o.padMissing, "pad-missing", false, "count a missing report as no submission")
-	flags.StringVar(&o.agent, "agent", "", "only reports labelled with this agent's `NAME`")
-	flags.StringArrayVar(&o.against, "against", nil, "compare with the agent of this `REPORT` or folder; may be repeated")
-	flags.StringVar(&o.againstAgent, "against-agent", "", "compare with the reports labelled with this agent's `NAME`")
-	flags.StringVar(&o.version, "version", "", "only reports of this `VERSION` of the competitions, such as v1")
-	flags.StringVar(&o.againstVersion, "against-version", "", "compare with the reports of this `VERSION`, such as v1m, of the same agent unless another is given")
-	flags.DurationSliceVar(&o.at, "at", nil, "show also what stopping every attempt after `TIMES` such as 1h,6h would have given; needs graded snapshots")
+	flags.StringVar(&o.agent, "agent", "", "only reports of the agent `NAME`")
+	flags.StringArrayVar(&o.against, "against", nil, "compare with the agent of `REPORT` or folder; repeatable")
+	flags.StringVar(&o.againstAgent, "against-agent", "", "compare with the reports of the agent `NAME`")
+	flags.StringVar(&o.version, "version", "", "only reports of competitions at `VERSION`, such as v1")
+	flags.StringVar(&o.againstVersion, "against-version", "", "compare with the reports at `VERSION`, such as v1m, by default of the same agent")
+	flags.DurationSliceVar(&o.at, "at", nil, "show also what stopping every attempt after `TIMES` such as 1h,6h would have given, by graded snapshots")
 	o.rules.register(flags)
 	flags.IntVar(&o.how.Resamples, "resamples", o.how.Resamples, "bootstrap `N` resamples")
 	flags.Uint64Var(&o.how.Seed, "resampling-seed", 0, "`SEED` of the bootstrap")

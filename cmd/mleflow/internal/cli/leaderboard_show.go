@@ -32,11 +32,11 @@ func (o *showOptions) register(flags *pflag.FlagSet) {
 	flags.StringVar(&o.format, "format", "text", "`FORMAT`: text, markdown, json, csv, parquet or arrow")
 	flags.StringVar(&o.table, "table", "figures", "which `TABLE`: figures, or runs with scores, margins and places")
 	flags.StringVarP(&o.output, "output", "o", "", "write to `FILE` instead of standard output")
-	flags.BoolVar(&o.full, "full", false, "show every figure and, of comparisons, every interval and test")
+	flags.BoolVar(&o.full, "full", false, "show every figure, interval and test")
 	flags.StringVar(&o.name, "name", "", "show the agent under this `NAME`")
 	flags.StringVar(&o.model, "model", "", "the `MODELS` for the Markdown row")
-	flags.StringVar(&o.hours, "hours", "", "the running time in `HOURS` for the Markdown row")
-	flags.StringVar(&o.date, "date", "", "the `DATE` for the Markdown row (default: of the newest report)")
+	flags.StringVar(&o.hours, "hours", "", "the `HOURS` of the Markdown row")
+	flags.StringVar(&o.date, "date", "", "the `DATE` of the Markdown row (default: the newest report's)")
 }
 
 func (o *showOptions) check(json bool) error {

@@ -35,7 +35,7 @@ func newLock(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lock [FILE.hcl]",
 		Short: "Pin the inputs and outputs of a pipeline's steps",
-		Long:  "Write the lock file of an applied pipeline: for every step the inputs of its key\n(digests of data, competition definitions, leaderboards, agent images, versions\nof step kinds) and the digests of what it gave. FILE.lock.hcl is next to the\npipeline, is sorted, and is meant to be committed; apply --locked refuses what\ndiffers. What an agent gives is pinned with --results only. -target replaces the\nentries of these steps alone. The cache does not evict what a lock file names.",
+		Long:  "Write the lock file of an applied pipeline, to be committed: for every step the\ninputs of its key (digests of data, definitions, leaderboards, images, versions\nof step kinds) and the digests of its outputs. apply --locked refuses what\ndiffers. The cache keeps what a lock file names.",
 		Args:  oneFile,
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			return a.withProgram(cmd.Context(), args, o.in, nil, func(b *backend, p *engine.Program) error {
@@ -44,9 +44,9 @@ func newLock(a *app) *cobra.Command {
 		}),
 	}
 	o.in.register(cmd)
-	cmd.Flags().StringArrayVar(&o.targets, "target", nil, "replace only the entries of this step or instance `ADDRESS`; may be repeated")
-	cmd.Flags().BoolVar(&o.results, "results", false, "pin what agents gave, too")
-	cmd.Flags().BoolVar(&o.check, "check", false, "write nothing; exit with status 3 if the lock file would change")
+	cmd.Flags().StringArrayVar(&o.targets, "target", nil, "replace only the entries of the step or instance `ADDRESS`; repeatable")
+	cmd.Flags().BoolVar(&o.results, "results", false, "pin agents' outputs, too")
+	cmd.Flags().BoolVar(&o.check, "check", false, "write nothing; exit with 3 if it would change")
 	cmd.Flags().StringVarP(&o.file, "output", "o", "", "the lock file (default FILE.lock.hcl)")
 	return cmd
 }

@@ -22,7 +22,7 @@ func newLogs(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs RUN [ADDRESS]",
 		Short: "Print what the steps of a run printed",
-		Long:  "Print the log of a step, of all instances of a block, or of all steps that printed\nsomething. The log of a cached step comes from the run that executed it. RUN is an id,\nthe beginning of one, a name, or \"latest\". Of several attempts the last is shown.\n-f follows the log of a step that runs, in whatever process, or is yet to start,\nuntil it ends; without ADDRESS the logs of all steps, until the run ends.\nWhat would steer a terminal is left out; --raw prints the bytes as they are.\n\n--transcript prints what an attempt and its models said to one another instead, with\ntokens, cost and time of each exchange; with --json one exchange a line.",
+		Long:  "Print the log of a step, of a block's instances, or of all steps. A cached\nstep's log is from the run that executed it. RUN is an id, the beginning of one,\na name, or \"latest\". Of several attempts the last is shown. -f follows a step of\nany process until it ends, or without ADDRESS all steps until the run ends.\n\n--transcript prints the attempt's exchanges with its models instead, with\ntokens, cost and time; with --json one a line.",
 		Args:  takes(1, 2),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			past, err := a.findRun(args)
@@ -51,8 +51,8 @@ func newLogs(a *app) *cobra.Command {
 		}),
 	}
 	cmd.Flags().BoolVar(&raw, "raw", false, "print the bytes as they are, control characters included")
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "continue printing until the step ends")
-	cmd.Flags().BoolVar(&asTranscript, "transcript", false, "print the conversations of an attempt with its models")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow until the step ends")
+	cmd.Flags().BoolVar(&asTranscript, "transcript", false, "print an attempt's exchanges with its models")
 	cmd.Flags().BoolVar(&full, "full", false, "with --transcript: print long texts whole")
 	cmd.Flags().IntVar(&attempt, "attempt", 0, "print attempt `N` (0: the last)")
 	return cmd

@@ -42,11 +42,11 @@ func newMaskSalt(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "salt FILE",
 		Short: "Draw a salt, or print the commitment to one",
-		Long: `Write a random salt to FILE, which only its owner can read, and print its SHA-256. If
-FILE exists it is left as it is, and its SHA-256 is printed.
+		Long: `Write a random salt to FILE, which only its owner can read, unless FILE exists,
+and print its SHA-256.
 
-The SHA-256 is the commitment: publish it before the run, and FILE after it. Plans,
-lock files and records of runs show it, too.`,
+The SHA-256 is the commitment: publish it before the run, and FILE after it.
+Plans, lock files and records show it.`,
 		Args: takes(1, 1),
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
 			err := wholefile.Create(args[0], 0o600, func(w io.Writer) error {
@@ -107,12 +107,12 @@ func newMaskData(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "data ID --salt FILE -o DIR",
 		Short: "Write the masked version of a prepared competition",
-		Long: `Read DIR/<id>/prepared of --data-dir and write the same rows under other ids and in
-another order to DIR/<id>/prepared of -o, another data directory. Submissions in
-masked ids are graded there: mleflow grade-sample SUBMISSION ID --data-dir DIR. In a
-pipeline, the prepare step does this with version = "v1m".
+		Long: `Write the rows of DIR/<id>/prepared of --data-dir under other ids and in another
+order to that of -o, where mleflow grade-sample SUBMISSION ID --data-dir DIR
+grades masked submissions. In a pipeline, version = "v1m" of the prepare step
+does this.
 
-The same salt gives the same files. Where a competition cannot be masked, the error
+The same salt gives the same files. If a competition cannot be masked, the error
 says why.`,
 		Args: takes(1, 1),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
@@ -201,9 +201,8 @@ func newMaskSubmission(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submission SUBMISSION.csv ID --salt FILE -o FILE",
 		Short: "Write a submission with the ids of the masked version",
-		Long: `Replace the ids of a submission by those that the masked version has with a salt. Its
-score there is the score that it has in the version itself, which anyone can check
-once the salt is published.`,
+		Long: `Replace a submission's ids by those of the masked version with a salt. Its score
+stays the same, which anyone can check with the salt.`,
 		Args: takes(2, 2),
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
 			def, salt, err := a.maskable(args[1], salt)

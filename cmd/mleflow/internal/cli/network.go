@@ -26,11 +26,11 @@ type networkFlags struct {
 
 func (f *networkFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&f.offline, "offline", false, "use no network; what would need it fails, what is cached needs no credential")
-	flags.StringVar(&f.mirror, "mirror", "", "take archives <slug>.zip, and the texts of tasks in the layout of the reference's repository, from below `URL` (a folder, https://… or s3://…) before asking Kaggle, or the address of a file (env MLEFLOW_MIRROR)")
-	flags.StringVar(&f.adopt, "adopt", "", "take competitions from `DIR`, a data directory of the MLE-bench reference, as far as it has them; the texts of tasks also from a checkout of its repository")
-	flags.StringVar(&f.maxRate, "max-rate", "", "download at most `SIZE` per second in all, such as 20MB")
-	flags.IntVar(&f.connections, "connections", 0, "fetch a file over `N` connections at once (0: 8)")
+	flags.BoolVar(&f.offline, "offline", false, "use no network; what needs it fails")
+	flags.StringVar(&f.mirror, "mirror", "", "take <slug>.zip, and task texts in the layout of the reference's repository, from below `URL` (a folder, https://… or s3://…) before Kaggle, or a file's address (env MLEFLOW_MIRROR)")
+	flags.StringVar(&f.adopt, "adopt", "", "take competitions that are in `DIR`, a data directory of the MLE-bench reference; task texts also from a checkout of it")
+	flags.StringVar(&f.maxRate, "max-rate", "", "download at most `SIZE` a second, such as 20MB")
+	flags.IntVar(&f.connections, "connections", 0, "fetch a file over `N` connections (0: 8)")
 }
 
 // sources returns the sources that the flags ask for.

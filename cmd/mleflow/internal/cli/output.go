@@ -21,7 +21,7 @@ func newOutput(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "output [NAME]",
 		Short: "Print the outputs of a run's pipeline",
-		Long:  "Print the values of the output blocks of a run, or the value of one. --json prints\nvalues in JSON, all of them as an object of {\"value\": …}. --raw prints a string as\nit is. For content, the command that writes it to a folder is printed.",
+		Long:  "Print a run's outputs, or one: for content, the command that writes it to a\nfolder. --json prints JSON, of all an object of {\"value\": …}.",
 		Example: `  mleflow output
   mleflow output leaderboard
   mleflow output --json | jq '.leaderboard.value'`,
@@ -52,7 +52,7 @@ func newOutput(a *app) *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&run, "run", "latest", "the `RUN`: an id, the beginning of one, or latest")
-	cmd.Flags().BoolVar(&raw, "raw", false, "print a string as it is, without a line end of its own")
+	cmd.Flags().BoolVar(&raw, "raw", false, "print a string as it is, without a line end")
 	return cmd
 }
 

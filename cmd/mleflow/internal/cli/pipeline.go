@@ -24,8 +24,8 @@ import (
 type inputFlags struct{ assignments []config.Assignment }
 
 func (f *inputFlags) register(cmd *cobra.Command) {
-	cmd.Flags().Var(assignmentFlag{&f.assignments, false}, "var", "give a variable its value, as `NAME=VALUE`; may be repeated")
-	cmd.Flags().Var(assignmentFlag{&f.assignments, true}, "var-file", "read values of variables from an HCL `FILE`; may be repeated")
+	cmd.Flags().Var(assignmentFlag{&f.assignments, false}, "var", "set a variable, `NAME=VALUE`; repeatable")
+	cmd.Flags().Var(assignmentFlag{&f.assignments, true}, "var-file", "read variables from an HCL `FILE`; repeatable")
 }
 
 // assignmentFlag appends to the common list, so that the order of the two
@@ -51,9 +51,9 @@ func (f assignmentFlag) Set(text string) error {
 type selectFlags struct{ targets, forced, retried []string }
 
 func (f *selectFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.targets, "target", nil, "only this step or instance `ADDRESS` and what it needs; may be repeated")
-	cmd.Flags().StringArrayVar(&f.forced, "force", nil, "run this step or instance `ADDRESS` even if it is cached; may be repeated")
-	cmd.Flags().StringArrayVar(&f.retried, "retry", nil, "run attempts again although they are cached: `WHICH` is failed, invalid, no-submission, another outcome such as timed-out, or an address; may be repeated. Boards say how often an attempt was tried")
+	cmd.Flags().StringArrayVar(&f.targets, "target", nil, "only the step or instance `ADDRESS` and what it needs; repeatable")
+	cmd.Flags().StringArrayVar(&f.forced, "force", nil, "run the step or instance `ADDRESS` even if cached; repeatable")
+	cmd.Flags().StringArrayVar(&f.retried, "retry", nil, "run cached attempts again: `WHICH` is failed, invalid, no-submission, another outcome such as timed-out, or an address; repeatable. Boards say how often each was tried")
 }
 
 func (f *selectFlags) options() (engine.PlanOptions, error) {

@@ -21,7 +21,7 @@ func newPlan(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "plan [FILE.hcl]",
 		Short:   "Say what apply would run, and why",
-		Long:    "Say for every step whether apply would run it (+), take it from the cache (=) or\ndecide later (~), with the reason field by field, and how much disk that needs.\nNo step is run and the network is not touched, unless --preflight asks the places of\nthe data. Where runtime = \"auto\" leaves the choice to the machine, the runtimes are\ntried. -v lists every instance.\n\n--power plans a comparison of two agents instead: how likely a number of seeds shows\ntheir difference, from earlier boards or given rates; see docs/trust.md.",
+		Long:    "Say for every step whether apply would run it (+), take it from the cache (=) or\ndecide later (~), why, field by field, and the disk it needs. No step is run,\nand only --preflight uses the network. runtime = \"auto\" is settled by trying the\nruntimes. -v lists every instance.\n\n--power plans a comparison of two agents instead; see docs/trust.md.",
 		Example: "  mleflow plan pipeline.hcl\n  mleflow plan --power 'aide vs dummy' latest --budget 500\n  mleflow plan --power '30% vs 20%' --over 22",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if compare.agents != "" {
@@ -57,7 +57,7 @@ func newPlan(a *app) *cobra.Command {
 	on.register(cmd)
 	a.network.register(cmd)
 	compare.register(cmd)
-	cmd.Flags().BoolVar(&preflight, "preflight", false, "ask the places of the data for credential, rules and size, as apply does first")
+	cmd.Flags().BoolVar(&preflight, "preflight", false, "ask the data's places for credential, rules and size, as apply does first")
 	return cmd
 }
 

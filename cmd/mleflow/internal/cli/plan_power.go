@@ -28,11 +28,11 @@ type powerOptions struct {
 
 func (o *powerOptions) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&o.agents, "power", "", "plan a comparison instead: \"`A vs B`\", two agents of the boards that are given, or two rates such as \"30% vs 20%\"")
-	flags.IntVar(&o.budget, "budget", 0, "with --power, the `ATTEMPTS` of both agents that may be made")
-	flags.IntVar(&o.seeds, "seeds", 10, "with --power, the largest `N` of seeds that is shown")
-	flags.IntVar(&o.competitions, "over", 22, "with --power and rates, the `N` of competitions")
-	flags.StringVar(&o.figure, "figure", "any_medal", "with --power, what counts as success: the `FIGURE` of the leaderboard without _percentage")
+	flags.StringVar(&o.agents, "power", "", "plan a comparison: \"`A vs B`\", two agents of the given boards, or two rates such as \"30% vs 20%\"")
+	flags.IntVar(&o.budget, "budget", 0, "with --power, at most `ATTEMPTS` of both agents")
+	flags.IntVar(&o.seeds, "seeds", 10, "with --power, show up to `N` seeds")
+	flags.IntVar(&o.competitions, "over", 22, "with --power and rates, `N` competitions")
+	flags.StringVar(&o.figure, "figure", "any_medal", "with --power, success: a `FIGURE` of the leaderboard, without _percentage")
 }
 
 // The level of the tests, the power that is aimed at, and the certainty that a

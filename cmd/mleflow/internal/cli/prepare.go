@@ -38,30 +38,26 @@ func newPrepare(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prepare",
 		Short: "Prepare competitions' public and private data",
-		Long: `Prepare competitions: split the raw data into what agents see and the answers, and
-check the result against its pins. Raw data is taken from --raw, or from
-DIR/<id>/raw, or fetched into the cache: the archive DIR/<id>/*.zip if there is
-one, else from the competition's own source, such as Kaggle. --keep-raw also
-writes it to DIR/<id>/raw, as files of their own. Several competitions are
-prepared at once; one that fails does not stop the others.
+		Long: `Prepare competitions: split raw data into what agents see and the answers, and
+check the pins. Raw data are from --raw, DIR/<id>/raw, the archive
+DIR/<id>/*.zip, or the competition's source, such as Kaggle, fetched into the
+cache. Several are prepared at once; one that fails does not stop others.
 
-With --raw each competition takes the folder of its name below it; a single one also
-the folder itself.
-The layout is the reference's: DIR/<id>/prepared/public and .../private. Its
-description.md is laid among the public files where it can be had: from --adopt,
---mirror or the network.`,
+--raw has a folder for each competition, or is that of a single one. The layout
+is the reference's: DIR/<id>/prepared/public and .../private. description.md is
+among the public files if --adopt, --mirror or the network has it.`,
 		Args: takes(0, 0),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
 			return runPrepare(cmd.Context(), a, o)
 		}),
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&o.only, "competition", "c", nil, "prepare the competition `ID`; may be repeated")
-	o.set.register(cmd, "prepare")
+	flags.StringArrayVarP(&o.only, "competition", "c", nil, "prepare the competition `ID`; repeatable")
+	o.set.register(cmd)
 	flags.BoolVar(&o.lite, "lite", false, "prepare the low-complexity competitions")
 	flags.BoolVarP(&o.all, "all", "a", false, "prepare all competitions")
 	flags.StringVar(&o.raw, "raw", "", "take the unpacked download from `DIR`")
-	flags.BoolVar(&o.keepRaw, "keep-raw", false, "keep DIR/<id>/raw afterwards, or write it")
+	flags.BoolVar(&o.keepRaw, "keep-raw", false, "write or keep DIR/<id>/raw")
 	flags.BoolVar(&o.skipVerification, "skip-verification", false, "do not check pins")
 	o.data.register(cmd)
 	a.network.register(cmd)

@@ -17,7 +17,7 @@ func newReport(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report [RUN] -o FILE.html",
 		Short: "Write a run as one HTML file that opens offline",
-		Long:  "Write a run as one HTML file: leaderboard, scores against medal thresholds and the\nhuman distribution, timeline, graph, steps, environment and pins. RUN is an id,\nthe beginning of one, or \"latest\" (also when not given); \"-\" writes to the\nstandard output. The file needs no network and holds no scripts.",
+		Long:  "Write a run as one HTML file without network or scripts: leaderboard, scores\nagainst medals and people, timeline, graph, steps, environment and pins. RUN is\nan id, the beginning of one, or \"latest\" (the default). \"-\" is the standard\noutput.",
 		Args:  needs(takes(0, 1), "output"),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			return a.writeReport(cmd.Context(), args, out)

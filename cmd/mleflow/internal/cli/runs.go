@@ -43,7 +43,7 @@ func newRuns(a *app) *cobra.Command {
 		}),
 	}
 	cmd.AddCommand(newRunsCleanup(a), newRunsName(a), newRunsTag(a), newRunsNote(a))
-	about.register(cmd.Flags(), "list only runs called `NAME`", "list only runs tagged `KEY=VALUE`; may be repeated")
+	about.register(cmd.Flags(), "list only runs called `NAME`", "list only runs tagged `KEY=VALUE`; repeatable")
 	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "list at most `N` runs (0: all)")
 	return cmd
 }

@@ -17,7 +17,7 @@ func newRunsCleanup(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cleanup",
 		Short: "Show or end what interrupted runs have left running",
-		Long:  "Without a cluster file, tell how many agents interrupted runs have left running on this\nmachine; with --cancel, end them. With a cluster file, remove the jobs that have ended from the backends of a cluster file, and from the remote\ncache the orders and events of actions that nobody works on. Results stay. With --cancel,\njobs that wait or run are cancelled first, whoever started them.",
+		Long:  "Count the agents that interrupted runs left running here; --cancel ends them.\nWith --on, remove ended jobs from the cluster's backends, and orders and events\nthat nobody works on from the remote cache. Results stay. --cancel first cancels\njobs that wait or run, whoever started them.",
 		Args:  takes(0, 0),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) (err error) {
 			if a.clusterPath(&on) == "" {
@@ -44,7 +44,7 @@ func newRunsCleanup(a *app) *cobra.Command {
 		}),
 	}
 	on.register(cmd)
-	cmd.Flags().BoolVar(&cancel, "cancel", false, "end the agents, or cancel jobs that wait or run and clear what belongs to no job of these backends")
+	cmd.Flags().BoolVar(&cancel, "cancel", false, "end the agents, or cancel waiting and running jobs, and clear what belongs to no job")
 	return cmd
 }
 

@@ -15,10 +15,10 @@ import (
 // setFlags choose competitions by a set or by a list of one's own.
 type setFlags struct{ split, list string }
 
-// register adds the flags; verb is what becomes of the competitions.
-func (f *setFlags) register(cmd *cobra.Command, verb string) {
-	cmd.Flags().StringVar(&f.split, "split", "", verb+" a `SET`: low (or lite), medium, high, all, dev, systemcard, demo or own")
-	cmd.Flags().StringVarP(&f.list, "list", "l", "", verb+" the competitions that `FILE` lists, one a line")
+// register adds the flags.
+func (f *setFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.split, "split", "", "the competitions of a `SET`: low (or lite), medium, high, all, dev, systemcard, demo or own")
+	cmd.Flags().StringVarP(&f.list, "list", "l", "", "the competitions that `FILE` lists, one a line")
 }
 
 // given reports whether a choice was made.

@@ -23,7 +23,7 @@ func newShow(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [RUN]",
 		Short: "Show what a run did",
-		Long:  "Show a run: its steps, failures, warnings and outputs. RUN is an id, the beginning\nof one, or \"latest\" (also when not given). -v lists cached and skipped steps too.\nOf a run in progress, in any process, it shows what its steps are doing.\n\n--disclosure prints under what conditions the attempts were made: what agents\ncould see and reach, limits, machine, runtime, validity calls, and how often each\nattempt was made.",
+		Long:  "Show a run: steps, failures, warnings and outputs, and what its steps are doing\nnow. RUN is an id, the beginning of one, or \"latest\" (the default). -v lists\ncached and skipped steps, too.\n\n--disclosure prints the attempts' conditions: what agents could see and reach,\nlimits, machine, runtime, validity calls, and tries.",
 		Args:  takes(0, 1),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			if markdown && (a.json || !disclosure) {
@@ -63,7 +63,7 @@ func newShow(a *app) *cobra.Command {
 		}),
 	}
 	cmd.Flags().BoolVar(&full, "full", false, "print all tables of leaderboards")
-	cmd.Flags().BoolVar(&disclosure, "disclosure", false, "print under what conditions the attempts were made")
+	cmd.Flags().BoolVar(&disclosure, "disclosure", false, "print the attempts' conditions")
 	cmd.Flags().BoolVar(&markdown, "markdown", false, "with --disclosure, print Markdown")
 	return cmd
 }

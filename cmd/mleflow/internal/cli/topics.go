@@ -8,7 +8,7 @@ var topics = []*cobra.Command{
 
   MLEFLOW_CACHE_DIR      folder of the cache (--cache-dir)
   MLEFLOW_CACHE_QUOTA    size that the cache may have, such as 500GB
-  MLEFLOW_REMOTE_CACHE   cache on object storage behind the local one (--remote-cache)
+  MLEFLOW_REMOTE_CACHE   remote cache (--remote-cache)
   MLEFLOW_STATE_DIR      folder of what is remembered besides the cache
   MLEFLOW_COMPETITIONS   folders of competitions of your own, a list (--competitions)
   MLEFLOW_VAR_name       value of the pipeline's variable name (-var)
@@ -16,17 +16,15 @@ var topics = []*cobra.Command{
   MLEFLOW_ON             cluster file (--on)
   MLEFLOW_AUTO_RUNTIME   the runtime that runtime = "auto" means here
   NO_COLOR               no colours (--no-color)`},
-	{Use: "exit-statuses", Short: "What the exit statuses mean", Long: `Every command ends with one of these statuses.
+	{Use: "exit-statuses", Short: "What the exit statuses mean", Long: `All commands end with one of these.
 
   0    all went well
   1    a step failed, or the command could not do its work
   2    wrong usage, or an invalid HCL file
   3    content is not what a checksum or lock says
   4    the submission is invalid (grade-sample)
-  5    the bundle is intact, but scores are only claimed: not everything was
-       recomputed (verify, board build)
-  6    the board was built, and names something to look at: duplicates, possible
-       selection, mixed tasks (board build)
+  5    scores are only claimed, not recomputed (verify, board build)
+  6    the board names duplicates, possible selection or mixed tasks (board build)
   130  interrupted by SIGINT, SIGTERM or SIGHUP`},
 }
 

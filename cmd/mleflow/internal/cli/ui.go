@@ -29,20 +29,18 @@ func newUI(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ui",
 		Short: "Serve a local page: runs as they happen, attempts, agents, competitions",
-		Long: `Serve a page about the runs of this cache, for a browser on this machine: runs as they
-happen, every attempt's story, competitions and agents with what they got, and
-comparisons. It only reads, works while another process applies, and loads nothing
-from the network.
+		Long: `Serve a page about this cache's runs for a browser on this machine: live runs,
+attempts, competitions, agents and comparisons. It only reads, also while
+another process applies, and loads nothing from the network.
 
-Open the address that it prints; the token in it lets you in, and nobody else. Over SSH,
-forward the port (ssh -L 7430:localhost:7430 HOST) and open the same address. Ctrl-C ends
-it.`,
+Open the printed address, whose token lets you alone in. Over SSH, forward the
+port (ssh -L 7430:localhost:7430 HOST). Ctrl-C ends it.`,
 		Args: takes(0, 0),
 		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
 			return a.serveUI(cmd.Context(), port, cmd.Flags().Changed("port"))
 		}),
 	}
-	cmd.Flags().IntVar(&port, "port", uiPort, "serve at port `N` of 127.0.0.1; without the flag another one if it is taken (0: any)")
+	cmd.Flags().IntVar(&port, "port", uiPort, "serve at port `N` of 127.0.0.1 (0: any); by default another if it is taken")
 	return cmd
 }
 

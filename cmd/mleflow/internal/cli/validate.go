@@ -15,7 +15,7 @@ func newValidate(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate [FILE.hcl]",
 		Short: "Check a pipeline without reading the cache",
-		Long:  "Check a pipeline: syntax, names, types, references, cycles, and who may see what.\nThe exit status is 2 when it is not valid. With --json the diagnostics are\nprinted as an object.",
+		Long:  "Check a pipeline: syntax, names, types, references, cycles, and who may see\nwhat. The exit status is 2 if it is not valid. --json prints the diagnostics as\nan object.",
 		Args:  oneFile,
 		RunE: a.action(func(_ *cobra.Command, args []string) error {
 			path, err := a.namedPipeline(args)

@@ -30,7 +30,7 @@ func newVerify(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [RUN|BUNDLE]",
 		Short: "Repeat a finished run and compare, or check a bundle",
-		Long:  "Repeat every deterministic step of a run, each from the inputs that the run had,\nand compare its key and outputs with the record. An agent's results are only\ncompared with their digests. Downloads are made again with --refetch only. Give\nsensitive variables again with -var. The exit status is 3 if anything differs, 1 if\nanything is missing or broken.\n\nOf a BUNDLE, a file that mleflow bundle wrote, every byte is checked, offline. Scores\nare traced by this program's own definitions, and leaderboards are built again.\n--regrade grades again with your own answers: prepared in your cache, or in\n--data-dir. Three lists say what was recomputed here, what matches by digest, and what\nis only claimed. The exit status is 3 if anything is wrong, and 5 if all is intact but\nscores are only claimed.",
+		Long:  "Repeat every deterministic step of a run from its inputs, and compare key and\noutputs with the record. Agents' results are only compared with their digests.\nGive sensitive variables again with -var. The exit status is 3 if anything\ndiffers, 1 if anything is missing or broken.\n\nOf a BUNDLE, every byte is checked, offline. Scores are traced by this program's\ndefinitions, and leaderboards built again. --regrade grades with your own\nanswers, prepared in your cache or --data-dir. Lists say what was recomputed,\nwhat matches by digest, and what is only claimed. The exit status is 3 if\nanything is wrong, and 5 if scores are only claimed.",
 		Args:  takes(0, 1),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && isBundle(args[0]) {
@@ -47,7 +47,7 @@ func newVerify(a *app) *cobra.Command {
 		}),
 	}
 	o.in.register(cmd)
-	cmd.Flags().BoolVar(&o.gradingOnly, "grading-only", false, "grade the stored submissions and aggregate again, nothing else")
+	cmd.Flags().BoolVar(&o.gradingOnly, "grading-only", false, "only grade and aggregate again")
 	cmd.Flags().BoolVar(&o.refetch, "refetch", false, "download again, too")
 	o.bundle.register(cmd)
 	return cmd

@@ -28,9 +28,9 @@ type bundleChecks struct {
 }
 
 func (c *bundleChecks) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.publicKey, "public-key", "", "of a bundle: it must be signed by the key in this PEM `FILE`")
-	cmd.Flags().BoolVar(&c.regrade, "regrade", false, "of a bundle: score the submissions again, which needs the answers")
-	cmd.Flags().StringVar(&c.dataDir, "data-dir", "", "with --regrade: `DIR` with the competitions' data, as mleflow prepare writes it")
+	cmd.Flags().StringVar(&c.publicKey, "public-key", "", "of a bundle: require a signature by the key in this PEM `FILE`")
+	cmd.Flags().BoolVar(&c.regrade, "regrade", false, "of a bundle: grade again, with the answers")
+	cmd.Flags().StringVar(&c.dataDir, "data-dir", "", "with --regrade: `DIR` as mleflow prepare writes it")
 }
 
 // unused refuses these flags for a run.

@@ -31,9 +31,8 @@ func newWorker(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "worker ACTION",
 		Short: "Run one action that apply --on ordered; backends start it",
-		Long: "Run the step whose action has this digest: read its order in the remote cache\n(MLEFLOW_REMOTE_CACHE), fetch what the step reads into the cache of this node, run it as\napply does, and store its events, logs and result in the remote cache.\n" +
-			"It is harmless to run it twice. The exit status is 0 if the result, or the failure of\nthe step, is in the remote cache, and 78 if no worker of this version can run the action.\nOtherwise another worker may have more luck.",
-		Args: takes(1, 1),
+		Long:  "Run the step whose action has this digest: read its order in the remote cache\n(MLEFLOW_REMOTE_CACHE), fetch its inputs into this node's cache, run it as apply\ndoes, and store events, logs and result in the remote cache. Running it twice is\nharmless. The exit status is 0 if the result, or the step's failure, is stored,\nand 78 if no worker of this version can run the action. Otherwise another worker\nmay succeed.",
+		Args:  takes(1, 1),
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			id, err := digest.ParseActionID(args[0])
 			if err != nil {

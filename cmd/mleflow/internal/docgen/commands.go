@@ -12,13 +12,13 @@ import (
 // Commands returns the page on the command line.
 func Commands(root *cobra.Command) []byte {
 	p := newPage("Commands")
-	p.text("This page lists the commands, as `mleflow COMMAND --help` does. Long flags may be written with one dash or two, before or after the arguments.")
+	p.text("The commands, as `mleflow COMMAND --help` lists them. Long flags take one dash or two, anywhere.")
 	p.heading(2, "Global flags")
-	p.table(flagHeader, flagRows(root.PersistentFlags()))
+	p.terms(flagRows(root.PersistentFlags()))
 	p.heading(2, "Shared flags")
-	p.text("Several commands have these; they name them only.")
+	p.text("Commands that have these only name them.")
 	shared := sharedFlags(root)
-	p.table(flagHeader, shared)
+	p.terms(shared)
 	for _, cmd := range root.Commands() {
 		if cmd.IsAdditionalHelpTopicCommand() {
 			p.heading(2, cmd.Short)
@@ -36,19 +36,10 @@ func (p *page) command(cmd *cobra.Command, shared [][]string) {
 		return
 	}
 	if isPage(cmd) {
-		p.heading(2, cmd.CommandPath())
-		p.text(code(cmd.UseLine()))
+		p.heading(2, code(strings.TrimSuffix(cmd.UseLine(), " [flags]")))
 		p.long(cmp.Or(cmd.Long, cmd.Short+"."))
-		var own [][]string
-		var also []string
-		for _, row := range flagRows(cmd.LocalNonPersistentFlags()) {
-			if slices.ContainsFunc(shared, func(s []string) bool { return slices.Equal(s, row) }) {
-				also = append(also, row[0])
-			} else {
-				own = append(own, row)
-			}
-		}
-		p.table(flagHeader, own)
+		own, also := without(flagRows(cmd.LocalNonPersistentFlags()), shared)
+		p.terms(own)
 		if len(also) > 0 {
 			p.text("[Shared](#shared-flags): " + strings.Join(also, ", ") + ".")
 		}
@@ -63,23 +54,27 @@ func isPage(cmd *cobra.Command) bool {
 	return !cmd.HasSubCommands() || cmd.HasParent() && cmd.LocalNonPersistentFlags().HasAvailableFlags()
 }
 
-// sharedFlags returns the rows of the flags that three commands or more have.
-func sharedFlags(root *cobra.Command) (shared [][]string) {
-	uses := map[string]int{}
-	var count func(*cobra.Command)
-	count = func(cmd *cobra.Command) {
-		for _, row := range flagRows(cmd.LocalNonPersistentFlags()) {
-			if key := strings.Join(row, "\n"); cmd.Hidden || !isPage(cmd) {
-				continue
-			} else if uses[key]++; uses[key] == 3 {
-				shared = append(shared, row)
-			}
+// longMeaning is a number of characters that is not worth repeating.
+const longMeaning = 60
+
+// sharedFlags returns the rows of the flags that three commands or more have,
+// or two where the meaning is long.
+func sharedFlags(root *cobra.Command) [][]string {
+	var all [][]string
+	var collect func(*cobra.Command)
+	collect = func(cmd *cobra.Command) {
+		if !cmd.Hidden && isPage(cmd) {
+			all = append(all, flagRows(cmd.LocalNonPersistentFlags())...)
 		}
 		for _, sub := range cmd.Commands() {
-			count(sub)
+			collect(sub)
 		}
 	}
-	count(root)
+	collect(root)
+	thrice := repeated(all, 3)
+	shared := slices.DeleteFunc(repeated(all, 2), func(row []string) bool {
+		return len(row[1]) <= longMeaning && !slices.ContainsFunc(thrice, func(s []string) bool { return slices.Equal(s, row) })
+	})
 	sortFlags(shared)
 	return shared
 }
@@ -94,8 +89,6 @@ func (p *page) long(text string) {
 		p.text(strings.ReplaceAll(paragraph, "\n", " "))
 	}
 }
-
-var flagHeader = []string{"Flag", "Meaning"}
 
 func flagRows(set *pflag.FlagSet) (rows [][]string) {
 	set.VisitAll(func(f *pflag.Flag) {

@@ -13,73 +13,86 @@ import (
 // Metrics returns the page on metrics and requirements of the grade block.
 func Metrics(metrics *metric.Registry) []byte {
 	p := newPage("Metrics and requirements")
-	p.text("This page lists the metrics and requirements of a competition's `grade` block. Lint and test a definition that uses them:")
+	p.text("The metrics and requirements of a competition's `grade` block. Lint and test one:")
 	p.code("sh", "mleflow competition lint ID && mleflow competition test ID")
 	p.heading(2, "Metrics")
+	var all [][]string
+	for _, m := range metrics.List() {
+		all = append(all, params(m.Params)...)
+	}
+	shared := repeated(all, 3)
+	p.text("Metrics only name the shared parameters:")
+	p.terms(shared)
 	for _, m := range metrics.List() {
 		p.heading(3, m.Name)
 		p.text(m.Doc)
 		p.textf("Better is %s. Source: %s.", m.Better, strings.TrimSuffix(m.Source, "."))
-		var rows [][]string
-		for _, param := range m.Params {
-			doc := capitalize(strings.TrimSuffix(param.Doc, ".")) + "."
-			if len(param.OneOf) > 0 {
-				doc += " One of " + code(strings.Join(param.OneOf, "`, `")) + "."
-			}
-			rows = append(rows, []string{code(param.Name), param.Kind.String(), paramDefault(param.Default), doc})
+		own, also := without(params(m.Params), shared)
+		if len(also) > 0 {
+			p.text("Shared: " + strings.Join(also, ", ") + ".")
 		}
-		p.table([]string{"Parameter", "Type", "Default", "Meaning"}, rows)
+		p.terms(own)
 	}
 	p.heading(2, "Requirements")
-	p.text("Attributes of `require` blocks, checked in the order in which they are written. The first that is not met is the reason why a submission is invalid.")
+	p.text("Attributes of `require` blocks, checked as written. The first that fails makes the submission invalid, and is the reason.")
 	var rows [][]string
 	for _, r := range grading.Rules() {
-		rows = append(rows, []string{code(r.Name), r.Value, r.Doc})
+		rows = append(rows, []string{term(r.Name, r.Value), r.Doc})
 	}
-	p.table([]string{"Requirement", "Value", "Meaning"}, rows)
+	p.terms(rows)
 	p.choices("align", "How rows are paired", grading.Alignments)
 	p.choices("cells", "How cells are compared", grading.CellForms)
 	p.choices("targets_by", "How target columns are found", grading.TargetPairings)
 	return p.bytes()
 }
 
+// params returns the rows of a metric's parameters.
+func params(params []metric.Param) (rows [][]string) {
+	for _, param := range params {
+		doc := capitalize(strings.TrimSuffix(param.Doc, ".")) + "."
+		if len(param.OneOf) > 0 {
+			doc += " One of " + code(strings.Join(param.OneOf, "`, `")) + "."
+		}
+		rows = append(rows, []string{term(param.Name, param.Kind.String(), paramDefault(param.Default)), doc})
+	}
+	return rows
+}
+
 func paramDefault(v any) string {
 	if v == nil {
-		return "must be given"
+		return "required"
 	}
 	return code(fmt.Sprintf("%v", v))
 }
 
 func (p *page) choices(attribute, title string, choices []grading.Choice) {
-	p.heading(2, title)
-	p.textf("Values of the attribute %s.", code(attribute))
+	p.heading(2, title+": "+code(attribute))
 	var rows [][]string
 	for _, c := range choices {
 		rows = append(rows, []string{code(c.Name), c.Doc})
 	}
-	p.table([]string{"Value", "Meaning"}, rows)
+	p.terms(rows)
 }
 
 // Transforms returns the page on what a prepare block is made of.
 func Transforms(verbs []transform.Verb) []byte {
 	p := newPage("Preparation")
-	p.text("This page lists the blocks of a competition's `prepare` block, which declare output files, and its functions over tables, columns and rows. Run one:")
+	p.text("The output blocks and functions of a competition's `prepare` block. Run one:")
 	p.code("sh", "mleflow prepare -c ID --data-dir data")
 	p.heading(2, "Outputs")
 	var rows [][]string
 	for _, o := range prep.OutputDocs() {
-		rows = append(rows, []string{code(o.Name), code(strings.Join(o.Attributes, "`, `")), o.Doc})
+		rows = append(rows, []string{code(o.Name) + " (" + code(strings.Join(o.Attributes, "`, `")) + ")", o.Doc})
 	}
-	p.table([]string{"Block", "Attributes", "Meaning"}, rows)
-	p.text("Every output takes for_each, a list of strings or an object, and is then made once for each element: {each.key} in its destination and each.key and each.value in its attributes stand for it. for_each takes plain values only, no data.")
+	p.terms(rows)
+	p.text("Every output takes `for_each`, a list of strings or an object of plain values, not data. It is then made once for each element, which is `{each.key}` in its destination, and `each.key` and `each.value` in its attributes.")
 	p.heading(2, "Functions")
+	p.text("Below a function is the Python that it equals.")
 	for _, v := range verbs {
-		p.heading(3, v.Name)
-		p.text(code(v.Name + "(" + strings.Join(v.Params, ", ") + ")"))
-		p.text(v.Summary)
-		p.text(v.Detail)
+		p.heading(3, v.Name+"("+strings.Join(v.Params, ", ")+")")
+		p.text(v.Summary + " " + v.Detail)
 		if v.Source != "" {
-			p.textf("Equals %s.", strings.TrimSuffix(v.Source, "."))
+			p.text(code(strings.TrimSuffix(v.Source, ".")))
 		}
 	}
 	return p.bytes()

@@ -2,6 +2,8 @@ package docgen
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -23,7 +25,7 @@ func (p *page) heading(level int, text string) {
 
 func (p *page) text(text string) {
 	if text = strings.TrimSpace(text); text != "" {
-		p.b.WriteString(text + "\n\n")
+		p.b.WriteString(prose(text) + "\n\n")
 	}
 }
 
@@ -46,6 +48,42 @@ func (p *page) table(header []string, rows [][]string) {
 	p.b.WriteString("\n")
 }
 
+// terms writes rows of a name and its meaning as a list.
+func (p *page) terms(rows [][]string) {
+	for _, row := range rows {
+		p.b.WriteString("- " + prose(row[0]) + ": " + prose(row[1]) + "\n")
+	}
+	if len(rows) > 0 {
+		p.b.WriteString("\n")
+	}
+}
+
+// repeated returns the rows that occur so often, in order.
+func repeated(rows [][]string, often int) (out [][]string) {
+	uses := map[string]int{}
+	for _, row := range rows {
+		key := strings.Join(row, "\n")
+		if uses[key]++; uses[key] == often {
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
+var firstName = regexp.MustCompile("^`[a-z_]+`|--[a-z-]+")
+
+// without returns the rows that are not shared, and the names of those that are.
+func without(rows, shared [][]string) (own [][]string, also []string) {
+	for _, row := range rows {
+		if slices.ContainsFunc(shared, func(s []string) bool { return slices.Equal(s, row) }) {
+			also = append(also, code(strings.Trim(firstName.FindString(row[0]), "`")))
+		} else {
+			own = append(own, row)
+		}
+	}
+	return own, also
+}
+
 func (p *page) row(cells []string) {
 	for _, cell := range cells {
 		p.b.WriteString("| " + cellText(cell) + " ")
@@ -53,18 +91,16 @@ func (p *page) row(cells []string) {
 	p.b.WriteString("|\n")
 }
 
-var cellEscapes = strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;")
-
-// cellText keeps a text within a cell. Code spans are left alone but for the
-// bar, which ends a cell even there.
+// cellText keeps a text within a cell, which a bar ends even in a code span.
 func cellText(s string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(prose(s))
+}
+
+// prose writes "<" outside code spans so that it is no HTML.
+func prose(s string) string {
 	parts := strings.Split(s, "`")
-	for i := range parts {
-		if i%2 == 0 {
-			parts[i] = cellEscapes.Replace(parts[i])
-		} else {
-			parts[i] = strings.ReplaceAll(parts[i], "|", `\|`)
-		}
+	for i := 0; i < len(parts); i += 2 {
+		parts[i] = strings.ReplaceAll(parts[i], "<", "&lt;")
 	}
 	return strings.Join(parts, "`")
 }

@@ -2,6 +2,7 @@ package docgen
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -15,14 +16,23 @@ import (
 // Steps returns the page on the step kinds.
 func Steps(kinds *step.Registry) []byte {
 	p := newPage("Step kinds")
-	p.text("This page lists the kinds of steps; `mleflow explain ADDRESS` shows the key of a step. Every step also takes `for_each`, `depends_on`, `on`, `timeout`, `retry` and `resources`: see [the language](language.md). Agents may see an output if its step saw nothing private, unless the table says otherwise.")
+	p.text("The kinds of steps; `mleflow explain ADDRESS` shows the key of a step. Every step also takes `for_each`, `depends_on`, `on`, `timeout`, `retry` and `resources`: see [the language](language.md).")
+	p.text("Agents see public outputs, and others of steps that saw nothing private. They never see private and withheld ones; models may replay the latter.")
+	p.heading(2, "Shared arguments")
+	p.text("Kinds that have these only name them.")
+	var all [][]string
 	for _, name := range kinds.Names() {
-		p.kind(kinds.Kind(name))
+		all = append(all, arguments(kinds.Kind(name).Args)...)
+	}
+	shared := repeated(all, 3)
+	p.terms(shared)
+	for _, name := range kinds.Names() {
+		p.kind(kinds.Kind(name), shared)
 	}
 	return p.bytes()
 }
 
-func (p *page) kind(k *step.Kind) {
+func (p *page) kind(k *step.Kind, shared [][]string) {
 	p.heading(2, k.Name)
 	p.text(k.Doc)
 	var notes []string
@@ -37,44 +47,57 @@ func (p *page) kind(k *step.Kind) {
 	}
 	notes = append(notes, "Version "+k.Version+".")
 	p.text(strings.Join(notes, " "))
-	p.attributes("Argument", k.Args)
+	own, also := without(arguments(k.Args), shared)
+	intro := "Arguments:"
+	if len(also) > 0 {
+		intro = "Arguments, [shared](#shared-arguments) " + strings.Join(also, ", ") + ", and:"
+	}
+	p.text(intro)
+	p.terms(own)
 	for _, b := range k.Blocks {
 		p.textf("Block %s: %s", code(b.Name), b.Doc)
-		p.attributes("Argument of "+code(b.Name), b.Args)
+		p.terms(arguments(b.Args))
 	}
-	var rows [][]string
+	var outputs [][]string
 	for _, o := range k.Outputs {
-		rows = append(rows, []string{code(o.Name), typeText(o.Type), secrecyText(o.Secrecy), o.Doc})
+		outputs = append(outputs, []string{term(o.Name, typeText(o.Type), secrecyText(o.Secrecy)), o.Doc})
 	}
-	p.table([]string{"Output", "Type", "Seen by agents", "Meaning"}, rows)
+	p.text("Outputs:")
+	p.terms(outputs)
 }
 
 func secrecyText(s step.Secrecy) string {
 	switch s {
 	case step.Private:
-		return "never"
+		return "private"
 	case step.Public:
-		return "yes"
+		return "public"
 	case step.Withheld:
-		return "never; models may replay it"
+		return "withheld"
 	default:
 		return ""
 	}
 }
 
-func (p *page) attributes(title string, attrs []step.Attr) {
-	var rows [][]string
+// arguments returns the rows of arguments: name, type and default, and meaning.
+func arguments(attrs []step.Attr) (rows [][]string) {
 	for _, a := range attrs {
-		doc := a.Doc
+		doc, inKey := a.Doc, ""
 		if len(a.OneOf) > 0 {
 			doc += " One of " + code(strings.Join(a.OneOf, "`, `")) + "."
 		}
 		if a.Cosmetic {
-			doc += " Not part of the key."
+			inKey = "not in the key"
 		}
-		rows = append(rows, []string{code(a.Name), typeText(a.Type), cmp.Or(defaultText(a.Default), required(a.Required)), doc})
+		rows = append(rows, []string{term(a.Name, typeText(a.Type), cmp.Or(defaultText(a.Default), required(a.Required)), inKey), doc})
 	}
-	p.table([]string{title, "Type", "Default", "Meaning"}, rows)
+	return rows
+}
+
+// term writes a name and, in parentheses, the facts of it that there are.
+func term(name string, facts ...string) string {
+	facts = slices.DeleteFunc(facts, func(s string) bool { return s == "" })
+	return code(name) + " (" + strings.Join(facts, ", ") + ")"
 }
 
 func required(b bool) string {

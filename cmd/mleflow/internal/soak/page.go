@@ -54,11 +54,11 @@ func Page(ctx context.Context) ([]byte, error) {
 
 const intro = `# What the full set takes
 
-This page tells how much disk, time and files the competition sets take. Ask for yours:
+The disk, time and files of the competition sets. Ask for yours:
 
 ` + "```sh\nmleflow plan pipelines/lite.hcl\n```" + `
 
-` + "`make docs`" + ` computes the page from published sizes by the forecast of ` + "`mleflow plan`" + `; nothing was measured on the full data.
+The forecast of ` + "`mleflow plan`" + ` from published sizes; nothing was measured on the full data.
 
 ## Disk
 
@@ -89,12 +89,12 @@ func diskTable(ctx context.Context, b *strings.Builder, list []split) error {
 func gb(n int64) string { return fmt.Sprintf("%.0f GB", float64(n)/1e9) }
 
 var diskNotes = fmt.Sprintf(`
-- **Raw**: the unpacked download. The download is at most as large, and deleted once it is unpacked; the peaks come from that time.
-- **Added by preparing**: copied files take no space. Tables are assumed to take as much as raw data of only tables, and %g of others.
-  Archives that are unpacked as well are assumed to grow by a factor of %g if they contain text, and %g if they may.
-- **Sufficient**: steps wait for each other's space, so this much is always enough. With more, up to the peaks, more of them run at once.
-- MLE-bench's layout keeps the archive, the unpacked archive and the prepared copy: %s for all 75.
-- A quota (MLEFLOW_CACHE_QUOTA) may be smaller than a set if its competitions run one after the other.
+- **Raw**: the unpacked download. The download is at most as large, and deleted once unpacked; peaks come from that time.
+- **Added by preparing**: copied files take none. Tables are assumed to take as much as raw data of only tables, and %g of others;
+  unpacked archives to grow by %g with text, by %g if they may have some.
+- **Sufficient**: always enough, as steps wait for space. With more, up to the peaks, more run at once.
+- MLE-bench keeps archive, unpacked archive and prepared copy: %s for all 75.
+- A quota (MLEFLOW_CACHE_QUOTA) may be smaller than a set whose competitions run one by one.
 
 ## Time
 
@@ -106,12 +106,12 @@ func timeTable(b *strings.Builder, all []competition) {
 	for _, c := range all {
 		raw += c.Raw()
 	}
-	b.WriteString("| bytes go through | at | all 75 take |\n|---|--:|--:|\n")
+	b.WriteString("| rate | all 75 take |\n|---|--:|\n")
 	for _, mbit := range []int64{50, 100, 500, 1000, 10000} {
-		fmt.Fprintf(b, "| the network | %d Mbit/s | %s |\n", mbit, span(raw, mbit*1e6/8))
+		fmt.Fprintf(b, "| network, %d Mbit/s | %s |\n", mbit, span(raw, mbit*1e6/8))
 	}
 	for _, mb := range []int64{200, 500, 2000} {
-		fmt.Fprintf(b, "| hashing, unpacking and storing | %d MB/s | %s |\n", mb, span(raw, mb*1e6))
+		fmt.Fprintf(b, "| disk and processors, %d MB/s | %s |\n", mb, span(raw, mb*1e6))
 	}
 }
 
@@ -125,8 +125,8 @@ func span(bytes, perSecond int64) string {
 }
 
 const timeNotes = `
-Both happen at once, so the slower one decides. To measure your disk and processors, run
-` + "`make bench-report TABLES=\"unpack cache\"`" + ` and divide 3.28 TB by the rate. An interrupted download continues where it stopped.
+Network and hashing, unpacking and storing overlap, so the slower one decides. To measure your machine, run
+` + "`make bench-report TABLES=\"unpack cache\"`" + ` and divide 3.28 TB by the rate. Interrupted downloads continue.
 
 ## Files
 
@@ -148,16 +148,14 @@ func filesTable(b *strings.Builder, list []split) {
 }
 
 const filesNotes = `
-These are the rows of training tables that name one file each; with test files, the whole set has 10 to 20 million. Each is one file
-in the cache and takes an inode: see ` + "`df -i`" + `; ` + "`plan`" + ` warns. By default, ext4 has 61 million inodes per TB.
+These are rows of training tables that name a file each; with test files, the whole set has 10 to 20 million. Each takes an inode of the
+cache: see ` + "`df -i`" + `; ` + "`plan`" + ` warns. By default, ext4 has 61 million inodes per TB.
 
-## Attempts
+## Attempts and memory
 
-An attempt may store as much as its disk limit in addition, 100 GiB by default. At most 12 GiB of it are kept. Space is reserved only
-by resources.disk. An image takes its unpacked size once for all attempts.
+An attempt may store its disk limit in addition, 100 GiB by default, of which at most 12 GiB are kept. Only resources.disk reserves space. An
+image takes its unpacked size once.
 
-## Memory
-
-A download takes at most 8 MiB per connection, whatever the size and number of files. Preparation reads whole tables and may take
-several times their size: the largest text tables are a few GB.
+A download takes at most 8 MiB per connection. Preparation reads whole tables, the largest a few GB of text, and may take several times
+their size.
 `
