@@ -41,11 +41,11 @@ func Kind(offline bool) step.Kind {
 	found := &sync.Map{}
 	return step.Kind{
 		Name: name, Version: version,
-		Doc: "Installs Python packages with uv: an environment that all attempts of an agent share, read-only. The first time it resolves the " +
+		Doc: "Installs Python packages with uv: an environment that all attempts of an agent share, read-only, and all instances of a command. The first time it resolves the " +
 			"requirements and writes what it found, with hashes, into a lock file beside them, which is used from then on. Only wheels are " +
-			"installed, so that no package runs code. A block python in an agent block adds this step.",
+			"installed, so that no package runs code. A block python in an agent block or a step of kind exec adds this step.",
 		Varies:   true,
-		InAgents: &step.InAgents{Output: "environment", From: "requirements", Lock: "lock", LockName: LockName, Place: "venv"},
+		InBlocks: &step.InBlocks{Output: "environment", From: "requirements", Lock: "lock", LockName: LockName, Place: "venv"},
 		Args: []step.Attr{
 			{Name: "requirements", Type: step.ArtifactType, Doc: "What to install: file(\"requirements.txt\"), or file(\"pyproject.toml\")."},
 			{Name: "lock", Type: step.ArtifactType, Doc: "The lock file, if there is one. It is made again if the requirements or the version have changed."},

@@ -65,6 +65,9 @@ func secrecyText(s step.Secrecy) string {
 func (p *page) attributes(title string, attrs []step.Attr) {
 	var rows [][]string
 	for _, a := range attrs {
+		if a.Block && a.Type != step.ArtifactType { // the block has it
+			continue
+		}
 		doc := a.Doc
 		if len(a.OneOf) > 0 {
 			doc += " One of " + code(strings.Join(a.OneOf, "`, `")) + "."
