@@ -1,7 +1,9 @@
 package pyenv
 
 import (
+	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -45,4 +47,33 @@ func Check(name, text string) error {
 		return fmt.Errorf("%s refers to another file or folder (%s…): put all requirements into one file, by names of packages", name, strings.TrimSpace(found))
 	}
 	return nil
+}
+
+// LockName is the name of the lock file of requirements.
+func LockName(requirements string) string {
+	return strings.TrimSuffix(requirements, filepath.Ext(requirements)) + ".lock"
+}
+
+// CheckName refuses a file of requirements by its name.
+func CheckName(name string) error {
+	switch base := filepath.Base(name); {
+	case base == "uv.lock":
+		return errors.New("uv.lock needs its project: write uv export --format requirements-txt -o requirements.txt, and name that file")
+	case strings.HasSuffix(base, ".yml"), strings.HasSuffix(base, ".yaml"):
+		return fmt.Errorf("%s is a file of conda, which installs from elsewhere: list the packages in a requirements.txt", base)
+	case !strings.HasSuffix(base, ".txt") && !strings.HasSuffix(base, ".in") && base != "pyproject.toml":
+		return fmt.Errorf("%s is neither a requirements.txt nor a pyproject.toml", base)
+	}
+	return nil
+}
+
+// Requirements are what a program beside a definition needs.
+type Requirements struct {
+	// Name is the file's, Text what is in it, and Lock its lock file, if there is one.
+	Name, Text, Lock string
+	// Version is the one of Python; "" is that of the machine.
+	Version string
+	// LockPath is where a new lock file can be written, if anywhere, and Advice says
+	// who does.
+	LockPath, Advice string
 }
