@@ -1,6 +1,7 @@
 package grading
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/plugins/sandbox/pyenv"
 )
 
@@ -57,6 +59,20 @@ func (p *Python) read(def *competitions.Definition) (pyenv.Requirements, error) 
 		r.LockPath = filepath.Join(def.Dir(), filepath.FromSlash(pyenv.LockName(p.Requirements)))
 	}
 	return r, errors.Join(pyenv.Check(r.Name, r.Text), pyenv.Check(pyenv.LockName(r.Name), r.Lock))
+}
+
+// CheckLocked refuses a metric whose packages no lock file names, as far as that shows
+// without looking at the Python of the machine.
+func CheckLocked(def *competitions.Definition, metrics *metric.Registry, params map[string]cty.Value) error {
+	plan, diags := Decode(def, metrics, params)
+	if diags.HasErrors() || plan.Program == nil || plan.Program.Python == nil {
+		return nil // what else is wrong is said in its turn
+	}
+	r, err := plan.Program.Python.read(def)
+	if err == nil && !r.Locked() {
+		err = r.Unlocked(cmp.Or(r.Version, "that of the machine"))
+	}
+	return err
 }
 
 // python decodes python = { … } of a program.

@@ -38,7 +38,7 @@ func Kind(ex executor.Executor) step.Kind {
 			{Name: "writable_inputs", Type: cty.Bool, Default: cty.False, Doc: "Gives the command writable copies of the inputs instead of read-only links."},
 			{Name: "stdin", Type: step.ArtifactType, Doc: "A blob to pass to the command on standard input."},
 			{Name: "env", Type: cty.Map(cty.String), Doc: "Environment variables, in addition to PATH, HOME and TMPDIR."},
-			{Name: "python", Type: step.ArtifactType, Block: true, Doc: "Block: the Python packages that the command needs, which are installed once and shown read-only: requirements = \"requirements.txt\" (or a pyproject.toml), and version, such as \"3.11\"; or venv, a virtual environment of this machine; or environment, the output of a step of kind python. Its python is the first in PATH."},
+			{Name: "python", Type: step.ArtifactType, Block: true, Doc: "The Python packages that the command needs, which are installed once and shown read-only: requirements = \"requirements.txt\" (or a pyproject.toml), and version, such as \"3.11\"; or venv, a virtual environment of this machine; or environment, the output of a step of kind python. Its python is the first in PATH."},
 			{Name: "venv", Type: cty.String, Block: true, Cosmetic: true, Doc: "Where the environment is, if it is one of this machine."},
 			{Name: "outputs", Type: cty.List(cty.String), Default: cty.ListValEmpty(cty.String), Doc: "Paths of the files and folders that the command produces, relative to where it runs."},
 		},

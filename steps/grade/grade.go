@@ -19,6 +19,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/plugins/sandbox/pyenv"
 	"github.com/mleflow/mleflow/steps/python"
 )
@@ -108,7 +109,10 @@ func newGrading(args step.Args, deps Deps) (step.Step, error) {
 		return nil, step.WrongArg("params", diags)
 	}
 	g.definition = sum
-	return g, nil
+	if g.def.Dir() == "" {
+		return g, nil
+	}
+	return g, step.WrongArg("competition", grading.CheckLocked(g.def, metric.All(), g.params))
 }
 
 // Fingerprint implements step.Fingerprinter.

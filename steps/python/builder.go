@@ -38,7 +38,7 @@ func (b Builder) Place(ctx context.Context, r pyenv.Requirements) (venv string, 
 	if err != nil {
 		return "", nil, err
 	}
-	source := sourceOf(digest.Of([]byte(r.Text)), i)
+	source := pyenv.Source(digest.Of([]byte(r.Text)), i.Minor())
 	resolved, ok := pyenv.LockOf(r.Lock, source)
 	if !ok {
 		if resolved, err = b.relock(ctx, r, i, source); err != nil {
@@ -55,7 +55,7 @@ func (b Builder) Place(ctx context.Context, r pyenv.Requirements) (venv string, 
 // relock resolves requirements into their lock file. Others may do so at the same time.
 func (b Builder) relock(ctx context.Context, r pyenv.Requirements, i pyenv.Interpreter, source string) (string, error) {
 	if r.LockPath == "" || !b.Locks {
-		return "", fmt.Errorf("%s fits neither %s nor Python %s of this machine, or is missing: %s", filepath.Base(pyenv.LockName(r.Name)), filepath.Base(r.Name), i.Minor(), r.Advice)
+		return "", r.Unlocked(i.Minor())
 	}
 	dir, release, err := b.Store.Keep(ctx, tools)
 	if err != nil {
@@ -76,11 +76,6 @@ func (b Builder) relock(ctx context.Context, r pyenv.Requirements, i pyenv.Inter
 	}
 	b.Say("wrote " + filepath.Base(r.LockPath) + "; commit it")
 	return resolved, nil
-}
-
-// sourceOf names what a lock was made of.
-func sourceOf(requirements digest.ContentID, i pyenv.Interpreter) string {
-	return fmt.Sprintf("%s, Python %s", requirements, i.Minor())
 }
 
 // resolve resolves the text of requirements; dir is the folder of the tools.

@@ -198,7 +198,7 @@ func (b *build) describe(ctx context.Context, env *step.Env) (cache.Outputs, err
 
 // source names what a lock was made of.
 func (b *build) source(i pyenv.Interpreter) string {
-	return sourceOf(b.args.Requirements.Ref.ID, i)
+	return pyenv.Source(b.args.Requirements.Ref.ID, i.Minor())
 }
 
 // lock is the text of the lock file: the one that is there, if it was made of these

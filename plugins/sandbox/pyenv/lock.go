@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/mleflow/mleflow/cache/digest"
 )
 
 // lockHead begins a lock; what a lock was made of follows in its second line.
@@ -19,6 +21,12 @@ func Locked(resolved, source string) string {
 // LockOf returns what a lock file resolves, and false if it was made of another source.
 func LockOf(text, source string) (resolved string, ok bool) {
 	return strings.CutPrefix(text, lockHead+"# source: "+source+"\n")
+}
+
+// Source names what a lock is made of: the content of the requirements and the minor
+// version of Python.
+func Source(requirements digest.ContentID, minor string) string {
+	return fmt.Sprintf("%s, Python %s", requirements, minor)
 }
 
 // pinned is a line of a lock that names a package.
@@ -76,4 +84,17 @@ type Requirements struct {
 	// LockPath is where a new lock file can be written, if anywhere, and Advice says
 	// who does.
 	LockPath, Advice string
+}
+
+// Locked reports whether the lock file was made of these requirements, for a Python of
+// the version asked for.
+func (r Requirements) Locked() bool {
+	head, _, _ := strings.Cut(strings.TrimPrefix(r.Lock, lockHead), "\n")
+	want := "# source: " + Source(digest.Of([]byte(r.Text)), r.Version)
+	return head == want || r.Version == "" && strings.HasPrefix(head, want)
+}
+
+// Unlocked is the error of requirements whose lock file does not do.
+func (r Requirements) Unlocked(minor string) error {
+	return fmt.Errorf("%s is missing, or of other requirements than %s, or for another Python than %s: %s", filepath.Base(LockName(r.Name)), filepath.Base(r.Name), minor, r.Advice)
 }

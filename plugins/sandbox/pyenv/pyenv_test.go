@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mleflow/mleflow/cache/digest"
 )
 
 func TestCheck(t *testing.T) {
@@ -66,5 +68,35 @@ func TestVenv(t *testing.T) {
 		if to, err := os.Readlink(filepath.Join(dir, "bin", name)); err != nil || to != "/usr/bin/python3.11" {
 			t.Errorf("%s: %s, %v", name, to, err)
 		}
+	}
+}
+
+func TestLocked(t *testing.T) {
+	const text = "numpy\n"
+	lock := Locked("numpy==1\n", Source(digest.Of([]byte(text)), "3.11"))
+	for _, tt := range []struct {
+		r    Requirements
+		want bool
+	}{
+		{Requirements{Text: text, Lock: lock}, true},
+		{Requirements{Text: text, Lock: lock, Version: "3.11"}, true},
+		{Requirements{Text: text, Lock: lock, Version: "3.1"}, false},
+		{Requirements{Text: text, Lock: lock, Version: "3.12"}, false},
+		{Requirements{Text: "scipy\n", Lock: lock}, false},
+		{Requirements{Text: text}, false},
+	} {
+		if got := tt.r.Locked(); got != tt.want {
+			t.Errorf("%+v: locked %t, want %t", tt.r, got, tt.want)
+		}
+	}
+}
+
+func TestActivate(t *testing.T) {
+	vars := map[string]string{"PATH": "/bin", "HOME": "/h"}
+	if got := Activate(vars, "/v"); got["PATH"] != "/v/bin:/bin" || got["VIRTUAL_ENV"] != "/v" || got["HOME"] != "/h" || vars["PATH"] != "/bin" {
+		t.Errorf("%v from %v", got, vars)
+	}
+	if got := Activate(map[string]string{}, "/v"); got["PATH"] != "/v/bin" {
+		t.Errorf("%v", got)
 	}
 }

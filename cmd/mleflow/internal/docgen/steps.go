@@ -75,7 +75,11 @@ func (p *page) attributes(title string, attrs []step.Attr) {
 		if a.Cosmetic {
 			doc += " Not part of the key."
 		}
-		rows = append(rows, []string{code(a.Name), typeText(a.Type), cmp.Or(defaultText(a.Default), required(a.Required)), doc})
+		kind := typeText(a.Type)
+		if a.Block {
+			kind = "block"
+		}
+		rows = append(rows, []string{code(a.Name), kind, cmp.Or(defaultText(a.Default), required(a.Required)), doc})
 	}
 	p.table([]string{title, "Type", "Default", "Meaning"}, rows)
 }
