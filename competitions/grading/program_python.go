@@ -45,7 +45,7 @@ func (p *Python) place(ctx context.Context, def *competitions.Definition, packag
 func (p *Python) read(def *competitions.Definition) (pyenv.Requirements, error) {
 	r := pyenv.Requirements{
 		Name: p.Requirements, Version: p.Version,
-		Advice: fmt.Sprintf("mleflow competition test %s, or grade-sample, locks the packages of the metric", def.ID),
+		Advice: fmt.Sprintf("run mleflow competition test %s, which writes it", def.ID),
 	}
 	text, err := fs.ReadFile(def.Folder(), p.Requirements)
 	if err != nil {

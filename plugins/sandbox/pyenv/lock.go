@@ -96,5 +96,5 @@ func (r Requirements) Locked() bool {
 
 // Unlocked is the error of requirements whose lock file does not do.
 func (r Requirements) Unlocked(minor string) error {
-	return fmt.Errorf("%s is missing, or of other requirements than %s, or for another Python than %s: %s", filepath.Base(LockName(r.Name)), filepath.Base(r.Name), minor, r.Advice)
+	return fmt.Errorf("%s, which says what the metric's packages are, is missing, or was made of another %s, or for another Python than %s: %s", filepath.Base(LockName(r.Name)), filepath.Base(r.Name), minor, r.Advice)
 }

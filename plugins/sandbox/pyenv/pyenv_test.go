@@ -100,3 +100,17 @@ func TestActivate(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+func TestLineSayer(t *testing.T) {
+	var said []string
+	l := &lineSayer{say: func(line string) { said = append(said, line) }}
+	for _, part := range []string{"Resol", "ved 1\nnumpy==2.0 \\\n    --hash=sha256:00 \\\n", "from https://me:pass@index.example/simple"} {
+		if _, err := l.Write([]byte(part)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.flush()
+	if diff := cmp.Diff([]string{"Resolved 1", "numpy==2.0 \\", "from https://***@index.example/simple"}, said); diff != "" {
+		t.Error(diff)
+	}
+}
