@@ -28,6 +28,8 @@ type Request struct {
 	// the submission meets the requirements of such a metric.
 	Executor executor.Executor
 	Checked  bool
+	// Packages provides what such metrics need of Python; nil refuses them.
+	Packages Packages
 }
 
 // Grade scores a submission as the definition says. The report says whether

@@ -29,11 +29,16 @@ type Local struct {
 	Metrics *metric.Registry
 	// Executor runs metrics that are programs; nil runs none.
 	Executor executor.Executor
+	// Packages is for requests without one.
+	Packages Packages
 }
 
 // Grade implements Judge.
 func (l Local) Grade(ctx context.Context, def *competitions.Definition, q Request) (Report, error) {
 	q.Executor = l.Executor
+	if q.Packages == nil {
+		q.Packages = l.Packages
+	}
 	return Grade(ctx, def, l.Metrics, q)
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/pyenv"
 )
 
 // Program is a metric that is a program next to the definition:
@@ -31,7 +32,8 @@ import (
 //	  files   = ["metric.py"]         # of the competition's folder; a folder is taken whole
 //	  better  = "higher"
 //	  timeout = "5m"                  # of the wall clock
-//	  memory  = "2GiB"
+//	  memory_mib = 2048
+//	  python  = { requirements = "requirements.txt" } # and version = "3.11"
 //	})
 //
 // It runs in a folder that holds copies of its files, with the paths of the
@@ -41,6 +43,8 @@ import (
 type Program struct {
 	Command []string
 	Files   []string
+	// Python are the packages that it needs; nil without any.
+	Python  *Python
 	Timeout time.Duration
 	Memory  int64
 }
@@ -65,6 +69,14 @@ func (p *Program) score(ctx context.Context, def *competitions.Definition, q Req
 	spec, err := p.place(def, q, dir)
 	if err != nil {
 		return metric.Score{}, fmt.Errorf("run metric: %w", err)
+	}
+	if p.Python != nil {
+		venv, release, failed := p.Python.place(ctx, def, q.Packages, filepath.Join(dir, "python"))
+		if failed != nil {
+			return metric.Score{}, fmt.Errorf("run metric: %w", failed)
+		}
+		defer func() { err = errors.Join(err, release()) }()
+		spec.Env = pyenv.Activate(spec.Env, venv)
 	}
 	var out, log head
 	out.most, log.most = maxVerdict+1, 4<<10

@@ -19,7 +19,7 @@ const (
 	programMemory  = 4 << 30
 )
 
-var programAttributes = []string{"better", "command", "files", "memory_mib", "timeout"}
+var programAttributes = []string{"better", "command", "files", "memory_mib", "python", "timeout"}
 
 // program decodes metric = command({ … }); false if the metric is none.
 func (d *decoder) program(def *competitions.Definition, attr *hclsyntax.Attribute) bool {
@@ -61,6 +61,8 @@ func (d *decoder) program(def *competitions.Definition, attr *hclsyntax.Attribut
 		case name == "memory_mib" && item.Type() == cty.Number && item.AsBigFloat().IsInt() && item.AsBigFloat().Sign() > 0:
 			mib, _ := item.AsBigFloat().Int64()
 			p.Memory = mib << 20
+		case name == "python":
+			p.Python = d.python(def, at, item)
 		case name == "better" && item.Type() == cty.String:
 			better = item.AsString()
 		case name == "timeout" && item.Type() == cty.String:

@@ -47,6 +47,8 @@ type TestOptions struct {
 	Metrics  *metric.Registry
 	// Executor runs metrics that are programs.
 	Executor executor.Executor
+	// Packages provides what they need of Python.
+	Packages grading.Packages
 }
 
 // Test tries a competition's grader on submissions whose outcome is known:
@@ -101,7 +103,7 @@ func (t *tester) note(name string, v Verdict, format string, args ...any) {
 
 func (t *tester) grade(submission string) (grading.Report, error) {
 	return grading.Grade(t.ctx, t.def, t.o.Metrics, grading.Request{
-		Submission: submission, Answers: t.path(t.def.Layout.Answers), Params: t.o.Params, Executor: t.o.Executor,
+		Submission: submission, Answers: t.path(t.def.Layout.Answers), Params: t.o.Params, Executor: t.o.Executor, Packages: t.o.Packages,
 	})
 }
 

@@ -200,7 +200,7 @@ func (l *loader) agent(b *hcl.Block) diag.List {
 	a := &Agent{Name: name, Attrs: exprs(content.Attributes), Range: b.DefRange}
 	l.p.Agents[name] = a
 	for _, nested := range content.Blocks {
-		diags = append(diags, l.agentBlock(a, nested)...)
+		diags = append(diags, l.kindBlock(name, a.Attrs, nested)...)
 	}
 	return diags
 }

@@ -32,6 +32,10 @@ func (l *loader) step(b *hcl.Block) diag.List {
 	diags = append(diags, checkDependsOn(s.Args["depends_on"])...)
 	s.ForEach, s.DependsOn, s.Timeout, s.On = take(s.Args, "for_each"), take(s.Args, "depends_on"), take(s.Args, "timeout"), take(s.Args, "on")
 	for _, nested := range content.Blocks {
+		if slices.ContainsFunc(kind.Args, func(a step.Attr) bool { return a.Block && a.Name == nested.Type }) {
+			diags = append(diags, l.kindBlock(a.Name, s.Args, nested)...)
+			continue
+		}
 		diags = append(diags, s.nested(nested)...)
 	}
 	l.p.byAddr[a] = s
@@ -172,13 +176,20 @@ func stepSchema(k *step.Kind) *hcl.BodySchema {
 	for _, b := range k.Blocks {
 		schema.Blocks = append(schema.Blocks, hcl.BlockHeaderSchema{Type: b.Name})
 	}
+	for _, a := range k.Args {
+		if a.Block && a.Type == step.ArtifactType {
+			schema.Blocks = append(schema.Blocks, hcl.BlockHeaderSchema{Type: a.Name})
+		}
+	}
 	return schema
 }
 
 func attrSchema(attrs []step.Attr) *hcl.BodySchema {
 	schema := &hcl.BodySchema{}
 	for _, a := range attrs {
-		schema.Attributes = append(schema.Attributes, hcl.AttributeSchema{Name: a.Name, Required: a.Required})
+		if !a.Block {
+			schema.Attributes = append(schema.Attributes, hcl.AttributeSchema{Name: a.Name, Required: a.Required})
+		}
 	}
 	return schema
 }

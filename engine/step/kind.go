@@ -44,9 +44,9 @@ type Kind struct {
 	Blocks []Block
 	// Outputs are the outputs of an instance, sorted by name.
 	Outputs []Output
-	// InAgents, if set, lets agent blocks have a block of the kind's name, which adds
-	// a step of the kind.
-	InAgents *InAgents
+	// InBlocks, if set, lets agent blocks, and steps with an Attr.Block of the kind's
+	// name, have a block of that name, which adds a step of the kind.
+	InBlocks *InBlocks
 	// CheckModel, for a kind that runs agents, checks what only it knows of a
 	// model block: providers, abilities, amounts. It does no I/O. The error joins
 	// one WrongArg a mistake, whose Arg is that of the block ("budget.cost").
@@ -60,16 +60,16 @@ type Kind struct {
 	Choose func(Args) ([]Choice, error)
 }
 
-// InAgents describes a kind whose steps agent blocks may add.
-type InAgents struct {
-	// Output is what the agent gets, as its attribute of the kind's name.
+// InBlocks describes a kind whose steps other blocks may add.
+type InBlocks struct {
+	// Output is what the other block gets, as its argument of the kind's name.
 	Output string
 	// Lock is the argument that, unless it is written, is the file beside the one of
 	// the argument From that LockName names, if there is one.
 	From, Lock string
 	LockName   func(path string) string
 	// Place is an argument that, if it is written, is a folder of this machine, and
-	// is the agent's attribute of that name, too.
+	// is the other block's argument of that name, too.
 	Place string
 }
 
@@ -112,6 +112,9 @@ type Attr struct {
 	// Command marks a program and its arguments, which run where the arguments
 	// files and inputs are copied and not in the pipeline's folder.
 	Command bool
+	// Block says that the argument is not written as such: a block of the kind of its
+	// name gives it, see Kind.InBlocks.
+	Block bool
 	// Files marks a map of content in which a string is the path of a file or
 	// folder of the pipeline, and for which one folder stands for { "." = … }.
 	Files bool

@@ -2,9 +2,7 @@ package agentrun
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -70,8 +68,7 @@ func (s *setup) placePython(ctx context.Context) error {
 	if s.runtime.MapsPaths {
 		return nil
 	}
-	place := filepath.Join(s.dirs.python, p.place)
-	return errors.Join(os.Remove(place), os.Symlink(filepath.Join(p.packages, "site-packages"), place))
+	return pyenv.Link(filepath.Join(s.dirs.python, p.place), p.packages)
 }
 
 func (p *python) mount() executor.Mount {

@@ -15,8 +15,10 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/pyenv"
 )
 
 // logBytes is how much of a command's output the log keeps.
@@ -35,6 +37,8 @@ func Kind(ex executor.Executor) step.Kind {
 			{Name: "writable_inputs", Type: cty.Bool, Default: cty.False, Doc: "Writable copies of the inputs instead of read-only links."},
 			{Name: "stdin", Type: step.ArtifactType, Doc: "A blob for the standard input."},
 			{Name: "env", Type: cty.Map(cty.String), Doc: "Environment variables besides PATH, HOME and TMPDIR."},
+			{Name: "python", Type: step.ArtifactType, Block: true, Doc: "The command's Python packages, installed once and read-only: requirements = \"requirements.txt\" (or a pyproject.toml), and version, such as \"3.11\"; or venv, a virtual environment of this machine; or environment, the output of a step of kind python. Its python is the first in PATH."},
+			{Name: "venv", Type: cty.String, Block: true, Cosmetic: true, Doc: "Where the environment is, if it is one of this machine."},
 			{Name: "outputs", Type: cty.List(cty.String), Default: cty.ListValEmpty(cty.String), Doc: "Paths of the files and folders that the command makes, where it runs."},
 		},
 		Outputs: []step.Output{
@@ -53,6 +57,8 @@ type arguments struct {
 	WritableInputs bool                      `cty:"writable_inputs"`
 	Stdin          *step.Artifact            `cty:"stdin"`
 	Env            map[string]string         `cty:"env"`
+	Python         *step.Artifact            `cty:"python"`
+	Venv           *string                   `cty:"venv"`
 	Outputs        []string                  `cty:"outputs"`
 }
 
@@ -72,6 +78,14 @@ func newCommand(args step.Args, ex executor.Executor) (step.Step, error) {
 		step.WrongArg("inputs", c.args.checkInputs()),
 		step.WrongArg("outputs", c.args.checkOutputs()),
 		step.WrongArg("env", c.args.checkEnv()))
+}
+
+// Conditions implements step.Conditioned.
+func (c *command) Conditions() []string {
+	if c.args.Venv == nil {
+		return nil
+	}
+	return []string{conditions.Environment + "=" + conditions.HostVenv}
 }
 
 func (a *arguments) checkCommand() error {
@@ -129,7 +143,12 @@ func (c *command) Run(ctx context.Context, env *step.Env) (cache.Outputs, error)
 	if err != nil {
 		return nil, err
 	}
+	release, err := c.placePython(ctx, env, &dirs)
+	if err != nil {
+		return nil, err
+	}
 	stdout, runErr := c.execute(ctx, env, dirs)
+	runErr = errors.Join(runErr, release())
 	if err := watch.verify(context.WithoutCancel(ctx), env.Store); err != nil {
 		return nil, err
 	}
@@ -143,11 +162,23 @@ func (c *command) Run(ctx context.Context, env *step.Env) (cache.Outputs, error)
 	return cache.Outputs{"stdout": {Ref: stdout}, "tree": {Ref: out}}, nil
 }
 
-// folders are the folders of one attempt.
-type folders struct{ work, home, tmp string }
+// placePython makes the virtual environment that the command runs in, if it has one.
+func (c *command) placePython(ctx context.Context, env *step.Env, dirs *folders) (release func() error, err error) {
+	release = func() error { return nil }
+	switch {
+	case c.args.Venv != nil:
+		dirs.venv = *c.args.Venv
+	case c.args.Python != nil:
+		dirs.venv, release, err = pyenv.Place(ctx, env.Store, c.args.Python.Ref, filepath.Join(env.WorkDir, "python"))
+	}
+	return release, err
+}
+
+// folders are the folders of one attempt, and the virtual environment if it has one.
+type folders struct{ work, home, tmp, venv string }
 
 func makeDirs(root string) (folders, error) {
-	d := folders{filepath.Join(root, "work"), filepath.Join(root, "home"), filepath.Join(root, "tmp")}
+	d := folders{work: filepath.Join(root, "work"), home: filepath.Join(root, "home"), tmp: filepath.Join(root, "tmp")}
 	for _, dir := range []string{d.work, d.home, d.tmp} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return d, fmt.Errorf("prepare work folder: %w", err)
@@ -176,6 +207,9 @@ func (c *command) execute(ctx context.Context, env *step.Env, dirs folders) (cac
 		Network: executor.Network{Open: true},
 	}
 	maps.Copy(spec.Env, c.args.Env)
+	if dirs.venv != "" {
+		spec.Env = pyenv.Activate(spec.Env, dirs.venv)
+	}
 	if c.args.Stdin != nil {
 		if c.args.Stdin.Ref.Kind != cache.Blob {
 			return cache.Ref{}, fmt.Errorf("open standard input: %s is a tree, but standard input must be one file; use inputs", c.args.Stdin.Name())

@@ -3,7 +3,9 @@ package exec_test
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -247,5 +249,42 @@ func TestDamagedInput(t *testing.T) {
 	}
 	if entries, _ := filepath.Glob(filepath.Join(store.dir, "*")); len(entries) == 0 {
 		t.Error("nothing was ever linked; the test shows nothing")
+	}
+}
+
+// TestPython has an environment of this machine: it is active for the command, its path
+// is in no key, and results say that nobody else has it.
+func TestPython(t *testing.T) {
+	b := newBench()
+	venv := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(venv, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(venv, "bin", "greet"), []byte("#!/bin/sh\necho hello from $VIRTUAL_ENV\n"), 0o755); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	values := map[string]cty.Value{"command": texts("greet"), "python": b.Tree(t, map[string]string{"packages.txt": "greet==1"}), "venv": cty.StringVal(venv)}
+	out, err := b.Run(t, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := b.Text(t, out["stdout"].Ref), "hello from "+venv+"\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	key := b.Key(t, values)
+	values["venv"] = cty.StringVal("/elsewhere")
+	if !cmp.Equal(key, b.Key(t, values)) {
+		t.Error("the path of the environment is in the key")
+	}
+	values["python"] = b.Tree(t, map[string]string{"packages.txt": "greet==2"})
+	if cmp.Equal(key, b.Key(t, values)) {
+		t.Error("its packages are not in the key")
+	}
+	s, err := b.Kind.New(b.Args(t, values))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.(step.Conditioned).Conditions(); !slices.Equal(got, []string{"environment=host-venv"}) {
+		t.Errorf("conditions %q", got)
 	}
 }

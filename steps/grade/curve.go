@@ -81,7 +81,7 @@ func (g *gradeStep) scoreSnapshot(ctx context.Context, env *step.Env, ref cache.
 		return grading.Moment{}, fmt.Errorf("grade %s: place snapshot: %w", g.def.ID, err)
 	}
 	report, err := g.judge.Grade(ctx, g.def, grading.Request{
-		Submission: dst, Name: snapshotFile, Answers: answers, Params: g.params, Created: time.Unix(0, 0).UTC(),
+		Submission: dst, Name: snapshotFile, Answers: answers, Params: g.params, Created: time.Unix(0, 0).UTC(), Packages: g.packages(env),
 	})
 	if err != nil {
 		return grading.Moment{}, err

@@ -19,12 +19,17 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
+	"github.com/mleflow/mleflow/plugins/sandbox/pyenv"
+	"github.com/mleflow/mleflow/steps/python"
 )
 
 // Deps are what the kind needs.
 type Deps struct {
 	Catalog *competitions.Catalog
 	Judge   grading.Judge
+	// Offline says that packages of metrics must not use the network.
+	Offline bool
 }
 
 // Kind returns the step kind "grade".
@@ -76,10 +81,11 @@ type gradeStep struct {
 	definition digest.ContentID
 	// conditions are the conditions of everything that is graded.
 	conditions []string
+	offline    bool
 }
 
 func newGrading(args step.Args, deps Deps) (step.Step, error) {
-	g := &gradeStep{judge: deps.Judge, conditions: args.Conditions}
+	g := &gradeStep{judge: deps.Judge, conditions: args.Conditions, offline: deps.Offline}
 	if err := args.Decode(&g.args); err != nil {
 		return nil, err
 	}
@@ -102,7 +108,10 @@ func newGrading(args step.Args, deps Deps) (step.Step, error) {
 		return nil, step.WrongArg("params", diags)
 	}
 	g.definition = sum
-	return g, nil
+	if g.def.Dir() == "" {
+		return g, nil
+	}
+	return g, step.WrongArg("competition", grading.CheckLocked(g.def, metric.All(), g.params))
 }
 
 // Fingerprint implements step.Fingerprinter.
@@ -125,7 +134,7 @@ func (g *gradeStep) Run(ctx context.Context, env *step.Env) (cache.Outputs, erro
 		env.Warn(fmt.Sprintf("%s: the submission is the answers, byte for byte", g.def.ID))
 	}
 	report, err := g.judge.Grade(ctx, g.def, grading.Request{
-		Submission: submission, Name: g.args.File, Answers: answers, Params: g.params, Created: time.Unix(0, 0).UTC(),
+		Submission: submission, Name: g.args.File, Answers: answers, Params: g.params, Created: time.Unix(0, 0).UTC(), Packages: g.packages(env),
 	})
 	if err != nil {
 		return nil, err
@@ -142,6 +151,18 @@ func (g *gradeStep) Run(ctx context.Context, env *step.Env) (cache.Outputs, erro
 		fmt.Fprintln(env.Log, "hint: "+hint)
 	}
 	return g.outputs(ctx, env, report, curve)
+}
+
+// packages places the environments of metrics that need packages. Their lock files are
+// in the key, so that none is written here.
+func (g *gradeStep) packages(env *step.Env) grading.Packages {
+	return func(ctx context.Context, r pyenv.Requirements, dir string) (string, func() error, error) {
+		b := python.Builder{
+			Store: env.Store, WorkDir: dir, Offline: g.offline, Address: env.Address, Run: env.RunID,
+			Say: func(line string) { fmt.Fprintln(env.Log, line) },
+		}
+		return b.Place(ctx, r)
+	}
 }
 
 // placeAnswers puts the file of answers into the work folder, and returns its

@@ -8,13 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -41,9 +37,9 @@ func Kind(offline bool) step.Kind {
 	found := &sync.Map{}
 	return step.Kind{
 		Name: name, Version: version,
-		Doc:      "Installs Python packages with uv, in an environment that an agent's attempts share read-only. At first it resolves the requirements into a lock file with hashes beside them, which holds from then on. Only wheels are installed, so no package runs code. A block python in an agent block adds this step.",
+		Doc:      "Installs Python packages with uv, in an environment that an agent's attempts or a command's instances share read-only. At first it resolves the requirements into a lock file with hashes beside them, which holds from then on. Only wheels are installed, so no package runs code. A block python in an agent block or in a step of kind exec adds this step.",
 		Varies:   true,
-		InAgents: &step.InAgents{Output: "environment", From: "requirements", Lock: "lock", LockName: LockName, Place: "venv"},
+		InBlocks: &step.InBlocks{Output: "environment", From: "requirements", Lock: "lock", LockName: pyenv.LockName, Place: "venv"},
 		Args: []step.Attr{
 			{Name: "requirements", Type: step.ArtifactType, Doc: "What to install: file(\"requirements.txt\"), or file(\"pyproject.toml\")."},
 			{Name: "lock", Type: step.ArtifactType, Doc: "The lock file, if any; made again if requirements or version have changed."},
@@ -91,14 +87,10 @@ func newBuild(args step.Args, offline bool, found *sync.Map) (step.Step, error) 
 	case b.args.Venv != nil:
 		return b, nil
 	}
-	switch base := filepath.Base(b.args.Requirements.Name()); {
-	case b.args.Requirements.Local == nil: // an output, or what a worker is given
-	case base == "uv.lock":
-		return nil, step.WrongArg("requirements", errors.New("uv.lock needs its project: write uv export --format requirements-txt -o requirements.txt, and name that file"))
-	case strings.HasSuffix(base, ".yml"), strings.HasSuffix(base, ".yaml"):
-		return nil, step.WrongArg("requirements", fmt.Errorf("%s is a file of conda, which installs from elsewhere: list the packages in a requirements.txt", base))
-	case !strings.HasSuffix(base, ".txt") && !strings.HasSuffix(base, ".in") && base != "pyproject.toml":
-		return nil, step.WrongArg("requirements", fmt.Errorf("%s is neither a requirements.txt nor a pyproject.toml", base))
+	if b.args.Requirements.Local != nil { // else an output, or what a worker is given
+		if err := pyenv.CheckName(b.args.Requirements.Name()); err != nil {
+			return nil, step.WrongArg("requirements", err)
+		}
 	}
 	// It is checked before its content is in the cache, and so is the lock.
 	return b, errors.Join(check("requirements", b.args.Requirements), check("lock", b.args.Lock))
@@ -153,51 +145,39 @@ func (b *build) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, release, err := env.Store.Keep(ctx, tools)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = release(true) }()
-	say := func(line string) {
-		fmt.Fprintln(env.Log, line)
-		env.Progress(step.Progress{What: line, Unit: "steps"})
-	}
+	maker := b.builder(env)
 	asked, err := read(ctx, env.Store, b.args.Requirements)
 	if err != nil {
 		return nil, err
 	}
-	lock, err := b.lock(ctx, env, dir, i, asked, say)
+	lock, err := b.lock(ctx, env, maker, i, asked)
 	if err != nil {
 		return nil, err
 	}
-	resolved, _ := pyenv.LockOf(lock, source(asked, i))
+	resolved, _ := pyenv.LockOf(lock, pyenv.Source(asked, i.Minor()))
 	text, err := cache.PutBytes(ctx, env.Store, []byte(lock))
 	if err != nil {
 		return nil, err
 	}
-	h := digest.NewHasher(installed, version)
-	h.String("python", i.Minor()+" "+i.Tag)
-	h.String("packages", resolved)
 	packages, err := json.Marshal(pyenv.Packages(resolved))
 	if err != nil {
 		return nil, err
 	}
-	made := cache.Outputs{"lock": {Ref: text}, "packages": {JSON: packages}}
-	if rec, err := env.Store.Lookup(ctx, h.Sum()); err == nil {
-		made["environment"] = rec.Outputs["environment"]
-		return made, nil
+	ref, err := maker.environment(ctx, i, resolved)
+	return cache.Outputs{"lock": {Ref: text}, "packages": {JSON: packages}, "environment": {Ref: ref}}, err
+}
+
+func (b *build) builder(env *step.Env) Builder {
+	return Builder{
+		Store: env.Store, WorkDir: env.WorkDir, Offline: b.offline, Address: env.Address, Run: env.RunID,
+		Say: func(line string) {
+			fmt.Fprintln(env.Log, line)
+			env.Progress(step.Progress{What: line, Unit: "steps"})
+		},
+		Stored: func(files, bytes int64) {
+			env.Progress(step.Progress{What: "store the environment", Done: files, Unit: "files", Bytes: bytes})
+		},
 	}
-	began := time.Now()
-	ref, err := b.install(ctx, env, dir, i, resolved, say)
-	if err != nil {
-		return nil, err
-	}
-	made["environment"] = cache.Value{Ref: ref}
-	return made, env.Store.Record(ctx, &cache.Record{
-		Action: h.Sum(), Address: env.Address, Kind: installed, Fields: h.Fields(), Run: env.RunID,
-		Outputs:          cache.Outputs{"environment": {Ref: ref}},
-		StartedUnixMilli: began.UnixMilli(), DurationMillis: time.Since(began).Milliseconds(),
-	})
 }
 
 // describe stores what is in a virtual environment of this machine.
@@ -218,56 +198,41 @@ func (b *build) describe(ctx context.Context, env *step.Env) (cache.Outputs, err
 	return cache.Outputs{"environment": {Ref: ref}, "packages": {JSON: packages}, "lock": {Ref: text}}, err
 }
 
-// source names what a lock was made of.
-func source(requirements string, i pyenv.Interpreter) string {
-	return fmt.Sprintf("%s, Python %s", digest.Of([]byte(requirements)), i.Minor())
-}
-
 // lock is the text of the lock file: the one that is there, if it was made of these
 // requirements, or a new one, which is written beside them.
-func (b *build) lock(ctx context.Context, env *step.Env, dir string, i pyenv.Interpreter, asked string, say func(string)) (string, error) {
+func (b *build) lock(ctx context.Context, env *step.Env, maker Builder, i pyenv.Interpreter, asked string) (string, error) {
 	if err := pyenv.Check(b.args.Requirements.Name(), asked); err != nil {
 		return "", err
-	}
-	base := "requirements.txt"
-	if isProject.MatchString(asked) {
-		base = "pyproject.toml"
 	}
 	if b.args.Lock != nil {
 		old, err := read(ctx, env.Store, b.args.Lock)
 		if err != nil {
 			return "", err
 		}
-		if _, ok := pyenv.LockOf(old, source(asked, i)); ok {
+		if _, ok := pyenv.LockOf(old, pyenv.Source(asked, i.Minor())); ok {
 			return old, nil
 		}
-		say("the lock file was made of other requirements or for another Python")
+		maker.Say("the lock file was made of other requirements or for another Python")
 	}
-	if err := os.WriteFile(filepath.Join(env.WorkDir, base), []byte(asked), 0o600); err != nil {
-		return "", err
-	}
-	uv, err := b.uv(ctx, dir, i, say)
+	dir, release, err := env.Store.Keep(ctx, tools)
 	if err != nil {
 		return "", err
 	}
-	resolved, err := uv.Lock(ctx, env.WorkDir, base)
+	defer func() { _ = release(true) }()
+	resolved, err := maker.resolve(ctx, dir, i, asked)
 	if err != nil {
 		return "", err
 	}
-	lock := pyenv.Locked(resolved, source(asked, i))
+	lock := pyenv.Locked(resolved, pyenv.Source(asked, i.Minor()))
 	if local, ok := b.args.Requirements.Local.(interface{ Place() string }); ok && local.Place() != "" {
-		path := LockName(local.Place())
+		path := pyenv.LockName(local.Place())
 		if err := wholefile.Replace(path, wholefile.Bytes([]byte(lock))); err != nil {
 			env.Warn(fmt.Sprintf("the lock file cannot be written, so the packages are resolved again next time: %v", err))
 		} else {
-			say("wrote " + filepath.Base(path) + "; commit it")
+			maker.Say("wrote " + filepath.Base(path) + "; commit it")
 		}
 	}
 	return lock, nil
-}
-
-func (b *build) uv(ctx context.Context, dir string, i pyenv.Interpreter, say func(string)) (*pyenv.Tool, error) {
-	return pyenv.Open(ctx, pyenv.Options{Dir: dir, Python: i, Offline: b.offline, Say: say})
 }
 
 // isProject finds the table that makes a file a pyproject.toml.
@@ -282,35 +247,4 @@ func read(ctx context.Context, store cache.Store, a *step.Artifact) (string, err
 	defer r.Close()
 	text, err := io.ReadAll(io.LimitReader(r, 16<<20))
 	return pyenv.Lines(string(text)), err
-}
-
-// LockName is the name of the lock file of requirements.
-func LockName(requirements string) string {
-	return strings.TrimSuffix(requirements, filepath.Ext(requirements)) + ".lock"
-}
-
-// install makes the environment and stores it.
-func (b *build) install(ctx context.Context, env *step.Env, dir string, i pyenv.Interpreter, resolved string, say func(string)) (cache.Ref, error) {
-	uv, err := b.uv(ctx, dir, i, say)
-	if err != nil {
-		return cache.Ref{}, err
-	}
-	root := filepath.Join(env.WorkDir, "environment")
-	if err := uv.Install(ctx, env.WorkDir, root, resolved); err != nil {
-		return cache.Ref{}, err
-	}
-	about, err := json.Marshal(i.Packed())
-	if err != nil {
-		return cache.Ref{}, err
-	}
-	if err := os.WriteFile(filepath.Join(root, pyenv.About), about, fs.FileMode(0o644)); err != nil {
-		return cache.Ref{}, err
-	}
-	ref, err := tree.Import(ctx, env.Store, root, tree.ImportOptions{SkipSpecial: true, Progress: func(files, bytes int64) {
-		env.Progress(step.Progress{What: "store the environment", Done: files, Unit: "files", Bytes: bytes})
-	}})
-	if err != nil {
-		return cache.Ref{}, fmt.Errorf("store the environment: %w", err)
-	}
-	return ref, nil
 }

@@ -66,6 +66,13 @@ func New(metrics *metric.Registry, ex executor.Executor, self string, machine Ma
 	}
 }
 
+// WithPackages sets what provides the packages of metrics that are programs, and
+// returns j.
+func (j *Judge) WithPackages(p grading.Packages) *Judge {
+	j.local.Packages = p
+	return j
+}
+
 func limitsBeside(trusted int64) limits {
 	return limits{Memory: baseMemory + timesMemory*trusted, CPU: longest}
 }

@@ -96,3 +96,47 @@ func TestVenv(t *testing.T) {
 		}
 	}
 }
+
+func TestLocked(t *testing.T) {
+	const text = "numpy\n"
+	lock := Locked("numpy==1\n", Source(text, "3.11"))
+	for _, tt := range []struct {
+		r    Requirements
+		want bool
+	}{
+		{Requirements{Text: text, Lock: lock}, true},
+		{Requirements{Text: text, Lock: lock, Version: "3.11"}, true},
+		{Requirements{Text: text, Lock: lock, Version: "3.1"}, false},
+		{Requirements{Text: text, Lock: lock, Version: "3.12"}, false},
+		{Requirements{Text: "scipy\n", Lock: lock}, false},
+		{Requirements{Text: text}, false},
+	} {
+		if got := tt.r.Locked(); got != tt.want {
+			t.Errorf("%+v: locked %t, want %t", tt.r, got, tt.want)
+		}
+	}
+}
+
+func TestActivate(t *testing.T) {
+	vars := map[string]string{"PATH": "/bin", "HOME": "/h"}
+	if got := Activate(vars, "/v"); got["PATH"] != "/v/bin:/bin" || got["VIRTUAL_ENV"] != "/v" || got["HOME"] != "/h" || vars["PATH"] != "/bin" {
+		t.Errorf("%v from %v", got, vars)
+	}
+	if got := Activate(map[string]string{}, "/v"); got["PATH"] != "/v/bin" {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestLineSayer(t *testing.T) {
+	var said []string
+	l := &lineSayer{say: func(line string) { said = append(said, line) }}
+	for _, part := range []string{"Resol", "ved 1\nnumpy==2.0 \\\n    --hash=sha256:00 \\\n", "from https://me:pass@index.example/simple"} {
+		if _, err := l.Write([]byte(part)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.flush()
+	if diff := cmp.Diff([]string{"Resolved 1", "numpy==2.0 \\", "from https://***@index.example/simple"}, said); diff != "" {
+		t.Error(diff)
+	}
+}

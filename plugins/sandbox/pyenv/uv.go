@@ -269,7 +269,7 @@ func failure(ctx context.Context, err error, printed string) error {
 	return fmt.Errorf("%w: %s", err, strings.Join(lines[max(0, len(lines)-5):], " "))
 }
 
-// lineSayer passes on whole lines.
+// lineSayer passes on whole lines, but not the hashes of a lock, which uv prints, too.
 type lineSayer struct {
 	say  func(string)
 	held []byte
@@ -291,7 +291,7 @@ func (l *lineSayer) Write(p []byte) (int, error) {
 func (l *lineSayer) flush() { l.pass(l.held) }
 
 func (l *lineSayer) pass(line []byte) {
-	if text := strings.TrimSpace(string(line)); text != "" {
+	if text := strings.TrimSpace(string(line)); text != "" && !strings.HasPrefix(text, "--hash=") {
 		l.say(credentials.ReplaceAllString(text, "//***@"))
 	}
 }

@@ -92,7 +92,7 @@ func (a *app) testOne(ctx context.Context, o testOptions, def *competitions.Defi
 			return nil, err
 		}
 	}
-	return kit.Test(ctx, def, kit.TestOptions{Prepared: prepared, Params: values, Metrics: metric.All(), Executor: programs()})
+	return kit.Test(ctx, def, kit.TestOptions{Prepared: prepared, Params: values, Metrics: metric.All(), Executor: programs(), Packages: a.packages})
 }
 
 // prepareIn prepares a competition whose data ships with it.

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,9 +18,11 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/process"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
+	"github.com/mleflow/mleflow/plugins/sandbox/pyenv"
 	"github.com/mleflow/mleflow/plugins/transfer/source"
 	"github.com/mleflow/mleflow/steps/agentrun"
 	"github.com/mleflow/mleflow/steps/all"
+	"github.com/mleflow/mleflow/steps/python"
 )
 
 // parts are the concrete things that the engine knows by contract only.
@@ -106,6 +110,27 @@ func programs() *process.Executor {
 	}
 	return process.New(self)
 }
+
+// packages places the environment of a metric that is a program, outside pipelines. It
+// says on standard error what it does.
+func (a *app) packages(ctx context.Context, r pyenv.Requirements, dir string) (venv string, release func() error, err error) {
+	store, err := a.openCache()
+	if err != nil {
+		return "", nil, err
+	}
+	b := python.Builder{
+		Store: store, WorkDir: dir, Offline: a.network.offline, Locks: true,
+		Say: func(line string) { fmt.Fprintln(a.stderr, "packages of the metric: "+line) },
+	}
+	venv, done, err := b.Place(ctx, r)
+	if err != nil {
+		return "", nil, errors.Join(err, store.Close())
+	}
+	return venv, func() error { return errors.Join(done(), store.Close()) }, nil
+}
+
+// grader reads submissions outside pipelines.
+func (a *app) grader() *confined.Judge { return newJudge(programs(), "").WithPackages(a.packages) }
 
 // newJudge returns what reads submissions, with ex for metrics that are
 // programs. self is this program.

@@ -77,7 +77,7 @@ func runGrade(ctx context.Context, a *app, o gradeOptions) error {
 	if err != nil {
 		return err
 	}
-	batch := grading.Batch{Catalog: catalog, Judge: newJudge(programs(), ""), DataDir: layout.Dir, Created: time.Now()}
+	batch := grading.Batch{Catalog: catalog, Judge: a.grader(), DataDir: layout.Dir, Created: time.Now()}
 	if len(o.runGroup) > 0 {
 		return gradeRunGroups(ctx, a.terminal, o, batch)
 	}

@@ -63,7 +63,7 @@ func runGradeSample(ctx context.Context, a *app, data dataFlags, path, id string
 	if err != nil {
 		return err
 	}
-	report, err := newJudge(programs(), "").Grade(ctx, def, grading.Request{
+	report, err := a.grader().Grade(ctx, def, grading.Request{
 		Submission: path, Answers: grading.AnswersPath(layout.Dir, def), Params: values, Created: time.Now()})
 	if err != nil {
 		return err

@@ -82,6 +82,9 @@ func secrecyText(s step.Secrecy) string {
 // arguments returns the rows of arguments: name, type and default, and meaning.
 func arguments(attrs []step.Attr) (rows [][]string) {
 	for _, a := range attrs {
+		if a.Block && a.Type != step.ArtifactType { // the block has it
+			continue
+		}
 		doc, inKey := a.Doc, ""
 		if len(a.OneOf) > 0 {
 			doc += " One of " + code(strings.Join(a.OneOf, "`, `")) + "."
@@ -89,7 +92,11 @@ func arguments(attrs []step.Attr) (rows [][]string) {
 		if a.Cosmetic {
 			inKey = "not in the key"
 		}
-		rows = append(rows, []string{term(a.Name, typeText(a.Type), cmp.Or(defaultText(a.Default), required(a.Required)), inKey), doc})
+		kind := typeText(a.Type)
+		if a.Block {
+			kind = "block"
+		}
+		rows = append(rows, []string{term(a.Name, kind, cmp.Or(defaultText(a.Default), required(a.Required)), inKey), doc})
 	}
 	return rows
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// A block in an agent block that is named like a kind stands for a step of that kind:
+// A block in an agent block or in a step that is named like a kind stands for a step of
+// that kind:
 //
 //	agent "mine" {
 //	  python { requirements = "requirements.txt" }
@@ -34,38 +35,39 @@ import (
 func (l *loader) agentSchema() *hcl.BodySchema {
 	s := *agentSchema
 	for _, kind := range l.opts.Kinds.List() {
-		if kind.InAgents != nil {
+		if kind.InBlocks != nil {
 			s.Blocks = append(slices.Clip(s.Blocks), hcl.BlockHeaderSchema{Type: kind.Name})
 		}
 	}
 	return &s
 }
 
-// agentBlock takes a block of a kind out of an agent block.
-func (l *loader) agentBlock(a *Agent, b *hcl.Block) diag.List {
+// kindBlock takes a block of a kind out of a block of that name, whose arguments it
+// adds to.
+func (l *loader) kindBlock(name string, attrs map[string]hcl.Expression, b *hcl.Block) diag.List {
 	kind := l.opts.Kinds.Kind(b.Type)
 	schema := attrSchema(kind.Args)
 	for i := range schema.Attributes {
 		schema.Attributes[i].Required = false
 	}
-	schema.Attributes = append(schema.Attributes, hcl.AttributeSchema{Name: kind.InAgents.Output})
+	schema.Attributes = append(schema.Attributes, hcl.AttributeSchema{Name: kind.InBlocks.Output})
 	content, diags := b.Body.Content(schema)
 	args := exprs(content.Attributes)
-	made := &Step{Addr: addr.Step{Kind: kind.Name, Name: a.Name}, Kind: kind, Range: b.DefRange, Args: args, Blocks: map[string]map[string]hcl.Expression{}}
-	given := take(args, kind.InAgents.Output)
+	made := &Step{Addr: addr.Step{Kind: kind.Name, Name: name}, Kind: kind, Range: b.DefRange, Args: args, Blocks: map[string]map[string]hcl.Expression{}}
+	given := take(args, kind.InBlocks.Output)
 	switch old := l.p.byAddr[made.Addr]; {
 	case diags.HasErrors():
 		return diags
-	case a.Attrs[kind.Name] != nil:
-		return append(diags, diag.Error(b.DefRange, "Duplicate block", "An agent can have only one %q block.", b.Type))
+	case attrs[kind.Name] != nil:
+		return append(diags, diag.Error(b.DefRange, "Duplicate block", "An agent or step can have only one %q block.", b.Type))
 	case given != nil && len(args) > 0:
-		return append(diags, diag.Error(b.DefRange, "Conflicting arguments", "%s is the output of a step that has these arguments; write either.", kind.InAgents.Output))
+		return append(diags, diag.Error(b.DefRange, "Conflicting arguments", "%s is the output of a step that has these arguments; write either.", kind.InBlocks.Output))
 	case given != nil:
-		a.Attrs[kind.Name] = given
+		attrs[kind.Name] = given
 		return diags
 	case old != nil:
 		return append(diags, diag.Error(b.DefRange, "Duplicate step", "This block adds a step %s, but one of that name is declared at %s. Use its output, %s = %s.%s, or rename that step.",
-			made.Addr, place(old.Range), kind.InAgents.Output, made.Addr, kind.InAgents.Output))
+			made.Addr, place(old.Range), kind.InBlocks.Output, made.Addr, kind.InBlocks.Output))
 	}
 	for i := range kind.Args {
 		switch arg := &kind.Args[i]; {
@@ -75,18 +77,18 @@ func (l *loader) agentBlock(a *Agent, b *hcl.Block) diag.List {
 			args[arg.Name] = &fileOf{Expression: args[arg.Name], files: l.p.local}
 		}
 	}
-	if at := args[kind.InAgents.Place]; at != nil {
-		args[kind.InAgents.Place] = &placeOf{at, folderOf(l.p.Path)}
-		a.Attrs[kind.InAgents.Place] = args[kind.InAgents.Place]
+	if at := args[kind.InBlocks.Place]; at != nil {
+		args[kind.InBlocks.Place] = &placeOf{at, folderOf(l.p.Path)}
+		attrs[kind.InBlocks.Place] = args[kind.InBlocks.Place]
 	}
-	if from, to := args[kind.InAgents.From], kind.InAgents.Lock; from != nil && args[to] == nil {
-		args[to] = &fileOf{Expression: from.(*fileOf).Expression, files: l.p.local, name: kind.InAgents.LockName}
+	if from, to := args[kind.InBlocks.From], kind.InBlocks.Lock; from != nil && args[to] == nil {
+		args[to] = &fileOf{Expression: from.(*fileOf).Expression, files: l.p.local, name: kind.InBlocks.LockName}
 	}
 	l.p.byAddr[made.Addr] = made
 	l.p.Steps = append(l.p.Steps, made)
-	a.Attrs[kind.Name] = &hclsyntax.ScopeTraversalExpr{SrcRange: b.DefRange, Traversal: hcl.Traversal{
+	attrs[kind.Name] = &hclsyntax.ScopeTraversalExpr{SrcRange: b.DefRange, Traversal: hcl.Traversal{
 		hcl.TraverseRoot{Name: "step", SrcRange: b.DefRange}, hcl.TraverseAttr{Name: kind.Name, SrcRange: b.DefRange},
-		hcl.TraverseAttr{Name: a.Name, SrcRange: b.DefRange}, hcl.TraverseAttr{Name: kind.InAgents.Output, SrcRange: b.DefRange},
+		hcl.TraverseAttr{Name: name, SrcRange: b.DefRange}, hcl.TraverseAttr{Name: kind.InBlocks.Output, SrcRange: b.DefRange},
 	}}
 	return diags
 }

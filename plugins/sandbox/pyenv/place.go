@@ -1,0 +1,62 @@
+package pyenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
+)
+
+// Place lays out a stored environment below the folder dir, for programs that see the
+// machine's files, and returns the virtual environment. Its packages are one read-only
+// copy for all where the cache can share, else a copy of its own. Release ends its use.
+func Place(ctx context.Context, store cache.Cache, ref cache.Ref, dir string) (venv string, release func() error, err error) {
+	venv, release = filepath.Join(dir, "venv"), func() error { return nil }
+	packages := filepath.Join(dir, "packages")
+	shared, err := store.Share(ctx, ref, nil)
+	switch {
+	case err == nil:
+		packages, release = shared.Dir(), shared.Close
+	case errors.Is(err, errors.ErrUnsupported):
+		_, err = tree.Materialise(ctx, store, ref, packages, tree.Options{Mode: tree.Copy})
+	}
+	if err == nil {
+		err = link(ctx, venv, packages)
+	}
+	if err != nil {
+		return "", nil, errors.Join(fmt.Errorf("place the Python environment: %w", err), release())
+	}
+	return venv, release, nil
+}
+
+// link makes a virtual environment of packages that are elsewhere.
+func link(ctx context.Context, venv, packages string) error {
+	i, err := For(ctx, packages)
+	if err != nil {
+		return err
+	}
+	place, err := Venv(venv, packages, i)
+	if err != nil {
+		return err
+	}
+	return Link(filepath.Join(venv, place), packages)
+}
+
+// Link puts a link to packages in the place of the empty folder that Venv made.
+func Link(place, packages string) error {
+	return errors.Join(os.Remove(place), os.Symlink(filepath.Join(packages, "site-packages"), place))
+}
+
+// Activate returns the variables of a program that a virtual environment is active for.
+func Activate(vars map[string]string, venv string) map[string]string {
+	vars = maps.Clone(vars)
+	vars["VIRTUAL_ENV"] = venv
+	vars["PATH"] = strings.TrimSuffix(filepath.Join(venv, "bin")+":"+vars["PATH"], ":")
+	return vars
+}

@@ -1,0 +1,158 @@
+package python
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cache/wholefile"
+	"github.com/mleflow/mleflow/plugins/sandbox/pyenv"
+)
+
+// Builder finds environments in a cache, or makes them.
+type Builder struct {
+	Store cache.Cache
+	// WorkDir is a folder of one's own to work in.
+	WorkDir string
+	Offline bool
+	// Locks says that a lock file may be written.
+	Locks bool
+	// Say is told what is done, and Stored of how much is stored; Stored may be nil.
+	Say    func(line string)
+	Stored func(files, bytes int64)
+	// Address and Run say in the cache who made an environment.
+	Address, Run string
+}
+
+// Place lays out the environment of a metric in WorkDir. The lock file decides what is
+// in it: without one that fits, it is an error unless the metric says where to write it.
+func (b Builder) Place(ctx context.Context, r pyenv.Requirements) (venv string, release func() error, err error) {
+	i, err := pyenv.Find(ctx, r.Version)
+	if err != nil {
+		return "", nil, err
+	}
+	source := pyenv.Source(r.Text, i.Minor())
+	resolved, ok := pyenv.LockOf(r.Lock, source)
+	if !ok {
+		if resolved, err = b.relock(ctx, r, i, source); err != nil {
+			return "", nil, err
+		}
+	}
+	ref, err := b.environment(ctx, i, resolved)
+	if err != nil {
+		return "", nil, err
+	}
+	return pyenv.Place(ctx, b.Store, ref, b.WorkDir)
+}
+
+// relock resolves requirements into their lock file. Others may do so at the same time.
+func (b Builder) relock(ctx context.Context, r pyenv.Requirements, i pyenv.Interpreter, source string) (string, error) {
+	if r.LockPath == "" || !b.Locks {
+		return "", r.Unlocked(i.Minor())
+	}
+	dir, release, err := b.Store.Keep(ctx, tools)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = release(true) }()
+	if text, err := os.ReadFile(r.LockPath); err == nil {
+		if resolved, ok := pyenv.LockOf(string(text), source); ok {
+			return resolved, nil
+		}
+	}
+	resolved, err := b.resolve(ctx, dir, i, r.Text)
+	if err != nil {
+		return "", err
+	}
+	if err := wholefile.Replace(r.LockPath, wholefile.Bytes([]byte(pyenv.Locked(resolved, source)))); err != nil {
+		return "", fmt.Errorf("write the lock file: %w", err)
+	}
+	b.Say("wrote " + filepath.Base(r.LockPath) + "; commit it")
+	return resolved, nil
+}
+
+// resolve resolves the text of requirements; dir is the folder of the tools.
+func (b Builder) resolve(ctx context.Context, dir string, i pyenv.Interpreter, text string) (string, error) {
+	base := "requirements.txt"
+	if isProject.MatchString(text) {
+		base = "pyproject.toml"
+	}
+	if err := os.WriteFile(filepath.Join(b.WorkDir, base), []byte(text), 0o600); err != nil {
+		return "", err
+	}
+	uv, err := b.uv(ctx, dir, i)
+	if err != nil {
+		return "", err
+	}
+	return uv.Lock(ctx, b.WorkDir, base)
+}
+
+func (b Builder) uv(ctx context.Context, dir string, i pyenv.Interpreter) (*pyenv.Tool, error) {
+	return pyenv.Open(ctx, pyenv.Options{Dir: dir, Python: i, Offline: b.Offline, Say: b.Say})
+}
+
+// environment is the environment of what a lock names, installed if it is in no record.
+func (b Builder) environment(ctx context.Context, i pyenv.Interpreter, resolved string) (cache.Ref, error) {
+	h := digest.NewHasher(installed, version)
+	h.String("python", i.Minor()+" "+i.Tag)
+	h.String("packages", resolved)
+	known := func() (cache.Ref, bool) {
+		rec, err := b.Store.Lookup(ctx, h.Sum())
+		if err != nil {
+			return cache.Ref{}, false
+		}
+		return rec.Outputs["environment"].Ref, true
+	}
+	if ref, ok := known(); ok {
+		return ref, nil
+	}
+	dir, release, err := b.Store.Keep(ctx, tools)
+	if err != nil {
+		return cache.Ref{}, err
+	}
+	defer func() { _ = release(true) }()
+	if ref, ok := known(); ok { // another has made it meanwhile
+		return ref, nil
+	}
+	began := time.Now()
+	ref, err := b.install(ctx, dir, i, resolved)
+	if err != nil {
+		return cache.Ref{}, err
+	}
+	return ref, b.Store.Record(ctx, &cache.Record{
+		Action: h.Sum(), Address: b.Address, Kind: installed, Fields: h.Fields(), Run: b.Run,
+		Outputs:          cache.Outputs{"environment": {Ref: ref}},
+		StartedUnixMilli: began.UnixMilli(), DurationMillis: time.Since(began).Milliseconds(),
+	})
+}
+
+// install makes the environment and stores it.
+func (b Builder) install(ctx context.Context, dir string, i pyenv.Interpreter, resolved string) (cache.Ref, error) {
+	uv, err := b.uv(ctx, dir, i)
+	if err != nil {
+		return cache.Ref{}, err
+	}
+	root := filepath.Join(b.WorkDir, "environment")
+	if err := uv.Install(ctx, b.WorkDir, root, resolved); err != nil {
+		return cache.Ref{}, err
+	}
+	about, err := json.Marshal(i.Packed())
+	if err != nil {
+		return cache.Ref{}, err
+	}
+	if err := os.WriteFile(filepath.Join(root, pyenv.About), about, fs.FileMode(0o644)); err != nil {
+		return cache.Ref{}, err
+	}
+	ref, err := tree.Import(ctx, b.Store, root, tree.ImportOptions{SkipSpecial: true, Progress: b.Stored})
+	if err != nil {
+		return cache.Ref{}, fmt.Errorf("store the environment: %w", err)
+	}
+	return ref, nil
+}
