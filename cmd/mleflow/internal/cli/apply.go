@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -209,12 +210,12 @@ func (d *display) conclude(ctx context.Context, full bool) error {
 	if err != nil {
 		return err
 	}
-	if full {
+	if slices.ContainsFunc(d.state.Outputs, hasLines) {
 		sum, err := past.Summary()
 		if err != nil {
 			return err
 		}
-		if err := d.app.fullBoards(ctx, past, sum); err != nil {
+		if err := d.app.drawBoards(ctx, past, sum, full); err != nil {
 			return err
 		}
 		d.state.Outputs = sum.Outputs

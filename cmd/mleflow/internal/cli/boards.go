@@ -1,14 +1,17 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/report"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/results"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
@@ -35,7 +38,7 @@ func (a *app) grades(ctx context.Context, c cache.Store) *view.Grades {
 			if err != nil {
 				return err.Error()
 			}
-			return b.Summary(width)
+			return b.Summary(aggregate.Layout{Width: width, Labels: true})
 		},
 	}
 }
@@ -48,40 +51,54 @@ func (a *app) boardOf(reports []grading.Graded) (*aggregate.Board, error) {
 	return aggregate.BoardOf(reports, catalog)
 }
 
-// fullBoards gives the leaderboards among the outputs of a run all of their tables.
-func (a *app) fullBoards(ctx context.Context, past *ledger.Past, sum *ledger.Summary) error {
-	return a.withResults(past, func(c resultCache) error {
-		src := &results.Source{Store: c, Index: c, Run: sum}
-		for i := range sum.Steps {
-			s := &sum.Steps[i]
-			var table string
-			if s.Kind != "aggregate" || json.Unmarshal([]byte(s.Outputs["table"]), &table) != nil {
-				continue
+// drawBoards draws the leaderboards among the outputs of a run from their data: as wide
+// as the terminal, with labels, and with full all of their tables. Without full, one
+// whose data are not on this machine stays as the run wrote it.
+func (a *app) drawBoards(ctx context.Context, past *ledger.Past, sum *ledger.Summary, full bool) error {
+	draw := func(c resultCache) (err error) {
+		sum.Outputs, err = report.DrawBoards(ctx, c, sum, func(b *aggregate.Board, address, table string) (string, error) {
+			switch title, _, _ := strings.Cut(table, "\n"); {
+			case b != nil:
+				return a.drawn(b, title, full), nil
+			case !full:
+				return table, nil
 			}
-			text, err := boardText(ctx, src, s.Address)
-			if err != nil {
-				return fmt.Errorf("read the leaderboard of %s: %w", s.Address, err)
-			}
-			for k := range sum.Outputs {
-				if o := &sum.Outputs[k]; o.IsString && table != "" {
-					o.Value = strings.ReplaceAll(o.Value, table, string(text))
-				}
-			}
-		}
-		return nil
-	})
+			return boardText(ctx, &results.Source{Store: c, Index: c, Run: sum}, address)
+		})
+		return err
+	}
+	if full {
+		return a.withResults(past, draw)
+	}
+	if slices.ContainsFunc(sum.Outputs, hasLines) {
+		_ = a.withCache(func(c *disk.Cache) error { return draw(c) }) // what the run wrote will do
+	}
+	return nil
 }
 
-func boardText(ctx context.Context, src *results.Source, address string) ([]byte, error) {
+// hasLines reports whether an output may have a leaderboard in it.
+func hasLines(o event.OutputValue) bool { return o.IsString && strings.Contains(o.Value, "\n") }
+
+// drawn is a leaderboard for the terminal.
+func (a *app) drawn(b *aggregate.Board, title string, full bool) string {
+	if full {
+		return b.Text(title, aggregate.Layout{Width: boardWidth(a.terminal), Labels: true})
+	}
+	return b.Compact(title, aggregate.Layout{Width: cmp.Or(view.Width(a.stdout), aggregate.Stored.Width), Labels: true})
+}
+
+// boardText is the leaderboard of a step with all tables, as the step kept it.
+func boardText(ctx context.Context, src *results.Source, address string) (string, error) {
 	rec, err := src.Record(ctx, address)
 	if err != nil {
-		return nil, err
+		return "", fmt.Errorf("read the leaderboard of %s: %w", address, err)
 	}
 	e, err := tree.Find(ctx, src.Store, rec.Outputs["files"].Ref, "board.txt")
 	if err != nil {
-		return nil, err
+		return "", fmt.Errorf("read the leaderboard of %s: %w", address, err)
 	}
-	return cache.Get(ctx, src.Store, e.Ref().ID, maxReport)
+	text, err := cache.Get(ctx, src.Store, e.Ref().ID, maxReport)
+	return string(text), err
 }
 
 // next says what a person may do after a run that did something.

@@ -73,7 +73,11 @@ func Collect(ctx context.Context, src Source) (Data, error) {
 			c.data.Run.Warnings = append(c.data.Run.Warnings, w.Message)
 		}
 	}
-	for _, o := range sum.Outputs {
+	outputs, err := DrawBoards(ctx, src.Store, sum, WithLabels)
+	if err != nil {
+		return Data{}, err
+	}
+	for _, o := range outputs {
 		c.data.Outputs = append(c.data.Outputs, page.Fact{Name: o.Name, Value: o.Value})
 	}
 	if err := c.read(); err != nil {
@@ -96,7 +100,7 @@ func SoFar(reports []grading.Graded, catalog *competitions.Catalog, sum *ledger.
 	if b, err := aggregate.BoardOf(reports, catalog); err != nil {
 		so.Value = err.Error()
 	} else {
-		so.Value = b.Compact(view.PartialText(len(reports), view.ToGrade(sum.Start)), aggregate.CompactWidth)
+		so.Value = b.Compact(view.PartialText(len(reports), view.ToGrade(sum.Start)), aggregate.Layout{Width: aggregate.Stored.Width, Labels: true})
 	}
 	return []page.Fact{so}
 }
@@ -335,6 +339,11 @@ func (c *collector) addBoard(text []byte) error {
 // are several groups.
 func boardsOf(b aggregate.Board) []Board {
 	var boards []Board
+	labels := b.Labels(false)
+	var names []string
+	for _, l := range labels {
+		names = append(names, l.Name)
+	}
 	add := func(title string, agent string, g aggregate.Group) {
 		if len(g.Percentages) == 0 {
 			return // no complete seed
@@ -342,9 +351,13 @@ func boardsOf(b aggregate.Board) []Board {
 		i := slices.IndexFunc(boards, func(b Board) bool { return b.Title == title })
 		if i < 0 {
 			i = len(boards)
-			boards = append(boards, Board{Title: title, By: "Agent"})
+			boards = append(boards, Board{Title: title, By: "Agent", Labels: names})
 		}
-		boards[i].Rows = append(boards[i].Rows, rowOf(agent, g))
+		row := rowOf(agent, g)
+		for _, l := range labels {
+			row.Labels = append(row.Labels, l.Values[agent])
+		}
+		boards[i].Rows = append(boards[i].Rows, row)
 	}
 	for _, a := range b.Agents {
 		if len(a.Groups) != 1 {

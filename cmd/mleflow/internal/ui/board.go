@@ -7,6 +7,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/report"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
@@ -40,4 +41,19 @@ func (u *UI) boardSoFar(ctx context.Context, m *model, sum *ledger.Summary) ([]p
 		return nil, err
 	}
 	return report.SoFar(reports, catalog, sum), nil
+}
+
+// outputs are the outputs of a run, its leaderboards with labels if their data are there.
+func (u *UI) outputs(ctx context.Context, m *model, sum *ledger.Summary) []event.OutputValue {
+	if len(m.outputs) == len(sum.Outputs) {
+		return m.outputs
+	}
+	err := u.Results(m.past, func(c Results) (err error) {
+		m.outputs, err = report.DrawBoards(ctx, c, sum, report.WithLabels)
+		return err
+	})
+	if err != nil {
+		return sum.Outputs
+	}
+	return m.outputs
 }

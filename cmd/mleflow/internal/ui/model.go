@@ -70,6 +70,8 @@ type model struct {
 	kept   map[string]*kept
 	// reports are those of grade steps, by address, as far as they were shown.
 	reports map[string]grading.Graded
+	// outputs are those of a run that is over, with its leaderboards drawn.
+	outputs []event.OutputValue
 }
 
 func newModel(past *ledger.Past) (*model, error) {
