@@ -305,7 +305,7 @@ func reportsOf(reports []grading.Graded, agent string) ([]grading.Graded, error)
 			own = append(own, r)
 		}
 	}
-	slices.Sort(names)
+	slices.SortFunc(names, board.CompareNames)
 	switch {
 	case agent != "" && len(own) == 0:
 		return nil, fmt.Errorf("no report is labelled with agent %q; there are %s", agent, quoted(names))

@@ -124,7 +124,7 @@ func (st *store) showRun(sum *ledger.Summary, now *view.State) error {
 	state := view.NewState()
 	state.Start.Run = sum.ID
 	state.Outcomes, state.Attempts = st.outcomes(sum), attemptsOf(sum)
-	for _, s := range sum.Steps {
+	for _, s := range view.InOrder(sum.Steps, stepAddress) {
 		if s.Status == event.Failed {
 			state.Failures = append(state.Failures, view.Failure{StepFinished: event.StepFinished{Address: s.Address, Error: s.Error}})
 		}
@@ -207,6 +207,8 @@ func (s *store) tail(run, address string, n int) []string {
 	return past.Tail(address, n)
 }
 
+func stepAddress(s ledger.StepSummary) string { return s.Address }
+
 func showSteps(term *terminal, sum *ledger.Summary, style view.Style) error {
 	heads := []string{"Step", "Outcome", ">Took", ">Attempts"}
 	nodes := sum.Nodes()
@@ -215,7 +217,7 @@ func showSteps(term *terminal, sum *ledger.Summary, style view.Style) error {
 	}
 	t := view.NewTable(heads...)
 	left := 0
-	for _, s := range sum.Steps {
+	for _, s := range view.InOrder(sum.Steps, stepAddress) {
 		if s.Started.IsZero() && !term.verbose {
 			left++
 			continue

@@ -19,6 +19,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/page"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -133,7 +134,7 @@ func headOf(sum *ledger.Summary) Run {
 	return r
 }
 
-// stepsOf joins the plan, for order and reasons, with what happened.
+// stepsOf joins the plan, for blocks and reasons, with what happened.
 func stepsOf(pl *plan.Plan, sum *ledger.Summary) []Step {
 	happened := make(map[string]*ledger.StepSummary, len(sum.Steps))
 	for i := range sum.Steps {
@@ -156,7 +157,7 @@ func stepsOf(pl *plan.Plan, sum *ledger.Summary) []Step {
 		}
 		steps[i] = s
 	}
-	return steps
+	return view.InOrder(steps, func(s Step) string { return s.Address })
 }
 
 func (s *Step) take(h *ledger.StepSummary) {
@@ -201,7 +202,7 @@ func (c *collector) read() error {
 
 // compareScores orders by agent and seed.
 func compareScores(a, b Score) int {
-	return cmp.Or(strings.Compare(a.Agent, b.Agent), aggregate.CompareSeeds(a.Seed, b.Seed))
+	return cmp.Or(board.CompareNames(a.Agent, b.Agent), aggregate.CompareSeeds(a.Seed, b.Seed))
 }
 
 // sizes returns the sizes of an action's outputs, if it is still recorded.

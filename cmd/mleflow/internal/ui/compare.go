@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -80,7 +81,7 @@ func sides(all []*result, chosen string) []choice {
 	for _, name := range sortedKeys(agents) {
 		out = append(out, choice{Value: agentPrefix + name, Text: "agent " + name})
 	}
-	ids := sortedKeys(runs)
+	ids := slices.Sorted(maps.Keys(runs))
 	slices.Reverse(ids)
 	for _, id := range ids[:min(len(ids), 200)] {
 		out = append(out, choice{Value: runPrefix + id, Text: "run " + id})

@@ -59,6 +59,7 @@ type model struct {
 	// the step blocks in order, with those before each.
 	plan   *plan.Plan
 	place  map[string]int
+	listed []string // see addresses
 	blocks []string
 	before map[string][]string
 	// grades are the steps that grade, by the attempts that they grade.
@@ -143,20 +144,23 @@ func (m *model) after(address string) []string {
 	return out
 }
 
-// addresses are the steps of the run in the order of the plan, or, without one,
-// in that of the journal.
+// addresses are the steps of the run by block, in the order of the plan, or, without
+// one, in that of the journal.
 func (m *model) addresses() []string {
 	var out []string
 	if m.plan != nil {
-		for i := range m.plan.Steps {
-			out = append(out, m.plan.Steps[i].Name)
+		if m.listed == nil {
+			for i := range m.plan.Steps {
+				out = append(out, m.plan.Steps[i].Name)
+			}
+			m.listed = view.InOrder(out, func(name string) string { return name })
 		}
-		return out
+		return m.listed
 	}
 	for _, s := range m.sums.Summary().Steps {
 		out = append(out, s.Address)
 	}
-	return out
+	return view.InOrder(out, func(name string) string { return name })
 }
 
 // kind is the kind of a step.

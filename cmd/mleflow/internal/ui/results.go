@@ -10,6 +10,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/event"
@@ -197,8 +198,8 @@ func (x *resultIndex) all() ([]*result, progress) {
 		out = append(out, &one)
 	}
 	slices.SortFunc(out, func(a, b *result) int {
-		return cmp.Or(strings.Compare(a.CompetitionID, b.CompetitionID), strings.Compare(a.Agent, b.Agent), aggregate.CompareSeeds(a.Seed, b.Seed),
-			strings.Compare(b.Run, a.Run), strings.Compare(a.Address, b.Address))
+		return cmp.Or(strings.Compare(a.CompetitionID, b.CompetitionID), board.CompareNames(a.Agent, b.Agent), aggregate.CompareSeeds(a.Seed, b.Seed),
+			strings.Compare(b.Run, a.Run), board.CompareNames(a.Address, b.Address))
 	})
 	return out, progress{Done: len(x.tallies), Total: x.total, Missing: len(x.missing), Ready: x.ready}
 }
