@@ -31,7 +31,7 @@ A tree becomes a folder, a value a JSON file. RUN is an id, the beginning of one
 
 --all writes the whole run as folders: AGENT/COMPETITION/SEED with submission, code,
 logs, snapshots, report.json and attempt.json, and boards/NAME with each leaderboard as
-JSON, Markdown, CSV, Parquet and Arrow.
+JSON, Markdown, CSV, Parquet and Arrow. AGENT and SEED are the labels of the grade.
 
 Nothing is replaced. Files are copies; --link makes read-only hard links into the cache,
 which take no space.`,
