@@ -96,11 +96,16 @@ func runApply(ctx context.Context, a *app, o applyOptions, b *backend, p *engine
 	binary := sync.OnceValue(binaryDigest)
 	go binary() // while the pipeline is read
 	b.options.Ledger.Describe(func() map[string]string { return environment(binary()) })
-	display := a.newDisplayOn(a.stderr, a.json, a.grades(ctx, b.cache))
+	grades, stopGrades := a.grades(ctx, b.cache), func() {}
+	display := a.newDisplayOn(a.stderr, a.json, grades)
+	if b.remote != nil && display.live != nil {
+		stopGrades = fetchGrades(ctx, b.remote, grades)
+	}
 	res, diags := b.engine.Apply(ctx, p, engine.ApplyOptions{
 		PlanOptions: planOptions, Parallelism: o.parallelism, KeepGoing: o.keepGoing,
 		RequireCached: o.requireCached, Lock: lock, Sink: display, About: about, Args: redactedArgs(os.Args), Fetching: fetching(a.terminal, b),
 	})
+	stopGrades()
 	display.close()
 	if err := a.settle(diags, p); err != nil {
 		return err

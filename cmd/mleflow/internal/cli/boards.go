@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
@@ -25,14 +26,7 @@ import (
 // a leaderboard of them.
 func (a *app) grades(ctx context.Context, c cache.Store) *view.Grades {
 	return &view.Grades{
-		Read: func(e event.StepFinished) (g grading.Graded, ok bool) {
-			_, sum, _ := strings.Cut(e.Outputs["report"], ":")
-			id, err := digest.ParseContentID(sum)
-			if err == nil {
-				g, err = tidy.ReadReport(ctx, c, id)
-			}
-			return g, err == nil
-		},
+		Read: func(e event.StepFinished) (grading.Graded, bool) { return readGrade(ctx, c, e) },
 		Draw: func(reports []grading.Graded, width int) string {
 			b, err := a.boardOf(reports)
 			if err != nil {
@@ -40,6 +34,41 @@ func (a *app) grades(ctx context.Context, c cache.Store) *view.Grades {
 			}
 			return b.Summary(aggregate.Layout{Width: width, Labels: true})
 		},
+	}
+}
+
+func readGrade(ctx context.Context, c cache.Store, e event.StepFinished) (g grading.Graded, ok bool) {
+	_, sum, _ := strings.Cut(e.Outputs["report"], ":")
+	id, err := digest.ParseContentID(sum)
+	if err == nil {
+		g, err = tidy.ReadReport(ctx, c, id)
+	}
+	return g, err == nil
+}
+
+// fetchGrades lets a view have reports that only the remote cache has, a few at once,
+// until stop is called.
+func fetchGrades(ctx context.Context, c cache.Store, grades *view.Grades) (stop func()) {
+	const atOnce = 4
+	ctx, cancel := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	slots := make(chan struct{}, atOnce)
+	grades.Fetch = func(e event.StepFinished, deliver func(grading.Graded)) {
+		all.Go(func() {
+			select {
+			case slots <- struct{}{}:
+				defer func() { <-slots }()
+			case <-ctx.Done():
+				return
+			}
+			if g, ok := readGrade(ctx, c, e); ok {
+				deliver(g)
+			}
+		})
+	}
+	return func() {
+		cancel()
+		all.Wait()
 	}
 }
 
