@@ -22,7 +22,9 @@ func CompareNames(a, b string) int {
 		c := cmp.Compare(min(m, 1), min(n, 1))
 		switch {
 		case n > 0 && m > 0:
-			c = compareNumbers(a[i:i+n], b[j:j+m])
+			x, _ := strconv.ParseFloat(a[i:i+n], 64) // infinite if out of range
+			y, _ := strconv.ParseFloat(b[j:j+m], 64)
+			c = cmp.Compare(x, y)
 		case c == 0:
 			c = cmp.Compare(a[i], b[j])
 		}
@@ -32,12 +34,6 @@ func CompareNames(a, b string) int {
 		i, j = i+max(n, 1), j+max(m, 1)
 	}
 	return cmp.Or(cmp.Compare(min(len(a)-i, 1), min(len(b)-j, 1)), strings.Compare(a, b))
-}
-
-func compareNumbers(a, b string) int {
-	x, _ := strconv.ParseFloat(a, 64) // infinite if out of range
-	y, _ := strconv.ParseFloat(b, 64)
-	return cmp.Compare(x, y)
 }
 
 // number is the length of the number that begins at a place in a name, such as 27, 0.1

@@ -5,8 +5,6 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
-
-	"github.com/mleflow/mleflow/engine/step"
 )
 
 // agentsFunc gathers agents and sweeps, so that a pipeline need not know which of the two
@@ -60,13 +58,8 @@ func gather(args []cty.Value) (cty.Value, error) {
 // isAgent reports whether a value is that of an agent block which is no sweep.
 func isAgent(v cty.Value) bool {
 	ty := v.Type()
-	if !ty.IsObjectType() || v.IsNull() || !v.IsKnown() {
+	if v.IsNull() || !v.IsKnown() || !ty.IsObjectType() || !ty.HasAttribute("command") || !ty.HasAttribute("built") || !ty.HasAttribute("name") {
 		return false
-	}
-	for name := range step.AgentType.AttributeTypes() {
-		if !ty.HasAttribute(name) {
-			return false
-		}
 	}
 	name, _ := v.GetAttr("name").Unmark()
 	return name.Type() == cty.String && name.IsKnown() && !name.IsNull()

@@ -17,7 +17,7 @@ func TestLabels(t *testing.T) {
 	var got []string
 	for _, all := range []bool{false, true} {
 		for _, l := range b.Labels(all) {
-			got = append(got, fmt.Sprintf("%s: %s %s", l.Name, l.Values["k3"], l.Values["k27"]))
+			got = append(got, fmt.Sprintf("%s: %s %s", l[0], l[1], l[2]))
 		}
 	}
 	want := []string{

@@ -51,7 +51,9 @@ func (b *Board) Compact(title string, how Layout) string {
 
 // Summary is a table with a line for each agent. Where the width is too small, names
 // are shortened, then columns are left out.
-func (b *Board) Summary(how Layout) string {
+func (b *Board) Summary(how Layout) string { return b.summary(how, false) }
+
+func (b *Board) summary(how Layout, all bool) string {
 	rows := [][]string{{"place", "agent", "any medal", "G/S/B", "score", "valid", "above median"}}
 	for _, a := range b.Agents {
 		sum, score := a.sum(), "-"
@@ -64,12 +66,10 @@ func (b *Board) Summary(how Layout) string {
 		}
 		rows = append(rows, []string{a.placeText(), a.Name, a.Overall.percentage("any_medal_percentage"), medals, score, fmt.Sprintf("%d/%d", sum.Valid, sum.Runs), above})
 	}
-	if len(b.competitions()) > 1 {
-		for i, row := range rows {
-			rows[i] = slices.Delete(row, 4, 5)
-		}
-	}
 	columns := columnsOf(rows, 2)
+	if len(b.competitions()) > 1 {
+		columns = slices.Delete(columns, 4, 5)
+	}
 	for plain.Size(columns) > how.Width && len(columns) > 3 {
 		name := utf8.RuneCountInString(columns[1][0])
 		if most := name - (plain.Size(columns) - how.Width); most >= min(name, 12) {
@@ -79,7 +79,7 @@ func (b *Board) Summary(how Layout) string {
 		columns = columns[:len(columns)-1]
 	}
 	if how.Labels {
-		columns = b.withLabels(columns, how.Width)
+		columns = b.withLabels(columns, how.Width, all)
 	}
 	return plain.Table(columns, 2, how.Width)
 }
@@ -122,13 +122,9 @@ func (b *Board) writeConditions(out *strings.Builder, width int) {
 func (b *Board) Text(title string, how Layout) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s\n\n", plain.Line(title))
-	out.WriteString(b.Summary(Layout{Width: how.Width}) + "\n\n")
+	out.WriteString(b.summary(how, true) + "\n\n")
 	b.writeConditions(&out, how.Width)
 	out.WriteString("\n")
-	if rows := b.labelRows(); how.Labels && len(rows) > 0 {
-		writeTable(&out, rows, 1, how.Width)
-		out.WriteString("\n")
-	}
 	shares := [][]string{{"agent", b.groupHeader(), "isolation", "task", "competitions", "seeds", "any medal", "gold", "above median", "valid"}}
 	scores := [][]string{{"agent", "competition", "isolation", "task", "score", "better", "best", "best place", "next", "gold", "silver", "bronze", "above median", "valid"}}
 	lacking := b.anyUnscored()
@@ -308,24 +304,12 @@ func writeTable(out *strings.Builder, rows [][]string, left, width int) {
 
 // columnsOf are the cells of rows, padded, the first columns to the left.
 func columnsOf(rows [][]string, left int) [][]string {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for c, cell := range row {
-			row[c] = plain.Line(cell)
-			widths[c] = max(widths[c], utf8.RuneCountInString(row[c]))
+	columns := make([][]string, len(rows[0]))
+	for c := range columns {
+		for _, row := range rows {
+			columns[c] = append(columns[c], row[c])
 		}
-	}
-	columns := make([][]string, len(widths))
-	for _, row := range rows {
-		for c, cell := range row {
-			pad := strings.Repeat(" ", widths[c]-utf8.RuneCountInString(cell))
-			if c < left {
-				cell += pad
-			} else {
-				cell = pad + cell
-			}
-			columns[c] = append(columns[c], cell)
-		}
+		columns[c] = plain.Pad(columns[c], c >= left)
 	}
 	return columns
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -215,7 +214,7 @@ func (d *display) conclude(ctx context.Context, full bool) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(d.state.Outputs, hasLines) {
+	if len(d.state.Outputs) > 0 {
 		sum, err := past.Summary()
 		if err != nil {
 			return err

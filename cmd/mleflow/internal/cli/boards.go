@@ -4,17 +4,15 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/report"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/results"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/event"
@@ -37,30 +35,23 @@ func (a *app) grades(ctx context.Context, c cache.Store) *view.Grades {
 	}
 }
 
-func readGrade(ctx context.Context, c cache.Store, e event.StepFinished) (g grading.Graded, ok bool) {
-	_, sum, _ := strings.Cut(e.Outputs["report"], ":")
-	id, err := digest.ParseContentID(sum)
-	if err == nil {
-		g, err = tidy.ReadReport(ctx, c, id)
-	}
+func readGrade(ctx context.Context, c cache.Store, e event.StepFinished) (grading.Graded, bool) {
+	g, err := results.Read[grading.Graded](ctx, c, e.Outputs["report"])
 	return g, err == nil
 }
 
 // fetchGrades lets a view have reports that only the remote cache has, a few at once,
 // until stop is called.
 func fetchGrades(ctx context.Context, c cache.Store, grades *view.Grades) (stop func()) {
-	const atOnce = 4
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
-	slots := make(chan struct{}, atOnce)
+	slots := semaphore.NewWeighted(4)
 	grades.Fetch = func(e event.StepFinished, deliver func(grading.Graded)) {
 		all.Go(func() {
-			select {
-			case slots <- struct{}{}:
-				defer func() { <-slots }()
-			case <-ctx.Done():
+			if slots.Acquire(ctx, 1) != nil {
 				return
 			}
+			defer slots.Release(1)
 			if g, ok := readGrade(ctx, c, e); ok {
 				deliver(g)
 			}
@@ -85,12 +76,9 @@ func (a *app) boardOf(reports []grading.Graded) (*aggregate.Board, error) {
 // whose data are not on this machine stays as the run wrote it.
 func (a *app) drawBoards(ctx context.Context, past *ledger.Past, sum *ledger.Summary, full bool) error {
 	draw := func(c resultCache) (err error) {
-		sum.Outputs, err = report.DrawBoards(ctx, c, sum, func(b *aggregate.Board, address, table string) (string, error) {
-			switch title, _, _ := strings.Cut(table, "\n"); {
-			case b != nil:
+		sum.Outputs, err = report.DrawBoards(ctx, c, sum, func(b *aggregate.Board, address, title string) (string, error) {
+			if b != nil || !full {
 				return a.drawn(b, title, full), nil
-			case !full:
-				return table, nil
 			}
 			return boardText(ctx, &results.Source{Store: c, Index: c, Run: sum}, address)
 		})
@@ -99,18 +87,16 @@ func (a *app) drawBoards(ctx context.Context, past *ledger.Past, sum *ledger.Sum
 	if full {
 		return a.withResults(past, draw)
 	}
-	if slices.ContainsFunc(sum.Outputs, hasLines) {
-		_ = a.withCache(func(c *disk.Cache) error { return draw(c) }) // what the run wrote will do
-	}
+	_ = a.withCache(func(c *disk.Cache) error { return draw(c) }) // else what the run wrote
 	return nil
 }
 
-// hasLines reports whether an output may have a leaderboard in it.
-func hasLines(o event.OutputValue) bool { return o.IsString && strings.Contains(o.Value, "\n") }
-
-// drawn is a leaderboard for the terminal.
+// drawn is a leaderboard for the terminal; empty without one.
 func (a *app) drawn(b *aggregate.Board, title string, full bool) string {
-	if full {
+	switch {
+	case b == nil:
+		return ""
+	case full:
 		return b.Text(title, aggregate.Layout{Width: boardWidth(a.terminal), Labels: true})
 	}
 	return b.Compact(title, aggregate.Layout{Width: cmp.Or(view.Width(a.stdout), aggregate.Stored.Width), Labels: true})
@@ -118,16 +104,18 @@ func (a *app) drawn(b *aggregate.Board, title string, full bool) string {
 
 // boardText is the leaderboard of a step with all tables, as the step kept it.
 func boardText(ctx context.Context, src *results.Source, address string) (string, error) {
+	var text []byte
 	rec, err := src.Record(ctx, address)
+	if err == nil {
+		var e tree.Entry
+		if e, err = tree.Find(ctx, src.Store, rec.Outputs["files"].Ref, "board.txt"); err == nil {
+			text, err = cache.Get(ctx, src.Store, e.Ref().ID, maxReport)
+		}
+	}
 	if err != nil {
 		return "", fmt.Errorf("read the leaderboard of %s: %w", address, err)
 	}
-	e, err := tree.Find(ctx, src.Store, rec.Outputs["files"].Ref, "board.txt")
-	if err != nil {
-		return "", fmt.Errorf("read the leaderboard of %s: %w", address, err)
-	}
-	text, err := cache.Get(ctx, src.Store, e.Ref().ID, maxReport)
-	return string(text), err
+	return string(text), nil
 }
 
 // next says what a person may do after a run that did something.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -105,8 +104,8 @@ func (comp *completion) completeCached(cmd *cobra.Command, _ []string, _ string)
 		}
 		return err
 	})
-	slices.SortFunc(addresses, board.CompareNames)
-	return slices.Compact(addresses), offered
+	slices.Sort(addresses)
+	return view.InOrder(slices.Compact(addresses), func(a string) string { return a }), offered
 }
 
 // completePins completes the names of pins.

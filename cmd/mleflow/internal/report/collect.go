@@ -341,31 +341,29 @@ func (c *collector) addBoard(text []byte) error {
 func boardsOf(b aggregate.Board) []Board {
 	var boards []Board
 	labels := b.Labels(false)
-	var names []string
-	for _, l := range labels {
-		names = append(names, l.Name)
+	of := func(row int) (cells []string) {
+		for _, column := range labels {
+			cells = append(cells, column[row])
+		}
+		return cells
 	}
-	add := func(title string, agent string, g aggregate.Group) {
+	add := func(title string, at int, g aggregate.Group) {
 		if len(g.Percentages) == 0 {
 			return // no complete seed
 		}
 		i := slices.IndexFunc(boards, func(b Board) bool { return b.Title == title })
 		if i < 0 {
 			i = len(boards)
-			boards = append(boards, Board{Title: title, By: "Agent", Labels: names})
+			boards = append(boards, Board{Title: title, By: "Agent", Labels: of(0)})
 		}
-		row := rowOf(agent, g)
-		for _, l := range labels {
-			row.Labels = append(row.Labels, l.Values[agent])
-		}
-		boards[i].Rows = append(boards[i].Rows, row)
+		boards[i].Rows = append(boards[i].Rows, rowOf(b.Agents[at].Name, of(at+1), g))
 	}
-	for _, a := range b.Agents {
+	for at, a := range b.Agents {
 		if len(a.Groups) != 1 {
-			add("All competitions", a.Name, a.Overall)
+			add("All competitions", at, a.Overall)
 		}
 		for _, g := range a.Groups {
-			add(capitalize(b.GroupBy)+": "+g.Name, a.Name, g)
+			add(capitalize(b.GroupBy)+": "+g.Name, at, g)
 		}
 	}
 	return boards
@@ -378,9 +376,9 @@ func capitalize(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-func rowOf(agent string, g aggregate.Group) BoardRow {
+func rowOf(agent string, labels []string, g aggregate.Group) BoardRow {
 	rate := func(name string) page.Rate { return page.RateOf(g.Percentages, name, g.Seeds) }
-	return BoardRow{Name: agent, Isolation: cmp.Or(g.Isolation, conditions.Unknown) + g.Repeats.String(), Task: cmp.Or(g.Task, conditions.Unknown), Seeds: g.Seeds, Competitions: len(g.Competitions),
+	return BoardRow{Name: agent, Labels: labels, Isolation: cmp.Or(g.Isolation, conditions.Unknown) + g.Repeats.String(), Task: cmp.Or(g.Task, conditions.Unknown), Seeds: g.Seeds, Competitions: len(g.Competitions),
 		AnyMedal: rate("any_medal_percentage"), Gold: rate("gold_medal_percentage"), Silver: rate("silver_medal_percentage"),
 		Bronze: rate("bronze_medal_percentage"), AboveMedian: rate("above_median_percentage"), Valid: rate("valid_submissions_percentage")}
 }

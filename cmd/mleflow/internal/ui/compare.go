@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/page"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/results"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/numeric/stat"
@@ -129,7 +130,7 @@ func (u *UI) side(ref string, all []*result) ([]grading.Graded, error) {
 			if err != nil {
 				return err
 			}
-			if g, err := readReport(u.results.ctx, c, e.Outputs["report"]); err == nil && (agent == "" || g.Labels["agent"] == agent) {
+			if g, err := results.Read[grading.Graded](u.results.ctx, c, e.Outputs["report"]); err == nil && (agent == "" || g.Labels["agent"] == agent) {
 				out = append(out, g)
 			}
 		}

@@ -71,8 +71,6 @@ type model struct {
 	kept   map[string]*kept
 	// reports are those of grade steps, by address, as far as they were shown.
 	reports map[string]grading.Graded
-	// outputs are those of a run that is over, with its leaderboards drawn.
-	outputs []event.OutputValue
 }
 
 func newModel(past *ledger.Past) (*model, error) {
@@ -147,20 +145,21 @@ func (m *model) after(address string) []string {
 // addresses are the steps of the run by block, in the order of the plan, or, without
 // one, in that of the journal.
 func (m *model) addresses() []string {
-	var out []string
-	if m.plan != nil {
-		if m.listed == nil {
-			for i := range m.plan.Steps {
-				out = append(out, m.plan.Steps[i].Name)
-			}
-			m.listed = view.InOrder(out, func(name string) string { return name })
-		}
+	if m.plan != nil && m.listed != nil {
 		return m.listed
 	}
-	for _, s := range m.sums.Summary().Steps {
-		out = append(out, s.Address)
+	var out []string
+	if m.plan != nil {
+		for i := range m.plan.Steps {
+			out = append(out, m.plan.Steps[i].Name)
+		}
+	} else {
+		for _, s := range m.sums.Summary().Steps {
+			out = append(out, s.Address)
+		}
 	}
-	return view.InOrder(out, func(name string) string { return name })
+	m.listed = view.InOrder(out, func(name string) string { return name })
+	return m.listed
 }
 
 // kind is the kind of a step.

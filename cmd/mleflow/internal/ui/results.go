@@ -8,8 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/results"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -149,7 +148,7 @@ func (x *resultIndex) take(c Results, past *ledger.Past, e event.StepFinished) {
 	known := x.byKey[e.Action]
 	x.mu.Unlock()
 	if known == nil {
-		g, err := readReport(x.ctx, c, e.Outputs["report"])
+		g, err := results.Read[grading.Graded](x.ctx, c, e.Outputs["report"])
 		if err != nil {
 			x.mu.Lock()
 			x.missing[e.Action] = true
@@ -168,16 +167,6 @@ func (x *resultIndex) take(c Results, past *ledger.Past, e event.StepFinished) {
 	if past.Info.ID > known.Run {
 		known.Run, known.Address, known.Time = past.Info.ID, e.Address, past.Info.Started
 	}
-}
-
-// readReport reads a grading report by the value of an event.
-func readReport(ctx context.Context, c Results, value string) (grading.Graded, error) {
-	_, sum, _ := strings.Cut(value, ":")
-	id, err := digest.ParseContentID(sum)
-	if err != nil {
-		return grading.Graded{}, err
-	}
-	return tidy.ReadReport(ctx, c, id)
 }
 
 // progress says how far the index is.

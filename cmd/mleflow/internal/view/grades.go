@@ -2,7 +2,6 @@ package view
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -50,21 +49,16 @@ func (g *Grades) deliver(report grading.Graded) {
 	g.reports = append(g.reports, report)
 }
 
-// known are the reports so far.
-func (g *Grades) known() []grading.Graded {
-	if g == nil {
+// lines is the leaderboard on at most so many lines; none if that is too few.
+func (g *Grades) lines(all, width, most int, style Style) []string {
+	const least = 3 // title, header, one agent
+	if g == nil || most < least {
 		return nil
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return slices.Clip(g.reports)
-}
-
-// lines is the leaderboard on at most so many lines; none if that is too few.
-func (g *Grades) lines(all, width, most int, style Style) []string {
-	const least = 3 // title, header, one agent
-	reports := g.known()
-	if len(reports) == 0 || most < least {
+	reports := g.reports
+	if len(reports) == 0 {
 		return nil
 	}
 	if g.count != len(reports) || g.width != width {
