@@ -43,7 +43,7 @@ variable "title" {
 variable "agent" {
   type        = string
   default     = "dummy"
-  description = "Name of the agent block to evaluate."
+  description = "Name of the agent block to evaluate; that of a sweep stands for all of its agents."
 }
 
 variable "against" {
@@ -140,10 +140,15 @@ locals {
   ids    = competitions(var.set)
   agents = distinct(concat([var.agent], var.against))
 
+  # The agents of each block by name: one, or all of a sweep.
+  chosen  = [for name in local.agents : agents(agent[name])]
+  names   = flatten([for block in local.chosen : keys(block)])
+  by_name = agents(local.chosen)
+
   # One entry for every attempt. Its key becomes part of the step's address:
   # step.agent-run.solve["dummy/leaf-classification/0"].
   runs = {
-    for run in setproduct(local.agents, local.ids, range(var.seeds)) :
+    for run in setproduct(local.names, local.ids, range(var.seeds)) :
     "${run[0]}/${run[1]}/${run[2]}" => { agent = run[0], competition = run[1], seed = run[2] }
   }
 }
@@ -189,7 +194,7 @@ step "checksum" "data" {
 # fetched before, by the steps task.solve: from --adopt, --mirror or the network.
 step "agent-run" "solve" {
   for_each    = local.runs
-  agent       = agent[each.value.agent]
+  agent       = local.by_name[each.value.agent]
   competition = each.value.competition
   seed        = each.value.seed
   data        = step.checksum.data[each.value.competition].public
@@ -221,7 +226,7 @@ step "grade" "score" {
 step "aggregate" "board" {
   reports  = values(step.grade.score)[*].report
   group_by = "complexity"
-  compare  = length(local.agents) > 1 ? local.agents : null
+  compare  = length(local.agents) > 1 ? local.names : null
   attempts = var.usage ? values(step.agent-run.solve) : null
   title    = var.title
 }

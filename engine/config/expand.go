@@ -561,6 +561,9 @@ func (g *Graph) listElements(r hcl.Range, v cty.Value) ([]element, diag.List) {
 			return nil, diag.List{unknownForEach(g, r, elem, marks)}
 		}
 		text, err := convert.Convert(plain, cty.String)
+		if v, bad := gather([]cty.Value{plain}); bad == nil && v.IsKnown() && v.LengthInt() > 0 {
+			return nil, diag.List{diag.Error(r, "Invalid for_each", "This is a list of agents. Write agents(agent.a, agent.b) for a map of them, by name; a sweep stands for all of its agents.")}
+		}
 		if err != nil || text.IsNull() {
 			return nil, diag.List{diag.Error(r, "Invalid for_each", "The elements must be strings, since they become keys; one is %s. To iterate over objects, use a map: { for x in list : x.name => x }.", plain.Type().FriendlyName())}
 		}
@@ -593,5 +596,13 @@ func unknownForEach(g *Graph, r hcl.Range, v cty.Value, marks cty.ValueMarks) *h
 	if len(names) > 0 {
 		from = "outputs of " + strings.Join(slices.Sorted(maps.Keys(names)), ", ")
 	}
-	return diag.Error(r, "for_each is not known", "The keys depend on %s, which is known only after it ran. The keys of for_each must be known before anything runs: use variables, locals, competitions(…), or the keys of another step's for_each.", from)
+	d := diag.Error(r, "for_each is not known", "The keys depend on %s, which is known only after it ran. The keys of for_each must be known before anything runs: use variables, locals, competitions(…), or the keys of another step's for_each.", from)
+	if len(names) == 0 {
+		d.Extra = followsError
+	}
+	return d
 }
+
+// followsError is the extra of an error that is not told if there are others, since a
+// value may be unknown because of them.
+const followsError = "follows an error"

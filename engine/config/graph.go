@@ -90,6 +90,9 @@ func (p *Pipeline) Expand(values map[string]cty.Value) (*Graph, diag.List) {
 			return g, diags
 		}
 	}
+	if first := slices.DeleteFunc(slices.Clone(diags), func(d *hcl.Diagnostic) bool { return d.Extra == followsError }); first.HasErrors() {
+		return g, first
+	}
 	if !diags.HasErrors() {
 		for _, o := range p.Outputs {
 			v, more := g.evaluate(o.Value, g.scope([]hcl.Expression{o.Value}))

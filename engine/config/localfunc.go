@@ -17,10 +17,11 @@ import (
 // privateFile marks content from a private folder, with its path.
 type privateFile string
 
-// localFunctions are the functions that read the pipeline's folder. others are
-// what a template may also call, within the budget.
+// localFunctions are agents and the functions that read the pipeline's folder. others
+// are what a template may also call, within the budget.
 func localFunctions(files *local.Files, others map[string]function.Function, budget *bounded.Budget) map[string]function.Function {
 	funcs := map[string]function.Function{
+		"agents":     agentsFunc,
 		"file":       fileFunc(files),
 		"dir":        dirFunc(files),
 		"filesha256": sumFunc(files),
@@ -34,8 +35,8 @@ func localFunctions(files *local.Files, others map[string]function.Function, bud
 	return budget.Functions(funcs)
 }
 
-// LocalFunctions lists the functions that read the pipeline's folder, for the
-// reference pages.
+// LocalFunctions lists agents and the functions that read the pipeline's folder, for
+// the reference pages.
 func LocalFunctions() map[string]function.Function {
 	return localFunctions(local.Recorded("", nil), map[string]function.Function{}, &bounded.Budget{})
 }

@@ -104,6 +104,23 @@ func bands(columns [][]string, keys, width int) (out []string) {
 	return append(out, join(band))
 }
 
+// Pad makes the cells of a column safe to show and equally wide.
+func Pad(column []string, right bool) []string {
+	out, width := make([]string, len(column)), 0
+	for i, cell := range column {
+		out[i] = Line(cell)
+		width = max(width, utf8.RuneCountInString(out[i]))
+	}
+	for i, cell := range out {
+		if pad := strings.Repeat(" ", width-utf8.RuneCountInString(cell)); right {
+			out[i] = pad + cell
+		} else {
+			out[i] = cell + pad
+		}
+	}
+	return out
+}
+
 // Size is how wide columns are side by side.
 func Size(columns [][]string) int {
 	total := -gap

@@ -128,8 +128,8 @@ func TestTable(t *testing.T) {
 		}
 	}
 	for line := range strings.Lines(table) {
-		if utf8.RuneCountInString(strings.TrimRight(line, "\n")) > aggregate.CompactWidth {
-			t.Errorf("wider than %d: %s", aggregate.CompactWidth, line)
+		if utf8.RuneCountInString(strings.TrimRight(line, "\n")) > aggregate.Stored.Width {
+			t.Errorf("wider than %d: %s", aggregate.Stored.Width, line)
 		}
 	}
 }

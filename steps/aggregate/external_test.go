@@ -23,7 +23,7 @@ func TestExternalMetricIsMarked(t *testing.T) {
 		header, row, _ := strings.Cut(string(files["runs.csv"]), "\n")
 		column := strings.Count(header[:strings.Index(header, "metric_external")], ",")
 		for where, marked := range map[string]bool{
-			"table": strings.Contains(board.Text("t"), "pears (external metric)"),
+			"table": strings.Contains(board.Text("t", StoredFull), "pears (external metric)"),
 			"note":  len(board.externalNotes()) == 1,
 			"JSON":  board.Agents[0].Competitions[0].MetricExternal,
 			"CSV":   strings.Split(row, ",")[column] == "True",

@@ -88,7 +88,7 @@ func TestRoundingAndNonFinite(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"a, apples, seed 0: the medal is based on a score that is not finite.", "a, apples, seed 1: the exact score 0.999999 is on the other side of gold and silver"} {
-		if text := b.Text("x"); !strings.Contains(text, want) {
+		if text := b.Text("x", aggregate.StoredFull); !strings.Contains(text, want) {
 			t.Errorf("the table does not say %q:\n%s", want, text)
 		}
 	}
@@ -328,7 +328,7 @@ func TestLongScores(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text := b.Text("x"); !strings.Contains(text, want) {
+		if text := b.Text("x", aggregate.StoredFull); !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
@@ -345,7 +345,7 @@ func TestBoardWidth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := b.Text("x")
+	text := b.Text("x", aggregate.StoredFull)
 	for line := range strings.Lines(text) {
 		if n := utf8.RuneCountInString(line) - 1; n > 100 {
 			t.Errorf("a line has %d columns: %s", n, line)

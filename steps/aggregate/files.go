@@ -20,8 +20,8 @@ func (a *aggregation) outputs(ctx context.Context, env *step.Env, made *Board, m
 	if err != nil {
 		return nil, fmt.Errorf("encode leaderboard: %w", err)
 	}
-	shown := made.Compact(a.args.Title, CompactWidth)
-	files := map[string][]byte{"board.json": append(text, '\n'), "board.md": []byte(markdown), "board.txt": []byte(made.Text(a.args.Title))}
+	shown := made.Compact(a.args.Title, Stored)
+	files := map[string][]byte{"board.json": append(text, '\n'), "board.md": []byte(markdown), "board.txt": []byte(made.Text(a.args.Title, StoredFull))}
 	if err := made.tables(files); err != nil {
 		return nil, err
 	}

@@ -86,7 +86,7 @@ func (b *Board) notes() []string {
 		if e.MedalOnNonFinite {
 			notes = append(notes, run+": the medal is based on a score that is not finite.")
 		}
-		if len(e.RoundingDecides) > 0 {
+		if len(e.RoundingDecides) > 0 && e.Report.ExactScore != nil {
 			notes = append(notes, fmt.Sprintf("%s: the exact score %v is on the other side of %s than the rounded one, which counts.",
 				run, float64(*e.Report.ExactScore), thresholdText(e.RoundingDecides)))
 		}
@@ -161,9 +161,9 @@ func (a Agent) missingText() string {
 }
 
 // write shows a comparison.
-func (c Comparison) write(out *strings.Builder) {
+func (c Comparison) write(out *strings.Builder, width int) {
 	fmt.Fprintf(out, "\n%s and %s, %d pairs of runs by %s at %d competitions\n\n", plain.Line(c.First), plain.Line(c.Second), c.Pairs, c.PairedBy, c.Competitions)
-	writeTable(out, ComparisonRows(c.First, c.Second, c.Comparison), 1)
+	writeTable(out, ComparisonRows(c.First, c.Second, c.Comparison), 1, width)
 }
 
 // ComparisonRows returns a comparison as rows of a table, headers first.

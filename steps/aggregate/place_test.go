@@ -60,7 +60,7 @@ func TestPlacesAreAsShown(t *testing.T) {
 func TestSummaryFits(t *testing.T) {
 	b := &Board{Agents: []Agent{agentWith(strings.Repeat("long-", 20)+"1", result(1, 0, 0.12345, false)), agentWith("short", result(1, 0, 1e6, false))}, Entries: []Entry{{}}}
 	for width := 60; width < 250; width++ {
-		text := b.Summary(width)
+		text := b.Summary(Layout{Width: width})
 		if strings.Count(text, "\n") != 2 || !strings.Contains(text, "1/0/2") {
 			t.Fatalf("at %d:\n%s", width, text)
 		}

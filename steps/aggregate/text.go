@@ -14,21 +14,27 @@ import (
 	"github.com/mleflow/mleflow/engine/plain"
 )
 
-// boardWidth is how many columns wide the text of a board is, and CompactWidth a
-// compact one. What is wider continues below.
-const (
-	boardWidth   = 100
-	CompactWidth = 80
+// Layout says how the text of a board is written: how many columns wide, what is wider
+// continues below, and whether with the labels of the reports.
+type Layout struct {
+	Width  int
+	Labels bool
+}
+
+// Stored is the layout of a board's output table, StoredFull that of board.txt.
+var (
+	Stored     = Layout{Width: 80}
+	StoredFull = Layout{Width: 100}
 )
 
 const orderText = "Places go by the shares of any medal, above median and valid; then by gold, silver and, with a single competition, the mean score."
 
-// Compact returns the leaderboard as one table of at most the given width, one line
-// an agent, and caveats.
-func (b *Board) Compact(title string, width int) string {
+// Compact returns the leaderboard as one table, one line an agent, and caveats.
+func (b *Board) Compact(title string, how Layout) string {
 	var out strings.Builder
+	width := how.Width
 	fmt.Fprintf(&out, "%s\n\n", plain.Line(title))
-	out.WriteString(b.Summary(width) + "\n\n")
+	out.WriteString(b.Summary(how) + "\n\n")
 	b.writeConditions(&out, width)
 	note := func(text string) { fmt.Fprintf(&out, "\n%s\n", plain.Wrap(plain.Line(text), width)) }
 	for _, c := range b.Comparisons {
@@ -45,7 +51,9 @@ func (b *Board) Compact(title string, width int) string {
 
 // Summary is a table with a line for each agent. Where the width is too small, names
 // are shortened, then columns are left out.
-func (b *Board) Summary(width int) string {
+func (b *Board) Summary(how Layout) string { return b.summary(how, false) }
+
+func (b *Board) summary(how Layout, all bool) string {
 	rows := [][]string{{"place", "agent", "any medal", "G/S/B", "score", "valid", "above median"}}
 	for _, a := range b.Agents {
 		sum, score := a.sum(), "-"
@@ -58,21 +66,22 @@ func (b *Board) Summary(width int) string {
 		}
 		rows = append(rows, []string{a.placeText(), a.Name, a.Overall.percentage("any_medal_percentage"), medals, score, fmt.Sprintf("%d/%d", sum.Valid, sum.Runs), above})
 	}
-	if len(b.competitions()) > 1 {
-		for i, row := range rows {
-			rows[i] = slices.Delete(row, 4, 5)
-		}
-	}
 	columns := columnsOf(rows, 2)
-	for plain.Size(columns) > width && len(columns) > 3 {
+	if len(b.competitions()) > 1 {
+		columns = slices.Delete(columns, 4, 5)
+	}
+	for plain.Size(columns) > how.Width && len(columns) > 3 {
 		name := utf8.RuneCountInString(columns[1][0])
-		if most := name - (plain.Size(columns) - width); most >= min(name, 12) {
+		if most := name - (plain.Size(columns) - how.Width); most >= min(name, 12) {
 			columns[1] = plain.Shorten(columns[1], most)
 			break
 		}
 		columns = columns[:len(columns)-1]
 	}
-	return plain.Table(columns, 2, width)
+	if how.Labels {
+		columns = b.withLabels(columns, how.Width, all)
+	}
+	return plain.Table(columns, 2, how.Width)
 }
 
 // writeConditions writes what the board is about, and how the attempts were made.
@@ -110,11 +119,11 @@ func (b *Board) writeConditions(out *strings.Builder, width int) {
 
 // Text returns the leaderboard as tables: a line for each agent, its percentages, its
 // scores at each competition, comparisons, and caveats.
-func (b *Board) Text(title string) string {
+func (b *Board) Text(title string, how Layout) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s\n\n", plain.Line(title))
-	out.WriteString(b.Summary(boardWidth) + "\n\n")
-	b.writeConditions(&out, boardWidth)
+	out.WriteString(b.summary(how, true) + "\n\n")
+	b.writeConditions(&out, how.Width)
 	out.WriteString("\n")
 	shares := [][]string{{"agent", b.groupHeader(), "isolation", "task", "competitions", "seeds", "any medal", "gold", "above median", "valid"}}
 	scores := [][]string{{"agent", "competition", "isolation", "task", "score", "better", "best", "best place", "next", "gold", "silver", "bronze", "above median", "valid"}}
@@ -141,11 +150,11 @@ func (b *Board) Text(title string) string {
 			scores = append(scores, row)
 		}
 	}
-	writeTable(&out, shares, 4)
+	writeTable(&out, shares, 4, how.Width)
 	out.WriteString("\n")
-	writeTable(&out, scores, 4)
+	writeTable(&out, scores, 4, how.Width)
 	for _, c := range b.Comparisons {
-		c.write(&out)
+		c.write(&out, how.Width)
 	}
 	closing := "Mean ± standard error over seeds. Medals and places are those of the score among the competition's human teams; next is the gap " +
 		"between the best score and the next medal. G/S/B are gold, silver and bronze medals. " + orderText
@@ -154,7 +163,7 @@ func (b *Board) Text(title string) string {
 			"other competitions. p: exact McNemar test on the pairs; sign-flip test on the competitions."
 	}
 	for _, note := range append(b.notes(), closing) {
-		fmt.Fprintf(&out, "\n%s\n", plain.Wrap(plain.Line(note), boardWidth))
+		fmt.Fprintf(&out, "\n%s\n", plain.Wrap(plain.Line(note), how.Width))
 	}
 	return out.String()
 }
@@ -289,30 +298,18 @@ func decimals(n grading.Number) int {
 
 // writeTable writes rows as columns, the first to the left, the others to the
 // right.
-func writeTable(out *strings.Builder, rows [][]string, left int) {
-	out.WriteString(plain.Table(columnsOf(rows, left), 2, boardWidth) + "\n")
+func writeTable(out *strings.Builder, rows [][]string, left, width int) {
+	out.WriteString(plain.Table(columnsOf(rows, left), 2, width) + "\n")
 }
 
 // columnsOf are the cells of rows, padded, the first columns to the left.
 func columnsOf(rows [][]string, left int) [][]string {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for c, cell := range row {
-			row[c] = plain.Line(cell)
-			widths[c] = max(widths[c], utf8.RuneCountInString(row[c]))
+	columns := make([][]string, len(rows[0]))
+	for c := range columns {
+		for _, row := range rows {
+			columns[c] = append(columns[c], row[c])
 		}
-	}
-	columns := make([][]string, len(widths))
-	for _, row := range rows {
-		for c, cell := range row {
-			pad := strings.Repeat(" ", widths[c]-utf8.RuneCountInString(cell))
-			if c < left {
-				cell += pad
-			} else {
-				cell = pad + cell
-			}
-			columns[c] = append(columns[c], cell)
-		}
+		columns[c] = plain.Pad(columns[c], c >= left)
 	}
 	return columns
 }

@@ -25,7 +25,7 @@ func TestNaNIsShown(t *testing.T) {
 			t.Errorf("%s: %q has no %q, or a place", a.Name, row, want)
 		}
 	}
-	text := b.Text("Board")
+	text := b.Text("Board", StoredFull)
 	if !strings.Contains(text, "lazy: 1 of 1 runs never submitted (1 no submission).") || strings.Contains(text, "nan: 1 of 1 runs") {
 		t.Errorf("the notes are wrong:\n%s", text)
 	}

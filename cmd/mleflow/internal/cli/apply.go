@@ -95,11 +95,16 @@ func runApply(ctx context.Context, a *app, o applyOptions, b *backend, p *engine
 	binary := sync.OnceValue(binaryDigest)
 	go binary() // while the pipeline is read
 	b.options.Ledger.Describe(func() map[string]string { return environment(binary()) })
-	display := a.newDisplayOn(a.stderr, a.json, a.grades(ctx, b.cache))
+	grades, stopGrades := a.grades(ctx, b.cache), func() {}
+	display := a.newDisplayOn(a.stderr, a.json, grades)
+	if b.remote != nil && display.live != nil {
+		stopGrades = fetchGrades(ctx, b.remote, grades)
+	}
 	res, diags := b.engine.Apply(ctx, p, engine.ApplyOptions{
 		PlanOptions: planOptions, Parallelism: o.parallelism, KeepGoing: o.keepGoing,
 		RequireCached: o.requireCached, Lock: lock, Sink: display, About: about, Args: redactedArgs(os.Args), Fetching: fetching(a.terminal, b),
 	})
+	stopGrades()
 	display.close()
 	if err := a.settle(diags, p); err != nil {
 		return err
@@ -209,12 +214,12 @@ func (d *display) conclude(ctx context.Context, full bool) error {
 	if err != nil {
 		return err
 	}
-	if full {
+	if len(d.state.Outputs) > 0 {
 		sum, err := past.Summary()
 		if err != nil {
 			return err
 		}
-		if err := d.app.fullBoards(ctx, past, sum); err != nil {
+		if err := d.app.drawBoards(ctx, past, sum, full); err != nil {
 			return err
 		}
 		d.state.Outputs = sum.Outputs

@@ -1,16 +1,18 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"strings"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/report"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/results"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/event"
@@ -22,21 +24,42 @@ import (
 // a leaderboard of them.
 func (a *app) grades(ctx context.Context, c cache.Store) *view.Grades {
 	return &view.Grades{
-		Read: func(e event.StepFinished) (g grading.Graded, ok bool) {
-			_, sum, _ := strings.Cut(e.Outputs["report"], ":")
-			id, err := digest.ParseContentID(sum)
-			if err == nil {
-				g, err = tidy.ReadReport(ctx, c, id)
-			}
-			return g, err == nil
-		},
+		Read: func(e event.StepFinished) (grading.Graded, bool) { return readGrade(ctx, c, e) },
 		Draw: func(reports []grading.Graded, width int) string {
 			b, err := a.boardOf(reports)
 			if err != nil {
 				return err.Error()
 			}
-			return b.Summary(width)
+			return b.Summary(aggregate.Layout{Width: width, Labels: true})
 		},
+	}
+}
+
+func readGrade(ctx context.Context, c cache.Store, e event.StepFinished) (grading.Graded, bool) {
+	g, err := results.Read[grading.Graded](ctx, c, e.Outputs["report"])
+	return g, err == nil
+}
+
+// fetchGrades lets a view have reports that only the remote cache has, a few at once,
+// until stop is called.
+func fetchGrades(ctx context.Context, c cache.Store, grades *view.Grades) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	slots := semaphore.NewWeighted(4)
+	grades.Fetch = func(e event.StepFinished, deliver func(grading.Graded)) {
+		all.Go(func() {
+			if slots.Acquire(ctx, 1) != nil {
+				return
+			}
+			defer slots.Release(1)
+			if g, ok := readGrade(ctx, c, e); ok {
+				deliver(g)
+			}
+		})
+	}
+	return func() {
+		cancel()
+		all.Wait()
 	}
 }
 
@@ -48,40 +71,51 @@ func (a *app) boardOf(reports []grading.Graded) (*aggregate.Board, error) {
 	return aggregate.BoardOf(reports, catalog)
 }
 
-// fullBoards gives the leaderboards among the outputs of a run all of their tables.
-func (a *app) fullBoards(ctx context.Context, past *ledger.Past, sum *ledger.Summary) error {
-	return a.withResults(past, func(c resultCache) error {
-		src := &results.Source{Store: c, Index: c, Run: sum}
-		for i := range sum.Steps {
-			s := &sum.Steps[i]
-			var table string
-			if s.Kind != "aggregate" || json.Unmarshal([]byte(s.Outputs["table"]), &table) != nil {
-				continue
+// drawBoards draws the leaderboards among the outputs of a run from their data: as wide
+// as the terminal, with labels, and with full all of their tables. Without full, one
+// whose data are not on this machine stays as the run wrote it.
+func (a *app) drawBoards(ctx context.Context, past *ledger.Past, sum *ledger.Summary, full bool) error {
+	draw := func(c resultCache) (err error) {
+		sum.Outputs, err = report.DrawBoards(ctx, c, sum, func(b *aggregate.Board, address, title string) (string, error) {
+			if b != nil || !full {
+				return a.drawn(b, title, full), nil
 			}
-			text, err := boardText(ctx, src, s.Address)
-			if err != nil {
-				return fmt.Errorf("read the leaderboard of %s: %w", s.Address, err)
-			}
-			for k := range sum.Outputs {
-				if o := &sum.Outputs[k]; o.IsString && table != "" {
-					o.Value = strings.ReplaceAll(o.Value, table, string(text))
-				}
-			}
-		}
-		return nil
-	})
+			return boardText(ctx, &results.Source{Store: c, Index: c, Run: sum}, address)
+		})
+		return err
+	}
+	if full {
+		return a.withResults(past, draw)
+	}
+	_ = a.withCache(func(c *disk.Cache) error { return draw(c) }) // else what the run wrote
+	return nil
 }
 
-func boardText(ctx context.Context, src *results.Source, address string) ([]byte, error) {
+// drawn is a leaderboard for the terminal; empty without one.
+func (a *app) drawn(b *aggregate.Board, title string, full bool) string {
+	switch {
+	case b == nil:
+		return ""
+	case full:
+		return b.Text(title, aggregate.Layout{Width: boardWidth(a.terminal), Labels: true})
+	}
+	return b.Compact(title, aggregate.Layout{Width: cmp.Or(view.Width(a.stdout), aggregate.Stored.Width), Labels: true})
+}
+
+// boardText is the leaderboard of a step with all tables, as the step kept it.
+func boardText(ctx context.Context, src *results.Source, address string) (string, error) {
+	var text []byte
 	rec, err := src.Record(ctx, address)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		var e tree.Entry
+		if e, err = tree.Find(ctx, src.Store, rec.Outputs["files"].Ref, "board.txt"); err == nil {
+			text, err = cache.Get(ctx, src.Store, e.Ref().ID, maxReport)
+		}
 	}
-	e, err := tree.Find(ctx, src.Store, rec.Outputs["files"].Ref, "board.txt")
 	if err != nil {
-		return nil, err
+		return "", fmt.Errorf("read the leaderboard of %s: %w", address, err)
 	}
-	return cache.Get(ctx, src.Store, e.Ref().ID, maxReport)
+	return string(text), nil
 }
 
 // next says what a person may do after a run that did something.

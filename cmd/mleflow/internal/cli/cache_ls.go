@@ -42,7 +42,7 @@ func showItems(term *terminal, items []disk.Item, prefix string) error {
 		return writeJSON(term.stdout, map[string]any{"records": shown})
 	}
 	t := view.NewTable("Step", "Action", ">Size", ">Files", "Recorded", "Pins")
-	for _, item := range shown {
+	for _, item := range view.InOrder(shown, func(item disk.Item) string { return item.Address }) {
 		t.Row(item.Address, item.Action.Short(), view.Bytes(item.Size), view.Count(item.Files),
 			time.UnixMilli(item.RecordedUnixMilli).Format("2006-01-02 15:04:05"), strings.Join(item.Pins, ", "))
 	}

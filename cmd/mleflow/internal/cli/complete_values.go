@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -55,7 +56,7 @@ func (c *completion) summary(cmd *cobra.Command, args []string) *ledger.Summary 
 // completeRunSteps completes the addresses of a run.
 func (c *completion) completeRunSteps(cmd *cobra.Command, args []string, _ string) (addresses []string, _ cobra.ShellCompDirective) {
 	if sum := c.summary(cmd, args); sum != nil {
-		for _, s := range sum.Steps {
+		for _, s := range view.InOrder(sum.Steps, stepAddress) {
 			addresses = append(addresses, s.Address)
 		}
 	}
@@ -104,7 +105,7 @@ func (comp *completion) completeCached(cmd *cobra.Command, _ []string, _ string)
 		return err
 	})
 	slices.Sort(addresses)
-	return slices.Compact(addresses), offered
+	return view.InOrder(slices.Compact(addresses), func(a string) string { return a }), offered
 }
 
 // completePins completes the names of pins.

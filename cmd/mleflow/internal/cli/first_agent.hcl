@@ -33,7 +33,7 @@ agent "baseline" {
 
 locals {
   ids    = ["demo-digits"] # or competitions("low"), for the 22 of MLE-bench Lite
-  agents = { ENTRY, dummy = agent.dummy, baseline = agent.baseline }
+  agents = agents(agent.NAME, agent.dummy, agent.baseline)
 
   # One entry per attempt; its key is part of the step's address.
   runs = {

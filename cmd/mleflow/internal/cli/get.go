@@ -30,7 +30,7 @@ a JSON file. RUN is an id, the beginning of one, or "latest".
 
 --all writes the run as AGENT/COMPETITION/SEED with submission, code, logs,
 snapshots, report.json and attempt.json, and boards/NAME as JSON, Markdown, CSV,
-Parquet and Arrow.
+Parquet and Arrow. AGENT and SEED are the labels of the grade.
 
 Nothing is replaced.`,
 		Example: `  mleflow get latest --all -o results

@@ -48,7 +48,7 @@ func (a *app) agentPipeline(file, agent string) ([]byte, error) {
 	block := blockName(base)
 	return []byte(strings.NewReplacer(
 		"FILE", file, "PACKAGES\n", packages, "NAME", block, "COMMAND", "["+strings.Join(command, ", ")+"]",
-		"QUOTED = QUOTED", quoteHCL(base)+" = "+quoteHCL("./"+name), "ENTRY", block+" = agent."+block,
+		"QUOTED = QUOTED", quoteHCL(base)+" = "+quoteHCL("./"+name),
 	).Replace(firstAgent)), nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +14,8 @@ import (
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/rungroup"
+	"github.com/mleflow/mleflow/engine/plain"
+	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
 type leaderboardOptions struct {
@@ -253,32 +254,33 @@ func (o leaderboardOptions) compares() bool {
 	return len(o.against) > 0 || o.againstAgent != "" || o.againstVersion != ""
 }
 
-// ofVersion returns the reports of a version; without one all, unless some are
-// of masked versions and some are not: they would count as further seeds.
-func ofVersion(reports []grading.Graded, version string) ([]grading.Graded, error) {
-	var versions []string
-	var own []grading.Graded
-	masked := 0
+// pick returns the reports with a key, and all keys.
+func pick(reports []grading.Graded, want string, key func(grading.Graded) string) (own []grading.Graded, keys []string) {
 	for _, r := range reports {
-		v := cmp.Or(r.Report.CompetitionVersion, "v1")
-		if !slices.Contains(versions, v) {
-			versions = append(versions, v)
+		k := key(r)
+		if !slices.Contains(keys, k) {
+			keys = append(keys, k)
 		}
-		if competitions.IsMasked(v) {
-			masked++
-		}
-		if v == version {
+		if k == want {
 			own = append(own, r)
 		}
 	}
-	slices.Sort(versions)
+	slices.SortFunc(keys, board.CompareNames)
+	return own, keys
+}
+
+// ofVersion returns the reports of a version; without one all, unless some are
+// of masked versions and some are not: they would count as further seeds.
+func ofVersion(reports []grading.Graded, version string) ([]grading.Graded, error) {
+	own, versions := pick(reports, version, func(g grading.Graded) string { return cmp.Or(g.CompetitionVersion, "v1") })
+	others := slices.DeleteFunc(slices.Clone(versions), competitions.IsMasked)
 	switch {
 	case version != "" && len(own) == 0:
-		return nil, fmt.Errorf("no report is of version %s; there are %s", version, quoted(versions))
+		return nil, fmt.Errorf("no report is of version %s; there are %s", version, cmp.Or(plain.List(versions), "no reports"))
 	case version != "":
 		return own, nil
-	case masked > 0 && masked < len(reports):
-		return nil, fmt.Errorf("the reports are of masked and other versions, %s; choose one with --version, and another with --against-version", quoted(versions))
+	case len(others) > 0 && len(others) < len(versions):
+		return nil, fmt.Errorf("the reports are of masked and other versions, %s; choose one with --version, and another with --against-version", plain.List(versions))
 	}
 	return reports, nil
 }
@@ -286,41 +288,16 @@ func ofVersion(reports []grading.Graded, version string) ([]grading.Graded, erro
 // reportsOf returns the reports labelled with an agent; without a name all,
 // if they are of one agent.
 func reportsOf(reports []grading.Graded, agent string) ([]grading.Graded, error) {
-	var names []string
-	var own []grading.Graded
-	for _, r := range reports {
-		name := r.Labels["agent"]
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-		if name == agent {
-			own = append(own, r)
-		}
-	}
-	slices.Sort(names)
+	own, names := pick(reports, agent, func(g grading.Graded) string { return cmp.Or(g.Labels["agent"], aggregate.Unlabelled) })
 	switch {
 	case agent != "" && len(own) == 0:
-		return nil, fmt.Errorf("no report is labelled with agent %q; there are %s", agent, quoted(names))
+		return nil, fmt.Errorf("no report is labelled with agent %q; there are %s", agent, cmp.Or(plain.List(names), "no reports"))
 	case agent != "":
 		return own, nil
 	case len(names) > 1:
-		return nil, fmt.Errorf("the reports are of several agents, %s; choose one with --agent, and another with --against-agent", quoted(names))
+		return nil, fmt.Errorf("the reports are of several agents, %s; choose one with --agent, and another with --against-agent", plain.List(names))
 	}
 	return reports, nil
-}
-
-func quoted(names []string) string {
-	var texts []string
-	for _, n := range names {
-		if n == "" {
-			n = "(unlabelled)"
-		}
-		texts = append(texts, n)
-	}
-	if len(texts) == 0 {
-		return "no reports"
-	}
-	return strings.Join(texts, ", ")
 }
 
 // refuseFailures keeps runs that could not be graded, which is not a failure of

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/results"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -135,12 +134,8 @@ func runReport(ctx context.Context, src *results.Source, p *plan.Plan, grade int
 	if err != nil {
 		return err
 	}
-	text, err := cache.Get(ctx, src.Store, rec.Outputs["report"].Ref.ID, maxReport)
+	report, err := results.Document[grading.Graded](ctx, src.Store, rec.Outputs["report"].Ref.ID)
 	if err != nil {
-		return err
-	}
-	var report grading.Graded
-	if err := json.Unmarshal(text, &report); err != nil {
 		return err
 	}
 	if attempt := attemptOf(p, grade); attempt != "" && report.Origin == nil {
@@ -152,7 +147,8 @@ func runReport(ctx context.Context, src *results.Source, p *plan.Plan, grade int
 	if report.Origin != nil && json.Unmarshal(rec.Outputs["curve"].JSON, &report.Origin.Curve) != nil {
 		report.Origin.Curve = nil // an older report has none
 	}
-	if text, err = json.Marshal(report); err != nil {
+	text, err := json.Marshal(report)
+	if err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, fmt.Sprintf("%06d_grading_report.json", grade)), text, 0o600)

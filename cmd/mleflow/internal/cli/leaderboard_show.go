@@ -260,14 +260,8 @@ func renderRuns(term *terminal, out *bytes.Buffer, r leaderboardResult) error {
 	return t.Write(out, term.outStyle())
 }
 
-// boardWidth is how wide boards are: as a terminal, and 100 columns at most.
-func boardWidth(t *terminal) int {
-	const most = 100
-	if width := view.Width(t.stdout); width > 0 {
-		return min(width, most)
-	}
-	return most
-}
+// boardWidth is how wide boards are: as the terminal, or 100 columns.
+func boardWidth(t *terminal) int { return cmp.Or(view.Width(t.stdout), aggregate.StoredFull.Width) }
 
 // marginText is what is missing to a threshold, or that it is reached.
 func marginText(margins map[grading.Threshold]grading.Margin, name grading.Threshold) string {

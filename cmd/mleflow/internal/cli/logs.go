@@ -92,7 +92,7 @@ func (a *app) oneLog(past *ledger.Past, address string, attempt int, raw bool) e
 // blockLogs prints the logs of all instances of a block.
 func blockLogs(a *app, past *ledger.Past, sum *ledger.Summary, block string, raw bool) error {
 	found := false
-	for _, s := range sum.Steps {
+	for _, s := range view.InOrder(sum.Steps, stepAddress) {
 		if !strings.HasPrefix(s.Address, block+"[") {
 			continue
 		}
@@ -117,7 +117,7 @@ func allLogs(t *terminal, past *ledger.Past, raw bool) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range sum.Steps {
+	for _, s := range view.InOrder(sum.Steps, stepAddress) {
 		for _, attempt := range past.Logs(s.Address) {
 			fmt.Fprintf(t.stdout, "==> %s (attempt %d) <==\n", view.OneLine(s.Address), attempt)
 			if err := copyLog(t, past, s.Address, attempt, raw); err != nil {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
-	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
 func newShow(a *app) *cobra.Command {
@@ -40,8 +38,8 @@ func newShow(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if full && !a.json {
-				if err := a.fullBoards(cmd.Context(), past, sum); err != nil {
+			if !a.json {
+				if err := a.drawBoards(cmd.Context(), past, sum, full); err != nil {
 					return err
 				}
 			}
@@ -126,7 +124,7 @@ func (st *store) showRun(sum *ledger.Summary, now *view.State) error {
 	state := view.NewState()
 	state.Start.Run = sum.ID
 	state.Outcomes, state.Attempts = st.outcomes(sum), attemptsOf(sum)
-	for _, s := range sum.Steps {
+	for _, s := range view.InOrder(sum.Steps, stepAddress) {
 		if s.Status == event.Failed {
 			state.Failures = append(state.Failures, view.Failure{StepFinished: event.StepFinished{Address: s.Address, Error: s.Error}})
 		}
@@ -174,11 +172,7 @@ func (a *app) showOwnBoard(ctx context.Context, sum *ledger.Summary, full bool) 
 	if sum.Finish == nil || sum.Finish.Status != event.Ran {
 		title = "Leaderboard so far, " + view.PartialText(len(all.Reports), view.ToGrade(sum.Start))
 	}
-	text := made.Compact(title, cmp.Or(view.Width(a.stdout), aggregate.CompactWidth))
-	if full {
-		text = made.Text(title)
-	}
-	fmt.Fprintf(a.stdout, "\n%s", text)
+	fmt.Fprintf(a.stdout, "\n%s", a.drawn(made, title, full))
 	return nil
 }
 
@@ -213,6 +207,8 @@ func (s *store) tail(run, address string, n int) []string {
 	return past.Tail(address, n)
 }
 
+func stepAddress(s ledger.StepSummary) string { return s.Address }
+
 func showSteps(term *terminal, sum *ledger.Summary, style view.Style) error {
 	heads := []string{"Step", "Outcome", ">Took", ">Attempts"}
 	nodes := sum.Nodes()
@@ -221,7 +217,7 @@ func showSteps(term *terminal, sum *ledger.Summary, style view.Style) error {
 	}
 	t := view.NewTable(heads...)
 	left := 0
-	for _, s := range sum.Steps {
+	for _, s := range view.InOrder(sum.Steps, stepAddress) {
 		if s.Started.IsZero() && !term.verbose {
 			left++
 			continue

@@ -19,6 +19,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/page"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -73,7 +74,11 @@ func Collect(ctx context.Context, src Source) (Data, error) {
 			c.data.Run.Warnings = append(c.data.Run.Warnings, w.Message)
 		}
 	}
-	for _, o := range sum.Outputs {
+	outputs, err := DrawBoards(ctx, src.Store, sum, WithLabels)
+	if err != nil {
+		return Data{}, err
+	}
+	for _, o := range outputs {
 		c.data.Outputs = append(c.data.Outputs, page.Fact{Name: o.Name, Value: o.Value})
 	}
 	if err := c.read(); err != nil {
@@ -96,7 +101,7 @@ func SoFar(reports []grading.Graded, catalog *competitions.Catalog, sum *ledger.
 	if b, err := aggregate.BoardOf(reports, catalog); err != nil {
 		so.Value = err.Error()
 	} else {
-		so.Value = b.Compact(view.PartialText(len(reports), view.ToGrade(sum.Start)), aggregate.CompactWidth)
+		so.Value = b.Compact(view.PartialText(len(reports), view.ToGrade(sum.Start)), aggregate.Layout{Width: aggregate.Stored.Width, Labels: true})
 	}
 	return []page.Fact{so}
 }
@@ -129,7 +134,7 @@ func headOf(sum *ledger.Summary) Run {
 	return r
 }
 
-// stepsOf joins the plan, for order and reasons, with what happened.
+// stepsOf joins the plan, for blocks and reasons, with what happened.
 func stepsOf(pl *plan.Plan, sum *ledger.Summary) []Step {
 	happened := make(map[string]*ledger.StepSummary, len(sum.Steps))
 	for i := range sum.Steps {
@@ -152,7 +157,7 @@ func stepsOf(pl *plan.Plan, sum *ledger.Summary) []Step {
 		}
 		steps[i] = s
 	}
-	return steps
+	return view.InOrder(steps, func(s Step) string { return s.Address })
 }
 
 func (s *Step) take(h *ledger.StepSummary) {
@@ -197,7 +202,7 @@ func (c *collector) read() error {
 
 // compareScores orders by agent and seed.
 func compareScores(a, b Score) int {
-	return cmp.Or(strings.Compare(a.Agent, b.Agent), aggregate.CompareSeeds(a.Seed, b.Seed))
+	return cmp.Or(board.CompareNames(a.Agent, b.Agent), aggregate.CompareSeeds(a.Seed, b.Seed))
 }
 
 // sizes returns the sizes of an action's outputs, if it is still recorded.
@@ -335,23 +340,30 @@ func (c *collector) addBoard(text []byte) error {
 // are several groups.
 func boardsOf(b aggregate.Board) []Board {
 	var boards []Board
-	add := func(title string, agent string, g aggregate.Group) {
+	labels := b.Labels(false)
+	of := func(row int) (cells []string) {
+		for _, column := range labels {
+			cells = append(cells, column[row])
+		}
+		return cells
+	}
+	add := func(title string, at int, g aggregate.Group) {
 		if len(g.Percentages) == 0 {
 			return // no complete seed
 		}
 		i := slices.IndexFunc(boards, func(b Board) bool { return b.Title == title })
 		if i < 0 {
 			i = len(boards)
-			boards = append(boards, Board{Title: title, By: "Agent"})
+			boards = append(boards, Board{Title: title, By: "Agent", Labels: of(0)})
 		}
-		boards[i].Rows = append(boards[i].Rows, rowOf(agent, g))
+		boards[i].Rows = append(boards[i].Rows, rowOf(b.Agents[at].Name, of(at+1), g))
 	}
-	for _, a := range b.Agents {
+	for at, a := range b.Agents {
 		if len(a.Groups) != 1 {
-			add("All competitions", a.Name, a.Overall)
+			add("All competitions", at, a.Overall)
 		}
 		for _, g := range a.Groups {
-			add(capitalize(b.GroupBy)+": "+g.Name, a.Name, g)
+			add(capitalize(b.GroupBy)+": "+g.Name, at, g)
 		}
 	}
 	return boards
@@ -364,9 +376,9 @@ func capitalize(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-func rowOf(agent string, g aggregate.Group) BoardRow {
+func rowOf(agent string, labels []string, g aggregate.Group) BoardRow {
 	rate := func(name string) page.Rate { return page.RateOf(g.Percentages, name, g.Seeds) }
-	return BoardRow{Name: agent, Isolation: cmp.Or(g.Isolation, conditions.Unknown) + g.Repeats.String(), Task: cmp.Or(g.Task, conditions.Unknown), Seeds: g.Seeds, Competitions: len(g.Competitions),
+	return BoardRow{Name: agent, Labels: labels, Isolation: cmp.Or(g.Isolation, conditions.Unknown) + g.Repeats.String(), Task: cmp.Or(g.Task, conditions.Unknown), Seeds: g.Seeds, Competitions: len(g.Competitions),
 		AnyMedal: rate("any_medal_percentage"), Gold: rate("gold_medal_percentage"), Silver: rate("silver_medal_percentage"),
 		Bronze: rate("bronze_medal_percentage"), AboveMedian: rate("above_median_percentage"), Valid: rate("valid_submissions_percentage")}
 }

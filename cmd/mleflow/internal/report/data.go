@@ -72,8 +72,10 @@ type Problem struct {
 type Board struct {
 	Title string
 	// By names what the rows are, such as "agent".
-	By   string
-	Rows []BoardRow
+	By string
+	// Labels are the names of the labels of each row.
+	Labels []string
+	Rows   []BoardRow
 }
 
 // BoardRow is one row of a leaderboard. Rates are percentages with their
@@ -82,6 +84,7 @@ type BoardRow struct {
 	Name                           string
 	Isolation                      string // see conditions.Shown
 	Task                           string // see conditions.Told
+	Labels                         []string
 	Seeds, Competitions            int
 	AnyMedal, Gold, Silver, Bronze page.Rate
 	AboveMedian, Valid             page.Rate

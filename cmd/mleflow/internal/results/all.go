@@ -55,7 +55,7 @@ func (s *Source) All(ctx context.Context, p *plan.Plan, dir string, opts Options
 		}
 	}
 	opts.Work.Begin("", files, bytes)
-	folders := map[int]string{}
+	folders, labels := map[int]string{}, labelsOf(p, records)
 	for n, rec := range records {
 		if rec == nil {
 			continue
@@ -63,7 +63,7 @@ func (s *Source) All(ctx context.Context, p *plan.Plan, dir string, opts Options
 		st := &p.Steps[n]
 		switch st.Kind {
 		case kindAttempt:
-			folders[n] = s.attemptFolder(dir, st.Address, rec)
+			folders[n] = s.attemptFolder(dir, st.Address, rec, labels[n])
 			err = s.attempt(ctx, rec, folders[n], opts)
 			out.Attempts++
 		case kindGrade:
@@ -108,13 +108,27 @@ func boardName(a addr.Instance) string {
 	return a.Step.Name
 }
 
-// attemptFolder is where an attempt goes, by agent, competition and seed; one
-// that is there already, of another block, gets the step's name in front.
-func (s *Source) attemptFolder(dir string, a addr.Instance, rec *cache.Record) string {
-	var agent, seed string
+// labelsOf are the labels of attempts' grades, by the place of the attempt in the plan.
+func labelsOf(p *plan.Plan, records []*cache.Record) map[int]map[string]string {
+	out := map[int]map[string]string{}
+	for n, rec := range records {
+		var labels map[string]string
+		if p.Steps[n].Kind == kindGrade && rec != nil && json.Unmarshal([]byte(rec.Field("labels")), &labels) == nil {
+			for _, before := range p.Steps[n].After {
+				out[before] = labels
+			}
+		}
+	}
+	return out
+}
+
+// attemptFolder is where an attempt goes, by agent, competition and seed, as the labels
+// of its grade name them; one that is there already, of another block, gets the step's
+// name in front.
+func (s *Source) attemptFolder(dir string, a addr.Instance, rec *cache.Record, labels map[string]string) string {
+	var agent string
 	_ = json.Unmarshal([]byte(rec.Field("agent.name")), &agent)
-	seed = rec.Field("seed")
-	rel := filepath.Join(safeName(cmp.Or(agent, "agent")), safeName(rec.Field("competition")), safeName(cmp.Or(seed, "0")))
+	rel := filepath.Join(safeName(cmp.Or(labels["agent"], agent, "agent")), safeName(rec.Field("competition")), safeName(cmp.Or(labels["seed"], rec.Field("seed"), "0")))
 	at := filepath.Join(dir, rel)
 	if _, err := os.Lstat(at); err == nil {
 		at = filepath.Join(dir, safeName(boardName(a)), rel)

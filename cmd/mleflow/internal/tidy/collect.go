@@ -15,6 +15,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/results"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -51,9 +52,6 @@ const (
 
 // Left is a step of which there is no record.
 type Left struct{ Address, Why string }
-
-// maxReport is the largest report that is read.
-const maxReport = 16 << 20
 
 // collector gathers the records of one run.
 type collector struct {
@@ -149,14 +147,10 @@ func (c *collector) check() error {
 		if rec == nil || attempt == "" || s.Kind != conditions.CheckKind {
 			continue
 		}
-		text, err := cache.Get(c.ctx, c.Store, rec.Outputs["findings"].Ref.ID, maxReport)
+		found, err := results.Document[export.Check](c.ctx, c.Store, rec.Outputs["findings"].Ref.ID)
 		if errors.Is(err, cache.ErrNotFound) {
 			c.left = append(c.left, Left{s.Name, "what it found is not there"})
 			continue
-		}
-		var found export.Check
-		if err == nil {
-			err = json.Unmarshal(text, &found)
 		}
 		if err != nil {
 			return fmt.Errorf("read the findings of %s: %w", s.Name, err)
@@ -180,7 +174,7 @@ func (c *collector) attemptOf(of plan.Step) string {
 func (c *collector) graded(address string, rec *cache.Record, attempt string) (export.Record, error) {
 	r := c.about()
 	ref := rec.Outputs["report"].Ref
-	g, err := ReadReport(c.ctx, c.Store, ref.ID)
+	g, err := results.Document[grading.Graded](c.ctx, c.Store, ref.ID)
 	if err != nil {
 		return r, err
 	}
@@ -198,15 +192,6 @@ func (c *collector) graded(address string, rec *cache.Record, attempt string) (e
 		return r, c.attempt(&r, attempt, made)
 	}
 	return r, nil
-}
-
-// ReadReport reads a grading report.
-func ReadReport(ctx context.Context, store cache.Store, id digest.ContentID) (g grading.Graded, err error) {
-	text, err := cache.Get(ctx, store, id, maxReport)
-	if err != nil {
-		return g, err
-	}
-	return g, json.Unmarshal(text, &g)
 }
 
 // FromReport enters what a report says.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/page"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -20,7 +21,9 @@ import (
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[V any](m map[string]V) []string {
+	return slices.SortedFunc(maps.Keys(m), board.CompareNames)
+}
 
 func escaped(text string) string { return url.QueryEscape(text) }
 

@@ -5,8 +5,10 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/page"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/report"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/results"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
@@ -23,7 +25,7 @@ func (u *UI) boardSoFar(ctx context.Context, m *model, sum *ledger.Summary) ([]p
 			g, known := m.reports[s.Address]
 			if !known {
 				var err error
-				if g, err = readReport(ctx, c, s.Outputs["report"]); err != nil {
+				if g, err = results.Read[grading.Graded](ctx, c, s.Outputs["report"]); err != nil {
 					continue
 				}
 				m.reports[s.Address] = g
@@ -40,4 +42,14 @@ func (u *UI) boardSoFar(ctx context.Context, m *model, sum *ledger.Summary) ([]p
 		return nil, err
 	}
 	return report.SoFar(reports, catalog, sum), nil
+}
+
+// outputs are the outputs of a run, its leaderboards with labels if their data are there.
+func (u *UI) outputs(ctx context.Context, m *model, sum *ledger.Summary) []event.OutputValue {
+	outputs := sum.Outputs
+	_ = u.Results(m.past, func(c Results) (err error) { // else as the run wrote them
+		outputs, err = report.DrawBoards(ctx, c, sum, report.WithLabels)
+		return err
+	})
+	return outputs
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/page"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/results"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/numeric/stat"
@@ -80,7 +82,7 @@ func sides(all []*result, chosen string) []choice {
 	for _, name := range sortedKeys(agents) {
 		out = append(out, choice{Value: agentPrefix + name, Text: "agent " + name})
 	}
-	ids := sortedKeys(runs)
+	ids := slices.Sorted(maps.Keys(runs))
 	slices.Reverse(ids)
 	for _, id := range ids[:min(len(ids), 200)] {
 		out = append(out, choice{Value: runPrefix + id, Text: "run " + id})
@@ -128,7 +130,7 @@ func (u *UI) side(ref string, all []*result) ([]grading.Graded, error) {
 			if err != nil {
 				return err
 			}
-			if g, err := readReport(u.results.ctx, c, e.Outputs["report"]); err == nil && (agent == "" || g.Labels["agent"] == agent) {
+			if g, err := results.Read[grading.Graded](u.results.ctx, c, e.Outputs["report"]); err == nil && (agent == "" || g.Labels["agent"] == agent) {
 				out = append(out, g)
 			}
 		}

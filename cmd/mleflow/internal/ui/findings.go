@@ -1,12 +1,9 @@
 package ui
 
 import (
-	"encoding/json"
 	"fmt"
-	"strings"
 
-	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/results"
 	"github.com/mleflow/mleflow/competitions/evidence"
 	"github.com/mleflow/mleflow/steps/check"
 )
@@ -28,9 +25,6 @@ type finding struct {
 	Bad                                         bool
 }
 
-// maxFindings bounds the report of a check.
-const maxFindings = 4 << 20
-
 // findings reads the findings of the step that checks this attempt.
 func (o *one) findings() (f findings) {
 	name := o.m.checks[o.address]
@@ -44,16 +38,7 @@ func (o *one) findings() (f findings) {
 		f.Missing = "The rule checks have not finished."
 		return f
 	}
-	_, sum, _ := strings.Cut(s.Outputs["findings"], ":")
-	id, err := digest.ParseContentID(sum)
-	var text []byte
-	if err == nil {
-		text, err = cache.Get(o.ctx, o.store, id, maxFindings)
-	}
-	var r check.Report
-	if err == nil {
-		err = json.Unmarshal(text, &r)
-	}
+	r, err := results.Read[check.Report](o.ctx, o.store, s.Outputs["findings"])
 	if err != nil {
 		f.Missing = lost("report of the rule checks", err)
 		return f

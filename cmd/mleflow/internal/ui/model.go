@@ -59,6 +59,7 @@ type model struct {
 	// the step blocks in order, with those before each.
 	plan   *plan.Plan
 	place  map[string]int
+	listed []string // see addresses
 	blocks []string
 	before map[string][]string
 	// grades are the steps that grade, by the attempts that they grade.
@@ -141,20 +142,24 @@ func (m *model) after(address string) []string {
 	return out
 }
 
-// addresses are the steps of the run in the order of the plan, or, without one,
-// in that of the journal.
+// addresses are the steps of the run by block, in the order of the plan, or, without
+// one, in that of the journal.
 func (m *model) addresses() []string {
+	if m.plan != nil && m.listed != nil {
+		return m.listed
+	}
 	var out []string
 	if m.plan != nil {
 		for i := range m.plan.Steps {
 			out = append(out, m.plan.Steps[i].Name)
 		}
-		return out
+	} else {
+		for _, s := range m.sums.Summary().Steps {
+			out = append(out, s.Address)
+		}
 	}
-	for _, s := range m.sums.Summary().Steps {
-		out = append(out, s.Address)
-	}
-	return out
+	m.listed = view.InOrder(out, func(name string) string { return name })
+	return m.listed
 }
 
 // kind is the kind of a step.

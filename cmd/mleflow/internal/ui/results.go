@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/results"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/event"
@@ -148,7 +148,7 @@ func (x *resultIndex) take(c Results, past *ledger.Past, e event.StepFinished) {
 	known := x.byKey[e.Action]
 	x.mu.Unlock()
 	if known == nil {
-		g, err := readReport(x.ctx, c, e.Outputs["report"])
+		g, err := results.Read[grading.Graded](x.ctx, c, e.Outputs["report"])
 		if err != nil {
 			x.mu.Lock()
 			x.missing[e.Action] = true
@@ -169,16 +169,6 @@ func (x *resultIndex) take(c Results, past *ledger.Past, e event.StepFinished) {
 	}
 }
 
-// readReport reads a grading report by the value of an event.
-func readReport(ctx context.Context, c Results, value string) (grading.Graded, error) {
-	_, sum, _ := strings.Cut(value, ":")
-	id, err := digest.ParseContentID(sum)
-	if err != nil {
-		return grading.Graded{}, err
-	}
-	return tidy.ReadReport(ctx, c, id)
-}
-
 // progress says how far the index is.
 type progress struct {
 	Done, Total, Missing int
@@ -197,8 +187,8 @@ func (x *resultIndex) all() ([]*result, progress) {
 		out = append(out, &one)
 	}
 	slices.SortFunc(out, func(a, b *result) int {
-		return cmp.Or(strings.Compare(a.CompetitionID, b.CompetitionID), strings.Compare(a.Agent, b.Agent), aggregate.CompareSeeds(a.Seed, b.Seed),
-			strings.Compare(b.Run, a.Run), strings.Compare(a.Address, b.Address))
+		return cmp.Or(strings.Compare(a.CompetitionID, b.CompetitionID), board.CompareNames(a.Agent, b.Agent), aggregate.CompareSeeds(a.Seed, b.Seed),
+			strings.Compare(b.Run, a.Run), board.CompareNames(a.Address, b.Address))
 	})
 	return out, progress{Done: len(x.tallies), Total: x.total, Missing: len(x.missing), Ready: x.ready}
 }

@@ -115,7 +115,7 @@ func (u *UI) runPage(r *http.Request) (*content, error) {
 			return nil, err
 		}
 	}
-	for _, out := range sum.Outputs {
+	for _, out := range u.outputs(r.Context(), m, sum) {
 		o.Outputs = append(o.Outputs, page.Fact{Name: out.Name, Value: out.Value})
 	}
 	for _, s := range []struct{ id, name string }{{"facts", "run facts"}, {"graph", "run graph"}, {"running", "run running"}, {"problems", "run problems"}, {"outputs", "run outputs"}} {

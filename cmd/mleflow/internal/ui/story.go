@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/page"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/results"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -101,7 +102,7 @@ func (o *one) report(g *ledger.StepSummary) *grading.Graded {
 	if g == nil || g.Outputs["report"] == "" {
 		return nil
 	}
-	r, err := readReport(o.ctx, o.store, g.Outputs["report"])
+	r, err := results.Read[grading.Graded](o.ctx, o.store, g.Outputs["report"])
 	if err != nil {
 		return nil
 	}

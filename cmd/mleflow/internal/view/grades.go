@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
@@ -14,12 +15,17 @@ import (
 // them. Without it, a view shows no scores.
 type Grades struct {
 	Read func(event.StepFinished) (grading.Graded, bool)
+	// Fetch reads what Read did not find, and delivers it later, from any goroutine; nil
+	// for a view that does without.
+	Fetch func(e event.StepFinished, deliver func(grading.Graded))
 	// Draw returns a table, header first, of at most the given width.
 	Draw func(reports []grading.Graded, width int) string
 
+	mu      sync.Mutex // of reports
 	reports []grading.Graded
-	// last is the step of the last report.
-	last string
+	// last is the step of the last report that Read found, latest that report.
+	last   string
+	latest grading.Graded
 	// drawn is the table of the first so many reports for a width.
 	drawn        []string
 	count, width int
@@ -30,25 +36,40 @@ func (g *Grades) add(e event.StepFinished) {
 		return
 	}
 	if report, ok := g.Read(e); ok {
-		g.reports, g.last = append(g.reports, report), e.Address
+		g.deliver(report)
+		g.last, g.latest = e.Address, report
+	} else if g.Fetch != nil && e.Outputs["report"] != "" {
+		g.Fetch(e, g.deliver)
 	}
+}
+
+func (g *Grades) deliver(report grading.Graded) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.reports = append(g.reports, report)
 }
 
 // lines is the leaderboard on at most so many lines; none if that is too few.
 func (g *Grades) lines(all, width, most int, style Style) []string {
 	const least = 3 // title, header, one agent
-	if g == nil || len(g.reports) == 0 || most < least {
+	if g == nil || most < least {
 		return nil
 	}
-	if g.count != len(g.reports) || g.width != width {
-		g.count, g.width, g.drawn = len(g.reports), width, strings.Split(g.Draw(g.reports, width), "\n")
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	reports := g.reports
+	if len(reports) == 0 {
+		return nil
 	}
-	sets := make([][]string, len(g.reports))
-	for i, r := range g.reports {
+	if g.count != len(reports) || g.width != width {
+		g.count, g.width, g.drawn = len(reports), width, strings.Split(g.Draw(reports, width), "\n")
+	}
+	sets := make([][]string, len(reports))
+	for i, r := range reports {
 		sets[i] = r.Conditions
 	}
 	lines := []string{style.Bold("Leaderboard"), style.Dim(g.drawn[0])}
-	lines[0] += style.Dim(", " + PartialText(len(g.reports), all) + ", isolation " + conditions.Shown(sets...))
+	lines[0] += style.Dim(", " + PartialText(len(reports), all) + ", isolation " + conditions.Shown(sets...))
 	rows := g.drawn[1:]
 	if len(rows) <= most-2 {
 		return append(lines, rows...)
@@ -85,7 +106,7 @@ func (g *Grades) gradeText(e event.StepFinished) string {
 	if g == nil || e.Address != g.last {
 		return ""
 	}
-	r := g.reports[len(g.reports)-1]
+	r := g.latest
 	parts := []string{r.CompetitionID}
 	if agent := r.Labels["agent"]; agent != "" {
 		parts = []string{OneLine(agent), r.CompetitionID}

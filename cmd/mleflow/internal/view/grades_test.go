@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -79,5 +80,33 @@ func TestOutputsCloseOnce(t *testing.T) {
 	Outputs(&out, "r1", []event.OutputValue{{Name: "a", Value: board, IsString: true}, {Name: "b", Value: board, IsString: true}}, Style{})
 	if got := out.String(); strings.Count(got, "mine") != 2 || strings.Count(got, "Mean over seeds.") != 1 {
 		t.Errorf("printed\n%s", got)
+	}
+}
+
+// Reports that are not here come later, from other goroutines; the line of the step that
+// ended has no grade then.
+func TestFetchedGrades(t *testing.T) {
+	g := graded()
+	read := g.Read
+	g.Read = func(event.StepFinished) (grading.Graded, bool) { return grading.Graded{}, false }
+	var late sync.WaitGroup
+	g.Fetch = func(e event.StepFinished, deliver func(grading.Graded)) {
+		late.Go(func() {
+			if r, ok := read(e); ok {
+				deliver(r)
+			}
+		})
+	}
+	for n := range 20 {
+		e := grade(n)
+		e.Status, e.Outputs["report"] = event.Cached, "blob:0"
+		if g.add(e); g.gradeText(e) != "" {
+			t.Errorf("%s: %q", e.Address, g.gradeText(e))
+		}
+		g.lines(40, 80, 10, Style{})
+	}
+	late.Wait()
+	if got := strings.Join(g.lines(40, 80, 10, Style{}), "\n"); !strings.Contains(got, "20 of 40 attempts graded") {
+		t.Error(got)
 	}
 }

@@ -128,20 +128,19 @@ type planBlock struct {
 	by   map[plan.Action][]*plan.Step
 }
 
-// blocksOf groups the steps by block, blocks in the order of their first
-// instance.
+// blocksOf groups the steps by block, as InOrder has them.
 func blocksOf(p *plan.Plan) []planBlock {
-	var blocks []planBlock
-	index := map[addr.Step]int{}
+	steps := make([]*plan.Step, len(p.Steps))
 	for i := range p.Steps {
-		s := &p.Steps[i]
-		at, ok := index[s.Address.Step]
-		if !ok {
-			at = len(blocks)
-			index[s.Address.Step] = at
+		steps[i] = &p.Steps[i]
+	}
+	var blocks []planBlock
+	for _, s := range InOrder(steps, func(s *plan.Step) string { return s.Name }) {
+		if n := len(blocks); n == 0 || blocks[n-1].name != s.Address.Step {
 			blocks = append(blocks, planBlock{name: s.Address.Step, by: map[plan.Action][]*plan.Step{}})
 		}
-		blocks[at].by[s.Action] = append(blocks[at].by[s.Action], s)
+		by := blocks[len(blocks)-1].by
+		by[s.Action] = append(by[s.Action], s)
 	}
 	return blocks
 }

@@ -1,10 +1,12 @@
 package view
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/step"
@@ -227,10 +229,7 @@ func (s *State) Running() []*running {
 		out = append(out, r)
 	}
 	slices.SortFunc(out, func(a, b *running) int {
-		if c := a.Time.Compare(b.Time); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Address, b.Address)
+		return cmp.Or(a.Time.Compare(b.Time), board.CompareNames(a.Address, b.Address))
 	})
 	return out
 }

@@ -3,7 +3,6 @@ package view
 import (
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/mleflow/mleflow/engine/plain"
 )
@@ -65,18 +64,11 @@ func (t *Table) Write(w io.Writer, style Style) error {
 func (t *Table) columns() [][]string {
 	columns := make([][]string, len(t.header))
 	for i, name := range t.header {
-		width := utf8.RuneCountInString(name)
+		columns[i] = []string{name}
 		for _, row := range t.rows {
-			width = max(width, utf8.RuneCountInString(row[i]))
+			columns[i] = append(columns[i], row[i])
 		}
-		for _, row := range append([][]string{t.header}, t.rows...) {
-			pad := strings.Repeat(" ", width-utf8.RuneCountInString(row[i]))
-			if t.right[i] {
-				columns[i] = append(columns[i], pad+row[i])
-			} else {
-				columns[i] = append(columns[i], row[i]+pad)
-			}
-		}
+		columns[i] = plain.Pad(columns[i], t.right[i])
 	}
 	return columns
 }

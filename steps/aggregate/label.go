@@ -1,0 +1,62 @@
+package aggregate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/engine/plain"
+)
+
+// Labels are columns, name first, then the value at each agent, for the labels of the
+// reports besides agent and seed: those in which agents differ, or all.
+func (b *Board) Labels(all bool) (columns [][]string) {
+	values := map[string]map[string][]string{} // by label and agent
+	for _, e := range b.Entries {
+		for name, value := range e.Labels {
+			if values[name] == nil {
+				values[name] = map[string][]string{}
+			}
+			if of := values[name]; !slices.Contains(of[e.Agent], value) {
+				of[e.Agent] = append(of[e.Agent], value)
+			}
+		}
+	}
+	delete(values, "agent")
+	delete(values, "seed")
+	for _, name := range slices.SortedFunc(maps.Keys(values), board.CompareNames) {
+		column := []string{name}
+		for _, a := range b.Agents {
+			column = append(column, labelText(values[name][a.Name]))
+		}
+		if all || slices.ContainsFunc(column[1:], func(text string) bool { return text != column[1] }) {
+			columns = append(columns, column)
+		}
+	}
+	return columns
+}
+
+// labelText is the values of a label at one agent: three of them, or how many.
+func labelText(values []string) string {
+	switch {
+	case len(values) == 0:
+		return "-"
+	case len(values) > 3:
+		return fmt.Sprintf("%d values", len(values))
+	}
+	return strings.Join(slices.SortedFunc(slices.Values(values), board.CompareNames), ", ")
+}
+
+// withLabels adds labels after the first two columns of a summary: those in which agents
+// differ, as many as fit, or all.
+func (b *Board) withLabels(columns [][]string, width int, all bool) [][]string {
+	at := 2
+	for _, label := range b.Labels(all) {
+		if wider := slices.Insert(slices.Clone(columns), at, plain.Pad(label, true)); all || plain.Size(wider) <= width {
+			columns, at = wider, at+1
+		}
+	}
+	return columns
+}
