@@ -22,6 +22,9 @@ type Record struct {
 
 	// RunID and the next fields are of the run; Started is RFC 3339 in UTC.
 	RunID, Pipeline, Mleflow, Started string
+	// RunName is what the run is called, RunNote and RunTags what people say of it.
+	RunName, RunNote string
+	RunTags          map[string]string
 	// Address is the step that ran the agent, GradeAddress the one that graded.
 	Address, GradeAddress string
 	// MadeIn is the run that executed the attempt, which may be an earlier one.
@@ -104,6 +107,7 @@ func Attempts(records []Record, stops ...time.Duration) (*table.Table, error) {
 	for _, at := range stops {
 		stopColumns(&r, at)
 	}
+	saidColumns(&r)
 	return table.New(r.columns...)
 }
 
@@ -163,7 +167,7 @@ func settingColumns(r *rows[Record]) {
 func originColumns(r *rows[Record]) {
 	r.text("pipeline", func(r Record) string { return r.Pipeline })
 	r.text("mleflow", func(r Record) string { return r.Mleflow })
-	r.text("started", func(r Record) string { return r.Started })
+	r.typed("started", table.Times, func(r Record) string { return r.Started })
 	r.text("made_in", func(r Record) string { return r.MadeIn })
 	r.text("grade_address", func(r Record) string { return r.GradeAddress })
 	r.text("attempt_action", func(r Record) string { return r.AttemptAction })
@@ -199,6 +203,13 @@ func stopColumns(r *rows[Record], at time.Duration) {
 	})
 }
 
+// saidColumns are what people say of the run.
+func saidColumns(r *rows[Record]) {
+	r.text("run_name", func(r Record) string { return r.RunName })
+	r.text("run_note", func(r Record) string { return r.RunNote })
+	r.each("tag_", func(r Record) map[string]string { return r.RunTags }, func(string) bool { return true })
+}
+
 // moment is a snapshot as a row.
 type moment struct {
 	Record
@@ -222,7 +233,7 @@ func Snapshots(records []Record) (*table.Table, error) {
 	r.text("run", func(m moment) string { return m.RunID })
 	r.text("address", func(m moment) string { return m.Address })
 	r.text("agent", func(m moment) string { return m.Agent })
-	r.text("seed", func(m moment) string { return m.Seed })
+	r.typed("seed", table.Integers, func(m moment) string { return m.Seed })
 	r.text("competition", func(m moment) string { return m.Report.CompetitionID })
 	r.text("competition_version", func(m moment) string { return m.Report.CompetitionVersion })
 	r.whole("seconds", func(m moment) int { return int(m.Seconds) })

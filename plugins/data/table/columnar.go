@@ -15,7 +15,7 @@ import (
 // WriteArrow writes t as an Arrow IPC file (also known as Feather version 2),
 // one record batch without compression. Columns are int64, uint64, double,
 // bool and utf8, all nullable; Mixed columns are refused. Missing cells are
-// nulls, NaN of a Float64 column among them.
+// nulls, NaN of a Float64 column among them. Column.As gives other types.
 func WriteArrow(w io.Writer, t *Table) error {
 	rec, err := record(t)
 	if err != nil {
@@ -108,6 +108,9 @@ func arrowArray(c *Column) (arrow.Array, error) {
 		of := array.NewBooleanBuilder(memory.DefaultAllocator)
 		b, add = of, func(i int) { of.Append(c.Bool(i)) }
 	case Text:
+		if c.as != Plain {
+			return typedArray(c), nil
+		}
 		of := array.NewStringBuilder(memory.DefaultAllocator)
 		b, add = of, func(i int) { of.Append(c.Text(i)) }
 	default:

@@ -44,6 +44,7 @@ type Run struct {
 	Started   time.Time                  `json:"started"`
 	Last      time.Time                  `json:"last_event"`
 	Resumed   string                     `json:"resumed,omitempty"`
+	ledger.About
 }
 
 // Environment is the file environment.json.
@@ -197,6 +198,13 @@ func runOf(past *ledger.Past, sum *ledger.Summary, source []byte, m *masker) Run
 			a = path.Base(filepath.ToSlash(a))
 		}
 		r.Argv = append(r.Argv, m.argument(a))
+	}
+	r.About = ledger.About{RunName: m.text(sum.RunName), Note: m.text(sum.Note)}
+	for k, v := range sum.Tags {
+		if r.Tags == nil {
+			r.Tags = map[string]string{}
+		}
+		r.Tags[k] = m.text(v)
 	}
 	return r
 }

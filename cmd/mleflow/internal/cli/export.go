@@ -251,7 +251,7 @@ func tidyRun(past *ledger.Past, c resultCache, catalog *competitions.Catalog) (t
 		return tidy.Run{}, err
 	}
 	return tidy.Run{
-		ID: sum.ID, Pipeline: filepath.Base(sum.Pipeline), Version: sum.Version, Started: sum.Started, Steps: sum.Steps,
+		ID: sum.ID, Pipeline: filepath.Base(sum.Pipeline), Version: sum.Version, Started: sum.Started, About: sum.About, Steps: sum.Steps,
 		Plan: p, Store: c, Index: c, Catalog: catalog, Standing: tidy.Recorded,
 	}, nil
 }
