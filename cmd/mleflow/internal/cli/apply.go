@@ -37,8 +37,11 @@ func newApply(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply [FILE.hcl]",
 		Short: "Run what changed and print the outputs",
-		Long:  "Plan the pipeline and run what is not cached. On a terminal the progress is shown\nlive, otherwise as lines; with --json as one event per line. The outputs of the\npipeline are printed at the end. Ctrl-C stops cleanly; the next apply continues.\nAgents in a sandbox or container can go on without mleflow: SIGTERM and SIGHUP leave\nthem running, Ctrl-C asks on a terminal and else leaves them, and the next apply\ncontinues with them. --on-interrupt decides beforehand.",
-		Args:  oneFile,
+		Long:  "Plan the pipeline and run what is not cached. On a terminal the progress is shown\nlive, otherwise as lines; with --json as one event per line. The outputs of the\npipeline are printed at the end. Ctrl-C stops cleanly; the next apply continues.\nAgents in a sandbox or container can go on without mleflow: SIGTERM and SIGHUP leave\nthem running, Ctrl-C asks on a terminal and else leaves them, and the next apply\ncontinues with them. --on-interrupt decides beforehand.\n\n--attempt repeats one attempt by its agent, competition and seed, although it is\ncached, and grades it; nothing else runs than what it needs.",
+		Example: `  mleflow apply pipeline.hcl
+  mleflow apply pipeline.hcl --attempt aide/demo-digits/1
+  mleflow apply pipeline.hcl --retry failed`,
+		Args: oneFile,
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			if o.parallelism < 0 {
 				return usagef("flag -parallelism: %d is negative; 0 runs as many steps as the resources allow", o.parallelism)
@@ -81,7 +84,7 @@ func runApply(ctx context.Context, a *app, o applyOptions, b *backend, p *engine
 	if err != nil {
 		return err
 	}
-	planOptions, err := o.sel.options()
+	planOptions, err := o.sel.options(p)
 	if err != nil {
 		return err
 	}
