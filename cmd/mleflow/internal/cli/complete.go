@@ -124,6 +124,7 @@ func (c *completion) valueCompleters() map[string]completer {
 		"--fail-on":                     words("agent"),
 		"--retry":                       c.completeRetry,
 		"--attempt":                     none,
+		"--model":                       none,
 		"--exclude-rule":                words(ruleNames()...),
 		"--on":                          suffixed("hcl"),
 		"--on-interrupt":                words(string(askFirst), string(leaveThem), string(stopThem)),
