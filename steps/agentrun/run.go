@@ -78,7 +78,7 @@ func (a *attempt) setUp(ctx context.Context, env *step.Env, mask *secret.Set, ke
 	}
 	defer cancel()
 	if err := a.args.hostProgram(a.runtime); err != nil {
-		return nil, fmt.Errorf("run agent %q: %w: %w", a.args.Agent.Name, executor.ErrStart, err)
+		return nil, fmt.Errorf("run agent %q: %w", a.args.Agent.Name, executor.Unstartable(err))
 	}
 	s, err := a.open(limited, env, mask, keys)
 	switch {
