@@ -104,10 +104,10 @@ func Attempts(records []Record, stops ...time.Duration) (*table.Table, error) {
 	settingColumns(&r)
 	originColumns(&r)
 	checkColumns(&r)
+	saidColumns(&r)
 	for _, at := range stops {
 		stopColumns(&r, at)
 	}
-	saidColumns(&r)
 	return table.New(r.columns...)
 }
 
@@ -183,24 +183,15 @@ func originColumns(r *rows[Record]) {
 // stopColumns are what stopping at a time would have given.
 func stopColumns(r *rows[Record], at time.Duration) {
 	suffix := "_at_" + After(at)
-	r.text("outcome"+suffix, func(rec Record) string {
+	stopped := func(rec Record) (none grading.Report) {
 		if s := rec.Stopped(at); s != nil {
-			return string(s.Outcome)
+			return *s
 		}
-		return ""
-	})
-	r.number("score"+suffix, func(rec Record) *float64 {
-		if s := rec.Stopped(at); s != nil && s.ExactScore != nil {
-			return known(*s.ExactScore)
-		}
-		return nil
-	})
-	r.text("medal"+suffix, func(rec Record) string {
-		if s := rec.Stopped(at); s != nil {
-			return Medal(*s)
-		}
-		return ""
-	})
+		return none
+	}
+	r.text("outcome"+suffix, func(rec Record) string { return string(stopped(rec).Outcome) })
+	r.number("score"+suffix, func(rec Record) *float64 { return (*float64)(stopped(rec).ExactScore) })
+	r.text("medal"+suffix, func(rec Record) string { return Medal(stopped(rec)) })
 }
 
 // saidColumns are what people say of the run.

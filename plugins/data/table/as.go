@@ -4,9 +4,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/apache/arrow/go/v17/arrow"
-	"github.com/apache/arrow/go/v17/arrow/array"
-	"github.com/apache/arrow/go/v17/arrow/memory"
 	pschema "github.com/apache/arrow/go/v17/parquet/schema"
 )
 
@@ -51,26 +48,4 @@ func (as As) logical() pschema.LogicalType {
 		return pschema.NewTimestampLogicalType(true, pschema.TimeUnitMicros)
 	}
 	return pschema.NewIntLogicalType(64, true)
-}
-
-// typedArray is such a column as an Arrow array.
-func typedArray(c *Column) arrow.Array {
-	b := array.NewInt64Builder(memory.DefaultAllocator)
-	defer b.Release()
-	for i := range c.Len() {
-		if c.IsMissing(i) {
-			b.AppendNull()
-			continue
-		}
-		n, _ := c.as.read(c.Text(i))
-		b.Append(n)
-	}
-	data := b.NewArray()
-	if c.as != Times {
-		return data
-	}
-	defer data.Release()
-	as := array.NewData(arrow.FixedWidthTypes.Timestamp_us, data.Len(), data.Data().Buffers(), nil, data.NullN(), 0)
-	defer as.Release()
-	return array.NewTimestampData(as)
 }

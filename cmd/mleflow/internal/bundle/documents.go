@@ -3,6 +3,7 @@ package bundle
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"path"
 	"path/filepath"
 	"strconv"
@@ -199,11 +200,8 @@ func runOf(past *ledger.Past, sum *ledger.Summary, source []byte, m *masker) Run
 		}
 		r.Argv = append(r.Argv, m.argument(a))
 	}
-	r.About = ledger.About{RunName: m.text(sum.RunName), Note: m.text(sum.Note)}
-	for k, v := range sum.Tags {
-		if r.Tags == nil {
-			r.Tags = map[string]string{}
-		}
+	r.About = ledger.About{RunName: m.text(sum.RunName), Tags: maps.Clone(sum.Tags), Note: m.text(sum.Note)}
+	for k, v := range r.Tags {
 		r.Tags[k] = m.text(v)
 	}
 	return r

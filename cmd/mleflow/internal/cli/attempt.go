@@ -33,11 +33,9 @@ func namedAttempt(p *engine.Program, named string) (attempt addr.Instance, targe
 	}
 	switch {
 	case len(found) > 1:
-		return attempt, nil, usagef("flag --attempt: %q is several: %s; choose with --target ADDRESS --retry ADDRESS", named, few(found))
-	case at < 0 && len(all) == 0:
-		return attempt, nil, usagef("flag --attempt: the pipeline has no attempts of agents")
+		return attempt, nil, usagef("flag --attempt: %q is several: %s; choose with --target ADDRESS --retry ADDRESS", named, strings.Join(found[:min(len(found), 10)], ", "))
 	case at < 0:
-		return attempt, nil, usagef("flag --attempt: there is no %q; write AGENT/COMPETITION/SEED, one of %s", named, few(all))
+		return attempt, nil, usagef("flag --attempt: there is no %q; write AGENT/COMPETITION/SEED, one of: %s", named, strings.Join(all[:min(len(all), 10)], ", "))
 	}
 	attempt = p.Instances[at].Addr
 	targets = []addr.Instance{attempt}
@@ -53,23 +51,15 @@ func namedAttempt(p *engine.Program, named string) (attempt addr.Instance, targe
 // known yet is a question mark.
 func attemptName(args cty.Value) string {
 	args, _ = args.UnmarkDeep()
-	text := func(v cty.Value, name string) string {
-		if v.IsNull() || !v.IsKnown() || !v.Type().HasAttribute(name) {
-			return "?"
+	text := func(path cty.Path) string {
+		v, err := path.Apply(args)
+		if err == nil {
+			v, err = convert.Convert(v, cty.String)
 		}
-		v, err := convert.Convert(v.GetAttr(name), cty.String)
 		if err != nil || v.IsNull() || !v.IsKnown() {
 			return "?"
 		}
 		return v.AsString()
 	}
-	return text(args.GetAttr("agent"), "name") + "/" + text(args, "competition") + "/" + text(args, "seed")
-}
-
-// few lists at most ten names.
-func few(names []string) string {
-	if len(names) > 10 {
-		names = append(slices.Clone(names[:10]), "…")
-	}
-	return strings.Join(names, ", ")
+	return text(cty.GetAttrPath("agent").GetAttr("name")) + "/" + text(cty.GetAttrPath("competition")) + "/" + text(cty.GetAttrPath("seed"))
 }
