@@ -1,7 +1,9 @@
 package export
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/data/table"
@@ -21,6 +23,13 @@ func (r *rows[T]) text(name string, value func(T) string) {
 		valid[i] = texts[i] != ""
 	}
 	r.columns = append(r.columns, table.FromTexts(name, texts, valid))
+}
+
+// typed adds a column of texts that is of another type in Parquet and Arrow.
+func (r *rows[T]) typed(name string, as table.As, value func(T) string) {
+	r.text(name, value)
+	last := &r.columns[len(r.columns)-1]
+	*last = (*last).As(as)
 }
 
 func (r *rows[T]) whole(name string, value func(T) int) {
@@ -49,6 +58,24 @@ func (r *rows[T]) truth(name string, value func(T) bool) {
 		bools[i] = value(row)
 	}
 	r.columns = append(r.columns, table.FromBools(name, bools, nil))
+}
+
+// maxWords is how many labels or tags become columns.
+const maxWords = 100
+
+// each adds a column for each name that fits and that a row has a text of.
+func (r *rows[T]) each(prefix string, of func(T) map[string]string, fits func(name string) bool) {
+	names := map[string]bool{}
+	for _, row := range r.of {
+		for name := range of(row) {
+			names[name] = fits(name)
+		}
+	}
+	maps.DeleteFunc(names, func(_ string, fits bool) bool { return !fits })
+	sorted := slices.Sorted(maps.Keys(names))
+	for _, name := range sorted[:min(len(sorted), maxWords)] {
+		r.text(prefix+name, func(row T) string { return of(row)[name] })
+	}
 }
 
 func known(n grading.Number) *float64 { return (*float64)(&n) }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow/go/v17/arrow"
+	"github.com/apache/arrow/go/v17/arrow/ipc"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mleflow/mleflow/competitions/board"
@@ -155,9 +157,18 @@ func columns(t *testing.T, of func() (*table.Table, error)) (list []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range tab.Columns() {
-		kind := map[table.Kind]string{table.Text: "string", table.Int64: "int64", table.Float64: "double", table.Bool: "bool"}[c.Kind()]
-		list = append(list, c.Name()+" "+kind)
+	var out bytes.Buffer
+	if err := export.Write(&out, tab, export.Arrow); err != nil {
+		t.Fatal(err)
+	}
+	in, err := ipc.NewFileReader(bytes.NewReader(out.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	for _, f := range in.Schema().Fields() {
+		kind := map[arrow.Type]string{arrow.STRING: "string", arrow.INT64: "int64", arrow.FLOAT64: "double", arrow.BOOL: "bool", arrow.TIMESTAMP: "timestamp"}[f.Type.ID()]
+		list = append(list, f.Name+" "+kind)
 	}
 	return list
 }

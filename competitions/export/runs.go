@@ -2,13 +2,12 @@ package export
 
 import (
 	"fmt"
-	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/pattern"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
@@ -51,11 +50,14 @@ func Place(rank, teams int) string {
 	return fmt.Sprintf("%d of %d", rank, teams)
 }
 
+// labelName is the form of labels that become columns.
+var labelName = pattern.New(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+
 // Runs returns the table of runs, in their order.
 func Runs(runs []Run) (*table.Table, error) {
 	r := rows[Run]{of: runs}
 	r.text("agent", func(r Run) string { return r.Agent })
-	r.text("seed", func(r Run) string { return r.Seed })
+	r.typed("seed", table.Integers, func(r Run) string { return r.Seed })
 	r.text("competition", func(r Run) string { return r.Report.CompetitionID })
 	r.text("competition_version", func(r Run) string { return r.Report.CompetitionVersion })
 	r.text("outcome", func(r Run) string { return string(r.Report.Outcome) })
@@ -97,27 +99,8 @@ func Runs(runs []Run) (*table.Table, error) {
 	if slices.ContainsFunc(runs, func(r Run) bool { return tries(r) > 1 }) {
 		r.whole("tries", tries)
 	}
-	labelColumns(&r)
+	r.each("label_", func(r Run) map[string]string { return r.Labels }, func(name string) bool {
+		return name != "agent" && name != "seed" && labelName.Regexp().MatchString(name)
+	})
 	return table.New(r.columns...)
-}
-
-// labelName is the form of labels that become columns, maxLabels their number.
-var labelName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
-
-const maxLabels = 100
-
-// labelColumns has a column for each label of the grades besides agent and seed.
-func labelColumns(r *rows[Run]) {
-	names := map[string]bool{}
-	for _, run := range r.of {
-		for name := range run.Labels {
-			if name != "agent" && name != "seed" && labelName.MatchString(name) {
-				names[name] = true
-			}
-		}
-	}
-	sorted := slices.Sorted(maps.Keys(names))
-	for _, name := range sorted[:min(len(sorted), maxLabels)] {
-		r.text("label_"+name, func(r Run) string { return r.Labels[name] })
-	}
 }

@@ -22,6 +22,9 @@ type Record struct {
 
 	// RunID and the next fields are of the run; Started is RFC 3339 in UTC.
 	RunID, Pipeline, Mleflow, Started string
+	// RunName is what the run is called, RunNote and RunTags what people say of it.
+	RunName, RunNote string
+	RunTags          map[string]string
 	// Address is the step that ran the agent, GradeAddress the one that graded.
 	Address, GradeAddress string
 	// MadeIn is the run that executed the attempt, which may be an earlier one.
@@ -101,6 +104,7 @@ func Attempts(records []Record, stops ...time.Duration) (*table.Table, error) {
 	settingColumns(&r)
 	originColumns(&r)
 	checkColumns(&r)
+	saidColumns(&r)
 	for _, at := range stops {
 		stopColumns(&r, at)
 	}
@@ -163,7 +167,7 @@ func settingColumns(r *rows[Record]) {
 func originColumns(r *rows[Record]) {
 	r.text("pipeline", func(r Record) string { return r.Pipeline })
 	r.text("mleflow", func(r Record) string { return r.Mleflow })
-	r.text("started", func(r Record) string { return r.Started })
+	r.typed("started", table.Times, func(r Record) string { return r.Started })
 	r.text("made_in", func(r Record) string { return r.MadeIn })
 	r.text("grade_address", func(r Record) string { return r.GradeAddress })
 	r.text("attempt_action", func(r Record) string { return r.AttemptAction })
@@ -179,24 +183,22 @@ func originColumns(r *rows[Record]) {
 // stopColumns are what stopping at a time would have given.
 func stopColumns(r *rows[Record], at time.Duration) {
 	suffix := "_at_" + After(at)
-	r.text("outcome"+suffix, func(rec Record) string {
+	stopped := func(rec Record) (none grading.Report) {
 		if s := rec.Stopped(at); s != nil {
-			return string(s.Outcome)
+			return *s
 		}
-		return ""
-	})
-	r.number("score"+suffix, func(rec Record) *float64 {
-		if s := rec.Stopped(at); s != nil && s.ExactScore != nil {
-			return known(*s.ExactScore)
-		}
-		return nil
-	})
-	r.text("medal"+suffix, func(rec Record) string {
-		if s := rec.Stopped(at); s != nil {
-			return Medal(*s)
-		}
-		return ""
-	})
+		return none
+	}
+	r.text("outcome"+suffix, func(rec Record) string { return string(stopped(rec).Outcome) })
+	r.number("score"+suffix, func(rec Record) *float64 { return (*float64)(stopped(rec).ExactScore) })
+	r.text("medal"+suffix, func(rec Record) string { return Medal(stopped(rec)) })
+}
+
+// saidColumns are what people say of the run.
+func saidColumns(r *rows[Record]) {
+	r.text("run_name", func(r Record) string { return r.RunName })
+	r.text("run_note", func(r Record) string { return r.RunNote })
+	r.each("tag_", func(r Record) map[string]string { return r.RunTags }, func(string) bool { return true })
 }
 
 // moment is a snapshot as a row.
@@ -222,7 +224,7 @@ func Snapshots(records []Record) (*table.Table, error) {
 	r.text("run", func(m moment) string { return m.RunID })
 	r.text("address", func(m moment) string { return m.Address })
 	r.text("agent", func(m moment) string { return m.Agent })
-	r.text("seed", func(m moment) string { return m.Seed })
+	r.typed("seed", table.Integers, func(m moment) string { return m.Seed })
 	r.text("competition", func(m moment) string { return m.Report.CompetitionID })
 	r.text("competition_version", func(m moment) string { return m.Report.CompetitionVersion })
 	r.whole("seconds", func(m moment) int { return int(m.Seconds) })

@@ -3,6 +3,7 @@ package export
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
@@ -21,7 +22,22 @@ const (
 // Formats returns the formats of a leaderboard's tables.
 func Formats() []Format { return []Format{CSV, Parquet, Arrow} }
 
-// Write writes a table.
+// WriteTexts writes a table whose seeds and times are texts in every format. The
+// outputs of steps are written by it, since their bytes do not change.
+func WriteTexts(w io.Writer, t *table.Table, f Format) error {
+	columns := slices.Clone(t.Columns())
+	for i, c := range columns {
+		columns[i] = c.As(table.Plain)
+	}
+	texts, err := table.New(columns...)
+	if err != nil {
+		return err
+	}
+	return Write(w, texts, f)
+}
+
+// Write writes a table. In Parquet and Arrow, seeds are integers if all are, and
+// times are timestamps.
 func Write(w io.Writer, t *table.Table, f Format) error {
 	switch f {
 	case CSV:

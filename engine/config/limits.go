@@ -20,8 +20,8 @@ func (g *Graph) limits(inst *Instance, ctx func() *hcl.EvalContext, marks map[an
 	s := inst.Step
 	m := metaEval{g: g, ctx: ctx, marks: marks}
 	inst.Limits.CPUs = 1
-	m.duration("timeout", s.Timeout, &inst.Limits.Timeout)
-	m.number("cpus", s.Resources["cpus"], 0, &inst.Limits.CPUs)
+	m.duration("timeout", s.Timeout, "there is no limit", &inst.Limits.Timeout)
+	m.number("cpus", s.Resources["cpus"], &inst.Limits.CPUs)
 	m.bytes("memory", s.Resources["memory"], &inst.Limits.MemoryBytes)
 	m.bytes("disk", s.Resources["disk"], &inst.Limits.DiskBytes)
 	if v, ok := m.value("on", s.On, cty.String, "the name of a backend or \"local\""); ok {
@@ -34,8 +34,8 @@ func (g *Graph) limits(inst *Instance, ctx func() *hcl.EvalContext, marks map[an
 	attempts := 1.0
 	m.whole("attempts", s.Retry["attempts"], 1, &attempts)
 	inst.Retry.Attempts = int(attempts)
-	m.duration("backoff", s.Retry["backoff"], &inst.Retry.Backoff)
-	m.duration("max_backoff", s.Retry["max_backoff"], &inst.Retry.MaxBackoff)
+	m.duration("backoff", s.Retry["backoff"], "it is 1s", &inst.Retry.Backoff)
+	m.duration("max_backoff", s.Retry["max_backoff"], "it is 1m", &inst.Retry.MaxBackoff)
 	return m.diags
 }
 
@@ -74,14 +74,14 @@ func (m *metaEval) wrong(name string, e hcl.Expression, want string) {
 	m.diags = append(m.diags, diag.Error(e.Range(), "Invalid "+name, "%s must be %s.", name, want))
 }
 
-func (m *metaEval) number(name string, e hcl.Expression, above float64, dst *float64) {
+func (m *metaEval) number(name string, e hcl.Expression, dst *float64) {
 	v, ok := m.value(name, e, cty.Number, "a number")
 	if !ok {
 		return
 	}
 	f, _ := v.AsBigFloat().Float64()
-	if f <= above || math.IsInf(f, 0) {
-		m.wrong(name, e, fmt.Sprintf("a number above %g", above))
+	if f <= 0 || math.IsInf(f, 0) {
+		m.wrong(name, e, fmt.Sprintf("a number above 0; without %s it is %g", name, *dst))
 		return
 	}
 	*dst = f
@@ -100,8 +100,9 @@ func (m *metaEval) whole(name string, e hcl.Expression, least float64, dst *floa
 	*dst = f
 }
 
-func (m *metaEval) duration(name string, e hcl.Expression, dst *time.Duration) {
-	const want = "a duration such as \"90s\", \"24h\" or \"2d\""
+// duration reads a time; absent says what there is without one.
+func (m *metaEval) duration(name string, e hcl.Expression, absent string, dst *time.Duration) {
+	want := "a duration such as \"90s\", \"24h\" or \"2d\", above 0; without " + name + " " + absent
 	v, ok := m.value(name, e, cty.String, want)
 	if !ok {
 		return
@@ -115,13 +116,13 @@ func (m *metaEval) duration(name string, e hcl.Expression, dst *time.Duration) {
 }
 
 func (m *metaEval) bytes(name string, e hcl.Expression, dst *int64) {
-	const want = "a size such as \"16GiB\" or \"500MB\""
+	want := "a size such as \"16GiB\" or \"500MB\", above 0; without " + name + " nothing is reserved and resources set no limit"
 	v, ok := m.value(name, e, cty.String, want)
 	if !ok {
 		return
 	}
 	n, err := ParseSize(v.AsString())
-	if err != nil {
+	if err != nil || n == 0 {
 		m.wrong(name, e, want)
 		return
 	}

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,12 +78,40 @@ func (a About) Tagged(with map[string]string) bool {
 	return true
 }
 
+// Chosen reports whether a run is called that, by its name or two words, and has
+// all these tags; "" is any.
+func (a About) Chosen(id, name string, tags map[string]string) bool {
+	return a.Tagged(tags) && (name == "" || a.RunName == name || Nickname(id) == name)
+}
+
+// Called is the name of a run or, without one, its two words.
+func (a About) Called(id string) string {
+	return cmp.Or(a.RunName, Nickname(id))
+}
+
+// Said lists the tags and the note.
+func (a About) Said() string {
+	var list []string
+	for _, k := range slices.Sorted(maps.Keys(a.Tags)) {
+		list = append(list, k+"="+a.Tags[k])
+	}
+	if a.Note != "" {
+		list = append(list, a.Note)
+	}
+	return strings.Join(list, " ")
+}
+
 // About reads what people say of the run; what is damaged counts as nothing.
 func (p *Past) About() (a About) {
 	if err := p.readJSON(aboutFile, &a); err != nil || a.Check() != nil {
 		return About{}
 	}
 	return a
+}
+
+// About reads what people say of a run by its id.
+func (l *Ledger) About(id string) About {
+	return (&Past{dir: filepath.Join(l.runs(), id)}).About()
 }
 
 // Describe changes what people say of the run. Of several at once, none loses
@@ -137,8 +166,7 @@ func (l *Ledger) named(name string, ids []string) []string {
 	}
 	var given, words []string
 	for _, id := range ids {
-		p := &Past{dir: filepath.Join(l.runs(), id)}
-		if p.About().RunName == name {
+		if l.About(id).RunName == name {
 			given = append(given, id)
 		}
 		if Nickname(id) == name {

@@ -22,7 +22,7 @@ func ParseSize(text string) (int64, error) {
 	n, err := strconv.ParseFloat(digits, 64)
 	unit, ok := sizeUnits[strings.ToLower(strings.TrimSpace(text[len(digits):]))]
 	if err != nil || !ok || !(n > 0) || n*unit > math.MaxInt64/2 {
-		return 0, fmt.Errorf("%q is not a size, such as \"4GiB\"", text)
+		return 0, fmt.Errorf("%q is not a size above 0, such as \"4GiB\"", text)
 	}
 	return int64(n * unit), nil
 }

@@ -109,7 +109,7 @@ func (a *attempt) checkSandbox() error {
 		return step.WrongArg("user", err)
 	}
 	if a.args.Processes < 1 {
-		return step.WrongArg("processes", fmt.Errorf("processes = %d is too low", a.args.Processes))
+		return step.WrongArg("processes", fmt.Errorf("processes = %d is too low; write 1 or more, or leave it out", a.args.Processes))
 	}
 	return nil
 }

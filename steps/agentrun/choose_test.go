@@ -81,7 +81,7 @@ func TestAuto(t *testing.T) {
 		{name: "no image", agent: bare, has: []string{"containerd", "sandbox"}, runtime: "sandbox", reason: `containerd: it needs an image, and agent "tester" has no image`},
 		{name: "no image and required", agent: bare, has: []string{"containerd", "sandbox"}, required: "sandbox", refused: []string{"sandbox: its isolation is host-files"}},
 		{name: "no image and less required", agent: bare, has: []string{"sandbox"}, required: "host-files", runtime: "sandbox", reason: "containerd"},
-		{name: "a program in the home", agent: elsewhere, has: []string{"sandbox"}, runtime: "process", reason: "sandbox: its program is "},
+		{name: "a program in the home", agent: elsewhere, has: []string{"sandbox"}, runtime: "process", reason: "sandbox: without an image, a sandbox shows only programs in /usr, not "},
 		{name: "image and nothing", agent: withImage, refused: []string{`cannot run agent "tester"|no runtime of this machine can run agent "tester"`, "containerd: no containerd; get containerd", "sandbox: no sandbox; get sandbox", "it runs no images"}},
 		{name: "required and there", agent: builtIn, has: []string{"sandbox"}, required: "sandbox", runtime: "sandbox", reason: "containerd: no containerd"},
 		{name: "required and not there", agent: builtIn, required: "sandbox", refused: []string{`the required isolation "sandbox"`, "containerd: no containerd; get containerd", "sandbox: no sandbox; get sandbox", "process: its isolation is none"}},

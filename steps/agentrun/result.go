@@ -151,8 +151,9 @@ func (p *place) rescue(ctx context.Context) {
 		return
 	}
 	for _, name := range []string{"submission", "logs", "code"} {
-		ref := h.out[name].Ref
-		p.env.Note("the attempt failed for the machine; its %s is in the cache for now: tree %s, %d bytes", name, ref.ID, ref.Size)
+		if ref := h.out[name].Ref; ref.Files > 0 {
+			p.env.Note("the attempt did not end; its output %s is in the cache for now: tree %s, %d bytes", name, ref.ID, ref.Size)
+		}
 	}
 }
 

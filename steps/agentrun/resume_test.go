@@ -191,7 +191,7 @@ func TestMachineFails(t *testing.T) {
 	}}
 	b := newBench(t, m.runtime())
 	args := values(b, t, who([]string{"/agent"}, nil))
-	if _, err := b.Run(t, args); !errors.Is(err, errBroken) || !strings.Contains(b.Log(), "its submission is in the cache for now: tree ") {
+	if _, err := b.Run(t, args); !errors.Is(err, errBroken) || !strings.Contains(b.Log(), "its output submission is in the cache for now: tree ") {
 		t.Errorf("got %v\n%s", err, b.Log())
 	}
 	if list := kept(t, b); len(list) != 0 {

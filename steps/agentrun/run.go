@@ -113,7 +113,7 @@ func (p *place) setUpInTime(ctx context.Context, keys map[string]string) (*runni
 	}
 	defer cancel()
 	if err := p.args.hostProgram(p.runtime); err != nil {
-		return nil, fmt.Errorf("run agent %q: %w: %w", p.args.Agent.Name, executor.ErrStart, err)
+		return nil, fmt.Errorf("run agent %q: %w", p.args.Agent.Name, executor.Unstartable(err))
 	}
 	r, err := p.setUp(limited, keys)
 	switch {

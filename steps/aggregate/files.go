@@ -77,7 +77,7 @@ func (b *Board) tables(files map[string][]byte) error {
 	for name, t := range map[string]*table.Table{"figures": figures, "runs": all} {
 		for _, f := range export.Formats() {
 			var data bytes.Buffer
-			if err := export.Write(&data, t, f); err != nil {
+			if err := export.WriteTexts(&data, t, f); err != nil {
 				return err
 			}
 			files[name+"."+string(f)] = data.Bytes()

@@ -20,6 +20,7 @@ type Column struct {
 	rows  []int32 // row numbers, -1 = missing; nil: lo, lo+1, …
 	lo    int
 	n     int
+	as    As // Text: see As
 }
 
 // vector is a piece of stored data that columns share. Which of the views is
@@ -226,7 +227,7 @@ func (v *vector) value(r int) Value {
 
 // over returns the column's data seen through rows.
 func (c *Column) over(rows []int32) *Column {
-	d := &Column{name: c.name, kind: c.kind, vecs: c.vecs, kept: c.kept, shift: c.shift, rows: rows, n: len(rows)}
+	d := &Column{name: c.name, kind: c.kind, vecs: c.vecs, kept: c.kept, shift: c.shift, rows: rows, n: len(rows), as: c.as}
 	if c.kind == Int64 || c.kind == Uint64 {
 		for _, r := range rows {
 			if r < 0 {

@@ -15,7 +15,7 @@ import (
 // WriteArrow writes t as an Arrow IPC file (also known as Feather version 2),
 // one record batch without compression. Columns are int64, uint64, double,
 // bool and utf8, all nullable; Mixed columns are refused. Missing cells are
-// nulls, NaN of a Float64 column among them.
+// nulls, NaN of a Float64 column among them. Column.As gives other types.
 func WriteArrow(w io.Writer, t *Table) error {
 	rec, err := record(t)
 	if err != nil {
@@ -93,21 +93,24 @@ func record(t *Table) (arrow.Record, error) {
 func arrowArray(c *Column) (arrow.Array, error) {
 	var b array.Builder
 	var add func(i int)
-	switch c.Kind() {
-	case Int64:
-		of := array.NewInt64Builder(memory.DefaultAllocator)
-		b, add = of, func(i int) { of.Append(c.Int(i)) }
-	case Uint64:
+	switch kind := c.Kind(); {
+	case kind == Int64, c.as == Integers:
+		of, at := array.NewInt64Builder(memory.DefaultAllocator), intCell(c)
+		b, add = of, func(i int) { of.Append(at(i)) }
+	case c.as == Times:
+		of, at := array.NewTimestampBuilder(memory.DefaultAllocator, &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}), intCell(c)
+		b, add = of, func(i int) { of.Append(arrow.Timestamp(at(i))) }
+	case kind == Uint64:
 		of := array.NewUint64Builder(memory.DefaultAllocator)
 		values := c.uints()
 		b, add = of, func(i int) { of.Append(values[i]) }
-	case Float64:
+	case kind == Float64:
 		of := array.NewFloat64Builder(memory.DefaultAllocator)
 		b, add = of, func(i int) { of.Append(c.Float(i)) }
-	case Bool:
+	case kind == Bool:
 		of := array.NewBooleanBuilder(memory.DefaultAllocator)
 		b, add = of, func(i int) { of.Append(c.Bool(i)) }
-	case Text:
+	case kind == Text:
 		of := array.NewStringBuilder(memory.DefaultAllocator)
 		b, add = of, func(i int) { of.Append(c.Text(i)) }
 	default:

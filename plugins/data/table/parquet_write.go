@@ -122,6 +122,9 @@ func newParquetFile(w io.Writer, t *Table, more ...parquet.WriterProperty) (*fil
 			physical = parquet.Types.Boolean
 		case Text:
 			physical, logical = parquet.Types.ByteArray, pschema.StringLogicalType{}
+			if c.as != Plain {
+				physical, logical = parquet.Types.Int64, c.as.logical()
+			}
 		default:
 			return nil, mixedError(c)
 		}
@@ -192,8 +195,11 @@ func present[T any](c *Column, there []int16, at func(i int) T) []T {
 
 // intCell reads integers of 64 bits, with or without a sign.
 func intCell(c *Column) func(i int) int64 {
-	if c.Kind() != Uint64 {
+	switch c.Kind() {
+	case Int64:
 		return c.Int
+	case Text:
+		return func(i int) int64 { n, _ := c.as.read(c.Text(i)); return n }
 	}
 	values := c.uints()
 	return func(i int) int64 { return int64(values[i]) }

@@ -30,6 +30,18 @@ type Executor interface {
 // is no such program, or it may not be executed.
 var ErrStart = errors.New("cannot start command")
 
+// Unstartable makes an error ErrStart, whose words it says once.
+func Unstartable(err error) error {
+	text, told := strings.CutPrefix(err.Error(), ErrStart.Error()+": ")
+	switch {
+	case errors.Is(err, ErrStart):
+		return err
+	case told: // it came as text
+		return fmt.Errorf("%w: %s", ErrStart, text)
+	}
+	return fmt.Errorf("%w: %w", ErrStart, err)
+}
+
 // ErrLeave is the cause of a context that is cancelled to leave commands running
 // which a later process can resume, and to stop all others.
 var ErrLeave = fmt.Errorf("left running: %w", context.Canceled)

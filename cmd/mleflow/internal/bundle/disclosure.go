@@ -23,13 +23,14 @@ import (
 
 // Disclosure says under what conditions the attempts of a run were made.
 type Disclosure struct {
-	Run         string       `json:"run"`
-	Pipeline    string       `json:"pipeline"`
-	Version     string       `json:"mleflow"`
-	State       ledger.State `json:"state"`
-	Started     time.Time    `json:"started"`
-	Environment Environment  `json:"environment"`
-	Attempts    []Attempt    `json:"attempts"`
+	Run      string       `json:"run"`
+	Pipeline string       `json:"pipeline"`
+	Version  string       `json:"mleflow"`
+	State    ledger.State `json:"state"`
+	Started  time.Time    `json:"started"`
+	ledger.About
+	Environment Environment `json:"environment"`
+	Attempts    []Attempt   `json:"attempts"`
 	// Earlier are the runs of the same pipeline file that the ledger holds
 	// from before this one, oldest first.
 	Earlier []EarlierRun `json:"earlier_runs"`
@@ -225,7 +226,7 @@ func Disclose(ctx context.Context, src Source) (*Disclosure, error) {
 
 // disclosureOf derives the disclosure from the records.
 func disclosureOf(ctx context.Context, run Run, env Environment, records []record, store cache.Store) (*Disclosure, error) {
-	d := &Disclosure{Run: run.ID, Pipeline: run.Pipeline, Version: run.Version, State: run.State, Started: run.Started, Environment: env, Attempts: []Attempt{}, Earlier: []EarlierRun{}}
+	d := &Disclosure{Run: run.ID, Pipeline: run.Pipeline, Version: run.Version, State: run.State, Started: run.Started, About: run.About, Environment: env, Attempts: []Attempt{}, Earlier: []EarlierRun{}}
 	sizes := map[string]output{}
 	for _, r := range records {
 		for _, o := range r.Outputs {

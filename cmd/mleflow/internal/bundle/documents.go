@@ -3,6 +3,7 @@ package bundle
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"path"
 	"path/filepath"
 	"strconv"
@@ -44,6 +45,7 @@ type Run struct {
 	Started   time.Time                  `json:"started"`
 	Last      time.Time                  `json:"last_event"`
 	Resumed   string                     `json:"resumed,omitempty"`
+	ledger.About
 }
 
 // Environment is the file environment.json.
@@ -197,6 +199,10 @@ func runOf(past *ledger.Past, sum *ledger.Summary, source []byte, m *masker) Run
 			a = path.Base(filepath.ToSlash(a))
 		}
 		r.Argv = append(r.Argv, m.argument(a))
+	}
+	r.About = ledger.About{RunName: m.text(sum.RunName), Tags: maps.Clone(sum.Tags), Note: m.text(sum.Note)}
+	for k, v := range r.Tags {
+		r.Tags[k] = m.text(v)
 	}
 	return r
 }

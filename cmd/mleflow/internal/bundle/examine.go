@@ -147,6 +147,9 @@ func (x *Examined) checkPipeline(b *Bundle) (err error) {
 	if x.Run.ID != b.Run {
 		return damage(runFile, "it is about run %q, not %q", x.Run.ID, b.Run)
 	}
+	if err := x.Run.About.Check(); err != nil {
+		return damage(runFile, "%w", err)
+	}
 	if !b.Has(path) {
 		return damage(path, "it is missing")
 	}
@@ -217,7 +220,7 @@ func (x *Examined) checkEvents(b *Bundle, records []record) error {
 	if err != nil {
 		return err
 	}
-	x.Summary = &ledger.Summary{Entry: ledger.Entry{Info: ledger.Info{ID: x.Run.ID, Pipeline: x.Run.Pipeline, Version: x.Run.Version}, State: x.Run.State}}
+	x.Summary = &ledger.Summary{Entry: ledger.Entry{Info: ledger.Info{ID: x.Run.ID, Pipeline: x.Run.Pipeline, Version: x.Run.Version}, About: x.Run.About, State: x.Run.State}}
 	by := map[string]record{}
 	for _, r := range records {
 		by[r.Address] = r

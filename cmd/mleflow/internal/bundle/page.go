@@ -11,6 +11,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/engine/ledger"
 )
 
 // Section is a table of the disclosure.
@@ -81,6 +82,11 @@ func (d *Disclosure) about() Section {
 		{"run", d.Run}, {"pipeline", d.Pipeline}, {"state", string(d.State)}, {"started", d.Started.Format(time.RFC3339)}, {"mleflow", d.Version},
 		{"system", e.OS}, {"cpus", strconv.FormatFloat(e.CPUs, 'g', -1, 64)}, {"memory", view.Bytes(e.MemoryBytes)}, {"gpus", cmp.Or(strings.Join(e.GPUs, ", "), "none")},
 	}}
+	for _, said := range [][]string{{"name", d.RunName}, {"tags", ledger.About{Tags: d.Tags}.Said()}, {"note", d.Note}} {
+		if said[1] != "" {
+			s.Rows = append(s.Rows, said)
+		}
+	}
 	var facts [][]string
 	for name, v := range e.Facts {
 		facts = append(facts, []string{name, v})

@@ -37,8 +37,11 @@ func newApply(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply [FILE.hcl]",
 		Short: "Run what changed and print the outputs",
-		Long:  "Plan the pipeline, run what is not cached, and print its outputs. Progress is\nlive on a terminal, else lines; with --json an event a line. Ctrl-C stops\ncleanly; the next apply continues. Agents in a sandbox or container can go on\nmeanwhile: SIGTERM and SIGHUP leave them running, Ctrl-C asks on a terminal and\nelse leaves them.",
-		Args:  oneFile,
+		Long:  "Plan the pipeline, run what is not cached, and print its outputs. Progress is\nlive on a terminal, else lines; with --json an event a line. Ctrl-C stops\ncleanly; the next apply continues. Agents in a sandbox or container can go on\nmeanwhile: SIGTERM and SIGHUP leave them running, Ctrl-C asks on a terminal and\nelse leaves them.\n\n--attempt repeats one cached attempt and its grade; nothing else runs than what it\nneeds.",
+		Example: `  mleflow apply pipeline.hcl
+  mleflow apply pipeline.hcl --attempt aide/demo-digits/1
+  mleflow apply pipeline.hcl --retry failed`,
+		Args: oneFile,
 		RunE: a.action(func(cmd *cobra.Command, args []string) error {
 			if o.parallelism < 0 {
 				return usagef("flag -parallelism: %d is negative; 0 runs as many steps as the resources allow", o.parallelism)
@@ -81,7 +84,7 @@ func runApply(ctx context.Context, a *app, o applyOptions, b *backend, p *engine
 	if err != nil {
 		return err
 	}
-	planOptions, err := o.sel.options()
+	planOptions, err := o.sel.options(p)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/mleflow/mleflow/cache/remote"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/fleet"
 	"github.com/mleflow/mleflow/engine"
-	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/publish"
 	"github.com/mleflow/mleflow/engine/sched"
@@ -94,8 +93,8 @@ func (s *store) openCache() (*disk.Cache, error) {
 	}
 	opts := disk.Options{Last: all.Varying()}
 	if text := s.env("MLEFLOW_CACHE_QUOTA"); text != "" {
-		if opts.Quota, err = config.ParseSize(text); err != nil {
-			return nil, usagef("MLEFLOW_CACHE_QUOTA: %w", err)
+		if opts.Quota, err = sizeOf("MLEFLOW_CACHE_QUOTA", text); err != nil {
+			return nil, err
 		}
 	}
 	store, err := disk.Open(folder, opts)

@@ -123,6 +123,8 @@ func (c *completion) valueCompleters() map[string]completer {
 		"--against-version":             words("v1", "v1m", "v2", "v2m"),
 		"--fail-on":                     words("agent"),
 		"--retry":                       c.completeRetry,
+		"--attempt":                     none,
+		"--model":                       none,
 		"--exclude-rule":                words(ruleNames()...),
 		"--on":                          suffixed("hcl"),
 		"--on-interrupt":                words(string(askFirst), string(leaveThem), string(stopThem)),

@@ -91,11 +91,7 @@ func confineMemory(t *terminal, most int64) error {
 // grading takes.
 func checkMemory(t *terminal, regrade bool) (int64, error) {
 	if text := t.env(memoryVariable); text != "" {
-		n, err := config.ParseSize(text)
-		if err != nil {
-			return 0, usagef("%s: %w", memoryVariable, err)
-		}
-		return n, nil
+		return sizeOf(memoryVariable, text)
 	}
 	machine := sched.Machine().MemoryBytes / 4 * 3
 	if machine <= 0 || !regrade {
@@ -166,4 +162,16 @@ func within(limit time.Duration, what string, fn func() error) error {
 	})
 	defer timer.Stop()
 	return fn()
+}
+
+// sizeOf reads the size in an environment variable.
+func sizeOf(variable, text string) (int64, error) {
+	n, err := config.ParseSize(text)
+	if err == nil && n == 0 {
+		err = errors.New("0 is no size; unset it for the default")
+	}
+	if err != nil {
+		return 0, usagef("%s: %w", variable, err)
+	}
+	return n, nil
 }

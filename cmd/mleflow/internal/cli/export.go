@@ -69,7 +69,7 @@ commands below write other formats.`,
 
 // check fills in what follows from the name of the file and from --json.
 func (o *exportOptions) check(t *terminal) error {
-	formats := []string{string(export.Parquet), string(export.Arrow), string(export.CSV), string(export.JSON)}
+	formats := []string{"parquet", "arrow", "csv", "json"}
 	if end := strings.TrimPrefix(filepath.Ext(o.output), "."); o.format == "" && slices.Contains(formats, end) {
 		o.format = end
 	}
@@ -142,24 +142,28 @@ func writeTable(path string, t *table.Table, f export.Format) error {
 // records returns those of one argument of export.
 func (a *app) records(ctx context.Context, arg string) ([]export.Record, error) {
 	info, err := os.Stat(arg)
-	switch {
-	case err == nil && info.IsDir():
-		return a.fileRecords(arg)
-	case isBundle(arg):
-		document, err := isJSON(arg)
+	folder := err == nil && info.IsDir()
+	if !folder && !isBundle(arg) {
+		past, err := a.findRun([]string{arg})
 		if err != nil {
-			return nil, usageError{fmt.Errorf("read results: %w", err)}
+			return nil, err
 		}
-		if document {
-			return a.fileRecords(arg)
-		}
-		return a.bundleRecords(ctx, arg)
+		return a.runRecords(ctx, past)
 	}
-	past, err := a.findRun([]string{arg})
+	catalog, err := a.catalog()
 	if err != nil {
 		return nil, err
 	}
-	return a.runRecords(ctx, past)
+	document := folder
+	if !folder {
+		if document, err = isJSON(arg); err != nil {
+			return nil, usageError{fmt.Errorf("read results: %w", err)}
+		}
+	}
+	if document {
+		return fileRecords(arg, catalog)
+	}
+	return a.bundleRecords(ctx, arg, catalog)
 }
 
 // isJSON reports whether a file begins as a JSON document does.
@@ -177,11 +181,7 @@ func isJSON(path string) (bool, error) {
 	return bytes.HasPrefix(bytes.TrimSpace(head[:n]), []byte("{")), nil
 }
 
-func (a *app) fileRecords(path string) ([]export.Record, error) {
-	catalog, err := a.catalog()
-	if err != nil {
-		return nil, err
-	}
+func fileRecords(path string, catalog *competitions.Catalog) ([]export.Record, error) {
 	files, err := reportFiles([]string{path})
 	if err != nil {
 		return nil, usageError{err}
@@ -198,11 +198,7 @@ func (a *app) fileRecords(path string) ([]export.Record, error) {
 	return records, nil
 }
 
-func (a *app) bundleRecords(ctx context.Context, path string) ([]export.Record, error) {
-	catalog, err := a.catalog()
-	if err != nil {
-		return nil, err
-	}
+func (a *app) bundleRecords(ctx context.Context, path string, catalog *competitions.Catalog) ([]export.Record, error) {
 	work, stop := a.meterWork("reading " + path)
 	defer stop()
 	b, err := bundle.Open(ctx, path, work)
@@ -250,7 +246,7 @@ func tidyRun(past *ledger.Past, c resultCache, catalog *competitions.Catalog) (t
 		return tidy.Run{}, err
 	}
 	return tidy.Run{
-		ID: sum.ID, Pipeline: filepath.Base(sum.Pipeline), Version: sum.Version, Started: sum.Started, Steps: sum.Steps,
+		ID: sum.ID, Pipeline: filepath.Base(sum.Pipeline), Version: sum.Version, Started: sum.Started, About: sum.About, Steps: sum.Steps,
 		Plan: p, Store: c, Index: c, Catalog: catalog, Standing: tidy.Recorded,
 	}, nil
 }

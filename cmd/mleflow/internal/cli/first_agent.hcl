@@ -14,12 +14,14 @@ variable "seeds" {
   default = 3
 }
 
+MODELBLOCK
 # It reads DATA_DIR and writes SUBMISSION_DIR/submission.csv. Its files are inputs
 # by content, and are in the folder where the command starts; add others it needs.
 agent "NAME" {
 PACKAGES
   command = COMMAND
   files   = { QUOTED = QUOTED }
+MODELS
 }
 
 # For comparison: the sample submission, and a small neural network.
@@ -78,7 +80,7 @@ step "grade" "score" {
 }
 
 step "aggregate" "board" {
-  reports = values(step.grade.score)[*].report
+REPORTS
 }
 
 output "leaderboard" {

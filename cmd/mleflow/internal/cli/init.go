@@ -19,13 +19,13 @@ import (
 var firstPipeline []byte
 
 func newInit(a *app) *cobra.Command {
-	var agent, from string
-	var ids []string
+	var o initOptions
 	cmd := &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write a first pipeline",
-		Long:  "Write a first pipeline with comments to FILE (pipeline.hcl). It runs as it is,\nwith data that ship with the binary. No file is overwritten.\n\nWith --agent it runs a program of yours, below its folder, beside two shipped\nagents, on --competition. Competitions of your own are looked for in\n--competitions, or the folder competitions.\n\nWith --from it is a copy of a shipped one. The files that it extends or includes\nare the shipped ones, unless its folder has its own.",
+		Long:  "Write a first pipeline with comments to FILE (pipeline.hcl). It runs as it is,\nwith data that ship with the binary. No file is overwritten.\n\nWith --agent it runs a program of yours, below its folder, beside two shipped\nagents, on --competition. With\n--model the agent asks a language model: the pipeline has a model block, the\nvariable of its key and a budget; without --agent a small agent.py is written, too.\nCompetitions of your own are looked for in\n--competitions, or the folder competitions.\n\nWith --from it is a copy of a shipped one. The files that it extends or includes\nare the shipped ones, unless its folder has its own.",
 		Example: `  mleflow init --agent ./agent.py
+  mleflow init --model openai/gpt-5.5
   mleflow init --from lite
   mleflow init -c spaceship-titanic -c leaf-classification`,
 		Args: takes(0, 1),
@@ -34,12 +34,13 @@ func newInit(a *app) *cobra.Command {
 			if len(args) == 1 {
 				path = args[0]
 			}
-			return runInit(a, path, agent, from, ids)
+			return runInit(a, path, o)
 		}),
 	}
-	cmd.Flags().StringVar(&agent, "agent", "", "run the program `PROGRAM`, such as ./agent.py; its first line or suffix says what starts it")
-	cmd.Flags().StringVar(&from, "from", "", "copy the shipped pipeline `NAME`, such as lite")
-	cmd.Flags().StringArrayVarP(&ids, "competition", "c", nil, "run on the competition `ID`; repeatable")
+	cmd.Flags().StringVar(&o.agent, "agent", "", "run the program `PROGRAM`, such as ./agent.py; its first line or suffix says what starts it")
+	cmd.Flags().StringVar(&o.model, "model", "", "let the agent ask the model `PROVIDER/NAME`, such as openai/gpt-5.5, through the gateway")
+	cmd.Flags().StringVar(&o.from, "from", "", "copy the shipped pipeline `NAME`, such as lite")
+	cmd.Flags().StringArrayVarP(&o.ids, "competition", "c", nil, "run on the competition `ID`; repeatable")
 	return cmd
 }
 
@@ -61,29 +62,35 @@ func shippedNames() []string {
 	return names
 }
 
-func runInit(a *app, path, agent, from string, ids []string) error {
+// initOptions are the flags of init.
+type initOptions struct {
+	agent, model, from string
+	ids                []string
+}
+
+func runInit(a *app, path string, o initOptions) error {
 	text := firstPipeline
-	if from != "" {
-		if agent != "" || len(ids) > 0 {
-			return usagef("--from copies a pipeline as it is; leave --agent and --competition out and edit the copy")
+	if o.from != "" {
+		if o.agent != "" || o.model != "" || len(o.ids) > 0 {
+			return usagef("--from copies a pipeline as it is; leave --agent, --model and --competition out and edit the copy")
 		}
 		var err error
-		if text, err = shippedPipeline(from); err != nil {
+		if text, err = shippedPipeline(o.from); err != nil {
 			return err
 		}
 	}
-	if agent != "" {
+	if o.agent != "" || o.model != "" {
 		if _, err := os.Lstat(path); err == nil { // nothing is written beside it
 			return usagef("%s exists and is not overwritten; give another name: mleflow init FILE", path)
 		}
 		var err error
-		if text, err = a.agentPipeline(path, agent); err != nil {
+		if text, err = a.agentPipeline(path, o.agent, o.model); err != nil {
 			return err
 		}
 	}
-	if len(ids) > 0 {
+	if len(o.ids) > 0 {
 		var err error
-		if text, err = a.withCompetitions(text, path, ids); err != nil {
+		if text, err = a.withCompetitions(text, path, o.ids); err != nil {
 			return err
 		}
 	}

@@ -25,8 +25,17 @@ var interpreters = map[string]string{
 }
 
 // agentPipeline returns a pipeline, to be written to file, for the program at
-// agent.
-func (a *app) agentPipeline(file, agent string) ([]byte, error) {
+// agent and a model, "" for none. Without a program it writes one.
+func (a *app) agentPipeline(file, agent, model string) ([]byte, error) {
+	blocks, err := modelBlocks(model)
+	if err != nil {
+		return nil, err
+	}
+	if agent == "" {
+		if agent, err = a.writeModelAgent(file); err != nil {
+			return nil, err
+		}
+	}
 	name, err := besidePipeline(file, agent)
 	if err != nil {
 		return nil, err
@@ -46,10 +55,10 @@ func (a *app) agentPipeline(file, agent string) ([]byte, error) {
 		command[i] = quoteHCL(word)
 	}
 	block := blockName(base)
-	return []byte(strings.NewReplacer(
+	return []byte(strings.NewReplacer(append(blocks,
 		"FILE", file, "PACKAGES\n", packages, "NAME", block, "COMMAND", "["+strings.Join(command, ", ")+"]",
-		"QUOTED = QUOTED", quoteHCL(base)+" = "+quoteHCL("./"+name),
-	).Replace(firstAgent)), nil
+		"QUOTED = QUOTED", quoteHCL(base)+" = "+quoteHCL("./"+name), "ENTRY", block+" = agent."+block,
+	)...).Replace(firstAgent)), nil
 }
 
 // besidePipeline returns the path of the agent relative to the pipeline's folder,

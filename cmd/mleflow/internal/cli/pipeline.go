@@ -47,16 +47,21 @@ func (f assignmentFlag) Set(text string) error {
 	return nil
 }
 
-// selectFlags are -target, -force and -retry.
-type selectFlags struct{ targets, forced, retried []string }
+// selectFlags are -target, -force, -retry and -attempt.
+type selectFlags struct {
+	targets, forced, retried []string
+	attempt                  string
+}
 
 func (f *selectFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.targets, "target", nil, "only the step or instance `ADDRESS` and what it needs; repeatable")
 	cmd.Flags().StringArrayVar(&f.forced, "force", nil, "run the step or instance `ADDRESS` even if cached; repeatable")
 	cmd.Flags().StringArrayVar(&f.retried, "retry", nil, "run cached attempts again: `WHICH` is failed, invalid, no-submission, another outcome such as timed-out, or an address; repeatable. Boards say how often each was tried")
+	cmd.Flags().StringVar(&f.attempt, "attempt", "", "run one attempt again, grade it, and do nothing else: `AGENT/COMPETITION/SEED`")
 }
 
-func (f *selectFlags) options() (engine.PlanOptions, error) {
+// options are what the flags say of a pipeline.
+func (f *selectFlags) options(p *engine.Program) (engine.PlanOptions, error) {
 	targets, err := addresses("target", f.targets)
 	if err != nil {
 		return engine.PlanOptions{}, err
@@ -65,8 +70,15 @@ func (f *selectFlags) options() (engine.PlanOptions, error) {
 	if err != nil {
 		return engine.PlanOptions{}, err
 	}
-	retry, err := retryOf(f.retried)
-	return engine.PlanOptions{Targets: targets, Force: forced, Retry: retry}, err
+	if f.attempt == "" {
+		retry, err := retryOf(f.retried)
+		return engine.PlanOptions{Targets: targets, Force: forced, Retry: retry}, err
+	}
+	if len(f.targets)+len(f.retried) > 0 {
+		return engine.PlanOptions{}, usagef("--attempt says what runs; leave --target and --retry out")
+	}
+	again, targets, err := namedAttempt(p, f.attempt)
+	return engine.PlanOptions{Targets: targets, Force: forced, Retry: &engine.Retry{Named: []addr.Instance{again}, Choose: chooser(nil).choose}}, err
 }
 
 func addresses(flag string, texts []string) ([]addr.Instance, error) {

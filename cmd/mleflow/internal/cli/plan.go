@@ -34,7 +34,7 @@ func newPlan(a *app) *cobra.Command {
 				return a.planPower(cmd.Context(), compare, args)
 			}
 			return a.withProgram(cmd.Context(), args, in, &on, func(b *backend, p *engine.Program) error {
-				opts, err := sel.options()
+				opts, err := sel.options(p)
 				if err != nil {
 					return err
 				}

@@ -115,7 +115,7 @@ func (s *store) showRuns(entries []ledger.Entry) error {
 	if s.json {
 		list := make([]runEntry, len(entries))
 		for i, e := range entries {
-			list[i] = runEntry{e, s.resultsOf(e.ID).untrusted, called(e.ID, e.About)}
+			list[i] = runEntry{e, s.resultsOf(e.ID).untrusted, e.Called(e.ID)}
 		}
 		return writeJSON(s.stdout, map[string]any{"runs": list})
 	}
@@ -125,14 +125,14 @@ func (s *store) showRuns(entries []ledger.Entry) error {
 	}
 	rows := [][]string{{"Run", "Name", "State", "Pipeline", "Started", ">Took", ">Ran", ">Cached", ">Failed", ">Attempts finished", "Isolation", ">Medals", "Variables", "Tags and note"}}
 	for _, e := range entries {
-		row := []string{e.ID, called(e.ID, e.About), string(e.State), pipelineName(e), e.Started.Local().Format("2006-01-02 15:04:05")}
+		row := []string{e.ID, e.Called(e.ID), string(e.State), pipelineName(e), e.Started.Local().Format("2006-01-02 15:04:05")}
 		if f := e.Finish; f != nil {
 			row = append(row, view.Millis(f.DurationMillis), fmt.Sprint(f.Ran), fmt.Sprint(f.Cached), fmt.Sprint(f.Failed))
 		} else {
 			row = append(row, "", "", "", "")
 		}
 		r := s.resultsOf(e.ID)
-		rows = append(rows, append(row, r.finished, r.isolation, r.medals, view.OneLine(view.GivenVariables(e.Argv)), view.OneLine(saidOf(e.About))))
+		rows = append(rows, append(row, r.finished, r.isolation, r.medals, view.OneLine(view.GivenVariables(e.Argv)), view.OneLine(e.Said())))
 	}
 	if width := view.Width(s.stdout); width > 0 && !s.verbose {
 		rows = narrowed(rows, width)

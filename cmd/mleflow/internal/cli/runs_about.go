@@ -109,36 +109,16 @@ func (a *app) runsAbout(use, short string, args cobra.PositionalArgs, read func(
 			if a.json {
 				return writeJSON(a.stdout, about)
 			}
-			fmt.Fprintln(a.stdout, strings.TrimRight(fmt.Sprintf("Run %s is %s. %s", past.Info.ID, called(past.Info.ID, about), view.OneLine(saidOf(about))), " "))
+			fmt.Fprintln(a.stdout, strings.TrimRight(fmt.Sprintf("Run %s is %s. %s", past.Info.ID, about.Called(past.Info.ID), view.OneLine(about.Said())), " "))
 			return nil
 		}),
 	}
-}
-
-// called is the name of a run, or its two words.
-func called(id string, a ledger.About) string {
-	if a.RunName != "" {
-		return a.RunName
-	}
-	return ledger.Nickname(id)
-}
-
-// saidOf lists the tags and the note.
-func saidOf(a ledger.About) string {
-	var list []string
-	for _, k := range slices.Sorted(maps.Keys(a.Tags)) {
-		list = append(list, k+"="+a.Tags[k])
-	}
-	if a.Note != "" {
-		list = append(list, a.Note)
-	}
-	return strings.Join(list, " ")
 }
 
 // chosen keeps the runs that have the name and all the tags.
 func (f *aboutFlags) chosen(entries []ledger.Entry) ([]ledger.Entry, error) {
 	tags, err := tagsOf(f.tags)
 	return slices.DeleteFunc(entries, func(e ledger.Entry) bool {
-		return !e.Tagged(tags) || f.name != "" && e.RunName != f.name && ledger.Nickname(e.ID) != f.name
+		return !e.Chosen(e.ID, f.name, tags)
 	}), err
 }

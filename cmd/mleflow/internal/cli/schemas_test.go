@@ -159,7 +159,8 @@ func (r rows) schema() object {
 			table.Float64: {"anyOf": []object{{"type": []string{"number", "null"}}, {"enum": []string{"inf", "-inf"}}}},
 		}[c.kind]
 	}
-	return object{"type": "array", "items": object{"type": "object", "properties": properties, "required": required}}
+	words := object{"^(label|tag)_": object{"type": []string{"string", "null"}}, "_at_": object{}}
+	return object{"type": "array", "items": object{"type": "object", "properties": properties, "patternProperties": words, "required": required}}
 }
 
 type object = map[string]any

@@ -103,13 +103,13 @@ func underWay(past *ledger.Past) *view.State {
 // showRun prints a run; now is its state if it is in progress.
 func (st *store) showRun(sum *ledger.Summary, now *view.State) error {
 	style := st.outStyle()
-	fmt.Fprintf(st.stdout, "%s\n", style.Bold("Run "+sum.ID+" "+called(sum.ID, sum.About)))
+	fmt.Fprintf(st.stdout, "%s\n", style.Bold("Run "+sum.ID+" "+sum.Called(sum.ID)))
 	fmt.Fprintf(st.stdout, "pipeline  %s\nstarted   %s on %s by mleflow %s\nstate     %s\n", view.OneLine(sum.Pipeline),
 		sum.Started.Local().Format("2006-01-02 15:04:05"), view.OneLine(sum.Host), view.OneLine(sum.Version), sum.State)
 	if sum.Resumed != "" {
 		fmt.Fprintf(st.stdout, "continues %s\n", view.OneLine(sum.Resumed))
 	}
-	if said := saidOf(sum.About); said != "" {
+	if said := sum.Said(); said != "" {
 		fmt.Fprintf(st.stdout, "tags      %s\n", view.OneLine(said))
 	}
 	if now != nil {

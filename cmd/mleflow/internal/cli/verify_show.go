@@ -156,6 +156,9 @@ func (v verdict) claimed() []string {
 		return "public data of " + r.Competition + " " + r.Version + ": not checked: " + r.Unchecked
 	})
 	list = append(list, "that agents ran as configured (command, model, time, network) and that nobody helped them", "isolation of attempts: "+v.Isolation)
+	if said := strings.TrimSpace(v.Run.RunName + " " + v.Run.Said()); said != "" {
+		list = append(list, "name, tags and note of the run: "+view.OneLine(said))
+	}
 	if n := len(v.report.Other); n > 0 {
 		list = append(list, "what "+view.Plural(n, "step")+" of other kinds gave")
 	}

@@ -32,7 +32,9 @@ import (
 type Run struct {
 	ID, Pipeline, Version string
 	Started               time.Time
-	Steps                 []ledger.StepSummary
+	// About is what people say of it.
+	About ledger.About
+	Steps []ledger.StepSummary
 	// Plan says which attempt a grade is of.
 	Plan    *plan.Plan
 	Store   cache.Store
@@ -215,7 +217,10 @@ func (c *collector) ungraded(address string, rec *cache.Record) (export.Record, 
 
 // about is a record with what is said of the run.
 func (c *collector) about() export.Record {
-	return export.Record{RunID: c.ID, Pipeline: c.Pipeline, Mleflow: c.Version, Started: c.Started.UTC().Format(time.RFC3339)}
+	return export.Record{
+		RunID: c.ID, Pipeline: c.Pipeline, Mleflow: c.Version, Started: c.Started.UTC().Format(time.RFC3339),
+		RunName: c.About.Called(c.ID), RunNote: c.About.Note, RunTags: c.About.Tags,
+	}
 }
 
 // attempt enters what the record of an attempt says.

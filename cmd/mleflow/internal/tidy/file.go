@@ -25,7 +25,7 @@ func FromBundle(ctx context.Context, b *bundle.Bundle, x *bundle.Examined, catal
 		return nil, nil, err
 	}
 	return Collect(ctx, Run{
-		ID: x.Run.ID, Pipeline: x.Run.Pipeline, Version: x.Run.Version, Started: x.Run.Started, Steps: x.Summary.Steps,
+		ID: x.Run.ID, Pipeline: x.Run.Pipeline, Version: x.Run.Version, Started: x.Run.Started, About: x.Run.About, Steps: x.Summary.Steps,
 		Plan: p, Store: store, Index: store, Catalog: catalog, Standing: standing,
 	})
 }

@@ -6,7 +6,8 @@ import (
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
-// runIndex remembers the entries of runs that have ended, which do not change.
+// runIndex remembers the entries of runs that have ended, of which no more changes
+// than what people say of them.
 type runIndex struct {
 	ledger *ledger.Ledger
 	mu     sync.Mutex
@@ -24,6 +25,7 @@ func (x *runIndex) entry(id string) ledger.Entry {
 	e, ok := x.ended[id]
 	x.mu.Unlock()
 	if ok {
+		e.About = x.ledger.About(id)
 		return e
 	}
 	past, err := x.ledger.Open(id)

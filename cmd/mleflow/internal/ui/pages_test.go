@@ -3,12 +3,14 @@ package ui
 import (
 	"context"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/hostiletest"
+	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -99,8 +101,16 @@ func TestSearch(t *testing.T) {
 		r := l.write(name, l.start.Add(time.Duration(i)*time.Hour), []attempt{a})
 		l.finish(r, 0, a)
 		l.close(r, steps(a))
+		l.get("/runs") // what people say of a run may come after it was listed
+		past, err := l.ui.Ledger.Open(r.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := past.Describe(func(a *ledger.About) { a.Tags["n"], a.RunName, a.Note = strconv.Itoa(i/2), "lion-"+name, "said" }); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for query, want := range map[string]int{"": 3, "?q=lite": 2, "?q=FULL+note": 1, "?q=none": 0, "?state=failed": 0, "?state=finished&q=lite": 2} {
+	for query, want := range map[string]int{"?tag=n%3D0": 2, "?tag=n": 3, "?tag=n%3D0+none": 0, "?tag=n%3D0&tag=n%3D1": 0, "?q=lion-full+said": 1, "": 3, "?q=lite": 2, "?q=FULL+note": 1, "?q=none": 0, "?state=failed": 0, "?state=finished&q=lite": 2} {
 		if _, body := l.get("/runs" + query); strings.Count(body, "<tr><td") != want {
 			t.Errorf("%q finds %d runs, want %d", query, strings.Count(body, "<tr><td"), want)
 		}

@@ -18,19 +18,21 @@ const rowsShown = 50
 
 // runRow is a run in the list.
 type runRow struct {
-	ID, Address, State, Pipeline, Started, Took, Variables string
-	Ran, Cached, Failed                                    string
-	Tally                                                  runTally
+	ID, Name, Address, State, Pipeline, Started, Took, Variables string
+	Ran, Cached, Failed                                          string
+	// Said are its tags and its note.
+	Said  string
+	Tally runTally
 }
 
 // runsData is the page of runs.
 type runsData struct {
-	Query, State string
-	States       []choice
-	Rows         []runRow
-	Pages        pager
-	All          int
-	Filtered     bool
+	Query, State, Tags string
+	States             []choice
+	Rows               []runRow
+	Pages              pager
+	All                int
+	Filtered           bool
 }
 
 // choice is an option of a form.
@@ -80,10 +82,11 @@ func (u *UI) runsPage(r *http.Request) (*content, error) {
 		return nil, err
 	}
 	query, state := strings.TrimSpace(r.URL.Query().Get("q")), r.URL.Query().Get("state")
-	d := runsData{Query: query, State: state, All: len(ids), Filtered: query != "" || state != "",
+	tags := strings.Fields(strings.Join(r.URL.Query()["tag"], " "))
+	d := runsData{Query: query, State: state, Tags: strings.Join(tags, " "), All: len(ids), Filtered: query != "" || state != "" || len(tags) > 0,
 		States: choices(state, string(ledger.Running), string(ledger.Finished), string(ledger.Failed), string(ledger.Cancelled), string(ledger.Interrupted), string(ledger.Unreadable))}
 	if d.Filtered {
-		ids = u.matching(ids, query, state)
+		ids = u.matching(ids, query, state, tags)
 	}
 	from, to, p := paged(r, len(ids), rowsShown)
 	d.Pages = p
@@ -100,15 +103,16 @@ func (u *UI) runsPage(r *http.Request) (*content, error) {
 }
 
 // matching are the runs that hold every word of a query, in their identifier,
-// pipeline, state, command line or variables.
-func (u *UI) matching(ids []string, query, state string) []string {
+// name, tags, note, pipeline, state, command line or variables, and that have the
+// tags, each written KEY=VALUE or KEY.
+func (u *UI) matching(ids []string, query, state string, tags []string) []string {
 	words := strings.Fields(strings.ToLower(query))
 	var out []string
 	for i, e := range u.runs.entries(ids) {
-		if state != "" && string(e.State) != state {
+		if state != "" && string(e.State) != state || slices.ContainsFunc(tags, func(t string) bool { return !tagged(e, t) }) {
 			continue
 		}
-		text := strings.ToLower(strings.Join(append([]string{e.ID, e.Pipeline, e.Name, string(e.State), e.Host}, e.Argv...), " "))
+		text := strings.ToLower(strings.Join(append([]string{e.ID, e.Called(e.ID), e.Said(), e.Pipeline, e.Name, string(e.State), e.Host}, e.Argv...), " "))
 		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
 			out = append(out, ids[i])
 		}
@@ -116,8 +120,15 @@ func (u *UI) matching(ids []string, query, state string) []string {
 	return out
 }
 
+// tagged reports whether a run has a tag, with that value if one is named.
+func tagged(e ledger.Entry, tag string) bool {
+	key, want, exact := strings.Cut(tag, "=")
+	value, ok := e.Tags[key]
+	return ok && (!exact || value == want)
+}
+
 func (u *UI) runRow(e ledger.Entry) runRow {
-	row := runRow{ID: e.ID, Address: runAddress(e.ID), State: string(e.State), Pipeline: "?", Variables: view.GivenVariables(e.Argv), Tally: u.results.tally(e.ID)}
+	row := runRow{ID: e.ID, Name: e.Called(e.ID), Said: e.Said(), Address: runAddress(e.ID), State: string(e.State), Pipeline: "?", Variables: view.GivenVariables(e.Argv), Tally: u.results.tally(e.ID)}
 	if e.Pipeline != "" {
 		row.Pipeline = filepath.Base(e.Pipeline)
 	}

@@ -309,7 +309,7 @@ func (r *run) startError(err error) error {
 	name := r.spec.Command[0]
 	for _, mark := range []string{"exec: " + strconv.Quote(name), "exec " + name + ":", "chdir to cwd"} {
 		if strings.Contains(text, mark) {
-			return fmt.Errorf("%w: %s", executor.ErrStart, text)
+			return executor.Unstartable(err)
 		}
 	}
 	return fmt.Errorf("start command: %w", err)

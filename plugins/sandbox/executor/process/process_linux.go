@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -76,7 +77,7 @@ func (e *Executor) run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 	marker := MarkerVariable + "=" + rand.Text()
 	order, err := newOrder(spec, marker)
 	if err != nil {
-		return executor.Exit{}, fmt.Errorf("%w: %w", executor.ErrStart, err)
+		return executor.Exit{}, executor.Unstartable(err)
 	}
 	output := executor.NewOutput(spec.Limits.LogBytes)
 	streams, err := newStreams(spec, output.Writer(logs))
@@ -111,7 +112,7 @@ func (e *Executor) run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 	exit.LogDropped = output.Dropped()
 	switch {
 	case rep.StartError != "":
-		return executor.Exit{}, fmt.Errorf("%w: %s", executor.ErrStart, rep.StartError)
+		return executor.Exit{}, executor.Unstartable(errors.New(rep.StartError))
 	case rep.Stuck > 0:
 		return exit, fmt.Errorf("stop command: %d processes would not die", rep.Stuck)
 	case rep.Cancelled:

@@ -58,7 +58,7 @@ func (s *sandbox) confined(path string, env []string) (int, error) {
 	restore()
 	restoreScore()
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", executor.ErrStart, &os.PathError{Op: "fork/exec", Path: path, Err: err})
+		return 0, executor.Unstartable(&os.PathError{Op: "fork/exec", Path: path, Err: err})
 	}
 	for what, limit := range limits {
 		_ = unix.Prlimit(pid, what, &unix.Rlimit{Cur: limit, Max: limit}, nil) // it may have ended

@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -256,7 +255,7 @@ func (r *run) setupError(m message, err error) error {
 	waitErr := r.cmd.Wait()
 	switch {
 	case m.Failed != "" && m.Start:
-		return fmt.Errorf("%w: %s", executor.ErrStart, strings.TrimPrefix(m.Failed, executor.ErrStart.Error()+": "))
+		return executor.Unstartable(errors.New(m.Failed))
 	case m.Failed != "":
 		return fmt.Errorf("make sandbox: %s", m.Failed)
 	}

@@ -140,7 +140,7 @@ func HostProgram(name string) error {
 		return nil //nolint:nilerr // as above
 	}
 	if _, err := os.Stat(filepath.Join(filepath.Dir(folder), "pyvenv.cfg")); err == nil {
-		return fmt.Errorf("its program %s is of a virtual environment, which a sandbox shows only if the agent block names it, python { venv = %q }; the command then starts with \"python\"", path, filepath.Dir(folder))
+		return fmt.Errorf("%s belongs to a virtual environment, which a sandbox shows only if the agent block names it: python { venv = %q }; the command then starts with \"python\"", path, filepath.Dir(folder))
 	}
-	return fmt.Errorf("its program is %s, and without an image a sandbox shows only what is in /usr", path)
+	return fmt.Errorf("without an image, a sandbox shows only programs in /usr, not %s; give the agent an image or, for packages of Python, a python block", path)
 }

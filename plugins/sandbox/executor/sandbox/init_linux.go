@@ -165,7 +165,7 @@ func (s *sandbox) start() error {
 	env = withHome(env, s.plan.User.UID)
 	path, err := executor.LookPath(s.plan.Command[0], env, s.plan.Dir)
 	if err != nil {
-		return fmt.Errorf("%w: %w", executor.ErrStart, err)
+		return executor.Unstartable(err)
 	}
 	if err := s.openOutput(); err != nil {
 		return err
