@@ -13,9 +13,6 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/pyenv"
 )
 
-// pythonGuest is where isolated agents see their virtual environment.
-const pythonGuest = "/opt/python"
-
 // python is the environment of an attempt whose agent has packages.
 type python struct {
 	pyenv.Interpreter
@@ -76,9 +73,9 @@ func (s *session) placePython(ctx context.Context) error {
 
 func (s *session) venvMount() executor.Mount {
 	if s.python.host != "" {
-		return executor.Mount{Host: s.python.host, Guest: pythonGuest, ReadOnly: true}
+		return executor.Mount{Host: s.python.host, Guest: pyenv.Guest, ReadOnly: true}
 	}
-	return executor.Mount{Host: s.dirs.python, Guest: pythonGuest, ReadOnly: true}
+	return executor.Mount{Host: s.dirs.python, Guest: pyenv.Guest, ReadOnly: true}
 }
 
 // pythonMounts are the virtual environment, its packages and, where the machine's
@@ -89,7 +86,7 @@ func (s *session) pythonMounts() []executor.Mount {
 	}
 	list := []executor.Mount{s.venvMount()}
 	if s.python.host == "" {
-		list = append(list, executor.Mount{Host: filepath.Join(s.python.packages, "site-packages"), Guest: filepath.Join(pythonGuest, s.python.place), ReadOnly: true})
+		list = append(list, executor.Mount{Host: filepath.Join(s.python.packages, "site-packages"), Guest: filepath.Join(pyenv.Guest, s.python.place), ReadOnly: true})
 	}
 	if prefix := s.python.Prefix; prefix != "/usr" && !strings.HasPrefix(prefix, "/usr/") {
 		list = append(list, executor.Mount{Host: prefix, Guest: prefix, ReadOnly: true})

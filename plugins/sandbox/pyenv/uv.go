@@ -15,12 +15,14 @@ import (
 )
 
 // uvVersion is the version of uv that is fetched where there is none, and uvHashes are
-// the SHA-256 of its wheels: Linux on amd64 and arm64, macOS on arm64 and amd64.
+// the SHA-256 of its wheels: Linux on amd64 and arm64 (with musl too), macOS on arm64 and
+// amd64, Linux with musl on amd64.
 const uvVersion = "0.13.9"
 
 var uvHashes = []string{
 	"d7f459fe4fd247d830351c75686d3996ace3c6f3f728eb0e85a30b7ada0cef19", "5435c5ce14a56431208ca0996416d310f1598e8c2c8ba707688985a16bb82dbe",
 	"66c512266d633bef48384a1f53003f41f2a8e7b36fe6e7fbfd3e0fd52d96fa63", "c16ed11e013557536b3e60065f1b912f6407bd6518e041b961e23ef9e6b4fbf5",
+	"2c45530751517d6c3bbc69a19473f6effe47cce047bede01ffd8af7ea7b36b25",
 }
 
 // maxUV bounds the program in a wheel.
@@ -171,7 +173,7 @@ func (t *Tool) Install(ctx context.Context, work, dir, lock string) error {
 	}
 	t.o.Say("install packages")
 	err = t.run(ctx, work, "pip", "install", "--python", filepath.Join(venv, "bin", "python"), "--require-hashes", "--no-deps", "--only-binary", ":all:",
-		"--compile-bytecode", "--link-mode", "copy", "--requirement", file)
+		"--link-mode", "copy", "--requirement", file)
 	if err != nil {
 		return fmt.Errorf("install packages: %w", err)
 	}
@@ -183,8 +185,27 @@ func (t *Tool) Install(ctx context.Context, work, dir, lock string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
-	return errors.Join(os.Rename(filepath.Join(venv, "bin"), filepath.Join(dir, "bin")),
-		os.Rename(filepath.Join(venv, "lib", "python"+t.o.Python.Minor(), "site-packages"), filepath.Join(dir, "site-packages")))
+	site := filepath.Join(dir, "site-packages")
+	err = errors.Join(os.Rename(filepath.Join(venv, "bin"), filepath.Join(dir, "bin")),
+		os.Rename(filepath.Join(venv, "lib", "python"+t.o.Python.Minor(), "site-packages"), site))
+	if err != nil {
+		return err
+	}
+	return t.o.Python.compile(ctx, site)
+}
+
+// compile makes the bytecode of packages. It is the same on every machine and in every
+// folder, unlike that of uv: one process, one seed of hashes, no times, and paths as an
+// isolated agent sees them. Files that are no Python of this version stay as they are.
+func (i Interpreter) compile(ctx context.Context, site string) error {
+	cmd := exec.CommandContext(ctx, i.Path, "-s", "-S", "-W", "ignore", "-m", "compileall", "-qq", "--invalidation-mode", "unchecked-hash",
+		"-d", filepath.Join(Guest, "lib", "python"+i.Minor(), "site-packages"), site)
+	cmd.Env = []string{"PYTHONHASHSEED=0", "LC_ALL=C.UTF-8"}
+	out, err := cmd.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); err == nil || ctx.Err() == nil && errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return nil
+	}
+	return fmt.Errorf("compile packages: %w", failure(ctx, err, string(out)))
 }
 
 func (t *Tool) run(ctx context.Context, dir string, args ...string) error {
@@ -203,7 +224,7 @@ func (t *Tool) run(ctx context.Context, dir string, args ...string) error {
 }
 
 // environment is uv's: the caller's, with the index that pip was told of where uv was
-// told of none. Bytecode stays valid wherever the files are laid out.
+// told of none.
 func (t *Tool) environment() []string {
 	env := os.Environ()
 	if t.o.Offline {
@@ -214,7 +235,7 @@ func (t *Tool) environment() []string {
 			env = append(env, like[0]+"="+value)
 		}
 	}
-	return append(env, "UV_CACHE_DIR="+filepath.Join(t.o.Dir, "packages"), "UV_NO_CONFIG=1", "UV_NO_PROGRESS=1", "NO_COLOR=1", "PYC_INVALIDATION_MODE=UNCHECKED_HASH", "VIRTUAL_ENV=", "CONDA_PREFIX=")
+	return append(env, "UV_CACHE_DIR="+filepath.Join(t.o.Dir, "packages"), "UV_NO_CONFIG=1", "UV_NO_PROGRESS=1", "NO_COLOR=1", "VIRTUAL_ENV=", "CONDA_PREFIX=")
 }
 
 // credentials are those in an address; a password may hold any character.

@@ -13,6 +13,9 @@ import (
 	"strings"
 )
 
+// Guest is where isolated agents see their virtual environment.
+const Guest = "/opt/python"
+
 // About is the file of an environment that says which Python it is for.
 const About = "python.json"
 
