@@ -146,6 +146,22 @@ func (b *build) Fingerprint(h *digest.Hasher) error {
 	return err
 }
 
+// Again implements step.Restless: a lock file that was deleted is made again.
+func (b *build) Again() string {
+	if b.args.Requirements == nil || b.args.Lock != nil || b.lockPath() == "" {
+		return ""
+	}
+	return "there is no " + filepath.Base(b.lockPath()) + " beside the requirements"
+}
+
+// lockPath is the place of the lock file, "" where none is written.
+func (b *build) lockPath() string {
+	if local, ok := b.args.Requirements.Local.(interface{ Place() string }); ok && local.Place() != "" {
+		return LockName(local.Place())
+	}
+	return ""
+}
+
 // Run implements step.Step.
 func (b *build) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 	if b.args.Venv != nil {
@@ -164,11 +180,10 @@ func (b *build) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 		fmt.Fprintln(env.Log, line)
 		env.Progress(step.Progress{What: line, Unit: "steps"})
 	}
-	lock, err := b.lock(ctx, env, dir, i, say)
+	lock, resolved, err := b.lock(ctx, env, dir, i, say)
 	if err != nil {
 		return nil, err
 	}
-	resolved, _ := pyenv.LockOf(lock, b.source(i))
 	text, err := cache.PutBytes(ctx, env.Store, []byte(lock))
 	if err != nil {
 		return nil, err
@@ -216,21 +231,21 @@ func (b *build) describe(ctx context.Context, env *step.Env) (cache.Outputs, err
 	return cache.Outputs{"environment": {Ref: ref}, "packages": {JSON: packages}, "lock": {Ref: text}}, err
 }
 
-// source names what a lock was made of.
-func (b *build) source(i pyenv.Interpreter) string {
-	return fmt.Sprintf("%s, Python %s", b.args.Requirements.Ref.ID, i.Minor())
-}
-
 // lock is the text of the lock file: the one that is there, if it was made of these
-// requirements, or a new one, which is written beside them.
-func (b *build) lock(ctx context.Context, env *step.Env, dir string, i pyenv.Interpreter, say func(string)) (string, error) {
+// requirements, or a new one, which is written beside them; and what it resolves.
+func (b *build) lock(ctx context.Context, env *step.Env, dir string, i pyenv.Interpreter, say func(string)) (lock, resolved string, err error) {
 	text, err := read(ctx, env.Store, b.args.Requirements)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if err := pyenv.Check(b.args.Requirements.Name(), text); err != nil {
-		return "", err
+		return "", "", err
 	}
+	ref, err := cache.PutBytes(ctx, env.Store, []byte(text)) // whatever ends its lines
+	if err != nil {
+		return "", "", err
+	}
+	source := fmt.Sprintf("%s, Python %s", ref.ID, i.Minor())
 	base := "requirements.txt"
 	if isProject.MatchString(text) {
 		base = "pyproject.toml"
@@ -238,34 +253,33 @@ func (b *build) lock(ctx context.Context, env *step.Env, dir string, i pyenv.Int
 	if b.args.Lock != nil {
 		old, err := read(ctx, env.Store, b.args.Lock)
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
-		if _, ok := pyenv.LockOf(old, b.source(i)); ok {
-			return old, nil
+		if resolved, ok := pyenv.LockOf(old, source); ok {
+			return old, resolved, nil
 		}
 		say("the lock file was made of other requirements or for another Python")
 	}
 	if err := os.WriteFile(filepath.Join(env.WorkDir, base), []byte(text), 0o600); err != nil {
-		return "", err
+		return "", "", err
 	}
 	uv, err := b.uv(ctx, dir, i, say)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	resolved, err := uv.Lock(ctx, env.WorkDir, base)
+	resolved, err = uv.Lock(ctx, env.WorkDir, base)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	lock := pyenv.Locked(resolved, b.source(i))
-	if local, ok := b.args.Requirements.Local.(interface{ Place() string }); ok && local.Place() != "" {
-		path := LockName(local.Place())
+	lock = pyenv.Locked(resolved, source)
+	if path := b.lockPath(); path != "" {
 		if err := wholefile.Replace(path, wholefile.Bytes([]byte(lock))); err != nil {
 			env.Warn(fmt.Sprintf("the lock file cannot be written, so the packages are resolved again next time: %v", err))
 		} else {
 			say("wrote " + filepath.Base(path) + "; commit it")
 		}
 	}
-	return lock, nil
+	return lock, resolved, nil
 }
 
 func (b *build) uv(ctx context.Context, dir string, i pyenv.Interpreter, say func(string)) (*pyenv.Tool, error) {
@@ -283,7 +297,7 @@ func read(ctx context.Context, store cache.Store, a *step.Artifact) (string, err
 	}
 	defer r.Close()
 	text, err := io.ReadAll(io.LimitReader(r, 16<<20))
-	return string(text), err
+	return strings.ReplaceAll(string(text), "\r\n", "\n"), err
 }
 
 // LockName is the name of the lock file of requirements.

@@ -35,6 +35,9 @@ func Packages(lock string) map[string]string {
 // content would not be an input.
 var elsewhere = regexp.MustCompile(`(?m)^\s*(-r|--requirement|-c|--constraint|-e|--editable|\.{0,2}/\S|file:)|@ *file:`)
 
+// wheels finds folders and pages of packages.
+var wheels = regexp.MustCompile(`(?m)^\s*(-f|--find-links)`)
+
 // Check refuses requirements that would put a password into the cache, and files that
 // name others.
 func Check(name, text string) error {
@@ -43,6 +46,9 @@ func Check(name, text string) error {
 	}
 	if found := elsewhere.FindString(text); found != "" {
 		return fmt.Errorf("%s refers to another file or folder (%s…): put all requirements into one file, by names of packages", name, strings.TrimSpace(found))
+	}
+	if found := wheels.FindString(text); found != "" {
+		return fmt.Errorf("%s takes packages from a folder or page (%s), which others do not have: name an index, --index-url, or for wheels of this machine only set the variable UV_FIND_LINKS", name, strings.TrimSpace(found))
 	}
 	return nil
 }

@@ -21,6 +21,8 @@ func TestCheck(t *testing.T) {
 		"--requirement=/abs/x.txt\n":                                                                   "(--requirement…)",
 		"-c/abs/x.txt\n":                                                                               "(-c…)",
 		"-e.\n":                                                                                        "(-e…)",
+		"a\n  --find-links /home/me/wheels\n":                                                          "UV_FIND_LINKS",
+		"-f https://index.example/wheels\n":                                                            "UV_FIND_LINKS",
 		"./pkg\n":                                                                                      "another file",
 		"/abs/pkg.whl\n":                                                                               "another file",
 		"x @ file:///abs/x.whl\n":                                                                      "another file",
@@ -65,6 +67,27 @@ func TestVenv(t *testing.T) {
 	for _, name := range []string{"python", "python3", "python3.11"} {
 		if to, err := os.Readlink(filepath.Join(dir, "bin", name)); err != nil || to != "/usr/bin/python3.11" {
 			t.Errorf("%s: %s, %v", name, to, err)
+		}
+	}
+}
+
+// TestUVVersion has programs that are no uv, or an old one.
+func TestUVVersion(t *testing.T) {
+	for prints, want := range map[string]string{
+		"echo 'uv 0.13.9 (x86_64-unknown-linux-gnu)'": "",
+		"echo 'uv 1.0.0'":      "",
+		"echo 'uv 0.2.33'":     "which is too old; install uv",
+		"echo 'Python 3.11.2'": "which is no uv",
+		"exit 3":               "which is no uv",
+	} {
+		path := filepath.Join(t.TempDir(), "uv")
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+prints+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv(UVVariable, path)
+		_, err := Open(t.Context(), Options{Dir: t.TempDir()})
+		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), UVVariable+" names "+path)) {
+			t.Errorf("%q: %v, want %q", prints, err, want)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -52,11 +53,11 @@ type Tool struct {
 func Open(ctx context.Context, o Options) (*Tool, error) {
 	t := &Tool{o: o}
 	if t.path = os.Getenv(UVVariable); t.path != "" {
-		return t, nil
+		return t, checkUV(ctx, t.path, UVVariable+" names")
 	}
 	if path, err := exec.LookPath("uv"); err == nil {
 		t.path = path
-		return t, nil
+		return t, checkUV(ctx, path, "PATH has")
 	}
 	t.path = filepath.Join(o.Dir, "uv-"+uvVersion)
 	if _, err := os.Stat(t.path); err == nil {
@@ -70,6 +71,26 @@ func Open(ctx context.Context, o Options) (*Tool, error) {
 		return nil, fmt.Errorf("get uv, which installs packages: %w. Install uv and put it in PATH, or install pip so that mleflow can fetch it (Debian: apt-get install python3-pip)", err)
 	}
 	return t, nil
+}
+
+// leastUV is the first version of uv that has all options which are used here.
+var leastUV = [3]int{0, 4, 23}
+
+// checkUV refuses a uv that is too old, or is none; found says how it was found.
+func checkUV(ctx context.Context, path, found string) error {
+	advice := fmt.Sprintf("install uv %d.%d.%d or later, or take it away and mleflow fetches %s", leastUV[0], leastUV[1], leastUV[2], uvVersion)
+	out, err := exec.CommandContext(ctx, path, "--version").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %s, which is no uv: %s --version: %w; %s", found, path, path, failure(ctx, err, string(out)), advice)
+	}
+	var is [3]int
+	if n, _ := fmt.Sscanf(string(out), "uv %d.%d.%d", &is[0], &is[1], &is[2]); n != 3 {
+		return fmt.Errorf("%s %s, which is no uv: %s --version printed %.80q; %s", found, path, path, out, advice)
+	}
+	if slices.Compare(is[:], leastUV[:]) < 0 {
+		return fmt.Errorf("%s %s, a uv %d.%d.%d, which is too old; %s", found, path, is[0], is[1], is[2], advice)
+	}
+	return nil
 }
 
 // fetchUV has pip fetch the wheel: it knows the package index and how to reach it.
