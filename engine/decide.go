@@ -22,6 +22,8 @@ type decision struct {
 	record *cache.Record
 	// provisional is what it gave before that is not final; nil if there is none.
 	provisional *cache.Record
+	// again says why it runs whatever it gave before.
+	again string
 	// estimate is the space it needs; there is none with a record.
 	estimate step.Estimate
 	// missing is what it needs and this machine lacks; none with a record.
@@ -59,8 +61,9 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 	d.spending, d.missing = spendingOf(c.Step), step.Missing(c.Step)
 	if e.place(inst) == nil { // elsewhere it needs no space here
 		d.estimate, d.copies = estimate(c.Step, inst), e.copiesOf(ctx, c.Step)
+		d.again = step.Again(c.Step)
 	}
-	if fresh {
+	if fresh || d.again != "" {
 		return d, nil
 	}
 	rec, err := e.lookup(ctx, d.id)

@@ -51,7 +51,9 @@ func (n *node) on() string {
 }
 
 // fresh reports whether the step must not use an earlier result.
-func (n *node) fresh() bool { return n.forced || n.retried || n.Step.Kind.Volatile }
+func (n *node) fresh() bool {
+	return n.forced || n.retried || n.Step.Kind.Volatile || n.decision != nil && n.decision.again != ""
+}
 
 // cached reports whether its outputs are known when the plan is made.
 func (n *node) cached() bool { return n.plan.Action == plan.Cached && n.same == nil }

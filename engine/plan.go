@@ -228,6 +228,8 @@ func (b *planner) settle(ctx context.Context, n *node) {
 		s.Reasons = []plan.Reason{{Text: retried}}
 	case n.forced:
 		s.Reasons = []plan.Reason{{Text: forced}}
+	case d.again != "":
+		s.Reasons = []plan.Reason{{Text: d.again}}
 	case n.fresh():
 		s.Reasons = []plan.Reason{{Text: volatile}}
 	case d.provisional != nil:

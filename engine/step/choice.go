@@ -33,6 +33,19 @@ func Missing(s Step) []string {
 	return nil
 }
 
+// Restless is implemented by steps that may have to run although their result is in the
+// cache, since a file of the pipeline that they write is missing. Again says why, half a
+// sentence, or nothing.
+type Restless interface{ Again() string }
+
+// Again returns why a step must run again, "" if it need not.
+func Again(s Step) string {
+	if r, ok := s.(Restless); ok {
+		return r.Again()
+	}
+	return ""
+}
+
 // open reports whether what is written for a leaves the value to the machine.
 func (a *Attr) open(object cty.Value) bool {
 	if a.Open == "" {

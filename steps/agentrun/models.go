@@ -61,7 +61,8 @@ func (a *attempt) Spending() (all []step.Spending) {
 	return all
 }
 
-// Missing implements step.Wanting: secrets and keys of models whose place is empty.
+// Missing implements step.Wanting: secrets and keys of models whose place is empty, and
+// a program that is not in the agent's sandbox.
 func (a *attempt) Missing() (list []string) {
 	who := a.args.Agent
 	add := func(of, at string) {
@@ -71,6 +72,11 @@ func (a *attempt) Missing() (list []string) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(who.Secrets)) {
 		add(fmt.Sprintf("secret %s of agent %q", name, who.Name), who.Secrets[name])
+	}
+	if a.args.Runtime != Auto {
+		if err := a.args.hostProgram(a.runtime); err != nil {
+			list = append(list, fmt.Sprintf("agent %q cannot start: %v", who.Name, err))
+		}
 	}
 	for _, m := range who.Models {
 		if modelblock.Live(m) {

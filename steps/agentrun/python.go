@@ -11,9 +11,6 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/pyenv"
 )
 
-// pythonGuest is where isolated agents see their virtual environment.
-const pythonGuest = "/opt/python"
-
 // python is the environment of an attempt whose agent has packages.
 type python struct {
 	pyenv.Interpreter
@@ -72,7 +69,7 @@ func (s *setup) placePython(ctx context.Context) error {
 }
 
 func (p *python) mount() executor.Mount {
-	return executor.Mount{Host: p.dir, Guest: pythonGuest, ReadOnly: true}
+	return executor.Mount{Host: p.dir, Guest: pyenv.Guest, ReadOnly: true}
 }
 
 // mounts are the virtual environment, its packages and, where the machine's
@@ -80,7 +77,7 @@ func (p *python) mount() executor.Mount {
 func (p *python) mounts() []executor.Mount {
 	list := []executor.Mount{p.mount()}
 	if p.packages != "" {
-		list = append(list, executor.Mount{Host: filepath.Join(p.packages, "site-packages"), Guest: filepath.Join(pythonGuest, p.place), ReadOnly: true})
+		list = append(list, executor.Mount{Host: filepath.Join(p.packages, "site-packages"), Guest: filepath.Join(pyenv.Guest, p.place), ReadOnly: true})
 	}
 	if prefix := p.Prefix; prefix != "/usr" && !strings.HasPrefix(prefix, "/usr/") {
 		list = append(list, executor.Mount{Host: prefix, Guest: prefix, ReadOnly: true})

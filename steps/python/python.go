@@ -136,6 +136,22 @@ func (b *build) Fingerprint(h *digest.Hasher) error {
 	return err
 }
 
+// Again implements step.Restless: a lock file that was deleted is made again.
+func (b *build) Again() string {
+	if b.args.Requirements == nil || b.args.Lock != nil || b.lockPath() == "" {
+		return ""
+	}
+	return "there is no " + filepath.Base(b.lockPath()) + " beside the requirements"
+}
+
+// lockPath is the place of the lock file, "" where none is written.
+func (b *build) lockPath() string {
+	if local, ok := b.args.Requirements.Local.(interface{ Place() string }); ok && local.Place() != "" {
+		return pyenv.LockName(local.Place())
+	}
+	return ""
+}
+
 // Run implements step.Step.
 func (b *build) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 	if b.args.Venv != nil {
@@ -150,11 +166,10 @@ func (b *build) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := b.lock(ctx, env, maker, i, asked)
+	lock, resolved, err := b.lock(ctx, env, maker, i, asked)
 	if err != nil {
 		return nil, err
 	}
-	resolved, _ := pyenv.LockOf(lock, pyenv.Source(asked, i.Minor()))
 	text, err := cache.PutBytes(ctx, env.Store, []byte(lock))
 	if err != nil {
 		return nil, err
@@ -199,40 +214,40 @@ func (b *build) describe(ctx context.Context, env *step.Env) (cache.Outputs, err
 }
 
 // lock is the text of the lock file: the one that is there, if it was made of these
-// requirements, or a new one, which is written beside them.
-func (b *build) lock(ctx context.Context, env *step.Env, maker Builder, i pyenv.Interpreter, asked string) (string, error) {
+// requirements, or a new one, which is written beside them; and what it resolves.
+func (b *build) lock(ctx context.Context, env *step.Env, maker Builder, i pyenv.Interpreter, asked string) (lock, resolved string, err error) {
 	if err := pyenv.Check(b.args.Requirements.Name(), asked); err != nil {
-		return "", err
+		return "", "", err
 	}
+	source := pyenv.Source(asked, i.Minor())
 	if b.args.Lock != nil {
 		old, err := read(ctx, env.Store, b.args.Lock)
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
-		if _, ok := pyenv.LockOf(old, pyenv.Source(asked, i.Minor())); ok {
-			return old, nil
+		if resolved, ok := pyenv.LockOf(old, source); ok {
+			return old, resolved, nil
 		}
 		maker.Say("the lock file was made of other requirements or for another Python")
 	}
 	dir, release, err := env.Store.Keep(ctx, tools)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	defer func() { _ = release(true) }()
-	resolved, err := maker.resolve(ctx, dir, i, asked)
+	resolved, err = maker.resolve(ctx, dir, i, asked)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	lock := pyenv.Locked(resolved, pyenv.Source(asked, i.Minor()))
-	if local, ok := b.args.Requirements.Local.(interface{ Place() string }); ok && local.Place() != "" {
-		path := pyenv.LockName(local.Place())
+	lock = pyenv.Locked(resolved, source)
+	if path := b.lockPath(); path != "" {
 		if err := wholefile.Replace(path, wholefile.Bytes([]byte(lock))); err != nil {
 			env.Warn(fmt.Sprintf("the lock file cannot be written, so the packages are resolved again next time: %v", err))
 		} else {
 			maker.Say("wrote " + filepath.Base(path) + "; commit it")
 		}
 	}
-	return lock, nil
+	return lock, resolved, nil
 }
 
 // isProject finds the table that makes a file a pyproject.toml.

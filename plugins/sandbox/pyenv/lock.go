@@ -46,7 +46,10 @@ func Packages(lock string) map[string]string {
 
 // elsewhere finds what a file of requirements takes from other files and folders, whose
 // content would not be an input.
-var elsewhere = regexp.MustCompile(`(?m)^\s*(-r|--requirement|-c|--constraint|-e|--editable|(?:-f|--find-links)[ =]*(?:[^h\s]|h(?:[^t]|t[^t]))|\.{0,2}/\S|file:)|@ *file:`)
+var elsewhere = regexp.MustCompile(`(?m)^\s*(-r|--requirement|-c|--constraint|-e|--editable|\.{0,2}/\S|file:)|@ *file:`)
+
+// wheels finds folders and pages of packages.
+var wheels = regexp.MustCompile(`(?m)^\s*(-f|--find-links)`)
 
 // Check refuses requirements that would put a password into the cache, and files that
 // name others.
@@ -56,6 +59,9 @@ func Check(name, text string) error {
 	}
 	if found := elsewhere.FindString(text); found != "" {
 		return fmt.Errorf("%s refers to another file or folder (%s…): put all requirements into one file, by names of packages", name, strings.TrimSpace(found))
+	}
+	if found := wheels.FindString(text); found != "" {
+		return fmt.Errorf("%s takes packages from a folder or page (%s), which others do not have: name an index, --index-url, or for wheels of this machine only set the variable UV_FIND_LINKS", name, strings.TrimSpace(found))
 	}
 	return nil
 }

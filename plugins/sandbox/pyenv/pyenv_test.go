@@ -21,12 +21,10 @@ func TestCheck(t *testing.T) {
 		"--requirement=/abs/x.txt\n":                                                                   "(--requirement…)",
 		"-c/abs/x.txt\n":                                                                               "(-c…)",
 		"-e.\n":                                                                                        "(-e…)",
+		"a\n  --find-links /home/me/wheels\n":                                                          "UV_FIND_LINKS",
+		"-f https://index.example/wheels\n":                                                            "UV_FIND_LINKS",
 		"./pkg\n":                                                                                      "another file",
 		"/abs/pkg.whl\n":                                                                               "another file",
-		"--find-links https://host.example/wheels\n":                                                   "",
-		"--find-links wheels\n":                                                                        "(--find-links",
-		"-f=/abs/wheels\n":                                                                             "(-f",
-		"-f html\n":                                                                                    "(-f",
 		"x @ file:///abs/x.whl\n":                                                                      "another file",
 	} {
 		err := Check("requirements.txt", text)
@@ -52,23 +50,6 @@ func TestLineEnds(t *testing.T) {
 	resolved, ok := LockOf(strings.ReplaceAll(Locked("a==1.0\n", "source"), "\n", "\r\n"), "source")
 	if !ok || resolved != "a==1.0\n" {
 		t.Errorf("%q, %v", resolved, ok)
-	}
-}
-
-// TestCheckUV tries programs in the place of uv.
-func TestCheckUV(t *testing.T) {
-	for prints, want := range map[string]string{
-		"uv 0.13.9 (x86_64)": "", "uv 1.0.0": "", "uv 0.5.0": "",
-		"uv 0.4.30": "needs 0.5 or later", "micro 2": "is not uv",
-	} {
-		path := filepath.Join(t.TempDir(), "uv")
-		if err := os.WriteFile(path, []byte("#!/bin/sh\necho '"+prints+"'\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		err := checkUV(t.Context(), path)
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", prints, err, want)
-		}
 	}
 }
 
@@ -138,5 +119,26 @@ func TestLineSayer(t *testing.T) {
 	l.flush()
 	if diff := cmp.Diff([]string{"Resolved 1", "numpy==2.0 \\", "from https://***@index.example/simple"}, said); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestUVVersion has programs that are no uv, or an old one.
+func TestUVVersion(t *testing.T) {
+	for prints, want := range map[string]string{
+		"echo 'uv 0.13.9 (x86_64-unknown-linux-gnu)'": "",
+		"echo 'uv 1.0.0'":      "",
+		"echo 'uv 0.2.33'":     "which is too old; install uv",
+		"echo 'Python 3.11.2'": "which is no uv",
+		"exit 3":               "which is no uv",
+	} {
+		path := filepath.Join(t.TempDir(), "uv")
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+prints+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv(UVVariable, path)
+		_, err := Open(t.Context(), Options{Dir: t.TempDir()})
+		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), UVVariable+" names "+path)) {
+			t.Errorf("%q: %v, want %q", prints, err, want)
+		}
 	}
 }

@@ -16,7 +16,8 @@ import (
 )
 
 // uvVersion is the version of uv that is fetched where there is none, and uvHashes are
-// the SHA-256 of its wheels: Linux on amd64 and arm64, macOS on arm64 and amd64.
+// the SHA-256 of its wheels: Linux on amd64 and arm64 (with musl too), macOS on arm64 and
+// amd64, Linux with musl on amd64.
 const uvVersion = "0.13.9"
 
 var uvHashes = []string{
@@ -52,11 +53,11 @@ type Tool struct {
 func Open(ctx context.Context, o Options) (*Tool, error) {
 	t := &Tool{o: o}
 	if t.path = os.Getenv(UVVariable); t.path != "" {
-		return t, checkUV(ctx, t.path)
+		return t, checkUV(ctx, t.path, UVVariable+" names")
 	}
 	if path, err := exec.LookPath("uv"); err == nil {
 		t.path = path
-		return t, checkUV(ctx, path)
+		return t, checkUV(ctx, path, "PATH has")
 	}
 	t.path = filepath.Join(o.Dir, "uv-"+uvVersion)
 	if _, err := os.Stat(t.path); err == nil {
@@ -72,21 +73,22 @@ func Open(ctx context.Context, o Options) (*Tool, error) {
 	return t, nil
 }
 
-// oldestUV is the first version with all that is asked of uv.
-var oldestUV = [2]int{0, 5}
+// leastUV is the first version of uv that has all options which are used here.
+var leastUV = [3]int{0, 4, 23}
 
-// checkUV refuses a program that is too old, or none.
-func checkUV(ctx context.Context, path string) error {
-	out, err := exec.CommandContext(ctx, path, "--version").Output()
-	var is [2]int
-	if err == nil {
-		_, err = fmt.Sscanf(string(out), "uv %d.%d", &is[0], &is[1])
+// checkUV refuses a uv that is too old, or is none; found says how it was found.
+func checkUV(ctx context.Context, path, found string) error {
+	advice := fmt.Sprintf("install uv %d.%d.%d or later, or take it away and mleflow fetches %s", leastUV[0], leastUV[1], leastUV[2], uvVersion)
+	out, err := exec.CommandContext(ctx, path, "--version").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %s, which is no uv: %s --version: %w; %s", found, path, path, failure(ctx, err, string(out)), advice)
 	}
-	switch {
-	case err != nil:
-		return fmt.Errorf("%s is not uv, since it does not tell its version: %w. Mend PATH or %s", path, err, UVVariable)
-	case slices.Compare(is[:], oldestUV[:]) < 0:
-		return fmt.Errorf("%s is version %d.%d of uv; it needs %d.%d or later. Update it by uv self update, or take it out of PATH and %s: mleflow then fetches its own", path, is[0], is[1], oldestUV[0], oldestUV[1], UVVariable)
+	var is [3]int
+	if n, _ := fmt.Sscanf(string(out), "uv %d.%d.%d", &is[0], &is[1], &is[2]); n != 3 {
+		return fmt.Errorf("%s %s, which is no uv: %s --version printed %.80q; %s", found, path, path, out, advice)
+	}
+	if slices.Compare(is[:], leastUV[:]) < 0 {
+		return fmt.Errorf("%s %s, a uv %d.%d.%d, which is too old; %s", found, path, is[0], is[1], is[2], advice)
 	}
 	return nil
 }
@@ -204,26 +206,27 @@ func (t *Tool) Install(ctx context.Context, work, dir, lock string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
+	site := filepath.Join(dir, "site-packages")
 	err = errors.Join(os.Rename(filepath.Join(venv, "bin"), filepath.Join(dir, "bin")),
-		os.Rename(filepath.Join(venv, "lib", "python"+t.o.Python.Minor(), "site-packages"), filepath.Join(dir, "site-packages")))
+		os.Rename(filepath.Join(venv, "lib", "python"+t.o.Python.Minor(), "site-packages"), site))
 	if err != nil {
 		return err
 	}
-	return t.compile(ctx, filepath.Join(dir, "site-packages"))
+	return t.o.Python.compile(ctx, site)
 }
 
-// compile writes the bytecode, with the same bytes wherever dir is. Two workers write
-// other bytes than none, so there are two on every machine. A module that is not for
-// this Python stays as it is.
-func (t *Tool) compile(ctx context.Context, dir string) error {
-	t.o.Say("compile packages")
-	cmd := exec.CommandContext(ctx, t.o.Python.Path, "-I", "-S", "-m", "compileall", "-q", "-j", "2",
-		"-s", dir, "-p", "site-packages", "--invalidation-mode", "unchecked-hash", dir)
-	var failed *exec.ExitError
-	if err := cmd.Run(); err != nil && (ctx.Err() != nil || !errors.As(err, &failed)) {
-		return fmt.Errorf("compile packages: %w", failure(ctx, err, ""))
+// compile makes the bytecode of packages. It is the same on every machine and in every
+// folder, unlike that of uv: one process, one seed of hashes, no times, and paths as an
+// isolated agent sees them. Files that are no Python of this version stay as they are.
+func (i Interpreter) compile(ctx context.Context, site string) error {
+	cmd := exec.CommandContext(ctx, i.Path, "-s", "-S", "-W", "ignore", "-m", "compileall", "-qq", "--invalidation-mode", "unchecked-hash",
+		"-d", filepath.Join(Guest, "lib", "python"+i.Minor(), "site-packages"), site)
+	cmd.Env = []string{"PYTHONHASHSEED=0", "LC_ALL=C.UTF-8"}
+	out, err := cmd.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); err == nil || ctx.Err() == nil && errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("compile packages: %w", failure(ctx, err, string(out)))
 }
 
 func (t *Tool) run(ctx context.Context, dir string, args ...string) error {
@@ -242,7 +245,7 @@ func (t *Tool) run(ctx context.Context, dir string, args ...string) error {
 }
 
 // environment is uv's: the caller's, with the index that pip was told of where uv was
-// told of none. Bytecode stays valid wherever the files are laid out.
+// told of none.
 func (t *Tool) environment() []string {
 	env := os.Environ()
 	if t.o.Offline {

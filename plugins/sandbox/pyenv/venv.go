@@ -9,9 +9,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
+
+// Guest is where isolated agents see their virtual environment.
+const Guest = "/opt/python"
 
 // About is the file of an environment that says which Python it is for.
 const About = "python.json"
@@ -63,6 +67,9 @@ func (h Host) Text() string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
+// editable finds the mark of a package that is installed as a link to its sources.
+var editable = regexp.MustCompile(`"editable"\s*:\s*true`)
+
 // Inspect looks at a virtual environment of this machine: made by venv, virtualenv or
 // uv, or by conda.
 func Inspect(ctx context.Context, dir string) (Host, error) {
@@ -82,6 +89,10 @@ func Inspect(ctx context.Context, dir string) (Host, error) {
 	for _, info := range infos {
 		name, version, _ := strings.Cut(strings.TrimSuffix(filepath.Base(info), ".dist-info"), "-")
 		h.Packages[strings.ToLower(name)] = version
+		from, err := os.ReadFile(filepath.Join(info, "direct_url.json"))
+		if err == nil && editable.Match(from) {
+			return h, fmt.Errorf("%s has %s installed from its sources (pip install -e), which change while its version, by which results are known, stays: install it with pip install, without -e", dir, name)
+		}
 	}
 	return h, nil
 }

@@ -293,8 +293,8 @@ func (o *one) logs() error {
 // about is the attempt's limits, environment, figures and key.
 func (o *one) about() error {
 	d := struct {
-		Stats, Models, Limits, Fields, Environment []page.Fact
-		Missing, RunNote                           string
+		Stats, Models, Limits, Fields, Environment, Packages []page.Fact
+		Missing, RunNote                                     string
 	}{Missing: o.why}
 	var stats agentrun.Stats
 	if o.step != nil && decode(o.step.Outputs["stats"], &stats) {
@@ -321,8 +321,22 @@ func (o *one) about() error {
 			d.RunNote = "The attempt was executed by the run " + o.record.Run + ", which is not in this ledger; this is the environment of the present one."
 		}
 	}
-	d.Environment = page.Environment(past.Info)
+	d.Environment, d.Packages = page.Environment(past.Info), o.packages()
 	return o.c.add("about", "attempt about", d)
+}
+
+// packages are those of the agent's Python environment, as the step that installed them
+// lists them.
+func (o *one) packages() (facts []page.Fact) {
+	for _, address := range o.m.after(o.address) {
+		var versions map[string]string
+		if s := o.sum.Step(address); o.m.kind(address) == "python" && s != nil && decode(s.Outputs["packages"], &versions) {
+			for _, name := range sortedKeys(versions) {
+				facts = append(facts, page.Fact{Name: name, Value: versions[name]})
+			}
+		}
+	}
+	return facts
 }
 
 func statFacts(s agentrun.Stats) []page.Fact {
