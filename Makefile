@@ -6,7 +6,7 @@ DIST     ?= dist
 MLEFLOW   = $(OUT)/mleflow
 # A tagged checkout says its version; any other keeps the one in the source.
 VERSION  ?= $(shell git describe --tags --dirty 2>/dev/null)
-LDFLAGS   = -s -w $(if $(VERSION),-X github.com/mleflow/mleflow/cmd/mleflow/internal/cli.version=$(VERSION))
+LDFLAGS   = -s -w $(if $(VERSION),-X github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app.version=$(VERSION))
 # The same settings for all targets, so that they share what is compiled.
 export CGO_ENABLED ?= 0
 FUZZTIME ?= 30s
@@ -83,7 +83,7 @@ RELEASE_VERSION ?= $(or $(VERSION),v0.1.0-dev)
 release: ## build the archives of PLATFORMS with bills of materials and sums in DIST
 	@set -e; rm -rf $(DIST); for p in $(PLATFORMS); do \
 	  echo "$$p"; GOOS=$${p%/*} GOARCH=$${p#*/} GOAMD64=v1 GOARM64=v8.0 CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false \
-	    -ldflags '-s -w -buildid= -X github.com/mleflow/mleflow/cmd/mleflow/internal/cli.version=$(RELEASE_VERSION)' \
+	    -ldflags '-s -w -buildid= -X github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app.version=$(RELEASE_VERSION)' \
 	    -o $(OUT)/release/mleflow-$${p%/*}-$${p#*/} ./cmd/mleflow; \
 	done
 	$(GO) run ./cmd/mleflow/internal/release -o $(DIST) -version $(RELEASE_VERSION) $(foreach p,$(PLATFORMS),$(OUT)/release/mleflow-$(subst /,-,$(p)))

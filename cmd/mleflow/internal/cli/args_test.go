@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -27,10 +28,10 @@ func TestNormalise(t *testing.T) {
 		{"after the end of flags", []string{"fmt", "--", "-check"}, []string{"fmt", "--", "-check"}},
 		{"unknown flags stay", []string{"plan", "-nonsense", "-"}, []string{"plan", "-nonsense", "-"}},
 	}
-	root := newRoot(newApp(&terminal{}))
+	root := newRoot(app.NewApp(&app.Terminal{}))
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.out, normalise(root, tt.args)); diff != "" {
+			if diff := cmp.Diff(tt.out, app.Normalise(root, tt.args)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -40,8 +41,8 @@ func TestNormalise(t *testing.T) {
 // TestFlagsAgree makes sure that a long flag takes a value in all commands or
 // in none, which normalise relies on.
 func TestFlagsAgree(t *testing.T) {
-	root := newRoot(newApp(&terminal{}))
-	takes := longFlags(root)
+	root := newRoot(app.NewApp(&app.Terminal{}))
+	takes := app.LongFlags(root)
 	for _, args := range [][]string{{"plan", "-json"}, {"grade-sample", "-json"}} {
 		if takes[args[1][1:]] {
 			t.Errorf("flag %s takes a value", args[1])
@@ -53,7 +54,7 @@ func TestFlagsAgree(t *testing.T) {
 }
 
 func TestExitStatus(t *testing.T) {
-	mistake := &diagError{list: diag.List{diag.General("Bad", "bad")}}
+	mistake := &app.DiagError{List: diag.List{diag.General("Bad", "bad")}}
 	tests := []struct {
 		name string
 		err  error
@@ -61,18 +62,18 @@ func TestExitStatus(t *testing.T) {
 	}{
 		{"nothing wrong", nil, 0},
 		{"the world", fmt.Errorf("read x: %w", fs.ErrPermission), 1},
-		{"a step failed", fmt.Errorf("%w: steps failed", errSilent), 1},
-		{"wrong usage", usagef("no"), 2},
+		{"a step failed", fmt.Errorf("%w: steps failed", app.ErrSilent), 1},
+		{"wrong usage", app.Usagef("no"), 2},
 		{"a mistake in a file", fmt.Errorf("load: %w", mistake), 2},
-		{"a failure told as a diagnostic", &diagError{list: diag.List{diag.Failure("Bad", fs.ErrPermission)}}, 1},
-		{"a mismatch", fmt.Errorf("%w: %w", errSilent, step.Mismatch(errors.New("md5"))), 3},
-		{"an invalid submission", fmt.Errorf("%w: %w", errSilent, errInvalidSubmission), 4},
+		{"a failure told as a diagnostic", &app.DiagError{List: diag.List{diag.Failure("Bad", fs.ErrPermission)}}, 1},
+		{"a mismatch", fmt.Errorf("%w: %w", app.ErrSilent, step.Mismatch(errors.New("md5"))), 3},
+		{"an invalid submission", fmt.Errorf("%w: %w", app.ErrSilent, app.ErrInvalidSubmission), 4},
 		{"interrupted", fmt.Errorf("apply: %w", context.Canceled), 130},
-		{"interrupted counts before usage", errors.Join(usagef("no"), context.Canceled), 130},
+		{"interrupted counts before usage", errors.Join(app.Usagef("no"), context.Canceled), 130},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := exitStatus(tt.err); got != tt.want {
+			if got := app.ExitStatus(tt.err); got != tt.want {
 				t.Errorf("got %d, want %d", got, tt.want)
 			}
 		})
@@ -83,7 +84,7 @@ func TestMergeDiagnostics(t *testing.T) {
 	at := func(line int) hcl.Range {
 		return hcl.Range{Filename: "p.hcl", Start: hcl.Pos{Line: line, Column: 1}, End: hcl.Pos{Line: line, Column: 2}}
 	}
-	got := merge(diag.List{
+	got := app.Merge(diag.List{
 		diag.Error(at(1), "Bad", "for a"), diag.Error(at(2), "Bad", "elsewhere"), diag.Error(at(1), "Bad", "for b"),
 		diag.Error(at(1), "Worse", "another"), diag.General("Bad", "no place"), diag.General("Bad", "no place"),
 	})

@@ -8,6 +8,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/competition"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/pipeline"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/kit"
@@ -17,13 +21,13 @@ import (
 type completer = func(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective)
 
 // completion offers what may be written on the command line.
-type completion struct{ *app }
+type completion struct{ *app.App }
 
 // complete lets shells complete the arguments of all commands and the values of
 // all flags.
 func (comp *completion) complete(root *cobra.Command) {
 	arguments, values := comp.argumentCompleters(), comp.valueCompleters()
-	walk(root, func(c *cobra.Command) {
+	app.Walk(root, func(c *cobra.Command) {
 		switch complete, known := arguments[c.CommandPath()]; {
 		case known:
 			c.ValidArgsFunction = complete
@@ -112,8 +116,8 @@ func (c *completion) valueCompleters() map[string]completer {
 	return map[string]completer{
 		"--var":                         c.completeVariables,
 		"--param":                       c.completeParameters,
-		"--reward":                      words(rewardKinds...),
-		"mleflow init --from":           words(shippedNames()...),
+		"--reward":                      words(competition.RewardKinds...),
+		"mleflow init --from":           words(pipeline.ShippedNames()...),
 		"--image":                       none,
 		"--images":                      none,
 		"--title":                       none,
@@ -125,9 +129,9 @@ func (c *completion) valueCompleters() map[string]completer {
 		"--retry":                       c.completeRetry,
 		"--attempt":                     none,
 		"--model":                       none,
-		"--exclude-rule":                words(ruleNames()...),
+		"--exclude-rule":                words(leaderboard.RuleNames()...),
 		"--on":                          suffixed("hcl"),
-		"--on-interrupt":                words(string(askFirst), string(leaveThem), string(stopThem)),
+		"--on-interrupt":                words(string(app.AskFirst), string(app.LeaveThem), string(app.StopThem)),
 		"--print":                       words("seccomp", "pod"),
 		"KIND":                          words("kubernetes"),
 		"IMAGE":                         none,
@@ -190,7 +194,7 @@ func pipelineFiles(cmd *cobra.Command, args []string, start string) ([]string, c
 	if err != nil || len(here) > 0 || strings.Contains(start, "/") {
 		return suffixed("hcl")(cmd, args, start)
 	}
-	return shippedNames(), cobra.ShellCompDirectiveNoFileComp
+	return pipeline.ShippedNames(), cobra.ShellCompDirectiveNoFileComp
 }
 
 // words completes what is known beforehand.

@@ -6,17 +6,19 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 )
 
 // TestEverythingCompletes makes sure that each command with arguments, and each
 // flag with a value, says how shells complete it.
 func TestEverythingCompletes(t *testing.T) {
-	a := newApp(&terminal{})
+	a := app.NewApp(&app.Terminal{})
 	c := &completion{a}
 	root := newRoot(a)
 	arguments, values := c.argumentCompleters(), c.valueCompleters()
 	used := map[string]bool{}
-	walk(root, func(c *cobra.Command) {
+	app.Walk(root, func(c *cobra.Command) {
 		path := c.CommandPath()
 		if _, listed := arguments[path]; listed {
 			used[path] = true

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
@@ -22,7 +24,7 @@ const offered = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKee
 
 // completeRuns completes runs, newest first.
 func (c *completion) completeRuns(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	l, err := c.openLedger()
+	l, err := c.OpenLedger()
 	if err != nil {
 		return nil, offered
 	}
@@ -32,7 +34,7 @@ func (c *completion) completeRuns(*cobra.Command, []string, string) ([]string, c
 	}
 	ids := []string{"latest"}
 	for _, e := range entries {
-		ids = append(ids, cobra.CompletionWithDesc(e.ID, pipelineName(e)))
+		ids = append(ids, cobra.CompletionWithDesc(e.ID, runs.PipelineName(e)))
 	}
 	return ids, offered
 }
@@ -42,7 +44,7 @@ func (c *completion) summary(cmd *cobra.Command, args []string) *ledger.Summary 
 	if f := cmd.Flag("run"); f != nil {
 		args = []string{f.Value.String()}
 	}
-	past, err := c.findRun(args)
+	past, err := c.FindRun(args)
 	if err != nil {
 		return nil
 	}
@@ -56,7 +58,7 @@ func (c *completion) summary(cmd *cobra.Command, args []string) *ledger.Summary 
 // completeRunSteps completes the addresses of a run.
 func (c *completion) completeRunSteps(cmd *cobra.Command, args []string, _ string) (addresses []string, _ cobra.ShellCompDirective) {
 	if sum := c.summary(cmd, args); sum != nil {
-		for _, s := range view.InOrder(sum.Steps, stepAddress) {
+		for _, s := range view.InOrder(sum.Steps, runs.StepAddress) {
 			addresses = append(addresses, s.Address)
 		}
 	}
@@ -97,7 +99,7 @@ func (c *completion) completeOutputs(cmd *cobra.Command, _ []string, _ string) (
 
 // completeCached completes the addresses that the cache has results of.
 func (comp *completion) completeCached(cmd *cobra.Command, _ []string, _ string) (addresses []string, _ cobra.ShellCompDirective) {
-	_ = comp.withCache(func(c *disk.Cache) error {
+	_ = comp.WithCache(func(c *disk.Cache) error {
 		items, err := c.List(context.WithoutCancel(cmd.Context()))
 		for _, item := range items {
 			addresses = append(addresses, item.Address)
@@ -110,7 +112,7 @@ func (comp *completion) completeCached(cmd *cobra.Command, _ []string, _ string)
 
 // completePins completes the names of pins.
 func (comp *completion) completePins(cmd *cobra.Command, _ []string, _ string) (names []string, _ cobra.ShellCompDirective) {
-	_ = comp.withCache(func(c *disk.Cache) error {
+	_ = comp.WithCache(func(c *disk.Cache) error {
 		pins, err := c.Pins(cmd.Context())
 		for _, p := range pins {
 			names = append(names, p.Name)
@@ -123,9 +125,9 @@ func (comp *completion) completePins(cmd *cobra.Command, _ []string, _ string) (
 // completeIDs completes competitions that are not among the arguments yet.
 func (c *completion) completeIDs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if f := cmd.Flag("dir"); f != nil && f.Changed {
-		c.competitionDirs = append(c.competitionDirs, f.Value.String())
+		c.CompetitionDirs = append(c.CompetitionDirs, f.Value.String())
 	}
-	catalog, err := c.catalog()
+	catalog, err := c.Catalog()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
@@ -134,7 +136,7 @@ func (c *completion) completeIDs(cmd *cobra.Command, args []string, _ string) ([
 
 // completeCategories completes the categories of all competitions.
 func (c *completion) completeCategories(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
-	catalog, err := c.catalog()
+	catalog, err := c.Catalog()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
@@ -150,7 +152,7 @@ func (c *completion) completeCategories(*cobra.Command, []string, string) (names
 // completeVersions completes the versions of the competitions among the arguments.
 func (c *completion) completeVersions(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	names := []string{"v1"}
-	if catalog, err := c.catalog(); err == nil {
+	if catalog, err := c.Catalog(); err == nil {
 		for _, id := range args {
 			if def, err := catalog.Get(id); err == nil {
 				names = append(names, def.Versions()...)
@@ -171,7 +173,7 @@ func (c *completion) completeParameters(cmd *cobra.Command, args []string, _ str
 			args = append(args, f.Value.String())
 		}
 	}
-	if catalog, err := c.catalog(); err == nil {
+	if catalog, err := c.Catalog(); err == nil {
 		for _, id := range args {
 			def, err := catalog.Get(id)
 			if err != nil {
@@ -201,7 +203,7 @@ func (c *completion) glanceAt(cmd *cobra.Command, args []string) *engine.Program
 	if takesRun := cmd.Name() == "bundle" || cmd.Name() == "verify"; !takesRun {
 		return c.glance(args)
 	}
-	past, err := c.findRun(args)
+	past, err := c.FindRun(args)
 	if err != nil {
 		return nil
 	}
@@ -209,7 +211,7 @@ func (c *completion) glanceAt(cmd *cobra.Command, args []string) *engine.Program
 	if err != nil {
 		return nil
 	}
-	e, err := c.bareEngine()
+	e, err := c.BareEngine()
 	if err != nil {
 		return nil
 	}
@@ -219,16 +221,16 @@ func (c *completion) glanceAt(cmd *cobra.Command, args []string) *engine.Program
 }
 
 func (c *completion) glance(args []string) *engine.Program {
-	path, err := pipelineFile(args)
+	path, err := app.PipelineFile(args)
 	if err != nil {
 		return nil
 	}
-	c.usePipeline(path)
-	e, err := c.bareEngine()
+	c.UsePipeline(path)
+	e, err := c.BareEngine()
 	if err != nil {
 		return nil
 	}
-	p, _ := e.Load(path, config.Inputs{Environ: c.environ})
+	p, _ := e.Load(path, config.Inputs{Environ: c.Environ})
 	return p
 }
 
@@ -261,4 +263,10 @@ func (c *completion) completeSteps(_ *cobra.Command, args []string, _ string) (a
 		}
 	}
 	return addresses, offered
+}
+
+// completeRetry completes the values of -retry: its words, then addresses.
+func (c *completion) completeRetry(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+	steps, directive := c.completeSteps(cmd, args, start)
+	return slices.Concat(app.RetryWords, steps), directive
 }

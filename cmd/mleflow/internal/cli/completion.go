@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 )
 
 // shell checks that a command got the name of a shell.
@@ -15,7 +17,7 @@ func shell(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func newCompletion(a *app) *cobra.Command {
+func newCompletion(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish",
 		Short: "Print a shell's completion script",
@@ -26,14 +28,14 @@ func newCompletion(a *app) *cobra.Command {
   fish  mleflow completion fish > ~/.config/fish/completions/mleflow.fish`,
 		Args:      shell,
 		ValidArgs: []string{"bash", "zsh", "fish"},
-		RunE: a.action(func(cmd *cobra.Command, args []string) error {
+		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			switch args[0] {
 			case "bash":
-				return cmd.Root().GenBashCompletionV2(a.stdout, true)
+				return cmd.Root().GenBashCompletionV2(a.Stdout, true)
 			case "zsh":
-				return cmd.Root().GenZshCompletion(a.stdout)
+				return cmd.Root().GenZshCompletion(a.Stdout)
 			default:
-				return cmd.Root().GenFishCompletion(a.stdout, true)
+				return cmd.Root().GenFishCompletion(a.Stdout, true)
 			}
 		}),
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/docgen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/soak"
 	"github.com/mleflow/mleflow/competitions"
@@ -20,7 +21,7 @@ import (
 // TestReferencePages fails when a page of docs is not what is generated now;
 // make docs writes them again.
 func TestReferencePages(t *testing.T) {
-	pages, err := referencePages(newRoot(newApp(&terminal{})))
+	pages, err := referencePages(newRoot(app.NewApp(&app.Terminal{})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func TestReferencePages(t *testing.T) {
 
 // referencePages returns the generated pages of docs by file name.
 func referencePages(root *cobra.Command) (map[string][]byte, error) {
-	parts, err := newApp(&terminal{}).concretes()
+	parts, err := app.NewApp(&app.Terminal{}).Concretes()
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +71,8 @@ func referencePages(root *cobra.Command) (map[string][]byte, error) {
 		"scale.md":                  scale,
 		"mleflow.1":                 manPage(root),
 		"commands.md":               docgen.Commands(root),
-		"steps.md":                  docgen.Steps(parts.kinds),
-		"language.md":               docgen.Language(parts.functions),
+		"steps.md":                  docgen.Steps(parts.Kinds),
+		"language.md":               docgen.Language(parts.Functions),
 		"metrics.md":                docgen.Metrics(metric.All()),
 		"preparation.md":            docgen.Transforms(transform.Verbs()),
 		"reference-competitions.md": shipped,

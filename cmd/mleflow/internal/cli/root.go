@@ -2,6 +2,16 @@ package cli
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/cache"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/cluster"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/competition"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/export"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/pipeline"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/proof"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
 )
 
 // Groups of commands in the help text.
@@ -12,29 +22,29 @@ const (
 	groupMachine     = "machine"
 )
 
-func newRoot(a *app) *cobra.Command {
+func newRoot(a *app.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "mleflow",
 		Short:         "Plan, run and reproduce MLE-bench as a declarative pipeline",
 		Long:          "mleflow reads a pipeline from an HCL file, says what would run and why, runs\nonly what changed, keeps every result by content, and prints a leaderboard that\nanyone can reproduce from the same file.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          subCommand,
-		RunE: a.action(func(cmd *cobra.Command, _ []string) error {
+		Args:          app.SubCommand,
+		RunE: a.Action(func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		}),
 	}
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(app.FlagError)
 	cobra.EnableCommandSorting = false
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommandGroupID(groupMachine)
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.cacheDir, "cache-dir", "", "folder of the cache (env MLEFLOW_CACHE_DIR)")
-	flags.StringVar(&a.remoteCache, "remote-cache", "", "`URL` of a cache behind the local one, or none (env MLEFLOW_REMOTE_CACHE)")
-	flags.StringArrayVar(&a.competitionDirs, "competitions", nil, "add the competition or competitions in `DIR`; repeatable (env MLEFLOW_COMPETITIONS, a list)")
-	flags.BoolVar(&a.json, "json", false, "write the result as JSON")
-	flags.BoolVar(&a.noColor, "no-color", false, "write no colours (env NO_COLOR)")
-	flags.BoolVarP(&a.verbose, "verbose", "v", false, "show more detail")
+	flags.StringVar(&a.CacheDir, "cache-dir", "", "folder of the cache (env MLEFLOW_CACHE_DIR)")
+	flags.StringVar(&a.RemoteCache, "remote-cache", "", "`URL` of a cache behind the local one, or none (env MLEFLOW_REMOTE_CACHE)")
+	flags.StringArrayVar(&a.CompetitionDirs, "competitions", nil, "add the competition or competitions in `DIR`; repeatable (env MLEFLOW_COMPETITIONS, a list)")
+	flags.BoolVar(&a.JSON, "json", false, "write the result as JSON")
+	flags.BoolVar(&a.NoColor, "no-color", false, "write no colours (env NO_COLOR)")
+	flags.BoolVarP(&a.Verbose, "verbose", "v", false, "show more detail")
 	root.AddGroup(
 		&cobra.Group{ID: groupPipeline, Title: "Pipelines:"},
 		&cobra.Group{ID: groupRuns, Title: "Runs and the cache:"},
@@ -42,22 +52,22 @@ func newRoot(a *app) *cobra.Command {
 		&cobra.Group{ID: groupMachine, Title: "This machine:"},
 	)
 	addCommands(root, a)
-	setOnce(root)
+	app.SetOnce(root)
 	return root
 }
 
 // addCommands lists the verbs, in the order of the help text.
-func addCommands(root *cobra.Command, a *app) {
+func addCommands(root *cobra.Command, a *app.App) {
 	add := func(group string, cmds ...*cobra.Command) {
 		for _, c := range cmds {
 			c.GroupID = group
 			root.AddCommand(c)
 		}
 	}
-	add(groupPipeline, newDemo(a), newInit(a), newFmt(a), newValidate(a), newPlan(a), newApply(a), newLock(a), newExplain(a), newGraph(a))
-	add(groupRuns, newRuns(a), newShow(a), newOutput(a), newGet(a), newDiff(a), newVerify(a), newBundle(a), newBoard(a), newLogs(a), newReport(a), newUI(a), newExport(a), newFingerprint(a), newCache(a))
-	add(groupCompetition, newCompetition(a), newPrepare(a), newGrade(a), newGradeSample(a), newLeaderboard(a), newMask(a))
-	add(groupMachine, newDoctor(a), newCluster(a), newWorker(a), newVersion(a), newCompletion(a))
+	add(groupPipeline, pipeline.NewDemo(a), pipeline.NewInit(a), pipeline.NewFmt(a), pipeline.NewValidate(a), pipeline.NewPlan(a), pipeline.NewApply(a), pipeline.NewLock(a), pipeline.NewExplain(a), pipeline.NewGraph(a))
+	add(groupRuns, runs.NewRuns(a), runs.NewShow(a), runs.NewOutput(a), runs.NewGet(a), runs.NewDiff(a), proof.NewVerify(a), proof.NewBundle(a), proof.NewBoard(a), runs.NewLogs(a), runs.NewReport(a), runs.NewUI(a), export.NewExport(a), proof.NewFingerprint(a), cache.NewCache(a))
+	add(groupCompetition, competition.NewCompetition(a), competition.NewPrepare(a), competition.NewGrade(a), competition.NewGradeSample(a), leaderboard.NewLeaderboard(a), competition.NewMask(a))
+	add(groupMachine, cluster.NewDoctor(a), cluster.NewCluster(a), cluster.NewWorker(a), app.NewVersion(a), newCompletion(a))
 	addTopics(root)
 	(&completion{a}).complete(root)
 }

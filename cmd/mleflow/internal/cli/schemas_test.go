@@ -17,6 +17,14 @@ import (
 
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/cache"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/competition"
+	exportcmd "github.com/mleflow/mleflow/cmd/mleflow/internal/cli/export"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/pipeline"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/proof"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/machine"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/results"
 	"github.com/mleflow/mleflow/competitions/export"
@@ -40,9 +48,9 @@ func outputs() map[string][]any {
 	}
 	return map[string][]any{
 		"apply":       events,
-		"board build": {builtJSON{}},
+		"board build": {proof.BuiltJSON{}},
 		"bundle":      {bundle.Written{}},
-		"cache gc":    {collectedJSON{}},
+		"cache gc":    {cache.CollectedJSON{}},
 		"cache info":  {disk.Info{}},
 		"cache ls": {struct {
 			Records []disk.Item `json:"records"`
@@ -50,82 +58,82 @@ func outputs() map[string][]any {
 		"cache pin": {disk.Pin{}, struct {
 			Pins []disk.Pin `json:"pins"`
 		}{}},
-		"cache pull":   {transferredJSON{}},
-		"cache push":   {transferredJSON{}},
-		"cache verify": {verifiedJSON{}},
+		"cache pull":   {cache.TransferredJSON{}},
+		"cache push":   {cache.TransferredJSON{}},
+		"cache verify": {cache.VerifiedJSON{}},
 		"competition leaderboard": {struct {
-			Leaderboards []boardLock `json:"leaderboards"`
+			Leaderboards []competition.BoardLock `json:"leaderboards"`
 		}{}},
 		"competition lint": {struct {
-			Findings []findingJSON `json:"findings"`
+			Findings []competition.FindingJSON `json:"findings"`
 		}{}},
 		"competition list": {struct {
-			Competitions []competitionJSON `json:"competitions"`
+			Competitions []competition.CompetitionJSON `json:"competitions"`
 		}{}},
 		"competition lock": {struct {
-			Competitions []lockedJSON `json:"competitions"`
+			Competitions []competition.LockedJSON `json:"competitions"`
 		}{}},
 		"competition new":  {path{}},
-		"competition show": {detailJSON{}},
+		"competition show": {competition.DetailJSON{}},
 		"competition test": {struct {
-			Checks []checkJSON `json:"checks"`
+			Checks []competition.CheckJSON `json:"checks"`
 		}{}},
 		"diff": {results.Difference{}},
 		"doctor": {struct {
 			OK     bool            `json:"ok"`
 			Checks []machine.Check `json:"checks"`
 		}{}},
-		"explain": {explanationJSON{}},
-		"export":  {exportedJSON{}, rowsOf(func(r []export.Record) (*table.Table, error) { return export.Attempts(r) }), rowsOf(export.Snapshots)},
+		"explain": {pipeline.ExplanationJSON{}},
+		"export":  {exportcmd.ExportedJSON{}, rowsOf(func(r []export.Record) (*table.Table, error) { return export.Attempts(r) }), rowsOf(export.Snapshots)},
 		"export atif": {atif.Trajectory{}, struct {
 			Path      string `json:"path"`
 			Steps     int    `json:"steps"`
 			Subagents int    `json:"subagents"`
 		}{}},
 		"export harbor": {struct {
-			Tasks []harborJSON `json:"tasks"`
+			Tasks []exportcmd.HarborJSON `json:"tasks"`
 		}{}},
 		"export run-group": {struct {
-			RunGroups []writtenGroup `json:"run_groups"`
+			RunGroups []exportcmd.WrittenGroup `json:"run_groups"`
 		}{}},
-		"fingerprint build":   {builtFingerprints{}},
-		"fingerprint compare": {comparison{}},
-		"mask salt":           {saltCommitment{}},
-		"mask data":           {maskedData{}},
+		"fingerprint build":   {proof.BuiltFingerprints{}},
+		"fingerprint compare": {proof.Comparison{}},
+		"mask salt":           {competition.SaltCommitment{}},
+		"mask data":           {competition.MaskedData{}},
 		"get": {results.Written{}, struct {
 			Paths []string `json:"paths"`
 		}{}},
 		"grade": {grading.Summary{}, struct {
-			RunGroups []gradedGroup `json:"run_groups"`
+			RunGroups []competition.GradedGroup `json:"run_groups"`
 		}{}},
 		"grade-sample": {grading.Report{}},
 		"init":         {path{}},
-		"leaderboard":  {boardJSON{}},
-		"graph":        {graphJSON{}},
-		"lock":         {lockJSON{}},
-		"logs":         {shownTurn{}},
+		"leaderboard":  {leaderboard.BoardJSON{}},
+		"graph":        {pipeline.GraphJSON{}},
+		"lock":         {pipeline.LockJSON{}},
+		"logs":         {runs.ShownTurn{}},
 		"output":       {new(any)},
 		"plan": {struct {
 			*plan.Plan
 			Preflight []event.Preflight `json:"preflight,omitempty"`
-		}{}, powerPlan{}},
+		}{}, pipeline.PowerPlan{}},
 		"prepare": {struct {
-			Competitions []prepared `json:"competitions"`
+			Competitions []competition.Prepared `json:"competitions"`
 		}{}},
 		"report": {struct {
 			Run  string `json:"run"`
 			Path string `json:"path"`
 		}{}},
 		"runs": {struct {
-			Runs []runEntry `json:"runs"`
+			Runs []runs.RunEntry `json:"runs"`
 		}{}},
-		"show": {runJSON{}, bundle.Disclosure{}},
+		"show": {runs.RunJSON{}, bundle.Disclosure{}},
 		"validate": {struct {
 			Valid       bool        `json:"valid"`
 			Diagnostics []diag.JSON `json:"diagnostics"`
 		}{}},
-		"verify":  {verifyJSON{}, verdictJSON{}},
-		"version": {Version{}},
+		"verify":  {proof.VerifyJSON{}, proof.VerdictJSON{}},
+		"version": {app.Version{}},
 	}
 }
 
@@ -250,6 +258,9 @@ func (g *generator) of(t reflect.Type) object {
 			return g.fields(t)
 		}
 		name := strings.ReplaceAll(t.String(), "/", ".")
+		if strings.Contains(t.PkgPath(), "/internal/cli/") {
+			name = "cli." + t.Name() // of whichever room
+		}
 		if g.defs[name] == nil {
 			g.defs[name] = object{} // one that holds itself
 			g.defs[name] = g.fields(t)

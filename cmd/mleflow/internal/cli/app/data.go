@@ -1,0 +1,109 @@
+package app
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/garbage"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine/bounded"
+	"github.com/mleflow/mleflow/engine/diag"
+)
+
+// DataFlags are the flags of the commands that work on the reference's data
+// folder.
+type DataFlags struct {
+	Dir    string
+	params []string
+}
+
+// Register adds the flags.
+func (f *DataFlags) Register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.Dir, "data-dir", "", "`DIR` with the competitions' data (default: data below the cache folder)")
+	cmd.Flags().StringArrayVar(&f.params, "param", nil, "set a competition's parameter, `NAME=VALUE`; repeatable")
+}
+
+// SpareMemory lets the collector run when a quarter more than what is in use
+// was allocated, instead of as much again: tables are large and hold no
+// pointers, so that collecting them costs next to nothing. GOGC overrides it.
+func SpareMemory() { garbage.Grow(25) }
+
+// Layout finds the folders of the data directory.
+func (f *DataFlags) Layout(a *App) (dataset.Layout, error) {
+	if f.Dir != "" {
+		return dataset.Layout{Dir: f.Dir}, nil
+	}
+	folder, err := a.CacheFolder()
+	return dataset.Layout{Dir: filepath.Join(folder, "data")}, err
+}
+
+// parameters are the values of --param by name, as written.
+type parameters map[string]string
+
+// Parameters reads the values of -param.
+func (f *DataFlags) Parameters() (parameters, error) {
+	out := parameters{}
+	for _, text := range f.params {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return nil, Usagef("flag --param: %q is not NAME=VALUE", text)
+		}
+		out[name] = value
+	}
+	return out, nil
+}
+
+// Known checks that every parameter is declared by one of the competitions.
+func (p parameters) Known(defs []*competitions.Definition) error {
+	var names []string
+	for _, def := range defs {
+		names = append(names, def.ParamNames()...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		if !slices.Contains(names, name) {
+			return Usagef("flag --param: no parameter %q. %s", name, diag.Suggest(name, names))
+		}
+	}
+	return nil
+}
+
+// Values returns the parameters that the competition declares, as values of
+// the types of their defaults: a text as it is, anything else in HCL.
+func (p parameters) Values(def *competitions.Definition) (map[string]cty.Value, error) {
+	out := map[string]cty.Value{}
+	for _, param := range def.Params {
+		text, given := p[param.Name]
+		switch {
+		case !given:
+		case param.Default.Type() == cty.String:
+			out[param.Name] = cty.StringVal(text)
+		default:
+			value, err := expression(text)
+			if err != nil {
+				return nil, Usagef("flag --param: %s = %s is not a value of type %s", param.Name, text, param.Default.Type().FriendlyName())
+			}
+			out[param.Name] = value
+		}
+	}
+	return out, nil
+}
+
+// expression evaluates a constant of HCL.
+func expression(text string) (cty.Value, error) {
+	expr, diags := bounded.ParseExpression([]byte(text), "--param")
+	if diags.HasErrors() {
+		return cty.NilVal, diags
+	}
+	new(bounded.Budget).Meter(expr)
+	value, diags := bounded.Literal(expr)
+	if diags.HasErrors() {
+		return cty.NilVal, diags
+	}
+	return value, nil
+}

@@ -1,0 +1,28 @@
+package app
+
+import (
+	"testing"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
+	"github.com/mleflow/mleflow/competitions"
+)
+
+// TestFetcherKeepsArchives asks for raw data that people are to have as it was
+// downloaded, and for other raw data with its archives unpacked.
+func TestFetcherKeepsArchives(t *testing.T) {
+	catalog, err := competitions.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	def, err := catalog.Get("leaf-classification")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kept := range []bool{true, false} {
+		f := &Fetcher{}
+		f.Add(def, dataset.Layout{Dir: t.TempDir()}, kept)
+		if _, got := f.steps[0].Args["keep_archives"]; got != kept || len(f.ids) != 1 {
+			t.Errorf("kept %v: %v", kept, f.steps)
+		}
+	}
+}

@@ -1,0 +1,16 @@
+package app
+
+import "github.com/mleflow/mleflow/competitions"
+
+// Library is the competitions that a command knows.
+type Library struct {
+	*Terminal
+
+	// CompetitionDirs are folders of competitions that the command line names,
+	// named those that the pipeline does.
+	CompetitionDirs []string
+	Named           []competitions.Folder
+}
+
+// OwnCompetitions is the folder in which competition new writes.
+const OwnCompetitions = "competitions"

@@ -1,0 +1,47 @@
+package app
+
+import (
+	"errors"
+
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/engine/ledger"
+)
+
+// FindRun opens the run that the first argument names, or the latest.
+func (s *Store) FindRun(args []string) (*ledger.Past, error) {
+	l, err := s.OpenLedger()
+	if err != nil {
+		return nil, err
+	}
+	ref := "latest"
+	if len(args) > 0 {
+		ref = args[0]
+	}
+	past, err := l.Find(ref)
+	if errors.Is(err, ledger.ErrNoRun) {
+		return nil, Usagef("%w; mleflow runs lists them", err)
+	}
+	return past, err
+}
+
+// AttemptsOf counts the attempts of a run by how they were isolated.
+func AttemptsOf(sum *ledger.Summary) (t conditions.Tally) {
+	for _, s := range sum.Steps {
+		t.Add(s.Kind, s.Conditions)
+	}
+	return t
+}
+
+// Tail returns the last lines of a step's log in a run; none if that run or its
+// log is gone.
+func (s *Store) Tail(run, address string, n int) []string {
+	l, err := s.OpenLedger()
+	if err != nil {
+		return nil
+	}
+	past, err := l.Find(run)
+	if err != nil {
+		return nil
+	}
+	return past.Tail(address, n)
+}

@@ -1,0 +1,2 @@
+// Package cache has the command cache.
+package cache

@@ -1,0 +1,2 @@
+// Package cluster has the commands for machines: cluster, worker, doctor.
+package cluster

@@ -1,0 +1,93 @@
+package cluster
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/machine"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
+)
+
+// NewDoctor returns the command doctor.
+func NewDoctor(a *app.App) *cobra.Command {
+	var what string
+	var on app.ClusterFlags
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check what this machine can run, and say how to get what is missing",
+		Long:  "Check processors, memory, disk, cache folder, runtimes, GPUs and Kaggle\ncredentials (never printed). The sandbox is tried. The exit status is 1 if\nsomething is missing that every pipeline needs.\n\n--print only writes what a container needs for the sandbox in it: seccomp is a\nprofile for Docker, Podman and Kubernetes, pod the settings of a Kubernetes pod.\n\n--on FILE checks a cluster instead: the remote cache, and each backend's reach,\npermissions and nodes, and whether it would take a job. It starts none.",
+		Example: `  mleflow doctor --on cluster.hcl
+  docker run --security-opt seccomp=<(mleflow doctor --print seccomp) --security-opt systempaths=unconfined …
+  mleflow doctor --print seccomp >/var/lib/kubelet/seccomp/mleflow.json`,
+		Args: app.Takes(0, 0),
+		RunE: a.Action(func(cmd *cobra.Command, _ []string) error {
+			if what != "" {
+				return printSettings(a, what)
+			}
+			if on.On != "" {
+				return examineCluster(cmd.Context(), a, &on)
+			}
+			m, err := a.Machine()
+			if err != nil {
+				return err
+			}
+			return showChecks(a.Terminal, m.Examine(cmd.Context()))
+		}),
+	}
+	cmd.Flags().StringVar(&on.On, "on", "", "check a cluster `FILE` in place of this machine")
+	cmd.Flags().StringVar(&what, "print", "", "print what a container around mleflow needs: `seccomp or pod`")
+	return cmd
+}
+
+// printSettings prints what a container needs for the runtime sandbox.
+func printSettings(a *app.App, what string) error {
+	text := []byte(machine.PodSettings)
+	switch what {
+	case "pod":
+	case "seccomp":
+		var err error
+		if text, err = sandbox.SeccompProfile(); err != nil {
+			return fmt.Errorf("make the seccomp profile: %w", err)
+		}
+	default:
+		return app.Usagef("--print %s: write seccomp or pod", what)
+	}
+	_, err := a.Stdout.Write(text)
+	return err
+}
+
+func showChecks(t *app.Terminal, checks []machine.Check) error {
+	fit := machine.Fit(checks)
+	if t.JSON {
+		if err := app.WriteJSON(t.Stdout, map[string]any{"ok": fit, "checks": checks}); err != nil {
+			return err
+		}
+	} else {
+		writeChecks(t, checks)
+	}
+	if !fit {
+		return app.ErrSilent
+	}
+	return nil
+}
+
+func writeChecks(t *app.Terminal, checks []machine.Check) {
+	style := t.OutStyle()
+	marks := map[machine.Status]string{
+		machine.OK: style.Good("ok     "), machine.Warn: style.Warn("warning"),
+		machine.Absent: style.Dim("absent "), machine.Missing: style.Bad("missing"),
+	}
+	for _, c := range checks {
+		fmt.Fprintf(t.Stdout, "%s  %-15s  %s\n", marks[c.Status], c.Name, view.OneLine(c.Detail))
+		if c.Fix != "" && (c.Status != machine.OK || t.Verbose) {
+			fmt.Fprintf(t.Stdout, "%26s %s\n", "", style.Dim(c.Fix))
+		}
+		for line := range strings.Lines(c.Example) {
+			fmt.Fprintf(t.Stdout, "%26s   %s", "", line)
+		}
+	}
+}

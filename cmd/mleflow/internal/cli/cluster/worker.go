@@ -1,0 +1,163 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/remote"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/engine/work"
+	"github.com/mleflow/mleflow/plugins/cluster"
+)
+
+const (
+	// nodeVariable names the machine of a worker.
+	nodeVariable = "MLEFLOW_NODE"
+	// intervalVariable says how often a worker renews its claim.
+	intervalVariable = "MLEFLOW_WORKER_INTERVAL"
+)
+
+// NewWorker returns the command worker.
+func NewWorker(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "worker ACTION",
+		Short: "Run one action that apply --on ordered; backends start it",
+		Long:  "Run the step whose action has this digest: read its order in the remote cache\n(MLEFLOW_REMOTE_CACHE), fetch its inputs into this node's cache, run it as apply\ndoes, and store events, logs and result in the remote cache. Running it twice is\nharmless. The exit status is 0 if the result, or the step's failure, is stored,\nand 78 if no worker of this version can run the action. Otherwise another worker\nmay succeed.",
+		Args:  app.Takes(1, 1),
+		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+			id, err := digest.ParseActionID(args[0])
+			if err != nil {
+				return app.Usagef("%q is not the digest of an action: %w", args[0], err)
+			}
+			err = runWorker(cmd.Context(), a, id)
+			if err == nil {
+				return nil
+			}
+			a.Report(err)
+			status := cluster.ExitFailed
+			if wrong := (app.UsageError{}); work.IsRefusal(err) || errors.As(err, &wrong) {
+				status = cluster.ExitRefused
+			}
+			return errors.Join(app.ErrSilent, app.StatusError{Status: status})
+		}),
+	}
+}
+
+func runWorker(ctx context.Context, a *app.App, id digest.ActionID) (err error) {
+	interval, err := workerInterval(a)
+	if err != nil {
+		return err
+	}
+	node := a.Env(nodeVariable)
+	if node == "" {
+		if node, err = os.Hostname(); err != nil {
+			return fmt.Errorf("find the name of this machine: %w; set %s", err, nodeVariable)
+		}
+	}
+	b, err := a.OpenBackend()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	loc, err := a.RemoteLocation("")
+	switch {
+	case err != nil:
+		return err
+	case loc.IsZero():
+		return app.Usagef("no remote cache is named; set MLEFLOW_REMOTE_CACHE to the one that the order is in")
+	case loc.ReadOnly:
+		return app.Usagef("the remote cache %s is read-only, and a worker writes its result there", loc)
+	}
+	b.Remote = remote.New(b.Cache, loc, remote.Options{})
+	a.IsWorker = true
+	w := &worker{App: a, b: b}
+	defer func() { err = errors.Join(err, w.remove()) }()
+	return (&work.Worker{
+		Kinds: w.kinds, Cache: b.Remote, Node: node, Capacity: b.Options.Capacity, Locks: b.Options.Devices, Ready: w.ready, Interval: interval,
+		Say: func(text string) { fmt.Fprintf(a.Stderr, "%s %s\n", time.Now().UTC().Format(time.RFC3339), text) },
+	}).Run(ctx, id)
+}
+
+func workerInterval(a *app.App) (time.Duration, error) {
+	text := a.Env(intervalVariable)
+	if text == "" {
+		return work.DefaultInterval, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 10*time.Millisecond {
+		return 0, app.Usagef("%s: %q is not a time such as 15s", intervalVariable, text)
+	}
+	return d, nil
+}
+
+// worker is what a worker needs of this program.
+type worker struct {
+	*app.App
+	b *app.Backend
+	// parts are those of the last order, dir its folders.
+	parts *app.Parts
+	dir   string
+}
+
+// kinds returns the step kinds, which know the competitions of an order's
+// folders.
+func (w *worker) kinds(ctx context.Context, folders []work.Folder) (_ *step.Registry, err error) {
+	if len(folders) > 0 {
+		if w.dir, err = w.b.Cache.TempDir("worker"); err != nil {
+			return nil, err
+		}
+	}
+	for i, f := range folders {
+		if err := w.b.Remote.FetchRefs(ctx, f.Content); err != nil {
+			return nil, err
+		}
+		parent := filepath.Join(w.dir, strconv.Itoa(i))
+		if err := os.Mkdir(parent, 0o700); err != nil {
+			return nil, err
+		}
+		path := filepath.Join(parent, filepath.Base(f.Name))
+		if _, err := tree.Materialise(ctx, w.b.Remote, f.Content, path, tree.Options{}); err != nil {
+			return nil, err
+		}
+		w.Named = append(w.Named, competitions.Folder{Path: path, From: "the order"})
+	}
+	if w.parts, err = w.Concretes(); err != nil {
+		return nil, err
+	}
+	return w.parts.Kinds, nil
+}
+
+func (w *worker) remove() error {
+	if w.dir == "" {
+		return nil
+	}
+	return tree.Remove(w.dir)
+}
+
+// ready says why this machine cannot run a step: the runtime that its argument
+// names does not work here.
+func (w *worker) ready(k *step.Kind, args step.Args) error {
+	if k.Choose == nil || !args.Value.Type().HasAttribute("runtime") {
+		return nil
+	}
+	name := args.Value.GetAttr("runtime").AsString()
+	rt, err := w.parts.Runtimes.Get(name)
+	if err != nil {
+		return err
+	}
+	if here := rt.Here(); !here.OK {
+		return fmt.Errorf("runtime %q cannot be used on this node: %s; %s", name, here.Because, here.Fix)
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package competition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/kit"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
+)
+
+type testOptions struct {
+	folder folderFlag
+	data   app.DataFlags
+}
+
+func newCompetitionTest(a *app.App) *cobra.Command {
+	var o testOptions
+	cmd := &cobra.Command{
+		Use:   "test [ID]...",
+		Short: "Test competitions' graders with submissions whose outcome is known",
+		Long:  "Test graders, by default of all competitions with data: gold gets the best\nscore, the sample its pinned score, shuffled rows change nothing, broken files\nare refused. Data are from DIR/<id>/prepared, or prepared if they ship with the\ncompetition. The exit status is 1 if a check fails.",
+		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+			defs, err := definitions(a.Library, o.folder, args)
+			if err != nil {
+				return err
+			}
+			return testCompetitions(cmd.Context(), a, o, defs, len(args) > 0)
+		}),
+	}
+	o.folder.register(cmd)
+	o.data.Register(cmd)
+	return cmd
+}
+
+// CheckJSON is one check in competition test --json.
+type CheckJSON struct {
+	Competition string      `json:"competition"`
+	Check       string      `json:"check"`
+	Verdict     kit.Verdict `json:"verdict"`
+	Detail      string      `json:"detail"`
+}
+
+func testCompetitions(ctx context.Context, a *app.App, o testOptions, defs []*competitions.Definition, named bool) error {
+	layout, err := o.data.Layout(a)
+	if err != nil {
+		return err
+	}
+	checks := []CheckJSON{}
+	for _, def := range defs {
+		found, err := testOne(ctx, a, o, def, layout)
+		if errors.Is(err, errNoData) && !named {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("test %s: %w", def.ID, err)
+		}
+		for _, c := range found {
+			checks = append(checks, CheckJSON{def.ID, c.Name, c.Verdict, c.Detail})
+		}
+	}
+	return showChecked(a.Terminal, checks)
+}
+
+// errNoData says that a competition cannot be tested for want of data.
+var errNoData = errors.New("nothing is prepared")
+
+func testOne(ctx context.Context, a *app.App, o testOptions, def *competitions.Definition, layout dataset.Layout) (_ []kit.Check, err error) {
+	given, err := o.data.Parameters()
+	if err != nil {
+		return nil, err
+	}
+	values, err := given.Values(def)
+	if err != nil {
+		return nil, err
+	}
+	prepared := layout.Prepared(def.ID)
+	if _, missing := os.Stat(prepared); missing != nil {
+		dir, mkErr := os.MkdirTemp("", "mleflow-test-*")
+		if mkErr != nil {
+			return nil, fmt.Errorf("make folder: %w", mkErr)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		if prepared, err = prepareIn(ctx, a, def, dir, values); err != nil {
+			return nil, err
+		}
+	}
+	return kit.Test(ctx, def, kit.TestOptions{Prepared: prepared, Params: values, Metrics: metric.All(), Executor: app.Programs(), Packages: a.Packages})
+}
+
+// prepareIn prepares a competition whose data ships with it.
+func prepareIn(ctx context.Context, a *app.App, def *competitions.Definition, dir string, params map[string]cty.Value) (_ string, err error) {
+	if !shipsData(def) {
+		return "", fmt.Errorf("%w; see mleflow prepare -c %s", errNoData, def.ID)
+	}
+	b, err := a.OpenBackend()
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	raw, err := a.FetchOne(ctx, b, def)
+	if err != nil {
+		return "", err
+	}
+	outcome, err := dataset.Prepare(ctx, dataset.Job{Def: def, Layout: dataset.Layout{Dir: dir}, Fetched: raw, Params: params})
+	return outcome.Path, err
+}
+
+// shipsData reports whether all of a competition's data is in its folder.
+func shipsData(def *competitions.Definition) bool {
+	for _, s := range def.Sources {
+		if s.Kind != "file" {
+			return false
+		}
+	}
+	return len(def.Sources) > 0
+}
+
+func showChecked(t *app.Terminal, checks []CheckJSON) error {
+	counts := map[kit.Verdict]int{}
+	for _, c := range checks {
+		counts[c.Verdict]++
+	}
+	if t.JSON {
+		if err := app.WriteJSON(t.Stdout, map[string]any{"checks": checks}); err != nil {
+			return err
+		}
+	} else {
+		writeChecked(t, checks, counts)
+	}
+	if counts[kit.Failed] > 0 {
+		return app.ErrSilent
+	}
+	return nil
+}
+
+func writeChecked(t *app.Terminal, checks []CheckJSON, counts map[kit.Verdict]int) {
+	style := t.OutStyle()
+	paint := map[kit.Verdict]func(string) string{kit.Passed: style.Good, kit.Failed: style.Bad, kit.Odd: style.Warn, kit.Skipped: style.Dim}
+	for _, c := range checks {
+		fmt.Fprintf(t.Stdout, "%s %s: %s: %s\n", paint[c.Verdict](fmt.Sprintf("%-7s", c.Verdict)), c.Competition, c.Check, view.OneLine(c.Detail))
+	}
+	fmt.Fprintf(t.Stdout, "%d passed, %d failed, %d odd, %d skipped.\n", counts[kit.Passed], counts[kit.Failed], counts[kit.Odd], counts[kit.Skipped])
+}

@@ -1,0 +1,3 @@
+// Package competition has the commands for competitions: competition, prepare, grade,
+// grade-sample, mask.
+package competition

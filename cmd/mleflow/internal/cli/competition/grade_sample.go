@@ -1,0 +1,110 @@
+package competition
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/grading"
+)
+
+// NewGradeSample returns the command grade-sample.
+func NewGradeSample(a *app.App) *cobra.Command {
+	var data app.DataFlags
+	var reward, rewardDir string
+	cmd := &cobra.Command{
+		Use:   "grade-sample SUBMISSION.csv ID",
+		Short: "Grade one submission",
+		Long:  "Grade a submission and compare it with the human leaderboard. The exit status is\n4 without a score.",
+		Args:  app.Takes(2, 2),
+		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+			if err := CheckReward(reward); err != nil {
+				return err
+			}
+			return runGradeSample(cmd.Context(), a, data, args[0], args[1], func(r grading.Report) error {
+				if rewardDir == "" {
+					return nil
+				}
+				return writeReward(rewardDir, reward, r)
+			})
+		}),
+	}
+	data.Register(cmd)
+	cmd.Flags().StringVar(&reward, "reward", "medal", "`KIND` of reward: medal, rank or margin")
+	cmd.Flags().StringVar(&rewardDir, "reward-dir", "", "write reward.json and reward.txt to `DIR`, for training harnesses")
+	return cmd
+}
+
+func runGradeSample(ctx context.Context, a *app.App, data app.DataFlags, path, id string, keep func(grading.Report) error) error {
+	app.SpareMemory()
+	catalog, err := a.Catalog()
+	if err != nil {
+		return err
+	}
+	def, err := catalog.Get(id)
+	if err != nil {
+		return app.Wrong(err)
+	}
+	layout, err := data.Layout(a)
+	if err != nil {
+		return err
+	}
+	params, err := data.Parameters()
+	if err == nil {
+		err = params.Known([]*competitions.Definition{def})
+	}
+	if err != nil {
+		return err
+	}
+	values, err := params.Values(def)
+	if err != nil {
+		return err
+	}
+	report, err := a.Grader().Grade(ctx, def, grading.Request{
+		Submission: path, Answers: grading.AnswersPath(layout.Dir, def), Params: values, Created: time.Now()})
+	if err != nil {
+		return err
+	}
+	if err := keep(report); err != nil {
+		return err
+	}
+	if err := showReport(a.Terminal, report, def.Medals); err != nil {
+		return err
+	}
+	if hint := grading.Hint(report, path); hint != "" {
+		fmt.Fprintf(a.Stderr, "Hint: %s.\n", hint)
+	}
+	if report.Outcome != grading.Scored {
+		return fmt.Errorf("%w: %w", app.ErrSilent, app.ErrInvalidSubmission)
+	}
+	return nil
+}
+
+func showReport(t *app.Terminal, r grading.Report, medals competitions.Medals) error {
+	if t.JSON {
+		return app.WriteJSON(t.Stdout, r)
+	}
+	fmt.Fprintf(t.Stdout, "%s: %s\n", r.CompetitionID, verdictText(r))
+	if r.Rank != nil {
+		fmt.Fprintf(t.Stdout, "place %s human teams\n", export.Place(*r.Rank, r.Teams))
+	}
+	better := "higher is better"
+	if r.LowerIsBetter {
+		better = "lower is better"
+	}
+	published := func(c grading.Cutoff) string { return medals.Published(float64(c)) }
+	if r.Unranked() {
+		fmt.Fprintf(t.Stdout, "no medals: the competition has no leaderboard (%s)\n", better)
+	} else {
+		fmt.Fprintf(t.Stdout, "gold %s, silver %s, bronze %s, median %s (%s)\n", published(r.Gold), published(r.Silver), published(r.Bronze), published(r.Median), better)
+	}
+	if r.NonFinite {
+		fmt.Fprintln(t.Stdout, t.OutStyle().Warn("The score is not finite; check the submission before trusting a medal."))
+	}
+	return nil
+}

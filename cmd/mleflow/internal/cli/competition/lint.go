@@ -1,0 +1,191 @@
+package competition
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/kit"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
+)
+
+// folderFlag is --dir: a folder of competitions instead of all others.
+type folderFlag struct{ dir string }
+
+func (f *folderFlag) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.dir, "dir", "", "take competitions from `DIR` alone, not the shipped ones")
+}
+
+// definitions loads the named competitions. Without a name it loads those of
+// --dir, else those of one's own if there are any, else those that ship.
+func definitions(l *app.Library, f folderFlag, ids []string) ([]*competitions.Definition, error) {
+	var catalog *competitions.Catalog
+	var err error
+	if f.dir == "" {
+		catalog, err = l.Catalog()
+	} else {
+		catalog, err = f.catalog(ids)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(ids) == 0 {
+		ids = catalog.Own()
+	}
+	if len(ids) == 0 {
+		ids = catalog.IDs()
+	}
+	var defs []*competitions.Definition
+	for _, id := range ids {
+		def, err := catalog.Get(id)
+		if err != nil {
+			return nil, app.Wrong(err)
+		}
+		defs = append(defs, def)
+	}
+	return defs, nil
+}
+
+// catalog loads the named competitions of --dir, or all: what is wrong with
+// others of the folder does not matter then.
+func (f folderFlag) catalog(ids []string) (*competitions.Catalog, error) {
+	if len(ids) == 0 {
+		catalog, err := competitions.LoadFolder(competitions.Folder{Path: f.dir, From: "--dir"})
+		return catalog, app.Shown(err)
+	}
+	catalog := &competitions.Catalog{}
+	for _, id := range ids {
+		dir := filepath.Join(f.dir, id)
+		if _, err := os.Stat(filepath.Join(dir, competitions.FileName)); err != nil {
+			return nil, app.Usagef("there is no %s", filepath.Join(dir, competitions.FileName))
+		}
+		var err error
+		if catalog, err = catalog.With(competitions.Folder{Path: dir, From: "--dir"}); err != nil {
+			return nil, app.Shown(err)
+		}
+	}
+	return catalog, nil
+}
+
+func newCompetitionLint(a *app.App) *cobra.Command {
+	var folder folderFlag
+	var data app.DataFlags
+	cmd := &cobra.Command{
+		Use:   "lint [ID]...",
+		Short: "Find mistakes in competitions",
+		Long:  lintHelp(),
+		RunE: a.Action(func(_ *cobra.Command, args []string) error {
+			defs, err := definitions(a.Library, folder, args)
+			if err != nil {
+				return err
+			}
+			return lint(a, defs, data)
+		}),
+	}
+	folder.register(cmd)
+	cmd.Flags().StringVar(&data.Dir, "data-dir", "", "check the data prepared below `DIR` as well")
+	return cmd
+}
+
+func lintHelp() string {
+	text := "Look for mistakes in competitions, by default all. The exit status is 1 with\nerrors. The rules:\n\n"
+	for _, r := range kit.Rules() {
+		text += fmt.Sprintf("  %-22s %s\n", r.Name, r.Doc)
+	}
+	return text
+}
+
+// FindingJSON is one finding in competition lint --json.
+type FindingJSON struct {
+	Competition string       `json:"competition"`
+	Rule        string       `json:"rule"`
+	Severity    kit.Severity `json:"severity"`
+	Message     string       `json:"message"`
+	File        string       `json:"file,omitempty"`
+	Column      string       `json:"column,omitempty"`
+	// Excuse is why the finding is no news.
+	Excuse string          `json:"excuse,omitempty"`
+	Range  *diag.JSONRange `json:"range,omitempty"`
+}
+
+func lint(a *app.App, defs []*competitions.Definition, data app.DataFlags) error {
+	found := []FindingJSON{}
+	failed := false
+	for _, def := range defs {
+		findings, err := lintOne(a, def, data)
+		if err != nil {
+			return err
+		}
+		failed = failed || kit.HasErrors(findings)
+		for _, f := range findings {
+			found = append(found, FindingJSON{def.ID, f.Rule, f.Severity, f.Message, f.File, f.Column, f.Excuse, rangeJSON(f)})
+		}
+	}
+	if err := showFindings(a.Terminal, found, len(defs)); err != nil {
+		return err
+	}
+	if failed {
+		return app.ErrSilent
+	}
+	return nil
+}
+
+func lintOne(a *app.App, def *competitions.Definition, data app.DataFlags) ([]kit.Finding, error) {
+	found := kit.Lint(def, metric.All())
+	if data.Dir == "" {
+		return found, nil
+	}
+	layout, err := data.Layout(a)
+	if err != nil {
+		return nil, err
+	}
+	prepared := layout.Prepared(def.ID)
+	if _, err := os.Stat(prepared); err != nil {
+		return found, nil
+	}
+	more, err := kit.LintPrepared(def, metric.All(), os.DirFS(prepared))
+	if err != nil {
+		return nil, fmt.Errorf("lint %s: %w", prepared, err)
+	}
+	return append(found, more...), nil
+}
+
+func rangeJSON(f kit.Finding) *diag.JSONRange {
+	if f.Range == nil {
+		return nil
+	}
+	return diag.ToJSON(diag.List{diag.Error(*f.Range, "", "")})[0].Range
+}
+
+func showFindings(t *app.Terminal, found []FindingJSON, n int) error {
+	if t.JSON {
+		return app.WriteJSON(t.Stdout, map[string]any{"findings": found})
+	}
+	style := t.OutStyle()
+	for _, f := range found {
+		mark := style.Warn(string(f.Severity))
+		switch {
+		case f.Excuse != "":
+			mark = style.Dim("known")
+		case f.Severity == kit.Error:
+			mark = style.Bad(string(f.Severity))
+		}
+		place := f.Competition
+		if f.Range != nil {
+			place = fmt.Sprintf("%s:%d", f.Range.Filename, f.Range.Start.Line)
+		}
+		message := f.Message
+		if f.Excuse != "" {
+			message += "; " + f.Excuse
+		}
+		fmt.Fprintf(t.Stdout, "%s: %s: %s (%s)\n", place, mark, view.OneLine(message), f.Rule)
+	}
+	fmt.Fprintf(t.Stdout, "Checked %s: %s.\n", view.Plural(n, "competition"), view.Plural(len(found), "finding"))
+	return nil
+}

@@ -1,0 +1,277 @@
+package competition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/progress"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/verify"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+type competitionLockOptions struct {
+	folder       folderFlag
+	data         app.DataFlags
+	run, version string
+	check, force bool
+	// leaderboard locks the leaderboard instead of the data.
+	leaderboard, accept bool
+}
+
+func newCompetitionLock(a *app.App) *cobra.Command {
+	var o competitionLockOptions
+	cmd := &cobra.Command{
+		Use:   "lock ID...",
+		Short: "Pin a competition's prepared files or its leaderboard",
+		Long: `Write the pins of prepared files, made with default parameters: the MD5 of each
+table, the digest of all files, and the manifest that explains differences. The
+files are in DIR/<id>/prepared, or those that a checksum step of a run passed.
+
+It writes checksums.lock and manifest.json next to the definition, with
+--version v2 the pins of v2 and manifest.v2.json. MD5s other than the
+reference's need --force.
+
+--leaderboard compares with Kaggle's leaderboard instead; the exit status is 3
+if it differs and --accept does not write it. One of a competition that has not
+ended is public only, and needs --force.`,
+		Args: app.Takes(1, -1),
+		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+			if o.accept && !o.leaderboard {
+				return app.Usagef("--accept is for --leaderboard")
+			}
+			return lockCompetitions(cmd.Context(), a, o, args)
+		}),
+	}
+	cmd.Flags().StringVar(&o.folder.dir, "dir", "", "write to the competitions below `DIR` (default: --competitions, else the folder competitions)")
+	cmd.Flags().StringVar(&o.data.Dir, "data-dir", "", "pin what is prepared below `DIR` (default: data in the cache folder)")
+	cmd.Flags().StringVar(&o.run, "from-run", "", "pin what a checksum step of `RUN` passed, such as latest")
+	cmd.Flags().StringVar(&o.version, "version", "v1", "pin the data of `VERSION` of the competitions")
+	cmd.Flags().BoolVar(&o.check, "check", false, "write nothing; exit with 3 if something would change")
+	cmd.Flags().BoolVar(&o.force, "force", false, "change pins of the reference too")
+	cmd.Flags().BoolVar(&o.leaderboard, "leaderboard", false, "compare the leaderboard with Kaggle's")
+	cmd.Flags().BoolVar(&o.accept, "accept", false, "with --leaderboard: pin Kaggle's")
+	cmd.MarkFlagsMutuallyExclusive("data-dir", "from-run", "leaderboard")
+	cmd.MarkFlagsMutuallyExclusive("check", "accept")
+	cmd.MarkFlagsMutuallyExclusive("version", "leaderboard")
+	return cmd
+}
+
+// LockedJSON is one competition in competition lock --json.
+type LockedJSON struct {
+	Competition string          `json:"competition"`
+	Version     string          `json:"version"`
+	Path        string          `json:"path"`
+	Changed     bool            `json:"changed"`
+	Written     bool            `json:"written"`
+	Pins        int             `json:"pins"`
+	Changes     []verify.Change `json:"changes"`
+}
+
+func lockCompetitions(ctx context.Context, a *app.App, o competitionLockOptions, ids []string) error {
+	if o.folder.dir == "" && len(a.OwnFolders()) == 0 {
+		if info, err := os.Stat("competitions"); err != nil || !info.IsDir() {
+			return app.Usagef("there is no folder competitions here, and shipped competitions are part of the program; name the folder to write to with --dir or --competitions")
+		}
+		o.folder.dir = "competitions"
+	}
+	defs, err := definitions(a.Library, o.folder, ids)
+	if err != nil {
+		return err
+	}
+	for i, def := range defs {
+		if def.Dir() == "" {
+			return app.Usagef("competition %s ships with the program; name the folder to write to with --dir or --competitions", def.ID)
+		}
+		if defs[i], err = def.At(o.version); err != nil {
+			return app.Usagef("%w", err)
+		}
+	}
+	if o.leaderboard {
+		return lockLeaderboards(ctx, a.Terminal, o, defs)
+	}
+	data, err := dataToLock(ctx, a, o)
+	if err != nil {
+		return err
+	}
+	defer data.close()
+	work, stop := a.MeterWork("lock")
+	defer stop()
+	locks := make([]*verify.Lock, len(defs))
+	for i, def := range defs {
+		if locks[i], err = lockOne(ctx, o, def, data, work); err != nil {
+			return err
+		}
+	}
+	stop()
+	var done []LockedJSON
+	for i, def := range defs {
+		one, err := o.write(def, locks[i])
+		if err != nil {
+			return err
+		}
+		done = append(done, one)
+	}
+	return showLockedCompetitions(a.Terminal, done, o.check)
+}
+
+// lockable gives the prepared data of competitions.
+type lockable struct {
+	of    func(ctx context.Context, def *competitions.Definition) (*verify.Data, error)
+	close func()
+}
+
+func dataToLock(ctx context.Context, a *app.App, o competitionLockOptions) (lockable, error) {
+	if o.run != "" {
+		return checkedByRun(ctx, a.Store, o.run, o.version)
+	}
+	layout, err := o.data.Layout(a)
+	return lockable{close: func() {}, of: func(_ context.Context, def *competitions.Definition) (*verify.Data, error) {
+		id := def.ID
+		dir := layout.Prepared(id)
+		for _, half := range []string{"public", "private"} {
+			if info, err := os.Stat(filepath.Join(dir, half)); err != nil || !info.IsDir() {
+				return nil, app.Usagef("nothing is prepared in %s; see mleflow prepare -c %s, or name a run with --from-run", dir, id)
+			}
+		}
+		return verify.OnDisk(os.DirFS(dir), def), nil
+	}}, err
+}
+
+// checkedByRun returns what the checksum steps of a run let through, checking
+// against the pins of a version.
+func checkedByRun(ctx context.Context, s *app.Store, run, version string) (lockable, error) {
+	past, err := s.FindRun([]string{run})
+	if err != nil {
+		return lockable{}, err
+	}
+	store, err := s.OpenCache()
+	if err != nil {
+		return lockable{}, err
+	}
+	found := map[string]cache.Outputs{}
+	for e, err := range past.Events() {
+		if err != nil {
+			return lockable{}, errors.Join(err, store.Close())
+		}
+		done, ok := e.(event.StepFinished)
+		if !ok || done.Kind != "checksum" || done.Action == "" {
+			continue
+		}
+		id, err := digest.ParseActionID(done.Action)
+		if err != nil {
+			continue
+		}
+		if rec, err := store.Lookup(ctx, id); err == nil && rec.Field("version") == version {
+			found[rec.Field("competition")] = rec.Outputs
+		}
+	}
+	return lockable{close: func() { _ = store.Close() }, of: func(ctx context.Context, def *competitions.Definition) (*verify.Data, error) {
+		id := def.ID
+		out, ok := found[id]
+		if !ok {
+			return nil, app.Usagef("no checksum step of run %s passed data of version %s of %s that are still in the cache", past.Info.ID, version, id)
+		}
+		return verify.InStore(ctx, store, out["public"].Ref, out["private"].Ref)
+	}}, nil
+}
+
+// lockOne makes a competition's lock without writing it.
+func lockOne(ctx context.Context, o competitionLockOptions, def *competitions.Definition, data lockable, work *progress.Work) (*verify.Lock, error) {
+	prepared, err := data.of(ctx, def)
+	if err != nil {
+		return nil, err
+	}
+	reference, err := referencePins(def)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := verify.NewLock(ctx, def, prepared, verify.LockOptions{Reference: reference, Force: o.force, Work: work})
+	var against *verify.ReferenceError
+	if errors.As(err, &against) {
+		err = step.Mismatch(fmt.Errorf("%w\nNothing was written; --force changes them anyway", err))
+	}
+	return lock, err
+}
+
+// write writes a lock, unless that changes nothing or is not asked for.
+func (o competitionLockOptions) write(def *competitions.Definition, lock *verify.Lock) (LockedJSON, error) {
+	folder := filepath.Dir(def.FilePath())
+	out := LockedJSON{Competition: def.ID, Version: def.Version, Path: filepath.Join(folder, competitions.LockName), Changed: lock.Changed(), Changes: lock.Changes, Pins: lock.Pins}
+	if o.check || !lock.Changed() {
+		return out, nil
+	}
+	// A manifest file of another digest than the pinned one is not used, so
+	// that a crash between the two does no harm.
+	if err := app.ReplaceFile(filepath.Join(folder, def.ManifestName()), lock.Manifest); err != nil {
+		return out, err
+	}
+	out.Written = true
+	return out, app.ReplaceFile(out.Path, lock.Pinned)
+}
+
+// referencePins returns the reference's own pins of a competition, nil if it
+// is not one of its. It knows none of later versions than v1.
+func referencePins(def *competitions.Definition) (map[string]string, error) {
+	if def.Version != "v1" {
+		return nil, nil
+	}
+	catalog, err := competitions.Shipped()
+	if err != nil {
+		return nil, err
+	}
+	if c := catalog.Complexity(def.ID); c == "" || c == competitions.Demo {
+		return nil, nil
+	}
+	def, err = catalog.Get(def.ID)
+	if err != nil {
+		return nil, err
+	}
+	return def.Checksums.Pinned(), nil
+}
+
+func showLockedCompetitions(t *app.Terminal, done []LockedJSON, check bool) error {
+	changed := 0
+	for _, d := range done {
+		if d.Changed {
+			changed++
+		}
+	}
+	if t.JSON {
+		if err := app.WriteJSON(t.Stdout, map[string]any{"competitions": done}); err != nil {
+			return err
+		}
+	} else {
+		for _, d := range done {
+			writeLocked(t, d, check)
+		}
+	}
+	if check && changed > 0 {
+		return step.Mismatch(fmt.Errorf("%s not locked as prepared", view.Plural(changed, "competition")))
+	}
+	return nil
+}
+
+func writeLocked(t *app.Terminal, d LockedJSON, check bool) {
+	switch {
+	case !d.Changed:
+		fmt.Fprintf(t.Stdout, "%s: %s, unchanged\n", d.Competition, view.Plural(d.Pins, "pin"))
+	case check:
+		fmt.Fprintf(t.Stdout, "%s: %s would change\n", d.Competition, d.Path)
+	default:
+		fmt.Fprintf(t.Stdout, "%s: wrote %s, %s\n", d.Competition, d.Path, view.Plural(d.Pins, "pin"))
+	}
+	for _, c := range d.Changes {
+		fmt.Fprintf(t.Stdout, "  %s\n", view.OneLine(c.String()))
+	}
+}

@@ -1,0 +1,228 @@
+package competition
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/progress"
+	"github.com/mleflow/mleflow/cache/wholefile"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/mask"
+	"github.com/mleflow/mleflow/competitions/prep"
+)
+
+// NewMask returns the command mask.
+func NewMask(a *app.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "mask",
+		Short: "Measure contamination: give the rows of a competition other ids",
+		Args:  app.SubCommand,
+		RunE:  a.Action(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
+	}
+	cmd.AddCommand(newMaskSalt(a), newMaskData(a), newMaskSubmission(a))
+	return cmd
+}
+
+// SaltCommitment is what mask salt says.
+type SaltCommitment struct {
+	File   string `json:"file"`
+	Digest string `json:"sha256"`
+}
+
+func newMaskSalt(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "salt FILE",
+		Short: "Draw a salt, or print the commitment to one",
+		Long: `Write a random salt to FILE, which only its owner can read, unless FILE exists,
+and print its SHA-256.
+
+The SHA-256 is the commitment: publish it before the run, and FILE after it.
+Plans, lock files and records show it.`,
+		Args: app.Takes(1, 1),
+		RunE: a.Action(func(_ *cobra.Command, args []string) error {
+			err := wholefile.Create(args[0], 0o600, func(w io.Writer) error {
+				var salt [32]byte
+				rand.Read(salt[:])
+				_, err := fmt.Fprintln(w, base64.StdEncoding.EncodeToString(salt[:]))
+				return err
+			})
+			if err != nil && !errors.Is(err, os.ErrExist) {
+				return fmt.Errorf("write salt: %w", err)
+			}
+			if _, err := readSalt(args[0]); err != nil {
+				return err
+			}
+			data, err := os.ReadFile(args[0])
+			if err != nil {
+				return fmt.Errorf("read salt: %w", err)
+			}
+			out := SaltCommitment{args[0], digest.Of(data).String()}
+			if a.JSON {
+				return app.WriteJSON(a.Stdout, out)
+			}
+			_, err = fmt.Fprintf(a.Stdout, "%s  %s\n", out.Digest, out.File)
+			return err
+		}),
+	}
+}
+
+func readSalt(path string) (mask.Salt, error) {
+	if path == "" {
+		return nil, app.Usagef("--salt FILE is missing; mleflow mask salt FILE makes one")
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read salt: %w", err)
+	}
+	salt, err := mask.ParseSalt(data)
+	if err != nil {
+		return nil, app.Wrong(fmt.Errorf("%s: %w", path, err))
+	}
+	return salt, nil
+}
+
+type maskDataOptions struct {
+	data         app.DataFlags
+	salt, output string
+}
+
+// MaskedData is what mask data says.
+type MaskedData struct {
+	Competition string `json:"competition"`
+	Version     string `json:"version"`
+	Path        string `json:"path"`
+}
+
+func newMaskData(a *app.App) *cobra.Command {
+	var o maskDataOptions
+	cmd := &cobra.Command{
+		Use:   "data ID --salt FILE -o DIR",
+		Short: "Write the masked version of a prepared competition",
+		Long: `Write the rows of DIR/<id>/prepared of --data-dir under other ids and in another
+order to that of -o, where mleflow grade-sample SUBMISSION ID --data-dir DIR
+grades masked submissions. In a pipeline, version = "v1m" of the prepare step
+does this.
+
+The same salt gives the same files. If a competition cannot be masked, the error
+says why.`,
+		Args: app.Takes(1, 1),
+		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+			return maskData(cmd.Context(), a, args[0], o)
+		}),
+	}
+	cmd.Flags().StringVar(&o.data.Dir, "data-dir", "", "`DIR` with the competitions' data (default: data below the cache folder)")
+	cmd.Flags().StringVar(&o.salt, "salt", "", "salt, from `FILE`")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "data directory to write to, `DIR`")
+	return cmd
+}
+
+func maskData(ctx context.Context, a *app.App, id string, o maskDataOptions) error {
+	app.SpareMemory()
+	def, salt, err := maskable(a, id, o.salt)
+	if err != nil {
+		return err
+	}
+	from, err := o.data.Layout(a)
+	if err != nil {
+		return err
+	}
+	if o.output == "" {
+		return app.Usagef("-o DIR says where to write")
+	}
+	to := dataset.Layout{Dir: o.output}
+	if same(from.Prepared(id), to.Prepared(id)) {
+		return app.Usagef("-o %s is the folder of the data itself; name another", o.output)
+	}
+	if _, err := os.Stat(from.Prepared(id)); err != nil {
+		return fmt.Errorf("%w; prepare the competition first", err)
+	}
+	work, stop := a.MeterWork("mask")
+	err = writeMasked(ctx, def, salt, from.Prepared(id), to.Prepared(id), work)
+	stop()
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return app.WriteJSON(a.Stdout, MaskedData{id, def.Version, to.Prepared(id)})
+	}
+	_, err = fmt.Fprintf(a.Stdout, "%s: %s (%s)\n", id, to.Prepared(id), def.Version)
+	return err
+}
+
+func same(a, b string) bool {
+	x, err := filepath.Abs(a)
+	y, err2 := filepath.Abs(b)
+	return err == nil && err2 == nil && x == y
+}
+
+func writeMasked(ctx context.Context, def *competitions.Definition, salt mask.Salt, from, to string, work *progress.Work) (err error) {
+	folder, err := prep.NewFolder(to)
+	if err != nil {
+		return fmt.Errorf("mask: %w", err)
+	}
+	defer func() { err = errors.Join(err, folder.Discard()) }()
+	err = mask.Run(ctx, def, mask.Options{
+		Public: os.DirFS(filepath.Join(from, "public")), Private: os.DirFS(filepath.Join(from, "private")), Out: folder, Salt: salt, Progress: work,
+	})
+	if err != nil {
+		return err
+	}
+	return folder.Publish()
+}
+
+// maskable returns the masked version of a competition, and the salt.
+func maskable(a *app.App, id, saltFile string) (*competitions.Definition, mask.Salt, error) {
+	catalog, err := a.Catalog()
+	if err != nil {
+		return nil, nil, err
+	}
+	def, err := catalog.Get(id)
+	if err == nil {
+		def, err = def.At("v1m")
+	}
+	if err != nil {
+		return nil, nil, app.Wrong(err)
+	}
+	salt, err := readSalt(saltFile)
+	return def, salt, err
+}
+
+func newMaskSubmission(a *app.App) *cobra.Command {
+	var salt, output string
+	cmd := &cobra.Command{
+		Use:   "submission SUBMISSION.csv ID --salt FILE -o FILE",
+		Short: "Write a submission with the ids of the masked version",
+		Long: `Replace a submission's ids by those of the masked version with a salt. Its score
+stays the same, which anyone can check with the salt.`,
+		Args: app.Takes(2, 2),
+		RunE: a.Action(func(_ *cobra.Command, args []string) error {
+			def, salt, err := maskable(a, args[1], salt)
+			if err != nil {
+				return err
+			}
+			if output == "" {
+				return app.Usagef("-o FILE says where to write")
+			}
+			in, err := os.Open(args[0])
+			if err != nil {
+				return fmt.Errorf("read submission: %w", err)
+			}
+			defer in.Close()
+			return wholefile.Create(output, 0o666, func(w io.Writer) error { return mask.Table(def, salt, in, w) })
+		}),
+	}
+	cmd.Flags().StringVar(&salt, "salt", "", "salt, from `FILE`")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write to `FILE`")
+	return cmd
+}

@@ -1,0 +1,79 @@
+package competition
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/kit"
+)
+
+func newCompetitionNew(a *app.App) *cobra.Command {
+	var dir, from string
+	cmd := &cobra.Command{
+		Use:   "new ID",
+		Short: "Write a working skeleton of a competition",
+		Long: `Write DIR/ID with a competition.hcl that works as it is, and small made-up data
+to be replaced: a table of numbers (tabular), labelled pictures (image), or
+texts (text). kaggle:SLUG makes the skeleton of a Kaggle competition, whose data
+must be downloaded.`,
+		Example: `  mleflow competition new my-competition --from image
+  mleflow competition test my-competition --competitions competitions`,
+		Args: app.Takes(1, 1),
+		RunE: a.Action(func(_ *cobra.Command, args []string) error { return newCompetition(a, dir, args[0], from) }),
+	}
+	cmd.Flags().StringVar(&dir, "dir", "", "write below `DIR` (default: --competitions, else the folder competitions)")
+	cmd.Flags().StringVar(&from, "from", "tabular", "make it from `SKELETON`: tabular, image, text or kaggle:SLUG")
+	return cmd
+}
+
+// newCompetition writes a skeleton below dir or, without one, below the folder of
+// competitions that the command line or the environment names.
+func newCompetition(a *app.App, dir, id, from string) error {
+	own := a.OwnFolders()
+	switch {
+	case dir != "":
+	case len(own) > 1:
+		return app.Usagef("there are %d folders of competitions; say with --dir which to write below", len(own))
+	case len(own) == 1:
+		dir = own[0].Path
+		if _, err := os.Stat(filepath.Join(dir, competitions.FileName)); err == nil {
+			return app.Usagef("%s is a competition, not a folder of competitions; say with --dir where to write", dir)
+		}
+	default:
+		dir = app.OwnCompetitions
+	}
+	return writeCompetition(a.Terminal, dir, id, from)
+}
+
+func writeCompetition(t *app.Terminal, dir, id, from string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("make folder: %w", err)
+	}
+	err := kit.New(dir, id, from)
+	var system *fs.PathError
+	if errors.Is(err, fs.ErrExist) || err != nil && !errors.As(err, &system) {
+		return app.Wrong(err)
+	}
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, id, "competition.hcl")
+	if t.JSON {
+		return app.WriteJSON(t.Stdout, map[string]string{"path": path})
+	}
+	fmt.Fprintf(t.Stdout, "Wrote %s. Next:\n\n  mleflow competition lint %s --competitions %s\n", path, id, dir)
+	if strings.HasPrefix(from, "kaggle:") {
+		fmt.Fprintf(t.Stdout, "  mleflow prepare -c %s --competitions %s --data-dir data\n  mleflow competition test %s --competitions %s --data-dir data\n", id, dir, id, dir)
+		return nil
+	}
+	fmt.Fprintf(t.Stdout, "  mleflow competition test %s --competitions %s\n  mleflow init -c %s --competitions %s\n", id, dir, id, dir)
+	return nil
+}

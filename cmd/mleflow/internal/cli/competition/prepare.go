@@ -1,0 +1,331 @@
+package competition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cache/progress"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/verify"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+type prepareOptions struct {
+	data             app.DataFlags
+	set              app.SetFlags
+	only             []string
+	lite, all        bool
+	raw              string
+	keepRaw          bool
+	skipVerification bool
+}
+
+// NewPrepare returns the command prepare.
+func NewPrepare(a *app.App) *cobra.Command {
+	var o prepareOptions
+	cmd := &cobra.Command{
+		Use:   "prepare",
+		Short: "Prepare competitions' public and private data",
+		Long: `Prepare competitions: split raw data into what agents see and the answers, and
+check the pins. Raw data are from --raw, DIR/<id>/raw, the archive
+DIR/<id>/*.zip, or the competition's source, such as Kaggle, fetched into the
+cache. Several are prepared at once; one that fails does not stop others.
+
+--raw has a folder for each competition, or is that of a single one. The layout
+is the reference's: DIR/<id>/prepared/public and .../private. description.md is
+among the public files if --adopt, --mirror or the network has it.`,
+		Args: app.Takes(0, 0),
+		RunE: a.Action(func(cmd *cobra.Command, _ []string) error {
+			return runPrepare(cmd.Context(), a, o)
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&o.only, "competition", "c", nil, "prepare the competition `ID`; repeatable")
+	o.set.Register(cmd)
+	flags.BoolVar(&o.lite, "lite", false, "prepare the low-complexity competitions")
+	flags.BoolVarP(&o.all, "all", "a", false, "prepare all competitions")
+	flags.StringVar(&o.raw, "raw", "", "take the unpacked download from `DIR`")
+	flags.BoolVar(&o.keepRaw, "keep-raw", false, "write or keep DIR/<id>/raw")
+	flags.BoolVar(&o.skipVerification, "skip-verification", false, "do not check pins")
+	o.data.Register(cmd)
+	a.Network.Register(cmd)
+	return cmd
+}
+
+func runPrepare(ctx context.Context, a *app.App, o prepareOptions) error {
+	app.SpareMemory()
+	defs, err := o.selected(a)
+	if err != nil {
+		return err
+	}
+	params, err := o.data.Parameters()
+	if err == nil {
+		err = params.Known(defs)
+	}
+	if err != nil {
+		return err
+	}
+	layout, err := o.data.Layout(a)
+	if err != nil {
+		return err
+	}
+	jobs := make([]dataset.Job, len(defs))
+	for i, def := range defs {
+		values, err := params.Values(def)
+		if err != nil {
+			return err
+		}
+		jobs[i] = dataset.Job{Def: def, Layout: layout, Raw: o.rawOf(def.ID, len(defs)), Params: values,
+			KeepRaw: o.keepRaw, SkipVerification: o.skipVerification}
+	}
+	return prepareAll(ctx, a, jobs)
+}
+
+// selected returns the competitions that the flags choose; one way of choosing
+// is needed.
+func (o prepareOptions) selected(a *app.App) ([]*competitions.Definition, error) {
+	catalog, err := a.Catalog()
+	if err != nil {
+		return nil, err
+	}
+	ids, err := o.ids(catalog)
+	if err != nil {
+		return nil, app.Wrong(err)
+	}
+	var defs []*competitions.Definition
+	for _, id := range ids {
+		def, err := catalog.Get(id)
+		if err != nil {
+			return nil, app.Wrong(err)
+		}
+		if !slices.Contains(defs, def) {
+			defs = append(defs, def)
+		}
+	}
+	return defs, nil
+}
+
+func (o prepareOptions) ids(catalog *competitions.Catalog) ([]string, error) {
+	ways := 0
+	for _, given := range []bool{len(o.only) > 0, o.set.Split != "", o.lite, o.all, o.set.List != ""} {
+		if given {
+			ways++
+		}
+	}
+	switch {
+	case ways != 1:
+		return nil, errors.New("choose competitions by one of -c ID, --split SET, --lite, --all, --list FILE")
+	case len(o.only) > 0:
+		return o.only, nil
+	case o.lite:
+		return catalog.Set("lite")
+	case o.all:
+		return catalog.Set("all")
+	}
+	return o.set.Ids(catalog)
+}
+
+// rawOf returns the raw folder of one of n competitions: the folder of its name
+// below the given one, which a single competition need not have.
+func (o prepareOptions) rawOf(id string, n int) string {
+	named := filepath.Join(o.raw, id)
+	if info, err := os.Stat(named); o.raw == "" || n == 1 && (err != nil || !info.IsDir()) {
+		return o.raw
+	}
+	return named
+}
+
+// prepareAll prepares competitions side by side and shows progress as events.
+func prepareAll(ctx context.Context, a *app.App, jobs []dataset.Job) error {
+	p := newPreparation(a, jobs)
+	waits, done, err := p.fetch(ctx, jobs)
+	if err != nil {
+		p.display.Close()
+		return err
+	}
+	workers := max(1, min(len(jobs), runtime.GOMAXPROCS(0)))
+	slots := make(chan struct{}, workers)
+	var group sync.WaitGroup
+	for i := range jobs {
+		group.Go(func() {
+			var raw arrival
+			if wait := waits[jobs[i].Def.ID]; wait != nil {
+				raw = <-wait
+			}
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			jobs[i].Fetched = raw.data
+			jobs[i].Parallelism = max(1, runtime.GOMAXPROCS(0)/workers)
+			p.do(ctx, i, jobs[i], raw.err)
+		})
+	}
+	group.Wait() // failures are in p.results
+	p.display.Close()
+	return errors.Join(p.texts.Close(), p.conclude(ctx), done())
+}
+
+// arrival is raw data that was fetched, or why it was not.
+type arrival struct {
+	data *dataset.Fetched
+	err  error
+}
+
+// fetch begins to fetch the raw data that the jobs lack and returns where each
+// arrives; done ends it.
+func (p *preparation) fetch(ctx context.Context, jobs []dataset.Job) (waits map[string]chan arrival, done func() error, err error) {
+	waits = map[string]chan arrival{}
+	f := &app.Fetcher{Sink: p.emit, Ready: func(id string, raw *dataset.Fetched, err error) { waits[id] <- arrival{raw, err} }}
+	for _, job := range jobs {
+		needs, err := job.NeedsRaw()
+		if err != nil {
+			return nil, nil, err
+		}
+		if needs {
+			waits[job.Def.ID] = make(chan arrival, 1)
+			f.Add(job.Def, job.Layout, job.KeepRaw)
+		}
+	}
+	if len(waits) == 0 {
+		return waits, func() error { return nil }, nil
+	}
+	if f.Backend, err = p.app.OpenBackend(); err != nil {
+		return nil, nil, err
+	}
+	var running sync.WaitGroup
+	running.Go(func() { f.Run(ctx) })
+	return waits, func() error {
+		running.Wait()
+		return f.Backend.Close()
+	}, nil
+}
+
+// preparation is what prepareAll keeps: one result a job.
+type preparation struct {
+	app     *app.App
+	display *app.Display
+	results []Prepared
+	texts   *app.Describer
+
+	mu sync.Mutex
+}
+
+type Prepared struct {
+	dataset.Outcome
+	Error string `json:"error,omitempty"`
+	err   error
+}
+
+func newPreparation(a *app.App, jobs []dataset.Job) *preparation {
+	p := &preparation{app: a, texts: a.NewDescriber(), results: make([]Prepared, len(jobs)), display: a.NewDisplayOn(a.Stderr, false, nil)}
+	p.emit(event.RunStarted{At: now(), Pipeline: view.Plural(len(jobs), "competition"), Steps: len(jobs), ToRun: len(jobs)})
+	return p
+}
+
+func now() event.At { return event.At{Time: time.Now()} }
+
+// emit passes an event on, one at a time.
+func (p *preparation) emit(e event.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.display.Emit(e)
+}
+
+// do prepares one competition, or tells why its raw data did not come.
+func (p *preparation) do(ctx context.Context, i int, job dataset.Job, missing error) {
+	address, start := job.Def.ID, time.Now()
+	p.emit(event.StepStarted{At: now(), Address: address, Kind: "prepare", Attempt: 1})
+	job.Progress = func(c progress.State) {
+		p.emit(event.StepProgress{At: now(), Address: address, Progress: step.ProgressOf(c)})
+	}
+	outcome, err := dataset.Outcome{Competition: job.Def.ID}, missing
+	if err == nil {
+		err = p.texts.While(ctx, job.Def, func() (string, error) {
+			outcome, err = dataset.Prepare(ctx, job)
+			return outcome.Path, err
+		})
+	}
+	if err == nil && outcome.Report.Verdict == verify.Differs {
+		err = step.Mismatch(fmt.Errorf("the files do not match the pins (%s)", outcome.Report.Counts()))
+	}
+	p.results[i] = Prepared{Outcome: outcome, err: err}
+	done := event.StepFinished{At: now(), Address: address, Kind: "prepare", Status: event.Ran, DurationMillis: time.Since(start).Milliseconds()}
+	if err != nil {
+		p.results[i].Error = err.Error()
+		done.Status, done.Error = event.Failed, err.Error()
+	}
+	p.emit(done)
+}
+
+// conclude prints the results and returns the gravest error: an interruption,
+// a failure, a mismatch.
+func (p *preparation) conclude(ctx context.Context) error {
+	if p.app.JSON {
+		if err := app.WriteJSON(p.app.Stdout, map[string]any{"competitions": p.results}); err != nil {
+			return err
+		}
+	}
+	var worst error
+	for _, r := range p.results {
+		p.show(r)
+		if r.err != nil && (worst == nil || errors.Is(worst, step.ErrMismatch)) {
+			worst = r.err
+		}
+	}
+	switch {
+	case worst == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w: %w", app.ErrSilent, ctx.Err())
+	}
+	return fmt.Errorf("%w: %w", app.ErrSilent, worst)
+}
+
+func (p *preparation) show(r Prepared) {
+	a := p.app
+	var diags hcl.Diagnostics
+	switch {
+	case errors.As(r.err, &diags):
+		a.ShowDiagnostics(diags, competitionSources(a.Library, r.Competition))
+	case r.err != nil || a.JSON: // the progress view has told of failures
+	case r.Verified:
+		fmt.Fprintf(a.Stdout, "%s: %s (%s verified)\n", r.Competition, r.Path, view.Plural(r.Checked, "file"))
+	default:
+		fmt.Fprintf(a.Stdout, "%s: %s (not verified: %s)\n", r.Competition, r.Path, r.Why)
+	}
+	if r.Report.Verdict == verify.Differs {
+		limit := 20
+		if a.Verbose {
+			limit = 0
+		}
+		for _, line := range r.Report.Lines(limit) {
+			fmt.Fprintf(a.Stderr, "  %s\n", view.OneLine(line))
+		}
+	}
+}
+
+// competitionSources returns a competition's text, for diagnostics.
+func competitionSources(l *app.Library, id string) map[string]*hcl.File {
+	catalog, err := l.Catalog()
+	if err != nil {
+		return nil
+	}
+	def, err := catalog.Get(id)
+	if err != nil {
+		return nil
+	}
+	return def.Files()
+}

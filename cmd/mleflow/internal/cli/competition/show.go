@@ -1,0 +1,112 @@
+package competition
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
+)
+
+func newCompetitionShow(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show ID",
+		Short: "Show a competition: task, metric, medals, parameters, known defects",
+		Args:  app.Takes(1, 1),
+		RunE: a.Action(func(_ *cobra.Command, args []string) error {
+			catalog, err := a.Catalog()
+			if err != nil {
+				return err
+			}
+			def, err := catalog.Get(args[0])
+			if err != nil {
+				return app.Wrong(err)
+			}
+			if a.JSON {
+				return app.WriteJSON(a.Stdout, toDetailJSON(def))
+			}
+			showCompetition(a.Terminal, def)
+			return nil
+		}),
+	}
+}
+
+// DetailJSON is the form of competition show --json.
+type DetailJSON struct {
+	CompetitionJSON
+	Description string              `json:"description"`
+	Thresholds  map[string]float64  `json:"thresholds"`
+	Teams       int                 `json:"teams"`
+	SampleScore *float64            `json:"sample_score,omitempty"`
+	Pinned      map[string]string   `json:"pins"`
+	Errata      map[string][]string `json:"errata,omitempty"`
+	Crowd       competitions.Crowd  `json:"crowd"`
+}
+
+func toDetailJSON(d *competitions.Definition) DetailJSON {
+	t := d.Medals.Thresholds
+	out := DetailJSON{CompetitionJSON: toCompetitionJSON(d), Description: d.Description, Teams: len(d.Medals.Scores),
+		SampleScore: d.Facts.SampleScore, Pinned: d.Checksums.Pinned(), Crowd: d.Medals.Crowd(),
+		Thresholds: map[string]float64{"gold": t.Gold, "silver": t.Silver, "bronze": t.Bronze, "median": t.Median}}
+	for _, e := range d.Errata {
+		if out.Errata == nil {
+			out.Errata = map[string][]string{}
+		}
+		out.Errata[e.Version] = append(out.Errata[e.Version], e.Reason+" ("+e.Reference+")")
+	}
+	return out
+}
+
+func showCompetition(term *app.Terminal, d *competitions.Definition) {
+	style := term.OutStyle()
+	fmt.Fprintf(term.Stdout, "%s (%s)\n\n%s\n\n", style.Bold(view.OneLine(d.Title)), d.ID, strings.TrimSpace(view.Text(d.Description)))
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(term.Stdout, "%-12s %s\n", name, view.OneLine(value))
+		}
+	}
+	better := "higher is better"
+	if d.Medals.LowerIsBetter {
+		better = "lower is better"
+	}
+	row("category", d.Category)
+	row("complexity", string(d.Complexity))
+	row("metric", fmt.Sprintf("%s, %s", d.Facts.MetricName, better))
+	row("download", sizeText(d.Facts.SizeGB))
+	t, published := d.Medals.Thresholds, d.Medals.Published
+	row("medals", fmt.Sprintf("gold %s, silver %s, bronze %s; median %s of %s", published(t.Gold), published(t.Silver), published(t.Bronze), published(t.Median), view.Plural(len(d.Medals.Scores), "team")))
+	row("crowd", d.Medals.Crowd().String())
+	if d.Facts.SampleScore != nil {
+		row("sample", fmt.Sprintf("the sample submission scores %s on the full data", view.Score(*d.Facts.SampleScore)))
+	}
+	row("pins", view.Plural(len(d.Checksums.Pinned()), "file"))
+	for _, p := range d.Params {
+		row("parameter", fmt.Sprintf("%s: %s", p.Name, view.OneLine(p.Description)))
+	}
+	if d.Dir() != "" {
+		row("definition", d.FilePath())
+	}
+	for _, e := range d.Errata {
+		row("defect", fmt.Sprintf("%s (%s; %s)", view.OneLine(e.Reason), e.Version, view.OneLine(e.Reference)))
+	}
+	for _, s := range d.Sources {
+		row("source", sourceText(s, d.Dir() != ""))
+	}
+}
+
+func sourceText(s competitions.Source, own bool) string {
+	switch {
+	case s.Kind == "kaggle":
+		return "https://www.kaggle.com/competitions/" + s.Slug
+	case s.URL != "":
+		return s.URL
+	case s.Path == "":
+		return s.Kind + ": " + s.Slug
+	case own:
+		return "next to the definition: " + s.Path
+	}
+	return "shipped with this program: " + s.Path
+}

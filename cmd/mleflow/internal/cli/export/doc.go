@@ -1,0 +1,2 @@
+// Package export has the command export.
+package export

@@ -1,0 +1,248 @@
+package export
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/proof"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/plugins/data/table"
+)
+
+type exportOptions struct {
+	format, table, output string
+	at                    []time.Duration
+	rules                 leaderboard.RuleFlags
+}
+
+// NewExport returns the command export.
+func NewExport(a *app.App) *cobra.Command {
+	var o exportOptions
+	cmd := &cobra.Command{
+		Use:   "export [RESULT]... --format FORMAT",
+		Short: "Write results as a table for notebooks, or in the format of another tool",
+		Long: `Write results as one tidy table: a row for each attempt, with score, medals,
+place, time, tokens, cost, isolation and digests, or with --table snapshots for
+each graded snapshot. RESULT is a run (an id, the beginning of one, or "latest",
+the default), a bundle, a leaderboard (board.json), a grading report, or a
+folder of them.
+
+docs/export.md has the columns. The same results give the same bytes. The
+commands below write other formats.`,
+		Example: `  mleflow export --format parquet -o results.parquet
+  mleflow export latest latest~1 --format csv
+  mleflow export a.bundle b.bundle --format arrow -o results.arrow
+  mleflow export latest --table snapshots --format json
+  mleflow export latest --at 1h,6h,12h,24h -o results.parquet`,
+		Args: app.Takes(0, -1),
+		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+			if err := o.check(a.Terminal); err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				args = []string{"latest"}
+			}
+			return exportRows(cmd.Context(), a, o, args)
+		}),
+	}
+	cmd.Flags().StringVar(&o.format, "format", "", "`FORMAT`: parquet, arrow, csv or json")
+	cmd.Flags().StringVar(&o.table, "table", "attempts", "which `TABLE`: attempts or snapshots")
+	cmd.Flags().DurationSliceVar(&o.at, "at", nil, "add columns with what stopping every attempt after `TIMES` such as 1h,6h would have given, by graded snapshots")
+	o.rules.Register(cmd.Flags())
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write to `FILE` instead of standard output")
+	cmd.AddCommand(newExportRunGroup(a), newExportATIF(a), newExportHarbor(a))
+	return cmd
+}
+
+// check fills in what follows from the name of the file and from --json.
+func (o *exportOptions) check(t *app.Terminal) error {
+	formats := []string{"parquet", "arrow", "csv", "json"}
+	if end := strings.TrimPrefix(filepath.Ext(o.output), "."); o.format == "" && slices.Contains(formats, end) {
+		o.format = end
+	}
+	if o.format == "" && t.JSON {
+		o.format = string(export.JSON)
+	}
+	switch {
+	case o.format == "":
+		return app.Usagef("choose a format with --format: parquet, arrow, csv or json")
+	case !slices.Contains(formats, o.format):
+		return app.Usagef("--format %s: it is parquet, arrow, csv or json", o.format)
+	case o.table != "attempts" && o.table != "snapshots":
+		return app.Usagef("--table %s: it is attempts or snapshots", o.table)
+	case len(o.at) > 0 && o.table != "attempts":
+		return app.Usagef("--at adds columns to the table attempts, not %s", o.table)
+	case t.JSON && o.output == "" && o.format != string(export.JSON):
+		return app.Usagef("--json writes to standard output, where --format %s goes; name a file with -o", o.format)
+	}
+	return errors.Join(leaderboard.CheckStops(o.at), o.rules.Check())
+}
+
+// ExportedJSON is what export --json prints of a file that it wrote.
+type ExportedJSON struct {
+	Path    string `json:"path"`
+	Table   string `json:"table"`
+	Format  string `json:"format"`
+	Rows    int    `json:"rows"`
+	Columns int    `json:"columns"`
+}
+
+func exportRows(ctx context.Context, a *app.App, o exportOptions, args []string) error {
+	var records []export.Record
+	for _, arg := range args {
+		list, err := recordsOf(ctx, a, arg)
+		if err != nil {
+			return err
+		}
+		records = append(records, list...)
+	}
+	records = leaderboard.WithoutFound(a, o.rules, records)
+	t, err := export.Attempts(records, o.at...)
+	if o.table == "snapshots" {
+		t, err = export.Snapshots(records)
+	}
+	if err != nil {
+		return fmt.Errorf("make table: %w", err)
+	}
+	if o.output == "" {
+		return export.Write(a.Stdout, t, export.Format(o.format))
+	}
+	if err := writeTable(o.output, t, export.Format(o.format)); err != nil {
+		return err
+	}
+	if a.JSON {
+		return app.WriteJSON(a.Stdout, ExportedJSON{o.output, o.table, o.format, t.Len(), len(t.Columns())})
+	}
+	fmt.Fprintf(a.Stdout, "%s holds %s.\n", o.output, view.Plural(t.Len(), "row"))
+	return nil
+}
+
+// writeTable writes a file as a whole.
+func writeTable(path string, t *table.Table, f export.Format) error {
+	var out bytes.Buffer
+	if err := export.Write(&out, t, f); err != nil {
+		return err
+	}
+	return app.ReplaceFile(path, out.Bytes())
+}
+
+// recordsOf returns those of one argument of export.
+func recordsOf(ctx context.Context, a *app.App, arg string) ([]export.Record, error) {
+	info, err := os.Stat(arg)
+	folder := err == nil && info.IsDir()
+	if !folder && !proof.IsBundle(arg) {
+		past, err := a.FindRun([]string{arg})
+		if err != nil {
+			return nil, err
+		}
+		return runRecords(ctx, a, past)
+	}
+	catalog, err := a.Catalog()
+	if err != nil {
+		return nil, err
+	}
+	document := folder
+	if !folder {
+		if document, err = isJSON(arg); err != nil {
+			return nil, app.Wrong(fmt.Errorf("read results: %w", err))
+		}
+	}
+	if document {
+		return fileRecords(arg, catalog)
+	}
+	return bundleRecords(ctx, a, arg, catalog)
+}
+
+// isJSON reports whether a file begins as a JSON document does.
+func isJSON(path string) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	head := make([]byte, 64)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	return bytes.HasPrefix(bytes.TrimSpace(head[:n]), []byte("{")), nil
+}
+
+func fileRecords(path string, catalog *competitions.Catalog) ([]export.Record, error) {
+	files, err := leaderboard.ReportFiles([]string{path})
+	if err != nil {
+		return nil, app.Wrong(err)
+	}
+	var records []export.Record
+	for _, file := range files {
+		list, err := tidy.FromFile(file, catalog)
+		if err != nil {
+			return nil, app.Wrong(err)
+		}
+		records = append(records, list...)
+	}
+	tidy.Sort(records)
+	return records, nil
+}
+
+func bundleRecords(ctx context.Context, a *app.App, path string, catalog *competitions.Catalog) ([]export.Record, error) {
+	work, stop := a.MeterWork("reading " + path)
+	defer stop()
+	b, err := bundle.Open(ctx, path, work)
+	if err != nil {
+		return nil, proof.Damaged(err)
+	}
+	defer b.Close()
+	x, err := b.Examine(ctx, nil)
+	if err != nil {
+		return nil, proof.Damaged(fmt.Errorf("check bundle %s: %w", path, err))
+	}
+	records, left, err := tidy.FromBundle(ctx, b, x, catalog, "claimed")
+	tellLeft(a, left)
+	return records, err
+}
+
+func runRecords(ctx context.Context, a *app.App, past *ledger.Past) (records []export.Record, err error) {
+	if err := a.UseRun(past); err != nil {
+		return nil, err
+	}
+	catalog, err := a.Catalog()
+	if err != nil {
+		return nil, err
+	}
+	err = a.WithResults(past, func(c app.ResultCache) error {
+		run, err := leaderboard.TidyRun(past, c, catalog)
+		if err != nil {
+			return err
+		}
+		var left []tidy.Left
+		records, left, err = tidy.Collect(ctx, run)
+		tellLeft(a, left)
+		return err
+	})
+	return records, err
+}
+
+// tellLeft tells of the steps that have no row.
+func tellLeft(a *app.App, left []tidy.Left) {
+	for _, l := range left {
+		fmt.Fprintf(a.Stderr, "%s %s: %s\n", a.ErrStyle().Warn("Left out:"), view.Text(l.Address), l.Why)
+	}
+}

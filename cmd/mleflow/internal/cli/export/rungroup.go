@@ -1,0 +1,261 @@
+package export
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/progress"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/rungroup"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/steps/aggregate"
+)
+
+type exportRunGroupOptions struct{ output, agent, experiment string }
+
+func newExportRunGroup(a *app.App) *cobra.Command {
+	var o exportRunGroupOptions
+	cmd := &cobra.Command{
+		Use:   "run-group [RUN] -o DIR",
+		Short: "Write a run's attempts as run groups of MLE-bench",
+		Long: `Write a run's attempts in MLE-bench's layout, a run group an agent:
+DIR/<time>_run-group_<agent>/metadata.json and, for each attempt,
+<competition>_<id> with submission, logs, code and run.log. Its
+make_submission.py and mlebench grade read them, as does mleflow grade
+--run-group.
+
+Attempts that failed through the machine, and those at other versions than v1,
+are left out.`,
+		Example: `  mleflow export run-group latest -o runs
+  mleflow export run-group latest -o runs --agent aide --experiment-id my-aide
+  mleflow grade --run-group runs --data-dir data
+  mleflow leaderboard --experiment-id my-aide --split low`,
+		Args: app.Needs(app.Takes(0, 1), "output"),
+		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+			past, err := a.FindRun(args)
+			if err != nil {
+				return err
+			}
+			if err := a.UseRun(past); err != nil {
+				return err
+			}
+			return a.WithResults(past, func(c app.ResultCache) error { return exportRunGroups(cmd.Context(), a.Library, o, c, past) })
+		}),
+	}
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write the run groups below `DIR`")
+	cmd.Flags().StringVar(&o.agent, "agent", "", "only the attempts of the agent `NAME`")
+	cmd.Flags().StringVar(&o.experiment, "experiment-id", "", "add the run groups to DIR/run_group_experiments.csv as experiment `ID`")
+	return cmd
+}
+
+// exported is an attempt on its way into a run group.
+type exported struct {
+	bundle.Attempt
+	conditions []string
+	outputs    cache.Outputs
+	folder     string
+}
+
+// WrittenGroup is one run group in export run-group --json.
+type WrittenGroup struct {
+	RunGroup string `json:"run_group"`
+	Path     string `json:"path"`
+	Runs     int    `json:"runs"`
+}
+
+func exportRunGroups(ctx context.Context, l *app.Library, o exportRunGroupOptions, c app.ResultCache, past *ledger.Past) error {
+	sum, err := past.Summary()
+	if err != nil {
+		return err
+	}
+	attempts, err := attemptsToExport(ctx, l, o, c, sum)
+	if err != nil {
+		return err
+	}
+	work, stop := l.MeterWork("export")
+	defer stop()
+	var files, bytes int64
+	byAgent := map[string][]exported{}
+	var agents []string
+	for _, at := range attempts {
+		if byAgent[at.Agent] == nil {
+			agents = append(agents, at.Agent)
+		}
+		byAgent[at.Agent] = append(byAgent[at.Agent], at)
+		f, b := at.outputs.Content(leftByAgent...)
+		files, bytes = files+f, bytes+b
+	}
+	work.Begin("", files, bytes)
+	if err := os.MkdirAll(o.output, 0o777); err != nil {
+		return fmt.Errorf("write run group: %w", err)
+	}
+	var written []WrittenGroup
+	for _, agent := range agents {
+		name := rungroup.GroupName(o.output, sum.Started, agent, sum.ID)
+		g := WrittenGroup{name, filepath.Join(o.output, name), len(byAgent[agent])}
+		if err := writeRunGroup(ctx, c, sum, g, byAgent[agent], work); err != nil {
+			return err
+		}
+		if o.experiment != "" {
+			if err := rungroup.AddToExperiment(o.output, o.experiment, name); err != nil {
+				return err
+			}
+		}
+		written = append(written, g)
+	}
+	stop()
+	if l.JSON {
+		return app.WriteJSON(l.Stdout, map[string]any{"run_groups": written})
+	}
+	for _, g := range written {
+		fmt.Fprintf(l.Stdout, "%s holds %s.\n", g.Path, view.Plural(g.Runs, "run"))
+	}
+	return nil
+}
+
+// attemptsToExport returns the attempts of a run, by seed and competition, which
+// is the order that the reference starts them in.
+func attemptsToExport(ctx context.Context, l *app.Library, o exportRunGroupOptions, c app.ResultCache, sum *ledger.Summary) ([]exported, error) {
+	catalog, err := l.Catalog()
+	if err != nil {
+		return nil, err
+	}
+	leave := func(address, why string) {
+		fmt.Fprintf(l.Stderr, "%s %s: %s\n", l.ErrStyle().Warn("Left out:"), view.Text(address), why)
+	}
+	var attempts []exported
+	foreign := false
+	for _, s := range sum.Steps {
+		switch {
+		case s.Kind != conditions.AttemptKind:
+			continue
+		case s.Action == "":
+			leave(s.Address, "it has no result through no fault of the agent, and counts as no submission")
+			continue
+		}
+		id, err := digest.ParseActionID(s.Action)
+		if err != nil {
+			return nil, fmt.Errorf("export %s: %w", s.Address, err)
+		}
+		rec, err := c.Lookup(ctx, id)
+		if err != nil {
+			return nil, fmt.Errorf("export %s: its result is not available: %w", s.Address, err)
+		}
+		at := exported{Attempt: bundle.AttemptOf(s.Address, rec), conditions: s.Conditions, outputs: rec.Outputs}
+		switch {
+		case o.agent != "" && at.Agent != o.agent:
+			continue
+		case at.CompetitionVersion != "v1":
+			leave(s.Address, "MLE-bench has no version "+at.CompetitionVersion+" of "+at.Competition)
+			continue
+		}
+		at.folder = rungroup.RunName(at.Competition, s.Address+" "+s.Action)
+		complexity := catalog.Complexity(at.Competition)
+		foreign = foreign || complexity == "" || complexity == competitions.Demo
+		attempts = append(attempts, at)
+	}
+	if len(attempts) == 0 {
+		return nil, app.Usagef("run %s has no attempt of an agent to write%s", sum.ID, forAgent(o.agent))
+	}
+	if foreign {
+		fmt.Fprintf(l.Stderr, "%s some competitions are not MLE-bench's; mlebench grade stops at them\n", l.ErrStyle().Warn("Note:"))
+	}
+	slices.SortStableFunc(attempts, func(x, y exported) int {
+		return cmp.Or(aggregate.CompareSeeds(x.Seed, y.Seed), cmp.Compare(x.Competition, y.Competition))
+	})
+	return attempts, nil
+}
+
+func forAgent(name string) string {
+	if name == "" {
+		return ""
+	}
+	return ", of agent " + name
+}
+
+// writeRunGroup writes one run group, all of it or nothing.
+func writeRunGroup(ctx context.Context, c app.ResultCache, sum *ledger.Summary, g WrittenGroup, attempts []exported, work *progress.Work) (err error) {
+	if _, err := os.Lstat(g.Path); err == nil {
+		return app.Usagef("%s already exists; move it away, or write elsewhere", g.Path)
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(g.Path), ".run-group-*")
+	if err != nil {
+		return fmt.Errorf("write run group: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
+	group := filepath.Join(tmp, "group")
+	meta := rungroup.Metadata{
+		RunGroup: g.RunGroup, CreatedAt: rungroup.Stamp(sum.Last),
+		Mleflow: &rungroup.Writer{Version: sum.Version, Run: sum.ID},
+	}
+	for _, at := range attempts {
+		if err := at.write(ctx, c, filepath.Join(group, at.folder), work); err != nil {
+			return fmt.Errorf("write run group: %s: %w", at.Address, err)
+		}
+		meta.Runs = append(meta.Runs, at.record())
+	}
+	if err := rungroup.WriteMetadata(group, meta); err != nil {
+		return err
+	}
+	if err := os.Rename(group, g.Path); err != nil {
+		return fmt.Errorf("write run group: %w", err)
+	}
+	return nil
+}
+
+func (at exported) record() rungroup.Record {
+	fine, seconds := true, at.Result.WallSeconds
+	return rungroup.Record{
+		ID: at.folder, Success: &fine, Address: at.Address, Seed: at.Seed, Outcome: rungroup.Outcome(at.Result.Outcome),
+		WallSeconds: &seconds, Conditions: at.conditions,
+	}
+}
+
+// leftByAgent are the outputs with what an agent left.
+var leftByAgent = []string{"submission", "logs", "code"}
+
+// write lays out what the agent left, as the reference takes it out of a
+// container, and what it printed.
+func (at exported) write(ctx context.Context, c app.ResultCache, dir string, work *progress.Work) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	for _, name := range leftByAgent {
+		ref := at.outputs[name].Ref
+		if ref.IsZero() {
+			continue
+		}
+		if _, err := tree.Materialise(ctx, c, ref, filepath.Join(dir, name), tree.Options{Mode: tree.Copy, Writable: true, Progress: tree.Count(work)}); err != nil {
+			return err
+		}
+	}
+	printed, err := os.Open(filepath.Join(dir, "logs", "output.log"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer printed.Close()
+	log, err := os.Create(filepath.Join(dir, "run.log"))
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(log, printed)
+	return errors.Join(err, log.Close())
+}

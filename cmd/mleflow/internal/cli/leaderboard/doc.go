@@ -1,0 +1,2 @@
+// Package leaderboard has the command leaderboard.
+package leaderboard

@@ -1,0 +1,337 @@
+package leaderboard
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/rungroup"
+	"github.com/mleflow/mleflow/engine/plain"
+	"github.com/mleflow/mleflow/steps/aggregate"
+)
+
+type leaderboardOptions struct {
+	set        app.SetFlags
+	experiment string
+	runsDir    string
+	seeds      int
+	padMissing bool
+	agent      string
+	// against are reports of another agent, and againstAgent its name.
+	against      []string
+	againstAgent string
+	// version is the version of the competitions whose reports count, and
+	// againstVersion that of the other agent's.
+	version, againstVersion string
+	how                     board.Resampling
+	// at are the times of early stopping to show.
+	at    []time.Duration
+	rules RuleFlags
+	show  showOptions
+}
+
+// NewLeaderboard returns the command leaderboard.
+func NewLeaderboard(a *app.App) *cobra.Command {
+	o := leaderboardOptions{how: board.DefaultResampling}
+	cmd := &cobra.Command{
+		Use:   "leaderboard REPORT.json...",
+		Short: "Aggregate grading reports, one per seed, as the reference does",
+		Long: `Aggregate an agent's grading reports, one per seed, into the leaderboard's
+percentages: mean, standard error of the mean and 95 % interval by split.
+
+A REPORT is a file of grade, the reference or a pipeline, a leaderboard, a
+folder of *grading_report*.json, read by path, or a run: an id, the beginning of
+one, or "latest". Seed n takes each competition's n-th report, up to the fewest
+that one has.
+
+--experiment-id takes the run groups of run_group_experiments.csv, one report
+each, by name; groups without a report are passed over, and told.
+
+--against compares with another agent run by run: exact McNemar test, sign-flip
+test over competitions, and bootstrap intervals of the difference. Files of
+several agents need --agent, and --against-agent.
+
+--version v1 --against-version v1m compares an agent with itself on masked
+versions; see docs/contamination.md.
+
+docs/leaderboard.md describes --at and the columns of --format.`,
+		Example: `  mleflow leaderboard runs/aide
+  mleflow leaderboard runs/aide --against runs/openhands --split low
+  mleflow leaderboard board.json --agent aide --against-agent dummy
+  mleflow leaderboard runs/aide --table runs --format parquet --output runs.parquet`,
+		Args: app.Takes(0, -1),
+		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+			reports, err := reportsToRead(a.Terminal, o, args)
+			if err != nil {
+				return app.Wrong(err)
+			}
+			if err := o.rules.Check(); err != nil {
+				return err
+			}
+			reports, done, err := WithRuns(cmd.Context(), a, reports, o.rules)
+			if err != nil {
+				return app.Wrong(err)
+			}
+			defer done()
+			against, done, err := WithRuns(cmd.Context(), a, o.against, o.rules)
+			if err != nil {
+				return app.Wrong(err)
+			}
+			defer done()
+			o.against = against
+			return runLeaderboard(a, o, reports)
+		}),
+	}
+	flags := cmd.Flags()
+	o.set.Register(cmd)
+	flags.StringVar(&o.experiment, "experiment-id", "", "take the run groups of the experiment `ID` instead of REPORTs")
+	flags.StringVar(&o.runsDir, "runs-dir", "runs", "of --experiment-id: `DIR` with run_group_experiments.csv and the run groups")
+	flags.IntVar(&o.seeds, "seeds", 0, "use `N` seeds (0: all that are complete)")
+	flags.BoolVar(&o.padMissing, "pad-missing", false, "count a missing report as no submission")
+	flags.StringVar(&o.agent, "agent", "", "only reports of the agent `NAME`")
+	flags.StringArrayVar(&o.against, "against", nil, "compare with the agent of `REPORT` or folder; repeatable")
+	flags.StringVar(&o.againstAgent, "against-agent", "", "compare with the reports of the agent `NAME`")
+	flags.StringVar(&o.version, "version", "", "only reports of competitions at `VERSION`, such as v1")
+	flags.StringVar(&o.againstVersion, "against-version", "", "compare with the reports at `VERSION`, such as v1m, by default of the same agent")
+	flags.DurationSliceVar(&o.at, "at", nil, "show also what stopping every attempt after `TIMES` such as 1h,6h would have given, by graded snapshots")
+	o.rules.Register(flags)
+	flags.IntVar(&o.how.Resamples, "resamples", o.how.Resamples, "bootstrap `N` resamples")
+	flags.Uint64Var(&o.how.Seed, "resampling-seed", 0, "`SEED` of the bootstrap")
+	o.show.register(flags)
+	return cmd
+}
+
+// reportsToRead returns the reports named by arguments or by an experiment.
+func reportsToRead(t *app.Terminal, o leaderboardOptions, args []string) ([]string, error) {
+	switch {
+	case o.experiment == "" && len(args) == 0:
+		return nil, errors.New("name the reports, or an experiment with --experiment-id")
+	case o.experiment == "":
+		return args, nil
+	case len(args) > 0:
+		return nil, errors.New("name reports or an experiment, not both")
+	}
+	found, err := rungroup.ReadExperiment(o.runsDir, o.experiment)
+	if err != nil {
+		return nil, err
+	}
+	for _, group := range found.Missing {
+		fmt.Fprintf(t.Stderr, "%s %s has no grading report below %s\n", t.ErrStyle().Warn("Left out:"), view.Text(group), o.runsDir)
+	}
+	return found.Reports, nil
+}
+
+// standing is an agent's reports and what follows from them.
+type standing struct {
+	name  string
+	file  board.File
+	board board.Board
+}
+
+func runLeaderboard(a *app.App, o leaderboardOptions, paths []string) error {
+	if err := o.check(a); err != nil {
+		return err
+	}
+	catalog, err := a.Catalog()
+	if err != nil {
+		return err
+	}
+	splits, err := o.splits(catalog)
+	if err != nil {
+		return err
+	}
+	first, err := o.standing(paths, reportFilter{o.agent, o.version}, splits)
+	if err != nil {
+		return app.Wrong(err)
+	}
+	if o.experiment != "" {
+		first.name = o.experiment
+	}
+	r := leaderboardResult{agents: []standing{first}, splits: splits, catalog: catalog}
+	if r.stopped, err = o.stopped(first, splits); err != nil {
+		return app.Wrong(err)
+	}
+	if o.compares() {
+		others := o.against
+		if len(others) == 0 {
+			others = paths
+		}
+		second, err := o.standing(others, reportFilter{cmp.Or(o.againstAgent, o.sameAgent()), cmp.Or(o.againstVersion, o.version)}, splits)
+		if err != nil {
+			return app.Wrong(fmt.Errorf("compare: %w", err))
+		}
+		r.agents = append(r.agents, second)
+		if r.comparisons, err = o.compare(first, second, splits); err != nil {
+			return app.Wrong(err)
+		}
+	}
+	return showLeaderboard(a.Terminal, r, o.show)
+}
+
+func (o *leaderboardOptions) check(a *app.App) error {
+	if o.againstVersion != "" && o.version == "" {
+		return app.Usagef("--against-version needs --version, the version to compare it with")
+	}
+	if o.how.Resamples < 2 || o.how.Resamples > 1_000_000 {
+		return app.Usagef("--resamples %d: it takes 2 to 1000000", o.how.Resamples)
+	}
+	if err := o.show.check(a.JSON); err != nil {
+		return err
+	}
+	return o.checkAt()
+}
+
+func (o leaderboardOptions) splits(catalog *competitions.Catalog) ([]board.SplitIDs, error) {
+	sets := []app.SetFlags{o.set}
+	if !o.set.Given() {
+		sets = []app.SetFlags{{Split: "low"}, {Split: "medium"}, {Split: "high"}, {Split: "all"}}
+	}
+	var splits []board.SplitIDs
+	for _, set := range sets {
+		ids, err := set.Ids(catalog)
+		if err != nil {
+			return nil, app.Wrong(err)
+		}
+		splits = append(splits, board.SplitIDs{Name: set.Name(), IDs: ids})
+	}
+	return splits, nil
+}
+
+// sameAgent is the agent of both sides where only the versions differ.
+func (o leaderboardOptions) sameAgent() string {
+	if o.againstVersion != "" && len(o.against) == 0 {
+		return o.agent
+	}
+	return ""
+}
+
+// reportFilter says which reports count: those of an agent, and those of a version
+// of the competitions; "" is any.
+type reportFilter struct{ agent, version string }
+
+// standing reads the reports of one agent.
+func (o leaderboardOptions) standing(paths []string, only reportFilter, splits []board.SplitIDs) (standing, error) {
+	files, err := ReportFiles(paths)
+	if err != nil {
+		return standing{}, err
+	}
+	s := standing{}
+	if s.file, err = board.ReadPaths(files); err != nil {
+		return s, err
+	}
+	if s.file.Reports, err = ofVersion(s.file.Reports, only.version); err != nil {
+		return s, err
+	}
+	if only.agent != "" || o.experiment == "" { // an experiment says what belongs together
+		if s.file.Reports, err = reportsOf(s.file.Reports, only.agent); err != nil {
+			return s, err
+		}
+	}
+	if o.padMissing {
+		if err := refuseFailures(s.file, splits); err != nil {
+			return s, err
+		}
+	}
+	s.name = agentName(s.file.Reports, paths)
+	if o.againstVersion != "" {
+		s.name += " " + only.version
+	}
+	s.board, err = board.NewBoard(board.AllFlags(s.file.Reports), splits, board.Seeds{Count: o.seeds, PadMissing: o.padMissing})
+	if o.compares() {
+		return s, nil // agents can be compared where no split is complete
+	}
+	return s, err
+}
+
+func (o leaderboardOptions) compares() bool {
+	return len(o.against) > 0 || o.againstAgent != "" || o.againstVersion != ""
+}
+
+// pick returns the reports with a key, and all keys.
+func pick(reports []grading.Graded, want string, key func(grading.Graded) string) (own []grading.Graded, keys []string) {
+	for _, r := range reports {
+		k := key(r)
+		if !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+		if k == want {
+			own = append(own, r)
+		}
+	}
+	slices.SortFunc(keys, board.CompareNames)
+	return own, keys
+}
+
+// ofVersion returns the reports of a version; without one all, unless some are
+// of masked versions and some are not: they would count as further seeds.
+func ofVersion(reports []grading.Graded, version string) ([]grading.Graded, error) {
+	own, versions := pick(reports, version, func(g grading.Graded) string { return cmp.Or(g.CompetitionVersion, "v1") })
+	others := slices.DeleteFunc(slices.Clone(versions), competitions.IsMasked)
+	switch {
+	case version != "" && len(own) == 0:
+		return nil, fmt.Errorf("no report is of version %s; there are %s", version, cmp.Or(plain.List(versions), "no reports"))
+	case version != "":
+		return own, nil
+	case len(others) > 0 && len(others) < len(versions):
+		return nil, fmt.Errorf("the reports are of masked and other versions, %s; choose one with --version, and another with --against-version", plain.List(versions))
+	}
+	return reports, nil
+}
+
+// reportsOf returns the reports labelled with an agent; without a name all,
+// if they are of one agent.
+func reportsOf(reports []grading.Graded, agent string) ([]grading.Graded, error) {
+	own, names := pick(reports, agent, func(g grading.Graded) string { return cmp.Or(g.Labels["agent"], aggregate.Unlabelled) })
+	switch {
+	case agent != "" && len(own) == 0:
+		return nil, fmt.Errorf("no report is labelled with agent %q; there are %s", agent, cmp.Or(plain.List(names), "no reports"))
+	case agent != "":
+		return own, nil
+	case len(names) > 1:
+		return nil, fmt.Errorf("the reports are of several agents, %s; choose one with --agent, and another with --against-agent", plain.List(names))
+	}
+	return reports, nil
+}
+
+// refuseFailures keeps runs that could not be graded, which is not a failure of
+// the agent, from being counted as one.
+func refuseFailures(file board.File, splits []board.SplitIDs) error {
+	for _, f := range file.Failures {
+		for _, s := range splits {
+			if slices.Contains(s.IDs, f.CompetitionID) {
+				return fmt.Errorf("pad missing reports: line %d, %s, could not be graded (%s), which is no failure of the agent; grade it again, or leave out --pad-missing",
+					f.Line, f.CompetitionID, f.Reason)
+			}
+		}
+	}
+	return nil
+}
+
+// compare pairs two agents in every split that has a pair.
+func (o leaderboardOptions) compare(first, second standing, splits []board.SplitIDs) (map[string]board.Comparison, error) {
+	out := map[string]board.Comparison{}
+	for _, s := range splits {
+		pairing := board.NewPairing(first.file.Reports, second.file.Reports, s.IDs)
+		if len(pairing.Pairs) == 0 {
+			continue
+		}
+		c, err := pairing.Compare(o.how)
+		if err != nil {
+			return nil, fmt.Errorf("split %s: %w", s.Name, err)
+		}
+		out[s.Name] = c
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("compare: there is no competition that both agents have a report of")
+	}
+	return out, nil
+}

@@ -1,0 +1,151 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
+	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/lockfile"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/transfer/source"
+)
+
+type applyOptions struct {
+	in            app.InputFlags
+	sel           app.SelectFlags
+	parallelism   int
+	keepGoing     bool
+	requireCached bool
+	locked        bool
+	failOn        string
+	full          bool
+	on            app.ClusterFlags
+	about         runs.AboutFlags
+}
+
+// NewApply returns the command apply.
+func NewApply(a *app.App) *cobra.Command {
+	var o applyOptions
+	cmd := &cobra.Command{
+		Use:   "apply [FILE.hcl]",
+		Short: "Run what changed and print the outputs",
+		Long:  "Plan the pipeline, run what is not cached, and print its outputs. Progress is\nlive on a terminal, else lines; with --json an event a line. Ctrl-C stops\ncleanly; the next apply continues. Agents in a sandbox or container can go on\nmeanwhile: SIGTERM and SIGHUP leave them running, Ctrl-C asks on a terminal and\nelse leaves them.\n\n--attempt repeats one cached attempt and its grade; nothing else runs than what it\nneeds.",
+		Example: `  mleflow apply pipeline.hcl
+  mleflow apply pipeline.hcl --attempt aide/demo-digits/1
+  mleflow apply pipeline.hcl --retry failed`,
+		Args: app.OneFile,
+		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+			if o.parallelism < 0 {
+				return app.Usagef("flag -parallelism: %d is negative; 0 runs as many steps as the resources allow", o.parallelism)
+			}
+			if o.failOn != "" && o.failOn != failOnAgent {
+				return app.Usagef("flag -fail-on: %q is not known; it takes %q", o.failOn, failOnAgent)
+			}
+			policy, err := o.on.CheckInterrupt()
+			if err != nil {
+				return err
+			}
+			a.Interrupts.Follow(policy)
+			return a.WithProgram(cmd.Context(), args, o.in, &o.on, func(b *app.Backend, p *engine.Program) error {
+				return runApply(cmd.Context(), a, o, b, p)
+			})
+		}),
+	}
+	o.in.Register(cmd)
+	o.sel.Register(cmd)
+	o.about.Register(cmd.Flags(), "call the run `NAME`", "tag the run with `KEY=VALUE`; repeatable")
+	cmd.Flags().StringVar(&o.about.Note, "note", "", "write the note `TEXT` on the run")
+	o.on.Register(cmd)
+	o.on.RegisterInterrupt(cmd)
+	a.Network.Register(cmd)
+	cmd.Flags().IntVar(&o.parallelism, "parallelism", 0, "run at most `N` steps at a time (0: as resources allow), besides grades, checks and aggregates")
+	cmd.Flags().BoolVar(&o.keepGoing, "keep-going", false, "continue with all that depends on no failed step")
+	cmd.Flags().BoolVar(&o.requireCached, "require-cached", false, "refuse to run anything")
+	cmd.Flags().BoolVar(&o.locked, "locked", false, "exit with status 3 if anything differs from the lock file")
+	cmd.Flags().BoolVar(&o.full, "full", false, "print all tables of leaderboards")
+	cmd.Flags().StringVar(&o.failOn, "fail-on", "", "exit with status 1 also if `WHAT` failed; agent: an attempt did not finish, or a submission has no finite score")
+	return cmd
+}
+
+// failOnAgent is the value of --fail-on that takes what agents failed at for a
+// failure of the run.
+const failOnAgent = "agent"
+
+func runApply(ctx context.Context, a *app.App, o applyOptions, b *app.Backend, p *engine.Program) error {
+	about, err := o.about.About()
+	if err != nil {
+		return err
+	}
+	planOptions, err := o.sel.Options(p)
+	if err != nil {
+		return err
+	}
+	var lock *lockfile.File
+	if o.locked {
+		var found diag.List
+		if lock, found = lockfile.Read(lockPath(p.Pipeline.Path)); found.HasErrors() {
+			return app.Checked(found, nil)
+		}
+	}
+	binary := sync.OnceValue(app.BinaryDigest)
+	go binary() // while the pipeline is read
+	b.Options.Ledger.Describe(func() map[string]string { return app.Environment(binary()) })
+	grades, stopGrades := a.Grades(ctx, b.Cache), func() {}
+	display := a.NewDisplayOn(a.Stderr, a.JSON, grades)
+	if b.Remote != nil && display.Live != nil {
+		stopGrades = app.FetchGrades(ctx, b.Remote, grades)
+	}
+	res, diags := b.Engine.Apply(ctx, p, engine.ApplyOptions{
+		PlanOptions: planOptions, Parallelism: o.parallelism, KeepGoing: o.keepGoing,
+		RequireCached: o.requireCached, Lock: lock, Sink: display, About: about, Args: redactedArgs(os.Args), Fetching: app.Fetching(a.Terminal, b),
+	})
+	stopGrades()
+	display.Close()
+	if err := a.Settle(diags, p); err != nil {
+		return err
+	}
+	if err := display.Conclude(ctx, o.full); err != nil {
+		return err
+	}
+	if err := outcome(res); err != nil {
+		return err
+	}
+	if o.failOn == failOnAgent && display.State.Outcomes.AgentFailed() {
+		return fmt.Errorf("%w: agents failed", app.ErrSilent)
+	}
+	return nil
+}
+
+// redactedArgs is a command line that may be kept: addresses lose what may be
+// a credential.
+func redactedArgs(args []string) []string {
+	kept := make([]string, len(args))
+	for i, arg := range args {
+		kept[i] = source.RedactText(arg)
+	}
+	return kept
+}
+
+// outcome maps how a run ended to an error whose text was shown already.
+func outcome(res *engine.Result) error {
+	switch {
+	case res.Status == event.Cancelled:
+		return fmt.Errorf("%w: %w", app.ErrSilent, context.Canceled)
+	case res.Mismatch():
+		return fmt.Errorf("%w: %w", app.ErrSilent, step.ErrMismatch)
+	case res.Status == event.Failed:
+		return fmt.Errorf("%w: steps failed", app.ErrSilent)
+	}
+	for _, f := range res.Failures {
+		return fmt.Errorf("%s: %w", f.Address, f.Err)
+	}
+	return nil
+}

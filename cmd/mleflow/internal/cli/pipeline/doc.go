@@ -1,0 +1,2 @@
+// Package pipeline has the commands for pipelines, from init to apply.
+package pipeline

@@ -1,0 +1,122 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/plan"
+)
+
+// NewPlan returns the command plan.
+func NewPlan(a *app.App) *cobra.Command {
+	var in app.InputFlags
+	var sel app.SelectFlags
+	var preflight bool
+	var on app.ClusterFlags
+	var compare powerOptions
+	cmd := &cobra.Command{
+		Use:     "plan [FILE.hcl]",
+		Short:   "Say what apply would run, and why",
+		Long:    "Say for every step whether apply would run it (+), take it from the cache (=) or\ndecide later (~), why, field by field, and the disk it needs. No step is run,\nand only --preflight uses the network. runtime = \"auto\" is settled by trying the\nruntimes. -v lists every instance.\n\n--power plans a comparison of two agents instead; see docs/trust.md.",
+		Example: "  mleflow plan pipeline.hcl\n  mleflow plan --power 'aide vs dummy' latest --budget 500\n  mleflow plan --power '30% vs 20%' --over 22",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if compare.agents != "" {
+				return nil
+			}
+			return app.OneFile(cmd, args)
+		},
+		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+			if compare.agents != "" {
+				return planPower(cmd.Context(), a, compare, args)
+			}
+			return a.WithProgram(cmd.Context(), args, in, &on, func(b *app.Backend, p *engine.Program) error {
+				opts, err := sel.Options(p)
+				if err != nil {
+					return err
+				}
+				var asked *view.State
+				if preflight {
+					asked = view.NewState()
+					opts.Preflight = event.SinkFunc(asked.Apply)
+				}
+				defer app.FewCollections()()
+				pl, diags := b.Engine.Plan(cmd.Context(), p, opts)
+				if err := a.Settle(diags, p); err != nil {
+					return err
+				}
+				return showPlan(a.Terminal, pl, asked)
+			})
+		}),
+	}
+	in.Register(cmd)
+	sel.Register(cmd)
+	on.Register(cmd)
+	a.Network.Register(cmd)
+	compare.register(cmd)
+	cmd.Flags().BoolVar(&preflight, "preflight", false, "ask the data's places for credential, rules and size, as apply does first")
+	return cmd
+}
+
+// showPlan prints a plan, and what the preflight found if there was one. A
+// preflight that failed makes the command fail.
+func showPlan(t *app.Terminal, pl *plan.Plan, asked *view.State) error {
+	if t.JSON {
+		return writePlan(t, pl, asked)
+	}
+	view.Plan(t.Stdout, pl, t.OutStyle(), t.Verbose)
+	if asked == nil {
+		return nil
+	}
+	fmt.Fprintln(t.Stdout)
+	if len(asked.Preflights) == 0 {
+		fmt.Fprintln(t.Stdout, "Preflight: there is nothing to fetch.")
+		return nil
+	}
+	if err := view.Preflights(t.Stdout, asked.Preflights, t.OutStyle()); err != nil {
+		return fmt.Errorf("write plan: %w", err)
+	}
+	return preflightOutcome(asked)
+}
+
+func writePlan(t *app.Terminal, pl *plan.Plan, asked *view.State) error {
+	for i := range pl.Steps {
+		if pl.Steps[i].Reasons == nil {
+			pl.Steps[i].Reasons = []plan.Reason{}
+		}
+	}
+	if pl.Steps == nil {
+		pl.Steps = []plan.Step{}
+	}
+	whole := struct {
+		*plan.Plan
+		Preflight []event.Preflight `json:"preflight,omitempty"`
+	}{Plan: pl}
+	if asked != nil {
+		whole.Preflight = asked.Preflights
+	}
+	enc := json.NewEncoder(t.Stdout)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(whole); err != nil {
+		return fmt.Errorf("write plan: %w", err)
+	}
+	if asked == nil {
+		return nil
+	}
+	return preflightOutcome(asked)
+}
+
+// preflightOutcome is an error, whose text was shown, if something failed.
+func preflightOutcome(asked *view.State) error {
+	for _, p := range asked.Preflights {
+		if p.Verdict == event.PreflightFailed {
+			return fmt.Errorf("%w: preflight failed", app.ErrSilent)
+		}
+	}
+	return nil
+}

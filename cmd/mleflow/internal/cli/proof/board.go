@@ -1,0 +1,367 @@
+package proof
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/audit"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/site"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading/confined"
+	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
+)
+
+// NewBoard returns the command board.
+func NewBoard(a *app.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "board",
+		Short: "Publish a leaderboard that anyone can check: build",
+		Args:  app.SubCommand,
+		RunE:  a.Action(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
+	}
+	cmd.AddCommand(newBoardBuild(a))
+	return cmd
+}
+
+type boardOptions struct {
+	output, dataDir, title string
+	lock                   string
+	reported               []string
+	seeds                  int
+	timeout                time.Duration
+	at                     []time.Duration
+	rules                  leaderboard.RuleFlags
+}
+
+func newBoardBuild(a *app.App) *cobra.Command {
+	var o boardOptions
+	cmd := &cobra.Command{
+		Use:   "build BUNDLE... -o DIR",
+		Short: "Build a public board from bundles, as a folder of static pages",
+		Long: `Check every BUNDLE as verify --regrade does, and write a leaderboard to DIR:
+pages without scripts for a disk or any web server, JSON, and rows as CSV and
+Parquet. Each row says whether it was recomputed, matched by digest, or is only
+claimed. The same bundles give the same bytes.
+
+Answers are from your cache or --data-dir. Bundles that are damaged, exceed
+memory or time, or are of another version of mleflow, do not count. The page
+also names duplicates, signs of selection, mixed tasks, names that another key
+owns, and shared submissions. A board in DIR is replaced.
+
+An agent's name belongs to the key that signed it first, in the order that
+--lock keeps. docs/board.md has the rules, the format of --reported, and an
+example for CI.
+
+The exit status is 3 if a bundle or score is refused, 6 with another finding, 5
+if scores are only claimed. The board is written all the same.`,
+		Example: `  mleflow board build *.bundle -o site
+  mleflow board build *.bundle -o site --data-dir data --lock board.lock --seeds 3`,
+		Args: app.Needs(app.Takes(1, -1), "output"),
+		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+			if path, found := bundleToJudge(a, args); found {
+				return judgeHere(cmd.Context(), a, o, path)
+			}
+			return buildBoard(cmd.Context(), a, o, args)
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&o.output, "output", "o", "", "write the board to `DIR`")
+	flags.StringVar(&o.dataDir, "data-dir", "", "`DIR` as mleflow prepare writes it")
+	flags.StringVar(&o.title, "title", "Leaderboard", "the `TITLE` of the board")
+	flags.StringArrayVar(&o.reported, "reported", nil, "add published rows from `FILE`, CSV or JSON, as not verified; repeatable")
+	flags.DurationSliceVar(&o.at, "at", nil, "add columns with what stopping every attempt after `TIMES` such as 1h,6h would have given, by graded snapshots")
+	o.rules.Register(flags)
+	flags.StringVar(&o.lock, "lock", "", "keep in `FILE` the order in which the board took its bundles")
+	flags.DurationVar(&o.timeout, "bundle-timeout", 6*time.Hour, "check no bundle for longer than `TIME` (default: 6h)")
+	flags.IntVar(&o.seeds, "seeds", 0, "name agents with fewer than `N` seeds at a competition")
+	return cmd
+}
+
+func buildBoard(ctx context.Context, a *app.App, o boardOptions, paths []string) (err error) {
+	if o.seeds < 0 {
+		return app.Usagef("--seeds %d: it is 0 or more", o.seeds)
+	}
+	if err := errors.Join(leaderboard.CheckStops(o.at), o.rules.Check()); err != nil {
+		return err
+	}
+	slices.Sort(o.at)
+	q := site.Request{Title: o.title, Stops: o.at, Exclude: o.rules.Exclude, Seeds: o.seeds, Version: app.ThisVersion().Version}
+	slices.Sort(o.reported)
+	for _, path := range o.reported {
+		rows, err := site.ReadReported(path)
+		if err != nil {
+			return app.Wrong(err)
+		}
+		q.Reported = append(q.Reported, rows...)
+	}
+	if o.lock != "" {
+		if q.Lock, err = site.ReadLock(o.lock); err != nil {
+			return app.Wrong(err)
+		}
+	}
+	if q.Catalog, err = a.Catalog(); err != nil {
+		return err
+	}
+	own, err := a.OpenCache() // to say so once if it cannot be opened
+	if err != nil {
+		return err
+	}
+	if err := own.Close(); err != nil {
+		return err
+	}
+	if q.Bundles, err = judge(ctx, a, o, paths); err != nil {
+		return err
+	}
+	built, err := site.Build(q)
+	if err != nil {
+		return fmt.Errorf("build board: %w", err)
+	}
+	if err := built.Write(o.output); err != nil {
+		if errors.Is(err, site.ErrOccupied) {
+			return app.Usagef("%w; move it away, or write elsewhere", err)
+		}
+		return err
+	}
+	if o.lock != "" {
+		if err := app.ReplaceFile(o.lock, built.Lock.Text()); err != nil {
+			return err
+		}
+	}
+	return showBuilt(a, o, built)
+}
+
+// public is a text for the board, which must not say where data are on this
+// machine.
+func public(a *app.App, o boardOptions, text string) string {
+	if o.dataDir != "" {
+		text = strings.ReplaceAll(text, o.dataDir, "a data folder")
+	}
+	if dir, err := a.CacheFolder(); err == nil {
+		text = strings.ReplaceAll(text, dir, "the cache")
+	}
+	return text
+}
+
+// maxJudged bounds what is taken of the rows of a bundle, maxSaid what its process
+// may say.
+const (
+	maxJudged = 256 << 20
+	maxSaid   = 64 << 10
+)
+
+// judge checks the bundles, each in a process of its own.
+func judge(ctx context.Context, a *app.App, o boardOptions, paths []string) (list []*site.Bundle, err error) {
+	work, stop := a.MeterWork("board")
+	defer stop()
+	work.Begin("checking bundles", int64(len(paths)), 0)
+	for i, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("check bundle: %w", err)
+		}
+		b := &site.Bundle{File: filepath.Base(path), Refused: "it is not a file"}
+		if info.Mode().IsRegular() {
+			b, err = judgeApart(ctx, a, o, i, path)
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, b)
+		work.Add(1, 0)
+	}
+	return list, nil
+}
+
+// judgeApart has a process check one bundle. Whatever becomes of that process is a
+// reason why the bundle counts for nothing.
+func judgeApart(ctx context.Context, a *app.App, o boardOptions, i int, path string) (*site.Bundle, error) {
+	limit, err := checkMemory(a.Terminal, true)
+	if err != nil {
+		return nil, err
+	}
+	timed, stop := context.WithTimeout(ctx, o.timeout)
+	defer stop()
+	out, says := &confined.Head{Most: maxJudged}, &confined.Head{Most: maxSaid}
+	err = runConfined(timed, a.Terminal, limit, out, says, fmt.Sprintf("%s=%d", bundleVariable, i))
+	why, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(says.String()), "Error: "), "\n")
+	var status app.StatusError
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case timed.Err() != nil:
+		why = fmt.Sprintf("checking it takes more than %s: it is hostile, or very large; --bundle-timeout allows more", o.timeout)
+	case err == nil:
+		b, err := site.Receive(out.Bytes())
+		if err == nil {
+			return b, nil
+		}
+		why = err.Error()
+	case why == "" || !errors.As(err, &status):
+		why = err.Error()
+	}
+	file := filepath.Base(path)
+	return &site.Bundle{File: file, Refused: "it could not be checked: " + public(a, o, strings.ReplaceAll(why, path, file))}, nil
+}
+
+// bundleToJudge is the argument that this process was started to judge, and false if
+// it builds the board.
+func bundleToJudge(a *app.App, args []string) (string, bool) {
+	i, err := strconv.Atoi(a.Env(bundleVariable))
+	if a.Env(confinedVariable) == "" || err != nil || i < 0 || i >= len(args) {
+		return "", false
+	}
+	return args[i], true
+}
+
+// judgeHere checks one bundle and writes what was found for the process that builds
+// the board.
+func judgeHere(ctx context.Context, a *app.App, o boardOptions, path string) (err error) {
+	if err := confineReading(a.Terminal); err != nil {
+		return err
+	}
+	catalog, err := a.Catalog()
+	if err != nil {
+		return err
+	}
+	own := audit.Request{Metrics: metric.All(), Done: func(engine.Verified) {}}
+	closeOwn, err := ownData(a.Store, verifyOptions{bundle: bundleChecks{dataDir: o.dataDir}}, &own)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeOwn()) }()
+	b, err := boardBundle(ctx, a, o, path, own, catalog)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := b.Carry(&text); err != nil {
+		return err
+	}
+	// A board of this bundle alone shows whether one can be made of its rows.
+	trial, err := site.Build(site.Request{Bundles: []*site.Bundle{b}, Seeds: o.seeds, Stops: o.at, Catalog: catalog})
+	if err == nil {
+		_, err = trial.Files()
+	}
+	if err != nil {
+		return fmt.Errorf("make a board of its rows: %w", err)
+	}
+	_, err = a.Stdout.Write(text.Bytes())
+	return err
+}
+
+// boardBundle checks one bundle. What is known to be wrong with the bundle is said in
+// it.
+func boardBundle(ctx context.Context, a *app.App, o boardOptions, path string, q audit.Request, catalog *competitions.Catalog) (*site.Bundle, error) {
+	out := &site.Bundle{File: filepath.Base(path)}
+	refuse := func(err error) (*site.Bundle, error) {
+		var bad *bundle.Damage
+		var other *audit.OtherVersion
+		var diags *app.DiagError
+		refused := &site.Bundle{File: out.File, OtherVersion: errors.As(err, &other)}
+		switch {
+		case errors.As(err, &bad):
+			refused.Refused = bad.Error()
+		case errors.As(err, &other):
+			refused.Refused = other.Error()
+		case errors.As(err, &diags):
+			refused.Refused = "its pipeline is not valid here: " + diags.Error()
+		case errors.Is(err, step.ErrMismatch):
+			refused.Refused = public(a, o, err.Error())
+		default:
+			return nil, err
+		}
+		return refused, nil
+	}
+	b, err := bundle.Open(ctx, path, nil)
+	if err != nil {
+		return refuse(err)
+	}
+	defer b.Close()
+	x, err := b.Examine(ctx, nil)
+	if err != nil {
+		return refuse(err)
+	}
+	q.Bundle, q.Summary = b, x.Summary
+	report, err := auditBundle(ctx, a, verifyOptions{}, x, q)
+	if err != nil {
+		return refuse(err)
+	}
+	for i := range report.Rows {
+		report.Rows[i].Why = public(a, o, report.Rows[i].Why)
+	}
+	if err := out.Take(ctx, b, x, report, catalog); err != nil {
+		return refuse(err)
+	}
+	return out, nil
+}
+
+// BuiltJSON is what board build --json prints.
+type BuiltJSON struct {
+	Path      string                 `json:"path"`
+	Agents    int                    `json:"agents"`
+	Standings map[audit.Standing]int `json:"standings"`
+	Findings  []site.Finding         `json:"findings"`
+	Status    int                    `json:"exit_status"`
+}
+
+func showBuilt(a *app.App, o boardOptions, s *site.Site) error {
+	err := builtError(s)
+	agents := 0
+	for _, t := range s.Tables {
+		agents += len(t.Agents)
+	}
+	if a.JSON {
+		out := BuiltJSON{o.output, agents, s.Standings, s.Findings, app.ExitStatus(err)}
+		if out.Findings == nil {
+			out.Findings = []site.Finding{}
+		}
+		return errors.Join(app.WriteJSON(a.Stdout, out), err)
+	}
+	for _, f := range s.Findings {
+		fmt.Fprintf(a.Stderr, "%s %s: %s\n", a.ErrStyle().Bad(string(f.Kind)), view.OneLine(f.About), view.OneLine(f.Text))
+	}
+	fmt.Fprintf(a.Stdout, "%s holds the board of %s from %s: %d recomputed, %d matched by digest, %d only claimed.\n",
+		filepath.Join(o.output, "index.html"), view.Plural(agents, "agent"), view.Plural(len(s.Bundles), "bundle"),
+		s.Standings[audit.Recomputed], s.Standings[site.Matched], s.Standings[audit.Claimed])
+	return err
+}
+
+// builtError is the outcome of a board that was written.
+func builtError(s *site.Site) error {
+	refused, others := 0, 0
+	for _, f := range s.Findings {
+		if f.Kind == site.Refused {
+			refused++
+		} else {
+			others++
+		}
+	}
+	claimed := s.Standings[audit.Claimed]
+	switch {
+	case refused > 0:
+		return step.Mismatch(fmt.Errorf("%s refused; the board names them", are(refused, "bundle or score")))
+	case others > 0:
+		return fmt.Errorf("%w: %s; the board names them", app.ErrFindings, view.Plural(others, "finding"))
+	case claimed > 0:
+		return fmt.Errorf("%w: %s only claimed, because there are no answers here to grade them with", app.ErrClaimed, are(claimed, "score"))
+	case slices.ContainsFunc(s.Tables, func(t *site.Table) bool { return t.Unchecked }):
+		return fmt.Errorf("%w: there are no public data here to compare those of some attempts with; they are on tables of their own", app.ErrClaimed)
+	}
+	return nil
+}

@@ -1,0 +1,264 @@
+package proof
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/ledger"
+)
+
+type bundleOptions struct {
+	in   app.InputFlags
+	file string
+	key  string
+}
+
+// NewBundle returns the command bundle.
+func NewBundle(a *app.App) *cobra.Command {
+	var o bundleOptions
+	cmd := &cobra.Command{
+		Use:   "bundle [RUN] -o FILE",
+		Short: "Write a run to one file that others can check",
+		Long:  "Write a run's record to one file, an OCI image layout in a tar: pipeline, lock,\nplan, events, logs, submissions, reports, leaderboards, and an in-toto statement\nwith SLSA provenance, signed with --key. It has no data, answers or names of\nthis machine, except in what agents wrote. The same run gives the same bytes.\nmleflow verify FILE checks it offline.",
+		Args:  app.Takes(0, 1),
+		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+			if o.file == "" {
+				return app.Usagef("name the file to write with -o")
+			}
+			past, err := a.FindRun(args)
+			if err != nil {
+				return err
+			}
+			return bundleRun(cmd.Context(), a, o, past)
+		}),
+	}
+	o.in.Register(cmd)
+	cmd.Flags().StringVarP(&o.file, "output", "o", "", "the `FILE` to write")
+	cmd.Flags().StringVar(&o.key, "key", "", "sign with the private key of `FILE`: Ed25519 or ECDSA P-256, PKCS #8 PEM")
+	return cmd
+}
+
+func bundleRun(ctx context.Context, a *app.App, o bundleOptions, past *ledger.Past) error {
+	var key *bundle.Key
+	if o.key != "" {
+		var err error
+		if key, err = bundle.ReadKey(o.key); err != nil {
+			return app.Wrong(err)
+		}
+	}
+	return withSource(a, past, o.in, func(src bundle.Source) error {
+		work, stop := a.MeterWork("bundle")
+		src.Key, src.Work = key, work
+		written, err := bundle.Write(ctx, o.file, src)
+		stop()
+		if err != nil {
+			return err
+		}
+		return showBundle(a.Terminal, written)
+	})
+}
+
+// withSource opens what a bundle or disclosure of a run is made of.
+func withSource(a *app.App, past *ledger.Past, in app.InputFlags, fn func(bundle.Source) error) (err error) {
+	a.Network.Offline = true
+	if err := a.UseRun(past); err != nil {
+		return err
+	}
+	b, err := a.OpenBackend()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	sources, err := past.Sources()
+	if err != nil {
+		return err
+	}
+	p, hidden, err := recordedProgram(a.Terminal, b.Engine, past.Info.ID, past.Info.Pipeline, sources, past.Info.Variables, in)
+	if err != nil {
+		return err
+	}
+	if err := a.ReadRemote(b, p.Pipeline.RemoteCache); err != nil {
+		return err
+	}
+	home, _ := os.UserHomeDir()
+	return fn(bundle.Source{
+		Past: past, Ledger: b.Options.Ledger, Cache: b.Options.Cache, Graph: p.Graph,
+		Folders: map[string]string{"CACHE": b.Cache.Dir(), "~": home, "TMP": os.TempDir()},
+		Secrets: append(credentialsOf(a.Terminal, p), hidden...),
+	})
+}
+
+// recordedProgram is the pipeline of a run with its variables and the files it
+// read. Sensitive ones,
+// which are recorded nowhere, come from the command line and the environment,
+// or else are given any value: nothing that is stored depends on them.
+func recordedProgram(t *app.Terminal, e *engine.Engine, run, path string, sources map[string][]byte, variables map[string]json.RawMessage, in app.InputFlags) (*engine.Program, []string, error) {
+	text, found := sources[filepath.Base(path)]
+	if !found {
+		return nil, nil, fmt.Errorf("run %s has no copy of its pipeline", run)
+	}
+	given, err := recorded(run, variables)
+	if err != nil {
+		return nil, nil, err
+	}
+	inputs := config.Inputs{Environ: t.Environ, Assignments: append(given, in.Assignments...), Files: sources}
+	p, diags := e.Parse(path, text, inputs)
+	if diags.HasErrors() && p.Pipeline != nil {
+		for _, name := range slices.Sorted(sensitive(p.Pipeline)) {
+			value := "withheld"
+			if ty := p.Pipeline.Variables[name].Type; ty == cty.Number || ty == cty.Bool {
+				value = map[cty.Type]string{cty.Number: "0", cty.Bool: "false"}[ty]
+			}
+			inputs.Assignments = slices.Insert(inputs.Assignments, 0, config.Assignment{Text: name + "=" + value})
+		}
+		p, diags = e.Parse(path, text, inputs)
+	}
+	if err := t.Settle(diags, p); err != nil {
+		return nil, nil, err
+	}
+	values, diags := p.Pipeline.Values(inputs)
+	return p, p.Pipeline.Hidden(values), t.Settle(diags, p)
+}
+
+// sensitive yields the names of variables that must be given and are recorded
+// nowhere.
+func sensitive(p *config.Pipeline) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for name, v := range p.Variables {
+			if v.Sensitive && v.Default == cty.NilVal && !yield(name) {
+				return
+			}
+		}
+	}
+}
+
+// secretNames end the names of environment variables that hold secrets.
+var secretNames = []string{"_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_CREDENTIALS"}
+
+// credentialsOf are the values of the secrets that this process can see: those
+// of the environment, Kaggle's, and those of the agents. They are looked for in
+// a bundle, where none should be.
+func credentialsOf(t *app.Terminal, p *engine.Program) []string {
+	var list []string
+	file := func(path string) {
+		if text, err := os.ReadFile(path); err == nil && len(text) < 64<<10 {
+			list = append(list, string(text))
+		}
+	}
+	for _, entry := range t.Environ {
+		name, value, _ := strings.Cut(entry, "=")
+		if slices.ContainsFunc(secretNames, func(end string) bool { return strings.HasSuffix(strings.ToUpper(name), end) }) {
+			list = append(list, value)
+		}
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		var token struct{ Key string }
+		if text, err := os.ReadFile(filepath.Join(home, ".kaggle", "kaggle.json")); err == nil && json.Unmarshal(text, &token) == nil {
+			list = append(list, token.Key)
+		}
+		file(filepath.Join(home, ".kaggle", "access_token"))
+	}
+	for _, ref := range references(p.Pipeline) {
+		from, what, _ := strings.Cut(ref, ":")
+		switch from {
+		case "env":
+			list = append(list, t.Env(what))
+		case "file":
+			file(what)
+		}
+	}
+	return list
+}
+
+// references are those to secrets that agents and models have, as far as they
+// are written out.
+func references(p *config.Pipeline) (list []string) {
+	add := func(v cty.Value) {
+		if v.Type() == cty.String && v.IsKnown() && !v.IsNull() && !v.IsMarked() {
+			list = append(list, v.AsString())
+		}
+	}
+	for _, agent := range p.Agents {
+		if attr := agent.Attrs["secrets"]; attr != nil {
+			if refs, _ := attr.Value(nil); refs.CanIterateElements() && !refs.IsMarked() {
+				for _, v := range refs.AsValueMap() {
+					add(v)
+				}
+			}
+		}
+	}
+	for _, m := range p.Models {
+		if attr := m.Attrs["key"]; attr != nil {
+			ref, _ := attr.Value(nil)
+			add(ref)
+		}
+	}
+	return list
+}
+
+func showBundle(t *app.Terminal, w *bundle.Written) error {
+	if t.JSON {
+		return app.WriteJSON(t.Stdout, w)
+	}
+	fmt.Fprintf(t.Stdout, "%s holds run %s: %s, %s.\nmanifest  sha256:%s\n", w.File, w.Run, view.Plural(w.Files, "file"), view.Bytes(w.Bytes), w.Manifest)
+	if w.KeyID != "" {
+		fmt.Fprintf(t.Stdout, "signed    by key %s\n", w.KeyID)
+	} else {
+		fmt.Fprintln(t.Stdout, "signed    no; to check it, others need the manifest's digest from you")
+	}
+	fmt.Fprintf(t.Stdout, "left out  %s, listed in omitted.json\n", view.Plural(len(w.Omitted), "thing"))
+	if t.Verbose {
+		for _, o := range w.Omitted {
+			fmt.Fprintf(t.Stdout, "  %s: %s\n", view.OneLine(o.What), o.Why)
+		}
+	}
+	return nil
+}
+
+// Disclose prints the disclosure of a run.
+func Disclose(ctx context.Context, a *app.App, past *ledger.Past, markdown bool) error {
+	return withSource(a, past, app.InputFlags{}, func(src bundle.Source) error {
+		d, err := bundle.Disclose(ctx, src)
+		switch {
+		case err != nil:
+			return err
+		case a.JSON:
+			return app.WriteJSON(a.Stdout, d)
+		case markdown:
+			_, err := fmt.Fprint(a.Stdout, d.Markdown())
+			return err
+		}
+		for i, s := range d.Sections() {
+			if i > 0 {
+				fmt.Fprintln(a.Stdout)
+			}
+			fmt.Fprintln(a.Stdout, a.OutStyle().Bold(s.Title))
+			if len(s.Rows) == 0 {
+				fmt.Fprintln(a.Stdout, "None.")
+				continue
+			}
+			t := view.NewTable(s.Columns...)
+			for _, row := range s.Rows {
+				t.Row(row...)
+			}
+			if err := t.Write(a.Stdout, a.OutStyle()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

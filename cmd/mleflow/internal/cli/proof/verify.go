@@ -1,0 +1,180 @@
+package proof
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+type verifyOptions struct {
+	in          app.InputFlags
+	gradingOnly bool
+	refetch     bool
+	bundle      bundleChecks
+}
+
+// NewVerify returns the command verify.
+func NewVerify(a *app.App) *cobra.Command {
+	var o verifyOptions
+	cmd := &cobra.Command{
+		Use:   "verify [RUN|BUNDLE]",
+		Short: "Repeat a finished run and compare, or check a bundle",
+		Long:  "Repeat every deterministic step of a run from its inputs, and compare key and\noutputs with the record. Agents' results are only compared with their digests.\nGive sensitive variables again with -var. The exit status is 3 if anything\ndiffers, 1 if anything is missing or broken.\n\nOf a BUNDLE, every byte is checked, offline. Scores are traced by this program's\ndefinitions, and leaderboards built again. --regrade grades with your own\nanswers, prepared in your cache or --data-dir. Lists say what was recomputed,\nwhat matches by digest, and what is only claimed. The exit status is 3 if\nanything is wrong, and 5 if scores are only claimed.",
+		Args:  app.Takes(0, 1),
+		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && IsBundle(args[0]) {
+				return verifyBundle(cmd.Context(), a, o, args[0])
+			}
+			if err := o.bundle.unused(cmd); err != nil {
+				return err
+			}
+			past, err := a.FindRun(args)
+			if err != nil {
+				return err
+			}
+			return verifyRun(cmd.Context(), a, o, past)
+		}),
+	}
+	o.in.Register(cmd)
+	cmd.Flags().BoolVar(&o.gradingOnly, "grading-only", false, "only grade and aggregate again")
+	cmd.Flags().BoolVar(&o.refetch, "refetch", false, "download again, too")
+	o.bundle.register(cmd)
+	return cmd
+}
+
+// gradingKinds are the kinds that --grading-only does again.
+var gradingKinds = []string{"aggregate", "grade"}
+
+func verifyRun(ctx context.Context, a *app.App, o verifyOptions, past *ledger.Past) (err error) {
+	a.Network.Offline = !o.refetch
+	if err := a.UseRun(past); err != nil {
+		return err
+	}
+	b, err := a.OpenBackend()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	sum, err := past.Summary()
+	if err != nil {
+		return err
+	}
+	p, err := pastProgram(a.Terminal, b, o.in, past)
+	if err != nil {
+		return err
+	}
+	if err := a.ReadRemote(b, p.Pipeline.RemoteCache); err != nil {
+		return err
+	}
+	opts := engine.VerifyOptions{Done: func(v engine.Verified) { showVerdict(a.Terminal, v) }}
+	if o.gradingOnly {
+		opts.Selected = func(kind string) bool { return slices.Contains(gradingKinds, kind) }
+	}
+	list, diags := b.Engine.Verify(ctx, p, sum, opts)
+	if err := a.Settle(diags, p); err != nil {
+		return err
+	}
+	return showVerification(a.Terminal, sum, list)
+}
+
+// pastProgram is the pipeline of a run with the variables that it had.
+func pastProgram(t *app.Terminal, b *app.Backend, in app.InputFlags, past *ledger.Past) (*engine.Program, error) {
+	sources, err := past.Sources()
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Base(past.Info.Pipeline)
+	text, found := sources[name]
+	if !found {
+		return nil, fmt.Errorf("run %s has no copy of its pipeline %s", past.Info.ID, name)
+	}
+	given, err := recorded(past.Info.ID, past.Info.Variables)
+	if err != nil {
+		return nil, err
+	}
+	p, diags := b.Engine.Parse(past.Info.Pipeline, text, config.Inputs{Assignments: append(given, in.Assignments...), Files: sources})
+	return p, t.Settle(diags, p)
+}
+
+// recorded are the variables of a run as assignments.
+func recorded(run string, variables map[string]json.RawMessage) (given []config.Assignment, err error) {
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		var value string
+		if err := json.Unmarshal(variables[name], &value); err != nil {
+			return nil, fmt.Errorf("read variable %s of run %s: %w", name, run, err)
+		}
+		given = append(given, config.Assignment{Text: name + "=" + value})
+	}
+	return given, nil
+}
+
+// showVerdict tells of a step at once when it is not as it was.
+func showVerdict(t *app.Terminal, v engine.Verified) {
+	if t.JSON || v.Verdict.Good() && !t.Verbose {
+		return
+	}
+	style := t.ErrStyle()
+	fmt.Fprintf(t.Stderr, "%s %s\n", style.Bold(string(v.Verdict)), view.OneLine(v.Address))
+	for _, d := range v.Deviations {
+		fmt.Fprintf(t.Stderr, "  %s was %s, is %s\n", view.OneLine(d.Field), view.OneLine(d.Was), view.OneLine(d.Is))
+	}
+	if v.Error != "" {
+		fmt.Fprintf(t.Stderr, "  %s\n", view.OneLine(v.Error))
+	}
+}
+
+// VerifyJSON is what verify --json prints.
+type VerifyJSON struct {
+	Run string `json:"run"`
+	OK  bool   `json:"ok"`
+	// Isolation says how the attempts were isolated; see conditions.Shown.
+	Isolation string `json:"isolation"`
+	// Untrusted says that an attempt was not isolated.
+	Untrusted bool                   `json:"untrusted"`
+	Counts    map[engine.Verdict]int `json:"counts"`
+	Steps     []engine.Verified      `json:"steps"`
+}
+
+func showVerification(t *app.Terminal, sum *ledger.Summary, list []engine.Verified) error {
+	attempts := app.AttemptsOf(sum)
+	counts := map[engine.Verdict]int{}
+	for _, v := range list {
+		counts[v.Verdict]++
+	}
+	err := verificationError(counts)
+	if t.JSON {
+		return errors.Join(app.WriteJSON(t.Stdout, VerifyJSON{sum.ID, err == nil, attempts.Shown(), attempts.Untrusted(), counts, list}), err)
+	}
+	fmt.Fprintf(t.Stdout, "Run %s: %d steps", sum.ID, len(list))
+	for _, v := range []engine.Verdict{engine.Same, engine.Intact, engine.Unrun, engine.Differs, engine.Missing, engine.Broken} {
+		if counts[v] > 0 {
+			fmt.Fprintf(t.Stdout, ", %d %s", counts[v], v)
+		}
+	}
+	fmt.Fprintln(t.Stdout, ".")
+	view.NotIsolated(t.Stdout, attempts.NotIsolated("were not isolated"), t.OutStyle())
+	return err
+}
+
+func verificationError(counts map[engine.Verdict]int) error {
+	switch {
+	case counts[engine.Differs] > 0:
+		return step.Mismatch(fmt.Errorf("%d steps are not what the run recorded", counts[engine.Differs]))
+	case counts[engine.Missing]+counts[engine.Broken] > 0:
+		return fmt.Errorf("%d steps cannot be verified", counts[engine.Missing]+counts[engine.Broken])
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package proof
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/audit"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/sched"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
+)
+
+// bundleChecks are the flags of verify that are about bundles.
+type bundleChecks struct {
+	publicKey string
+	regrade   bool
+	dataDir   string
+}
+
+func (c *bundleChecks) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.publicKey, "public-key", "", "of a bundle: require a signature by the key in this PEM `FILE`")
+	cmd.Flags().BoolVar(&c.regrade, "regrade", false, "of a bundle: grade again, with the answers")
+	cmd.Flags().StringVar(&c.dataDir, "data-dir", "", "with --regrade: `DIR` as mleflow prepare writes it")
+}
+
+// unused refuses these flags for a run.
+func (c *bundleChecks) unused(cmd *cobra.Command) error {
+	for _, name := range []string{"public-key", "regrade", "data-dir"} {
+		if cmd.Flags().Changed(name) {
+			return app.Usagef("--%s is for bundles; name a file that mleflow bundle wrote", name)
+		}
+	}
+	return nil
+}
+
+// IsBundle reports whether an argument names a file and not a run.
+func IsBundle(arg string) bool {
+	info, err := os.Stat(arg)
+	return err == nil && !info.IsDir() || errors.Is(err, fs.ErrNotExist) && (filepath.Base(arg) != arg || filepath.Ext(arg) != "")
+}
+
+func verifyBundle(ctx context.Context, a *app.App, o verifyOptions, path string) (err error) {
+	switch {
+	case o.refetch || o.gradingOnly:
+		return app.Usagef("--refetch and --grading-only are for runs; of a bundle, --regrade scores the submissions again")
+	case o.bundle.dataDir != "" && !o.bundle.regrade:
+		return app.Usagef("--data-dir names the answers for --regrade; add --regrade")
+	}
+	if done, err := rerunConfined(ctx, a.Terminal, o.bundle.regrade); done || err != nil {
+		return err
+	}
+	var key *bundle.PublicKey
+	if o.bundle.publicKey != "" {
+		if key, err = bundle.ReadPublicKey(o.bundle.publicKey); err != nil {
+			return app.Wrong(err)
+		}
+	}
+	work, stop := a.MeterWork("verify")
+	defer stop()
+	b, err := bundle.Open(ctx, path, work)
+	if err != nil {
+		return Damaged(err)
+	}
+	defer b.Close()
+	x, err := b.Examine(ctx, key)
+	stop()
+	if err != nil {
+		return Damaged(fmt.Errorf("check bundle %s: %w", path, err))
+	}
+	q := audit.Request{Bundle: b, Summary: x.Summary, Metrics: metric.All(), Done: func(v engine.Verified) { showVerdict(a.Terminal, v) }}
+	if o.bundle.regrade {
+		close, err := ownData(a.Store, o, &q)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, close()) }()
+	}
+	report, err := auditBundle(ctx, a, o, x, q)
+	if err != nil {
+		return Damaged(fmt.Errorf("check bundle %s: %w", path, err))
+	}
+	return showExamined(a.Terminal, path, verdict{x, report, o.bundle.regrade})
+}
+
+// Damaged marks what is wrong with a bundle as a mismatch.
+func Damaged(err error) error {
+	var bad *bundle.Damage
+	if errors.As(err, &bad) {
+		return step.Mismatch(err)
+	}
+	return err
+}
+
+// ownData opens what the verifier has of his own: his cache, and with it the
+// data folder.
+func ownData(s *app.Store, o verifyOptions, q *audit.Request) (func() error, error) {
+	store, err := s.OpenCache()
+	if err != nil {
+		return nil, err
+	}
+	runs := ledger.New(store.Dir())
+	q.Data = &audit.Data{Cache: store, Dir: o.bundle.dataDir, Ran: func(run string) bool {
+		past, err := runs.Find(run)
+		return err == nil && past.Info.ID == run
+	}}
+	return store.Close, nil
+}
+
+// auditBundle reads the pipeline with this program's kinds and definitions, makes again
+// what the bundle derives from it, and judges the scores.
+func auditBundle(ctx context.Context, a *app.App, o verifyOptions, x *bundle.Examined, q audit.Request) (*audit.Report, error) {
+	a.Network.Offline = true
+	parts, err := a.Concretes()
+	if err != nil {
+		return nil, err
+	}
+	if err := audit.CheckVersions(x, parts.Kinds); err != nil {
+		return nil, err
+	}
+	q.Options = engine.Options{Kinds: parts.Kinds, Functions: parts.Functions, Version: app.ThisVersion().Version, Capacity: sched.Machine()}
+	var p *engine.Program
+	err = within(expandTimeout, "reading the pipeline", func() (err error) {
+		p, _, err = recordedProgram(a.Terminal, engine.New(q.Options), x.Run.ID, x.Run.Pipeline, x.Sources, x.Run.Variables, o.in)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := x.Derive(ctx, q.Bundle, p.Graph); err != nil {
+		return nil, err
+	}
+	if q.Catalog, err = a.Catalog(); err != nil {
+		return nil, err
+	}
+	q.Program = p
+	if err := confineMemory(a.Terminal, math.MaxInt64); err != nil { // grading takes more than reading
+		return nil, err
+	}
+	return audit.Run(ctx, q)
+}

@@ -1,0 +1,235 @@
+package proof
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/audit"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// verdict is what is known of a bundle in the end.
+type verdict struct {
+	*bundle.Examined
+	report *audit.Report
+	// regrade says that grading again was asked for.
+	regrade bool
+}
+
+// VerdictJSON is what verify --json prints of a bundle.
+type VerdictJSON struct {
+	*bundle.Examined
+	// OK says that everything which can be recomputed was, and is the same.
+	OK     bool   `json:"ok"`
+	Status int    `json:"exit_status"`
+	Error  string `json:"error,omitempty"`
+	// The three lists: every statement of the bundle is in one of them.
+	Recomputed []string `json:"recomputed"`
+	Matched    []string `json:"matched"`
+	Claimed    []string `json:"claimed"`
+	ClaimedBy  string   `json:"claimed_by"`
+	*audit.Report
+}
+
+// count returns how many rows have a standing.
+func (v verdict) count(s audit.Standing) int {
+	return number(v.report.Rows, func(r audit.Row) bool { return r.Standing == s })
+}
+
+// boards returns how many boards have a standing.
+func (v verdict) boards(s audit.Standing) int {
+	return number(v.report.Boards, func(b audit.Board) bool { return b.Standing == s })
+}
+
+// unchecked returns how many scores there are whose agent was given public data that
+// were compared with nothing.
+func (v verdict) unchecked() int {
+	return number(v.report.Rows, func(r audit.Row) bool { return r.Unchecked != "" && r.Standing != audit.Refused })
+}
+
+func number[T any](list []T, is func(T) bool) int {
+	return len(slices.DeleteFunc(slices.Clone(list), func(v T) bool { return !is(v) }))
+}
+
+// err is the outcome: a mismatch where anything is refused, and a status of its
+// own where scores are only claimed.
+func (v verdict) err() error {
+	var bad []error
+	for _, r := range v.report.Rows {
+		if r.Standing == audit.Refused {
+			bad = append(bad, fmt.Errorf("%s: %s", r.Address, r.Why))
+		}
+	}
+	for _, b := range v.report.Boards {
+		if b.Standing == audit.Refused {
+			bad = append(bad, fmt.Errorf("%s: %s", b.Address, b.Why))
+		}
+	}
+	claimed := v.count(audit.Claimed)
+	switch {
+	case len(bad) > 0:
+		return step.Mismatch(fmt.Errorf("its scores are wrong:\n%w", errors.Join(bad[:min(len(bad), 20)]...)))
+	case claimed > 0 && !v.regrade:
+		return fmt.Errorf("%w: %s only claimed; grade again with --regrade, with your own data in the cache or in --data-dir", app.ErrClaimed, are(claimed, "score"))
+	case claimed > 0:
+		return fmt.Errorf("%w: %s only claimed, because you have no answers of your own", app.ErrClaimed, are(claimed, "score"))
+	case v.unchecked() > 0:
+		return fmt.Errorf("%w: the public data behind %s not checked, because you have none of your own", app.ErrClaimed, are(v.unchecked(), "score"))
+	}
+	return nil
+}
+
+func are(n int, what string) string {
+	if n == 1 {
+		return "1 " + what + " is"
+	}
+	return view.Plural(n, what) + " are"
+}
+
+// recomputed are the statements that were made again here.
+func (v verdict) recomputed() []string {
+	list := []string{
+		keysText(v.Examined) + fmt.Sprintf("; %d of them by the definitions of this mleflow", v.report.Keys),
+		"lock, disclosure and provenance, from the records",
+	}
+	if n := len(v.report.Boards); n > 0 {
+		text := fmt.Sprintf("%d of %s, from the reports in the bundle", v.boards(audit.Claimed)+v.boards(audit.Recomputed), view.Plural(n, "leaderboard"))
+		if m := v.boards(audit.Recomputed); m > 0 {
+			text = fmt.Sprintf("%d of %s, from reports made here", m, view.Plural(n, "leaderboard"))
+		}
+		list = append(list, text)
+	}
+	if n := v.count(audit.Recomputed); n > 0 {
+		list = append(list, fmt.Sprintf("%d of %s, graded again with the answers on this machine", n, view.Plural(len(v.report.Rows), "score")))
+	}
+	return v.each(list, func(r audit.Row) string {
+		if r.Standing != audit.Recomputed {
+			return ""
+		}
+		return "answers of " + r.Competition + " " + r.Version + ": " + r.Answers
+	})
+}
+
+// each adds what a function says of the rows, each text once.
+func (v verdict) each(list []string, says func(audit.Row) string) []string {
+	for _, r := range v.report.Rows {
+		if text := says(r); text != "" && !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	return list
+}
+
+// matched are the statements that a digest ties to something known.
+func (v verdict) matched() []string {
+	list := []string{fmt.Sprintf("every byte: %s, manifest sha256:%s", view.Plural(v.Files, "file"), v.Manifest), "pipeline, submissions and files of agents: against the records"}
+	if pinned := v.report.Pinned; len(pinned) > 0 {
+		list = append(list, "prepared data of "+strings.Join(pinned, ", ")+": against the manifests that this version of mleflow pins")
+	}
+	if v.Trusted != "" {
+		list = append(list, "the signature: against your key")
+	}
+	return list
+}
+
+// claimed are the statements that nothing was found for or against.
+func (v verdict) claimed() []string {
+	var list []string
+	if n := v.count(audit.Claimed); n > 0 {
+		list = append(list, view.Plural(n, "score")+" and what leaderboards say of them")
+	}
+	list = v.each(list, func(r audit.Row) string {
+		if r.Standing != audit.Claimed || r.Why == "" {
+			return ""
+		}
+		return r.Competition + " " + r.Version + ": " + r.Why
+	})
+	list = v.each(list, func(r audit.Row) string {
+		if r.Unchecked == "" || r.Standing == audit.Refused {
+			return ""
+		}
+		return "public data of " + r.Competition + " " + r.Version + ": not checked: " + r.Unchecked
+	})
+	list = append(list, "that agents ran as configured (command, model, time, network) and that nobody helped them", "isolation of attempts: "+v.Isolation)
+	if said := strings.TrimSpace(v.Run.RunName + " " + v.Run.Said()); said != "" {
+		list = append(list, "name, tags and note of the run: "+view.OneLine(said))
+	}
+	if n := len(v.report.Other); n > 0 {
+		list = append(list, "what "+view.Plural(n, "step")+" of other kinds gave")
+	}
+	return append(list, "machine, times, logs, plan, and the number of earlier attempts", "which mleflow ran: its version and the SHA-256 of its binary")
+}
+
+// claimedBy says who answers for what is only claimed.
+func (v verdict) claimedBy() string {
+	switch {
+	case v.Trusted != "":
+		return "the holder of key " + v.Trusted
+	case v.Signatures > 0:
+		return "nobody: its " + view.Plural(v.Signatures, "signature") + " can be checked with --public-key only"
+	}
+	return "nobody: it is not signed, and anyone could have made it"
+}
+
+func showExamined(t *app.Terminal, path string, v verdict) error {
+	err := v.err()
+	if t.JSON {
+		out := VerdictJSON{
+			Examined: v.Examined, OK: err == nil, Status: app.ExitStatus(err), Recomputed: v.recomputed(), Matched: v.matched(),
+			Claimed: v.claimed(), ClaimedBy: v.claimedBy(), Report: v.report,
+		}
+		if err != nil {
+			out.Error = err.Error()
+		}
+		return errors.Join(app.WriteJSON(t.Stdout, out), err)
+	}
+	head := string(v.Run.State)
+	if n, all := v.unchecked(), len(v.report.Rows); n > 0 {
+		head += fmt.Sprintf("; public data: not checked (%d of %s)", n, view.Plural(all, "score"))
+	}
+	fmt.Fprintf(t.Stdout, "%s: run %s by mleflow %s, %s\n", path, view.OneLine(v.Run.ID), view.OneLine(v.Run.Version), view.OneLine(head))
+	list := func(title string, lines []string) {
+		fmt.Fprintf(t.Stdout, "\n%s\n", t.OutStyle().Bold(title))
+		for _, l := range lines {
+			fmt.Fprintf(t.Stdout, "  %s\n", view.OneLine(l))
+		}
+	}
+	list("Recomputed here", v.recomputed())
+	list("Matched by digest", v.matched())
+	list("Only claimed, by "+v.claimedBy(), v.claimed())
+	if flags := v.flags(); len(flags) > 0 {
+		list("Look at these", flags)
+	}
+	fmt.Fprintf(t.Stdout, "\n%s left out, listed in omitted.json: data, answers and whatever would disclose them.\n", cmp.Or(view.Plural(v.Omitted, "thing"), "nothing"))
+	return err
+}
+
+// flags are what a person should look at.
+func (v verdict) flags() (list []string) {
+	for _, r := range v.report.Rows {
+		for _, f := range r.Flags {
+			list = append(list, r.Address+": "+f)
+		}
+		if r.Others > 0 {
+			list = append(list, fmt.Sprintf("%s: %s in its place or of the same agent before it", r.Address, view.Plural(r.Others, "other attempt")))
+		}
+		if r.Attempt == "" && r.Standing != audit.Refused {
+			list = append(list, r.Address+": no attempt made the submission")
+		}
+	}
+	return list
+}
+
+func keysText(x *bundle.Examined) string {
+	text := view.Plural(x.Actions, "key") + " of steps, from the inputs"
+	if len(x.Masked) > 0 {
+		text += fmt.Sprintf(", %d not, since folders or private values are masked", len(x.Masked))
+	}
+	return text
+}

@@ -1,0 +1,2 @@
+// Package runs has the commands for runs and their results.
+package runs

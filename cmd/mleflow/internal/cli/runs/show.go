@@ -1,0 +1,279 @@
+package runs
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/proof"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/ledger"
+)
+
+// NewShow returns the command show.
+func NewShow(a *app.App) *cobra.Command {
+	var disclosure, markdown, full bool
+	cmd := &cobra.Command{
+		Use:   "show [RUN]",
+		Short: "Show what a run did",
+		Long:  "Show a run: steps, failures, warnings and outputs, and what its steps are doing\nnow. RUN is an id, the beginning of one, or \"latest\" (the default). -v lists\ncached and skipped steps, too.\n\n--disclosure prints the attempts' conditions: what agents could see and reach,\nlimits, machine, runtime, validity calls, and tries.",
+		Args:  app.Takes(0, 1),
+		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+			if markdown && (a.JSON || !disclosure) {
+				return app.Usagef("--markdown goes with --disclosure and cannot be combined with --json")
+			}
+			past, err := a.FindRun(args)
+			if err != nil {
+				return err
+			}
+			if disclosure {
+				return proof.Disclose(cmd.Context(), a, past, markdown)
+			}
+			sum, err := past.Summary()
+			if err != nil {
+				return err
+			}
+			if !a.JSON {
+				if err := a.DrawBoards(cmd.Context(), past, sum, full); err != nil {
+					return err
+				}
+			}
+			state := underWay(past)
+			if a.JSON {
+				out := showJSON(sum, outcomes(a.Store, sum))
+				if state != nil {
+					out.UnderWay = state.UnderWay()
+				}
+				return app.WriteJSON(a.Stdout, out)
+			}
+			if err := showRun(a.Store, sum, state); err != nil || !boardless(sum) {
+				return err
+			}
+			if err := showOwnBoard(cmd.Context(), a, sum, full); err != nil {
+				a.Warn(fmt.Sprintf("Cannot show a leaderboard: %v", err))
+			}
+			return nil
+		}),
+	}
+	cmd.Flags().BoolVar(&full, "full", false, "print all tables of leaderboards")
+	cmd.Flags().BoolVar(&disclosure, "disclosure", false, "print the attempts' conditions")
+	cmd.Flags().BoolVar(&markdown, "markdown", false, "with --disclosure, print Markdown")
+	return cmd
+}
+
+// underWay is the state of a run in progress, with the last lines that its
+// steps printed; nil of one that has ended.
+func underWay(past *ledger.Past) *view.State {
+	if !past.Running() {
+		return nil
+	}
+	state := view.NewState()
+	for e, err := range past.Events() {
+		if err != nil {
+			return nil
+		}
+		state.Apply(e)
+	}
+	state.LastLines(func(address string) string { return strings.Join(past.Tail(address, 1), "") })
+	return state
+}
+
+// showRun prints a run; now is its state if it is in progress.
+func showRun(st *app.Store, sum *ledger.Summary, now *view.State) error {
+	style := st.OutStyle()
+	fmt.Fprintf(st.Stdout, "%s\n", style.Bold("Run "+sum.ID+" "+sum.Called(sum.ID)))
+	fmt.Fprintf(st.Stdout, "pipeline  %s\nstarted   %s on %s by mleflow %s\nstate     %s\n", view.OneLine(sum.Pipeline),
+		sum.Started.Local().Format("2006-01-02 15:04:05"), view.OneLine(sum.Host), view.OneLine(sum.Version), sum.State)
+	if sum.Resumed != "" {
+		fmt.Fprintf(st.Stdout, "continues %s\n", view.OneLine(sum.Resumed))
+	}
+	if said := sum.Said(); said != "" {
+		fmt.Fprintf(st.Stdout, "tags      %s\n", view.OneLine(said))
+	}
+	if now != nil {
+		view.WriteUnderWay(st.Stdout, now, style, view.Width(st.Stdout), time.Now())
+	}
+	if err := showSteps(st.Terminal, sum, style); err != nil {
+		return err
+	}
+	for _, w := range sum.Warnings {
+		fmt.Fprintf(st.Stdout, "%s %s\n", style.Warn("Warning:"), view.WarningText(w))
+	}
+	state := view.NewState()
+	state.Start.Run = sum.ID
+	state.Outcomes, state.Attempts = outcomes(st, sum), app.AttemptsOf(sum)
+	for _, s := range view.InOrder(sum.Steps, StepAddress) {
+		if s.Status == event.Failed {
+			state.Failures = append(state.Failures, view.Failure{StepFinished: event.StepFinished{Address: s.Address, Error: s.Error}})
+		}
+	}
+	state.Finish, state.Published = sum.Finish, sum.Published
+	fmt.Fprintln(st.Stdout)
+	view.Summary(st.Stdout, state, style)
+	view.Outputs(st.Stdout, sum.ID, sum.Outputs, style)
+	return nil
+}
+
+// boardless reports whether a run has graded attempts and no leaderboard of its
+// own, or none yet.
+func boardless(sum *ledger.Summary) bool {
+	graded := false
+	for i := range sum.Steps {
+		if ended := sum.Steps[i].Status == event.Ran || sum.Steps[i].Status == event.Cached; ended && sum.Steps[i].Kind == "aggregate" {
+			return false
+		} else if ended && sum.Steps[i].Kind == conditions.GradeKind {
+			graded = true
+		}
+	}
+	return graded
+}
+
+// showOwnBoard prints the leaderboard of the attempts that a run has graded.
+func showOwnBoard(ctx context.Context, a *app.App, sum *ledger.Summary, full bool) error {
+	paths, done, err := leaderboard.WithRuns(ctx, a, []string{sum.ID}, leaderboard.RuleFlags{})
+	if err != nil {
+		return err
+	}
+	defer done()
+	if paths, err = leaderboard.ReportFiles(paths); err != nil {
+		return err
+	}
+	all, err := board.ReadPaths(paths)
+	if err != nil {
+		return err
+	}
+	made, err := a.BoardOf(all.Reports)
+	if err != nil {
+		return err
+	}
+	title := "Leaderboard"
+	if sum.Finish == nil || sum.Finish.Status != event.Ran {
+		title = "Leaderboard so far, " + view.PartialText(len(all.Reports), view.ToGrade(sum.Start))
+	}
+	fmt.Fprintf(a.Stdout, "\n%s", a.Drawn(made, title, full))
+	return nil
+}
+
+// outcomes are how the attempts of a run ended, with their causes.
+func outcomes(s *app.Store, sum *ledger.Summary) (o view.Outcomes) {
+	for i := range sum.Steps {
+		o.Add(sum.Steps[i].Finished(), sum.ID, nil)
+	}
+	o.Explain(len(o.Problems), s.Tail)
+	return o
+}
+
+// StepAddress is the address of a step in a summary.
+func StepAddress(s ledger.StepSummary) string { return s.Address }
+
+func showSteps(term *app.Terminal, sum *ledger.Summary, style view.Style) error {
+	heads := []string{"Step", "Outcome", ">Took", ">Attempts"}
+	nodes := sum.Nodes()
+	if nodes != nil {
+		heads = append(heads, "Node")
+	}
+	t := view.NewTable(heads...)
+	left := 0
+	for _, s := range view.InOrder(sum.Steps, StepAddress) {
+		if s.Started.IsZero() && !term.Verbose {
+			left++
+			continue
+		}
+		outcome := string(s.Status)
+		switch {
+		case outcome != "":
+		case sum.State == ledger.Running && !s.Started.IsZero():
+			outcome, s.Duration = "running", time.Since(s.Started)
+		default:
+			outcome = "did not end"
+		}
+		row := []string{s.Address, outcome}
+		if !s.Started.IsZero() {
+			row = append(row, view.Duration(s.Duration), fmt.Sprint(s.Attempts))
+			if nodes != nil {
+				row = append(row, s.Node)
+			}
+		}
+		t.Row(row...)
+	}
+	if t.Len() > 0 {
+		fmt.Fprintln(term.Stdout)
+		if err := t.Write(term.Stdout, style); err != nil {
+			return err
+		}
+	}
+	if nodes != nil {
+		fmt.Fprintln(term.Stdout)
+		if err := view.Nodes(term.Stdout, nodes, style); err != nil {
+			return err
+		}
+	}
+	if left > 0 {
+		fmt.Fprintf(term.Stdout, "\n%s not executed (-v lists them).\n", view.Plural(left, "step"))
+	}
+	return nil
+}
+
+// RunJSON is the form of show --json.
+type RunJSON struct {
+	ledger.Entry
+	// Untrusted says that an attempt was not isolated; see conditions.Untrusted.
+	Untrusted bool                `json:"untrusted"`
+	Steps     []stepJSON          `json:"steps"`
+	Outputs   []event.OutputValue `json:"outputs"`
+	Warnings  []event.Warning     `json:"warnings"`
+	// Outcomes are how attempts and their grading ended.
+	Outcomes view.Outcomes `json:"outcomes"`
+	// Nodes are what it used of the nodes of a cluster.
+	Nodes []nodeJSON `json:"nodes,omitempty"`
+	// UnderWay is the state of a run in progress.
+	UnderWay *view.UnderWay `json:"under_way,omitempty"`
+}
+
+type stepJSON struct {
+	Address        string            `json:"address"`
+	Kind           string            `json:"kind"`
+	Status         event.Status      `json:"status"`
+	Action         string            `json:"action,omitempty"`
+	Attempts       int               `json:"attempts"`
+	DurationMillis int64             `json:"duration_ms"`
+	Error          string            `json:"error,omitempty"`
+	Outputs        map[string]string `json:"outputs,omitempty"`
+	Conditions     []string          `json:"conditions,omitempty"`
+	On             string            `json:"on,omitempty"`
+	Node           string            `json:"node,omitempty"`
+}
+
+// nodeJSON is what a run used of a node of a cluster.
+type nodeJSON struct {
+	ledger.NodeUse
+	GPUMillis     int64 `json:"gpu_ms"`
+	IdleGPUMillis int64 `json:"idle_gpu_ms"`
+}
+
+func showJSON(sum *ledger.Summary, outcomes view.Outcomes) RunJSON {
+	out := RunJSON{Entry: sum.Entry, Steps: []stepJSON{}, Outputs: sum.Outputs, Warnings: sum.Warnings, Outcomes: outcomes}
+	for _, s := range sum.Steps {
+		out.Steps = append(out.Steps, stepJSON{Address: s.Address, Kind: s.Kind, Status: s.Status, Action: s.Action,
+			Attempts: s.Attempts, DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Outputs: s.Outputs, Conditions: s.Conditions, On: s.On, Node: s.Node})
+	}
+	for _, u := range sum.Nodes() {
+		out.Nodes = append(out.Nodes, nodeJSON{u, u.GPUTime.Milliseconds(), u.IdleGPUTime.Milliseconds()})
+	}
+	out.Untrusted = app.AttemptsOf(sum).Untrusted()
+	if out.Outputs == nil {
+		out.Outputs = []event.OutputValue{}
+	}
+	if out.Warnings == nil {
+		out.Warnings = []event.Warning{}
+	}
+	return out
+}
