@@ -25,11 +25,11 @@ test: ## run all tests
 	$(GO) test -timeout 40m ./...
 
 # The packages whose tests depend on the user: permissions, mounts, containers.
-PRIVILEGED = ./cache/disk ./cache/tree ./plugins/sandbox/executor/... ./steps/agentrun ./steps/exec ./steps/image ./cmd/mleflow ./cmd/mleflow/internal/machine ./cmd/mleflow/internal/e2e/sandbox ./cmd/mleflow/internal/e2e/aide
+PRIVILEGED = ./cache/disk ./cache/tree ./plugins/sandbox/executor/... ./steps/agentrun ./steps/exec ./steps/image ./cmd/mleflow ./cmd/mleflow/internal/host/machine ./cmd/mleflow/internal/dev/e2e/sandbox ./cmd/mleflow/internal/dev/e2e/aide
 
 test-root: ## as root, run the tests that depend on the user, also after make test as another
 	$(GO) test -count 1 -timeout 40m $(PRIVILEGED)
-	$(GO) test -count 1 -timeout 40m -run 'Demo|FullDisk|ReadOnlyCache|Hostile|Live|Thief' ./cmd/mleflow/internal/e2e
+	$(GO) test -count 1 -timeout 40m -run 'Demo|FullDisk|ReadOnlyCache|Hostile|Live|Thief' ./cmd/mleflow/internal/dev/e2e
 
 # The packages in which several goroutines share anything.
 CONCURRENT = ./cache/... ./engine/... ./plugins/sandbox/executor/... ./steps/... ./competitions/prep ./cmd/mleflow/internal/view
@@ -48,7 +48,7 @@ lint: ## golangci-lint where it is installed (make tools), else go vet and stati
 # What CI cannot run it can compile, and look at: macOS, and the arithmetic of arm64.
 cross: ## build for macOS on arm64; no product is fused with a sum there
 	GOOS=darwin GOARCH=arm64 $(GO) build ./...
-	MLEFLOW_DETERMINISM=cross $(GO) test ./cmd/mleflow/internal/archtest -run 'TestNothingIsFused'
+	MLEFLOW_DETERMINISM=cross $(GO) test ./cmd/mleflow/internal/dev/archtest -run 'TestNothingIsFused'
 
 fuzz: ## run every fuzz target for FUZZTIME
 	@set -e; for pkg in $$($(GO) list ./...); do \
@@ -61,7 +61,7 @@ bench: ## run the benchmarks COUNT times, for benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./...
 
 bench-report: ## run the benchmarks that BENCHMARKS.md has tables of (TABLES="engine …" for some, FULL=1 for the full sizes) and write it again
-	$(GO) run ./cmd/mleflow/internal/benchreport $(if $(FULL),-full) $(TABLES)
+	$(GO) run ./cmd/mleflow/internal/dev/benchreport $(if $(FULL),-full) $(TABLES)
 
 golden: ## rewrite the golden files, to be read in review
 	UPDATE_GOLDEN=1 $(GO) test ./cmd/...
@@ -86,7 +86,7 @@ release: ## build the archives of PLATFORMS with bills of materials and sums in 
 	    -ldflags '-s -w -buildid= -X github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app.version=$(RELEASE_VERSION)' \
 	    -o $(OUT)/release/mleflow-$${p%/*}-$${p#*/} ./cmd/mleflow; \
 	done
-	$(GO) run ./cmd/mleflow/internal/release -o $(DIST) -version $(RELEASE_VERSION) $(foreach p,$(PLATFORMS),$(OUT)/release/mleflow-$(subst /,-,$(p)))
+	$(GO) run ./cmd/mleflow/internal/dev/release -o $(DIST) -version $(RELEASE_VERSION) $(foreach p,$(PLATFORMS),$(OUT)/release/mleflow-$(subst /,-,$(p)))
 
 image: build ## make an OCI image of mleflow with mleflow, in DIST
 	$(MLEFLOW) apply pipelines/image.hcl -var program=$(abspath $(MLEFLOW))

@@ -1,7 +1,6 @@
 package competitions
 
 import (
-	"embed"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -9,12 +8,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
+	"github.com/mleflow/mleflow/competitions/shipped"
 	"github.com/mleflow/mleflow/engine/diag"
-	"github.com/mleflow/mleflow/engine/pattern"
 )
-
-//go:embed */competition.hcl */checksums.lock */manifest*.json */*.txt */data/*
-var shipped embed.FS
 
 // Catalog is a read-only list of definitions, sorted by ID. It may be used by
 // several goroutines.
@@ -37,7 +34,7 @@ type entry struct {
 }
 
 // Shipped returns the catalog of the definitions compiled into the binary.
-var Shipped = sync.OnceValues(func() (*Catalog, error) { return Load(shipped) })
+var Shipped = sync.OnceValues(func() (*Catalog, error) { return Load(shipped.FS) })
 
 // Load returns the catalog of every <id>/competition.hcl of a folder.
 func Load(folder fs.FS) (*Catalog, error) {

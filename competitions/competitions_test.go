@@ -215,7 +215,7 @@ func TestShippedAreLocked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := os.ReadFile(id + "/" + competitions.LockName)
+		text, err := os.ReadFile("shipped/" + id + "/" + competitions.LockName)
 		if err != nil || len(def.Checksums.Pinned()) == 0 {
 			t.Errorf("%s: %v, %d pins", id, err, len(def.Checksums.Pinned()))
 		}

@@ -1,6 +1,10 @@
 package competitions
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/mleflow/mleflow/competitions/shipped"
+)
 
 // TestFactsWithoutDecoding compares the facts that a catalog reads without
 // decoding a definition with what decoding it gives.
@@ -29,7 +33,7 @@ func TestFactsWithoutDecoding(t *testing.T) {
 
 func BenchmarkShipped(b *testing.B) {
 	for b.Loop() {
-		def, diags := LoadOne(shipped, "leaf-classification")
+		def, diags := LoadOne(shipped.FS, "leaf-classification")
 		if diags.HasErrors() || def == nil {
 			b.Fatal(diags)
 		}

@@ -26,7 +26,7 @@ func TestFormatLeaderboard(t *testing.T) {
 			continue
 		}
 		files++
-		want, err := os.ReadFile(id + "/" + def.Medals.File)
+		want, err := os.ReadFile("shipped/" + id + "/" + def.Medals.File)
 		if err != nil {
 			t.Fatal(err)
 		}

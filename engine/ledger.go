@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/local"
-	"github.com/mleflow/mleflow/engine/secret"
 )
 
 // memory is what the ledger knows about a pipeline's addresses; a nil state

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/modeltest"
+	"github.com/mleflow/mleflow/plugins/models/modeltest"
 )
 
 // TestMain lets the scripts run this test's own binary as mleflow.

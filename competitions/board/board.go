@@ -5,8 +5,8 @@ import (
 	"math"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/plain"
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/engine/plain"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 

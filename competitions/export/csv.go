@@ -3,8 +3,8 @@ package export
 import (
 	"strings"
 
-	"github.com/mleflow/mleflow/engine/pattern"
-	"github.com/mleflow/mleflow/engine/plain"
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
+	"github.com/mleflow/mleflow/cache/leaf/plain"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/plain"
 	"github.com/mleflow/mleflow/competitions/board"
-	"github.com/mleflow/mleflow/engine/plain"
 )
 
 // Row is a row of the table in the reference's README.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/engine/pattern"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 

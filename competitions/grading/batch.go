@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mleflow/mleflow/cache/wholefile"
+	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/competitions"
 )
 

@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/mleflow/mleflow/engine/plain"
+	"github.com/mleflow/mleflow/cache/leaf/plain"
 )
 
 // The most of a submission's first line that a hint reads, and of its columns that

@@ -6,7 +6,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/mleflow/mleflow/engine/plain"
+	"github.com/mleflow/mleflow/cache/leaf/plain"
 )
 
 var columnsRule = Rule{

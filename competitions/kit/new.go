@@ -13,9 +13,9 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/diag"
-	"github.com/mleflow/mleflow/engine/pattern"
 )
 
 //go:embed skeleton.hcl.tmpl

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mleflow/mleflow/engine/pattern"
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 )
 
 // MinSalt is the least length of a salt in bytes.

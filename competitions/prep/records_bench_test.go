@@ -74,7 +74,7 @@ func BenchmarkSplitRecords(b *testing.B) {
 // splitOnce is our side: the shipped definition without its pictures.
 func splitOnce(b *testing.B, dir string) {
 	debug.SetGCPercent(25) // as the command prepare does
-	text, err := os.ReadFile("../herbarium-2021-fgvc8/competition.hcl")
+	text, err := os.ReadFile("../shipped/herbarium-2021-fgvc8/competition.hcl")
 	if err != nil {
 		b.Fatal(err)
 	}

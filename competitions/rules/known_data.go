@@ -4,10 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/competitions/evidence"
-	"github.com/mleflow/mleflow/engine/pattern"
 	"github.com/mleflow/mleflow/plugins/data/pysource"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/proxy"
+	"github.com/mleflow/mleflow/plugins/sandbox/proxy"
 )
 
 var knownData = Rule{

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/competitions/evidence"
-	"github.com/mleflow/mleflow/engine/pattern"
 	"github.com/mleflow/mleflow/plugins/data/pysource"
 )
 

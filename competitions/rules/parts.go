@@ -14,9 +14,9 @@ import (
 	"unicode"
 
 	"github.com/mleflow/mleflow/plugins/data/pysource"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/proxy"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/validity"
+	"github.com/mleflow/mleflow/plugins/sandbox/proxy"
 	"github.com/mleflow/mleflow/plugins/sandbox/shim"
+	"github.com/mleflow/mleflow/plugins/sandbox/validity"
 )
 
 // Bounds on what is read. What is beyond is named as unread.

@@ -1,8 +1,8 @@
 package rules
 
 import (
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/competitions/evidence"
-	"github.com/mleflow/mleflow/engine/pattern"
 	"github.com/mleflow/mleflow/plugins/sandbox/shim"
 )
 

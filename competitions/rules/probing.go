@@ -2,7 +2,7 @@ package rules
 
 import (
 	"github.com/mleflow/mleflow/competitions/evidence"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/validity"
+	"github.com/mleflow/mleflow/plugins/sandbox/validity"
 )
 
 var probing = Rule{

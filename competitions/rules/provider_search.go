@@ -2,8 +2,8 @@ package rules
 
 import (
 	"github.com/mleflow/mleflow/competitions/evidence"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
+	"github.com/mleflow/mleflow/plugins/models/dialect"
+	"github.com/mleflow/mleflow/plugins/models/transcript"
 )
 
 var providerSearch = Rule{

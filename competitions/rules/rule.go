@@ -8,10 +8,10 @@ import (
 
 	"github.com/mleflow/mleflow/competitions/evidence"
 	"github.com/mleflow/mleflow/plugins/data/pysource"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/proxy"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/validity"
+	"github.com/mleflow/mleflow/plugins/models/transcript"
+	"github.com/mleflow/mleflow/plugins/sandbox/proxy"
 	"github.com/mleflow/mleflow/plugins/sandbox/shim"
+	"github.com/mleflow/mleflow/plugins/sandbox/validity"
 )
 
 // Attempt is what an attempt left. What is nil is missing, and rules about it find

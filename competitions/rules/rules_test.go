@@ -11,8 +11,8 @@ import (
 	"testing/fstest"
 
 	"github.com/mleflow/mleflow/competitions/evidence"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
+	"github.com/mleflow/mleflow/plugins/models/dialect"
+	"github.com/mleflow/mleflow/plugins/models/transcript"
 )
 
 func files(pairs ...string) fs.FS {

@@ -3,8 +3,8 @@ package rules
 import (
 	"slices"
 
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/competitions/evidence"
-	"github.com/mleflow/mleflow/engine/pattern"
 	"github.com/mleflow/mleflow/plugins/data/pysource"
 	"github.com/mleflow/mleflow/plugins/sandbox/shim"
 )

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mleflow/mleflow/cache/wholefile"
+	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/engine/diag"
 )

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/cache/wholefile"
+	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 )
 
 // Stamp writes a time as the reference does in names and metadata.

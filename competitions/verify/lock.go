@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mleflow/mleflow/cache/progress"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/plugins/data/compare"
 )

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mleflow/mleflow/cache/progress"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/verify"
 )

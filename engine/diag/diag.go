@@ -16,7 +16,7 @@ import (
 	"github.com/agext/levenshtein"
 	"github.com/hashicorp/hcl/v2"
 
-	printable "github.com/mleflow/mleflow/engine/plain"
+	printable "github.com/mleflow/mleflow/cache/leaf/plain"
 )
 
 // List holds diagnostics in the order they were found. It is an error when

@@ -16,8 +16,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cache/nolink"
-	"github.com/mleflow/mleflow/cache/wholefile"
 	"github.com/mleflow/mleflow/engine/internal/flock"
 )
 

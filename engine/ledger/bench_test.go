@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/secret"
 )
 
 var sizes = []int{1_000, 10_000, 100_000}

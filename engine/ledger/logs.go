@@ -13,8 +13,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/cache/nolink"
-	"github.com/mleflow/mleflow/engine/secret"
 )
 
 // The largest sizes of the two parts of a log.

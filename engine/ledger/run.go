@@ -13,11 +13,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/internal/flock"
 	"github.com/mleflow/mleflow/engine/plan"
-	"github.com/mleflow/mleflow/engine/secret"
 	"github.com/mleflow/mleflow/engine/step"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/secret"
 )
 
 // No file of a run has a secret, and all of them can still be read, even if

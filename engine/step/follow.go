@@ -1,6 +1,6 @@
 package step
 
-import "github.com/mleflow/mleflow/cache/progress"
+import "github.com/mleflow/mleflow/cache/leaf/progress"
 
 // Follow reports the progress of work, which begins after this, until the function
 // it returns is called, and the end of each of its parts.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/engine/named"
+	"github.com/mleflow/mleflow/cache/leaf/named"
 )
 
 // Kind describes one kind of step.

@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/engine/secret"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/agent"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/proxy"
+	"github.com/mleflow/mleflow/plugins/sandbox/proxy"
 	"github.com/mleflow/mleflow/steps/task"
 )
 

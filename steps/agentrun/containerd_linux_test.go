@@ -20,7 +20,7 @@ import (
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/validity"
+	"github.com/mleflow/mleflow/plugins/sandbox/validity"
 	"github.com/mleflow/mleflow/steps/steptest"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
-	"github.com/mleflow/mleflow/steps/agentrun/modelblock"
+	"github.com/mleflow/mleflow/steps/modelblock"
 )
 
 // TestEnding: an attempt whose end the environment explains is excused, and one that

@@ -13,9 +13,9 @@ import (
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/proxy"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/validity"
+	"github.com/mleflow/mleflow/plugins/sandbox/proxy"
+	"github.com/mleflow/mleflow/plugins/sandbox/service"
+	"github.com/mleflow/mleflow/plugins/sandbox/validity"
 )
 
 const (
@@ -32,9 +32,9 @@ const (
 // gates are the servers that the agent may talk to.
 type gates struct {
 	*place
-	validations, connections *gateway.Journal
+	validations, connections *service.Journal
 	// evidence is the shim's report; nil without a shim.
-	evidence *gateway.Journal
+	evidence *service.Journal
 	services []executor.Service
 	// vars are the environment variables that tell the agent of them.
 	vars map[string]string
@@ -49,10 +49,10 @@ func openGates(ctx context.Context, p *place) (*gates, error) {
 	p.opened = append(p.opened, func(bool) error { return g.close() })
 	var err error
 	mask := p.mask.JSON
-	if g.validations, err = gateway.OpenJournal(filepath.Join(p.dirs.host, "validation.jsonl"), journalBytes, mask); err != nil {
+	if g.validations, err = service.OpenJournal(filepath.Join(p.dirs.host, "validation.jsonl"), journalBytes, mask); err != nil {
 		return nil, err
 	}
-	if g.connections, err = gateway.OpenJournal(filepath.Join(p.dirs.host, "network.jsonl"), journalBytes, mask); err != nil {
+	if g.connections, err = service.OpenJournal(filepath.Join(p.dirs.host, "network.jsonl"), journalBytes, mask); err != nil {
 		return g, err
 	}
 	evidence, err := g.openEvidence()
@@ -123,7 +123,7 @@ func (g *gates) shut() {
 func (g *gates) close() error {
 	g.shut()
 	var all error
-	for _, j := range []*gateway.Journal{g.validations, g.connections, g.evidence} {
+	for _, j := range []*service.Journal{g.validations, g.connections, g.evidence} {
 		if j != nil {
 			all = errors.Join(all, j.Close())
 		}

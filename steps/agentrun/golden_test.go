@@ -17,7 +17,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/goldentest"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/validity"
+	"github.com/mleflow/mleflow/plugins/sandbox/validity"
 )
 
 // TestGoldenReplies sends golden submissions of several competitions to the

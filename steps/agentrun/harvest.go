@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/cache/tree"
-	"github.com/mleflow/mleflow/engine/secret"
 	"github.com/mleflow/mleflow/plugins/sandbox/agent"
 )
 

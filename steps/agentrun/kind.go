@@ -19,8 +19,8 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/breach"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/proxy"
-	"github.com/mleflow/mleflow/steps/agentrun/modelblock"
+	"github.com/mleflow/mleflow/plugins/sandbox/proxy"
+	"github.com/mleflow/mleflow/steps/modelblock"
 )
 
 // BuiltIn is the first word of a command that stands for the running binary.

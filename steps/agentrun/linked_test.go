@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/cache/memory"
 	"github.com/mleflow/mleflow/cache/tree"
-	"github.com/mleflow/mleflow/engine/secret"
 )
 
 // A relative link to a file of the submission's folder is a submission, for the

@@ -16,10 +16,10 @@ import (
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/model"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
-	"github.com/mleflow/mleflow/steps/agentrun/modelblock"
+	"github.com/mleflow/mleflow/plugins/models/dialect"
+	"github.com/mleflow/mleflow/plugins/models/gateway"
+	"github.com/mleflow/mleflow/plugins/models/transcript"
+	"github.com/mleflow/mleflow/steps/modelblock"
 )
 
 const (
@@ -43,7 +43,7 @@ const (
 // as far as its requests are the same, and goes on live from there.
 type modelGate struct {
 	*place
-	gateway *model.Gateway
+	gateway *gateway.Gateway
 	writer  *transcript.Writer
 	dir     string
 	// real are the providers' keys and virtual the keys that the agent has, by the names of the models.
@@ -99,7 +99,7 @@ func (g *modelGate) findKeys(models []step.Model) error {
 	}
 	g.virtual = map[string]string{}
 	for _, m := range models {
-		g.virtual[m.Name] = model.NewKey(dialect.Named(m.Provider))
+		g.virtual[m.Name] = gateway.NewKey(dialect.Named(m.Provider))
 	}
 	text, err := json.Marshal(g.virtual)
 	if err != nil {
@@ -130,7 +130,7 @@ func (m *modelGate) serve(ctx context.Context, g *gates) error {
 	if err := m.resume(earlier); err != nil {
 		return err
 	}
-	var blocks []model.Block
+	var blocks []gateway.Block
 	for _, block := range m.args.Agent.Models {
 		b, err := m.block(ctx, block)
 		if err != nil {
@@ -138,7 +138,7 @@ func (m *modelGate) serve(ctx context.Context, g *gates) error {
 		}
 		blocks = append(blocks, b)
 	}
-	if m.gateway, err = model.New(model.Options{Blocks: blocks, Dir: m.dir, Transcript: m.writer, Again: !m.continued, Spent: m.spent}); err != nil {
+	if m.gateway, err = gateway.New(gateway.Options{Blocks: blocks, Dir: m.dir, Transcript: m.writer, Again: !m.continued, Spent: m.spent}); err != nil {
 		return err
 	}
 	address, err := g.serve(ctx, "model gateway", modelPort, m.gateway.Serve)
@@ -150,7 +150,7 @@ func (m *modelGate) serve(ctx context.Context, g *gates) error {
 }
 
 // spent reports the attempt's use of its models so far.
-func (m *modelGate) spent(used, paid model.Amount) {
+func (m *modelGate) spent(used, paid gateway.Amount) {
 	m.phases.spent(step.Spent{Requests: used.Requests, Tokens: used.Tokens, Cost: int64(paid.Cost)})
 }
 
@@ -179,7 +179,7 @@ func (m *modelGate) earlier() ([]string, error) {
 }
 
 // block is a model block as the gateway serves it.
-func (m *modelGate) block(ctx context.Context, of step.Model) (b model.Block, err error) {
+func (m *modelGate) block(ctx context.Context, of step.Model) (b gateway.Block, err error) {
 	if b.Model, err = modelblock.Of(of); err != nil {
 		return b, err
 	}
@@ -191,7 +191,7 @@ func (m *modelGate) block(ctx context.Context, of step.Model) (b model.Block, er
 
 // modelEnv are the variables by which clients find the gateway and their keys:
 // the usual ones of each provider for its first model, and two for each model.
-func modelEnv(address string, blocks []model.Block) map[string]string {
+func modelEnv(address string, blocks []gateway.Block) map[string]string {
 	env := map[string]string{modelVariable: address}
 	for _, b := range slices.Backward(blocks) {
 		usual := b.Dialect.Variables(address+"/"+b.Name, b.Virtual)
@@ -258,13 +258,13 @@ func (m *modelGate) read(dir string) (*transcript.Reader, error) {
 
 // upstream answers the requests to a model: from recordings, from an earlier try of the
 // attempt, or by the provider.
-func (m *modelGate) upstream(ctx context.Context, of step.Model, one *model.Model, d dialect.Dialect) (up model.Upstream, err error) {
+func (m *modelGate) upstream(ctx context.Context, of step.Model, one *gateway.Model, d dialect.Dialect) (up gateway.Upstream, err error) {
 	if modelblock.Live(of) {
-		if up, err = model.NewProvider(one, d, m.real[of.Name], nil); err != nil {
+		if up, err = gateway.NewProvider(one, d, m.real[of.Name], nil); err != nil {
 			return nil, err
 		}
 		if m.again != nil {
-			up, err = m.replay(of, m.again, model.Resume, up)
+			up, err = m.replay(of, m.again, gateway.Resume, up)
 		}
 	}
 	if len(of.Replay) == 0 || err != nil {
@@ -282,16 +282,16 @@ func (m *modelGate) upstream(ctx context.Context, of step.Model, one *model.Mode
 	if err != nil {
 		return nil, err
 	}
-	onMiss := model.Fail
+	onMiss := gateway.Fail
 	if of.OnMiss == modelblock.MissLive {
-		onMiss = model.Live
+		onMiss = gateway.Live
 	}
 	return m.replay(of, player, onMiss, up)
 }
 
 // replay answers by a player. For an agent that goes on, it is where it was.
-func (m *modelGate) replay(of step.Model, player *transcript.Player, onMiss model.OnMiss, up model.Upstream) (model.Upstream, error) {
-	r := model.NewReplay(player, onMiss, up)
+func (m *modelGate) replay(of step.Model, player *transcript.Player, onMiss gateway.OnMiss, up gateway.Upstream) (gateway.Upstream, error) {
+	r := gateway.NewReplay(player, onMiss, up)
 	if m.before == nil {
 		return r, nil
 	}

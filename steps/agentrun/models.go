@@ -6,11 +6,11 @@ import (
 	"slices"
 
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/engine/secret"
+	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/model"
-	"github.com/mleflow/mleflow/steps/agentrun/modelblock"
+	"github.com/mleflow/mleflow/plugins/models/dialect"
+	"github.com/mleflow/mleflow/plugins/models/gateway"
+	"github.com/mleflow/mleflow/steps/modelblock"
 )
 
 // fingerprintPrices adds the prices of the agent's models to the key.
@@ -26,7 +26,7 @@ func (a *attempt) fingerprintPrices(h *digest.Hasher) error {
 // checkModels checks the model blocks of the agent, and that nothing else sets
 // the variables that lead to the gateway.
 func (a *attempt) checkModels() error {
-	var blocks []model.Block
+	var blocks []gateway.Block
 	seen := map[string]string{}
 	for _, m := range a.args.Agent.Models {
 		if err := modelblock.Check(m); err != nil {
@@ -37,7 +37,7 @@ func (a *attempt) checkModels() error {
 			return fmt.Errorf("the models %q and %q have the same variable %s; rename one", seen[name], m.Name, name)
 		}
 		seen[name] = m.Name
-		blocks = append(blocks, model.Block{Model: model.Model{Name: m.Name}, Dialect: dialect.Named(m.Provider)})
+		blocks = append(blocks, gateway.Block{Model: gateway.Model{Name: m.Name}, Dialect: dialect.Named(m.Provider)})
 	}
 	if blocks == nil {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/modeltest"
+	"github.com/mleflow/mleflow/plugins/models/dialect"
+	"github.com/mleflow/mleflow/plugins/models/modeltest"
 	"github.com/mleflow/mleflow/steps/agentrun"
 	"github.com/mleflow/mleflow/steps/steptest"
 )

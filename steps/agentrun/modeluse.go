@@ -10,7 +10,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions/export"
-	"github.com/mleflow/mleflow/steps/agentrun/modelblock"
+	"github.com/mleflow/mleflow/steps/modelblock"
 )
 
 // transcript keeps what the agent and its models said, as content, and what was used

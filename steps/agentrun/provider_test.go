@@ -7,7 +7,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/modeltest"
+	"github.com/mleflow/mleflow/plugins/models/modeltest"
 )
 
 // TestProviderFails lets the provider fail in different ways: if that explains the end

@@ -15,7 +15,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/validity"
+	"github.com/mleflow/mleflow/plugins/sandbox/validity"
 )
 
 // startScript is a start script with the habits of the reference's agents: the

@@ -20,7 +20,7 @@ import (
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway"
+	"github.com/mleflow/mleflow/plugins/sandbox/service"
 	"github.com/mleflow/mleflow/plugins/sandbox/shim"
 )
 
@@ -123,7 +123,7 @@ func (g *gates) openEvidence() (http.Handler, error) {
 		return nil, nil //nolint:nilnil // there is no shim and no handler
 	}
 	var err error
-	if g.evidence, err = gateway.OpenJournal(filepath.Join(g.dirs.host, evidenceFile), evidenceBytes, g.mask.JSON); err != nil {
+	if g.evidence, err = service.OpenJournal(filepath.Join(g.dirs.host, evidenceFile), evidenceBytes, g.mask.JSON); err != nil {
 		return nil, err
 	}
 	return shim.Handler(func(r shim.Record) { g.evidence.Add(g.shown(r)) }), nil

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/plain"
 	"github.com/mleflow/mleflow/competitions/board"
-	"github.com/mleflow/mleflow/engine/plain"
 )
 
 // Labels are columns, name first, then the value at each agent, for the labels of the

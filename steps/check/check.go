@@ -24,8 +24,8 @@ import (
 	"github.com/mleflow/mleflow/competitions/rules"
 	"github.com/mleflow/mleflow/competitions/rules/judge"
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
-	"github.com/mleflow/mleflow/steps/agentrun/modelblock"
+	"github.com/mleflow/mleflow/plugins/models/transcript"
+	"github.com/mleflow/mleflow/steps/modelblock"
 )
 
 // attemptType is what is read of an agent-run step.

@@ -20,16 +20,16 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions/evidence"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/rules/judge"
-	"github.com/mleflow/mleflow/engine/secret"
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/model"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
-	"github.com/mleflow/mleflow/steps/agentrun/modelblock"
+	"github.com/mleflow/mleflow/plugins/models/dialect"
+	"github.com/mleflow/mleflow/plugins/models/gateway"
+	"github.com/mleflow/mleflow/plugins/models/transcript"
+	"github.com/mleflow/mleflow/steps/modelblock"
 )
 
 var judgeBlock = step.Block{
@@ -65,7 +65,7 @@ type judgeArgs struct {
 // judging is a judge that can be asked.
 type judging struct {
 	judgeArgs
-	model model.Model
+	model gateway.Model
 	to    judge.To
 	limit int
 	pools *modelblock.Pools
@@ -97,7 +97,7 @@ func newJudging(args *judgeArgs, pools *modelblock.Pools) (*judging, error) {
 	if strings.Contains(name, "*") {
 		return nil, fmt.Errorf("the first of the models of model.%s is the pattern %q; list the model that judges first", args.Model.Name, name)
 	}
-	price, _ := model.PriceOf(&j.model, name)
+	price, _ := gateway.PriceOf(&j.model, name)
 	j.to = judge.To{Provider: args.Model.Provider, Model: name, Output: min(judgeOutput, cmp.Or(max(price.MaxOutput, 0), judgeOutput))}
 	limit, err := step.ParseSize(args.Limit)
 	if err != nil || limit < 1 || limit > mostShown {
@@ -226,7 +226,7 @@ func (j *judging) send(ctx context.Context, env *step.Env, key string, r judge.R
 		return nil, cache.Ref{}, err
 	}
 	d := dialect.Named(j.to.Provider)
-	virtual := model.NewKey(d)
+	virtual := gateway.NewKey(d)
 	record, err := transcript.Open(at, mostJudged, secret.New(key, virtual))
 	if err != nil {
 		return nil, cache.Ref{}, err
@@ -235,8 +235,8 @@ func (j *judging) send(ctx context.Context, env *step.Env, key string, r judge.R
 	if err != nil {
 		return nil, cache.Ref{}, errors.Join(err, record.Close())
 	}
-	block := model.Block{Model: j.model, Dialect: d, Virtual: virtual, Real: key, Upstream: up, Run: j.pools.Of(env.RunID, j.Model)}
-	g, err := model.New(model.Options{Blocks: []model.Block{block}, Dir: dir, Transcript: record})
+	block := gateway.Block{Model: j.model, Dialect: d, Virtual: virtual, Real: key, Upstream: up, Run: j.pools.Of(env.RunID, j.Model)}
+	g, err := gateway.New(gateway.Options{Blocks: []gateway.Block{block}, Dir: dir, Transcript: record})
 	if err != nil {
 		return nil, cache.Ref{}, errors.Join(err, record.Close(), closeUp())
 	}
@@ -298,10 +298,10 @@ func (j *judging) failure(e *transcript.Event, said []byte) error {
 }
 
 // upstream answers: recordings, or the provider.
-func (j *judging) upstream(ctx context.Context, env *step.Env, d dialect.Dialect, key, dir string) (up model.Upstream, closeUp func() error, err error) {
+func (j *judging) upstream(ctx context.Context, env *step.Env, d dialect.Dialect, key, dir string) (up gateway.Upstream, closeUp func() error, err error) {
 	closeUp = func() error { return nil }
 	if modelblock.Live(j.Model) {
-		if up, err = model.NewProvider(&j.model, d, key, nil); err != nil {
+		if up, err = gateway.NewProvider(&j.model, d, key, nil); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -326,11 +326,11 @@ func (j *judging) upstream(ctx context.Context, env *step.Env, d dialect.Dialect
 	if err != nil {
 		return nil, nil, errors.Join(err, closeUp())
 	}
-	onMiss := model.Fail
+	onMiss := gateway.Fail
 	if j.Model.OnMiss == modelblock.MissLive {
-		onMiss = model.Live
+		onMiss = gateway.Live
 	}
-	return model.NewReplay(player, onMiss, up), closeUp, nil
+	return gateway.NewReplay(player, onMiss, up), closeUp, nil
 }
 
 // recording opens a recording that is content.
@@ -350,7 +350,7 @@ func recording(ctx context.Context, env *step.Env, a *step.Artifact, at string) 
 
 // post sends one request to a gateway, without a network, and returns the body of the
 // response, whatever its status: the record tells.
-func post(ctx context.Context, g *model.Gateway, address string, header http.Header, body []byte) ([]byte, error) {
+func post(ctx context.Context, g *gateway.Gateway, address string, header http.Header, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	front, done := bufconn.Listen(64<<10), make(chan error, 1)
 	go func() { done <- g.Serve(ctx, front) }()

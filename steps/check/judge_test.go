@@ -15,7 +15,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/modeltest"
+	"github.com/mleflow/mleflow/plugins/models/modeltest"
 	"github.com/mleflow/mleflow/steps/check"
 	"github.com/mleflow/mleflow/steps/steptest"
 )

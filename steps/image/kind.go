@@ -13,7 +13,7 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/proxy"
+	"github.com/mleflow/mleflow/plugins/sandbox/proxy"
 )
 
 // Deps are what the kind needs.

@@ -12,12 +12,12 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/cache/progress"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/proxy"
+	"github.com/mleflow/mleflow/plugins/sandbox/proxy"
 )
 
 // logBytes is how much a command may print before the rest is dropped.

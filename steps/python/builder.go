@@ -11,8 +11,8 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cache/tree"
-	"github.com/mleflow/mleflow/cache/wholefile"
 	"github.com/mleflow/mleflow/plugins/sandbox/pyenv"
 )
 

@@ -6,8 +6,8 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript/message"
+	"github.com/mleflow/mleflow/plugins/models/dialect"
+	"github.com/mleflow/mleflow/plugins/models/transcript/message"
 )
 
 // To is whom a request is for.

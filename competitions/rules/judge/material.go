@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mleflow/mleflow/plugins/data/pysource"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
+	"github.com/mleflow/mleflow/plugins/models/transcript"
 )
 
 // Attempt is what is read of an attempt; nil is missing.

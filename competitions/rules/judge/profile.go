@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/gohcl"
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/engine/bounded"
-	"github.com/mleflow/mleflow/engine/pattern"
 )
 
 //go:embed profiles/*.hcl

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
+	"github.com/mleflow/mleflow/plugins/models/transcript"
 )
 
 // TestConversations: what a model wrote, what it called and what its tools returned

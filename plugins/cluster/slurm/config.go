@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/mleflow/mleflow/engine/pattern"
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 )
 
 // Config is a block of a cluster file. The zero value of an attribute is its

@@ -3,7 +3,7 @@ package metric
 import (
 	"fmt"
 
-	"github.com/mleflow/mleflow/engine/named"
+	"github.com/mleflow/mleflow/cache/leaf/named"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 

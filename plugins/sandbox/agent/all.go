@@ -1,6 +1,6 @@
 package agent
 
-import "github.com/mleflow/mleflow/engine/named"
+import "github.com/mleflow/mleflow/cache/leaf/named"
 
 // all are the built-in agents.
 func all() *named.Set[Agent] {

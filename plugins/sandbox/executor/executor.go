@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mleflow/mleflow/cache/progress"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 )
 
 // Executor runs commands.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mleflow/mleflow/engine/named"
+	"github.com/mleflow/mleflow/cache/leaf/named"
 )
 
 // Runtime is an Executor with its name and what it promises.

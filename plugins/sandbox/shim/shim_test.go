@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/validity"
 	"github.com/mleflow/mleflow/plugins/sandbox/shim"
+	"github.com/mleflow/mleflow/plugins/sandbox/validity"
 )
 
 // place is a sandbox with the shim in it: a Python, the folders of an attempt,

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mleflow/mleflow/cache/progress"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 )
 

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/mleflow/mleflow/engine/plain"
+	"github.com/mleflow/mleflow/cache/leaf/plain"
 )
 
 // credential identifies the user to Kaggle.

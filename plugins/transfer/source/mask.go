@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mleflow/mleflow/engine/secret"
+	"github.com/mleflow/mleflow/cache/leaf/secret"
 )
 
 // shortestParameter is the length of the shortest value in a URL that is

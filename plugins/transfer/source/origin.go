@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"sync"
 
-	"github.com/mleflow/mleflow/engine/secret"
+	"github.com/mleflow/mleflow/cache/leaf/secret"
 )
 
 // origin is the URL that a person or an API names. It may redirect to another

@@ -11,8 +11,8 @@ import (
 	"path"
 	"strings"
 
-	"github.com/mleflow/mleflow/engine/pattern"
-	"github.com/mleflow/mleflow/engine/plain"
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
+	"github.com/mleflow/mleflow/cache/leaf/plain"
 )
 
 // pageError is a web page where data were expected.

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/mleflow/mleflow/engine/pattern"
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 )
 
 // redacted replaces what is not shown, as in net/url.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/engine/named"
+	"github.com/mleflow/mleflow/cache/leaf/named"
 )
 
 // Spec says where data are. Each kind of source reads its own fields.

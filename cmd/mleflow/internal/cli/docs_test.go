@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/docgen"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/soak"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/dev/docgen"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/dev/soak"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading/profile"
 	"github.com/mleflow/mleflow/plugins/data/transform"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/garbage"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/machine"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/host/machine"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 )
 

@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mleflow/mleflow/cache/disk"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/cache"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/competition"
@@ -25,15 +24,16 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/pipeline"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/proof"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/machine"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/host/machine"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/plugins/data/table"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript/atif"
+	"github.com/mleflow/mleflow/plugins/models/transcript/atif"
 )
 
 // outputs are what commands print with --json, by command: a value of each type

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/progress"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"os"
 
-	"github.com/mleflow/mleflow/cache/progress"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/competitions/verify"
 )
 

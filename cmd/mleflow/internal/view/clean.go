@@ -5,8 +5,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/mleflow/mleflow/cache/leaf/plain"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/plain"
 )
 
 // Text drops terminal sequences from a text from outside and replaces control

@@ -5,9 +5,9 @@ import (
 	"io"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/addr"
-	"github.com/mleflow/mleflow/engine/pattern"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
 )

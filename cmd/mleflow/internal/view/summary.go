@@ -5,9 +5,9 @@ import (
 	"io"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/plain"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/plain"
 )
 
 // failuresShown is how many reasons of failures a summary spells out.

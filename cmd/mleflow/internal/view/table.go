@@ -4,7 +4,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/mleflow/mleflow/engine/plain"
+	"github.com/mleflow/mleflow/cache/leaf/plain"
 )
 
 // Table is text in aligned columns.

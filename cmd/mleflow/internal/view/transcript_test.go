@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/engine/hostiletest"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript/message"
+	"github.com/mleflow/mleflow/plugins/models/dialect"
+	"github.com/mleflow/mleflow/plugins/models/transcript"
+	"github.com/mleflow/mleflow/plugins/models/transcript/message"
 )
 
 // shownTranscript writes exchanges and shows them.
@@ -47,7 +47,7 @@ func shownTranscript(t *testing.T, full bool, write func(*transcript.Writer)) st
 }
 
 func TestTranscript(t *testing.T) {
-	data, err := os.ReadFile("../../../../plugins/sandbox/gateway/transcript/atif/testdata/exchanges.json")
+	data, err := os.ReadFile("../../../../plugins/models/transcript/atif/testdata/exchanges.json")
 	if err != nil {
 		t.Fatal(err)
 	}

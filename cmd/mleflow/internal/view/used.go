@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/mleflow/mleflow/competitions/export"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/model"
+	"github.com/mleflow/mleflow/plugins/models/gateway"
 )
 
 // Used is what attempts used of their models. Costs are billionths of a US dollar.
@@ -25,7 +25,7 @@ func (o *Outcomes) use(models map[string]export.ModelUse, cached bool) {
 		o.Models = &Used{}
 	}
 	for _, m := range models {
-		cost, err := model.ParseDollars(m.CostUSD)
+		cost, err := gateway.ParseDollars(m.CostUSD)
 		if err != nil {
 			continue // nobody's own output says so
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/containerd/errdefs/pkg/errgrpc"
 	"golang.org/x/sys/unix"
 
-	"github.com/mleflow/mleflow/cache/progress"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 
-	"github.com/mleflow/mleflow/cache/progress"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 )
 
 // count begins a part of the work in which each layer of the image is read once, and

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mleflow/mleflow/cache/progress"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/remote"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/fleet"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/host/fleet"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/publish"

@@ -3,7 +3,7 @@ package app
 import (
 	"fmt"
 
-	"github.com/mleflow/mleflow/cache/wholefile"
+	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 )
 
 // ReplaceFile writes a file, all or nothing, keeping the mode of an old one.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/remote"
 	"github.com/mleflow/mleflow/cache/tree"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/fleet"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/host/fleet"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/work"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"

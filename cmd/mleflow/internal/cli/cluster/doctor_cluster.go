@@ -7,8 +7,8 @@ import (
 
 	"github.com/mleflow/mleflow/cache/remote"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/fleet"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/machine"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/host/fleet"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/host/machine"
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
 

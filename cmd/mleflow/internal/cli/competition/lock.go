@@ -11,7 +11,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/cache/progress"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
@@ -78,12 +78,20 @@ type LockedJSON struct {
 	Changes     []verify.Change `json:"changes"`
 }
 
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
 func lockCompetitions(ctx context.Context, a *app.App, o competitionLockOptions, ids []string) error {
 	if o.folder.dir == "" && len(a.OwnFolders()) == 0 {
-		if info, err := os.Stat("competitions"); err != nil || !info.IsDir() {
+		o.folder.dir = app.OwnCompetitions
+		if shipped := filepath.Join(o.folder.dir, "shipped"); isFolder(shipped) { // a checkout of mleflow
+			o.folder.dir = shipped
+		}
+		if !isFolder(o.folder.dir) {
 			return app.Usagef("there is no folder competitions here, and shipped competitions are part of the program; name the folder to write to with --dir or --competitions")
 		}
-		o.folder.dir = "competitions"
 	}
 	defs, err := definitions(a.Library, o.folder, ids)
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/wholefile"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
+	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/transcript/atif"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
+	"github.com/mleflow/mleflow/plugins/models/transcript"
+	"github.com/mleflow/mleflow/plugins/models/transcript/atif"
 )
 
 func newExportATIF(a *app.App) *cobra.Command {

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/mleflow/mleflow/cache/wholefile"
+	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/dialect"
-	"github.com/mleflow/mleflow/plugins/sandbox/gateway/model"
+	"github.com/mleflow/mleflow/plugins/models/dialect"
+	"github.com/mleflow/mleflow/plugins/models/gateway"
 )
 
 //go:embed first_model.hcl
@@ -35,7 +35,7 @@ func modelBlocks(named string) ([]string, error) {
 		return nil, app.Usagef("flag --model: %q is none of %s; servers with the protocol of OpenAI, such as vLLM, are openai/NAME with -var base_url=ADDRESS", named, strings.Join(known, ", "))
 	}
 	budget, price := "    cost     = \"1 USD\"\n    requests = 20", ""
-	if _, ok := model.PriceOf(&model.Model{Provider: provider}, name); !ok {
+	if _, ok := gateway.PriceOf(&gateway.Model{Provider: provider}, name); !ok {
 		budget = "    requests = 20 # once the price below is right, also: cost = \"1 USD\""
 		price = "  price " + quoteHCL(name) + " { # of a million tokens; mleflow has none of this model\n    input  = \"0 USD\"\n    output = \"0 USD\"\n  }\n"
 	}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mleflow/mleflow/cache/wholefile"
+	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 )
 

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/audit"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/step"
 )

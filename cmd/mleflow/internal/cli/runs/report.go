@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mleflow/mleflow/cache/wholefile"
+	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/report"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/report"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 

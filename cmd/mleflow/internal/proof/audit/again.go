@@ -1,0 +1,197 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// again does the chosen steps again and returns the verdicts by address.
+func (a *audit) again(ctx context.Context, chosen func(address string) bool) (map[string]engine.Verified, error) {
+	opts := a.Options
+	opts.Cache = a.store
+	list, diags := engine.New(opts).Verify(ctx, a.Program, a.Summary, engine.VerifyOptions{Chosen: chosen, Done: a.Done})
+	if diags.HasErrors() {
+		if err := diag.Cause(diags); err != nil {
+			return nil, err
+		}
+		return nil, diags
+	}
+	by := make(map[string]engine.Verified, len(list))
+	for _, v := range list {
+		by[v.Address] = v
+	}
+	return by, nil
+}
+
+// regrade grades every row again for which there are own answers. Their digest
+// is the one that the bundle names, so the engine finds their content.
+func (a *audit) regrade(ctx context.Context) error {
+	able := map[string]int{}
+	for i := range a.trusted {
+		able[a.address(i)] = i
+	}
+	if len(able) == 0 {
+		return nil
+	}
+	by, err := a.again(ctx, func(address string) bool { _, found := able[address]; return found })
+	if err != nil {
+		return err
+	}
+	perfect := map[int]*grading.Report{}
+	for n := range a.report.Rows {
+		row := &a.report.Rows[n]
+		i, found := able[row.Address]
+		if !found {
+			continue
+		}
+		switch v := by[row.Address]; v.Verdict {
+		case engine.Same:
+			row.Standing = Recomputed
+			if err := a.flag(ctx, i, row, perfect); err != nil {
+				return err
+			}
+		case engine.Missing:
+			row.Why = v.Error
+		case engine.Differs:
+			row.Standing, row.Why = Refused, "grading it again gives a different report"
+		default:
+			return fmt.Errorf("grade %s again: %s", row.Address, v.Error)
+		}
+	}
+	return nil
+}
+
+// reboard makes the boards again, of the reports that were graded again where
+// they were: these are the same bytes.
+func (a *audit) reboard(ctx context.Context) error {
+	boards := map[string]bool{}
+	for _, b := range a.report.Boards {
+		boards[b.Address] = b.Standing != Refused
+	}
+	by, err := a.again(ctx, func(address string) bool { return boards[address] })
+	if err != nil {
+		return err
+	}
+	standing := map[string]Standing{}
+	for _, r := range a.report.Rows {
+		standing[r.Address] = r.Standing
+	}
+	for n := range a.report.Boards {
+		b := &a.report.Boards[n]
+		if b.Standing == Refused {
+			continue
+		}
+		switch v := by[b.Address]; v.Verdict {
+		case engine.Same:
+			b.Standing, b.Why = a.boardOf(b.Address, standing)
+		case engine.Differs:
+			b.Standing, b.Why = Refused, "building it again from its reports gives a different board"
+		default:
+			return fmt.Errorf("make %s again: %s", b.Address, v.Error)
+		}
+	}
+	return nil
+}
+
+// boardOf is the standing of a board that follows from its reports: that of the
+// worst of them.
+func (a *audit) boardOf(address string, standing map[string]Standing) (Standing, string) {
+	i := slices.IndexFunc(a.Program.Instances, func(inst *config.Instance) bool { return inst.Addr.String() == address })
+	rows, err := a.chains.rows(i)
+	if err != nil {
+		return Refused, err.Error()
+	}
+	count := map[Standing]int{}
+	for _, r := range rows {
+		count[standing[a.address(r)]]++
+	}
+	switch {
+	case count[Refused] > 0:
+		return Refused, fmt.Sprintf("%d of its %d rows are refused", count[Refused], len(rows))
+	case count[Recomputed] < len(rows):
+		return Claimed, fmt.Sprintf("%d of its %d rows are only claimed", len(rows)-count[Recomputed], len(rows))
+	}
+	return Recomputed, ""
+}
+
+// flag marks a submission that is the answers, and a score that only the answers
+// get.
+func (a *audit) flag(ctx context.Context, i int, row *Row, perfect map[int]*grading.Report) error {
+	l, err := a.of(i)
+	if err != nil {
+		return err
+	}
+	def, err := a.definition(l)
+	if err != nil {
+		return err
+	}
+	name := strings.TrimPrefix(def.Layout.Answers, "private/")
+	answers, err := tree.Find(ctx, a.store, a.trusted[i].private, name)
+	if err != nil {
+		return fmt.Errorf("answers of %s: %w", def.ID, err)
+	}
+	if same, err := a.submits(ctx, i, answers); err != nil || same {
+		row.Flags = append(row.Flags, "the submission is the answers, byte for byte")
+		return err
+	}
+	if _, done := perfect[l.prepare]; !done {
+		if perfect[l.prepare], err = a.perfect(ctx, def, answers); err != nil {
+			return err
+		}
+	}
+	best := perfect[l.prepare]
+	report, err := results.Document[grading.Graded](ctx, a.store, a.recorded(i, "report").ID)
+	if err != nil || best == nil || best.Score == nil || report.Score == nil || *report.Score != *best.Score {
+		return err
+	}
+	if teams := def.Medals.Scores; len(teams) == 0 || teams[0] != float64(*best.Score) {
+		row.Flags = append(row.Flags, "the score is perfect, which no team on the human leaderboard reached")
+	}
+	return nil
+}
+
+// submits reports whether a grade's submission is a file.
+func (a *audit) submits(ctx context.Context, i int, file tree.Entry) (bool, error) {
+	ref := a.argument(i, "submission").EncapsulatedValue().(*step.Artifact).Ref
+	if ref.Kind == cache.Tree {
+		e, err := tree.Find(ctx, a.store, ref, filepath.ToSlash(filepath.Clean(a.text(i, "file"))))
+		if err != nil {
+			return false, nil //nolint:nilerr // there is none, which the report says
+		}
+		ref = e.Ref()
+	}
+	return ref.ID == file.ID, nil
+}
+
+// perfect grades the answers as a submission; nil where they are none.
+func (a *audit) perfect(ctx context.Context, def *competitions.Definition, answers tree.Entry) (_ *grading.Report, err error) {
+	dir, err := os.MkdirTemp("", "mleflow-verify-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = tree.Remove(dir) }()
+	path := filepath.Join(dir, filepath.Base(answers.Name))
+	if _, err := tree.Materialise(ctx, a.store, answers.Ref(), path, tree.Options{Mode: tree.Copy}); err != nil {
+		return nil, err
+	}
+	report, err := grading.Grade(ctx, def, a.Metrics, grading.Request{Submission: path, Answers: path, Created: time.Unix(0, 0)})
+	if err != nil {
+		return nil, ctx.Err() //nolint:nilerr // answers need not be a submission
+	}
+	return &report, nil
+}

@@ -1,0 +1,372 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/lockfile"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
+)
+
+// Standing is how much of a score was shown.
+type Standing string
+
+// The standings.
+const (
+	// Recomputed: the submission was graded again here, with answers from here,
+	// and gave the same report.
+	Recomputed Standing = "recomputed"
+	// Claimed: the report is what the bundle says that it is.
+	Claimed Standing = "claimed"
+	// Refused: it is not what it should be.
+	Refused Standing = "refused"
+)
+
+// Row is one graded submission.
+type Row struct {
+	Address     string `json:"address"`
+	Competition string `json:"competition"`
+	Version     string `json:"version"`
+	// Attempt is the agent-run step that made the submission; empty if another
+	// step or a file did.
+	Attempt string `json:"attempt,omitempty"`
+	// Seed is that of the attempt, whatever the labels of the report say.
+	Seed string `json:"seed,omitempty"`
+	// Others is how many other attempts in its place or of the same agent were made before, as the
+	// bundle discloses; see bundle.History.
+	Others   int      `json:"earlier_attempts,omitempty"`
+	Standing Standing `json:"standing"`
+	// Why says why it is no more than that.
+	Why string `json:"why,omitempty"`
+	// Answers says whose they are and what they were compared with.
+	Answers string `json:"answers,omitempty"`
+	// Unchecked says why the public data that the agent was given were compared
+	// with nothing; empty if they were.
+	Unchecked string `json:"public_data_not_checked,omitempty"`
+	// Flags are what a person should look at.
+	Flags []string `json:"flags,omitempty"`
+}
+
+// Board is one leaderboard.
+type Board struct {
+	Address  string   `json:"address"`
+	Standing Standing `json:"standing"`
+	Why      string   `json:"why,omitempty"`
+}
+
+// Report is what an audit found.
+type Report struct {
+	Boards []Board `json:"boards"`
+	Rows   []Row   `json:"rows"`
+	// Keys is how many steps have the key that the verifier's own kinds and
+	// definitions give.
+	Keys int `json:"keys"`
+	// Pinned are the competitions whose data have the digest that the
+	// verifier's definitions pin.
+	Pinned []string `json:"pinned"`
+	// Other are steps of kinds that nothing is shown of.
+	Other []string `json:"other"`
+}
+
+// Request is what is audited and what with.
+type Request struct {
+	Bundle  *bundle.Bundle
+	Summary *ledger.Summary
+	Program *engine.Program
+	// Options are those of an engine without a cache.
+	Options engine.Options
+	Catalog *competitions.Catalog
+	Metrics *metric.Registry
+	// Data is where own answers are; nil grades nothing.
+	Data *Data
+	// Done is called with each verdict.
+	Done func(engine.Verified)
+}
+
+// audit is one under way.
+type audit struct {
+	Request
+	chains
+	store   *bundle.Store
+	records []*cache.Record
+	report  *Report
+	// trusted are the answers by grade.
+	trusted map[int]*answers
+	// disclosed is what the bundle says of earlier attempts.
+	disclosed *bundle.Disclosure
+}
+
+// Run audits a bundle that was examined.
+func Run(ctx context.Context, q Request) (*Report, error) {
+	var behind cache.Store
+	if q.Data != nil {
+		behind = q.Data.Cache
+	}
+	store, err := q.Bundle.Store(behind)
+	if err != nil {
+		return nil, err
+	}
+	a := &audit{
+		Request: q, chains: chains{q.Program.Graph}, store: store, records: make([]*cache.Record, len(q.Program.Instances)),
+		report: &Report{Boards: []Board{}, Rows: []Row{}, Pinned: []string{}, Other: []string{}}, trusted: map[int]*answers{},
+	}
+	if a.disclosed, err = q.Bundle.Disclosure(); err != nil {
+		return nil, err
+	}
+	if err := a.recall(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.keys(); err != nil {
+		return nil, err
+	}
+	onBoard := a.boards()
+	for i := range q.Program.Instances {
+		if a.kind(i) == kindGrade && a.records[i] != nil {
+			row, err := a.row(ctx, i, onBoard[i])
+			if err != nil {
+				return nil, err
+			}
+			a.report.Rows = append(a.report.Rows, row)
+		}
+	}
+	slices.Sort(a.report.Pinned)
+	a.report.Pinned = slices.Compact(a.report.Pinned)
+	if err := a.regrade(ctx); err != nil {
+		return nil, err
+	}
+	return a.report, a.reboard(ctx)
+}
+
+// recall makes what the run gave known to the pipeline.
+func (a *audit) recall(ctx context.Context) error {
+	at := make(map[string]int, len(a.Program.Instances))
+	for i := range a.Program.Instances {
+		at[a.address(i)] = i
+	}
+	for _, s := range a.Summary.Steps {
+		id, err := digest.ParseActionID(s.Action)
+		if err != nil {
+			return err
+		}
+		rec, err := a.store.Lookup(ctx, id)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.Address, err)
+		}
+		if i, found := at[s.Address]; found {
+			a.records[i] = rec
+		}
+	}
+	for i, rec := range a.records {
+		if rec != nil {
+			a.Program.SetOutputs(i, rec.Outputs)
+			a.Program.SetConditions(i, step.RecordedConditions(rec.Fields, rec.Tries))
+		}
+	}
+	return nil
+}
+
+// key computes the key of an instance; where the pipeline leaves something to the
+// machine, with what the recorded one chose.
+func (a *audit) key(i int) (*digest.Hasher, error) {
+	inst := a.Program.Instances[i]
+	args, diags := a.Program.Args(i)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	if rec := a.records[i]; rec != nil {
+		args = inst.Step.Kind.Recall(args, rec.Fields)
+	}
+	s, err := inst.Step.Kind.New(args)
+	if err != nil {
+		return nil, err
+	}
+	return step.Key(inst.Step.Kind, args, s)
+}
+
+// machineFields are fields of keys that the verifier's machine may not know.
+var machineFields = []string{"image digest"}
+
+// keys compares the keys of what scores rest on with those that the verifier's
+// own kinds, definitions and leaderboards give.
+func (a *audit) keys() error {
+	var errs []error
+	for i, rec := range a.records {
+		if rec == nil {
+			continue
+		}
+		if !basis(a.kind(i)) {
+			a.report.Other = append(a.report.Other, a.address(i))
+			continue
+		}
+		h, err := a.key(i)
+		if err != nil && a.kind(i) == kindAgentRun {
+			a.report.Other = append(a.report.Other, a.address(i))
+		} else if err != nil {
+			return fmt.Errorf("%s: %w", a.address(i), err)
+		}
+		if h == nil {
+			continue
+		}
+		was := lockfile.Step{Addr: a.Program.Instances[i].Addr, Inputs: lockfile.Inputs(rec.Fields)}
+		list := slices.DeleteFunc(was.CheckInputs(lockfile.Inputs(h.Fields())), func(d lockfile.Deviation) bool {
+			return slices.Contains(machineFields, d.Field)
+		})
+		if len(list) == 0 && err == nil {
+			a.report.Keys++
+		}
+		for _, d := range list {
+			errs = append(errs, fmt.Errorf("%s: %s was %s, and is %s here", d.Address, d.Field, engine.Readable(d.Was), engine.Readable(d.Is)))
+		}
+	}
+	if len(errs) > 0 {
+		return step.Mismatch(fmt.Errorf("the basis of the scores differs from what this version of mleflow derives from the pipeline:\n%w", errors.Join(errs[:min(len(errs), 20)]...)))
+	}
+	return nil
+}
+
+// boards follows the boards to their rows and returns which grades are on one.
+func (a *audit) boards() map[int]bool {
+	on := map[int]bool{}
+	for i, rec := range a.records {
+		if rec == nil || a.kind(i) != kindAggregate {
+			continue
+		}
+		b := Board{Address: a.address(i), Standing: Claimed}
+		rows, err := a.chains.rows(i)
+		for _, r := range rows {
+			on[r] = true
+			if bad := a.mislabelled(r); bad != nil && err == nil {
+				err = fmt.Errorf("%s: %w", a.address(r), bad)
+			}
+		}
+		if err != nil {
+			b.Standing, b.Why = Refused, err.Error()
+		}
+		a.report.Boards = append(a.report.Boards, b)
+	}
+	return on
+}
+
+// mislabelled returns an error if the seed by which leaderboards know a grade is
+// not that of its attempt.
+func (a *audit) mislabelled(grade int) error {
+	l, _ := a.of(grade)
+	labels := a.argument(grade, "labels")
+	if l.agent < 0 || a.kind(l.agent) != kindAgentRun || labels.IsNull() || !labels.CanIterateElements() {
+		return nil
+	}
+	said, has := labels.AsValueMap()["seed"]
+	if seed := a.records[l.agent].Field("seed"); has && !said.RawEquals(cty.StringVal(seed)) {
+		return fmt.Errorf("the label says seed %s, and the attempt had seed %s", config.Text(said), seed)
+	}
+	return nil
+}
+
+// altered reports whether a step has parameters other than its definition's.
+func (a *audit) altered(i int) bool {
+	v := a.argument(i, "params")
+	return !v.IsNull() && v.CanIterateElements() && v.LengthInt() > 0
+}
+
+// row judges the chain of one grade.
+func (a *audit) row(ctx context.Context, i int, onBoard bool) (Row, error) {
+	l, err := a.of(i)
+	row := Row{Address: a.address(i), Competition: l.competition, Version: l.version, Standing: Claimed}
+	refuse := func(format string, args ...any) (Row, error) {
+		row.Standing, row.Why = Refused, fmt.Sprintf(format, args...)
+		return row, nil
+	}
+	attempt := l.agent >= 0 && a.kind(l.agent) == kindAgentRun
+	if attempt {
+		row.Attempt, row.Seed = a.address(l.agent), a.records[l.agent].Field("seed")
+		row.Others = a.disclosed.Others(row.Attempt)
+	}
+	if err != nil {
+		return refuse("%s", err)
+	}
+	if is := a.recorded(l.prepare, "public").ID.String(); attempt && a.records[l.agent].Field("data") != is {
+		return refuse("the agent was not given the public files that %s made", a.address(l.prepare))
+	}
+	if err := a.mislabelled(i); err != nil {
+		row.Flags = append(row.Flags, err.Error())
+	}
+	if l.private {
+		text := fmt.Sprintf("its submission was made by %s, which reads private data", a.address(l.agent))
+		if onBoard {
+			return refuse("%s", text)
+		}
+		row.Flags = append(row.Flags, text)
+	}
+	def, err := a.definition(l)
+	if err != nil {
+		return row, err
+	}
+	for _, half := range []string{"public", "private"} {
+		if l.checksum >= 0 && a.recorded(l.checksum, half) != a.recorded(l.prepare, half) {
+			return refuse("%s passed on different files than %s made", a.address(l.checksum), a.address(l.prepare))
+		}
+	}
+	row.Unchecked = "the definition does not pin them"
+	switch {
+	case a.altered(l.prepare) || a.altered(i):
+		row.Flags = append(row.Flags, "it was prepared or graded with parameters that differ from the definition's")
+		row.Unchecked = "the pins apply only to the default parameters"
+	case def.Checksums.Manifest == "":
+	case !a.manifest(l, def):
+		return refuse("its data do not match the pins of %s %s", def.ID, def.Version)
+	default:
+		row.Unchecked = ""
+		a.report.Pinned = append(a.report.Pinned, def.ID+" "+def.Version)
+	}
+	return a.trust(ctx, l, row)
+}
+
+// trust finds own answers for a row.
+func (a *audit) trust(ctx context.Context, l chain, row Row) (Row, error) {
+	own, err := a.answersOf(ctx, l)
+	var none noAnswers
+	switch {
+	case errors.As(err, &none):
+		row.Why = none.Error()
+		return row, nil
+	case err != nil:
+		return row, err
+	}
+	row.Answers = own.how
+	if own.private != a.recorded(l.prepare, "private") {
+		row.Standing, row.Why = Refused, fmt.Sprintf("it was graded with answers that differ from those %s", own.how)
+		return row, nil
+	}
+	a.trusted[l.grade] = own
+	if row.Unchecked == "" {
+		return row, nil
+	}
+	public, err := own.public(ctx)
+	switch told := a.recorded(l.prepare, "public"); {
+	case errors.As(err, &none):
+		row.Unchecked = none.Error()
+	case err != nil:
+		return row, err
+	case public != told:
+		delete(a.trusted, l.grade)
+		row.Unchecked, row.Standing = "", Refused
+		row.Why = fmt.Sprintf("its agent was given other public files, %s with the digest %.12s, than those %s, %s with %.12s",
+			view.Plural(int(told.Files), "file"), told.ID, own.how, view.Plural(int(public.Files), "file"), public.ID)
+	default:
+		row.Unchecked, row.Answers = "", own.how+"; public data: the same there"
+	}
+	return row, nil
+}

@@ -1,0 +1,55 @@
+package audit
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// OtherVersion says that a bundle was made by step kinds of other versions than
+// those of this program, so that neither its keys nor what follows from them can be
+// compared. Nothing in it need be wrong.
+type OtherVersion struct {
+	// Mleflow is the version that wrote the bundle, Kinds what differs.
+	Mleflow string
+	Kinds   []string
+}
+
+// Error implements error.
+func (o *OtherVersion) Error() string {
+	return fmt.Sprintf("it is of another version of mleflow, not necessarily wrong: %s; verify it with mleflow %s", strings.Join(o.Kinds, ", "), o.Mleflow)
+}
+
+// Is makes it a mismatch.
+func (o *OtherVersion) Is(err error) bool { return err == step.ErrMismatch }
+
+// CheckVersions returns an OtherVersion if scores of the bundle rest on steps of
+// kinds whose versions are not this program's.
+func CheckVersions(x *bundle.Examined, kinds *step.Registry) error {
+	var differ []string
+	for _, name := range slices.Sorted(maps.Keys(x.Kinds)) {
+		if !basis(name) {
+			continue
+		}
+		if here := kinds.Kind(name); here != nil && here.Version != x.Kinds[name] {
+			differ = append(differ, fmt.Sprintf("its %s steps have version %s, and here %s", name, x.Kinds[name], here.Version))
+		}
+	}
+	if len(differ) > 0 {
+		return &OtherVersion{x.Run.Version, differ}
+	}
+	return nil
+}
+
+// basis reports whether scores rest on steps of a kind.
+func basis(kind string) bool {
+	switch kind {
+	case kindAgentRun, kindAggregate, kindChecksum, kindDownload, kindGrade, kindPrepare:
+		return true
+	}
+	return false
+}

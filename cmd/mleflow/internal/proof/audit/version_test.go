@@ -1,0 +1,25 @@
+package audit
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+func TestCheckVersions(t *testing.T) {
+	made := func(step.Args) (step.Step, error) { return nil, nil }
+	kinds := step.NewRegistry(step.Kind{Name: kindGrade, Version: "5", New: made}, step.Kind{Name: "exec", Version: "2", New: made})
+	for name, want := range map[string]bool{"5": false, "4": true, "6": true, "": true} {
+		x := &bundle.Examined{Run: bundle.Run{Version: "0.0.9"}, Kinds: map[string]string{kindGrade: name, "exec": "1", "gone": "1"}}
+		err := CheckVersions(x, kinds)
+		var other *OtherVersion
+		if errors.As(err, &other) != want || errors.Is(err, step.ErrMismatch) != want {
+			t.Errorf("version %q: %v", name, err)
+		}
+		if want && err.Error() != "it is of another version of mleflow, not necessarily wrong: its grade steps have version "+name+", and here 5; verify it with mleflow 0.0.9" {
+			t.Error(err)
+		}
+	}
+}

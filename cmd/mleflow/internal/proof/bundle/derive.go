@@ -1,0 +1,147 @@
+package bundle
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
+	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// Derive makes again what follows from the records and the pipeline, which g is
+// with its variables, and compares: the lock, the disclosure and its page, what
+// is withheld, and whose logs there are.
+func (x *Examined) Derive(ctx context.Context, b *Bundle, g *config.Graph) error {
+	records, err := b.records()
+	if err != nil {
+		return err
+	}
+	by := rules(g)
+	for _, check := range []func() error{
+		func() error { return checkWithheld(records, by) },
+		func() error { return x.checkLock(b, records, g) },
+		func() error { return x.checkDisclosure(ctx, b, records, by) },
+		func() error { return checkLogs(b, g) },
+	} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkWithheld sees that nothing is withheld that may be told: content by its
+// digest, what is in a key by digest, and values that tell no private data.
+func checkWithheld(records []record, by map[string]rule) error {
+	for _, r := range records {
+		for _, i := range r.Masked {
+			if i < 0 || i >= len(r.Fields) || strings.HasPrefix(r.Fields[i].Label, "kind") || step.IsCondition(r.Fields[i].Label) {
+				return damage(recordsFile, "a field of %s is masked that must not be", r.Address)
+			}
+			if _, err := digest.ParseContentID(r.Fields[i].Value); err == nil {
+				return damage(recordsFile, "the %s of %s is masked, which is a digest", r.Fields[i].Label, r.Address)
+			}
+		}
+		for name, o := range r.Outputs {
+			told := by[r.Address].value(name, o.cached())
+			if isWithheld(o.Value) && !isWithheld(told.JSON) {
+				return damage(recordsFile, "the output %s of %s is withheld, although it discloses no private data", name, r.Address)
+			}
+		}
+	}
+	return nil
+}
+
+func isWithheld(value json.RawMessage) bool { return string(value) == `"`+withheld+`"` }
+
+func (x *Examined) checkLock(b *Bundle, records []record, g *config.Graph) error {
+	text, err := b.Read(lockFile)
+	if err != nil {
+		return err
+	}
+	lock, err := lockOf(x.Run, records, g)
+	if err != nil {
+		return damage(recordsFile, "%w", err)
+	}
+	if !bytes.Equal(lock.Encode(), text) {
+		return damage(lockFile, "it differs from %s", recordsFile)
+	}
+	return nil
+}
+
+// checkDisclosure makes the disclosure again. How often attempts were made is
+// in no other file of the bundle, and is taken as it is told.
+func (x *Examined) checkDisclosure(ctx context.Context, b *Bundle, records []record, by map[string]rule) error {
+	said, err := load[Disclosure](b, disclosureFile)
+	if err != nil {
+		return err
+	}
+	env, err := load[Environment](b, environmentFile)
+	if err != nil {
+		return err
+	}
+	store, err := b.Store(nil)
+	if err != nil {
+		return err
+	}
+	d, err := disclosureOf(ctx, x.Run, env, records, store)
+	if err != nil {
+		return damage(disclosureFile, "%w", err)
+	}
+	if len(said.Attempts) != len(d.Attempts) {
+		return damage(disclosureFile, "it names %d attempts, but there are %d", len(said.Attempts), len(d.Attempts))
+	}
+	d.Earlier, d.Elsewhere = said.Earlier, said.Elsewhere
+	for i := range d.Attempts {
+		a, run := &d.Attempts[i], d.Attempts[i].History.Run
+		a.Limits.DiskBytes = by[a.Address].diskBytes
+		a.History = said.Attempts[i].History
+		a.History.Run = run
+	}
+	want, err := document(d)
+	if err != nil {
+		return err
+	}
+	text, err := b.Read(disclosureFile)
+	if err != nil {
+		return err
+	}
+	if at := differ(want, text); at >= 0 {
+		return damage(disclosureFile, "it differs from the records (%s)", lineAround(text, at))
+	}
+	page, err := b.Read(disclosurePage)
+	if err == nil && string(page) != said.Markdown() {
+		err = damage(disclosurePage, "it differs from %s", disclosureFile)
+	}
+	return err
+}
+
+// logName matches the path of a log; its group is the folder of the step.
+var logName = pattern.New(`^logs/(.*)\.\d+\.log$`)
+
+// checkLogs sees that logs are those of steps of the pipeline.
+func checkLogs(b *Bundle, g *config.Graph) error {
+	var known []string
+	for _, inst := range g.Instances {
+		known = append(known, folder(inst.Addr.String()))
+	}
+	slices.Sort(known)
+	for _, f := range b.Files {
+		if !strings.HasPrefix(f.Path, "logs/") {
+			continue
+		}
+		m := logName.Regexp().FindStringSubmatch(f.Path)
+		if m == nil {
+			return damage(f.Path, "it does not belong to a step")
+		}
+		if _, found := slices.BinarySearch(known, m[1]); !found {
+			return damage(f.Path, "it does not belong to a step")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,379 @@
+package bundle
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
+)
+
+// Damage says that a bundle has changed since it was written.
+type Damage struct {
+	// Where is the file in the bundle, or the part of its frame.
+	Where string
+	Err   error
+}
+
+// Error implements error.
+func (d *Damage) Error() string { return fmt.Sprintf("%s: %v", d.Where, d.Err) }
+
+// Unwrap returns the cause.
+func (d *Damage) Unwrap() error { return d.Err }
+
+func damage(where, format string, args ...any) error {
+	return &Damage{where, fmt.Errorf(format, args...)}
+}
+
+// span is where the bytes of an entry are.
+type span struct{ offset, size int64 }
+
+// Bundle is a bundle whose every byte was checked.
+type Bundle struct {
+	// Run is the id of the run.
+	Run string
+	// Manifest is the digest of the manifest, which stands for the bundle.
+	Manifest digest.ContentID
+	// Files are sorted by path.
+	Files []File
+
+	f       *os.File
+	size    int64
+	blobs   map[digest.ContentID]span
+	byPath  map[string]File
+	listing []byte
+	work    *progress.Work // counts what sum reads
+}
+
+// Open checks every byte of the bundle at path. What is wrong with the bundle
+// itself is a Damage. Work, if set, counts what is read.
+func Open(ctx context.Context, path string, work *progress.Work) (*Bundle, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open bundle: %w", err)
+	}
+	b := &Bundle{f: f, work: work, blobs: map[digest.ContentID]span{}, byPath: map[string]File{}}
+	if err := b.check(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("check bundle %s: %w", path, err), f.Close())
+	}
+	return b, nil
+}
+
+// Close closes the file.
+func (b *Bundle) Close() error { return b.f.Close() }
+
+func (b *Bundle) check(ctx context.Context) error {
+	info, err := b.f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return damage("the file", "it is not a regular file")
+	}
+	b.size = info.Size()
+	fixed, err := b.walk(ctx, b.size)
+	if err != nil {
+		return err
+	}
+	if err := b.readFrame(fixed); err != nil {
+		return err
+	}
+	return b.checkBlobs(ctx)
+}
+
+// order lists the first entries of a bundle.
+var order = []string{layoutFile, indexFile, readmeFile}
+
+// walk reads the headers, and the spaces between entries.
+func (b *Bundle) walk(ctx context.Context, size int64) (fixed map[string]span, err error) {
+	fixed = map[string]span{}
+	last := ""
+	var at int64
+	for n := 0; ; n++ {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		var head [block]byte
+		if _, err := b.f.ReadAt(head[:], at); err != nil {
+			return nil, b.cut(fmt.Sprintf("the header of entry %d", n+1), err)
+		}
+		if head == [block]byte{} {
+			return fixed, b.checkEnd(at, size, n)
+		}
+		name, s, err := readHeader(head[:], n, last)
+		if err != nil {
+			return nil, err
+		}
+		s.offset = at + block
+		at = s.offset + s.size + padding(s.size)
+		if at > size {
+			return nil, damage(name, "the bundle ends within it")
+		}
+		if err := b.checkPadding(name, s); err != nil {
+			return nil, err
+		}
+		last = name
+		if n < len(order) {
+			fixed[name] = s
+			continue
+		}
+		id, err := digest.ParseContentID(strings.TrimPrefix(name, blobFolder))
+		if err != nil {
+			return nil, damage(name, "its name is not a digest")
+		}
+		b.blobs[id] = s
+	}
+}
+
+// readHeader reads entry n, which comes after the entry called last.
+func readHeader(head []byte, n int, last string) (string, span, error) {
+	where := fmt.Sprintf("the header of entry %d", n+1)
+	name := headerName(head)
+	size, ok := headerSize(head)
+	if !ok || size > maxBlob {
+		return "", span{}, damage(where, "it declares a size that no bundle can have")
+	}
+	switch {
+	case n >= maxEntries+len(order):
+		return "", span{}, damage("the file", "it has more than %d entries", maxEntries)
+	case n < len(order) && name != order[n]:
+		return "", span{}, damage(where, "it names %.90q instead of %s", name, order[n])
+	case n < len(order):
+		return name, span{size: size}, checkHeader(head, where, name, size)
+	case n == len(order):
+		last = ""
+	}
+	return readBlobHeader(head, where, last)
+}
+
+// differ returns where two texts differ first, or -1.
+func differ(a, b []byte) int {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	if len(a) != len(b) {
+		return min(len(a), len(b))
+	}
+	return -1
+}
+
+func (b *Bundle) cut(where string, err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return damage(where, "the bundle ends within it")
+	}
+	return err
+}
+
+func (b *Bundle) checkPadding(name string, s span) error {
+	zeros := make([]byte, padding(s.size))
+	if _, err := b.f.ReadAt(zeros, s.offset+s.size); err != nil {
+		return b.cut("the space after "+name, err)
+	}
+	if !bytes.Equal(zeros, make([]byte, len(zeros))) {
+		return damage("the space after "+name, "it is not empty")
+	}
+	return nil
+}
+
+// checkEnd checks the two empty blocks at the end, and that they are the end.
+func (b *Bundle) checkEnd(at, size int64, entries int) error {
+	if entries < len(order) {
+		return damage("the file", "%s is missing", order[entries])
+	}
+	if size != at+2*block {
+		return damage("the end", "there are %d bytes instead of 1024 zero bytes", size-at)
+	}
+	var end [2 * block]byte
+	if _, err := b.f.ReadAt(end[:], at); err != nil {
+		return b.cut("the end", err)
+	}
+	if end != [2 * block]byte{} {
+		return damage("the end", "it is not empty")
+	}
+	return nil
+}
+
+// section reads a span of at most limit bytes.
+func (b *Bundle) section(where string, s span, limit int64) ([]byte, error) {
+	if s.size > limit {
+		return nil, damage(where, "it has %d bytes, which is too many", s.size)
+	}
+	text := make([]byte, s.size)
+	if _, err := b.f.ReadAt(text, s.offset); err != nil && s.size > 0 {
+		return nil, b.cut(where, err)
+	}
+	return text, nil
+}
+
+// blob reads a blob of the frame.
+func (b *Bundle) blob(where string, d descriptor) ([]byte, error) {
+	id, err := parseDigest(d.Digest)
+	if err != nil {
+		return nil, damage(where, "%w", err)
+	}
+	s, found := b.blobs[id]
+	if !found || s.size != d.Size {
+		return nil, damage(where, "there is no blob %s of %d bytes", id, d.Size)
+	}
+	text, err := b.section(where, s, maxManifest)
+	if err == nil && digest.Of(text) != id {
+		err = damage(where, "its content does not match its digest")
+	}
+	return text, err
+}
+
+// readFrame follows the index to the manifest and the list of contents.
+func (b *Bundle) readFrame(fixed map[string]span) error {
+	layout, err := b.section(layoutFile, fixed[layoutFile], maxIndex)
+	if err != nil {
+		return err
+	}
+	if string(layout) != layoutText {
+		return damage(layoutFile, "mleflow would write it differently")
+	}
+	text, err := b.section(indexFile, fixed[indexFile], maxIndex)
+	if err != nil {
+		return err
+	}
+	ix, err := parse[index](text)
+	switch {
+	case err != nil:
+		return damage(indexFile, "%w", err)
+	case len(ix.Manifests) != 1:
+		return damage(indexFile, "it does not name one manifest")
+	}
+	top := ix.Manifests[0]
+	doc, err := b.blob("the manifest", top)
+	if err != nil {
+		return err
+	}
+	b.Manifest = digest.Of(doc)
+	m, err := parse[manifest](doc)
+	if err != nil {
+		return damage("the manifest", "%w", err)
+	}
+	if b.listing, err = b.blob("the list of contents", m.Config); err != nil {
+		return err
+	}
+	list, err := parse[contents](b.listing)
+	if err != nil {
+		return damage("the list of contents", "%w", err)
+	}
+	if list.Format != formatVersion {
+		return damage("the list of contents", "the bundle has format %d, and this mleflow reads %d; check it with the version of mleflow that wrote it", list.Format, formatVersion)
+	}
+	b.Run = list.Run
+	if err := b.readFiles(m.Layers); err != nil {
+		return err
+	}
+	return b.checkFrame(text, doc, fixed[readmeFile])
+}
+
+// readFiles reads the layers of the manifest.
+func (b *Bundle) readFiles(layers []descriptor) error {
+	last := ""
+	for _, l := range layers {
+		path := l.Annotations[titleKey]
+		if err := checkPath(path); err != nil {
+			return damage("the manifest", "%w", err)
+		}
+		if path <= last {
+			return damage("the manifest", "%.200q is not in its place", path)
+		}
+		last = path
+		id, err := parseDigest(l.Digest)
+		if err != nil {
+			return damage(path, "%w", err)
+		}
+		f := File{Path: path, Digest: id, Size: l.Size}
+		b.Files = append(b.Files, f)
+		b.byPath[path] = f
+	}
+	return nil
+}
+
+// checkFrame makes the frame again of the files and compares.
+func (b *Bundle) checkFrame(index, doc []byte, readme span) error {
+	again, err := seal(b.Run, b.Files)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !bytes.Equal(again.contents, b.listing):
+		return damage("the list of contents", "it does not list the files of the manifest")
+	case !bytes.Equal(again.manifest, doc):
+		return damage("the manifest", "mleflow would write it differently")
+	case !bytes.Equal(again.index, index):
+		return damage(indexFile, "mleflow would write it differently")
+	}
+	text, err := b.section(readmeFile, readme, maxIndex<<4)
+	if err != nil {
+		return err
+	}
+	if f, found := b.byPath[readmeFile]; !found || f.Digest != digest.Of(text) {
+		return damage(readmeFile, "its content does not match its digest")
+	}
+	return nil
+}
+
+// checkBlobs reads every blob, and sees that each is there for something.
+func (b *Bundle) checkBlobs(ctx context.Context) error {
+	used := map[digest.ContentID]bool{b.Manifest: true, digest.Of(b.listing): true}
+	b.begin("reading", func(string) bool { return true })
+	for _, f := range b.Files {
+		s, found := b.blobs[f.Digest]
+		switch {
+		case !found:
+			return damage(f.Path, "its blob %s is missing", f.Digest)
+		case s.size != f.Size:
+			return damage(f.Path, "it has %d bytes instead of %d", s.size, f.Size)
+		case used[f.Digest]:
+			continue
+		}
+		used[f.Digest] = true
+		if id, err := b.sum(ctx, s); err != nil {
+			return fmt.Errorf("read %s: %w", f.Path, err)
+		} else if id != f.Digest {
+			return damage(f.Path, "its content does not match its digest")
+		}
+		b.work.Add(1, 0)
+	}
+	for id := range b.blobs {
+		if !used[id] {
+			return damage(blobFolder+id.String(), "no file of the bundle refers to it")
+		}
+	}
+	return nil
+}
+
+// begin begins a part of the work, which reads each content of some files once.
+func (b *Bundle) begin(what string, of func(path string) bool) {
+	var bytes int64
+	seen := map[digest.ContentID]bool{}
+	for _, f := range b.Files {
+		if of(f.Path) && !seen[f.Digest] {
+			seen[f.Digest] = true
+			bytes += b.blobs[f.Digest].size
+		}
+	}
+	b.work.Begin(what, int64(len(seen)), bytes)
+}
+
+// Read returns a file that mleflow wrote, of at most 256 MiB.
+func (b *Bundle) Read(path string) ([]byte, error) {
+	f, found := b.byPath[path]
+	if !found {
+		return nil, damage(path, "it is missing")
+	}
+	return b.section(path, b.blobs[f.Digest], maxFile)
+}
+
+// Has reports whether there is a file at path.
+func (b *Bundle) Has(path string) bool { _, found := b.byPath[path]; return found }

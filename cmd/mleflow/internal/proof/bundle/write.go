@@ -1,0 +1,109 @@
+package bundle
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/wholefile"
+)
+
+// Written tells of a bundle that was written.
+type Written struct {
+	Run      string           `json:"run"`
+	File     string           `json:"file"`
+	Bytes    int64            `json:"bytes"`
+	Files    int              `json:"files"`
+	Manifest digest.ContentID `json:"manifest"`
+	// Omitted lists the content that is not in it.
+	Omitted []Omission `json:"omitted"`
+	// KeyID is the key that signed it, empty if none did.
+	KeyID string `json:"key_id,omitempty"`
+}
+
+// Write writes the bundle of a run to the file at path, which appears whole or
+// not at all.
+func Write(ctx context.Context, path string, src Source) (*Written, error) {
+	src.Work.Begin("reading results", 0, 0)
+	c, err := collect(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	out := &Written{Run: c.run.ID, File: path, Omitted: c.omitted}
+	if out.KeyID, err = c.attest(); err != nil {
+		return nil, err
+	}
+	items := c.sorted()
+	out.Files = len(items)
+	err = wholefile.Replace(path, func(w io.Writer) (err error) {
+		out.Manifest, out.Bytes, err = c.pack(w, items)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("write bundle %s: %w", path, err)
+	}
+	return out, nil
+}
+
+// pack writes the bundle, and looks for secrets in every file of it.
+func (c *collector) pack(w io.Writer, items []item) (digest.ContentID, int64, error) {
+	for i, it := range items {
+		guard := newWatch(c.src.Secrets)
+		_, _ = guard.Write([]byte(it.Path + "\n"))
+		if guard.found {
+			return digest.ContentID{}, 0, fmt.Errorf("the name of an agent's file: %w", errLeak)
+		}
+		if len(guard.forms) == 0 {
+			break
+		}
+		items[i].open = func() (io.ReadCloser, error) {
+			r, err := it.open()
+			if err != nil {
+				return nil, err
+			}
+			guard.reset()
+			return watched{io.TeeReader(r, guard), r}, nil
+		}
+	}
+	return pack(w, c.run.ID, items, c.src.Work)
+}
+
+// watched is a file that is read under watch.
+type watched struct {
+	io.Reader
+	io.Closer
+}
+
+// attest adds the provenance of everything else.
+func (c *collector) attest() (keyID string, err error) {
+	var files []File
+	for _, it := range c.sorted() {
+		files = append(files, it.File)
+	}
+	frame, err := seal(c.run.ID, files)
+	if err != nil {
+		return "", err
+	}
+	var used []definition
+	for _, r := range c.records {
+		used = append(used, definitionOf(r)...)
+	}
+	statement, err := document(statementOf(material{
+		run: c.run, environment: environmentOf(c.src.Past.Info), records: c.records,
+		definitions: sortDefinitions(used), listing: digest.Of(frame.contents),
+	}))
+	if err != nil {
+		return "", err
+	}
+	c.add(statementFile, statement)
+	if c.src.Key == nil {
+		return "", nil
+	}
+	env, err := c.src.Key.sign(statement)
+	if err != nil {
+		return "", err
+	}
+	keyID = env.Signatures[0].KeyID
+	return keyID, c.addDocument(envelopeFile, env)
+}

@@ -1,0 +1,100 @@
+package page
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"maps"
+	"sync"
+
+	"github.com/mleflow/mleflow/cache/leaf/plain"
+)
+
+//go:embed style.css
+var style string
+
+// Style returns the style sheet of all pages.
+func Style() string { return style }
+
+//go:embed parts.html
+var parts string
+
+// Parse parses a template that may use the parts and functions of this package
+// besides its own functions. Every value but HTML is escaped. It panics if the
+// template, which is part of the program, is malformed.
+func Parse(name, text string, funcs map[string]any) *template.Template {
+	all := maps.Clone(functions)
+	maps.Copy(all, funcs)
+	return template.Must(template.New(name).Funcs(all).Parse(parts + text))
+}
+
+// Fill fills a template.
+func Fill(t *template.Template, data any) (template.HTML, error) {
+	var b bytes.Buffer
+	err := t.Execute(&b, data)
+	return template.HTML(b.String()), err
+}
+
+// Frame is a document: what is around the content of a page.
+type Frame struct {
+	Title, Version string
+	// Policy is the content security policy of a document that is a file, which
+	// holds the style sheet itself. A server sends its policy as a header, and
+	// Policy is empty; Styles and Scripts are the addresses of its files.
+	Policy          string
+	Styles, Scripts []string
+	// Nav leads to other pages; the header that has it is left out without any.
+	Nav []Link
+	// Wide lets the content take the whole width of a large screen.
+	Wide bool
+	// Search is the address of the search form; none without one. Query is what
+	// was searched for.
+	Search, Query string
+	Body          template.HTML
+}
+
+// Link leads somewhere. Address must be made by the program, with what comes
+// from outside escaped by url.PathEscape or url.Values.
+type Link struct {
+	Text, Address string
+	// Here marks the page that is shown.
+	Here bool
+}
+
+// FilePolicy is the content security policy of a document that needs nothing
+// but its own style sheet: no script, no requests.
+var FilePolicy = sync.OnceValue(func() string {
+	sum := sha256.Sum256([]byte(style))
+	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
+})
+
+var frame = sync.OnceValue(func() *template.Template { return Parse("frame", `{{template "document" .}}`, nil) })
+
+// Write writes a document.
+func (f Frame) Write(w io.Writer) error {
+	var b bytes.Buffer
+	data := struct {
+		Frame
+		Style template.CSS
+	}{f, ""}
+	if len(f.Styles) == 0 {
+		data.Style = template.CSS(style)
+	}
+	err := frame().Execute(&b, data)
+	if err == nil {
+		_, err = w.Write(Clean(bytes.TrimLeft(b.Bytes(), "\n")))
+	}
+	if err != nil {
+		return fmt.Errorf("write page: %w", err)
+	}
+	return nil
+}
+
+// Clean removes control characters from a finished document or a part of one.
+// Escaping keeps texts from being tags; nothing else keeps them from turning the
+// direction of what stands next to them.
+func Clean(document []byte) []byte { return plain.Source(document) }

@@ -1,0 +1,140 @@
+package report
+
+import (
+	"time"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/engine/event"
+)
+
+// Data is all that a report shows.
+type Data struct {
+	Run          Run
+	Boards       []Board
+	Competitions []Competition
+	Steps        []Step
+	// Nodes are what the run used of the nodes of a cluster.
+	Nodes []Node
+	// Outcomes are how the attempts ended, one line each for attempts and
+	// submissions; Problems are those that did not end well.
+	Outcomes []string
+	Problems []Problem
+	// Models are what the attempts used of their models, a row for each block.
+	Models []ModelUse
+	// Refused are calls of the package mlebench.
+	Refused     []Refused
+	Outputs     []page.Fact
+	Environment []page.Fact
+	Pins        []Pin
+}
+
+// Run is the head of a report.
+type Run struct {
+	ID, Pipeline string
+	// Status is how the run ended; empty when it was killed.
+	Status   event.Status
+	Started  time.Time
+	Duration time.Duration
+	Version  string
+	// NotIsolated says which attempts were not isolated, if any.
+	NotIsolated string
+	// Warnings are those of the whole run, not of a step.
+	Warnings []string
+}
+
+// Refused are calls of one attempt that the package mlebench refused, as the
+// agent's side tells.
+type Refused struct {
+	Address, Kind, Call, Place string
+	Times                      int
+}
+
+// ModelUse is what an attempt used of a model block.
+type ModelUse struct {
+	Address, Block string
+	Use            export.ModelUse
+	// Names are the models that answered, Waited how long the provider made the
+	// agent wait.
+	Names  string
+	Waited time.Duration
+}
+
+// Problem is an attempt that did not finish, or a submission without a finite
+// score.
+type Problem struct {
+	Address, What string
+	// Command shows the log, Tail is its end.
+	Command, Tail string
+}
+
+// Board is a leaderboard: one row an agent or another group.
+type Board struct {
+	Title string
+	// By names what the rows are, such as "agent".
+	By string
+	// Labels are the names of the labels of each row.
+	Labels []string
+	Rows   []BoardRow
+}
+
+// BoardRow is one row of a leaderboard. Rates are percentages with their
+// standard error over seeds.
+type BoardRow struct {
+	Name                           string
+	Isolation                      string // see conditions.Shown
+	Task                           string // see conditions.Told
+	Labels                         []string
+	Seeds, Competitions            int
+	AnyMedal, Gold, Silver, Bronze page.Rate
+	AboveMedian, Valid             page.Rate
+}
+
+// Competition is the scores of one competition next to those of people.
+type Competition struct {
+	page.People
+	Title, Metric string
+	// Note says where the human scores come from.
+	Note string
+	// External says that a program of the competition computed the scores.
+	External bool
+	Scores   []Score
+}
+
+// Score is one graded submission.
+type Score struct {
+	Agent string
+	Seed  string
+	// Value is the score; Scored says whether there is one.
+	Value  float64
+	Scored bool
+	// Medal is "gold", "silver", "bronze" or empty.
+	Medal       string
+	AboveMedian bool
+	Rank, Teams int
+	// Reason says why there is no score.
+	Reason    string
+	Isolation string // see conditions.Shown
+}
+
+// Step is one instance.
+type Step struct {
+	Address, Kind, Block string
+	Status               event.Status
+	// Started is zero for a step that was not executed.
+	Started  time.Time
+	Duration time.Duration
+	Attempts int
+	// Reasons say why it ran.
+	Reasons []string
+	Error   string
+	Action  string
+	// After are the addresses of the blocks it depends on.
+	After []string
+}
+
+// Pin is content that the run used or made, by digest.
+type Pin struct {
+	Address, Output, Digest string
+	Size                    int64
+}

@@ -1,0 +1,104 @@
+package report
+
+import (
+	"fmt"
+	"github.com/mleflow/mleflow/competitions/export"
+	"math"
+	"time"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/engine/event"
+)
+
+// fixture is a run built by hand: two competitions, two agents, three seeds,
+// one failure and hostile texts where a person or an agent may put them.
+func fixture() Data {
+	start := time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC)
+	d := Data{
+		Run: Run{ID: "20260301-093000-7f3a", Pipeline: "pipelines/demo.hcl", Status: event.Failed, Started: start, Duration: 41300 * time.Millisecond, Version: "0.1.0"},
+		Boards: []Board{{By: "Agent", Rows: []BoardRow{
+			{Name: "baseline", Isolation: "container", Task: "reference", Seeds: 3, Competitions: 2, AnyMedal: page.Rate{Mean: 83.33, SEM: 16.67, Known: true}, Gold: page.Rate{Mean: 50, SEM: 0, Known: true}, Silver: page.Rate{Mean: 33.33, SEM: 16.67, Known: true}, Bronze: page.Rate{Mean: 0, SEM: 0, Known: true}, AboveMedian: page.Rate{Mean: 100, SEM: 0, Known: true}, Valid: page.Rate{Mean: 100, SEM: 0, Known: true}},
+			{Name: "dummy", Isolation: conditions.NotIsolated, Task: "reference", Seeds: 3, Competitions: 2, Valid: page.Rate{Mean: 100, SEM: 0, Known: true}, AnyMedal: page.Rate{Known: true}},
+			{Name: `<script>alert("x")</script>`, Seeds: 1, Competitions: 1, AnyMedal: page.Rate{Mean: 0}},
+		}}},
+		Models: []ModelUse{{`step.agent-run.solve["demo-digits/0"]`, "main<b>", export.ModelUse{
+			Provider: "openai", Models: []string{"gpt-5.5", "<i>x"}, Requests: 12, Refused: 1, Replayed: 2, InputTokens: 68808, CachedInputTokens: 100, OutputTokens: 364, CostUSD: "0.211884", WaitedSeconds: 1.25, Exhausted: true,
+		}, "gpt-5.5 <i>x", 1250 * time.Millisecond}},
+		Refused:     []Refused{{Address: `step.agent-run.solve["demo-digits/0"]`, Kind: "grade", Call: "mlebench.grade.grade_csv", Place: "/home/agent/<img src=x>.py:7", Times: 3}},
+		Outputs:     []page.Fact{{Name: "leaderboard", Value: "agent     any medal\nbaseline  83.3 ± 16.7\ndummy     0.0 ± 0.0"}, {Name: "seeds", Value: "3"}},
+		Environment: []page.Fact{{Name: "mleflow", Value: "0.1.0 (go1.26.8, linux/amd64)"}, {Name: "processors", Value: "2"}, {Name: "memory", Value: "23.5 GiB"}, {Name: "cache", Value: "~/.cache/mleflow"}, {Name: "started with", Value: "mleflow apply pipelines/demo.hcl"}},
+	}
+	d.Competitions = []Competition{
+		humanCompetition("demo-digits", "Handwritten digits", "accuracy", false, []Score{
+			{Agent: "baseline", Seed: "0", Value: 0.9861, Scored: true, Medal: "gold", Rank: 3, Teams: 200, AboveMedian: true},
+			{Agent: "baseline", Seed: "1", Value: 0.9805, Scored: true, Medal: "silver", Rank: 27, Teams: 200, AboveMedian: true},
+			{Agent: "baseline", Seed: "2", Value: 0.9722, Scored: true, AboveMedian: true, Rank: 88, Teams: 200},
+			{Agent: "dummy", Seed: "0", Value: 0.1, Scored: true, Rank: 201, Teams: 200},
+			{Agent: "dummy", Seed: "1", Reason: `column "label" is missing <b>`},
+		}),
+		humanCompetition("demo-cancer", "Wisconsin breast cancer", "log_loss", true, []Score{
+			{Agent: "baseline", Seed: "0", Value: 0.071, Scored: true, Medal: "bronze", Rank: 61, Teams: 200, AboveMedian: true},
+			{Agent: "dummy", Seed: "0", Value: 0.6931, Scored: true, Rank: 200, Teams: 200},
+			{Agent: "dummy", Seed: "1", Value: math.NaN(), Scored: true, Rank: 201, Teams: 200},
+		}),
+	}
+	d.Steps = fixtureSteps(start)
+	for i, s := range d.Steps {
+		if s.Status == event.Ran {
+			d.Pins = append(d.Pins, Pin{Address: s.Address, Output: "tree", Digest: fmt.Sprintf("%064x", i+1), Size: int64(i) * 12345})
+		}
+	}
+	return d
+}
+
+func humanCompetition(id, title, metric string, lower bool, scores []Score) Competition {
+	c := Competition{People: page.People{ID: id, LowerIsBetter: lower}, Title: title, Metric: metric, Scores: scores, Note: "made up for the demo"}
+	for i := range 200 {
+		x := float64(i) / 200
+		v := 0.99 - 0.06*math.Pow(x, 1.4) - 0.3*math.Pow(x, 30)
+		if lower {
+			v = 0.05 + 0.1*math.Pow(x, 1.7) + 0.5*math.Pow(x, 40)
+		}
+		c.Human = append(c.Human, v)
+	}
+	c.Gold, c.Silver, c.Bronze, c.Median = c.Human[9], c.Human[39], c.Human[79], c.Human[100]
+	return c
+}
+
+func fixtureSteps(start time.Time) []Step {
+	var steps []Step
+	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
+	ms := time.Millisecond
+	add := func(kind, name, key string, status event.Status, from, took int, reasons []string, after ...string) {
+		s := Step{Address: fmt.Sprintf("step.%s.%s[%q]", kind, name, key), Kind: kind, Block: "step." + kind + "." + name, Status: status, Reasons: reasons, After: after}
+		if status == event.Ran || status == event.Failed {
+			s.Started, s.Duration, s.Attempts = at(from), time.Duration(took)*ms, 1
+		}
+		steps = append(steps, s)
+	}
+	first := []string{"first run"}
+	for _, id := range []string{"demo-digits", "demo-cancer"} {
+		add("download", "raw", id, event.Cached, 0, 0, nil)
+		add("prepare", "data", id, event.Ran, 100, 1900, first, "step.download.raw")
+		add("checksum", "data", id, event.Ran, 2050, 220, first, "step.prepare.data")
+	}
+	for i := range 12 {
+		key := fmt.Sprintf("demo-digits/baseline/%d", i)
+		from := 2300 + i/2*6100
+		status := event.Ran
+		if i == 9 {
+			status = event.Failed
+		}
+		add("agent-run", "solve", key, status, from+i%2*90, 5400+i*37, first, "step.checksum.data")
+		if status == event.Failed {
+			steps[len(steps)-1].Error = "run agent: exit status 1"
+			steps[len(steps)-1].Attempts = 2
+			add("grade", "score", key, event.Skipped, 0, 0, nil, "step.agent-run.solve", "step.checksum.data")
+			continue
+		}
+		add("grade", "score", key, event.Ran, from+5900, 60, first, "step.agent-run.solve", "step.checksum.data")
+	}
+	add("aggregate", "board", "all", event.Ran, 41000, 40, first, "step.grade.score")
+	return steps
+}

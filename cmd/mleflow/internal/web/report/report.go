@@ -1,0 +1,222 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/engine/event"
+)
+
+// rowsShown limits the tables of instances and pins, so that the report of a
+// run of 100,000 instances still opens.
+const rowsShown = 5000
+
+//go:embed page.html
+var pageSource string
+
+// body is parsed when it is first needed, not whenever the program starts.
+var body = sync.OnceValue(func() *template.Template { return page.Parse("report", pageSource, nil) })
+
+// pageData is Data with what is drawn and counted from it.
+type pageData struct {
+	Data
+	Totals      []page.Fact
+	Cards       []card
+	Failures    []Step
+	Timeline    template.HTML
+	NodeRows    []nodeRow
+	Graph       template.HTML
+	Kinds       []string
+	Blocks      []blockRow
+	Rows        []Step
+	RowsLeftOut int
+	PinsLeftOut int
+}
+
+// card is a competition and its plot.
+type card struct {
+	Competition
+	Plot template.HTML
+	// OffScale says that some score is beyond the plot's scale.
+	OffScale bool
+}
+
+// blockRow sums up the instances of a block.
+type blockRow struct {
+	Name                              string
+	Total, Ran, Cached, Failed, Other int
+	Time                              time.Duration
+}
+
+// Write writes the report.
+func Write(w io.Writer, d Data) error {
+	content, err := page.Fill(body(), lay(d))
+	if err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return page.Frame{Title: d.Run.Pipeline + " · run " + d.Run.ID, Version: d.Run.Version, Policy: page.FilePolicy(), Body: content}.Write(w)
+}
+
+// lay draws and counts what the page shows.
+func lay(d Data) *pageData {
+	p := &pageData{Data: d}
+	for _, c := range d.Competitions {
+		plot, off := page.Distribution(c.People, rowsOf(c.Scores))
+		p.Cards = append(p.Cards, card{Competition: c, Plot: plot, OffScale: off})
+	}
+	p.Kinds = kindsOf(d.Steps)
+	p.Timeline = page.Timeline(d.Run.Started, barsOf(d.Steps), p.Kinds)
+	p.NodeRows = nodeRows(d, p.Kinds)
+	p.Graph = page.Graph(blocksOf(d.Steps))
+	p.Blocks = blockRows(d.Steps)
+	p.Totals = totals(p.Blocks)
+	for _, s := range d.Steps {
+		if s.Status == event.Failed {
+			p.Failures = append(p.Failures, s)
+		}
+	}
+	p.Rows = d.Steps[:min(len(d.Steps), rowsShown)]
+	p.RowsLeftOut = len(d.Steps) - len(p.Rows)
+	p.Pins = d.Pins[:min(len(d.Pins), rowsShown)]
+	p.PinsLeftOut = len(d.Pins) - len(p.Pins)
+	return p
+}
+
+// rowsOf are the scores of each agent, in the order they first appear.
+func rowsOf(scores []Score) []page.Row {
+	var rows []page.Row
+	for _, s := range scores {
+		i := slices.IndexFunc(rows, func(r page.Row) bool { return r.Name == s.Agent })
+		if i < 0 {
+			i = len(rows)
+			rows = append(rows, page.Row{Name: s.Agent})
+		}
+		if s.Scored {
+			rows[i].Scores = append(rows[i].Scores, s.Value)
+		}
+	}
+	return rows
+}
+
+func barsOf(steps []Step) []page.Bar {
+	bars := make([]page.Bar, len(steps))
+	for i, s := range steps {
+		bars[i] = page.Bar{Address: s.Address, Kind: s.Kind, Status: s.Status, Started: s.Started, Duration: s.Duration}
+	}
+	return bars
+}
+
+// statuses is the order in which outcomes are counted.
+var statuses = []event.Status{event.Ran, event.Cached, event.Failed, event.Skipped, event.Cancelled}
+
+// blocksOf are the blocks of the steps, in the order of first instances, which
+// has every block after those it depends on.
+func blocksOf(steps []Step) []page.Block {
+	var blocks []page.Block
+	var counts []map[event.Status]int
+	index := map[string]int{}
+	for _, s := range steps {
+		i, ok := index[s.Block]
+		if !ok {
+			i = len(blocks)
+			index[s.Block] = i
+			blocks = append(blocks, page.Block{Name: s.Block})
+			counts = append(counts, map[event.Status]int{})
+		}
+		counts[i][s.Status]++
+		for _, before := range s.After {
+			if _, known := index[before]; known && before != s.Block && !slices.Contains(blocks[i].After, before) {
+				blocks[i].After = append(blocks[i].After, before)
+			}
+		}
+	}
+	for i := range blocks {
+		blocks[i].Counts = countsText(counts[i])
+		if counts[i][event.Failed] > 0 {
+			blocks[i].State = "failed"
+		}
+	}
+	return blocks
+}
+
+func countsText(counts map[event.Status]int) string {
+	var parts []string
+	for _, s := range statuses {
+		if n := counts[s]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	return strings.Join(parts, " · ")
+}
+
+func kindsOf(steps []Step) []string {
+	var kinds []string
+	for _, s := range steps {
+		if !slices.Contains(kinds, s.Kind) {
+			kinds = append(kinds, s.Kind)
+		}
+	}
+	return kinds
+}
+
+func blockRows(steps []Step) []blockRow {
+	var rows []blockRow
+	index := map[string]int{}
+	for _, s := range steps {
+		i, ok := index[s.Block]
+		if !ok {
+			i = len(rows)
+			index[s.Block] = i
+			rows = append(rows, blockRow{Name: s.Block})
+		}
+		rows[i].add(s)
+	}
+	return rows
+}
+
+func (r *blockRow) add(s Step) {
+	r.Total++
+	switch s.Status {
+	case event.Ran:
+		r.Ran++
+	case event.Cached:
+		r.Cached++
+	case event.Failed:
+		r.Failed++
+	default:
+		r.Other++
+	}
+	if !s.Started.IsZero() {
+		r.Time += s.Duration
+	}
+}
+
+func totals(rows []blockRow) []page.Fact {
+	var sum blockRow
+	for _, r := range rows {
+		sum.Total += r.Total
+		sum.Ran += r.Ran
+		sum.Cached += r.Cached
+		sum.Failed += r.Failed
+	}
+	facts := []page.Fact{{Name: "steps", Value: view.Count(int64(sum.Total))}, {Name: "ran", Value: view.Count(int64(sum.Ran))}, {Name: "from the cache", Value: cachedText(sum)}}
+	if sum.Failed > 0 {
+		facts = append(facts, page.Fact{Name: "failed", Value: view.Count(int64(sum.Failed)), Class: "bad"})
+	}
+	return facts
+}
+
+func cachedText(sum blockRow) string {
+	if sum.Total == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%s (%d%%)", view.Count(int64(sum.Cached)), sum.Cached*100/sum.Total)
+}

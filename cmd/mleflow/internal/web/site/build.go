@@ -1,0 +1,299 @@
+package site
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/steps/aggregate"
+)
+
+// Request is what a board is built from.
+type Request struct {
+	Title   string
+	Bundles []*Bundle
+	// Reported are rows that others published.
+	Reported []Reported
+	// Lock is the order in which the board took bundles before; nil is none.
+	Lock *Lock
+	// Seeds is how many seeds an agent must have; 0 asks for none.
+	Seeds int
+	// Stops are times for which the board shows what stopping every attempt then
+	// would have given.
+	Stops []time.Duration
+	// Exclude are rules; rows in which one of them found something do not count.
+	Exclude []string
+	Catalog *competitions.Catalog
+	Version string
+}
+
+// Site is a board that was built.
+type Site struct {
+	Title    string    `json:"title"`
+	Version  string    `json:"mleflow"`
+	Findings []Finding `json:"findings"`
+	Bundles  []*Bundle `json:"bundles"`
+	Tables   []*Table  `json:"tables"`
+	// Masked are the agents at versions and their masked ones.
+	Masked   []Masked   `json:"masked,omitempty"`
+	Reported []Reported `json:"reported"`
+	// Excluded says what was left out by rule; nil if nothing was asked for.
+	Excluded *Excluded `json:"excluded,omitempty"`
+	// Lock is the order in which bundles were taken, with those of this build.
+	Lock *Lock `json:"-"`
+	// Standings counts the rows that count.
+	Standings map[audit.Standing]int `json:"standings"`
+
+	rows    []*Row
+	stops   []time.Duration
+	catalog *competitions.Catalog
+}
+
+// Table is the leaderboard of the rows that can be compared.
+type Table struct {
+	Setting
+	// Agents are those of Board, with what that does not tell.
+	Agents []*Agent         `json:"agents"`
+	Board  *aggregate.Board `json:"board"`
+	rows   []*Row
+	stops  []time.Duration
+}
+
+// Stopped is an agent had all its attempts been stopped at a time.
+type Stopped struct {
+	Hours float64 `json:"hours"`
+	// Percentages are those of Overall; nil if they are not known of an attempt.
+	Percentages board.Split `json:"percentages"`
+}
+
+// Agent is a row of a table.
+type Agent struct {
+	aggregate.Agent
+	// Group numbers the tie groups from 1: the differences of its agents from the
+	// first of them are within the 95 % interval over other runs, or have none.
+	Group int `json:"tie_group"`
+	// Head is the agent that it was compared with, the first of the group that
+	// it is in or fell out of; Behind is the comparison. The first of all has none.
+	Head   string            `json:"compared_with,omitempty"`
+	Behind *board.Comparison `json:"comparison,omitempty"`
+
+	// Stopped is what early stopping would have given, at the times that the
+	// board was asked for.
+	Stopped []Stopped `json:"stopped,omitempty"`
+
+	// Key is that of the signatures of its bundles, if they have one.
+	Key       string                 `json:"key,omitempty"`
+	Standings map[audit.Standing]int `json:"standings"`
+	Models    []string               `json:"models,omitempty"`
+	Runtimes  []string               `json:"runtimes"`
+	Limits    []string               `json:"limits"`
+	// Outside are what its attempts had from elsewhere than their competitions.
+	Outside []string `json:"outside,omitempty"`
+	// Sums over the attempts; nil where nothing is known of any.
+	Tokens  *float64 `json:"tokens"`
+	CostUSD *float64 `json:"cost_usd"`
+	Seconds *float64 `json:"wall_seconds"`
+	rows    []*Row
+}
+
+// Build judges the bundles together and makes the tables.
+func Build(q Request) (*Site, error) {
+	sortBundles(q.Bundles)
+	s := &Site{Title: q.Title, Version: q.Version, Bundles: q.Bundles, Reported: q.Reported, Standings: map[audit.Standing]int{}, catalog: q.Catalog, stops: q.Stops, Tables: []*Table{}}
+	s.rows, s.Findings, s.Lock = check(q)
+	s.exclude(q.Exclude)
+	by := map[Setting][]*Row{}
+	for _, r := range s.rows {
+		if r.Aside == "" {
+			by[r.setting()] = append(by[r.setting()], r)
+			s.Standings[r.Verdict.Standing]++
+		}
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(by), compareSettings) {
+		t, err := newTable(at, by[at], q)
+		if err != nil {
+			return nil, err
+		}
+		s.Tables = append(s.Tables, t)
+	}
+	return s, s.compareMasked()
+}
+
+// compareSettings puts the reference's task first, and unchecked data last.
+func compareSettings(a, b Setting) int {
+	rank := func(s Setting) (n int) {
+		if s.Unchecked {
+			n = 2
+		}
+		if s.Task != string(competitions.TaskReference) {
+			n++
+		}
+		return n
+	}
+	return cmp.Or(rank(a)-rank(b), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Version, b.Version))
+}
+
+func newTable(at Setting, rows []*Row, q Request) (*Table, error) {
+	b, err := newBoard(rows, q.Catalog, func(r *Row) *grading.Report { return &r.Report })
+	if err != nil {
+		return nil, err
+	}
+	t := &Table{Setting: at, Board: b, rows: rows, stops: q.Stops}
+	for _, a := range b.Agents {
+		t.Agents = append(t.Agents, newAgent(a, rows))
+	}
+	for _, stop := range q.Stops {
+		if err := t.stop(stop, q.Catalog); err != nil {
+			return nil, err
+		}
+	}
+	return t, t.group()
+}
+
+// newBoard makes the leaderboard of rows with the reports that a function gives.
+func newBoard(rows []*Row, catalog *competitions.Catalog, report func(*Row) *grading.Report) (*aggregate.Board, error) {
+	var entries []aggregate.Entry
+	for _, r := range rows {
+		e := aggregate.NewEntry(grading.Graded{Report: *report(r), Labels: map[string]string{"agent": r.Agent, "seed": r.Seed}}, catalog)
+		e.Attempt = &r.Attempt
+		entries = append(entries, e)
+	}
+	aggregate.SortEntries(entries)
+	return aggregate.NewBoard(entries, aggregate.Grouping{By: "complexity", Of: func(id string) string {
+		return cmp.Or(string(catalog.Complexity(id)), "other")
+	}})
+}
+
+// stop adds to the agents what stopping their attempts at a time would have given.
+func (t *Table) stop(at time.Duration, catalog *competitions.Catalog) error {
+	unknown := map[string]bool{}
+	b, err := newBoard(t.rows, catalog, func(r *Row) *grading.Report {
+		if s := r.Stopped(at); s != nil {
+			return s
+		}
+		unknown[r.Agent] = true
+		return &r.Report
+	})
+	if err != nil {
+		return err
+	}
+	by := map[string]board.Split{}
+	for _, a := range b.Agents {
+		by[a.Name] = a.Overall.Percentages
+	}
+	for _, a := range t.Agents {
+		s := Stopped{Hours: at.Hours()}
+		if !unknown[a.Name] {
+			s.Percentages = by[a.Name]
+		}
+		a.Stopped = append(a.Stopped, s)
+	}
+	return nil
+}
+
+// group numbers the tie groups. Comparisons are those of package board.
+func (t *Table) group() error {
+	head := 0
+	for i, a := range t.Agents {
+		if i == 0 {
+			a.Group = 1
+			continue
+		}
+		c, err := t.compare(t.Agents[head].Name, a.Name)
+		if err != nil {
+			return err
+		}
+		a.Head, a.Behind, a.Group = t.Agents[head].Name, c, t.Agents[i-1].Group
+		if c != nil && apart(c) {
+			a.Group++
+			head = i
+		}
+	}
+	return nil
+}
+
+// compare compares two agents; nil if no runs of theirs can be paired.
+func (t *Table) compare(first, second string) (*board.Comparison, error) {
+	pairs := board.NewPairing(t.graded(first), t.graded(second), t.competitions())
+	if len(pairs.Pairs) == 0 {
+		return nil, nil
+	}
+	c, err := pairs.Compare(board.DefaultResampling)
+	return &c, err
+}
+
+func (t *Table) graded(agent string) (list []grading.Graded) {
+	for _, e := range t.Board.Entries {
+		if e.Agent == agent {
+			list = append(list, grading.Graded{Report: e.Report, Labels: e.Labels})
+		}
+	}
+	return list
+}
+
+// competitions are those of the table, sorted.
+func (t *Table) competitions() (ids []string) {
+	for _, e := range t.Board.Entries {
+		ids = append(ids, e.Report.CompetitionID)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// shownFigure is what a table is ordered by first.
+const shownFigure = "any_medal_percentage"
+
+// apart reports whether the interval of the difference over other runs leaves
+// out zero.
+func apart(c *board.Comparison) bool {
+	i := c.Figures[shownFigure].Stratified
+	return i != nil && (i.Percentile.Lower > 0 || i.Percentile.Upper < 0)
+}
+
+func newAgent(a aggregate.Agent, all []*Row) *Agent {
+	out := &Agent{Agent: a, Standings: map[audit.Standing]int{}, Runtimes: []string{}, Limits: []string{}}
+	for _, r := range all {
+		if r.Agent != a.Name {
+			continue
+		}
+		out.rows = append(out.rows, r)
+		out.Key = r.Bundle.Signer
+		out.Outside = append(out.Outside, texts(r.Outside)...)
+		out.Standings[r.Verdict.Standing]++
+		out.Runtimes = append(out.Runtimes, r.runtime())
+		out.Limits = append(out.Limits, r.limits())
+		add(&out.Seconds, r.Attempt.WallSeconds)
+		if u := r.Attempt.Usage; u != nil {
+			out.Models = append(out.Models, strings.Fields(u.Model)...)
+			add(&out.Tokens, u.InputTokens)
+			add(&out.Tokens, u.OutputTokens)
+			add(&out.CostUSD, u.CostUSD)
+		}
+	}
+	for _, list := range []*[]string{&out.Models, &out.Runtimes, &out.Limits, &out.Outside} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	slices.SortStableFunc(out.rows, func(x, y *Row) int {
+		return cmp.Or(cmp.Compare(x.Report.CompetitionID, y.Report.CompetitionID), aggregate.CompareSeeds(x.Seed, y.Seed), cmp.Compare(x.GradeAddress, y.GradeAddress))
+	})
+	return out
+}
+
+func add(sum **float64, v *float64) {
+	switch {
+	case v == nil || math.IsNaN(*v):
+	case *sum == nil:
+		n := *v
+		*sum = &n
+	default:
+		**sum += *v
+	}
+}

@@ -1,0 +1,174 @@
+package site
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/export"
+)
+
+// Bundle is a bundle that was checked.
+type Bundle struct {
+	// File is the name of the file, without its folder.
+	File string `json:"file"`
+	// Manifest is the digest that names the bundle; empty if it cannot be read.
+	Manifest string `json:"manifest,omitempty"`
+	// Refused says why nothing of the bundle counts.
+	Refused string `json:"refused,omitempty"`
+	// OtherVersion says that this is so because another version of mleflow made it;
+	// it may be sound.
+	OtherVersion bool `json:"other_version,omitempty"`
+
+	Run        string    `json:"run,omitempty"`
+	Pipeline   string    `json:"pipeline,omitempty"`
+	Mleflow    string    `json:"mleflow,omitempty"`
+	Started    time.Time `json:"started,omitzero"`
+	Signatures int       `json:"signatures"`
+	Omitted    int       `json:"omitted"`
+	// Signer is the id of the key that signed it; empty without a signature whose key
+	// is in the bundle.
+	Signer string   `json:"signer,omitempty"`
+	Pinned []string `json:"pinned,omitempty"`
+
+	// Unmade are attempts that the run planned and has no result of.
+	Unmade []string `json:"unmade,omitempty"`
+	// Ungraded are attempts of the run that no step graded.
+	Ungraded []string `json:"ungraded,omitempty"`
+
+	Disclosure *bundle.Disclosure `json:"-"`
+	Rows       []*Row             `json:"-"`
+	Boards     []audit.Board      `json:"boards,omitempty"`
+
+	taken int // the build that took it
+}
+
+// Row is an attempt at a competition, or a submission that no attempt made.
+type Row struct {
+	export.Record
+	Bundle *Bundle `json:"-"`
+	// Verdict is what the audit says of it.
+	Verdict audit.Row
+	// Aside says why it does not count; empty if it does.
+	Aside string
+	// Outside is what the attempt had from elsewhere than its competition.
+	Outside []bundle.Channel
+	// Sketch is of the graded file; nil if it is not a table.
+	Sketch *Sketch
+}
+
+// Matched is the standing of a claimed row whose grade is, by its key and report,
+// one that was recomputed for another row.
+const Matched audit.Standing = "matched"
+
+// Take enters what the audit of a bundle found. The records say what was
+// submitted; the audit, which follows the pipeline, says what they are worth.
+func (b *Bundle) Take(ctx context.Context, open *bundle.Bundle, x *bundle.Examined, report *audit.Report, catalog *competitions.Catalog) error {
+	records, _, err := tidy.FromBundle(ctx, open, x, catalog, "")
+	if err != nil {
+		return err
+	}
+	if b.Disclosure, err = open.Disclosure(); err != nil {
+		return err
+	}
+	plan, err := open.Plan()
+	if err != nil {
+		return err
+	}
+	b.Manifest, b.Run, b.Pipeline, b.Mleflow, b.Started = x.Manifest.String(), x.Run.ID, x.Run.Pipeline, x.Run.Version, x.Run.Started.UTC()
+	b.Signatures, b.Signer, b.Omitted, b.Boards = x.Signatures, x.Signer, x.Omitted, report.Boards
+	b.Pinned = slices.Compact(slices.Sorted(slices.Values(report.Pinned)))
+	for _, s := range plan.Steps {
+		if s.Kind == conditions.AttemptKind && x.Summary.Step(s.Name) == nil {
+			b.Unmade = append(b.Unmade, s.Name)
+		}
+	}
+	store, err := open.Store(nil)
+	if err != nil {
+		return err
+	}
+	audited := map[string]audit.Row{}
+	for _, r := range report.Rows {
+		audited[r.Address] = r
+	}
+	for _, rec := range records {
+		row, found := audited[rec.GradeAddress]
+		switch {
+		case !rec.Graded:
+			b.Ungraded = append(b.Ungraded, rec.Address)
+			continue
+		case !found:
+			return fmt.Errorf("%s was graded, but is not in the pipeline", rec.GradeAddress)
+		case row.Attempt != rec.Address && row.Standing != audit.Refused:
+			return fmt.Errorf("%s is said to grade %q, but the pipeline says %q", rec.GradeAddress, rec.Address, row.Attempt)
+		}
+		rec.Standing = string(row.Standing)
+		made := &Row{Record: rec, Bundle: b, Verdict: row, Aside: aside(row)}
+		if err := made.look(ctx, store); err != nil {
+			return fmt.Errorf("read the records of %s: %w", rec.GradeAddress, err)
+		}
+		b.Rows = append(b.Rows, made)
+	}
+	return nil
+}
+
+// aside says why a row does not count.
+func aside(r audit.Row) string {
+	switch {
+	case r.Standing == audit.Refused:
+		return "refused: " + r.Why
+	case r.Attempt == "":
+		return "no agent-run step made the submission"
+	}
+	return ""
+}
+
+// identity is what makes an attempt one and the same wherever it is found: the
+// run that executed it, its key and what it submitted.
+func (r *Row) identity() string {
+	return strings.Join([]string{r.MadeIn, r.AttemptAction, r.Submission, r.GradeAction}, "\n")
+}
+
+// setting is what the attempt was given.
+func (r *Row) setting() Setting {
+	return Setting{Task: conditions.Told(r.Report.Conditions), Version: r.Report.CompetitionVersion, Unchecked: r.Verdict.Unchecked != ""}
+}
+
+// Setting is what rows must have in common to be compared.
+type Setting struct {
+	Task    string `json:"task"`
+	Version string `json:"version"`
+	// Unchecked says that the public data that agents were given were compared with
+	// nothing. They may hold the answers.
+	Unchecked bool `json:"public_data_not_checked,omitempty"`
+}
+
+// sortBundles orders bundles by content, those that cannot be read last.
+func sortBundles(list []*Bundle) {
+	slices.SortStableFunc(list, func(a, b *Bundle) int {
+		return cmp.Or(cmp.Compare(refusedLast(a), refusedLast(b)), cmp.Compare(a.Manifest, b.Manifest), cmp.Compare(a.File, b.File), cmp.Compare(a.Refused, b.Refused))
+	})
+}
+
+// precedence puts the bundle first that counts where two have the same attempt or
+// seed: signed before unsigned ones, those that the board took earlier before later
+// ones. 0 is no order.
+func precedence(a, b *Bundle) int {
+	unsigned := func(b *Bundle) int { return max(0, 1-len(b.Signer)) }
+	return cmp.Or(cmp.Compare(refusedLast(a), refusedLast(b)), cmp.Compare(unsigned(a), unsigned(b)), cmp.Compare(a.taken, b.taken))
+}
+
+func refusedLast(b *Bundle) int {
+	if b.Refused != "" {
+		return 1
+	}
+	return 0
+}

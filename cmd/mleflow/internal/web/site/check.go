@@ -1,0 +1,344 @@
+package site
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache/leaf/plain"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
+)
+
+// Kind says what a finding is of.
+type Kind string
+
+// The kinds of findings.
+const (
+	// Refused: a bundle is damaged, does not follow from its own records, or has
+	// a score that is wrong.
+	Refused Kind = "refused"
+	// OtherVersion: a bundle of another version of mleflow cannot be checked here.
+	OtherVersion Kind = "other_version"
+	// Identity: a name is used by others than its owner, or may be taken for another.
+	Identity Kind = "identity"
+	// Duplicate: the same attempt is in several bundles.
+	Duplicate Kind = "duplicate"
+	// Selection: attempts are missing or were repeated, so that those that are
+	// here may have been chosen for their scores.
+	Selection Kind = "selection"
+	// Shared: several agents made equal or nearly equal submissions.
+	Shared Kind = "shared_submission"
+	// MixedTask: one agent has attempts under several tasks or versions.
+	MixedTask Kind = "mixed_task"
+	// Suspicious: the audit marks the row.
+	Suspicious Kind = "suspicious"
+	// SetAside: a row does not count for another reason.
+	SetAside Kind = "set_aside"
+)
+
+// Finding is something that a reader must know.
+type Finding struct {
+	Kind Kind `json:"kind"`
+	// About is the agent or the bundle.
+	About string `json:"about"`
+	Text  string `json:"text"`
+	// Files are the bundles that it is found in.
+	Files []string `json:"files"`
+}
+
+// checker finds what is wrong with a set of bundles.
+type checker struct {
+	bundles  []*Bundle
+	rows     []*Row
+	seeds    int
+	findings []Finding
+}
+
+func (c *checker) find(kind Kind, about string, bundles []*Bundle, format string, args ...any) {
+	f := Finding{Kind: kind, About: about, Text: fmt.Sprintf(format, args...), Files: []string{}}
+	for _, b := range bundles {
+		f.Files = append(f.Files, b.File)
+	}
+	slices.Sort(f.Files)
+	f.Files = slices.Compact(f.Files)
+	c.findings = append(c.findings, f)
+}
+
+// check judges the rows of all bundles together.
+func check(q Request) (rows []*Row, findings []Finding, lock *Lock) {
+	c := &checker{bundles: slices.Clone(q.Bundles), seeds: q.Seeds}
+	lock = c.name(q.Lock, q.Reported)
+	slices.SortStableFunc(c.bundles, precedence)
+	c.refused()
+	c.duplicates()
+	c.matched()
+	c.marked()
+	c.mixed()
+	c.repeated()
+	c.selected()
+	c.shared()
+	slices.SortStableFunc(c.findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(order(a.Kind), order(b.Kind)), cmp.Compare(a.About, b.About), cmp.Compare(a.Text, b.Text))
+	})
+	return c.rows, c.findings, lock
+}
+
+func order(k Kind) int {
+	return slices.Index([]Kind{Refused, OtherVersion, Identity, Duplicate, Selection, Shared, MixedTask, Suspicious, SetAside}, k)
+}
+
+// refused tells of bundles and rows that are wrong.
+func (c *checker) refused() {
+	for _, b := range c.bundles {
+		switch {
+		case b.OtherVersion:
+			c.find(OtherVersion, b.File, []*Bundle{b}, "the bundle was not checked and counts for nothing: %s", b.Refused)
+		case b.Refused != "":
+			c.find(Refused, b.File, []*Bundle{b}, "the bundle is refused: %s", b.Refused)
+		}
+		for _, r := range b.Rows {
+			if r.Verdict.Standing == audit.Refused {
+				c.find(Refused, r.Agent, []*Bundle{b}, "%s is refused: %s", r.GradeAddress, r.Verdict.Why)
+			}
+		}
+		for _, l := range b.Boards {
+			if l.Standing == audit.Refused {
+				c.find(Refused, b.File, []*Bundle{b}, "its leaderboard %s is refused: %s", l.Address, l.Why)
+			}
+		}
+	}
+}
+
+// duplicates gathers the rows, each attempt once.
+func (c *checker) duplicates() {
+	first, again := map[string]*Row{}, map[[2]*Bundle]int{}
+	for _, b := range c.bundles {
+		for _, r := range b.Rows {
+			was := first[r.identity()]
+			switch {
+			case r.Address == "":
+				c.rows = append(c.rows, r) // no attempt, which does not count anyway
+			case was == nil:
+				first[r.identity()] = r
+				c.rows = append(c.rows, r)
+			case was.Bundle != b && was.Agent != r.Agent && precedence(was.Bundle, b) == 0:
+				c.rows = append(c.rows, r) // nothing says which of two keys copied the other
+			case was.Bundle != b:
+				again[[2]*Bundle{was.Bundle, b}]++
+			default: // graded twice in one run
+				r.Aside = "the same attempt was graded by " + was.GradeAddress + ", too"
+				c.rows = append(c.rows, r)
+			}
+		}
+	}
+	for _, pair := range slices.SortedFunc(maps.Keys(again), func(x, y [2]*Bundle) int {
+		return cmp.Or(slices.Index(c.bundles, x[0])-slices.Index(c.bundles, y[0]), slices.Index(c.bundles, x[1])-slices.Index(c.bundles, y[1]))
+	}) {
+		c.find(Duplicate, pair[1].File, pair[:], "%s of %s are those of %s; they count once", view.Plural(again[pair], "attempt"), pair[1].File, pair[0].File)
+	}
+}
+
+// matched raises claimed rows whose grade was recomputed for another row.
+func (c *checker) matched() {
+	graded := map[string]bool{}
+	for _, r := range c.rows {
+		if r.Verdict.Standing == audit.Recomputed {
+			graded[r.GradeAction+r.ReportDigest] = true
+		}
+	}
+	for _, r := range c.rows {
+		if r.Verdict.Standing == audit.Claimed && graded[r.GradeAction+r.ReportDigest] {
+			r.Verdict.Standing, r.Record.Standing = Matched, string(Matched)
+		}
+	}
+}
+
+// marked tells of what the audit marks, and of rows that no attempt made.
+func (c *checker) marked() {
+	for _, r := range c.rows {
+		for _, flag := range r.Verdict.Flags {
+			c.find(Suspicious, r.Agent, []*Bundle{r.Bundle}, "%s: %s", r.GradeAddress, flag)
+		}
+		if r.Aside != "" && r.Verdict.Standing != audit.Refused {
+			c.find(SetAside, r.Agent, []*Bundle{r.Bundle}, "%s does not count: %s", r.GradeAddress, r.Aside)
+		}
+	}
+}
+
+// counted yields the rows that count, by agent.
+func (c *checker) counted() map[string][]*Row {
+	by := map[string][]*Row{}
+	for _, r := range c.rows {
+		if r.Aside == "" {
+			by[r.Agent] = append(by[r.Agent], r)
+		}
+	}
+	return by
+}
+
+// mixed tells of agents with attempts that cannot be compared with each other.
+func (c *checker) mixed() {
+	by := c.counted()
+	for _, agent := range slices.Sorted(maps.Keys(by)) {
+		tasks, versions := map[string]int{}, map[string]map[string]bool{}
+		for _, r := range by[agent] {
+			s := r.setting()
+			tasks[s.Task]++
+			if versions[r.Report.CompetitionID] == nil {
+				versions[r.Report.CompetitionID] = map[string]bool{}
+			}
+			if !competitions.IsMasked(s.Version) { // made to be compared with the version that it masks
+				versions[r.Report.CompetitionID][s.Version] = true
+			}
+		}
+		if len(tasks) > 1 {
+			var parts []string
+			for _, task := range slices.Sorted(maps.Keys(tasks)) {
+				parts = append(parts, fmt.Sprintf("%d under %q", tasks[task], task))
+			}
+			c.find(MixedTask, agent, bundlesOf(by[agent]), "its attempts were given different tasks: %s; they are on separate tables", strings.Join(parts, ", "))
+		}
+		for _, id := range slices.Sorted(maps.Keys(versions)) {
+			if len(versions[id]) > 1 {
+				c.find(MixedTask, agent, bundlesOf(by[agent]), "its attempts at %s are at several versions: %s; they are on separate tables", id, strings.Join(slices.Sorted(maps.Keys(versions[id])), ", "))
+			}
+		}
+	}
+}
+
+func bundlesOf(rows []*Row) []*Bundle {
+	var list []*Bundle
+	for _, r := range rows {
+		if !slices.Contains(list, r.Bundle) {
+			list = append(list, r.Bundle)
+		}
+	}
+	return list
+}
+
+// cell is what an agent may try once.
+type cell struct {
+	Setting
+	agent, competition, seed string
+}
+
+// repeated sets aside all attempts of an agent at a competition with one seed but
+// the earliest.
+func (c *checker) repeated() {
+	by, count := map[cell][]*Row{}, map[string]int{}
+	var cells []cell
+	for _, r := range c.rows {
+		if r.Aside != "" || r.Seed == "" {
+			continue
+		}
+		k := cell{r.setting(), r.Agent, r.Report.CompetitionID, r.Seed}
+		if by[k] == nil {
+			cells = append(cells, k)
+		}
+		by[k] = append(by[k], r)
+	}
+	bundles := map[string][]*Bundle{}
+	for _, k := range cells {
+		list := by[k]
+		if len(list) < 2 {
+			continue
+		}
+		slices.SortStableFunc(list, func(a, b *Row) int {
+			return cmp.Or(precedence(a.Bundle, b.Bundle), cmp.Compare(a.MadeIn, b.MadeIn), cmp.Compare(a.AttemptAction, b.AttemptAction), cmp.Compare(a.GradeAddress, b.GradeAddress))
+		})
+		for _, r := range list[1:] {
+			r.Aside = fmt.Sprintf("seed %s at %s was tried before, in run %s", r.Seed, k.competition, list[0].MadeIn)
+		}
+		count[k.agent] += len(list) - 1
+		bundles[k.agent] = append(bundles[k.agent], bundlesOf(list)...)
+	}
+	for _, agent := range slices.Sorted(maps.Keys(count)) {
+		c.find(Selection, agent, bundles[agent], "%s repeat a seed that was tried before; the earliest counts, not the best", view.Plural(count[agent], "attempt"))
+	}
+}
+
+// selected looks for attempts that were made, or should have been, and are not
+// here: those that somebody who shows only the best would leave out.
+func (c *checker) selected() {
+	runs := map[string]map[string]bool{} // by key: a stranger's run of that name is another
+	for _, b := range c.bundles {
+		if runs[b.Signer] == nil {
+			runs[b.Signer] = map[string]bool{}
+		}
+		runs[b.Signer][b.Run] = true
+	}
+	for _, b := range c.bundles {
+		c.earlier(b, runs[b.Signer])
+		if n := len(b.Unmade); n > 0 {
+			c.find(Selection, b.File, []*Bundle{b}, "its run has no result of %s, the first is %s", view.Plural(n, "planned attempt"), b.Unmade[0])
+		}
+		if n := len(b.Ungraded); n > 0 {
+			c.find(Selection, b.File, []*Bundle{b}, "its run did not grade %s, the first is %s", view.Plural(n, "attempt"), b.Ungraded[0])
+		}
+	}
+	by := c.counted()
+	for _, agent := range slices.Sorted(maps.Keys(by)) {
+		c.missingSeeds(agent, by[agent])
+	}
+}
+
+// earlier tells of other attempts of the same agents in runs that are not here.
+func (c *checker) earlier(b *Bundle, here map[string]bool) {
+	if b.Disclosure == nil {
+		return
+	}
+	var elsewhere []string
+	for _, e := range slices.Concat(b.Disclosure.Earlier, b.Disclosure.Elsewhere) {
+		if e.Attempts > 0 && !here[e.Run] {
+			elsewhere = append(elsewhere, e.Run)
+		}
+	}
+	slices.Sort(elsewhere)
+	attempts, most := 0, 0
+	for _, a := range b.Disclosure.Attempts {
+		if n := b.Disclosure.Others(a.Address); n > 0 {
+			attempts, most = attempts+1, max(most, n)
+		}
+	}
+	if attempts > 0 && len(elsewhere) > 0 {
+		c.find(Selection, b.File, []*Bundle{b}, "before %s, earlier runs made other attempts in their places or of the same agents at the same competitions, up to %d before one; these runs are not here: %s",
+			view.Plural(attempts, "attempt"), most, plain.List(elsewhere))
+	}
+}
+
+// missingSeeds compares the seeds of an agent at each competition with 0, 1, 2 …
+// up to the highest that it has anywhere, and their number with what is asked for.
+func (c *checker) missingSeeds(agent string, rows []*Row) {
+	by, highest := map[string]map[int]bool{}, c.seeds-1
+	for _, r := range rows {
+		id := r.Report.CompetitionID
+		if by[id] == nil {
+			by[id] = map[int]bool{}
+		}
+		if n, err := strconv.Atoi(r.Seed); err == nil && n >= 0 {
+			by[id][n] = true
+			highest = max(highest, n)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(by)) {
+		var missing []string
+		count := highest + 1 - len(by[id])
+		for n := 0; n <= highest && len(missing) < min(count, 5); n++ {
+			if !by[id][n] {
+				missing = append(missing, strconv.Itoa(n))
+			}
+		}
+		switch {
+		case len(by[id]) == 0 || count == 0:
+		case count > 5:
+			c.find(Selection, agent, bundlesOf(rows), "%s: %d seeds up to %d are missing, the first are %s", id, count, highest, strings.Join(missing, ", "))
+		default:
+			c.find(Selection, agent, bundlesOf(rows), "%s: missing seeds %s of 0 to %d", id, strings.Join(missing, ", "), highest)
+		}
+	}
+}

@@ -1,0 +1,336 @@
+package site
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/steps/aggregate"
+)
+
+// kindWords are what pages call a finding.
+var kindWords = map[Kind]string{
+	Refused: "Refused:", OtherVersion: "Of another version:", Identity: "Name in doubt:", Shared: "Shared submission:", Duplicate: "Duplicate:", Selection: "Possible selection:", MixedTask: "Mixed tasks:", Suspicious: "Suspicious:", SetAside: "Not counted:",
+}
+
+// index is the first page.
+func (s *Site) index() document {
+	d := document{Title: s.Title, Version: s.Version}
+	counted := 0
+	for _, n := range s.Standings {
+		counted += n
+	}
+	d.Lead = []string{"Every row is computed from bundles: files that hold what agents submitted, how it was graded, and under which conditions it was made."}
+	d.Facts = []page.Fact{{Name: "agents", Value: strconv.Itoa(len(s.agents()))}, {Name: "attempts", Value: view.Count(int64(counted))}, {Name: "recomputed", Value: view.Count(int64(s.Standings[audit.Recomputed])), Class: "good"}}
+	if n := s.Standings[Matched]; n > 0 {
+		d.Facts = append(d.Facts, page.Fact{Name: "matched by digest", Value: view.Count(int64(n))})
+	}
+	if n := s.Standings[audit.Claimed]; n > 0 {
+		d.Facts = append(d.Facts, page.Fact{Name: "only claimed", Value: view.Count(int64(n)), Class: "warn"})
+	}
+	if n := len(s.Findings); n > 0 {
+		d.Facts = append(d.Facts, page.Fact{Name: "findings", Value: strconv.Itoa(n), Class: "bad"})
+		d.Sections = append(d.Sections, s.findings(nil, "Look at these first"))
+	}
+	if s.Excluded != nil {
+		d.Facts = append(d.Facts, page.Fact{Name: "left out by rule", Value: strconv.Itoa(s.Excluded.Rows), Class: "warn"})
+		d.Sections = append(d.Sections, s.excluded())
+	}
+	for i, t := range s.Tables {
+		d.Sections = append(d.Sections, t.section(i, len(s.Tables) > 1))
+	}
+	if len(s.Tables) == 0 {
+		d.Sections = append(d.Sections, section{ID: "board", Title: "Leaderboard", Text: []string{"No row counts."}})
+	}
+	if len(s.Masked) > 0 {
+		d.Sections = append(d.Sections, s.maskedSection())
+	}
+	if len(s.Reported) > 0 {
+		d.Sections = append(d.Sections, s.reported())
+	}
+	d.Sections = append(d.Sections, s.competitionsSection(), s.bundlesSection(), reading())
+	for _, sec := range d.Sections {
+		d.Anchors = append(d.Anchors, page.Link{Text: sec.Title, Address: "#" + sec.ID})
+	}
+	return d
+}
+
+// findings are those about something; all without.
+func (s *Site) findings(about func(Finding) bool, title string) section {
+	sec := section{ID: "findings", Title: title}
+	for _, f := range s.Findings {
+		if about == nil || about(f) {
+			head := kindWords[f.Kind] + " " + f.About + "."
+			if len(f.Files) > 0 && !slices.Equal(f.Files, []string{f.About}) {
+				head = kindWords[f.Kind] + " " + f.About + " (" + strings.Join(f.Files, ", ") + ")."
+			}
+			sec.Alarm = append(sec.Alarm, alarm{Head: head, Text: f.Text})
+		}
+	}
+	return sec
+}
+
+// agents are the names of the agents on tables, sorted.
+func (s *Site) agents() []string {
+	var names []string
+	for _, r := range s.rows {
+		names = append(names, r.Agent)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Name says which rows a table is of.
+func (t *Table) Name() string {
+	name := fmt.Sprintf("Task %s, version %s", t.Task, t.Version)
+	if t.Unchecked {
+		name += ", public data not checked"
+	}
+	return name
+}
+
+func (t *Table) section(i int, several bool) section {
+	sec := section{ID: "board-" + strconv.Itoa(i+1), Title: "Leaderboard: " + t.Name()}
+	if several {
+		sec.Text = append(sec.Text, "Scores under other tasks or versions of competitions cannot be compared with these.")
+	}
+	if t.Unchecked {
+		sec.Text = append(sec.Text, "Public data: not checked. Nothing shows that the agents were given the competition's files and no others; the answers may have been among them. "+
+			"Build the board with the data of these competitions, in --data-dir, to compare them.")
+	}
+	if t.Task != "reference" {
+		sec.Text = append(sec.Text, "The agents were not given MLE-bench's own texts, so these scores cannot be compared with published ones.")
+	}
+	sec.Text = append(sec.Text, conditions.Notes(t.conditions())...)
+	sec.Grids = append(sec.Grids, t.ranking())
+	sec.Text = append(sec.Text, "Percentages of competitions, mean ± standard error over seeds. Agents with equal results share a place. Agents of one tie group cannot be told apart: "+
+		"the 95 % interval of the difference from the first of the group, over other runs at these competitions, includes zero, or there are too few runs for one.")
+	if len(t.stops) > 0 {
+		sec.Text = append(sec.Text, "Columns such as “… after 1h” are what stopping every attempt then would have given: the last submission that lay there, or the final one of attempts that had ended. "+
+			"A dash means that it is not known, because no snapshots of an attempt were graded.")
+	}
+	if len(t.Agents) > 0 && len(t.Agents[0].Groups) > 1 {
+		sec.Grids = append(sec.Grids, t.groups())
+	}
+	if len(t.Agents) > 1 {
+		sec.Plots = append(sec.Plots, t.differences())
+	}
+	if p := t.costs(); p.Plot != "" {
+		sec.Plots = append(sec.Plots, p)
+	}
+	return sec
+}
+
+func (t *Table) conditions() []conditions.Attempts {
+	var all []conditions.Attempts
+	for _, a := range t.Agents {
+		one := conditions.Attempts{Agent: a.Name}
+		for _, r := range a.rows {
+			one.Sets = append(one.Sets, r.Report.Conditions)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// rate writes a percentage of a group.
+func rate(g aggregate.Group, name string) string { return percentage(g.Percentages, g.Seeds, name) }
+
+func percentage(of board.Split, seeds int, name string) string {
+	return page.RateOf(of, name, seeds).String()
+}
+
+func (t *Table) ranking() grid {
+	names := []string{"Place", "Tie group", "Agent", ">Any medal %"}
+	for _, at := range t.stops {
+		names = append(names, ">… after "+export.After(at))
+	}
+	names = append(names, ">Gold %", ">Above median %", ">Valid %", ">Competitions", ">Seeds", "Checked", "Isolation", "Given besides the competition")
+	if checked(t.rows) {
+		names = append(names, "Rule checks")
+	}
+	g := newGrid("Leaderboard", append(names, "Models", ">Tokens", ">Cost, USD", ">Agent time")...)
+	for _, a := range t.Agents {
+		place := "–"
+		if a.Place > 0 {
+			place = strconv.Itoa(a.Place)
+		}
+		if a.Tied {
+			place += "="
+		}
+		standings := entry{Text: standingText(a.Standings), Pill: "good"}
+		if a.Standings[audit.Claimed] > 0 {
+			standings.Pill = "warn"
+		}
+		isolation := entry{Text: a.Overall.Isolation}
+		if a.Overall.Untrusted {
+			isolation.Pill = "bad"
+		}
+		cells := []entry{text(place), text(strconv.Itoa(a.Group)), link(a.Name, agentPath(a.Name)), text(rate(a.Overall, shownFigure))}
+		for _, s := range a.Stopped {
+			cells = append(cells, text(percentage(s.Percentages, a.Overall.Seeds, shownFigure)))
+		}
+		cells = append(cells, text(rate(a.Overall, "gold_medal_percentage")), text(rate(a.Overall, "above_median_percentage")), text(rate(a.Overall, "valid_submissions_percentage")),
+			text(strconv.Itoa(len(a.Competitions))+" of "+strconv.Itoa(len(t.competitions()))), text(strconv.Itoa(a.Overall.Seeds)), standings, isolation, a.outside())
+		if checked(t.rows) {
+			cells = append(cells, foundInAll(a.rows))
+		}
+		g.add(append(cells,
+			text(cmp.Or(strings.Join(a.Models, " "), "–")), text(amount(a.Tokens, 0)), text(amount(a.CostUSD, 2)), text(took(a.Seconds)))...)
+	}
+	return g
+}
+
+func took(seconds *float64) string {
+	if seconds == nil {
+		return "–"
+	}
+	return view.Duration(time.Duration(*seconds * float64(time.Second)))
+}
+
+// groups are the percentages with any medal by complexity.
+func (t *Table) groups() grid {
+	names := []string{"Agent"}
+	for _, g := range t.Agents[0].Groups {
+		names = append(names, ">"+g.Name+" ("+view.Plural(len(g.Competitions), "competition")+")")
+	}
+	out := newGrid("Any medal by complexity", names...)
+	for _, a := range t.Agents {
+		cells := []entry{link(a.Name, agentPath(a.Name))}
+		for _, g := range a.Groups {
+			cells = append(cells, text(rate(g, shownFigure)))
+		}
+		out.add(cells...)
+	}
+	return out
+}
+
+// differences draws how far agents are behind the head of their tie group.
+func (t *Table) differences() plot {
+	var rows []page.Estimate
+	for _, a := range t.Agents[1:] {
+		if a.Behind == nil {
+			continue
+		}
+		d, ok := a.Behind.Figures[shownFigure]
+		if !ok {
+			continue
+		}
+		e := page.Estimate{Name: a.Name + " − " + a.Head, Value: -float64(d.Difference), Note: "p " + strconv.FormatFloat(float64(d.SignFlipP), 'g', 3, 64)}
+		if i := d.Stratified; i != nil {
+			e.Lower, e.Upper, e.Known = -float64(i.Percentile.Upper), -float64(i.Percentile.Lower), true
+		}
+		rows = append(rows, e)
+	}
+	return plot{
+		Title: "Difference from the first agent of the tie group", Plot: page.Intervals(rows, "difference in competitions with a medal, percentage points"),
+		Note: "Paired by competition and seed. Intervals are 95 % percentile bootstraps over other runs; p is of the sign-flip test over competitions.",
+	}
+}
+
+// costs draws what agents cost against what they reached; empty if that is not
+// known of any.
+func (t *Table) costs() plot {
+	var dots []page.Dot
+	for i, a := range t.Agents {
+		if p, ok := a.Overall.Percentages[shownFigure]; ok && a.CostUSD != nil {
+			dots = append(dots, page.Dot{Name: a.Name, X: *a.CostUSD, Y: float64(p.Mean), Color: i})
+		}
+	}
+	return plot{Title: "Cost", Plot: page.Scatter(dots, "cost of all attempts, USD", "competitions with a medal, %")}
+}
+
+// reported are the rows of others.
+func (s *Site) reported() section {
+	g := newGrid("Published rows, not verified", "Agent", "Models", ">Low %", ">Medium %", ">High %", ">All %", ">Hours", "Date", "Checked", "Source", "Note")
+	for _, r := range s.Reported {
+		source := text("–")
+		if r.URL != "" {
+			source = entry{Text: "source", Link: r.URL, Outside: true}
+		}
+		g.add(text(r.Agent), text(cmp.Or(r.Models, "–")), text(reportedRate(r.Low, r.LowSEM)), text(reportedRate(r.Medium, r.MediumSEM)), text(reportedRate(r.High, r.HighSEM)),
+			text(reportedRate(r.All, r.AllSEM)), text(cmp.Or(r.Hours, "–")), text(cmp.Or(r.Date, "–")), entry{Text: "reported, not verified", Pill: "warn"}, source, text(r.Note))
+	}
+	return section{
+		ID: "reported", Title: "Reported, not verified", Grids: []grid{g},
+		Text: []string{"These rows were published by others. There is no bundle of them here, so nothing was checked, and they have no place on the tables above. Percentages of competitions with any medal, mean ± standard error."},
+	}
+}
+
+func reportedRate(mean, sem *float64) string {
+	if mean == nil {
+		return "–"
+	}
+	r := page.Rate{Mean: *mean}
+	if sem != nil {
+		r.SEM, r.Known = *sem, true
+	}
+	return r.String()
+}
+
+func (s *Site) competitionsSection() section {
+	g := newGrid("Competitions", "Competition", "Identifier", "Complexity", ">Attempts", "Best score", "By")
+	for _, c := range s.competitions() {
+		g.add(link(c.title, competitionPath(c.id)), text(c.id), text(cmp.Or(string(s.catalog.Complexity(c.id)), "–")), text(strconv.Itoa(len(c.rows))), text(c.best()), text(c.by()))
+	}
+	return section{ID: "competitions", Title: "Competitions", Grids: []grid{g}}
+}
+
+func (s *Site) bundlesSection() section {
+	g := newGrid("Bundles", "File", "Run", "Manifest, SHA-256", ">Rows", "Scores", "Signed by key", "mleflow", "Started")
+	for _, b := range s.Bundles {
+		if b.Refused != "" {
+			state := entry{Text: "refused", Pill: "bad"}
+			if b.OtherVersion {
+				state = entry{Text: "of another version", Pill: "warn"}
+			}
+			g.add(text(b.File), text("–"), text("–"), text("0"), state, text("–"), text("–"), text("–"))
+			continue
+		}
+		n := map[audit.Standing]int{}
+		for _, r := range b.Rows {
+			n[r.Verdict.Standing]++
+		}
+		scores := entry{Text: cmp.Or(standingText(n), "none"), Pill: "good"}
+		if n[audit.Claimed] > 0 {
+			scores.Pill = "warn"
+		}
+		if n[audit.Refused] > 0 {
+			scores = entry{Text: fmt.Sprintf("%d refused", n[audit.Refused]), Pill: "bad"}
+		}
+		g.add(link(b.File, bundlePath(b)), text(b.Run), entry{Text: b.Manifest, Class: "mono"}, text(strconv.Itoa(len(b.Rows))), scores, text(cmp.Or(b.Signer[:min(len(b.Signer), 16)], "–")), text(b.Mleflow), text(page.Date(b.Started)))
+	}
+	return section{ID: "bundles", Title: "Bundles", Grids: []grid{g}}
+}
+
+// reading says what the words of the pages mean, and how to check them.
+func reading() section {
+	return section{ID: "reading", Title: "How to read and check this", Text: []string{
+		"Recomputed: the submission in the bundle was graded again while this board was built, with answers that the builder prepared, and gave the same report. " +
+			"Matched by digest: by its key and report it is a grade that was recomputed for another row. Only claimed: the bytes and keys of the bundle are sound, but nobody graded it again here.",
+		"Nothing shows that an agent ran as described, except that its bundle says so; a signature says who says so. What the attempts had besides their competition (environment, secrets, files, own model servers, recordings of models) could have held the answers. An agent that was not isolated could have read the answers; it is marked untrusted.",
+		"Anyone with the bundles can build the same pages, byte for byte, and check each bundle:",
+	}, Code: "mleflow verify FILE.bundle --regrade\nmleflow board build *.bundle -o site"}
+}
+
+// comparisonText says how an agent compares with the head of its tie group.
+func comparisonText(a *Agent, c *board.Comparison) string {
+	d, ok := c.Figures[shownFigure]
+	if !ok {
+		return ""
+	}
+	out := fmt.Sprintf("%s percentage points from %s over %s", points(-float64(d.Difference)), a.Head, view.Plural(c.Pairs, "pair"))
+	if i := d.Stratified; i != nil {
+		out += fmt.Sprintf(", 95 %% interval %s to %s over other runs", points(-float64(i.Percentile.Upper)), points(-float64(i.Percentile.Lower)))
+	}
+	return out + fmt.Sprintf(", McNemar p %.3g, sign-flip p %.3g.", float64(d.McNemarP), float64(d.SignFlipP))
+}

@@ -1,0 +1,28 @@
+package site
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
+)
+
+func texts(list []bundle.Channel) (out []string) {
+	for _, c := range list {
+		out = append(out, c.Text)
+	}
+	return out
+}
+
+// outside says what the attempts of an agent had from elsewhere.
+func (a *Agent) outside() entry {
+	e := entry{Text: cmp.Or(strings.Join(a.Outside, "; "), "–")}
+	for _, r := range a.rows {
+		for _, c := range r.Outside {
+			if c.Answers {
+				e.Pill = "warn"
+			}
+		}
+	}
+	return e
+}

@@ -1,0 +1,135 @@
+package site
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"strings"
+	"sync"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+)
+
+//go:embed pages.html
+var pagesText string
+
+var pages = sync.OnceValue(func() *template.Template { return page.Parse("board", pagesText, nil) })
+
+// document is what a page shows.
+type document struct {
+	Title, Version string
+	Lead           []string
+	Facts          []page.Fact
+	Anchors        []page.Link
+	Sections       []section
+}
+
+// section is a part of a page; what is empty is not shown.
+type section struct {
+	ID, Title string
+	Alarm     []alarm
+	Text      []string
+	Grids     []grid
+	Plots     []plot
+	Code      string
+}
+
+// alarm is a finding in a section.
+type alarm struct{ Head, Text string }
+
+// plot is a drawing; with People, it has a legend of medal lines, with Names one of lines.
+type plot struct {
+	Title, Note string
+	Plot        template.HTML
+	People      *legend
+	// Names are those of the lines, in the order of their colors.
+	Names []string
+}
+
+// legend is what the legend of a distribution needs.
+type legend struct {
+	page.People
+	OffScale bool
+}
+
+// grid is a table.
+type grid struct {
+	Caption string
+	Columns []column
+	Rows    [][]entry
+}
+
+type column struct{ Text, Class string }
+
+// entry is a cell of a table. A link must be made by this package, or checked.
+type entry struct {
+	Text, Class, Link, Medal, Pill string
+	// Outside is a link to another site.
+	Outside bool
+}
+
+// newGrid makes a table; the name of a column of numbers begins with ">".
+func newGrid(caption string, names ...string) grid {
+	g := grid{Caption: caption}
+	for _, name := range names {
+		c := column{Text: name}
+		if text, number := strings.CutPrefix(name, ">"); number {
+			c = column{Text: text, Class: "num"}
+		}
+		g.Columns = append(g.Columns, c)
+	}
+	return g
+}
+
+// add adds a row; numbers are aligned as their columns are.
+func (g *grid) add(cells ...entry) {
+	for i := range cells {
+		cells[i].Class = cmp.Or(cells[i].Class, g.Columns[i].Class)
+	}
+	g.Rows = append(g.Rows, cells)
+}
+
+func text(s string) entry { return entry{Text: s} }
+
+func link(s, to string) entry { return entry{Text: s, Link: to, Class: "name"} }
+
+// write writes a page. Up is the path from it to the folder of the board.
+func (d document) write(up string) ([]byte, error) {
+	body, err := page.Fill(pages(), d)
+	if err != nil {
+		return nil, fmt.Errorf("fill page: %w", err)
+	}
+	var out bytes.Buffer
+	frame := page.Frame{
+		Title: d.Title, Version: d.Version, Policy: page.FilePolicy(), Body: body, Wide: true,
+		Nav: []page.Link{{Text: "Board", Address: up + "index.html", Here: up == ""}, {Text: "Competitions", Address: up + "index.html#competitions"}, {Text: "Bundles", Address: up + "index.html#bundles"}},
+	}
+	err = frame.Write(&out)
+	return out.Bytes(), err
+}
+
+// slug is a file name for a name from outside: letters that are safe in every
+// file system and address, and a part of the digest, long enough that nobody finds
+// another name with the same.
+func slug(name string) string {
+	safe := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return '-'
+	}, name)
+	sum := sha256.Sum256([]byte(name))
+	return strings.Trim(safe[:min(len(safe), 40)], "-") + "-" + hex.EncodeToString(sum[:8])
+}
+
+func agentPath(name string) string     { return "agents/" + slug(name) + ".html" }
+func competitionPath(id string) string { return "competitions/" + slug(id) + ".html" }
+func bundlePath(b *Bundle) string      { return "bundles/" + b.Manifest[:16] + ".html" }
+func points(v float64) string          { return fmt.Sprintf("%+.2f", v) }

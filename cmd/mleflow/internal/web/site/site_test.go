@@ -1,0 +1,302 @@
+package site
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/grading"
+)
+
+// made is a bundle of an agent with one attempt a seed at demo-digits; gold says
+// which seeds got a gold medal.
+func made(agent, task string, seeds int, gold func(seed int) bool) *Bundle {
+	b := &Bundle{File: agent + ".bundle", Manifest: digest.Of([]byte(agent + task)).String(), Run: "run-" + agent + task, Disclosure: &bundle.Disclosure{}}
+	for seed := range seeds {
+		score, rank := grading.Number(0.5), 39
+		if gold(seed) {
+			score, rank = 1, 1
+		}
+		address := fmt.Sprintf("step.grade.score[%q]", fmt.Sprint(seed))
+		rep := grading.Report{
+			CompetitionID: "demo-digits", Score: &score, SubmissionExists: true, ValidSubmission: true, Medals: grading.Medals{AnyMedal: gold(seed), GoldMedal: gold(seed), AboveMedian: gold(seed)},
+			Detail: grading.Detail{ExactScore: &score, Outcome: grading.Scored, Rank: &rank, Teams: 40, CompetitionVersion: "v1"},
+		}
+		rep.MadeUnder([]string{"isolation=sandbox", "runtime=sandbox", "task=" + task})
+		b.Rows = append(b.Rows, &Row{
+			Record: export.Record{
+				Run: export.Run{Agent: agent, Seed: fmt.Sprint(seed), Report: rep}, Graded: true, RunID: b.Run, MadeIn: b.Run, Address: fmt.Sprintf("step.agent-run.solve[%q]", fmt.Sprint(seed)),
+				GradeAddress: address, AttemptAction: fmt.Sprint(agent, task, seed), GradeAction: fmt.Sprint("grade", agent, task, seed), ReportDigest: fmt.Sprint("report", agent, task, seed),
+			},
+			Bundle: b, Verdict: audit.Row{Address: address, Attempt: "step.agent-run.solve", Standing: audit.Recomputed},
+		})
+	}
+	return b
+}
+
+func built(t *testing.T, bundles ...*Bundle) *Site {
+	t.Helper()
+	catalog, err := competitions.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Build(Request{Title: "Test", Bundles: bundles, Catalog: catalog, Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func always(int) bool { return true }
+func never(int) bool  { return false }
+
+func kinds(s *Site) (list []Kind) {
+	for _, f := range s.Findings {
+		list = append(list, f.Kind)
+	}
+	return list
+}
+
+// An agent with attempts under two tasks is on two tables, the reference's first;
+// agents that have one task each are no finding.
+func TestMixedTasks(t *testing.T) {
+	second := made("a", "reference", 2, never)
+	s := built(t, made("a", "own", 2, always), second)
+	if diff := cmp.Diff([]Kind{MixedTask}, kinds(s)); diff != "" || !strings.Contains(s.Findings[0].Text, `2 under "own", 2 under "reference"`) {
+		t.Errorf("%+v\n%s", s.Findings, diff)
+	}
+	if len(s.Tables) != 2 || s.Tables[0].Task != "reference" || s.Tables[1].Task != "own" {
+		t.Fatalf("the tables are %+v", s.Tables)
+	}
+	if mean := s.Tables[0].Agents[0].Overall.Percentages[shownFigure].Mean; mean != 0 {
+		t.Errorf("the medals of one task count in the other: %v", mean)
+	}
+	if s := built(t, made("a", "own", 2, always), made("b", "reference", 2, always)); len(s.Findings) != 0 || len(s.Tables) != 2 {
+		t.Errorf("two agents with a task each: %+v", s.Findings)
+	}
+}
+
+// TestMasked compares each agent with itself at the masked version, on a table of its
+// own, which is no finding.
+func TestMasked(t *testing.T) {
+	masked := func(b *Bundle) *Bundle {
+		b.File, b.Run = "masked-"+b.File, b.Run+"m"
+		b.Manifest = digest.Of([]byte(b.Run)).String()
+		for _, r := range b.Rows {
+			r.Report.CompetitionVersion = "v1m"
+			r.RunID, r.MadeIn, r.AttemptAction, r.GradeAction, r.ReportDigest = b.Run, b.Run, r.AttemptAction+"m", r.GradeAction+"m", r.ReportDigest+"m"
+		}
+		return b
+	}
+	s := built(t, made("knows", "own", 6, always), masked(made("knows", "own", 6, never)), made("learns", "own", 6, always), masked(made("learns", "own", 6, always)), made("elsewhere", "own", 6, always))
+	if len(s.Findings) != 0 || len(s.Tables) != 2 {
+		t.Errorf("%d tables, findings %+v", len(s.Tables), s.Findings)
+	}
+	got := map[string]float64{}
+	for _, m := range s.Masked {
+		got[m.Agent+" "+m.Version] = float64(m.Comparison.Figures[shownFigure].Difference)
+	}
+	if diff := cmp.Diff(map[string]float64{"knows v1": 100, "learns v1": 0}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	var index strings.Builder
+	for _, sec := range s.index().Sections {
+		fmt.Fprintln(&index, sec.Title, sec.Text, sec.Plots)
+	}
+	for _, want := range []string{"Masked versions", "knows, v1 − v1m", "learns, v1 − v1m"} {
+		if !strings.Contains(index.String(), want) {
+			t.Errorf("the board lacks %q", want)
+		}
+	}
+}
+
+// A claimed row is matched if its grade was recomputed for another one.
+func TestMatched(t *testing.T) {
+	one, other := made("a", "own", 1, always), made("b", "own", 2, always)
+	for i, r := range other.Rows {
+		r.Verdict.Standing = audit.Claimed
+		if i == 0 {
+			r.GradeAction, r.ReportDigest = one.Rows[0].GradeAction, one.Rows[0].ReportDigest
+		}
+	}
+	other.Rows[1].GradeAction = one.Rows[0].GradeAction // with another report
+	s := built(t, one, other)
+	if diff := cmp.Diff(map[audit.Standing]int{audit.Recomputed: 1, Matched: 1, audit.Claimed: 1}, s.Standings); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Agents that differ in few of their runs are one tie group, those that are far
+// behind another.
+func TestTieGroups(t *testing.T) {
+	but := func(n int) func(int) bool { return func(seed int) bool { return seed >= n } }
+	s := built(t, made("best", "own", 20, always), made("near", "own", 20, but(1)), made("far", "own", 20, but(15)), made("last", "own", 20, but(16)), made("same", "own", 20, always))
+	var got []string
+	for _, a := range s.Tables[0].Agents {
+		got = append(got, fmt.Sprintf("%d %v %s %d", a.Place, a.Tied, a.Name, a.Group))
+	}
+	want := []string{"1 true best 1", "1 true same 1", "3 false near 1", "4 false far 2", "5 false last 2"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Rows that are refused, or that no attempt made, do not count.
+// TestExclude leaves out by rule the attempts in which the rule found something,
+// and counts those that nobody looked at.
+func TestExclude(t *testing.T) {
+	sly, honest := made("sly", "own", 2, always), made("honest", "own", 2, never)
+	sly.Rows[0].Check = found("grader-import", "sample-copy")
+	honest.Rows[0].Check = &export.Check{Rules: []string{"grader-import", "sample-copy"}}
+	catalog, err := competitions.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Build(Request{Title: "Test", Bundles: []*Bundle{sly, honest}, Catalog: catalog, Exclude: []string{"grader-import", "sample-copy"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := s.Excluded; e == nil || e.Rows != 1 || e.Unchecked != 2 || sly.Rows[0].Aside != "left out by rule: grader-import, sample-copy" {
+		t.Errorf("%+v, %q", e, sly.Rows[0].Aside)
+	}
+	counted := 0
+	for _, n := range s.Standings {
+		counted += n
+	}
+	if counted != 3 || len(s.Findings) != 0 {
+		t.Errorf("%d rows count, findings %+v", counted, s.Findings)
+	}
+	for rows, want := range map[*Row]string{sly.Rows[0]: "1 warning: grader-import", sly.Rows[1]: "not checked", honest.Rows[0]: "none"} {
+		if got := foundIn(rows.Check).Text; got != want {
+			t.Errorf("found %q, want %q", got, want)
+		}
+	}
+	if got := foundInAll(honest.Rows).Text; got != "warnings in 0 of 1, 1 not checked" {
+		t.Errorf("all: %q", got)
+	}
+}
+
+func TestAside(t *testing.T) {
+	b := made("a", "own", 3, always)
+	b.Rows[0].Verdict.Standing, b.Rows[0].Verdict.Why = audit.Refused, "grading it again gives a different report"
+	b.Rows[1].Verdict.Attempt = ""
+	for _, r := range b.Rows {
+		r.Aside = aside(r.Verdict)
+	}
+	s := built(t, b)
+	if diff := cmp.Diff([]Kind{Refused, Selection, SetAside}, kinds(s)); diff != "" || s.Standings[audit.Recomputed] != 1 {
+		t.Errorf("%+v %v\n%s", s.Findings, s.Standings, diff)
+	}
+}
+
+// Early stopping is columns of the board on request; of an agent without graded
+// snapshots nothing is said.
+func TestStops(t *testing.T) {
+	early, none := made("early", "own", 2, always), made("none", "own", 2, always)
+	for _, r := range early.Rows {
+		r.Attempt.WallSeconds = of(7 * 3600.0)
+		r.Snapshots = []export.Snapshot{{Seconds: 7000, Outcome: "scored", Score: of(0.7), Medal: "none"}, {Seconds: 20_000, Outcome: "scored", Score: of(0.98), Medal: "bronze"}}
+	}
+	early.Rows[0].Snapshots[1].Medal = "none"
+	catalog, err := competitions.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Build(Request{Title: "Test", Bundles: []*Bundle{early, none}, Catalog: catalog, Stops: []time.Duration{time.Hour, 6 * time.Hour, 12 * time.Hour}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for _, row := range s.Tables[0].ranking().Rows {
+		for _, cell := range row[3:7] {
+			got[row[2].Text] = append(got[row[2].Text], cell.Text)
+		}
+	}
+	want := map[string][]string{"early": {"100.0 ± 0.0", "0.0 ± 0.0", "50.0 ± 50.0", "100.0 ± 0.0"}, "none": {"100.0 ± 0.0", "–", "–", "–"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	files, err := s.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{agentPath("early"): ">0.98 bronze<", agentPath("none"): ">… after 12h<", "board.json": `"hours": 6`, "attempts.csv": ",outcome_at_12h,score_at_12h,medal_at_12h\n"} {
+		if !strings.Contains(string(files[path]), text) {
+			t.Errorf("%s lacks %q", path, text)
+		}
+	}
+}
+
+func of[T any](v T) *T { return &v }
+
+// The order of the bundles changes no byte of any file.
+func TestOrderChangesNothing(t *testing.T) {
+	bundles := func() []*Bundle {
+		repeat := made("a", "own", 3, never)
+		repeat.Manifest, repeat.Run, repeat.File = digest.Of([]byte("x")).String(), "run-later", "later.bundle"
+		for _, r := range repeat.Rows {
+			r.RunID, r.MadeIn, r.AttemptAction = repeat.Run, repeat.Run, r.AttemptAction+"x"
+		}
+		return []*Bundle{made("a", "own", 3, always), repeat, made("b", "own", 2, never), made("c", "reference", 2, always), {File: "bad", Refused: "x"}, {File: "worse", Refused: "y"}}
+	}
+	want, err := built(t, bundles()...).Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 5 {
+		list := bundles()
+		random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+		got, err := built(t, list...).Files()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range slices.Sorted(maps.Keys(want)) {
+			if diff := cmp.Diff(string(want[path]), string(got[path])); diff != "" {
+				t.Fatalf("%s (-want +got):\n%s", path, diff)
+			}
+		}
+	}
+}
+
+// A bundle of another version is told apart from one that was tampered with.
+func TestOtherVersion(t *testing.T) {
+	s := built(t, made("a", "own", 1, always), &Bundle{File: "old", Refused: "verify it with mleflow 0.0.9", OtherVersion: true}, &Bundle{File: "bad", Refused: "x"})
+	if diff := cmp.Diff([]Kind{Refused, OtherVersion}, kinds(s)); diff != "" {
+		t.Error(diff)
+	}
+	files, err := s.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Of another version: old.</strong>", "verify it with mleflow 0.0.9", `<span class="pill warn">of another version</span>`, `<span class="pill bad">refused</span>`} {
+		if !strings.Contains(string(files["index.html"]), want) {
+			t.Errorf("the board lacks %q", want)
+		}
+	}
+}
+
+func TestSlug(t *testing.T) {
+	seen := map[string]string{}
+	for _, name := range []string{"AIDE", "aide", "a/../b", "..", "", "CON", "ünï", "a b", "a-b", strings.Repeat("x", 300), "\x00", `"><img>`, "日本"} {
+		s := slug(name)
+		if len(s) > 60 || strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+			t.Errorf("%q becomes %q", name, s)
+		}
+		if other, found := seen[s]; found {
+			t.Errorf("%q and %q are both %q", name, other, s)
+		}
+		seen[s] = name
+	}
+}

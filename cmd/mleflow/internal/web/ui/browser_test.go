@@ -1,0 +1,285 @@
+package ui
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui/browsertest"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/hostiletest"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// serve serves the pages of a lab behind a guard and returns the address without
+// the token, and with it.
+func (l *lab) serve() (base, first string) {
+	l.t.Helper()
+	s := httptest.NewUnstartedServer(nil)
+	_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
+	g := NewGuard(port, l.ui)
+	s.Config.Handler = g
+	s.Config.BaseContext = func(net.Listener) context.Context { return l.t.Context() } // Close waits for who follows a page
+	s.Start()
+	l.t.Cleanup(s.Close)
+	return s.URL, s.URL + "/?token=" + g.Token()
+}
+
+// looked checks what holds for every page: nothing went wrong, no script ran but
+// ours, nothing is wider than the window, and axe finds nothing serious.
+func looked(t *testing.T, tab *browsertest.Tab, name string) {
+	t.Helper()
+	for _, fault := range tab.Faults() {
+		if name != "nothing" || !strings.Contains(fault, "404") {
+			t.Errorf("%s: %.400s", name, fault)
+		}
+	}
+}
+
+// TestAxe shows that axe-core is there and finds what is wrong with a page.
+func TestAxe(t *testing.T) {
+	if !browsertest.HasAxe() {
+		t.Skipf("accessibility is not checked: %s does not name axe-core's axe.min.js (npm pack axe-core)", browsertest.Axe)
+	}
+	b := browsertest.Open(t)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte(`<html lang="en"><title>x</title><main><h1>x</h1><button></button><p style="color:#aaa;background:#fff">pale</p></main>`))
+	}))
+	defer s.Close()
+	tab := b.Tab(browsertest.Forms()[0])
+	tab.Go(s.URL)
+	if found := strings.Join(tab.Violations(), "\n"); !strings.Contains(found, "button-name") || !strings.Contains(found, "color-contrast") {
+		t.Errorf("axe finds %q", found)
+	}
+}
+
+// TestPagesInTheBrowser opens every page in four forms. MLEFLOW_SHOTS names a
+// folder for pictures of them, MLEFLOW_AXE the path of axe-core's axe.min.js.
+func TestPagesInTheBrowser(t *testing.T) {
+	b := browsertest.Open(t)
+	l := newLab(t)
+	attempts := []attempt{usual("aide", "0", "a note"), usual("aide", "1", "a note"), usual("dummy", "0", "a note"), usual("dummy", "1", "a note")}
+	attempts[1].score, attempts[2].score, attempts[3].reason = 0.995, 0.8, "the column label is missing"
+	r := l.write("demo.hcl", l.start, attempts)
+	for i, a := range attempts {
+		l.finish(r, i, a)
+	}
+	l.close(r, steps(attempts...))
+	l.get("/agents")
+	l.indexed()
+	base, first := l.serve()
+	forms := browsertest.Forms()
+	if !full() {
+		forms = []browsertest.Form{forms[0], forms[3]} // each width and each theme once
+	}
+	for _, f := range forms {
+		t.Run(f.Name, func(t *testing.T) {
+			tab := b.Tab(f)
+			tab.Go(first)
+			if at := tab.Run("location.href"); strings.Contains(at, "token") {
+				t.Errorf("the token stays in the address %s", at)
+			}
+			for name, path := range pagesOf(r.ID(), attempts[0]) {
+				if name == "report" {
+					continue // a document of its own, tested where it is made
+				}
+				tab.Go(base + path)
+				looked(t, tab, name)
+				if dir := os.Getenv("MLEFLOW_SHOTS"); dir != "" {
+					tab.Shot(filepath.Join(dir, strings.ReplaceAll(name, " ", "-")+"-"+f.Name+".png"))
+				}
+			}
+			for _, asked := range tab.Asked() {
+				if !strings.HasPrefix(asked, base+"/") && !strings.HasPrefix(asked, "about:") {
+					t.Errorf("the pages ask for %s", asked)
+				}
+			}
+		})
+	}
+}
+
+// full reports whether MLEFLOW_BROWSER=full asks for every page in every form with
+// every text, which takes minutes.
+func full() bool { return os.Getenv("MLEFLOW_BROWSER") == "full" }
+
+// sets are texts that set a mark if a page takes them for more than text.
+var sets = []hostiletest.Text{
+	{Name: "sets a mark", Text: `"><script>window.owned=1</script><svg onload="window.owned=1"><img src=x onerror="window.owned=1">`},
+	{Name: "in a string", Text: `';window.owned=1;//`}, {Name: "in a template", Text: "${window.owned=1}`{{constructor.constructor('window.owned=1')()}}"},
+	{Name: "address", Text: `javascript:window.owned=1`}, {Name: "end of a script", Text: `</script><script>window.owned=1</script>`},
+	{Name: "huge line", Text: strings.Repeat("<b onclick=window.owned=1>", 40_000)},
+}
+
+// TestTheBrowserSeesScripts shows that what the next test looks for can be
+// found: without escaping and policy, these texts run.
+func TestTheBrowserSeesScripts(t *testing.T) {
+	b := browsertest.Open(t)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte("<p title=\"" + sets[0].Text + "\">"))
+	}))
+	defer s.Close()
+	tab := b.Tab(browsertest.Forms()[0])
+	tab.Go(s.URL)
+	tab.Wait("window.owned === 1")
+}
+
+// TestHostileInTheBrowser opens pages full of hostile texts in a real browser:
+// no script of theirs runs.
+func TestHostileInTheBrowser(t *testing.T) {
+	b := browsertest.Open(t)
+	l := newLab(t)
+	texts := append(hostiletest.Texts(), sets...)
+	var attempts []attempt
+	for i, h := range texts {
+		a := hostile(h.Text)
+		a.agent, a.seed = fmt.Sprintf("%.200s", a.agent), fmt.Sprint(i)
+		attempts = append(attempts, a)
+	}
+	r := l.write("hostile.hcl", l.start, attempts)
+	for i, a := range attempts {
+		l.finish(r, i, a)
+	}
+	l.close(r, steps(attempts...))
+	l.get("/agents")
+	l.indexed()
+	base, first := l.serve()
+	tab := b.Tab(browsertest.Forms()[2])
+	tab.Go(first)
+	shared := pagesOf(r.ID(), attempts[0])
+	for _, name := range []string{"runs", "run", "steps", "attempts", "about", "competition", "agents"} {
+		tab.Go(base + shared[name])
+		tab.Run("document.querySelectorAll('details').forEach(d => d.open = true)")
+		looked(t, tab, name)
+	}
+	for i, a := range attempts {
+		if i%12 != 0 && i < len(hostiletest.Texts()) && !full() {
+			continue // without a browser, the rest of the corpus is tested
+		}
+		for _, name := range []string{"attempt Story", "turn", "attempt Logs", "attempt Code", "attempt Submission", "attempt Checks"} {
+			began := time.Now()
+			tab.Go(base + pagesOf(r.ID(), a)[name])
+			looked(t, tab, texts[i].Name+" in "+name)
+			if took := time.Since(began); took > 5*time.Second {
+				t.Logf("%s in %s took %s", texts[i].Name, name, took.Round(time.Millisecond))
+			}
+		}
+	}
+}
+
+// TestLiveRunInTheBrowser watches a run from its start to its end without loading
+// the page again, and uses the keys and the filter.
+func TestLiveRunInTheBrowser(t *testing.T) {
+	b := browsertest.Open(t)
+	l := newLab(t)
+	a := usual("aide", "0", "x")
+	r := l.write("live.hcl", time.Now(), []attempt{a})
+	defer r.Close()
+	base, first := l.serve()
+	tab := b.Tab(browsertest.Forms()[0])
+	tab.Go(first)
+	tab.Wait(`document.body.innerText.includes('live.hcl')`)
+	tab.Go(base + runAddress(r.ID()))
+	tab.Run("window.same = true")
+	tab.Wait(`document.body.innerText.includes('0 of 3')`)
+	address := pagesOf(r.ID(), a)["attempt Story"]
+	now := event.At{Time: time.Now()}
+	solve := `step.agent-run.solve["aide/demo-digits/0"]`
+	r.Emit(event.StepStarted{At: now, Address: solve, Kind: "agent-run", Attempt: 1, CPUs: 2, MemoryBytes: 1 << 30, Devices: []string{"nvidia.com/gpu=0"}})
+	r.Emit(event.StepPhase{At: now, Address: solve, Phase: step.Phase{Name: step.Running, Started: now.Time, LimitMillis: 60_000, MemoryBytes: 3 << 30, Submission: step.SubmissionInvalid, Reason: "<b>rows</b>"}})
+	r.Emit(event.Waiting{At: now, For: []event.Wait{{Resource: "gpu", Steps: 3, Holders: 1}}})
+	r.Emit(event.ExpectedEnd{At: now, End: now.Time.Add(time.Hour)})
+	for _, want := range []string{"3.0 GiB", "invalid: <b>rows</b>", "nvidia.com/gpu=0", "1 of 1", "3 for GPUs", "in 1h00m"} {
+		tab.Wait(`document.body.innerText.includes(` + fmt.Sprintf("%q", want) + `)`)
+	}
+	looked(t, tab, "a live run")
+	if dir := os.Getenv("MLEFLOW_SHOTS"); dir != "" {
+		tab.Shot(filepath.Join(dir, "live-desktop-light.png"))
+	}
+	tab.Run(`document.querySelector('[data-section=running] a').focus()`)
+	l.finish(r, 0, a)
+	tab.Wait(`document.body.innerText.includes('3 of 3')`)
+	l.close(r, steps(a))
+	tab.Wait(`document.querySelector('.pill.finished') && !document.querySelector('[data-live]')`)
+	if tab.Run("window.same === true") != "true" {
+		t.Error("the page was loaded again")
+	}
+	// Keys: to the runs, down to the first, into it, up again.
+	tab.Key("g")
+	tab.Key("r")
+	tab.Wait(`location.pathname === '/runs' && document.querySelector('tbody a')`)
+	tab.Key("j")
+	tab.Wait(`document.activeElement.matches('tbody a')`)
+	tab.Key("Enter")
+	tab.Wait(`location.pathname.startsWith('/runs/2')`)
+	tab.Go(base + address)
+	tab.Key("u")
+	tab.Wait(`location.pathname.startsWith('/runs/2')`)
+	// The filter follows what is typed, in the address, too.
+	tab.Go(base + runAddress(r.ID()) + "/steps")
+	tab.Key("/")
+	tab.Wait(`document.activeElement.matches('[data-filter] input')`)
+	tab.Type("grade")
+	tab.Wait(`document.querySelectorAll('tbody tr').length === 1 && location.search === '?q=grade'`)
+	tab.Go(tab2(tab))
+	tab.Wait(`document.querySelectorAll('tbody tr').length === 1 && document.querySelector('[data-filter] input').value === 'grade'`)
+	looked(t, tab, "a filtered table")
+}
+
+// tab2 is the address that a tab shows.
+func tab2(tab *browsertest.Tab) string { return strings.Trim(tab.Run("location.href"), `"`) }
+
+// TestLongTranscript scrolls through a transcript of 3,000 exchanges, or as many
+// as MLEFLOW_EXCHANGES says.
+func TestLongTranscript(t *testing.T) {
+	b := browsertest.Open(t)
+	l := newLab(t)
+	n := 3000
+	if _, err := fmt.Sscan(os.Getenv("MLEFLOW_EXCHANGES"), &n); err != nil {
+		n = 3000
+	}
+	a := usual("aide", "0", "x")
+	a.exchanges = nil
+	for i := range n {
+		a.exchanges = append(a.exchanges, [2]string{fmt.Sprintf("question %d", i+1), fmt.Sprintf("answer %d", i+1)})
+	}
+	r := l.write("long.hcl", l.start, []attempt{a})
+	l.finish(r, 0, a)
+	l.close(r, steps(a))
+	base, first := l.serve()
+	tab := b.Tab(browsertest.Forms()[0])
+	tab.Go(first)
+	tab.Go(base + pagesOf(r.ID(), a)["attempt Transcript"])
+	tab.Wait(`document.querySelector('.turnlist.virtual') && document.body.innerText.includes('answer 1')`)
+	if height := tab.Run(`document.querySelector('.turnlist').getBoundingClientRect().height`); height != fmt.Sprint(30*n) {
+		t.Errorf("the list is %s pixels high", height)
+	}
+	tab.Run(`document.querySelector('.turns').focus()`)
+	tab.Key("End")
+	tab.Wait(fmt.Sprintf(`document.querySelector('#turn').innerText.includes('question %d') && document.querySelector('[aria-current] [data-turn], a[data-turn][aria-current]')?.dataset.turn === '%d'`, n, n))
+	tab.Key("ArrowUp")
+	tab.Wait(fmt.Sprintf(`document.querySelector('#turn').innerText.includes('question %d') && location.search.includes('turn=%d')`, n-1, n-1))
+	if rows := tab.Run(`document.querySelectorAll('a[data-turn]').length <= 400`); rows != "true" {
+		t.Error("more rows are kept than are near")
+	}
+	// Each frame while scrolling through everything in 120 steps.
+	frames := tab.Run(`new Promise(done => {
+		const box = document.querySelector('.turns'), times = [], step = box.scrollHeight / 120;
+		box.scrollTop = 0;
+		let last = performance.now();
+		const next = () => requestAnimationFrame(now => { times.push(now - last); last = now; box.scrollTop += step; times.length < 120 ? next() : done(times.sort((a, b) => a - b)); });
+		next();
+	}).then(t => t[60].toFixed(1) + ' ms-median ' + t[114].toFixed(1) + ' ms-95th ' + t[119].toFixed(1) + ' ms-longest')`)
+	fmt.Printf("BenchmarkScrolling\t%d\t%s\n", n, strings.Trim(frames, `"`))
+	tab.Go(tab2(tab))
+	tab.Wait(fmt.Sprintf(`document.querySelector('#turn').innerText.includes('question %d')`, n-1))
+	looked(t, tab, "a transcript")
+}

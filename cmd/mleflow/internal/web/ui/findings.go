@@ -1,0 +1,58 @@
+package ui
+
+import (
+	"fmt"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/competitions/evidence"
+	"github.com/mleflow/mleflow/steps/check"
+)
+
+// checkKind is the kind of the steps that apply rules to attempts.
+const checkKind = "check"
+
+// findings holds the findings of an attempt's rule checks.
+type findings struct {
+	// Step is the step that checked, Missing why there is nothing to show.
+	Step, Link, Missing string
+	Rules               int
+	Rows                []finding
+	Unread              []string
+}
+
+type finding struct {
+	Rule, Severity, Where, Excerpt, Explanation string
+	Bad                                         bool
+}
+
+// findings reads the findings of the step that checks this attempt.
+func (o *one) findings() (f findings) {
+	name := o.m.checks[o.address]
+	if name == "" {
+		f.Missing = "No rule checks were run on this attempt. A step of kind check does."
+		return f
+	}
+	f.Step, f.Link = name, stepAddress(o.sum.ID, name, "")
+	s := o.m.sums.Step(name)
+	if s == nil || s.Outputs["findings"] == "" {
+		f.Missing = "The rule checks have not finished."
+		return f
+	}
+	r, err := results.Read[check.Report](o.ctx, o.store, s.Outputs["findings"])
+	if err != nil {
+		f.Missing = lost("report of the rule checks", err)
+		return f
+	}
+	f.Rules, f.Unread = len(r.Rules), r.Unread
+	for _, e := range r.Findings {
+		where := e.File
+		if e.Line > 0 {
+			where = fmt.Sprintf("%s:%d", e.File, e.Line)
+		}
+		if e.Place != "" {
+			where += " (" + e.Place + ")"
+		}
+		f.Rows = append(f.Rows, finding{oneLine(e.Rule, 100), oneLine(string(e.Severity), 20), oneLine(where, 300), oneLine(e.Excerpt, 300), oneLine(e.Explanation, 500), e.Severity == evidence.Warning})
+	}
+	return f
+}

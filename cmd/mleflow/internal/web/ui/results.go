@@ -1,0 +1,217 @@
+package ui
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/steps/aggregate"
+)
+
+// result is one graded attempt.
+type result struct {
+	grading.Graded
+	Agent, Seed string
+	// Run and Address are the newest run that has it and the step that graded it
+	// there.
+	Run, Address string
+	Time         time.Time
+	// Runs is how many runs have it: later ones take it from the cache.
+	Runs int
+}
+
+// runTally sums up the attempts and graded submissions of a run.
+type runTally struct {
+	Attempts, Finished, Graded, Medals int
+	// Isolation says how the attempts were isolated.
+	Isolation string
+	Untrusted bool
+}
+
+// resultIndex knows the graded attempts of all runs. It is built in the
+// background, newest run first.
+type resultIndex struct {
+	src   Source
+	ctx   context.Context
+	start sync.Once
+
+	mu      sync.Mutex
+	byKey   map[string]*result
+	tallies map[string]runTally
+	done    map[string]bool
+	total   int
+	ready   bool
+	// missing are the steps whose reports are no longer in the cache.
+	missing map[string]bool
+}
+
+func newResultIndex(ctx context.Context, src Source) *resultIndex {
+	return &resultIndex{src: src, ctx: ctx, byKey: map[string]*result{}, tallies: map[string]runTally{}, done: map[string]bool{}, missing: map[string]bool{}}
+}
+
+// refreshEvery is how often new runs and those under way are looked at.
+const refreshEvery = 3 * time.Second
+
+// run keeps the index up to date until the context ends.
+func (x *resultIndex) run() {
+	for {
+		_ = x.src.Results(nil, func(c Results) error { // what cannot be read is read next time
+			x.refresh(c)
+			return nil
+		})
+		x.mu.Lock()
+		x.ready = true
+		x.mu.Unlock()
+		select {
+		case <-x.ctx.Done():
+			return
+		case <-time.After(refreshEvery):
+		}
+	}
+}
+
+func (x *resultIndex) refresh(c Results) {
+	ids, err := x.src.Ledger.IDs()
+	if err != nil {
+		return
+	}
+	x.mu.Lock()
+	x.total = len(ids)
+	x.mu.Unlock()
+	for _, id := range ids {
+		x.mu.Lock()
+		done := x.done[id]
+		x.mu.Unlock()
+		if done || x.ctx.Err() != nil {
+			continue
+		}
+		if past, err := x.src.Ledger.Open(id); err == nil {
+			x.read(c, past)
+		}
+	}
+}
+
+// read takes in the attempts of a run.
+func (x *resultIndex) read(c Results, past *ledger.Past) {
+	ended := !past.Running() // before the journal is read
+	tally := tallyOf(past, func(e event.StepFinished) { x.take(c, past, e) })
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.tallies[past.Info.ID] = tally
+	x.done[past.Info.ID] = ended
+}
+
+// tallyOf sums up the attempts and graded submissions of a run, and tells of
+// the latter.
+func tallyOf(past *ledger.Past, graded func(event.StepFinished)) runTally {
+	var t runTally
+	var attempts conditions.Tally
+	for e, err := range past.Finished(conditions.AttemptKind, conditions.GradeKind) {
+		if err != nil {
+			break
+		}
+		if e.Status != event.Ran && e.Status != event.Cached {
+			continue
+		}
+		if e.Kind == conditions.AttemptKind {
+			attempts.Add(e.Kind, e.Conditions)
+			t.Attempts++
+			if e.Outputs["outcome"] == `"finished"` {
+				t.Finished++
+			}
+			continue
+		}
+		t.Graded++
+		if m := e.Outputs["medal"]; m != "" && m != `"none"` {
+			t.Medals++
+		}
+		graded(e)
+	}
+	if attempts.Any() {
+		t.Isolation, t.Untrusted = attempts.Shown(), attempts.Untrusted()
+	}
+	return t
+}
+
+// take adds a graded attempt, or one more run to one that is known.
+func (x *resultIndex) take(c Results, past *ledger.Past, e event.StepFinished) {
+	x.mu.Lock()
+	known := x.byKey[e.Action]
+	x.mu.Unlock()
+	if known == nil {
+		g, err := results.Read[grading.Graded](x.ctx, c, e.Outputs["report"])
+		if err != nil {
+			x.mu.Lock()
+			x.missing[e.Action] = true
+			x.mu.Unlock()
+			return
+		}
+		known = &result{Graded: g, Agent: cmp.Or(g.Labels["agent"], aggregate.Unlabelled), Seed: g.Labels["seed"]}
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.byKey[e.Action] = known
+	if past.Info.ID == known.Run {
+		return
+	}
+	known.Runs++
+	if past.Info.ID > known.Run {
+		known.Run, known.Address, known.Time = past.Info.ID, e.Address, past.Info.Started
+	}
+}
+
+// progress says how far the index is.
+type progress struct {
+	Done, Total, Missing int
+	Ready                bool
+}
+
+// all returns the results in order of competition, agent and seed, and how many
+// runs are not read yet.
+func (x *resultIndex) all() ([]*result, progress) {
+	x.start.Do(func() { go x.run() })
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	out := make([]*result, 0, len(x.byKey))
+	for _, r := range x.byKey {
+		one := *r
+		out = append(out, &one)
+	}
+	slices.SortFunc(out, func(a, b *result) int {
+		return cmp.Or(strings.Compare(a.CompetitionID, b.CompetitionID), board.CompareNames(a.Agent, b.Agent), aggregate.CompareSeeds(a.Seed, b.Seed),
+			strings.Compare(b.Run, a.Run), board.CompareNames(a.Address, b.Address))
+	})
+	return out, progress{Done: len(x.tallies), Total: x.total, Missing: len(x.missing), Ready: x.ready}
+}
+
+// tally returns the counts of a run; those of one that the index has not reached
+// are read now.
+func (x *resultIndex) tally(id string) runTally {
+	x.mu.Lock()
+	t, done := x.tallies[id], x.done[id]
+	x.mu.Unlock()
+	if done {
+		return t
+	}
+	past, err := x.src.Ledger.Open(id)
+	if err != nil {
+		return t
+	}
+	ended := !past.Running()
+	t = tallyOf(past, func(event.StepFinished) {})
+	if ended {
+		x.mu.Lock()
+		x.tallies[id] = t
+		x.mu.Unlock()
+	}
+	return t
+}

@@ -1,0 +1,127 @@
+package ui
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine/ledger"
+)
+
+//go:embed assets/page.js
+var script []byte
+
+// Results is the cache that results are read from.
+type Results interface {
+	cache.Files
+	cache.Index
+}
+
+// Source is where pages get their data.
+type Source struct {
+	Ledger *ledger.Ledger
+	// Results gives use the cache of a run, with the remote cache of its pipeline
+	// behind it; without a run, the local one.
+	Results func(past *ledger.Past, use func(Results) error) error
+	// Catalog are the competitions that are known for a run, or without one.
+	Catalog func(past *ledger.Past) (*competitions.Catalog, error)
+	// Kept is the folder of the local cache that is kept under a key.
+	Kept    func(key string) (string, error)
+	Version string
+	// Now is the time; nil is time.Now.
+	Now func() time.Time
+}
+
+// UI serves the pages. It is for the use behind a Guard.
+type UI struct {
+	Source
+	runs    *runIndex
+	results *resultIndex
+	models  *models
+	turns   *transcripts
+	mux     *http.ServeMux
+}
+
+// New returns the pages over a source. The index of all results is built from
+// the first request on, until ctx ends.
+func New(ctx context.Context, src Source) *UI {
+	if src.Now == nil {
+		src.Now = time.Now
+	}
+	u := &UI{Source: src, mux: http.NewServeMux(), models: newModels(), turns: &transcripts{}}
+	u.runs = newRunIndex(src.Ledger)
+	u.results = newResultIndex(ctx, src)
+	u.routes()
+	return u
+}
+
+func (u *UI) routes() {
+	pages := map[string]func(*http.Request) (*content, error){
+		"/runs": u.runsPage, "/runs/{run}": u.runPage, "/runs/{run}/steps": u.stepsPage, "/runs/{run}/attempts": u.attemptsPage,
+		"/runs/{run}/about": u.aboutPage, "/step/{run}": u.stepPage, "/competitions": u.competitionsPage,
+		"/competitions/{id}": u.competitionPage, "/agents": u.agentsPage, "/agent": u.agentPage, "/compare": u.comparePage, "/help": u.helpPage,
+	}
+	for path, make := range pages {
+		u.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { u.serve(w, r, make) })
+	}
+	u.mux.HandleFunc("/{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/runs", http.StatusSeeOther) })
+	u.mux.HandleFunc("/runs/{run}/report", u.report)
+	u.mux.HandleFunc("/turns/{run}", u.turnRows)
+	u.mux.HandleFunc("/style.css", static("text/css; charset=utf-8", []byte(page.Style())))
+	u.mux.HandleFunc("/favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	u.mux.HandleFunc("/page.js", static("text/javascript; charset=utf-8", script))
+	u.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		u.serve(w, r, func(*http.Request) (*content, error) { return nil, errNothing })
+	})
+}
+
+// ServeHTTP implements http.Handler.
+func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) { u.mux.ServeHTTP(w, r) }
+
+func static(kind string, body []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		_, _ = w.Write(body)
+	}
+}
+
+// Serve serves a handler on a listener until ctx ends.
+func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10, BaseContext: func(net.Listener) context.Context { return ctx }}
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(l) }()
+	select {
+	case err := <-done:
+		return fmt.Errorf("serve pages: %w", err)
+	case <-ctx.Done():
+	}
+	bounded, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer stop()
+	if s.Shutdown(bounded) != nil {
+		_ = s.Close() // what still runs is cut off
+	}
+	return nil
+}
+
+// errNothing says that there is no such page, run, step or file.
+var errNothing = errors.New("there is nothing at this address")
+
+//go:embed assets/pages.html
+var pagesSource string
+
+// pages are parsed when the first is needed.
+var pages = sync.OnceValue(func() *template.Template { return page.Parse("pages", pagesSource, functions) })
+
+// fill fills the template of a section.
+func fill(name string, data any) (template.HTML, error) {
+	return page.Fill(pages().Lookup(name), data)
+}

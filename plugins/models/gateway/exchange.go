@@ -1,0 +1,283 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/mleflow/mleflow/plugins/models/dialect"
+	"github.com/mleflow/mleflow/plugins/models/transcript"
+)
+
+// exchange is one request and what becomes of it.
+type exchange struct {
+	*block
+	gateway *Gateway
+	w       http.ResponseWriter
+	r       *http.Request
+	start   time.Time
+	event   transcript.Event
+	record  *transcript.Exchange
+	// body is the bytes of the request that are held.
+	body  int64
+	asked *dialect.Request
+	price Price
+	// held is the reservation id, or what a recording cost, which charged says is
+	// spent already; nil if there is none.
+	held    *Amount
+	charged bool
+	id      int64
+	// reserved is what was held at the beginning, output the tokens of the output
+	// that it is for.
+	reserved Amount
+	output   int64
+	limit    string // of the budget that refused
+	waited   time.Duration
+	meter    dialect.Meter
+	// begun says that the client got the status.
+	begun bool
+}
+
+func (g *Gateway) exchange(w http.ResponseWriter, r *http.Request, b *block, path string) {
+	now := time.Now()
+	x := &exchange{block: b, gateway: g, w: w, r: r, start: now, event: transcript.Event{
+		Time: now.UTC(), Model: b.Name, Provider: b.Dialect.Name(), Method: r.Method, Path: b.Secrets.Mask(path),
+	}}
+	err := x.try(path)
+	var no *dialect.Refusal
+	if errors.As(err, &no) && !x.begun {
+		x.refuse(no)
+		err = nil
+	}
+	x.end(err)
+	if err != nil && x.begun {
+		// Whatever the client has is not all; its connection must tell.
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// try answers the request. A panic on the way is a failure of this request only:
+// the bytes come from someone who may look for one.
+func (x *exchange) try(path string) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			x.event.Failed = x.Secrets.Mask(fmt.Sprintf("panic: %v", p))
+			err = &dialect.Refusal{Reason: dialect.BadRequest, Text: "The model gateway cannot handle this request."}
+		}
+	}()
+	call, err := x.admit(path)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(x.r.Context())
+	defer cancel()
+	answer, err := x.Upstream.Do(ctx, call)
+	if err != nil {
+		return x.failed(err)
+	}
+	defer answer.Body.Close()
+	x.event.Attempts, x.event.Diverged = answer.Attempts, answer.Diverged
+	if e := answer.Recorded; e != nil {
+		x.event.Replayed, x.event.Recording, x.event.Normalised = true, e.Sequence, answer.Normalised
+		x.held, x.charged = &Amount{Dollars(e.Cost), e.Tokens, 1}, answer.Charged
+	}
+	x.meter = x.Dialect.Usage(call.Request)
+	call.Body, call.Request.Body = nil, nil // a response may take hours
+	x.release()
+	return x.pass(answer)
+}
+
+// admit applies the rules.
+func (x *exchange) admit(path string) (*Call, error) {
+	query, err := url.ParseQuery(x.r.URL.RawQuery)
+	key := ""
+	if err == nil {
+		key = x.Dialect.Key(x.r.Header, query)
+	}
+	if !sameKey(key, x.Virtual) {
+		x.record = x.gateway.record.Begin(nil)
+		return nil, &dialect.Refusal{Reason: dialect.BadKey, Text: "Wrong API key. Use the one that the environment of this agent has for model " + x.Name + "."}
+	}
+	body, err := x.read()
+	x.record = x.gateway.record.Begin(body)
+	if err != nil {
+		return nil, err
+	}
+	asked, err := x.Dialect.Read(dialect.Incoming{Method: x.r.Method, Path: path, Query: query, Header: x.r.Header, Body: body}, x.Grants)
+	if err != nil {
+		return nil, err
+	}
+	x.event.Operation, x.event.Asked, x.event.Stream = asked.Operation, asked.Model, asked.Stream
+	x.event.Changed = append(x.event.Changed, asked.Changed...)
+	x.asked = asked
+	if x.price, err = x.priceOf(asked); err != nil {
+		return nil, err
+	}
+	most, err := x.most(asked)
+	if err != nil {
+		return nil, err
+	}
+	return &Call{
+		Model: &x.Model, Dialect: x.Dialect, Request: asked, Method: x.r.Method, Path: path, Body: body, Header: outgoing(asked.Header, x.r.Header),
+		Reserve: func() error { return x.reserve(most) },
+		Wait: func(from time.Time) func() {
+			end := x.waits.begin(from)
+			return func() { x.waited += end() }
+		},
+	}, nil
+}
+
+// priceOf checks that the model may be asked for and finds its price.
+func (x *exchange) priceOf(asked *dialect.Request) (Price, error) {
+	if asked.Model == "" {
+		if asked.Free || asked.Unmetered {
+			return Price{}, nil
+		}
+		return Price{}, &dialect.Refusal{Reason: dialect.BadRequest, Text: "The request names no model."}
+	}
+	allowed := false
+	for _, pattern := range x.Models {
+		allowed = allowed || matches(pattern, asked.Model)
+	}
+	if !allowed {
+		return Price{}, &dialect.Refusal{Reason: dialect.NotAllowed, Text: fmt.Sprintf("Model %q is not allowed: the pipeline's model %q lists %q in models.", asked.Model, x.Name, x.Models)}
+	}
+	if asked.Free || asked.Unmetered {
+		return Price{}, nil
+	}
+	price, ok := PriceOf(&x.Model, asked.Model)
+	if !ok {
+		return Price{}, &dialect.Refusal{Reason: dialect.NotAllowed, Text: fmt.Sprintf("The price of model %q is not known, so the budget cannot hold: the pipeline's model %q must give it in a price block.", asked.Model, x.Name)}
+	}
+	return price, nil
+}
+
+// bounded says whether a budget limits what only responses tell.
+func (x *exchange) bounded(p *Pool) bool {
+	return p != nil && (p.limits.Cost > 0 || p.limits.Tokens > 0)
+}
+
+// most is the worst case of a request.
+func (x *exchange) most(asked *dialect.Request) (Amount, error) {
+	a := Amount{Requests: 1}
+	if asked.Free {
+		return a, nil
+	}
+	if asked.Unmetered && (x.bounded(x.pool) || x.bounded(x.Run)) {
+		return a, &dialect.Refusal{Reason: dialect.NotAllowed, Text: "No response tells what this operation costs, so the budget cannot hold: it needs a model block without limits of cost and tokens."}
+	}
+	if asked.Unmetered {
+		return a, nil
+	}
+	input := asked.InputTokens
+	if asked.Hidden {
+		if x.price.MaxInput <= 0 {
+			return a, &dialect.Refusal{Reason: dialect.BadRequest, Text: fmt.Sprintf("The request's input cannot be bounded (a granted ability, a PDF, sound or video), and the price of %q has no max_input.", asked.Model)}
+		}
+		input = max(input, x.price.MaxInput)
+	}
+	output := asked.OutputTokens
+	if output <= 0 {
+		output = x.price.MaxOutput
+	}
+	if output <= 0 && x.price.Output > 0 {
+		return a, &dialect.Refusal{Reason: dialect.BadRequest, Text: fmt.Sprintf("The request sets no limit of its output, and the price of %q has none either: set one, or max_output in the pipeline's price block.", asked.Model)}
+	}
+	output = times(max(output, 0), max(asked.Choices, 1))
+	x.output, a.Tokens = output, plus(input, output)
+	tools, err := x.toolsOf(asked)
+	a.Cost = plus(x.price.Most(input, output), x.price.MostTools(tools))
+	return x.gateway.ledger.scaled(x.Name, a), err
+}
+
+// toolsOf are the most calls of the provider's own tools that a request may
+// make. It is refused where its cost is limited and they have no price or no
+// bound.
+func (x *exchange) toolsOf(asked *dialect.Request) (map[dialect.Tool]int64, error) {
+	most := map[dialect.Tool]int64{}
+	limited := x.pool.limits.Cost > 0 || x.Run != nil && x.Run.limits.Cost > 0
+	for _, t := range slices.Sorted(maps.Keys(asked.Tools)) {
+		n := cmp.Or(asked.Tools[t], x.Budget.ToolCalls)
+		price := x.price.ToolCalls[t]
+		switch {
+		case limited && !x.price.HasTool(t):
+			return nil, &dialect.Refusal{Reason: dialect.NotAllowed, Text: fmt.Sprintf("The price of a call of %s by %q is not known, so the budget cannot hold: the pipeline's model %q must give it in tool_calls of a price block.", t, asked.Model, x.Name)}
+		case limited && n == 0 && price > 0:
+			return nil, &dialect.Refusal{Reason: dialect.BadRequest, Text: fmt.Sprintf("The request does not limit how often the provider may call %s, so the budget cannot hold: set max_uses or max_tool_calls in the request, or tool_calls_per_request in the budget of the pipeline's model %q.", t, x.Name)}
+		}
+		most[t] = max(n, 1)
+	}
+	return most, nil
+}
+
+// failed records why an answer did not come, and refuses in the provider's
+// place.
+func (x *exchange) failed(err error) error {
+	var no *dialect.Refusal
+	if errors.As(err, &no) {
+		return err
+	}
+	var failure *Failure
+	if !errors.As(err, &failure) {
+		failure = &Failure{Err: err, Sent: true}
+	}
+	x.event.Attempts, x.event.Diverged = failure.Attempts, failure.Diverged
+	x.event.Failed = x.Secrets.Mask(failure.Error())
+	if x.r.Context().Err() != nil {
+		x.event.Gone, x.event.Failed = true, ""
+	}
+	if !failure.Sent {
+		x.settle(Amount{}, nil)
+	}
+	return &dialect.Refusal{Reason: dialect.Unreachable, Text: "The provider of model " + x.Name + " did not answer."}
+}
+
+// refuse replies with an error of the gateway.
+func (x *exchange) refuse(no *dialect.Refusal) {
+	if x.record == nil { // it panicked early
+		x.record = x.gateway.record.Begin(nil)
+	}
+	x.event.Refused, x.event.Ability = no.Reason, no.Ability
+	x.gateway.ledger.note(entry{Kind: refused, Model: x.Name, Reason: no.Reason, Limit: x.limit})
+	status, header, body := x.Dialect.Error(*no)
+	for name, values := range header {
+		x.w.Header()[name] = values
+	}
+	x.event.Status, x.event.Headers = status, keptHeaders(x.w.Header())
+	x.w.WriteHeader(status)
+	_, _ = x.w.Write(body) // the client has gone
+	_, _ = x.record.Write(body)
+}
+
+// end settles what is still open and records the exchange.
+func (x *exchange) end(err error) {
+	if err != nil && !x.event.Gone && x.event.Failed == "" {
+		x.event.Failed = x.Secrets.Mask(err.Error())
+	}
+	var usage *dialect.Usage
+	if x.meter != nil {
+		if u, ok := x.meter.Usage(); ok && !forNothing(x.meter) {
+			usage = &u
+		}
+		if x.event.Failed == "" {
+			x.event.Failed = x.Secrets.Mask(x.meter.Failed())
+		}
+	}
+	x.settle(x.spent(usage, err == nil), usage)
+	x.event.Seconds = time.Since(x.start).Seconds()
+	x.event.Waited = x.waited.Seconds()
+	x.record.End(x.event)
+	x.release()
+}
+
+// release gives the memory of the request's body to others.
+func (x *exchange) release() {
+	x.gateway.bodies.Release(x.body)
+	x.body = 0
+}

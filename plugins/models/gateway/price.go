@@ -1,0 +1,162 @@
+package gateway
+
+import (
+	"math/bits"
+
+	"github.com/mleflow/mleflow/plugins/models/dialect"
+)
+
+// Price is what a model costs.
+type Price struct {
+	Rates
+	// Tiers are the rates of requests with a long input, by rising Above.
+	Tiers []Tier `json:"tiers,omitempty"`
+	// MaxOutput is the most tokens that one response may have; the limit of a
+	// request that sets none.
+	MaxOutput int64 `json:"max_output,omitempty"`
+	// MaxInput is the most tokens that the model takes: the bound of an input
+	// that the request does not show.
+	MaxInput int64 `json:"max_input,omitempty"`
+	// ToolCalls are the prices of a thousand calls of the provider's own tools,
+	// ToolRequests those of a thousand requests that call the tool at all. A tool
+	// with neither has no known price.
+	ToolCalls    map[dialect.Tool]Dollars `json:"tool_calls,omitempty"`
+	ToolRequests map[dialect.Tool]Dollars `json:"tool_requests,omitempty"`
+}
+
+// HasTool reports whether the price of a tool is known.
+func (p Price) HasTool(t dialect.Tool) bool {
+	_, calls := p.ToolCalls[t]
+	_, requests := p.ToolRequests[t]
+	return calls || requests
+}
+
+// Rates are prices in US dollars per million tokens. A nil field is the price of
+// the kind that it is a part of: CacheRead and CacheWrite of Input,
+// CacheWriteHour of CacheWrite, InputAudio of Input. Reasoning costs what other
+// output costs.
+type Rates struct {
+	Input      Dollars  `json:"input"`
+	Output     Dollars  `json:"output"`
+	CacheRead  *Dollars `json:"cache_read,omitempty"`
+	CacheWrite *Dollars `json:"cache_write,omitempty"`
+	// CacheWriteHour is for what is kept for an hour or longer.
+	CacheWriteHour *Dollars `json:"cache_write_hour,omitempty"`
+	InputAudio     *Dollars `json:"input_audio,omitempty"`
+}
+
+// Tier is the rates of all tokens of a request whose input has more than Above
+// tokens.
+type Tier struct {
+	Above int64 `json:"above"`
+	Rates
+}
+
+func or(d *Dollars, otherwise Dollars) Dollars {
+	if d == nil {
+		return otherwise
+	}
+	return *d
+}
+
+// Cost is the price of what was used, rounded up to a billionth of a dollar
+// once.
+func (p Price) Cost(u dialect.Usage) Dollars {
+	r := p.Rates
+	for _, t := range p.Tiers {
+		if u.Input > t.Above {
+			r = t.Rates
+		}
+	}
+	hour := min(u.CacheWriteHour, u.CacheWrite)
+	write := or(r.CacheWrite, r.Input)
+	var s sum
+	audio := max(0, min(u.Audio, u.Input-u.CacheRead-u.CacheWrite))
+	s.add(u.Input-u.CacheRead-u.CacheWrite-audio, r.Input)
+	s.add(audio, or(r.InputAudio, r.Input))
+	s.add(u.CacheRead, or(r.CacheRead, r.Input))
+	s.add(u.CacheWrite-hour, write)
+	s.add(hour, or(r.CacheWriteHour, write))
+	s.add(u.Output, r.Output)
+	p.addTools(&s, u.ToolCalls.Of)
+	return s.total()
+}
+
+// unpriced is how many calls have no known price.
+func (p Price) unpriced(c dialect.ToolCalls) (n int64) {
+	for _, t := range dialect.Tools() {
+		if !p.HasTool(t) {
+			n += c.Of(t)
+		}
+	}
+	return n
+}
+
+// ToolCost is the part of Cost that calls of tools are, rounded up.
+func (p Price) ToolCost(c dialect.ToolCalls) Dollars {
+	var s sum
+	p.addTools(&s, c.Of)
+	return s.total()
+}
+
+func (p Price) addTools(s *sum, calls func(dialect.Tool) int64) {
+	for _, t := range dialect.Tools() {
+		if n := calls(t); n > 0 {
+			s.add(times(n, 1000), p.ToolCalls[t])
+			s.add(1000, p.ToolRequests[t])
+		}
+	}
+}
+
+// MostTools is the greatest price of so many calls of tools.
+func (p Price) MostTools(calls map[dialect.Tool]int64) Dollars {
+	var s sum
+	p.addTools(&s, func(t dialect.Tool) int64 { return calls[t] })
+	return s.total()
+}
+
+// Most is the greatest price of the tokens of a request whose input and output
+// are not longer.
+func (p Price) Most(input, output int64) Dollars {
+	worst := p.Rates.most(input, output)
+	for _, t := range p.Tiers {
+		if input > t.Above {
+			worst = max(worst, t.Rates.most(input, output))
+		}
+	}
+	return worst
+}
+
+func (r Rates) most(input, output int64) Dollars {
+	write := or(r.CacheWrite, r.Input)
+	var s sum
+	s.add(input, max(r.Input, or(r.CacheRead, r.Input), write, or(r.CacheWriteHour, write), or(r.InputAudio, r.Input)))
+	s.add(output, r.Output)
+	return s.total()
+}
+
+// sum adds products of tokens and prices per million tokens exactly.
+type sum struct {
+	whole Dollars
+	// parts are millionths of a billionth of a dollar.
+	parts uint64
+}
+
+const million = 1_000_000
+
+// add adds n tokens; less than none count as none.
+func (s *sum) add(n int64, price Dollars) {
+	high, low := bits.Mul64(uint64(max(n, 0)), uint64(max(price, 0)))
+	if high >= million {
+		s.whole = most
+		return
+	}
+	quotient, rest := bits.Div64(high, low, million)
+	s.whole = plus(s.whole, Dollars(min(quotient, most)))
+	s.parts += rest
+}
+
+// total rounds up.
+func (s *sum) total() Dollars {
+	return plus(s.whole, Dollars((s.parts+million-1)/million))
+}

@@ -1,0 +1,141 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/mleflow/mleflow/plugins/models/dialect"
+	"github.com/mleflow/mleflow/plugins/models/transcript"
+)
+
+// OnMiss is what a replay does with a request that has no recording.
+type OnMiss int
+
+const (
+	// Fail refuses the request and shows how it differs from the nearest
+	// recording.
+	Fail OnMiss = iota
+	// Live asks the provider and says so in the record.
+	Live
+	// Resume asks the provider for this request and all that follow. The
+	// recordings are of earlier tries of the attempt, with the same budget.jsonl:
+	// what they cost is spent already.
+	Resume
+)
+
+// Replay is an upstream that answers from recordings.
+type Replay struct {
+	player *transcript.Player
+	onMiss OnMiss
+	live   Upstream
+	left   atomic.Bool
+}
+
+// NewReplay returns an upstream that plays recordings; live is not needed if a
+// miss fails.
+func NewReplay(player *transcript.Player, onMiss OnMiss, live Upstream) *Replay {
+	return &Replay{player: player, onMiss: onMiss, live: live}
+}
+
+// Continue passes over what an agent that goes on has asked a model block before,
+// by the transcript of its attempt: a recording that it got is used, and a replay
+// that it left is left.
+func (r *Replay) Continue(before *transcript.Reader, model string) error {
+	for e, err := range before.Events() {
+		if err != nil {
+			return err
+		}
+		switch {
+		case e.Model != model:
+			continue
+		case r.onMiss == Resume && e.Diverged != "":
+			r.left.Store(true)
+			return nil
+		case !e.Replayed || e.Request.Dropped > 0:
+			continue
+		}
+		body, err := before.Request(e)
+		if err != nil {
+			return err
+		}
+		_, err = r.player.Find(transcript.Ask{Provider: e.Provider, Method: e.Method, Path: e.Path, Operation: e.Operation, Asked: e.Asked, Body: body})
+		if _, ok := transcript.IsMiss(err); err != nil && !ok {
+			return err
+		}
+	}
+	return nil
+}
+
+// Do implements Upstream.
+func (r *Replay) Do(ctx context.Context, call *Call) (*Reply, error) {
+	if r.left.Load() {
+		return r.live.Do(ctx, call)
+	}
+	found, err := r.player.Find(transcript.Ask{
+		Provider: call.Dialect.Name(), Method: call.Method, Path: call.Path,
+		Operation: call.Request.Operation, Asked: call.Request.Model, Body: call.Body,
+	})
+	if miss, ok := transcript.IsMiss(err); ok {
+		return r.missed(ctx, call, miss)
+	}
+	if err != nil {
+		return nil, &Failure{Err: err}
+	}
+	if e := found.Event; r.onMiss == Resume && (e.Gone || e.Cut || e.Failed != "" || !found.Whole()) {
+		return r.missed(ctx, call, errInterrupted)
+	}
+	body, err := found.Response()
+	if err != nil {
+		return nil, &Failure{Err: err}
+	}
+	if found.Event.Cut || found.Event.Gone {
+		body = io.MultiReader(body, broken{errCut})
+	}
+	header := http.Header{}
+	for name, value := range found.Event.Headers {
+		header.Set(name, value)
+	}
+	return &Reply{
+		Status: found.Event.Status, Header: header, Body: io.NopCloser(body),
+		Recorded: found.Event, Normalised: found.Normalised, Charged: r.onMiss == Resume,
+	}, nil
+}
+
+func (r *Replay) missed(ctx context.Context, call *Call, miss error) (*Reply, error) {
+	if r.onMiss == Fail {
+		// What the budget refused when it was recorded, it refuses again.
+		var no *dialect.Refusal
+		if err := call.Reserve(); errors.As(err, &no) && no.Reason == dialect.OverBudget {
+			return nil, err
+		}
+		return nil, &dialect.Refusal{Reason: dialect.NoRecording, Text: miss.Error()}
+	}
+	if r.onMiss == Resume {
+		r.left.Store(true)
+	}
+	reply, err := r.live.Do(ctx, call)
+	var failure *Failure
+	switch {
+	case err == nil && reply.Recorded != nil: // by an earlier try
+	case err == nil:
+		reply.Diverged = miss.Error()
+	case errors.As(err, &failure):
+		failure.Diverged = miss.Error()
+	}
+	return reply, err
+}
+
+// errInterrupted says why a request that an earlier try recorded is sent again.
+var errInterrupted = errors.New("the earlier try ended before the response did")
+
+// errCut is the end of a recorded response whose connection broke.
+var errCut = errors.New("the recording ends here: the response was cut")
+
+// broken is the end of a response.
+type broken struct{ err error }
+
+// Read implements io.Reader.
+func (b broken) Read([]byte) (int, error) { return 0, b.err }

@@ -1,0 +1,181 @@
+package gateway
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+
+	"github.com/mleflow/mleflow/plugins/models/dialect"
+)
+
+// reserve takes an amount from the budgets of the attempt and of the run, and
+// writes it down.
+func (x *exchange) reserve(a Amount) error {
+	ctx := x.r.Context()
+	if s := x.pool.acquire(ctx, a); s != nil {
+		return x.short(s, "", a)
+	}
+	if x.Run != nil {
+		if s := x.Run.acquire(ctx, a); s != nil {
+			x.pool.cancel(a)
+			return x.short(s, "run_", a)
+		}
+	}
+	x.gateway.futile.passed()
+	id, err := x.gateway.ledger.reserve(x.Name, a)
+	if err != nil {
+		x.pool.cancel(a)
+		if x.Run != nil {
+			x.Run.cancel(a)
+		}
+		x.event.Failed = err.Error()
+		return &dialect.Refusal{Reason: dialect.Unreachable, Text: "The model gateway cannot write its budget down."}
+	}
+	x.id, x.reserved, x.held = id, a, &a
+	return nil
+}
+
+// short is the refusal of what a budget has no space for.
+func (x *exchange) short(s *shortage, prefix string, a Amount) error {
+	x.limit = prefix + s.limit
+	text := map[string]string{"cost": "money", "per_minute": "requests per minute", "concurrent": "requests at once"}[s.limit]
+	text = cmp.Or(text, s.limit)
+	whose := "The budget of this attempt"
+	if prefix != "" {
+		whose = "The budget that all attempts of this run share"
+	}
+	if s.reason == dialect.OverBudget {
+		need, left := a.of(s.limit), s.left.of(s.limit)
+		text = fmt.Sprintf("%s has not enough left of %s for what this request may take at most: it needs up to %s, and %s is left. ", whose, text, need, left)
+		if s.limit != "requests" && !x.asked.Free {
+			text += fmt.Sprintf("Its output counts with %d tokens: a lower max_output_tokens (max_tokens, max_completion_tokens, maxOutputTokens) needs less. ", x.output)
+		}
+		text += fmt.Sprintf("GET /%s/budget tells what is left.", x.Name)
+		if x.gateway.ledger.summary(x.Name).Requests == 0 {
+			need = "" // whatever it asks, nothing passes
+		}
+		x.gateway.futile.refused(x.Name+": "+x.limit, need)
+	} else {
+		text = fmt.Sprintf("%s allows no more %s at the moment. Retry later.", whose, text)
+	}
+	return &dialect.Refusal{Reason: s.reason, Text: text, RetryAfter: s.retry}
+}
+
+// spent is what an exchange is charged with: what was reported; nothing for the
+// provider's failures; a request for the client's mistakes; and otherwise an
+// estimate, or the whole reservation where the provider may charge for what
+// nobody saw. whole says that the response came to its end.
+func (x *exchange) spent(usage *dialect.Usage, whole bool) Amount {
+	status := x.event.Status
+	if x.meter != nil && status < http.StatusBadRequest && forNothing(x.meter) {
+		status = x.meter.Progress().Status
+	}
+	switch {
+	case x.held == nil:
+		return Amount{}
+	case x.event.Replayed: // what was charged then
+		return *x.held
+	case x.event.Refused == dialect.NoRecording:
+		return Amount{}
+	case usage != nil:
+		return x.cost(*usage)
+	case status >= http.StatusBadRequest && x.event.Refused == "":
+		if status == http.StatusTooManyRequests || status >= http.StatusInternalServerError {
+			return Amount{}
+		}
+		return Amount{Requests: 1}
+	case x.meter == nil:
+		return *x.held
+	}
+	return x.estimate(whole)
+}
+
+// cost is what a usage costs.
+func (x *exchange) cost(u dialect.Usage) Amount {
+	return Amount{x.price.Cost(u), plus(u.Input, u.Output), 1}
+}
+
+// estimate is what a response without a final usage is charged with. If the
+// provider itself ended it, by an error or after it had reported some usage, the
+// model wrote no more than what passed: a token for each byte at most. Otherwise
+// it may have gone on, and the whole reservation is charged. What was reported
+// counts in any case.
+func (x *exchange) estimate(whole bool) Amount {
+	u, _ := x.meter.Usage()
+	p, reported := x.meter.Progress(), x.cost(u)
+	ended := x.meter.Failed() != "" || whole && p.Reported
+	if !ended || len(x.asked.Tools) > 0 || x.asked.Hidden && !p.Reported {
+		return x.held.most(reported)
+	}
+	x.event.Estimated = true
+	if !p.Reported {
+		u.Input = x.asked.InputTokens
+	}
+	u.Output = max(u.Output, p.Text)
+	return x.cost(u).least(*x.held).most(reported)
+}
+
+// longestToken is more bytes than any known vocabulary has in a token.
+const longestToken = 256
+
+// overrun takes what a response has used beyond its reservation from the
+// budgets, and fails if they have not that much. No provider needs to be trusted
+// that it keeps to the limit of a request, as far as its responses tell.
+func (x *exchange) overrun() error {
+	if x.held == nil || x.event.Replayed {
+		return nil
+	}
+	u, _ := x.meter.Usage()
+	u.Output = max(u.Output, x.meter.Progress().Text/longestToken)
+	used := x.cost(u)
+	more := used.most(*x.held).minus(*x.held)
+	if more == (Amount{}) || x.meter.Done() {
+		return nil
+	}
+	*x.held = x.held.plus(more)
+	fits := x.pool.extend(more)
+	if x.Run != nil {
+		fits = x.Run.extend(more) && fits
+	}
+	if fits {
+		return nil
+	}
+	return fmt.Errorf("the response was cut: it has used %d tokens (%s USD), more than its request allows, and the budget has no more", used.Tokens, used.Cost)
+}
+
+// settle ends the reservation, if there is one: once.
+func (x *exchange) settle(spent Amount, usage *dialect.Usage) {
+	held := x.held
+	if x.held = nil; held == nil {
+		return
+	}
+	defer x.gateway.tell()
+	e := entry{
+		Kind: settled, ID: x.id, Amount: &spent, Reported: usage != nil, Usage: usage,
+		FirstByte: x.event.FirstByte, Waited: x.waited.Seconds(),
+	}
+	x.event.Reported, x.event.Usage = usage != nil, usage
+	x.event.Cost, x.event.Tokens = int64(spent.Cost), spent.Tokens
+	x.event.Exceeded = !x.event.Replayed && spent.exceeds(x.reserved)
+	if usage != nil {
+		x.event.ToolCost = int64(min(spent.Cost, x.price.ToolCost(usage.ToolCalls)))
+		x.event.UnpricedCalls = x.price.unpriced(usage.ToolCalls)
+	}
+	if x.event.Replayed {
+		// It costs the run nothing, but the attempt what it did then: the budget
+		// is as it was in the recording.
+		e.Kind, e.ID, e.Model = replayed, 0, x.Name
+		if x.charged {
+			spent, e.Usage = Amount{}, nil
+		}
+		x.gateway.ledger.note(e)
+		x.pool.charge(spent)
+		return
+	}
+	x.gateway.ledger.note(e)
+	x.pool.settle(*held, spent)
+	if x.Run != nil {
+		x.Run.settle(*held, spent)
+		x.Run.saw(x.share, spent)
+	}
+}

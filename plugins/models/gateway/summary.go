@@ -1,0 +1,156 @@
+package gateway
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mleflow/mleflow/plugins/models/dialect"
+)
+
+// Summary is what an attempt did with one model block, what happened before the
+// gateway was opened again included. Of an agent that is gone it has the cost
+// only; see Options.Again.
+type Summary struct {
+	Model string `json:"model"`
+	// Requests are those that were let through, Replayed those of them that were
+	// answered from a recording, Refused the others by reason.
+	Requests int64                    `json:"requests"`
+	Replayed int64                    `json:"replayed,omitempty"`
+	Refused  map[dialect.Reason]int64 `json:"refused,omitempty"`
+	// Usage is what providers reported, Tokens and Cost what was charged. They
+	// are more where a response reported nothing and its reservation was charged
+	// (Unreported).
+	Usage      dialect.Usage `json:"usage"`
+	Tokens     int64         `json:"tokens"`
+	Cost       Dollars       `json:"cost_usd"`
+	Unreported int64         `json:"unreported,omitempty"`
+	// ReplayedCost is what of Cost was not paid again: answers from recordings
+	// are charged as they were when they were recorded.
+	ReplayedCost Dollars `json:"replayed_cost_usd,omitempty"`
+	// Exceeded counts responses that used more than was reserved for them: the
+	// provider did not keep to the request's limit, or a price is wrong.
+	Exceeded int64 `json:"exceeded,omitempty"`
+	// Waited is how long the provider made requests wait by failures and by the
+	// pauses before retries. Requests may wait at the same time; see
+	// Gateway.Paused.
+	Waited    float64    `json:"waited_seconds"`
+	FirstByte *Quantiles `json:"first_byte_seconds,omitempty"`
+	// Exhausted are the limits that refused a request permanently, or that a
+	// response passed: "cost", "tokens", "requests", those of the run with the
+	// prefix "run_".
+	Exhausted []string `json:"exhausted,omitempty"`
+}
+
+// Quantiles are of a number of times in seconds, each one that occurred.
+type Quantiles struct {
+	Median float64 `json:"p50"`
+	Slow   float64 `json:"p90"`
+	Most   float64 `json:"max"`
+}
+
+// tally collects a Summary.
+type tally struct {
+	requests, replayed, unreported, exceeded int64
+	refused                                  map[dialect.Reason]int64
+	exhausted                                map[string]bool
+	usage                                    dialect.Usage
+	// spent is everything, live without what recordings answered.
+	spent, live Amount
+	// excess is the most that a response used of what was reserved for it, in
+	// thousandths; 0 if none used more.
+	excess     int64
+	waited     float64
+	firstBytes []float64
+	// starts are the times of the requests of the last minute, the oldest first.
+	starts []time.Time
+}
+
+func newTally() *tally {
+	return &tally{refused: map[dialect.Reason]int64{}, exhausted: map[string]bool{}}
+}
+
+// begin forgets what only concerns an agent that is gone. What was paid stays
+// paid.
+func (t *tally) begin() {
+	live, unreported, starts, excess := t.live, t.unreported, t.starts, t.excess
+	*t = *newTally()
+	t.spent, t.live, t.unreported, t.starts, t.excess = live, live, unreported, starts, excess
+}
+
+// permille is how many thousandths of one amount another is, rounded up.
+func permille(used, reserved int64) int64 {
+	if reserved <= 0 {
+		return 0
+	}
+	return plus(times(used, 1000), reserved-1) / reserved
+}
+
+// started notes when a request was sent.
+func (t *tally) started(at time.Time) { t.starts = append(lastMinute(t.starts, at), at) }
+
+// lastMinute drops the times that are a minute before now, or longer.
+func lastMinute(starts []time.Time, now time.Time) []time.Time {
+	for len(starts) > 0 && now.Sub(starts[0]) >= time.Minute {
+		starts = starts[1:]
+	}
+	return starts
+}
+
+// maxTimes bounds what quantiles are taken of.
+const maxTimes = 1 << 20
+
+func (t *tally) settle(e entry, held Amount) {
+	t.requests++
+	t.spent = t.spent.plus(*e.Amount)
+	if e.Kind == settled {
+		t.live = t.live.plus(*e.Amount)
+	}
+	t.waited += e.Waited
+	if e.FirstByte > 0 && len(t.firstBytes) < maxTimes {
+		t.firstBytes = append(t.firstBytes, e.FirstByte)
+	}
+	if e.exceeds(held) {
+		t.exceeded++
+	}
+	// Of calls of tools, a request promises nothing.
+	if e.exceeds(held) && (e.Usage == nil || e.Usage.ToolCalls == dialect.ToolCalls{}) {
+		t.excess = max(t.excess, permille(int64(e.Cost), int64(held.Cost)), permille(e.Tokens, held.Tokens))
+	}
+	if !e.Reported && *e.Amount == held && held.Tokens > 0 {
+		t.unreported++
+	}
+	if e.Usage != nil {
+		t.usage = addUsage(t.usage, *e.Usage)
+	}
+}
+
+func (t *tally) refuse(e entry) {
+	t.refused[e.Reason]++
+	if e.Reason == dialect.OverBudget {
+		t.exhausted[e.Limit] = true
+	}
+}
+
+func addUsage(a, b dialect.Usage) dialect.Usage {
+	return dialect.Usage{
+		Input: a.Input + b.Input, Audio: a.Audio + b.Audio, CacheRead: a.CacheRead + b.CacheRead, CacheWrite: a.CacheWrite + b.CacheWrite,
+		CacheWriteHour: a.CacheWriteHour + b.CacheWriteHour, Output: a.Output + b.Output, Reasoning: a.Reasoning + b.Reasoning,
+		ToolCalls: a.ToolCalls.Plus(b.ToolCalls),
+	}
+}
+
+func (t *tally) summary() Summary {
+	s := Summary{
+		Requests: t.requests, Replayed: t.replayed, Usage: t.usage, Tokens: t.spent.Tokens, Cost: t.spent.Cost,
+		ReplayedCost: t.spent.Cost - t.live.Cost, Unreported: t.unreported, Exceeded: t.exceeded, Waited: t.waited, Exhausted: slices.Sorted(maps.Keys(t.exhausted)),
+	}
+	if len(t.refused) > 0 {
+		s.Refused = maps.Clone(t.refused)
+	}
+	if n := len(t.firstBytes); n > 0 {
+		sorted := slices.Sorted(slices.Values(t.firstBytes))
+		s.FirstByte = &Quantiles{Median: sorted[(n-1)/2], Slow: sorted[(n*9+9)/10-1], Most: sorted[n-1]}
+	}
+	return s
+}

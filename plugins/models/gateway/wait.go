@@ -1,0 +1,70 @@
+package gateway
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// waits measures the time in which at least one request waited for a provider
+// that failed. It may be used by several goroutines.
+type waits struct {
+	mu   sync.Mutex
+	done []span
+	open map[int]time.Time
+	next int
+}
+
+type span struct{ from, to time.Time }
+
+// begin begins a wait that is known of since from.
+func (w *waits) begin(from time.Time) (end func() time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open == nil {
+		w.open = map[int]time.Time{}
+	}
+	id := w.next
+	w.next++
+	w.open[id] = from
+	return sync.OnceValue(func() time.Duration {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		now := time.Now()
+		delete(w.open, id)
+		w.done = union(append(w.done, span{from, now}))
+		return now.Sub(from)
+	})
+}
+
+// total is the time up to now.
+func (w *waits) total() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	all := slices.Clone(w.done)
+	for _, from := range w.open {
+		all = append(all, span{from, now})
+	}
+	var sum time.Duration
+	for _, s := range union(all) {
+		sum += s.to.Sub(s.from)
+	}
+	return sum
+}
+
+// union merges spans that overlap.
+func union(spans []span) []span {
+	slices.SortFunc(spans, func(a, b span) int { return a.from.Compare(b.from) })
+	out := spans[:0]
+	for _, s := range spans {
+		if n := len(out); n > 0 && !s.from.After(out[n-1].to) {
+			if s.to.After(out[n-1].to) {
+				out[n-1].to = s.to
+			}
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}

@@ -1,0 +1,218 @@
+package transcript
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
+)
+
+// assistant is the role whose messages are never normalised: they repeat
+// recorded responses.
+const assistant = "assistant"
+
+// rule replaces text that differs between two runs of one program.
+type rule struct {
+	name    string
+	pattern *pattern.Pattern
+	// A line that matches has one of the strings in needs, so most lines are skipped
+	// without the pattern. It also has a run of at least digits hexadecimal digits, one
+	// of them decimal; -1 means that it need not.
+	needs  []string
+	digits int
+	// holds reports whether a match counts; nil accepts all.
+	holds func(n *normaliser, match string) bool
+}
+
+// The parts of a date that has the name of its month.
+const (
+	weekday = `\b(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? )?`
+	month   = `(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?`
+	clock   = `\b(?:,? \d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?)?(?: [AP]M\b)?(?: (?:[A-Z]{3,4}\b|[+-]\d{4}\b))?`
+)
+
+func newRule(name, source string, digits int, needs string, holds func(n *normaliser, match string) bool) rule {
+	return rule{name, pattern.New(source), strings.Split(needs, "|"), digits, holds}
+}
+
+const unit = `(?:s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)\b`
+
+// rules are applied in order to each line. FORMAT.md explains them.
+var rules = []rule{
+	newRule("id", `\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b`, 12, "-", nil),
+	newRule("time", `\b\d{4}-\d\d-\d\d(?:[T _]\d\d[:-]?\d\d(?:[:-]?\d\d(?:[.,]\d{1,9})?)?(?: ?(?:Z\b|UTC\b|[+-]\d\d:?\d\d\b))?)?`, 4, "-", (*normaliser).isNow),
+	newRule("time", weekday+`\d{1,2} `+month+` \d{4}`+clock, 4, months, (*normaliser).isNamed),
+	newRule("time", weekday+month+` +\d{1,2}(?:,? \d{4})?`+clock+`(?: \d{4}\b)?`, 1, months, (*normaliser).isNamed),
+	newRule("time", `(?:\b|_)20\d{6}[T_-]\d{4,6}\b`, 8, "20", (*normaliser).isNow),
+	newRule("time", `\b1\d{9}(?:\.\d{1,9})?\b|\b1\d{12}\b|\b1\d{15}\b|\b1\d{18}\b`, 10, "1", (*normaliser).isEpoch),
+	newRule("time", `\b\d{1,2}:\d\d:\d\d(?:[.,]\d{1,9})?\b`, 2, ":", nil),
+	newRule("time", `\[(?:\d+:)?\d\d:\d\d<(?:(?:\d+:)?\d\d:\d\d|\?)`, 2, "<", nil),
+	newRule("duration", `\b\d+m ?\d+(?:\.\d+)?s\b`, 1, "m", nil),
+	newRule("rate", `\b\d+(?:\.\d+)? ?[a-zA-Z]{1,8}/(?:s|sec|second|it|iter|step|epoch|batch)\b`, 1, "/", nil),
+	newRule("duration", `\b\d+(?:\.\d+)? ?(?:ns|us|µs|ms)\b`, 1, "ns|us|µs|ms", nil),
+	newRule("duration", `\b\d+\.\d+(?:e-\d+)? ?`+unit, 1, ".", nil),
+	newRule("duration", `(?i)\b(?:elapsed|took|takes|taken|remaining|eta|runtime|uptime|duration|execution time|wall time|(?:passed|failed|finished|completed|done|built|installed|resolved) in)(?: time)?[:= ]{1,3}(?:about )?\d+(?:\.\d+)?(?: ?`+unit+`)?(?:(?:,? and|,)? \d+ (?:seconds?|minutes?)\b)?`, 1,
+		"elapsed|took|take|remaining|eta|time|duration| in |Elapsed|Took|Take|Remaining|ETA|Time|Duration|TIME", nil),
+	newRule("duration", `(?i)\b\d+ ?(?:s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)(?:(?:,? and|,)? \d+ (?:seconds?|minutes?))? (?:elapsed|remaining|left|ago)\b`, 1, "elapsed|remaining|left|ago", nil),
+	newRule("address", `\b0x[0-9a-fA-F]{6,16}\b`, 6, "0x", nil),
+	newRule("port", `(?:\blocalhost|\b127\.0\.0\.1|\b0\.0\.0\.0|\[::1?\]):\d{4,5}\b`, 4, "localhost|127.|0.0.|[:", nil),
+	newRule("process", `(?i)\bpid[:= ]{1,2}\d+\b`, 1, "pid|PID|Pid", nil),
+	newRule("path", `(?:/[\w.@+-]+)*/(?:tmp|kept)/[\w.@+-]+`, -1, "/tmp/|/kept/", (*normaliser).isTemporary),
+	newRule("id", `\bChunk ID: [0-9a-f]+\b`, -1, "Chunk ID: ", nil), // before each output of Codex's shell
+	newRule("id", `\b(?:[0-9a-f]{8,64}|[0-9A-F]{8,64})\b`, 8, "", (*normaliser).isID),
+}
+
+const months = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
+
+// normaliser applies the rules to messages of one time. Dates far from it are data and
+// stay.
+type normaliser struct{ now time.Time }
+
+// of is the text of a message as it is compared.
+func (n *normaliser) of(role string, text []byte) []byte {
+	if role == assistant {
+		return text
+	}
+	return n.apply(text)
+}
+
+// apply replaces what the rules match by the names of the rules, line by line. Escaped
+// line ends and tabs of JSON end lines, too.
+func (n *normaliser) apply(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for line := range bytes.Lines(unescape(text)) {
+		out = append(out, n.line(line)...)
+	}
+	return out
+}
+
+func (n *normaliser) line(line []byte) []byte {
+	digits := longestRun(line)
+	for i := range rules {
+		if r := &rules[i]; r.digits <= digits && r.mayMatch(line) {
+			line = n.replace(r, line)
+			digits = longestRun(line)
+		}
+	}
+	return line
+}
+
+// mayMatch quickly rules out lines that cannot match.
+func (r *rule) mayMatch(line []byte) bool {
+	for _, s := range r.needs {
+		if bytes.Contains(line, []byte(s)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *normaliser) replace(r *rule, line []byte) []byte {
+	return r.pattern.Regexp().ReplaceAllFunc(line, func(match []byte) []byte {
+		if r.holds != nil && !r.holds(n, string(match)) {
+			return match
+		}
+		return []byte("<" + r.name + ">")
+	})
+}
+
+// longestRun is the length of the longest run of hexadecimal digits that has a
+// decimal one, -1 if the line has no decimal digit.
+func longestRun(line []byte) int {
+	longest, run, decimal := -1, 0, false
+	for _, c := range line {
+		switch {
+		case c >= '0' && c <= '9':
+			run, decimal = run+1, true
+		case c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F':
+			run++
+		default:
+			run, decimal = 0, false
+			continue
+		}
+		if decimal {
+			longest = max(longest, run)
+		}
+	}
+	return longest
+}
+
+// unescape replaces line ends and tabs as JSON spells them by the characters, so
+// that words begin and end there.
+func unescape(text []byte) []byte {
+	if bytes.IndexByte(text, '\\') < 0 {
+		return text
+	}
+	out := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if c == '\\' && i+1 < len(text) {
+			i++
+			switch text[i] {
+			case 'n':
+				c = '\n'
+			case 'r':
+				c = '\r'
+			case 't':
+				c = '\t'
+			default:
+				out, c = append(out, c), text[i]
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// near reports whether the run may have been on a day.
+func (n *normaliser) near(t time.Time) bool {
+	const before, after = 2 * 24 * time.Hour, 14 * 24 * time.Hour
+	return t.After(n.now.Add(-before)) && t.Before(n.now.Add(after))
+}
+
+// isNow reports whether a date in digits, year first, is near.
+func (n *normaliser) isNow(match string) bool {
+	digits := strings.Map(func(r rune) rune {
+		if r < '0' || r > '9' {
+			return -1
+		}
+		return r
+	}, match)
+	t, err := time.Parse("20060102", digits[:8])
+	return err == nil && n.near(t)
+}
+
+var (
+	monthName = pattern.New(months)
+	dayNumber = pattern.New(`\b0?(\d{1,2})\b`)
+	yearShown = pattern.New(`\b(?:19|20)\d\d\b`)
+)
+
+// isNamed reports whether a date with the name of its month is near.
+func (n *normaliser) isNamed(match string) bool {
+	year := yearShown.Regexp().FindString(match)
+	if year == "" {
+		year = strconv.Itoa(n.now.Year())
+	}
+	t, err := time.Parse("2006 Jan 2", year+" "+monthName.Regexp().FindString(match)+" "+dayNumber.Regexp().FindStringSubmatch(match)[1])
+	return err == nil && n.near(t)
+}
+
+// isEpoch reports whether a number is a time near now, in seconds or parts of seconds.
+func (n *normaliser) isEpoch(match string) bool {
+	seconds, err := strconv.ParseInt(match[:10], 10, 64)
+	return err == nil && n.near(time.Unix(seconds, 0))
+}
+
+// isTemporary reports whether a program generated the last name of a path.
+func (n *normaliser) isTemporary(match string) bool {
+	name := match[strings.LastIndexByte(match, '/')+1:]
+	return strings.HasPrefix(name, "tmp") && len(name) > 5 || len(name) >= 6 && strings.ContainsAny(name, "0123456789") && !strings.Contains(name, ".")
+}
+
+// isID reports whether hexadecimal digits are more than a number or a word.
+func (n *normaliser) isID(match string) bool {
+	return strings.ContainsAny(match, "0123456789") && strings.ContainsAny(match, "abcdefABCDEF")
+}

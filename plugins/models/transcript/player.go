@@ -1,0 +1,284 @@
+package transcript
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mleflow/mleflow/cache/leaf/secret"
+	"github.com/mleflow/mleflow/plugins/models/dialect"
+)
+
+// mostMessages bounds the distinct messages in the recordings of a Player.
+const mostMessages = 1 << 22
+
+// Canonical returns the canonical form of a request's body; see
+// dialect.Dialect. A body that has none is compared byte for byte.
+type Canonical func(provider string, op dialect.Operation, body []byte) (dialect.Canonical, error)
+
+// Ask is a request that needs a recorded response. Its fields are those of the Event
+// that would record it.
+type Ask struct {
+	Provider  string
+	Method    string
+	Path      string
+	Operation dialect.Operation
+	// Asked is the model that is asked for.
+	Asked string
+	// Body is decoded and whole.
+	Body []byte
+}
+
+// Player answers requests with recorded responses. It may be used by several
+// goroutines.
+//
+// A request and a recording are equal if they go to the same path, ask for the
+// same model, and their canonical forms are equal: the settings and every message
+// of the conversation so far. Where there is no such recording, both forms are
+// compared once more after normalisation: without times, durations, rates,
+// identifiers, temporary paths, ports and process numbers (FORMAT.md lists the
+// rules). The assistant's own messages are never normalised. Recorded.Normalised
+// tells that this was needed.
+//
+// Each recording is used once. Equal requests get their responses in the order in
+// which they were recorded; of several conversations with the same beginning,
+// each goes on with responses of one recorded conversation where it can.
+//
+// Refused and incomplete exchanges are not played.
+type Player struct {
+	canonical Canonical
+	secrets   *secret.Set
+
+	mu         sync.Mutex
+	live       *former
+	recordings []recording
+	exact      map[mark][]int32
+	normal     map[mark][]int32
+	// begun holds the first recording of each beginning of a conversation, placed the
+	// first of each place.
+	begun, placed map[mark]int32
+	// went maps the messages sent so far to the recorded conversation that they follow;
+	// missed holds requests without a recording.
+	went   map[mark]int32
+	missed map[mark]bool
+	report Report
+}
+
+// recording is one exchange that can be played.
+type recording struct {
+	reader   *Reader
+	line     span
+	order    int
+	sequence int
+	// conversation is the first recording of the conversation.
+	conversation int32
+	used         bool
+}
+
+// Report is how far a replay has come.
+type Report struct {
+	// Recorded is the number of exchanges that can be played, Played how many
+	// were, Normalised how many of these only after normalisation, Missed the
+	// number of requests without a recording.
+	Recorded, Played, Normalised, Missed int
+	// First is the first miss, nil if there was none.
+	First *Miss
+}
+
+// NewPlayer plays transcripts, earlier ones first. Of the later ones only live
+// exchanges are played. secrets were masked when they were recorded. Readers stay open
+// while the player is used.
+func NewPlayer(canonical Canonical, secrets *secret.Set, transcripts ...*Reader) (*Player, error) {
+	p := &Player{
+		canonical: canonical, secrets: secrets.ForDocuments(),
+		live:  newFormer(canonical, &normaliser{now: time.Now()}),
+		exact: map[mark][]int32{}, normal: map[mark][]int32{},
+		begun: map[mark]int32{}, placed: map[mark]int32{},
+		went: map[mark]int32{}, missed: map[mark]bool{},
+	}
+	for order, r := range transcripts {
+		if err := p.load(order, r); err != nil {
+			return nil, fmt.Errorf("load recording: %w", err)
+		}
+	}
+	for _, found := range []map[mark][]int32{p.exact, p.normal} {
+		for _, list := range found {
+			slices.SortFunc(list, func(a, b int32) int {
+				x, y := p.recordings[a], p.recordings[b]
+				return cmp.Or(cmp.Compare(x.order, y.order), cmp.Compare(x.sequence, y.sequence))
+			})
+		}
+	}
+	p.report.Recorded = len(p.recordings)
+	return p, nil
+}
+
+// load adds a transcript's exchanges.
+func (p *Player) load(order int, r *Reader) error {
+	var forms *former
+	for e, err := range r.entries() {
+		if err != nil {
+			return err
+		}
+		if forms == nil {
+			forms = newFormer(p.canonical, &normaliser{now: e.Time})
+		}
+		if !playable(e.Event) || order > 0 && e.Replayed {
+			continue
+		}
+		body, err := r.Request(e.Event)
+		if err != nil {
+			return err
+		}
+		f := forms.of(Ask{e.Provider, e.Method, e.Path, e.Operation, e.Asked, body})
+		p.learn(recording{reader: r, order: order, line: e.span, sequence: e.Sequence}, f)
+		if len(p.begun) > mostMessages {
+			return fmt.Errorf("it has more than %d different messages", mostMessages)
+		}
+	}
+	return nil
+}
+
+// playable reports whether the response of an exchange can be replayed. A
+// request that the gateway refused is decided again, unless the provider could
+// not be reached.
+func playable(e *Event) bool {
+	return e.Status != 0 && (e.Refused == "" || e.Refused == dialect.Unreachable) && e.Request.Dropped == 0 && e.Response.Dropped == 0
+}
+
+func (p *Player) learn(r recording, f *form) {
+	n := int32(len(p.recordings))
+	r.conversation = n
+	for i := len(f.normal) - 2; i > 0; i-- {
+		if before := p.normal[f.normal[i]]; before != nil {
+			r.conversation = p.recordings[before[len(before)-1]].conversation
+			break
+		}
+	}
+	p.recordings = append(p.recordings, r)
+	p.exact[f.exact] = append(p.exact[f.exact], n)
+	p.normal[f.whole()] = append(p.normal[f.whole()], n)
+	for _, m := range f.normal {
+		if _, ok := p.begun[m]; !ok {
+			p.begun[m] = n
+		}
+	}
+	if _, ok := p.placed[f.place]; !ok {
+		p.placed[f.place] = n
+	}
+}
+
+// Report tells how far the replay has come.
+func (p *Player) Report() Report {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.report
+}
+
+// Recorded is a recording that answers a request.
+type Recorded struct {
+	// Event is the recorded exchange. Its Status, Headers and Failed are replayed.
+	Event *Event
+	// Normalised says that the request differs from the recorded one in times,
+	// durations and the like.
+	Normalised bool
+
+	reader *Reader
+}
+
+// Response is the recorded body.
+func (r *Recorded) Response() (io.Reader, error) { return r.reader.OpenResponse(r.Event) }
+
+// Whole reports whether the recorded body is complete. Bytes lost when a machine failed
+// read as zeros, which no response contains.
+func (r *Recorded) Whole() bool {
+	body, err := r.Response()
+	if err != nil {
+		return false
+	}
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := body.Read(buf)
+		if bytes.IndexByte(buf[:n], 0) >= 0 {
+			return false
+		}
+		if err != nil {
+			return errors.Is(err, io.EOF)
+		}
+	}
+}
+
+// Find finds the recording of a request and uses it up. The error is a *Miss,
+// unless the recording cannot be read.
+func (p *Player) Find(a Ask) (*Recorded, error) {
+	a.Body = maskBody(p.secrets, a.Body)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := p.live.of(a)
+	follows := p.follows(f)
+	n, normalised := p.unused(p.exact[f.exact], follows), false
+	if n < 0 {
+		n, normalised = p.unused(p.normal[f.whole()], follows), true
+	}
+	if n < 0 {
+		miss, err := p.miss(a, f)
+		if err != nil {
+			return nil, err
+		}
+		if p.normal[f.whole()] == nil {
+			p.missed[f.whole()] = true
+		}
+		if p.report.Missed++; p.report.First == nil {
+			p.report.First = miss
+		}
+		return nil, miss
+	}
+	r := &p.recordings[n]
+	e, err := r.reader.at(r.line)
+	if err != nil {
+		return nil, err
+	}
+	r.used = true
+	p.went[f.whole()] = r.conversation
+	if p.report.Played++; normalised {
+		p.report.Normalised++
+	}
+	return &Recorded{Event: e, Normalised: normalised, reader: r.reader}, nil
+}
+
+// follows returns the recorded conversation that a request has followed so far, or -1.
+func (p *Player) follows(f *form) int32 {
+	for i := len(f.normal) - 2; i > 0; i-- {
+		if c, ok := p.went[f.normal[i]]; ok {
+			return c
+		}
+	}
+	return -1
+}
+
+// unused returns the first unused recording, if possible of the conversation, or -1.
+func (p *Player) unused(list []int32, conversation int32) int32 {
+	first := int32(-1)
+	for _, n := range list {
+		switch r := p.recordings[n]; {
+		case r.used:
+		case r.conversation == conversation:
+			return n
+		case first < 0:
+			first = n
+		}
+	}
+	return first
+}
+
+// IsMiss returns the Miss that an error of Find is.
+func IsMiss(err error) (*Miss, bool) {
+	var m *Miss
+	ok := errors.As(err, &m)
+	return m, ok
+}

@@ -1,0 +1,248 @@
+package transcript
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/mleflow/mleflow/cache/leaf/secret"
+	"github.com/mleflow/mleflow/cache/nolink"
+)
+
+const (
+	formatName, formatText = "format", "mleflow transcript 1\n"
+	eventsName             = "events.jsonl"
+	requestsName           = "requests.bin"
+	responsesName          = "responses.bin"
+
+	// MaxBody is the greatest body that is kept or read.
+	MaxBody = 128 << 20
+	// maxLine is the longest line of events.jsonl.
+	maxLine = 8 << 20
+	// block is how much of a response is held in memory.
+	block = 64 << 10
+	// recent is how many requests are read again when a transcript is reopened, so that
+	// later requests can share their pieces.
+	recent = 16
+)
+
+// Writer adds to a transcript. It may be used by several goroutines. It counts and
+// drops what it cannot write, so that the agent's work goes on.
+type Writer struct {
+	secrets *secret.Set
+
+	mu        sync.Mutex
+	events    *file
+	requests  *pieces
+	responses *file
+	limit     int64
+	sequence  int
+	dropped   int
+	err       error
+}
+
+// Open opens the transcript in dir, which is made if it is missing. It grows to at most
+// limit bytes: bodies take up to seven eighths of that; later ones are only counted.
+// secrets are masked; nil masks nothing. After a killed process it goes on behind the
+// last complete event.
+func Open(dir string, limit int64, secrets *secret.Set) (*Writer, error) {
+	w := &Writer{secrets: secrets.ForDocuments(), limit: limit}
+	if err := w.open(dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("open transcript: %w", err), w.Close())
+	}
+	return w, nil
+}
+
+func (w *Writer) open(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	kept, err := survey(dir, w.limit)
+	if err != nil {
+		return err
+	}
+	if err := writeFormat(dir); err != nil {
+		return err
+	}
+	if w.events, err = openFile(filepath.Join(dir, eventsName), kept.events); err != nil {
+		return err
+	}
+	requests, err := openFile(filepath.Join(dir, requestsName), kept.requests)
+	if err != nil {
+		return err
+	}
+	w.requests = newPieces(requests)
+	if w.responses, err = openFile(filepath.Join(dir, responsesName), kept.responses); err != nil {
+		return err
+	}
+	w.sequence = kept.sequence
+	return w.learn(kept.last)
+}
+
+// writeFormat writes the file that identifies the folder's format, whole or not at all.
+func writeFormat(dir string) error {
+	path := filepath.Join(dir, formatName)
+	return nolink.WriteFile(path, []byte(formatText), 0o600, false)
+}
+
+// learn makes the last requests known, so that their conversations are not
+// stored again.
+func (w *Writer) learn(last []Body) error {
+	for _, b := range last {
+		body, err := readBody(w.requests, w.requests.size, b)
+		if err != nil || b.Dropped > 0 {
+			continue // what is damaged is not needed
+		}
+		if err := w.requests.learn(body, b.Pieces); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close closes the files. What was dropped is no error; see Dropped.
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all error
+	for _, f := range []*file{w.events, w.responses} {
+		if f != nil {
+			all = errors.Join(all, f.Close())
+		}
+	}
+	if w.requests != nil {
+		all = errors.Join(all, w.requests.Close())
+	}
+	return all
+}
+
+// Dropped returns the number of events and bodies that were not kept whole, and the
+// first error of the file system, if there was one.
+func (w *Writer) Dropped() (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.dropped, w.err
+}
+
+// drop counts a body or an event that was not kept. w.mu is held.
+func (w *Writer) drop(err error) {
+	w.dropped++
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// left is how many bytes bodies may take. w.mu is held.
+func (w *Writer) left() int64 {
+	bodies := w.requests.size + w.responses.size
+	return min(w.limit-w.limit/8, w.limit-w.events.size) - bodies
+}
+
+// Exchange is one request and its response under way. Its methods are for one
+// goroutine.
+type Exchange struct {
+	w        *Writer
+	sequence int
+	request  Body
+	response Body
+	masked   *secret.Writer
+	held     []byte
+}
+
+// Begin starts an exchange with the body of its request, which is decoded and
+// whole. It numbers the exchange.
+func (w *Writer) Begin(request []byte) *Exchange {
+	kept := maskBody(w.secrets, request)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sequence++
+	x := &Exchange{w: w, sequence: w.sequence}
+	x.masked = secret.NewWriter((*exchangeSink)(x), w.secrets)
+	ranges, ok := [][2]int64(nil), len(kept) <= MaxBody
+	var err error
+	if ok {
+		ranges, ok, err = w.requests.put(kept, w.left())
+	}
+	if x.request.Pieces = ranges; !ok {
+		x.request.Dropped = int64(len(kept))
+		w.drop(err)
+	}
+	return x
+}
+
+// maskBody masks a body, which stays JSON if it is.
+func maskBody(secrets *secret.Set, body []byte) []byte {
+	if json.Valid(body) {
+		return secrets.JSON(body)
+	}
+	return secrets.Bytes(body)
+}
+
+// Sequence is the number of the exchange.
+func (x *Exchange) Sequence() int { return x.sequence }
+
+// Write records a decoded part of the response. It never fails.
+func (x *Exchange) Write(p []byte) (int, error) {
+	_, _ = x.masked.Write(p)
+	return len(p), nil
+}
+
+// exchangeSink takes a response after masking.
+type exchangeSink Exchange
+
+// Write implements io.Writer.
+func (s *exchangeSink) Write(p []byte) (int, error) {
+	s.held = append(s.held, p...)
+	if len(s.held) >= block {
+		(*Exchange)(s).spill()
+	}
+	return len(p), nil
+}
+
+// spill stores the buffered part of the response.
+func (x *Exchange) spill() {
+	if len(x.held) == 0 {
+		return
+	}
+	x.w.mu.Lock()
+	defer x.w.mu.Unlock()
+	size := int64(len(x.held))
+	if x.response.Dropped > 0 || size > x.w.left() || size+x.response.Size() > MaxBody {
+		if x.response.Dropped == 0 {
+			x.w.drop(nil)
+		}
+		x.response.Dropped += size
+	} else if at, err := x.w.responses.add(x.held); err != nil {
+		x.w.drop(err)
+		x.response.Dropped += size
+	} else {
+		x.response.Pieces = extend(x.response.Pieces, at, size)
+	}
+	x.held = x.held[:0]
+}
+
+// End writes the exchange down. It sets the event's Sequence, Request and
+// Response. Nothing may be done with x afterwards.
+func (x *Exchange) End(e Event) {
+	_ = x.masked.Flush()
+	x.spill()
+	e.Sequence, e.Request, e.Response = x.sequence, x.request, x.response
+	line, err := json.Marshal(e)
+	w := x.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err == nil {
+		line = append(w.secrets.JSON(line), '\n')
+		if int64(len(line)) > w.limit-w.events.size-w.requests.size-w.responses.size || len(line) > maxLine {
+			w.drop(nil)
+			return
+		}
+		_, err = w.events.add(line)
+	}
+	if err != nil {
+		w.drop(err)
+	}
+}

@@ -1,0 +1,142 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/service"
+)
+
+// Options are what a Proxy needs. Zero fields have defaults.
+type Options struct {
+	Allow *Policy
+	// Record is told of every connection and plain request when it has ended.
+	Record func(Conn)
+	// Lookup and Dial reach the network; Own lists this machine's addresses.
+	Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
+	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
+	Own    func() []netip.Addr
+	// DialTimeout is for one name or address, HelloTimeout for the beginning
+	// of a TLS session, Idle for a connection in which nothing moves, Total for
+	// a connection.
+	DialTimeout, HelloTimeout, Idle, Total time.Duration
+	// Connections is how many there may be at once.
+	Connections int
+}
+
+// Conn is one connection, or one plain request.
+type Conn struct {
+	Time    time.Time `json:"time"`
+	Seconds float64   `json:"seconds"`
+	Method  string    `json:"method"`
+	Host    string    `json:"host"`
+	Port    uint16    `json:"port"`
+	// SNI is the server name in the client's TLS session.
+	SNI string `json:"sni,omitempty"`
+	// Address is what was dialled.
+	Address string `json:"address,omitempty"`
+	// Verdict is allowed, refused or failed, Reason why.
+	Verdict string `json:"verdict"`
+	Reason  string `json:"reason,omitempty"`
+	// Status is the reply to a plain request.
+	Status int `json:"status,omitempty"`
+	// Up and Down are the bytes that went to the place and came from it.
+	Up   int64 `json:"bytes_up"`
+	Down int64 `json:"bytes_down"`
+}
+
+// The verdicts on a connection.
+const (
+	Allowed = "allowed"
+	Refused = "refused"
+	failed  = "failed"
+)
+
+// Proxy is a forward proxy for one agent.
+type Proxy struct{ opts Options }
+
+// New returns a proxy.
+func New(o Options) *Proxy {
+	if o.Allow == nil {
+		o.Allow = &Policy{}
+	}
+	if o.Record == nil {
+		o.Record = func(Conn) {}
+	}
+	if o.Lookup == nil {
+		o.Lookup = net.DefaultResolver.LookupNetIP
+	}
+	if o.Dial == nil {
+		o.Dial = (&net.Dialer{}).DialContext
+	}
+	if o.Own == nil {
+		o.Own = ownAddresses
+	}
+	for _, d := range []struct {
+		field     *time.Duration
+		otherwise time.Duration
+	}{{&o.DialTimeout, 10 * time.Second}, {&o.HelloTimeout, 10 * time.Second}, {&o.Idle, 15 * time.Minute}, {&o.Total, 24 * time.Hour}} {
+		if *d.field == 0 {
+			*d.field = d.otherwise
+		}
+	}
+	if o.Connections == 0 {
+		o.Connections = 256
+	}
+	return &Proxy{opts: o}
+}
+
+// Serve serves on l until ctx ends, and returns when every connection is
+// closed and recorded.
+func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
+	return service.Serve(ctx, l, p, service.Limits{
+		Connections: p.opts.Connections, Header: p.opts.HelloTimeout, HeaderBytes: 32 << 10, Idle: time.Minute,
+	})
+}
+
+// ServeHTTP implements http.Handler.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := &Conn{Time: time.Now().UTC(), Method: r.Method}
+	var err error
+	if r.Method == http.MethodConnect {
+		err = p.connect(w, r, c)
+	} else {
+		err = p.plain(w, r, c)
+	}
+	c.Seconds = time.Since(c.Time).Seconds()
+	var no refused
+	switch {
+	case errors.As(err, &no):
+		c.Verdict, c.Reason = Refused, no.text
+	case err != nil:
+		c.Verdict, c.Reason = failed, err.Error()
+	default:
+		c.Verdict = Allowed
+	}
+	p.opts.Record(*c)
+}
+
+// deny replies to a request that goes nowhere. The client is told what was
+// refused, but not what the network behind looks like.
+func deny(w http.ResponseWriter, err error) {
+	var no refused
+	if errors.As(err, &no) {
+		http.Error(w, "mleflow: refused: "+no.text, http.StatusForbidden)
+		return
+	}
+	http.Error(w, "mleflow: the place cannot be reached", http.StatusBadGateway)
+}
+
+// find returns the place that allows what was asked for.
+func (p *Proxy) find(host string, port uint16) (place, error) {
+	one, ok := p.opts.Allow.find(host, port)
+	if !ok {
+		return place{}, refused{net.JoinHostPort(host, strconv.Itoa(int(port))) + " is not on the list network.allow"}
+	}
+	return one, nil
+}

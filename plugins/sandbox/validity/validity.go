@@ -1,0 +1,298 @@
+package validity
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/service"
+)
+
+// The texts that agents know.
+const (
+	Valid   = "Submission is valid."
+	Invalid = "Submission invalid! "
+)
+
+// Verdict is what a check says of a file. The zero value is valid.
+type Verdict struct {
+	// Class is what is wrong in one word; empty if nothing is.
+	Class string
+	// Reason says it in words that the agent may see.
+	Reason string
+}
+
+// Budget is the time an agent has.
+type Budget struct{ Limit, Elapsed time.Duration }
+
+// Options are what a Server needs.
+type Options struct {
+	// Check judges the file at path. An error means that it could not; its
+	// text is not passed on.
+	Check func(ctx context.Context, path string) (Verdict, error)
+	// Dir is a folder that no agent sees, for the file being checked.
+	Dir string
+	// MaxBytes is the largest size of a file; 0 is 1 GiB.
+	MaxBytes int64
+	// Timeout is how long a check may take; 0 is 5 minutes.
+	Timeout time.Duration
+	// Budget says how much time the agent has; a zero Limit is no limit.
+	Budget func() Budget
+	// Record is told of every request to /validate.
+	Record func(Call)
+	// Evidence answers POST /evidence; nil is 404.
+	Evidence http.Handler
+}
+
+// Call is one request to /validate.
+type Call struct {
+	Time    time.Time `json:"time"`
+	Seconds float64   `json:"seconds"`
+	Status  int       `json:"status"`
+	Bytes   int64     `json:"bytes"`
+	SHA256  string    `json:"sha256,omitempty"`
+	Valid   bool      `json:"valid"`
+	Class   string    `json:"class,omitempty"`
+	Reason  string    `json:"reason,omitempty"`
+	// Error is what the check failed with, for people; the agent is not told.
+	Error string `json:"error,omitempty"`
+}
+
+// Server is the validity server, an http.Handler.
+type Server struct {
+	opts Options
+	mux  *http.ServeMux
+	// turn is held by the file that is checked, queue by all that wait.
+	turn, queue chan struct{}
+}
+
+const (
+	waiting   = 8
+	longest   = 5 * time.Minute
+	largest   = 1 << 30
+	formBytes = 1 << 20 // of a request next to the file
+	maxRest   = 2 * time.Second
+)
+
+// New returns a server.
+func New(o Options) *Server {
+	if o.MaxBytes == 0 {
+		o.MaxBytes = largest
+	}
+	if o.Timeout == 0 {
+		o.Timeout = longest
+	}
+	if o.Record == nil {
+		o.Record = func(Call) {}
+	}
+	s := &Server{opts: o, mux: http.NewServeMux(), turn: make(chan struct{}, 1), queue: make(chan struct{}, waiting)}
+	s.mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusOK, map[string]string{"status": "running"})
+	})
+	s.mux.HandleFunc("GET /budget", s.budget)
+	s.mux.HandleFunc("POST /validate", s.validate)
+	if o.Evidence != nil {
+		s.mux.Handle("POST /evidence", o.Evidence)
+	}
+	return s
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// Serve serves on l until ctx ends.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	return service.Serve(ctx, l, s, service.Limits{
+		Connections: 64, Header: 10 * time.Second, HeaderBytes: 32 << 10, Request: 10 * time.Minute, Idle: time.Minute,
+	})
+}
+
+func reply(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(body) // the client has gone
+}
+
+func (s *Server) budget(w http.ResponseWriter, _ *http.Request) {
+	var b Budget
+	if s.opts.Budget != nil {
+		b = s.opts.Budget()
+	}
+	body := struct {
+		Limit     *float64 `json:"limit_seconds"`
+		Elapsed   float64  `json:"elapsed_seconds"`
+		Remaining *float64 `json:"remaining_seconds"`
+	}{Elapsed: b.Elapsed.Seconds()}
+	if b.Limit > 0 {
+		limit, left := b.Limit.Seconds(), max(0, (b.Limit-b.Elapsed).Seconds())
+		body.Limit, body.Remaining = &limit, &left
+	}
+	reply(w, http.StatusOK, body)
+}
+
+// refusal is a reply other than a verdict.
+type refusal struct {
+	status int
+	text   string
+	err    error
+}
+
+// Error implements error.
+func (e *refusal) Error() string { return e.text }
+
+// Unwrap returns the cause.
+func (e *refusal) Unwrap() error { return e.err }
+
+func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
+	call := Call{Time: time.Now().UTC()}
+	verdict, err := s.judge(r, &call)
+	call.Seconds = time.Since(call.Time).Seconds()
+	var no *refusal
+	switch {
+	case errors.As(err, &no):
+		call.Status = no.status
+		if no.err != nil {
+			call.Error = no.err.Error()
+		}
+	case err != nil:
+		call.Status, call.Error = http.StatusInternalServerError, err.Error()
+	default:
+		call.Status, call.Class, call.Reason, call.Valid = http.StatusOK, verdict.Class, verdict.Reason, verdict.Class == ""
+	}
+	s.opts.Record(call)
+	answer(w, call, verdict, no)
+}
+
+// answer replies as the reference's server does.
+func answer(w http.ResponseWriter, call Call, verdict Verdict, no *refusal) {
+	switch {
+	case call.Status == http.StatusOK && call.Valid:
+		reply(w, call.Status, map[string]string{"result": Valid})
+	case call.Status == http.StatusOK:
+		reply(w, call.Status, map[string]string{"result": Invalid + verdict.Reason})
+	case no != nil:
+		if no.status == http.StatusTooManyRequests {
+			w.Header().Set("Retry-After", "5")
+		}
+		reply(w, no.status, map[string]string{"error": no.text})
+	default:
+		reply(w, call.Status, map[string]string{"error": "An unexpected error occurred.", "details": "The file could not be checked. This is not its fault; try again later."})
+	}
+}
+
+// judge takes the file of a request in its turn and checks it.
+func (s *Server) judge(r *http.Request, call *Call) (Verdict, error) {
+	select {
+	case s.queue <- struct{}{}:
+		defer func() { <-s.queue }()
+	default:
+		return Verdict{}, &refusal{status: http.StatusTooManyRequests, text: "Too many files wait to be checked. Send one at a time."}
+	}
+	select {
+	case s.turn <- struct{}{}:
+	case <-r.Context().Done():
+		return Verdict{}, &refusal{status: http.StatusServiceUnavailable, text: "The request was given up.", err: r.Context().Err()}
+	}
+	start := time.Now()
+	defer func() {
+		rest := min(time.Since(start), maxRest)
+		time.AfterFunc(rest, func() { <-s.turn })
+	}()
+	dir, err := os.MkdirTemp(s.opts.Dir, "validate-")
+	if err != nil {
+		return Verdict{}, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "submission.csv")
+	if err := s.receive(r, path, call); err != nil {
+		return Verdict{}, err
+	}
+	start = time.Now()
+	ctx, cancel := context.WithTimeout(r.Context(), s.opts.Timeout)
+	defer cancel()
+	return s.check(ctx, path)
+}
+
+// check runs the check and turns a panic into an error: the file comes from
+// someone who may look for one.
+func (s *Server) check(ctx context.Context, path string) (v Verdict, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("check panics: %v", p)
+		}
+	}()
+	return s.opts.Check(ctx, path)
+}
+
+// receive writes the file of the form to path.
+func (s *Server) receive(r *http.Request, path string, call *Call) error {
+	r.Body = http.MaxBytesReader(nil, r.Body, s.opts.MaxBytes+formBytes)
+	form, err := r.MultipartReader()
+	if err != nil {
+		return &refusal{status: http.StatusBadRequest, text: noFile, err: err}
+	}
+	for range 16 {
+		part, err := form.NextPart()
+		if err != nil {
+			return s.refuse(err)
+		}
+		if part.FormName() == "file" && part.FileName() != "" {
+			return s.save(part, path, call)
+		}
+	}
+	return &refusal{status: http.StatusBadRequest, text: noFile}
+}
+
+const noFile = "Send the submission as a file in the field \"file\" of a multipart form, such as: curl -F \"file=@submission.csv\" URL"
+
+// refuse says why a request could not be read.
+func (s *Server) refuse(err error) error {
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return &refusal{status: http.StatusRequestEntityTooLarge, text: fmt.Sprintf("The file has more than %d bytes.", s.opts.MaxBytes), err: err}
+	}
+	return &refusal{status: http.StatusBadRequest, text: noFile, err: err}
+}
+
+func (s *Server) save(src io.Reader, path string, call *Call) error {
+	dst, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer dst.Close()
+	sum := sha256.New()
+	var disk error
+	to := writerFunc(func(p []byte) (int, error) {
+		sum.Write(p)
+		n, err := dst.Write(p)
+		disk = errors.Join(disk, err)
+		return n, err
+	})
+	call.Bytes, err = io.Copy(to, io.LimitReader(src, s.opts.MaxBytes+1))
+	switch {
+	case disk != nil:
+		return disk
+	case err != nil:
+		return s.refuse(err)
+	case call.Bytes > s.opts.MaxBytes:
+		return s.refuse(&http.MaxBytesError{Limit: s.opts.MaxBytes})
+	}
+	call.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	return dst.Close()
+}
+
+type writerFunc func([]byte) (int, error)
+
+// Write implements io.Writer.
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

@@ -1,0 +1,126 @@
+package modelblock
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/models/dialect"
+	"github.com/mleflow/mleflow/plugins/models/gateway"
+)
+
+// priced checks that named models have a price, and where cost is limited, the granted
+// tools that are charged by the call, too. Of those that a pattern allows, one without
+// a price is refused when it is asked for.
+func (r *modelReader) priced() {
+	limited := r.m.Budget.Cost != "" || r.m.RunBudget.Cost != ""
+	for _, name := range r.m.Models {
+		if strings.Contains(name, "*") || len(r.wrong) > 0 {
+			continue
+		}
+		price, ok := gateway.PriceOf(&r.out, name)
+		if !ok {
+			r.fail("models", "the price of the model %q is not known; add a block price %q { input = \"… USD\" output = \"… USD\" } with the prices per million tokens, \"0 USD\" if it costs nothing", name, name)
+			continue
+		}
+		if tools := unpriced(price, r.m.Tools); limited && Live(r.m) && len(tools) > 0 {
+			r.fail("tools", "what a call of %s by %q costs is not known, so the budget of cost cannot hold; add tool_calls = { %s = \"… USD\" } with the price of a thousand calls to a block price %q, \"0 USD\" if they cost nothing", tools[0], name, tools[0], name)
+		}
+	}
+}
+
+// unpriced are the granted tools that are charged by the call and have no price.
+func unpriced(p gateway.Price, granted []string) (tools []string) {
+	for _, t := range dialect.Tools() {
+		if slices.Contains(granted, string(t)) && !p.HasTool(t) {
+			tools = append(tools, string(t))
+		}
+	}
+	return tools
+}
+
+// apart are the abilities that cost more than the model's tokens, which no
+// response tells.
+var apart = []dialect.Ability{dialect.Batch, dialect.FineTuning, dialect.Audio, dialect.OtherModels, dialect.Premium, dialect.UnknownFields}
+
+// uncounted are the granted abilities whose charges are not counted.
+func uncounted(m step.Model) (tools []string) {
+	out, err := Of(m)
+	if err != nil {
+		return nil // the check says so
+	}
+	for _, name := range m.Models {
+		if price, ok := gateway.PriceOf(&out, name); ok {
+			tools = append(tools, unpriced(price, m.Tools)...)
+		}
+	}
+	for _, a := range apart {
+		if out.Grants[a] {
+			tools = append(tools, string(a))
+		}
+	}
+	slices.Sort(tools)
+	return slices.Compact(tools)
+}
+
+// tooDear is the least that a request without a limit of its output may cost at
+// most, of the models that are named, if that is more than a budget; 0 otherwise.
+func tooDear(m step.Model, budgets ...gateway.Dollars) (least gateway.Dollars) {
+	out, err := Of(m)
+	if err != nil {
+		return 0 // the check says so
+	}
+	for _, name := range m.Models {
+		price, known := gateway.PriceOf(&out, name)
+		if !known || strings.Contains(name, "*") {
+			return 0
+		}
+		if one := price.Most(0, price.MaxOutput); one > 0 && (least == 0 || one < least) {
+			least = one
+		}
+	}
+	if !slices.ContainsFunc(budgets, func(b gateway.Dollars) bool { return b > 0 && b < least }) {
+		return 0
+	}
+	return least
+}
+
+// Spending is the most that a step may spend on a model.
+func Spending(m step.Model) step.Spending {
+	r := modelReader{m: m}
+	own, run := r.limits("budget", m.Budget), r.limits("run_budget", m.RunBudget)
+	return step.Spending{
+		OneRequest: int64(tooDear(m, own.Cost, run.Cost)),
+		Model:      m.Name, Provider: m.Provider, Models: m.Models, Tools: m.Tools, Uncounted: uncounted(m), Replayed: !Live(m),
+		Cost: int64(own.Cost), Tokens: own.Tokens, Requests: own.Requests, RunCost: int64(run.Cost),
+	}
+}
+
+// Fingerprint adds the prices of the models that are named to a key, and the whole
+// table where a pattern may stand for any. Labels begin with prefix.
+func Fingerprint(h *digest.Hasher, prefix string, m step.Model) error {
+	one, err := Of(m)
+	if err != nil {
+		return err
+	}
+	for _, name := range m.Models {
+		label := fmt.Sprintf("%s.price of %s", prefix, name)
+		price, known := gateway.PriceOf(&one, name)
+		if strings.Contains(name, "*") || !known {
+			h.String(label, "table "+gateway.TableDigest())
+			continue
+		}
+		if len(m.Tools) == 0 { // no tool is called
+			price.ToolCalls, price.ToolRequests = nil, nil
+		}
+		text, err := json.Marshal(price)
+		if err != nil {
+			return err
+		}
+		h.String(label, string(text))
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package modelblock
+
+import (
+	"slices"
+
+	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/plugins/models/dialect"
+	"github.com/mleflow/mleflow/plugins/models/gateway"
+	"github.com/mleflow/mleflow/plugins/models/transcript"
+)
+
+// UseOf is the use that the gateway reports.
+func UseOf(provider string, sum gateway.Summary) export.ModelUse {
+	u := export.ModelUse{
+		Provider: provider, Models: []string{}, Unreported: sum.Unreported,
+		CostUSD: sum.Cost.String(), ToolCalls: map[string]int64{}, ToolCostUSD: "0", WaitedSeconds: sum.Waited, Exhausted: len(sum.Exhausted) > 0, ExhaustedBy: sum.Exhausted,
+	}
+	for _, n := range sum.Refused {
+		u.Refused += n
+	}
+	if q := sum.FirstByte; q != nil {
+		u.FirstByteMedian, u.FirstByteNinety, u.FirstByteLongest = q.Median, q.Slow, q.Most
+	}
+	return u
+}
+
+// AddExchanges adds the use of exchanges, by the names of models, and says how the
+// providers did. They are those of the last try; the cost is that of all.
+func AddExchanges(use map[string]export.ModelUse, r *transcript.Reader) (h Health, err error) {
+	toolCost := map[string]gateway.Dollars{}
+	for e, err := range r.Events() {
+		if err != nil {
+			return h, err
+		}
+		h.see(*e)
+		u, ok := use[e.Model]
+		if !ok || e.Refused != "" {
+			continue
+		}
+		u.Requests++
+		if e.Replayed {
+			u.Replayed++
+		}
+		if t := e.Usage; t != nil {
+			u.InputTokens, u.CachedInputTokens = u.InputTokens+t.Input, u.CachedInputTokens+t.CacheRead
+			u.OutputTokens, u.ReasoningTokens = u.OutputTokens+t.Output, u.ReasoningTokens+t.Reasoning
+			for _, tool := range dialect.Tools() {
+				if n := t.ToolCalls.Of(tool); n > 0 {
+					u.ToolCalls[string(tool)] += n
+				}
+			}
+		}
+		toolCost[e.Model] += gateway.Dollars(e.ToolCost)
+		u.ToolCostUSD, u.UnpricedCalls = toolCost[e.Model].String(), u.UnpricedCalls+e.UnpricedCalls
+		u.Retries += int64(len(e.Attempts))
+		if e.Failed != "" || e.Status >= 400 {
+			u.Failed++
+		} else if e.Asked != "" && !slices.Contains(u.Models, e.Asked) {
+			u.Models = append(u.Models, e.Asked)
+			slices.Sort(u.Models)
+		}
+		if e.Diverged != "" && (u.DivergedAt == 0 || int64(e.Sequence) < u.DivergedAt) {
+			u.DivergedAt = int64(e.Sequence)
+		}
+		use[e.Model] = u
+	}
+	return h, nil
+}
