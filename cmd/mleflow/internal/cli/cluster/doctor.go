@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/host/machine"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
 )
 
@@ -16,15 +18,17 @@ import (
 func NewDoctor(a *app.App) *cobra.Command {
 	var what string
 	var on app.ClusterFlags
+	var in app.InputFlags
 	cmd := &cobra.Command{
-		Use:   "doctor",
+		Use:   "doctor [FILE.hcl]",
 		Short: "Check what this machine can run, and say how to get what is missing",
-		Long:  "Check processors, memory, disk, cache folder, runtimes, GPUs and Kaggle\ncredentials (never printed). The sandbox is tried. The exit status is 1 if\nsomething is missing that every pipeline needs.\n\n--print only writes what a container needs for the sandbox in it: seccomp is a\nprofile for Docker, Podman and Kubernetes, pod the settings of a Kubernetes pod.\n\n--on FILE checks a cluster instead: the remote cache, and each backend's reach,\npermissions and nodes, and whether it would take a job. It starts none.",
-		Example: `  mleflow doctor --on cluster.hcl
+		Long:  "Check processors, memory, disk, cache folder, runtimes, GPUs and Kaggle\ncredentials (never printed). The sandbox is tried. The exit status is 1 if\nsomething is missing that every pipeline needs. With FILE also what the agents of\nthis pipeline need and the machine lacks: programs, packages, keys, images.\n\n--print only writes what a container needs for the sandbox in it: seccomp is a\nprofile for Docker, Podman and Kubernetes, pod the settings of a Kubernetes pod.\n\n--on FILE checks a cluster instead: the remote cache, and each backend's reach,\npermissions and nodes, and whether it would take a job. It starts none.",
+		Example: `  mleflow doctor pipeline.hcl
+  mleflow doctor --on cluster.hcl
   docker run --security-opt seccomp=<(mleflow doctor --print seccomp) --security-opt systempaths=unconfined …
   mleflow doctor --print seccomp >/var/lib/kubelet/seccomp/mleflow.json`,
-		Args: app.Takes(0, 0),
-		RunE: a.Action(func(cmd *cobra.Command, _ []string) error {
+		Args: app.OneFile,
+		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			if what != "" {
 				return printSettings(a, what)
 			}
@@ -35,12 +39,45 @@ func NewDoctor(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return showChecks(a.Terminal, m.Examine(cmd.Context()))
+			checks := m.Examine(cmd.Context())
+			if len(args) > 0 {
+				more, err := examinePipeline(cmd.Context(), a, args, in)
+				if err != nil {
+					return err
+				}
+				checks = append(checks, more...)
+			}
+			return showChecks(a.Terminal, checks)
 		}),
 	}
 	cmd.Flags().StringVar(&on.On, "on", "", "check a cluster `FILE` in place of this machine")
+	in.Register(cmd)
 	cmd.Flags().StringVar(&what, "print", "", "print what a container around mleflow needs: `seccomp or pod`")
 	return cmd
+}
+
+// examinePipeline lists what the steps of a pipeline need and this machine lacks.
+func examinePipeline(ctx context.Context, a *app.App, args []string, in app.InputFlags) (checks []machine.Check, err error) {
+	err = a.WithProgram(ctx, args, in, nil, func(b *app.Backend, p *engine.Program) error {
+		pl, diags := b.Engine.Plan(ctx, p, engine.PlanOptions{})
+		if err := a.Settle(diags, p); err != nil {
+			return err
+		}
+		seen := map[string]bool{}
+		for _, s := range pl.Steps {
+			for _, text := range s.Missing {
+				if !seen[text] {
+					checks = append(checks, machine.Check{Name: "pipeline", Status: machine.Missing, Detail: text})
+				}
+				seen[text] = true
+			}
+		}
+		if len(checks) == 0 {
+			checks = append(checks, machine.Check{Name: "pipeline", Status: machine.OK, Detail: args[0] + ": nothing is missing that can be known before it runs"})
+		}
+		return nil
+	})
+	return checks, err
 }
 
 // printSettings prints what a container needs for the runtime sandbox.
