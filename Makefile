@@ -11,6 +11,8 @@ LDFLAGS   = -s -w $(if $(VERSION),-X github.com/mleflow/mleflow/cmd/mleflow/inte
 export CGO_ENABLED ?= 0
 FUZZTIME ?= 30s
 COUNT    ?= 6
+# Packages tested at a time: many tests wait more than they compute.
+PARALLEL ?= 4
 
 .PHONY: help build test test-root race lint cross fuzz bench bench-report golden e2e demo docs release image tools clean
 
@@ -22,7 +24,7 @@ build: ## build bin/mleflow, one static binary
 
 test: ## run all tests
 	$(GO) vet ./...
-	$(GO) test -timeout 40m ./...
+	$(GO) test -p $(PARALLEL) -timeout 40m ./...
 
 # The packages whose tests depend on the user: permissions, mounts, containers.
 PRIVILEGED = ./cache/disk ./cache/tree ./plugins/sandbox/executor/... ./steps/agentrun ./steps/exec ./steps/image ./cmd/mleflow ./cmd/mleflow/internal/host/machine ./cmd/mleflow/internal/dev/e2e/sandbox ./cmd/mleflow/internal/dev/e2e/aide
