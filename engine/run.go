@@ -189,7 +189,7 @@ func (r *run) usable(rec *cache.Record) *cache.Record {
 // tries are those before at a step whose results say under which conditions they
 // were made. A result that was evicted is one.
 func (e *Engine) tries(ctx context.Context, s step.Step, id digest.ActionID) (t cache.Tries) {
-	if _, ok := s.(step.Conditioned); !ok {
+	if c, ok := s.(step.Conditioned); !ok || len(c.Conditions()) == 0 {
 		return t
 	}
 	last, _ := e.lookup(ctx, id) // without it, they are counted from here

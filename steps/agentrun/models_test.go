@@ -11,7 +11,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/models/dialect"
 	"github.com/mleflow/mleflow/plugins/models/modeltest"
 	"github.com/mleflow/mleflow/steps/agentrun"
 	"github.com/mleflow/mleflow/steps/steptest"
@@ -298,20 +297,6 @@ func TestPauseClock(t *testing.T) {
 		}))))
 		if want := map[bool]string{false: "provider_failed", true: "finished"}[pause]; string(r.Outcome) != want {
 			t.Errorf("pause_clock = %v: outcome %s, want %s; used %+v\n%s", pause, r.Outcome, want, r.Stats.Models, b.Log())
-		}
-	}
-}
-
-// TestAbilitiesAreDocumented sees that the page on models lists what can be
-// granted.
-func TestAbilitiesAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/models.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, a := range dialect.Abilities() {
-		if row := "| `" + string(a.Ability) + "` | " + a.Text; !strings.Contains(string(page), row) {
-			t.Errorf("docs/models.md lacks %s", row)
 		}
 	}
 }

@@ -65,6 +65,7 @@ func (c *completion) argumentCompleters() map[string]completer {
 		"mleflow fmt":              suffixed("hcl"),
 		"mleflow validate":         hcl,
 		"mleflow plan":             hcl,
+		"mleflow doctor":           hcl,
 		"mleflow apply":            hcl,
 		"mleflow lock":             hcl,
 		"mleflow graph":            hcl,
