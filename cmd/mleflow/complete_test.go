@@ -137,7 +137,7 @@ func TestCompletions(t *testing.T) {
 		{[]string{"leaderboard", "latest", "--split", ""}, []string{"low"}, ordered},
 		{[]string{"leaderboard", "latest", "--format", ""}, []string{"csv", "parquet"}, ordered},
 		{[]string{"leaderboard", "latest", "--table", ""}, []string{"figures", "runs"}, ordered},
-		{[]string{"doctor", ""}, nil, one},
+		{[]string{"doctor", ""}, []string{"hcl"}, cobra.ShellCompDirectiveFilterFileExt},
 		{[]string{"completion", ""}, []string{"bash", "zsh", "fish"}, one},
 	} {
 		t.Run(strings.Join(tt.line, " "), func(t *testing.T) {
