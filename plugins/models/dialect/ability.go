@@ -26,7 +26,7 @@ const (
 	UnknownFields   Ability = "unknown_fields"
 )
 
-// Described is an ability with a description of what it lets a provider do.
+// Described is an ability with a description for people.
 type Described struct {
 	Ability Ability
 	Text    string

@@ -139,7 +139,7 @@ type Refusal struct {
 	Reason Reason
 	// Ability is the ability that was not granted, or "" if none is involved.
 	Ability Ability
-	// Text says what was refused and who can change that.
+	// Text names the refused part of the request and who can allow it.
 	Text string
 	// RetryAfter is the delay in seconds for RateLimited, or 0 if it is
 	// unknown.

@@ -9,7 +9,7 @@
 //     model, bounds of its tokens, and the body that is forwarded.
 //   - A Grant is a provider-side ability, such as web search, that the pipeline
 //     allows. Without one, a request that could use the ability is refused.
-//   - Usage is what a response reports of tokens.
+//   - Usage is the token usage that a response reports.
 //
 // # Invariants
 //

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// report describes what the responses of one operation report, and where. Its
+// report describes where the responses of one operation report their usage. Its
 // paths are those of a scanner. They hold for a whole response and for the
 // events of a stream.
 type report struct {
