@@ -91,8 +91,8 @@ func parallelSteps(cpus []float64, c sched.Capacity, parallelism int) int {
 	return n
 }
 
-// availableSpace is how many bytes can be added: what the disk or the quota
-// leaves, whichever is less, or -1 if neither is known.
+// availableSpace returns the number of bytes that can be added: the rest of the
+// disk or of the quota, whichever is less, or -1 if neither is known.
 func availableSpace(s plan.Space) int64 {
 	left := s.FreeBytes
 	if s.QuotaBytes > 0 {

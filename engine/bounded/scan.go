@@ -93,7 +93,7 @@ type bracket struct {
 // scan returns a diagnostic for the first token that exceeds a limit.
 func scan(tokens hclsyntax.Tokens) *hcl.Diagnostic {
 	var open []bracket
-	depth, row := 0, 0 // depth counts all rows, row is that of the innermost bracket
+	depth, row := 0, 0 // depth sums all rows, row is the row of the innermost bracket
 	for i, t := range tokens {
 		switch closer, opens := closers[t.Type]; {
 		case opens:

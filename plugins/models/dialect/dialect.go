@@ -74,9 +74,9 @@ type Request struct {
 	Operation Operation
 	// Model is the requested model, or "" if the operation has none.
 	Model string
-	// Stream says that the response is a stream of server-sent events.
+	// Stream reports that the response is a stream of server-sent events.
 	Stream bool
-	// Free says that the provider charges nothing for the operation, such as
+	// Free reports that the provider charges nothing for the operation, such as
 	// counting tokens or listing models.
 	Free bool
 	// Header and Query are the client's headers and parameters that are

@@ -44,7 +44,7 @@ const (
 	settled  = "settle"
 	replayed = "replay"
 	refused  = "refuse"
-	// begun marks a new start of the agent. The agent knows only what it is
+	// begun marks a fresh start of the agent. The agent knows only what it is
 	// told from here on, and earlier replayed answers no longer count as spent.
 	begun = "begin"
 )

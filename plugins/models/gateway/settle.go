@@ -73,7 +73,7 @@ func (x *exchange) spent(usage *dialect.Usage, whole bool) Amount {
 	switch {
 	case x.held == nil:
 		return Amount{}
-	case x.event.Replayed: // what was charged then
+	case x.event.Replayed: // the recorded charge
 		return *x.held
 	case x.event.Refused == dialect.NoRecording:
 		return Amount{}
