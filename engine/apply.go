@@ -65,7 +65,7 @@ type Output struct {
 type Result struct {
 	// RunID is the run's ID in the ledger, or "" if nothing was started.
 	RunID string
-	// Status is event.Ran on success, else Failed or Cancelled.
+	// Status is event.Ran on success, and Failed or Cancelled otherwise.
 	Status   event.Status
 	Counts   Counts
 	Failures []Failure

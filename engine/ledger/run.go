@@ -154,7 +154,7 @@ func (r *Run) publish(tmp, runs string) error {
 		if err == nil || given || !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		// Another process took the id in the same millisecond.
+		// Another process took the ID in the same millisecond.
 		r.info.Started = r.info.Started.Add(time.Millisecond)
 	}
 }

@@ -76,7 +76,6 @@ func IsRefusal(err error) bool {
 
 func refusef(format string, args ...any) error { return refusal{fmt.Sprintf(format, args...)} }
 
-// readOrder returns the order of an action.
 func readOrder(ctx context.Context, desk remote.Desk, id digest.ActionID) (*Order, error) {
 	data, err := desk.Get(ctx, remote.OrderName(id))
 	if err != nil {
@@ -180,7 +179,7 @@ type Result struct {
 
 const resultDocument = "result"
 
-// readResult returns the latest result of an action, or nil.
+// readResult returns the latest result of an action, or nil if there is none.
 func readResult(ctx context.Context, desk remote.Desk, id digest.ActionID) (*Result, error) {
 	data, err := desk.Get(ctx, remote.WorkName(id, resultDocument))
 	if errors.Is(err, cache.ErrNotFound) {

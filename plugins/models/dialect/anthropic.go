@@ -42,7 +42,7 @@ var anthropicMessages = fields{
 	// provider-side features
 	"mcp_servers": needs(MCP), "container": needs(CodeInterpreter), "compaction": needs(Compaction), "fallbacks": needs(OtherModels),
 	"thread": needs(ServerState), "diagnostics": needs(ServerState),
-	// OpenRouter, LiteLLM and vLLM, where they speak this dialect
+	// fields of OpenRouter, LiteLLM and vLLM in this dialect
 	"user": scalar, "session_id": scalar, "trace": anything, "anthropic_version": scalar, "usage": fields{"include": scalar},
 	"chat_template_kwargs": templateArgs, "provider": compatible["provider"], "plugins": compatible["plugins"],
 }.and(asking(OtherModels, "models route api_base base_url custom_llm_provider model_list user_config"))

@@ -170,7 +170,7 @@ func (m *meter) data(p []byte) {
 	_, _ = m.json.Write(p)
 }
 
-// event ends an event.
+// event handles the end of an event.
 func (m *meter) event() {
 	m.settle()
 	m.json.reset()

@@ -17,7 +17,7 @@ import (
 type endpoint struct {
 	method    string
 	operation Operation
-	// body is the shape of the body, nil if there is none.
+	// body is the shape of the body, or nil if there is none.
 	body shape
 	// query are the allowed query parameters.
 	query []string

@@ -185,7 +185,7 @@ func (s *scanner) pop() {
 	s.after()
 }
 
-// after ends a value.
+// after handles the end of a value.
 func (s *scanner) after() {
 	if len(s.open) == 0 {
 		s.state = ended

@@ -241,7 +241,7 @@ func (x *exchange) failed(err error) error {
 
 // refuse replies with an error from the gateway itself.
 func (x *exchange) refuse(no *dialect.Refusal) {
-	if x.record == nil { // it panicked early
+	if x.record == nil { // the panic came early
 		x.record = x.gateway.record.Begin(nil)
 	}
 	x.event.Refused, x.event.Ability = no.Reason, no.Ability

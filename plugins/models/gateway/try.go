@@ -131,7 +131,7 @@ func (t *try) look(call *Call) {
 	for head.Len() < mostHead && time.Since(start) < patience && !meter.Progress().Begun {
 		n, err := t.resp.Body.Read(buf)
 		head.Write(buf[:n])
-		_ = to.write(buf[:n]) // nothing there fails
+		_ = to.write(buf[:n]) // these sinks never fail
 		if err != nil {
 			rest = broken{err}
 			break
