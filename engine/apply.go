@@ -24,24 +24,25 @@ import (
 // ApplyOptions configure an apply.
 type ApplyOptions struct {
 	PlanOptions
-	// Parallelism is the largest number of steps running at a time; 0 means as
-	// many as the resources allow.
+	// Parallelism is the maximum number of concurrent steps. 0 means as many as
+	// the resources allow.
 	Parallelism int
-	// KeepGoing continues with everything that does not depend on a failed step.
+	// KeepGoing continues with all steps that do not depend on a failed step.
 	KeepGoing bool
 	// RequireCached refuses to start if anything would have to run.
 	RequireCached bool
-	// Lock, if set, is compared with the run; differences are refused.
+	// Lock, if set, is a lock that the run must match.
 	Lock *lockfile.File
 	// Sink receives the events of the run; it may be nil.
 	Sink event.Sink
-	// Fetching, if set, is called before the run with the results that are fetched
-	// from the remote cache, and what it returns when they are.
+	// Fetching, if set, is called before the run with the results to be fetched
+	// from the remote cache. The returned function is called when they have
+	// arrived.
 	Fetching func(wanted []*cache.Record) (fetched func())
-	// Args is the command line, for the ledger, which masks the values of
+	// Args is the command line for the ledger, which masks the values of
 	// sensitive variables in it.
 	Args []string
-	// About is what people say of the run.
+	// About is the user's description of the run.
 	About ledger.About
 }
 
@@ -54,17 +55,17 @@ type Failure struct {
 // Output is the value of an output block.
 type Output struct {
 	Name string
-	// Known is false if it depends on a step that did not succeed.
+	// Known is false if the value depends on a step that did not succeed.
 	Known bool
-	// Value is a string as it is, and any other value in JSON.
+	// Value is the plain text of a string, and the JSON of any other value.
 	Value string
 }
 
 // Result is the result of an apply.
 type Result struct {
-	// RunID is the run's ID in the ledger; empty if nothing was started.
+	// RunID is the run's ID in the ledger, or "" if nothing was started.
 	RunID string
-	// Status is event.Ran on success, else Failed or Cancelled.
+	// Status is event.Ran on success, and Failed or Cancelled otherwise.
 	Status   event.Status
 	Counts   Counts
 	Failures []Failure
@@ -72,7 +73,7 @@ type Result struct {
 	Wall     time.Duration
 }
 
-// Counts is the number of steps by their status.
+// Counts are the numbers of steps by status.
 type Counts struct{ Ran, Cached, Failed, Skipped, Cancelled int }
 
 // Mismatch reports whether a step failed because content did not match a pin.
@@ -86,7 +87,7 @@ func (r *Result) Mismatch() bool {
 }
 
 // Apply plans and executes the pipeline. The diagnostics report errors found
-// before anything runs; failures of steps are in the result.
+// before anything runs. Failures of steps are in the result.
 func (e *Engine) Apply(ctx context.Context, p *Program, opts ApplyOptions) (*Result, diag.List) {
 	pl, diags := e.planToApply(ctx, p, opts)
 	if diags.HasErrors() {
@@ -116,8 +117,8 @@ func (e *Engine) Apply(ctx context.Context, p *Program, opts ApplyOptions) (*Res
 	return r.execute(ctx, tasks), diags
 }
 
-// certain are the tasks that will run. A deferred one may turn out to be
-// cached, so its resources are not checked before that is known.
+// certain returns the tasks that will run for certain. The result of a deferred
+// task may turn out to be cached, so its resources are checked later.
 func (r *run) certain(tasks []sched.Task) []sched.Task {
 	return slices.DeleteFunc(slices.Clone(tasks), func(t sched.Task) bool { return t.Resolve != nil })
 }
@@ -140,8 +141,8 @@ func requireCached(pl *plan.Plan) (diags diag.List) {
 	return diags
 }
 
-// tasksOf lists what must be scheduled: the steps that will run, and the
-// deferred ones.
+// tasksOf returns the steps to schedule: those that will run, and the deferred
+// ones.
 func (r *run) tasksOf() (tasks []sched.Task) {
 	for _, n := range r.pl.nodes {
 		if n.cached() {
@@ -174,7 +175,7 @@ func (r *run) task(n *node) sched.Task {
 		Do:     func(ctx context.Context, l sched.Lease) error { return r.do(ctx, n, l) },
 	}
 	if n.place != nil {
-		t.Needs = sched.Resources{} // it needs them there
+		t.Needs = sched.Resources{} // the place reserves the resources
 	} else if !n.Step.Kind.OwnsTimeout {
 		t.Timeout = l.Timeout
 	}
@@ -215,9 +216,9 @@ func (r *run) execute(ctx context.Context, tasks []sched.Task) *Result {
 	return r.finish(sum)
 }
 
-// warnUnfit warns, block by block, about deferred steps that need more than
-// this machine has. They are not refused, because their results may turn out to
-// be in the cache.
+// warnUnfit warns about deferred steps that exceed this machine's resources,
+// once per block. They are not refused, because their results may turn out to
+// be cached.
 func (r *run) warnUnfit(tasks []sched.Task) {
 	var last addr.Step
 	for t := range tasks {
@@ -231,14 +232,14 @@ func (r *run) warnUnfit(tasks []sched.Task) {
 	}
 }
 
-// errNoSpace is why a step is not started: the disk has too little space for
-// the whole run.
+// errNoSpace is the error of a step that is not started because the disk has
+// too little space for the whole run.
 var errNoSpace = errors.New("not started: there is not enough disk space for the whole run (see the warning); use --keep-going to run the steps that fit")
 
-// checkSpace warns at the start if there may be too little disk space, judging
-// by the sizes that the preflight found. If the space does not even suffice to
-// run the steps one after the other in an empty cache, the steps are refused
-// before hours are spent on some of them, unless the run keeps going.
+// checkSpace warns at the start if the disk space may not suffice for the sizes
+// found by the preflight. If even an empty cache could not hold the steps one
+// after another, it refuses the steps, so that no hours are spent in vain. A
+// run that keeps going tries anyway.
 func (r *run) checkSpace(ctx context.Context) {
 	for _, n := range r.pl.nodes {
 		if n.refused != nil {
@@ -291,8 +292,8 @@ func (r *run) finish(sum *sched.Summary) *Result {
 	return res
 }
 
-// outputs evaluates the pipeline's output blocks. One whose value is unknown,
-// because of a target or a failure, is reported as unknown.
+// outputs evaluates the pipeline's output blocks. A value that is unknown
+// because of a target or a failure is reported as unknown.
 func (r *run) outputs() {
 	for _, o := range r.p.Pipeline.Outputs {
 		v, diags := r.p.OutputValue(o)
@@ -307,7 +308,7 @@ func (r *run) outputs() {
 	}
 }
 
-// contentOf is an artifact as an event has it.
+// contentOf describes an artifact for an event.
 func contentOf(a *step.Artifact) *event.Content {
 	if a == nil || a.Ref.IsZero() {
 		return nil
@@ -317,13 +318,12 @@ func contentOf(a *step.Artifact) *event.Content {
 
 func now() event.At { return event.At{Time: time.Now().UTC()} }
 
-// Explanation is everything that is known about why an instance runs or does
-// not.
+// Explanation lists all known reasons why an instance runs or does not run.
 type Explanation struct {
 	Plan plan.Step
-	// Fields are the fields of its key; nil if unknown.
+	// Fields are the fields of its key, or nil if they are unknown.
 	Fields []Field
-	// Last is the action in the last run, empty if there was none.
+	// Last is the action in the last run, or "" if there was none.
 	Last string
 }
 

@@ -8,9 +8,9 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// warnChosen tells, before anything runs, what people must know of what the
-// machine chose for steps that may run, and which run again because their last result
-// is not final.
+// warnChosen emits, before anything runs, the warnings about choices that the
+// machine made for steps that may run. It also names the steps that run again
+// because their last result is not final.
 func (r *run) warnChosen() {
 	for _, n := range r.pl.nodes {
 		if !n.cached() {
@@ -25,7 +25,7 @@ func (r *run) warnChosen() {
 	}
 }
 
-// warnChoices tells each warning once.
+// warnChoices emits each warning once.
 func (r *run) warnChoices(choices []step.Choice) {
 	for _, c := range choices {
 		if _, told := r.told.LoadOrStore(c.Warning, true); c.Warning != "" && !told {
@@ -34,9 +34,9 @@ func (r *run) warnChoices(choices []step.Choice) {
 	}
 }
 
-// compareChoices compares what this machine chose for a step with the lock. In
-// the deviations of a step that is decided it says that the machine chose; of
-// one that is not, what it chose is known already.
+// compareChoices compares this machine's choices for a step with the lock. For
+// a decided step, it marks the deviations that the machine chose. For an
+// undecided step, it adds deviations, because the choices are already known.
 func compareChoices(lock *lockfile.File, n *node, list []lockfile.Deviation) []lockfile.Deviation {
 	s, found := lock.Find(n.Addr)
 	for _, c := range n.plan.Choices {

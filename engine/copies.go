@@ -8,8 +8,8 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// copiesOf is what a step copies if it runs; s is nil while its arguments are
-// unknown.
+// copiesOf returns the content that a step copies if it runs. s is nil while
+// its arguments are unknown.
 func (e *Engine) copiesOf(ctx context.Context, s step.Step) []step.Copy {
 	if c, ok := s.(step.Copier); ok {
 		return c.Copies(ctx, e.opts.Cache)
@@ -17,8 +17,8 @@ func (e *Engine) copiesOf(ctx context.Context, s step.Step) []step.Copy {
 	return nil
 }
 
-// copies adds up what the uncached steps of a plan copy. A shared copy counts
-// once, and not at all if it exists. nil means nothing.
+// copies adds up the copies of a plan's uncached steps. A shared copy counts
+// once, or not at all if it already exists. nil means that there are none.
 func (e *Engine) copies(pl *planned) *plan.Copies {
 	var sum plan.Copies
 	shared, unknown := map[digest.ContentID]bool{}, map[string]bool{}

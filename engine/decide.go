@@ -11,31 +11,33 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// decision is what is known about an instance once its inputs are known.
+// decision is the knowledge about an instance whose inputs are known.
 type decision struct {
 	id digest.ActionID
-	// fields are the fields of its key; nil if there is a record.
+	// fields are the fields of its key, or nil if there is a record.
 	fields []digest.Field
-	// choices are what the machine chose for its arguments.
+	// choices are the arguments that the machine chose.
 	choices []step.Choice
-	// record is what the action gave before; nil if it must run.
+	// record is the final result of the action, or nil if it must run.
 	record *cache.Record
-	// provisional is what it gave before that is not final; nil if there is none.
+	// provisional is an earlier result that is not final, or nil.
 	provisional *cache.Record
-	// again says why it runs whatever it gave before.
+	// again is the reason to run in spite of an earlier result, or "".
 	again string
-	// estimate is the space it needs; there is none with a record.
-	estimate step.Estimate
-	// missing is what it needs and this machine lacks; none with a record.
-	missing []string
-	// copies are what it copies, and spending what it may spend; none with a
+	// estimate is the disk space that it needs. It is zero if there is a
 	// record.
+	estimate step.Estimate
+	// missing lists its requirements that this machine does not meet. It is
+	// empty if there is a record.
+	missing []string
+	// copies lists its copies and spending its possible spending. Both are
+	// empty if there is a record.
 	copies   []step.Copy
 	spending []step.Spending
 }
 
-// spendingOf is what a step may spend if it runs; s is nil while its arguments
-// are unknown.
+// spendingOf returns the possible spending of a step. s is nil while its
+// arguments are unknown.
 func spendingOf(s step.Step) []step.Spending {
 	if spender, ok := s.(step.Spender); ok {
 		return spender.Spending()
@@ -43,9 +45,9 @@ func spendingOf(s step.Step) []step.Spending {
 	return nil
 }
 
-// decide computes the key of instance i and looks it up, unless fresh says that
-// an earlier result must not be used. This is the only place that decides
-// between run and cached, for plan and apply alike.
+// decide computes the key of instance i and looks it up. If fresh is true, it
+// ignores earlier results. No other function chooses between run and cached,
+// neither for plan nor for apply.
 func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*decision, diag.List) {
 	inst := p.Instances[i]
 	c, diags := construct(p, i, e.settling(inst))
@@ -59,7 +61,7 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 	p.SetConditions(i, step.Conditions(c.args, c.Step))
 	d := &decision{id: h.Sum(), fields: h.Fields(), choices: c.choices}
 	d.spending, d.missing = spendingOf(c.Step), step.Missing(c.Step)
-	if e.place(inst) == nil { // elsewhere it needs no space here
+	if e.place(inst) == nil { // a step elsewhere needs no space here
 		d.estimate, d.copies = estimate(c.Step, inst), e.copiesOf(ctx, c.Step)
 		d.again = step.Again(c.Step)
 	}
@@ -73,12 +75,12 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 	if d.record = rec.Final(); d.record == nil {
 		d.provisional = rec
 	} else {
-		d.fields, d.estimate, d.copies, d.spending, d.missing = nil, step.Estimate{}, nil, nil, nil // the fields are in the record
+		d.fields, d.estimate, d.copies, d.spending, d.missing = nil, step.Estimate{}, nil, nil, nil // the record has the fields
 	}
 	return d, nil
 }
 
-// lookup returns the record of an action, or nil.
+// lookup returns the record of an action, or nil if there is none.
 func (e *Engine) lookup(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
 	rec, err := e.opts.Cache.Lookup(ctx, id)
 	if errors.Is(err, cache.ErrNotFound) {

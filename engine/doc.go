@@ -1,21 +1,20 @@
 // Package engine plans and applies pipelines. It joins the language
-// (engine/config), the scheduler (engine/sched), the cache and the ledger; it
+// (engine/config), the scheduler (engine/sched), the cache and the ledger. It
 // knows no step kind by name and prints nothing.
 //
 // # One rule for plan and apply
 //
-// A plan decides every instance whose inputs are known: its key is computed
-// and looked up, and it is cached or will run. An instance that depends on
-// one that will run is deferred: its key is not known yet. Apply makes the
-// same plan, then executes it; a deferred instance is decided by the same
-// function as soon as its inputs are known, so that an unchanged output stops
-// the rebuild there. What the plan says will run is executed, what it says is
-// cached is not.
+// A plan decides every instance with known inputs: its key is computed and
+// looked up, and the instance is either cached or will run. An instance that
+// depends on one that will run is deferred, because its key is not known yet.
+// Apply makes the same plan and executes it. The same function decides a
+// deferred instance as soon as its inputs are known. An unchanged output
+// therefore stops the rebuild. Apply executes the steps that the plan marks to
+// run, and none that it marks as cached.
 //
 // # State
 //
-// There is none but the cache's index (what an action gave), the ledger (what
-// happened) and content. A finished step is recorded before anything that
-// depends on it starts, so a process killed at any moment loses at most the
-// steps in flight.
+// State exists only in the cache's index (results of actions), the ledger
+// (history) and content. A finished step is recorded before any dependent step
+// starts. A process killed at any moment loses at most the steps in progress.
 package engine

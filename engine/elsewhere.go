@@ -18,33 +18,33 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// Here is what a step block names to run on this machine.
+// Here is the name by which a step block chooses this machine.
 const Here = "local"
 
 // Elsewhere runs steps on other machines. It is safe for concurrent use.
 type Elsewhere interface {
-	// Place returns where steps of a kind run: on names it, or is empty if their
-	// block names nothing. Nil is this machine.
+	// Place returns the place where steps of a kind run. on is the place named
+	// by their block, or "" if it names none. A nil Place is this machine.
 	Place(kind, on string) (*Place, error)
-	// Unfit says why no machine of the place has what a step needs; it is empty if
-	// one has, or if that is not known.
+	// Unfit explains why no machine of the place meets a step's needs. It
+	// returns "" if one does, or if that is unknown.
 	Unfit(ctx context.Context, place string, l step.Limits) string
-	// Do has a step run there and returns its result, with the content in the cache
-	// or where the cache finds it. An error that the step itself returned is
-	// returned with its marks. When ctx ends, Do returns soon; what becomes of the
-	// step then is up to the place.
+	// Do runs a step there and returns its result. The content is in the cache
+	// or within the cache's reach. The step's own error keeps its marks. Do
+	// returns soon after ctx ends. The place decides whether the step
+	// continues.
 	Do(ctx context.Context, j Job) (Outcome, error)
 }
 
-// Place is where steps run that do not run on this machine.
+// Place is a place other than this machine where steps run.
 type Place struct {
 	Name string
-	// Where is where it is declared, for messages.
+	// Where is the location of its declaration, for messages.
 	Where string
-	// Trusted says that it may have private content.
+	// Trusted means that it may receive private content.
 	Trusted bool
-	// Settles is what arguments that leave their value to the machine are there, by
-	// argument.
+	// Settles are the values that the place chooses for arguments that leave
+	// the choice to the machine, by argument.
 	Settles map[string]string
 }
 
@@ -53,46 +53,46 @@ type Job struct {
 	Place   string
 	Address string
 	Kind    *step.Kind
-	// Args leave nothing to the machine.
+	// Args are settled: nothing is left to the machine.
 	Args   step.Args
 	Action digest.ActionID
 	Fields []digest.Field
 	// Attempt counts from 1.
 	Attempt int
 	RunID   string
-	// Fresh says that an earlier result must not be used.
+	// Fresh means that an earlier result must not be used.
 	Fresh bool
-	// Tries are those before, as a final result has them.
+	// Tries counts the earlier tries, as recorded with a final result.
 	Tries cache.Tries
-	// Sink receives what happens, Log what the step prints.
+	// Sink receives events. Log receives the step's output.
 	Sink event.Sink
 	Log  io.Writer
 }
 
-// Outcome is what came of a step that ran elsewhere.
+// Outcome is the outcome of a step that ran elsewhere.
 type Outcome struct {
-	// Record is its result; nil if there is none.
+	// Record is its result, or nil if there is none.
 	Record *cache.Record
-	// Found says that another process or machine did the work meanwhile.
+	// Found means that another process or machine did the work in the meantime.
 	Found bool
-	// Node is where it ran last; empty if nowhere.
+	// Node is the node of the last attempt, or "" if there was none.
 	Node string
-	// FetchedBytes and StoredBytes are what was moved from and to the remote cache
-	// for it.
+	// FetchedBytes and StoredBytes are the amounts transferred from and to the
+	// remote cache for it.
 	FetchedBytes, StoredBytes int64
 }
 
-// place returns where an instance runs; nil is here.
+// place returns the place where an instance runs. nil is this machine.
 func (e *Engine) place(inst *config.Instance) *Place {
 	if e.opts.Elsewhere == nil || inst.On == Here {
 		return nil
 	}
-	p, _ := e.opts.Elsewhere.Place(inst.Step.Kind.Name, inst.On) // checkPlace has refused what is wrong
+	p, _ := e.opts.Elsewhere.Place(inst.Step.Kind.Name, inst.On) // checkPlace has reported the error
 	return p
 }
 
-// settling returns what decides the arguments of an instance that leave their
-// value to the machine.
+// settling returns the function that settles an instance's arguments at its
+// place.
 func (e *Engine) settling(inst *config.Instance) settling {
 	p := e.place(inst)
 	if p == nil {
@@ -104,7 +104,7 @@ func (e *Engine) settling(inst *config.Instance) settling {
 	}
 }
 
-// checkPlace refuses an instance for the place where it would run.
+// checkPlace checks whether an instance may run at its place.
 func (e *Engine) checkPlace(p *Program, i int) diag.List {
 	inst := p.Instances[i]
 	if e.opts.Elsewhere == nil || inst.On == Here {
@@ -123,8 +123,7 @@ func (e *Engine) checkPlace(p *Program, i int) diag.List {
 	return diags
 }
 
-// checkTrust refuses a place that does not exist, and private content on one that
-// is not trusted.
+// checkTrust refuses an unknown place, and private content at an untrusted one.
 func (e *Engine) checkTrust(inst *config.Instance) diag.List {
 	s := inst.Step
 	at := s.Range
@@ -164,7 +163,7 @@ func runBudget(args step.Args) error {
 	return nil
 }
 
-// unfit says why no machine of the step's place has what it needs.
+// unfit explains why no machine of the step's place meets its needs.
 func (e *Engine) unfit(ctx context.Context, n *node) string {
 	if n.place == nil || n.cached() {
 		return ""
@@ -172,7 +171,7 @@ func (e *Engine) unfit(ctx context.Context, n *node) string {
 	return e.opts.Elsewhere.Unfit(ctx, n.place.Name, n.Limits)
 }
 
-// placeAll works out, for people, where the steps of a plan would run.
+// placeAll fills in where the steps of a plan would run.
 func (e *Engine) placeAll(ctx context.Context, pl *planned) {
 	for _, n := range pl.nodes {
 		if n.place != nil && !n.cached() {
@@ -181,7 +180,7 @@ func (e *Engine) placeAll(ctx context.Context, pl *planned) {
 	}
 }
 
-// refuseUnfit keeps steps from being started that would wait forever.
+// refuseUnfit refuses steps that would wait forever.
 func (r *run) refuseUnfit(ctx context.Context) {
 	for _, n := range r.pl.nodes {
 		if why := r.e.unfit(ctx, n); why != "" && n.plan.Action == plan.Run {
@@ -190,7 +189,7 @@ func (r *run) refuseUnfit(ctx context.Context) {
 	}
 }
 
-// elsewhere has step n run at its place.
+// elsewhere runs step n at its place.
 func (r *run) elsewhere(ctx context.Context, n *node, l sched.Lease) error {
 	c, diags := construct(r.p, n.index, r.e.settling(n.Instance))
 	if diags.HasErrors() {

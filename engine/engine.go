@@ -23,29 +23,31 @@ type Options struct {
 	Kinds *step.Registry
 	// Functions are added to the language.
 	Functions map[string]function.Function
-	// Shipped are pipeline files that are used where a pipeline's folder has none
-	// of the name; nil means none.
+	// Shipped has pipeline files that are used if a pipeline's folder has none
+	// of that name. It may be nil.
 	Shipped fs.FS
-	// Private are folders whose content must not reach untrusted code, such as
-	// the cache.
+	// Private are folders, such as the cache, whose content must not reach
+	// untrusted code.
 	Private []string
 	// Version is the version of the program.
 	Version string
 	Cache   cache.Cache
-	// Remote is asked by Apply for results that are not in the cache; nil means no
-	// remote cache.
+	// Remote is the remote cache that Apply asks for results missing from the
+	// cache. It may be nil.
 	Remote Remote
-	// Elsewhere runs steps on other machines; nil runs all on this one.
+	// Elsewhere runs steps on other machines. If it is nil, all steps run on
+	// this one.
 	Elsewhere Elsewhere
-	// Places records what was published; nil publishes nothing.
+	// Places records publications. If it is nil, nothing is published.
 	Places *publish.Places
-	// Ledger records runs; nil records nothing.
+	// Ledger records runs. If it is nil, nothing is recorded.
 	Ledger *ledger.Ledger
-	// Capacity is what the machine can lease to steps.
+	// Capacity is the machine's capacity for steps.
 	Capacity sched.Capacity
-	// Devices prevents two processes from leasing the same device; nil does not.
+	// Devices prevents two processes from leasing the same device. It may be
+	// nil.
 	Devices *sched.DeviceLocks
-	// Space measures the space available to the cache; nil knows nothing.
+	// Space measures the space available to the cache. It may be nil.
 	Space func(context.Context) (plan.Space, error)
 }
 
@@ -55,31 +57,32 @@ type Engine struct{ opts Options }
 // New returns an engine. It does no I/O.
 func New(opts Options) *Engine { return &Engine{opts: opts} }
 
-// Program is a pipeline with the values of its variables, expanded.
+// Program is an expanded pipeline with the values of its variables.
 type Program struct {
 	*config.Graph
-	// Variables are the given values as strings, for the ledger, without sensitive
-	// ones.
+	// Variables are the given values of the non-sensitive variables as strings,
+	// for the ledger.
 	Variables map[string]string
-	// hidden are the strings in sensitive variables, which the ledger masks.
+	// hidden are the strings in sensitive variables. The ledger masks them.
 	hidden []string
 }
 
 // Load reads, checks and expands the pipeline file at path. The program is
-// usable only if there are no errors; its Pipeline is never nil, for snippets.
+// usable only if there are no errors. Its Pipeline is never nil, so that
+// messages can show snippets.
 func (e *Engine) Load(path string, in config.Inputs) (*Program, diag.List) {
 	p, diags := config.Load(path, e.language(in))
 	return e.expand(p, diags, in)
 }
 
-// Parse is Load for a text that was already read; path is the name shown in
+// Parse is like Load for a text already in memory. path is the name shown in
 // ranges.
 func (e *Engine) Parse(path string, src []byte, in config.Inputs) (*Program, diag.List) {
 	p, diags := config.Parse(path, src, e.language(in))
 	return e.expand(p, diags, in)
 }
 
-// Build is Load for steps that a program lists; path stands for the file in
+// Build is like Load for steps listed by a program. path stands for the file in
 // messages.
 func (e *Engine) Build(path string, specs []config.StepSpec) (*Program, diag.List) {
 	p, diags := config.Build(path, specs, e.language(config.Inputs{}))
@@ -108,9 +111,9 @@ func (e *Engine) expand(p *config.Pipeline, diags diag.List, in config.Inputs) (
 	return prog, diags
 }
 
-// Check constructs every step whose arguments are known, so that what a kind
-// refuses is found before anything runs. What is left to the machine stays open:
-// a pipeline is valid or not wherever it is checked.
+// Check constructs every step with known arguments, so that a kind's objections
+// are found before anything runs. Choices left to the machine stay open, so the
+// result does not depend on the machine.
 func (e *Engine) Check(p *Program) (diags diag.List) {
 	for i := range p.Instances {
 		if p.Known(i) {
@@ -121,23 +124,23 @@ func (e *Engine) Check(p *Program) (diags diag.List) {
 	return diags
 }
 
-// constructed is a step with what it was made of.
+// constructed is a step with its arguments and choices.
 type constructed struct {
 	step.Step
 	args    step.Args
 	choices []step.Choice
 }
 
-// settling decides what arguments leave to the machine.
+// settling settles the arguments that are left to the machine.
 type settling func(*step.Kind, step.Args) (step.Args, []step.Choice, error)
 
-// here is what this machine chooses.
+// here settles arguments with this machine's choices.
 var here settling = (*step.Kind).Settle
 
-// asWritten leaves open what is open.
+// asWritten leaves open choices open.
 func asWritten(_ *step.Kind, args step.Args) (step.Args, []step.Choice, error) { return args, nil, nil }
 
-// recalled is what was chosen when a record was made, by the fields of its key.
+// recalled settles arguments with the choices in the key fields of a record.
 func recalled(fields []digest.Field) settling {
 	return func(k *step.Kind, args step.Args) (step.Args, []step.Choice, error) {
 		return k.Recall(args, fields), nil, nil
@@ -161,8 +164,8 @@ func construct(p *Program, i int, settle settling) (c constructed, diags diag.Li
 	return c, nil
 }
 
-// mistakes reports what a kind found wrong with an instance's arguments, each
-// at its place.
+// mistakes reports a kind's objections to an instance's arguments, each with
+// its range.
 func mistakes(inst *config.Instance, err error) (diags diag.List) {
 	for _, e := range step.Mistakes(err) {
 		at, summary := inst.Step.Range, "Invalid step"

@@ -8,23 +8,24 @@ import (
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
-// expectation predicts when a run will end from the durations of steps, in this
-// run and, from the ledger, in earlier ones.
+// expectation predicts the end of a run from the durations of steps in this run
+// and, according to the ledger, in earlier ones.
 //
-// A step is expected to take as long as last time; one that has not run before,
-// the mean of its block in this run or else in earlier ones. The run takes as
-// long as its longest chain of such steps, or as long as the work needs on the
-// existing resources, whichever is more.
+// A step is expected to take as long as last time. A step that has not run
+// before is expected to take the mean of its block, in this run if possible.
+// The run takes as long as its longest chain of steps, or as long as the work
+// needs on the existing resources, whichever is more.
 type expectation struct {
 	r *run
-	// took has the durations of a block's steps in this run, or else from the
+	// took has the mean durations by block in this run, before those from the
 	// ledger.
 	took, before map[addr.Step]mean
-	// began has when the running steps started, and ended the steps that have
+	// began has the start times of running steps. ended has the steps that have
 	// ended.
 	began map[*node]time.Time
 	ended map[*node]bool
-	// told is when the end was last emitted, and known whether it was known then.
+	// told is the time of the last emitted event. known reports whether the end
+	// was known then.
 	told  time.Time
 	known bool
 }
@@ -37,7 +38,7 @@ type mean struct {
 
 func (m mean) plus(d time.Duration) mean { return mean{m.sum + d, m.n + 1} }
 
-// expectEvery is the least time between two events with the expected end.
+// expectEvery is the minimum interval between two events with the expected end.
 const expectEvery = time.Second
 
 func newExpectation(r *run) *expectation {
@@ -55,7 +56,7 @@ func newExpectation(r *run) *expectation {
 
 func (x *expectation) start(n *node, at time.Time) { x.began[n] = at }
 
-// end records how a step ended; took is zero unless it was executed.
+// end records the end of a step. took is zero unless it was executed.
 func (x *expectation) end(n *node, took time.Duration) {
 	x.ended[n] = true
 	delete(x.began, n)
@@ -64,7 +65,8 @@ func (x *expectation) end(n *node, took time.Duration) {
 	}
 }
 
-// of returns how long a step is expected to take.
+// of returns the expected duration of a step. It returns false if it is
+// unknown.
 func (x *expectation) of(n *node) (time.Duration, bool) {
 	if n.plan.ExpectedMillis > 0 {
 		return time.Duration(n.plan.ExpectedMillis) * time.Millisecond, true
@@ -79,8 +81,8 @@ func (x *expectation) of(n *node) (time.Duration, bool) {
 	return m.sum / time.Duration(m.n), true
 }
 
-// left returns how long the run will still take, and about how many steps
-// nothing is known; ok is false if nothing is known about any.
+// left returns the remaining time of the run and the number of steps with an
+// unknown duration. ok is false if all durations are unknown.
 func (x *expectation) left(at time.Time) (left time.Duration, unknown int, ok bool) {
 	c := x.r.e.opts.Capacity
 	chains := make([]time.Duration, len(x.r.pl.nodes))
@@ -104,7 +106,7 @@ func (x *expectation) left(at time.Time) (left time.Duration, unknown int, ok bo
 		chains[n.at] += takes
 		longest = max(longest, float64(chains[n.at]))
 		if n.place != nil {
-			continue // the capacity of other machines is not known
+			continue // the capacity of other machines is unknown
 		}
 		l := n.Limits
 		slots += float64(takes)
@@ -116,8 +118,8 @@ func (x *expectation) left(at time.Time) (left time.Duration, unknown int, ok bo
 	return time.Duration(longest), unknown, ok
 }
 
-// per is the time that an amount of work takes; without a capacity there is no
-// limit.
+// per returns the time that an amount of work takes. Without a capacity there
+// is no limit, so it returns zero.
 func per(work, capacity float64) float64 {
 	if capacity <= 0 {
 		return 0
@@ -125,7 +127,7 @@ func per(work, capacity float64) float64 {
 	return work / capacity
 }
 
-// tell emits the expected end, unless it was emitted just now.
+// tell emits the expected end unless it has just been emitted.
 func (x *expectation) tell() {
 	at := time.Now().UTC()
 	if at.Sub(x.told) < expectEvery {
@@ -144,7 +146,7 @@ func (x *expectation) tell() {
 	x.r.sink.Emit(e)
 }
 
-// blocksOf returns the step blocks of the plan, in its order.
+// blocksOf returns the step blocks of the plan, in order.
 func blocksOf(p *plan.Plan) (blocks []event.Block) {
 	for n := range p.Steps {
 		name := p.Steps[n].Address.Step.String()

@@ -15,9 +15,9 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// estimate returns the disk space that an instance needs if it runs; s is nil
-// while its arguments are unknown. A step that does not estimate adds next to
-// nothing to the cache, but may use all of resources.disk.
+// estimate returns the disk space that an instance needs if it runs. s is nil
+// while its arguments are unknown. A step that does not estimate its needs adds
+// almost nothing to the cache but may use all of resources.disk.
 func estimate(s step.Step, inst *config.Instance) step.Estimate {
 	est := step.Estimate{Known: s != nil}
 	if e, ok := s.(step.Estimator); ok {
@@ -33,8 +33,8 @@ func estimate(s step.Step, inst *config.Instance) step.Estimate {
 	return est
 }
 
-// forecast adds up the needs of uncached steps, and sets the estimate of each
-// in the plan.
+// forecast adds up the needs of the uncached steps. It also sets each step's
+// estimate in the plan.
 func (e *Engine) forecast(ctx context.Context, pl *planned, parallelism int) *plan.Forecast {
 	f := &plan.Forecast{Space: plan.Space{FreeBytes: -1, FreeFiles: -1}}
 	if e.opts.Space != nil {
@@ -71,6 +71,8 @@ func (e *Engine) forecast(ctx context.Context, pl *planned, parallelism int) *pl
 }
 
 // parallelSteps returns how many of the steps that need space can run at once.
+// availableSpace returns the number of bytes that can be added: the rest of the
+// disk or of the quota, whichever is less, or -1 if neither is known.
 func parallelSteps(cpus []float64, c sched.Capacity, parallelism int) int {
 	n := len(cpus)
 	if parallelism > 0 {
@@ -89,8 +91,8 @@ func parallelSteps(cpus []float64, c sched.Capacity, parallelism int) int {
 	return n
 }
 
-// availableSpace is how many bytes can be added: what the disk or the quota
-// leaves, whichever is less, or -1 if neither is known.
+// availableSpace returns the number of bytes that can be added: the rest of the
+// disk or of the quota, whichever is less, or -1 if neither is known.
 func availableSpace(s plan.Space) int64 {
 	left := s.FreeBytes
 	if s.QuotaBytes > 0 {
@@ -101,7 +103,8 @@ func availableSpace(s plan.Space) int64 {
 	return left
 }
 
-// spaceEvicting is the space that is available after evicting the whole cache.
+// spaceEvicting returns the space that is available if the whole cache is
+// evicted.
 func spaceEvicting(s plan.Space) int64 {
 	left := int64(-1)
 	if s.FreeBytes >= 0 {
@@ -135,7 +138,7 @@ func judge(f *plan.Forecast) {
 	}
 }
 
-// tooLarge says how much space is missing and what to do about it.
+// tooLarge describes the missing space and the remedies.
 func tooLarge(f *plan.Forecast, evicting int64) string {
 	text := fmt.Sprintf("%s too little, even with an empty cache: ", sched.Bytes(f.NeedBytes-evicting))
 	if f.Space.QuotaBytes > 0 && evicting == f.Space.QuotaBytes {
@@ -144,7 +147,7 @@ func tooLarge(f *plan.Forecast, evicting int64) string {
 	return text + "put the cache on a larger disk with --cache-dir, or run fewer steps at a time with -target"
 }
 
-// model is a graph of steps and what each of them holds.
+// model is a graph of steps with their use of space.
 type model struct {
 	names  []string
 	after  [][]int
@@ -154,8 +157,7 @@ type model struct {
 	prompt []bool // see sched.Task
 }
 
-// add appends a step. Steps that are not in the model do not count as
-// predecessors.
+// add appends a step. Predecessors outside the model are ignored.
 func (m *model) add(s *plan.Step, est step.Estimate, prompt bool, index []int) {
 	var after []int
 	for _, a := range s.After {
@@ -171,7 +173,7 @@ func (m *model) add(s *plan.Step, est step.Estimate, prompt bool, index []int) {
 	m.prompt = append(m.prompt, prompt)
 }
 
-// fill computes the sums and bounds.
+// fill computes the sums and bounds of a forecast.
 func (m *model) fill(f *plan.Forecast) {
 	graph, err := dag.FromAfter(m.after)
 	if err != nil {
@@ -190,16 +192,16 @@ func (m *model) fill(f *plan.Forecast) {
 	f.Order = m.order(graph)
 }
 
-// bound returns a number of bytes that is never exceeded, whatever the order
-// and the durations, if at most parallel steps run at a time; and the step that
-// holds most of it beyond the cache, or -1.
+// bound returns a number of bytes that is never exceeded, for any order and any
+// durations, if at most parallel steps run at a time. It also returns the step
+// that holds most of it beyond the cache, or -1.
 //
 // While a set R of steps runs, nothing that depends on one of them has added to
-// the cache. So the cache holds at most the total minus what depends on the
-// member r of R with the most after it; the others in R have no more after them
-// than r. What depends on a step is at least its heaviest chain, which is what
-// is subtracted: the bound is exact for independent steps and, one at a time,
-// for chains.
+// the cache. So the cache holds at most the total minus the dependents of r,
+// the member of R with the most after it; the other members have no more after
+// them than r. The dependents of a step need at least their heaviest chain, and
+// that is subtracted. The bound is exact for independent steps and, one at a
+// time, for chains.
 func (m *model) bound(graph *dag.Graph, total int64, parallel int) (int64, int) {
 	later := graph.Longest(func(i int) int64 { return m.cache[i] })
 	order := make([]int, 0, len(m.names))
@@ -211,7 +213,7 @@ func (m *model) bound(graph *dag.Graph, total int64, parallel int) (int64, int) 
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(later[a], later[b]) })
 	most, at := total, -1
-	var others int64 // the sum of the parallel-1 largest peaks so far
+	var others int64 // sum of the parallel-1 largest peaks so far
 	top := &least{}
 	widest := -1
 	for _, i := range order {
@@ -244,14 +246,14 @@ func (h *least) Pop() any {
 	return last
 }
 
-// maxOrder is how many steps the order of a forecast lists.
+// maxOrder is the maximum number of steps in the order of a forecast.
 const maxOrder = 1000
 
-// order runs the steps one at a time, starting with the longest chain like the
-// scheduler. It returns those that need space, and what is held while each
-// runs.
+// order simulates the steps one at a time, starting with the longest chain as
+// the scheduler does. It returns the steps that need space, with the space held
+// while each runs.
 func (m *model) order(graph *dag.Graph) (list []plan.Held) {
-	chain := graph.Longest(func(i int) int64 { return m.weight[i]*1e6 + 1 }) // like the scheduler: nanoseconds, plus one for each step
+	chain := graph.Longest(func(i int) int64 { return m.weight[i]*1e6 + 1 }) // as in the scheduler: nanoseconds, plus one per step
 	for i, prompt := range m.prompt {
 		if prompt {
 			chain[i] = math.MaxInt64
@@ -280,7 +282,7 @@ func (m *model) order(graph *dag.Graph) (list []plan.Held) {
 	return list
 }
 
-// byChain is a heap of steps, the longest chain first, then the lowest.
+// byChain is a heap of steps ordered by longest chain, then by lowest index.
 type byChain struct {
 	chain []int64
 	steps []int

@@ -6,7 +6,7 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 )
 
-// serial makes a sink safe for several goroutines.
+// serial makes a sink safe for concurrent use.
 func serial(s event.Sink) event.Sink {
 	var mu sync.Mutex
 	return event.SinkFunc(func(ev event.Event) {

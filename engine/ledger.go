@@ -16,11 +16,11 @@ import (
 	"github.com/mleflow/mleflow/engine/local"
 )
 
-// memory is what the ledger knows about a pipeline's addresses; a nil state
-// knows nothing.
+// memory is the ledger's knowledge about a pipeline's addresses. It is empty if
+// state is nil.
 type memory struct{ state *ledger.Pipeline }
 
-// memory loads what the ledger knows about the pipeline.
+// memory loads the ledger's knowledge about the pipeline.
 func (e *Engine) memory(p *Program) (memory, error) {
 	if e.opts.Ledger == nil {
 		return memory{}, nil
@@ -33,8 +33,8 @@ func (e *Engine) memory(p *Program) (memory, error) {
 	return memory{state}, err
 }
 
-// last returns the action of an address when it last succeeded, zero if there
-// was none, and how long its last execution took.
+// last returns the action of the last success of an address, or zero, and the
+// duration of its last execution.
 func (m memory) last(address string) ledger.Memory {
 	if m.state == nil {
 		return ledger.Memory{}
@@ -43,7 +43,7 @@ func (m memory) last(address string) ledger.Memory {
 	return known
 }
 
-// open starts the run in the ledger and adds its journal to the sink.
+// open begins the run in the ledger and adds the journal to the sink.
 func (r *run) open() error {
 	if r.e.opts.Ledger == nil {
 		r.sink = serial(r.sink)
@@ -109,8 +109,8 @@ func (r *run) close() error {
 	return errors.Join(r.pl.memory.state.Close(), r.journal.Close())
 }
 
-// openLog returns where an attempt's output goes in addition to the events; nil
-// if nowhere.
+// openLog returns a log for an attempt's output, in addition to the events, or
+// nil if there is none.
 func (r *run) openLog(address string, attempt int) io.WriteCloser {
 	if r.journal == nil {
 		return nil
@@ -118,15 +118,15 @@ func (r *run) openLog(address string, attempt int) io.WriteCloser {
 	return r.journal.Log(address, attempt)
 }
 
-// remember records the action of an address, to explain the next change. The
-// duration is that of the attempt that made the record.
+// remember records the action of an address, so that the next plan can explain
+// a change. The duration is that of the attempt that made the record.
 func (r *run) remember(n *node, status event.Status) {
 	if r.journal == nil {
 		return
 	}
 	m := ledger.Memory{Action: n.decision.id}
 	if status == event.Ran {
-		// At least a millisecond: zero would mean that it was not executed.
+		// At least a millisecond, because zero means that it was not executed.
 		m.Duration = time.Duration(max(1, n.decision.record.DurationMillis)) * time.Millisecond
 	}
 	if err := r.pl.memory.state.Put(n.plan.Name, m); err != nil && r.memoryErr == nil {

@@ -16,13 +16,14 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// LockOptions choose what a lock pins.
+// LockOptions choose the content of a lock.
 type LockOptions struct {
 	PlanOptions
 	// Results also pins the results of varying steps; see package lockfile.
 	Results bool
-	// Against is a lock to compare with; nil if none. If the pipeline is not
-	// completely cached, the comparison reports how the plan differs.
+	// Against is a lock to compare with, or nil. If the pipeline is not
+	// completely cached, the differences between the plan and this lock are
+	// reported.
 	Against *lockfile.File
 }
 
@@ -79,8 +80,9 @@ func (l *locker) step(n *node) lockfile.Step {
 	return s
 }
 
-// vary replaces the inputs that contain outputs of a varying step. If an
-// argument depends on a small value of another step, that may be any input.
+// vary marks the inputs that contain outputs of a varying step. If any is true,
+// an argument depends on a small value of another step, and every input may
+// contain it.
 func vary(inputs map[string]string, from []*node, any bool) {
 	for label, value := range inputs {
 		if strings.HasPrefix(label, "kind") || step.IsCondition(label) {
@@ -95,7 +97,7 @@ func vary(inputs map[string]string, from []*node, any bool) {
 	}
 }
 
-// gave reports whether a value names content produced by the step.
+// gave reports whether a value names content that the step produced.
 func (n *node) gave(value string) bool {
 	for _, v := range n.decision.record.Outputs {
 		if !v.Ref.IsZero() && strings.Contains(value, v.Ref.ID.String()) {
@@ -106,7 +108,7 @@ func (n *node) gave(value string) bool {
 }
 
 // checkPlan compares a plan with the lock: the program, the set of steps, and
-// what is known about them.
+// the known inputs and outputs.
 func checkPlan(lock *lockfile.File, version string, pl *planned, all bool) (diags diag.List) {
 	if lock == nil {
 		return nil
@@ -131,7 +133,7 @@ func checkPlan(lock *lockfile.File, version string, pl *planned, all bool) (diag
 	return diags
 }
 
-// deviations compares what is known about an instance with the lock.
+// deviations compares the knowledge about an instance with the lock.
 func deviations(lock *lockfile.File, a addr.Instance, d *decision) []lockfile.Deviation {
 	s, found := lock.Find(a)
 	if !found {
@@ -151,7 +153,7 @@ func deviations(lock *lockfile.File, a addr.Instance, d *decision) []lockfile.De
 	return list
 }
 
-// checkDecided fails a step that turns out to differ from the lock once its
+// checkDecided fails if a step turns out to differ from the lock after its
 // dependencies are done.
 func (r *run) checkDecided(n *node, d *decision) error {
 	if r.opts.Lock == nil {
@@ -179,8 +181,8 @@ func unlocked(err error) error {
 	return fmt.Errorf("not as locked: %w", err)
 }
 
-// deviation returns a mismatch with the list, or its first 20 elements; nil for
-// none.
+// deviation returns a mismatch that lists the first 20 deviations, or nil if
+// there are none.
 func deviation(list []lockfile.Deviation) error {
 	if len(list) == 0 {
 		return nil

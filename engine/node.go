@@ -6,43 +6,43 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// node is one step of a plan: an instance of the program, what the plan says
-// about it, and how far an apply has got with it.
+// node is one step of a plan: an instance of the program, its entry in the
+// plan, and its progress in an apply.
 type node struct {
 	*config.Instance
-	// index is the instance's index in the program, and at the node's index in the
-	// plan.
+	// index is the instance's index in the program. at is the node's index in
+	// the plan.
 	index, at int
-	// plan is the step in the plan that people see.
+	// plan is the step's entry in the plan that is shown to people.
 	plan *plan.Step
-	// after are the nodes it depends on.
+	// after are the nodes on which it depends.
 	after []*node
-	// place is where it runs; nil is this machine.
+	// place is the place where it runs. nil is this machine.
 	place *Place
-	// forced says that the user asked for it to run.
+	// forced means that the user asked for it to run.
 	forced bool
-	// retried says that it runs again for its result; see Retry.
+	// retried means that it runs again because of its result; see Retry.
 	retried bool
 	// decision is nil while the step is deferred.
 	decision *decision
-	// same is the step with the same action that runs first; nil if there is none.
+	// same is an earlier step with the same action that runs first, or nil.
 	same *node
-	// estimate is the disk space it needs unless it is cached.
+	// estimate is the disk space that it needs unless it is cached.
 	estimate step.Estimate
-	// copies are what it copies before it works, unless it is cached.
+	// copies are the copies that it makes first, unless it is cached.
 	copies []step.Copy
 
-	// refused is why an apply does not start it.
+	// refused is the reason why an apply does not start it, or nil.
 	refused error
-	// task is its index in the schedule; -1 if there is nothing to schedule.
+	// task is its index in the schedule, or -1 if it is not scheduled.
 	task int
-	// outcome is what its place says of its last attempt there.
+	// outcome is the outcome of its last attempt at its place.
 	outcome Outcome
-	// found says that another process did the work meanwhile.
+	// found means that another process did the work in the meantime.
 	found bool
 }
 
-// on is the name of the place where it runs, empty for this machine.
+// on returns the name of its place, or "" for this machine.
 func (n *node) on() string {
 	if n.place == nil {
 		return ""
@@ -55,11 +55,10 @@ func (n *node) fresh() bool {
 	return n.forced || n.retried || n.Step.Kind.Volatile || n.decision != nil && n.decision.again != ""
 }
 
-// cached reports whether its outputs are known when the plan is made.
+// cached reports whether its outputs are already known to the plan.
 func (n *node) cached() bool { return n.plan.Action == plan.Cached && n.same == nil }
 
-// decide records the step's key and result. A step without a result needs
-// space.
+// decide records the step's decision. A step without a result needs space.
 func (n *node) decide(d *decision) {
 	n.decision, n.plan.Choices = d, d.choices
 	if d.record == nil {
@@ -67,17 +66,17 @@ func (n *node) decide(d *decision) {
 	}
 }
 
-// planned is a plan and what apply needs in addition.
+// planned is a plan with additional data for apply.
 type planned struct {
 	plan.Plan
 	// nodes are the steps in the order of the plan.
 	nodes []*node
-	// byIndex maps an instance to its node; nil if it is not selected.
+	// byIndex maps an instance to its node, or to nil if it is not selected.
 	byIndex []*node
 	memory  memory
 }
 
-// newPlanned lists the selected instances, all undecided.
+// newPlanned lists the selected instances. All are undecided.
 func newPlanned(p *Program, selected []bool, force map[int]bool, m memory) *planned {
 	count := 0
 	for _, s := range selected {
@@ -87,7 +86,7 @@ func newPlanned(p *Program, selected []bool, force map[int]bool, m memory) *plan
 	}
 	pl := &planned{memory: m, nodes: make([]*node, 0, count), byIndex: make([]*node, len(p.Instances))}
 	pl.Pipeline = p.Pipeline.Path
-	if count > 0 { // no steps are null in JSON
+	if count > 0 { // a nil list would become null in JSON
 		pl.Steps = make([]plan.Step, 0, count)
 	}
 	all := make([]node, count)

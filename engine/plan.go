@@ -17,27 +17,28 @@ import (
 
 // PlanOptions choose what to plan.
 type PlanOptions struct {
-	// Targets limits the plan to these addresses (an instance, or a block for all
-	// of its instances) and their dependencies; empty means everything.
+	// Targets limits the plan to these addresses (an instance, or a block with
+	// all its instances) and their dependencies. An empty list selects
+	// everything.
 	Targets []addr.Instance
 	// Force lists addresses that run even if their result is in the cache.
 	Force []addr.Instance
-	// Retry, if set, chooses steps that run again like those of Force.
+	// Retry, if set, chooses further steps that run again, like those in Force.
 	Retry *Retry
-	// Parallelism is the largest number of steps running at a time that the
-	// forecast assumes; 0 means as many as the resources allow.
+	// Parallelism is the maximum number of concurrent steps that the forecast
+	// assumes. 0 means as many as the resources allow.
 	Parallelism int
-	// Preflight, if set, asks every step that will run and fetches something
-	// whether it can, and is called with the answers. This uses the network.
+	// Preflight, if set, receives the result of asking every step that will run
+	// and fetches something whether it can. This uses the network.
 	Preflight event.Sink
-	// askRemote says that results may come from the remote.
+	// askRemote allows results from the remote cache.
 	askRemote bool
-	// again are the instances that Retry chose.
+	// again has the instances that Retry chose.
 	again map[int]bool
 }
 
-// Retry chooses steps to run again by the results that a plan would take from the
-// cache.
+// Retry chooses steps to run again by the results that a plan would take from
+// the cache.
 type Retry struct {
 	// Named are addresses that the user named.
 	Named []addr.Instance
@@ -50,11 +51,11 @@ type Past struct {
 	*plan.Step
 	// Record is nil if there is none.
 	Record *cache.Record
-	// Named says that Retry.Named has it.
+	// Named reports whether Retry.Named contains it.
 	Named bool
 }
 
-// chosen are the instances that the user has run again because of their results.
+// chosen returns the instances that Retry chooses to run again.
 func (pl *planned) chosen(p *Program, r *Retry) (map[int]bool, diag.List) {
 	named, diags := addresses(p, r.Named, "-retry")
 	if diags.HasErrors() {
@@ -75,9 +76,9 @@ func (pl *planned) chosen(p *Program, r *Retry) (map[int]bool, diag.List) {
 	return again, diags
 }
 
-// Plan reports what Apply would do. It uses no network, unless a preflight is
-// requested, runs no step and writes nothing. A kind may look at the machine to
-// settle a choice; see step.Kind.Choose.
+// Plan reports what Apply would do. It runs no step and writes nothing. It uses
+// no network, unless a preflight is requested. A kind may look at the machine
+// to settle a choice; see step.Kind.Choose.
 func (e *Engine) Plan(ctx context.Context, p *Program, opts PlanOptions) (*plan.Plan, diag.List) {
 	opts.askRemote = opts.Preflight != nil && e.opts.Remote != nil
 	pl, diags := e.plan(ctx, p, opts)
@@ -128,7 +129,7 @@ type planner struct {
 	p         *Program
 	pl        *planned
 	askRemote bool
-	// first are the steps that run, by their action.
+	// first has the first step that runs for each action.
 	first map[digest.ActionID]*node
 }
 
@@ -147,9 +148,9 @@ func (b *planner) run(ctx context.Context) (diags diag.List) {
 	return diags
 }
 
-// block plans the instances of one block, which do not depend on each other.
-// First those that can be decided are, on all cores; then the consequences for
-// the plan are worked out in order.
+// block plans the instances of one block, which do not depend on each other. It
+// first decides them on all cores, and then applies the decisions to the plan
+// in order.
 func (b *planner) block(ctx context.Context, nodes []*node) (diags diag.List) {
 	found := make([]diag.List, len(nodes))
 	parallel.For(len(nodes), func(i int) { found[i] = b.decide(ctx, nodes[i]) })
@@ -189,7 +190,7 @@ func (b *planner) decide(ctx context.Context, n *node) (diags diag.List) {
 	}
 	var made constructed
 	if p.Known(i) {
-		made, diags = construct(p, i, b.e.settling(n.Instance)) // so that a mistake is found now
+		made, diags = construct(p, i, b.e.settling(n.Instance)) // finds mistakes early
 		p.SetConditions(i, step.Conditions(made.args, made.Step))
 	} else {
 		p.SetConditions(i, p.Consumed(i))
@@ -202,7 +203,7 @@ func (b *planner) decide(ctx context.Context, n *node) (diags diag.List) {
 	return diags
 }
 
-// settle works out what the decision on a step means for the plan.
+// settle applies the decision on a step to the plan.
 func (b *planner) settle(ctx context.Context, n *node) {
 	s, d := n.plan, n.decision
 	last := b.pl.memory.last(s.Name)
@@ -241,8 +242,8 @@ func (b *planner) settle(ctx context.Context, n *node) {
 	b.first[d.id] = n
 }
 
-// undecided lists why a step cannot be decided yet: dependencies that will run
-// or are deferred themselves. At most three are named.
+// undecided lists the reasons why a step cannot be decided yet: dependencies
+// that will run or are deferred themselves. It names at most three.
 func undecided(n *node) []plan.Reason {
 	var reasons []plan.Reason
 	more := 0
@@ -279,7 +280,7 @@ func selection(p *Program, targets []addr.Instance) ([]bool, diag.List) {
 	for i := range roots {
 		selected[i] = true
 	}
-	// Instances come after their dependencies, so one pass backwards is enough.
+	// Instances come after their dependencies, so one backward pass is enough.
 	for i := len(selected) - 1; i >= 0; i-- {
 		if selected[i] {
 			for _, d := range p.Instances[i].Deps {
@@ -306,7 +307,7 @@ func addresses(p *Program, list []addr.Instance, flag string) (map[int]bool, dia
 	return found, diags
 }
 
-// noInstance says why an address does not name one instance.
+// noInstance explains why an address does not name exactly one instance.
 func noInstance(p *Program, a addr.Instance) diag.List {
 	all := p.Select(a)
 	if len(all) == 0 {
@@ -330,7 +331,7 @@ func nearestAddress(p *Program, a addr.Instance) string {
 		}
 	}
 	near := diag.Nearest(a.String(), names)
-	if keys != nil { // only the keys: the rest is the same and would make all of them similar
+	if keys != nil { // compares only the keys: the common rest would make all names similar
 		near = ""
 		if key := diag.Nearest(a.Key, keys); key != "" {
 			near = addr.Keyed(a.Step, key).String()

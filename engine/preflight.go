@@ -10,8 +10,8 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// preflights is how many steps are asked at a time: enough to ask 75 within
-// seconds, few enough not to look like an attack to a server.
+// preflights is the number of steps asked at a time: enough to ask 75 within
+// seconds, but few enough not to look like an attack to a server.
 const preflights = 8
 
 // probe is a step to ask, and its answer.
@@ -22,8 +22,8 @@ type probe struct {
 	err   error
 }
 
-// preflight asks the steps that will run, several at a time, and records why
-// some of them cannot. What it learns about their size replaces the estimates.
+// preflight asks the steps that will run, several at a time, and records the
+// reasons why some of them cannot. Sizes that it learns replace the estimates.
 func (r *run) preflight(ctx context.Context) {
 	probes := r.probes()
 	var wait sync.WaitGroup
@@ -83,7 +83,7 @@ func (r *run) probes() (list []probe) {
 	return list
 }
 
-// ask turns a panic of a step into an error.
+// ask runs a step's preflight and turns a panic into an error.
 func ask(ctx context.Context, s step.Preflighter) (found step.Preflight, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -93,7 +93,7 @@ func ask(ctx context.Context, s step.Preflighter) (found step.Preflight, err err
 	return s.Preflight(ctx)
 }
 
-// verdict returns what a probe means for its step.
+// verdict records the answer of a probe and returns its event.
 func (r *run) verdict(p *probe) event.Preflight {
 	f := &p.found
 	if f.Estimate.Known {

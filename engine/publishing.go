@@ -21,11 +21,10 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// planPublications says what will happen to the paths that results are
-// published to. Only what is known already can be refused: a path with
-// something else may turn out to contain exactly what a step will produce. The
-// diagnostics are for apply; without network, nothing is fetched for the
-// comparison.
+// planPublications predicts the effect on the paths to which results are
+// published. It refuses only certain conflicts: a path with other content may
+// turn out to hold exactly the result of a step. The diagnostics are for apply.
+// Without network, no content is fetched for the comparison.
 func (e *Engine) planPublications(ctx context.Context, p *Program, pl *planned, network bool) (list []plan.Publication, diags diag.List) {
 	if e.opts.Places == nil {
 		return nil, nil
@@ -59,7 +58,7 @@ func (e *Engine) planPublications(ctx context.Context, p *Program, pl *planned, 
 	return list, diags
 }
 
-// selectedFor says that what is published is part of the plan.
+// selectedFor reports whether the published content is part of the plan.
 func selectedFor(p *Program, pl *planned, pub *config.Publication) bool {
 	if pub.Output == nil {
 		return pl.byIndex[pub.Instance] != nil
@@ -92,8 +91,9 @@ func target(pub *config.Publication, ref cache.Ref) publish.Target {
 	return publish.Target{Path: pub.Path, Base: pub.Base, Ref: ref, Link: pub.Link, Private: pub.Private}
 }
 
-// published returns what will be published as one blob or tree, creating it in
-// the store if necessary. It is zero while unknown.
+// published returns the content to be published as one blob or tree, and
+// creates it in the store if necessary. It returns zero while the content is
+// unknown.
 func (e *Engine) published(ctx context.Context, p *Program, pub *config.Publication, store cache.Building) (cache.Ref, error) {
 	if pub.Output != nil {
 		v, diags := p.OutputValue(pub.Output)
@@ -128,7 +128,7 @@ func (e *Engine) published(ctx context.Context, p *Program, pub *config.Publicat
 	return tree.Put(ctx, store, entries)
 }
 
-// file returns an output as a file or folder, and the suffix for its type.
+// file returns an output as a file or folder, with the suffix for its type.
 func (e *Engine) file(ctx context.Context, v cache.Value, store cache.Building) (ref cache.Ref, suffix string, err error) {
 	switch v.Ref.Kind {
 	case cache.Tree:
@@ -145,7 +145,7 @@ func (e *Engine) file(ctx context.Context, v cache.Value, store cache.Building) 
 	return ref, ".json", err
 }
 
-// publish publishes everything that is known.
+// publish publishes all known results.
 func (r *run) publish(ctx context.Context) {
 	if r.e.opts.Places == nil {
 		return
@@ -172,10 +172,10 @@ func (r *run) publish(ctx context.Context) {
 	}
 }
 
-// publishEvery is how often it is told how far a publication is.
+// publishEvery is the interval between reports of a publication's progress.
 const publishEvery = time.Second
 
-// put publishes one target and tells how far it is.
+// put publishes one target and reports progress.
 func (r *run) put(ctx context.Context, pub *config.Publication, t publish.Target) (publish.State, error) {
 	t.Work = &progress.Work{}
 	defer progress.Every(publishEvery, func() {

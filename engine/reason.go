@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
-// corrupt is the reason of a tombstone of content that was damaged.
+// corrupt is the tombstone's reason for damaged content.
 const corrupt = "corrupt"
 
 // Reasons without a field.
@@ -24,13 +24,13 @@ const (
 	forgotten = "the inputs changed; the record of the last run is gone, so what changed is not known"
 )
 
-// again says why a result that is not final does not count.
+// again explains why a result that is not final is ignored.
 func again(rec *cache.Record) string {
 	return fmt.Sprintf("runs again: %s: %s", rec.Provisional, rec.Why)
 }
 
-// explainMiss says why an action is not in the cache, given the last action of
-// the address (zero if none).
+// explainMiss explains why an action is not in the cache. last is the last
+// action of the address, or zero.
 func (e *Engine) explainMiss(ctx context.Context, last digest.ActionID, d *decision) []plan.Reason {
 	if t, err := e.opts.Cache.Evicted(ctx, d.id); err == nil {
 		when := time.UnixMilli(t.EvictedUnixMilli).UTC().Format("2006-01-02 15:04:05Z")
@@ -52,8 +52,8 @@ func (e *Engine) explainMiss(ctx context.Context, last digest.ActionID, d *decis
 	return diff(rec.Fields, d.fields)
 }
 
-// diff lists the fields that differ between two keys, in the order of the new
-// one, then those that are gone.
+// diff lists the differing fields of two keys: first in the order of the new
+// key, then those that were removed.
 func diff(before, after []digest.Field) []plan.Reason {
 	old := make(map[string]string, len(before))
 	for _, f := range before {
@@ -79,15 +79,15 @@ func diff(before, after []digest.Field) []plan.Reason {
 	return reasons
 }
 
-// The largest length of a value in a reason, and how much of the part that two
-// values share is shown before they differ.
+// maxShown is the maximum length of a value in a reason. before is the length
+// of the common prefix that is shown before the first difference of two values.
 const (
 	maxShown = 60
 	before   = 20
 )
 
-// shortPair is short for two values that differ. Of long ones it shows the
-// first difference.
+// shortPair shortens two different values. Of long values it shows the part
+// around the first difference.
 func shortPair(a, b string) (string, string) {
 	if len(a) <= maxShown && len(b) <= maxShown || isDigest(a) {
 		return short(a), short(b)
@@ -110,7 +110,7 @@ func isDigest(v string) bool {
 	return len(v) == 2*digest.Size && strings.Trim(v, "0123456789abcdef") == ""
 }
 
-// Readable undoes, for people, the escapes that JSON has for use in web pages.
+// Readable undoes JSON's escapes for HTML.
 func Readable(v string) string { return unescaped.Replace(v) }
 
 var unescaped = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&")

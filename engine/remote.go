@@ -9,21 +9,21 @@ import (
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
-// Remote is a remote cache behind the local one. Apply uses it; Plan, which
-// uses no network, does not.
+// Remote is a remote cache behind the local one. Apply uses it. Plan does not,
+// because it uses no network.
 type Remote interface {
-	// Find looks actions up in the local cache and, if they are not there, in the
-	// remote. The result is nil for an action that neither has completely. What is
-	// found in the remote is not fetched.
+	// Find looks actions up in the local cache and then in the remote one. The
+	// result is nil for an action that neither has completely. Content found in
+	// the remote cache is not fetched.
 	Find(ctx context.Context, ids []digest.ActionID) []*cache.Record
-	// Fetch fetches the content of records that is not in the local cache, and
+	// Fetch fetches the missing content of records into the local cache and
 	// records them there. It returns the actions whose content could not be
-	// fetched completely; Find does not find them again.
+	// fetched completely. Find does not return them again.
 	Fetch(ctx context.Context, recs []*cache.Record) (lost []digest.ActionID)
 }
 
-// planToApply is plan that asks the remote, and fetches what the steps that
-// will run may read. What turns out to be lost is planned again.
+// planToApply plans with the remote cache and fetches the content that steps
+// may read. If content turns out to be lost, it plans again.
 func (e *Engine) planToApply(ctx context.Context, p *Program, opts ApplyOptions) (*planned, diag.List) {
 	opts.askRemote = e.opts.Remote != nil
 	for {
@@ -42,7 +42,7 @@ func (e *Engine) planToApply(ctx context.Context, p *Program, opts ApplyOptions)
 	}
 }
 
-// wanted are the results that will or may be read by steps that run.
+// wanted returns the results that running steps will or may read.
 func (pl *planned) wanted() []*cache.Record {
 	var wanted []*cache.Record
 	taken := make([]bool, len(pl.nodes))
@@ -60,7 +60,8 @@ func (pl *planned) wanted() []*cache.Record {
 	return wanted
 }
 
-// askRemote looks up the decided steps of a block in the remote, all at once.
+// askRemote looks up the decided steps of a block in the remote cache with one
+// request.
 func (e *Engine) askRemote(ctx context.Context, p *Program, nodes []*node) {
 	var ids []digest.ActionID
 	var asked []*node
@@ -74,7 +75,7 @@ func (e *Engine) askRemote(ctx context.Context, p *Program, nodes []*node) {
 	}
 	for k, rec := range e.opts.Remote.Find(ctx, ids) {
 		n := asked[k]
-		if rec = rec.Final(); rec == nil && n.decision.record != nil { // it existed once
+		if rec = rec.Final(); rec == nil && n.decision.record != nil { // the result existed once
 			if d, _ := e.decide(ctx, p, n.index, true); d != nil {
 				n.decide(d)
 			}
@@ -85,7 +86,7 @@ func (e *Engine) askRemote(ctx context.Context, p *Program, nodes []*node) {
 	}
 }
 
-// result returns an action's result with its content in the local cache, or
+// result returns an action's result, with its content in the local cache, or
 // nil.
 func (e *Engine) result(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
 	if e.opts.Remote == nil {
@@ -98,7 +99,8 @@ func (e *Engine) result(ctx context.Context, id digest.ActionID) (*cache.Record,
 	return found[0], nil
 }
 
-// decideAgain asks the remote about a step that could only be decided now.
+// decideAgain asks the remote cache about a step that could only be decided
+// now.
 func (r *run) decideAgain(ctx context.Context, n *node, d *decision) error {
 	rec, err := r.e.result(ctx, d.id)
 	rec = r.usable(rec)
@@ -107,7 +109,7 @@ func (r *run) decideAgain(ctx context.Context, n *node, d *decision) error {
 		return err
 	case rec != nil:
 		d.record, d.fields = rec, nil
-	case d.record != nil: // it existed once
+	case d.record != nil: // the result existed once
 		other, diags := r.e.decide(ctx, r.p, n.index, true)
 		if diags.HasErrors() {
 			return asError(diags)

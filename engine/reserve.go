@@ -12,15 +12,15 @@ import (
 	"github.com/mleflow/mleflow/engine/sched"
 )
 
-// spacePoll is how often to ask again for space that another process holds. No
-// other process can wake this one.
+// spacePoll is the interval between attempts to get space that another process
+// holds. Other processes cannot wake this one.
 const spacePoll = 2 * time.Second
 
 // spaceQueue lets the steps of a run reserve disk space one at a time, in the
-// order in which they ask, so that a large request does not starve. A step
-// holds its space while it runs and never asks for more. So the first step in
-// the queue gets its space once the running steps have ended, or learns that
-// there is too little.
+// order of their requests, so that a large request does not starve. A step
+// holds its space while it runs and never asks for more. The first step in the
+// queue therefore gets its space after the running steps have ended, or learns
+// that there is too little.
 type spaceQueue struct {
 	turn chan struct{}
 
@@ -33,14 +33,14 @@ func newSpaceQueue() *spaceQueue {
 	return &spaceQueue{turn: make(chan struct{}, 1), freed: make(chan struct{})}
 }
 
-// next returns a channel that is closed the next time a step releases space.
+// next returns a channel that is closed when a step next releases space.
 func (q *spaceQueue) next() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.freed
 }
 
-// hold adds n holders of space and returns how many there were before.
+// hold adds n holders of space and returns the previous number.
 func (q *spaceQueue) hold(n int) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -56,9 +56,9 @@ func (q *spaceQueue) wake() {
 	q.freed = make(chan struct{})
 }
 
-// reserve reserves the disk space that a step needs, once the steps before it
-// in the queue have theirs. It waits while other work holds the space, and
-// fails if there will never be enough.
+// reserve reserves a step's disk space after the steps ahead of it in the
+// queue. It waits while other work holds the space. It fails if there will
+// never be enough.
 func (r *run) reserve(ctx context.Context, n *node) (release func(), err error) {
 	bytes := n.estimate.Bytes()
 	if bytes <= 0 {
@@ -72,7 +72,7 @@ func (r *run) reserve(ctx context.Context, n *node) (release func(), err error) 
 	}
 	reported := false
 	for {
-		// Taken before the attempt, so that a release right after it is not missed.
+		// Taken before the attempt, so that no release is missed.
 		freed := r.queue.next()
 		give, err := r.e.opts.Cache.Reserve(ctx, bytes)
 		switch {
@@ -92,7 +92,7 @@ func (r *run) reserve(ctx context.Context, n *node) (release func(), err error) 
 	}
 }
 
-// pause waits until this process releases space, or another one may have.
+// pause waits until this process releases space, or until it is time to poll.
 func pause(ctx context.Context, freed <-chan struct{}) error {
 	timer := time.NewTimer(spacePoll)
 	defer timer.Stop()
@@ -105,7 +105,7 @@ func pause(ctx context.Context, freed <-chan struct{}) error {
 	return nil
 }
 
-// noSpace says what a step needs, what is available, and what to do about it.
+// noSpace describes a step's needs, the available space and the remedies.
 func (r *run) noSpace(ctx context.Context, n *node, err error) error {
 	quota, space := errors.Is(err, cache.ErrQuota), errors.Is(err, cache.ErrSpace)
 	if !quota && !space {

@@ -27,18 +27,18 @@ type run struct {
 	resumed string
 	sink    event.Sink
 	journal *ledger.Run
-	// unrecorded is why there is no journal.
+	// unrecorded is the reason why there is no journal, or nil.
 	unrecorded error
 	result     Result
-	// memoryErr is the first error of writing the state.
+	// memoryErr is the first error of a write to the state.
 	memoryErr error
-	// scheduled are the nodes by task.
+	// scheduled maps tasks to nodes.
 	scheduled []*node
 	// queue orders the steps that wait for disk space.
 	queue *spaceQueue
-	// expected is when the run will end.
+	// expected predicts the end of the run.
 	expected *expectation
-	// told are the warnings of warnChoices.
+	// told has the warnings that warnChoices has emitted.
 	told sync.Map
 }
 
@@ -52,7 +52,7 @@ func newRun(e *Engine, p *Program, pl *planned, opts ApplyOptions) *run {
 	return r
 }
 
-// resolve decides whether step n has anything to do, once all its dependencies
+// resolve decides whether step n has anything to do after all its dependencies
 // are done. It is called again after a step with the same action has ended.
 func (r *run) resolve(ctx context.Context, n *node) (sched.Resolution, error) {
 	d := n.decision
@@ -95,8 +95,8 @@ func (r *run) decideDeferred(ctx context.Context, n *node) (*decision, error) {
 	return d, nil
 }
 
-// asError joins the errors in the arguments of a step that could only be
-// evaluated now.
+// asError joins the errors in the arguments of a step that could not be
+// evaluated earlier.
 func asError(diags diag.List) error {
 	var errs []error
 	for _, d := range diags {
@@ -109,10 +109,10 @@ func asError(diags diag.List) error {
 	return errors.Join(errs...)
 }
 
-// do is one attempt at step n.
+// do makes one attempt at step n.
 func (r *run) do(ctx context.Context, n *node, l sched.Lease) error {
 	d := n.decision
-	if n.place != nil { // there, workers agree on who does it
+	if n.place != nil { // the workers there agree on one of them
 		return r.elsewhere(ctx, n, l)
 	}
 	var unlock func()
@@ -121,7 +121,7 @@ func (r *run) do(ctx context.Context, n *node, l sched.Lease) error {
 		return fmt.Errorf("lock action: %w", err)
 	}
 	defer unlock()
-	if !n.fresh() { // another process or machine may have done it meanwhile
+	if !n.fresh() { // another process or machine may have done it in the meantime
 		rec, err := r.e.result(ctx, d.id)
 		if err != nil {
 			return err
@@ -138,7 +138,7 @@ func (r *run) do(ctx context.Context, n *node, l sched.Lease) error {
 // attempt runs the step and records its outputs.
 func (r *run) attempt(ctx context.Context, n *node, l sched.Lease) error {
 	d := n.decision
-	ctx = cache.WithAccount(ctx) // the step's reservation is for the step alone
+	ctx = cache.WithAccount(ctx) // other steps must not use this step's reservation
 	var release func()
 	err := l.Outside(func() (err error) { release, err = r.reserve(ctx, n); return err })
 	if err != nil {
@@ -161,24 +161,24 @@ func (r *run) attempt(ctx context.Context, n *node, l sched.Lease) error {
 	if err := r.checkGiven(n, rec.Outputs); err != nil {
 		return err
 	}
-	// The work is done, so not even an interruption should lose it.
+	// The work is done. Not even an interruption should lose it.
 	if err := r.e.opts.Cache.Record(context.WithoutCancel(ctx), rec); err != nil {
 		return fmt.Errorf("record action: %w", err)
 	}
-	// The record comes first: no step may start on the outputs of one that a crash
-	// would make run again.
+	// The result is recorded first. No step may start on outputs that would be
+	// produced again after a crash.
 	r.took(n, rec)
 	return nil
 }
 
-// took makes a result known to the steps that depend on it.
+// took passes a result to the dependent steps.
 func (r *run) took(n *node, rec *cache.Record) {
 	n.decision.record = rec
 	known(r.p, n.index, rec)
 }
 
-// usable returns a record that this run may use, else nil: one that is final, or
-// that the run itself made.
+// usable returns the record if this run may use it, and nil otherwise. It may
+// use a final record, and one that it made itself.
 func (r *run) usable(rec *cache.Record) *cache.Record {
 	if rec != nil && r.result.RunID != "" && rec.Run == r.result.RunID {
 		return rec
@@ -186,13 +186,13 @@ func (r *run) usable(rec *cache.Record) *cache.Record {
 	return rec.Final()
 }
 
-// tries are those before at a step whose results say under which conditions they
-// were made. A result that was evicted is one.
+// tries counts the earlier tries at a step whose results record the conditions
+// of their creation. An evicted result counts as one.
 func (e *Engine) tries(ctx context.Context, s step.Step, id digest.ActionID) (t cache.Tries) {
 	if c, ok := s.(step.Conditioned); !ok || len(c.Conditions()) == 0 {
 		return t
 	}
-	last, _ := e.lookup(ctx, id) // without it, they are counted from here
+	last, _ := e.lookup(ctx, id) // if it is unknown, counting starts here
 	if last == nil && e.opts.Remote != nil {
 		last = e.opts.Remote.Find(ctx, []digest.ActionID{id})[0]
 	}
@@ -208,7 +208,7 @@ func (e *Engine) tries(ctx context.Context, s step.Step, id digest.ActionID) (t 
 	return t
 }
 
-// known makes a result known to the steps that depend on an instance.
+// known passes a result to the steps that depend on an instance.
 func known(p *Program, i int, rec *cache.Record) {
 	p.SetOutputs(i, rec.Outputs)
 	if made := step.TriesConditions(rec.Tries); made != nil {
@@ -216,7 +216,7 @@ func known(p *Program, i int, rec *cache.Record) {
 	}
 }
 
-// onWait emits what steps wait for.
+// onWait emits the resources for which steps wait.
 func (r *run) onWait(waits []sched.Wait) {
 	e := event.Waiting{At: now(), For: []event.Wait{}}
 	for _, w := range waits {
@@ -268,7 +268,7 @@ func (r *run) onEnd(task int, res sched.Result) {
 	r.expected.tell()
 }
 
-// ended counts a step, records its action and emits how it ended.
+// ended counts a step, records its action and emits its end.
 func (r *run) ended(n *node, status event.Status, res sched.Result) {
 	s, d := n.plan, n.decision
 	ev := event.StepFinished{At: now(), Address: s.Name, Kind: s.Kind, Status: status, Attempts: res.Attempts, DurationMillis: res.Ended.Sub(res.Started).Milliseconds()}

@@ -23,16 +23,16 @@ type Verdict string
 
 // The verdicts. Only Same, Intact and Unrun are good.
 const (
-	// Same: run again from the recorded inputs, it gave the same outputs.
+	// Same: running it again from the recorded inputs gave the same outputs.
 	Same Verdict = "same"
-	// Intact: it cannot be run again, since it varies or fetches, but its recorded
-	// outputs were read and are unchanged.
+	// Intact: it cannot be run again, because it varies or fetches, but its
+	// recorded outputs were read and are unchanged.
 	Intact Verdict = "intact"
 	// Unrun: it had no result in the run.
 	Unrun Verdict = "not run"
-	// Differs: its key or its outputs are not those of the run.
+	// Differs: its key or its outputs differ from those of the run.
 	Differs Verdict = "differs"
-	// Missing: its result, or what it was made from, is no longer in the cache.
+	// Missing: its result or an input is no longer in the cache.
 	Missing Verdict = "missing"
 	// Broken: it failed, or its content is damaged.
 	Broken Verdict = "broken"
@@ -57,14 +57,15 @@ type VerifyOptions struct {
 	Selected func(kind string) bool
 	// Chosen selects addresses; nil means all.
 	Chosen func(address string) bool
-	// Parallelism is the number of steps run at a time; 0 means one per processor.
+	// Parallelism is the maximum number of concurrent steps. 0 means one per
+	// processor.
 	Parallelism int
-	// Done, if set, is called with each verdict, by one goroutine at a time.
+	// Done, if set, is called with each verdict. Calls do not overlap.
 	Done func(Verified)
 }
 
-// Verify runs the deterministic steps of a run again, each from the inputs that
-// it had, and compares the outputs with what was recorded. p is the pipeline of
+// Verify runs the deterministic steps of a run again, each from its recorded
+// inputs, and compares the outputs with the recorded ones. p is the pipeline of
 // the run with its variables. Nothing is recorded. The verdicts are in
 // dependency order.
 func (e *Engine) Verify(ctx context.Context, p *Program, past *ledger.Summary, opts VerifyOptions) ([]Verified, diag.List) {
@@ -84,9 +85,10 @@ func (e *Engine) Verify(ctx context.Context, p *Program, past *ledger.Summary, o
 		list = append(list, verdict)
 		n := len(list) - 1
 		if rec != nil {
-			// The arguments are taken now, while all inputs are set.
-			c, diags := construct(p, i, recalled(rec.Fields))
-			jobs = append(jobs, func() { v.settle(ctx, &list[n], inst.Step.Kind, rec, c, diags) })
+			// Construct now, while all inputs are set.
+			t := trial{kind: kind, rec: rec}
+			t.made, t.diags = construct(p, i, recalled(rec.Fields))
+			jobs = append(jobs, func() { v.settle(ctx, &list[n], t) })
 			continue
 		}
 		v.tell(list[n])
@@ -133,8 +135,8 @@ func (v *verifier) tell(verdict Verified) {
 	}
 }
 
-// recall finds the outputs of instance i in the run and makes them known to its
-// dependents. Without a record, the verdict says why.
+// recall finds the outputs of instance i in the run and passes them to its
+// dependents. Without a record, the verdict gives the reason.
 func (v *verifier) recall(ctx context.Context, i int) (*cache.Record, Verified) {
 	inst := v.p.Instances[i]
 	past, found := v.ran[inst.Addr.String()]
@@ -170,15 +172,24 @@ func (v *verifier) recall(ctx context.Context, i int) (*cache.Record, Verified) 
 	return rec, verdict
 }
 
-// settle reaches the verdict on a step that has a record.
-func (v *verifier) settle(ctx context.Context, out *Verified, kind *step.Kind, rec *cache.Record, c constructed, diags diag.List) {
+// trial is a step with a record, constructed again.
+type trial struct {
+	kind  *step.Kind
+	rec   *cache.Record
+	made  constructed
+	diags diag.List
+}
+
+// settle determines the verdict on a step with a record.
+func (v *verifier) settle(ctx context.Context, out *Verified, t trial) {
+	kind, rec, c := t.kind, t.rec, t.made
 	started := time.Now()
 	defer func() {
 		out.Seconds = time.Since(started).Seconds()
 		v.tell(*out)
 	}()
-	if diags.HasErrors() {
-		out.Verdict, out.Error = Broken, asError(diags).Error()
+	if t.diags.HasErrors() {
+		out.Verdict, out.Error = Broken, asError(t.diags).Error()
 		return
 	}
 	h, err := step.Key(kind, c.args, c.Step)
@@ -238,7 +249,7 @@ func (v *verifier) again(ctx context.Context, address string, rec *cache.Record,
 	})
 }
 
-// intact reads all content of an action's outputs, which the store verifies.
+// intact reads all content of an action's outputs. The store verifies it.
 func (v *verifier) intact(ctx context.Context, outputs cache.Outputs) error {
 	for _, o := range outputs {
 		switch o.Ref.Kind {

@@ -19,7 +19,7 @@ type Step struct{ Kind, Name string }
 // String returns the address as written in HCL.
 func (s Step) String() string { return "step." + s.Kind + "." + s.Name }
 
-// IsZero reports whether s is no address.
+// IsZero reports whether s is the zero value.
 func (s Step) IsZero() bool { return s == Step{} }
 
 // Instance is the address of one instance of a step block. A block without
@@ -30,7 +30,7 @@ type Instance struct {
 	HasKey bool
 }
 
-// Single returns the address of the one instance of a block without for_each.
+// Single returns the address of the only instance of a block without for_each.
 func Single(s Step) Instance { return Instance{Step: s} }
 
 // Keyed returns the address of the instance of s with the given key.
@@ -55,8 +55,8 @@ func (i Instance) Compare(j Instance) int {
 	return strings.Compare(i.Key, j.Key)
 }
 
-// Parse reads an address as String writes it. A block's address is accepted
-// too and comes back without key.
+// Parse reads an address in the form of String. It also accepts the address of
+// a block and returns it without a key.
 func Parse(s string) (Instance, error) {
 	head, key, hasKey := strings.Cut(s, "[")
 	parts := strings.Split(head, ".")

@@ -20,26 +20,27 @@ import (
 type Attempt struct {
 	Kind *step.Kind
 	Args step.Args
-	// Action is the step's key, and Fields what it is made of.
+	// Action is the step's key. Fields are the fields of the key.
 	Action digest.ActionID
 	Fields []digest.Field
-	// Address, Number (from 1), RunID and Devices are for its environment.
+	// Address, Number (from 1), RunID and Devices become part of its
+	// environment.
 	Address string
 	Number  int
 	RunID   string
 	Devices []string
-	// Tries are those before, as a final result has them.
+	// Tries counts the earlier tries, as recorded with a final result.
 	Tries cache.Tries
 	Cache cache.Cache
-	// Sink receives what the step reports; it must be safe for concurrent use.
+	// Sink receives the step's reports. It must be safe for concurrent use.
 	Sink event.Sink
-	// Log receives what it prints in addition to the Sink, and is closed at the
-	// end; it may be nil.
+	// Log receives the step's output in addition to the Sink. It is closed at
+	// the end. It may be nil.
 	Log io.WriteCloser
 }
 
-// Run runs the step and returns the record of its result, which is not recorded
-// yet. Its content is in the cache.
+// Run runs the step and returns the record of its result. The content is in the
+// cache, but the record is not saved yet.
 func (a *Attempt) Run(ctx context.Context) (rec *cache.Record, err error) {
 	log := Lines(a.Sink, a.Address, a.Log)
 	defer func() { err = errors.Join(err, log.Close()) }()
@@ -84,8 +85,8 @@ func StoreLocal(ctx context.Context, store cache.Building, args step.Args) error
 	})
 }
 
-// Protect runs a step and turns its panic into its failure, so that one broken
-// kind does not take down the other steps of the run.
+// Protect runs a step and turns a panic into an error, so that a broken kind
+// does not stop the other steps of the run.
 func Protect(ctx context.Context, s step.Step, env *step.Env) (out cache.Outputs, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -96,7 +97,7 @@ func Protect(ctx context.Context, s step.Step, env *step.Env) (out cache.Outputs
 	return s.Run(ctx, env)
 }
 
-// CheckOutputs checks that the outputs of a kind are exactly the declared ones.
+// CheckOutputs checks that a kind returned exactly its declared outputs.
 func CheckOutputs(k *step.Kind, outputs cache.Outputs) error {
 	for i := range k.Outputs {
 		o := &k.Outputs[i]

@@ -10,13 +10,13 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 )
 
-// Lines returns a log that emits each complete line as an event of a step, and
-// passes everything on to another one, if that is not nil.
+// Lines returns a log that emits each complete line as an event of a step. It
+// also writes everything to to, which may be nil.
 func Lines(sink event.Sink, address string, to io.WriteCloser) io.WriteCloser {
 	return &lines{sink: sink, address: address, to: to}
 }
 
-// lines passes a log on and emits each complete line as an event.
+// lines implements Lines.
 type lines struct {
 	mu      sync.Mutex
 	to      io.WriteCloser
@@ -25,7 +25,7 @@ type lines struct {
 	part    []byte
 }
 
-// maxLine is the largest length of an emitted line; the log has all of it.
+// maxLine is the maximum length of an emitted line. The log is not truncated.
 const maxLine = 4096
 
 // Write implements io.Writer.

@@ -8,11 +8,11 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// progressEvery is the least time between two reports of a step.
+// progressEvery is the minimum interval between two reports of a step.
 const progressEvery = 100 * time.Millisecond
 
-// progress limits a step's reports to ten a second, and always lets the last
-// one of each piece of work through.
+// progress limits a step's reports to ten a second. It always passes on the
+// last report of each piece of work.
 func progress(sink event.Sink, address string) func(step.Progress) {
 	var mu sync.Mutex
 	var last time.Time
@@ -20,7 +20,7 @@ func progress(sink event.Sink, address string) func(step.Progress) {
 		mu.Lock()
 		defer mu.Unlock()
 		if p.Done > p.Total {
-			p.Total = 0 // it was an estimate, and too low
+			p.Total = 0 // the total was an estimate that was too low
 		}
 		if p.Bytes > p.TotalBytes {
 			p.TotalBytes = 0

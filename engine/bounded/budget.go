@@ -10,42 +10,43 @@ import (
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
-// Limits of evaluation. A step is roughly a tenth of a microsecond; sizes are those
-// that values take in memory, roughly.
+// Limits of evaluation. A step takes roughly a tenth of a microsecond. Sizes
+// are rough estimates of the memory that values take.
 const (
 	maxWork = 20_000_000
-	// maxMade bounds what all expressions of a budget make together, maxValue one
-	// value.
+	// maxMade bounds the total size of the values made under a budget, maxValue
+	// the size of one value.
 	maxMade  = 256 << 20
 	maxValue = 192 << 20
-	// MaxElements bounds the elements of one value with all that is in them.
+	// MaxElements bounds the number of elements in one value, at all levels.
 	MaxElements = 1_000_000
-	// maxLevels bounds how deeply a value's elements contain others.
+	// maxLevels bounds the nesting of a value's elements.
 	maxLevels = 200
 )
 
-// Budget bounds the evaluation of the expressions of a pipeline or a definition,
-// all together. It is safe for concurrent use. The zero value is ready.
+// Budget bounds the evaluation of all expressions of a pipeline or a definition
+// together. It is safe for concurrent use. The zero value is ready to use.
 type Budget struct {
 	work, made atomic.Int64
 	passed     atomic.Pointer[hcl.Diagnostic]
 }
 
-// stop is what an evaluation panics with that passed a limit of the budget.
+// stop is the panic value of an evaluation that exceeds a limit of the budget.
 type stop struct{ budget *Budget }
 
-// Reset grants the whole budget again, for further evaluations of what was
-// evaluated before.
+// Reset grants the whole budget again, for further evaluations of the same
+// expressions.
 func (b *Budget) Reset() {
 	b.work.Store(0)
 	b.made.Store(0)
 	b.passed.Store(nil)
 }
 
-// Passed reports whether a limit was passed. Every evaluation fails from then on.
+// Passed reports whether a limit was exceeded. All later evaluations fail.
 func (b *Budget) Passed() bool { return b.passed.Load() != nil }
 
-// Parse is Parse of text whose expressions count against the budget.
+// Parse is like the function Parse, but the expressions count against the
+// budget.
 func (b *Budget) Parse(src []byte, path string) (*hcl.File, hcl.Diagnostics) {
 	file, diags := Parse(src, path)
 	if !diags.HasErrors() {
@@ -54,7 +55,7 @@ func (b *Budget) Parse(src []byte, path string) (*hcl.File, hcl.Diagnostics) {
 	return file, diags
 }
 
-// Literal is e.Value(nil) of an expression that counts against some budget.
+// Literal returns e.Value(nil) for an expression that counts against a budget.
 func Literal(e hcl.Expression) (v cty.Value, diags hcl.Diagnostics) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -68,7 +69,7 @@ func Literal(e hcl.Expression) (v cty.Value, diags hcl.Diagnostics) {
 	return e.Value(nil)
 }
 
-// Value is e.Value within the budget.
+// Value returns e.Value(ctx) within the budget.
 func (b *Budget) Value(e hcl.Expression, ctx *hcl.EvalContext) (v cty.Value, diags hcl.Diagnostics) {
 	diags = b.Do(e.Range(), func() (diags hcl.Diagnostics) {
 		v, diags = e.Value(ctx)
@@ -88,8 +89,8 @@ func (b *Budget) Value(e hcl.Expression, ctx *hcl.EvalContext) (v cty.Value, dia
 	return v, diags
 }
 
-// made reports whether an expression is a string as written, or a reference to a value
-// that was measured when it was made.
+// made reports whether an expression is a literal string or a reference to a
+// value that was already measured.
 func made(e hcl.Expression) bool {
 	switch e := e.(type) {
 	case *hclsyntax.TemplateExpr:
@@ -100,8 +101,9 @@ func made(e hcl.Expression) bool {
 	return false
 }
 
-// Do calls f, which evaluates expressions, and returns its diagnostics. If it passes
-// a limit, that is the only one; at is its place if none is better.
+// Do calls f, which evaluates expressions, and returns its diagnostics. If a
+// limit is exceeded, it returns a single diagnostic, whose place is at if no
+// better one is known.
 func (b *Budget) Do(at hcl.Range, f func() hcl.Diagnostics) (diags hcl.Diagnostics) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -111,7 +113,7 @@ func (b *Budget) Do(at hcl.Range, f func() hcl.Diagnostics) (diags hcl.Diagnosti
 		}
 		if d := b.passed.Load(); d != nil {
 			d := *d
-			if d.Subject == nil { // a function passed it
+			if d.Subject == nil { // a function exceeded the limit
 				d.Subject = at.Ptr()
 				for _, found := range diags {
 					if found.Severity == hcl.DiagError && found.Subject != nil {
@@ -137,7 +139,8 @@ func (b *Budget) spend(work, made int64, at hcl.Range) {
 	}
 }
 
-// fail stops the evaluation. A nil place is that of the function call.
+// fail stops the evaluation. A nil place stands for the place of the function
+// call.
 func (b *Budget) fail(at *hcl.Range, summary, format string, args ...any) {
 	d := diag.General(summary, format, args...)
 	d.Subject = at
@@ -145,10 +148,10 @@ func (b *Budget) fail(at *hcl.Range, summary, format string, args ...any) {
 	panic(stop{b})
 }
 
-// size is that of a value.
+// size is the size of a value.
 type size struct{ elements, bytes int64 }
 
-// measure returns the size of a value and refuses one that passes a limit.
+// measure returns the size of a value and refuses one that exceeds a limit.
 func (b *Budget) measure(v cty.Value, at hcl.Range) size {
 	var s size
 	if why := s.add(v, 0); why != "" {
@@ -157,7 +160,7 @@ func (b *Budget) measure(v cty.Value, at hcl.Range) size {
 	return s
 }
 
-// add adds a value, and says of one that passes a limit why.
+// add adds a value. If a limit is exceeded, it returns the reason.
 func (s *size) add(v cty.Value, level int) (why string) {
 	s.elements++
 	s.bytes += 64
@@ -199,8 +202,8 @@ func (s *size) addElements(v cty.Value, level int) (why string) {
 	} else {
 		n = int64(v.LengthInt())
 	}
-	// These elements were looked at when they were made, and those of a set are slow to
-	// go through.
+	// The elements of these collections were measured when they were made.
+	// Iterating over a set is slow.
 	if ty.IsListType() && ty.ElementType() == cty.Number || ty.IsSetType() && ty.ElementType().IsPrimitiveType() {
 		s.elements, s.bytes = s.elements+n, s.bytes+100*n
 		if s.elements > MaxElements || s.bytes > maxValue {
@@ -231,8 +234,8 @@ func tooLarge(s *size) string {
 	return "takes more than 192 MiB"
 }
 
-// huge reports whether v is a number so large or small that writing it out would
-// take thousands of digits.
+// huge reports whether v is a number that takes more than about a thousand
+// digits to write out.
 func huge(v cty.Value) bool {
 	if v.Type() != cty.Number || v.IsMarked() || v.IsNull() || !v.IsKnown() {
 		return false
@@ -257,8 +260,8 @@ func digits(text string) bool {
 	return true
 }
 
-// Filled returns how many elements a value has once all attributes of its type are
-// there; it stops counting beyond MaxElements.
+// Filled returns the number of elements of a value after all attributes of its
+// type are filled in. It stops counting beyond MaxElements.
 func Filled(v cty.Value, ty cty.Type) (n int) {
 	switch {
 	case ty.IsObjectType():

@@ -9,19 +9,19 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// collector converts the arguments of a function that takes collections of any
-// element type, such as join. The standard conversion of a tuple compares the type
-// of every element with that of every other; this one is linear where they are the
-// same.
+// collector converts the arguments of a function that accepts collections of
+// any element type, such as join. The standard conversion of a tuple compares
+// the types of all pairs of elements. This one takes linear time if they are
+// equal.
 type collector struct {
 	params []function.Parameter
 	rest   *function.Parameter
-	// opens says that there are such parameters.
+	// opens reports whether the function has such parameters.
 	opens bool
 }
 
-// open returns the parameters, with those that are collections of any type open to all
-// values.
+// open returns the parameters with each collection of any type replaced by any
+// value.
 func (c collector) open() ([]function.Parameter, *function.Parameter) {
 	params := slices.Clone(c.params)
 	for i := range params {
@@ -71,9 +71,9 @@ func (c collector) convert(args []cty.Value) ([]cty.Value, error) {
 	return out, nil
 }
 
-// Convert is convert.Convert, made linear for tuples of elements of one type. The
-// standard conversion compares the type of every element with that of every other,
-// which is refused where it would take long.
+// Convert is like convert.Convert but takes linear time for a tuple whose
+// elements have the same type. The standard conversion compares the types of
+// all pairs of elements. Convert refuses to do so if it would take long.
 func Convert(v cty.Value, ty cty.Type) (cty.Value, error) {
 	if ty.IsListType() || ty.IsSetType() {
 		if list, ok := Uniform(v, cty.ListVal); ok {
@@ -86,10 +86,11 @@ func Convert(v cty.Value, ty cty.Type) (cty.Value, error) {
 	return convert.Convert(v, ty)
 }
 
-// maxCompared bounds how many pairs of types a conversion compares.
+// maxCompared bounds the number of pairs of types that a conversion compares.
 const maxCompared = 8000 * 8000
 
-// compared returns the pairs of types that a conversion to a collection compares.
+// compared returns the number of pairs of types that a conversion to a
+// collection compares.
 func compared(v cty.Value) float64 {
 	if ty := v.Type(); ty.IsTupleType() && !v.IsNull() {
 		return float64(len(ty.TupleElementTypes())) * float64(len(ty.TupleElementTypes()))

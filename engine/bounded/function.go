@@ -10,8 +10,8 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// Functions returns the functions with checks of what a call would make before it
-// makes it: a short text can ask for much.
+// Functions returns the functions with checks that estimate the result of a
+// call before it is made, because a short text can ask for a huge result.
 func (b *Budget) Functions(all map[string]function.Function) map[string]function.Function {
 	out := make(map[string]function.Function, len(all))
 	for name, f := range all {
@@ -34,11 +34,11 @@ func (b *Budget) Functions(all map[string]function.Function) map[string]function
 	return out
 }
 
-// A check estimates how many elements and bytes of text a call makes or needs. They are
-// floating-point numbers, which do not overflow.
+// A check estimates the number of elements and bytes of text that a call makes
+// or needs. The numbers are floating-point, so that they do not overflow.
 type check func(args []cty.Value) (elements, bytes float64)
 
-// compares is the check of conversions to a collection.
+// compares is the check for conversions to a collection.
 func compares(args []cty.Value) (elements, bytes float64) {
 	if _, ok := Uniform(args[0], cty.TupleVal); ok {
 		return 0, 0
@@ -46,7 +46,8 @@ func compares(args []cty.Value) (elements, bytes float64) {
 	return compared(args[0]) / 64, 0
 }
 
-// none is the check of functions with which only huge numbers are wrong.
+// none is the check for functions that only need protection against huge
+// numbers.
 func none([]cty.Value) (elements, bytes float64) { return 0, 0 }
 
 var checks = map[string]check{
@@ -109,7 +110,7 @@ var checks = map[string]check{
 	},
 }
 
-// text returns an argument that is a known string, else "".
+// text returns an argument that is a known string, or "" otherwise.
 func text(args []cty.Value, i int) string {
 	if i >= len(args) {
 		return ""
@@ -130,7 +131,7 @@ func number(args []cty.Value, i int) float64 {
 	return f
 }
 
-// count returns the number of elements of a collection, 0 if that is not known.
+// count returns the number of elements of a collection, or 0 if it is unknown.
 func count(v cty.Value) float64 {
 	v, _ = v.Unmark()
 	if v.IsNull() || !v.IsKnown() || !v.CanIterateElements() {
@@ -139,13 +140,13 @@ func count(v cty.Value) float64 {
 	return float64(v.LengthInt())
 }
 
-// characters is the check of functions that split a text into characters.
+// characters is the check for functions that split a text into characters.
 func characters(args []cty.Value) (elements, bytes float64) {
 	return float64(len(text(args, 0))) / 3, 0
 }
 
-// searched is the work of a search for a pattern, in elements: a short pattern may be a
-// large program.
+// searched returns the work of a pattern search, in elements. A short pattern
+// may compile to a large program.
 func searched(pattern, s string) float64 {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -158,7 +159,7 @@ func searched(pattern, s string) float64 {
 	return float64(len(program.Inst)) * float64(len(s)) / 8
 }
 
-// formatted returns about how long what format returns is.
+// formatted estimates the length of the result of format.
 func formatted(args []cty.Value) (bytes float64) {
 	longest := 32.0
 	for _, arg := range args[min(1, len(args)):] {
@@ -179,8 +180,9 @@ func formatted(args []cty.Value) (bytes float64) {
 	return bytes + float64(len(f)) + float64(strings.Count(f, "%"))*longest
 }
 
-// jsonCost is more than any text may have if a JSON text is nested too deeply or has a
-// number that is too long when it is written out.
+// jsonCost returns more than the allowed bytes if a JSON text is nested too
+// deeply or has a number that is too long when written out. Otherwise it
+// returns 0.
 func jsonCost(s string) float64 {
 	depth, quoted := 0, false
 	for i := 0; i < len(s); i++ {

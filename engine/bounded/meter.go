@@ -7,21 +7,22 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// Meter makes the expressions below a node count against the budget: what a loop
-// repeats, what a call or an operator gets, and the parts of a template.
+// Meter makes the expressions below a node count against the budget: the
+// repeated expressions of a loop, the arguments of calls and operators, and the
+// parts of a template.
 func (b *Budget) Meter(node hclsyntax.Node) {
 	_ = hclsyntax.Walk(node, &meter{budget: b})
 }
 
-// meter walks over a tree and wraps what is to count.
+// meter walks a tree and wraps the expressions that count.
 type meter struct {
 	budget *Budget
-	// open are the costs of the nodes that it is in.
+	// open has the costs of the nodes that enclose the current one.
 	open []cost
 }
 
-// cost is that of evaluating an expression once, without what is metered in it:
-// steps, and bytes of new values.
+// cost is the cost of evaluating an expression once, in steps and bytes of new
+// values. It excludes metered parts.
 type cost struct{ steps, bytes int64 }
 
 // Enter implements hclsyntax.Walker.
@@ -77,38 +78,40 @@ func (w *meter) Exit(n hclsyntax.Node) hcl.Diagnostics {
 	return nil
 }
 
-// kind says what a metered expression counts.
+// kind determines how a metered expression counts.
 type kind int
 
 const (
-	// repeated counts the steps and the fresh values of its text.
+	// repeated counts the steps and the new values of its own text.
 	repeated kind = iota
-	// whole counts its value with all that is in it, before something looks through it.
+	// whole counts its value with all elements, before another function reads
+	// it.
 	whole
 )
 
-// Metered is an expression that counts. It is a parenthesis for whoever walks the
-// tree.
+// Metered is an expression that counts against a budget. To a walk over the
+// tree, it looks like parentheses.
 type Metered struct {
 	*hclsyntax.ParenthesesExpr
 	budget *Budget
 	kind   kind
-	// each is the cost of a repetition.
+	// each is the cost of one repetition.
 	each cost
-	// effort is how many steps it takes to look at an element of its value.
+	// effort is the number of steps to read one element of its value.
 	effort int64
-	// unified says that its value is converted to a type in common with another.
+	// unified means that its value is converted to a common type with another
+	// value.
 	unified bool
-	// makes says that a new value of the size of this one is made from it.
+	// makes means that a new value of the same size is made from it.
 	makes bool
 }
 
-// UnwrapExpression implements hcl's interface of expressions that contain only
+// UnwrapExpression implements HCL's interface for expressions that only wrap
 // another.
 func (m *Metered) UnwrapExpression() hcl.Expression { return m.Expression }
 
-// passing are the functions, and what is like one, that return a part of what they
-// get, or something small.
+// passing has the functions and operators that return a part of an argument, or
+// something small.
 var passing = map[string]bool{
 	"?": true, "==": true, "lookup": true, "element": true, "length": true, "contains": true, "index": true, "coalesce": true, "coalescelist": true,
 	"try": true, "can": true, "strlen": true, "substr": true, "trim": true, "trimspace": true, "trimprefix": true, "trimsuffix": true, "chomp": true,
@@ -150,14 +153,13 @@ func (m *Metered) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	}
 	effort := m.effort
 	if m.unified && v.Type().IsObjectType() {
-		effort = 60 // each attribute is compared with those of the other
+		effort = 60 // each attribute is compared with those of the other value
 	}
 	m.budget.spend(effort*s.elements, s.bytes, m.SrcRange)
 	return v, diags
 }
 
-// operation returns an operator that refuses numbers which it would need thousands
-// of digits for.
+// operation returns an operator that refuses numbers with thousands of digits.
 func (b *Budget) operation(op *hclsyntax.Operation) *hclsyntax.Operation {
 	if op.Type != cty.Number && op.Impl.Params()[0].Type != cty.Number {
 		return op
@@ -167,8 +169,8 @@ func (b *Budget) operation(op *hclsyntax.Operation) *hclsyntax.Operation {
 	return &bounded
 }
 
-// checked returns a function that checks its arguments first, and does not take or
-// return huge numbers.
+// checked returns a function that first checks its arguments. It neither
+// accepts nor returns huge numbers.
 func (b *Budget) checked(f function.Function, check func(args []cty.Value) error) function.Function {
 	c := collector{f.Params(), f.VarParam(), opens(f)}
 	params, rest := c.open()
@@ -208,7 +210,8 @@ func (b *Budget) checked(f function.Function, check func(args []cty.Value) error
 	})
 }
 
-// spendIn is spend in a function, which does not know where it is called.
+// spendIn is like spend, for functions, which do not know where they are
+// called.
 func (b *Budget) spendIn(s size) {
 	if b.work.Add(s.elements) > maxWork || b.made.Add(s.bytes) > maxMade {
 		b.fail(nil, "Values too large", "The values made up to here take more than %d MiB, or too long.", maxMade>>20)

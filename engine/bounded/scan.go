@@ -1,9 +1,8 @@
-// Package bounded parses and evaluates HCL that may be hostile. Text is refused
-// before the parser sees it if it is nested so deeply that the parser, or a walk
-// over its tree, would run out of stack. Evaluation counts its steps and the size
-// of the values it makes, and stops with a diagnostic at the place that passed a
-// limit. The limits count and measure no time: the same text ends the same way on
-// every machine.
+// Package bounded parses and evaluates HCL that may be hostile. It refuses text
+// that is nested so deeply that the parser, or a walk over its tree, would run
+// out of stack. Evaluation counts its steps and the sizes of new values. It
+// stops with a diagnostic at the place that exceeds a limit. The limits do not
+// depend on time, so the same text has the same outcome on every machine.
 package bounded
 
 import (
@@ -15,17 +14,18 @@ import (
 
 // Limits of text.
 const (
-	// maxText bounds a file, in bytes, and maxSigns the bytes that are no letters,
-	// digits or spaces, each of which may become a token.
+	// maxText bounds a file in bytes. maxSigns bounds the bytes that are not
+	// letters, digits or spaces. Each of these may become a token.
 	maxText, maxSigns = 4 << 20, 500_000
-	// maxDepth bounds brackets, quotes, blocks and template directives within each
-	// other, plus the operators, indexes and attributes in a row on the way there.
+	// maxDepth bounds the nesting of brackets, quotes, blocks and template
+	// directives, plus the operators, indexes and attributes in a row at each
+	// level.
 	maxDepth = 1000
-	// maxName bounds a name or number, in bytes.
+	// maxName bounds a name or number in bytes.
 	maxName = 1000
 )
 
-// Parse is hclsyntax.ParseConfig.
+// Parse is hclsyntax.ParseConfig with limits.
 func Parse(src []byte, path string) (*hcl.File, hcl.Diagnostics) {
 	if len(src) <= maxText && signs(src) <= maxSigns {
 		return ParseLarge(src, path)
@@ -34,7 +34,7 @@ func Parse(src []byte, path string) (*hcl.File, hcl.Diagnostics) {
 	return refused(src, diag.Error(at, "File too large", "A file has at most %d MiB, and at most %d signs such as brackets and commas. Read large lists from other files, for example with jsondecode(file(…)).", maxText>>20, maxSigns))
 }
 
-// ParseLarge is Parse of a text of any size, such as a lock file.
+// ParseLarge is Parse without a limit of size, for a text such as a lock file.
 func ParseLarge(src []byte, path string) (*hcl.File, hcl.Diagnostics) {
 	tokens, _ := hclsyntax.LexConfig(src, path, hcl.InitialPos)
 	if d := scan(tokens); d != nil {
@@ -49,7 +49,7 @@ func refused(src []byte, d *hcl.Diagnostic) (*hcl.File, hcl.Diagnostics) {
 	return &hcl.File{Body: empty, Bytes: src}, hcl.Diagnostics{d}
 }
 
-// ParseExpression is hclsyntax.ParseExpression.
+// ParseExpression is hclsyntax.ParseExpression with limits.
 func ParseExpression(src []byte, path string) (hclsyntax.Expression, hcl.Diagnostics) {
 	tokens, _ := hclsyntax.LexExpression(src, path, hcl.InitialPos)
 	if d := scan(tokens); d != nil {
@@ -58,7 +58,7 @@ func ParseExpression(src []byte, path string) (hclsyntax.Expression, hcl.Diagnos
 	return hclsyntax.ParseExpression(src, path, hcl.InitialPos)
 }
 
-// parseTemplate is hclsyntax.ParseTemplate.
+// parseTemplate is hclsyntax.ParseTemplate with limits.
 func parseTemplate(src []byte, path string) (hclsyntax.Expression, hcl.Diagnostics) {
 	tokens, _ := hclsyntax.LexTemplate(src, path, hcl.InitialPos)
 	if d := scan(tokens); d != nil {
@@ -67,7 +67,7 @@ func parseTemplate(src []byte, path string) (hclsyntax.Expression, hcl.Diagnosti
 	return hclsyntax.ParseTemplate(src, path, hcl.InitialPos)
 }
 
-// signs counts the bytes that may be tokens of their own.
+// signs counts the bytes that may be separate tokens.
 func signs(src []byte) (n int) {
 	for _, b := range src {
 		if b > ' ' && b < '0' || b > '9' && b < 'A' || b > 'Z' && b < '_' || b > '`' && b < 'a' || b > 'z' && b < 0x7f {
@@ -77,23 +77,23 @@ func signs(src []byte) (n int) {
 	return n
 }
 
-// closers are the tokens that end what each token begins.
+// closers maps an opening token to its closing token.
 var closers = map[hclsyntax.TokenType]hclsyntax.TokenType{
 	hclsyntax.TokenOBrace: hclsyntax.TokenCBrace, hclsyntax.TokenOBrack: hclsyntax.TokenCBrack, hclsyntax.TokenOParen: hclsyntax.TokenCParen,
 	hclsyntax.TokenOQuote: hclsyntax.TokenCQuote, hclsyntax.TokenOHeredoc: hclsyntax.TokenCHeredoc,
 	hclsyntax.TokenTemplateInterp: hclsyntax.TokenTemplateSeqEnd, hclsyntax.TokenTemplateControl: hclsyntax.TokenTemplateSeqEnd,
 }
 
-// bracket is one that is open, with the length of the row that it is part of.
+// bracket is an open bracket with the length of the row that it belongs to.
 type bracket struct {
 	closer hclsyntax.TokenType
 	row    int
 }
 
-// scan returns a diagnostic for the token that passes a limit.
+// scan returns a diagnostic for the first token that exceeds a limit.
 func scan(tokens hclsyntax.Tokens) *hcl.Diagnostic {
 	var open []bracket
-	depth, row := 0, 0 // depth counts all rows, row is that of the innermost bracket
+	depth, row := 0, 0 // depth sums all rows, row is the row of the innermost bracket
 	for i, t := range tokens {
 		switch closer, opens := closers[t.Type]; {
 		case opens:
@@ -120,7 +120,8 @@ func scan(tokens hclsyntax.Tokens) *hcl.Diagnostic {
 	return nil
 }
 
-// directive returns how a template directive changes the depth of what follows.
+// directive returns the effect of a template directive on the depth of the
+// following tokens.
 func directive(t hclsyntax.Token) int {
 	switch string(t.Bytes) {
 	case "if", "for":

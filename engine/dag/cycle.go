@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// CycleError says that the graph has a cycle.
+// CycleError means that the graph has a cycle.
 type CycleError[K comparable] struct {
 	// Path follows the edges once around the cycle; its first and last
 	// elements are the same node.
@@ -21,8 +21,8 @@ func (e *CycleError[K]) Error() string {
 	return "cycle: " + strings.Join(names, " → ")
 }
 
-// cycle returns a cycle of a graph that has one: the shortest through its
-// lowest node, closed.
+// cycle returns a cycle of a cyclic graph: the shortest one through a node
+// found by onCycle, starting and ending at its lowest node.
 func (g *Graph) cycle() []int {
 	at := g.onCycle()
 	loop := shortestLoop(at, g.n, g.Succ)
@@ -37,8 +37,7 @@ func (g *Graph) cycle() []int {
 }
 
 // onCycle returns a node of a cycle. Every node that the sort did not reach has
-// a predecessor that it did not reach either, so walking backwards among them
-// ends up in a cycle.
+// an unreached predecessor, so a backward walk among them ends in a cycle.
 func (g *Graph) onCycle() int {
 	reached := make([]bool, g.n)
 	for _, i := range g.order {
@@ -60,14 +59,14 @@ func (g *Graph) onCycle() int {
 	return at
 }
 
-// shortestLoop returns the nodes of a shortest path along next from start
-// back to start, without the last. There must be one.
+// shortestLoop returns the nodes of a shortest path along next from start back
+// to start, without the last. Such a path must exist.
 func shortestLoop(start, n int, next func(int) []int) []int {
 	return shortestPath(start, start, n, next)
 }
 
 // shortestPath returns the nodes of a shortest path of at least one edge from
-// start to goal, without goal itself; nil if there is none.
+// start to goal, without goal itself, or nil if there is none.
 func shortestPath(start, goal, n int, next func(int) []int) []int {
 	from := make([]int, n)
 	for i := range from {

@@ -10,32 +10,32 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/plain"
 )
 
-// Drawing is a graph to be drawn.
+// Drawing is a graph for drawing.
 type Drawing struct {
-	// Nodes are drawn in their order.
+	// Nodes are drawn in this order.
 	Nodes []DrawnNode
 	// Edges are pairs of indexes into Nodes.
 	Edges [][2]int
 }
 
-// DrawnNode is one box. Labels may contain any characters; newlines break
-// lines.
+// DrawnNode is one box. Its label may contain any characters. Newlines start a
+// new line.
 type DrawnNode struct {
 	Label string
-	// Group names the frame the node is drawn in; empty for none. Frames
-	// appear in the order of their first nodes.
+	// Group names the frame around the node, or is "" for none. Frames appear
+	// in the order of their first nodes.
 	Group string
 	Style Style
 }
 
-// Style is how a box looks. The zero value is plain.
+// Style is the appearance of a box. The zero value is plain.
 type Style struct {
 	// Fill and Line are colours as #rrggbb.
 	Fill, Line string
 	Dashed     bool
 }
 
-// Draw returns a drawing of g with the given nodes, one for each of g's.
+// Draw returns a drawing of g. nodes has one element for each node of g.
 func Draw(g *Graph, nodes []DrawnNode) *Drawing {
 	d := &Drawing{Nodes: nodes, Edges: make([][2]int, 0, g.Edges())}
 	for i := range g.n {
@@ -51,8 +51,8 @@ type frame struct {
 	nodes []int
 }
 
-// frames returns the frames; the first one, without a label, has the nodes that
-// belong to none.
+// frames returns the frames. The first one has no label and holds the nodes
+// without a group.
 func (d *Drawing) frames() []frame {
 	place := map[string]int{"": 0}
 	out := []frame{{}}
@@ -177,8 +177,9 @@ func mermaidStyle(s Style) string {
 	return strings.Join(parts, ",")
 }
 
-// mermaidText quotes a string for Mermaid, whose labels are HTML or Markdown
-// and can contain character references of the form #name; and #number;.
+// mermaidText quotes a string for Mermaid. Mermaid's labels are HTML or
+// Markdown and may contain character references of the form #name; and
+// #number;.
 func mermaidText(s string) string {
 	return `"` + mermaidEscapes.Replace(printable(s)) + `"`
 }

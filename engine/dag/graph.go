@@ -2,20 +2,19 @@ package dag
 
 import "fmt"
 
-// builder collects the edges of a graph of a fixed number of nodes.
+// builder collects the edges of a graph with a fixed number of nodes.
 type builder struct {
 	n        int
 	from, to []int
 }
 
-// newBuilder returns a builder for n nodes and, as a hint, the number of edges.
+// newBuilder returns a builder for n nodes. edges is a hint.
 func newBuilder(n, edges int) *builder {
 	return &builder{n: n, from: make([]int, 0, edges), to: make([]int, 0, edges)}
 }
 
-// AddEdge says that from comes before to. An edge that is added twice counts
-// once. A number that is not a node is a programming error and panics, like an
-// index out of range.
+// AddEdge adds an edge from a node to one that comes after it. A repeated edge
+// counts once. A number that is not a node is a programming error and panics.
 func (b *builder) AddEdge(from, to int) {
 	if uint(from) >= uint(b.n) || uint(to) >= uint(b.n) {
 		panic(fmt.Sprintf("dag: edge %d to %d in a graph of %d nodes", from, to, b.n))
@@ -62,15 +61,15 @@ type Graph struct {
 // Edges returns the number of distinct edges.
 func (g *Graph) Edges() int { return len(g.succ.items) }
 
-// Succ returns the nodes with an edge from i, in the order they were added.
-// The caller must not change them.
+// Succ returns the nodes with an edge from i, in the order in which the edges
+// were added. The caller must not change them.
 func (g *Graph) Succ(i int) []int { return g.succ.at(i) }
 
-// Pred returns the nodes with an edge to i, ascending. The caller must not
-// change them.
+// Pred returns the nodes with an edge to i, in ascending order. The caller must
+// not change them.
 func (g *Graph) Pred(i int) []int { return g.pred.at(i) }
 
-// lists is a list of nodes for every node, in one slice: list i is
+// lists holds a list of nodes for every node in one slice: list i is
 // items[start[i]:start[i+1]].
 type lists struct {
 	start []int
@@ -79,8 +78,8 @@ type lists struct {
 
 func (l *lists) at(i int) []int { return l.items[l.start[i]:l.start[i+1]:l.start[i+1]] }
 
-// group puts vals[j] into the list of keys[j], keeping the order and dropping
-// what a list has already.
+// group appends vals[j] to the list of keys[j]. It keeps the order and drops
+// duplicates within a list.
 func group(n int, keys, vals []int) lists {
 	l := lists{start: make([]int, n+1), items: make([]int, len(vals))}
 	for _, k := range keys {
@@ -101,7 +100,7 @@ func group(n int, keys, vals []int) lists {
 
 func (l *lists) dedupe() {
 	n := len(l.start) - 1
-	seen := make([]int, n) // seen[v] == i+1: list i has v
+	seen := make([]int, n) // seen[v] == i+1: list i contains v
 	out := 0
 	for i := range n {
 		list := l.items[l.start[i]:l.start[i+1]]
@@ -118,7 +117,7 @@ func (l *lists) dedupe() {
 	l.items = l.items[:out]
 }
 
-// reversed returns the lists of the opposite edges; each is ascending.
+// reversed returns the lists of the opposite edges in ascending order.
 func (l *lists) reversed() lists {
 	n := len(l.start) - 1
 	r := lists{start: make([]int, n+1), items: make([]int, len(l.items))}

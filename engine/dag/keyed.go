@@ -7,8 +7,8 @@ import (
 	"github.com/dominikbraun/graph"
 )
 
-// Keyed is a graph of named nodes that stays acyclic with every edge. It is
-// meant for the blocks of a file: each AddEdge may traverse the whole graph.
+// Keyed is a graph of named nodes that never becomes cyclic. It is meant for
+// the blocks of a file: each AddEdge may traverse the whole graph.
 type Keyed[K comparable] struct {
 	index map[K]int
 	keys  []K
@@ -26,7 +26,7 @@ func NewKeyed[K comparable]() *Keyed[K] {
 	}
 }
 
-// Add adds a node, unless one of that name exists, and returns its number.
+// Add adds a node unless the name exists. It returns the node's number.
 func (g *Keyed[K]) Add(k K) int {
 	if i, ok := g.index[k]; ok {
 		return i
@@ -39,9 +39,9 @@ func (g *Keyed[K]) Add(k K) int {
 	return i
 }
 
-// AddEdge says that from comes before to, and adds nodes that are missing. An
-// edge that would close a cycle is not added, and the error is a *CycleError[K]
-// whose path begins at from.
+// AddEdge adds an edge from a node to one that comes after it, and the nodes if
+// they are missing. It does not add an edge that would close a cycle. It then
+// returns a *CycleError[K] whose path begins at from.
 func (g *Keyed[K]) AddEdge(from, to K) error {
 	i, j := g.Add(from), g.Add(to)
 	switch err := g.graph.AddEdge(i, j); {
@@ -72,7 +72,7 @@ func (g *Keyed[K]) Len() int { return len(g.keys) }
 // Key returns the name of a node.
 func (g *Keyed[K]) Key(i int) K { return g.keys[i] }
 
-// Graph returns the graph as it is now, by number.
+// Graph returns the current graph, by number.
 func (g *Keyed[K]) Graph() *Graph {
 	b := newBuilder(len(g.keys), len(g.store.edges))
 	for _, e := range g.store.edges {

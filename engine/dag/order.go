@@ -2,8 +2,8 @@ package dag
 
 import "container/heap"
 
-// sort returns the smallest topological order. It is shorter than n when
-// there is a cycle.
+// sort returns the smallest topological order. It is shorter than n if there is
+// a cycle.
 func (g *Graph) sort() []int {
 	if g.inOrder() {
 		return identity(g.n)
@@ -28,7 +28,7 @@ func (g *Graph) sort() []int {
 	return order
 }
 
-// inOrder reports whether every edge goes to a higher number.
+// inOrder reports whether every edge leads to a higher number.
 func (g *Graph) inOrder() bool {
 	for i := range g.n {
 		for _, s := range g.Succ(i) {

@@ -2,9 +2,9 @@ package dag
 
 import "slices"
 
-// Reduce returns the transitive reduction: the same nodes and the fewest
-// edges with which the same nodes reach each other. It is meant for drawings;
-// its time grows with the product of nodes and edges in the worst case.
+// Reduce returns the transitive reduction: the same nodes with the fewest edges
+// that preserve reachability. It is meant for drawings. Its worst-case time is
+// proportional to the product of nodes and edges.
 func (g *Graph) Reduce() *Graph {
 	r := &reducer{g: g, rank: make([]int, g.n), seen: make([]int, g.n)}
 	for k, i := range g.order {
@@ -21,13 +21,13 @@ func (g *Graph) Reduce() *Graph {
 
 type reducer struct {
 	g     *Graph
-	rank  []int // place in the topological order
+	rank  []int // position in the topological order
 	seen  []int // seen[v] == i+1: v is reached from a successor of i
 	stack []int
 }
 
 // needed returns the successors of i that no other successor of i reaches, in
-// their order.
+// order.
 func (r *reducer) needed(i int) []int {
 	succ := r.g.Succ(i)
 	if len(succ) < 2 {
@@ -44,7 +44,8 @@ func (r *reducer) needed(i int) []int {
 	return slices.DeleteFunc(slices.Clone(succ), func(s int) bool { return r.seen[s] == i+1 })
 }
 
-// mark marks what comes after s, up to the given rank. s itself is not marked.
+// mark marks the nodes after s, up to the given rank. It does not mark s
+// itself.
 func (r *reducer) mark(s, stamp, last int) {
 	r.stack = append(r.stack[:0], s)
 	for len(r.stack) > 0 {

@@ -72,7 +72,7 @@ func (s *orderedStore) Edge(from, to int) (graph.Edge[int], error) {
 
 func (s *orderedStore) ListEdges() ([]graph.Edge[int], error) { return s.edges, nil }
 
-// CreatesCycle is the library's optional fast path of cycle prevention.
+// CreatesCycle is the library's optional fast path for cycle prevention.
 func (s *orderedStore) CreatesCycle(from, to int) (bool, error) {
 	if !s.has(from) || !s.has(to) {
 		return false, graph.ErrVertexNotFound

@@ -1,7 +1,7 @@
-// Package diag reports what is wrong in something a person wrote: what, where
-// and how to fix it. A diagnostic is HCL's own, so that ranges, snippets and
-// wording are the same whether the parser, the language or a step kind found
-// the error. All errors of a file are reported together.
+// Package diag reports errors in text that a person wrote: the error, its place
+// and the remedy. Diagnostics are HCL's own, so ranges, snippets and wording
+// are the same whether the parser, the language or a step kind found the error.
+// All errors of a file are reported together.
 package diag
 
 import (
@@ -19,13 +19,13 @@ import (
 	printable "github.com/mleflow/mleflow/cache/leaf/plain"
 )
 
-// List holds diagnostics in the order they were found. It is an error when
-// one of them is.
+// List holds diagnostics in the order in which they were found. It is an error
+// if one of them is.
 type List = hcl.Diagnostics
 
 // Error returns a diagnostic at r. The summary is a short sentence without a
-// full stop; the detail says what was expected and how to fix it. errors.Is
-// finds the errors among the arguments.
+// full stop. The detail states the expected input and the remedy. errors.Is
+// finds errors among the arguments.
 func Error(r hcl.Range, summary, detail string, args ...any) *hcl.Diagnostic {
 	d := &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: format(detail, args), Subject: r.Ptr()}
 	var errs []error
@@ -40,34 +40,34 @@ func Error(r hcl.Range, summary, detail string, args ...any) *hcl.Diagnostic {
 	return d
 }
 
-// Warning is Error for something that need not stop the run.
+// Warning is like Error for a problem that need not stop the run.
 func Warning(r hcl.Range, summary, detail string, args ...any) *hcl.Diagnostic {
 	d := Error(r, summary, detail, args...)
 	d.Severity = hcl.DiagWarning
 	return d
 }
 
-// General returns an error diagnostic that belongs to no place in a file, for
-// example about a flag.
+// General returns an error diagnostic without a place in a file, for example
+// about a flag.
 func General(summary, detail string, args ...any) *hcl.Diagnostic {
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: format(detail, args)}
 }
 
-// Failure returns a diagnostic for an error that nobody wrote, such as a failed
-// read. err is the cause, and its message the detail.
+// Failure returns a diagnostic for an error outside the written text, such as a
+// failed read. err is the cause, and its message the detail.
 func Failure(summary string, err error) *hcl.Diagnostic {
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: Sentence(err.Error()), Extra: failure{err}}
 }
 
-// failure is the error of a Failure; quoted holds the errors in the detail of
-// another diagnostic.
+// failure holds the error of a Failure. quoted holds the errors in the detail
+// of another diagnostic.
 type (
 	failure struct{ err error }
 	quoted  struct{ err error }
 )
 
 // Is reports whether the diagnostic was made from an error that matches target,
-// as in errors.Is; diagnostics within that error count as well.
+// in the sense of errors.Is. It includes diagnostics within that error.
 func Is(d *hcl.Diagnostic, target error) bool {
 	var err error
 	switch extra := d.Extra.(type) {
@@ -80,8 +80,7 @@ func Is(d *hcl.Diagnostic, target error) bool {
 	return errors.Is(err, target) || errors.As(err, &list) && slices.ContainsFunc(list, func(d *hcl.Diagnostic) bool { return Is(d, target) })
 }
 
-// Sentence adds a full stop to a string that does not end with a punctuation
-// mark.
+// Sentence adds a full stop unless the string ends with a punctuation mark.
 func Sentence(text string) string {
 	if text == "" || strings.ContainsAny(text[len(text)-1:], ".?!") {
 		return text
@@ -89,8 +88,8 @@ func Sentence(text string) string {
 	return text + "."
 }
 
-// Cause joins the errors of the Failures in the list. It is nil if every error
-// in it is a mistake in what a person wrote.
+// Cause joins the errors of the Failures in the list. It returns nil if all
+// errors are mistakes in the written text.
 func Cause(list List) error {
 	var errs []error
 	for _, d := range list {
@@ -108,11 +107,11 @@ func format(detail string, args []any) string {
 	return fmt.Sprintf(detail, args...)
 }
 
-// Comparing names takes long if they are long or many, which is no typo's case.
+// Comparing long or many names is slow, and such names are hardly typos.
 const maxCandidates, maxSimilar = 1000, 100
 
-// Nearest returns the candidate most similar to name, or "" if none is close
-// enough to be a typo. Ties go to the earlier candidate.
+// Nearest returns the candidate most similar to name, or "" if none is similar
+// enough for a typo. Of equally similar candidates, the first wins.
 func Nearest(name string, candidates []string) string {
 	best, bestDist := "", 1+len(name)/3
 	for _, c := range candidates[:min(len(candidates), maxCandidates)] {
@@ -138,8 +137,8 @@ func DidYouMean(name string, candidates []string) string {
 	return ""
 }
 
-// Suggest is the complete hint for an unknown name: the nearest known one, or
-// all of them.
+// Suggest returns the complete hint for an unknown name: the nearest known
+// name, or all of them.
 func Suggest(name string, known []string) string {
 	if near := Nearest(name, known); near != "" {
 		return "Did you mean " + near + "?"
@@ -154,8 +153,8 @@ func Suggest(name string, known []string) string {
 type Sources = map[string]*hcl.File
 
 // WriteText writes the list for people, with source snippets, wrapped at width
-// columns (0: not wrapped). Control sequences in files and diagnostics are made
-// harmless.
+// columns (0: not wrapped). It neutralizes control sequences in files and
+// diagnostics.
 func WriteText(w io.Writer, files Sources, list List, width uint, color bool) error {
 	shown := make(Sources, len(files))
 	for name, f := range files {
@@ -184,11 +183,13 @@ func WriteText(w io.Writer, files Sources, list List, width uint, color bool) er
 	return nil
 }
 
-// MaxShown is how many diagnostics are shown. Of each, so many bytes of text are, and
-// its lines if they have no more bytes. maxScanned bounds what is read for that.
+// MaxShown is the maximum number of diagnostics shown. maxDetail bounds the
+// text of each in bytes, and maxSnippet its source lines. maxScanned bounds the
+// source bytes that are read for snippets.
 const MaxShown, maxDetail, maxSnippet, maxScanned = 50, 4000, 2000, 2 << 20
 
-// short reports whether the lines that a diagnostic is about can be shown.
+// short reports whether the source lines of a diagnostic are short enough to
+// show.
 func short(f *hcl.File, d *hcl.Diagnostic) bool {
 	r := *d.Subject
 	if d.Context != nil {
@@ -205,7 +206,8 @@ func short(f *hcl.File, d *hcl.Diagnostic) bool {
 	return r.End.Byte+end-start <= maxSnippet
 }
 
-// fit returns the list in a form that is safe to show. more are left out.
+// fit returns the list in a form that is safe to show. more is the number of
+// omitted diagnostics.
 func fit(list List, more int) List {
 	out := make(List, len(list))
 	for i, d := range list {
@@ -230,7 +232,7 @@ type JSON struct {
 	Range    *JSONRange `json:"range,omitempty"`
 }
 
-// JSONRange is a place in a file; lines and columns count from 1, bytes from 0.
+// JSONRange is a range in a file. Lines and columns count from 1, bytes from 0.
 type JSONRange struct {
 	Filename string  `json:"filename"`
 	Start    JSONPos `json:"start"`
@@ -244,7 +246,8 @@ type JSONPos struct {
 	Byte   int `json:"byte"`
 }
 
-// ToJSON converts the list to its machine-readable form; never nil.
+// ToJSON converts the list to its machine-readable form. The result is never
+// nil.
 func ToJSON(list List) []JSON {
 	out := make([]JSON, 0, len(list))
 	for _, d := range plain(list) {

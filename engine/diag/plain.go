@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// The summaries of the parser and of the expression language that are
+// Summaries of the parser and the expression language whose details are
 // rephrased.
 const (
 	oneLineBlock  = "Invalid single-argument block definition"
@@ -19,8 +19,8 @@ const (
 )
 
 // plain rephrases messages of the parser and the expression language that use
-// their internal terms, and removes what only repeats such a message. The list
-// is not changed.
+// internal terms, and removes messages that only repeat another. It does not
+// change the list.
 func plain(list List) List {
 	unclosed := slices.ContainsFunc(list, func(d *hcl.Diagnostic) bool { return d.Summary == unclosedText })
 	out := make(List, 0, len(list))

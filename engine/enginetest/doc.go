@@ -1,4 +1,4 @@
-// Package enginetest has step kinds and random pipelines for testing the
-// engine: steps whose result is a pure function of their inputs, so that a
-// model can say independently what must run.
+// Package enginetest provides step kinds and random pipelines for testing the
+// engine. The result of each step is a pure function of its inputs, so a model
+// can predict independently which steps must run.
 package enginetest

@@ -1,8 +1,8 @@
 package enginetest
 
 // Edit changes the pipeline at random, as a person would: an argument, a
-// comment that does not change the result, the inputs, the keys, the version
-// of a kind. It says what it did.
+// comment that does not change the result, the inputs, the keys, or the version
+// of a kind. It returns a description of the change.
 func (m *Model) Edit() string {
 	b := pick(m.rng, m.blocks)
 	switch m.rng.IntN(8) {

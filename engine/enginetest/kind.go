@@ -14,7 +14,7 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// Recorder collects which instances were executed.
+// Recorder records the executed instances.
 type Recorder struct {
 	mu  sync.Mutex
 	ran []string
@@ -38,9 +38,9 @@ func (r *Recorder) record(address string) error {
 	return r.Fail[address]
 }
 
-// Mix is a kind whose content output is a function of its version, the part
-// of text before '#', and its inputs; its value output is the first part of
-// the content. A change after '#' changes the key but not the result.
+// Mix is a kind whose content output is a function of its version, its inputs,
+// and its text up to '#'. Its value output is a prefix of the content. A change
+// after '#' changes the key but not the result.
 func Mix(name, version string, rec *Recorder) step.Kind {
 	return step.Kind{
 		Name: name, Version: version,
@@ -95,16 +95,16 @@ func (m *mix) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 	return cache.Outputs{"content": {Ref: ref}, "value": {JSON: value}}, err
 }
 
-// effective is the part of a text that changes a Mix's result.
+// effective returns the part of a text that affects the result of a Mix.
 func effective(text string) string {
 	head, _, _ := strings.Cut(text, "#")
 	return head
 }
 
-// Content is what a Mix makes of its parts.
+// Content returns the content that a Mix makes of its parts.
 func Content(parts []string) string {
 	return fmt.Sprintf("%x", cacheID(strings.Join(parts, "\x00")))
 }
 
-// Value is the value output that goes with a content.
+// Value returns the value output that belongs to a content.
 func Value(content string) string { return content[:4] }

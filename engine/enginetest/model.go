@@ -11,9 +11,8 @@ import (
 
 func cacheID(s string) digest.ContentID { return digest.Of([]byte(s)) }
 
-// Model is a random pipeline together with its expected behaviour: it renders
-// itself as HCL and, knowing nothing about the engine, says which instances
-// run.
+// Model is a random pipeline with its expected behaviour. It renders itself as
+// HCL and predicts, without the engine, which instances run.
 type Model struct {
 	rng      *rand.Rand
 	blocks   []*block
@@ -21,7 +20,8 @@ type Model struct {
 	max      int
 	versions map[string]int
 	nextKey  int
-	// known maps an action, identified by the content of its key, to its content.
+	// known maps an action, identified by the content of its key, to its
+	// content.
 	known map[string]string
 }
 
@@ -29,20 +29,20 @@ type block struct {
 	name  string
 	kind  string
 	keyed bool
-	// text is the text of all instances, override that of single ones.
+	// text is the text of all instances. override replaces it for single keys.
 	text     string
 	override map[string]string
-	// each are blocks whose instance of the same key is an input; all are
-	// blocks of which every instance is; value is a block whose value output
-	// is part of the text, or nil.
+	// each lists blocks of which the instance with the same key is an input.
+	// all lists blocks of which every instance is an input. value is a block
+	// whose value output is part of the text, or nil.
 	each, all []*block
 	value     *block
 }
 
-// Instance is one instance of a model, with what must happen to it.
+// Instance is one instance of a model with its expected behaviour.
 type Instance struct {
 	Address string
-	// Runs says whether it must run, given what ran before.
+	// Runs reports whether it must run, given the earlier applies.
 	Runs bool
 	key  string
 	out  string
@@ -76,7 +76,7 @@ func (m *Model) text() string { return fmt.Sprintf("t%d#c%d", m.rng.IntN(6), m.r
 
 func pick[T any](rng *rand.Rand, list []T) T { return list[rng.IntN(len(list))] }
 
-// wire gives b new inputs among the earlier blocks.
+// wire chooses new inputs for b among the earlier blocks.
 func (m *Model) wire(b *block, earlier []*block) {
 	b.each, b.all, b.value = nil, nil, nil
 	if len(earlier) == 0 {
@@ -161,7 +161,7 @@ func quoted(list []string) string {
 // Versions returns the version of each kind.
 func (m *Model) Versions() map[string]int { return m.versions }
 
-// Apply says what an apply of the pipeline must run, and records that it did.
+// Apply predicts which instances an apply must run, and assumes that they ran.
 func (m *Model) Apply() []Instance {
 	keys := slices.Sorted(slices.Values(m.keys))
 	done := map[*block]map[string]*Instance{}
@@ -222,9 +222,9 @@ func (b *block) keyOr(key string) string {
 	return ""
 }
 
-// Forget removes from the model what the cache lost for an instance.
+// Forget removes from the model a result that the cache lost.
 func (m *Model) Forget(inst Instance) { delete(m.known, inst.key) }
 
-// Action identifies what the instance does: instances of one Action are the
-// same work.
+// Action identifies the work of the instance. Instances with the same Action do
+// the same work.
 func (i Instance) Action() string { return i.key }

@@ -1,6 +1,6 @@
-// Package event defines the facts that a run emits, in the order in which they
-// happened. The engine prints nothing: the terminal view, the plain log, the
-// JSON lines, the run's journal and the report all read events.
+// Package event defines the facts that a run emits in chronological order. The
+// engine prints nothing: the terminal view, the plain log, the JSON lines, the
+// run's journal and the report all read events.
 //
 // In JSON, an event is one object with its "type" (see Encode) and its fields.
 // Times are RFC 3339 with nanoseconds in UTC, durations integers in
@@ -15,19 +15,19 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// Event is one fact. The set is closed: only this package defines members.
+// Event is one fact. The set is closed: only this package implements it.
 type Event interface {
-	// EventType is the value of "type" in JSON.
+	// EventType returns the value of "type" in JSON.
 	EventType() string
-	// When is the time the fact happened.
+	// When returns the time of the fact.
 	When() time.Time
 }
 
-// Sink receives events, one at a time. Emit must not block for long: the
-// engine waits for it.
+// Sink receives events, one at a time. The engine waits for Emit, so it must
+// not block for long.
 type Sink interface{ Emit(Event) }
 
-// SinkFunc lets a function be a Sink.
+// SinkFunc adapts a function to a Sink.
 type SinkFunc func(Event)
 
 // Emit implements Sink.
@@ -42,7 +42,7 @@ func Multi(sinks ...Sink) Sink {
 	})
 }
 
-// At is the time of an event; it is part of every member.
+// At is the time of an event. Every event embeds it.
 type At struct {
 	Time time.Time `json:"time"`
 }
@@ -50,10 +50,10 @@ type At struct {
 // When implements Event.
 func (a At) When() time.Time { return a.Time }
 
-// Status is how a step instance ended.
+// Status is the outcome of a step instance.
 type Status string
 
-// The ways a step instance can end.
+// The outcomes of a step instance.
 const (
 	// Ran: the step was executed and its outputs recorded.
 	Ran Status = "ran"
@@ -61,7 +61,7 @@ const (
 	Cached Status = "cached"
 	// Failed: the step was executed and failed permanently.
 	Failed Status = "failed"
-	// Skipped: not executed because something it depends on failed.
+	// Skipped: not executed because a dependency failed.
 	Skipped Status = "skipped"
 	// Cancelled: interrupted, or not started because the run was stopping.
 	Cancelled Status = "cancelled"
@@ -72,61 +72,62 @@ type RunStarted struct {
 	At
 	Run      string `json:"run"`
 	Pipeline string `json:"pipeline"`
-	// Steps is the number of instances in the run; ToRun, Cached and Deferred
-	// are what the plan predicts of them.
+	// Steps is the number of instances in the run. ToRun, Cached and Deferred
+	// are the plan's predictions.
 	Steps    int `json:"steps"`
 	ToRun    int `json:"to_run"`
 	Cached   int `json:"cached"`
 	Deferred int `json:"deferred"`
-	// Resumed names the earlier run of the pipeline that did not end, if any.
+	// Resumed names the earlier, unfinished run of the pipeline, if any.
 	Resumed string `json:"resumed,omitempty"`
-	// ExpectedMillis is how long the run is expected to take, 0 if unknown; see
+	// ExpectedMillis is the expected duration of the run, or 0 if unknown; see
 	// ExpectedEnd.
 	ExpectedMillis int64 `json:"expected_ms,omitempty"`
 	// Blocks are the step blocks in dependency order.
 	Blocks []Block `json:"blocks,omitempty"`
 }
 
-// StepStarted says that an attempt of an instance began.
+// StepStarted marks the start of an attempt at an instance.
 type StepStarted struct {
 	At
 	Address string `json:"address"`
 	Kind    string `json:"kind"`
 	// Attempt counts from 1.
 	Attempt int `json:"attempt"`
-	// ExpectedMillis is how long it took last time or, if it has not run before,
-	// how long other steps of its block took; 0 if unknown.
+	// ExpectedMillis is its previous duration or, if it has not run before, the
+	// mean duration of its block. It is 0 if unknown.
 	ExpectedMillis int64 `json:"expected_ms,omitempty"`
-	// CPUs, MemoryBytes and Devices are what the attempt has leased.
+	// CPUs, MemoryBytes and Devices are leased to the attempt.
 	CPUs        float64  `json:"cpus,omitempty"`
 	MemoryBytes int64    `json:"memory_bytes,omitempty"`
 	Devices     []string `json:"devices,omitempty"`
-	// On is the backend of the cluster file on which it runs; empty for this
-	// machine. StepJob follows.
+	// On is the backend of the cluster file on which it runs, or "" for this
+	// machine. StepJob events follow.
 	On string `json:"on,omitempty"`
 }
 
-// StepJob says how the job of an attempt is doing that runs on a backend of a
-// cluster. It replaces the previous one.
+// StepJob is the state of an attempt's job on a backend of a cluster. It
+// replaces the previous one.
 type StepJob struct {
 	At
 	Address string `json:"address"`
-	// On is the backend, Job the name of the job there.
+	// On is the backend. Job is the job's name there.
 	On  string `json:"on"`
 	Job string `json:"job"`
-	// State is "queued" (max_jobs run), "pending" (the cluster has not started a
-	// worker), "running", "ended" (the machines have given up, and it is started
-	// again), or "left" (it goes on without this process).
+	// State is "queued" (max_jobs are running), "pending" (the cluster has not
+	// started a worker), "running", "ended" (the machines gave up, and the job
+	// starts again), or "left" (the job continues without this process).
 	State string `json:"state"`
-	// Node is where it runs or ran; empty if nowhere yet.
+	// Node is the node where it runs or ran, or "" if it has not started yet.
 	Node string `json:"node,omitempty"`
-	// Starts is how often a worker was started, GPUs how many it has each.
+	// Starts is the number of workers started. GPUs is the number of GPUs of
+	// each.
 	Starts int `json:"starts,omitempty"`
 	GPUs   int `json:"gpus,omitempty"`
-	// Adopted says that it was started by another process.
+	// Adopted means that another process started it.
 	Adopted bool `json:"adopted,omitempty"`
-	// Reason is why it waits or failed, one word of the cluster; Message is its
-	// sentence.
+	// Reason is the cluster's one-word reason why it waits or failed. Message
+	// is the cluster's sentence.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 }
@@ -147,41 +148,41 @@ type StepProgress struct {
 	step.Progress
 }
 
-// StepWaiting says that an attempt waits until others release what it needs. It
+// StepWaiting means that an attempt waits for resources that others hold. It
 // ends with the next StepProgress or the end of the step.
 type StepWaiting struct {
 	At
 	Address string `json:"address"`
-	// Bytes is the disk space it waits for, and Holders how many steps of this
-	// run hold some.
+	// Bytes is the disk space for which it waits. Holders is the number of this
+	// run's steps that hold disk space.
 	Bytes   int64  `json:"bytes"`
 	Holders int    `json:"holders,omitempty"`
 	Message string `json:"message"`
 }
 
-// Preflight is what was found out, before the first step ran, about something
-// that a step would fetch.
+// Preflight is the finding, before the first step runs, about something that a
+// step will fetch.
 type Preflight struct {
 	At
 	Address string `json:"address"`
-	// Subject is what would be fetched, such as a competition, and Place where it
-	// comes from.
+	// Subject names the thing to fetch, such as a competition. Place is its
+	// source.
 	Subject string `json:"subject"`
 	Place   string `json:"place,omitempty"`
-	// Bytes and Files are the size of the transfer, 0 if unknown.
+	// Bytes and Files are the size of the transfer, or 0 if unknown.
 	Bytes int64 `json:"bytes,omitempty"`
 	Files int   `json:"files,omitempty"`
-	// NeedBytes is the disk space that the step is expected to need.
+	// NeedBytes is the expected disk space of the step.
 	NeedBytes int64 `json:"need_bytes,omitempty"`
-	// Credential and Rules are "ok", "missing", "unknown", or empty if they do not
-	// apply; Link is where to get what is missing.
+	// Credential and Rules are "ok", "missing", "unknown", or "" if they do not
+	// apply. Link is the address for getting a missing one.
 	Credential string `json:"credential,omitempty"`
 	Rules      string `json:"rules,omitempty"`
 	Link       string `json:"link,omitempty"`
-	// Verdict is "ok", "failed" (the step will not be started) or "unknown" (the
-	// step will be tried).
+	// Verdict is "ok", "failed" (the step will not start) or "unknown" (the
+	// step will try).
 	Verdict string `json:"verdict"`
-	// Error is the cause of a failure, Note additional information.
+	// Error is the cause of a failure. Note is additional information.
 	Error string `json:"error,omitempty"`
 	Note  string `json:"note,omitempty"`
 }
@@ -199,20 +200,20 @@ type PreflightFinished struct {
 	OK      int `json:"ok"`
 	Failed  int `json:"failed"`
 	Unknown int `json:"unknown"`
-	// Bytes is the sum of the transfers, NeedBytes that of the disk space, of
-	// those that did not fail.
+	// Bytes is the sum of the transfers and NeedBytes that of the disk space.
+	// Both exclude failures.
 	Bytes     int64 `json:"bytes"`
 	NeedBytes int64 `json:"need_bytes"`
 }
 
-// StepLog is one line that a step wrote, without its newline.
+// StepLog is one line of a step's output, without its newline.
 type StepLog struct {
 	At
 	Address string `json:"address"`
 	Line    string `json:"line"`
 }
 
-// StepRetry says that an attempt failed and another will follow.
+// StepRetry means that an attempt failed and another will follow.
 type StepRetry struct {
 	At
 	Address    string `json:"address"`
@@ -221,7 +222,7 @@ type StepRetry struct {
 	Error      string `json:"error"`
 }
 
-// StepFinished says how an instance ended.
+// StepFinished is the end of an instance.
 type StepFinished struct {
 	At
 	Address        string `json:"address"`
@@ -230,34 +231,34 @@ type StepFinished struct {
 	Action         string `json:"action,omitempty"`
 	Attempts       int    `json:"attempts,omitempty"`
 	DurationMillis int64  `json:"duration_ms"`
-	// Error is the cause of a failure; for Skipped, the failed address.
+	// Error is the cause of a failure or, if skipped, the address that failed.
 	Error string `json:"error,omitempty"`
-	// Outputs maps output names to digests (content) or JSON (values).
+	// Outputs maps output names to digests (of content) or JSON (of small
+	// values).
 	Outputs map[string]string `json:"outputs,omitempty"`
 	// Conditions are the conditions of the outputs, "key=value".
 	Conditions []string `json:"conditions,omitempty"`
-	// Tries are the tries at the action, if there were several or the result is
-	// not final.
+	// Tries counts the tries at the action, if there were several or the result
+	// is not final.
 	Tries *cache.Tries `json:"tries,omitempty"`
-	// MadeIn is, for a cached step, the run that executed it and has its log.
+	// MadeIn is the run that executed a cached step and has its log.
 	MadeIn string `json:"made_in,omitempty"`
-	// On and Node are where the last attempt ran, if not on this machine, and GPUs
-	// how many it had there.
+	// On and Node identify where the last attempt ran, if it was not on this
+	// machine. GPUs is the number of GPUs that it had there.
 	On   string `json:"on,omitempty"`
 	Node string `json:"node,omitempty"`
 	GPUs int    `json:"gpus,omitempty"`
-	// FetchedBytes and StoredBytes are what was moved from and to the remote cache
-	// for it there.
+	// FetchedBytes and StoredBytes are the amounts transferred from and to the
+	// remote cache for it there.
 	FetchedBytes int64 `json:"fetched_bytes,omitempty"`
 	StoredBytes  int64 `json:"stored_bytes,omitempty"`
 }
 
-// RunFinished closes every run that ended by itself. A run without it was
-// killed.
+// RunFinished ends every run that was not killed.
 type RunFinished struct {
 	At
 	Run string `json:"run"`
-	// Status is Ran on success, else Failed or Cancelled.
+	// Status is Ran on success, and Failed or Cancelled otherwise.
 	Status         Status `json:"status"`
 	Ran            int    `json:"ran"`
 	Cached         int    `json:"cached"`
@@ -267,19 +268,20 @@ type RunFinished struct {
 	DurationMillis int64  `json:"duration_ms"`
 }
 
-// OutputValue is a value of the pipeline's output block, emitted at the end.
+// OutputValue is the value of an output block, emitted at the end.
 type OutputValue struct {
 	At
 	Name string `json:"name"`
-	// Value is a string as it is, any other value in JSON.
+	// Value is the plain text of a string, or the JSON of any other value.
 	Value string `json:"value"`
-	// IsString distinguishes a string from a value in JSON.
+	// IsString distinguishes a string from JSON.
 	IsString bool `json:"is_string,omitempty"`
 	// Content describes a value that is content.
 	Content *Content `json:"content,omitempty"`
 }
 
-// JSON returns the value in JSON; content is its kind and digest.
+// JSON returns the value in JSON. Content is represented by its kind and
+// digest.
 func (o OutputValue) JSON() json.RawMessage {
 	if !o.IsString && json.Valid([]byte(o.Value)) {
 		return json.RawMessage(o.Value)
@@ -290,39 +292,40 @@ func (o OutputValue) JSON() json.RawMessage {
 
 // Content is a blob or tree that a step produced.
 type Content struct {
-	// From and Output name the instance and its output.
+	// From and Output identify the instance and its output.
 	From   string `json:"from"`
 	Output string `json:"output"`
-	// Kind is "blob" or "tree", Bytes its size and Files, of a tree, the number
-	// of files.
+	// Kind is "blob" or "tree". Bytes is the size. Files is the number of files
+	// in a tree.
 	Kind  string `json:"kind"`
 	Bytes int64  `json:"bytes"`
 	Files int64  `json:"files,omitempty"`
 }
 
-// Publishing tells once a second how much of results is written to a path after the
-// run. It is not in the ledger.
+// Publishing reports once a second the progress of writing results to a path
+// after the run. The ledger does not record it.
 type Publishing struct {
 	At
-	// From and To are those of Published.
+	// From and To have the meaning they have in Published.
 	From string `json:"from"`
 	To   string `json:"to"`
 	step.Progress
 }
 
-// Published says that results were written to a path after the run, or why not.
+// Published reports that results were written to a path after the run, or the
+// reason why not.
 type Published struct {
 	At
-	// From is an address, an output of one, or output.NAME; To the path as it
-	// was written.
+	// From is an address, an output of one, or output.NAME. To is the path as
+	// written in the pipeline.
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Unchanged says that the content was already there.
+	// Unchanged means that the path already had the content.
 	Unchanged bool   `json:"unchanged,omitempty"`
 	Error     string `json:"error,omitempty"`
 }
 
-// Warning is something that people should know but that does not stop the run.
+// Warning is a problem that people should know but that does not stop the run.
 type Warning struct {
 	At
 	Address string `json:"address,omitempty"`

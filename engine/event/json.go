@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Encode returns the event as one line of JSON, without newline: an object
+// Encode returns the event as one line of JSON without a newline: an object
 // whose first field is "type".
 func Encode(e Event) ([]byte, error) {
 	body, err := json.Marshal(e)
@@ -20,7 +20,7 @@ func Encode(e Event) ([]byte, error) {
 	return append(line, body[1:]...), nil
 }
 
-// Decode reads a line that Encode wrote, or any object with a "type".
+// Decode parses a line written by Encode, or any object with a "type".
 func Decode(line []byte) (Event, error) {
 	kind, err := typeOf(line)
 	if err != nil {
@@ -33,8 +33,8 @@ func Decode(line []byte) (Event, error) {
 	return decode(line)
 }
 
-// typeOf reads the type. If the line has Encode's order, it does not parse the
-// rest.
+// typeOf returns the type. If the line begins as Encode's do, it does not parse
+// the rest.
 func typeOf(line []byte) (string, error) {
 	if rest, ok := bytes.CutPrefix(line, []byte(`{"type":"`)); ok {
 		if name, _, ok := bytes.Cut(rest, []byte(`"`)); ok && decoders[string(name)] != nil {

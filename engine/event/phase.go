@@ -2,8 +2,8 @@ package event
 
 import "github.com/mleflow/mleflow/engine/step"
 
-// StepPhase says in which phase an attempt is, and the state of that phase. It
-// replaces the previous one.
+// StepPhase is the current phase of an attempt with its state. It replaces the
+// previous one.
 type StepPhase struct {
 	At
 	Address string `json:"address"`

@@ -8,35 +8,35 @@ type Block struct {
 	Steps int    `json:"steps"`
 }
 
-// Waiting says which resources steps wait for that could start otherwise. It
-// replaces the previous one; an empty one means that nothing waits any more.
+// Waiting lists the resources for which otherwise ready steps wait. It replaces
+// the previous one. An empty list means that no step waits any more.
 type Waiting struct {
 	At
 	For []Wait `json:"for"`
 }
 
-// Wait is a resource that steps wait for.
+// Wait is a resource for which steps wait.
 type Wait struct {
-	// Resource is "cpu", "memory", "disk", "gpu" or "slots", whose number
-	// --parallelism limits.
+	// Resource is "cpu", "memory", "disk", "gpu" or "slots". The number of
+	// slots is limited by --parallelism.
 	Resource string `json:"resource"`
-	// Steps is how many wait for it, and Next the first of them.
+	// Steps is the number of waiting steps, and Next the first of them.
 	Steps int    `json:"steps"`
 	Next  string `json:"next"`
-	// Holders is how many steps of this run hold it. Elsewhere says that other
-	// processes hold what is missing.
+	// Holders is the number of this run's steps that hold it. Elsewhere means
+	// that other processes hold the missing part.
 	Holders   int  `json:"holders"`
 	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
-// ExpectedEnd is when the run is expected to end, judging by earlier durations
-// of its steps. It replaces the previous one.
+// ExpectedEnd is the expected end of the run according to earlier durations of
+// its steps. It replaces the previous one.
 type ExpectedEnd struct {
 	At
-	// End is zero if nothing is known.
+	// End is zero if it is unknown.
 	End time.Time `json:"end,omitzero"`
-	// Unknown is the number of coming steps about which nothing is known; they
-	// count as if they took no time.
+	// Unknown is the number of remaining steps with an unknown duration. They
+	// count as zero.
 	Unknown int `json:"unknown,omitempty"`
 }
 

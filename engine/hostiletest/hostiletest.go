@@ -1,6 +1,6 @@
-// Package hostiletest is the one collection of strings that try to have an
-// effect where they are shown: in a terminal, CSV, Markdown, HTML or a drawing.
-// Tests of every view and export insert them wherever an agent, a server or the
+// Package hostiletest is the collection of strings that try to have an effect
+// where they are shown: in a terminal, CSV, Markdown, HTML or a drawing. Tests
+// of every view and export insert them wherever an agent, a server or the
 // author of a file can, and check the result.
 package hostiletest
 
@@ -15,7 +15,8 @@ import (
 // Text is one string of the collection.
 type Text struct{ Name, Text string }
 
-// Mark is part of every string, so that a test can see that it is shown.
+// Mark is part of every string, so that a test can verify that the string is
+// shown.
 const Mark = "owned"
 
 // Texts returns the collection.
@@ -60,14 +61,13 @@ func Texts() []Text {
 	}
 }
 
-// Good are strings in the world's languages, which must not be changed.
+// Good returns strings in various languages that must not be changed.
 func Good() []string {
 	return []string{"café", "ěščř Ăă", "日本語のモデル", "עברית", "العربية", "हिन्दी", "👩\u200d🔬", "gpt-4o", "x/y:z v1.2"}
 }
 
-// Terminal checks what would be written to a terminal, except for colours that
-// the program itself may write: apart from text, only line ends and tabs are
-// allowed.
+// Terminal checks text for a terminal, without the colours that the program
+// itself may write. Line ends and tabs are the only control characters allowed.
 func Terminal(shown string) error {
 	if !utf8.ValidString(shown) {
 		return fmt.Errorf("it is not UTF-8: %.200q", shown)
@@ -80,8 +80,8 @@ func Terminal(shown string) error {
 	return nil
 }
 
-// control is implemented here a second time: a test that used the program's own
-// function could not find its gaps.
+// control is deliberately implemented a second time: a test that used the
+// program's own function could not find its gaps.
 func control(r rune) bool {
 	switch {
 	case r < 0x20, r == 0x7f, r >= 0x80 && r <= 0x9f:
@@ -94,8 +94,8 @@ func control(r rune) bool {
 
 var number = regexp.MustCompile(`^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$|^-inf$`)
 
-// CSV checks CSV data: no cell may be a formula to a spreadsheet, whichever of
-// the usual separators it assumes.
+// CSV checks CSV data: no spreadsheet may take a cell for a formula, whichever
+// of the usual separators it assumes.
 func CSV(text string) error {
 	for _, comma := range []rune{',', ';', '\t'} {
 		r := csv.NewReader(strings.NewReader(text))
@@ -118,9 +118,9 @@ func CSV(text string) error {
 	return nil
 }
 
-// Markdown checks one line of Markdown that contains a hostile string: whatever
-// starts a construct is escaped. cells is the number of cells in the line, 0 if
-// it is not a row.
+// Markdown checks one line of Markdown that contains a hostile string: every
+// character that starts a construct is escaped. cells is the number of cells in
+// the line, or 0 if it is not a row.
 func Markdown(line string, cells int) error {
 	if err := Terminal(line); err != nil {
 		return err
@@ -140,7 +140,7 @@ func Markdown(line string, cells int) error {
 	return nil
 }
 
-// HTML checks a page: it contains none of the collection's tags, nor anything
+// HTML checks a page: it must contain none of the collection's tags and nothing
 // that Terminal rejects.
 func HTML(page string) error {
 	for _, bad := range []string{"<script", "<img", "<svg onload", "javascript:alert(1)\"", "onerror=alert(1)>"} {

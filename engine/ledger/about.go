@@ -21,8 +21,8 @@ import (
 	"github.com/mleflow/mleflow/engine/internal/flock"
 )
 
-// About is what people say of a run. It can change after the run and is kept
-// beside run.json, in about.json.
+// About holds a user's name, tags and note for a run. It can change after the
+// run and is kept in about.json, next to run.json.
 type About struct {
 	RunName string            `json:"run_name,omitempty"`
 	Tags    map[string]string `json:"tags,omitempty"`
@@ -36,10 +36,11 @@ const (
 	maxNote    = 4000
 )
 
-// aboutName is the form of names of runs and of tags. No id starts with a letter.
+// aboutName is the syntax of names of runs and tags. Run IDs do not start with
+// a letter.
 var aboutName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._-]{0,63}$`)
 
-// Check returns an error if people could not be shown it.
+// Check returns an error if it cannot be displayed or exceeds a limit.
 func (a About) Check() error {
 	if a.RunName != "" && (!aboutName.MatchString(a.RunName) || a.RunName == "latest") {
 		return fmt.Errorf("%.80q cannot name a run: a name starts with a letter and has at most 64 letters, digits, dots, underscores and hyphens; latest is taken", a.RunName)
@@ -61,14 +62,15 @@ func (a About) Check() error {
 	return nil
 }
 
-// shown reports whether all of a text can be seen.
+// shown reports whether a text is printable, apart from the characters in
+// besides.
 func shown(text, besides string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) && !strings.ContainsRune(besides, r) })
 }
 
 func (a About) empty() bool { return a.RunName == "" && len(a.Tags) == 0 && a.Note == "" }
 
-// Tagged reports whether it has all these tags.
+// Tagged reports whether it has all of these tags.
 func (a About) Tagged(with map[string]string) bool {
 	for k, v := range with {
 		if own, ok := a.Tags[k]; !ok || own != v {
@@ -78,18 +80,18 @@ func (a About) Tagged(with map[string]string) bool {
 	return true
 }
 
-// Chosen reports whether a run is called that, by its name or two words, and has
-// all these tags; "" is any.
+// Chosen reports whether a run has this name, given or generated, and all of
+// these tags. The name "" matches any run.
 func (a About) Chosen(id, name string, tags map[string]string) bool {
 	return a.Tagged(tags) && (name == "" || a.RunName == name || Nickname(id) == name)
 }
 
-// Called is the name of a run or, without one, its two words.
+// Called returns the name of a run, or its generated name if it has none.
 func (a About) Called(id string) string {
 	return cmp.Or(a.RunName, Nickname(id))
 }
 
-// Said lists the tags and the note.
+// Said returns the tags and the note in one line.
 func (a About) Said() string {
 	var list []string
 	for _, k := range slices.Sorted(maps.Keys(a.Tags)) {
@@ -101,7 +103,7 @@ func (a About) Said() string {
 	return strings.Join(list, " ")
 }
 
-// About reads what people say of the run; what is damaged counts as nothing.
+// About reads the run's About. A damaged file counts as empty.
 func (p *Past) About() (a About) {
 	if err := p.readJSON(aboutFile, &a); err != nil || a.Check() != nil {
 		return About{}
@@ -109,13 +111,13 @@ func (p *Past) About() (a About) {
 	return a
 }
 
-// About reads what people say of a run by its id.
+// About reads the About of the run with this ID.
 func (l *Ledger) About(id string) About {
 	return (&Past{dir: filepath.Join(l.runs(), id)}).About()
 }
 
-// Describe changes what people say of the run. Of several at once, none loses
-// what another wrote.
+// Describe changes the run's About. Concurrent changes do not overwrite each
+// other.
 func (p *Past) Describe(change func(*About)) (a About, err error) {
 	lock, err := nolink.OpenFile(filepath.Join(p.dir, "about.lock"), os.O_CREATE|os.O_RDWR, 0o666)
 	if err == nil {
@@ -149,8 +151,8 @@ var (
 	nouns      = strings.Fields("badger bear beaver bison bobcat camel cat condor crane crow deer dingo dolphin dove eagle egret elk falcon ferret finch fox frog gecko goat goose hare hawk heron horse ibex ibis jackal jay koala lark lemur lion llama lynx marten mole moose newt ocelot orca otter owl panda parrot pony puffin quail rabbit raven robin salmon seal sparrow stork swan tiger toad trout whale wolf wren yak zebra")
 )
 
-// Nickname returns the two words that a run without a name is called. They follow
-// from its id.
+// Nickname returns a name of two words for a run without a name. It is derived
+// from the ID.
 func Nickname(id string) string {
 	h := fnv.New64a()
 	h.Write([]byte(id))
@@ -158,8 +160,8 @@ func Nickname(id string) string {
 	return adjectives[n%uint64(len(adjectives))] + "-" + nouns[n/uint64(len(adjectives))%uint64(len(nouns))]
 }
 
-// named returns the ids of the runs with that name or, if there are none, of those
-// whose two words it is.
+// named returns the IDs of the runs with a name or, if there are none, those
+// with it as a nickname.
 func (l *Ledger) named(name string, ids []string) []string {
 	if !aboutName.MatchString(name) {
 		return nil

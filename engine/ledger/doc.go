@@ -1,4 +1,4 @@
-// Package ledger keeps what is remembered of runs, in a folder:
+// Package ledger keeps the history of runs in a folder:
 //
 //	runs/<run>/run.json          what was run, where and by which version
 //	runs/<run>/plan.json         the plan it followed
@@ -10,18 +10,18 @@
 //
 // # Promises
 //
-// A process may be killed at any moment. A run's folder appears complete with
-// everything but the journal and the logs, which only grow; a last line that
-// is torn is not read. A run whose journal has no end is running as long as
-// its lock is held, and was interrupted when it is not. The state of a
-// pipeline is a log of whole lines that is compacted into a new file and
-// renamed. Several processes may use a ledger at once. Against the loss of
-// power only the end of a run is synced to the disk.
+// A process may be killed at any moment. A run's folder appears complete,
+// except for the journal and the logs, which only grow. An incomplete last line
+// is ignored. A run without an end in its journal is running while its lock is
+// held, and was interrupted otherwise. The state of a pipeline is a log of
+// complete lines. It is compacted into a new file, which is renamed. Several
+// processes may use a ledger at once. Only the end of a run is synced to disk
+// to survive a power failure.
 //
-// The secrets that a run is begun with (the values of sensitive variables) are
-// masked in everything that is written. Steps mask the secrets that they
-// resolve themselves.
+// The secrets given at the beginning of a run (the values of sensitive
+// variables) are masked in everything that is written. Steps mask the secrets
+// that they resolve themselves.
 //
-// The ledger is no cache: a lost ledger loses history, explanations and
-// expected durations, never results.
+// The ledger is not a cache. Losing it loses history, explanations and expected
+// durations, but no results.
 package ledger

@@ -56,10 +56,10 @@ func (p *Past) Running() bool { return p.entry().State == Running }
 // Follow reads the log of an attempt as it grows.
 type Follow struct {
 	path string
-	// head is the size of the log's first part; at is how much of the attempt's
-	// output was passed on or skipped.
+	// head is the size of the log's first part. at is the number of bytes of
+	// the attempt's output that were copied or skipped.
 	head, at int64
-	// seen are the files of the log's end as they were last read.
+	// seen describes the files of the log's end when they were last read.
 	seen [2]fs.FileInfo
 }
 
@@ -68,9 +68,9 @@ func (p *Past) Follow(address string, attempt int) *Follow {
 	return &Follow{path: p.logPath(address, attempt), head: logHead}
 }
 
-// Copy writes what the attempt has printed since the last call. Output that is
-// already lost, because it was printed faster than it was read, is replaced by
-// a line that says how much it was.
+// Copy writes the attempt's output since the last call. Output that was lost
+// because it was printed faster than it was read is replaced by a line with its
+// size.
 func (f *Follow) Copy(w io.Writer) error {
 	main, err := nolink.Open(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -100,7 +100,7 @@ func (f *Follow) Copy(w io.Writer) error {
 	return f.parts(w)
 }
 
-// joined copies from a log to which its end has been appended.
+// joined copies from a log whose end has been appended.
 func (f *Follow) joined(w io.Writer, main *os.File, size int64) error {
 	line := make([]byte, 80)
 	n, err := main.ReadAt(line, f.head)
@@ -117,7 +117,7 @@ func (f *Follow) joined(w io.Writer, main *os.File, size int64) error {
 	return f.piece(w, f.head+missing, io.NewSectionReader(main, start, size-start), size-start)
 }
 
-// parts copies from the two files of the end of a log that is being written.
+// parts copies from the two files with the end of a log that is being written.
 func (f *Follow) parts(w io.Writer) error {
 	var list []part
 	var seen [2]fs.FileInfo
@@ -133,7 +133,7 @@ func (f *Follow) parts(w io.Writer) error {
 	f.seen = seen
 	for turn := range seen {
 		p, ok := readPart(f.path, turn)
-		if ok && p.head == f.head && startOf(f.path, turn) == p.at { // it was not restarted meanwhile
+		if ok && p.head == f.head && startOf(f.path, turn) == p.at { // not restarted in the meantime
 			list = append(list, p)
 		}
 	}
@@ -146,8 +146,8 @@ func (f *Follow) parts(w io.Writer) error {
 	return nil
 }
 
-// startOf reads the offset at which one of the files of the end begins, or -1
-// if it cannot be read.
+// startOf returns the offset of one of the files of the end, or -1 if it cannot
+// be read.
 func startOf(path string, turn int) int64 {
 	f, err := nolink.Open(tailPath(path, turn))
 	if err != nil {
@@ -159,7 +159,7 @@ func startOf(path string, turn int) int64 {
 	return at
 }
 
-// piece copies what is new in a piece that begins at an offset of the output.
+// piece copies the new bytes of a piece that begins at an offset of the output.
 func (f *Follow) piece(w io.Writer, at int64, text io.ReadSeeker, size int64) error {
 	if at+size <= f.at {
 		return nil
@@ -178,7 +178,7 @@ func (f *Follow) piece(w io.Writer, at int64, text io.ReadSeeker, size int64) er
 	return err
 }
 
-// leftOut is the line that replaces lost output.
+// leftOut returns the line that replaces lost output.
 func leftOut(bytes int64) string {
 	return fmt.Sprintf("\n[mleflow: %d bytes are left out here]\n", bytes)
 }

@@ -18,38 +18,38 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 )
 
-// ErrNoRun says that there is no such run.
+// ErrNoRun means that there is no such run.
 var ErrNoRun = errors.New("no such run")
 
-// errNoRuns is ErrNoRun if there are no runs.
+// errNoRuns is ErrNoRun for a ledger without runs.
 var errNoRuns = fmt.Errorf("%w: nothing has been applied with this cache", ErrNoRun)
 
-// Ledger is a folder of runs and of pipelines' states.
+// Ledger is a folder with runs and the states of pipelines.
 type Ledger struct {
 	dir   string
 	facts func() map[string]string
 }
 
-// New returns the ledger in the folder, which need not exist yet.
+// New returns the ledger in a folder, which need not exist yet.
 func New(dir string) *Ledger { return &Ledger{dir: nolink.Folder(dir)} }
 
-// Describe sets a function that returns further facts about program and
-// machine, Info.Environment, at the start of every run.
+// Describe sets a function that returns Info.Environment at the start of every
+// run.
 func (l *Ledger) Describe(facts func() map[string]string) { l.facts = facts }
 
 func (l *Ledger) runs() string { return filepath.Join(l.dir, "runs") }
 
-// Info is what is known about a run when it begins.
+// Info describes a run at its beginning.
 type Info struct {
 	ID string `json:"id"`
 	// Pipeline is the absolute path of the pipeline's file.
 	Pipeline string `json:"pipeline"`
-	// Name is what people call the pipeline.
+	// Name is the pipeline's name for people.
 	Name string   `json:"name,omitempty"`
 	Argv []string `json:"argv,omitempty"`
-	// Variables are the values of variables that are not sensitive, in JSON.
+	// Variables are the values of non-sensitive variables in JSON.
 	Variables map[string]json.RawMessage `json:"variables,omitempty"`
-	// Version is mleflow's.
+	// Version is the version of mleflow.
 	Version string `json:"version,omitempty"`
 
 	Host        string   `json:"host,omitempty"`
@@ -58,12 +58,12 @@ type Info struct {
 	MemoryBytes int64    `json:"memory_bytes,omitempty"`
 	GPUs        []string `json:"gpus,omitempty"`
 	PID         int      `json:"pid,omitempty"`
-	// Environment are further facts about program and machine by name, such
-	// as the processor and the digest of the binary.
+	// Environment has further facts about the program and the machine by name,
+	// such as the processor and the digest of the binary.
 	Environment map[string]string `json:"environment,omitempty"`
 
 	Started time.Time `json:"started"`
-	// Resumed is the earlier run of the pipeline that did not end, if any.
+	// Resumed is the earlier, unfinished run of the pipeline, if any.
 	Resumed string `json:"resumed,omitempty"`
 }
 
@@ -72,7 +72,7 @@ type State string
 
 // The states of a run.
 const (
-	// Running: its process lives.
+	// Running: its process is alive.
 	Running State = "running"
 	// Finished: all steps succeeded.
 	Finished State = "finished"
@@ -91,12 +91,12 @@ type Entry struct {
 	Info
 	About
 	State State `json:"state"`
-	// Finish is the last event of a run that ended by itself.
+	// Finish is the last event of a run that was not killed.
 	Finish *event.RunFinished `json:"finish,omitempty"`
 }
 
-// List returns all runs, newest first. For one that cannot be read, only the id
-// and the time in it are known. Other folders are skipped.
+// List returns all runs, newest first. Of an unreadable run, only the ID and
+// the time in it are known. Other folders are skipped.
 func (l *Ledger) List() ([]Entry, error) {
 	ids, err := l.ids()
 	if err != nil {
@@ -115,7 +115,7 @@ func (l *Ledger) List() ([]Entry, error) {
 	return entries, nil
 }
 
-// IDs returns the ids of all runs, newest first, without reading the runs.
+// IDs returns the IDs of all runs, newest first, without reading the runs.
 func (l *Ledger) IDs() ([]string, error) {
 	ids, err := l.ids()
 	if err != nil {
@@ -124,7 +124,7 @@ func (l *Ledger) IDs() ([]string, error) {
 	return ids, nil
 }
 
-// Open opens the run with exactly that id, or returns ErrNoRun.
+// Open opens the run with exactly this ID, or returns ErrNoRun.
 func (l *Ledger) Open(id string) (*Past, error) {
 	if id == "" || len(id) > 255 || strings.HasPrefix(id, ".") || strings.ContainsAny(id, "/\\\x00") {
 		return nil, fmt.Errorf("open run %.60q: %w", id, ErrNoRun)
@@ -151,9 +151,9 @@ func (l *Ledger) ids() ([]string, error) {
 	return ids, nil
 }
 
-// Find opens the run with that id, the only one whose id begins with it or that has
-// that name, or the newest for "latest" and ""; "latest~N" is the Nth before it. An error is
-// ErrNoRun or names the candidates.
+// Find opens a run by its ID, a unique prefix of its ID, or its unique name.
+// "latest" and "" mean the newest run, and "latest~N" the Nth run before it.
+// The error is ErrNoRun, or it names the candidates.
 func (l *Ledger) Find(ref string) (*Past, error) {
 	ids, err := l.ids()
 	if err != nil {
@@ -197,18 +197,18 @@ func (l *Ledger) newest(ids []string) (*Past, error) {
 	return nil, fmt.Errorf("find latest run: %w", errNoRuns)
 }
 
-// idLayout is the layout of the second in an id.
+// idLayout is the layout of the time in an ID.
 const idLayout = "20060102T150405Z"
 
-// idTime returns the second in an id; ok is false for anything else.
+// idTime returns the time in an ID. ok is false for other names.
 func idTime(id string) (t time.Time, ok bool) {
 	second, _, _ := strings.Cut(id, "-")
 	t, err := time.Parse(idLayout, second)
 	return t, err == nil
 }
 
-// newID returns an id that sorts by time to the millisecond: the second, then
-// four hexadecimal digits from the millisecond and a random number.
+// newID returns an ID that sorts by time to the millisecond: the second, then
+// four hexadecimal digits made of the millisecond and a random number.
 func newID(t time.Time) string {
 	t = t.UTC()
 	fraction := t.Nanosecond()/1e6*65 + rand.IntN(65)

@@ -17,24 +17,24 @@ import (
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
-// The largest sizes of the two parts of a log.
+// The maximum sizes of the two parts of a log.
 const (
 	logHead = 4 << 20
 	logTail = 4 << 20
 )
 
-// Log keeps what an attempt prints: the first 4 MiB and at least the last 4
-// MiB, with a line in between that says how much is missing. The end is written
-// to two files in turn until Close appends it to the log, so that it survives
-// even if the process is killed. Files are created with the first byte. It may
-// be used by several goroutines.
+// Log keeps an attempt's output: the first 4 MiB and at least the last 4 MiB,
+// with a line in between that states how much is missing. Two files take turns
+// to hold the end until Close appends it to the log, so that it survives if the
+// process is killed. Files are created with the first byte. A Log is safe for
+// concurrent use.
 type Log struct {
 	mu         sync.Mutex
 	path       string
 	head, tail int64 // limits
 	out        *os.File
 	written    int64 // bytes given to Write
-	turn       int   // which of the two files
+	turn       int   // current one of the two files of the end
 	size       int64 // bytes in it
 	masker     *secret.Writer
 	closed     bool
@@ -54,9 +54,9 @@ func newLog(path string, head, tail int64) *Log {
 	return l
 }
 
-// logName is the file name of an attempt's log. Characters that are special to
-// a file system are escaped; a long address is shortened and made unique by its
-// hash.
+// logName returns the file name of an attempt's log. Characters that are
+// special to file systems are escaped. A long address is shortened and made
+// unique by its hash.
 func logName(address string, attempt int) string {
 	var b strings.Builder
 	for i := range len(address) {
@@ -79,7 +79,7 @@ func logName(address string, attempt int) string {
 // Write implements io.Writer. Secrets are masked.
 func (l *Log) Write(p []byte) (int, error) { return l.masker.Write(p) }
 
-// rawLog is a Log behind its masker.
+// rawLog is the part of a Log behind its masker.
 type rawLog struct{ *Log }
 
 func (l rawLog) Write(p []byte) (int, error) {
@@ -122,8 +122,8 @@ func (l *Log) some(p []byte) (int, error) {
 	return k, err
 }
 
-// rotate starts the other of the two files of the end. It begins with the
-// number of bytes before it and the size of the log's first part.
+// rotate switches to the other file of the end. Its first line has the number
+// of bytes before it and the size of the log's first part.
 func (l *Log) rotate() error {
 	l.turn = 1 - l.turn
 	if err := l.create(tailPath(l.path, l.turn)); err != nil {
@@ -175,7 +175,7 @@ func (l *Log) Close() error {
 	return nil
 }
 
-// join appends the end of a log to its beginning. It does so in a copy, so that
+// join appends the end of a log to its beginning. It works on a copy, so that
 // the log is readable at any moment.
 func join(path string) error {
 	whole, err := nolink.CreateTemp(filepath.Dir(path), ".join-")
@@ -195,8 +195,8 @@ func join(path string) error {
 	if err := errors.Join(whole.Chmod(0o644), whole.Close(), os.Rename(whole.Name(), path)); err != nil {
 		return err
 	}
-	// The parts of the end are removed last. A reader that still finds one sees from
-	// its head that the log already contains it.
+	// The parts of the end are removed last. A reader that still finds one can
+	// tell from its head that the log already contains it.
 	return errors.Join(removeIfThere(tailPath(path, 0)), removeIfThere(tailPath(path, 1)))
 }
 
@@ -207,8 +207,8 @@ func removeIfThere(path string) error {
 	return nil
 }
 
-// Logs returns the numbers of the attempts of an instance that printed
-// something, ascending.
+// Logs returns the numbers of an instance's attempts with output, in ascending
+// order.
 func (p *Past) Logs(address string) []int {
 	var out []int
 	for n := 1; ; n++ {
@@ -234,8 +234,8 @@ func (p *Past) OpenLog(address string, attempt int) (io.ReadCloser, error) {
 	return r, nil
 }
 
-// Tail returns at most the last n lines of the last log of an instance, none if
-// it printed nothing or the log cannot be read.
+// Tail returns the last n lines of an instance's last log, or none if there is
+// no output or the log cannot be read.
 func (p *Past) Tail(address string, n int) []string {
 	attempts := p.Logs(address)
 	if len(attempts) == 0 {
@@ -254,8 +254,9 @@ func (p *Past) Tail(address string, n int) []string {
 	return lines[max(0, len(lines)-n):]
 }
 
-// part is one of the files of a log's end: the bytes from at on. head is the
-// size of the log's own file; if the file is larger, its end has been appended.
+// part is one of the files of a log's end and begins at offset at. head is the
+// size of the log's main file when the part was written. If the file is larger
+// now, the end has been appended to it.
 type part struct {
 	at, head int64
 	text     []byte
@@ -283,7 +284,7 @@ func openLog(path string) (io.ReadCloser, error) {
 	return io.NopCloser(assemble(head, first, second)), nil
 }
 
-// readPart reads one of the files of the end; an incomplete one is ignored.
+// readPart reads one of the files of the end. An incomplete one is ignored.
 func readPart(path string, turn int) (part, bool) {
 	b, err := nolink.ReadFile(tailPath(path, turn))
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 )
 
-// Span is a time in which a worker of a step ran on a node.
+// Span is a period in which a worker of a step ran on a node.
 type Span struct {
 	On, Node   string
 	Start, End time.Time
 	GPUs       int
 }
 
-// job takes in how the job of an attempt is doing.
+// job records a change of the job of an attempt.
 func (s *StepSummary) job(e event.StepJob) {
 	s.On = e.On
 	if n := len(s.Spans); n > 0 && s.Spans[n-1].End.IsZero() {
@@ -30,35 +30,38 @@ func (s *StepSummary) job(e event.StepJob) {
 	}
 }
 
-// stop ends the span that is open.
+// stop ends the open span.
 func (s *StepSummary) stop(at time.Time) {
 	if n := len(s.Spans); n > 0 && s.Spans[n-1].End.IsZero() {
 		s.Spans[n-1].End = at
 	}
 }
 
-// NodeUse is what a run used of a node.
+// NodeUse is a run's use of a node.
 type NodeUse struct {
 	On   string `json:"on"`
 	Node string `json:"node"`
-	// Steps is how many steps ran there, Spans when, by start.
+	// Steps is the number of steps that ran there. Spans are their periods, by
+	// start.
 	Steps int    `json:"steps"`
 	Spans []Span `json:"-"`
-	// First and Last are when the first began and the last ended.
+	// First is the start of the first span and Last the end of the last one.
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
-	// GPUs is the most that were used at a time, GPUTime the sum over steps and
-	// GPUs, and IdleGPUTime what those GPUs were not used between First and Last.
+	// GPUs is the maximum number used at a time. GPUTime is the sum over steps
+	// and GPUs. IdleGPUTime is the time between First and Last in which those
+	// GPUs were idle.
 	GPUs        int           `json:"gpus,omitempty"`
 	GPUTime     time.Duration `json:"-"`
 	IdleGPUTime time.Duration `json:"-"`
-	// FetchedBytes and StoredBytes are what was moved from and to the remote cache.
+	// FetchedBytes and StoredBytes are the amounts transferred from and to the
+	// remote cache.
 	FetchedBytes int64 `json:"fetched_bytes"`
 	StoredBytes  int64 `json:"stored_bytes"`
 }
 
-// Nodes returns what the run used of the nodes of a cluster, by backend and
-// name; nil if it used none.
+// Nodes returns the run's use of cluster nodes, by backend and name, or nil if
+// it used none.
 func (s *Summary) Nodes() []NodeUse {
 	type key struct{ on, node string }
 	uses := map[key]*NodeUse{}
@@ -106,7 +109,7 @@ func (u *NodeUse) add(s Span) {
 	u.GPUTime += time.Duration(s.GPUs) * s.End.Sub(s.Start)
 }
 
-// finish finds the most GPUs at a time, and how long they were idle.
+// finish computes the maximum number of GPUs at a time, and their idle time.
 func (u *NodeUse) finish() {
 	slices.SortFunc(u.Spans, func(a, b Span) int { return a.Start.Compare(b.Start) })
 	type change struct {

@@ -19,7 +19,7 @@ import (
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
-// Past is a run in the ledger, perhaps one that is still running.
+// Past is a run in the ledger. It may still be running.
 type Past struct {
 	Info Info
 	dir  string
@@ -44,7 +44,7 @@ func (p *Past) readJSON(name string, v any) error {
 // Dir returns the folder of the run.
 func (p *Past) Dir() string { return p.dir }
 
-// Plan returns the plan that the run followed.
+// Plan returns the run's plan.
 func (p *Past) Plan() (*plan.Plan, error) {
 	out := &plan.Plan{}
 	if err := p.readJSON("plan.json", out); err != nil {
@@ -60,8 +60,8 @@ func (p *Past) Plan() (*plan.Plan, error) {
 	return out, nil
 }
 
-// Sources returns the pipeline's files by their names, which are
-// slash-separated paths.
+// Sources returns the pipeline's files by name. Names are slash-separated
+// paths.
 func (p *Past) Sources() (map[string][]byte, error) {
 	out := map[string][]byte{}
 	root := filepath.Join(p.dir, "pipeline")
@@ -86,8 +86,7 @@ func (p *Past) Sources() (map[string][]byte, error) {
 }
 
 // Events reads the journal. Lines that cannot be parsed, such as an incomplete
-// last one, are skipped. Only a read error is yielded, and it is the last
-// element.
+// last one, are skipped. A read error ends the sequence.
 func (p *Past) Events() iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		for line, err := range p.lines() {
@@ -102,7 +101,7 @@ func (p *Past) Events() iter.Seq2[event.Event, error] {
 	}
 }
 
-// lines yields the journal's complete lines, each valid until the next.
+// lines yields the journal's complete lines. Each is valid until the next.
 func (p *Past) lines() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		f, err := nolink.Open(p.journal())
@@ -124,7 +123,7 @@ func (p *Past) lines() iter.Seq2[[]byte, error] {
 	}
 }
 
-// readLine reads a line of any length, without its newline. Bytes after the
+// readLine reads a line of any length and drops its newline. Bytes after the
 // last newline are not a line.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	line, err := r.ReadSlice('\n')
@@ -141,11 +140,11 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 
 func (p *Past) journal() string { return filepath.Join(p.dir, "events.jsonl") }
 
-// Entry returns the run's entry in a list, with its state.
+// Entry returns the run as an element of a list, with its state.
 func (p *Past) Entry() Entry { return p.entry() }
 
-// Finished reads of the journal how the steps of some kinds ended. It decodes no
-// other events, and so is fast for a few steps among many.
+// Finished returns the journal's StepFinished events for some kinds. It decodes
+// no other events, so it is fast for a few steps among many.
 func (p *Past) Finished(kinds ...string) iter.Seq2[event.StepFinished, error] {
 	var marks [][]byte
 	for _, kind := range kinds {
@@ -168,9 +167,8 @@ func (p *Past) Finished(kinds ...string) iter.Seq2[event.StepFinished, error] {
 	}
 }
 
-// entry is Entry.
 func (p *Past) entry() Entry {
-	alive := p.alive() // before the journal, since a run may end in between
+	alive := p.alive() // read before the journal, because the run may end in between
 	e := Entry{Info: p.Info, About: p.About(), Finish: p.finish()}
 	switch {
 	case e.Finish != nil:
@@ -204,11 +202,11 @@ func (p *Past) alive() bool {
 	return !free && err == nil
 }
 
-// tail is how much of a journal's end is searched for its last event. Reading
-// whole journals would make a list of runs slow.
+// tail is the number of bytes at a journal's end that are searched for its last
+// event. Reading whole journals would make lists of runs slow.
 const tail = 256 << 10
 
-// finish returns the journal's RunFinished, which is in its last lines.
+// finish returns the journal's RunFinished, which is among its last lines.
 func (p *Past) finish() *event.RunFinished {
 	f, err := nolink.Open(p.journal())
 	if err != nil {

@@ -21,13 +21,12 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// Opening is what a run starts with.
+// Opening is the data with which a run begins.
 type Opening struct {
-	// Info describes the run. Empty fields ID, Host, OS, PID and Started are
-	// filled in.
-	Info Info
-	Plan *plan.Plan
-	// About is what people say of it.
+	// Info describes the run. ID, Host, OS, PID and Started are filled in if
+	// they are empty.
+	Info  Info
+	Plan  *plan.Plan
 	About About
 	// Sources are the pipeline's files by name.
 	Sources map[string][]byte
@@ -35,8 +34,8 @@ type Opening struct {
 	Secrets *secret.Set
 }
 
-// Run is a run of this process. It implements event.Sink, and may be used by
-// several goroutines.
+// Run is a run of this process. It implements event.Sink and is safe for
+// concurrent use.
 type Run struct {
 	info    Info
 	dir     string
@@ -103,7 +102,7 @@ func fill(i *Info) {
 	i.Started = i.Started.UTC().Round(0)
 }
 
-// create writes all files but run.json, whose content depends on the id.
+// create writes all files except run.json, whose content depends on the ID.
 func (r *Run) create(tmp string, o Opening) (err error) {
 	if r.lock, err = nolink.Create(filepath.Join(tmp, "lock")); err != nil {
 		return err
@@ -134,13 +133,13 @@ func (r *Run) create(tmp string, o Opening) (err error) {
 	return err
 }
 
-// sourceName turns the name of a source into one below the folder where it is
-// written.
+// sourceName converts the name of a source to a path that stays inside its
+// folder.
 func sourceName(name string) string {
 	return filepath.Clean("/" + strings.ReplaceAll(filepath.ToSlash(name), ":", "_"))
 }
 
-// publish gives the run a unique id and its folder that name.
+// publish assigns a unique ID to the run and renames its folder to it.
 func (r *Run) publish(tmp, runs string) error {
 	given := r.info.ID != ""
 	for {
@@ -155,7 +154,7 @@ func (r *Run) publish(tmp, runs string) error {
 		if err == nil || given || !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		// Another process took the id in the same millisecond.
+		// Another process took the ID in the same millisecond.
 		r.info.Started = r.info.Started.Add(time.Millisecond)
 	}
 }
@@ -170,17 +169,17 @@ func (r *Run) writeJSON(path string, v any) error {
 	return os.WriteFile(path, r.secrets.JSON(b.Bytes()), 0o666)
 }
 
-// ID returns the id of the run.
+// ID returns the ID of the run.
 func (r *Run) ID() string { return r.info.ID }
 
-// Info returns what the run was begun with.
+// Info returns the description of the run.
 func (r *Run) Info() Info { return r.info }
 
 // progressEvery limits how often the journal records the progress of a step.
 const progressEvery = 5 * time.Second
 
-// phaseEvery limits how often it records the progress of a phase. An agent may
-// run for days.
+// phaseEvery limits how often the journal records the progress of a phase. An
+// agent may run for days.
 func phaseEvery(p step.Phase) time.Duration {
 	if p.Name == step.Running {
 		return 30 * time.Second
@@ -188,11 +187,10 @@ func phaseEvery(p step.Phase) time.Duration {
 	return progressEvery
 }
 
-// Emit appends an event to the journal. Lines printed by steps are in their
-// logs and not here; of a step's progress, only some is recorded. If the
-// process is killed, only events of steps that were not executed may be lost,
-// and these are emitted again by the next run. A failed write is returned by
-// Close.
+// Emit appends an event to the journal. Lines printed by steps are left to
+// their logs, and only some of a step's progress is recorded. If the process is
+// killed, only events of steps that were not executed can be lost; the next run
+// emits them again. Close returns a write error.
 func (r *Run) Emit(e event.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -230,8 +228,8 @@ func mustFlush(e event.Event) bool {
 	return !ok || end.Status == event.Ran || end.Status == event.Failed
 }
 
-// flush passes the buffered lines to the kernel. After a failed write nothing
-// more is written, so that at most the last line is incomplete.
+// flush passes the buffered lines to the kernel. It writes nothing after a
+// failed write, so that only the last line can be incomplete.
 func (r *Run) flush() {
 	if r.err == nil && len(r.buf) > 0 && r.journal != nil {
 		_, err := r.journal.Write(r.buf)
@@ -246,15 +244,15 @@ func (r *Run) fail(err error) {
 	}
 }
 
-// Err returns the first error of writing the journal.
+// Err returns the first error of a write to the journal.
 func (r *Run) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
-// Close syncs the journal to the disk and unlocks the run. A run without the
-// event RunFinished then counts as interrupted.
+// Close syncs the journal to disk and unlocks the run. A run without a
+// RunFinished event then counts as interrupted.
 func (r *Run) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -262,8 +260,8 @@ func (r *Run) Close() error {
 		r.flush()
 		r.fail(r.journal.Sync())
 	}
-	// The lock goes last: a run without an end counts as interrupted as soon as
-	// nobody holds it.
+	// The lock is released last, because a run without an end counts as
+	// interrupted as soon as nobody holds it.
 	r.closeFiles()
 	return r.err
 }

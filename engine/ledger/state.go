@@ -15,17 +15,17 @@ import (
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
-// Memory is what is remembered about an instance.
+// Memory is the remembered state of an instance.
 type Memory struct {
-	// Action is its key when it last succeeded.
+	// Action is the key of its last success.
 	Action digest.ActionID
-	// Duration is how long its last execution took, 0 if unknown.
+	// Duration is the duration of its last execution, or 0 if unknown.
 	Duration time.Duration
 }
 
-// Pipeline is what is remembered about a pipeline: its state. It may be used by
-// several goroutines. Several processes may open the state of one pipeline;
-// each sees what had been written when it opened it.
+// Pipeline is the remembered state of a pipeline. It is safe for concurrent
+// use. Several processes may open the state of one pipeline. Each sees the
+// entries that were written before it opened the state.
 type Pipeline struct {
 	file stateFile
 
@@ -37,8 +37,8 @@ type Pipeline struct {
 	buf     []byte
 }
 
-// Pipeline reads what is remembered about the pipeline with that absolute path.
-// Nothing is written before the first Put.
+// Pipeline reads the state of the pipeline with this absolute path. Nothing is
+// written before the first Put.
 func (l *Ledger) Pipeline(path string) (*Pipeline, error) {
 	s := &Pipeline{file: l.stateFile(path)}
 	text, err := nolink.ReadFile(s.file.path)
@@ -54,8 +54,8 @@ func (l *Ledger) Pipeline(path string) (*Pipeline, error) {
 //	run <id>
 //	<action> <milliseconds> <length of address> <address>
 //
-// and later lines win. Lines that are not whole are ignored; every write
-// begins with a newline, so that a torn line harms no other.
+// Later lines win. Incomplete lines are ignored. Every write begins with a
+// newline, so that an incomplete line does not damage the next.
 type stateFile struct{ path, pipeline string }
 
 func (l *Ledger) stateFile(pipeline string) stateFile {
@@ -105,7 +105,7 @@ func appendMemory(buf []byte, address string, m Memory) []byte {
 	return buf
 }
 
-// Last returns what is remembered about an instance.
+// Last returns the memory of an instance.
 func (s *Pipeline) Last(address string) (Memory, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,18 +113,18 @@ func (s *Pipeline) Last(address string) (Memory, bool) {
 	return m, ok
 }
 
-// Len returns the number of instances that are remembered.
+// Len returns the number of remembered instances.
 func (s *Pipeline) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.byAddr)
 }
 
-// LastRun returns the id of the newest run of the pipeline, or "".
+// LastRun returns the ID of the newest run of the pipeline, or "".
 func (s *Pipeline) LastRun() string { return s.lastRun }
 
-// Put remembers an instance that succeeded. A zero duration keeps the
-// remembered one. What is known already is not written again; an executed step
+// Put remembers a success of an instance. A zero duration keeps the remembered
+// one. An unchanged entry is not written again. The entry of an executed step
 // is written at once.
 func (s *Pipeline) Put(address string, m Memory) error {
 	s.mu.Lock()
@@ -164,8 +164,8 @@ func (s *Pipeline) flush() (err error) {
 	return err
 }
 
-// Close writes the rest and compacts the file if most lines are outdated,
-// unless another process is writing.
+// Close writes the buffered entries. It compacts the file if most lines are
+// outdated and no other process is writing.
 func (s *Pipeline) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,8 +181,8 @@ func (s *Pipeline) Close() error {
 	return err
 }
 
-// compacted returns the content of the file with one line for each address,
-// in the order in which addresses first appeared.
+// compacted returns the content of the file with one line per address, in the
+// order of first appearance.
 func compacted(text []byte) []byte {
 	s := &Pipeline{}
 	s.parse(string(text))
@@ -201,8 +201,8 @@ func compacted(text []byte) []byte {
 	return out
 }
 
-// Unfinished returns the newest run of the pipeline if it was interrupted,
-// else nil.
+// Unfinished returns the newest run of the pipeline if it was interrupted, or
+// nil.
 func (l *Ledger) Unfinished(s *Pipeline) *Past {
 	if s.LastRun() == "" {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/mleflow/mleflow/engine/internal/flock"
 )
 
-// appender appends to a state file. While one is open, the file is not
-// compacted.
+// appender appends to a state file. The file is not compacted while an appender
+// is open.
 type appender struct {
 	file stateFile
 	lock *os.File
@@ -27,7 +27,7 @@ func (f stateFile) appender() (*appender, error) {
 	if err == nil {
 		err = flock.LockShared(a.lock)
 	}
-	if err == nil { // checked only now, since a compaction replaces the file
+	if err == nil { // opened only now, because a compaction replaces the file
 		a.out, err = nolink.OpenFile(f.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
 	}
 	if err != nil {
@@ -47,7 +47,7 @@ func (f stateFile) wrap(verb string, err error) error {
 	return fmt.Errorf("%s state of %s: %w", verb, f.pipeline, err)
 }
 
-// write appends whole lines in one call.
+// write appends complete lines in one call.
 func (a *appender) write(lines []byte) error {
 	_, err := a.out.Write(append([]byte{'\n'}, lines...))
 	return a.file.wrap("write", err)
@@ -64,7 +64,7 @@ func (a *appender) close() error {
 	return a.file.wrap("close", err)
 }
 
-// noteRun remembers the newest run of the pipeline.
+// noteRun records the newest run of the pipeline.
 func (f stateFile) noteRun(id string) error {
 	a, err := f.appender()
 	if err != nil {
@@ -73,7 +73,7 @@ func (f stateFile) noteRun(id string) error {
 	return errors.Join(a.write([]byte("run "+id+"\n")), a.close())
 }
 
-// compact replaces the file with a shorter one of the same meaning, unless
+// compact replaces the file by a shorter one with the same meaning, unless
 // somebody is writing to it.
 func (f stateFile) compact() error {
 	lock, err := f.openLock()
@@ -81,8 +81,8 @@ func (f stateFile) compact() error {
 		return f.wrap("compact", err)
 	}
 	defer lock.Close()
-	// Appenders share the lock. What one of them wrote to the replaced file would
-	// be lost.
+	// Appenders share the lock. Lines that one of them wrote to the replaced
+	// file would be lost.
 	if free, err := flock.Try(lock); !free || err != nil {
 		return f.wrap("compact", err)
 	}

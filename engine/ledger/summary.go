@@ -7,35 +7,35 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 )
 
-// Summary is the content of a journal, arranged by step.
+// Summary is the content of a journal by step.
 type Summary struct {
 	Entry
-	// Start is the first event, nil if the run was killed before it.
+	// Start is the first event, or nil if the run was killed before it.
 	Start *event.RunStarted
-	// Steps are the instances in the order they first appear.
+	// Steps are the instances in order of first appearance.
 	Steps   []StepSummary
 	Outputs []event.OutputValue
-	// Published are the paths that results were written to.
+	// Published are the paths to which results were written.
 	Published []event.Published
 	Warnings  []event.Warning
 	// Last is the time of the last event.
 	Last time.Time
-	// Unreadable is the number of complete lines that are not events: written by a
-	// newer version, or damaged.
+	// Unreadable is the number of complete lines that are not known events,
+	// because a newer version wrote them or they are damaged.
 	Unreadable int
 }
 
-// StepSummary is what happened to an instance.
+// StepSummary is the history of an instance.
 type StepSummary struct {
 	Address string
 	Kind    string
-	// Status is empty while the instance runs, and stays empty if the run was
-	// killed then.
+	// Status is empty while the instance runs. It stays empty if the run is
+	// killed meanwhile.
 	Status   event.Status
 	Action   string
 	Attempts int
-	// Started is the beginning of the last attempt, zero if there was none; Ended
-	// is the end of the instance.
+	// Started is the start of the last attempt, or zero if there was none.
+	// Ended is the end of the instance.
 	Started, Ended time.Time
 	Duration       time.Duration
 	Devices        []string
@@ -43,19 +43,20 @@ type StepSummary struct {
 	Outputs        map[string]string
 	Conditions     []string
 	Tries          *cache.Tries
-	// MadeIn is, for a cached step, the run that executed it.
+	// MadeIn is the run that executed a cached step.
 	MadeIn  string
 	Retries []event.StepRetry
-	// On and Node are the backend and the node where it ran last, if not on the
-	// machine of the run, and Spans when its workers ran.
+	// On and Node are the backend and the node of the last attempt, if it did
+	// not run on the run's own machine. Spans are the periods in which its
+	// workers ran.
 	On, Node string
 	Spans    []Span
-	// FetchedBytes and StoredBytes are what was moved from and to the remote cache
-	// for it there.
+	// FetchedBytes and StoredBytes are the amounts transferred from and to the
+	// remote cache for it there.
 	FetchedBytes, StoredBytes int64
 }
 
-// Finished is the event that ended the instance, without its time.
+// Finished returns the event that ended the instance, without its time.
 func (s *StepSummary) Finished() event.StepFinished {
 	return event.StepFinished{Address: s.Address, Kind: s.Kind, Status: s.Status, Action: s.Action, Attempts: s.Attempts,
 		DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Outputs: s.Outputs, Conditions: s.Conditions, Tries: s.Tries, MadeIn: s.MadeIn,
@@ -89,20 +90,20 @@ func (p *Past) Summary() (*Summary, error) {
 	return b.sum, nil
 }
 
-// Summariser makes a Summary of events, as far as they have happened.
+// Summariser builds a Summary from events as they arrive.
 type Summariser struct {
 	past  *Past
 	sum   *Summary
 	place map[string]int
 }
 
-// Summarise returns a Summariser of the run that has been told nothing.
+// Summarise returns a Summariser of the run without events.
 func (p *Past) Summarise() *Summariser {
 	return &Summariser{past: p, sum: &Summary{Entry: p.entry()}, place: map[string]int{}}
 }
 
-// Summary returns the summary of the events so far, with the present state of
-// the run. It changes with the next event.
+// Summary returns the summary of the events so far, with the current state of
+// the run. The next event changes it.
 func (b *Summariser) Summary() *Summary {
 	b.sum.Entry = b.past.entry()
 	return b.sum
@@ -116,7 +117,7 @@ func (b *Summariser) Step(address string) *StepSummary {
 	return nil
 }
 
-// Add takes in the next event of the run.
+// Add adds the next event of the run.
 func (b *Summariser) Add(e event.Event) {
 	b.sum.Last = e.When()
 	switch e := e.(type) {

@@ -25,7 +25,7 @@ func Encode(answers []Answer) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// Decode reads what Encode wrote; empty data means no answers.
+// Decode parses the output of Encode. Empty data means no answers.
 func Decode(text []byte) (answers []Answer, err error) {
 	if len(text) == 0 {
 		return nil, nil
@@ -36,37 +36,38 @@ func Decode(text []byte) (answers []Answer, err error) {
 	return answers, nil
 }
 
-// Answer is one question about a pipeline's folder and the answer.
+// Answer is a question about a pipeline's folder with its answer.
 type Answer struct {
 	// Op is "file", "dir", "text" or "list".
 	Op string `json:"op"`
-	// Path is as it was written, relative to the folder.
+	// Path is the path as written, relative to the folder.
 	Path string `json:"path"`
-	// Patterns are what is excluded from a folder, or the patterns of a list.
+	// Patterns are the exclusions from a folder, or the patterns of a list.
 	Patterns []string `json:"patterns,omitempty"`
 
-	// Ref is the content of a file or folder, and Executable whether a file
+	// Ref is the content of a file or folder. Executable reports whether a file
 	// may be executed.
 	Ref        cache.Ref `json:"ref,omitzero"`
 	Executable bool      `json:"executable,omitempty"`
-	// Private says that it is among private files.
+	// Private reports whether it is private.
 	Private bool `json:"private,omitempty"`
 	// Text is the content of a file as a string.
 	Text string `json:"text,omitempty"`
-	// List are paths of files, relative to Path, sorted.
+	// List has the sorted paths of files, relative to Path.
 	List []string `json:"list,omitempty"`
 }
 
-// Files answers the language's questions about a pipeline's folder, each
-// question once. It may be used by several goroutines.
+// Files answers the language's questions about a pipeline's folder. It answers
+// each question once. It is safe for concurrent use.
 type Files struct {
-	// read finds the answer to a question; nil if all answers are given.
+	// read answers a question from the disk. It is nil if all answers are
+	// recorded.
 	read func(*Answer) error
-	// dir is the folder, and private are folders whose content must not reach
+	// dir is the folder. private are folders whose content must not reach
 	// untrusted code.
 	dir     string
 	private []string
-	// shipped has the pipeline files that are used where the folder has none.
+	// shipped has the pipeline files that are used if the folder has none.
 	shipped fs.FS
 
 	mu      sync.Mutex
@@ -80,8 +81,8 @@ type answer struct {
 	err error
 }
 
-// Recorded returns Files that know these answers and use no disk. dir is the
-// folder that they are about.
+// Recorded returns Files with these answers, which never use the disk. dir is
+// the folder of the answers.
 func Recorded(dir string, answers []Answer) *Files {
 	f := &Files{dir: dir, answers: make(map[string]*answer, len(answers))}
 	for _, a := range answers {
@@ -114,7 +115,7 @@ func (f *Files) ask(op, path string, patterns ...string) (*Answer, error) {
 	return f.answer(Answer{Op: op, Path: f.clean(path), Patterns: patterns}, f.read)
 }
 
-// answer returns the known answer to a question, or what read finds.
+// answer returns the known answer to a question, or the one found by read.
 func (f *Files) answer(question Answer, read func(*Answer) error) (*Answer, error) {
 	key := question.key()
 	f.mu.Lock()
@@ -135,7 +136,7 @@ func (f *Files) answer(question Answer, read func(*Answer) error) (*Answer, erro
 	return &a.Answer, a.err
 }
 
-// clean returns a path relative to the folder, or as it is outside of it.
+// clean returns a path relative to the folder, or unchanged if it is outside.
 func (f *Files) clean(path string) string {
 	path = filepath.Clean(filepath.FromSlash(path))
 	if rel, err := filepath.Rel(f.dir, path); filepath.IsAbs(path) && err == nil && filepath.IsLocal(rel) {
@@ -153,8 +154,8 @@ func (f *Files) File(path string) (*step.Artifact, error) {
 	return &step.Artifact{Ref: a.Ref, Local: &content{f, a}}, nil
 }
 
-// Dir returns the folder at path as content, without what matches one of the
-// patterns in exclude or defaultExclude.
+// Dir returns the folder at path as content, without paths that match a pattern
+// in exclude or defaultExclude.
 func (f *Files) Dir(path string, exclude []string) (*step.Artifact, error) {
 	a, err := f.ask("dir", path, exclude...)
 	if err != nil {
@@ -200,7 +201,7 @@ type content struct {
 func (c *content) Path() string     { return c.Answer.Path }
 func (c *content) Executable() bool { return c.Answer.Executable }
 
-// Place is where it is on this machine, "" if it is recorded only.
+// Place returns the path on this machine, or "" if it is only recorded.
 func (c *content) Place() string {
 	if c.files.read == nil {
 		return ""
@@ -208,7 +209,7 @@ func (c *content) Place() string {
 	return c.files.at(c.Path())
 }
 
-// IsPrivate reports whether an artifact is a local one among private files.
+// IsPrivate reports whether an artifact is a private local file.
 func IsPrivate(a *step.Artifact) bool {
 	c, ok := a.Local.(*content)
 	return ok && c.Private
@@ -244,8 +245,9 @@ func (c *content) Store(ctx context.Context, store cache.Building) error {
 	return nil
 }
 
-// Reads returns the part of the folder that was read and contains, or is below,
-// the absolute path, as written in the language; "" if there is none.
+// Reads returns the part of the folder that was read and contains the absolute
+// path, or lies below it, as written in the language. It returns "" if there is
+// none.
 func (f *Files) Reads(path string) string {
 	for _, a := range f.Answers() {
 		at := f.at(a.Path)

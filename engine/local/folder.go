@@ -19,16 +19,16 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// maxText is the largest file that can be used as a string.
+// maxText is the maximum size of a file that is used as a string.
 const maxText = 1 << 20
 
-// defaultExclude is always left out of folders: what version control, Python
-// and notebooks leave behind.
+// defaultExclude is always excluded from folders: leftovers of version control,
+// Python and notebooks.
 var defaultExclude = []string{".git", "__pycache__", "*.pyc", ".ipynb_checkpoints", ".DS_Store"}
 
 // Folder returns the Files of the folder dir, an absolute path. Files below one
-// of the private folders are marked private, and a folder that contains a
-// private folder leaves it out.
+// of the private folders are marked private. A folder that contains a private
+// folder excludes it.
 func Folder(dir string, private []string) *Files {
 	f := &Files{dir: dir, answers: map[string]*answer{}}
 	for _, name := range private {
@@ -51,7 +51,7 @@ func Folder(dir string, private []string) *Files {
 	return f
 }
 
-// at returns the absolute path.
+// at returns the absolute form of a path.
 func (f *Files) at(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -59,7 +59,7 @@ func (f *Files) at(path string) string {
 	return filepath.Join(f.dir, path)
 }
 
-// explain describes an error about a path in the user's terms.
+// explain rephrases an error about a path in the user's terms.
 func explain(path string, err error) error {
 	var wrong *fs.PathError
 	switch {
@@ -71,7 +71,7 @@ func explain(path string, err error) error {
 	return err
 }
 
-// store puts the content of a into the store, and records whether it is
+// store puts the content of a into the store and records whether it is
 // executable.
 func (f *Files) store(ctx context.Context, store cache.Building, a *Answer) (cache.Ref, error) {
 	at := f.at(a.Path)
@@ -101,8 +101,9 @@ func (f *Files) store(ctx context.Context, store cache.Building, a *Answer) (cac
 	return cache.Put(ctx, store, file, cache.Ref{})
 }
 
-// skip returns a function that selects the paths left out of a folder: excluded
-// ones and the cache. It marks a as private if the rest includes private data.
+// skip returns a function that selects the excluded paths of a folder: matches
+// of the patterns, and private folders. The function marks a as private if
+// another path has private data.
 func (f *Files) skip(a *Answer) (func(path string) bool, error) {
 	excluded, err := matcher(a.Patterns)
 	if err != nil {
@@ -122,7 +123,7 @@ func (f *Files) skip(a *Answer) (func(path string) bool, error) {
 	}, nil
 }
 
-// matcher returns a function that selects the paths left out of a folder. As in
+// matcher returns a function that selects the excluded paths of a folder. As in
 // .gitignore, a pattern without a slash matches a name in any folder.
 func matcher(exclude []string) (func(path string) bool, error) {
 	patterns := slices.Concat(defaultExclude, exclude)
@@ -172,12 +173,12 @@ func (f *Files) list(path, pattern string) ([]string, error) {
 	return list, err
 }
 
-// privateHalf follows the name of a competition in the path of its private
-// prepared data.
+// privateHalf follows a competition's name in the path of its private prepared
+// data.
 const privateHalf = "/prepared/private"
 
-// isPrivate reports whether a path is in a private folder: one of the given
-// ones, or the private half of prepared data.
+// isPrivate reports whether a path is in one of the private folders or in the
+// private half of prepared data.
 func isPrivate(at string, private []string) bool {
 	if real, err := filepath.EvalSymlinks(at); err == nil {
 		at = real

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Named returns the files of the folder that a word of a command names: the
-// word itself, or paths that a shell would find in it. Paths are relative to
-// the folder. Links that lead out of it, such as the interpreter of a virtual
-// environment, are ignored.
+// Named returns the files of the folder that are named by a word of a command:
+// by the word itself, or by paths that a shell would find in it. Paths are
+// relative to the folder. Links that lead out of it, such as the interpreter of
+// a virtual environment, are ignored.
 func (f *Files) Named(word string) (found []string) {
 	if f.read == nil || len(word) > 1<<16 {
 		return nil
@@ -27,7 +27,7 @@ func (f *Files) Named(word string) (found []string) {
 	return found
 }
 
-// relative returns the path of a regular file below the folder.
+// relative returns the relative path of a regular file below the folder.
 func (f *Files) relative(name string) (string, bool) {
 	if name == "" || strings.HasPrefix(name, "-") {
 		return "", false

@@ -11,12 +11,12 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Ship adds pipeline files that are used where the folder has none of the name.
-// A nil file system adds none.
+// Ship adds pipeline files that are used if the folder has none of that name. A
+// nil file system adds none.
 func (f *Files) Ship(files fs.FS) { f.shipped = files }
 
-// Source returns the pipeline file at path as a string: the folder's, else the
-// shipped one.
+// Source returns the pipeline file at path as a string, from the folder if it
+// exists there, and from the shipped files otherwise.
 func (f *Files) Source(path string) (string, error) {
 	if !f.IsShipped(path) {
 		return f.Text(path)
@@ -29,9 +29,9 @@ func (f *Files) Source(path string) (string, error) {
 	return a.Text, err
 }
 
-// Sources returns the pipeline files in the folder of the file named from that
-// match a pattern, relative to it and sorted. If from is shipped, so are they,
-// besides those of the folder.
+// Sources returns the pipeline files that match a pattern in the folder of the
+// file from, relative to it and sorted. If from is shipped, they include the
+// shipped files.
 func (f *Files) Sources(from, pattern string) ([]string, error) {
 	dir := path.Dir(filepath.ToSlash(from))
 	if !f.IsShipped(from) || !doublestar.ValidatePattern(pattern) {

@@ -14,8 +14,8 @@ type Deviation struct {
 	Address string `json:"address"`
 	// Field is the label of an input, or "output NAME".
 	Field string `json:"field"`
-	// Was is what the lock says and Is what was found; empty if one of them does
-	// not have it.
+	// Was is the value in the lock and Is the actual value. One of them is
+	// empty if it is missing there.
 	Was string `json:"was"`
 	Is  string `json:"is"`
 }
@@ -34,14 +34,14 @@ func (d Deviation) String() string {
 }
 
 // CheckInputs compares the fields of a key with the locked ones, sorted by
-// label. Varying and withheld inputs are not compared; see the package
+// label. Varying and withheld inputs are skipped; see the package
 // documentation.
 func (s Step) CheckInputs(inputs map[string]string) []Deviation {
 	return s.compare("", s.Inputs, inputs, func(was string) bool { return varies(was) || withheld(was) })
 }
 
-// CheckAction compares what CheckInputs cannot: if inputs are withheld and none
-// varies, the action must be the locked one.
+// CheckAction checks inputs that CheckInputs cannot compare: if inputs are
+// withheld and none varies, the action must be the locked one.
 func (s Step) CheckAction(action digest.ActionID) []Deviation {
 	if s.Action.IsZero() || s.Action == action || s.has(varies) || !s.has(withheld) {
 		return nil
@@ -50,7 +50,7 @@ func (s Step) CheckAction(action digest.ActionID) []Deviation {
 }
 
 // Binds reports whether the locked outputs apply to an action. They do not if
-// an input varies and was a different one.
+// an input varies and had a different value.
 func (s Step) Binds(action digest.ActionID) bool {
 	return s.Action.IsZero() || s.Action == action || !s.has(varies)
 }
@@ -64,8 +64,8 @@ func (s Step) has(what func(string) bool) bool {
 	return false
 }
 
-// CheckOutputs compares outputs with the locked ones, sorted by name. A step
-// without locked outputs does not differ, and a withheld value is not compared.
+// CheckOutputs compares outputs with the locked ones, sorted by name. Without
+// locked outputs there is nothing to compare. Withheld values are skipped.
 func (s Step) CheckOutputs(outputs map[string]string) []Deviation {
 	if s.Outputs == nil {
 		return nil
@@ -87,8 +87,8 @@ func (s Step) compare(prefix string, was, is map[string]string, skip func(was st
 	return list
 }
 
-// Compare lists the differences of is from was: the program's version, steps
-// that only one of them has, inputs and outputs.
+// Compare lists the differences between was and is: the program's version,
+// steps in only one of them, inputs and outputs.
 func Compare(was, is *File) (list []Deviation) {
 	if was.Version != is.Version {
 		list = append(list, Deviation{"mleflow", "version", was.Version, is.Version})
@@ -116,8 +116,8 @@ func Compare(was, is *File) (list []Deviation) {
 // not disclose.
 const withheldPrefix = "(withheld: "
 
-// Withhold returns the value that replaces an undisclosed input or small
-// output, with the reason.
+// Withhold returns the replacement, with the reason, for an undisclosed input
+// or small output.
 func Withhold(why string) string { return withheldPrefix + why + ")" }
 
 // withheld reports whether a value was made by Withhold.
@@ -128,11 +128,11 @@ func varies(value string) bool { _, ok := Varying(value); return ok }
 // varyingPrefix is the prefix of the value of an input that varies.
 const varyingPrefix = "varies: "
 
-// Vary returns the value for an input made from what varies; from says where it
-// comes from.
+// Vary returns the value for an input that contains a varying output. from
+// names its origin.
 func Vary(from string) string { return varyingPrefix + from }
 
-// Varying reports whether a value was made by Vary, and from what.
+// Varying reports whether a value was made by Vary, and returns the origin.
 func Varying(value string) (from string, ok bool) {
 	if len(value) < len(varyingPrefix) || value[:len(varyingPrefix)] != varyingPrefix {
 		return "", false

@@ -1,6 +1,5 @@
-// Package lockfile reads, writes and compares lock files: what went into the
-// steps of a pipeline and what came out, pinned as text that people read in
-// review.
+// Package lockfile reads, writes and compares lock files. A lock file pins the
+// inputs and outputs of a pipeline's steps as text that people can review.
 //
 //	lock {
 //	  format   = 1
@@ -23,22 +22,23 @@
 //	  }
 //	}
 //
-// There is one step block for each instance, sorted by address; inputs are the
-// labelled fields of its key, sorted by label; outputs are contents by kind and
-// digest, and small values in JSON. A label that occurs more than once is
-// numbered from the second on: "source MD5 (2)".
+// There is one step block per instance, sorted by address. Inputs are the
+// labelled fields of its key, sorted by label. Outputs are contents by kind and
+// digest, and small values in JSON. A repeated label is numbered from its
+// second occurrence: "source MD5 (2)".
 //
-// A step that varies, such as an agent, gives something else each time it is
-// done. Its inputs are pinned, its outputs are not, unless that was asked for;
-// then an input that holds such an output says where it comes from instead of
-// its digest, and the step has no action.
+// The output of a varying step, such as an agent, differs each time. The lock
+// pins its inputs, and its outputs only on request. Otherwise an input that
+// holds such an output has the output's origin instead of its digest, and the
+// step that has the input has no action.
 //
-// The lock in a bundle is stricter and tells less. An input that varies keeps
-// the step's action next to it: anyone who runs the same action must get the
-// same outputs, and with another submission nothing is compared. An input or a
-// small value that may not be published is "(withheld: why)" and not compared;
-// instead of such inputs the action is. Content is never withheld.
+// The lock in a bundle is stricter and discloses less. A step with a varying
+// input keeps its action: a run with the same action must have the same
+// outputs, and a run with a different submission is not compared. An input or
+// small value that may not be published is "(withheld: why)" and is not
+// compared. The action is compared instead of such inputs. Content is never
+// withheld.
 //
-// The same content gives the same bytes, whatever the machine. The package
-// reads no cache and runs nothing.
+// The same content has the same bytes on every machine. The package reads no
+// cache and runs nothing.
 package lockfile

@@ -9,12 +9,12 @@ import (
 	"github.com/mleflow/mleflow/engine/addr"
 )
 
-// format is the version of the format that the package reads and writes.
+// format is the version of the format.
 const format = 1
 
 // File is a lock file.
 type File struct {
-	// Version is the program that wrote the file.
+	// Version is the version of the program that wrote the file.
 	Version string
 	// Pipeline is the base name of the pipeline file.
 	Pipeline string
@@ -22,18 +22,18 @@ type File struct {
 	Steps []Step
 }
 
-// Step is what is pinned for one instance.
+// Step holds the pins of one instance.
 type Step struct {
 	Addr addr.Instance
-	// Action is the instance's key, zero if an input varies.
+	// Action is the instance's key, or zero if an input varies.
 	Action digest.ActionID
 	// Inputs are the fields of the key by label; see Inputs.
 	Inputs map[string]string
-	// Outputs are by name; nil pins none. See Outputs.
+	// Outputs are the outputs by name, or nil if none are pinned. See Outputs.
 	Outputs map[string]string
 }
 
-// Inputs returns the fields of a key in the form of a Step.
+// Inputs converts the fields of a key for a Step.
 func Inputs(fields []digest.Field) map[string]string {
 	inputs := make(map[string]string, len(fields))
 	for _, f := range fields {
@@ -49,7 +49,7 @@ func Inputs(fields []digest.Field) map[string]string {
 	return inputs
 }
 
-// Outputs returns an action's outputs in the form of a Step.
+// Outputs converts an action's outputs for a Step.
 func Outputs(outputs cache.Outputs) map[string]string {
 	pins := make(map[string]string, len(outputs))
 	for name, v := range outputs {
@@ -84,7 +84,7 @@ func New(version, pipeline string, steps []Step) *File {
 }
 
 // Update returns f with the selected steps replaced by those of newer, or
-// removed if newer does not have them. Other steps do not change.
+// removed if newer does not have them. Other steps stay unchanged.
 func (f *File) Update(newer *File, selected func(addr.Instance) bool) *File {
 	steps := make([]Step, 0, len(newer.Steps))
 	for _, s := range f.Steps {

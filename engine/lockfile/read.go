@@ -13,7 +13,7 @@ import (
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
-// maxSize is the size in bytes above which a file is not a lock file.
+// maxSize is the maximum size of a lock file in bytes.
 const maxSize = 256 << 20
 
 // head is the lock block.
@@ -23,7 +23,7 @@ type head struct {
 	Pipeline string `hcl:"pipeline"`
 }
 
-// block is a step block. Its labels are read separately, since their number
+// block is a step block. Its labels are read separately, because their number
 // varies.
 type block struct {
 	Action  string            `hcl:"action,optional"`
@@ -81,7 +81,7 @@ func Parse(path string, src []byte) (*File, diag.List) {
 	return f, diags
 }
 
-// onlyBlocks rejects what is not allowed in a lock file.
+// onlyBlocks rejects everything except lock and step blocks.
 func onlyBlocks(body *hclsyntax.Body) (diags diag.List) {
 	for _, a := range body.Attributes {
 		diags = append(diags, diag.Error(a.NameRange, "Not in a lock file", "A lock file holds lock and step blocks and no arguments."))

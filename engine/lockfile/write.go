@@ -38,7 +38,7 @@ func (s Step) write(body *hclwrite.Body) {
 	}
 }
 
-// texts returns an object, which is written sorted by name.
+// texts returns an object. HCL writes its attributes sorted by name.
 func texts(m map[string]string) cty.Value {
 	values := make(map[string]cty.Value, len(m))
 	for name, text := range m {

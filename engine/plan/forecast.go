@@ -1,20 +1,20 @@
 package plan
 
-// Estimate is the disk space that one step is expected to need.
+// Estimate is the disk space that one step will probably need.
 type Estimate struct {
-	// CacheBytes stay in the cache; PeakBytes are held beyond them while the
+	// CacheBytes stay in the cache. PeakBytes are needed in addition while the
 	// step runs.
 	CacheBytes int64 `json:"cache_bytes"`
 	PeakBytes  int64 `json:"peak_bytes"`
-	// Files is the number of objects, 0 if it is not known.
+	// Files is the number of objects, or 0 if it is unknown.
 	Files int64 `json:"files,omitempty"`
-	// Basis says where the numbers come from.
+	// Basis describes the source of the numbers.
 	Basis string `json:"basis,omitempty"`
-	// Unknown says that the step has no estimate, so the numbers are too low.
+	// Unknown means that the step has no estimate, so the numbers are too low.
 	Unknown bool `json:"unknown,omitempty"`
 }
 
-// Verdict says whether there is enough space.
+// Verdict states whether there is enough space.
 type Verdict string
 
 // The verdicts.
@@ -31,41 +31,41 @@ const (
 	Unlimited Verdict = "unknown"
 )
 
-// Forecast is the disk space that a run is expected to need. Deferred steps
-// count as if they ran, and content that is already in the cache is not
-// subtracted. So it is an upper bound if the steps' own estimates are.
+// Forecast is the disk space that a run will probably need. Deferred steps
+// count as if they ran, and content already in the cache is not subtracted. The
+// forecast is therefore an upper bound if the steps' estimates are.
 type Forecast struct {
-	// Steps is the number of steps counted, and Unknown the number of those
+	// Steps is the number of steps counted. Unknown is the number of those
 	// without an estimate.
 	Steps   int `json:"steps"`
 	Unknown int `json:"unknown,omitempty"`
-	// CacheBytes and Files are what the run adds to the cache: the sums over the
-	// steps.
+	// CacheBytes and Files are the totals that the run adds to the cache.
 	CacheBytes int64 `json:"cache_bytes"`
 	Files      int64 `json:"files"`
-	// PeakBytes is the most that is held at any moment, whatever the order and the
-	// durations, if no more than Parallel steps run at a time.
+	// PeakBytes is the maximum held at any moment, for any order and any
+	// durations, if at most Parallel steps run at a time.
 	PeakBytes int64 `json:"peak_bytes"`
 	Parallel  int   `json:"parallel"`
-	// PeakStep is the step that holds most of it beyond the cache.
+	// PeakStep is the step that holds most of PeakBytes beyond the cache.
 	PeakStep string `json:"peak_step,omitempty"`
-	// NeedBytes is enough for all of them, in any order, if steps wait for each
-	// other, as they do when space is short. NeedStep is the step that needs it.
+	// NeedBytes suffices for all steps, in any order, if steps wait for each
+	// other, as they do when space is short. NeedStep is the step that needs
+	// it.
 	NeedBytes int64  `json:"need_bytes"`
 	NeedStep  string `json:"need_step,omitempty"`
-	// Order lists the steps that need space, as the scheduler starts them when
-	// one runs at a time; at most 1,000.
+	// Order lists the steps that need space, in the scheduler's order for one
+	// step at a time. It has at most 1,000 elements.
 	Order []Held `json:"order,omitempty"`
 	Space Space  `json:"space"`
-	// AvailableBytes can be added now: what the disk or the quota leaves,
-	// whichever is less; -1 if neither is known.
+	// AvailableBytes can be added now. It is the rest of the disk or of the
+	// quota, whichever is less, or -1 if neither is known.
 	AvailableBytes int64   `json:"room_bytes"`
 	Verdict        Verdict `json:"verdict"`
-	// Warning says what is wrong and what to do; empty if nothing is.
+	// Warning describes the problem and the remedy, or is "" if there is none.
 	Warning string `json:"warning,omitempty"`
 }
 
-// Held is a step of the serial order with what is held while it runs.
+// Held is a step of the serial order with the bytes held while it runs.
 type Held struct {
 	Name  string `json:"address"`
 	Bytes int64  `json:"bytes"`
@@ -73,11 +73,12 @@ type Held struct {
 
 // Space is the space on the cache's disk.
 type Space struct {
-	// FreeBytes and FreeFiles are what the file system has left, -1 if unknown.
+	// FreeBytes and FreeFiles are left on the file system. They are -1 if
+	// unknown.
 	FreeBytes int64 `json:"free_bytes"`
 	FreeFiles int64 `json:"free_files"`
-	// QuotaBytes is the cache's limit, 0 if it has none, and UsedBytes what it
-	// contains.
+	// QuotaBytes is the cache's limit, or 0 if it has none. UsedBytes is its
+	// size.
 	QuotaBytes int64 `json:"quota_bytes"`
 	UsedBytes  int64 `json:"used_bytes"`
 }

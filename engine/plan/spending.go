@@ -6,16 +6,16 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// Spending is what the steps of a plan may spend on one model together. Its
-// limits are those of one step.
+// Spending is the possible spending of a plan's steps on one model. Its limits
+// are per step.
 type Spending struct {
 	step.Spending
-	// Steps is how many use the model.
+	// Steps is the number of steps that use the model.
 	Steps int
 }
 
-// Most is the greatest cost of all, in billionths of a US dollar; ok is false
-// without a limit.
+// Most returns the maximum total cost, in billionths of a US dollar. ok is
+// false if there is no limit.
 func (s Spending) Most() (cost int64, ok bool) {
 	all := s.Cost * int64(s.Steps)
 	switch {
@@ -29,8 +29,8 @@ func (s Spending) Most() (cost int64, ok bool) {
 	return s.RunCost, s.RunCost > 0
 }
 
-// Spending is what the steps that are not cached may spend, by model and limits,
-// in the order of the steps.
+// Spending returns the possible spending of the uncached steps, grouped by
+// model and limits, in the order of the steps.
 func (p *Plan) Spending() []Spending {
 	var all []Spending
 	index := map[string]int{}

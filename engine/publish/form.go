@@ -9,11 +9,11 @@ import (
 	"github.com/mleflow/mleflow/cache"
 )
 
-// sniffed is how much of a blob is read to choose its suffix.
+// sniffed is the number of bytes of a blob that are read to choose its suffix.
 const sniffed = 1 << 20
 
-// Suffix distinguishes a JSON document and JSON lines, as reports and journals
-// are, from other content.
+// Suffix returns ".json" for a JSON document such as a report, ".jsonl" for
+// JSON lines such as a journal, and "" for other content.
 func Suffix(ctx context.Context, store cache.Store, ref cache.Ref) (string, error) {
 	r, err := store.Open(ctx, ref.ID)
 	if err != nil {
@@ -36,7 +36,7 @@ func Suffix(ctx context.Context, store cache.Store, ref cache.Ref) (string, erro
 	return "", nil
 }
 
-// JSON is a small value as the content of a file.
+// JSON formats a small value for a file.
 func JSON(value []byte) ([]byte, error) {
 	var text bytes.Buffer
 	if err := json.Indent(&text, value, "", "  "); err != nil {

@@ -2,7 +2,7 @@ package publish
 
 import "os"
 
-// inTwoSteps is exchange for file systems that cannot do it atomically. If the
+// inTwoSteps is exchange for file systems without atomic exchange. If the
 // process is killed in between, the path is empty, and the next run publishes
 // to it again.
 func inTwoSteps(from, to, aside string) error {

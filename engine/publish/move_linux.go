@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exchange replaces what is at to with what is at from, atomically if the file
-// system can; aside is a path for the old content.
+// exchange replaces the content at to by the content at from, atomically if the
+// file system supports it. aside is a path for the old content.
 func exchange(from, to, aside string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_EXCHANGE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
@@ -17,8 +17,7 @@ func exchange(from, to, aside string) error {
 	return moved(from, to, err)
 }
 
-// moveNew moves a file or folder to a path where there is at most an empty
-// folder.
+// moveNew moves a file or folder to a path that is free or an empty folder.
 func moveNew(from, to string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
 	if errors.Is(err, unix.EEXIST) { // an empty folder may be replaced

@@ -19,51 +19,51 @@ import (
 
 // Target is content and its destination.
 type Target struct {
-	// Path is absolute. Base is a folder that it must not leave, not even through
-	// a link, or empty.
+	// Path is absolute. Base, if set, is a folder that the path must not leave,
+	// not even through a link.
 	Path, Base string
 	Ref        cache.Ref
 	// Link makes read-only hard links into the cache instead of copies.
 	Link bool
-	// Private makes it readable only for the owner.
+	// Private makes it readable only by the owner.
 	Private bool
-	// Work, if set, counts the files and bytes that are written.
+	// Work, if set, counts the files and bytes written.
 	Work *progress.Work
 }
 
-// State is how a path compares to the content to be published there.
+// State compares a path with the content to be published there.
 type State string
 
 // The states of a path.
 const (
-	// New: there is nothing, or an empty folder.
+	// New: the path is free or an empty folder.
 	New State = "new"
-	// Same: the content is already there, whoever wrote it.
+	// Same: the path already has the content, no matter who wrote it.
 	Same State = "same"
-	// Changed: what is there was published before, and is replaced.
+	// Changed: the path has content that was published before and is replaced.
 	Changed State = "changed"
-	// Foreign: what is there was not published, or was changed since.
+	// Foreign: the path has content that was not published, or was changed
+	// since.
 	Foreign State = "foreign"
 )
 
-// ForeignError says that there is something at a path that mleflow did not
-// write.
+// ForeignError means that a path has content that mleflow did not write.
 type ForeignError struct{ Path string }
 
 func (e *ForeignError) Error() string {
 	return fmt.Sprintf("%s exists and is not what mleflow last published: something else wrote or changed it, so it is not replaced. Move it, remove it, or publish to another path", e.Path)
 }
 
-// Places records what was published from one cache.
+// Places records the publications from one cache.
 type Places struct{ dir string }
 
-// Open returns the Places that are recorded below the folder of a cache.
+// Open returns the Places recorded below the folder of a cache.
 func Open(cacheDir string) *Places {
 	return &Places{filepath.Join(nolink.Folder(cacheDir), "published")}
 }
 
-// Look compares the path of t with its content. A zero Ref is content that is
-// not known yet, and is never the same.
+// Look compares the path of t with its content. A zero Ref stands for unknown
+// content, which is never the same.
 func (p *Places) Look(ctx context.Context, t Target) (State, error) {
 	if err := t.check(p.dir); err != nil {
 		return "", err
@@ -76,8 +76,8 @@ func (p *Places) Look(ctx context.Context, t Target) (State, error) {
 	return state, err
 }
 
-// Put writes content to its path, unless it is there, and returns the path's
-// previous state. If anything else is there, the error is a *ForeignError.
+// Put writes content to its path unless it is already there. It returns the
+// path's previous state. If the path is foreign, the error is a *ForeignError.
 func (p *Places) Put(ctx context.Context, store cache.Files, t Target) (state State, err error) {
 	if err := t.check(p.dir); err != nil {
 		return "", err
@@ -104,13 +104,13 @@ func (p *Places) Put(ctx context.Context, store cache.Files, t Target) (state St
 	return state, p.write(ctx, store, t, old)
 }
 
-// write replaces old, which may be nothing, with content.
+// write replaces the old content, if any. old is its digest.
 func (p *Places) write(ctx context.Context, store cache.Files, t Target, old string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(t.Path), 0o755); err != nil {
 		return err
 	}
 	stage := filepath.Join(filepath.Dir(t.Path), "."+filepath.Base(t.Path)+".mleflow")
-	if err := tree.Remove(stage); err != nil { // left by a process that was killed
+	if err := tree.Remove(stage); err != nil { // left by a killed process
 		return err
 	}
 	if err := os.Mkdir(stage, 0o700); err != nil {
@@ -127,8 +127,8 @@ func (p *Places) write(ctx context.Context, store cache.Files, t Target, old str
 	if _, err := tree.Materialise(ctx, store, t.Ref, made, opts); err != nil {
 		return err
 	}
-	// Both digests are recorded before the move, so that mleflow recognises as its
-	// own whichever content a crash leaves at the path.
+	// Both digests are recorded before the move, so that mleflow recognizes the
+	// content at the path after a crash.
 	rec := record{Path: t.Path, Private: t.Private, Written: []string{name(t.Ref)}}
 	if old != "" {
 		rec.Written = append(rec.Written, old)
@@ -143,7 +143,7 @@ func (p *Places) write(ctx context.Context, store cache.Files, t Target, old str
 	return p.save(rec)
 }
 
-// place moves what was made to its path.
+// place moves the finished content to its path.
 func place(made string, t Target, stage string, replace bool) error {
 	mode, err := movable(made)
 	if err != nil {
@@ -171,7 +171,7 @@ func place(made string, t Target, stage string, replace bool) error {
 	return os.Chmod(t.Path, mode)
 }
 
-// movable makes a read-only folder movable, and returns its previous mode.
+// movable makes a read-only folder movable. It returns the previous mode.
 func movable(path string) (fs.FileMode, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -184,11 +184,11 @@ func movable(path string) (fs.FileMode, error) {
 	}
 }
 
-// name is a digest as it is recorded.
+// name returns a digest in the form in which it is recorded.
 func name(ref cache.Ref) string { return string(ref.Kind) + ":" + ref.ID.String() }
 
-// look compares what is at the path of t with its content and with what was
-// published there; old is the digest of what will be replaced.
+// look compares the path of t with the content and the record. old is the
+// digest of the content to be replaced.
 func look(ctx context.Context, t Target, rec record) (state State, old string, err error) {
 	have, err := identify(ctx, t.Path)
 	switch {
@@ -211,7 +211,7 @@ var (
 	errStrange = errors.New("it is neither a file nor a folder")
 )
 
-// identify returns the digest of what is at a path.
+// identify returns the digest of the content at a path.
 func identify(ctx context.Context, path string) (string, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -243,7 +243,7 @@ func identify(ctx context.Context, path string) (string, error) {
 	return name(ref), err
 }
 
-// check rejects a path that leads out of its base through a link, or into the
+// check rejects a path that leads through a link out of its base, or into the
 // cache.
 func (t *Target) check(records string) error {
 	real, err := resolve(t.Path)
@@ -267,7 +267,7 @@ func (t *Target) check(records string) error {
 	return err
 }
 
-// resolve follows the links in the folder of a path, as far as it exists.
+// resolve follows the links in the existing part of a path's folder.
 func resolve(path string) (string, error) {
 	dir, rest := filepath.Dir(path), filepath.Base(path)
 	for {

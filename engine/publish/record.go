@@ -16,12 +16,12 @@ import (
 	"github.com/mleflow/mleflow/engine/internal/flock"
 )
 
-// record is what is known about one path.
+// record is the record of one path.
 type record struct {
 	Path    string `json:"path"`
 	Private bool   `json:"private,omitempty"`
-	// Written are the digests of what may be there: the latest and, while it is
-	// being moved into place, the previous one.
+	// Written are the digests that the path may have: the latest one and,
+	// during the move, the previous one.
 	Written []string `json:"written"`
 }
 
@@ -29,7 +29,7 @@ func (p *Places) file(path string) string {
 	return filepath.Join(p.dir, digest.Of([]byte(path)).String()+".json")
 }
 
-// read returns the record of a path; it is empty if nothing was published
+// read returns the record of a path, or an empty one if nothing was published
 // there.
 func (p *Places) read(path string) (rec record, err error) {
 	text, err := nolink.ReadFile(p.file(path))
@@ -57,7 +57,7 @@ func (p *Places) save(rec record) error {
 	return nil
 }
 
-// lock keeps other processes from publishing to a path at the same time.
+// lock excludes other processes from publishing to a path at the same time.
 func (p *Places) lock(ctx context.Context, path string) (unlock func(), err error) {
 	err = os.MkdirAll(p.dir, 0o777)
 	var f *os.File
@@ -85,7 +85,7 @@ func (p *Places) lock(ctx context.Context, path string) (unlock func(), err erro
 	}
 }
 
-// Private lists the paths that private content was published to.
+// Private lists the paths to which private content was published.
 func (p *Places) Private() []string {
 	list, err := filepath.Glob(filepath.Join(p.dir, "*.json"))
 	if err != nil {

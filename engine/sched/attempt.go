@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// timeoutError says that an attempt was stopped at the limit of its task.
+// timeoutError means that an attempt was stopped at its task's time limit.
 type timeoutError struct {
 	Limit time.Duration
-	// Err is what Do returned then.
+	// Err is the error that Do returned then.
 	Err error
 }
 
-// Error names the limit.
+// Error states the limit.
 func (e *timeoutError) Error() string { return fmt.Sprintf("timed out after %v", e.Limit) }
 
-// Unwrap returns what Do returned.
+// Unwrap returns the error of Do.
 func (e *timeoutError) Unwrap() error { return e.Err }
 
-// panicError says that a task panicked, which is a bug in the program.
+// panicError means that a task panicked, which is a bug in the program.
 type panicError struct {
 	Value any
 	// Stack is the goroutine's stack, for people.
 	Stack []byte
 }
 
-// Error shows the value.
+// Error shows the panic value.
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
 // catch turns a panic into an error.
@@ -38,7 +38,7 @@ func catch(err *error) {
 	}
 }
 
-// attempt is one call of Do that returned.
+// attempt is one finished call of Do.
 type attempt struct {
 	task           int
 	taken          []int // devices
@@ -46,8 +46,8 @@ type attempt struct {
 	started, ended time.Time
 }
 
-// start leases what the task of the rank needs and calls Do in the background.
-// It returns false if a device is not available now.
+// start leases the resources of the task with this rank and calls Do in the
+// background. It returns false if a device is not available now.
 func (s *scheduler) start(rank int) bool {
 	i := s.life.task[rank]
 	t := &s.tasks[i]
@@ -123,7 +123,7 @@ func (s *scheduler) attempted(a attempt) {
 	}
 }
 
-// again says whether and when to retry a task.
+// again reports whether to retry a task, and after which wait.
 func (s *scheduler) again(i int, r Result) (time.Duration, bool) {
 	retry := s.tasks[i].Retry
 	if r.Err == nil || s.o.Retryable == nil || r.Attempts >= retry.Attempts {
@@ -133,7 +133,7 @@ func (s *scheduler) again(i int, r Result) (time.Duration, bool) {
 	return max(atLeast, retry.wait(r.Attempts, s.o.Rand())), ok
 }
 
-// wait returns the back-off after that many attempts, for a random number in
+// wait returns the back-off after this many attempts, for a random number in
 // [0,1).
 func (r Retry) wait(attempts int, random float64) time.Duration {
 	base, limit := r.Base, r.Max
@@ -151,15 +151,15 @@ func (r Retry) wait(attempts int, random float64) time.Duration {
 	return wait - time.Duration(random*float64(wait)/2)
 }
 
-// retries are the failed tasks that will be retried.
+// retries are the failed tasks that await a retry.
 type retries struct {
 	tried map[int]tried
 	due   dues
-	// told is when the last one was added or OnBackoff called.
+	// told is the time at which a task was last added or OnBackoff last called.
 	told time.Time
 }
 
-// backoffEvery is how often OnBackoff is called.
+// backoffEvery is the interval between calls of OnBackoff.
 const backoffEvery = time.Minute
 
 // tried is the result of a task's attempts so far.
@@ -194,14 +194,14 @@ func (r *retries) add(i int, last Result, wait time.Duration) {
 	heap.Push(&r.due, due{r.told.Add(wait), i})
 }
 
-// result returns the last attempt's result with another status.
+// result returns the last attempt's result with a different status.
 func (r *retries) result(i int, status Status) Result {
 	last := r.tried[i].last
 	last.Status = status
 	return last
 }
 
-// arm sets the timer to the next time something is due.
+// arm sets the timer to the next due time.
 func (s *scheduler) arm() {
 	next := s.pool.retryAt
 	sooner := func(at time.Time) {
@@ -221,7 +221,7 @@ func (s *scheduler) arm() {
 	s.timer.Reset(time.Until(next))
 }
 
-// wake processes what has become due.
+// wake processes everything that is due.
 func (s *scheduler) wake() {
 	now := time.Now()
 	for len(s.retries.due) > 0 && !s.retries.due[0].at.After(now) {

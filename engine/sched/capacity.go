@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Capacity is what a machine can lease. A zero number of CPUs or bytes is
-// unknown and sets no limit; no Devices means no GPUs.
+// Capacity is the amount of resources that a machine can lease. Zero CPUs or
+// bytes are unknown and set no limit. No Devices means no GPUs.
 type Capacity struct {
 	CPUs        float64
 	MemoryBytes int64
@@ -17,16 +17,16 @@ type Capacity struct {
 	Devices []string
 }
 
-// UnfitError says that a machine can never satisfy a request.
+// UnfitError means that a machine can never satisfy a request.
 type UnfitError struct {
-	// Task is its name, empty if the message is shown together with it.
+	// Task is the task's name, or "" if the message is shown together with it.
 	Task string
-	// Lacks has a phrase for each resource: what is requested and what the machine
-	// has.
+	// Lacks has one phrase per missing resource, with the request and the
+	// machine's amount.
 	Lacks []string
 }
 
-// Error returns the whole sentence.
+// Error returns the complete sentence.
 func (e *UnfitError) Error() string {
 	task := "it"
 	if e.Task != "" {
@@ -101,7 +101,7 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%.4g %s", f, units[u])
 }
 
-// milli is CPUs in thousandths, rounded up, so that sums are exact.
+// milli converts CPUs to thousandths, rounded up, so that sums are exact.
 func milli(cpus float64) int64 {
 	if cpus <= 0 {
 		return 0

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// clock ends an attempt when it has run for its limit, not counting the time in
-// outside. Nil means no limit.
+// clock ends an attempt after its time limit, not counting the time in outside.
+// A nil clock has no limit.
 type clock struct {
 	mu    sync.Mutex
 	timer *time.Timer
 	begun time.Time
 	left  time.Duration
-	// waiting counts the current calls of outside.
+	// waiting counts the calls of outside in progress.
 	waiting int
 }
 

@@ -2,8 +2,8 @@
 
 package sched
 
-// FreeDisk returns 0, which stands for unknown, on this system.
+// FreeDisk returns 0, which means unknown, on this system.
 func FreeDisk(string) (int64, error) { return 0, nil }
 
-// FreeFiles returns 0, which stands for unknown, on this system.
+// FreeFiles returns 0, which means unknown, on this system.
 func FreeFiles(string) (int64, error) { return 0, nil }

@@ -9,16 +9,16 @@ import (
 	"syscall"
 )
 
-// FreeDisk returns the bytes that may be written to the file system of a
-// folder, which need not exist yet. Use it for Capacity.DiskBytes of steps that
-// work there.
+// FreeDisk returns the number of bytes that can be written to the file system
+// of a folder, which need not exist yet. Use it for the Capacity.DiskBytes of
+// steps that work there.
 func FreeDisk(dir string) (int64, error) {
 	s, err := statfs(dir)
 	return int64(s.Bavail) * int64(s.Bsize), err
 }
 
-// FreeFiles returns how many files may be created on the file system of a
-// folder; 0 if there is no limit.
+// FreeFiles returns the number of files that can be created on the file system
+// of a folder, or 0 if there is no limit.
 func FreeFiles(dir string) (int64, error) {
 	s, err := statfs(dir)
 	return int64(s.Ffree), err

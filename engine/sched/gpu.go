@@ -12,14 +12,13 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
 )
 
-// GPUs returns the names of the machine's GPUs, in order. They are the
-// devices that the specifications of the Container Device Interface (CDI)
-// number, as in "nvidia.com/gpu=0"; without specifications, the device files
-// of NVIDIA's driver under the same names. A specification also lists each
-// device by other names (its UUID, "all"), which are left out: a device must
-// have one name to be leased once. Of a GPU that is divided (MIG), the slices
-// are listed, as in "nvidia.com/gpu=0:1", and not the whole, which nobody can
-// compute on.
+// GPUs returns the names of the machine's GPUs, in order. They are the numbered
+// devices in the specifications of the Container Device Interface (CDI), as in
+// "nvidia.com/gpu=0". Without specifications, the device files of NVIDIA's
+// driver are used under the same names. Other names in a specification (the
+// UUID, "all") are ignored, because a device must have a single name to be
+// leased only once. Of a divided GPU (MIG), the slices are listed, as in
+// "nvidia.com/gpu=0:1". The whole GPU is not, because it cannot compute.
 func (p Probe) GPUs() []string {
 	names := p.cdi()
 	if len(names) == 0 {
@@ -36,15 +35,16 @@ func (p Probe) GPUs() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return divided[name] })
 }
 
-// DevicesVariable selects the devices to lease; by default, all that are found.
+// DevicesVariable names the environment variable with the devices to lease. By
+// default, all devices found are leased.
 const DevicesVariable = "MLEFLOW_DEVICES"
 
-// ChooseDevices returns which of the devices found are leased: all of them, or
-// what text, the value of DevicesVariable, says: "none", or a list with commas
-// of whole devices and slices by their numbers ("nvidia.com/gpu=0",
-// "nvidia.com/gpu=1:0") and of kinds, which stand for all of them that were
-// found. A device that was not found may be named, too: its driver may not have
-// described it.
+// ChooseDevices returns the devices to lease. If text, the value of
+// DevicesVariable, is empty, these are all devices found. Otherwise text is
+// "none" or a comma-separated list. An element is a device or slice with its
+// number ("nvidia.com/gpu=0", "nvidia.com/gpu=1:0"), or a kind, which stands
+// for all devices of the kind that were found. A numbered device need not have
+// been found: its driver may not have described it.
 func ChooseDevices(text string, found []string) ([]string, error) {
 	switch text = strings.TrimSpace(text); text {
 	case "":
@@ -94,7 +94,8 @@ func (p Probe) nodes() []string {
 	return names
 }
 
-// numbered matches an index, or the indexes of a device and a part of it.
+// numbered matches the index of a device, or the indexes of a device and its
+// slice.
 var numbered = pattern.New(`^\d+(:\d+)?$`)
 
 func (p Probe) cdi() []string {
@@ -118,7 +119,7 @@ func (p Probe) cdi() []string {
 	return names
 }
 
-// readCDI returns the kind and the device names of a specification, nothing
+// readCDI returns the kind and the device names of a specification, or nothing
 // if it cannot be read.
 func readCDI(name string) (kind string, devices []string) {
 	text, err := os.ReadFile(name)
@@ -143,7 +144,7 @@ func readCDI(name string) (kind string, devices []string) {
 	return spec.Kind, devices
 }
 
-// scanCDI reads the two parts that we need of a specification in YAML's block
+// scanCDI reads the two relevant parts of a specification in YAML's block
 // style, which generators write: the top-level kind, and the names of the items
 // in the top-level list of devices.
 func scanCDI(lines []string) (kind string, devices []string) {
@@ -176,7 +177,7 @@ func scanCDI(lines []string) (kind string, devices []string) {
 
 func unquote(s string) string { return strings.Trim(strings.TrimSpace(s), `"'`) }
 
-// compareDevices orders names by kind and then by number.
+// compareDevices orders names by kind, then by number.
 func compareDevices(a, b string) int {
 	ka, na, _ := strings.Cut(a, "=")
 	kb, nb, _ := strings.Cut(b, "=")

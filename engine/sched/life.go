@@ -12,11 +12,11 @@ import (
 type phase uint8
 
 const (
-	pending   phase = iota // waits for the tasks it comes after
+	pending   phase = iota // waits for its predecessors
 	queued                 // waits to be resolved
 	resolving              // is being resolved
 	waiting                // waits for a lease
-	parked                 // waits for a task of the same key
+	parked                 // waits for a task with the same key
 	running                // has a lease
 	backoff                // waits for a retry
 	ended
@@ -25,16 +25,15 @@ const (
 // lives are the phases and priorities of all tasks.
 type lives struct {
 	phase   []phase
-	missing []int // number of tasks it comes after that have not succeeded yet
-	rank    []int // position in the order of priority
-	task    []int // task of a rank
+	missing []int // number of predecessors that have not succeeded yet
+	rank    []int // position in order of priority
+	task    []int // task with a rank
 	open    int   // number of tasks that have not ended
 }
 
-// newLives ranks the tasks: prompt ones first, then by the longest chain of work
-// that starts with them.
-// Each task counts a nanosecond more, so that the number of tasks decides if
-// durations are unknown.
+// newLives ranks the tasks: prompt tasks first, then by the longest chain of
+// work from each task on. Each task counts an additional nanosecond, so that
+// the number of tasks decides if durations are unknown.
 func newLives(tasks []Task, graph *dag.Graph) lives {
 	n := len(tasks)
 	l := lives{make([]phase, n), make([]int, n), make([]int, n), make([]int, n), n}
@@ -60,8 +59,8 @@ func newLives(tasks []Task, graph *dag.Graph) lives {
 	return l
 }
 
-// pendingAfter returns the pending tasks that come after i, in ascending order.
-// Those after an ended task have ended already.
+// pendingAfter returns the pending successors of i, direct or not, in ascending
+// order. Successors of ended tasks have ended already.
 func (l *lives) pendingAfter(i int, graph *dag.Graph) []int {
 	var found []int
 	stack := []int{i}
@@ -81,13 +80,14 @@ func (l *lives) pendingAfter(i int, graph *dag.Graph) []int {
 	return found
 }
 
-// keys are the keys of tasks that wait for a lease or run.
+// keys are the keys of tasks that run or wait for a lease.
 type keys struct {
 	owned  map[int]string
-	owners map[string][]int // the owner, then the parked
+	owners map[string][]int // the owner, then the parked tasks
 }
 
-// own makes i the owner of the key, or parks it behind the owner.
+// own makes i the owner of the key. If the key has an owner, it queues i behind
+// it and returns false.
 func (k *keys) own(i int, key string) bool {
 	line := k.owners[key]
 	k.owners[key] = append(line, i)
@@ -98,7 +98,7 @@ func (k *keys) own(i int, key string) bool {
 	return true
 }
 
-// disown returns the tasks that were parked behind i.
+// disown ends the ownership of i and returns the tasks parked behind it.
 func (k *keys) disown(i int) []int {
 	key, ok := k.owned[i]
 	if !ok {

@@ -11,16 +11,16 @@ import (
 )
 
 // DeviceLocks is a table of devices that the processes of a machine share: a
-// folder with one file for each device, locked while the device is leased. A
-// slice of a device also takes a shared lock on the file of the whole device,
-// so that nobody can lease the whole meanwhile.
+// folder with one file per device, which is locked while the device is leased.
+// A slice of a device also takes a shared lock on the file of the whole device,
+// so that nobody can lease the whole at the same time.
 type DeviceLocks struct {
 	mu    sync.Mutex
 	files map[string]lockFiles
 	held  map[string]bool
 }
 
-// lockFiles are the open files of a device; whole is nil but for a slice.
+// lockFiles are the open files of a device. whole is nil unless it is a slice.
 type lockFiles struct{ own, whole *os.File }
 
 func (f lockFiles) close() {
@@ -31,13 +31,13 @@ func (f lockFiles) close() {
 	}
 }
 
-// LeasesVariable names the folder of the machine's table of leases.
+// LeasesVariable names the environment variable with the folder of the
+// machine's table of leases.
 const LeasesVariable = "MLEFLOW_LEASES"
 
 // LeasesDir returns the folder of the table that all processes of the machine
-// share, whatever their user and cache: the value of the variable, else a
-// folder below /run/lock, else one among the temporary files. env looks up a
-// variable.
+// share, regardless of user and cache: the value of LeasesVariable, or a folder
+// below /run/lock, or one in the temporary folder. env looks up a variable.
 func LeasesDir(env func(string) string) string {
 	if dir := env(LeasesVariable); dir != "" {
 		return dir
@@ -48,9 +48,9 @@ func LeasesDir(env func(string) string) string {
 	return filepath.Join(os.TempDir(), "mleflow-leases")
 }
 
-// OpenDeviceLocks opens the table in the folder, which is created if it does
-// not exist, for the given devices. Processes only share devices if they use
-// the same folder.
+// OpenDeviceLocks opens the table in a folder for the given devices. It creates
+// the folder if necessary. Processes respect each other's leases only if they
+// use the same folder.
 func OpenDeviceLocks(dir string, devices []string) (*DeviceLocks, error) {
 	l := &DeviceLocks{files: map[string]lockFiles{}, held: map[string]bool{}}
 	if err := makeShared(dir); err != nil {
@@ -75,7 +75,7 @@ func makeShared(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	return os.Chmod(dir, 0o777|os.ModeSticky) // whatever the umask
+	return os.Chmod(dir, 0o777|os.ModeSticky) // regardless of the umask
 }
 
 func openLocks(dir, name string) (f lockFiles, err error) {
@@ -90,8 +90,8 @@ func openLocks(dir, name string) (f lockFiles, err error) {
 	return f, err
 }
 
-// wholeOf returns the device that a slice belongs to; any other device is whole
-// itself.
+// wholeOf returns the device to which a slice belongs. It returns other devices
+// unchanged.
 func wholeOf(name string) string {
 	kind, number, _ := strings.Cut(name, "=")
 	if gpu, _, sliced := strings.Cut(number, ":"); sliced {
@@ -100,8 +100,8 @@ func wholeOf(name string) string {
 	return name
 }
 
-// openLock opens a lock file that may belong to another user: reading is enough
-// to lock it.
+// openLock opens a lock file, which may belong to another user. Read access
+// suffices for locking.
 func openLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if os.IsPermission(err) {
@@ -110,12 +110,12 @@ func openLock(path string) (*os.File, error) {
 	return f, err
 }
 
-// lockName turns the name of a device into a file name, injectively.
+// lockName converts the name of a device to a unique file name.
 func lockName(device string) string {
 	return strings.NewReplacer("%", "%25", "/", "%2f", ":", "%3a").Replace(device) + ".lock"
 }
 
-// Close ends all locks of this process.
+// Close releases all locks of this process.
 func (l *DeviceLocks) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,7 +137,7 @@ func (l *DeviceLocks) missing(devices []string) string {
 	return ""
 }
 
-// try locks a device, unless it is locked by this or another process.
+// try locks a device unless this or another process has locked it.
 func (l *DeviceLocks) try(name string) (unlock func(), ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,7 +162,7 @@ func (l *DeviceLocks) unlock(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.held, name)
-	// Unlocking only fails if the file is closed, which unlocks it too.
+	// Unlocking fails only if the file is closed, which also unlocks it.
 	for _, f := range []*os.File{l.files[name].whole, l.files[name].own} {
 		if f != nil {
 			_ = flock.Unlock(f)

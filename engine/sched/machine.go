@@ -11,26 +11,26 @@ import (
 	"strings"
 )
 
-// Machine returns what this machine can lease: processors and memory within the
-// limits of the control group and of GOMAXPROCS, and the GPUs that GPUs finds.
-// It leaves out the disk; use FreeDisk for the relevant folder.
+// Machine returns this machine's capacity: processors and memory within the
+// limits of the control group and of GOMAXPROCS, and the GPUs found by GPUs. It
+// omits the disk; use FreeDisk for the relevant folder.
 func Machine() Capacity { return NewProbe("/").Capacity() }
 
-// NewProbe returns the probe of this machine, with its files below root.
+// NewProbe returns a probe of this machine with its files below root.
 func NewProbe(root string) Probe {
 	return Probe{Root: root, CPUs: min(runtime.NumCPU(), runtime.GOMAXPROCS(0))}
 }
 
-// Probe reads what a machine has from its files.
+// Probe determines a machine's resources from its files.
 type Probe struct {
-	// Root is the folder that has proc, sys, dev, etc and var.
+	// Root is the folder that contains proc, sys, dev, etc and var.
 	Root string
-	// CPUs is the number of processors before limits; it takes account of
-	// affinity.
+	// CPUs is the number of processors, limited only by affinity and
+	// GOMAXPROCS.
 	CPUs int
 }
 
-// Capacity returns what there is to lease. What cannot be read is unknown.
+// Capacity returns the resources for leases. An unreadable amount is unknown.
 func (p Probe) Capacity() Capacity {
 	c := p.Unlimited()
 	for _, g := range p.groups() {
@@ -44,8 +44,8 @@ func (p Probe) Capacity() Capacity {
 	return c
 }
 
-// Unlimited is Capacity without the limits of control groups, to show what a
-// limit takes away.
+// Unlimited is Capacity without the limits of control groups. It serves to show
+// the effect of a limit.
 func (p Probe) Unlimited() Capacity {
 	return Capacity{CPUs: float64(p.CPUs), MemoryBytes: p.memTotal(), Devices: p.GPUs()}
 }
@@ -60,12 +60,12 @@ func (p Probe) memTotal() int64 {
 	return 0
 }
 
-// group is a folder of the control-group file system.
+// group is a folder of the cgroup file system.
 type group string
 
-// groups returns the folders of the control groups of this process and their
-// parents, for both versions. Inside a container the path of a group may name a
-// folder of the host, so the root is always included.
+// groups returns the folders of this process's control groups and their
+// parents, for both versions. Inside a container, the path of a group may name
+// a folder of the host, so the root is always included.
 func (p Probe) groups() []group {
 	var out []group
 	for _, line := range readLines(filepath.Join(p.Root, "proc/self/cgroup")) {
@@ -92,7 +92,7 @@ func parents(base, p string) []group {
 	return append(out, group(base))
 }
 
-// cpus returns the CPU limit as a number of processors.
+// cpus returns the CPU limit in processors.
 func (g group) cpus() (float64, bool) {
 	quota, period := g.number("cpu.cfs_quota_us"), g.number("cpu.cfs_period_us")
 	if f := strings.Fields(g.read("cpu.max")); len(f) == 2 {
@@ -104,8 +104,8 @@ func (g group) cpus() (float64, bool) {
 	return float64(quota) / float64(period), true
 }
 
-// memory returns the limit on memory. Version 1 writes a huge number for no
-// limit.
+// memory returns the memory limit. Version 1 writes a huge number if there is
+// no limit.
 func (g group) memory() (int64, bool) {
 	n := g.number("memory.max")
 	if n == 0 {
@@ -124,7 +124,8 @@ func (g group) read(file string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// parsePositive returns 0 for anything but a positive number, such as "max".
+// parsePositive returns 0 for everything except a positive number, for example
+// for "max".
 func parsePositive(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {

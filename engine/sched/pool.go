@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// amounts is a request, or what is free, by resource.
+// amounts is an amount of each resource, requested or free.
 type amounts struct {
 	milliCPUs, memory, disk int64
 	gpus                    int
@@ -17,7 +17,7 @@ func amountsOf(r Resources) amounts {
 	return amounts{milli(r.CPUs), max(0, r.MemoryBytes), max(0, r.DiskBytes), max(0, r.GPUs)}
 }
 
-// amounts are what the task leases.
+// amounts returns the amounts that the task leases.
 func (t *Task) amounts() amounts {
 	a := amountsOf(t.Needs)
 	if t.Prompt {
@@ -30,7 +30,7 @@ func (a amounts) fits(free amounts) bool {
 	return a.milliCPUs <= free.milliCPUs && a.memory <= free.memory && a.disk <= free.disk && a.gpus <= free.gpus
 }
 
-// reserve subtracts b from a, down to zero.
+// reserve subtracts b from a, but not below zero.
 func (a *amounts) reserve(b amounts) {
 	a.milliCPUs = take(a.milliCPUs, b.milliCPUs)
 	a.memory = take(a.memory, b.memory)
@@ -59,12 +59,13 @@ func give(a, b int64) int64 {
 	return a + b
 }
 
-// pool is what is free on the machine.
+// pool is the free part of the machine.
 type pool struct {
 	free    amounts
 	devices []device
 	locks   *DeviceLocks
-	// retryAt is when to ask again for devices that other processes hold.
+	// retryAt is the time of the next attempt to lease devices held by other
+	// processes.
 	retryAt time.Time
 }
 
@@ -74,8 +75,8 @@ type device struct {
 	unlock func()
 }
 
-// devicePoll is how long to wait before asking again for devices that other
-// processes hold.
+// devicePoll is the interval between attempts to lease devices held by other
+// processes.
 const devicePoll = 250 * time.Millisecond
 
 func newPool(c Capacity, locks *DeviceLocks) *pool {
@@ -91,8 +92,8 @@ func newPool(c Capacity, locks *DeviceLocks) *pool {
 	return p
 }
 
-// take leases a request that fits, all or nothing, and returns the indexes of
-// its devices. It only fails because of devices that other processes hold.
+// take leases all resources of a request that fits, or none, and returns the
+// indexes of its devices. It fails only if other processes hold devices.
 func (p *pool) take(a amounts) ([]int, bool) {
 	taken, ok := p.takeDevices(a.gpus)
 	if ok {
@@ -144,7 +145,7 @@ func (p *pool) giveDevices(taken []int) {
 	}
 }
 
-// give returns a lease.
+// give ends a lease.
 func (p *pool) give(a amounts, taken []int) {
 	p.free.add(a)
 	p.giveDevices(taken)

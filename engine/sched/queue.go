@@ -2,8 +2,8 @@ package sched
 
 import "container/heap"
 
-// ranks is a min-heap of ranks. It avoids container/heap, which would allocate
-// for every element.
+// ranks is a min-heap of ranks. It does not use container/heap, which would
+// allocate for every element.
 type ranks []int
 
 func (h *ranks) push(v int) {
@@ -47,11 +47,11 @@ func (h *ranks) pop() int {
 }
 
 // queue holds the tasks that wait for a lease, by rank. Tasks with the same
-// request wait in one line: if its first does not fit, none does.
+// request share a line: if its first task does not fit, none does.
 type queue struct {
 	shapes map[amounts]*line
 	active lines
-	// noCPU is the number of active lines whose tasks need no processor.
+	// noCPU is the number of active lines whose tasks need no CPU.
 	noCPU int
 }
 
@@ -61,7 +61,7 @@ type line struct {
 	at    int // index in lines
 }
 
-// lines is a heap of non-empty lines by their first rank.
+// lines is a heap of non-empty lines ordered by their first rank.
 type lines []*line
 
 func (h lines) Len() int           { return len(h) }
@@ -102,21 +102,21 @@ func (q *queue) push(rank int, shape amounts) {
 	}
 }
 
-// lookahead is how many requests that do not fit are passed over, each
-// reserving its resources, before the search ends. It bounds the cost of a
-// dispatch when many different requests wait.
+// lookahead is the number of unfit requests that dispatch skips before it
+// stops. Each reserves its resources. It bounds the cost of a dispatch if many
+// different requests wait.
 const lookahead = 32
 
-// dispatch calls start for the waiting tasks in order of rank, as long as they
-// fit into what is free and not reserved. start returns false if the task
-// cannot be started after all; it then reserves its resources like one that
-// does not fit. limit is the largest number of tasks to start. dispatch returns
-// what is still free and not reserved.
+// dispatch calls start for at most limit waiting tasks in order of rank, as
+// long as they fit into the free and unreserved resources. start returns false
+// if the task cannot be started after all. The task then reserves its resources
+// like one that does not fit. dispatch returns the resources that remain free
+// and unreserved.
 func (q *queue) dispatch(free amounts, limit int, start func(rank int) bool) amounts {
 	var blocked []*line
 	for len(q.active) > 0 && len(blocked) < lookahead && limit > 0 {
 		if free.milliCPUs == 0 && q.noCPU == 0 {
-			break // the usual end: nothing that waits can start
+			break // usual end: no waiting task can start
 		}
 		l := q.active[0]
 		if !l.shape.fits(free) || !start(l.ranks[0]) {
@@ -135,8 +135,7 @@ func (q *queue) dispatch(free amounts, limit int, start func(rank int) bool) amo
 	return free
 }
 
-// settle moves the first line, whose first rank has been removed, to its new
-// place.
+// settle restores the order after the first line has lost its first rank.
 func (q *queue) settle() {
 	if len(q.active[0].ranks) == 0 {
 		l := heap.Pop(&q.active).(*line)

@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// batchSize is the largest number of Resolve calls in a row. Passing tasks one
-// at a time would cost more than a cheap call.
+// batchSize is the maximum number of consecutive Resolve calls. Passing single
+// tasks would cost more than a cheap call.
 const batchSize = 32
 
-// resolver makes the Resolve calls in the background.
+// resolver makes Resolve calls in the background.
 type resolver struct {
 	ctx   context.Context
 	tasks []Task
 	limit int
-	// queue holds the ranks of the tasks to resolve.
+	// queue has the ranks of the tasks to resolve.
 	queue   ranks
 	in, out chan *batch
 	workers int
@@ -23,7 +23,7 @@ type resolver struct {
 	wait    sync.WaitGroup
 }
 
-// batch is some tasks to resolve, and then the answers.
+// batch holds tasks to resolve and, later, their results.
 type batch struct {
 	tasks []int
 	found []Resolution
@@ -34,7 +34,7 @@ func newResolver(ctx context.Context, tasks []Task, limit int) *resolver {
 	return &resolver{ctx: ctx, tasks: tasks, limit: limit, in: make(chan *batch, limit), out: make(chan *batch, limit)}
 }
 
-// feed hands queued tasks to idle workers.
+// feed passes queued tasks to idle workers.
 func (r *resolver) feed(l *lives) {
 	for len(r.queue) > 0 && r.busy < r.limit {
 		if r.busy == r.workers {
@@ -76,7 +76,7 @@ func (r *resolver) batch() *batch {
 	return b
 }
 
-// recycle takes back a batch whose answers have been read.
+// recycle takes back a batch whose results have been read.
 func (r *resolver) recycle(b *batch) {
 	clear(b.errs)
 	b.tasks, b.found, b.errs = b.tasks[:0], b.found[:0], b.errs[:0]

@@ -12,9 +12,9 @@ import (
 	"github.com/mleflow/mleflow/engine/dag"
 )
 
-// Run runs the tasks and returns when all have ended. The error is for tasks
-// that cannot be run: a cycle, or a task without Resolve for which the machine
-// is too small (see Check). Failures of tasks are in the Summary.
+// Run runs the tasks and returns when all have ended. It returns an error for
+// tasks that cannot be run: a cycle, or a task without Resolve for which the
+// machine is too small (see Check). Failures of tasks are in the Summary.
 func Run(ctx context.Context, tasks []Task, o Options) (*Summary, error) {
 	s, err := newScheduler(ctx, tasks, o)
 	if err != nil {
@@ -37,10 +37,10 @@ type scheduler struct {
 	life     lives
 	pool     *pool
 	queue    *queue
-	prompt   *queue // of prompt tasks
-	dirty    bool   // something was queued or became free
-	running  int    // tasks that are not prompt
-	prompted int    // tasks that are
+	prompt   *queue // prompt tasks
+	dirty    bool   // a task was queued or a resource became free
+	running  int    // running tasks that are not prompt
+	prompted int    // running prompt tasks
 	stopping bool
 	keys     keys
 	retries  retries
@@ -74,7 +74,7 @@ func newScheduler(ctx context.Context, tasks []Task, o Options) (*scheduler, err
 	}, nil
 }
 
-// order returns the graph of the tasks.
+// order returns the dependency graph of the tasks.
 func order(tasks []Task) (*dag.Graph, error) {
 	after := make([][]int, len(tasks))
 	for i := range tasks {
@@ -121,7 +121,7 @@ func checkOptions(tasks []Task, o *Options) error {
 	return errors.Join(errs...)
 }
 
-// run is the loop: it reacts to events until every task has ended.
+// run is the main loop. It handles events until every task has ended.
 func (s *scheduler) run() {
 	defer s.resolver.close()
 	defer s.timer.Stop()
@@ -159,7 +159,7 @@ func (s *scheduler) run() {
 	}
 }
 
-// ready is called when everything that a task comes after has succeeded.
+// ready is called when all predecessors of a task have succeeded.
 func (s *scheduler) ready(i int) {
 	if s.tasks[i].Resolve == nil {
 		if key := s.tasks[i].Key; key != "" && !s.keys.own(i, key) {
@@ -173,7 +173,7 @@ func (s *scheduler) ready(i int) {
 	s.resolver.queue.push(s.life.rank[i])
 }
 
-// resolved takes the answers of a batch of Resolve calls.
+// resolved handles the results of a batch of Resolve calls.
 func (s *scheduler) resolved(b *batch) {
 	for k, i := range b.tasks {
 		r, err := b.found[k], b.errs[k]
@@ -193,8 +193,8 @@ func (s *scheduler) resolved(b *batch) {
 	s.resolver.recycle(b)
 }
 
-// mustRun makes a task wait for its lease, unless a task with the same key is
-// ahead of it.
+// mustRun queues a task for its lease. If a task with the same key is ahead of
+// it, mustRun parks it.
 func (s *scheduler) mustRun(i int, key string) {
 	if err := s.o.Capacity.Check("", s.tasks[i].Needs); err != nil {
 		s.fail(i, Result{Err: err})
@@ -217,7 +217,7 @@ func (s *scheduler) enqueue(i int) {
 	s.dirty = true
 }
 
-// end records how a task ended and unblocks others.
+// end records the end of a task and unblocks others.
 func (s *scheduler) end(i int, r Result) {
 	s.life.phase[i] = ended
 	s.life.open--
@@ -249,7 +249,7 @@ func (s *scheduler) fail(i int, r Result) {
 	}
 }
 
-// fall ends a task as failed, and all that come after it as skipped.
+// fall ends a task as failed and all its successors as skipped.
 func (s *scheduler) fall(i int, r Result) {
 	r.Status = Failed
 	s.end(i, r)
@@ -258,7 +258,7 @@ func (s *scheduler) fall(i int, r Result) {
 	}
 }
 
-// stop ends everything that does not run.
+// stop ends all tasks that are not running.
 func (s *scheduler) stop() {
 	if s.stopping {
 		return
@@ -275,7 +275,7 @@ func (s *scheduler) stop() {
 	s.retries.due = nil
 }
 
-// dispatch starts what can start.
+// dispatch starts all tasks that can start.
 func (s *scheduler) dispatch() {
 	if s.dirty {
 		free := s.prompt.dispatch(s.pool.free, s.o.Parallelism-s.prompted, s.start)

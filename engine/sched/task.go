@@ -7,73 +7,75 @@ import (
 
 // Task is one piece of work.
 type Task struct {
-	// Name is the task in messages.
+	// Name is the task's name in messages.
 	Name string
-	// After are the indexes of the tasks that must succeed before.
+	// After has the indexes of the tasks that must succeed first.
 	After []int
-	// Weight is the expected duration of the task; it only affects the order.
+	// Weight is the expected duration of the task. It affects only the order.
 	Weight time.Duration
-	// Prompt tasks are short and say how the others did. They come before all
-	// others and beside them: they lease no processors, and Options.Parallelism
-	// limits them apart.
+	// Prompt tasks are short and report on others. They precede all other tasks
+	// and run beside them: they lease no CPUs, and Options.Parallelism limits
+	// them separately.
 	Prompt bool
-	// Needs is what the task leases while it runs.
+	// Needs are the resources that the task leases while it runs.
 	Needs Resources
-	// Timeout is the limit of one attempt; 0 is none.
+	// Timeout is the time limit of one attempt. 0 means no limit.
 	Timeout time.Duration
 	Retry   Retry
-	// Key identifies the work of a task without Resolve, as Resolution.Key does.
-	// Such a task has its key as soon as it is ready, before any task that is
+	// Key identifies the work of a task without Resolve, like Resolution.Key.
+	// Such a task owns its key as soon as it is ready, before any task that is
 	// resolved later.
 	Key string
-	// Resolve says whether there is anything to do. It is called once all of After
-	// have succeeded, several tasks at a time, and again after a task of the same
-	// Key has ended. Nil means that the task must run.
+	// Resolve reports whether there is anything to do. It is called once all of
+	// After have succeeded, and again after a task with the same Key has ended.
+	// Calls for different tasks are concurrent. If it is nil, the task must
+	// run.
 	Resolve func(ctx context.Context) (Resolution, error)
-	// Refused, if set, is why the task fails without being started. What comes
-	// after it is skipped. Everything else continues even without
-	// Options.KeepGoing, because the refusal was decided in view of all tasks.
+	// Refused, if set, is the error with which the task fails without being
+	// started. Its successors are skipped. Everything else continues even
+	// without Options.KeepGoing, because the refusal already considered all
+	// tasks.
 	Refused error
-	// Do does the work. It must return soon after ctx is cancelled; its
-	// cause is a *timeoutError when the limit was reached.
+	// Do does the work. It must return soon after ctx is cancelled. The cause
+	// is a *timeoutError if the time limit was reached.
 	Do func(ctx context.Context, l Lease) error
 }
 
-// Resolution is what Resolve found.
+// Resolution is the result of Resolve.
 type Resolution struct {
-	// Done says that there is nothing to do.
+	// Done means that there is nothing to do.
 	Done bool
-	// Key identifies the work, unless it is empty. Tasks with the same key never
-	// run at the same time: the others are resolved again when the first has
-	// ended.
+	// Key identifies the work unless it is empty. Tasks with the same key never
+	// run at the same time. After the first of them has ended, the others are
+	// resolved again.
 	Key string
 }
 
-// Resources are what a task holds while it runs.
+// Resources are the resources that a task holds while it runs.
 type Resources struct {
 	CPUs        float64
 	MemoryBytes int64
 	DiskBytes   int64
-	// GPUs is a number of devices.
+	// GPUs is the number of devices.
 	GPUs int
 }
 
-// Retry says how often and when to retry an error for which Options.Retryable
-// returns true.
+// Retry defines how often and when to retry after an error for which
+// Options.Retryable returns true.
 type Retry struct {
-	// Attempts is the largest number of attempts; 0 is the same as 1.
+	// Attempts is the maximum number of attempts. 0 is the same as 1.
 	Attempts int
-	// Base is the wait after the first attempt; it doubles each time, up to
-	// Max. A random part of up to half is taken off. Zero values stand for
-	// one second, and for five minutes or Base if that is more.
+	// Base is the wait after the first attempt. It doubles each time, up to
+	// Max, and is shortened at random by up to a half. A zero Base means one
+	// second. A zero Max means five minutes, or Base if that is more.
 	Base, Max time.Duration
 }
 
-// Lease is what an attempt may use.
+// Lease is the resources of an attempt.
 type Lease struct {
 	// Attempt counts from 1.
 	Attempt int
-	// Resources are what the task asked for.
+	// Resources are the requested resources.
 	Resources
 	// Devices are the names of the GPUs, in the machine's order.
 	Devices []string
@@ -81,14 +83,14 @@ type Lease struct {
 	clock *clock
 }
 
-// Outside runs something that waits for others. The time it takes does not
-// count toward the attempt's Timeout.
+// Outside calls a function that waits for others. Its time does not count
+// toward the attempt's Timeout.
 func (l Lease) Outside(wait func() error) error { return l.clock.outside(wait) }
 
-// Status is how a task ended.
+// Status is the outcome of a task.
 type Status int
 
-// The ways a task can end. The zero Status is no end.
+// The outcomes of a task. The zero Status is not one.
 const (
 	// Done: Resolve found nothing to do.
 	Done Status = iota + 1
@@ -96,35 +98,35 @@ const (
 	Ran
 	// Failed: Do or Resolve failed permanently, or the machine is too small.
 	Failed
-	// Skipped: a task it comes after failed.
+	// Skipped: a predecessor failed.
 	Skipped
 	// Cancelled: interrupted, or not started because the run was stopping.
 	Cancelled
 )
 
-// Result is how a task ended.
+// Result is the end of a task.
 type Result struct {
 	Status Status
-	// Err is the cause of Failed; for Cancelled the error of the last
+	// Err is the cause of Failed. For Cancelled, it is the error of the last
 	// attempt, if any.
 	Err error
-	// Cause is the index of the task that failed, for Skipped.
+	// Cause is the index of the failed task, for Skipped.
 	Cause int
-	// Attempts is how often Do was called.
+	// Attempts is the number of calls of Do.
 	Attempts int
-	// Started and Ended are the times of the last attempt; zero when there
-	// was none.
+	// Started and Ended are the times of the last attempt, or zero if there was
+	// none.
 	Started, Ended time.Time
 }
 
-// Summary is how a run ended.
+// Summary is the result of a run.
 type Summary struct {
 	// Results has one element for every task.
 	Results []Result
 	// These count the results by status.
 	Done, Ran, Failed, Skipped, Cancelled int
-	// Interrupted is the cause of the context's cancellation, if it came
-	// before the last task ended.
+	// Interrupted is the cause of the context's cancellation, if it preceded
+	// the end of the last task.
 	Interrupted error
 	Wall        time.Duration
 }
@@ -147,36 +149,36 @@ func (s *Summary) count(status Status) {
 // Options configure a run. The zero value has no limits and stops at the first
 // failure.
 type Options struct {
-	// Capacity is what there is to lease.
+	// Capacity is the machine's capacity for leases.
 	Capacity Capacity
-	// Parallelism is the largest number of tasks running at a time; 0 means no
-	// limit.
+	// Parallelism is the maximum number of running tasks. 0 means no limit.
 	Parallelism int
-	// KeepGoing continues with everything that does not depend on a failed task.
+	// KeepGoing continues with all tasks that do not depend on a failed one.
 	KeepGoing bool
-	// Resolvers is the largest number of Resolve calls at a time; 0 means one per
-	// processor.
+	// Resolvers is the maximum number of concurrent Resolve calls. 0 means one
+	// per processor.
 	Resolvers int
-	// Retryable says whether an error may pass, and the least time to wait. Nil
-	// means that none does.
+	// Retryable reports whether an error may be temporary, and the minimum
+	// wait. If it is nil, no error is.
 	Retryable func(error) (time.Duration, bool)
-	// Locks prevent two processes from leasing the same device; nil does not.
+	// Locks prevents two processes from leasing the same device. It may be nil.
 	Locks *DeviceLocks
-	// Rand returns a number in [0,1) for the back-off; nil means a random one.
+	// Rand returns a number in [0,1) for the back-off. If it is nil, the number
+	// is random.
 	Rand func() float64
 
-	// The functions below are called with what happens, one call at a time, in
-	// order, from the goroutine of Run. They must be quick. OnStart precedes the
-	// call of Do; OnEnd follows its return and precedes the resolution of the
-	// tasks that come after.
+	// The functions below are called with events, in order and one at a time,
+	// from the goroutine of Run. They must be quick. OnStart precedes the call
+	// of Do. OnEnd follows its return and precedes the resolution of the
+	// successors.
 	OnStart func(task int, l Lease)
 	OnRetry func(task, attempt int, wait time.Duration, err error)
-	// OnBackoff is called each minute while tasks wait to be retried, with the
-	// next one.
+	// OnBackoff is called each minute while tasks await a retry, with the next
+	// of these tasks.
 	OnBackoff func(task int, at time.Time)
 	OnEnd     func(task int, r Result)
-	// OnWait is called with what tasks wait for that could start otherwise, at
-	// most twice a second; with nothing once nothing waits any more. Each call
-	// replaces the previous one.
+	// OnWait is called with the resources for which otherwise ready tasks wait,
+	// at most twice a second. It is called with an empty list when no task
+	// waits any more. Each call replaces the previous one.
 	OnWait func([]Wait)
 }

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Resource is one of the things that tasks wait for.
+// Resource is a resource for which tasks wait.
 type Resource string
 
-// The resources. Slots are what Options.Parallelism limits.
+// The resources. Options.Parallelism limits the number of slots.
 const (
 	CPU    Resource = "cpu"
 	Memory Resource = "memory"
@@ -17,26 +17,26 @@ const (
 	Slots  Resource = "slots"
 )
 
-// Wait says how many tasks wait only for one resource.
+// Wait is the number of tasks that wait only for one resource.
 type Wait struct {
 	Resource Resource
 	Tasks    int
 	// Next is the index of the first of them.
 	Next int
-	// Holders is how many running tasks have some of it.
+	// Holders is the number of running tasks that hold some of it.
 	Holders int
-	// Elsewhere says that other processes hold what is missing.
+	// Elsewhere means that other processes hold the missing part.
 	Elsewhere bool
 }
 
-// waitsEvery is the least time between two calls of Options.OnWait.
+// waitsEvery is the minimum interval between two calls of Options.OnWait.
 const waitsEvery = 500 * time.Millisecond
 
-// waits is what was reported about waiting tasks.
+// waits is the last report about waiting tasks.
 type waits struct {
 	told []Wait
 	last time.Time
-	// due is when to look again, zero if there is no need.
+	// due is the time of the next check, or zero if none is needed.
 	due     time.Time
 	holders map[Resource]int
 }
@@ -53,7 +53,7 @@ func (w *waits) hold(a amounts, n int) {
 	}
 }
 
-// tellWaits calls OnWait with what tasks wait for, if that has changed.
+// tellWaits calls OnWait if the waits have changed.
 func (s *scheduler) tellWaits() {
 	w := &s.waits
 	if s.o.OnWait == nil || len(s.queue.active) == 0 && len(w.told) == 0 {
@@ -71,8 +71,8 @@ func (s *scheduler) tellWaits() {
 	}
 }
 
-// findWaits goes through the lines as dispatch does: each reserves what its
-// first task waits for.
+// findWaits visits the lines as dispatch does: each line reserves the resources
+// of its first task.
 func (s *scheduler) findWaits() (found []Wait) {
 	free := s.pool.free
 	active := slices.Clone(s.queue.active)
@@ -86,7 +86,7 @@ func (s *scheduler) findWaits() (found []Wait) {
 		case l.shape.gpus > 0:
 			w.Resource, w.Elsewhere = GPU, true
 		default:
-			continue // behind too many that do not fit
+			continue // behind too many tasks that do not fit
 		}
 		w.Holders = s.waits.holders[w.Resource]
 		free.reserve(l.shape)
@@ -99,8 +99,8 @@ func (s *scheduler) findWaits() (found []Wait) {
 	return found
 }
 
-// lacks names a resource of which less is free than requested, the scarcest
-// kind first; "" if there is none.
+// lacks names the scarcest kind of resource of which less is free than
+// requested, or returns "".
 func (a amounts) lacks(free amounts) Resource {
 	switch {
 	case a.gpus > free.gpus:

@@ -2,34 +2,35 @@ package step
 
 import "github.com/zclconf/go-cty/cty"
 
-// Agent is an agent block of the pipeline: who solves a competition. It
-// decodes from a value of AgentType. Secrets are references, never values.
+// Agent is an agent block of the pipeline: the agent that solves a competition.
+// It is decoded from a value of AgentType. Secrets are references, never
+// values.
 type Agent struct {
 	Name string `cty:"name"`
-	// Image is an OCI image by digest, archive or layout; empty for the
-	// process runtime.
+	// Image is an OCI image: a digest, an archive or a layout. It is empty for
+	// the process runtime.
 	Image string `cty:"image"`
-	// Built is the image if it is the output of another step, an OCI archive;
-	// otherwise nil. The argument image accepts both.
+	// Built is the image if it is an OCI archive made by another step, and nil
+	// otherwise. The argument image accepts both.
 	Built *Artifact `cty:"built"`
-	// Command and Args are the command line. Command[0] may be the string
-	// "mleflow", which stands for the running binary.
+	// Command and Args are the command line. Command[0] may be "mleflow", which
+	// stands for the running binary.
 	Command []string `cty:"command"`
 	Args    []string `cty:"args"`
-	// Files are copied to where the command runs, by their path there; "." is the
-	// folder itself.
+	// Files are copied into the folder in which the command runs, by their
+	// paths there. "." is the folder itself.
 	Files map[string]*Artifact `cty:"files"`
-	// Env is the environment, by name.
+	// Env is the environment by variable name.
 	Env map[string]string `cty:"env"`
-	// Models are the model blocks whose models it may use, the main one first.
+	// Models are the model blocks that it may use, the main one first.
 	Models []Model `cty:"models"`
-	// Secrets maps names of environment variables to where their values
-	// come from: "env:NAME", "file:PATH" or "command:LINE".
+	// Secrets maps environment variables to the sources of their values:
+	// "env:NAME", "file:PATH" or "command:LINE".
 	Secrets map[string]string `cty:"secrets"`
-	// Python are the packages of its Python, the output of another step; nil
-	// without any. Venv is the path of the environment of this machine that they
-	// are in, if that is shown to the agent. It is not in the key: Python lists what
-	// is in it.
+	// Python is the output of another step with the packages of the agent's
+	// Python, or nil if there are none. Venv is the path of this machine's
+	// environment with these packages, if the agent can see it. Venv is not
+	// part of the key, because Python lists its content.
 	Python *Artifact `cty:"python"`
 	Venv   string    `cty:"venv"`
 }

@@ -6,21 +6,21 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Args are the decoded arguments of an instance: an object with one attribute
-// for every Attr and Block of its kind, wholly known.
+// Args are the decoded arguments of an instance: a wholly known object with one
+// attribute for every Attr and Block of its kind.
 type Args struct {
-	// Value is the object; absent optional arguments are null.
+	// Value is the object. Missing optional arguments are null.
 	Value cty.Value
 	// Limits are the instance's limits, for kinds that enforce or report them.
 	Limits Limits
-	// Conditions are the conditions of everything that the instance consumes; see
-	// Conditioned.
+	// Conditions are the conditions of everything that the instance consumes;
+	// see Conditioned.
 	Conditions []string
 }
 
-// Decode stores the arguments in the struct that dst points to, whose fields
+// Decode stores the arguments in the struct to which dst points. Its fields
 // carry `cty:"name"` tags for exactly the kind's arguments and blocks.
-// Artifacts decode into *Artifact, optional arguments into pointers.
+// Artifacts are decoded into *Artifact, optional arguments into pointers.
 func (a Args) Decode(dst any) error {
 	if err := decode(untypedNulls(a.Value), dst); err != nil {
 		return fmt.Errorf("decode arguments: %w", err)
@@ -28,9 +28,9 @@ func (a Args) Decode(dst any) error {
 	return nil
 }
 
-// untypedNulls replaces null content in arguments and blocks by nulls without a
-// type, because gocty v1.19 rejects a null capsule for a pointer. A value
-// without such nulls is returned unchanged.
+// untypedNulls replaces null content in arguments and blocks by untyped nulls,
+// because gocty v1.19 rejects a null capsule for a pointer. A value without
+// such nulls is returned unchanged.
 func untypedNulls(v cty.Value) cty.Value {
 	if v.IsNull() || !v.Type().IsObjectType() {
 		return v

@@ -11,39 +11,39 @@ import (
 	"github.com/mleflow/mleflow/cache"
 )
 
-// Artifact is content that passes between steps: a blob or a tree. In the
-// language it is opaque. While the pipeline is expanded it only says where it
-// comes from; when a step runs, Ref says what it is.
+// Artifact is content that passes between steps: a blob or a tree. It is opaque
+// in the language. While the pipeline is expanded, only its origin is known.
+// When a step runs, Ref identifies the content.
 type Artifact struct {
-	// From and Output name the producing instance and its output; empty for a
-	// local file.
+	// From and Output name the producing instance and its output. They are
+	// empty for a local file.
 	From, Output string
-	// Ref is the content; zero until it is known.
+	// Ref is the content, or zero while it is unknown.
 	Ref cache.Ref
-	// Expected is the size that its step expects while there is no Ref, 0 if
-	// unknown. It is only used for estimates.
+	// Expected is the size that its step expects while there is no Ref, or 0 if
+	// it is unknown. It is used only for estimates.
 	Expected int64
 	// Conditions are the conditions under which it was made; see Conditioned.
 	Conditions []string
-	// Local is set for a file or folder of the pipeline, whose Ref is known
-	// from the start.
+	// Local is set for a file or folder of the pipeline. Its Ref is known from
+	// the start.
 	Local Local
 }
 
 // Local is a file or folder of the pipeline.
 type Local interface {
-	// Path is relative to the pipeline's folder.
+	// Path is the path relative to the pipeline's folder.
 	Path() string
-	// Executable says that the owner may execute a file.
+	// Executable reports whether the owner may execute a file.
 	Executable() bool
 	// Text returns the content of a file as a string.
 	Text() (string, error)
-	// Store puts the content into the store. It fails if the content no longer
-	// matches the artifact's Ref.
+	// Store puts the content into the store. It fails if the content does not
+	// match the artifact's Ref any more.
 	Store(ctx context.Context, store cache.Building) error
 }
 
-// Name says where the artifact comes from, for messages.
+// Name describes the artifact's origin for messages.
 func (a *Artifact) Name() string {
 	if a.Local != nil {
 		return a.Local.Path()
@@ -51,8 +51,8 @@ func (a *Artifact) Name() string {
 	return fmt.Sprintf("output %s of %s", a.Output, a.From)
 }
 
-// ArtifactType is the type of content in the language. A local file converts
-// to a string; nothing else does.
+// ArtifactType is the type of content in the language. It converts only to a
+// string, and only for a local file.
 var ArtifactType = cty.CapsuleWithOps("artifact", reflect.TypeFor[Artifact](), &cty.CapsuleOps{
 	ConversionFrom: func(want cty.Type) func(any, cty.Path) (cty.Value, error) {
 		if want != cty.String {

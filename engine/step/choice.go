@@ -8,24 +8,24 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// Choice is the value that a kind chose for an argument which leaves it to the
+// Choice is the value that a kind chose for an argument that leaves it to the
 // machine; see Attr.Open.
 type Choice struct {
-	// Arg is the argument's name, Value what takes the place of what is written.
+	// Arg is the argument's name. Value replaces the written value.
 	Arg   string `json:"argument"`
 	Value string `json:"value"`
-	// Why is why, half a sentence.
+	// Why is the reason, as half a sentence.
 	Why string `json:"why"`
-	// Warning is what everybody must read before anything runs; empty if there
-	// is nothing.
+	// Warning is a text that everybody must read before anything runs, or "".
 	Warning string `json:"-"`
 }
 
-// Wanting is implemented by steps that can tell, before they run, what they need and
-// this machine lacks, such as a key: half a sentence each.
+// Wanting is implemented by steps that can tell, before they run, which of
+// their requirements this machine does not meet, such as a key. Missing returns
+// half a sentence for each.
 type Wanting interface{ Missing() []string }
 
-// Missing returns what a step says that it lacks.
+// Missing returns the unmet requirements of a step.
 func Missing(s Step) []string {
 	if w, ok := s.(Wanting); ok {
 		return w.Missing()
@@ -33,12 +33,12 @@ func Missing(s Step) []string {
 	return nil
 }
 
-// Restless is implemented by steps that may have to run although their result is in the
-// cache, since a file of the pipeline that they write is missing. Again says why, half a
-// sentence, or nothing.
+// Restless is implemented by steps that may have to run although their result
+// is in the cache, because a file of the pipeline that they write is missing.
+// Again returns the reason as half a sentence, or "".
 type Restless interface{ Again() string }
 
-// Again returns why a step must run again, "" if it need not.
+// Again returns the reason why a step must run again, or "".
 func Again(s Step) string {
 	if r, ok := s.(Restless); ok {
 		return r.Again()
@@ -46,7 +46,7 @@ func Again(s Step) string {
 	return ""
 }
 
-// open reports whether what is written for a leaves the value to the machine.
+// open reports whether the written value of a leaves the choice to the machine.
 func (a *Attr) open(object cty.Value) bool {
 	if a.Open == "" {
 		return false
@@ -65,9 +65,8 @@ func (k *Kind) leavesOpen(args Args) bool {
 	return false
 }
 
-// Settle returns the arguments with a value in place of whatever they leave to
-// the machine, and what was chosen. Arguments that leave nothing are returned as
-// they are.
+// Settle replaces the values that the arguments leave to the machine, and
+// returns the choices. Arguments without open values are returned unchanged.
 func (k *Kind) Settle(args Args) (Args, []Choice, error) {
 	if k.Choose == nil || !k.leavesOpen(args) {
 		return args, nil, nil
@@ -82,8 +81,8 @@ func (k *Kind) Settle(args Args) (Args, []Choice, error) {
 	return args, choices, nil
 }
 
-// SettleAs is Settle with values that are given by argument. What has none is
-// left open.
+// SettleAs is like Settle with the given values by argument. Other arguments
+// stay open.
 func (k *Kind) SettleAs(args Args, values map[string]string, why string) (Args, []Choice) {
 	var choices []Choice
 	for i := range k.Args {
@@ -96,8 +95,8 @@ func (k *Kind) SettleAs(args Args, values map[string]string, why string) (Args, 
 	return args, choices
 }
 
-// Recall returns the arguments with what an earlier run chose, by the fields of
-// its key, in place of whatever they leave to the machine.
+// Recall replaces the values that the arguments leave to the machine by the
+// choices of an earlier run, taken from the fields of its key.
 func (k *Kind) Recall(args Args, fields []digest.Field) Args {
 	for i := range k.Args {
 		if a := &k.Args[i]; a.open(args.Value) {
@@ -111,7 +110,7 @@ func (k *Kind) Recall(args Args, fields []digest.Field) Args {
 	return args
 }
 
-// with returns the arguments with another value of a string argument.
+// with returns the arguments with a different value of a string argument.
 func (a Args) with(name, value string) Args {
 	object := maps.Clone(a.Value.AsValueMap())
 	object[name] = cty.StringVal(value)

@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 )
 
-// encodedArgs are arguments in JSON. Null arguments are left out.
+// encodedArgs are arguments in JSON. Null arguments are omitted.
 type encodedArgs struct {
 	Values     map[string]json.RawMessage            `json:"arguments"`
 	Blocks     map[string]map[string]json.RawMessage `json:"blocks,omitempty"`
@@ -20,9 +20,9 @@ type encodedArgs struct {
 	Conditions []string                              `json:"conditions,omitempty"`
 }
 
-// EncodeArgs writes arguments as JSON that DecodeArgs reads, on this machine or
-// another one. Content is its Ref, whose bytes must be brought there separately;
-// see Refs. Secrets stay references. Every artifact must be known.
+// EncodeArgs encodes arguments as JSON for DecodeArgs, on this or another
+// machine. Content is encoded as its Ref. Its bytes must be transferred
+// separately; see Refs. Secrets stay references. Every artifact must be known.
 func (k *Kind) EncodeArgs(args Args) ([]byte, error) {
 	e := encodedArgs{Blocks: map[string]map[string]json.RawMessage{}, Limits: args.Limits, Conditions: args.Conditions}
 	var err error
@@ -58,8 +58,8 @@ func encodeAttrs(attrs []Attr, object cty.Value) (map[string]json.RawMessage, er
 	return all, nil
 }
 
-// DecodeArgs reads what EncodeArgs of the same version of the kind wrote. An
-// argument or block that the kind does not have is an error.
+// DecodeArgs parses the output of EncodeArgs of the same version of the kind.
+// An argument or block that the kind does not have is an error.
 func (k *Kind) DecodeArgs(data []byte) (Args, error) {
 	var e encodedArgs
 	if err := json.Unmarshal(data, &e); err != nil {
@@ -120,13 +120,13 @@ func decodeAttrs(attrs []Attr, given map[string]json.RawMessage) (map[string]cty
 	return all, nil
 }
 
-// artifactJSON is an artifact among encoded arguments.
+// artifactJSON is the encoded form of an artifact.
 type artifactJSON struct {
 	From       string    `json:"from,omitempty"`
 	Output     string    `json:"output,omitempty"`
 	Ref        cache.Ref `json:"ref"`
 	Conditions []string  `json:"conditions,omitempty"`
-	// Path and Executable are those of a local file.
+	// Path and Executable describe a local file.
 	Path       string `json:"path,omitempty"`
 	Executable bool   `json:"executable,omitempty"`
 }
@@ -143,8 +143,8 @@ func (a *Artifact) MarshalJSON() ([]byte, error) {
 	return json.Marshal(j)
 }
 
-// UnmarshalJSON implements json.Unmarshaler. A local file is one whose content
-// is in the cache.
+// UnmarshalJSON implements json.Unmarshaler. The content of a local file must
+// be in the cache.
 func (a *Artifact) UnmarshalJSON(data []byte) error {
 	var j artifactJSON
 	if err := json.Unmarshal(data, &j); err != nil {
@@ -160,7 +160,7 @@ func (a *Artifact) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// carried is a local file of a pipeline on another machine.
+// carried is a local file of a pipeline that was loaded on another machine.
 type carried struct {
 	path       string
 	executable bool
@@ -173,7 +173,7 @@ func (c carried) Text() (string, error) {
 	return "", fmt.Errorf("%s is a file of another machine, of which only the content is here", c.path)
 }
 
-// Refs returns the content among the arguments, each reference once, in order.
+// Refs returns the content in the arguments, each reference once, in order.
 func (a Args) Refs() (refs []cache.Ref) {
 	seen := map[cache.Ref]bool{}
 	_ = a.EachArtifact(func(c *Artifact) error {
@@ -186,8 +186,8 @@ func (a Args) Refs() (refs []cache.Ref) {
 	return refs
 }
 
-// RunBudgets returns the names of the models among the arguments that have a
-// budget for all attempts of an apply together.
+// RunBudgets returns the names of the models in the arguments with a budget for
+// all attempts of an apply together.
 func (a Args) RunBudgets() (names []string) {
 	_ = cty.Walk(a.Value, func(_ cty.Path, v cty.Value) (bool, error) {
 		if !v.Type().Equals(ModelType) || v.IsNull() {
@@ -201,13 +201,13 @@ func (a Args) RunBudgets() (names []string) {
 	return names
 }
 
-// emptyBudget is a budget of which nothing is written.
+// emptyBudget is a budget without any limit.
 var emptyBudget = cty.ObjectVal(map[string]cty.Value{
 	"cost": cty.StringVal(""), "tokens": cty.Zero, "requests": cty.Zero, "per_minute": cty.Zero, "concurrent": cty.Zero,
 	"tool_calls_per_request": cty.Zero,
 })
 
-// EachArtifact calls fn for the content among the arguments, until it fails.
+// EachArtifact calls fn for all content in the arguments until it fails.
 func (a Args) EachArtifact(fn func(*Artifact) error) error {
 	return cty.Walk(a.Value, func(_ cty.Path, v cty.Value) (bool, error) {
 		if v.Type() != ArtifactType || v.IsNull() {

@@ -10,17 +10,17 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// Conditioned is implemented by steps whose results were made under conditions
-// that everybody who sees a result must see: how an agent was isolated, which
+// Conditioned is implemented by steps whose results depend on conditions that
+// every reader of a result must see, such as the isolation of an agent or the
 // task it was given. A condition is "key=value", in lower case and without
 // spaces or commas. Conditions is pure and fast: plan calls it.
 //
 // Conditions travel with content. The outputs of a step have its own conditions
-// and those of everything it consumed, whatever its kind. They are fields of
-// its key, and so appear in its record, in locks and in bundles.
+// and those of everything that it consumed, no matter what its kind is. They
+// are fields of its key, so they appear in its record, in locks and in bundles.
 type Conditioned interface{ Conditions() []string }
 
-// conditionLabel is the prefix of the labels of conditions in a key.
+// conditionLabel is the prefix of labels of conditions in a key.
 const conditionLabel = "condition."
 
 // Conditions returns the conditions of the outputs of s with these arguments.
@@ -32,15 +32,15 @@ func Conditions(args Args, s Step) []string {
 	return UnionConditions(args.Conditions, c.Conditions())
 }
 
-// UnionConditions returns the union of the sets, sorted; nil if it is empty.
+// UnionConditions returns the sorted union of the sets, or nil if it is empty.
 func UnionConditions(sets ...[]string) []string {
 	all := slices.Concat(sets...)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// ConditionValues returns the values that a set of conditions has for a key,
-// sorted; there may be several if results were combined.
+// ConditionValues returns the sorted values for a key in a set of conditions.
+// There may be several if results were combined.
 func ConditionValues(set []string, key string) []string {
 	var values []string
 	for _, c := range set {
@@ -51,8 +51,8 @@ func ConditionValues(set []string, key string) []string {
 	return values
 }
 
-// hashConditions adds one field for each key of the conditions. Without
-// conditions it adds nothing.
+// hashConditions adds one field per key of the conditions. Without conditions
+// it adds nothing.
 func hashConditions(h *digest.Hasher, set []string) {
 	by := map[string][]string{}
 	for _, c := range set {
@@ -64,14 +64,15 @@ func hashConditions(h *digest.Hasher, set []string) {
 	}
 }
 
-// The keys of the conditions that the tries at an action make: how often it was
-// run until its result, and the cause for which that is not final.
+// The keys of conditions that follow from the tries at an action: the number of
+// runs up to its result, and the cause why the result is not final.
 const (
 	Tries       = "tries"
 	Provisional = "provisional"
 )
 
-// TriesConditions returns the conditions that the tries at an action make.
+// TriesConditions returns the conditions that follow from the tries at an
+// action.
 func TriesConditions(t cache.Tries) (set []string) {
 	if t.Earlier > 0 {
 		set = append(set, Tries+"="+strconv.Itoa(t.Earlier+1))
@@ -82,8 +83,8 @@ func TriesConditions(t cache.Tries) (set []string) {
 	return set
 }
 
-// RecordedConditions returns the conditions in the fields of a key and those that
-// the tries at it make.
+// RecordedConditions returns the conditions in the fields of a key and those
+// that follow from the tries at it.
 func RecordedConditions(fields []digest.Field, t cache.Tries) []string {
 	set := TriesConditions(t)
 	for _, f := range fields {
@@ -96,11 +97,11 @@ func RecordedConditions(fields []digest.Field, t cache.Tries) []string {
 	return UnionConditions(set)
 }
 
-// IsCondition reports whether a label of a key belongs to a condition.
+// IsCondition reports whether a label in a key belongs to a condition.
 func IsCondition(label string) bool { return strings.HasPrefix(label, conditionLabel) }
 
-// Pinned are the fields of a key that a lock pins. Whoever applies it has other
-// tries.
+// Pinned returns the fields of a key that a lock pins. It excludes the tries,
+// which differ for everyone who applies the lock.
 func Pinned(fields []digest.Field) []digest.Field {
 	return slices.DeleteFunc(slices.Clone(fields), func(f digest.Field) bool {
 		return f.Label == conditionLabel+Tries || f.Label == conditionLabel+Provisional

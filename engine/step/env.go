@@ -9,17 +9,17 @@ import (
 	"github.com/mleflow/mleflow/cache"
 )
 
-// Limits are what an instance may use.
+// Limits are the limits of an instance.
 type Limits struct {
-	// Timeout is the wall-clock limit of one attempt; 0 is none.
+	// Timeout is the wall-clock limit of one attempt. 0 means no limit.
 	Timeout time.Duration
-	// CPUs and MemoryBytes are what the instance leases; 0 memory is
+	// CPUs and MemoryBytes are leased to the instance. Zero memory is
 	// unlimited.
 	CPUs        float64
 	MemoryBytes int64
-	// GPUs is the number of devices it leases.
+	// GPUs is the number of devices leased to it.
 	GPUs int
-	// DiskBytes is the disk it reserves; 0 is none.
+	// DiskBytes is the disk space reserved for it. 0 means none.
 	DiskBytes int64
 }
 
@@ -28,58 +28,58 @@ type Env struct {
 	// Address and Attempt (from 1) identify the attempt.
 	Address string
 	Attempt int
-	// Store is the cache. Outputs are ingested here before Run returns.
+	// Store is the cache. Outputs must be in it before Run returns.
 	Store cache.Cache
 	// WorkDir is an empty folder on the cache's file system, private to the
 	// attempt and removed after it.
 	WorkDir string
-	// Log receives what the step or its processes print.
+	// Log receives the output of the step and its processes.
 	Log io.Writer
-	// Progress reports the progress of the work; it may be called often and from
-	// several goroutines.
+	// Progress reports the progress of the work. It may be called often and
+	// concurrently.
 	Progress func(Progress)
-	// Phase reports the phase of an agent's attempt; it may be called often and
-	// from several goroutines.
+	// Phase reports the phase of an agent's attempt. It may be called often and
+	// concurrently.
 	Phase func(Phase)
 	// Warn warns people about something that does not stop the step.
 	Warn func(message string)
-	// Provisional says that the result, which Run returns, is not final: something
-	// outside the step explains it. cause is a word, as the value of a condition, and
-	// why a sentence. The result is used and kept, and the next run executes the step
-	// again.
+	// Provisional marks the result that Run returns as not final, because of a
+	// cause outside the step. cause is a word that serves as the value of a
+	// condition. why is a sentence. The result is used and kept, and the next
+	// run executes the step again.
 	Provisional func(cause, why string)
-	// Limits are the instance's limits, and Devices the GPUs leased to it,
-	// by name.
+	// Limits are the instance's limits. Devices are the names of the GPUs
+	// leased to it.
 	Limits  Limits
 	Devices []string
 	// RunID names the run, for labels on processes and containers.
 	RunID string
 }
 
-// NotePrefix begins the lines of a log that Note wrote.
+// NotePrefix begins the log lines written by Note.
 const NotePrefix = "mleflow: "
 
-// Note writes a line of mleflow's own to a log that foreign code prints to, so
-// that people can tell them apart.
+// Note writes one of mleflow's own lines to a log that also receives foreign
+// output, so that people can tell them apart.
 func (e *Env) Note(format string, args ...any) {
 	fmt.Fprintf(e.Log, NotePrefix+format+"\n", args...)
 }
 
-// Progress is the progress of a step. Total is 0 if unknown.
+// Progress is the progress of a step. Total is 0 if it is unknown.
 type Progress struct {
-	// What names the current work, such as a file; it may be empty.
+	// What names the current work, such as a file. It may be empty.
 	What  string `json:"what,omitempty"`
 	Done  int64  `json:"done"`
 	Total int64  `json:"total,omitempty"`
 	// Unit is "bytes", "files", "rows" or "steps".
 	Unit string `json:"unit"`
-	// Bytes is the size of what is done, if it is known and Unit is another, and
-	// TotalBytes that of everything.
+	// Bytes is the size of the finished part, if it is known and Unit is not
+	// "bytes". TotalBytes is the size of everything.
 	Bytes      int64 `json:"bytes,omitempty"`
 	TotalBytes int64 `json:"total_bytes,omitempty"`
 }
 
-// ErrMismatch is wrapped by errors that Mismatch makes.
+// ErrMismatch is wrapped by the errors of Mismatch.
 var ErrMismatch = errors.New("mismatch")
 
 type mismatchError struct{ err error }
@@ -99,12 +99,12 @@ type retryableError struct {
 func (e retryableError) Error() string { return e.err.Error() }
 func (e retryableError) Unwrap() error { return e.err }
 
-// Retryable marks err as temporary: the engine may retry, at the earliest after
-// the given time (0: the engine's own back-off).
+// Retryable marks err as temporary. The engine may retry after at least the
+// given time (0: the engine's own back-off).
 func Retryable(err error, after time.Duration) error { return retryableError{err, after} }
 
-// IsRetryable reports whether err was marked by Retryable, and the requested
-// wait.
+// IsRetryable reports whether err was marked by Retryable. It also returns the
+// requested wait.
 func IsRetryable(err error) (after time.Duration, ok bool) {
 	var r retryableError
 	if errors.As(err, &r) {

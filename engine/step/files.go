@@ -11,8 +11,8 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// CheckFiles rejects paths that conflict: each must be clean and relative, "."
-// is the folder itself, and none may already be taken.
+// CheckFiles rejects invalid and conflicting paths. Each must be clean and
+// relative, "." is the folder itself, and none may be in taken.
 func CheckFiles(files map[string]*Artifact, taken ...string) error {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		switch {
@@ -26,8 +26,8 @@ func CheckFiles(files map[string]*Artifact, taken ...string) error {
 	return nil
 }
 
-// FilesTree makes one tree of content by its path in it. The content of a tree
-// at "." is spread over the top; content with a name replaces it.
+// FilesTree makes one tree of content by path. A tree at "." provides the top
+// level. Content with a name replaces content in that tree.
 func FilesTree(ctx context.Context, store cache.Building, files map[string]*Artifact) (cache.Ref, error) {
 	b := tree.NewBuilder(store)
 	named := func(path string) bool { return path != "." && files[path] != nil }

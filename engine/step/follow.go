@@ -2,13 +2,14 @@ package step
 
 import "github.com/mleflow/mleflow/cache/leaf/progress"
 
-// Follow reports the progress of work, which begins after this, until the function
-// it returns is called, and the end of each of its parts.
+// Follow reports the progress of work, and the end of each of its parts, until
+// the returned function is called. It must be called before the work begins.
 func (e *Env) Follow(w *progress.Work) (stop func()) {
 	return progress.Follow(w, func(s progress.State) { e.Progress(ProgressOf(s)) })
 }
 
-// ProgressOf is the progress of work, in files or, where there are none, in bytes.
+// ProgressOf returns the progress of work in files or, if there are none, in
+// bytes.
 func ProgressOf(s progress.State) Progress {
 	if s.Files == 0 && s.TotalFiles == 0 {
 		return Progress{What: s.What, Done: s.Bytes, Total: s.TotalBytes, Unit: "bytes"}

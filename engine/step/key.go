@@ -11,11 +11,12 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// Key hashes what decides an instance's bytes: the kind, its arguments, what
-// the step adds, and the conditions. Every artifact among the arguments must be
-// known. A null argument is not hashed, so that a new optional argument of a
-// kind does not change old keys. If the step cannot tell all that it adds, the
-// hasher has the other fields, and the error says what is missing.
+// Key hashes everything that determines an instance's bytes: the kind, its
+// arguments, the step's own fields, and the conditions. Every artifact in the
+// arguments must be known. A null argument is not hashed, so that a new
+// optional argument of a kind does not change existing keys. If the step cannot
+// provide its fields, the hasher has the other fields, and the error describes
+// the missing ones.
 func Key(k *Kind, args Args, s Step) (*digest.Hasher, error) {
 	h := digest.NewHasher(k.Name, k.Version)
 	if err := hashAttrs(h, "", k.Args, args.Value); err != nil {
@@ -70,10 +71,10 @@ func hashLimits(h *digest.Hasher, l Limits) {
 	}
 }
 
-// hashValue adds v under label: a collection that holds content as one field
-// an element, anything else as one field. plain is true where the schema says
-// that v is a text, which then needs no quotes. A reference to a secret adds
-// nothing: where it is changes no result.
+// hashValue adds v under label: a collection with content as one field per
+// element, any other value as one field. plain is true if the schema declares a
+// string, which then needs no quotes. A reference to a secret adds nothing,
+// because its location does not affect results.
 func hashValue(h *digest.Hasher, label string, v cty.Value, plain bool) error {
 	ty := v.Type()
 	switch {
@@ -103,8 +104,8 @@ func hashValue(h *digest.Hasher, label string, v cty.Value, plain bool) error {
 	return nil
 }
 
-// marshal encodes a value as JSON, strings and lists of strings without the detours
-// of ctyjson.Marshal, whose text it is.
+// marshal encodes a value as JSON, with the same result as ctyjson.Marshal.
+// Booleans, lists and maps of strings take a faster path.
 func marshal(v cty.Value) ([]byte, error) {
 	ty := v.Type()
 	var list []string
@@ -120,14 +121,15 @@ func marshal(v cty.Value) ([]byte, error) {
 	return ctyjson.Marshal(v, ty)
 }
 
-// late are attributes of objects that were added when keys had been promised. Where
-// one is null, keys are as they were. unhashed are those that change no result.
+// late are attributes of objects that were added after keys had become stable.
+// If one is null, the key stays as before. unhashed are attributes that do not
+// affect results.
 var (
 	late     = map[string]bool{"python": true}
 	unhashed = map[string]bool{"venv": true}
 )
 
-// hashed reports whether an attribute of an object is in the key.
+// hashed reports whether an attribute of an object is part of the key.
 func hashed(name string, v cty.Value) bool { return !unhashed[name] && !(late[name] && v.IsNull()) }
 
 func hashElements(h *digest.Hasher, label string, v cty.Value) error {

@@ -15,82 +15,88 @@ import (
 type Kind struct {
 	// Name is the label in the HCL block: step "<name>" "x" { … }.
 	Name string
-	// Version is part of every key; bump it when behaviour changes.
+	// Version is part of every key. Bump it when the behaviour changes.
 	Version string
 	// Doc is one paragraph for the reference pages.
 	Doc string
-	// Volatile kinds read something that their arguments do not pin: their
+	// Volatile kinds read something that their arguments do not pin, so their
 	// instances run in every apply.
 	Volatile bool
-	// Varies says that the same key may produce different bytes each time, as an
-	// agent does. A lock file pins no outputs of such a kind.
+	// Varies means that the same key may produce different bytes each time, as
+	// with an agent. A lock file does not pin the outputs of such a kind.
 	Varies bool
 	// Untrusted kinds run code that must not see private values.
 	Untrusted bool
-	// Results says that outputs made from private values only contain what a run
-	// is for, such as scores: they may be published, though no untrusted step may
-	// consume them. They run as soon as they can, ahead of other kinds.
+	// Results means that outputs made from private values contain only a run's
+	// results, such as scores. They may be published, although no untrusted
+	// step may consume them. Steps of the kind run as soon as they can, ahead
+	// of other kinds.
 	Results bool
-	// OwnsTimeout says that Run enforces the instance's time limit itself and has
-	// a result after it (an agent is stopped and its submission harvested). For
-	// other kinds the engine cancels Run at the limit.
+	// OwnsTimeout means that Run itself enforces the instance's time limit and
+	// returns a result after it (an agent is stopped and its submission
+	// harvested). For other kinds, the engine cancels Run at the limit.
 	OwnsTimeout bool
-	// LimitsInKey puts the timeout and the resources block into the key, because
-	// they are conditions of the result.
+	// LimitsInKey makes the timeout and the resources block part of the key,
+	// because they affect the result.
 	LimitsInKey bool
-	// Args are the arguments of the block, in the order they are hashed.
+	// Args are the arguments of the block, in the order in which they are
+	// hashed.
 	Args []Attr
 	// Blocks are the nested blocks, each at most once.
 	Blocks []Block
 	// Outputs are the outputs of an instance, sorted by name.
 	Outputs []Output
-	// InBlocks, if set, lets agent blocks, and steps with an Attr.Block of the kind's
-	// name, have a block of that name, which adds a step of the kind.
+	// InBlocks, if set, allows agent blocks, and steps with an Attr.Block of
+	// the kind's name, to contain a block of that name, which adds a step of
+	// the kind.
 	InBlocks *InBlocks
-	// CheckModel, for a kind that runs agents, checks what only it knows of a
-	// model block: providers, abilities, amounts. It does no I/O. The error joins
-	// one WrongArg a mistake, whose Arg is that of the block ("budget.cost").
+	// CheckModel, for a kind that runs agents, checks the parts of a model
+	// block that only the kind understands: providers, abilities, amounts. It
+	// does no I/O. The error joins one WrongArg per mistake, whose Arg is the
+	// argument's name in the block ("budget.cost").
 	CheckModel func(Model) error
-	// New decodes arguments into a step. It does no I/O. An error is shown
-	// to the person who wrote the block.
+	// New makes a step of decoded arguments. It does no I/O. An error is shown
+	// to the author of the block.
 	New func(Args) (Step, error)
-	// Choose decides, where an argument is its Attr.Open, what it is on this
-	// machine, which it may look at. The choice is in the key like a value that
-	// is written. An error is shown like New's.
+	// Choose chooses the values of arguments that are their Attr.Open. It may
+	// look at this machine. The choice is part of the key like a written value.
+	// An error is shown like New's.
 	Choose func(Args) ([]Choice, error)
 }
 
-// InBlocks describes a kind whose steps other blocks may add.
+// InBlocks describes a kind whose steps can be added by other blocks.
 type InBlocks struct {
-	// Output is what the other block gets, as its argument of the kind's name.
+	// Output is the output that the other block receives as its argument with
+	// the kind's name.
 	Output string
-	// Lock is the argument that, unless it is written, is the file beside the one of
-	// the argument From that LockName names, if there is one.
+	// Lock is an argument with a default: the file that LockName names next to
+	// the file of the argument From, if it exists.
 	From, Lock string
 	LockName   func(path string) string
-	// Place is an argument that, if it is written, is a folder of this machine, and
-	// is the other block's argument of that name, too.
+	// Place is an argument that holds a folder of this machine, if it is
+	// written. The other block then has the same value for its argument of that
+	// name.
 	Place string
 }
 
-// Step is one instance, ready to run.
+// Step is one instance that is ready to run.
 type Step interface {
-	// Run does the work. It writes only below env.WorkDir and into
-	// env.Store, and stops soon after ctx is cancelled.
+	// Run does the work. It writes only below env.WorkDir and into env.Store,
+	// and returns soon after ctx is cancelled.
 	Run(ctx context.Context, env *Env) (cache.Outputs, error)
 }
 
-// Fingerprinter is implemented by steps whose result depends on more than
-// their arguments. Fingerprint is pure and fast: plan calls it.
+// Fingerprinter is implemented by steps whose result depends on more than their
+// arguments. Fingerprint is pure and fast: plan calls it.
 type Fingerprinter interface {
 	Fingerprint(h *digest.Hasher) error
 }
 
-// Varying is implemented by steps of which some, but not all of their kind, may
+// Varying is implemented by steps if some, but not all, of their kind may
 // produce different bytes each time.
 type Varying interface{ Varies() bool }
 
-// Varies reports whether a step says that it varies.
+// Varies reports whether a step may produce different bytes each time.
 func Varies(s Step) bool {
 	v, ok := s.(Varying)
 	return ok && v.Varies()
@@ -99,75 +105,75 @@ func Varies(s Step) bool {
 // Attr is one argument.
 type Attr struct {
 	Name string
-	// Type is the type the expression is converted to; ArtifactType for
+	// Type is the type to which the expression is converted: ArtifactType for
 	// content, an object type for several outputs of a step at once.
 	Type cty.Type
-	// Required arguments must be written. An optional one has the value Default if
-	// it is not written, or null if Default is the zero Value.
+	// Required arguments must be written. A missing optional argument has the
+	// value Default, or null if Default is the zero Value.
 	Required bool
 	Default  cty.Value
-	// Cosmetic arguments do not change bytes and are not in the key; Doc
-	// says why.
+	// Cosmetic arguments do not change bytes and are not part of the key. Doc
+	// explains why.
 	Cosmetic bool
-	// Command marks a program and its arguments, which run where the arguments
-	// files and inputs are copied and not in the pipeline's folder.
+	// Command marks a program and its arguments. They run where the arguments
+	// files and inputs are copied, not in the pipeline's folder.
 	Command bool
-	// Block says that the argument is not written as such: a block of the kind of its
-	// name gives it, see Kind.InBlocks.
+	// Block means that the argument is not written itself. A nested block with
+	// its name, which is the name of a kind, provides it; see Kind.InBlocks.
 	Block bool
 	// Files marks a map of content in which a string is the path of a file or
-	// folder of the pipeline, and for which one folder stands for { "." = … }.
+	// folder of the pipeline. A single folder stands for { "." = … }.
 	Files bool
-	// OneOf lists the allowed strings, if there are only certain ones.
+	// OneOf lists the allowed strings, if they are restricted.
 	OneOf []string
-	// Open, when set, is the text that leaves the value to the machine, such as
+	// Open, if set, is the string that leaves the value to the machine, such as
 	// "auto"; see Kind.Choose.
 	Open string
-	// Setting says that a step which does not write the argument takes it from
-	// the pipeline's mleflow block, if that has one of this name.
+	// Setting means that a step without the argument takes it from the
+	// pipeline's mleflow block, if that has an argument of this name.
 	Setting bool
-	// Made, when set, makes the argument where it is not written.
+	// Made, if set, provides the argument if it is not written.
 	Made *Made
 	// Doc is one sentence for the reference pages, units included.
 	Doc string
 }
 
-// Made says which step provides an argument that is not written: one of another
-// kind, with an instance for each combination of the arguments that are passed
-// on to it. In the language it is an ordinary step of the same name, so that it
-// is planned, cached, locked and explained as if it had been written.
+// Made describes the step that provides a missing argument. It is a step of
+// another kind, with an instance for each combination of the arguments passed
+// on to it. In the language it is an ordinary step with the same name, so it is
+// planned, cached, locked and explained like a written one.
 type Made struct {
-	// Kind is the kind of the step; the argument is the object of its outputs.
+	// Kind is the kind of the step. The argument is the object of its outputs.
 	Kind string
-	// When names the argument that requests it: it must be written, with a value
-	// other than its default as far as the file shows.
+	// When names the argument that requests the step: it must be written, with
+	// a value that the file does not show to be its default.
 	When string
-	// Args are the arguments that are passed on under the same names. They must be
-	// known before anything runs.
+	// Args are the arguments that are passed on under the same names. They must
+	// be known before anything runs.
 	Args []string
 }
 
 // Block is a nested block: a name and its arguments. In Args it is an object
-// under the block's name, null if the block is not written.
+// under the block's name, or null if the block is not written.
 type Block struct {
 	Name string
 	Args []Attr
 	Doc  string
 }
 
-// Secrecy says who may consume an output.
+// Secrecy defines who may consume an output.
 type Secrecy int
 
 // The secrecies of an output.
 const (
 	// Inherit: private if the instance consumed anything private.
 	Inherit Secrecy = iota
-	// Private outputs are never seen by an untrusted step.
+	// Private outputs must never be seen by an untrusted step.
 	Private
-	// Public outputs may be seen by anyone, whatever they were made from.
+	// Public outputs may be seen by anyone, regardless of their inputs.
 	Public
-	// Withheld outputs are for people: they may be published, but no untrusted
-	// step may consume them, or what is made from them. Only a model block may
+	// Withheld outputs are for people. They may be published, but no untrusted
+	// step may consume them or anything made from them. Only a model block may
 	// replay them.
 	Withheld
 )
@@ -175,13 +181,13 @@ const (
 // Output is one named result of a kind.
 type Output struct {
 	Name string
-	// Type is ArtifactType for content, else the type of a small value.
+	// Type is ArtifactType for content, or the type of a small value.
 	Type    cty.Type
 	Secrecy Secrecy
 	Doc     string
 }
 
-// Registry is the set of kinds a process knows.
+// Registry is the set of kinds that a process knows.
 type Registry struct{ *named.Set[*Kind] }
 
 // NewRegistry returns a registry of the given kinds. It panics on a duplicate
@@ -196,13 +202,13 @@ func NewRegistry(kinds ...Kind) *Registry {
 	return &Registry{named.New("step kind", func(k *Kind) string { return k.Name }, list...)}
 }
 
-// Kind returns the kind of that name, or nil.
+// Kind returns the kind with that name, or nil.
 func (r *Registry) Kind(name string) *Kind {
 	kind, _ := r.Get(name)
 	return kind
 }
 
-// Output returns the output of that name, or nil.
+// Output returns the output with that name, or nil.
 func (k *Kind) Output(name string) *Output {
 	for i := range k.Outputs {
 		if k.Outputs[i].Name == name {

@@ -6,33 +6,35 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Model is a model block of the pipeline: a provider of language models, what
-// an agent may ask of it, and at what cost. It decodes from a value of
-// ModelType. What its words mean is known to the kinds that run agents; see
-// Kind.CheckModel. Amounts of money and durations are as they are written; ""
-// and 0 are what is not written.
+// Model is a model block of the pipeline: a provider of language models, the
+// requests that an agent may make, and their costs. It is decoded from a value
+// of ModelType. The kinds that run agents interpret its words; see
+// Kind.CheckModel. Amounts of money and durations are kept as written. "" and 0
+// stand for missing arguments.
 type Model struct {
 	Name     string `cty:"name"`
 	Provider string `cty:"provider"`
-	// BaseURL is the endpoint; the provider's own if it is empty.
+	// BaseURL is the endpoint. If it is empty, the provider's own is used.
 	BaseURL string `cty:"base_url"`
-	// Key is where the provider's key is.
+	// Key is the location of the provider's key.
 	Key *SecretRef `cty:"key"`
-	// Models are the patterns of the models that may be asked for, Tools the
-	// abilities beyond running a model that are granted.
+	// Models are patterns of the allowed models. Tools are the granted
+	// abilities beyond running a model.
 	Models []string `cty:"models"`
 	Tools  []string `cty:"tools"`
-	// Budget bounds one attempt, RunBudget all attempts of one apply together.
+	// Budget limits one attempt. RunBudget limits all attempts of one apply
+	// together.
 	Budget    ModelBudget `cty:"budget"`
 	RunBudget ModelBudget `cty:"run_budget"`
-	// Prices are by pattern; they go before those that the kind knows.
+	// Prices are prices by pattern. They take precedence over those that the
+	// kind knows.
 	Prices map[string]ModelPrice `cty:"prices"`
 	Retry  ModelRetry            `cty:"retry"`
-	// PauseClock says that the time that the provider made the agent wait is
-	// given back.
+	// PauseClock extends the agent's time limit by the time that the provider
+	// kept it waiting.
 	PauseClock bool `cty:"pause_clock"`
-	// Replay are the recordings that answer in place of the provider, OnMiss
-	// what happens to a request that has none: "fail" or "live".
+	// Replay are the recordings that answer in place of the provider. OnMiss is
+	// the reaction to a request without a recording: "fail" or "live".
 	Replay []*Artifact `cty:"replay"`
 	OnMiss string      `cty:"on_miss"`
 }
@@ -44,13 +46,13 @@ type ModelBudget struct {
 	Requests   int64  `cty:"requests"`
 	PerMinute  int    `cty:"per_minute"`
 	Concurrent int    `cty:"concurrent"`
-	// ToolCalls is how many calls of the provider's own tools are reserved for a
+	// ToolCalls is the number of provider-side tool calls reserved for a
 	// request that does not limit them.
 	ToolCalls int64 `cty:"tool_calls_per_request"`
 }
 
-// ModelPrice is a price block of a model block: amounts of money for a million
-// tokens, and the most tokens that one response has and that one request takes.
+// ModelPrice is a price block of a model block: prices per million tokens, and
+// the maximum number of tokens of a response and of a request.
 type ModelPrice struct {
 	Input          string `cty:"input"`
 	Output         string `cty:"output"`
@@ -60,8 +62,9 @@ type ModelPrice struct {
 	InputAudio     string `cty:"input_audio"`
 	MaxOutput      int64  `cty:"max_output"`
 	MaxInput       int64  `cty:"max_input"`
-	// ToolCalls are for a thousand calls of the provider's own tools, ToolRequests
-	// for a thousand requests that call the tool at all.
+	// ToolCalls are the prices of a thousand provider-side tool calls.
+	// ToolRequests are the prices of a thousand requests that call the tool at
+	// all.
 	ToolCalls    map[string]string `cty:"tool_calls"`
 	ToolRequests map[string]string `cty:"tool_requests"`
 }
@@ -72,8 +75,8 @@ type ModelRetry struct {
 	Longest  string `cty:"longest"`
 }
 
-// SecretRef says where the value of a secret is, "env:NAME" for instance; "" is
-// none. It is not part of a key: the place of a secret changes no result.
+// SecretRef is the location of a secret's value, such as "env:NAME", or "" for
+// none. It is not part of a key, because the location does not affect results.
 type SecretRef struct{ Ref string }
 
 // SecretRefType is the type of a SecretRef in the language.

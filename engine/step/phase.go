@@ -6,24 +6,24 @@ import (
 	"github.com/mleflow/mleflow/cache"
 )
 
-// Phase is the current phase of an agent's attempt. What is not known is zero.
+// Phase is the current phase of an agent's attempt. Unknown fields are zero.
 type Phase struct {
 	Name PhaseName `json:"phase"`
-	// What is what Bytes are counted of while the attempt starts.
+	// What names the content counted by Bytes while the attempt starts.
 	What string `json:"what,omitempty"`
-	// Files and Bytes are what is done, TotalFiles and TotalBytes what there is to
-	// do in total.
+	// Files and Bytes are the finished amounts. TotalFiles and TotalBytes are
+	// the total amounts.
 	Files      int64 `json:"files,omitempty"`
 	TotalFiles int64 `json:"total_files,omitempty"`
 	Bytes      int64 `json:"bytes,omitempty"`
 	TotalBytes int64 `json:"total_bytes,omitempty"`
-	// Started is when the agent was started, perhaps by an earlier run, and
-	// LimitMillis the time it has from then on.
+	// Started is the start of the agent, perhaps by an earlier run. LimitMillis
+	// is its time limit from then on.
 	Started     time.Time `json:"started,omitzero"`
 	LimitMillis int64     `json:"limit_ms,omitempty"`
 	// MemoryBytes is the memory that the agent and all its processes use now.
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
-	// Submission is what is known about the file that will be graded, and Reason
+	// Submission is the state of the file that will be graded. Reason explains
 	// why it is invalid.
 	Submission Submission `json:"submission,omitempty"`
 	Reason     string     `json:"reason,omitempty"`
@@ -31,17 +31,18 @@ type Phase struct {
 	Kept
 }
 
-// Kept is where to find, on the machine of the attempt, what it has kept so far.
+// Kept locates, on the machine of the attempt, the data that it has kept so
+// far.
 type Kept struct {
-	// Transcript is the key of the cache's kept folder in whose folder "transcript"
-	// the exchanges with models are written.
+	// Transcript is a key of the cache's kept folder. The exchanges with models
+	// are written to the folder "transcript" below it.
 	Transcript string `json:"transcript,omitempty"`
-	// Code is the last copy of its code, a tree.
+	// Code is the last copy of the agent's code, a tree.
 	Code cache.Ref `json:"code,omitzero"`
 }
 
-// Spent is what an attempt has used of its models so far: requests, input and
-// output tokens, and what was paid, in billionths of a US dollar. Answers from
+// Spent is an attempt's use of its models so far: requests, input and output
+// tokens, and the paid amount in billionths of a US dollar. Answers from
 // recordings cost nothing.
 type Spent struct {
 	Requests int64 `json:"requests,omitempty"`
@@ -52,7 +53,7 @@ type Spent struct {
 // PhaseName names a phase.
 type PhaseName string
 
-// The phases of an attempt of an agent, in their order.
+// The phases of an agent's attempt, in order.
 const (
 	// Placing: its folders are created and its data placed.
 	Placing PhaseName = "placing"
@@ -68,21 +69,22 @@ const (
 // runs.
 type Submission string
 
-// What a submission can be.
+// The states of a submission.
 const (
 	// SubmissionNone: there is none yet.
 	SubmissionNone Submission = "none"
-	// SubmissionUnchecked: there is one, which is being written, is too large to
-	// be read, or cannot be checked.
+	// SubmissionUnchecked: there is one, but it is still being written, too
+	// large to be read, or cannot be checked.
 	SubmissionUnchecked Submission = "unchecked"
-	// SubmissionValid: its form is right.
+	// SubmissionValid: its form is valid.
 	SubmissionValid Submission = "valid"
-	// SubmissionInvalid: its form is wrong.
+	// SubmissionInvalid: its form is invalid.
 	SubmissionInvalid Submission = "invalid"
 )
 
-// Turn reports whether p is more than progress in the previous phase: another
-// phase or part of it, another state of the submission, or something that was kept.
+// Turn reports whether p is more than progress within the previous phase:
+// another phase or part of it, another state of the submission, or newly kept
+// data.
 func (p Phase) Turn(before Phase) bool {
 	return p.Name != before.Name || p.What != before.What || p.Submission != before.Submission || p.Reason != before.Reason || p.Kept != before.Kept || !p.Started.Equal(before.Started)
 }

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// sizeUnits are the units of sizes, by their names in lower case.
+// sizeUnits maps the names of units, in lower case, to their sizes in bytes.
 var sizeUnits = map[string]float64{
 	"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
 }
 
-// ParseSize parses the size in an argument of a kind, such as "4GiB"; the empty
+// ParseSize parses a size in an argument of a kind, such as "4GiB". The empty
 // string is 0.
 func ParseSize(text string) (int64, error) {
 	if text == "" {

@@ -1,7 +1,7 @@
 package step
 
-// ArgError says which argument an error of Kind.New is about, so that the
-// message shows its place in the file.
+// ArgError names the argument that caused an error of Kind.New, so that the
+// message can show its place in the file.
 type ArgError struct {
 	// Arg is the name of an argument, or of a nested block.
 	Arg string
@@ -22,7 +22,7 @@ func WrongArg(arg string, err error) error {
 	return &ArgError{Arg: arg, Err: err}
 }
 
-// Mistakes splits an error of Kind.New that was made with errors.Join.
+// Mistakes splits an error of Kind.New that joins several errors.
 func Mistakes(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the outermost one counts
 	if !ok {

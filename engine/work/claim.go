@@ -17,31 +17,32 @@ import (
 )
 
 const (
-	// DefaultInterval is how often a claim is renewed.
+	// DefaultInterval is the interval at which a claim is renewed.
 	DefaultInterval = 15 * time.Second
-	// missed is how many intervals a holder may miss.
+	// missed is the number of renewals that a holder may miss.
 	missed = 6
-	// claimPrefix and eventsPrefix start the names of documents.
+	// claimPrefix and eventsPrefix are prefixes of document names.
 	claimPrefix  = "claim-"
 	eventsPrefix = "events-"
 )
 
-// errSuperseded says that another worker has taken the action over.
+// errSuperseded means that another worker has taken over the action.
 var errSuperseded = errors.New("another worker has taken over the action")
 
-// claimDocument is a claim as it is written.
+// claimDocument is the stored form of a claim.
 type claimDocument struct {
-	// Worker is different for each worker, Node where it is.
+	// Worker is a random name, unique to the worker. Node is the worker's
+	// machine.
 	Worker string `json:"worker"`
 	Node   string `json:"node"`
-	// Beat counts how often it was renewed, every IntervalMillis.
+	// Beat counts the renewals. There is one every IntervalMillis.
 	Beat           int   `json:"beat"`
 	IntervalMillis int64 `json:"interval_ms"`
-	// Ended says that the worker has given it up.
+	// Ended means that the worker has given the claim up.
 	Ended bool `json:"ended,omitempty"`
 }
 
-// claim is the claim of this worker.
+// claim is a claim held by this worker.
 type claim struct {
 	desk       remote.Desk
 	action     digest.ActionID
@@ -55,7 +56,7 @@ func claimName(id digest.ActionID, generation int) string {
 	return remote.WorkName(id, fmt.Sprintf("%s%06d", claimPrefix, generation))
 }
 
-// latest returns the highest generation that was claimed, 0 if none was.
+// latest returns the highest generation claimed so far, or 0 if there is none.
 func latest(ctx context.Context, desk remote.Desk, id digest.ActionID) (generation int, err error) {
 	folder := remote.WorkName(id, "")
 	names, err := desk.List(ctx, folder)
@@ -72,7 +73,8 @@ func latest(ctx context.Context, desk remote.Desk, id digest.ActionID) (generati
 	return generation, nil
 }
 
-// readClaim returns a claim and its bytes; both are nil if there is none.
+// readClaim returns a claim and its encoded form. Both are nil if there is
+// none.
 func readClaim(ctx context.Context, desk remote.Desk, id digest.ActionID, generation int) (*claimDocument, []byte, error) {
 	data, err := desk.Get(ctx, claimName(id, generation))
 	if errors.Is(err, cache.ErrNotFound) {
@@ -88,18 +90,18 @@ func readClaim(ctx context.Context, desk remote.Desk, id digest.ActionID, genera
 	return doc, data, nil
 }
 
-// waiter waits for the turn of a worker.
+// waiter waits until a worker can claim an action.
 type waiter struct {
 	desk     remote.Desk
 	action   digest.ActionID
 	interval time.Duration
 	node     string
-	// seen is the claim that was seen last, and since when it has not changed.
+	// seen is the last claim read. since is the time of its last change.
 	seen  string
 	since time.Time
 }
 
-// try claims the action if nobody holds it; nil if somebody does.
+// try claims the action if nobody holds it. It returns nil if somebody does.
 func (w *waiter) try(ctx context.Context) (*claim, error) {
 	generation, err := latest(ctx, w.desk, w.action)
 	if err != nil {
@@ -129,8 +131,8 @@ func (w *waiter) try(ctx context.Context) (*claim, error) {
 	return c, nil
 }
 
-// silent reports whether a claim has not changed for so long that its holder is
-// taken to be gone.
+// silent reports whether a claim has been unchanged for so long that its holder
+// counts as gone.
 func (w *waiter) silent(doc *claimDocument, generation int, data []byte) bool {
 	now := strconv.Itoa(generation) + string(data)
 	if now != w.seen {
@@ -139,7 +141,7 @@ func (w *waiter) silent(doc *claimDocument, generation int, data []byte) bool {
 	return time.Since(w.since) >= missed*time.Duration(max(1, doc.IntervalMillis))*time.Millisecond
 }
 
-// check returns errSuperseded if the claim is no longer this worker's.
+// check returns errSuperseded if this worker no longer holds the claim.
 func (c *claim) check(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -177,8 +179,9 @@ func (c *claim) renew(ctx context.Context, ended bool) error {
 	return c.desk.Put(ctx, claimName(c.action, c.generation), data)
 }
 
-// keep renews the claim until ctx ends. When it is lost, it calls lost. Whatever
-// else goes wrong is tried again: only another claim ends this one.
+// keep renews the claim until ctx ends. It calls lost if another worker takes
+// over. Other errors are retried at the next renewal, because only another
+// claim ends this one.
 func (c *claim) keep(ctx context.Context, lost func(error)) {
 	every := time.Duration(c.doc.IntervalMillis) * time.Millisecond
 	for sleep(ctx, every) {
@@ -189,7 +192,7 @@ func (c *claim) keep(ctx context.Context, lost func(error)) {
 	}
 }
 
-// sleep waits, or returns false when ctx ends first.
+// sleep waits for d. It returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -1,32 +1,32 @@
-// Package work lets other machines run steps, with nothing between them and
-// this one but a remote cache and its desk.
+// Package work lets other machines run steps. They are connected to this one
+// only by a remote cache and its desk.
 //
 // # Vocabulary
 //
-//   - An Order is an action made self-describing: the kind of the step, its
-//     arguments as values, and the digest that they must have.
+//   - An Order is a self-describing action: the kind of the step, its arguments
+//     as values, and the digest that they must have.
 //   - A Worker runs one action, given its digest and the remote cache.
-//   - A claim says which worker does so. Claims of an action are numbered by
-//     their generation; the highest one counts.
-//   - A Result is what came of an order: a record, the failure of the step, or
-//     a refusal.
-//   - A Task is an order seen from the machine that gave it.
+//   - A claim names the worker that runs an action. Claims of an action are
+//     numbered by generation; the highest one counts.
+//   - A Result is a worker's answer to an order: a record, the failure of the
+//     step, or a refusal.
+//   - A Task is an order as seen by the machine that placed it.
 //
 // # Invariants
 //
-//   - A worker computes the key of what it decoded with its own kinds, and
-//     refuses if it is not the action's digest. So a worker of another version
-//     never records anything.
-//   - A worker takes a claim over only when the holder has given it up, or has
-//     not renewed it for six of its intervals, measured by the clock of who
-//     waits. So clocks need not agree.
-//   - A holder that sees a higher generation, or no claim of its own, stops and
-//     records nothing. A result that another one has recorded stays; only an
-//     order for a fresh result replaces it, and only the holder.
-//   - Content comes before the record, the record before the Result, the Result
-//     before the last of the events. So whoever sees the end sees everything.
+//   - A worker computes the key of the decoded step with its own kinds and
+//     refuses if it differs from the action's digest. A worker of another version
+//     therefore never records anything.
+//   - A worker takes over a claim only after the holder has given it up or has
+//     not renewed it for six of its intervals. The waiting worker measures them
+//     by its own clock, so clocks need not agree.
+//   - A holder that sees a higher generation, or no longer sees its own claim,
+//     stops and records nothing. A recorded result is replaced only for an order
+//     that demands a fresh one, and only by the holder of the claim.
+//   - Content is written before the record, the record before the Result, and the
+//     Result before the last events. A reader that sees the end sees everything.
 //   - Orders, events and results hold references to secrets, never secrets.
 //
-// A worker that cannot reach the remote cache goes on working and tries again;
-// its work is lost only if another one has taken over meanwhile.
+// A worker that cannot reach the remote cache keeps working and retries. Its
+// work is lost only if another worker takes over meanwhile.
 package work

@@ -27,7 +27,7 @@ func TestFaultyRemote(t *testing.T) {
 		var task *Task
 		waitFor(t, func() (ok bool) {
 			var err error
-			task, _, err = Place(t.Context(), b.tier, b.order, b.args.Refs(), false, func(event.Event) {})
+			task, _, err = Place(t.Context(), b.tier, Placement{Order: b.order, Refs: b.args.Refs(), Emit: func(event.Event) {}})
 			return err == nil
 		})
 		for n := range 3 {

@@ -12,9 +12,9 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// tellMoved tells once a second how much of the content is where it should be of
-// what is fetched or stored in the returned context, and without an error that
-// all of it is.
+// tellMoved reports progress once a second while the content of refs is fetched
+// or stored in the returned context. The caller ends it with the returned
+// function, which reports completion if there was no error.
 func tellMoved(ctx context.Context, address, what string, refs []cache.Ref, emit func(event.Event)) (context.Context, func(error)) {
 	var total int64
 	for _, ref := range refs {

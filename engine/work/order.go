@@ -16,39 +16,42 @@ import (
 // formatOrder is the first field of every order.
 const formatOrder = "mleflow order 1"
 
-// Order is an action made self-describing.
+// Order is a self-describing action.
 type Order struct {
 	Format string          `json:"format"`
 	Action digest.ActionID `json:"action"`
-	// Request identifies the order: another one for the same action has another.
+	// Request identifies the order. Each order for an action has a different
+	// one.
 	Request string `json:"request"`
 	Kind    string `json:"kind"`
-	// KindVersion is that of the kind, Version that of the program which ordered.
+	// KindVersion is the version of the kind. Version is that of the ordering
+	// program.
 	KindVersion string          `json:"kind_version"`
 	Version     string          `json:"version"`
 	Args        json.RawMessage `json:"args"`
-	// Fields are what the key was made of, to say what differs.
+	// Fields are the fields of the key. They serve to report a difference.
 	Fields []digest.Field `json:"fields"`
-	// Address, Run and Attempt are for the environment of the step.
+	// Address, Run and Attempt become part of the step's environment.
 	Address string `json:"address"`
 	Run     string `json:"run"`
 	Attempt int    `json:"attempt"`
-	// Fresh says that an earlier result must not be used.
+	// Fresh means that an earlier result must not be used.
 	Fresh bool `json:"fresh,omitempty"`
-	// Tries are those before, as a final result has them.
+	// Tries counts the earlier tries of the action, as recorded with a final
+	// result.
 	Tries cache.Tries `json:"tries,omitzero"`
-	// Folders are folders that the step's kind needs besides its arguments, such as
-	// those of competitions that do not ship with the program.
+	// Folders are folders that the step's kind needs besides its arguments,
+	// such as competitions that do not ship with the program.
 	Folders []Folder `json:"folders,omitempty"`
 }
 
-// Folder is a folder of the machine that ordered.
+// Folder is a folder of the ordering machine.
 type Folder struct {
 	Name    string    `json:"name"`
 	Content cache.Ref `json:"content"`
 }
 
-// NewOrder returns the order of an action.
+// NewOrder returns an order for an action.
 func NewOrder(kind *step.Kind, args step.Args, action digest.ActionID, fields []digest.Field) (*Order, error) {
 	data, err := kind.EncodeArgs(args)
 	if err != nil {
@@ -59,12 +62,13 @@ func NewOrder(kind *step.Kind, args step.Args, action digest.ActionID, fields []
 	}, nil
 }
 
-// refusal says why no worker of this version can run an order.
+// refusal explains why no worker of this version can run an order.
 type refusal struct{ why string }
 
 func (r refusal) Error() string { return r.why }
 
-// IsRefusal reports whether no worker like this one can run the action.
+// IsRefusal reports whether the error means that no worker like this one can
+// run the action.
 func IsRefusal(err error) bool {
 	var r refusal
 	return errors.As(err, &r)
@@ -72,7 +76,6 @@ func IsRefusal(err error) bool {
 
 func refusef(format string, args ...any) error { return refusal{fmt.Sprintf(format, args...)} }
 
-// readOrder returns the order of an action.
 func readOrder(ctx context.Context, desk remote.Desk, id digest.ActionID) (*Order, error) {
 	data, err := desk.Get(ctx, remote.OrderName(id))
 	if err != nil {
@@ -96,8 +99,8 @@ func decodeOrder(data []byte, id digest.ActionID) (*Order, error) {
 }
 
 // Step decodes the arguments and constructs the step with the kinds of this
-// program. It refuses, with the first field that differs, unless the key is the
-// action's.
+// program. If the computed key is not the action, it returns a refusal that
+// names the first field that differs.
 func (o *Order) Step(kinds *step.Registry) (*step.Kind, step.Args, []digest.Field, error) {
 	fail := func(format string, args ...any) (*step.Kind, step.Args, []digest.Field, error) {
 		return nil, step.Args{}, nil, refusef(format, args...)
@@ -127,7 +130,7 @@ func (o *Order) Step(kinds *step.Registry) (*step.Kind, step.Args, []digest.Fiel
 	return kind, args, h.Fields(), nil
 }
 
-// differs names the first field that two keys do not share.
+// differs describes the first difference between two keys.
 func differs(ordered, here []digest.Field) string {
 	was := make(map[string]string, len(ordered))
 	for _, f := range ordered {
@@ -151,32 +154,32 @@ func differs(ordered, here []digest.Field) string {
 	return "the fields are in another order"
 }
 
-// Result is what came of an order.
+// Result is a worker's answer to an order.
 type Result struct {
 	Request string `json:"request"`
-	// Node is where the worker ran.
+	// Node is the worker's machine.
 	Node string `json:"node,omitempty"`
-	// Record is the result of the step; nil if there is none. Found says that it
-	// was there already.
+	// Record is the result of the step, or nil if there is none. Found means
+	// that it already existed.
 	Record *cache.Record `json:"record,omitempty"`
 	Found  bool          `json:"found,omitempty"`
-	// Error is why the step failed, Mismatch and Retryable are its marks, and
-	// AfterMillis is the least time to wait before another attempt.
+	// Error is the step's error. Mismatch and Retryable are its marks.
+	// AfterMillis is the minimum wait before another attempt.
 	Error       string `json:"error,omitempty"`
 	Mismatch    bool   `json:"mismatch,omitempty"`
 	Retryable   bool   `json:"retryable,omitempty"`
 	AfterMillis int64  `json:"after_ms,omitempty"`
-	// Refused is why no such worker can run the action.
+	// Refused explains why no worker like this one can run the action.
 	Refused string `json:"refused,omitempty"`
-	// FetchedBytes and StoredBytes are what the worker moved from and to the remote
-	// cache.
+	// FetchedBytes and StoredBytes are the amounts that the worker transferred
+	// from and to the remote cache.
 	FetchedBytes int64 `json:"fetched_bytes,omitempty"`
 	StoredBytes  int64 `json:"stored_bytes,omitempty"`
 }
 
 const resultDocument = "result"
 
-// readResult returns the latest result of an action, or nil.
+// readResult returns the latest result of an action, or nil if there is none.
 func readResult(ctx context.Context, desk remote.Desk, id digest.ActionID) (*Result, error) {
 	data, err := desk.Get(ctx, remote.WorkName(id, resultDocument))
 	if errors.Is(err, cache.ErrNotFound) {

@@ -13,16 +13,18 @@ import (
 )
 
 const (
-	// firstFlush and lastFlush are how long events wait before they are written:
-	// first little, for whoever watches, then more, for the bill.
+	// firstFlush and lastFlush are the first and the longest interval between
+	// writes of events. Short intervals at the beginning serve the people
+	// watching; longer ones later save requests.
 	firstFlush = time.Second
 	lastFlush  = 10 * time.Second
-	// chunkBytes is the size of a chunk that is not waited for.
+	// chunkBytes is the size from which a chunk is written without waiting.
 	chunkBytes = 256 << 10
-	// mostLog is how much of what a step prints is streamed. More of it stays with
-	// the step, whose kind may keep it as an output.
+	// mostLog is the maximum number of log bytes that are streamed. The rest
+	// stays with the step, whose kind may keep it as an output.
 	mostLog = 64 << 20
-	// mostWaiting is how many chunks wait for a remote that does not answer.
+	// mostWaiting is the number of chunks kept for a remote that does not
+	// answer.
 	mostWaiting = 64
 )
 
@@ -33,8 +35,8 @@ func eventsName(id digest.ActionID, generation, chunk int) string {
 	return remote.WorkName(id, fmt.Sprintf("%s%06d-%06d", eventsPrefix, generation, chunk))
 }
 
-// stream writes events as chunks. Of progress and phases only the last before a
-// chunk is written is kept.
+// stream writes events in chunks. A chunk contains only the last progress and
+// the last phase before it was cut.
 type stream struct {
 	desk       remote.Desk
 	action     digest.ActionID
@@ -45,7 +47,7 @@ type stream struct {
 	progress event.Event
 	phase    *event.StepPhase
 	logged   int64
-	chunks   [][]byte // that wait
+	chunks   [][]byte // waiting to be written
 	full     chan struct{}
 	number   int
 	stopped  chan struct{}
@@ -83,11 +85,11 @@ func (s *stream) Emit(e event.Event) {
 	}
 }
 
-// write adds an event to the chunk.
+// write appends an event to the chunk.
 func (s *stream) write(e event.Event) {
 	line, err := event.Encode(e)
 	if err != nil {
-		return // an event that cannot be written is not worth a step
+		return // a failure to encode an event must not fail the step
 	}
 	s.buf.Write(append(line, '\n'))
 	if s.buf.Len() >= chunkBytes {
@@ -113,7 +115,7 @@ func (s *stream) cut() {
 	if s.buf.Len() == 0 {
 		return
 	}
-	if len(s.chunks) == mostWaiting { // the oldest are lost rather than the memory
+	if len(s.chunks) == mostWaiting { // dropping the oldest bounds the memory
 		s.chunks = s.chunks[1:]
 	}
 	s.chunks = append(s.chunks, bytes.Clone(s.buf.Bytes()))
@@ -135,11 +137,11 @@ func (s *stream) run(ctx context.Context) {
 		case <-t.C:
 			wait = min(lastFlush, wait*5/4)
 		}
-		_ = s.flush(ctx) // what could not be written is written next time
+		_ = s.flush(ctx) // retried with the next flush
 	}
 }
 
-// flush writes all that waits.
+// flush writes all waiting chunks.
 func (s *stream) flush(ctx context.Context) error {
 	s.mu.Lock()
 	s.cut()
@@ -164,7 +166,7 @@ func (s *stream) flush(ctx context.Context) error {
 	}
 }
 
-// end writes what is left and marks the end. run must have ended.
+// end writes the remaining events and the end line. run must have returned.
 func (s *stream) end(ctx context.Context) error {
 	s.mu.Lock()
 	s.cut()

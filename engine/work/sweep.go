@@ -11,7 +11,7 @@ import (
 	"github.com/mleflow/mleflow/cache/remote"
 )
 
-// Known lists the actions that the desk has documents of.
+// Known lists the actions with documents on the desk.
 func Known(ctx context.Context, desk remote.Desk) ([]digest.ActionID, error) {
 	seen := map[digest.ActionID]bool{}
 	var list []digest.ActionID
@@ -34,8 +34,8 @@ func Known(ctx context.Context, desk remote.Desk) ([]digest.ActionID, error) {
 	return list, nil
 }
 
-// Over reports whether nobody needs the documents about an action any more: it
-// has a result, or its last worker gave it up.
+// Over reports whether an action's documents are no longer needed: it has a
+// result, or its last worker gave up.
 func Over(ctx context.Context, c *remote.Tier, id digest.ActionID) (bool, error) {
 	desk := c.Desk()
 	if r, err := readResult(ctx, desk, id); r != nil || err != nil {

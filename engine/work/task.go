@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,28 +17,41 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// Task is an order on the side that gave it. It is for one goroutine.
+// Task is an order as seen by the machine that placed it. It is not safe for
+// concurrent use.
 type Task struct {
 	cache  *remote.Tier
 	desk   remote.Desk
 	action digest.ActionID
 	fresh  bool
-	// before is the request of the result that was there when the task began,
-	// which is not its result.
+	// before is the request of the result that existed when the task began.
+	// That result is not the task's.
 	before string
-	// generation and chunk are the events to read next.
+	// generation and chunk identify the events to read next.
 	generation, chunk int
-	// idle counts the polls that found nothing. over says that the events have ended,
-	// so that the result is about to come.
+	// idle counts the polls without news. over means that the events have
+	// ended, so that the result is about to arrive.
 	idle int
 	over bool
 }
 
-// Place makes an order known to workers: it stores the content that it refers
-// to, and then the order. If live says that a worker may be at the action
-// already, an order that is there stays, and its events are read from the start
-// of the worker's; adopted says that it is so. emit is told how far it is.
-func Place(ctx context.Context, c *remote.Tier, o *Order, refs []cache.Ref, live bool, emit func(event.Event)) (t *Task, adopted bool, err error) {
+// Placement is an order to be placed.
+type Placement struct {
+	Order *Order
+	// Refs is the content that the order refers to, besides its folders.
+	Refs []cache.Ref
+	// Live means that a worker may already be running the action.
+	Live bool
+	// Emit receives the progress of storing the content.
+	Emit func(event.Event)
+}
+
+// Place makes an order known to workers. It stores the content that the order
+// refers to, and then the order. If the placement is live and an unanswered order
+// for the action exists, that order is kept and adopted is true. The task then
+// reads the worker's events from their beginning.
+func Place(ctx context.Context, c *remote.Tier, p Placement) (t *Task, adopted bool, err error) {
+	o := p.Order
 	t = &Task{cache: c, desk: c.Desk(), action: o.Action, fresh: o.Fresh, chunk: 1}
 	last, err := readResult(ctx, t.desk, o.Action)
 	if err != nil {
@@ -49,15 +63,16 @@ func Place(ctx context.Context, c *remote.Tier, o *Order, refs []cache.Ref, live
 	if err := t.begin(ctx); err != nil {
 		return nil, false, err
 	}
-	if live {
+	if p.Live {
 		if old, err := readOrder(ctx, t.desk, o.Action); err == nil && old.Request != t.before {
 			return t, true, nil
 		}
 	}
+	refs := slices.Clone(p.Refs)
 	for _, f := range o.Folders {
 		refs = append(refs, f.Content)
 	}
-	counted, told := tellMoved(ctx, o.Address, "inputs to the remote cache", refs, emit)
+	counted, told := tellMoved(ctx, o.Address, "inputs to the remote cache", refs, p.Emit)
 	err = c.PushRefs(counted, refs...)
 	told(err)
 	if err != nil {
@@ -70,8 +85,8 @@ func Place(ctx context.Context, c *remote.Tier, o *Order, refs []cache.Ref, live
 	return t, false, t.desk.Put(ctx, remote.OrderName(o.Action), data)
 }
 
-// begin finds the events to begin with: those of a worker that may hold the
-// action, or of the next one.
+// begin chooses the first events to read: those of a worker that may hold the
+// action, or those of the next worker.
 func (t *Task) begin(ctx context.Context) (err error) {
 	if t.generation, err = latest(ctx, t.desk, t.action); err != nil {
 		return err
@@ -86,8 +101,8 @@ func (t *Task) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// Poll passes new events on and returns the result once there is one, else nil.
-// ended says that no worker is left, so that what there is not now will not come.
+// Poll passes on new events and returns the result, or nil while there is none.
+// ended means that no worker is left, so that nothing more will arrive.
 func (t *Task) Poll(ctx context.Context, ended bool, sink func(event.Event)) (*Result, error) {
 	news, err := t.events(ctx, sink)
 	if err != nil {
@@ -101,16 +116,17 @@ func (t *Task) Poll(ctx context.Context, ended bool, sink func(event.Event)) (*R
 	}
 	r, err := t.result(ctx, ended)
 	if r != nil && !t.over {
-		_, err = t.events(ctx, sink) // those that were written since
+		_, err = t.events(ctx, sink) // written in the meantime
 	}
 	return r, err
 }
 
-// lookEvery is after how many polls without news the result is looked for.
+// lookEvery is the number of polls without news after which Poll looks for the
+// result.
 const lookEvery = 6
 
-// events reads the chunks that are new. A worker that takes over begins with a
-// new generation.
+// events reads the new chunks. A worker that takes over writes a new
+// generation.
 func (t *Task) events(ctx context.Context, sink func(event.Event)) (news bool, err error) {
 	for {
 		data, err := t.desk.Get(ctx, eventsName(t.action, t.generation, t.chunk))
@@ -133,14 +149,15 @@ func (t *Task) events(ctx context.Context, sink func(event.Event)) (news bool, e
 		for line := range bytes.Lines(data) {
 			if line = bytes.TrimSuffix(line, []byte("\n")); string(line) == endLine {
 				t.over = true
-			} else if e, err := event.Decode(line); err == nil { // another version may have other events
+			} else if e, err := event.Decode(line); err == nil { // another version may have other types of events
 				sink(e)
 			}
 		}
 	}
 }
 
-// result returns the result of the task, or nil. ended is that of Poll.
+// result returns the result of the task, or nil. ended has the meaning it has
+// in Poll.
 func (t *Task) result(ctx context.Context, ended bool) (*Result, error) {
 	r, err := readResult(ctx, t.desk, t.action)
 	if err != nil || r != nil && r.Request != t.before {
@@ -149,8 +166,8 @@ func (t *Task) result(ctx context.Context, ended bool) (*Result, error) {
 	if t.fresh {
 		return nil, nil
 	}
-	// Another controller may have taken the result and cleaned up. A record beside
-	// an order is that of a worker which is about to tell the rest.
+	// Another controller may have taken the result and cleaned up. If the order
+	// still exists, the record is from a worker that has yet to write the rest.
 	if !ended {
 		switch _, err := t.desk.Get(ctx, remote.OrderName(t.action)); {
 		case err == nil:
@@ -169,7 +186,7 @@ func (t *Task) result(ctx context.Context, ended bool) (*Result, error) {
 	return nil, err
 }
 
-// Err is the failure that a result tells, with its marks.
+// Err returns the step's error with its marks, or a refusal.
 func (r *Result) Err() error {
 	switch {
 	case r.Refused != "":
@@ -187,8 +204,8 @@ func (r *Result) Err() error {
 	return err
 }
 
-// Clear removes everything about an action from the desk. The claims go last: a
-// worker without one records nothing.
+// Clear removes all documents about an action from the desk. Claims are removed
+// last, because a worker without a claim records nothing.
 func Clear(ctx context.Context, desk remote.Desk, id digest.ActionID) error {
 	errs := []error{desk.Remove(ctx, remote.OrderName(id))}
 	folder := remote.WorkName(id, "")

@@ -152,7 +152,7 @@ func (b *bench) id() digest.ActionID { return b.order.Action }
 
 func (b *bench) place(live bool) *Task {
 	b.t.Helper()
-	task, _, err := Place(b.t.Context(), b.tier, b.order, b.args.Refs(), live, func(e event.Event) { b.seen = append(b.seen, e) })
+	task, _, err := Place(b.t.Context(), b.tier, Placement{Order: b.order, Refs: b.args.Refs(), Live: live, Emit: func(e event.Event) { b.seen = append(b.seen, e) }})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -427,7 +427,7 @@ func TestAdopt(t *testing.T) {
 	waitFor(t, func() bool { return l.runs.Load() == 1 })
 	request := b.order.Request
 	b.order, _ = NewOrder(l.kinds().Kind("mix"), b.args, b.id(), b.order.Fields)
-	task, adopted, err := Place(t.Context(), b.tier, b.order, b.args.Refs(), true, func(event.Event) {})
+	task, adopted, err := Place(t.Context(), b.tier, Placement{Order: b.order, Refs: b.args.Refs(), Live: true, Emit: func(event.Event) {}})
 	if err != nil || !adopted {
 		t.Fatalf("adopted %v, %v", adopted, err)
 	}

@@ -15,29 +15,31 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// Worker runs actions that were ordered.
+// Worker runs ordered actions.
 type Worker struct {
-	// Kinds returns the kinds of steps, for an order that brings these folders.
+	// Kinds returns the step kinds for an order with these folders.
 	Kinds func(ctx context.Context, folders []Folder) (*step.Registry, error)
-	// Cache is the cache of this node with the remote one behind it.
+	// Cache is this node's cache, backed by the remote cache.
 	Cache *remote.Tier
-	// Node names this machine.
+	// Node is the name of this machine.
 	Node string
-	// Capacity and Locks are this machine's devices.
+	// Capacity and Locks describe this machine's devices.
 	Capacity sched.Capacity
 	Locks    *sched.DeviceLocks
-	// Ready says why this machine cannot run a step now; nil never does.
+	// Ready returns an error if this machine cannot run a step now. If it is
+	// nil, the machine is always ready.
 	Ready func(kind *step.Kind, args step.Args) error
-	// Say tells people what the worker does.
+	// Say reports the worker's progress to people.
 	Say func(text string)
-	// Interval is how often the claim is renewed; 0 is DefaultInterval.
+	// Interval is the interval at which the claim is renewed. 0 means
+	// DefaultInterval.
 	Interval time.Duration
 }
 
-// Run runs one action and writes what came of it to the remote cache: a result,
-// or the failure of the step. Without an error it is there. An error that
-// IsRefusal recognises says that no worker like this one can run the action;
-// after any other, another worker may.
+// Run runs one action and writes a Result to the remote cache: the record or
+// the step's failure. It returns nil only if the Result was written. An error
+// for which IsRefusal is true means that no worker like this one can run the
+// action. After any other error, another worker may.
 func (w *Worker) Run(ctx context.Context, id digest.ActionID) error {
 	if w.Interval <= 0 {
 		w.Interval = DefaultInterval
@@ -58,10 +60,10 @@ func (w *Worker) Run(ctx context.Context, id digest.ActionID) error {
 	return err
 }
 
-// longestWait is the longest wait for a remote that does not answer.
+// longestWait is the longest pause between attempts to reach the remote cache.
 const longestWait = 30 * time.Second
 
-// patiently tries until it succeeds, the answer is final, or ctx ends.
+// patiently retries until it succeeds, the error is final, or ctx ends.
 func patiently[T any](ctx context.Context, w *Worker, try func() (T, error)) (T, error) {
 	wait := time.Second
 	for {
@@ -77,7 +79,7 @@ func patiently[T any](ctx context.Context, w *Worker, try func() (T, error)) (T,
 	}
 }
 
-// shift is the work of a worker on one order.
+// shift is a worker's processing of one order.
 type shift struct {
 	w     *Worker
 	desk  remote.Desk
@@ -109,8 +111,8 @@ func (s *shift) run(ctx context.Context) error {
 	})
 }
 
-// turn waits until this worker holds the claim, or reports that there is
-// nothing left to do.
+// turn waits until this worker holds the claim. done reports that nothing is
+// left to do.
 func (s *shift) turn(ctx context.Context) (done bool, err error) {
 	wait := &waiter{desk: s.desk, action: s.o.Action, interval: s.w.Interval, node: s.w.Node}
 	for told := false; ; told = true {
@@ -122,7 +124,8 @@ func (s *shift) turn(ctx context.Context) (done bool, err error) {
 			return false, err
 		}
 		if c != nil {
-			// It may have been done between the first question and the claim.
+			// The action may have been done between the first check and the
+			// claim.
 			s.claim = c
 			done, err := patiently(ctx, s.w, func() (bool, error) { return s.done(ctx) })
 			if done || err != nil {
@@ -139,8 +142,8 @@ func (s *shift) turn(ctx context.Context) (done bool, err error) {
 	}
 }
 
-// done reports whether the order is answered already, and answers it if the
-// result is there.
+// done reports whether the order is already answered. If the remote cache has a
+// result, done answers with it.
 func (s *shift) done(ctx context.Context) (bool, error) {
 	r, err := readResult(ctx, s.desk, s.o.Action)
 	if err != nil {
@@ -163,12 +166,13 @@ func (s *shift) done(ctx context.Context) (bool, error) {
 	return true, writeResult(ctx, s.desk, s.o.Action, &Result{Request: s.o.Request, Node: s.w.Node, Record: rec, Found: true})
 }
 
-// hold does the work while the claim is renewed and events are streamed, and
-// writes what came of it.
+// hold renews the claim and streams events while work runs. It then writes the
+// Result.
 func (s *shift) hold(ctx context.Context, work func(context.Context) (*Result, error)) error {
 	work1, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	// The claim and the stream outlive an interruption, so that the end is told.
+	// The claim and the stream outlive an interruption, so that they can be
+	// ended properly.
 	beside, rest := context.WithCancel(context.WithoutCancel(ctx))
 	defer rest()
 	s.out = newStream(s.desk, s.o.Action, s.claim.generation)
@@ -181,17 +185,18 @@ func (s *shift) hold(ctx context.Context, work func(context.Context) (*Result, e
 	if errors.Is(context.Cause(work1), errSuperseded) {
 		return errSuperseded
 	}
-	// The events come before the result: whoever sees the result can read them all.
+	// Events are written before the result, so that a reader of the result can
+	// read all events.
 	told, cancel := context.WithTimeout(beside, longestWait)
-	_ = s.out.end(told) // tried again below
+	_ = s.out.end(told) // retried below
 	cancel()
 	if err == nil {
 		_, err = patiently(ctx, s.w, func() (struct{}, error) {
 			return struct{}{}, errors.Join(s.claim.check(ctx), writeResult(ctx, s.desk, s.o.Action, r))
 		})
 	}
-	// Whatever happened: tell the end, if the remote can be reached, and let others
-	// have the action.
+	// In any case, write the end of the events if the remote cache can be
+	// reached, and give the action up.
 	last, cancel := context.WithTimeout(beside, longestWait)
 	defer cancel()
 	if other := errors.Join(s.out.flush(last), s.claim.renew(last, true)); other != nil {
@@ -200,7 +205,7 @@ func (s *shift) hold(ctx context.Context, work func(context.Context) (*Result, e
 	return err
 }
 
-// attempt fetches what the step reads, runs it, and stores what it gave.
+// attempt fetches the step's inputs, runs it, and stores its outputs.
 func (s *shift) attempt(ctx context.Context, kind *step.Kind, args step.Args, fields []digest.Field) (*Result, error) {
 	s.w.Say(fmt.Sprintf("%s: fetching what it reads", s.o.Address))
 	refs := args.Refs()
@@ -233,7 +238,7 @@ func (s *shift) attempt(ctx context.Context, kind *step.Kind, args step.Args, fi
 	return r, nil
 }
 
-// fetch fetches content, and tells how far it is.
+// fetch fetches content and reports progress.
 func (s *shift) fetch(ctx context.Context, refs []cache.Ref) error {
 	ctx, told := tellMoved(ctx, s.o.Address, "inputs from the remote cache", refs, s.out.Emit)
 	err := s.w.Cache.FetchRefs(ctx, refs...)
@@ -241,9 +246,9 @@ func (s *shift) fetch(ctx context.Context, refs []cache.Ref) error {
 	return err
 }
 
-// store stores a result in the remote cache and then here, while the claim is
-// this worker's. It returns the result that counts: another one's, if that was
-// faster.
+// store stores a result in the remote cache and then in the local one, as long
+// as this worker holds the claim. It returns the result that counts, which is
+// another worker's if that was faster.
 func (s *shift) store(ctx context.Context, rec *cache.Record) (*cache.Record, error) {
 	s.w.Say(fmt.Sprintf("%s: storing the result", s.o.Address))
 	var refs []cache.Ref
@@ -259,7 +264,7 @@ func (s *shift) store(ctx context.Context, rec *cache.Record) (*cache.Record, er
 		if err := s.claim.check(ctx); err != nil {
 			return nil, err
 		}
-		if rec.Final() == nil { // the controller gets it, and nobody else
+		if rec.Final() == nil { // only the controller receives it
 			return rec, nil
 		}
 		if s.o.Fresh {
@@ -273,7 +278,7 @@ func (s *shift) store(ctx context.Context, rec *cache.Record) (*cache.Record, er
 	return rec, s.w.Cache.Cache.Record(context.WithoutCancel(ctx), rec)
 }
 
-// push stores content in the remote cache, and tells how far it is.
+// push stores content in the remote cache and reports progress.
 func (s *shift) push(ctx context.Context, refs []cache.Ref) error {
 	ctx, told := tellMoved(ctx, s.o.Address, "result to the remote cache", refs, s.out.Emit)
 	err := s.w.Cache.PushRefs(ctx, refs...)
@@ -281,8 +286,8 @@ func (s *shift) push(ctx context.Context, refs []cache.Ref) error {
 	return err
 }
 
-// lease runs an attempt with the devices that it needs, within its time limit.
-// failure is that of the step, err that of this machine.
+// lease runs an attempt within its time limit, with the devices that it needs.
+// failure is the step's error, err this machine's.
 func (w *Worker) lease(ctx context.Context, kind *step.Kind, one *attempt.Attempt) (rec *cache.Record, failure, err error) {
 	t := sched.Task{Name: one.Address, Needs: sched.Resources{GPUs: one.Args.Limits.GPUs}, Do: func(ctx context.Context, l sched.Lease) (err error) {
 		one.Devices = l.Devices

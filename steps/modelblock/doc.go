@@ -1,4 +1,4 @@
-// Package modelblock reads the model blocks of pipelines for the step kinds that use
-// models: what the gateway serves of them, what they may cost, where their keys
-// are, and what was used.
+// Package modelblock reads the model blocks of pipelines for the step kinds
+// that use models: the gateway's configuration, the possible costs, the keys,
+// and the actual use.
 package modelblock

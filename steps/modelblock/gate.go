@@ -12,13 +12,13 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/gateway"
 )
 
-// Check is the Kind.CheckModel of the kinds that use models.
+// Check implements Kind.CheckModel for the kinds that use models.
 func Check(m step.Model) error {
 	_, err := Of(m)
 	return err
 }
 
-// Key is the provider's key of a model, "" if it needs none.
+// Key returns the provider's key of a model, or "" if it needs none.
 func Key(ctx context.Context, m step.Model) (value string, err error) {
 	if m.Key.Ref == "" || !Live(m) {
 		return "", nil
@@ -36,10 +36,10 @@ func Key(ctx context.Context, m step.Model) (value string, err error) {
 	return value, nil
 }
 
-// Pools are the budgets that all steps of a run share.
+// Pools holds the budgets that all steps of a run share.
 type Pools struct{ pools sync.Map }
 
-// Of is the budget of a model in a run; nil if it has none.
+// Of returns the budget of a model in a run, or nil if it has none.
 func (p *Pools) Of(run string, m step.Model) *gateway.Pool {
 	if m.RunBudget == (step.ModelBudget{}) {
 		return nil
@@ -49,7 +49,7 @@ func (p *Pools) Of(run string, m step.Model) *gateway.Pool {
 	return pool.(*gateway.Pool)
 }
 
-// Canonical is the canonical form of a request; see transcript.Canonical.
+// Canonical returns the canonical form of a request; see transcript.Canonical.
 func Canonical(provider string, op dialect.Operation, body []byte) (dialect.Canonical, error) {
 	d := dialect.Named(provider)
 	if d == nil {

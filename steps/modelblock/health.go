@@ -13,26 +13,28 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 )
 
-// silence is after how long a provider that sent nothing has failed, if the agent
-// gives up.
+// silence is the time after which a provider that sent nothing counts as failed
+// if the agent gives up.
 const silence = time.Minute
 
-// Health is how the providers of an attempt did, by its exchanges up to now.
+// Health is the state of an attempt's providers according to its exchanges so
+// far.
 type Health struct {
-	// Answered says that a provider answered a request, were it by an error that
-	// the agent caused.
+	// Answered reports that a provider answered a request, if only with an
+	// error that the agent caused.
 	Answered bool
-	// Down is how a provider failed the last request, and At when; it is empty if
-	// that was answered, or refused by a budget.
+	// Down describes the provider's failure of the last request, and At is its
+	// time. Down is empty if the last request was answered, or refused by a
+	// budget.
 	Down string
 	At   time.Time
-	// last is when the request began that Down is about: exchanges may be recorded
-	// in another order.
+	// last is the start of the request that Down describes. Exchanges may be
+	// recorded in a different order.
 	last time.Time
 }
 
-// see takes an exchange into account. A recording says nothing of its provider, nor
-// does what the gateway refused itself.
+// see adds an exchange. Replayed exchanges and refusals by the gateway itself
+// say nothing about the provider.
 func (h *Health) see(e transcript.Event) {
 	why := failure(e)
 	answered := why == "" && e.Refused == "" && !e.Gone && e.Asked != ""
@@ -49,8 +51,8 @@ func (h *Health) see(e transcript.Event) {
 	}
 }
 
-// failure is how a provider failed, after its name; empty if it answered, or if
-// that is not known.
+// failure describes a provider's failure, to follow its name. It returns "" if
+// the provider answered or the outcome is unknown.
 func failure(e transcript.Event) string {
 	last := transcript.Attempt{Status: e.Status, Failed: e.Failed}
 	switch n := len(e.Attempts); {
@@ -58,7 +60,7 @@ func failure(e transcript.Event) string {
 		return "did not answer: " + cmp.Or(e.Failed, "no reason is known")
 	case e.Refused != "" && e.Refused != dialect.Unreachable:
 		return ""
-	case e.Gone && n > 0: // while the gateway tried again
+	case e.Gone && n > 0: // the agent gave up while the gateway was retrying
 		last = e.Attempts[n-1]
 	case e.Gone && e.FirstByte == 0 && e.Seconds >= silence.Seconds():
 		return fmt.Sprintf("sent nothing for %.0f s", e.Seconds)
@@ -77,10 +79,10 @@ func failure(e transcript.Event) string {
 	return "broke off: " + last.Failed
 }
 
-// refusing are the statuses of a provider that refuses its key or what that may
-// use. Others below 500 are mistakes of the agent.
+// refusing are the statuses of a provider that refuses the key or its use.
+// Other statuses below 500 are mistakes of the agent.
 var refusing = []int{http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooManyRequests}
 
-// accounts are the words of providers in an error 400 about the key (Gemini) or the
-// account behind it (Anthropic).
+// accounts are phrases in a provider's error 400 about the key (Gemini) or its
+// account (Anthropic).
 var accounts = []string{"API key not valid", "API key expired", "credit balance is too low"}

@@ -12,9 +12,9 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/gateway"
 )
 
-// priced checks that named models have a price, and where cost is limited, the granted
-// tools that are charged by the call, too. Of those that a pattern allows, one without
-// a price is refused when it is asked for.
+// priced checks that the named models have prices, and, if the cost is limited,
+// that the granted tools that are charged per call have prices too. A model
+// that only matches a pattern and has no price is refused when it is requested.
 func (r *modelReader) priced() {
 	limited := r.m.Budget.Cost != "" || r.m.RunBudget.Cost != ""
 	for _, name := range r.m.Models {
@@ -32,7 +32,8 @@ func (r *modelReader) priced() {
 	}
 }
 
-// unpriced are the granted tools that are charged by the call and have no price.
+// unpriced returns the granted tools that are charged per call and have no
+// price.
 func unpriced(p gateway.Price, granted []string) (tools []string) {
 	for _, t := range dialect.Tools() {
 		if slices.Contains(granted, string(t)) && !p.HasTool(t) {
@@ -42,15 +43,15 @@ func unpriced(p gateway.Price, granted []string) (tools []string) {
 	return tools
 }
 
-// apart are the abilities that cost more than the model's tokens, which no
-// response tells.
+// apart are the abilities with charges beyond the model's tokens that no
+// response reports.
 var apart = []dialect.Ability{dialect.Batch, dialect.FineTuning, dialect.Audio, dialect.OtherModels, dialect.Premium, dialect.UnknownFields}
 
-// uncounted are the granted abilities whose charges are not counted.
+// uncounted returns the granted abilities whose charges are not counted.
 func uncounted(m step.Model) (tools []string) {
 	out, err := Of(m)
 	if err != nil {
-		return nil // the check says so
+		return nil // reported by the check
 	}
 	for _, name := range m.Models {
 		if price, ok := gateway.PriceOf(&out, name); ok {
@@ -66,12 +67,13 @@ func uncounted(m step.Model) (tools []string) {
 	return slices.Compact(tools)
 }
 
-// tooDear is the least that a request without a limit of its output may cost at
-// most, of the models that are named, if that is more than a budget; 0 otherwise.
+// tooDear returns the lowest worst-case cost, among the named models, of a
+// request without an output limit, if it exceeds one of the budgets. Otherwise
+// it returns 0.
 func tooDear(m step.Model, budgets ...gateway.Dollars) (least gateway.Dollars) {
 	out, err := Of(m)
 	if err != nil {
-		return 0 // the check says so
+		return 0 // reported by the check
 	}
 	for _, name := range m.Models {
 		price, known := gateway.PriceOf(&out, name)
@@ -88,7 +90,7 @@ func tooDear(m step.Model, budgets ...gateway.Dollars) (least gateway.Dollars) {
 	return least
 }
 
-// Spending is the most that a step may spend on a model.
+// Spending returns the maximum that a step may spend on a model.
 func Spending(m step.Model) step.Spending {
 	r := modelReader{m: m}
 	own, run := r.limits("budget", m.Budget), r.limits("run_budget", m.RunBudget)
@@ -99,8 +101,9 @@ func Spending(m step.Model) step.Spending {
 	}
 }
 
-// Fingerprint adds the prices of the models that are named to a key, and the whole
-// table where a pattern may stand for any. Labels begin with prefix.
+// Fingerprint adds the prices of the named models to a key. If a pattern is
+// among the names, it adds the digest of the whole table. Labels begin with
+// prefix.
 func Fingerprint(h *digest.Hasher, prefix string, m step.Model) error {
 	one, err := Of(m)
 	if err != nil {

@@ -21,8 +21,8 @@ const (
 	MissLive  = "live"
 )
 
-// Of turns a model block into the gateway's model. The error joins one WrongArg a
-// mistake.
+// Of converts a model block into the gateway's model. The error joins one
+// WrongArg per mistake.
 func Of(m step.Model) (gateway.Model, error) {
 	r := modelReader{m: m, out: gateway.Model{
 		Name: m.Name, Provider: m.Provider, BaseURL: m.BaseURL, Models: m.Models, Grants: dialect.Grants{}, Prices: map[string]gateway.Price{},
@@ -66,7 +66,7 @@ func (r *modelReader) provider() {
 	}
 }
 
-// Live reports whether the provider may be asked.
+// Live reports whether requests may go to the provider.
 func Live(m step.Model) bool { return len(m.Replay) == 0 || m.OnMiss == MissLive }
 
 func (r *modelReader) key() {
@@ -116,7 +116,7 @@ func (r *modelReader) tools() {
 	}
 }
 
-// money reads an amount; nil for none, or a wrong one.
+// money parses an amount. It returns nil if there is none or it is wrong.
 func (r *modelReader) money(arg, text string) *gateway.Dollars {
 	if text == "" {
 		return nil
@@ -155,7 +155,7 @@ func (r *modelReader) price(pattern string, p step.ModelPrice) gateway.Price {
 	}
 }
 
-// toolPrices are the prices of calls of the provider's own tools.
+// toolPrices parses the prices of calls of the provider-side tools.
 func (r *modelReader) toolPrices(arg string, texts map[string]string) map[dialect.Tool]gateway.Dollars {
 	var prices map[dialect.Tool]gateway.Dollars
 	var names []string

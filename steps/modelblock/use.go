@@ -9,7 +9,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 )
 
-// UseOf is the use that the gateway reports.
+// UseOf converts the use that the gateway reports.
 func UseOf(provider string, sum gateway.Summary) export.ModelUse {
 	u := export.ModelUse{
 		Provider: provider, Models: []string{}, Unreported: sum.Unreported,
@@ -24,8 +24,9 @@ func UseOf(provider string, sum gateway.Summary) export.ModelUse {
 	return u
 }
 
-// AddExchanges adds the use of exchanges, by the names of models, and says how the
-// providers did. They are those of the last try; the cost is that of all.
+// AddExchanges adds the use in a transcript to the models by name and returns
+// the providers' health. The transcript covers the last try; the cost covers
+// all tries.
 func AddExchanges(use map[string]export.ModelUse, r *transcript.Reader) (h Health, err error) {
 	toolCost := map[string]gateway.Dollars{}
 	for e, err := range r.Events() {

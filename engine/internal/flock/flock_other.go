@@ -13,7 +13,7 @@ func TryShared(*os.File) (bool, error) { return true, nil }
 // LockShared does nothing on this system.
 func LockShared(*os.File) error { return nil }
 
-// Lock does nothing.
+// Lock does nothing on this system.
 func Lock(*os.File) error { return nil }
 
 // Unlock does nothing on this system.

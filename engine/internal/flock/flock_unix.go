@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Try locks the file if no other open file of the same name is locked, and
-// reports whether it did.
+// Try locks the file unless another open file of the same name is locked. It
+// reports whether it got the lock.
 func Try(f *os.File) (bool, error) {
 	err := flock(f, syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -18,7 +18,7 @@ func Try(f *os.File) (bool, error) {
 	return err == nil, err
 }
 
-// TryShared is Try for a shared lock.
+// TryShared is like Try for a shared lock.
 func TryShared(f *os.File) (bool, error) {
 	err := flock(f, syscall.LOCK_SH|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -27,10 +27,10 @@ func TryShared(f *os.File) (bool, error) {
 	return err == nil, err
 }
 
-// LockShared takes a shared lock, and waits for as long as necessary.
+// LockShared waits for a shared lock.
 func LockShared(f *os.File) error { return flock(f, syscall.LOCK_SH) }
 
-// Lock waits until it has the lock alone.
+// Lock waits for an exclusive lock.
 func Lock(f *os.File) error { return flock(f, syscall.LOCK_EX) }
 
 // Unlock releases the lock.

@@ -7,12 +7,13 @@ import (
 	"sync/atomic"
 )
 
-// chunk is how many calls a worker takes at a time: enough to make taking
-// cheap, few enough for the workers to finish at the same time.
+// chunk is the number of calls that a worker takes at a time. It is large
+// enough to make taking cheap, and small enough for the workers to finish
+// together.
 const chunk = 64
 
-// For calls do(0) … do(n-1), several at a time, and returns when all have
-// returned. Up to one chunk, it calls them in place.
+// For calls do(0) … do(n-1) concurrently and returns when all calls have
+// returned. For at most one chunk, it calls them in place.
 func For(n int, do func(i int)) {
 	workers := min(runtime.GOMAXPROCS(0), (n+chunk-1)/chunk)
 	if workers <= 1 {

@@ -1,7 +1,7 @@
 package dialect
 
-// Ability is something that a provider does beyond running the model that was
-// asked for on the input that was sent. Pipelines name them in tools.
+// Ability is something a provider can do beyond running the requested model on
+// the input it was sent. Pipelines grant abilities by name in tools.
 type Ability string
 
 // The abilities.
@@ -26,13 +26,13 @@ const (
 	UnknownFields   Ability = "unknown_fields"
 )
 
-// Described is an ability with what it lets a provider do.
+// Described is an ability with a description for people.
 type Described struct {
 	Ability Ability
 	Text    string
 }
 
-// Abilities are all abilities, in the order of the documentation.
+// Abilities returns all abilities, in the order of the documentation.
 func Abilities() []Described {
 	return []Described{
 		{WebSearch, "search the web"},
@@ -56,7 +56,7 @@ func Abilities() []Described {
 	}
 }
 
-// says is what an ability lets a provider do.
+// says describes an ability to a person.
 func (a Ability) says() string {
 	for _, d := range Abilities() {
 		if d.Ability == a {

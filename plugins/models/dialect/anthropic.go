@@ -12,9 +12,9 @@ const (
 	CountTokens Operation = "count_tokens"
 )
 
-// anthropicEndpoints are the paths that pass, and anthropicBehind those that
-// take an ability, by their beginnings. Source of these tables: the types of
-// Anthropic's client library for Python 2.12, beta features included.
+// anthropicEndpoints are the paths that are always forwarded. anthropicBehind
+// are prefixes of the paths that need an ability. Source of both tables: the
+// types of Anthropic's client library for Python 2.12, beta features included.
 var (
 	anthropicEndpoints = map[string]endpoint{
 		"POST /v1/messages":              {operation: Messages, body: anthropicMessages, query: []string{"beta"}},
@@ -39,19 +39,19 @@ var anthropicMessages = fields{
 	"context_management": fields{"edits": list(kinds{
 		"clear_tool_uses_*": anything, "clear_thinking_*": anything, "compact_*": needs(Compaction),
 	})},
-	// what the provider does beyond the model
+	// provider-side features
 	"mcp_servers": needs(MCP), "container": needs(CodeInterpreter), "compaction": needs(Compaction), "fallbacks": needs(OtherModels),
 	"thread": needs(ServerState), "diagnostics": needs(ServerState),
-	// OpenRouter, LiteLLM and vLLM, where they speak this dialect
+	// fields of OpenRouter, LiteLLM and vLLM in this dialect
 	"user": scalar, "session_id": scalar, "trace": anything, "anthropic_version": scalar, "usage": fields{"include": scalar},
 	"chat_template_kwargs": templateArgs, "provider": compatible["provider"], "plugins": compatible["plugins"],
 }.and(asking(OtherModels, "models route api_base base_url custom_llm_provider model_list user_config"))
 
 var anthropicTool = kinds{
 	"": anthropicClientTool, "custom": anthropicClientTool,
-	// run by the client, by their documentation
+	// tools that the client runs, according to their documentation
 	"bash_*": anthropicClientTool, "text_editor_*": anthropicClientTool, "memory_*": anthropicClientTool, "computer_2*": anthropicClientTool,
-	// what the provider does beyond the model
+	// provider-side tools
 	"web_search_*": offers(WebSearch, WebSearchTool, "max_uses"), "web_fetch_*": offers(WebFetch, WebFetchTool, "max_uses"), "code_execution_*": offers(CodeInterpreter, CodeTool, ""), "mcp_toolset": needs(MCP),
 	"tool_search_tool_*": needs(ToolSearch), "advisor_*": needs(OtherModels),
 	"browser_toolset_*": needs(ComputerUse), "computer_toolset_*": needs(ComputerUse),
@@ -64,15 +64,15 @@ var anthropicClientTool = fields{
 }
 
 var anthropicMessage = fields{"role": scalar, "content": textOr(anthropicBlocks), "clear_at": scalar, "output_config": fields{"effort": scalar},
-	// what clients send back of a response
+	// parts of a response that clients send back
 	"id": scalar, "type": scalar, "model": scalar, "stop_reason": scalar, "stop_sequence": scalar, "usage": anything}
 
-// anthropicBlocks is set below, since results of tools have blocks within
-// blocks.
+// anthropicBlocks is filled in by newAnthropic, because the result of a tool
+// contains blocks itself.
 var anthropicBlocks = &lists{}
 
-// anthropicThought is a thought that the model had, readable or not. The last
-// two members are of clients that collected a stream.
+// anthropicThought is one of the model's thoughts, readable or not. The last
+// two members come from clients that collected a stream.
 var anthropicThought = fields{"type": scalar, "thinking": scalar, "signature": scalar, "data": scalar, "cache_control": anything, "index": scalar}
 
 var anthropicBlock = kinds{
@@ -101,20 +101,21 @@ var anthropicBlock = kinds{
 	}},
 	"tool_removal": anything,
 	"compaction":   hiding(fields{"type": scalar, "content": scalar, "encrypted_content": scalar, "signature": scalar, "cache_control": anything}),
-	// what the provider did beyond the model, or knows
+	// traces of provider-side features in the history
 	"server_tool_use": serverUse{}, "web_search_tool_result": needs(WebSearch), "web_fetch_tool_result": needs(WebFetch),
 	"code_execution_tool_result": needs(CodeInterpreter), "bash_code_execution_tool_result": needs(CodeInterpreter),
 	"text_editor_code_execution_tool_result": needs(CodeInterpreter), "container_upload": needs(Files),
 	"mcp_*": needs(MCP), "tool_search_tool_result": needs(ToolSearch), "advisor_tool_result": needs(OtherModels), "fallback": needs(OtherModels),
 }
 
-// anthropicServerUses are the abilities of the tools that server_tool_use names.
+// anthropicServerUses are the abilities behind the tools named by
+// server_tool_use.
 var anthropicServerUses = map[string]Ability{
 	"web_search": WebSearch, "web_fetch": WebFetch, "code_execution": CodeInterpreter, "bash_code_execution": CodeInterpreter,
 	"text_editor_code_execution": CodeInterpreter, "tool_search_tool_regex": ToolSearch, "tool_search_tool_bm25": ToolSearch, "advisor": OtherModels,
 }
 
-// serverUse is a call of a provider's tool in the history.
+// serverUse is a call of a provider-side tool in the history.
 type serverUse struct{}
 
 func (serverUse) check(c *check, i int) *Refusal {
@@ -142,11 +143,11 @@ func newAnthropic() *anthropic {
 			RateLimited: "rate_limit_error", OverBudget: "billing_error", Unreachable: "api_error", NoRecording: "conflict_error",
 		},
 		headers: []string{"Accept", "User-Agent", "Anthropic-Version", "Anthropic-Beta", "Anthropic-Dangerous-Direct-Browser-Access", "X-App", "Idempotency-Key", "X-Stainless-*"},
-		// An image is made smaller until it counts at most 4,784 tokens (1,568 with
-		// older models), says the documentation of vision.
+		// The vision documentation says that an image is scaled down until it
+		// counts at most 4,784 tokens (1,568 with older models).
 		imageTokens: 5000,
-		// Tools add a text of at most 1,000 tokens, computer use and editing a few
-		// hundred for each tool, says the documentation of tool use.
+		// The documentation of tool use says that tools add a text of at most
+		// 1,000 tokens. Computer use and editing add a few hundred per tool.
 		extraTokens: 4000,
 	}}
 }
@@ -156,7 +157,7 @@ func (*anthropic) Variables(endpoint, key string) map[string]string {
 	return map[string]string{"ANTHROPIC_BASE_URL": endpoint, "ANTHROPIC_API_KEY": key}
 }
 
-// SetKey implements Dialect. A token of OAuth goes where those go.
+// SetKey implements Dialect. An OAuth token goes into the Authorization header.
 func (*anthropic) SetKey(header http.Header, query url.Values, key string) {
 	dropKeys(header, query)
 	if strings.HasPrefix(key, "sk-ant-oat") {
@@ -172,8 +173,8 @@ func (a *anthropic) Read(in Incoming, grants Grants) (*Request, error) {
 	if err != nil || c == nil {
 		return r, err
 	}
-	// max_tokens bounds one response, what is thought included; a larger budget
-	// of thinking is that of several responses.
+	// max_tokens bounds one response, thinking included. A larger thinking
+	// budget covers several responses.
 	r.OutputTokens, err = c.limit(0, "max_tokens")
 	return r, err
 }

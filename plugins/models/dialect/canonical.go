@@ -9,20 +9,21 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
 )
 
-// canon is how a dialect's requests are made canonical.
+// canon describes how a dialect's requests are made canonical.
 type canon struct {
-	// drop are members that say nothing about what the model is asked, wherever
-	// they are; rename are identifiers, which become their order of appearance;
-	// free are members whose content is the agent's own, where nothing is dropped
-	// or renamed.
+	// drop are members that do not affect the model's task. They are dropped at
+	// any depth. rename are identifiers, which are numbered in order of
+	// appearance. free are members with the agent's own content, in which
+	// nothing is dropped or renamed.
 	drop, rename, free []string
-	// settings are members of the body that are dropped, lead those that begin the
-	// conversation, such as a system prompt, and turns the member with the messages.
+	// settings are members of the body that are dropped. lead are members that
+	// begin the conversation, such as a system prompt. turns is the member that
+	// holds the messages.
 	settings, lead []string
 	turns          string
-	// role is who speaks in a message; the user always if it is nil.
+	// role returns the speaker of a message. If it is nil, the user speaks.
 	role func(c *check, i int) string
-	// camel is that of rules.
+	// camel has the meaning of rules.camel.
 	camel bool
 }
 
@@ -66,14 +67,14 @@ type canonWriter struct {
 	out bytes.Buffer
 }
 
-// text is the canonical form of a value.
+// text returns the canonical form of a value.
 func (w *canonWriter) text(i int) []byte {
 	w.out.Reset()
 	w.write(i, false)
 	return slices.Clone(w.out.Bytes())
 }
 
-// object is the canonical form of an object without these members.
+// object returns the canonical form of an object without the named members.
 func (w *canonWriter) object(i int, without []string) []byte {
 	w.out.Reset()
 	w.members(i, false, without)
@@ -102,7 +103,7 @@ func (w *canonWriter) write(i int, free bool) {
 	}
 }
 
-// members writes an object in the order of its names.
+// members writes the members of an object, sorted by name.
 func (w *canonWriter) members(i int, free bool, without []string) {
 	type member struct {
 		name string
@@ -136,7 +137,7 @@ func (w *canonWriter) members(i int, free bool, without []string) {
 	w.out.WriteByte('}')
 }
 
-// id is the order of an identifier's first appearance.
+// id numbers an identifier by its first appearance.
 func (w *canonWriter) id(raw string) string {
 	name, ok := w.ids[raw]
 	if !ok {
@@ -146,12 +147,12 @@ func (w *canonWriter) id(raw string) string {
 	return name
 }
 
-// checksum is what Claude Code writes into its first line of each request. Times,
-// identifiers and the like stay: a Player compares without them only where
-// nothing is equal with them, and says so.
+// checksum matches the checksum that Claude Code writes into the first line of
+// each request. Times, identifiers and the like are kept. A Player ignores them
+// only if it finds no exact match, and it reports that.
 var checksum = pattern.New(`\bcch=[0-9a-f]+`)
 
-// steady is a text without a checksum.
+// steady removes the checksum from a text.
 func steady(s string) string {
 	if !strings.Contains(s, "cch=") {
 		return s
@@ -159,7 +160,7 @@ func steady(s string) string {
 	return checksum.Regexp().ReplaceAllString(s, "cch=…")
 }
 
-// openAICaller are settings that tell about the caller, the cache and the stream.
+// openAICaller are settings about the caller, the cache and the stream.
 var openAICaller = []string{
 	"user", "safety_identifier", "metadata", "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "stream_options", "store", "service_tier",
 	"request_id", "rid", "session_id", "user_id", "trace", "trace_id", "litellm_session_id", "litellm_trace_id", "litellm_call_id", "cache_salt", "usage",
@@ -244,7 +245,7 @@ var geminiCanon = &canon{
 	},
 }
 
-// memberText is the text of a member, "" if there is none.
+// memberText returns the text of a member, or "" if there is none.
 func (c *check) memberText(i int, name string) string {
 	m, ok := c.find(i, name)
 	if !ok {

@@ -7,34 +7,37 @@ import (
 	"slices"
 )
 
-// Dialect is one provider's protocol. Its methods may be used by several
-// goroutines.
+// Dialect is one provider's protocol. Its methods are safe for concurrent use.
 type Dialect interface {
-	// Name is what pipelines call the provider: "openai", "anthropic", "gemini".
+	// Name is the provider's name in pipelines: "openai", "anthropic",
+	// "gemini".
 	Name() string
 	// BaseURL is the provider's public endpoint, as its clients write it.
 	BaseURL() string
-	// Variables are the environment variables by which the provider's clients
-	// find an endpoint and a key. The endpoint is the address that stands for
-	// the root of BaseURL's host; the dialect adds BaseURL's path if its clients
+	// Variables returns the environment variables in which the provider's
+	// clients look for an endpoint and a key. The endpoint stands for the root
+	// of BaseURL's host. The dialect appends BaseURL's path if its clients
 	// expect it.
 	Variables(endpoint, key string) map[string]string
-	// Read understands a request. An error is a *Refusal.
+	// Read parses a request and checks it against the grants. Its errors are of
+	// type *Refusal.
 	Read(in Incoming, grants Grants) (*Request, error)
-	// Key returns the key that a client presents, "" if none, and SetKey
-	// puts it where the provider expects it and nowhere else. A client that
-	// presents two different keys presents none.
+	// Key returns the key that a client presents, or "" if there is none. A
+	// client that presents two different keys presents none. SetKey puts a key
+	// where the provider expects it and removes any other.
 	Key(header http.Header, query url.Values) string
 	SetKey(header http.Header, query url.Values, key string)
-	// Error is a refusal in the form that the provider's clients understand.
+	// Error encodes a refusal in the form that the provider's clients
+	// understand.
 	Error(r Refusal) (status int, header http.Header, body []byte)
-	// KeyPrefix is what the provider's keys begin with, for clients that check it.
+	// KeyPrefix is the prefix of the provider's keys, for clients that check
+	// it.
 	KeyPrefix() string
 	// Usage returns a meter of the response to a request.
 	Usage(r *Request) Meter
-	// Canonical is the body of a request without what differs between two
-	// identical runs, split into the parts that a conversation consists of: what
-	// stays the same in a conversation first, then each message.
+	// Canonical returns the body of a request without anything that differs
+	// between two identical runs. It is split into the fixed part of the
+	// conversation and its messages.
 	Canonical(operation string, body []byte) (Canonical, error)
 }
 
@@ -43,7 +46,7 @@ var dialects = []Dialect{newOpenAI(), newAnthropic(), newGemini()}
 // All returns the dialects.
 func All() []Dialect { return slices.Clone(dialects) }
 
-// Named returns the dialect of that name, nil if there is none.
+// Named returns the dialect with that name, or nil if there is none.
 func Named(name string) Dialect {
 	for _, d := range dialects {
 		if d.Name() == name {
@@ -53,11 +56,12 @@ func Named(name string) Dialect {
 	return nil
 }
 
-// Operation names what a request asks for, in the dialect's own words.
+// Operation is the dialect's own name for the operation that a request asks
+// for.
 type Operation string
 
-// Incoming is a request of a client. The path begins after the endpoint and, like
-// the query, is as the client sent it; the body is whole and decoded.
+// Incoming is a client's request. The path is relative to the endpoint. Path
+// and query are as the client sent them. The body is complete and decoded.
 type Incoming struct {
 	Method, Path string
 	Query        url.Values
@@ -65,38 +69,39 @@ type Incoming struct {
 	Body         []byte
 }
 
-// Request is a request that was understood.
+// Request is a request that the dialect understood.
 type Request struct {
 	Operation Operation
-	// Model is the model that is asked for, "" if the operation has none.
+	// Model is the requested model, or "" if the operation has none.
 	Model string
-	// Stream says that the response is a stream of server-sent events.
+	// Stream reports that the response is a stream of server-sent events.
 	Stream bool
-	// Free says that the provider charges nothing for the operation, such as
+	// Free reports that the provider charges nothing for the operation, such as
 	// counting tokens or listing models.
 	Free bool
-	// Header and Query are those of the client that are forwarded: the ones whose
-	// meaning is known, and no key.
+	// Header and Query are the client's headers and parameters that are
+	// forwarded: those with a known meaning, without any key.
 	Header http.Header
 	Query  url.Values
-	// Body is what is forwarded, Changed what in it is not the client's.
+	// Body is the forwarded body. Changed lists the members that the dialect
+	// changed.
 	Body    []byte
 	Changed []string
-	// InputTokens is an upper bound of the tokens of the input: no tokenizer
-	// makes more of these bytes, what images count included.
+	// InputTokens is an upper bound of the input tokens: no tokenizer makes
+	// more of this body, images included.
 	InputTokens int64
-	// OutputTokens is the limit of the output that the request sets for each of
-	// Choices; 0 if it sets none.
+	// OutputTokens is the request's limit of output tokens for each of Choices,
+	// or 0 without a limit.
 	OutputTokens int64
 	Choices      int64
-	// Hidden says that the input may have more tokens than InputTokens: what an
-	// ability that is granted finds, or what a PDF, an audio file or a video
-	// holds. Then only the model's context window is a bound.
+	// Hidden reports that the input may have more tokens than InputTokens, such
+	// as the results of a granted ability or the content of a PDF, an audio
+	// file or a video. Only the model's context window is a bound then.
 	Hidden bool
-	// Tools are the provider's own tools that it may call, with the most calls
-	// that the request allows of each; 0 if it sets no limit.
+	// Tools are the provider-side tools that the provider may call, with the
+	// request's limit of calls for each, or 0 without a limit.
 	Tools map[Tool]int64
-	// Unmetered says that no response to the request tells what it costs, as
+	// Unmetered reports that no response to the request states its cost, as
 	// with batches and training.
 	Unmetered bool
 }
@@ -104,8 +109,8 @@ type Request struct {
 // Grants are the provider-side abilities that the pipeline allows.
 type Grants map[Ability]bool
 
-// Reason is the class of a refusal; the provider's clients expect another error
-// for each.
+// Reason is the class of a refusal. The provider's clients expect a different
+// error for each.
 type Reason string
 
 // The reasons of refusals.
@@ -114,88 +119,90 @@ const (
 	BadKey Reason = "bad_key"
 	// BadRequest: the request cannot be understood (400).
 	BadRequest Reason = "bad_request"
-	// NotAllowed: a path, model or ability that the pipeline does not grant (403).
+	// NotAllowed: the pipeline does not grant the path, model or ability (403).
 	NotAllowed Reason = "not_allowed"
-	// TooLarge: the body is larger than the gateway takes (413).
+	// TooLarge: the body exceeds the gateway's limit (413).
 	TooLarge Reason = "too_large"
-	// RateLimited: too many requests at the moment; the client may retry (429).
+	// RateLimited: too many requests right now; the client may retry (429).
 	RateLimited Reason = "rate_limited"
-	// OverBudget: the budget is exhausted; a retry does not help (402 or 429, as
-	// the provider's clients give up on it soonest).
+	// OverBudget: the budget is exhausted and a retry does not help. The status
+	// is 402 or 429, whichever makes the provider's clients give up sooner.
 	OverBudget Reason = "over_budget"
 	// Unreachable: the provider did not answer (502).
 	Unreachable Reason = "unreachable"
-	// NoRecording: a replay has no answer to this request (409).
+	// NoRecording: a replay has no recorded answer to this request (409).
 	NoRecording Reason = "no_recording"
 )
 
-// Refusal is an error that the client sees.
+// Refusal is an error that is reported to the client.
 type Refusal struct {
 	Reason Reason
-	// Ability is what was not granted, "" if it is not about one.
+	// Ability is the ability that was not granted, or "" if none is involved.
 	Ability Ability
-	// Text says what was refused and who can change that.
+	// Text names the refused part of the request and who can allow it.
 	Text string
-	// RetryAfter is for RateLimited, in seconds; 0 says nothing.
+	// RetryAfter is the delay in seconds for RateLimited, or 0 if it is
+	// unknown.
 	RetryAfter int
 }
 
 // Error implements error.
 func (r *Refusal) Error() string { return r.Text }
 
-// Usage is what a response reports of tokens and tools. Input includes CacheRead and
-// CacheWrite, Output includes Reasoning.
+// Usage is the use of tokens and tools that a response reports. Input includes
+// CacheRead and CacheWrite. Output includes Reasoning.
 type Usage struct {
 	Input      int64 `json:"input_tokens"`
 	CacheRead  int64 `json:"cache_read_tokens,omitempty"`
 	CacheWrite int64 `json:"cache_write_tokens,omitempty"`
-	// CacheWriteHour are those of CacheWrite that are kept for an hour.
+	// CacheWriteHour is the part of CacheWrite that is kept for an hour.
 	CacheWriteHour int64 `json:"cache_write_hour_tokens,omitempty"`
-	// Audio are those of Input, but not of CacheRead, that are sound.
+	// Audio is the audio part of Input, without CacheRead.
 	Audio     int64 `json:"audio_tokens,omitempty"`
 	Output    int64 `json:"output_tokens"`
 	Reasoning int64 `json:"reasoning_tokens,omitempty"`
-	// ToolCalls are the calls of the provider's own tools, which it charges for
-	// besides their tokens.
+	// ToolCalls counts the calls of the provider-side tools, for which it
+	// charges in addition to their tokens.
 	ToolCalls ToolCalls `json:"tool_calls,omitzero"`
 }
 
-// Meter reads a response as it passes, decoded (without content encoding), and
-// finds the usage in it. It never fails and holds a bounded amount of memory.
+// Meter reads a decoded response (without content encoding) as it passes and
+// extracts the usage. It never fails and holds a bounded amount of memory.
 type Meter interface {
 	io.Writer
-	// Usage returns the final usage. ok is false if the response, as far as it
-	// was seen, reports none; u is then what it reported so far. Of each count
-	// that a response repeats, the greatest is taken.
+	// Usage returns the final usage. If the response has reported no final
+	// usage yet, ok is false and u is the usage so far. Of a count that the
+	// response repeats, the greatest value is taken.
 	Usage() (u Usage, ok bool)
-	// Done reports whether the response ended as the protocol demands: a whole
-	// JSON value, or a stream with its final event.
+	// Done reports whether the response ended as the protocol demands: with a
+	// complete JSON value, or with the final event of a stream.
 	Done() bool
-	// Failed returns the error that the provider reports within a response, "" if
-	// none.
+	// Failed returns the error that the provider reports within a response, or
+	// "" if there is none.
 	Failed() string
-	// Progress returns how far the response has come.
+	// Progress returns the progress of the response.
 	Progress() Progress
 }
 
-// Progress is how far a response has come.
+// Progress describes the part of a response that has arrived.
 type Progress struct {
-	// Text is the bytes of what the model wrote. No tokenizer makes more tokens of
-	// it; thoughts that are not shown are not in it.
+	// Text is the number of bytes that the model wrote. No tokenizer makes more
+	// tokens of them. Thoughts that are not shown are not included.
 	Text int64
-	// Reported says that some usage was reported, be it not the final one.
+	// Reported reports that the response has stated a usage, final or not.
 	Reported bool
-	// Begun says that it is an answer or an error, and no longer only comments and
-	// the events that announce an answer.
+	// Begun reports that an answer or an error has begun: more than comments
+	// and the events that announce an answer.
 	Begun bool
-	// Status is the HTTP status that the error of Failed stands for, 0 without one.
+	// Status is the HTTP status that corresponds to the error of Failed, or 0
+	// without one.
 	Status int
 }
 
-// Canonical is a request without what differs from run to run.
+// Canonical is a request without the details that vary from run to run.
 type Canonical struct {
-	// Fixed is what a conversation repeats in each request: the model, the
-	// settings, the tools.
+	// Fixed is the part that a conversation repeats in each request: the model,
+	// the settings, the tools.
 	Fixed []byte
 	// Parts are the messages, in order.
 	Parts []Part
@@ -203,7 +210,7 @@ type Canonical struct {
 
 // Part is one message of a conversation.
 type Part struct {
-	// Role is who speaks: system, user, assistant, tool.
+	// Role is the speaker: system, user, assistant or tool.
 	Role string
 	// Text is the canonical form of the message.
 	Text []byte

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// errorHeader are the headers of a refusal. The clients of OpenAI and Anthropic
-// obey X-Should-Retry: what will not change is not tried again.
+// errorHeader returns the headers of a refusal. The clients of OpenAI and
+// Anthropic obey X-Should-Retry, so they do not retry a permanent error.
 func errorHeader(r Refusal) http.Header {
 	h := http.Header{"Content-Type": {"application/json"}}
 	switch r.Reason {
@@ -23,7 +23,7 @@ func errorHeader(r Refusal) http.Header {
 	return h
 }
 
-// quote is a string as JSON.
+// quote encodes a string as JSON.
 func quote(s string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

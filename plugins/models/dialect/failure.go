@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// failurePaths are where providers, and servers compatible with them, say in the
-// midst of a response that they failed.
+// failurePaths are the paths at which providers and compatible servers report
+// an error within a response.
 var failurePaths = []string{
 	"error", "error.message", "error.type", "error.code", "error.status",
 	"response.error.message", "response.error.code", "choices.[].error.message", "choices.[].error.code", "choices.[].finish_reason",
 	"object", "type", "status", "message", "code",
 }
 
-// failure finds the error that a JSON text or event reports.
+// failure extracts the error that a JSON text or event reports.
 func (m *meter) failure() {
 	got := m.got
 	text := ""
@@ -41,15 +41,16 @@ func (m *meter) failure() {
 	m.status = statusOf(got)
 }
 
-// mistakes are parts of the names of errors that are the client's own. They end
-// as often as they are tried.
+// mistakes are substrings of the names of client errors. A retry does not help
+// against them.
 var mistakes = []string{
 	"invalid", "badrequest", "bad_request", "not_found", "notfound", "permission", "authentication", "unauthorized", "too_large", "context_length",
 	"billing", "content_policy", "content_filter", "unprocessable", "failed_precondition",
 }
 
-// statusOf is the HTTP status that an error within a response stands for. What
-// is not known to be the client's mistake is the provider's.
+// statusOf returns the HTTP status that corresponds to an error within a
+// response. An error that is not known to be the client's mistake is the
+// provider's.
 func statusOf(got map[string]string) int {
 	var names []string
 	for _, p := range []string{"error.code", "choices.[].error.code", "response.error.code", "code", "error.type", "error.status", "type"} {

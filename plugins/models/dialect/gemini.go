@@ -17,11 +17,11 @@ const (
 	BatchEmbedContents    Operation = "batchEmbedContents"
 )
 
-// geminiMethods are what can be asked of a model, geminiBehind the endpoints
-// that take an ability, by their beginnings below the version. Source of these
-// tables: the converters of Google's client library google-genai 3.4 for the
-// Gemini Developer API. Names are in camel case; the provider takes them with
-// underscores, too, and so does the reading.
+// geminiMethods are the methods of a model. geminiBehind are prefixes, below
+// the version, of the endpoints that need an ability. Source of both tables:
+// the converters of Google's client library google-genai 3.4 for the Gemini
+// Developer API. Names are in camel case. The provider accepts underscores too,
+// and so does this package.
 var (
 	geminiVersions = []string{"/v1beta/", "/v1/", "/v1alpha/"}
 	geminiMethods  = map[string]endpoint{
@@ -49,7 +49,7 @@ var geminiGenerate = fields{
 		"functionCallingConfig": fields{"mode": scalar, "allowedFunctionNames": scalars, "streamFunctionCallArguments": scalar},
 		"retrievalConfig":       anything, "includeServerSideToolInvocations": scalar,
 	},
-	// what the provider does beyond the model
+	// provider-side features
 	"cachedContent": needs(ServerState),
 }
 
@@ -74,7 +74,7 @@ var geminiTool = fields{
 		"responseJsonSchema": anything, "behavior": scalar,
 	}),
 	"computerUse": anything,
-	// what the provider does beyond the model
+	// provider-side tools
 	"googleSearch": geminiSearch, "googleSearchRetrieval": geminiSearch, "enterpriseWebSearch": geminiSearch, "googleMaps": offers(WebSearch, MapsTool, ""),
 	"parallelAiSearch": geminiSearch, "exaAiSearch": geminiSearch, "urlContext": needs(WebFetch), "codeExecution": needs(CodeInterpreter),
 	"fileSearch": needs(FileSearch), "retrieval": needs(FileSearch), "mcpServers": needs(MCP),
@@ -90,7 +90,7 @@ var geminiPart = fields{
 		"id": scalar, "name": scalar, "response": anything, "willContinue": scalar, "scheduling": scalar,
 		"parts": list(fields{"inlineData": geminiData{}, "fileData": needs(RemoteFiles)}),
 	},
-	// what the provider does beyond the model, or did
+	// provider-side features, used now or in the history
 	"fileData": needs(RemoteFiles), "executableCode": needs(CodeInterpreter), "codeExecutionResult": needs(CodeInterpreter),
 }
 
@@ -101,7 +101,7 @@ var geminiEmbed = fields{
 	"embedContentConfig": fields{"taskType": scalar, "title": scalar, "outputDimensionality": scalar, "autoTruncate": scalar},
 }
 
-// geminiData is a medium in the body, of a type that is named next to it.
+// geminiData is a medium in the body with its type next to it.
 type geminiData struct{}
 
 func (geminiData) check(c *check, i int) *Refusal {
@@ -134,9 +134,10 @@ func newGemini() *gemini {
 		headers:    []string{"Accept", "User-Agent", "X-Goog-Api-Client", "X-Server-Timeout"},
 		keyHeaders: []string{"X-Goog-Api-Key", "Authorization"}, keyQuery: "key",
 		camel: true,
-		// An image counts 258 tokens for each tile of 768 by 768 pixels, or at most
-		// 2,240 where its resolution is set. The number of tiles has no documented
-		// limit; the bound is that of an image of 16,000 by 9,000 pixels.
+		// An image counts 258 tokens for each tile of 768 by 768 pixels, or at
+		// most 2,240 if its resolution is set. The number of tiles has no
+		// documented limit, so the bound is that of an image of 16,000 by 9,000
+		// pixels.
 		imageTokens: 65000,
 		extraTokens: 1000,
 	}}
@@ -160,7 +161,7 @@ func (g *gemini) Read(in Incoming, grants Grants) (*Request, error) {
 		return nil, err
 	}
 	for _, name := range []string{"alt", "$alt"} {
-		// Clients of Google's older libraries ask for enumerations as numbers.
+		// Clients of Google's older libraries request enumerations as numbers.
 		if alt := in.Query.Get(name); alt != "" && alt != "json" && alt != "sse" && alt != "json;enum-encoding=int" {
 			return nil, badRequest("the query parameter %s is %.50q; it must be json or sse", name, alt)
 		}
@@ -213,7 +214,7 @@ func (*gemini) endpoint(method, path string) (*endpoint, string, error) {
 	return behind(geminiBehind, method, rest)
 }
 
-// sameModel refuses a body that names another model than the path.
+// sameModel refuses a body that names a different model than the path.
 func (*gemini) sameModel(c *check, r *Request) error {
 	at := []int{0}
 	if requests, ok := c.find(0, "requests"); ok {

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of a request's JSON. Beyond them it is refused, so that neither this
-// reader nor the provider's can be made to work without end.
+// Bounds of a request's JSON. A larger one is refused, so that it cannot keep
+// this reader or the provider's busy.
 const (
 	maxDepth = 200
 	maxNodes = 1 << 20
@@ -26,21 +26,21 @@ const (
 	object
 )
 
-// node is one value of a document. Values are in a row, each container before
-// its content.
+// node is one value of a document. Nodes are in document order, each container
+// before its content.
 type node struct {
 	kind kind
-	// start and end are the value's place in the document, keyStart and keyEnd
-	// that of its name, quotes included; both 0 without one.
+	// start and end delimit the value in the document. keyStart and keyEnd
+	// delimit its name, quotes included; both are 0 without a name.
 	start, end       int32
 	keyStart, keyEnd int32
-	// next is the index of the value that follows this one and its content.
+	// next is the index of the first node after this value and its content.
 	next int32
 }
 
-// document is a JSON text, read strictly: no reader that follows RFC 8259 can
-// find something else in it. Names are unique, the text is UTF-8 without a byte
-// order mark, and nothing follows the value.
+// document is a JSON text that every reader following RFC 8259 reads the same
+// way. Names are unique, the text is UTF-8 without a byte order mark, and
+// nothing follows the value.
 type document struct {
 	raw   []byte
 	nodes []node
@@ -67,19 +67,19 @@ func parse(raw []byte) (*document, error) {
 	return p.document, nil
 }
 
-// passedOver is any valid JSON value.
+// passedOver accepts any valid JSON value and keeps nothing.
 type passedOver struct{}
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (*passedOver) UnmarshalJSON([]byte) error { return nil }
 
-// parser finds the values of a text that is valid.
+// parser locates the values of a valid JSON text.
 type parser struct {
 	*document
 	at int
 }
 
-// next is the next byte that is no space.
+// next skips spaces and returns the next byte, or 0 at the end.
 func (p *parser) next() byte {
 	for p.at < len(p.raw) && strings.IndexByte(" \t\n\r", p.raw[p.at]) >= 0 {
 		p.at++
@@ -127,7 +127,7 @@ func (p *parser) value(depth int, keyStart, keyEnd int32) error {
 	return err
 }
 
-// content reads what an object or an array has.
+// content reads the items of an array or the members of an object.
 func (p *parser) content(depth int, named bool) error {
 	index := len(p.nodes) - 1
 	for p.at++; ; p.at++ {
@@ -157,7 +157,7 @@ func (p *parser) content(depth int, named bool) error {
 	return nil
 }
 
-// text passes over a string.
+// text skips a string.
 func (p *parser) text() {
 	for p.at++; p.raw[p.at] != '"'; p.at++ {
 		if p.raw[p.at] == '\\' {
@@ -167,8 +167,8 @@ func (p *parser) text() {
 	p.at++
 }
 
-// unique refuses an object in which a name is twice: readers differ in which
-// one they believe.
+// unique refuses an object in which a name occurs twice: readers differ in
+// which of the two members they use.
 func (p *parser) unique(index int) error {
 	seen := map[string]bool{}
 	for i := index + 1; i < len(p.nodes); i = int(p.nodes[i].next) {
@@ -181,15 +181,15 @@ func (p *parser) unique(index int) error {
 	return nil
 }
 
-// bytes are those of a value, as they are in the document.
+// bytes returns the bytes of a value in the document.
 func (d *document) bytes(i int) []byte { return d.raw[d.nodes[i].start:d.nodes[i].end] }
 
-// name is the name of a member.
+// name returns the decoded name of a member.
 func (d *document) name(i int) string {
 	return unquote(d.raw[d.nodes[i].keyStart:d.nodes[i].keyEnd])
 }
 
-// text is the value of a string, "" for anything else.
+// text returns the value of a string, or "" for any other value.
 func (d *document) text(i int) string {
 	if d.nodes[i].kind != text {
 		return ""
@@ -211,7 +211,7 @@ func (d *document) children(i int) func(func(int) bool) {
 	}
 }
 
-// unquote decodes a string that was read.
+// unquote decodes a valid JSON string.
 func unquote(quoted []byte) string {
 	inner := quoted[1 : len(quoted)-1]
 	for _, c := range inner {

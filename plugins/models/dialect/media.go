@@ -2,8 +2,8 @@ package dialect
 
 import "bytes"
 
-// link is the address of an image or of another medium: its data, or a place
-// from which the provider would fetch it.
+// link is the address of an image or another medium: a data address, or a
+// location that the provider would fetch.
 var link = shapeFunc(func(c *check, i int) *Refusal {
 	if c.nodes[i].kind != text {
 		return c.bad("no address")
@@ -19,9 +19,9 @@ var link = shapeFunc(func(c *check, i int) *Refusal {
 
 // The shapes of media.
 var (
-	// filedata is a file in the body, as a data address or as plain base64.
+	// filedata is a file in the body, as a data address or in plain base64.
 	filedata = hiding(scalar)
-	// image and otherMedia are base64.
+	// image and otherMedia are media in base64.
 	image, otherMedia = base64(true), base64(false)
 )
 
@@ -35,7 +35,7 @@ func base64(image bool) shape {
 	})
 }
 
-// hiding is a value that may count more than its bytes.
+// hiding accepts a value that may count more tokens than its bytes.
 func hiding(s shape) shape {
 	return shapeFunc(func(c *check, i int) *Refusal {
 		c.hidden = true
@@ -43,8 +43,8 @@ func hiding(s shape) shape {
 	})
 }
 
-// medium counts a medium whose data are in the body. What an image costs has a
-// limit; what is in other media, nobody can tell from their size.
+// medium counts a medium in the body. The tokens of an image are bounded; those
+// of other media cannot be derived from their size.
 func (c *check) medium(i int, image bool) {
 	if !image {
 		c.hidden = true

@@ -9,21 +9,23 @@ import (
 	"strings"
 )
 
-// report is what one operation's responses say, and where. The paths are those
-// of a scanner, for a whole response and for the events of a stream alike.
+// report describes where the responses of one operation report their usage. Its
+// paths are those of a scanner. They hold for a whole response and for the
+// events of a stream.
 type report struct {
-	// paths are those that read wants to see; read gets the values that one
-	// JSON text or event has at them.
+	// paths are the paths that read needs. read gets the values at these paths
+	// in one JSON text or event.
 	paths []string
 	read  func(m *meter, got map[string]string)
-	// items are paths of values that are counted instead of joined.
+	// items are paths whose values are counted instead of joined.
 	items []string
-	// queries are the paths of strings whose different ones are counted.
+	// queries are paths of strings of which the distinct ones are counted.
 	queries []string
-	// texts are the paths of what the model writes. A path that ends in * stands
-	// for all with that beginning.
+	// texts are the paths of the model's output. A trailing * matches any
+	// suffix.
 	texts []string
-	// closing is the data of the event that ends a stream, "" if it is no such.
+	// closing is the data of the event that ends a stream, or "" if there is no
+	// such event.
 	closing string
 }
 
@@ -35,36 +37,37 @@ type meter struct {
 	form   form
 	events events
 	json   scanner
-	// got is the usage reported so far by the current event; head holds its first
-	// bytes.
+	// got holds the values that the current JSON text or event has reported so
+	// far, by path. head holds the first bytes of the event's data.
 	got  map[string]string
 	head []byte
 
-	// tools are those that the request offers. items counts the values at the
-	// paths of report.items in one JSON text or event, by "path value"; queries are
-	// hashes of the queries so far, and called what the events said of calls.
+	// tools are the tools that the request offers. items counts the values at
+	// the paths of report.items in one JSON text or event, by "path value".
+	// queries are hashes of the queries so far. called sums the calls that the
+	// events reported.
 	tools   map[Tool]int64
 	items   map[string]int64
 	queries map[uint64]bool
 	called  ToolCalls
 
-	// most are the greatest numbers that were reported, by their paths: a usage is
-	// that of the response so far, so a smaller one after it takes nothing back.
+	// most holds the greatest number reported at each path. Each report covers
+	// the whole response so far, so a smaller number later takes nothing back.
 	most  map[string]int64
 	usage Usage
-	// seen says that a usage was reported, stopped that the model ended its
-	// answer, final that the usage is the last one, done that the stream ended as
-	// it should, begun that it has more than the events before an answer.
+	// seen: a usage was reported. stopped: the model ended its answer. final:
+	// the usage is the last one. done: the stream ended as it should. begun:
+	// more than the events before an answer arrived.
 	seen, stopped, final, done, begun bool
 
-	// failed is the error that the provider reports, status the HTTP status that
-	// it stands for.
+	// failed is the error that the provider reports, status the corresponding
+	// HTTP status.
 	failed string
 	status int
 }
 
-// form is how the response is written. A stream can be a plain JSON object, too,
-// such as an error, or an array of what would be its events.
+// form is the encoding of the response. A stream may also be a plain JSON
+// object, such as an error, or an array of its events.
 type form uint8
 
 const (
@@ -92,8 +95,8 @@ func newMeter(r *report, asked *Request) *meter {
 	return m
 }
 
-// found gets a value of the JSON text. Those of the items of an array are kept
-// one after the other, with a space between.
+// found receives a value of the JSON text. Values of the items of an array are
+// joined by spaces.
 func (m *meter) found(path, value string) {
 	switch {
 	case slices.Contains(m.report.queries, path):
@@ -111,25 +114,25 @@ func (m *meter) found(path, value string) {
 		}
 		value = before + " " + value
 	case tokens(before) > tokens(value):
-		value = before // the usages of an array of events
+		value = before // an array of events has several usages
 	}
 	m.got[path] = value
 }
 
-// Bounds of what is remembered to count calls of tools.
+// Bounds of the memory used to count calls of tools.
 const (
 	maxKinds   = 100
 	maxQueries = 10_000
 )
 
-// item counts a value. There are few different ones that matter.
+// item counts a value. Only a few distinct ones matter.
 func (m *meter) item(key string) {
 	if _, seen := m.items[key]; seen || len(m.items) < maxKinds {
 		m.items[key]++
 	}
 }
 
-// query remembers a query; empty ones cost nothing.
+// query remembers a query. Empty queries are free.
 func (m *meter) query(text string) {
 	if text != "" && len(m.queries) < maxQueries {
 		h := fnv.New64a()
@@ -161,13 +164,13 @@ func (m *meter) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// data reads data of an event.
+// data reads a piece of the data of an event.
 func (m *meter) data(p []byte) {
 	m.head = append(m.head, p[:min(len(p), 16-len(m.head))]...)
 	_, _ = m.json.Write(p)
 }
 
-// event ends an event.
+// event handles the end of an event.
 func (m *meter) event() {
 	m.settle()
 	m.json.reset()
@@ -176,7 +179,7 @@ func (m *meter) event() {
 	m.head = m.head[:0]
 }
 
-// settle believes what the JSON text says that was read, if it is whole.
+// settle applies the JSON text that was read if it is complete.
 func (m *meter) settle() {
 	if m.report.closing != "" && string(m.head) == m.report.closing {
 		m.final, m.done = true, true
@@ -186,7 +189,8 @@ func (m *meter) settle() {
 	}
 	for path := range m.got {
 		if n := tokens(m.got[path]); n >= 0 {
-			// The usage within a message or a response is that of the events around it.
+			// The usage within a message or a response has the meaning of the
+			// usage of its event.
 			path = strings.TrimPrefix(strings.TrimPrefix(path, "message."), "response.")
 			m.most[path] = max(m.most[path], n)
 		}
@@ -197,8 +201,8 @@ func (m *meter) settle() {
 	m.report.read(m, m.got)
 }
 
-// now is the meter as it would be if the response ended here, perhaps without
-// the blank line after its last event.
+// now returns the meter as if the response ended here, perhaps without the
+// blank line after its last event.
 func (m *meter) now() *meter {
 	end := *m
 	if end.json.whole() {
@@ -242,7 +246,7 @@ func (m *meter) Progress() Progress {
 	return p
 }
 
-// firstOf is the first value that there is.
+// firstOf returns the first value that is not empty.
 func firstOf(got map[string]string, paths ...string) string {
 	for _, p := range paths {
 		if got[p] != "" {
@@ -252,11 +256,11 @@ func firstOf(got map[string]string, paths ...string) string {
 	return ""
 }
 
-// mostTokens is more than any response has, so that sums do not overflow.
+// mostTokens is more than any response has. It keeps sums from overflowing.
 const mostTokens = 1e15
 
-// tokens is a number of tokens, -1 if the text is none. A number with a fraction
-// rounds up, one below zero counts as zero.
+// tokens parses a number of tokens. It returns -1 if the text is not a number.
+// Fractions are rounded up; a negative integer counts as zero.
 func tokens(text string) int64 {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return min(max(n, 0), mostTokens)
@@ -268,7 +272,7 @@ func tokens(text string) int64 {
 	return int64(math.Ceil(f))
 }
 
-// counts is the sum of the greatest numbers at these paths.
+// counts returns the sum of the greatest numbers at these paths.
 func (m *meter) counts(paths ...string) (sum int64) {
 	for _, p := range paths {
 		sum += m.most[p]

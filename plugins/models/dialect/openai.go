@@ -12,11 +12,11 @@ const (
 	Raw             Operation = "raw"
 )
 
-// openAIEndpoints are the paths that pass, and openAIBehind those that take an
-// ability, by their beginnings. Sources of these tables: the types of OpenAI's
-// client library for Python 3.54, which are made from its OpenAPI document, and
-// the documentation of vLLM, llama.cpp, OpenRouter and LiteLLM for the fields
-// that servers compatible with it add.
+// openAIEndpoints are the paths that are always forwarded. openAIBehind are
+// prefixes of the paths that need an ability. Sources of both tables: the types
+// of OpenAI's client library for Python 3.54, which are generated from its
+// OpenAPI document, and the documentation of vLLM, llama.cpp, OpenRouter and
+// LiteLLM for the fields that compatible servers add.
 var (
 	openAIEndpoints = map[string]endpoint{
 		"POST /v1/chat/completions":       {operation: ChatCompletions, body: openAIChat},
@@ -39,10 +39,11 @@ var (
 	}
 )
 
-// openAIModels are the models that search the web without being asked to.
+// openAIModels are substrings of the names of models that search the web
+// unasked.
 var openAIModels = []string{"search-preview", "search-api", "deep-research", ":online", "sonar", "compound"}
 
-// openAISampling are the settings of sampling, of whatever server.
+// openAISampling are the sampling settings of all servers.
 var openAISampling = fields{
 	"model": scalar, "stream": scalar, "temperature": scalar, "top_p": scalar, "frequency_penalty": scalar,
 	"presence_penalty": scalar, "seed": scalar, "stop": scalars, "logit_bias": anything, "n": scalar,
@@ -66,7 +67,7 @@ var openAIChat = openAISampling.and(fields{
 	}),
 	"functions":     list(fields{"name": scalar, "description": scalar, "parameters": anything, "strict": scalar}),
 	"function_call": textOr(fields{"name": scalar}),
-	// what the provider does beyond the model
+	// provider-side features
 	"web_search_options": offers(WebSearch, WebSearchTool, ""),
 	"modalities":         list(words(Audio, "text", "TEXT")),
 	"audio":              needs(Audio),
@@ -95,7 +96,7 @@ var openAIMessage = fields{
 	}),
 	"function_call": fields{"name": scalar, "arguments": scalar},
 	"audio":         needs(ServerState),
-	// what clients send back of a response
+	// parts of a response that clients send back
 	"annotations": anything, "reasoning": scalar, "reasoning_content": scalar, "reasoning_details": anything, "prefix": scalar, "cache_control": anything,
 	"extra_content": anything, "parsed": anything, "thinking_blocks": thinkingBlocks, "provider_specific_fields": echoed,
 }.and(settings("id index finish_reason stop_reason thinking reasoning_text reasoning_opaque reasoning_signature signature thought_signature partial tool_name is_error"))
@@ -143,7 +144,7 @@ var openAIResponse = fields{
 		"mcp": needs(MCP), "image_generation": needs(ImageGeneration), "programmatic_tool_calling": needs(CodeInterpreter),
 	}),
 	"tools": list(openAITool), "truncation": scalar, "user": scalar, "include": scalars, "image": fields{"context_compression": scalar},
-	// what the provider does beyond the model
+	// provider-side features
 	"background": needs(ServerState), "background_options": needs(ServerState), "conversation": needs(ServerState),
 	"previous_response_id": needs(ServerState), "prompt": needs(ServerState), "context_management": needs(Compaction),
 	"moderation": needs(OtherModels),
@@ -156,7 +157,7 @@ var openAITool = kinds{
 	"namespace":            fields{"type": scalar, "name": scalar, "description": scalar, "tools": list(kinds{"function": openAIFunction, "custom": openAIFunction})},
 	"shell":                demands(CodeInterpreter, "environment", fields{"type": scalar, "allowed_callers": anything, "environment": openAIShell}),
 	"tool_search":          demands(ToolSearch, "execution", fields{"type": scalar, "description": scalar, "parameters": anything, "execution": words(ToolSearch, "client")}),
-	// what the provider does beyond the model
+	// provider-side tools
 	"web_search*": offers(WebSearch, WebSearchTool, ""), "file_search": offers(FileSearch, FileSearchTool, ""),
 	"code_interpreter": offers(CodeInterpreter, CodeTool, ""), "image_generation": offers(ImageGeneration, ImageTool, ""), "mcp": needs(MCP), "programmatic_tool_calling": offers(CodeInterpreter, CodeTool, ""),
 }
@@ -183,14 +184,15 @@ var openAIContent = kinds{
 	"input_audio": needs(Audio),
 }
 
-// openAIClientCall is a call of a tool that the client ran.
+// openAIClientCall is a call of a tool that the client ran itself.
 var openAIClientCall = fields{
 	"type": scalar, "id": scalar, "call_id": scalar, "status": scalar, "name": scalar, "namespace": scalar, "arguments": scalar, "async": scalar,
 	"input": scalar, "caller": anything, "action": anything, "actions": anything, "operation": anything, "pending_safety_checks": anything,
 	"parsed_arguments": anything, "created_by": scalar, "index": scalar,
 }
 
-// openAIOpaque is an earlier conversation that only the provider can read.
+// openAIOpaque is an earlier part of the conversation that only the provider
+// can read.
 var openAIOpaque = hiding(fields{"type": scalar, "id": scalar, "encrypted_content": scalar})
 
 var openAIOutput = fields{
@@ -221,7 +223,7 @@ var openAIItem = kinds{
 	"configuration_update":    fields{"type": scalar, "id": scalar, "reasoning": fields{"effort": scalar}, "text": fields{"format": anything}},
 	"compaction":              openAIOpaque,
 	"compaction_summary":      openAIOpaque,
-	// what the provider did beyond the model, or knows
+	// traces of provider-side features in the history
 	"web_search_call": needs(WebSearch), "file_search_call": needs(FileSearch), "code_interpreter_call": needs(CodeInterpreter),
 	"image_generation_call": needs(ImageGeneration), "mcp_*": needs(MCP), "item_reference": needs(ServerState),
 	"compaction_trigger": needs(Compaction), "program": needs(CodeInterpreter), "program_output": needs(CodeInterpreter),

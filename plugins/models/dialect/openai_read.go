@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// openAI is OpenAI's dialect, and that of servers compatible with it.
+// openAI is the dialect of OpenAI and compatible servers.
 type openAI struct{ rules }
 
 func newOpenAI() *openAI {
@@ -20,11 +20,11 @@ func newOpenAI() *openAI {
 		codes:      map[Reason]string{BadKey: "invalid_api_key", RateLimited: "rate_limit_exceeded", OverBudget: "insufficient_quota"},
 		overBudget: http.StatusTooManyRequests,
 		headers:    []string{"Accept", "User-Agent", "Openai-Beta", "Idempotency-Key", "X-Client-Request-Id", "X-Stainless-*"},
-		// The dearest image that the documentation knows is one of 2048 by 768
-		// pixels for gpt-4o-mini: 2833 tokens and 5667 for each of 8 tiles.
+		// The most expensive image in the documentation has 2048 by 768 pixels
+		// and is sent to gpt-4o-mini: 2833 tokens and 5667 for each of 8 tiles.
 		imageTokens: 50000,
-		// Nothing on record is added beyond a few tokens a message and tool, which
-		// are fewer than the bytes of their JSON.
+		// The documentation mentions only a few tokens added per message and
+		// tool, fewer than the bytes of their JSON.
 		extraTokens: 1000,
 	}}
 }
@@ -58,7 +58,7 @@ func (o *openAI) Read(in Incoming, grants Grants) (*Request, error) {
 	return r, o.bounds(c, r)
 }
 
-// behind finds an endpoint that takes an ability.
+// behind finds an endpoint that needs an ability.
 func behind(table map[string]endpoint, method, path string) (*endpoint, string, error) {
 	for prefix, e := range table {
 		if path == prefix || strings.HasPrefix(path, prefix+"/") {
@@ -69,8 +69,8 @@ func behind(table map[string]endpoint, method, path string) (*endpoint, string, 
 	return nil, "", noEndpoint(method, path)
 }
 
-// bounds fills in how much a request may cost, and asks for the usage where the
-// response would have none.
+// bounds fills in the limits of a request's cost. It requests the usage if the
+// response would not include it.
 func (*openAI) bounds(c *check, r *Request) (err error) {
 	if r.OutputTokens, err = c.outputLimit(); err != nil {
 		return err
@@ -95,16 +95,17 @@ func (*openAI) bounds(c *check, r *Request) (err error) {
 	return nil
 }
 
-// thinkingLimits are the members, by their paths, that let a model think beyond
-// the limit of its answer.
+// thinkingLimits are the paths of members that let a model think beyond the
+// limit of its answer.
 var thinkingLimits = [][]string{
 	{"thinking_budget"}, {"thinking_token_budget"}, {"thinking", "budget_tokens"},
 	{"google", "thinking_config", "thinking_budget"}, {"extra_body", "google", "thinking_config", "thinking_budget"},
 }
 
-// outputLimit is the most tokens that a choice may have, thoughts included, 0
-// without a limit. Of several limits, the largest counts, since servers differ in
-// which one they take; llama.cpp takes n_predict, also where it is none.
+// outputLimit returns the largest number of tokens that a choice may have,
+// thoughts included, or 0 without a limit. Servers differ in which of several
+// limits they apply, so the largest counts. llama.cpp applies n_predict, even
+// if it means no limit.
 func (c *check) outputLimit() (int64, error) {
 	most, err := c.limits(0, "max_tokens", "max_completion_tokens", "max_output_tokens")
 	if err != nil {
@@ -139,9 +140,9 @@ func (c *check) outputLimit() (int64, error) {
 	return most, nil
 }
 
-// toolLimits fills in how often the provider may call its tools. In a chat it
-// searches once for each choice, say its prices; a response may have a limit of
-// all calls together.
+// toolLimits fills in the limits of the provider's tool calls. According to
+// OpenAI's prices, a chat searches once per choice. A response may limit the
+// total of all calls.
 func (c *check) toolLimits(r *Request) error {
 	most := r.Choices
 	if r.Operation != ChatCompletions && r.Operation != Completions {
@@ -157,7 +158,7 @@ func (c *check) toolLimits(r *Request) error {
 	return nil
 }
 
-// includeUsage asks for the usage at the end of a stream.
+// includeUsage makes the stream report its usage at the end.
 func (c *check) includeUsage(r *Request) error {
 	const set = `"include_usage":true`
 	options, flag := c.member(0, "stream_options"), 0
@@ -182,7 +183,8 @@ func (c *check) includeUsage(r *Request) error {
 	return nil
 }
 
-// member is the last member of that name, also if it is null; 0 without one.
+// member returns the last member with that name, even if it is null, or 0 if
+// there is none.
 func (c *check) member(i int, name string) (at int) {
 	for m := range c.children(i) {
 		if c.name(m) == name {

@@ -13,45 +13,45 @@ import (
 	"strings"
 )
 
-// endpoint is one path of a provider.
+// endpoint is one of a provider's paths.
 type endpoint struct {
 	method    string
 	operation Operation
-	// body is the shape of the body, nil if there is none.
+	// body is the shape of the body, or nil if there is none.
 	body shape
-	// query are the parameters that may be given.
+	// query are the allowed query parameters.
 	query []string
 	free  bool
-	// ability is what it takes to use the endpoint at all. Its bodies pass as
-	// they are: they may be files.
+	// ability is the ability that the endpoint itself needs. Bodies of such an
+	// endpoint are not checked, since they may be files.
 	ability   Ability
 	unmetered bool
 }
 
-// rules are how a dialect's requests are read, and its errors written.
+// rules describe how a dialect reads requests and writes errors.
 type rules struct {
 	name, baseURL, keyPrefix string
-	// endpoints are the paths that pass, by method and path, and behind those that
-	// take an ability, by their beginnings.
+	// endpoints are the paths that are always forwarded, by method and path.
+	// guarded are prefixes of the paths that need an ability.
 	endpoints, guarded map[string]endpoint
-	// errors are the kinds of errors, that of BadRequest where there is none, codes
-	// what some have besides, and overBudget the status of that if it is another.
+	// errors are the types of errors; a missing one is that of BadRequest.
+	// codes are additional codes of some errors. overBudget is the status of
+	// OverBudget if it differs from statuses.
 	errors, codes map[Reason]string
 	overBudget    int
-	// headers are forwarded; a name that ends in * stands for all with that
-	// beginning.
+	// headers are forwarded. A trailing * matches any suffix.
 	headers []string
-	// keyHeaders are the headers that may hold the key, keyQuery is the parameter
-	// that does, "" if none does.
+	// keyHeaders are the headers that may hold the key. keyQuery is the
+	// parameter that may hold it, or "".
 	keyHeaders []string
 	keyQuery   string
 	camel      bool
-	// imageTokens are the most that one image counts, and extraTokens the most
-	// that the provider adds to any request, such as the text that explains tools.
+	// imageTokens is the maximum for one image. extraTokens is the maximum that
+	// the provider adds to a request, such as the text that explains tools.
 	imageTokens, extraTokens int64
 }
 
-// statuses are those of errors.
+// statuses are the HTTP statuses of errors.
 var statuses = map[Reason]int{
 	BadKey: http.StatusUnauthorized, NotAllowed: http.StatusForbidden, TooLarge: http.StatusRequestEntityTooLarge, RateLimited: http.StatusTooManyRequests,
 	OverBudget: http.StatusPaymentRequired, Unreachable: http.StatusBadGateway, NoRecording: http.StatusConflict,
@@ -66,7 +66,7 @@ func (u *rules) BaseURL() string { return u.baseURL }
 // KeyPrefix implements Dialect.
 func (u *rules) KeyPrefix() string { return u.keyPrefix }
 
-// failure is the status and the kind of an error.
+// failure returns the status and the type of an error.
 func (u *rules) failure(r Reason) (status int, kind string) {
 	if status = cmp.Or(statuses[r], http.StatusBadRequest); r == OverBudget {
 		status = cmp.Or(u.overBudget, status)
@@ -92,8 +92,8 @@ func (u *rules) Key(header http.Header, query url.Values) string {
 	return oneKey(keys...)
 }
 
-// begin reads a request as far as all dialects with the model in the body do;
-// there is no check if the request has no body that is understood.
+// begin performs the steps that are common to all dialects with the model in
+// the body. It returns no check if the body is missing or not inspected.
 func (u *rules) begin(in Incoming, grants Grants) (c *check, r *Request, err error) {
 	e, model, err := u.endpoint(in.Method, in.Path)
 	if err != nil {
@@ -112,7 +112,7 @@ func (u *rules) begin(in Incoming, grants Grants) (c *check, r *Request, err err
 	return c, r, err
 }
 
-// endpoint finds an endpoint, and the model that its path names.
+// endpoint finds an endpoint, and the model if its path names one.
 func (u *rules) endpoint(method, path string) (*endpoint, string, error) {
 	if !plainPath(path) {
 		return nil, "", noEndpoint(method, path)
@@ -129,7 +129,7 @@ func (u *rules) endpoint(method, path string) (*endpoint, string, error) {
 	return behind(u.guarded, method, path)
 }
 
-// read checks a request of an endpoint that was found.
+// read checks a request against its endpoint.
 func (u *rules) read(e *endpoint, in Incoming, grants Grants) (*check, *Request, error) {
 	r := &Request{Operation: e.operation, Free: e.free, Unmetered: e.unmetered, Body: in.Body, Choices: 1, Query: url.Values{}}
 	if e.ability != "" && !grants[e.ability] {
@@ -180,7 +180,7 @@ func (u *rules) read(e *endpoint, in Incoming, grants Grants) (*check, *Request,
 	return c, r, nil
 }
 
-// forwarded are the headers that pass.
+// forwarded returns the headers that are forwarded.
 func (u *rules) forwarded(header http.Header) http.Header {
 	out := http.Header{}
 	for name, values := range header {
@@ -195,8 +195,7 @@ func (u *rules) forwarded(header http.Header) http.Header {
 	return out
 }
 
-// jsonOnly refuses bodies that the provider may take for something else than
-// JSON in UTF-8.
+// jsonOnly refuses bodies that the provider might not read as JSON in UTF-8.
 func jsonOnly(header http.Header) error {
 	values := header.Values("Content-Type")
 	if len(values) == 0 {
@@ -214,8 +213,8 @@ func badRequest(format string, args ...any) *Refusal {
 	return &Refusal{Reason: BadRequest, Text: fmt.Sprintf(format, args...)}
 }
 
-// plainPath says that no reader can take a path for another one: it has no
-// escapes and no empty or dotted segments.
+// plainPath reports whether all readers understand a path the same way: it has
+// no escapes and no empty or dotted segments.
 func plainPath(path string) bool {
 	if !strings.HasPrefix(path, "/") {
 		return false
@@ -235,13 +234,13 @@ func plainPath(path string) bool {
 	return true
 }
 
-// noEndpoint is the refusal of a path that no table has.
+// noEndpoint is the refusal of a path that is in no table.
 func noEndpoint(method, path string) *Refusal {
 	return &Refusal{Reason: NotAllowed, Ability: UnknownFields, Text: fmt.Sprintf("%.20s %.200s is no endpoint that the gateway passes on", method, path)}
 }
 
-// limit is the value of a member that limits something, 0 if there is none: no
-// limit is what providers take null, 0 and less for.
+// limit returns the value of a limiting member, or 0 without a limit. Providers
+// treat null, 0 and negative numbers as no limit.
 func (c *check) limit(i int, name string) (int64, error) {
 	m, ok := c.find(i, name)
 	if !ok {
@@ -255,7 +254,7 @@ func (c *check) limit(i int, name string) (int64, error) {
 	return max(n, 0), nil
 }
 
-// limits is the largest value of these members.
+// limits returns the largest value of these members.
 func (c *check) limits(i int, names ...string) (most int64, err error) {
 	for _, name := range names {
 		n, err := c.limit(i, name)
@@ -267,7 +266,7 @@ func (c *check) limits(i int, names ...string) (most int64, err error) {
 	return most, nil
 }
 
-// flag is the value of a member that is a boolean; null is false.
+// flag returns the value of a boolean member. A null is false.
 func (c *check) flag(i int, name string) (bool, error) {
 	m, ok := c.find(i, name)
 	if !ok {
@@ -279,7 +278,7 @@ func (c *check) flag(i int, name string) (bool, error) {
 	return c.raw[c.nodes[m].start] == 't', nil
 }
 
-// model is the model that a body names.
+// model returns the model named in the body.
 func (c *check) model() (string, error) {
 	m, ok := c.find(0, "model")
 	name := ""
@@ -292,12 +291,12 @@ func (c *check) model() (string, error) {
 	return name, nil
 }
 
-// splice replaces the bytes from start to end with text.
+// splice replaces the bytes from start to end with insert.
 func splice(body []byte, start, end int32, insert string) []byte {
 	return slices.Concat(body[:start], []byte(insert), body[end:])
 }
 
-// bearer is the key of an Authorization header.
+// bearer extracts the key from an Authorization header.
 func bearer(value string) string {
 	scheme, key, ok := strings.Cut(value, " ")
 	if !ok || !strings.EqualFold(scheme, "bearer") {
@@ -306,7 +305,7 @@ func bearer(value string) string {
 	return strings.TrimSpace(key)
 }
 
-// oneKey is the key that all of these places agree on, "" if they do not.
+// oneKey returns the key if all places that have one agree, and "" otherwise.
 func oneKey(keys ...string) string {
 	key := ""
 	for _, k := range keys {
@@ -321,7 +320,7 @@ func oneKey(keys ...string) string {
 	return key
 }
 
-// dropKeys removes what could hold a key.
+// dropKeys removes all headers and parameters that could hold a key.
 func dropKeys(header http.Header, query url.Values) {
 	for _, name := range []string{"Authorization", "Proxy-Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "Cookie"} {
 		header.Del(name)
@@ -331,7 +330,7 @@ func dropKeys(header http.Header, query url.Values) {
 	}
 }
 
-// compact is a JSON text for an error. It does not fail.
+// compact joins the pieces of an error's JSON text.
 func compact(pieces ...string) []byte {
 	var b bytes.Buffer
 	for _, p := range pieces {

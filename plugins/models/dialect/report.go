@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// chatReport is that of chat completions, completions and embeddings. Some
-// servers send the usage so far with every event, so the last one of a stream is
-// that which comes with or after the end of the answer.
+// chatReport covers chat completions, completions and embeddings. Some servers
+// send the usage so far with every event. The final usage of a stream comes
+// with or after the end of the answer.
 var chatReport = &report{
 	closing: "[DONE]",
 	paths: []string{
@@ -39,11 +39,11 @@ var chatReport = &report{
 	},
 }
 
-// searches are how often a chat searched: what OpenRouter and Perplexity report;
-// what others charge for, which is what the request offers.
+// searches returns the number of searches of a chat. OpenRouter and Perplexity
+// report it. Others charge for the searches that the request offers.
 func (m *meter) searches(reported int64) int64 { return max(reported, m.tools[WebSearchTool]) }
 
-// responsesReport is that of responses.
+// responsesReport covers responses.
 var responsesReport = &report{
 	paths: []string{
 		"response.incomplete_details.reason",
@@ -53,7 +53,7 @@ var responsesReport = &report{
 		"item.type", "item.action.type", "tool_usage.web_search.num_requests", "response.tool_usage.web_search.num_requests",
 	},
 	items: []string{"output.[].type", "output.[].action.type", "response.output.[].type", "response.output.[].action.type"},
-	// Thoughts are encrypted; their text is longer than it has tokens.
+	// Thoughts are encrypted. Their text has more bytes than tokens.
 	texts: []string{"delta", "item.encrypted_content", "output.[].content.[].text", "output.[].arguments", "output.[].input", "output.[].encrypted_content"},
 	read: func(m *meter, got map[string]string) {
 		at := ""
@@ -83,7 +83,8 @@ var responsesReport = &report{
 	},
 }
 
-// output are the calls of tools in the output of a response; at is where that is.
+// output counts the calls of tools in the output of a response. The prefix at
+// locates the output.
 func (m *meter) output(at string) ToolCalls {
 	kinds, actions := map[string]int64{}, map[string]int64{}
 	for key, n := range m.items {
@@ -96,9 +97,9 @@ func (m *meter) output(at string) ToolCalls {
 	return m.itemsOf(kinds, actions)
 }
 
-// itemsOf are the calls of tools by the types of items and of their actions.
-// Opening a page and looking into it are no searches, says the documentation. A
-// shell is the provider's if the request offers one.
+// itemsOf counts the calls of tools from the types of items and their actions.
+// According to the documentation, opening a page and searching within it are
+// not web searches. A shell is the provider's if the request offers one.
 func (m *meter) itemsOf(kinds, actions map[string]int64) ToolCalls {
 	c := ToolCalls{
 		WebSearch:  max(0, kinds["web_search_call"]-actions["open_page"]-actions["find_in_page"]),
@@ -118,12 +119,12 @@ func (*openAI) Usage(r *Request) Meter {
 	return newMeter(chatReport, r)
 }
 
-// messagesReport is that of messages. A stream reports the input at its
-// beginning and the output near its end, where it may correct the input.
+// messagesReport covers messages. A stream reports the input at its beginning.
+// It reports the output near its end, where it may correct the input.
 var messagesReport = &report{
 	paths: append(append([]string{"delta.stop_reason", "content_block.type"}, anthropicUsage("usage.")...), anthropicUsage("message.usage.")...),
 	items: []string{"content.[].type"},
-	// A signature holds the thoughts, encrypted, also where they are not shown.
+	// A signature holds the encrypted thoughts, even if they are not shown.
 	texts: []string{
 		"delta.text", "delta.thinking", "delta.partial_json", "delta.signature", "content_block.name", "content_block.text", "content_block.data",
 		"content.[].text", "content.[].thinking", "content.[].signature", "content.[].name", "content.[].input.*",
@@ -169,9 +170,8 @@ var messagesReport = &report{
 	},
 }
 
-// resultsOf are the calls of tools by the types of the blocks with their
-// results. Of searches and fetches the usage tells, too, without those that
-// failed.
+// resultsOf counts the calls of tools from the types of their result blocks.
+// The usage also counts searches and fetches, without the failed ones.
 func resultsOf(kinds map[string]int64) ToolCalls {
 	return ToolCalls{
 		WebSearch: kinds["web_search_tool_result"], WebFetch: kinds["web_fetch_tool_result"],
@@ -194,8 +194,8 @@ func anthropicUsage(at string) []string {
 // Usage implements Dialect.
 func (*anthropic) Usage(r *Request) Meter { return newMeter(messagesReport, r) }
 
-// generateReport is that of Gemini. Each event of a stream has the usage so far;
-// the last one says why the model stopped.
+// generateReport covers Gemini. Each event of a stream has the usage so far.
+// The last event states why the model stopped.
 var generateReport = &report{
 	paths: []string{
 		"usageMetadata.promptTokenCount", "usageMetadata.candidatesTokenCount", "usageMetadata.thoughtsTokenCount", "usageMetadata.totalTokenCount",
@@ -226,9 +226,8 @@ var generateReport = &report{
 	},
 }
 
-// grounded are the searches that an answer is based on: the different queries
-// that are not empty, which are what is charged. An answer with places is one
-// request of maps.
+// grounded counts the searches behind an answer. Each distinct query that is
+// not empty is charged. An answer with places is one maps request.
 func (m *meter) grounded() ToolCalls {
 	c := ToolCalls{WebSearch: int64(len(m.queries))}
 	for key := range m.items {
@@ -241,8 +240,8 @@ func (m *meter) grounded() ToolCalls {
 	return c
 }
 
-// sound is how many of these tokens are sound: the counts of each kind. Where it
-// is not clear which count is whose, all are.
+// sound returns the number of audio tokens from parallel lists of modalities
+// and counts. If the lists do not match, all tokens count as audio.
 func sound(kinds, tokens string) (sum int64) {
 	if !strings.Contains(kinds, "AUDIO") {
 		return 0

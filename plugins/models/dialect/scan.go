@@ -7,35 +7,35 @@ import (
 	"strings"
 )
 
-// scanner reads a JSON text in pieces of any size and hands out the strings,
-// numbers and booleans at the paths that are wanted. A path is the names of
-// members joined by dots; the items of an array are its member "[]", but those of
-// a text that is itself an array have the empty path.
-// It keeps nothing but the path and one value.
+// scanner reads a JSON text in pieces of any size and passes on the strings,
+// numbers and booleans at the wanted paths. A path is the names of members
+// joined by dots. The items of an array are its member "[]". The items of a
+// top-level array have the empty path. The scanner keeps only the path and one
+// value.
 type scanner struct {
-	// wanted says which paths are handed to found.
+	// wanted are the paths whose values are passed to found.
 	wanted map[string]bool
 	found  func(path, value string)
-	// cut says of which paths strings that are too long are handed out, too: their
-	// beginnings.
+	// cut are the paths at which a string that is too long is passed on
+	// truncated.
 	cut map[string]bool
-	// texts are the paths of strings whose bytes are counted in written. A path
-	// that ends in * stands for all with that beginning.
+	// texts are the paths of strings whose bytes are counted in written. A
+	// trailing * matches any suffix.
 	texts   []string
 	written int64
 
 	state scanState
-	// open are the containers, '{' or '[' each, and the length of the path at
-	// their beginnings, for those that are not too deep to be wanted.
+	// open are the open containers, each '{' or '['. marks are the lengths of
+	// the path at their beginnings.
 	open  []byte
 	marks []int
 	path  []byte
-	// token is the string, name or other value that is being read, as it is in
-	// the text; over says that it is too long.
+	// token is the current string, name or other value, as it is in the text.
+	// over reports that it is too long.
 	token []byte
 	over  bool
-	size  int64 // of the token, also where it is too long
-	name  bool  // the string is a name
+	size  int64 // size of the token, even if it is too long
+	name  bool  // the string is the name of a member
 	first bool  // the container has no member yet
 }
 
@@ -53,19 +53,19 @@ const (
 	broken
 )
 
-// What is beyond these bounds is passed over: no usage is there.
+// Values beyond these bounds are skipped: no usage is there.
 const (
 	maxPath  = 200
 	maxToken = 2000
 	maxOpen  = 10000
 )
 
-// reset begins another text.
+// reset prepares for another text.
 func (s *scanner) reset() {
 	s.state, s.open, s.marks, s.path, s.token = wantValue, s.open[:0], s.marks[:0], s.path[:0], s.token[:0]
 }
 
-// whole reports whether one whole JSON value was read.
+// whole reports whether exactly one complete JSON value was read.
 func (s *scanner) whole() bool {
 	return s.state == ended || s.state == inWord && len(s.open) == 0 && !s.over && json.Valid(s.token)
 }
@@ -79,7 +79,8 @@ func (s *scanner) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// step reads at least one byte, or changes the state, and returns how many.
+// step reads at least one byte or changes the state. It returns the number of
+// bytes read.
 func (s *scanner) step(p []byte) int {
 	switch s.state {
 	case inText:
@@ -156,7 +157,7 @@ func (s *scanner) next(c byte) {
 	}
 }
 
-// in is the innermost container, 0 outside of any.
+// in returns the innermost container, or 0 outside of any.
 func (s *scanner) in() byte {
 	if len(s.open) == 0 {
 		return 0
@@ -184,7 +185,7 @@ func (s *scanner) pop() {
 	s.after()
 }
 
-// after ends a value.
+// after handles the end of a value.
 func (s *scanner) after() {
 	if len(s.open) == 0 {
 		s.state = ended
@@ -194,7 +195,7 @@ func (s *scanner) after() {
 	s.first, s.state = false, wantNext
 }
 
-// join adds a name to the path. A path that is too long is never wanted.
+// join appends a name to the path. A path that is too long is never wanted.
 func (s *scanner) join(name string) {
 	if len(s.path) > 0 && len(s.path) < maxPath {
 		s.path = append(s.path, '.')
@@ -244,8 +245,8 @@ func (s *scanner) inText(p []byte) int {
 	return end + 1
 }
 
-// named adds the name that was read to the path. One that is too long, or looks
-// like a path itself, is never wanted.
+// named appends the current name to the path. A name that is too long or looks
+// like a path is never wanted.
 func (s *scanner) named() {
 	name := "\x00"
 	if !s.over {
@@ -275,7 +276,7 @@ func (s *scanner) inWord(p []byte) int {
 	return end
 }
 
-// hand hands out the value that was read.
+// hand passes on the current value.
 func (s *scanner) hand() {
 	if s.token[0] == '"' && s.size > 1 && slices.ContainsFunc(s.texts, s.at) {
 		s.written += s.size - 1 // without the quote at the end
@@ -290,7 +291,7 @@ func (s *scanner) hand() {
 	s.found(string(s.path), value)
 }
 
-// at reports whether the path is that one.
+// at reports whether the current path matches path.
 func (s *scanner) at(path string) bool {
 	if begin, ok := strings.CutSuffix(path, "*"); ok {
 		return strings.HasPrefix(string(s.path), begin)

@@ -7,39 +7,39 @@ import (
 	"strings"
 )
 
-// shape says what a value of a request may be. The tables of the dialects
-// consist of shapes: what they do not name is refused.
+// shape defines the allowed values of a part of a request. The tables of the
+// dialects consist of shapes. Anything they do not name is refused.
 type shape interface {
 	// check returns nil if the value at i has the shape.
 	check(c *check, i int) *Refusal
 }
 
-// check is one reading of a request: what is granted, where the reading is, and
-// what was found that bounds the tokens of the input.
+// check is one reading of a request: the grants, the current place, and the
+// findings that bound the tokens of the input.
 type check struct {
 	*document
 	grants Grants
-	// camel says that names are read as protocol buffers are: both in camel case
-	// and with underscores.
+	// camel makes the reader accept names in camel case and with underscores,
+	// as readers of protocol buffers do.
 	camel bool
 	path  []string
-	// images are the images in the body and mediaBytes their size in it; hidden
-	// says that the input has more than what the body shows.
+	// images is the number of images in the body and mediaBytes their size in
+	// it. hidden reports that the body does not bound the input.
 	images, mediaBytes int64
 	hidden             bool
-	// tools are the provider's own tools that the request offers to the model,
-	// with the most calls that it allows; 0 is no limit.
+	// tools are the provider-side tools that the request offers to the model,
+	// with the allowed number of calls, or 0 without a limit.
 	tools map[Tool]int64
 }
 
-// shapeFunc is a shape without members of its own.
+// shapeFunc is a shape that consists of a function.
 type shapeFunc func(c *check, i int) *Refusal
 
 func (f shapeFunc) check(c *check, i int) *Refusal { return f(c, i) }
 
 // The shapes without parameters.
 var (
-	// anything is whatever the model itself reads: schemas, arguments, metadata.
+	// anything is input for the model itself: schemas, arguments, metadata.
 	anything = shapeFunc(func(*check, int) *Refusal { return nil })
 	// scalar is a string, a number or a boolean.
 	scalar = shapeFunc(func(c *check, i int) *Refusal {
@@ -51,7 +51,7 @@ var (
 		}
 		return nil
 	})
-	// scalars is one or a list of them.
+	// scalars is a scalar or a list of scalars.
 	scalars = oneOrList(shapeFunc(func(c *check, i int) *Refusal {
 		if k := c.nodes[i].kind; k == object || k == array {
 			return c.bad("no string, number or boolean")
@@ -60,7 +60,7 @@ var (
 	}))
 )
 
-// fields is an object of these members.
+// fields is an object with these members only.
 type fields map[string]shape
 
 func (f fields) check(c *check, i int) *Refusal {
@@ -86,7 +86,7 @@ func (f fields) check(c *check, i int) *Refusal {
 		s, known := f[name]
 		c.path = append(c.path, name)
 		switch {
-		case c.nodes[m].kind == null: // nobody asks for anything
+		case c.nodes[m].kind == null: // null asks for nothing
 		case known:
 			if r := s.check(c, m); r != nil {
 				return r
@@ -101,7 +101,7 @@ func (f fields) check(c *check, i int) *Refusal {
 	return nil
 }
 
-// key is a member's name as the dialect's provider reads it.
+// key returns a member's name as the provider reads it.
 func (c *check) key(i int) string {
 	name := c.name(i)
 	if !c.camel || !strings.Contains(name, "_") {
@@ -116,8 +116,8 @@ func (c *check) key(i int) string {
 	return strings.Join(words, "")
 }
 
-// find is the member of that name, as key reads names; ok is false if there is
-// none or it is null.
+// find returns the member with that name in the sense of key. ok is false if
+// there is none or it is null.
 func (c *check) find(i int, name string) (at int, ok bool) {
 	for m := range c.children(i) {
 		if c.nodes[i].kind == object && c.nodes[m].kind != null && c.key(m) == name {
@@ -127,7 +127,7 @@ func (c *check) find(i int, name string) (at int, ok bool) {
 	return 0, false
 }
 
-// and returns the fields and those of others.
+// and returns the union of the fields. In case of a conflict, f wins.
 func (f fields) and(others ...fields) fields {
 	all := fields{}
 	for _, o := range append(others, f) {
@@ -138,7 +138,7 @@ func (f fields) and(others ...fields) fields {
 	return all
 }
 
-// settings are fields of these names, each a scalar or a list of scalars.
+// settings returns fields with these names, each a scalar or a list of scalars.
 func settings(names string) fields {
 	f := fields{}
 	for name := range strings.FieldsSeq(names) {
@@ -147,7 +147,7 @@ func settings(names string) fields {
 	return f
 }
 
-// asking are fields of these names that take an ability.
+// asking returns fields with these names that need an ability.
 func asking(a Ability, names string) fields {
 	f := fields{}
 	for name := range strings.FieldsSeq(names) {
@@ -156,7 +156,7 @@ func asking(a Ability, names string) fields {
 	return f
 }
 
-// freeBut is an object of any members but those of these names.
+// freeBut is an object with any members except the named ones.
 func freeBut(names ...string) shape {
 	return shapeFunc(func(c *check, i int) *Refusal {
 		for _, name := range names {
@@ -169,11 +169,11 @@ func freeBut(names ...string) shape {
 	})
 }
 
-// list is an array of values of a shape. Null is none.
+// list is an array of values with the given shape, or null.
 func list(of shape) shape { return &lists{of: of} }
 
-// lists is what list returns; its shape may be set later, where shapes contain
-// themselves.
+// lists is the type behind list. Its shape may be set later, because shapes can
+// be recursive.
 type lists struct{ of shape }
 
 func (l *lists) check(c *check, i int) *Refusal {
@@ -196,16 +196,16 @@ func (l *lists) check(c *check, i int) *Refusal {
 	return nil
 }
 
-// textOr is a string, or the shape.
+// textOr is a string or the given shape.
 func textOr(s shape) shape { return either(text, anything, s) }
 
-// linkOr is a link, or the shape.
+// linkOr is a link or the given shape.
 func linkOr(s shape) shape { return either(text, link, s) }
 
-// oneOrList is a value of the shape or an array of them.
+// oneOrList is one value or an array of values with the given shape.
 func oneOrList(s shape) shape { return either(array, list(s), s) }
 
-// either is one shape for values of a kind, and another for all else.
+// either is one shape for values of kind k and another for all others.
 func either(k kind, one, other shape) shape {
 	return shapeFunc(func(c *check, i int) *Refusal {
 		if c.nodes[i].kind == k {
@@ -215,8 +215,8 @@ func either(k kind, one, other shape) shape {
 	})
 }
 
-// kinds is an object whose member "type" says what it is. A name that ends in *
-// stands for all with that beginning; "" is an object without a type.
+// kinds is an object whose shape depends on its member "type". A trailing *
+// matches any suffix. The key "" matches an object without a type.
 type kinds map[string]shape
 
 func (k kinds) check(c *check, i int) *Refusal {
@@ -249,8 +249,8 @@ func (k kinds) lookup(name string) (shape, bool) {
 	return nil, false
 }
 
-// needs is a value that takes an ability. False and an empty array ask for
-// nothing. The provider may add what such a request finds to its input.
+// needs is a value that needs an ability. False and an empty array ask for
+// nothing. The provider may add the results of such a request to the input.
 func needs(a Ability) shape {
 	return shapeFunc(func(c *check, i int) *Refusal {
 		if c.asksNothing(i) {
@@ -265,13 +265,13 @@ func needs(a Ability) shape {
 	})
 }
 
-// asksNothing says that a value that takes an ability is false or empty.
+// asksNothing reports whether the value is false or an empty array.
 func (c *check) asksNothing(i int) bool {
 	return string(c.bytes(i)) == "false" || c.nodes[i].kind == array && c.nodes[i].next == int32(i+1)
 }
 
-// demands is the shape, if a member is given: without it, the provider takes the
-// ability for granted.
+// demands is the given shape. Without the named member, the provider uses the
+// ability by default, so the ability is needed.
 func demands(a Ability, member string, s shape) shape {
 	return shapeFunc(func(c *check, i int) *Refusal {
 		if _, ok := c.find(i, member); !ok {
@@ -287,7 +287,8 @@ func demands(a Ability, member string, s shape) shape {
 	})
 }
 
-// words are the strings that may be used freely; others take the ability.
+// words are the strings that are always allowed. Other strings need the
+// ability.
 func words(a Ability, free ...string) shape {
 	return shapeFunc(func(c *check, i int) *Refusal {
 		if slices.Contains(free, c.text(i)) {
@@ -297,7 +298,7 @@ func words(a Ability, free ...string) shape {
 	})
 }
 
-// where is the place of the reading, as people write it.
+// where formats the current place for people.
 func (c *check) where() string {
 	var b strings.Builder
 	for i, p := range c.path {
@@ -316,8 +317,8 @@ func (c *check) where() string {
 	return b.String()
 }
 
-// need is nil where the ability is granted, and otherwise a refusal of what is
-// read. The text says what it is beyond its place, such as its type.
+// need returns nil if the ability is granted, and otherwise a refusal of the
+// current value. what describes the value beyond its place, such as its type.
 func (c *check) need(a Ability, what string) *Refusal {
 	if c.grants[a] {
 		return nil
@@ -328,7 +329,7 @@ func (c *check) need(a Ability, what string) *Refusal {
 	return lacks(a, c.where()+what)
 }
 
-// lacks is the refusal of an ability that a part of a request takes.
+// lacks is the refusal of a part of a request that needs an ability.
 func lacks(a Ability, part string) *Refusal {
 	does := "asks the provider to " + a.says()
 	if a == UnknownFields {

@@ -3,20 +3,20 @@ package dialect
 import "bytes"
 
 // events reads a stream of server-sent events, in pieces of any size, as the
-// HTML standard says: lines end in CR, LF or both, a blank line ends an event,
-// lines of data are joined by LF. It keeps nothing but the name of a field and
-// that of the event.
+// HTML standard defines it. Lines end in CR, LF or both, a blank line ends an
+// event, and lines of data are joined by LF. It keeps only the names of the
+// current field and event.
 type events struct {
-	// data gets the data of the event that is being read, done is called at its
-	// end with its name.
+	// data receives pieces of the current event's data. done is called at the
+	// end of an event.
 	data func(p []byte)
 	done func()
 
 	state lineState
-	// field is the name of the line's field, name the event's, as far as they were
-	// read.
+	// field is the name of the current field and name that of the event, as far
+	// as they were read.
 	field, name []byte
-	// lines is the number of lines of data of the event; cr says that the last
+	// lines is the number of data lines of the event. cr reports that the last
 	// byte was a CR, begun that the stream has begun.
 	lines     int
 	cr, begun bool
@@ -32,8 +32,9 @@ const (
 	inOther                  // in the value of anything else
 )
 
-// The longest name of a field, and of an event, that is of interest. One byte
-// more is kept, so that a longer one is no beginning of it.
+// maxField is the number of bytes kept of the name of a field or an event. It
+// is one more than the longest relevant name has, so that a longer name does
+// not match.
 const maxField = 6
 
 // Write implements io.Writer.
@@ -76,7 +77,7 @@ func (e *events) skipMark(p []byte) []byte {
 	return p
 }
 
-// part reads a piece of a line.
+// part reads a piece of a line without its end.
 func (e *events) part(p []byte) {
 	if e.state == inName {
 		colon := bytes.IndexByte(p, ':')
@@ -117,7 +118,7 @@ func (e *events) part(p []byte) {
 	}
 }
 
-// begin begins a line of data.
+// begin starts a line of data.
 func (e *events) begin() {
 	if e.lines > 0 {
 		e.data([]byte("\n"))
@@ -125,7 +126,7 @@ func (e *events) begin() {
 	e.lines++
 }
 
-// line ends a line.
+// line handles the end of a line.
 func (e *events) line() {
 	blank := e.state == inName && len(e.field) == 0
 	if e.state == inName && string(e.field) == "data" {

@@ -1,10 +1,10 @@
 package dialect
 
-// Tool is a tool that a provider runs itself and may charge for by the call.
+// Tool is a tool that a provider runs itself and may charge for per call.
 type Tool string
 
-// The tools whose calls are counted. Others, such as remote MCP servers, are
-// charged by their tokens only.
+// The tools whose calls are counted. Other tools, such as remote MCP servers,
+// are charged only by their tokens.
 const (
 	WebSearchTool  Tool = "web_search"
 	MapsTool       Tool = "google_maps"
@@ -14,12 +14,12 @@ const (
 	ImageTool      Tool = "image_generation"
 )
 
-// Tools are all tools, in the order of the documentation.
+// Tools returns all tools, in the order of the documentation.
 func Tools() []Tool {
 	return []Tool{WebSearchTool, MapsTool, WebFetchTool, FileSearchTool, CodeTool, ImageTool}
 }
 
-// ToolCalls are how often a response says that the provider called its tools.
+// ToolCalls counts the provider's tool calls that a response reports.
 type ToolCalls struct {
 	WebSearch  int64 `json:"web_search,omitempty"`
 	Maps       int64 `json:"google_maps,omitempty"`
@@ -29,7 +29,7 @@ type ToolCalls struct {
 	Image      int64 `json:"image_generation,omitempty"`
 }
 
-// at is the number of calls of a tool.
+// at returns the counter of a tool.
 func (c *ToolCalls) at(t Tool) *int64 {
 	switch t {
 	case WebSearchTool:
@@ -46,10 +46,10 @@ func (c *ToolCalls) at(t Tool) *int64 {
 	return &c.Image
 }
 
-// Of is the number of calls of a tool.
+// Of returns the number of calls of a tool.
 func (c ToolCalls) Of(t Tool) int64 { return *c.at(t) }
 
-// Plus is the sum of both.
+// Plus returns the sum of both.
 func (c ToolCalls) Plus(o ToolCalls) ToolCalls {
 	for _, t := range Tools() {
 		*c.at(t) += o.Of(t)
@@ -57,7 +57,7 @@ func (c ToolCalls) Plus(o ToolCalls) ToolCalls {
 	return c
 }
 
-// most is the greater number of each tool.
+// most returns the greater number for each tool.
 func (c ToolCalls) most(o ToolCalls) ToolCalls {
 	for _, t := range Tools() {
 		*c.at(t) = max(c.Of(t), o.Of(t))
@@ -65,8 +65,8 @@ func (c ToolCalls) most(o ToolCalls) ToolCalls {
 	return c
 }
 
-// offers is a value that takes an ability, and by which the provider may call a
-// tool of its own. The member of that name, if any, limits the calls.
+// offers is a value that needs an ability and lets the provider call one of its
+// tools. The member named limit, if any, limits the calls.
 func offers(a Ability, t Tool, limit string) shape {
 	return shapeFunc(func(c *check, i int) *Refusal {
 		if c.asksNothing(i) {
@@ -84,8 +84,8 @@ func offers(a Ability, t Tool, limit string) shape {
 	})
 }
 
-// offer notes that the provider may call a tool, so many times at most; 0 is no
-// limit.
+// offer records that the provider may call a tool, at most this many times, or
+// without a limit if most is 0.
 func (c *check) offer(t Tool, most int64) {
 	if c.tools == nil {
 		c.tools = map[Tool]int64{}

@@ -1,6 +1,6 @@
 package gateway
 
-// left is a limit and what remains of it; null is no limit.
+// left is a limit and the rest of it. A null limit means that there is none.
 type left[N int64 | Dollars] struct {
 	Limit     *N `json:"limit"`
 	Spent     N  `json:"spent"`
@@ -16,8 +16,8 @@ func leftOf[N int64 | Dollars](limit, spent, held N) left[N] {
 	return l
 }
 
-// budget is the state of a budget as the agent sees it. What requests in
-// progress hold is not remaining.
+// budget is the state of a budget as the agent sees it. Amounts held by
+// requests in progress are not part of the rest.
 type budget struct {
 	Cost       left[Dollars] `json:"cost_usd"`
 	Tokens     left[int64]   `json:"tokens"`
@@ -37,8 +37,8 @@ func (p *Pool) budget() budget {
 	}
 }
 
-// budgetOf is what GET /NAME/budget replies. Of the run's budget it says only
-// what remains: what other attempts do is not this one's business.
+// budgetOf is the reply to GET /NAME/budget. It shows only the rest of the
+// run's budget, so that it reveals nothing about other attempts.
 type budgetOf struct {
 	Model string `json:"model"`
 	budget

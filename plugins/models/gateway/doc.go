@@ -1,32 +1,33 @@
-// Package model is the model gateway: the reverse proxy by which an agent uses
-// language models, with a key that is worth nothing elsewhere, within a budget,
-// and with every exchange recorded.
+// Package gateway is the model gateway, the reverse proxy through which an
+// agent uses language models. The agent's key works nowhere else, its use is
+// bounded by a budget, and every exchange is recorded.
 //
 // # Vocabulary
 //
-//   - A Model is what a pipeline declares: a provider, which of its models, which
-//     of its abilities, at which price, within which budget.
-//   - The gateway serves one attempt. Each Model is served below a path of its
+//   - A Model is one model block of a pipeline: a provider, the allowed models
+//     and abilities, their prices and a budget.
+//   - The gateway serves one attempt. Each Model is served below a path with its
 //     name, in the dialect of its provider (package dialect).
-//   - The virtual key is the one that the agent has; the real one is the
-//     provider's and stays on this side.
-//   - A reservation is the most that a request may cost, taken from the budget
-//     before it is forwarded and settled by the usage that is reported.
-//   - An Upstream answers what was let through: the provider itself, or a
-//     recording (package transcript).
+//   - The virtual key is given to the agent. The real key is the provider's; the
+//     agent never sees it.
+//   - A reservation is the maximum cost of a request. It is taken from the budget
+//     before the request is forwarded and settled by the reported usage.
+//   - An Upstream answers accepted requests: the provider itself, or a recording
+//     (package transcript).
 //
 // # Invariants
 //
-// No request is forwarded that the budget does not cover in the worst case, so
-// that any number of requests at once never spends more than the budget. What a
-// response does not report is settled at its reservation, unless the provider
-// itself says that it failed. A response that uses more than was reserved for it
-// takes the rest from the budget, or is cut. Reservations are written down before
-// a request leaves, so that a budget holds over a crash.
+// A request is forwarded only if the budget covers its worst case. Any number
+// of concurrent requests therefore never spends more than the budget. A
+// response without a reported usage is charged its whole reservation, unless
+// the provider itself reports a failure. A response that uses more than its
+// reservation takes the rest from the budget, or is cut off. Reservations are
+// written to disk before a request is sent, so a budget survives a crash.
 //
-// The real key is only in the header of the request to the provider. It is in no
-// error, record or log, and a redirect is never followed.
+// The real key appears only in the header of the request to the provider. It is
+// in no error, record or log. Redirects are never followed.
 //
-// Request and response pass byte for byte, but for the key, hop-by-hop headers,
-// and what dialect.Request.Changed names; the record says what that was.
+// Requests and responses pass byte for byte, except for the key, hop-by-hop
+// headers and the changes listed in dialect.Request.Changed, which are
+// recorded.
 package gateway

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Dollars is an amount of money in billionths of a US dollar. Sums are exact;
-// they stop at the greatest amount instead of passing it. In JSON it is a string
-// with a decimal number of dollars.
+// Dollars is an amount of money in billionths of a US dollar. Sums are exact
+// and saturate at the largest amount. In JSON it is a string with a decimal
+// number of dollars.
 type Dollars int64
 
 // Dollar is one US dollar.
@@ -27,8 +27,8 @@ func (d Dollars) String() string {
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-// ParseDollars reads a decimal number with at most nine decimals, such as "20"
-// or "0.125", alone or followed by " USD". It is not negative.
+// ParseDollars reads a non-negative decimal number with at most nine decimals,
+// such as "20" or "0.125", optionally followed by " USD".
 func ParseDollars(text string) (Dollars, error) {
 	number := strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "USD"))
 	units, decimals, dot := strings.Cut(number, ".")
@@ -64,7 +64,7 @@ func (d *Dollars) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// plus adds without passing the largest number; neither may be negative.
+// plus adds two non-negative numbers and saturates.
 func plus[N ~int64](a, b N) N {
 	if a > most-b {
 		return most
@@ -72,7 +72,7 @@ func plus[N ~int64](a, b N) N {
 	return a + b
 }
 
-// times multiplies without passing the largest number; neither may be negative.
+// times multiplies two non-negative numbers and saturates.
 func times[N ~int64](a, b N) N {
 	if a != 0 && b > most/a {
 		return most

@@ -15,7 +15,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 )
 
-// exchange is one request and what becomes of it.
+// exchange is one request with its response and accounting.
 type exchange struct {
 	*block
 	gateway *Gateway
@@ -24,23 +24,24 @@ type exchange struct {
 	start   time.Time
 	event   transcript.Event
 	record  *transcript.Exchange
-	// body is the bytes of the request that are held.
+	// body is the number of bytes held for the request's body.
 	body  int64
 	asked *dialect.Request
 	price Price
-	// held is the reservation id, or what a recording cost, which charged says is
-	// spent already; nil if there is none.
+	// held is the amount reserved under id, or the cost of a replayed
+	// recording. It is nil if there is neither. charged reports that an earlier
+	// try already paid for the recording.
 	held    *Amount
 	charged bool
 	id      int64
-	// reserved is what was held at the beginning, output the tokens of the output
-	// that it is for.
+	// reserved is the original reservation. output is the number of output
+	// tokens that it covers.
 	reserved Amount
 	output   int64
-	limit    string // of the budget that refused
+	limit    string // name of the limit that refused the request
 	waited   time.Duration
 	meter    dialect.Meter
-	// begun says that the client got the status.
+	// begun reports that the client received the status.
 	begun bool
 }
 
@@ -57,13 +58,14 @@ func (g *Gateway) exchange(w http.ResponseWriter, r *http.Request, b *block, pat
 	}
 	x.end(err)
 	if err != nil && x.begun {
-		// Whatever the client has is not all; its connection must tell.
+		// The client has an incomplete response. Only a broken connection tells
+		// it so.
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// try answers the request. A panic on the way is a failure of this request only:
-// the bytes come from someone who may look for one.
+// try answers the request. A panic fails only this request: the bytes come from
+// an agent that might try to provoke one.
 func (x *exchange) try(path string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -93,7 +95,7 @@ func (x *exchange) try(path string) (err error) {
 	return x.pass(answer)
 }
 
-// admit applies the rules.
+// admit authenticates, parses and checks a request.
 func (x *exchange) admit(path string) (*Call, error) {
 	query, err := url.ParseQuery(x.r.URL.RawQuery)
 	key := ""
@@ -133,7 +135,7 @@ func (x *exchange) admit(path string) (*Call, error) {
 	}, nil
 }
 
-// priceOf checks that the model may be asked for and finds its price.
+// priceOf checks that the requested model is allowed and finds its price.
 func (x *exchange) priceOf(asked *dialect.Request) (Price, error) {
 	if asked.Model == "" {
 		if asked.Free || asked.Unmetered {
@@ -158,12 +160,12 @@ func (x *exchange) priceOf(asked *dialect.Request) (Price, error) {
 	return price, nil
 }
 
-// bounded says whether a budget limits what only responses tell.
+// bounded reports whether a budget limits amounts that only a response reveals.
 func (x *exchange) bounded(p *Pool) bool {
 	return p != nil && (p.limits.Cost > 0 || p.limits.Tokens > 0)
 }
 
-// most is the worst case of a request.
+// most returns the worst case of a request.
 func (x *exchange) most(asked *dialect.Request) (Amount, error) {
 	a := Amount{Requests: 1}
 	if asked.Free {
@@ -196,9 +198,9 @@ func (x *exchange) most(asked *dialect.Request) (Amount, error) {
 	return x.gateway.ledger.scaled(x.Name, a), err
 }
 
-// toolsOf are the most calls of the provider's own tools that a request may
-// make. It is refused where its cost is limited and they have no price or no
-// bound.
+// toolsOf returns the maximum number of calls of each provider-side tool. It
+// refuses the request if its cost is limited and a tool has no known price or
+// no bound.
 func (x *exchange) toolsOf(asked *dialect.Request) (map[dialect.Tool]int64, error) {
 	most := map[dialect.Tool]int64{}
 	limited := x.pool.limits.Cost > 0 || x.Run != nil && x.Run.limits.Cost > 0
@@ -216,8 +218,7 @@ func (x *exchange) toolsOf(asked *dialect.Request) (map[dialect.Tool]int64, erro
 	return most, nil
 }
 
-// failed records why an answer did not come, and refuses in the provider's
-// place.
+// failed records why no answer came and returns a refusal for the client.
 func (x *exchange) failed(err error) error {
 	var no *dialect.Refusal
 	if errors.As(err, &no) {
@@ -238,9 +239,9 @@ func (x *exchange) failed(err error) error {
 	return &dialect.Refusal{Reason: dialect.Unreachable, Text: "The provider of model " + x.Name + " did not answer."}
 }
 
-// refuse replies with an error of the gateway.
+// refuse replies with an error from the gateway itself.
 func (x *exchange) refuse(no *dialect.Refusal) {
-	if x.record == nil { // it panicked early
+	if x.record == nil { // the panic came early
 		x.record = x.gateway.record.Begin(nil)
 	}
 	x.event.Refused, x.event.Ability = no.Reason, no.Ability
@@ -255,7 +256,7 @@ func (x *exchange) refuse(no *dialect.Refusal) {
 	_, _ = x.record.Write(body)
 }
 
-// end settles what is still open and records the exchange.
+// end settles the remaining reservation and records the exchange.
 func (x *exchange) end(err error) {
 	if err != nil && !x.event.Gone && x.event.Failed == "" {
 		x.event.Failed = x.Secrets.Mask(err.Error())
@@ -276,7 +277,7 @@ func (x *exchange) end(err error) {
 	x.release()
 }
 
-// release gives the memory of the request's body to others.
+// release returns the memory reserved for the request's body.
 func (x *exchange) release() {
 	x.gateway.bodies.Release(x.body)
 	x.body = 0

@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// An attempt is hopeless after that many refusals of the same request by an
-// exhausted budget, over that time, with nothing let through between them.
+// An attempt is hopeless after this many refusals of the same request by an
+// exhausted budget, over this time, without any successful request between
+// them.
 const (
 	futileRefusals = 20
 	futileTime     = time.Minute
 )
 
-// futile counts refusals that only repeat.
+// futile counts consecutive refusals of the same request.
 type futile struct {
 	mu          sync.Mutex
 	limit, need string
@@ -36,8 +37,9 @@ func (f *futile) passed() {
 	f.limit = ""
 }
 
-// Futile says why an agent asks in vain: it repeats a request for which the
-// budget has no more, and nothing else. It is empty as long as there is hope.
+// Futile explains why an agent's requests are hopeless: it only repeats a
+// request that exceeds the rest of the budget. It returns "" while there is
+// hope.
 func (g *Gateway) Futile() string {
 	f := &g.futile
 	f.mu.Lock()

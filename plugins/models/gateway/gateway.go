@@ -23,42 +23,43 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/service"
 )
 
-// Options are what a Gateway needs.
+// Options configure a Gateway.
 type Options struct {
 	Blocks []Block
-	// Dir is a folder that no agent sees, for budget.jsonl.
+	// Dir is the folder of budget.jsonl, hidden from all agents.
 	Dir string
-	// Transcript records every exchange. It is closed by its owner, after Serve
-	// has returned.
+	// Transcript records every exchange. Its owner closes it after Serve has
+	// returned.
 	Transcript *transcript.Writer
-	// Again says that the agent begins from scratch. What recordings were charged with is
-	// taken back, since they will answer again; what was paid stays spent.
+	// Again means that the agent starts from scratch. Charges for replayed
+	// recordings are reverted, because the recordings answer again. Money
+	// already paid stays spent.
 	Again bool
-	// Spent is told what all blocks together used, and what was paid of it, when
-	// that changes; it may be nil.
+	// Spent is called with the total use of all blocks, and the paid part of
+	// it, whenever they change. It may be nil.
 	Spent func(used, paid Amount)
 }
 
-// Block is a model block as one attempt uses it.
+// Block is a model block in one attempt.
 type Block struct {
 	Model
 	Dialect dialect.Dialect
 	// Virtual is the key that the agent presents.
 	Virtual string
-	// Upstream answers: a provider, or a recording.
+	// Upstream answers the requests: a provider or a recording.
 	Upstream Upstream
-	// Real is the provider's key, "" if there is none. It is masked in what passes
-	// to the agent and in the record.
+	// Real is the provider's key, or "" if there is none. It is masked in
+	// everything that reaches the agent or the record.
 	Real string
-	// Run is the budget that all attempts share; nil if there is none.
+	// Run is the budget shared by all attempts, or nil if there is none.
 	Run *Pool
-	// PauseClock says that the time for which the provider makes requests wait is
-	// part of Gateway.Paused.
+	// PauseClock makes Gateway.Paused include the time that requests wait for
+	// the provider.
 	PauseClock bool
 }
 
-// NewKey returns a virtual key for clients of a dialect: random, and of no use
-// anywhere else.
+// NewKey returns a random virtual key for clients of a dialect. It is worthless
+// elsewhere.
 func NewKey(d dialect.Dialect) string {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -74,9 +75,9 @@ type Gateway struct {
 	spent  func(used, paid Amount)
 	waits  waits
 	futile futile
-	// bodies bounds the bytes of the requests that are held at once.
+	// bodies bounds the total bytes of request bodies in memory.
 	bodies *semaphore.Weighted
-	// busy are the exchanges in progress.
+	// busy counts the exchanges in progress.
 	busy sync.WaitGroup
 }
 
@@ -85,14 +86,15 @@ type block struct {
 	Block
 	Secrets *secret.Set
 	pool    *Pool
-	// share names what this attempt spends of the run's budget.
+	// share identifies this attempt's spending in the run's budget.
 	share string
-	// waits are the gateway's if they pause the clock.
+	// waits is the gateway's if waiting pauses the clock, and the block's own
+	// otherwise.
 	waits  *waits
 	ledger *ledger
 }
 
-// summary is what the attempt did with the block.
+// summary returns the attempt's use of the block.
 func (b *block) summary() Summary {
 	s := b.ledger.summary(b.Name)
 	for prefix, p := range map[string]*Pool{"": b.pool, "run_": b.Run} {
@@ -108,17 +110,19 @@ func (b *block) summary() Summary {
 }
 
 const (
-	// maxBody is the greatest body of a request, maxBodies that of all together.
+	// maxBody is the largest body of a request, maxBodies that of all together.
 	maxBody   = 64 << 20
 	maxBodies = 256 << 20
-	// maxConnections is how many an agent may have open at once.
+	// maxConnections is the number of connections that an agent may open at
+	// once.
 	maxConnections = 256
-	// bodyTime is how long a body may take to arrive.
+	// bodyTime is the time in which a body must arrive.
 	bodyTime = 10 * time.Minute
 )
 
-// New returns a gateway. What the attempt spent before, by budget.jsonl, is
-// spent. The run's budget is charged with it, too, unless it was already.
+// New returns a gateway. Amounts that the attempt spent earlier, according to
+// budget.jsonl, stay spent. The run's budget is charged with them too, unless
+// it already was.
 func New(o Options) (*Gateway, error) {
 	l, err := openLedger(filepath.Join(o.Dir, "budget.jsonl"))
 	if err != nil {
@@ -149,14 +153,15 @@ func New(o Options) (*Gateway, error) {
 	return g, nil
 }
 
-// tell tells what was spent by now.
+// tell reports the total spending.
 func (g *Gateway) tell() {
 	if g.spent != nil {
 		g.spent(g.ledger.total())
 	}
 }
 
-// Serve serves on l until ctx ends, and returns when every exchange is recorded.
+// Serve serves on l until ctx ends. It returns after every exchange is
+// recorded.
 func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	err := service.Serve(ctx, l, g, service.Limits{
 		Connections: maxConnections, Header: 30 * time.Second, HeaderBytes: 64 << 10, Idle: 5 * time.Minute,
@@ -165,10 +170,10 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// Close closes the ledger. It is called after Serve has returned.
+// Close closes the ledger. Call it after Serve has returned.
 func (g *Gateway) Close() error { return g.ledger.close() }
 
-// Summary is what the attempt did with each model block, in their order.
+// Summary returns the attempt's use of each model block, in their order.
 func (g *Gateway) Summary() []Summary {
 	out := make([]Summary, 0, len(g.names))
 	for _, name := range g.names {
@@ -177,9 +182,8 @@ func (g *Gateway) Summary() []Summary {
 	return out
 }
 
-// Paused is the time in which at least one request to a block with PauseClock
-// waited for a provider that failed, up to now. It counts from this gateway's
-// beginning.
+// Paused returns the total time, since the gateway was opened, in which at
+// least one request to a block with PauseClock waited for a failing provider.
 func (g *Gateway) Paused() time.Duration { return g.waits.total() }
 
 // ServeHTTP implements http.Handler.

@@ -16,23 +16,25 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 )
 
-// entry is a line of the ledger.
+// entry is one line of the ledger.
 type entry struct {
-	// Kind is reserve, settle, replay, refuse or begin. ID connects the first two.
+	// Kind is reserve, settle, replay, refuse or begin. ID links a settle to
+	// its reserve.
 	Kind  string `json:"kind"`
 	ID    int64  `json:"id,omitempty"`
 	Model string `json:"model"`
-	// Amount is what is held (reserve) or spent (settle, replay).
+	// Amount is the held amount (reserve) or the spent amount (settle, replay).
 	*Amount
-	// Time is that of a reservation, in milliseconds since 1970.
+	// Time is the time of a reservation in milliseconds since 1970.
 	Time int64 `json:"time,omitempty"`
-	// Reported says that Usage is the provider's own.
+	// Reported means that the provider reported Usage.
 	Reported bool           `json:"reported,omitempty"`
 	Usage    *dialect.Usage `json:"usage,omitempty"`
 	// FirstByte and Waited are in seconds.
 	FirstByte float64 `json:"first_byte_seconds,omitempty"`
 	Waited    float64 `json:"waited_seconds,omitempty"`
-	// Reason is why a request was refused, Limit the one of the budget.
+	// Reason is the reason of a refusal, Limit the exhausted limit of the
+	// budget.
 	Reason dialect.Reason `json:"reason,omitempty"`
 	Limit  string         `json:"limit,omitempty"`
 }
@@ -42,18 +44,19 @@ const (
 	settled  = "settle"
 	replayed = "replay"
 	refused  = "refuse"
-	// begun says that the agent begins again: what it is told from now on is all
-	// that it knows, and what recordings answered is not spent.
+	// begun marks a fresh start of the agent. The agent knows only what it is
+	// told from here on, and earlier replayed answers no longer count as spent.
 	begun = "begin"
 )
 
-// maxRefusals is how many refusals are written down; more are only counted.
+// maxRefusals is the number of refusals that are written to the file. Later
+// ones are only counted.
 const maxRefusals = 10_000
 
-// ledger is what an attempt asked for and spent, in a file and, per model block,
-// in memory. A line is in the file before anything follows from it, so that
-// after kill -9 nothing is missing but the settlements on their way. (It is not
-// synced to the disk for each line; power loss may take the last seconds.)
+// ledger holds an attempt's reservations and spending, in a file and, per model
+// block, in memory. A line reaches the file before it takes effect, so kill -9
+// loses at most the settlements in progress. The file is not synced for each
+// line; a power failure may lose the last seconds.
 type ledger struct {
 	mu       sync.Mutex
 	file     *os.File
@@ -63,7 +66,7 @@ type ledger struct {
 	tallies  map[string]*tally
 }
 
-// openLedger opens the ledger at path, whose earlier reservations without a
+// openLedger opens the ledger at path. Earlier reservations without a
 // settlement count as spent.
 func openLedger(path string) (*ledger, error) {
 	f, err := nolink.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -78,8 +81,8 @@ func openLedger(path string) (*ledger, error) {
 	return l, nil
 }
 
-// restore reads the file. A last line that was not written to its end is cut
-// off: nothing followed from it.
+// restore reads the file. It cuts off an incomplete last line, which had no
+// effect yet.
 func (l *ledger) restore() error {
 	r := bufio.NewReader(l.file)
 	var end int64
@@ -126,8 +129,8 @@ func (l *ledger) read(line []byte) error {
 	return nil
 }
 
-// apply brings the memory up to a line. A settlement without an amount is at the
-// reservation.
+// apply updates the memory with a line. A settlement without an amount spends
+// the whole reservation.
 func (l *ledger) apply(e entry) {
 	if e.Kind == settled {
 		first := l.open[e.ID]
@@ -168,7 +171,7 @@ func (l *ledger) of(model string) *tally {
 	return t
 }
 
-// reserve writes a reservation down and returns its number.
+// reserve records a reservation and returns its number.
 func (l *ledger) reserve(model string, a Amount) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -176,8 +179,8 @@ func (l *ledger) reserve(model string, a Amount) (int64, error) {
 	return l.last, l.add(entry{Kind: reserved, ID: l.last, Model: model, Amount: &a, Time: time.Now().UnixMilli()})
 }
 
-// scaled is the most that a request may cost, by its own limit, of a provider that
-// did not keep to such limits before.
+// scaled increases the worst case of a request by the factor by which the
+// provider exceeded earlier reservations.
 func (l *ledger) scaled(model string, a Amount) Amount {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -187,7 +190,7 @@ func (l *ledger) scaled(model string, a Amount) Amount {
 	return a
 }
 
-// note writes a line down; if the file is full, memory has it.
+// note records a line. If it cannot be written, it is kept in memory.
 func (l *ledger) note(e entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -207,7 +210,7 @@ func (l *ledger) add(e entry) error {
 	}
 	n, err := l.file.Write(append(line, '\n'))
 	if err != nil {
-		// The next line must not be appended to half of this one.
+		// The next line must not follow a partial one.
 		_, back := l.file.Seek(int64(-n), io.SeekCurrent)
 		if back == nil {
 			if at, err := l.file.Seek(0, io.SeekCurrent); err == nil {
@@ -220,7 +223,7 @@ func (l *ledger) add(e entry) error {
 	return nil
 }
 
-// summary is the state of a model block.
+// summary returns the state of a model block.
 func (l *ledger) summary(model string) Summary {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -229,7 +232,7 @@ func (l *ledger) summary(model string) Summary {
 	return s
 }
 
-// total is what all blocks used, and what was paid of it.
+// total returns the use of all blocks and the paid part of it.
 func (l *ledger) total() (used, paid Amount) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

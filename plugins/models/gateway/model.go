@@ -13,52 +13,52 @@ import (
 
 // Model is one model block of a pipeline.
 type Model struct {
-	// Name is the block's label, Provider the name of a dialect.
+	// Name is the block's label. Provider is the name of a dialect.
 	Name     string
 	Provider string
-	// BaseURL is the endpoint; the dialect's own if it is empty. Its path
-	// replaces that of the dialect's. See CheckBaseURL.
+	// BaseURL is the endpoint. If it is empty, the dialect's own is used. Its
+	// path replaces the path of the dialect's endpoint. See CheckBaseURL.
 	BaseURL string
-	// Models are the patterns ("gpt-5*") of the models that may be asked for.
-	// An asterisk stands for any characters.
+	// Models are patterns ("gpt-5*") of the allowed models. An asterisk matches
+	// any characters.
 	Models []string
-	// Grants are the provider-side abilities that may be used.
+	// Grants are the allowed provider-side abilities.
 	Grants dialect.Grants
-	// Prices are those of the pipeline, by pattern; they go before the table's.
-	// Of several that match, the longest pattern counts.
+	// Prices are the pipeline's prices by pattern. They take precedence over
+	// the table. The longest matching pattern wins.
 	Prices map[string]Price
-	// Budget bounds each attempt.
+	// Budget limits each attempt.
 	Budget Limits
 	Retry  Retry
 }
 
-// Limits are the budget of an attempt or of a run; a zero field is no limit.
+// Limits are the budget of an attempt or a run. A zero field means no limit.
 type Limits struct {
 	Cost     Dollars
 	Tokens   int64
 	Requests int64
-	// PerMinute and Concurrent bound the rate: more are refused with the time
-	// after which the client may retry, and nothing of the budget is lost.
-	// PerMinute holds for any sixty seconds.
+	// PerMinute and Concurrent limit the rate. A request beyond them is refused
+	// with a time to retry and costs nothing. PerMinute holds for any sixty
+	// seconds.
 	PerMinute  int
 	Concurrent int
-	// ToolCalls is how many calls of the provider's own tools are reserved for a
-	// request that sets no limit of them itself.
+	// ToolCalls is the number of provider-side tool calls reserved for a
+	// request that sets no limit itself.
 	ToolCalls int64
 }
 
-// Retry is what the gateway itself repeats, before the first byte of a response
-// has reached the client. The zero value passes every failure through.
+// Retry configures the gateway's own retries, which happen only before the
+// first byte of a response reaches the client. The zero value retries nothing.
 type Retry struct {
-	// Attempts is how often a request is sent at most, Longest the longest wait
-	// between two; a provider that asks for more is not waited for. 0 is a
-	// minute.
+	// Attempts is the maximum number of times that a request is sent. Longest
+	// is the longest wait between two attempts, a minute if it is 0. If the
+	// provider asks for a longer wait, the gateway gives up.
 	Attempts int
 	Longest  time.Duration
 }
 
-// CheckBaseURL says what is wrong with an endpoint. Unencrypted HTTP is for this
-// machine and private networks only, since the request holds the key.
+// CheckBaseURL reports the error in an endpoint. Because requests hold the key,
+// unencrypted HTTP is allowed only for this machine and private networks.
 func CheckBaseURL(text string) error {
 	_, err := parseBaseURL(text)
 	return err
@@ -81,8 +81,8 @@ func parseBaseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// private says whether a host is this machine or on a private network, by its
-// address or the form of its name.
+// private reports whether a host is this machine or on a private network,
+// judging by its address or the form of its name.
 func private(host string) bool {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		addr = addr.Unmap()
@@ -91,8 +91,8 @@ func private(host string) bool {
 	return proxy.PrivateName(host)
 }
 
-// matches says whether a name matches a pattern, in which an asterisk stands
-// for any characters.
+// matches reports whether a name matches a pattern, in which an asterisk
+// matches any characters.
 func matches(pattern, name string) bool {
 	parts := strings.Split(pattern, "*")
 	first, last := parts[0], parts[len(parts)-1]

@@ -10,7 +10,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 )
 
-// Amount is what a request takes from a budget, or what a budget has.
+// Amount is an amount that a request takes from a budget, or the size of a
+// budget.
 type Amount struct {
 	Cost     Dollars `json:"cost"`
 	Tokens   int64   `json:"tokens"`
@@ -25,7 +26,7 @@ func (a Amount) minus(b Amount) Amount {
 	return Amount{a.Cost - b.Cost, a.Tokens - b.Tokens, a.Requests - b.Requests}
 }
 
-// most is the greater of both, and least the smaller, in each part.
+// most returns the maximum of each part, least the minimum.
 func (a Amount) most(b Amount) Amount {
 	return Amount{max(a.Cost, b.Cost), max(a.Tokens, b.Tokens), max(a.Requests, b.Requests)}
 }
@@ -34,7 +35,7 @@ func (a Amount) least(b Amount) Amount {
 	return Amount{min(a.Cost, b.Cost), min(a.Tokens, b.Tokens), min(a.Requests, b.Requests)}
 }
 
-// of is the part that a limit is about, as people write it.
+// of formats the part to which a limit applies.
 func (a Amount) of(limit string) string {
 	switch limit {
 	case "cost":
@@ -45,22 +46,22 @@ func (a Amount) of(limit string) string {
 	return strconv.FormatInt(a.Requests, 10)
 }
 
-// exceeds reports whether more money or tokens were used than were reserved.
+// exceeds reports whether the amount has more money or tokens than reserved.
 func (a Amount) exceeds(reserved Amount) bool {
 	return a.Cost > reserved.Cost || a.Tokens > reserved.Tokens
 }
 
-// Pool is a budget that several requests, and several attempts, take from at
-// once. What is held and what is spent never pass its limits together.
+// Pool is a budget shared by concurrent requests and attempts. No reservation
+// raises the sum of held and spent amounts above its limits.
 type Pool struct {
 	limits Limits
 
 	mu          sync.Mutex
 	spent, held Amount
 	running     int
-	// starts are the times of the requests of the last minute, the oldest first.
+	// starts are the times of the requests of the last minute, oldest first.
 	starts []time.Time
-	// seen is what was spent of the budget of a run, by who spent it.
+	// seen is the spending from a run's budget, by share.
 	seen map[string]Amount
 	// settled is closed when a request in progress ends.
 	settled chan struct{}
@@ -71,22 +72,22 @@ func NewPool(limits Limits) *Pool {
 	return &Pool{limits: limits, seen: map[string]Amount{}, settled: make(chan struct{})}
 }
 
-// Spent is what was spent, and what requests in progress hold.
+// Spent returns the spent amount and the amount held by requests in progress.
 func (p *Pool) Spent() (spent, held Amount) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.spent, p.held
 }
 
-// charge adds what was spent before.
+// charge adds an amount that was spent outside a reservation.
 func (p *Pool) charge(a Amount) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.spent = p.spent.plus(a)
 }
 
-// restore adds what someone spent before, and when they asked, but for what this
-// pool saw of it.
+// restore adds the earlier spending and request times of a share, without the
+// part that this pool already counted.
 func (p *Pool) restore(share string, spent Amount, starts []time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,19 +107,19 @@ func (p *Pool) restore(share string, spent Amount, starts []time.Time) {
 	p.seen[share] = p.seen[share].plus(more)
 }
 
-// saw remembers what someone spent and settle was told of.
+// saw records spending of a share that was passed to settle.
 func (p *Pool) saw(share string, spent Amount) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.seen[share] = p.seen[share].plus(spent)
 }
 
-// retryHeld is after how many seconds a client may retry what fits into the
-// budget only when requests in progress are settled below their reservations, or
-// when there are fewer of them. It waits as long here first.
+// retryHeld is the number of seconds after which a client may retry a request
+// that fits the budget but not beside the requests in progress. The gateway
+// itself waits that long first.
 const retryHeld = 2
 
-// acquire is reserve that waits a moment for requests in progress.
+// acquire is like reserve but waits a moment for requests in progress.
 func (p *Pool) acquire(ctx context.Context, a Amount) *shortage {
 	patience := time.NewTimer(retryHeld * time.Second)
 	defer patience.Stop()
@@ -137,8 +138,8 @@ func (p *Pool) acquire(ctx context.Context, a Amount) *shortage {
 	}
 }
 
-// reserve holds an amount for one request, or says why not. Refused by the rate,
-// nothing is lost.
+// reserve holds an amount for one request, or returns the reason why it cannot.
+// A refusal costs nothing.
 func (p *Pool) reserve(a Amount) *shortage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,8 +167,8 @@ func (p *Pool) reserve(a Amount) *shortage {
 	return nil
 }
 
-// extend holds more for a request in progress, which has used it already. It
-// reports whether the budget has that much.
+// extend holds more for a request in progress that has already used it. It
+// reports whether the budget covers it.
 func (p *Pool) extend(more Amount) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -175,15 +176,15 @@ func (p *Pool) extend(more Amount) bool {
 	return p.limits.passed(p.spent.plus(p.held)) == ""
 }
 
-// passed names the limit that was passed, since a provider used more than was
-// reserved; "" if none was.
+// passed names the limit that the spending exceeds because a provider used more
+// than its reservation, or returns "".
 func (p *Pool) passed() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.limits.passed(p.spent)
 }
 
-// settle ends a reservation by what was spent.
+// settle replaces a reservation by the spent amount.
 func (p *Pool) settle(held, spent Amount) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -194,7 +195,7 @@ func (p *Pool) settle(held, spent Amount) {
 	p.settled = make(chan struct{})
 }
 
-// cancel ends a reservation for a request that was never sent.
+// cancel releases the reservation of a request that was never sent.
 func (p *Pool) cancel(held Amount) {
 	p.mu.Lock()
 	if n := len(p.starts); p.limits.PerMinute > 0 && n > 0 {
@@ -204,7 +205,7 @@ func (p *Pool) cancel(held Amount) {
 	p.settle(held, Amount{})
 }
 
-// passed names the limit that an amount passes, "" if none.
+// passed names the limit that an amount exceeds, or returns "".
 func (l Limits) passed(a Amount) string {
 	switch {
 	case l.Cost > 0 && a.Cost > l.Cost:
@@ -217,15 +218,16 @@ func (l Limits) passed(a Amount) string {
 	return ""
 }
 
-// shortage is why a budget has no space for a request.
+// shortage explains why a budget cannot hold a request.
 type shortage struct {
 	limit  string
 	reason dialect.Reason
 	retry  int
-	left   Amount // of what is limited
-	// settled is closed when another try may succeed; nil if only time helps.
+	left   Amount // rest of the limited amounts
+	// settled is closed when another try may succeed. It is nil if only time
+	// helps.
 	settled chan struct{}
 }
 
-// seconds rounds up.
+// seconds rounds up to whole seconds.
 func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }

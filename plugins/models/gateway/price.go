@@ -6,20 +6,21 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 )
 
-// Price is what a model costs.
+// Price is the price list of a model.
 type Price struct {
 	Rates
-	// Tiers are the rates of requests with a long input, by rising Above.
+	// Tiers are the rates of requests with a long input, in ascending order of
+	// Above.
 	Tiers []Tier `json:"tiers,omitempty"`
-	// MaxOutput is the most tokens that one response may have; the limit of a
-	// request that sets none.
+	// MaxOutput is the maximum number of tokens in a response. It bounds a
+	// request that sets no limit.
 	MaxOutput int64 `json:"max_output,omitempty"`
-	// MaxInput is the most tokens that the model takes: the bound of an input
-	// that the request does not show.
+	// MaxInput is the maximum number of tokens that the model accepts. It
+	// bounds an input whose size the request does not show.
 	MaxInput int64 `json:"max_input,omitempty"`
-	// ToolCalls are the prices of a thousand calls of the provider's own tools,
-	// ToolRequests those of a thousand requests that call the tool at all. A tool
-	// with neither has no known price.
+	// ToolCalls are the prices of a thousand calls of the provider-side tools.
+	// ToolRequests are the prices of a thousand requests that call the tool at
+	// all. A tool with neither has no known price.
 	ToolCalls    map[dialect.Tool]Dollars `json:"tool_calls,omitempty"`
 	ToolRequests map[dialect.Tool]Dollars `json:"tool_requests,omitempty"`
 }
@@ -31,21 +32,20 @@ func (p Price) HasTool(t dialect.Tool) bool {
 	return calls || requests
 }
 
-// Rates are prices in US dollars per million tokens. A nil field is the price of
-// the kind that it is a part of: CacheRead and CacheWrite of Input,
-// CacheWriteHour of CacheWrite, InputAudio of Input. Reasoning costs what other
-// output costs.
+// Rates are prices in US dollars per million tokens. A nil field has the price
+// of the category that it belongs to: Input for CacheRead, CacheWrite and
+// InputAudio, and CacheWrite for CacheWriteHour. Reasoning is priced as output.
 type Rates struct {
 	Input      Dollars  `json:"input"`
 	Output     Dollars  `json:"output"`
 	CacheRead  *Dollars `json:"cache_read,omitempty"`
 	CacheWrite *Dollars `json:"cache_write,omitempty"`
-	// CacheWriteHour is for what is kept for an hour or longer.
+	// CacheWriteHour is for entries kept for an hour or longer.
 	CacheWriteHour *Dollars `json:"cache_write_hour,omitempty"`
 	InputAudio     *Dollars `json:"input_audio,omitempty"`
 }
 
-// Tier is the rates of all tokens of a request whose input has more than Above
+// Tier holds the rates for all tokens of a request with more than Above input
 // tokens.
 type Tier struct {
 	Above int64 `json:"above"`
@@ -59,8 +59,8 @@ func or(d *Dollars, otherwise Dollars) Dollars {
 	return *d
 }
 
-// Cost is the price of what was used, rounded up to a billionth of a dollar
-// once.
+// Cost returns the price of a usage. It rounds up once, to a billionth of a
+// dollar.
 func (p Price) Cost(u dialect.Usage) Dollars {
 	r := p.Rates
 	for _, t := range p.Tiers {
@@ -82,7 +82,7 @@ func (p Price) Cost(u dialect.Usage) Dollars {
 	return s.total()
 }
 
-// unpriced is how many calls have no known price.
+// unpriced counts the calls without a known price.
 func (p Price) unpriced(c dialect.ToolCalls) (n int64) {
 	for _, t := range dialect.Tools() {
 		if !p.HasTool(t) {
@@ -92,7 +92,7 @@ func (p Price) unpriced(c dialect.ToolCalls) (n int64) {
 	return n
 }
 
-// ToolCost is the part of Cost that calls of tools are, rounded up.
+// ToolCost returns the part of Cost that is due to tool calls, rounded up.
 func (p Price) ToolCost(c dialect.ToolCalls) Dollars {
 	var s sum
 	p.addTools(&s, c.Of)
@@ -108,15 +108,15 @@ func (p Price) addTools(s *sum, calls func(dialect.Tool) int64) {
 	}
 }
 
-// MostTools is the greatest price of so many calls of tools.
+// MostTools returns the maximum price of these numbers of tool calls.
 func (p Price) MostTools(calls map[dialect.Tool]int64) Dollars {
 	var s sum
 	p.addTools(&s, func(t dialect.Tool) int64 { return calls[t] })
 	return s.total()
 }
 
-// Most is the greatest price of the tokens of a request whose input and output
-// are not longer.
+// Most returns the maximum price of the tokens of a request with at most this
+// much input and output.
 func (p Price) Most(input, output int64) Dollars {
 	worst := p.Rates.most(input, output)
 	for _, t := range p.Tiers {
@@ -135,16 +135,16 @@ func (r Rates) most(input, output int64) Dollars {
 	return s.total()
 }
 
-// sum adds products of tokens and prices per million tokens exactly.
+// sum adds products of tokens and prices per million tokens without rounding.
 type sum struct {
 	whole Dollars
-	// parts are millionths of a billionth of a dollar.
+	// parts counts millionths of a billionth of a dollar.
 	parts uint64
 }
 
 const million = 1_000_000
 
-// add adds n tokens; less than none count as none.
+// add adds n tokens at a price. Negative numbers count as zero.
 func (s *sum) add(n int64, price Dollars) {
 	high, low := bits.Mul64(uint64(max(n, 0)), uint64(max(price, 0)))
 	if high >= million {
@@ -156,7 +156,7 @@ func (s *sum) add(n int64, price Dollars) {
 	s.parts += rest
 }
 
-// total rounds up.
+// total returns the sum, rounded up.
 func (s *sum) total() Dollars {
 	return plus(s.whole, Dollars((s.parts+million-1)/million))
 }

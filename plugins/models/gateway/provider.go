@@ -19,21 +19,21 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 )
 
-// provider is the model's provider on the network.
+// provider reaches the model's provider on the network.
 type provider struct {
 	base   *url.URL
-	prefix string // the path of the dialect's own endpoint, which base's replaces
+	prefix string // path of the dialect's own endpoint, replaced by base's path
 	key    string
 	secret *secret.Set
 	retry  Retry
 	send   http.RoundTripper
-	// alone says that the server keeps connections for so short that each request
-	// gets its own.
+	// alone reports that the server closes idle connections so early that each
+	// request gets its own connection.
 	alone atomic.Bool
 }
 
-// NewProvider returns the provider of a model, which gets key with each
-// request. send reaches the network; nil is NewTransport.
+// NewProvider returns the provider of a model, which receives key with each
+// request. send performs the requests. If it is nil, NewTransport is used.
 func NewProvider(m *Model, d dialect.Dialect, key string, send http.RoundTripper) (Upstream, error) {
 	if strings.TrimSpace(key) != key || strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
 		return nil, errors.New("the key holds spaces or other characters that no key has")
@@ -54,9 +54,10 @@ func NewProvider(m *Model, d dialect.Dialect, key string, send http.RoundTripper
 	return &provider{base: base, prefix: strings.TrimRight(own.Path, "/"), key: key, secret: secret.New(key), retry: m.Retry, send: send}, nil
 }
 
-// NewTransport returns a transport for providers: HTTP/2 where the provider has
-// it, the proxy of the environment, no content decoding, no limit of the time
-// that a model thinks, and connections that end before the server ends them.
+// NewTransport returns a transport for providers: HTTP/2 if available, the
+// proxy from the environment, no content decoding, no limit on the model's
+// thinking time, and idle connections that are closed before the server closes
+// them.
 func NewTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -100,8 +101,9 @@ func (p *provider) Do(ctx context.Context, call *Call) (*Reply, error) {
 	}
 }
 
-// reply is what remains after the last attempt. A redirect is a failure: where
-// it leads to, nobody declared. So is another protocol.
+// reply returns the result of the last attempt. A redirect is a failure,
+// because the pipeline did not declare its target. So is a switch to another
+// protocol.
 func (p *provider) reply(t *try, failed []transcript.Attempt) (*Reply, error) {
 	if t.err != nil {
 		return nil, &Failure{Err: p.secret.Error(t.err), Sent: t.sent, Attempts: failed}
@@ -129,20 +131,20 @@ func (p *provider) request(ctx context.Context, call *Call) (*http.Request, erro
 		return nil, fmt.Errorf("address of the request: %w", errors.Unwrap(err))
 	}
 	req.Header, req.Close = header, p.alone.Load()
-	// net/http repeats by itself what it has not begun to write, and what a server
-	// of HTTP/2 says that it has not begun to process.
+	// net/http itself repeats requests that it did not begin to write, and
+	// those that an HTTP/2 server reports as unprocessed.
 	req.GetBody = func() (io.ReadCloser, error) { return &sent{left: call.Request.Body}, nil }
 	if req.ContentLength = int64(len(call.Request.Body)); req.ContentLength == 0 {
 		req.Body, req.GetBody = nil, nil
 	}
 	if _, ok := header["User-Agent"]; !ok {
-		header["User-Agent"] = nil // none is added either
+		header["User-Agent"] = nil // prevents the default of net/http
 	}
 	return req, nil
 }
 
-// sent is the body of a request. It lets the bytes go as soon as they are sent,
-// while the response may take hours.
+// sent is the body of a request. It frees the bytes as soon as they are sent,
+// because the response may take hours.
 type sent struct {
 	mu   sync.Mutex
 	left []byte
@@ -168,8 +170,8 @@ func (s *sent) Close() error {
 	return nil
 }
 
-// discard reads the little that is left of an error, so that its connection can
-// be used again.
+// discard reads the short rest of an error response, so that its connection can
+// be reused.
 func discard(body io.ReadCloser) {
 	_, _ = io.CopyN(io.Discard, body, 64<<10)
 	_ = body.Close()

@@ -11,18 +11,18 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 )
 
-// OnMiss is what a replay does with a request that has no recording.
+// OnMiss is a replay's reaction to a request without a recording.
 type OnMiss int
 
 const (
 	// Fail refuses the request and shows how it differs from the nearest
 	// recording.
 	Fail OnMiss = iota
-	// Live asks the provider and says so in the record.
+	// Live forwards the request to the provider and records that.
 	Live
-	// Resume asks the provider for this request and all that follow. The
-	// recordings are of earlier tries of the attempt, with the same budget.jsonl:
-	// what they cost is spent already.
+	// Resume forwards this request and all later ones to the provider. The
+	// recordings are from earlier tries of the attempt, with the same
+	// budget.jsonl, so their cost is already spent.
 	Resume
 )
 
@@ -34,15 +34,15 @@ type Replay struct {
 	left   atomic.Bool
 }
 
-// NewReplay returns an upstream that plays recordings; live is not needed if a
-// miss fails.
+// NewReplay returns an upstream that plays recordings. live may be nil if
+// onMiss is Fail.
 func NewReplay(player *transcript.Player, onMiss OnMiss, live Upstream) *Replay {
 	return &Replay{player: player, onMiss: onMiss, live: live}
 }
 
-// Continue passes over what an agent that goes on has asked a model block before,
-// by the transcript of its attempt: a recording that it got is used, and a replay
-// that it left is left.
+// Continue skips the requests that a resumed agent sent to a model block
+// earlier, according to the transcript of its attempt. Recordings it received
+// are used up. If the attempt had left the replay, it stays live.
 func (r *Replay) Continue(before *transcript.Reader, model string) error {
 	for e, err := range before.Events() {
 		if err != nil {
@@ -106,7 +106,8 @@ func (r *Replay) Do(ctx context.Context, call *Call) (*Reply, error) {
 
 func (r *Replay) missed(ctx context.Context, call *Call, miss error) (*Reply, error) {
 	if r.onMiss == Fail {
-		// What the budget refused when it was recorded, it refuses again.
+		// A request that was over budget when it was recorded is over budget
+		// again.
 		var no *dialect.Refusal
 		if err := call.Reserve(); errors.As(err, &no) && no.Reason == dialect.OverBudget {
 			return nil, err
@@ -119,7 +120,7 @@ func (r *Replay) missed(ctx context.Context, call *Call, miss error) (*Reply, er
 	reply, err := r.live.Do(ctx, call)
 	var failure *Failure
 	switch {
-	case err == nil && reply.Recorded != nil: // by an earlier try
+	case err == nil && reply.Recorded != nil: // replayed from an earlier try
 	case err == nil:
 		reply.Diverged = miss.Error()
 	case errors.As(err, &failure):
@@ -128,13 +129,14 @@ func (r *Replay) missed(ctx context.Context, call *Call, miss error) (*Reply, er
 	return reply, err
 }
 
-// errInterrupted says why a request that an earlier try recorded is sent again.
+// errInterrupted explains why a request that an earlier try recorded is sent
+// again.
 var errInterrupted = errors.New("the earlier try ended before the response did")
 
-// errCut is the end of a recorded response whose connection broke.
+// errCut ends a recorded response whose connection broke.
 var errCut = errors.New("the recording ends here: the response was cut")
 
-// broken is the end of a response.
+// broken ends a response with an error.
 type broken struct{ err error }
 
 // Read implements io.Reader.

@@ -15,14 +15,14 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 )
 
-// sameKey compares in a time that tells nothing.
+// sameKey compares keys in constant time.
 func sameKey(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-// read reads the body, whole and decoded. What is held of it counts against the
-// memory of all requests.
+// read returns the complete, decoded body. Its bytes count against the shared
+// memory for request bodies.
 func (x *exchange) read() ([]byte, error) {
 	size := x.r.ContentLength
 	if size > maxBody {
@@ -78,13 +78,13 @@ func tooLarge() error {
 	return &dialect.Refusal{Reason: dialect.TooLarge, Text: fmt.Sprintf("The request has more than %d MiB.", maxBody>>20)}
 }
 
-// unread is the refusal of a request that did not arrive whole.
+// unread is the refusal of a request that did not arrive completely.
 func unread(err error) error {
 	return &dialect.Refusal{Reason: dialect.BadRequest, Text: "The request cannot be read: " + err.Error()}
 }
 
-// outgoing adds to the headers that pass what content encoding is understood:
-// none but what the gateway can read.
+// outgoing adds the accepted content encodings to the forwarded headers. It
+// keeps only encodings that the gateway can decode.
 func outgoing(passed, in http.Header) http.Header {
 	out := passed.Clone()
 	if out == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/service"
 )
 
-// kept are the headers of a response that are recorded.
+// kept are the response headers that are recorded.
 var kept = []string{
 	"Content-Type", "Retry-After", "Retry-After-Ms", "X-Should-Retry", "X-Request-Id", "Request-Id",
 }
@@ -28,8 +28,8 @@ func keptHeaders(h http.Header) map[string]string {
 	return out
 }
 
-// pass passes a reply on as it comes: what was read is written and flushed
-// before more is read, so that a slow client slows the provider down.
+// pass forwards a reply as it arrives. Each piece is written and flushed before
+// more is read, so that a slow client slows the provider down.
 func (x *exchange) pass(answer *Reply) error {
 	header := x.w.Header()
 	for name, values := range answer.Header {
@@ -39,7 +39,7 @@ func (x *exchange) pass(answer *Reply) error {
 	}
 	service.DropHop(header, "Set-Cookie", "Alt-Svc", "Strict-Transport-Security")
 	if _, ok := header["Content-Type"]; !ok {
-		header["Content-Type"] = nil // none is guessed either
+		header["Content-Type"] = nil // prevents a guess by net/http
 	}
 	x.event.Status, x.event.Headers = answer.Status, keptHeaders(header)
 	x.begun = true
@@ -97,13 +97,13 @@ func (x *exchange) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// sink takes a response's bytes to the client, the meter and the record.
+// sink passes the bytes of a response to the client, the meter and the record.
 type sink interface {
 	write(p []byte) error
 	end() error
 }
 
-// sink returns the one for the content encoding of a response.
+// sink returns a sink for the content encoding of a response.
 func (x *exchange) sink(h http.Header) sink {
 	key := []byte(x.Real)
 	if gzipped(h) {
@@ -112,14 +112,14 @@ func (x *exchange) sink(h http.Header) sink {
 	return &plain{x.meter, blackout{secret: key, to: io.MultiWriter(x, x.record)}}
 }
 
-// gzipped reports whether a response comes with gzip.
+// gzipped reports whether a response is compressed with gzip.
 func gzipped(h http.Header) bool {
 	encoding := strings.ToLower(h.Get("Content-Encoding"))
 	return encoding == "gzip" || encoding == "x-gzip"
 }
 
-// plain is a response without content encoding. The meter reads it as it is: the
-// key of a local server may be a word such as "token".
+// plain is a response without content encoding. The meter reads it unmasked,
+// because the key of a local server may be a common word such as "token".
 type plain struct {
 	meter io.Writer
 	blackout
@@ -133,8 +133,8 @@ func (p *plain) write(b []byte) error {
 
 func (p *plain) end() error { return p.flush() }
 
-// blackout replaces a secret by as many asterisks, also where it is split
-// between writes. It holds back what may be the beginning of one.
+// blackout replaces each byte of a secret by an asterisk, even if the secret is
+// split between writes. It holds back a possible beginning of the secret.
 type blackout struct {
 	secret []byte
 	to     io.Writer
@@ -177,7 +177,8 @@ func (b *blackout) flush() error {
 	return err
 }
 
-// overlap is the length of the longest end of text that a secret begins with.
+// overlap returns the length of the longest suffix of text that is a prefix of
+// the secret.
 func overlap(text, secret []byte) int {
 	for n := min(len(text), len(secret)-1); n > 0; n-- {
 		if bytes.HasSuffix(text, secret[:n]) {
@@ -187,7 +188,7 @@ func overlap(text, secret []byte) int {
 	return 0
 }
 
-// guard fails as soon as a secret passes.
+// guard fails as soon as the secret passes through it.
 type guard struct {
 	secret []byte
 	tail   []byte
@@ -208,8 +209,9 @@ func (g *guard) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// zipped is a response with gzip: it passes as it is, and is decoded for the
-// meter and the record. What is passed was decoded, as far as it goes, before.
+// zipped is a response compressed with gzip. It is forwarded unchanged and
+// decoded for the meter and the record. Bytes are decoded before they are
+// forwarded.
 type zipped struct {
 	client io.Writer
 	in     chan []byte
@@ -257,11 +259,11 @@ func (z *zipped) Read(p []byte) (int, error) {
 func (z *zipped) write(p []byte) error {
 	select {
 	case z.in <- p:
-		select { // until the decoder has had all of it
+		select { // until the decoder has read all of p
 		case <-z.idle:
 		case <-z.done:
 		}
-	case <-z.done: // damaged, or ended: the client shall see
+	case <-z.done: // damaged or ended: the client receives it as it is
 	}
 	if z.failed() {
 		return errSecret
@@ -270,7 +272,7 @@ func (z *zipped) write(p []byte) error {
 	return err
 }
 
-// failed says whether the decoder stopped at a secret.
+// failed reports whether the decoder stopped at a secret.
 func (z *zipped) failed() bool {
 	select {
 	case <-z.done:

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// firstPause is that before the second attempt; each later one is twice as
-	// long, and each is shortened by up to a half at random. One that the provider
-	// asks for is never shortened.
+	// firstPause is the pause before the second attempt. Each later one is
+	// twice as long, and each is shortened at random by up to a half. A pause
+	// that the provider asks for is never shortened.
 	firstPause = 500 * time.Millisecond
-	// longestPause is the longest unless the pipeline gives one.
+	// longestPause is the maximum unless the pipeline sets one.
 	longestPause = time.Minute
 )
 
-// again decides whether a request is sent once more after n attempts, and after
-// which pause. A request that the provider may have got without answering is
-// not: it may have been charged for.
+// again decides whether to send a request again after n attempts, and after
+// which pause. A request that the provider may have received without answering
+// is not repeated, because the provider may charge for it.
 func (p *provider) again(n int, t *try) (time.Duration, bool) {
 	if n >= p.retry.Attempts {
 		return 0, false
@@ -43,8 +43,8 @@ func (p *provider) again(n int, t *try) (time.Duration, bool) {
 	return backoff(n, longest), true
 }
 
-// transient says whether a failure may end by itself. What the provider says
-// about it takes precedence.
+// transient reports whether a failure may pass by itself. The provider's own
+// statement takes precedence.
 func (t *try) transient() bool {
 	switch t.resp.Header.Get("X-Should-Retry") {
 	case "true":
@@ -67,8 +67,8 @@ func backoff(n int, longest time.Duration) time.Duration {
 	return pause - rand.N(pause/2+1)
 }
 
-// retryAfter reads how long a provider asks to wait. A date counts from the
-// response's own: clocks differ.
+// retryAfter returns the wait that a provider asks for. A date is compared with
+// the response's own date, because clocks differ.
 func retryAfter(h http.Header) (time.Duration, bool) {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
 		return duration(ms / 1000)
@@ -88,7 +88,8 @@ func retryAfter(h http.Header) (time.Duration, bool) {
 	return max(0, at.Sub(now)), true
 }
 
-// duration refuses what is no time to wait: negative, not a number, a year.
+// duration rejects implausible waits: negative, not a number, or a year and
+// more.
 func duration(seconds float64) (time.Duration, bool) {
 	if !(seconds >= 0 && seconds < 365*24*3600) {
 		return 0, false

@@ -8,8 +8,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 )
 
-// reserve takes an amount from the budgets of the attempt and of the run, and
-// writes it down.
+// reserve takes an amount from the budgets of the attempt and the run and
+// records it.
 func (x *exchange) reserve(a Amount) error {
 	ctx := x.r.Context()
 	if s := x.pool.acquire(ctx, a); s != nil {
@@ -35,7 +35,7 @@ func (x *exchange) reserve(a Amount) error {
 	return nil
 }
 
-// short is the refusal of what a budget has no space for.
+// short is the refusal of a request that exceeds a budget.
 func (x *exchange) short(s *shortage, prefix string, a Amount) error {
 	x.limit = prefix + s.limit
 	text := map[string]string{"cost": "money", "per_minute": "requests per minute", "concurrent": "requests at once"}[s.limit]
@@ -52,7 +52,7 @@ func (x *exchange) short(s *shortage, prefix string, a Amount) error {
 		}
 		text += fmt.Sprintf("GET /%s/budget tells what is left.", x.Name)
 		if x.gateway.ledger.summary(x.Name).Requests == 0 {
-			need = "" // whatever it asks, nothing passes
+			need = "" // nothing was ever accepted: all requests count as one
 		}
 		x.gateway.futile.refused(x.Name+": "+x.limit, need)
 	} else {
@@ -61,10 +61,10 @@ func (x *exchange) short(s *shortage, prefix string, a Amount) error {
 	return &dialect.Refusal{Reason: s.reason, Text: text, RetryAfter: s.retry}
 }
 
-// spent is what an exchange is charged with: what was reported; nothing for the
-// provider's failures; a request for the client's mistakes; and otherwise an
-// estimate, or the whole reservation where the provider may charge for what
-// nobody saw. whole says that the response came to its end.
+// spent returns the charge for an exchange: the reported usage, nothing for the
+// provider's failures, one request for the client's mistakes, and otherwise an
+// estimate, or the whole reservation if the provider may charge for output that
+// did not arrive. whole reports that the response arrived completely.
 func (x *exchange) spent(usage *dialect.Usage, whole bool) Amount {
 	status := x.event.Status
 	if x.meter != nil && status < http.StatusBadRequest && forNothing(x.meter) {
@@ -73,7 +73,7 @@ func (x *exchange) spent(usage *dialect.Usage, whole bool) Amount {
 	switch {
 	case x.held == nil:
 		return Amount{}
-	case x.event.Replayed: // what was charged then
+	case x.event.Replayed: // the recorded charge
 		return *x.held
 	case x.event.Refused == dialect.NoRecording:
 		return Amount{}
@@ -90,16 +90,16 @@ func (x *exchange) spent(usage *dialect.Usage, whole bool) Amount {
 	return x.estimate(whole)
 }
 
-// cost is what a usage costs.
+// cost returns the cost of a usage.
 func (x *exchange) cost(u dialect.Usage) Amount {
 	return Amount{x.price.Cost(u), plus(u.Input, u.Output), 1}
 }
 
-// estimate is what a response without a final usage is charged with. If the
-// provider itself ended it, by an error or after it had reported some usage, the
-// model wrote no more than what passed: a token for each byte at most. Otherwise
-// it may have gone on, and the whole reservation is charged. What was reported
-// counts in any case.
+// estimate returns the charge for a response without a final usage. If the
+// provider ended it, by an error or after reporting some usage, the model wrote
+// no more than the bytes that arrived, each at most one token. Otherwise it may
+// have gone on, and the whole reservation is charged. Reported usage always
+// counts.
 func (x *exchange) estimate(whole bool) Amount {
 	u, _ := x.meter.Usage()
 	p, reported := x.meter.Progress(), x.cost(u)
@@ -115,12 +115,12 @@ func (x *exchange) estimate(whole bool) Amount {
 	return x.cost(u).least(*x.held).most(reported)
 }
 
-// longestToken is more bytes than any known vocabulary has in a token.
+// longestToken exceeds the bytes of any token in any known vocabulary.
 const longestToken = 256
 
-// overrun takes what a response has used beyond its reservation from the
-// budgets, and fails if they have not that much. No provider needs to be trusted
-// that it keeps to the limit of a request, as far as its responses tell.
+// overrun takes the use of a response beyond its reservation from the budgets.
+// It fails if they do not cover it. The gateway does not rely on the provider
+// to obey the limit of a request.
 func (x *exchange) overrun() error {
 	if x.held == nil || x.event.Replayed {
 		return nil
@@ -143,7 +143,7 @@ func (x *exchange) overrun() error {
 	return fmt.Errorf("the response was cut: it has used %d tokens (%s USD), more than its request allows, and the budget has no more", used.Tokens, used.Cost)
 }
 
-// settle ends the reservation, if there is one: once.
+// settle ends the reservation, if there is one, exactly once.
 func (x *exchange) settle(spent Amount, usage *dialect.Usage) {
 	held := x.held
 	if x.held = nil; held == nil {
@@ -162,8 +162,8 @@ func (x *exchange) settle(spent Amount, usage *dialect.Usage) {
 		x.event.UnpricedCalls = x.price.unpriced(usage.ToolCalls)
 	}
 	if x.event.Replayed {
-		// It costs the run nothing, but the attempt what it did then: the budget
-		// is as it was in the recording.
+		// A replay costs the run nothing. It costs the attempt as much as the
+		// recorded exchange did, so the budget develops as in the recording.
 		e.Kind, e.ID, e.Model = replayed, 0, x.Name
 		if x.charged {
 			spent, e.Usage = Amount{}, nil

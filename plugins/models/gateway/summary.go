@@ -8,61 +8,60 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 )
 
-// Summary is what an attempt did with one model block, what happened before the
-// gateway was opened again included. Of an agent that is gone it has the cost
-// only; see Options.Again.
+// Summary is an attempt's use of one model block. It covers earlier openings of
+// the gateway. Only the cost of an agent that was restarted from scratch is
+// included; see Options.Again.
 type Summary struct {
 	Model string `json:"model"`
-	// Requests are those that were let through, Replayed those of them that were
-	// answered from a recording, Refused the others by reason.
+	// Requests counts the forwarded and replayed requests, Replayed only the
+	// replayed ones. Refused counts the others by reason.
 	Requests int64                    `json:"requests"`
 	Replayed int64                    `json:"replayed,omitempty"`
 	Refused  map[dialect.Reason]int64 `json:"refused,omitempty"`
-	// Usage is what providers reported, Tokens and Cost what was charged. They
-	// are more where a response reported nothing and its reservation was charged
-	// (Unreported).
+	// Usage is the usage that providers reported. Tokens and Cost are the
+	// charges. They are higher if responses reported no usage and their
+	// reservations were charged (Unreported).
 	Usage      dialect.Usage `json:"usage"`
 	Tokens     int64         `json:"tokens"`
 	Cost       Dollars       `json:"cost_usd"`
 	Unreported int64         `json:"unreported,omitempty"`
-	// ReplayedCost is what of Cost was not paid again: answers from recordings
-	// are charged as they were when they were recorded.
+	// ReplayedCost is the part of Cost that was not paid again: replayed
+	// answers are charged at their recorded cost.
 	ReplayedCost Dollars `json:"replayed_cost_usd,omitempty"`
-	// Exceeded counts responses that used more than was reserved for them: the
-	// provider did not keep to the request's limit, or a price is wrong.
+	// Exceeded counts responses that used more than their reservations, because
+	// the provider ignored the request's limit or a price is wrong.
 	Exceeded int64 `json:"exceeded,omitempty"`
-	// Waited is how long the provider made requests wait by failures and by the
-	// pauses before retries. Requests may wait at the same time; see
-	// Gateway.Paused.
+	// Waited is the time that requests waited because of failing providers and
+	// pauses before retries. Concurrent waits add up; see Gateway.Paused.
 	Waited    float64    `json:"waited_seconds"`
 	FirstByte *Quantiles `json:"first_byte_seconds,omitempty"`
-	// Exhausted are the limits that refused a request permanently, or that a
-	// response passed: "cost", "tokens", "requests", those of the run with the
-	// prefix "run_".
+	// Exhausted are the limits that refused a request permanently or that a
+	// response exceeded: "cost", "tokens", "requests". Limits of the run have
+	// the prefix "run_".
 	Exhausted []string `json:"exhausted,omitempty"`
 }
 
-// Quantiles are of a number of times in seconds, each one that occurred.
+// Quantiles are observed values of a set of times in seconds.
 type Quantiles struct {
 	Median float64 `json:"p50"`
 	Slow   float64 `json:"p90"`
 	Most   float64 `json:"max"`
 }
 
-// tally collects a Summary.
+// tally accumulates a Summary.
 type tally struct {
 	requests, replayed, unreported, exceeded int64
 	refused                                  map[dialect.Reason]int64
 	exhausted                                map[string]bool
 	usage                                    dialect.Usage
-	// spent is everything, live without what recordings answered.
+	// spent includes replayed answers, live does not.
 	spent, live Amount
-	// excess is the most that a response used of what was reserved for it, in
-	// thousandths; 0 if none used more.
+	// excess is the largest ratio of used to reserved amounts, in thousandths,
+	// or 0 if no response exceeded its reservation.
 	excess     int64
 	waited     float64
 	firstBytes []float64
-	// starts are the times of the requests of the last minute, the oldest first.
+	// starts are the times of the requests of the last minute, oldest first.
 	starts []time.Time
 }
 
@@ -70,15 +69,14 @@ func newTally() *tally {
 	return &tally{refused: map[dialect.Reason]int64{}, exhausted: map[string]bool{}}
 }
 
-// begin forgets what only concerns an agent that is gone. What was paid stays
-// paid.
+// begin forgets everything about an earlier agent except its payments.
 func (t *tally) begin() {
 	live, unreported, starts, excess := t.live, t.unreported, t.starts, t.excess
 	*t = *newTally()
 	t.spent, t.live, t.unreported, t.starts, t.excess = live, live, unreported, starts, excess
 }
 
-// permille is how many thousandths of one amount another is, rounded up.
+// permille returns used as thousandths of reserved, rounded up.
 func permille(used, reserved int64) int64 {
 	if reserved <= 0 {
 		return 0
@@ -86,10 +84,10 @@ func permille(used, reserved int64) int64 {
 	return plus(times(used, 1000), reserved-1) / reserved
 }
 
-// started notes when a request was sent.
+// started records the time at which a request was sent.
 func (t *tally) started(at time.Time) { t.starts = append(lastMinute(t.starts, at), at) }
 
-// lastMinute drops the times that are a minute before now, or longer.
+// lastMinute drops times that are at least a minute before now.
 func lastMinute(starts []time.Time, now time.Time) []time.Time {
 	for len(starts) > 0 && now.Sub(starts[0]) >= time.Minute {
 		starts = starts[1:]
@@ -97,7 +95,7 @@ func lastMinute(starts []time.Time, now time.Time) []time.Time {
 	return starts
 }
 
-// maxTimes bounds what quantiles are taken of.
+// maxTimes bounds the number of times from which quantiles are computed.
 const maxTimes = 1 << 20
 
 func (t *tally) settle(e entry, held Amount) {
@@ -113,7 +111,7 @@ func (t *tally) settle(e entry, held Amount) {
 	if e.exceeds(held) {
 		t.exceeded++
 	}
-	// Of calls of tools, a request promises nothing.
+	// A request does not bound the cost of its tool calls.
 	if e.exceeds(held) && (e.Usage == nil || e.Usage.ToolCalls == dialect.ToolCalls{}) {
 		t.excess = max(t.excess, permille(int64(e.Cost), int64(held.Cost)), permille(e.Tokens, held.Tokens))
 	}

@@ -17,15 +17,15 @@ import (
 //go:embed prices.json
 var tableFile []byte
 
-// table is the file of public prices: by provider, then by model.
+// table is the file of public prices, by provider and model.
 type table struct {
 	Date          string                      `json:"date"`
 	Unit          string                      `json:"unit"`
 	CollectedFrom string                      `json:"collected_from"`
 	Pages         map[string]string           `json:"pages"`
 	Models        map[string]map[string]Price `json:"models"`
-	// Tools are the prices of a thousand calls of tools that are the same for all
-	// models of a provider.
+	// Tools are the prices of a thousand tool calls that apply to all models of
+	// a provider.
 	Tools map[string]map[dialect.Tool]Dollars `json:"tools"`
 }
 
@@ -55,16 +55,16 @@ func readTable(data []byte) (*table, error) {
 	return t, nil
 }
 
-// TableDigest is the SHA-256 of the table of prices. Costs and refusals follow
-// from it.
+// TableDigest returns the SHA-256 of the table of prices, which determines
+// costs and refusals.
 func TableDigest() string {
 	sum := sha256.Sum256(tableFile)
 	return hex.EncodeToString(sum[:])
 }
 
-// PriceOf finds the price of one of a provider's models: the pipeline's, or that
-// of the table. A dated version that the table does not list costs what the
-// model costs.
+// PriceOf returns the price of one of a provider's models, from the pipeline or
+// the table. A dated version that the table does not list has the price of the
+// undated model.
 func PriceOf(m *Model, name string) (Price, bool) {
 	best, ok := "", false
 	for pattern := range m.Prices {
@@ -83,7 +83,8 @@ func PriceOf(m *Model, name string) (Price, bool) {
 	return p, ok
 }
 
-// undated returns a name without the date at its end, -2025-04-14 or -20250414.
+// undated removes a date from the end of a name, such as -2025-04-14 or
+// -20250414.
 func undated(name string) string {
 	for _, layout := range []string{"-0000-00-00", "-00000000"} {
 		at := len(name) - len(layout)
@@ -94,7 +95,7 @@ func undated(name string) string {
 	return name
 }
 
-// digits makes every digit a zero.
+// digits maps every digit to zero.
 func digits(r rune) rune {
 	if r >= '0' && r <= '9' {
 		return '0'

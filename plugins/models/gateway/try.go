@@ -17,37 +17,37 @@ import (
 )
 
 const (
-	// idleTime is how long a connection is kept for the next request. Uvicorn and
-	// Node close theirs after five seconds, others later.
+	// idleTime is the time for which an idle connection is kept. Uvicorn and
+	// Node close theirs after five seconds, other servers later.
 	idleTime = 4 * time.Second
-	// soon is how long after a request a server closes a connection that it had
-	// given up before. Later than that it may have worked on the request.
+	// soon is the time within which a failing request counts as sent on a
+	// connection that the server had already given up. Later, the server may
+	// have processed it.
 	soon = 10 * time.Second
-	// mostResent is how often a request is sent again at most, because its
-	// connection had ended.
+	// mostResent is how often a request is sent again because its connection
+	// had ended.
 	mostResent = 3
-	// mostHead and patience bound what is read of a response, and how long, before
-	// its client gets any of it. Whatever blocks longer than patience is a silent
-	// provider, which its client waits for anyway.
+	// mostHead and patience bound the part of a response that is read before
+	// its client gets any of it. A read that blocks longer than patience means
+	// a silent provider, for which the client waits anyway.
 	mostHead = 64 << 10
 	patience = 10 * time.Second
 )
 
-// try is one try of a request.
+// try is one attempt to send a request.
 type try struct {
 	resp *http.Response
 	err  error
-	// sent says that the provider may have got the request.
+	// sent reports that the provider may have received the request.
 	sent bool
-	// status is that of the response, or the one that the error at the beginning of
-	// its body stands for, which within is.
+	// status is the status of the response, or of the error at the beginning of
+	// its body. within is the text of that error.
 	status int
 	within string
 }
 
-// attempt sends a request. On a connection that was used before, which the
-// server may have closed in the meantime, it is sent again if nothing came back:
-// that is noted in failed.
+// attempt sends a request. If it fails on a reused connection that the server
+// may have closed, it is sent again and the failure is added to failed.
 func (p *provider) attempt(ctx context.Context, call *Call, failed *[]transcript.Attempt) *try {
 	for n := 0; ; n++ {
 		start, t := time.Now(), &try{}
@@ -76,10 +76,11 @@ func (p *provider) attempt(ctx context.Context, call *Call, failed *[]transcript
 	}
 }
 
-// connection is what becomes of a request on its connection.
+// connection tracks a request on its connection.
 type connection struct {
 	got, reused, answered, unwritten atomic.Bool
-	// written is when the request was written whole, since 1970.
+	// written is the time at which the request was completely written, in
+	// nanoseconds since 1970.
 	written atomic.Int64
 }
 
@@ -94,16 +95,16 @@ func (c *connection) trace() *httptrace.ClientTrace {
 	}
 }
 
-// stale reports whether a request failed because its connection was closed
-// before, so that the server did not work on it.
+// stale reports whether a request failed because its connection was already
+// closed, so that the server did not process it.
 func (c *connection) stale() bool {
 	written := c.written.Load()
 	return c.reused.Load() && !c.answered.Load() &&
 		(written == 0 || c.unwritten.Load() || time.Since(time.Unix(0, written)) < soon)
 }
 
-// shortLived reports whether a server says that it closes idle connections
-// before they are closed here.
+// shortLived reports whether a server announces that it closes idle connections
+// before this side does.
 func shortLived(h http.Header) bool {
 	for field := range strings.SplitSeq(h.Get("Keep-Alive"), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(field), "=")
@@ -114,8 +115,8 @@ func shortLived(h http.Header) bool {
 	return false
 }
 
-// look reads the beginning of a response with a good status, until that tells
-// whether the provider answers or fails, and leaves the response as it was.
+// look reads the beginning of a successful response until it is clear whether
+// the provider answers or fails. It leaves the response as it was.
 func (t *try) look(call *Call) {
 	if t.status >= http.StatusMultipleChoices {
 		return
@@ -130,7 +131,7 @@ func (t *try) look(call *Call) {
 	for head.Len() < mostHead && time.Since(start) < patience && !meter.Progress().Begun {
 		n, err := t.resp.Body.Read(buf)
 		head.Write(buf[:n])
-		_ = to.write(buf[:n]) // nothing there fails
+		_ = to.write(buf[:n]) // these sinks never fail
 		if err != nil {
 			rest = broken{err}
 			break
@@ -146,14 +147,14 @@ func (t *try) look(call *Call) {
 	}
 }
 
-// forNothing reports whether a response is an error of the provider before the
-// model wrote anything. Nobody charges for one.
+// forNothing reports whether a response is an error that came before the model
+// wrote anything. Providers do not charge for one.
 func forNothing(m dialect.Meter) bool {
 	u, final := m.Usage()
 	return m.Failed() != "" && m.Progress().Text == 0 && !(final && u.Output > 0)
 }
 
-// failed is the record of a try, whose response ends here.
+// failed returns the record of a try and closes its response.
 func (t *try) failed(hide *secret.Set, start time.Time) transcript.Attempt {
 	one := transcript.Attempt{Failed: hide.Mask(t.within), Seconds: time.Since(start).Seconds()}
 	if t.err != nil {

@@ -10,31 +10,32 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 )
 
-// Upstream answers the requests that were let through.
+// Upstream answers the requests that the gateway accepted.
 type Upstream interface {
 	// Do answers a call. The error is a *dialect.Refusal if the gateway itself
-	// refuses, or a *Failure. Cancelling the context ends the reply's body, too.
+	// refuses, and a *Failure otherwise. Cancelling the context ends the
+	// reply's body too.
 	Do(ctx context.Context, call *Call) (*Reply, error)
 }
 
-// Call is a request that the rules let through.
+// Call is a request that the gateway accepted.
 type Call struct {
 	Model   *Model
 	Dialect dialect.Dialect
 	Request *dialect.Request
 	Method  string
-	// Path is the one that the dialect knows, from the root of the provider's own
-	// host on.
+	// Path is the path that the dialect knows, from the root of the provider's
+	// own host.
 	Path string
-	// Body is the client's, decoded; Request has what is forwarded of body and
-	// query, and Header what the provider shall get, but for the key.
+	// Body is the client's decoded body. Request has the forwarded body and
+	// query. Header has the forwarded headers without the key.
 	Body   []byte
 	Header http.Header
-	// Reserve takes the most that the request may cost from the budgets. It is
+	// Reserve takes the worst case of the request from the budgets. It is
 	// called once, before anything is sent that may cost something.
 	Reserve func() error
-	// Wait is told that the provider has made the request wait since from; what
-	// it returns ends the wait.
+	// Wait reports that the provider has kept the request waiting since from.
+	// The returned function ends the wait.
 	Wait func(from time.Time) (end func())
 }
 
@@ -43,24 +44,25 @@ type Reply struct {
 	Status int
 	Header http.Header
 	Body   io.ReadCloser
-	// Attempts are those before the one that is passed on.
+	// Attempts are the failed attempts before this reply.
 	Attempts []transcript.Attempt
-	// Recorded is set if the reply comes from a recording, which Normalised says
-	// was equal only without times, durations and the like.
+	// Recorded is set if the reply comes from a recording. Normalised reports
+	// that the recording matched only without times, durations and the like.
 	Recorded   *transcript.Event
 	Normalised bool
-	// Charged says that the attempt's budget was charged with it when it was
-	// recorded, by an earlier try.
+	// Charged reports that an earlier try already charged the attempt's budget
+	// for the recording.
 	Charged bool
-	// Diverged says why a replay had no answer and went on live.
+	// Diverged explains why a replay had no answer and went live.
 	Diverged string
 }
 
-// Failure is an answer that did not come. Its text may tell of the network
-// outside: it is for the record, not for the client.
+// Failure means that no answer came. Its text may reveal details of the
+// network. It is for the record, not for the client.
 type Failure struct {
 	Err error
-	// Sent says that the provider may have the request, and charge for it.
+	// Sent reports that the provider may have received the request and may
+	// charge for it.
 	Sent     bool
 	Attempts []transcript.Attempt
 	Diverged string
@@ -72,7 +74,7 @@ func (f *Failure) Error() string { return f.Err.Error() }
 // Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// sleep waits, unless ctx ends before.
+// sleep waits for d, or until ctx ends.
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// waits measures the time in which at least one request waited for a provider
-// that failed. It may be used by several goroutines.
+// waits measures the time in which at least one request waited for a failing
+// provider. It is safe for concurrent use.
 type waits struct {
 	mu   sync.Mutex
 	done []span
@@ -17,7 +17,7 @@ type waits struct {
 
 type span struct{ from, to time.Time }
 
-// begin begins a wait that is known of since from.
+// begin starts a wait that began at from.
 func (w *waits) begin(from time.Time) (end func() time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -37,7 +37,7 @@ func (w *waits) begin(from time.Time) (end func() time.Duration) {
 	})
 }
 
-// total is the time up to now.
+// total returns the time up to now.
 func (w *waits) total() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -53,7 +53,7 @@ func (w *waits) total() time.Duration {
 	return sum
 }
 
-// union merges spans that overlap.
+// union merges overlapping spans.
 func union(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int { return a.from.Compare(b.from) })
 	out := spans[:0]

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// AIDE is an Answer that solves demo-digits for the agent AIDE, in three steps:
-// its first solution has a bug, the second fixes it, the third is better. A
-// request with a function is a review of what a solution printed.
+// AIDE is an Answer that solves demo-digits for the agent AIDE in three steps:
+// the first solution has a bug, the second fixes it, and the third is better. A
+// request with a function asks for a review of a solution's output.
 func AIDE(a *Ask) Answer {
 	if len(a.Tools) > 0 {
 		return Answer{Tools: []ToolCall{{Name: a.Tools[0].Name, Arguments: aideReview(a.Prompt())}}}
@@ -16,8 +16,8 @@ func AIDE(a *Ask) Answer {
 	return Answer{Text: aideSolution(a.Prompt())}
 }
 
-// The solutions that the model writes for demo-digits. The first has a bug: there
-// is no such column.
+// The model's solutions of demo-digits. The first has a bug: it uses a column
+// that does not exist.
 const (
 	aideDraft = `import pandas as pd
 from sklearn.linear_model import LogisticRegression
@@ -55,7 +55,7 @@ pd.DataFrame({"id": test["id"], "digit": model.fit(x, y).predict(test[columns])}
 `
 )
 
-// aideSolution answers AIDE's three questions: a first solution, a fixed one, a
+// aideSolution answers AIDE's three requests: a first solution, a fixed one, a
 // better one.
 func aideSolution(prompt string) string {
 	plan, code := "Fit a linear model to the pixels.", aideDraft
@@ -70,8 +70,8 @@ func aideSolution(prompt string) string {
 
 var aideAccuracy = regexp.MustCompile(`Validation accuracy: ([0-9.]+)`)
 
-// aideReview reads what a solution printed, as the function submit_review wants
-// it.
+// aideReview reads a solution's output and returns the arguments of the
+// function submit_review.
 func aideReview(prompt string) map[string]any {
 	_, output, _ := strings.Cut(prompt, "Execution output")
 	found := aideAccuracy.FindStringSubmatch(output)

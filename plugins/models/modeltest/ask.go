@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Ask is a request, in one form for all dialects.
+// Ask is a request in a form common to all dialects.
 type Ask struct {
 	// Number counts the requests of the server from 1.
 	Number int
-	// Dialect is "openai", "anthropic" or "gemini", Operation what is asked for:
-	// "chat", "completions", "responses", "input_tokens", "embeddings", "messages",
-	// "count_tokens", "generateContent", "streamGenerateContent", "countTokens",
-	// "embedContent", "batchEmbedContents", "models".
+	// Dialect is "openai", "anthropic" or "gemini". Operation is "chat",
+	// "completions", "responses", "input_tokens", "embeddings", "messages",
+	// "count_tokens", "generateContent", "streamGenerateContent",
+	// "countTokens", "embedContent", "batchEmbedContents" or "models".
 	Dialect, Operation, Model string
 	Stream                    bool
-	// Messages are the conversation, a system prompt among them.
+	// Messages are the conversation, including a system prompt.
 	Messages []Message
 	Tools    []Tool
 
@@ -33,22 +33,22 @@ type Ask struct {
 	gone   <-chan struct{}
 }
 
-// Message is one of a conversation. Role is "system", "user", "assistant" or
-// "tool".
+// Message is one message of a conversation. Role is "system", "user",
+// "assistant" or "tool".
 type Message struct {
 	Role, Text string
 	// Calls are the names of the tools that the assistant called.
 	Calls []string
 }
 
-// Tool is one that the client offers.
+// Tool is a tool that the client offers.
 type Tool struct {
 	// Type is "function" for plain functions.
 	Type, Name string
 	Schema     json.RawMessage
 }
 
-// Last is the text of the last message.
+// Last returns the text of the last message.
 func (a *Ask) Last() string {
 	if len(a.Messages) == 0 {
 		return ""
@@ -56,7 +56,7 @@ func (a *Ask) Last() string {
 	return a.Messages[len(a.Messages)-1].Text
 }
 
-// Prompt is the text of all messages.
+// Prompt returns the text of all messages.
 func (a *Ask) Prompt() string {
 	var b strings.Builder
 	for _, m := range a.Messages {
@@ -66,7 +66,7 @@ func (a *Ask) Prompt() string {
 	return b.String()
 }
 
-// Count is the number of messages of a role.
+// Count returns the number of messages with a role.
 func (a *Ask) Count(role string) (n int) {
 	for _, m := range a.Messages {
 		if m.Role == role {
@@ -76,12 +76,12 @@ func (a *Ask) Count(role string) (n int) {
 	return n
 }
 
-// plain says that no model is needed for an answer.
+// plain reports whether the answer needs no model.
 func (a *Ask) plain() bool {
 	return slices.Contains([]string{"models", "embeddings", "input_tokens", "count_tokens", "countTokens", "embedContent", "batchEmbedContents"}, a.Operation)
 }
 
-// read takes the body apart.
+// read decodes the members of the body.
 func (a *Ask) read() *failure {
 	if err := json.Unmarshal(a.Body, &a.fields); err != nil {
 		return failed(http.StatusBadRequest, "We could not parse the JSON body of your request: %v", err)
@@ -89,7 +89,8 @@ func (a *Ask) read() *failure {
 	return nil
 }
 
-// get reads a member of the body, in either spelling.
+// get decodes a member of the body. A missing or malformed one leaves into
+// unchanged.
 func (a *Ask) get(name string, into any) {
 	raw, ok := a.fields[name]
 	if !ok {
@@ -98,14 +99,14 @@ func (a *Ask) get(name string, into any) {
 	_ = json.Unmarshal(raw, into)
 }
 
-// block is a piece of a message, of whatever dialect.
+// block is a piece of a message in any dialect.
 type block struct {
 	Type, Text, Thinking, Name string
 	Content                    json.RawMessage
 	Output                     json.RawMessage
 }
 
-// textOf is the text in a value that may be a string, or blocks of texts.
+// textOf returns the text of a string or of a list of text blocks.
 func textOf(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Centroids is a shell script that solves demo-digits with awk: the digit whose
-// mean is nearest. It takes the folders from DATA_DIR and SUBMISSION_DIR, or has
-// the reference's.
+// Centroids is a shell script that solves demo-digits with awk. It predicts the
+// digit with the nearest mean. The folders come from DATA_DIR and
+// SUBMISSION_DIR; the defaults are the reference's.
 const Centroids = `awk -F , -v d=digit -v o=id '
 BEGIN { print o FS d }
 FNR==1 { f++; for (i=1;i<=NF;i++) { if ($i==d) dc=i; if ($i==o) oc[f]=i; name[f,i]=$i }; next }
@@ -17,8 +17,8 @@ f==1 { n[$dc]++; for (i=1;i<=NF;i++) sum[$dc,name[1,i]]+=$i; next }
 ' ${DATA_DIR:-/home/data}/train.csv ${DATA_DIR:-/home/data}/test.csv > ${SUBMISSION_DIR:-/home/submission}/submission.csv
 `
 
-// Digits is an Answer that solves demo-digits for agents that have a shell: it
-// calls their tool with Centroids, looks at the result, and says that it is done.
+// Digits is an Answer that solves demo-digits for agents with a shell. It calls
+// their tool with Centroids, looks at the result, and ends the conversation.
 // Agents without tools get the commands in a fenced block.
 func Digits(a *Ask) Answer {
 	commands := []string{Centroids, "head -n 3 ${SUBMISSION_DIR:-/home/submission}/submission.csv"}
@@ -31,7 +31,7 @@ func Digits(a *Ask) Answer {
 		if ok || len(a.Tools) > 0 {
 			return Answer{Text: "The submission is written: each digit is the one with the nearest mean."}
 		}
-		// mini-swe-agent wants the end as a command.
+		// mini-swe-agent expects the end as a command.
 		commands = append(commands, "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT")
 		turn = len(commands) - 1
 	}
@@ -42,11 +42,11 @@ func Digits(a *Ask) Answer {
 	return Answer{Text: "I take the nearest mean.", Reasoning: "Each digit has a mean.", Tools: []ToolCall{call}}
 }
 
-// shells are the names that agents give to their shell.
+// shells are the names that agents give their shell tool.
 var shells = []string{"shell", "exec_command", "bash", "Bash", "run_shell_command", "execute_bash", "terminal", "shell_command", "local_shell"}
 
-// ShellCall is a call of the client's tool that runs commands, as the schema of
-// the tool wants it; ok is false if it has none.
+// ShellCall returns a call of the client's shell tool with arguments that fit
+// its schema. ok is false if there is no such tool.
 func ShellCall(a *Ask, command string) (call ToolCall, ok bool) {
 	for _, t := range a.Tools {
 		if slices.Contains(shells, t.Name) && (t.Type == "function" || t.Type == "custom") {
@@ -56,7 +56,7 @@ func ShellCall(a *Ask, command string) (call ToolCall, ok bool) {
 	return ToolCall{}, false
 }
 
-// shellArguments fills in what a schema requires.
+// shellArguments fills in the arguments that a schema requires.
 func shellArguments(schema json.RawMessage, command string) map[string]any {
 	type property struct {
 		Type any

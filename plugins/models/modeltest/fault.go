@@ -11,58 +11,64 @@ import (
 	"time"
 )
 
-// Fault is what goes wrong with one response. Its fields may be combined.
+// Fault describes the failure of one response. Its fields may be combined.
 type Fault struct {
-	// Status answers with the provider's error of that status. Text is its text;
-	// RetryAfter and Header are headers next to it.
+	// Status answers with the provider's error of that status. Text is its
+	// message. RetryAfter and Header are additional headers.
 	Status     int
 	Text       string
 	RetryAfter string
 	Header     map[string]string
-	// Body is sent as it is, instead of the whole answer, and ContentType instead
-	// of the right one.
+	// Body replaces the whole answer. ContentType replaces the right content
+	// type.
 	Body, ContentType string
-	// Before is a wait before the header; Never sends none until the client goes.
+	// Before is a wait before the header. Never waits until the client has
+	// gone.
 	Before time.Duration
 	Never  bool
-	// Reset resets the connection before the header, Close closes it.
+	// Reset resets the connection before the header. Close closes it.
 	Reset, Close bool
-	// Cut ends the body after that many bytes, by closing the connection without
-	// an end, or by resetting it; Short ends it as if it were whole.
+	// Cut ends the body after this many bytes by closing the connection without
+	// a proper end. CutByReset resets the connection instead. Short ends the
+	// body as if it were complete.
 	Cut        int
 	CutByReset bool
 	Short      bool
 	// Pause is a wait after each piece of Drip bytes, or after each event.
 	Pause time.Duration
 	Drip  int
-	// Silence is a wait after the first event; Hang one until the client goes.
+	// Silence is a wait after the first event. Hang waits until the client has
+	// gone.
 	Silence time.Duration
 	Hang    bool
-	// Malformed breaks the JSON of the second event, Overloaded sends the
-	// provider's error in its place and ends, Unknown puts an event of no known
-	// type and a comment before it.
+	// Malformed breaks the JSON of the second event. Overloaded replaces it by
+	// the provider's error and ends the stream. Unknown inserts an event of an
+	// unknown type and a comment before it.
 	Malformed, Overloaded, Unknown bool
-	// CRLF ends lines in CR and LF, Multiline spreads an event's data over lines.
+	// CRLF ends lines in CR and LF. Multiline spreads an event's data over
+	// several lines.
 	CRLF, Multiline bool
-	// NoUsage leaves the usage out.
+	// NoUsage omits the usage.
 	NoUsage bool
-	// BadGzip sends a gzip stream that is broken after half of it.
+	// BadGzip sends the first half of a gzip stream.
 	BadGzip bool
-	// Redirect answers with 307 and that address.
+	// Redirect answers with status 307 and this address.
 	Redirect string
 }
 
-// NamedFault is one of Faults.
+// NamedFault is an element of Faults.
 type NamedFault struct {
 	Name string
 	Fault
-	// Whole says that a client gets the whole answer in spite of it.
+	// Whole means that a client receives the whole answer in spite of the
+	// fault.
 	Whole bool
-	// Retry says that another try may help and that nothing of an answer was sent.
+	// Retry means that another try may help and that no part of an answer was
+	// sent.
 	Retry bool
 }
 
-// Faults is one fault of each kind, with waits that suit tests.
+// Faults returns one fault of each kind, with short waits for tests.
 func Faults() []NamedFault {
 	const wait = 30 * time.Millisecond
 	return []NamedFault{
@@ -101,8 +107,18 @@ func Faults() []NamedFault {
 	}
 }
 
-// send sends a reply with a fault and returns the status, 0 if none was sent.
-func (s *Server) send(w http.ResponseWriter, r *http.Request, p protocol, a *Ask, rep reply, f Fault) int {
+// outcome is a reply together with its fault.
+type outcome struct {
+	dialect protocol
+	ask     *Ask
+	reply   reply
+	fault   Fault
+}
+
+// send sends a reply with its fault. It returns the status, or 0 if none was
+// sent.
+func (s *Server) send(w http.ResponseWriter, r *http.Request, o outcome) int {
+	rep, f := o.reply, o.fault
 	switch {
 	case !wait(r, f.Before), f.Never && !wait(r, time.Hour):
 		return 0
@@ -119,12 +135,12 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, p protocol, a *Ask
 		if text == "" {
 			text = http.StatusText(f.Status)
 		}
-		rep = reply{status: f.Status, body: p.fail(failure{f.Status, text})}
+		rep = reply{status: f.Status, body: o.dialect.fail(failure{f.Status, text})}
 	}
-	parts, kind := s.render(p, a, rep, f)
+	parts, kind := s.render(o.dialect, o.ask, rep, f)
 	h := w.Header()
 	h.Set("Content-Type", kind)
-	h.Set("X-Request-Id", fmt.Sprintf("req_%d", a.Number))
+	h.Set("X-Request-Id", fmt.Sprintf("req_%d", o.ask.Number))
 	if f.RetryAfter != "" {
 		h.Set("Retry-After", f.RetryAfter)
 	}
@@ -152,7 +168,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, p protocol, a *Ask
 	return rep.status
 }
 
-// render writes a reply as the pieces that are sent.
+// render encodes a reply as the pieces that are sent.
 func (s *Server) render(p protocol, a *Ask, rep reply, f Fault) (parts [][]byte, kind string) {
 	kind = "application/json"
 	switch {
@@ -185,7 +201,7 @@ func (s *Server) render(p protocol, a *Ask, rep reply, f Fault) (parts [][]byte,
 	return parts, kind
 }
 
-// faulty are the events with what goes wrong within them.
+// faulty returns the events with the faults that concern single events.
 func faulty(p protocol, a *Ask, events []event, f Fault) []event {
 	var out []event
 	for i, e := range events {
@@ -210,8 +226,8 @@ func faulty(p protocol, a *Ask, events []event, f Fault) []event {
 	return out
 }
 
-// dropUsage removes the usage, wherever a dialect has it. It reports whether
-// nothing else is in the event.
+// dropUsage removes the usage of any dialect. It reports whether the event is
+// empty without it.
 func dropUsage(v any) (empty bool) {
 	o, ok := v.(object)
 	if !ok {
@@ -234,7 +250,7 @@ func dataOf(e event) []byte {
 	return encode(e.data)
 }
 
-// written is an event as it is sent.
+// written encodes an event for the stream.
 func written(e event, f Fault) []byte {
 	var b bytes.Buffer
 	end := "\n"
@@ -258,7 +274,7 @@ func written(e event, f Fault) []byte {
 	return b.Bytes()
 }
 
-// zipped are the parts compressed, each of them flushed.
+// zipped compresses the parts and flushes after each.
 func zipped(parts [][]byte) [][]byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -275,7 +291,7 @@ func zipped(parts [][]byte) [][]byte {
 	return out
 }
 
-// sender sends pieces as a fault wants it.
+// sender sends pieces according to a fault.
 type sender struct {
 	w    http.ResponseWriter
 	r    *http.Request
@@ -283,7 +299,7 @@ type sender struct {
 	left int
 }
 
-// send sends a piece; false ends the response.
+// send sends a piece. It returns false if the response ends there.
 func (s *sender) send(p []byte) bool {
 	for len(p) > 0 {
 		n := len(p)
@@ -312,7 +328,7 @@ func (s *sender) send(p []byte) bool {
 	return true
 }
 
-// wait waits; it is false if the client went in the meantime.
+// wait waits for d. It returns false if the client left in the meantime.
 func wait(r *http.Request, d time.Duration) bool {
 	if d == 0 {
 		return true
@@ -325,7 +341,7 @@ func wait(r *http.Request, d time.Duration) bool {
 	}
 }
 
-// hangUp closes the connection, or resets it.
+// hangUp closes or resets the connection.
 func hangUp(w http.ResponseWriter, reset bool) {
 	c, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {

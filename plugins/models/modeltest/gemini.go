@@ -50,7 +50,7 @@ func (gemini) ask(a *Ask) *failure {
 	if f := a.read(); f != nil {
 		return f
 	}
-	for name, raw := range a.fields { // it reads both spellings
+	for name, raw := range a.fields { // the provider accepts both spellings
 		if words := strings.Split(name, "_"); len(words) > 1 {
 			for i, w := range words[1:] {
 				words[i+1] = strings.ToUpper(w[:1]) + w[1:]

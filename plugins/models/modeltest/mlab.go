@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// MLAB is an Answer that solves demo-digits for the agent MLAB (MLAgentBench), which
-// edits a script by describing the edit to a second model and then runs it: the
-// first script has a bug, the second one works and is submitted.
+// MLAB is an Answer that solves demo-digits for the agent MLAB (MLAgentBench).
+// The agent edits a script by describing the edit to a second model, and then
+// runs it. The first script has a bug; the second works and is submitted.
 func MLAB(a *Ask) Answer {
 	prompt := a.Prompt()
 	if strings.Contains(prompt, "Given this python script:") {
@@ -16,7 +16,7 @@ func MLAB(a *Ask) Answer {
 	return Answer{Text: mlabAction(prompt)}
 }
 
-// Instructions for edits, which come back in the request for the edit.
+// Instructions for edits. The request for an edit repeats them.
 const (
 	mlabDraft = "Fit a linear model to the pixels and print its accuracy in a cross-validation."
 	mlabFix   = "Take the column digit for the labels, and a support vector machine."
@@ -30,7 +30,7 @@ func mlabScript(prompt string) string {
 	return "```python\n" + strings.ReplaceAll(code, `"input/`, `"data/`) + "```\n"
 }
 
-// mlabAction decides what to do next by what the last action showed.
+// mlabAction chooses the next action from the last observation.
 func mlabAction(prompt string) string {
 	_, history, begun := strings.Cut(prompt, "\n\nAssistant:\n")
 	seen := history[strings.LastIndex(history, "\nObservation:")+1:]
@@ -49,7 +49,7 @@ func mlabAction(prompt string) string {
 	return mlabStep("List Files", map[string]string{"dir_path": "."})
 }
 
-// mlabStep is an action in the form that MLAB asks for.
+// mlabStep formats an action as MLAB expects it.
 func mlabStep(action string, input map[string]string) string {
 	text, _ := json.MarshalIndent(input, "", "    ")
 	return "Reflection: I read the last observation.\n" +

@@ -179,7 +179,7 @@ func openAIModels(s *Server, a *Ask) any {
 	return object{"object": "list", "data": data}
 }
 
-// vector is an embedding of a text.
+// vector returns a deterministic embedding of a text.
 func vector(text string) []float32 {
 	v := make([]float32, 8)
 	for i := range len(text) {
@@ -287,7 +287,7 @@ func openAICompletion(s *Server, a *Ask, answer Answer) reply {
 	return reply{events: append(events, event{data: "[DONE]"})}
 }
 
-// arguments are those of a call, as text.
+// arguments returns the arguments of a call as JSON text.
 func arguments(t ToolCall) string {
 	if t.Arguments == nil {
 		return "{}"
@@ -295,7 +295,7 @@ func arguments(t ToolCall) string {
 	return string(encode(t.Arguments))
 }
 
-// openAIItems are the items of a response: thoughts, text, calls.
+// openAIItems returns the items of a response: thoughts, text, calls.
 func openAIItems(a *Ask, answer Answer) []object {
 	var items []object
 	id := func(kind string) string { return fmt.Sprintf("%s_%d_%d", kind, a.Number, len(items)+1) }
@@ -353,7 +353,7 @@ func openAIResponse(s *Server, a *Ask, answer Answer) reply {
 	return reply{events: events}
 }
 
-// openAIItem sends an item in its events.
+// openAIItem sends an item as a sequence of events.
 func openAIItem(say func(string, object), index int, item object) {
 	begun := object{}
 	for k, v := range item {

@@ -2,10 +2,11 @@ package modeltest
 
 import "strings"
 
-// RDAgent is an Answer that solves demo-digits for the agent R&D-Agent, whose
-// requests differ in the JSON that they want: it describes the competition, finds a
-// challenge, has a hypothesis, sketches and writes a program, and judges what the
-// program printed. The first program has a bug, the second one works.
+// RDAgent is an Answer that solves demo-digits for the agent R&D-Agent. The
+// agent's requests differ in the JSON they expect. The answers describe the
+// competition, name a challenge, state a hypothesis, sketch and write a
+// program, and judge the program's output. The first program has a bug; the
+// second works.
 func RDAgent(a *Ask) Answer {
 	var format struct {
 		Schema struct{ Name string } `json:"json_schema"`
@@ -27,10 +28,11 @@ func RDAgent(a *Ask) Answer {
 	return Answer{Text: "```Python\n" + code + "```\n"}
 }
 
-// rdChallenge names the challenge; hypotheses refer to it.
+// rdChallenge is the name of the challenge that hypotheses refer to.
 const rdChallenge = "Tell the digits apart by their pixels"
 
-// rdSchemas are replies to requests with a JSON Schema, by its name.
+// rdSchemas are replies to requests with a JSON Schema, by the name of the
+// schema.
 var rdSchemas = map[string]any{
 	"ScenarioChallenges": object{
 		"analysis": object{
@@ -68,8 +70,8 @@ func rdProblem(category string) object {
 
 func rdScore() object { return object{"reasoning": "It is plain.", "score": 8} }
 
-// rdForms are replies to requests that describe their JSON in the prompt, by a part
-// of the description.
+// rdForms are replies to requests that describe their JSON in the prompt, by a
+// substring of the description.
 var rdForms = []struct {
 	asked string
 	reply func(prompt string) object
@@ -105,7 +107,8 @@ var rdForms = []struct {
 	}},
 }
 
-// The programs that the model writes. The first has a bug: there is no such column.
+// The model's programs. The first has a bug: it uses a column that does not
+// exist.
 var rdDraft = strings.ReplaceAll(rdMended, `"digit"]`, `"label"]`)
 
 const rdMended = `import argparse

@@ -15,66 +15,69 @@ import (
 	"time"
 )
 
-// Server is a stand-in for a provider. The zero value takes every key and model
-// and repeats what it is told.
+// Server is a stand-in for a provider. The zero value accepts every key and
+// model and repeats the last message.
 type Server struct {
-	// Key is the only one that is taken, Models are the only ones that there are.
+	// Key is the only accepted key and Models are the only models, if they are
+	// set.
 	Key    string
 	Models []string
-	// Answer is the model. Requests are answered at the same time.
+	// Answer plays the model. It is called concurrently.
 	Answer func(*Ask) Answer
-	// Fault says what goes wrong with a request; the zero Fault is nothing.
+	// Fault chooses the failure of a request. The zero Fault means none.
 	Fault func(*Ask) Fault
-	// Gzip compresses responses for clients that take that.
+	// Gzip compresses responses for clients that accept it.
 	Gzip bool
-	// Created is the time in responses, in seconds; ids count requests from 1.
+	// Created is the time in responses, in seconds since 1970. IDs count
+	// requests from 1.
 	Created int64
 
 	mu    sync.Mutex
 	calls []Call
 }
 
-// Call is a request that came.
+// Call is a received request.
 type Call struct {
 	Ask
-	// Status is what it was answered with, 0 if there was no answer.
+	// Status is the status of the answer, or 0 if there was none.
 	Status int
-	// Gone says that the client did not wait for the end.
+	// Gone reports that the client left before the end.
 	Gone bool
 }
 
-// Answer is what a model says.
+// Answer is the output of a model.
 type Answer struct {
 	Text, Reasoning string
 	Tools           []ToolCall
-	// Usage is what is reported; counted from the texts if it is nil.
+	// Usage is the reported usage. If it is nil, it is estimated from the
+	// texts.
 	Usage *Usage
-	// Status refuses the request instead, for the reason in Text.
+	// Status refuses the request with this status and the reason in Text.
 	Status int
 }
 
-// Usage is a number of tokens of each kind. Input includes the two of caches,
-// Output the thoughts.
+// Usage is a number of tokens of each kind. Input includes CacheRead and
+// CacheWrite. Output includes Reasoning.
 type Usage struct{ Input, CacheRead, CacheWrite, Output, Reasoning int64 }
 
-// ToolCall is a call of a tool of the client. Input is that of a tool that takes
-// plain text; others have Arguments.
+// ToolCall is a call of a client's tool. Input is for tools that accept plain
+// text; others have Arguments.
 type ToolCall struct {
 	Name      string
 	Arguments any
 	Input     string
-	// ID is made up if it is empty.
+	// ID is generated if it is empty.
 	ID string
 }
 
-// Start serves for the time of a test, on a port of 127.0.0.1, and returns the
-// address, such as http://127.0.0.1:4711.
+// Start serves for the duration of a test, on a free port of 127.0.0.1. It
+// returns the address, such as http://127.0.0.1:4711.
 func Start(t testing.TB, s *Server) string {
 	t.Helper()
 	return StartAt(t, s, "127.0.0.1:0")
 }
 
-// StartAt serves at an address of this machine.
+// StartAt is like Start but serves at the given address of this machine.
 func StartAt(t testing.TB, s *Server, address string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
@@ -87,7 +90,7 @@ func StartAt(t testing.TB, s *Server, address string) string {
 	return "http://" + l.Addr().String()
 }
 
-// Calls are the requests so far, in the order of their coming.
+// Calls returns the requests so far, in the order of arrival.
 func (s *Server) Calls() []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,10 +127,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.Fault != nil {
 		f = s.Fault(a)
 	}
-	call.Status = s.send(w, r, p, a, rep, f)
+	call.Status = s.send(w, r, outcome{p, a, rep, f})
 }
 
-// readBody reads a request's body, decoded.
+// readBody reads and decodes a request's body.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	var from io.Reader = http.MaxBytesReader(w, r.Body, 64<<20)
 	if r.Header.Get("Content-Encoding") == "gzip" {
@@ -140,20 +143,20 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return io.ReadAll(from)
 }
 
-// protocol is a dialect as its server speaks it.
+// protocol is the server side of a dialect.
 type protocol interface {
 	name() string
 	key(r *http.Request) string
-	// ask finds out what is asked for; it fills in the Ask.
+	// ask parses the request into the Ask.
 	ask(a *Ask) *failure
-	// reply writes an answer.
+	// reply encodes an answer.
 	reply(s *Server, a *Ask, answer Answer) reply
-	// fail is an error as the provider writes it, alone and within a stream.
+	// fail encodes a provider's error, failEvent one within a stream.
 	fail(f failure) any
 	failEvent(a *Ask, f failure) event
 }
 
-// failure is an error of a provider.
+// failure is a provider's error.
 type failure struct {
 	status int
 	text   string
@@ -168,17 +171,17 @@ type reply struct {
 	status int
 	body   any
 	events []event
-	// array says that the events are the items of a JSON array.
+	// array means that the events are the items of a JSON array.
 	array bool
 }
 
-// event is one server-sent event. Its data is a string, or written as JSON.
+// event is one server-sent event. Data that is not a string is encoded as JSON.
 type event struct {
 	name string
 	data any
 }
 
-// protocolOf finds the dialect by the path and the headers.
+// protocolOf recognizes the dialect by the path and the headers.
 func protocolOf(r *http.Request) protocol {
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/v1/messages"), r.Header.Get("Anthropic-Version") != "", r.Header.Get("X-Api-Key") != "":
@@ -189,7 +192,7 @@ func protocolOf(r *http.Request) protocol {
 	return openAI{}
 }
 
-// reply is what there is to say, before anything goes wrong.
+// reply returns the reply without any fault.
 func (s *Server) reply(p protocol, a *Ask, r *http.Request, err error) reply {
 	refuse := func(f *failure) reply { return reply{status: f.status, body: p.fail(*f)} }
 	if s.Key != "" && p.key(r) != s.Key {
@@ -224,24 +227,24 @@ func (s *Server) reply(p protocol, a *Ask, r *http.Request, err error) reply {
 	return rep
 }
 
-// encode is JSON as servers write it, without escapes for HTML.
+// encode returns JSON without escapes for HTML, as servers write it.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic(err) // a test's own value
+		panic(err) // the value comes from a test
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// object is a JSON object; list an array.
+// object is a JSON object, list an array.
 type (
 	object = map[string]any
 	list   = []any
 )
 
-// pieces cuts a text into pieces as streams have them, at the ends of words.
+// pieces cuts a text into the pieces of a stream, at the ends of words.
 func pieces(text string) []string {
 	var out []string
 	for len(text) > 0 {

@@ -9,11 +9,12 @@ import (
 // Event is one exchange, complete or refused. Durations are in seconds, money in
 // billionths of a US dollar.
 type Event struct {
-	// Sequence counts the exchanges of the attempt from 1, by their arrival.
+	// Sequence numbers the exchanges of the attempt from 1, in order of
+	// arrival.
 	Sequence int       `json:"sequence"`
 	Time     time.Time `json:"time"`
-	// Model is the name of the model block, Provider its dialect, Asked the
-	// model that the request names, Path what was asked for.
+	// Model is the name of the model block and Provider its dialect. Asked is
+	// the requested model. Path is the path of the request.
 	Model     string            `json:"model"`
 	Provider  string            `json:"provider"`
 	Method    string            `json:"method"`
@@ -22,59 +23,61 @@ type Event struct {
 	Asked     string            `json:"asked,omitempty"`
 	Stream    bool              `json:"stream,omitempty"`
 	Changed   []string          `json:"changed,omitempty"`
-	// Status is the status that the client got; 0 means that it had left before.
+	// Status is the status that the client received, or 0 if it left before.
 	Status int `json:"status"`
-	// Refused is the gateway's own reason to refuse, with the Ability that it concerns.
+	// Refused is the gateway's reason for a refusal, Ability the ability in
+	// question.
 	Refused dialect.Reason  `json:"refused,omitempty"`
 	Ability dialect.Ability `json:"ability,omitempty"`
-	// Failed says what went wrong on the way: the server was gone, the stream cut.
+	// Failed describes a failure on the way, such as an unreachable server or a
+	// cut stream.
 	Failed string `json:"failed,omitempty"`
-	// Gone says that the client left before the end, Cut that the provider's
-	// connection broke before it.
+	// Gone reports that the client left before the end. Cut reports that the
+	// provider's connection broke before the end.
 	Gone bool `json:"gone,omitempty"`
 	Cut  bool `json:"cut,omitempty"`
-	// Cost and Tokens are what the budget was charged with. Reported says that
-	// they follow from Usage, the provider's own, and Estimated that they follow
-	// from the length of a response that the provider ended early; otherwise they
-	// are the reservation, or nothing for a failure of the provider. Exceeded says
-	// that the response used more than was reserved for it.
+	// Cost and Tokens are the charges to the budget. If Reported is set, they
+	// follow from Usage, which the provider reported. If Estimated is set, they
+	// follow from the length of a response that the provider ended early.
+	// Otherwise they are the reservation, or zero for a failure of the
+	// provider. Exceeded reports that the response used more than its
+	// reservation.
 	Reported  bool           `json:"reported,omitempty"`
 	Estimated bool           `json:"estimated,omitempty"`
 	Exceeded  bool           `json:"exceeded,omitempty"`
 	Usage     *dialect.Usage `json:"usage,omitempty"`
 	Cost      int64          `json:"cost_nanodollars,omitempty"`
 	Tokens    int64          `json:"tokens,omitempty"`
-	// ToolCost is the part of Cost that the provider charges for calls of its own
-	// tools. UnpricedCalls are those of Usage whose price is not known: Cost is
-	// without them.
+	// ToolCost is the part of Cost that the provider charges for calls of its
+	// own tools. UnpricedCalls counts the calls in Usage without a known price,
+	// which Cost does not include.
 	ToolCost      int64 `json:"tool_cost_nanodollars,omitempty"`
 	UnpricedCalls int64 `json:"unpriced_calls,omitempty"`
-	// Seconds is the whole time, FirstByte that to the first byte of the body,
-	// Waited what of it the provider made the agent wait by errors and pauses
-	// before retries.
+	// Seconds is the total time and FirstByte the time to the first byte of the
+	// body. Waited is the part of the total that was lost to the provider's
+	// errors and to pauses before retries.
 	Seconds   float64   `json:"seconds"`
 	FirstByte float64   `json:"first_byte_seconds,omitempty"`
 	Waited    float64   `json:"waited_seconds,omitempty"`
 	Attempts  []Attempt `json:"attempts,omitempty"`
-	// Replayed says that the response came from a recording: the exchange
-	// Recording of the recorded transcript. Normalised says that the requests
-	// were equal only without times, durations and the like; see Player.
+	// Replayed reports that the response is that of exchange Recording in the
+	// recorded transcript. Normalised reports that the requests matched only
+	// without times, durations and the like; see Player.
 	Replayed   bool `json:"replayed,omitempty"`
 	Recording  int  `json:"recording,omitempty"`
 	Normalised bool `json:"normalised,omitempty"`
-	// Diverged says, where a replay goes on live, why this request had no
-	// recording.
+	// Diverged explains why this request had no recording, if the replay went
+	// live.
 	Diverged string `json:"diverged,omitempty"`
-	// Headers are those of the response that its client may need.
+	// Headers are the response headers that a client may need.
 	Headers map[string]string `json:"headers,omitempty"`
-	// Request and Response are the bodies as they passed, by their ranges in
-	// requests.bin and responses.bin. They are decoded: content encoding is the
-	// transport's.
+	// Request and Response are the bodies, as ranges of requests.bin and
+	// responses.bin. Content encoding is removed.
 	Request  Body `json:"request"`
 	Response Body `json:"response"`
 }
 
-// Attempt is a failed attempt before the one that was passed on.
+// Attempt is a failed attempt before the final one.
 type Attempt struct {
 	Status     int     `json:"status,omitempty"`
 	Failed     string  `json:"failed,omitempty"`
@@ -82,14 +85,14 @@ type Attempt struct {
 	Seconds    float64 `json:"seconds"`
 }
 
-// Body is a body by the ranges of its file that it consists of: pairs of offset
-// and length. Dropped is how many bytes of it were not kept.
+// Body is a list of ranges of a file, as pairs of offset and length. Dropped is
+// the number of bytes that were not kept.
 type Body struct {
 	Pieces  [][2]int64 `json:"pieces,omitempty"`
 	Dropped int64      `json:"dropped,omitempty"`
 }
 
-// Size is the length of what was kept.
+// Size returns the number of bytes that were kept.
 func (b Body) Size() int64 {
 	var sum int64
 	for _, p := range b.Pieces {

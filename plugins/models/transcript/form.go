@@ -8,7 +8,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 )
 
-// mark identifies a request, or the beginning of its conversation.
+// mark identifies a request or the beginning of its conversation.
 type mark [16]byte
 
 // marker computes marks.
@@ -16,7 +16,7 @@ type marker struct{ h hash.Hash }
 
 func newMarker() marker { return marker{sha256.New()} }
 
-// of is the mark of fields in order.
+// of returns the mark of a sequence of fields.
 func (m marker) of(fields ...[]byte) mark {
 	m.h.Reset()
 	var size [8]byte
@@ -30,21 +30,22 @@ func (m marker) of(fields ...[]byte) mark {
 	return mark(sum[:16])
 }
 
-// form is a request as a Player compares it.
+// form is a request prepared for comparison by a Player.
 type form struct {
 	dialect.Canonical
 	// place identifies provider, method, path and operation.
 	place mark
-	// exact identifies the whole request. normal[i] identifies its first i
-	// messages after normalisation; the last of them is the whole request.
+	// exact identifies the whole request. normal[i] identifies its settings and
+	// first i messages after normalisation, so the last element identifies the
+	// whole request.
 	exact  mark
 	normal []mark
 }
 
-// whole identifies the request after normalisation.
+// whole returns the mark of the request after normalisation.
 func (f *form) whole() mark { return f.normal[len(f.normal)-1] }
 
-// former makes forms. It is for one goroutine.
+// former makes forms. It is not safe for concurrent use.
 type former struct {
 	canonical Canonical
 	marker    marker
@@ -57,7 +58,7 @@ func newFormer(canonical Canonical, rules *normaliser) *former {
 	return &former{canonical, newMarker(), rules, map[mark]mark{}}
 }
 
-// of makes the form of a request.
+// of returns the form of a request.
 func (r *former) of(a Ask) *form {
 	f := &form{place: r.marker.of([]byte(a.Provider), []byte(a.Method), []byte(a.Path), []byte(a.Operation))}
 	var err error
@@ -77,7 +78,7 @@ func (r *former) of(a Ask) *form {
 	return f
 }
 
-// normal is the mark of a message after normalisation.
+// normal returns the mark of a message after normalisation.
 func (r *former) normal(role string, text []byte) mark {
 	exact := r.marker.of([]byte(role), text)
 	if role == assistant {

@@ -10,24 +10,24 @@ import (
 
 // Miss is a request without a recording.
 type Miss struct {
-	// Why says in a few words what is missing.
+	// Why describes the mismatch in a few words.
 	Why string
-	// Nearest is the sequence of the recording that shares most with the request; 0
-	// means none.
+	// Nearest is the sequence number of the most similar recording, or 0 if
+	// there is none.
 	Nearest int
-	// Message is the number of the first message that differs, from 1, of Role; 0
-	// if the settings differ.
+	// Message is the number, from 1, of the first message that differs, and
+	// Role its role. Message is 0 if the settings differ.
 	Message int
 	Role    string
-	// Recorded and Asked are the two texts around their first difference, after
-	// normalisation.
+	// Recorded and Asked are the two normalised texts around their first
+	// difference.
 	Recorded, Asked string
-	// Continues means that the conversation missed before, so none of its later
-	// requests can be recorded.
+	// Continues reports that an earlier request of the conversation missed, so
+	// that its later requests cannot be recorded.
 	Continues bool
 }
 
-// Error implements error: one paragraph that shows the difference.
+// Error implements error. It returns one paragraph that shows the difference.
 func (m *Miss) Error() string {
 	var b strings.Builder
 	b.WriteString("no recording answers this request: " + m.Why)
@@ -75,8 +75,8 @@ func often(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// difference compares a request with the nearest recording, whose first common
-// messages are equal.
+// difference compares a request with the nearest recording, with which it
+// shares the given number of messages.
 func (p *Player) difference(r recording, common int, f *form, a Ask) (*Miss, error) {
 	e, err := r.reader.at(r.line)
 	if err != nil {
@@ -109,7 +109,7 @@ func (p *Player) difference(r recording, common int, f *form, a Ask) (*Miss, err
 	return m, nil
 }
 
-// around cuts two texts down to what surrounds their first difference.
+// around cuts two texts down to the parts around their first difference.
 func around(a, b []byte) (string, string) {
 	at := 0
 	for at < len(a) && at < len(b) && a[at] == b[at] {
@@ -122,7 +122,7 @@ const (
 	shownBefore, shownAfter = 60, 140
 )
 
-// shorten shows a text around a position on one line.
+// shorten shows a text around a position in one line.
 func shorten(text string, at int) string {
 	start, end := max(0, min(at, len(text))-shownBefore), min(len(text), at+shownAfter)
 	for start > 0 && !utf8.RuneStart(text[start]) {

@@ -17,16 +17,16 @@ const assistant = "assistant"
 type rule struct {
 	name    string
 	pattern *pattern.Pattern
-	// A line that matches has one of the strings in needs, so most lines are skipped
-	// without the pattern. It also has a run of at least digits hexadecimal digits, one
-	// of them decimal; -1 means that it need not.
+	// Only lines that contain one of the strings in needs are matched against
+	// the pattern. They must also have a run of at least this many hexadecimal
+	// digits, one of them decimal. digits is -1 if no run is required.
 	needs  []string
 	digits int
-	// holds reports whether a match counts; nil accepts all.
+	// holds reports whether a match counts. If it is nil, all matches count.
 	holds func(n *normaliser, match string) bool
 }
 
-// The parts of a date that has the name of its month.
+// The parts of a date with a month name.
 const (
 	weekday = `\b(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? )?`
 	month   = `(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?`
@@ -66,11 +66,11 @@ var rules = []rule{
 
 const months = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 
-// normaliser applies the rules to messages of one time. Dates far from it are data and
-// stay.
+// normaliser applies the rules to messages of about one time. Dates far from it
+// are data and are kept.
 type normaliser struct{ now time.Time }
 
-// of is the text of a message as it is compared.
+// of returns the text of a message for comparison.
 func (n *normaliser) of(role string, text []byte) []byte {
 	if role == assistant {
 		return text
@@ -78,8 +78,8 @@ func (n *normaliser) of(role string, text []byte) []byte {
 	return n.apply(text)
 }
 
-// apply replaces what the rules match by the names of the rules, line by line. Escaped
-// line ends and tabs of JSON end lines, too.
+// apply replaces matches of the rules by the names of the rules, line by line.
+// Line ends and tabs that JSON escapes also end a line.
 func (n *normaliser) apply(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for line := range bytes.Lines(unescape(text)) {
@@ -99,7 +99,7 @@ func (n *normaliser) line(line []byte) []byte {
 	return line
 }
 
-// mayMatch quickly rules out lines that cannot match.
+// mayMatch is a fast test that excludes most lines.
 func (r *rule) mayMatch(line []byte) bool {
 	for _, s := range r.needs {
 		if bytes.Contains(line, []byte(s)) {
@@ -118,8 +118,8 @@ func (n *normaliser) replace(r *rule, line []byte) []byte {
 	})
 }
 
-// longestRun is the length of the longest run of hexadecimal digits that has a
-// decimal one, -1 if the line has no decimal digit.
+// longestRun returns the length of the longest run of hexadecimal digits with
+// at least one decimal digit, or -1 if there is none.
 func longestRun(line []byte) int {
 	longest, run, decimal := -1, 0, false
 	for _, c := range line {
@@ -139,8 +139,7 @@ func longestRun(line []byte) int {
 	return longest
 }
 
-// unescape replaces line ends and tabs as JSON spells them by the characters, so
-// that words begin and end there.
+// unescape decodes escaped line ends and tabs, so that they separate words.
 func unescape(text []byte) []byte {
 	if bytes.IndexByte(text, '\\') < 0 {
 		return text
@@ -166,13 +165,14 @@ func unescape(text []byte) []byte {
 	return out
 }
 
-// near reports whether the run may have been on a day.
+// near reports whether a day is close to the time of the run.
 func (n *normaliser) near(t time.Time) bool {
 	const before, after = 2 * 24 * time.Hour, 14 * 24 * time.Hour
 	return t.After(n.now.Add(-before)) && t.Before(n.now.Add(after))
 }
 
-// isNow reports whether a date in digits, year first, is near.
+// isNow reports whether a date in digits, starting with the year, is near the
+// run.
 func (n *normaliser) isNow(match string) bool {
 	digits := strings.Map(func(r rune) rune {
 		if r < '0' || r > '9' {
@@ -190,7 +190,7 @@ var (
 	yearShown = pattern.New(`\b(?:19|20)\d\d\b`)
 )
 
-// isNamed reports whether a date with the name of its month is near.
+// isNamed reports whether a date with a month name is near the run.
 func (n *normaliser) isNamed(match string) bool {
 	year := yearShown.Regexp().FindString(match)
 	if year == "" {
@@ -200,19 +200,20 @@ func (n *normaliser) isNamed(match string) bool {
 	return err == nil && n.near(t)
 }
 
-// isEpoch reports whether a number is a time near now, in seconds or parts of seconds.
+// isEpoch reports whether a number is a time near the run, in seconds or
+// fractions of a second.
 func (n *normaliser) isEpoch(match string) bool {
 	seconds, err := strconv.ParseInt(match[:10], 10, 64)
 	return err == nil && n.near(time.Unix(seconds, 0))
 }
 
-// isTemporary reports whether a program generated the last name of a path.
+// isTemporary reports whether the last element of a path looks generated.
 func (n *normaliser) isTemporary(match string) bool {
 	name := match[strings.LastIndexByte(match, '/')+1:]
 	return strings.HasPrefix(name, "tmp") && len(name) > 5 || len(name) >= 6 && strings.ContainsAny(name, "0123456789") && !strings.Contains(name, ".")
 }
 
-// isID reports whether hexadecimal digits are more than a number or a word.
+// isID reports whether hexadecimal digits are neither a number nor a word.
 func (n *normaliser) isID(match string) bool {
 	return strings.ContainsAny(match, "0123456789") && strings.ContainsAny(match, "abcdefABCDEF")
 }

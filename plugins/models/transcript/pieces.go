@@ -10,23 +10,24 @@ import (
 )
 
 const (
-	// short pieces are stored again where that keeps a body in one range.
+	// Pieces shorter than short are stored again if that keeps a body in one
+	// range.
 	short = 256
-	// known bounds the pieces that are remembered. Beyond, all are forgotten,
-	// and each conversation is stored once more.
+	// known bounds the number of remembered pieces. Beyond it all are
+	// forgotten, and each conversation is stored once more.
 	known = 1 << 17
-	// mostRanges bounds the ranges of one body; the last holds the rest.
+	// mostRanges bounds the ranges of one body. The last range holds the rest.
 	mostRanges = 1 << 16
 )
 
-// file is a file of bodies that grows at its end.
+// file is a file of bodies that is only appended to.
 type file struct {
 	*os.File
 	size int64
 }
 
-// openFile opens a file and sets its size to keep. It was shorter only if the machine
-// failed; later writes do not reuse the lost range.
+// openFile opens a file and truncates it to keep bytes. The file is shorter
+// only after a machine failure; later writes then leave the lost range unused.
 func openFile(path string, keep int64) (*file, error) {
 	f, err := nolink.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -39,7 +40,8 @@ func openFile(path string, keep int64) (*file, error) {
 	return &file{f, keep}, nil
 }
 
-// add appends data. A partial write is overwritten by the next.
+// add appends data and returns its offset. The next call overwrites a partial
+// write.
 func (f *file) add(data []byte) (offset int64, err error) {
 	if _, err := f.WriteAt(data, f.size); err != nil {
 		return 0, err
@@ -49,7 +51,7 @@ func (f *file) add(data []byte) (offset int64, err error) {
 	return offset, nil
 }
 
-// pieces is a file in which equal pieces are stored once.
+// pieces is a file that stores equal pieces once.
 type pieces struct {
 	*file
 	index map[[16]byte]int64
@@ -60,20 +62,20 @@ func newPieces(f *file) *pieces {
 	return &pieces{file: f, index: map[[16]byte]int64{}, buf: make([]byte, 32<<10)}
 }
 
-// identity returns the key under which a piece is remembered: half of its SHA-256. A
-// hit is compared before it is used.
+// identity returns the key of a piece: half of its SHA-256. A hit is compared
+// byte by byte before it is used.
 func identity(piece []byte) [16]byte {
 	sum := sha256.Sum256(piece)
 	return [16]byte(sum[:16])
 }
 
-// put stores the new pieces of a body, at most left bytes, and returns the body's
-// ranges. ok is false if left was too small.
+// put stores the new pieces of a body, at most left bytes, and returns the
+// body's ranges. ok is false if left is too small.
 func (p *pieces) put(body []byte, left int64) (ranges [][2]int64, ok bool, err error) {
 	cuts := split(body)
 	before, at := p.size, make([]int64, len(cuts))
-	// The text around the conversation comes first, so that the messages of one request
-	// are next to those of the previous one.
+	// The text around the conversation comes first. The messages of one request
+	// are then stored next to those of the previous one.
 	for _, grows := range []bool{false, true} {
 		next := int64(-1)
 		for i, c := range cuts {
@@ -94,8 +96,8 @@ func (p *pieces) put(body []byte, left int64) (ranges [][2]int64, ok bool, err e
 	return ranges, true, nil
 }
 
-// place finds a piece, preferably where the previous one ends, or adds it. The offset
-// is negative if the file would be larger than most.
+// place returns the offset of a piece, preferably next, or appends it. The
+// offset is negative if the file would exceed most bytes.
 func (p *pieces) place(piece []byte, next, most int64) (int64, error) {
 	if next >= 0 && p.has(piece, next) {
 		return next, nil
@@ -136,7 +138,7 @@ func (p *pieces) has(piece []byte, at int64) bool {
 	return true
 }
 
-// learn remembers the pieces of a body that is in the file.
+// learn remembers the pieces of a body that is already stored.
 func (p *pieces) learn(body []byte, ranges [][2]int64) error {
 	start, i := 0, 0
 	for _, c := range split(body) {
@@ -154,7 +156,7 @@ func (p *pieces) learn(body []byte, ranges [][2]int64) error {
 	return nil
 }
 
-// extend adds a range to ranges, to the last if it goes on there.
+// extend appends a range, or extends the last one if it ends at this offset.
 func extend(ranges [][2]int64, at, length int64) [][2]int64 {
 	if n := len(ranges); n > 0 && ranges[n-1][0]+ranges[n-1][1] == at {
 		ranges[n-1][1] += length

@@ -18,38 +18,37 @@ import (
 const mostMessages = 1 << 22
 
 // Canonical returns the canonical form of a request's body; see
-// dialect.Dialect. A body that has none is compared byte for byte.
+// dialect.Dialect. If it returns an error, the body is compared byte for byte.
 type Canonical func(provider string, op dialect.Operation, body []byte) (dialect.Canonical, error)
 
-// Ask is a request that needs a recorded response. Its fields are those of the Event
-// that would record it.
+// Ask is a request that needs a recorded response. Its fields are those of its
+// Event.
 type Ask struct {
 	Provider  string
 	Method    string
 	Path      string
 	Operation dialect.Operation
-	// Asked is the model that is asked for.
+	// Asked is the requested model.
 	Asked string
-	// Body is decoded and whole.
+	// Body is decoded and complete.
 	Body []byte
 }
 
-// Player answers requests with recorded responses. It may be used by several
-// goroutines.
+// Player answers requests with recorded responses. It is safe for concurrent
+// use.
 //
-// A request and a recording are equal if they go to the same path, ask for the
-// same model, and their canonical forms are equal: the settings and every message
-// of the conversation so far. Where there is no such recording, both forms are
-// compared once more after normalisation: without times, durations, rates,
-// identifiers, temporary paths, ports and process numbers (FORMAT.md lists the
-// rules). The assistant's own messages are never normalised. Recorded.Normalised
-// tells that this was needed.
+// A request matches a recording if both have the same path, model and canonical
+// form: the settings and every message of the conversation so far. If no
+// recording matches, the forms are compared again after normalisation, without
+// times, durations, rates, identifiers, temporary paths, ports and process
+// numbers (FORMAT.md lists the rules). The assistant's own messages are never
+// normalised. Recorded.Normalised reports that normalisation was necessary.
 //
-// Each recording is used once. Equal requests get their responses in the order in
-// which they were recorded; of several conversations with the same beginning,
-// each goes on with responses of one recorded conversation where it can.
+// Each recording is used once. Equal requests receive their responses in the
+// recorded order. If several conversations begin alike, each continues with
+// responses from one recorded conversation where possible.
 //
-// Refused and incomplete exchanges are not played.
+// Refused and incomplete exchanges are not replayed.
 type Player struct {
 	canonical Canonical
 	secrets   *secret.Set
@@ -59,17 +58,17 @@ type Player struct {
 	recordings []recording
 	exact      map[mark][]int32
 	normal     map[mark][]int32
-	// begun holds the first recording of each beginning of a conversation, placed the
-	// first of each place.
+	// begun maps each beginning of a conversation to its first recording.
+	// placed maps each place to its first recording.
 	begun, placed map[mark]int32
-	// went maps the messages sent so far to the recorded conversation that they follow;
-	// missed holds requests without a recording.
+	// went maps the messages sent so far to the recorded conversation that they
+	// follow. missed holds requests without a recording.
 	went   map[mark]int32
 	missed map[mark]bool
 	report Report
 }
 
-// recording is one exchange that can be played.
+// recording is one exchange that can be replayed.
 type recording struct {
 	reader   *Reader
 	line     span
@@ -80,19 +79,19 @@ type recording struct {
 	used         bool
 }
 
-// Report is how far a replay has come.
+// Report describes the progress of a replay.
 type Report struct {
-	// Recorded is the number of exchanges that can be played, Played how many
-	// were, Normalised how many of these only after normalisation, Missed the
-	// number of requests without a recording.
+	// Recorded counts the exchanges that can be replayed and Played those that
+	// were. Normalised counts the exchanges played only after normalisation.
+	// Missed counts the requests without a recording.
 	Recorded, Played, Normalised, Missed int
-	// First is the first miss, nil if there was none.
+	// First is the first miss, or nil if there was none.
 	First *Miss
 }
 
-// NewPlayer plays transcripts, earlier ones first. Of the later ones only live
-// exchanges are played. secrets were masked when they were recorded. Readers stay open
-// while the player is used.
+// NewPlayer plays transcripts, earlier ones first. Only live exchanges of the
+// later ones are played. secrets are those that were masked during recording.
+// The readers must stay open while the player is used.
 func NewPlayer(canonical Canonical, secrets *secret.Set, transcripts ...*Reader) (*Player, error) {
 	p := &Player{
 		canonical: canonical, secrets: secrets.ForDocuments(),
@@ -144,9 +143,9 @@ func (p *Player) load(order int, r *Reader) error {
 	return nil
 }
 
-// playable reports whether the response of an exchange can be replayed. A
-// request that the gateway refused is decided again, unless the provider could
-// not be reached.
+// playable reports whether the response of an exchange can be replayed. The
+// gateway decides again about a request that it refused, unless the provider
+// could not be reached.
 func playable(e *Event) bool {
 	return e.Status != 0 && (e.Refused == "" || e.Refused == dialect.Unreachable) && e.Request.Dropped == 0 && e.Response.Dropped == 0
 }
@@ -173,7 +172,7 @@ func (p *Player) learn(r recording, f *form) {
 	}
 }
 
-// Report tells how far the replay has come.
+// Report returns the progress of the replay.
 func (p *Player) Report() Report {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,20 +181,21 @@ func (p *Player) Report() Report {
 
 // Recorded is a recording that answers a request.
 type Recorded struct {
-	// Event is the recorded exchange. Its Status, Headers and Failed are replayed.
+	// Event is the recorded exchange, including the Status, Headers and Failed
+	// to replay.
 	Event *Event
-	// Normalised says that the request differs from the recorded one in times,
+	// Normalised reports that the request and the recorded one differ in times,
 	// durations and the like.
 	Normalised bool
 
 	reader *Reader
 }
 
-// Response is the recorded body.
+// Response returns the recorded body.
 func (r *Recorded) Response() (io.Reader, error) { return r.reader.OpenResponse(r.Event) }
 
-// Whole reports whether the recorded body is complete. Bytes lost when a machine failed
-// read as zeros, which no response contains.
+// Whole reports whether the recorded body is complete. Bytes lost in a machine
+// failure read as zeros, which no response contains.
 func (r *Recorded) Whole() bool {
 	body, err := r.Response()
 	if err != nil {
@@ -213,7 +213,7 @@ func (r *Recorded) Whole() bool {
 	}
 }
 
-// Find finds the recording of a request and uses it up. The error is a *Miss,
+// Find returns the recording of a request and uses it up. The error is a *Miss
 // unless the recording cannot be read.
 func (p *Player) Find(a Ask) (*Recorded, error) {
 	a.Body = maskBody(p.secrets, a.Body)
@@ -251,7 +251,8 @@ func (p *Player) Find(a Ask) (*Recorded, error) {
 	return &Recorded{Event: e, Normalised: normalised, reader: r.reader}, nil
 }
 
-// follows returns the recorded conversation that a request has followed so far, or -1.
+// follows returns the recorded conversation that a request has followed so far,
+// or -1.
 func (p *Player) follows(f *form) int32 {
 	for i := len(f.normal) - 2; i > 0; i-- {
 		if c, ok := p.went[f.normal[i]]; ok {
@@ -261,7 +262,8 @@ func (p *Player) follows(f *form) int32 {
 	return -1
 }
 
-// unused returns the first unused recording, if possible of the conversation, or -1.
+// unused returns the first unused recording, preferably from the conversation,
+// or -1.
 func (p *Player) unused(list []int32, conversation int32) int32 {
 	first := int32(-1)
 	for _, n := range list {
@@ -276,7 +278,7 @@ func (p *Player) unused(list []int32, conversation int32) int32 {
 	return first
 }
 
-// IsMiss returns the Miss that an error of Find is.
+// IsMiss returns the Miss within an error of Find.
 func IsMiss(err error) (*Miss, bool) {
 	var m *Miss
 	ok := errors.As(err, &m)

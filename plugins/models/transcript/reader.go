@@ -15,21 +15,21 @@ import (
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
-// Reader reads a transcript, which may be one that is being written. It may be
-// used by several goroutines.
+// Reader reads a transcript, even while it is being written. It is safe for
+// concurrent use.
 type Reader struct {
 	events, requests, responses *bodies
 }
 
-// bodies is a file that is read.
+// bodies is a file that can be read at any offset.
 type bodies struct {
 	io.ReaderAt
 	close func() error
 	size  int64
 }
 
-// OpenReader opens the transcript in a folder. Files of the folder have to be
-// io.ReaderAt.
+// OpenReader opens the transcript in a folder. The folder's files must
+// implement io.ReaderAt.
 func OpenReader(folder fs.FS) (*Reader, error) {
 	r := &Reader{}
 	if err := r.open(folder); err != nil {
@@ -43,7 +43,8 @@ func (r *Reader) open(folder fs.FS) error {
 		return err
 	}
 	var err error
-	// The events first: the bodies that they name were written before them.
+	// Events are opened first, because the bodies that they refer to were
+	// written before them.
 	for _, f := range []struct {
 		to   **bodies
 		name string
@@ -96,9 +97,9 @@ func (r *Reader) Close() error {
 	return all
 }
 
-// Events are the exchanges in the order in which they ended. A line at the end
-// that is not whole is left out; any other that cannot be read ends the events
-// with an error.
+// Events returns the exchanges in the order in which they ended. An incomplete
+// last line is ignored. Any other unreadable line ends the sequence with an
+// error.
 func (r *Reader) Events() iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
 		for e, err := range r.entries() {
@@ -113,7 +114,7 @@ func (r *Reader) entries() iter.Seq2[entry, error] {
 	return entries(io.NewSectionReader(r.events, 0, r.events.size))
 }
 
-// entry is an event and where its line is.
+// entry is an event with the location of its line.
 type entry struct {
 	*Event
 	span
@@ -152,7 +153,7 @@ var (
 	errLine    = fmt.Errorf("%w: it is longer than %d bytes", errDamaged, maxLine)
 )
 
-// readLine reads a line with its end. A line without an end is io.EOF.
+// readLine reads a line including its end. An incomplete line returns io.EOF.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	line, err := r.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {
@@ -168,10 +169,10 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	return long, err
 }
 
-// span is where the line of an event is.
+// span is the location of an event's line.
 type span struct{ offset, length int64 }
 
-// at reads an event again.
+// at reads the event at a location.
 func (r *Reader) at(s span) (*Event, error) {
 	line, err := readBody(r.events, r.events.size, Body{Pieces: [][2]int64{{s.offset, s.length}}})
 	e := &Event{}
@@ -184,11 +185,11 @@ func (r *Reader) at(s span) (*Event, error) {
 	return e, nil
 }
 
-// Span is where in a transcript an event is.
+// Span is the location of an event in a transcript.
 type Span struct{ Offset, Length int64 }
 
-// Spans says where the exchanges are, without reading them, in the order in which
-// they ended. At reads one.
+// Spans returns the locations of the exchanges in the order in which they
+// ended, without decoding them. At reads an event at a location.
 func (r *Reader) Spans() iter.Seq2[Span, error] {
 	return func(yield func(Span, error) bool) {
 		lines := bufio.NewReaderSize(io.NewSectionReader(r.events, 0, r.events.size), 64<<10)
@@ -211,7 +212,7 @@ func (r *Reader) Spans() iter.Seq2[Span, error] {
 	}
 }
 
-// At reads an event again.
+// At reads the event at a location.
 func (r *Reader) At(s Span) (*Event, error) {
 	if s.Length > maxLine {
 		return nil, fmt.Errorf("read event at %d of %s: %w", s.Offset, eventsName, errLine)
@@ -249,8 +250,8 @@ func (r *Reader) OpenResponse(e *Event) (io.Reader, error) {
 	return io.MultiReader(parts...), nil
 }
 
-// check refuses ranges that are not in a file of a size, or are too many bytes
-// together.
+// check refuses ranges outside a file of this size and bodies that are too
+// large.
 func check(size int64, b Body) error {
 	left := int64(MaxBody)
 	for _, p := range b.Pieces {
@@ -279,15 +280,16 @@ func readBody(f io.ReaderAt, size int64, b Body) ([]byte, error) {
 	return body, nil
 }
 
-// kept is the part of a transcript that stays when it is opened again.
+// kept is the part of a transcript that is kept when it is reopened.
 type kept struct {
 	events, requests, responses int64
 	sequence                    int
 	last                        []Body
 }
 
-// survey reads the events in dir and how much of the other files they name. Nothing is
-// kept of a missing transcript, and nothing after a damaged line.
+// survey reads the events in dir and determines how much of the other files
+// they use. A missing transcript keeps nothing. Events from a damaged line on
+// are dropped.
 func survey(dir string, limit int64) (kept, error) {
 	var k kept
 	err := checkFormat(os.DirFS(dir))
@@ -324,7 +326,7 @@ func survey(dir string, limit int64) (kept, error) {
 	return k, nil
 }
 
-// end is where the last of a body's ranges ends.
+// end returns the end of a body's last range in the file.
 func end(b Body) int64 {
 	var last int64
 	for _, p := range b.Pieces {

@@ -2,27 +2,29 @@ package transcript
 
 import "slices"
 
-// longString is the length from which a string is a piece of its own, so that a
-// message that changes around it (a marker of a cache, say) costs little.
+// longString is the length from which a string becomes a separate piece. A
+// message in which only the rest changes, such as a cache marker, then costs
+// little.
 const longString = 1 << 10
 
-// growing are the arrays that hold the messages of a conversation.
+// growing are the arrays with the messages of a conversation.
 var growing = []string{"messages", "input", "contents"}
 
-// moving is a member of each request's last message that the next request drops. It is
-// a piece of its own, so that the messages around it stay equal.
+// moving is a member of each request's last message that the next request
+// drops. It is a separate piece, so that the pieces around it stay equal.
 const moving = `"cache_control"`
 
-// cut is a piece of a body: body[start:end]. grows means that it belongs to the
-// conversation, not to the text that each request repeats around it.
+// cut is a piece of a body: body[start:end]. grows means that it is part of the
+// conversation, not of the text around it that each request repeats.
 type cut struct {
 	start, end int
 	grows      bool
 }
 
-// split divides a body where requests of a conversation share text: at each element of
-// a JSON object's arrays, and around long strings. The pieces cover the body without
-// gaps. Other bodies may be split anywhere: it affects only the size.
+// split divides a body where the requests of a conversation share text: at each
+// element of a JSON object's arrays, and around long strings. The pieces cover
+// the body without gaps. Other bodies may be split anywhere, which affects only
+// the size.
 func split(body []byte) []cut {
 	s := splitter{body: body}
 	for s.at < len(body) {
@@ -59,23 +61,24 @@ func split(body []byte) []cut {
 	return s.cuts
 }
 
-// splitter is how far a body has been divided.
+// splitter is the state of split.
 type splitter struct {
 	body  []byte
 	at    int
 	depth int
-	// key is the last string at the top level; the name of an array is the last
-	// one before it.
+	// key is the last string at the top level, and so the name of the array
+	// that follows.
 	key string
-	// array says that the position is in an array of the top level.
+	// array means that the position is inside an array of the top level.
 	array, grows bool
-	// marker is the depth of the object whose moving member this is, 0 outside.
+	// marker is the depth of the object whose moving member is being read, or
+	// 0.
 	marker int
 	cuts   []cut
 	last   int
 }
 
-// end ends a piece at a position, unless there are too many already.
+// end ends a piece at a position unless there are too many pieces.
 func (s *splitter) end(at int, grows bool) {
 	if at > s.last && len(s.cuts) < mostRanges {
 		s.cuts = append(s.cuts, cut{s.last, at, grows})
@@ -83,7 +86,7 @@ func (s *splitter) end(at int, grows bool) {
 	}
 }
 
-// text passes a string.
+// text skips a string.
 func (s *splitter) text() {
 	start := s.at
 	for s.at++; s.at < len(s.body) && s.body[s.at] != '"'; s.at++ {

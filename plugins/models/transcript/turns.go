@@ -7,25 +7,27 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/transcript/message"
 )
 
-// mostMarks bounds the remembered marks of conversations. Beyond it all are forgotten,
-// and conversations go on as new ones.
+// mostMarks bounds the remembered marks of conversations. Beyond it all are
+// forgotten, and later requests begin new conversations.
 const mostMarks = 1 << 18
 
-// Turn is an exchange as a part of a conversation.
+// Turn is an exchange within a conversation.
 type Turn struct {
 	*Event
-	// Conversation counts the conversations from 1, by their first exchange; it is
-	// 0 for a request without messages, such as one for the list of models.
+	// Conversation numbers the conversations from 1 by their first exchanges.
+	// It is 0 for a request without messages, such as one for the list of
+	// models.
 	Conversation int
-	// Said holds the messages of the request that are new in the conversation: neither
-	// sent earlier nor replied by the model.
+	// Said holds the request's new messages: those that were neither sent
+	// earlier nor written by the model.
 	Said  []message.Message
 	Tools []message.Tool
 	Reply message.Message
 }
 
-// Turns returns the exchanges in the order in which they ended, each with its new
-// messages. A request continues the conversation that it repeats wholly or mostly.
+// Turns returns the exchanges in the order in which they ended, each with its
+// new messages. A request continues the conversation of which it repeats all or
+// most messages.
 func (r *Reader) Turns() iter.Seq2[*Turn, error] {
 	return func(yield func(*Turn, error) bool) {
 		c := newConversations()
@@ -41,8 +43,8 @@ func (r *Reader) Turns() iter.Seq2[*Turn, error] {
 	}
 }
 
-// Last returns the last of some consecutive exchanges with the messages that the others
-// do not have. Its conversation is counted among these only.
+// Last returns the last of some consecutive exchanges, with only its new
+// messages. Conversations are numbered within these exchanges.
 func (r *Reader) Last(events []*Event) (*Turn, error) {
 	c := newConversations()
 	var last *Turn
@@ -59,10 +61,10 @@ func (r *Reader) Last(events []*Event) (*Turn, error) {
 	return last, nil
 }
 
-// heard is the conversation in which a message was said.
+// heard is the conversation to which a message belongs.
 type heard struct {
 	conversation int
-	// whole means that a request or its response ended there.
+	// whole means that a request or its response ended with the message.
 	whole bool
 }
 
@@ -94,7 +96,7 @@ func (c *conversations) turn(r *Reader, e *Event) (*Turn, error) {
 	return t, nil
 }
 
-// place finds the conversation of a turn, and its new messages.
+// place determines the conversation of a turn and its new messages.
 func (c *conversations) place(t *Turn, said []message.Said) {
 	marks := c.marks[:0]
 	var last message.Mark
@@ -123,9 +125,9 @@ func (c *conversations) place(t *Turn, said []message.Said) {
 	c.heard[t.Reply.Mark(last)] = heard{t.Conversation, true}
 }
 
-// known returns how many leading messages belong to a conversation that the request
-// continues. It continues one that ended there, or one with which it shares at least
-// two messages and half of its own.
+// known returns the number of leading messages that belong to a conversation
+// that the request continues. A request continues a conversation that ended
+// there, or one with which it shares at least two messages and half of its own.
 func (c *conversations) known(marks []message.Mark) int {
 	for n := len(marks); n > 0; n-- {
 		if h, ok := c.heard[marks[n-1]]; ok && (h.whole || n >= 2 && 2*n >= len(marks)) {

@@ -18,19 +18,19 @@ const (
 	requestsName           = "requests.bin"
 	responsesName          = "responses.bin"
 
-	// MaxBody is the greatest body that is kept or read.
+	// MaxBody is the largest body that is kept or read.
 	MaxBody = 128 << 20
 	// maxLine is the longest line of events.jsonl.
 	maxLine = 8 << 20
-	// block is how much of a response is held in memory.
+	// block is the number of bytes of a response that are buffered in memory.
 	block = 64 << 10
-	// recent is how many requests are read again when a transcript is reopened, so that
-	// later requests can share their pieces.
+	// recent is the number of requests that are read again when a transcript is
+	// reopened, so that later requests can share their pieces.
 	recent = 16
 )
 
-// Writer adds to a transcript. It may be used by several goroutines. It counts and
-// drops what it cannot write, so that the agent's work goes on.
+// Writer appends to a transcript. It is safe for concurrent use. It drops and
+// counts data that it cannot write, so that the agent can continue.
 type Writer struct {
 	secrets *secret.Set
 
@@ -44,10 +44,10 @@ type Writer struct {
 	err       error
 }
 
-// Open opens the transcript in dir, which is made if it is missing. It grows to at most
-// limit bytes: bodies take up to seven eighths of that; later ones are only counted.
-// secrets are masked; nil masks nothing. After a killed process it goes on behind the
-// last complete event.
+// Open opens the transcript in dir and creates it if it is missing. The
+// transcript grows to at most limit bytes. Bodies use up to seven eighths of
+// that; further ones are only counted. secrets are masked; nil masks nothing.
+// After a crash, Open continues after the last complete event.
 func Open(dir string, limit int64, secrets *secret.Set) (*Writer, error) {
 	w := &Writer{secrets: secrets.ForDocuments(), limit: limit}
 	if err := w.open(dir); err != nil {
@@ -82,19 +82,19 @@ func (w *Writer) open(dir string) error {
 	return w.learn(kept.last)
 }
 
-// writeFormat writes the file that identifies the folder's format, whole or not at all.
+// writeFormat atomically writes the file that identifies the folder's format.
 func writeFormat(dir string) error {
 	path := filepath.Join(dir, formatName)
 	return nolink.WriteFile(path, []byte(formatText), 0o600, false)
 }
 
-// learn makes the last requests known, so that their conversations are not
-// stored again.
+// learn remembers the last requests, so that their conversations are not stored
+// again.
 func (w *Writer) learn(last []Body) error {
 	for _, b := range last {
 		body, err := readBody(w.requests, w.requests.size, b)
 		if err != nil || b.Dropped > 0 {
-			continue // what is damaged is not needed
+			continue // a damaged body is not needed
 		}
 		if err := w.requests.learn(body, b.Pieces); err != nil {
 			return err
@@ -103,7 +103,7 @@ func (w *Writer) learn(last []Body) error {
 	return nil
 }
 
-// Close closes the files. What was dropped is no error; see Dropped.
+// Close closes the files. Dropped data is not an error; see Dropped.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,15 +119,15 @@ func (w *Writer) Close() error {
 	return all
 }
 
-// Dropped returns the number of events and bodies that were not kept whole, and the
-// first error of the file system, if there was one.
+// Dropped returns the number of events and bodies that were not kept
+// completely, and the first error of the file system, if any.
 func (w *Writer) Dropped() (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.dropped, w.err
 }
 
-// drop counts a body or an event that was not kept. w.mu is held.
+// drop counts a body or an event that was not kept. The caller holds w.mu.
 func (w *Writer) drop(err error) {
 	w.dropped++
 	if w.err == nil {
@@ -135,14 +135,14 @@ func (w *Writer) drop(err error) {
 	}
 }
 
-// left is how many bytes bodies may take. w.mu is held.
+// left returns the number of bytes left for bodies. The caller holds w.mu.
 func (w *Writer) left() int64 {
 	bodies := w.requests.size + w.responses.size
 	return min(w.limit-w.limit/8, w.limit-w.events.size) - bodies
 }
 
-// Exchange is one request and its response under way. Its methods are for one
-// goroutine.
+// Exchange is one request in progress with its response. It is not safe for
+// concurrent use.
 type Exchange struct {
 	w        *Writer
 	sequence int
@@ -152,8 +152,8 @@ type Exchange struct {
 	held     []byte
 }
 
-// Begin starts an exchange with the body of its request, which is decoded and
-// whole. It numbers the exchange.
+// Begin starts an exchange with the decoded and complete body of its request.
+// It assigns the exchange's number.
 func (w *Writer) Begin(request []byte) *Exchange {
 	kept := maskBody(w.secrets, request)
 	w.mu.Lock()
@@ -173,7 +173,7 @@ func (w *Writer) Begin(request []byte) *Exchange {
 	return x
 }
 
-// maskBody masks a body, which stays JSON if it is.
+// maskBody masks a body. A JSON body stays JSON.
 func maskBody(secrets *secret.Set, body []byte) []byte {
 	if json.Valid(body) {
 		return secrets.JSON(body)
@@ -181,16 +181,16 @@ func maskBody(secrets *secret.Set, body []byte) []byte {
 	return secrets.Bytes(body)
 }
 
-// Sequence is the number of the exchange.
+// Sequence returns the number of the exchange.
 func (x *Exchange) Sequence() int { return x.sequence }
 
-// Write records a decoded part of the response. It never fails.
+// Write records a part of the decoded response. It never fails.
 func (x *Exchange) Write(p []byte) (int, error) {
 	_, _ = x.masked.Write(p)
 	return len(p), nil
 }
 
-// exchangeSink takes a response after masking.
+// exchangeSink receives the masked response.
 type exchangeSink Exchange
 
 // Write implements io.Writer.
@@ -202,7 +202,7 @@ func (s *exchangeSink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// spill stores the buffered part of the response.
+// spill writes the buffered part of the response to the file.
 func (x *Exchange) spill() {
 	if len(x.held) == 0 {
 		return
@@ -224,8 +224,8 @@ func (x *Exchange) spill() {
 	x.held = x.held[:0]
 }
 
-// End writes the exchange down. It sets the event's Sequence, Request and
-// Response. Nothing may be done with x afterwards.
+// End writes the exchange. It sets the event's Sequence, Request and Response.
+// x must not be used afterwards.
 func (x *Exchange) End(e Event) {
 	_ = x.masked.Flush()
 	x.spill()

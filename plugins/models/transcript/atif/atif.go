@@ -12,21 +12,21 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/transcript/message"
 )
 
-// mostText bounds the texts of an export, which is made in memory.
+// mostText bounds the texts of an export, which is built in memory.
 const mostText = 1 << 30
 
-// ErrEmpty says that a transcript has nothing that can be exported.
+// ErrEmpty means that a transcript has no conversation to export.
 var ErrEmpty = errors.New("no conversation was recorded")
 
-// Run holds the facts that the transcript lacks.
+// Run holds facts that are not in the transcript.
 type Run struct {
-	// Session identifies the attempt; Agent is the name of the agent, Version its
-	// version.
+	// Session identifies the attempt. Agent and Version are the agent's name
+	// and version.
 	Session, Agent, Version string
 	Extra                   map[string]any
 }
 
-// Export makes a trajectory of a transcript.
+// Export converts a transcript into a trajectory.
 func Export(r *transcript.Reader, run Run) (*Trajectory, error) {
 	x := exporter{run: run, by: map[int]*conversation{}}
 	size := 0
@@ -68,12 +68,12 @@ type exporter struct {
 	by  map[int]*conversation // by number
 }
 
-// conversation is a trajectory as it grows.
+// conversation is a trajectory under construction.
 type conversation struct {
 	Trajectory
 	models map[string]int
 	cost   int64 // in billionths of a dollar
-	// last is the last step of the agent, whose calls are open.
+	// last is the last step of the agent, whose calls await results.
 	last *Step
 }
 
@@ -89,7 +89,7 @@ func (x *exporter) conversation(t *transcript.Turn) *conversation {
 	return c
 }
 
-// trajectory puts the longest conversation first and the others into it.
+// trajectory embeds the other conversations in the longest one.
 func (x *exporter) trajectory() *Trajectory {
 	longest := x.all[0]
 	var cost int64
@@ -110,7 +110,7 @@ func (x *exporter) trajectory() *Trajectory {
 	return root
 }
 
-// add adds the steps of an exchange.
+// add appends the steps of an exchange.
 func (c *conversation) add(t *transcript.Turn) {
 	for _, m := range t.Said {
 		c.say(m, t.Time)
@@ -143,10 +143,10 @@ func (c *conversation) step(s *Step) {
 	c.Steps = append(c.Steps, s)
 }
 
-// say adds what the request said.
+// say appends a message of a request.
 func (c *conversation) say(m message.Message, at time.Time) {
 	switch m.Role {
-	case "assistant": // of no exchange that was recorded
+	case "assistant": // not from a recorded exchange
 		s := &Step{Source: "agent", Message: m.Text, Reasoning: m.Reasoning, ToolCalls: c.calls(m.Calls), CopiedContext: true}
 		c.step(s)
 		c.last = s
@@ -160,8 +160,8 @@ func (c *conversation) say(m message.Message, at time.Time) {
 	}
 }
 
-// observe adds results to the step that asked for them. Some dialects name the
-// tool only; then the first call of it that has no result is meant.
+// observe adds results to the step that called the tools. Some dialects only
+// name the tool. A result then belongs to its first call without a result.
 func (c *conversation) observe(results []message.Result, at time.Time) {
 	if len(results) == 0 {
 		return
@@ -193,7 +193,7 @@ func callOf(s *Step, r message.Result) string {
 	return ""
 }
 
-// calls are the calls of a step that is about to be added.
+// calls converts the calls of the next step.
 func (c *conversation) calls(calls []message.Call) (out []ToolCall) {
 	for i, call := range calls {
 		id := cmp.Or(call.ID, fmt.Sprintf("call-%d-%d", len(c.Steps)+1, i+1))
@@ -202,7 +202,7 @@ func (c *conversation) calls(calls []message.Call) (out []ToolCall) {
 	return out
 }
 
-// arguments are an object.
+// arguments returns arguments as a JSON object.
 func arguments(text string) json.RawMessage {
 	var object map[string]json.RawMessage
 	if json.Unmarshal([]byte(text), &object) == nil && object != nil {
@@ -224,7 +224,7 @@ func definitions(tools []message.Tool) []Definition {
 	return out
 }
 
-// exchange returns the members for which the format has no field.
+// exchange returns details of an exchange for which the format has no field.
 func exchange(t *transcript.Turn) map[string]any {
 	extra := map[string]any{"sequence": t.Sequence, "model_block": t.Model, "provider": t.Provider, "seconds": t.Seconds}
 	for name, v := range map[string]float64{"first_byte_seconds": t.FirstByte, "waited_seconds": t.Waited} {
@@ -262,7 +262,7 @@ func stamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 }
 
-// finish names the most used model once and removes it from the steps.
+// finish moves the name of the most used model from the steps to the agent.
 func (c *conversation) finish() {
 	for name, n := range c.models {
 		if n > c.models[c.Agent.ModelName] || n == c.models[c.Agent.ModelName] && name < c.Agent.ModelName {

@@ -37,7 +37,7 @@ type Definition struct {
 	} `json:"function"`
 }
 
-// Step is something that was said.
+// Step is one contribution to a conversation.
 type Step struct {
 	ID            int            `json:"step_id"`
 	Timestamp     string         `json:"timestamp,omitempty"`
@@ -53,27 +53,27 @@ type Step struct {
 	Extra         map[string]any `json:"extra,omitempty"`
 }
 
-// ToolCall is a call of a tool. Arguments that are no JSON object become the argument
-// "input".
+// ToolCall is a call of a tool. Arguments that are not a JSON object become the
+// argument "input".
 type ToolCall struct {
 	ID        string          `json:"tool_call_id"`
 	Function  string          `json:"function_name"`
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// Observation is what tools returned.
+// Observation holds the results of tools.
 type Observation struct {
 	Results []Result `json:"results"`
 }
 
-// Result is what one tool returned.
+// Result is the result of one tool call.
 type Result struct {
 	CallID  string         `json:"source_call_id,omitempty"`
 	Content string         `json:"content"`
 	Extra   map[string]any `json:"extra,omitempty"`
 }
 
-// Metrics are those of one exchange. CachedTokens are a part of PromptTokens.
+// Metrics are the metrics of one exchange. PromptTokens includes CachedTokens.
 type Metrics struct {
 	PromptTokens     int64          `json:"prompt_tokens"`
 	CompletionTokens int64          `json:"completion_tokens"`
@@ -82,7 +82,7 @@ type Metrics struct {
 	Extra            map[string]any `json:"extra,omitempty"`
 }
 
-// FinalMetrics are sums. The cost includes that of subagents.
+// FinalMetrics are totals. The cost includes that of subagents.
 type FinalMetrics struct {
 	PromptTokens     int64          `json:"total_prompt_tokens"`
 	CompletionTokens int64          `json:"total_completion_tokens"`

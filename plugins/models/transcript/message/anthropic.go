@@ -20,7 +20,7 @@ func anthropicMessage(m body, _ []byte) []Message {
 	if one.Role != "user" || len(one.Results) == 0 {
 		return []Message{one.message()}
 	}
-	// Text that the user adds to tool results follows them.
+	// A user's text next to tool results follows them.
 	after := Message{Role: "user", Text: string(one.text)}
 	one.Role, one.text = "tool", nil
 	if after.Text == "" {
@@ -57,7 +57,7 @@ func addBlock(d *draft, b body) {
 	}
 }
 
-// block is a block of a stream with the pieces that follow it.
+// block is a content block of a stream, with the pieces that followed it.
 type block struct {
 	body
 	text, thinking, input []byte
@@ -65,7 +65,7 @@ type block struct {
 
 func anthropicResponse(d *draft, events []body) {
 	var blocks []*block
-	open := map[string]*block{} // by index of the stream
+	open := map[string]*block{} // by index in the stream
 	for _, e := range events {
 		d.Error = cmp.Or(d.Error, failure(e))
 		for _, raw := range e.list("content") {
@@ -90,7 +90,7 @@ func anthropicResponse(d *draft, events []body) {
 	}
 }
 
-// whole is the block with its pieces.
+// whole merges the block with its pieces.
 func (b *block) whole() body {
 	for name, more := range map[string][]byte{"text": b.text, "thinking": b.thinking} {
 		if len(more) > 0 {

@@ -1,7 +1,7 @@
-// Package message reads what is said in the bodies of requests and responses of
-// the three dialects: texts, reasoning, calls of tools and their results. It is
-// for people and exports; nothing that the gateway decides rests on it.
+// Package message extracts the messages from request and response bodies of the
+// three dialects: texts, reasoning, tool calls and their results. It serves
+// people and exports. No decision of the gateway depends on it.
 //
-// It reads bodies that may be damaged, cut or hostile: what it does not
-// understand it leaves out or names by its type, and it never fails.
+// It accepts damaged, truncated and hostile bodies and never fails. It omits
+// content that it does not understand, or names it by its type.
 package message

@@ -46,7 +46,7 @@ func geminiContent(c body) *draft {
 	return d
 }
 
-// addPart adds a part. Texts of a stream follow one another without a line end.
+// addPart adds a part. Texts of a stream are joined without a line end.
 func addPart(d *draft, p body) {
 	either := func(camel, snake string) body {
 		if p.has(camel) {
@@ -70,7 +70,7 @@ func addPart(d *draft, p body) {
 	}
 }
 
-// geminiResult is the text of a result, which is often the only member.
+// geminiResult returns the text of a result, which is often its only member.
 func geminiResult(raw json.RawMessage) string {
 	b := object(raw)
 	for _, name := range []string{"output", "result", "error"} {

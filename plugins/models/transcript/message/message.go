@@ -7,29 +7,29 @@ import (
 	"unicode/utf8"
 )
 
-// Message is something that was said.
+// Message is one message of a conversation.
 type Message struct {
-	// Role is who speaks: system, user, assistant or tool.
+	// Role is the speaker: system, user, assistant or tool.
 	Role string `json:"role"`
 	Text string `json:"text,omitempty"`
-	// Reasoning is what a model shows of its thoughts.
+	// Reasoning is the visible part of a model's thoughts.
 	Reasoning string   `json:"reasoning,omitempty"`
 	Calls     []Call   `json:"calls,omitempty"`
 	Results   []Result `json:"results,omitempty"`
-	// Error is what a response reports in place of, or after, a message.
+	// Error is an error that a response reports instead of or after a message.
 	Error string `json:"error,omitempty"`
 }
 
-// Call is a call of a tool. Arguments are JSON, or the free text of tools that
-// take one.
+// Call is a call of a tool. Arguments are JSON, or free text for tools that
+// accept it.
 type Call struct {
 	ID        string `json:"id,omitempty"`
 	Name      string `json:"name"`
 	Arguments string `json:"arguments,omitempty"`
 }
 
-// Result is what a tool returned to the call of this ID, which some dialects
-// leave out.
+// Result is the result of a tool call. ID identifies the call. Some dialects
+// omit it.
 type Result struct {
 	ID     string `json:"id,omitempty"`
 	Name   string `json:"name,omitempty"`
@@ -37,13 +37,13 @@ type Result struct {
 	Failed bool   `json:"failed,omitempty"`
 }
 
-// draft is a message that is put together of many pieces.
+// draft is a message that is assembled from many pieces.
 type draft struct {
 	Message
 	text, reasoning []byte
 }
 
-// line appends a line to a text, unless it is empty.
+// line appends s on a new line, unless s or the text is empty.
 func line(text []byte, s string) []byte {
 	if s != "" && len(text) > 0 {
 		text = append(text, '\n')
@@ -51,7 +51,7 @@ func line(text []byte, s string) []byte {
 	return append(text, s...)
 }
 
-// add appends a message of the same role.
+// add appends the content of another message.
 func (d *draft) add(m Message) {
 	d.text, d.reasoning = line(d.text, m.Text), line(d.reasoning, m.Reasoning)
 	d.Calls = append(d.Calls, m.Calls...)
@@ -71,19 +71,20 @@ func (d *draft) message() Message {
 	return d.Message
 }
 
-// IsZero reports whether nothing was said.
+// IsZero reports whether the message is empty.
 func (m Message) IsZero() bool {
 	return m.Text == "" && m.Reasoning == "" && m.Error == "" && len(m.Calls) == 0 && len(m.Results) == 0
 }
 
-// Mark identifies what was said, without the reasoning, which a history may leave
-// out, and identifiers.
+// Mark identifies a message and all messages before it. It ignores identifiers
+// and the reasoning, which a history may omit.
 type Mark [16]byte
 
-// Mark returns the mark of the message as the next after before.
+// Mark returns the mark of the message after a message with the mark before.
 func (m Message) Mark(before Mark) Mark { return m.digest().after(before) }
 
-// after is the mark of a message of this digest as the next after before.
+// after returns the mark of a message with this digest after a message with the
+// mark before.
 func (m Mark) after(before Mark) Mark {
 	sum := sha256.Sum256(append(before[:], m[:]...))
 	return Mark(sum[:16])
@@ -111,11 +112,11 @@ func (m Message) digest() Mark {
 // Tool is a tool that a request offers to the model.
 type Tool struct {
 	Name, Description string
-	// Parameters are a JSON schema, if it has one.
+	// Parameters are a JSON Schema, if the tool has one.
 	Parameters json.RawMessage
 }
 
-// body is an object whose members may be anything.
+// body is a JSON object with members of any type.
 type body map[string]json.RawMessage
 
 func object(raw []byte) body {
@@ -124,14 +125,14 @@ func object(raw []byte) body {
 	return b
 }
 
-// text is a member that is a string, "" otherwise.
+// text returns the value of a string member, or "" otherwise.
 func (b body) text(name string) string { return text(b[name]) }
 
 func (b body) object(name string) body { return object(b[name]) }
 
 func (b body) list(name string) []json.RawMessage { return list(b[name]) }
 
-// has reports whether a member is there and not null.
+// has reports whether a member exists and is not null.
 func (b body) has(name string) bool { return len(b[name]) > 0 && string(b[name]) != "null" }
 
 func text(raw []byte) string {
@@ -146,7 +147,7 @@ func list(raw []byte) []json.RawMessage {
 	return l
 }
 
-// compact is JSON without space, or the text itself if it is none.
+// compact removes the space from JSON. Other text is returned unchanged.
 func compact(raw []byte) string {
 	var v any
 	if err := json.Unmarshal(raw, &v); err != nil {
@@ -170,7 +171,7 @@ func join(texts ...string) string {
 	return strings.Join(kept, "\n")
 }
 
-// failure is the error that a response reports.
+// failure returns the error that a response reports, or "".
 func failure(b body) string {
 	if !b.has("error") {
 		return ""
@@ -186,7 +187,7 @@ func failure(b body) string {
 	return valid(compact(b["error"]))
 }
 
-// valid makes a text valid UTF-8.
+// valid replaces invalid UTF-8.
 func valid(s string) string {
 	if utf8.ValidString(s) {
 		return s

@@ -53,8 +53,7 @@ func itemOrText(b body, raw []byte) []Message {
 	return []Message{m}
 }
 
-// follow joins the items of the assistant that follow one another: they are one
-// message.
+// follow merges consecutive items of the assistant into one message.
 func follow(said []Said) []Said {
 	out := said[:0:0]
 	for i := 0; i < len(said); {
@@ -93,7 +92,8 @@ func item(i body) Message {
 	}
 }
 
-// compactIf compacts a value unless it is missing.
+// compactIf compacts a value. It returns "" for a missing value, null and a
+// string.
 func compactIf(raw json.RawMessage) string {
 	if len(raw) == 0 || string(raw) == "null" || raw[0] == '"' {
 		return ""
@@ -101,7 +101,7 @@ func compactIf(raw json.RawMessage) string {
 	return compact(raw)
 }
 
-// openAIResponse reads responses of all operations of the dialect.
+// openAIResponse reads responses of all of the dialect's operations.
 func openAIResponse(d *draft, events []body) {
 	var choice chatChoice
 	var items []json.RawMessage
@@ -137,7 +137,7 @@ func openAIResponse(d *draft, events []body) {
 	}
 }
 
-// chatChoice puts together the choice 0 of chat completions.
+// chatChoice assembles choice 0 of a chat completion.
 type chatChoice struct {
 	text, reasoning []byte
 	calls           []chatPart
@@ -167,7 +167,7 @@ func (c *chatChoice) add(e body) {
 	}
 }
 
-// call adds a part of a call: those of one index belong together.
+// call adds a part of a tool call. Parts with the same index belong together.
 func (c *chatChoice) call(raw body, at int) {
 	if raw.has("index") {
 		_ = json.Unmarshal(raw["index"], &at)

@@ -8,7 +8,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 )
 
-// Response returns a model's answer, whole or streamed.
+// Response returns a model's answer from a whole or streamed response.
 func Response(provider string, _ dialect.Operation, raw []byte) Message {
 	d := &draft{Message: Message{Role: "assistant"}}
 	switch events := stream(raw); provider {
@@ -22,8 +22,8 @@ func Response(provider string, _ dialect.Operation, raw []byte) Message {
 	return d.message()
 }
 
-// stream returns the JSON values of a response: one, those of an array, or the
-// data of server-sent events.
+// stream returns the JSON values of a response: a single object, the elements
+// of an array, or the data of server-sent events.
 func stream(raw []byte) []body {
 	trimmed := bytes.TrimSpace(raw)
 	switch {
@@ -50,13 +50,13 @@ func stream(raw []byte) []body {
 		}
 		data = nil
 	}
-	if b := object(data); b != nil { // cut before the blank line
+	if b := object(data); b != nil { // truncated before the blank line
 		all = append(all, b)
 	}
 	return all
 }
 
-// parts reads content that is a string or a list of parts, each of a type.
+// parts reads content that is a string or a list of typed parts.
 func parts(raw []byte, texts ...string) string {
 	if s := text(raw); s != "" {
 		return s
@@ -73,7 +73,7 @@ func parts(raw []byte, texts ...string) string {
 	return join(said...)
 }
 
-// part is the text of a part, or its type in brackets.
+// part returns the text of a part, or its type in brackets.
 func part(p body, texts []string) string {
 	for _, name := range append([]string{"text", "refusal"}, texts...) {
 		if p.has(name) {
@@ -86,7 +86,7 @@ func part(p body, texts []string) string {
 	return ""
 }
 
-// speaker is the role as we call it.
+// speaker maps a dialect's role to one of the roles of Message.
 func speaker(role string) string {
 	switch role {
 	case "system", "developer":

@@ -10,8 +10,9 @@ import (
 // mostRemembered bounds the bytes that a Reader remembers.
 const mostRemembered = 16 << 20
 
-// Reader reads the requests of a transcript. Each repeats most of the one before,
-// so it remembers what a part of a request says. It is for one goroutine.
+// Reader reads the requests of a transcript. Each request repeats most of the
+// previous one, so the reader caches the messages of its parts. It is not safe
+// for concurrent use.
 type Reader struct {
 	seed  maphash.Seed
 	said  map[uint64][]Said
@@ -19,21 +20,21 @@ type Reader struct {
 	size  int
 }
 
-// Said is a message of a request, with its digest for Mark.
+// Said is a message of a request with its digest for Mark.
 type Said struct {
 	Message
 	sum Mark
 }
 
-// Mark returns the mark of the message as the next after before.
+// Mark returns the mark of the message after a message with the mark before.
 func (s Said) Mark(before Mark) Mark { return s.sum.after(before) }
 
-// NewReader returns a reader of requests.
+// NewReader returns an empty Reader.
 func NewReader() *Reader {
 	return &Reader{seed: maphash.MakeSeed(), said: map[uint64][]Said{}, tools: map[uint64][]Tool{}}
 }
 
-// Request returns the messages of a request, and the tools that it offers.
+// Request returns the messages of a request and the tools that it offers.
 func (r *Reader) Request(provider string, _ dialect.Operation, raw []byte) ([]Said, []Tool) {
 	b := skimmed(raw)
 	switch {
@@ -62,7 +63,7 @@ func (r *Reader) Request(provider string, _ dialect.Operation, raw []byte) ([]Sa
 	}
 }
 
-// saying makes messages that can be marked, and are valid UTF-8.
+// saying returns messages with digests. Their texts are valid UTF-8.
 func saying(all ...Message) []Said {
 	out := make([]Said, len(all))
 	for i, m := range all {
@@ -87,7 +88,7 @@ func (r *Reader) all(said []Said, array json.RawMessage, kind string, read func(
 	return said
 }
 
-// offered are the tools of a request.
+// offered returns the tools of a request.
 func (r *Reader) offered(b body, kind string, read func([]json.RawMessage) []Tool) []Tool {
 	raw := b["tools"]
 	key := r.key(kind, raw)
@@ -109,7 +110,7 @@ func (r *Reader) key(kind string, raw []byte) uint64 {
 	return h.Sum64()
 }
 
-// remember makes space for something of a size.
+// remember makes space for an entry of this size.
 func (r *Reader) remember(size int) {
 	if r.size += size + 64; r.size > mostRemembered {
 		clear(r.said)

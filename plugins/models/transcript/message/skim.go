@@ -2,10 +2,10 @@ package message
 
 import "bytes"
 
-// The functions here find where the values of a JSON text are without looking
-// into them. What is no JSON gives nothing, or something that cannot be read.
+// The functions of this file locate the values of a JSON text without decoding
+// them. Text that is not JSON yields nothing or undecodable values.
 
-// value returns the end of the value that begins at raw[at], -1 if it has none.
+// value returns the end of the value at raw[at], or -1 if it has none.
 func value(raw []byte, at int) int {
 	depth := 0
 	for at < len(raw) {
@@ -52,7 +52,7 @@ func closing(raw []byte, at int) int {
 	}
 }
 
-// space returns the first byte from raw[at] on that is not blank.
+// space skips blanks and returns the position of the next byte.
 func space(raw []byte, at int) int {
 	for at < len(raw) && (raw[at] == ' ' || raw[at] == '\t' || raw[at] == '\n' || raw[at] == '\r') {
 		at++
@@ -60,8 +60,8 @@ func space(raw []byte, at int) int {
 	return at
 }
 
-// values returns the values of an array, or names and values in turn of an
-// object; nil if raw is not one.
+// values returns the elements of an array, or alternating names and values of
+// an object. It returns nil if raw does not start with open or is malformed.
 func values(raw []byte, open byte) (all [][]byte) {
 	at := space(raw, 0)
 	if at >= len(raw) || raw[at] != open {
@@ -90,7 +90,7 @@ func values(raw []byte, open byte) (all [][]byte) {
 	}
 }
 
-// skimmed is an object whose members were not looked at; nil if raw is none.
+// skimmed returns an object with undecoded members, or nil if raw is not one.
 func skimmed(raw []byte) body {
 	pairs := values(raw, '{')
 	if len(pairs)%2 != 0 || pairs == nil {
