@@ -16,8 +16,8 @@ type python struct {
 	pyenv.Interpreter
 	// dir is the folder of the virtual environment.
 	dir string
-	// packages is the folder with what attempts share, and place where below dir its
-	// site-packages are to be seen. Both are empty for an environment of this machine.
+	// packages is the folder with the attempt's links to its packages, and place where
+	// below dir they are mounted. Both are empty if the environment in dir is whole.
 	packages, place string
 }
 
@@ -41,31 +41,26 @@ func (s *setup) placePython(ctx context.Context) error {
 		s.python = &python{Interpreter: host.Interpreter, dir: host.Dir}
 		return err
 	}
-	p := &python{dir: s.dirs.python, packages: filepath.Join(s.dirs.root, "packages")}
-	if s.runtime.Isolates {
-		if _, err := tree.Materialise(ctx, s.env.Store, of.Ref, p.packages, tree.Options{Mode: tree.Link}); err != nil {
-			return err
-		}
-	} else {
-		shared, err := s.env.Store.Share(ctx, of.Ref, func(int64, int64) {})
+	if !s.runtime.MapsPaths {
+		venv, release, err := pyenv.Place(ctx, s.env.Store, of.Ref, s.dirs.python)
 		if err != nil {
 			return err
 		}
-		s.opened = append(s.opened, func(bool) error { return shared.Close() })
-		p.packages = shared.Dir()
+		s.opened = append(s.opened, func(bool) error { return release() })
+		s.python = &python{dir: venv}
+		return nil
+	}
+	p := &python{dir: s.dirs.python, packages: filepath.Join(s.dirs.root, "packages")}
+	if _, err := tree.Materialise(ctx, s.env.Store, of.Ref, p.packages, tree.Options{Mode: tree.Link}); err != nil {
+		return err
 	}
 	var err error
 	if p.Interpreter, err = pyenv.For(ctx, p.packages); err != nil {
 		return err
 	}
-	if p.place, err = pyenv.Venv(s.dirs.python, p.packages, p.Interpreter); err != nil {
-		return err
-	}
+	p.place, err = pyenv.Venv(p.dir, p.packages, p.Interpreter)
 	s.python = p
-	if s.runtime.MapsPaths {
-		return nil
-	}
-	return pyenv.Link(filepath.Join(s.dirs.python, p.place), p.packages)
+	return err
 }
 
 func (p *python) mount() executor.Mount {

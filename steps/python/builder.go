@@ -71,11 +71,16 @@ func (b Builder) relock(ctx context.Context, r pyenv.Requirements, i pyenv.Inter
 	if err != nil {
 		return "", err
 	}
-	if err := wholefile.Replace(r.LockPath, wholefile.Bytes([]byte(pyenv.Locked(resolved, source)))); err != nil {
-		return "", fmt.Errorf("write the lock file: %w", err)
+	return resolved, b.writeLock(r.LockPath, pyenv.Locked(resolved, source))
+}
+
+// writeLock writes a lock file, and asks people to commit it.
+func (b Builder) writeLock(path, lock string) error {
+	if err := wholefile.Replace(path, wholefile.Bytes([]byte(lock))); err != nil {
+		return fmt.Errorf("the lock file cannot be written: %w", err)
 	}
-	b.Say("wrote " + filepath.Base(r.LockPath) + "; commit it")
-	return resolved, nil
+	b.Say("wrote " + filepath.Base(path) + "; commit it")
+	return nil
 }
 
 // resolve resolves the text of requirements; dir is the folder of the tools.

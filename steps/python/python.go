@@ -16,7 +16,6 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/pyenv"
@@ -241,10 +240,8 @@ func (b *build) lock(ctx context.Context, env *step.Env, maker Builder, i pyenv.
 	}
 	lock = pyenv.Locked(resolved, source)
 	if path := b.lockPath(); path != "" {
-		if err := wholefile.Replace(path, wholefile.Bytes([]byte(lock))); err != nil {
-			env.Warn(fmt.Sprintf("the lock file cannot be written, so the packages are resolved again next time: %v", err))
-		} else {
-			maker.Say("wrote " + filepath.Base(path) + "; commit it")
+		if err := maker.writeLock(path, lock); err != nil {
+			env.Warn(fmt.Sprintf("%v; the packages are resolved again next time", err))
 		}
 	}
 	return lock, resolved, nil

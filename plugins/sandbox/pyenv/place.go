@@ -45,12 +45,8 @@ func link(ctx context.Context, venv, packages string) error {
 	if err != nil {
 		return err
 	}
-	return Link(filepath.Join(venv, place), packages)
-}
-
-// Link puts a link to packages in the place of the empty folder that Venv made.
-func Link(place, packages string) error {
-	return errors.Join(os.Remove(place), os.Symlink(filepath.Join(packages, "site-packages"), place))
+	at := filepath.Join(venv, place)
+	return errors.Join(os.Remove(at), os.Symlink(filepath.Join(packages, "site-packages"), at))
 }
 
 // Activate returns the variables of a program that a virtual environment is active for.
