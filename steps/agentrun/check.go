@@ -43,12 +43,12 @@ func (a *attempt) checkAgent() error {
 	return err
 }
 
-// contractNames are the variables that only the step itself sets.
+// contractNames are the variables that only the step may set.
 var contractNames = []string{"AGENT_DIR", "CODE_DIR", "COMPETITION_ID", "DATA_DIR", "INSTRUCTIONS_FILE", "LOGS_DIR", "SUBMISSION_DIR"}
 
-// defaultShm is the size of /dev/shm that the reference gives, without which
-// many a data loader fails. What is in it counts as memory, so that it is at
-// most half of that: who fills it sees a full disk before the limit kills.
+// defaultShm is the size of /dev/shm: that of the reference, since many data loaders
+// fail with less, but at most half of the memory limit. Files there count as memory, so
+// an agent that fills it gets a full disk before the memory limit kills it.
 func defaultShm(memory int64) int64 {
 	const size = 4 << 30
 	if memory > 0 {
@@ -76,7 +76,7 @@ func checkNames(env map[string]string) error {
 	return nil
 }
 
-// checkNetwork reads the allowed places.
+// checkNetwork parses the allowed destinations.
 func (a *attempt) checkNetwork() error {
 	n := a.args.Network
 	switch {
@@ -93,7 +93,7 @@ func (a *attempt) checkNetwork() error {
 	return nil
 }
 
-// checkSandbox reads the arguments that only isolating runtimes take.
+// checkSandbox parses the arguments that only isolating runtimes accept.
 func (a *attempt) checkSandbox() error {
 	s := &a.sandbox
 	s.Capabilities = a.args.Caps
@@ -114,7 +114,7 @@ func (a *attempt) checkSandbox() error {
 	return nil
 }
 
-// text returns an optional text.
+// text returns an optional string, or "".
 func text(p *string) string {
 	if p == nil {
 		return ""
@@ -133,7 +133,7 @@ func (a *attempt) checkTimes() error {
 	return step.WrongArg("snapshot_every", err)
 }
 
-// checkTask reads the digests that the task's texts must have.
+// checkTask sets the digests that the task's texts must have.
 func (a *attempt) checkTask() (err error) {
 	if a.description, a.instructions, err = task.Digests(cmp.Or(a.deps.Repository, competitions.Reference()), a.def, a.args.Task); err != nil {
 		return step.WrongArg("task", err)

@@ -12,21 +12,21 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
-// Auto is the value of the argument runtime that leaves it to the machine.
+// Auto is the value of the argument runtime that lets the machine decide.
 const Auto = "auto"
 
-// AutoVariable is the environment variable that names the one runtime which Auto
-// may be on a machine.
+// AutoVariable is the environment variable that names the only runtime that Auto may
+// choose on a machine.
 const AutoVariable = "MLEFLOW_AUTO_RUNTIME"
 
-// preference are the runtimes that Auto may be, the strongest first.
+// preference lists the runtimes that Auto may choose, strongest first.
 var preference = []string{"containerd", "sandbox", "process"}
 
-// rejected is a runtime that Auto is not, and why.
+// rejected is a runtime that Auto did not choose, with the reason and a fix.
 type rejected struct{ runtime, why, fix string }
 
-// choose settles Auto for an attempt: it returns the strongest runtime that the machine
-// has, that isolates as required and that can run the agent.
+// choose resolves Auto for an attempt. It returns the strongest runtime that is
+// available on the machine, isolates as required and can run the agent.
 func (d Deps) choose(raw step.Args) ([]step.Choice, error) {
 	var args arguments
 	if err := raw.Decode(&args); err != nil {
@@ -51,7 +51,8 @@ func (d Deps) choose(raw step.Args) ([]step.Choice, error) {
 	return nil, args.refusal(passed)
 }
 
-// hostProgram says why the agent's program, one of this machine, is not in its sandbox.
+// hostProgram returns an error if the agent's program is one of the machine's that its
+// sandbox does not show.
 func (args *arguments) hostProgram(rt executor.Runtime) error {
 	program := args.Agent.Command[0]
 	if !args.onHost(rt) || args.Agent.Python != nil && !strings.Contains(program, "/") {
@@ -60,8 +61,8 @@ func (args *arguments) hostProgram(rt executor.Runtime) error {
 	return rt.HostProgram(program)
 }
 
-// otherPython warns that the Python of an activated virtual environment is not the
-// agent's.
+// otherPython returns a warning if a virtual environment is activated but the agent
+// will run another Python.
 func (args *arguments) otherPython(rt executor.Runtime) string {
 	active := cmp.Or(os.Getenv("VIRTUAL_ENV"), os.Getenv("CONDA_PREFIX"))
 	program := args.Agent.Command[0]
@@ -72,8 +73,8 @@ func (args *arguments) otherPython(rt executor.Runtime) string {
 		"To have them, write in the agent block python { venv = %q }; or, so that others can have the same, python { requirements = \"requirements.txt\" } and pip freeze > requirements.txt", args.Agent.Name, active, active)
 }
 
-// reject says why a runtime will not do, wherever it can be used; empty if it
-// will.
+// reject returns the reason why a runtime is unsuitable even where it is available, or
+// "".
 func (d Deps) reject(rt executor.Runtime, args *arguments) string {
 	if isolation := args.isolation(rt); !conditions.AtLeast(isolation, args.Required) {
 		return "its isolation is " + isolation
@@ -93,7 +94,7 @@ func (d Deps) reject(rt executor.Runtime, args *arguments) string {
 	return ""
 }
 
-// candidates are the runtimes that Auto may be here.
+// candidates returns the runtimes that Auto may choose here.
 func (d Deps) candidates() (list []executor.Runtime) {
 	for _, name := range preference {
 		if rt, err := d.Runtimes.Get(name); err == nil && (d.Auto == "" || d.Auto == name) {
@@ -108,15 +109,15 @@ func (args *arguments) isolation(rt executor.Runtime) string {
 	return conditions.IsolationOf(rt.Name, rt.Isolates, args.onHost(rt))
 }
 
-// onHost reports whether the agent runs in a sandbox with the machine's own programs.
+// onHost reports whether the agent runs in a sandbox that shows the machine's own
+// programs.
 func (args *arguments) onHost(rt executor.Runtime) bool {
 	return rt.HostImage != "" && !args.hasImage() && !args.builtIn()
 }
 
 func (args *arguments) hasImage() bool { return args.Agent.Image != "" || args.Agent.Built != nil }
 
-// choice explains the choice of Auto. A runtime that does not isolate comes with a
-// warning.
+// choice explains the choice of Auto. It warns of a runtime that does not isolate.
 func (d Deps) choice(rt executor.Runtime, here executor.Availability, passed []rejected) step.Choice {
 	var reasons []string
 	for _, p := range passed {
@@ -133,7 +134,8 @@ func (d Deps) choice(rt executor.Runtime, here executor.Availability, passed []r
 	return c
 }
 
-// refusal says that no runtime will do, what each lacks, and how to get it.
+// refusal returns the error that no runtime is suitable, with the reason and the fix
+// for each.
 func (args *arguments) refusal(passed []rejected) error {
 	text := fmt.Sprintf("no runtime of this machine can run agent %q", args.Agent.Name)
 	arg := "runtime"
@@ -149,8 +151,7 @@ func (args *arguments) refusal(passed []rejected) error {
 	return step.WrongArg(arg, fmt.Errorf("%s\nmleflow doctor examines the machine", text))
 }
 
-// unsuited says why a runtime cannot run the agent on any machine; empty if it
-// can.
+// unsuited returns the reason why a runtime cannot run the agent on any machine, or "".
 func (args *arguments) unsuited(rt executor.Runtime) string {
 	who := args.Agent
 	switch {
@@ -164,15 +165,15 @@ func (args *arguments) unsuited(rt executor.Runtime) string {
 	return ""
 }
 
-// builtIn reports whether the agent is a part of mleflow that needs an image of
-// it in a runtime of images.
+// builtIn reports whether the agent is part of mleflow, so that a runtime that uses
+// images needs an image of mleflow.
 func (args *arguments) builtIn() bool {
 	who := args.Agent
 	return len(who.Command) > 0 && who.Command[0] == BuiltIn && !args.hasImage()
 }
 
-// takeRuntime finds the runtime that the arguments name. Auto stays open where
-// nothing is run.
+// takeRuntime finds the runtime that the arguments name. Auto stays unresolved where
+// nothing runs.
 func (a *attempt) takeRuntime() (err error) {
 	if a.args.Runtime == Auto {
 		a.runtime = executor.Runtime{Name: Auto}

@@ -9,21 +9,21 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// mostPause is how much longer an attempt may take whose clock is paused, as a
-// multiple of its limit: the runtime's own limit, which holds without us.
+// mostPause limits the time of an attempt whose clock is paused, as a multiple of its
+// time limit. The runtime enforces it even if this process dies.
 const mostPause = 2
 
 var errTime = errors.New("the agent exceeded its time limit")
 
-// clock is an agent's time.
+// clock measures an agent's time.
 type clock struct {
-	// started is when the agent was started, in nanoseconds since 1970, by this
-	// process or an earlier one. Until then it is when the set-up ended.
+	// started is the start of the agent, in nanoseconds since 1970, even if an earlier
+	// process started it. Before the start it is the end of the set-up.
 	started atomic.Int64
-	// given is the time limit, 0 without one.
+	// given is the time limit; 0 is none.
 	given time.Duration
-	// pausable says that a model gives the time back that its provider makes the
-	// agent wait, and paused is how much by now.
+	// pausable reports whether some model gives back the time that the agent waits for
+	// its provider. paused returns the time given back so far.
 	pausable bool
 	paused   func() time.Duration
 }
@@ -47,7 +47,7 @@ func (c *clock) limit() time.Duration {
 	return min(mostPause*c.given, c.given+c.paused())
 }
 
-// hardLimit is the runtime's limit.
+// hardLimit is the limit that the runtime enforces.
 func (c *clock) hardLimit() time.Duration {
 	if c.pausable {
 		return mostPause * c.given
@@ -55,7 +55,7 @@ func (c *clock) hardLimit() time.Duration {
 	return c.given
 }
 
-// over reports whether a clock that can be paused is beyond its limit.
+// over reports whether a pausable clock is past its limit.
 func (c *clock) over() bool {
 	return c.given > 0 && c.pausable && c.elapsed() > c.limit()
 }

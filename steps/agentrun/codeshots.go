@@ -9,16 +9,15 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// What is kept of the code over time: of one copy, and of all different files
-// together.
+// Limits of the code snapshots: for one copy, and for all distinct copies.
 var (
 	codeCaps = caps{bytes: 16 << 20, entries: 2000, depth: 16}
 	allCode  = int64(512 << 20)
 )
 
-// codeSnapshots keeps the agent's code as it becomes, whenever a snapshot of the
-// submission is due and the code has changed. It only reads, from outside. A file
-// that is being written is kept as it was read.
+// codeSnapshots keeps copies of the agent's code. Whenever a snapshot of the submission
+// is due and the code has changed, it takes one. It only reads, from outside the
+// sandbox. A file that is being written is kept as it was read.
 type codeSnapshots struct {
 	*place
 	shots
@@ -26,7 +25,7 @@ type codeSnapshots struct {
 	bytes int64
 }
 
-// openCodeSnapshots continues the copies of an earlier process.
+// openCodeSnapshots continues the list of an earlier process.
 func openCodeSnapshots(ctx context.Context, p *place) (*codeSnapshots, error) {
 	kept, err := openShots(ctx, p, "code_snapshots.jsonl", whole)
 	c := &codeSnapshots{place: p, shots: kept}
@@ -36,7 +35,7 @@ func openCodeSnapshots(ctx context.Context, p *place) (*codeSnapshots, error) {
 	return c, err
 }
 
-// whole says whether all of a tree that no record holds is still in the store.
+// whole reports whether a tree that no record holds is still complete in the store.
 func whole(ctx context.Context, store cache.Store, ref cache.Ref) bool {
 	if !has(ctx, store, ref) {
 		return false
@@ -79,7 +78,7 @@ func (c *codeSnapshots) take(ctx context.Context) error {
 	return c.add(shot{Seconds: at, Ref: ref})
 }
 
-// tree is the output "code_snapshots".
+// tree builds the output "code_snapshots".
 func (c *codeSnapshots) tree(ctx context.Context) (cache.Ref, error) {
 	return c.build(ctx, c.env.Store, "")
 }

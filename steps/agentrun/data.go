@@ -17,17 +17,16 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// What is copied is worth a warning from either of these on.
+// Copies of at least this size, or of this many files, get a warning.
 const (
 	manyBytes = 64 << 20
 	manyFiles = 1000
 )
 
-// placeData gives the agent its data. Where the runtime isolates, they are links
-// into the cache which the agent can only read. Elsewhere nothing keeps a process
-// of the same user from changing the mode of such a link and writing to the cache:
-// there all attempts with the same data read one copy, which is looked at
-// afterwards.
+// placeData gives the agent its data. Where the runtime isolates, they are links into
+// the cache that the agent can only read. Elsewhere, a process of the same user could
+// change the mode of such a link and write to the cache. There all attempts with the
+// same data share one copy, which is checked afterwards.
 func (s *setup) placeData(ctx context.Context) error {
 	ref, err := s.describedData(ctx)
 	if err != nil {
@@ -53,7 +52,7 @@ func (a *attempt) whyCopied() string {
 	return fmt.Sprintf("the runtime %q cannot keep agents from writing to the cache", a.runtime.Name)
 }
 
-// shareData places the data and returns how much was copied.
+// shareData places the data and returns the number and size of the copied files.
 func (s *setup) shareData(ctx context.Context, ref cache.Ref) (files, bytes int64, err error) {
 	tell := s.phases.placed(ref)
 	if !s.runtime.Isolates {
@@ -87,9 +86,10 @@ func (s *setup) shareData(ctx context.Context, ref cache.Ref) (files, bytes int6
 	return done.Copied + done.Cloned, done.BytesCopied, err
 }
 
-// passOnData leaves the links of this attempt to a later one, once it has a result:
-// an agent that could not be stopped may still read them. One with capabilities may
-// have mounted them for writing.
+// passOnData leaves the links of this attempt to a later one. It does so only once the
+// attempt has a result, because an agent that could not be stopped may still read them.
+// An agent with capabilities may have remounted them for writing, so its links are not
+// passed on.
 func (s *setup) passOnData(ref cache.Ref) {
 	if len(s.sandbox.Capabilities) > 0 {
 		return
@@ -102,9 +102,9 @@ func (s *setup) passOnData(ref cache.Ref) {
 	})
 }
 
-// checkData looks whether the agent changed the data that others read, too. What it
-// did to them is its own fault only if nobody else could have done it: otherwise
-// the attempt is void, and the next has data of its own.
+// checkData checks whether the agent changed data that other attempts read too. A
+// change is the agent's fault only if no other attempt could have made it. Otherwise
+// the attempt is void, and the next one gets its own copy.
 func (f *finished) checkData(ctx context.Context) error {
 	if f.shared == nil {
 		return nil
@@ -128,11 +128,10 @@ func (f *finished) checkData(ctx context.Context) error {
 	return nil
 }
 
-// descriptionFile is where agents look for the text of the competition.
+// descriptionFile is the file in which agents expect the competition's description.
 const descriptionFile = "description.md"
 
-// describedData stores the data with the competition's description next to
-// them.
+// describedData stores the data together with the competition's description.
 func (s *setup) describedData(ctx context.Context) (cache.Ref, error) {
 	entries, err := s.described(ctx, s.env.Store, func(text []byte) (cache.Ref, error) { return cache.PutBytes(ctx, s.env.Store, text) })
 	if err != nil {
@@ -141,8 +140,9 @@ func (s *setup) describedData(ctx context.Context) (cache.Ref, error) {
 	return tree.Put(ctx, s.env.Store, entries)
 }
 
-// described lists the data with the description, which put stores. One that they
-// bring is left under the task own only: it may be what an author wrote.
+// described lists the data with the description, which put stores. A description in the
+// data is replaced, except under the task own, where the author of the data may have
+// written it.
 func (a *attempt) described(ctx context.Context, store cache.Store, put func([]byte) (cache.Ref, error)) ([]tree.Entry, error) {
 	entries, err := tree.Read(ctx, store, a.args.Data.Ref)
 	if err != nil {
@@ -176,13 +176,13 @@ func (a *attempt) Copies(ctx context.Context, store cache.Store) []step.Copy {
 	}
 	c := step.Copy{Name: a.args.Data.Name(), Shared: true, Why: a.whyCopied()}
 	if !a.args.Data.Ref.IsZero() {
-		// Many attempts ask for the same.
+		// Many attempts ask for the same tree.
 		made, _ := a.memo.LoadOrStore([2]digest.ContentID{a.args.Data.Ref.ID, a.description}, sync.OnceValue(func() cache.Ref {
 			entries, err := a.described(ctx, store, func(text []byte) (cache.Ref, error) {
 				return cache.Ref{Kind: cache.Blob, ID: digest.Of(text), Size: int64(len(text))}, nil
 			})
 			if err != nil {
-				return a.args.Data.Ref // the texts are not there yet
+				return a.args.Data.Ref // the texts are not available yet
 			}
 			_, ref, _ := tree.Encode(entries)
 			return ref

@@ -11,15 +11,15 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// defaultDisk is disk_limit where a pipeline says nothing: more than agents are
-// known to need in addition to their data, and little enough not to fill a disk unnoticed.
+// defaultDisk is the default of disk_limit. It exceeds what agents are known to need
+// besides their data, but is too small to fill a disk unnoticed.
 const defaultDisk = "100GiB"
 
-// unlimited is the disk_limit that is none.
+// unlimited is the value of disk_limit for no limit.
 const unlimited = "unlimited"
 
-// checkDisk decides how much the agent may store. What resources.disk reserves
-// goes before the limit, which reserves nothing.
+// checkDisk sets the agent's disk limit. resources.disk, which also reserves space,
+// overrides disk_limit, which does not.
 func (a *attempt) checkDisk() (err error) {
 	a.disk = a.raw.Limits.DiskBytes
 	if a.disk > 0 || a.args.Disk == unlimited {
@@ -34,8 +34,9 @@ func (a *attempt) checkDisk() (err error) {
 	return step.WrongArg("disk_limit", err)
 }
 
-// How often the disk is measured where no file system keeps the limit: with a
-// pause of at least diskPause, and of diskRest times as long as measuring took.
+// The disk is measured repeatedly where no file system enforces the limit. The pause
+// between two measurements is at least diskPause and at least diskRest times as long as
+// the last one took.
 const (
 	diskPause = time.Second
 	diskRest  = 10
@@ -43,10 +44,9 @@ const (
 
 var errDisk = errors.New("the agent exceeded its disk limit")
 
-// watchDisk ends the attempt when the agent stores more than it may, where no
-// volume keeps it to that. It measures from outside, so that files which are
-// deleted and still open do not count, and a fast writer gets beyond the limit for
-// a moment.
+// watchDisk ends the attempt when the agent exceeds its disk limit and no volume
+// enforces it. It measures from outside, so it misses files that are deleted but still
+// open, and a fast writer exceeds the limit for a moment.
 func (r *running) watchDisk(ctx context.Context, end context.CancelCauseFunc) {
 	if r.disk == 0 || r.dirs.volume != "" {
 		return
@@ -68,7 +68,7 @@ func (r *running) watchDisk(ctx context.Context, end context.CancelCauseFunc) {
 	}
 }
 
-// storable is the most that is taken of the agent's files.
+// storable is the maximum size of the files that are taken from the agent.
 func (a *attempt) storable() int64 {
 	if a.disk == 0 {
 		return math.MaxInt64
@@ -79,7 +79,7 @@ func (a *attempt) storable() int64 {
 // stored returns the size of the agent's folders.
 func (l layout) stored() (bytes int64) {
 	for _, dir := range []string{l.home, l.tmp} {
-		n, _ := tree.Measure(dir) // as far as it can be seen
+		n, _ := tree.Measure(dir) // as far as they can be read
 		bytes += n
 	}
 	return bytes

@@ -10,8 +10,8 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// placeFiles lays the agent's files into its own folder, where its command
-// then starts. They are copies that the agent may change.
+// placeFiles copies the agent's files into its own folder, where its command starts.
+// The agent may change the copies.
 func (s *setup) placeFiles(ctx context.Context) error {
 	if len(s.args.Agent.Files) == 0 {
 		return nil
@@ -32,7 +32,7 @@ func (s *setup) placeFiles(ctx context.Context) error {
 	})
 }
 
-// workFolder is the folder that the agent's command starts in.
+// workFolder is the folder in which the agent's command starts.
 func (a *attempt) workFolder() string {
 	if len(a.args.Agent.Files) > 0 {
 		return "agent"

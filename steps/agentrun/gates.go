@@ -19,27 +19,27 @@ import (
 )
 
 const (
-	// validityPort is where agents of the reference look for the server.
+	// validityPort is the port on which the reference's agents expect the server.
 	validityPort = 5000
-	// proxyPort is the proxy's, on the agent's loopback interface.
+	// proxyPort is the port of the proxy on the agent's loopback interface.
 	proxyPort = 3128
-	// journalBytes bounds each of the two logs.
+	// journalBytes limits the size of each of the two logs.
 	journalBytes = 64 << 20
-	// gatewayVariable tells where the validity server is.
+	// gatewayVariable holds the address of the validity server.
 	gatewayVariable = "MLEFLOW_GATEWAY"
 )
 
-// gates are the servers that the agent may talk to.
+// gates are the servers that the agent can use.
 type gates struct {
 	*place
 	validations, connections *service.Journal
-	// evidence is the shim's report; nil without a shim.
+	// evidence is the journal of the shim; nil without a shim.
 	evidence *service.Journal
 	services []executor.Service
-	// vars are the environment variables that tell the agent of them.
+	// vars are the environment variables that give the agent the addresses.
 	vars map[string]string
 	stop []func()
-	// check is the check of a submission's form.
+	// check checks the form of a submission.
 	check func(ctx context.Context, path string) (validity.Verdict, error)
 }
 
@@ -79,7 +79,7 @@ func openGates(ctx context.Context, p *place) (*gates, error) {
 	}))
 }
 
-// openProxy serves the proxy and tells the agent of it.
+// openProxy serves the proxy and sets the variables that name it.
 func (g *gates) openProxy(ctx context.Context, p *proxy.Proxy) error {
 	address, err := g.serve(ctx, "network proxy", proxyPort, p.Serve)
 	if err != nil {
@@ -94,8 +94,8 @@ func (g *gates) openProxy(ctx context.Context, p *proxy.Proxy) error {
 	return nil
 }
 
-// serve makes a server a service or, where the agent shares the host's network,
-// serves it there. It returns the address for the agent.
+// serve makes a server a service of the runtime or, where the agent shares the host's
+// network, serves it on the host. It returns the address for the agent.
 func (g *gates) serve(ctx context.Context, name string, port int, serve func(context.Context, net.Listener) error) (address string, err error) {
 	if g.runtime.Isolates {
 		g.services = append(g.services, executor.Service{Name: name, Port: port, Serve: serve})
@@ -112,7 +112,7 @@ func (g *gates) serve(ctx context.Context, name string, port int, serve func(con
 	return "http://" + l.Addr().String(), nil
 }
 
-// shut closes what is still open to the agent, so that the logs are complete.
+// shut closes the servers that are still open, so that the logs are complete.
 func (g *gates) shut() {
 	for _, stop := range g.stop {
 		stop()
@@ -131,8 +131,8 @@ func (g *gates) close() error {
 	return all
 }
 
-// submissionBytes is the greatest submission that is taken to be checked: what
-// is graded, unless it is so large that keeping it would hurt.
+// submissionBytes is the maximum size of a submission that the server checks. It is the
+// limit for grading, or less where keeping a file of that size would be too costly.
 func (g *gates) submissionBytes() int64 {
 	const most = 2 << 30
 	info, err := os.Stat(filepath.Join(g.dirs.host, sampleFile))
@@ -142,8 +142,8 @@ func (g *gates) submissionBytes() int64 {
 	return min(most, grading.MaxBytes(info.Size()))
 }
 
-// form returns the check of the validity server. It reads only the sample submission,
-// which the agent has too, at the first request.
+// form returns the check of the validity server. At the first request it reads the
+// sample submission, which the agent has too, and nothing else.
 func (g *gates) form(ctx context.Context) func(context.Context, string) (validity.Verdict, error) {
 	sample := filepath.Join(g.dirs.host, sampleFile)
 	if err := g.placeSample(ctx); err != nil {
@@ -154,7 +154,7 @@ func (g *gates) form(ctx context.Context) func(context.Context, string) (validit
 	return func(ctx context.Context, path string) (validity.Verdict, error) { return verdict(check(ctx, path)) }
 }
 
-// verdict turns the result of a check into the answer to the agent.
+// verdict converts the result of a check into the answer for the agent.
 func verdict(err error) (validity.Verdict, error) {
 	var bad *grading.Invalid
 	if errors.As(err, &bad) {
@@ -163,7 +163,7 @@ func verdict(err error) (validity.Verdict, error) {
 	return validity.Verdict{}, err
 }
 
-// logs are the journals as content.
+// logs stores the journals.
 func (g *gates) logs(ctx context.Context) (cache.Outputs, error) {
 	out := cache.Outputs{}
 	for name, file := range map[string]string{"validation_log": "validation.jsonl", "network_log": "network.jsonl"} {

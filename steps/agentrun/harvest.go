@@ -19,7 +19,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/agent"
 )
 
-// caps bound the harvest of one folder of an agent.
+// caps are the limits for the harvest of one folder of an agent.
 type caps struct {
 	bytes   int64
 	entries int
@@ -31,32 +31,33 @@ var (
 	keptCaps       = caps{bytes: 2 << 30, entries: 200_000, depth: 32}
 )
 
-// harvestTime is how long more than hurriedFiles files may take.
+// harvestTime limits the harvest of more than hurriedFiles files.
 const (
 	harvestTime  = time.Minute
 	hurriedFiles = 10_000
 )
 
-// maxNotes is how many things left out are named; more are counted.
+// maxNotes is the maximum number of omitted things that are named; the others are
+// counted.
 const maxNotes = 20
 
-// harvester takes files that an agent left into the store. It trusts nothing
-// it finds.
+// harvester copies files that an agent left into the store. It trusts nothing that it
+// finds.
 type harvester struct {
 	store cache.Store
 	mask  *secret.Set
-	// budget is how many bytes all folders together may still give; holes in
-	// files count as the zeros that are stored for them.
+	// budget is the number of bytes that may still be taken from all folders together.
+	// Holes in files count as the zeros that are stored for them.
 	budget int64
-	// began is when it began, files how many were taken.
+	// began is the start of the harvest, files the number of files taken.
 	began time.Time
 	files int
-	// live says that the agent still runs: nothing of it is changed.
+	// live means that the agent still runs, so nothing is changed.
 	live bool
-	// notes name the files that were left out, with reasons.
+	// notes name the omitted files, with reasons.
 	notes []string
 	more  int
-	// taken is called with the size of each file that was taken.
+	// taken is called with the size of each file taken.
 	taken func(bytes int64)
 }
 
@@ -69,7 +70,7 @@ func (h *harvester) note(format string, args ...any) {
 	}
 }
 
-// noteOthers names the files that an agent left in the place of a submission.
+// noteOthers names the files that an agent left in place of a submission.
 func (h *harvester) noteOthers(files map[string]bool) {
 	names := slices.Sorted(maps.Keys(files))
 	if more := len(names) - 3; more > 0 {
@@ -80,7 +81,7 @@ func (h *harvester) noteOthers(files map[string]bool) {
 	}
 }
 
-// left returns the notes.
+// left returns the notes on omitted files.
 func (h *harvester) left() []string {
 	if h.more > 0 {
 		return append(slices.Clip(h.notes), fmt.Sprintf("and %d more", h.more))
@@ -132,7 +133,7 @@ func (h *harvester) harvest(ctx context.Context, home *os.Root, name, first stri
 	return f.has, f.walk(ctx, ".", 1)
 }
 
-// unlock gives the owner the rights to read and remove a folder back.
+// unlock gives the owner permission to read and remove a folder.
 func unlock(root *os.Root, name string, info fs.FileInfo) {
 	if info.Mode().Perm()&0o700 != 0o700 {
 		_ = root.Chmod(name, info.Mode().Perm()|0o700)
@@ -164,13 +165,14 @@ func (f *folder) walk(ctx context.Context, dir string, depth int) error {
 	return nil
 }
 
-// full reports whether nothing more is taken. The time counts only where there are so
-// many files that an agent must be to blame.
+// full reports whether the harvest must stop. The time limit applies only beyond a
+// number of files that no agent needs.
 func (f *folder) full() bool {
 	return f.caps.entries == 0 || f.files > hurriedFiles && time.Since(f.began) > harvestTime
 }
 
-// list returns the entries of a folder, sorted, the first file before all.
+// list returns the sorted entries of a folder; in the top folder, the file first comes
+// first.
 func (f *folder) list(dir string) ([]fs.DirEntry, error) {
 	d, err := f.root.Open(dir)
 	if err != nil {
@@ -221,8 +223,8 @@ func (f *folder) entry(ctx context.Context, path string, depth int) error {
 	return nil
 }
 
-// file copies a file into the store. Opening follows no link and waits for no
-// one, whatever the path has become since it was looked at.
+// file copies a file into the store. Opening neither follows a link nor blocks,
+// whatever the path has become since it was examined.
 func (f *folder) file(ctx context.Context, path string) error {
 	src, err := f.open(path)
 	if err != nil {
@@ -252,7 +254,7 @@ func (f *folder) file(ctx context.Context, path string) error {
 	return nil
 }
 
-// errTaken says that two names became one where secrets are masked in them.
+// errTaken means that masking secrets made two names equal.
 var errTaken = errors.New("something of that name is there already")
 
 func (f *folder) add(path string, ref cache.Ref, executable bool) error {

@@ -15,8 +15,8 @@ import (
 	"github.com/mleflow/mleflow/steps/task"
 )
 
-// notesText tells an attempt about its conditions, next to the instructions of its
-// task.
+// notesText is the text, next to the instructions of the task, that describes an
+// attempt's conditions.
 //
 //go:embed notes.txt
 var notesText string
@@ -29,14 +29,14 @@ var (
 	instructionsTemplate = template.Must(template.New("instructions").Parse(task.OwnInstructions))
 )
 
-// facts are the values of our own texts.
+// facts are the values for our own texts.
 type facts struct {
 	Competition, Home, Data, Submission, Code, Logs, Agent string
 	// Server is the address of the validity server.
 	Server  string
 	Seed    int64
 	Timeout string
-	// Network says which servers can be reached.
+	// Network names the servers that can be reached.
 	Network string
 }
 
@@ -71,7 +71,7 @@ func (a *attempt) networkText() string {
 	return "none."
 }
 
-// networkMode is none, allow or open.
+// networkMode is "none", "allow" or "open".
 func (a *attempt) networkMode() string {
 	switch {
 	case a.args.Network != nil && a.args.Network.Open:
@@ -82,8 +82,8 @@ func (a *attempt) networkMode() string {
 	return "none"
 }
 
-// writeTexts writes what the agent reads next to the data. The reference's
-// instructions are written as they are, and ours next to them.
+// writeTexts writes the texts for the agent next to the data. The reference's
+// instructions are written unchanged, with our notes next to them.
 func (s *setup) writeTexts(ctx context.Context) error {
 	notes, err := s.facts().fill(notesTemplate)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *setup) writeTexts(ctx context.Context) error {
 	)
 }
 
-// maxInstructions bounds the general instructions.
+// maxInstructions limits the size of the general instructions.
 const maxInstructions = 1 << 20
 
 func (s *setup) instructionsText(ctx context.Context) ([]byte, error) {
@@ -113,7 +113,7 @@ func (s *setup) instructionsText(ctx context.Context) ([]byte, error) {
 	return cache.Get(ctx, s.env.Store, s.instructions, maxInstructions)
 }
 
-// checkTexts compares the texts that the step was given with the pins.
+// checkTexts compares the texts that the step received with their pins.
 func (a *attempt) checkTexts() error {
 	given := a.args.Texts
 	if got := given.Description.Ref.ID; got != a.description {

@@ -13,16 +13,16 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// lookGuest is where isolated commands see the program that looks for breaches,
-// lookTime how long it may take.
+// lookGuest is the path in the sandbox of the program that looks for breaches; lookTime
+// is its time limit.
 const (
 	lookGuest = "/run/mleflow-look"
 	lookTime  = time.Minute
 )
 
-// tryIsolation starts this program in the agent's sandbox, before the agent, to try
-// what no agent may reach from there. The agent is not started if anything of it
-// succeeds, or if it cannot be tried.
+// tryIsolation runs this program in the agent's sandbox, before the agent, and tries
+// everything that no agent may reach from there. If any of it can be reached, or the
+// trial fails, the agent is not started.
 func (r *running) tryIsolation(ctx context.Context) error {
 	if r.deps.Forbidden == nil || !r.runtime.Isolates {
 		return nil
@@ -54,8 +54,8 @@ func (a *attempt) remedy() string {
 	return "mleflow doctor says what is missing here"
 }
 
-// look runs the program that looks in a sandbox like the agent's: the same root,
-// mounts, user, devices and network, and the agent's environment without its secrets.
+// look runs that program in a sandbox like the agent's: with the same root, mounts,
+// user, devices and network, and with the agent's environment without its secrets.
 func (r *running) look(ctx context.Context, targets *breach.Targets) (found []string, err error) {
 	self, err := r.self()
 	if err != nil {
@@ -70,7 +70,7 @@ func (r *running) look(ctx context.Context, targets *breach.Targets) (found []st
 	spec.ID += " look"
 	spec.Command, spec.Dir, spec.ImageDir = []string{r.runtime.Path(mount), breach.Command}, "/", false
 	for i := range spec.Mounts {
-		spec.Mounts[i].CopyUp = false // the agent's own start does
+		spec.Mounts[i].CopyUp = false // the agent's own start copies
 	}
 	spec.Mounts = append(spec.Mounts, mount)
 	spec.Services, spec.OnStart, spec.OnMemory, spec.Resume = nil, nil, nil, false

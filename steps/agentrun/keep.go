@@ -18,24 +18,24 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// keptPrefix begins the keys of attempts among the cache's kept folders.
+// keptPrefix is the prefix of the keys of attempts among the cache's kept folders.
 const keptPrefix = "agent-"
 
-// keptFor is after how long the folder of an attempt that nobody continued is
+// keptFor is the time after which the folder of an attempt that nobody continued is
 // removed.
 const keptFor = 7 * 24 * time.Hour
 
-// state is the part of an attempt that a later process needs.
+// state is the state of an attempt that a later process needs.
 type state struct {
-	// Started is when the agent was started, Boot the machine's boot.
+	// Started is the start of the agent; Boot identifies the machine's boot.
 	Started time.Time `json:"started"`
 	Boot    string    `json:"boot"`
 }
 
 const stateFile = "state.json"
 
-// left reports whether the folder belongs to an agent that still runs, or has ended
-// while nobody looked.
+// left reports whether an earlier process left an agent in the folder that still runs,
+// or that ended unobserved.
 func (p *place) left(ctx context.Context) (bool, error) {
 	was, ok := recall(p.dirs.root)
 	if !ok || was.Boot != boot() {
@@ -51,12 +51,12 @@ func (p *place) left(ctx context.Context) (bool, error) {
 	return p.runtime.Left(ctx, p.id)
 }
 
-// leaves reports whether the attempt, interrupted, is left to a later process.
+// leaves reports whether the interrupted attempt is left to a later process.
 func (p *place) leaves(ctx context.Context) bool {
 	return p.kept && errors.Is(context.Cause(ctx), executor.ErrLeave)
 }
 
-// tellLeft reports on an agent that was to be left running.
+// tellLeft reports whether an agent of an interrupted run goes on.
 func (p *place) tellLeft(ctx context.Context) {
 	switch {
 	case p.leaves(ctx):
@@ -66,13 +66,13 @@ func (p *place) tellLeft(ctx context.Context) {
 	}
 }
 
-// attemptID names the agent of an action on this machine.
+// attemptID is the ID of an action's agent on this machine.
 func attemptID(action, dir string) string {
 	return fmt.Sprintf("agent-%.24s-%.8s", action, digest.Of([]byte(dir)).String())
 }
 
-// Abandoned counts the agents that interrupted runs left on this machine. With end,
-// it ends them and removes their folders.
+// Abandoned returns the number of agents that interrupted runs left on this machine.
+// With end, it also ends them and removes their folders.
 func Abandoned(ctx context.Context, keeper cache.Keeper, runtimes *executor.Registry, end bool) (n int, all error) {
 	list, all := keeper.Kept(ctx)
 	for _, k := range list {
@@ -110,7 +110,7 @@ func discard(ctx context.Context, keeper cache.Keeper, key string) error {
 	return release(false)
 }
 
-// boot identifies the machine's boot; agents do not outlive it.
+// boot returns the ID of the machine's boot, which agents do not outlive.
 func boot() string {
 	data, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(data))
@@ -134,7 +134,7 @@ func (p *place) remember() error {
 	return writeWhole(filepath.Join(p.dirs.root, stateFile), state{Started: p.start(), Boot: boot()})
 }
 
-// writeWhole writes a value as JSON, whole or not at all.
+// writeWhole writes a value as JSON, completely or not at all.
 func writeWhole(path string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -143,13 +143,13 @@ func writeWhole(path string, v any) error {
 	return nolink.WriteFile(path, text, 0o600, false)
 }
 
-// recall reads the state in an attempt's folder.
+// recall reads the state from an attempt's folder.
 func recall(dir string) (was state, ok bool) {
 	data, err := nolink.ReadFile(filepath.Join(dir, stateFile))
 	return was, err == nil && json.Unmarshal(data, &was) == nil
 }
 
-// end is the end of an agent, and its output.
+// end is the end of an agent, with its output.
 type end struct {
 	Exit    executor.Exit `json:"exit"`
 	Printed cache.Ref     `json:"printed"`
@@ -157,8 +157,8 @@ type end struct {
 
 const endFile = "end.json"
 
-// rememberEnd writes it for a later process: the container is gone by now, and
-// without this a death while the result is harvested would cost the attempt.
+// rememberEnd writes the agent's end for a later process. The container is gone by now,
+// so without it a crash during the harvest would cost the attempt.
 func (p *place) rememberEnd(e end) error {
 	if !p.kept {
 		return nil
@@ -166,8 +166,8 @@ func (p *place) rememberEnd(e end) error {
 	return writeWhole(filepath.Join(p.dirs.root, endFile), e)
 }
 
-// recallEnd reads it; nil if there is none, or if the agent's output is no longer in
-// the store.
+// recallEnd reads the agent's end. It returns nil if there is none or the agent's
+// output is no longer in the store.
 func (p *place) recallEnd(ctx context.Context) *end {
 	var e end
 	data, err := nolink.ReadFile(filepath.Join(p.dirs.root, endFile))
@@ -187,7 +187,7 @@ func (p *place) recallEnd(ctx context.Context) *end {
 func (a *attempt) dropVolume(ctx context.Context, dir string) error {
 	at := filepath.Join(dir, volumeFolder)
 	if _, err := os.Lstat(at); err != nil || a.runtime.Volume == nil {
-		return nil //nolint:nilerr // there is none
+		return nil //nolint:nilerr // there is no volume
 	}
 	v, err := a.volume(ctx, at, max(a.disk, smallestVolume))
 	if err != nil {
@@ -196,13 +196,13 @@ func (a *attempt) dropVolume(ctx context.Context, dir string) error {
 	return v.Close()
 }
 
-// smallestVolume is the least disk limit, and the size of a volume that is only made to
-// be removed.
+// smallestVolume is the smallest disk limit. It is also the size of a volume that is
+// opened only to be removed.
 const smallestVolume = 16 << 20
 
-// tidy removes what dead processes left in the runtime, and the folders of
-// attempts that nobody will continue: their agents ended with an earlier boot of
-// the machine, or long ago.
+// tidy removes the remains of dead processes from the runtime. It also removes the
+// folders of attempts that nobody will continue, because their agents ended with an
+// earlier boot of the machine or were started long ago.
 func (a *attempt) tidy(ctx context.Context, env *step.Env) {
 	var swept error
 	if a.runtime.Sweep != nil {
@@ -216,7 +216,7 @@ func (a *attempt) tidy(ctx context.Context, env *step.Env) {
 		}
 		dir, release, bad := env.Store.Keep(ctx, k.Key)
 		if bad == nil {
-			gone := stale(dir) // nobody took it up meanwhile
+			gone := stale(dir) // nobody continued it meanwhile
 			if gone {
 				bad = a.dropVolume(ctx, dir)
 			}
@@ -229,8 +229,8 @@ func (a *attempt) tidy(ctx context.Context, env *step.Env) {
 	}
 }
 
-// stale says that the attempt in a kept folder cannot go on, or that nobody
-// asked for it for long.
+// stale reports whether the attempt in a kept folder cannot continue, or has not been
+// continued for a long time.
 func stale(dir string) bool {
 	if was, ok := recall(dir); ok {
 		return was.Boot != boot() || time.Since(was.Started) > keptFor

@@ -23,7 +23,7 @@ import (
 	"github.com/mleflow/mleflow/steps/modelblock"
 )
 
-// BuiltIn is the first word of a command that stands for the running binary.
+// BuiltIn is the first word of a command that runs this binary.
 const BuiltIn = "mleflow"
 
 // Deps are the parts of the program that the kind needs.
@@ -31,56 +31,55 @@ type Deps struct {
 	Catalog  *competitions.Catalog
 	Judge    grading.Judge
 	Runtimes *executor.Registry
-	// Auto is the runtime that stands for "auto"; empty is the strongest that
-	// the machine has.
+	// Auto is the runtime that "auto" chooses; "" is the strongest available.
 	Auto string
-	// Self is the program that BuiltIn stands for in runtimes without
-	// images; empty is the running binary.
+	// Self is the program that BuiltIn runs in runtimes without images; "" is the
+	// running binary.
 	Self string
-	// Forbidden lists the places tried from inside each agent's sandbox before the
-	// agent starts, until close is called; nil tries nothing.
+	// Forbidden returns the targets that are tried from inside each agent's sandbox
+	// before the agent starts. They exist until close is called. If it is nil, nothing
+	// is tried.
 	Forbidden func(context.Context) (targets *breach.Targets, close func() error, err error)
-	// Repository is where the texts of tasks are; nil is that of the
-	// reference.
+	// Repository has the texts of tasks; nil is the reference's.
 	Repository *competitions.Repository
-	// Pools are the budgets that the steps of a run share; nil makes them.
+	// Pools are the budgets that the steps of a run share; nil creates them.
 	Pools *modelblock.Pools
-	// Leavable, if set, counts the agents that can go on without this process.
+	// Leavable, if set, counts the agents that can continue without this process.
 	Leavable *atomic.Int64
 }
 
-// Outcome is how an attempt ended, for people and for grading.
+// Outcome is the way in which an attempt ended, for people and for grading.
 type Outcome string
 
-// The outcomes. What was submitted is harvested and graded with every one.
+// The outcomes. With every outcome, the submission, if any, is harvested and graded.
 const (
-	// Finished: the agent ended with status 0 and left a submission.
+	// Finished: the agent exited with status 0 and left a submission.
 	Finished Outcome = "finished"
-	// NoSubmission: it ended with status 0 and left none.
+	// NoSubmission: the agent exited with status 0 and left no submission.
 	NoSubmission Outcome = "no_submission"
-	// TimedOut: it was stopped at the time limit.
+	// TimedOut: the agent was stopped at its time limit.
 	TimedOut Outcome = "timed_out"
-	// OutOfMemory: it was killed at the memory limit.
+	// OutOfMemory: the agent was killed at its memory limit.
 	OutOfMemory Outcome = "out_of_memory"
-	// OutOfDisk: it was stopped beyond the disk limit, in a runtime that cannot
-	// keep it to that.
+	// OutOfDisk: the agent exceeded its disk limit and was stopped, in a runtime that
+	// cannot enforce the limit.
 	OutOfDisk Outcome = "out_of_disk"
-	// DataChanged: it changed its data, which are read-only, in a runtime that
-	// cannot keep it from that; however it ended.
+	// DataChanged: the agent changed its read-only data, in a runtime that cannot
+	// prevent it. This outcome takes precedence over all others.
 	DataChanged Outcome = "data_changed"
-	// OutOfBudget: it failed or left no submission after a request to a model was
-	// refused because a budget was exhausted.
+	// OutOfBudget: the agent failed or left no submission, after a request to a model
+	// had been refused because a budget was exhausted.
 	OutOfBudget Outcome = "out_of_budget"
-	// AgentFailed: it ended with another status or by a signal.
+	// AgentFailed: the agent exited with another status or was killed by a signal.
 	AgentFailed Outcome = "agent_failed"
 
-	// The following are provisional: the environment explains the end, and the next
+	// The following outcomes are provisional: the environment caused them, and the next
 	// run tries again.
 
-	// ProviderFailed: a model's provider answered no request, or failed the last
-	// ones before the agent failed.
+	// ProviderFailed: a model's provider answered no request, or failed the last ones
+	// before the agent failed.
 	ProviderFailed Outcome = "provider_failed"
-	// BudgetTooSmall: a model's budget allowed no request.
+	// BudgetTooSmall: a model's budget allowed no request at all.
 	BudgetTooSmall Outcome = "budget_too_small"
 )
 
@@ -208,26 +207,25 @@ type attempt struct {
 	deps    Deps
 	def     *competitions.Definition
 	runtime executor.Runtime
-	// raw are the arguments as they came, for the action's key.
+	// raw are the undecoded arguments, for the action's key.
 	raw step.Args
-	// builtIn is the version of the built-in agent that runs, if one does.
+	// builtIn is the version of the built-in agent; "" for any other agent.
 	builtIn string
 	// description and instructions are the digests of the task's texts.
 	description, instructions digest.ContentID
-	// policy lists the servers that the agent may reach through the proxy; nil if none.
+	// policy lists the servers that the agent can reach through the proxy; nil is none.
 	policy *proxy.Policy
-	// sandbox, setupTime and every are arguments, read.
+	// sandbox, setupTime and every are parsed arguments.
 	sandbox   executor.Sandbox
 	setupTime time.Duration
-	// disk is the most that the agent may store; 0 is no limit.
+	// disk is the agent's disk limit in bytes; 0 is no limit.
 	disk  int64
 	every time.Duration
-	// tidied is done when this process has removed what others left.
+	// tidied runs the clean-up once per process.
 	tidied *sync.Once
-	// memo are the data with a description, by the digests of both.
+	// memo holds the data with a description, by the digests of both.
 	memo *sync.Map
-	// pools are the budgets that the attempts of a run share, by the run and the
-	// model.
+	// pools are the budgets that the attempts of a run share, by run and model.
 	pools *modelblock.Pools
 }
 
@@ -263,10 +261,11 @@ func (a *attempt) Conditions() []string {
 	return set
 }
 
-// Fingerprint implements step.Fingerprinter: a built-in agent changes with the
-// binary, an image's name is not what it holds, and instructions, description
-// and notes are what the agent is told, prices what it can afford. An image that
-// this machine does not have is an error, and the other fields are there.
+// Fingerprint implements step.Fingerprinter. It adds the version of a built-in agent,
+// which is that of the binary; the content of an image, which its name does not
+// determine; the instructions, description and notes that the agent reads; and the
+// prices that limit what it can buy. If this machine does not have the image, it
+// returns an error but adds the other fields.
 func (a *attempt) Fingerprint(h *digest.Hasher) error {
 	if a.builtIn != "" {
 		h.String("built-in agent version", a.builtIn)

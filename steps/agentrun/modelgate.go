@@ -23,39 +23,40 @@ import (
 )
 
 const (
-	// modelPort is the model gateway's, on the agent's loopback interface.
+	// modelPort is the port of the model gateway on the agent's loopback interface.
 	modelPort = 4000
-	// modelVariable tells where it is; GET /budget says what is left.
+	// modelVariable holds the address of the gateway; GET /budget returns the remaining
+	// budget.
 	modelVariable = "MLEFLOW_MODELS"
-	// transcriptBytes bounds the transcript of an agent and its models.
+	// transcriptBytes limits the transcript of an agent and its models.
 	transcriptBytes = 4 << 30
-	// modelsPrefix begins the keys of the folders of attempts' models among the
-	// cache's kept folders, after keptPrefix.
+	// modelsPrefix follows keptPrefix in the keys of the kept folders for the models of
+	// attempts.
 	modelsPrefix = "models-"
 
 	keysFile         = "keys.json"
 	transcriptFolder = "transcript"
 )
 
-// modelGate is the model gateway of an attempt. Its folder outlives the
-// process, whatever the runtime: with the virtual keys, what was spent, and what
-// was said. An attempt that must begin again gets the recorded responses again,
-// as far as its requests are the same, and goes on live from there.
+// modelGate is the model gateway of an attempt. Its folder outlives the process with
+// any runtime. It contains the virtual keys, the spending and the transcript. If an
+// attempt begins again, requests that are the same as before get the recorded
+// responses, and the first different one continues live.
 type modelGate struct {
 	*place
 	gateway *gateway.Gateway
 	writer  *transcript.Writer
 	dir     string
-	// real are the providers' keys and virtual the keys that the agent has, by the names of the models.
+	// real holds the providers' keys and virtual the agent's, by model name.
 	real, virtual map[string]string
 	readers       []*transcript.Reader
-	// again plays the recordings of earlier tries; nil if there were none.
+	// again plays the recordings of earlier tries; nil if there are none.
 	again *transcript.Player
-	// before holds the exchanges so far of an agent that goes on; nil for a new one.
+	// before holds the earlier exchanges of an agent that continues; nil for a new one.
 	before *transcript.Reader
 }
 
-// modelKeys resolves the providers' keys, by the names of the models.
+// modelKeys resolves the providers' keys, by model name.
 func (a *attempt) modelKeys(ctx context.Context) (map[string]string, error) {
 	values := map[string]string{}
 	for _, m := range a.args.Agent.Models {
@@ -70,9 +71,8 @@ func (a *attempt) modelKeys(ctx context.Context) (map[string]string, error) {
 	return values, nil
 }
 
-// findModels finds the folder of the attempt's models, and masks the virtual
-// keys from now on: they are of no use elsewhere, but differ from attempt to
-// attempt.
+// findModels finds the folder of the attempt's models and masks the virtual keys from
+// then on. They are useless elsewhere, but they differ between attempts.
 func (p *place) findModels(ctx context.Context, action string, keys map[string]string) error {
 	if len(p.args.Agent.Models) == 0 {
 		return nil
@@ -91,7 +91,7 @@ func (p *place) findModels(ctx context.Context, action string, keys map[string]s
 	return nil
 }
 
-// findKeys reads the virtual keys that an earlier process made, or makes them.
+// findKeys reads the virtual keys of an earlier process, or creates them.
 func (g *modelGate) findKeys(models []step.Model) error {
 	path := filepath.Join(g.dir, keysFile)
 	if data, err := nolink.ReadFile(path); err == nil && json.Unmarshal(data, &g.virtual) == nil {
@@ -108,8 +108,8 @@ func (g *modelGate) findKeys(models []step.Model) error {
 	return nolink.WriteFile(path, text, 0o600, false)
 }
 
-// serve opens the model gateway, if the agent has models, and tells the agent
-// where it is.
+// serve opens the model gateway, if the agent has models, and sets the variables with
+// its address.
 func (m *modelGate) serve(ctx context.Context, g *gates) error {
 	if m == nil {
 		return nil
@@ -154,8 +154,8 @@ func (m *modelGate) spent(used, paid gateway.Amount) {
 	m.phases.spent(step.Spent{Requests: used.Requests, Tokens: used.Tokens, Cost: int64(paid.Cost)})
 }
 
-// earlier returns the folders of recordings of earlier tries of the attempt. The last
-// one is the present one where the agent goes on.
+// earlier returns the folders with the recordings of earlier tries. If the agent
+// continues, the current recording is not among them.
 func (m *modelGate) earlier() ([]string, error) {
 	var list []string
 	now := filepath.Join(m.dir, transcriptFolder)
@@ -189,8 +189,8 @@ func (m *modelGate) block(ctx context.Context, of step.Model) (b gateway.Block, 
 	return b, err
 }
 
-// modelEnv are the variables by which clients find the gateway and their keys:
-// the usual ones of each provider for its first model, and two for each model.
+// modelEnv returns the variables through which clients find the gateway and their keys:
+// each provider's usual ones, for its first model, and two for each model.
 func modelEnv(address string, blocks []gateway.Block) map[string]string {
 	env := map[string]string{modelVariable: address}
 	for _, b := range slices.Backward(blocks) {
@@ -206,12 +206,12 @@ func modelEnv(address string, blocks []gateway.Block) map[string]string {
 	return env
 }
 
-// modelName is the name of a variable of one model.
+// modelName is the name of a variable for one model.
 func modelName(name, what string) string {
 	return "MLEFLOW_MODEL_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "_" + what
 }
 
-// close ends what the gateway has open; it serves no more.
+// close closes the gateway's files. The gateway serves no more requests.
 func (m *modelGate) close() error {
 	if m == nil {
 		return nil
@@ -230,7 +230,7 @@ func (m *modelGate) close() error {
 	return all
 }
 
-// openRecording opens a recording that is content.
+// openRecording opens a recording that is an artifact.
 func (m *modelGate) openRecording(ctx context.Context, name string, n int, a *step.Artifact) (*transcript.Reader, error) {
 	if a.Ref.Kind != cache.Tree {
 		return nil, fmt.Errorf("%s is no recording: it is a file, and a recording is a folder", a.Name())
@@ -256,8 +256,8 @@ func (m *modelGate) read(dir string) (*transcript.Reader, error) {
 	return r, err
 }
 
-// upstream answers the requests to a model: from recordings, from an earlier try of the
-// attempt, or by the provider.
+// upstream returns the source of responses for a model: recordings, an earlier try of
+// the attempt, or the provider.
 func (m *modelGate) upstream(ctx context.Context, of step.Model, one *gateway.Model, d dialect.Dialect) (up gateway.Upstream, err error) {
 	if modelblock.Live(of) {
 		if up, err = gateway.NewProvider(one, d, m.real[of.Name], nil); err != nil {
@@ -289,7 +289,8 @@ func (m *modelGate) upstream(ctx context.Context, of step.Model, one *gateway.Mo
 	return m.replay(of, player, onMiss, up)
 }
 
-// replay answers by a player. For an agent that goes on, it is where it was.
+// replay answers from a player. If the agent continues, playing resumes where it
+// stopped.
 func (m *modelGate) replay(of step.Model, player *transcript.Player, onMiss gateway.OnMiss, up gateway.Upstream) (gateway.Upstream, error) {
 	r := gateway.NewReplay(player, onMiss, up)
 	if m.before == nil {
@@ -298,10 +299,10 @@ func (m *modelGate) replay(of step.Model, player *transcript.Player, onMiss gate
 	return r, r.Continue(m.before, of.Name)
 }
 
-// resume plays what earlier tries recorded, if there were any that the models
-// can go on from. All models share the player, since each recording is used once.
-// What is damaged is no reason for an attempt to fail: it is repaired as after a
-// crash, or asked for again, and the log says so.
+// resume prepares to play the recordings of earlier tries, if there are any and a model
+// is live. All models share the player, because each recording is used once. A damaged
+// recording does not fail the attempt: it is repaired as after a crash, or its requests
+// are sent again, and the log says so.
 func (m *modelGate) resume(earlier []string) error {
 	if len(earlier) == 0 || !slices.ContainsFunc(m.args.Agent.Models, modelblock.Live) {
 		return nil
@@ -324,7 +325,7 @@ func (m *modelGate) resume(earlier []string) error {
 	return nil
 }
 
-// repaired opens a transcript that nobody writes, without its damaged end.
+// repaired opens a transcript that nobody is writing, and cuts off a damaged end.
 func (m *modelGate) repaired(dir string) (*transcript.Reader, error) {
 	w, err := transcript.Open(dir, transcriptBytes, m.mask)
 	if err == nil {

@@ -23,8 +23,8 @@ func (a *attempt) fingerprintPrices(h *digest.Hasher) error {
 	return nil
 }
 
-// checkModels checks the model blocks of the agent, and that nothing else sets
-// the variables that lead to the gateway.
+// checkModels checks the agent's model blocks, and that nothing else sets the variables
+// of the gateway.
 func (a *attempt) checkModels() error {
 	var blocks []gateway.Block
 	seen := map[string]string{}
@@ -61,8 +61,8 @@ func (a *attempt) Spending() (all []step.Spending) {
 	return all
 }
 
-// Missing implements step.Wanting: secrets and keys of models whose place is empty, and
-// a program that is not in the agent's sandbox.
+// Missing implements step.Wanting. It lists empty secrets and model keys, and a program
+// that the agent's sandbox does not show.
 func (a *attempt) Missing() (list []string) {
 	who := a.args.Agent
 	add := func(of, at string) {

@@ -13,8 +13,8 @@ import (
 	"github.com/mleflow/mleflow/steps/modelblock"
 )
 
-// transcript keeps what the agent and its models said, as content, and what was used
-// of each; both are empty without models. The gateway serves no more.
+// transcript stores the transcript of the agent and its models, and sets the use of
+// each model. Both are empty without models. The gateway must not serve any more.
 func (f *finished) transcript(ctx context.Context) (ref cache.Ref, err error) {
 	f.use = map[string]export.ModelUse{}
 	if f.models == nil {
@@ -30,8 +30,8 @@ func (f *finished) transcript(ctx context.Context) (ref cache.Ref, err error) {
 	return ref, nil
 }
 
-// settle adds up what was used of each model and how the providers did, and returns
-// the folder of the transcript, which is complete.
+// settle adds up the use of each model and the health of the providers. It returns the
+// folder of the complete transcript.
 func (m *modelGate) settle(use map[string]export.ModelUse, health *modelblock.Health) (at string, err error) {
 	for i, sum := range m.gateway.Summary() {
 		use[sum.Model] = modelblock.UseOf(m.args.Agent.Models[i].Provider, sum)
@@ -46,7 +46,7 @@ func (m *modelGate) settle(use map[string]export.ModelUse, health *modelblock.He
 	r, err := m.read(at)
 	if err == nil {
 		*health, err = modelblock.AddExchanges(use, r)
-		m.close() //nolint:errcheck // it was read
+		m.close() //nolint:errcheck // it was only read
 	}
 	if err != nil {
 		return "", fmt.Errorf("read transcript: %w", err)
@@ -54,7 +54,7 @@ func (m *modelGate) settle(use map[string]export.ModelUse, health *modelblock.He
 	return at, nil
 }
 
-// paused is how much time was given back to the agent by now.
+// paused returns the time given back to the agent so far.
 func (m *modelGate) paused() time.Duration {
 	if m == nil || m.gateway == nil {
 		return 0
@@ -62,13 +62,13 @@ func (m *modelGate) paused() time.Duration {
 	return m.gateway.Paused()
 }
 
-// clockPause is how often the models and the time of their agent are looked at.
+// clockPause is the interval at which the models and the agent's clock are checked.
 const clockPause = 200 * time.Millisecond
 
 var errBudget = errors.New("the agent repeats what its budget refuses")
 
-// watch ends an attempt whose clock may be paused at its limit, and one that only
-// repeats what its budget refuses.
+// watch ends the attempt when a pausable clock is past its limit, or when the agent
+// only repeats requests that its budget refuses.
 func (m *modelGate) watch(ctx context.Context, end context.CancelCauseFunc) {
 	if m == nil {
 		return

@@ -36,14 +36,14 @@ func (p *phases) spent(s step.Spent) {
 	}
 }
 
-// transcript tells where the transcript is, from the next phase on.
+// transcript sets the folder of the transcript, from the next phase on.
 func (p *phases) transcript(folder string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now.Transcript = folder
 }
 
-// note changes a phase's text, unless the phase is over.
+// note changes the report of a phase, unless the phase is over.
 func (p *phases) note(name step.PhaseName, change func(*step.Phase)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,7 +53,8 @@ func (p *phases) note(name step.PhaseName, change func(*step.Phase)) {
 	}
 }
 
-// placed returns a function that reports how much of the data is placed.
+// placed begins the phase of placing data and returns a function that reports the
+// progress.
 func (p *phases) placed(data cache.Ref) func(files, bytes int64) {
 	p.enter(step.Phase{Name: step.Placing, TotalFiles: data.Files, TotalBytes: data.Size})
 	return func(files, bytes int64) {
@@ -61,19 +62,19 @@ func (p *phases) placed(data cache.Ref) func(files, bytes int64) {
 	}
 }
 
-// starting begins the phase in which the attempt is started, and tells how far the
-// work with its image is until the function it returns is called.
+// starting begins the phase of starting the attempt. It reports the progress with the
+// image until stop is called.
 func (p *phases) starting(image *progress.Work) (stop func()) {
 	p.enter(step.Phase{Name: step.Starting})
 	return progress.Follow(image, func(done progress.State) {
 		if done.Bytes > done.TotalBytes {
-			done.TotalBytes = 0 // what is fetched again is counted again
+			done.TotalBytes = 0 // bytes that are fetched again count again
 		}
 		p.note(step.Starting, func(now *step.Phase) { now.What, now.Bytes, now.TotalBytes = done.What, done.Bytes, done.TotalBytes })
 	})
 }
 
-// running begins the phase in which the agent runs, since a time.
+// running begins the phase in which the agent runs, started at the given time.
 func (p *phases) running(since time.Time, limit time.Duration) {
 	p.enter(step.Phase{Name: step.Running, Started: since.UTC(), LimitMillis: limit.Milliseconds(), Submission: step.SubmissionNone})
 }
@@ -86,7 +87,7 @@ func (p *phases) submission(state step.Submission, reason string) {
 	p.note(step.Running, func(now *step.Phase) { now.Submission, now.Reason = state, reason })
 }
 
-// taken tells of a file that was harvested.
+// taken reports a harvested file.
 func (p *phases) taken(bytes int64) {
 	p.note(step.Harvesting, func(now *step.Phase) { now.Files++; now.Bytes += bytes })
 }

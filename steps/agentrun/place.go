@@ -14,15 +14,15 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// An attempt goes through stages, and each is made by the one before:
+// An attempt goes through stages. Each is made from the one before:
 //
-//	place     its folders, and the agent that an earlier process left in them
+//	place     its folders, and an agent that an earlier process left in them
 //	setup     its image, volume, data, packages and texts
 //	running   its gates and snapshots, open while the agent runs
 //	finished  the agent's end, from which the outputs follow
 
-// place is where an attempt is on this machine. With a runtime that can resume,
-// its folders outlive the process.
+// place is the place of an attempt on this machine. With a runtime that can resume, its
+// folders outlive the process.
 type place struct {
 	*attempt
 	*clock
@@ -30,19 +30,19 @@ type place struct {
 	mask   *secret.Set
 	phases *phases
 	dirs   layout
-	// id names the agent on this machine.
+	// id identifies the agent on this machine.
 	id string
-	// kept says that the folders outlive the process.
+	// kept means that the folders outlive the process.
 	kept bool
-	// continued says that an earlier process started the agent, and ended is the
-	// agent's end if that process saw it and died before it had the result.
+	// continued means that an earlier process started the agent. ended is the agent's
+	// end if that process saw it but died before it had the result.
 	continued bool
 	ended     *end
-	// models is the model gateway, nil if the agent has no models.
+	// models is the model gateway; nil if the agent has no models.
 	models *modelGate
-	// opened are to be closed, the last one first.
+	// opened are the functions that close what was opened, called in reverse order.
 	opened []func(keep bool) error
-	// done says that the attempt has its result.
+	// done means that the attempt has its result.
 	done bool
 }
 
@@ -54,9 +54,8 @@ func (a *attempt) place(env *step.Env, mask *secret.Set) *place {
 	return p
 }
 
-// find decides where the attempt's folders are, and whether an earlier process
-// left an agent there that goes on. The folder's key follows from the action, so
-// that the next process finds it.
+// find chooses the attempt's folders and finds an agent that an earlier process left
+// there. The folder's key follows from the action, so that the next process finds it.
 func (p *place) find(ctx context.Context, keys map[string]string) error {
 	if !p.runtime.Resumes && len(p.args.Agent.Models) == 0 {
 		return nil
@@ -87,7 +86,7 @@ func (p *place) find(ctx context.Context, keys map[string]string) error {
 	return empty(dir)
 }
 
-// end lets go of everything. What a later process needs to go on is kept if it is to.
+// end releases everything. With keep, it keeps what a later process needs to continue.
 func (p *place) end(keep bool) error {
 	var all error
 	for i := len(p.opened) - 1; i >= 0; i-- {
@@ -98,19 +97,19 @@ func (p *place) end(keep bool) error {
 
 // layout are the folders of one attempt on the host.
 type layout struct {
-	// root holds all others but for home, which may be a volume below it.
+	// root contains all the others except home, which may be a volume below it.
 	root string
-	// home is /home for the agent, tmp /tmp, data /home/data; the last may be
+	// home is /home for the agent, tmp is /tmp, and data is /home/data. data may be
 	// elsewhere, with a link in home.
 	home, tmp, data string
-	// host is for files that the agent does not see, shim the package mlebench, python
-	// the virtual environment.
+	// host has files that the agent does not see, shim the package mlebench, python the
+	// virtual environment.
 	host, shim, python string
-	// volume is where a volume is mounted; empty without one.
+	// volume is the mount point of a volume; "" without one.
 	volume string
 }
 
-// The folders below the home.
+// homeFolders are the folders in the home.
 var homeFolders = []string{"agent", "code", "logs", "submission"}
 
 const (
@@ -124,7 +123,8 @@ func (a *attempt) layoutIn(root string) layout {
 	l := layout{root: root, home: filepath.Join(root, "home"), tmp: filepath.Join(root, "tmp"), host: filepath.Join(root, "host"), shim: filepath.Join(root, "shim"), python: filepath.Join(root, "python")}
 	l.data = filepath.Join(l.home, "data")
 	if a.runtime.MapsPaths {
-		// Beside the home, which may be a volume: data are links into the cache.
+		// The data are links into the cache, so they stay outside the home, which may
+		// be a volume.
 		l.data = filepath.Join(root, "data")
 	}
 	if a.runtime.Volume != nil && a.disk > 0 {
@@ -134,7 +134,7 @@ func (a *attempt) layoutIn(root string) layout {
 	return l
 }
 
-// volume makes or opens the volume of an attempt.
+// volume creates or opens the volume of an attempt.
 func (a *attempt) volume(ctx context.Context, at string, bytes int64) (executor.Volume, error) {
 	return a.runtime.Volume(ctx, executor.VolumeSpec{Dir: at, Bytes: bytes, User: a.sandbox.User})
 }
@@ -144,7 +144,7 @@ func (p *place) own(path string, text []byte, mode fs.FileMode) error {
 	return errors.Join(os.WriteFile(path, text, mode), p.give(path))
 }
 
-// give makes the agent's user the owner, where that is another.
+// give makes the agent's user the owner of a file, if that is a different user.
 func (p *place) give(path string) error {
 	if !p.runtime.Isolates || os.Geteuid() != 0 {
 		return nil
@@ -156,7 +156,7 @@ func (p *place) give(path string) error {
 	return os.Lchown(path, uid, gid)
 }
 
-// at returns where the agent sees a folder of its home, or the home itself.
+// at returns the path at which the agent sees a folder of its home, or the home itself.
 func (p *place) at(name string) string {
 	host := filepath.Join(p.dirs.home, name)
 	if name == "data" {

@@ -11,17 +11,17 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/pyenv"
 )
 
-// python is the environment of an attempt whose agent has packages.
+// python is the Python environment of an attempt whose agent has packages.
 type python struct {
 	pyenv.Interpreter
 	// dir is the folder of the virtual environment.
 	dir string
-	// packages is the folder with the attempt's links to its packages, and place where
-	// below dir they are mounted. Both are empty if the environment in dir is whole.
+	// packages is the folder with the attempt's links to its packages, and place their
+	// mount point below dir. Both are empty if dir contains the packages itself.
 	packages, place string
 }
 
-// checkPython refuses packages in an image, which has a Python of its own.
+// checkPython rejects packages for an image, which has a Python of its own.
 func (a *attempt) checkPython() error {
 	if a.args.Agent.Python != nil && a.args.hasImage() {
 		return fmt.Errorf("agent %q has an image and a block python: install the packages in the image, or leave the image out", a.args.Agent.Name)
@@ -29,8 +29,8 @@ func (a *attempt) checkPython() error {
 	return nil
 }
 
-// placePython makes the virtual environment. Its packages are the cache's own files
-// where the agent cannot change them, else one copy for all attempts.
+// placePython creates the virtual environment. Its packages are the cache's own files
+// where the agent cannot change them, and otherwise one copy for all attempts.
 func (s *setup) placePython(ctx context.Context) error {
 	of := s.args.Agent.Python
 	if of == nil {
@@ -67,8 +67,8 @@ func (p *python) mount() executor.Mount {
 	return executor.Mount{Host: p.dir, Guest: pyenv.Guest, ReadOnly: true}
 }
 
-// mounts are the virtual environment, its packages and, where the machine's
-// programs are not all of it, the interpreter.
+// mounts are the virtual environment, its packages and, unless the machine's programs
+// include it, the interpreter.
 func (p *python) mounts() []executor.Mount {
 	list := []executor.Mount{p.mount()}
 	if p.packages != "" {

@@ -40,7 +40,8 @@ type Stats struct {
 	// Models holds the use of each model block.
 	Models map[string]export.ModelUse `json:"models"`
 
-	// Enforced names the means that held each limit, where the runtime has several.
+	// Enforced names the mechanism that enforced each limit, where the runtime has
+	// several.
 	Enforced map[string]string `json:"enforced"`
 }
 
@@ -55,14 +56,14 @@ type harvested struct {
 type finished struct {
 	*running
 	exit executor.Exit
-	// printed is what the agent printed.
+	// printed is the agent's output.
 	printed cache.Ref
-	// changed says that the agent changed its data.
+	// changed means that the agent changed its data.
 	changed bool
-	// use is what was used of each model, and health how the providers did.
+	// use is the use of each model, and health the state of the providers.
 	use    map[string]export.ModelUse
 	health modelblock.Health
-	// shimCalls counts what the shim told.
+	// shimCalls is the number of calls that the shim reported.
 	shimCalls int
 }
 
@@ -98,7 +99,7 @@ func (f *finished) result(ctx context.Context) (cache.Outputs, error) {
 	return f.values(h)
 }
 
-// harvest takes the content of the kept folders; printed, unless it is zero, is added
+// harvest stores the contents of the kept folders. printed, unless it is zero, is added
 // to the logs.
 func (p *place) harvest(ctx context.Context, printed cache.Ref) (harvested, error) {
 	done := harvested{out: cache.Outputs{}}
@@ -139,8 +140,9 @@ func (p *place) harvest(ctx context.Context, printed cache.Ref) (harvested, erro
 	return done, nil
 }
 
-// rescue logs the files that were there when the machine failed. The attempt will be
-// repeated, and the content stays in the cache until space is needed.
+// rescue stores the files of an attempt that the machine's failure ended, and logs
+// them. The attempt will be repeated. The files stay in the cache until space is
+// needed.
 func (p *place) rescue(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
@@ -192,11 +194,11 @@ func (f *finished) values(h harvested) (cache.Outputs, error) {
 	return h.out, nil
 }
 
-// nearEnd is how long before the end of an attempt a provider's last failure may be
-// that explains it.
+// nearEnd is the maximum time between a provider's last failure and the end of an
+// attempt that it explains.
 const nearEnd = 10 * time.Minute
 
-// ending holds the known facts of an attempt's end.
+// ending holds the facts about the end of an attempt.
 type ending struct {
 	exit               executor.Exit
 	submitted, changed bool
@@ -205,9 +207,9 @@ type ending struct {
 	at                 time.Time
 }
 
-// outcome is how the attempt ended. why is set if that is not the agent's doing. An
-// agent that submitted and ended by itself, or at its time limit, is only excused if
-// no model ever answered.
+// outcome returns the outcome, and a reason if the agent did not cause it. An agent
+// that submitted and ended by itself, or at its time limit, is excused only if no model
+// ever answered.
 func (e ending) outcome() (o Outcome, why string) {
 	exit, h, excused, over := e.exit, e.health, Outcome(""), false
 	if h.Down != "" && (!h.Answered || e.at.Sub(h.At) < nearEnd) {

@@ -20,18 +20,18 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// logBytes is how much an agent may print before the rest is dropped.
+// logBytes limits the log of an agent's output; the rest is dropped.
 const logBytes = 256 << 20
 
-// grace is the time that an agent has between the signal at its time limit and its end.
-// It knows the limit and can ask for the rest of it, and two seconds after the limit
-// nothing of it may be alive.
+// grace is the time between the signal at the time limit and the kill. The agent knows
+// its limit and can ask for the remaining time. Two seconds after the limit, none of
+// its processes may be alive.
 const grace = time.Second
 
-// outputLog is the name of the file in logs with the agent's output.
+// outputLog is the file in logs with the agent's output.
 const outputLog = "output.log"
 
-// errSetup says that the agent could not be started in time.
+// errSetup means that the agent was not set up in time.
 var errSetup = errors.New("setting up took longer than setup_timeout")
 
 // running is an attempt whose gates are open.
@@ -40,14 +40,14 @@ type running struct {
 	gates *gates
 	shots *snapshots
 	codes *codeSnapshots
-	// imageWork counts the bytes read of the image until the agent runs, and unfollow
-	// stops the sampling.
+	// imageWork counts the bytes read of the image until the agent runs; unfollow stops
+	// the sampling.
 	imageWork progress.Work
 	unfollow  func()
 }
 
-// open opens the gates, and tries whether the sandbox of an agent that is to be
-// started keeps it from what it must not reach.
+// open opens the gates. Before a new agent, it also tries whether the sandbox prevents
+// what the agent must not reach.
 func (s *setup) open(ctx context.Context) (_ *running, err error) {
 	r := &running{setup: s}
 	r.unfollow = s.phases.starting(&r.imageWork)
@@ -80,8 +80,8 @@ func (a *attempt) Run(ctx context.Context, env *step.Env) (out cache.Outputs, er
 	mask := secret.New(slices.Concat(slices.Collect(maps.Values(secrets)), slices.Collect(maps.Values(keys)))...)
 	p := a.place(env, mask)
 	defer func() {
-		// What is in the store is safe; folders that could not be removed are
-		// found by the next clean-up.
+		// The results are in the store. The next clean-up finds the folders that could
+		// not be removed.
 		if bad := p.end(err != nil && p.leaves(ctx)); bad != nil {
 			env.Note("clean up after the agent: %v", mask.Error(bad))
 		}
@@ -105,7 +105,7 @@ func (a *attempt) Run(ctx context.Context, env *step.Env) (out cache.Outputs, er
 	return out, p.mask.Error(err)
 }
 
-// setUpInTime sets the attempt up within the time for it.
+// setUpInTime sets up the attempt within setup_timeout.
 func (p *place) setUpInTime(ctx context.Context, keys map[string]string) (*running, error) {
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if p.setupTime > 0 {
@@ -127,7 +127,7 @@ func (p *place) setUpInTime(ctx context.Context, keys map[string]string) (*runni
 	return nil, fmt.Errorf("set up agent %q: %w", p.args.Agent.Name, err)
 }
 
-// classify tells the machine's failures, which may pass, from a command that
+// classify distinguishes a failure of the machine, which may pass, from a command that
 // can never start and from an interruption.
 func classify(ctx context.Context, name string, err error) error {
 	err = fmt.Errorf("run agent %q: %w", name, err)
@@ -137,7 +137,7 @@ func classify(ctx context.Context, name string, err error) error {
 	return step.Retryable(err, 0)
 }
 
-// announce logs the conditions that people should know.
+// announce logs the conditions of the attempt that people should know.
 func (r *running) announce() {
 	env := r.env
 	if r.continued {
@@ -169,7 +169,7 @@ func (a *attempt) secrets(ctx context.Context) (map[string]string, error) {
 	return values, nil
 }
 
-// execute runs the agent, or goes on with it, and keeps what it printed.
+// execute runs the agent, or continues with a running one, and keeps its output.
 func (r *running) execute(ctx context.Context, secrets map[string]string) (*finished, error) {
 	if r.ended != nil {
 		return &finished{running: r, exit: r.ended.Exit, printed: r.ended.Printed}, nil
@@ -192,7 +192,7 @@ func (r *running) execute(ctx context.Context, secrets map[string]string) (*fini
 	return &finished{running: r, exit: exit, printed: printed}, err
 }
 
-// watched runs the agent, and looks meanwhile at its submission, code, disk and models.
+// watched runs the agent and meanwhile watches its submission, code, disk and models.
 func (r *running) watched(ctx context.Context, spec executor.Spec, logs io.Writer) (executor.Exit, error) {
 	watched, stop := context.WithCancel(ctx)
 	running, endWith := context.WithCancelCause(ctx)
@@ -208,7 +208,7 @@ func (r *running) watched(ctx context.Context, spec executor.Spec, logs io.Write
 	return stopped(running, exit, err)
 }
 
-// stopped turns the end that a watcher brought about into a result.
+// stopped converts an end that a watcher caused into a result.
 func stopped(ctx context.Context, exit executor.Exit, err error) (executor.Exit, error) {
 	switch cause := context.Cause(ctx); {
 	case cause == nil || !errors.Is(err, cause):
@@ -225,7 +225,7 @@ func stopped(ctx context.Context, exit executor.Exit, err error) (executor.Exit,
 	return exit, nil
 }
 
-// run runs the agent, and counts it among those that can be left.
+// run runs the agent. If the agent can be left running, it is counted in Leavable.
 func (r *running) run(ctx context.Context, spec executor.Spec, logs io.Writer) (executor.Exit, error) {
 	if r.kept && r.deps.Leavable != nil {
 		r.deps.Leavable.Add(1)
@@ -234,7 +234,7 @@ func (r *running) run(ctx context.Context, spec executor.Spec, logs io.Writer) (
 	return r.runtime.Executor.Run(ctx, spec, logs)
 }
 
-// began notes that the agent runs, since a time.
+// began records the start of the agent.
 func (r *running) began(since time.Time) {
 	r.unfollow()
 	r.startedAt(since)
@@ -267,7 +267,7 @@ func (r *running) spec(secrets map[string]string) executor.Spec {
 		OnMemory: r.phases.memory,
 		Work:     &r.imageWork,
 	}
-	// A list of places needs no network: the proxy is a service.
+	// Allowed destinations need no network, because the proxy is a service.
 	spec.Network.Open = r.networkMode() == "open"
 	maps.Copy(spec.Env, r.gates.vars)
 	maps.Copy(spec.Env, r.args.Agent.Env)
@@ -287,11 +287,11 @@ func (a *attempt) command() []string {
 	return command
 }
 
-// environment returns the variables that an agent is promised; see the package comment.
+// environment returns the variables that the package comment promises.
 func (r *running) environment() map[string]string {
 	vars := map[string]string{
 		"HOME": r.at("agent"), "LANG": "C.UTF-8",
-		"PYTHONUNBUFFERED": "1", // what was printed is in the log when the agent is killed
+		"PYTHONUNBUFFERED": "1", // if the agent is killed, its output so far is in the log
 		"TMPDIR":           r.runtime.Path(executor.Mount{Host: r.dirs.tmp, Guest: "/tmp"}),
 
 		"COMPETITION_ID":    r.args.Competition,
@@ -308,7 +308,7 @@ func (r *running) environment() map[string]string {
 	if name, ok := strings.CutPrefix(r.def.Layout.Sample, "public/"); ok {
 		vars["MLEFLOW_SAMPLE"] = r.at("data") + "/" + name
 	}
-	if !r.runtime.Images { // an image says itself where its programs are
+	if !r.runtime.Images { // an image sets its own path
 		vars["PATH"] = executor.DefaultPath
 		if path := os.Getenv("PATH"); path != "" {
 			vars["PATH"] = path

@@ -15,18 +15,18 @@ import (
 	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
-// sampleFile is the sample submission among the files that the agent does not
-// see: its own copy it may change.
+// sampleFile is a copy of the sample submission that the agent does not see. The agent
+// may change its own copy.
 const sampleFile = "sample.csv"
 
-// maxSample bounds a sample submission.
+// maxSample limits the size of a sample submission.
 const maxSample = 4 << 30
 
 var errNoSample = errors.New("the data contains none")
 
-// placeSample puts the public sample submission where the check reads it. It
-// is where the definition says or, where the definition names a private one
-// only, the file or archive of the data that is called like one.
+// placeSample copies the public sample submission to where the check reads it. The
+// definition names it. If the definition names only a private one, it is the file or
+// archive in the data whose name is that of a sample submission.
 func (g *gates) placeSample(ctx context.Context) error {
 	dst := filepath.Join(g.dirs.host, sampleFile)
 	if _, err := os.Stat(dst); err == nil {
@@ -65,13 +65,13 @@ func (g *gates) findSample(ctx context.Context) (string, tree.Entry, error) {
 	return entries[i].Name, entries[i], nil
 }
 
-// sampleLike says whether a file is called like a sample submission.
+// sampleLike reports whether a file has the name of a sample submission.
 func sampleLike(name string) bool {
 	plain := strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
 	return strings.Contains(plain, "samplesubmission") && (strings.HasSuffix(plain, ".csv") || archive.FormatOf(name) != "")
 }
 
-// unpackSample takes the one table out of an archive.
+// unpackSample extracts the only table from an archive.
 func unpackSample(ctx context.Context, file, dst string) error {
 	found, err := archive.FirstCSV(ctx, file, func(name string, r io.Reader) error {
 		out, err := os.OpenFile(dst, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

@@ -13,14 +13,14 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// setup is an attempt whose folders have what the agent needs.
+// setup is an attempt whose folders contain everything that the agent needs.
 type setup struct {
 	*place
-	// image is what the agent runs in, empty in runtimes without images.
+	// image is the agent's image; "" in runtimes without images.
 	image string
-	// shared are the data where other attempts read the same folder.
+	// shared are the data if other attempts read the same folder; otherwise nil.
 	shared cache.Shared
-	// python is the agent's virtual environment, nil if it has no packages.
+	// python is the agent's virtual environment; nil if it has no packages.
 	python *python
 }
 
@@ -45,8 +45,8 @@ func (p *place) setUp(ctx context.Context, keys map[string]string) (*running, er
 	return s.open(ctx)
 }
 
-// findImage chooses the agent's image: that of its block or, for a built-in agent, one
-// of this program alone.
+// findImage chooses the agent's image: the one in its block or, for a built-in agent,
+// one that contains only this program.
 func (s *setup) findImage(ctx context.Context) (err error) {
 	s.image = s.args.Agent.Image
 	switch {
@@ -65,7 +65,7 @@ func (s *setup) findImage(ctx context.Context) (err error) {
 	return err
 }
 
-// self is the path of this program.
+// self returns the path of this program.
 func (a *attempt) self() (string, error) {
 	if a.deps.Self != "" {
 		return a.deps.Self, nil
@@ -77,8 +77,8 @@ func (a *attempt) self() (string, error) {
 	return self, nil
 }
 
-// placeImage puts the image that another step made where the runtime can read
-// it. An agent that goes on has it still.
+// placeImage copies an image that another step built to where the runtime can read it.
+// An agent that continues still has it.
 func (s *setup) placeImage(ctx context.Context) error {
 	s.image = filepath.Join(s.dirs.root, "image.tar")
 	if _, err := os.Lstat(s.image); err == nil {
@@ -112,7 +112,7 @@ func (s *setup) mountVolume(ctx context.Context) error {
 	return nil
 }
 
-// fill makes the folders and places the data and texts.
+// fill creates the folders and places the data and texts.
 func (s *setup) fill(ctx context.Context) error {
 	if err := s.makeFolders(); err != nil {
 		return fmt.Errorf("make agent's folders: %w", err)
@@ -132,7 +132,7 @@ func (s *setup) fill(ctx context.Context) error {
 	return s.writeTexts(ctx)
 }
 
-// makeFolders makes the folders that the agent may write to.
+// makeFolders creates the folders that the agent may write to.
 func (s *setup) makeFolders() error {
 	if err := os.Mkdir(s.dirs.host, 0o700); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (s *setup) makeFolders() error {
 	return nil
 }
 
-// mounts are the host's folders that the agent sees.
+// mounts are the host folders that the agent sees.
 func (s *setup) mounts() []executor.Mount {
 	list := []executor.Mount{
 		{Host: s.dirs.home, Guest: "/home", CopyUp: true},

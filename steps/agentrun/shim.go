@@ -25,16 +25,16 @@ import (
 )
 
 const (
-	// evidenceFile is the shim's journal among the files that the agent does not see;
-	// it grows to evidenceBytes, and later entries are only counted.
+	// evidenceFile is the shim's journal, which the agent does not see. Beyond
+	// evidenceBytes, entries are only counted.
 	evidenceFile  = "shim.jsonl"
 	evidenceBytes = 4 << 20
-	// shimGuest is where isolated agents see the shim.
+	// shimGuest is the path of the shim for isolated agents.
 	shimGuest = "/home/.mlebench"
 )
 
-// shimTask is the shim's description of the benchmark. The sets are those that the
-// catalog has complete names for; nothing of it says anything of answers.
+// shimTask describes the benchmark for the shim. It includes the sets whose names are
+// all in the catalog, and nothing about answers.
 func (a *attempt) shimTask() (shim.Task, error) {
 	name, _ := strings.CutPrefix(a.def.Layout.Sample, "public/")
 	if name == a.def.Layout.Sample {
@@ -61,8 +61,8 @@ func (a *attempt) shimTask() (shim.Task, error) {
 	return t, nil
 }
 
-// known are the competitions that ship, and the attempt's: others of the
-// person's own have nothing to do with the attempt, and its key.
+// known returns the competitions that ship and the attempt's own. Other competitions of
+// the user are irrelevant to the attempt and its key.
 func (a *attempt) known() []string {
 	ids := a.deps.Catalog.Published()
 	if at, found := slices.BinarySearch(ids, a.def.ID); !found {
@@ -86,8 +86,7 @@ func (a *attempt) fingerprintShim(h *digest.Hasher) error {
 	return err
 }
 
-// placeShim writes the shim next to the agent's home, where it is not
-// harvested.
+// placeShim writes the shim next to the agent's home, where it is not harvested.
 func (s *setup) placeShim() error {
 	if !s.args.Shim {
 		return nil
@@ -103,7 +102,7 @@ func (l layout) shimMount() executor.Mount {
 	return executor.Mount{Host: l.shim, Guest: shimGuest, ReadOnly: true}
 }
 
-// searchPaths puts the shim before all else, then the programs of the agent's packages.
+// searchPaths puts the shim first, then the programs of the agent's packages.
 func (s *setup) searchPaths() map[string]string {
 	paths := map[string]string{}
 	if s.python != nil {
@@ -117,7 +116,7 @@ func (s *setup) searchPaths() map[string]string {
 	return paths
 }
 
-// openEvidence opens the shim's journal and returns what fills it.
+// openEvidence opens the shim's journal and returns the handler that fills it.
 func (g *gates) openEvidence() (http.Handler, error) {
 	if !g.args.Shim {
 		return nil, nil //nolint:nilnil // there is no shim and no handler
@@ -129,8 +128,8 @@ func (g *gates) openEvidence() (http.Handler, error) {
 	return shim.Handler(func(r shim.Record) { g.evidence.Add(g.shown(r)) }), nil
 }
 
-// shown names the agent's files as runtimes that map folders do, so that no
-// path of this machine is kept.
+// shown changes the path of an agent's file to the one in runtimes that map folders, so
+// that no path of this machine is kept.
 func (g *gates) shown(r shim.Record) shim.Record {
 	for _, name := range []string{"", "data"} {
 		if rest, ok := strings.CutPrefix(r.File, g.at(name)+"/"); ok {
@@ -140,8 +139,8 @@ func (g *gates) shown(r shim.Record) shim.Record {
 	return r
 }
 
-// shimLog is the shim's report, with the part that it could not send and left in the
-// logs instead, as content.
+// shimLog stores the shim's reports, including those that it could not send and left in
+// the logs.
 func (g *gates) shimLog(ctx context.Context) (calls int, ref cache.Ref, err error) {
 	if g.evidence == nil {
 		ref, err = cache.PutBytes(ctx, g.env.Store, nil)
@@ -169,8 +168,8 @@ func (g *gates) shimLog(ctx context.Context) (calls int, ref cache.Ref, err erro
 	return g.evidence.Lines() + n, ref, nil
 }
 
-// lateEvidence reads the file that the shim leaves where its server does not
-// answer. As all that agents leave, it may be a link, a pipe, or gone.
+// lateEvidence reads the file that the shim writes when its server does not answer.
+// Like everything that agents leave, it may be a link, a pipe, or missing.
 func (g *gates) lateEvidence(add func(shim.Record)) error {
 	home, err := os.OpenRoot(g.dirs.home)
 	if err != nil {

@@ -13,27 +13,27 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// How often the submission is looked at while the agent runs: with a pause of at
-// least sightPause, and of sightRest times as long as a look took, so that the
-// agent keeps its processors. A larger one than sightBytes is not checked.
+// The submission is examined repeatedly while the agent runs. The pause between two
+// looks is at least sightPause and at least sightRest times as long as the last one
+// took, so that the agent keeps its processors. A submission larger than sightBytes is
+// not checked.
 const (
 	sightPause = 2 * time.Second
 	sightRest  = 50
 	sightBytes = 256 << 20
 )
 
-// sight watches the submission from outside while its agent runs. It is for people who
-// watch: nothing of it is part of the result, and the agent cannot tell.
+// sight watches the submission from outside while the agent runs. It only informs
+// people: the result does not depend on it, and the agent cannot notice it.
 type sight struct {
 	*gates
-	// last is the file as it was at the last look, and checked the one whose
-	// verdict is known.
+	// last is the file at the last look. checked is the file with the known verdict.
 	last, checked fs.FileInfo
 	state         step.Submission
 	reason        string
 }
 
-// watchSubmission looks at the submission until ctx ends.
+// watchSubmission examines the submission until ctx ends.
 func (g *gates) watchSubmission(ctx context.Context) {
 	w := &sight{gates: g}
 	for pause := sightPause; ; {
@@ -52,8 +52,8 @@ func (g *gates) watchSubmission(ctx context.Context) {
 	}
 }
 
-// look returns the submission's state. It is checked when two looks have seen the same
-// file.
+// look returns the submission's state. The submission is checked once two looks have
+// found the same file.
 func (w *sight) look(ctx context.Context) (step.Submission, string) {
 	home, err := os.OpenRoot(w.dirs.home)
 	if err != nil {
@@ -80,7 +80,7 @@ func (w *sight) look(ctx context.Context) (step.Submission, string) {
 	return w.verdict(ctx, f, info)
 }
 
-// verdict checks a copy of the submission, which the agent cannot change.
+// verdict checks a copy of the submission that the agent cannot change.
 func (w *sight) verdict(ctx context.Context, f *os.File, before fs.FileInfo) (step.Submission, string) {
 	dir, err := os.MkdirTemp(w.dirs.host, "sight-")
 	if err != nil {
@@ -102,7 +102,7 @@ func (w *sight) verdict(ctx context.Context, f *os.File, before fs.FileInfo) (st
 	return w.state, w.reason
 }
 
-// copyWhole copies a file that is not written meanwhile.
+// copyWhole copies a file and fails if it changes meanwhile.
 func copyWhole(ctx context.Context, to string, f *os.File, before fs.FileInfo) error {
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// parseDuration reads a time such as "10m"; no text is 0.
+// parseDuration parses a duration such as "10m"; "" is 0.
 func parseDuration(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil

@@ -22,28 +22,28 @@ import (
 const (
 	// shortestInterval is the shortest time between two snapshots.
 	shortestInterval = time.Second
-	// maxSnapshots bounds their number, maxSnapshot the size of one, and allSnapshots
-	// the total of distinct ones.
+	// maxSnapshots limits the number of snapshots, maxSnapshot the size of one, and
+	// allSnapshots the total size of the distinct ones.
 	maxSnapshots = 5000
 	maxSnapshot  = 2 << 30
 	allSnapshots = 16 << 30
-	// snapshotTries is how often a file is read that changes meanwhile.
+	// snapshotTries is how many times a file is read if it changes meanwhile.
 	snapshotTries = 5
 )
 
-// shot is the file at the submission's path at one time.
+// shot is a snapshot: a file or tree, and when it was taken.
 type shot struct {
 	Seconds int64     `json:"seconds"`
 	Ref     cache.Ref `json:"ref"`
 }
 
-// shots are the snapshots kept so far, on a list that outlives this process.
+// shots are the snapshots kept so far. Their list outlives the process.
 type shots struct {
 	list  []shot
 	notes *os.File
 }
 
-// openShots reads the list of an earlier process, without the objects that are gone.
+// openShots reads the list of an earlier process and omits objects that are gone.
 func openShots(ctx context.Context, p *place, name string, there func(context.Context, cache.Store, cache.Ref) bool) (kept shots, err error) {
 	if p.every == 0 {
 		return kept, nil
@@ -75,7 +75,8 @@ func (s *shots) add(one shot) error {
 	return err
 }
 
-// build makes a tree of them, each in a folder of its seconds, or below it.
+// build builds a tree of the snapshots. Each is at a folder named after its seconds, or
+// below it.
 func (s *shots) build(ctx context.Context, store cache.Store, below string) (cache.Ref, error) {
 	var b tree.Builder
 	seen := map[int64]bool{}
@@ -91,22 +92,22 @@ func (s *shots) build(ctx context.Context, store cache.Store, below string) (cac
 	return b.Build(ctx, store)
 }
 
-// snapshots keeps the submission as it becomes. It only reads what the agent
-// wrote, from outside, and the agent cannot tell.
+// snapshots keeps copies of the submission over time. It only reads the agent's files,
+// from outside, and the agent cannot notice it.
 type snapshots struct {
 	*place
 	shots
-	// last is the file that was kept last.
+	// last is the last file kept.
 	last fs.FileInfo
 }
 
-// openSnapshots continues the snapshots of an earlier process.
+// openSnapshots continues the list of an earlier process.
 func openSnapshots(ctx context.Context, p *place) (*snapshots, error) {
 	kept, err := openShots(ctx, p, "snapshots.jsonl", has)
 	return &snapshots{place: p, shots: kept}, err
 }
 
-// has says whether an object that no record holds is still in the store.
+// has reports whether an object that no record holds is still in the store.
 func has(ctx context.Context, store cache.Store, ref cache.Ref) bool {
 	r, err := store.Open(ctx, ref.ID)
 	return err == nil && r.Close() == nil
@@ -133,7 +134,7 @@ func (s *snapshots) run(ctx context.Context, codes *codeSnapshots) {
 	}
 }
 
-// errChanging says that a file changed while it was read.
+// errChanging means that a file changed while it was read.
 var errChanging = errors.New("the submission is being written")
 
 // take keeps the current submission, if there is one.
@@ -160,8 +161,8 @@ func (s *snapshots) take(ctx context.Context) error {
 	return s.add(shot{Seconds: at, Ref: ref})
 }
 
-// read puts the submission into the store, and returns nothing where there is
-// none. The file did not change while it was read.
+// read stores the submission. It returns the zero Ref if there is none, and errChanging
+// if the file changed while it was read.
 func (s *snapshots) read(ctx context.Context) (cache.Ref, error) {
 	home, err := os.OpenRoot(s.dirs.home)
 	if err != nil {
@@ -211,15 +212,16 @@ func (s *snapshots) bytes() (sum int64) {
 	return sum
 }
 
-// same says that a file is the same and was not written.
+// same reports whether two results of Stat show the same unmodified file.
 func same(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// openSubmission opens the submission in the agent's home; nil if there is none.
+// openSubmission opens the submission in the agent's home. It returns nil if there is
+// none.
 func openSubmission(home *os.Root) (*os.File, error) {
 	if dir, err := home.Lstat("submission"); err != nil || !dir.IsDir() {
-		return nil, nil //nolint:nilerr // what is not there is no submission
+		return nil, nil //nolint:nilerr // a missing folder has no submission
 	}
 	dir, err := home.OpenRoot("submission")
 	if err != nil {
@@ -236,9 +238,9 @@ func openSubmission(home *os.Root) (*os.File, error) {
 	return f, err
 }
 
-// lookSubmission describes the submission in its folder. Of all that an agent leaves,
-// it alone may be a link: a relative one to a file of the folder, and the root refuses
-// any other.
+// lookSubmission describes the submission in its folder. It is the only file of an
+// agent that may be a link: a relative one to a file in the folder. The root rejects
+// all others.
 func lookSubmission(dir *os.Root) (fs.FileInfo, error) {
 	info, err := dir.Lstat(agent.SubmissionFile)
 	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
@@ -250,7 +252,7 @@ func lookSubmission(dir *os.Root) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// tree is the output "snapshots".
+// tree builds the output "snapshots".
 func (s *snapshots) tree(ctx context.Context) (cache.Ref, error) {
 	return s.build(ctx, s.env.Store, "/"+agent.SubmissionFile)
 }

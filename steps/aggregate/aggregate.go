@@ -98,7 +98,7 @@ func newAggregation(args step.Args, catalog *competitions.Catalog, leaderboards 
 	return a, nil
 }
 
-// Fingerprint implements step.Fingerprinter: groups and places come from the
+// Fingerprint implements step.Fingerprinter. Groups and places depend on the
 // definitions.
 func (a *aggregation) Fingerprint(h *digest.Hasher) error {
 	w := digest.NewWriter()

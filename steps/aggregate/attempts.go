@@ -15,7 +15,7 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// attemptType is what is used of an agent-run step.
+// attemptType is the type of the outputs of an agent-run step that are used.
 var attemptType = cty.Object(map[string]cty.Type{
 	"logs":    step.ArtifactType,
 	"outcome": cty.String,
@@ -68,9 +68,9 @@ func instanceKey(a *step.Artifact) string {
 	return key
 }
 
-// known returns what an attempt says. What the model gateway measured goes
-// before what the agent says. Usage that cannot be read is left out with a
-// warning: the agent wrote it.
+// known returns the known facts about an attempt. The model gateway's measurements
+// override the agent's own figures. Usage that cannot be read is omitted with a
+// warning, because the agent wrote it.
 func (t attempt) known(ctx context.Context, env *step.Env) (*export.Attempt, error) {
 	out := &export.Attempt{
 		Outcome: t.Outcome, WallSeconds: &t.Stats.WallSeconds, CPUSeconds: &t.Stats.CPUSeconds, Validations: &t.Stats.Validations,

@@ -18,7 +18,7 @@ const Unlabelled = "(unlabelled)"
 
 // Board is a leaderboard, the output "board".
 type Board struct {
-	// GroupBy says what an agent's groups are.
+	// GroupBy is the property by which an agent's groups are formed.
 	GroupBy string `json:"group_by"`
 	// Agents come best first: by medals, results above the median and valid
 	// submissions, as percentages; then by gold and silver medals; with a
@@ -26,22 +26,22 @@ type Board struct {
 	Agents []Agent `json:"agents"`
 	// Entries are the reports, by agent, competition and seed.
 	Entries []Entry `json:"entries"`
-	// PadMissing says that a missing report counts as no submission.
+	// PadMissing means that a missing report counts as no submission.
 	PadMissing bool `json:"pad_missing"`
-	// Untrusted says that an attempt of any agent was not isolated; see
+	// Untrusted means that an attempt of some agent was not isolated; see
 	// conditions.Untrusted.
 	Untrusted   bool         `json:"untrusted"`
 	Comparisons []Comparison `json:"comparisons,omitempty"`
 }
 
-// Agent is the results of one agent.
+// Agent holds the results of one agent.
 type Agent struct {
 	Name string `json:"name"`
 	// Place is 1 for the best, and 0 without percentages. Agents that are equal in
 	// every criterion of the order share the best of their places.
 	Place int  `json:"place"`
 	Tied  bool `json:"tied"`
-	// Overall is over all competitions of the board.
+	// Overall covers all competitions of the board.
 	Overall      Group    `json:"overall"`
 	Groups       []Group  `json:"groups"`
 	Competitions []Result `json:"competitions"`
@@ -50,14 +50,14 @@ type Agent struct {
 	Missing []Gap `json:"missing,omitempty"`
 }
 
-// Gap is the number of runs at a competition of which an agent has no report.
+// Gap is the number of runs at a competition for which an agent has no report.
 type Gap struct {
 	Competition string   `json:"competition"`
 	Runs        int      `json:"runs"`
 	Seeds       []string `json:"seeds,omitempty"` // if the reports have seeds
 }
 
-// Group is an agent's percentages over a group of competitions.
+// Group holds an agent's percentages over a group of competitions.
 type Group struct {
 	Name         string   `json:"name"`
 	Competitions []string `json:"competitions"`
@@ -66,26 +66,26 @@ type Group struct {
 	Seeds int `json:"seeds"`
 	// Percentages have the reference's names.
 	Percentages board.Split `json:"percentages"`
-	// Isolation says how the attempts were isolated; see conditions.Shown.
+	// Isolation describes how the attempts were isolated; see conditions.Shown.
 	Isolation string `json:"isolation"`
-	// Untrusted says that an attempt was not isolated; see conditions.Untrusted.
+	// Untrusted means that an attempt was not isolated; see conditions.Untrusted.
 	Untrusted bool `json:"untrusted"`
-	// Task is what the agent was told; see conditions.Told.
+	// Task is the form of the task that the agent got; see conditions.Told.
 	Task string `json:"task"`
 	conditions.Repeats
 }
 
-// final are the entries that count.
+// final returns the entries that count.
 func final(entries []Entry) []Entry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return !conditions.Final(e.Report.Conditions) })
 }
 
-// Result is an agent's runs at one competition.
+// Result holds an agent's runs at one competition.
 type Result struct {
 	Competition string `json:"competition"`
-	// Flags are those of the competition's version, such as "crowded".
+	// Flags are the flags of the competition's version, such as "crowded".
 	Flags []competitions.Flag `json:"flags,omitempty"`
-	// MetricExternal says that a program of the competition computed scores.
+	// MetricExternal means that a program of the competition computed scores.
 	MetricExternal bool `json:"metric_external,omitempty"`
 	LowerIsBetter  bool `json:"is_lower_better"`
 	Runs           int  `json:"runs"`
@@ -102,27 +102,27 @@ type Result struct {
 	// Unscored are the runs without a finite score, by reason; see
 	// export.Unscored.
 	Unscored map[string]int `json:"unscored,omitempty"`
-	// BestRank is the best place among the teams; 0 if no score is a number.
+	// BestRank is the best place among the teams; 0 if no run has a finite score.
 	BestRank int `json:"best_rank"`
 	Teams    int `json:"teams"`
-	// Unranked says that the competition has no leaderboard, so no medals.
+	// Unranked means that the competition has no leaderboard, so there are no medals.
 	Unranked bool `json:"unranked,omitempty"`
-	// Margins are those of the best score.
+	// Margins are the margins of the best score.
 	Margins map[grading.Threshold]grading.Margin `json:"margins,omitempty"`
 	// Uncertain is the number of runs whose medal depends on rounding or is based
 	// on a score that is not finite.
 	Uncertain int   `json:"uncertain"`
 	Used      *Used `json:"used,omitempty"`
-	// Isolation says how the attempts were isolated; see conditions.Shown.
+	// Isolation describes how the attempts were isolated; see conditions.Shown.
 	Isolation string `json:"isolation"`
-	// Untrusted says that an attempt was not isolated; see conditions.Untrusted.
+	// Untrusted means that an attempt was not isolated; see conditions.Untrusted.
 	Untrusted bool `json:"untrusted"`
-	// Task is what the agent was told; see conditions.Told.
+	// Task is the form of the task that the agent got; see conditions.Told.
 	Task string `json:"task"`
 	conditions.Repeats
 }
 
-// Grouping says how competitions are grouped and seeds arranged.
+// Grouping defines how competitions are grouped and seeds arranged.
 type Grouping struct {
 	By         string                 // the value of group_by
 	Of         func(id string) string // the group of a competition
@@ -202,8 +202,9 @@ func chunks(entries []Entry, key func(Entry) string) func(func([]Entry) bool) {
 // last; 0 is a tie.
 func compareAgents(a, b Agent) int { return slices.Compare(b.criteria(), a.criteria()) }
 
-// criteria are what agents are ordered by, from the first to the last, more being
-// better: percentages, the shares of runs, and the score at a single competition.
+// criteria returns the values by which agents are ordered, most important first, where
+// more is better: percentages, the shares of runs, and the score at a single
+// competition.
 func (a Agent) criteria() []float64 {
 	out := []float64{float64(count(len(a.Overall.Percentages) > 0))}
 	for _, name := range []string{"any_medal_percentage", "above_median_percentage", "valid_submissions_percentage"} {
@@ -222,7 +223,7 @@ func (a Agent) criteria() []float64 {
 	return append(out, score)
 }
 
-// sum counts the runs of an agent at all competitions.
+// sum adds up the agent's runs at all competitions.
 func (a Agent) sum() (out Result) {
 	out.Unranked = true
 	for _, r := range a.Competitions {
@@ -273,8 +274,8 @@ func gaps(own []Entry, all []string) []Gap {
 	return out
 }
 
-// newGroup computes percentages over complete seeds, or over padded ones. If
-// there are none, there are no percentages; with padding, they are 0.
+// newGroup computes percentages over complete seeds or, with padding, over all seeds.
+// Without any seed there are no percentages; with padding, they are 0.
 func newGroup(name string, ids []string, own []Entry, pad bool) Group {
 	g := Group{Name: name, Competitions: slices.Sorted(slices.Values(ids))}
 	own = slices.DeleteFunc(slices.Clone(own), func(e Entry) bool { return !slices.Contains(ids, e.Report.CompetitionID) })

@@ -10,15 +10,15 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
-// Comparison is two agents compared; see board.Comparison.
+// Comparison compares two agents; see board.Comparison.
 type Comparison struct {
 	First  string `json:"first"`
 	Second string `json:"second"`
 	board.Comparison
 }
 
-// Compare compares the first of the agents with each of the others, over all
-// competitions of the board.
+// Compare compares the first agent with each of the others, over all competitions of
+// the board.
 func (b *Board) Compare(agents []string, how board.Resampling) error {
 	if len(agents) == 0 {
 		return nil

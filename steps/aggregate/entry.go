@@ -23,12 +23,12 @@ type Entry struct {
 	Seed   string            `json:"seed"`
 	Labels map[string]string `json:"labels,omitempty"`
 	Report grading.Report    `json:"report"`
-	// Margins are how far the score is from the thresholds.
+	// Margins are the differences between the score and the thresholds.
 	Margins map[grading.Threshold]grading.Margin `json:"margins,omitempty"`
-	// RoundingDecides are the thresholds that are reached, or missed, only
-	// because scores are rounded.
+	// RoundingDecides lists the thresholds that are reached, or missed, only because
+	// scores are rounded.
 	RoundingDecides []grading.Threshold `json:"rounding_decides,omitempty"`
-	// MedalOnNonFinite says that a medal is based on a score that is not finite.
+	// MedalOnNonFinite means that a medal is based on a score that is not finite.
 	MedalOnNonFinite bool `json:"medal_on_non_finite,omitempty"`
 	// Attempt describes how the submission was made; nil if unknown.
 	Attempt *export.Attempt `json:"attempt,omitempty"`
@@ -60,7 +60,7 @@ func medalsOf(catalog *competitions.Catalog, r grading.Report) *competitions.Med
 	return &def.Medals
 }
 
-// conditionsOf are the conditions of the entries' attempts.
+// conditionsOf returns the conditions of each entry's attempt.
 func conditionsOf(entries []Entry) [][]string {
 	sets := make([][]string, len(entries))
 	for i, e := range entries {
@@ -78,7 +78,7 @@ func (e Entry) Run() export.Run {
 	return r
 }
 
-// graded returns the entry as the report that it was made of.
+// graded returns the report from which the entry was made.
 func (e Entry) graded() grading.Graded { return grading.Graded{Report: e.Report, Labels: e.Labels} }
 
 // compareEntries orders by agent, competition and seed; numeric seeds are
@@ -91,7 +91,7 @@ func compareEntries(a, b Entry) int {
 	)
 }
 
-// SortEntries sorts entries as NewBoard takes them.
+// SortEntries sorts entries in the order that NewBoard requires.
 func SortEntries(entries []Entry) { slices.SortStableFunc(entries, compareEntries) }
 
 // CompareSeeds orders seeds: numbers by value, then other strings.
@@ -109,7 +109,7 @@ func CompareSeeds(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// entries reads the reports, those of the wanted version.
+// entries reads the reports of the wanted version.
 func (a *aggregation) entries(ctx context.Context, env *step.Env) ([]Entry, error) {
 	var entries []Entry
 	for i, r := range a.args.Reports {
@@ -124,8 +124,8 @@ func (a *aggregation) entries(ctx context.Context, env *step.Env) ([]Entry, erro
 		if a.args.Version != nil && report.CompetitionVersion != *a.args.Version {
 			continue
 		}
-		// The engine knows under which conditions the report was made. Anybody could
-		// have written what the report itself says about them.
+		// The engine knows the conditions under which the report was made. The report's
+		// own claim could have been written by anybody.
 		report.MadeUnder(r.Conditions)
 		e := NewEntry(report, a.catalog)
 		e.Agent = cmp.Or(a.args.Labels[e.Agent], e.Agent)

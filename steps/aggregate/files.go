@@ -113,7 +113,8 @@ func (a *aggregation) markdown(whole *Board) (string, error) {
 	return export.Markdown(rows, append(conditions.Notes(b.underConditions()), b.externalNotes()...)), nil
 }
 
-// shown are the agent's groups, and all competitions where there are several.
+// shown returns the agent's groups and, if there are several, the group of all
+// competitions.
 func (a Agent) shown() []Group {
 	if len(a.Groups) == 1 {
 		return a.Groups

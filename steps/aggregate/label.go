@@ -10,8 +10,9 @@ import (
 	"github.com/mleflow/mleflow/competitions/board"
 )
 
-// Labels are columns, name first, then the value at each agent, for the labels of the
-// reports besides agent and seed: those in which agents differ, or all.
+// Labels returns a column for each label of the reports other than agent and seed: its
+// name, then its value for each agent. Without all, it omits the labels in which the
+// agents agree.
 func (b *Board) Labels(all bool) (columns [][]string) {
 	values := map[string]map[string][]string{} // by label and agent
 	for _, e := range b.Entries {
@@ -38,7 +39,8 @@ func (b *Board) Labels(all bool) (columns [][]string) {
 	return columns
 }
 
-// labelText is the values of a label at one agent: three of them, or how many.
+// labelText shows the values of a label for one agent: up to three of them, or their
+// number.
 func labelText(values []string) string {
 	switch {
 	case len(values) == 0:
@@ -49,8 +51,8 @@ func labelText(values []string) string {
 	return strings.Join(slices.SortedFunc(slices.Values(values), board.CompareNames), ", ")
 }
 
-// withLabels adds labels after the first two columns of a summary: those in which agents
-// differ, as many as fit, or all.
+// withLabels inserts columns of labels after the first two columns of a summary: all of
+// them, or those in which agents differ, as many as fit.
 func (b *Board) withLabels(columns [][]string, width int, all bool) [][]string {
 	at := 2
 	for _, label := range b.Labels(all) {

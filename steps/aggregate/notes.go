@@ -15,7 +15,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
-// usedColumn is a column about the resources that runs used.
+// usedColumn is a column for a resource that runs used.
 type usedColumn struct {
 	name  string
 	value func(Used) *float64
@@ -60,7 +60,7 @@ func (b *Board) anyUsed(c usedColumn) bool {
 	return false
 }
 
-// notes are the caveats of a board.
+// notes returns the caveats of a board.
 func (b *Board) notes() []string {
 	notes := conditions.Notes(b.underConditions())
 	if b.flagged(competitions.Crowded) {
@@ -94,7 +94,7 @@ func (b *Board) notes() []string {
 	return notes
 }
 
-// underConditions are the conditions of the agents' attempts.
+// underConditions returns the conditions of the agents' attempts.
 func (b *Board) underConditions() []conditions.Attempts {
 	var all []conditions.Attempts
 	for own := range chunks(b.Entries, func(e Entry) string { return e.Agent }) {
@@ -103,7 +103,7 @@ func (b *Board) underConditions() []conditions.Attempts {
 	return all
 }
 
-// externalNotes say which scores were not computed by mleflow.
+// externalNotes returns notes on the scores that mleflow did not compute.
 func (b *Board) externalNotes() []string {
 	reports := make([]grading.Report, len(b.Entries))
 	for i, e := range b.Entries {
@@ -112,7 +112,7 @@ func (b *Board) externalNotes() []string {
 	return export.ExternalNotes(reports)
 }
 
-// unranked names the competitions without a leaderboard.
+// unranked returns the competitions without a leaderboard.
 func (b *Board) unranked() []string {
 	var ids []string
 	for _, e := range b.Entries {
@@ -160,7 +160,7 @@ func (a Agent) missingText() string {
 	return fmt.Sprintf("%d runs: %s", runs, strings.Join(parts, ", "))
 }
 
-// write shows a comparison.
+// write writes a comparison as text.
 func (c Comparison) write(out *strings.Builder, width int) {
 	fmt.Fprintf(out, "\n%s and %s, %d pairs of runs by %s at %d competitions\n\n", plain.Line(c.First), plain.Line(c.Second), c.Pairs, c.PairedBy, c.Competitions)
 	writeTable(out, ComparisonRows(c.First, c.Second, c.Comparison), 1, width)

@@ -10,15 +10,15 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// task is the form of the task that the entry's agent was given, "" if unknown.
+// task returns the form of the task that the entry's agent got, or "" if it is unknown.
 func (e Entry) task() string {
 	return strings.Join(step.ConditionValues(e.Report.Conditions, conditions.Task), " ")
 }
 
-// splitTasks separates the forms of a task: an agent that tried the same
-// competition with the same seed under several tasks becomes one agent for
-// each, "NAME (TASK)". It returns the names that belong together, the
-// reference's task first, to be compared run by run. Entries stay sorted.
+// splitTasks separates the forms of a task. An agent that tried the same competition
+// with the same seed under several forms becomes one agent for each, "NAME (TASK)". It
+// returns the names that belong together, the reference's form first, so that they can
+// be compared run by run. Entries stay sorted.
 func splitTasks(entries []Entry) (forms [][]string) {
 	several := map[string]bool{}
 	for i := 1; i < len(entries); i++ {

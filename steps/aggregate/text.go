@@ -14,8 +14,8 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
-// Layout says how the text of a board is written: how many columns wide, what is wider
-// continues below, and whether with the labels of the reports.
+// Layout is the layout of a board's text: its width in columns, beyond which tables
+// continue below, and whether it shows the labels of the reports.
 type Layout struct {
 	Width  int
 	Labels bool
@@ -49,8 +49,8 @@ func (b *Board) Compact(title string, how Layout) string {
 	return out.String()
 }
 
-// Summary is a table with a line for each agent. Where the width is too small, names
-// are shortened, then columns are left out.
+// Summary returns a table with one row per agent. If the table is too wide, names are
+// shortened first, and then columns are omitted.
 func (b *Board) Summary(how Layout) string { return b.summary(how, false) }
 
 func (b *Board) summary(how Layout, all bool) string {
@@ -84,7 +84,7 @@ func (b *Board) summary(how Layout, all bool) string {
 	return plain.Table(columns, 2, how.Width)
 }
 
-// writeConditions writes what the board is about, and how the attempts were made.
+// writeConditions writes the board's subject and the conditions of the attempts.
 func (b *Board) writeConditions(out *strings.Builder, width int) {
 	names := map[string]string{}
 	for _, a := range b.Agents {
@@ -117,7 +117,7 @@ func (b *Board) writeConditions(out *strings.Builder, width int) {
 	}
 }
 
-// Text returns the leaderboard as tables: a line for each agent, its percentages, its
+// Text returns the leaderboard as tables: a row for each agent, its percentages, its
 // scores at each competition, comparisons, and caveats.
 func (b *Board) Text(title string, how Layout) string {
 	var out strings.Builder
@@ -227,7 +227,7 @@ func (r Result) better() string {
 	return "higher"
 }
 
-// name is the competition, with the flags of its version.
+// name returns the name of the competition with the flags of its version.
 func (r Result) name() string {
 	out := r.Competition
 	for _, flag := range r.Flags {
@@ -239,7 +239,7 @@ func (r Result) name() string {
 	return out
 }
 
-// nextMedal is the gap between the best score and the next better medal.
+// nextMedal shows the gap between the best score and the next better medal.
 func (r Result) nextMedal() string {
 	next := "-"
 	for _, name := range []grading.Threshold{grading.Gold, grading.Silver, grading.Bronze} {
@@ -286,8 +286,8 @@ func fixed(n grading.Number, places int) string {
 	return strconv.FormatFloat(float64(n), 'f', places, 64)
 }
 
-// decimals is the number of decimals that a score is shown with: five, to which
-// scores are rounded, and fewer for scores with many digits before the point.
+// decimals returns the number of decimals to show for a score: five, to which scores
+// are rounded, and fewer for scores with many digits before the point.
 func decimals(n grading.Number) int {
 	places := 5
 	for size := math.Abs(float64(n)); size >= 1000 && places > 0; size /= 10 {
@@ -296,13 +296,14 @@ func decimals(n grading.Number) int {
 	return places
 }
 
-// writeTable writes rows as columns, the first to the left, the others to the
+// writeTable writes rows as columns. The first columns are aligned left, the others
 // right.
 func writeTable(out *strings.Builder, rows [][]string, left, width int) {
 	out.WriteString(plain.Table(columnsOf(rows, left), 2, width) + "\n")
 }
 
-// columnsOf are the cells of rows, padded, the first columns to the left.
+// columnsOf returns the padded columns of rows. The first columns are aligned left, the
+// others right.
 func columnsOf(rows [][]string, left int) [][]string {
 	columns := make([][]string, len(rows[0]))
 	for c := range columns {

@@ -21,7 +21,8 @@ func unscored(runs []Entry) map[string]int {
 	return counts
 }
 
-// unscoredText is "2 no submission, 1 NaN", or "-" where every run has a score.
+// unscoredText returns text such as "2 no submission, 1 NaN", or "-" if every run has a
+// score.
 func unscoredText(counts map[string]int) string {
 	if len(counts) == 0 {
 		return "-"
@@ -33,14 +34,14 @@ func unscoredText(counts map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// anyUnscored reports whether some run of the board has no finite score.
+// anyUnscored reports whether any run of the board has no finite score.
 func (b *Board) anyUnscored() bool {
 	return slices.ContainsFunc(b.Agents, func(a Agent) bool {
 		return slices.ContainsFunc(a.Competitions, func(r Result) bool { return len(r.Unscored) > 0 })
 	})
 }
 
-// unsubmitted are notes, one per agent, about the runs that never submitted.
+// unsubmitted returns a note for each agent with runs that never submitted.
 func (b *Board) unsubmitted() (notes []string) {
 	for own := range chunks(final(b.Entries), func(e Entry) string { return e.Agent }) {
 		without := slices.DeleteFunc(slices.Clone(own), func(e Entry) bool { return e.Report.SubmissionExists })

@@ -6,18 +6,18 @@ import (
 	"github.com/mleflow/mleflow/competitions/export"
 )
 
-// Used is what the runs at a competition used, as means over the runs for which
-// it is known.
+// Used holds the resources that the runs at a competition used, each as the mean over
+// the runs for which it is known.
 type Used struct {
 	WallSeconds *float64 `json:"wall_seconds,omitempty"`
 	Validations *float64 `json:"validations,omitempty"`
-	// Tokens (input and output) and CostUSD are what the model gateway measured
-	// or, of agents that use none, what the agent says.
+	// Tokens (input and output) and CostUSD are the model gateway's measurements. For
+	// agents that do not use the gateway, they are the agent's own figures.
 	Tokens  *float64 `json:"tokens,omitempty"`
 	CostUSD *float64 `json:"cost_usd,omitempty"`
 }
 
-// newUsed returns nil when nothing is known.
+// newUsed returns nil if nothing is known.
 func newUsed(runs []Entry) *Used {
 	mean := func(of func(Entry) *float64) *float64 {
 		sum, n := 0.0, 0
@@ -63,7 +63,7 @@ func (e Entry) tokens() *float64 {
 	return tokensOf(e.Attempt.Usage)
 }
 
-// tokensOf are the input and output tokens; nil if they are not known.
+// tokensOf returns the number of input and output tokens, or nil if it is unknown.
 func tokensOf(u *export.Usage) *float64 {
 	switch {
 	case u == nil:
@@ -84,11 +84,12 @@ func (e Entry) costUSD() *float64 {
 	return e.Attempt.Usage.CostUSD
 }
 
-// TokensText and CostText show what an attempt used of models, "-" where that
-// is not known.
+// TokensText returns the number of tokens that an attempt used, or "-" if it is
+// unknown.
 func TokensText(u *export.Usage) string { return usedText(tokensOf(u), tokensText) }
 
-// CostText is in US dollars.
+// CostText returns the cost of an attempt's models in US dollars, or "-" if it is
+// unknown.
 func CostText(u *export.Usage) string {
 	if u == nil {
 		return "-"
@@ -105,7 +106,7 @@ func usedText(v *float64, show func(float64) string) string {
 
 func tokensText(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }
 
-// costText has two decimals, or four below a cent.
+// costText formats an amount with two decimals, or four below a cent.
 func costText(usd float64) string {
 	decimals := 2
 	if usd > 0 && usd < 0.01 {

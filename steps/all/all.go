@@ -33,13 +33,12 @@ type Deps struct {
 	Judge    grading.Judge
 	Sources  *source.Registry
 	Runtimes *executor.Registry
-	// Auto is the runtime that "auto" stands for; empty is the strongest that
-	// the machine has.
+	// Auto is the runtime that "auto" chooses; "" is the strongest available.
 	Auto string
-	// Forbidden lists what is tried from inside each agent's sandbox before it starts;
-	// nil tries nothing.
+	// Forbidden returns the targets that are tried from inside each agent's sandbox
+	// before the agent starts. If it is nil, nothing is tried.
 	Forbidden func(context.Context) (targets *breach.Targets, close func() error, err error)
-	// Leavable, if set, counts the agents that can go on without this process.
+	// Leavable, if set, counts the agents that can continue without this process.
 	Leavable *atomic.Int64
 	// Commands runs the commands of exec steps.
 	Commands executor.Executor
@@ -47,16 +46,15 @@ type Deps struct {
 	Builds builder.Machine
 	// Private are folders that never get into an image, such as the cache.
 	Private []string
-	// Self is the program that provides the built-in agents; empty is the running
-	// binary.
+	// Self is the program that provides the built-in agents; "" is the running binary.
 	Self string
-	// Adopt is a data directory of the reference to take data from, or empty; for
+	// Adopt is a data directory of the reference from which data are taken, or "". For
 	// texts it may also be a checkout of the reference.
 	Adopt string
-	// Mirror is the URL of a mirror to take texts from, or empty. Sources use it
-	// for data.
+	// Mirror is the URL of a mirror from which texts are taken, or "". For data, the
+	// sources use it.
 	Mirror string
-	// Offline says that steps must not use the network.
+	// Offline means that steps must not use the network.
 	Offline bool
 }
 

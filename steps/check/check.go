@@ -28,7 +28,7 @@ import (
 	"github.com/mleflow/mleflow/steps/modelblock"
 )
 
-// attemptType is what is read of an agent-run step.
+// attemptType is the type of the outputs of an agent-run step that are read.
 var attemptType = cty.Object(map[string]cty.Type{
 	"code": step.ArtifactType, "submission": step.ArtifactType, "transcript": step.ArtifactType,
 	"logs": step.ArtifactType, "network_log": step.ArtifactType, "validation_log": step.ArtifactType, "shim_log": step.ArtifactType,
@@ -36,17 +36,17 @@ var attemptType = cty.Object(map[string]cty.Type{
 
 // Report is the output "findings".
 type Report struct {
-	// Rules are those that were applied.
+	// Rules are the names of the applied rules.
 	Rules    []string           `json:"rules"`
 	Findings []evidence.Finding `json:"findings"`
 	// Judge is the opinion of a language model, if one was asked.
 	Judge *Opinion `json:"judge,omitempty"`
-	// Unread names what could not be read, which may hide something.
+	// Unread lists what could not be read and may hide something.
 	Unread []string `json:"unread,omitempty"`
 }
 
-// Kind returns the step kind "check" over the competitions of a catalog. Pools are
-// the budgets that the steps of a run share; nil makes them.
+// Kind returns the step kind "check" over the competitions of a catalog. Pools are the
+// budgets that the steps of a run share; nil creates them.
 func Kind(catalog *competitions.Catalog, pools *modelblock.Pools) step.Kind {
 	pools = cmp.Or(pools, &modelblock.Pools{})
 	return step.Kind{
@@ -124,7 +124,7 @@ func newCheck(args step.Args, catalog *competitions.Catalog, pools *modelblock.P
 	return c, step.WrongArg("judge", err)
 }
 
-// choose returns the rules of these names; all without names.
+// choose returns the rules with the given names, or all rules without names.
 func choose(names []string) (chosen []rules.Rule, err error) {
 	var known []string
 	for _, r := range rules.All() {
@@ -189,7 +189,8 @@ func (c *check) Run(ctx context.Context, env *step.Env) (_ cache.Outputs, err er
 	return c.outputs(ctx, env, report, out)
 }
 
-// open opens the transcript, if there is one. One that is damaged is unread.
+// open opens the transcript, if there is one. A damaged transcript is reported as
+// unread.
 func (c *check) open(given *rules.Attempt, folder fs.FS) (unread []string, err error) {
 	if folder == nil {
 		return nil, nil

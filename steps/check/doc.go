@@ -1,5 +1,5 @@
-// Package check is the step kind "check": it looks through what an attempt left
-// with the rules of competitions/rules.
+// Package check is the step kind "check": it applies the rules of competitions/rules to
+// the results of an attempt.
 //
-// What it finds is evidence for people and never a verdict: no score depends on it.
+// Its findings are evidence for people and never a verdict: no score depends on them.
 package check

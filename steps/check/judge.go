@@ -43,7 +43,7 @@ var judgeBlock = step.Block{
 	},
 }
 
-// Bounds of a judge.
+// Limits of a judge.
 const (
 	mostShown     = 2 << 20
 	mostProfile   = 256 << 10
@@ -62,7 +62,7 @@ type judgeArgs struct {
 	Limit     string         `cty:"limit"`
 }
 
-// judging is a judge that can be asked.
+// judging is a judge that is ready to be asked.
 type judging struct {
 	judgeArgs
 	model gateway.Model
@@ -73,12 +73,13 @@ type judging struct {
 
 // Opinion is what a model answered about an attempt.
 type Opinion struct {
-	// Profile is the name of the questions, Digest what they were, with the
-	// instructions. Model was asked.
+	// Profile is the name of the questions, and Digest the digest of the questions and
+	// instructions. Model is the model that was asked.
 	Profile string `json:"profile"`
 	Digest  string `json:"digest"`
 	Model   string `json:"model"`
-	// Shown is how many bytes of the attempt it was shown, Omitted what it was not.
+	// Shown is the number of bytes of the attempt that the model was shown. Omitted
+	// lists what it was not shown.
 	Shown   int            `json:"shown_bytes"`
 	Omitted []string       `json:"omitted,omitempty"`
 	Answers []judge.Answer `json:"answers"`
@@ -107,7 +108,8 @@ func newJudging(args *judgeArgs, pools *modelblock.Pools) (*judging, error) {
 	return j, nil
 }
 
-// Varies implements step.Varying: no model answers twice the same.
+// Varies implements step.Varying: a model's answers differ from one request to the
+// next.
 func (c *check) Varies() bool { return c.judge != nil }
 
 // Spending implements step.Spender.
@@ -118,7 +120,8 @@ func (c *check) Spending() []step.Spending {
 	return []step.Spending{modelblock.Spending(c.judge.Model)}
 }
 
-// Fingerprint implements step.Fingerprinter: what is asked, and what the model costs.
+// Fingerprint implements step.Fingerprinter. It adds the questions and the prices of
+// the model.
 func (c *check) Fingerprint(h *digest.Hasher) error {
 	if c.judge == nil {
 		return nil
@@ -133,7 +136,7 @@ func (c *check) Fingerprint(h *digest.Hasher) error {
 	return modelblock.Fingerprint(h, "judge.model", c.judge.Model)
 }
 
-// profile are the questions.
+// profile returns the questions.
 func (j *judging) profile(ctx context.Context, store cache.Store) (*judge.Profile, error) {
 	if j.Questions == nil {
 		return judge.Named(j.Profile)
@@ -152,7 +155,7 @@ func (j *judging) profile(ctx context.Context, store cache.Store) (*judge.Profil
 	return p, nil
 }
 
-// ask asks the judge, if there is one, and adds its opinion to the report and to the
+// ask asks the judge, if there is one, and adds its opinion to the report and the
 // outputs.
 func (c *check) ask(ctx context.Context, env *step.Env, a judge.Attempt, report *Report, out cache.Outputs) error {
 	use := map[string]export.ModelUse{}
@@ -205,7 +208,7 @@ func (j *judging) ask(ctx context.Context, env *step.Env, a judge.Attempt, use m
 	return o, said, nil
 }
 
-// temporary marks an error that another try may not meet.
+// temporary marks an error of a live model as one that a retry may avoid.
 func (j *judging) temporary(err error) error {
 	if !modelblock.Live(j.Model) {
 		return err
@@ -213,8 +216,8 @@ func (j *judging) temporary(err error) error {
 	return step.Retryable(err, 0)
 }
 
-// send sends the request through a gateway of its own, and returns the response and
-// the transcript.
+// send sends the request through its own gateway, and returns the response and the
+// transcript.
 func (j *judging) send(ctx context.Context, env *step.Env, key string, r judge.Request, use map[string]export.ModelUse) ([]byte, cache.Ref, error) {
 	path, body, err := r.Body(j.to)
 	if err != nil {
@@ -256,7 +259,7 @@ func (j *judging) send(ctx context.Context, env *step.Env, key string, r judge.R
 	return response, said, err
 }
 
-// exchanged adds what the transcript tells. It is an error if the exchange failed.
+// exchanged adds the use in the transcript. It returns an error if the exchange failed.
 func (j *judging) exchanged(at string, use map[string]export.ModelUse) (err error) {
 	r, err := transcript.OpenReader(os.DirFS(at))
 	if err != nil {
@@ -281,7 +284,7 @@ func (j *judging) exchanged(at string, use map[string]export.ModelUse) (err erro
 	return nil
 }
 
-// failure is why an exchange has no answer; nil if it has one.
+// failure returns the reason why an exchange has no answer, or nil if it has one.
 func (j *judging) failure(e *transcript.Event, said []byte) error {
 	_, text := judge.AnswerOf(j.to.Provider, said)
 	switch {
@@ -297,7 +300,7 @@ func (j *judging) failure(e *transcript.Event, said []byte) error {
 	return nil
 }
 
-// upstream answers: recordings, or the provider.
+// upstream returns the source of answers: recordings, or the provider.
 func (j *judging) upstream(ctx context.Context, env *step.Env, d dialect.Dialect, key, dir string) (up gateway.Upstream, closeUp func() error, err error) {
 	closeUp = func() error { return nil }
 	if modelblock.Live(j.Model) {
@@ -333,7 +336,7 @@ func (j *judging) upstream(ctx context.Context, env *step.Env, d dialect.Dialect
 	return gateway.NewReplay(player, onMiss, up), closeUp, nil
 }
 
-// recording opens a recording that is content.
+// recording opens a recording that is an artifact.
 func recording(ctx context.Context, env *step.Env, a *step.Artifact, at string) (*transcript.Reader, error) {
 	if a.Ref.Kind != cache.Tree {
 		return nil, fmt.Errorf("%s is no recording: it is a file, and a recording is a folder", a.Name())
@@ -348,8 +351,8 @@ func recording(ctx context.Context, env *step.Env, a *step.Artifact, at string) 
 	return r, nil
 }
 
-// post sends one request to a gateway, without a network, and returns the body of the
-// response, whatever its status: the record tells.
+// post sends one request to a gateway without a network and returns the body of the
+// response, whatever its status: the transcript has the status.
 func post(ctx context.Context, g *gateway.Gateway, address string, header http.Header, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	front, done := bufconn.Listen(64<<10), make(chan error, 1)
@@ -374,7 +377,7 @@ func post(ctx context.Context, g *gateway.Gateway, address string, header http.H
 			return nil, errors.New("the response has more than 8 MiB")
 		}
 		if err != nil && ctx.Err() == nil {
-			return data, nil //nolint:nilerr // the record has what went wrong
+			return data, nil //nolint:nilerr // the transcript has the error
 		}
 		return data, err
 	}()

@@ -35,7 +35,8 @@ var reportType = cty.Object(map[string]cty.Type{
 	})),
 })
 
-// preparedType is what the checksum step needs of a prepare step's outputs.
+// preparedType is the type of the outputs of a prepare step that the checksum step
+// needs.
 var preparedType = cty.Object(map[string]cty.Type{"public": step.ArtifactType, "private": step.ArtifactType})
 
 // Kind returns the step kind "checksum" over the competitions of a catalog.
@@ -119,7 +120,7 @@ func (c *check) Fingerprint(h *digest.Hasher) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	h.Content("manifest file", digest.Of(known)) // the report's explanations are made with it
+	h.Content("manifest file", digest.Of(known)) // the report's explanations depend on it
 	return err
 }
 
@@ -155,8 +156,8 @@ func (c *check) verify(ctx context.Context, env *step.Env, public, private cache
 	return verify.Run(ctx, verify.Request{Definition: c.def, Data: data, Expected: expected, Store: env.Store, Work: work})
 }
 
-// expected returns a function that opens the data used to explain differences,
-// nil without any.
+// expected returns a function that opens the data for explaining differences, or nil if
+// there are none.
 func (c *check) expected(env *step.Env) (func(context.Context) (*verify.Data, error), error) {
 	if e := c.args.Expected; e != nil {
 		return func(ctx context.Context) (*verify.Data, error) {
@@ -175,7 +176,7 @@ func (c *check) expected(env *step.Env) (func(context.Context) (*verify.Data, er
 	return func(context.Context) (*verify.Data, error) { return verify.OnDisk(os.DirFS(dir), c.def), nil }, nil
 }
 
-// most is how many files an error lists; the report has more.
+// most is the maximum number of files that an error lists; the report has all of them.
 const most = 20
 
 // judge turns mismatches into a failure or a warning.

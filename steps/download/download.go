@@ -35,9 +35,9 @@ type Definitions interface {
 type Deps struct {
 	Catalog Definitions
 	Sources *source.Registry
-	// Adopt, if set, is a data directory of the reference. A competition with a
-	// folder in it is taken from there, unless the step names a source other than
-	// Kaggle. It is not in the key, because what is taken is.
+	// Adopt, if set, is a data directory of the reference. A competition with a folder
+	// there is taken from it, unless the step names a source other than Kaggle. Adopt
+	// is not in the key; the key depends on the data that are taken.
 	Adopt string
 }
 
@@ -157,7 +157,7 @@ func newDownload(args step.Args, deps Deps) (step.Step, error) {
 	return d, d.declared(deps, def.Sources)
 }
 
-// declared adds sources of the definition.
+// declared adds the sources of the definition.
 func (d *download) declared(deps Deps, sources []competitions.Source) error {
 	for _, s := range sources {
 		spec := source.Spec{Path: s.Path, Base: d.def.Folder(), URL: s.URL, Slug: s.Slug, MD5: s.MD5, SHA256: s.SHA256}
@@ -168,8 +168,8 @@ func (d *download) declared(deps Deps, sources []competitions.Source) error {
 	return nil
 }
 
-// instead adds what replaces the definition's download, and the definition's
-// additional files unless they are included already.
+// instead adds the source that replaces the definition's download. It also adds the
+// definition's additional files, unless they are already included.
 func (d *download) instead(deps Deps, kind string, spec source.Spec, as string) error {
 	if err := d.add(deps, kind, spec, as); err != nil {
 		return err
@@ -202,8 +202,8 @@ func holds(at, name string) bool {
 	return slices.ContainsFunc(z.File, func(f *zip.File) bool { return f.Name == name })
 }
 
-// adopted is a competition's folder in a data directory of the reference, if
-// its archive is the pinned one.
+// adopted returns the spec of a competition's folder in a data directory of the
+// reference, if its archive is the pinned one.
 func adopted(def *competitions.Definition, folder string) source.Spec {
 	spec := source.Spec{Path: folder}
 	if main, ok := def.Download(); ok {
@@ -212,10 +212,10 @@ func adopted(def *competitions.Definition, folder string) source.Spec {
 	return spec
 }
 
-// suffixes are the suffixes of archives that "from" tries.
+// suffixes are the suffixes that are tried for archives named by "from".
 var suffixes = []string{".zip", ".tar", ".tar.gz", ".tar.zst", ".7z"}
 
-// found returns the file for a path without an archive's suffix.
+// found returns the existing file for a path that may omit an archive's suffix.
 func found(path string) string {
 	for _, suffix := range append([]string{""}, suffixes...) {
 		if _, err := os.Stat(path + suffix); err == nil {
@@ -229,7 +229,7 @@ func (o *override) spec() source.Spec {
 	return source.Spec{Path: text(o.Path), URL: text(o.URL), Slug: text(o.Slug), MD5: text(o.MD5), SHA256: text(o.SHA256)}
 }
 
-// adoptable reports whether the reference's folder has what the block would
+// adoptable reports whether the reference's folder has the data that the block would
 // fetch from Kaggle.
 func (o *override) adoptable(folder, competition string) bool {
 	return folder != "" && o.Kind == "kaggle" && o.As == nil && source.IsAdoptable(filepath.Join(folder, competition))
@@ -270,7 +270,7 @@ func (d *download) Fingerprint(h *digest.Hasher) error {
 	return nil
 }
 
-// name is the expected name of the fetched file.
+// name returns the expected name of the fetched file.
 func (it item) name() string {
 	if u, err := url.Parse(it.spec.URL); err == nil && it.spec.URL != "" {
 		return path.Base(u.Path)
@@ -284,8 +284,8 @@ func (d *download) Run(ctx context.Context, env *step.Env) (cache.Outputs, error
 	defer a.close()
 	files := []file{}
 	for _, it := range d.items {
-		// Two items with the same source would wait for each other's ingest, so what
-		// is held of one is released first.
+		// Two items with the same source would wait for each other's ingest, so one
+		// item's journals are released before the next.
 		if err := a.finish(); err != nil {
 			return nil, fmt.Errorf("download %s: %w", d.competition, err)
 		}
@@ -314,7 +314,7 @@ func (d *download) Run(ctx context.Context, env *step.Env) (cache.Outputs, error
 	return cache.Outputs{"tree": {Ref: ref}, "files": {JSON: encoded}}, nil
 }
 
-// classify tells the engine what a source's error means.
+// classify converts a source's error to the engine's classes of errors.
 func classify(err error) error {
 	var temporary *source.TemporaryError
 	switch {

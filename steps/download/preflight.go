@@ -30,8 +30,8 @@ func (d *download) Estimate() step.Estimate {
 	return sum
 }
 
-// estimate is the space for one item, from what its source reports, from the
-// local file, or from the size in the definition.
+// estimate returns the space for one item. It is based on the source's answer, the
+// local file, or the size in the definition.
 func (d *download) estimate(it item, a source.Availability) step.Estimate {
 	if l, ok := it.local(); ok {
 		est := step.Estimate{CacheBytes: l.bytes, Files: l.files, Known: true, Basis: "the size of the local data"}
@@ -69,8 +69,8 @@ func (d *download) estimate(it item, a source.Availability) step.Estimate {
 	return est
 }
 
-// isAll reports whether the definition's size applies to the item: the others
-// are small additional files.
+// isAll reports whether the definition's size applies to the item. The other items are
+// small additional files.
 func (d *download) isAll(it item) bool {
 	unpacked := 0
 	for _, other := range d.items {
@@ -81,10 +81,10 @@ func (d *download) isAll(it item) bool {
 	return len(d.items) == 1 || it.as == "" && unpacked == 1
 }
 
-// local is data on this machine that are read in place.
+// local describes data on this machine that are read in place.
 type local struct {
 	bytes, files int64
-	// packed says that it is an archive, with this size when unpacked.
+	// packed means that the data are an archive; unpacked is its unpacked size.
 	packed   bool
 	unpacked int64
 }
@@ -119,7 +119,8 @@ func (it item) local() (local, bool) {
 // text files.
 func textRatio(size int64) int64 { return int64(float64(size) * footprint.TextFactor) }
 
-// fileSize measures a file. For a zip file it is the total size of its entries.
+// fileSize returns the size of a file. For a zip file, it also returns the total size
+// of its entries.
 func fileSize(path string, size int64) local {
 	z, err := zip.OpenReader(path)
 	if err != nil {
@@ -133,8 +134,8 @@ func fileSize(path string, size int64) local {
 	return l
 }
 
-// folderSize adds up the files below a folder. Files that cannot be read count
-// as nothing; reading them later reports their names.
+// folderSize adds up the files below a folder. Files that cannot be read count as 0;
+// the errors appear when they are read later.
 func folderSize(dir string) (sum local) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
@@ -177,7 +178,7 @@ func (d *download) Preflight(ctx context.Context) (step.Preflight, error) {
 	return p, errors.Join(errs...)
 }
 
-// findings records what the answer for an item means to people.
+// findings records the meaning of a source's answer for people.
 func (it item) findings(p *step.Preflight, a source.Availability, err error) {
 	if p.Place == "" && it.kind != "file" {
 		p.Place = it.kind

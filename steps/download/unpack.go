@@ -15,24 +15,24 @@ import (
 	"github.com/mleflow/mleflow/plugins/transfer/source"
 )
 
-// assembly is the raw tree while it is assembled.
+// assembly is the raw tree under construction.
 type assembly struct {
 	env *step.Env
 	b   *tree.Builder
 	// unpacked are the archives among the raw data that become folders.
 	unpacked []string
-	// done holds the journals of unpacking, with which another process can
-	// continue if this one dies before the tree is built.
+	// done holds the journals of unpacking. If this process dies before the tree is
+	// built, another one can continue with them.
 	done []leftover
 }
 
-// leftover is such a journal, to be dropped or kept.
+// leftover is a journal of unpacking that is to be dropped or kept.
 type leftover interface {
 	Drop() error
 	io.Closer
 }
 
-// finish drops the journals.
+// finish drops the journals of unpacking.
 func (a *assembly) finish() error {
 	var errs []error
 	for _, left := range a.done {
@@ -42,15 +42,15 @@ func (a *assembly) finish() error {
 	return errors.Join(errs...)
 }
 
-// close keeps the journals, unless they were dropped.
+// close keeps the journals that were not dropped.
 func (a *assembly) close() {
 	for _, left := range a.done {
 		_ = left.Close()
 	}
 }
 
-// place adds what was fetched to the tree: a file under its name, or the
-// content of an archive or folder.
+// place adds fetched data to the tree: a file under its name, or the content of an
+// archive or folder.
 func (a *assembly) place(ctx context.Context, it item, data source.Data) error {
 	switch {
 	case data.Ref.Kind == cache.Tree && it.as != "":
@@ -83,7 +83,7 @@ func (a *assembly) place(ctx context.Context, it item, data source.Data) error {
 // nested selects the archives inside an archive that become folders.
 func (a *assembly) nested(name string) bool { return slices.Contains(a.unpacked, name) }
 
-// keep adds a file as it is.
+// keep adds a file unchanged.
 func (a *assembly) keep(ctx context.Context, name string, data source.Data) error {
 	if data.File != nil {
 		if err := data.File.Publish(ctx); err != nil {
@@ -137,7 +137,7 @@ func (a *assembly) holdsArchive(folder string) bool {
 	return slices.ContainsFunc(a.unpacked, func(name string) bool { return strings.HasPrefix(name, folder+"/") })
 }
 
-// graftArchive adds an archive of a folder as a folder of its entries.
+// graftArchive adds an archive in a folder as a folder of its entries.
 func (a *assembly) graftArchive(ctx context.Context, name string, e tree.Entry) error {
 	src, end, err := a.open(ctx, source.Data{Ref: e.Ref()})
 	if err != nil {
@@ -163,8 +163,7 @@ func (a *assembly) graftArchive(ctx context.Context, name string, e tree.Entry) 
 	return a.b.Add(name, ref, false)
 }
 
-// open makes what was fetched readable at any offset: in place, or in the
-// store.
+// open makes fetched data readable at any offset, in place or in the store.
 func (a *assembly) open(ctx context.Context, data source.Data) (archive.Source, source.Fetched, error) {
 	if data.File != nil {
 		return archive.Source{ReaderAt: data.File, Size: data.Ref.Size}, data.File, nil
@@ -176,7 +175,7 @@ func (a *assembly) open(ctx context.Context, data source.Data) (archive.Source, 
 	return archive.Source{ReaderAt: r, Size: data.Ref.Size}, object{r, r}, nil
 }
 
-// object is an object of the store, as source.Fetched.
+// object implements source.Fetched for an object of the store.
 type object struct {
 	io.ReaderAt
 	io.Closer

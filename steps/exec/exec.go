@@ -21,7 +21,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/pyenv"
 )
 
-// logBytes is how much of a command's output the log keeps.
+// logBytes is the maximum size of a command's output in the log.
 const logBytes = 64 << 20
 
 // Kind returns the step kind "exec", whose commands ex runs.
@@ -162,7 +162,7 @@ func (c *command) Run(ctx context.Context, env *step.Env) (cache.Outputs, error)
 	return cache.Outputs{"stdout": {Ref: stdout}, "tree": {Ref: out}}, nil
 }
 
-// placePython makes the virtual environment that the command runs in, if it has one.
+// placePython creates the command's virtual environment, if it has one.
 func (c *command) placePython(ctx context.Context, env *step.Env, dirs *folders) (release func() error, err error) {
 	release = func() error { return nil }
 	switch {
@@ -231,8 +231,8 @@ func (c *command) execute(ctx context.Context, env *step.Env, dirs folders) (cac
 	return stdout.Commit(ctx, cache.Ref{})
 }
 
-// explain says why a command failed. Whether a failure is temporary is for the
-// author of the step to say, with a retry block.
+// explain describes the failure of a command. Whether it is temporary is for the author
+// of the step to declare, with a retry block.
 func explain(exit executor.Exit, program string) error {
 	switch {
 	case exit.OK():

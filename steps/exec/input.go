@@ -70,9 +70,9 @@ type watched struct {
 	stat stamp
 }
 
-// stamp changes whenever a file's bytes do, because programs cannot set ctime.
-// It also changes when the file is linked elsewhere, so a changed stamp is a
-// reason to verify, not a proof.
+// stamp changes whenever a file's bytes do, because programs cannot set ctime. It also
+// changes when the file is linked elsewhere, so a changed stamp calls for verification
+// but proves nothing.
 type stamp struct {
 	inode        uint64
 	size         int64
@@ -104,8 +104,8 @@ func (w *inputWatch) add(ctx context.Context, store cache.Store, name string, re
 	})
 }
 
-// verify reads every object again whose file has changed metadata. The store
-// sets a damaged one aside.
+// verify reads every object again whose file has changed metadata. The store sets
+// damaged objects aside.
 func (w *inputWatch) verify(ctx context.Context, store cache.Store) error {
 	for _, f := range w.files {
 		if now, err := stampOf(filepath.Join(w.root, f.path)); err == nil && now == f.stat {

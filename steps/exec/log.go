@@ -9,11 +9,11 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// shownBytes is how much of a command's standard output its log shows; the
-// output stdout has all of it.
+// shownBytes is the maximum size of a command's standard output in the log. The output
+// stdout has all of it.
 const shownBytes = 1 << 20
 
-// locked is a log that several goroutines write to.
+// locked is a log for several goroutines.
 type locked struct {
 	mu sync.Mutex
 	io.Writer
@@ -26,8 +26,8 @@ func (l *locked) Write(p []byte) (int, error) {
 	return l.Writer.Write(p)
 }
 
-// shown copies standard output to the log, complete lines at a time, so that
-// they do not mix with those of standard error.
+// shown copies standard output to the log, complete lines at a time, so that they do
+// not mix with lines of standard error.
 type shown struct {
 	log   io.Writer
 	limit *executor.Output
@@ -54,7 +54,7 @@ func (s *shown) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// end writes the rest, and says how much the log leaves out.
+// end writes the rest and states how much the log omits.
 func (s *shown) end() {
 	if len(s.part) > 0 {
 		s.lines.Write(append(s.part, '\n'))

@@ -85,7 +85,7 @@ func noLinks(dir, path string) error {
 	return nil
 }
 
-// found lists what the command created instead, for the message.
+// found lists the files that the command created instead, for the error.
 func found(dir string) string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

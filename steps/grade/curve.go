@@ -22,9 +22,9 @@ var curveType = cty.List(cty.Object(map[string]cty.Type{
 	"seconds": cty.Number, "outcome": cty.String, "score": cty.Number, "medal": cty.String,
 }))
 
-// Spoilt says of a submission that is not scored, such as one that was half-written at
-// the time limit, what the last snapshot with a score had; "" if there is none. It is
-// for people: the result stays that of the submission.
+// Spoilt describes the last scored snapshot of a submission that is not scored, such as
+// one that was half-written at the time limit. It returns "" if there is none. The text
+// is for people: the result remains that of the submission.
 func Spoilt(outcome grading.Outcome, curve []grading.Moment) string {
 	for _, p := range slices.Backward(curve) {
 		if outcome != grading.Scored && p.Score != nil {
@@ -35,10 +35,10 @@ func Spoilt(outcome grading.Outcome, curve []grading.Moment) string {
 	return ""
 }
 
-// snapshotFile is the submission in the folder of a snapshot.
+// snapshotFile is the name of the submission in the folder of a snapshot.
 const snapshotFile = "submission.csv"
 
-// curve scores the snapshots. Equal ones are scored once.
+// curve scores the snapshots. It scores equal ones once.
 func (g *gradeStep) curve(ctx context.Context, env *step.Env, answers string) ([]grading.Moment, error) {
 	points := []grading.Moment{}
 	if g.args.Snapshots == nil {

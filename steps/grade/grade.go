@@ -24,11 +24,11 @@ import (
 	"github.com/mleflow/mleflow/steps/python"
 )
 
-// Deps are what the kind needs.
+// Deps are the parts of the program that the kind needs.
 type Deps struct {
 	Catalog *competitions.Catalog
 	Judge   grading.Judge
-	// Offline says that packages of metrics must not use the network.
+	// Offline means that packages of metrics must not use the network.
 	Offline bool
 }
 
@@ -79,7 +79,7 @@ type gradeStep struct {
 	params     map[string]cty.Value
 	judge      grading.Judge
 	definition digest.ContentID
-	// conditions are the conditions of everything that is graded.
+	// conditions are the conditions of all the content that is graded.
 	conditions []string
 	offline    bool
 }
@@ -153,8 +153,8 @@ func (g *gradeStep) Run(ctx context.Context, env *step.Env) (cache.Outputs, erro
 	return g.outputs(ctx, env, report, curve)
 }
 
-// packages places the environments of metrics that need packages. Their lock files are
-// in the key, so that none is written here.
+// packages places the environments of metrics that need packages. The key contains
+// their lock files, so none is written here.
 func (g *gradeStep) packages(env *step.Env) grading.Packages {
 	return func(ctx context.Context, r pyenv.Requirements, dir string) (string, func() error, error) {
 		b := python.Builder{
@@ -165,8 +165,8 @@ func (g *gradeStep) packages(env *step.Env) grading.Packages {
 	}
 }
 
-// placeAnswers puts the file of answers into the work folder, and returns its
-// path and digest.
+// placeAnswers puts the file of answers into the work folder and returns its path and
+// digest.
 func (g *gradeStep) placeAnswers(ctx context.Context, env *step.Env) (string, digest.ContentID, error) {
 	name, ok := strings.CutPrefix(g.def.Layout.Answers, "private/")
 	if !ok {
@@ -183,9 +183,8 @@ func (g *gradeStep) placeAnswers(ctx context.Context, env *step.Env) (string, di
 	return dst, e.ID, nil
 }
 
-// placeSubmission puts the submission into the work folder, and returns its path
-// and digest. If there is none,
-// nothing exists at the path that it returns.
+// placeSubmission puts the submission into the work folder and returns its path and
+// digest. If there is no submission, no file exists at the path.
 func (g *gradeStep) placeSubmission(ctx context.Context, env *step.Env) (string, digest.ContentID, error) {
 	ref := g.args.Submission.Ref
 	dst := filepath.Join(env.WorkDir, "submission"+filepath.Ext(g.args.File))
@@ -226,7 +225,7 @@ func (g *gradeStep) outputs(ctx context.Context, env *step.Env, report grading.R
 	return out, nil
 }
 
-// summary is one line for people.
+// summary describes a report in one line.
 func summary(r grading.Report) string {
 	if r.Outcome != grading.Scored {
 		return fmt.Sprintf("%s: %s: %s", r.CompetitionID, r.Outcome, r.Reason)

@@ -16,12 +16,12 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/proxy"
 )
 
-// Deps are what the kind needs.
+// Deps are the parts of the program that the kind needs.
 type Deps struct {
 	// Machine runs commands and fetches bases. Images without commands, whose
 	// base is a file, need none.
 	Machine image.Machine
-	// Private are folders of this machine whose files never get into an image,
+	// Private are folders of this machine whose files must never get into an image,
 	// such as the cache.
 	Private []string
 }
@@ -87,9 +87,9 @@ type build struct {
 	args   arguments
 	deps   Deps
 	limits executor.Limits
-	// most is the largest allowed size of the image.
+	// most is the maximum size of the image in bytes.
 	most int64
-	// policy is what commands may reach through the proxy; nil if nothing.
+	// policy lists the servers that commands can reach through the proxy; nil is none.
 	policy *proxy.Policy
 }
 

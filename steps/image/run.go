@@ -20,14 +20,14 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/proxy"
 )
 
-// logBytes is how much a command may print before the rest is dropped.
+// logBytes limits the log of a command's output; the rest is dropped.
 const logBytes = 64 << 20
 
-// proxyPort is where commands find the proxy, on their loopback interface.
+// proxyPort is the port of the proxy on the loopback interface of commands.
 const proxyPort = 3128
 
-// Fingerprint implements step.Fingerprinter. A path or a name is not the
-// content behind it; the recipe's own key has the contents.
+// Fingerprint implements step.Fingerprinter. The arguments have paths and names; the
+// recipe's own key covers their contents.
 func (b *build) Fingerprint(h *digest.Hasher) error {
 	r := image.Recipe{Files: b.files()}
 	if b.args.Base != nil {
@@ -41,7 +41,7 @@ func (b *build) Fingerprint(h *digest.Hasher) error {
 	return nil
 }
 
-// files are the local files and the literal texts, by destination.
+// files returns the local files and literal texts, by destination.
 func (b *build) files() []image.File {
 	var list []image.File
 	for _, place := range keys(b.args.Files) {
@@ -90,7 +90,7 @@ func (b *build) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 	return cache.Outputs{"image": {Ref: ref}, "digest": {JSON: text}}, nil
 }
 
-// recipe places the outputs of other steps and says what to build.
+// recipe places the outputs of other steps and returns the recipe of the image.
 func (b *build) recipe(ctx context.Context, env *step.Env) (image.Recipe, error) {
 	r := image.Recipe{
 		Files: b.files(), Commands: b.args.Run, Network: b.args.Network != nil && b.args.Network.Open,
@@ -134,7 +134,7 @@ var certificateVariables = []string{"SSL_CERT_FILE", "CURL_CA_BUNDLE", "GIT_SSL_
 // certificatesPath is below /dev, which is not part of an image.
 const certificatesPath = "/dev/mleflow-certificates.crt"
 
-// equip gives a command its limits and its network.
+// equip sets a command's limits and network.
 func (b *build) equip(env *step.Env, run *image.Run) {
 	fmt.Fprintf(env.Log, "run %q\n", run.Command)
 	run.Limits, run.Env = b.limits, map[string]string{}
@@ -160,7 +160,7 @@ func (b *build) equip(env *step.Env, run *image.Run) {
 	}
 }
 
-// store puts the layout into the cache as an archive.
+// store stores the layout as an archive.
 func store(ctx context.Context, s cache.Store, dir string, work *progress.Work) (cache.Ref, error) {
 	in, err := s.Ingest(ctx, "")
 	if err != nil {
@@ -177,7 +177,7 @@ func store(ctx context.Context, s cache.Store, dir string, work *progress.Work) 
 	return ref, nil
 }
 
-// errPrivate says that a file must not get into an image.
+// errPrivate means that a file must not get into an image.
 var errPrivate = errors.New("it is or contains private files")
 
 // checkFiles rejects files of this machine that may contain answers.

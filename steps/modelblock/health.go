@@ -20,8 +20,8 @@ const silence = time.Minute
 // Health is the state of an attempt's providers according to its exchanges so
 // far.
 type Health struct {
-	// Answered reports that a provider answered a request, if only with an
-	// error that the agent caused.
+	// Answered means that a provider answered a request, even if only with an error
+	// that the agent caused.
 	Answered bool
 	// Down describes the provider's failure of the last request, and At is its
 	// time. Down is empty if the last request was answered, or refused by a

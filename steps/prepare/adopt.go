@@ -14,8 +14,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/transfer/source"
 )
 
-// descriptionFile is what the reference adds to the public files after
-// preparation; no preparation makes it.
+// descriptionFile is the file that the reference adds to the public files after
+// preparation. No preparation creates it.
 const descriptionFile = "description.md"
 
 // adopt accepts data that the reference has prepared, instead of raw data: a
@@ -44,8 +44,7 @@ func (p *preparation) adopt(ctx context.Context, env *step.Env) (cache.Outputs, 
 	return cache.Outputs{"public": {Ref: public}, "private": {Ref: halves["private"]}}, true, nil
 }
 
-// preparedHalves returns the two trees of prepared data, nil if it is something
-// else.
+// preparedHalves returns the two trees of prepared data, or nil for any other data.
 func preparedHalves(ctx context.Context, store cache.Store, raw cache.Ref) (map[string]cache.Ref, error) {
 	top, err := few(ctx, store, raw, 1)
 	if err != nil || len(top) != 1 || top[0].Name != source.PreparedFolder || !top[0].IsDir() {
@@ -62,8 +61,8 @@ func preparedHalves(ctx context.Context, store cache.Store, raw cache.Ref) (map[
 	return map[string]cache.Ref{"private": private.Ref(), "public": public.Ref()}, nil
 }
 
-// few reads a directory with at most a given number of entries; of a larger one
-// it reads one more.
+// few reads a directory with at most the given number of entries. From a larger one, it
+// reads one entry more than that.
 func few(ctx context.Context, store cache.Store, ref cache.Ref, most int) (list []tree.Entry, err error) {
 	r, err := tree.Open(ctx, store, ref)
 	if err != nil {
@@ -83,7 +82,7 @@ func few(ctx context.Context, store cache.Store, ref cache.Ref, most int) (list 
 	return list, nil
 }
 
-// without returns a tree without the entry of a name.
+// without returns a tree without the entry of the given name.
 func without(ctx context.Context, store cache.Store, ref cache.Ref, name string) (cache.Ref, error) {
 	entries, err := tree.Read(ctx, store, ref)
 	if err != nil {

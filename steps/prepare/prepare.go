@@ -53,7 +53,7 @@ type preparation struct {
 	raw    *step.Artifact
 	salt   *step.Artifact // of a masked version
 	params map[string]cty.Value
-	// definition is the digest of everything in the definition that matters here.
+	// definition is the digest of the parts of the definition that affect the result.
 	definition digest.ContentID
 }
 
@@ -140,10 +140,10 @@ func (p *preparation) Run(ctx context.Context, env *step.Env) (cache.Outputs, er
 	return out, nil
 }
 
-// mostSalt is the most bytes of a salt file.
+// mostSalt is the maximum size of a salt file in bytes.
 const mostSalt = 4096
 
-// masked returns the masked files of prepared ones.
+// masked returns the masked version of prepared files.
 func (p *preparation) masked(ctx context.Context, env *step.Env, prepared cache.Outputs) (cache.Outputs, error) {
 	if p.salt.Ref.Kind != cache.Blob {
 		return nil, fmt.Errorf("salt: %s is a folder; name a file", p.salt.Name())
@@ -169,8 +169,8 @@ func (p *preparation) masked(ctx context.Context, env *step.Env, prepared cache.
 	return sink.outputs(ctx, env.Store)
 }
 
-// explain returns the interruption, if there was one: the errors that it causes
-// mean nothing.
+// explain returns the interruption, if there was one, because the errors that it causes
+// are meaningless.
 func explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil && !errors.Is(err, context.Cause(ctx)) {
 		return fmt.Errorf("%w (%w)", context.Cause(ctx), err)

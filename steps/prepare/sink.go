@@ -38,7 +38,7 @@ func (s *sink) builder(path string) (*tree.Builder, string, error) {
 	return nil, "", fmt.Errorf("output %q is neither public nor private", path)
 }
 
-// outputs are both halves.
+// outputs returns both halves.
 func (s *sink) outputs(ctx context.Context, store cache.Store) (cache.Outputs, error) {
 	out := cache.Outputs{}
 	for name, b := range map[string]*tree.Builder{"public": s.public, "private": s.private} {

@@ -16,23 +16,25 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/pyenv"
 )
 
-// Builder finds environments in a cache, or makes them.
+// Builder finds environments in a cache or builds them.
 type Builder struct {
 	Store cache.Cache
-	// WorkDir is a folder of one's own to work in.
+	// WorkDir is a folder for the builder's exclusive use.
 	WorkDir string
 	Offline bool
-	// Locks says that a lock file may be written.
+	// Locks means that a lock file may be written.
 	Locks bool
-	// Say is told what is done, and Stored of how much is stored; Stored may be nil.
+	// Say is called with each action, and Stored with the amount stored so far. Stored
+	// may be nil.
 	Say    func(line string)
 	Stored func(files, bytes int64)
-	// Address and Run say in the cache who made an environment.
+	// Address and Run are recorded in the cache as the origin of an environment.
 	Address, Run string
 }
 
-// Place lays out the environment of a metric in WorkDir. The lock file decides what is
-// in it: without one that fits, it is an error unless the metric says where to write it.
+// Place lays out the environment of a metric in WorkDir. Its content is determined by
+// the lock file. If there is no fitting lock file, and the metric does not say where to
+// write one, Place returns an error.
 func (b Builder) Place(ctx context.Context, r pyenv.Requirements) (venv string, release func() error, err error) {
 	i, err := pyenv.Find(ctx, r.Version)
 	if err != nil {
@@ -52,7 +54,8 @@ func (b Builder) Place(ctx context.Context, r pyenv.Requirements) (venv string, 
 	return pyenv.Place(ctx, b.Store, ref, b.WorkDir)
 }
 
-// relock resolves requirements into their lock file. Others may do so at the same time.
+// relock resolves requirements into their lock file. Several processes may do so at the
+// same time.
 func (b Builder) relock(ctx context.Context, r pyenv.Requirements, i pyenv.Interpreter, source string) (string, error) {
 	if r.LockPath == "" || !b.Locks {
 		return "", r.Unlocked(i.Minor())
@@ -74,7 +77,7 @@ func (b Builder) relock(ctx context.Context, r pyenv.Requirements, i pyenv.Inter
 	return resolved, b.writeLock(r.LockPath, pyenv.Locked(resolved, source))
 }
 
-// writeLock writes a lock file, and asks people to commit it.
+// writeLock writes a lock file and asks people to commit it.
 func (b Builder) writeLock(path, lock string) error {
 	if err := wholefile.Replace(path, wholefile.Bytes([]byte(lock))); err != nil {
 		return fmt.Errorf("the lock file cannot be written: %w", err)
@@ -83,7 +86,7 @@ func (b Builder) writeLock(path, lock string) error {
 	return nil
 }
 
-// resolve resolves the text of requirements; dir is the folder of the tools.
+// resolve resolves requirements; dir is the folder of the tools.
 func (b Builder) resolve(ctx context.Context, dir string, i pyenv.Interpreter, text string) (string, error) {
 	base := "requirements.txt"
 	if isProject.MatchString(text) {
@@ -103,7 +106,7 @@ func (b Builder) uv(ctx context.Context, dir string, i pyenv.Interpreter) (*pyen
 	return pyenv.Open(ctx, pyenv.Options{Dir: dir, Python: i, Offline: b.Offline, Say: b.Say})
 }
 
-// environment is the environment of what a lock names, installed if it is in no record.
+// environment returns the environment of a lock, and installs it if no record has it.
 func (b Builder) environment(ctx context.Context, i pyenv.Interpreter, resolved string) (cache.Ref, error) {
 	h := digest.NewHasher(installed, version)
 	h.String("python", i.Minor()+" "+i.Tag)
@@ -123,7 +126,7 @@ func (b Builder) environment(ctx context.Context, i pyenv.Interpreter, resolved 
 		return cache.Ref{}, err
 	}
 	defer func() { _ = release(true) }()
-	if ref, ok := known(); ok { // another has made it meanwhile
+	if ref, ok := known(); ok { // another process has made it meanwhile
 		return ref, nil
 	}
 	began := time.Now()
@@ -138,7 +141,7 @@ func (b Builder) environment(ctx context.Context, i pyenv.Interpreter, resolved 
 	})
 }
 
-// install makes the environment and stores it.
+// install builds the environment and stores it.
 func (b Builder) install(ctx context.Context, dir string, i pyenv.Interpreter, resolved string) (cache.Ref, error) {
 	uv, err := b.uv(ctx, dir, i)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package python is the step kind "python": it installs Python packages once, for all
+// Package python is the step kind "python": it installs Python packages once for all
 // attempts of agents that name it.
 package python
 
@@ -24,14 +24,14 @@ import (
 const (
 	name    = "python"
 	version = "1"
-	// tools is the kept folder with uv and the packages that it fetched.
+	// tools is the key of the kept folder with uv and the packages that it fetched.
 	tools = "python-tools"
-	// installed is the kind of the records of environments by their locks.
+	// installed is the kind of the records of environments by lock.
 	installed = "python environment"
 )
 
-// Kind returns the step kind "python". Offline, only packages that were fetched before
-// can be installed.
+// Kind returns the step kind "python". With offline, only packages that were fetched
+// before can be installed.
 func Kind(offline bool) step.Kind {
 	found := &sync.Map{}
 	return step.Kind{
@@ -66,7 +66,7 @@ type arguments struct {
 type build struct {
 	args    arguments
 	offline bool
-	// found has the interpreters of this process, by the version asked for.
+	// found holds the interpreters that this process found, by requested version.
 	found *sync.Map
 }
 
@@ -86,28 +86,28 @@ func newBuild(args step.Args, offline bool, found *sync.Map) (step.Step, error) 
 	case b.args.Venv != nil:
 		return b, nil
 	}
-	if b.args.Requirements.Local != nil { // else an output, or what a worker is given
+	if b.args.Requirements.Local != nil { // otherwise an output, or an artifact given to a worker
 		if err := pyenv.CheckName(b.args.Requirements.Name()); err != nil {
 			return nil, step.WrongArg("requirements", err)
 		}
 	}
-	// It is checked before its content is in the cache, and so is the lock.
+	// The requirements and the lock are checked before their content is in the cache.
 	return b, errors.Join(check("requirements", b.args.Requirements), check("lock", b.args.Lock))
 }
 
-// check refuses a local file of requirements that must not be in the cache.
+// check rejects a local file of requirements that must not be in the cache.
 func check(arg string, a *step.Artifact) error {
 	if a == nil || a.Local == nil {
 		return nil
 	}
 	text, err := a.Local.Text()
 	if err != nil {
-		return nil // it is read, and refused, in its turn
+		return nil // Run reads and rejects it
 	}
 	return step.WrongArg(arg, pyenv.Check(a.Name(), string(text)))
 }
 
-// version is the one that is asked for, "" for that of the machine.
+// version returns the requested version, or "" for the machine's.
 func (b *build) version() string {
 	if b.args.Version == nil {
 		return ""
@@ -115,7 +115,7 @@ func (b *build) version() string {
 	return *b.args.Version
 }
 
-// python is the interpreter.
+// python returns the interpreter.
 func (b *build) python() (pyenv.Interpreter, error) {
 	find, _ := b.found.LoadOrStore(b.version(), sync.OnceValues(func() (pyenv.Interpreter, error) {
 		return pyenv.Find(context.Background(), b.version())
@@ -123,7 +123,7 @@ func (b *build) python() (pyenv.Interpreter, error) {
 	return find.(func() (pyenv.Interpreter, error))()
 }
 
-// Fingerprint implements step.Fingerprinter: packages are compiled for an interpreter.
+// Fingerprint implements step.Fingerprinter. Packages are compiled for an interpreter.
 func (b *build) Fingerprint(h *digest.Hasher) error {
 	if b.args.Venv != nil {
 		list, err := pyenv.Inspect(context.Background(), *b.args.Venv)
@@ -135,7 +135,7 @@ func (b *build) Fingerprint(h *digest.Hasher) error {
 	return err
 }
 
-// Again implements step.Restless: a lock file that was deleted is made again.
+// Again implements step.Restless: a deleted lock file is written again.
 func (b *build) Again() string {
 	if b.args.Requirements == nil || b.args.Lock != nil || b.lockPath() == "" {
 		return ""
@@ -143,7 +143,7 @@ func (b *build) Again() string {
 	return "there is no " + filepath.Base(b.lockPath()) + " beside the requirements"
 }
 
-// lockPath is the place of the lock file, "" where none is written.
+// lockPath returns the path of the lock file, or "" if none is written.
 func (b *build) lockPath() string {
 	if local, ok := b.args.Requirements.Local.(interface{ Place() string }); ok && local.Place() != "" {
 		return pyenv.LockName(local.Place())
@@ -194,7 +194,7 @@ func (b *build) builder(env *step.Env) Builder {
 	}
 }
 
-// describe stores what is in a virtual environment of this machine.
+// describe stores a description of a virtual environment of this machine.
 func (b *build) describe(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 	list, err := pyenv.Inspect(ctx, *b.args.Venv)
 	if err != nil {
@@ -212,8 +212,9 @@ func (b *build) describe(ctx context.Context, env *step.Env) (cache.Outputs, err
 	return cache.Outputs{"environment": {Ref: ref}, "packages": {JSON: packages}, "lock": {Ref: text}}, err
 }
 
-// lock is the text of the lock file: the one that is there, if it was made of these
-// requirements, or a new one, which is written beside them; and what it resolves.
+// lock returns the text of the lock file and the requirements that it pins. It uses the
+// existing lock file if it was made from these requirements. Otherwise it writes a new
+// one next to them.
 func (b *build) lock(ctx context.Context, env *step.Env, maker Builder, i pyenv.Interpreter, asked string) (lock, resolved string, err error) {
 	if err := pyenv.Check(b.args.Requirements.Name(), asked); err != nil {
 		return "", "", err
@@ -247,10 +248,10 @@ func (b *build) lock(ctx context.Context, env *step.Env, maker Builder, i pyenv.
 	return lock, resolved, nil
 }
 
-// isProject finds the table that makes a file a pyproject.toml.
+// isProject matches the table that identifies a file as a pyproject.toml.
 var isProject = regexp.MustCompile(`(?m)^\[project\]`)
 
-// read returns a small text among the arguments.
+// read returns the text of a small artifact.
 func read(ctx context.Context, store cache.Store, a *step.Artifact) (string, error) {
 	r, err := store.Open(ctx, a.Ref.ID)
 	if err != nil {

@@ -74,7 +74,7 @@ func (b *Bench) Args(t testing.TB, values map[string]cty.Value) step.Args {
 	return step.Args{Value: value, Limits: b.Limits, Conditions: conditionsOf(value)}
 }
 
-// conditionsOf are the conditions of all content in a value.
+// conditionsOf returns the conditions of all artifacts in a value.
 func conditionsOf(v cty.Value) (all []string) {
 	_ = cty.Walk(v, func(_ cty.Path, v cty.Value) (bool, error) {
 		if v.Type() == step.ArtifactType && !v.IsNull() {
@@ -85,7 +85,7 @@ func conditionsOf(v cty.Value) (all []string) {
 	return all
 }
 
-// Under returns content as if it had been made under conditions.
+// Under returns an artifact as if it had been made under the given conditions.
 func Under(v cty.Value, conditions ...string) cty.Value {
 	a := *v.EncapsulatedValue().(*step.Artifact)
 	a.Conditions = conditions
@@ -179,8 +179,8 @@ func (b *Bench) env(dir string) *step.Env {
 }
 
 // Ends returns the last report of each part of the work, in the order in which the
-// parts ended. Reports that go back, or beyond their total, fail the test, and so
-// does a part that ended before its total.
+// parts ended. A report that goes back or exceeds its total fails the test, and so does
+// a part that ended before its total.
 func (b *Bench) Ends(t testing.TB) []step.Progress {
 	t.Helper()
 	b.mu.Lock()
@@ -230,7 +230,7 @@ func (b *Bench) check(t testing.TB, out cache.Outputs) {
 	}
 }
 
-// Key returns the key's fields of a step with these arguments.
+// Key returns the key's fields for a step with these arguments.
 func (b *Bench) Key(t testing.TB, values map[string]cty.Value) map[string]string {
 	t.Helper()
 	args, _, err := b.Kind.Settle(b.Args(t, values))
@@ -252,21 +252,22 @@ func (b *Bench) Key(t testing.TB, values map[string]cty.Value) map[string]string
 	return fields
 }
 
-// Log returns what the steps logged so far.
+// Log returns the steps' log so far.
 func (b *Bench) Log() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.log.String()
 }
 
-// Warnings returns what the steps warned of so far.
+// Warnings returns the steps' warnings so far.
 func (b *Bench) Warnings() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.warnings
 }
 
-// Provisional is why the last result was not final, "cause: why"; empty if it was.
+// Provisional returns the reason why the last result was not final, as "cause: why", or
+// "" if it was final.
 func (b *Bench) Provisional() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -18,16 +18,16 @@ type Describer struct {
 	asked *answers
 }
 
-// NewDescriber returns a describer that waits this long for a server.
+// NewDescriber returns a describer that waits at most this long for a server.
 func NewDescriber(deps Deps, patience time.Duration) *Describer {
 	deps.Repository = cmp.Or(deps.Repository, competitions.Reference())
 	return &Describer{deps, &answers{patience: patience}}
 }
 
-// Describe returns the reference's description of a competition, from the place
-// where a step of the kind would take it; nil if the competition has none. A
-// text that does not match its pin is a step.ErrMismatch; any other error says
-// that no place has it.
+// Describe returns the reference's description of a competition, from the place where a
+// step of the kind would take it. It returns nil if the competition has none. A text
+// that does not match its pin is a step.ErrMismatch. Any other error means that no
+// place has the text.
 func (d *Describer) Describe(ctx context.Context, store cache.Cache, def *competitions.Definition) ([]byte, error) {
 	pins, err := d.deps.Repository.Texts(def, competitions.TaskReference)
 	if err != nil {
@@ -35,7 +35,7 @@ func (d *Describer) Describe(ctx context.Context, store cache.Cache, def *compet
 	}
 	t := &texts{def: def, task: competitions.TaskReference, pins: pins, deps: d.deps, asked: d.asked}
 	if _, ok := stored(ctx, store, pins.Description); !ok {
-		// Ask first, so that a silent server is not waited for again.
+		// Ask first, so that Describe does not wait again for a silent server.
 		if _, _, err := t.ask(ctx, pins.Description); err != nil {
 			return nil, t.explain(err)
 		}

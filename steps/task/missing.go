@@ -10,7 +10,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/transfer/source"
 )
 
-// missing says that no place has a text.
+// missing is the error that no place has a text.
 type missing struct {
 	pin competitions.Pin
 	// failed are the places that could not be reached.
@@ -20,13 +20,13 @@ type missing struct {
 // Error implements error.
 func (m *missing) Error() string { return "no place has " + m.pin.Name() }
 
-// Unwrap returns why places could not be reached.
+// Unwrap returns the errors of the places that could not be reached.
 func (m *missing) Unwrap() []error { return m.failed }
 
 // lacking collects the texts that no place has.
 type lacking []*missing
 
-// add reports whether an error says that no place has a text, and keeps it.
+// add reports whether an error means that no place has a text, and collects it.
 func (l *lacking) add(err error) bool {
 	var m *missing
 	if !errors.As(err, &m) {
@@ -36,7 +36,8 @@ func (l *lacking) add(err error) bool {
 	return true
 }
 
-// error is nil if nothing is missing. It lists the ways to get what is.
+// error returns nil if nothing is missing. Otherwise the error lists the ways to get
+// the missing texts.
 func (l lacking) error(t *texts) error {
 	if len(l) == 0 {
 		return nil
@@ -67,7 +68,7 @@ func (l lacking) retryable(err error) error {
 	return err
 }
 
-// why says in parentheses what went wrong: it is the same for all texts.
+// why returns the cause of the failure in parentheses. It is the same for all texts.
 func (l lacking) why() string {
 	for _, m := range l {
 		switch {

@@ -19,11 +19,12 @@ import (
 	"github.com/mleflow/mleflow/plugins/transfer/source"
 )
 
-// place is where a text may be.
+// place is a place that may have a text.
 type place struct {
 	source source.Source
 	spec   source.Spec
-	// what is its name for people; local says that it is on this machine.
+	// what is the place's name for people. local means that the place is on this
+	// machine.
 	what  string
 	local bool
 }
@@ -44,8 +45,7 @@ func (t *texts) places(pin competitions.Pin) (list []place) {
 	return t.add(list, place{what: source.Redact(at)}, "http", source.Spec{URL: at, SHA256: pin.SHA256})
 }
 
-// add adds a place of a kind of source, unless the kind is unknown or rejects
-// the spec.
+// add appends a place, unless its kind of source is unknown or rejects the spec.
 func (t *texts) add(list []place, p place, kind string, spec source.Spec) []place {
 	src, err := t.deps.Sources.Get(kind)
 	if err != nil || src.Check(spec) != nil {
@@ -72,8 +72,8 @@ func (t *texts) Estimate() step.Estimate {
 	return step.Estimate{CacheBytes: 64 << 10, Files: 2, Known: true, Basis: "two texts"}
 }
 
-// Preflight implements step.Preflighter. A place that does not answer is a
-// failure: nothing should run for hours before that is known.
+// Preflight implements step.Preflighter. A place that does not answer is a failure,
+// which should be known before anything runs for hours.
 func (t *texts) Preflight(ctx context.Context) (step.Preflight, error) {
 	p := step.Preflight{Subject: t.def.ID, Note: "the task's texts", Estimate: t.Estimate()}
 	if t.task == competitions.TaskOwn {
@@ -157,7 +157,7 @@ func (s *answers) ask(ctx context.Context, p place) (source.Availability, error)
 	return a, err
 }
 
-// server is the part of a place that is asked.
+// server returns the part of a place that answers requests.
 func (p place) server() string {
 	if u, err := url.Parse(p.spec.URL); err == nil && u.Host != "" {
 		return u.Host
@@ -165,7 +165,7 @@ func (p place) server() string {
 	return "this machine"
 }
 
-// inspect asks a place; a file on this machine is compared with the pin.
+// inspect asks a place. A file on this machine is compared with the pin.
 func (p place) inspect(ctx context.Context) (source.Availability, error) {
 	i, ok := p.source.(source.Inspector)
 	if !ok {

@@ -30,19 +30,20 @@ type Definitions interface {
 	Get(id string) (*competitions.Definition, error)
 }
 
-// Deps are what the kind needs.
+// Deps are the parts of the program that the kind needs.
 type Deps struct {
 	Catalog Definitions
 	// Sources holds the kinds file, http and mirror.
 	Sources *source.Registry
-	// Adopt is a data directory or a checkout of the reference, or empty; Mirror
-	// the URL of a mirror, or empty. Neither is in the key: the digests are.
+	// Adopt is a data directory or a checkout of the reference, or "". Mirror is the
+	// URL of a mirror, or "". Neither is in the key, which contains the digests
+	// instead.
 	Adopt, Mirror string
-	// Repository is where the texts are; nil is that of the reference.
+	// Repository is the repository of the texts; nil is the reference's.
 	Repository *competitions.Repository
 }
 
-// patience is how long a server may take to say that it has a text.
+// patience is the maximum time for a server to confirm that it has a text.
 var patience = 20 * time.Second
 
 // Kind returns the step kind "task".
@@ -205,7 +206,7 @@ func (t *texts) fetch(ctx context.Context, env *step.Env, pin competitions.Pin) 
 	return cache.Ref{}, &missing{pin, failed}
 }
 
-// stored returns a text that is already in the cache, wherever it came from.
+// stored returns a text that is already in the cache, whatever its origin.
 func stored(ctx context.Context, store cache.Store, pin competitions.Pin) (cache.Ref, bool) {
 	id, err := digest.ParseContentID(pin.SHA256)
 	if err != nil {
@@ -221,7 +222,7 @@ func stored(ctx context.Context, store cache.Store, pin competitions.Pin) (cache
 
 func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, source.ErrGone) }
 
-// mismatch says that a place has a different text.
+// mismatch is the error for a place that has a different text.
 func (t *texts) mismatch(pin competitions.Pin, p place, err error) error {
 	return step.Mismatch(fmt.Errorf("%s of %s, from %s, does not match the pinned text of the reference: %w", pin.Name(), t.def.ID, p.what, err))
 }
