@@ -67,5 +67,4 @@
 // secret masks their values in printed output and in harvested files, including file
 // names. If masking makes two names equal, the second file is left out. Values shorter
 // than four bytes are masked only in printed output.
-// what is printed.
 package agentrun
