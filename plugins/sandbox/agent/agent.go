@@ -18,32 +18,32 @@ const SubmissionFile = "submission.csv"
 // Agent is a built-in agent.
 type Agent struct {
 	Name string
-	// Version is part of the key of every run of the agent; bump it when
-	// the same data and seed give another submission.
+	// Version is part of the key of every run of the agent. Bump it when the same data
+	// and seed give a different submission.
 	Version string
 	Doc     string
 	Solve   func(Task) error
 }
 
-// Task is what an agent is given.
+// Task is the input of an agent.
 type Task struct {
 	DataDir, SubmissionDir, CodeDir, LogsDir string
 	Seed                                     uint64
-	// Sample is the sample submission below DataDir; empty where the
-	// competition has no public one.
+	// Sample is the sample submission below DataDir, or "" if the competition has no
+	// public one.
 	Sample string
-	// Log is where the agent says what it does.
+	// Log receives the agent's log.
 	Log io.Writer
 }
 
 // Names lists the built-in agents, sorted.
 func Names() []string { return all().Names() }
 
-// Find returns the agent of that name.
+// Find returns the agent with the given name.
 func Find(name string) (Agent, error) { return all().Get(name) }
 
-// Main runs the agent that args name as a program and returns its exit status:
-// 0 when it submitted, 1 when it failed, 2 when it was started wrongly.
+// Main runs the agent named by args as a program and returns its exit status: 0 if it
+// submitted, 1 if it failed, 2 if it was started incorrectly.
 func Main(args []string) int {
 	if len(args) != 1 {
 		fmt.Fprintf(os.Stderr, "usage: mleflow agent %s\n", strings.Join(Names(), "|"))
@@ -66,7 +66,7 @@ func Main(args []string) int {
 	return 0
 }
 
-// run solves the task with a log that goes to standard output and LOGS_DIR.
+// run solves the task and logs to standard output and LOGS_DIR.
 func run(a Agent, task Task) error {
 	log, err := os.Create(filepath.Join(task.LogsDir, a.Name+".log"))
 	if err != nil {

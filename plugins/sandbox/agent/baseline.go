@@ -17,11 +17,11 @@ var baseline = Agent{
 	Solve: solveBaseline,
 }
 
-// maxTrainRows is the size of the sample that is learnt from.
+// maxTrainRows is the maximum number of training rows.
 const maxTrainRows = 200_000
 
-// solveBaseline submits what it learnt. What it cannot learn from it answers
-// with the sample submission, which is an attempt, too.
+// solveBaseline submits predictions of a trained model. If no model can be trained, it
+// submits the sample submission, which is an attempt too.
 func solveBaseline(t Task) error {
 	err := learn(t)
 	if err == nil {
@@ -66,7 +66,7 @@ func learn(t Task) error {
 	return describe(t, b.problem, x.cols)
 }
 
-// baselineData is what the competition gives.
+// baselineData holds the files of the competition.
 type baselineData struct {
 	train, test, sample *frame
 	problem             *problem
@@ -97,7 +97,7 @@ func loadBaseline(t Task, rng *rand.Rand) (*baselineData, error) {
 	return b, err
 }
 
-// describe leaves what was built in CODE_DIR.
+// describe writes a description of the model to CODE_DIR.
 func describe(t Task, p *problem, width int) error {
 	type targetJSON struct {
 		Column  string   `json:"column"`

@@ -1,18 +1,16 @@
-// Package agent holds the built-in agents, which need nothing but the binary:
-// "dummy" submits the sample submission, "baseline" trains a small neural
-// network on train.csv and predicts test.csv.
+// Package agent holds the built-in agents, which need only the mleflow binary: "dummy"
+// submits the sample submission, and "baseline" trains a small neural network on
+// train.csv and predicts test.csv.
 //
-// An agent is a program of its own. It runs as the hidden command
-// "mleflow agent NAME" under a runtime and knows only its environment, as any
-// other agent:
+// An agent is a separate program. It runs as the hidden command "mleflow agent NAME"
+// under a runtime and, like any other agent, knows only its environment:
 //
 //   - DATA_DIR: the public files of the competition, read-only;
 //   - SUBMISSION_DIR: submission.csv goes here;
-//   - CODE_DIR, LOGS_DIR: what it worked with and what it saw, kept with the
-//     result;
-//   - MLEFLOW_SAMPLE: the sample submission, where there is a public one;
-//   - MLEFLOW_SEED: the seed that all randomness follows from.
+//   - CODE_DIR, LOGS_DIR: its model and its log, kept with the result;
+//   - MLEFLOW_SAMPLE: the sample submission, if there is a public one;
+//   - MLEFLOW_SEED: the seed of all randomness.
 //
-// With the same data, seed, processor family and version an agent submits the
-// same bytes. It reads no network and no file but those below DATA_DIR.
+// With the same data, seed, processor family and version, an agent submits the same
+// bytes. It uses no network and reads no files except those below DATA_DIR.
 package agent

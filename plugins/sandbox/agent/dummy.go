@@ -34,9 +34,9 @@ func submitSample(t Task) error {
 	return nil
 }
 
-// copySample copies the sample submission: the file that the task names, else
-// one that is called like one, else the table in an archive that is, since some
-// competitions hand it out packed.
+// copySample copies the sample submission. It is the file that the task names, or else
+// a file with such a name, or else the table in an archive with such a name, because
+// some competitions provide it compressed.
 func copySample(t Task, dst io.Writer) (name string, n int64, err error) {
 	name = t.Sample
 	if name == "" {
@@ -59,7 +59,7 @@ func copySample(t Task, dst io.Writer) (name string, n int64, err error) {
 	return name, n, err
 }
 
-// copyPacked copies the first table of an archive.
+// copyPacked copies the first table in an archive.
 func copyPacked(path string, dst io.Writer) (n int64, err error) {
 	found, err := archive.FirstCSV(context.Background(), path, func(_ string, r io.Reader) (err error) {
 		n, err = io.Copy(dst, r)
@@ -71,14 +71,13 @@ func copyPacked(path string, dst io.Writer) (n int64, err error) {
 	return n, err
 }
 
-// sampleFile returns the name of the sample submission: a CSV file whose name
-// holds "sample" and "submission" in whatever case and spelling, the shortest
-// name first.
+// sampleFile returns the name of the sample submission: the CSV file with the shortest
+// name that contains "sample" and "submission", in any case and spelling.
 func sampleFile(dir string) (string, error) {
 	return sampleNamed(dir, func(name string) bool { return strings.HasSuffix(name, ".csv") })
 }
 
-// samplePacked returns the name of an archive that is called like one.
+// samplePacked returns the name of an archive with the name of a sample submission.
 func samplePacked(dir string) (string, error) {
 	return sampleNamed(dir, func(name string) bool { return archive.FormatOf(name) != "" })
 }

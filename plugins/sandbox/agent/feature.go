@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// maxCategories is the most values of a text column that become columns of
+// maxCategories is the maximum number of values of a text column that get columns of
 // their own.
 const maxCategories = 50
 
-// matrix is rows of equal length, one after the other.
+// matrix has rows of equal length, stored one after the other.
 type matrix struct {
 	rows, cols int
 	data       []float64
@@ -23,15 +23,15 @@ func newMatrix(rows, cols int) *matrix {
 
 func (m *matrix) row(i int) []float64 { return m.data[i*m.cols : (i+1)*m.cols] }
 
-// encoder turns the cell of one column into numbers.
+// encoder converts the cells of one column to numbers.
 type encoder struct {
 	column string
-	// categories are the values of a text column with few.
+	// categories are the values of a text column with few distinct values.
 	categories []string
-	// words are those of a column of free text that have a column of their own.
+	// words are the words of a free-text column that get columns of their own.
 	words map[string]int
-	// mean and scale standardise a numeric column; gap says that missing
-	// values get a column of their own.
+	// mean and scale standardise a numeric column. gap means that missing values get a
+	// column of their own.
 	mean, scale float64
 	gap         bool
 }
@@ -48,9 +48,8 @@ func (e *encoder) width() int {
 	return 1
 }
 
-// encoders learns from the training rows how to encode each feature. Columns
-// that never change, and texts without a word in common, are left out and
-// returned.
+// encoders learns from the training rows how to encode each feature. It omits and
+// returns the columns that are constant and the text columns without a common word.
 func encoders(train *frame, features []string) (use []encoder, ignored []string) {
 	for _, name := range features {
 		if e, ok := newEncoder(name, train.col(name)); ok {
@@ -104,8 +103,8 @@ func missing(v string) bool {
 	return false
 }
 
-// encode writes the numbers of a cell. Standardised numbers are cut at 10, so
-// that one outlier does not drown the rest.
+// encode writes the numbers for a cell. Standardised numbers are clipped at 10, so that
+// one outlier does not dominate.
 func (e *encoder) encode(cell string, out []float64) {
 	if e.categories != nil {
 		if i := slices.Index(e.categories, cell); i >= 0 {
@@ -129,7 +128,7 @@ func (e *encoder) encode(cell string, out []float64) {
 	}
 }
 
-// encodeAll returns the rows of a frame as numbers.
+// encodeAll converts the rows of a frame to numbers.
 func encodeAll(f *frame, use []encoder) (*matrix, error) {
 	width := 0
 	for i := range use {

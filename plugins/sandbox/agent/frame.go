@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// frame is a CSV file in memory, column by column, as text.
+// frame is a CSV file in memory, column by column, as strings.
 type frame struct {
 	file  string
 	names []string
 	cols  [][]string
 }
 
-// readFrame reads a CSV file with a header. Of more than most rows it keeps a
-// uniform sample of that many, drawn by rng; most 0 keeps all.
+// readFrame reads a CSV file with a header. From a file with more than most rows it
+// keeps a uniform sample of most rows, drawn by rng. If most is 0, it keeps all rows.
 func readFrame(dir, name string, most int, rng *rand.Rand) (*frame, error) {
 	file, err := os.Open(filepath.Join(dir, name))
 	if err != nil {
@@ -48,7 +48,8 @@ func readFrame(dir, name string, most int, rng *rand.Rand) (*frame, error) {
 	}
 }
 
-// keep adds a row or, once the frame is full, lets it replace one by chance.
+// keep adds a row. Once the frame is full, the row replaces a random one with the right
+// probability.
 func (f *frame) keep(row []string, seen, most int, rng *rand.Rand) {
 	at := f.rows()
 	if most > 0 && at == most {
@@ -78,8 +79,8 @@ func (f *frame) col(name string) []string {
 	return nil
 }
 
-// distinct returns the different values of a column, sorted: as numbers where
-// all are numbers, else as text. More than most are returned as nil.
+// distinct returns the sorted distinct values of a column. If all are numbers, they are
+// sorted as numbers, otherwise as strings. It returns nil if there are more than most.
 func distinct(col []string, most int) []string {
 	seen := make(map[string]bool)
 	for _, v := range col {

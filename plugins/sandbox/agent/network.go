@@ -7,18 +7,18 @@ import (
 	"github.com/mleflow/mleflow/plugins/numeric/libm"
 )
 
-// network is a neural network with one hidden layer of rectified units. Its
-// outputs are log-odds of classes, or standardised numbers.
+// network is a neural network with one hidden layer of rectified units. Its outputs are
+// log-odds of classes, or standardised numbers.
 //
-// Products are rounded before they are added (float64(a*b)), so that no
-// compiler fuses them and a seed gives the same network wherever the
-// exponential function is the same.
+// Products are rounded before they are added (float64(a*b)), so that no compiler fuses
+// them. A seed therefore gives the same network wherever the exponential function is
+// the same.
 //
-// The inner loops are used by one goroutine and are kept from the race
-// detector (go:norace), which would make training fifty times slower.
+// Only one goroutine uses the inner loops. They are hidden from the race detector
+// (go:norace), which would make training fifty times slower.
 type network struct {
 	in, hidden, out int
-	// weights holds both layers, a unit's bias after its weights.
+	// weights holds both layers; each unit's bias follows its weights.
 	weights []float64
 	scratch []float64 // activations of the hidden layer
 }
@@ -64,8 +64,9 @@ func layer(weights, x, y []float64) {
 	}
 }
 
-// backward adds the gradient of the weights for x, given that of the outputs;
-// forward must have seen x last. back is scratch space of the hidden layer.
+// backward adds the gradient of the weights for x to grad, given dy, the gradient of
+// the outputs. The last call of forward must have been for x. back is scratch space for
+// the hidden layer.
 //
 //go:norace
 func (n *network) backward(x, dy, grad, back []float64) {
@@ -93,7 +94,7 @@ func (n *network) backward(x, dy, grad, back []float64) {
 	}
 }
 
-// softmax turns log-odds into probabilities in place.
+// softmax converts log-odds to probabilities in place.
 func softmax(y []float64) {
 	top := y[0]
 	for _, v := range y {
@@ -109,8 +110,8 @@ func softmax(y []float64) {
 	}
 }
 
-// adam is the optimiser of Kingma and Ba (2015), with its usual constants and
-// decoupled weight decay.
+// adam is the optimiser of Kingma and Ba (2015), with its usual constants and decoupled
+// weight decay.
 type adam struct {
 	rate, decay   float64
 	mean, squares []float64

@@ -8,8 +8,7 @@ import (
 	"strconv"
 )
 
-// predict fills the submission's columns of one target, in the order of
-// test.csv.
+// predict fills in the submission's columns for one target, in the order of test.csv.
 func predict(net *network, x *matrix, l *lesson, t target, filled map[string][]string) {
 	for _, name := range t.fills {
 		filled[name] = make([]string, x.rows)
@@ -45,11 +44,11 @@ func argmax(y []float64) int {
 	return best
 }
 
-// format writes a number with 8 digits, more than a model can mean.
+// format writes a number with 8 digits, which exceeds a model's precision.
 func format(x float64) string { return strconv.FormatFloat(x, 'g', 8, 64) }
 
-// submit writes the sample submission with the targets filled in. Rows go by
-// the id where it names the rows of test.csv, else by position.
+// submit writes the sample submission with the targets filled in. Rows are matched by
+// id if the ids are those of test.csv, and otherwise by position.
 func (b *baselineData) submit(t Task, filled map[string][]string) error {
 	rowOf, err := b.matchRows()
 	if err != nil {
@@ -61,7 +60,7 @@ func (b *baselineData) submit(t Task, filled map[string][]string) error {
 	}
 	defer file.Close()
 	w := csv.NewWriter(file)
-	w.Write(b.sample.names) //nolint:errcheck // w.Error tells
+	w.Write(b.sample.names) //nolint:errcheck // w.Error reports it
 	row := make([]string, len(b.sample.names))
 	for i := range b.sample.rows() {
 		for c, name := range b.sample.names {
@@ -71,7 +70,7 @@ func (b *baselineData) submit(t Task, filled map[string][]string) error {
 				row[c] = b.sample.cols[c][i]
 			}
 		}
-		w.Write(row) //nolint:errcheck // w.Error tells
+		w.Write(row) //nolint:errcheck // w.Error reports it
 	}
 	w.Flush()
 	if err := w.Error(); err != nil {
@@ -81,7 +80,7 @@ func (b *baselineData) submit(t Task, filled map[string][]string) error {
 	return file.Close()
 }
 
-// matchRows returns which row of test.csv a row of the sample asks for.
+// matchRows returns a function that maps a row of the sample to its row of test.csv.
 func (b *baselineData) matchRows() (func(int) int, error) {
 	for _, id := range b.problem.ids {
 		col := b.test.col(id)

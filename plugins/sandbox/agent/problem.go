@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// form is what is asked of a target.
+// form is the form of the answer for a target.
 type form int
 
 const (
-	// label: the most likely class.
+	// label is the most likely class.
 	label form = iota
-	// chance: the probability of the last of two classes.
+	// chance is the probability of the second of two classes.
 	chance
-	// spread: one column a class with its probability.
+	// spread is the probability of each class, in a column each.
 	spread
-	// value: a number.
+	// value is a number.
 	value
 )
 
@@ -26,7 +26,7 @@ func (f form) String() string {
 	return [...]string{"class", "probability", "probabilities", "number"}[f]
 }
 
-// problem is what a competition asks, read off its files.
+// problem is the competition's problem, inferred from its files.
 type problem struct {
 	// ids are the columns of the submission that are copied from the sample.
 	ids      []string
@@ -34,26 +34,26 @@ type problem struct {
 	targets  []target
 }
 
-// target is something to predict.
+// target is a quantity to predict.
 type target struct {
-	// column of train.csv.
+	// column is its column in train.csv.
 	column  string
 	form    form
 	classes []string
-	// fills are the columns of the submission that it gives.
+	// fills are the columns of the submission that it fills.
 	fills []string
 }
 
-// The bounds between a class and a number.
+// Bounds for distinguishing classes from numbers.
 const (
 	maxClasses      = 500
 	maxNumericClass = 20
 	minRowsAClass   = 5
 )
 
-// infer reads the problem off the columns: what the sample submission and
-// test.csv share are ids, what else the sample has is to be predicted, what
-// train.csv and test.csv share otherwise are features.
+// infer infers the problem from the columns. The columns that the sample submission and
+// test.csv share are ids, and the other columns of the sample are targets. The other
+// columns that train.csv and test.csv share are features.
 func infer(train, test, sample *frame) (*problem, error) {
 	p := &problem{}
 	var open []string
@@ -105,8 +105,8 @@ func (p *problem) findTargets(train, test, sample *frame, open []string) error {
 	return nil
 }
 
-// direct decides the form of a target that has the same name in train.csv and
-// in the sample submission.
+// direct chooses the form of a target that has the same name in train.csv and in the
+// sample submission.
 func direct(name string, col, sample []string) (target, error) {
 	t := target{column: name, fills: []string{name}, classes: distinct(col, maxClasses)}
 	numeric, whole := true, true
@@ -127,7 +127,7 @@ func direct(name string, col, sample []string) (target, error) {
 	return t, nil
 }
 
-// fractions reports whether the sample has numbers that are not classes.
+// fractions reports whether the sample has numbers other than the classes.
 func fractions(sample, classes []string) bool {
 	for _, v := range distinct(sample, maxClasses) {
 		if _, ok := number(v); ok && !slices.Contains(classes, v) {
@@ -142,7 +142,7 @@ func sameSet(a, b []string) bool {
 	return len(a) > 1 && slices.Equal(a, b)
 }
 
-// number reads a finite number.
+// number parses a finite number.
 func number(s string) (float64, bool) {
 	x, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
 	return x, err == nil && !math.IsNaN(x) && !math.IsInf(x, 0)

@@ -9,8 +9,8 @@ import (
 	"unicode"
 )
 
-// The bounds of what is learnt from free text: the words of a column, their
-// cells in all rows, and in how many rows a word must be.
+// Limits of learning from free text: the number of words per column, the number of
+// their cells in all rows, and the minimum number of rows that contain a word.
 const (
 	mostWords    = 256
 	leastWords   = 32
@@ -18,14 +18,15 @@ const (
 	rowsWithWord = 5
 )
 
-// words are the runs of letters and digits of a text, in lower case.
+// words yields the runs of letters and digits in a string, in lower case.
 func words(text string) iter.Seq[string] {
 	return strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// frequentWords numbers the words that are in most rows of a column, the most
-// frequent first, equals by their letters. A word that is in every row says
-// nothing, and one that is in a few only is not learnt from.
+// frequentWords numbers the words that occur in the most rows of a column. The most
+// frequent word comes first, and ties are in alphabetical order. A word that is in
+// every row carries no information, and one that is in only a few rows is not worth
+// learning.
 func frequentWords(col []string) map[string]int {
 	in := make(map[string]int)
 	for _, text := range col {

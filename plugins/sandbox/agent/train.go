@@ -10,7 +10,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/numeric/libm"
 )
 
-// How a network is trained.
+// The parameters of training.
 const (
 	hiddenUnits  = 64
 	batchRows    = 32
@@ -18,12 +18,12 @@ const (
 	weightDecay  = 0.01
 	maxEpochs    = 80
 	patience     = 12
-	// maxWork bounds the multiplications of one training, instead of a clock,
-	// so that a busy machine gives the same result.
+	// maxWork limits the number of multiplications per training. It takes the place of
+	// a time limit, so that a busy machine gives the same result.
 	maxWork = 6e9
 )
 
-// lesson is one target's answers in numbers: the class, or the standardised
+// lesson holds the answers for one target as numbers: the class, or the standardised
 // value.
 type lesson struct {
 	outputs     int
@@ -65,8 +65,8 @@ func newLesson(t target, col []string) (*lesson, error) {
 	return l, nil
 }
 
-// loss turns the network's outputs into their gradient and returns the loss:
-// cross-entropy of classes, half the squared error of numbers.
+// loss replaces the network's outputs by their gradient and returns the loss:
+// cross-entropy for classes, half the squared error for numbers.
 func (l *lesson) loss(row int, y []float64) float64 {
 	if !l.classes {
 		d := y[0] - l.number[row]
@@ -86,12 +86,12 @@ type trainer struct {
 	rng    *rand.Rand
 	log    io.Writer
 	net    *network
-	// fit are the rows learnt from, hold those that say when to stop.
+	// fit are the training rows, hold the rows that decide when to stop.
 	fit, hold []int
 }
 
-// train returns the network that does best on a tenth of the rows, which are
-// drawn by rng and not learnt from.
+// train returns the network that performs best on a tenth of the rows. rng draws them,
+// and they are not used for training.
 func train(x *matrix, l *lesson, rng *rand.Rand, log io.Writer) *network {
 	t := &trainer{x: x, lesson: l, rng: rng, log: log, net: newNetwork(x.cols, hiddenUnits, l.outputs, rng)}
 	order := rng.Perm(x.rows)
@@ -104,7 +104,7 @@ func train(x *matrix, l *lesson, rng *rand.Rand, log io.Writer) *network {
 	opt := newAdam(len(t.net.weights), learningRate, weightDecay)
 	best, bestLoss, bestEpoch := slices.Clone(t.net.weights), math.Inf(1), 0
 	for epoch := 1; epoch <= epochs && epoch-bestEpoch <= patience; epoch++ {
-		// A rate that falls to a tenth settles the weights at the end.
+		// A rate that falls to a tenth lets the weights settle at the end.
 		opt.rate = learningRate * (1 - 0.9*float64(epoch-1)/float64(epochs))
 		fitLoss := t.epoch(opt)
 		holdLoss := t.holdLoss()
@@ -119,7 +119,7 @@ func train(x *matrix, l *lesson, rng *rand.Rand, log io.Writer) *network {
 	return t.net
 }
 
-// epoch learns from every row once, in a new order.
+// epoch trains on every row once, in a new order.
 func (t *trainer) epoch(opt *adam) float64 {
 	t.rng.Shuffle(len(t.fit), func(i, j int) { t.fit[i], t.fit[j] = t.fit[j], t.fit[i] })
 	grad := make([]float64, len(t.net.weights))

@@ -15,23 +15,23 @@ import (
 	"time"
 )
 
-// Variable names further addresses that no agent may reach, host:port, separated by
-// commas.
+// Variable names additional addresses that no agent may reach, as host:port separated
+// by commas.
 const Variable = "MLEFLOW_FORBIDDEN"
 
-// Machine is what is around a sandbox.
+// Machine describes the surroundings of a sandbox.
 type Machine struct {
-	// Env is the environment of this process, NAME=VALUE.
+	// Env is the environment of this process, as NAME=VALUE.
 	Env []string
-	// Remote is the server of the remote cache, host:port; empty if there is none.
+	// Remote is the server of the remote cache, as host:port; "" if there is none.
 	Remote string
-	// Dir is a folder for the trap among files.
+	// Dir is the folder for the trap file.
 	Dir string
-	// Resolver is the file that names the name servers, empty for the system's.
+	// Resolver is the file that names the name servers; "" is the system's.
 	Resolver string
 }
 
-// metadata is where clouds give out credentials.
+// metadata lists the addresses at which clouds serve credentials.
 var metadata = []string{
 	"169.254.169.254:80", "[fd00:ec2::254]:80", // AWS, Azure, Google Cloud and most others
 	"169.254.170.2:80", "169.254.170.23:80", "[fd00:ec2::23]:80", // AWS: tasks and pods
@@ -39,8 +39,8 @@ var metadata = []string{
 	"192.0.0.192:80",     // Oracle Cloud
 }
 
-// secretFiles have credentials; fileVariables name more of them, and homeFiles are
-// below the home folder.
+// secretFiles contain credentials, as do the files that fileVariables name and, below
+// the home folder, homeFiles.
 var (
 	secretFiles = []string{
 		"/var/run/secrets/kubernetes.io/serviceaccount/token", "/var/run/secrets/eks.amazonaws.com/serviceaccount/token",
@@ -56,12 +56,12 @@ var (
 	}
 )
 
-// secretWords are parts of names of variables whose values are worth stealing, or
-// lead to what is.
+// secretWords are parts of the names of variables whose values are secret or lead to
+// secrets.
 var secretWords = []string{"SECRET", "TOKEN", "PASSWORD", "CREDENTIAL", "KEY", "AWS_", "AZURE_", "GOOGLE_", "KAGGLE_", "MLEFLOW_REMOTE_CACHE"}
 
-// Around lists what is forbidden here, and sets the traps, which are there until
-// close is called.
+// Around lists everything that is forbidden here and sets the traps, which exist until
+// closeAll is called.
 func Around(ctx context.Context, m Machine) (t *Targets, closeAll func() error, err error) {
 	t = &Targets{Variables: map[string]string{}, Key: []byte(rand.Text())}
 	env := map[string]string{}
@@ -126,7 +126,8 @@ func (t *Targets) addresses(ctx context.Context, m Machine, env map[string]strin
 	}
 }
 
-// resolved adds a server by its addresses: in a sandbox there may be no names.
+// resolved adds a server under its IP addresses too, because a sandbox may be unable to
+// resolve names.
 func (t *Targets) resolved(ctx context.Context, what, address string, open bool) {
 	t.add(what, "tcp", address, open)
 	host, port, err := net.SplitHostPort(address)
@@ -137,14 +138,14 @@ func (t *Targets) resolved(ctx context.Context, what, address string, open bool)
 	defer stop()
 	list, err := net.DefaultResolver.LookupHost(ctx, host)
 	if err != nil {
-		return // then nobody here reaches it
+		return // so nobody here can reach it
 	}
 	for _, ip := range list {
 		t.add(what, "tcp", net.JoinHostPort(ip, port), open)
 	}
 }
 
-// nameServers are those of this machine.
+// nameServers returns the name servers of this machine.
 func nameServers(file string) (list []string) {
 	if file == "" {
 		file = "/etc/resolv.conf"
@@ -158,7 +159,7 @@ func nameServers(file string) (list []string) {
 	return list
 }
 
-// files are those with credentials that are here.
+// files adds the files with credentials that exist here.
 func (t *Targets) files(env map[string]string) {
 	paths := append([]string{}, secretFiles...)
 	for _, name := range homeFiles {
@@ -212,7 +213,7 @@ func netTrap(t *Targets, _ string) (io.Closer, error) {
 	return l, nil
 }
 
-// socketTrap listens on a socket that has no file.
+// socketTrap listens on an abstract socket, which has no file.
 func socketTrap(t *Targets, _ string) (io.Closer, error) {
 	name := "@mleflow-trap-" + rand.Text()
 	l, err := net.Listen("unix", name)
@@ -234,7 +235,7 @@ func accept(l net.Listener) {
 	}
 }
 
-// fileTrap writes a file that every user of this machine may read.
+// fileTrap writes a file that every user of this machine can read.
 func fileTrap(t *Targets, dir string) (io.Closer, error) {
 	f, err := os.CreateTemp(dir, "trap-")
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// Command is the hidden sub-command that looks.
+// Command is the hidden sub-command that looks for breaches.
 const Command = "look-for-breaches"
 
-// Main reads Targets from standard input, tries them, and writes what succeeded to
-// standard output, as a list of JSON.
+// Main reads Targets from standard input, tries them, and writes the breaches to
+// standard output as a JSON array.
 func Main(stdin io.Reader, stdout io.Writer) error {
 	var t Targets
 	if err := json.NewDecoder(stdin).Decode(&t); err != nil {
@@ -32,14 +32,15 @@ func Main(stdin io.Reader, stdout io.Writer) error {
 }
 
 const (
-	// patience is how long an address may take to answer: long enough for a busy
-	// server that drops the first two packets. Without a network nothing is waited for.
+	// patience is the time for an address to answer. It is long enough for a busy
+	// server that drops the first two packets. Without a network, connecting fails at
+	// once.
 	patience = 5 * time.Second
-	// atOnce is how many addresses are tried at the same time.
+	// atOnce is the number of addresses that are tried at the same time.
 	atOnce = 64
 )
 
-// Look tries each target from where it runs, and returns what succeeded, sorted.
+// Look tries each target from inside the sandbox and returns the sorted breaches.
 func Look(t *Targets) (found []string) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -62,7 +63,7 @@ func Look(t *Targets) (found []string) {
 	return slices.Compact(found)
 }
 
-// reach reports whether something is there.
+// reach reports whether a server answers at the address.
 func (a Address) reach() bool {
 	c, err := net.DialTimeout(a.Network, a.Address, patience)
 	if err != nil {
@@ -80,10 +81,11 @@ func (a Address) reach() bool {
 	return err == nil && n > 0
 }
 
-// question asks a name server for the address of localhost.
+// question is a DNS query for the address of localhost.
 var question = []byte("\x4d\x4c\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x09localhost\x00\x00\x01\x00\x01")
 
-// readable are the files that open by their name, or through a process.
+// readable returns the forbidden files that can be opened, by name or through a
+// process.
 func (t *Targets) readable() (found []string) {
 	roots := append([]string{""}, inProcesses("root")...)
 	for _, f := range t.Files {
@@ -96,7 +98,8 @@ func (t *Targets) readable() (found []string) {
 	return found
 }
 
-// variables are those that a process shows, this one included.
+// variables returns the forbidden variables in the environment of any process,
+// including this one.
 func (t *Targets) variables() (found []string) {
 	for _, path := range inProcesses("environ") {
 		content, err := readStart(path)
@@ -112,7 +115,7 @@ func (t *Targets) variables() (found []string) {
 	return found
 }
 
-// inProcesses names a file of each process that there is.
+// inProcesses returns the path of a file of each process.
 func inProcesses(name string) (paths []string) {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {

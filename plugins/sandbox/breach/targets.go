@@ -6,40 +6,40 @@ import (
 	"encoding/hex"
 )
 
-// Targets are what is tried from inside a sandbox.
+// Targets are the targets to try from inside a sandbox.
 type Targets struct {
 	Addresses []Address `json:"addresses"`
 	Files     []File    `json:"files"`
-	// Variables are hashes of NAME=VALUE, with their names.
+	// Variables maps hashes of NAME=VALUE to the names of the variables.
 	Variables map[string]string `json:"variables"`
-	// Key is that of the hashes.
+	// Key is the key of the hashes.
 	Key []byte `json:"key"`
 }
 
-// Address is something to connect to.
+// Address is an address to connect to.
 type Address struct {
-	// What it is, for people.
+	// What describes it for people.
 	What string `json:"what"`
-	// Network is tcp, udp or unix. A udp address counts if it answers a question for a
-	// name.
+	// Network is tcp, udp or unix. A udp address counts if it answers a DNS query.
 	Network string `json:"network"`
 	Address string `json:"address"`
-	// Open says that it is forbidden even to an agent with an open network.
+	// Open means that it is forbidden even to an agent with an open network.
 	Open bool `json:"open,omitempty"`
 }
 
-// File is a file that counts if it has this content, since a sandbox may have its
-// own of that name.
+// File is a file that counts only if it has this content, because a sandbox may have
+// its own file of that name.
 type File struct {
 	Path []byte `json:"path"` // need not be UTF-8
 	Hash string `json:"hash"`
 }
 
-// Len is how many there are.
+// Len is the number of targets.
 func (t *Targets) Len() int { return len(t.Addresses) + len(t.Files) + len(t.Variables) }
 
-// Open returns what is forbidden to an agent with an open network: it reaches what
-// the machine reaches, but for what gives out credentials or obeys whoever asks.
+// Open returns the targets that are forbidden even to an agent with an open network.
+// Such an agent may reach everything that the machine reaches, except servers that give
+// out credentials or obey anyone.
 func (t *Targets) Open() *Targets {
 	o := *t
 	o.Addresses = nil

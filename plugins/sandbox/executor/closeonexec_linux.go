@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CloseOnExec keeps the descriptors of this process, from one on, from the programs
-// that it starts.
+// CloseOnExec closes this process's descriptors, from first on, in the programs that it
+// starts.
 func CloseOnExec(first int) {
 	if unix.CloseRange(uint(first), math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC) == nil {
 		return

@@ -1,6 +1,5 @@
-// Package claim is what runtimes know runs by that may outlive the process which
-// started them: folders that one live process holds at a time, and names of
-// processes that no other process ever has.
+// Package claim is the basis of runs that may outlive the process that started them:
+// folders that only one live process can hold, and unique names of processes.
 package claim
 
 import (
@@ -16,18 +15,18 @@ import (
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
-// ErrHeld says that a live process holds a run or volume.
+// ErrHeld means that a live process holds a run or volume.
 var ErrHeld = errors.New("a live process holds it")
 
-// Claim is a folder that one live process holds: the kernel lets go of its lock
-// when the process ends in whatever way.
+// Claim is a folder that one live process holds. The kernel releases its lock when the
+// process ends, however it ends.
 type Claim struct {
 	// Dir is the folder.
 	Dir  string
 	lock *os.File
 }
 
-// Take claims the folder, making it where it is missing.
+// Take claims the folder. It creates the folder if it does not exist.
 func Take(dir string) (*Claim, error) {
 	for {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -40,7 +39,7 @@ func Take(dir string) (*Claim, error) {
 	}
 }
 
-// tryTake returns nothing when the folder was removed meanwhile.
+// tryTake returns nil if the folder was removed meanwhile.
 func tryTake(dir string) (*Claim, error) {
 	name := filepath.Join(dir, "lock")
 	f, err := nolink.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
@@ -66,18 +65,18 @@ func tryTake(dir string) (*Claim, error) {
 	return nil, err
 }
 
-// Drop lets go of the folder and leaves it.
+// Drop releases the folder and keeps it.
 func (c *Claim) Drop() error { return c.lock.Close() }
 
-// Remove removes the folder and lets go of it.
+// Remove removes the folder and releases it.
 func (c *Claim) Remove() error {
 	return errors.Join(os.RemoveAll(c.Dir), c.lock.Close())
 }
 
-// Path is that of an entry of the folder.
+// Path returns the path of an entry of the folder.
 func (c *Claim) Path(name string) string { return filepath.Join(c.Dir, name) }
 
-// Save writes a value as JSON, whole or not at all.
+// Save writes a value as JSON, completely or not at all.
 func Save(name string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -86,7 +85,7 @@ func Save(name string, v any) error {
 	return nolink.WriteFile(name, text, 0o600, false)
 }
 
-// Load reads what Save wrote.
+// Load reads a value that Save wrote.
 func Load(name string, v any) error {
 	text, err := nolink.ReadFile(name)
 	if err == nil {
@@ -98,7 +97,7 @@ func Load(name string, v any) error {
 	return nil
 }
 
-// BootID names the time since the machine was started.
+// BootID identifies the current boot of the machine.
 func BootID() string {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -107,17 +106,19 @@ func BootID() string {
 	return strings.TrimSpace(string(text))
 }
 
-// Self names this process among all of the machine, ended ones included.
+// Self is the name of this process, unique among all processes of the machine,
+// including ended ones.
 func Self() string { return ProcessName(os.Getpid()) }
 
-// ProcessName returns boot, process namespace, number and start time; "" when
-// there is no such process.
+// ProcessName consists of the boot, the process namespace, the PID and the start time.
+// It is "" if there is no such process.
 func ProcessName(pid int) string {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return ""
 	}
-	// The second field, the program's name, is in brackets and may hold both.
+	// The second field, the program's name in brackets, may contain spaces and
+	// brackets.
 	_, rest, _ := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " ")
 	fields := strings.Fields(rest)
 	if len(fields) < 20 {
@@ -131,8 +132,8 @@ func namespace() string {
 	return ns
 }
 
-// Ended reports whether the process of that name has ended for certain: one of
-// another process namespace cannot be seen.
+// Ended reports whether the process with that name has certainly ended. Processes of
+// other process namespaces cannot be seen.
 func Ended(name string) bool {
 	var boot, ns, start string
 	var pid int

@@ -19,8 +19,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
-// buildCapabilities are what commands that build an image may do: what root in
-// a container of Docker's may, but for raw sockets and device nodes.
+// buildCapabilities are the capabilities of commands that build an image: those of root
+// in a Docker container, except for raw sockets and device nodes.
 var buildCapabilities = []string{
 	"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_SETGID", "CAP_SETUID",
 	"CAP_SETFCAP", "CAP_SETPCAP", "CAP_SYS_CHROOT",
@@ -29,7 +29,7 @@ var buildCapabilities = []string{
 // Machine runs commands and fetches bases for image.Builder.
 type Machine struct{ e *Executor }
 
-// Machine returns the machine that images are built on.
+// Machine returns the machine on which images are built.
 func (e *Executor) Machine() Machine { return Machine{e} }
 
 // ResolveImage implements image.Machine.
@@ -86,11 +86,11 @@ func (m Machine) BuildLayer(ctx context.Context, b image.Run, logs, layer io.Wri
 	return err
 }
 
-// sizePause is the time between two looks at what a command has written.
+// sizePause is the time between two measurements of the command's files.
 const sizePause = 2 * time.Second
 
-// watchSize ends a command that writes more than it may. A layer is measured
-// again when it is taken.
+// watchSize ends a command that writes too much. The layer is measured again when it is
+// exported.
 func (m Machine) watchSize(ctx context.Context, id string, most int64, end context.CancelCauseFunc) {
 	for most > 0 {
 		select {
@@ -110,7 +110,7 @@ func (m Machine) watchSize(ctx context.Context, id string, most int64, end conte
 	}
 }
 
-// layer writes what the command changed.
+// layer writes the command's changes as a layer.
 func (r *run) layer(ctx context.Context, w io.Writer) error {
 	ctx, release, err := r.e.lease(ctx, r.c)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/copyup"
 )
 
-// prepareRoot works on the container's root file system before a task is made.
+// prepareRoot prepares the container's root file system before the task is created.
 func (r *run) prepareRoot(ctx context.Context) error {
 	var copied []executor.Mount
 	for _, m := range r.spec.Mounts {
@@ -28,9 +28,9 @@ func (r *run) prepareRoot(ctx context.Context) error {
 	})
 }
 
-// withRoot calls f with the folder where the container's root file system is
-// mounted. It is one of the run's views, so that whoever clears up after a process
-// that was killed unmounts it too.
+// withRoot calls f with a folder where the container's root file system is mounted. The
+// folder is one of the run's views. If this process is killed, whoever clears up after
+// it unmounts the folder too.
 func (r *run) withRoot(ctx context.Context, f func(root string) error) (err error) {
 	mounts, err := r.c.SnapshotService(r.e.opts.Snapshotter).Mounts(ctx, r.id)
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *run) withRoot(ctx context.Context, f func(root string) error) (err erro
 	return f(root)
 }
 
-// copyUp copies what the image holds at the mounts to the host's folders.
+// copyUp copies the image's content at the mounts into the host's folders.
 func (r *run) copyUp(ctx context.Context, root string, mounts []executor.Mount) error {
 	user, err := parseUser(r.spec.Sandbox.User)
 	if err != nil {

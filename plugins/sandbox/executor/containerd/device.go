@@ -5,17 +5,17 @@ import (
 	"os"
 )
 
-// LookCommand is the sub-command of the binary that runs Look.
+// LookCommand is the sub-command of the binary that calls Look.
 const LookCommand = "device-look"
 
-// looked is what a guest found at the path of a device.
+// looked is the result of opening the path of a device in a guest.
 type looked struct {
 	Path  string `json:"path"`
 	Error string `json:"error,omitempty"`
 }
 
-// Look opens the devices at the given paths and prints what came of it, as
-// JSON. It runs in a container, for Reaches.
+// Look opens the devices at the given paths and prints the results as JSON. It runs in
+// a container, for Reaches.
 func Look(paths []string) int {
 	var all []looked
 	for _, path := range paths {

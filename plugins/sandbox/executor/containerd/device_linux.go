@@ -11,13 +11,12 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// reachTimeout is how long looking at a device in a container may take.
+// reachTimeout limits the examination of a device in a container.
 const reachTimeout = time.Minute
 
-// Reaches runs a container with the device and opens, in it and as the user that
-// agents are, every device file that the device's description names. It returns
-// their paths. The image holds the program, which runs Look as its sub-command
-// LookCommand.
+// Reaches runs a container with the device. In it, as the user of agents, it opens
+// every device file that the device's description names. It returns their paths. The
+// image contains the program, which runs Look as its sub-command LookCommand.
 func (e *Executor) Reaches(ctx context.Context, image, program, device string) ([]string, error) {
 	nodes, err := e.nodes(device)
 	if err != nil {
@@ -47,13 +46,13 @@ func (e *Executor) Reaches(ctx context.Context, image, program, device string) (
 	return nodes, bad
 }
 
-// nodes are the paths in the container of a device's files.
+// nodes returns the paths in the container of a device's files.
 func (e *Executor) nodes(device string) ([]string, error) {
 	cache, err := e.devices()
 	if err != nil {
 		return nil, err
 	}
-	_ = cache.Refresh() // one broken description must not hide the others
+	_ = cache.Refresh() // a broken description must not hide the others
 	found := cache.GetDevice(device)
 	if found == nil {
 		return nil, fmt.Errorf("no description of %s; there are those of %s", device, orNone(cache.ListDevices()))

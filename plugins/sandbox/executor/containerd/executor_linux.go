@@ -23,7 +23,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
-// dialTimeout bounds how long the daemon is waited for.
+// dialTimeout limits the time to connect to the daemon.
 const dialTimeout = 5 * time.Second
 
 // Executor runs commands in containers.
@@ -36,8 +36,7 @@ type Executor struct {
 	made   programs
 }
 
-// New returns the runtime's Executor. It talks to the daemon when it is first
-// used.
+// New returns the runtime's Executor. It connects to the daemon at first use.
 func New(opts Options) *Executor { return &Executor{opts: opts.withDefaults()} }
 
 // Runtime returns the runtime "containerd".
@@ -89,7 +88,7 @@ func (e *Executor) connect(ctx context.Context) (context.Context, *client.Client
 	return ctx, c, nil
 }
 
-// remedy says how to make a connection possible.
+// remedy returns advice on how to make a connection possible.
 func remedy(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -102,7 +101,7 @@ func remedy(err error) string {
 	return ""
 }
 
-// devices returns what CDI knows of the machine.
+// devices returns the machine's devices according to CDI.
 func (e *Executor) devices() (*cdi.Cache, error) {
 	opts := []cdi.Option{cdi.WithAutoRefresh(false)}
 	if len(e.opts.CDIDirs) > 0 {
@@ -120,8 +119,8 @@ func (e *Executor) Devices() ([]string, error) {
 	return c.ListDevices(), c.Refresh()
 }
 
-// runName names a run: its folder, and the beginning of its container's name.
-// Only a run that may be resumed must be found again.
+// runName names a run. It is the name of the run's folder and a prefix of its
+// container's name. Only a run that can be resumed must be found again.
 func runName(spec executor.Spec) string {
 	name := spec.ID
 	if !spec.Resume {
@@ -131,7 +130,7 @@ func runName(spec executor.Spec) string {
 	return namePrefix + hex.EncodeToString(sum[:12])
 }
 
-// The names of runs: a prefix and 24 digits.
+// The parts of a run's name: a prefix and 24 digits.
 const (
 	namePrefix = "mleflow-"
 	nameLength = len(namePrefix) + 24
@@ -139,9 +138,9 @@ const (
 
 func (e *Executor) runDir(name string) string { return filepath.Join(e.opts.StateDir, "runs", name) }
 
-// lease protects what is made in ctx from the daemon's collector until
-// something refers to it, and no longer than leaseAge. Sweep ends those of dead
-// processes sooner.
+// lease protects what is created in ctx from the daemon's garbage collector until
+// something refers to it, for at most leaseAge. Sweep ends the leases of dead processes
+// earlier.
 func (e *Executor) lease(ctx context.Context, c *client.Client) (context.Context, func(), error) {
 	ctx, release, err := c.WithLease(ctx, leases.WithRandomID(), leases.WithExpiration(leaseAge),
 		leases.WithLabel(labelOwner, claim.Self()))

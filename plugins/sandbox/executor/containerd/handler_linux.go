@@ -8,13 +8,13 @@ import (
 	"github.com/containerd/containerd/api/types/runc/options"
 )
 
-// runcShim is containerd's shim for everything that speaks runc's commands.
+// runcShim is containerd's shim for every program with runc's commands.
 const runcShim = "io.containerd.runc.v2"
 
-// handler returns the shim and its options for a handler's name: a full name
-// such as "io.containerd.runsc.v1" is passed on as it is, "runc" is the usual
-// one, and any other is a program with runc's commands that is on the path:
-// runsc, or nvidia for nvidia-container-runtime.
+// handler returns the shim and its options for the name of a handler. A full name such
+// as "io.containerd.runsc.v1" is used unchanged, and "runc" is the usual shim. Any
+// other name is a program in PATH with runc's commands, such as runsc, or nvidia for
+// nvidia-container-runtime.
 func handler(name string) (shim string, opts any, err error) {
 	switch {
 	case name == "" || name == "runc":

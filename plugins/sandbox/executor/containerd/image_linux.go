@@ -26,8 +26,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/pull"
 )
 
-// storePrefix is the beginning of the names under which the runtime imports
-// archives and layouts; the digest follows.
+// storePrefix is the prefix of the names under which the runtime imports archives and
+// layouts; the digest follows.
 const storePrefix = "mleflow.local/image@"
 
 // storeName is the image's name in the daemon's store.
@@ -39,7 +39,7 @@ func storeName(r builder.Ref) (string, error) {
 	return storePrefix + d.String(), err
 }
 
-// image returns the image, in the daemon's store and unpacked.
+// image returns the image, imported into the daemon's store and unpacked.
 func (e *Executor) image(ctx context.Context, c *client.Client, name string, work *progress.Work) (client.Image, error) {
 	ref, err := builder.ParseRef(name)
 	if err != nil {
@@ -58,7 +58,7 @@ func (e *Executor) image(ctx context.Context, c *client.Client, name string, wor
 	return image, e.touch(ctx, c, image)
 }
 
-// obtain finds the image in the store, or brings it there.
+// obtain finds the image in the store, or imports or pulls it.
 func (e *Executor) obtain(ctx context.Context, c *client.Client, ref builder.Ref, work *progress.Work) (client.Image, error) {
 	if ref.Kind == builder.LocalRef {
 		return e.local(ctx, c, ref)
@@ -77,7 +77,7 @@ func (e *Executor) obtain(ctx context.Context, c *client.Client, ref builder.Ref
 	return e.load(ctx, c, ref, name, work)
 }
 
-// local finds an image that somebody else put into the store.
+// local finds an image that someone else put into the store.
 func (e *Executor) local(ctx context.Context, c *client.Client, ref builder.Ref) (client.Image, error) {
 	image, err := c.GetImage(ctx, ref.Name)
 	if errdefs.IsNotFound(err) && ref.Digest != "" {
@@ -104,8 +104,8 @@ func (e *Executor) byDigest(ctx context.Context, c *client.Client, want digest.D
 	return list[0], nil
 }
 
-// pull fetches the image from its registry. The digest in the reference is what
-// is asked for, and everything below it is checked by its own digest.
+// pull fetches the image from its registry. It requests the digest in the reference,
+// and verifies everything below by its own digest.
 func (e *Executor) pull(ctx context.Context, c *client.Client, ref builder.Ref, work *progress.Work) (client.Image, error) {
 	hosts := docker.ConfigureDefaultRegistries(docker.WithPlainHTTP(docker.MatchLocalhost))
 	resolver := pull.Resolver(docker.NewResolver(docker.ResolverOptions{Hosts: hosts}), work)
@@ -114,7 +114,7 @@ func (e *Executor) pull(ctx context.Context, c *client.Client, ref builder.Ref, 
 	}))
 }
 
-// load imports an archive or layout under a name by its content.
+// load imports an archive or layout under a name that contains its digest.
 func (e *Executor) load(ctx context.Context, c *client.Client, ref builder.Ref, name string, work *progress.Work) (client.Image, error) {
 	ctx, release, err := e.lease(ctx, c)
 	if err != nil {
@@ -126,8 +126,7 @@ func (e *Executor) load(ctx context.Context, c *client.Client, ref builder.Ref, 
 		return nil, err
 	}
 	defer in.Close()
-	// Names inside the archive mean nothing here: the one that is not skipped
-	// is made from the digest.
+	// Names inside the archive are skipped. The image gets a name made from its digest.
 	made, err := c.Import(ctx, in, client.WithImageRefTranslator(func(string) string { return "" }),
 		client.WithDigestRef(func(d digest.Digest) string { return storePrefix + d.String() }))
 	if err != nil {
@@ -139,7 +138,7 @@ func (e *Executor) load(ctx context.Context, c *client.Client, ref builder.Ref, 
 	return c.GetImage(ctx, name)
 }
 
-// unpack makes the image's snapshots.
+// unpack creates the image's snapshots.
 func (e *Executor) unpack(ctx context.Context, image client.Image, work *progress.Work) error {
 	done, err := image.IsUnpacked(ctx, e.opts.Snapshotter)
 	if err != nil || done {
@@ -148,7 +147,7 @@ func (e *Executor) unpack(ctx context.Context, image client.Image, work *progres
 	if err := e.measure(ctx, image, work); err != nil {
 		return err
 	}
-	// The daemon says when it is done with a layer, and not how far it is.
+	// The daemon reports only layers that are complete, not the progress within one.
 	err = image.Unpack(ctx, e.opts.Snapshotter, client.WithUnpackApplyOpts(
 		diff.WithProgress(func(_ ocispec.Descriptor, done int64) { work.Add(0, done) })))
 	if errdefs.IsAlreadyExists(err) { // another process was faster
@@ -157,8 +156,8 @@ func (e *Executor) unpack(ctx context.Context, image client.Image, work *progres
 	return err
 }
 
-// measure refuses an image that would take more than it may, before anything of it
-// is written.
+// measure rejects an image that would exceed the limit, before anything of it is
+// written.
 func (e *Executor) measure(ctx context.Context, img client.Image, work *progress.Work) error {
 	manifest, err := images.Manifest(ctx, img.ContentStore(), img.Target(), img.Platform())
 	if err != nil {
@@ -198,7 +197,7 @@ func unpacked(ctx context.Context, store content.Store, layer ocispec.Descriptor
 	return builder.Unpacked(in, most)
 }
 
-// touch notes the image's use, at most every hour.
+// touch records the image's use, at most once an hour.
 func (e *Executor) touch(ctx context.Context, c *client.Client, image client.Image) error {
 	meta := image.Metadata()
 	last, err := time.Parse(time.RFC3339, meta.Labels[labelUsed])

@@ -13,24 +13,23 @@ import (
 	"github.com/containerd/errdefs/pkg/errgrpc"
 )
 
-// Inventory is what the runtime has on the machine, sorted.
+// Inventory lists everything of the runtime on the machine, sorted.
 type Inventory struct {
 	Containers, Tasks, Snapshots, Leases, Images []string
-	// Shims are the processes of containerd's that look after containers, by
-	// the containers' names.
+	// Shims are containerd's processes that supervise containers, by container name.
 	Shims []string
-	// Runs and Volumes are the runtime's own folders, Loops the files behind
-	// loop devices.
+	// Runs and Volumes are the runtime's own folders; Loops are the files behind loop
+	// devices.
 	Runs, Volumes, Loops []string
 }
 
-// Running reports whether anything is there besides images, which are kept for
-// the next run.
+// Running reports whether anything exists besides images, which are kept for the next
+// run.
 func (i Inventory) Running() bool {
 	return len(i.Containers)+len(i.Tasks)+len(i.Snapshots)+len(i.Leases)+len(i.Shims)+len(i.Runs)+len(i.Volumes)+len(i.Loops) > 0
 }
 
-// Inventory lists what the runtime has on the machine.
+// Inventory lists everything of the runtime on the machine.
 func (e *Executor) Inventory(ctx context.Context) (Inventory, error) {
 	ctx, c, err := e.connect(ctx)
 	if err != nil {
@@ -90,7 +89,7 @@ func names(dir string) (list []string) {
 	return list
 }
 
-// loops lists the volumes behind loop devices.
+// loops returns the volumes behind loop devices.
 func loops(suffix string) (list []string) {
 	files, _ := filepath.Glob("/sys/block/loop*/loop/backing_file")
 	for _, f := range files {

@@ -12,8 +12,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// io says where the command's streams go: to the log's keeper when it may
-// outlive this process, through pipes else.
+// io returns the destination of the command's streams: the log's keeper if the command
+// may outlive this process, and otherwise pipes.
 func (r *run) io(logs io.Writer) (cio.Creator, error) {
 	if r.spec.Resume {
 		var err error
@@ -40,13 +40,13 @@ func (r *run) io(logs io.Writer) (cio.Creator, error) {
 type streams struct {
 	in   io.Reader
 	once sync.Once
-	over chan struct{} // closed when the input is at its end
+	over chan struct{} // closed at the end of the input
 
 	mu  sync.Mutex
 	err error
 }
 
-// Read reads the input and notes its end.
+// Read reads the input and records its end.
 func (s *streams) Read(p []byte) (int, error) {
 	n, err := s.in.Read(p)
 	if err != nil {
@@ -55,8 +55,8 @@ func (s *streams) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// started closes the command's input when all of it was written: the shim holds
-// an end of it too.
+// started closes the command's input once all of it has been written, because the shim
+// holds an end of it too.
 func (s *streams) started(ctx context.Context, p client.Process) {
 	if s == nil || s.in == nil {
 		return
@@ -77,8 +77,8 @@ func (s *streams) failed() error {
 	return s.err
 }
 
-// keeper passes on standard output. After a failure it takes the rest and
-// drops it, so that the command does not hang.
+// keeper passes on standard output. After a failure it drains and drops the rest, so
+// that the command does not block.
 type keeper struct {
 	dst     io.Writer
 	streams *streams

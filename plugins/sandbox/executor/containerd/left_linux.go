@@ -10,9 +10,9 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
-// left reports whether a dead process left a command under this ID that a Run
-// with Resume would continue, be it running or at its end. If not, its container is
-// removed: the daemon may still be starting it, and the folders that it has mounted
+// left reports whether a dead process left a command under this ID that a Run with
+// Resume would continue, whether it still runs or has ended. Otherwise it removes the
+// container: the daemon may still be starting it, and the folders that it has mounted
 // are removed next.
 func (e *Executor) left(ctx context.Context, id string) (found bool, err error) {
 	r := &run{e: e, spec: executor.Spec{ID: id, Resume: true}}
@@ -44,7 +44,7 @@ func (e *Executor) left(ctx context.Context, id string) (found bool, err error) 
 	return found, nil
 }
 
-// end ends and removes the command that a dead process left under this ID.
+// end stops and removes the command that a dead process left under this ID.
 func (e *Executor) end(ctx context.Context, id string) error {
 	ctx, c, err := e.connect(ctx)
 	if err != nil {

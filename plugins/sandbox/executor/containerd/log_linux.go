@@ -20,10 +20,10 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
-// LogCommand is the sub-command of the binary that runs Log.
+// LogCommand is the sub-command of the binary that calls Log.
 const LogCommand = "container-log"
 
-// The descriptors that containerd's shim gives a logging program.
+// The descriptors that containerd's shim passes to a logging program.
 const (
 	logOutFD   = 3
 	logErrFD   = 4
@@ -36,25 +36,24 @@ const (
 	endFile    = "output.end"
 )
 
-// overdue is how long after the grace the log's keeper waits before it stops
-// a command whose mleflow is gone.
+// overdue is the time after the grace period at which the log's keeper stops a command
+// that no mleflow stopped.
 const overdue = 3 * time.Second
 
-// ended is what endFile says.
+// ended is the content of endFile.
 type ended struct {
 	Dropped int64 `json:"dropped"`
 }
 
-// Log keeps the output of one command in the folder args[0], for as long as
-// the command lives and whether mleflow does or not, and stops a command that
-// nobody stopped in time. The hidden sub-command LogCommand calls it and
-// nothing else; containerd's shim starts that.
+// Log keeps the output of one command in the folder args[0] for as long as the command
+// lives, even if mleflow dies. It also stops a command that nobody stopped in time.
+// Only the hidden sub-command LogCommand calls it, which containerd's shim starts.
 func Log(args []string) int {
 	if len(args) != 1 || os.Getenv("CONTAINER_ID") == "" {
 		_, _ = io.WriteString(os.Stderr, "mleflow "+LogCommand+" is started by containerd, never by hand\n")
 		return 2
 	}
-	// The shim asks the logger to end before the last output is read.
+	// The shim asks the logger to end before it has read the last output.
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
 	if err := keepLog(args[0]); err != nil {
 		return 1
@@ -94,8 +93,8 @@ func keepLog(dir string) error {
 	return err
 }
 
-// guard stops the command when its time has been up for so long that no
-// mleflow can be watching it.
+// guard stops the command when it is so long overdue that no mleflow can be watching
+// it.
 func guard(rec record, over <-chan struct{}) {
 	if rec.Timeout == 0 {
 		return
@@ -132,12 +131,12 @@ func killContainer(rec record) error {
 	return task.Kill(ctx, syscall.SIGKILL, client.WithKillAll)
 }
 
-// logPatience is how long the end of the output is waited for after everything
-// is dead.
+// logPatience is the maximum wait for the end of the output after all processes have
+// ended.
 const logPatience = 10 * time.Second
 
-// droppedOf waits for the log's keeper, who writes endFile last, and returns how much of
-// the output was dropped.
+// droppedOf waits for the log's keeper, which writes endFile last, and returns the
+// number of dropped bytes of output.
 func droppedOf(dir string) (int64, error) {
 	var end ended
 	for until := time.Now().Add(logPatience); ; time.Sleep(10 * time.Millisecond) {

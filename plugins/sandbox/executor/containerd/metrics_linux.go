@@ -15,12 +15,12 @@ import (
 	"github.com/containerd/typeurl/v2"
 )
 
-// usage is what a container used, as its cgroup counts.
+// usage is a container's use of resources, according to its cgroup.
 type usage struct {
 	cpu  time.Duration
 	peak int64
-	// now is what it holds, without the files that the kernel keeps for it and
-	// gives up when memory is short.
+	// now is the memory that it currently holds, without cached files, which the kernel
+	// frees when memory is short.
 	now      int64
 	oomKills int
 }
@@ -43,9 +43,9 @@ func measure(ctx context.Context, task client.Task) (usage, error) {
 	return u, err
 }
 
-// unifiedPeak returns the peak of a process's cgroup of version 2, which daemons
-// before containerd 1.7 do not tell, and 0 where it is not known: kernels before
-// 5.19 do not keep it.
+// unifiedPeak returns the peak memory of a process's cgroup of version 2, which daemons
+// before containerd 1.7 do not report. It returns 0 if the peak is unknown: kernels
+// before 5.19 do not record it.
 func unifiedPeak(pid int) int64 {
 	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {
@@ -54,7 +54,7 @@ func unifiedPeak(pid int) int64 {
 	for line := range strings.Lines(string(groups)) {
 		group, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "0::/")
 		if !ok || group == "" {
-			continue // of version 1, or no group of its own
+			continue // version 1, or not a group of its own
 		}
 		text, err := os.ReadFile(filepath.Join("/sys/fs/cgroup", group, "memory.peak"))
 		if err != nil {
@@ -68,7 +68,7 @@ func unifiedPeak(pid int) int64 {
 
 func held(usage, files uint64) int64 { return int64(usage - min(usage, files)) }
 
-// usageOf knows the counters of both versions of cgroups.
+// usageOf reads the counters of either version of cgroups.
 func usageOf(data any) (usage, error) {
 	switch m := data.(type) {
 	case *cgroup1.Metrics:

@@ -12,37 +12,35 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
-// defaultSocket is where containerd listens unless it is told otherwise.
+// defaultSocket is containerd's default socket.
 const defaultSocket = "/run/containerd/containerd.sock"
 
-// Namespace is containerd's namespace of everything that mleflow makes.
+// Namespace is the containerd namespace of everything that mleflow creates.
 const Namespace = "mleflow"
 
-// Options are where the runtime finds its parts. The zero value is right on an
-// ordinary machine.
+// Options configure the runtime. The zero value is right for an ordinary machine.
 type Options struct {
-	// Socket of the daemon; empty is CONTAINERD_ADDRESS, else defaultSocket.
+	// Socket is the daemon's socket; "" is CONTAINERD_ADDRESS or, if that is not set,
+	// defaultSocket.
 	Socket string
-	// Namespace of containerd; empty is Namespace.
+	// Namespace is the containerd namespace; "" is the constant Namespace.
 	Namespace string
-	// StateDir is where the runtime keeps its own files, such as the output
-	// of commands that may be resumed; empty is the folder containerd in
-	// MLEFLOW_STATE_DIR, which is /var/lib/mleflow where it is not set.
-	// Processes that should see each other's runs share it.
+	// StateDir is the folder for the runtime's own files, such as the output of
+	// commands that can be resumed. "" is the folder containerd in MLEFLOW_STATE_DIR,
+	// which defaults to /var/lib/mleflow. Processes that should see each other's runs
+	// must share it.
 	StateDir string
-	// Snapshotter is containerd's; empty is the daemon's usual one.
+	// Snapshotter is containerd's snapshotter; "" is the daemon's default.
 	Snapshotter string
-	// CDIDirs are searched for descriptions of devices; empty is CDI's
-	// default, /etc/cdi and /var/run/cdi.
+	// CDIDirs are the folders with descriptions of devices; empty is CDI's default,
+	// /etc/cdi and /var/run/cdi.
 	CDIDirs []string
-	// Self is the mleflow that serves LogCommand; empty is the running
-	// program.
+	// Self is the mleflow binary that serves LogCommand; "" is the running program.
 	Self string
-	// ImageBytes is the most that an image may take unpacked; 0 is
-	// MLEFLOW_IMAGE_LIMIT, in bytes, else image.DefaultMaxBytes.
+	// ImageBytes is the maximum unpacked size of an image; 0 is MLEFLOW_IMAGE_LIMIT, in
+	// bytes, or, if that is not set, image.DefaultMaxBytes.
 	ImageBytes int64
-	// ImageAge is after how long without use Sweep removes an image; 0 is
-	// a week.
+	// ImageAge is the time without use after which Sweep removes an image; 0 is a week.
 	ImageAge time.Duration
 }
 

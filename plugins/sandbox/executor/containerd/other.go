@@ -13,18 +13,18 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
-// LogCommand is the sub-command of the binary that runs Log.
+// LogCommand is the sub-command of the binary that calls Log.
 const LogCommand = "container-log"
 
 var errPlatform = errors.New("the containerd runtime needs Linux")
 
-// Executor refuses: containers are Linux's.
+// Executor always fails, because containers need Linux.
 type Executor struct{}
 
-// New returns an Executor that refuses to run.
+// New returns an Executor that always fails.
 func New(Options) *Executor { return &Executor{} }
 
-// Runtime returns the runtime "containerd", which refuses to run.
+// Runtime returns the runtime "containerd", which always fails.
 func (e *Executor) Runtime() executor.Runtime {
 	return executor.Runtime{
 		Name: "containerd", Doc: "Needs Linux.", Isolates: true, Images: true, MapsPaths: true,
@@ -37,12 +37,12 @@ func (*Executor) Run(context.Context, executor.Spec, io.Writer) (executor.Exit, 
 	return executor.Exit{}, errPlatform
 }
 
-// ProgramImage refuses, too.
+// ProgramImage always fails.
 func (*Executor) ProgramImage(context.Context, string, string) (string, error) {
 	return "", errPlatform
 }
 
-// Reaches refuses, too.
+// Reaches always fails.
 func (*Executor) Reaches(context.Context, string, string, string) ([]string, error) {
 	return nil, errPlatform
 }
@@ -50,7 +50,7 @@ func (*Executor) Reaches(context.Context, string, string, string) ([]string, err
 // Close does nothing.
 func (*Executor) Close() error { return nil }
 
-// Machine refuses, too.
+// Machine always fails.
 type Machine struct{}
 
 // Machine returns a machine that builds nothing.

@@ -12,25 +12,23 @@ import (
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
-// pausePath is where the guest sees its first process.
+// pausePath is the path in the guest of its first process.
 const pausePath = "/dev/pause"
 
-// pauseUser runs it: nobody, so that the command can neither signal nor trace
-// it.
+// pauseUser is the user of the pause: nobody, so that the command can neither signal
+// nor trace it.
 const pauseUser = 65534
 
-// pauseProgram is the machine code of the container's first process. It has
-// the kernel reap whatever is orphaned, by ignoring SIGCHLD, and waits for
-// ever:
+// pauseProgram is the machine code of the container's first process. It ignores
+// SIGCHLD, so that the kernel reaps orphans, and waits forever:
 //
 //	act := sigaction{handler: SIG_IGN}
 //	rt_sigaction(SIGCHLD, &act, nil, 8)
 //	for { pause() }
 //
-// The command is then started next to it, not as process 1, for which the
-// kernel drops signals that it does not handle, and whose duties as a reaper no
-// agent knows. It is so small that it costs a page of memory, and needs no
-// program in the image.
+// The command starts next to it, not as process 1. For process 1, the kernel drops
+// signals without a handler, and no agent knows that it would have to reap orphans. The
+// program takes one page of memory and needs no program in the image.
 var pauseProgram = map[string]struct {
 	machine elf.Machine
 	code    []byte
@@ -73,7 +71,7 @@ func littleEndian(words ...uint32) []byte {
 	return b
 }
 
-// sigIgn is act: a struct sigaction of the kernel that ignores.
+// sigIgn is act: the kernel's struct sigaction with SIG_IGN as its handler.
 var sigIgn = append([]byte{1}, make([]byte, 31)...)
 
 // pauseELF returns the program as an executable file.
@@ -104,7 +102,7 @@ func pauseELF(arch string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// pauseFile writes the program below the folder, unless it is there.
+// pauseFile writes the program below the folder, unless it exists.
 func pauseFile(root string) (string, error) {
 	text, err := pauseELF(runtime.GOARCH)
 	if err != nil {

@@ -9,19 +9,19 @@ import (
 	"github.com/containerd/containerd/v2/client"
 )
 
-// Daemon is what a running containerd says of itself.
+// Daemon describes a running containerd.
 type Daemon struct {
 	// Version is the daemon's release, such as "1.6.20~ds1".
 	Version string
-	// Revision is the source it was built from; it may be empty.
+	// Revision is the source revision of the daemon; it may be empty.
 	Revision string
 }
 
-// probeTimeout bounds the connection and the answer together.
+// probeTimeout limits the connection and the answer together.
 const probeTimeout = 3 * time.Second
 
-// Probe asks the daemon behind the socket for its version. The error says
-// whether nobody listens, permission is missing, or what answers is no
+// Probe asks the daemon behind the socket for its version. The error distinguishes a
+// socket on which nobody listens, a missing permission, and a server that is not
 // containerd.
 func Probe(ctx context.Context, socket string) (Daemon, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
@@ -41,8 +41,8 @@ func Probe(ctx context.Context, socket string) (Daemon, error) {
 	return Daemon{Version: v.Version, Revision: v.Revision}, nil
 }
 
-// listening fails at once where the client would try again until its time is
-// up.
+// listening fails at once if nobody listens, whereas the client would retry until its
+// timeout.
 func listening(ctx context.Context, socket string) error {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", socket)

@@ -13,14 +13,14 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
-// programs are the images of programs that this process made.
+// programs are the images of programs that this process has built.
 type programs struct {
 	sync.Mutex
 	images map[[2]string]string
 }
 
-// ProgramImage makes an image of one static program; see executor.Runtime. It
-// is kept by the digest of the program until Sweep finds it unused.
+// ProgramImage builds an image of one static program; see executor.Runtime. It is kept
+// by the digest of the program until Sweep finds it unused.
 func (e *Executor) ProgramImage(ctx context.Context, program, name string) (string, error) {
 	e.made.Lock()
 	defer e.made.Unlock()
@@ -52,17 +52,17 @@ func (e *Executor) programImage(ctx context.Context, program, name string) (stri
 
 func (e *Executor) programDir() string { return filepath.Join(e.opts.StateDir, "images") }
 
-// touch notes that the image is used.
+// touch records the use of the image.
 func touch(made string) error {
 	now := time.Now()
 	return os.Chtimes(made, now, now)
 }
 
-// sweepPrograms removes images of programs that nobody used for long.
+// sweepPrograms removes images of programs that have not been used for long.
 func (e *Executor) sweepPrograms(all bool) error {
 	entries, err := os.ReadDir(e.programDir())
 	if err != nil {
-		return nil //nolint:nilerr // there are none
+		return nil //nolint:nilerr // there are no images
 	}
 	var errs []error
 	for _, entry := range entries {

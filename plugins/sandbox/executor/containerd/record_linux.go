@@ -8,7 +8,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
-// removeClaim removes a run's folder, with the views in it, and lets go of it.
+// removeClaim removes a run's folder, including its views, and releases it.
 func removeClaim(c *claim.Claim) error {
 	if err := dropViews(c.Dir); err != nil {
 		return errors.Join(err, c.Drop())
@@ -16,7 +16,7 @@ func removeClaim(c *claim.Claim) error {
 	return c.Remove()
 }
 
-// record is what a later process must know of a run.
+// record is the information about a run that a later process needs.
 type record struct {
 	// ID is Spec.ID.
 	ID       string        `json:"id"`
@@ -26,15 +26,15 @@ type record struct {
 	Timeout  time.Duration `json:"timeout,omitempty"`
 	Grace    time.Duration `json:"grace"`
 	LogBytes int64         `json:"log_bytes,omitempty"`
-	// Socket, Namespace and Container lead to the container.
+	// Socket, Namespace and Container identify the container.
 	Socket    string `json:"socket"`
 	Namespace string `json:"namespace"`
 	Container string `json:"container"`
-	// Ports are those of the services, in order.
+	// Ports are the ports of the services, in order.
 	Ports []int `json:"ports,omitempty"`
 }
 
-// deadline is when the run's time is up; the zero time is never.
+// deadline is the end of the run's time limit; the zero time is no limit.
 func (r record) deadline() time.Time {
 	if r.Timeout == 0 {
 		return time.Time{}
@@ -42,7 +42,8 @@ func (r record) deadline() time.Time {
 	return r.Started.Add(r.Timeout)
 }
 
-// resumable reports whether the command was started since the machine was.
+// resumable reports whether the command was started during the current boot of the
+// machine.
 func (r record) resumable() bool { return r.Boot == claim.BootID() && !r.Started.IsZero() }
 
 const recordFile = "run.json"

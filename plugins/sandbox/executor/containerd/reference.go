@@ -2,6 +2,6 @@ package containerd
 
 import "github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 
-// ResolveImage returns the digest of an image by its name and files alone. The
-// error is image.ErrUnpinned for one that only the daemon can tell.
+// ResolveImage returns the digest of an image, based only on its name and files. The
+// error is image.ErrUnpinned if only the daemon knows the digest.
 func ResolveImage(name string) (string, error) { return image.Resolve(name) }

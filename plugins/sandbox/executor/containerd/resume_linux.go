@@ -15,8 +15,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// find looks for the command that a dead process left under the run's ID. What
-// is there but cannot be continued is removed.
+// find looks for the command that a dead process left under the run's ID. It removes
+// one that cannot be continued.
 func (r *run) find(ctx context.Context) (bool, error) {
 	if !r.spec.Resume {
 		return false, nil
@@ -71,8 +71,8 @@ func (r *run) load(ctx context.Context) (found bool, err error) {
 	return err == nil, err
 }
 
-// startPatience is how long a command that was made is given to be started: the
-// daemon finishes what a dead process asked for.
+// startPatience is the time for a created command to be started, because the daemon may
+// still be finishing the request of a dead process.
 const startPatience = time.Second
 
 func (r *run) wasStarted(ctx context.Context) (bool, error) {
@@ -87,7 +87,7 @@ func (r *run) wasStarted(ctx context.Context) (bool, error) {
 	}
 }
 
-// missing turns "there is none" into no error.
+// missing turns an error that means "not found" into false without an error.
 func missing(err error) (bool, error) {
 	if err == nil || errdefs.IsNotFound(err) {
 		return false, nil
@@ -95,13 +95,13 @@ func missing(err error) (bool, error) {
 	return false, err
 }
 
-// rejoin passes on what the resumed command printed and prints.
+// rejoin passes on the earlier and further output of the resumed command.
 func (r *run) rejoin(_ context.Context, logs io.Writer) (err error) {
 	r.follower, err = executor.Follow(r.claim.Path(outputFile), logs)
 	return err
 }
 
-// discard removes the container of that name, alive or not, and its snapshot.
+// discard removes the container with that name, running or not, and its snapshot.
 func (e *Executor) discard(ctx context.Context, c *client.Client, id string) error {
 	container, err := c.LoadContainer(ctx, id)
 	if errdefs.IsNotFound(err) {
@@ -119,7 +119,7 @@ func (e *Executor) discard(ctx context.Context, c *client.Client, id string) err
 	return nil
 }
 
-// discardSnapshot removes a snapshot whose container was never made.
+// discardSnapshot removes a snapshot whose container was never created.
 func (e *Executor) discardSnapshot(ctx context.Context, c *client.Client, id string) error {
 	err := c.SnapshotService(e.opts.Snapshotter).Remove(ctx, id)
 	if err != nil && !errdefs.IsNotFound(err) {
@@ -130,12 +130,13 @@ func (e *Executor) discardSnapshot(ctx context.Context, c *client.Client, id str
 
 var _ executor.Executor = (*Executor)(nil)
 
-// killPatience is for how long a task is killed again if it is said to run still.
+// killPatience is the time for which a task is killed again while it is reported as
+// running.
 const killPatience = time.Minute
 
-// endTask kills what runs in the container and removes its task. On a busy machine
-// the daemon gives up asking the container's shim what became of a killed process,
-// and then refuses to remove it.
+// endTask kills everything in the container and removes its task. On a busy machine,
+// the daemon stops waiting for the container's shim to report the end of a killed
+// process, and then refuses to remove the task.
 func endTask(ctx context.Context, container client.Container) error {
 	for until := time.Now().Add(killPatience); ; {
 		task, err := container.Task(ctx, nil)

@@ -22,13 +22,13 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
-// leaseAge is how long what is being made is safe from the daemon's collector
-// before anything refers to it; also after how long the remains of a crash
-// are collected.
+// leaseAge is the time for which new objects are safe from the daemon's garbage
+// collector before anything refers to them. It is also the time after which the remains
+// of a crash are collected.
 const leaseAge = time.Hour
 
-// cleanupTimeout bounds the removal of a container. On a busy disk the daemon may take
-// half a minute for it, and what is not removed waits for the next sweep.
+// cleanupTimeout limits the removal of a container. On a busy disk the daemon may need
+// half a minute for it. Anything not removed waits for the next sweep.
 const cleanupTimeout = 2 * time.Minute
 
 // mainProcess is the name of the command's process within the task.
@@ -39,23 +39,22 @@ type run struct {
 	e    *Executor
 	c    *client.Client
 	spec executor.Spec
-	// name is the run's, id its container's: another one each time it is
-	// made, as the daemon may still be busy with what a dead process asked
-	// for.
+	// name is the run's name and id its container's. Each container of a run gets a new
+	// id, because the daemon may still be busy with the request of a dead process.
 	name, id string
-	// replaced is the container that was removed for this one; its shim may
-	// come up as late as now.
+	// replaced is the container that was removed to make way for this one. Its shim may
+	// appear late.
 	replaced string
 	claim    *claim.Claim
 	record   record
 	build    bool
-	// harvest is called when the command has ended well, before its container
+	// harvest is called after the command has exited successfully, before its container
 	// is removed.
 	harvest func(context.Context) error
-	// resumed says that an earlier process started the command, left that it goes on
-	// without an owner.
+	// resumed means that an earlier process started the command. left means that the
+	// command continues without an owner.
 	resumed, left bool
-	// users are those of the host that the guest's are.
+	// users are the host's users to which the guest's are mapped.
 	users users
 	// lost are the services that cannot be served again.
 	lost []string
@@ -133,7 +132,7 @@ func (r *run) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// start finds the command that an earlier process left, or starts one. The
+// start finds the command that an earlier process left, or starts a new one. The
 // returned context is cancelled when a service fails.
 func (r *run) start(ctx context.Context, logs io.Writer) (context.Context, error) {
 	found, err := r.find(ctx)
@@ -147,7 +146,7 @@ func (r *run) start(ctx context.Context, logs io.Writer) (context.Context, error
 	}
 	services := r.spec.Services
 	if found && !r.alive(ctx) {
-		services = nil // the earlier process died with everything done but the removal
+		services = nil // the earlier process died when only the removal was left
 	}
 	serveCtx, serving, err := executor.Serve(ctx, services, r.listen)
 	if err != nil {
@@ -160,15 +159,15 @@ func (r *run) start(ctx context.Context, logs io.Writer) (context.Context, error
 	return serveCtx, r.launch(ctx, logs)
 }
 
-// alive reports whether the container's first process is.
+// alive reports whether the container's first process is alive.
 func (r *run) alive(ctx context.Context) bool {
 	status, err := r.task.Status(ctx)
 	return err == nil && status.Status == client.Running
 }
 
-// listen makes a service's listener where the guest is. A resumed command was
-// told the port already; if it has taken that itself while nobody served it, it
-// goes on without the service, and has lost nothing else.
+// listen creates a service's listener in the guest. A resumed command already knows the
+// port. If the command itself took that port while nobody served it, it continues
+// without the service.
 func (r *run) listen(i int) (net.Listener, error) {
 	port := r.spec.Services[i].Port
 	switch {
@@ -185,7 +184,7 @@ func (r *run) listen(i int) (net.Listener, error) {
 	return l, err
 }
 
-// create makes the container and its task, in which only the pause will run.
+// create creates the container and its task, in which only the pause will run.
 func (r *run) create(ctx context.Context) error {
 	ctx, release, err := r.e.lease(ctx, r.c)
 	if err != nil {
@@ -241,7 +240,7 @@ func (r *run) create(ctx context.Context) error {
 }
 
 func (r *run) blueprint(image client.Image, views map[string]string) (*blueprint, error) {
-	etc := r.claim.Path("etc") // no guest shares a file with another
+	etc := r.claim.Path("etc") // no guest shares a file with another one
 	if err := etcFiles(etc); err != nil {
 		return nil, err
 	}
@@ -274,7 +273,7 @@ func (r *run) launch(ctx context.Context, logs io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// From here on a cancellation stops the command as it should be stopped.
+	// From here on, a cancellation stops the command in the regular way.
 	ctx = context.WithoutCancel(ctx)
 	if r.process, err = r.task.Exec(ctx, mainProcess, r.command, attach); err != nil {
 		return fmt.Errorf("start command: %w", err)
@@ -301,9 +300,9 @@ func (r *run) newRecord() record {
 	}
 }
 
-// startError tells a command that cannot be started from a machine that cannot
-// start it. The daemon passes on nothing but runc's text, which quotes the
-// program where it is to blame.
+// startError distinguishes a command that cannot be started from a machine that cannot
+// start it. The daemon passes on only runc's error text, which quotes the program if
+// that is the cause.
 func (r *run) startError(err error) error {
 	text := err.Error()
 	name := r.spec.Command[0]
@@ -315,13 +314,14 @@ func (r *run) startError(err error) error {
 	return fmt.Errorf("start command: %w", err)
 }
 
-// stuckTimeout is after how long processes that do not die count as stuck.
+// stuckTimeout is the time after which processes that do not die count as stuck.
 const stuckTimeout = time.Minute
 
 var errStuck = errors.New("stop command: processes would not die")
 
-// kill kills everything in the container and waits for the end. The kernel does
-// it at once: nothing outlives the first process of its process namespace.
+// kill kills everything in the container and waits for the end. The kernel kills
+// everything at once, because nothing outlives the first process of its process
+// namespace.
 func (r *run) kill(ctx context.Context) error {
 	if r.task == nil || r.paused == nil {
 		return nil
@@ -339,7 +339,7 @@ func (r *run) kill(ctx context.Context) error {
 	}
 }
 
-// letGo leaves the run to the next owner, who removes what cannot go on.
+// letGo leaves the run to the next owner, who removes it if it cannot continue.
 func (r *run) letGo() {
 	_ = r.serving.Close()
 	r.follower.Finish()
@@ -367,8 +367,8 @@ func (r *run) remove(ctx context.Context) error {
 	return errors.Join(removeClaim(r.claim), r.e.freeUsers())
 }
 
-// discardLate removes containers and snapshots of the run that the daemon made for
-// dead processes after they, and what they left, were gone.
+// discardLate removes containers and snapshots of the run that the daemon created late,
+// for processes that had died and whose remains had already been removed.
 func (r *run) discardLate(ctx context.Context) error {
 	ours := fmt.Sprintf("labels.%q==%q", labelState, r.claim.Dir)
 	containers, err := r.c.ContainerService().List(ctx, ours)
@@ -386,7 +386,7 @@ func (r *run) discardLate(ctx context.Context) error {
 	return err
 }
 
-// labels are for people who list containers, and for Sweep.
+// labels returns the container's labels, for people who list containers and for Sweep.
 func (r *run) labels() map[string]string {
 	labels := map[string]string{labelRun: r.spec.ID, labelState: r.claim.Dir, labelBoot: claim.BootID()}
 	for name, value := range r.spec.Labels {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listenIn listens on the loopback interface of the network namespace that the
-// process lives in. Port 0 is any free one.
+// listenIn listens on the loopback interface of the process's network namespace. Port 0
+// is any free port.
 func listenIn(pid uint32, port int) (net.Listener, error) {
 	type result struct {
 		l   net.Listener
@@ -19,8 +19,8 @@ func listenIn(pid uint32, port int) (net.Listener, error) {
 	}
 	out := make(chan result)
 	go func() {
-		// The thread is never unlocked: it ends with the goroutine, so that no
-		// other can find itself in the namespace.
+		// The thread is never unlocked. It ends with the goroutine, so that no other
+		// goroutine can run in the namespace.
 		runtime.LockOSThread()
 		l, err := listenThere(pid, port)
 		out <- result{l, err}
@@ -44,7 +44,7 @@ func listenThere(pid uint32, port int) (net.Listener, error) {
 	return net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 }
 
-// loopbackUp brings the interface up where the daemon's runtime has not.
+// loopbackUp brings the loopback interface up if the daemon's runtime has not.
 func loopbackUp() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

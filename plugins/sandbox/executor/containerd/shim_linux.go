@@ -18,16 +18,16 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
-// runcRoot is where containerd's shim has runc keep its state, by namespace.
+// runcRoot is the folder in which containerd's shim keeps runc's state, by namespace.
 const runcRoot = "/run/containerd/runc"
 
-// shim is a process of containerd's that looks after one container.
+// shim is a process of containerd that supervises one container.
 type shim struct {
 	pid int
 	id  string
 }
 
-// shims lists those of the runtime's daemon and namespace.
+// shims returns the shims of the runtime's daemon and namespace.
 func (e *Executor) shims() []shim {
 	var list []shim
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -58,8 +58,8 @@ func after(args []string, flag string) string {
 	return ""
 }
 
-// sweepShims ends shims whose container is gone. The daemon leaves one, with a
-// half-made container below it, when the process that asked for a task is
+// sweepShims ends the shims whose container is gone. The daemon leaves such a shim,
+// with a half-created container below it, when the process that requested a task is
 // killed in the middle.
 func (e *Executor) sweepShims(ctx context.Context, c *client.Client) error {
 	var errs []error
@@ -97,7 +97,7 @@ func (e *Executor) endShim(ctx context.Context, id string) error {
 	return errors.Join(errs...)
 }
 
-// remove ends the shim and what is below it, and frees its folder.
+// remove ends the shim and the processes below it, and frees its folder.
 func (s shim) remove(ctx context.Context, namespace string) error {
 	bundle, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", s.pid))
 	if err != nil {

@@ -28,11 +28,11 @@ import (
 )
 
 const (
-	// cpuPeriod is the kernel's period of processor time in microseconds.
+	// cpuPeriod is the kernel's accounting period for processor time, in microseconds.
 	cpuPeriod = 100_000
 )
 
-// check refuses what the runtime cannot do.
+// check rejects specs that the runtime cannot run.
 func check(spec executor.Spec) error {
 	switch {
 	case spec.ID == "":
@@ -61,7 +61,7 @@ func check(spec executor.Spec) error {
 	return err
 }
 
-// parseUser reads "UID:GID".
+// parseUser parses "UID:GID".
 func parseUser(text string) (specs.User, error) {
 	uid, gid, err := executor.ParseUser(text)
 	if err != nil {
@@ -70,41 +70,41 @@ func parseUser(text string) (specs.User, error) {
 	return specs.User{UID: uint32(uid), GID: uint32(gid), AdditionalGids: []uint32{}}, nil
 }
 
-// blueprint is what a container is made from.
+// blueprint is the plan of a container.
 type blueprint struct {
 	spec  executor.Spec
 	image client.Image
-	// etc holds the files that are mounted over the image's in /etc.
+	// etc is the folder of files that are mounted over the image's files in /etc.
 	etc string
-	// pause is the file of the first process.
+	// pause is the executable of the first process.
 	pause string
-	// cdi describes the machine's devices.
+	// cdi has the descriptions of the machine's devices.
 	cdi *cdi.Cache
-	// users are those of the host that the guest's are; without any it has the
-	// host's.
+	// users are the host's users to which the guest's are mapped. If it is zero, the
+	// guest has the host's users.
 	users users
-	// dir is where device nodes are made for them, and views are what is mounted
-	// instead of folders that are only read.
+	// dir is the folder in which device nodes for these users are created. views are
+	// mounted in place of the folders that are only read.
 	dir   string
 	views map[string]string
 	// build leaves the root file system writable.
 	build bool
-	// command is where the process of the command is put: the container's own
-	// is the pause.
+	// command receives the process of the command; the container's own process is the
+	// pause.
 	command *specs.Process
 }
 
-// options returns the making of the container's specification, in order.
+// options returns the steps that build the container's specification, in order.
 func (b *blueprint) options() []oci.SpecOpts {
 	opts := []oci.SpecOpts{
 		b.process, b.capabilities, b.fileSystem, b.namespaces, b.resources, b.devices, b.mapUsers,
-		seccomp.WithDefaultProfile(), // depends on the capabilities
-		b.split,                      // takes what the others made of the process
+		seccomp.WithDefaultProfile(), // it depends on the capabilities
+		b.split,                      // it takes the process that the others have built
 	}
 	return opts
 }
 
-// process makes the command.
+// process builds the process of the command.
 func (b *blueprint) process(ctx context.Context, _ oci.Client, _ *containers.Container, s *specs.Spec) error {
 	config, err := b.image.Spec(ctx)
 	if err != nil {
@@ -156,11 +156,12 @@ func (b *blueprint) capabilities(_ context.Context, _ oci.Client, _ *containers.
 	return nil
 }
 
-// fileSystem makes the guest's files: the image read-only, the Spec's mounts,
-// small file systems in memory, and nothing of the host's names.
+// fileSystem sets up the guest's files: the read-only image, the Spec's mounts, and
+// small file systems in memory. Nothing shows the host's names.
 func (b *blueprint) fileSystem(_ context.Context, _ oci.Client, _ *containers.Container, s *specs.Spec) error {
 	s.Root.Readonly = !b.build
-	// The files behind loop devices are named there: the host's folders.
+	// This folder names the files behind loop devices, which are in folders of the
+	// host.
 	s.Linux.MaskedPaths = append(s.Linux.MaskedPaths, "/sys/devices/virtual/block")
 	shm := b.spec.Sandbox.ShmBytes
 	if shm == 0 {
@@ -205,7 +206,8 @@ func tmpfs(at, mode string, size int64, options ...string) specs.Mount {
 	return specs.Mount{Type: "tmpfs", Source: "tmpfs", Destination: at, Options: options}
 }
 
-// names mounts files that say who the guest is and whom it can reach.
+// names returns mounts of the files that name the guest and the hosts that it can
+// reach.
 func (b *blueprint) names() []specs.Mount {
 	var list []specs.Mount
 	for _, name := range slices.Sorted(maps.Keys(executor.Names())) {
@@ -220,9 +222,9 @@ func (b *blueprint) names() []specs.Mount {
 	return list
 }
 
-// machine mounts files that say what the guest may use of the machine. Nobody goes on
-// writing to them, so that times of processors stay the machine's; and another handler
-// than runc has a kernel or a machine of its own.
+// machine returns mounts of files that describe the guest's share of the machine. They
+// are not updated, so the times in /proc/stat stay the machine's. A handler other than
+// runc has its own kernel or machine.
 func (b *blueprint) machine() (list []specs.Mount, err error) {
 	for _, file := range executor.MachineFiles {
 		text, readErr := os.ReadFile(file)
@@ -288,8 +290,8 @@ func (b *blueprint) resources(_ context.Context, _ oci.Client, _ *containers.Con
 	return nil
 }
 
-// swapCounted reports whether the kernel can limit memory and swap together.
-// Where it cannot, naming a limit would be an error.
+// swapCounted reports whether the kernel can limit memory and swap together. If it
+// cannot, setting such a limit would be an error.
 func swapCounted() bool {
 	if cgroups.Mode() == cgroups.Unified {
 		return true
@@ -303,7 +305,7 @@ func (b *blueprint) devices(_ context.Context, _ oci.Client, _ *containers.Conta
 	if len(b.spec.Devices) == 0 {
 		return nil
 	}
-	// One broken description must not hide the others.
+	// A broken description must not hide the others.
 	_ = b.cdi.Refresh()
 	if _, err := b.cdi.InjectDevices(s, b.spec.Devices...); err != nil {
 		return fmt.Errorf("give devices %s: %w (the machine describes %s; nvidia-ctk cdi generate writes descriptions of GPUs)",
@@ -319,9 +321,8 @@ func orNone(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// split keeps the command for later and makes the pause the container's own
-// process, so that neither the daemon nor the disk ever sees the command's
-// environment.
+// split stores the command for later and makes the pause the container's own process.
+// The command's environment therefore never reaches the daemon or the disk.
 func (b *blueprint) split(_ context.Context, _ oci.Client, _ *containers.Container, s *specs.Spec) error {
 	*b.command = *s.Process
 	s.Process = &specs.Process{

@@ -22,20 +22,20 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
-// keepAfter is how long after its time limit, or after its start when it has
-// none, a command of a dead process waits to be resumed.
+// keepAfter is the time for which a command of a dead process can be resumed. It begins
+// at the command's time limit or, if there is none, at its start.
 const keepAfter = 24 * time.Hour
 
-// Sweep removes what dead processes left on the machine: commands that cannot
-// be resumed at once; others a day after their time limit (the log's keeper
-// stopped them at it), or after their start when they have none; all of them
-// when the machine was started again since; volumes likewise; and images
-// that nobody used for Options.ImageAge. What a live process holds is left
-// alone.
+// Sweep removes the remains of dead processes from the machine. Commands that cannot be
+// resumed are removed at once. The others are removed a day after their time limit, at
+// which the log's keeper stopped them, or after their start if they have no limit. If
+// the machine has been rebooted, all are removed. Volumes are treated likewise. Images
+// are removed after Options.ImageAge without use. Anything that a live process holds
+// stays.
 func (e *Executor) Sweep(ctx context.Context) error { return e.sweep(ctx, false) }
 
-// Purge is Sweep without waiting for anybody: it removes whatever no live
-// process holds, images too.
+// Purge is Sweep without waiting times: it removes everything that no live process
+// holds, including images.
 func (e *Executor) Purge(ctx context.Context) error { return e.sweep(ctx, true) }
 
 func (e *Executor) sweep(ctx context.Context, all bool) error {
@@ -57,7 +57,7 @@ func (e *Executor) sweep(ctx context.Context, all bool) error {
 	return errors.Join(errs...)
 }
 
-// runs lists the folders of all runs that left one, a container or a snapshot,
+// runs returns the folders of all runs that left a folder, a container or a snapshot,
 // with the names of their containers.
 func (e *Executor) runs(ctx context.Context, c *client.Client) (map[string][]string, error) {
 	runs := map[string][]string{}
@@ -89,7 +89,7 @@ func (e *Executor) runs(ctx context.Context, c *client.Client) (map[string][]str
 	return runs, nil
 }
 
-// snapshots lists the writable snapshots of runs, with the runs' folders.
+// snapshots returns the writable snapshots of runs, with the runs' folders.
 func (e *Executor) snapshots(ctx context.Context, c *client.Client, filters ...string) (map[string]string, error) {
 	found := map[string]string{}
 	err := c.SnapshotService(e.opts.Snapshotter).Walk(ctx, func(_ context.Context, info snapshots.Info) error {
@@ -104,7 +104,7 @@ func (e *Executor) snapshots(ctx context.Context, c *client.Client, filters ...s
 	return found, nil
 }
 
-// sweepRun removes one run's containers and folder unless it is held or may be
+// sweepRun removes the containers and the folder of a run, unless it is held or can be
 // resumed.
 func (e *Executor) sweepRun(ctx context.Context, c *client.Client, dir string, ids []string, all bool) error {
 	held, err := claim.Take(dir)
@@ -116,7 +116,7 @@ func (e *Executor) sweepRun(ctx context.Context, c *client.Client, dir string, i
 	}
 	rec, err := loadRecord(dir)
 	if err == nil && rec.Socket != e.opts.Socket {
-		return held.Drop() // another daemon's
+		return held.Drop() // it belongs to another daemon
 	}
 	waits := err == nil && !all && rec.waits() && slices.Contains(ids, rec.Container)
 	for _, id := range ids {
@@ -133,8 +133,8 @@ func (e *Executor) sweepRun(ctx context.Context, c *client.Client, dir string, i
 	return removeClaim(held)
 }
 
-// sweepTasks removes tasks whose container is gone: the daemon finished what a
-// dead process had asked for after that was swept away.
+// sweepTasks removes tasks without a container. The daemon created them for dead
+// processes after the containers had been swept away.
 func (e *Executor) sweepTasks(ctx context.Context, c *client.Client) error {
 	list, err := c.TaskService().List(ctx, &tasks.ListTasksRequest{})
 	if err != nil {
@@ -169,7 +169,7 @@ func (e *Executor) sweepLeases(ctx context.Context, c *client.Client) error {
 	return errors.Join(errs...)
 }
 
-// waits reports whether the run may still be resumed.
+// waits reports whether the run can still be resumed.
 func (r record) waits() bool {
 	until := r.Started.Add(r.Timeout + r.Grace + keepAfter)
 	return r.Resume && r.Boot == claim.BootID() && time.Now().Before(until)
@@ -206,8 +206,8 @@ func (e *Executor) sweepVolumes(all bool) error {
 	return errors.Join(errs...)
 }
 
-// sweepImages removes images that only the runtime uses and has not used for
-// long. Layers go with the last image that has them.
+// sweepImages removes images that only the runtime uses and has not used for long.
+// Layers are removed with the last image that contains them.
 func (e *Executor) sweepImages(ctx context.Context, c *client.Client, all bool) error {
 	list, err := c.ImageService().List(ctx)
 	if err != nil {

@@ -21,27 +21,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Users of the host that nobody else has: above those that distributions and
-// systemd hand out. A run leases some of them for as long as it is there: what
-// the guest does, it does as nobody on the host and as no other guest.
+// The range of the host's users for guests, above those that distributions and systemd
+// assign. A run leases some of them while it exists. On the host, its guest therefore
+// acts as a user that belongs to nobody else, not even another guest.
 const (
 	firstUser = 0x7000_0000
 	lastUser  = 0x7fff_0000
-	// usersEach is how many ids a run has, as users and as groups.
+	// usersEach is the number of ids per run, as users and as groups.
 	usersEach = 4
 	userSlots = (lastUser - firstUser) / usersEach
 )
 
-// users are the ids of one run on the host, the same as users and groups.
+// users are the ids of one run on the host, which serve as users and as groups.
 type users struct{ base uint32 }
 
-// The guest's root, the user of the command, and that of the pause.
+// The guest's root, the command's user, and the pause's user.
 func (u users) root() uint32    { return u.base }
 func (u users) command() uint32 { return u.base + 1 }
 func (u users) pause() uint32   { return u.base + 2 }
 
-// leaseUsers leases users for the run of that name, the same each time. Its folder
-// is there, and claimed. A lease is a link whose target is the name.
+// leaseUsers leases users for the run with that name, always the same ones. The run's
+// folder must exist and be claimed. A lease is a symbolic link with the name as its
+// target.
 func (e *Executor) leaseUsers(name string) (users, error) {
 	dir := filepath.Join(e.opts.StateDir, "users")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -90,13 +91,13 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// runcFamily are the handlers that know user namespaces as runc does.
+// runcFamily are the handlers that support user namespaces as runc does.
 var runcFamily = []string{"", "runc", "crun", "youki", "nvidia"}
 
-// mapUsers gives the guest a user namespace in which the command, the pause and root
-// are the run's own users of the host, and everybody else is nobody. Where that
-// cannot be, the command runs as its user of the host: under other handlers, and
-// with devices whose descriptions have hooks, which change the image's files as
+// mapUsers gives the guest a user namespace. In it the command, the pause and root are
+// the run's own users of the host, and all other users are nobody. Without a user
+// namespace, the command runs as its user of the host. That is so with other handlers,
+// and with devices whose descriptions have hooks, which change the image's files as
 // root.
 func (b *blueprint) mapUsers(_ context.Context, _ oci.Client, _ *containers.Container, s *specs.Spec) error {
 	user := s.Process.User
@@ -109,7 +110,7 @@ func (b *blueprint) mapUsers(_ context.Context, _ oci.Client, _ *containers.Cont
 	}
 	s.Linux.Namespaces = append(s.Linux.Namespaces, specs.LinuxNamespace{Type: specs.UserNamespace})
 	s.Linux.UIDMappings, s.Linux.GIDMappings = b.users.mapping(user.UID), b.users.mapping(user.GID)
-	for _, id := range user.AdditionalGids { // those by which a device is shared
+	for _, id := range user.AdditionalGids { // the groups that share a device
 		if !slices.ContainsFunc(s.Linux.GIDMappings, func(m specs.LinuxIDMapping) bool { return m.ContainerID == id }) {
 			s.Linux.GIDMappings = append(s.Linux.GIDMappings, specs.LinuxIDMapping{ContainerID: id, HostID: id, Size: 1})
 		}
@@ -120,17 +121,17 @@ func (b *blueprint) mapUsers(_ context.Context, _ oci.Client, _ *containers.Cont
 	for i := range s.Mounts {
 		m := &s.Mounts[i]
 		switch {
-		case m.Type == "devpts": // the group is nobody there
+		case m.Type == "devpts": // in the user namespace, the group is nobody
 			m.Options = slices.DeleteFunc(m.Options, func(o string) bool { return strings.HasPrefix(o, "gid=") })
-		case m.Type == "sysfs" && b.spec.Network.Open: // whose network it is not
+		case m.Type == "sysfs" && b.spec.Network.Open: // the namespace does not own the host's network
 			*m = specs.Mount{Type: "bind", Source: "/sys", Destination: m.Destination, Options: []string{"rbind", "ro", "nosuid", "noexec", "nodev"}}
 		}
 	}
 	return nil
 }
 
-// makeNodes makes the nodes of leased devices on the host and mounts them: within a
-// user namespace nobody may make any.
+// makeNodes creates the nodes of leased devices on the host and mounts them, because
+// nobody can create nodes within a user namespace.
 func (b *blueprint) makeNodes(s *specs.Spec) error {
 	kinds := map[string]uint32{"c": unix.S_IFCHR, "u": unix.S_IFCHR, "b": unix.S_IFBLK, "p": unix.S_IFIFO}
 	for i, d := range s.Linux.Devices {
@@ -143,7 +144,7 @@ func (b *blueprint) makeNodes(s *specs.Spec) error {
 		}
 		err := unix.Mknod(node, kinds[d.Type], int(unix.Mkdev(uint32(d.Major), uint32(d.Minor))))
 		if err == nil {
-			err = os.Chmod(node, os.FileMode(mode)) // the process has a mask
+			err = os.Chmod(node, os.FileMode(mode)) // not affected by the umask
 		}
 		if err == nil && d.UID != nil && d.GID != nil {
 			err = os.Chown(node, int(*d.UID), int(*d.GID))
@@ -166,7 +167,7 @@ func (u users) mapping(id uint32) []specs.LinuxIDMapping {
 	return list
 }
 
-// of returns the host's id for one of the guest's; without users it is the same.
+// of returns the host's id for an id of the guest. Without users they are equal.
 func (u users) of(id uint32) int {
 	switch {
 	case u == users{}:
@@ -179,8 +180,8 @@ func (u users) of(id uint32) int {
 	return int(u.command())
 }
 
-// giveMounts makes the command's user the owner of what it may write to. Files with
-// several names belong to others, too, and stay theirs.
+// giveMounts makes the command's user the owner of the files that it may write to.
+// Files with several names stay unchanged, because they belong to others too.
 func (r *run) giveMounts() error {
 	user, err := parseUser(r.spec.Sandbox.User)
 	if err != nil {
@@ -208,8 +209,8 @@ func (r *run) giveMounts() error {
 	return nil
 }
 
-// makeMountPoints makes the places of the mounts in the container's own layer, as the
-// guest's root may not: the image belongs to the host's.
+// makeMountPoints creates the mount points in the container's own layer. The guest's
+// root cannot create them, because the image belongs to the host's root.
 func (r *run) makeMountPoints(ctx context.Context, root string) error {
 	if r.users == (users{}) {
 		return nil

@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// viewPrefix begins the names of views in a run's folder.
+// viewPrefix is the prefix of the names of views in a run's folder.
 const viewPrefix = "view-"
 
-// makeViews mounts a view of each folder that the guest may only read: the same
-// files as inodes of its own, so that locks on them, and being told of who opens
-// them, reach no other guest with the same files. A file system that cannot be
-// viewed so is mounted itself. It returns the views by the places of the folders.
+// makeViews mounts a view of each folder that the guest may only read. A view has the
+// same files with inodes of its own. Locks on the files, and notifications about them,
+// therefore do not reach other guests with the same files. If the file system does not
+// support such a view, the folder itself is mounted. It returns the views by folder.
 func (r *run) makeViews() (map[string]string, error) {
 	views := map[string]string{}
 	if r.users == (users{}) {
@@ -25,7 +25,7 @@ func (r *run) makeViews() (map[string]string, error) {
 	if err := dropViews(r.claim.Dir); err != nil {
 		return nil, err
 	}
-	none := r.claim.Path("none") // an overlay without an upper layer has two lower ones
+	none := r.claim.Path("none") // an overlay without an upper layer needs two lower ones
 	if err := os.MkdirAll(none, 0o755); err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (r *run) makeViews() (map[string]string, error) {
 	return views, nil
 }
 
-// layerPath writes a path as a layer of an overlay.
+// layerPath escapes a path for the options of an overlay.
 var layerPath = strings.NewReplacer(`\`, `\\`, ":", `\:`, ",", `\,`)
 
 // dropViews unmounts the views in a run's folder.

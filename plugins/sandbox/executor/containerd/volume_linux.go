@@ -22,25 +22,25 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
-// volumeSuffix is the end of the name of a volume's file, next to its folder.
-// It tells those of one state folder from others.
+// volumeSuffix is the suffix of the name of a volume's file, next to its folder. It
+// distinguishes the volumes of one state folder from those of others.
 func (e *Executor) volumeSuffix() string {
 	sum := sha256.Sum256([]byte(e.opts.StateDir))
 	return ".volume-" + hex.EncodeToString(sum[:4])
 }
 
-// minVolumeBytes is the least that ext4 makes sense with.
+// minVolumeBytes is the smallest useful size for ext4.
 const minVolumeBytes = 1 << 20
 
-// volume is a file that holds an ext4 file system, mounted through a loop
-// device that the kernel frees when it is unmounted.
+// volume is a file with an ext4 file system. It is mounted through a loop device, which
+// the kernel frees when it is unmounted.
 type volume struct {
 	claim   *claim.Claim
 	record  volumeRecord
 	resumed bool
 }
 
-// volumeRecord is what a later process must know of a volume.
+// volumeRecord is the information about a volume that a later process needs.
 type volumeRecord struct {
 	Dir   string    `json:"dir"`
 	File  string    `json:"file"`
@@ -96,7 +96,7 @@ func loadVolume(dir string) (volumeRecord, error) {
 	return r, json.Unmarshal(text, &r)
 }
 
-// make writes the file system and mounts it.
+// make creates the file system and mounts it.
 func (v *volume) make(ctx context.Context, spec executor.VolumeSpec) error {
 	text, err := json.Marshal(v.record)
 	if err != nil {
@@ -120,12 +120,12 @@ func (v *volume) make(ctx context.Context, spec executor.VolumeSpec) error {
 	if err := m.Mount(v.record.Dir); err != nil {
 		return fmt.Errorf("mount: %w", err)
 	}
-	// It belongs to root, and is in the way of anyone who lists the folder.
+	// It belongs to root, and anyone who lists the folder would stumble over it.
 	return os.Remove(filepath.Join(v.record.Dir, "lost+found"))
 }
 
-// makeExt4 writes a sparse file with an empty file system, without a journal:
-// after a crash of the machine nobody wants it back.
+// makeExt4 writes a sparse file with an empty file system. It has no journal, because
+// nobody needs its content after a crash of the machine.
 func makeExt4(ctx context.Context, file string, size int64, owner string) error {
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -174,8 +174,8 @@ func (v *volume) Close() error {
 	return v.claim.Remove()
 }
 
-// busyPatience is how long a volume that is in use is waited for before it is
-// detached: it goes when the last user does.
+// busyPatience is the time to wait for a volume that is in use before it is detached. A
+// detached volume disappears when its last user ends.
 const busyPatience = 2 * time.Second
 
 func (r volumeRecord) remove() error {

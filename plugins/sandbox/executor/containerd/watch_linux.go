@@ -23,8 +23,8 @@ type waiter interface {
 	Wait(context.Context) (<-chan client.ExitStatus, error)
 }
 
-// awaitExit waits for the process's end, across restarts of the daemon. It
-// waits beyond ctx.
+// awaitExit waits for the process's end, across restarts of the daemon and beyond the
+// end of ctx.
 func awaitExit(ctx context.Context, p waiter) (<-chan client.ExitStatus, error) {
 	ctx = context.WithoutCancel(ctx)
 	first, err := p.Wait(ctx)
@@ -41,16 +41,16 @@ func awaitExit(ctx context.Context, p waiter) (<-chan client.ExitStatus, error) 
 			}
 		}
 		out <- status
-		close(out) // anyone who asks again learns that it is over
+		close(out) // further receives see that it is over
 	}()
 	return out, nil
 }
 
-// daemonPatience is how long a daemon that went away is waited for.
+// daemonPatience is the time to wait for a daemon that went away.
 const daemonPatience = time.Minute
 
-// watch waits for the command's end, brings it about in time, and returns what
-// it used.
+// watch waits for the command's end, enforces its time limit, and returns its use of
+// resources.
 func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 	stop := r.tellMemory(ctx)
 	stopped, status, err := r.await(ctx)
@@ -66,7 +66,7 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 	leftover := r.leftover(live)
 	used, usedErr := measure(live, r.task)
 	if r.resumed {
-		usedErr = nil // the container may be long dead
+		usedErr = nil // the container may be long gone
 	}
 	if err := r.kill(live); err != nil {
 		return executor.Exit{}, err
@@ -84,10 +84,10 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 	return exit, errors.Join(err, usedErr, r.serving.Close())
 }
 
-// memoryEvery is how often the memory of a command is told.
+// memoryEvery is the interval at which the memory of a command is reported.
 const memoryEvery = 2 * time.Second
 
-// tellMemory tells OnMemory what the container holds, until it is stopped.
+// tellMemory reports the container's memory to OnMemory until it is stopped.
 func (r *run) tellMemory(ctx context.Context) (stop func()) {
 	if r.spec.OnMemory == nil {
 		return func() {}
@@ -101,7 +101,7 @@ func (r *run) tellMemory(ctx context.Context) (stop func()) {
 	return func() { cancel(); over() }
 }
 
-// await returns when the command has ended, and why it was stopped if it was.
+// await returns when the command has ended, with the reason if it was stopped.
 func (r *run) await(ctx context.Context) (stopped executor.Reason, status client.ExitStatus, err error) {
 	timeout, cancelled := make(<-chan time.Time), ctx.Done()
 	if d := r.record.deadline(); !d.IsZero() {
@@ -141,7 +141,7 @@ func late(status client.ExitStatus, rec record) bool {
 	return !d.IsZero() && status.ExitTime().After(d)
 }
 
-// soften asks every process in the container to end.
+// soften sends SIGTERM to every process in the container.
 func (r *run) soften(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	_ = r.process.Kill(ctx, syscall.SIGTERM)
@@ -156,8 +156,8 @@ func (r *run) soften(ctx context.Context) {
 	}
 }
 
-// signal signals a process if it is still one of the container's: its number
-// may have gone to another since.
+// signal signals a process if it is still in the container, because its PID may have
+// been reused.
 func (r *run) signal(pid int, sig unix.Signal) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -170,7 +170,7 @@ func (r *run) signal(pid int, sig unix.Signal) {
 	}
 }
 
-// leftover counts what is alive besides the pause.
+// leftover returns the number of live processes besides the pause.
 func (r *run) leftover(ctx context.Context) int {
 	pids, err := r.task.Pids(ctx)
 	if err != nil {
@@ -185,8 +185,8 @@ func (r *run) leftover(ctx context.Context) int {
 	return n
 }
 
-// exit says how the command ended. The daemon gives 128 and the number of the
-// signal that ended a process, as a shell would.
+// exit describes the command's end. If a signal ended the process, the daemon reports
+// 128 plus its number, as a shell would.
 func (r *run) exit(status client.ExitStatus, stopped executor.Reason, used usage) executor.Exit {
 	exit := executor.Exit{
 		Reason: executor.Exited, Code: int(status.ExitCode()), Wall: status.ExitTime().Sub(r.record.Started),
@@ -204,7 +204,8 @@ func (r *run) exit(status client.ExitStatus, stopped executor.Reason, used usage
 	return exit
 }
 
-// drain waits until all output is passed on and returns how much was not.
+// drain waits until all output has been passed on and returns the number of dropped
+// bytes.
 func (r *run) drain(ctx context.Context) (dropped int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
@@ -218,7 +219,7 @@ func (r *run) drain(ctx context.Context) (dropped int64, err error) {
 	return r.output.Dropped(), r.streams.failed()
 }
 
-// gone reports whether what was asked of a container came too late for it.
+// gone reports whether a request came too late for its container.
 func gone(err error) bool {
 	return errdefs.IsNotFound(err) || errdefs.IsFailedPrecondition(err)
 }

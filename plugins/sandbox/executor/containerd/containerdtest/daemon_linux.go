@@ -19,15 +19,15 @@ import (
 
 // Daemon is a private containerd.
 type Daemon struct {
-	// Options lead the runtime to the daemon.
+	// Options connect the runtime to the daemon.
 	Options containerd.Options
 	// Dir is the daemon's folder.
 	Dir string
 	cmd *exec.Cmd
 }
 
-// Start starts a daemon for the test. When the test ends, what the runtime left
-// on it fails the test and is removed, and the daemon ends.
+// Start starts a daemon for the test. When the test ends, anything that the runtime
+// left on it fails the test and is removed, and the daemon ends.
 func Start(t testing.TB) *Daemon {
 	t.Helper()
 	require(t)
@@ -37,7 +37,7 @@ func Start(t testing.TB) *Daemon {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o711); err != nil { // as /run is: guests' users get to their bundles
+	if err := os.Chmod(dir, 0o711); err != nil { // as /run is: the users of guests must reach their bundles
 		t.Fatal(err)
 	}
 	d := &Daemon{Dir: dir, Options: containerd.Options{
@@ -50,8 +50,8 @@ func Start(t testing.TB) *Daemon {
 	return d
 }
 
-// require skips the test where no daemon can be started; where CI is set, which
-// installs it, that fails.
+// require skips the test if no daemon can be started. If CI is set, the test fails
+// instead, because CI installs containerd.
 func require(t testing.TB) {
 	t.Helper()
 	var missing []string
@@ -94,7 +94,7 @@ func (d *Daemon) start(t testing.TB) {
 	d.await(t)
 }
 
-// await waits until the daemon listens; a minute is far more than it takes.
+// await waits until the daemon listens. A minute is far more than it needs.
 func (d *Daemon) await(t testing.TB) {
 	t.Helper()
 	for range 1200 {
@@ -108,16 +108,16 @@ func (d *Daemon) await(t testing.TB) {
 	t.Fatalf("containerd does not listen:\n%s", text)
 }
 
-// Restart ends the daemon and starts it again, as an upgrade would. What runs
-// continues.
+// Restart ends the daemon and starts it again, as an upgrade would. Running containers
+// continue.
 func (d *Daemon) Restart(t testing.TB) {
 	t.Helper()
 	d.stop()
 	d.start(t)
 }
 
-// Crash kills the daemon, its shims and all that runs in containers at once, as
-// if the machine had died.
+// Crash kills the daemon, its shims and everything in containers at once, as if the
+// machine had crashed.
 func (d *Daemon) Crash(t testing.TB) {
 	t.Helper()
 	_ = d.cmd.Process.Kill()
@@ -144,8 +144,7 @@ func (d *Daemon) Crash(t testing.TB) {
 	}
 }
 
-// alive reports whether a process has not ended. One that nobody has waited for
-// has.
+// alive reports whether a process has not ended. A zombie has ended.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -155,7 +154,7 @@ func alive(pid int) bool {
 	return !strings.HasPrefix(rest, " Z") && !strings.HasPrefix(rest, " X")
 }
 
-// children lists the processes whose parent is one of those.
+// children returns the child processes of the given ones.
 func children(parents ...int) (list []int) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
@@ -181,7 +180,7 @@ func (d *Daemon) stop() {
 	_ = d.cmd.Wait()
 }
 
-// tidy removes the empty folders that the daemon and runc leave by namespace.
+// tidy removes the empty folders that the daemon and runc leave for a namespace.
 func (d *Daemon) tidy() {
 	groups, _ := filepath.Glob("/sys/fs/cgroup/*/" + d.Options.Namespace)
 	for _, dir := range append(groups, "/run/containerd/runc/"+d.Options.Namespace, "/sys/fs/cgroup/"+d.Options.Namespace) {
@@ -189,14 +188,14 @@ func (d *Daemon) tidy() {
 	}
 }
 
-// inspect fails the test when anything but images is left, and removes it.
+// inspect fails the test if anything but images is left, and removes it.
 func (d *Daemon) inspect(t testing.TB) {
 	e := containerd.New(d.Options)
 	defer e.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	left, err := e.Inventory(ctx)
-	// The shim of a container that was just removed may be about to end.
+	// The shim of a container that was just removed may still be ending.
 	for range 50 {
 		if err != nil || !left.Running() {
 			break

@@ -1,5 +1,4 @@
-// Package containerdtest starts a private containerd for tests, with its own
-// root, state and socket, and makes images for it. It needs root, containerd
-// and runc; without them tests are skipped, saying why, and fail where CI is
-// set.
+// Package containerdtest starts a private containerd for tests, with its own root,
+// state and socket, and builds images for it. It needs root, containerd and runc.
+// Without them, tests are skipped with the reason or, if CI is set, fail.
 package containerdtest

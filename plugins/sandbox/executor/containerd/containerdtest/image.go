@@ -11,11 +11,11 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
-// Program is where the images of Image hold the test program.
+// Program is the path of the test program in the images of Image.
 const Program = "/usr/bin/program"
 
-// Image makes an image that holds the running test program as Program and
-// nothing else, and returns it as a Spec's Image.
+// Image builds an image that contains only the running test program, as Program, and
+// returns it as a Spec's Image.
 func Image(t testing.TB) string {
 	t.Helper()
 	recipe, err := Recipe()
@@ -29,7 +29,7 @@ func Image(t testing.TB) string {
 	return made.Path
 }
 
-// Recipe is how Image makes it. A program that was linked with C, for the race
+// Recipe returns the recipe of Image. A program that is linked with C, for the race
 // detector, gets the libraries that it needs.
 func Recipe() (image.Recipe, error) {
 	self, err := os.Executable()
@@ -44,7 +44,8 @@ func Recipe() (image.Recipe, error) {
 	return recipe, err
 }
 
-// needed lists the loader and the libraries of a program, none of a static one.
+// needed returns the loader and the libraries of a program, or nothing for a static
+// one.
 func needed(program string) ([]string, error) {
 	f, err := elf.Open(program)
 	if err != nil {

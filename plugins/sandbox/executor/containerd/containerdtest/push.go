@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 )
 
-// Push puts the layout's image into a registry and returns its pinned name.
+// Push pushes the layout's image to a registry and returns its pinned name.
 func Push(t testing.TB, dir, digest string) string {
 	t.Helper()
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
