@@ -15,104 +15,104 @@ import (
 
 // Executor runs commands.
 type Executor interface {
-	// Run runs a command to its end and returns how it ended. Its standard
-	// error, and its standard output unless spec.Stdout is set, go to logs.
+	// Run runs a command to its end and returns its Exit. The command's standard error
+	// goes to logs, as does its standard output unless spec.Stdout is set.
 	//
-	// When ctx is cancelled the command is stopped like at its time limit,
-	// and the error is ctx's cause. If the cause is ErrLeave and the command can
-	// be resumed, it goes on instead, as if this process had died. A command
-	// that cannot be started is ErrStart. Any other error is the machine's or the
-	// runtime's fault.
+	// When ctx is cancelled, the command is stopped as at its time limit, and the error
+	// is ctx's cause. If the cause is ErrLeave and the command can be resumed, it
+	// continues instead, as if this process had died. If the command cannot be started,
+	// the error is ErrStart. Any other error is the fault of the machine or the
+	// runtime.
 	Run(ctx context.Context, spec Spec, logs io.Writer) (Exit, error)
 }
 
-// ErrStart says that the command could not be started as it was written: there
-// is no such program, or it may not be executed.
+// ErrStart means that the command cannot be started as written: the program does not
+// exist, or it is not executable.
 var ErrStart = errors.New("cannot start command")
 
-// Unstartable makes an error ErrStart, whose words it says once.
+// Unstartable wraps an error in ErrStart, without repeating the text of ErrStart.
 func Unstartable(err error) error {
 	text, told := strings.CutPrefix(err.Error(), ErrStart.Error()+": ")
 	switch {
 	case errors.Is(err, ErrStart):
 		return err
-	case told: // it came as text
+	case told: // the error came as text
 		return fmt.Errorf("%w: %s", ErrStart, text)
 	}
 	return fmt.Errorf("%w: %w", ErrStart, err)
 }
 
-// ErrLeave is the cause of a context that is cancelled to leave commands running
-// which a later process can resume, and to stop all others.
+// ErrLeave is the cause of a cancellation that leaves running the commands that a later
+// process can resume, and stops all others.
 var ErrLeave = fmt.Errorf("left running: %w", context.Canceled)
 
-// Leaves reports whether an end of Run with this error left a command that is to
-// be resumed: its folders must stay.
+// Leaves reports whether Run, returning this error, left a command that can be resumed.
+// Its folders must then stay.
 func (s Spec) Leaves(err error) bool { return s.Resume && errors.Is(err, ErrLeave) }
 
-// Spec says what to run.
+// Spec describes what to run.
 type Spec struct {
-	// ID names the run in labels and process lists; it is unique in the
-	// machine. Labels are further facts for people who list containers.
+	// ID names the run in labels and process lists; it is unique on the machine. Labels
+	// are further facts for people who list containers.
 	ID     string
 	Labels map[string]string
-	// Image is what the guest's root file system is; runtimes without images
-	// refuse a non-empty one.
+	// Image is the guest's root file system. Runtimes without images reject any value
+	// but "".
 	Image string
-	// ImageEnv says that the environment which the image declares is given to
-	// the command too; what Env names goes before it.
+	// ImageEnv means that the command also gets the environment that the image
+	// declares. Env takes precedence.
 	ImageEnv bool
 	// Command is the program and its arguments. A program without a slash is
 	// looked up in the PATH of Env.
 	Command []string
-	// Env is the whole environment, but for ImageEnv, Prepend and Services.
+	// Env is the complete environment, apart from ImageEnv, Prepend and Services.
 	Env map[string]string
-	// Prepend are search paths, such as PATH, each with the folder that is put
-	// before what Env or the image says of it.
+	// Prepend maps search paths, such as PATH, to the folder that is put before their
+	// value in Env or the image.
 	Prepend map[string]string
-	// Dir is the working directory as the guest sees it. ImageDir says that the
-	// image's is taken instead where it is below.
+	// Dir is the working directory as the guest sees it. ImageDir means that the
+	// image's working directory is used instead, if it is below Dir.
 	Dir      string
 	ImageDir bool
-	// Mounts are the folders and files of the host that the guest needs.
+	// Mounts are the host's folders and files that the guest needs.
 	Mounts []Mount
-	// Stdin is the standard input; nil is empty. Stdout, if set, gets the standard
+	// Stdin is the standard input; nil is empty. Stdout, if set, receives the standard
 	// output instead of the log.
 	Stdin  io.Reader
 	Stdout io.Writer
 	Limits Limits
-	// Devices are the leased accelerators, by name.
+	// Devices are the names of the leased accelerators.
 	Devices []string
 	Network Network
-	// Services are what the host serves to the guest, and to nobody else where
+	// Services are the servers that the host offers to the guest, and to nobody else if
 	// the runtime isolates.
 	Services []Service
 	Sandbox  Sandbox
-	// Resume says that the command may outlive this process, and that one
-	// which a dead process left under the same ID is to be continued instead
-	// of a new one: its whole output is passed on again from the beginning,
-	// its services are served again, its time limit is the one it was started
-	// with. Exit.Resumed tells. A command that a live process holds is an
-	// error. A command that can be resumed has neither Stdin nor Stdout.
-	// Runtimes that cannot resume start from scratch.
+	// Resume means that the command may outlive this process. It also means that a
+	// command that a dead process left under the same ID is continued, instead of
+	// starting a new one. Its whole output is passed on again from the beginning, its
+	// services are served again, and its original time limit holds; Exit.Resumed is
+	// set. It is an error if a live process holds the command. A command that can be
+	// resumed has neither Stdin nor Stdout. Runtimes that cannot resume start a new
+	// command.
 	Resume bool
-	// OnStart, if it is set, is told when the command was started, by this
-	// process or, if it is resumed, by an earlier one.
+	// OnStart, if set, is called with the start of the command, even if an earlier
+	// process started it.
 	OnStart func(time.Time)
-	// OnMemory, if it is set, is told every few seconds how many bytes of memory
-	// the command and everything it started hold. Runtimes that cannot tell do
-	// not.
+	// OnMemory, if set, is called every few seconds with the number of bytes of memory
+	// that the command and all its descendants hold. Runtimes that cannot measure it do
+	// not call it.
 	OnMemory func(bytes int64)
-	// Work, if it is set, counts what is read of the image where the command cannot
-	// start before that.
+	// Work, if set, counts the bytes read of the image that must be read before the
+	// command can start.
 	Work *progress.Work
 }
 
-// DefaultPath is what Environment takes for a PATH that nobody sets.
+// DefaultPath is the PATH in Environment if nothing else sets it.
 const DefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// Environment is the environment of the command in an image that declares
-// these variables, but for Services.
+// Environment returns the command's environment, without the variables of Services, in
+// an image that declares the given variables.
 func (s Spec) Environment(image map[string]string) map[string]string {
 	env := map[string]string{}
 	if s.ImageEnv {
@@ -129,143 +129,139 @@ func (s Spec) Environment(image map[string]string) map[string]string {
 	return env
 }
 
-// Service is a server of the host that the guest reaches.
+// Service is a server of the host that the guest can reach.
 type Service struct {
-	// Name is for logs and errors.
+	// Name identifies it in logs and errors.
 	Name string
-	// Port is where the guest reaches it on its own loopback interface. With
-	// port 0, and where the guest shares the host's network, it is a free
-	// port.
+	// Port is the port on the guest's own loopback interface. If it is 0, or if the
+	// guest shares the host's network, a free port is used.
 	Port int
-	// Env, unless it is empty, names the variable that gets the address,
+	// Env, unless it is "", names the variable that is set to the address,
 	// "http://127.0.0.1:PORT".
 	Env string
-	// Serve answers connections until the command has ended, when the
-	// listener is closed and ctx cancelled; Run waits for its return. What it
-	// returns after that is ignored; earlier, an error ends the run.
+	// Serve answers connections until the command has ended. The listener is then
+	// closed and ctx cancelled, and Run waits for Serve to return. An error before that
+	// ends the run. A result after that is ignored.
 	Serve func(ctx context.Context, l net.Listener) error
 }
 
-// Sandbox is what isolating runtimes are asked beyond the limits. Others
-// ignore it.
+// Sandbox holds further requirements for runtimes that isolate. Others ignore it.
 type Sandbox struct {
-	// Handler names the runtime's own runtime: "runc" when it is empty,
-	// "runsc", "nvidia" or whatever the runtime knows.
+	// Handler names the low-level runtime: "runsc", "nvidia" or any other that the
+	// runtime knows; "" is "runc".
 	Handler string
-	// User is "UID:GID", in numbers; DefaultUser when it is empty.
+	// User is a numeric "UID:GID"; "" is DefaultUser.
 	User string
-	// Capabilities are those that the command has, by their names in Linux
-	// such as "CAP_NET_RAW"; without any it has none.
+	// Capabilities are the command's capabilities, by their Linux names such as
+	// "CAP_NET_RAW". By default it has none.
 	Capabilities []string
-	// HostUsers says that the guest's users are the host's, as in containers
-	// without a user namespace. Otherwise they are nobody else's.
+	// HostUsers means that the guest's users are the host's, as in containers without a
+	// user namespace. Otherwise they belong to nobody else.
 	HostUsers bool
-	// ShmBytes is the size of /dev/shm; DefaultShmBytes when it is 0.
+	// ShmBytes is the size of /dev/shm; 0 is DefaultShmBytes.
 	ShmBytes int64
 }
 
-// What isolating runtimes use where a Sandbox says nothing.
+// The defaults of Sandbox in runtimes that isolate.
 const (
 	DefaultUser     = "1000:1000"
 	DefaultShmBytes = 64 << 20
 )
 
-// Mount is a folder or file of the host and where the guest sees it. A runtime that
-// does not map folders shows it at Host; see Runtime.Path.
+// Mount is a folder or file of the host, with its path in the guest. In a runtime that
+// does not map folders, the guest sees it at Host; see Runtime.Path.
 type Mount struct {
 	Host, Guest string
-	// ReadOnly folders cannot be changed by the guest, in runtimes that
-	// isolate. Others do what they can; a caller that must know checks afterwards.
+	// ReadOnly means that the guest cannot change the folder, in runtimes that isolate.
+	// Others do what they can; a caller that must know has to check afterwards.
 	ReadOnly bool
-	// CopyUp says that what the image holds at Guest is copied into the folder
-	// Host before a new command starts, so that the mount does not hide it.
-	// What Host holds already is kept; what is copied belongs to the command's
-	// user. Runtimes without images ignore it.
+	// CopyUp means that the image's content at Guest is copied into the folder Host
+	// before a new command starts, so that the mount does not hide it. Files that Host
+	// already has stay. The copies belong to the command's user. Runtimes without
+	// images ignore it.
 	CopyUp bool
 }
 
 // Limits are the limits of a run; a zero field is no limit.
 type Limits struct {
-	// Timeout is the wall-clock limit. At it the command gets SIGTERM, and
-	// Grace later everything it started is killed. A zero Grace is
-	// DefaultGrace.
+	// Timeout is the wall-clock limit. When it is reached, the command gets SIGTERM,
+	// and after Grace all its processes are killed. A zero Grace is DefaultGrace.
 	Timeout, Grace time.Duration
-	// Setup is how long the runtime may take until the command runs (image,
-	// folders, network); it is not part of Timeout. Longer is an error.
+	// Setup limits the runtime's preparations before the command runs (image, folders,
+	// network). They do not count towards Timeout. Exceeding it is an error.
 	Setup time.Duration
-	// MemoryBytes is the limit for everything the command started together.
+	// MemoryBytes limits the memory of the command and all its descendants together.
 	MemoryBytes int64
 	CPUs        float64
-	// Processes is the number of processes and threads.
+	// Processes limits the number of processes and threads.
 	Processes int
-	// FileBytes is the size of one file, DiskBytes the size of all that is
+	// FileBytes limits the size of one file, DiskBytes the total size of the files
 	// written outside Mounts.
 	FileBytes, DiskBytes int64
-	// LogBytes is how much output is passed on; the rest is dropped and
-	// counted.
+	// LogBytes limits the output that is passed on; the rest is dropped and counted.
 	LogBytes int64
 }
 
 // DefaultGrace is the time between SIGTERM and SIGKILL.
 const DefaultGrace = 10 * time.Second
 
-// Network says what the guest may reach. The zero value is nothing.
+// Network defines what the guest may reach. The zero value is nothing.
 type Network struct {
-	// Open is everything.
+	// Open allows everything.
 	Open bool
-	// Allow are "host:port" pairs.
+	// Allow lists "host:port" pairs.
 	Allow []string
 }
 
-// Reason is how a command ended.
+// Reason is the way in which a command ended.
 type Reason string
 
 // The ways a command ends.
 const (
-	// Exited: by itself, with Exit.Code.
+	// Exited: it ended by itself, with Exit.Code.
 	Exited Reason = "exited"
-	// Signalled: by a signal that the runtime did not send.
+	// Signalled: it was ended by a signal that the runtime did not send.
 	Signalled Reason = "signalled"
-	// TimedOut: stopped at its time limit, whatever it returned then.
+	// TimedOut: it was stopped at its time limit, whatever it returned then.
 	TimedOut Reason = "timed_out"
-	// OutOfMemory: killed at its memory limit.
+	// OutOfMemory: it was killed at its memory limit.
 	OutOfMemory Reason = "out_of_memory"
-	// OutOfDisk: stopped by the caller, since it stored more than it may.
+	// OutOfDisk: the caller stopped it because it stored too much.
 	OutOfDisk Reason = "out_of_disk"
 )
 
-// Exit is how a command ended and what it used.
+// Exit describes the end of a command and its use of resources.
 type Exit struct {
 	Reason Reason `json:"reason"`
-	// Code is the exit status; 128 and the signal's number when a signal
-	// ended the command.
+	// Code is the exit status, or 128 plus the signal's number if a signal ended the
+	// command.
 	Code int `json:"code"`
-	// Signal is the number of that signal, else 0.
+	// Signal is the number of that signal, or 0.
 	Signal int `json:"signal,omitempty"`
-	// Wall is the time from start to end, CPU the processor time of the
-	// command and everything it started.
+	// Wall is the time from start to end. CPU is the processor time of the command and
+	// all its descendants.
 	Wall time.Duration `json:"wall"`
 	CPU  time.Duration `json:"cpu"`
-	// PeakMemoryBytes is the most memory that the command and everything it
-	// started had resident at one time, as far as the runtime can measure.
+	// PeakMemoryBytes is the peak resident memory of the command and all its
+	// descendants together, as far as the runtime can measure it.
 	PeakMemoryBytes int64 `json:"peak_memory_bytes"`
-	// Leftover is how many processes were still alive when the command
-	// itself had ended, and were killed.
+	// Leftover is the number of processes that were still alive when the command had
+	// ended, and were then killed.
 	Leftover int `json:"leftover,omitempty"`
-	// LogDropped is how many bytes of output exceeded Limits.LogBytes.
+	// LogDropped is the number of bytes of output beyond Limits.LogBytes.
 	LogDropped int64 `json:"log_dropped,omitempty"`
-	// OOMKills is how many processes were killed at the memory limit, where
-	// the runtime can tell; a command may survive the death of a child.
+	// OOMKills is the number of processes killed at the memory limit, if the runtime
+	// can count them. A command may survive the death of a child.
 	OOMKills int `json:"oom_kills,omitempty"`
-	// Enforced says by what the runtime kept the command to its limits and apart from
-	// the machine, where it has several ways: "memory": "cgroup".
+	// Enforced names the mechanisms by which the runtime enforced limits and isolation,
+	// where it has several, such as "memory": "cgroup".
 	Enforced map[string]string `json:"enforced,omitempty"`
-	// Resumed says that the command was started by an earlier process.
+	// Resumed means that an earlier process started the command.
 	Resumed bool `json:"resumed,omitempty"`
-	// LostServices are those, by name, that a resumed command had no more, since
-	// it had taken their ports while nobody served them.
+	// LostServices names the services that a resumed command lost, because it had taken
+	// their ports while nobody served them.
 	LostServices []string `json:"lost_services,omitempty"`
 }
 
-// OK reports whether the command ended by itself with status 0.
+// OK reports whether the command exited by itself with status 0.
 func (e Exit) OK() bool { return e.Reason == Exited && e.Code == 0 }

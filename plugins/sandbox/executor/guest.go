@@ -14,18 +14,18 @@ import (
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
-// What guests of runtimes that isolate have in common.
+// The common properties of guests in runtimes that isolate.
 const (
 	Hostname = "mleflow"
-	// TmpBytes is the size of /tmp when the Spec neither mounts it nor has a disk
-	// limit, RunBytes that of /run.
+	// TmpBytes is the size of /tmp if the Spec neither mounts it nor sets a disk limit.
+	// RunBytes is the size of /run.
 	TmpBytes = 256 << 20
 	RunBytes = 16 << 20
-	// OpenFiles is the limit of descriptors, unless the machine's is lower.
+	// OpenFiles is the limit on open descriptors, unless the machine's is lower.
 	OpenFiles = 1 << 16
 )
 
-// ParseUser reads Sandbox.User.
+// ParseUser parses Sandbox.User.
 func ParseUser(text string) (uid, gid int, err error) {
 	u, g, ok := strings.Cut(cmp.Or(text, DefaultUser), ":")
 	first, uErr := strconv.ParseUint(u, 10, 31)
@@ -36,7 +36,8 @@ func ParseUser(text string) (uid, gid int, err error) {
 	return int(first), int(second), nil
 }
 
-// WorkingDir is where the command starts in an image with this working directory.
+// WorkingDir returns the command's working directory in an image that declares this
+// one.
 func (s Spec) WorkingDir(image string) string {
 	below := s.ImageDir && strings.HasPrefix(path.Clean(image), path.Clean(s.Dir)+"/")
 	if s.Dir == "" || below {
@@ -45,7 +46,8 @@ func (s Spec) WorkingDir(image string) string {
 	return s.Dir
 }
 
-// Names are texts that say who the guest is and whom it can reach, by their places.
+// Names returns, by path, the files that name the guest and the hosts that it can
+// reach.
 func Names() map[string]string {
 	return map[string]string{
 		"/etc/hosts":       "127.0.0.1 localhost " + Hostname + "\n::1 localhost\n",
@@ -54,8 +56,8 @@ func Names() map[string]string {
 	}
 }
 
-// LimitSetup returns a context that is cancelled when the set-up, which started
-// ends, takes longer than d; 0 is no limit.
+// LimitSetup returns a context that is cancelled when the set-up takes longer than d.
+// started ends the set-up. If d is 0, there is no limit.
 func LimitSetup(ctx context.Context, d time.Duration) (limited context.Context, started, cancel func()) {
 	limited, stop := context.WithCancelCause(ctx)
 	started = func() {}
@@ -66,17 +68,17 @@ func LimitSetup(ctx context.Context, d time.Duration) (limited context.Context, 
 	return limited, started, func() { stop(nil) }
 }
 
-// Follower passes on a file that grows.
+// Follower passes on the content of a growing file.
 type Follower struct {
 	file       *os.File
 	dst        io.Writer
 	stop, done chan struct{}
 }
 
-// followEvery is how often the file is looked at.
+// followEvery is the interval at which the file is read.
 const followEvery = 100 * time.Millisecond
 
-// Follow begins to pass on a file, which is made where it is missing.
+// Follow begins to pass on a file. It creates the file if it does not exist.
 func Follow(name string, dst io.Writer) (*Follower, error) {
 	file, err := nolink.OpenFile(name, os.O_RDONLY|os.O_CREATE, 0o600)
 	if err != nil {
@@ -102,7 +104,7 @@ func (f *Follower) run() {
 	}
 }
 
-// Finish passes on the rest, when all is written.
+// Finish passes on the rest once everything has been written.
 func (f *Follower) Finish() {
 	if f != nil && f.file != nil {
 		close(f.stop)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// LookPath finds the program as a shell in the command's environment would.
+// LookPath finds the program as a shell with the command's environment would.
 func LookPath(name string, env []string, dir string) (string, error) {
 	if strings.Contains(name, "/") {
 		if !filepath.IsAbs(name) {

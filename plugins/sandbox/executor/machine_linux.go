@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Machine is what a command may use of the machine, and so what it should see of it.
-// Without CPUs or MemoryBytes that is all.
+// Machine is the part of the machine that a command may use, and should therefore see.
+// Without CPUs or MemoryBytes, it is all of them.
 type Machine struct {
 	CPUs        []int
 	MemoryBytes int64
 }
 
-// MachineOf is that of a command with these limits, on the first processors of this
-// process's.
+// MachineOf returns the Machine of a command with these limits. Its processors are the
+// first ones of this process.
 func MachineOf(l Limits) Machine {
 	m := Machine{MemoryBytes: l.MemoryBytes}
 	if l.CPUs > 0 {
@@ -28,7 +28,8 @@ func MachineOf(l Limits) Machine {
 	return m
 }
 
-// Processors are as many of this process's as the limit says, rounded up.
+// Processors returns as many of this process's processors as the limit allows, rounded
+// up.
 func Processors(limit float64) (list []int) {
 	var allowed unix.CPUSet
 	if unix.SchedGetaffinity(0, &allowed) != nil {
@@ -42,14 +43,14 @@ func Processors(limit float64) (list []int) {
 	return list
 }
 
-// MachineFiles are the kernel's files that tell of the machine.
+// MachineFiles are the kernel's files that describe the machine.
 var MachineFiles = []string{
 	"/proc/cpuinfo", "/proc/meminfo", "/proc/stat",
 	"/sys/devices/system/cpu/online", "/sys/devices/system/cpu/possible", "/sys/devices/system/cpu/present",
 }
 
-// Show is what a command sees in the place of one of MachineFiles, whose text this is,
-// while it holds so much memory.
+// Show returns the content that a command sees in one of MachineFiles. text is the real
+// content, and held is the memory in bytes that the command currently holds.
 func (m Machine) Show(file, text string, held int64) string {
 	switch {
 	case file == "/proc/meminfo":
@@ -64,13 +65,13 @@ func (m Machine) Show(file, text string, held int64) string {
 	return m.list()
 }
 
-// has reports whether the guest has the processor of that number.
+// has reports whether the guest has the processor with that number.
 func (m Machine) has(number string) bool {
 	n, err := strconv.Atoi(strings.TrimSpace(number))
 	return err == nil && slices.Contains(m.CPUs, n)
 }
 
-// cpuInfo leaves the paragraphs of the guest's processors.
+// cpuInfo keeps the paragraphs of the guest's processors.
 func (m Machine) cpuInfo(text string) string {
 	var out strings.Builder
 	for part := range strings.SplitAfterSeq(text, "\n\n") {
@@ -83,7 +84,8 @@ func (m Machine) cpuInfo(text string) string {
 	return out.String()
 }
 
-// stat leaves the lines of the guest's processors, and adds them up in the first.
+// stat keeps the lines of the guest's processors and puts their sums into the first
+// line.
 func (m Machine) stat(text string) string {
 	var sums []int64
 	var rest bytes.Buffer
@@ -107,7 +109,7 @@ func (m Machine) stat(text string) string {
 	return "cpu  " + strings.Trim(fmt.Sprint(sums), "[]") + "\n" + rest.String()
 }
 
-// memory shows a machine with as much memory as the guest may use, and no swap.
+// memory shows a machine with as much memory as the guest may use, and without swap.
 func (m Machine) memory(text string, held int64) string {
 	if m.MemoryBytes == 0 {
 		return text
@@ -133,7 +135,7 @@ func (m Machine) memory(text string, held int64) string {
 	return out.String()
 }
 
-// list is a list of the guest's processors.
+// list returns the list of the guest's processors.
 func (m Machine) list() string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(m.CPUs), "[]"), " ", ",") + "\n"
 }

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// Output passes on the first bytes of a command's output and counts the rest.
-// It never fails, so that a full log does not stop the command. Its writers
-// share the limit and may be used at once.
+// Output passes on the first bytes of a command's output and counts the rest. It never
+// fails, so that a full log does not stop the command. Its writers share the limit and
+// may be used concurrently.
 type Output struct {
 	mu            sync.Mutex
 	left, dropped int64
@@ -19,7 +19,7 @@ func NewOutput(limit int64) *Output {
 	return &Output{left: limit, unlimited: limit == 0}
 }
 
-// Dropped returns how many bytes were not passed on.
+// Dropped returns the number of bytes that were not passed on.
 func (o *Output) Dropped() int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()

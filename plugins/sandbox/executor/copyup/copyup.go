@@ -1,5 +1,5 @@
-// Package copyup copies what an image holds at a mount into the folder that is
-// mounted there.
+// Package copyup copies an image's content at a mount into the folder that is mounted
+// there.
 package copyup
 
 import (
@@ -15,9 +15,9 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// Copy copies what the image whose files are at root holds at the mount's place
-// into the mount's folder, where it belongs to the user; -1 is the user who copies.
-// What the folder holds is kept. Neither side is trusted: no link leads out of
+// Copy copies the content at the mount's path in the image into the mount's folder.
+// root has the image's files. The copies belong to the user uid:gid; -1 is the caller.
+// Existing files in the folder stay. Neither side is trusted: no link leads out of
 // either.
 func Copy(ctx context.Context, root string, m executor.Mount, uid, gid int) error {
 	c := copier{ctx: ctx, uid: uid, gid: gid}
@@ -51,7 +51,7 @@ func (c *copier) copy(root string, m executor.Mount) error {
 	return fs.WalkDir(c.src.FS(), ".", c.entry)
 }
 
-// entry copies one entry, unless there is one of that name already.
+// entry copies one entry, unless an entry of that name exists.
 func (c *copier) entry(name string, d fs.DirEntry, err error) error {
 	if err == nil {
 		err = c.ctx.Err()
@@ -72,7 +72,7 @@ func (c *copier) entry(name string, d fs.DirEntry, err error) error {
 		err = c.link(name)
 	case d.Type().IsRegular():
 		err = c.file(name, info.Mode().Perm())
-	default: // devices and sockets mean nothing in a mount without devices
+	default: // devices and sockets are useless in a mount without devices
 		return nil
 	}
 	if errors.Is(err, fs.ErrExist) {
@@ -84,8 +84,8 @@ func (c *copier) entry(name string, d fs.DirEntry, err error) error {
 	return c.dst.Lchown(name, c.uid, c.gid)
 }
 
-// folderThere goes on below a folder that is there, and leaves alone what is
-// none.
+// folderThere descends into an existing folder. If the entry is not a folder, it is
+// left alone.
 func (c *copier) folderThere(name string) error {
 	info, err := c.dst.Lstat(name)
 	if err == nil && !info.IsDir() {

@@ -17,15 +17,15 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// bench is one test's runtime with a writable folder mounted.
+// bench is the runtime of one test, with a writable folder mounted.
 type bench struct {
 	Target
 	hung  *atomic.Bool
 	mount executor.Mount
 }
 
-// spec returns the spec of a probe. Arguments that start with "@" are names in
-// the mounted folder.
+// spec returns the spec of a probe. Arguments that start with "@" are file names in the
+// mounted folder.
 func (b bench) spec(args ...string) executor.Spec {
 	command := []string{b.Program, ProbeCommand}
 	for _, a := range args {
@@ -46,7 +46,7 @@ func (b bench) run(t *testing.T, spec executor.Spec) (executor.Exit, string) {
 	var logs bytes.Buffer
 	exit, err := b.call(t.Context(), spec, &logs)
 	if errors.Is(err, errHung) {
-		t.Fatal(err) // the logs are still Run's
+		t.Fatal(err) // Run still uses the logs
 	}
 	if err != nil {
 		t.Fatalf("Run: %v\n%s", err, logs.String())
@@ -70,10 +70,10 @@ func (b bench) still(t *testing.T, name string) {
 	}
 }
 
-// errHung means that Run did not return. What it was given is still its own.
+// errHung means that Run did not return. Its arguments are still in use.
 var errHung = errors.New("the runtime hangs")
 
-// call calls Run and does not wait for it longer than the target's patience.
+// call calls Run and waits at most the target's patience for it.
 func (b bench) call(ctx context.Context, spec executor.Spec, logs io.Writer) (executor.Exit, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -1,6 +1,7 @@
 // Package executortest is the suite that every runtime must pass.
 //
-// The commands it runs are the test program itself, started with the word
-// ProbeCommand; its TestMain calls Probe for that. A runtime with images needs
+// Its commands are the test program itself, started with ProbeCommand as first
+// argument; TestMain must call Probe for it. A runtime with images needs an image that
+// contains the test program.
 // an image that holds the test program.
 package executortest

@@ -19,12 +19,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// GuestCommand is the first argument of what tests of runtimes that isolate run
-// in them.
+// GuestCommand is the first argument of the commands in tests of runtimes that isolate.
 const GuestCommand = "guest"
 
-// Guest runs in a guest the probe that args name, one of its own or of more, and
-// prints what it found, as JSON.
+// Guest runs in a guest. It runs the probe named by args, one of its own or of more,
+// and prints its result as JSON.
 func Guest(args []string, more map[string]func([]string) any) int {
 	probes := map[string]func([]string) any{
 		"look": guestLook, "try": guestTry, "fork": guestFork, "fill": guestFill, "cpu": guestCPU,
@@ -54,7 +53,7 @@ func read(name string) string {
 	return string(text)
 }
 
-// guestLook looks around.
+// guestLook describes the guest.
 func guestLook([]string) any {
 	out := map[string]string{"hosts": read("/etc/hosts"), "resolv": read("/etc/resolv.conf"), "sched": ""}
 	for line := range strings.Lines(read("/proc/self/status")) {
@@ -80,7 +79,7 @@ func guestLook([]string) any {
 	return out
 }
 
-// guestTry tries what it must not be able to do and tells the error.
+// guestTry tries what it must not be able to do and returns the errors.
 func guestTry([]string) any {
 	out := map[string]string{}
 	try := func(name string, err error) {
@@ -150,7 +149,7 @@ func openFile(name string) error {
 	return err
 }
 
-// guestFork starts sleepers until it cannot and says how many.
+// guestFork starts sleepers until it fails and returns their number.
 func guestFork([]string) any {
 	for n := 0; ; n++ {
 		cmd := exec.Command("/proc/self/exe", "executor-probe", "sleep")
@@ -160,8 +159,8 @@ func guestFork([]string) any {
 	}
 }
 
-// guestFill writes until the disk is full and says how many MiB fitted and
-// what the error was.
+// guestFill writes until the disk is full. It returns the number of MiB written and the
+// error.
 func guestFill(args []string) any {
 	f, err := os.Create(args[0])
 	if err != nil {
@@ -180,8 +179,7 @@ func guestFill(args []string) any {
 	return "never full"
 }
 
-// guestCPU says how much processor time one second of spinning gave, in
-// milliseconds.
+// guestCPU returns the processor time, in milliseconds, of one second of spinning.
 func guestCPU([]string) any {
 	used := func() int64 {
 		var usage syscall.Rusage
@@ -202,8 +200,9 @@ func guestOOMChild([]string) any {
 	return fmt.Sprint(cmd.Run())
 }
 
-// guestSignals sends the first process every signal, as kill and as sigqueue do, while
-// that starts threads, and sees that it ignores none itself.
+// guestSignals sends every signal to the first process, both as kill and as sigqueue
+// do, while that process starts threads. It checks that the command itself ignores no
+// signal.
 func guestSignals([]string) any {
 	type info struct {
 		signal, errno, code int32
@@ -256,7 +255,7 @@ func guestDevices(args []string) any {
 	return out
 }
 
-// guestStat tells what is at the paths.
+// guestStat describes the files at the paths.
 func guestStat(args []string) any {
 	out := map[string]string{}
 	for _, name := range args {

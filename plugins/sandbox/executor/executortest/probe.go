@@ -18,7 +18,7 @@ import (
 // ProbeCommand is the first argument of the suite's commands.
 const ProbeCommand = "executor-probe"
 
-// Probe runs the probe that args name and returns the exit status.
+// Probe runs the probe named by args and returns the exit status.
 func Probe(args []string) int {
 	if len(args) > 0 {
 		if probe := probes()[args[0]]; probe != nil {
@@ -70,7 +70,7 @@ func probeSleep([]string) int {
 	return 0
 }
 
-// probePolite writes a file when it is asked to end.
+// probePolite writes a file when it receives SIGTERM.
 func probePolite(args []string) int {
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGTERM)
@@ -93,7 +93,7 @@ func probeDie(args []string) int {
 	return 0
 }
 
-// probeSpin uses processor time, half of it in a child.
+// probeSpin uses processor time, half of it in a child process.
 func probeSpin(args []string) int {
 	length, _ := time.ParseDuration(args[0])
 	if len(args) == 1 {
@@ -140,7 +140,7 @@ func probeWrite(args []string) int {
 	return 0
 }
 
-// probeHeartbeat writes to a file ten times a second for ever.
+// probeHeartbeat writes to a file ten times a second, forever.
 func probeHeartbeat(args []string) int {
 	for i := 0; ; i++ {
 		os.WriteFile(args[0], []byte(strconv.Itoa(i)), 0o644)
@@ -148,13 +148,13 @@ func probeHeartbeat(args []string) int {
 	}
 }
 
-// probeDetach starts a heartbeat in a session of its own, with an empty
-// environment, whose parent has ended, and ends when it beats.
+// probeDetach starts a heartbeat in its own session, with an empty environment and
+// without a parent. It ends when the heartbeat has begun.
 func probeDetach(args []string) int {
 	if len(args) == 2 { // the one in the middle
 		return start(true, "deaf", args[0])
 	}
-	// Built with the race detector, it takes a second to end.
+	// If it is built with the race detector, it takes a second to end.
 	if err := self(false, "detach", args[0], "middle").Run(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -168,17 +168,17 @@ func probeDetach(args []string) int {
 	return 1
 }
 
-// probeHop starts itself again and ends, for ever: a target that moves.
+// probeHop starts itself again and ends, forever, so that it is a moving target.
 func probeHop(args []string) int {
 	os.WriteFile(args[0], []byte(strconv.Itoa(os.Getpid())), 0o644)
 	start(true, "hop", args[0])
 	if len(args) == 2 { // the first one
-		time.Sleep(300 * time.Millisecond) // its child has children of its own by then, as a runtime meets them
+		time.Sleep(300 * time.Millisecond) // by then its child has children, as in a real run
 	}
 	return 0
 }
 
-// probeFamily starts a number of heartbeats beside itself, and beats too.
+// probeFamily starts a number of heartbeats as children and then beats itself.
 func probeFamily(args []string) int {
 	n, _ := strconv.Atoi(args[1])
 	for i := range n {
@@ -187,13 +187,13 @@ func probeFamily(args []string) int {
 	return probeDeaf([]string{filepath.Join(args[0], "parent")})
 }
 
-// probeDescriptors lists the descriptors it was given besides 0, 1 and 2.
+// probeDescriptors lists the descriptors that it inherited, besides 0, 1 and 2.
 func probeDescriptors([]string) int {
 	names, _ := filepath.Glob("/proc/self/fd/*")
 	for _, name := range names {
 		to, err := os.Readlink(name)
 		fd, _ := strconv.Atoi(filepath.Base(name))
-		// Go's own: its poller, and the cgroup files that say how many CPUs.
+		// Skip Go's own: its poller, and the cgroup files with the CPU limit.
 		own := strings.Contains(to, "anon_inode") || strings.HasPrefix(to, "/sys/fs/cgroup/") || strings.HasSuffix(to, "/fd")
 		if err == nil && fd > 2 && !own {
 			fmt.Println(fd, to)
@@ -202,7 +202,8 @@ func probeDescriptors([]string) int {
 	return 0
 }
 
-// self is a probe as a child of this one, with an empty environment.
+// self returns the command of a probe, with an empty environment, as a child of this
+// process.
 func self(newSession bool, args ...string) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe", append([]string{ProbeCommand}, args...)...)
 	cmd.Env = []string{}
@@ -218,8 +219,8 @@ func start(newSession bool, args ...string) int {
 	return 0
 }
 
-// probeFetch prints the addresses in the named variables and what is served
-// there.
+// probeFetch prints the addresses in the named variables and the responses of their
+// servers.
 func probeFetch(args []string) int {
 	for _, name := range args {
 		address := os.Getenv(name)

@@ -14,7 +14,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// hello serves one text to every request.
+// hello answers every request with the same text.
 func hello(text string) func(context.Context, net.Listener) error {
 	return func(_ context.Context, l net.Listener) error {
 		return http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

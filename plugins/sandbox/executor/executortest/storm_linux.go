@@ -9,9 +9,9 @@ import (
 	"unsafe"
 )
 
-// probeStorm starts a number of children that do nothing for ever, says how many it
-// could start, and does nothing either. The children are copies of this process, in
-// which nothing of Go's may run: a program for each would take too long.
+// probeStorm starts a number of children that sleep forever, prints how many it could
+// start, and sleeps too. The children are forked copies of this process, in which no Go
+// code may run, because starting a program for each would take too long.
 func probeStorm(args []string) int {
 	n, _ := strconv.Atoi(args[0])
 	runtime.LockOSThread()

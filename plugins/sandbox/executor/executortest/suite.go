@@ -25,11 +25,11 @@ const settle = 3 * time.Second
 // Target is the runtime under test.
 type Target struct {
 	Runtime executor.Runtime
-	// Program is the test program as the guest sees it, Image the image.
+	// Program is the path of the test program in the guest; Image is the image.
 	Program, Image string
 	// Extra are the names of variables that the runtime is documented to add.
 	Extra []string
-	// UTF8 says that the runtime refuses variables that are not valid UTF-8.
+	// UTF8 means that the runtime rejects variables that are not valid UTF-8.
 	UTF8 bool
 	// Patience is how long Run may take, besides the time limits that a probe
 	// waits for. 0 means half a minute, which a busy machine keeps too.
@@ -77,7 +77,7 @@ func Run(t *testing.T, target Target) {
 				t.Skip("the runtime hangs in another test")
 			}
 			host := t.TempDir()
-			if err := os.Chmod(host, 0o777); err != nil { // the guest may be another user
+			if err := os.Chmod(host, 0o777); err != nil { // the guest may run as another user
 				t.Fatal(err)
 			}
 			tt.test(t, bench{Target: target, hung: hung, mount: executor.Mount{Host: host, Guest: "/home/work"}})
@@ -114,7 +114,7 @@ func testNotFound(t *testing.T, b bench) {
 
 func testArguments(t *testing.T, b bench) {
 	exit, out := b.run(t, b.spec("print", "a b", "", "$HOME", "*"))
-	// Two streams go to one log: which of them comes first is not fixed.
+	// Both streams go to one log, in no fixed order.
 	const stderr = "to standard error\n"
 	want := b.Runtime.Path(b.mount) + "\na b||$HOME|*\n"
 	if !exit.OK() || strings.Count(out, stderr) != 1 || strings.Replace(out, stderr, "", 1) != want {
@@ -160,7 +160,7 @@ func testStreams(t *testing.T, b bench) {
 	}
 }
 
-// failingWriter is a full disk.
+// failingWriter fails as a full disk does.
 type failingWriter struct{}
 
 var errFull = errors.New("no space left")
@@ -173,7 +173,7 @@ func testFailingWriter(t *testing.T, b bench) {
 	if exit, err := b.call(t.Context(), spec, &bytes.Buffer{}); !errors.Is(err, errFull) {
 		t.Errorf("standard output cannot be kept: got %+v, %v, want %v", exit, err, errFull)
 	}
-	// What is lost of the log does not fail a command.
+	// A lost log does not fail a command.
 	if exit, err := b.call(t.Context(), b.spec("flood", "1000"), failingWriter{}); err != nil || exit.LogDropped != 1000 {
 		t.Errorf("the log cannot be kept: got %+v, %v", exit, err)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 )
 
-// Work returns work for a spec, and the function that checks that these were its
-// parts so far, and that each ended at its total.
+// Work returns the work for a spec, and a function that checks the parts of the work so
+// far and that each reached its total.
 func Work(t testing.TB) (work *progress.Work, check func(parts ...string)) {
 	var mu sync.Mutex
 	var ended []progress.State

@@ -23,53 +23,53 @@ import (
 
 // Machine runs the commands of recipes and fetches their bases.
 type Machine interface {
-	// ResolveImage returns an image's digest by its name and files.
+	// ResolveImage returns the digest of an image, based only on its name and files.
 	ResolveImage(image string) (string, error)
 	// ExportImage writes the image as an OCI archive.
 	ExportImage(ctx context.Context, image string, w io.Writer) error
-	// BuildLayer runs the command as root in a container of the image and
-	// writes what it changed as an uncompressed layer. A command that does
-	// not end with status 0 is an error.
+	// BuildLayer runs the command as root in a container of the image and writes its
+	// changes as an uncompressed layer. If the command does not exit with status 0, it
+	// returns an error.
 	BuildLayer(ctx context.Context, run Run, logs, layer io.Writer) error
 }
 
-// Run is a command that builds an image, and what it is given while it runs.
+// Run is a command of an image build, with its resources.
 type Run struct {
 	Image   string
 	Command []string
-	// Network says that it may use the host's network.
+	// Network means that the command may use the host's network.
 	Network bool
-	// Env, Mounts, Services and Limits are for the command only; nothing of
-	// them gets into the image.
+	// Env, Mounts, Services and Limits apply to the command only; none of them gets
+	// into the image.
 	Env      map[string]string
 	Mounts   []executor.Mount
 	Services []executor.Service
 	Limits   executor.Limits
-	// MaxBytes is the most that the command may write.
+	// MaxBytes limits the bytes that the command writes.
 	MaxBytes int64
 }
 
-// Builder makes images.
+// Builder builds images.
 type Builder struct {
-	// Dir is where images are kept, each in a folder by its key.
+	// Dir is the folder of the images, which are in folders named by key.
 	Dir string
-	// Machine may be nil when no recipe needs one.
+	// Machine may be nil if no recipe needs one.
 	Machine Machine
-	// Equip, if it is set, completes each command before it runs. What it adds
-	// is not in the key: it must not be what the result depends on.
+	// Equip, if set, completes each command before it runs. Its additions are not in
+	// the key, so the result must not depend on them.
 	Equip func(*Run)
-	// MaxBytes is the most that an image may take unpacked, beyond which it is
+	// MaxBytes limits the unpacked size of an image, beyond which building returns
 	// ErrTooLarge; 0 is no limit.
 	MaxBytes int64
-	// Work, if set, counts the bytes that are read and written.
+	// Work, if set, counts the bytes read and written.
 	Work *progress.Work
 }
 
-// Made is an image that was made.
+// Made is a built image.
 type Made struct {
-	// Path is the OCI layout, Digest that of the manifest in it.
+	// Path is the OCI layout, Digest the digest of its manifest.
 	Path, Digest string
-	// Cached says that it was made before.
+	// Cached means that it was built earlier.
 	Cached bool
 }
 
@@ -78,7 +78,7 @@ var errNoMachine = errors.New("commands, and bases that are not files, need a co
 // Key returns the digest of the recipe's inputs.
 func (b *Builder) Key(r Recipe) (string, error) { return r.Key(b.resolve) }
 
-// Build makes the image, unless the folder has it.
+// Build builds the image, unless the folder already has it.
 func (b *Builder) Build(ctx context.Context, r Recipe, logs io.Writer) (Made, error) {
 	key, err := b.Key(r)
 	if err != nil {
@@ -107,8 +107,8 @@ func (b *Builder) Build(ctx context.Context, r Recipe, logs io.Writer) (Made, er
 	return made, err
 }
 
-// publish puts the finished layout in its place. Another process may have been
-// faster, with a result as good.
+// publish moves the finished layout to its final path. Another process may already have
+// put an equivalent one there.
 func publish(from, to string) error {
 	err := os.Rename(from, to)
 	if err == nil {
@@ -130,7 +130,7 @@ func (b *Builder) resolve(image string) (string, error) {
 	return b.Machine.ResolveImage(image)
 }
 
-// build makes the layout work/image.
+// build builds the layout work/image.
 func (b *Builder) build(ctx context.Context, r Recipe, work string, logs io.Writer) error {
 	quota := newQuota(b.MaxBytes)
 	img, err := b.base(ctx, r.Base, filepath.Join(work, "base"))
@@ -161,7 +161,7 @@ func (b *Builder) build(ctx context.Context, r Recipe, work string, logs io.Writ
 	return b.writeLayout(filepath.Join(work, "image"), img)
 }
 
-// base returns the image to start from.
+// base returns the base image.
 func (b *Builder) base(ctx context.Context, name, dir string) (v1.Image, error) {
 	if name == "" {
 		return scratch(), nil
@@ -185,7 +185,7 @@ func (b *Builder) base(ctx context.Context, name, dir string) (v1.Image, error) 
 	return onlyImage(dir)
 }
 
-// command runs one command on the image so far and adds what it changed.
+// command runs one command on the current image and adds its changes as a layer.
 func (b *Builder) command(ctx context.Context, img v1.Image, r Recipe, command []string, quota *quota, dir string, logs io.Writer) (v1.Image, error) {
 	if b.Machine == nil {
 		return nil, errNoMachine
@@ -228,7 +228,7 @@ func appendLayer(img v1.Image, file, by string, work *progress.Work) (v1.Image, 
 	})
 }
 
-// configure sets what the recipe says; the rest stays the base's.
+// configure applies the recipe's configuration; everything else stays as in the base.
 func configure(img v1.Image, c Config) (v1.Image, error) {
 	old, err := img.ConfigFile()
 	if err != nil {
@@ -258,7 +258,7 @@ func configure(img v1.Image, c Config) (v1.Image, error) {
 	return mutate.ConfigFile(img, file)
 }
 
-// merge sets variables, in their old places where they were set before.
+// merge sets variables. A variable that was already set keeps its position.
 func merge(old, set []string) []string {
 	out := append([]string(nil), old...)
 next:
@@ -298,7 +298,7 @@ func onlyImage(dir string) (v1.Image, error) {
 	return index.Image(d.Digest)
 }
 
-// forThisMachine picks the image of the machine's architecture.
+// forThisMachine returns the image for the machine's architecture.
 func forThisMachine(index v1.ImageIndex) (v1.Image, error) {
 	manifest, err := index.IndexManifest()
 	if err != nil {
@@ -312,7 +312,7 @@ func forThisMachine(index v1.ImageIndex) (v1.Image, error) {
 	return nil, fmt.Errorf("it has no image for linux/%s", runtime.GOARCH)
 }
 
-// layoutDigest returns the digest of the layout's one manifest.
+// layoutDigest returns the digest of the layout's only manifest.
 func layoutDigest(dir string) (string, error) {
 	d, err := Ref{Kind: LayoutRef, Name: dir}.Resolve()
 	return d.String(), err
@@ -326,8 +326,8 @@ func writeTo(name string, write func(io.Writer) error) error {
 	return errors.Join(write(f), f.Close())
 }
 
-// unpackLayout unpacks an OCI archive, of which nothing but plain files at
-// their known places is taken.
+// unpackLayout unpacks an OCI archive. It takes only regular files at the paths that a
+// layout has.
 func unpackLayout(file, dir string, quota *quota, work *progress.Work) error {
 	f, err := os.Open(file)
 	if err != nil {

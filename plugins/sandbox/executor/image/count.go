@@ -11,8 +11,8 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 )
 
-// count begins a part of the work in which each layer of the image is read once, and
-// returns the image whose layers count that.
+// count begins a part of the work in which each layer of the image is read once. It
+// returns the image with layers that count.
 func count(img v1.Image, what string, work *progress.Work) (v1.Image, error) {
 	layers, err := img.Layers()
 	if err != nil {
@@ -53,8 +53,7 @@ func (c countedImage) Layers() ([]v1.Layer, error) {
 	return out, err
 }
 
-// Counted returns the layer with the bytes counted that are read of it, as they are
-// stored.
+// Counted returns the layer with a count of the bytes read of its stored form.
 func Counted(l v1.Layer, work *progress.Work) v1.Layer { return countedLayer{l, work} }
 
 type countedLayer struct {
@@ -80,7 +79,7 @@ func (c countedLayer) Uncompressed() (io.ReadCloser, error) {
 	return stored.Uncompressed()
 }
 
-// counted is a file whose bytes are counted as they are read.
+// counted is a file that counts the bytes read.
 type counted struct {
 	io.Reader
 	io.Closer

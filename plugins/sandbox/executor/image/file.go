@@ -20,19 +20,19 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 )
 
-// isFile reports whether a base is a path and not a name.
+// isFile reports whether a base is a path rather than a name.
 func isFile(base string) bool { return filepath.IsAbs(base) || strings.HasPrefix(base, ".") }
 
-// fileKind is what is at the path of a base.
+// fileKind is the kind of file at the path of a base.
 type fileKind int
 
 const (
 	layoutFolder fileKind = iota // an OCI layout
-	ociArchive                   // one in a tar
+	ociArchive                   // an OCI layout in a tar
 	rootArchive                  // a root file system in a tar
 )
 
-// lookAt tells what is at the path, by the first names in it.
+// lookAt returns the kind of the file at the path, judging by the first names in it.
 func lookAt(path string) (fileKind, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -62,8 +62,8 @@ func lookAt(path string) (fileKind, error) {
 	return rootArchive, nil
 }
 
-// fileDigest returns what a file holds: the digest of the image's manifest, or
-// of a root file system's bytes.
+// fileDigest returns the digest of the image's manifest in a file, or the digest of a
+// root file system's bytes.
 func fileDigest(path string) (string, error) {
 	kind, err := lookAt(path)
 	if err != nil {
@@ -86,17 +86,17 @@ func fileDigest(path string) (string, error) {
 	return "root sha256:" + hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// maxIndexBytes bounds what is read as an index.
+// maxIndexBytes limits the size of an index.
 const maxIndexBytes = 4 << 20
 
-// Open reads the image at a path: an OCI layout or archive, or a root file system.
-// What has to be unpacked for it goes to dir, maxBytes at most, and stays there while
-// the image is used. Work, if set, counts what is read for that.
+// Open reads the image at a path: an OCI layout or archive, or a root file system. If
+// it has to be unpacked, at most maxBytes go to dir and stay there while the image is
+// used. Work, if set, counts the bytes read for that.
 func Open(path, dir string, maxBytes int64, work *progress.Work) (v1.Image, error) {
 	return fileImage(path, dir, newQuota(maxBytes), work)
 }
 
-// fileImage reads the image at a path. What has to be unpacked goes to dir.
+// fileImage reads the image at a path. If it has to be unpacked, its files go to dir.
 func fileImage(path, dir string, quota *quota, work *progress.Work) (v1.Image, error) {
 	kind, err := lookAt(path)
 	if err != nil {
@@ -114,8 +114,8 @@ func fileImage(path, dir string, quota *quota, work *progress.Work) (v1.Image, e
 	return rootImage(path, dir, quota, work)
 }
 
-// rootImage makes the image of a root file system: its one layer, with the
-// times that every layer has.
+// rootImage builds the image of a root file system: one layer, with the same times as
+// every layer.
 func rootImage(path, dir string, quota *quota, work *progress.Work) (v1.Image, error) {
 	in, err := os.Open(path)
 	if err != nil {
@@ -143,8 +143,9 @@ func scratch() v1.Image {
 	return mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 }
 
-// WriteArchive writes the layout at dir as an OCI archive, the same to the bit
-// for the same layout, with the index first. Work, if set, counts its bytes as what.
+// WriteArchive writes the layout at dir as an OCI archive with the index first. The
+// same layout gives the same bytes. Work, if set, counts the bytes, in a part of the
+// work named what.
 func WriteArchive(ctx context.Context, w io.Writer, dir, what string, work *progress.Work) error {
 	blobs, err := filepath.Glob(filepath.Join(dir, "blobs", "*", "*")) // sorted
 	if err != nil {

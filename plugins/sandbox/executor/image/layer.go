@@ -16,11 +16,11 @@ import (
 	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
-// epoch is the time of every file.
+// epoch is the modification time of every file.
 var epoch = time.Unix(0, 0).UTC()
 
-// writeLayer writes the files as a layer. Folders that lead to them are made;
-// of two files with one path the later stays.
+// writeLayer writes the files as a layer. It adds missing parent folders. Of two files
+// with the same path, it keeps the later one.
 func writeLayer(w io.Writer, files []File, work *progress.Work) error {
 	entries := map[string]entry{}
 	for _, f := range files {
@@ -101,11 +101,11 @@ func (e entry) copy(out *tar.Writer, h *tar.Header, work *progress.Work) error {
 	return err
 }
 
-// mountPoints are files that appear because the runtime mounts something there.
+// mountPoints are files that exist only because the runtime mounts something there.
 var mountPoints = []string{"etc/hosts", "etc/hostname", "etc/resolv.conf"}
 
-// settle copies a layer with fixed times: what a command wrote, as far as it
-// can be made the same every time.
+// settle copies a layer and fixes its times. This makes the files that a command wrote
+// as reproducible as possible.
 func settle(w io.Writer, r io.Reader) error {
 	in, out := archive.NewTarReader(r), tar.NewWriter(w)
 	for {
@@ -122,7 +122,7 @@ func settle(w io.Writer, r io.Reader) error {
 		h.ModTime, h.AccessTime, h.ChangeTime = epoch, time.Time{}, time.Time{}
 		h.Uname, h.Gname, h.Format = "", "", tar.FormatPAX
 		if h.Typeflag == tar.TypeGNUSparse {
-			h.Typeflag = tar.TypeReg // it is read with its holes filled
+			h.Typeflag = tar.TypeReg // its holes are read as zeros
 		}
 		for key := range h.PAXRecords {
 			if !strings.HasPrefix(key, "SCHILY.xattr.") {

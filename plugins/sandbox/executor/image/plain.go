@@ -12,8 +12,9 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 )
 
-// plainLayer is a layer in a file, uncompressed: it is written several times
-// while an image is made, and what a compressor writes depends on its version.
+// plainLayer is an uncompressed layer in a file. It is uncompressed because it is
+// written several times during a build, and because the output of a compressor depends
+// on its version.
 type plainLayer struct {
 	file   string
 	digest v1.Hash
@@ -39,7 +40,7 @@ func readPlain(file string, work *progress.Work) (*plainLayer, error) {
 	return &plainLayer{file, v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum.Sum(nil))}, size}, nil
 }
 
-// The methods of v1.Layer.
+// Methods of v1.Layer.
 
 func (l *plainLayer) Digest() (v1.Hash, error)             { return l.digest, nil }
 func (l *plainLayer) DiffID() (v1.Hash, error)             { return l.digest, nil }

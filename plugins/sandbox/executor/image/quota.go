@@ -12,14 +12,14 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 )
 
-// DefaultMaxBytes is the most that an image may take unpacked, where nobody says
-// otherwise. Images with everything for machine learning take 10 to 30 GiB.
+// DefaultMaxBytes is the default limit for the unpacked size of an image. Images with
+// all the usual machine learning packages have 10 to 30 GiB.
 const DefaultMaxBytes = 64 << 30
 
-// ErrTooLarge says that an image would take more than it may.
+// ErrTooLarge means that an image exceeds its size limit.
 var ErrTooLarge = errors.New("the image is larger than allowed")
 
-// quota is what is left of an image's limit.
+// quota is the rest of an image's size limit.
 type quota struct{ most, left int64 }
 
 func newQuota(most int64) *quota {
@@ -29,7 +29,7 @@ func newQuota(most int64) *quota {
 	return &quota{most: most, left: most}
 }
 
-// take takes n bytes.
+// take subtracts n bytes. It returns ErrTooLarge if fewer are left.
 func (r *quota) take(n int64) error {
 	if n > r.left {
 		return fmt.Errorf("%w: it takes more than %d bytes unpacked", ErrTooLarge, r.most)
@@ -38,7 +38,7 @@ func (r *quota) take(n int64) error {
 	return nil
 }
 
-// bound returns a writer of what counts.
+// bound returns a writer that takes from the quota.
 func (r *quota) bound(w io.Writer) io.Writer { return &bounded{w, r} }
 
 type bounded struct {
@@ -54,8 +54,8 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Writer.Write(p)
 }
 
-// takeLayers takes what the layers of an image hold unpacked, reading no further
-// than the limit.
+// takeLayers takes the unpacked size of an image's layers from the quota. It stops
+// reading at the limit.
 func (r *quota) takeLayers(img v1.Image, work *progress.Work) error {
 	layers, err := img.Layers()
 	if err != nil {
@@ -81,9 +81,9 @@ func (r *quota) takeLayers(img v1.Image, work *progress.Work) error {
 	return nil
 }
 
-// Unpacked returns what an uncompressed layer takes: the bytes of its files or of
-// itself, whichever is more, as files may have holes. It reads up to the limit
-// most, beyond which it is ErrTooLarge.
+// Unpacked returns the size of an uncompressed layer: the sum of its files' sizes or
+// its own size, whichever is larger, because files may have holes. If the size exceeds
+// most, it stops reading and returns ErrTooLarge.
 func Unpacked(layer io.Reader, most int64) (int64, error) {
 	counted := &quota{most: most, left: most}
 	in, files := tar.NewReader(io.TeeReader(layer, counted.bound(io.Discard))), int64(0)

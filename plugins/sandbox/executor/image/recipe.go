@@ -16,27 +16,26 @@ import (
 	"strings"
 )
 
-// version is part of every key: it changes when the same recipe would give
-// another image.
+// version is part of every key. It changes when the same recipe would give a different
+// image.
 const version = "2"
 
-// File is a file or folder of the host and where the image has it.
+// File is a file or folder of the host, with its path in the image.
 type File struct {
-	// Host is the path on the host; a folder is taken with what it holds.
-	// Empty makes an empty folder.
+	// Host is the path on the host; a folder includes its content. "" creates an empty
+	// folder or the file Text.
 	Host string
-	// Text is the content where Host is empty and the guest path does not end
-	// with a slash.
+	// Text is the content if Host is "" and the guest path does not end with a slash.
 	Text string
 	// Guest is the absolute path in the image.
 	Guest string
-	// Mode are the permissions; 0 is 0755 for folders and for files that
-	// somebody may execute, and 0644 for others, whatever else the host's say:
-	// that depends on who checked them out.
+	// Mode has the permissions. 0 is 0755 for folders and executable files, and 0644
+	// for other files. Other permission bits of the host are ignored, because they
+	// depend on who checked the files out.
 	Mode fs.FileMode
 }
 
-// Config is what the image says of its commands.
+// Config is the configuration of an image's commands.
 type Config struct {
 	Env        map[string]string
 	Entrypoint []string
@@ -45,24 +44,23 @@ type Config struct {
 	User       string
 }
 
-// Recipe is how an image is made.
+// Recipe describes how to build an image.
 type Recipe struct {
-	// Base is the image to start from, as a Spec's Image, or the path of a root
-	// file system in a tar; empty is nothing.
+	// Base is the base image: a Spec's Image, the path of a root file system in a tar,
+	// or "" for nothing.
 	Base string
 	// Files are added first, in order.
 	Files []File
-	// Commands are run then, one after the other as root, with the Files in
-	// place; each is a program and its arguments.
+	// Commands run next, one after the other as root, with the Files in place. Each is
+	// a program and its arguments.
 	Commands [][]string
-	// Network says that the commands may use the host's network.
+	// Network means that the commands may use the host's network.
 	Network bool
 	Config  Config
 }
 
-// Static is the recipe of an image that holds one static program, at /usr/bin
-// under the name, and what programs expect besides: users, /tmp and the folders
-// of an agent.
+// Static returns the recipe of an image with one static program at /usr/bin/name. It
+// also has the files that programs expect: users, /tmp and the folders of an agent.
 func Static(program, name string) Recipe {
 	return Recipe{
 		Files: []File{
@@ -76,7 +74,7 @@ func Static(program, name string) Recipe {
 	}
 }
 
-// check refuses recipes that cannot be made.
+// check rejects invalid recipes.
 func (r Recipe) check() error {
 	for _, f := range r.Files {
 		if !path.IsAbs(f.Guest) || slices.Contains(strings.Split(f.Guest, "/"), "..") {
@@ -97,8 +95,8 @@ func (r Recipe) check() error {
 	return nil
 }
 
-// Key returns the digest of the recipe's inputs. resolve gives the digest of
-// the base.
+// Key returns the digest of the recipe's inputs. resolve returns the digest of the
+// base.
 func (r Recipe) Key(resolve func(string) (string, error)) (string, error) {
 	if err := r.check(); err != nil {
 		return "", fmt.Errorf("key image: %w", err)
@@ -122,7 +120,7 @@ func (r Recipe) Key(resolve func(string) (string, error)) (string, error) {
 		name  string
 		value any
 	}{{"commands", r.Commands}, {"network", r.Network}, {"config", r.Config}} {
-		text, err := json.Marshal(v.value) // maps are written sorted
+		text, err := json.Marshal(v.value) // maps are written in sorted order
 		if err != nil {
 			return "", fmt.Errorf("key image: %w", err)
 		}
@@ -133,7 +131,7 @@ func (r Recipe) Key(resolve func(string) (string, error)) (string, error) {
 
 func field(w io.Writer, name, value string) { fmt.Fprintf(w, "%s %q\n", name, value) }
 
-// hash writes what the file is and holds.
+// hash writes the properties and content of the file.
 func (f File) hash(w io.Writer) error {
 	return f.walk(func(e entry) error {
 		field(w, "file", fmt.Sprintf("%s %v %s", e.guest, e.mode, e.link+e.text))
@@ -160,7 +158,7 @@ type entry struct {
 	mode                    fs.FileMode
 }
 
-// walk visits what the File stands for, parents first and sorted.
+// walk visits the entries of the File, sorted and parents first.
 func (f File) walk(visit func(entry) error) error {
 	guest := path.Clean(f.Guest)
 	if f.Host == "" {
@@ -188,7 +186,7 @@ func (f File) walk(visit func(entry) error) error {
 func (f File) visit(name, guest string, top bool, visit func(entry) error) error {
 	stat := os.Lstat
 	if top {
-		stat = os.Stat // the path itself may be a link to the file that is meant
+		stat = os.Stat // the path itself may be a link to the wanted file
 	}
 	info, err := stat(name)
 	if err != nil {
@@ -212,7 +210,7 @@ func (f File) visit(name, guest string, top bool, visit func(entry) error) error
 	return visit(e)
 }
 
-// pairs returns the environment as an image has it.
+// pairs returns the environment as NAME=VALUE pairs.
 func (c Config) pairs() []string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {

@@ -15,10 +15,10 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// RefKind is where an image is.
+// RefKind is the kind of place that has an image.
 type RefKind int
 
-// The places: an OCI archive or layout at a path, a registry, containerd's own store.
+// The kinds: an OCI archive or layout at a path, a registry, containerd's own store.
 const (
 	ArchiveRef RefKind = iota
 	LayoutRef
@@ -26,27 +26,26 @@ const (
 	LocalRef
 )
 
-// Ref is what Spec.Image names.
+// Ref is a parsed Spec.Image.
 type Ref struct {
 	Kind RefKind
-	// Name is a path, or a name with its registry.
+	// Name is a path, or a name including its registry.
 	Name string
-	// Digest is what the name itself says; it may be empty.
+	// Digest is the digest in the name; it may be empty.
 	Digest digest.Digest
 }
 
-// LocalPrefix names an image of containerd's own store.
+// LocalPrefix is the prefix of images in containerd's own store.
 const LocalPrefix = "local:"
 
-// ErrUnpinned says that an image is named in a way that may mean something
-// else tomorrow.
+// ErrUnpinned means that the name of an image may refer to a different image tomorrow.
 var ErrUnpinned = errors.New("the image is not pinned by its digest")
 
 var pinned = pattern.New(`^(.+)@(sha256:[0-9a-f]{64})$`)
 
-// ParseRef reads an image's name: the path of an OCI archive or layout, which
-// starts with "/" or "."; "local:NAME" or "local:NAME@DIGEST" for what is in
-// containerd's store; or NAME@DIGEST for what a registry has.
+// ParseRef parses an image's name: the path of an OCI archive or layout, which starts
+// with "/" or "."; "local:NAME" or "local:NAME@DIGEST" for an image in containerd's
+// store; or NAME@DIGEST for an image in a registry.
 func ParseRef(name string) (Ref, error) {
 	if filepath.IsAbs(name) || strings.HasPrefix(name, ".") {
 		info, err := os.Stat(name)
@@ -72,7 +71,7 @@ func ParseRef(name string) (Ref, error) {
 		"the path of an OCI archive or layout (starting with / or ./), or local:NAME for one in containerd's store", name, ErrUnpinned)
 }
 
-// withRegistry adds what Docker leaves out of a name.
+// withRegistry completes a name as Docker does, which omits the default registry.
 func withRegistry(name string) string {
 	first, _, hasPath := strings.Cut(name, "/")
 	switch {
@@ -84,9 +83,8 @@ func withRegistry(name string) string {
 	return "docker.io/" + name
 }
 
-// Resolve returns the digest of the image's manifest by the image's name
-// and files alone. The error is ErrUnpinned for one that only the daemon can
-// tell.
+// Resolve returns the digest of the image's manifest, based only on the image's name
+// and files. The error is ErrUnpinned if only the daemon knows the digest.
 func Resolve(name string) (string, error) {
 	ref, err := ParseRef(name)
 	if err != nil {
@@ -99,7 +97,7 @@ func Resolve(name string) (string, error) {
 	return d.String(), nil
 }
 
-// Resolve returns the digest of what is named, by the name and files alone.
+// Resolve returns the digest of the image, based only on the name and files.
 func (r Ref) Resolve() (digest.Digest, error) {
 	if r.Digest != "" {
 		return r.Digest, nil
@@ -120,7 +118,7 @@ func (r Ref) Resolve() (digest.Digest, error) {
 	return onlyManifest(index)
 }
 
-// archiveIndex reads index.json of an archive, skipping over the rest.
+// archiveIndex reads index.json from an archive and skips the rest.
 func archiveIndex(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {

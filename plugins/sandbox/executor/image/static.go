@@ -5,10 +5,10 @@ import (
 	"errors"
 )
 
-// ErrDynamic says that a program needs libraries.
+// ErrDynamic means that a program needs shared libraries.
 var ErrDynamic = errors.New("it is linked with libraries, which the image would lack; build it with CGO_ENABLED=0")
 
-// CheckStatic returns ErrDynamic for a program that cannot be the only one in an
+// CheckStatic returns ErrDynamic for a program that cannot be the only file in an
 // image; see Static.
 func CheckStatic(program string) error {
 	f, err := elf.Open(program)

@@ -8,16 +8,16 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// deviceVariables name, by kind of device, the variables by which the vendor's
-// libraries see only the listed numbers.
+// deviceVariables maps kinds of devices to the variables that restrict the vendor's
+// libraries to the listed numbers.
 var deviceVariables = map[string][]string{
 	"nvidia.com/gpu": {"CUDA_VISIBLE_DEVICES"},
 	"amd.com/gpu":    {"ROCR_VISIBLE_DEVICES"},
 }
 
-// withDevices adds variables that tell the vendors' libraries which devices are
-// leased; what the Spec's environment says goes before. CUDA is told to count as
-// the driver does. A slice of a device has no number there, so it is refused.
+// withDevices adds the variables that tell the vendors' libraries which devices are
+// leased. The Spec's environment takes precedence. CUDA is told to number devices as
+// the driver does. A slice of a device is rejected, because it has no such number.
 func withDevices(spec executor.Spec) (map[string]string, error) {
 	env := map[string]string{}
 	for _, device := range spec.Devices {

@@ -1,48 +1,46 @@
-// Package process is the runtime that runs a command as an ordinary process of
-// the same user and machine. It needs nothing installed, and it DOES NOT
-// ISOLATE: the command can read whatever the user can read, the answers of a
-// competition and the cache included, reach the network, and even kill
-// mleflow. Use it for code you trust, and say "process runtime" beside any
-// result obtained with it.
+// Package process is the runtime that runs a command as an ordinary process of the same
+// user and machine. It needs nothing installed, and it DOES NOT ISOLATE: the command
+// can read everything that the user can read, including the answers of a competition
+// and the cache. It can reach the network and even kill mleflow. Use it only for code
+// you trust, and mention "process runtime" with any result obtained with it.
 //
-// # What holds
+// # Guarantees
 //
-// Every command has a supervisor to itself: the same binary started again as
-// "mleflow supervise" (see package supervise), which is the child subreaper of all that
-// the command starts. It may serve another command once nothing is left of the one
-// before, so that many short commands do not start a supervisor each. However often a descendant forks, changes its session or
-// drops its environment, it stays below the supervisor in the process tree, so
-// that the supervisor can kill all of it, collect its processor time, and know
-// when nothing is left. It kills until then, however many new ones a storm of
-// forks makes meanwhile, and gives up only processes that were killed and do not
-// die.
+// Every command has a supervisor to itself: the same binary, started again as "mleflow
+// supervise" (see package supervise), which is the child subreaper of all processes
+// that the command starts. It may serve another command once nothing is left of the one
+// before, so that many short commands do not start a supervisor each.
 //
-// The supervisor holds a pipe from mleflow. When mleflow ends in any way, kill
-// -9 included, the pipe closes and the supervisor kills the tree. When the
-// supervisor itself is killed, the command gets SIGKILL from the kernel, and
-// mleflow hunts the rest by a marker in their environment; a descendant that
-// has removed the marker and outlives the supervisor is the one thing that can
-// escape.
+// However often a descendant forks, changes its session or drops its environment, it
+// stays below the supervisor in the process tree. The supervisor can therefore kill the
+// whole tree, collect its processor time, and know when nothing is left. It keeps
+// killing until then, however many processes a storm of forks adds meanwhile. It gives
+// up only on processes that were killed and do not die.
+//
+// The supervisor holds a pipe from mleflow. When mleflow ends in any way, even by kill
+// -9, the pipe closes and the supervisor kills the tree. When the supervisor itself is
+// killed, the kernel sends SIGKILL to the command, and mleflow hunts the rest by a
+// marker in their environment. Only a descendant that has removed the marker and
+// outlives the supervisor can escape.
 //
 // # Limits
 //
-// Time: SIGTERM to the whole tree, the grace, then SIGKILL. Memory: the tree's
-// resident memory is sampled ten times a second, counting shared pages once
-// when it matters, and the tree is killed above the limit; a faster burst can
-// overshoot it. Size of one file: RLIMIT_FSIZE. Processes: RLIMIT_NPROC, above
-// those that the user has at the start, unless the user is root, whom the kernel
-// does not hold to it. Core dumps are off. CPUs, DiskBytes and Network are not
-// enforced.
+// Time: SIGTERM to the whole tree, the grace period, then SIGKILL. Memory: the tree's
+// resident memory is sampled ten times a second; near the limit, shared pages count
+// once. Above the limit, the tree is killed; a fast burst can overshoot the limit. Size
+// of one file: RLIMIT_FSIZE. Processes: RLIMIT_NPROC, in addition to the processes that
+// the user has at the start. The kernel does not apply it to root. Core dumps are off.
+// CPUs, DiskBytes and Network are not enforced.
 //
-// Mounts that are read-only: for root, whom the permissions of files do not keep
-// from writing, they are mounted over themselves in a mount namespace of the
-// command's own, where the machine lets it (containers mostly do not). It keeps
-// from mistakes, not from a command that unmounts them. For other users nothing is
-// done; permissions hold until the command changes those of its own user's files.
+// Read-only mounts: file permissions do not prevent root from writing. For root, the
+// mounts are therefore mounted over themselves in the command's own mount namespace, if
+// the machine allows it (most containers do not). That prevents mistakes, but not a
+// command that unmounts them. For other users nothing is done: permissions hold until
+// the command changes those of its own user's files.
 //
-// The environment is the Spec's, MarkerVariable, and variables for devices. Services listen on free
-// ports of the host's loopback interface, where every process of the machine
-// reaches them. Spec.Devices are told to the vendors' libraries, by
-// CUDA_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES; nothing keeps a command to them.
+// The environment is the Spec's, MarkerVariable, and variables for devices. Services
+// listen on free ports of the host's loopback interface, where every process of the
+// machine can reach them. CUDA_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES tell the
+// vendors' libraries about Spec.Devices; nothing restricts a command to them.
 // Spec.Resume and Spec.Sandbox are ignored.
 package process

@@ -1,5 +1,5 @@
 package process
 
-// MarkerVariable is the one variable that the runtime adds to the command's
-// environment. Its value is random and names the run.
+// MarkerVariable is the only variable that the runtime adds to the command's
+// environment apart from those for devices. Its value is random and identifies the run.
 const MarkerVariable = "MLEFLOW_TASK"

@@ -2,7 +2,7 @@ package process
 
 import "github.com/mleflow/mleflow/plugins/sandbox/executor"
 
-// readOnly are the folders and files that the command may only read.
+// readOnly returns the folders and files that the command may only read.
 func readOnly(mounts []executor.Mount) (paths []string) {
 	for _, m := range mounts {
 		if m.ReadOnly {

@@ -22,12 +22,12 @@ type Executor struct {
 	self string
 
 	mu sync.Mutex
-	// idle are the supervisors that wait for a command.
+	// idle are the supervisors without a command.
 	idle []*supervisor
 }
 
 // New returns the runtime's Executor. self is the program that it starts as a
-// supervisor, which must import this package; empty is the running binary.
+// supervisor, which must import this package; "" is the running binary.
 func New(self string) *Executor {
 	if self == "" {
 		self = "/proc/self/exe"
@@ -68,7 +68,7 @@ func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 	return exit, err
 }
 
-// listen listens on a free port: the guest shares the host's ports.
+// listen listens on a free port, because the guest shares the host's ports.
 func listen(int) (net.Listener, error) {
 	return net.Listen("tcp4", "127.0.0.1:0")
 }
@@ -160,10 +160,10 @@ func exitOf(r supervise.Report) executor.Exit {
 	}
 }
 
-// memoryEvery is how often the memory of a command is told.
+// memoryEvery is the interval at which the memory of a command is reported.
 const memoryEvery = 2 * time.Second
 
-// tellMemory tells spec.OnMemory what the command holds, until it is stopped.
+// tellMemory reports the command's memory to spec.OnMemory until it is stopped.
 func (s *supervisor) tellMemory(spec executor.Spec) (stop func()) {
 	if spec.OnMemory == nil {
 		return func() {}

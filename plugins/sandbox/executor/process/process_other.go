@@ -12,13 +12,13 @@ import (
 
 var errPlatform = errors.New("the process runtime needs Linux")
 
-// Executor refuses: the guarantees of the package rest on Linux.
+// Executor always fails, because the package's guarantees depend on Linux.
 type Executor struct{}
 
-// New returns an Executor that refuses to run.
+// New returns an Executor that always fails.
 func New(string) *Executor { return &Executor{} }
 
-// Runtime returns the runtime "process", which refuses to run.
+// Runtime returns the runtime "process", which always fails.
 func Runtime(self string) executor.Runtime {
 	return executor.Runtime{Name: "process", Doc: "Needs Linux.", Executor: New(self)}
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// outputDelay is how long output is awaited after everything is dead.
+// outputDelay is the maximum wait for output after all processes have ended.
 const outputDelay = 2 * time.Second
 
-// streams are the standard streams of a command, and what passes them on from and
-// to those of a Spec.
+// streams are the standard streams of a command, with the goroutines that copy between
+// them and those of a Spec.
 type streams struct {
-	// files are the command's, pipes the other ends.
+	// files are the command's ends, pipes the other ends.
 	files, pipes []*os.File
 	copying      int
 	copied       chan error
@@ -53,7 +53,7 @@ func (s *streams) input(from io.Reader) error {
 	s.pass(w, func() error {
 		_, err := io.Copy(w, from)
 		if errors.Is(err, syscall.EPIPE) {
-			return nil // the command did not want all of it
+			return nil // the command did not read all of it
 		}
 		return err
 	})
@@ -73,7 +73,7 @@ func (s *streams) output(to io.Writer) error {
 	return nil
 }
 
-// pass copies to or from a pipe, which it closes then.
+// pass copies to or from a pipe and then closes it.
 func (s *streams) pass(pipe io.Closer, copied func() error) {
 	s.copying++
 	go func() {
@@ -83,7 +83,7 @@ func (s *streams) pass(pipe io.Closer, copied func() error) {
 	}()
 }
 
-// guest are the descriptors for the command's standard streams.
+// guest returns the descriptors for the command's standard streams.
 func (s *streams) guest() []int {
 	var fds []int
 	for _, f := range s.files {
@@ -95,14 +95,15 @@ func (s *streams) guest() []int {
 	return fds
 }
 
-// given closes the command's streams here, once it has them.
+// given closes this process's copies of the command's streams once the command has
+// them.
 func (s *streams) given() {
 	for _, f := range s.files {
 		f.Close()
 	}
 }
 
-// wait returns when all that the command wrote is passed on.
+// wait returns when all output of the command has been passed on.
 func (s *streams) wait() error {
 	defer s.close()
 	late := time.NewTimer(outputDelay)

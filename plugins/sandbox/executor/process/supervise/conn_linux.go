@@ -7,20 +7,21 @@ import (
 	"syscall"
 )
 
-// conn is the connection with mleflow.
+// conn is the connection to mleflow.
 type conn struct {
-	// rights are the descriptors that came with what was read.
+	// rights are the descriptors received so far.
 	rights []int
 }
 
-// message is an order with the standard streams of its command, or the wish that
-// the command end.
+// message is an order with the standard streams of its command, or a request to stop
+// the command.
 type message struct {
 	order   *Order
 	streams []int
 }
 
-// receive passes on what mleflow sends until the connection ends or is not one.
+// receive passes on messages from mleflow until the connection ends or a message is
+// malformed.
 func (c *conn) receive(to chan<- message) {
 	defer close(to)
 	for {

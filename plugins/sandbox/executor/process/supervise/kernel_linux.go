@@ -5,22 +5,22 @@ import (
 	"unsafe"
 )
 
-// What package syscall lacks. golang.org/x/sys/unix has it all and is initialised
-// after most of the program.
+// Constants that package syscall lacks. Package golang.org/x/sys/unix has them, but it
+// is initialised after most of the program.
 const (
 	prSetChildSubreaper = 36
 	rlimitNProc         = 6
 	atFDCWD             = -100
 	mountAttrReadOnly   = 1
 	closeRangeCloexec   = 4
-	// The numbers of system calls are the same on all machines from 424 on.
+	// From 424 on, system calls have the same numbers on all architectures.
 	sysPidfdSendSignal = 424
 	sysPidfdOpen       = 434
 	sysCloseRange      = 436
 	sysMountSetattr    = 442
 )
 
-// failure is the error of a system call, or nil.
+// failure returns the error of a system call, or nil.
 func failure(errno syscall.Errno) error {
 	if errno == 0 {
 		return nil
@@ -59,7 +59,7 @@ func setReadOnly(path string) error {
 	return failure(errno)
 }
 
-// closeOnExec keeps the descriptors from first on from the command.
+// closeOnExec closes the descriptors from first on in the command.
 func closeOnExec(first int) {
 	const last = 1<<31 - 1
 	if _, _, errno := syscall.RawSyscall(sysCloseRange, uintptr(first), last, closeRangeCloexec); errno == 0 {
@@ -70,8 +70,8 @@ func closeOnExec(first int) {
 	}
 }
 
-// childless reports whether this process has no children, not even dead ones. A
-// subreaper without children has no descendants.
+// childless reports whether this process has no children, not even zombies. A subreaper
+// without children has no descendants.
 func childless() bool {
 	const all = 0 // P_ALL
 	var info [128]byte

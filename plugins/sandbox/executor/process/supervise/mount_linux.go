@@ -7,8 +7,8 @@ import (
 )
 
 // protect mounts the paths over themselves, read-only, in a mount namespace of this
-// thread and of what it starts. Permissions keep nobody but root from writing, and
-// only who may mount can do this: others have the permissions.
+// thread and its children. Only users who may mount can do that. They need it, because
+// permissions do not prevent root from writing; for other users, permissions suffice.
 func protect(paths []string) error {
 	if len(paths) == 0 || os.Geteuid() != 0 || syscall.Unshare(syscall.CLONE_NEWNS) != nil {
 		return nil
@@ -20,7 +20,7 @@ func protect(paths []string) error {
 		}
 	}
 	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) {
-		return nil // by rules of the machine beyond capabilities
+		return nil // forbidden by rules other than capabilities
 	}
 	if err != nil {
 		return os.NewSyscallError("protect what may only be read", err)

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// proc is one line of the process table.
+// proc is one row of the process table.
 type proc struct {
 	pid, parent, group int
-	// start, in clock ticks after boot, tells processes apart that had the
-	// same pid one after the other.
+	// start is the start time in clock ticks after boot. It distinguishes processes
+	// that had the same PID one after the other.
 	start    uint64
 	resident int64
 	dead     bool
@@ -20,9 +20,8 @@ type proc struct {
 // living returns the descendants of this process that have not ended.
 func living() []proc { return livingBelow(os.Getpid()) }
 
-// Memory is the memory that the descendants of a process hold, 0 if there are
-// none. What they share is counted for each of them, unless that would be beyond
-// the limit.
+// Memory returns the memory of a process's descendants in bytes, 0 if there are none.
+// Shared memory counts once per process, unless the sum would exceed the limit.
 func Memory(root int, limit int64) int64 { return memoryOf(livingBelow(root), limit) }
 
 // livingBelow returns the descendants of a process that have not ended.
@@ -54,8 +53,7 @@ func processTable() (table []proc) {
 	return table
 }
 
-// processes yields the process table line by line, each as it is when it is
-// yielded.
+// processes yields the process table row by row. Each row is read when it is yielded.
 func processes() func(yield func(proc) bool) {
 	return func(yield func(proc) bool) {
 		dir, err := os.Open("/proc")
@@ -82,7 +80,7 @@ func readProc(pid int) (proc, bool) {
 	if err != nil {
 		return proc{}, false
 	}
-	// The name, in brackets, may hold anything.
+	// The name, in brackets, may contain any characters.
 	end := len(data) - 1
 	for end >= 0 && data[end] != ')' {
 		end--
@@ -102,7 +100,7 @@ func readProc(pid int) (proc, bool) {
 	}, true
 }
 
-// fields are the words of a text; package strings is initialised too late, see the
+// fields splits a text into words. Package strings is initialised too late; see the
 // package comment.
 func fields(text []byte) (words []string) {
 	begin := 0
@@ -127,7 +125,7 @@ func contains(text []byte, part string) bool {
 	return false
 }
 
-// signal sends sig unless the process is another one by now.
+// signal sends sig unless the PID belongs to another process by now.
 func (p proc) signal(sig syscall.Signal) {
 	fd, err := pidfdOpen(p.pid)
 	if err == syscall.ENOSYS || err == syscall.EPERM {
@@ -149,36 +147,37 @@ func signalAll(procs []proc, sig syscall.Signal) {
 	}
 }
 
-// killing is the end of a process tree whose members may fork as fast as they
+// killing is the state of killing a process tree whose members may fork as fast as they
 // can.
 type killing struct {
-	// mine are the descendants that the last pass saw, with the time they were
+	// mine are the descendants that the last pass saw, with the time at which each was
 	// first killed.
 	mine map[process]time.Time
-	// reaped counts the descendants that have ended: n, the last of them at since.
+	// reaped counts the ended descendants. n is the last count seen, which has been the
+	// same since since.
 	reaped *Reaped
 	n      int64
 	since  time.Time
 }
 
-// process tells a process from others that have had its number.
+// process identifies a process by its PID and start time, because PIDs are reused.
 type process struct {
 	pid   int
 	start uint64
 }
 
-// pass kills every descendant that it sees as soon as it sees it, and all of its
-// process group at once: the kernel lets no member of a group fork past a signal
-// to the group. Groups are the tree's own, since the command leads a session of
-// its own and no process joins a group of another session. It returns how many are
-// stuck: all that it saw were first killed longer ago than patience, and none has
-// ended for that long.
+// pass kills every descendant as soon as it sees it, together with its whole process
+// group, because the kernel lets no member of a group fork past a signal to the group.
+// All groups belong to the tree: the command leads its own session, and no process can
+// join a group of another session. pass returns the number of stuck processes. It is
+// not 0 only if all descendants seen were first killed longer ago than patience, and
+// none has ended for that long.
 func (k *killing) pass(patience time.Duration) (stuck int) {
 	self, own := os.Getpid(), syscall.Getpgrp()
 	mine, groups := map[process]time.Time{}, map[int]bool{}
 	starts := map[int]uint64{}
 	for p := range k.mine {
-		starts[p.pid] = p.start // its children may come before it
+		starts[p.pid] = p.start // its children may be listed before it
 	}
 	for p := range processes() {
 		if p.pid == self || p.dead || p.parent != self && !isStill(p.parent, starts) {
@@ -193,7 +192,7 @@ func (k *killing) pass(patience time.Duration) (stuck int) {
 		switch {
 		case p.group == own:
 			p.signal(syscall.SIGKILL)
-		case !groups[p.group]: // who joins it after this is killed by the next pass
+		case !groups[p.group]: // the next pass kills processes that join it later
 			groups[p.group] = true
 			_ = syscall.Kill(-p.group, syscall.SIGKILL)
 		}
@@ -202,7 +201,7 @@ func (k *killing) pass(patience time.Duration) (stuck int) {
 	return k.stuck(patience)
 }
 
-// stuck counts them, after a pass.
+// stuck returns the number of stuck processes after a pass.
 func (k *killing) stuck(patience time.Duration) int {
 	if n := k.reaped.n.Load(); n != k.n || k.since.IsZero() {
 		k.n, k.since = n, time.Now()
@@ -218,8 +217,8 @@ func (k *killing) stuck(patience time.Duration) int {
 	return len(k.mine)
 }
 
-// isStill reports whether the number is still that of the process which began
-// then.
+// isStill reports whether the PID still belongs to the process with the known start
+// time.
 func isStill(pid int, starts map[int]uint64) bool {
 	start, ok := starts[pid]
 	if !ok {
@@ -236,8 +235,8 @@ func residentBytes(procs []proc) (total int64) {
 	return total
 }
 
-// proportionalBytes counts pages that several processes share once. Where the
-// kernel does not say, it returns fallback.
+// proportionalBytes counts shared pages once. If the kernel does not report them, it
+// returns fallback.
 func proportionalBytes(procs []proc, fallback int64) (total int64) {
 	for _, p := range procs {
 		data, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/smaps_rollup")
@@ -258,11 +257,11 @@ func proportionalBytes(procs []proc, fallback int64) (total int64) {
 	return total
 }
 
-// huntPatience bounds Hunt.
+// huntPatience limits the duration of Hunt.
 const huntPatience = time.Minute
 
-// Hunt kills the processes of this user whose environment holds the marker, until
-// a look at all of them finds none.
+// Hunt kills this user's processes whose environment contains the marker, until a
+// search finds none.
 func Hunt(marker string) {
 	for until := time.Now().Add(huntPatience); time.Now().Before(until); {
 		found := false
@@ -279,15 +278,15 @@ func Hunt(marker string) {
 	}
 }
 
-// threadsOf counts the threads of a user's processes, which is what
-// RLIMIT_NPROC counts.
+// threadsOf returns the number of threads of a user's processes, which is the number
+// that RLIMIT_NPROC limits.
 func threadsOf(uid int) (n uint64) {
 	for p := range processes() {
 		var st syscall.Stat_t
 		if syscall.Stat("/proc/"+strconv.Itoa(p.pid)+"/task", &st) != nil || int(st.Uid) != uid {
 			continue
 		}
-		// A folder has a link from each folder in it, itself and its parent.
+		// A folder has one link for each subfolder, for itself and for its parent.
 		n += uint64(st.Nlink) - 2
 	}
 	return n

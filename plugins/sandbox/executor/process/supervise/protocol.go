@@ -5,30 +5,30 @@ import "time"
 // Command is the argument with which a program starts itself as a supervisor.
 const Command = "supervise"
 
-// Variable is set in the supervisor's own environment, so that nobody becomes
-// one by naming Command.
+// Variable is set in the supervisor's own environment, so that nobody starts a
+// supervisor just by using Command.
 const Variable = "MLEFLOW_SUPERVISOR"
 
-// FD is the supervisor's descriptor of a stream socket. From mleflow come orders,
-// one after another; each is answered by a report. The end of the connection ends
-// the supervisor and its command.
+// FD is the supervisor's descriptor of a stream socket. mleflow sends orders, one after
+// another, and each is answered with a report. When the connection ends, the supervisor
+// and its command end.
 const FD = 3
 
-// What mleflow sends begins with a byte.
+// The first byte of a message from mleflow.
 const (
-	// OrderByte comes with the descriptors of the command's standard streams, before
-	// the order itself.
+	// OrderByte comes with the descriptors of the command's standard streams and
+	// precedes the order.
 	OrderByte = 'o'
 	// CancelByte asks the supervisor to stop the command.
 	CancelByte = 'c'
 )
 
-// Order is what the supervisor is told to run.
+// Order tells the supervisor what to run.
 type Order struct {
-	// Path is the program, Command its name and arguments.
+	// Path is the program; Command is its name and arguments.
 	Path    string
 	Command []string
-	// Env is all of the environment, as name=value.
+	// Env is the complete environment, as NAME=VALUE.
 	Env         []string
 	Dir         string
 	Timeout     time.Duration
@@ -36,14 +36,15 @@ type Order struct {
 	MemoryBytes int64
 	FileBytes   int64
 	Processes   int
-	// ReadOnly are what the command may only read, as far as that can be had.
+	// ReadOnly are the paths that the command may only read, as far as this can be
+	// enforced.
 	ReadOnly []string
 }
 
-// Reason is how a command ended, in the words of executor.Reason.
+// Reason is the way in which a command ended, with the values of executor.Reason.
 type Reason string
 
-// The ways that a supervisor sees.
+// The reasons that a supervisor can detect.
 const (
 	Exited      Reason = "exited"
 	Signalled   Reason = "signalled"
@@ -51,18 +52,18 @@ const (
 	OutOfMemory Reason = "out_of_memory"
 )
 
-// Report is what the supervisor says at the end. What is not said here is said in
-// executor.Exit.
+// Report is the supervisor's report on a command that ended. See executor.Exit for the
+// fields without a comment.
 type Report struct {
 	Reason          Reason
 	Code, Signal    int
 	Wall, CPU       time.Duration
 	PeakMemoryBytes int64
 	Leftover        int
-	// StartError is why the command could not be started.
+	// StartError is the reason why the command could not be started.
 	StartError string
-	// Cancelled says that mleflow asked for the end.
+	// Cancelled means that mleflow asked for the end.
 	Cancelled bool
-	// Stuck is how many processes could not be killed.
+	// Stuck is the number of processes that could not be killed.
 	Stuck int
 }

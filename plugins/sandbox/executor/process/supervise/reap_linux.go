@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Reaped are the descendants of this process that have ended.
+// Reaped counts the descendants of this process that have ended.
 type Reaped struct{ n, cpu, maxRSS atomic.Int64 }
 
-// End is how a command ended.
+// End describes the end of a command.
 type End struct {
 	Status syscall.WaitStatus
 	At     time.Time
 }
 
-// Reap collects every descendant that ends, orphans included. It never waits for the
-// receiver: there may be thousands of them. The channel passes on the end of the
-// command, a child of this process, and is closed when no descendant is left.
+// Reap reaps every descendant that ends, including orphans. It never waits for the
+// receiver, because there may be thousands of them. The channel delivers the end of the
+// command, a child of this process. It is closed when no descendant is left.
 func (r *Reaped) Reap(command int) <-chan End {
 	end := make(chan End, 1)
 	go func() {
@@ -37,15 +37,15 @@ func (r *Reaped) Reap(command int) <-chan End {
 			r.maxRSS.Store(max(r.maxRSS.Load(), usage.Maxrss*1024))
 			if pid == command {
 				end <- End{status, time.Now()}
-				command = 0 // another may get its number
+				command = 0 // its PID may be reused
 			}
 		}
 	}()
 	return end
 }
 
-// CPU is how long they computed.
+// CPU returns the processor time of the ended descendants.
 func (r *Reaped) CPU() time.Duration { return time.Duration(r.cpu.Load()) }
 
-// MaxRSS is the most memory that one of them had, in bytes.
+// MaxRSS returns the largest peak memory of any of them, in bytes.
 func (r *Reaped) MaxRSS() int64 { return r.maxRSS.Load() }
