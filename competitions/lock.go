@@ -38,7 +38,7 @@ type Lock struct {
 //	  private  = { "test.csv" = "…" }
 //	}
 //
-// What is empty is left out. The same lock gives the same text.
+// Empty fields are left out. The same lock gives the same text.
 func FormatLock(l Lock) []byte {
 	var b bytes.Buffer
 	b.WriteString("# Written by mleflow competition lock. Commit this file with competition.hcl.\n")

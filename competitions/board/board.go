@@ -10,7 +10,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
-// Flags is what the leaderboard needs of one report. It reads our reports and
+// Flags holds the fields of one report that the leaderboard needs. It reads our reports and
 // the reference's.
 type Flags struct {
 	CompetitionID    string `json:"competition_id"`
@@ -25,7 +25,7 @@ type Flags struct {
 	Unranked bool `json:"-"`
 }
 
-// FlagsOf returns what the leaderboard needs of the report.
+// FlagsOf returns the fields of the report that the leaderboard needs.
 func FlagsOf(r grading.Report) Flags {
 	return Flags{
 		Unranked: r.Unranked(), CompetitionID: r.CompetitionID, GoldMedal: r.GoldMedal, SilverMedal: r.SilverMedal, BronzeMedal: r.BronzeMedal,

@@ -13,7 +13,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
-// File is what a file of reports holds.
+// File is the content of a file of reports.
 type File struct {
 	Reports []grading.Graded
 	// Failures are the runs that could not be graded through no fault of the
@@ -183,7 +183,7 @@ next:
 	return out
 }
 
-// AllFlags returns what the leaderboard needs of the reports.
+// AllFlags returns the fields of the reports that the leaderboard needs.
 func AllFlags(reports []grading.Graded) []Flags {
 	out := make([]Flags, len(reports))
 	for i, r := range reports {

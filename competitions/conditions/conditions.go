@@ -24,7 +24,7 @@ const (
 	Isolation = "isolation"
 	// Runtime is the runtime that ran it.
 	Runtime = "runtime"
-	// Task is what the agent was told; see competitions.Task.
+	// Task is the task as the agent got it; see competitions.Task.
 	Task = "task"
 	// Environment is where its packages were from, if nobody else can have the same.
 	Environment = "environment"
@@ -73,7 +73,7 @@ func IsolationOf(runtime string, isolates, hostFiles bool) string {
 
 const mixedPrefix = "mixed: "
 
-// What is shown for an isolation.
+// The words that are shown for an isolation.
 const (
 	NotIsolated = "none (untrusted)"
 	Unknown     = "unknown"

@@ -20,7 +20,7 @@ type Row struct {
 	Date string
 	// Isolation says how the attempts were isolated; see conditions.Shown.
 	Isolation string
-	// Task is what the agent was told; see conditions.Told.
+	// Task is the task as the agent got it; see conditions.Told.
 	Task string
 }
 

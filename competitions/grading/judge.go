@@ -71,7 +71,7 @@ func Refuse(def *competitions.Definition, q Request, why *Invalid) Report {
 	return r
 }
 
-// name is what the report calls the file.
+// name is the file's name in the report.
 func (q Request) name() string {
 	if q.Name != "" {
 		return q.Name

@@ -213,7 +213,7 @@ func (p *preparedLinter) judgeOrder(s side, c, truth *table.Column) {
 	}
 }
 
-// fact is what the public files say of the test rows.
+// fact is a statement of the public files about the test rows.
 type fact struct {
 	file, column string
 	values       []string

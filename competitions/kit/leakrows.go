@@ -285,7 +285,7 @@ func (p *preparedLinter) judgeTwins(s side, t publicTable) {
 	}
 }
 
-// rowKey is the cells of a row as one text.
+// rowKey returns the cells of a row as one string.
 func rowKey(t *table.Table, i int) string {
 	var b strings.Builder
 	for _, c := range t.Columns() {

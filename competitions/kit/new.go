@@ -32,7 +32,7 @@ func Skeletons() []string { return []string{"tabular", "image", "text"} }
 // kaggle begins the name of a skeleton of a Kaggle competition.
 const kaggle = "kaggle:"
 
-// outline is what the template of a skeleton is filled with.
+// outline holds the values for the template of a skeleton.
 type outline struct {
 	ID, Category, Table string
 	Images              bool

@@ -39,7 +39,7 @@ type Check struct {
 	Detail string
 }
 
-// TestOptions say what to test on.
+// TestOptions select the data and the programs for a test.
 type TestOptions struct {
 	// Prepared is the folder that holds public and private.
 	Prepared string
@@ -81,7 +81,7 @@ func Test(ctx context.Context, def *competitions.Definition, o TestOptions) ([]C
 	return t.checks, nil
 }
 
-// tester holds what the checks share.
+// tester holds the state that the checks share.
 type tester struct {
 	ctx    context.Context
 	def    *competitions.Definition

@@ -94,7 +94,7 @@ const (
 	large = 62
 )
 
-// number returns what stands for an integer.
+// number returns the key of an integer.
 func (k *keyer) number(n uint64) string {
 	width := small
 	if n >= 1<<small {

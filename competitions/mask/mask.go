@@ -27,7 +27,7 @@ import (
 // before; the engine's keys hold it.
 const Version = "1"
 
-// Options say what to mask and where to.
+// Options give the data to mask and the destination.
 type Options struct {
 	// Public and Private are the prepared files.
 	Public, Private fs.FS
@@ -107,7 +107,7 @@ type change interface {
 	// known reports whether a text is an id, and keep whether its rows and files stay.
 	known(text string) bool
 	keep(id string) bool
-	// key is what stands for the id, and order where its rows go.
+	// key replaces the id, and order is the place of its rows.
 	key(id string) string
 	order(id string) uint64
 	// plain says that all bytes but ids stay.

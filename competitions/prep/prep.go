@@ -25,7 +25,7 @@ import (
 // bytes than before; the engine's keys hold it.
 const Version = "2"
 
-// Options say what to prepare from and where to.
+// Options give the source and the destination of a preparation.
 type Options struct {
 	// Raw is the unpacked download.
 	Raw fs.FS
@@ -34,7 +34,7 @@ type Options struct {
 	// Params overrides parameters of the definition.
 	Params map[string]cty.Value
 	// Work is a folder for unpacked archives; empty means a new folder of the
-	// system's temporary one. What Run puts there it removes.
+	// system's temporary one. Run removes the files that it puts there.
 	Work string
 	// Parallelism is how many outputs are written at once, and how many files
 	// each of them copies at once; 0 means the number of processors.

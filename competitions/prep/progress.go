@@ -52,12 +52,12 @@ func (c *counts) written() progress.State {
 	return out
 }
 
-// reading is the progress of what is read of raw files.
+// reading is the progress of reading raw files.
 func (c *counts) reading() progress.State {
 	return progress.State{What: "reading", Bytes: c.read.Load(), TotalBytes: c.readable.Load()}
 }
 
-// sampleEvery is how often a preparation tells how far it is.
+// sampleEvery is the interval between two reports of progress.
 const sampleEvery = 100 * time.Millisecond
 
 // sample tells how far it is until the function it returns is called: what is
@@ -99,7 +99,7 @@ func (c *counts) sample(to func(progress.State)) (stop func(ok bool)) {
 	}
 }
 
-// countedFS counts what is read of the files of a file system.
+// countedFS counts the bytes that are read from a file system's files.
 type countedFS struct {
 	fs.FS
 	counts *counts

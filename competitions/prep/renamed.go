@@ -15,7 +15,7 @@ var renamed = map[string]string{
 	"starts_with": "startswith", "ends_with": "endswith", "pad": "zfill", "tail": "skip",
 }
 
-// unknownVerb says what to write instead of a verb that there is not.
+// unknownVerb suggests a replacement for a verb that does not exist.
 func (e *evaluator) unknownVerb(name string) string {
 	if now, ok := renamed[name]; ok {
 		return fmt.Sprintf("It is called %s now.", now)

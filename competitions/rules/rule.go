@@ -33,7 +33,7 @@ type Rule struct {
 	Name string
 	// Doc says what it finds, and Honest what of that an honest attempt may have.
 	Doc, Honest string
-	// begin returns what to call for the parts of one attempt.
+	// begin returns the callbacks for the parts of one attempt.
 	begin func(c *check) visitor
 }
 
@@ -88,11 +88,11 @@ type check struct {
 	unread []string
 }
 
-// Result is what was found.
+// Result holds the findings.
 type Result struct {
 	// Findings have the warnings first.
 	Findings []evidence.Finding
-	// Unread names what could not be read, which may hide something.
+	// Unread names the parts that could not be read. They may hide something.
 	Unread []string
 }
 

@@ -25,7 +25,7 @@ type node struct {
 	size, files int64
 }
 
-// errSealed says that it is not known what a folder holds.
+// errSealed means that a folder's content is unknown.
 var errSealed = errors.New("the folder's files are not listed")
 
 // folder is something that files are compared in.
@@ -99,7 +99,7 @@ type diskFolder struct {
 	fs fs.FS
 	// described leaves public/description.md out.
 	described bool
-	// work counts what is read.
+	// work counts the bytes that are read.
 	work *progress.Work
 
 	mu    sync.Mutex

@@ -36,7 +36,7 @@ type Change struct {
 	New  string `json:"new,omitempty"`
 }
 
-// String says what changes in a line.
+// String describes the change in one line.
 func (c Change) String() string {
 	switch {
 	case c.Old == "":
@@ -50,7 +50,7 @@ func (c Change) String() string {
 // Changed reports whether anything would be written.
 func (l *Lock) Changed() bool { return len(l.Changes) > 0 || l.Stale }
 
-// ReferenceError says that data are not what the reference pins.
+// ReferenceError reports data that do not match the reference's pins.
 type ReferenceError struct {
 	ID      string
 	Changes []Change

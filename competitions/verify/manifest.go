@@ -33,7 +33,7 @@ type Manifest struct {
 	Files   map[string]compare.Summary `json:"files"`
 }
 
-// Folder is what a manifest knows of a folder as a whole.
+// Folder is a manifest's entry for a folder as a whole.
 type Folder struct {
 	SHA256 string `json:"sha256"`
 	Size   int64  `json:"size"`

@@ -17,7 +17,7 @@ const (
 	Differs  Verdict = "mismatch"
 )
 
-// Problem is what is wrong with a file.
+// Problem is the kind of mismatch of a file.
 type Problem string
 
 // The problems. A folder whose files are not listed is Wrong as a whole.
@@ -65,7 +65,7 @@ type Mismatch struct {
 	Explanation string `json:"explanation"`
 }
 
-// String says what is wrong in a line.
+// String describes the mismatch in one line.
 func (m Mismatch) String() string {
 	var b strings.Builder
 	b.WriteString(m.Path + ": ")

@@ -19,9 +19,9 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// limits are what a child may take.
+// limits are the limits of a child.
 type limits struct {
-	// Memory is what it may have in bytes, in all.
+	// Memory is the limit of its total memory, in bytes.
 	Memory int64
 	// CPU is its processor time.
 	CPU time.Duration
@@ -93,7 +93,7 @@ type question struct {
 	Limits           limits
 }
 
-// answer is what a child says.
+// answer is a child's answer.
 type answer struct {
 	Report  *grading.Report  `json:",omitempty"`
 	Invalid *grading.Invalid `json:",omitempty"` // of a check

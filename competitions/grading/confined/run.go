@@ -52,7 +52,7 @@ func (j *Judge) run(ctx context.Context, q question) (answer, error) {
 	return answer{}, q.Limits.why(cmd, err, complaint.String())
 }
 
-// maxAnswer bounds what is kept of what a child says.
+// maxAnswer bounds the part of a child's answer that is kept.
 const maxAnswer = 64 << 20
 
 // why says why a child gave no answer: what the submission did is a

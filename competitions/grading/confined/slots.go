@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Machine is what children may take together.
+// Machine bounds the resources of all children together.
 type Machine struct {
 	CPUs   float64
 	Memory int64 // in bytes; 0 is unknown

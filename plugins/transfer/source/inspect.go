@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Inspector is a Source that can say what a fetch would find, without fetching.
+// Inspector is a Source that can look at its data without fetching them.
 // Inspect stores nothing.
 //
 // Its error says what prevents a fetch. ErrCredential, ErrRules and ErrGone
@@ -16,7 +16,7 @@ type Inspector interface {
 	Inspect(context.Context, Spec) (Availability, error)
 }
 
-// Availability is what an Inspector found.
+// Availability is an Inspector's result.
 type Availability struct {
 	// Bytes is the size of the download; 0 when unknown.
 	Bytes int64

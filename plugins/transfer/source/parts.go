@@ -30,7 +30,7 @@ func (p *part) grow(n int) {
 // rest is the missing range.
 func (p *part) rest() (first, end int64) { return p.from + p.got.Load(), p.from + int64(len(p.buf)) }
 
-// fetchParts fetches what the sink is missing through several connections.
+// fetchParts fetches the sink's missing bytes through several connections.
 // Parts are started in order, and at most connections+spare of them are in
 // memory.
 func (t *transfer) fetchParts(ctx context.Context, s *sink) error {
@@ -139,7 +139,7 @@ func (t *transfer) fetchEach(ctx context.Context, todo <-chan *part) error {
 	return nil
 }
 
-// fetchPart requests the missing range of a part, and keeps what arrives.
+// fetchPart requests the missing range of a part and keeps the bytes that arrive.
 func (t *transfer) fetchPart(ctx context.Context, p *part) error {
 	first, end := p.rest()
 	resp, flow, err := t.open(ctx, func(ctx context.Context) (*http.Response, error) {

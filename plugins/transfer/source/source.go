@@ -36,7 +36,7 @@ func (s Spec) pinned() bool { return s.MD5 != "" || s.SHA256 != "" }
 
 // Data is the result of a fetch.
 type Data struct {
-	// Name is what the file or folder is called at its source.
+	// Name is the name of the file or folder at its source.
 	Name string
 	// Ref is a blob, or the tree of a folder.
 	Ref cache.Ref
@@ -109,7 +109,7 @@ func (r Request) logf(format string, args ...any) {
 
 // Source is a kind of place that data come from.
 type Source interface {
-	// Check reports what is wrong with a spec, as far as that can be seen without
+	// Check reports the mistakes in a spec, as far as they can be seen without
 	// I/O. The error is shown to its author.
 	Check(Spec) error
 	// Fingerprint hashes what decides the bytes: pins if there are any, otherwise
@@ -119,10 +119,10 @@ type Source interface {
 	Fetch(context.Context, Request) (Data, error)
 }
 
-// ErrMismatch says that data are not what a pin says.
+// ErrMismatch means that data do not match a pin.
 var ErrMismatch = errors.New("checksum mismatch")
 
-// TemporaryError is a failure that may pass by itself.
+// TemporaryError is a failure that a retry may mend.
 type TemporaryError struct {
 	Err error
 	// After is how long the source asked to wait; 0 if it did not.

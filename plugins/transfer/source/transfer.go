@@ -24,7 +24,7 @@ type transfer struct {
 	origin  *origin
 	req     Request
 	address string // for people
-	// version is what is being fetched.
+	// version is the version that is being fetched.
 	version version
 	// whole says to fetch in one piece because the parts did not fit together.
 	whole bool
