@@ -55,7 +55,7 @@ type Origin struct {
 	WarnedBy []string `json:"warned_by,omitempty"`
 }
 
-// Moment is what became of a submission that lay there some seconds after the
+// Moment is the outcome of the submission that existed some seconds after the
 // attempt began.
 type Moment struct {
 	Seconds int64   `json:"seconds"`

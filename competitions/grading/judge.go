@@ -19,8 +19,8 @@ type Judge interface {
 	Form(def *competitions.Definition, sample string) Check
 }
 
-// Check says what is wrong with a submission: *Invalid, whose reason may be
-// shown, or nil. Any other error is the machine's.
+// Check checks a submission. A mistake in it is an *Invalid, whose reason may be
+// shown. Any other error is the machine's.
 type Check func(ctx context.Context, submission string) error
 
 // Local is the Judge that reads submissions in this process. Only the size of

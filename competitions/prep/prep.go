@@ -173,12 +173,12 @@ type Output struct {
 	// Kind is the block type.
 	Kind  string
 	Range hcl.Range
-	// Value is the source text of what the file is made of: rows, lines or
+	// Value is the source text of the file's content: rows, lines or
 	// value of a generated file, from of a copy.
 	Value string
 }
 
-// Outputs lists what a definition's prepare block declares, in order. Members
+// Outputs lists the outputs that a definition's prepare block declares, in order. Members
 // of archives are not listed on their own.
 func Outputs(def *competitions.Definition) ([]Output, hcl.Diagnostics) {
 	block, diags := decode(def, nil)

@@ -22,7 +22,7 @@ type chunk struct {
 	err    error
 }
 
-// schema is what is known of a file before its chunks are read.
+// schema holds the known facts about a file before its chunks are read.
 type schema struct {
 	dialect
 	rules

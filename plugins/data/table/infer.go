@@ -12,7 +12,7 @@ type cells interface {
 	at(i int) []byte
 }
 
-// rules are the settings that decide what a cell means.
+// rules are the settings that decide the meaning of a cell.
 type rules struct {
 	fast   bool // pandas' fast float parser
 	keepNA bool // no string stands for a missing value

@@ -39,7 +39,7 @@ func (p *parser) keep(c *chunk) bool {
 	return true
 }
 
-// keepers returns what keeps each column, nil if some column cannot be kept.
+// keepers returns the keeper of each column; nil if some column cannot be kept.
 func (p *parser) keepers(c *chunk) []builder {
 	builders := make([]builder, p.width)
 	for i, k := range p.guesses {
@@ -134,7 +134,7 @@ func (b *batch) clear(i, width int) {
 }
 
 // The keepers hold where the guesses of the same kinds hold, and have the
-// spans stand for what is written. Their vectors have a kind and no data.
+// spans stand for the cells to write. Their vectors have a kind and no data.
 
 type intKeeper struct{}
 

@@ -89,7 +89,7 @@ func setKeys(keys []uint64, text func(int) string, prefix string, key func(strin
 	return true
 }
 
-// commonPrefix returns what all strings begin with.
+// commonPrefix returns the longest prefix of all strings.
 func commonPrefix(n int, text func(int) string) string {
 	first := text(0)
 	same := len(first)

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// dialect is how fields and records are told apart.
+// dialect holds the characters that separate fields and records.
 type dialect struct {
 	comma byte
 	quote byte // 0: no quoting

@@ -34,7 +34,7 @@ type Documents struct {
 	dropped []string
 }
 
-// bsonFile is a BSON file with what is known of it.
+// bsonFile is a BSON file with the known facts about it.
 type bsonFile struct {
 	in   *Input
 	path string

@@ -8,8 +8,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/data/pysource"
 )
 
-// Match is what a document of the database and the compared code have in
-// common.
+// Match measures the code that a document of the database shares with the
+// compared code.
 type Match struct {
 	// Document is that of the database.
 	Document string `json:"document"`

@@ -107,7 +107,7 @@ func newPart(from int64, buf []byte, n int64) *part {
 	return &part{from: from, buf: buf[:n], news: make(chan struct{}, 1)}
 }
 
-// rest returns what is in memory when everything has stopped: the part that was
+// rest returns the parts in memory when everything has stopped: the part that was
 // being written, done bytes of it, and the parts after it.
 func (q *queue) rest(head *part, done int64) []*part {
 	var parts []*part

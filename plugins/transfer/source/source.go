@@ -59,7 +59,7 @@ type Fetched interface {
 	// Drop deletes the fetched bytes, and ends it. A local file is not deleted.
 	Drop() error
 	// Close ends it and keeps the bytes: the next fetch of the same Spec finds
-	// them and requests only what it needs to validate them.
+	// them and requests only the bytes that validate them.
 	Close() error
 }
 
@@ -112,8 +112,8 @@ type Source interface {
 	// Check reports the mistakes in a spec, as far as they can be seen without
 	// I/O. The error is shown to its author.
 	Check(Spec) error
-	// Fingerprint hashes what decides the bytes: pins if there are any, otherwise
-	// what can be found out without the network.
+	// Fingerprint hashes the facts that decide the bytes: pins if there are any, otherwise
+	// those that can be found out without the network.
 	Fingerprint(Spec, *digest.Hasher) error
 	// Fetch stores the data. A TemporaryError may pass.
 	Fetch(context.Context, Request) (Data, error)

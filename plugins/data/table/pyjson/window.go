@@ -9,7 +9,7 @@ import (
 )
 
 // window is the part of a string that a parser looks at. Of a string that is
-// read from a file it holds what is not parsed yet, a piece at a time.
+// read from a file it holds the part not parsed yet, a piece at a time.
 type window struct {
 	data []byte
 	pos  int // where the parser is in data

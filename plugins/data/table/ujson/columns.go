@@ -32,7 +32,7 @@ type Columns struct {
 	rows int
 }
 
-// column is what was seen of a member.
+// column summarizes the values of a member.
 type column struct {
 	name   string
 	count  int // records that have the member
@@ -40,7 +40,7 @@ type column struct {
 	astext bool // cells are to be strings; see Texts
 }
 
-// seen is a set of what pandas tells apart in a column.
+// seen is a set of the cases that pandas distinguishes in a column.
 type seen uint16
 
 const (
@@ -116,7 +116,7 @@ func (c *column) add(x cell) {
 	}
 }
 
-// float returns what Python's float makes of a single value.
+// float converts a single value as Python's float does.
 func (x cell) float() (float64, bool) {
 	switch x.kind {
 	case cellNull, cellGap:
