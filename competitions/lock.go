@@ -13,8 +13,8 @@ import (
 // LockName is the name of the file next to a definition that holds its pins.
 const LockName = "checksums.lock"
 
-// Lock is what a competition's files are checked against. A program writes it;
-// see FormatLock for the form.
+// Lock holds the digests that a competition's files are checked against. A program
+// writes it; see FormatLock for the form.
 type Lock struct {
 	// Download is the MD5 of the Kaggle download, or empty.
 	Download string

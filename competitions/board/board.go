@@ -128,8 +128,8 @@ func PercentageNames() []string {
 	return names
 }
 
-// Figure returns what tells whether an attempt is a success in a figure of the
-// leaderboard, by its name without _percentage, and whether it counts at all.
+// Figure returns the predicate of a figure of the leaderboard, by its name without
+// _percentage: whether an attempt is a success, and whether it counts at all.
 func Figure(name string) (func(Flags) (success, counts bool), error) {
 	for i, known := range FigureNames() {
 		if known == name {

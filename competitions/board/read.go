@@ -130,8 +130,8 @@ func readGraded(text json.RawMessage) (grading.Graded, error) {
 	return g, nil
 }
 
-// jsonTruth returns true or false for what Python takes for one: booleans,
-// numbers and null.
+// jsonTruth returns the truth value that Python gives to a boolean, a number or
+// null.
 func jsonTruth(value json.RawMessage) (json.RawMessage, error) {
 	var of any
 	if err := json.Unmarshal(value, &of); err != nil {
@@ -208,8 +208,8 @@ func ReadPaths(paths []string) (File, error) {
 	return all, nil
 }
 
-// CheckFetched refuses what Git leaves in the place of a large file that it has
-// not fetched, as in a plain clone of the reference.
+// CheckFetched refuses the pointer that Git LFS leaves in place of a large file
+// that it has not fetched, as in a plain clone of the reference.
 func CheckFetched(data []byte) error {
 	if bytes.HasPrefix(data, []byte("version https://git-lfs.github.com/spec/")) {
 		return errors.New("it is a pointer of Git LFS, not the file; fetch that with git lfs pull in the checkout")

@@ -25,7 +25,7 @@ type Record struct {
 	// RunName is the name of the run. RunNote and RunTags are people's remarks on it.
 	RunName, RunNote string
 	RunTags          map[string]string
-	// Address is the step that ran the agent, GradeAddress the one that graded.
+	// Address is the step that ran the agent, GradeAddress the step that graded.
 	Address, GradeAddress string
 	// MadeIn is the run that executed the attempt, which may be an earlier one.
 	MadeIn string
@@ -86,7 +86,7 @@ func After(at time.Duration) string {
 
 // Attempts returns the table of attempts, in their order. The columns of the
 // table of runs are among its columns, with the same names and meanings. For each
-// time it has columns with what stopping the attempt then would have given.
+// stop it has columns with the result of stopping the attempt at that time.
 func Attempts(records []Record, stops ...time.Duration) (*table.Table, error) {
 	runs := make([]Run, len(records))
 	for i, r := range records {
@@ -111,7 +111,7 @@ func Attempts(records []Record, stops ...time.Duration) (*table.Table, error) {
 	return table.New(r.columns...)
 }
 
-// scoreColumns are what the report says besides the table of runs.
+// scoreColumns hold the report's fields that the table of runs lacks.
 func scoreColumns(r *rows[Record]) {
 	r.truth("graded", func(r Record) bool { return r.Graded })
 	r.text("standing", func(r Record) string { return r.Standing })

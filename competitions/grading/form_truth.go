@@ -51,7 +51,8 @@ func (f *Form) completed(t *table.Table) (*table.Table, error) {
 	}
 }
 
-// column makes up a column of the answers; nil if its values are not known. All rows are among those that are graded.
+// column makes up a column of the answers; nil if its values are not known. All
+// rows are among the graded ones.
 func (f *Form) column(name string) *table.Column {
 	n := f.sample.Len()
 	if only := f.plan.only; only != nil && only.column == name {

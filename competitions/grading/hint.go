@@ -22,7 +22,8 @@ const (
 var missingColumn = regexp.MustCompile(`^column "(.*)" is missing$`)
 
 // Hint adds to the report's reason for people. If a column is missing, it lists the
-// columns of the file and a possible cause. It is "" if there is nothing to add. It is no part of the report.
+// columns of the file and a possible cause. It is "" if there is nothing to add.
+// It is no part of the report.
 func Hint(r Report, path string) string {
 	m := missingColumn.FindStringSubmatch(r.Reason)
 	if m == nil {

@@ -338,8 +338,8 @@ func lintPreparedFiles(p *preparedLinter) error {
 	return nil
 }
 
-// spread is how many standard deviations from what chance gives count as no
-// accident.
+// spread is the number of standard deviations from the expected value that rule
+// out chance.
 const spread = 6
 
 // lintSample compares the sample submission with the answers.

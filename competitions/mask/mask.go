@@ -101,7 +101,7 @@ type masker struct {
 	progress *progress.Work
 }
 
-// change is what happens to the rows and files of an id. It is for one goroutine;
+// change is the change to the rows and files of an id. It is for one goroutine;
 // clone makes another.
 type change interface {
 	// known reports whether a text is an id, and keep whether its rows and files stay.
@@ -360,8 +360,8 @@ func (m *masker) dropped(base string) bool {
 	return from < to && !m.keys.keep(base[from:to])
 }
 
-// find returns where the id in an element of a path is: what the mask block's
-// expression finds, what is before a dot, or all of it. A number alone counts
+// find returns the range of the id in an element of a path: the match of the mask
+// block's expression, the part before a dot, or all of it. A number alone counts
 // for the expression only: it may be the name of a class, too.
 func (m *masker) find(part string) (from, to int) {
 	if m.rule.names != nil {

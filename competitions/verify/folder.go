@@ -89,8 +89,8 @@ func (t treeFolder) open(name string) compare.Opener {
 	return func(ctx context.Context) (fs.File, error) { return tree.NewFS(ctx, t.store, t.root).Open(name) }
 }
 
-// halves are the folders that make up prepared data; what else is next to
-// them does not belong to it.
+// halves are the folders that make up prepared data. Anything else next to them
+// does not belong to it.
 var halves = map[string]bool{"public": true, "private": true}
 
 // diskFolder is a folder on disk, which has no digests yet. It remembers those

@@ -77,8 +77,7 @@ func describe(ctx context.Context, data *Data) (*Manifest, error) {
 	return m, m.addFolder(ctx, data.folder, ".", root)
 }
 
-// addFolder adds a folder and what is in it, unless that is too much; of a
-// large folder only the tables.
+// addFolder adds a folder and its content; of a large folder only the tables.
 func (m *Manifest) addFolder(ctx context.Context, f folder, dir string, n node) error {
 	whole, err := m.fits(ctx, f, dir)
 	if err != nil {

@@ -47,8 +47,8 @@ type Report struct {
 	Note string `json:"note"`
 }
 
-// Mismatch is a file, or the folder of all files, that is not what it should
-// be.
+// Mismatch is a file, or the folder of all files, that differs from the expected
+// one.
 type Mismatch struct {
 	Path    string  `json:"path"`
 	Problem Problem `json:"problem"`

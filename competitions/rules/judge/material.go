@@ -78,8 +78,8 @@ func Gather(ctx context.Context, a Attempt, limit int) (*Material, error) {
 	return m, nil
 }
 
-// divide gives each group its share, and what one does not need to the others, in
-// order.
+// divide gives each group its share and the unused part of a share to the others,
+// in order.
 func divide(limit int, groups [][]part) []int {
 	given, spare := make([]int, len(groups)), limit
 	sizes := make([]int, len(groups))
@@ -200,7 +200,7 @@ func (m *Material) files(ctx context.Context, dir fs.FS, prefix string, left *in
 	return parts, nil
 }
 
-// kind orders files: code, then what may be read, then what is likely data.
+// kind orders files: code, then readable files, then likely data.
 func kind(name string) int {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".py", ".ipynb", ".sh", ".r", ".jl", ".js", ".ts", ".c", ".cpp", ".rs", ".go":

@@ -51,8 +51,8 @@ func (p *Profile) Digest() digest.ContentID {
 	return digest.Of([]byte(empty.System + "\n" + empty.User + "\n" + string(empty.Schema)))
 }
 
-// mark begins the lines between parts. It is a digest of what is shown, so whoever
-// wrote that cannot have written the mark, too.
+// mark begins the lines between parts. It is a digest of the material, so the
+// author of the material cannot have written the mark into it.
 func (m *Material) mark() string {
 	h := sha256.New()
 	for _, p := range m.parts {
