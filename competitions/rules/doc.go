@@ -7,7 +7,7 @@
 // data, trains, asks its models for advice and writes predictions, has no warning.
 // Each rule's test holds examples that it must find and others that it must not.
 //
-// What an agent wants to hide it can hide from rules like these, for example in
-// code that it deletes. They find what was left openly, which is most of what is
-// found by people, too; transcripts and the sandbox's records can't be deleted.
+// An agent can hide its doings from rules like these, for example in code that it
+// deletes. The rules find traces left openly, as are most of those that people
+// find; transcripts and the sandbox's records can't be deleted.
 package rules

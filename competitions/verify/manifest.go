@@ -77,7 +77,8 @@ func describe(ctx context.Context, data *Data) (*Manifest, error) {
 	return m, m.addFolder(ctx, data.folder, ".", root)
 }
 
-// addFolder adds a folder and its content; of a large folder only the tables.
+// addFolder adds a folder and its content; of a folder that is too large, only the
+// tables.
 func (m *Manifest) addFolder(ctx context.Context, f folder, dir string, n node) error {
 	whole, err := m.fits(ctx, f, dir)
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// chunk is the part of a file whose columns are typed on their own, and what
-// became of it.
+// chunk is a part of a file whose columns are typed on their own, with the result.
 type chunk struct {
 	piece
 	cols   []*vector

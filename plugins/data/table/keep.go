@@ -7,7 +7,7 @@ import (
 )
 
 // keep turns the chunk into lines as they will be written, if all its columns
-// are what they are guessed to be. Most cells are written as they were read.
+// have the guessed kinds. Most cells are written as they were read.
 func (p *parser) keep(c *chunk) bool {
 	builders := p.keepers(c)
 	if builders == nil {
@@ -64,9 +64,9 @@ func (p *parser) keepers(c *chunk) []builder {
 	return builders
 }
 
-// add appends a batch whose spans are what is to be written. Spans that follow
-// one another in the file are copied in one piece. In a plain file the spans of
-// a row that is not edited do.
+// add appends a batch whose spans are the cells to write. Spans that follow one
+// another in the file are copied in one piece, as are those of an unedited row in
+// a plain file.
 func (l *keptLines) add(b *batch, width int, plain bool) bool {
 	from, to := b.base, b.base // a piece of raw that is not copied yet
 	for row := 0; row < len(b.spans); row += width {

@@ -24,8 +24,8 @@ const (
 	Float64
 )
 
-// Columns are the columns that pandas.read_json makes of records: Add every
-// record, or Merge what was made of those that follow; then ask.
+// Columns are the columns that pandas.read_json makes of records. Add every record,
+// or Merge the Columns of the records that follow, before any question.
 type Columns struct {
 	list []*column
 	at   map[string]int
@@ -135,9 +135,8 @@ func (x cell) float() (float64, bool) {
 	return 0, false
 }
 
-// typ returns the column's type: what maybe_convert_objects gives, and what
-// read_json then tries, float64 for strings and the like, int64 for whole
-// floats.
+// typ returns the column's type: that of maybe_convert_objects, then those that
+// read_json tries: float64 for strings and the like, int64 for whole floats.
 func (c *column) typ(rows int) Type {
 	missing := c.count < rows || c.seen.has(seenNull)
 	switch {
