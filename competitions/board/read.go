@@ -130,8 +130,7 @@ func readGraded(text json.RawMessage) (grading.Graded, error) {
 	return g, nil
 }
 
-// jsonTruth returns the truth value that Python gives to a boolean, a number or
-// null.
+// jsonTruth returns Python's bool() of a boolean, a number or null.
 func jsonTruth(value json.RawMessage) (json.RawMessage, error) {
 	var of any
 	if err := json.Unmarshal(value, &of); err != nil {

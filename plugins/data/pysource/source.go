@@ -86,8 +86,8 @@ func Place(cells []Cell, line int) string {
 	return fmt.Sprintf("cell %d, line %d", in.Number, line-in.Start+1)
 }
 
-// Excerpt returns the lines from first to last, at most max of them, without
-// their common indentation.
+// Excerpt returns the lines from first to last, at most the given number, each
+// cut to maxLine bytes. If lines are left out, it ends with "…".
 func (s *Source) Excerpt(first, last, most int) string {
 	first, last = max(first, 0), min(last, len(s.Lines)-1)
 	cut := last-first+1 > most

@@ -122,7 +122,7 @@ type Source interface {
 // ErrMismatch means that data do not match a pin.
 var ErrMismatch = errors.New("checksum mismatch")
 
-// TemporaryError is a failure that a retry may mend.
+// TemporaryError is a failure that may go away on a retry.
 type TemporaryError struct {
 	Err error
 	// After is how long the source asked to wait; 0 if it did not.
