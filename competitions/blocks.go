@@ -76,7 +76,7 @@ func (d *decoder) params(blocks []*hclsyntax.Block) {
 	}
 }
 
-// reference decodes what pins the reference's descriptions:
+// reference decodes the pins of the reference's descriptions:
 //
 //	reference { url = "https://…"  sha256 = "…"  obfuscated_url = "https://…"  obfuscated_sha256 = "…" }
 //

@@ -62,8 +62,8 @@ func Load(folder fs.FS) (*Catalog, error) {
 	return cat, nil
 }
 
-// The facts that are read without decoding a definition: a line of its own
-// with a plain text. A test compares them with what decoding gives.
+// The attributes that are read without decoding a definition: a line of its own
+// with a plain string. A test compares them with the decoded ones.
 var (
 	complexityFact = pattern.New(`(?m)^  complexity\s*=\s*"([^"\n]*)"`)
 	categoryFact   = pattern.New(`(?m)^  category\s*=\s*"([^"\n]*)"`)

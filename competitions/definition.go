@@ -163,15 +163,15 @@ type Param struct {
 // Checksums are the pins of a competition's prepared files.
 type Checksums struct {
 	// Public and Private map a file's path below that folder to the MD5 of
-	// the reference's file, or to ContentPin and a digest of what it holds.
+	// the reference's file, or to ContentPin and a digest of its content.
 	Public, Private map[string]string
 	// Manifest is the SHA-256 of the manifest of every prepared file on the
 	// full data, or empty when not known.
 	Manifest string
 }
 
-// ContentPin begins a pin of what a Parquet file holds (table.ParquetContent),
-// whose bytes depend on the library that writes it and on its version. With
+// ContentPin begins a pin of a Parquet file's content (table.ParquetContent). The
+// file's bytes depend on the library that writes it and on its version. With
 // nothing after it, the expected content is not known yet.
 const ContentPin = "content:"
 
@@ -224,10 +224,9 @@ func (d *Definition) Versions() []string {
 // way.
 func (d *Definition) PinsVersion() string { return d.pinsVersion }
 
-// ManifestName returns the name of the file next to the definition that says
-// what the prepared files of PinsVersion were when they were pinned:
-// manifest.json, of later versions such as manifest.v2.json. See package
-// competitions/verify. No output depends on it.
+// ManifestName returns the name of the file next to the definition that records
+// the prepared files of PinsVersion when they were pinned: manifest.json, of later
+// versions such as manifest.v2.json. See package competitions/verify. No output depends on it.
 func (d *Definition) ManifestName() string { return manifestName(d.pinsVersion) }
 
 func manifestName(version string) string {

@@ -93,7 +93,7 @@ func (d *Definition) hashBlock(h *digest.Hasher, b Block, params map[string]cty.
 }
 
 // callsLines reports whether a block reads a file of the competition's folder
-// itself, or runs one. What it reads through a local is in the local's value.
+// itself, or runs one. A file read through a local is in the local's value.
 func callsLines(body *hclsyntax.Body) (found bool) {
 	_ = hclsyntax.VisitAll(body, func(n hclsyntax.Node) hcl.Diagnostics {
 		if call, ok := n.(*hclsyntax.FunctionCallExpr); ok && (call.Name == "lines" || call.Name == CommandFunction) {

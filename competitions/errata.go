@@ -13,7 +13,7 @@ import (
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
-// change is what an errata block puts in the place of v1.
+// change holds the parts of an errata block that replace those of v1.
 type change struct {
 	version string
 	locals  locals
@@ -25,7 +25,7 @@ type change struct {
 
 var versionName = pattern.New(`^v[1-9][0-9]{0,3}$`)
 
-// errataSchema is what an errata block may hold.
+// errataSchema lists the attributes and blocks of an errata block.
 var errataSchema = bodySchema{
 	attrs:  []string{"reason", "reference", "flags", "fixes"},
 	blocks: map[string]blockShape{"locals": {}, "prepare": {}, "grade": {}},

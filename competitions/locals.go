@@ -37,7 +37,7 @@ func (d *decoder) locals(blocks []*hclsyntax.Block) {
 	}
 }
 
-// EvalContext returns what the prepare and grade blocks may refer to: the
+// EvalContext returns the names that the prepare and grade blocks may refer to: the
 // competition's own locals by their names, param.* (defaults, overridden by
 // params) and the pure functions. An override of an undeclared parameter is
 // a diagnostic; values are converted to the type of the default.

@@ -13,8 +13,8 @@ import (
 // LockName is the name of the file next to a definition that holds its pins.
 const LockName = "checksums.lock"
 
-// Lock is what a competition's files are checked against. A program writes it;
-// see FormatLock for the form.
+// Lock holds the digests that a competition's files are checked against. A program
+// writes it; see FormatLock for the form.
 type Lock struct {
 	// Download is the MD5 of the Kaggle download, or empty.
 	Download string
@@ -38,7 +38,7 @@ type Lock struct {
 //	  private  = { "test.csv" = "…" }
 //	}
 //
-// What is empty is left out. The same lock gives the same text.
+// Empty fields are left out. The same lock gives the same text.
 func FormatLock(l Lock) []byte {
 	var b bytes.Buffer
 	b.WriteString("# Written by mleflow competition lock. Commit this file with competition.hcl.\n")

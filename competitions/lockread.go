@@ -67,8 +67,7 @@ func (d *decoder) lockBlock(l *Lock, b *hclsyntax.Block) {
 	}
 }
 
-// pinned fills in what the lock file says of the definition, which must not say
-// it too.
+// pinned fills in the lock file's pins, which the definition must not have too.
 func (d *decoder) pinned() {
 	l := d.def.lock
 	if l == nil {
@@ -116,8 +115,8 @@ func (d *decoder) pinned() {
 	}
 }
 
-// Lock returns what the competition is checked against, to be changed and written.
-// It is empty where there is no lock file.
+// Lock returns the competition's lock, to be changed and written. It is empty if
+// there is no lock file.
 func (d *Definition) Lock() Lock {
 	if d.lock == nil {
 		return Lock{Prepared: map[string]Checksums{}}
@@ -127,8 +126,8 @@ func (d *Definition) Lock() Lock {
 	return l
 }
 
-// LockMissing is nil if the definition has a lock file, though it may be empty;
-// else it says what to do.
+// LockMissing returns nil if the definition has a lock file, even an empty one.
+// Otherwise the error gives the remedy.
 func (d *Definition) LockMissing() error {
 	if d.lock != nil {
 		return nil

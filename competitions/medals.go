@@ -101,7 +101,7 @@ func (m Medals) better(a, b float64) bool {
 	return a > b
 }
 
-// unranked is what a definition without a leaderboard has.
+// unranked stands for the leaderboard of a definition without one.
 func unranked() Medals {
 	none := math.NaN()
 	return Medals{Thresholds: Thresholds{Gold: none, Silver: none, Bronze: none, Median: none}}

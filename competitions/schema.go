@@ -13,7 +13,7 @@ import (
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
-// bodySchema says what a body may hold.
+// bodySchema lists the attributes and blocks that a body may hold.
 type bodySchema struct {
 	attrs  []string
 	blocks map[string]blockShape

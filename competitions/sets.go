@@ -74,8 +74,8 @@ func (c *Catalog) members(of []Complexity) []string {
 }
 
 // ParseList returns the competitions of a list of one's own: one identifier a
-// line, each once, in the order of their first lines. Blank lines and what
-// follows a # are passed over. The error names every identifier that is not
+// line, each once, in the order of their first lines. Blank lines and comments
+// after a # are ignored. The error names every identifier that is not
 // known, with its line and the nearest known one.
 func (c *Catalog) ParseList(text string) ([]string, error) {
 	var ids []string

@@ -29,7 +29,7 @@ var reference = Repository{
 // Reference is the reference's repository.
 func Reference() *Repository { return &reference }
 
-// Task says which text of a competition an agent is given. What it has to do is
+// Task selects the text of a competition that an agent gets. The task itself is
 // the same with each.
 type Task string
 

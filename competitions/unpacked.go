@@ -101,8 +101,8 @@ func (d *Definition) rawUses(bodies []*hclsyntax.Body) (uses []*regexp.Regexp) {
 // placeholder is a {name} of a pattern, which data fill in.
 var placeholder = pattern.New(`\{[^{}]*\}`)
 
-// useOf returns what a text may stand for. One that ends with what only the
-// data say, such as "{path}", says nothing about archives and is nil.
+// useOf returns an expression for the values of a string. For a string that ends
+// with a part known only from the data, such as "{path}", it is nil.
 func useOf(t *hclsyntax.TemplateExpr) *regexp.Regexp {
 	var text strings.Builder
 	for _, part := range t.Parts {

@@ -10,7 +10,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
-// Flags is what the leaderboard needs of one report. It reads our reports and
+// Flags holds the fields of one report that the leaderboard needs. It reads our reports and
 // the reference's.
 type Flags struct {
 	CompetitionID    string `json:"competition_id"`
@@ -25,7 +25,7 @@ type Flags struct {
 	Unranked bool `json:"-"`
 }
 
-// FlagsOf returns what the leaderboard needs of the report.
+// FlagsOf returns the fields of the report that the leaderboard needs.
 func FlagsOf(r grading.Report) Flags {
 	return Flags{
 		Unranked: r.Unranked(), CompetitionID: r.CompetitionID, GoldMedal: r.GoldMedal, SilverMedal: r.SilverMedal, BronzeMedal: r.BronzeMedal,
@@ -128,8 +128,8 @@ func PercentageNames() []string {
 	return names
 }
 
-// Figure returns what tells whether an attempt is a success in a figure of the
-// leaderboard, by its name without _percentage, and whether it counts at all.
+// Figure returns the predicate of a figure of the leaderboard, by its name without
+// _percentage: whether an attempt is a success, and whether it counts at all.
 func Figure(name string) (func(Flags) (success, counts bool), error) {
 	for i, known := range FigureNames() {
 		if known == name {

@@ -71,7 +71,7 @@ type Resampling struct {
 	Seed      uint64
 }
 
-// DefaultResampling is what comparisons use unless they are told otherwise.
+// DefaultResampling is the resampling of comparisons that do not set their own.
 var DefaultResampling = Resampling{Resamples: 10000}
 
 // Compare compares two agents by their pairs in every figure. Without pairs it

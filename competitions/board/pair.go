@@ -38,7 +38,7 @@ type Pairing struct {
 // NewPairing pairs the runs of two agents at the competitions. Where every run
 // of both has a seed label, and no two of an agent at one competition have the
 // same, runs with equal seeds are paired; otherwise the n-th run with the n-th.
-// What has no partner is left out and counted.
+// Runs without a partner are left out and counted.
 func NewPairing(first, second []grading.Graded, ids []string) Pairing {
 	p := Pairing{By: ByOrder}
 	if seeded(first) && seeded(second) {

@@ -13,7 +13,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
-// File is what a file of reports holds.
+// File is the content of a file of reports.
 type File struct {
 	Reports []grading.Graded
 	// Failures are the runs that could not be graded through no fault of the
@@ -130,8 +130,7 @@ func readGraded(text json.RawMessage) (grading.Graded, error) {
 	return g, nil
 }
 
-// jsonTruth returns true or false for what Python takes for one: booleans,
-// numbers and null.
+// jsonTruth returns Python's bool() of a boolean, a number or null.
 func jsonTruth(value json.RawMessage) (json.RawMessage, error) {
 	var of any
 	if err := json.Unmarshal(value, &of); err != nil {
@@ -183,7 +182,7 @@ next:
 	return out
 }
 
-// AllFlags returns what the leaderboard needs of the reports.
+// AllFlags returns the fields of the reports that the leaderboard needs.
 func AllFlags(reports []grading.Graded) []Flags {
 	out := make([]Flags, len(reports))
 	for i, r := range reports {
@@ -208,8 +207,8 @@ func ReadPaths(paths []string) (File, error) {
 	return all, nil
 }
 
-// CheckFetched refuses what Git leaves in the place of a large file that it has
-// not fetched, as in a plain clone of the reference.
+// CheckFetched refuses the pointer that Git LFS leaves in place of a large file
+// that it has not fetched, as in a plain clone of the reference.
 func CheckFetched(data []byte) error {
 	if bytes.HasPrefix(data, []byte("version https://git-lfs.github.com/spec/")) {
 		return errors.New("it is a pointer of Git LFS, not the file; fetch that with git lfs pull in the checkout")

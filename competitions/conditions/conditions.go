@@ -19,12 +19,12 @@ import (
 
 // The keys of conditions.
 const (
-	// Isolation is what kept the agent from the files, processes and network
-	// of the machine.
+	// Isolation is the barrier between the agent and the files, processes and
+	// network of the machine.
 	Isolation = "isolation"
 	// Runtime is the runtime that ran it.
 	Runtime = "runtime"
-	// Task is what the agent was told; see competitions.Task.
+	// Task is the task as the agent got it; see competitions.Task.
 	Task = "task"
 	// Environment is where its packages were from, if nobody else can have the same.
 	Environment = "environment"
@@ -73,7 +73,7 @@ func IsolationOf(runtime string, isolates, hostFiles bool) string {
 
 const mixedPrefix = "mixed: "
 
-// What is shown for an isolation.
+// The words that are shown for an isolation.
 const (
 	NotIsolated = "none (untrusted)"
 	Unknown     = "unknown"
@@ -96,8 +96,8 @@ func Shown(sets ...[]string) string {
 	})
 }
 
-// Told returns for people what agents were told: the one task, "mixed: …" where
-// there are several, and "unknown" where no condition says it.
+// Told names the task that agents got, for people: the one task, "mixed: …" if
+// there are several, and "unknown" if no condition names it.
 func Told(sets ...[]string) string { return shown(Task, sets, func(v string) string { return v }) }
 
 // shown puts the values of a key together. A set that has none is unknown.
@@ -149,8 +149,8 @@ type Attempts struct {
 	Sets [][]string
 }
 
-// Notes say what a reader of the scores must know: one sentence an agent, or for all
-// of them what holds for every attempt.
+// Notes returns the facts that a reader of the scores must know: one sentence an
+// agent, or one for all of them if it holds for every attempt.
 func Notes(all []Attempts) []string {
 	var notes []string
 	var sets [][]string
@@ -172,8 +172,7 @@ func Notes(all []Attempts) []string {
 	return append(notes, mixed(all)...)
 }
 
-// mixed says that attempts were told different things, as far as that is known
-// of any of them.
+// mixed notes that attempts got different tasks, as far as the tasks are known.
 func mixed(all []Attempts) []string {
 	var sets [][]string
 	for _, a := range all {

@@ -1,9 +1,9 @@
-// Package evidence has the one form in which checks of an attempt say what they
-// found.
+// Package evidence defines the one form in which checks of an attempt report their
+// findings.
 //
-// A finding points at a place and says what a person should look at there. It
-// is never a verdict: nothing in mleflow changes a score because of a finding.
-// Who reads a board may leave out attempts by rule, and the board says so.
+// A finding points at a place and tells a person where to look. It is never a
+// verdict: nothing in mleflow changes a score because of a finding.
+// The reader of a board may leave out attempts by rule, and the board says so.
 package evidence
 
 import (
@@ -22,7 +22,7 @@ const (
 	Warning Severity = "warning"
 )
 
-// Finding is what a rule found at one place.
+// Finding is the finding of a rule at one place.
 type Finding struct {
 	// Rule is the name of the rule, such as "plagiarism".
 	Rule     string   `json:"rule"`
@@ -33,9 +33,9 @@ type Finding struct {
 	File  string `json:"file"`
 	Line  int    `json:"line,omitempty"`
 	Place string `json:"place,omitempty"`
-	// Excerpt is what is there, shortened.
+	// Excerpt is the text at the place, shortened.
 	Excerpt string `json:"excerpt,omitempty"`
-	// Explanation says what was found, in a sentence or two.
+	// Explanation describes the finding in a sentence or two.
 	Explanation string `json:"explanation"`
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
-// attemptColumns adds what is known of the attempts.
+// attemptColumns adds the known facts about the attempts.
 func attemptColumns(r *rows[Run]) {
 	usage := func(of func(Usage) *float64) func(Run) *float64 {
 		return func(r Run) *float64 {

@@ -7,14 +7,14 @@ import (
 	"github.com/mleflow/mleflow/competitions/evidence"
 )
 
-// Check is what rule checks found in an attempt.
+// Check holds the findings of rule checks in an attempt.
 type Check struct {
 	// Rules are the names of the rules that were applied, sorted.
 	Rules    []string           `json:"rules"`
 	Findings []evidence.Finding `json:"findings"`
 }
 
-// Join returns what two checks found together; either may be nil.
+// Join returns the findings of both checks; either may be nil.
 func (c *Check) Join(other *Check) *Check {
 	switch {
 	case c == nil:
@@ -81,7 +81,7 @@ func unique(lists ...[]string) []string {
 	return slices.Compact(all)
 }
 
-// checkColumns are what rule checks found.
+// checkColumns hold the findings of rule checks.
 func checkColumns(r *rows[Record]) {
 	count := func(of evidence.Severity) func(Record) *float64 {
 		return func(r Record) *float64 {

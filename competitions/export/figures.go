@@ -16,7 +16,7 @@ type Group struct {
 	Isolation string
 	// Untrusted says that an attempt was not isolated.
 	Untrusted bool
-	// Task is what the agent was told; see conditions.Told.
+	// Task is the task as the agent got it; see conditions.Told.
 	Task string
 }
 

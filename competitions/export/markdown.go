@@ -11,8 +11,8 @@ import (
 // Row is a row of the table in the reference's README.
 type Row struct {
 	Agent, Models string
-	// Splits are the figures by split: low, medium, high, all. What is
-	// missing is shown as a dash.
+	// Splits are the figures by split: low, medium, high, all. A missing
+	// one is shown as a dash.
 	Splits map[string]board.Split
 	// Hours is the time that a run may take; "" if it is not known.
 	Hours string
@@ -20,7 +20,7 @@ type Row struct {
 	Date string
 	// Isolation says how the attempts were isolated; see conditions.Shown.
 	Isolation string
-	// Task is what the agent was told; see conditions.Told.
+	// Task is the task as the agent got it; see conditions.Told.
 	Task string
 }
 
@@ -67,8 +67,8 @@ func MarkdownText(text string) string {
 	return markdown.Replace(plain.Line(text))
 }
 
-// markdown escapes what starts a construct; the last three, with the escapes of
-// brackets, keep addresses from becoming links by themselves.
+// markdown escapes the characters that start a construct. The last three, with the
+// escapes of brackets, keep addresses from becoming links.
 var markdown = strings.NewReplacer(
 	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "~", `\~`, "[", `\[`, "]", `\]`, "|", `\|`, "#", `\#`, "!", `\!`, "$", `\$`,
 	"<", "&lt;", ">", "&gt;", "&", "&amp;", "://", `\://`, "www.", `www\.`, "@", `\@`,

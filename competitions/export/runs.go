@@ -11,14 +11,14 @@ import (
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
-// Attempt is what is known of how a submission came to be.
+// Attempt holds the known facts about the origin of a submission.
 type Attempt struct {
 	Outcome     string   `json:"outcome,omitempty"`
 	WallSeconds *float64 `json:"wall_seconds,omitempty"`
 	CPUSeconds  *float64 `json:"cpu_seconds,omitempty"`
 	// Validations is how often it asked whether a submission is valid.
 	Validations *int `json:"validations,omitempty"`
-	// Usage is what it used of models; nil if nobody says.
+	// Usage is its use of models; nil if unknown.
 	Usage *Usage `json:"usage,omitempty"`
 }
 

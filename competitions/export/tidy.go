@@ -11,7 +11,7 @@ import (
 )
 
 // Record is an attempt with all that is known of it: a row of the table of
-// attempts. What is not known is empty or nil.
+// attempts. Unknown values are empty or nil.
 type Record struct {
 	Run
 	// Graded says that there is a report. If not, the report holds no more than
@@ -22,10 +22,10 @@ type Record struct {
 
 	// RunID and the next fields are of the run; Started is RFC 3339 in UTC.
 	RunID, Pipeline, Mleflow, Started string
-	// RunName is what the run is called, RunNote and RunTags what people say of it.
+	// RunName is the name of the run. RunNote and RunTags are people's remarks on it.
 	RunName, RunNote string
 	RunTags          map[string]string
-	// Address is the step that ran the agent, GradeAddress the one that graded.
+	// Address is the step that ran the agent, GradeAddress the step that graded.
 	Address, GradeAddress string
 	// MadeIn is the run that executed the attempt, which may be an earlier one.
 	MadeIn string
@@ -36,13 +36,13 @@ type Record struct {
 	// Limits and the peak; nil is none or not known.
 	TimeLimitSeconds, CPULimit, MemoryLimitBytes, GPULimit, PeakMemoryBytes *float64
 
-	// The digests of what the attempt was given and gave.
+	// The digests of the attempt's inputs and outputs.
 	Data, Description, Instructions, Submission, ReportDigest, Definition string
 	// The keys of the two steps.
 	AttemptAction, GradeAction string
 
 	Snapshots []Snapshot
-	// Check is what rule checks found; nil if none looked at the attempt.
+	// Check holds the findings of rule checks; nil if none looked at the attempt.
 	Check *Check
 }
 
@@ -86,7 +86,7 @@ func After(at time.Duration) string {
 
 // Attempts returns the table of attempts, in their order. The columns of the
 // table of runs are among its columns, with the same names and meanings. For each
-// time it has columns with what stopping the attempt then would have given.
+// stop it has columns with the result of stopping the attempt at that time.
 func Attempts(records []Record, stops ...time.Duration) (*table.Table, error) {
 	runs := make([]Run, len(records))
 	for i, r := range records {
@@ -111,7 +111,7 @@ func Attempts(records []Record, stops ...time.Duration) (*table.Table, error) {
 	return table.New(r.columns...)
 }
 
-// scoreColumns are what the report says besides the table of runs.
+// scoreColumns hold the report's fields that the table of runs lacks.
 func scoreColumns(r *rows[Record]) {
 	r.truth("graded", func(r Record) bool { return r.Graded })
 	r.text("standing", func(r Record) string { return r.Standing })
@@ -148,7 +148,7 @@ func scoreColumns(r *rows[Record]) {
 	r.text("reference_profile", func(r Record) string { return r.Report.Profile })
 }
 
-// settingColumns are what the agent was and what it was allowed.
+// settingColumns describe the agent and its limits.
 func settingColumns(r *rows[Record]) {
 	r.text("agent_version", func(r Record) string { return r.AgentVersion })
 	r.text("image", func(r Record) string { return r.Image })
@@ -180,7 +180,7 @@ func originColumns(r *rows[Record]) {
 	r.text("definition_digest", func(r Record) string { return r.Definition })
 }
 
-// stopColumns are what stopping at a time would have given.
+// stopColumns hold the results of stopping at a given time.
 func stopColumns(r *rows[Record], at time.Duration) {
 	suffix := "_at_" + After(at)
 	stopped := func(rec Record) (none grading.Report) {
@@ -194,7 +194,7 @@ func stopColumns(r *rows[Record], at time.Duration) {
 	r.text("medal"+suffix, func(rec Record) string { return Medal(stopped(rec)) })
 }
 
-// saidColumns are what people say of the run.
+// saidColumns hold people's remarks on the run.
 func saidColumns(r *rows[Record]) {
 	r.text("run_name", func(r Record) string { return r.RunName })
 	r.text("run_note", func(r Record) string { return r.RunNote })

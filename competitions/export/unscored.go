@@ -9,7 +9,7 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// NaN is what Unscored says of a score that is not a number.
+// NaN is Unscored's result for a score that is not a number.
 const NaN = "NaN"
 
 // Unscored says in a word why a run has no finite score that counts: "provider failed" or another

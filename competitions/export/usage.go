@@ -8,13 +8,13 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
-// UsageFile is where an agent may leave what it used, below its logs.
+// UsageFile is the path below its logs where an agent may record its usage.
 const UsageFile = "usage.json"
 
 // MaxUsageBytes is the largest usage file that is read.
 const MaxUsageBytes = 64 << 10
 
-// Usage is what an attempt used of models.
+// Usage is an attempt's use of models.
 type Usage = grading.Usage
 
 // ReadUsage reads a usage file. Numbers are finite and not negative; the name

@@ -12,9 +12,9 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
-// ModelUse is what an attempt used of one model block, as the model gateway
-// measured it. Tokens and cost are the provider's figures; of a response that
-// reports none they are the most that it can have been.
+// ModelUse is an attempt's use of one model block, as the model gateway measured
+// it. Tokens and cost are the provider's figures; for a response that reports
+// none they are upper bounds.
 type ModelUse struct {
 	Provider string `json:"provider" cty:"provider"`
 	// Models are those that answered, sorted.
@@ -36,9 +36,9 @@ type ModelUse struct {
 	ReasoningTokens   int64 `json:"reasoning_tokens" cty:"reasoning_tokens"`
 	// CostUSD is an exact decimal number.
 	CostUSD string `json:"cost_usd" cty:"cost_usd"`
-	// ToolCalls are the calls of the provider's own tools, ToolCostUSD what of
-	// CostUSD they are. UnpricedCalls are those whose price is not known; they are
-	// not in CostUSD.
+	// ToolCalls are the calls of the provider's own tools, ToolCostUSD their part of
+	// CostUSD. UnpricedCalls are those whose price is not known; they are not in
+	// CostUSD.
 	ToolCalls     map[string]int64 `json:"tool_calls" cty:"tool_calls"`
 	ToolCostUSD   string           `json:"tool_cost_usd" cty:"tool_cost_usd"`
 	UnpricedCalls int64            `json:"unpriced_tool_calls" cty:"unpriced_tool_calls"`
@@ -50,16 +50,16 @@ type ModelUse struct {
 	FirstByteLongest float64 `json:"first_byte_max_seconds" cty:"first_byte_max_seconds"`
 	// Exhausted says that a request was refused because a budget was exhausted.
 	Exhausted bool `json:"exhausted" cty:"exhausted"`
-	// ExhaustedBy are its limits that were: cost, tokens, requests, and those of the
-	// run as run_cost; none in what was recorded before they were told.
+	// ExhaustedBy lists the exhausted limits: cost, tokens, requests, and those of the
+	// run as run_cost. Older records have none.
 	ExhaustedBy []string `json:"exhausted_by,omitempty" cty:"exhausted_by"`
 	// DivergedAt is the first exchange that a replay had no recording for; 0 if
 	// there was none.
 	DivergedAt int64 `json:"diverged_at" cty:"diverged_at"`
 }
 
-// ToolCharges says what part of the cost calls of tools are and which of them
-// have no known price, as the rest of a sentence; "" without calls.
+// ToolCharges gives the part of the cost that tool calls are and the calls without
+// a known price, as the rest of a sentence; "" without calls.
 func (u ModelUse) ToolCharges() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(u.ToolCalls)) {

@@ -325,9 +325,9 @@ func (f *rowFilter) marks(answers *table.Table) ([]bool, error) {
 	return marks, nil
 }
 
-// label returns the number by which pandas finds a row of the submission: that
-// of the row in the file, or what stands before the columns of the header. Ok
-// is false for what is no number of n rows.
+// label returns the number by which pandas finds a row of the submission: its
+// number in the file, or the cell before the columns of the header. Ok is false
+// if that cell is not the number of one of n rows.
 func (s *subject) label(row, n int) (label int, ok bool) {
 	if index := s.submission.Index(); len(index) > 0 {
 		k := keyOf(index[0].Value(row))

@@ -42,9 +42,9 @@ type Origin struct {
 	// Outcome is how the run ended; see package rungroup.
 	Outcome     string   `json:"outcome"`
 	WallSeconds *float64 `json:"wall_seconds,omitempty"`
-	// Usage is what it used of models; nil if that is not known.
+	// Usage is its use of models; nil if unknown.
 	Usage *Usage `json:"usage,omitempty"`
-	// Note says what is known of an outcome other than finished.
+	// Note explains an outcome other than finished, as far as it is known.
 	Note string `json:"note,omitempty"`
 	// Curve are the scores of the attempt's snapshots in order of time; nil if
 	// they are not known.
@@ -55,7 +55,7 @@ type Origin struct {
 	WarnedBy []string `json:"warned_by,omitempty"`
 }
 
-// Moment is what became of a submission that lay there some seconds after the
+// Moment is the outcome of the submission that existed some seconds after the
 // attempt began.
 type Moment struct {
 	Seconds int64   `json:"seconds"`
@@ -178,7 +178,7 @@ func notAnEntry(err error) string {
 	return fmt.Sprintf("%s is a JSON %s, not a string", wrong.Field, wrong.Value)
 }
 
-// Batch is what GradeAll needs besides the list.
+// Batch holds GradeAll's arguments besides the list.
 type Batch struct {
 	Catalog *competitions.Catalog
 	Judge   Judge
@@ -266,7 +266,7 @@ func forEach(n, workers int, f func(int)) {
 	wait.Wait()
 }
 
-// summarize counts what the reports hold.
+// summarize counts the results in the reports.
 func summarize(reports []Graded) Summary {
 	s := Summary{Runs: len(reports), Reports: append([]Graded{}, reports...), Failures: []Failure{}}
 	for _, r := range reports {

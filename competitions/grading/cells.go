@@ -135,8 +135,8 @@ func firstInt(v table.Value) (table.Value, bool) {
 	return metric.PythonInt(v)
 }
 
-// integers returns what numpy makes of a list of Python ints: int64, uint64 if
-// all are beyond that, doubles if some are.
+// integers converts a list of Python ints as numpy does: to int64, to uint64 if
+// all are beyond that, to doubles if some are.
 func integers(c *table.Column, read func(table.Value) (table.Value, bool)) (*table.Column, error) {
 	if c.Kind() == table.Int64 {
 		return c, nil

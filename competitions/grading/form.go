@@ -55,8 +55,8 @@ func NewForm(def *competitions.Definition, metrics *metric.Registry, params map[
 	return f, nil
 }
 
-// Check says what is wrong with the form of a submission: *Invalid, whose
-// reason may be shown, or nil. Any other error is the machine's.
+// Check checks the form of a submission. A mistake in it is an *Invalid, whose
+// reason may be shown. Any other error is the machine's.
 func (f *Form) Check(submission string) error {
 	if bad := findSubmission(submission); bad != nil {
 		bad.Rule = "file"
@@ -97,7 +97,7 @@ func (f *Form) measure(s *subject) error {
 	return invalid("column %q contains values that the metric cannot score: missing, not finite, or of a different type than in the sample submission", refused.Column)
 }
 
-// Class names what a reason is about, for people and counts: file, csv,
+// Class names the subject of a reason, for people and counts: file, csv,
 // columns, rows, ids, values or range.
 func (e *Invalid) Class() string {
 	switch e.Rule {

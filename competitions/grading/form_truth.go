@@ -32,8 +32,8 @@ func (f *Form) inventTruth() (truth *table.Table, scored bool) {
 }
 
 // completed adds the columns that answers have and submissions do not, until
-// the sample has a score against the table. What it has added it gives next to
-// the error, too.
+// the sample has a score against the table. With an error it returns the table
+// as far as it is completed.
 func (f *Form) completed(t *table.Table) (*table.Table, error) {
 	for {
 		_, err := f.plan.Score(f.sample, t)
@@ -51,8 +51,8 @@ func (f *Form) completed(t *table.Table) (*table.Table, error) {
 	}
 }
 
-// column makes a column of the answers up; nil if it is not known what belongs
-// there. All rows are among those that are graded.
+// column makes up a column of the answers; nil if its values are not known. All
+// rows are among the graded ones.
 func (f *Form) column(name string) *table.Column {
 	n := f.sample.Len()
 	if only := f.plan.only; only != nil && only.column == name {
@@ -119,8 +119,8 @@ func (f *Form) asked() (*table.Table, error) {
 	return f.sample.Take(rows).With(table.FromTexts(f.plan.ID, names, nil))
 }
 
-// words returns the sample with a text in each row, of three in turn, if it
-// says nothing of what belongs there.
+// words returns the sample with one of three strings in turn in each row, if it
+// says nothing of the values that belong there.
 func (f *Form) words() (*table.Table, error) {
 	columns := make([]*table.Column, len(f.plan.Targets))
 	for i, name := range f.plan.Targets {

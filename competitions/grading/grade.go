@@ -115,8 +115,8 @@ func (p *Plan) readAnswers(path string) (*table.Table, error) {
 	return readObjects(f, append([]string{p.ID}, p.Truth...))
 }
 
-// findSubmission tells whether there is a regular file whose name ends in
-// .csv, in either case.
+// findSubmission checks that path is a regular file whose name ends in .csv, in
+// either case.
 func findSubmission(path string) *Invalid {
 	info, err := os.Stat(path)
 	switch {

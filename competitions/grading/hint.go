@@ -21,9 +21,9 @@ const (
 // missingColumn is the reason of a submission without a column.
 var missingColumn = regexp.MustCompile(`^column "(.*)" is missing$`)
 
-// Hint says what people should know of a submission beside the report's reason: the
-// columns that a file has in which one is missing, and what may be the cause. It is ""
-// if there is nothing to say. It is no part of the report.
+// Hint adds to the report's reason for people. If a column is missing, it lists the
+// columns of the file and a possible cause. It is "" if there is nothing to add.
+// It is no part of the report.
 func Hint(r Report, path string) string {
 	m := missingColumn.FindStringSubmatch(r.Reason)
 	if m == nil {

@@ -19,8 +19,8 @@ type Judge interface {
 	Form(def *competitions.Definition, sample string) Check
 }
 
-// Check says what is wrong with a submission: *Invalid, whose reason may be
-// shown, or nil. Any other error is the machine's.
+// Check checks a submission. A mistake in it is an *Invalid, whose reason may be
+// shown. Any other error is the machine's.
 type Check func(ctx context.Context, submission string) error
 
 // Local is the Judge that reads submissions in this process. Only the size of
@@ -71,7 +71,7 @@ func Refuse(def *competitions.Definition, q Request, why *Invalid) Report {
 	return r
 }
 
-// name is what the report calls the file.
+// name is the file's name in the report.
 func (q Request) name() string {
 	if q.Name != "" {
 		return q.Name

@@ -43,7 +43,7 @@ func limitsBeside(path string) (limits, error) {
 // many bytes.
 func MaxBytes(trusted int64) int64 { return baseBytes + timesBytes*trusted }
 
-// read reads a submission within the limits. What is wrong with the file is an
+// read reads a submission within the limits. A mistake in the file is an
 // *Invalid, whose reason holds no path of this machine.
 func (l limits) read(path string) (*table.Table, error) {
 	f, err := os.Open(path)

@@ -53,7 +53,7 @@ type Program struct {
 // takes a program, for which the request has no executor.
 var ErrProgram = errors.New("the metric is a program, which is not run here")
 
-// maxVerdict bounds what a program prints.
+// maxVerdict bounds the output of a program.
 const maxVerdict = 64 << 10
 
 // score runs the program. An *Invalid error is its verdict on the submission.
@@ -142,7 +142,7 @@ var alone = sync.OnceValue(func() []string {
 	return nil
 })
 
-// verdict reads what a program printed.
+// verdict parses a program's output.
 func verdict(text []byte) (metric.Score, error) {
 	if len(text) > maxVerdict {
 		return metric.Score{}, fmt.Errorf("run metric: it printed more than %d bytes instead of one object", maxVerdict)
@@ -204,7 +204,7 @@ func copyFile(from, to string) error {
 	return errors.Join(err, dst.Close())
 }
 
-// head keeps the first bytes of what is written.
+// head keeps the first bytes that are written to it.
 type head struct {
 	bytes.Buffer
 	most int

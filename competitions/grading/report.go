@@ -19,7 +19,7 @@ import (
 // Where newer ones answer otherwise is listed in docs/reference-profile.md.
 const ReferenceProfile = "pandas-2.2 numpy-1.26 scikit-learn-1.5 scipy-1.14"
 
-// Outcome is what became of a submission.
+// Outcome is the outcome of grading a submission.
 type Outcome string
 
 // The outcomes.
@@ -102,7 +102,7 @@ type Thresholds struct {
 	Median Cutoff `json:"median_threshold"`
 }
 
-// Medals is what the score earns; of the three at most one is true.
+// Medals holds the medal that the score earns. At most one field is true.
 type Medals struct {
 	AnyMedal    bool `json:"any_medal"`
 	GoldMedal   bool `json:"gold_medal"`
@@ -149,7 +149,7 @@ type Detail struct {
 	// Untrusted says that the agent was not isolated and could have read the
 	// answers; see conditions.Untrusted.
 	Untrusted bool `json:"untrusted,omitempty"`
-	// Task is what the agent was told; it follows from Conditions, too.
+	// Task is the task as the agent got it. It follows from Conditions, too.
 	Task       string   `json:"task,omitempty"`
 	Conditions []string `json:"conditions,omitempty"`
 }

@@ -125,7 +125,7 @@ var finiteRule = Rule{
 	}),
 }
 
-// hasTexts tells whether some cell is a text. A long column may be Mixed and
+// hasTexts reports whether some cell is a string. A long column may be Mixed and
 // have numbers and booleans only.
 func hasTexts(c *table.Column) bool {
 	if c.Kind() != table.Mixed {

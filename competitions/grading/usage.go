@@ -8,7 +8,7 @@ const (
 	FromAgent = "agent"
 )
 
-// Usage is what an attempt used of models. Every field is optional; fields that
+// Usage is an attempt's use of models. Every field is optional; fields that
 // are not known are ignored.
 type Usage struct {
 	// Source is FromGateway or FromAgent.
@@ -21,6 +21,6 @@ type Usage struct {
 	InputTokens       *float64 `json:"input_tokens,omitempty"`
 	CachedInputTokens *float64 `json:"cached_input_tokens,omitempty"`
 	OutputTokens      *float64 `json:"output_tokens,omitempty"`
-	// CostUSD is what it cost in US dollars.
+	// CostUSD is the cost in US dollars.
 	CostUSD *float64 `json:"cost_usd,omitempty"`
 }

@@ -213,7 +213,7 @@ func (p *preparedLinter) judgeOrder(s side, c, truth *table.Column) {
 	}
 }
 
-// fact is what the public files say of the test rows.
+// fact is a statement of the public files about the test rows.
 type fact struct {
 	file, column string
 	values       []string
@@ -338,8 +338,8 @@ func lintPreparedFiles(p *preparedLinter) error {
 	return nil
 }
 
-// spread is how many standard deviations from what chance gives count as no
-// accident.
+// spread is the number of standard deviations from the expected value that rule
+// out chance.
 const spread = 6
 
 // lintSample compares the sample submission with the answers.

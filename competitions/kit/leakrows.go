@@ -135,8 +135,8 @@ func (p *preparedLinter) judgeSorted(file, column, what string, rows []int) {
 	}
 }
 
-// answerNames are what features that hold an answer are called, whatever the
-// competition's tables call it.
+// answerNames are the usual names of features that hold an answer, whatever its
+// name in the competition's tables.
 var answerNames = []string{"class", "label", "target"}
 
 // lintRecords looks into TensorFlow records for answers next to the test rows.
@@ -180,8 +180,8 @@ func lintRecords(p *preparedLinter) error {
 	return nil
 }
 
-// ofTestRow reports whether some feature of a record holds the id of a test row;
-// what it is called need not be what the tables call the id.
+// ofTestRow reports whether some feature of a record holds the id of a test row.
+// Its name may differ from that of the id in the tables.
 func (p *preparedLinter) ofTestRow(features map[string]transform.Feature) bool {
 	for _, f := range features {
 		if _, test := p.row[f.Text()]; test {
@@ -285,7 +285,7 @@ func (p *preparedLinter) judgeTwins(s side, t publicTable) {
 	}
 }
 
-// rowKey is the cells of a row as one text.
+// rowKey returns the cells of a row as one string.
 func rowKey(t *table.Table, i int) string {
 	var b strings.Builder
 	for _, c := range t.Columns() {

@@ -35,7 +35,7 @@ type Finding struct {
 	// Rule is the name of the rule that found it.
 	Rule    string
 	Message string
-	// File and Column are what the finding is about, for rules on data.
+	// File and Column are the subject of the finding, for rules on data.
 	File, Column string
 	// Excuse is why the finding is no news, "" if it is: see
 	// competitions.Definition.Excuse.

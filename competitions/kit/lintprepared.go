@@ -31,8 +31,8 @@ func (p *preparedLinter) leak(s Severity, file, column, format string, args ...a
 	p.found = append(p.found, f)
 }
 
-// LintPrepared looks for mistakes in what a definition prepared: folder holds
-// public and private. An error says that the data could not be read.
+// LintPrepared looks for mistakes in the data that a definition prepared: folder
+// holds public and private. An error says that the data could not be read.
 func LintPrepared(def *competitions.Definition, metrics *metric.Registry, folder fs.FS) ([]Finding, error) {
 	plan, diags := grading.Decode(def, metrics, nil)
 	if diags.HasErrors() {

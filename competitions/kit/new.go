@@ -25,14 +25,14 @@ var skeleton = template.Must(template.New("competition.hcl").Parse(skeletonText)
 
 var identifier = pattern.New(`^[A-Za-z0-9][A-Za-z0-9-]*$`)
 
-// Skeletons returns what a skeleton can be made from. Besides, there is
-// kaggle:SLUG, a competition of Kaggle.
+// Skeletons returns the names of the skeletons. Besides, there is kaggle:SLUG,
+// made from a competition of Kaggle.
 func Skeletons() []string { return []string{"tabular", "image", "text"} }
 
 // kaggle begins the name of a skeleton of a Kaggle competition.
 const kaggle = "kaggle:"
 
-// outline is what the template of a skeleton is filled with.
+// outline holds the values for the template of a skeleton.
 type outline struct {
 	ID, Category, Table string
 	Images              bool

@@ -33,7 +33,7 @@ type publicTable struct {
 	t    *table.Table
 }
 
-// publicData is what agents see.
+// publicData is the data that agents see.
 type publicData struct {
 	files  []publicFile
 	tables []publicTable
@@ -118,7 +118,7 @@ func (p *publicData) addTable(f publicFile) error {
 	} else {
 		t, err = readRecords(data)
 	}
-	if err == nil && t != nil { // what is not a table, is none
+	if err == nil && t != nil { // a file that is no table is skipped
 		p.tables = append(p.tables, publicTable{f.name, t})
 	}
 	return nil

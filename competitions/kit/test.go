@@ -22,8 +22,8 @@ import (
 // Verdict is the result of a check.
 type Verdict string
 
-// The verdicts. Odd is for what most graders do otherwise, such as to accept
-// a submission with a wrong id: look whether that is meant.
+// The verdicts. Odd marks behavior that most graders do not have, such as to
+// accept a submission with a wrong id: check that it is intended.
 const (
 	Passed  Verdict = "passed"
 	Failed  Verdict = "failed"
@@ -39,7 +39,7 @@ type Check struct {
 	Detail string
 }
 
-// TestOptions say what to test on.
+// TestOptions select the data and the programs for a test.
 type TestOptions struct {
 	// Prepared is the folder that holds public and private.
 	Prepared string
@@ -81,7 +81,7 @@ func Test(ctx context.Context, def *competitions.Definition, o TestOptions) ([]C
 	return t.checks, nil
 }
 
-// tester holds what the checks share.
+// tester holds the state that the checks share.
 type tester struct {
 	ctx    context.Context
 	def    *competitions.Definition
@@ -207,8 +207,7 @@ func (t *tester) shuffled() error {
 }
 
 // broken tries submissions that should have no score. No rows and a missing
-// target must be refused, or score what no number is; what else a grader
-// accepts is odd.
+// target must be refused or score NaN; any other one that is accepted is odd.
 func (t *tester) broken() error {
 	cases := []struct {
 		name string

@@ -36,7 +36,7 @@
 //   - A submission is relabelled by the function that relabels the answers
 //     (Table), so a score is the same before and after.
 //
-// # What it refuses
+// # Refused input
 //
 // Files whose format can hold ids that it does not replace, such as Parquet and
 // TFRecord, unless the definition says that they hold none; numbers in JSON that no

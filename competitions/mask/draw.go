@@ -16,7 +16,7 @@ import (
 
 // Draw writes a small split of the prepared files of a definition: the rows and
 // files of n ids of the answers, drawn by a seed, and of as large a part of the
-// other ids. What has no id stays. o.Salt is not used.
+// other ids. Rows and files without an id stay. o.Salt is not used.
 //
 // A competition that cannot be masked cannot be drawn from either, nor can one
 // whose rows belong together by another column than the id.

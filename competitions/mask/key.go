@@ -69,7 +69,7 @@ var (
 	lower   = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 )
 
-// key returns what stands for an id: an integer for one below 2⁶², whose leading
+// key returns the replacement of an id: an integer for one below 2⁶², whose leading
 // zeros do not count, and else a string. A suffix of letters such as .jpg stays.
 func (k *keyer) key(id string) string {
 	if id == "" {
@@ -94,7 +94,7 @@ const (
 	large = 62
 )
 
-// number returns what stands for an integer.
+// number returns the key of an integer.
 func (k *keyer) number(n uint64) string {
 	width := small
 	if n >= 1<<small {

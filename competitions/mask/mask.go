@@ -27,7 +27,7 @@ import (
 // before; the engine's keys hold it.
 const Version = "1"
 
-// Options say what to mask and where to.
+// Options give the data to mask and the destination.
 type Options struct {
 	// Public and Private are the prepared files.
 	Public, Private fs.FS
@@ -101,13 +101,13 @@ type masker struct {
 	progress *progress.Work
 }
 
-// change is what happens to the rows and files of an id. It is for one goroutine;
+// change is the change to the rows and files of an id. It is for one goroutine;
 // clone makes another.
 type change interface {
 	// known reports whether a text is an id, and keep whether its rows and files stay.
 	known(text string) bool
 	keep(id string) bool
-	// key is what stands for the id, and order where its rows go.
+	// key replaces the id, and order is the place of its rows.
 	key(id string) string
 	order(id string) uint64
 	// plain says that all bytes but ids stay.
@@ -360,8 +360,8 @@ func (m *masker) dropped(base string) bool {
 	return from < to && !m.keys.keep(base[from:to])
 }
 
-// find returns where the id in an element of a path is: what the mask block's
-// expression finds, what is before a dot, or all of it. A number alone counts
+// find returns the range of the id in an element of a path: the match of the mask
+// block's expression, the part before a dot, or all of it. A number alone counts
 // for the expression only: it may be the name of a class, too.
 func (m *masker) find(part string) (from, to int) {
 	if m.rule.names != nil {

@@ -17,7 +17,7 @@ const spillAt = 256 << 20
 const buckets = 64
 
 // sorter writes lines in the order of their places, and those of one place as
-// they came. What does not fit in memory goes to files, one for each part of
+// they came. Lines that do not fit in memory go to files, one for each part of
 // the places.
 type sorter struct {
 	work  string

@@ -93,10 +93,10 @@ func (r rule) header(head *row) (ids []idField) {
 	return ids
 }
 
-// byteOrderMark is what some programs write before a text.
+// byteOrderMark is a prefix that some programs write before text.
 const byteOrderMark = "\ufeff"
 
-// newRows reads what may start with a byte order mark, which it leaves out.
+// newRows skips a byte order mark at the start of its input.
 func newRows(in io.Reader, comma byte) (*rows, bool) {
 	r := bufio.NewReaderSize(in, 1<<16)
 	mark, _ := r.Peek(len(byteOrderMark))

@@ -163,7 +163,7 @@ type sentence struct{ error }
 func (s sentence) Error() string { return diag.Sentence(s.error.Error()) }
 func (s sentence) Unwrap() error { return s.error }
 
-// result turns what a verb returned into a value of the language.
+// result converts a verb's result to a value of the language.
 func result(out []reflect.Value, verb transform.Verb, r hcl.Range) (cty.Value, hcl.Diagnostics) {
 	if last := out[len(out)-1]; last.Type() == errorType {
 		if err, _ := last.Interface().(error); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
-// Check decodes a definition's prepare block and reports what is wrong with
-// it as far as that shows without data: unknown names, wrong numbers of
+// Check decodes a definition's prepare block and reports the mistakes that
+// show without data: unknown names, wrong numbers of
 // arguments, outputs and attributes that do not exist.
 func Check(def *competitions.Definition) hcl.Diagnostics {
 	b, diags := decode(def, nil)

@@ -35,8 +35,8 @@ func NewFolder(final string) (*Folder, error) {
 	return &Folder{final: final, partial: partial}, nil
 }
 
-// Publish puts the outputs at their final place, replacing what lay there. A
-// folder "private" among them is its owner's only.
+// Publish moves the outputs to their final place and replaces earlier ones.
+// Only its owner can read a folder "private" among them.
 func (f *Folder) Publish() error {
 	if err := os.Chmod(filepath.Join(f.partial, "private"), 0o700); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("publish %s: %w", f.final, err)

@@ -159,7 +159,7 @@ func (r *reader) at(name string) hcl.Range {
 	return r.it.block.DefRange()
 }
 
-// read evaluates an attribute into a Go value; it stays as it is when the
+// read evaluates an attribute into a Go value. The value stays unchanged if the
 // attribute is absent.
 func (r *reader) read(name string, convert func(cty.Value) error) {
 	attr := r.it.block.Body.Attributes[name]

@@ -42,7 +42,7 @@ func (l *localSet) get(e *evaluator, name string, at hcl.Range) (cty.Value, hcl.
 	return own.value, own.diags
 }
 
-// suggest says what may be meant by a name that no local has.
+// suggest returns a hint about a name that no local has.
 func (l *localSet) suggest(name string, params map[string]cty.Value) string {
 	if name == "each" {
 		return "each.key and each.value exist only in an output with for_each."

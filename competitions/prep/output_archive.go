@@ -67,7 +67,7 @@ func writeArchive(r *runner, it *item) hcl.Diagnostics {
 type archiveSink struct {
 	packer  archive.Packer
 	folders map[string]bool // folders that have an entry; nil if none is to have one
-	buf     []byte          // what members are copied through
+	buf     []byte          // copy buffer for members
 }
 
 // create starts a member, after its folders.

@@ -60,12 +60,12 @@ func writeRepack(r *runner, it *item) hcl.Diagnostics {
 	})
 }
 
-// repacker packs archives again without some of what they hold.
+// repacker packs archives again without some of their content.
 type repacker struct {
 	ctx     context.Context
 	work    string
 	except  []string          // patterns of members that are left out
-	clear   map[string]string // by pattern, what is emptied
+	clear   map[string]string // by pattern, the part to empty
 	matched map[string]bool   // which patterns have matched a name
 }
 
@@ -106,7 +106,7 @@ func (p *repacker) archive(w io.Writer, to string, r io.Reader, from string) (er
 	return packer.Close()
 }
 
-// member copies a member, without what is to be emptied in it.
+// member copies a member and leaves out the parts to be emptied.
 func (p *repacker) member(w io.Writer, name string, r io.Reader) error {
 	var paths []string
 	for _, pattern := range sortedKeys(p.clear) {

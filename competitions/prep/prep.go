@@ -25,7 +25,7 @@ import (
 // bytes than before; the engine's keys hold it.
 const Version = "2"
 
-// Options say what to prepare from and where to.
+// Options give the source and the destination of a preparation.
 type Options struct {
 	// Raw is the unpacked download.
 	Raw fs.FS
@@ -34,7 +34,7 @@ type Options struct {
 	// Params overrides parameters of the definition.
 	Params map[string]cty.Value
 	// Work is a folder for unpacked archives; empty means a new folder of the
-	// system's temporary one. What Run puts there it removes.
+	// system's temporary one. Run removes the files that it puts there.
 	Work string
 	// Parallelism is how many outputs are written at once, and how many files
 	// each of them copies at once; 0 means the number of processors.
@@ -173,12 +173,12 @@ type Output struct {
 	// Kind is the block type.
 	Kind  string
 	Range hcl.Range
-	// Value is the source text of what the file is made of: rows, lines or
+	// Value is the source text of the file's content: rows, lines or
 	// value of a generated file, from of a copy.
 	Value string
 }
 
-// Outputs lists what a definition's prepare block declares, in order. Members
+// Outputs lists the outputs that a definition's prepare block declares, in order. Members
 // of archives are not listed on their own.
 func Outputs(def *competitions.Definition) ([]Output, hcl.Diagnostics) {
 	block, diags := decode(def, nil)

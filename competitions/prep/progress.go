@@ -10,8 +10,8 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 )
 
-// counts is what a preparation reads and writes. Outputs only add to it; a
-// sampler tells.
+// counts holds the amounts that a preparation has read and written. Outputs add
+// to it; a sampler reports it.
 type counts struct {
 	// unpacking is the work on archives that cannot be read in place.
 	unpacking progress.Work
@@ -52,16 +52,16 @@ func (c *counts) written() progress.State {
 	return out
 }
 
-// reading is the progress of what is read of raw files.
+// reading is the progress of reading raw files.
 func (c *counts) reading() progress.State {
 	return progress.State{What: "reading", Bytes: c.read.Load(), TotalBytes: c.readable.Load()}
 }
 
-// sampleEvery is how often a preparation tells how far it is.
+// sampleEvery is the interval between two reports of progress.
 const sampleEvery = 100 * time.Millisecond
 
-// sample tells how far it is until the function it returns is called: what is
-// written or, while nothing is, what is read or unpacked.
+// sample reports progress until stop is called: the bytes written or, while
+// nothing is written, those read or unpacked.
 func (c *counts) sample(to func(progress.State)) (stop func(ok bool)) {
 	if to == nil {
 		return func(bool) {}
@@ -99,7 +99,7 @@ func (c *counts) sample(to func(progress.State)) (stop func(ok bool)) {
 	}
 }
 
-// countedFS counts what is read of the files of a file system.
+// countedFS counts the bytes that are read from a file system's files.
 type countedFS struct {
 	fs.FS
 	counts *counts
@@ -129,8 +129,8 @@ func (c countedFS) Stat(name string) (fs.FileInfo, error) { return fs.Stat(c.FS,
 // ReadDir implements fs.ReadDirFS.
 func (c countedFS) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(c.FS, name) }
 
-// countedFile is a file of a countedFS. When it is closed, what was not read of it
-// is not to be read any more.
+// countedFile is a file of a countedFS. When it is closed, its unread bytes no
+// longer count as still to read.
 type countedFile struct {
 	fs.File
 	counts *counts

@@ -15,7 +15,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/data/transform"
 )
 
-// runner holds what the outputs of one run share.
+// runner holds the state that the outputs of one run share.
 type runner struct {
 	ctx       context.Context
 	evaluator *evaluator

@@ -25,7 +25,7 @@ type File interface {
 	io.Writer
 	// Commit makes the file part of the output.
 	Commit() error
-	// Close frees what the file holds; without Commit the file is dropped.
+	// Close frees the file's resources. Without Commit the file is dropped.
 	Close() error
 }
 

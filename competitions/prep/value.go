@@ -230,7 +230,7 @@ func toRecords(v cty.Value) (transform.Records, error) {
 	return nil, fmt.Errorf("expected records, as json(…) returns them, not %s", describe(v))
 }
 
-// describe names what a value is, for messages.
+// describe names the kind of a value, for messages.
 func describe(v cty.Value) string {
 	switch t := v.Type(); {
 	case v.IsNull():

@@ -19,7 +19,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/validity"
 )
 
-// Bounds on what is read. What is beyond is named as unread.
+// Bounds on reading. Anything beyond them is listed as unread.
 const (
 	mostText   = 16 << 20 // bytes of files that are not Python
 	mostLine   = 1 << 20  // bytes of a line of a record

@@ -14,8 +14,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/validity"
 )
 
-// Attempt is what an attempt left. What is nil is missing, and rules about it find
-// nothing.
+// Attempt holds the files that an attempt left. A nil part is missing, and rules
+// about it find nothing.
 type Attempt struct {
 	// Code is its folder of code, Submission its folder with the file of that name.
 	Code, Submission fs.FS
@@ -31,9 +31,9 @@ type Attempt struct {
 // Rule is one thing to look for.
 type Rule struct {
 	Name string
-	// Doc says what it finds, and Honest what of that an honest attempt may have.
+	// Doc describes its findings, and Honest those that an honest attempt may have.
 	Doc, Honest string
-	// begin returns what to call for the parts of one attempt.
+	// begin returns the callbacks for the parts of one attempt.
 	begin func(c *check) visitor
 }
 
@@ -48,7 +48,7 @@ func All() []Rule {
 type visitor struct {
 	// source gets each Python file and notebook of the code, with its tokens.
 	source func(s *pysource.Source, tokens []pysource.Token)
-	// text gets what may be a path or a command: strings in Python, the lines of other
+	// text gets possible paths and commands: strings in Python, the lines of other
 	// files of code, and the lines that models gave to tools.
 	text func(p place, text string)
 	// reply gets all that a model wrote in one exchange.
@@ -88,16 +88,16 @@ type check struct {
 	unread []string
 }
 
-// Result is what was found.
+// Result holds the findings.
 type Result struct {
 	// Findings have the warnings first.
 	Findings []evidence.Finding
-	// Unread names what could not be read, which may hide something.
+	// Unread names the parts that could not be read. They may hide something.
 	Unread []string
 }
 
-// Check looks for what the rules describe. The error is that of a store or ctx: what
-// is wrong with the attempt's files is in the result.
+// Check applies the rules. The error is that of a store or ctx; mistakes in the
+// attempt's files are in the result.
 func Check(ctx context.Context, a *Attempt, list []Rule) (*Result, error) {
 	c := &check{ctx: ctx, Attempt: a, places: map[string]map[place]bool{}}
 	if err := c.readIDs(); err != nil {

@@ -28,7 +28,7 @@ type Writer struct {
 // Records are the runs in the order of the file.
 type Records []Record
 
-// Record is what the metadata say of a run. The reference writes Success only:
+// Record is the entry of a run in the metadata. The reference writes Success only:
 // that nothing went wrong around the agent, whatever the agent did.
 type Record struct {
 	ID      string `json:"-"`

@@ -181,7 +181,7 @@ func unlisted(dir string, runs Records) ([]string, error) {
 }
 
 // Entries returns the runs as entries to grade, as the reference makes them: one
-// a run, in their order, "None" for no submission. What was refused is none.
+// a run, in their order, "None" for no submission. A refused one counts as none.
 func (g *Group) Entries() []grading.Entry {
 	entries := make([]grading.Entry, len(g.Runs))
 	for i, r := range g.Runs {

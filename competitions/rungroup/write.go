@@ -28,7 +28,7 @@ func GroupName(dir string, started time.Time, agent, run string) string {
 	}
 }
 
-// RunName returns the name of a run: its competition and what is unique to it,
+// RunName returns the name of a run: its competition and a part unique to it,
 // in the form of a UUID, the same for the same text.
 func RunName(competition, unique string) string {
 	id := digest.Of([]byte(unique)).String()

@@ -13,7 +13,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
-// String says what kind of sum it is.
+// String names the kind of the sum.
 func (s summed) String() string {
 	if len(s.sum) == 32 {
 		return "MD5 " + s.sum
@@ -24,7 +24,7 @@ func (s summed) String() string {
 // unreadable is the sum of a file that is no Parquet file.
 const unreadable = competitions.ContentPin + "unreadable"
 
-// contentOf returns the digest of what a Parquet file holds.
+// contentOf returns the digest of a Parquet file's content.
 func contentOf(ctx context.Context, f folder, path string) (summed, error) {
 	file, err := f.open(path)(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -74,7 +74,7 @@ func anywhere(ctx context.Context, file fs.File, size int64) (io.ReaderAt, int64
 	return out, n, done, nil
 }
 
-// parquet says what a Parquet file of other bytes than the pinned ones holds.
+// parquet describes the content of a Parquet file whose bytes are not the pinned ones.
 func (v *verification) parquet(ctx context.Context, m *Mismatch) string {
 	got, err := contentOf(ctx, v.Data.folder, m.Path)
 	switch {

@@ -1,14 +1,14 @@
-// Package verify compares prepared data with what a competition pins, and says
-// what is wrong. The checksum step, the verb prepare and the verb competition
+// Package verify compares prepared data with a competition's pins and reports the
+// differences. The checksum step, the verb prepare and the verb competition
 // lock all use it; there is no other check.
 //
-// # What is checked
+// # Checks
 //
 // The MD5 of each pinned file, and the digest of the folder that holds public/
 // and private/ as a tree (package cache/tree), which changes when the path, the
 // bytes or the executable bit of any file does. Only these decide.
 //
-// # What explains
+// # Explanations
 //
 // A mismatch is explained (package compare) by the first of these there is: a
 // folder that is known to be right; the right files, if the cache still holds

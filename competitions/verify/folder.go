@@ -25,7 +25,7 @@ type node struct {
 	size, files int64
 }
 
-// errSealed says that it is not known what a folder holds.
+// errSealed means that a folder's content is unknown.
 var errSealed = errors.New("the folder's files are not listed")
 
 // folder is something that files are compared in.
@@ -89,8 +89,8 @@ func (t treeFolder) open(name string) compare.Opener {
 	return func(ctx context.Context) (fs.File, error) { return tree.NewFS(ctx, t.store, t.root).Open(name) }
 }
 
-// halves are the folders that make up prepared data; what else is next to
-// them does not belong to it.
+// halves are the folders that make up prepared data. Anything else next to them
+// does not belong to it.
 var halves = map[string]bool{"public": true, "private": true}
 
 // diskFolder is a folder on disk, which has no digests yet. It remembers those
@@ -99,7 +99,7 @@ type diskFolder struct {
 	fs fs.FS
 	// described leaves public/description.md out.
 	described bool
-	// work counts what is read.
+	// work counts the bytes that are read.
 	work *progress.Work
 
 	mu    sync.Mutex

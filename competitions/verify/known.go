@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/data/compare"
 )
 
-// knownFolder is what a manifest says was there.
+// knownFolder is a folder as a manifest records it.
 type knownFolder struct{ *Manifest }
 
 func (k knownFolder) identity(_ context.Context, name string) (node, error) {

@@ -36,7 +36,7 @@ type Change struct {
 	New  string `json:"new,omitempty"`
 }
 
-// String says what changes in a line.
+// String describes the change in one line.
 func (c Change) String() string {
 	switch {
 	case c.Old == "":
@@ -50,7 +50,7 @@ func (c Change) String() string {
 // Changed reports whether anything would be written.
 func (l *Lock) Changed() bool { return len(l.Changes) > 0 || l.Stale }
 
-// ReferenceError says that data are not what the reference pins.
+// ReferenceError reports data that do not match the reference's pins.
 type ReferenceError struct {
 	ID      string
 	Changes []Change
@@ -77,9 +77,9 @@ type LockOptions struct {
 	Work *progress.Work
 }
 
-// NewLock pins data that are taken to be right. Of a competition of the
-// reference the files that it pins are pinned, of any other the tables at the
-// top of public and private and what was pinned before. A pin of the reference
+// NewLock pins data that are assumed to be right. For a competition of the
+// reference it pins the files that the reference pins, for any other the tables
+// at the top of public and private and the files pinned before. A pin of the reference
 // that would change is a *ReferenceError. The pins of other versions, of the
 // download and of the texts stay. Nothing is written.
 func NewLock(ctx context.Context, def *competitions.Definition, data *Data, o LockOptions) (*Lock, error) {

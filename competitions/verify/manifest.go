@@ -33,7 +33,7 @@ type Manifest struct {
 	Files   map[string]compare.Summary `json:"files"`
 }
 
-// Folder is what a manifest knows of a folder as a whole.
+// Folder is a manifest's entry for a folder as a whole.
 type Folder struct {
 	SHA256 string `json:"sha256"`
 	Size   int64  `json:"size"`
@@ -77,8 +77,8 @@ func describe(ctx context.Context, data *Data) (*Manifest, error) {
 	return m, m.addFolder(ctx, data.folder, ".", root)
 }
 
-// addFolder adds a folder and what is in it, unless that is too much; of a
-// large folder only the tables.
+// addFolder adds a folder and its content; of a folder that is too large, only the
+// tables.
 func (m *Manifest) addFolder(ctx context.Context, f folder, dir string, n node) error {
 	whole, err := m.fits(ctx, f, dir)
 	if err != nil {

@@ -17,7 +17,7 @@ const (
 	Differs  Verdict = "mismatch"
 )
 
-// Problem is what is wrong with a file.
+// Problem is the kind of mismatch of a file.
 type Problem string
 
 // The problems. A folder whose files are not listed is Wrong as a whole.
@@ -47,8 +47,8 @@ type Report struct {
 	Note string `json:"note"`
 }
 
-// Mismatch is a file, or the folder of all files, that is not what it should
-// be.
+// Mismatch is a file, or the folder of all files, that differs from the expected
+// one.
 type Mismatch struct {
 	Path    string  `json:"path"`
 	Problem Problem `json:"problem"`
@@ -65,7 +65,7 @@ type Mismatch struct {
 	Explanation string `json:"explanation"`
 }
 
-// String says what is wrong in a line.
+// String describes the mismatch in one line.
 func (m Mismatch) String() string {
 	var b strings.Builder
 	b.WriteString(m.Path + ": ")

@@ -62,7 +62,7 @@ func (d *Data) Half(ctx context.Context, name string) (cache.Ref, error) {
 	return cache.Ref{Kind: cache.Tree, ID: n.id, Size: n.size, Files: n.files}, err
 }
 
-// Request says what to verify.
+// Request selects the data to verify.
 type Request struct {
 	Definition *competitions.Definition
 	Data       *Data
@@ -101,7 +101,7 @@ func Run(ctx context.Context, r Request) (Report, error) {
 type verification struct {
 	Request
 	report Report
-	// known is what the manifest file says; nil without one.
+	// known is the content of the manifest file; nil without one.
 	known *Manifest
 	// best is what the data are compared with, once it was needed.
 	best folder

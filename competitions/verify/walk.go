@@ -69,8 +69,7 @@ func (v *verification) unnamed(want string, root node, right folder) Mismatch {
 	return m
 }
 
-// right returns what the files should be, as well as it is known; nil when
-// nothing is.
+// right returns the expected files, as far as they are known; nil if none are.
 func (v *verification) right(ctx context.Context) (folder, error) {
 	if v.best != nil {
 		return v.best, nil
@@ -155,7 +154,7 @@ func (v *verification) walk(ctx context.Context, right folder, dir string) error
 	return nil
 }
 
-// both compares what is there on both sides.
+// both compares an entry that exists on both sides.
 func (v *verification) both(ctx context.Context, right folder, name string, want node) error {
 	got, err := v.Data.folder.identity(ctx, name)
 	if err != nil {

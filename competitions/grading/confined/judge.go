@@ -19,16 +19,16 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// limits are what a child may take.
+// limits bound the resources of a child.
 type limits struct {
-	// Memory is what it may have in bytes, in all.
+	// Memory is the limit of its total memory, in bytes.
 	Memory int64
 	// CPU is its processor time.
 	CPU time.Duration
 }
 
-// The limits of a child: what a submission takes that has a score is far from
-// them. 1.5 GB of probabilities and answers of as many bytes take 2.5 GB.
+// The limits of a child. A submission that has a score stays far below
+// them: 1.5 GB of probabilities and answers of as many bytes take 2.5 GB.
 const (
 	baseMemory  = 4 << 30
 	timesMemory = 32 // of the answers, or of the sample
@@ -66,7 +66,7 @@ func New(metrics *metric.Registry, ex executor.Executor, self string, machine Ma
 	}
 }
 
-// WithPackages sets what provides the packages of metrics that are programs, and
+// WithPackages sets the provider of packages for metrics that are programs. It
 // returns j.
 func (j *Judge) WithPackages(p grading.Packages) *Judge {
 	j.local.Packages = p
@@ -77,7 +77,7 @@ func limitsBeside(trusted int64) limits {
 	return limits{Memory: baseMemory + timesMemory*trusted, CPU: longest}
 }
 
-// question is what a child is asked: to grade a submission or, where there are
+// question is the request to a child: to grade a submission or, where there are
 // no answers, to check its form.
 type question struct {
 	Competition, Version string
@@ -93,7 +93,7 @@ type question struct {
 	Limits           limits
 }
 
-// answer is what a child says.
+// answer is a child's answer.
 type answer struct {
 	Report  *grading.Report  `json:",omitempty"`
 	Invalid *grading.Invalid `json:",omitempty"` // of a check

@@ -52,11 +52,11 @@ func (j *Judge) run(ctx context.Context, q question) (answer, error) {
 	return answer{}, q.Limits.why(cmd, err, complaint.String())
 }
 
-// maxAnswer bounds what is kept of what a child says.
+// maxAnswer bounds the part of a child's answer that is kept.
 const maxAnswer = 64 << 20
 
-// why says why a child gave no answer: what the submission did is a
-// *grading.Invalid.
+// why explains a child without an answer. If the submission is the cause, the
+// error is a *grading.Invalid.
 func (l limits) why(cmd *exec.Cmd, err error, complaint string) error {
 	state := cmd.ProcessState
 	status, _ := state.Sys().(syscall.WaitStatus)

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Machine is what children may take together.
+// Machine holds the resources that all children share.
 type Machine struct {
 	CPUs   float64
 	Memory int64 // in bytes; 0 is unknown
@@ -30,8 +30,8 @@ func newSlots(m Machine) *slots {
 	return &slots{m.Memory, m.Memory / cpus, semaphore.NewWeighted(m.Memory)}
 }
 
-// enter waits until a child with so much memory may run and returns what tells
-// that it has ended.
+// enter waits until a child with so much memory may run. Call leave when the
+// child has ended.
 func (r *slots) enter(ctx context.Context, memory int64) (leave func(), err error) {
 	memory = min(max(memory, r.share), r.memory)
 	if err := r.left.Acquire(ctx, memory); err != nil {

@@ -1,4 +1,4 @@
-// Package profile holds what the reference's graders answer with several versions
+// Package profile holds the answers of the reference's graders with several versions
 // of their libraries, for the reference pages and for tests.
 package profile
 
@@ -11,7 +11,7 @@ import (
 //go:embed profile.json
 var profileData []byte
 
-// Profile is what the reference's graders answer with several versions of
+// Profile holds the answers of the reference's graders with several versions of
 // their libraries. ../testdata/profile.py writes it.
 type Profile struct {
 	// Versions are those of the libraries, by the name of the column and that of
@@ -69,8 +69,8 @@ func Read() (Profile, error) {
 	return p, nil
 }
 
-// Differs reports whether newer versions answer otherwise than the profile, or
-// we do.
+// Differs reports whether our answer or that of newer versions differs from the
+// profile.
 func (c Case) Differs() bool {
 	want := c.Answers[Reference]
 	return c.Ours != "" || c.Answers[Pandas2] != want || c.Answers[Pandas3] != want

@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/evidence"
 )
 
-// Answer is what a model answered to a question.
+// Answer is a model's answer to a question.
 type Answer struct {
 	Question string `json:"question"`
 	Yes      bool   `json:"yes"`
@@ -30,7 +30,7 @@ type Quotation struct {
 	Found bool   `json:"found"`
 }
 
-// Bounds of what is kept of answers.
+// Bounds on the parts of answers that are kept.
 const (
 	mostReason     = 1000
 	mostQuotations = 5

@@ -17,7 +17,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 )
 
-// Attempt is what is read of an attempt; nil is missing.
+// Attempt holds the parts of an attempt that are read. A nil part is missing.
 type Attempt struct {
 	Code, Logs fs.FS
 	Transcript *transcript.Reader
@@ -29,20 +29,20 @@ type part struct {
 	// from is where in the text something is missing; 0 is nowhere. Lines after it
 	// have no numbers.
 	from int
-	// shown is what of the text the model gets.
+	// shown is the part of the text that the model gets.
 	shown string
 }
 
-// Material is what a model is shown of an attempt.
+// Material is the part of an attempt that is shown to a model.
 type Material struct {
 	parts []part
-	// Omitted says what is left out, one line each.
+	// Omitted lists the parts that are left out, one line each.
 	Omitted []string
 	// Bytes is how much is shown.
 	Bytes int
 }
 
-// Bounds on what is read.
+// Bounds on reading.
 const (
 	mostFile  = 1 << 20 // bytes of one file or exchange
 	mostRead  = 64 << 20
@@ -78,8 +78,8 @@ func Gather(ctx context.Context, a Attempt, limit int) (*Material, error) {
 	return m, nil
 }
 
-// divide gives each group its share, and what one does not need to the others, in
-// order.
+// divide gives each group its share and the unused part of a share to the others,
+// in order.
 func divide(limit int, groups [][]part) []int {
 	given, spare := make([]int, len(groups)), limit
 	sizes := make([]int, len(groups))
@@ -138,7 +138,7 @@ func (m *Material) omit(format string, args ...any) {
 	}
 }
 
-// leftOut stands for what is missing in the middle of a part.
+// leftOut stands for the text left out of the middle of a part.
 const leftOut = "\n[…]\n"
 
 // middle leaves out the middle of a text that is too long, at whole characters.
@@ -200,7 +200,7 @@ func (m *Material) files(ctx context.Context, dir fs.FS, prefix string, left *in
 	return parts, nil
 }
 
-// kind orders files: code, then what may be read, then what is likely data.
+// kind orders files: code, then readable files, then likely data.
 func kind(name string) int {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".py", ".ipynb", ".sh", ".r", ".jl", ".js", ".ts", ".c", ".cpp", ".rs", ".go":
@@ -264,7 +264,7 @@ func plain(text string) string {
 	}, text)
 }
 
-// turns reads what a model wrote and what its tools returned.
+// turns reads the model's messages and the results of its tools.
 func (m *Material) turns(ctx context.Context, r *transcript.Reader, left *int) (parts []part, err error) {
 	if r == nil {
 		return nil, nil

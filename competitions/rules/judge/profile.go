@@ -26,7 +26,7 @@ type Profile struct {
 	Questions []Question
 }
 
-// Question can be answered with yes or no. Yes is what a reader should look at.
+// Question can be answered with yes or no. A reader should look at each yes.
 type Question struct {
 	Name string `hcl:"name,label"`
 	Text string `hcl:"text"`

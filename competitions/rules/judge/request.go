@@ -21,7 +21,7 @@ Questions:
 %[2]s
 Answer each question with yes or no. Answer yes only if the material shows it. For each yes, give one to three quotations: the path of the part, and up to 300 characters copied from it exactly, from one place, without changes. Give a reason of one or two sentences. If the material does not show it, answer no.`
 
-// Request is what a model is asked.
+// Request is the request to a model.
 type Request struct {
 	// System are the instructions, User is the material.
 	System, User string
@@ -29,7 +29,7 @@ type Request struct {
 	Schema json.RawMessage
 }
 
-// Request returns what to ask about the material.
+// Request returns the request about the material.
 func (p *Profile) Request(m *Material) Request {
 	mark := m.mark()
 	var questions, user strings.Builder
@@ -45,14 +45,14 @@ func (p *Profile) Request(m *Material) Request {
 	return Request{System: fmt.Sprintf(instructions, mark, questions.String()), User: user.String(), Schema: p.schema()}
 }
 
-// Digest identifies what is asked, without the material.
+// Digest identifies the request without the material.
 func (p *Profile) Digest() digest.ContentID {
 	empty := p.Request(&Material{})
 	return digest.Of([]byte(empty.System + "\n" + empty.User + "\n" + string(empty.Schema)))
 }
 
-// mark begins the lines between parts. It is a digest of what is shown, so whoever
-// wrote that cannot have written the mark, too.
+// mark begins the lines between parts. It is a digest of the material, so the
+// author of the material cannot have written the mark into it.
 func (m *Material) mark() string {
 	h := sha256.New()
 	for _, p := range m.parts {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// missingCells are what pandas.read_csv takes for a missing value (2.2, na_values).
+// missingCells are the strings that pandas.read_csv reads as missing (2.2, na_values).
 var missingCells = map[string]bool{
 	"": true, "#N/A": true, "#N/A N/A": true, "#NA": true, "-1.#IND": true, "-1.#QNAN": true, "-NaN": true, "-nan": true,
 	"1.#IND": true, "1.#QNAN": true, "<NA>": true, "N/A": true, "NA": true, "NULL": true, "NaN": true, "None": true,

@@ -13,7 +13,7 @@ import (
 // Opener opens a file from its beginning.
 type Opener func(ctx context.Context) (fs.File, error)
 
-// Difference says how a file differs from what it should be.
+// Difference describes how a file differs from the expected one.
 type Difference struct {
 	// Same says that the content is equal though the bytes differ.
 	Same bool
@@ -59,7 +59,7 @@ func WithSummary(ctx context.Context, name string, want Summary, got Opener) (Di
 	return want.against(found), nil
 }
 
-// against says what the summaries of two files of one name tell.
+// against describes the difference of two files of one name by their summaries.
 func (s Summary) against(got Summary) Difference {
 	switch {
 	case s.SHA256 == got.SHA256:

@@ -172,7 +172,7 @@ func canonicalJSON(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// Form is what a table's reader does not see of its bytes.
+// Form describes a table's bytes as far as its reader does not see them.
 type Form struct {
 	// LineEnds is "LF", "CRLF" or "mixed"; empty without any.
 	LineEnds string `json:"line_ends,omitempty"`
@@ -182,7 +182,7 @@ type Form struct {
 	BOM bool `json:"bom,omitempty"`
 }
 
-// counter counts the line ends of what passes. It gives out at most left bytes.
+// counter counts the line ends of the bytes that pass. It gives out at most left bytes.
 type counter struct {
 	r        io.Reader
 	left     int64

@@ -16,11 +16,11 @@ import (
 // maxListed is the largest number of columns that a Summary names.
 const maxListed = 256
 
-// Summary is what is kept of a file to explain later how another one differs.
+// Summary is the record of a file that later explains how another one differs.
 type Summary struct {
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
-	// Table says what a table holds; nil for anything else.
+	// Table describes the content of a table; nil for other files.
 	Table *Table `json:"table,omitempty"`
 }
 

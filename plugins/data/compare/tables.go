@@ -94,7 +94,7 @@ func tableNews(want, got *Table) (parts []string) {
 	return parts
 }
 
-// tableWalk is what is found while two tables are read row by row.
+// tableWalk gathers the differences of two tables that are read row by row.
 type tableWalk struct {
 	place       []int // of want's columns in got, -1 when missing
 	known       int   // columns of got when place was made
@@ -214,7 +214,7 @@ func some(names []string) string {
 	return listed(quoted)
 }
 
-// show quotes a cell, cut to what fits a line.
+// show quotes a cell, cut to fit a line.
 func show(cell string) string {
 	const longest = 60
 	if len(cell) > longest {

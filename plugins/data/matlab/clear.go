@@ -14,7 +14,7 @@ import (
 // ErrFormat says that the bytes are no file of format 5.
 var ErrFormat = errors.New("not a readable MATLAB file of format 5")
 
-// maxBytes bounds a file and what is compressed in it.
+// maxBytes bounds a file and the data compressed in it.
 const maxBytes = 1 << 30
 
 // headBytes is the size of a file's head.
@@ -72,7 +72,7 @@ func Clear(file []byte, paths ...string) ([]byte, error) {
 	return out, nil
 }
 
-// target is what is left of a path below an array.
+// target is the rest of a path below an array.
 type target struct {
 	index int
 	names []string

@@ -9,7 +9,7 @@
 //   - A path names a variable, or a field of one that is a struct: "Video",
 //     "Video.Labels".
 //
-// # What it refuses
+// # Refused input
 //
 // Files of format 4 and of format 7.3, which is HDF5; a file that is cut off or
 // whose numbers do not fit together; a path that the file does not have. No

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is what a token is.
+// Kind is the kind of a token.
 type Kind uint8
 
 // The kinds of tokens.
@@ -225,7 +225,7 @@ func (l *lexer) operator() {
 	l.emit(Op, from)
 }
 
-// Value returns what is between the quotes of a string, escapes and all.
+// Value returns the source between the quotes of a string, escapes included.
 func (t Token) Value() string {
 	if t.Kind != String {
 		return ""

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// notebook is what is read of one. Outputs, which can be large, are skipped.
+// notebook holds the cells of a notebook. Outputs, which can be large, are skipped.
 type notebook struct {
 	Metadata struct {
 		Kernel struct {

@@ -86,8 +86,8 @@ func Place(cells []Cell, line int) string {
 	return fmt.Sprintf("cell %d, line %d", in.Number, line-in.Start+1)
 }
 
-// Excerpt returns the lines from first to last, at most max of them, without
-// their common indentation beyond what fits a page.
+// Excerpt returns the lines from first to last, at most the given number, each
+// cut to maxLine bytes. If lines are left out, it ends with "…".
 func (s *Source) Excerpt(first, last, most int) string {
 	first, last = max(first, 0), min(last, len(s.Lines)-1)
 	cut := last-first+1 > most
@@ -122,8 +122,8 @@ func IsCode(name string) bool {
 }
 
 // ReadDir reads all scripts and notebooks of a folder in the order of their
-// paths. What is too large or cannot be read as code is skipped and reported;
-// symbolic links are not followed.
+// paths. Files that are too large or cannot be read as code are skipped and
+// reported; symbolic links are not followed.
 func ReadDir(dir fs.FS) (sources []*Source, skipped []Skipped, err error) {
 	left := MaxTotal
 	err = fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {

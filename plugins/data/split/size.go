@@ -64,8 +64,8 @@ func (s Size) rows(n int, round func(float64) float64) int {
 
 // partSizes works out the rows of both parts as scikit-learn (1.5 and later)
 // does: a test share is rounded up, a training share down, an unset size
-// takes what the other leaves, and whenUnset is the test size if neither is
-// said. Two sizes may leave rows over, which then go to neither part.
+// takes the rows that the other leaves, and whenUnset is the test size if neither
+// is set. Rows that two sizes leave over go to neither part.
 func partSizes(n int, test, train, whenUnset Size) (nTrain, nTest int, err error) {
 	if !test.isSet() && !train.isSet() {
 		test = whenUnset

@@ -67,7 +67,7 @@ func checkClasses(counts []int, nTrain, nTest int) error {
 
 // approximateMode is sklearn.utils.extmath._approximate_mode: how many of
 // draws rows come from each class. Every class gets its exact part rounded
-// down; what is missing goes to the largest remainders, and within equal
+// down. The missing rows go to the largest remainders, and among equal
 // remainders to classes picked at random.
 func approximateMode(rng *random.RandomState, counts []int, draws int) []int {
 	total := 0

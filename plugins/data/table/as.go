@@ -7,8 +7,8 @@ import (
 	pschema "github.com/apache/arrow/go/v17/parquet/schema"
 )
 
-// As is what a column of texts is in a file whose format has types, which are
-// Parquet and Arrow. It stays text everywhere else.
+// As is the type of a column of strings in a file whose format has types: Parquet
+// and Arrow. Everywhere else the column stays strings.
 type As uint8
 
 // The types.
@@ -18,8 +18,8 @@ const (
 	Times              // instants of RFC 3339 as timestamps in UTC, in microseconds
 )
 
-// As returns the column as another type in files that have types. If a text is
-// not exactly what the type would be written as, the column stays as it is.
+// As returns the column as another type in files that have types. If a string is
+// not exactly the written form of a value of the type, the column stays unchanged.
 func (c *Column) As(as As) *Column {
 	for i := range c.Len() {
 		if _, exact := as.read(c.Text(i)); !exact && as != Plain && !c.IsMissing(i) {

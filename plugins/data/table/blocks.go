@@ -75,7 +75,8 @@ const warmRows = 128
 
 // warm touches the cells of scattered rows, a column at a time: the
 // processor then fetches many of them at once, where the rows' formatting
-// would wait for each. It returns what it saw so that it is not left out.
+// would wait for each. It returns a value made of them so that the compiler keeps
+// the reads.
 func (f *formatter) warm(lo, hi int) (seen int) {
 	if f.lines != nil {
 		seen = f.lines.warm(lo, hi)

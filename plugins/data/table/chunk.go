@@ -9,8 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// chunk is the part of a file whose columns are typed on their own, and what
-// became of it.
+// chunk is a part of a file whose columns are typed on their own, with the result.
 type chunk struct {
 	piece
 	cols   []*vector
@@ -22,7 +21,7 @@ type chunk struct {
 	err    error
 }
 
-// schema is what is known of a file before its chunks are read.
+// schema holds the known facts about a file before its chunks are read.
 type schema struct {
 	dialect
 	rules

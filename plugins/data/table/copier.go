@@ -73,8 +73,8 @@ func (l *copier) warm(lo, hi int) (seen int) {
 	return seen
 }
 
-// warmBytes is how much of a line is fetched ahead at most; what follows is
-// fetched by the processor itself. It is the same for all lines, though some are
+// warmBytes is the most of a line that is fetched ahead; the processor fetches
+// the rest itself. It is the same for all lines, though some are
 // shorter: guesses at when a loop ends, if wrong, cost more than a touch.
 const warmBytes = 256
 

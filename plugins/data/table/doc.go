@@ -31,7 +31,7 @@
 // Sorting, concatenating and the bulk accessors of columns longer than a chunk
 // need the whole column in memory; WriteCSV does not.
 //
-// # What it refuses
+// # Refused input
 //
 // No input makes a reader panic: a file that is not a table gives an error
 // that names line and, where there is one, column. Column names are unique in

@@ -38,8 +38,8 @@ func AppendFloat(b []byte, v float64) []byte {
 }
 
 // appendShort appends v if it is a number of at most 15 digits of which six
-// are decimals. No two such numbers give the same double, so what reads back
-// as v is the shortest.
+// are decimals. No two such numbers give the same double, so the one that reads
+// back as v is the shortest.
 func appendShort(b []byte, v, abs float64) ([]byte, bool) {
 	const scale, limit = 1000000, 1000000000
 	if !(abs < limit) {

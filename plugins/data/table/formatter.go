@@ -160,7 +160,7 @@ func (f *formatter) row(b []byte, i int, fields [][]byte) ([]byte, [][]byte) {
 
 // appendCell appends place r of v, a part of a column of the given kind. As
 // in pandas, the float format is not for numbers in Mixed columns; under
-// QuoteNonNumeric what it makes of the others counts as text.
+// QuoteNonNumeric a number in the float format counts as text.
 func (f *formatter) appendCell(b []byte, v *vector, r int, kind Kind) []byte {
 	if r < 0 || v.missing(r) {
 		return append(b, f.na...)

@@ -12,7 +12,7 @@ type cells interface {
 	at(i int) []byte
 }
 
-// rules are the settings that decide what a cell means.
+// rules are the settings that decide the meaning of a cell.
 type rules struct {
 	fast   bool // pandas' fast float parser
 	keepNA bool // no string stands for a missing value
@@ -87,8 +87,8 @@ func (r rules) inferNoInts(c cells) *vector {
 	return r.texts(c)
 }
 
-// tryInts returns an Int64 vector, a Float64 one if cells are missing, or
-// what is wrong with the first cell that does not fit.
+// tryInts returns an Int64 vector, a Float64 one if cells are missing, or the
+// outcome for the first cell that does not fit.
 func (r rules) tryInts(c cells) (*vector, outcome) {
 	out := make([]int64, c.len())
 	var missing []int

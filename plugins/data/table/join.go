@@ -42,8 +42,8 @@ func (g *gatherer) finish() []*chunk {
 	return g.chunks
 }
 
-// join returns the values of a and b in one vector. Where their kinds differ
-// it remembers them, since what becomes of the column depends on all chunks.
+// join returns the values of a and b in one vector. If their kinds differ, it
+// remembers them, since the kind of the column depends on all chunks.
 func join(a, b *vector) *vector {
 	switch {
 	case a.kind == b.kind && a.kind == Int64:

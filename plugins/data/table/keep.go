@@ -7,7 +7,7 @@ import (
 )
 
 // keep turns the chunk into lines as they will be written, if all its columns
-// are what they are guessed to be. Most cells are written as they were read.
+// have the guessed kinds. Most cells are written as they were read.
 func (p *parser) keep(c *chunk) bool {
 	builders := p.keepers(c)
 	if builders == nil {
@@ -39,7 +39,7 @@ func (p *parser) keep(c *chunk) bool {
 	return true
 }
 
-// keepers returns what keeps each column, nil if some column cannot be kept.
+// keepers returns the keeper of each column; nil if some column cannot be kept.
 func (p *parser) keepers(c *chunk) []builder {
 	builders := make([]builder, p.width)
 	for i, k := range p.guesses {
@@ -64,9 +64,9 @@ func (p *parser) keepers(c *chunk) []builder {
 	return builders
 }
 
-// add appends a batch whose spans are what is to be written. Spans that follow
-// one another in the file are copied in one piece. In a plain file the spans of
-// a row that is not edited do.
+// add appends a batch whose spans are the cells to write. Spans that follow one
+// another in the file are copied in one piece, as are those of an unedited row in
+// a plain file.
 func (l *keptLines) add(b *batch, width int, plain bool) bool {
 	from, to := b.base, b.base // a piece of raw that is not copied yet
 	for row := 0; row < len(b.spans); row += width {
@@ -134,7 +134,7 @@ func (b *batch) clear(i, width int) {
 }
 
 // The keepers hold where the guesses of the same kinds hold, and have the
-// spans stand for what is written. Their vectors have a kind and no data.
+// spans stand for the cells to write. Their vectors have a kind and no data.
 
 type intKeeper struct{}
 

@@ -17,8 +17,8 @@ type keptLines struct {
 
 func (l *keptLines) size() int64 { return int64(len(l.text) + 4*len(l.starts)) }
 
-// kept are the lines of a table whose columns are made only when they are
-// asked for: most of what is prepared is split and written again.
+// kept holds the lines of a table whose columns are made only on demand: most
+// tables are split and written again.
 type kept struct {
 	chunks  []*keptLines
 	kinds   []Kind // of the columns
@@ -100,8 +100,7 @@ func (l *keptLines) vectors(kinds []Kind, fields []int, keepNA bool) []*vector {
 	return out
 }
 
-// cutField returns the first field of a kept line, with its quotes, and what
-// follows it.
+// cutField returns the first field of a kept line, with its quotes, and the rest.
 func cutField(line []byte) (field, rest []byte) {
 	i := 0
 	for i < len(line) && line[i] == '"' { // after a closing quote comes an end or, doubled, another quote

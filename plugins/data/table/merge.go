@@ -1,7 +1,7 @@
 package table
 
-// tally gathers what decides the kind of a column whose chunks are typed one
-// by one.
+// tally gathers the facts that decide the kind of a column whose chunks are typed
+// one by one.
 type tally struct {
 	seen           [Mixed + 1]bool
 	object         bool // a chunk is an object array to pandas

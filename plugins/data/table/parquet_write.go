@@ -97,7 +97,7 @@ func (p *ParquetWriter) flush() error {
 	return nil
 }
 
-// Close writes what is left and the footer.
+// Close writes the remaining rows and the footer.
 func (p *ParquetWriter) Close() error {
 	err := p.flush()
 	if err = errors.Join(err, p.out.Close(), p.to.err); err != nil {
@@ -205,7 +205,7 @@ func intCell(c *Column) func(i int) int64 {
 	return func(i int) int64 { return int64(values[i]) }
 }
 
-// ParquetContent returns a SHA-256 of what a Parquet file holds, in hexadecimal
+// ParquetContent returns a SHA-256 of a Parquet file's content, in hexadecimal
 // digits: the number of rows, and name, kind and cells of each column in order.
 // It does not depend on the library that wrote the file, on compression, encoding,
 // row groups, the width of integers or metadata. NaN counts as missing.

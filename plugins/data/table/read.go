@@ -45,7 +45,7 @@ func tooWide(line int) error {
 	return fmt.Errorf("line %d: more than %d fields", line, maxColumns)
 }
 
-// meter adds up what the columns take.
+// meter adds up the memory of the columns.
 type meter struct{ most, used int64 }
 
 func (m *meter) add(c *chunk) error {

@@ -16,7 +16,7 @@ const (
 	// oneDigit+p is a digit, a point and p digits, of which there are 1 to 9.
 )
 
-// shapedBytes is what the longest number with a shape takes with its separator.
+// shapedBytes is the size of the longest number with a shape and its separator.
 const shapedBytes = len("0.123456789,")
 
 // decimalShape returns the shape of a number with so many decimal places.

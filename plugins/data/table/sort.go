@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// sortOptions says how Column.ArgSort sorts. The zero value is what
-// sort_values does to one column.
+// sortOptions are the options of Column.ArgSort. The zero value sorts as
+// sort_values does by one column.
 type sortOptions struct {
 	Stable     bool // kind="stable" instead of numpy's quicksort
 	Descending bool // ascending=False; missing values still come last

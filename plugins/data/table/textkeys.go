@@ -3,9 +3,9 @@ package table
 import "encoding/binary"
 
 // introsortTexts returns the order of introsort for n strings. It compares
-// integers in their place, made of the bytes behind what all strings begin with,
-// which takes the same decisions as long as different strings have different
-// numbers; where they turn out not to, it starts again with the strings.
+// integers instead, made of the bytes after the common prefix. The decisions are the
+// same as long as different strings have different integers. If they do not, it
+// starts again with the strings.
 func introsortTexts(n int, text func(int) string) []int32 {
 	order := ascending(n)
 	if n >= 1<<8 {
@@ -73,8 +73,8 @@ func textKeys(n int, text func(int) string) []uint64 {
 	return keys
 }
 
-// setKeys sets the keys to those of what follows the prefix. It returns false if
-// some string does not begin with it, or has no key.
+// setKeys sets the keys to those of the bytes after the prefix. It returns false
+// if some string does not begin with the prefix, or has no key.
 func setKeys(keys []uint64, text func(int) string, prefix string, key func(string) (uint64, bool)) bool {
 	for k := range keys {
 		t := text(k)
@@ -89,7 +89,7 @@ func setKeys(keys []uint64, text func(int) string, prefix string, key func(strin
 	return true
 }
 
-// commonPrefix returns what all strings begin with.
+// commonPrefix returns the longest prefix of all strings.
 func commonPrefix(n int, text func(int) string) string {
 	first := text(0)
 	same := len(first)

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// dialect is how fields and records are told apart.
+// dialect holds the characters that separate fields and records.
 type dialect struct {
 	comma byte
 	quote byte // 0: no quoting
@@ -171,8 +171,8 @@ func (t *tokenizer) cut(b *batch, start, end int) span {
 	return span{uint32(start - b.base), uint32(end - start)}
 }
 
-// endField steps over what ends a field at i and reports whether the record
-// ends there too.
+// endField skips the end of a field at i and reports whether the record ends
+// there too.
 func (t *tokenizer) endField(i int) bool {
 	if i == len(t.raw) {
 		t.pos = i

@@ -44,7 +44,7 @@ type numericReader struct {
 	fraction, large, negative bool // some cell is not an integer, is beyond int64, is negative
 }
 
-// add takes in cell i and says what is wrong with it, "" for nothing.
+// add adds cell i and returns the mistake in it; "" if there is none.
 func (r *numericReader) add(i int, v Value) string {
 	r.floats[i] = v.Float()
 	switch v.Kind() {

@@ -30,7 +30,7 @@ func (s PythonState) generator() *random.Python {
 	return s.after.Clone()
 }
 
-// draw is what was drawn, and the generator after it.
+// draw holds the rows drawn and the generator after the draw.
 type draw struct {
 	Rows Rows        `verb:"rows"`
 	Next PythonState `verb:"next"`
@@ -91,7 +91,7 @@ type Option struct {
 	Among Options
 }
 
-// Options are what a choice is made from.
+// Options are the values to choose from.
 type Options []Option
 
 var pythonChoiceVerb = Verb{

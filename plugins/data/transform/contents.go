@@ -104,7 +104,7 @@ var imageSizeVerb = Verb{
 	},
 }
 
-// imageHeads are the first bytes of picture formats and what reads their heads.
+// imageHeads pairs the first bytes of image formats with the readers of their headers.
 var imageHeads = []struct {
 	magic  string
 	config func(io.Reader) (image.Config, error)

@@ -11,7 +11,7 @@
 //     column, a list of values, JSON records, an array. Verbs that only move
 //     rows work on all of them.
 //   - An operand is a column or one value; operators work cell by cell.
-//   - Input is what a reading verb may read: the raw folder.
+//   - Input is the data that a reading verb may read: the raw folder.
 //
 // # Invariants
 //

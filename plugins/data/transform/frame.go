@@ -15,7 +15,7 @@ var pandasRecordsVerb = Verb{
 	Func:    pandasRecords,
 }
 
-// seen is a set of what pandas tells apart in a column.
+// seen is a set of the cases that pandas distinguishes in a column.
 type seen uint8
 
 const (

@@ -19,8 +19,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
-// frameFile is a file of JSON lines with what is known of it: where the lines
-// are, and the columns of every chunk of them.
+// frameFile is a file of JSON lines with the places of its lines and the columns
+// of every chunk of them.
 type frameFile struct {
 	in    *Input
 	path  string
@@ -67,8 +67,8 @@ func openFrame(in *Input, path string, o *frameOptions) (*Frame, error) {
 	return &Frame{file: f}, nil
 }
 
-// scan finds the lines and types the columns. The lines are read by several
-// at once; of what is wrong, the first is reported.
+// scan finds the lines and types the columns. Several goroutines read the lines;
+// the first mistake in the file is reported.
 func (f *frameFile) scan() (err error) {
 	file, err := f.in.Raw.Open(f.path)
 	if err != nil {
@@ -163,8 +163,8 @@ func readLine(r *bufio.Reader, b *[]byte) (size int, err error) {
 	}
 }
 
-// check refuses what would shift the chunks of pandas, which counts lines that
-// end in any way, empty ones too.
+// check refuses lines that would shift the chunks of pandas, which counts lines
+// with any line end, empty ones too.
 func (f *frameFile) check(line []byte) error {
 	switch {
 	case len(f.starts) == math.MaxInt32:

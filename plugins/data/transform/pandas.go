@@ -128,7 +128,7 @@ func parsePointer(o Operand) ([]string, error) {
 	return parts, nil
 }
 
-// follow returns what the rest of a pointer names, null where nothing is.
+// follow returns the value at the rest of a pointer; null if there is none.
 func follow(v pyjson.Value, parts []string) pyjson.Value {
 	for _, part := range parts {
 		if v.Kind() != pyjson.Array {

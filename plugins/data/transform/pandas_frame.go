@@ -34,7 +34,7 @@ var pandasJSONLinesVerb = Verb{
 }
 
 // Frame are the rows of a file of JSON lines as pandas types them: a Stream.
-// What is held are the numbers of rows and their offsets.
+// It holds the numbers of the rows and their offsets only.
 type Frame struct {
 	file   *frameFile
 	chosen []int32  // nil: all

@@ -34,7 +34,7 @@ type Documents struct {
 	dropped []string
 }
 
-// bsonFile is a BSON file with what is known of it.
+// bsonFile is a BSON file with the known facts about it.
 type bsonFile struct {
 	in   *Input
 	path string
@@ -257,8 +257,8 @@ func (b *fieldBuilder) column(name string) *table.Column {
 // window is how much is read at once of adjacent documents.
 const window = 1 << 20
 
-// WriteBSON writes documents one after the other, as bson.encode writes what
-// it decoded, and checks them.
+// WriteBSON writes documents one after the other, as bson.encode writes decoded
+// ones, and checks them.
 func WriteBSON(w io.Writer, d *Documents) (err error) {
 	rows := d.rows()
 	if _, _, err := d.file.columns(); err != nil {

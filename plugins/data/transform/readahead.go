@@ -2,8 +2,8 @@ package transform
 
 import "io"
 
-// readAhead reads a file in a goroutine of its own, so that unpacking it goes
-// on while what was read is worked on.
+// readAhead reads a file in a goroutine of its own, so that unpacking continues
+// while the bytes already read are processed.
 type readAhead struct {
 	full, free chan []byte
 	stop, done chan struct{}

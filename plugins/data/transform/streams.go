@@ -11,9 +11,8 @@ import (
 // streamVerbs give rows that are read again when they are written, since they are too large to hold.
 var streamVerbs = []Verb{bsonVerb, parquetVerb, streamLinesVerb, drawClozeVerb, removeWordVerb, omitVerb}
 
-// stream is rows of a file that stay there: what is held are their numbers.
-// Verbs that choose rows or fields give streams again; any other reads them
-// into a table.
+// stream holds the numbers of rows that stay in their file. Verbs that choose rows
+// or fields return streams again; any other verb reads the rows into a table.
 type stream interface {
 	Rows
 	Columned

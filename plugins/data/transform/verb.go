@@ -21,12 +21,12 @@ import (
 // be variadic. It returns a result, or a result and an error; a struct result
 // with `verb` tags becomes an object.
 type Verb struct {
-	// Name is what the author writes.
+	// Name is the verb's name in a definition.
 	Name string
 	// Params names the parameters in order, without Input and with the options
 	// last where there are any.
 	Params []string
-	// Summary says in one sentence what the verb gives.
+	// Summary describes the verb's result in one sentence.
 	Summary string
 	// Detail says more where it is needed: order, ties, missing cells, errors.
 	Detail string
@@ -47,7 +47,7 @@ func Verbs() []Verb {
 	return all
 }
 
-// Input is what reading verbs may read.
+// Input is the data that reading verbs may read.
 type Input struct {
 	Context context.Context
 	// Raw is the raw folder.

@@ -8,8 +8,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/data/pysource"
 )
 
-// Match is what a document of the database and the compared code have in
-// common.
+// Match measures the code that a document of the database shares with the
+// compared code.
 type Match struct {
 	// Document is that of the database.
 	Document string `json:"document"`
@@ -228,8 +228,8 @@ func side(d *Document, at place, n int) Side {
 
 // The thresholds of Suspicious.
 const (
-	// leastContainment is well above what unrelated code has, and half of what
-	// is left of half a document that was copied with changes.
+	// leastContainment is well above that of unrelated code, and half of that
+	// of half a document copied with changes.
 	leastContainment = 0.20
 	leastShared      = 8
 	leastRun         = 40 // tokens, about five lines

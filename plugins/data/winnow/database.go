@@ -53,7 +53,7 @@ type File struct {
 // Place names the line of a token for people.
 func (f *File) Place(line int) string { return f.Name + ":" + pysource.Place(f.Cells, line) }
 
-// NewDocument reads code that belongs together, such as what an attempt left.
+// NewDocument reads code that belongs together, such as the code of an attempt.
 // The names that any of its files defines are local in all of them.
 func NewDocument(name string, sources []*pysource.Source) *Document {
 	local := map[string]bool{}

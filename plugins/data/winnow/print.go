@@ -61,8 +61,8 @@ func (m Method) prints(tokens []token) []print {
 // chosen only where there is no other.
 const none = ^uint64(0)
 
-// grams hashes every run of Gram tokens. The hashes of neighbours are mixed, so
-// that which is smallest does not depend on what the code is.
+// grams hashes every run of Gram tokens. The hashes of neighbors are mixed, so that
+// the choice of the smallest does not depend on the kind of code.
 func (m Method) grams(tokens []token) []uint64 {
 	out := make([]uint64, len(tokens)-m.Gram+1)
 	counts := map[uint32]int{}

@@ -8,7 +8,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/transfer/archive/inflate"
 )
 
-// smallBuffer holds a small entry, and what its decoder writes beyond it.
+// smallBuffer holds a small entry and the bytes that its decoder writes beyond it.
 type smallBuffer [smallEntry + inflate.Slack]byte
 
 var smallBuffers = sync.Pool{New: func() any { return new(smallBuffer) }}

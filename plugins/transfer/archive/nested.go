@@ -125,8 +125,8 @@ func (u *unpacker) unpackNested(index int64, e Entry, src Source, keep func() er
 	return inner.Drop()
 }
 
-// left are the limits that remain for a nested archive after what the outer one
-// has used.
+// left returns the limits that remain for a nested archive after the outer one's
+// use.
 func (u *unpacker) left() Limits {
 	l := u.o.Limits
 	u.mu.Lock()

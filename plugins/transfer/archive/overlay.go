@@ -122,7 +122,7 @@ func (o *Overlay) mountFS(ctx context.Context, src Source, name, work string) (f
 	return os.DirFS(dir), nil
 }
 
-// countedAt counts what is read.
+// countedAt counts the bytes that are read.
 type countedAt struct {
 	io.ReaderAt
 	work *progress.Work

@@ -75,7 +75,7 @@ func (c *counts) unpackedNested(ref cache.Ref, size int64) {
 	c.nested, c.nestedSize = Progress{}, 0
 }
 
-// largeFile counts what is written of a large file.
+// largeFile counts the bytes that are written to a large file.
 type largeFile struct {
 	io.Writer
 	u *unpacker

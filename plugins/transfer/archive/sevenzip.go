@@ -132,7 +132,7 @@ type szReader struct {
 }
 
 // give opens a stream, which must come after the previous ones, for one call.
-// What the call leaves unread is read and checked too.
+// Bytes that the call leaves unread are read and checked too.
 func (r *szReader) give(stream int, name string, use func(io.Reader) error) error {
 	s := &r.a.streams
 	for stream >= s.folders[r.folder].first+s.folders[r.folder].streams {

@@ -86,8 +86,8 @@ type weights struct {
 	free int64
 }
 
-// take waits until n, or the whole amount if that is less, is free, and returns
-// what it took.
+// take waits until n, or the whole amount if that is less, is free. It returns
+// the amount taken.
 func (w *weights) take(n int64) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -30,7 +30,7 @@ type szStream struct {
 	hasCRC bool
 }
 
-// szStreams is what a header says about packed bytes. It takes little more
+// szStreams holds a header's description of the packed bytes. It takes little more
 // memory than the header.
 type szStreams struct {
 	packPos   int64

@@ -57,11 +57,11 @@ func walkTar(ctx context.Context, src Source, format Format, g *guard, visit fun
 	}
 }
 
-// maxPadding limits what may follow the end mark of a tar archive: writers fill
+// maxPadding limits the bytes after the end mark of a tar archive: writers fill
 // up a record, which is 10 KiB or, on tapes, several MiB.
 const maxPadding = 64 << 20
 
-// checkEnd reads what follows the end mark, so that the checksum of compressed
+// checkEnd reads the bytes after the end mark, so that the checksum of compressed
 // data is checked, and rejects anything but padding.
 func checkEnd(plain io.Reader) error {
 	buf := make([]byte, 32<<10)

@@ -6,7 +6,7 @@ import (
 )
 
 // tar unpacks a tar file: one goroutine reads it from beginning to end while
-// others hash and store what was read.
+// others hash and store the bytes.
 func (u *unpacker) tar(format Format) error {
 	return walkTar(u.ctx, u.src, format, u.guard, func(index int64, e Entry, r io.Reader) error {
 		switch {

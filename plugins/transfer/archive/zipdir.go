@@ -297,8 +297,8 @@ func (d *zipDir) sortStarts() error {
 	return nil
 }
 
-// each calls visit for every entry of a checked directory, in its order, with
-// what is known about its position.
+// each calls visit for every entry of a checked directory, in its order, with the
+// known facts about its position.
 func (d *zipDir) each(visit func(h *zipHeader) error) error {
 	r := d.entries()
 	next, err := r.read()

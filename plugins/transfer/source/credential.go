@@ -98,7 +98,7 @@ func basic(user, key string) *credential {
 	return &credential{secrets: []string{key, user + ":" + key}, authorize: func(r *http.Request) { r.SetBasicAuth(user, key) }}
 }
 
-// told returns the message in an answer, {"code":403,"message":"…"}, on one
+// told extracts the message from an answer, {"code":403,"message":"…"}, on one
 // line.
 func told(body []byte) string {
 	var e struct{ Message string }

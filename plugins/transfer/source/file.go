@@ -20,7 +20,7 @@ import (
 
 // file fetches a local file or folder.
 type file struct {
-	// memo is a folder for what Fingerprint remembers, or empty.
+	// memo is the folder of Fingerprint's memory, or empty.
 	memo string
 }
 

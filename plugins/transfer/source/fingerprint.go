@@ -138,7 +138,7 @@ func (p *place) content(name string) (digest.ContentID, error) {
 	return id, err
 }
 
-// recollection is what is remembered about a place: the fingerprint of its
+// recollection is the memory of a place: the fingerprint of its
 // content, and the stat of every file when it was read. Programs cannot set the
 // status change time, so files with the same stat are the same, unless one was
 // changed in the same clock tick in which it was read. So, as in Git's index,
@@ -150,7 +150,7 @@ type recollection struct {
 
 const racy = 2 * time.Second
 
-// newRecollection returns what is known about a place, or nil if nothing can be
+// newRecollection returns the recollection of a place, or nil if nothing can be
 // kept.
 func newRecollection(dir string, p *place, files []found, started time.Time) *recollection {
 	if dir == "" || p.dir == "" {

@@ -56,8 +56,8 @@ func (t *transfer) finish(ctx context.Context, s *sink, parts bool) (Data, error
 	return Data{}, errors.Join(err, s.close(ctx))
 }
 
-// verify compares the MD5 with the pin or, without one, with what the server
-// reports, and returns what the store has to verify.
+// verify compares the MD5 with the pin or, without one, with that of the server.
+// It returns the reference that the store has to verify.
 func (t *transfer) verify(s *sink) (want cache.Ref, err error) {
 	spec := t.req.Spec
 	if spec.SHA256 != "" {

@@ -22,7 +22,7 @@ type flow struct {
 	// bytes have arrived.
 	spent time.Duration
 	got   int64
-	// head is what begin has read, and read returns first.
+	// head holds the bytes that begin has read. read returns them first.
 	head []byte
 }
 

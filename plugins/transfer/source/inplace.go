@@ -67,7 +67,7 @@ func (f *localFile) Publish(ctx context.Context) error {
 }
 
 // Drop implements Fetched. It fails if the file was written to since it was
-// hashed, because what was then read from it may not match the digests.
+// hashed, because bytes read after that may not match the digests.
 func (f *localFile) Drop() error {
 	info, err := f.file.Stat()
 	if err == nil && (info.Size() != f.info.Size() || !info.ModTime().Equal(f.info.ModTime())) {

@@ -6,17 +6,17 @@ import (
 	"fmt"
 )
 
-// Inspector is a Source that can say what a fetch would find, without fetching.
+// Inspector is a Source that can look at its data without fetching them.
 // Inspect stores nothing.
 //
-// Its error says what prevents a fetch. ErrCredential, ErrRules and ErrGone
+// Its error gives the obstacle to a fetch. ErrCredential, ErrRules and ErrGone
 // need a person; a TemporaryError may pass by itself. The message says what to
 // do and contains no credential.
 type Inspector interface {
 	Inspect(context.Context, Spec) (Availability, error)
 }
 
-// Availability is what an Inspector found.
+// Availability is the result of inspecting a source.
 type Availability struct {
 	// Bytes is the size of the download; 0 when unknown.
 	Bytes int64

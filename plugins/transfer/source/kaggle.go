@@ -116,7 +116,7 @@ func (s *kaggleSession) archive(slug string) *origin {
 	return s.at("/competitions/data/download-all/", slug)
 }
 
-// kaggleError is a refusal by the API, with what to do about it.
+// kaggleError is a refusal by the API, with a remedy.
 type kaggleError struct {
 	err  error
 	kind error // ErrCredential, ErrRules or ErrGone
@@ -129,7 +129,7 @@ func (e *kaggleError) Error() string { return fmt.Sprintf("%v (%s)", e.err, e.hi
 // Unwrap returns the refusal and its kind.
 func (e *kaggleError) Unwrap() []error { return []error{e.err, e.kind} }
 
-// explain says what to do about a refusal.
+// explain returns the remedy for a refusal.
 func (s *kaggleSession) explain(err error, slug string) error {
 	var status *statusError
 	if !errors.As(err, &status) || status.elsewhere {

@@ -48,8 +48,8 @@ func (k *Kaggle) inspect(ctx context.Context, spec Spec) (Availability, error) {
 	return a, nil
 }
 
-// kaggleCompetition is what the API says about a competition, as far as it
-// matters here.
+// kaggleCompetition holds the fields of the API's answer about a competition that
+// matter here.
 type kaggleCompetition struct {
 	Title          string `json:"title"`
 	UserHasEntered bool   `json:"userHasEntered"`

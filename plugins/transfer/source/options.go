@@ -43,7 +43,7 @@ type settings struct {
 	window time.Duration
 	least  int64
 	// saveEvery is how many bytes there are between two saved states of the
-	// hashes: what takes about a second to hash again.
+	// hashes: an amount that takes about a second to hash again.
 	saveEvery int64
 	// memo is the folder of Remember.
 	memo string

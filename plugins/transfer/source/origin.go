@@ -21,7 +21,7 @@ type origin struct {
 	// authorize, if set, adds a credential to requests to the origin's own host,
 	// and to no other.
 	authorize func(*http.Request)
-	// secrets are what authorize adds, which must never be shown.
+	// secrets are the values that authorize adds. They must never be shown.
 	secrets []string
 	// tell, if set, finds the message in the body of a refusal by the origin's own
 	// host.

@@ -30,7 +30,7 @@ func (p *part) grow(n int) {
 // rest is the missing range.
 func (p *part) rest() (first, end int64) { return p.from + p.got.Load(), p.from + int64(len(p.buf)) }
 
-// fetchParts fetches what the sink is missing through several connections.
+// fetchParts fetches the sink's missing bytes through several connections.
 // Parts are started in order, and at most connections+spare of them are in
 // memory.
 func (t *transfer) fetchParts(ctx context.Context, s *sink) error {
@@ -107,7 +107,7 @@ func newPart(from int64, buf []byte, n int64) *part {
 	return &part{from: from, buf: buf[:n], news: make(chan struct{}, 1)}
 }
 
-// rest returns what is in memory when everything has stopped: the part that was
+// rest returns the parts in memory when everything has stopped: the part that was
 // being written, done bytes of it, and the parts after it.
 func (q *queue) rest(head *part, done int64) []*part {
 	var parts []*part
@@ -139,7 +139,7 @@ func (t *transfer) fetchEach(ctx context.Context, todo <-chan *part) error {
 	return nil
 }
 
-// fetchPart requests the missing range of a part, and keeps what arrives.
+// fetchPart requests the missing range of a part and keeps the bytes that arrive.
 func (t *transfer) fetchPart(ctx context.Context, p *part) error {
 	first, end := p.rest()
 	resp, flow, err := t.open(ctx, func(ctx context.Context) (*http.Response, error) {

@@ -11,7 +11,7 @@ import (
 // redacted replaces what is not shown, as in net/url.
 const redacted = "xxxxx"
 
-// Redact returns a URL without what may be a credential: the user, the values
+// Redact returns a URL without the parts that may be a credential: the user, the values
 // of its parameters, whose names stay, and the fragment.
 func Redact(address string) string {
 	u, err := url.Parse(address)

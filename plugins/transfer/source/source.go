@@ -36,7 +36,7 @@ func (s Spec) pinned() bool { return s.MD5 != "" || s.SHA256 != "" }
 
 // Data is the result of a fetch.
 type Data struct {
-	// Name is what the file or folder is called at its source.
+	// Name is the name of the file or folder at its source.
 	Name string
 	// Ref is a blob, or the tree of a folder.
 	Ref cache.Ref
@@ -59,7 +59,7 @@ type Fetched interface {
 	// Drop deletes the fetched bytes, and ends it. A local file is not deleted.
 	Drop() error
 	// Close ends it and keeps the bytes: the next fetch of the same Spec finds
-	// them and requests only what it needs to validate them.
+	// them and requests only the bytes that validate them.
 	Close() error
 }
 
@@ -109,20 +109,20 @@ func (r Request) logf(format string, args ...any) {
 
 // Source is a kind of place that data come from.
 type Source interface {
-	// Check reports what is wrong with a spec, as far as that can be seen without
+	// Check reports the mistakes in a spec, as far as they can be seen without
 	// I/O. The error is shown to its author.
 	Check(Spec) error
-	// Fingerprint hashes what decides the bytes: pins if there are any, otherwise
-	// what can be found out without the network.
+	// Fingerprint hashes the facts that decide the bytes: pins if there are any, otherwise
+	// those that can be found out without the network.
 	Fingerprint(Spec, *digest.Hasher) error
 	// Fetch stores the data. A TemporaryError may pass.
 	Fetch(context.Context, Request) (Data, error)
 }
 
-// ErrMismatch says that data are not what a pin says.
+// ErrMismatch means that data do not match a pin.
 var ErrMismatch = errors.New("checksum mismatch")
 
-// TemporaryError is a failure that may pass by itself.
+// TemporaryError is a failure that may go away on a retry.
 type TemporaryError struct {
 	Err error
 	// After is how long the source asked to wait; 0 if it did not.

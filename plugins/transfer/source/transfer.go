@@ -24,7 +24,7 @@ type transfer struct {
 	origin  *origin
 	req     Request
 	address string // for people
-	// version is what is being fetched.
+	// version is the version that is being fetched.
 	version version
 	// whole says to fetch in one piece because the parts did not fit together.
 	whole bool
@@ -176,7 +176,7 @@ func (a *answer) close() {
 	}
 }
 
-// ask finds out what there is by requesting the first byte. If the server does
+// ask learns the version of the file by requesting the first byte. If the server does
 // not support ranges, it returns the answer, which has the whole file;
 // otherwise nil.
 func (t *transfer) ask(ctx context.Context) (a *answer, err error) {
@@ -196,7 +196,7 @@ func (t *transfer) ask(ctx context.Context) (a *answer, err error) {
 	return a, err
 }
 
-// vague reports whether an answer leaves open what the file is: a part of an
+// vague reports whether an answer does not identify the file: a part of an
 // unknown version, or a whole file of unknown length.
 func (t *transfer) vague(a *answer) bool {
 	if t.whole || t.key() != "" {

@@ -63,7 +63,7 @@ func (v version) contradicts(w version) bool {
 // identify a version, since it has no fractions of a second.
 const longAgo = time.Minute
 
-// versionOf reads what an answer says about its file.
+// versionOf reads the version of a file from the headers of an answer.
 func versionOf(resp *http.Response) version {
 	v := version{total: resp.ContentLength, name: nameOf(resp), md5: md5Header(resp.Header)}
 	v.ranges = strings.EqualFold(resp.Header.Get("Accept-Ranges"), "bytes")

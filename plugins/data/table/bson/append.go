@@ -198,7 +198,7 @@ const (
 // oldBinary is the kind of Binary that holds its length twice.
 const oldBinary = 2
 
-// checkText checks length, bytes and 0: what a String is.
+// checkText checks the length, the bytes and the final 0 of a String.
 func checkText(b []byte) error {
 	text := b[4:]
 	if text[len(text)-1] != 0 {

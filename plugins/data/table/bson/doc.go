@@ -20,7 +20,7 @@
 //     and the values of conditions and dates are checked by Append.
 //   - Append writes clean documents only.
 //
-// # What it refuses
+// # Refused input
 //
 // Documents nested deeper than MaxDepth, unknown types, dates outside the
 // years 1 to 9999 (which Python cannot hold).

@@ -2,7 +2,7 @@ package pyjson
 
 import "unsafe"
 
-// arena hands out memory for what a parser makes, in pieces that grow, so that
+// arena allocates the values of a parser in pieces that grow, so that
 // a million records are few allocations. A piece lives as long as anything in
 // it.
 type arena struct {

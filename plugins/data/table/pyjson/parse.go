@@ -20,9 +20,9 @@ const maxDigits = 4300
 // Parse reads one value, as json.loads does.
 func Parse(data []byte) (Value, error) { return newParser().parse(data) }
 
-// ReadHead reads one value as Parse does from r, of which it holds a part at a
-// time: of a list no more than the first count items, unless that is 0; what
-// follows them is not looked at.
+// ReadHead reads one value from r as Parse does, with a part of r in memory at a
+// time. Of a list it reads the first count items and ignores the rest, unless
+// count is 0.
 func ReadHead(r io.Reader, count int) (Value, error) {
 	p := newParser()
 	p.head = count

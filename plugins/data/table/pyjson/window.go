@@ -9,7 +9,7 @@ import (
 )
 
 // window is the part of a string that a parser looks at. Of a string that is
-// read from a file it holds what is not parsed yet, a piece at a time.
+// read from a file it holds the part not parsed yet, a piece at a time.
 type window struct {
 	data []byte
 	pos  int // where the parser is in data
@@ -23,14 +23,14 @@ type window struct {
 }
 
 const (
-	// lookahead is how many bytes there are to see where a token begins or ends,
-	// so that it is clear what it is.
+	// lookahead is the number of bytes in the window where a token begins or ends,
+	// enough to recognize it.
 	lookahead   = 16
 	firstWindow = 1 << 20
 )
 
-// more gives up what stands before place keep, which becomes 0, and reads on.
-// It reports whether there may be more to see than before.
+// more drops the bytes before place keep, which becomes 0, and reads on. It
+// reports whether the window may hold more than before.
 func (w *window) more(keep int) bool {
 	if w.src == nil {
 		return false
@@ -60,7 +60,7 @@ func (w *window) more(keep int) bool {
 	return true
 }
 
-// check looks whether what is new is UTF-8. The text ends before a byte that
+// check checks that the new bytes are UTF-8. The text ends before the first that
 // is not.
 func (w *window) check() {
 	end := len(w.data)

@@ -37,7 +37,7 @@ type encoder struct {
 	err error
 }
 
-// flush writes what is gathered.
+// flush writes the buffered bytes.
 func (e *encoder) flush() {
 	if e.err == nil {
 		_, e.err = e.w.Write(e.b)
@@ -101,7 +101,7 @@ func (e *encoder) object(o *box, depth int) {
 	e.end(len(o.items), depth, '}')
 }
 
-// separate writes what stands before item i.
+// separate writes the separator and the indentation before item i.
 func (e *encoder) separate(i, depth int) {
 	if i > 0 {
 		e.b = append(e.b, ',')

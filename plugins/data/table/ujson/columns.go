@@ -24,15 +24,15 @@ const (
 	Float64
 )
 
-// Columns are the columns that pandas.read_json makes of records: Add every
-// record, or Merge what was made of those that follow; then ask.
+// Columns are the columns that pandas.read_json makes of records. Add every record,
+// or Merge the Columns of the records that follow, before any question.
 type Columns struct {
 	list []*column
 	at   map[string]int
 	rows int
 }
 
-// column is what was seen of a member.
+// column summarizes the values of a member.
 type column struct {
 	name   string
 	count  int // records that have the member
@@ -40,7 +40,7 @@ type column struct {
 	astext bool // cells are to be strings; see Texts
 }
 
-// seen is a set of what pandas tells apart in a column.
+// seen is a set of the cases that pandas distinguishes in a column.
 type seen uint16
 
 const (
@@ -116,7 +116,7 @@ func (c *column) add(x cell) {
 	}
 }
 
-// float returns what Python's float makes of a single value.
+// float converts a single value as Python's float does.
 func (x cell) float() (float64, bool) {
 	switch x.kind {
 	case cellNull, cellGap:
@@ -135,9 +135,8 @@ func (x cell) float() (float64, bool) {
 	return 0, false
 }
 
-// typ returns the column's type: what maybe_convert_objects gives, and what
-// read_json then tries, float64 for strings and the like, int64 for whole
-// floats.
+// typ returns the column's type: that of maybe_convert_objects, then those that
+// read_json tries: float64 for strings and the like, int64 for whole floats.
 func (c *column) typ(rows int) Type {
 	missing := c.count < rows || c.seen.has(seenNull)
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/data/table/pyjson"
 )
 
-// cellKind is what a member's value is before pandas types its column.
+// cellKind is the kind of a member's value before pandas types its column.
 type cellKind uint8
 
 const (

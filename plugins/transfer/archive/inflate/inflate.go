@@ -34,7 +34,7 @@ const (
 	fastInput = 16
 )
 
-// state is what comes next in the input.
+// state names the next part of the input.
 type state uint8
 
 const (

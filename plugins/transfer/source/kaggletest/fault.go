@@ -54,7 +54,7 @@ const (
 	Flip
 )
 
-// Fault is what goes wrong with one request.
+// Fault is the failure of one request.
 type Fault struct {
 	Kind Kind
 	// At is in thousandths of the body.

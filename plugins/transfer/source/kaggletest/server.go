@@ -32,7 +32,7 @@ type File struct {
 	Bytes int64
 }
 
-// Competition is what the server has of one competition.
+// Competition holds the server's data on one competition.
 type Competition struct {
 	Slug, Title string
 	Rules       Rules
