@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/disk/index"
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
@@ -90,7 +91,7 @@ func (c *Cache) verifySince(ctx context.Context, since int64) error {
 	if err := v.objects(); err != nil {
 		return err
 	}
-	return v.records(func(e entry, _ *cache.Record) bool { return len(v.broken) > 0 || e.used >= since*1000 })
+	return v.records(func(e index.Entry, _ *cache.Record) bool { return len(v.broken) > 0 || e.Used >= since*1000 })
 }
 
 // sync writes everything to disk and marks the time.

@@ -141,7 +141,7 @@ func (c *Cache) open() error {
 		return err
 	}
 	c.quota.pool.Left = c.leases.lease.reserved
-	if c.records.index, err = c.records.openIndex(); err != nil {
+	if err = c.records.openIndex(); err != nil {
 		return err
 	}
 	if c.readOnly {
@@ -190,7 +190,7 @@ func (c *Cache) close() error {
 		if !c.readOnly {
 			errs = append(errs, c.syncIfMuch())
 		}
-		errs = append(errs, c.records.index.close())
+		errs = append(errs, c.records.index.Close())
 	}
 	if c.leases.lease != nil {
 		if c.leases.lease.id != "" {
@@ -199,7 +199,7 @@ func (c *Cache) close() error {
 		errs = append(errs, c.leases.lease.close())
 	}
 	errs = append(errs, c.keeping.close())
-	for _, f := range []*os.File{c.file, c.objects.deleting.file} {
+	for _, f := range []*os.File{c.file, c.objects.deleting.file, c.records.lock.file} {
 		if f != nil {
 			errs = append(errs, f.Close())
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/disk/index"
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
@@ -106,7 +107,7 @@ func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string, to g
 		return GCResult{}, err
 	}
 	defer unlock()
-	if lost, err := c.records.indexLost(); lost || err != nil {
+	if lost, err := c.records.index.WasLost(); lost || err != nil {
 		return GCResult{}, cmp.Or(err, errIndexLost)
 	}
 	release, err := c.leases.lockHold()
@@ -156,7 +157,7 @@ func (g *collector) compact() error {
 	if g.opts.DryRun {
 		return nil
 	}
-	return g.c.records.index.compact()
+	return g.c.records.index.Compact()
 }
 
 // markAll counts what records and pins refer to.
@@ -181,7 +182,7 @@ func (g *collector) markAll() error {
 			}
 		}
 	}
-	return g.c.records.eachRecord(g.ctx, func(rec *cache.Record, _ entry) error { return outputs(rec, g.marks.add) })
+	return g.c.records.eachRecord(g.ctx, func(rec *cache.Record, _ index.Entry) error { return outputs(rec, g.marks.add) })
 }
 
 // recount measures the objects, and corrects the shared counters unless another
@@ -387,6 +388,6 @@ func (g *collector) removeFile(id digest.ContentID, twin bool) error {
 }
 
 // byUse orders records least recently used first.
-func byUse(a, b placed) int {
-	return cmp.Or(cmp.Compare(a.used, b.used), bytes.Compare(a.id[:], b.id[:]))
+func byUse(a, b index.Placed) int {
+	return cmp.Or(cmp.Compare(a.Used, b.Used), bytes.Compare(a.ID[:], b.ID[:]))
 }

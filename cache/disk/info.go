@@ -12,6 +12,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/disk/index"
 )
 
 // Info is an overview of a cache.
@@ -71,19 +72,9 @@ func (c *Cache) Info(ctx context.Context) (Info, error) {
 	if err := c.liveInfo(&info); err != nil {
 		return info, fmt.Errorf("inspect cache: %w", err)
 	}
-	if err := c.records.index.refresh(); err != nil {
-		return info, err
-	}
-	c.records.index.mu.RLock()
-	defer c.records.index.mu.RUnlock()
-	info.Records, info.Tombstones = len(c.records.index.entries), len(c.records.index.tombs)
-	info.IndexBytes = int64(len(c.records.index.log.bytes()))
-	for _, e := range c.records.index.entries {
-		if info.OldestUseUnixMilli == 0 || e.used < info.OldestUseUnixMilli {
-			info.OldestUseUnixMilli = e.used
-		}
-	}
-	return info, nil
+	stats, err := c.records.index.Stats()
+	info.Records, info.Tombstones, info.IndexBytes, info.OldestUseUnixMilli = stats.Records, stats.Tombstones, stats.Bytes, stats.OldestUse
+	return info, err
 }
 
 // liveInfo adds what the live processes and the disk report.
@@ -135,10 +126,10 @@ type Item struct {
 	Pins []string `json:"pins,omitempty"`
 }
 
-func (c *Cache) item(rec *cache.Record, e entry) Item {
+func (c *Cache) item(rec *cache.Record, e index.Entry) Item {
 	it := Item{
 		Action: rec.Action, Address: rec.Address, Kind: rec.Kind, Run: rec.Run,
-		RecordedUnixMilli: rec.StartedUnixMilli + rec.DurationMillis, UsedUnixMilli: e.used,
+		RecordedUnixMilli: rec.StartedUnixMilli + rec.DurationMillis, UsedUnixMilli: e.Used,
 	}
 	for _, v := range rec.Outputs {
 		it.Size += v.Ref.Size
@@ -165,7 +156,7 @@ func (c *Cache) List(ctx context.Context) ([]Item, error) {
 		}
 	}
 	var items []Item
-	err = c.records.eachRecord(ctx, func(rec *cache.Record, e entry) error {
+	err = c.records.eachRecord(ctx, func(rec *cache.Record, e index.Entry) error {
 		it := c.item(rec, e)
 		it.Pins = pinned[rec.Action]
 		items = append(items, it)

@@ -93,7 +93,7 @@ func (c *ingests) lockKeyed(ctx context.Context, path string) (lock, file *os.Fi
 
 // reopenKeyed opens a locked file for writing; nil means to start over.
 func reopenKeyed(lock *os.File, path string) (*os.File, error) {
-	if same, err := isAt(lock, path); !same || err != nil {
+	if same, err := nolink.IsAt(lock, path); !same || err != nil {
 		return nil, err
 	}
 	f, err := statPath(path)
@@ -107,19 +107,6 @@ func reopenKeyed(lock *os.File, path string) (*os.File, error) {
 		return nil, err
 	}
 	return nolink.OpenFile(path, os.O_RDWR, 0)
-}
-
-// isAt reports whether path still names the open file f.
-func isAt(f *os.File, path string) (bool, error) {
-	mine, err := f.Stat()
-	if err != nil {
-		return false, err
-	}
-	named, err := os.Lstat(path)
-	if err != nil {
-		return false, ignoreMissing(err)
-	}
-	return os.SameFile(mine, named), nil
 }
 
 // resume keeps the bytes of the file that are known to be what was written, and

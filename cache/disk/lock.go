@@ -87,6 +87,7 @@ func (c *folder) lockNamed(ctx context.Context, name string, how int) (unlock fu
 
 // sharedLock is a lock file that the goroutines of a process take turns to use.
 type sharedLock struct {
+	name string // in errors
 	mu   sync.Mutex
 	file *os.File
 }
@@ -96,7 +97,7 @@ func (l *sharedLock) hold(how int, fn func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := flock(l.file, how); err != nil {
-		return fmt.Errorf("lock cache: %w", err)
+		return fmt.Errorf("lock %s: %w", l.name, err)
 	}
 	defer func() { _ = flock(l.file, unix.LOCK_UN) }()
 	return fn()

@@ -186,7 +186,7 @@ func (c *shares) join(ctx context.Context, ref cache.Ref, dir string) (s *share,
 	if err := flockContext(ctx, lock, unix.LOCK_SH); err != nil {
 		return nil, err
 	}
-	if there, err := isAt(lock, lock.Name()); !there || err != nil || !c.usable(ref, dir) {
+	if there, err := nolink.IsAt(lock, lock.Name()); !there || err != nil || !c.usable(ref, dir) {
 		return nil, ignoreMissing(err)
 	}
 	info, err := readShare(dir)

@@ -77,7 +77,7 @@ func (c *shares) dropShare(dir string) (dropped bool, err error) {
 	if err != nil || !free {
 		return false, err
 	}
-	if there, err := isAt(lock, lock.Name()); !there || err != nil {
+	if there, err := nolink.IsAt(lock, lock.Name()); !there || err != nil {
 		return false, ignoreMissing(err)
 	}
 	info, _ := readShare(dir)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/disk/index"
 )
 
 // Damage is one problem that Verify found.
@@ -94,7 +95,7 @@ func (v *verifier) run() error {
 		}
 		defer unlock()
 	}
-	all := func() error { return v.records(func(entry, *cache.Record) bool { return true }) }
+	all := func() error { return v.records(func(index.Entry, *cache.Record) bool { return true }) }
 	for _, step := range []func() error{v.undecodable, all, v.index, v.rest} {
 		if err := step(); err != nil {
 			return err

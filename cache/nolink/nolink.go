@@ -107,6 +107,19 @@ func WriteFile(path string, data []byte, mode fs.FileMode, sync bool) error {
 	return err
 }
 
+// IsAt reports whether path still names the open file.
+func IsAt(f *os.File, path string) (bool, error) {
+	mine, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	named, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(mine, named), err
+}
+
 // Check refuses folders below dir, by their names, that are not folders themselves.
 func Check(dir string, names ...string) error {
 	for _, name := range names {
