@@ -19,9 +19,9 @@ type victim struct {
 // tombstones fit into the space kept free for the index even on a full disk.
 const roundVictims = 5000
 
-// evict drops records, and removes what only they referred to, until the cache
-// has the wanted size. It works in rounds: on a full disk, each round makes the
-// space for the tombstones of the next.
+// evict drops records, and removes the objects that only they referred to, until
+// the cache has the wanted size. It works in rounds: on a full disk, each round
+// makes the space for the tombstones of the next.
 func (g *collector) evict() error {
 	for g.opts.MaxSize > 0 && g.left() > g.opts.MaxSize {
 		before := g.left()
@@ -71,7 +71,7 @@ func (g *collector) evictRound() error {
 	return nil
 }
 
-// left returns the number of bytes that remain after what was removed so far.
+// left returns the size of the objects that have not been removed so far.
 func (g *collector) left() int64 { return g.total.bytes - g.res.Bytes }
 
 // choose unmarks the least recently used records until they free enough.

@@ -20,12 +20,12 @@ type Info struct {
 	Dir      string `json:"dir"`
 	Format   string `json:"format"`
 	ReadOnly bool   `json:"read_only"`
-	// Objects and Bytes are what is stored, with every content counted once. Like
-	// the quota, Bytes includes unfinished ingests.
+	// Objects and Bytes are the number and size of the objects; equal content counts
+	// once. Like the quota, Bytes includes unfinished ingests.
 	Objects int64 `json:"objects"`
 	Bytes   int64 `json:"bytes"`
-	// Reserved is what live processes have reserved for running work. The quota
-	// includes it.
+	// Reserved is the number of bytes that live processes have reserved for running
+	// work. The quota includes it.
 	Reserved int64 `json:"reserved"`
 	// Quota is the limit on Bytes and Reserved together; 0 means no limit.
 	Quota int64 `json:"quota"`
@@ -77,7 +77,7 @@ func (c *Cache) Info(ctx context.Context) (Info, error) {
 	return info, err
 }
 
-// liveInfo adds what the live processes and the disk report.
+// liveInfo adds the figures of the live processes and of the disk.
 func (c *Cache) liveInfo(info *Info) (err error) {
 	if info.DiskFree, err = c.hooks.space(c.dir); err != nil {
 		return err
@@ -177,7 +177,8 @@ func compareItems(a, b Item) int {
 	)
 }
 
-// dropOldAfter is how long unfinished ingests and quarantined objects are kept.
+// dropOldAfter is the number of seconds for which unfinished ingests and
+// quarantined objects are kept.
 const dropOldAfter = 7 * 24 * 3600
 
 // dropOld removes unfinished ingests that nobody has continued, and quarantined

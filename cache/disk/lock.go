@@ -19,8 +19,9 @@ func flock(f *os.File, how int) error {
 	return uninterrupted(func() error { return unix.Flock(int(f.Fd()), how) })
 }
 
-// uninterrupted repeats a system call that a signal interrupts. Those on files of FUSE
-// and of a network are, whatever the handler of the signal asks for.
+// uninterrupted repeats a system call that a signal interrupts. Calls on files of
+// FUSE and of network file systems are interrupted even if the signal's handler
+// asks for a restart.
 func uninterrupted(call func() error) error {
 	for {
 		if err := call(); err != unix.EINTR {

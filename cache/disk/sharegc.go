@@ -18,8 +18,7 @@ import (
 type shareFolder struct {
 	dir  string
 	info shareInfo
-	// used is when it was last taken into use; dead says that it will not be given
-	// out again.
+	// used is the time of its last use; dead is true if it will not be given out again.
 	used time.Time
 	dead bool
 }

@@ -14,9 +14,9 @@ const (
 	// compactFrom is the smallest index worth compacting. A smaller one is read in
 	// milliseconds, and rewriting it would block all other writers.
 	compactFrom = 1 << 20
-	// maxTombs is how many tombstones survive a compaction, newest first. A
-	// tombstone only explains a miss, so the index must not grow with their number
-	// as the cache gets older.
+	// maxTombs is the number of tombstones that survive a compaction, newest first. A
+	// tombstone only explains a miss, so the index must not grow with their number as
+	// the cache gets older.
 	maxTombs = 200_000
 )
 
@@ -55,7 +55,7 @@ func (ix *Index) rewrite() error {
 	return ix.catchUp()
 }
 
-// compacted returns the log with only what still matters: the records in their
+// compacted returns a log of the frames that still matter: the records in their
 // order, the latest tombstones, and the last uses. It needs mu for reading.
 func (ix *Index) compacted() []byte {
 	buf := make([]byte, 0, ix.live+1<<16)

@@ -14,7 +14,7 @@ import (
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
-// Entry is what the index keeps in memory about a record.
+// Entry is the part of a record that the index keeps in memory.
 type Entry struct {
 	At   int64 // offset of the record's frame in the log
 	Used int64 // last use in Unix milliseconds, as far as it is remembered
@@ -172,7 +172,7 @@ func (ix *Index) Refresh() error {
 	return ix.catchUp()
 }
 
-// catchUp reads what is new in the log, or the whole log if it was replaced. It
+// catchUp reads the new end of the log, or the whole log if it was replaced. It
 // needs mu.
 func (ix *Index) catchUp() error {
 	changes := ix.Changes.Load()
