@@ -10,15 +10,15 @@ import (
 
 // Errors to compare with errors.Is.
 var (
-	// ErrNotFound says that an object or record is not in the cache.
+	// ErrNotFound means that an object or record is not in the cache.
 	ErrNotFound = errors.New("not in the cache")
-	// ErrCorrupt says that an object's bytes do not match its name. The store
-	// has set the object aside; what produced it must run again.
+	// ErrCorrupt means that an object's bytes do not match its name. The store has set
+	// the object aside; the action that produced it must run again.
 	ErrCorrupt = errors.New("corrupt object")
-	// ErrQuota says that the cache's hard size limit would be exceeded, after
+	// ErrQuota means that the size limit of the cache would be exceeded even after
 	// everything that may be evicted was evicted.
 	ErrQuota = errors.New("cache quota exceeded")
-	// ErrReadOnly says that the cache folder cannot be written.
+	// ErrReadOnly means that the cache folder cannot be written to.
 	ErrReadOnly = errors.New("cache is read-only")
 )
 
@@ -68,7 +68,7 @@ type Ingest interface {
 	// verified. Several goroutines may read at once, but not while another method
 	// runs.
 	io.ReaderAt
-	// Offset returns how many bytes the ingest holds.
+	// Offset returns the number of bytes that the ingest holds.
 	Offset() int64
 	// Reset drops the bytes written so far.
 	Reset() error
@@ -91,7 +91,7 @@ type Value struct {
 // Outputs are an action's results by output name.
 type Outputs map[string]Value
 
-// Content returns how many files are in the outputs of these names, and their size.
+// Content returns the number and total size of the files in the named outputs.
 func (o Outputs) Content(names ...string) (files, bytes int64) {
 	for _, name := range names {
 		switch ref := o[name].Ref; {
@@ -107,7 +107,7 @@ func (o Outputs) Content(names ...string) (files, bytes int64) {
 	return files, bytes
 }
 
-// Record is what the index keeps about a finished action.
+// Record is the entry of a finished action in the index.
 type Record struct {
 	Action  digest.ActionID `json:"action"`
 	Address string          `json:"address"`
@@ -116,26 +116,26 @@ type Record struct {
 	Outputs Outputs         `json:"outputs"`
 	// Run is the run that produced the record.
 	Run string `json:"run"`
-	// StartedUnixMilli and DurationMillis say when and how long it ran.
+	// StartedUnixMilli and DurationMillis are the start and the duration of the run.
 	StartedUnixMilli int64 `json:"started_unix_ms"`
 	DurationMillis   int64 `json:"duration_ms"`
 	Tries
 }
 
-// Tries is what a record says of the tries at its action. The zero Tries is a
-// final result at the first try.
+// Tries describes the attempts at a record's action. The zero value means a final
+// result at the first attempt.
 type Tries struct {
-	// Provisional is the cause, in a word, for which the result is not final, and
-	// Why the same in a sentence: the next run executes the action again.
+	// Provisional is the reason, in one word, why the result is not final, and Why the
+	// same in a sentence. If it is set, the next run executes the action again.
 	Provisional string `json:"provisional,omitempty"`
 	Why         string `json:"why,omitempty"`
-	// Earlier counts the final results that this one replaced, Spoilt the
+	// Earlier is the number of final results that this one replaced, Spoilt that of
 	// provisional ones.
 	Earlier int `json:"earlier,omitempty"`
 	Spoilt  int `json:"spoilt,omitempty"`
 }
 
-// Final returns a record that is a final result, else nil.
+// Final returns r if it is a final result, otherwise nil.
 func (r *Record) Final() *Record {
 	if r == nil || r.Provisional != "" {
 		return nil
@@ -143,7 +143,7 @@ func (r *Record) Final() *Record {
 	return r
 }
 
-// Field returns what the action hashed under a label, or "".
+// Field returns the value that the action hashed under a label, or "".
 func (r *Record) Field(label string) string {
 	if r == nil {
 		return ""
@@ -156,7 +156,7 @@ func (r *Record) Field(label string) string {
 	return ""
 }
 
-// Tombstone says that an action's outputs were evicted.
+// Tombstone is the trace of an action whose outputs were evicted.
 type Tombstone struct {
 	Action           digest.ActionID `json:"action"`
 	EvictedUnixMilli int64           `json:"evicted_unix_ms"`

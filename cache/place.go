@@ -8,7 +8,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// Placement says how a blob should appear at a path.
+// Placement describes the file that Place makes of a blob.
 type Placement struct {
 	// Executable asks for a file that may be executed.
 	Executable bool
@@ -21,7 +21,7 @@ type Placement struct {
 	Copied func(bytes int64)
 }
 
-// Placed is how a blob got to a path.
+// Placed is the way in which a blob got to a path.
 type Placed int
 
 // The ways in which a blob gets to a path.

@@ -26,7 +26,7 @@ func (c *contextReader) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// Put stores what r returns as a blob. A non-zero want must match, as in
+// Put stores the bytes of r as a blob. A non-zero want must match, as in
 // Ingest.Commit. It stops when ctx ends.
 func Put(ctx context.Context, s Store, r io.Reader, want Ref) (Ref, error) {
 	in, err := s.Ingest(ctx, "")
@@ -53,8 +53,8 @@ func PutBytes(ctx context.Context, s Store, data []byte) (Ref, error) {
 	return in.Commit(ctx, Ref{})
 }
 
-// Get reads a whole object into memory. An object of more than limit bytes is
-// an error, so that no caller loads by mistake what does not fit.
+// Get reads a whole object into memory. An object of more than limit bytes is an
+// error, so that no caller loads a huge object by mistake.
 func Get(ctx context.Context, s Store, id digest.ContentID, limit int64) ([]byte, error) {
 	size, err := s.Has(ctx, id)
 	if err != nil {

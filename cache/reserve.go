@@ -6,8 +6,8 @@ import (
 )
 
 var (
-	// ErrSpace says that the file system of the cache has not enough space, even
-	// after everything that may be evicted was evicted.
+	// ErrSpace means that the file system of the cache has too little space, even after
+	// everything that may be evicted was evicted.
 	ErrSpace = errors.New("not enough disk space for the cache")
 	// ErrReserved accompanies ErrQuota or ErrSpace if the space would suffice
 	// without the reservations of running work. The caller may try again when that
@@ -18,20 +18,20 @@ var (
 // Reserver is a Store that reserves space before work begins, so that work
 // which fits when it starts also fits when it ends.
 type Reserver interface {
-	// Reserve reserves bytes of the quota and of the file system, and evicts what
-	// it may if it has to. An error wraps ErrQuota if the quota cannot hold the
-	// bytes, and ErrSpace if the disk cannot; then nothing is evicted.
+	// Reserve reserves bytes of the quota and of the file system, and evicts records if
+	// it has to. An error wraps ErrQuota if the quota cannot hold the bytes, and
+	// ErrSpace if the disk cannot; then nothing is evicted.
 	//
-	// What the process ingests draws on its reservations before it takes more
-	// space. An ingest that is dropped returns what it drew. With a context made
-	// by WithAccount, and those derived from it, only ingests of the same account
-	// draw on the reservation. Without accounts, all work of the process shares
-	// its reservations: as long as each piece of work stays within what it
-	// reserved, none runs out, but what one of several leaves when it ends is
-	// returned only later.
+	// Ingests of the process draw on its reservations before they take more space. An
+	// ingest that is dropped returns the bytes that it drew. With a context made by
+	// WithAccount, and those derived from it, only ingests of the same account draw on
+	// the reservation. Without accounts, all work of the process shares its
+	// reservations: as long as each piece of work stays within its reservation, none
+	// runs out, but bytes that one of several leaves when it ends are returned only
+	// later.
 	//
-	// Release returns what is left; further calls do nothing. A reservation ends
-	// with its process.
+	// Release returns the rest of the reservation; further calls do nothing. A
+	// reservation ends with its process.
 	Reserve(ctx context.Context, bytes int64) (release func(), err error)
 }
 

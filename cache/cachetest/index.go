@@ -13,7 +13,8 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// Cache is what an index needs to be checked: records name content.
+// Cache is an index with the store that its check needs, since records name
+// content.
 type Cache interface {
 	cache.Store
 	cache.Index

@@ -10,7 +10,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 )
 
-// ReservingStore is what TestReserver checks.
+// ReservingStore is the interface that TestReserver checks.
 type ReservingStore interface {
 	cache.Store
 	cache.Reserver

@@ -44,7 +44,7 @@ func TestStore(t *testing.T, open func(t *testing.T) cache.Store) {
 	}
 }
 
-// sizes straddle the limits at which implementations switch strategies.
+// sizes lie on both sides of the limits at which implementations switch strategies.
 var sizes = []int{0, 1, 100, 4095, 4096, 64<<10 - 1, 64 << 10, 64<<10 + 1, 1 << 20, 3<<20 + 7}
 
 // content returns the same bytes for the same arguments.
@@ -287,8 +287,8 @@ func keyedTakeTurns(t *testing.T, s cache.Store) {
 	}
 }
 
-// waiting is a context that tells when somebody begins to wait for its end,
-// and so for something else, too.
+// waiting is a context that signals when a caller begins to wait, for its end or
+// for something else.
 type waiting struct {
 	context.Context
 	once  sync.Once

@@ -144,7 +144,7 @@ func (w *Writer) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// Copy is io.Copy that also returns the identity of what was copied.
+// Copy is io.Copy that also returns the identity of the copied bytes.
 func Copy(dst io.Writer, src io.Reader) (ContentID, int64, error) {
 	w := NewWriter()
 	n, err := io.Copy(io.MultiWriter(dst, w), src)

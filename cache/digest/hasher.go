@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// Field is one labelled input of an action, kept to explain a changed key.
-// Value is what people see: the value itself if it is short, its digest if it
-// is content.
+// Field is one labelled input of an action, kept to explain a changed key. Value is
+// the string shown to people: the value itself if it is short, its digest if it is
+// content.
 type Field struct {
 	Label string `json:"label"`
 	Value string `json:"value"`
@@ -22,8 +22,8 @@ type Hasher struct {
 	fields []Field
 }
 
-// NewHasher returns a Hasher salted with the identity of what will run:
-// a step kind and the version of its behaviour.
+// NewHasher returns a Hasher salted with a step kind and the version of its
+// behaviour.
 func NewHasher(kind, version string) *Hasher {
 	h := &Hasher{buf: make([]byte, 0, 512), fields: make([]Field, 0, 8)}
 	h.buf = append(h.buf, "mleflow action 1\n"...)

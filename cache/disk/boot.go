@@ -11,15 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/disk/index"
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 const (
-	// syncBytes is how much may be published before the file system is synced, in
-	// the background or when the cache is closed. It limits how much must be
-	// verified after the machine crashed.
+	// syncBytes is the number of bytes that may be published before the file system is
+	// synced, in the background or when the cache is closed. It limits the bytes to
+	// verify after a crash of the machine.
 	syncBytes = 64 << 20
-	// syncCheck is how often the amount is compared with syncBytes.
+	// syncCheck is the interval at which the published bytes are compared with
+	// syncBytes.
 	syncCheck = 15 * time.Second
 )
 
@@ -49,9 +51,9 @@ func (c *folder) writeMarker(synced time.Time) error {
 	return writeFileAtomic(c.path(syncName), append(data, '\n'))
 }
 
-// recoverBoot verifies, once after each boot, what was written after the last
-// sync. A crash of the machine may lose data that were only in memory although
-// the file's name survives.
+// recoverBoot verifies, once after each boot, everything written after the last
+// sync. A crash of the machine may lose data that were only in memory although the
+// file's name survives.
 func (c *Cache) recoverBoot() error {
 	m, err := c.readMarker()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,12 +92,12 @@ func (c *Cache) verifySince(ctx context.Context, since int64) error {
 	if err := v.objects(); err != nil {
 		return err
 	}
-	return v.records(func(e entry, _ *cache.Record) bool { return len(v.broken) > 0 || e.used >= since*1000 })
+	return v.records(func(e index.Entry, _ *cache.Record) bool { return len(v.broken) > 0 || e.Used >= since*1000 })
 }
 
 // sync writes everything to disk and marks the time.
 func (c *folder) sync() error {
-	// Both are taken before the sync: what is published during it may not reach
+	// Both are read before the sync. Bytes that are published during it may not reach
 	// the disk, and must still count as unsynced afterwards.
 	started := c.now()
 	written := c.state.unsynced.Load()

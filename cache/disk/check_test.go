@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/disk/index"
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
@@ -64,22 +65,15 @@ func (c *Cache) checkEntry(ctx context.Context, e tree.Entry) error {
 
 // newest returns the newest record of an address, or cache.ErrNotFound.
 func newest(c *Cache, address string) (*cache.Record, error) {
-	ix := c.records.index
-	if err := ix.refresh(); err != nil {
-		return nil, err
-	}
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
 	var found *cache.Record
-	at := int64(-1)
-	for id, e := range ix.entries {
-		rec, ok, err := ix.record(id)
-		if err != nil {
-			return nil, err
+	err := c.records.eachRecord(context.Background(), func(rec *cache.Record, _ index.Entry) error {
+		if rec.Address == address {
+			found = rec
 		}
-		if ok && rec.Address == address && e.at > at {
-			found, at = rec, e.at
-		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if found == nil {
 		return nil, cache.ErrNotFound

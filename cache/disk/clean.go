@@ -15,8 +15,7 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// startCleaning removes in the background what dead processes left, if
-// anything.
+// startCleaning removes, in the background, files that dead processes left.
 func (c *Cache) startCleaning(ctx context.Context) {
 	dead, err := c.leases.deadProcesses()
 	if err != nil || len(dead) == 0 {
@@ -112,8 +111,8 @@ func (c *leases) clean(ctx context.Context, dead []deadProcess) error {
 	return errors.Join(errs...)
 }
 
-// uncount releases what a dead process had reserved and in flight. Its lease is
-// locked and records that this was done, so that it is done only once.
+// uncount releases the reservations and in-flight bytes of a dead process. Its
+// lease is locked and records that this was done, so that it is done only once.
 func (c *leases) uncount(d deadProcess) {
 	if d.file == nil {
 		return
@@ -130,7 +129,7 @@ func (c *leases) uncount(d deadProcess) {
 	}
 }
 
-// reap releases what dead processes had reserved. clean does the rest.
+// reap releases the reservations of dead processes. clean does the rest.
 func (c *leases) reap() error {
 	dead, err := c.deadProcesses()
 	for _, d := range dead {

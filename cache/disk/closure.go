@@ -7,6 +7,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/disk/index"
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
@@ -89,17 +90,17 @@ func (c *objects) missing(id digest.ContentID) bool {
 func (c *records) dropBroken(ctx context.Context, broken func(digest.ContentID) bool) error {
 	b := &breakage{c: c.objects, broken: broken, trees: make(map[digest.ContentID]bool)}
 	chosen := make(map[digest.ActionID]int64)
-	err := c.eachRecord(ctx, func(rec *cache.Record, e entry) error {
+	err := c.eachRecord(ctx, func(rec *cache.Record, e index.Entry) error {
 		broken, err := b.record(ctx, rec)
 		if broken {
-			chosen[rec.Action] = e.at
+			chosen[rec.Action] = e.At
 		}
 		return err
 	})
 	if err != nil || len(chosen) == 0 {
 		return err
 	}
-	_, err = c.drop(chosen, "corrupt")
+	_, err = c.index.Drop(chosen, "corrupt")
 	return err
 }
 
@@ -114,34 +115,4 @@ func (b *breakage) record(ctx context.Context, rec *cache.Record) (bool, error) 
 		}
 	}
 	return false, nil
-}
-
-// drop drops the records that are still at the given offsets of the log.
-func (c *records) drop(chosen map[digest.ActionID]int64, reason string) ([]digest.ActionID, error) {
-	var dropped []digest.ActionID
-	err := c.index.locked(func() error {
-		dropped = c.index.unchanged(chosen)
-		var lines []byte
-		for _, id := range dropped {
-			lines = frame{kind: frameDrop, id: id, millis: c.now().UnixMilli(), payload: []byte(reason)}.append(lines)
-		}
-		if len(lines) == 0 {
-			return nil
-		}
-		return c.index.append(lines)
-	})
-	return dropped, err
-}
-
-// unchanged returns the actions whose record is still at its offset of the log.
-func (ix *index) unchanged(chosen map[digest.ActionID]int64) []digest.ActionID {
-	ix.mu.RLock()
-	defer ix.mu.RUnlock()
-	var same []digest.ActionID
-	for _, id := range sortedActions(chosen) {
-		if e, ok := ix.entries[id]; ok && e.at == chosen[id] {
-			same = append(same, id)
-		}
-	}
-	return same
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/disk/index"
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
@@ -326,11 +328,10 @@ func TestTornIndex(t *testing.T) {
 	dir := t.TempDir()
 	a := openTest(t, dir, Options{}, hooks{unnamed: true})
 	record(t, a, "1")
-	payload, err := encodeRecord(nil, recordOf("torn"))
+	line, err := index.Encode(recordOf("torn"), 0)
 	must(t, err)
-	line := frame{kind: frameRecord, id: actionOf("torn"), payload: payload}.append(nil)
-	for i, cut := range []int{1, 50, framePayloadAt, len(line) - 1} {
-		f, err := os.OpenFile(a.records.index.path, os.O_WRONLY|os.O_APPEND, 0)
+	for i, cut := range []int{1, 50, 119, len(line) - 1} {
+		f, err := os.OpenFile(a.records.index.Path, os.O_WRONLY|os.O_APPEND, 0)
 		must(t, err)
 		_, err = f.Write(line[:cut])
 		must(t, errors.Join(err, f.Close()))
@@ -377,8 +378,10 @@ func TestCancelledCollection(t *testing.T) {
 func TestUndecodableRecord(t *testing.T) {
 	c := openTest(t, t.TempDir(), Options{}, hooks{unnamed: true})
 	record(t, c, "good", putText(t, c, "x"))
-	line := frame{kind: frameRecord, id: actionOf("odd"), payload: []byte("?")}.append(nil)
-	must(t, c.records.index.locked(func() error { return c.records.index.append(line) }))
+	id := actionOf("odd")
+	head := fmt.Sprintf("r %x %016x %016x %08x ", id[:], 0, 0, 1)
+	sum := crc32.Checksum([]byte(head+"?"), crc32.MakeTable(crc32.Castagnoli))
+	must(t, c.records.index.Add(fmt.Appendf(nil, "%s%08x ?\n", head, sum)))
 	if has(t, c, "odd") || !has(t, c, "good") {
 		t.Error("Lookup finds the wrong records")
 	}
@@ -398,7 +401,7 @@ func TestLostIndex(t *testing.T) {
 	for name, lose := range map[string]func(path string) error{
 		"missing":           os.Remove,
 		"emptied":           func(path string) error { return os.Truncate(path, 0) },
-		"cut to its header": func(path string) error { return os.Truncate(path, int64(len(logHeader))) },
+		"cut to its header": func(path string) error { return os.Truncate(path, int64(len("mleflow index 1\n"))) },
 	} {
 		for _, goOn := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, goOn), func(t *testing.T) {

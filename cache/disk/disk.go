@@ -15,8 +15,8 @@ import (
 
 // Options configure a cache.
 type Options struct {
-	// Quota is the most bytes the objects may take; 0 sets no limit. Content
-	// is counted once however often it is used.
+	// Quota is the largest size of all objects in bytes; 0 sets no limit. Content is
+	// counted once however often it is used.
 	Quota int64
 	// ReadOnly opens the cache for reading, whatever the folder permits.
 	ReadOnly bool
@@ -50,12 +50,12 @@ type Cache struct {
 	closing sync.Once
 }
 
-// background is the work that runs next to the calls.
+// background is the work that runs beside the method calls.
 type background struct {
 	stop context.CancelFunc
 	all  sync.WaitGroup
-	// cleaning removes what dead processes left. Their leases are locked
-	// meanwhile, as if they were alive.
+	// cleaning removes files that dead processes left. Meanwhile their leases are
+	// locked, as if they were alive.
 	cleaning sync.WaitGroup
 }
 
@@ -67,7 +67,7 @@ type hooks struct {
 	bootID string
 	write  func(f *os.File, p []byte) (int, error)
 	link   func(dir *os.File, name, to string) error
-	// space returns how many bytes the file system of a folder has left.
+	// space returns the free bytes of the file system of a folder.
 	space func(dir string) (int64, error)
 	// unnamed is false if the file system has no unnamed files (O_TMPFILE).
 	unnamed bool
@@ -98,8 +98,8 @@ func (h hooks) withDefaults() hooks {
 }
 
 // Open opens the cache in the folder dir, and creates the folder if it does not
-// exist. A folder that cannot be written to is opened for reading: then
-// everything that would write fails with cache.ErrReadOnly.
+// exist. A folder that cannot be written to is opened for reading: then every
+// method that writes fails with cache.ErrReadOnly.
 func Open(dir string, opts Options) (*Cache, error) {
 	return open(dir, opts, hooks{unnamed: canUnnamed})
 }
@@ -141,7 +141,7 @@ func (c *Cache) open() error {
 		return err
 	}
 	c.quota.pool.Left = c.leases.lease.reserved
-	if c.records.index, err = c.records.openIndex(); err != nil {
+	if err = c.records.openIndex(); err != nil {
 		return err
 	}
 	if c.readOnly {
@@ -190,7 +190,7 @@ func (c *Cache) close() error {
 		if !c.readOnly {
 			errs = append(errs, c.syncIfMuch())
 		}
-		errs = append(errs, c.records.index.close())
+		errs = append(errs, c.records.index.Close())
 	}
 	if c.leases.lease != nil {
 		if c.leases.lease.id != "" {
@@ -199,7 +199,7 @@ func (c *Cache) close() error {
 		errs = append(errs, c.leases.lease.close())
 	}
 	errs = append(errs, c.keeping.close())
-	for _, f := range []*os.File{c.file, c.objects.deleting.file} {
+	for _, f := range []*os.File{c.file, c.objects.deleting.file, c.records.lock.file} {
 		if f != nil {
 			errs = append(errs, f.Close())
 		}

@@ -6,11 +6,12 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/disk/index"
 )
 
 // victim is a record that may be evicted.
 type victim struct {
-	placed
+	index.Placed
 	rec *cache.Record
 }
 
@@ -18,9 +19,9 @@ type victim struct {
 // tombstones fit into the space kept free for the index even on a full disk.
 const roundVictims = 5000
 
-// evict drops records, and removes what only they referred to, until the cache
-// has the wanted size. It works in rounds: on a full disk, each round makes the
-// space for the tombstones of the next.
+// evict drops records, and removes the objects that only they referred to, until
+// the cache has the wanted size. It works in rounds: on a full disk, each round
+// makes the space for the tombstones of the next.
 func (g *collector) evict() error {
 	for g.opts.MaxSize > 0 && g.left() > g.opts.MaxSize {
 		before := g.left()
@@ -50,8 +51,8 @@ func (g *collector) evictRound() error {
 		}
 	}
 	for _, v := range victims {
-		g.gone[v.id] = true
-		g.res.Evicted = append(g.res.Evicted, g.c.item(v.rec, v.entry))
+		g.gone[v.ID] = true
+		g.res.Evicted = append(g.res.Evicted, g.c.item(v.rec, v.Entry))
 	}
 	for _, id := range g.free {
 		if err := g.keepIfUsed(id); err != nil {
@@ -70,37 +71,37 @@ func (g *collector) evictRound() error {
 	return nil
 }
 
-// left returns the number of bytes that remain after what was removed so far.
+// left returns the size of the objects that have not been removed so far.
 func (g *collector) left() int64 { return g.total.bytes - g.res.Bytes }
 
 // choose unmarks the least recently used records until they free enough.
 // Records without content free nothing and stay.
 func (g *collector) choose() ([]victim, error) {
-	list, err := g.c.records.index.snapshot()
+	list, err := g.c.records.index.Snapshot()
 	if err != nil {
 		return nil, err
 	}
 	slices.SortFunc(list, byUse)
 	var victims []victim
-	var last []placed
+	var last []index.Placed
 	for i := 0; i < len(list)+len(last); i++ {
 		if g.left()-g.freed <= g.opts.MaxSize || len(victims) == roundVictims {
 			break
 		}
-		var p placed
+		var p index.Placed
 		if i < len(list) {
 			p = list[i]
 		} else {
 			p = last[i-len(list)]
 		}
-		if g.gone[p.id] || g.pinned[p.id] || g.live.uses(p.id) {
+		if g.gone[p.ID] || g.pinned[p.ID] || g.live.uses(p.ID) {
 			continue
 		}
-		rec, e, err := g.c.records.index.get(p.id)
+		rec, e, err := g.c.records.index.Get(p.ID)
 		if err != nil {
 			return nil, err
 		}
-		if rec == nil || e.at != p.at || !hasContent(rec) {
+		if rec == nil || e.At != p.At || !hasContent(rec) {
 			continue
 		}
 		if i < len(list) && slices.Contains(g.c.opts.Last, rec.Kind) {
@@ -183,11 +184,11 @@ func (g *collector) spare(victims []victim) ([]victim, error) {
 func (g *collector) dropVictims(victims []victim) ([]victim, error) {
 	chosen := make(map[digest.ActionID]int64, len(victims))
 	for _, v := range victims {
-		chosen[v.id] = v.at
+		chosen[v.ID] = v.At
 	}
-	dropped, err := g.c.records.drop(chosen, g.reason)
+	dropped, err := g.c.records.index.Drop(chosen, g.reason)
 	if isFull(err) && g.c.quota.spendReserve() {
-		dropped, err = g.c.records.drop(chosen, g.reason)
+		dropped, err = g.c.records.index.Drop(chosen, g.reason)
 	}
 	if err != nil {
 		return nil, err
@@ -205,11 +206,11 @@ func (g *collector) dropVictims(victims []victim) ([]victim, error) {
 	}
 	var lost []victim
 	for _, v := range victims {
-		if gone[v.id] && !g.live.uses(v.id) {
+		if gone[v.ID] && !g.live.uses(v.ID) {
 			lost = append(lost, v)
 			continue
 		}
-		if err := g.restore(v, gone[v.id]); err != nil {
+		if err := g.restore(v, gone[v.ID]); err != nil {
 			return nil, err
 		}
 	}
@@ -222,15 +223,9 @@ func (g *collector) restore(v victim, dropped bool) error {
 	if err := outputs(v.rec, g.marks.add); err != nil || !dropped {
 		return err
 	}
-	payload, err := encodeRecord(nil, v.rec)
+	line, err := index.Encode(v.rec, v.Used)
 	if err != nil {
 		return err
 	}
-	line := frame{kind: frameRecord, id: v.id, address: addressHash(v.rec.Address), millis: v.used, payload: payload}.append(nil)
-	return g.c.records.index.locked(func() error {
-		if rec, _, err := g.c.records.index.get(v.id); rec != nil || err != nil {
-			return err
-		}
-		return g.c.records.index.append(line)
-	})
+	return g.c.records.index.Restore(v.ID, line)
 }

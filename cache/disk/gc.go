@@ -16,22 +16,23 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/disk/index"
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
 // GCOptions configure a collection.
 type GCOptions struct {
-	// MaxSize, if above 0, evicts the least recently used records until the
-	// objects take at most this many bytes. 0 removes only what no record and no
-	// pin needs.
+	// MaxSize, if above 0, evicts the least recently used records until the objects
+	// take at most this many bytes. 0 removes only objects that no record and no pin
+	// needs.
 	MaxSize int64
-	// DryRun reports what would be removed without removing it.
+	// DryRun reports the removals without making them.
 	DryRun bool
 	// Progress, if set, is called with the progress, by one goroutine.
 	Progress func(GCProgress)
 }
 
-// GCResult is what a collection removed, or would remove.
+// GCResult counts the removals of a collection, or of one with DryRun.
 type GCResult struct {
 	// Evicted are the records that were dropped, least recently used first.
 	Evicted []Item
@@ -39,16 +40,16 @@ type GCResult struct {
 	// and BytesLeft remain.
 	Objects, Copies, Bytes int64
 	ObjectsLeft, BytesLeft int64
-	// DiskBytes is how much of Bytes becomes free on disk. A file with another
+	// DiskBytes is the part of Bytes that becomes free on disk. A file with another
 	// hard link keeps its space.
 	DiskBytes int64
-	// Kept says why the requested size was not reached; "" if it was.
+	// Kept is the reason why the requested size was not reached; "" if it was.
 	Kept string
 }
 
-// GC removes objects that nothing needs and, with MaxSize, evicts records. It
-// never removes what is pinned, nor what a live process uses, has written or
-// has found present. Other processes may continue meanwhile.
+// GC removes objects that nothing needs and, with MaxSize, evicts records. It never
+// removes objects that are pinned, or that a live process uses, has written or has
+// found present. Other processes may continue meanwhile.
 func (c *Cache) GC(ctx context.Context, opts GCOptions) (GCResult, error) {
 	if err := c.writing("collect garbage"); err != nil {
 		return GCResult{}, err
@@ -106,7 +107,7 @@ func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string, to g
 		return GCResult{}, err
 	}
 	defer unlock()
-	if lost, err := c.records.indexLost(); lost || err != nil {
+	if lost, err := c.records.index.WasLost(); lost || err != nil {
 		return GCResult{}, cmp.Or(err, errIndexLost)
 	}
 	release, err := c.leases.lockHold()
@@ -129,7 +130,7 @@ func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string, to g
 	return g.res, nil
 }
 
-// tidy removes what dead processes left and records our own uses.
+// tidy removes files that dead processes left and records this process's uses.
 func (g *collector) tidy() error {
 	if g.opts.DryRun {
 		return g.c.leases.reap()
@@ -156,10 +157,10 @@ func (g *collector) compact() error {
 	if g.opts.DryRun {
 		return nil
 	}
-	return g.c.records.index.compact()
+	return g.c.records.index.Compact()
 }
 
-// markAll counts what records and pins refer to.
+// markAll counts the references of records and pins.
 func (g *collector) markAll() error {
 	live, err := g.c.leases.live()
 	if err != nil {
@@ -181,7 +182,7 @@ func (g *collector) markAll() error {
 			}
 		}
 	}
-	return g.c.records.eachRecord(g.ctx, func(rec *cache.Record, _ entry) error { return outputs(rec, g.marks.add) })
+	return g.c.records.eachRecord(g.ctx, func(rec *cache.Record, _ index.Entry) error { return outputs(rec, g.marks.add) })
 }
 
 // recount measures the objects, and corrects the shared counters unless another
@@ -237,7 +238,7 @@ func (g *collector) recount() error {
 	return nil
 }
 
-// markAgain discards all marks and marks what is needed now.
+// markAgain discards all marks and marks everything that is needed now.
 func (g *collector) markAgain() error {
 	pause := time.NewTimer(1100 * time.Millisecond)
 	defer pause.Stop()
@@ -298,7 +299,7 @@ func (c *objects) kindOf(id digest.ContentID) (cache.Kind, error) {
 	return cache.Blob, nil
 }
 
-// sweep removes what nothing refers to.
+// sweep removes objects that nothing refers to.
 func (g *collector) sweep() error {
 	g.c.hooks.at("marked")
 	g.seen = 0
@@ -387,6 +388,6 @@ func (g *collector) removeFile(id digest.ContentID, twin bool) error {
 }
 
 // byUse orders records least recently used first.
-func byUse(a, b placed) int {
-	return cmp.Or(cmp.Compare(a.used, b.used), bytes.Compare(a.id[:], b.id[:]))
+func byUse(a, b index.Placed) int {
+	return cmp.Or(cmp.Compare(a.Used, b.Used), bytes.Compare(a.ID[:], b.ID[:]))
 }

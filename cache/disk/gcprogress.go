@@ -1,12 +1,12 @@
 package disk
 
-// GCProgress is how far a part of a collection is.
+// GCProgress is the progress of one part of a collection.
 type GCProgress struct {
 	// What is "counting", "looking for what nothing needs" or "evicting".
 	What string
 	// Done and Total are objects.
 	Done, Total int64
-	// Removed is the size of what the collection has removed so far.
+	// Removed is the number of bytes that the collection has removed so far.
 	Removed int64
 }
 

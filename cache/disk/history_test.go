@@ -327,10 +327,8 @@ func (w *world) kill(i int) {
 	w.deaths++
 	p.c.work.stop()
 	p.c.work.all.Wait()
-	files := []*os.File{p.c.file, p.c.objects.deleting.file, p.c.leases.lease.file, p.c.leases.lease.hold, p.c.records.index.lock}
-	if p.c.records.index.log != nil {
-		files = append(files, p.c.records.index.log.file)
-	}
+	files := []*os.File{p.c.file, p.c.objects.deleting.file, p.c.leases.lease.file, p.c.leases.lease.hold, p.c.records.lock.file}
+	_ = p.c.records.index.Close()
 	for _, in := range p.ingests {
 		switch in := in.(type) {
 		case *ingest:
@@ -443,10 +441,10 @@ func (w *world) check() error {
 	}
 	// The records themselves, without using them.
 	for _, name := range w.pins {
-		rec, _, err := w.procs[0].c.records.index.get(actionOf(name))
+		rec, _, err := w.procs[0].c.records.index.Get(actionOf(name))
 		if err == nil && rec == nil {
-			if err = w.procs[0].c.records.index.refresh(); err == nil {
-				rec, _, err = w.procs[0].c.records.index.get(actionOf(name))
+			if err = w.procs[0].c.records.index.Refresh(); err == nil {
+				rec, _, err = w.procs[0].c.records.index.Get(actionOf(name))
 			}
 		}
 		if rec == nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/disk/index"
 )
 
 // Info is an overview of a cache.
@@ -19,12 +20,12 @@ type Info struct {
 	Dir      string `json:"dir"`
 	Format   string `json:"format"`
 	ReadOnly bool   `json:"read_only"`
-	// Objects and Bytes are what is stored, with every content counted once. Like
-	// the quota, Bytes includes unfinished ingests.
+	// Objects and Bytes are the number and size of the objects; equal content counts
+	// once. Like the quota, Bytes includes unfinished ingests.
 	Objects int64 `json:"objects"`
 	Bytes   int64 `json:"bytes"`
-	// Reserved is what live processes have reserved for running work. The quota
-	// includes it.
+	// Reserved is the number of bytes that live processes have reserved for running
+	// work. The quota includes it.
 	Reserved int64 `json:"reserved"`
 	// Quota is the limit on Bytes and Reserved together; 0 means no limit.
 	Quota int64 `json:"quota"`
@@ -71,22 +72,12 @@ func (c *Cache) Info(ctx context.Context) (Info, error) {
 	if err := c.liveInfo(&info); err != nil {
 		return info, fmt.Errorf("inspect cache: %w", err)
 	}
-	if err := c.records.index.refresh(); err != nil {
-		return info, err
-	}
-	c.records.index.mu.RLock()
-	defer c.records.index.mu.RUnlock()
-	info.Records, info.Tombstones = len(c.records.index.entries), len(c.records.index.tombs)
-	info.IndexBytes = int64(len(c.records.index.log.bytes()))
-	for _, e := range c.records.index.entries {
-		if info.OldestUseUnixMilli == 0 || e.used < info.OldestUseUnixMilli {
-			info.OldestUseUnixMilli = e.used
-		}
-	}
-	return info, nil
+	stats, err := c.records.index.Stats()
+	info.Records, info.Tombstones, info.IndexBytes, info.OldestUseUnixMilli = stats.Records, stats.Tombstones, stats.Bytes, stats.OldestUse
+	return info, err
 }
 
-// liveInfo adds what the live processes and the disk report.
+// liveInfo adds the figures of the live processes and of the disk.
 func (c *Cache) liveInfo(info *Info) (err error) {
 	if info.DiskFree, err = c.hooks.space(c.dir); err != nil {
 		return err
@@ -135,10 +126,10 @@ type Item struct {
 	Pins []string `json:"pins,omitempty"`
 }
 
-func (c *Cache) item(rec *cache.Record, e entry) Item {
+func (c *Cache) item(rec *cache.Record, e index.Entry) Item {
 	it := Item{
 		Action: rec.Action, Address: rec.Address, Kind: rec.Kind, Run: rec.Run,
-		RecordedUnixMilli: rec.StartedUnixMilli + rec.DurationMillis, UsedUnixMilli: e.used,
+		RecordedUnixMilli: rec.StartedUnixMilli + rec.DurationMillis, UsedUnixMilli: e.Used,
 	}
 	for _, v := range rec.Outputs {
 		it.Size += v.Ref.Size
@@ -165,7 +156,7 @@ func (c *Cache) List(ctx context.Context) ([]Item, error) {
 		}
 	}
 	var items []Item
-	err = c.records.eachRecord(ctx, func(rec *cache.Record, e entry) error {
+	err = c.records.eachRecord(ctx, func(rec *cache.Record, e index.Entry) error {
 		it := c.item(rec, e)
 		it.Pins = pinned[rec.Action]
 		items = append(items, it)
@@ -186,7 +177,8 @@ func compareItems(a, b Item) int {
 	)
 }
 
-// dropOldAfter is how long unfinished ingests and quarantined objects are kept.
+// dropOldAfter is the number of seconds for which unfinished ingests and
+// quarantined objects are kept.
 const dropOldAfter = 7 * 24 * 3600
 
 // dropOld removes unfinished ingests that nobody has continued, and quarantined

@@ -13,8 +13,8 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// smallBlob is how many bytes an ingest keeps in memory before it creates a
-// file: a small blob that is already in the store never touches the disk.
+// smallBlob is the number of bytes that an ingest keeps in memory before it creates
+// a file: a small blob that is already in the store never touches the disk.
 const smallBlob = 64 << 10
 
 var smallBuffers = sync.Pool{New: func() any { return new([smallBlob]byte) }}
@@ -37,7 +37,7 @@ type ingest struct {
 	n     int
 	file  *os.File
 	named bool
-	// charge is what the ingest counts in the quota.
+	// charge is the share of the ingest in the quota.
 	charge charge
 	err    error
 }
@@ -132,8 +132,8 @@ func (in *ingest) ReadAt(p []byte, off int64) (int, error) {
 	return readWritten(in.file, in.Offset(), p, off)
 }
 
-// readWritten reads from the first size bytes of f. What a failed write left
-// after them does not count.
+// readWritten reads from the first size bytes of f. Bytes that a failed write left
+// after them are ignored.
 func readWritten(f *os.File, size int64, p []byte, off int64) (int, error) {
 	return io.NewSectionReader(f, 0, size).ReadAt(p, off)
 }

@@ -109,7 +109,7 @@ func (c *keeping) lockKept(ctx context.Context, path string) (*os.File, error) {
 		}
 		same := false
 		if err = flockContext(ctx, lock, unix.LOCK_EX); err == nil {
-			if same, err = isAt(lock, path); same {
+			if same, err = nolink.IsAt(lock, path); same {
 				return lock, nil
 			}
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
-// checkpointEvery is how many bytes of a keyed ingest a crash of the machine
-// may cost.
+// checkpointEvery is the number of bytes of a keyed ingest that a crash of the
+// machine may cost.
 const checkpointEvery = 256 << 20
 
 // keyedIngest is a blob being written that outlives its process. Its file is
@@ -29,24 +29,25 @@ type keyedIngest struct {
 	file *os.File
 	// saved is the offset of the last checkpoint.
 	saved int64
-	// drawn is how many bytes in the file came from reservations of the account.
+	// drawn is the number of bytes in the file that came from reservations of the
+	// account.
 	drawn   int64
 	account any
-	// gone says that the file has lost its name, which may now belong to another
+	// gone is true when the file has lost its name, which may now belong to another
 	// ingest of the key.
 	gone bool
 	err  error
 }
 
-// checkpoint is the file next to a keyed ingest. It says how far the bytes are
-// hashed.
+// checkpoint is the file next to a keyed ingest. It holds the state of the hash at
+// an offset.
 type checkpoint struct {
 	// Boot identifies the boot in which the checkpoint was written. In the same
 	// boot, the file may have grown since then. After a restart, only the first
 	// Offset bytes are trusted.
 	Boot   string `json:"boot"`
 	Offset int64  `json:"offset"`
-	// Synced says that the bytes are on disk.
+	// Synced is true if the bytes are on disk.
 	Synced bool   `json:"synced"`
 	Hash   []byte `json:"hash"`
 }
@@ -93,7 +94,7 @@ func (c *ingests) lockKeyed(ctx context.Context, path string) (lock, file *os.Fi
 
 // reopenKeyed opens a locked file for writing; nil means to start over.
 func reopenKeyed(lock *os.File, path string) (*os.File, error) {
-	if same, err := isAt(lock, path); !same || err != nil {
+	if same, err := nolink.IsAt(lock, path); !same || err != nil {
 		return nil, err
 	}
 	f, err := statPath(path)
@@ -109,21 +110,8 @@ func reopenKeyed(lock *os.File, path string) (*os.File, error) {
 	return nolink.OpenFile(path, os.O_RDWR, 0)
 }
 
-// isAt reports whether path still names the open file f.
-func isAt(f *os.File, path string) (bool, error) {
-	mine, err := f.Stat()
-	if err != nil {
-		return false, err
-	}
-	named, err := os.Lstat(path)
-	if err != nil {
-		return false, ignoreMissing(err)
-	}
-	return os.SameFile(mine, named), nil
-}
-
-// resume keeps the bytes of the file that are known to be what was written, and
-// hashes those after the last checkpoint.
+// resume keeps the bytes of the file that are known to be intact, and hashes those
+// after the last checkpoint.
 func (in *keyedIngest) resume(ctx context.Context) error {
 	info, err := in.file.Stat()
 	if err != nil {

@@ -45,14 +45,14 @@ const sandboxName = "sandbox"
 
 var folderNames = []string{objectsName, indexName, leasesName, tmpName, ingestName, pinsName, quarantineName, locksName, keptName, sharesName, linksName}
 
-// folder is what all parts of a cache know about its folder: the paths, the
-// counters shared by all processes, and the locks.
+// folder is the part of a cache that all other parts share: the paths, the counters
+// of all processes, and the locks.
 type folder struct {
 	dir      string
 	opts     Options
 	readOnly bool
 	hooks    hooks
-	// masked says that a new file needs chmod to get the mode of an object.
+	// masked is true if a new file needs chmod to get the mode of an object.
 	masked bool
 	state  *state
 	// file is the folder itself, for syncing its file system.
@@ -62,8 +62,8 @@ type folder struct {
 // others are the folders that other packages keep next to those of the cache.
 var others = []string{"runs", "pipelines", "published", sandboxName, sandboxName + "/images", sandboxName + "/programs", sandboxName + "/runs", sandboxName + "/users", sandboxName + "/cpus"}
 
-// checkFolders refuses links in the place of folders: what is written and removed
-// below them would be elsewhere.
+// checkFolders refuses links in the place of folders: files below them would be
+// written and removed elsewhere.
 func (c *folder) checkFolders() error {
 	if err := nolink.Check(c.dir, append(others, folderNames...)...); err != nil {
 		return err

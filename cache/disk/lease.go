@@ -32,14 +32,14 @@ const (
 	leaseInflight = 16
 )
 
-// lease shows that a process is alive and what it uses. The file stays locked
-// as long as the process lives; the bits are shared memory.
+// lease shows that a process is alive and which digests it uses. The file stays
+// locked as long as the process lives; the bits are shared memory.
 type lease struct {
 	id    string
 	file  *os.File
 	words []atomic.Uint32
-	// reserved is what is left of the process's reservations. inflight is what its
-	// ingests count before a count finds their bytes. Both are released when the
+	// reserved is the rest of the process's reservations. inflight is the bytes of its
+	// ingests that a count of files does not find yet. Both are released when the
 	// process has died.
 	reserved, inflight *atomic.Int64
 	// hold protects everything, without bits. It is for processes that cannot
@@ -47,12 +47,12 @@ type lease struct {
 	hold *os.File
 }
 
-// leases is how processes know about each other: the lease of this one, those
-// of the others, and what dead ones left.
+// leases manages the leases of this process, of the other live processes and of
+// dead ones.
 type leases struct {
 	*folder
 	lease *lease
-	// started is when this process opened the cache, in seconds.
+	// started is the time at which this process opened the cache, in seconds.
 	started int64
 }
 
@@ -189,7 +189,7 @@ func (l *lease) uses(id [digest.Size]byte) bool {
 	return l.words[word].Load()&mask != 0
 }
 
-// counted is what a process counts in the quota besides its files.
+// counted is the bytes that a process counts in the quota besides its files.
 type counted struct{ reserved, inflight int64 }
 
 func (l *lease) counted() counted { return counted{l.reserved.Load(), l.inflight.Load()} }

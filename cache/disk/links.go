@@ -18,8 +18,8 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// linksOfTree is the most link folders that are kept of one tree, and linksFor is
-// how long one is kept that nobody uses.
+// linksOfTree is the largest number of link folders that are kept of one tree.
+// linksFor is the time for which an unused one is kept.
 const (
 	linksOfTree = 16
 	linksFor    = sharedFor
@@ -39,7 +39,7 @@ func (c *linkFolders) linksPath(ref cache.Ref) string {
 	return c.path(linksName, ref.ID.String())
 }
 
-// TakeLinks is Cache.TakeLinks. Whoever moves a folder has it alone, so that no
+// TakeLinks is Cache.TakeLinks. The process that moves a folder has it alone, so no
 // lock is needed.
 func (c *linkFolders) TakeLinks(ctx context.Context, ref cache.Ref, dst string) (bool, error) {
 	if c.readOnly {
@@ -60,7 +60,7 @@ func (c *linkFolders) TakeLinks(ctx context.Context, ref cache.Ref, dst string) 
 		if err == nil {
 			return true, nil
 		}
-		// Materialise reports what is wrong, if more is than the folder.
+		// If more than the folder is wrong, Materialise reports it.
 		if err := tree.Remove(dst); err != nil {
 			return false, fmt.Errorf("take links of tree %s: %w", ref.ID.Short(), err)
 		}
@@ -103,13 +103,14 @@ func (c *linkFolders) keepLinks(ref cache.Ref, dir string) error {
 	return os.Rename(dir, c.linksPath(ref)+"-"+rand.Text())
 }
 
-// errStale says that a link folder is not what Materialise would make now.
+// errStale means that a link folder differs from the one that Materialise would
+// make now.
 var errStale = errors.New("the folder has other files than the tree")
 
 // checkLinks returns an error unless a folder has exactly the entries of a tree,
-// each file being the object that the cache has now, with its seal. So it finds
-// what Place would, and objects that were removed or replaced since the links were
-// made, at the cost of a stat of each object.
+// each file being the object that the cache has now, with its seal. So it finds the
+// same damage as Place, and objects that were removed or replaced since the links
+// were made, at the cost of one stat an object.
 func (c *linkFolders) checkLinks(ctx context.Context, ref cache.Ref, dir string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -149,7 +150,7 @@ func (c *linkFolders) checkFolder(ctx context.Context, group *errgroup.Group, re
 	return err
 }
 
-// linkFolder is an open folder and what it lists.
+// linkFolder is an open folder with its list of entries.
 type linkFolder struct {
 	dir    *os.File
 	device uint64
@@ -182,8 +183,8 @@ func (c *linkFolders) checkLink(ctx context.Context, in linkFolder, e tree.Entry
 }
 
 // dropLinks removes the folders that were not used for some time: each link keeps
-// the space of its object. They are moved first to where nobody takes them, and
-// where they are removed if this process dies.
+// the space of its object. They are first moved to a work folder, where no process
+// takes them and which is cleaned up if this process dies.
 func (c *linkFolders) dropLinks(unused time.Duration) error {
 	list, err := names(c.path(linksName))
 	if err != nil || len(list) == 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
-// liveLeases is what live processes use at one moment.
+// liveLeases is the union of the leases of live processes at one moment.
 type liveLeases struct {
 	// bits is the union of their bitmaps.
 	bits lease
@@ -24,7 +24,7 @@ type liveLeases struct {
 	// uncounted is the number of dead processes whose reservations have not been
 	// released yet.
 	uncounted int
-	// reserved is what is left of their reservations and of this process's.
+	// reserved is the rest of their reservations and of this process's.
 	reserved int64
 }
 
@@ -50,7 +50,7 @@ func (c *leases) live() (*liveLeases, error) {
 	return l, nil
 }
 
-// reserved returns what is left of the reservations of all live processes.
+// reserved returns the rest of the reservations of all live processes.
 func (c *leases) reserved() (int64, error) {
 	list, err := names(c.path(leasesName))
 	if err != nil {
@@ -70,8 +70,8 @@ func (c *leases) reserved() (int64, error) {
 	return sum, nil
 }
 
-// reservedIn returns what is left of the reservations in the lease at path, if
-// its process is alive.
+// reservedIn returns the rest of the reservations in the lease at path, or 0 if its
+// process is dead.
 func reservedIn(path string) (int64, error) {
 	f, err := nolink.Open(path)
 	if err != nil {
@@ -124,8 +124,8 @@ func (l *liveLeases) alone() bool { return l.others == 0 && l.uncounted == 0 }
 
 func (l *liveLeases) uses(id [digest.Size]byte) bool { return l.bits.uses(id) }
 
-// errHeld says that a process protects everything because it cannot register
-// what it uses.
+// errHeld means that a process protects everything because it cannot register the
+// digests that it uses.
 var errHeld = errors.New("the cache is in use by a process that cannot register what it uses (it has no write permission, or found no space); try again when it has ended")
 
 // lockHold makes sure that no process holds the cache as a whole.

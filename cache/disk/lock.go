@@ -19,8 +19,9 @@ func flock(f *os.File, how int) error {
 	return uninterrupted(func() error { return unix.Flock(int(f.Fd()), how) })
 }
 
-// uninterrupted repeats a system call that a signal interrupts. Those on files of FUSE
-// and of a network are, whatever the handler of the signal asks for.
+// uninterrupted repeats a system call that a signal interrupts. Calls on files of
+// FUSE and of network file systems are interrupted even if the signal's handler
+// asks for a restart.
 func uninterrupted(call func() error) error {
 	for {
 		if err := call(); err != unix.EINTR {
@@ -87,6 +88,7 @@ func (c *folder) lockNamed(ctx context.Context, name string, how int) (unlock fu
 
 // sharedLock is a lock file that the goroutines of a process take turns to use.
 type sharedLock struct {
+	name string // in errors
 	mu   sync.Mutex
 	file *os.File
 }
@@ -96,7 +98,7 @@ func (l *sharedLock) hold(how int, fn func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := flock(l.file, how); err != nil {
-		return fmt.Errorf("lock cache: %w", err)
+		return fmt.Errorf("lock %s: %w", l.name, err)
 	}
 	defer func() { _ = flock(l.file, unix.LOCK_UN) }()
 	return fn()

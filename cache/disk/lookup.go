@@ -6,6 +6,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/disk/index"
 )
 
 // records is the index together with the content that its records name.
@@ -13,13 +14,14 @@ type records struct {
 	*folder
 	leases  *leases
 	objects *objects
-	index   *index
+	lock    sharedLock
+	index   *index.Index
 }
 
 // Lookup is Cache.Lookup.
 func (c *records) Lookup(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
 	// The mark comes first. If another process drops the record after it, that
-	// process sees the mark; if it dropped the record before, refresh shows that.
+	// process sees the mark; if it dropped the record before, Refresh shows that.
 	c.leases.lease.use(id)
 	rec, err := c.find(id)
 	if err != nil {
@@ -39,16 +41,14 @@ func (c *records) Lookup(ctx context.Context, id digest.ActionID) (*cache.Record
 
 // find returns the record of an action as the index has it.
 func (c *records) find(id digest.ActionID) (*cache.Record, error) {
-	if err := c.index.refresh(); err != nil {
+	if err := c.index.Refresh(); err != nil {
 		return nil, err
 	}
-	c.index.mu.RLock()
-	defer c.index.mu.RUnlock()
-	rec, ok, err := c.index.record(id)
+	rec, _, err := c.index.Get(id)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", cache.ErrNotFound, err)
 	}
-	if !ok {
+	if rec == nil {
 		return nil, cache.ErrNotFound
 	}
 	return rec, nil
@@ -78,7 +78,7 @@ func (c *records) Record(_ context.Context, rec *cache.Record) error {
 }
 
 func (c *records) record(rec *cache.Record) error {
-	payload, err := encodeRecord(nil, rec)
+	line, err := index.Encode(rec, c.now().UnixMilli())
 	if err != nil {
 		return err
 	}
@@ -92,23 +92,10 @@ func (c *records) record(rec *cache.Record) error {
 			return fmt.Errorf("output %q: %w", name, err)
 		}
 	}
-	line := frame{
-		kind: frameRecord, id: rec.Action, address: addressHash(rec.Address),
-		millis: c.now().UnixMilli(), payload: payload,
-	}.append(nil)
-	return c.index.locked(func() error { return c.index.append(line) })
+	return c.index.Add(line)
 }
 
 // Evicted is Cache.Evicted.
 func (c *records) Evicted(_ context.Context, id digest.ActionID) (cache.Tombstone, error) {
-	if err := c.index.refresh(); err != nil {
-		return cache.Tombstone{}, err
-	}
-	c.index.mu.RLock()
-	defer c.index.mu.RUnlock()
-	t, ok := c.index.tombs[id]
-	if !ok {
-		return t, fmt.Errorf("find tombstone of action %s: %w", id.Short(), cache.ErrNotFound)
-	}
-	return t, nil
+	return c.index.Tombstone(id)
 }

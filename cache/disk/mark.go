@@ -66,15 +66,15 @@ func (m *marks) add(ref cache.Ref) error {
 	return nil
 }
 
-// below is what a tree refers to, compact enough for folders with millions of
+// below holds the references of a tree, compact enough for folders with millions of
 // files.
 type below struct {
 	blobs []uint64
 	trees []digest.ContentID
 }
 
-// below returns what a tree refers to. An unusable tree refers to nothing;
-// reading it will report the error.
+// below returns the references of a tree. An unusable tree has none; reading it
+// will report the error.
 func (m *marks) below(id digest.ContentID) (b below, err error) {
 	err = m.each(id, func(e tree.Entry) error {
 		if e.IsDir() {

@@ -42,7 +42,7 @@ func (c *objects) objectError(verb string, id digest.ContentID, err error) error
 // isFull reports whether the disk, or a user's share of it, is full.
 func isFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
-// explain adds to a system error what the user can do about it.
+// explain adds advice for the user to a system error.
 func (c *folder) explain(err error) error {
 	if isFull(err) {
 		return fmt.Errorf("the disk of the cache %s is full; free space, or run 'mleflow cache gc --max-size SIZE': %w", c.dir, err)
@@ -108,8 +108,8 @@ func (c *objects) intact(id digest.ContentID, executable bool) (bool, error) {
 	return err == nil && got == id, ignoreForeign(err)
 }
 
-// ignoreForeign returns nil for what is a link or folder in the place of an object,
-// which no object is.
+// ignoreForeign returns nil for the error of a link or a folder in the place of an
+// object, since neither is an object.
 func ignoreForeign(err error) error {
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EISDIR) {
 		return nil

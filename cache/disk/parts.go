@@ -8,12 +8,12 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// newCache connects the parts. Each part knows only those it builds on.
+// newCache connects the parts. Each part knows only the parts that it builds on.
 func newCache(f *folder) *Cache {
 	c := &Cache{folder: f, leases: &leases{folder: f}, keeping: &keeping{folder: f}}
 	c.quota = &quota{folder: f, leases: c.leases, collect: c.collect}
-	c.objects = &objects{folder: f, leases: c.leases, quota: c.quota}
-	c.records = &records{folder: f, leases: c.leases, objects: c.objects}
+	c.objects = &objects{folder: f, leases: c.leases, quota: c.quota, deleting: sharedLock{name: "cache"}}
+	c.records = &records{folder: f, leases: c.leases, objects: c.objects, lock: sharedLock{name: "index"}}
 	c.pins = &pins{folder: f, objects: c.objects, records: c.records}
 	c.reading = &reading{folder: f, objects: c.objects, records: c.records}
 	c.ingests = &ingests{folder: f, leases: c.leases, quota: c.quota, objects: c.objects}
@@ -40,8 +40,8 @@ func (c *Cache) Kept(ctx context.Context) ([]cache.Kept, error) {
 	return c.keeping.Kept(ctx)
 }
 
-// Lookup implements cache.Index. What it returns stays in the cache while this
-// process lives.
+// Lookup implements cache.Index. The record and its content stay in the cache while
+// this process lives.
 func (c *Cache) Lookup(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
 	return c.records.Lookup(ctx, id)
 }

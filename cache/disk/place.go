@@ -192,7 +192,7 @@ func (c *placing) duplicate(ctx context.Context, id digest.ContentID, use func(f
 type hookedWriter struct {
 	c *placing
 	f *os.File
-	// copied, if set, is told of what was written.
+	// copied, if set, is called with the number of bytes that were written.
 	copied func(int64)
 }
 

@@ -84,7 +84,7 @@ func (ch *child) work(i int) error {
 		_, err := ch.c.GC(ctx, GCOptions{MaxSize: 200_000})
 		return err
 	case 1:
-		return ch.c.records.index.locked(ch.c.records.index.rewrite)
+		return ch.c.records.index.Rewrite()
 	case 2, 3, 4, 5:
 		return ch.keyed(ctx)
 	}
@@ -195,11 +195,20 @@ func keyedBytes(from, to int) []byte {
 	return data
 }
 
-// startChild starts a process on dir; its output goes to lines until it ends.
-func startChild(t *testing.T, dir string, seed uint64, point string, count int, lines func(string)) (*exec.Cmd, func()) {
+// childStart is what a child does: count is how often it passes the point before it
+// dies there.
+type childStart struct {
+	dir   string
+	seed  uint64
+	point string
+	count int
+}
+
+// startChild starts a process; its output goes to lines until it ends.
+func startChild(t *testing.T, s childStart, lines func(string)) (*exec.Cmd, func()) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
-	cmd.Env = append(os.Environ(), childVariable+"="+fmt.Sprintf("%s|%d|%s|%d|%d", dir, seed, point, count, 2_000_000))
+	cmd.Env = append(os.Environ(), childVariable+"="+fmt.Sprintf("%s|%d|%s|%d|%d", s.dir, s.seed, s.point, s.count, 2_000_000))
 	out, err := cmd.StdoutPipe()
 	must(t, err)
 	cmd.Stderr = os.Stderr
@@ -282,7 +291,7 @@ func TestKill(t *testing.T) {
 		var waits []func()
 		for i := range 3 {
 			started := make(chan struct{}, 1000)
-			cmd, wait := startChild(t, dir, uint64(3*round+i), "", 0, func(line string) {
+			cmd, wait := startChild(t, childStart{dir: dir, seed: uint64(3*round + i)}, func(line string) {
 				f.line(line)
 				started <- struct{}{}
 			})
@@ -351,7 +360,7 @@ func TestKillAtPoints(t *testing.T) {
 			// the point; then others are sent.
 			for attempt := 0; attempt < 3 || died == 0 && attempt < 40; attempt++ {
 				count := []int{1, 2, 5}[attempt%3]
-				cmd, wait := startChild(t, dir, 1000+uint64(10*attempt+count), point, count, f.line)
+				cmd, wait := startChild(t, childStart{dir, 1000 + uint64(10*attempt+count), point, count}, f.line)
 				wait()
 				if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 					died++

@@ -14,20 +14,21 @@ import (
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
-// quota keeps a process within the quota and the disk space: what it has
-// reserved, what its ingests count, and how space is made.
+// quota keeps a process within the quota and the disk space. It tracks the
+// reservations and the ingests of the process, and makes space.
 type quota struct {
 	*folder
 	leases *leases
-	// collect removes what nobody uses.
+	// collect removes objects that nobody uses.
 	collect func(ctx context.Context, opts GCOptions, reason string, to goal) (GCResult, error)
 
-	// pool is what the process has reserved. What is left of it counts as used
-	// until it is drawn or released.
+	// pool holds the reservations of the process. Their rest counts as used until it is
+	// drawn or released.
 	pool pool.Pool
 	// mu lets only one goroutine at a time make space. It guards futile.
 	mu sync.Mutex
-	// futile is when an attempt to make space last found nothing to remove.
+	// futile is the time at which an attempt to make space last found nothing to
+	// remove.
 	futile time.Time
 	// begun and ended count changes of counters and files that belong together. A
 	// recount is discarded if there were any meanwhile.
@@ -48,8 +49,8 @@ func (c *quota) still() (int64, bool) {
 	return begun, begun == ended
 }
 
-// charge is what an unfinished ingest counts: bytes in flight, some of which
-// may be drawn from reservations.
+// charge is the share of an unfinished ingest in the quota: bytes in flight, some
+// of which may be drawn from reservations.
 type charge struct {
 	bytes, drawn int64
 	// account is the owner of the reservations that are drawn on.
@@ -98,7 +99,7 @@ func (c *quota) uncharge(held *charge, n charge) {
 	c.leases.lease.inflight.Add(-n.bytes)
 }
 
-// landed says that the held bytes are now in a file that a count finds.
+// landed records that the held bytes are now in a file that a count finds.
 func (c *quota) landed(held *charge) {
 	c.leases.lease.inflight.Add(-held.bytes)
 	held.bytes, held.drawn = 0, 0
@@ -118,8 +119,8 @@ func (c *quota) removed(size int64, executable bool) {
 	}
 }
 
-// makeSpace removes what nobody uses until the bytes fit, and a little more, so
-// that the next bytes do not need another collection.
+// makeSpace removes unused objects until the bytes fit, and a little more, so that
+// the next bytes do not need another collection.
 func (c *quota) makeSpace(ctx context.Context, n int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,8 +132,8 @@ func (c *quota) makeSpace(ctx context.Context, n int64) error {
 			return err
 		}
 		res, err := c.collect(ctx, GCOptions{}, "quota", func(used int64, t tally) int64 {
-			// What counts besides objects cannot be evicted. A twentieth is freed in
-			// addition, or every ingest into a full cache would start a collection.
+			// Bytes that count but are not in objects cannot be evicted. A twentieth is freed
+			// in addition, or every ingest into a full cache would start a collection.
 			space := c.opts.Quota - (used - t.bytes)
 			return space - space/20
 		})
@@ -153,9 +154,9 @@ func (c *quota) makeSpace(ctx context.Context, n int64) error {
 		cache.ErrQuota, sizeText(c.state.used.Load()-n), sizeText(c.opts.Quota), sizeText(n))
 }
 
-// futileFor is how long no new attempt to make space is made after one that did
-// not find enough. Without it, every small write on a full cache would walk the
-// whole index.
+// futileFor is the time without a new attempt to make space after one that did not
+// find enough. Without it, every small write on a full cache would walk the whole
+// index.
 const futileFor = 2 * time.Second
 
 // reserveSize is the size of the file "reserve", which is given up so that a

@@ -80,16 +80,16 @@ func (r *reader) Read(p []byte) (int, error) {
 // Close implements io.Closer.
 func (r *reader) Close() error { return r.f.Close() }
 
-// corrupt sets a wrong object aside, drops what leads to it, and returns the
-// error that reports it.
+// corrupt sets a wrong object aside, drops the records that lead to it, and returns
+// the error that reports it.
 func (c *reading) corrupt(ctx context.Context, id digest.ContentID) error {
 	err := fmt.Errorf("read object %s: %w", id.Short(), cache.ErrCorrupt)
 	if c.readOnly {
 		return err
 	}
 	if ok, checkErr := c.objects.intact(id, false); ok || checkErr != nil {
-		// The object was replaced or repaired meanwhile, or the device fails. What
-		// this reader got is wrong in either case.
+		// The object was replaced or repaired meanwhile, or the device fails. The bytes
+		// that this reader got are wrong in either case.
 		return err
 	}
 	if moveErr := c.objects.quarantine(id, false); moveErr != nil {
@@ -143,7 +143,7 @@ type randomReader struct {
 func (r randomReader) Size() int64 { return r.size }
 
 // checkSealed returns the facts of an object after checking, by its seal or by
-// reading it, that it is what was published.
+// reading it, that its content is intact.
 func (c *reading) checkSealed(ctx context.Context, id digest.ContentID, executable bool) (facts, error) {
 	f, err := c.objects.stat(id, executable)
 	if err != nil {

@@ -1,44 +1,35 @@
 package disk
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/disk/index"
 )
 
-// placed is a record's action and its index entry.
-type placed struct {
-	id digest.ActionID
-	entry
-}
-
-// snapshot returns all entries in the order in which they were recorded.
-func (ix *index) snapshot() ([]placed, error) {
-	if err := ix.refresh(); err != nil {
-		return nil, err
+// openIndex opens the index of the cache.
+func (c *records) openIndex() (err error) {
+	cfg := index.Config{
+		Path: c.path(indexName, "log"), Changes: c.state.changes, Lost: c.state.lost, OnDrop: c.objects.forgetShards,
+		Now: c.hooks.now, Write: c.hooks.write, At: c.hooks.at,
 	}
-	ix.mu.RLock()
-	defer ix.mu.RUnlock()
-	list := make([]placed, 0, len(ix.entries))
-	for id, e := range ix.entries {
-		list = append(list, placed{id, e})
+	if !c.readOnly {
+		if c.lock.file, err = c.openLock("index"); err != nil {
+			return err
+		}
+		cfg.Hold = func(fn func() error) error { return c.lock.hold(unix.LOCK_EX, fn) }
 	}
-	slices.SortFunc(list, byPlace)
-	return list, nil
+	c.index, err = index.Open(cfg)
+	return err
 }
-
-// byPlace orders records as they were recorded.
-func byPlace(a, b placed) int { return cmp.Compare(a.at, b.at) }
 
 // eachRecord calls fn for every record that exists now.
-func (c *records) eachRecord(ctx context.Context, fn func(*cache.Record, entry) error) error {
-	list, err := c.index.snapshot()
+func (c *records) eachRecord(ctx context.Context, fn func(*cache.Record, index.Entry) error) error {
+	list, err := c.index.Snapshot()
 	if err != nil {
 		return err
 	}
@@ -46,9 +37,9 @@ func (c *records) eachRecord(ctx context.Context, fn func(*cache.Record, entry) 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		rec, e, err := c.index.get(p.id)
+		rec, e, err := c.index.Get(p.ID)
 		if err != nil {
-			return fmt.Errorf("action %s: %w; 'mleflow cache verify' drops it", p.id.Short(), err)
+			return fmt.Errorf("action %s: %w; 'mleflow cache verify' drops it", p.ID.Short(), err)
 		}
 		if rec == nil {
 			continue // dropped meanwhile
@@ -60,21 +51,6 @@ func (c *records) eachRecord(ctx context.Context, fn func(*cache.Record, entry) 
 	return nil
 }
 
-// get returns a record with its entry, or nil.
-func (ix *index) get(id digest.ActionID) (*cache.Record, entry, error) {
-	ix.mu.RLock()
-	defer ix.mu.RUnlock()
-	rec, ok, err := ix.record(id)
-	if err != nil || !ok {
-		return nil, entry{}, err
-	}
-	return rec, ix.entries[id], nil
-}
-
-func sortedActions[V any](m map[digest.ActionID]V) []digest.ActionID {
-	return slices.SortedFunc(maps.Keys(m), func(a, b digest.ActionID) int { return bytes.Compare(a[:], b[:]) })
-}
-
 // flushUses records what this process used since it opened the cache, unless
 // the index has a recent use already.
 func (c *records) flushUses() error {
@@ -82,17 +58,7 @@ func (c *records) flushUses() error {
 		return nil
 	}
 	now := c.now().UnixMilli()
-	var used []byte
-	c.index.mu.RLock()
-	for id, e := range c.index.entries { // the order of digests in a use does not matter
-		if now-e.used > c.opts.AccessEvery.Milliseconds() && c.leases.lease.uses(id) {
-			used = append(used, id[:]...)
-		}
-	}
-	c.index.mu.RUnlock()
-	if len(used) == 0 {
-		return nil
-	}
-	line := frame{kind: frameUses, millis: now, payload: used}.append(nil)
-	return c.index.locked(func() error { return c.index.append(line) })
+	return c.index.Use(now, func(id digest.ActionID, used int64) bool {
+		return now-used > c.opts.AccessEvery.Milliseconds() && c.leases.lease.uses(id)
+	})
 }

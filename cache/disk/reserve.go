@@ -81,7 +81,7 @@ type shortage struct {
 	lack error
 	// over returns by how much the limit is exceeded.
 	over func() (int64, error)
-	// gain is how much a collection reduces that.
+	// gain returns by how much a collection reduces the excess.
 	gain func(GCResult) int64
 }
 

@@ -145,7 +145,7 @@ func TestReserveEvicts(t *testing.T) {
 				_, err := c.Reserve(t.Context(), 900_001)
 				wantErr(t, err, lack)
 				for i := range 8 {
-					if rec, _, err := c.records.index.get(actionOf(fmt.Sprint(i))); rec == nil || err != nil {
+					if rec, _, err := c.records.index.Get(actionOf(fmt.Sprint(i))); rec == nil || err != nil {
 						t.Errorf("record %d was evicted in vain: %v", i, err)
 					}
 				}

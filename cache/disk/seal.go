@@ -18,11 +18,11 @@ func sealOf(id digest.ContentID) int64 {
 	return int64(binary.BigEndian.Uint32(id[digest.Size-4:]) % 1_000_000_000)
 }
 
-// facts is what one stat says about an object.
+// facts is the result of one stat of an object.
 type facts struct {
 	size int64
-	// since is when the object was published or, during a collection, found
-	// present, in seconds of Unix time.
+	// since is the time at which the object was published or, during a collection,
+	// found present, in seconds of Unix time.
 	since  int64
 	nsec   int64
 	links  uint64

@@ -36,14 +36,14 @@ const (
 	apartSuffix = ".apart"
 )
 
-// sharedFor is how long an unused folder is kept while space is not needed, and
-// how long a tree stays apart.
+// sharedFor is the time for which an unused folder is kept while space is not
+// needed, and for which a tree stays apart.
 const sharedFor = 7 * 24 * time.Hour
 
 // shareInfo describes a shared folder.
 type shareInfo struct {
 	Tree digest.ContentID `json:"tree"`
-	// Bytes is what it takes on disk.
+	// Bytes is the space that it takes on disk.
 	Bytes int64 `json:"bytes"`
 	// Stamp is the stamp of the tree when it was created, and Boot identifies the
 	// boot. After a restart the folder is not used: the crash may have lost some
@@ -68,7 +68,7 @@ type share struct {
 	dir  string
 	lock *os.File
 	info shareInfo
-	// apart says that this folder must not be shared.
+	// apart is true if this folder must not be shared.
 	apart        bool
 	files, bytes int64
 	closing      sync.Once
@@ -109,7 +109,7 @@ func (c *shares) share(ctx context.Context, ref cache.Ref, progress func(files, 
 		if s.files > 0 || s.ref.Files == 0 {
 			return s, nil // it was just created
 		}
-		// Others who want the tree need not wait for this check.
+		// Other users of the tree need not wait for this check.
 		var changed *cache.ChangedError
 		if err = s.Check(ctx); err == nil {
 			return s, nil
@@ -186,7 +186,7 @@ func (c *shares) join(ctx context.Context, ref cache.Ref, dir string) (s *share,
 	if err := flockContext(ctx, lock, unix.LOCK_SH); err != nil {
 		return nil, err
 	}
-	if there, err := isAt(lock, lock.Name()); !there || err != nil || !c.usable(ref, dir) {
+	if there, err := nolink.IsAt(lock, lock.Name()); !there || err != nil || !c.usable(ref, dir) {
 		return nil, ignoreMissing(err)
 	}
 	info, err := readShare(dir)

@@ -18,8 +18,7 @@ import (
 type shareFolder struct {
 	dir  string
 	info shareInfo
-	// used is when it was last taken into use; dead says that it will not be given
-	// out again.
+	// used is the time of its last use; dead is true if it will not be given out again.
 	used time.Time
 	dead bool
 }
@@ -77,7 +76,7 @@ func (c *shares) dropShare(dir string) (dropped bool, err error) {
 	if err != nil || !free {
 		return false, err
 	}
-	if there, err := isAt(lock, lock.Name()); !there || err != nil {
+	if there, err := nolink.IsAt(lock, lock.Name()); !there || err != nil {
 		return false, ignoreMissing(err)
 	}
 	info, _ := readShare(dir)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/disk/index"
 )
 
 // recordedAhead records results of 1000 bytes by a clock that is a day ahead,
@@ -130,7 +131,7 @@ func TestGCEvictsWhatCannotBeMadeAgainLast(t *testing.T) {
 			_, err := c.GC(t.Context(), GCOptions{MaxSize: tt.size})
 			must(t, err)
 			left := ""
-			must(t, c.records.eachRecord(t.Context(), func(rec *cache.Record, _ entry) error {
+			must(t, c.records.eachRecord(t.Context(), func(rec *cache.Record, _ index.Entry) error {
 				for i := range 6 {
 					if rec.Action == actionOf(fmt.Sprint(i)) {
 						left += fmt.Sprint(i)

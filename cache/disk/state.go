@@ -32,7 +32,7 @@ type state struct {
 	// lost is 1 from the moment when the index was found missing and a new one was
 	// started until a verification has reported it.
 	lost *atomic.Int64
-	// unsynced is how many bytes were published since the last sync marker.
+	// unsynced is the number of bytes published since the last sync marker.
 	unsynced *atomic.Int64
 }
 

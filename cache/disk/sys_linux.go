@@ -26,7 +26,7 @@ func futimens(f *os.File, ts unix.Timespec) error {
 	return nil
 }
 
-// canUnnamed says that most file systems can have files without a name.
+// canUnnamed is true because most file systems can have files without a name.
 const canUnnamed = true
 
 // openUnnamed creates a file without a name in dir, with the mode of an object

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/disk/index"
 )
 
 // Damage is one problem that Verify found.
@@ -37,17 +38,17 @@ type VerifyOptions struct {
 	Progress func(VerifyProgress)
 }
 
-// VerifyProgress is how much of the objects was checked, and the total as far
-// as it is known.
+// VerifyProgress is the number and size of the objects checked so far, and the
+// totals as far as they are known.
 type VerifyProgress struct {
 	Objects, TotalObjects int64
 	Bytes, TotalBytes     int64
-	// Read and ReadBytes are what was read now, not by a verification that was
-	// interrupted, and not passed over.
+	// Read and ReadBytes count only files that this verification read: not those of an
+	// interrupted one before it, nor those whose seal sufficed.
 	Read, ReadBytes int64
 }
 
-// VerifyResult is what Verify did.
+// VerifyResult is the result of Verify.
 type VerifyResult struct {
 	// Objects were checked; Hashed of their files, HashedBytes in size, were read.
 	// Resumed of those were read by a verification that was interrupted.
@@ -94,7 +95,7 @@ func (v *verifier) run() error {
 		}
 		defer unlock()
 	}
-	all := func() error { return v.records(func(entry, *cache.Record) bool { return true }) }
+	all := func() error { return v.records(func(index.Entry, *cache.Record) bool { return true }) }
 	for _, step := range []func() error{v.undecodable, all, v.index, v.rest} {
 		if err := step(); err != nil {
 			return err
@@ -123,8 +124,8 @@ type verifier struct {
 	res    VerifyResult
 	total  VerifyProgress
 	broken map[digest.ContentID]bool
-	// point is when a full verification began, and saved when its progress was
-	// last written to disk.
+	// point holds the progress of a full verification; saved is the time at which it
+	// was last written to disk.
 	point verifyPoint
 	saved time.Time
 }

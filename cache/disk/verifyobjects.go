@@ -102,9 +102,9 @@ func (v *verifier) object(f file) error {
 	return nil
 }
 
-// read reports whether the content of a file matches its name. A full
-// verification reads from the disk itself, not from the page cache. told is how much
-// of a large file is in the progress already.
+// read reports whether the content of a file matches its name. A full verification
+// reads from the disk itself, not from the page cache. told is the number of bytes
+// of a large file that are already in the progress.
 func (v *verifier) read(f file) (ok bool, told int64, err error) {
 	file, err := v.c.openObject(f.id, f.twin)
 	if err != nil {
@@ -125,7 +125,7 @@ func (v *verifier) read(f file) (ok bool, told int64, err error) {
 	return err == nil && id == f.id, told, err
 }
 
-// count counts a file, of whose size the progress has told already.
+// count counts a file; told of its bytes are already in the progress.
 func (v *verifier) count(f file, size, told int64, read bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -145,8 +145,8 @@ func (v *verifier) count(f file, size, told int64, read bool) {
 	v.tell()
 }
 
-// tell reports the progress. The totals are estimates that are never below what
-// is done.
+// tell reports the progress. The totals are estimates that are never below the
+// finished counts.
 func (v *verifier) tell() {
 	if v.progress == nil {
 		return

@@ -12,9 +12,11 @@ import (
 )
 
 const (
-	// pointEvery is how often a full verification writes its progress to disk.
+	// pointEvery is the interval at which a full verification writes its progress to
+	// disk.
 	pointEvery = 2 * time.Second
-	// windowFiles is how many files may be checked ahead of one that takes long.
+	// windowFiles is the number of files that may be checked ahead of one that takes
+	// long.
 	windowFiles = 1 << 16
 )
 
@@ -30,7 +32,7 @@ type verifyPoint struct {
 	Damages     []Damage `json:"damages,omitempty"`
 }
 
-// front is how far files have been checked without a gap.
+// front is the position up to which files have been checked without a gap.
 type front struct {
 	mu   sync.Mutex
 	next int64
@@ -75,8 +77,8 @@ func (f *front) pass(seq int64, name string) {
 	}
 }
 
-// name returns the name of an object's file, by which files are ordered: all
-// those of a folder start alike. A stray file has none.
+// name returns the name of an object's file, by which files are ordered: all names
+// in one folder share a prefix. A stray file has none.
 func (f file) name() string {
 	if f.stray != "" {
 		return ""
@@ -106,8 +108,8 @@ func (f *front) last() string {
 	return f.through
 }
 
-// resume continues a full verification where one was interrupted. What was
-// published or changed since that one began is read in any case.
+// resume continues a full verification where one was interrupted. Files that were
+// published or changed since that one began are read in any case.
 func (v *verifier) resume() {
 	v.point.StartedUnix = v.c.now().Unix()
 	v.saved = v.c.now()

@@ -25,7 +25,7 @@ type Inner interface {
 	Corrupt(id digest.ContentID)
 }
 
-// Faults select what fails. Nil functions and zero limits inject nothing.
+// Faults select the calls that fail. Nil functions and zero limits inject nothing.
 // Functions may be called concurrently.
 type Faults struct {
 	// Flip selects objects that are read with a flipped bit, Short those that end
@@ -33,7 +33,7 @@ type Faults struct {
 	Flip, Short func(digest.ContentID) bool
 	// Read returns an error with which reading an object fails half-way.
 	Read func(digest.ContentID) error
-	// Space, if set, is how many more bytes can be written before the disk is
+	// Space, if set, is the number of bytes that can be written before the disk is
 	// full.
 	Space *atomic.Int64
 	// Commit returns an error instead of publishing an object, such as
@@ -148,7 +148,7 @@ type ingest struct {
 	cache.Ingest
 	c    *Cache
 	hash *digest.Writer
-	// known says that hash has seen all bytes.
+	// known is true if hash has seen all bytes.
 	known bool
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// keeping is the kept folders by key; Cache.mu guards it.
+// keeping holds the kept folders by key; Cache.mu guards it.
 type keeping struct {
 	held map[string]chan struct{}
 	dirs map[string]string

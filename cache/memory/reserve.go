@@ -13,10 +13,10 @@ import (
 // space is the accounting of a simulated quota and disk.
 type space struct {
 	pool pool.Pool
-	// used is the size of objects and unfinished ingests, and what is reserved and
-	// not drawn.
+	// used is the size of objects, of unfinished ingests, and of reserved bytes that
+	// are not drawn.
 	used atomic.Int64
-	// quota and disk are the limits; 0 is none.
+	// quota and disk are the limits; 0 means none.
 	quota, disk atomic.Int64
 	mu          sync.Mutex
 }
@@ -63,8 +63,8 @@ func (r *space) reserve(account any, bytes int64) error {
 	return nil
 }
 
-// charge is what an ingest counts, and how much of that was drawn from
-// reservations.
+// charge is the number of bytes that an ingest counts, and the part of them that
+// was drawn from reservations.
 type charge struct {
 	bytes, drawn int64
 	// account is the owner of the reservations that are drawn on.

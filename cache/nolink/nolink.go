@@ -1,7 +1,7 @@
-// Package nolink opens the files of a folder that others may be able to write to,
-// such as a cache that is shared, or that of a user while root runs: it follows no
-// symbolic link, waits for no pipe, and takes nothing but regular files. Paths must
-// start with one that Folder returned; what is above that is trusted.
+// Package nolink opens files in a folder that others may be able to write to, such
+// as a shared cache, or a user's cache when root runs. It follows no symbolic link,
+// waits for no pipe, and opens only regular files. Paths must start with one that
+// Folder returned; the folders above it are trusted.
 package nolink
 
 import (
@@ -15,12 +15,12 @@ import (
 	"strconv"
 )
 
-// ErrForeign says that a path does not lead to a regular file, or only by way of a
-// symbolic link: somebody else put it there.
+// ErrForeign means that a path does not lead to a regular file, or does so only
+// through a symbolic link: somebody else put it there.
 var ErrForeign = errors.New("mleflow made no such file; look who put it there, and remove it")
 
-// Folder returns the absolute path of a folder without symbolic links. What does
-// not exist yet, or cannot be followed, is left as it is.
+// Folder returns the absolute path of a folder without symbolic links. Elements
+// that do not exist yet, or cannot be followed, are left as they are.
 func Folder(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
@@ -83,8 +83,8 @@ func CreateTemp(dir, prefix string) (*os.File, error) {
 	}
 }
 
-// WriteFile writes a file whole or not at all, replacing what is there. With sync, it
-// is on the disk before it has its name.
+// WriteFile creates or replaces a file as a whole or not at all. With sync, the
+// bytes are on disk before the file gets its name.
 func WriteFile(path string, data []byte, mode fs.FileMode, sync bool) error {
 	f, err := CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-")
 	if err != nil {
@@ -107,6 +107,19 @@ func WriteFile(path string, data []byte, mode fs.FileMode, sync bool) error {
 	return err
 }
 
+// IsAt reports whether path still names the open file.
+func IsAt(f *os.File, path string) (bool, error) {
+	mine, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	named, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(mine, named), err
+}
+
 // Check refuses folders below dir, by their names, that are not folders themselves.
 func Check(dir string, names ...string) error {
 	for _, name := range names {
@@ -126,7 +139,7 @@ func foreign(op, path, what string) error {
 	return &fs.PathError{Op: op, Path: path, Err: fmt.Errorf("it %s: %w", what, ErrForeign)}
 }
 
-// kind names what a file is.
+// kind names the type of a file.
 func kind(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():

@@ -11,26 +11,26 @@ import (
 	"github.com/mleflow/mleflow/cache"
 )
 
-// bucket is a connection that retries what may succeed later.
+// bucket is a connection that retries operations that may succeed later.
 type bucket struct {
 	loc      Location
 	patience patience
 	breaker  breaker
 	stats    *counters
-	// sent counts the bytes that were written, of failed attempts, too.
+	// sent counts the bytes that were written, including those of failed attempts.
 	sent *atomic.Int64
 
 	mu   sync.Mutex
 	conn objects
-	// formatSeen says that the format object was read or written.
+	// formatSeen is true once the format object was read or written.
 	formatSeen, formatWritten bool
 	// refusals counts the writes that succeeded only without a condition, since
 	// the last one whose condition the store understood.
 	refusals atomic.Int32
 }
 
-// believed is how many refusals show that a store does not support conditional
-// writes. A store that says so is believed at once.
+// believed is the number of refusals after which a store is taken not to support
+// conditional writes. One refusal suffices if the store says so.
 const believed = 3
 
 // conditional reports whether the store is taken to support conditional writes.
@@ -149,7 +149,7 @@ func (b *bucket) readRange(ctx context.Context, key string, part func() (offset,
 	})
 }
 
-// heardReader reports every byte to a watchdog, and counts bytes.
+// heardReader reports every read to a watchdog and counts the bytes.
 type heardReader struct {
 	r   io.Reader
 	dog *watchdog
@@ -203,9 +203,10 @@ func (b *bucket) put(ctx context.Context, key string, size int64, replace bool, 
 	})
 }
 
-// refused reports whether a store may have refused a write for its condition,
-// which only a write without it shows. Stores have many answers to a header that
-// they do not know; one that fails otherwise is asked with it three times.
+// refused reports whether a store may have refused a write for its condition, which
+// only a write without it shows. Stores answer an unknown header in many ways. If
+// the store reports an internal error, the condition is dropped only after three
+// attempts.
 func (b *bucket) refused(ctx context.Context, err error, tries int) bool {
 	if err == nil {
 		b.refusals.Store(0)

@@ -25,8 +25,7 @@ type Desk struct{ *link }
 // Desk returns the desk of the remote cache.
 func (t *Tier) Desk() Desk { return Desk{t.link} }
 
-// OrderName is the name of the order of an action, WorkName that of another
-// document about it.
+// OrderName is the name of the document with the order of an action.
 func OrderName(id digest.ActionID) string { return keyOf("orders", id.String()) }
 
 // WorkName is the name of a document about the work on an action.
@@ -48,8 +47,8 @@ func (d Desk) Put(ctx context.Context, name string, data []byte) error {
 	return d.put(ctx, name, data, true)
 }
 
-// Create writes a document, or returns ErrExists. Of several that create the
-// same one at a time, one succeeds; data must be different for each.
+// Create writes a document, or returns ErrExists. If several callers create the
+// same document concurrently, one succeeds; their data must differ.
 func (d Desk) Create(ctx context.Context, name string, data []byte) error {
 	if !d.bucket.conditional() { // then this is all that can be done
 		if _, err := d.bucket.size(ctx, name); err == nil {
@@ -60,8 +59,8 @@ func (d Desk) Create(ctx context.Context, name string, data []byte) error {
 	if err != nil && !errors.Is(err, errExists) {
 		return err
 	}
-	// A success whose answer was lost looks like another's, and a store without
-	// conditional writes lets several succeed: what is there decides.
+	// A success whose answer was lost looks like another writer's, and a store without
+	// conditional writes lets several succeed. So the stored document decides.
 	other, readErr := d.Get(ctx, name)
 	switch {
 	case readErr == nil && bytes.Equal(other, data):
@@ -95,7 +94,7 @@ func (d Desk) List(ctx context.Context, folder string) (names []string, err erro
 }
 
 // PushRefs stores content of the local cache in the remote, with its markers.
-// What exists there is not sent again.
+// Content that exists there is not sent again.
 func (t *Tier) PushRefs(ctx context.Context, refs ...cache.Ref) error {
 	if t.loc.ReadOnly {
 		return fmt.Errorf("store content: %w: %s", errReadOnly, t.loc)
@@ -115,9 +114,9 @@ func (t *Tier) PushRefs(ctx context.Context, refs ...cache.Ref) error {
 	return nil
 }
 
-// FetchRefs fetches content with everything below it into the local cache. What
-// is there costs nothing, and of several processes that share the local cache
-// one fetches while the others wait for it.
+// FetchRefs fetches content with everything below it into the local cache. Content
+// that is already there costs nothing. If several processes share the local cache,
+// one fetches while the others wait.
 func (t *Tier) FetchRefs(ctx context.Context, refs ...cache.Ref) error {
 	for _, ref := range refs {
 		if err := t.fetchAlone(ctx, ref); err != nil {
@@ -127,8 +126,9 @@ func (t *Tier) FetchRefs(ctx context.Context, refs ...cache.Ref) error {
 	return nil
 }
 
-// fetchAlone fetches content while no other process with this local cache does.
-// The lock is that of the action which has the content's digest: there is none.
+// fetchAlone fetches content while no other process with this local cache does. It
+// takes the lock of an action whose digest is that of the content; no such action
+// exists.
 func (t *Tier) fetchAlone(ctx context.Context, ref cache.Ref) error {
 	unlock, err := t.Cache.LockAction(ctx, digest.ActionID(ref.ID))
 	if err != nil {
@@ -139,7 +139,7 @@ func (t *Tier) fetchAlone(ctx context.Context, ref cache.Ref) error {
 }
 
 // PushOnce is Push, unless the remote has a complete result of the action: then
-// that one is returned and stays.
+// that result is returned and kept.
 func (t *Tier) PushOnce(ctx context.Context, rec *cache.Record) (*cache.Record, error) {
 	if other, err := t.finder.find(ctx, rec.Action); err == nil {
 		return other, nil
@@ -155,9 +155,9 @@ func (t *Tier) FindAfar(ctx context.Context, id digest.ActionID) (*cache.Record,
 	return t.finder.find(ctx, id)
 }
 
-// Take makes a result of the remote one of the local cache, in place of any
-// other, if it has at most so many bytes; a larger one is fetched when it is
-// read.
+// Take copies a result from the remote to the local cache, in place of any other,
+// if it has at most the given number of bytes. A larger result is fetched when it
+// is read.
 func (t *Tier) Take(ctx context.Context, rec *cache.Record, most int64) error {
 	var bytes int64
 	for _, ref := range refsOf(rec) {

@@ -1,6 +1,6 @@
-// Package remote is a cache on object storage (whatever speaks the protocol of
-// S3, or a folder) behind the local one: what one machine has made, others need
-// not make again. FORMAT.md next to this file is the written format.
+// Package remote is a cache on object storage (a store with the S3 protocol, or a
+// folder) behind the local one: results of one machine are not computed again on
+// others. FORMAT.md next to this file is the written format.
 //
 // # Vocabulary
 //

@@ -13,21 +13,21 @@ import (
 	"github.com/mleflow/mleflow/cache"
 )
 
-// Errors that this package tells apart.
+// The errors of this package.
 var (
-	// errCredentials says that the store knows no such user, or does not allow
-	// the user what was tried.
+	// errCredentials means that the store does not know the user or denies the
+	// operation.
 	errCredentials = errors.New("not allowed")
-	// errUnavailable says that the store did not answer, or with errors, as
-	// often as it was asked.
+	// errUnavailable means that every attempt failed: the store did not answer, or
+	// answered with errors.
 	errUnavailable = errors.New("remote cache unavailable")
-	// errFormat says that the bucket holds a remote cache of another version.
+	// errFormat means that the bucket holds a remote cache of another version.
 	errFormat = errors.New("unknown format of the remote cache")
-	// errReadOnly says that the remote cache was opened for reading only.
+	// errReadOnly means that the remote cache was opened for reading only.
 	errReadOnly = errors.New("remote cache is read-only")
 )
 
-// errExists says that an object of this name exists already.
+// errExists means that an object of this name already exists.
 var errExists = errors.New("exists already")
 
 // maskedError is an error of a driver, which may contain parts of URLs that
@@ -66,7 +66,7 @@ var finalCodes = map[string]bool{
 	"NotImplemented": true, "PermanentRedirect": true, "AuthorizationHeaderMalformed": true,
 }
 
-// outcome is what an error means for a retry.
+// outcome says whether an operation that failed is worth a retry.
 type outcome int
 
 const (
@@ -150,6 +150,6 @@ func failsInside(err error) bool {
 	return errors.As(err, &answer) && answer.StatusCode/100 == 5 && answer.StatusCode != http.StatusServiceUnavailable
 }
 
-// IsDenied reports whether the store does not allow the user what was tried, so
-// that trying again is useless.
+// IsDenied reports whether the store denies the user the operation, so that a retry
+// is useless.
 func IsDenied(err error) bool { return errors.Is(err, errCredentials) || errors.Is(err, errReadOnly) }

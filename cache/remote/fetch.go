@@ -14,8 +14,8 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// fetchers is how many results are fetched at a time. Their objects share the
-// Tier's transfers.
+// fetchers is the number of results that are fetched at a time. Their objects share
+// the Tier's transfers.
 const fetchers = 4
 
 // fetcher brings content from the remote into the local cache.
@@ -145,8 +145,8 @@ func (t *fetcher) fetchLarge(ctx context.Context, root cache.Ref) error {
 	return bad.err()
 }
 
-// damages collects what is wrong or missing, so that everything is found in one
-// pass, and one push from a machine that has the content repairs all of it.
+// damages collects the wrong and missing objects. One pass finds all of them, and
+// one push from a machine that has the content repairs them.
 type damages struct {
 	mu    sync.Mutex
 	first error
@@ -171,7 +171,8 @@ func (d *damages) err() error {
 	return d.first
 }
 
-// isDamage reports whether content is not what the remote promised.
+// isDamage reports whether an error means that content in the remote is wrong or
+// missing.
 func isDamage(err error) bool {
 	return errors.Is(err, cache.ErrCorrupt) || errors.Is(err, cache.ErrNotFound)
 }
@@ -256,8 +257,8 @@ func (l localWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// refuse records that an object is wrong or missing although a marker or a
-// record names it. Then nothing relies on it any more, and the next push from a
+// refuse records that an object is wrong or missing although a marker or a record
+// names it. Nothing relies on the object afterwards, and the next push from a
 // machine that has the content stores it again.
 func (t *fetcher) refuse(ctx context.Context, root cache.Ref, key string, err error) error {
 	if !isDamage(err) {

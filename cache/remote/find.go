@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// askers is how many records are requested at a time. Such a request is all
-	// latency, so there may be many.
+	// askers is the number of records that are requested at a time. Such a request is
+	// all latency, so there may be many.
 	askers = 32
 	// manyRecords is the number of records from which listing the names of all, in
 	// at least 256 requests, is cheaper than asking for each.
 	manyRecords = 1000
 )
 
-// finder knows what the remote was last seen to contain.
+// finder keeps the last known content of the remote.
 type finder struct {
 	*link
 	known *known
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu sync.Mutex
 	// roots is the content named by records that were found in the remote.
 	roots map[digest.ContentID]cache.Ref
@@ -35,7 +35,7 @@ type finder struct {
 	// were found present.
 	closures map[digest.ContentID]*closure
 	blobs    map[digest.ContentID]bool
-	// lost are actions whose content could not be fetched. They are misses until
+	// lost are actions whose content could not be fetched. They count as misses until
 	// they are stored again.
 	lost map[digest.ActionID]bool
 	// bad are names of objects that must be rewritten.

@@ -11,9 +11,9 @@ import (
 	"github.com/mleflow/mleflow/cache/disk"
 )
 
-// known is a folder next to the local cache with the records that were found in
-// the remote, so that plan knows them without network access. Everything in it
-// can be requested again, so its errors are ignored.
+// known is a folder next to the local cache. It has the records that were found in
+// the remote, so that plan needs no network access for them. Everything in it can
+// be requested again, so its errors are ignored.
 type known struct {
 	dir      string
 	readOnly bool

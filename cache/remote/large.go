@@ -12,12 +12,12 @@ import (
 
 const (
 	// chunkBytes is the size of the parts in which a large object is fetched, and
-	// chunksAhead how many of them are in flight. One stream from a distant store
-	// is limited by latency, not bandwidth. With 8 transfers at a time, this takes
-	// about 300 MiB of memory.
+	// chunksAhead the number of parts in flight. One stream from a distant store is
+	// limited by latency, not bandwidth. With 8 transfers at a time, this takes about
+	// 300 MiB of memory.
 	chunkBytes  = 8 << 20
 	chunksAhead = 4
-	// manyChunks is the size from which that pays off.
+	// manyChunks is the size from which several streams pay off.
 	manyChunks = 2 * chunkBytes
 )
 
@@ -56,7 +56,7 @@ func (t *fetcher) fetchObject(ctx context.Context, root cache.Ref, id digest.Con
 	return t.refuse(ctx, root, key, errors.Join(err, in.Close()))
 }
 
-// fill fetches what an ingest still needs and commits it.
+// fill fetches the missing bytes of an ingest and commits it.
 func (t *fetcher) fill(ctx context.Context, in cache.Ingest, want cache.Ref, key string) error {
 	if in.Offset() > want.Size {
 		if err := in.Reset(); err != nil {
@@ -79,7 +79,7 @@ func (t *fetcher) fill(ctx context.Context, in cache.Ingest, want cache.Ref, key
 	return nil
 }
 
-// advance reads to the end, or as far as it can.
+// advance reads until the end or an error.
 func (t *fetcher) advance(ctx context.Context, in cache.Ingest, size int64, key string) error {
 	if size-in.Offset() > manyChunks {
 		return t.chunks(ctx, in, size, key)
@@ -143,7 +143,7 @@ func (t *fetcher) chunks(ctx context.Context, in cache.Ingest, size int64, key s
 	return ctx.Err()
 }
 
-// readChunk fills data from an offset on. What arrived before a failure is
+// readChunk fills data from an offset on. Bytes that arrived before a failure are
 // kept.
 func (t *fetcher) readChunk(ctx context.Context, key string, offset int64, data []byte) error {
 	got := 0

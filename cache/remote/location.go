@@ -14,11 +14,11 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// Location is where a remote cache is. The zero value means no remote cache.
+// Location is the place of a remote cache. The zero value means no remote cache.
 type Location struct {
 	u  *url.URL
 	s3 s3Options
-	// ReadOnly says that nothing may be written there.
+	// ReadOnly forbids writes.
 	ReadOnly bool
 }
 
@@ -104,7 +104,7 @@ func (l Location) String() string {
 	return bare.String()
 }
 
-// Server is the host and port that is connected to, empty for a folder.
+// Server returns the host and port of the store, or "" for a folder.
 func (l Location) Server() string {
 	if l.u == nil || l.u.Scheme == "file" {
 		return ""

@@ -7,29 +7,30 @@ import (
 	"github.com/mleflow/mleflow/cache"
 )
 
-// Moved is how much content a Tier has fetched and stored so far.
+// Moved is the amount of content that a Tier has fetched and stored so far.
 type Moved struct {
-	// Fetched and Stored are bytes of content that were asked for and are where they
-	// should be, or on their way there; what was there before counts. Content that
-	// is asked for again counts again.
+	// Fetched and Stored are the bytes of requested content that have arrived or are
+	// being transferred. Content that was already in place counts too, and content that
+	// is requested again counts again.
 	Fetched, Stored int64
-	// Recorded are the bytes of what was recorded, which is stored in the background.
+	// Recorded is the size of the recorded content, which is stored in the background.
 	Recorded int64
-	// In and Out are the bytes that went over the connection, of failed attempts, too.
+	// In and Out are the bytes that went over the connection, including those of failed
+	// attempts.
 	In, Out int64
 }
 
-// moving counts what is Moved.
+// moving holds the counters behind Moved.
 type moving struct{ fetched, stored, recorded, out atomic.Int64 }
 
-// Moved returns what was moved so far.
+// Moved returns the content that was moved so far.
 func (t *Tier) Moved() Moved {
 	m := &t.moving
 	return Moved{m.fetched.Load(), m.stored.Load(), m.recorded.Load(), t.stats.bytesIn.Load(), m.out.Load()}
 }
 
-// portion is a piece of content on its way. What is moved of it is counted up to
-// its size, whatever is sent besides, and all of it at the end.
+// portion is a piece of content in transfer. Its bytes are counted up to its size,
+// even if more are sent, and its full size is counted at the end.
 type portion struct {
 	left atomic.Int64
 	sums [2]*atomic.Int64 // of the Tier, and of who asked, or nil
@@ -64,7 +65,7 @@ func withPortion(ctx context.Context, ref cache.Ref, sum *atomic.Int64) (context
 	}
 }
 
-// there counts content that is where it should be already.
+// there counts content that is already in place.
 func there(ctx context.Context, size int64, sum *atomic.Int64) {
 	newPortion(ctx, size, sum).moved(size)
 }

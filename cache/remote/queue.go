@@ -7,9 +7,9 @@ import (
 	"github.com/mleflow/mleflow/cache"
 )
 
-// pushers is how many results are stored in the remote at a time. The objects
-// of all of them share the Tier's transfers. Two suffice for one to be packed
-// while the other is sent.
+// pushers is the number of results that are stored in the remote at a time. The
+// objects of all of them share the Tier's transfers. Two suffice for one to be
+// packed while the other is sent.
 const pushers = 2
 
 // queue stores results in the background.

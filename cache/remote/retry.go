@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// patience is how long a failing store is tolerated.
+// patience says how long a failing store is tolerated.
 type patience struct {
-	// attempts is how often an operation is attempted.
+	// attempts is the number of attempts of an operation.
 	attempts int
 	// base is the wait after the first failure. It doubles up to most. Each wait
 	// is drawn at random between half of that and all of it, so that clients do
@@ -19,8 +19,8 @@ type patience struct {
 	base, most time.Duration
 	// stall is how long an attempt may take without receiving a byte.
 	stall time.Duration
-	// strikes is how many consecutive operations fail before no request is sent
-	// for the duration of pause.
+	// strikes is the number of consecutive failed operations after which no request is
+	// sent for the duration of pause.
 	strikes int
 	pause   time.Duration
 }
@@ -55,16 +55,17 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// breaker prevents a hundred thousand requests to a store that is down.
+// breaker stops requests to a store that is down.
 type breaker struct {
 	mu      sync.Mutex
 	strikes int
 	until   time.Time
-	// fatal is why no request is sent any more; fatalWrite is the same for writes.
+	// fatal is the reason why no more requests are sent; fatalWrite is the same for
+	// writes.
 	fatal, fatalWrite error
 }
 
-// open returns why no request may be sent now, or nil.
+// open returns the error that prevents requests now, or nil.
 func (b *breaker) open(writing bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

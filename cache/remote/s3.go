@@ -191,7 +191,7 @@ func (s *s3Objects) remove(ctx context.Context, key string) error {
 	return s.core.RemoveObject(ctx, s.bucket, s.prefix+key, minio.RemoveObjectOptions{})
 }
 
-// listed is how many names a server returns at a time.
+// listed is the number of names that a server returns at a time.
 const listed = 1000
 
 func (s *s3Objects) list(ctx context.Context, prefix, after string, fn func(key string)) (bool, error) {

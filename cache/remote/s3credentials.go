@@ -16,7 +16,7 @@ import (
 	"gopkg.in/ini.v1"
 )
 
-// googleKeys says how to get credentials for Google Cloud Storage.
+// googleKeys tells the user how to get credentials for Google Cloud Storage.
 const googleKeys = "create an HMAC key (gcloud storage hmac create SERVICE_ACCOUNT) and set it as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, " +
 	"or in a profile of ~/.aws/credentials, named by the option profile"
 

@@ -157,8 +157,9 @@ func (o s3Options) open(ctx context.Context, bucket, prefix string) (objects, er
 	return &s3Objects{core: core, transport: transport, bucket: bucket, prefix: prefix, headers: o.headers()}, nil
 }
 
-// dateless hides the dates of answers. Nothing here reads them, and the client
-// refuses answers without a date, or with one in another form ("Expires: 0").
+// dateless hides the dates of answers. This package does not read them, and the
+// client rejects an answer whose date is missing or has another form ("Expires:
+// 0").
 type dateless struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -171,7 +172,8 @@ func (d dateless) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// server is where requests go; without a host if the endpoint is not a URL.
+// server returns the URL to which requests go. It has no host if the endpoint is
+// not a URL.
 func (o s3Options) server() *url.URL {
 	u, err := url.Parse(o.address(cmp.Or(o.endpoint, o.awsEndpoint())))
 	if err != nil {

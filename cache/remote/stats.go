@@ -2,13 +2,13 @@ package remote
 
 import "sync/atomic"
 
-// Stats are what a Tier has done.
+// Stats count the work of a Tier.
 type Stats struct {
 	// Requests counts the requests to the store, and Retries how many of them were
 	// repeated.
 	Requests int64 `json:"requests"`
 	Retries  int64 `json:"retries"`
-	// BytesIn and BytesOut are what was transferred.
+	// BytesIn and BytesOut are the bytes that were transferred.
 	BytesIn  int64 `json:"bytes_in"`
 	BytesOut int64 `json:"bytes_out"`
 	// Hits counts the records that were found, Misses those that were not.

@@ -15,7 +15,7 @@ import (
 type Options struct {
 	// Warn, if set, is called once for each kind of trouble with the remote.
 	Warn func(text string)
-	// Transfers is how many objects are transferred at a time; 0 means 8.
+	// Transfers is the number of objects that are transferred at a time; 0 means 8.
 	Transfers int
 	// patience is set by tests.
 	patience patience
@@ -59,7 +59,7 @@ func New(local *disk.Cache, loc Location, opts Options) *Tier {
 // Location returns where the remote cache is.
 func (t *Tier) Location() Location { return t.loc }
 
-// Stats returns what was done so far.
+// Stats returns the counts so far.
 func (t *Tier) Stats() Stats { return t.stats.stats() }
 
 // Open implements cache.Store. Content that a remote record names is fetched.
@@ -126,8 +126,8 @@ func (t *Tier) Record(ctx context.Context, rec *cache.Record) error {
 }
 
 // Find looks actions up in the local cache and, if they are not there, in the
-// remote. The result is nil for an action that neither has with all its
-// content. What is found in the remote is not fetched; see Fetch.
+// remote. The result is nil for an action that neither has with all its content.
+// Content that is found in the remote is not fetched; see Fetch.
 func (t *Tier) Find(ctx context.Context, ids []digest.ActionID) []*cache.Record {
 	return t.finder.Find(ctx, ids)
 }
@@ -152,7 +152,7 @@ func (t *Tier) Pull(ctx context.Context, rec *cache.Record) error {
 }
 
 // Push stores a record of the local cache, with all its content, in the remote.
-// What exists there is not sent again.
+// Content that exists there is not sent again.
 func (t *Tier) Push(ctx context.Context, rec *cache.Record) error {
 	return t.pusher.Push(ctx, rec)
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// walk makes sure that all of a tree is in the local cache. missing is called
-// for what is not; it must fetch a directory before it returns. Without
-// missing, the first object that is not there is cache.ErrNotFound.
+// walk makes sure that all of a tree is in the local cache. missing is called for
+// every absent object; it must fetch a directory before it returns. Without
+// missing, the first absent object is cache.ErrNotFound.
 func (t *link) walk(ctx context.Context, root cache.Ref, missing func(cache.Ref) error) error {
 	w := walker{t: t, missing: missing, seen: make(map[digest.ContentID]bool)}
 	return w.object(ctx, root)

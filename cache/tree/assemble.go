@@ -94,7 +94,7 @@ func (a *assembler) close() {
 	}
 }
 
-// heldEntries is how many entries of a directory are held before they are
+// heldEntries is the number of entries of a directory that are held before they are
 // written to the store. There is such a list for every level of the path.
 const heldEntries = 256
 

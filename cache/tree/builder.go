@@ -20,7 +20,7 @@ type Builder struct {
 	// Work provides the folder for entries that exceed the memory; nil means the
 	// system's folder of temporary files.
 	Work cache.Workspace
-	// Memory is how many bytes to hold before they are written out; 0 means 32
+	// Memory is the number of bytes to hold before they are written out; 0 means 32
 	// MiB.
 	Memory int
 
@@ -34,8 +34,8 @@ func NewBuilder(work cache.Workspace) *Builder { return &Builder{Work: work} }
 
 const (
 	builderMemory = 32 << 20
-	// maxRuns is how many files are merged at once. Each is an open file with a
-	// read buffer; 64 of 32 MiB hold some 20 million entries.
+	// maxRuns is the number of files that are merged at once. Each is an open file with
+	// a read buffer; 64 of 32 MiB hold some 20 million entries.
 	maxRuns = 64
 )
 

@@ -56,7 +56,8 @@ func compareDir(ctx context.Context, store cache.Store, ref cache.Ref, root, pat
 	return what, err
 }
 
-// sameFile reports whether the file at path is what the entry says.
+// sameFile reports whether the file at path has the content and the executable bit
+// of the entry.
 func sameFile(ctx context.Context, path string, e Entry) bool {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -29,7 +29,7 @@ type level struct {
 	// be others.
 	folders []string
 	more    bool
-	// kept says that something in it could not be removed.
+	// kept is true if something in the folder could not be removed.
 	kept bool
 }
 

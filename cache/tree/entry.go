@@ -9,8 +9,8 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// ErrInvalid says that bytes are not the canonical encoding of a tree, or
-// that a name cannot be part of one.
+// ErrInvalid means that bytes are not the canonical encoding of a tree, or that a
+// name cannot be part of a tree.
 var ErrInvalid = errors.New("invalid tree")
 
 // maxName is the longest name in bytes: the limit of the usual file systems.

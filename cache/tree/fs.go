@@ -17,10 +17,10 @@ import (
 // keepEntries limits how many directory entries an FS keeps in memory.
 const keepEntries = 1 << 19
 
-// FS is a tree of a store as a read-only file system. It implements
-// fs.ReadDirFS, fs.ReadFileFS and fs.StatFS, and is safe for concurrent use.
-// Content is verified when a file is read to its end. Open files are io.ReaderAt
-// and io.Seeker too; what is read that way is not verified. Modification times are
+// FS is a tree of a store as a read-only file system. It implements fs.ReadDirFS,
+// fs.ReadFileFS and fs.StatFS, and is safe for concurrent use. Content is verified
+// when a file is read to its end. Open files also implement io.ReaderAt and
+// io.Seeker; bytes that are read that way are not verified. Modification times are
 // zero.
 type FS struct {
 	ctx   context.Context // of every read, since fs.FS has no place for one

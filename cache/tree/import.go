@@ -123,8 +123,8 @@ func (im *importer) scanDir(dir string) (below []string, err error) {
 	return below, err
 }
 
-// listedAtOnce is how many entries of a folder are held at a time. These are
-// sorted by name, the order in which files mostly lie on a disk.
+// listedAtOnce is the number of entries of a folder that are held at a time. They
+// are sorted by name, which is usually the order of files on a disk.
 const listedAtOnce = 16 << 10
 
 // eachIn calls fn for the entries of the folder dir, which must not be a link,
@@ -152,7 +152,7 @@ func eachIn(dir string, fn func(fs.DirEntry) error) error {
 	}
 }
 
-// ErrSpecial says that a folder contains something that a tree cannot.
+// ErrSpecial means that a folder contains a file that a tree cannot hold.
 var ErrSpecial = errors.New("a tree can only contain files and folders")
 
 func specialError(path string, mode fs.FileMode) error {

@@ -18,7 +18,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 )
 
-// Mode is how files come out of the store.
+// Mode is the way in which files are made from the store.
 type Mode int
 
 const (
@@ -43,7 +43,7 @@ type Options struct {
 	Progress func(Result)
 }
 
-// Result counts what Materialise did.
+// Result counts the files that Materialise made.
 type Result struct {
 	// Files and Bytes count everything that was written, in whatever way.
 	Files, Bytes int64
@@ -53,8 +53,8 @@ type Result struct {
 	BytesCopied int64
 }
 
-// Count returns a function for Options.Progress of one call that adds to work what is
-// written.
+// Count returns a function for Options.Progress, for one call, that adds the
+// written files and bytes to work.
 func Count(work *progress.Work) func(Result) {
 	var last Result
 	return func(r Result) {

@@ -1,6 +1,6 @@
 // Package pool does the arithmetic of reservations. Each piece of work has an
-// account, on which it reserves bytes and from which it draws what it uses.
-// Work that gives no account uses the account nil. The pool refuses nothing;
+// account, on which it reserves bytes and from which it draws the bytes that it
+// uses. Work that gives no account uses the account nil. The pool refuses nothing;
 // its users enforce the limits.
 package pool
 
@@ -12,8 +12,8 @@ import (
 
 // Pool holds the open reservations of one process.
 type Pool struct {
-	// Left is what is reserved and not drawn. Only the methods change it. It may
-	// be read at any time, also by other processes.
+	// Left is the number of bytes that are reserved and not drawn. Only the methods
+	// change it. It may be read at any time, also by other processes.
 	Left *atomic.Int64
 
 	mu sync.Mutex
@@ -21,7 +21,7 @@ type Pool struct {
 	accounts []*account
 }
 
-// account is what one piece of work has reserved.
+// account holds the reservations of one piece of work.
 type account struct {
 	owner any
 	// open is the sum of the open reservations, drawn or not.
@@ -88,8 +88,8 @@ func (p *Pool) Return(owner any, n int64) int64 {
 	return p.move(owner, n)
 }
 
-// move adds up to n bytes to what is left in the accounts that the owner may
-// draw on: its own and nil, or, for nil, all of them.
+// move adds up to n bytes to the rest of the accounts that the owner may draw on:
+// its own and nil, or, for nil, all of them.
 func (p *Pool) move(owner any, n int64) int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

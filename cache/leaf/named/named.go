@@ -18,8 +18,8 @@ type Set[T any] struct {
 	names  []string
 }
 
-// New returns a set of items; noun is what errors call them. It panics if a
-// name is empty or occurs twice, which is a programming error.
+// New returns a set of items; noun is the name of the items in errors. It panics if
+// a name is empty or occurs twice, which is a programming error.
 func New[T any](noun string, name func(T) string, things ...T) *Set[T] {
 	s := &Set[T]{noun: noun, byName: make(map[string]T, len(things))}
 	for _, thing := range things {

@@ -1,6 +1,6 @@
-// Package pattern holds regular expressions that are compiled when they are
-// first used. Most processes use few of those that the program has, and would
-// spend more on compiling the others than on their own work.
+// Package pattern holds regular expressions that are compiled when they are first
+// used. Most processes use few of the program's expressions; compiling the others
+// would take longer than their own work.
 //
 // It is a leaf package: it imports only the standard library.
 package pattern
@@ -10,15 +10,15 @@ import (
 	"sync"
 )
 
-// Pattern is a regular expression. A variable that is one costs nothing when the
-// program starts, since it is made by the compiler.
+// Pattern is a regular expression. A variable of this type costs nothing at program
+// start, since the compiler initialises it.
 type Pattern struct {
 	source  string
 	compile sync.Once
 	regexp  *regexp.Regexp
 }
 
-// New returns a pattern of the syntax of package regexp.
+// New returns a pattern in the syntax of package regexp.
 func New(source string) *Pattern { return &Pattern{source: source} }
 
 // Regexp returns the compiled pattern. It panics if the syntax is wrong, as

@@ -9,12 +9,12 @@ import (
 // gap separates two columns of a table.
 const gap = 2
 
-// Table writes columns side by side, two spaces apart, and at most width wide
-// (0: no limit), like pandas: a table that is wider continues below after an
-// empty line, and repeats its first keys columns. There, these are shortened in
-// the middle if they would fill the width. A cell is never cut, so a cell wider
-// than width makes its line wider. The cells of a column are padded to its
-// width.
+// Table writes columns side by side, two spaces apart, and at most width wide (0:
+// no limit), like pandas: a table that is wider continues below after an empty
+// line, and repeats its first keys columns. In the continuation, the key columns
+// are shortened in the middle if they would fill the width. A cell is never cut, so
+// a cell wider than width makes its line wider. The cells of a column are padded to
+// its width.
 func Table(columns [][]string, keys, width int) string {
 	if width <= 0 || Size(columns) <= width || len(columns) <= keys {
 		return join(columns)
@@ -22,9 +22,9 @@ func Table(columns [][]string, keys, width int) string {
 	return strings.Join(bands(columns, keys, width), "\n\n")
 }
 
-// Fold does for the tables in a text what Table does. A table is a paragraph of
-// at least two lines with two spaces at the same positions. Everything else
-// does not change.
+// Fold formats every table in a text as Table does. A table is a paragraph of at
+// least two lines with two spaces at the same positions. Everything else does not
+// change.
 func Fold(text string, keys, width int) string {
 	if width <= 0 {
 		return text
@@ -121,7 +121,7 @@ func Pad(column []string, right bool) []string {
 	return out
 }
 
-// Size is how wide columns are side by side.
+// Size returns the width of columns side by side.
 func Size(columns [][]string) int {
 	total := -gap
 	for _, column := range columns {

@@ -1,7 +1,7 @@
-// Package plain makes strings from outside safe to show: what an agent, a
-// server or the author of a file wrote must not control a terminal, hide what
-// is next to it, or pass for something else. Text in any language does not
-// change. It is a leaf package: it imports only the standard library.
+// Package plain makes strings from outside safe to show. A string that an agent, a
+// server or the author of a file wrote must not control a terminal, hide the text
+// next to it, or pass for something else. Text in any language does not change. It
+// is a leaf package: it imports only the standard library.
 package plain
 
 import (

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Every calls look in a goroutine, at each interval, until the function it returns is
-// called, which waits for the last call. Calling that again does nothing.
+// Every calls look in a goroutine at each interval. The returned function stops
+// this and waits for the last call; calling it again does nothing.
 func Every(interval time.Duration, look func()) (stop func()) {
 	ended := make(chan struct{})
 	var group sync.WaitGroup
@@ -25,11 +25,11 @@ func Every(interval time.Duration, look func()) (stop func()) {
 	return sync.OnceFunc(func() { close(ended); group.Wait() })
 }
 
-// followEvery is how often work that is followed is looked at.
+// followEvery is the interval at which Follow looks at the work.
 const followEvery = 200 * time.Millisecond
 
-// Follow tells the progress of work, which begins after this, until the function it
-// returns is called, and the end of each of its parts.
+// Follow reports the progress of work, and the end of each of its parts, until the
+// returned function is called. It must be called before the work begins.
 func Follow(w *Work, tell func(State)) (stop func()) {
 	w.Ended = tell
 	var last State

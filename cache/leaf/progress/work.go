@@ -1,5 +1,5 @@
-// Package progress counts how far long work is, for whoever shows it. It is a leaf:
-// stores, plugins and steps count with it, and know nothing of views.
+// Package progress counts the progress of long work for the views that show it. It
+// is a leaf: stores, plugins and steps count with it, and know nothing of views.
 package progress
 
 import (
@@ -7,24 +7,24 @@ import (
 	"sync/atomic"
 )
 
-// Work counts how far long work is. Those who work add to it, and who shows it looks
-// from time to time, so that counting costs no more than an addition. The zero value
-// is ready to use, and nil counts nothing.
+// Work counts the progress of long work. The worker adds to it and a view polls it,
+// so that counting costs no more than an addition. The zero value is ready to use,
+// and nil counts nothing.
 type Work struct {
-	// Ended, if set, is called with each part that another one follows, as it was at
-	// its end.
+	// Ended, if set, is called with the final state of each part when the next one
+	// begins.
 	Ended func(State)
 	now   atomic.Pointer[part]
 }
 
-// State is how far a part of some work is. Totals are 0 where they are unknown.
+// State is the progress of one part of the work. Unknown totals are 0.
 type State struct {
 	What              string
 	Files, TotalFiles int64
 	Bytes, TotalBytes int64
 }
 
-// part is a part of work under way.
+// part is the part of the work that is in progress.
 type part struct {
 	begun        State // without what is counted
 	files, bytes atomic.Int64
@@ -36,8 +36,8 @@ func (p *part) state() State {
 	return out
 }
 
-// Begin begins the next part of the work, when all of the last one is done. Totals
-// that are unknown are 0. A part without a name is none: it only ends the last one.
+// Begin ends the current part of the work and begins the next. Unknown totals are
+// 0. With an empty name it only ends the current part.
 func (w *Work) Begin(what string, files, bytes int64) {
 	if w == nil {
 		return
@@ -59,7 +59,7 @@ func (w *Work) Add(files, bytes int64) {
 	}
 }
 
-// Now returns how far the part under way is.
+// Now returns the progress of the current part.
 func (w *Work) Now() State {
 	if w == nil {
 		return State{}

@@ -58,8 +58,9 @@ func (r Ref) Resolve(ctx context.Context) (string, error) {
 	}
 }
 
-// Missing says why a value will not be found, without reading it: a variable that is
-// not set, a file that is not there; "" if nothing is known to be missing.
+// Missing returns the reason why a value will not be found, without reading it: a
+// variable that is not set or a file that does not exist. It returns "" if nothing
+// is known to be missing.
 func (r Ref) Missing() string {
 	switch r.source {
 	case "env":

@@ -13,11 +13,12 @@ const mask = "***"
 // Set is a set of values that must not be written. The nil *Set masks nothing.
 // It may be used by several goroutines.
 type Set struct {
-	// given are the values as they were given, values those that are looked for.
+	// given are the values as they were passed in; values are the strings to search
+	// for.
 	given  []string
 	values []string
 	by     [256][]string // values by their first byte
-	// long are the secrets that are masked in documents, nil if all are.
+	// long are the secrets that are masked in documents; nil means all of them.
 	long *Set
 }
 
@@ -195,12 +196,12 @@ type masking struct {
 	secrets *Set
 	// covered is the number of coming bytes that belong to a secret.
 	covered int
-	// shown says that the current secret has already been replaced.
+	// shown is true when the current secret has already been replaced.
 	shown bool
 }
 
-// scan appends what can be written to dst and returns the rest of text, which
-// may be the beginning of a secret; with last, nothing is left.
+// scan appends the bytes that can be written to dst. It returns the rest of text,
+// which may be the beginning of a secret. With last, there is no rest.
 func (m *masking) scan(dst, text []byte, last bool) (out, rest []byte) {
 	for i := range text {
 		if m.secrets.by[text[i]] != nil {

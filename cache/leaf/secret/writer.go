@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// Writer passes on what is written with secrets replaced by "***", even if they
-// are split between writes. It holds back what may be the beginning of a
-// secret. It may be used by several goroutines.
+// Writer passes bytes on with secrets replaced by "***", even secrets that are
+// split between writes. It holds back bytes that may be the beginning of a secret.
+// It may be used by several goroutines.
 type Writer struct {
 	mu   sync.Mutex
 	w    io.Writer
@@ -31,7 +31,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), w.pass(p, false)
 }
 
-// Flush writes what was held back, as if nothing followed.
+// Flush writes the bytes that were held back, as if nothing followed.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package wholefile writes files that appear whole or not at all. The text goes
-// to a hidden file in the same folder, is synced, and gets its name at the end: a
-// crash or a full disk leaves what was there before.
+// Package wholefile writes files that appear whole or not at all. The text goes to
+// a hidden file in the same folder, is synced, and gets its name at the end: a
+// crash or a full disk leaves the old file in place.
 package wholefile
 
 import (
@@ -15,8 +15,8 @@ import (
 	"syscall"
 )
 
-// Create writes a new file. It is fs.ErrExist if the path is taken, which is
-// found before anything is written and again, without a race, at the end.
+// Create writes a new file. It returns fs.ErrExist if the path exists. It checks
+// this before it writes anything, and again, without a race, at the end.
 func Create(path string, mode fs.FileMode, write func(io.Writer) error) error {
 	if _, err := os.Lstat(path); err == nil {
 		return &fs.PathError{Op: "create", Path: path, Err: syscall.EEXIST}
@@ -24,9 +24,9 @@ func Create(path string, mode fs.FileMode, write func(io.Writer) error) error {
 	return compose(path, mode, write, publish)
 }
 
-// Replace writes a file, new or in the place of an old one, whose mode it keeps.
-// A symbolic link stays, and its target is replaced. A path that leads to no regular
-// file, such as a pipe, and a file in a folder that cannot be written are written in place.
+// Replace creates or replaces a file. It keeps the mode of an old file. A symbolic
+// link stays, and its target is replaced. A file that is not regular, such as a
+// pipe, is written in place, as is a file in a folder that cannot be written to.
 func Replace(path string, write func(io.Writer) error) error {
 	if _, err := os.Lstat(path); err != nil {
 		return compose(path, 0o666, write, os.Rename)
@@ -67,7 +67,7 @@ func compose(path string, mode fs.FileMode, write func(io.Writer) error, publish
 	if err == nil {
 		err = publish(temporary, path)
 	}
-	// An error about the temporary file is one about the path.
+	// An error about the temporary file is reported for the path.
 	var at *fs.PathError
 	var link *os.LinkError
 	switch {
@@ -99,8 +99,8 @@ func fill(f *os.File, write func(io.Writer) error, sync func() error) error {
 	return errors.Join(err, f.Close())
 }
 
-// publish gives a complete file its name, which must be free: else it is
-// fs.ErrExist.
+// publish gives a complete file its name. It returns fs.ErrExist if the name is
+// taken.
 func publish(temporary, path string) error {
 	err := os.Link(temporary, path)
 	if err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {

@@ -42,7 +42,7 @@ const (
 
 // Proxy is a proxy that injects faults.
 type Proxy struct {
-	// Addr is where it listens.
+	// Addr is the address at which it listens.
 	Addr   string
 	server string
 	client http.Client

@@ -27,7 +27,7 @@ const (
 type Server struct {
 	// Dir holds a folder for each bucket, with a file for each object.
 	Dir string
-	// Addr is where it listens.
+	// Addr is the address at which it listens.
 	Addr string
 }
 

@@ -1,4 +1,4 @@
-package disk
+package index
 
 import (
 	"encoding/binary"
@@ -69,7 +69,8 @@ func appendValue(buf []byte, v cache.Value) ([]byte, error) {
 	return binary.AppendVarint(buf, v.Ref.Files), nil
 }
 
-var errPayload = errors.New("the record cannot be decoded")
+// ErrPayload means that a record is complete but cannot be decoded.
+var ErrPayload = errors.New("the record cannot be decoded")
 
 // decoder reads a payload. After the first error all further reads return zero
 // values.
@@ -101,13 +102,13 @@ func decodeRecord(id digest.ActionID, payload []byte) (*cache.Record, error) {
 		rec.Tries = cache.Tries{Provisional: d.string(), Why: d.string(), Earlier: int(d.uvarint()), Spoilt: int(d.uvarint())}
 	}
 	if d.err == nil && d.text != "" {
-		d.err = errPayload
+		d.err = ErrPayload
 	}
 	return rec, d.err
 }
 
 func (d *decoder) fail() {
-	d.err = errPayload
+	d.err = ErrPayload
 	d.text = ""
 }
 

@@ -1,4 +1,4 @@
-package disk
+package index
 
 import (
 	"bytes"
@@ -149,7 +149,7 @@ func FuzzDecodeRecord(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		rec, err := decodeRecord(digest.ActionID{}, data)
 		if err != nil {
-			if !errors.Is(err, errPayload) {
+			if !errors.Is(err, ErrPayload) {
 				t.Fatalf("error %v", err)
 			}
 			return

@@ -1,4 +1,4 @@
-package disk
+package index
 
 import (
 	"bytes"
@@ -14,15 +14,15 @@ const (
 	// compactFrom is the smallest index worth compacting. A smaller one is read in
 	// milliseconds, and rewriting it would block all other writers.
 	compactFrom = 1 << 20
-	// maxTombs is how many tombstones survive a compaction, newest first. A
-	// tombstone only explains a miss, so the index must not grow with their number
-	// as the cache gets older.
+	// maxTombs is the number of tombstones that survive a compaction, newest first. A
+	// tombstone only explains a miss, so the index must not grow with their number as
+	// the cache gets older.
 	maxTombs = 200_000
 )
 
-// compact rewrites the log once at least half of it is obsolete. Other
+// Compact rewrites the log once at least half of it is obsolete. Other
 // processes notice the new file by the shared state.
-func (ix *index) compact() error {
+func (ix *Index) Compact() error {
 	return ix.locked(func() error {
 		ix.mu.RLock()
 		size := int64(len(ix.log.bytes()))
@@ -35,40 +35,38 @@ func (ix *index) compact() error {
 	})
 }
 
+// Rewrite writes the log without the frames that no longer matter.
+func (ix *Index) Rewrite() error { return ix.locked(ix.rewrite) }
+
 // rewrite replaces the log. It needs the lock, by locked.
-func (ix *index) rewrite() error {
+func (ix *Index) rewrite() error {
 	ix.mu.RLock()
 	data := ix.compacted()
 	ix.mu.RUnlock()
-	ix.hooks.at("compact")
-	if err := writeFileAtomic(ix.path, data); err != nil {
+	ix.At("compact")
+	if err := ix.replace(data); err != nil {
 		return err
 	}
-	ix.hooks.at("compacted")
+	ix.At("compacted")
 	// Only now: a process that sees the counter change looks for the new file.
-	ix.state.changes.Add(1)
+	ix.Changes.Add(1)
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	return ix.catchUp()
 }
 
-// compacted returns the log with only what still matters: the records in their
+// compacted returns a log of the frames that still matter: the records in their
 // order, the latest tombstones, and the last uses. It needs mu for reading.
-func (ix *index) compacted() []byte {
+func (ix *Index) compacted() []byte {
 	buf := make([]byte, 0, ix.live+1<<16)
 	buf = append(buf, logHeader...)
 	log := ix.log.bytes()
-	list := make([]placed, 0, len(ix.entries))
-	for id, e := range ix.entries {
-		list = append(list, placed{id, e})
-	}
-	slices.SortFunc(list, byPlace)
 	uses := make(map[int64][]digest.ActionID)
-	for _, p := range list {
-		line := log[p.at : p.at+int64(p.n)]
+	for _, p := range ix.placed() {
+		line := log[p.At : p.At+int64(p.n)]
 		buf = append(buf, line...)
-		if f, n := parseFrame(line); n > 0 && f.millis != p.used {
-			uses[p.used] = append(uses[p.used], p.id)
+		if f, n := parseFrame(line); n > 0 && f.millis != p.Used {
+			uses[p.Used] = append(uses[p.Used], p.ID)
 		}
 	}
 	for _, t := range ix.latestTombs() {
@@ -85,7 +83,7 @@ func (ix *index) compacted() []byte {
 }
 
 // latestTombs returns the newest tombstones, oldest first.
-func (ix *index) latestTombs() []cache.Tombstone {
+func (ix *Index) latestTombs() []cache.Tombstone {
 	list := slices.SortedFunc(maps.Values(ix.tombs), func(a, b cache.Tombstone) int {
 		return cmp.Or(cmp.Compare(a.EvictedUnixMilli, b.EvictedUnixMilli), bytes.Compare(a.Action[:], b.Action[:]))
 	})

@@ -1,4 +1,4 @@
-package disk
+package index
 
 import (
 	"bytes"
@@ -182,9 +182,9 @@ func nextFrame(data []byte) int {
 	}
 }
 
-// torn reports whether gap, the bytes between two frames, is what writers leave
-// that are killed or find the disk full: beginnings of frames, each ended by the
-// line feed of the next writer. Anything else was written whole and damaged
+// torn reports whether gap, the bytes between two frames, has only beginnings of
+// frames, each ended by the line feed of the next writer. Writers that are killed
+// or find the disk full leave these. Other bytes were written whole and damaged
 // later.
 func torn(gap []byte) bool {
 	for at := 0; at < len(gap); {

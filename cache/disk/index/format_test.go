@@ -1,8 +1,9 @@
-package disk
+package index
 
 import (
 	"crypto/sha256"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,12 +15,11 @@ import (
 // testdata/index-1.log was made by testdata/make_index.py (Python 3.11), which
 // follows FORMAT.md and shares no code with this package.
 func TestIndexFormat(t *testing.T) {
-	dir := t.TempDir()
-	session(t, dir, Options{}, hooks{unnamed: true}, func(*Cache) {})
+	path := filepath.Join(t.TempDir(), "log")
 	log, err := os.ReadFile("testdata/index-1.log")
 	must(t, err)
-	must(t, os.WriteFile(dir+"/index/log", log, 0o644))
-	c := openTest(t, dir, Options{}, hooks{unnamed: true})
+	must(t, os.WriteFile(path, log, 0o644))
+	ix := openTest(t, path)
 	id := func(text string) [32]byte { return sha256.Sum256([]byte(text)) }
 	want := &cache.Record{
 		Action: id("action 1"), Address: `step.prepare.data["a/0"]`, Kind: "prepare", Run: "run-1",
@@ -31,22 +31,21 @@ func TestIndexFormat(t *testing.T) {
 			"rows": {JSON: []byte(`{"n":1}`)},
 		},
 	}
-	got, err := newest(c, `step.prepare.data["a/0"]`)
+	got, e, err := ix.Get(want.Action)
 	must(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("record (-want +got):\n%s", diff)
 	}
-	tomb, err := c.Evicted(t.Context(), id("action 2"))
+	tomb, err := ix.Tombstone(id("action 2"))
 	if err != nil || tomb != (cache.Tombstone{Action: id("action 2"), EvictedUnixMilli: 1700000003000, Reason: "quota"}) {
 		t.Errorf("tombstone %+v, %v", tomb, err)
 	}
-	if used := c.records.index.entries[want.Action].used; used != 1700000004000 {
-		t.Errorf("used at %d", used)
+	if e.Used != 1700000004000 {
+		t.Errorf("used at %d", e.Used)
 	}
 	// What is written is what the script writes.
-	data, err := encodeRecord(nil, want)
+	line, err := Encode(want, 1700000001000)
 	must(t, err)
-	line := frame{kind: frameRecord, id: want.Action, address: addressHash(want.Address), millis: 1700000001000, payload: data}.append(nil)
 	if diff := cmp.Diff(string(log[len(logHeader):][:len(line)]), string(line)); diff != "" {
 		t.Errorf("frame (-script +ours):\n%s", diff)
 	}

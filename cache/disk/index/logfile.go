@@ -1,4 +1,4 @@
-package disk
+package index
 
 import (
 	"errors"
@@ -44,7 +44,7 @@ func (v *logView) current(path string) (bool, error) {
 	if v == nil {
 		return false, nil
 	}
-	return isAt(v.file, path)
+	return nolink.IsAt(v.file, path)
 }
 
 // grow makes appended bytes visible. The file never shrinks.
