@@ -126,8 +126,6 @@ type Step struct {
 	Args   map[string]hcl.Expression
 	Blocks map[string]map[string]hcl.Expression
 
-	// shared is what its instances have in common, while they are expanded.
-	shared *shared
 }
 
 // ArgRange returns the range of an argument or nested block, or that of the
