@@ -29,6 +29,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/harbor"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/plan"
@@ -91,7 +92,7 @@ func outputs() map[string][]any {
 			Subagents int    `json:"subagents"`
 		}{}},
 		"export harbor": {struct {
-			Tasks []exportcmd.HarborJSON `json:"tasks"`
+			Tasks []harbor.Task `json:"tasks"`
 		}{}},
 		"export run-group": {struct {
 			RunGroups []exportcmd.WrittenGroup `json:"run_groups"`

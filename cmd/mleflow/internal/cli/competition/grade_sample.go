@@ -11,6 +11,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/harbor"
 )
 
 // NewGradeSample returns the command grade-sample.
@@ -23,14 +24,14 @@ func NewGradeSample(a *app.App) *cobra.Command {
 		Long:  "Grade a submission and compare it with the human leaderboard. The exit status is\n4 without a score.",
 		Args:  app.Takes(2, 2),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
-			if err := CheckReward(reward); err != nil {
-				return err
+			if err := harbor.CheckReward(reward); err != nil {
+				return app.Wrong(err)
 			}
 			return runGradeSample(cmd.Context(), a, data, args[0], args[1], func(r grading.Report) error {
 				if rewardDir == "" {
 					return nil
 				}
-				return writeReward(rewardDir, reward, r)
+				return harbor.WriteReward(rewardDir, reward, r)
 			})
 		}),
 	}

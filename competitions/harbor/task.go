@@ -1,0 +1,171 @@
+package harbor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/mleflow/mleflow/cache/leaf/progress"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/mask"
+)
+
+// Writer writes competitions as tasks.
+type Writer struct {
+	// Data is the folder of prepared competitions, Dir that of the tasks.
+	Data, Dir string
+	// Image is what the agent's environment is built from. Images is a prefix of the
+	// names of images; if it is empty, the harness builds them.
+	Image, Images string
+	// Reward is one of Rewards.
+	Reward string
+	// Micro is how many test ids are drawn, by Seed; 0 is all.
+	Micro int
+	Seed  uint64
+	// Judge finds out whether the answers are a solution.
+	Judge grading.Judge
+	Work  *progress.Work
+}
+
+// Task is a task that was written.
+type Task struct {
+	Competition string `json:"competition"`
+	Path        string `json:"path"`
+	Solution    bool   `json:"solution"`
+}
+
+// Mistake is an error that another request would not have.
+type Mistake struct{ error }
+
+// Unwrap returns the cause.
+func (m Mistake) Unwrap() error { return m.error }
+
+func mistakef(format string, args ...any) error { return Mistake{fmt.Errorf(format, args...)} }
+
+// draft is a task folder that is being filled.
+type draft struct {
+	*Writer
+	def               *competitions.Definition
+	dir               string
+	prepared, answers string
+	solved            bool
+}
+
+// Write writes one task folder, as a whole or not at all.
+func (w *Writer) Write(ctx context.Context, def *competitions.Definition) (task Task, err error) {
+	d := draft{Writer: w, def: def, prepared: filepath.Join(w.Data, def.ID, "prepared"), answers: grading.AnswersPath(w.Data, def)}
+	to := filepath.Join(w.Dir, w.name(def))
+	for _, need := range []string{filepath.Join(d.prepared, "public"), d.answers} {
+		if _, err := os.Stat(need); err != nil {
+			return task, mistakef("%s is not prepared: %v; run mleflow prepare -c %s first, with the same --data-dir", def.ID, err, def.ID)
+		}
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return task, mistakef("%s already exists; move it away, or write elsewhere", to)
+	}
+	if err := os.MkdirAll(w.Dir, 0o777); err != nil {
+		return task, fmt.Errorf("write task: %w", err)
+	}
+	if d.dir, err = os.MkdirTemp(w.Dir, ".task-"); err != nil {
+		return task, fmt.Errorf("write task: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(d.dir)) }()
+	if w.Micro > 0 {
+		drawn := filepath.Join(d.dir, "drawn")
+		defer func() { err = errors.Join(err, os.RemoveAll(drawn)) }()
+		if err := d.draw(ctx, drawn); err != nil {
+			return task, err
+		}
+	}
+	if err := d.grade(ctx); err != nil {
+		return task, err
+	}
+	if err := d.fill(); err != nil {
+		return task, fmt.Errorf("write task: %w", err)
+	}
+	if err := os.Chmod(d.dir, 0o755); err != nil { //nolint:gosec // a folder to share, as mkdir makes it
+		return task, fmt.Errorf("write task: %w", err)
+	}
+	return Task{Competition: def.ID, Path: to, Solution: d.solved}, os.Rename(d.dir, to)
+}
+
+// name is that of the task's folder.
+func (w *Writer) name(def *competitions.Definition) string {
+	if w.Micro == 0 {
+		return def.ID
+	}
+	return fmt.Sprintf("%s-micro-%d-%d", def.ID, w.Micro, w.Seed)
+}
+
+// draw replaces the data by a small split of them, below a folder.
+func (d *draft) draw(ctx context.Context, data string) error {
+	to := filepath.Join(data, d.def.ID, "prepared")
+	folder := mask.Folder{From: d.prepared, To: to, Work: d.Work}
+	d.prepared, d.answers = to, grading.AnswersPath(data, d.def)
+	return folder.Write("draw", func(o mask.Options) error {
+		if err := mask.Draw(ctx, d.def, d.Micro, d.Seed, o); err != nil {
+			return Mistake{err}
+		}
+		return nil
+	})
+}
+
+// grade finds out whether the answers earn gold, and whether a small split can be graded.
+func (d *draft) grade(ctx context.Context) error {
+	grade := func(submission string) (grading.Report, error) {
+		return d.Judge.Grade(ctx, d.def, grading.Request{Submission: submission, Answers: d.answers, Created: time.Now()})
+	}
+	report, err := grade(d.answers)
+	if err != nil {
+		return err
+	}
+	d.solved = report.GoldMedal && filepath.Ext(d.answers) == ".csv"
+	if d.Micro == 0 || report.Outcome == grading.Scored {
+		return nil
+	}
+	one, err := grade(filepath.Join(d.prepared, filepath.FromSlash(d.def.Layout.Sample)))
+	if err == nil && one.Outcome != grading.Scored {
+		err = mistakef("the %d ids drawn from %s cannot be graded: %s; draw more of them, or others with --seed", d.Micro, d.def.ID, one.Reason)
+	}
+	return err
+}
+
+func (d *draft) fill() error {
+	files := map[string]string{
+		"task.toml":              d.config(d.def),
+		"instruction.md":         instruction(d.def),
+		"environment/Dockerfile": fmt.Sprintf("FROM %s\nCOPY data/ /home/data/\nRUN mkdir -p /home/submission\nWORKDIR /home\n", d.Image),
+		"tests/Dockerfile":       "FROM debian:12.11-slim\nCOPY . /tests/\nRUN mkdir -p /logs/verifier\n",
+		"tests/test.sh":          fmt.Sprintf(testScript, d.def.ID, d.Reward),
+	}
+	if d.solved {
+		files["solution/solve.sh"] = "#!/bin/sh\nset -e\nmkdir -p /home/submission\ncp \"$(dirname \"$0\")/submission.csv\" /home/submission/submission.csv\n"
+	}
+	for name, text := range files {
+		if err := writeScript(filepath.Join(d.dir, filepath.FromSlash(name)), text); err != nil {
+			return err
+		}
+	}
+	if d.solved {
+		if err := linkFile(d.answers, filepath.Join(d.dir, "solution", "submission.csv")); err != nil {
+			return err
+		}
+	}
+	private, err := filepath.Rel(d.prepared, d.answers)
+	if err != nil {
+		return err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		linkTrees(d.def.ID, d.Work,
+			link{filepath.Join(d.prepared, "public"), filepath.Join(d.dir, "environment", "data")},
+			link{d.answers, filepath.Join(d.dir, "tests", "data", d.def.ID, "prepared", private)}),
+		copyFile(program, filepath.Join(d.dir, "tests", "mleflow")))
+}
