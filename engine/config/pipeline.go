@@ -125,7 +125,6 @@ type Step struct {
 	// block by block name.
 	Args   map[string]hcl.Expression
 	Blocks map[string]map[string]hcl.Expression
-
 }
 
 // ArgRange returns the range of an argument or nested block, or that of the
