@@ -20,12 +20,12 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/cache"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/competition"
 	exportcmd "github.com/mleflow/mleflow/cmd/mleflow/internal/cli/export"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/pipeline"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/proof"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/host/machine"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/boards"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -109,7 +109,7 @@ func outputs() map[string][]any {
 		}{}},
 		"grade-sample": {grading.Report{}},
 		"init":         {path{}},
-		"leaderboard":  {leaderboard.BoardJSON{}},
+		"leaderboard":  {boards.JSON{}},
 		"graph":        {pipeline.GraphJSON{}},
 		"lock":         {pipeline.LockJSON{}},
 		"logs":         {runs.ShownTurn{}},

@@ -234,7 +234,7 @@ func (c *collector) attempt(r *export.Record, address string, rec *cache.Record)
 	}
 	r.Address, r.AttemptAction, r.MadeIn, r.Check = address, rec.Action.String(), a.History.Run, c.checks[address]
 	r.Agent = cmp.Or(r.Agent, a.Agent)
-	if r.Agent == aggregate.Unlabelled && a.Agent != "" {
+	if r.Agent == board.Unlabelled && a.Agent != "" {
 		r.Agent = a.Agent
 	}
 	r.Seed = cmp.Or(a.Seed, r.Seed) // the label is anybody's word

@@ -21,6 +21,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/plugins/data/table"
@@ -186,7 +187,7 @@ func isJSON(path string) (bool, error) {
 }
 
 func fileRecords(path string, catalog *competitions.Catalog) ([]export.Record, error) {
-	files, err := leaderboard.ReportFiles([]string{path})
+	files, err := board.ReportFiles([]string{path})
 	if err != nil {
 		return nil, app.Wrong(err)
 	}

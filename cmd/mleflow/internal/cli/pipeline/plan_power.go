@@ -134,7 +134,7 @@ func powerRates(ctx context.Context, a *app.App, o powerOptions, boards []string
 		return nil, err
 	}
 	defer done()
-	if paths, err = leaderboard.ReportFiles(paths); err != nil {
+	if paths, err = board.ReportFiles(paths); err != nil {
 		return nil, err
 	}
 	all, err := board.ReadPaths(paths)

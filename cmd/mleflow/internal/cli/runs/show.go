@@ -143,7 +143,7 @@ func showOwnBoard(ctx context.Context, a *app.App, sum *ledger.Summary, full boo
 		return err
 	}
 	defer done()
-	if paths, err = leaderboard.ReportFiles(paths); err != nil {
+	if paths, err = board.ReportFiles(paths); err != nil {
 		return err
 	}
 	all, err := board.ReadPaths(paths)

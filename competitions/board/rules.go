@@ -1,4 +1,4 @@
-package leaderboard
+package board
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ruleTally sums up what rule checks found in the attempts of an agent.
-type ruleTally struct {
+// RuleTally sums up what rule checks found in the attempts of an agent.
+type RuleTally struct {
 	Attempts int `json:"attempts"`
 	// Checked is how many of them a step of kind check looked at, Warned how many
 	// have a warning.
@@ -18,10 +18,10 @@ type ruleTally struct {
 	Rules map[string]int `json:"rules"`
 }
 
-// ruleTally is nil if no attempt is known to have been checked.
-func (s standing) ruleTally() *ruleTally {
-	t := &ruleTally{Attempts: len(s.file.Reports), Rules: map[string]int{}}
-	for _, g := range s.file.Reports {
+// RuleTally is nil if no attempt is known to have been checked.
+func (s Standing) RuleTally() *RuleTally {
+	t := &RuleTally{Attempts: len(s.File.Reports), Rules: map[string]int{}}
+	for _, g := range s.File.Reports {
 		if g.Origin == nil || !g.Origin.Checked {
 			continue
 		}
@@ -39,8 +39,8 @@ func (s standing) ruleTally() *ruleTally {
 	return t
 }
 
-// sentence says it of an agent.
-func (t *ruleTally) sentence(agent string) string {
+// Sentence says it of an agent.
+func (t *RuleTally) Sentence(agent string) string {
 	var by []string
 	for _, name := range slices.Sorted(maps.Keys(t.Rules)) {
 		by = append(by, fmt.Sprintf("%s %d", name, t.Rules[name]))

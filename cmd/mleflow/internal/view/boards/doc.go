@@ -1,0 +1,2 @@
+// Package boards shows leaderboards: as text, JSON, Markdown and tables.
+package boards

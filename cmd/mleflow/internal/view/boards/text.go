@@ -1,0 +1,171 @@
+package boards
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/steps/aggregate"
+)
+
+// Layout says how a leaderboard is drawn.
+type Layout struct {
+	Style view.Style
+	Width int
+	// Full shows every figure and, of comparisons, every test.
+	Full bool
+}
+
+// Text draws the figures.
+func (l Layout) Text(out *bytes.Buffer, r Result) error {
+	for _, s := range r.Agents {
+		if len(r.Agents) > 1 {
+			fmt.Fprintf(out, "%s\n\n", l.Style.Bold(view.Text(s.Name)))
+		}
+		if err := l.board(out, s, r.Splits); err != nil {
+			return err
+		}
+		if len(r.Agents) > 1 {
+			out.WriteString("\n")
+		}
+	}
+	if err := l.stopped(out, r); err != nil {
+		return err
+	}
+	for _, note := range r.notes() {
+		fmt.Fprintf(out, "%s\n", l.Style.Warn(view.OneLine(note)))
+	}
+	for _, split := range r.Splits {
+		if c, ok := r.Comparisons[split.Name]; ok {
+			if err := l.comparison(out, r.Agents, split.Name, c); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case len(r.Comparisons) > 0 && !l.Full:
+		out.WriteString("The difference is in percentage points. p: sign-flip test on the competitions. --full has all figures,\nintervals and tests.\n")
+	case l.Full && len(r.Comparisons) > 0:
+		out.WriteString("The difference is in percentage points. Intervals are 95 % percentile bootstraps: over other runs at\n" +
+			"these competitions, and over other competitions. p: exact McNemar test on the pairs; sign-flip test\non the competitions.\n")
+	}
+	return nil
+}
+
+func (l Layout) board(out *bytes.Buffer, s board.Standing, splits []board.SplitIDs) error {
+	b := s.Board
+	if len(b.Splits) == 0 {
+		out.WriteString("No split is complete.\n")
+		return nil
+	}
+	columns, isolation, task := []string{"Percent"}, []string{"isolation"}, []string{"task"}
+	var shown []string
+	for _, split := range splits {
+		if _, ok := b.Splits[split.Name]; ok {
+			shown = append(shown, split.Name)
+			columns = append(columns, ">"+split.Name)
+			isolation = append(isolation, s.Isolation(split.IDs))
+			task = append(task, s.Task(split.IDs))
+		}
+	}
+	t := view.NewTable(columns...)
+	t.Fit(1, l.Width)
+	for _, name := range board.PercentageNames() {
+		row := []string{name}
+		if !l.Full {
+			row[0] = strings.TrimSuffix(name, "_percentage")
+		}
+		for _, split := range shown {
+			e := b.Splits[split][name]
+			row = append(row, fmt.Sprintf("%.2f ± %.2f", float64(e.Mean), float64(e.SEM)))
+		}
+		t.Row(row...)
+	}
+	var same [][]string
+	for _, row := range [][]string{isolation, task} {
+		if values := slices.Compact(slices.Clone(row[1:])); len(values) == 1 && !l.Full {
+			same = append(same, []string{row[0], values[0]})
+		} else {
+			t.Row(row...)
+		}
+	}
+	if err := t.Write(out, l.Style); err != nil {
+		return err
+	}
+	for _, row := range same {
+		fmt.Fprintf(out, "%-9s  %s\n", row[0], view.OneLine(row[1]))
+	}
+	fmt.Fprintf(out, "\n%s; mean ± standard error of the mean.\n", view.Plural(b.Seeds, "seed"))
+	return nil
+}
+
+func (l Layout) comparison(out *bytes.Buffer, agents []board.Standing, split string, c board.Comparison) error {
+	fmt.Fprintf(out, "%s: %s by %s at %s", l.Style.Bold(split), view.Plural(c.Pairs, "pair"), c.PairedBy, view.Plural(c.Competitions, "competition"))
+	if len(c.Unpaired) > 0 {
+		first, second := 0, 0
+		for _, u := range c.Unpaired {
+			first, second = first+u.First, second+u.Second
+		}
+		fmt.Fprintf(out, "; without a partner and left out: %d and %d", first, second)
+	}
+	out.WriteString("\n\n")
+	rows := aggregate.ComparisonRows(view.Text(agents[0].Name), view.Text(agents[1].Name), c)
+	if !l.Full {
+		for i, row := range rows {
+			rows[i] = append(row[:4:4], row[len(row)-1])
+		}
+	}
+	header := rows[0]
+	for i := 1; i < len(header); i++ {
+		header[i] = ">" + header[i]
+	}
+	t := view.NewTable(header...)
+	t.Fit(1, l.Width)
+	for _, row := range rows[1:] {
+		t.Row(row...)
+	}
+	if err := t.Write(out, l.Style); err != nil {
+		return err
+	}
+	out.WriteString("\n")
+	return nil
+}
+
+// stopped writes a table a split: a row a time, and one for the end.
+func (l Layout) stopped(out *bytes.Buffer, r Result) error {
+	if len(r.Stopped) == 0 {
+		return nil
+	}
+	names := []string{"any_medal_percentage", "gold_medal_percentage", "silver_medal_percentage", "bronze_medal_percentage", "above_median_percentage", "valid_submissions_percentage"}
+	header := []string{"Stopped after"}
+	for _, name := range names {
+		header = append(header, ">"+strings.TrimSuffix(name, "_percentage"))
+	}
+	for _, split := range r.Splits {
+		if _, ok := r.Agents[0].Board.Splits[split.Name]; !ok {
+			continue
+		}
+		t := view.NewTable(header...)
+		t.Fit(1, l.Width)
+		row := func(what string, figures board.Split) {
+			cells := []string{what}
+			for _, name := range names {
+				cells = append(cells, fmt.Sprintf("%.2f ± %.2f", float64(figures[name].Mean), float64(figures[name].SEM)))
+			}
+			t.Row(cells...)
+		}
+		for _, s := range r.Stopped {
+			row(view.Duration(s.At), s.Splits[split.Name])
+		}
+		row("the end", r.Agents[0].Board.Splits[split.Name])
+		fmt.Fprintf(out, "\n%s\n\n", l.Style.Bold(split.Name))
+		if err := t.Write(out, l.Style); err != nil {
+			return err
+		}
+	}
+	out.WriteString("\n")
+	return nil
+}
