@@ -51,7 +51,8 @@ func WithRuns(ctx context.Context, a *app.App, paths []string, rules RuleFlags) 
 			return nil, nil, err
 		}
 		made, out[i] = append(made, dir), dir
-		if err := a.WithResults(past, func(c app.ResultCache) error { return runReports(ctx, a, c, past, dir, rules) }); err != nil {
+		w := reportWriter{app: a, past: past, dir: dir, exclude: rules.Exclude}
+		if err := a.WithResults(past, func(c app.ResultCache) error { return w.write(ctx, c) }); err != nil {
 			done()
 			return nil, nil, err
 		}
@@ -59,20 +60,27 @@ func WithRuns(ctx context.Context, a *app.App, paths []string, rules RuleFlags) 
 	return out, done, nil
 }
 
-// runReports writes the reports of a run to a folder. It tells how many attempts are
-// left out, and how many not graded yet.
-func runReports(ctx context.Context, a *app.App, c app.ResultCache, past *ledger.Past, dir string, rules RuleFlags) error {
-	sum, err := past.Summary()
+// reportWriter writes the reports of a run to a folder.
+type reportWriter struct {
+	app     *app.App
+	past    *ledger.Past
+	dir     string
+	exclude []string // rules
+}
+
+// write tells how many attempts are left out, and how many not graded yet.
+func (w *reportWriter) write(ctx context.Context, c app.ResultCache) error {
+	sum, err := w.past.Summary()
 	if err != nil {
 		return err
 	}
-	run, err := TidyRun(past, c, nil)
+	run, err := TidyRun(w.past, c, nil)
 	if err != nil {
 		return err
 	}
-	n, err := tidy.WriteReports(ctx, &results.Source{Store: c, Index: c, Run: sum}, run, dir, rules.Exclude)
+	n, err := tidy.WriteReports(ctx, &results.Source{Store: c, Index: c, Run: sum}, run, w.dir, w.exclude)
 	for _, e := range n.Excluded {
-		tellExcluded(a, e.Address, e.Rules)
+		tellExcluded(w.app, e.Address, e.Rules)
 	}
 	switch {
 	case err != nil:
@@ -80,9 +88,9 @@ func runReports(ctx context.Context, a *app.App, c app.ResultCache, past *ledger
 	case n.Missing == n.Found && n.Found > 0:
 		return fmt.Errorf("run %s has graded none of its %d attempts yet", sum.ID, n.Found)
 	case n.Missing > 0:
-		fmt.Fprintf(a.Stderr, "%s run %s has graded %d of %d attempts so far.\n", a.ErrStyle().Warn("Partial:"), sum.ID, n.Found-n.Missing, n.Found)
+		fmt.Fprintf(w.app.Stderr, "%s run %s has graded %d of %d attempts so far.\n", w.app.ErrStyle().Warn("Partial:"), sum.ID, n.Found-n.Missing, n.Found)
 	}
-	tellUnchecked(a, n.Unchecked)
+	tellUnchecked(w.app, n.Unchecked)
 	if n.Found == 0 {
 		return fmt.Errorf("run %s graded nothing", sum.ID)
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/site"
-	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading/confined"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/step"
@@ -198,7 +197,7 @@ func judgeApart(ctx context.Context, a *app.App, o boardOptions, i int, path str
 	timed, stop := context.WithTimeout(ctx, o.timeout)
 	defer stop()
 	out, says := &confined.Head{Most: maxJudged}, &confined.Head{Most: maxSaid}
-	err = runConfined(timed, a.Terminal, limit, out, says, fmt.Sprintf("%s=%d", bundleVariable, i))
+	err = confinedRun{limit: limit, stdout: out, stderr: says, environ: []string{fmt.Sprintf("%s=%d", bundleVariable, i)}}.run(timed, a.Terminal)
 	why, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(says.String()), "Error: "), "\n")
 	var status app.StatusError
 	switch {
@@ -245,7 +244,7 @@ func judgeHere(ctx context.Context, a *app.App, o boardOptions, path string) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, closeOwn()) }()
-	b, err := boardBundle(ctx, a, o, path, own, catalog)
+	b, err := checkBundle(ctx, a, o, path, own)
 	if err != nil {
 		return err
 	}
@@ -265,9 +264,13 @@ func judgeHere(ctx context.Context, a *app.App, o boardOptions, path string) (er
 	return err
 }
 
-// boardBundle checks one bundle. What is known to be wrong with the bundle is said in
+// checkBundle checks one bundle. What is known to be wrong with the bundle is said in
 // it.
-func boardBundle(ctx context.Context, a *app.App, o boardOptions, path string, q audit.Request, catalog *competitions.Catalog) (*site.Bundle, error) {
+func checkBundle(ctx context.Context, a *app.App, o boardOptions, path string, q audit.Request) (*site.Bundle, error) {
+	catalog, err := a.Catalog()
+	if err != nil {
+		return nil, err
+	}
 	out := &site.Bundle{File: filepath.Base(path)}
 	refuse := func(err error) (*site.Bundle, error) {
 		var bad *bundle.Damage
@@ -298,7 +301,7 @@ func boardBundle(ctx context.Context, a *app.App, o boardOptions, path string, q
 		return refuse(err)
 	}
 	q.Bundle, q.Summary = b, x.Summary
-	report, err := auditBundle(ctx, a, verifyOptions{}, x, q)
+	report, err := recompute(ctx, a, verifyOptions{}, x, q)
 	if err != nil {
 		return refuse(err)
 	}

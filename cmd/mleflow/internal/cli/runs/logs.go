@@ -38,7 +38,7 @@ func NewLogs(a *app.App) *cobra.Command {
 			case asTranscript:
 				return printTranscript(cmd.Context(), a, past, args[1], full)
 			case len(args) == 1 && follow:
-				return followLogs(cmd.Context(), a, past, "", 0, raw)
+				return (&logFollower{app: a, past: past, raw: raw}).follow(cmd.Context())
 			case len(args) == 1:
 				return allLogs(a.Terminal, past, raw)
 			}
@@ -47,7 +47,7 @@ func NewLogs(a *app.App) *cobra.Command {
 				return app.Wrong(err)
 			}
 			if follow {
-				return followLogs(cmd.Context(), a, past, address.String(), attempt, raw)
+				return (&logFollower{app: a, past: past, only: address.String(), attempt: attempt, raw: raw}).follow(cmd.Context())
 			}
 			return oneLog(a, past, address.String(), attempt, raw)
 		}),

@@ -158,7 +158,7 @@ func showOwnBoard(ctx context.Context, a *app.App, sum *ledger.Summary, full boo
 	if sum.Finish == nil || sum.Finish.Status != event.Ran {
 		title = "Leaderboard so far, " + view.PartialText(len(all.Reports), view.ToGrade(sum.Start))
 	}
-	fmt.Fprintf(a.Stdout, "\n%s", a.Drawn(made, title, full))
+	fmt.Fprintf(a.Stdout, "\n%s", app.Drawn(a.Terminal, made, title, full))
 	return nil
 }
 
