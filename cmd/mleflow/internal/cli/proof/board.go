@@ -238,7 +238,7 @@ func judgeHere(ctx context.Context, a *app.App, o boardOptions, path string) (er
 	if err != nil {
 		return err
 	}
-	own := audit.Request{Metrics: metric.All(), Done: func(engine.Verified) {}}
+	own := audit.Request{Metrics: metric.All(), Catalog: catalog, Done: func(engine.Verified) {}}
 	closeOwn, err := ownData(a.Store, verifyOptions{bundle: bundleChecks{dataDir: o.dataDir}}, &own)
 	if err != nil {
 		return err
@@ -267,10 +267,6 @@ func judgeHere(ctx context.Context, a *app.App, o boardOptions, path string) (er
 // checkBundle checks one bundle. What is known to be wrong with the bundle is said in
 // it.
 func checkBundle(ctx context.Context, a *app.App, o boardOptions, path string, q audit.Request) (*site.Bundle, error) {
-	catalog, err := a.Catalog()
-	if err != nil {
-		return nil, err
-	}
 	out := &site.Bundle{File: filepath.Base(path)}
 	refuse := func(err error) (*site.Bundle, error) {
 		var bad *bundle.Damage
@@ -308,7 +304,7 @@ func checkBundle(ctx context.Context, a *app.App, o boardOptions, path string, q
 	for i := range report.Rows {
 		report.Rows[i].Why = public(a, o, report.Rows[i].Why)
 	}
-	if err := out.Take(ctx, b, x, report, catalog); err != nil {
+	if err := out.Take(ctx, b, x, report, q.Catalog); err != nil {
 		return refuse(err)
 	}
 	return out, nil

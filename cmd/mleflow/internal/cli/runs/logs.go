@@ -94,7 +94,7 @@ func oneLog(a *app.App, past *ledger.Past, address string, attempt int, raw bool
 // blockLogs prints the logs of all instances of a block.
 func blockLogs(a *app.App, past *ledger.Past, sum *ledger.Summary, block string, raw bool) error {
 	found := false
-	for _, s := range view.InOrder(sum.Steps, StepAddress) {
+	for _, s := range view.InOrder(sum.Steps, view.StepAddress) {
 		if !strings.HasPrefix(s.Address, block+"[") {
 			continue
 		}
@@ -119,7 +119,7 @@ func allLogs(t *app.Terminal, past *ledger.Past, raw bool) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range view.InOrder(sum.Steps, StepAddress) {
+	for _, s := range view.InOrder(sum.Steps, view.StepAddress) {
 		for _, attempt := range past.Logs(s.Address) {
 			fmt.Fprintf(t.Stdout, "==> %s (attempt %d) <==\n", view.OneLine(s.Address), attempt)
 			if err := copyLog(t, past, s.Address, attempt, raw); err != nil {
