@@ -19,7 +19,11 @@ const maxInstances, maxEdges = 250_000, 10_000_000
 
 // Expand evaluates the pipeline with the given values of its variables.
 func (p *Pipeline) Expand(values map[string]cty.Value) (*Graph, diag.List) {
-	g := &Graph{Pipeline: p, eval: newEvaluator(p, values)}
+	g := &Graph{Pipeline: p, eval: &evaluator{
+		pipeline: p, vars: values,
+		locals: map[string]cty.Value{}, models: map[string]cty.Value{}, agents: map[string]cty.Value{},
+		blocks: map[*Step]*block{}, forEach: map[string][]element{}, stale: map[string]bool{},
+	}}
 	x := expander{evaluator: g.eval, graph: g}
 	var diags diag.List
 	for _, n := range p.order {
@@ -51,7 +55,7 @@ func (p *Pipeline) Expand(values map[string]cty.Value) (*Graph, diag.List) {
 type expander struct {
 	*evaluator
 	graph *Graph
-	edges atomic.Int64
+	edges atomic.Int64 // dependencies of the whole pipeline
 }
 
 func (x *expander) expandStep(n node) diag.List {
@@ -75,7 +79,7 @@ func (x *expander) expandStep(n node) diag.List {
 	}
 	instances := x.addInstances(s, elements)
 	x.blocks[s] = &block{instances: instances, keyed: s.ForEach != nil, value: cty.NilVal}
-	block := expansion{evaluator: x.evaluator, ctx: x.scope(exprs), edges: &x.edges}
+	block := expansion{expander: x, ctx: x.scope(exprs)}
 	if s.ForEach != nil {
 		block.shared = &shared{values: x.evaluateOnce(s, block.ctx), each: slices.ContainsFunc(exprs, refersToEach)}
 	}

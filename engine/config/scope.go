@@ -1,10 +1,14 @@
 package config
 
 import (
+	"slices"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // evaluator evaluates the expressions of a pipeline with the values that are known so far.
@@ -19,14 +23,6 @@ type evaluator struct {
 	// stale nodes must be evaluated again because a small value that they depend
 	// on has become known.
 	stale map[string]bool
-}
-
-func newEvaluator(p *Pipeline, vars map[string]cty.Value) *evaluator {
-	return &evaluator{
-		pipeline: p, vars: vars,
-		locals: map[string]cty.Value{}, models: map[string]cty.Value{}, agents: map[string]cty.Value{},
-		blocks: map[*Step]*block{}, forEach: map[string][]element{}, stale: map[string]bool{},
-	}
 }
 
 // bind evaluates a local, a model or an agent.
@@ -131,4 +127,122 @@ func infinite(v cty.Value) bool {
 		return !found, nil
 	})
 	return found
+}
+
+// block is the state of a step block: its instances, and its value in the
+// language, built when it is first needed.
+type block struct {
+	instances []*Instance // in the order of their keys
+	keyed     bool
+	value     cty.Value
+}
+
+// valueOf returns the value of a block: the object of its outputs, or with for_each a map
+// of these.
+func (ev *evaluator) valueOf(s *Step) cty.Value {
+	b := ev.blocks[s]
+	switch {
+	case b == nil:
+		return cty.DynamicVal // its own expansion failed
+	case b.value != cty.NilVal:
+	case !b.keyed:
+		b.value = b.instances[0].value()
+	case len(b.instances) == 0:
+		b.value = cty.MapValEmpty(outputsType(s.Kind))
+	default:
+		all := make(map[string]cty.Value, len(b.instances))
+		for _, inst := range b.instances {
+			all[inst.Addr.Key] = inst.value()
+		}
+		b.value = cty.MapVal(all)
+	}
+	return b.value
+}
+
+func outputsType(k *step.Kind) cty.Type {
+	types := make(map[string]cty.Type, len(k.Outputs))
+	for _, o := range k.Outputs {
+		types[o.Name] = o.Type
+	}
+	return cty.Object(types)
+}
+
+// value is the object of the outputs, each with its mark.
+func (inst *Instance) value() cty.Value {
+	outs := inst.Step.Kind.Outputs
+	attrs := make(map[string]cty.Value, len(outs))
+	for o := range outs {
+		v := cty.UnknownVal(outs[o].Type)
+		if a := inst.artifacts[o]; a != nil {
+			v = step.NewArtifact(a)
+		} else if inst.outputs != nil {
+			v = smallValue(inst.outputs[outs[o].Name].JSON, outs[o].Type)
+		}
+		attrs[outs[o].Name] = v.Mark(origin{inst: inst, out: o})
+	}
+	return cty.ObjectVal(attrs)
+}
+
+func smallValue(text []byte, ty cty.Type) cty.Value {
+	if len(text) == 0 {
+		return cty.NullVal(ty)
+	}
+	v, err := ctyjson.Unmarshal(text, ty)
+	if err != nil {
+		return cty.NullVal(ty) // recorded by another version of the kind
+	}
+	return v
+}
+
+// refresh evaluates again, in order, what depends on values that have become
+// known.
+func (ev *evaluator) refresh() {
+	if len(ev.stale) == 0 {
+		return
+	}
+	for _, n := range ev.pipeline.order {
+		name := n.String()
+		switch {
+		case n.step != nil:
+			if ev.stale[name] {
+				ev.blocks[n.step].value = cty.NilVal
+			}
+		case ev.dependsOnStale(n):
+			// Diagnostics were reported by Expand; a value that now fails
+			// stays unknown and fails where it is used.
+			_ = ev.bind(n)
+			ev.stale[name] = true
+		}
+	}
+	clear(ev.stale)
+}
+
+func (ev *evaluator) dependsOnStale(n node) bool {
+	for _, e := range n.expressions() {
+		for _, t := range e.Variables() {
+			if ev.isStale(t) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (ev *evaluator) isStale(t hcl.Traversal) bool {
+	switch t.RootName() {
+	case "step":
+		s, _ := ev.pipeline.stepOf(t)
+		return s != nil && ev.stale[s.Addr.String()]
+	case "local":
+		return ev.anyStale(memberNodes(t, "local.", ev.locals))
+	case "model":
+		return ev.anyStale(memberNodes(t, "model.", ev.models))
+	case "agent":
+		return ev.anyStale(memberNodes(t, "agent.", ev.agents))
+	}
+	return false
+}
+
+func (ev *evaluator) anyStale(names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return ev.stale[name] })
 }

@@ -7,11 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
@@ -20,7 +22,7 @@ import (
 // before a run.
 // Attempts in which one of the rules found something are left out.
 func WithRuns(ctx context.Context, a *app.App, paths []string, rules RuleFlags) ([]string, func(), error) {
-	out := make([]string, len(paths))
+	out := slices.Clone(paths)
 	var made []string
 	done := func() {
 		for _, dir := range made {
@@ -28,31 +30,11 @@ func WithRuns(ctx context.Context, a *app.App, paths []string, rules RuleFlags) 
 		}
 	}
 	for i, path := range paths {
-		out[i] = path
-		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || filepath.Base(path) != path || filepath.Ext(path) != "" {
-			if len(rules.Exclude) > 0 {
-				done()
-				return nil, nil, fmt.Errorf("--exclude-rule: %s is a file, which does not say what rules found; name a run", path)
-			}
-			continue
+		dir, err := runFolder(ctx, a, path, rules)
+		if dir != "" {
+			made, out[i] = append(made, dir), dir
 		}
-		past, err := a.FindRun([]string{path})
 		if err != nil {
-			done()
-			return nil, nil, fmt.Errorf("there is no file %s, and no such run: %w", path, err)
-		}
-		if err := a.UseRun(past); err != nil {
-			done()
-			return nil, nil, err
-		}
-		dir, err := os.MkdirTemp("", "mleflow-reports-")
-		if err != nil {
-			done()
-			return nil, nil, err
-		}
-		made, out[i] = append(made, dir), dir
-		w := reportWriter{app: a, past: past, dir: dir, exclude: rules.Exclude}
-		if err := a.WithResults(past, func(c app.ResultCache) error { return w.write(ctx, c) }); err != nil {
 			done()
 			return nil, nil, err
 		}
@@ -60,27 +42,55 @@ func WithRuns(ctx context.Context, a *app.App, paths []string, rules RuleFlags) 
 	return out, done, nil
 }
 
-// reportWriter writes the reports of a run to a folder.
-type reportWriter struct {
-	app     *app.App
-	past    *ledger.Past
-	dir     string
-	exclude []string // rules
+// ReadRuns reads the reports of runs and files.
+func ReadRuns(ctx context.Context, a *app.App, paths ...string) (board.File, error) {
+	paths, done, err := WithRuns(ctx, a, paths, RuleFlags{})
+	if err != nil {
+		return board.File{}, err
+	}
+	defer done()
+	if paths, err = board.ReportFiles(paths); err != nil {
+		return board.File{}, err
+	}
+	return board.ReadPaths(paths)
 }
 
-// write tells how many attempts are left out, and how many not graded yet.
-func (w *reportWriter) write(ctx context.Context, c app.ResultCache) error {
-	sum, err := w.past.Summary()
+// runFolder writes the reports of a run to a folder; "" if path is one of a file.
+func runFolder(ctx context.Context, a *app.App, path string, rules RuleFlags) (dir string, err error) {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || filepath.Base(path) != path || filepath.Ext(path) != "" {
+		if len(rules.Exclude) > 0 {
+			return "", fmt.Errorf("--exclude-rule: %s is a file, which does not say what rules found; name a run", path)
+		}
+		return "", nil
+	}
+	past, err := a.FindRun([]string{path})
+	if err != nil {
+		return "", fmt.Errorf("there is no file %s, and no such run: %w", path, err)
+	}
+	if err := a.UseRun(past); err != nil {
+		return "", err
+	}
+	if dir, err = os.MkdirTemp("", "mleflow-reports-"); err != nil {
+		return "", err
+	}
+	return dir, a.WithResults(past, func(c app.ResultCache) error {
+		return writeReports(ctx, a, c, past, tidy.ReportFolder{Dir: dir, Exclude: rules.Exclude})
+	})
+}
+
+// writeReports tells how many attempts are left out, and how many not graded yet.
+func writeReports(ctx context.Context, a *app.App, c app.ResultCache, past *ledger.Past, to tidy.ReportFolder) error {
+	sum, err := past.Summary()
 	if err != nil {
 		return err
 	}
-	run, err := TidyRun(w.past, c, nil)
+	run, err := TidyRun(past, c, nil)
 	if err != nil {
 		return err
 	}
-	n, err := tidy.WriteReports(ctx, &results.Source{Store: c, Index: c, Run: sum}, run, w.dir, w.exclude)
+	n, err := to.Write(ctx, run, &results.Source{Store: c, Index: c, Run: sum})
 	for _, e := range n.Excluded {
-		tellExcluded(w.app, e.Address, e.Rules)
+		tellExcluded(a, e.Address, e.Rules)
 	}
 	switch {
 	case err != nil:
@@ -88,9 +98,9 @@ func (w *reportWriter) write(ctx context.Context, c app.ResultCache) error {
 	case n.Missing == n.Found && n.Found > 0:
 		return fmt.Errorf("run %s has graded none of its %d attempts yet", sum.ID, n.Found)
 	case n.Missing > 0:
-		fmt.Fprintf(w.app.Stderr, "%s run %s has graded %d of %d attempts so far.\n", w.app.ErrStyle().Warn("Partial:"), sum.ID, n.Found-n.Missing, n.Found)
+		fmt.Fprintf(a.Stderr, "%s run %s has graded %d of %d attempts so far.\n", a.ErrStyle().Warn("Partial:"), sum.ID, n.Found-n.Missing, n.Found)
 	}
-	tellUnchecked(w.app, n.Unchecked)
+	tellUnchecked(a, n.Unchecked)
 	if n.Found == 0 {
 		return fmt.Errorf("run %s graded nothing", sum.ID)
 	}

@@ -132,15 +132,7 @@ func powerRates(ctx context.Context, a *app.App, o powerOptions) ([]power.Rates,
 	if err != nil {
 		return nil, err
 	}
-	paths, done, err := leaderboard.WithRuns(ctx, a, o.boards, leaderboard.RuleFlags{})
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	if paths, err = board.ReportFiles(paths); err != nil {
-		return nil, err
-	}
-	all, err := board.ReadPaths(paths)
+	all, err := leaderboard.ReadRuns(ctx, a, o.boards...)
 	if err != nil {
 		return nil, err
 	}

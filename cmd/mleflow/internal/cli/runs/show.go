@@ -12,7 +12,6 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/proof"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -138,15 +137,7 @@ func boardless(sum *ledger.Summary) bool {
 
 // showOwnBoard prints the leaderboard of the attempts that a run has graded.
 func showOwnBoard(ctx context.Context, a *app.App, sum *ledger.Summary, full bool) error {
-	paths, done, err := leaderboard.WithRuns(ctx, a, []string{sum.ID}, leaderboard.RuleFlags{})
-	if err != nil {
-		return err
-	}
-	defer done()
-	if paths, err = board.ReportFiles(paths); err != nil {
-		return err
-	}
-	all, err := board.ReadPaths(paths)
+	all, err := leaderboard.ReadRuns(ctx, a, sum.ID)
 	if err != nil {
 		return err
 	}
