@@ -22,15 +22,14 @@ func writeScript(path, text string) error {
 }
 
 // link is from where a file or folder is linked, and to where.
-type link struct{ from, to string }
+type link struct {
+	from, to string
+	size     int64
+}
 
 // linkTrees links files and folders, or copies them across file systems.
 func linkTrees(what string, work *progress.Work, trees ...link) error {
-	type file struct {
-		link
-		size int64
-	}
-	var files []file
+	var files []link
 	var bytes int64
 	for _, t := range trees {
 		err := filepath.WalkDir(t.from, func(path string, e fs.DirEntry, err error) error {
@@ -42,7 +41,7 @@ func linkTrees(what string, work *progress.Work, trees ...link) error {
 				return err
 			}
 			rel, err := filepath.Rel(t.from, path)
-			files = append(files, file{link{path, filepath.Join(t.to, rel)}, info.Size()})
+			files = append(files, link{path, filepath.Join(t.to, rel), info.Size()})
 			bytes += info.Size()
 			return err
 		})
@@ -78,9 +77,6 @@ func copyFile(from, to string) error {
 	defer in.Close()
 	info, err := in.Stat()
 	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 		return err
 	}
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm())

@@ -165,8 +165,8 @@ func (d *draft) fill() error {
 	}
 	return errors.Join(
 		linkTrees(d.def.ID, d.Work,
-			link{filepath.Join(d.prepared, "public"), filepath.Join(d.dir, "environment", "data")},
-			link{d.answers, filepath.Join(d.dir, "tests", "data", d.def.ID, "prepared", private)}),
+			link{from: filepath.Join(d.prepared, "public"), to: filepath.Join(d.dir, "environment", "data")},
+			link{from: d.answers, to: filepath.Join(d.dir, "tests", "data", d.def.ID, "prepared", private)}),
 		copyFile(program, filepath.Join(d.dir, "tests", "mleflow")))
 }
 

@@ -12,14 +12,7 @@ import (
 
 // NewCache returns the command cache.
 func NewCache(a *app.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "cache",
-		Short: "Manage the cache: info, ls, verify, gc, pin, unpin, push, pull",
-		Args:  app.SubCommand,
-		RunE:  a.Action(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
-	}
-	cmd.AddCommand(newCacheInfo(a), newCacheLs(a), newCacheVerify(a), newCacheGC(a), newCachePin(a), newCacheUnpin(a), newCachePush(a), newCachePull(a))
-	return cmd
+	return app.Group(a, "cache", "Manage the cache: info, ls, verify, gc, pin, unpin, push, pull", newCacheInfo(a), newCacheLs(a), newCacheVerify(a), newCacheGC(a), newCachePin(a), newCacheUnpin(a), newCachePush(a), newCachePull(a))
 }
 
 func newCacheInfo(a *app.App) *cobra.Command {

@@ -8,12 +8,5 @@ import (
 
 // NewCompetition returns the command competition.
 func NewCompetition(a *app.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "competition",
-		Short: "Show, write and check competitions: list, show, new, lint, test, lock",
-		Args:  app.SubCommand,
-		RunE:  a.Action(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
-	}
-	cmd.AddCommand(newCompetitionList(a), newCompetitionShow(a), newCompetitionNew(a), newCompetitionLint(a), newCompetitionTest(a), newCompetitionLock(a))
-	return cmd
+	return app.Group(a, "competition", "Show, write and check competitions: list, show, new, lint, test, lock", newCompetitionList(a), newCompetitionShow(a), newCompetitionNew(a), newCompetitionLint(a), newCompetitionTest(a), newCompetitionLock(a))
 }

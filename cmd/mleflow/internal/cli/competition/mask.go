@@ -20,14 +20,7 @@ import (
 
 // NewMask returns the command mask.
 func NewMask(a *app.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "mask",
-		Short: "Measure contamination: give the rows of a competition other ids",
-		Args:  app.SubCommand,
-		RunE:  a.Action(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
-	}
-	cmd.AddCommand(newMaskSalt(a), newMaskData(a), newMaskSubmission(a))
-	return cmd
+	return app.Group(a, "mask", "Measure contamination: give the rows of a competition other ids", newMaskSalt(a), newMaskData(a), newMaskSubmission(a))
 }
 
 // SaltCommitment is what mask salt says.

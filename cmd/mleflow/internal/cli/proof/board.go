@@ -20,7 +20,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/site"
-	"github.com/mleflow/mleflow/competitions/grading/confined"
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
@@ -28,14 +28,7 @@ import (
 
 // NewBoard returns the command board.
 func NewBoard(a *app.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "board",
-		Short: "Publish a leaderboard that anyone can check: build",
-		Args:  app.SubCommand,
-		RunE:  a.Action(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
-	}
-	cmd.AddCommand(newBoardBuild(a))
-	return cmd
+	return app.Group(a, "board", "Publish a leaderboard that anyone can check: build", newBoardBuild(a))
 }
 
 type boardOptions struct {
@@ -196,7 +189,7 @@ func judgeApart(ctx context.Context, a *app.App, o boardOptions, i int, path str
 	}
 	timed, stop := context.WithTimeout(ctx, o.timeout)
 	defer stop()
-	out, says := &confined.Head{Most: maxJudged}, &confined.Head{Most: maxSaid}
+	out, says := &grading.Head{Most: maxJudged}, &grading.Head{Most: maxSaid}
 	err = confinedRun{limit: limit, stdout: out, stderr: says, environ: []string{fmt.Sprintf("%s=%d", bundleVariable, i)}}.run(timed, a.Terminal)
 	why, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(says.String()), "Error: "), "\n")
 	var status app.StatusError
