@@ -218,31 +218,22 @@ func (ev *evaluator) refresh() {
 }
 
 func (ev *evaluator) dependsOnStale(n node) bool {
-	for _, e := range n.expressions() {
-		for _, t := range e.Variables() {
-			if ev.isStale(t) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.expressions(), func(e hcl.Expression) bool { return slices.ContainsFunc(e.Variables(), ev.isStale) })
 }
 
 func (ev *evaluator) isStale(t hcl.Traversal) bool {
+	var names []string
 	switch t.RootName() {
 	case "step":
-		s, _ := ev.pipeline.stepOf(t)
-		return s != nil && ev.stale[s.Addr.String()]
+		if s, _ := ev.pipeline.stepOf(t); s != nil {
+			names = []string{s.Addr.String()}
+		}
 	case "local":
-		return ev.anyStale(memberNodes(t, "local.", ev.locals))
+		names = memberNodes(t, "local.", ev.locals)
 	case "model":
-		return ev.anyStale(memberNodes(t, "model.", ev.models))
+		names = memberNodes(t, "model.", ev.models)
 	case "agent":
-		return ev.anyStale(memberNodes(t, "agent.", ev.agents))
+		names = memberNodes(t, "agent.", ev.agents)
 	}
-	return false
-}
-
-func (ev *evaluator) anyStale(names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return ev.stale[name] })
 }

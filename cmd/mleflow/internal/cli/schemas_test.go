@@ -219,6 +219,12 @@ var (
 	jsonMarshaler = reflect.TypeFor[json.Marshaler]()
 )
 
+// published are the names in schemas of types that have others now.
+var published = map[string]string{
+	"harbor.Task": "cli.HarborJSON", "boards.JSON": "cli.BoardJSON", "boards.comparisonJSON": "cli.comparisonJSON",
+	"board.Stopped": "cli.stoppedBoard", "board.RuleTally": "cli.ruleTally",
+}
+
 func (g *generator) of(t reflect.Type) object {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
@@ -261,6 +267,9 @@ func (g *generator) of(t reflect.Type) object {
 		name := strings.ReplaceAll(t.String(), "/", ".")
 		if strings.Contains(t.PkgPath(), "/internal/cli/") {
 			name = "cli." + t.Name() // of whichever room
+		}
+		if published[name] != "" {
+			name = published[name]
 		}
 		if g.defs[name] == nil {
 			g.defs[name] = object{} // one that holds itself

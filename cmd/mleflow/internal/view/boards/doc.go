@@ -1,2 +1,0 @@
-// Package boards shows leaderboards: as text, JSON, Markdown and tables.
-package boards
