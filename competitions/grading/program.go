@@ -78,8 +78,8 @@ func (p *Program) score(ctx context.Context, def *competitions.Definition, q Req
 		defer func() { err = errors.Join(err, release()) }()
 		spec.Env = pyenv.Activate(spec.Env, venv)
 	}
-	var out, log head
-	out.most, log.most = maxVerdict+1, 4<<10
+	var out, log Head
+	out.Most, log.Most = maxVerdict+1, 4<<10
 	spec.Stdout = &out
 	exit, err := q.Executor.Run(ctx, spec, &log)
 	switch {
@@ -204,14 +204,15 @@ func copyFile(from, to string) error {
 	return errors.Join(err, dst.Close())
 }
 
-// head keeps the first bytes that are written to it.
-type head struct {
+// Head keeps the first bytes that are written to it, as many as Most.
+type Head struct {
 	bytes.Buffer
-	most int
+	Most int
 }
 
-func (t *head) Write(p []byte) (int, error) {
-	t.Buffer.Write(p[:min(len(p), max(0, t.most-t.Len()))])
+// Write implements io.Writer.
+func (h *Head) Write(p []byte) (int, error) {
+	h.Buffer.Write(p[:min(len(p), max(0, h.Most-h.Len()))])
 	return len(p), nil
 }
 

@@ -3,15 +3,19 @@ package mask
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/prep"
 )
 
 // Draw writes a small split of the prepared files of a definition: the rows and
@@ -119,3 +123,26 @@ func (d *drawn) key(id string) string { return id }
 func (d *drawn) order(string) uint64  { return 0 }
 func (d *drawn) plain() bool          { return true }
 func (d *drawn) clone() change        { return &drawn{newKeyer(d.hash.salt), d.of} }
+
+// Folder is prepared data on their way into another folder.
+type Folder struct {
+	From, To string
+	Work     *progress.Work
+}
+
+// Write makes To with the files that write writes, as a whole or not at all; what names
+// that in an error.
+func (f Folder) Write(what string, write func(Options) error) (err error) {
+	folder, err := prep.NewFolder(f.To)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	defer func() { err = errors.Join(err, folder.Discard()) }()
+	err = write(Options{
+		Public: os.DirFS(filepath.Join(f.From, "public")), Private: os.DirFS(filepath.Join(f.From, "private")), Out: folder, Progress: f.Work,
+	})
+	if err != nil {
+		return err
+	}
+	return folder.Publish()
+}

@@ -2,11 +2,14 @@ package mask
 
 import (
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base32"
+	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"hash"
+	"io"
 	"strconv"
 	"strings"
 
@@ -27,6 +30,14 @@ func ParseSalt(file []byte) (Salt, error) {
 		return nil, fmt.Errorf("the salt has %d bytes, and less than %d could be guessed: make one with head -c 32 /dev/urandom | base64", len(salt), MinSalt)
 	}
 	return salt, nil
+}
+
+// WriteSalt writes a random salt as text.
+func WriteSalt(w io.Writer) error {
+	var salt [32]byte
+	rand.Read(salt[:])
+	_, err := fmt.Fprintln(w, base64.StdEncoding.EncodeToString(salt[:]))
+	return err
 }
 
 // keyer makes keys. It is not safe for concurrent use.

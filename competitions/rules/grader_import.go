@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
-	"github.com/mleflow/mleflow/competitions/evidence"
 	"github.com/mleflow/mleflow/plugins/data/pysource"
 	"github.com/mleflow/mleflow/plugins/sandbox/shim"
 )
@@ -20,18 +19,18 @@ var graderImport = Rule{
 			source: func(s *pysource.Source, tokens []pysource.Token) {
 				for _, i := range imports(tokens) {
 					if i.module == "mlebench" && slices.Contains(graders, i.name) || isGrader(i.module) {
-						c.find(name, evidence.Warning, at(s, i.line), s.Excerpt(i.line, i.line, 1), "The code imports the benchmark's grader.")
+						c.warn(name, at(s, i.line), s.Excerpt(i.line, i.line, 1), "The code imports the benchmark's grader.")
 					}
 				}
 			},
 			text: func(p place, text string) {
 				if graderCommand.Regexp().MatchString(text) {
-					c.find(name, evidence.Warning, p, text, "A command runs the benchmark's grader.")
+					c.warn(name, p, text, "A command runs the benchmark's grader.")
 				}
 			},
 			shim: func(p place, r shim.Record) {
 				if r.Kind == shim.Grade {
-					c.find(name, evidence.Note, p, r.Call, "The grader was called at %s:%d, and the call was refused.", clip(r.File), r.Line)
+					c.note(name, p, r.Call, "The grader was called at %s:%d, and the call was refused.", clip(r.File), r.Line)
 				}
 			},
 		}

@@ -3,7 +3,6 @@ package rules
 import (
 	"strings"
 
-	"github.com/mleflow/mleflow/competitions/evidence"
 	"github.com/mleflow/mleflow/plugins/data/pysource"
 )
 
@@ -35,7 +34,7 @@ var handLabelled = Rule{
 					}
 				}
 				if len(c.ids.known) > 0 && len(seen) >= c.ids.enough() {
-					c.find(name, evidence.Warning, at(s, first), s.Excerpt(first, first, 1), "The code has the ids of %d of %d test rows.", len(seen), len(c.ids.known))
+					c.warn(name, at(s, first), s.Excerpt(first, first, 1), "The code has the ids of %d of %d test rows.", len(seen), len(c.ids.known))
 				}
 			},
 			reply: func(p place, text string) {
@@ -44,7 +43,7 @@ var handLabelled = Rule{
 				}
 				seen := map[string]bool{}
 				if c.ids.in(text, seen); len(seen) >= c.ids.enough() {
-					c.find(name, evidence.Warning, p, text, "The model wrote the ids of %d of %d test rows.", len(seen), len(c.ids.known))
+					c.warn(name, p, text, "The model wrote the ids of %d of %d test rows.", len(seen), len(c.ids.known))
 				}
 			},
 		}

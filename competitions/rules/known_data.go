@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
-	"github.com/mleflow/mleflow/competitions/evidence"
 	"github.com/mleflow/mleflow/plugins/data/pysource"
 	"github.com/mleflow/mleflow/plugins/sandbox/proxy"
 )
@@ -23,18 +22,18 @@ var knownData = Rule{
 					call := isCall(tokens, i)
 					switch {
 					case call && slices.Contains(kaggleCalls, t.Text):
-						c.find(name, evidence.Warning, at(s, t.Line), s.Excerpt(t.Line, t.Line, 1), "It gets data from Kaggle.")
+						c.warn(name, at(s, t.Line), s.Excerpt(t.Line, t.Line, 1), "It gets data from Kaggle.")
 					case call && slices.Contains(publicCalls, t.Text):
-						c.find(name, evidence.Note, at(s, t.Line), s.Excerpt(t.Line, t.Line, 1), "It gets a public data set.")
+						c.note(name, at(s, t.Line), s.Excerpt(t.Line, t.Line, 1), "It gets a public data set.")
 					}
 				}
 			},
 			text: func(p place, text string) {
 				switch {
 				case kaggleData.Regexp().MatchString(text):
-					c.find(name, evidence.Warning, p, text, "It gets data from Kaggle.")
+					c.warn(name, p, text, "It gets data from Kaggle.")
 				case publicData.Regexp().MatchString(text):
-					c.find(name, evidence.Note, p, text, "It gets a public data set.")
+					c.note(name, p, text, "It gets a public data set.")
 				}
 			},
 			conn: func(p place, n proxy.Conn) {
@@ -43,11 +42,11 @@ var knownData = Rule{
 					return
 				}
 				hosts[host] = true
-				severity := evidence.Note
+				find := c.note
 				if n.Verdict == proxy.Allowed {
-					severity = evidence.Warning
+					find = c.warn
 				}
-				c.find(name, severity, p, host, "The agent connected to Kaggle: %s.", n.Verdict)
+				find(name, p, host, "The agent connected to Kaggle: %s.", n.Verdict)
 			},
 		}
 	},

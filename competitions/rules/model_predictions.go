@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
-	"github.com/mleflow/mleflow/competitions/evidence"
 	"github.com/mleflow/mleflow/plugins/data/pysource"
 )
 
@@ -20,9 +19,9 @@ var modelPredictions = Rule{
 			switch {
 			case line < 0:
 			case writesSubmission(tokens):
-				c.find(name, evidence.Warning, at(s, line), s.Excerpt(line, line, 1), "The program that writes the submission calls a provider's models.")
+				c.warn(name, at(s, line), s.Excerpt(line, line, 1), "The program that writes the submission calls a provider's models.")
 			default:
-				c.find(name, evidence.Note, at(s, line), s.Excerpt(line, line, 1), "The program calls a provider's models.")
+				c.note(name, at(s, line), s.Excerpt(line, line, 1), "The program calls a provider's models.")
 			}
 		}}
 	},

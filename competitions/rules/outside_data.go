@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mleflow/mleflow/competitions/evidence"
 	"github.com/mleflow/mleflow/plugins/data/pysource"
 )
 
@@ -21,7 +20,7 @@ var outsideData = Rule{
 					continue
 				}
 				if file := tokens[i+2].Value(); isOutside(file) && !(i+4 < len(tokens) && tokens[i+3].Text == "," && strings.HasPrefix(tokens[i+4].Value(), "w")) {
-					c.find(name, evidence.Note, at(s, t.Line), s.Excerpt(t.Line, t.Line, 1), "It reads %q, which is in none of the attempt's folders.", clip(file))
+					c.note(name, at(s, t.Line), s.Excerpt(t.Line, t.Line, 1), "It reads %q, which is in none of the attempt's folders.", clip(file))
 				}
 			}
 		}}

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
-	"github.com/mleflow/mleflow/competitions/evidence"
 	"github.com/mleflow/mleflow/plugins/sandbox/shim"
 )
 
@@ -15,12 +14,12 @@ var privateData = Rule{
 		return visitor{
 			text: func(p place, text string) {
 				if found := privatePath.Regexp().FindString(text); found != "" {
-					c.find(name, evidence.Warning, p, text, "It names %q, where answers or secrets are kept.", clip(found))
+					c.warn(name, p, text, "It names %q, where answers or secrets are kept.", clip(found))
 				}
 			},
 			shim: func(p place, r shim.Record) {
 				if r.Kind == shim.Answers || r.Kind == shim.Leaderboard {
-					c.find(name, evidence.Note, p, r.Call, "Code asked for the %s at %s:%d, and the call was refused.", r.Kind, clip(r.File), r.Line)
+					c.note(name, p, r.Call, "Code asked for the %s at %s:%d, and the call was refused.", r.Kind, clip(r.File), r.Line)
 				}
 			},
 		}

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"github.com/mleflow/mleflow/competitions/evidence"
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 )
@@ -18,7 +17,7 @@ var providerSearch = Rule{
 				return
 			}
 			seen[t.Ability] = true
-			c.find(name, evidence.Note, p, t.Asked, "The request was refused: it would have let the provider use %s. This is the first of its kind.", t.Ability)
+			c.note(name, p, t.Asked, "The request was refused: it would have let the provider use %s. This is the first of its kind.", t.Ability)
 		}}
 	},
 }

@@ -128,18 +128,26 @@ func Check(ctx context.Context, a *Attempt, list []Rule) (*Result, error) {
 	return &Result{c.found, c.unread}, nil
 }
 
-// find adds a finding, unless the rule has one there.
-func (c *check) find(rule string, severity evidence.Severity, p place, excerpt, format string, args ...any) {
-	if c.places[rule][p] {
+// warn adds a warning, unless the rule has a finding there.
+func (c *check) warn(rule string, p place, excerpt, format string, args ...any) {
+	c.find(p, evidence.Finding{Rule: rule, Severity: evidence.Warning, Excerpt: clip(excerpt), Explanation: fmt.Sprintf(format, args...)})
+}
+
+// note adds a note, unless the rule has a finding there.
+func (c *check) note(rule string, p place, excerpt, format string, args ...any) {
+	c.find(p, evidence.Finding{Rule: rule, Severity: evidence.Note, Excerpt: clip(excerpt), Explanation: fmt.Sprintf(format, args...)})
+}
+
+func (c *check) find(p place, f evidence.Finding) {
+	if c.places[f.Rule][p] {
 		return
 	}
-	if c.places[rule] == nil {
-		c.places[rule] = map[place]bool{}
+	if c.places[f.Rule] == nil {
+		c.places[f.Rule] = map[place]bool{}
 	}
-	if c.places[rule][p] = true; len(c.places[rule]) > mostFindings {
+	if c.places[f.Rule][p] = true; len(c.places[f.Rule]) > mostFindings {
 		return
 	}
-	c.found = append(c.found, evidence.Finding{
-		Rule: rule, Severity: severity, File: p.file, Line: p.line, Place: p.in, Excerpt: clip(excerpt), Explanation: fmt.Sprintf(format, args...),
-	})
+	f.File, f.Line, f.Place = p.file, p.line, p.in
+	c.found = append(c.found, f)
 }

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-
-	"github.com/mleflow/mleflow/competitions/evidence"
 )
 
 var sampleCopy = Rule{
@@ -22,7 +20,7 @@ var sampleCopy = Rule{
 				c.unread = append(c.unread, clip("submission/"+c.File+": "+err.Error()))
 			}
 			if same {
-				c.find("sample-copy", evidence.Warning, place{file: "submission/" + c.File}, "", "The submission is the sample submission.")
+				c.warn("sample-copy", place{file: "submission/" + c.File}, "", "The submission is the sample submission.")
 			}
 		}}
 	},

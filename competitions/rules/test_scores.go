@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
-	"github.com/mleflow/mleflow/competitions/evidence"
 	"github.com/mleflow/mleflow/plugins/data/pysource"
 	"github.com/mleflow/mleflow/plugins/sandbox/shim"
 )
@@ -21,13 +20,13 @@ var testScores = Rule{
 			source: func(s *pysource.Source, tokens []pysource.Token) {
 				for i, t := range tokens {
 					if isCall(tokens, i) && slices.Contains(submitCalls, t.Text) {
-						c.find(name, evidence.Warning, at(s, t.Line), s.Excerpt(t.Line, t.Line, 1), says)
+						c.warn(name, at(s, t.Line), s.Excerpt(t.Line, t.Line, 1), says)
 					}
 				}
 			},
 			text: func(p place, text string) {
 				if submits.Regexp().MatchString(text) {
-					c.find(name, evidence.Warning, p, text, says)
+					c.warn(name, p, text, says)
 				}
 			},
 			shim: func(p place, r shim.Record) {
@@ -37,7 +36,7 @@ var testScores = Rule{
 			},
 			end: func() {
 				if graded >= mostGraded {
-					c.find(name, evidence.Note, last, "", "The grader was called %d times. Each call was refused, so that no score came of it.", graded)
+					c.note(name, last, "", "The grader was called %d times. Each call was refused, so that no score came of it.", graded)
 				}
 			},
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/local"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -22,7 +23,7 @@ import (
 //	}
 //
 // The image may be the output of another step, which then is done first.
-func (g *Graph) agentValue(a *Agent, name string, ctx *hcl.EvalContext) (cty.Value, diag.List) {
+func (ev *evaluator) agentValue(a *Agent, name string, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	var diags diag.List
 	attrs := map[string]cty.Value{"name": cty.StringVal(name), "built": cty.NullVal(step.ArtifactType)}
 	types := step.AgentType.AttributeTypes()
@@ -35,7 +36,7 @@ func (g *Graph) agentValue(a *Agent, name string, ctx *hcl.EvalContext) (cty.Val
 			attrs[name] = cty.NullVal(step.ArtifactType)
 		}
 		if e := a.Attrs[name]; e != nil {
-			v, more := g.agentAttr(name, e, types[name], ctx)
+			v, more := ev.agentAttr(name, e, types[name], ctx)
 			diags = append(diags, more...)
 			switch {
 			case more.HasErrors():
@@ -48,7 +49,7 @@ func (g *Graph) agentValue(a *Agent, name string, ctx *hcl.EvalContext) (cty.Val
 	}
 	if !diags.HasErrors() {
 		command := append(stringsIn(attrs["command"]), stringsIn(attrs["args"])...)
-		diags = append(diags, g.checkCommand(a.Attrs["command"].Range(), command, namesIn(attrs["files"]), a.Attrs["image"] != nil)...)
+		diags = append(diags, checkCommand(ev.pipeline, a.Attrs["command"].Range(), command, namesIn(attrs["files"]), a.Attrs["image"] != nil)...)
 	}
 	return cty.ObjectVal(attrs), diags
 }
@@ -56,7 +57,7 @@ func (g *Graph) agentValue(a *Agent, name string, ctx *hcl.EvalContext) (cty.Val
 // localFiles reads a map of content that is copied to where a command runs. A
 // string is the path of a file or folder; a single folder instead of a map
 // stands for everything in it.
-func (g *Graph) localFiles(v cty.Value) (cty.Value, error) {
+func localFiles(files *local.Files, v cty.Value) (cty.Value, error) {
 	plain, marks := v.Unmark()
 	if plain.Type() == step.ArtifactType && !plain.IsNull() {
 		return cty.MapVal(map[string]cty.Value{".": plain}).WithMarks(marks), nil
@@ -70,7 +71,7 @@ func (g *Graph) localFiles(v cty.Value) (cty.Value, error) {
 		if text.Type() != cty.String || text.IsNull() || !text.IsKnown() {
 			continue
 		}
-		content, err := artifactValue(g.Pipeline.local.Any(text.AsString()))
+		content, err := artifactValue(files.Any(text.AsString()))
 		if err != nil {
 			return v, err
 		}
@@ -82,14 +83,14 @@ func (g *Graph) localFiles(v cty.Value) (cty.Value, error) {
 	return cty.ObjectVal(all).WithMarks(marks), nil
 }
 
-func (g *Graph) agentAttr(name string, e hcl.Expression, want cty.Type, ctx *hcl.EvalContext) (cty.Value, diag.List) {
-	v, diags := g.evaluate(e, ctx)
+func (ev *evaluator) agentAttr(name string, e hcl.Expression, want cty.Type, ctx *hcl.EvalContext) (cty.Value, diag.List) {
+	v, diags := ev.evaluate(e, ctx)
 	if diags.HasErrors() || name == "image" && v.Type() == step.ArtifactType {
 		return v, diags
 	}
 	if name == "files" {
 		var err error
-		if v, err = g.localFiles(v); err != nil {
+		if v, err = localFiles(ev.pipeline.local, v); err != nil {
 			return v, diag.List{diag.Error(e.Range(), "Invalid files", "%s", diag.Sentence(err.Error()))}
 		}
 	}

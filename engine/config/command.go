@@ -19,18 +19,18 @@ import (
 // would not run it again. That is an error if the name can mean nothing else,
 // and a warning if it may be a file in an image or one that the command
 // creates. declared are the declared paths and outputs.
-func (g *Graph) checkCommand(r hcl.Range, command, declared []string, image bool) (diags diag.List) {
+func checkCommand(p *Pipeline, r hcl.Range, command, declared []string, image bool) (diags diag.List) {
 	for i, word := range command {
 		if i == 0 && word == "mleflow" { // this program, also where its archive was unpacked
 			continue
 		}
-		for _, name := range g.Pipeline.local.Named(word) {
+		for _, name := range p.local.Named(word) {
 			if isDeclared(name, declared) {
 				continue
 			}
 			advice := fmt.Sprintf("Declare it, and use its path where the command runs: files = { %q = %q }, and %q in the command. ", path.Base(name), name, path.Base(name))
 			const why = "Its content is not an input, so the step would not run again after an edit."
-			if filepath.IsAbs(word) || strings.Contains(word, folderOf(g.Pipeline.Path)) || !image && i < 2 && word == name {
+			if filepath.IsAbs(word) || strings.Contains(word, folderOf(p.Path)) || !image && i < 2 && word == name {
 				diags = append(diags, diag.Error(r, "Undeclared file in a command", "The command names %s, which is in the pipeline's folder. %s%s", name, advice, why))
 			} else {
 				diags = append(diags, diag.Warning(r, "Perhaps an undeclared file in a command",
@@ -51,26 +51,26 @@ func isDeclared(name string, declared []string) bool {
 
 // checkCommands checks the arguments of an instance that are commands, once if
 // all instances of the block have the same.
-func (g *Graph) checkCommands(inst *Instance, args []cty.Value) diag.List {
+func (x *expansion) checkCommands(inst *Instance, args []cty.Value) diag.List {
 	s := inst.Step
-	if s.shared == nil {
-		return g.checkOwnCommands(inst, args)
+	if x.shared == nil {
+		return checkOwnCommands(x.pipeline, inst, args)
 	}
 	for i := range s.Kind.Args {
 		a := &s.Kind.Args[i]
-		if (a.Command || declares(a)) && !s.shared.has(s.Args[a.Name]) {
-			return g.checkOwnCommands(inst, args)
+		if (a.Command || declares(a)) && !x.shared.has(s.Args[a.Name]) {
+			return checkOwnCommands(x.pipeline, inst, args)
 		}
 	}
-	same := &s.shared.commands
-	same.once.Do(func() { same.diags = g.checkOwnCommands(inst, args) })
+	same := &x.shared.commands
+	same.once.Do(func() { same.diags = checkOwnCommands(x.pipeline, inst, args) })
 	return copyDiags(same.diags)
 }
 
 // declares reports whether an argument names files that a command may use.
 func declares(a *step.Attr) bool { return a.Name == "files" || a.Name == "outputs" }
 
-func (g *Graph) checkOwnCommands(inst *Instance, args []cty.Value) (diags diag.List) {
+func checkOwnCommands(p *Pipeline, inst *Instance, args []cty.Value) (diags diag.List) {
 	var declared []string
 	for i := range inst.Step.Kind.Args {
 		if declares(&inst.Step.Kind.Args[i]) {
@@ -80,7 +80,7 @@ func (g *Graph) checkOwnCommands(inst *Instance, args []cty.Value) (diags diag.L
 	for i := range inst.Step.Kind.Args {
 		a := &inst.Step.Kind.Args[i]
 		if e := inst.Step.Args[a.Name]; a.Command && e != nil {
-			diags = append(diags, g.checkCommand(e.Range(), stringsIn(args[i]), declared, false)...)
+			diags = append(diags, checkCommand(p, e.Range(), stringsIn(args[i]), declared, false)...)
 		}
 	}
 	return diags

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -24,27 +23,9 @@ type Graph struct {
 	// Publications are in the order of the file, those of output blocks last.
 	Publications []Publication
 
-	vars map[string]cty.Value
-	// forEach caches the elements of local values that were iterated over.
-	forEach map[string][]element
-
-	mu     sync.Mutex
-	locals map[string]cty.Value
-	models map[string]cty.Value
-	agents map[string]cty.Value
-	blocks map[*Step]*block
-	edges  atomic.Int64
-	// stale nodes must be evaluated again because a small value that they depend
-	// on has become known.
-	stale map[string]bool
-}
-
-// block is the state of a step block: its instances, and its value in the
-// language, built when it is first needed.
-type block struct {
-	first, count int
-	keyed        bool
-	value        cty.Value
+	// mu guards eval once the pipeline is expanded.
+	mu   sync.Mutex
+	eval *evaluator
 }
 
 // Instance is one instance of a step block.
@@ -77,61 +58,17 @@ type Instance struct {
 	outputs   cache.Outputs
 }
 
-// Expand evaluates the pipeline with the given values of its variables.
-func (p *Pipeline) Expand(values map[string]cty.Value) (*Graph, diag.List) {
-	g := &Graph{
-		Pipeline: p, vars: values,
-		locals: map[string]cty.Value{}, models: map[string]cty.Value{}, agents: map[string]cty.Value{},
-		blocks: map[*Step]*block{}, forEach: map[string][]element{}, stale: map[string]bool{},
-	}
-	var diags diag.List
-	for _, n := range p.order {
-		if diags = append(diags, g.expandNode(n)...); p.budget.Passed() {
-			return g, diags
-		}
-	}
-	if first := slices.DeleteFunc(slices.Clone(diags), func(d *hcl.Diagnostic) bool { return d.Extra == followsError }); first.HasErrors() {
-		return g, first
-	}
-	if !diags.HasErrors() {
-		for _, o := range p.Outputs {
-			v, more := g.evaluate(o.Value, g.scope([]hcl.Expression{o.Value}))
-			diags = append(diags, more...)
-			if !more.HasErrors() {
-				diags = append(diags, checkOutput(o, v)...)
-			}
-		}
-		diags = append(diags, g.publications()...)
-	}
-	return g, diags
-}
-
-func (g *Graph) expandNode(n node) (diags diag.List) {
-	switch {
-	case n.local != nil:
-		g.locals[n.local.Name], diags = g.evaluate(n.local.Expr, g.scope(n.expressions()))
-	case n.model != nil:
-		g.models[n.model.Name], diags = g.modelValue(n.model)
-	case n.agent != nil:
-		g.agents[n.agent.Name], diags = g.agentsValue(n.agent)
-	default:
-		diags = g.expandStep(n.step)
-	}
-	return diags
-}
-
 // Find returns the index of an instance, or false.
 func (g *Graph) Find(a addr.Instance) (int, bool) {
-	b := g.blocks[g.Pipeline.byAddr[a.Step]]
-	if b == nil || b.count == 0 || b.keyed != a.HasKey {
+	b := g.eval.blocks[g.Pipeline.byAddr[a.Step]]
+	if b == nil || len(b.instances) == 0 || b.keyed != a.HasKey {
 		return 0, false
 	}
 	if !a.HasKey {
-		return b.first, true
+		return b.instances[0].index, true
 	}
-	// The instances of a block are in the order of their keys.
-	i, ok := slices.BinarySearchFunc(g.Instances[b.first:b.first+b.count], a.Key, func(inst *Instance, key string) int { return strings.Compare(inst.Addr.Key, key) })
-	return b.first + i, ok
+	i, ok := slices.BinarySearchFunc(b.instances, a.Key, func(inst *Instance, key string) int { return strings.Compare(inst.Addr.Key, key) })
+	return b.instances[0].index + i, ok
 }
 
 // Select returns which instances a target selects: one instance, or all of a
@@ -144,10 +81,10 @@ func (g *Graph) Select(a addr.Instance) []int {
 	if s == nil || a.HasKey {
 		return nil
 	}
-	b := g.blocks[s]
-	all := make([]int, 0, b.count)
-	for i := b.first; i < b.first+b.count; i++ {
-		all = append(all, i)
+	b := g.eval.blocks[s]
+	all := make([]int, 0, len(b.instances))
+	for _, inst := range b.instances {
+		all = append(all, inst.index)
 	}
 	return all
 }
@@ -170,7 +107,7 @@ func (g *Graph) SetOutputs(i int, outputs cache.Outputs) {
 		}
 	}
 	if small {
-		g.stale[inst.Step.Addr.String()] = true
+		g.eval.stale[inst.Step.Addr.String()] = true
 	}
 }
 
@@ -230,9 +167,9 @@ func (g *Graph) Args(i int) (step.Args, diag.List) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.Pipeline.budget.Reset()
-	g.refresh()
-	scope := g.scope(inst.Step.expressions())
-	args, _, diags := g.evaluateArgs(inst, func() *hcl.EvalContext { return inst.context(scope) })
+	g.eval.refresh()
+	scope := g.eval.scope(inst.Step.expressions())
+	args, _, diags := g.eval.evaluateArgs(inst, nil, func() *hcl.EvalContext { return inst.context(scope) })
 	return step.Args{Value: object(inst.Step.Kind, args), Limits: inst.Limits, Conditions: conditions}, diags
 }
 
@@ -255,8 +192,8 @@ func (g *Graph) OutputValue(o *Output) (out OutputValue, diags diag.List) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.Pipeline.budget.Reset()
-	g.refresh()
-	v, diags := g.evaluate(o.Value, g.scope([]hcl.Expression{o.Value}))
+	g.eval.refresh()
+	v, diags := g.eval.evaluate(o.Value, g.eval.scope([]hcl.Expression{o.Value}))
 	if diags.HasErrors() {
 		return out, diags
 	}
@@ -288,11 +225,11 @@ func (g *Graph) OutputValue(o *Output) (out OutputValue, diags diag.List) {
 func (g *Graph) OutputInstances(o *Output) []int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	v, diags := g.evaluate(o.Value, g.scope([]hcl.Expression{o.Value}))
+	v, diags := g.eval.evaluate(o.Value, g.eval.scope([]hcl.Expression{o.Value}))
 	if diags.HasErrors() {
 		return nil
 	}
-	return g.dependsOn(originsOf(marksOf(v)))
+	return dependsOn(originsOf(marksOf(v)))
 }
 
 // Outputs returns what SetOutputs recorded for instance i, or nil.
@@ -319,57 +256,4 @@ func checkOutput(o *Output, v cty.Value) diag.List {
 
 func sensitiveOutput(o *Output) *hcl.Diagnostic {
 	return diag.Error(o.Value.Range(), "Sensitive output", "The output %q depends on a sensitive variable, and outputs are shown and stored.", o.Name)
-}
-
-// refresh evaluates again, in order, what depends on values that have become
-// known.
-func (g *Graph) refresh() {
-	if len(g.stale) == 0 {
-		return
-	}
-	for _, n := range g.Pipeline.order {
-		name := n.String()
-		switch {
-		case n.step != nil:
-			if g.stale[name] {
-				g.blocks[n.step].value = cty.NilVal
-			}
-		case g.dependsOnStale(n):
-			// Diagnostics were reported by Expand; a value that now fails
-			// stays unknown and fails where it is used.
-			_ = g.expandNode(n)
-			g.stale[name] = true
-		}
-	}
-	clear(g.stale)
-}
-
-func (g *Graph) dependsOnStale(n node) bool {
-	for _, e := range n.expressions() {
-		for _, t := range e.Variables() {
-			if g.isStale(t) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func (g *Graph) isStale(t hcl.Traversal) bool {
-	switch t.RootName() {
-	case "step":
-		s, _ := g.Pipeline.stepOf(t)
-		return s != nil && g.stale[s.Addr.String()]
-	case "local":
-		return g.anyStale(memberNodes(t, "local.", g.locals))
-	case "model":
-		return g.anyStale(memberNodes(t, "model.", g.models))
-	case "agent":
-		return g.anyStale(memberNodes(t, "agent.", g.agents))
-	}
-	return false
-}
-
-func (g *Graph) anyStale(names []string) bool {
-	return slices.ContainsFunc(names, func(name string) bool { return g.stale[name] })
 }

@@ -16,9 +16,9 @@ import (
 )
 
 // limits evaluates timeout, retry and resources of an instance.
-func (g *Graph) limits(inst *Instance, ctx func() *hcl.EvalContext, marks map[any]struct{}) diag.List {
+func (x *expansion) limits(inst *Instance, ctx func() *hcl.EvalContext, marks map[any]struct{}) diag.List {
 	s := inst.Step
-	m := metaEval{g: g, ctx: ctx, marks: marks}
+	m := metaEval{ev: x.evaluator, ctx: ctx, marks: marks}
 	inst.Limits.CPUs = 1
 	m.duration("timeout", s.Timeout, "there is no limit", &inst.Limits.Timeout)
 	m.number("cpus", s.Resources["cpus"], &inst.Limits.CPUs)
@@ -40,7 +40,7 @@ func (g *Graph) limits(inst *Instance, ctx func() *hcl.EvalContext, marks map[an
 }
 
 type metaEval struct {
-	g     *Graph
+	ev    *evaluator
 	ctx   func() *hcl.EvalContext
 	marks map[any]struct{}
 	diags diag.List
@@ -52,7 +52,7 @@ func (m *metaEval) value(name string, e hcl.Expression, ty cty.Type, want string
 	if e == nil {
 		return cty.NilVal, false
 	}
-	v, diags := m.g.evaluate(e, m.ctx())
+	v, diags := m.ev.evaluate(e, m.ctx())
 	m.diags = append(m.diags, diags...)
 	if diags.HasErrors() {
 		return cty.NilVal, false

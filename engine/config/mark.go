@@ -9,8 +9,9 @@ import (
 
 // origin marks a value as made from an output of an instance.
 type origin struct {
-	// inst indexes Graph.Instances, out the outputs of its kind.
-	inst, out int
+	inst *Instance
+	// out indexes the outputs of its kind.
+	out int
 	// replayed says that the output is a recording that a model block replays.
 	replayed bool
 }
@@ -43,7 +44,9 @@ func originsOf(marks map[any]struct{}) []origin {
 			found = append(found, o)
 		}
 	}
-	slices.SortFunc(found, func(a, b origin) int { return cmp.Or(cmp.Compare(a.inst, b.inst), cmp.Compare(a.out, b.out)) })
+	slices.SortFunc(found, func(a, b origin) int {
+		return cmp.Or(cmp.Compare(a.inst.index, b.inst.index), cmp.Compare(a.out, b.out))
+	})
 	return found
 }
 

@@ -105,8 +105,8 @@ func describeBlock(b *hcl.Block) string {
 //
 // A recording to replay may be the output of another step, which then is done
 // first.
-func (g *Graph) modelValue(m *Model) (cty.Value, diag.List) {
-	e := modelEval{g: g, ctx: g.scope(m.expressions())}
+func (ev *evaluator) modelValue(m *Model) (cty.Value, diag.List) {
+	e := modelEval{ev: ev, ctx: ev.scope(m.expressions())}
 	attrs := map[string]cty.Value{"name": cty.StringVal(m.Name)}
 	for _, name := range []string{"provider", "base_url", "models", "tools", "pause_clock", "on_miss"} {
 		attrs[name] = e.attr(name, m.Attrs[name], step.ModelType.AttributeType(name))
@@ -120,11 +120,11 @@ func (g *Graph) modelValue(m *Model) (cty.Value, diag.List) {
 	if e.diags.HasErrors() {
 		return cty.UnknownVal(step.ModelType), e.diags
 	}
-	return v, append(e.diags, g.checkModel(m, v)...)
+	return v, append(e.diags, checkModel(ev.pipeline.kinds, m, v)...)
 }
 
 // checkModel asks the kinds that know models what is wrong with one.
-func (g *Graph) checkModel(m *Model, v cty.Value) (diags diag.List) {
+func checkModel(kinds *step.Registry, m *Model, v cty.Value) (diags diag.List) {
 	v, _ = v.UnmarkDeep()
 	if !v.IsWhollyKnown() {
 		return nil
@@ -133,8 +133,8 @@ func (g *Graph) checkModel(m *Model, v cty.Value) (diags diag.List) {
 	if err := (step.Args{Value: v}).Decode(&plain); err != nil {
 		return diag.List{diag.Error(m.Range, "Invalid model", "%s", diag.Sentence(err.Error()))}
 	}
-	for _, name := range g.Pipeline.kinds.Names() {
-		check := g.Pipeline.kinds.Kind(name).CheckModel
+	for _, name := range kinds.Names() {
+		check := kinds.Kind(name).CheckModel
 		if check == nil {
 			continue
 		}
@@ -155,7 +155,7 @@ func (g *Graph) checkModel(m *Model, v cty.Value) (diags diag.List) {
 
 // modelEval evaluates the arguments of one model block.
 type modelEval struct {
-	g     *Graph
+	ev    *evaluator
 	ctx   *hcl.EvalContext
 	diags diag.List
 }
@@ -234,7 +234,7 @@ func (e *modelEval) attr(name string, expr hcl.Expression, want cty.Type) cty.Va
 	if expr == nil {
 		return emptyOf(want)
 	}
-	v, diags := e.g.evaluate(expr, e.ctx)
+	v, diags := e.ev.evaluate(expr, e.ctx)
 	if e.diags = append(e.diags, diags...); diags.HasErrors() {
 		return emptyOf(want)
 	}
@@ -282,7 +282,7 @@ func (e *modelEval) replay(expr hcl.Expression) cty.Value {
 	if expr == nil {
 		return none
 	}
-	v, diags := e.g.evaluate(expr, e.ctx)
+	v, diags := e.ev.evaluate(expr, e.ctx)
 	if e.diags = append(e.diags, diags...); diags.HasErrors() {
 		return none
 	}
@@ -299,7 +299,7 @@ func (e *modelEval) replay(expr hcl.Expression) cty.Value {
 	for it := plain.ElementIterator(); it.Next(); {
 		_, one := it.Element()
 		if one.Type() == cty.String && !one.IsNull() {
-			content, err := artifactValue(e.g.Pipeline.local.Any(one.AsString()))
+			content, err := artifactValue(e.ev.pipeline.local.Any(one.AsString()))
 			if err != nil {
 				e.fail(expr, "Invalid replay", "%s", diag.Sentence(err.Error()))
 				return none

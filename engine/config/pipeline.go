@@ -125,9 +125,6 @@ type Step struct {
 	// block by block name.
 	Args   map[string]hcl.Expression
 	Blocks map[string]map[string]hcl.Expression
-
-	// shared is what its instances have in common, while they are expanded.
-	shared *shared
 }
 
 // ArgRange returns the range of an argument or nested block, or that of the

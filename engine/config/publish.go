@@ -55,19 +55,20 @@ func (p *Publication) From(g *Graph) string {
 	return from
 }
 
-// publications evaluates all publish blocks.
-func (g *Graph) publications() (diags diag.List) {
+// publications evaluates all publish blocks of an expanded pipeline.
+func publications(g *Graph) (diags diag.List) {
 	for _, s := range g.Pipeline.Steps {
-		b := g.blocks[s]
+		b := g.eval.blocks[s]
 		if s.Publish == nil || b == nil {
 			continue
 		}
-		ctx := g.scope(s.expressions())
-		for _, inst := range g.Instances[b.first : b.first+b.count] {
+		ctx := g.eval.scope(s.expressions())
+		for _, inst := range b.instances {
 			p := Publication{Instance: inst.index}
-			more := g.publication(&p, s.Publish, inst.context(ctx))
+			more := p.evaluate(g.eval, s.Publish, inst.context(ctx))
 			if !more.HasErrors() {
-				more = g.checkPublishedStep(inst, &p, s.Publish)
+				g.Publications = append(g.Publications, p)
+				more = p.checkStep(inst, s.Publish)
 			}
 			if diags = append(diags, more...); len(diags) > 20 {
 				return diags
@@ -79,17 +80,18 @@ func (g *Graph) publications() (diags diag.List) {
 			continue
 		}
 		p := Publication{Instance: -1, Output: o}
-		more := g.publication(&p, o.Publish, g.scope(sortedExprs(o.Publish)))
+		more := p.evaluate(g.eval, o.Publish, g.eval.scope(sortedExprs(o.Publish)))
 		if !more.HasErrors() {
-			more = g.checkPublishedOutput(o, &p)
+			g.Publications = append(g.Publications, p)
+			more = p.checkOutput(g.eval)
 		}
 		diags = append(diags, more...)
 	}
-	return append(diags, g.checkPlaces()...)
+	return append(diags, checkPlaces(g)...)
 }
 
-// publication evaluates one block and adds the result.
-func (g *Graph) publication(p *Publication, args map[string]hcl.Expression, ctx *hcl.EvalContext) (diags diag.List) {
+// evaluate sets p to the values of a publish block.
+func (p *Publication) evaluate(ev *evaluator, args map[string]hcl.Expression, ctx *hcl.EvalContext) (diags diag.List) {
 	to := args["to"]
 	p.Range = to.Range()
 	values := map[string]cty.Value{}
@@ -102,7 +104,7 @@ func (g *Graph) publication(p *Publication, args map[string]hcl.Expression, ctx 
 			values[name] = cty.NullVal(want)
 			continue
 		}
-		v, more := g.evaluate(args[name], ctx)
+		v, more := ev.evaluate(args[name], ctx)
 		if diags = append(diags, more...); more.HasErrors() {
 			continue
 		}
@@ -131,10 +133,9 @@ func (g *Graph) publication(p *Publication, args map[string]hcl.Expression, ctx 
 	if values["to"].IsNull() {
 		return diag.List{diag.Error(p.Range, "Invalid to", "Write a path, such as \"results/board\".")}
 	}
-	if err := p.place(values["to"].AsString(), folderOf(g.Pipeline.Path)); err != nil {
+	if err := p.place(values["to"].AsString(), folderOf(ev.pipeline.Path)); err != nil {
 		return diag.List{diag.Error(p.Range, "Invalid to", "%s", diag.Sentence(err.Error()))}
 	}
-	g.Publications = append(g.Publications, *p)
 	return nil
 }
 
@@ -160,12 +161,12 @@ func (p *Publication) place(to, folder string) error {
 	return nil
 }
 
-func (g *Graph) checkPublishedStep(inst *Instance, p *Publication, args map[string]hcl.Expression) diag.List {
+func (p *Publication) checkStep(inst *Instance, args map[string]hcl.Expression) diag.List {
 	var names, private []string
 	for o := range inst.Step.Kind.Outputs {
 		name := inst.Step.Kind.Outputs[o].Name
 		names = append(names, name)
-		if (p.Name == "" || p.Name == name) && g.hidden(origin{inst: inst.index, out: o}) {
+		if (p.Name == "" || p.Name == name) && (origin{inst: inst, out: o}).hidden() {
 			private = append(private, name)
 		}
 	}
@@ -179,11 +180,11 @@ func (g *Graph) checkPublishedStep(inst *Instance, p *Publication, args map[stri
 	return nil
 }
 
-func (g *Graph) checkPublishedOutput(o *Output, p *Publication) diag.List {
+func (p *Publication) checkOutput(ev *evaluator) diag.List {
 	if p.Name != "" {
 		return diag.List{diag.Error(p.Range, "Invalid publish", "output selects one of a step's outputs, but an output block publishes its own value. Remove it.")}
 	}
-	v, diags := g.evaluate(o.Value, g.scope([]hcl.Expression{o.Value}))
+	v, diags := ev.evaluate(p.Output.Value, ev.scope([]hcl.Expression{p.Output.Value}))
 	if diags.HasErrors() {
 		return nil // Expand reports it
 	}
@@ -196,9 +197,8 @@ func (g *Graph) checkPublishedOutput(o *Output, p *Publication) diag.List {
 		case p.Private:
 		case file:
 			return diag.List{privateContent(p.Range, string(path))}
-		case ok && g.hidden(from):
-			inst := g.Instances[from.inst]
-			return diag.List{privateContent(p.Range, inst.Step.Kind.Outputs[from.out].Name+" of "+inst.Addr.String())}
+		case ok && from.hidden():
+			return diag.List{privateContent(p.Range, from.inst.Step.Kind.Outputs[from.out].Name+" of "+from.inst.Addr.String())}
 		}
 	}
 	if v.Type() == step.ArtifactType {
@@ -210,19 +210,9 @@ func (g *Graph) checkPublishedOutput(o *Output, p *Publication) diag.List {
 		return !holds, nil
 	})
 	if holds {
-		return diag.List{diag.Error(p.Range, "Invalid publish", "The output %q contains several pieces of content. Put the publish block into the step that produces them, with each.key in its path.", o.Name)}
+		return diag.List{diag.Error(p.Range, "Invalid publish", "The output %q contains several pieces of content. Put the publish block into the step that produces them, with each.key in its path.", p.Output.Name)}
 	}
 	return nil
-}
-
-// hidden says that an output is private even for people: it contains answers,
-// or was made from them by a step whose results may be more than scores.
-func (g *Graph) hidden(m origin) bool {
-	kind := g.Instances[m.inst].Step.Kind
-	if kind.Outputs[m.out].Secrecy == step.Withheld {
-		return false
-	}
-	return g.private(m) && (kind.Outputs[m.out].Secrecy == step.Private || !kind.Results)
 }
 
 func privateContent(r hcl.Range, what string) *hcl.Diagnostic {
@@ -231,7 +221,7 @@ func privateContent(r hcl.Range, what string) *hcl.Diagnostic {
 
 // checkPlaces rejects publications that would overwrite each other, or change
 // what the pipeline reads.
-func (g *Graph) checkPlaces() (diags diag.List) {
+func checkPlaces(g *Graph) (diags diag.List) {
 	order := make([]*Publication, len(g.Publications))
 	for i := range g.Publications {
 		order[i] = &g.Publications[i]

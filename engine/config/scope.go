@@ -1,6 +1,8 @@
 package config
 
 import (
+	"slices"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
@@ -9,31 +11,58 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
+// evaluator evaluates the expressions of a pipeline with the values that are known so far.
+type evaluator struct {
+	pipeline *Pipeline
+
+	vars, locals, models, agents map[string]cty.Value
+
+	blocks map[*Step]*block
+	// forEach caches the elements of local values that were iterated over.
+	forEach map[string][]element
+	// stale nodes must be evaluated again because a small value that they depend
+	// on has become known.
+	stale map[string]bool
+}
+
+// bind evaluates a local, a model or an agent.
+func (ev *evaluator) bind(n node) (diags diag.List) {
+	switch {
+	case n.local != nil:
+		ev.locals[n.local.Name], diags = ev.evaluate(n.local.Expr, ev.scope(n.expressions()))
+	case n.model != nil:
+		ev.models[n.model.Name], diags = ev.modelValue(n.model)
+	case n.agent != nil:
+		ev.agents[n.agent.Name], diags = ev.agentsValue(n.agent)
+	}
+	return diags
+}
+
 // scope builds the names that an expression refers to, and no others, so that a
 // block with many instances only costs those who use it.
-func (g *Graph) scope(exprs []hcl.Expression) *hcl.EvalContext {
+func (ev *evaluator) scope(exprs []hcl.Expression) *hcl.EvalContext {
 	steps := map[string]map[string]cty.Value{}
 	locals := map[string]cty.Value{}
-	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{}, Functions: g.Pipeline.funcs}
+	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{}, Functions: ev.pipeline.funcs}
 	for _, e := range exprs {
 		for _, t := range e.Variables() {
 			switch t.RootName() {
 			case "var":
-				ctx.Variables["var"] = cty.ObjectVal(g.vars)
+				ctx.Variables["var"] = cty.ObjectVal(ev.vars)
 			case "agent":
-				ctx.Variables["agent"] = cty.ObjectVal(g.agents)
+				ctx.Variables["agent"] = cty.ObjectVal(ev.agents)
 			case "model":
-				ctx.Variables["model"] = cty.ObjectVal(g.models)
+				ctx.Variables["model"] = cty.ObjectVal(ev.models)
 			case "local":
-				for _, name := range memberNodes(t, "", g.locals) {
-					if v, ok := g.locals[name]; ok {
+				for _, name := range memberNodes(t, "", ev.locals) {
+					if v, ok := ev.locals[name]; ok {
 						locals[name] = v
 					}
 				}
 			case "path":
-				ctx.Variables["path"] = cty.ObjectVal(map[string]cty.Value{"pipeline": cty.StringVal(folderOf(g.Pipeline.Path))})
+				ctx.Variables["path"] = cty.ObjectVal(map[string]cty.Value{"pipeline": cty.StringVal(folderOf(ev.pipeline.Path))})
 			case "step":
-				g.addStep(steps, t)
+				ev.addStep(steps, t)
 			}
 		}
 	}
@@ -50,86 +79,27 @@ func (g *Graph) scope(exprs []hcl.Expression) *hcl.EvalContext {
 	return ctx
 }
 
-func (g *Graph) addStep(steps map[string]map[string]cty.Value, t hcl.Traversal) {
-	s, diags := g.Pipeline.stepOf(t)
+func (ev *evaluator) addStep(steps map[string]map[string]cty.Value, t hcl.Traversal) {
+	s, diags := ev.pipeline.stepOf(t)
 	if diags.HasErrors() {
 		return
 	}
 	if steps[s.Addr.Kind] == nil {
 		steps[s.Addr.Kind] = map[string]cty.Value{}
 	}
-	steps[s.Addr.Kind][s.Addr.Name] = g.blockValue(s)
-}
-
-func (g *Graph) blockValue(s *Step) cty.Value {
-	b := g.blocks[s]
-	if b == nil {
-		return cty.DynamicVal // its own expansion failed
-	}
-	if b.value != cty.NilVal {
-		return b.value
-	}
-	if !b.keyed {
-		b.value = g.instanceValue(g.Instances[b.first])
-		return b.value
-	}
-	if b.count == 0 {
-		b.value = cty.MapValEmpty(outputsType(s.Kind))
-		return b.value
-	}
-	all := make(map[string]cty.Value, b.count)
-	for _, inst := range g.Instances[b.first : b.first+b.count] {
-		all[inst.Addr.Key] = g.instanceValue(inst)
-	}
-	b.value = cty.MapVal(all)
-	return b.value
-}
-
-func outputsType(k *step.Kind) cty.Type {
-	types := make(map[string]cty.Type, len(k.Outputs))
-	for _, o := range k.Outputs {
-		types[o.Name] = o.Type
-	}
-	return cty.Object(types)
-}
-
-// instanceValue is the object of an instance's outputs, each with its mark.
-func (g *Graph) instanceValue(inst *Instance) cty.Value {
-	outs := inst.Step.Kind.Outputs
-	attrs := make(map[string]cty.Value, len(outs))
-	for o := range outs {
-		v := cty.UnknownVal(outs[o].Type)
-		if a := inst.artifacts[o]; a != nil {
-			v = step.NewArtifact(a)
-		} else if inst.outputs != nil {
-			v = smallValue(inst.outputs[outs[o].Name].JSON, outs[o].Type)
-		}
-		attrs[outs[o].Name] = v.Mark(origin{inst: inst.index, out: o})
-	}
-	return cty.ObjectVal(attrs)
-}
-
-func smallValue(text []byte, ty cty.Type) cty.Value {
-	if len(text) == 0 {
-		return cty.NullVal(ty)
-	}
-	v, err := ctyjson.Unmarshal(text, ty)
-	if err != nil {
-		return cty.NullVal(ty) // recorded by another version of the kind
-	}
-	return v
+	steps[s.Addr.Kind][s.Addr.Name] = ev.valueOf(s)
 }
 
 // evaluate evaluates e. Its diagnostics list the existing names for a name that
 // does not exist. Infinite numbers, which cannot be stored, are errors.
-func (g *Graph) evaluate(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, diag.List) {
-	v, diags := g.Pipeline.budget.Value(e, ctx)
+func (ev *evaluator) evaluate(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, diag.List) {
+	v, diags := ev.pipeline.budget.Value(e, ctx)
 	if !diags.HasErrors() && v.Type() == cty.Number && infinite(v) {
 		diags = append(diags, outOfRange(e))
 	}
 	diags = diags[:min(len(diags), maxDiags)]
 	for _, d := range diags {
-		if !g.Pipeline.budget.Passed() {
+		if !ev.pipeline.budget.Passed() {
 			explainAccess(d)
 		}
 		// The values of variables in scope may be long or sensitive, so they are left
@@ -157,4 +127,113 @@ func infinite(v cty.Value) bool {
 		return !found, nil
 	})
 	return found
+}
+
+// block is the state of a step block: its instances, and its value in the
+// language, built when it is first needed.
+type block struct {
+	instances []*Instance // in the order of their keys
+	keyed     bool
+	value     cty.Value
+}
+
+// valueOf returns the value of a block: the object of its outputs, or with for_each a map
+// of these.
+func (ev *evaluator) valueOf(s *Step) cty.Value {
+	b := ev.blocks[s]
+	switch {
+	case b == nil:
+		return cty.DynamicVal // its own expansion failed
+	case b.value != cty.NilVal:
+	case !b.keyed:
+		b.value = b.instances[0].value()
+	case len(b.instances) == 0:
+		b.value = cty.MapValEmpty(outputsType(s.Kind))
+	default:
+		all := make(map[string]cty.Value, len(b.instances))
+		for _, inst := range b.instances {
+			all[inst.Addr.Key] = inst.value()
+		}
+		b.value = cty.MapVal(all)
+	}
+	return b.value
+}
+
+func outputsType(k *step.Kind) cty.Type {
+	types := make(map[string]cty.Type, len(k.Outputs))
+	for _, o := range k.Outputs {
+		types[o.Name] = o.Type
+	}
+	return cty.Object(types)
+}
+
+// value is the object of the outputs, each with its mark.
+func (inst *Instance) value() cty.Value {
+	outs := inst.Step.Kind.Outputs
+	attrs := make(map[string]cty.Value, len(outs))
+	for o := range outs {
+		v := cty.UnknownVal(outs[o].Type)
+		if a := inst.artifacts[o]; a != nil {
+			v = step.NewArtifact(a)
+		} else if inst.outputs != nil {
+			v = smallValue(inst.outputs[outs[o].Name].JSON, outs[o].Type)
+		}
+		attrs[outs[o].Name] = v.Mark(origin{inst: inst, out: o})
+	}
+	return cty.ObjectVal(attrs)
+}
+
+func smallValue(text []byte, ty cty.Type) cty.Value {
+	if len(text) == 0 {
+		return cty.NullVal(ty)
+	}
+	v, err := ctyjson.Unmarshal(text, ty)
+	if err != nil {
+		return cty.NullVal(ty) // recorded by another version of the kind
+	}
+	return v
+}
+
+// refresh evaluates again, in order, what depends on values that have become
+// known.
+func (ev *evaluator) refresh() {
+	if len(ev.stale) == 0 {
+		return
+	}
+	for _, n := range ev.pipeline.order {
+		name := n.String()
+		switch {
+		case n.step != nil:
+			if ev.stale[name] {
+				ev.blocks[n.step].value = cty.NilVal
+			}
+		case ev.dependsOnStale(n):
+			// Diagnostics were reported by Expand; a value that now fails
+			// stays unknown and fails where it is used.
+			_ = ev.bind(n)
+			ev.stale[name] = true
+		}
+	}
+	clear(ev.stale)
+}
+
+func (ev *evaluator) dependsOnStale(n node) bool {
+	return slices.ContainsFunc(n.expressions(), func(e hcl.Expression) bool { return slices.ContainsFunc(e.Variables(), ev.isStale) })
+}
+
+func (ev *evaluator) isStale(t hcl.Traversal) bool {
+	var names []string
+	switch t.RootName() {
+	case "step":
+		if s, _ := ev.pipeline.stepOf(t); s != nil {
+			names = []string{s.Addr.String()}
+		}
+	case "local":
+		names = memberNodes(t, "local.", ev.locals)
+	case "model":
+		names = memberNodes(t, "model.", ev.models)
+	case "agent":
+		names = memberNodes(t, "agent.", ev.agents)
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return ev.stale[name] })
 }

@@ -27,15 +27,15 @@ func (a *Agent) sweep() hcl.Expression {
 
 // agentsValue evaluates an agent block. That of a sweep is an object with an
 // agent for each key.
-func (g *Graph) agentsValue(a *Agent) (cty.Value, diag.List) {
-	ctx := g.scope(sortedExprs(a.Attrs))
+func (ev *evaluator) agentsValue(a *Agent) (cty.Value, diag.List) {
+	ctx := ev.scope(sortedExprs(a.Attrs))
 	e := a.sweep()
 	if e == nil {
-		return g.agentValue(a, a.Name, ctx)
+		return ev.agentValue(a, a.Name, ctx)
 	}
-	expand := g.elements
+	expand := ev.elements
 	if e == a.Attrs["matrix"] {
-		expand = g.matrix
+		expand = ev.matrix
 	} else if m := a.Attrs["matrix"]; m != nil {
 		return cty.DynamicVal, diag.List{diag.Error(m.Range(), "Two sweeps", "An agent has for_each or matrix, not both. Remove one of the two.")}
 	}
@@ -49,15 +49,15 @@ func (g *Graph) agentsValue(a *Agent) (cty.Value, diag.List) {
 			return cty.DynamicVal, diags // the others would have the same mistakes
 		}
 		var more diag.List
-		all[each.key], more = g.agentValue(a, a.Name+"["+each.key+"]", each.context(ctx))
+		all[each.key], more = ev.agentValue(a, a.Name+"["+each.key+"]", each.context(ctx))
 		diags = append(diags, more...)
 	}
 	return cty.ObjectVal(all), diags
 }
 
 // matrix returns all combinations of the elements of a map of lists.
-func (g *Graph) matrix(e hcl.Expression) ([]element, diag.List) {
-	v, diags := g.evaluate(e, g.scope([]hcl.Expression{e}))
+func (ev *evaluator) matrix(e hcl.Expression) ([]element, diag.List) {
+	v, diags := ev.evaluate(e, ev.scope([]hcl.Expression{e}))
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -67,7 +67,7 @@ func (g *Graph) matrix(e hcl.Expression) ([]element, diag.List) {
 		return nil, diag.List{sensitiveForEach(r)}
 	}
 	if !plain.IsWhollyKnown() {
-		return nil, diag.List{unknownForEach(g, r, v, marks)}
+		return nil, diag.List{unknownForEach(r, v, marks)}
 	}
 	if ty := plain.Type(); plain.IsNull() || !ty.IsObjectType() && !ty.IsMapType() {
 		return nil, diag.List{notMatrix(r, "it is "+ty.FriendlyName())}

@@ -63,7 +63,7 @@ func (c *codeSnapshots) take(ctx context.Context) error {
 	defer home.Close()
 	h := &harvester{store: c.env.Store, mask: c.mask.ForDocuments(), budget: left, live: true, taken: func(int64) {}}
 	var b tree.Builder
-	if _, err := h.harvest(ctx, home, "code", "", codeCaps, &b); err != nil {
+	if _, err := h.harvest(ctx, home, kept{name: "code", caps: codeCaps}, &b); err != nil {
 		return err
 	}
 	ref, err := b.Build(ctx, c.env.Store)

@@ -92,26 +92,32 @@ func (h *harvester) left() []string {
 // folder is one folder being harvested.
 type folder struct {
 	*harvester
-	name  string
-	root  *os.Root
-	caps  caps
-	first string
-	b     *tree.Builder
+	kept
+	root *os.Root
+	b    *tree.Builder
 	// has are the files and dirs the folders that were taken, by their paths
 	// with secrets masked.
 	has, dirs map[string]bool
 }
 
-// harvest adds what is in home/name to b and returns the paths of the files.
-// The file called first is taken before any other, so that the caps cannot be
-// used up by others.
-func (h *harvester) harvest(ctx context.Context, home *os.Root, name, first string, c caps, b *tree.Builder) (map[string]bool, error) {
-	c.bytes = min(c.bytes, h.budget)
+// kept is a folder of an agent's home to harvest.
+type kept struct {
+	name string
+	// first is a file that is taken before any other, so that the caps cannot be used
+	// up by others.
+	first string
+	caps  caps
+}
+
+// harvest adds the files of a folder to b and returns their paths.
+func (h *harvester) harvest(ctx context.Context, home *os.Root, k kept, b *tree.Builder) (map[string]bool, error) {
+	name := k.name
+	k.caps.bytes = min(k.caps.bytes, h.budget)
 	if h.began.IsZero() {
 		h.began = time.Now()
 	}
-	f := &folder{harvester: h, name: name, caps: c, first: first, b: b, has: map[string]bool{}, dirs: map[string]bool{}}
-	defer func() { h.budget -= c.bytes - f.caps.bytes }()
+	f := &folder{harvester: h, kept: k, b: b, has: map[string]bool{}, dirs: map[string]bool{}}
+	defer func() { h.budget -= k.caps.bytes - f.caps.bytes }()
 	info, err := home.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

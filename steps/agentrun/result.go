@@ -112,11 +112,11 @@ func (p *place) harvest(ctx context.Context, printed cache.Ref) (harvested, erro
 	h := &harvester{store: p.env.Store, mask: p.mask.ForDocuments(), budget: p.storable(), taken: p.phases.taken}
 	for _, name := range []string{"submission", "logs", "code"} {
 		var b tree.Builder
-		limits, first := keptCaps, ""
+		k := kept{name: name, caps: keptCaps}
 		if name == "submission" {
-			limits, first = submissionCaps, agent.SubmissionFile
+			k.first, k.caps = agent.SubmissionFile, submissionCaps
 		}
-		has, err := h.harvest(ctx, home, name, first, limits, &b)
+		has, err := h.harvest(ctx, home, k, &b)
 		if err != nil {
 			return done, err
 		}

@@ -13,9 +13,6 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
-// Unlabelled is the agent of reports without the label "agent".
-const Unlabelled = "(unlabelled)"
-
 // Board is a leaderboard, the output "board".
 type Board struct {
 	// GroupBy is the property by which an agent's groups are formed.

@@ -37,7 +37,7 @@ type Entry struct {
 // NewEntry makes an entry of a report. The agent is the label "agent".
 func NewEntry(g grading.Graded, catalog *competitions.Catalog) Entry {
 	e := Entry{
-		Agent: cmp.Or(g.Labels["agent"], Unlabelled), Seed: g.Labels["seed"], Labels: g.Labels, Report: g.Report,
+		Agent: cmp.Or(g.Labels["agent"], board.Unlabelled), Seed: g.Labels["seed"], Labels: g.Labels, Report: g.Report,
 		RoundingDecides: g.RoundingDecides(), MedalOnNonFinite: g.MedalOnNonFinite(),
 	}
 	e.Margins = g.Margins(medalsOf(catalog, g.Report))

@@ -1,7 +1,6 @@
 package confined
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,7 +26,7 @@ func (j *Judge) run(ctx context.Context, q question) (answer, error) {
 	cmd := exec.CommandContext(ctx, j.self, Command)
 	cmd.Env = []string{variable + "=1"}
 	cmd.WaitDelay = 10 * time.Second
-	out, complaint := &Head{Most: maxAnswer}, &Head{Most: 16 << 10}
+	out, complaint := &grading.Head{Most: maxAnswer}, &grading.Head{Most: 16 << 10}
 	cmd.Stdout, cmd.Stderr = out, complaint
 	// The pipe stays open while the child lives: its end tells the child that
 	// nobody waits any more.
@@ -89,16 +88,4 @@ func OutOfMemory(complaint string) bool {
 		}
 	}
 	return false
-}
-
-// Head keeps the first bytes that are written to it, as many as Most.
-type Head struct {
-	bytes.Buffer
-	Most int
-}
-
-// Write implements io.Writer.
-func (h *Head) Write(p []byte) (int, error) {
-	h.Buffer.Write(p[:min(len(p), h.Most-h.Len())])
-	return len(p), nil
 }

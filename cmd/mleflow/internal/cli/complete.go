@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/competition"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/pipeline"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/harbor"
 	"github.com/mleflow/mleflow/competitions/kit"
 )
 
@@ -117,7 +117,7 @@ func (c *completion) valueCompleters() map[string]completer {
 	return map[string]completer{
 		"--var":                         c.completeVariables,
 		"--param":                       c.completeParameters,
-		"--reward":                      words(competition.RewardKinds...),
+		"--reward":                      words(harbor.Rewards...),
 		"mleflow init --from":           words(pipeline.ShippedNames()...),
 		"--image":                       none,
 		"--images":                      none,

@@ -58,7 +58,7 @@ func (c *completion) summary(cmd *cobra.Command, args []string) *ledger.Summary 
 // completeRunSteps completes the addresses of a run.
 func (c *completion) completeRunSteps(cmd *cobra.Command, args []string, _ string) (addresses []string, _ cobra.ShellCompDirective) {
 	if sum := c.summary(cmd, args); sum != nil {
-		for _, s := range view.InOrder(sum.Steps, runs.StepAddress) {
+		for _, s := range view.InOrder(sum.Steps, view.StepAddress) {
 			addresses = append(addresses, s.Address)
 		}
 	}

@@ -20,15 +20,16 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/cache"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/competition"
 	exportcmd "github.com/mleflow/mleflow/cmd/mleflow/internal/cli/export"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/pipeline"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/proof"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/host/machine"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/boards"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/harbor"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/plan"
@@ -91,7 +92,7 @@ func outputs() map[string][]any {
 			Subagents int    `json:"subagents"`
 		}{}},
 		"export harbor": {struct {
-			Tasks []exportcmd.HarborJSON `json:"tasks"`
+			Tasks []harbor.Task `json:"tasks"`
 		}{}},
 		"export run-group": {struct {
 			RunGroups []exportcmd.WrittenGroup `json:"run_groups"`
@@ -108,7 +109,7 @@ func outputs() map[string][]any {
 		}{}},
 		"grade-sample": {grading.Report{}},
 		"init":         {path{}},
-		"leaderboard":  {leaderboard.BoardJSON{}},
+		"leaderboard":  {boards.JSON{}},
 		"graph":        {pipeline.GraphJSON{}},
 		"lock":         {pipeline.LockJSON{}},
 		"logs":         {runs.ShownTurn{}},
@@ -218,6 +219,12 @@ var (
 	jsonMarshaler = reflect.TypeFor[json.Marshaler]()
 )
 
+// published are the names in schemas of types that have others now.
+var published = map[string]string{
+	"harbor.Task": "cli.HarborJSON", "boards.JSON": "cli.BoardJSON", "boards.comparisonJSON": "cli.comparisonJSON",
+	"board.Stopped": "cli.stoppedBoard", "board.RuleTally": "cli.ruleTally",
+}
+
 func (g *generator) of(t reflect.Type) object {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
@@ -260,6 +267,9 @@ func (g *generator) of(t reflect.Type) object {
 		name := strings.ReplaceAll(t.String(), "/", ".")
 		if strings.Contains(t.PkgPath(), "/internal/cli/") {
 			name = "cli." + t.Name() // of whichever room
+		}
+		if published[name] != "" {
+			name = published[name]
 		}
 		if g.defs[name] == nil {
 			g.defs[name] = object{} // one that holds itself

@@ -79,7 +79,7 @@ func Collect(ctx context.Context, run Run) ([]export.Record, []Left, error) {
 		if rec == nil || s.Kind != conditions.GradeKind {
 			continue
 		}
-		attempt := c.attemptOf(s)
+		attempt := attemptOf(c.Plan, s)
 		graded[attempt] = true
 		one, err := c.graded(s.Name, rec, attempt)
 		if err != nil {
@@ -145,7 +145,7 @@ func (c *collector) lookup() error {
 // check reads what rule checks found.
 func (c *collector) check() error {
 	for _, s := range c.Plan.Steps {
-		rec, attempt := c.recs[s.Name], c.attemptOf(s)
+		rec, attempt := c.recs[s.Name], attemptOf(c.Plan, s)
 		if rec == nil || attempt == "" || s.Kind != conditions.CheckKind {
 			continue
 		}
@@ -164,10 +164,10 @@ func (c *collector) check() error {
 
 // attemptOf is the address of the attempt that a grade or check depends on; "" if
 // there is none.
-func (c *collector) attemptOf(of plan.Step) string {
+func attemptOf(p *plan.Plan, of plan.Step) string {
 	for _, i := range of.After {
-		if i >= 0 && i < len(c.Plan.Steps) && c.Plan.Steps[i].Kind == conditions.AttemptKind {
-			return c.Plan.Steps[i].Name
+		if i >= 0 && i < len(p.Steps) && p.Steps[i].Kind == conditions.AttemptKind {
+			return p.Steps[i].Name
 		}
 	}
 	return ""
@@ -234,7 +234,7 @@ func (c *collector) attempt(r *export.Record, address string, rec *cache.Record)
 	}
 	r.Address, r.AttemptAction, r.MadeIn, r.Check = address, rec.Action.String(), a.History.Run, c.checks[address]
 	r.Agent = cmp.Or(r.Agent, a.Agent)
-	if r.Agent == aggregate.Unlabelled && a.Agent != "" {
+	if r.Agent == board.Unlabelled && a.Agent != "" {
 		r.Agent = a.Agent
 	}
 	r.Seed = cmp.Or(a.Seed, r.Seed) // the label is anybody's word

@@ -82,18 +82,18 @@ func body(s *State, style Style, width, most int, now time.Time) (lines []string
 	blocks := blocksShown(s.order, max(most/2, most-len(running)))
 	hidden := len(s.order) - len(blocks)
 	space := most - len(blocks) - min(hidden, 1)
-	own := 2*len(running) <= space // what they printed has lines of its own
 	shown := running
 	if len(running) > space {
 		shown = running[:max(0, space-1)]
 	}
+	under := attempts{running: shown, style: style, width: width, now: now, own: 2*len(running) <= space}
 	pad := 0
 	for _, b := range blocks {
 		pad = max(pad, min(width/2, ansi.StringWidth(b.Name)))
 	}
 	for _, b := range blocks {
 		lines = append(lines, b.line(style, pad, width))
-		lines = append(lines, attemptLines(shown, b.Name, style, width, now, own)...)
+		lines = append(lines, under.lines(b.Name)...)
 	}
 	if hidden > 0 && len(blocks) > 0 {
 		lines = append(lines, style.Dim("  … and "+Plural(hidden, "more block")))
@@ -125,25 +125,34 @@ func (b *blockCounts) line(style Style, pad, width int) string {
 	return line
 }
 
-// attemptLines are the attempts of a block, by their keys.
-func attemptLines(running []*running, block string, style Style, width int, now time.Time, own bool) (lines []string) {
+// attempts draws attempts that are under way.
+type attempts struct {
+	running []*running
+	style   Style
+	width   int
+	now     time.Time
+	own     bool // a line that an attempt printed stands below it
+}
+
+// lines are the attempts of a block, by their keys.
+func (a attempts) lines(block string) (lines []string) {
 	var names []string
 	pad := 0
-	for _, r := range running {
+	for _, r := range a.running {
 		if blockOf(r.Address) == block {
-			names = append(names, middle(keyOf(r.Address), max(12, width/3)))
+			names = append(names, middle(keyOf(r.Address), max(12, a.width/3)))
 			pad = max(pad, ansi.StringWidth(names[len(names)-1]))
 		}
 	}
-	for _, r := range running {
+	for _, r := range a.running {
 		if blockOf(r.Address) != block {
 			continue
 		}
 		name := names[0] + strings.Repeat(" ", pad-ansi.StringWidth(names[0]))
 		names = names[1:]
-		lines = append(lines, "    "+runningLine(r, name, style, now, !own))
-		if own && r.Line != "" {
-			lines = append(lines, "      "+style.Dim(OneLine(r.Line)))
+		lines = append(lines, "    "+runningLine(r, name, a.style, a.now, !a.own))
+		if a.own && r.Line != "" {
+			lines = append(lines, "      "+a.style.Dim(OneLine(r.Line)))
 		}
 	}
 	return lines

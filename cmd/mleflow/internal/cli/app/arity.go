@@ -43,6 +43,13 @@ func Needs(args cobra.PositionalArgs, flags ...string) cobra.PositionalArgs {
 	}
 }
 
+// Group is a command that has commands only.
+func Group(a *App, use, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: SubCommand, RunE: a.Action(func(cmd *cobra.Command, _ []string) error { return cmd.Help() })}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
 // valueError says in plain words that a flag's value is not of its type; nil
 // if err is something else.
 func valueError(err error) error {

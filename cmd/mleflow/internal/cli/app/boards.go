@@ -64,8 +64,8 @@ func FetchGrades(ctx context.Context, c cache.Store, grades *view.Grades) (stop 
 }
 
 // BoardOf makes a leaderboard of reports.
-func (a *App) BoardOf(reports []grading.Graded) (*aggregate.Board, error) {
-	catalog, err := a.Catalog()
+func (l *Library) BoardOf(reports []grading.Graded) (*aggregate.Board, error) {
+	catalog, err := l.Catalog()
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (a *App) DrawBoards(ctx context.Context, past *ledger.Past, sum *ledger.Sum
 	draw := func(c ResultCache) (err error) {
 		sum.Outputs, err = report.DrawBoards(ctx, c, sum, func(b *aggregate.Board, address, title string) (string, error) {
 			if b != nil || !full {
-				return a.Drawn(b, title, full), nil
+				return Drawn(a.Terminal, b, title, full), nil
 			}
 			return boardText(ctx, &results.Source{Store: c, Index: c, Run: sum}, address)
 		})
@@ -93,14 +93,14 @@ func (a *App) DrawBoards(ctx context.Context, past *ledger.Past, sum *ledger.Sum
 }
 
 // Drawn is a leaderboard for the terminal; empty without one.
-func (a *App) Drawn(b *aggregate.Board, title string, full bool) string {
+func Drawn(t *Terminal, b *aggregate.Board, title string, full bool) string {
 	switch {
 	case b == nil:
 		return ""
 	case full:
-		return b.Text(title, aggregate.Layout{Width: BoardWidth(a.Terminal), Labels: true})
+		return b.Text(title, aggregate.Layout{Width: BoardWidth(t), Labels: true})
 	}
-	return b.Compact(title, aggregate.Layout{Width: cmp.Or(view.Width(a.Stdout), aggregate.Stored.Width), Labels: true})
+	return b.Compact(title, aggregate.Layout{Width: cmp.Or(view.Width(t.Stdout), aggregate.Stored.Width), Labels: true})
 }
 
 // boardText is the leaderboard of a step with all tables, as the step kept it.
@@ -120,9 +120,9 @@ func boardText(ctx context.Context, src *results.Source, address string) (string
 }
 
 // next says what a person may do after a run that did something.
-func (a *App) next(ran *ledger.Past) error {
+func (s *Store) next(ran *ledger.Past) error {
 	lines := []string{"mleflow ui                     shows it in a browser"}
-	ledgerOf, err := a.OpenLedger()
+	ledgerOf, err := s.OpenLedger()
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (a *App) next(ran *ledger.Past) error {
 		}
 	}
 	for i, line := range lines {
-		fmt.Fprintf(a.Stderr, "%-5s %s\n", []string{"Next:", ""}[i], a.ErrStyle().Dim(line))
+		fmt.Fprintf(s.Stderr, "%-5s %s\n", []string{"Next:", ""}[i], s.ErrStyle().Dim(line))
 	}
 	return nil
 }

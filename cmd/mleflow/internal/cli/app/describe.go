@@ -34,7 +34,7 @@ type Describer struct {
 const textPatience = 5 * time.Second
 
 // NewDescriber starts to fetch descriptions while data are prepared.
-func (a *App) NewDescriber() *Describer {
+func NewDescriber(a *App) *Describer {
 	d := &Describer{app: a}
 	d.open = sync.OnceValues(func() (*task.Describer, error) {
 		sources, err := a.sources()

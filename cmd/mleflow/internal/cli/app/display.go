@@ -22,7 +22,7 @@ type Display struct {
 
 // NewDisplayOn returns a view on w: live if it is a terminal, else lines; or,
 // if lines is set, JSON on the standard output. It shows grades, if there are any.
-func (a *App) NewDisplayOn(w io.Writer, lines bool, grades *view.Grades) *Display {
+func NewDisplayOn(a *App, w io.Writer, lines bool, grades *view.Grades) *Display {
 	d := &Display{app: a, State: view.NewState()}
 	shown := view.NewState()
 	shown.Grades = grades

@@ -35,11 +35,11 @@ func (f *ClusterFlags) RegisterInterrupt(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.onInterrupt, "on-interrupt", string(AskFirst), "`WHAT` becomes of agents in a sandbox or container, and of cluster jobs, on interruption: leave them running, stop them, or ask at Ctrl-C on a terminal and else leave")
 }
 
-// ClusterPath names the cluster file; "" if there is none.
-func (a *App) ClusterPath(flags *ClusterFlags) string {
-	path := flags.On
+// Path names the cluster file; "" if there is none.
+func (f *ClusterFlags) Path(t *Terminal) string {
+	path := f.On
 	if path == "" {
-		path = a.Env(onVariable)
+		path = t.Env(onVariable)
 	}
 	if path == "none" {
 		return ""
@@ -47,22 +47,22 @@ func (a *App) ClusterPath(flags *ClusterFlags) string {
 	return path
 }
 
-// ClusterFile reads the cluster file; nil if there is none.
-func (a *App) ClusterFile(flags *ClusterFlags) (*fleet.File, error) {
-	path := a.ClusterPath(flags)
+// File reads the cluster file; nil if there is none.
+func (f *ClusterFlags) File(t *Terminal) (*fleet.File, error) {
+	path := f.Path(t)
 	if path == "" {
 		return nil, nil
 	}
-	f, diags := fleet.Read(path)
-	if f == nil {
+	file, diags := fleet.Read(path)
+	if file == nil {
 		return nil, Checked(diags, nil)
 	}
-	return f, Checked(diags, f.Sources)
+	return file, Checked(diags, file.Sources)
 }
 
 // AttachFleet makes the engine run steps elsewhere, if a cluster file says so.
 func (a *App) AttachFleet(ctx context.Context, b *Backend, flags *ClusterFlags, pipeline string) error {
-	f, err := a.ClusterFile(flags)
+	f, err := flags.File(a.Terminal)
 	if err != nil || f == nil {
 		return err
 	}
@@ -116,8 +116,8 @@ func (a *App) MeetingPlace(f *fleet.File, pipeline string) (loc remote.Location,
 
 // packFolders stores the folders of competitions that do not ship with the
 // program, which workers do not have.
-func (a *App) packFolders(ctx context.Context, b *Backend) (list []work.Folder, err error) {
-	for _, f := range append(a.OwnFolders(), a.Named...) {
+func (l *Library) packFolders(ctx context.Context, b *Backend) (list []work.Folder, err error) {
+	for _, f := range append(l.OwnFolders(), l.Named...) {
 		path, err := filepath.Abs(f.Path)
 		if err != nil {
 			return nil, err

@@ -2,6 +2,8 @@ package cache
 
 import (
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,14 +14,7 @@ import (
 
 // NewCache returns the command cache.
 func NewCache(a *app.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "cache",
-		Short: "Manage the cache: info, ls, verify, gc, pin, unpin, push, pull",
-		Args:  app.SubCommand,
-		RunE:  a.Action(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
-	}
-	cmd.AddCommand(newCacheInfo(a), newCacheLs(a), newCacheVerify(a), newCacheGC(a), newCachePin(a), newCacheUnpin(a), newCachePush(a), newCachePull(a))
-	return cmd
+	return app.Group(a, "cache", "Manage the cache: info, ls, verify, gc, pin, unpin, push, pull", newCacheInfo(a), newCacheLs(a), newCacheVerify(a), newCacheGC(a), newCachePin(a), newCacheUnpin(a), newCachePush(a), newCachePull(a))
 }
 
 func newCacheInfo(a *app.App) *cobra.Command {
@@ -77,4 +72,43 @@ func showCacheInfo(t *app.Terminal, i disk.Info) error {
 		fmt.Fprintf(t.Stdout, "%-10s %s\n", "damaged", t.OutStyle().Warn(view.Plural(i.Quarantined, "object")+" set aside"))
 	}
 	return nil
+}
+
+func newCacheLs(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "ls [ADDRESS]",
+		Short: "List the results in the cache, of steps whose address begins with ADDRESS",
+		Args:  app.Takes(0, 1),
+		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+			return a.WithCache(func(c *disk.Cache) error {
+				items, err := c.List(cmd.Context())
+				if err != nil {
+					return err
+				}
+				prefix := ""
+				if len(args) == 1 {
+					prefix = args[0]
+				}
+				return showItems(a.Terminal, items, prefix)
+			})
+		}),
+	}
+}
+
+func showItems(term *app.Terminal, items []disk.Item, prefix string) error {
+	shown := []disk.Item{}
+	for _, item := range items {
+		if strings.HasPrefix(item.Address, prefix) {
+			shown = append(shown, item)
+		}
+	}
+	if term.JSON {
+		return app.WriteJSON(term.Stdout, map[string]any{"records": shown})
+	}
+	t := view.NewTable("Step", "Action", ">Size", ">Files", "Recorded", "Pins")
+	for _, item := range view.InOrder(shown, func(item disk.Item) string { return item.Address }) {
+		t.Row(item.Address, item.Action.Short(), view.Bytes(item.Size), view.Count(item.Files),
+			time.UnixMilli(item.RecordedUnixMilli).Format("2006-01-02 15:04:05"), strings.Join(item.Pins, ", "))
+	}
+	return t.Write(term.Stdout, term.OutStyle())
 }

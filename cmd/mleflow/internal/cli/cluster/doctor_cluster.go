@@ -17,7 +17,7 @@ const examineTime = 30 * time.Second
 
 // examineCluster checks what a cluster file names.
 func examineCluster(ctx context.Context, a *app.App, flags *app.ClusterFlags) (err error) {
-	f, err := a.ClusterFile(flags)
+	f, err := flags.File(a.Terminal)
 	if err != nil || f == nil {
 		return err
 	}

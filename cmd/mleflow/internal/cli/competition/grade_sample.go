@@ -11,36 +11,36 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/harbor"
 )
+
+type gradeSampleOptions struct {
+	data              app.DataFlags
+	reward, rewardDir string
+}
 
 // NewGradeSample returns the command grade-sample.
 func NewGradeSample(a *app.App) *cobra.Command {
-	var data app.DataFlags
-	var reward, rewardDir string
+	var o gradeSampleOptions
 	cmd := &cobra.Command{
 		Use:   "grade-sample SUBMISSION.csv ID",
 		Short: "Grade one submission",
 		Long:  "Grade a submission and compare it with the human leaderboard. The exit status is\n4 without a score.",
 		Args:  app.Takes(2, 2),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
-			if err := CheckReward(reward); err != nil {
-				return err
+			if err := harbor.CheckReward(o.reward); err != nil {
+				return app.Wrong(err)
 			}
-			return runGradeSample(cmd.Context(), a, data, args[0], args[1], func(r grading.Report) error {
-				if rewardDir == "" {
-					return nil
-				}
-				return writeReward(rewardDir, reward, r)
-			})
+			return runGradeSample(cmd.Context(), a, o, args[0], args[1])
 		}),
 	}
-	data.Register(cmd)
-	cmd.Flags().StringVar(&reward, "reward", "medal", "`KIND` of reward: medal, rank or margin")
-	cmd.Flags().StringVar(&rewardDir, "reward-dir", "", "write reward.json and reward.txt to `DIR`, for training harnesses")
+	o.data.Register(cmd)
+	cmd.Flags().StringVar(&o.reward, "reward", "medal", "`KIND` of reward: medal, rank or margin")
+	cmd.Flags().StringVar(&o.rewardDir, "reward-dir", "", "write reward.json and reward.txt to `DIR`, for training harnesses")
 	return cmd
 }
 
-func runGradeSample(ctx context.Context, a *app.App, data app.DataFlags, path, id string, keep func(grading.Report) error) error {
+func runGradeSample(ctx context.Context, a *app.App, o gradeSampleOptions, path, id string) error {
 	app.SpareMemory()
 	catalog, err := a.Catalog()
 	if err != nil {
@@ -50,11 +50,11 @@ func runGradeSample(ctx context.Context, a *app.App, data app.DataFlags, path, i
 	if err != nil {
 		return app.Wrong(err)
 	}
-	layout, err := data.Layout(a)
+	layout, err := o.data.Layout(a)
 	if err != nil {
 		return err
 	}
-	params, err := data.Parameters()
+	params, err := o.data.Parameters()
 	if err == nil {
 		err = params.Known([]*competitions.Definition{def})
 	}
@@ -70,8 +70,10 @@ func runGradeSample(ctx context.Context, a *app.App, data app.DataFlags, path, i
 	if err != nil {
 		return err
 	}
-	if err := keep(report); err != nil {
-		return err
+	if o.rewardDir != "" {
+		if err := harbor.WriteReward(o.rewardDir, o.reward, report); err != nil {
+			return err
+		}
 	}
 	if err := showReport(a.Terminal, report, def.Medals); err != nil {
 		return err

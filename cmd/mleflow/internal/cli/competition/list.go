@@ -88,3 +88,8 @@ func sizeText(gb float64) string {
 		return fmt.Sprintf("%.1f GB", gb)
 	}
 }
+
+// NewCompetition returns the command competition.
+func NewCompetition(a *app.App) *cobra.Command {
+	return app.Group(a, "competition", "Show, write and check competitions: list, show, new, lint, test, lock", newCompetitionList(a), newCompetitionShow(a), newCompetitionNew(a), newCompetitionLint(a), newCompetitionTest(a), newCompetitionLock(a))
+}

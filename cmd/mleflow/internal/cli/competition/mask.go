@@ -2,8 +2,6 @@ package competition
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -13,25 +11,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/mask"
-	"github.com/mleflow/mleflow/competitions/prep"
 )
 
 // NewMask returns the command mask.
 func NewMask(a *app.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "mask",
-		Short: "Measure contamination: give the rows of a competition other ids",
-		Args:  app.SubCommand,
-		RunE:  a.Action(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
-	}
-	cmd.AddCommand(newMaskSalt(a), newMaskData(a), newMaskSubmission(a))
-	return cmd
+	return app.Group(a, "mask", "Measure contamination: give the rows of a competition other ids", newMaskSalt(a), newMaskData(a), newMaskSubmission(a))
 }
 
 // SaltCommitment is what mask salt says.
@@ -51,12 +40,7 @@ The SHA-256 is the commitment: publish it before the run, and FILE after it.
 Plans, lock files and records show it.`,
 		Args: app.Takes(1, 1),
 		RunE: a.Action(func(_ *cobra.Command, args []string) error {
-			err := wholefile.Create(args[0], 0o600, func(w io.Writer) error {
-				var salt [32]byte
-				rand.Read(salt[:])
-				_, err := fmt.Fprintln(w, base64.StdEncoding.EncodeToString(salt[:]))
-				return err
-			})
+			err := wholefile.Create(args[0], 0o600, mask.WriteSalt)
 			if err != nil && !errors.Is(err, os.ErrExist) {
 				return fmt.Errorf("write salt: %w", err)
 			}
@@ -148,7 +132,11 @@ func maskData(ctx context.Context, a *app.App, id string, o maskDataOptions) err
 		return fmt.Errorf("%w; prepare the competition first", err)
 	}
 	work, stop := a.MeterWork("mask")
-	err = writeMasked(ctx, def, salt, from.Prepared(id), to.Prepared(id), work)
+	folder := mask.Folder{From: from.Prepared(id), To: to.Prepared(id), Work: work}
+	err = folder.Write("mask", func(o mask.Options) error {
+		o.Salt = salt
+		return mask.Run(ctx, def, o)
+	})
 	stop()
 	if err != nil {
 		return err
@@ -164,21 +152,6 @@ func same(a, b string) bool {
 	x, err := filepath.Abs(a)
 	y, err2 := filepath.Abs(b)
 	return err == nil && err2 == nil && x == y
-}
-
-func writeMasked(ctx context.Context, def *competitions.Definition, salt mask.Salt, from, to string, work *progress.Work) (err error) {
-	folder, err := prep.NewFolder(to)
-	if err != nil {
-		return fmt.Errorf("mask: %w", err)
-	}
-	defer func() { err = errors.Join(err, folder.Discard()) }()
-	err = mask.Run(ctx, def, mask.Options{
-		Public: os.DirFS(filepath.Join(from, "public")), Private: os.DirFS(filepath.Join(from, "private")), Out: folder, Salt: salt, Progress: work,
-	})
-	if err != nil {
-		return err
-	}
-	return folder.Publish()
 }
 
 // maskable returns the masked version of a competition, and the salt.

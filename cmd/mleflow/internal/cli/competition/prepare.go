@@ -230,7 +230,7 @@ type Prepared struct {
 }
 
 func newPreparation(a *app.App, jobs []dataset.Job) *preparation {
-	p := &preparation{app: a, texts: a.NewDescriber(), results: make([]Prepared, len(jobs)), display: a.NewDisplayOn(a.Stderr, false, nil)}
+	p := &preparation{app: a, texts: app.NewDescriber(a), results: make([]Prepared, len(jobs)), display: app.NewDisplayOn(a, a.Stderr, false, nil)}
 	p.emit(event.RunStarted{At: now(), Pipeline: view.Plural(len(jobs), "competition"), Steps: len(jobs), ToRun: len(jobs)})
 	return p
 }

@@ -3,9 +3,7 @@ package export
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,8 +12,6 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/cache/leaf/progress"
-	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
@@ -97,7 +93,7 @@ func exportRunGroups(ctx context.Context, l *app.Library, o exportRunGroupOption
 			agents = append(agents, at.Agent)
 		}
 		byAgent[at.Agent] = append(byAgent[at.Agent], at)
-		f, b := at.outputs.Content(leftByAgent...)
+		f, b := rungroup.Content(at.outputs)
 		files, bytes = files+f, bytes+b
 	}
 	work.Begin("", files, bytes)
@@ -108,7 +104,16 @@ func exportRunGroups(ctx context.Context, l *app.Library, o exportRunGroupOption
 	for _, agent := range agents {
 		name := rungroup.GroupName(o.output, sum.Started, agent, sum.ID)
 		g := WrittenGroup{name, filepath.Join(o.output, name), len(byAgent[agent])}
-		if err := writeRunGroup(ctx, c, sum, g, byAgent[agent], work); err != nil {
+		if _, err := os.Lstat(g.Path); err == nil {
+			return app.Usagef("%s already exists; move it away, or write elsewhere", g.Path)
+		}
+		group := rungroup.Export{Dir: g.Path, Metadata: rungroup.Metadata{
+			RunGroup: name, CreatedAt: rungroup.Stamp(sum.Last), Mleflow: &rungroup.Writer{Version: sum.Version, Run: sum.ID},
+		}}
+		for _, at := range byAgent[agent] {
+			group.Metadata.Runs, group.Outputs = append(group.Metadata.Runs, at.record()), append(group.Outputs, at.outputs)
+		}
+		if err := group.Write(ctx, c, work); err != nil {
 			return err
 		}
 		if o.experiment != "" {
@@ -188,74 +193,10 @@ func forAgent(name string) string {
 	return ", of agent " + name
 }
 
-// writeRunGroup writes one run group, all of it or nothing.
-func writeRunGroup(ctx context.Context, c app.ResultCache, sum *ledger.Summary, g WrittenGroup, attempts []exported, work *progress.Work) (err error) {
-	if _, err := os.Lstat(g.Path); err == nil {
-		return app.Usagef("%s already exists; move it away, or write elsewhere", g.Path)
-	}
-	tmp, err := os.MkdirTemp(filepath.Dir(g.Path), ".run-group-*")
-	if err != nil {
-		return fmt.Errorf("write run group: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
-	group := filepath.Join(tmp, "group")
-	meta := rungroup.Metadata{
-		RunGroup: g.RunGroup, CreatedAt: rungroup.Stamp(sum.Last),
-		Mleflow: &rungroup.Writer{Version: sum.Version, Run: sum.ID},
-	}
-	for _, at := range attempts {
-		if err := at.write(ctx, c, filepath.Join(group, at.folder), work); err != nil {
-			return fmt.Errorf("write run group: %s: %w", at.Address, err)
-		}
-		meta.Runs = append(meta.Runs, at.record())
-	}
-	if err := rungroup.WriteMetadata(group, meta); err != nil {
-		return err
-	}
-	if err := os.Rename(group, g.Path); err != nil {
-		return fmt.Errorf("write run group: %w", err)
-	}
-	return nil
-}
-
 func (at exported) record() rungroup.Record {
 	fine, seconds := true, at.Result.WallSeconds
 	return rungroup.Record{
 		ID: at.folder, Success: &fine, Address: at.Address, Seed: at.Seed, Outcome: rungroup.Outcome(at.Result.Outcome),
 		WallSeconds: &seconds, Conditions: at.conditions,
 	}
-}
-
-// leftByAgent are the outputs with what an agent left.
-var leftByAgent = []string{"submission", "logs", "code"}
-
-// write lays out what the agent left, as the reference takes it out of a
-// container, and what it printed.
-func (at exported) write(ctx context.Context, c app.ResultCache, dir string, work *progress.Work) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
-	for _, name := range leftByAgent {
-		ref := at.outputs[name].Ref
-		if ref.IsZero() {
-			continue
-		}
-		if _, err := tree.Materialise(ctx, c, ref, filepath.Join(dir, name), tree.Options{Mode: tree.Copy, Writable: true, Progress: tree.Count(work)}); err != nil {
-			return err
-		}
-	}
-	printed, err := os.Open(filepath.Join(dir, "logs", "output.log"))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer printed.Close()
-	log, err := os.Create(filepath.Join(dir, "run.log"))
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(log, printed)
-	return errors.Join(err, log.Close())
 }

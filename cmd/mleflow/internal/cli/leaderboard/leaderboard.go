@@ -1,6 +1,7 @@
 package leaderboard
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -8,15 +9,15 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"github.com/mleflow/mleflow/cache/leaf/plain"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/boards"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
-	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/rungroup"
-	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
 type leaderboardOptions struct {
@@ -130,13 +131,6 @@ func reportsToRead(t *app.Terminal, o leaderboardOptions, args []string) ([]stri
 	return found.Reports, nil
 }
 
-// standing is an agent's reports and what follows from them.
-type standing struct {
-	name  string
-	file  board.File
-	board board.Board
-}
-
 func runLeaderboard(a *app.App, o leaderboardOptions, paths []string) error {
 	if err := o.check(a); err != nil {
 		return err
@@ -149,15 +143,19 @@ func runLeaderboard(a *app.App, o leaderboardOptions, paths []string) error {
 	if err != nil {
 		return err
 	}
-	first, err := o.standing(paths, reportFilter{o.agent, o.version}, splits)
+	q := board.Selection{
+		Agent: o.agent, Version: o.version, Mixed: o.experiment != "",
+		Splits: splits, Seeds: board.Seeds{Count: o.seeds, PadMissing: o.padMissing}, Partial: o.compares(),
+	}
+	first, err := o.standing(q, paths)
 	if err != nil {
 		return app.Wrong(err)
 	}
 	if o.experiment != "" {
-		first.name = o.experiment
+		first.Name = o.experiment
 	}
-	r := leaderboardResult{agents: []standing{first}, splits: splits, catalog: catalog}
-	if r.stopped, err = o.stopped(first, splits); err != nil {
+	r := boards.Result{Agents: []board.Standing{first}, Splits: splits, Catalog: catalog}
+	if r.Stopped, err = q.Stopped(first, o.at); err != nil {
 		return app.Wrong(err)
 	}
 	if o.compares() {
@@ -165,12 +163,13 @@ func runLeaderboard(a *app.App, o leaderboardOptions, paths []string) error {
 		if len(others) == 0 {
 			others = paths
 		}
-		second, err := o.standing(others, reportFilter{cmp.Or(o.againstAgent, o.sameAgent()), cmp.Or(o.againstVersion, o.version)}, splits)
+		q.Agent, q.Version = cmp.Or(o.againstAgent, o.sameAgent()), cmp.Or(o.againstVersion, o.version)
+		second, err := o.standing(q, others)
 		if err != nil {
 			return app.Wrong(fmt.Errorf("compare: %w", err))
 		}
-		r.agents = append(r.agents, second)
-		if r.comparisons, err = o.compare(first, second, splits); err != nil {
+		r.Agents = append(r.Agents, second)
+		if r.Comparisons, err = board.CompareStandings(first, second, splits, o.how); err != nil {
 			return app.Wrong(err)
 		}
 	}
@@ -214,40 +213,12 @@ func (o leaderboardOptions) sameAgent() string {
 	return ""
 }
 
-// reportFilter says which reports count: those of an agent, and those of a version
-// of the competitions; "" is any.
-type reportFilter struct{ agent, version string }
-
-// standing reads the reports of one agent.
-func (o leaderboardOptions) standing(paths []string, only reportFilter, splits []board.SplitIDs) (standing, error) {
-	files, err := ReportFiles(paths)
-	if err != nil {
-		return standing{}, err
-	}
-	s := standing{}
-	if s.file, err = board.ReadPaths(files); err != nil {
-		return s, err
-	}
-	if s.file.Reports, err = ofVersion(s.file.Reports, only.version); err != nil {
-		return s, err
-	}
-	if only.agent != "" || o.experiment == "" { // an experiment says what belongs together
-		if s.file.Reports, err = reportsOf(s.file.Reports, only.agent); err != nil {
-			return s, err
-		}
-	}
-	if o.padMissing {
-		if err := refuseFailures(s.file, splits); err != nil {
-			return s, err
-		}
-	}
-	s.name = agentName(s.file.Reports, paths)
+// standing reads the reports of one agent, and names the version if that is what
+// differs.
+func (o leaderboardOptions) standing(q board.Selection, paths []string) (board.Standing, error) {
+	s, err := q.Standing(paths)
 	if o.againstVersion != "" {
-		s.name += " " + only.version
-	}
-	s.board, err = board.NewBoard(board.AllFlags(s.file.Reports), splits, board.Seeds{Count: o.seeds, PadMissing: o.padMissing})
-	if o.compares() {
-		return s, nil // agents can be compared where no split is complete
+		s.Name += " " + q.Version
 	}
 	return s, err
 }
@@ -256,82 +227,97 @@ func (o leaderboardOptions) compares() bool {
 	return len(o.against) > 0 || o.againstAgent != "" || o.againstVersion != ""
 }
 
-// pick returns the reports with a key, and all keys.
-func pick(reports []grading.Graded, want string, key func(grading.Graded) string) (own []grading.Graded, keys []string) {
-	for _, r := range reports {
-		k := key(r)
-		if !slices.Contains(keys, k) {
-			keys = append(keys, k)
-		}
-		if k == want {
-			own = append(own, r)
-		}
-	}
-	slices.SortFunc(keys, board.CompareNames)
-	return own, keys
-}
-
-// ofVersion returns the reports of a version; without one all, unless some are
-// of masked versions and some are not: they would count as further seeds.
-func ofVersion(reports []grading.Graded, version string) ([]grading.Graded, error) {
-	own, versions := pick(reports, version, func(g grading.Graded) string { return cmp.Or(g.CompetitionVersion, "v1") })
-	others := slices.DeleteFunc(slices.Clone(versions), competitions.IsMasked)
-	switch {
-	case version != "" && len(own) == 0:
-		return nil, fmt.Errorf("no report is of version %s; there are %s", version, cmp.Or(plain.List(versions), "no reports"))
-	case version != "":
-		return own, nil
-	case len(others) > 0 && len(others) < len(versions):
-		return nil, fmt.Errorf("the reports are of masked and other versions, %s; choose one with --version, and another with --against-version", plain.List(versions))
-	}
-	return reports, nil
-}
-
-// reportsOf returns the reports labelled with an agent; without a name all,
-// if they are of one agent.
-func reportsOf(reports []grading.Graded, agent string) ([]grading.Graded, error) {
-	own, names := pick(reports, agent, func(g grading.Graded) string { return cmp.Or(g.Labels["agent"], aggregate.Unlabelled) })
-	switch {
-	case agent != "" && len(own) == 0:
-		return nil, fmt.Errorf("no report is labelled with agent %q; there are %s", agent, cmp.Or(plain.List(names), "no reports"))
-	case agent != "":
-		return own, nil
-	case len(names) > 1:
-		return nil, fmt.Errorf("the reports are of several agents, %s; choose one with --agent, and another with --against-agent", plain.List(names))
-	}
-	return reports, nil
-}
-
-// refuseFailures keeps runs that could not be graded, which is not a failure of
-// the agent, from being counted as one.
-func refuseFailures(file board.File, splits []board.SplitIDs) error {
-	for _, f := range file.Failures {
-		for _, s := range splits {
-			if slices.Contains(s.IDs, f.CompetitionID) {
-				return fmt.Errorf("pad missing reports: line %d, %s, could not be graded (%s), which is no failure of the agent; grade it again, or leave out --pad-missing",
-					f.Line, f.CompetitionID, f.Reason)
-			}
+// CheckStops checks times of early stopping.
+func CheckStops(at []time.Duration) error {
+	for i, t := range at {
+		switch {
+		case t <= 0:
+			return app.Usagef("--at %s: it takes times such as 1h or 90m", t)
+		case slices.Contains(at[:i], t):
+			return app.Usagef("--at names %s twice", t)
 		}
 	}
 	return nil
 }
 
-// compare pairs two agents in every split that has a pair.
-func (o leaderboardOptions) compare(first, second standing, splits []board.SplitIDs) (map[string]board.Comparison, error) {
-	out := map[string]board.Comparison{}
-	for _, s := range splits {
-		pairing := board.NewPairing(first.file.Reports, second.file.Reports, s.IDs)
-		if len(pairing.Pairs) == 0 {
-			continue
-		}
-		c, err := pairing.Compare(o.how)
-		if err != nil {
-			return nil, fmt.Errorf("split %s: %w", s.Name, err)
-		}
-		out[s.Name] = c
+func (o *leaderboardOptions) checkAt() error {
+	if err := CheckStops(o.at); err != nil {
+		return err
 	}
-	if len(out) == 0 {
-		return nil, fmt.Errorf("compare: there is no competition that both agents have a report of")
+	if len(o.at) > 0 && (o.show.table != "figures" || o.show.format != "text" && o.show.format != "json") {
+		return app.Usagef("--at is shown with the table of figures, as text or JSON")
 	}
-	return out, nil
+	return nil
+}
+
+// showOptions say how a leaderboard is written.
+type showOptions struct {
+	format, table, output string
+	name                  string
+	labels                boards.Labels
+	// full shows every figure and, of comparisons, every test.
+	full bool
+}
+
+func (o *showOptions) register(flags *pflag.FlagSet) {
+	flags.StringVar(&o.format, "format", "text", "`FORMAT`: text, markdown, json, csv, parquet or arrow")
+	flags.StringVar(&o.table, "table", "figures", "which `TABLE`: figures, or runs with scores, margins and places")
+	flags.StringVarP(&o.output, "output", "o", "", "write to `FILE` instead of standard output")
+	flags.BoolVar(&o.full, "full", false, "show every figure, interval and test")
+	flags.StringVar(&o.name, "name", "", "show the agent under this `NAME`")
+	flags.StringVar(&o.labels.Models, "model", "", "the `MODELS` for the Markdown row")
+	flags.StringVar(&o.labels.Hours, "hours", "", "the `HOURS` of the Markdown row")
+	flags.StringVar(&o.labels.Date, "date", "", "the `DATE` of the Markdown row (default: the newest report's)")
+}
+
+func (o *showOptions) check(json bool) error {
+	if json {
+		o.format = "json"
+	}
+	if !slices.Contains([]string{"text", "markdown", "json", "csv", "parquet", "arrow"}, o.format) {
+		return app.Usagef("--format %s: it is text, markdown, json, csv, parquet or arrow", o.format)
+	}
+	if o.table != "figures" && o.table != "runs" {
+		return app.Usagef("--table %s: it is figures or runs", o.table)
+	}
+	return nil
+}
+
+func showLeaderboard(t *app.Terminal, r boards.Result, o showOptions) error {
+	if o.name != "" {
+		r.Agents[0].Name = o.name
+	}
+	var out bytes.Buffer
+	if err := renderLeaderboard(t, &out, r, o); err != nil {
+		return err
+	}
+	r.Warn(func(title, format string, args ...any) {
+		fmt.Fprintf(t.Stderr, "%s %s\n", t.ErrStyle().Warn(title), view.Text(fmt.Sprintf(format, args...)))
+	})
+	if o.output == "" {
+		_, err := t.Stdout.Write(out.Bytes())
+		return err
+	}
+	return app.ReplaceFile(o.output, out.Bytes())
+}
+
+func renderLeaderboard(term *app.Terminal, out *bytes.Buffer, r boards.Result, o showOptions) error {
+	layout := boards.Layout{Style: term.OutStyle(), Width: app.BoardWidth(term), Full: o.full}
+	switch o.format {
+	case "text":
+		if o.table == "runs" {
+			return layout.Runs(out, r)
+		}
+		return layout.Text(out, r)
+	case "json":
+		return app.WriteJSON(out, r.JSON())
+	case "markdown":
+		out.WriteString(r.Markdown(o.labels))
+		return nil
+	}
+	t, err := r.Table(o.table)
+	if err != nil {
+		return err
+	}
+	return export.Write(out, t, export.Format(o.format))
 }

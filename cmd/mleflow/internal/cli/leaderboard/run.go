@@ -2,24 +2,26 @@ package leaderboard
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/evidence"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/export"
-	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/rules"
+	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/ledger"
-	"github.com/mleflow/mleflow/engine/plan"
-	"github.com/mleflow/mleflow/steps/agentrun"
 )
 
 // WithRuns replaces runs among paths by folders with their grading reports,
@@ -27,7 +29,7 @@ import (
 // before a run.
 // Attempts in which one of the rules found something are left out.
 func WithRuns(ctx context.Context, a *app.App, paths []string, rules RuleFlags) ([]string, func(), error) {
-	out := make([]string, len(paths))
+	out := slices.Clone(paths)
 	var made []string
 	done := func() {
 		for _, dir := range made {
@@ -35,30 +37,11 @@ func WithRuns(ctx context.Context, a *app.App, paths []string, rules RuleFlags) 
 		}
 	}
 	for i, path := range paths {
-		out[i] = path
-		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || filepath.Base(path) != path || filepath.Ext(path) != "" {
-			if len(rules.Exclude) > 0 {
-				done()
-				return nil, nil, fmt.Errorf("--exclude-rule: %s is a file, which does not say what rules found; name a run", path)
-			}
-			continue
+		dir, err := runFolder(ctx, a, path, rules)
+		if dir != "" {
+			made, out[i] = append(made, dir), dir
 		}
-		past, err := a.FindRun([]string{path})
 		if err != nil {
-			done()
-			return nil, nil, fmt.Errorf("there is no file %s, and no such run: %w", path, err)
-		}
-		if err := a.UseRun(past); err != nil {
-			done()
-			return nil, nil, err
-		}
-		dir, err := os.MkdirTemp("", "mleflow-reports-")
-		if err != nil {
-			done()
-			return nil, nil, err
-		}
-		made, out[i] = append(made, dir), dir
-		if err := a.WithResults(past, func(c app.ResultCache) error { return runReports(ctx, a, c, past, dir, rules) }); err != nil {
 			done()
 			return nil, nil, err
 		}
@@ -66,10 +49,44 @@ func WithRuns(ctx context.Context, a *app.App, paths []string, rules RuleFlags) 
 	return out, done, nil
 }
 
-// runReports writes the reports of a run to a folder, in the order of the run,
-// with what is known of the attempts that they are about. It tells how many
-// attempts are not graded yet.
-func runReports(ctx context.Context, a *app.App, c app.ResultCache, past *ledger.Past, dir string, rules RuleFlags) error {
+// ReadRuns reads the reports of runs and files.
+func ReadRuns(ctx context.Context, a *app.App, paths ...string) (board.File, error) {
+	paths, done, err := WithRuns(ctx, a, paths, RuleFlags{})
+	if err != nil {
+		return board.File{}, err
+	}
+	defer done()
+	if paths, err = board.ReportFiles(paths); err != nil {
+		return board.File{}, err
+	}
+	return board.ReadPaths(paths)
+}
+
+// runFolder writes the reports of a run to a folder; "" if path is one of a file.
+func runFolder(ctx context.Context, a *app.App, path string, rules RuleFlags) (dir string, err error) {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || filepath.Base(path) != path || filepath.Ext(path) != "" {
+		if len(rules.Exclude) > 0 {
+			return "", fmt.Errorf("--exclude-rule: %s is a file, which does not say what rules found; name a run", path)
+		}
+		return "", nil
+	}
+	past, err := a.FindRun([]string{path})
+	if err != nil {
+		return "", fmt.Errorf("there is no file %s, and no such run: %w", path, err)
+	}
+	if err := a.UseRun(past); err != nil {
+		return "", err
+	}
+	if dir, err = os.MkdirTemp("", "mleflow-reports-"); err != nil {
+		return "", err
+	}
+	return dir, a.WithResults(past, func(c app.ResultCache) error {
+		return writeReports(ctx, a, c, past, tidy.ReportFolder{Dir: dir, Exclude: rules.Exclude})
+	})
+}
+
+// writeReports tells how many attempts are left out, and how many not graded yet.
+func writeReports(ctx context.Context, a *app.App, c app.ResultCache, past *ledger.Past, to tidy.ReportFolder) error {
 	sum, err := past.Summary()
 	if err != nil {
 		return err
@@ -78,95 +95,23 @@ func runReports(ctx context.Context, a *app.App, c app.ResultCache, past *ledger
 	if err != nil {
 		return err
 	}
-	p, src := run.Plan, &results.Source{Store: c, Index: c, Run: sum}
-	checks, _, err := tidy.Checks(ctx, run)
-	if err != nil {
+	n, err := to.Write(ctx, run, &results.Source{Store: c, Index: c, Run: sum})
+	for _, e := range n.Excluded {
+		tellExcluded(a, e.Address, e.Rules)
+	}
+	switch {
+	case err != nil:
 		return err
+	case n.Missing == n.Found && n.Found > 0:
+		return fmt.Errorf("run %s has graded none of its %d attempts yet", sum.ID, n.Found)
+	case n.Missing > 0:
+		fmt.Fprintf(a.Stderr, "%s run %s has graded %d of %d attempts so far.\n", a.ErrStyle().Warn("Partial:"), sum.ID, n.Found-n.Missing, n.Found)
 	}
-	found, missing, unchecked := 0, 0, 0
-	for i := range p.Steps {
-		if p.Steps[i].Kind != conditions.GradeKind {
-			continue
-		}
-		found++
-		attempt := attemptOf(p, i)
-		if by := checks[attempt].Against(rules.Exclude); len(by) > 0 {
-			tellExcluded(a, attempt, by)
-			continue
-		}
-		if len(checks[attempt].Lacks(rules.Exclude)) > 0 {
-			unchecked++
-		}
-		switch err := runReport(ctx, src, p, i, dir, checks[attempt]); {
-		case errors.Is(err, results.ErrNone):
-			missing++
-		case err != nil:
-			return fmt.Errorf("read the reports of run %s: %w", sum.ID, err)
-		}
-	}
-	if missing == found && found > 0 {
-		return fmt.Errorf("run %s has graded none of its %d attempts yet", sum.ID, found)
-	}
-	if missing > 0 {
-		fmt.Fprintf(a.Stderr, "%s run %s has graded %d of %d attempts so far.\n", a.ErrStyle().Warn("Partial:"), sum.ID, found-missing, found)
-	}
-	tellUnchecked(a, unchecked)
-	if found == 0 {
+	tellUnchecked(a, n.Unchecked)
+	if n.Found == 0 {
 		return fmt.Errorf("run %s graded nothing", sum.ID)
 	}
 	return nil
-}
-
-// attemptOf is the address of the attempt that a grade depends on; "" if there is
-// none.
-func attemptOf(p *plan.Plan, grade int) string {
-	for _, i := range p.Steps[grade].After {
-		if p.Steps[i].Kind == conditions.AttemptKind {
-			return p.Steps[i].Name
-		}
-	}
-	return ""
-}
-
-func runReport(ctx context.Context, src *results.Source, p *plan.Plan, grade int, dir string, check *export.Check) error {
-	rec, err := src.Record(ctx, p.Steps[grade].Name)
-	if err != nil {
-		return err
-	}
-	report, err := results.Document[grading.Graded](ctx, src.Store, rec.Outputs["report"].Ref.ID)
-	if err != nil {
-		return err
-	}
-	if attempt := attemptOf(p, grade); attempt != "" && report.Origin == nil {
-		report.Origin = attemptOrigin(ctx, src, attempt)
-	}
-	if report.Origin != nil && check != nil {
-		report.Origin.Checked, report.Origin.WarnedBy = true, check.FoundBy(evidence.Warning)
-	}
-	if report.Origin != nil && json.Unmarshal(rec.Outputs["curve"].JSON, &report.Origin.Curve) != nil {
-		report.Origin.Curve = nil // an older report has none
-	}
-	text, err := json.Marshal(report)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, fmt.Sprintf("%06d_grading_report.json", grade)), text, 0o600)
-}
-
-// attemptOrigin is what the record of an attempt says of it; nil if it cannot
-// be read any more.
-func attemptOrigin(ctx context.Context, src *results.Source, address string) *grading.Origin {
-	rec, err := src.Record(ctx, address)
-	if err != nil {
-		return nil
-	}
-	var stats agentrun.Stats
-	o := &grading.Origin{Run: address}
-	if json.Unmarshal(rec.Outputs["outcome"].JSON, &o.Outcome) != nil || json.Unmarshal(rec.Outputs["stats"].JSON, &stats) != nil {
-		return nil
-	}
-	o.WallSeconds, o.Usage = &stats.WallSeconds, export.Measured(stats.Models)
-	return o
 }
 
 // TidyRun reads the attempts of a run as tidy rows.
@@ -183,4 +128,64 @@ func TidyRun(past *ledger.Past, c app.ResultCache, catalog *competitions.Catalog
 		ID: sum.ID, Pipeline: filepath.Base(sum.Pipeline), Version: sum.Version, Started: sum.Started, About: sum.About, Steps: sum.Steps,
 		Plan: p, Store: c, Index: c, Catalog: catalog, Standing: tidy.Recorded,
 	}, nil
+}
+
+// RuleFlags choose attempts by what rules found in them.
+type RuleFlags struct{ Exclude []string }
+
+// Register adds the flags.
+func (f *RuleFlags) Register(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&f.Exclude, "exclude-rule", nil, "leave out attempts in which the `RULE` of a check step found something, and name them; repeatable")
+}
+
+// Check sorts the rules and rejects those that are not known. Questions that a
+// language model answers have any name.
+func (f *RuleFlags) Check() error {
+	known := RuleNames()
+	for _, name := range f.Exclude {
+		if !slices.Contains(known, name) && !strings.HasPrefix(name, "judge/") {
+			return app.Usagef("--exclude-rule: there is no rule %q; there are %s, and judge/QUESTION.%s", name, strings.Join(known, ", "), diag.DidYouMean(name, known))
+		}
+	}
+	slices.Sort(f.Exclude)
+	f.Exclude = slices.Compact(f.Exclude)
+	return nil
+}
+
+// RuleNames lists the rules that can be excluded.
+func RuleNames() (names []string) {
+	for _, r := range rules.All() {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+// WithoutFound leaves out the records in which one of the rules found something,
+// and tells which, and which were not checked.
+func WithoutFound(a *app.App, f RuleFlags, records []export.Record) []export.Record {
+	if len(f.Exclude) == 0 {
+		return records
+	}
+	unchecked := 0
+	kept := slices.DeleteFunc(records, func(r export.Record) bool {
+		found := r.Check.Against(f.Exclude)
+		if len(found) > 0 {
+			tellExcluded(a, r.Address, found)
+		} else if len(r.Check.Lacks(f.Exclude)) > 0 {
+			unchecked++
+		}
+		return len(found) > 0
+	})
+	tellUnchecked(a, unchecked)
+	return kept
+}
+
+func tellExcluded(a *app.App, address string, found []string) {
+	fmt.Fprintf(a.Stderr, "%s %s: %s found something in it\n", a.ErrStyle().Warn("Left out:"), view.Text(address), strings.Join(found, ", "))
+}
+
+func tellUnchecked(a *app.App, n int) {
+	if n > 0 {
+		fmt.Fprintf(a.Stderr, "%s %s without a check by these rules\n", a.ErrStyle().Warn("Kept:"), view.Plural(n, "attempt"))
+	}
 }

@@ -99,7 +99,7 @@ func runApply(ctx context.Context, a *app.App, o applyOptions, b *app.Backend, p
 	go binary() // while the pipeline is read
 	b.Options.Ledger.Describe(func() map[string]string { return app.Environment(binary()) })
 	grades, stopGrades := a.Grades(ctx, b.Cache), func() {}
-	display := a.NewDisplayOn(a.Stderr, a.JSON, grades)
+	display := app.NewDisplayOn(a, a.Stderr, a.JSON, grades)
 	if b.Remote != nil && display.Live != nil {
 		stopGrades = app.FetchGrades(ctx, b.Remote, grades)
 	}

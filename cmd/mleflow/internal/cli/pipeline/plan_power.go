@@ -26,6 +26,9 @@ type powerOptions struct {
 	seeds        int
 	competitions int
 	figure       string
+	// boards hold the agents, first and second, which may also be rates.
+	boards        []string
+	first, second string
 }
 
 func (o *powerOptions) register(cmd *cobra.Command) {
@@ -63,11 +66,11 @@ type PowerPlan struct {
 
 func planPower(ctx context.Context, a *app.App, o powerOptions, boards []string) error {
 	first, second, ok := strings.Cut(o.agents, " vs ")
-	first, second = strings.TrimSpace(first), strings.TrimSpace(second)
-	if !ok || first == "" || second == "" {
+	o.boards, o.first, o.second = boards, strings.TrimSpace(first), strings.TrimSpace(second)
+	if !ok || o.first == "" || o.second == "" {
 		return app.Usagef("--power is %q; it must name two agents or two rates: --power 'aide vs dummy', --power '30%% vs 20%%'", o.agents)
 	}
-	rates, err := powerRates(ctx, a, o, boards, first, second)
+	rates, err := powerRates(ctx, a, o)
 	if err != nil {
 		return app.Wrong(err)
 	}
@@ -82,7 +85,7 @@ func planPower(ctx context.Context, a *app.App, o powerOptions, boards []string)
 	if err != nil {
 		return app.Wrong(err)
 	}
-	p.First, p.Second, p.Figure = first, second, o.figure
+	p.First, p.Second, p.Figure = o.first, o.second, o.figure
 	if a.JSON {
 		return app.WriteJSON(a.Stdout, p)
 	}
@@ -113,31 +116,23 @@ func makePowerPlan(rates []power.Rates, rounds int) (*PowerPlan, error) {
 }
 
 // powerRates are the rates that are given, or those of the agents in boards.
-func powerRates(ctx context.Context, a *app.App, o powerOptions, boards []string, first, second string) ([]power.Rates, error) {
-	x, errX := parseRate(first)
-	y, errY := parseRate(second)
-	if errX == nil && errY == nil && len(boards) == 0 {
+func powerRates(ctx context.Context, a *app.App, o powerOptions) ([]power.Rates, error) {
+	x, errX := parseRate(o.first)
+	y, errY := parseRate(o.second)
+	if errX == nil && errY == nil && len(o.boards) == 0 {
 		if o.competitions < 1 {
 			return nil, fmt.Errorf("--over is %d; it must be at least 1", o.competitions)
 		}
 		return power.Given(x, y, o.competitions), nil
 	}
-	if len(boards) == 0 {
+	if len(o.boards) == 0 {
 		return nil, errors.New("name the boards, reports or runs that hold the agents, or give two rates: --power '30% vs 20%'")
 	}
 	holds, err := board.Figure(o.figure)
 	if err != nil {
 		return nil, err
 	}
-	paths, done, err := leaderboard.WithRuns(ctx, a, boards, leaderboard.RuleFlags{})
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	if paths, err = leaderboard.ReportFiles(paths); err != nil {
-		return nil, err
-	}
-	all, err := board.ReadPaths(paths)
+	all, err := leaderboard.ReadRuns(ctx, a, o.boards...)
 	if err != nil {
 		return nil, err
 	}
@@ -152,11 +147,11 @@ func powerRates(ctx context.Context, a *app.App, o powerOptions, boards []string
 		}
 		return found, nil
 	}
-	one, err := of(first)
+	one, err := of(o.first)
 	if err != nil {
 		return nil, err
 	}
-	two, err := of(second)
+	two, err := of(o.second)
 	if err != nil {
 		return nil, err
 	}

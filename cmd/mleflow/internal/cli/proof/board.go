@@ -20,8 +20,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/site"
-	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/competitions/grading/confined"
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
@@ -29,14 +28,7 @@ import (
 
 // NewBoard returns the command board.
 func NewBoard(a *app.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "board",
-		Short: "Publish a leaderboard that anyone can check: build",
-		Args:  app.SubCommand,
-		RunE:  a.Action(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
-	}
-	cmd.AddCommand(newBoardBuild(a))
-	return cmd
+	return app.Group(a, "board", "Publish a leaderboard that anyone can check: build", newBoardBuild(a))
 }
 
 type boardOptions struct {
@@ -197,8 +189,8 @@ func judgeApart(ctx context.Context, a *app.App, o boardOptions, i int, path str
 	}
 	timed, stop := context.WithTimeout(ctx, o.timeout)
 	defer stop()
-	out, says := &confined.Head{Most: maxJudged}, &confined.Head{Most: maxSaid}
-	err = runConfined(timed, a.Terminal, limit, out, says, fmt.Sprintf("%s=%d", bundleVariable, i))
+	out, says := &grading.Head{Most: maxJudged}, &grading.Head{Most: maxSaid}
+	err = confinedRun{limit: limit, stdout: out, stderr: says, environ: []string{fmt.Sprintf("%s=%d", bundleVariable, i)}}.run(timed, a.Terminal)
 	why, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(says.String()), "Error: "), "\n")
 	var status app.StatusError
 	switch {
@@ -239,13 +231,13 @@ func judgeHere(ctx context.Context, a *app.App, o boardOptions, path string) (er
 	if err != nil {
 		return err
 	}
-	own := audit.Request{Metrics: metric.All(), Done: func(engine.Verified) {}}
+	own := audit.Request{Metrics: metric.All(), Catalog: catalog, Done: func(engine.Verified) {}}
 	closeOwn, err := ownData(a.Store, verifyOptions{bundle: bundleChecks{dataDir: o.dataDir}}, &own)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeOwn()) }()
-	b, err := boardBundle(ctx, a, o, path, own, catalog)
+	b, err := checkBundle(ctx, a, o, path, own)
 	if err != nil {
 		return err
 	}
@@ -265,9 +257,9 @@ func judgeHere(ctx context.Context, a *app.App, o boardOptions, path string) (er
 	return err
 }
 
-// boardBundle checks one bundle. What is known to be wrong with the bundle is said in
+// checkBundle checks one bundle. What is known to be wrong with the bundle is said in
 // it.
-func boardBundle(ctx context.Context, a *app.App, o boardOptions, path string, q audit.Request, catalog *competitions.Catalog) (*site.Bundle, error) {
+func checkBundle(ctx context.Context, a *app.App, o boardOptions, path string, q audit.Request) (*site.Bundle, error) {
 	out := &site.Bundle{File: filepath.Base(path)}
 	refuse := func(err error) (*site.Bundle, error) {
 		var bad *bundle.Damage
@@ -298,14 +290,14 @@ func boardBundle(ctx context.Context, a *app.App, o boardOptions, path string, q
 		return refuse(err)
 	}
 	q.Bundle, q.Summary = b, x.Summary
-	report, err := auditBundle(ctx, a, verifyOptions{}, x, q)
+	report, err := recompute(ctx, a, verifyOptions{}, x, q)
 	if err != nil {
 		return refuse(err)
 	}
 	for i := range report.Rows {
 		report.Rows[i].Why = public(a, o, report.Rows[i].Why)
 	}
-	if err := out.Take(ctx, b, x, report, catalog); err != nil {
+	if err := out.Take(ctx, b, x, report, q.Catalog); err != nil {
 		return refuse(err)
 	}
 	return out, nil

@@ -43,7 +43,7 @@ func NewBundle(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return bundleRun(cmd.Context(), a, o, past)
+			return writeBundle(cmd.Context(), a, o, past)
 		}),
 	}
 	o.in.Register(cmd)
@@ -52,7 +52,7 @@ func NewBundle(a *app.App) *cobra.Command {
 	return cmd
 }
 
-func bundleRun(ctx context.Context, a *app.App, o bundleOptions, past *ledger.Past) error {
+func writeBundle(ctx context.Context, a *app.App, o bundleOptions, past *ledger.Past) error {
 	var key *bundle.Key
 	if o.key != "" {
 		var err error
@@ -87,7 +87,7 @@ func withSource(a *app.App, past *ledger.Past, in app.InputFlags, fn func(bundle
 	if err != nil {
 		return err
 	}
-	p, hidden, err := recordedProgram(a.Terminal, b.Engine, past.Info.ID, past.Info.Pipeline, sources, past.Info.Variables, in)
+	p, hidden, err := recording{past.Info.ID, past.Info.Pipeline, sources, past.Info.Variables}.program(a.Terminal, b.Engine, in)
 	if err != nil {
 		return err
 	}
@@ -102,21 +102,28 @@ func withSource(a *app.App, past *ledger.Past, in app.InputFlags, fn func(bundle
 	})
 }
 
-// recordedProgram is the pipeline of a run with its variables and the files it
-// read. Sensitive ones,
-// which are recorded nowhere, come from the command line and the environment,
-// or else are given any value: nothing that is stored depends on them.
-func recordedProgram(t *app.Terminal, e *engine.Engine, run, path string, sources map[string][]byte, variables map[string]json.RawMessage, in app.InputFlags) (*engine.Program, []string, error) {
-	text, found := sources[filepath.Base(path)]
+// recording is what is recorded of a run's pipeline: its path, the files it read, and
+// its variables.
+type recording struct {
+	run, path string
+	sources   map[string][]byte
+	variables map[string]json.RawMessage
+}
+
+// program reads the pipeline. Sensitive variables, which are recorded nowhere, come from
+// the command line and the environment, or else are given any value: nothing that is
+// stored depends on them.
+func (r recording) program(t *app.Terminal, e *engine.Engine, in app.InputFlags) (*engine.Program, []string, error) {
+	text, found := r.sources[filepath.Base(r.path)]
 	if !found {
-		return nil, nil, fmt.Errorf("run %s has no copy of its pipeline", run)
+		return nil, nil, fmt.Errorf("run %s has no copy of its pipeline", r.run)
 	}
-	given, err := recorded(run, variables)
+	given, err := recorded(r.run, r.variables)
 	if err != nil {
 		return nil, nil, err
 	}
-	inputs := config.Inputs{Environ: t.Environ, Assignments: append(given, in.Assignments...), Files: sources}
-	p, diags := e.Parse(path, text, inputs)
+	inputs := config.Inputs{Environ: t.Environ, Assignments: append(given, in.Assignments...), Files: r.sources}
+	p, diags := e.Parse(r.path, text, inputs)
 	if diags.HasErrors() && p.Pipeline != nil {
 		for _, name := range slices.Sorted(sensitive(p.Pipeline)) {
 			value := "withheld"
@@ -125,7 +132,7 @@ func recordedProgram(t *app.Terminal, e *engine.Engine, run, path string, source
 			}
 			inputs.Assignments = slices.Insert(inputs.Assignments, 0, config.Assignment{Text: name + "=" + value})
 		}
-		p, diags = e.Parse(path, text, inputs)
+		p, diags = e.Parse(r.path, text, inputs)
 	}
 	if err := t.Settle(diags, p); err != nil {
 		return nil, nil, err

@@ -52,7 +52,7 @@ func rerunConfined(ctx context.Context, t *app.Terminal, regrade bool) (bool, er
 	if err != nil {
 		return true, err
 	}
-	return true, runConfined(ctx, t, limit, view.Underlying(t.Stdout), t.Stderr)
+	return true, confinedRun{limit: limit, stdout: view.Underlying(t.Stdout), stderr: t.Stderr}.run(ctx, t)
 }
 
 // confineReading sets the limits of this process to those of reading a bundle, which
@@ -95,8 +95,16 @@ func checkMemory(t *app.Terminal, regrade bool) (int64, error) {
 	return machine, nil
 }
 
-// runConfined runs the command line again with a limit and further variables.
-func runConfined(ctx context.Context, t *app.Terminal, limit int64, stdout, stderr io.Writer, environ ...string) error {
+// confinedRun is the command line run again in a process with a limit of memory and
+// further variables.
+type confinedRun struct {
+	limit          int64
+	stdout, stderr io.Writer
+	environ        []string
+}
+
+// run waits for it to its end.
+func (c confinedRun) run(ctx context.Context, t *app.Terminal) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find the running program: %w", err)
@@ -106,8 +114,8 @@ func runConfined(ctx context.Context, t *app.Terminal, limit int64, stdout, stde
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, self, os.Args[1:]...)
 	cmd.Args[0] = os.Args[0]
-	cmd.Env = slices.Concat(t.Environ, []string{fmt.Sprintf("%s=%d", confinedVariable, limit)}, environ)
-	cmd.Stdout = stdout
+	cmd.Env = slices.Concat(t.Environ, []string{fmt.Sprintf("%s=%d", confinedVariable, c.limit)}, c.environ)
+	cmd.Stdout = c.stdout
 	confine(cmd)
 	says, err := cmd.StderrPipe()
 	if err != nil {
@@ -116,7 +124,7 @@ func runConfined(ctx context.Context, t *app.Terminal, limit int64, stdout, stde
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start check: %w", err)
 	}
-	exhausted := relay(stderr, says)
+	exhausted := relay(c.stderr, says)
 	err = cmd.Wait()
 	var exit *exec.ExitError
 	switch {
@@ -125,7 +133,7 @@ func runConfined(ctx context.Context, t *app.Terminal, limit int64, stdout, stde
 	case exhausted:
 		reading, _ := checkMemory(t, false)
 		return fmt.Errorf("checking the bundle takes more than %s of memory (to grade, %s) or nests deeper than %s of stack hold: it is hostile, or very large; %s allows more memory",
-			view.Bytes(min(reading, limit)), view.Bytes(limit), view.Bytes(maxStack), memoryVariable)
+			view.Bytes(min(reading, c.limit)), view.Bytes(c.limit), view.Bytes(maxStack), memoryVariable)
 	case errors.As(err, &exit) && exit.ExitCode() > 0:
 		return errors.Join(app.ErrSilent, app.StatusError{Status: exit.ExitCode()})
 	}

@@ -18,14 +18,7 @@ import (
 
 // NewFingerprint returns the command fingerprint.
 func NewFingerprint(a *app.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "fingerprint",
-		Short: "Find copied code: build a database of fingerprints, compare code with it",
-		Args:  app.SubCommand,
-		RunE:  a.Action(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
-	}
-	cmd.AddCommand(newFingerprintBuild(a), newFingerprintCompare(a))
-	return cmd
+	return app.Group(a, "fingerprint", "Find copied code: build a database of fingerprints, compare code with it", newFingerprintBuild(a), newFingerprintCompare(a))
 }
 
 type fingerprintBuildOptions struct {

@@ -86,7 +86,7 @@ func verifyBundle(ctx context.Context, a *app.App, o verifyOptions, path string)
 		}
 		defer func() { err = errors.Join(err, close()) }()
 	}
-	report, err := auditBundle(ctx, a, o, x, q)
+	report, err := recompute(ctx, a, o, x, q)
 	if err != nil {
 		return Damaged(fmt.Errorf("check bundle %s: %w", path, err))
 	}
@@ -117,9 +117,9 @@ func ownData(s *app.Store, o verifyOptions, q *audit.Request) (func() error, err
 	return store.Close, nil
 }
 
-// auditBundle reads the pipeline with this program's kinds and definitions, makes again
+// recompute reads the pipeline with this program's kinds and definitions, makes again
 // what the bundle derives from it, and judges the scores.
-func auditBundle(ctx context.Context, a *app.App, o verifyOptions, x *bundle.Examined, q audit.Request) (*audit.Report, error) {
+func recompute(ctx context.Context, a *app.App, o verifyOptions, x *bundle.Examined, q audit.Request) (*audit.Report, error) {
 	a.Network.Offline = true
 	parts, err := a.Concretes()
 	if err != nil {
@@ -131,7 +131,7 @@ func auditBundle(ctx context.Context, a *app.App, o verifyOptions, x *bundle.Exa
 	q.Options = engine.Options{Kinds: parts.Kinds, Functions: parts.Functions, Version: app.ThisVersion().Version, Capacity: sched.Machine()}
 	var p *engine.Program
 	err = within(expandTimeout, "reading the pipeline", func() (err error) {
-		p, _, err = recordedProgram(a.Terminal, engine.New(q.Options), x.Run.ID, x.Run.Pipeline, x.Sources, x.Run.Variables, o.in)
+		p, _, err = recording{x.Run.ID, x.Run.Pipeline, x.Sources, x.Run.Variables}.program(a.Terminal, engine.New(q.Options), o.in)
 		return err
 	})
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 )
 
 type getOptions struct {
+	what []string // the output, unless all are copied
 	dir  string
 	all  bool
 	link bool
@@ -46,12 +47,13 @@ Nothing is replaced.`,
 			case o.all == (len(args) == 2):
 				return app.Usagef("name one step of the run, or take the whole run with --all")
 			}
+			o.what = args[1:]
 			past, err := a.FindRun(args)
 			if err != nil {
 				return err
 			}
 			return a.WithResults(past, func(c app.ResultCache) error {
-				err := takeOut(cmd.Context(), a.Terminal, c, past, args[1:], o)
+				err := copyResults(cmd.Context(), a.Terminal, c, past, o)
 				if errors.Is(err, results.ErrNone) {
 					return app.Wrong(err)
 				}
@@ -65,7 +67,7 @@ Nothing is replaced.`,
 	return cmd
 }
 
-func takeOut(ctx context.Context, t *app.Terminal, c app.ResultCache, past *ledger.Past, what []string, o getOptions) error {
+func copyResults(ctx context.Context, t *app.Terminal, c app.ResultCache, past *ledger.Past, o getOptions) error {
 	sum, err := past.Summary()
 	if err != nil {
 		return err
@@ -86,7 +88,7 @@ func takeOut(ctx context.Context, t *app.Terminal, c app.ResultCache, past *ledg
 		}
 		return showGot(t, done, o.dir)
 	}
-	address, output, err := splitOutput(what[0])
+	address, output, err := splitOutput(o.what[0])
 	if err != nil {
 		return app.Wrong(err)
 	}

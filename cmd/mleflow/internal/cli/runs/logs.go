@@ -38,7 +38,7 @@ func NewLogs(a *app.App) *cobra.Command {
 			case asTranscript:
 				return printTranscript(cmd.Context(), a, past, args[1], full)
 			case len(args) == 1 && follow:
-				return followLogs(cmd.Context(), a, past, "", 0, raw)
+				return (&logFollower{app: a, past: past, raw: raw}).follow(cmd.Context())
 			case len(args) == 1:
 				return allLogs(a.Terminal, past, raw)
 			}
@@ -47,7 +47,7 @@ func NewLogs(a *app.App) *cobra.Command {
 				return app.Wrong(err)
 			}
 			if follow {
-				return followLogs(cmd.Context(), a, past, address.String(), attempt, raw)
+				return (&logFollower{app: a, past: past, only: address.String(), attempt: attempt, raw: raw}).follow(cmd.Context())
 			}
 			return oneLog(a, past, address.String(), attempt, raw)
 		}),
@@ -94,7 +94,7 @@ func oneLog(a *app.App, past *ledger.Past, address string, attempt int, raw bool
 // blockLogs prints the logs of all instances of a block.
 func blockLogs(a *app.App, past *ledger.Past, sum *ledger.Summary, block string, raw bool) error {
 	found := false
-	for _, s := range view.InOrder(sum.Steps, StepAddress) {
+	for _, s := range view.InOrder(sum.Steps, view.StepAddress) {
 		if !strings.HasPrefix(s.Address, block+"[") {
 			continue
 		}
@@ -119,7 +119,7 @@ func allLogs(t *app.Terminal, past *ledger.Past, raw bool) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range view.InOrder(sum.Steps, StepAddress) {
+	for _, s := range view.InOrder(sum.Steps, view.StepAddress) {
 		for _, attempt := range past.Logs(s.Address) {
 			fmt.Fprintf(t.Stdout, "==> %s (attempt %d) <==\n", view.OneLine(s.Address), attempt)
 			if err := copyLog(t, past, s.Address, attempt, raw); err != nil {

@@ -41,16 +41,15 @@ type openLog struct {
 	lines   *lineWriter
 }
 
-// followLogs prints the log of a step, or of all steps, until the step or the run
-// has ended.
-func followLogs(ctx context.Context, a *app.App, past *ledger.Past, only string, attempt int, raw bool) error {
-	f := &logFollower{app: a, past: past, only: only, attempt: attempt, raw: raw}
+// follow prints the log of a step, or of all steps, until the step or the run has
+// ended.
+func (f *logFollower) follow(ctx context.Context) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	watch := past.Watch()
+	watch := f.past.Watch()
 	for first := true; ; first = false {
-		running := past.Running() // before the journal, which is then complete
+		running := f.past.Running() // before the journal, which is then complete
 		events, err := watch.Next()
 		if err != nil {
 			return err

@@ -12,7 +12,6 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/proof"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -101,7 +100,7 @@ func showRun(st *app.Store, sum *ledger.Summary, now *view.State) error {
 	if now != nil {
 		view.WriteUnderWay(st.Stdout, now, style, view.Width(st.Stdout), time.Now())
 	}
-	if err := showSteps(st.Terminal, sum, style); err != nil {
+	if err := view.Steps(st.Stdout, sum, style, st.Verbose); err != nil {
 		return err
 	}
 	for _, w := range sum.Warnings {
@@ -110,7 +109,7 @@ func showRun(st *app.Store, sum *ledger.Summary, now *view.State) error {
 	state := view.NewState()
 	state.Start.Run = sum.ID
 	state.Outcomes, state.Attempts = outcomes(st, sum), app.AttemptsOf(sum)
-	for _, s := range view.InOrder(sum.Steps, StepAddress) {
+	for _, s := range view.InOrder(sum.Steps, view.StepAddress) {
 		if s.Status == event.Failed {
 			state.Failures = append(state.Failures, view.Failure{StepFinished: event.StepFinished{Address: s.Address, Error: s.Error}})
 		}
@@ -138,15 +137,7 @@ func boardless(sum *ledger.Summary) bool {
 
 // showOwnBoard prints the leaderboard of the attempts that a run has graded.
 func showOwnBoard(ctx context.Context, a *app.App, sum *ledger.Summary, full bool) error {
-	paths, done, err := leaderboard.WithRuns(ctx, a, []string{sum.ID}, leaderboard.RuleFlags{})
-	if err != nil {
-		return err
-	}
-	defer done()
-	if paths, err = leaderboard.ReportFiles(paths); err != nil {
-		return err
-	}
-	all, err := board.ReadPaths(paths)
+	all, err := leaderboard.ReadRuns(ctx, a, sum.ID)
 	if err != nil {
 		return err
 	}
@@ -158,7 +149,7 @@ func showOwnBoard(ctx context.Context, a *app.App, sum *ledger.Summary, full boo
 	if sum.Finish == nil || sum.Finish.Status != event.Ran {
 		title = "Leaderboard so far, " + view.PartialText(len(all.Reports), view.ToGrade(sum.Start))
 	}
-	fmt.Fprintf(a.Stdout, "\n%s", a.Drawn(made, title, full))
+	fmt.Fprintf(a.Stdout, "\n%s", app.Drawn(a.Terminal, made, title, full))
 	return nil
 }
 
@@ -169,57 +160,6 @@ func outcomes(s *app.Store, sum *ledger.Summary) (o view.Outcomes) {
 	}
 	o.Explain(len(o.Problems), s.Tail)
 	return o
-}
-
-// StepAddress is the address of a step in a summary.
-func StepAddress(s ledger.StepSummary) string { return s.Address }
-
-func showSteps(term *app.Terminal, sum *ledger.Summary, style view.Style) error {
-	heads := []string{"Step", "Outcome", ">Took", ">Attempts"}
-	nodes := sum.Nodes()
-	if nodes != nil {
-		heads = append(heads, "Node")
-	}
-	t := view.NewTable(heads...)
-	left := 0
-	for _, s := range view.InOrder(sum.Steps, StepAddress) {
-		if s.Started.IsZero() && !term.Verbose {
-			left++
-			continue
-		}
-		outcome := string(s.Status)
-		switch {
-		case outcome != "":
-		case sum.State == ledger.Running && !s.Started.IsZero():
-			outcome, s.Duration = "running", time.Since(s.Started)
-		default:
-			outcome = "did not end"
-		}
-		row := []string{s.Address, outcome}
-		if !s.Started.IsZero() {
-			row = append(row, view.Duration(s.Duration), fmt.Sprint(s.Attempts))
-			if nodes != nil {
-				row = append(row, s.Node)
-			}
-		}
-		t.Row(row...)
-	}
-	if t.Len() > 0 {
-		fmt.Fprintln(term.Stdout)
-		if err := t.Write(term.Stdout, style); err != nil {
-			return err
-		}
-	}
-	if nodes != nil {
-		fmt.Fprintln(term.Stdout)
-		if err := view.Nodes(term.Stdout, nodes, style); err != nil {
-			return err
-		}
-	}
-	if left > 0 {
-		fmt.Fprintf(term.Stdout, "\n%s not executed (-v lists them).\n", view.Plural(left, "step"))
-	}
-	return nil
 }
 
 // RunJSON is the form of show --json.

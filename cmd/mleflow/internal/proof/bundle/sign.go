@@ -125,12 +125,6 @@ func keyID(der []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ID is that of the public key.
-func (k *Key) ID() (string, error) {
-	der, err := k.public()
-	return keyID(der), err
-}
-
 func (k *Key) public() ([]byte, error) { return x509.MarshalPKIXPublicKey(k.signer.Public()) }
 
 // sign returns the envelope of a statement. The same statement and key give the

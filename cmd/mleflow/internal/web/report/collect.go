@@ -288,7 +288,7 @@ func (c *collector) addReport(text []byte) error {
 	}
 	c.reports = append(c.reports, r)
 	comp := c.competition(r.Report)
-	comp.Scores = append(comp.Scores, scoreOf(r.Report, cmp.Or(r.Labels["agent"], aggregate.Unlabelled), r.Labels["seed"]))
+	comp.Scores = append(comp.Scores, scoreOf(r.Report, cmp.Or(r.Labels["agent"], board.Unlabelled), r.Labels["seed"]))
 	return nil
 }
 

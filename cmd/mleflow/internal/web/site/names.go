@@ -10,7 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/steps/aggregate"
+	"github.com/mleflow/mleflow/competitions/board"
 )
 
 // normalName is the form in which a board compares and shows the name of an agent:
@@ -30,7 +30,7 @@ func normalName(name string) string {
 		}
 		return r
 	}, norm.NFKC.String(strings.ToValidUTF8(name, "")))
-	return cmp.Or(strings.Join(strings.Fields(norm.NFKC.String(name)), " "), aggregate.Unlabelled)
+	return cmp.Or(strings.Join(strings.Fields(norm.NFKC.String(name)), " "), board.Unlabelled)
 }
 
 // alike and its letters below it are read as the same letter of ASCII. The first are

@@ -155,7 +155,7 @@ func (x *resultIndex) take(c Results, past *ledger.Past, e event.StepFinished) {
 			x.mu.Unlock()
 			return
 		}
-		known = &result{Graded: g, Agent: cmp.Or(g.Labels["agent"], aggregate.Unlabelled), Seed: g.Labels["seed"]}
+		known = &result{Graded: g, Agent: cmp.Or(g.Labels["agent"], board.Unlabelled), Seed: g.Labels["seed"]}
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()

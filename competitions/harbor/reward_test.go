@@ -1,4 +1,4 @@
-package competition
+package harbor
 
 import (
 	"math"
@@ -39,7 +39,7 @@ func TestRewards(t *testing.T) {
 		{"invalid", "rank", failed, 0},
 		{"not finite", "margin", infinite, 0},
 	} {
-		if got := rewardOf(tt.kind, tt.report); got != tt.want {
+		if got := Reward(tt.kind, tt.report); got != tt.want {
 			t.Errorf("%s, %s: %v, want %v", tt.kind, tt.name, got, tt.want)
 		}
 	}

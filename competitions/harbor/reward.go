@@ -1,4 +1,4 @@
-package competition
+package harbor
 
 import (
 	"encoding/json"
@@ -8,23 +8,24 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
-var RewardKinds = []string{"medal", "rank", "margin"}
+// Rewards are the kinds of reward.
+var Rewards = []string{"medal", "rank", "margin"}
 
 // CheckReward refuses a word that names no reward.
 func CheckReward(kind string) error {
-	if !slices.Contains(RewardKinds, kind) {
-		return app.Usagef("--reward %s: it is %s", kind, strings.Join(RewardKinds, ", "))
+	if !slices.Contains(Rewards, kind) {
+		return fmt.Errorf("--reward %s: it is %s", kind, strings.Join(Rewards, ", "))
 	}
 	return nil
 }
 
-// rewardOf returns a report's reward, from 0 to 1; docs/training.md defines the
+// Reward returns a report's reward, from 0 to 1; docs/training.md defines the
 // kinds. A submission without a finite score has 0.
-func rewardOf(kind string, r grading.Report) float64 {
+func Reward(kind string, r grading.Report) float64 {
 	if r.Outcome != grading.Scored || r.ExactScore == nil || r.NonFinite {
 		return 0
 	}
@@ -56,9 +57,9 @@ func medalReward(r grading.Report) float64 {
 	return 0
 }
 
-// writeReward writes reward.json and reward.txt, as Harbor reads them.
-func writeReward(dir, kind string, r grading.Report) error {
-	reward := rewardOf(kind, r)
+// WriteReward writes reward.json and reward.txt, as Harbor reads them.
+func WriteReward(dir, kind string, r grading.Report) error {
+	reward := Reward(kind, r)
 	values := map[string]float64{"reward": reward}
 	if r.ExactScore != nil && !math.IsNaN(float64(*r.ExactScore)) && !math.IsInf(float64(*r.ExactScore), 0) {
 		values["score"] = float64(*r.ExactScore)
@@ -68,8 +69,9 @@ func writeReward(dir, kind string, r grading.Report) error {
 		return fmt.Errorf("write reward: %w", err)
 	}
 	for name, text := range map[string]string{"reward.json": string(text), "reward.txt": fmt.Sprint(reward)} {
-		if err := app.ReplaceFile(filepath.Join(dir, name), []byte(text+"\n")); err != nil {
-			return err
+		path := filepath.Join(dir, name)
+		if err := wholefile.Replace(path, wholefile.Bytes([]byte(text+"\n"))); err != nil {
+			return fmt.Errorf("write %s: %w", path, err)
 		}
 	}
 	return nil

@@ -1,0 +1,370 @@
+// Package boards shows leaderboards: as text, JSON, Markdown and tables.
+package boards
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/steps/aggregate"
+)
+
+// Result is a leaderboard to show: one agent, or two with their
+// comparisons by split.
+type Result struct {
+	Agents      []board.Standing
+	Comparisons map[string]board.Comparison
+	Splits      []board.SplitIDs
+	Catalog     *competitions.Catalog
+	// Stopped are the first agent's boards had its attempts been stopped early.
+	Stopped []board.Stopped
+}
+
+// JSON is the leaderboard as JSON: the fields of the first agent's board,
+// which are fixed, and what goes beyond.
+type JSON struct {
+	Agent     string `json:"agent"`
+	Isolation string `json:"isolation"` // see conditions.Shown
+	Untrusted bool   `json:"untrusted"` // see conditions.Untrusted
+	Task      string `json:"task"`      // see conditions.Told
+	board.Board
+	// MetricExternal are the competitions whose scores a program computed.
+	MetricExternal []string          `json:"metric_external,omitempty"`
+	Failures       []grading.Failure `json:"failures,omitempty"` // runs that could not be graded
+	// RuleChecks sums up what rules found; nil if that is not known.
+	RuleChecks *board.RuleTally `json:"rule_checks,omitempty"`
+	// At are the boards had every attempt been stopped early, by --at.
+	At         []board.Stopped `json:"at,omitempty"`
+	Against    *JSON           `json:"against,omitempty"`
+	Comparison *comparisonJSON `json:"comparison,omitempty"`
+}
+
+type comparisonJSON struct {
+	First  string                      `json:"first"`
+	Second string                      `json:"second"`
+	Splits map[string]board.Comparison `json:"splits"`
+}
+
+// JSON returns the leaderboard as JSON.
+func (r Result) JSON() JSON {
+	of := func(s board.Standing) JSON {
+		return JSON{Agent: s.Name, Isolation: s.Isolation(nil), Untrusted: conditions.Untrusted(s.Conditions(nil)...), Task: s.Task(nil), Board: s.Board, Failures: s.File.Failures, MetricExternal: export.External(s.Reports()), RuleChecks: s.RuleTally()}
+	}
+	out := of(r.Agents[0])
+	out.At = r.Stopped
+	if len(r.Agents) > 1 {
+		other := of(r.Agents[1])
+		out.Against, out.Comparison = &other, &comparisonJSON{r.Agents[0].Name, r.Agents[1].Name, r.Comparisons}
+	}
+	return out
+}
+
+// notes say what a reader of the scores must know.
+func (r Result) notes() []string {
+	var all []conditions.Attempts
+	for _, s := range r.Agents {
+		all = append(all, conditions.Attempts{Agent: s.Name, Sets: s.Conditions(nil)})
+	}
+	var reports []grading.Report
+	for _, s := range r.Agents {
+		reports = append(reports, s.Reports()...)
+	}
+	notes := append(conditions.Notes(all), export.ExternalNotes(reports)...)
+	for _, s := range r.Agents {
+		if t := s.RuleTally(); t != nil {
+			notes = append(notes, t.Sentence(s.Name))
+		}
+	}
+	return notes
+}
+
+// runs returns the runs at the competitions of the splits, in report order.
+func (r Result) runs() []export.Run {
+	var runs []export.Run
+	for _, s := range r.Agents {
+		for _, g := range s.File.Reports {
+			if slices.ContainsFunc(r.Splits, func(split board.SplitIDs) bool { return slices.Contains(split.IDs, g.CompetitionID) }) {
+				run := aggregate.NewEntry(g, r.Catalog).Run()
+				run.Agent = s.Name
+				runs = append(runs, run)
+			}
+		}
+	}
+	return runs
+}
+
+// Labels are the columns of a Markdown row that its writer says.
+type Labels struct{ Models, Hours, Date string }
+
+func (r Result) rows(o Labels) []export.Row {
+	var rows []export.Row
+	for i, s := range r.Agents {
+		row := export.Row{Agent: s.Name, Splits: s.Board.Splits, Hours: o.Hours, Isolation: s.Isolation(nil), Task: s.Task(nil)}
+		for _, g := range s.File.Reports {
+			row.Date = max(row.Date, strings.SplitN(g.CreatedAt, "T", 2)[0])
+		}
+		if i == 0 {
+			row.Models = o.Models
+			if o.Date != "" {
+				row.Date = o.Date
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// Table returns the leaderboard as a table: figures, or runs.
+func (r Result) Table(name string) (*table.Table, error) {
+	if name == "runs" {
+		return export.Runs(r.runs())
+	}
+	var groups []export.Group
+	for _, s := range r.Agents {
+		for _, split := range r.Splits {
+			if figures, ok := s.Board.Splits[split.Name]; ok {
+				groups = append(groups, export.Group{Agent: s.Name, Name: split.Name, Figures: figures, Seeds: s.Board.SeedsPerSplit[split.Name], Competitions: len(split.IDs), Isolation: s.Isolation(split.IDs), Untrusted: conditions.Untrusted(s.Conditions(split.IDs)...), Task: s.Task(split.IDs)})
+			}
+		}
+	}
+	return export.Figures(groups)
+}
+
+// Markdown returns rows for the reference's README.
+func (r Result) Markdown(l Labels) string { return export.Markdown(r.rows(l), r.notes()) }
+
+// Warn calls warn for what was left out and what depends on rounding.
+func (r Result) Warn(warn func(title, format string, args ...any)) {
+	for _, s := range r.Agents {
+		for _, split := range r.Splits {
+			if why := s.Board.Skipped[split.Name]; why != "" {
+				warn("Left out:", "%s: %s", split.Name, why)
+			}
+		}
+		for _, f := range s.File.Failures {
+			warn("Not graded:", "line %d: %s: %s; it is not counted", f.Line, f.CompetitionID, f.Reason)
+		}
+	}
+	for _, run := range r.runs() {
+		if run.Report.MedalOnNonFinite() {
+			warn("Check:", "%s, %s: the medal is based on a score that is not finite", run.Agent, run.Report.CompetitionID)
+		}
+		if decided := run.Report.RoundingDecides(); len(decided) > 0 {
+			warn("Check:", "%s, %s: the exact score %v is on the other side of %s than the rounded one, which counts",
+				run.Agent, run.Report.CompetitionID, float64(*run.Report.ExactScore), export.Join(decided))
+		}
+	}
+}
+
+// Layout says how a leaderboard is drawn.
+type Layout struct {
+	Style view.Style
+	Width int
+	// Full shows every figure and, of comparisons, every test.
+	Full bool
+}
+
+// Text draws the figures.
+func (l Layout) Text(out *bytes.Buffer, r Result) error {
+	for _, s := range r.Agents {
+		if len(r.Agents) > 1 {
+			fmt.Fprintf(out, "%s\n\n", l.Style.Bold(view.Text(s.Name)))
+		}
+		if err := l.board(out, s, r.Splits); err != nil {
+			return err
+		}
+		if len(r.Agents) > 1 {
+			out.WriteString("\n")
+		}
+	}
+	if err := l.stopped(out, r); err != nil {
+		return err
+	}
+	for _, note := range r.notes() {
+		fmt.Fprintf(out, "%s\n", l.Style.Warn(view.OneLine(note)))
+	}
+	for _, split := range r.Splits {
+		if c, ok := r.Comparisons[split.Name]; ok {
+			if err := l.comparison(out, r.Agents, split.Name, c); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case len(r.Comparisons) > 0 && !l.Full:
+		out.WriteString("The difference is in percentage points. p: sign-flip test on the competitions. --full has all figures,\nintervals and tests.\n")
+	case l.Full && len(r.Comparisons) > 0:
+		out.WriteString("The difference is in percentage points. Intervals are 95 % percentile bootstraps: over other runs at\n" +
+			"these competitions, and over other competitions. p: exact McNemar test on the pairs; sign-flip test\non the competitions.\n")
+	}
+	return nil
+}
+
+func (l Layout) board(out *bytes.Buffer, s board.Standing, splits []board.SplitIDs) error {
+	b := s.Board
+	if len(b.Splits) == 0 {
+		out.WriteString("No split is complete.\n")
+		return nil
+	}
+	columns, isolation, task := []string{"Percent"}, []string{"isolation"}, []string{"task"}
+	var shown []string
+	for _, split := range splits {
+		if _, ok := b.Splits[split.Name]; ok {
+			shown = append(shown, split.Name)
+			columns = append(columns, ">"+split.Name)
+			isolation = append(isolation, s.Isolation(split.IDs))
+			task = append(task, s.Task(split.IDs))
+		}
+	}
+	t := view.NewTable(columns...)
+	t.Fit(1, l.Width)
+	for _, name := range board.PercentageNames() {
+		row := []string{name}
+		if !l.Full {
+			row[0] = strings.TrimSuffix(name, "_percentage")
+		}
+		for _, split := range shown {
+			e := b.Splits[split][name]
+			row = append(row, fmt.Sprintf("%.2f ± %.2f", float64(e.Mean), float64(e.SEM)))
+		}
+		t.Row(row...)
+	}
+	var same [][]string
+	for _, row := range [][]string{isolation, task} {
+		if values := slices.Compact(slices.Clone(row[1:])); len(values) == 1 && !l.Full {
+			same = append(same, []string{row[0], values[0]})
+		} else {
+			t.Row(row...)
+		}
+	}
+	if err := t.Write(out, l.Style); err != nil {
+		return err
+	}
+	for _, row := range same {
+		fmt.Fprintf(out, "%-9s  %s\n", row[0], view.OneLine(row[1]))
+	}
+	fmt.Fprintf(out, "\n%s; mean ± standard error of the mean.\n", view.Plural(b.Seeds, "seed"))
+	return nil
+}
+
+func (l Layout) comparison(out *bytes.Buffer, agents []board.Standing, split string, c board.Comparison) error {
+	fmt.Fprintf(out, "%s: %s by %s at %s", l.Style.Bold(split), view.Plural(c.Pairs, "pair"), c.PairedBy, view.Plural(c.Competitions, "competition"))
+	if len(c.Unpaired) > 0 {
+		first, second := 0, 0
+		for _, u := range c.Unpaired {
+			first, second = first+u.First, second+u.Second
+		}
+		fmt.Fprintf(out, "; without a partner and left out: %d and %d", first, second)
+	}
+	out.WriteString("\n\n")
+	rows := aggregate.ComparisonRows(view.Text(agents[0].Name), view.Text(agents[1].Name), c)
+	if !l.Full {
+		for i, row := range rows {
+			rows[i] = append(row[:4:4], row[len(row)-1])
+		}
+	}
+	header := rows[0]
+	for i := 1; i < len(header); i++ {
+		header[i] = ">" + header[i]
+	}
+	t := view.NewTable(header...)
+	t.Fit(1, l.Width)
+	for _, row := range rows[1:] {
+		t.Row(row...)
+	}
+	if err := t.Write(out, l.Style); err != nil {
+		return err
+	}
+	out.WriteString("\n")
+	return nil
+}
+
+// stopped writes a table a split: a row a time, and one for the end.
+func (l Layout) stopped(out *bytes.Buffer, r Result) error {
+	if len(r.Stopped) == 0 {
+		return nil
+	}
+	names := []string{"any_medal_percentage", "gold_medal_percentage", "silver_medal_percentage", "bronze_medal_percentage", "above_median_percentage", "valid_submissions_percentage"}
+	header := []string{"Stopped after"}
+	for _, name := range names {
+		header = append(header, ">"+strings.TrimSuffix(name, "_percentage"))
+	}
+	for _, split := range r.Splits {
+		if _, ok := r.Agents[0].Board.Splits[split.Name]; !ok {
+			continue
+		}
+		t := view.NewTable(header...)
+		t.Fit(1, l.Width)
+		row := func(what string, figures board.Split) {
+			cells := []string{what}
+			for _, name := range names {
+				cells = append(cells, fmt.Sprintf("%.2f ± %.2f", float64(figures[name].Mean), float64(figures[name].SEM)))
+			}
+			t.Row(cells...)
+		}
+		for _, s := range r.Stopped {
+			row(view.Duration(s.At), s.Splits[split.Name])
+		}
+		row("the end", r.Agents[0].Board.Splits[split.Name])
+		fmt.Fprintf(out, "\n%s\n\n", l.Style.Bold(split.Name))
+		if err := t.Write(out, l.Style); err != nil {
+			return err
+		}
+	}
+	out.WriteString("\n")
+	return nil
+}
+
+// Runs shows every run with how far it is from the next medal.
+func (l Layout) Runs(out *bytes.Buffer, r Result) error {
+	columns := []string{"Agent", "Competition", "Seed", "Isolation", "Task", ">Score", "Medal", ">Place", ">To gold", ">To silver", ">To bronze"}
+	runs := r.runs()
+	used := slices.ContainsFunc(runs, func(run export.Run) bool { return run.Attempt.Usage != nil })
+	if used {
+		columns = append(columns, ">Tokens", ">Cost (USD)")
+	}
+	t := view.NewTable(columns...)
+	t.Fit(2, l.Width)
+	for _, run := range runs {
+		score, place := cmp.Or(export.Unscored(run.Report, run.Attempt), "-"), "-"
+		if s := run.Report.Score; s != nil && !math.IsNaN(float64(*s)) {
+			score = view.Score(float64(*s))
+		}
+		if run.Report.Rank != nil && score != export.NaN {
+			place = export.Place(*run.Report.Rank, run.Report.Teams)
+		}
+		row := []string{view.Text(run.Agent), run.Report.CompetitionID, view.Text(run.Seed), conditions.Shown(run.Report.Conditions), conditions.Told(run.Report.Conditions), score, export.Medal(run.Report), place}
+		for _, name := range []grading.Threshold{grading.Gold, grading.Silver, grading.Bronze} {
+			row = append(row, marginText(run.Margins, name))
+		}
+		if used {
+			row = append(row, aggregate.TokensText(run.Attempt.Usage), aggregate.CostText(run.Attempt.Usage))
+		}
+		t.Row(row...)
+	}
+	return t.Write(out, l.Style)
+}
+
+// marginText is what is missing to a threshold, or that it is reached.
+func marginText(margins map[grading.Threshold]grading.Margin, name grading.Threshold) string {
+	m, ok := margins[name]
+	switch {
+	case !ok:
+		return "-"
+	case m.Score >= 0:
+		return "reached"
+	case m.Places == nil:
+		return fmt.Sprintf("%.5f", -float64(m.Score))
+	}
+	return fmt.Sprintf("%.5f, %d up", -float64(m.Score), -*m.Places)
+}

@@ -1,0 +1,249 @@
+package board
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cache/leaf/plain"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/grading"
+)
+
+// Unlabelled is the agent of reports without the label "agent".
+const Unlabelled = "(unlabelled)"
+
+// Standing is an agent's reports and what follows from them.
+type Standing struct {
+	Name  string
+	File  File
+	Board Board
+}
+
+// Selection says which of the reports in some files are an agent's, and how they count.
+type Selection struct {
+	// Agent and Version, of the competitions, are those of the reports that count; ""
+	// is any, if all have the same.
+	Agent, Version string
+	// Mixed lets reports of several agents count as one's.
+	Mixed  bool
+	Splits []SplitIDs
+	Seeds  Seeds
+	// Partial allows a board in which no split is complete: agents can be compared
+	// there.
+	Partial bool
+}
+
+// Standing reads files and folders of reports.
+func (q Selection) Standing(paths []string) (s Standing, err error) {
+	files, err := ReportFiles(paths)
+	if err != nil {
+		return s, err
+	}
+	if s.File, err = ReadPaths(files); err != nil {
+		return s, err
+	}
+	if s.File.Reports, err = ofVersion(s.File.Reports, q.Version); err != nil {
+		return s, err
+	}
+	if q.Agent != "" || !q.Mixed {
+		if s.File.Reports, err = ofAgent(s.File.Reports, q.Agent); err != nil {
+			return s, err
+		}
+	}
+	if q.Seeds.PadMissing {
+		if err := refuseFailures(s.File, q.Splits); err != nil {
+			return s, err
+		}
+	}
+	s.Name = agentName(s.File.Reports, paths)
+	if s.Board, err = NewBoard(AllFlags(s.File.Reports), q.Splits, q.Seeds); q.Partial {
+		err = nil
+	}
+	return s, err
+}
+
+// pick returns the reports with a key, and all keys.
+func pick(reports []grading.Graded, want string, key func(grading.Graded) string) (own []grading.Graded, keys []string) {
+	for _, r := range reports {
+		k := key(r)
+		if !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+		if k == want {
+			own = append(own, r)
+		}
+	}
+	slices.SortFunc(keys, CompareNames)
+	return own, keys
+}
+
+// ofVersion returns the reports of a version; without one all, unless some are
+// of masked versions and some are not: they would count as further seeds.
+func ofVersion(reports []grading.Graded, version string) ([]grading.Graded, error) {
+	own, versions := pick(reports, version, func(g grading.Graded) string { return cmp.Or(g.CompetitionVersion, "v1") })
+	others := slices.DeleteFunc(slices.Clone(versions), competitions.IsMasked)
+	switch {
+	case version != "" && len(own) == 0:
+		return nil, fmt.Errorf("no report is of version %s; there are %s", version, cmp.Or(plain.List(versions), "no reports"))
+	case version != "":
+		return own, nil
+	case len(others) > 0 && len(others) < len(versions):
+		return nil, fmt.Errorf("the reports are of masked and other versions, %s; choose one with --version, and another with --against-version", plain.List(versions))
+	}
+	return reports, nil
+}
+
+// ofAgent returns the reports labelled with an agent; without a name all,
+// if they are of one agent.
+func ofAgent(reports []grading.Graded, agent string) ([]grading.Graded, error) {
+	own, names := pick(reports, agent, func(g grading.Graded) string { return cmp.Or(g.Labels["agent"], Unlabelled) })
+	switch {
+	case agent != "" && len(own) == 0:
+		return nil, fmt.Errorf("no report is labelled with agent %q; there are %s", agent, cmp.Or(plain.List(names), "no reports"))
+	case agent != "":
+		return own, nil
+	case len(names) > 1:
+		return nil, fmt.Errorf("the reports are of several agents, %s; choose one with --agent, and another with --against-agent", plain.List(names))
+	}
+	return reports, nil
+}
+
+// refuseFailures keeps runs that could not be graded, which is not a failure of
+// the agent, from being counted as one.
+func refuseFailures(file File, splits []SplitIDs) error {
+	for _, f := range file.Failures {
+		for _, s := range splits {
+			if slices.Contains(s.IDs, f.CompetitionID) {
+				return fmt.Errorf("pad missing reports: line %d, %s, could not be graded (%s), which is no failure of the agent; grade it again, or leave out --pad-missing",
+					f.Line, f.CompetitionID, f.Reason)
+			}
+		}
+	}
+	return nil
+}
+
+// CompareStandings pairs two agents in every split that has a pair.
+func CompareStandings(first, second Standing, splits []SplitIDs, how Resampling) (map[string]Comparison, error) {
+	out := map[string]Comparison{}
+	for _, s := range splits {
+		pairing := NewPairing(first.File.Reports, second.File.Reports, s.IDs)
+		if len(pairing.Pairs) == 0 {
+			continue
+		}
+		c, err := pairing.Compare(how)
+		if err != nil {
+			return nil, fmt.Errorf("split %s: %w", s.Name, err)
+		}
+		out[s.Name] = c
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("compare: there is no competition that both agents have a report of")
+	}
+	return out, nil
+}
+
+// Isolation says how the attempts at competitions were isolated; none are all.
+func (s Standing) Isolation(ids []string) string { return conditions.Shown(s.Conditions(ids)...) }
+
+// Task is what agents were told at competitions; none are all.
+func (s Standing) Task(ids []string) string { return conditions.Told(s.Conditions(ids)...) }
+
+// Conditions are those of the attempts at competitions; none are all.
+func (s Standing) Conditions(ids []string) [][]string {
+	var sets [][]string
+	for _, g := range s.File.Reports {
+		if ids == nil || slices.Contains(ids, g.CompetitionID) {
+			sets = append(sets, g.Conditions)
+		}
+	}
+	return sets
+}
+
+// Reports are the reports of the agent's attempts.
+func (s Standing) Reports() []grading.Report {
+	reports := make([]grading.Report, len(s.File.Reports))
+	for i, g := range s.File.Reports {
+		reports[i] = g.Report
+	}
+	return reports
+}
+
+// Stopped is a leaderboard had every attempt been stopped at a time.
+type Stopped struct {
+	Hours float64 `json:"hours"`
+	Board
+	At time.Duration `json:"-"`
+}
+
+// Stopped returns the boards of an agent had its attempts been stopped early.
+func (q Selection) Stopped(s Standing, times []time.Duration) ([]Stopped, error) {
+	var out []Stopped
+	for _, at := range times {
+		reports := make([]grading.Graded, len(s.File.Reports))
+		for i, g := range s.File.Reports {
+			var err error
+			if reports[i], err = g.Stopped(at); err != nil {
+				return nil, fmt.Errorf("--at: %w", err)
+			}
+		}
+		b, err := NewBoard(AllFlags(reports), q.Splits, q.Seeds)
+		if err != nil && !q.Partial {
+			return nil, err
+		}
+		out = append(out, Stopped{Hours: at.Hours(), Board: b, At: at})
+	}
+	return out, nil
+}
+
+// RuleTally sums up what rule checks found in the attempts of an agent.
+type RuleTally struct {
+	Attempts int `json:"attempts"`
+	// Checked is how many of them a step of kind check looked at, Warned how many
+	// have a warning.
+	Checked int `json:"checked"`
+	Warned  int `json:"warned"`
+	// Rules counts the attempts that each rule warns of.
+	Rules map[string]int `json:"rules"`
+}
+
+// RuleTally is nil if no attempt is known to have been checked.
+func (s Standing) RuleTally() *RuleTally {
+	t := &RuleTally{Attempts: len(s.File.Reports), Rules: map[string]int{}}
+	for _, g := range s.File.Reports {
+		if g.Origin == nil || !g.Origin.Checked {
+			continue
+		}
+		t.Checked++
+		if len(g.Origin.WarnedBy) > 0 {
+			t.Warned++
+		}
+		for _, name := range g.Origin.WarnedBy {
+			t.Rules[name]++
+		}
+	}
+	if t.Checked == 0 {
+		return nil
+	}
+	return t
+}
+
+// Sentence says it of an agent.
+func (t *RuleTally) Sentence(agent string) string {
+	var by []string
+	for _, name := range slices.Sorted(maps.Keys(t.Rules)) {
+		by = append(by, fmt.Sprintf("%s %d", name, t.Rules[name]))
+	}
+	text := fmt.Sprintf("Rule checks of %s: warnings in %d of %d attempts", agent, t.Warned, t.Checked)
+	if len(by) > 0 {
+		text += " (" + strings.Join(by, ", ") + ")"
+	}
+	if left := t.Attempts - t.Checked; left > 0 {
+		text += fmt.Sprintf("; %d not checked", left)
+	}
+	return text + "."
+}

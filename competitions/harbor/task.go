@@ -1,0 +1,329 @@
+package harbor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/mleflow/mleflow/cache/leaf/progress"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/mask"
+)
+
+// Writer writes competitions as tasks.
+type Writer struct {
+	// Data is the folder of prepared competitions, Dir that of the tasks.
+	Data, Dir string
+	// Image is what the agent's environment is built from. Images is a prefix of the
+	// names of images; if it is empty, the harness builds them.
+	Image, Images string
+	// Reward is one of Rewards.
+	Reward string
+	// Micro is how many test ids are drawn, by Seed; 0 is all.
+	Micro int
+	Seed  uint64
+	// Judge finds out whether the answers are a solution.
+	Judge grading.Judge
+	Work  *progress.Work
+}
+
+// Task is a task that was written.
+type Task struct {
+	Competition string `json:"competition"`
+	Path        string `json:"path"`
+	Solution    bool   `json:"solution"`
+}
+
+// Mistake is an error that another request would not have.
+type Mistake struct{ error }
+
+// Unwrap returns the cause.
+func (m Mistake) Unwrap() error { return m.error }
+
+func mistakef(format string, args ...any) error { return Mistake{fmt.Errorf(format, args...)} }
+
+// draft is a task folder that is being filled.
+type draft struct {
+	*Writer
+	def               *competitions.Definition
+	dir               string
+	prepared, answers string
+	solved            bool
+}
+
+// Write writes one task folder, as a whole or not at all.
+func (w *Writer) Write(ctx context.Context, def *competitions.Definition) (task Task, err error) {
+	d := draft{Writer: w, def: def, prepared: filepath.Join(w.Data, def.ID, "prepared"), answers: grading.AnswersPath(w.Data, def)}
+	to := filepath.Join(w.Dir, w.name(def))
+	for _, need := range []string{filepath.Join(d.prepared, "public"), d.answers} {
+		if _, err := os.Stat(need); err != nil {
+			return task, mistakef("%s is not prepared: %v; run mleflow prepare -c %s first, with the same --data-dir", def.ID, err, def.ID)
+		}
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return task, mistakef("%s already exists; move it away, or write elsewhere", to)
+	}
+	if err := os.MkdirAll(w.Dir, 0o777); err != nil {
+		return task, fmt.Errorf("write task: %w", err)
+	}
+	if d.dir, err = os.MkdirTemp(w.Dir, ".task-"); err != nil {
+		return task, fmt.Errorf("write task: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(d.dir)) }()
+	if w.Micro > 0 {
+		drawn := filepath.Join(d.dir, "drawn")
+		defer func() { err = errors.Join(err, os.RemoveAll(drawn)) }()
+		if err := d.draw(ctx, drawn); err != nil {
+			return task, err
+		}
+	}
+	if err := d.grade(ctx); err != nil {
+		return task, err
+	}
+	if err := d.fill(); err != nil {
+		return task, fmt.Errorf("write task: %w", err)
+	}
+	if err := os.Chmod(d.dir, 0o755); err != nil { //nolint:gosec // a folder to share, as mkdir makes it
+		return task, fmt.Errorf("write task: %w", err)
+	}
+	return Task{Competition: def.ID, Path: to, Solution: d.solved}, os.Rename(d.dir, to)
+}
+
+// name is that of the task's folder.
+func (w *Writer) name(def *competitions.Definition) string {
+	if w.Micro == 0 {
+		return def.ID
+	}
+	return fmt.Sprintf("%s-micro-%d-%d", def.ID, w.Micro, w.Seed)
+}
+
+// draw replaces the data by a small split of them, below a folder.
+func (d *draft) draw(ctx context.Context, data string) error {
+	to := filepath.Join(data, d.def.ID, "prepared")
+	folder := mask.Folder{From: d.prepared, To: to, Work: d.Work}
+	d.prepared, d.answers = to, grading.AnswersPath(data, d.def)
+	return folder.Write("draw", func(o mask.Options) error {
+		if err := mask.Draw(ctx, d.def, d.Micro, d.Seed, o); err != nil {
+			return Mistake{err}
+		}
+		return nil
+	})
+}
+
+// grade finds out whether the answers earn gold, and whether a small split can be graded.
+func (d *draft) grade(ctx context.Context) error {
+	grade := func(submission string) (grading.Report, error) {
+		return d.Judge.Grade(ctx, d.def, grading.Request{Submission: submission, Answers: d.answers, Created: time.Now()})
+	}
+	report, err := grade(d.answers)
+	if err != nil {
+		return err
+	}
+	d.solved = report.GoldMedal && filepath.Ext(d.answers) == ".csv"
+	if d.Micro == 0 || report.Outcome == grading.Scored {
+		return nil
+	}
+	one, err := grade(filepath.Join(d.prepared, filepath.FromSlash(d.def.Layout.Sample)))
+	if err == nil && one.Outcome != grading.Scored {
+		err = mistakef("the %d ids drawn from %s cannot be graded: %s; draw more of them, or others with --seed", d.Micro, d.def.ID, one.Reason)
+	}
+	return err
+}
+
+func (d *draft) fill() error {
+	files := map[string]string{
+		"task.toml":              d.config(d.def),
+		"instruction.md":         instruction(d.def),
+		"environment/Dockerfile": fmt.Sprintf("FROM %s\nCOPY data/ /home/data/\nRUN mkdir -p /home/submission\nWORKDIR /home\n", d.Image),
+		"tests/Dockerfile":       "FROM debian:12.11-slim\nCOPY . /tests/\nRUN mkdir -p /logs/verifier\n",
+		"tests/test.sh":          fmt.Sprintf(testScript, d.def.ID, d.Reward),
+	}
+	if d.solved {
+		files["solution/solve.sh"] = "#!/bin/sh\nset -e\nmkdir -p /home/submission\ncp \"$(dirname \"$0\")/submission.csv\" /home/submission/submission.csv\n"
+	}
+	for name, text := range files {
+		if err := writeScript(filepath.Join(d.dir, filepath.FromSlash(name)), text); err != nil {
+			return err
+		}
+	}
+	if d.solved {
+		if err := linkFile(d.answers, filepath.Join(d.dir, "solution", "submission.csv")); err != nil {
+			return err
+		}
+	}
+	private, err := filepath.Rel(d.prepared, d.answers)
+	if err != nil {
+		return err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		linkTrees(d.def.ID, d.Work,
+			link{from: filepath.Join(d.prepared, "public"), to: filepath.Join(d.dir, "environment", "data")},
+			link{from: d.answers, to: filepath.Join(d.dir, "tests", "data", d.def.ID, "prepared", private)}),
+		copyFile(program, filepath.Join(d.dir, "tests", "mleflow")))
+}
+
+// testScript ends with status 1 and no reward if grading itself fails, which
+// Harbor reports as an error: that is not the submission's fault.
+const testScript = `#!/bin/sh
+here=$(cd "$(dirname "$0")" && pwd)
+logs=${MLEFLOW_REWARD_DIR:-/logs/verifier}
+mkdir -p "$logs"
+submission=${MLEFLOW_SUBMISSION:-/home/submission/submission.csv}
+if [ -L "$submission" ]; then # it could lead to the answers
+  echo "The submission is a symbolic link, which does not count."
+  submission=$here/none
+fi
+"$here/mleflow" grade-sample "$submission" %s \
+  --data-dir "$here/data" --reward %s --reward-dir "$logs"
+status=$?
+[ $status = 4 ] && status=0
+exit $status
+`
+
+func (w *Writer) config(def *competitions.Definition) string {
+	micro := ""
+	if w.Micro > 0 {
+		micro = fmt.Sprintf("micro = %d\nseed = %d\n", w.Micro, w.Seed)
+	}
+	agent, verifier := "", ""
+	if w.Images != "" {
+		agent = fmt.Sprintf("docker_image = %q\n", w.Images+"/"+w.name(def)+"-agent")
+		verifier = fmt.Sprintf("docker_image = %q\n", w.Images+"/"+w.name(def)+"-verifier")
+	}
+	return fmt.Sprintf(`schema_version = "1.1"
+artifacts = ["/home/submission/submission.csv"]
+
+[task]
+name = "mleflow/%s"
+
+[metadata]
+competition_version = %q
+reward = %q
+%s
+[agent]
+timeout_sec = 86400.0
+
+[verifier]
+timeout_sec = 3600.0
+environment_mode = "separate"
+
+[verifier.environment]
+%snetwork_mode = "no-network"
+cpus = 2
+memory_mb = 8192
+
+[environment]
+%snetwork_mode = "no-network"
+build_timeout_sec = 3600.0
+cpus = 4
+memory_mb = 16384
+`, w.name(def), def.Version, w.Reward, micro, verifier, agent)
+}
+
+func instruction(def *competitions.Definition) string {
+	return fmt.Sprintf(rules, def.ID) + "\n" + string(def.OwnDescription())
+}
+
+// rules are the rules of our own instructions that hold without our
+// agent's server.
+const rules = `You take part in the machine-learning competition %s, offline.
+
+Train a model on the training data, predict the test data, and leave the
+predictions as one CSV file. Hand-labelling the test data is not allowed, and
+neither are other people's solutions.
+
+- Data: /home/data. If description.md is there, read it first.
+- Submission: /home/submission/submission.csv, in the form of the sample
+  submission. No file there means no score.
+
+The data were split again, so that numbers of rows, file names and columns may
+differ from what the competition's text says. Where they disagree, this text is
+right. The score is computed with the competition's metric after you have ended.
+`
+
+func writeScript(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	mode := os.FileMode(0o644)
+	if filepath.Ext(path) == ".sh" {
+		mode = 0o755
+	}
+	return os.WriteFile(path, []byte(text), mode) //nolint:gosec // scripts are to be run
+}
+
+// link is from where a file or folder is linked, and to where.
+type link struct {
+	from, to string
+	size     int64
+}
+
+// linkTrees links files and folders, or copies them across file systems.
+func linkTrees(what string, work *progress.Work, trees ...link) error {
+	var files []link
+	var bytes int64
+	for _, t := range trees {
+		err := filepath.WalkDir(t.from, func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			info, err := e.Info()
+			if err != nil {
+				return err
+			}
+			rel, err := filepath.Rel(t.from, path)
+			files = append(files, link{path, filepath.Join(t.to, rel), info.Size()})
+			bytes += info.Size()
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	work.Begin(what, int64(len(files)), bytes)
+	for _, f := range files {
+		if err := linkFile(f.from, f.to); err != nil {
+			return err
+		}
+		work.Add(1, f.size)
+	}
+	return nil
+}
+
+func linkFile(from, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return err
+	}
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	return copyFile(from, to)
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm())
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}

@@ -1,0 +1,241 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/engine/bounded"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// evaluateArgs returns the values of the instance's arguments and then of its
+// blocks, in the order of the kind and without marks, and their origins.
+func (ev *evaluator) evaluateArgs(inst *Instance, common *shared, ctx func() *hcl.EvalContext) ([]cty.Value, []origin, diag.List) {
+	k := inst.Step.Kind
+	e := argEval{ev: ev, inst: inst, shared: common, ctx: ctx, marks: map[any]struct{}{}}
+	values := make([]cty.Value, 0, len(k.Args)+len(k.Blocks))
+	for i := range k.Args {
+		values = append(values, e.attr(&k.Args[i], inst.Step.Args[k.Args[i].Name]))
+	}
+	for i := range k.Blocks {
+		values = append(values, e.block(&k.Blocks[i]))
+	}
+	return values, e.origins, e.diags
+}
+
+// object builds the object that a kind decodes from the values that
+// evaluateArgs returned. Instances keep only the values, because there may be
+// very many.
+func object(k *step.Kind, values []cty.Value) cty.Value {
+	attrs := make(map[string]cty.Value, len(values))
+	for i, v := range values {
+		if i < len(k.Args) {
+			attrs[k.Args[i].Name] = v
+		} else {
+			attrs[k.Blocks[i-len(k.Args)].Name] = v
+		}
+	}
+	return cty.ObjectVal(attrs)
+}
+
+// argEval evaluates the arguments of one instance.
+type argEval struct {
+	ev      *evaluator
+	inst    *Instance
+	shared  *shared // nil if the instance is evaluated by itself
+	ctx     func() *hcl.EvalContext
+	marks   map[any]struct{}
+	origins []origin
+	diags   diag.List
+}
+
+func (e *argEval) block(b *step.Block) cty.Value {
+	given, ok := e.inst.Step.Blocks[b.Name]
+	if !ok {
+		return cty.NullVal(b.Type())
+	}
+	object := make(map[string]cty.Value, len(b.Args))
+	for i := range b.Args {
+		object[b.Args[i].Name] = e.attr(&b.Args[i], given[b.Args[i].Name])
+	}
+	return cty.ObjectVal(object)
+}
+
+func (e *argEval) attr(a *step.Attr, expr hcl.Expression) cty.Value {
+	if expr == nil {
+		if a.Default != (cty.Value{}) {
+			return a.Default
+		}
+		if a.Type == step.ArtifactType {
+			return cty.NullVal(cty.DynamicPseudoType) // in the form that Args.Decode expects
+		}
+		return cty.NullVal(a.Type)
+	}
+	if e.shared.final(expr) {
+		return e.shared.values[expr].value
+	}
+	v, diags := e.value(expr)
+	if diags.HasErrors() {
+		e.diags = append(e.diags, e.about(diags)...)
+		return cty.UnknownVal(a.Type)
+	}
+	clear(e.marks)
+	if a.Files {
+		var err error
+		if v, err = localFiles(e.ev.pipeline.local, v); err != nil {
+			e.diags = append(e.diags, diag.Error(expr.Range(), "Invalid "+a.Name, "%s: %s", e.inst.Addr, diag.Sentence(err.Error())))
+			return cty.UnknownVal(a.Type)
+		}
+	}
+	v = unmark(v, e.marks)
+	e.consume(a, expr)
+	out, err := bounded.Convert(v, a.Type)
+	if err != nil {
+		path, text := mismatch(v, a.Type)
+		e.diags = append(e.diags, diag.Error(expr.Range(), "Wrong type of argument", "%s%s of %s %s.%s", a.Name, path, e.inst.Addr, text, e.remedy(a, v)))
+		return cty.UnknownVal(a.Type)
+	}
+	if out.IsNull() {
+		if a.Required {
+			e.diags = append(e.diags, diag.Error(expr.Range(), "Missing value", "%s of %s is required and must not be null.", a.Name, e.inst.Addr))
+		} else if a.Default != (cty.Value{}) {
+			return a.Default
+		}
+		return out
+	}
+	e.checkOneOf(a, out, expr)
+	return out
+}
+
+// remedy says how to write an argument whose value v has the wrong type.
+func (e *argEval) remedy(a *step.Attr, v cty.Value) string {
+	if _, hidden := e.marks[sensitive]; hidden || !v.IsKnown() || v.IsNull() {
+		return ""
+	}
+	if v.Type() == cty.String && (a.Type.IsListType() && a.Type.ElementType() == cty.String) {
+		return fmt.Sprintf(" Write [%q].", v.AsString())
+	}
+	if a.Type.IsObjectType() {
+		return " " + a.Doc
+	}
+	return ""
+}
+
+// value evaluates an expression, unless its value is the same for all instances
+// of the block and already known.
+func (e *argEval) value(expr hcl.Expression) (cty.Value, diag.List) {
+	if s := e.shared; s.has(expr) {
+		same := s.values[expr]
+		return same.value, copyDiags(same.diags)
+	}
+	return e.ev.evaluate(expr, e.ctx())
+}
+
+// copyDiags copies diagnostics that are changed for each instance.
+func copyDiags(list diag.List) diag.List {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make(diag.List, len(list))
+	for i, d := range list {
+		c := *d
+		out[i] = &c
+	}
+	return out
+}
+
+// about adds the instance to the errors of an evaluation.
+func (e *argEval) about(diags diag.List) diag.List {
+	if e.inst.Addr.HasKey {
+		for _, d := range diags {
+			d.Detail += fmt.Sprintf(" (In %s.)", e.inst.Addr)
+		}
+	}
+	return diags
+}
+
+func allowed(a *step.Attr, v cty.Value) bool {
+	return len(a.OneOf) == 0 || !v.IsKnown() || v.Type() != cty.String || slices.Contains(a.OneOf, v.AsString())
+}
+
+func (e *argEval) checkOneOf(a *step.Attr, v cty.Value, expr hcl.Expression) {
+	if allowed(a, v) {
+		return
+	}
+	e.diags = append(e.diags, diag.Error(expr.Range(), "Value not allowed", "%s must be one of %s, not %q.%s",
+		a.Name, strings.Join(a.OneOf, ", "), v.AsString(), diag.DidYouMean(v.AsString(), a.OneOf)))
+}
+
+// consume records where an argument comes from and rejects what is not allowed
+// there.
+func (e *argEval) consume(a *step.Attr, expr hcl.Expression) {
+	for _, m := range originsOf(e.marks) {
+		e.origins = append(e.origins, m)
+		if m.private() {
+			e.inst.Private = true
+			e.refusePrivate(a, expr, m)
+		}
+	}
+	for m := range e.marks {
+		if path, ok := m.(privateFile); ok {
+			e.consumePrivateFile(a, expr, path)
+		}
+	}
+	if _, found := e.marks[sensitive]; found {
+		e.diags = append(e.diags, diag.Error(expr.Range(), "Sensitive value in an argument",
+			"%s would be stored with the plan and the key. Give secrets to an agent by reference: secrets = { NAME = \"env:NAME\" }.", a.Name))
+	}
+}
+
+// consumePrivateFile does for private files what consume does for private
+// outputs.
+func (e *argEval) consumePrivateFile(a *step.Attr, expr hcl.Expression, path privateFile) {
+	e.inst.Private = true
+	if e.inst.Step.Kind.Untrusted {
+		e.diags = append(e.diags, diag.Error(expr.Range(), "Private file in an untrusted step",
+			"%s of %s is made from %s, which is in the cache or among a competition's private files. A step of kind %q runs untrusted code, which cannot have private files.",
+			a.Name, e.inst.Addr, string(path), e.inst.Step.Kind.Name))
+	}
+}
+
+func (e *argEval) refusePrivate(a *step.Attr, expr hcl.Expression, m origin) {
+	if !e.inst.Step.Kind.Untrusted {
+		return
+	}
+	from := m.inst
+	out := from.Step.Kind.Outputs[m.out].Name
+	here := diag.Error(expr.Range(), "Private output in an untrusted step",
+		"%s of %s refers to output %q of %s (%s), which is private: it holds answers or was made from them. A step of kind %q runs untrusted code, which cannot have private files. Use a public output instead.",
+		a.Name, e.inst.Addr, out, from.Addr, place(from.Step.Range), e.inst.Step.Kind.Name)
+	there := diag.Error(from.Step.Range, "The private output is made here", "Output %q of this step is private.", out)
+	e.diags = append(e.diags, here, there)
+}
+
+// private reports whether the output may not be had by a step that runs untrusted code.
+func (o origin) private() bool {
+	switch o.inst.Step.Kind.Outputs[o.out].Secrecy {
+	case step.Private:
+		return true
+	case step.Public:
+		return false
+	case step.Withheld:
+		return !o.replayed
+	default:
+		return o.inst.Private
+	}
+}
+
+// hidden reports whether the output is private even for people: it contains answers,
+// or was made from them by a step whose results may be more than scores.
+func (o origin) hidden() bool {
+	kind := o.inst.Step.Kind
+	if kind.Outputs[o.out].Secrecy == step.Withheld {
+		return false
+	}
+	return o.private() && (kind.Outputs[o.out].Secrecy == step.Private || !kind.Results)
+}

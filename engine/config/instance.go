@@ -1,0 +1,185 @@
+package config
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/engine/bounded"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// expansion expands the instances of one block, in parallel.
+type expansion struct {
+	*expander
+	// ctx has the names that the block refers to, except each.
+	ctx *hcl.EvalContext
+	// shared is nil without for_each.
+	shared *shared
+}
+
+func (x *expansion) instance(inst *Instance) diag.List {
+	if x.edges.Load() > maxEdges {
+		return nil // another instance has the error
+	}
+	var own *hcl.EvalContext // of the instance, made if something needs it
+	child := func() *hcl.EvalContext {
+		if s := x.shared; s != nil && !s.each {
+			return x.ctx
+		}
+		if own == nil {
+			own = inst.context(x.ctx)
+		}
+		return own
+	}
+	args, origins, diags := x.evaluateArgs(inst, x.shared, child)
+	inst.args = args
+	if !diags.HasErrors() {
+		diags = append(diags, x.checkCommands(inst, args)...)
+		inst.Dynamic = x.dynamic(inst)
+	}
+	marks := map[any]struct{}{}
+	more := x.limits(inst, child, marks)
+	diags = append(diags, more...)
+	inst.consumes = dependsOn(append(origins, originsOf(marks)...))
+	inst.Deps = inst.consumes
+	if e := inst.Step.DependsOn; e != nil {
+		waits, more := x.waits(e, child)
+		diags = append(diags, more...)
+		inst.Deps = waits
+		if len(inst.consumes) > 0 {
+			inst.Deps = distinct(slices.Concat(waits, inst.consumes))
+		}
+	}
+	if x.edges.Add(int64(len(inst.Deps))) > maxEdges {
+		diags = append(diags, diag.Error(inst.Step.Range, "Too many dependencies", "With those of %s the pipeline has more than %d dependencies between instances. Refer to single instances, or put a step in between.", inst.Addr, maxEdges))
+	}
+	return diags
+}
+
+// waits returns the instances that depends_on names. If it does not refer to each,
+// they are the same for all instances of the block.
+func (x *expansion) waits(e hcl.Expression, ctx func() *hcl.EvalContext) ([]int, diag.List) {
+	evaluate := func() ([]int, diag.List) {
+		marks := map[any]struct{}{}
+		v, diags := x.evaluate(e, ctx())
+		unmark(v, marks)
+		return dependsOn(originsOf(marks)), diags
+	}
+	s := x.shared
+	if s == nil || refersToEach(e) {
+		return evaluate()
+	}
+	s.waits.once.Do(func() { s.waits.deps, s.waits.diags = evaluate() })
+	return s.waits.deps, copyDiags(s.waits.diags)
+}
+
+// dynamic reports whether an argument of an instance is not wholly known.
+func (x *expansion) dynamic(inst *Instance) bool {
+	for i, v := range inst.args {
+		if i < len(inst.Step.Kind.Args) && x.shared.final(inst.Step.Args[inst.Step.Kind.Args[i].Name]) {
+			continue
+		}
+		if !v.IsWhollyKnown() {
+			return true
+		}
+	}
+	return false
+}
+
+func (inst *Instance) context(ctx *hcl.EvalContext) *hcl.EvalContext {
+	if !inst.Addr.HasKey {
+		return ctx
+	}
+	return element{inst.Addr.Key, inst.each}.context(ctx)
+}
+
+// dependsOn returns the distinct instances of the origins, in ascending order.
+func dependsOn(origins []origin) []int {
+	deps := make([]int, 0, len(origins))
+	for _, o := range origins {
+		deps = append(deps, o.inst.index)
+	}
+	return distinct(deps)
+}
+
+func distinct(list []int) []int {
+	slices.Sort(list)
+	return slices.Clip(slices.Compact(list))
+}
+
+// shared is what the instances of a block with for_each have in common while they
+// are expanded.
+type shared struct {
+	// values are those of the arguments that do not refer to each.
+	values map[hcl.Expression]evaluated
+	// each says that some expression of the block refers to each.
+	each bool
+	// waits are the instances that depends_on names, if all wait for the same.
+	waits struct {
+		once  sync.Once
+		deps  []int
+		diags diag.List
+	}
+	// commands are what is wrong with the commands, if all instances have the same.
+	commands struct {
+		once  sync.Once
+		diags diag.List
+	}
+}
+
+// evaluated is the value of an expression before its marks were removed.
+type evaluated struct {
+	value cty.Value
+	diags diag.List
+	// final says that it is the argument of every instance as it is: known, without
+	// marks, of the right type and allowed.
+	final bool
+}
+
+// has reports whether all instances have the same value of an expression, or none.
+func (s *shared) has(e hcl.Expression) bool {
+	if s == nil {
+		return false
+	}
+	_, ok := s.values[e]
+	return ok || e == nil
+}
+
+// final reports whether the value of an expression is final.
+func (s *shared) final(e hcl.Expression) bool { return s != nil && e != nil && s.values[e].final }
+
+// evaluateOnce evaluates the arguments of a block that are the same for all
+// instances, since they do not refer to each.
+func (x *expander) evaluateOnce(s *Step, ctx *hcl.EvalContext) map[hcl.Expression]evaluated {
+	once := map[hcl.Expression]evaluated{}
+	add := func(attrs []step.Attr, exprs map[string]hcl.Expression) {
+		for i := range attrs {
+			e := exprs[attrs[i].Name]
+			if e == nil || refersToEach(e) {
+				continue
+			}
+			v, diags := x.evaluate(e, ctx)
+			final := false
+			if !diags.HasErrors() && !v.ContainsMarked() {
+				if out, err := bounded.Convert(v, attrs[i].Type); err == nil {
+					v = out
+					final = len(diags) == 0 && !attrs[i].Files && !v.IsNull() && v.IsWhollyKnown() && allowed(&attrs[i], v)
+				}
+			}
+			once[e] = evaluated{v, diags, final}
+		}
+	}
+	add(s.Kind.Args, s.Args)
+	for i := range s.Kind.Blocks {
+		add(s.Kind.Blocks[i].Args, s.Blocks[s.Kind.Blocks[i].Name])
+	}
+	return once
+}
+
+func refersToEach(e hcl.Expression) bool {
+	return slices.ContainsFunc(e.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "each" })
+}
