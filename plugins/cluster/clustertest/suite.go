@@ -441,7 +441,7 @@ func (b *bench) near() {
 }
 
 func (b *bench) serverRestarts() {
-	for length := 6 * time.Second; ; length *= 2 { // until the restart takes less
+	for length := 12 * time.Second; ; length *= 2 { // until the restart takes less
 		long, short := b.named("long", "sleep", length.String(), "0"), b.named("short", "sleep", "2s", "0")
 		b.start(long)
 		b.start(short)
