@@ -14,7 +14,7 @@ COUNT    ?= 6
 # Packages tested at a time: many tests wait more than they compute.
 PARALLEL ?= 4
 
-.PHONY: help build test test-root race lint cross fuzz bench bench-report golden e2e demo docs release image tools clean
+.PHONY: help build check test test-root race lint cross fuzz bench bench-report golden e2e demo docs release image tools clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -22,22 +22,38 @@ help: ## list the targets
 build: ## build bin/mleflow, one static binary
 	$(GO) build -ldflags '$(LDFLAGS)' -o $(MLEFLOW) ./cmd/mleflow
 
+# Packages whose tests start no other program, no server and no golden case: a minute
+# for all of them.
+FAST = $$($(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}{{end}}' ./... | \
+	grep -vE ' os/exec( |$$)|/([a-z0-9]+test|testscript)/?( |$$)' | cut -d ' ' -f 1)
+
+check: ## the inner loop, a minute: gofmt, vet and the tests that start nothing
+	@unformatted="$$(gofmt -l $$(git ls-files '*.go'))"; test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }
+	$(GO) vet ./...
+	$(GO) test -short $(FAST)
+
 test: ## run all tests
 	$(GO) vet ./...
 	$(GO) test -p $(PARALLEL) -timeout 40m ./...
 
-# The packages whose tests depend on the user: permissions, mounts, containers.
-PRIVILEGED = ./cache/disk ./cache/tree ./plugins/sandbox/executor/... ./steps/agentrun ./steps/exec ./steps/image ./cmd/mleflow ./cmd/mleflow/internal/host/machine ./cmd/mleflow/internal/dev/e2e/sandbox ./cmd/mleflow/internal/dev/e2e/aide
+# The packages whose tests depend on the user: permissions, mounts, containers. What
+# takes long in cache/disk are histories, which do not; and of the scripts those depend
+# on the user that change permissions or look for a runtime.
+PRIVILEGED = ./cache/tree ./plugins/sandbox/executor/... ./steps/agentrun ./steps/exec ./steps/image ./cmd/mleflow/internal/host/machine ./cmd/mleflow/internal/dev/e2e/sandbox ./cmd/mleflow/internal/dev/e2e/aide
+SCRIPTS    = $$(cd cmd/mleflow/testdata/script && grep -lE 'chmod|umask|doctor|isolation|runtime' *.txtar | sed 's/[.]txtar$$//' | paste -s -d '|')
 
 test-root: ## as root, run the tests that depend on the user, also after make test as another
-	$(GO) test -count 1 -timeout 40m $(PRIVILEGED)
+	$(GO) test -count 1 -p $(PARALLEL) -timeout 40m $(PRIVILEGED)
+	$(GO) test -count 1 -short -timeout 40m ./cache/disk
+	$(GO) test -count 1 -timeout 40m -run "^TestScript$$/^($(SCRIPTS))$$" ./cmd/mleflow
 	$(GO) test -count 1 -timeout 40m -run 'Demo|FullDisk|ReadOnlyCache|Hostile|Live|Thief' ./cmd/mleflow/internal/dev/e2e
 
-# The packages in which several goroutines share anything.
-CONCURRENT = ./cache/... ./engine/... ./plugins/sandbox/executor/... ./steps/... ./competitions/prep ./cmd/mleflow/internal/view
+# The packages of these folders in which several goroutines share anything.
+CONCURRENT = $$(git grep -lE '^\s*go [a-z]|\.Go\(|sync\.|t\.Parallel' -- $(patsubst %,'%/*.go',cache engine plugins/sandbox/executor steps competitions/prep cmd/mleflow/internal/view) | \
+	xargs -n 1 dirname | sort -u | sed 's|^|./|')
 
 race: ## run the tests of what is concurrent with the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -short -timeout 40m $(CONCURRENT)
+	CGO_ENABLED=1 $(GO) test -race -short -p $(PARALLEL) -timeout 40m $(CONCURRENT)
 
 lint: ## golangci-lint where it is installed (make tools), else go vet and staticcheck
 	@unformatted="$$(gofmt -l $$(git ls-files '*.go'))"; test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }

@@ -3,6 +3,7 @@ package agentrun_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +25,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/breach"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/executortest"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/process"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
 	"github.com/mleflow/mleflow/steps/agentrun"
@@ -263,12 +265,15 @@ func TestPythonPrints(t *testing.T) {
 		env  map[string]cty.Value
 		want string
 	}{{nil, "printed\n"}, {map[string]cty.Value{"env": cty.MapVal(map[string]cty.Value{"PYTHONUNBUFFERED": cty.StringVal("")})}, ""}} {
-		b := newBench(t)
-		b.Limits = step.Limits{Timeout: 2 * time.Second} // the interpreter starts within it
-		r := run(t, b, values(b, t, who([]string{"python3", "-c", "import time; print('printed'); time.sleep(60)"}, tt.env)))
-		if r.Outcome != "timed_out" || r.Logs["output.log"] != tt.want {
-			t.Errorf("%v: outcome %s, log %q", tt.env, r.Outcome, r.Logs["output.log"])
-		}
+		executortest.Slower(t, func(factor int) (problem string) {
+			b := newBench(t)
+			b.Limits = step.Limits{Timeout: time.Duration(factor) * time.Second} // the interpreter starts within it
+			r := run(t, b, values(b, t, who([]string{"python3", "-c", "import time; print('printed'); time.sleep(600)"}, tt.env)))
+			if r.Outcome != "timed_out" || r.Logs["output.log"] != tt.want {
+				return fmt.Sprintf("%v: outcome %s, log %q", tt.env, r.Outcome, r.Logs["output.log"])
+			}
+			return ""
+		})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -20,6 +21,7 @@ import (
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/executortest"
 	"github.com/mleflow/mleflow/plugins/sandbox/validity"
 	"github.com/mleflow/mleflow/steps/steptest"
 )
@@ -186,22 +188,23 @@ const childVariables = "MLEFLOW_TEST_CHILD"
 // TestContainerdChild is no test of its own: testContainedResume kills it.
 func TestContainerdChild(t *testing.T) {
 	told := strings.Split(os.Getenv(childVariables), "\n")
-	if len(told) != 5 {
+	if len(told) != 6 {
 		t.Log("this is a part of TestContainerd")
 		return
 	}
-	b, args := resumable(t, told[0], containerd.Options{Socket: told[1], StateDir: told[2], Namespace: told[4]}, told[3])
+	b, args := resumable(t, told[0], containerd.Options{Socket: told[1], StateDir: told[2], Namespace: told[4]}, told[3], told[5])
 	_, err := b.Run(t, args)
 	t.Fatalf("the child outlived its killer: %v", err)
 }
 
-func resumable(t *testing.T, store string, opts containerd.Options, made string) (*steptest.Bench, map[string]cty.Value) {
+// resumable is an attempt that waits for a time before it goes on.
+func resumable(t *testing.T, store string, opts containerd.Options, made, milliseconds string) (*steptest.Bench, map[string]cty.Value) {
 	e := containerd.New(opts)
 	t.Cleanup(func() { e.Close() })
 	b := newBench(t, e.Runtime())
 	b.Store = openStore(t, store)
-	b.Limits.Timeout, b.Limits.DiskBytes = time.Minute, 32<<20
-	args := values(b, t, contained(t, made, nil, "submit", "id,y\n", "write", "/home/logs/started", "wait", "4000",
+	b.Limits.Timeout, b.Limits.DiskBytes = 5*time.Minute, 32<<20
+	args := values(b, t, contained(t, made, nil, "submit", "id,y\n", "write", "/home/logs/started", "wait", milliseconds,
 		"validate", "/home/data/sample_submission.csv", "submit", "id,y\n11,a\n12,b\n"))
 	args["runtime"], args["snapshot_every"] = cty.StringVal("containerd"), cty.StringVal("1s")
 	return b, args
@@ -210,11 +213,18 @@ func resumable(t *testing.T, store string, opts containerd.Options, made string)
 // testContainedResume kills the process that runs an agent, and sees that the
 // next one continues with it.
 func testContainedResume(t *testing.T, d *containerdtest.Daemon, made string) {
+	executortest.Slower(t, func(factor int) string { return containedResume(t, d, made, 2*factor) })
+}
+
+// containedResume does that with an agent that waits for some seconds. It says why it
+// could not.
+func containedResume(t *testing.T, d *containerdtest.Daemon, made string, seconds int) string {
+	wait := fmt.Sprint(1000 * seconds)
 	store := t.TempDir()
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestContainerdChild$") //nolint:gosec // this program
 	// It is killed, and what it leaves in the folder of temporary files goes with the test.
 	child.Env = append(os.Environ(), "TMPDIR="+t.TempDir(),
-		childVariables+"="+strings.Join([]string{store, d.Options.Socket, d.Options.StateDir, made, d.Options.Namespace}, "\n"))
+		childVariables+"="+strings.Join([]string{store, d.Options.Socket, d.Options.StateDir, made, d.Options.Namespace, wait}, "\n"))
 	var said bytes.Buffer
 	child.Stdout, child.Stderr = &said, &said
 	if err := child.Start(); err != nil {
@@ -231,14 +241,17 @@ func testContainedResume(t *testing.T, d *containerdtest.Daemon, made string) {
 	}
 	_ = child.Process.Kill()
 	_ = child.Wait()
-	b, args := resumable(t, store, d.Options, made)
+	b, args := resumable(t, store, d.Options, made, wait)
 	out, err := b.Run(t, args)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, b.Log())
 	}
 	stats := result2(t, out)
 	printed := b.Files(t, out["logs"].Ref)["output.log"]
-	if !stats.Resumed || strings.Count(printed, "write /home/logs/started: done") != 1 || !strings.Contains(printed, validity.Valid) || stats.WallSeconds < 4 {
+	if !stats.Resumed || !strings.Contains(printed, validity.Valid) {
+		return "the agent is not resumed while it waits:\n" + printed
+	}
+	if strings.Count(printed, "write /home/logs/started: done") != 1 || stats.WallSeconds < float64(seconds) {
 		t.Errorf("%+v\n%s", stats, printed)
 	}
 	if got := b.Files(t, out["submission"].Ref)["submission.csv"]; got != "id,y\n11,a\n12,b\n" {
@@ -247,6 +260,7 @@ func testContainedResume(t *testing.T, d *containerdtest.Daemon, made string) {
 	if list := kept(t, b); len(list) > 0 {
 		t.Errorf("still kept: %v", list)
 	}
+	return ""
 }
 
 // started finds the file by which the agent says that it runs.

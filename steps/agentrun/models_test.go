@@ -2,6 +2,7 @@ package agentrun_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/models/modeltest"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/executortest"
 	"github.com/mleflow/mleflow/steps/agentrun"
 	"github.com/mleflow/mleflow/steps/steptest"
 )
@@ -283,22 +285,29 @@ func TestModelResume(t *testing.T) {
 func TestPauseClock(t *testing.T) {
 	t.Setenv("CANARY_KEY", canaryKey)
 	for _, pause := range []bool{false, true} {
-		server := &modeltest.Server{Fault: func(a *modeltest.Ask) modeltest.Fault {
-			if a.Number < 3 {
-				return modeltest.Fault{Status: 429, RetryAfter: "2"}
-			}
-			return modeltest.Fault{}
-		}}
-		b := newBench(t)
-		b.Limits = step.Limits{Timeout: 3 * time.Second}
-		r := run(t, b, values(b, t, withModels(chat+hello("m-1")+"sleep 1; echo id > $SUBMISSION_DIR/submission.csv", block("main", "openai", modeltest.Start(t, server), map[string]cty.Value{
-			"pause_clock": cty.BoolVal(pause),
-			"retry":       cty.ObjectVal(map[string]cty.Value{"attempts": cty.NumberIntVal(5), "longest": cty.StringVal("3s")}),
-		}))))
-		if want := map[bool]string{false: "provider_failed", true: "finished"}[pause]; string(r.Outcome) != want {
-			t.Errorf("pause_clock = %v: outcome %s, want %s; used %+v\n%s", pause, r.Outcome, want, r.Stats.Models, b.Log())
-		}
+		executortest.Slower(t, func(factor int) string { return pauseClock(t, pause, factor) })
 	}
+}
+
+// pauseClock runs an agent whose provider fails for longer than it may take. It says
+// what was wrong.
+func pauseClock(t *testing.T, pause bool, factor int) string {
+	server := &modeltest.Server{Fault: func(a *modeltest.Ask) modeltest.Fault {
+		if a.Number < 3 {
+			return modeltest.Fault{Status: 429, RetryAfter: fmt.Sprint(2 * factor)}
+		}
+		return modeltest.Fault{}
+	}}
+	b := newBench(t)
+	b.Limits = step.Limits{Timeout: time.Duration(factor) * 3 * time.Second}
+	r := run(t, b, values(b, t, withModels(chat+hello("m-1")+"sleep 1; echo id > $SUBMISSION_DIR/submission.csv", block("main", "openai", modeltest.Start(t, server), map[string]cty.Value{
+		"pause_clock": cty.BoolVal(pause),
+		"retry":       cty.ObjectVal(map[string]cty.Value{"attempts": cty.NumberIntVal(5), "longest": cty.StringVal(fmt.Sprint(3*factor, "s"))}),
+	}))))
+	if want := map[bool]string{false: "provider_failed", true: "finished"}[pause]; string(r.Outcome) != want {
+		return fmt.Sprintf("pause_clock = %v: outcome %s, want %s; used %+v\n%s", pause, r.Outcome, want, r.Stats.Models, b.Log())
+	}
+	return ""
 }
 
 // TestModelResumeDamaged: what a failing machine left of an earlier try's

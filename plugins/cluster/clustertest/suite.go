@@ -441,27 +441,40 @@ func (b *bench) near() {
 }
 
 func (b *bench) serverRestarts() {
-	long, short := b.named("long", "sleep", "20s", "0"), b.named("short", "sleep", "2s", "0")
-	b.start(long)
-	b.start(short)
-	b.running(long.Name)
-	b.bed.Restart(b.T)
-	b.want(short.Name, cluster.Succeeded)
-	if s := b.want(long.Name, cluster.Succeeded); s.Starts != 1 {
-		b.Errorf("status %+v, want one start", s)
+	for length := 12 * time.Second; ; length *= 2 { // until the restart takes less
+		long, short := b.named("long", "sleep", length.String(), "0"), b.named("short", "sleep", "2s", "0")
+		b.start(long)
+		b.start(short)
+		b.running(long.Name)
+		start := time.Now()
+		b.bed.Restart(b.T)
+		back := time.Since(start)
+		b.want(short.Name, cluster.Succeeded)
+		if s := b.want(long.Name, cluster.Succeeded); s.Starts != 1 {
+			b.Errorf("status %+v, want one start", s)
+		}
+		if back < length || length > time.Minute {
+			return
+		}
 	}
 }
 
 func (b *bench) nodeIsLost() {
-	job := b.job("sleep", "15s", "0")
-	job.Retries = 3
-	b.start(job)
-	first := b.running(job.Name).Node
-	back := b.bed.LoseNode(b.T, first)
-	b.Cleanup(back)
-	s := b.want(job.Name, cluster.Succeeded)
-	if s.Starts < 2 || s.Node == first {
-		b.Errorf("status %+v after node %s was lost", s, first)
+	for length := 4 * time.Second; ; length *= 2 { // until losing the node takes less
+		job := b.named(length.String(), "sleep", length.String(), "0")
+		job.Retries = 3
+		b.start(job)
+		first := b.running(job.Name).Node
+		back := sync.OnceFunc(b.bed.LoseNode(b.T, first))
+		b.Cleanup(back)
+		s := b.want(job.Name, cluster.Succeeded)
+		if s.Starts >= 2 && s.Node != first {
+			return
+		}
+		if s.Starts >= 2 || length > time.Minute {
+			b.Fatalf("status %+v after node %s was lost", s, first)
+		}
+		back()
 	}
 }
 

@@ -218,8 +218,8 @@ func (c *Cluster) Restart(t *testing.T) {
 	c.run(t, "slurmctld", "-f", c.Conf)
 }
 
-// LoseNode kills a node's daemon with everything that runs on it; back starts it
-// again.
+// LoseNode kills a node's daemon with everything that runs on it, and tells the
+// controller, which would find it out; back starts it again.
 func (c *Cluster) LoseNode(t *testing.T, node string) (back func()) {
 	t.Helper()
 	c.kill("slurmd."+node+".pid", syscall.SIGKILL)
@@ -239,6 +239,7 @@ func (c *Cluster) LoseNode(t *testing.T, node string) (back func()) {
 			quiet = 0
 		}
 	}
+	c.run(t, "scontrol", "update", "NodeName="+node, "State=DOWN", "Reason=lost")
 	return func() {
 		c.run(t, "slurmd", "-f", c.Conf, "-N", node)
 		c.await(t, "idle", len(Nodes))

@@ -192,10 +192,12 @@ func testLimits(t *testing.T, b *bench) {
 	})
 	t.Run("processor", func(t *testing.T) {
 		spec := b.spec(t, "cpu")
+		var whole, ms int
+		b.run(t, spec, &whole)
 		spec.Limits.CPUs = 0.25
-		var ms int
-		if b.run(t, spec, &ms); ms < 100 || ms > 450 {
-			t.Errorf("a quarter of a processor gave %d ms in a second", ms)
+		// A busy machine has less than a whole processor for a guest.
+		if b.run(t, spec, &ms); ms < min(100, whole/10) || ms > 450 {
+			t.Errorf("a quarter of a processor gave %d ms in a second, and all that there is %d ms", ms, whole)
 		}
 	})
 	t.Run("what is seen of them", func(t *testing.T) {
@@ -288,7 +290,7 @@ func testKills(t *testing.T, b *bench) {
 	}
 }
 
-// empty fails the test when anything is left two seconds from now.
+// empty fails the test when anything is left a minute from now.
 func (b *bench) empty(t *testing.T) {
 	t.Helper()
 	b.leaves(t, "nothing", func(left containerd.Inventory) bool { return !left.Running() })
@@ -299,7 +301,7 @@ func (b *bench) empty(t *testing.T) {
 func (b *bench) leaves(t *testing.T, want string, is func(containerd.Inventory) bool) {
 	t.Helper()
 	left, err := b.e.Inventory(t.Context())
-	for until := time.Now().Add(10 * time.Second); err == nil && !is(left) && time.Now().Before(until); {
+	for until := time.Now().Add(time.Minute); err == nil && !is(left) && time.Now().Before(until); {
 		time.Sleep(20 * time.Millisecond)
 		left, err = b.e.Inventory(t.Context())
 	}

@@ -99,11 +99,22 @@ func serve(spec *executor.Spec, text string) {
 // startOwner starts it and returns when the output has the text.
 func startOwner(t *testing.T, o order, until string) *exec.Cmd {
 	t.Helper()
+	cmd, said := tryOwner(t, o, until)
+	if cmd == nil {
+		t.Fatalf("the owner ended: %s", said)
+	}
+	return cmd
+}
+
+// tryOwner is startOwner for an owner that may end first: it returns nil and what
+// that one said last.
+func tryOwner(t *testing.T, o order, until string) (cmd *exec.Cmd, said string) {
+	t.Helper()
 	text, err := json.Marshal(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("/proc/self/exe", ownerCommand, string(text))
+	cmd = exec.Command("/proc/self/exe", ownerCommand, string(text))
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -116,14 +127,29 @@ func startOwner(t *testing.T, o order, until string) *exec.Cmd {
 	for until != "" {
 		line, err := in.ReadString('\n')
 		if err != nil {
-			t.Fatalf("the owner ended: %s %v", line, err)
+			return nil, said
 		}
-		if strings.Contains(line, until) {
+		if said = line; strings.Contains(line, until) {
 			break
 		}
 	}
-	return cmd
+	return cmd, said
 }
+
+// killOwner starts an owner and kills it when the output has the text. It says why it
+// could not.
+func killOwner(t *testing.T, o order, until string) (problem string) {
+	t.Helper()
+	cmd, said := tryOwner(t, o, until)
+	if cmd == nil {
+		return "the owner ended: " + said
+	}
+	kill(cmd)
+	return ""
+}
+
+// tick is the time between two lines of the command "ticks".
+const tick = 100 * time.Millisecond
 
 func kill(cmd *exec.Cmd) {
 	_ = cmd.Process.Kill()
@@ -147,6 +173,61 @@ func wantTicks(t *testing.T, logs string, n int) {
 	}
 }
 
+// testRunning resumes a command twice. It says why it could not.
+func testRunning(t *testing.T, b *bench, ticks int) string {
+	spec := b.resumable(t, ticks)
+	o := b.order(spec)
+	first, said := tryOwner(t, o, "tick 2")
+	if first == nil {
+		return said
+	}
+	_, err := b.e.Run(t.Context(), spec, io.Discard)
+	if err == nil {
+		return "the owner ended, or another one took the command from it"
+	}
+	if !strings.Contains(err.Error(), "live process holds") {
+		t.Errorf("taken from a live process: %v", err)
+	}
+	kill(first)
+	if problem := killOwner(t, o, "tick 4"); problem != "" {
+		return problem
+	}
+	var logs bytes.Buffer
+	exit, err := b.e.Run(t.Context(), spec, &logs)
+	if err == nil && !exit.Resumed {
+		return "the command is not resumed"
+	}
+	if err != nil || !exit.OK() || exit.Wall < time.Duration(ticks)*tick || exit.PeakMemoryBytes == 0 {
+		t.Errorf("got %+v, %v", exit, err)
+	}
+	wantTicks(t, logs.String(), ticks)
+	return ""
+}
+
+// testEndedMeanwhile resumes a command that has ended without an owner. It says why
+// it could not.
+func testEndedMeanwhile(t *testing.T, b *bench, ticks int) string {
+	spec := b.resumable(t, ticks)
+	began := time.Now()
+	if problem := killOwner(t, b.order(spec), "tick 1"); problem != "" {
+		return problem
+	}
+	for slices.ContainsFunc(programs(b), func(p string) bool { return strings.Contains(p, executortest.GuestCommand) }) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	ended := time.Since(began)
+	var logs bytes.Buffer
+	exit, err := b.e.Run(t.Context(), spec, &logs)
+	if err == nil && !exit.Resumed {
+		return "the command is not resumed"
+	}
+	if err != nil || !exit.OK() || exit.Wall > ended {
+		t.Errorf("got %+v, %v after %v", exit, err, ended)
+	}
+	wantTicks(t, logs.String(), ticks)
+	return ""
+}
+
 func testResume(t *testing.T, b *bench) {
 	t.Run("not interrupted", func(t *testing.T) {
 		var logs bytes.Buffer
@@ -157,45 +238,24 @@ func testResume(t *testing.T, b *bench) {
 		wantTicks(t, logs.String(), 3)
 	})
 	t.Run("running", func(t *testing.T) {
-		spec := b.resumable(t, 15)
-		o := b.order(spec)
-		first := startOwner(t, o, "tick 2")
-		if _, err := b.e.Run(t.Context(), spec, io.Discard); err == nil || !strings.Contains(err.Error(), "live process holds") {
-			t.Errorf("taken from a live process: %v", err)
-		}
-		kill(first)
-		second := startOwner(t, o, "tick 4")
-		kill(second)
-		var logs bytes.Buffer
-		exit, err := b.e.Run(t.Context(), spec, &logs)
-		if err != nil || !exit.OK() || !exit.Resumed || exit.Wall < 1500*time.Millisecond || exit.PeakMemoryBytes == 0 {
-			t.Errorf("got %+v, %v", exit, err)
-		}
-		wantTicks(t, logs.String(), 15)
+		executortest.Slower(t, func(factor int) string { return testRunning(t, b, 15*factor) })
 	})
 	t.Run("ended meanwhile", func(t *testing.T) {
-		spec := b.resumable(t, 3)
-		began := time.Now()
-		kill(startOwner(t, b.order(spec), "tick 1"))
-		for slices.ContainsFunc(programs(b), func(p string) bool { return strings.Contains(p, executortest.GuestCommand) }) {
-			time.Sleep(10 * time.Millisecond)
-		}
-		ended := time.Since(began)
-		var logs bytes.Buffer
-		exit, err := b.e.Run(t.Context(), spec, &logs)
-		if err != nil || !exit.OK() || !exit.Resumed || exit.Wall > ended {
-			t.Errorf("got %+v, %v after %v", exit, err, ended)
-		}
-		wantTicks(t, logs.String(), 3)
+		executortest.Slower(t, func(factor int) string { return testEndedMeanwhile(t, b, 3*factor) })
 	})
 	t.Run("time limit", func(t *testing.T) {
-		spec := b.resumable(t, 1000)
-		spec.Limits.Timeout = 1500 * time.Millisecond
-		kill(startOwner(t, b.order(spec), "tick 1"))
-		exit, err := b.e.Run(t.Context(), spec, io.Discard)
-		if err != nil || exit.Reason != executor.TimedOut || exit.Wall < 1500*time.Millisecond || exit.Wall > 3*time.Second {
-			t.Errorf("got %+v, %v", exit, err)
-		}
+		executortest.Slower(t, func(factor int) string {
+			spec := b.resumable(t, 1000)
+			spec.Limits.Timeout = time.Duration(factor) * time.Second
+			if problem := killOwner(t, b.order(spec), "tick 1"); problem != "" {
+				return problem
+			}
+			exit, err := b.e.Run(t.Context(), spec, io.Discard)
+			if err != nil || exit.Reason != executor.TimedOut || exit.Wall < spec.Limits.Timeout || exit.Wall > spec.Limits.Timeout+time.Minute {
+				t.Errorf("got %+v, %v", exit, err)
+			}
+			return ""
+		})
 	})
 	t.Run("time limit without an owner", func(t *testing.T) { testGuard(t, b) })
 	t.Run("service", func(t *testing.T) { testResumedService(t, b) })
@@ -216,8 +276,9 @@ func testResume(t *testing.T, b *bench) {
 	t.Run("cancelled", func(t *testing.T) {
 		cause := errors.New("Ctrl-C")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(time.Second, func() { cancel(cause) })
-		if _, err := b.e.Run(ctx, b.resumable(t, 1000), io.Discard); !errors.Is(err, cause) {
+		spec := b.resumable(t, 1000)
+		spec.OnStart = func(time.Time) { cancel(cause) }
+		if _, err := b.e.Run(ctx, spec, io.Discard); !errors.Is(err, cause) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -283,9 +344,11 @@ func (o *onFirst) Write(p []byte) (int, error) {
 // nobody watching but the log's keeper.
 func testGuard(t *testing.T, b *bench) {
 	spec := b.resumable(t, 1000)
-	spec.Limits.Timeout = time.Second
-	kill(startOwner(t, b.order(spec), "tick 1"))
-	for range 100 {
+	executortest.Slower(t, func(factor int) string {
+		spec.Limits.Timeout = time.Duration(factor) * time.Second
+		return killOwner(t, b.order(spec), "tick 1")
+	})
+	for range 1200 {
 		if len(programs(b)) == 0 {
 			break
 		}
@@ -405,9 +468,18 @@ func (b *bench) client(t *testing.T) *client.Client {
 // now: it continues, without the service.
 func testTakenPort(t *testing.T, b *bench) {
 	spec := b.resumable(t, 0)
-	spec.Command = []string{containerdtest.Program, executortest.GuestCommand, "takes", "ANSWERS"}
+	dir := openDir(t)
+	spec.Command = []string{containerdtest.Program, executortest.GuestCommand, "takes", "ANSWERS", "/home/work/taken"}
+	spec.Mounts = []executor.Mount{{Host: dir, Guest: "/home/work"}}
 	spec.Services = []executor.Service{{Name: "answers", Env: "ANSWERS"}}
 	kill(startOwner(t, b.order(spec), "ready"))
+	for limit := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) { // else the next owner may be first
+		if _, err := os.Stat(filepath.Join(dir, "taken")); err == nil {
+			break
+		} else if time.Now().After(limit) {
+			t.Fatal("the guest does not get the port")
+		}
+	}
 	kill(startOwner(t, b.order(spec), "taken"))
 	serve(&spec, "new")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -419,7 +491,8 @@ func testTakenPort(t *testing.T, b *bench) {
 	}
 }
 
-// guestTakes takes the port of its service as soon as it is free.
+// guestTakes takes the port of its service as soon as it is free, and then writes a
+// file.
 func guestTakes(args []string) any {
 	address := strings.TrimPrefix(os.Getenv(args[0]), "http://")
 	fmt.Println("ready")
@@ -432,6 +505,9 @@ func guestTakes(args []string) any {
 		time.Sleep(time.Millisecond)
 	}
 	fmt.Println("taken")
+	if err := os.WriteFile(args[1], nil, 0o644); err != nil {
+		return err.Error()
+	}
 	time.Sleep(time.Hour)
 	return nil
 }
@@ -441,27 +517,15 @@ func guestTakes(args []string) any {
 func testKilledOwners(t *testing.T, b *bench) {
 	resumed := 0
 	for i := range 12 {
-		spec := b.resumable(t, 4)
-		spec.ID = fmt.Sprint(t.Name(), i)
-		if i%4 == 3 {
-			kill(startOwner(t, b.order(spec), "tick 1"))
-		} else {
-			cmd := startOwner(t, b.order(spec), "")
-			time.Sleep(time.Duration(i) * 40 * time.Millisecond)
-			kill(cmd)
-		}
-		if err := b.e.Sweep(t.Context()); err != nil {
-			t.Errorf("sweep: %v", err)
-		}
-		var logs bytes.Buffer
-		exit, err := b.e.Run(t.Context(), spec, &logs)
-		if err != nil || !exit.OK() {
-			t.Errorf("killed after %d ms: %+v, %v", i*40, exit, err)
-		}
-		wantTicks(t, logs.String(), 4)
-		if exit.Resumed {
-			resumed++
-		}
+		executortest.Slower(t, func(factor int) string {
+			exit := testKilledOwner(t, b, i, 4*factor)
+			if exit.Resumed {
+				resumed++
+			} else if i%4 == 3 {
+				return "the command is not resumed"
+			}
+			return ""
+		})
 	}
 	if resumed < 3 {
 		t.Errorf("only %d were resumed", resumed)
@@ -471,6 +535,32 @@ func testKilledOwners(t *testing.T, b *bench) {
 		t.Error(err)
 	}
 	b.empty(t)
+}
+
+// testKilledOwner kills an owner at the moment i and runs its command to the end.
+func testKilledOwner(t *testing.T, b *bench, i, ticks int) executor.Exit {
+	t.Helper()
+	spec := b.resumable(t, ticks)
+	spec.ID = fmt.Sprint(t.Name(), i)
+	if i%4 == 3 {
+		if cmd, _ := tryOwner(t, b.order(spec), "tick 1"); cmd != nil {
+			kill(cmd)
+		}
+	} else {
+		cmd := startOwner(t, b.order(spec), "")
+		time.Sleep(time.Duration(i) * 40 * time.Millisecond) // the moment is the test
+		kill(cmd)
+	}
+	if err := b.e.Sweep(t.Context()); err != nil {
+		t.Errorf("sweep: %v", err)
+	}
+	var logs bytes.Buffer
+	exit, err := b.e.Run(t.Context(), spec, &logs)
+	if err != nil || !exit.OK() {
+		t.Errorf("killed after %d ms: %+v, %v", i*40, exit, err)
+	}
+	wantTicks(t, logs.String(), ticks)
+	return exit
 }
 
 // testKilledCopyUp kills an owner while it copies from the image that it has

@@ -54,6 +54,39 @@ func (b bench) run(t *testing.T, spec executor.Spec) (executor.Exit, string) {
 	return exit, logs.String()
 }
 
+// settled runs a spec with a time limit that is enough for its probe to write the
+// files.
+func (b bench) settled(t *testing.T, spec executor.Spec, files ...string) (exit executor.Exit) {
+	t.Helper()
+	Slower(t, func(factor int) string {
+		spec.ID, spec.Limits.Timeout = rand.Text(), time.Duration(factor)*settle
+		exit, _ = b.run(t, spec)
+		for _, name := range files {
+			if _, err := os.Stat(b.file(name)); err != nil {
+				return "the probe does not write " + name
+			}
+		}
+		return ""
+	})
+	return exit
+}
+
+// Slower calls a test whose moments must come in an order that a busy machine may not
+// keep, with 1, 2, 4 times the time between them, until it has no more to say. What it
+// says at 32 times fails the test.
+func Slower(t *testing.T, try func(factor int) (problem string)) {
+	t.Helper()
+	for factor := 1; ; factor *= 2 {
+		problem := try(factor)
+		if problem == "" {
+			return
+		}
+		if factor == 32 {
+			t.Fatalf("with %d times the time: %s", factor, problem)
+		}
+	}
+}
+
 func (b bench) file(name string) string { return filepath.Join(b.mount.Host, name) }
 
 // still fails the test when the file changes: its writer is alive.
@@ -86,7 +119,10 @@ func (b bench) call(ctx context.Context, spec executor.Spec, logs io.Writer) (ex
 		exit, err := b.Runtime.Executor.Run(ctx, spec, logs)
 		answers <- answer{exit, err}
 	}()
-	patience := settle + b.Patience
+	patience := b.Patience
+	if spec.Limits.Timeout < time.Minute {
+		patience += spec.Limits.Timeout
+	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {

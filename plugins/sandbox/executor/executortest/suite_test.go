@@ -35,7 +35,7 @@ func TestHangingRuntime(t *testing.T) {
 		Run(t, Target{
 			Runtime:  executor.Runtime{Executor: hangsIn(probe)},
 			Program:  "program",
-			Patience: time.Millisecond,
+			Patience: 3 * time.Second,
 		})
 		return
 	}

@@ -156,6 +156,24 @@ func loopbackUp() error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, req)
 }
 
+// onThread calls f on a thread that ends with it, and with all that f gives up. It is
+// never the first thread of the process: whoever is in that one's Landlock domain may
+// signal the process.
+func onThread(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		if unix.Gettid() == os.Getpid() {
+			onThread(f) // on another thread, as this one is held
+			runtime.UnlockOSThread()
+			return
+		}
+		f()
+	}()
+	<-done
+}
+
 // start starts the command.
 func (s *sandbox) start() error {
 	env := make([]string, len(s.plan.Env))
@@ -172,23 +190,10 @@ func (s *sandbox) start() error {
 	}
 	s.own = ownPeakBytes()
 	s.ready.Started = time.Now()
-	type result struct {
-		pid int
-		err error
+	onThread(func() { s.pid, err = s.confined(path, env) })
+	if err != nil {
+		return err
 	}
-	done := make(chan result)
-	go func() {
-		// What is given up here is given up by this thread, and by the command
-		// that it starts; the thread ends with the goroutine.
-		runtime.LockOSThread()
-		pid, err := s.confined(path, env)
-		done <- result{pid, err}
-	}()
-	r := <-done
-	if r.err != nil {
-		return r.err
-	}
-	s.pid = r.pid
 	s.letGoOfStreams()
 	return nil
 }

@@ -77,11 +77,22 @@ func serve(spec *executor.Spec, text string) {
 // startOwner starts it and returns when the output has the text.
 func startOwner(t *testing.T, o order, until string) *exec.Cmd {
 	t.Helper()
+	cmd, said := tryOwner(t, o, until)
+	if cmd == nil {
+		t.Fatalf("the owner ended: %s", said)
+	}
+	return cmd
+}
+
+// tryOwner is startOwner for an owner that may end first: it returns nil and what
+// that one said last.
+func tryOwner(t *testing.T, o order, until string) (cmd *exec.Cmd, said string) {
+	t.Helper()
 	text, err := json.Marshal(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("/proc/self/exe", ownerCommand, string(text))
+	cmd = exec.Command("/proc/self/exe", ownerCommand, string(text))
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -94,13 +105,25 @@ func startOwner(t *testing.T, o order, until string) *exec.Cmd {
 	for until != "" {
 		line, err := in.ReadString('\n')
 		if err != nil {
-			t.Fatalf("the owner ended: %s %v", line, err)
+			return nil, said
 		}
-		if strings.Contains(line, until) {
+		if said = line; strings.Contains(line, until) {
 			break
 		}
 	}
-	return cmd
+	return cmd, said
+}
+
+// killOwner starts an owner and kills it when the output has the text. It says why it
+// could not.
+func killOwner(t *testing.T, o order, until string) (problem string) {
+	t.Helper()
+	cmd, said := tryOwner(t, o, until)
+	if cmd == nil {
+		return "the owner ended: " + said
+	}
+	kill(cmd)
+	return ""
 }
 
 func kill(cmd *exec.Cmd) {
@@ -141,7 +164,7 @@ func (b *bench) alive(t *testing.T) (list []string) {
 // gone waits until nothing of the bench runs.
 func (b *bench) gone(t *testing.T) {
 	t.Helper()
-	for range 200 {
+	for range 2400 {
 		if len(b.alive(t)) == 0 {
 			return
 		}
@@ -156,6 +179,47 @@ func (b *bench) marked(spec executor.Spec) executor.Spec {
 	return spec
 }
 
+// tick is the time between two lines of the command "ticks".
+const tick = 100 * time.Millisecond
+
+// testRunning resumes a command twice. It says why it could not.
+func testRunning(t *testing.T, b *bench, ticks int) string {
+	spec := b.resumable(t, ticks)
+	o := b.order(spec)
+	first, said := tryOwner(t, o, "tick 2")
+	if first == nil {
+		return said
+	}
+	_, err := b.e.Run(t.Context(), spec, io.Discard)
+	if err == nil {
+		return "the owner ended, or another one took the command from it"
+	}
+	if !strings.Contains(err.Error(), "live process holds") {
+		t.Errorf("taken from a live process: %v", err)
+	}
+	kill(first)
+	if problem := killOwner(t, o, "tick 4"); problem != "" {
+		return problem
+	}
+	left, err := b.e.Runtime().Left(t.Context(), spec.ID)
+	if err == nil && !left {
+		return "the command is not left"
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	var logs bytes.Buffer
+	exit, err := b.e.Run(t.Context(), spec, &logs)
+	if err == nil && !exit.Resumed {
+		return "the command is not resumed"
+	}
+	if err != nil || !exit.OK() || exit.Wall < time.Duration(ticks)*tick || exit.PeakMemoryBytes == 0 {
+		t.Errorf("got %+v, %v", exit, err)
+	}
+	wantTicks(t, logs.String(), ticks)
+	return ""
+}
+
 func TestResume(t *testing.T) {
 	b := newBench(t)
 	t.Run("not interrupted", func(t *testing.T) {
@@ -167,40 +231,33 @@ func TestResume(t *testing.T) {
 		wantTicks(t, logs.String(), 3)
 	})
 	t.Run("running", func(t *testing.T) {
-		spec := b.resumable(t, 15)
-		o := b.order(spec)
-		first := startOwner(t, o, "tick 2")
-		if _, err := b.e.Run(t.Context(), spec, io.Discard); err == nil || !strings.Contains(err.Error(), "live process holds") {
-			t.Errorf("taken from a live process: %v", err)
-		}
-		kill(first)
-		second := startOwner(t, o, "tick 4")
-		kill(second)
-		if left, err := b.e.Runtime().Left(t.Context(), spec.ID); err != nil || !left {
-			t.Errorf("left: %v, %v", left, err)
-		}
-		var logs bytes.Buffer
-		exit, err := b.e.Run(t.Context(), spec, &logs)
-		if err != nil || !exit.OK() || !exit.Resumed || exit.Wall < 1500*time.Millisecond || exit.PeakMemoryBytes == 0 {
-			t.Errorf("got %+v, %v", exit, err)
-		}
-		wantTicks(t, logs.String(), 15)
+		executortest.Slower(t, func(factor int) string { return testRunning(t, b, 15*factor) })
 	})
 	t.Run("ended meanwhile", func(t *testing.T) {
-		spec := b.marked(b.resumable(t, 3))
-		kill(startOwner(t, b.order(spec), "tick 1"))
-		b.gone(t)
-		var logs bytes.Buffer
-		exit, err := b.e.Run(t.Context(), spec, &logs)
-		if err != nil || !exit.OK() || !exit.Resumed {
-			t.Errorf("got %+v, %v", exit, err)
-		}
-		wantTicks(t, logs.String(), 3)
+		executortest.Slower(t, func(factor int) string {
+			spec := b.marked(b.resumable(t, 3*factor))
+			if problem := killOwner(t, b.order(spec), "tick 1"); problem != "" {
+				return problem
+			}
+			b.gone(t)
+			var logs bytes.Buffer
+			exit, err := b.e.Run(t.Context(), spec, &logs)
+			if err == nil && !exit.Resumed {
+				return "the command is not resumed"
+			}
+			if err != nil || !exit.OK() {
+				t.Errorf("got %+v, %v", exit, err)
+			}
+			wantTicks(t, logs.String(), 3*factor)
+			return ""
+		})
 	})
 	t.Run("time limit without an owner", func(t *testing.T) {
 		spec := b.marked(b.resumable(t, 1000))
-		spec.Limits.Timeout = time.Second
-		kill(startOwner(t, b.order(spec), "tick 1"))
+		executortest.Slower(t, func(factor int) string {
+			spec.Limits.Timeout = time.Duration(factor) * time.Second
+			return killOwner(t, b.order(spec), "tick 1")
+		})
 		b.gone(t)
 		exit, err := b.e.Run(t.Context(), spec, io.Discard)
 		if err != nil || exit.Reason != executor.TimedOut || !exit.Resumed {
@@ -282,27 +339,15 @@ func TestKilledOwners(t *testing.T) {
 	b := newBench(t)
 	resumed := 0
 	for i := range 12 {
-		spec := b.marked(b.resumable(t, 4))
-		spec.ID = fmt.Sprint(t.Name(), i)
-		if i%4 == 3 {
-			kill(startOwner(t, b.order(spec), "tick 1"))
-		} else {
-			cmd := startOwner(t, b.order(spec), "")
-			time.Sleep(time.Duration(i) * 10 * time.Millisecond) // the moment is the test
-			kill(cmd)
-		}
-		if err := b.e.Sweep(t.Context()); err != nil {
-			t.Errorf("sweep: %v", err)
-		}
-		var logs bytes.Buffer
-		exit, err := b.e.Run(t.Context(), spec, &logs)
-		if err != nil || !exit.OK() {
-			t.Errorf("killed after %d ms: %+v, %v", i*10, exit, err)
-		}
-		wantTicks(t, logs.String(), 4)
-		if exit.Resumed {
-			resumed++
-		}
+		executortest.Slower(t, func(factor int) string {
+			exit := testKilledOwner(t, b, i, 4*factor)
+			if exit.Resumed {
+				resumed++
+			} else if i%4 == 3 {
+				return "the command is not resumed"
+			}
+			return ""
+		})
 	}
 	if resumed < 3 {
 		t.Errorf("only %d were resumed", resumed)
@@ -310,6 +355,32 @@ func TestKilledOwners(t *testing.T) {
 	t.Logf("%d of 12 were resumed", resumed)
 	b.gone(t)
 	b.empty(t)
+}
+
+// testKilledOwner kills an owner at the moment i and runs its command to the end.
+func testKilledOwner(t *testing.T, b *bench, i, ticks int) executor.Exit {
+	t.Helper()
+	spec := b.marked(b.resumable(t, ticks))
+	spec.ID = fmt.Sprint(t.Name(), i)
+	if i%4 == 3 {
+		if cmd, _ := tryOwner(t, b.order(spec), "tick 1"); cmd != nil {
+			kill(cmd)
+		}
+	} else {
+		cmd := startOwner(t, b.order(spec), "")
+		time.Sleep(time.Duration(i) * 10 * time.Millisecond) // the moment is the test
+		kill(cmd)
+	}
+	if err := b.e.Sweep(t.Context()); err != nil {
+		t.Errorf("sweep: %v", err)
+	}
+	var logs bytes.Buffer
+	exit, err := b.e.Run(t.Context(), spec, &logs)
+	if err != nil || !exit.OK() {
+		t.Errorf("killed after %d ms: %+v, %v", i*10, exit, err)
+	}
+	wantTicks(t, logs.String(), ticks)
+	return exit
 }
 
 func TestSweep(t *testing.T) {
@@ -334,7 +405,7 @@ func TestSweep(t *testing.T) {
 	}
 	kill(running)
 	images := []string{""}
-	for until := time.Now().Add(10 * time.Second); len(images) > 0 && time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
+	for until := time.Now().Add(time.Minute); len(images) > 0 && time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
 		if err := b.e.Purge(t.Context()); err != nil || runs() != 0 {
 			t.Errorf("left %d runs, %v", runs(), err)
 		}

@@ -142,7 +142,7 @@ func TestHostilePaths(t *testing.T) {
 		if code != tt.code || report.Path != tt.path || (report.Reason == "") != (code == 0) || strings.Contains(errs, "goroutine") {
 			t.Errorf("%.40q: exit status %d, want %d; reason %q\n%s", tt.path, code, tt.code, report.Reason, errs)
 		}
-		if took := time.Since(start); took > 20*time.Second {
+		if took := time.Since(start); took > 2*time.Minute {
 			t.Errorf("%.40q took %v", tt.path, took)
 		}
 	}

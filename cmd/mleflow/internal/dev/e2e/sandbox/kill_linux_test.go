@@ -242,7 +242,7 @@ func TestMachineDies(t *testing.T) {
 	cmd := h.command(append([]string{"apply", file, "--json"}, args...)...)
 	must(t, cmd.Start())
 	// Both are in the middle of their submissions.
-	for until := time.Now().Add(30 * time.Second); len(kept(h.cache)) < 2; time.Sleep(20 * time.Millisecond) {
+	for until := time.Now().Add(3 * time.Minute); len(kept(h.cache)) < 2; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatal("the agents do not start")
 		}

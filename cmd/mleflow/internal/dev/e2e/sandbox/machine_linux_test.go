@@ -237,7 +237,7 @@ func tail(s string) string {
 // the agent's, and no kept folder.
 func (h *host) clean() {
 	h.t.Helper()
-	for until := time.Now().Add(5 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	for until := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		left := h.leftovers()
 		if left == "" {
 			return
