@@ -77,7 +77,7 @@ func (w *Writer) Write(ctx context.Context, def *competitions.Definition) (task 
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(d.dir)) }()
 	if w.Micro > 0 {
-		drawn := filepath.Join(d.dir, "drawn")
+		drawn := d.dir + "-drawn" // beside the task, which it is no part of
 		defer func() { err = errors.Join(err, os.RemoveAll(drawn)) }()
 		if err := d.draw(ctx, drawn); err != nil {
 			return task, err
