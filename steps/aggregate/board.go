@@ -99,7 +99,7 @@ type Result struct {
 	// Unscored are the runs without a finite score, by reason; see
 	// export.Unscored.
 	Unscored map[string]int `json:"unscored,omitempty"`
-	// BestRank is the best place among the teams; 0 if no run has a finite score.
+	// BestRank is the best place among the teams; 0 if every score is missing or NaN.
 	BestRank int `json:"best_rank"`
 	Teams    int `json:"teams"`
 	// Unranked means that the competition has no leaderboard, so there are no medals.
@@ -272,7 +272,7 @@ func gaps(own []Entry, all []string) []Gap {
 }
 
 // newGroup computes percentages over complete seeds or, with padding, over all seeds.
-// Without any seed there are no percentages; with padding, they are 0.
+// If there are none, there are no percentages; with padding, they are 0.
 func newGroup(name string, ids []string, own []Entry, pad bool) Group {
 	g := Group{Name: name, Competitions: slices.Sorted(slices.Values(ids))}
 	own = slices.DeleteFunc(slices.Clone(own), func(e Entry) bool { return !slices.Contains(ids, e.Report.CompetitionID) })

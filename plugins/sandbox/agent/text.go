@@ -9,8 +9,9 @@ import (
 	"unicode"
 )
 
-// Limits of learning from free text: the number of words per column, the number of
-// their cells in all rows, and the minimum number of rows that contain a word.
+// Limits of learning from free text: the maximum number of words per column, the number
+// that is always allowed, the maximum number of their cells in all rows, and the
+// minimum number of rows that contain a word.
 const (
 	mostWords    = 256
 	leastWords   = 32

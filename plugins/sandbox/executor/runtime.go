@@ -8,62 +8,63 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/named"
 )
 
-// Runtime is an Executor with its name and what it promises.
+// Runtime is an Executor with its name and its guarantees.
 type Runtime struct {
 	// Name is the value of a runtime argument in the pipeline.
 	Name string
 	// Doc is one paragraph for the reference pages.
 	Doc string
-	// Isolates says that the guest cannot reach the host's files, processes
-	// and network. Where it is false, a step says so in its log.
+	// Isolates means that the guest cannot reach the host's files, processes and
+	// network. If it is false, a step says so in its log.
 	Isolates bool
-	// Images says that a Spec needs an image.
+	// Images means that a Spec needs an image.
 	Images bool
-	// MapsPaths says that the guest sees mounts at Mount.Guest.
+	// MapsPaths means that the guest sees mounts at Mount.Guest.
 	MapsPaths bool
-	// Resumes says that the runtime honours Spec.Resume.
+	// Resumes means that the runtime supports Spec.Resume.
 	Resumes bool
-	// Left reports whether a dead process left a command under this ID that
-	// Run with Spec.Resume would continue, and End ends and removes that. They are
-	// nil where Resumes is false.
+	// Left reports whether a dead process left a command under this ID that Run with
+	// Spec.Resume would continue. End stops and removes that command. Both are nil if
+	// Resumes is false.
 	Left     func(ctx context.Context, id string) (bool, error)
 	End      func(ctx context.Context, id string) error
 	Executor Executor
-	// Available says whether the runtime can run commands on this machine for
-	// this user. It may try, which takes a second at most and leaves nothing. It
-	// is nil in runtimes that need nothing.
+	// Available reports whether the runtime can run commands on this machine for this
+	// user. It may try, which takes at most a second and leaves nothing behind. It is
+	// nil in runtimes that need nothing.
 	Available func() Availability
-	// ResolveImage returns the digest of the image that a Spec's Image names,
-	// "sha256:…", by looking at the name and at files only: neither network
-	// nor daemon. It is nil in runtimes without images.
+	// ResolveImage returns the digest, "sha256:…", of a Spec's Image. It examines only
+	// the name and files and uses neither the network nor a daemon. It is nil in
+	// runtimes without images.
 	ResolveImage func(image string) (string, error)
-	// ProgramImage makes an image of one static program of the host alone, as
-	// /usr/bin/NAME, and returns it as a Spec's Image; the same program is made
-	// once. It is nil in runtimes without images.
+	// ProgramImage builds an image with only one static program of the host, as
+	// /usr/bin/NAME, and returns it as a Spec's Image. An image of the same program is
+	// built only once. It is nil in runtimes without images.
 	ProgramImage func(ctx context.Context, program, name string) (string, error)
-	// HostImage is a Spec's Image that stands for the programs of this machine, seen
-	// read-only, and nothing else of it. It is "" in runtimes that need a real one.
+	// HostImage is the Spec's Image for a guest that sees the programs of this machine,
+	// read-only, and nothing else of it. It is "" in runtimes that need a real image.
 	HostImage string
-	// HostProgram says why a program of this machine is not among those, nil if it is.
+	// HostProgram returns the reason why such a guest does not see a program of this
+	// machine, or nil if it does.
 	HostProgram func(name string) error
-	// Volume mounts a file system of limited size at a folder of the host. It
-	// is nil in runtimes that cannot.
+	// Volume mounts a file system of limited size at a folder of the host. It is nil in
+	// runtimes that do not support volumes.
 	Volume func(context.Context, VolumeSpec) (Volume, error)
-	// Sweep removes what dead processes left on the machine and nobody may
-	// resume any more. It is nil in runtimes that leave nothing.
+	// Sweep removes the remains of dead processes from the machine that can no longer
+	// be resumed. It is nil in runtimes that leave nothing.
 	Sweep func(context.Context) error
 }
 
-// Availability says whether a runtime can be used here.
+// Availability reports whether a runtime can be used here.
 type Availability struct {
 	OK bool
-	// Because is what was found: a version, or what is missing. Half a sentence.
+	// Because is the finding in half a sentence: a version, or the missing requirement.
 	Because string
-	// Fix says how to get what is missing; empty if nothing is.
+	// Fix says how to meet the missing requirement; "" if none is missing.
 	Fix string
 }
 
-// Here says whether the runtime can run commands on this machine.
+// Here reports whether the runtime can run commands on this machine.
 func (r Runtime) Here() Availability {
 	if r.Available == nil {
 		return Availability{OK: true, Because: "it needs nothing"}
@@ -71,32 +72,32 @@ func (r Runtime) Here() Availability {
 	return r.Available()
 }
 
-// VolumeSpec says which volume to mount.
+// VolumeSpec describes a volume.
 type VolumeSpec struct {
-	// Dir is where; it is made if it is missing. What it holds is hidden by the
-	// volume. The volume's own file is next to it.
+	// Dir is the mount point, which is created if it does not exist. The volume hides
+	// its content. The volume's own file is next to it.
 	Dir string
-	// Bytes is the size of the file system, its own bookkeeping included.
+	// Bytes is the size of the file system, including its metadata.
 	Bytes int64
-	// User owns its root, as in Sandbox.User.
+	// User is the owner of its root, as in Sandbox.User.
 	User string
-	// Until is when a volume that a dead process left may be swept away; the
-	// zero time is a day after it was made.
+	// Until is the time after which Sweep may remove a volume that a dead process left;
+	// the zero time is a day after its creation.
 	Until time.Time
 }
 
-// Volume is a mounted volume. One that a dead process left mounted at the
-// folder is taken over with what it holds.
+// Volume is a mounted volume. If a dead process left a volume mounted at the folder, it
+// is taken over with its content.
 type Volume interface {
-	// Resumed reports whether it was taken over.
+	// Resumed reports whether the volume was taken over.
 	Resumed() bool
-	// Close unmounts it and removes what it holds. Keep lets go of it instead,
-	// so that a later process may take it over.
+	// Close unmounts the volume and removes its content. Keep releases it instead, so
+	// that a later process can take it over.
 	Close() error
 	Keep() error
 }
 
-// Path returns where the guest sees the mount.
+// Path returns the path at which the guest sees the mount.
 func (r Runtime) Path(m Mount) string {
 	if r.MapsPaths {
 		return m.Guest
@@ -104,11 +105,11 @@ func (r Runtime) Path(m Mount) string {
 	return m.Host
 }
 
-// Registry is the set of runtimes a process knows.
+// Registry is the set of runtimes that a process knows.
 type Registry = named.Set[Runtime]
 
-// NewRegistry returns the registry of the given runtimes. It panics on a
-// duplicate or incomplete one: the list is written by programmers.
+// NewRegistry returns a registry of the given runtimes. It panics on a duplicate or
+// incomplete one, which is a programming error.
 func NewRegistry(runtimes ...Runtime) *Registry {
 	for _, rt := range runtimes {
 		if rt.Doc == "" || rt.Executor == nil {

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Serving are the services of one run while they are served. Runtimes use it.
+// Serving are the services of one run while they are served. It is for runtimes.
 type Serving struct {
 	env       map[string]string
 	ports     []int
@@ -21,9 +21,9 @@ type Serving struct {
 	err       error
 }
 
-// Serve opens a listener for each service, the i-th, with listen and serves it;
-// one for which listen returns nothing is not served.
-// The returned context is cancelled when a service fails; its cause says which.
+// Serve calls listen for the listener of each service, by index, and serves the
+// service. A service whose listener is nil is not served. The returned context is
+// cancelled when a service fails; its cause names the service.
 func Serve(ctx context.Context, services []Service, listen func(i int) (net.Listener, error)) (context.Context, *Serving, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &Serving{env: map[string]string{}, cancel: cancel}
@@ -61,14 +61,14 @@ func (s *Serving) serve(ctx context.Context, service Service, l net.Listener) {
 	s.cancel(s.err)
 }
 
-// Env returns the variables that tell the guest where the services are.
+// Env returns the variables with the addresses of the services.
 func (s *Serving) Env() map[string]string { return s.env }
 
 // Ports returns the services' ports, in order.
 func (s *Serving) Ports() []int { return s.ports }
 
-// Close closes the listeners, waits until every service has returned, and
-// returns what failed before.
+// Close closes the listeners, waits until every service has returned, and returns the
+// earlier failures.
 func (s *Serving) Close() error {
 	s.mu.Lock()
 	s.ending = true

@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// refused is an error whose text says what was not allowed.
+// refused is an error about something that the policy does not allow.
 type refused struct{ text string }
 
 // Error implements error.
 func (e refused) Error() string { return e.text }
 
-// addresses bounds how many addresses of a name are tried.
+// addresses is the maximum number of addresses of a name that are tried.
 const addresses = 4
 
-// open connects to an allowed place, asked for as host.
+// open connects to an allowed place that was requested as host.
 func (p *Proxy) open(ctx context.Context, one place, host string) (net.Conn, error) {
 	list, err := p.resolve(ctx, one, host)
 	if err != nil {
@@ -38,7 +38,7 @@ func (p *Proxy) open(ctx context.Context, one place, host string) (net.Conn, err
 	return nil, fmt.Errorf("connect: %w", all)
 }
 
-// resolve returns the addresses of an allowed place, all of them judged.
+// resolve returns the addresses of an allowed place. It judges all of them.
 func (p *Proxy) resolve(ctx context.Context, one place, host string) ([]netip.Addr, error) {
 	list := []netip.Addr{one.addr}
 	if !one.addr.IsValid() {
@@ -65,9 +65,9 @@ func (p *Proxy) resolve(ctx context.Context, one place, host string) ([]netip.Ad
 	return list, nil
 }
 
-// question is what the resolver is asked for a name. The final dot keeps it from
-// trying search domains; names of one word are in /etc/hosts or a search
-// domain only, and there they have none.
+// question returns the query for a name. The final dot prevents the resolver from
+// trying search domains. Names of one word exist only in /etc/hosts or in a search
+// domain, so they do not get the dot.
 func question(name string) string {
 	if strings.Contains(name, ".") {
 		return name + "."
@@ -75,7 +75,7 @@ func question(name string) string {
 	return name
 }
 
-// ownAddresses are the addresses of this machine.
+// ownAddresses returns the addresses of this machine.
 func ownAddresses() []netip.Addr {
 	nets, err := net.InterfaceAddrs()
 	if err != nil {

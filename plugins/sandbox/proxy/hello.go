@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// helloBytes bounds what a client may send before its ClientHello is complete.
+// helloBytes limits the bytes that a client may send before its ClientHello is
+// complete.
 const helloBytes = 32 << 10
 
 // encryptedHello is the number of the extension encrypted_client_hello.
@@ -21,19 +22,18 @@ const encryptedHello = 0xfe0d
 
 // hello is the beginning of a TLS session.
 type hello struct {
-	// raw is what was read: the ClientHello and nothing that the client could
-	// only send later.
+	// raw has the bytes read: the ClientHello and nothing that the client can only send
+	// later.
 	raw []byte
-	// name is the server name, empty if there is none.
+	// name is the server name, or "".
 	name      string
 	encrypted bool
 }
 
 var errHello = errors.New("what follows is not the beginning of a TLS session")
 
-// readHello reads a ClientHello. The parser is that of crypto/tls, which
-// refuses what servers might read in several ways, such as an extension that
-// comes twice.
+// readHello reads a ClientHello. The parser is crypto/tls, which rejects anything that
+// servers might interpret differently, such as a repeated extension.
 func readHello(ctx context.Context, c net.Conn) (hello, error) {
 	rec := &recorder{Conn: c}
 	var h hello
@@ -54,7 +54,7 @@ func readHello(ctx context.Context, c net.Conn) (hello, error) {
 	return h, nil
 }
 
-// recorder is a connection that is read and recorded, and never written.
+// recorder is a connection that records the bytes read and discards those written.
 type recorder struct {
 	net.Conn
 	raw bytes.Buffer
@@ -70,13 +70,13 @@ func (r *recorder) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn: the alert that ends the handshake goes nowhere.
+// Write implements net.Conn. It discards the alert that ends the handshake.
 func (r *recorder) Write(p []byte) (int, error) { return len(p), nil }
 
-// Close implements net.Conn: the connection is needed further.
+// Close implements net.Conn. It does nothing, because the connection is still needed.
 func (r *recorder) Close() error { return nil }
 
-// SetDeadline implements net.Conn: deadlines are the caller's.
+// SetDeadline implements net.Conn. It does nothing, because the caller sets deadlines.
 func (r *recorder) SetDeadline(time.Time) error { return nil }
 
 // SetWriteDeadline implements net.Conn.
@@ -84,8 +84,8 @@ func (r *recorder) SetWriteDeadline(time.Time) error { return nil }
 
 var _ io.Reader = (*recorder)(nil)
 
-// refuse says what speaks against a hello for a place that was asked for as
-// host; empty if nothing does.
+// refuse returns the objection to a hello for a place that was requested as host, or
+// "".
 func (h hello) refuse(host string, isAddr bool) string {
 	name := strings.ToLower(strings.TrimSuffix(h.name, "."))
 	switch {

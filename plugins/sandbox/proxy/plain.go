@@ -17,7 +17,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/service"
 )
 
-// methods are the plain requests that are passed on.
+// methods are the methods of plain requests that are passed on.
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
 
 // plain serves a request in absolute form.
@@ -54,7 +54,7 @@ func (p *Proxy) plain(w http.ResponseWriter, r *http.Request, c *Conn) error {
 	return err
 }
 
-// asked reads what a plain request asks for, and finds it on the list.
+// asked parses the target of a plain request and finds it on the list.
 func (p *Proxy) asked(r *http.Request, c *Conn) (place, error) {
 	u := r.URL
 	c.Host = u.Hostname()
@@ -89,7 +89,7 @@ func (p *Proxy) asked(r *http.Request, c *Conn) (place, error) {
 	return p.find(c.Host, port)
 }
 
-// outgoing rewrites a request from what was understood of it.
+// outgoing rewrites a request from its parsed form.
 func outgoing(ctx context.Context, r *http.Request, c *Conn, port uint16) *http.Request {
 	host := net.JoinHostPort(c.Host, strconv.Itoa(int(port)))
 	if port == 80 {
@@ -106,12 +106,12 @@ func outgoing(ctx context.Context, r *http.Request, c *Conn, port uint16) *http.
 	}
 	service.DropHop(out.Header)
 	if _, ok := out.Header["User-Agent"]; !ok {
-		out.Header["User-Agent"] = nil // none is added either
+		out.Header["User-Agent"] = nil // do not add one either
 	}
 	return out
 }
 
-// flow copies a reply as it comes, so that streams of events arrive in time.
+// flow copies a reply as it arrives, so that event streams are not delayed.
 func flow(w http.ResponseWriter, body io.Reader) error {
 	control := http.NewResponseController(w)
 	buf := make([]byte, 32<<10)
@@ -132,7 +132,7 @@ func flow(w http.ResponseWriter, body io.Reader) error {
 	}
 }
 
-// upstream is the connection of one plain request, with its bytes counted.
+// upstream is the connection of one plain request; it counts the bytes.
 type upstream struct {
 	proxy *Proxy
 	place place
@@ -140,7 +140,7 @@ type upstream struct {
 	conn  atomic.Pointer[counted]
 }
 
-// dial opens the place, whatever the address it is asked for.
+// dial opens the place, whatever address it is given.
 func (u *upstream) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	c, err := u.proxy.open(ctx, u.place, u.host)
 	if err != nil {

@@ -15,17 +15,17 @@ type Policy struct{ places []place }
 // place is one entry of the list.
 type place struct {
 	text string
-	// host is a name in lower case; with below, every name below it.
+	// host is a name in lower case; with below, it stands for every name below it.
 	host  string
 	below bool
 	// addr is set if the place is an address.
 	addr netip.Addr
 	port uint16
-	// private says that the name may lead to private addresses.
+	// private means that the name may resolve to private addresses.
 	private bool
 }
 
-// ParsePolicy reads a list of "host:port" texts; see the package comment.
+// ParsePolicy parses a list of "host:port" strings; see the package comment.
 func ParsePolicy(allow []string) (*Policy, error) {
 	p := &Policy{}
 	for _, text := range allow {
@@ -61,7 +61,7 @@ func parsePlace(text string) (place, error) {
 	return p, nil
 }
 
-// splitHostPort is net.SplitHostPort with a port that is a number from 1 on.
+// splitHostPort is net.SplitHostPort for ports that are numbers from 1 on.
 func splitHostPort(text string) (host string, port uint16, err error) {
 	host, number, err := net.SplitHostPort(text)
 	if err != nil {
@@ -74,8 +74,8 @@ func splitHostPort(text string) (host string, port uint16, err error) {
 	return host, uint16(n), nil
 }
 
-// canonical returns a host name in lower case without its final dot. Names
-// that resolvers read as addresses in other notations are refused.
+// canonical returns a host name in lower case without its final dot. It rejects names
+// that resolvers read as addresses in other notations.
 func canonical(host string) (string, error) {
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
 	if name == "" || len(name) > 253 {
@@ -93,7 +93,7 @@ func canonical(host string) (string, error) {
 	return name, nil
 }
 
-// PrivateName says whether a name is one of private networks by its form.
+// PrivateName reports whether a name belongs to private networks by its form.
 func PrivateName(name string) bool {
 	if !strings.Contains(name, ".") {
 		return true
@@ -106,7 +106,7 @@ func PrivateName(name string) bool {
 	return false
 }
 
-// find returns the place that allows host and port.
+// find returns the place that allows the host and port.
 func (p *Policy) find(host string, port uint16) (place, bool) {
 	addr, err := netip.ParseAddr(host)
 	isAddr := err == nil
@@ -130,14 +130,14 @@ func (p *Policy) find(host string, port uint16) (place, bool) {
 	return place{}, false
 }
 
-// neverNets are link-local networks and the addresses at which clouds tell a
-// machine its credentials.
+// neverNets are link-local networks and the addresses at which clouds serve a machine's
+// credentials.
 var neverNets = prefixes("169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "fd20:ce::254/128",
 	"100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32",
 	"0.0.0.0/8", "::/128", "224.0.0.0/4", "ff00::/8", "255.255.255.255/32")
 
-// innerNets are addresses that are not public, among them those that hold an
-// address of version 4 which another machine would unpack.
+// innerNets are addresses that are not public. They include addresses that contain an
+// IPv4 address, to which another machine would translate them.
 var innerNets = prefixes("127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7",
 	"192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
 	"::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/32", "2001:db8::/32", "2002::/16", "fec0::/10")
@@ -159,10 +159,10 @@ func within(addr netip.Addr, nets []netip.Prefix) bool {
 	return false
 }
 
-// never says that an address is not reached whatever the list says.
+// never reports whether an address is refused regardless of the list.
 func never(addr netip.Addr) bool { return within(addr.Unmap(), neverNets) }
 
-// inner says that an address is not public, or that of this machine.
+// inner reports whether an address is not public or belongs to this machine.
 func inner(addr netip.Addr, own []netip.Addr) bool {
 	addr = addr.Unmap()
 	for _, a := range own {
@@ -173,8 +173,7 @@ func inner(addr netip.Addr, own []netip.Addr) bool {
 	return within(addr, innerNets)
 }
 
-// judge says what speaks against an address that a place led to; empty if
-// nothing does.
+// judge returns the objection to an address of a place, or "".
 func (p place) judge(addr netip.Addr, own []netip.Addr) string {
 	switch {
 	case addr.Zone() != "" || never(addr):

@@ -12,20 +12,20 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/service"
 )
 
-// Options are what a Proxy needs. Zero fields have defaults.
+// Options configure a Proxy. Zero fields have defaults.
 type Options struct {
 	Allow *Policy
-	// Record is told of every connection and plain request when it has ended.
+	// Record is called for every connection and plain request when it has ended.
 	Record func(Conn)
-	// Lookup and Dial reach the network; Own lists this machine's addresses.
+	// Lookup and Dial access the network; Own returns this machine's addresses.
 	Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	Own    func() []netip.Addr
-	// DialTimeout is for one name or address, HelloTimeout for the beginning
-	// of a TLS session, Idle for a connection in which nothing moves, Total for
-	// a connection.
+	// DialTimeout limits the time for one name or address, HelloTimeout the beginning
+	// of a TLS session, Idle the time without traffic on a connection, and Total the
+	// duration of a connection.
 	DialTimeout, HelloTimeout, Idle, Total time.Duration
-	// Connections is how many there may be at once.
+	// Connections limits the number of simultaneous connections.
 	Connections int
 }
 
@@ -38,14 +38,14 @@ type Conn struct {
 	Port    uint16    `json:"port"`
 	// SNI is the server name in the client's TLS session.
 	SNI string `json:"sni,omitempty"`
-	// Address is what was dialled.
+	// Address is the dialled address.
 	Address string `json:"address,omitempty"`
-	// Verdict is allowed, refused or failed, Reason why.
+	// Verdict is allowed, refused or failed; Reason is the reason for it.
 	Verdict string `json:"verdict"`
 	Reason  string `json:"reason,omitempty"`
-	// Status is the reply to a plain request.
+	// Status is the status of the reply to a plain request.
 	Status int `json:"status,omitempty"`
-	// Up and Down are the bytes that went to the place and came from it.
+	// Up and Down are the bytes sent to the place and received from it.
 	Up   int64 `json:"bytes_up"`
 	Down int64 `json:"bytes_down"`
 }
@@ -91,8 +91,8 @@ func New(o Options) *Proxy {
 	return &Proxy{opts: o}
 }
 
-// Serve serves on l until ctx ends, and returns when every connection is
-// closed and recorded.
+// Serve serves on l until ctx ends, and returns when every connection has been closed
+// and recorded.
 func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 	return service.Serve(ctx, l, p, service.Limits{
 		Connections: p.opts.Connections, Header: p.opts.HelloTimeout, HeaderBytes: 32 << 10, Idle: time.Minute,
@@ -121,8 +121,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.opts.Record(*c)
 }
 
-// deny replies to a request that goes nowhere. The client is told what was
-// refused, but not what the network behind looks like.
+// deny replies to a refused or failed request. The client learns what was refused, but
+// nothing about the network behind the proxy.
 func deny(w http.ResponseWriter, err error) {
 	var no refused
 	if errors.As(err, &no) {
@@ -132,7 +132,7 @@ func deny(w http.ResponseWriter, err error) {
 	http.Error(w, "mleflow: the place cannot be reached", http.StatusBadGateway)
 }
 
-// find returns the place that allows what was asked for.
+// find returns the place that allows the request.
 func (p *Proxy) find(host string, port uint16) (place, error) {
 	one, ok := p.opts.Allow.find(host, port)
 	if !ok {

@@ -36,7 +36,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, c *Conn) error {
 	defer client.Close()
 	stop := context.AfterFunc(ctx, func() { _, _ = client.Close(), server.Close() })
 	defer stop()
-	// What the client wants of the place it says only after this line.
+	// Only after this line does the client begin its TLS session.
 	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return fmt.Errorf("reply: %w", err)
 	}
@@ -53,7 +53,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, c *Conn) error {
 	return nil
 }
 
-// target reads what a CONNECT asks for, and finds it on the list.
+// target parses the target of a CONNECT and finds it on the list.
 func (p *Proxy) target(r *http.Request, c *Conn) (place, error) {
 	host, port, err := splitHostPort(r.RequestURI)
 	if err != nil {
@@ -76,7 +76,7 @@ func address(host string) (netip.Addr, bool) {
 	return addr, err == nil
 }
 
-// take takes the connection of a request from the HTTP server.
+// take takes over the connection of a request from the HTTP server.
 func take(w http.ResponseWriter) (net.Conn, error) {
 	hijacker, ok := w.(http.Hijacker)
 	if !ok {
@@ -89,7 +89,7 @@ func take(w http.ResponseWriter) (net.Conn, error) {
 	return &early{Conn: conn, rest: rw.Reader}, nil
 }
 
-// early is a connection of which a reader holds the first bytes.
+// early is a connection whose first bytes are already in a reader.
 type early struct {
 	net.Conn
 	rest *bufio.Reader
@@ -103,7 +103,7 @@ func (e *early) Read(p []byte) (int, error) {
 	return e.Conn.Read(p)
 }
 
-// CloseWrite ends the sending half.
+// CloseWrite closes the sending half.
 func (e *early) CloseWrite() error { return closeWrite(e.Conn) }
 
 func closeWrite(c net.Conn) error {
@@ -129,8 +129,8 @@ func (p *Proxy) greet(ctx context.Context, client net.Conn, c *Conn) (hello, err
 	return h, nil
 }
 
-// join passes bytes both ways until both sides have ended or nothing has moved
-// for the idle time, and returns how many went.
+// join copies bytes in both directions until both sides have ended or nothing has moved
+// for the idle time. It returns the number of bytes in each direction.
 func (p *Proxy) join(client, server net.Conn) (up, down int64) {
 	var moved atomic.Int64
 	moved.Store(time.Now().UnixNano())
@@ -142,8 +142,8 @@ func (p *Proxy) join(client, server net.Conn) (up, down int64) {
 	return <-sent, down
 }
 
-// pass copies src to dst and then ends dst's incoming half. Reading waits as
-// long as the other direction moves.
+// pass copies src to dst and then closes dst for writing. It waits for src as long as
+// bytes move in the other direction.
 func (p *Proxy) pass(dst, src net.Conn, moved *atomic.Int64) (n int64) {
 	buf := make([]byte, 32<<10)
 	for {

@@ -19,23 +19,23 @@ type Interpreter struct {
 	Path string
 	// Prefix is the folder of its installation, such as /usr.
 	Prefix string
-	// Version is its whole version, such as 3.11.2.
+	// Version is the full version, such as 3.11.2.
 	Version string
-	// Tag names what its compiled packages are for, such as
+	// Tag identifies the platform of its compiled packages, such as
 	// cpython-311-x86_64-linux-gnu.
 	Tag string
 }
 
-// Minor is the version that packages are installed for, such as 3.11.
+// Minor returns the version for which packages are installed, such as 3.11.
 func (i Interpreter) Minor() string {
 	parts := strings.SplitN(i.Version, ".", 3)
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
-// versionForm is the form of a version that an environment asks for.
+// versionForm matches a version that an environment may ask for.
 var versionForm = regexp.MustCompile(`^3\.\d{1,2}$`)
 
-// CheckVersion refuses what is no version such as 3.11; "" is any.
+// CheckVersion rejects anything but a version such as 3.11, or "" for any version.
 func CheckVersion(version string) error {
 	if version != "" && !versionForm.MatchString(version) {
 		return fmt.Errorf("version %q is not a version of Python such as \"3.11\"", version)
@@ -43,8 +43,9 @@ func CheckVersion(version string) error {
 	return nil
 }
 
-// Find finds the Python of a version such as 3.11; "" is the system's, else the first
-// in PATH. An activated virtual environment makes no difference.
+// Find finds the Python with a version such as 3.11. For "", it is the system's or, if
+// there is none, the first in PATH. An activated virtual environment makes no
+// difference.
 func Find(ctx context.Context, version string) (Interpreter, error) {
 	name := "python3"
 	if version != "" {
@@ -54,7 +55,7 @@ func Find(ctx context.Context, version string) (Interpreter, error) {
 	if home, err := os.UserHomeDir(); err == nil && version != "" {
 		for _, pattern := range []string{".local/share/uv/python/cpython-" + version + "*/bin", ".pyenv/versions/" + version + "*/bin"} {
 			found, _ := filepath.Glob(filepath.Join(home, pattern))
-			slices.Reverse(found) // the newest first
+			slices.Reverse(found) // newest first
 			folders = append(folders, found...)
 		}
 	}
@@ -73,7 +74,7 @@ func Find(ctx context.Context, version string) (Interpreter, error) {
 	return Interpreter{}, errors.Join(fmt.Errorf("there is no %s on this machine: install it, for example by apt-get install python3, or by uv python install VERSION", name), last)
 }
 
-// probeScript prints what an Interpreter has, a line each.
+// probeScript prints the fields of an Interpreter, one per line.
 const probeScript = `import sys, sysconfig
 print(getattr(sys, "_base_executable", "") or sys.executable)
 print(sys.base_prefix)

@@ -10,32 +10,34 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// lockHead begins a lock; what a lock was made of follows in its second line.
+// lockHead is the first line of a lock. The second line identifies the source of the
+// lock.
 const lockHead = "# Written by mleflow. Commit this file: environments are made of exactly these packages.\n"
 
-// Locked is the text of a lock file: what was resolved, and what from.
+// Locked returns the content of a lock file for resolved requirements and their source.
 func Locked(resolved, source string) string {
 	return lockHead + "# source: " + source + "\n" + resolved
 }
 
-// LockOf returns what a lock file resolves, and false if it was made of another source.
+// LockOf returns the resolved requirements of a lock file, and false if it was made
+// from another source.
 func LockOf(text, source string) (resolved string, ok bool) {
 	return strings.CutPrefix(Lines(text), lockHead+"# source: "+source+"\n")
 }
 
-// Lines returns a text as it is with Unix line ends, whatever a checkout made of them.
+// Lines returns a text with Unix line endings, regardless of how it was checked out.
 func Lines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
-// Source names what a lock is made of: the content of the requirements and the minor
+// Source identifies the source of a lock: the content of the requirements and the minor
 // version of Python.
 func Source(requirements, minor string) string {
 	return fmt.Sprintf("%s, Python %s", digest.Of([]byte(Lines(requirements))), minor)
 }
 
-// pinned is a line of a lock that names a package.
+// pinned matches a line of a lock that names a package.
 var pinned = regexp.MustCompile(`(?m)^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;\\]+)`)
 
-// Packages are the versions that a lock names, by package.
+// Packages returns the versions in a lock, by package.
 func Packages(lock string) map[string]string {
 	all := map[string]string{}
 	for _, m := range pinned.FindAllStringSubmatch(lock, -1) {
@@ -44,15 +46,15 @@ func Packages(lock string) map[string]string {
 	return all
 }
 
-// elsewhere finds what a file of requirements takes from other files and folders, whose
-// content would not be an input.
+// elsewhere matches the lines of a file of requirements that refer to other files and
+// folders, whose content would not be an input.
 var elsewhere = regexp.MustCompile(`(?m)^\s*(-r|--requirement|-c|--constraint|-e|--editable|\.{0,2}/\S|file:)|@ *file:`)
 
-// wheels finds folders and pages of packages.
+// wheels matches options that name folders and pages of packages.
 var wheels = regexp.MustCompile(`(?m)^\s*(-f|--find-links)`)
 
-// Check refuses requirements that would put a password into the cache, and files that
-// name others.
+// Check rejects requirements that would put a password into the cache, and those that
+// refer to other files.
 func Check(name, text string) error {
 	if credentials.MatchString(text) {
 		return fmt.Errorf("%s holds an address with a user or password, or of a Git repository. Passwords belong into the variable UV_INDEX or a netrc file, which are not stored; repositories have no wheels", name)
@@ -66,12 +68,12 @@ func Check(name, text string) error {
 	return nil
 }
 
-// LockName is the name of the lock file of requirements.
+// LockName returns the name of the lock file for requirements.
 func LockName(requirements string) string {
 	return strings.TrimSuffix(requirements, filepath.Ext(requirements)) + ".lock"
 }
 
-// CheckName refuses a file of requirements by its name.
+// CheckName rejects a file of requirements with an unsuitable name.
 func CheckName(name string) error {
 	switch base := filepath.Base(name); {
 	case base == "uv.lock":
@@ -84,26 +86,27 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Requirements are what a program beside a definition needs.
+// Requirements are the packages that a program next to a definition needs.
 type Requirements struct {
-	// Name is the file's, Text what is in it, and Lock its lock file, if there is one.
+	// Name is the name of the file, Text its content, and Lock the content of its lock
+	// file, or "".
 	Name, Text, Lock string
-	// Version is the one of Python; "" is that of the machine.
+	// Version is the version of Python; "" is the machine's.
 	Version string
-	// LockPath is where a new lock file can be written, if anywhere, and Advice says
-	// who does.
+	// LockPath is the path at which a new lock file can be written, or "". Advice says
+	// who writes it.
 	LockPath, Advice string
 }
 
-// Locked reports whether the lock file was made of these requirements, for a Python of
-// the version asked for.
+// Locked reports whether the lock file was made from these requirements, for the
+// requested version of Python.
 func (r Requirements) Locked() bool {
 	head, _, _ := strings.Cut(strings.TrimPrefix(Lines(r.Lock), lockHead), "\n")
 	want := "# source: " + Source(r.Text, r.Version)
 	return head == want || r.Version == "" && strings.HasPrefix(head, want)
 }
 
-// Unlocked is the error of requirements whose lock file does not do.
+// Unlocked is the error for requirements without a suitable lock file.
 func (r Requirements) Unlocked(minor string) error {
 	return fmt.Errorf("%s, which says what the metric's packages are, is missing, or was made of another %s, or for another Python than %s: %s", filepath.Base(LockName(r.Name)), filepath.Base(r.Name), minor, r.Advice)
 }

@@ -13,9 +13,10 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// Place lays out a stored environment below the folder dir, for programs that see the
-// machine's files, and returns the virtual environment. Its packages are one read-only
-// copy for all where the cache can share, else a copy of its own. Release ends its use.
+// Place lays out a stored environment below dir, for programs that see the machine's
+// files, and returns the virtual environment. If the cache can share, its packages are
+// one read-only copy for all programs. Otherwise it has its own copy. release ends its
+// use.
 func Place(ctx context.Context, store cache.Cache, ref cache.Ref, dir string) (venv string, release func() error, err error) {
 	venv, release = filepath.Join(dir, "venv"), func() error { return nil }
 	packages := filepath.Join(dir, "packages")
@@ -35,7 +36,7 @@ func Place(ctx context.Context, store cache.Cache, ref cache.Ref, dir string) (v
 	return venv, release, nil
 }
 
-// link makes a virtual environment of packages that are elsewhere.
+// link creates a virtual environment for packages that are elsewhere.
 func link(ctx context.Context, venv, packages string) error {
 	i, err := For(ctx, packages)
 	if err != nil {
@@ -49,7 +50,8 @@ func link(ctx context.Context, venv, packages string) error {
 	return errors.Join(os.Remove(at), os.Symlink(filepath.Join(packages, "site-packages"), at))
 }
 
-// Activate returns the variables of a program that a virtual environment is active for.
+// Activate returns the variables of a program for which a virtual environment is
+// activated.
 func Activate(vars map[string]string, venv string) map[string]string {
 	vars = maps.Clone(vars)
 	vars["VIRTUAL_ENV"] = venv

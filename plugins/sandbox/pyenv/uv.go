@@ -15,9 +15,9 @@ import (
 	"strings"
 )
 
-// uvVersion is the version of uv that is fetched where there is none, and uvHashes are
-// the SHA-256 of its wheels: Linux on amd64 and arm64 (with musl too), macOS on arm64 and
-// amd64, Linux with musl on amd64.
+// uvVersion is the version of uv that is fetched if there is none. uvHashes are the
+// SHA-256 digests of its wheels: Linux on amd64 and arm64 (with musl too), macOS on
+// arm64 and amd64, Linux with musl on amd64.
 const uvVersion = "0.13.9"
 
 var uvHashes = []string{
@@ -26,20 +26,21 @@ var uvHashes = []string{
 	"2c45530751517d6c3bbc69a19473f6effe47cce047bede01ffd8af7ea7b36b25",
 }
 
-// maxUV bounds the program in a wheel.
+// maxUV limits the size of the program in a wheel.
 const maxUV = 256 << 20
 
-// UVVariable names the variable with the path of the uv to use.
+// UVVariable is the variable with the path of the uv to use.
 const UVVariable = "MLEFLOW_UV"
 
-// Options say what uv works with.
+// Options configure uv.
 type Options struct {
-	// Dir stays: uv, if it is fetched, and the packages that it fetches are there.
+	// Dir is a permanent folder for the packages that uv fetches and, if it is fetched,
+	// for uv itself.
 	Dir    string
 	Python Interpreter
-	// Offline says that the network must not be used.
+	// Offline means that the network must not be used.
 	Offline bool
-	// Say is told each line of what uv prints.
+	// Say is called with each line of uv's output.
 	Say func(line string)
 }
 
@@ -49,7 +50,7 @@ type Tool struct {
 	o    Options
 }
 
-// Open finds uv, or fetches it.
+// Open finds uv or fetches it.
 func Open(ctx context.Context, o Options) (*Tool, error) {
 	t := &Tool{o: o}
 	if t.path = os.Getenv(UVVariable); t.path != "" {
@@ -73,10 +74,11 @@ func Open(ctx context.Context, o Options) (*Tool, error) {
 	return t, nil
 }
 
-// leastUV is the first version of uv that has all options which are used here.
+// leastUV is the first version of uv that supports all the options used here.
 var leastUV = [3]int{0, 4, 23}
 
-// checkUV refuses a uv that is too old, or is none; found says how it was found.
+// checkUV rejects a program that is not uv or is too old. found describes how it was
+// found.
 func checkUV(ctx context.Context, path, found string) error {
 	advice := fmt.Sprintf("install uv %d.%d.%d or later, or take it away and mleflow fetches %s", leastUV[0], leastUV[1], leastUV[2], uvVersion)
 	out, err := exec.CommandContext(ctx, path, "--version").CombinedOutput()
@@ -93,7 +95,8 @@ func checkUV(ctx context.Context, path, found string) error {
 	return nil
 }
 
-// fetchUV has pip fetch the wheel: it knows the package index and how to reach it.
+// fetchUV has pip fetch the wheel, because pip knows the package index and how to reach
+// it.
 func fetchUV(ctx context.Context, dir, to string, python Interpreter) error {
 	tmp, err := os.MkdirTemp(dir, "fetch-")
 	if err != nil {
@@ -148,8 +151,8 @@ func programIn(wheel string) ([]byte, error) {
 	return nil, errors.New("the wheel has no program")
 }
 
-// Lock resolves a file of requirements into one that names every package with its
-// version and hashes, in dir.
+// Lock resolves a file of requirements in dir into a lock that names every package with
+// its version and hashes.
 func (t *Tool) Lock(ctx context.Context, dir, requirements string) (string, error) {
 	t.o.Say("resolve " + requirements)
 	out := filepath.Join(dir, "resolved.txt")
@@ -164,11 +167,11 @@ func (t *Tool) Lock(ctx context.Context, dir, requirements string) (string, erro
 	return keepAddresses(string(text), string(asked)), err
 }
 
-// address finds a line of a lock that says where packages are.
+// address matches a line of a lock with an address of packages.
 var address = regexp.MustCompile(`(?m)^--(?:index-url|extra-index-url|find-links) (\S+).*\n`)
 
-// keepAddresses removes from a lock the addresses that the requirements do not name:
-// they are of this machine's variables, and may have passwords.
+// keepAddresses removes from a lock the addresses that the requirements do not contain.
+// They come from this machine's variables and may contain passwords.
 func keepAddresses(lock, requirements string) string {
 	return address.ReplaceAllStringFunc(lock, func(line string) string {
 		if named := address.FindStringSubmatch(line)[1]; strings.Contains(requirements, named) {
@@ -178,8 +181,8 @@ func keepAddresses(lock, requirements string) string {
 	})
 }
 
-// Install installs what a lock names. Packages are below dir/site-packages, the
-// programs that come with them in dir/bin.
+// Install installs a lock. The packages go to dir/site-packages, their programs to
+// dir/bin.
 func (t *Tool) Install(ctx context.Context, work, dir, lock string) error {
 	file, venv := filepath.Join(work, "lock.txt"), filepath.Join(work, "venv")
 	if err := os.WriteFile(file, []byte(lock), 0o600); err != nil {
@@ -198,7 +201,7 @@ func (t *Tool) Install(ctx context.Context, work, dir, lock string) error {
 	if err != nil {
 		return fmt.Errorf("install packages: %w", err)
 	}
-	for _, e := range before { // the interpreter and what activates the environment
+	for _, e := range before { // the interpreter and the activation scripts
 		if err := os.RemoveAll(filepath.Join(venv, "bin", e.Name())); err != nil {
 			return err
 		}
@@ -215,9 +218,10 @@ func (t *Tool) Install(ctx context.Context, work, dir, lock string) error {
 	return t.o.Python.compile(ctx, site)
 }
 
-// compile makes the bytecode of packages. It is the same on every machine and in every
-// folder, unlike that of uv: one process, one seed of hashes, no times, and paths as an
-// isolated agent sees them. Files that are no Python of this version stay as they are.
+// compile creates the bytecode of packages. Unlike uv's, it is the same on every
+// machine and in every folder: it has one process, a fixed hash seed, no times, and
+// paths as an isolated agent sees them. Files that are not valid in this version of
+// Python are not compiled.
 func (i Interpreter) compile(ctx context.Context, site string) error {
 	cmd := exec.CommandContext(ctx, i.Path, "-s", "-S", "-W", "ignore", "-m", "compileall", "-qq", "--invalidation-mode", "unchecked-hash",
 		"-d", filepath.Join(Guest, "lib", "python"+i.Minor(), "site-packages"), site)
@@ -244,8 +248,8 @@ func (t *Tool) run(ctx context.Context, dir string, args ...string) error {
 	return nil
 }
 
-// environment is uv's: the caller's, with the index that pip was told of where uv was
-// told of none.
+// environment returns uv's environment. It is the caller's, with pip's index if uv has
+// none of its own.
 func (t *Tool) environment() []string {
 	env := os.Environ()
 	if t.o.Offline {
@@ -259,10 +263,11 @@ func (t *Tool) environment() []string {
 	return append(env, "UV_CACHE_DIR="+filepath.Join(t.o.Dir, "packages"), "UV_NO_CONFIG=1", "UV_NO_PROGRESS=1", "NO_COLOR=1", "VIRTUAL_ENV=", "CONDA_PREFIX=")
 }
 
-// credentials are those in an address; a password may hold any character.
+// credentials matches the credentials in an address. A password may contain any
+// character.
 var credentials = regexp.MustCompile(`//[^\s"']*@`)
 
-// failure is the error of a program, with the last lines that it printed and without
+// failure is the error of a program, with the last lines of its output and without
 // passwords.
 func failure(ctx context.Context, err error, printed string) error {
 	if ctx.Err() != nil {
@@ -272,7 +277,7 @@ func failure(ctx context.Context, err error, printed string) error {
 	return fmt.Errorf("%w: %s", err, strings.Join(lines[max(0, len(lines)-5):], " "))
 }
 
-// lineSayer passes on whole lines, but not the hashes of a lock, which uv prints, too.
+// lineSayer passes on complete lines, except the hashes of a lock, which uv prints too.
 type lineSayer struct {
 	say  func(string)
 	held []byte

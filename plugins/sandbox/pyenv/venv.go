@@ -14,22 +14,22 @@ import (
 	"strings"
 )
 
-// Guest is where isolated agents see their virtual environment.
+// Guest is the path of the virtual environment for isolated agents.
 const Guest = "/opt/python"
 
-// About is the file of an environment that says which Python it is for.
+// About is the file of an environment that identifies its Python.
 const About = "python.json"
 
-// Packed is what is in the file About.
+// Packed is the content of the file About.
 type Packed struct {
 	Version string `json:"version"`
 	Tag     string `json:"tag"`
 }
 
-// Packed is what environments for an interpreter say of it.
+// Packed returns the content of About in environments for an interpreter.
 func (i Interpreter) Packed() Packed { return Packed{i.Minor(), i.Tag} }
 
-// For finds the interpreter that the packages in a folder are for.
+// For finds the interpreter for the packages in a folder.
 func For(ctx context.Context, packages string) (Interpreter, error) {
 	text, err := os.ReadFile(filepath.Join(packages, About))
 	if err != nil {
@@ -54,11 +54,11 @@ type Host struct {
 	Interpreter
 	// Dir is its folder.
 	Dir string
-	// Packages are the versions of what is installed in it, by name.
+	// Packages are the versions of the installed packages, by name.
 	Packages map[string]string
 }
 
-// Text lists the Python and the packages, a line each, sorted.
+// Text lists the Python and the packages, one per line, sorted.
 func (h Host) Text() string {
 	lines := []string{"python==" + h.Version + " " + h.Tag}
 	for _, name := range slices.Sorted(maps.Keys(h.Packages)) {
@@ -67,11 +67,11 @@ func (h Host) Text() string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// editable finds the mark of a package that is installed as a link to its sources.
+// editable matches the mark of a package that is installed as a link to its sources.
 var editable = regexp.MustCompile(`"editable"\s*:\s*true`)
 
-// Inspect looks at a virtual environment of this machine: made by venv, virtualenv or
-// uv, or by conda.
+// Inspect examines a virtual environment of this machine, created by venv, virtualenv,
+// uv or conda.
 func Inspect(ctx context.Context, dir string) (Host, error) {
 	h := Host{Dir: dir, Packages: map[string]string{}}
 	python := filepath.Join(dir, "bin", "python3")
@@ -97,9 +97,9 @@ func Inspect(ctx context.Context, dir string) (Host, error) {
 	return h, nil
 }
 
-// Venv makes a virtual environment in dir: the interpreter, the programs of the
-// packages, and an empty folder where the packages themselves are to be seen, whose
-// path below dir it returns.
+// Venv creates a virtual environment in dir: the interpreter, the programs of the
+// packages, and an empty folder in which the packages are to appear. It returns the
+// path of that folder below dir.
 func Venv(dir, packages string, i Interpreter) (string, error) {
 	place := filepath.Join("lib", "python"+i.Minor(), "site-packages")
 	bin := filepath.Join(dir, "bin")

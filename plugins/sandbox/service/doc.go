@@ -1,7 +1,7 @@
-// Package gateway holds what an agent may talk to outside its sandbox: the
-// validity server (package validity) and the network proxy (package proxy).
+// Package service has the common parts of the servers that an agent may use outside its
+// sandbox, such as the validity server (package validity) and the network proxy
+// (package proxy).
 //
-// Both are served by the host through a listener that is in the agent's network
-// namespace, and both write one line of JSON for each thing that an agent asked
-// for, by a Journal.
+// The host serves both through a listener in the agent's network namespace. Both write
+// one line of JSON per request of the agent to a Journal.
 package service

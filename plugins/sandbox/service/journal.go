@@ -10,9 +10,8 @@ import (
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
-// Journal is a file of JSON lines of bounded size. It outlives the process:
-// opened again, it continues where it ended. It may be used by several
-// goroutines.
+// Journal is a file of JSON lines with a limited size. It outlives the process: when
+// opened again, it continues at its end. It may be used by several goroutines.
 type Journal struct {
 	// filter is applied to each line before it is written.
 	filter func([]byte) []byte
@@ -24,9 +23,9 @@ type Journal struct {
 	dropped int
 }
 
-// OpenJournal opens the journal at path, which grows to at most limit bytes;
-// what comes then is counted only. filter, if not nil, changes each line
-// before it is written, to mask secrets for instance.
+// OpenJournal opens the journal at path, which grows to at most limit bytes; entries
+// beyond that are only counted. filter, if not nil, changes each line before it is
+// written, for example to mask secrets.
 func OpenJournal(path string, limit int64, filter func([]byte) []byte) (*Journal, error) {
 	f, err := nolink.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -40,8 +39,8 @@ func OpenJournal(path string, limit int64, filter func([]byte) []byte) (*Journal
 	return j, nil
 }
 
-// count counts the lines that are there. A line that was cut off by the end of
-// an earlier process is ended.
+// count counts the existing lines. It terminates a line that the end of an earlier
+// process cut off.
 func (j *Journal) count() error {
 	buf := make([]byte, 64<<10)
 	last := byte('\n')
@@ -71,8 +70,8 @@ func (j *Journal) count() error {
 	return err
 }
 
-// Add writes an entry as one line. What cannot be written is dropped and
-// counted: an agent's work is not stopped for it.
+// Add writes an entry as one line. An entry that cannot be written is dropped and
+// counted, so that the agent's work does not stop.
 func (j *Journal) Add(entry any) {
 	line, err := json.Marshal(entry)
 	j.mu.Lock()
@@ -92,7 +91,7 @@ func (j *Journal) Add(entry any) {
 	}
 }
 
-// Lines is the number of entries, those dropped included.
+// Lines is the number of entries, including the dropped ones.
 func (j *Journal) Lines() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -15,25 +15,25 @@ import (
 	"time"
 )
 
-// Limits bound what a client can take from a server.
+// Limits limit the resources that a client can use on a server.
 type Limits struct {
-	// Connections is how many are open at once; more wait.
+	// Connections is the maximum number of open connections; more wait.
 	Connections int
-	// Header is how long a request's header may take, HeaderBytes its size.
+	// Header limits the time for a request's header, HeaderBytes its size.
 	Header      time.Duration
 	HeaderBytes int
-	// Request is how long a whole request may take to arrive; 0 is no limit.
+	// Request limits the time for a whole request to arrive; 0 is no limit.
 	Request time.Duration
-	// Idle is how long a connection may wait for its next request.
+	// Idle limits the time that a connection may wait for its next request.
 	Idle time.Duration
 }
 
-// hop are the headers that are for one connection only.
+// hop are the headers that apply to one connection only.
 var hop = []string{
 	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
-// DropHop removes the headers that are for one connection only, and others.
+// DropHop removes the headers that apply to one connection only, and the given ones.
 func DropHop(h http.Header, others ...string) {
 	for _, line := range h["Connection"] {
 		for name := range strings.SplitSeq(line, ",") {
@@ -45,12 +45,11 @@ func DropHop(h http.Header, others ...string) {
 	}
 }
 
-// last is how long Serve waits for requests in progress at its end.
+// last is the time for which Serve waits, at its end, for requests in progress.
 const last = 5 * time.Second
 
-// Serve serves HTTP on l until ctx ends. Then all connections are closed,
-// requests in progress have a few seconds to end, and the error is nil. It
-// closes l.
+// Serve serves HTTP on l until ctx ends. It then closes all connections, gives requests
+// in progress a few seconds to end, and returns nil. It closes l.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, limits Limits) error {
 	crew := &crew{handler: h, idle: make(chan struct{})}
 	defer crew.end()
@@ -62,7 +61,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, limits Limits) e
 		MaxHeaderBytes:    limits.HeaderBytes,
 		ErrorLog:          log.New(io.Discard, "", 0),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
-		// HTTP/1 only: nothing else is needed, and less can be abused.
+		// HTTP/1 is enough, and it offers less to abuse.
 		Protocols:                    new(http.Protocols),
 		DisableGeneralOptionsHandler: true,
 	}
@@ -76,7 +75,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, limits Limits) e
 	return fmt.Errorf("serve: %w", err)
 }
 
-// bounded is a listener that accepts no more connections than it has slots.
+// bounded is a listener that limits the number of simultaneous connections.
 type bounded struct {
 	net.Listener
 	slots chan struct{}
@@ -109,7 +108,7 @@ func (c *slotted) Close() error {
 	return c.Conn.Close()
 }
 
-// CloseWrite ends the sending half.
+// CloseWrite closes the sending half.
 func (c *slotted) CloseWrite() error {
 	half, ok := c.Conn.(interface{ CloseWrite() error })
 	if !ok {
@@ -118,8 +117,8 @@ func (c *slotted) CloseWrite() error {
 	return half.CloseWrite()
 }
 
-// crew is a handler that knows which requests are in progress, those included
-// that took their connection over.
+// crew is a handler that tracks the requests in progress, including those that took
+// over their connection.
 type crew struct {
 	handler http.Handler
 
@@ -150,7 +149,7 @@ func (c *crew) leave() {
 	}
 }
 
-// end lets nobody in any more and waits for those inside.
+// end rejects new requests and waits for those in progress.
 func (c *crew) end() {
 	c.mu.Lock()
 	c.ended = true

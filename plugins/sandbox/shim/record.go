@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Kind is what a call was after.
+// Kind is the purpose of a call.
 type Kind string
 
 // The kinds.
@@ -25,37 +25,37 @@ const (
 
 var kinds = []Kind{Grade, Answers, Leaderboard, Download}
 
-// Record is one call that was refused or withheld, as the agent's side tells it.
+// Record is one call that was refused or withheld, as the agent's side reports it.
 type Record struct {
-	// Time is when the host learned of it; At is the sandbox's own clock.
+	// Time is when the host received it; At is the time on the sandbox's own clock.
 	Time time.Time `json:"time"`
 	At   string    `json:"at"`
 	Kind Kind      `json:"kind"`
 	Call string    `json:"call"`
-	// Arguments are names, never values.
+	// Arguments are the names of the arguments, never their values.
 	Arguments []string `json:"arguments,omitempty"`
-	// File and Line are where the call was; Line is 0 if it came from a command.
+	// File and Line are the place of the call; Line is 0 for a command.
 	File string `json:"file"`
 	Line int    `json:"line"`
-	// Late says that it could not be sent, and was found in the logs.
+	// Late means that the record could not be sent and was found in the logs.
 	Late bool `json:"late,omitempty"`
 }
 
 const (
-	// maxBody bounds what is read of one record.
+	// maxBody limits the size of one record.
 	maxBody      = 16 << 10
 	maxText      = 512
 	maxArguments = 16
-	// Fallback is the file in the logs for what could not be sent.
+	// Fallback is the file in the logs for records that could not be sent.
 	Fallback = "mlebench_shim.jsonl"
-	// fallbackLines bounds what is read of it.
+	// fallbackLines limits the number of lines that are read of it.
 	fallbackLines = 1000
 )
 
 var errRecord = errors.New("not a record of the shim")
 
-// parse reads what the agent's side sent. Nothing of it is trusted: fields that
-// a Record does not have are dropped, and texts are cut.
+// parse parses a record from the agent's side. It trusts nothing in it: unknown fields
+// are dropped, and strings are truncated.
 func parse(data []byte) (Record, error) {
 	var sent struct {
 		At, Call, File string
@@ -79,7 +79,7 @@ func cut(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxText)], "\uFFFD")
 }
 
-// Handler takes records over HTTP and passes them on.
+// Handler receives records over HTTP and passes them to add.
 func Handler(add func(Record)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
@@ -97,8 +97,8 @@ func Handler(add func(Record)) http.Handler {
 	})
 }
 
-// Late passes on the records of a fallback file. Lines that are none, and what
-// exceeds the bounds, are passed over.
+// Late passes the records of a fallback file to add. It skips invalid lines and
+// everything beyond the limits.
 func Late(file io.Reader, add func(Record)) error {
 	lines := bufio.NewScanner(io.LimitReader(file, fallbackLines*maxBody))
 	lines.Buffer(make([]byte, 0, maxBody), maxBody)

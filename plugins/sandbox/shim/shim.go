@@ -17,36 +17,36 @@ import (
 //go:embed python/bin/* python/mlebench/*.py python/mlebench/competitions/*.py python/mlebench/competitions/*.csv
 var embedded embed.FS
 
-// Competition is what the package says of the competition.
+// Competition is the package's information about the competition.
 type Competition struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 	// Type is "simple" or "code".
 	Type   string `json:"type"`
 	Metric string `json:"metric"`
-	// Sample is the sample submission below the data, or empty.
+	// Sample is the path of the sample submission below the data, or "".
 	Sample        string `json:"sample"`
 	LowerIsBetter bool   `json:"is_lower_better"`
 }
 
-// Task is what the package knows next to its code.
+// Task is the package's data in addition to its code.
 type Task struct {
 	Competition Competition `json:"competition"`
-	// IDs are all competitions.
+	// IDs are the IDs of all competitions.
 	IDs []string `json:"ids"`
-	// Sets are the members of each set, by its name.
+	// Sets maps the name of each set to its members.
 	Sets map[string][]string `json:"-"`
 }
 
-// The folders below the one that Write fills.
+// The folders below the root that Write fills.
 const (
-	// Python is the one for PYTHONPATH: the root itself.
+	// Python is the folder for PYTHONPATH: the root itself.
 	Python = "."
-	// Commands is the one for PATH.
+	// Commands is the folder for PATH.
 	Commands = "bin"
 )
 
-// files are what Write writes, by path.
+// files returns the files that Write writes, by path.
 func (t Task) files() (map[string][]byte, error) {
 	list := map[string][]byte{}
 	err := fs.WalkDir(embedded, "python", func(path string, e fs.DirEntry, err error) error {
@@ -69,7 +69,7 @@ func (t Task) files() (map[string][]byte, error) {
 	return list, nil
 }
 
-// Write lays the package, the command and the task below dir, which it makes.
+// Write writes the package, the command and the task to the new folder dir.
 func (t Task) Write(dir string) error {
 	files, err := t.files()
 	if err != nil {
@@ -90,7 +90,7 @@ func (t Task) Write(dir string) error {
 	return nil
 }
 
-// Digest identifies what Write writes.
+// Digest identifies the files that Write writes.
 func (t Task) Digest() (digest.ContentID, error) {
 	files, err := t.files()
 	if err != nil {

@@ -6,17 +6,17 @@ import (
 	"strconv"
 )
 
-// Group are the records of one call at one place of the agent's code.
+// Group stands for the records of one call at one place in the agent's code.
 type Group struct {
 	Kind Kind   `json:"kind"`
 	Call string `json:"call"`
 	File string `json:"file"`
 	Line int    `json:"line,omitempty"`
-	// Times is how often it is in the log.
+	// Times is the number of its records in the log.
 	Times int `json:"times"`
 }
 
-// Place is the file and, if it is known, the line.
+// Place returns the file and, if it is known, the line.
 func (g Group) Place() string {
 	switch {
 	case g.File == "":
@@ -27,13 +27,13 @@ func (g Group) Place() string {
 	return g.File + ":" + strconv.Itoa(g.Line)
 }
 
-// maxGroups bounds a Tally: places are the agent's to make up.
+// maxGroups limits the size of a Tally, because an agent can invent places.
 const maxGroups = 100
 
-// Tally sums up records.
+// Tally counts records.
 type Tally struct {
 	groups map[Group]int
-	// Others are the records beyond the groups that a Tally holds.
+	// Others is the number of records beyond the groups of the Tally.
 	Others int
 }
 
@@ -50,7 +50,7 @@ func (t *Tally) Add(r Record) {
 	t.groups[g]++
 }
 
-// Groups returns them, the most frequent first.
+// Groups returns the groups, the most frequent first.
 func (t *Tally) Groups() []Group {
 	list := make([]Group, 0, len(t.groups))
 	for g, times := range t.groups {

@@ -17,37 +17,37 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/service"
 )
 
-// The texts that agents know.
+// The results that agents expect.
 const (
 	Valid   = "Submission is valid."
 	Invalid = "Submission invalid! "
 )
 
-// Verdict is what a check says of a file. The zero value is valid.
+// Verdict is the result of checking a file. The zero value is valid.
 type Verdict struct {
-	// Class is what is wrong in one word; empty if nothing is.
+	// Class is the kind of the defect in one word; "" if there is none.
 	Class string
-	// Reason says it in words that the agent may see.
+	// Reason describes the defect in words that the agent may see.
 	Reason string
 }
 
-// Budget is the time an agent has.
+// Budget is an agent's time.
 type Budget struct{ Limit, Elapsed time.Duration }
 
-// Options are what a Server needs.
+// Options configure a Server.
 type Options struct {
-	// Check judges the file at path. An error means that it could not; its
-	// text is not passed on.
+	// Check judges the file at path. An error means that it failed; its text is not
+	// passed on.
 	Check func(ctx context.Context, path string) (Verdict, error)
-	// Dir is a folder that no agent sees, for the file being checked.
+	// Dir is a folder for the file being checked, which no agent sees.
 	Dir string
-	// MaxBytes is the largest size of a file; 0 is 1 GiB.
+	// MaxBytes is the maximum size of a file; 0 is 1 GiB.
 	MaxBytes int64
-	// Timeout is how long a check may take; 0 is 5 minutes.
+	// Timeout limits the duration of a check; 0 is 5 minutes.
 	Timeout time.Duration
-	// Budget says how much time the agent has; a zero Limit is no limit.
+	// Budget returns the agent's time; a zero Limit is no limit.
 	Budget func() Budget
-	// Record is told of every request to /validate.
+	// Record is called for every request to /validate.
 	Record func(Call)
 	// Evidence answers POST /evidence; nil is 404.
 	Evidence http.Handler
@@ -63,7 +63,7 @@ type Call struct {
 	Valid   bool      `json:"valid"`
 	Class   string    `json:"class,omitempty"`
 	Reason  string    `json:"reason,omitempty"`
-	// Error is what the check failed with, for people; the agent is not told.
+	// Error is the error of the check, for people; the agent does not see it.
 	Error string `json:"error,omitempty"`
 }
 
@@ -71,7 +71,7 @@ type Call struct {
 type Server struct {
 	opts Options
 	mux  *http.ServeMux
-	// turn is held by the file that is checked, queue by all that wait.
+	// turn is held by the file being checked, queue by all files that wait.
 	turn, queue chan struct{}
 }
 
@@ -79,7 +79,7 @@ const (
 	waiting   = 8
 	longest   = 5 * time.Minute
 	largest   = 1 << 30
-	formBytes = 1 << 20 // of a request next to the file
+	formBytes = 1 << 20 // of a request in addition to the file
 	maxRest   = 2 * time.Second
 )
 
@@ -174,7 +174,7 @@ func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
 	answer(w, call, verdict, no)
 }
 
-// answer replies as the reference's server does.
+// answer replies in the same way as the reference's server.
 func answer(w http.ResponseWriter, call Call, verdict Verdict, no *refusal) {
 	switch {
 	case call.Status == http.StatusOK && call.Valid:
@@ -191,7 +191,7 @@ func answer(w http.ResponseWriter, call Call, verdict Verdict, no *refusal) {
 	}
 }
 
-// judge takes the file of a request in its turn and checks it.
+// judge takes the file of a request when it is its turn, and checks it.
 func (s *Server) judge(r *http.Request, call *Call) (Verdict, error) {
 	select {
 	case s.queue <- struct{}{}:
@@ -224,8 +224,8 @@ func (s *Server) judge(r *http.Request, call *Call) (Verdict, error) {
 	return s.check(ctx, path)
 }
 
-// check runs the check and turns a panic into an error: the file comes from
-// someone who may look for one.
+// check runs the check and turns a panic into an error, because the author of the file
+// may try to cause one.
 func (s *Server) check(ctx context.Context, path string) (v Verdict, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -235,7 +235,7 @@ func (s *Server) check(ctx context.Context, path string) (v Verdict, err error) 
 	return s.opts.Check(ctx, path)
 }
 
-// receive writes the file of the form to path.
+// receive writes the file in the form to path.
 func (s *Server) receive(r *http.Request, path string, call *Call) error {
 	r.Body = http.MaxBytesReader(nil, r.Body, s.opts.MaxBytes+formBytes)
 	form, err := r.MultipartReader()
@@ -256,7 +256,7 @@ func (s *Server) receive(r *http.Request, path string, call *Call) error {
 
 const noFile = "Send the submission as a file in the field \"file\" of a multipart form, such as: curl -F \"file=@submission.csv\" URL"
 
-// refuse says why a request could not be read.
+// refuse returns the reason why a request could not be read.
 func (s *Server) refuse(err error) error {
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {

@@ -3,5 +3,4 @@
 // Its commands are the test program itself, started with ProbeCommand as first
 // argument; TestMain must call Probe for it. A runtime with images needs an image that
 // contains the test program.
-// an image that holds the test program.
 package executortest

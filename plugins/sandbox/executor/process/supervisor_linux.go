@@ -17,17 +17,17 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/process/supervise"
 )
 
-// idleFor is how long a supervisor waits for another command.
+// idleFor is the time for which a supervisor waits for another command.
 const idleFor = 500 * time.Millisecond
 
-// supervisor is a running supervisor as mleflow sees it.
+// supervisor is a running supervisor, as seen by mleflow.
 type supervisor struct {
 	cmd     *exec.Cmd
 	conn    *net.UnixConn
 	reports *bufio.Reader
 }
 
-// hire returns a supervisor that has no command.
+// hire returns a supervisor without a command.
 func (e *Executor) hire() (*supervisor, error) {
 	for s := e.waiting(); s != nil; s = e.waiting() {
 		if s.alive() {
@@ -38,7 +38,7 @@ func (e *Executor) hire() (*supervisor, error) {
 	return start(e.self)
 }
 
-// waiting takes a supervisor from the idle ones, or returns nil.
+// waiting takes an idle supervisor, or returns nil.
 func (e *Executor) waiting() *supervisor {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -51,7 +51,7 @@ func (e *Executor) waiting() *supervisor {
 	return s
 }
 
-// release keeps a supervisor for another command, for a while.
+// release keeps a supervisor for another command, for a limited time.
 func (e *Executor) release(s *supervisor) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -92,8 +92,8 @@ func start(self string) (*supervisor, error) {
 	return &supervisor{cmd: cmd, conn: conn.(*net.UnixConn), reports: bufio.NewReader(conn)}, nil
 }
 
-// alive reports whether an idle supervisor was still there a moment ago: somebody
-// may have killed it.
+// alive reports whether an idle supervisor was alive a moment ago. Someone may have
+// killed it.
 func (s *supervisor) alive() bool {
 	raw, err := s.conn.SyscallConn()
 	if err != nil {
@@ -107,14 +107,14 @@ func (s *supervisor) alive() bool {
 	return err == nil && errors.Is(silence, unix.EAGAIN)
 }
 
-// close ends the supervisor, and its command if it has one.
+// close ends the supervisor, and its command if there is one.
 func (s *supervisor) close() {
 	s.conn.Close()
 	_ = s.cmd.Wait()
 }
 
-// converse gives the order, passes on cancellation and returns the report, and
-// whether the supervisor is free for another command.
+// converse sends the order, passes on cancellation, and returns the report. free
+// reports whether the supervisor is ready for another command.
 func (s *supervisor) converse(ctx context.Context, o supervise.Order, streams *streams) (rep supervise.Report, free bool, err error) {
 	_, _, sendErr := s.conn.WriteMsgUnix([]byte{supervise.OrderByte}, unix.UnixRights(streams.guest()...), nil)
 	streams.given()

@@ -1,4 +1,4 @@
-// Package pull counts what runtimes fetch of an image from a registry.
+// Package pull counts the bytes that runtimes fetch of an image from a registry.
 package pull
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 )
 
-// Handler returns a handler that begins a part of the work when the image's manifest
-// says how large it is, and counts what the store has already.
+// Handler returns a handler that begins a part of the work once the manifest gives the
+// image's size. It counts the content that the store already has as done.
 func Handler(h images.Handler, store content.InfoProvider, work *progress.Work) images.Handler {
 	return images.HandlerFunc(func(ctx context.Context, desc ocispec.Descriptor) ([]ocispec.Descriptor, error) {
 		if _, err := store.Info(ctx, desc.Digest); err == nil {
@@ -33,7 +33,7 @@ func Handler(h images.Handler, store content.InfoProvider, work *progress.Work) 
 	})
 }
 
-// Resolver returns a resolver whose fetchers count what they fetch.
+// Resolver returns a resolver whose fetchers count the bytes fetched.
 func Resolver(r remotes.Resolver, work *progress.Work) remotes.Resolver { return resolver{r, work} }
 
 type resolver struct {
@@ -56,8 +56,8 @@ func (r resolver) Fetcher(ctx context.Context, ref string) (remotes.Fetcher, err
 	}), nil
 }
 
-// fetched counts how far something is fetched. A fetch that was interrupted goes on
-// where it was.
+// fetched counts the bytes fetched of one object. An interrupted fetch continues where
+// it stopped.
 type fetched struct {
 	io.ReadCloser
 	work *progress.Work

@@ -15,19 +15,19 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// cgroupRoot is where the kernel's groups of version 2 are.
+// cgroupRoot is the mount point of cgroups of version 2.
 const cgroupRoot = "/sys/fs/cgroup"
 
-// group is a control group of a run's own, where this user may make one.
+// group is a run's own cgroup, if this user can create one.
 type group struct {
 	dir string
-	// controllers are those that limit it.
+	// controllers are the controllers that limit it.
 	controllers []string
 }
 
-// delegated finds the nearest group above this process in which this user may make
-// others, and whose children have limits of memory: a session of systemd's, a job
-// of Slurm's, a pod's. It is "" where there is none.
+// delegated finds the nearest cgroup above this process in which this user can create
+// others, and whose children have memory limits: that of a session of systemd, of a
+// Slurm job, or of a pod. It returns "" if there is none.
 func delegated(root, own string) string {
 	for dir := filepath.Join(root, own); strings.HasPrefix(dir, root); dir = filepath.Dir(dir) {
 		given, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
@@ -39,7 +39,7 @@ func delegated(root, own string) string {
 	return ""
 }
 
-// ownGroup is the group of this process, of version 2.
+// ownGroup returns this process's cgroup of version 2.
 func ownGroup() string {
 	text, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -53,7 +53,8 @@ func ownGroup() string {
 	return ""
 }
 
-// newGroup makes a group with the limits below another. No group is no error.
+// newGroup creates a cgroup with the limits below another one. It returns nil without
+// an error if no cgroup can be created.
 func newGroup(above, name string, l executor.Limits) (*group, error) {
 	if above == "" {
 		return nil, nil
@@ -64,7 +65,7 @@ func newGroup(above, name string, l executor.Limits) (*group, error) {
 	}
 	g := &group{dir: filepath.Join(above, "mleflow-"+name), controllers: strings.Fields(string(given))}
 	if err := os.Mkdir(g.dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-		return nil, nil //nolint:nilerr // it only looked as if it could be made
+		return nil, nil //nolint:nilerr // the permissions promised more
 	}
 	set := map[string]string{}
 	if l.MemoryBytes > 0 {
@@ -81,7 +82,7 @@ func newGroup(above, name string, l executor.Limits) (*group, error) {
 	for file, value := range set {
 		errs = append(errs, os.WriteFile(filepath.Join(g.dir, file), []byte(value), 0o644))
 	}
-	if l.MemoryBytes > 0 { // where swap is counted
+	if l.MemoryBytes > 0 { // if swap is counted
 		if file := filepath.Join(g.dir, "memory.swap.max"); unix.Access(file, unix.W_OK) == nil {
 			errs = append(errs, os.WriteFile(file, []byte("0"), 0o644))
 		}
@@ -92,14 +93,16 @@ func newGroup(above, name string, l executor.Limits) (*group, error) {
 	return g, nil
 }
 
-// firstThreads is how many threads the first process may have besides the command's.
+// firstThreads is the number of threads that the first process may have, in addition to
+// those of the command.
 const firstThreads = 16
 
 func (g *group) has(controller string) bool {
 	return g != nil && slices.Contains(g.controllers, controller)
 }
 
-// number reads a counter, such as memory.peak, or a line of a file of several.
+// number reads a counter, such as memory.peak, or the given line of a file with
+// several.
 func (g *group) number(file, line string) int64 {
 	if g == nil {
 		return 0
@@ -119,10 +122,10 @@ func (g *group) number(file, line string) int64 {
 	return 0
 }
 
-// busyGroup is how long a group is waited for that nothing is in any more.
+// busyGroup is the time to wait for a group that is empty but still busy.
 const busyGroup = 10 * time.Second
 
-// remove removes the group; nothing is in it.
+// remove removes the group, which must be empty.
 func (g *group) remove() error {
 	if g == nil {
 		return nil

@@ -12,9 +12,9 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// confined gives up on this thread whatever the command must not have and starts
-// the command, which inherits that. The first process itself keeps what it has: so
-// it is out of the command's reach.
+// confined drops on this thread all privileges that the command must not have, and
+// starts the command, which inherits that. The first process's other threads keep
+// theirs, so the first process is out of the command's reach.
 func (s *sandbox) confined(path string, env []string) (int, error) {
 	p := &s.plan
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
@@ -61,13 +61,14 @@ func (s *sandbox) confined(path string, env []string) (int, error) {
 		return 0, executor.Unstartable(&os.PathError{Op: "fork/exec", Path: path, Err: err})
 	}
 	for what, limit := range limits {
-		_ = unix.Prlimit(pid, what, &unix.Rlimit{Cur: limit, Max: limit}, nil) // it may have ended
+		_ = unix.Prlimit(pid, what, &unix.Rlimit{Cur: limit, Max: limit}, nil) // the process may have ended
 	}
 	return pid, nil
 }
 
-// preferCommand lets what is started now be what the kernel kills first when memory is
-// short, and not the first process, with which everything would end.
+// preferCommand makes the processes that are started now the first that the kernel
+// kills when memory is short. Otherwise it might kill the first process, which would
+// end everything.
 func (s *sandbox) preferCommand() (restore func()) {
 	if s.oomScore == nil {
 		return func() {}
@@ -81,7 +82,7 @@ func (s *sandbox) preferCommand() (restore func()) {
 	}
 }
 
-// resourceLimits are those of the kernel that the command has, by their numbers.
+// resourceLimits returns the command's kernel limits, by number.
 func resourceLimits(l limitPlan) map[int]uint64 {
 	files := uint64(executor.OpenFiles)
 	var own unix.Rlimit
@@ -93,15 +94,15 @@ func resourceLimits(l limitPlan) map[int]uint64 {
 		limits[unix.RLIMIT_FSIZE] = uint64(l.FileBytes)
 	}
 	if l.Processes > 0 {
-		// The threads of this process are the same user's, and not the command's.
+		// This process's threads count too, because they belong to the same user.
 		own, _ := os.ReadDir("/proc/self/task")
 		limits[unix.RLIMIT_NPROC] = uint64(l.Processes + len(own))
 	}
 	return limits
 }
 
-// lower lowers this process's own limits, while the command is forked, and returns
-// how they are raised again.
+// lower lowers this process's own limits while the command is forked, and returns a
+// function that restores them.
 func lower(limits map[int]uint64) (restore func(), err error) {
 	before := map[int]unix.Rlimit{}
 	restore = func() {
@@ -124,20 +125,21 @@ func lower(limits map[int]uint64) (restore func(), err error) {
 	return restore, nil
 }
 
-// dropBounds lets nothing that the thread starts have others than these.
+// dropBounds removes all other capabilities from the bounding set, which limits those
+// of the thread's children.
 func dropBounds(keep []int) error {
 	for n := range unix.CAP_LAST_CAP + 1 {
 		if slices.Contains(keep, n) {
 			continue
 		}
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(n), 0, 0, 0); err != nil && err != unix.EINVAL {
-			return err // EINVAL: the kernel does not know it
+			return err // EINVAL: unknown to the kernel
 		}
 	}
 	return nil
 }
 
-// dropCapabilities leaves the thread no others than these.
+// dropCapabilities removes all other capabilities from the thread.
 func dropCapabilities(keep []int) error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err
@@ -160,7 +162,7 @@ func dropCapabilities(keep []int) error {
 	return nil
 }
 
-// loadFilter filters the system calls of the thread.
+// loadFilter installs a filter for the thread's system calls.
 func loadFilter(filter []instruction) error {
 	if len(filter) == 0 {
 		return nil
@@ -176,10 +178,10 @@ func loadFilter(filter []instruction) error {
 	return nil
 }
 
-// restrict puts the thread into a Landlock domain of its own: what is in it can
-// neither trace nor signal anything outside, reach its abstract sockets, mount, or
-// make devices. Files are kept apart by what is mounted. It says how much of this the
-// kernel has.
+// restrict puts the thread into its own Landlock domain. Processes in it can neither
+// trace nor signal processes outside, reach their abstract sockets, mount, or create
+// devices. The mounts restrict access to files. It returns how much of this the kernel
+// supports.
 func restrict() string {
 	if scoped, err := enterDomain(); err != nil {
 		return "off"
@@ -196,7 +198,7 @@ func enterDomain() (scoped bool, err error) {
 	}
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK}
 	size := uintptr(8)
-	if abi >= 2 { // without it, moving files between folders is refused
+	if abi >= 2 { // without it, the kernel refuses to move files between folders
 		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_REFER
 	}
 	if abi >= 6 {

@@ -10,17 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxMessage bounds a message; maxDescriptors what comes with it.
+// maxMessage limits the size of a message, maxDescriptors the number of its
+// descriptors.
 const (
 	maxMessage     = 64 << 10
 	maxDescriptors = 64
 )
 
-// conn is one end of the socket between the first process and its owner. Each
-// message is a packet; descriptors may come with it.
+// conn is one end of the socket between the first process and its owner. Each message
+// is a packet and may carry descriptors.
 type conn struct{ file *os.File }
 
-// socketPair returns the two ends.
+// socketPair returns both ends.
 func socketPair() (ours, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -53,8 +54,8 @@ func (c conn) send(m message, fds ...int) error {
 	return errors.Join(err, sendErr)
 }
 
-// receive returns the next message with what came along. The error is io.EOF
-// when the other side is gone.
+// receive returns the next message with its descriptors. The error is io.EOF if the
+// other side is gone.
 func (c conn) receive() (m message, files []*os.File, err error) {
 	raw, err := c.file.SyscallConn()
 	if err != nil {
@@ -79,7 +80,7 @@ func (c conn) receive() (m message, files []*os.File, err error) {
 	return m, files, json.Unmarshal(text[:n], &m)
 }
 
-// received makes files of the descriptors that came with a message.
+// received returns the descriptors of a message as files.
 func received(rights []byte) (files []*os.File, err error) {
 	messages, err := unix.ParseSocketControlMessage(rights)
 	if err != nil {

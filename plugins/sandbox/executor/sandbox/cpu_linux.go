@@ -12,10 +12,10 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// processors takes as many of this machine's processors as the limit says, rounded
-// up, that no other run in the folder has. Their locks are held for as long as the
-// files are open. There are none where the limit is none, or too few are free: then
-// the kernel shares out what there is.
+// processors reserves as many processors of this machine as the limit allows, rounded
+// up, that no other run in the folder has. They stay locked while the files are open.
+// It returns none if there is no limit, or if too few processors are free. The kernel
+// then schedules on all of them.
 func processors(dir string, limit float64) (list []int, locks []*os.File) {
 	want, all := int(math.Ceil(limit)), executor.Processors(math.MaxInt32)
 	if want <= 0 || want >= len(all) || os.MkdirAll(dir, 0o700) != nil {

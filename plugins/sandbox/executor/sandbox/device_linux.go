@@ -13,18 +13,18 @@ import (
 	cdispec "tags.cncf.io/container-device-interface/specs-go"
 )
 
-// equipment is what descriptions of devices ask for.
+// equipment is everything that descriptions of devices require.
 type equipment struct {
 	nodes  []devicePlan
 	mounts []mountPlan
 	env    map[string]string
-	// links are links in the guest, by their paths.
+	// links are the links in the guest, by path.
 	links map[string]string
 }
 
-// equip reads the descriptions of devices. Their hooks are programs for root that
-// change a container's files: what those of GPUs do, which is to link libraries by
-// the names that programs load, is done here.
+// equip reads the descriptions of devices. Their hooks are programs that run as root
+// and change a container's files. equip itself does the work of the hooks for GPUs,
+// which link libraries under the names that programs load.
 func (e *Executor) equip(devices []string) (equipment, error) {
 	q := equipment{env: map[string]string{}, links: map[string]string{}}
 	if len(devices) == 0 {
@@ -38,7 +38,7 @@ func (e *Executor) equip(devices []string) (equipment, error) {
 	if err != nil {
 		return q, err
 	}
-	_ = cache.Refresh() // one broken description must not hide the others
+	_ = cache.Refresh() // a broken description must not hide the others
 	for _, name := range devices {
 		found := cache.GetDevice(name)
 		if found == nil {
@@ -98,7 +98,8 @@ func (q *equipment) add(edit cdispec.ContainerEdits) error {
 	return nil
 }
 
-// sonameOf is the name by which programs load a library, "" for what is none.
+// sonameOf returns the name under which programs load a library, or "" if the file is
+// not a library.
 func sonameOf(file string) string {
 	if !strings.Contains(path.Base(file), ".so") {
 		return ""
@@ -115,8 +116,8 @@ func sonameOf(file string) string {
 	return names[0]
 }
 
-// linksOf are the links that a hook would make: "--link TARGET::LINK", or the same
-// after "=".
+// linksOf returns the links that a hook would create, from the arguments "--link
+// TARGET::LINK" or "--link=TARGET::LINK".
 func linksOf(args []string) map[string]string {
 	links := map[string]string{}
 	for i, arg := range args {
@@ -131,7 +132,7 @@ func linksOf(args []string) map[string]string {
 	return links
 }
 
-// folders are where the mounted libraries are, for the loader.
+// folders returns the folders of the mounted libraries, for the loader.
 func (q equipment) folders() string {
 	var list []string
 	for _, m := range q.mounts {

@@ -42,31 +42,31 @@ func (e *Executor) Runtime() executor.Runtime {
 	}
 }
 
-// run is one command in its sandbox, as its owner sees it.
+// run is one command in its sandbox, as seen by its owner.
 type run struct {
 	e     *Executor
 	spec  executor.Spec
 	claim *claim.Claim
 	image *unpacked
 	users users
-	// group and locks hold limits of its own.
+	// group and locks hold the run's own cgroup and processors.
 	group *group
 	locks []*os.File
-	// cmd is the first process if it is our child, pidfd if another started it;
-	// control is the socket to it.
+	// cmd is the first process if it is this process's child; pidfd refers to it if
+	// another process started it. control is the socket to it.
 	cmd     *exec.Cmd
 	pidfd   int
 	control conn
 	// ended is the report of a command that ended before it was resumed.
 	ended   *report
 	resumed bool
-	// left says that the command goes on without an owner.
+	// left means that the command continues without an owner.
 	left   bool
 	record record
 	ready  ready
 
 	serving *executor.Serving
-	// listeners are the services, in order.
+	// listeners are the listeners of the services, in order.
 	listeners []net.Listener
 	output    *executor.Output
 	follower  *executor.Follower
@@ -106,7 +106,7 @@ func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 	return r.watch(ctx)
 }
 
-// runDir is the run's folder. Only a run that may be resumed must be found again.
+// runDir returns the run's folder. Only a run that can be resumed must be found again.
 func (e *Executor) runDir(spec executor.Spec) string {
 	name := spec.ID
 	if !spec.Resume {
@@ -116,7 +116,7 @@ func (e *Executor) runDir(spec executor.Spec) string {
 	return filepath.Join(e.opts.Dir, "runs", hex.EncodeToString(sum[:12]))
 }
 
-// start finds the command that an earlier process left, or starts one.
+// start finds the command that an earlier process left, or starts a new one.
 func (r *run) start(ctx context.Context, logs io.Writer) error {
 	found, err := r.find()
 	if err != nil {
@@ -133,10 +133,10 @@ func (r *run) start(ctx context.Context, logs io.Writer) error {
 	return err
 }
 
-// baseName is the folder in a run's that the first process mounts over.
+// baseName is the folder in a run's folder over which the first process mounts.
 const baseName = "base"
 
-// create makes the sandbox and starts the command in it.
+// create creates the sandbox and starts the command in it.
 func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 	if r.spec.Image == hostImage {
 		r.image, err = hostRoot(r.claim.Dir)
@@ -180,7 +180,7 @@ func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 		return err
 	}
 	if err = r.startInit(p, logs); err != nil && r.group != nil {
-		// Before Linux 5.7 no process can be started in a group.
+		// Before Linux 5.7, no process can be started in a cgroup.
 		if err := errors.Join(r.group.remove(), r.limit(p, "")); err != nil {
 			return err
 		}
@@ -208,8 +208,8 @@ func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 		if err := r.record.save(r.claim.Dir); err != nil {
 			return err
 		}
-		// A command may have ended meanwhile, and its first process with it: then its
-		// report waits on the socket.
+		// The command, and with it the first process, may have ended meanwhile. Its
+		// report is then waiting on the socket.
 		if err := r.control.send(message{Keep: true}); err != nil && !errors.Is(err, unix.EPIPE) {
 			return fmt.Errorf("make sandbox: %w", err)
 		}
@@ -217,8 +217,8 @@ func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 	return r.takeListeners(files)
 }
 
-// limit chooses by what each limit is held: by a control group where this user may
-// make one below above, else by what is left.
+// limit chooses the mechanism for each limit: a cgroup if this user can create one
+// below above, and otherwise the alternatives.
 func (r *run) limit(p *plan, above string) (err error) {
 	l := r.spec.Limits
 	p.Limits = limitsOf(l)
@@ -249,7 +249,7 @@ func (r *run) limit(p *plan, above string) (err error) {
 	return nil
 }
 
-// setupError is why the first process did not get to the command.
+// setupError returns the reason why the first process did not start the command.
 func (r *run) setupError(m message, err error) error {
 	_ = r.cmd.Process.Kill()
 	waitErr := r.cmd.Wait()
@@ -262,7 +262,7 @@ func (r *run) setupError(m message, err error) error {
 	return fmt.Errorf("make sandbox: its first process ended without a word: %w", errors.Join(err, waitErr))
 }
 
-// startInit starts the first process with what it is told.
+// startInit starts the first process with the plan.
 func (r *run) startInit(p *plan, logs io.Writer) error {
 	told, err := planFile(p)
 	if err != nil {
@@ -276,7 +276,7 @@ func (r *run) startInit(p *plan, logs io.Writer) error {
 	defer theirs.Close()
 	r.control = conn{ours}
 	cmd := exec.Command(r.e.opts.Self, InitCommand)
-	cmd.Args[0] = "mleflow" // the guest sees it, and not where the program is
+	cmd.Args[0] = "mleflow" // visible to the guest, in place of the program's path
 	cmd.Env = []string{initVariable + "=1"}
 	cmd.ExtraFiles = []*os.File{controlFD - 3: theirs, planFD - 3: told, imageFD - 3: r.image.lock}
 	if r.spec.Resume {
@@ -301,7 +301,7 @@ func (r *run) startInit(p *plan, logs io.Writer) error {
 	if r.spec.Stdout != nil {
 		cmd.Stdout = r.spec.Stdout
 	}
-	cmd.ExtraFiles = append(cmd.ExtraFiles, r.locks...) // held for as long as it lives
+	cmd.ExtraFiles = append(cmd.ExtraFiles, r.locks...) // locked while the process lives
 	if r.group != nil {
 		dir, err := os.Open(r.group.dir)
 		if err != nil {
@@ -317,10 +317,10 @@ func (r *run) startInit(p *plan, logs io.Writer) error {
 	return nil
 }
 
-// outputDelay is how long output is awaited after everything is dead.
+// outputDelay is the maximum wait for output after all processes have ended.
 const outputDelay = 2 * time.Second
 
-// planFile is a file in memory with the plan.
+// planFile returns a file in memory with the plan.
 func planFile(p *plan) (*os.File, error) {
 	text, err := encodePlan(p)
 	if err != nil {
@@ -338,8 +338,8 @@ func planFile(p *plan) (*os.File, error) {
 	return f, nil
 }
 
-// attributes are the namespaces of the first process. It keeps the capabilities that
-// a user has in a user namespace of its own until the command is started.
+// attributes returns the namespaces of the first process. Until the command starts, it
+// keeps the capabilities of a user in its own user namespace.
 func (r *run) attributes(p *plan) *syscall.SysProcAttr {
 	flags := unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 	if !p.HostNetwork {
@@ -354,12 +354,12 @@ func (r *run) attributes(p *plan) *syscall.SysProcAttr {
 	return a
 }
 
-// refused says why the kernel does not let this user have namespaces.
+// refused is the error that the kernel does not let this user create namespaces.
 func refused(err error) error {
 	return fmt.Errorf("make sandbox: this user may not have namespaces: %w; mleflow doctor says what refuses them and how to change that", err)
 }
 
-// takeListeners takes the services' listeners, which came out of the sandbox.
+// takeListeners takes over the services' listeners, which the first process passed out.
 func (r *run) takeListeners(files []*os.File) error {
 	var errs []error
 	for _, f := range files {
@@ -376,9 +376,9 @@ func (r *run) takeListeners(files []*os.File) error {
 
 var _ executor.Executor = (*Executor)(nil)
 
-// takeClaim claims a folder. A child that a killed owner was about to start holds
-// the owner's lock until it has become another program or is gone, so a lock is
-// tried again for a moment before the owner counts as alive.
+// takeClaim claims a folder. A child that a killed owner was about to start holds the
+// owner's lock until it has become another program or ended. The lock is therefore
+// retried for a moment before the owner counts as alive.
 func takeClaim(ctx context.Context, dir string) (*claim.Claim, error) {
 	for range 30 {
 		c, err := claim.Take(dir)

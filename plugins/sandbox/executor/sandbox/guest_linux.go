@@ -15,8 +15,8 @@ import (
 
 // kernel mounts the kernel's own file systems.
 func (w *world) kernel() error {
-	// Before anything else: the names of descriptors are there. A link of the
-	// image's in its place is not followed.
+	// /proc comes first, because it has the names of descriptors. If the image has a
+	// link in its place, the link is not followed.
 	at, err := w.first("proc")
 	if err != nil {
 		return err
@@ -30,13 +30,13 @@ func (w *world) kernel() error {
 	}
 	defer sys.Close()
 	err = unix.Mount("sysfs", name(sys), "sysfs", plainFlags|unix.MS_NOEXEC|unix.MS_RDONLY, "")
-	if err != nil { // with the host's network, or a masked /sys: what there is of it stays out
+	if err != nil { // with the host's network, or a masked /sys, the guest has no /sys
 		w.held["sys"] = "none"
 	}
 	return nil
 }
 
-// first makes the folder of that name at the root, where nothing is mounted yet.
+// first creates the folder with that name in the root, where nothing is mounted yet.
 func (w *world) first(name string) (string, error) {
 	at := "/" + name
 	if err := os.Mkdir(at, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -49,7 +49,7 @@ func (w *world) first(name string) (string, error) {
 	return at, err
 }
 
-// devices mounts a /dev with what any program needs, and the leased devices.
+// devices mounts a /dev with the usual devices and the leased ones.
 func (w *world) devices() error {
 	dev, err := w.place("/dev", true)
 	if err != nil {
@@ -78,7 +78,7 @@ func (w *world) devices() error {
 			return err
 		}
 	}
-	// Terminals and message queues of its own are nothing to fail for.
+	// Failing to mount its own terminals and message queues is not fatal.
 	_ = unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620")
 	_ = unix.Mount("mqueue", "/dev/mqueue", "mqueue", plainFlags|unix.MS_NOEXEC, "")
 	return nil
@@ -101,11 +101,11 @@ func (w *world) temporary() error {
 	return nil
 }
 
-// textsAt is where texts are until they are mounted over other files: on a file system
-// of their own, since the first process goes on writing to some.
+// textsAt is the folder of texts until they are mounted over other files. It is a
+// separate file system, because the first process continues to write to some of them.
 const textsAt = "/dev/texts"
 
-// texts lays texts over the image's files, and over the kernel's.
+// texts mounts texts over files of the image and of the kernel.
 func (w *world) texts() error {
 	if err := errors.Join(os.Mkdir(textsAt, 0o755), mountTmpfs(textsAt, textBytes, "mode=755", true), w.machine()); err != nil {
 		return err
@@ -128,7 +128,7 @@ func (w *world) texts() error {
 	return errors.Join(unix.Unmount(textsAt, unix.MNT_DETACH), os.Remove(textsAt))
 }
 
-// mounts mounts what the step gives.
+// mounts mounts the folders and files of the Spec.
 func (w *world) mounts() error {
 	w.held["views"] = "overlay"
 	for _, m := range w.plan.Mounts {
@@ -147,8 +147,8 @@ func (w *world) mounts() error {
 	return nil
 }
 
-// view mounts a folder that is only read as inodes of the guest's own, so that locks
-// on its files reach no other guest with the same.
+// view mounts a folder that is only read, with the guest's own inodes. Locks on its
+// files therefore do not reach other guests with the same files.
 func (w *world) view(source *os.File, guest string) error {
 	at, err := w.place(guest, true)
 	if err != nil {
@@ -163,7 +163,7 @@ func isFile(f *os.File) bool {
 	return err == nil && !info.IsDir()
 }
 
-// mountAt mounts an open file or folder of the host where the guest sees it.
+// mountAt mounts an open file or folder of the host at its path in the guest.
 func (w *world) mountAt(source *os.File, guest string, readOnly bool, attributes uint64) error {
 	at, err := w.place(guest, !isFile(source))
 	if err != nil {
@@ -173,7 +173,7 @@ func (w *world) mountAt(source *os.File, guest string, readOnly bool, attributes
 	if err := bind(source, name(at), false, 0); err != nil {
 		return err
 	}
-	// The descriptor is of what is below the mount.
+	// The old descriptor refers to the entry below the mount.
 	top, err := w.place(guest, !isFile(source))
 	if err != nil {
 		return err

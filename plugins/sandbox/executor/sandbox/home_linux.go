@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// withHome adds HOME from the image's list of users where nothing sets it.
+// withHome adds HOME from the image's list of users if nothing sets it.
 func withHome(env []string, uid int) []string {
 	if slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, "HOME=") }) {
 		return env

@@ -12,22 +12,22 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// hostImage is the image of a Spec that stands for the programs of this machine: what
-// is in hostFolders and hostSettings, read-only, and nothing else of it.
+// hostImage is the image of a Spec whose guest sees the programs of this machine: the
+// content of hostFolders and hostSettings, read-only, and nothing else of it.
 const hostImage = "host:"
 
-// hostFolders hold programs and libraries. Links among them stay links.
+// hostFolders contain programs and libraries. Links among them stay links.
 var hostFolders = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
 
-// hostSettings are what programs need of /etc: no accounts, keys or configurations of
-// services. Users and names are texts of our own.
+// hostSettings are the entries of /etc that programs need: no accounts, keys or
+// configurations of services. Users and names are texts of our own.
 var hostSettings = []string{
 	"alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types", "fonts", "OpenCL",
 	"ssl/certs", "ssl/openssl.cnf", "pki/tls/certs", "pki/ca-trust/extracted", "crypto-policies", "python3", "R", "julia",
 }
 
-// hostRoot makes the root of a guest that sees this machine's programs, below dir: the
-// folders where they are mounted, and the links.
+// hostRoot creates, below dir, the root for a guest that sees this machine's programs:
+// the folders to mount over, and the links.
 func hostRoot(dir string) (*unpacked, error) {
 	lock, err := os.Open(os.DevNull) // others share nothing of it
 	if err != nil {
@@ -51,8 +51,8 @@ func hostRoot(dir string) (*unpacked, error) {
 	return u, nil
 }
 
-// hostMounts are the parts of this machine that such a guest sees, and what of them it
-// does not: private folders.
+// hostMounts returns the parts of this machine that such a guest sees, and the private
+// folders in them that it does not see.
 func hostMounts(private []string) (mounts []mountPlan, masked []hostText) {
 	for _, name := range hostFolders {
 		if info, err := os.Lstat(name); err == nil && info.IsDir() {
@@ -88,8 +88,8 @@ func visible(path string) bool {
 
 func inside(path, dir string) bool { return strings.HasPrefix(path, dir+"/") }
 
-// private are the folders of this user that no guest sees, wherever they are, and this
-// program, which holds the thresholds of competitions.
+// private returns this user's folders that no guest may see, wherever they are, and
+// this program, which contains the thresholds of competitions.
 func (e *Executor) private() (list []string) {
 	for _, dir := range append([]string{os.Getenv("HOME"), os.TempDir(), filepath.Dir(e.opts.Dir)}, e.opts.Private...) {
 		if filepath.IsAbs(dir) && filepath.Clean(dir) != "/" {
@@ -105,7 +105,7 @@ func (e *Executor) private() (list []string) {
 	return list
 }
 
-// accounts are the texts that name the guest.
+// accounts returns the files that name the guest's user.
 func accounts(user ids) map[string]string {
 	return map[string]string{
 		"/etc/passwd":        fmt.Sprintf("root:x:0:0::/:/bin/sh\nagent:x:%d:%d::/home/agent:/bin/sh\n", user.UID, user.GID),
@@ -114,7 +114,7 @@ func accounts(user ids) map[string]string {
 	}
 }
 
-// onHost puts what the guest sees of this machine into the plan.
+// onHost adds the guest's view of this machine to the plan.
 func (p *plan) onHost(private []string) {
 	mounts, masked := hostMounts(private)
 	p.Mounts, p.Masked = append(mounts, p.Mounts...), append(masked, p.Masked...)
@@ -123,14 +123,15 @@ func (p *plan) onHost(private []string) {
 	}
 }
 
-// HostProgram says why a program that the caller would find by its name is not among
-// those that a guest sees without an image, nil if it is or if there is none.
+// HostProgram returns the reason why a guest without an image does not see a program
+// that the caller would find by its name. It returns nil if the guest sees it, or if
+// there is no such program.
 func HostProgram(name string) error {
 	path, err := executor.LookPath(name, os.Environ(), "/")
 	if err != nil {
-		return nil //nolint:nilerr // the guest will not find it either, and say so
+		return nil //nolint:nilerr // the guest will not find it either, and report that
 	}
-	// The guest needs the folder that the program is in, and what a link leads to.
+	// The guest needs the folder of the program and the target of a link.
 	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {
 		return nil //nolint:nilerr // as above

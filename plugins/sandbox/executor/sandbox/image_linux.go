@@ -26,25 +26,25 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
-// unpacked is an image in the cache: a folder by its digest.
+// unpacked is an image in the cache: a folder named by its digest.
 type unpacked struct {
 	root   string
 	config ocispec.ImageConfig
-	// host says that it stands for the programs of this machine.
+	// host means that the root shows the programs of this machine.
 	host bool
-	// lock is shared by all who use the image, for as long as they do.
+	// lock is shared by all users of the image while they use it.
 	lock *os.File
 }
 
-// The names in the folder of an image.
+// The entries of an image's folder.
 const (
 	rootName   = "root"
 	configName = "config.json"
 	lockName   = "lock"
 )
 
-// image returns the image, unpacked. The caller closes it when nothing uses it
-// any more.
+// image returns the unpacked image. The caller must close it when nothing uses it any
+// more.
 func (e *Executor) image(ctx context.Context, name string, work *progress.Work) (*unpacked, error) {
 	found, err := e.obtain(ctx, name, work)
 	if err != nil {
@@ -70,7 +70,7 @@ func (e *Executor) obtain(ctx context.Context, name string, work *progress.Work)
 	}
 }
 
-// use opens an image that is there, and returns nothing when it is not.
+// use opens an existing image. It returns nil if the image does not exist.
 func use(dir string) (*unpacked, error) {
 	lock, err := nolink.Open(filepath.Join(dir, lockName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -84,7 +84,7 @@ func use(dir string) (*unpacked, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	text, err := nolink.ReadFile(filepath.Join(dir, configName))
-	if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
+	if errors.Is(err, fs.ErrNotExist) { // it was removed meanwhile
 		return nil, lock.Close()
 	}
 	if err == nil {
@@ -94,7 +94,7 @@ func use(dir string) (*unpacked, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	now := time.Now()
-	_ = os.Chtimes(dir, now, now) // it is in use; Sweep looks at the time
+	_ = os.Chtimes(dir, now, now) // it is in use; Sweep checks the time
 	return u, nil
 }
 
@@ -104,8 +104,8 @@ func (u *unpacked) close() {
 	}
 }
 
-// unpack makes the folder of an image, whole or not at all. Several processes may
-// do so at once: one wins, with the same content.
+// unpack creates the folder of an image, completely or not at all. If several processes
+// do so at once, one of them succeeds, with the same content.
 func (e *Executor) unpack(ctx context.Context, name, dir string, work *progress.Work) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (e *Executor) unpack(ctx context.Context, name, dir string, work *progress.
 		return err
 	}
 	defer guard.Close()
-	if err := unix.Flock(int(guard.Fd()), unix.LOCK_EX); err != nil { // others wait, and find it done
+	if err := unix.Flock(int(guard.Fd()), unix.LOCK_EX); err != nil { // others wait, and find the image finished
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(dir, configName)); err == nil {
@@ -144,9 +144,9 @@ func (e *Executor) unpack(ctx context.Context, name, dir string, work *progress.
 	return os.Rename(made, dir)
 }
 
-// mountPoints makes what the runtime itself mounts over in nearly every run, where
-// the image lacks it, so that it need not be made each time. Links of the image's are
-// left alone.
+// mountPoints creates the mount points that nearly every run needs, unless the image
+// has them. They then need not be created for each run. Links in the image are left
+// alone.
 func mountPoints(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -169,7 +169,7 @@ func mountPoints(dir string) error {
 	return nil
 }
 
-// describe writes what is known about the image next to its files.
+// describe writes the image's configuration next to its files.
 func describe(img v1.Image, dir string) error {
 	text, err := img.RawConfigFile()
 	if err != nil {
@@ -186,8 +186,7 @@ func describe(img v1.Image, dir string) error {
 		os.WriteFile(filepath.Join(dir, configName), text, 0o600))
 }
 
-// layers unpacks the image's layers one over the other, each checked by its
-// digest.
+// layers unpacks the image's layers one over the other and verifies the digest of each.
 func (e *Executor) layers(ctx context.Context, img v1.Image, root string, work *progress.Work) error {
 	config, err := checkedConfig(img)
 	if err != nil {
@@ -220,7 +219,7 @@ func (e *Executor) layers(ctx context.Context, img v1.Image, root string, work *
 	return nil
 }
 
-// checkedConfig returns the configuration that the manifest names by its digest.
+// checkedConfig returns the configuration, verified by the digest in the manifest.
 func checkedConfig(img v1.Image) (*v1.ConfigFile, error) {
 	manifest, err := img.Manifest()
 	if err != nil {
@@ -236,7 +235,7 @@ func checkedConfig(img v1.Image) (*v1.ConfigFile, error) {
 	return img.ConfigFile()
 }
 
-// applyLayer unpacks one layer, of which at most so many bytes are taken.
+// applyLayer unpacks one layer, up to a maximum size.
 func applyLayer(ctx context.Context, layer v1.Layer, want v1.Hash, root string, most int64) (int64, error) {
 	in, err := layer.Uncompressed()
 	if err != nil {
@@ -245,9 +244,8 @@ func applyLayer(ctx context.Context, layer v1.Layer, want v1.Hash, root string, 
 	defer in.Close()
 	counted := &meter{in: in, sum: sha256.New(), left: most}
 	var files int64
-	// Nothing but files, folders and links is made, and all of it is the
-	// user's, to read and to remove; containerd's code keeps names and links
-	// below the root.
+	// Only files, folders and links are created. All of them belong to this user, who
+	// can read and remove them. containerd's code keeps names and links below the root.
 	mine := func(h *tar.Header) (bool, error) {
 		switch h.Typeflag {
 		case tar.TypeReg:
@@ -270,7 +268,7 @@ func applyLayer(ctx context.Context, layer v1.Layer, want v1.Hash, root string, 
 	}
 	_, err = archive.Apply(ctx, root, counted, archive.WithNoSameOwner(), archive.WithFilter(mine))
 	if err == nil {
-		_, err = io.Copy(io.Discard, counted) // what follows the end of the archive counts too
+		_, err = io.Copy(io.Discard, counted) // bytes after the end of the archive count too
 	}
 	if errors.Is(err, image.ErrTooLarge) {
 		return 0, fmt.Errorf("%w: it takes more than its limit unpacked; MLEFLOW_IMAGE_LIMIT sets another", image.ErrTooLarge)
@@ -284,7 +282,7 @@ func applyLayer(ctx context.Context, layer v1.Layer, want v1.Hash, root string, 
 	return max(files, most-counted.left), nil
 }
 
-// meter hashes what is read and stops at a limit.
+// meter hashes the bytes read and stops at a limit.
 type meter struct {
 	in   io.Reader
 	sum  hash.Hash
@@ -301,7 +299,7 @@ func (m *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// removeAll removes a folder whose folders may be protected from it.
+// removeAll removes a folder that may contain write-protected folders.
 func removeAll(dir string) {
 	if os.RemoveAll(dir) == nil {
 		return

@@ -16,14 +16,14 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// initVariable is set in the first process's own environment, so that a program
-// that does not know InitCommand cannot start itself for ever.
+// initVariable is set in the first process's own environment, so that a program that
+// does not implement InitCommand cannot start itself endlessly.
 const initVariable = "MLEFLOW_SANDBOX"
 
-// Init is the first process of a sandbox: it makes the guest's world from inside,
-// starts the command, reaps what ends, keeps the limits, and when it ends, the
-// kernel ends everything else in the sandbox. It returns the exit status. The
-// hidden sub-command InitCommand calls it and nothing else.
+// Init is the first process of a sandbox. It builds the guest's world from inside,
+// starts the command, reaps processes and enforces the limits. When it ends, the kernel
+// kills all other processes in the sandbox. It returns the exit status. Only the hidden
+// sub-command InitCommand calls it.
 func Init() int {
 	if os.Getenv(initVariable) == "" || os.Getpid() != 1 {
 		fmt.Fprintln(os.Stderr, "mleflow "+InitCommand+" is started by mleflow itself, never by hand")
@@ -46,19 +46,19 @@ func Init() int {
 	return 0
 }
 
-// sandbox is the life of one command, as its first process sees it.
+// sandbox is the life of one command, as seen by its first process.
 type sandbox struct {
 	plan      plan
 	owner     conn
 	listeners []*os.File
 	ready     ready
-	// oomScore is the file that says which process the kernel kills first.
+	// oomScore is the file that determines which process the kernel kills first.
 	oomScore *os.File
 
 	supervision
 }
 
-// prepare makes the guest's world and starts the command in it.
+// prepare builds the guest's world and starts the command in it.
 func (s *sandbox) prepare() error {
 	if err := readPlan(&s.plan); err != nil {
 		return fmt.Errorf("read the plan: %w", err)
@@ -74,7 +74,7 @@ func (s *sandbox) prepare() error {
 	if err := w.make(); err != nil {
 		return err
 	}
-	// Opened while this process may.
+	// Opened while this process has the permission.
 	s.oomScore, _ = os.OpenFile("/proc/self/oom_score_adj", os.O_RDWR, 0)
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil { // nobody looks into this process
 		return os.NewSyscallError("prctl", err)
@@ -94,7 +94,7 @@ func (s *sandbox) prepare() error {
 	return nil
 }
 
-// descriptors are those of the listeners.
+// descriptors returns the descriptors of the listeners.
 func (s *sandbox) descriptors() []int {
 	fds := make([]int, 0, len(s.listeners))
 	for _, l := range s.listeners {
@@ -112,7 +112,7 @@ func readPlan(p *plan) error {
 	return json.NewDecoder(f).Decode(p)
 }
 
-// listen makes the services' listeners, in the guest's network namespace.
+// listen creates the services' listeners in the guest's network namespace.
 func (s *sandbox) listen() error {
 	if !s.plan.HostNetwork {
 		if err := loopbackUp(); err != nil {

@@ -11,11 +11,12 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// view is a file of the kernel's that tells of the machine, and the one that the guest
+// view is a file of the kernel that describes the machine, with the file that the guest
 // sees in its place.
 type view struct{ source, shown *os.File }
 
-// machine mounts them. What the kernel does not have is not there for the guest either.
+// machine mounts the views. A file that the kernel does not have does not exist in the
+// guest either.
 func (w *world) machine() error {
 	w.viewed = map[string]view{}
 	for _, name := range executor.MachineFiles {
@@ -38,7 +39,7 @@ func (w *world) machine() error {
 	return nil
 }
 
-// show writes what the guest sees now.
+// show updates the content that the guest sees.
 func (v view) show(name string, plan executor.Machine, held int64) error {
 	text, err := io.ReadAll(io.NewSectionReader(v.source, 0, 64<<20))
 	if err != nil {
@@ -51,7 +52,7 @@ func (v view) show(name string, plan executor.Machine, held int64) error {
 	return v.shown.Truncate(int64(len(out)))
 }
 
-// refresh shows what changes.
+// refresh updates the files that change.
 func (s *sandbox) refresh() {
 	for _, name := range []string{"/proc/stat", "/proc/meminfo"} {
 		if v, ok := s.viewed[name]; ok {

@@ -13,15 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// neededCalls are the system calls that make a sandbox and that the default profiles of
-// Docker and Kubernetes refuse. clone3 starts a process in a control group.
+// neededCalls are the system calls that a sandbox needs and that the default profiles
+// of Docker and Kubernetes refuse. clone3 starts a process in a cgroup.
 var neededCalls = []string{"clone", "clone3", "mount", "mount_setattr", "pivot_root", "sethostname", "umount2"}
 
-// SeccompProfile is a profile for a container in which the sandbox is to run, as JSON
-// in the form that Docker (--security-opt seccomp=FILE) and Kubernetes (a Localhost
-// profile) read: containerd's default one for this processor, and the few calls that
-// make a sandbox. In the container they do what they may do on a host for a user
-// without privileges.
+// SeccompProfile returns a profile for a container in which the sandbox is to run. It
+// is JSON in the form that Docker (--security-opt seccomp=FILE) and Kubernetes (a
+// Localhost profile) read: containerd's default profile for this processor, plus the
+// few calls that a sandbox needs. In the container, these calls have the same effect as
+// for an unprivileged user on a host.
 func SeccompProfile() ([]byte, error) {
 	ctx := namespaces.WithNamespace(context.Background(), "mleflow")
 	s, err := oci.GenerateSpec(ctx, nil, &containers.Container{ID: "sandbox"})
@@ -42,10 +42,11 @@ func SeccompProfile() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// RefusedCalls are the system calls that a filter around this process refuses and that
-// make a sandbox. Each is made in a way that changes nothing: one that reaches the
-// kernel is wrong. pivot_root and sethostname are not looked at: the kernel refuses
-// them to most users before it looks at what they ask for.
+// RefusedCalls returns the system calls that a sandbox needs and that a filter around
+// this process refuses. It makes each call in a way that changes nothing, because the
+// kernel itself would reject the arguments. It does not examine pivot_root and
+// sethostname: for most users, the kernel refuses them before it examines the
+// arguments.
 func RefusedCalls() (names []string) {
 	none := ^uintptr(0) // no descriptor, no flags, no address
 	for _, call := range []struct {

@@ -10,29 +10,28 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
-// InitCommand is the sub-command of the binary that runs Init.
+// InitCommand is the sub-command of the binary that calls Init.
 const InitCommand = "sandbox-init"
 
-// Options are where the runtime finds its parts. The zero value is right on an
-// ordinary machine.
+// Options configure the runtime. The zero value is right for an ordinary machine.
 type Options struct {
-	// Dir is where the runtime keeps unpacked images and the folders of runs;
-	// empty is the folder "mleflow/sandbox" of the user's caches. Processes that
-	// should see each other's runs share it.
+	// Dir is the folder for unpacked images and the folders of runs; "" is the folder
+	// "mleflow/sandbox" in the user's cache folder. Processes that should see each
+	// other's runs must share it.
 	Dir string
-	// Self is the program that serves InitCommand; empty is the running one.
+	// Self is the program that serves InitCommand; "" is the running program.
 	Self string
-	// Private are folders that a guest without an image never sees, besides the user's
-	// home, the folder for temporary files, that of the cache and the working directory.
+	// Private are folders that a guest without an image never sees. They add to the
+	// user's home, the folder for temporary files, that of the cache and the working
+	// directory.
 	Private []string
-	// CDIDirs are searched for descriptions of devices; empty is CDI's
-	// default, /etc/cdi and /var/run/cdi.
+	// CDIDirs are the folders with descriptions of devices; empty is CDI's default,
+	// /etc/cdi and /var/run/cdi.
 	CDIDirs []string
-	// ImageBytes is the most that an image may take unpacked; 0 is
-	// MLEFLOW_IMAGE_LIMIT, in bytes, else image.DefaultMaxBytes.
+	// ImageBytes is the maximum unpacked size of an image; 0 is MLEFLOW_IMAGE_LIMIT, in
+	// bytes, or, if that is not set, image.DefaultMaxBytes.
 	ImageBytes int64
-	// ImageAge is after how long without use Sweep removes an image; 0 is
-	// a week.
+	// ImageAge is the time without use after which Sweep removes an image; 0 is a week.
 	ImageAge time.Duration
 }
 

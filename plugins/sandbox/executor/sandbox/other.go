@@ -14,13 +14,13 @@ import (
 
 var errPlatform = errors.New("the sandbox runtime needs Linux")
 
-// Executor refuses: namespaces are Linux's.
+// Executor always fails, because namespaces need Linux.
 type Executor struct{}
 
-// New returns an Executor that refuses to run.
+// New returns an Executor that always fails.
 func New(Options) *Executor { return &Executor{} }
 
-// Runtime returns the runtime "sandbox", which refuses to run.
+// Runtime returns the runtime "sandbox", which always fails.
 func (e *Executor) Runtime() executor.Runtime {
 	return executor.Runtime{
 		Name: "sandbox", Doc: "Needs Linux.", Isolates: true, Images: true, MapsPaths: true,
@@ -39,8 +39,8 @@ func Init() int {
 	return 2
 }
 
-// SeccompProfile refuses: the list of system calls is Linux's.
+// SeccompProfile always fails, because the list of system calls is specific to Linux.
 func SeccompProfile() ([]byte, error) { return nil, errPlatform }
 
-// RefusedCalls returns nothing.
+// RefusedCalls returns nil.
 func RefusedCalls() []string { return nil }

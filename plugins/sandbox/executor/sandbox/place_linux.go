@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxLinks is how many links lead to one place.
+// maxLinks is the maximum number of links on the way to one path.
 const maxLinks = 40
 
-// place opens where the guest sees a path, and makes it, as a folder or an empty
-// file, where it is missing. Links are followed by their text alone, so that none
-// of the image's leads out of the root, through descriptors included.
+// place opens a path of the guest. If it does not exist, place creates it as a folder
+// or an empty file. It resolves links itself, by their text, so that no link in the
+// image leads out of the root, not even through descriptors.
 func (w *world) place(guest string, folder bool) (*os.File, error) {
 	todo := strings.Split(strings.TrimPrefix(path.Clean(guest), "/"), "/")
-	var done []string // of the path without links, and above the root nothing
+	var done []string // the path so far, without links and never above the root
 	at, err := openPath(unix.AT_FDCWD, "/")
 	for links := 0; err == nil && len(todo) > 0; {
 		part := todo[0]
@@ -72,7 +72,7 @@ func (w *world) walk(parts []string) (*os.File, error) {
 	return openPath(unix.AT_FDCWD, "/"+path.Join(parts...))
 }
 
-// readLink returns a link's text, "" for what is none.
+// readLink returns a link's target, or "" if the file is not a link.
 func readLink(f *os.File) (string, error) {
 	buf := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(int(f.Fd()), "", buf)
@@ -82,7 +82,7 @@ func readLink(f *os.File) (string, error) {
 	return string(buf[:max(n, 0)]), err
 }
 
-// enterOrMake opens an entry of the folder, which is made where it is missing.
+// enterOrMake opens an entry of the folder and creates it if it does not exist.
 func (w *world) enterOrMake(at *os.File, done []string, part string, folder bool) (*os.File, error) {
 	dir := int(at.Fd())
 	f, err := openPath(dir, part)
@@ -91,8 +91,8 @@ func (w *world) enterOrMake(at *os.File, done []string, part string, folder bool
 	}
 	err = makeEntry(dir, part, folder)
 	if errors.Is(err, unix.EROFS) && len(done) > 0 {
-		// The folder is the image's own: one in memory takes its place, with all
-		// that it holds.
+		// The folder is the image's. A folder in memory with the same entries takes its
+		// place.
 		there := "/" + path.Join(done...)
 		if err := errors.Join(mountTmpfs(there, baseBytes, "mode=755", false), w.spread(at, there)); err != nil {
 			return nil, err

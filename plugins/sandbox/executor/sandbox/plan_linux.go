@@ -7,61 +7,62 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// The descriptors of the first process besides the command's standard streams.
+// The descriptors of the first process besides the command's standard streams. The last
+// three exist only for a run that can be resumed.
 const (
 	controlFD = 3 // a socket to the owner
 	planFD    = 4 // a file with the plan
-	imageFD   = 5 // the lock of the image, held for as long as this process lives
-	listenFD  = 6 // of a run that may be resumed: where another owner comes in,
-	outputFD  = 7 // where the output goes,
-	endFD     = 8 // and where the report is written down
+	imageFD   = 5 // the lock of the image, held while this process lives
+	listenFD  = 6 // the socket on which the next owner connects
+	outputFD  = 7 // the file for the output
+	endFD     = 8 // the file for the report
 )
 
-// plan is what the first process is told to do.
+// plan is the plan for the first process.
 type plan struct {
-	// Root is the image's root file system on the host, Base an empty folder
-	// of the host that the first process may mount over.
+	// Root is the image's root file system on the host. Base is an empty folder of the
+	// host over which the first process may mount.
 	Root, Base hostText
-	// Masked and ReadOnly are paths of the guest that it does not see, or may not
-	// change.
+	// Masked are the guest's paths that it must not see, ReadOnly those that it must
+	// not change.
 	Masked   []hostText
 	ReadOnly []string
-	// User is the command's.
+	// User is the command's user.
 	User ids
 
 	Mounts  []mountPlan
 	Tmpfs   []tmpfsPlan
 	Devices []devicePlan
-	// Links are made where nothing is, by their paths.
+	// Links are the links to create, by path, where nothing exists.
 	Links map[string]string
-	// Files are texts that lie over the image's, by their paths.
+	// Files are texts that are mounted over files of the image, by path.
 	Files    map[string]string
 	Hostname string
-	// HostNetwork says that the guest shares the host's network.
+	// HostNetwork means that the guest shares the host's network.
 	HostNetwork bool
 	Services    []servicePlan
 
 	Command []string
 	Env     []hostText
 	Dir     string
-	// Capabilities are the numbers of those that the command has.
+	// Capabilities are the numbers of the command's capabilities.
 	Capabilities []int
 	// Seccomp and Unknown are the filters of system calls; see compile and
 	// unknownCalls.
 	Seccomp, Unknown []instruction
 	Limits           limitPlan
-	// View is what the guest sees of the machine.
+	// View is the guest's view of the machine.
 	View executor.Machine
-	// Held says by what each limit is held.
+	// Held names the mechanism that enforces each limit.
 	Held map[string]string
-	// Resume says that the command goes on without its owner.
+	// Resume means that the command continues without its owner.
 	Resume bool
-	// TellMemory says that the owner wants to know what is held.
+	// TellMemory means that the owner wants reports of the memory in use.
 	TellMemory bool
 }
 
-// hostText is a string that need not be UTF-8, which JSON is: a path of the host, or a
-// variable.
+// hostText is a string that need not be UTF-8, as JSON requires: a path of the host, or
+// a variable.
 type hostText string
 
 // MarshalText implements encoding.TextMarshaler.
@@ -109,29 +110,30 @@ type limitPlan struct {
 	CPUs                   []int
 }
 
-// instruction is one of the kernel's filter language.
+// instruction is one instruction of the kernel's filter language.
 type instruction struct {
 	Code   uint16
 	Jt, Jf uint8
 	K      uint32
 }
 
-// message is what the first process and its owner tell each other.
+// message is a message between the first process and its owner.
 type message struct {
-	// Ready says that the guest's world is made: the descriptors of the
-	// services' listeners come along, their ports are in order.
+	// Ready means that the guest's world is complete. The message carries the
+	// descriptors of the services' listeners; their ports are in order.
 	Ready *ready `json:"ready,omitempty"`
-	// Failed is why the command could not be started; Start, that the command
-	// itself is to blame.
+	// Failed is the reason why the command could not be started. Start means that the
+	// command itself is the cause.
 	Failed string `json:"failed,omitempty"`
 	Start  bool   `json:"start,omitempty"`
-	// Memory is what the command holds.
+	// Memory is the memory that the command holds, in bytes.
 	Memory int64 `json:"memory,omitempty"`
-	// Report is the last word.
+	// Report is the content of the last message.
 	Report *report `json:"report,omitempty"`
-	// Cancel is the owner's: stop the command as at its time limit.
+	// Cancel is a request of the owner to stop the command as at its time limit.
 	Cancel bool `json:"cancel,omitempty"`
-	// Keep is the owner's: the run is written down, and goes on without it.
+	// Keep tells the first process that the owner has recorded the run, which may now
+	// continue without it.
 	Keep bool `json:"keep,omitempty"`
 }
 
@@ -141,9 +143,9 @@ type ready struct {
 	Held    map[string]string `json:"held,omitempty"`
 }
 
-// report is what is said at the end.
+// report is the report at the end of a command.
 type report struct {
 	Exit executor.Exit `json:"exit"`
-	// Cancelled says that the owner asked for the end.
+	// Cancelled means that the owner asked for the end.
 	Cancelled bool `json:"cancelled,omitempty"`
 }

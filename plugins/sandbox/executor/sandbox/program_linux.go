@@ -10,13 +10,13 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
-// programs are the images of programs that this process made.
+// programs are the images of programs that this process has built.
 type programs struct {
 	sync.Mutex
 	images map[[2]string]string
 }
 
-// ProgramImage makes an image of one static program; see executor.Runtime.
+// ProgramImage builds an image of one static program; see executor.Runtime.
 func (e *Executor) ProgramImage(ctx context.Context, program, name string) (string, error) {
 	e.made.Lock()
 	defer e.made.Unlock()

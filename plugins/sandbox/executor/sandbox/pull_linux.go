@@ -25,8 +25,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/pull"
 )
 
-// open returns the image that the name leads to. What has to be fetched or unpacked
-// for it goes to dir.
+// open returns the image with the given name. Anything that has to be fetched or
+// unpacked goes to dir.
 func (e *Executor) open(ctx context.Context, name, dir string, work *progress.Work) (v1.Image, error) {
 	ref, err := image.ParseRef(name)
 	if err != nil {
@@ -56,7 +56,7 @@ func (e *Executor) open(ctx context.Context, name, dir string, work *progress.Wo
 	return img, verify(layout, want)
 }
 
-// verify compares what a layout holds under a digest with that.
+// verify compares a blob of a layout with its digest.
 func verify(layout string, want digest.Digest) error {
 	f, err := nolink.Open(filepath.Join(layout, "blobs", want.Algorithm().String(), want.Encoded()))
 	if err != nil {
@@ -70,8 +70,8 @@ func verify(layout string, want digest.Digest) error {
 	return err
 }
 
-// fetch fetches the image from its registry as a layout, each part checked by its
-// digest, and of several architectures this machine's.
+// fetch fetches the image from its registry as a layout and verifies each part by its
+// digest. If there are several architectures, it takes this machine's.
 func fetch(ctx context.Context, ref image.Ref, dir string, work *progress.Work) error {
 	hosts := docker.ConfigureDefaultRegistries(docker.WithPlainHTTP(docker.MatchLocalhost))
 	resolver := pull.Resolver(docker.NewResolver(docker.ResolverOptions{Hosts: hosts}), work)
@@ -86,7 +86,7 @@ func fetch(ctx context.Context, ref image.Ref, dir string, work *progress.Work) 
 	if err != nil {
 		return err
 	}
-	_ = log.SetLevel("error") // what it warns of, that this file system has no fs-verity, is nothing to people
+	_ = log.SetLevel("error") // its warning that this file system has no fs-verity is irrelevant to users
 	store, err := local.NewStore(dir)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
-// The names in a run's folder.
+// The entries of a run's folder.
 const (
 	recordFile = "run.json"
 	socketFile = "socket"
@@ -24,22 +24,23 @@ const (
 	endFile    = "end.json"
 )
 
-// record is what a later process must know of a run.
+// record is the information about a run that a later process needs.
 type record struct {
 	ID      string        `json:"id"`
 	Started time.Time     `json:"started"`
 	Timeout time.Duration `json:"timeout,omitempty"`
 	Grace   time.Duration `json:"grace"`
-	// PID is the first process, Process its name among all of the machine.
+	// PID is that of the first process; Process is its name, unique on the machine.
 	PID     int    `json:"pid"`
 	Process string `json:"process"`
 	Boot    string `json:"boot"`
-	// Group is its control group, if it has one, and Held by what its limits are held.
+	// Group is its cgroup, if it has one. Held names the mechanism that enforces each
+	// limit.
 	Group string            `json:"group,omitempty"`
 	Held  map[string]string `json:"held,omitempty"`
 }
 
-// alive reports whether the first process is.
+// alive reports whether the first process is alive.
 func (r record) alive() bool { return r.Process != "" && claim.ProcessName(r.PID) == r.Process }
 
 func loadRecord(dir string) (rec record, err error) {
@@ -49,14 +50,14 @@ func loadRecord(dir string) (rec record, err error) {
 
 func (r record) save(dir string) error { return claim.Save(filepath.Join(dir, recordFile), r) }
 
-// loadEnd returns the report that the first process wrote down at the end.
+// loadEnd returns the report that the first process recorded at its end.
 func loadEnd(dir string) (rep report, ended bool) {
 	err := claim.Load(filepath.Join(dir, endFile), &rep)
 	return rep, err == nil
 }
 
 // left reports whether a dead process left a command under this ID that a Run with
-// Resume would continue, be it running or at its end.
+// Resume would continue, whether it still runs or has ended.
 func (e *Executor) left(_ context.Context, id string) (bool, error) {
 	dir := e.runDir(executor.Spec{ID: id, Resume: true})
 	rec, err := loadRecord(dir)
@@ -70,13 +71,13 @@ func (e *Executor) left(_ context.Context, id string) (bool, error) {
 	return rec.Boot == claim.BootID() && (ended || rec.alive()), nil
 }
 
-// end ends and removes the command that a dead process left under this ID.
+// end stops and removes the command that a dead process left under this ID.
 func (e *Executor) end(_ context.Context, id string) error {
 	return sweepRun(e.runDir(executor.Spec{ID: id, Resume: true}), true)
 }
 
-// find looks for the command that a dead process left in the run's folder. What is
-// there but cannot be continued is removed.
+// find looks for the command that a dead process left in the run's folder. It removes
+// one that cannot be continued.
 func (r *run) find() (found bool, err error) {
 	if !r.spec.Resume {
 		return false, nil
@@ -102,7 +103,7 @@ func (r *run) find() (found bool, err error) {
 	return false, nil
 }
 
-// empty removes what a run's folder holds but for its lock.
+// empty removes the content of a run's folder except its lock.
 func empty(dir string) error {
 	for _, name := range []string{recordFile, socketFile, outputFile, endFile, baseName, rootName} {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
@@ -112,7 +113,7 @@ func empty(dir string) error {
 	return nil
 }
 
-// rejoin becomes the owner of a first process whose owner died.
+// rejoin makes this process the owner of a first process whose owner died.
 func (r *run) rejoin() (err error) {
 	if r.pidfd, err = unix.PidfdOpen(r.record.PID, 0); err != nil && err != unix.ENOSYS {
 		return r.tooLate()
@@ -137,7 +138,7 @@ func (r *run) rejoin() (err error) {
 	return r.takeListeners(files)
 }
 
-// tooLate is for a command that ends while it is resumed.
+// tooLate handles a command that ends while it is being resumed.
 func (r *run) tooLate() error {
 	if err := r.awaitProcess(); err != nil {
 		return err
@@ -150,8 +151,8 @@ func (r *run) tooLate() error {
 	return nil
 }
 
-// inFolder calls do with a short path of the socket in the folder: those of sockets
-// have at most 107 bytes.
+// inFolder calls do with a short path of the socket in the folder, because the paths of
+// sockets have at most 107 bytes.
 func inFolder(dir string, do func(at string) error) error {
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -161,15 +162,15 @@ func inFolder(dir string, do func(at string) error) error {
 	return do(fmt.Sprintf("/proc/self/fd/%d/%s", fd, socketFile))
 }
 
-// keepFiles are what the first process needs to go on without its owner, in the
-// order of their descriptors.
+// keepFiles returns the files that the first process needs to continue without its
+// owner, in the order of their descriptors.
 func (r *run) keepFiles() ([]*os.File, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)
 	}
 	files := []*os.File{os.NewFile(uintptr(fd), socketFile)}
-	_ = os.Remove(r.claim.Path(socketFile)) // of a start that failed
+	_ = os.Remove(r.claim.Path(socketFile)) // it may be left from a failed start
 	err = inFolder(r.claim.Dir, func(at string) error { return unix.Bind(fd, &unix.SockaddrUnix{Name: at}) })
 	if err == nil {
 		err = unix.Listen(fd, 1)
@@ -182,14 +183,14 @@ func (r *run) keepFiles() ([]*os.File, error) {
 	return files, err
 }
 
-// stuckTimeout is after how long processes that the kernel kills, and does not end,
-// count as stuck.
+// stuckTimeout is the time after which processes that the kernel has killed but not
+// ended count as stuck.
 const stuckTimeout = time.Minute
 
 var errStuck = errors.New("stop command: processes would not die")
 
-// awaitProcess waits until a first process that is not our child has ended, and
-// with it everything in its sandbox.
+// awaitProcess waits for the end of a first process that is not this process's child,
+// and of all other processes in its sandbox.
 func (r *run) awaitProcess() error {
 	if r.pidfd < 0 { // before Linux 5.3, or nobody's
 		for until := time.Now().Add(stuckTimeout); r.record.alive(); time.Sleep(10 * time.Millisecond) {
@@ -212,7 +213,7 @@ func (r *run) awaitProcess() error {
 	return errStuck
 }
 
-// kill ends a first process, and with it everything in its sandbox.
+// kill kills a first process, and with it all other processes in its sandbox.
 func (r record) kill() error {
 	if !r.alive() {
 		return nil
@@ -226,7 +227,7 @@ func (r record) kill() error {
 		return nil //nolint:nilerr // it has ended
 	default:
 		defer unix.Close(fd)
-		if !r.alive() { // its number may have gone to another
+		if !r.alive() { // its PID may have been reused
 			return nil
 		}
 		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)

@@ -13,9 +13,9 @@ import (
 // x32Calls is the first number of a call in the x32 ABI.
 const x32Calls = 0x4000_0000
 
-// compile makes a filter of a list of system calls. Calls that this machine's
-// processor does not have are left out, and those of its other ABIs are refused
-// like any that the list does not allow.
+// compile compiles a list of system calls into a filter. It omits calls that this
+// machine's processor does not have. Calls of the processor's other ABIs are refused
+// like any call that the list does not allow.
 func compile(list *specs.LinuxSeccomp) ([]instruction, error) {
 	info, err := arch.GetInfo("")
 	if err != nil {
@@ -71,7 +71,7 @@ func compile(list *specs.LinuxSeccomp) ([]instruction, error) {
 	return raw(program)
 }
 
-// raw assembles a program.
+// raw assembles a filter program.
 func raw(program []bpf.Instruction) ([]instruction, error) {
 	assembled, err := bpf.Assemble(program)
 	if err != nil {
@@ -84,8 +84,8 @@ func raw(program []bpf.Instruction) ([]instruction, error) {
 	return out, nil
 }
 
-// unknownCalls is the filter that says of calls which are newer than the list
-// that there are none, as runc does: a library then takes an older one.
+// unknownCalls returns the filter that reports calls newer than the list as unknown, as
+// runc does, so that libraries fall back to older ones.
 func unknownCalls() ([]instruction, error) {
 	info, err := arch.GetInfo("")
 	if err != nil {
@@ -123,7 +123,7 @@ func action(does specs.LinuxSeccompAction, errno *uint) (seccompbpf.Action, erro
 	return 0, fmt.Errorf("unknown action %q", does)
 }
 
-// operations are the comparisons of a list in the words of the library.
+// operations maps the comparisons of a list to those of the library.
 var operations = map[specs.LinuxSeccompOperator]seccompbpf.Operation{
 	specs.OpEqualTo: seccompbpf.Equal, specs.OpNotEqual: seccompbpf.NotEqual,
 	specs.OpLessThan: seccompbpf.LessThan, specs.OpLessEqual: seccompbpf.LessOrEqual,

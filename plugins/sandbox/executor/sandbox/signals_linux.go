@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sigaction is the kernel's struct sigaction: the handler, flags, where a handler returns
-// to, and the signals held back meanwhile.
+// sigaction is the kernel's struct sigaction: the handler, the flags, the address to
+// which a handler returns, and the signals blocked meanwhile.
 type sigaction [4]uint64
 
 // handler is the address of a handler that does nothing.
 var handler uint64
 
-// withstandSignals makes nothing that the command sends to this process, which may be
-// the same user's, a reason to end.
+// withstandSignals ensures that no signal from the command ends this process, which may
+// belong to the same user.
 func withstandSignals() error {
 	signal.Notify(make(chan os.Signal, 1))
 	var own sigaction
@@ -24,16 +24,17 @@ func withstandSignals() error {
 		return err
 	}
 	// Go leaves two signals to C libraries. The kernel drops them for a first process,
-	// but not while its main thread holds signals back, as it does to start another. They
-	// get a handler, since what is ignored would be so in the command.
+	// except while its main thread blocks signals, as it does to start another thread.
+	// They get a handler, because the command would inherit it if they were ignored.
 	own[0] = handler
 	for _, sig := range []unix.Signal{32, 34} {
 		if err := own.set(sig); err != nil {
 			return err
 		}
 	}
-	// Sent by sigqueue, these look like faults of this process, and Go ends it. Ignored,
-	// they are nothing, and a real fault still ends it. Go resets them in the command.
+	// If the command sends these with sigqueue, they look like faults of this process,
+	// and Go would end it. Ignoring them prevents that; a real fault still ends the
+	// process. Go resets them in the command.
 	ignore := sigaction{1} // SIG_IGN
 	for _, sig := range []unix.Signal{unix.SIGILL, unix.SIGTRAP, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGSTKFLT, unix.SIGSYS} {
 		if err := ignore.set(sig); err != nil {

@@ -25,7 +25,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// check refuses what the runtime cannot do.
+// check rejects specs that the runtime cannot run.
 func check(spec executor.Spec) error {
 	switch {
 	case os.Getenv(initVariable) != "":
@@ -54,7 +54,7 @@ func check(spec executor.Spec) error {
 	return err
 }
 
-// parseUser reads "UID:GID".
+// parseUser parses "UID:GID".
 func parseUser(text string) (ids, error) {
 	uid, gid, err := executor.ParseUser(text)
 	if err != nil {
@@ -63,7 +63,7 @@ func parseUser(text string) (ids, error) {
 	return ids{uid, gid}, nil
 }
 
-// plan is what the first process is told.
+// plan returns the plan for the first process.
 func (e *Executor) plan(spec executor.Spec, user ids, img *unpacked, base string) (*plan, error) {
 	held, err := numbers(spec.Sandbox.Capabilities)
 	if err != nil {
@@ -104,7 +104,7 @@ func (e *Executor) plan(spec executor.Spec, user ids, img *unpacked, base string
 	return p, nil
 }
 
-// environment is the command's.
+// environment sets the command's environment.
 func (p *plan) environment(spec executor.Spec, declared map[string]string, equipped equipment) {
 	env := spec.Environment(declared)
 	maps.Copy(env, equipped.env)
@@ -117,7 +117,7 @@ func (p *plan) environment(spec executor.Spec, declared map[string]string, equip
 	slices.Sort(p.Env)
 }
 
-// files are the mounts and the file systems in memory that none of them hides.
+// files plans the mounts, and the file systems in memory that no mount replaces.
 func (p *plan) files(spec executor.Spec) {
 	taken := map[string]bool{}
 	for i, m := range spec.Mounts {
@@ -139,7 +139,7 @@ func (p *plan) files(spec executor.Spec) {
 	}
 }
 
-// texts say who the guest is and whom it can reach.
+// texts returns the files that name the guest and the hosts that it can reach.
 func texts(open bool) map[string]string {
 	files := executor.Names()
 	if open {
@@ -156,7 +156,7 @@ func limitsOf(l executor.Limits) limitPlan {
 	}
 }
 
-// numbers are those of capabilities.
+// numbers returns the numbers of capabilities.
 func numbers(names []string) (list []int, err error) {
 	for _, name := range names {
 		n := 0
@@ -171,7 +171,7 @@ func numbers(names []string) (list []int, err error) {
 	return list, nil
 }
 
-// rules are what containerd's default container hides and filters.
+// rules are the paths that containerd's default container hides, and its filter.
 type rules struct {
 	masked           []hostText
 	readOnly         []string
@@ -180,7 +180,7 @@ type rules struct {
 
 var knownRules sync.Map // capabilities → rules
 
-// rulesFor are the rules for a command with these capabilities.
+// rulesFor returns the rules for a command with these capabilities.
 func rulesFor(capabilities string) (rules, error) {
 	if r, ok := knownRules.Load(capabilities); ok {
 		return r.(rules), nil
@@ -192,7 +192,8 @@ func rulesFor(capabilities string) (rules, error) {
 	}
 	s.Process.Capabilities = &specs.LinuxCapabilities{Bounding: strings.Fields(capabilities)}
 	r := rules{readOnly: s.Linux.ReadonlyPaths}
-	// The files behind loop devices are named there: the host's folders.
+	// This folder names the files behind loop devices, which are in folders of the
+	// host.
 	for _, at := range append(s.Linux.MaskedPaths, "/sys/devices/virtual/block") {
 		r.masked = append(r.masked, hostText(at))
 	}

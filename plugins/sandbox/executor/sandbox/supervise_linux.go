@@ -18,45 +18,45 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/process/supervise"
 )
 
-// How the first process watches.
+// Intervals of the first process.
 const (
 	sampleEvery = 100 * time.Millisecond
 	tellEvery   = 2 * time.Second
-	// tellPatience is how long the owner is waited for.
+	// tellPatience is the maximum wait for the owner.
 	tellPatience = 100 * time.Millisecond
 	// killEvery is the pause between two passes that kill what is left.
 	killEvery = 10 * time.Millisecond
-	// killPatience is how long this process waits for those that it kills. It ends
-	// then, and the kernel ends and reaps whatever is left in its process namespace.
+	// killPatience is the maximum wait for killed processes. After that, this process
+	// ends, and the kernel kills and reaps the rest of its process namespace.
 	killPatience = 10 * time.Second
 )
 
-// supervision is the command while it runs.
+// supervision is the supervision of one command.
 type supervision struct {
 	pid          int
 	outFD, errFD uintptr
-	// output copies what a command prints that may be resumed.
+	// output copies the output of a command that can be resumed.
 	output *executor.Output
 	pipe   *os.File
 	copied chan struct{}
 	// mu guards the owner.
 	mu sync.Mutex
-	// tmpfs are the file systems in memory, which count as memory.
+	// tmpfs are the file systems in memory, whose files count as memory.
 	tmpfs []string
-	// viewed are the kernel's files that the guest sees others of.
+	// viewed are the kernel's files that are replaced in the guest.
 	viewed map[string]view
-	// own is the most memory that the first process had when it started the command.
+	// own is the first process's peak memory when it started the command.
 	own    int64
 	reaped supervise.Reaped
-	// held is what the command held when it was last measured.
+	// held is the memory that the command held at the last measurement.
 	held, peak int64
 	stopped    executor.Reason // why the command was stopped, "" when it was not
 	status     syscall.WaitStatus
 	report     report
 }
 
-// openOutput decides where the command's streams go: to its owner, or to a file
-// where they outlive that.
+// openOutput chooses the destination of the command's streams: its owner, or a file if
+// they must outlive the owner.
 func (s *sandbox) openOutput() error {
 	s.outFD, s.errFD = 1, 2
 	if !s.plan.Resume {
@@ -78,8 +78,8 @@ func (s *sandbox) openOutput() error {
 	return nil
 }
 
-// letGoOfStreams leaves the standard streams to the command alone, so that their
-// end is its end.
+// letGoOfStreams closes this process's copies of the standard streams, so that they end
+// with the command.
 func (s *sandbox) letGoOfStreams() {
 	if s.pipe != nil {
 		s.pipe.Close()
@@ -94,14 +94,14 @@ func (s *sandbox) letGoOfStreams() {
 	}
 }
 
-// supervise watches until nothing is left and tells the owner how it was.
+// supervise watches until no process is left and sends the report to the owner.
 func (s *sandbox) supervise() {
 	s.watch()
 	s.finish()
 	if s.output != nil {
 		select {
 		case <-s.copied:
-		case <-time.After(outputDelay): // somebody who does not die may write
+		case <-time.After(outputDelay): // a process that does not die may still write
 		}
 		s.report.Exit.LogDropped = s.output.Dropped()
 		if text, err := json.Marshal(s.report); err == nil {
@@ -115,7 +115,7 @@ func (s *sandbox) supervise() {
 
 func (s *sandbox) watch() {
 	ends := s.reaped.Reap(s.pid)
-	s.status = syscall.WaitStatus(unix.SIGKILL) // unless it is seen to end otherwise
+	s.status = syscall.WaitStatus(unix.SIGKILL) // unless its real end is seen
 	asked := s.follow()
 	var timeout, kill <-chan time.Time
 	if s.plan.Limits.Timeout > 0 {
@@ -163,7 +163,7 @@ func (s *sandbox) watch() {
 				startKilling()
 				continue
 			}
-			sample.Reset(max(sampleEvery, time.Since(began))) // many processes take long to look at
+			sample.Reset(max(sampleEvery, time.Since(began))) // examining many processes takes long
 		case <-tell.C:
 			s.refresh()
 			if s.plan.TellMemory {
@@ -179,16 +179,18 @@ func (s *sandbox) watch() {
 	}
 }
 
-// soften asks everything to end and returns when the grace is over.
+// soften sends SIGTERM to all processes. The returned channel delivers the end of the
+// grace period.
 func (s *sandbox) soften() <-chan time.Time {
 	_ = unix.Kill(-1, unix.SIGTERM)
 	return time.After(s.plan.Limits.Grace)
 }
 
-// order is what the owner wants; gone says that it died and nobody will come.
+// order is a request of the owner. gone means that the owner died and no other will
+// come.
 type order struct{ gone bool }
 
-// follow passes on what the owner says, and what the next one does.
+// follow passes on the requests of the owner and of later owners.
 func (s *sandbox) follow() <-chan order {
 	orders := make(chan order, 1)
 	go func() {
@@ -236,15 +238,15 @@ func (s *sandbox) current() conn {
 	return s.owner
 }
 
-// tell tells the owner, if there is one. One that was stopped, and does not listen, is
-// not waited for.
+// tell sends a message to the owner, if there is one. It does not wait for an owner
+// that is stopped and does not read.
 func (s *sandbox) tell(m message, fds ...int) {
 	owner := s.current()
 	_ = owner.file.SetWriteDeadline(time.Now().Add(tellPatience))
 	_ = owner.send(m, fds...)
 }
 
-// others lists the processes in the sandbox besides the first.
+// others returns the processes in the sandbox other than the first.
 func others() (pids []int) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -260,18 +262,17 @@ func others() (pids []int) {
 	return pids
 }
 
-// alive lists those of the others that have not ended.
+// alive returns the other processes that have not ended.
 func alive() []int {
 	return slices.DeleteFunc(others(), func(pid int) bool {
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-		// The name, in brackets, may hold anything.
+		// The name, in brackets, may contain any characters.
 		state := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 		return err != nil || len(state) == 0 || state[0] == "Z" || state[0] == "X"
 	})
 }
 
-// sample measures what the command holds and reports whether it is over the
-// limit.
+// sample measures the command's memory and reports whether it exceeds the limit.
 func (s *sandbox) sample() bool {
 	held, limit := s.memory(), s.plan.Limits.MemoryBytes
 	if limit > 0 && held > limit {
@@ -281,12 +282,12 @@ func (s *sandbox) sample() bool {
 	return limit > 0 && held > limit
 }
 
-// spareKills is how many processes are killed for the memory of all before the
-// command itself is ended: what is held may be in files.
+// spareKills is the number of processes that are killed to free memory before the
+// command itself is ended, because the memory may be in files.
 const spareKills = 3
 
-// spare kills the process that holds most, as the kernel does at the limit of a
-// container's memory, and reports whether that may be enough.
+// spare kills the process with the most memory, as the kernel does at the memory limit
+// of a container. It reports whether that may be enough.
 func (s *sandbox) spare() bool {
 	worst, most := 0, int64(0)
 	for _, pid := range others() {
@@ -302,7 +303,7 @@ func (s *sandbox) spare() bool {
 	return s.report.Exit.OOMKills < spareKills
 }
 
-// privateBytes is what a process holds besides files.
+// privateBytes is the memory of a process without mapped files.
 func privateBytes(pid int) int64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	fields := strings.Fields(string(text))
@@ -314,9 +315,9 @@ func privateBytes(pid int) int64 {
 	return (resident - shared) * int64(os.Getpagesize())
 }
 
-// memory is what the command holds that the kernel cannot give up: the memory of
-// its processes without files, and the files in memory. What processes share
-// counts for each of them.
+// memory returns the command's memory that the kernel cannot reclaim: the memory of its
+// processes without files, and the files in memory. Shared memory counts once per
+// process.
 func (s *sandbox) memory() (total int64) {
 	for _, pid := range others() {
 		total += privateBytes(pid)
@@ -324,7 +325,7 @@ func (s *sandbox) memory() (total int64) {
 	return total + s.files()
 }
 
-// files is what the file systems in memory hold.
+// files returns the size of the file systems in memory.
 func (s *sandbox) files() (total int64) {
 	for _, dir := range s.tmpfs {
 		var st unix.Statfs_t
@@ -335,8 +336,8 @@ func (s *sandbox) files() (total int64) {
 	return total
 }
 
-// exactMemory counts what processes share once. Where the kernel does not say, it
-// returns fallback.
+// exactMemory counts shared memory once. If the kernel does not report it, it returns
+// fallback.
 func (s *sandbox) exactMemory(fallback int64) int64 {
 	var private, shared int64
 	for _, pid := range alive() {
@@ -357,7 +358,7 @@ func (s *sandbox) exactMemory(fallback int64) int64 {
 			}
 		}
 	}
-	return private + max(shared, s.files()) // what is mapped of the files is in both
+	return private + max(shared, s.files()) // mapped files in memory are in both
 }
 
 func ownPeakBytes() int64 {
@@ -369,8 +370,8 @@ func ownPeakBytes() int64 {
 func (s *sandbox) finish() {
 	exit := &s.report.Exit
 	exit.CPU, exit.PeakMemoryBytes = s.reaped.CPU(), s.peak
-	// A command too short to be sampled has at most what the kernel says; it
-	// counts this process's memory until the command has replaced the program.
+	// For a command that is too short to be sampled, use the kernel's measurement. It
+	// includes this process's memory until the command has replaced the program.
 	if most := s.reaped.MaxRSS(); most > s.own || s.peak == 0 {
 		exit.PeakMemoryBytes = max(s.peak, most)
 	}

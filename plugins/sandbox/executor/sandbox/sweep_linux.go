@@ -15,20 +15,20 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
-// keepAfter is how long after its time limit, or after its start when it has
-// none, a command of a dead process waits to be resumed.
+// keepAfter is the time for which a command of a dead process can be resumed. It begins
+// at the command's time limit or, if there is none, at its start.
 const keepAfter = 24 * time.Hour
 
-// workAge is after how long what was being made is nobody's any more.
+// workAge is the age at which unfinished work counts as abandoned.
 const workAge = 24 * time.Hour
 
-// Sweep removes what dead processes left: commands that cannot be resumed at once,
-// others a day after their time limit, or after their start when they have none; and
-// images that nobody used for Options.ImageAge. What a live process holds is left
-// alone.
+// Sweep removes the remains of dead processes. Commands that cannot be resumed are
+// removed at once. The others are removed a day after their time limit or, if they have
+// none, after their start. Images are removed after Options.ImageAge without use.
+// Anything that a live process holds stays.
 func (e *Executor) Sweep(context.Context) error { return e.sweep(false) }
 
-// Purge is Sweep without waiting for anybody.
+// Purge is Sweep without waiting times.
 func (e *Executor) Purge(context.Context) error { return e.sweep(true) }
 
 func (e *Executor) sweep(all bool) error {
@@ -45,7 +45,7 @@ func (e *Executor) sweep(all bool) error {
 	return errors.Join(append(errs, e.sweepImages(all))...)
 }
 
-// sweepRun removes one run unless it is held or may be resumed.
+// sweepRun removes a run, unless it is held or can be resumed.
 func sweepRun(dir string, all bool) error {
 	held, err := claim.Take(dir)
 	if errors.Is(err, claim.ErrHeld) {
@@ -67,13 +67,13 @@ func sweepRun(dir string, all bool) error {
 	return held.Remove()
 }
 
-// sweepImages removes images that nobody has used for long.
+// sweepImages removes images that have not been used for long.
 func (e *Executor) sweepImages(all bool) error {
 	var errs []error
 	for _, folder := range []string{"images", "programs"} {
 		entries, err := os.ReadDir(filepath.Join(e.opts.Dir, folder))
 		if err != nil {
-			continue // there are none
+			continue // there are no images
 		}
 		for _, entry := range entries {
 			info, err := entry.Info()
@@ -106,7 +106,7 @@ func sweepImage(dir string) error {
 	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return nil
 	}
-	if err := os.Remove(filepath.Join(dir, configName)); err != nil { // whoever waits for the lock sees it
+	if err := os.Remove(filepath.Join(dir, configName)); err != nil { // processes that wait for the lock notice it
 		return err
 	}
 	removeAll(dir)

@@ -21,24 +21,25 @@ import (
 // ids are a user and a group.
 type ids struct{ UID, GID int }
 
-// users says whose a run's processes are. A user has one of the host's ids, the own,
-// and so the guest has that; root gives each guest one that nobody else has.
+// users are the users of a run's processes. An ordinary user has only one of the host's
+// ids, so the guest gets that one. Root gives each guest an id that belongs to nobody
+// else.
 type users struct {
-	// guest is the command's, inside and on the host; first that of the first
-	// process.
+	// guest is the command's user and guestHost its user on the host. first and
+	// firstHost are those of the first process.
 	guest, guestHost ids
 	first, firstHost ids
 }
 
-// The host's ids that root gives to guests: above those that distributions,
-// systemd and the containerd runtime hand out.
+// hostIDs are the host's ids that root gives to guests. They are above those that
+// distributions, systemd and the containerd runtime assign.
 var hostIDs = idRange{0x6000_0000, 1 << 28}
 
-// idRange are ids from one on.
+// idRange is a range of ids.
 type idRange struct{ first, size int }
 
-// usersOf chooses them for a run of a runtime in that folder, and returns the lock
-// that keeps the guest's id from other runs for as long as it is open.
+// usersOf chooses the users of a run. dir is the runtime's folder. While the returned
+// lock is open, no other run gets the guest's id.
 func usersOf(dir string, guest ids) (u users, lock *os.File, err error) {
 	own := ids{os.Geteuid(), os.Getegid()}
 	u = users{guest: guest, guestHost: own, first: guest, firstHost: own}
@@ -46,7 +47,7 @@ func usersOf(dir string, guest ids) (u users, lock *os.File, err error) {
 		return u, nil, nil
 	}
 	free := freeIDs()
-	if free.size == 0 { // root of a user namespace with few ids is a user like others
+	if free.size == 0 { // root of a user namespace with few ids is treated as an ordinary user
 		return u, nil, nil
 	}
 	id, lock, err := free.take(dir)
@@ -57,8 +58,8 @@ func usersOf(dir string, guest ids) (u users, lock *os.File, err error) {
 	return u, lock, nil
 }
 
-// freeIDs are the ids of this process's user namespace that root gives to guests: in a
-// container that has a part of the host's, the upper half of them.
+// freeIDs returns the ids of this process's user namespace that root gives to guests.
+// In a container that has only a part of the host's ids, it is the upper half of them.
 func freeIDs() idRange {
 	uids, gids := mapped("/proc/self/uid_map"), mapped("/proc/self/gid_map")
 	for _, r := range uids {
@@ -73,7 +74,7 @@ func freeIDs() idRange {
 	return idRange{}
 }
 
-// mapped are the ids of a user namespace that are users outside.
+// mapped returns the ids of a user namespace that are mapped to users outside.
 func mapped(file string) (list []idRange) {
 	text, _ := os.ReadFile(file)
 	for line := range strings.Lines(string(text)) {
@@ -86,8 +87,8 @@ func mapped(file string) (list []idRange) {
 	return list
 }
 
-// take takes the first id that no other run in the folder has. Each folder starts
-// somewhere else.
+// take takes the first id that no other run in the folder has. The search starts at a
+// different id for each folder.
 func (r idRange) take(dir string) (id int, lock *os.File, err error) {
 	locks := filepath.Join(dir, "users")
 	if err := os.MkdirAll(locks, 0o700); err != nil {
@@ -109,7 +110,7 @@ func (r idRange) take(dir string) (id int, lock *os.File, err error) {
 	return 0, nil, fmt.Errorf("all %d are taken", r.size)
 }
 
-// other is root's id inside, unless the guest has that.
+// other returns the id of root inside, or another one if the guest has that.
 func other(guest int) int {
 	if guest == 0 {
 		return 65535
@@ -117,7 +118,7 @@ func other(guest int) int {
 	return 0
 }
 
-// map puts the mapping of the ids into the attributes of the first process.
+// mapInto adds the mappings of the ids to the attributes of the first process.
 func (u users) mapInto(a *syscall.SysProcAttr) {
 	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: u.first.UID, HostID: u.firstHost.UID, Size: 1}}
 	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: u.first.GID, HostID: u.firstHost.GID, Size: 1}}
@@ -128,8 +129,8 @@ func (u users) mapInto(a *syscall.SysProcAttr) {
 	}
 }
 
-// give makes the guest the owner of what it may write to, where it is another than
-// the caller. Files with several names belong to others, too, and stay theirs.
+// give makes the guest the owner of the files that it may write to, if it is not the
+// caller. Files with several names stay unchanged, because they belong to others too.
 func (u users) give(mounts []executor.Mount) error {
 	if u.first == u.guest {
 		return nil
@@ -155,13 +156,13 @@ func (u users) give(mounts []executor.Mount) error {
 	return nil
 }
 
-// become makes this thread the guest's user, where the first process is another. It
-// keeps its capabilities.
+// become changes this thread's user to the guest's, if the first process has another.
+// The thread keeps its capabilities.
 func become(guest ids) error {
 	if os.Getuid() == guest.UID && os.Getgid() == guest.GID {
 		return nil
 	}
-	for fd := range 3 { // the guest may open its streams by name
+	for fd := range 3 { // so that the guest can open its streams by name
 		var st unix.Stat_t
 		if unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFIFO {
 			_ = unix.Fchown(fd, guest.UID, guest.GID)
@@ -171,7 +172,7 @@ func become(guest ids) error {
 		return err
 	}
 	uid, gid := uintptr(guest.UID), uintptr(guest.GID)
-	// Not by Go's functions, which change all threads.
+	// Go's own functions would change all threads.
 	for _, call := range [][4]uintptr{{unix.SYS_SETGROUPS, 0, 0, 0}, {unix.SYS_SETRESGID, gid, gid, gid}, {unix.SYS_SETRESUID, uid, uid, uid}} {
 		if _, _, errno := unix.RawSyscall(call[0], call[1], call[2], call[3]); errno != 0 {
 			return errno

@@ -13,12 +13,12 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// watch waits for the end of the command, brings it about in time, and returns what
-// it used.
+// watch waits for the command's end, enforces its time limit, and returns its use of
+// resources.
 func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 	services := r.spec.Services
 	if r.ended != nil {
-		services = nil // everything was done but the removal
+		services = nil // only the removal was left
 	}
 	ctx, serving, err := executor.Serve(ctx, services, func(i int) (net.Listener, error) { return r.listeners[i], nil })
 	if err != nil {
@@ -63,9 +63,9 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 	return rep.Exit, serving.Close()
 }
 
-// unreported is the report of a first process that ended without sending one: the one
-// that it wrote down, or that the kernel killed it for the memory of the command. Else
-// it returns err.
+// unreported returns the report of a first process that ended without sending one. It
+// is the report that the process recorded or, if the kernel killed it because of the
+// command's memory, a report that says so. Otherwise it returns err.
 func (r *run) unreported(err error) (report, error) {
 	if written, ended := loadEnd(r.claim.Dir); r.spec.Resume && ended {
 		return written, nil
@@ -76,7 +76,7 @@ func (r *run) unreported(err error) (report, error) {
 	return report{Exit: executor.Exit{Reason: executor.OutOfMemory, Wall: time.Since(r.record.Started)}}, nil
 }
 
-// controlGroup is the run's, nil if it has none.
+// controlGroup returns the run's cgroup, or nil if it has none.
 func (r *run) controlGroup() *group {
 	if r.group == nil && r.record.Group != "" {
 		r.group = &group{dir: r.record.Group}
@@ -84,7 +84,7 @@ func (r *run) controlGroup() *group {
 	return r.group
 }
 
-// countGroup adds what the control group counted.
+// countGroup adds the counters of the cgroup.
 func (r *run) countGroup(exit *executor.Exit) {
 	group := r.controlGroup()
 	exit.PeakMemoryBytes = max(exit.PeakMemoryBytes, group.number("memory.peak", ""))
@@ -94,7 +94,7 @@ func (r *run) countGroup(exit *executor.Exit) {
 	}
 }
 
-// reap waits until the first process has ended, and everything in its sandbox.
+// reap waits for the end of the first process and of all others in its sandbox.
 func (r *run) reap() error {
 	if r.cmd == nil {
 		return r.awaitProcess()
@@ -146,13 +146,13 @@ func (r *run) remove() error {
 	return r.claim.Remove()
 }
 
-// letGo leaves the run to the next owner, who removes what cannot go on.
+// letGo leaves the run to the next owner, who removes it if it cannot continue.
 func (r *run) letGo() {
 	r.close()
 	_ = r.claim.Drop()
 }
 
-// close closes what this process has open of the run.
+// close closes this process's files of the run.
 func (r *run) close() {
 	if r.serving != nil {
 		_ = r.serving.Close()

@@ -13,33 +13,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// world is the guest's file system while it is made, in the mount namespace of the
+// world is the guest's file system under construction, in the mount namespace of the
 // first process.
 type world struct {
 	plan *plan
-	// held says how parts of it were done.
+	// held names the mechanisms that were used for parts of it.
 	held map[string]string
-	// sources are what is mounted from the host, opened before anything of it can
-	// be hidden.
+	// sources are the files and folders of the host to mount. They are opened before
+	// anything can hide them.
 	sources map[hostText]*os.File
-	// empty is an empty folder: the second layer that a view needs.
+	// empty is an empty folder, which a view needs as its second layer.
 	empty *os.File
-	// viewed are the kernel's files that the guest sees others of.
+	// viewed are the kernel's files that are replaced in the guest.
 	viewed map[string]view
-	// memory are the places of file systems in memory.
+	// memory are the paths of file systems in memory.
 	memory []string
 }
 
 const (
 	plainFlags = unix.MS_NOSUID | unix.MS_NODEV
-	// baseBytes is what there may be besides the image's files: mount points, and
-	// texts that are mounted over the image's.
+	// baseBytes limits the files that are added to the image's: mount points, and texts
+	// that are mounted over the image's files.
 	baseBytes = 16 << 20
-	// textBytes is what all texts may have: what the kernel says of a processor is long.
+	// textBytes limits all texts together; the kernel's description of a processor is
+	// long.
 	textBytes = 16 << 20
 )
 
-// make makes the world and moves this process into it.
+// make builds the world and moves this process into it.
 func (w *world) make() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("have mounts of its own: %w", err)
@@ -69,7 +70,7 @@ func (w *world) make() error {
 	return w.empty.Close()
 }
 
-// openSources opens what is mounted from the host.
+// openSources opens the sources of mounts on the host.
 func (w *world) openSources() error {
 	w.sources = map[hostText]*os.File{}
 	names := []hostText{w.plan.Root}
@@ -89,12 +90,13 @@ func (w *world) openSources() error {
 	return nil
 }
 
-// name is a path that leads to an open file, whatever is mounted over its name.
+// name returns a path of an open file that stays valid if something is mounted over the
+// file's name.
 func name(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
 
-// enter makes the root: the image's files below a layer in memory for mount points
-// or, where the kernel lets no user have an overlay, a folder in memory into
-// which the image's entries are mounted.
+// enter builds the root: the image's files below a layer in memory for mount points. If
+// the kernel lets no user mount an overlay, the root is a folder in memory into which
+// the image's entries are mounted.
 func (w *world) enter() error {
 	base := string(w.plan.Base)
 	if err := mountTmpfs(base, baseBytes, "mode=755", false); err != nil {
@@ -114,7 +116,8 @@ func (w *world) enter() error {
 		return err
 	}
 	root := path.Join(base, "root")
-	// By descriptors: the guest sees the options, and paths may have commas.
+	// Descriptors are used because the guest sees the options, and because paths may
+	// contain commas.
 	layers := "userxattr,lowerdir=" + name(w.sources[w.plan.Root]) + ",upperdir=" + name(folder) + "/upper,workdir=" + name(folder) + "/work"
 	w.held["root"] = "overlay"
 	if err := unix.Mount("overlay", root, "overlay", plainFlags, layers); err != nil {
@@ -129,8 +132,8 @@ func (w *world) enter() error {
 	return nil
 }
 
-// spread mounts each entry of a folder at the same name in another, read-only;
-// links are copied.
+// spread mounts each entry of a folder under the same name in another folder,
+// read-only. It copies links.
 func (w *world) spread(from *os.File, to string) error {
 	entries, err := os.ReadDir(name(from))
 	if err != nil {
@@ -185,14 +188,14 @@ func bind(source *os.File, at string, readOnly bool, attributes uint64) error {
 	return protect(at, unix.AT_RECURSIVE, attributes)
 }
 
-// protect sets attributes of a mount; with unix.AT_RECURSIVE, of those below it
-// too.
+// protect sets attributes of a mount and, with unix.AT_RECURSIVE, of the mounts below
+// it.
 func protect(at string, recursive uint, attributes uint64) error {
 	if attributes == 0 {
 		return nil
 	}
 	err := unix.MountSetattr(unix.AT_FDCWD, at, recursive, &unix.MountAttr{Attr_set: attributes})
-	if err == unix.ENOSYS { // before Linux 5.12: this mount alone, with the attributes that it may not lose
+	if err == unix.ENOSYS { // before Linux 5.12: only this mount, with the attributes that it must keep
 		var st unix.Statfs_t
 		if err = unix.Statfs(at, &st); err == nil {
 			const kept = unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_NODIRATIME
@@ -216,7 +219,7 @@ func mountTmpfs(at string, size int64, options string, noExec bool) error {
 	return nil
 }
 
-// links makes the links that devices need.
+// links creates the links that devices need.
 func (w *world) links() error {
 	for _, at := range slices.Sorted(maps.Keys(w.plan.Links)) {
 		dir, err := w.place(path.Dir(at), true)
@@ -232,9 +235,10 @@ func (w *world) links() error {
 	return nil
 }
 
-// settle hides what is not the guest's business and closes what is done.
+// settle hides everything that is not for the guest, and closes files that are no
+// longer needed.
 func (w *world) settle() error {
-	// Counted in each user namespace: the guest cannot have one of its own.
+	// The limit is per user namespace. It prevents the guest from creating one.
 	if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
 		w.held["user_namespaces"] = "filtered only"
 	}

@@ -8,42 +8,42 @@ import (
 	"time"
 )
 
-// How the supervisor watches.
+// Intervals of the supervisor.
 const (
 	sampleEvery = 100 * time.Millisecond
-	// killEvery is the pause between two passes that kill what is left.
+	// killEvery is the pause between two passes of killing.
 	killEvery = 10 * time.Millisecond
-	// killPatience is after how long a process that does not die counts as
-	// stuck, in the kernel for instance.
+	// killPatience is the time after which a killed process that has not died counts as
+	// stuck, for example in the kernel.
 	killPatience = 10 * time.Second
 )
 
-// A process that was started as a supervisor is nothing else. It becomes one before
-// the packages of the rest of the program are initialised, which would take longer
-// than all that it does.
+// A process that is started as a supervisor does nothing else. It becomes one before
+// the other packages of the program are initialised, which would take longer than
+// everything that the supervisor does.
 func init() {
 	if len(os.Args) == 2 && os.Args[1] == Command && os.Getenv(Variable) != "" {
 		os.Exit(serve())
 	}
 }
 
-// serve runs commands below this process, one after another, and reports to the
-// mleflow that started it until that has no more. It returns the exit status.
+// serve runs commands below this process, one after another, and reports to the mleflow
+// that started it. When mleflow has no more commands, it returns the exit status.
 func serve() int {
 	closeOnExec(FD)
 	if becomeSubreaper() != nil || syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}) != nil {
 		return 1
 	}
 	signals := make(chan os.Signal, 1)
-	// They are caught, not ignored, as an ignored signal would be ignored by the
-	// commands too.
+	// The signals are caught rather than ignored, because commands would inherit that
+	// they are ignored.
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	messages := make(chan message)
 	c := &conn{}
 	go c.receive(messages)
 	for m := range messages {
 		if m.order == nil {
-			continue // it came when the command had ended
+			continue // it came after the command had ended
 		}
 		select {
 		case <-signals: // likewise
@@ -58,7 +58,7 @@ func serve() int {
 	return 0
 }
 
-// supervision is the life of one command.
+// supervision is the supervision of one command.
 type supervision struct {
 	order    Order
 	streams  []int
@@ -67,8 +67,8 @@ type supervision struct {
 
 	started time.Time
 	peak    int64
-	// own is the supervisor's memory when it started the command: the kernel
-	// counts it as the command's until that has replaced the program.
+	// own is the supervisor's memory when it started the command. The kernel attributes
+	// it to the command until the command has replaced the program.
 	own      int64
 	stopped  Reason // why the tree was stopped, "" when it was not
 	orphaned bool   // mleflow is dead
@@ -77,8 +77,8 @@ type supervision struct {
 	report   Report
 }
 
-// run runs the command from a thread of its own, with which its mount namespace
-// ends; and the command is killed if the thread dies.
+// run runs the command from its own thread. The thread's mount namespace ends with it,
+// and the command is killed if the thread dies.
 func (s *supervision) run() Report {
 	started, ended := make(chan error), make(chan struct{})
 	defer close(ended)
@@ -91,7 +91,7 @@ func (s *supervision) run() Report {
 		<-ended
 	}()
 	err := <-started
-	closeAll(s.streams) // the command's alone now, so that their end is its end
+	closeAll(s.streams) // only the command has them now, so they end when it does
 	if err != nil {
 		return Report{StartError: err.Error()}
 	}
@@ -108,7 +108,7 @@ func (s *supervision) start() (int, error) {
 	if limit := s.order.FileBytes; limit > 0 {
 		start = limited(syscall.RLIMIT_FSIZE, uint64(limit), start)
 	}
-	// The kernel holds nobody with privileges to this one.
+	// The kernel does not apply this limit to privileged users.
 	if more := s.order.Processes; more > 0 && os.Geteuid() != 0 {
 		start = limited(rlimitNProc, threadsOf(os.Getuid())+uint64(more), start)
 	}
@@ -117,8 +117,9 @@ func (s *supervision) start() (int, error) {
 	return start()
 }
 
-// limited gives a limit to what start starts. The supervisor itself, which must be
-// able to start threads and to serve another command, has it only while it forks.
+// limited applies a limit to the command that start starts. The supervisor itself has
+// the limit only while it forks, because it must be able to start threads and to serve
+// another command.
 func limited(resource int, limit uint64, start func() (int, error)) func() (int, error) {
 	return func() (int, error) {
 		var own syscall.Rlimit
@@ -132,7 +133,7 @@ func limited(resource int, limit uint64, start func() (int, error)) func() (int,
 		pid, err := start()
 		_ = syscall.Setrlimit(resource, &own)
 		if err == nil {
-			// It may have ended, or be another user's.
+			// The process may have ended, or belong to another user.
 			_ = prlimit(pid, resource, &syscall.Rlimit{Cur: limit, Max: limit})
 		}
 		return pid, err
@@ -154,7 +155,7 @@ func (s *supervision) fork() (int, error) {
 	return pid, nil
 }
 
-// watch returns when no descendant is left, or some would not die.
+// watch returns when no descendant is left, or when some do not die.
 func (s *supervision) watch(pid int) {
 	ends := s.reaped.Reap(pid)
 	timeout := make(<-chan time.Time)
@@ -213,10 +214,10 @@ func (s *supervision) watch(pid int) {
 				startKilling()
 				continue
 			}
-			sample.Reset(max(sampleEvery, time.Since(began))) // many processes take long to look at
+			sample.Reset(max(sampleEvery, time.Since(began))) // examining many processes takes long
 		case <-kill:
-			// New ones may come for as long as they like; only some that were
-			// killed and do not die end this.
+			// New processes may appear for as long as they like. Only processes that
+			// were killed and do not die end this.
 			if s.report.Stuck = end.pass(killPatience); s.report.Stuck > 0 {
 				return
 			}
@@ -225,21 +226,22 @@ func (s *supervision) watch(pid int) {
 	}
 }
 
-// soften asks the whole tree to end and returns when the grace is over.
+// soften sends SIGTERM to the whole tree. The returned channel delivers the end of the
+// grace period.
 func (s *supervision) soften() <-chan time.Time {
 	signalAll(living(), syscall.SIGTERM)
 	return time.After(s.order.Grace)
 }
 
-// sample measures the tree's memory and reports whether it is over the limit.
+// sample measures the tree's memory and reports whether it exceeds the limit.
 func (s *supervision) sample() bool {
 	total := memoryOf(living(), s.order.MemoryBytes)
 	s.peak = max(s.peak, total)
 	return s.order.MemoryBytes > 0 && total > s.order.MemoryBytes
 }
 
-// memoryOf is the memory that processes hold. What they share is counted for
-// each of them, unless that would be beyond the limit.
+// memoryOf returns the memory of processes. Shared memory counts once per process,
+// unless the sum would exceed the limit.
 func memoryOf(procs []proc, limit int64) int64 {
 	total := residentBytes(procs)
 	if limit > 0 && total > limit {
@@ -252,7 +254,7 @@ func (s *supervision) finish() {
 	exit := &s.report
 	exit.CPU = s.reaped.CPU()
 	exit.PeakMemoryBytes = s.peak
-	// A command too short to be sampled has at most what the kernel says.
+	// For a command that is too short to be sampled, use the kernel's measurement.
 	if most := s.reaped.MaxRSS(); most > s.own || s.peak == 0 {
 		exit.PeakMemoryBytes = max(s.peak, most)
 	}

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// An order or a report is one netstring ("5:bytes", twice nested where there are
-// lists) of netstrings, one for each field. JSON would take longer to be
-// initialised than everything else that a supervisor does, and its strings are
-// not bytes.
+// encoder encodes an order or a report as one netstring ("5:bytes") that contains a
+// netstring per field; lists are nested twice. The initialisation of encoding/json
+// would take longer than everything else that a supervisor does, and its strings are
+// not arbitrary bytes.
 type encoder struct{ buf []byte }
 
 func (e *encoder) text(s string) {
@@ -39,19 +39,19 @@ func (e *encoder) writeTo(w io.Writer) error {
 	return err
 }
 
-// mostBytes bounds a message: more than a kernel takes as arguments.
+// mostBytes limits the size of a message. It exceeds the size of arguments that a
+// kernel accepts.
 const mostBytes = 64 << 20
 
 var errMessage = errors.New("not a message of a supervisor")
 
-// decoder takes fields from a message; the first that is not as it should be sets
-// err.
+// decoder decodes the fields of a message. The first malformed field sets err.
 type decoder struct {
 	buf []byte
 	err error
 }
 
-// receive reads one message and not a byte more.
+// receive reads exactly one message, and no byte beyond it.
 func receive(r io.Reader) (*decoder, error) {
 	size, digit := 0, []byte{0}
 	for {
@@ -144,7 +144,7 @@ func (r Report) write(w io.Writer) error {
 	return e.writeTo(w)
 }
 
-// ReadReport receives a report.
+// ReadReport reads a report.
 func ReadReport(from io.Reader) (Report, error) {
 	d, err := receive(from)
 	if err != nil {

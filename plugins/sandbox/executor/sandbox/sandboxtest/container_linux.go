@@ -17,19 +17,19 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// Container is a container's settings. The zero value is the default of Docker, and
-// of a Kubernetes pod with seccompProfile: RuntimeDefault: root with fourteen
-// capabilities, the default list of system calls, parts of /proc and /sys masked.
+// Container holds the settings of a container. The zero value is the default of Docker,
+// and of a Kubernetes pod with seccompProfile: RuntimeDefault: root with fourteen
+// capabilities, the default list of system calls, and parts of /proc and /sys masked.
 type Container struct {
-	// User is who the program runs as. Any but root has no capabilities and cannot
-	// gain any: drop: [ALL] and allowPrivilegeEscalation: false.
+	// User is the program's user. Any user but root has no capabilities and cannot gain
+	// any: drop: [ALL] and allowPrivilegeEscalation: false.
 	User int
-	// UserNamespace is hostUsers: false: the container's users are others on the
-	// host.
+	// UserNamespace is hostUsers: false. The container's users are mapped to other
+	// users of the host.
 	UserNamespace bool
 	// Unmasked is procMount: Unmasked, or --security-opt systempaths=unconfined.
 	Unmasked bool
-	// Seccomp is a profile; Unconfined is none at all.
+	// Seccomp is a profile; Unconfined means that there is none.
 	Seccomp    []byte
 	Unconfined bool
 	// Privileged is --privileged, or privileged: true.
@@ -38,12 +38,11 @@ type Container struct {
 	Env []string
 }
 
-// hostID is the first of the users that a container with UserNamespace has on the
-// host.
+// hostID is the first of the host's users for a container with UserNamespace.
 const hostID = 200_000
 
-// Need skips the test where no container can be made; where CI is set, which installs
-// runc, that fails.
+// Need skips the test if no container can be created. If CI is set, the test fails
+// instead, because CI installs runc.
 func Need(t testing.TB) {
 	t.Helper()
 	_, err := exec.LookPath("runc")
@@ -57,8 +56,8 @@ func Need(t testing.TB) {
 	}
 }
 
-// Run runs a static program with arguments in a container, whose root holds nothing
-// else but an empty /tmp, and returns what it printed.
+// Run runs a static program with arguments in a container and returns its output. The
+// container's root has only the program and an empty /tmp.
 func (c Container) Run(t testing.TB, program string, args ...string) (output string, err error) {
 	t.Helper()
 	Need(t)
@@ -77,7 +76,7 @@ func (c Container) Run(t testing.TB, program string, args ...string) (output str
 	return string(out), err
 }
 
-// bundle makes the folder that runc starts a container from.
+// bundle creates the folder from which runc starts a container.
 func (c Container) bundle(dir, program string, args []string) error {
 	root := filepath.Join(dir, "rootfs")
 	for _, folder := range []string{"", "proc", "sys", "dev", "tmp", "etc", "run"} {
@@ -113,7 +112,8 @@ func (c Container) bundle(dir, program string, args []string) error {
 	return os.WriteFile(filepath.Join(dir, "config.json"), text, 0o600)
 }
 
-// spec is what Docker and Kubernetes' containerd make of such settings.
+// spec returns the specification that Docker, or Kubernetes with containerd, would
+// generate from such settings.
 func (c Container) spec(id string, args []string) (*specs.Spec, error) {
 	ctx := namespaces.WithNamespace(context.Background(), "mleflow")
 	options := []oci.SpecOpts{

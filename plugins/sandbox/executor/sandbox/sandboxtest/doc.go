@@ -1,3 +1,4 @@
 // Package sandboxtest runs a program in containers with the settings of Docker and
-// Kubernetes, for tests of what the sandbox can do inside. It needs root and runc.
+// Kubernetes. Tests use it to find out what the sandbox can do inside. It needs root
+// and runc.
 package sandboxtest

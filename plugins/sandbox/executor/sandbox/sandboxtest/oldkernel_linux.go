@@ -22,10 +22,10 @@ const OldKernelCommand = "old-kernel"
 // OldKernel is set in tests that OldKernelRun runs.
 const OldKernel = "MLEFLOW_TEST_OLD_KERNEL"
 
-// OldKernelRun runs tests of this test program again where the kernel has none of what
-// the sandbox can do without: no overlay over the folder for temporary files, which is
-// on as many of them as the kernel allows, and none of the system calls of absent. It
-// returns what they printed.
+// OldKernelRun runs tests of this test program again on a simulated old kernel, and
+// returns their output. The kernel then lacks everything that the sandbox can do
+// without: the system calls in absent, and overlays over the folder for temporary
+// files, which itself is on as many overlays as the kernel allows.
 func OldKernelRun(t testing.TB, tests string) string {
 	t.Helper()
 	dir, uid, gid := t.TempDir(), os.Geteuid(), os.Getegid()
@@ -34,7 +34,7 @@ func OldKernelRun(t testing.TB, tests string) string {
 	if err := errors.Join(err, os.WriteFile(program, text, 0o755), os.Chmod(filepath.Dir(dir), 0o711)); err != nil {
 		t.Fatal(err)
 	}
-	if uid == 0 { // whom limits do not bind
+	if uid == 0 { // limits do not bind root
 		uid, gid = anyUser, anyUser
 		if err := os.Chown(dir, uid, gid); err != nil {
 			t.Fatal(err)
@@ -52,7 +52,7 @@ func OldKernelRun(t testing.TB, tests string) string {
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 1000, HostID: uid, Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: 1000, HostID: gid, Size: 1}},
 	}
-	t.Cleanup(func() { // what overlays leave is closed to their owner
+	t.Cleanup(func() { // the remains of overlays are closed to their owner
 		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error {
 			if d != nil && d.IsDir() {
 				_ = os.Chmod(path, 0o700)
@@ -67,17 +67,17 @@ func OldKernelRun(t testing.TB, tests string) string {
 	return string(out)
 }
 
-// anyUser is whom root runs them as.
+// anyUser is the user as whom root runs the tests.
 const anyUser = 64997
 
-// absent are system calls that came after Linux 4.18.
+// absent are system calls newer than Linux 4.18.
 var absent = []uint32{
 	unix.SYS_CLONE3, unix.SYS_CLOSE_RANGE, unix.SYS_OPENAT2, unix.SYS_PIDFD_OPEN, unix.SYS_PIDFD_SEND_SIGNAL, unix.SYS_MOUNT_SETATTR, unix.SYS_OPEN_TREE,
 	unix.SYS_MOVE_MOUNT, unix.SYS_LANDLOCK_CREATE_RULESET, unix.SYS_LANDLOCK_ADD_RULE, unix.SYS_LANDLOCK_RESTRICT_SELF,
 }
 
-// OldKernelMain makes the world of OldKernelRun around this process, which gives up its
-// capabilities and becomes the test program again.
+// OldKernelMain creates the environment of OldKernelRun around this process. It then
+// gives up its capabilities and becomes the test program again.
 func OldKernelMain(args []string) int {
 	runtime.LockOSThread()
 	if err := errors.Join(stackOverlays(args[0]), refuse(absent)); err != nil {
@@ -90,8 +90,8 @@ func OldKernelMain(args []string) int {
 	return 1
 }
 
-// stackOverlays mounts overlays one over the other at dir/tmp until the kernel has
-// none any more.
+// stackOverlays mounts overlays one over the other at dir/tmp until the kernel allows
+// no more.
 func stackOverlays(dir string) error {
 	below := filepath.Join(dir, "0")
 	if err := os.Mkdir(below, 0o755); err != nil {
@@ -107,7 +107,7 @@ func stackOverlays(dir string) error {
 		options := fmt.Sprintf("userxattr,lowerdir=%s,upperdir=%s/upper,workdir=%s/work", below, layer, layer)
 		if err := unix.Mount("overlay", filepath.Join(layer, "merged"), "overlay", 0, options); err != nil {
 			if n == 1 {
-				return nil // there are none at all
+				return nil // overlays do not exist at all
 			}
 			return os.Symlink(below, filepath.Join(dir, "tmp"))
 		}
@@ -115,7 +115,7 @@ func stackOverlays(dir string) error {
 	}
 }
 
-// refuse makes system calls be unknown to what this thread becomes.
+// refuse makes system calls unknown to the program that this thread becomes.
 func refuse(calls []uint32) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return os.NewSyscallError("prctl", err)
