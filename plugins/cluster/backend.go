@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The exit statuses of a worker; see the package comment. That of a refusal is
-// EX_CONFIG of sysexits.h: with 2, a program in Go ends when it panics.
+// The exit statuses of a worker; see the package comment. A refusal has the status
+// EX_CONFIG of sysexits.h, because a Go program that panics ends with 2.
 const (
 	ExitDone    = 0
 	ExitFailed  = 1
@@ -16,25 +16,25 @@ const (
 // Backend is a system that runs jobs on a cluster's nodes. Its methods are safe
 // for concurrent use.
 type Backend interface {
-	// Start starts the job, unless one of its name waits or runs already: that one
-	// is adopted. One that has ended is replaced.
+	// Start starts the job. A job of the same name that waits or runs is adopted; one
+	// that has ended is replaced.
 	Start(ctx context.Context, job Job) error
 	// Watch calls fn with the status of every job of this project (see Label),
-	// first with how it is now, then with each change, one call at a time, until
-	// ctx ends. Once it has told of all that were there, it calls all, if that is
-	// not nil. It survives a server that restarts or does not answer: it tries
-	// again, and tells what it missed. A job that no longer exists is Gone. The
-	// error is for what trying again cannot help, such as missing permissions.
+	// first with its present state, then with each change, one call at a time, until
+	// ctx ends. After the jobs that existed at the start it calls all, unless that is
+	// nil. A server that restarts or does not answer is asked again, and the missed
+	// changes are reported. A job that no longer exists is Gone. Watch returns only
+	// errors that a retry cannot mend, such as missing permissions.
 	Watch(ctx context.Context, fn func(Status), all func()) error
 	// Cancel ends the named jobs: workers get SIGTERM and the grace period of their
 	// job, then SIGKILL. A job that does not exist is no error.
 	Cancel(ctx context.Context, names ...string) error
-	// Remove removes what is left of ended jobs. A job that does not exist is no
+	// Remove removes the remains of ended jobs. A job that does not exist is no
 	// error.
 	Remove(ctx context.Context, names ...string) error
-	// Nodes lists the nodes that a job may be put on.
+	// Nodes lists the nodes on which a job may be placed.
 	Nodes(ctx context.Context) ([]Node, error)
-	// Examine tries what the other methods need, without leaving anything.
+	// Examine checks the requirements of the other methods. It leaves no traces.
 	Examine(ctx context.Context) []Check
 	// Close releases connections. Jobs go on.
 	Close() error
@@ -42,9 +42,9 @@ type Backend interface {
 
 // Job is one worker for one action.
 type Job struct {
-	// Name is made of the action by JobName.
+	// Name is the result of JobName for the action.
 	Name string
-	// Action and Address are the action and the step it is for, for people.
+	// Action and Address name the action and its step, for people.
 	Action, Address string
 	// Args are the arguments of mleflow, Env the environment that the worker gets
 	// in addition to what the backend's configuration gives it. Neither holds a
@@ -53,20 +53,19 @@ type Job struct {
 	Env  map[string]string
 	// Needs is what the job reserves on its node.
 	Needs Needs
-	// Deadline is when the machines must have given up, counted from the worker's
-	// start: longer than any limit that the worker itself enforces. 0 is never.
+	// Deadline is the time from the worker's start after which the machines end it.
+	// It is longer than any limit that the worker enforces. 0 is no deadline.
 	Deadline time.Duration
 	// Grace is the time between SIGTERM and SIGKILL.
 	Grace time.Duration
-	// Near names what the job reads. Jobs with an equal Near should meet on few
-	// nodes, whose caches then have it; see Rank.
+	// Near names the job's inputs. Jobs with an equal Near should share few nodes,
+	// whose caches then have these inputs; see Rank.
 	Near string
-	// Retries is how often the backend starts the job again after a failure of the
-	// machines.
+	// Retries is the number of restarts after failures of the machines.
 	Retries int
 }
 
-// Needs is what a job reserves. Zero is the backend's default.
+// Needs are the resources that a job reserves. Zero is the backend's default.
 type Needs struct {
 	CPUs        float64
 	MemoryBytes int64
@@ -74,60 +73,60 @@ type Needs struct {
 	GPUs        int
 }
 
-// State is how far a job is.
+// State is the state of a job.
 type State string
 
 // The states of a job.
 const (
-	// Pending: it waits for a node, for its image, or to be started again.
+	// Pending: it waits for a node, for its image or for a restart.
 	Pending State = "pending"
 	// Running: its worker has been started.
 	Running State = "running"
 	// Succeeded: the worker ended with ExitDone.
 	Succeeded State = "succeeded"
-	// Failed: it ended otherwise, and will not be started again.
+	// Failed: it ended in another way and will not be restarted.
 	Failed State = "failed"
-	// Gone: there is no such job any more.
+	// Gone: the job no longer exists.
 	Gone State = "gone"
 )
 
-// Ended reports whether no worker of the job runs, or will.
+// Ended reports whether no worker of the job runs or will run.
 func (s State) Ended() bool { return s == Succeeded || s == Failed || s == Gone }
 
-// Status is how a job is doing.
+// Status describes a job at one moment.
 type Status struct {
-	// Job is its name, ID the cluster's own for it: a job that replaced another of
-	// its name has a different one, so its status is a change even if it went the
-	// same way. A job that is Gone has none.
+	// Job is its name, ID the cluster's identifier. A job that replaced another of
+	// its name has a different ID, so its status is a change even if the state is
+	// the same. A job that is Gone has no ID.
 	Job, ID string
 	State   State
-	// Node is where it runs or ran; empty if nowhere yet.
+	// Node is the node on which it runs or ran; empty before the first start.
 	Node string
-	// Starts is how often a worker of it was started.
+	// Starts is the number of workers started for it.
 	Starts int
 	// Reason is one word for why it waits or failed, in the cluster's own
 	// terms, such as Unschedulable, ImagePullBackOff, Evicted or NODE_FAIL;
-	// Message is its sentence. Both may be empty.
+	// Message explains it in a sentence. Both may be empty.
 	Reason, Message string
-	// Refused says that the worker ended with ExitRefused.
+	// Refused reports whether the worker ended with ExitRefused.
 	Refused bool
 }
 
 // Node is a machine of the cluster.
 type Node struct {
 	Name string
-	// Has is what jobs may reserve on it if it is empty, Free what they may
-	// reserve now.
+	// Has are the resources of the empty node that jobs may reserve, Free those that
+	// they may reserve now.
 	Has, Free Needs
-	// Ready says that it takes jobs.
+	// Ready reports whether it takes jobs.
 	Ready bool
 }
 
 // Label marks everything that a backend creates.
 const Label = "mleflow"
 
-// Hold reports whether n suffices for a request. What n does not say is
-// sufficient, but for GPUs.
+// Hold reports whether n suffices for a request. A resource that n leaves at zero
+// suffices, except GPUs.
 func (n Needs) Hold(request Needs) bool {
 	return (n.CPUs == 0 || request.CPUs <= n.CPUs) && (n.MemoryBytes == 0 || request.MemoryBytes <= n.MemoryBytes) &&
 		(n.DiskBytes == 0 || request.DiskBytes <= n.DiskBytes) && request.GPUs <= n.GPUs

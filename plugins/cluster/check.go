@@ -7,17 +7,17 @@ import (
 
 // Check is one finding of Backend.Examine.
 type Check struct {
-	// Name is what was tried, in a word or two.
+	// Name names the check in a word or two.
 	Name string
-	// OK says that it works; otherwise Fix says what to do.
+	// OK reports whether it works; otherwise Fix says what to do.
 	OK bool
-	// Optional says that jobs run without it.
+	// Optional reports whether jobs run without it.
 	Optional bool
-	// Detail is what was found.
+	// Detail describes the finding.
 	Detail, Fix string
 }
 
-// ExamineNodes lists the nodes of a backend; fix is what to do if none takes jobs.
+// ExamineNodes lists the nodes of a backend; fix is the advice if none takes jobs.
 func ExamineNodes(ctx context.Context, b Backend, fix string) Check {
 	nodes, err := b.Nodes(ctx)
 	if err != nil {

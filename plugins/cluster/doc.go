@@ -1,12 +1,11 @@
 // Package cluster is the contract with the systems that start workers on other
-// machines: Kubernetes, Slurm, or whatever comes third.
+// machines, such as Kubernetes and Slurm.
 //
 // A Backend starts, watches, cancels and finds jobs again. It knows nothing of
 // pipelines, caches or steps: a job is one command line, `mleflow worker
 // ACTION`, with what it needs and a name that is derived from the action. All
-// state of the work is in the remote cache, where the worker writes what
-// happens and what came of it; a job that ended says only that no worker runs
-// any more.
+// state of the work is in the remote cache, where the worker writes its events and
+// its result. The end of a job means only that its worker no longer runs.
 //
 // # Names
 //
@@ -17,9 +16,9 @@
 //
 // # Failures
 //
-// A worker exits with one of three statuses. ExitDone: what came of the action
-// is in the remote cache, be it a result or the failure of the step. ExitFailed:
-// something failed around it, so another worker may have more luck. ExitRefused:
+// A worker exits with one of three statuses. ExitDone: the outcome of the action, a
+// result or the failure of the step, is in the remote cache. ExitFailed:
+// something around the action failed, so another worker may succeed. ExitRefused:
 // no worker can run the action. Anything else that ends a job, such as a lost
 // node, an eviction, a preemption or an image that cannot be pulled, is the
 // machines' failure; a backend restarts the job up to Job.Retries times and

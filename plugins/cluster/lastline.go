@@ -2,7 +2,7 @@ package cluster
 
 import "strings"
 
-// LastLine is the last line of what a worker printed that is not blank, at most 500
+// LastLine returns the last line of a worker's output that is not blank, at most 500
 // bytes of it.
 func LastLine(printed string) string {
 	printed = strings.TrimSpace(printed)

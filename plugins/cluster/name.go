@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// JobName is the name of the job of an action, given by its digest in
-// hexadecimal digits: a valid DNS label, with 160 bits of the digest.
+// JobName returns the name of an action's job, a valid DNS label with 160 bits of the
+// action's digest. The digest is given in hexadecimal digits.
 func JobName(action string) string { return Label + "-" + action[:min(len(action), 40)] }
 
-// Rank orders nodes for a job by rendezvous hashing: jobs with an equal Near
-// have the same order, other jobs another one, and a node that comes or goes
-// changes nobody's order of the rest.
+// Rank orders nodes for a job by rendezvous hashing. Jobs with an equal Near have the
+// same order, other jobs have others. A node that comes or goes leaves the order of
+// the rest unchanged.
 func Rank(near string, nodes []string) []string {
 	weight := make(map[string]uint64, len(nodes))
 	for _, n := range nodes {

@@ -11,8 +11,8 @@ import (
 // Kind is a kind of backend, named by the first label of a backend block.
 type Kind struct {
 	Name string
-	// Open makes one from a block, which decode reads into a struct with tags such
-	// as `hcl:"image"`. It sends no request.
+	// Open creates a backend from a block, which decode reads into a struct with tags
+	// such as `hcl:"image"`. It sends no request.
 	Open func(decode func(any) error) (cluster.Backend, error)
 }
 

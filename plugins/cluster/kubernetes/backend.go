@@ -39,7 +39,7 @@ func New(c Config) (*Backend, error) {
 	return &Backend{settings: s, client: client}, nil
 }
 
-// Start creates the Job, or adopts the one that is there, see cluster.Backend.
+// Start creates the Job or adopts an existing one; see cluster.Backend.
 func (b *Backend) Start(ctx context.Context, j cluster.Job) error {
 	manifest := b.manifest(j, b.nodeNames(ctx))
 	for {
@@ -71,7 +71,7 @@ func (b *Backend) Start(ctx context.Context, j cluster.Job) error {
 	}
 }
 
-// nodeNames are the nodes that a job may prefer; none if they cannot be listed.
+// nodeNames returns the nodes that a job may prefer; none if they cannot be listed.
 func (b *Backend) nodeNames(ctx context.Context) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -111,7 +111,8 @@ func (b *Backend) each(ctx context.Context, verb string, names []string, how met
 	return nil
 }
 
-// delete is content if there is nothing, or another of the same name.
+// delete deletes a Job. It is no error if the Job is missing or was replaced by
+// another of the same name.
 func (b *Backend) delete(ctx context.Context, name string, uid types.UID, how metav1.DeletionPropagation) error {
 	err := b.deleteJob(ctx, name, uid, how)
 	if apierrors.IsNotFound(err) || uid != "" && apierrors.IsConflict(err) {
@@ -130,7 +131,7 @@ func explain(verb, name string, err error) error {
 	return denied(fmt.Sprintf("%s job %s", verb, name), err)
 }
 
-// denied says how to get a permission that is missing.
+// denied adds advice on how to get a missing permission.
 func denied(what string, err error) error {
 	err = fmt.Errorf("%s: %w", what, err)
 	if apierrors.IsForbidden(err) {

@@ -20,7 +20,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// client speaks to the API server about jobs, pods and nodes.
+// client requests jobs, pods and nodes from the API server.
 type client struct {
 	namespace   string
 	server      string // host:port
@@ -28,7 +28,7 @@ type client struct {
 	calls       atomic.Int64
 }
 
-// quiet keeps client-go's log off standard error: what matters is in errors.
+// quiet keeps client-go's log off standard error; errors have all that matters.
 var quiet = sync.OnceFunc(func() {
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
@@ -82,7 +82,7 @@ func (c *client) getJob(ctx context.Context, name string) (*job, error) {
 	return &j, c.batch.Get().Namespace(c.namespace).Resource("jobs").Name(name).Do(ctx).Into(&j)
 }
 
-// createJob asks the server to refuse fields that it does not know.
+// createJob creates a job. The server refuses fields that it does not know.
 func (c *client) createJob(ctx context.Context, j *job) error {
 	return c.batch.Post().Namespace(c.namespace).Resource("jobs").
 		VersionedParams(&metav1.CreateOptions{FieldValidation: "Strict"}, metav1.ParameterCodec).Body(j).Do(ctx).Error()
@@ -118,7 +118,7 @@ func (c *client) nodes(ctx context.Context) ([]node, error) {
 	return list.Items, err
 }
 
-// events are what happened to a pod.
+// events lists the events of a pod.
 func (c *client) events(ctx context.Context, uid string) ([]event, error) {
 	var list eventList
 	err := c.core.Get().Namespace(c.namespace).Resource("events").
@@ -126,7 +126,7 @@ func (c *client) events(ctx context.Context, uid string) ([]event, error) {
 	return list.Items, err
 }
 
-// pods are the pods that reserve something, of all namespaces if "".
+// pods lists the pods that reserve resources, in all namespaces if the name is "".
 func (c *client) pods(ctx context.Context, namespace string) ([]pod, error) {
 	var list podList
 	err := c.core.Get().Namespace(namespace).Resource("pods").
@@ -141,7 +141,7 @@ type listWatch struct {
 	namespace string
 	resource  string
 	selector  string
-	// failed is told each error.
+	// failed receives each error.
 	failed func(error)
 }
 

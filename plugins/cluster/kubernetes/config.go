@@ -19,10 +19,10 @@ type Config struct {
 	// Namespace holds the Jobs.
 	Namespace string `hcl:"namespace,optional"`
 
-	// Image has mleflow in its path. It should be named by its digest.
+	// Image is an image with mleflow in its PATH. It should be named by its digest.
 	Image            string   `hcl:"image"`
 	ImagePullSecrets []string `hcl:"image_pull_secrets,optional"`
-	// Command starts mleflow in the image.
+	// Command is the command that starts mleflow in the image.
 	Command        []string `hcl:"command,optional"`
 	ServiceAccount string   `hcl:"service_account,optional"`
 	// Secrets name the Secrets whose keys become environment variables of the
@@ -30,7 +30,7 @@ type Config struct {
 	Secrets []string          `hcl:"secrets,optional"`
 	Env     map[string]string `hcl:"env,optional"`
 
-	// Queue is the local queue of Kueue that admits the Jobs.
+	// Queue is Kueue's local queue that admits the Jobs.
 	Queue         string            `hcl:"queue,optional"`
 	PriorityClass string            `hcl:"priority_class,optional"`
 	RuntimeClass  string            `hcl:"runtime_class,optional"`
@@ -40,25 +40,25 @@ type Config struct {
 	Labels        map[string]string `hcl:"labels,optional"`
 	Annotations   map[string]string `hcl:"annotations,optional"`
 
-	// PodSecurity says how the sandbox of an agent fits into the worker's pod:
+	// PodSecurity selects the permissions of the worker's pod, in which agents' sandboxes run:
 	// "nested", "privileged" or "restricted".
 	PodSecurity    string `hcl:"pod_security,optional"`
 	SeccompProfile string `hcl:"seccomp_profile,optional"`
-	// UID is the user of the worker, and who owns the cache.
+	// UID is the user of the worker and the owner of the cache.
 	UID   int64  `hcl:"uid,optional"`
 	Cache *Cache `hcl:"cache,block"`
 
-	// PullTimeout is how long an image may fail to be pulled, or a container to
-	// be created, before the Job fails.
+	// PullTimeout is the time for which pulling an image or creating a container may
+	// fail before the Job fails.
 	PullTimeout string `hcl:"pull_timeout,optional"`
-	// LostAfter is how long a node may be silent before its pods are lost.
+	// LostAfter is the silence of a node after which its pods count as lost.
 	LostAfter string `hcl:"lost_after,optional"`
-	// TTL is how long a Job that ended stays if nobody removes it.
+	// TTL is the time after which an ended Job is removed by Kubernetes.
 	TTL string `hcl:"ttl,optional"`
 }
 
-// Cache is where the workers of a node keep content: a path of the node, a
-// claim, or neither, which is a folder that ends with the pod.
+// Cache is the place where the workers of a node keep content: a path of the node or
+// a volume claim. Without either it is a folder that ends with the pod.
 type Cache struct {
 	Path  string `hcl:"path,optional"`
 	Claim string `hcl:"claim,optional"`
@@ -66,7 +66,7 @@ type Cache struct {
 	Quota string `hcl:"quota,optional"`
 }
 
-// Toleration is that of Kubernetes.
+// Toleration is a toleration of Kubernetes.
 type Toleration struct {
 	Key      string `hcl:"key,optional"`
 	Operator string `hcl:"operator,optional"`
@@ -149,7 +149,7 @@ func check(c Config) error {
 	return nil
 }
 
-// sizeLimit is a quota as Kubernetes writes it.
+// sizeLimit returns a quota in Kubernetes' notation.
 func sizeLimit(quota string) string {
 	return strings.Join(strings.Fields(strings.TrimSuffix(quota, "B")), "")
 }

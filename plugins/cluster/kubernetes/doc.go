@@ -1,15 +1,14 @@
 // Package kubernetes starts workers as Jobs of a Kubernetes cluster.
 //
-// Each action is a Job with one pod. What Kubernetes is good at is left to it:
-// it schedules, restarts, ends pods at their deadline and cleans up. The package
-// writes the Job and reads what became of it:
+// Each action is a Job with one pod. Kubernetes schedules and restarts pods, ends them
+// at their deadline and cleans up. The package writes the Job and reads its outcome:
 //
 //   - Exit status 78 of the worker, a refusal, fails the Job at once, a disruption (eviction,
 //     preemption, a lost node) restarts it without being counted, and everything
 //     else counts against its backoff limit.
 //   - The deadline is that of the pod, not of the Job: a Job's clock runs while it
 //     waits for a node.
-//   - Three cases have no end of their own, so the watching process ends them: an
+//   - Three cases never end by themselves, so the watching process ends them: an
 //     image that cannot be pulled, a pod that has reached its deadline, and a pod
 //     on a node that no longer answers. The verdict is an annotation of the Job,
 //     which every other controller reads.

@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
 
-// printed is how to get what is missing in a cluster.
+// printed is the advice for a cluster that lacks permissions or objects.
 func (b *Backend) printed() string {
 	return fmt.Sprintf("mleflow cluster init --print kubernetes --namespace %s | kubectl apply -f -", b.Namespace)
 }
@@ -27,7 +27,7 @@ var (
 		{"", "pods", "status", "patch"},
 		{"", "events", "", "list"},
 	}
-	// listNodes is for all namespaces.
+	// listNodes is a permission for all namespaces.
 	listNodes = permission{"", "nodes", "", "list"}
 )
 
@@ -67,7 +67,7 @@ func (b *Backend) reach(ctx context.Context) cluster.Check {
 // oldestMinor is the first version that has user namespaces in pods by default.
 const oldestMinor = 33
 
-// may asks for each permission that is used.
+// may checks each permission that the backend uses.
 func (b *Backend) may(ctx context.Context) cluster.Check {
 	c := cluster.Check{Name: "permissions", Fix: "an administrator runs: " + b.printed()}
 	var missing []string
@@ -94,7 +94,7 @@ func (b *Backend) may(ctx context.Context) cluster.Check {
 	return c
 }
 
-// allowed makes a SelfSubjectAccessReview, which everybody may.
+// allowed makes a SelfSubjectAccessReview, which every user may do.
 func (b *Backend) allowed(ctx context.Context, p permission, verb, namespace string) (bool, error) {
 	review, err := json.Marshal(map[string]any{
 		"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
@@ -113,8 +113,8 @@ func (b *Backend) allowed(ctx context.Context, p permission, verb, namespace str
 	return answer.Status.Allowed, json.Unmarshal(text, &answer)
 }
 
-// accepts creates a Job as a dry run, which tries the namespace, its quotas and
-// whatever admits Jobs to it.
+// accepts creates a Job as a dry run, which tests the namespace, its quotas and its
+// admission controllers.
 func (b *Backend) accepts(ctx context.Context) cluster.Check {
 	j := b.manifest(cluster.Job{Name: cluster.JobName(strings.Repeat("0", 64)), Args: []string{"version"}}, nil)
 	err := b.batch.Post().Namespace(b.Namespace).Resource("jobs").

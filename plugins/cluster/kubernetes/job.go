@@ -24,16 +24,16 @@ const (
 	messageNote = "mleflow/message"
 
 	workerName = "worker"
-	// cacheDir is the cache in the worker's container, homeDir where it may write
-	// besides.
+	// cacheDir is the cache in the worker's container, homeDir its other writable
+	// folder.
 	cacheDir = "/var/cache/mleflow"
 	homeDir  = "/tmp"
 
-	// favourites is how many of the nodes that a job prefers it names.
+	// favourites is the number of preferred nodes that a job names.
 	favourites = 3
 )
 
-// manifest is the Job of a job. nodes are those it may prefer.
+// manifest returns the Job of a job. nodes are the nodes that it may prefer.
 func (s settings) manifest(j cluster.Job, nodes []string) *job {
 	labels := map[string]string{managedBy: cluster.Label, cluster.Label: workerName}
 	for k, v := range s.Labels {
@@ -63,10 +63,10 @@ func (s settings) manifest(j cluster.Job, nodes []string) *job {
 	}
 }
 
-// failurePolicy ends a job whose worker refuses the order. Whatever else ends a pod is
-// the machines' failure and counts as a retry, disruptions such as preemptions too: a
-// cluster that always preempts a job would start it for ever. What an agent does
-// wrong is a result, and ends no pod.
+// failurePolicy ends a job whose worker refuses the order. Any other end of a
+// pod is the machines' failure and counts as a retry. Disruptions such as preemptions
+// count too, because a cluster that always preempts a job would restart it endlessly.
+// An agent's failure is a result and ends no pod.
 func failurePolicy() *podFailurePolicy {
 	return &podFailurePolicy{Rules: []failureRule{
 		{Action: "FailJob", OnExitCodes: &onExitCodes{ContainerName: workerName, Operator: "In", Values: []int{cluster.ExitRefused}}},
@@ -100,8 +100,8 @@ func (s settings) podSpec(j cluster.Job, nodes []string) podSpec {
 	return spec
 }
 
-// tolerations are the configured ones, and how long a pod stays bound to a node
-// that is silent.
+// tolerations returns the configured tolerations and those that limit the time for
+// which a pod stays bound to a silent node.
 func (s settings) tolerations() []toleration {
 	var all []toleration
 	for _, t := range s.Tolerations {
@@ -113,8 +113,8 @@ func (s settings) tolerations() []toleration {
 	return all
 }
 
-// near prefers the first nodes of the job's own order, so that jobs that read
-// the same content meet where it is. A full node costs only the preference.
+// near prefers the first nodes of the job's own order, so that jobs with the same
+// inputs share the nodes whose caches have them. A full node costs only the preference.
 func near(what string, nodes []string) *affinity {
 	if what == "" || len(nodes) < 2 {
 		return nil
@@ -146,8 +146,9 @@ func (s settings) container(j cluster.Job) container {
 	return c
 }
 
-// environment is sorted by name; the job's own variables win. Workers try whether
-// agents reach the API server at the controller's address, too.
+// environment returns the variables sorted by name; the job's own take precedence.
+// Workers also test whether agents can reach the API server at the controller's
+// address.
 func (s settings) environment(j cluster.Job) []envVar {
 	values := map[string]string{"HOME": homeDir, "MLEFLOW_CACHE_DIR": cacheDir}
 	if s.Cache.Quota != "" {
@@ -169,7 +170,7 @@ func (s settings) environment(j cluster.Job) []envVar {
 	return env
 }
 
-// reserve is what the pod requests, which is also its limit.
+// reserve returns the pod's requests, which are also its limits.
 func (s settings) reserve(n cluster.Needs) map[string]string {
 	r := map[string]string{}
 	if n.CPUs > 0 {
@@ -200,7 +201,7 @@ func (s settings) volumes() []volume {
 	return []volume{cache, {Name: "tmp", EmptyDir: &emptyDir{}}}
 }
 
-// secure chooses what the pod may do. Nested is the least that lets the runtime
+// secure chooses the pod's permissions. Nested is the least that lets the runtime
 // sandbox make its own namespaces: a user namespace for the pod, an unmasked
 // /proc and a seccomp profile with the calls that make a sandbox.
 func (s settings) secure(spec *podSpec) {

@@ -10,19 +10,19 @@ import (
 //go:embed manifests.yaml
 var manifests string
 
-// Init is what Manifests needs to know. Namespace, Cache and UID are those of the
-// cluster file.
+// Init holds the inputs of Manifests. Namespace, Cache and UID come from the cluster
+// file.
 type Init struct {
 	Namespace, Cache string
-	// Image has a shell, cp, mv, chown and chmod; it prepares the nodes.
+	// Image prepares the nodes; it has a shell, cp, mv, chown and chmod.
 	Image string
 	UID   int64
 	// Seccomp is the profile for the worker's pods.
 	Seccomp []byte
 }
 
-// Manifests are the objects that a cluster needs before jobs can be started in it,
-// as YAML for kubectl apply.
+// Manifests returns the objects that a cluster needs before it can run jobs, as YAML
+// for kubectl apply.
 func Manifests(i Init) (string, error) {
 	orElse(&i.Namespace, "mleflow")
 	orElse(&i.Cache, "/var/lib/mleflow")

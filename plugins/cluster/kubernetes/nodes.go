@@ -36,8 +36,8 @@ func (b *Backend) Nodes(ctx context.Context) ([]cluster.Node, error) {
 	return list, nil
 }
 
-// reserved is what a pod reserves: what its containers need together, or the most that
-// one needs which runs before them, whichever is more.
+// reserved returns the resources that a pod reserves: the sum of its containers or the
+// most that one init container needs, whichever is larger.
 func (b *Backend) reserved(p podSpec) (n cluster.Needs) {
 	for _, c := range p.Containers {
 		n = plus(n, b.needs(c.Resources.Requests), 1)
@@ -50,7 +50,7 @@ func (b *Backend) reserved(p podSpec) (n cluster.Needs) {
 	return n
 }
 
-// needs reads what Kubernetes writes as quantities.
+// needs parses Kubernetes' quantities.
 func (b *Backend) needs(r map[string]string) cluster.Needs {
 	value := func(name string) float64 {
 		q, err := resource.ParseQuantity(r[name])

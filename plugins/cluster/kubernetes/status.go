@@ -9,7 +9,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
 
-// view is what is kept of a job.
+// view is the part of a Job that is kept.
 type view struct {
 	uid      string
 	ended    cluster.State // "" while it is active
@@ -20,21 +20,21 @@ type view struct {
 	verdict         bool
 }
 
-// sight is what is kept of a pod.
+// sight is the part of a pod that is kept.
 type sight struct {
 	name, uid, job string
 	created        time.Time
 	node           string
 	phase          string
 	started        bool
-	// reason and message are why it waits, or why it failed.
+	// reason and message explain why it waits or why it failed.
 	reason, message string
 	refused         bool
-	// stuck says that its reason does not go away by waiting for other jobs.
+	// stuck reports whether its reason persists however many other jobs end.
 	stuck bool
-	// overdue is when it should be gone; zero if it is not being deleted.
+	// overdue is the time by which its deletion should be done; zero without a deletion.
 	overdue time.Time
-	// expired says that it reached its deadline.
+	// expired reports whether it reached its deadline.
 	expired bool
 }
 
@@ -46,10 +46,11 @@ func (p *sight) slow(now, asked time.Time) bool {
 	return waits && now.Sub(p.created) > slowStart && now.Sub(asked) > slowStart
 }
 
-// slowStart is how long a pod may take to start, and how often it is asked why.
+// slowStart is the time in which a pod should start, and the interval between two
+// reads of its events after that.
 const slowStart = 20 * time.Second
 
-// stuckReasons are why a container is not created: each needs someone to act.
+// stuckReasons are the reasons for a missing container that need a person to act.
 var stuckReasons = map[string]bool{
 	"ImagePullBackOff": true, "ErrImagePull": true, "InvalidImageName": true, "ErrImageNeverPull": true, "RegistryUnavailable": true,
 	"ImageInspectError": true, "CreateContainerConfigError": true, "CreateContainerError": true, "RunContainerError": true,
@@ -126,7 +127,7 @@ func (s *sight) look(c containerStatus) {
 	}
 }
 
-// disruption is the usual word for who ended a pod.
+// disruption returns the usual word for the cause of a pod's end.
 func disruption(c condition, reason string) string {
 	switch c.Reason {
 	case "PreemptionByScheduler":
@@ -139,8 +140,7 @@ func disruption(c condition, reason string) string {
 	return cmp.Or(reason, c.Reason)
 }
 
-// status joins what is known of a job and its pods. last is the newest pod, nil
-// if there was none.
+// status combines a job and its pods. last is the newest pod, nil if there was none.
 func status(name string, v view, last *sight, starts int) cluster.Status {
 	st := cluster.Status{Job: name, ID: v.uid, State: cluster.Pending, Starts: starts}
 	if last != nil {

@@ -157,7 +157,7 @@ type podSecurity struct {
 	SeccompProfile *seccomp `json:"seccompProfile,omitempty"`
 }
 
-// seccomp is the profile of seccomp, and of AppArmor, which is written alike.
+// seccomp is a profile of seccomp, or of AppArmor, which has the same form.
 type seccomp struct {
 	Type             string `json:"type"`
 	LocalhostProfile string `json:"localhostProfile,omitempty"`
@@ -335,7 +335,7 @@ func (o *nodeList) DeepCopyObject() runtime.Object  { return copyOf(o, &nodeList
 func (o *event) DeepCopyObject() runtime.Object     { return copyOf(o, &event{}) }
 func (o *eventList) DeepCopyObject() runtime.Object { return copyOf(o, &eventList{}) }
 
-// copyOf is a deep copy by way of JSON; nothing that runs often needs one.
+// copyOf returns a deep copy by way of JSON. It is slow, and nothing frequent needs it.
 func copyOf[T runtime.Object](from, to T) T {
 	text, err := json.Marshal(from)
 	if err == nil {

@@ -16,29 +16,29 @@ import (
 )
 
 const (
-	// lookEvery is how often jobs are looked over for those that need an end.
+	// lookEvery is the interval between two searches for jobs that must be ended.
 	lookEvery = 5 * time.Second
-	// lostGrace is how long a pod may outlive its own grace period before its node
-	// is believed not to answer any more.
+	// lostGrace is the time by which a pod may outlive its grace period before its
+	// node counts as silent.
 	lostGrace = time.Minute
 )
 
-// watcher joins the jobs and pods that reflectors report, and tells what changes.
+// watcher combines the jobs and pods that reflectors report, and reports changes.
 type watcher struct {
 	settings
 	*client
 	tell func(cluster.Status)
-	all  func() // nil once it was called
+	all  func() // nil after its call
 
 	mu    sync.Mutex
 	jobs  map[string]view
 	pods  map[string]*sight            // by name
 	mine  map[string]map[string]*sight // by job, by name
-	ran   map[string]map[string]bool   // by job: uids of pods that were started
+	ran   map[string]map[string]bool   // by job: the UIDs of the started pods
 	told  map[string]cluster.Status
 	stuck map[string]time.Time // since when, by pod
 	asked map[string]time.Time // when its events were read, by pod
-	// synced says which of jobs and pods have been listed; nothing is told before.
+	// synced reports whether jobs and pods have been listed; no change is reported before.
 	synced map[string]bool
 	denied error
 	stop   context.CancelFunc
@@ -69,8 +69,8 @@ func (w *watcher) reflect(ctx context.Context, kind string, lw *listWatch, expec
 	r.RunWithContext(ctx)
 }
 
-// refused ends the watch if the first list is forbidden. Later the same answer is
-// that of a server that has just started.
+// refused ends the watch if the first list is forbidden. A server that has just
+// started gives the same answer, so later it is ignored.
 func (w *watcher) refused(kind string, err error) {
 	if !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
 		return
@@ -148,7 +148,7 @@ func (w *watcher) replace(kind string, list []any) {
 	}
 }
 
-// keep remembers an object and returns the name of its job.
+// keep stores an object and returns the name of its job.
 func (w *watcher) keep(o any) string {
 	switch o := o.(type) {
 	case *job:
@@ -181,7 +181,7 @@ func (w *watcher) forget(pod string) {
 	}
 }
 
-// update tells the status of a job if it is new.
+// update reports the status of a job if it changed.
 func (w *watcher) update(name string) {
 	if name == "" || !w.synced["jobs"] || !w.synced["pods"] {
 		return
@@ -197,7 +197,7 @@ func (w *watcher) update(name string) {
 			}
 		}
 		st = status(name, v, last, len(w.ran[name]))
-		if was := w.told[name]; last == nil && was.State != cluster.Gone { // the pod is gone already: what was last seen of it
+		if was := w.told[name]; last == nil && was.State != cluster.Gone { // the pod is gone already: keep its last known values
 			st.Node = was.Node
 			if v.ended == "" || v.ended == cluster.Failed && !v.verdict && was.Reason != "" {
 				st.Reason, st.Message = was.Reason, was.Message
@@ -218,7 +218,7 @@ func (w *watcher) update(name string) {
 	w.tell(st)
 }
 
-// tidy ends what would have no end of its own.
+// tidy ends the jobs and pods that would never end by themselves.
 func (w *watcher) tidy(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -228,14 +228,14 @@ func (w *watcher) tidy(ctx context.Context) {
 			return
 		case now := <-tick.C:
 			for _, act := range w.due(now) {
-				// What fails is due again at the next look.
+				// A failed action is due again at the next look.
 				_ = act(ctx)
 			}
 		}
 	}
 }
 
-// due are the actions that are needed now.
+// due returns the actions that are needed now.
 func (w *watcher) due(now time.Time) (acts []func(context.Context) error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -261,8 +261,9 @@ func (w *watcher) due(now time.Time) (acts []func(context.Context) error) {
 	return acts
 }
 
-// ask reads why a pod on its node does not start, such as a volume that cannot be
-// mounted: only events tell. Its last one counts, so a slow pull is not stuck.
+// ask finds out why a pod on its node does not start, such as a volume that cannot be
+// mounted. Only events have the reason. The last event counts, so a slow pull is not
+// stuck.
 func (w *watcher) ask(ctx context.Context, p *sight) error {
 	events, err := w.events(ctx, p.uid)
 	if err != nil || len(events) == 0 {
@@ -280,7 +281,7 @@ func (w *watcher) ask(ctx context.Context, p *sight) error {
 	return nil
 }
 
-// end fails a job by a deadline that has passed, and leaves the reason with it.
+// end fails a job through a deadline in the past and annotates it with the reason.
 func (w *watcher) end(ctx context.Context, name, reason, message string) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"annotations": map[string]string{reasonNote: reason, messageNote: message}},
@@ -292,8 +293,8 @@ func (w *watcher) end(ctx context.Context, name, reason, message string) error {
 	return w.patchJob(ctx, name, patch)
 }
 
-// lose gives up a pod whose node does not answer: it counts as failed, so that
-// the Job makes another. Should its worker still run, it holds no claim any more.
+// lose gives up a pod whose node does not answer. The pod counts as failed, so that
+// the Job creates another. If its worker still runs, it no longer holds the claim.
 func (w *watcher) lose(ctx context.Context, p *sight) error {
 	if !p.ended() {
 		patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":{"phase":"Failed","reason":"NodeLost","message":"node %s does not answer"}}`, p.uid, p.node)

@@ -20,14 +20,14 @@ import (
 
 // Config is a block of a cluster file.
 type Config struct {
-	// Folder keeps the jobs and the caches of the nodes.
+	// Folder holds the jobs and the caches of the nodes.
 	Folder string `hcl:"folder,optional"`
-	// Nodes are the names of the nodes that this machine plays; each has a cache of
-	// its own. By default there is one, the machine.
+	// Nodes are the names of the nodes that this machine simulates; each has a cache
+	// of its own. By default there is one node, the machine.
 	Nodes []string `hcl:"nodes,optional"`
-	// CPUs is what a node has for jobs.
+	// CPUs is the number of CPUs that a node has for jobs.
 	CPUs float64 `hcl:"cpus,optional"`
-	// Binary is the mleflow that workers run.
+	// Binary is the path of the mleflow that workers run.
 	Binary string `hcl:"binary,optional"`
 	// Env is added to the workers' environment.
 	Env map[string]string `hcl:"env,optional"`
@@ -39,12 +39,12 @@ type Backend struct {
 	// wake makes Watch look at the jobs.
 	wake chan struct{}
 
-	mu sync.Mutex // serialises what changes jobs in this process
+	mu sync.Mutex // serialises changes to jobs in this process
 }
 
 var _ cluster.Backend = (*Backend)(nil)
 
-// poll is how often jobs are looked at.
+// poll is the interval between two looks at the jobs.
 const poll = 300 * time.Millisecond
 
 // New returns a backend.
@@ -150,8 +150,8 @@ func (b *Backend) Remove(_ context.Context, names ...string) error {
 	})
 }
 
-// Watch implements cluster.Backend. It also starts what waits and fits, and
-// starts again what failed: nobody else would.
+// Watch implements cluster.Backend. It also starts waiting jobs that fit and restarts
+// failed ones, as no other process does.
 func (b *Backend) Watch(ctx context.Context, fn func(cluster.Status), all func()) error {
 	last := map[string]cluster.Status{}
 	tick := time.NewTicker(poll)
@@ -248,8 +248,8 @@ func (b *Backend) start(j *job, node string) error {
 	return j.run(append([]string{b.c.Binary}, j.Spec.Args...), env)
 }
 
-// sweep removes the folders of jobs that a process was killed while it made or
-// removed.
+// sweep removes the folders of jobs left by a process that was killed while it created
+// or removed them.
 func (b *Backend) sweep() error {
 	entries, err := os.ReadDir(filepath.Join(b.c.Folder, "jobs"))
 	for _, e := range entries {
@@ -287,7 +287,7 @@ func (b *Backend) load(name string) *job {
 	return j
 }
 
-// change runs fn while no other process changes jobs, and has Watch look.
+// change runs fn while no other process changes jobs, and wakes Watch.
 func (b *Backend) change(fn func() error) error {
 	err := b.locked(fn)
 	select {

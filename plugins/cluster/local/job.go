@@ -16,31 +16,31 @@ import (
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
 
-// job is a job as its folder has it.
+// job is a job as stored in its folder.
 type job struct {
 	dir string
 
 	Spec    cluster.Job `json:"spec"`
 	Created time.Time   `json:"created"`
-	// Node is where it runs or ran, Starts how often a worker was started.
+	// Node is the node on which it runs or ran, Starts the number of started workers.
 	Node   string `json:"node,omitempty"`
 	Starts int    `json:"starts"`
-	// Began is when the last worker was started.
+	// Began is the start of the last worker.
 	Began time.Time `json:"began,omitzero"`
-	// Cancelled is since when no worker is to be started any more, and Told says
-	// that the last one has had its signal.
+	// Cancelled is the time of the cancellation, after which no worker is started. Told
+	// reports whether the last worker has received its signal.
 	Cancelled time.Time `json:"cancelled,omitzero"`
 	Told      bool      `json:"told,omitempty"`
 
-	// alive says that a worker runs; exit is the status of the last that ended, -1
-	// if it left none.
+	// alive reports whether a worker runs; exit is the status of the last one that
+	// ended, -1 if it left none.
 	alive bool
 	exit  int
 }
 
 func (j *job) cpus() float64 { return max(j.Spec.Needs.CPUs, 0.1) }
 
-// look finds out how the last worker is doing.
+// look reads the state of the last worker.
 func (j *job) look() {
 	j.exit = -1
 	if j.Starts == 0 {
@@ -64,7 +64,7 @@ func (j *job) look() {
 func (j *job) file(name string) string { return filepath.Join(j.dir, name) }
 func (j *job) running() bool           { return j.alive }
 
-// ended reports whether no worker runs or will.
+// ended reports whether no worker runs or will run.
 func (j *job) ended() bool {
 	switch {
 	case j.alive:
@@ -97,7 +97,7 @@ func (j *job) status() cluster.Status {
 	return s
 }
 
-// why says how the last worker ended, with the last line that it printed.
+// why describes how the last worker ended, with the last line of its output.
 func (j *job) why() string {
 	if j.Starts == 0 {
 		return ""
@@ -127,10 +127,10 @@ func (j *job) save() error {
 	return os.Rename(j.file("job.json.new"), j.file("job.json"))
 }
 
-// keeper runs a worker, says how it ended, and holds the lock on descriptor 3
-// all that time. The worker does not inherit the lock: what it leaves running
-// must not look like a worker. The trap comes after the fork: a child that has it
-// until it is the worker would miss a signal.
+// keeper runs a worker, writes its exit status, and holds the lock on descriptor 3
+// meanwhile. The worker does not inherit the lock, because processes that it leaves
+// running must not look like a worker. The trap is set after the fork: a child with
+// the trap would miss a signal that arrives before it becomes the worker.
 const keeper = `status=$1 pid=$2; shift 2
 "$@" 3>&- &
 trap : TERM
@@ -146,7 +146,7 @@ func (j *job) run(argv, env []string) error {
 		return err
 	}
 	defer alive.Close()
-	if err := flock(alive, syscall.LOCK_EX); err != nil { // who looks holds it for a moment
+	if err := flock(alive, syscall.LOCK_EX); err != nil { // look holds it for a moment
 		return err
 	}
 	out, err := os.OpenFile(j.file(fmt.Sprintf("log-%d", j.Starts)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
@@ -178,7 +178,7 @@ func (j *job) signal(sig syscall.Signal) error {
 		return err
 	}
 	if j.look(); !j.alive {
-		return nil // the number may be another's by now
+		return nil // the number may belong to another process by now
 	}
 	if sig == syscall.SIGKILL {
 		if group, err := syscall.Getpgid(pid); err == nil {
@@ -188,7 +188,7 @@ func (j *job) signal(sig syscall.Signal) error {
 	return syscall.Kill(pid, sig)
 }
 
-// cancel ends the worker and lets none be started.
+// cancel ends the worker and prevents further starts.
 func (j *job) cancel(now time.Time) error {
 	if j.Cancelled.IsZero() {
 		j.Cancelled = now
@@ -199,8 +199,8 @@ func (j *job) cancel(now time.Time) error {
 	return j.curb(now)
 }
 
-// curb ends a worker that was cancelled or has run for too long. One that is just
-// being started has no process yet: it gets its signal the next time.
+// curb ends a worker that was cancelled or has run for too long. A worker without a
+// process yet gets its signal at the next look.
 func (j *job) curb(now time.Time) (err error) {
 	cancelled := !j.Cancelled.IsZero()
 	switch {

@@ -39,7 +39,7 @@ func New(c Config) (*Backend, error) {
 // Close implements cluster.Backend.
 func (b *Backend) Close() error { return nil }
 
-// path is a file of a job.
+// path returns the path of one of a job's files.
 func (s *settings) path(name, what string) string { return filepath.Join(s.Folder, name+"."+what) }
 
 // Start implements cluster.Backend.
@@ -67,10 +67,10 @@ func (b *Backend) Start(ctx context.Context, job cluster.Job) error {
 		return err
 	}
 	defer b.wake()
-	return b.note(job) // not before: until then, what Slurm remembers is an earlier job of the name
+	return b.note(job) // only now: until here Slurm may remember an earlier job of this name
 }
 
-// note writes a job down.
+// note writes a job's file.
 func (b *Backend) note(job cluster.Job) error {
 	data, err := json.Marshal(job)
 	if err != nil {
@@ -83,7 +83,7 @@ func (b *Backend) note(job cluster.Job) error {
 	return os.Rename(path+".new", path)
 }
 
-// noted returns a job that was written down; nil if it was not, or was removed.
+// noted reads a job's file; nil if there is none.
 func (b *Backend) noted(name string) *cluster.Job {
 	data, err := os.ReadFile(b.path(name, "json"))
 	job := new(cluster.Job)
@@ -93,7 +93,7 @@ func (b *Backend) noted(name string) *cluster.Job {
 	return job
 }
 
-// preferred is the node that a job is limited to at first; "" for none.
+// preferred returns the node to which a job is limited at first; "" for none.
 func (b *Backend) preferred(ctx context.Context, job cluster.Job) (string, error) {
 	if b.sticky == 0 || job.Near == "" || slices.ContainsFunc(b.Options, func(o string) bool { return strings.HasPrefix(o, "--nodelist") }) {
 		return "", nil
@@ -115,8 +115,8 @@ func (b *Backend) preferred(ctx context.Context, job cluster.Job) (string, error
 }
 
 // Cancel implements cluster.Backend. The batch script ends its worker, with the
-// grace period of the job. A script that is just being started misses the signal,
-// so there is also a file that it looks for, and Watch repeats the signal.
+// grace period of the job. A script that is just starting misses the signal, so
+// it also looks for a file, and Watch repeats the signal.
 func (b *Backend) Cancel(ctx context.Context, names ...string) error {
 	known, err := queue(ctx)
 	if err != nil {
@@ -144,7 +144,7 @@ func (b *Backend) Cancel(ctx context.Context, names ...string) error {
 		if errors.As(err, &away) {
 			return err
 		}
-		if err != nil { // no words, if none waits any more
+		if err != nil { // an empty message if none waits any more
 			running = append(running, waiting...)
 		}
 	}
@@ -154,8 +154,8 @@ func (b *Backend) Cancel(ctx context.Context, names ...string) error {
 	return terminate(ctx, running...)
 }
 
-// terminate sends SIGTERM to batch scripts. Of those that are over already, scancel
-// fails without words.
+// terminate sends SIGTERM to batch scripts. For scripts that have ended, scancel fails
+// without a message.
 func terminate(ctx context.Context, ids ...string) error {
 	_, err := call(ctx, "", "scancel", append([]string{"--batch", "--signal=TERM"}, ids...)...)
 	var silent *exec.ExitError
@@ -181,7 +181,7 @@ func (b *Backend) Remove(ctx context.Context, names ...string) error {
 	return errors.Join(errs...)
 }
 
-// files are what the files of a job are called, after its name.
+// files are the suffixes of a job's files.
 var files = []string{"json", "exit", "stop", "log"}
 
 // forget removes the files of a job.

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// commandLimit bounds one call of a command of Slurm, whose own limit for a
+// commandLimit is the time limit for one of Slurm's commands. Slurm's own limit for a
 // controller that does not answer is longer.
 const commandLimit = 2 * time.Minute
 
-// unreachableError says that Slurm's controller does not answer, which passes.
+// unreachableError means that Slurm's controller does not answer. It is temporary.
 type unreachableError struct{ err error }
 
 func (e unreachableError) Error() string { return e.err.Error() }
 func (e unreachableError) Unwrap() error { return e.err }
 
-// call runs a command of Slurm and returns what it prints.
+// call runs a command of Slurm and returns its output.
 func call(ctx context.Context, stdin, name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandLimit)
 	defer cancel()
@@ -51,8 +51,8 @@ func call(ctx context.Context, stdin, name string, args ...string) (string, erro
 	return "", err
 }
 
-// environment is that of this process without what would change the output or
-// the defaults of Slurm's commands.
+// environment returns this process's environment without the variables that change
+// the output or the defaults of Slurm's commands.
 func environment() []string {
 	env := []string{"LC_ALL=C"}
 	for _, v := range os.Environ() {

@@ -14,7 +14,7 @@ import (
 // Config is a block of a cluster file. The zero value of an attribute is its
 // default.
 type Config struct {
-	// Folder keeps the files of jobs. The controller and all nodes must see it. By
+	// Folder holds the files of jobs. The controller and all nodes must see it. By
 	// default it is .mleflow/slurm in the home folder.
 	Folder string `hcl:"folder,optional"`
 	// Binary is the path of mleflow on the nodes, by default that of the running
@@ -27,13 +27,13 @@ type Config struct {
 	Constraint  string `hcl:"constraint,optional"`
 	Exclude     string `hcl:"exclude,optional"`
 	Reservation string `hcl:"reservation,optional"`
-	// GRES is what a GPU is called, "gpu" by default, such as "gpu:a100".
+	// GRES is the generic resource of a GPU, such as "gpu:a100"; "gpu" by default.
 	GRES string `hcl:"gres,optional"`
 	// Options are further options of sbatch, such as "--nice=100".
 	Options []string `hcl:"options,optional"`
 
-	// CacheDir and CacheQuota are the cache of a node, such as "/local/mleflow" and
-	// "2TiB". The path may use variables that Slurm sets, such as $SLURM_TMPDIR.
+	// CacheDir and CacheQuota are the path and the quota of a node's cache, such as
+	// "/local/mleflow" and "2TiB". The path may use variables that Slurm sets, such as $SLURM_TMPDIR.
 	CacheDir   string            `hcl:"cache_dir,optional"`
 	CacheQuota string            `hcl:"cache_quota,optional"`
 	Env        map[string]string `hcl:"env,optional"`
@@ -41,8 +41,8 @@ type Config struct {
 	// read: credentials of the remote cache, keys of models.
 	EnvFile string `hcl:"env_file,optional"`
 
-	// Sticky is how long a job waits for the node that has what it reads, "2m" by
-	// default; "0s" is not at all.
+	// Sticky is the time for which a job waits for the node that has its inputs, "2m"
+	// by default; with "0s" it does not wait.
 	Sticky string `hcl:"sticky,optional"`
 	// Poll is the shortest time between two calls of squeue.
 	Poll string `hcl:"poll,optional"`
@@ -54,7 +54,7 @@ type settings struct {
 	sticky, poll time.Duration
 }
 
-// envName is the name of an environment variable.
+// envName matches the name of an environment variable.
 var envName = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // settle checks a configuration and fills in its defaults.

@@ -8,18 +8,18 @@
 // Config.Folder, which the controller and all nodes must see:
 //
 //	NAME.json  the job; its existence says that nobody has removed it yet
-//	NAME.log   what its workers print
+//	NAME.log   the output of its workers
 //	NAME.exit  the exit status of the last worker
-//	NAME.stop  says that the job was cancelled
+//	NAME.stop  exists if the job was cancelled
 //
-// Everything else is asked of Slurm: one squeue for all jobs, every few seconds.
+// Everything else comes from Slurm: one squeue for all jobs, every few seconds.
 //
 // # Failures
 //
 // A job is submitted with --requeue, so Slurm starts it again after a lost node or
 // a preemption, and the batch script asks for the same when its worker failed. A
-// node daemon that died may leave the worker running beside the one that was
-// started again: the worker's claim decides which of the two goes on.
+// node daemon that died may leave its worker running beside the restarted one: the
+// claim decides which of the two goes on.
 //
 // Two controllers that submit one job at the same moment get two jobs of one
 // name; --dependency=singleton makes the second wait for the first.

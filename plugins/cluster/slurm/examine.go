@@ -29,7 +29,7 @@ func (b *Backend) Examine(ctx context.Context) []cluster.Check {
 	return append(checks, cluster.ExamineNodes(ctx, b, "partition and constraint name no such nodes: sinfo lists those that there are"), b.accepts(ctx))
 }
 
-// answers asks squeue, as Watch does.
+// answers runs squeue, as Watch does.
 func (b *Backend) answers(ctx context.Context) cluster.Check {
 	known, err := queue(ctx)
 	if err != nil {

@@ -64,7 +64,7 @@ func number(text string) float64 {
 	return n
 }
 
-// gresCount is the number in an entry of a list of generic resources:
+// gresCount returns the number in an entry of a list of generic resources:
 // gpu:2, gpu:a100:2(S:0-1), gpu:a100:1(IDX:0).
 var gresCount = pattern.New(`^([a-zA-Z0-9_.:-]*?):([0-9]+)(\(.*)?$`)
 

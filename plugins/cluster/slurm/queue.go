@@ -9,7 +9,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
 
-// entry is a job as squeue has it.
+// entry is a job as listed by squeue.
 type entry struct {
 	id, name, state, node, reason, required string
 	restarts                                int
@@ -20,8 +20,8 @@ type entry struct {
 // fields is the format of squeue that parse reads.
 const fields = "JobID:|,Name:|,State:|,NodeList:|,Reason:|,RestartCnt:|,exit_code:|,ReqNodes:|"
 
-// queue lists the jobs of this user and project that Slurm knows, by name: of
-// several of one name the one that runs, else that waits, else the newest.
+// queue lists the jobs of this user and project that Slurm knows, by name. Of several
+// with one name it takes the running one, else the waiting one, else the newest.
 func queue(ctx context.Context) (map[string]entry, error) {
 	out, err := call(ctx, "", "squeue", "--noheader", "--me", "--states=all", "--Format="+fields)
 	if err != nil {
@@ -60,7 +60,7 @@ func parse(line string) (e entry, err error) {
 	return e, nil
 }
 
-// before reports whether e says more about its name than other does.
+// before reports whether e takes precedence over another entry of its name.
 func (e entry) before(other entry) bool {
 	if e.rank() != other.rank() {
 		return e.rank() > other.rank()
@@ -89,7 +89,7 @@ func (e entry) runs() bool {
 	return false
 }
 
-// waits reports whether it will be started, first or again.
+// waits reports whether it will be started or restarted.
 func (e entry) waits() bool {
 	switch e.state {
 	case "PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD":

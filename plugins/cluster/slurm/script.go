@@ -12,9 +12,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
 
-// script is the batch script of a job. It runs one worker, passes SIGTERM on to
-// it, writes its exit status down, and asks to be started again if the worker
-// failed.
+// script returns the batch script of a job. The script runs one worker, forwards
+// SIGTERM to it, writes its exit status, and requeues itself if the worker failed.
 func (s *settings) script(job cluster.Job) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -71,7 +70,7 @@ exit $status
 	return b.String()
 }
 
-// options are the options of sbatch for a job.
+// options returns sbatch's options for a job.
 func (s *settings) options(job cluster.Job, node string) []string {
 	o := []string{
 		"--parsable", "--job-name=" + job.Name, "--comment=" + job.Address, "--output=" + s.path(job.Name, "log"), "--open-mode=append",
@@ -106,13 +105,13 @@ func (s *settings) options(job cluster.Job, node string) []string {
 	return append(o, s.Options...)
 }
 
-// minutes rounds up, as Slurm's limits are.
+// minutes rounds up to minutes, the unit of Slurm's limits.
 func minutes(d time.Duration) int { return int(math.Ceil(d.Minutes())) }
 
-// quote makes one word of the shell of a text.
+// quote quotes a string as one word of the shell.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// doubleQuote is quote, but variables are replaced.
+// doubleQuote quotes a string as one word in which the shell replaces variables.
 func doubleQuote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "`", "\\`", "$(", `\$(`).Replace(text) + `"`
 }

@@ -16,12 +16,12 @@ import (
 // longestPoll is the longest time between two calls of squeue.
 const longestPoll = 15 * time.Second
 
-// watcher is what Watch knows between two looks.
+// watcher is the state of Watch between two looks.
 type watcher struct {
 	*Backend
 	last map[string]cluster.Status
-	// limited is since when jobs have waited for one node, stopped when a job that
-	// was cancelled was last told.
+	// limited is the time since which a job has waited for one node, stopped the time
+	// of the last signal to a cancelled job.
 	limited, stopped map[string]time.Time
 }
 
@@ -58,9 +58,9 @@ func (b *Backend) Watch(ctx context.Context, fn func(cluster.Status), all func()
 	}
 }
 
-// once tells what has changed since the last look.
+// once reports the changes since the last look.
 func (w *watcher) once(ctx context.Context, fn func(cluster.Status)) (changed bool, err error) {
-	// The files come first: a job that is written down in between is told next time.
+	// The files come first: a job whose file appears in between is reported next time.
 	noted, err := w.names()
 	if err != nil {
 		return false, err
@@ -96,8 +96,8 @@ func (w *watcher) once(ctx context.Context, fn func(cluster.Status)) (changed bo
 	return changed, nil
 }
 
-// names are the jobs that have files: those that nobody has removed, and one whose
-// controller was killed before it could write it down.
+// names returns the jobs that have files: those that nobody has removed, and one whose
+// controller was killed before it wrote the .json.
 func (w *watcher) names() (map[string]bool, error) {
 	entries, err := os.ReadDir(w.Folder)
 	if err != nil {
@@ -113,14 +113,14 @@ func (w *watcher) names() (map[string]bool, error) {
 	return names, nil
 }
 
-// status is what an entry of the queue says. A job that was started too often is
-// ended, and one that waits too long for its node is let go anywhere.
+// status returns the status of an entry of the queue. It ends a job with too many
+// starts, and lets one that has waited too long for its node run on any.
 func (w *watcher) status(ctx context.Context, e entry) cluster.Status {
 	s := cluster.Status{Job: e.name, ID: e.id, Node: e.node, Starts: e.restarts}
 	last, seen := w.last[e.name]
 	switch {
 	case e.state == "COMPLETING" && seen && last.ID == e.id:
-		s.Starts = max(1, last.Starts) // one to be started again has its next start counted already
+		s.Starts = max(1, last.Starts) // a requeued job has its next start counted already
 	case e.node != "" && !e.waits():
 		s.Starts++
 	}
@@ -143,10 +143,10 @@ func (w *watcher) status(ctx context.Context, e entry) cluster.Status {
 	return w.finish(s, e)
 }
 
-// stopAgain is how often a job that was cancelled and still runs is told so.
+// stopAgain is the interval between two signals to a cancelled job that still runs.
 const stopAgain = 10 * time.Second
 
-// stop ends a job that was cancelled, unless that was done a moment ago.
+// stop signals a cancelled job, unless it did so less than stopAgain ago.
 func (w *watcher) stop(ctx context.Context, e entry) {
 	if _, err := os.Stat(w.path(e.name, "stop")); err == nil && time.Since(w.stopped[e.name]) >= stopAgain {
 		w.stopped[e.name] = time.Now()
@@ -172,18 +172,18 @@ func (w *watcher) release(ctx context.Context, e entry) {
 }
 
 // unhold lets a job wait that Slurm holds because its node failed while it started
-// the batch script. Nobody else would: a job that the user holds stays held.
+// the batch script. No other process would. A job that the user holds stays held.
 func (w *watcher) unhold(ctx context.Context, e entry) {
 	if reason := strings.ReplaceAll(strings.ToLower(e.reason), "_", " "); strings.HasPrefix(reason, "launch failed") && strings.Contains(reason, "held") {
 		_, _ = call(ctx, "", "scontrol", "release", e.id) // tried again next time
 	}
 }
 
-// finish is the status of a job that has ended.
+// finish returns the status of an ended job.
 func (w *watcher) finish(s cluster.Status, e entry) cluster.Status {
 	exit := e.exit
 	if own, ok := w.exit(e.name); ok && e.state != "COMPLETED" && e.state != "FAILED" {
-		// Whatever Slurm did to the script afterwards, the worker has ended by itself.
+		// The worker ended by itself, whatever Slurm did to the script afterwards.
 		if own == cluster.ExitDone || own == cluster.ExitRefused {
 			exit = own
 			e.state = "FAILED"
@@ -202,7 +202,7 @@ func (w *watcher) finish(s cluster.Status, e entry) cluster.Status {
 	return s
 }
 
-// ended is the status of a job that Slurm has forgotten.
+// ended returns the status of a job that Slurm has forgotten.
 func (w *watcher) ended(name string) cluster.Status {
 	last := w.last[name]
 	s := cluster.Status{Job: name, ID: last.ID, Node: last.Node, Starts: max(1, last.Starts)}
@@ -213,7 +213,7 @@ func (w *watcher) ended(name string) cluster.Status {
 	return s
 }
 
-// exit is the exit status that the last worker of a job left.
+// exit returns the exit status that the last worker of a job left.
 func (w *watcher) exit(name string) (int, bool) {
 	text, err := os.ReadFile(w.path(name, "exit"))
 	if err != nil {
@@ -223,7 +223,7 @@ func (w *watcher) exit(name string) (int, bool) {
 	return n, err == nil
 }
 
-// printed is the last line that a worker printed.
+// printed returns the last line of a worker's output.
 func (w *watcher) printed(name string) string {
 	f, err := os.Open(w.path(name, "log"))
 	if err != nil {
