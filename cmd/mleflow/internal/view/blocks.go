@@ -11,14 +11,14 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 )
 
-// blockCounts counts the steps of a block by how they ended.
+// blockCounts counts the steps of a block by outcome.
 type blockCounts struct {
 	Name string
-	// Steps is the number of its instances, 0 if the run did not say.
+	// Steps is the number of its instances, 0 if unknown.
 	Steps   int
 	Counts  map[event.Status]int
 	Running int
-	// Bad are the outcomes of its attempts and submissions that are a problem.
+	// Bad are the problems among the outcomes of its attempts and submissions.
 	Bad map[string]int
 }
 
@@ -28,7 +28,7 @@ func blockOf(address string) string {
 	return name
 }
 
-// block returns the counts of a block, which it makes if there are none.
+// block returns the counts of a block and creates them if necessary.
 func (s *State) block(name string) *blockCounts {
 	b := s.blocks[name]
 	if b == nil {
@@ -46,15 +46,15 @@ func (b *blockCounts) done() (n int) {
 	return n
 }
 
-// calm says that all of the block's steps have ended and that none failed.
+// calm reports whether all of the block's steps have ended without a failure.
 func (b *blockCounts) calm() bool {
 	return b.done() >= b.Steps && b.Running == 0 && b.Counts[event.Failed] == 0 && len(b.Bad) == 0
 }
 
-// idle says that nothing of the block has happened yet.
+// idle reports whether none of the block's steps has started.
 func (b *blockCounts) idle() bool { return b.done() == 0 && b.Running == 0 }
 
-// text is the counts: "94/200, 3 failed, 8 running".
+// text returns the counts: "94/200, 3 failed, 8 running".
 func (b *blockCounts) text(style Style) string {
 	text := fmt.Sprint(b.done())
 	if b.Steps > 0 {
@@ -74,9 +74,9 @@ func (b *blockCounts) text(style Style) string {
 	return text
 }
 
-// body is at most so many lines on the blocks, each with the attempts of it that
-// are under way. Where there is no space for all blocks, those that have work
-// under way or failures come first; blocks and attempts leave each other half.
+// body returns at most height lines: the blocks, each with its running attempts. If they
+// do not fit, blocks with running attempts or failures come first, and blocks and
+// attempts get half of the lines each.
 func body(s *State, style Style, width, most int, now time.Time) (lines []string) {
 	running := s.Running()
 	blocks := blocksShown(s.order, max(most/2, most-len(running)))
@@ -125,7 +125,7 @@ func (b *blockCounts) line(style Style, pad, width int) string {
 	return line
 }
 
-// attempts draws attempts that are under way.
+// attempts draws running attempts.
 type attempts struct {
 	running []*running
 	style   Style
@@ -134,7 +134,7 @@ type attempts struct {
 	own     bool // a line that an attempt printed stands below it
 }
 
-// lines are the attempts of a block, by their keys.
+// lines returns the attempts of a block by their keys.
 func (a attempts) lines(block string) (lines []string) {
 	var names []string
 	pad := 0
@@ -158,8 +158,8 @@ func (a attempts) lines(block string) (lines []string) {
 	return lines
 }
 
-// keyOf is the key of an instance, without quotes; of a block's only instance it
-// is empty.
+// keyOf returns the key of an instance without quotes. The only instance of a block has
+// an empty key.
 func keyOf(address string) string {
 	if a, err := addr.Parse(address); err == nil {
 		return OneLine(a.Key)
@@ -168,7 +168,7 @@ func keyOf(address string) string {
 	return strings.TrimSuffix(key, "]")
 }
 
-// WaitsText says how many steps wait for what: "98 for GPUs (held by 8)".
+// WaitsText counts the waiting steps by resource: "98 for GPUs (held by 8)".
 func WaitsText(waits []event.Wait) string {
 	var parts []string
 	for _, w := range waits {

@@ -21,7 +21,7 @@ func Text(s string) string {
 	}, ansi.Strip(strings.ReplaceAll(s, "\r\n", "\n")))
 }
 
-// OneLine is Text on a single line, without the space around it.
+// OneLine is Text on a single line, without surrounding space.
 func OneLine(s string) string { return strings.TrimSpace(cell(s)) }
 
 // cell is Text on a single line.
@@ -37,7 +37,7 @@ func cell(s string) string {
 	}, ansi.Strip(s))
 }
 
-// cleaned returns an event with all its texts fit to be shown.
+// cleaned returns an event whose strings are safe to show.
 func cleaned(e event.Event) event.Event {
 	switch e := e.(type) {
 	case event.RunStarted:

@@ -7,13 +7,13 @@ import (
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
-// What is copied is worth a warning from either of these on.
+// Copies of at least this size, or of this many files, get a warning.
 const (
 	manyBytes = 64 << 20
 	manyFiles = 1000
 )
 
-// copies writes what is copied before steps work.
+// copies writes the copies that are made before steps run.
 func copies(w io.Writer, c *plan.Copies, style Style) {
 	if c == nil {
 		return

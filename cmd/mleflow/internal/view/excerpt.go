@@ -8,15 +8,15 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// excerptLines is how many lines an excerpt has at most, lineBytes how much of a
-// line is kept to look for the cause of a failure.
+// excerptLines is the largest number of lines of an excerpt. lineBytes is the length to
+// which a line is cut before the search for the cause of a failure.
 const (
 	excerptLines = 6
 	lineBytes    = 1000
 )
 
-// The forms in which programs say why they end. An exception is the line of Python
-// or Node that names its class; a frame of a stack is indented.
+// The forms in which programs report their end. Python and Node name the class of an
+// exception on a line of its own; frames of a stack are indented.
 var (
 	exception = regexp.MustCompile(`^(Uncaught )?([A-Za-z_]\w*\.)*[A-Za-z_]\w*(Error|Exception|Interrupt|Exit|ExceptionGroup|Warning|Failure)( \[\w+\])?(:.*)?$`)
 	traceback = regexp.MustCompile(`Traceback \(most recent call last\):$`)
@@ -27,9 +27,9 @@ var (
 	progressBar = regexp.MustCompile(`\d+%\|.*\||^\s*\d+%|\d(it|s)/(s|it)\]?$|^[\s=#>.\-]+$`)
 )
 
-// excerpt looks for the reason of a failure in the last lines that a program
-// printed. cause is its message on a line, "" if none is recognised; shown are
-// the lines that matter: the end of the last traceback, or the last lines.
+// excerpt looks for the reason of a failure in the last lines of a program's output.
+// cause is the message on one line, "" if none is recognised. shown are the relevant
+// lines: the end of the last traceback, or the last lines.
 func excerpt(tail []string) (cause string, shown []string) {
 	lines := telling(tail)
 	at := lastOf(lines, func(line string) bool { return exception.MatchString(line) || lastWords.MatchString(line) })
@@ -54,7 +54,7 @@ func excerpt(tail []string) (cause string, shown []string) {
 	return cause, cut(lines[from : at+1])
 }
 
-// cut leaves out the middle of a long traceback: the last frame matters most.
+// cut omits the middle of a long traceback, because the last frame matters most.
 func cut(lines []string) []string {
 	if len(lines) <= excerptLines {
 		return lines
@@ -71,9 +71,9 @@ func lastOf(lines []string, is func(string) bool) int {
 	return -1
 }
 
-// telling are the lines that a program printed, without empty ones, progress bars,
-// marks under a place in the code and mleflow's notes. Lines of an exception group
-// are moved to the left.
+// telling returns the lines of a program's output without empty lines, progress bars,
+// markers under source code and mleflow's notes. Lines of an exception group lose their
+// indentation.
 func telling(tail []string) (lines []string) {
 	for _, line := range tail {
 		line = strings.TrimRight(line, " \t\r")
@@ -96,8 +96,8 @@ var (
 	numbers = regexp.MustCompile(`0x[0-9a-fA-F]+|\d+`)
 )
 
-// alike is a text that is the same for failures of one reason: folders are left
-// out, and numbers are all one.
+// alike returns the same string for failures of one reason: folders are omitted, and all
+// numbers count as equal.
 func alike(text string) string {
 	return numbers.ReplaceAllString(folders.ReplaceAllString(text, ""), "0")
 }

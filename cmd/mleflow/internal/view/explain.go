@@ -8,8 +8,8 @@ import (
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
-// Explanation writes all that is known of one instance: what would happen,
-// why, and its key field by field.
+// Explanation writes everything known of one instance: its action, the reason, and its
+// key field by field.
 func Explanation(w io.Writer, x *engine.Explanation, style Style) {
 	fmt.Fprintf(w, "%s\n\n", style.Bold(OneLine(x.Plan.Name)))
 	fmt.Fprintln(w, verdict(x.Plan.Action))

@@ -7,7 +7,7 @@ import (
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
-// forecast writes how much disk a plan needs and whether there is so much.
+// forecast writes the disk space that a plan needs and whether it is available.
 func forecast(w io.Writer, f *plan.Forecast, style Style) {
 	if f == nil || f.PeakBytes == 0 && f.Unknown == 0 {
 		return
@@ -35,7 +35,7 @@ func forecast(w io.Writer, f *plan.Forecast, style Style) {
 	}
 }
 
-// roomText is what there is to hold it.
+// roomText returns the available space.
 func roomText(f *plan.Forecast) string {
 	text := ""
 	if f.Space.FreeBytes >= 0 {

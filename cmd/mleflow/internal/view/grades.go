@@ -11,22 +11,22 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 )
 
-// Grades reads the reports of grade steps as they end, and draws a leaderboard of
-// them. Without it, a view shows no scores.
+// Grades reads the reports of grade steps as they end and draws a leaderboard from them.
+// A view without it shows no scores.
 type Grades struct {
 	Read func(event.StepFinished) (grading.Graded, bool)
-	// Fetch reads what Read did not find, and delivers it later, from any goroutine; nil
-	// for a view that does without.
+	// Fetch reads a report that Read did not find and delivers it later, from any
+	// goroutine. It may be nil.
 	Fetch func(e event.StepFinished, deliver func(grading.Graded))
 	// Draw returns a table, header first, of at most the given width.
 	Draw func(reports []grading.Graded, width int) string
 
 	mu      sync.Mutex // of reports
 	reports []grading.Graded
-	// last is the step of the last report that Read found, latest that report.
+	// last is the step of the last report that Read found; latest is the report.
 	last   string
 	latest grading.Graded
-	// drawn is the table of the first so many reports for a width.
+	// drawn is the table for a number of reports and a width.
 	drawn        []string
 	count, width int
 }
@@ -49,7 +49,7 @@ func (g *Grades) deliver(report grading.Graded) {
 	g.reports = append(g.reports, report)
 }
 
-// lines is the leaderboard on at most so many lines; none if that is too few.
+// lines returns the leaderboard on at most most lines; nil if they are too few.
 func (g *Grades) lines(all, width, most int, style Style) []string {
 	const least = 3 // title, header, one agent
 	if g == nil || most < least {
@@ -78,7 +78,7 @@ func (g *Grades) lines(all, width, most int, style Style) []string {
 	return append(lines, style.Dim(fmt.Sprintf("… and %d more", len(rows)-(most-3))))
 }
 
-// PartialText says how much of a leaderboard is there: "partial: 12 of 66 attempts
+// PartialText describes how complete a leaderboard is: "partial: 12 of 66 attempts
 // graded".
 func PartialText(done, all int) string {
 	text := fmt.Sprintf("%d of %d attempts graded", done, max(done, all))
@@ -101,7 +101,7 @@ func ToGrade(start *event.RunStarted) (n int) {
 	return n
 }
 
-// gradeText says whose score a grade step computed, and the score.
+// gradeText names the attempt of a grade step and its score.
 func (g *Grades) gradeText(e event.StepFinished) string {
 	if g == nil || e.Address != g.last {
 		return ""

@@ -10,8 +10,8 @@ import (
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
-// jobText says how a job on a cluster is doing: "pending on lab: Unschedulable:
-// 0/3 nodes are available", "running on lab, node gpu-7".
+// jobText describes a job on a cluster: "pending on lab: Unschedulable: 0/3 nodes are
+// available", "running on lab, node gpu-7".
 func jobText(e event.StepJob) string {
 	text := e.State + " on " + OneLine(e.On)
 	if e.Node != "" {
@@ -31,7 +31,7 @@ func jobText(e event.StepJob) string {
 	return text
 }
 
-// placeText is where a step ran, if not here.
+// placeText names the node on which a step ran; "" for this machine.
 func placeText(on, node string) string {
 	switch {
 	case on == "":
@@ -45,9 +45,8 @@ func placeText(on, node string) string {
 // timelineCells is the width of a node's timeline.
 const timelineCells = 40
 
-// Nodes writes what a run used of the nodes of a cluster: for each node its
-// steps, GPU-hours, moved bytes, and how many workers ran when. It writes nothing
-// for no nodes.
+// Nodes writes a run's use of a cluster: for each node its steps, GPU-hours, moved bytes,
+// and a timeline of its workers. It writes nothing for no nodes.
 func Nodes(w io.Writer, uses []ledger.NodeUse, style Style) error {
 	if len(uses) == 0 {
 		return nil
@@ -74,8 +73,8 @@ func Nodes(w io.Writer, uses []ledger.NodeUse, style Style) error {
 
 func hours(d time.Duration) string { return fmt.Sprintf("%.2f", d.Hours()) }
 
-// timeline draws how many workers ran at a time: a digit for each cell, "·" for
-// none, "+" for more than nine.
+// timeline draws the number of running workers over time: a digit per cell, "·" for none,
+// "+" for more than nine.
 func timeline(spans []ledger.Span, first, last time.Time) string {
 	cell := max(last.Sub(first), timelineCells) / timelineCells
 	var b strings.Builder

@@ -42,8 +42,8 @@ func NewLive(s *State, terminal *os.File, style Style) *Live {
 	return l
 }
 
-// Emit implements event.Sink. It only notes the event: the screen is drawn at
-// its own pace.
+// Emit implements event.Sink. It only stores the event: the screen is drawn at its own
+// pace.
 func (l *Live) Emit(e event.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,7 +69,7 @@ func (l *Live) Close() {
 // ends at once.
 func (l *Live) Abandon() { _, _ = l.terminal.WriteString("\r\n" + ansi.ShowCursor) }
 
-// notices returns the lines that came up since the last call and stay.
+// notices returns the permanent lines that were added since the last call.
 func (l *Live) notices() []string {
 	lines := l.said
 	l.said = nil
@@ -97,8 +97,8 @@ func (l *Live) notices() []string {
 	return lines
 }
 
-// folded is a line of many, until most of them were shown; then one line says
-// that the rest are counted only.
+// folded returns the line for one of many similar events. Beyond a limit, one line says
+// that the rest are only counted.
 func (l *Live) folded(i, most int, line string) []string {
 	switch {
 	case i < most:
@@ -109,8 +109,7 @@ func (l *Live) folded(i, most int, line string) []string {
 	return nil
 }
 
-// run draws frames until the view is closed. What the terminal refuses to show is
-// no reason to stop a run.
+// run draws frames until the view is closed. Errors of the terminal do not stop a run.
 func (l *Live) run() {
 	defer close(l.done)
 	tick := time.NewTicker(frameInterval)
@@ -129,7 +128,7 @@ func (l *Live) run() {
 	}
 }
 
-// frame returns what there is to show on the terminal as wide as it is now.
+// frame returns the lines for the terminal at its present size.
 func (l *Live) frame(now time.Time) (width int, notices []string, text string) {
 	width, height, err := term.GetSize(int(l.terminal.Fd()))
 	l.mu.Lock()
@@ -140,15 +139,15 @@ func (l *Live) frame(now time.Time) (width int, notices []string, text string) {
 	return width, l.notices(), screen(l.state, l.style, width, height, now)
 }
 
-// painter overwrites the last frame, below which the cursor is.
+// painter overwrites the last frame. The cursor is below it.
 type painter struct {
 	width int
 	lines []string
 }
 
-// paint returns what shows the notices for good and a frame below them. A terminal
-// that became narrower has wrapped the lines on it, so that they cannot be
-// overwritten one by one: it is cleared.
+// paint returns the output that adds the notices permanently, with a frame below them. A
+// terminal that became narrower has wrapped its lines, which cannot be overwritten one by
+// one, so it is cleared.
 func (p *painter) paint(width int, notices []string, text string) string {
 	lines := strings.SplitAfter(text, "\n")
 	lines = lines[:len(lines)-1]

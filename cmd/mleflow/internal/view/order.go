@@ -8,8 +8,8 @@ import (
 	"github.com/mleflow/mleflow/competitions/board"
 )
 
-// InOrder is what has addresses, such as steps, as people read it: blocks in the order
-// of their first, the instances of each with the numbers in their keys by value.
+// InOrder sorts items with addresses, such as steps, for people: blocks in the order of
+// their first item, the instances of each by key, with numbers in keys compared by value.
 func InOrder[S any](list []S, address func(S) string) []S {
 	block := func(it S) string {
 		name, _, _ := strings.Cut(address(it), "[")

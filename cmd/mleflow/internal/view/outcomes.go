@@ -15,38 +15,38 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 )
 
-// problemsShown is how many attempts the live view names as they end, causesShown
-// how many causes a summary tells, and causesSought of how many attempts at most the
-// log is read for them.
+// problemsShown is the number of attempts that the live view names as they end.
+// causesShown is the number of causes in a summary, and causesSought the number of
+// attempts whose logs are searched for them.
 const (
 	problemsShown = 5
 	causesShown   = 10
 	causesSought  = 1000
 )
 
-// The outcomes that are no problem, and the one that grading does not name: a
-// score that is not a finite number.
+// The outcomes that are no problem, and the one that grading has no name for: a score
+// that is not a finite number.
 const (
 	finished  = "finished"
 	scored    = "scored"
 	nonFinite = "scored, not finite"
 )
 
-// outcomeOrder is the order that outcomes are counted in; others follow by name.
+// outcomeOrder is the order of outcomes in counts; others follow by name.
 var outcomeOrder = []string{finished, scored, nonFinite, "invalid", "missing", "no_submission", "timed_out", "out_of_memory", "out_of_disk", "out_of_budget", "provider_failed", "budget_too_small", "data_changed", "agent_failed"}
 
-// Outcomes counts how attempts of agents ended and what grading made of their
-// submissions, as the outputs of the steps say. Neither is a failure of a step.
+// Outcomes counts the outcomes of agents' attempts and of the grading of their
+// submissions, from the outputs of steps. None of them is a failure of a step.
 type Outcomes struct {
 	Attempts map[string]int `json:"attempts,omitempty"`
 	Graded   map[string]int `json:"graded,omitempty"`
 	// Checked are the rule checks of attempts, with and without warnings.
 	Checked map[string]int `json:"checked,omitempty"`
-	// Problems are the attempts that did not finish and the submissions without
-	// a finite score, in the order they came up. A missing submission is not
-	// told again where its attempt is.
+	// Problems are the attempts that did not finish and the submissions without a finite
+	// score, in order of appearance. A missing submission is not listed if its attempt
+	// is.
 	Problems []Problem `json:"problems,omitempty"`
-	// Models is what the attempts used of their models; nil without any.
+	// Models is the attempts' use of models; nil without any.
 	Models *Used `json:"models,omitempty"`
 	told   map[string]bool
 }
@@ -59,7 +59,7 @@ type Problem struct {
 	Run     string `json:"run"`
 	Outcome string `json:"outcome"`
 	Reason  string `json:"reason,omitempty"`
-	// Tail are the lines that it printed that matter most.
+	// Tail are the most relevant lines of its output.
 	Tail    []string `json:"-"`
 	attempt bool
 }
@@ -88,11 +88,11 @@ func outcomeOf(outputs map[string]string) (out outcomeOutputs, ok bool) {
 	return out, out.outcome != ""
 }
 
-// Add counts a step that gave a result, if it is of a kind that has an outcome.
+// Add counts a step with a result if its kind has outcomes.
 func (o *Outcomes) Add(e event.StepFinished, run string, tail []string) {
 	if judged := e.Outputs["judge_models"]; judged != "" && e.Kind == conditions.CheckKind {
 		var models map[string]export.ModelUse
-		_ = json.Unmarshal([]byte(judged), &models) // what is not of this form says nothing
+		_ = json.Unmarshal([]byte(judged), &models) // other forms are ignored
 		o.use(models, e.Status == event.Cached)
 	}
 	if e.Kind == conditions.CheckKind && (e.Status == event.Ran || e.Status == event.Cached) {
@@ -159,7 +159,7 @@ func (o *Outcomes) Explain(most int, tail func(run, address string, lines int) [
 	}
 }
 
-// explain takes in the last lines that the attempt printed.
+// explain adds the last lines of the attempt's output.
 func (p *Problem) explain(tail []string) {
 	cause, shown := excerpt(tail)
 	if p.Tail = shown; cause != "" {
@@ -167,13 +167,13 @@ func (p *Problem) explain(tail []string) {
 	}
 }
 
-// problems are those of one cause.
+// problems are the problems of one cause.
 type problems struct {
 	Problem
 	n int
 }
 
-// causes are the problems by their causes, in the order they came up.
+// causes groups the problems by cause, in order of appearance.
 func (o *Outcomes) causes() (list []*problems) {
 	same := map[string]*problems{}
 	for _, p := range o.Problems {
@@ -190,7 +190,7 @@ func (o *Outcomes) causes() (list []*problems) {
 	return list
 }
 
-// attemptReason is what the attempt's figures say of its outcome.
+// attemptReason explains an attempt's outcome by its figures.
 func (o outcomeOutputs) attemptReason() string {
 	switch o.outcome {
 	case "no_submission":
@@ -228,7 +228,7 @@ func count(counts *map[string]int, outcome string) {
 // no finite score.
 func (o *Outcomes) AgentFailed() bool { return len(o.Problems) > 0 }
 
-// Finished says how many attempts finished, "60 of 96"; "" without attempts.
+// Finished counts the finished attempts, "60 of 96"; "" without attempts.
 func (o *Outcomes) Finished() string {
 	all := 0
 	for _, n := range o.Attempts {
@@ -240,7 +240,7 @@ func (o *Outcomes) Finished() string {
 	return fmt.Sprintf("%d of %d", o.Attempts[finished], all)
 }
 
-// Lines are the counts, a line each for attempts, submissions, rule checks and
+// Lines returns the counts, one line each for attempts, submissions, rule checks and
 // models.
 func (o *Outcomes) Lines() (lines []string) {
 	if len(o.Attempts) > 0 {
@@ -283,7 +283,7 @@ func sortedOutcomes(counts map[string]int) []string {
 
 func outcomeText(outcome string) string { return OneLine(strings.ReplaceAll(outcome, "_", " ")) }
 
-// line is the problem on a line: outcome, address and reason.
+// line returns the problem on one line: outcome, address and reason.
 func (p Problem) line(style Style) string {
 	text := style.Warn(capital(outcomeText(p.Outcome))+":") + " " + OneLine(p.Address)
 	if p.Reason != "" {
@@ -299,7 +299,7 @@ func capital(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// What is the outcome and the reason.
+// What returns the outcome and the reason.
 func (p Problem) What() string {
 	if p.Reason == "" {
 		return outcomeText(p.Outcome)
@@ -307,12 +307,12 @@ func (p Problem) What() string {
 	return outcomeText(p.Outcome) + ": " + OneLine(p.Reason)
 }
 
-// Command is the command that shows its log.
+// Command returns the command that shows its log.
 func (p Problem) Command() string {
 	return "mleflow logs " + OneLine(p.Run) + " '" + OneLine(p.Address) + "'"
 }
 
-// line is what happened, how often, and where first.
+// line returns the cause, its count, and its first address.
 func (p *problems) line(style Style) string {
 	if p.n == 1 {
 		return p.Problem.line(style)
@@ -324,8 +324,8 @@ func (p *problems) line(style Style) string {
 	return text + ", first in " + OneLine(p.Address)
 }
 
-// writeOutcomes writes the causes of problems, each with the lines that tell it and
-// the command that shows the log, and the counts.
+// writeOutcomes writes the causes of problems, each with its lines of the log and the
+// command that shows the whole log, and the counts.
 func writeOutcomes(w io.Writer, o *Outcomes, run string, style Style) {
 	causes := o.causes()
 	for i, p := range causes {

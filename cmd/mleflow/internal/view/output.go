@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Output is a stream that remembers the first write that failed, so that the
-// end of a command can tell it once. It may be used by several goroutines.
+// Output is a stream that remembers the first failed write, so that a command can report
+// it once at its end. It is safe for concurrent use.
 type Output struct {
 	w   io.Writer
 	mu  sync.Mutex

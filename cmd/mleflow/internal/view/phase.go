@@ -9,10 +9,9 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// PhaseText writes what part of its work an agent's attempt is in, and how that
-// stands: "placing data 3 of 9 files, 1.0 MiB of 2.0 MiB",
-// "unpacking the image 1.0 MiB of 2.0 MiB",
-// "0:20 of 24:00:00, 1.5 GiB, 12,345 tokens, $1.25, submission valid".
+// PhaseText describes the phase of an agent's attempt and its progress: "placing data 3
+// of 9 files, 1.0 MiB of 2.0 MiB", "unpacking the image 1.0 MiB of 2.0 MiB", "0:20 of
+// 24:00:00, 1.5 GiB, 12,345 tokens, $1.25, submission valid".
 func PhaseText(p step.Phase, now time.Time) string {
 	switch p.Name {
 	case step.Placing:
@@ -51,13 +50,12 @@ func runningParts(p step.Phase, now time.Time) []string {
 	return append(parts, submissionText(p))
 }
 
-// preparing says that data are placed, or something is done with the image, before an
-// attempt can run.
+// preparing reports whether the attempt still waits for its data or its image.
 func preparing(p step.Phase) bool {
 	return p.Name == step.Placing || p.Name == step.Starting && p.What != ""
 }
 
-// rateNote is how fast an attempt is prepared.
+// rateNote returns the speed at which an attempt is prepared.
 func rateNote(r *running, now time.Time) string {
 	if !preparing(r.Phase) {
 		return ""
@@ -69,7 +67,8 @@ func rateNote(r *running, now time.Time) string {
 	return " " + text
 }
 
-// spaceWaitText is what an attempt waits for, and how many steps hold it.
+// spaceWaitText names the disk space that an attempt waits for, and the number of steps
+// that hold it.
 func spaceWaitText(e event.StepWaiting) string {
 	if e.Holders > 0 {
 		return OneLine(e.Message) + " (" + fmt.Sprintf("held by %d)", e.Holders)

@@ -19,12 +19,12 @@ type Plain struct {
 	verbose bool
 	style   Style
 	state   *State
-	// told is when the progress of a step was last written, phases what was
-	// last written of an attempt's phase.
+	// told is the time at which a step's progress was last written. phases are the lines
+	// last written about an attempt's phase.
 	told   map[string]time.Time
 	phases map[string]step.Phase
-	// waited and stood are when what steps wait for, and how the run stands,
-	// was last written.
+	// waited and stood are the times at which the waiting steps and the state of the run
+	// were last written.
 	waited, stood time.Time
 	waitedFor     string
 }
@@ -85,8 +85,8 @@ func (p *Plain) line(e event.Event) string {
 	return ""
 }
 
-// jobLine tells what a job on a cluster waits for or why it is started again;
-// the rest if verbose.
+// jobLine says what a job on a cluster waits for or why it is restarted. Other changes
+// are shown if verbose.
 func (p *Plain) jobLine(e event.StepJob) string {
 	text := "job " + e.Address + ": " + jobText(e)
 	switch {
@@ -96,11 +96,11 @@ func (p *Plain) jobLine(e event.StepJob) string {
 	return p.ifVerbose(text)
 }
 
-// plainEvery is how often a plain view tells how far a step is, so that the log of
-// one that takes a day stays readable.
+// plainEvery is the interval between two lines on a step's progress, so that the log of a
+// step that takes a day stays readable.
 const plainEvery = time.Minute
 
-// progressLine tells how far a step is: each report if verbose, else one a minute.
+// progressLine writes a step's progress: every report if verbose, else one a minute.
 func (p *Plain) progressLine(e event.StepProgress) string {
 	text := "progress " + e.Address + ": " + strings.TrimSpace(progressText(e)+" "+OneLine(e.What))
 	r := p.state.running[e.Address]
@@ -200,7 +200,7 @@ func (p *Plain) finishedText(e event.StepFinished) string {
 	}
 }
 
-// problemText says what became of an attempt or a submission, if not the best.
+// problemText describes the outcome of an attempt or a submission, if it is a problem.
 func (p *Plain) problemText(e event.StepFinished) string {
 	problems := p.state.Outcomes.Problems
 	if n := len(problems); n > 0 && problems[n-1].Address == e.Address {
@@ -224,7 +224,7 @@ func WarningText(w event.Warning) string {
 	return w.Address + ": " + OneLine(w.Message)
 }
 
-// countsText writes how the steps of a run ended: "3 ran, 2 cached".
+// countsText counts the steps of a run by outcome: "3 ran, 2 cached".
 func countsText(e event.RunFinished) string {
 	parts := []string{fmt.Sprintf("%d ran", e.Ran), fmt.Sprintf("%d cached", e.Cached)}
 	for _, c := range []struct {

@@ -9,12 +9,12 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// standingEvery is how often a plain view tells how the run stands.
+// standingEvery is the interval between two lines on the state of the run.
 const standingEvery = 10 * time.Minute
 
-// phaseLine tells what an attempt does: each turn if verbose, else of data and
-// images that take long one line a minute, and when the submission becomes valid or
-// invalid.
+// phaseLine writes the phase of an attempt: every turn if verbose. Otherwise it writes
+// one line a minute on data and images that take long, and a line when the submission
+// becomes valid or invalid.
 func (p *Plain) phaseLine(e event.StepPhase) string {
 	before := p.phases[e.Address]
 	if !e.Turn(before) {
@@ -29,7 +29,7 @@ func (p *Plain) phaseLine(e event.StepPhase) string {
 		return text
 	}
 	if e.Submission == step.SubmissionUnchecked {
-		p.phases[e.Address] = before // so that a verdict that stays is told once
+		p.phases[e.Address] = before // so that an unchanged verdict is written once
 	}
 	if e.Name == before.Name {
 		return ""
@@ -49,8 +49,8 @@ func (p *Plain) preparingLine(e event.StepPhase) string {
 	return "progress " + e.Address + ": " + PhaseText(e.Phase, e.Time)
 }
 
-// waitingLine tells what steps wait for when that is something else than before,
-// at most once a minute.
+// waitingLine writes the resources that steps wait for when they have changed, at most
+// once a minute.
 func (p *Plain) waitingLine(e event.Waiting) string {
 	var names []string
 	for _, w := range e.For {
@@ -64,7 +64,7 @@ func (p *Plain) waitingLine(e event.Waiting) string {
 	return p.style.Warn("wait") + " steps: " + WaitsText(e.For)
 }
 
-// standing tells now and then how a long run stands.
+// standing writes the state of a long run now and then.
 func (p *Plain) standing(e event.Event) string {
 	if p.stood.IsZero() {
 		p.stood = p.state.Started

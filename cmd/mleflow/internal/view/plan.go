@@ -12,8 +12,8 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// rowsPerGroup is how many instances of a block with the same action are
-// listed before they are summed up.
+// rowsPerGroup is the largest number of instances of a block with one action that are
+// listed rather than summed up.
 const rowsPerGroup = 8
 
 // Plan writes a plan for people: per step block what would happen to its
@@ -38,8 +38,8 @@ func Plan(w io.Writer, p *plan.Plan, style Style, verbose bool) {
 	spending(w, p, style)
 }
 
-// planChoices says what this machine chose for arguments that leave it to the
-// machine, and why: each choice once, with the number of steps.
+// planChoices lists this machine's choices for arguments that leave the choice to it,
+// with the reasons: each choice once, with the number of steps.
 func planChoices(w io.Writer, p *plan.Plan, style Style) {
 	count := map[step.Choice]int{}
 	var order []step.Choice
@@ -55,7 +55,7 @@ func planChoices(w io.Writer, p *plan.Plan, style Style) {
 	}
 }
 
-// planMissing says what steps need and this machine lacks, each once.
+// planMissing lists the requirements of steps that this machine lacks, each once.
 func planMissing(w io.Writer, p *plan.Plan, style Style) {
 	told := map[string]bool{}
 	for i := range p.Steps {
@@ -68,8 +68,8 @@ func planMissing(w io.Writer, p *plan.Plan, style Style) {
 	}
 }
 
-// planPlaces says what runs on the backends of a cluster, and what no machine of
-// them can run.
+// planPlaces lists the steps that run on the backends of a cluster, and those that none
+// of their machines can run.
 func planPlaces(w io.Writer, p *plan.Plan, style Style) {
 	type group struct{ on, kind, unfit string }
 	count := map[group]int{}
@@ -92,8 +92,8 @@ func planPlaces(w io.Writer, p *plan.Plan, style Style) {
 	}
 }
 
-// planIsolation says how many attempts would not be isolated, and how many of
-// those that are cached were not.
+// planIsolation counts the attempts that would not be isolated, and the cached ones that
+// were not.
 func planIsolation(w io.Writer, p *plan.Plan, style Style) {
 	var fresh, cached conditions.Tally
 	for i := range p.Steps {
@@ -108,8 +108,7 @@ func planIsolation(w io.Writer, p *plan.Plan, style Style) {
 	}
 }
 
-// NotIsolated writes what a Tally says of attempts that were not isolated, if
-// anything.
+// NotIsolated writes the attempts of a Tally that were not isolated, if any.
 func NotIsolated(w io.Writer, text string, style Style) {
 	if text != "" {
 		fmt.Fprintf(w, "%s %s: agents can read whatever you can, the answers included.\n", style.Bad("Untrusted:"), OneLine(text))
@@ -180,7 +179,7 @@ func writeStep(w io.Writer, mark string, s *plan.Step, style Style) {
 	}
 }
 
-// writeReasonSums sums instances up by their reasons, the first seen first.
+// writeReasonSums sums up instances by reason, in order of appearance.
 func writeReasonSums(w io.Writer, steps []*plan.Step, style Style) {
 	sums := sumReasons(steps)
 	for i, sum := range sums {
@@ -192,7 +191,7 @@ func writeReasonSums(w io.Writer, steps []*plan.Step, style Style) {
 	}
 }
 
-// reasonSum is the instances that share a reason.
+// reasonSum groups the instances that share a reason.
 type reasonSum struct {
 	text  string
 	steps []*plan.Step

@@ -8,8 +8,8 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 )
 
-// Preflights writes what was found out before the first step as one table, then
-// what stands in the way with where to fix it, then one line of counts.
+// Preflights writes the findings of the preflight as one table, then the obstacles with
+// their fixes, then one line of counts.
 func Preflights(w io.Writer, found []event.Preflight, style Style) error {
 	t := NewTable("COMPETITION", "FROM", ">DOWNLOAD", ">FILES", ">DISK", "CREDENTIAL", "RULES", "VERDICT")
 	for _, p := range found {
@@ -40,7 +40,7 @@ func Preflights(w io.Writer, found []event.Preflight, style Style) error {
 	return err
 }
 
-// obstacles lists what stands in the way, each reason once.
+// obstacles lists the obstacles, each reason once.
 func obstacles(found []event.Preflight) []*reason {
 	var all reasons
 	for _, p := range found {
@@ -51,7 +51,7 @@ func obstacles(found []event.Preflight) []*reason {
 	return all.list
 }
 
-// linkText is where to fix what is missing, unless the error says so.
+// linkText returns the address at which to fix an obstacle, unless the error has it.
 func linkText(p event.Preflight) string {
 	if p.Link == "" || strings.Contains(p.Error, p.Link) {
 		return ""

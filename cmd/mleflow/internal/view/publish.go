@@ -9,8 +9,8 @@ import (
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
-// planPublications writes what becomes of the paths that results are laid out
-// at. Many are summed up, unless verbose; those that are refused never are.
+// planPublications writes the effect on the paths where results are laid out. Many paths
+// are summed up unless verbose; refused ones are always listed.
 func planPublications(w io.Writer, list []plan.Publication, style Style, verbose bool) {
 	if len(list) == 0 {
 		return
@@ -50,7 +50,7 @@ func placingText(p plan.Placing, style Style) (mark, what string) {
 	return style.Bad("!"), "refused"
 }
 
-// publishing is how far the results for a path are, and how fast they are written.
+// publishing is the progress and the speed of writing the results for a path.
 type publishing struct {
 	now  event.Publishing
 	rate rate
@@ -65,8 +65,8 @@ func (p *publishing) progress() event.StepProgress {
 	return event.StepProgress{At: p.now.At, Progress: p.now.Progress}
 }
 
-// text is one line: "Publishing output.data to data: 12 of 300 files, 1.2 GiB of 4.0 GiB
-// (60.0 MiB/s, 47.0s left)".
+// text returns one line: "Publishing output.data to data: 12 of 300 files, 1.2 GiB of 4.0
+// GiB (60.0 MiB/s, 47.0s left)".
 func (p *publishing) text() string {
 	text := "Publishing " + OneLine(p.now.From) + " to " + OneLine(p.now.To) + ": " + progressText(p.progress())
 	if rate := rateText(p.progress(), &p.rate, p.now.Time); rate != "" {
@@ -75,7 +75,7 @@ func (p *publishing) text() string {
 	return text
 }
 
-// publishingLine tells how far a publication is: each report if verbose, else one a
+// publishingLine writes a publication's progress: every report if verbose, else one a
 // minute.
 func (p *Plain) publishingLine(e event.Publishing) string {
 	text, key := p.state.Publishing.text(), "publish "+e.To
@@ -90,7 +90,7 @@ func (p *Plain) publishingLine(e event.Publishing) string {
 	return text
 }
 
-// publishedText is one line on a path, or nothing for one that was there.
+// publishedText returns one line on a path, or nothing for a path that was up to date.
 func publishedText(e event.Published, style Style) string {
 	switch {
 	case e.Error != "":
@@ -101,7 +101,7 @@ func publishedText(e event.Published, style Style) string {
 	return style.Good("published") + " " + OneLine(e.From) + " to " + OneLine(e.To)
 }
 
-// publications sums up what was published.
+// publications sums up the published paths.
 func publications(w io.Writer, list []event.Published, style Style) {
 	var written []string
 	unchanged := 0

@@ -9,11 +9,11 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 )
 
-// rateWindow is how far back a rate looks: long enough to be steady, short
-// enough to tell when a connection became slow.
+// rateWindow is the time over which a rate is averaged: long enough to be steady, short
+// enough to show that a connection became slow.
 const rateWindow = 30 * time.Second
 
-// rate is how fast a piece of work goes, from the reports on it.
+// rate computes the speed of a piece of work from its reports.
 type rate struct {
 	last    event.StepProgress
 	samples []sample
@@ -24,8 +24,8 @@ type sample struct {
 	done, bytes int64
 }
 
-// add takes in a report. Another piece of work, or one that began again, starts
-// over. Work of the same total that goes on is the same, whatever file it is at.
+// add adds a report. Other work, or work that began again, resets the rate. Reports with
+// the same total and a growing count are the same work, whatever file they name.
 func (r *rate) add(e event.StepProgress) {
 	goesOn := e.Unit == r.last.Unit && e.Done >= r.last.Done && (e.What == r.last.What || e.Total > 0 && e.Total == r.last.Total)
 	if !goesOn {
@@ -38,8 +38,8 @@ func (r *rate) add(e event.StepProgress) {
 	}
 }
 
-// perSecond returns the rates of what is done and of its bytes at a time, 0 while
-// they cannot be told. Without reports they sink, so that a stall shows.
+// perSecond returns the rates of the count and of the bytes at a time, 0 while they are
+// unknown. Without reports they fall, so that a stall shows.
 func (r *rate) perSecond(now time.Time) (done, bytes float64) {
 	if len(r.samples) < 2 {
 		return 0, 0
@@ -78,8 +78,8 @@ func rateText(p event.StepProgress, r *rate, now time.Time) string {
 	return strings.Join(parts, ", ")
 }
 
-// secondsLeft is the time to the end, 0 if it is unknown. Sizes tell it better than
-// counts, since one file may be as large as all others.
+// secondsLeft estimates the time to the end, 0 if unknown. Sizes predict it better than
+// counts, because one file may be as large as all others.
 func secondsLeft(p event.StepProgress, per, bytes float64) float64 {
 	switch {
 	case p.TotalBytes > 0 && bytes >= 1:
@@ -90,9 +90,9 @@ func secondsLeft(p event.StepProgress, per, bytes float64) float64 {
 	return 0
 }
 
-// progressText writes how far a step is: "12 of 300 files, 1.2 GiB".
+// progressText writes the progress of a step: "12 of 300 files, 1.2 GiB".
 func progressText(p event.StepProgress) string {
-	if p.Unit == "" { // nothing that can be counted
+	if p.Unit == "" { // nothing countable
 		return ""
 	}
 	text := ProgressText(p.Done, p.Total, p.Unit)
@@ -102,18 +102,18 @@ func progressText(p event.StepProgress) string {
 	return text
 }
 
-// Work is how far a command is with something, outside a run.
+// Work is the progress of a command outside a run.
 type Work struct {
 	event.StepProgress
-	// Found and FoundBytes are the parts of Done and Bytes that needed no work now.
+	// Found and FoundBytes are the parts of Done and Bytes that were already there.
 	Found, FoundBytes int64
 }
 
-// Pace tells how far work is and how fast it goes.
+// Pace writes the progress and the speed of work.
 type Pace struct{ rate rate }
 
-// Line writes the state of the work at its time, cut to a width unless that is 0:
-// "push: 12 of 300 files, 1.2 GiB of 4.0 GiB (430 files/s, 60.0 MiB/s, 47.0s left)".
+// Line returns the state of the work at its time, cut to a width unless that is 0: "push:
+// 12 of 300 files, 1.2 GiB of 4.0 GiB (430 files/s, 60.0 MiB/s, 47.0s left)".
 func (p *Pace) Line(name string, w Work, width int) string {
 	now := w.StepProgress
 	now.Done, now.Bytes = w.Done-w.Found, w.Bytes-w.FoundBytes

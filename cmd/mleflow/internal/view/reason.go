@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// reason is why one thing failed, or several.
+// reason is a reason for failures, and the names of those that failed for it.
 type reason struct {
 	text string
-	// first is the index of the first of them among what was added.
+	// first is the index of the first of them among all additions.
 	first int
 	names []string
 }
 
-// reasons folds what fails for the same reason, such as a missing credential.
+// reasons groups failures of the same reason, such as a missing credential.
 type reasons struct {
 	list []*reason
 	same map[string]*reason
 	n    int
 }
 
-// add notes that name failed. Texts that differ only in the subject, where it
-// is not part of an address, are one reason, with … for the subject.
+// add adds the failure of name. Messages that differ only in the subject, where it is not
+// part of an address, are one reason, with … for the subject.
 func (r *reasons) add(name, subject, text string) {
 	if r.same == nil {
 		r.same = map[string]*reason{}
@@ -39,7 +39,7 @@ func (r *reasons) add(name, subject, text string) {
 	r.same[shared], r.list = o, append(r.list, o)
 }
 
-// who names at most three of those that failed.
+// who returns the names of at most three failures.
 func (o *reason) who() string {
 	if n := len(o.names); n > 3 {
 		return fmt.Sprintf("%s and %d more", strings.Join(o.names[:2], ", "), n-2)

@@ -61,7 +61,7 @@ func writeChanges(w io.Writer, style Style, title string, list []results.Change)
 	return t.Write(w, style)
 }
 
-// shownSteps is how many changed steps are listed with their inputs.
+// shownSteps is the number of changed steps that are listed with their inputs.
 const shownSteps = 20
 
 func writeInputs(w io.Writer, style Style, steps []results.StepChange, verbose bool) error {
@@ -114,7 +114,7 @@ func writeScores(w io.Writer, style Style, scores []results.Score) error {
 	return t.Write(w, style)
 }
 
-// brief is a value on one line, cut to fit a table.
+// brief returns a value on one line, cut to fit a table.
 func brief(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if runes := []rune(text); len(runes) > 40 {

@@ -12,11 +12,11 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// boardLines is how many lines the leaderboard of the live view has at most.
+// boardLines is the largest number of lines of the live view's leaderboard.
 const boardLines = 10
 
-// screen draws the live view of a state at a time: at most height lines of at
-// most width columns, the most telling first.
+// screen draws the live view of a state at a time: at most height lines of at most width
+// columns, the most important first.
 func screen(s *State, style Style, width, height int, now time.Time) string {
 	if s.Started.IsZero() {
 		return ""
@@ -46,8 +46,8 @@ func headline(s *State, style Style, now time.Time) string {
 	return text + "  " + clock(max(0, now.Sub(s.Started))) + style.Dim(expectedText(s.Expected, now))
 }
 
-// expectedText says when the run is expected to end: ", ~1h30m left (ends
-// ~14:05)"; nothing if nothing is known of it, or if that time has gone by.
+// expectedText returns the expected end of the run: ", ~1h30m left (ends ~14:05)"; "" if
+// it is unknown or past.
 func expectedText(e event.ExpectedEnd, now time.Time) string {
 	left := e.End.Sub(now)
 	if e.End.IsZero() || left <= 0 {
@@ -68,7 +68,7 @@ func overall(s *State, style Style, width int) string {
 	return bar(int64(s.Done()), int64(s.Start.Steps), min(30, max(8, width/4)), style) + " " + overallText(s, style)
 }
 
-// overallText counts the steps by how they ended.
+// overallText counts the steps by outcome.
 func overallText(s *State, style Style) string {
 	counts := []string{fmt.Sprintf("%d/%d done", s.Done(), s.Start.Steps)}
 	for _, c := range []struct {
@@ -91,8 +91,8 @@ func overallText(s *State, style Style) string {
 	return strings.Join(counts, ", ")
 }
 
-// runningLine is one attempt under a name: time, bar, what it does, leases and,
-// unless it has a line of its own, what it printed last.
+// runningLine returns the line of an attempt: name, time, bar, phase, leases and, unless
+// it has a line of its own, the last line of its output.
 func runningLine(r *running, name string, style Style, now time.Time, printed bool) string {
 	text := style.accent(name) + " " + attemptNote(r, style)
 	switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
-// spending writes which models steps would use, within which limits, and the
-// most that all of it can cost.
+// spending writes the models that steps would use, their limits, and the highest possible
+// cost.
 func spending(w io.Writer, p *plan.Plan, style Style) {
 	var most int64
 	all := p.Spending()
@@ -41,7 +41,7 @@ func spending(w io.Writer, p *plan.Plan, style Style) {
 	}
 }
 
-// spendingLimits are the limits of a model as part of a sentence.
+// spendingLimits returns the limits of a model as part of a sentence.
 func spendingLimits(s plan.Spending) string {
 	if s.Replayed {
 		return "answered from recordings"

@@ -12,12 +12,12 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// tailLines is how many of a step's last lines are kept to explain a failure, and
-// failureLines how many of them are shown of a step that is no agent.
+// tailLines is the number of a step's last lines that are kept to explain a failure.
+// failureLines is the number of them that are shown for a step that is no agent.
 const tailLines, failureLines = 60, 5
 
-// State is what a sequence of events amounts to. It is the model behind the
-// live view and the summary; it is not safe for concurrent use.
+// State is the state of a run after a sequence of events, the model behind the live view
+// and the summary. It is not safe for concurrent use.
 type State struct {
 	Start    event.RunStarted
 	Started  time.Time
@@ -26,24 +26,24 @@ type State struct {
 	Failures []Failure
 	Warnings []event.Warning
 	Outputs  []event.OutputValue
-	// Publishing is the path that results are laid out at, if that takes long, and
-	// Published are those where they are.
+	// Publishing is the path at which results are being laid out, if that takes long;
+	// Published are the finished paths.
 	Publishing *publishing
 	Published  []event.Published
-	// Preflights are what was found out before the first step; Preflighted
-	// says that all of it is there.
+	// Preflights are the findings before the first step; Preflighted reports whether they
+	// are complete.
 	Preflights  []event.Preflight
 	Preflighted bool
-	// Attempts are the attempts of agents that gave a result, now or before.
+	// Attempts are the agents' attempts with a result, run or cached.
 	Attempts conditions.Tally
-	// Outcomes are how those attempts ended and what grading made of them.
+	// Outcomes are the outcomes of those attempts and of their grading.
 	Outcomes Outcomes
 
-	// Grades are the scores so far; nil if nobody reads them.
+	// Grades are the present scores; nil if the view shows none.
 	Grades *Grades
 
-	// Waiting is what steps wait for that could start otherwise, and Expected
-	// when the run ends.
+	// Waiting are the resources that ready steps wait for; Expected is the expected end
+	// of the run.
 	Waiting  []event.Wait
 	Expected event.ExpectedEnd
 
@@ -52,29 +52,29 @@ type State struct {
 	blocks  map[string]*blockCounts
 	running map[string]*running
 	tails   map[string][]string
-	// paid is what attempts have paid for models, by address.
+	// paid is the cost of models by the attempt's address.
 	paid map[string]int64
 }
 
-// running is an attempt under way.
+// running is a running attempt.
 type running struct {
 	event.StepStarted
 	Progress event.StepProgress
-	// Phase is what part of its work an agent's attempt is in.
+	// Phase is the phase of an agent's attempt.
 	Phase step.Phase
-	// Rate is how fast Progress grows.
+	// Rate is the speed at which Progress grows.
 	Rate rate
-	// Space is what the attempt waits for, if it waits for disk space.
+	// Space is the disk space that the attempt waits for, if any.
 	Space *event.StepWaiting
-	// Line is the last line that it printed.
+	// Line is the last line of its output.
 	Line string
-	// Job is how its job on a cluster is doing; nil if it has none.
+	// Job is the state of its job on a cluster; nil if it has none.
 	Job *event.StepJob
-	// Waiting says that the last attempt failed and the next one is awaited.
+	// Waiting reports whether the last attempt failed and the next one is due.
 	Waiting *event.StepRetry
 }
 
-// Failure is a step that failed permanently, with the last lines it wrote.
+// Failure is a step that failed permanently, with the last lines of its output.
 type Failure struct {
 	event.StepFinished
 	Tail []string
@@ -85,10 +85,10 @@ func NewState() *State {
 	return &State{Counts: map[event.Status]int{}, blocks: map[string]*blockCounts{}, running: map[string]*running{}, tails: map[string][]string{}, paid: map[string]int64{}}
 }
 
-// Apply takes in one event, with its texts made fit to be shown.
+// Apply applies one event, whose strings it makes safe to show.
 func (s *State) Apply(e event.Event) { s.apply(cleaned(e)) }
 
-// apply is Apply for an event that was cleaned.
+// apply is Apply for a cleaned event.
 func (s *State) apply(e event.Event) {
 	switch e := e.(type) {
 	case event.RunStarted:
@@ -154,8 +154,7 @@ func (s *State) apply(e event.Event) {
 	}
 }
 
-// Paid is what the attempts of the run have paid for models, in billionths of a US
-// dollar.
+// Paid returns the cost of models of the run's attempts, in billionths of a US dollar.
 func (s *State) Paid() (sum int64) {
 	for _, cost := range s.paid {
 		sum += cost
@@ -174,7 +173,7 @@ func (s *State) log(e event.StepLog) {
 	}
 }
 
-// phase takes in what part of its work an attempt is in.
+// phase stores the phase of an attempt.
 func (r *running) phase(e event.StepPhase) {
 	r.Phase, r.Space = e.Phase, nil
 	if e.TotalBytes > 0 {
@@ -206,14 +205,14 @@ func (s *State) finish(e event.StepFinished) {
 	delete(s.tails, e.Address)
 }
 
-// refused says that the preflight told why a step is not started.
+// refused reports whether the preflight gave the reason why a step is not started.
 func (s *State) refused(address string) bool {
 	return slices.ContainsFunc(s.Preflights, func(p event.Preflight) bool {
 		return p.Verdict == event.PreflightFailed && p.Address == address
 	})
 }
 
-// Done returns the number of steps that have ended in whatever way.
+// Done returns the number of steps that have ended, whatever their outcome.
 func (s *State) Done() int {
 	n := 0
 	for _, count := range s.Counts {
@@ -222,7 +221,7 @@ func (s *State) Done() int {
 	return n
 }
 
-// running lists the attempts under way, the longest running first.
+// running lists the running attempts, the longest first.
 func (s *State) Running() []*running {
 	out := make([]*running, 0, len(s.running))
 	for _, r := range s.running {

@@ -9,8 +9,8 @@ import (
 // Style colours texts; its zero value leaves them as they are.
 type Style struct{ on bool }
 
-// StyleFor returns the style for a stream: plain when it is not a terminal or
-// the person wants no colours.
+// StyleFor returns the style for a stream: plain if it is no terminal or the user wants
+// no colours.
 func StyleFor(w io.Writer, plain bool) Style { return Style{on: !plain && IsTerminal(w)} }
 
 // IsTerminal reports whether w is a terminal.

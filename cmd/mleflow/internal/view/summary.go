@@ -10,11 +10,11 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 )
 
-// failuresShown is how many reasons of failures a summary spells out.
+// failuresShown is the number of reasons for failures that a summary spells out.
 const failuresShown = 10
 
-// Summary writes how a run ended: failures with their last lines, warnings of
-// which there may be many counted, and one closing line.
+// Summary writes the end of a run: failures with their last lines, warnings (counted if
+// there are many), and one closing line.
 func Summary(w io.Writer, s *State, style Style) {
 	writeFailures(w, s, style)
 	publications(w, s.Published, style)
@@ -25,8 +25,8 @@ func Summary(w io.Writer, s *State, style Style) {
 	}
 }
 
-// writeFailures writes why steps failed, each reason once. What the preflight
-// said is not repeated.
+// writeFailures writes the reasons for failed steps, each once. Findings of the preflight
+// are not repeated.
 func writeFailures(w io.Writer, s *State, style Style) {
 	var all reasons
 	for _, f := range s.Failures {
@@ -78,8 +78,8 @@ func closingLine(s *State, style Style) string {
 	}
 }
 
-// doneText is the line of a run whose steps all ran. Agents that failed do not
-// make it a failure, and are counted.
+// doneText returns the line of a run without failed steps. Agents' failures are counted
+// but do not make it a failure.
 func doneText(s *State, style Style) string {
 	text := " " + countsText(*s.Finish)
 	switch done := s.Outcomes.Finished(); {
@@ -103,8 +103,8 @@ func allCached(n int) string {
 	}
 }
 
-// Outputs writes the values of the pipeline's output blocks: a text of several
-// lines as it is under its name, anything else on one line.
+// Outputs writes the values of the pipeline's output blocks: a string of several lines
+// unchanged below its name, any other value on one line.
 func Outputs(w io.Writer, run string, outputs []event.OutputValue, style Style) {
 	told := map[string]bool{}
 	for i, o := range outputs {
@@ -127,8 +127,8 @@ func Outputs(w io.Writer, run string, outputs []event.OutputValue, style Style) 
 	}
 }
 
-// untold leaves out the closing paragraph of a text if an earlier text closed with the
-// same.
+// untold omits the closing paragraph of a message if an earlier message ended with the
+// same one.
 func untold(text string, told map[string]bool) string {
 	i := strings.LastIndex(strings.TrimRight(text, "\n"), "\n\n")
 	if i < 0 {
@@ -141,7 +141,7 @@ func untold(text string, told map[string]bool) string {
 	return text
 }
 
-// ContentText says what content is.
+// ContentText describes content.
 func ContentText(c event.Content) string {
 	if c.Kind == "tree" {
 		return fmt.Sprintf("folder of %s, %s", Plural(int(c.Files), "file"), Bytes(c.Bytes))
@@ -149,7 +149,7 @@ func ContentText(c event.Content) string {
 	return "file of " + Bytes(c.Bytes)
 }
 
-// GetCommand is the command that takes content out of a run.
+// GetCommand returns the command that takes content out of a run.
 func GetCommand(run string, c event.Content) string {
 	return fmt.Sprintf("mleflow get %s '%s.%s' -o DIR", run, OneLine(c.From), OneLine(c.Output))
 }

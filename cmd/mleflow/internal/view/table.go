@@ -7,7 +7,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/plain"
 )
 
-// Table is text in aligned columns.
+// Table is a table of strings in aligned columns.
 type Table struct {
 	header []string
 	right  []bool
@@ -27,11 +27,11 @@ func NewTable(columns ...string) *Table {
 	return t
 }
 
-// Fit makes the table at most width wide: what is wider continues below, after
-// the first keys columns again.
+// Fit limits the table to a width: further columns continue below, after a repetition of
+// the first keys columns.
 func (t *Table) Fit(keys, width int) { t.keys, t.width = keys, width }
 
-// Row adds a row, with the texts made fit to be shown; missing cells are empty.
+// Row adds a row, whose strings it makes safe to show; missing cells are empty.
 func (t *Table) Row(cells ...string) {
 	row := make([]string, len(t.header))
 	for i := range min(len(row), len(cells)) {
@@ -60,7 +60,7 @@ func (t *Table) Write(w io.Writer, style Style) error {
 	return err
 }
 
-// columns are the cells, padded.
+// columns returns the cells, padded.
 func (t *Table) columns() [][]string {
 	columns := make([][]string, len(t.header))
 	for i, name := range t.header {

@@ -14,8 +14,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/transcript/message"
 )
 
-// Transcript writes the exchanges of a transcript for people. Full shows texts
-// in whole length.
+// Transcript writes the exchanges of a transcript for people. Full shows strings at full
+// length.
 type Transcript struct {
 	Out   io.Writer
 	Style Style
@@ -51,7 +51,7 @@ func (v *Transcript) Turn(t *transcript.Turn) error {
 	return err
 }
 
-// labelled is a text with a label, or nothing.
+// labelled returns a string with a label, or "".
 func labelled(label, text string) string {
 	if text == "" {
 		return ""
@@ -80,7 +80,7 @@ func (v *Transcript) count(t *transcript.Turn) {
 	v.seconds, v.waited = v.seconds+t.Seconds, v.waited+t.Waited
 }
 
-// Figures is the line that tells of an exchange.
+// Figures returns the figures of an exchange on one line.
 func (v *Transcript) Figures(t *transcript.Turn) string {
 	parts := []string{fmt.Sprintf("#%d %s %s %s", t.Sequence, t.Time.UTC().Format("15:04:05"), OneLine(t.Model), OneLine(cmp.Or(t.Asked, string(t.Operation), t.Path)))}
 	if t.Status != 200 {
@@ -144,7 +144,7 @@ func Dollars(nano int64) string {
 	return "$" + text
 }
 
-// message writes what was said, each part under a word or a sign.
+// message writes a message, each part after a word or a sign.
 func (v *Transcript) message(b *strings.Builder, m message.Message) {
 	if m.IsZero() {
 		return
@@ -171,8 +171,7 @@ func (v *Transcript) message(b *strings.Builder, m message.Message) {
 	}
 }
 
-// shell shows the arguments of a call: the command itself, if that is all there
-// is.
+// shell returns the arguments of a call: the bare command if there is nothing else.
 func shell(arguments string) string {
 	var a map[string]any
 	if json.Unmarshal([]byte(arguments), &a) == nil && len(a) == 1 {
@@ -186,11 +185,11 @@ func shell(arguments string) string {
 }
 
 const (
-	// shownLines and shownBytes bound a text that is not shown in full.
+	// shownLines and shownBytes limit strings that are not shown at full length.
 	shownLines, shownBytes = 12, 1200
 )
 
-// text writes a text with a sign before its first line, the others indented.
+// text writes a string with a sign before its first line; other lines are indented.
 func (v *Transcript) text(b *strings.Builder, sign, text string) {
 	if text == "" {
 		return
@@ -208,7 +207,7 @@ func (v *Transcript) text(b *strings.Builder, sign, text string) {
 	}
 }
 
-// shortened cuts a text off and says what is left out.
+// shortened cuts a string and says how much is omitted.
 func shortened(text string) (shown, rest string) {
 	end, lines := len(text), 0
 	for i, c := range text {
@@ -220,7 +219,7 @@ func shortened(text string) (shown, rest string) {
 			break
 		}
 	}
-	// A few bytes more are not worth a line that says so.
+	// A few more bytes are not worth a line about them.
 	if len(text)-end < 80 && strings.Count(text[end:], "\n") < 2 {
 		return text, ""
 	}

@@ -17,8 +17,7 @@ type UnderWay struct {
 	Blocks  []blockJSON   `json:"blocks"`
 	Running []runningJSON `json:"running"`
 	Waiting []event.Wait  `json:"waiting"`
-	// ExpectedEnd is zero where nothing is known of it; UnknownSteps are those
-	// that it does not count.
+	// ExpectedEnd is zero if unknown; UnknownSteps are the steps that it does not count.
 	ExpectedEnd  time.Time `json:"expected_end,omitzero"`
 	UnknownSteps int       `json:"unknown_steps,omitempty"`
 }
@@ -28,7 +27,7 @@ type blockJSON struct {
 	Steps   int                  `json:"steps"`
 	Running int                  `json:"running"`
 	Ended   map[event.Status]int `json:"ended"`
-	// Problems are the outcomes of attempts and submissions that are one.
+	// Problems are the problems among the outcomes of attempts and submissions.
 	Problems map[string]int `json:"problems,omitempty"`
 }
 
@@ -37,13 +36,13 @@ type runningJSON struct {
 	Attempt int       `json:"attempt"`
 	Started time.Time `json:"started"`
 	Devices []string  `json:"devices,omitempty"`
-	// Job is how its job on a cluster is doing.
+	// Job is the state of its job on a cluster.
 	Job      *event.StepJob `json:"job,omitempty"`
 	Phase    *step.Phase    `json:"phase,omitempty"`
 	LastLine string         `json:"last_line,omitempty"`
 }
 
-// UnderWay returns how the run stands.
+// UnderWay returns the state of the run.
 func (s *State) UnderWay() *UnderWay {
 	u := &UnderWay{Blocks: []blockJSON{}, Running: []runningJSON{}, Waiting: append([]event.Wait{}, s.Waiting...), ExpectedEnd: s.Expected.End, UnknownSteps: s.Expected.Unknown}
 	for _, b := range s.order {
@@ -59,16 +58,16 @@ func (s *State) UnderWay() *UnderWay {
 	return u
 }
 
-// LastLines fills in what the attempts under way printed last, which a journal
-// does not hold.
+// LastLines adds the last lines of the running attempts' output, which a journal does not
+// hold.
 func (s *State) LastLines(last func(address string) string) {
 	for _, r := range s.running {
 		r.Line = OneLine(last(r.Address))
 	}
 }
 
-// WriteUnderWay writes how a run stands at a time: blocks, attempts and what
-// others wait for. A width of 0 is no terminal.
+// WriteUnderWay writes the state of a run at a time: blocks, attempts and the resources
+// that others wait for. A width of 0 is no terminal.
 func WriteUnderWay(w io.Writer, s *State, style Style, width int, now time.Time) {
 	if width <= 0 {
 		width = 200

@@ -23,8 +23,7 @@ func Bytes(n int64) string {
 	return strconv.FormatFloat(value, 'f', 1, 64) + " " + units[i]
 }
 
-// Duration writes a duration as people say it: "0.42s", "12.3s", "4m05s",
-// "2h03m".
+// Duration writes a duration for people: "0.42s", "12.3s", "4m05s", "2h03m".
 func Duration(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -54,7 +53,7 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
-// limitText writes a time limit as people write it: "24h", "90m", "1m30s".
+// limitText writes a time limit in the notation of pipelines: "24h", "90m", "1m30s".
 func limitText(d time.Duration) string {
 	text := d.Round(time.Second).String()
 	if strings.HasSuffix(text, "m0s") {
@@ -66,7 +65,7 @@ func limitText(d time.Duration) string {
 	return text
 }
 
-// Roughly writes a duration that is a guess: "45s", "59m", "1h02m".
+// Roughly writes an estimated duration: "45s", "59m", "1h02m".
 func Roughly(d time.Duration) string {
 	switch {
 	case d < 2*time.Minute:
@@ -91,8 +90,8 @@ func Count(n int64) string {
 	return sign + digits
 }
 
-// Score writes a score as people do: all its digits, and no exponent unless it
-// is astronomic or tiny.
+// Score writes a score for people: all its digits, with an exponent only if it is huge or
+// tiny.
 func Score(v float64) string {
 	if size := math.Abs(v); size >= 1e21 || size < 1e-6 && v != 0 {
 		return strconv.FormatFloat(v, 'g', -1, 64)
@@ -108,7 +107,7 @@ func Plural(n int, noun string) string {
 	return Count(int64(n)) + " " + noun + "s"
 }
 
-// amount writes how much of a unit: sizes in binary units, else a count.
+// amount writes an amount of a unit: sizes in binary units, else a count.
 func amount(n int64, unit string) string {
 	if unit == "bytes" {
 		return Bytes(n)

@@ -7,16 +7,16 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/gateway"
 )
 
-// Used is what attempts used of their models. Costs are billionths of a US dollar.
+// Used is the attempts' use of models. Costs are in billionths of a US dollar.
 type Used struct {
 	Requests int64 `json:"requests"`
 	Tokens   int64 `json:"tokens"`
 	Cost     int64 `json:"cost_nanodollars"`
-	// EarlierCost is what of Cost is that of attempts that earlier runs made.
+	// EarlierCost is the part of Cost that belongs to attempts of earlier runs.
 	EarlierCost int64 `json:"earlier_cost_nanodollars,omitempty"`
 }
 
-// use adds what an attempt used.
+// use adds an attempt's use.
 func (o *Outcomes) use(models map[string]export.ModelUse, cached bool) {
 	if len(models) == 0 {
 		return
@@ -27,7 +27,7 @@ func (o *Outcomes) use(models map[string]export.ModelUse, cached bool) {
 	for _, m := range models {
 		cost, err := gateway.ParseDollars(m.CostUSD)
 		if err != nil {
-			continue // nobody's own output says so
+			continue // no step's own output has it
 		}
 		o.Models.Requests += m.Requests
 		o.Models.Tokens += m.InputTokens + m.OutputTokens
@@ -38,7 +38,7 @@ func (o *Outcomes) use(models map[string]export.ModelUse, cached bool) {
 	}
 }
 
-// String is the use as part of a sentence.
+// String returns the use as part of a sentence.
 func (u Used) String() string {
 	text := fmt.Sprintf("%s, %s, %s", Plural(int(u.Requests), "request"), Plural(int(u.Tokens), "token"), Dollars(u.Cost))
 	switch {

@@ -26,12 +26,13 @@ type Result struct {
 	Comparisons map[string]board.Comparison
 	Splits      []board.SplitIDs
 	Catalog     *competitions.Catalog
-	// Stopped are the first agent's boards had its attempts been stopped early.
+	// Stopped are the first agent's boards as they would be if its attempts had been
+	// stopped early.
 	Stopped []board.Stopped
 }
 
-// JSON is the leaderboard as JSON: the fields of the first agent's board,
-// which are fixed, and what goes beyond.
+// JSON is the leaderboard as JSON: the fixed fields of the first agent's board, and
+// further ones.
 type JSON struct {
 	Agent     string `json:"agent"`
 	Isolation string `json:"isolation"` // see conditions.Shown
@@ -41,9 +42,9 @@ type JSON struct {
 	// MetricExternal are the competitions whose scores a program computed.
 	MetricExternal []string          `json:"metric_external,omitempty"`
 	Failures       []grading.Failure `json:"failures,omitempty"` // runs that could not be graded
-	// RuleChecks sums up what rules found; nil if that is not known.
+	// RuleChecks sums up the findings of rules; nil if unknown.
 	RuleChecks *board.RuleTally `json:"rule_checks,omitempty"`
-	// At are the boards had every attempt been stopped early, by --at.
+	// At are the boards at the times of --at, as if every attempt had been stopped then.
 	At         []board.Stopped `json:"at,omitempty"`
 	Against    *JSON           `json:"against,omitempty"`
 	Comparison *comparisonJSON `json:"comparison,omitempty"`
@@ -69,7 +70,7 @@ func (r Result) JSON() JSON {
 	return out
 }
 
-// notes say what a reader of the scores must know.
+// notes returns the remarks that a reader of the scores needs.
 func (r Result) notes() []string {
 	var all []conditions.Attempts
 	for _, s := range r.Agents {
@@ -103,7 +104,7 @@ func (r Result) runs() []export.Run {
 	return runs
 }
 
-// Labels are the columns of a Markdown row that its writer says.
+// Labels are the columns of a Markdown row that its author supplies.
 type Labels struct{ Models, Hours, Date string }
 
 func (r Result) rows(o Labels) []export.Row {
@@ -143,7 +144,7 @@ func (r Result) Table(name string) (*table.Table, error) {
 // Markdown returns rows for the reference's README.
 func (r Result) Markdown(l Labels) string { return export.Markdown(r.rows(l), r.notes()) }
 
-// Warn calls warn for what was left out and what depends on rounding.
+// Warn calls warn for omitted attempts and for medals that depend on rounding.
 func (r Result) Warn(warn func(title, format string, args ...any)) {
 	for _, s := range r.Agents {
 		for _, split := range r.Splits {
@@ -166,7 +167,7 @@ func (r Result) Warn(warn func(title, format string, args ...any)) {
 	}
 }
 
-// Layout says how a leaderboard is drawn.
+// Layout selects how a leaderboard is drawn.
 type Layout struct {
 	Style view.Style
 	Width int
@@ -289,7 +290,7 @@ func (l Layout) comparison(out *bytes.Buffer, agents []board.Standing, split str
 	return nil
 }
 
-// stopped writes a table a split: a row a time, and one for the end.
+// stopped writes one table per split, with one row per time and one for the end.
 func (l Layout) stopped(out *bytes.Buffer, r Result) error {
 	if len(r.Stopped) == 0 {
 		return nil
@@ -325,7 +326,7 @@ func (l Layout) stopped(out *bytes.Buffer, r Result) error {
 	return nil
 }
 
-// Runs shows every run with how far it is from the next medal.
+// Runs lists every run with its distance from the next medal.
 func (l Layout) Runs(out *bytes.Buffer, r Result) error {
 	columns := []string{"Agent", "Competition", "Seed", "Isolation", "Task", ">Score", "Medal", ">Place", ">To gold", ">To silver", ">To bronze"}
 	runs := r.runs()
@@ -355,7 +356,7 @@ func (l Layout) Runs(out *bytes.Buffer, r Result) error {
 	return t.Write(out, l.Style)
 }
 
-// marginText is what is missing to a threshold, or that it is reached.
+// marginText returns the distance to a threshold, or says that it is reached.
 func marginText(margins map[grading.Threshold]grading.Margin, name grading.Threshold) string {
 	m, ok := margins[name]
 	switch {

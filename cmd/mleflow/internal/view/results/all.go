@@ -15,14 +15,14 @@ import (
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
-// The kinds whose results All knows.
+// The kinds whose results All writes.
 const (
 	kindAttempt = "agent-run"
 	kindGrade   = "grade"
 	kindBoard   = "aggregate"
 )
 
-// placed are the outputs of a kind that All writes as they are.
+// placed are the outputs of a kind that All writes unchanged.
 var placed = map[string][]string{
 	kindAttempt: {"submission", "code", "logs", "snapshots"},
 	kindGrade:   {"report"},
@@ -34,13 +34,13 @@ type Written struct {
 	Attempts int `json:"attempts"`
 	Reports  int `json:"reports"`
 	Boards   int `json:"boards"`
-	// Missing are addresses of which the results are no longer in the cache.
+	// Missing are the addresses whose results are no longer in the cache.
 	Missing []string `json:"missing,omitempty"`
 }
 
-// All writes the attempts of a run to dir/AGENT/COMPETITION/SEED, each with
-// submission, code, logs and, where it was graded, report.json, and its boards
-// to dir/boards/NAME. p is the run's plan, which says what belongs together.
+// All writes the attempts of a run to dir/AGENT/COMPETITION/SEED, each with submission,
+// code, logs and, where it was graded, report.json, and its boards to dir/boards/NAME. p
+// is the run's plan, which connects attempts with their grades.
 func (s *Source) All(ctx context.Context, p *plan.Plan, dir string, opts Options) (*Written, error) {
 	out := &Written{}
 	records, err := s.records(ctx, p, out)
@@ -80,7 +80,7 @@ func (s *Source) All(ctx context.Context, p *plan.Plan, dir string, opts Options
 	return out, nil
 }
 
-// records returns what the steps of a run gave that All writes, and nil for others.
+// records returns the results of the steps that All writes, and nil for other steps.
 func (s *Source) records(ctx context.Context, p *plan.Plan, out *Written) ([]*cache.Record, error) {
 	records := make([]*cache.Record, len(p.Steps))
 	for n := range p.Steps {
@@ -108,7 +108,8 @@ func boardName(a addr.Instance) string {
 	return a.Step.Name
 }
 
-// labelsOf are the labels of attempts' grades, by the place of the attempt in the plan.
+// labelsOf returns the labels of attempts' grades, by the index of the attempt in the
+// plan.
 func labelsOf(p *plan.Plan, records []*cache.Record) map[int]map[string]string {
 	out := map[int]map[string]string{}
 	for n, rec := range records {
@@ -122,9 +123,9 @@ func labelsOf(p *plan.Plan, records []*cache.Record) map[int]map[string]string {
 	return out
 }
 
-// attemptFolder is where an attempt goes, by agent, competition and seed, as the labels
-// of its grade name them; one that is there already, of another block, gets the step's
-// name in front.
+// attemptFolder returns the folder of an attempt, by agent, competition and seed as in
+// the labels of its grade. If another block's attempt has that folder already, the step's
+// name is prepended.
 func (s *Source) attemptFolder(dir string, a addr.Instance, rec *cache.Record, labels map[string]string) string {
 	var agent string
 	_ = json.Unmarshal([]byte(rec.Field("agent.name")), &agent)
@@ -170,7 +171,7 @@ func (s *Source) report(ctx context.Context, rec *cache.Record, at string, opts 
 	return s.place(ctx, rec.Outputs["report"].Ref, filepath.Join(at, "report.json"), opts)
 }
 
-// reportFolder is the folder of the one attempt that a grade step depends on;
+// reportFolder returns the folder of the one attempt that a grade step depends on;
 // without one, a folder of its own.
 func reportFolder(dir string, st *plan.Step, folders map[int]string) string {
 	var found []string
@@ -199,7 +200,7 @@ func (s *Source) board(ctx context.Context, rec *cache.Record, at string, opts O
 	return s.place(ctx, ref, at, opts)
 }
 
-// safeName makes one path element of a name.
+// safeName turns a name into one path element.
 func safeName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r == '/' || r == '\\' || r < ' ' || r == 0x7f {

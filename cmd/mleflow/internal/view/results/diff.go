@@ -14,14 +14,14 @@ import (
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
-// Change is something that differs between two runs; an empty side lacks it.
+// Change is a difference between two runs; an empty side lacks the item.
 type Change struct {
 	Name string `json:"name"`
 	Was  string `json:"was"`
 	Is   string `json:"is"`
 }
 
-// StepChange is a step whose key differs, with the inputs that do.
+// StepChange is a step whose key differs, with the inputs that differ.
 type StepChange struct {
 	Address string   `json:"address"`
 	Kind    string   `json:"kind"`
@@ -41,22 +41,22 @@ type Score struct {
 	Difference *float64 `json:"difference"`
 }
 
-// Difference is what two runs do not have in common.
+// Difference lists the differences between two runs.
 type Difference struct {
 	From string `json:"from"`
 	To   string `json:"to"`
-	// FromUntrusted and ToUntrusted say of each run that an attempt was not
+	// FromUntrusted and ToUntrusted report for each run whether an attempt was not
 	// isolated; see conditions.Untrusted.
 	FromUntrusted bool `json:"from_untrusted"`
 	ToUntrusted   bool `json:"to_untrusted"`
-	// Pipeline says that the text of the pipeline is another.
+	// Pipeline reports whether the text of the pipeline differs.
 	Pipeline    bool     `json:"pipeline"`
 	Variables   []Change `json:"variables"`
 	Environment []Change `json:"environment"`
-	// Only are steps of one run, as changes of their outcome.
+	// Only are the steps that only one run has, as changes of their outcome.
 	Only  []Change     `json:"only"`
 	Steps []StepChange `json:"steps"`
-	// Outcomes are steps that ended otherwise, and outputs of the pipeline.
+	// Outcomes are the steps and the outputs of the pipeline whose outcome differs.
 	Outcomes []Change `json:"outcomes"`
 	Outputs  []Change `json:"outputs"`
 	Scores   []Score  `json:"scores"`
@@ -140,8 +140,8 @@ func (d *Difference) score(was, is *ledger.StepSummary) {
 	d.Scores = append(d.Scores, s)
 }
 
-// ended tells steps that gave something from those that did not: whether it was
-// run or cached is no difference.
+// ended reports whether a step gave a result. A cached result counts like one that was
+// run.
 func ended(s *ledger.StepSummary) bool { return s.Status == event.Ran || s.Status == event.Cached }
 
 func status(s *ledger.StepSummary) string { return cmp.Or(string(s.Status), "did not end") }
@@ -187,7 +187,7 @@ func fields(rec *cache.Record) map[string]string {
 	return out
 }
 
-// text is a string in JSON without its quotes, or the text as it is.
+// text returns a JSON string without its quotes, and any other value unchanged.
 func text(value string) string {
 	var s string
 	if json.Unmarshal([]byte(value), &s) == nil {

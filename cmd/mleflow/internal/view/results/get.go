@@ -19,7 +19,7 @@ import (
 	"github.com/mleflow/mleflow/engine/publish"
 )
 
-// Source is where results are taken from.
+// Source is the place from which results are taken.
 type Source struct {
 	Store cache.Files
 	Index cache.Index
@@ -27,7 +27,7 @@ type Source struct {
 	Run *ledger.Summary
 }
 
-// Options say how files are written.
+// Options select how files are written.
 type Options struct {
 	// Link makes read-only hard links into the cache instead of copies.
 	Link bool
@@ -46,7 +46,7 @@ func (o Options) tree() tree.Options {
 // ErrNone says that a run has no such result.
 var ErrNone = errors.New("no such result")
 
-// Record returns what a step of the run gave.
+// Record returns the outputs of a step of the run.
 func (s *Source) Record(ctx context.Context, address string) (*cache.Record, error) {
 	st := s.Run.Step(address)
 	switch {
@@ -96,7 +96,7 @@ func (s *Source) Get(ctx context.Context, address, output, dir string, opts Opti
 	return paths, nil
 }
 
-// write writes an output to path, with a suffix that says what it is.
+// write writes an output to path, with a suffix for its format.
 func (s *Source) write(ctx context.Context, v cache.Value, path string, opts Options) (string, error) {
 	if v.Ref.Kind == cache.Tree {
 		return path, s.place(ctx, v.Ref, path, opts)

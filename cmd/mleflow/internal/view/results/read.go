@@ -12,7 +12,7 @@ import (
 // maxRead is the largest document that is read.
 const maxRead = 64 << 20
 
-// Read decodes JSON that a step gave as an output; journals name it "blob:DIGEST".
+// Read decodes a step's JSON output, which journals name "blob:DIGEST".
 func Read[T any](ctx context.Context, store cache.Store, output string) (v T, err error) {
 	_, sum, _ := strings.Cut(output, ":")
 	id, err := digest.ParseContentID(sum)
