@@ -74,9 +74,9 @@ func (b *blockCounts) text(style Style) string {
 	return text
 }
 
-// body returns at most height lines: the blocks, each with its running attempts. If they
-// do not fit, blocks with running attempts or failures come first, and blocks and
-// attempts get half of the lines each.
+// body returns at most the given number of lines: the blocks, each with its running
+// attempts. If they do not fit, blocks with running attempts or failures come first, and
+// blocks and attempts get half of the lines each.
 func body(s *State, style Style, width, most int, now time.Time) (lines []string) {
 	running := s.Running()
 	blocks := blocksShown(s.order, max(most/2, most-len(running)))

@@ -49,7 +49,7 @@ func (g *Grades) deliver(report grading.Graded) {
 	g.reports = append(g.reports, report)
 }
 
-// lines returns the leaderboard on at most most lines; nil if they are too few.
+// lines returns the leaderboard on at most so many lines; nil if they are too few.
 func (g *Grades) lines(all, width, most int, style Style) []string {
 	const least = 3 // title, header, one agent
 	if g == nil || most < least {
