@@ -20,7 +20,7 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// again does the chosen steps again and returns the verdicts by address.
+// again repeats the chosen steps and returns the verdicts by address.
 func (a *audit) again(ctx context.Context, chosen func(address string) bool) (map[string]engine.Verified, error) {
 	opts := a.Options
 	opts.Cache = a.store
@@ -38,8 +38,8 @@ func (a *audit) again(ctx context.Context, chosen func(address string) bool) (ma
 	return by, nil
 }
 
-// regrade grades every row again for which there are own answers. Their digest
-// is the one that the bundle names, so the engine finds their content.
+// regrade grades again every row for which the verifier has answers. Their digest is the
+// one that the bundle names, so the engine finds their content.
 func (a *audit) regrade(ctx context.Context) error {
 	able := map[string]int{}
 	for i := range a.trusted {
@@ -76,8 +76,8 @@ func (a *audit) regrade(ctx context.Context) error {
 	return nil
 }
 
-// reboard makes the boards again, of the reports that were graded again where
-// they were: these are the same bytes.
+// reboard makes the boards again from the reports. Reports that were graded again have
+// the same bytes as the bundle's.
 func (a *audit) reboard(ctx context.Context) error {
 	boards := map[string]bool{}
 	for _, b := range a.report.Boards {
@@ -108,8 +108,7 @@ func (a *audit) reboard(ctx context.Context) error {
 	return nil
 }
 
-// boardOf is the standing of a board that follows from its reports: that of the
-// worst of them.
+// boardOf returns the standing of a board: the worst among its reports.
 func (a *audit) boardOf(address string, standing map[string]Standing) (Standing, string) {
 	i := slices.IndexFunc(a.Program.Instances, func(inst *config.Instance) bool { return inst.Addr.String() == address })
 	rows, err := a.chains.rows(i)
@@ -129,8 +128,7 @@ func (a *audit) boardOf(address string, standing map[string]Standing) (Standing,
 	return Recomputed, ""
 }
 
-// flag marks a submission that is the answers, and a score that only the answers
-// get.
+// flag marks a submission that equals the answers, and a score that only the answers get.
 func (a *audit) flag(ctx context.Context, i int, row *Row, perfect map[int]*grading.Report) error {
 	l, err := a.of(i)
 	if err != nil {
@@ -178,7 +176,7 @@ func (a *audit) submits(ctx context.Context, i int, file tree.Entry) (bool, erro
 	return ref.ID == file.ID, nil
 }
 
-// perfect grades the answers as a submission; nil where they are none.
+// perfect grades the answers as a submission; nil if they are no submission.
 func (a *audit) perfect(ctx context.Context, def *competitions.Definition, answers tree.Entry) (_ *grading.Report, err error) {
 	dir, err := os.MkdirTemp("", "mleflow-verify-")
 	if err != nil {

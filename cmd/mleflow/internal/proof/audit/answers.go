@@ -19,32 +19,30 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// Data is where a verifier's own answers are.
+// Data is the place of a verifier's own answers.
 type Data struct {
 	Cache cache.Cache
-	// Dir is a folder with prepared data, or empty for what was prepared in
-	// the cache.
+	// Dir is a folder with prepared data; empty for the data prepared in the cache.
 	Dir string
-	// Ran reports whether a run was done here: records come from elsewhere,
-	// too.
+	// Ran reports whether a run was executed here. Records may come from elsewhere.
 	Ran func(run string) bool
-	// own are the data of Dir that were read already.
+	// own are the data of Dir that have been read.
 	own sync.Map
 }
 
 // answers are the data of a competition that the verifier trusts.
 type answers struct {
 	private cache.Ref
-	// how says where they are from and what they were compared with.
+	// how describes their origin and the data that they were compared with.
 	how string
-	// half is the public half. Where it is zero, it is read from data, or lacks says
-	// why there is none.
+	// half is the public half. If it is zero, it is read from data, or lacks gives the
+	// reason why there is none.
 	half  cache.Ref
 	data  *verify.Data
 	lacks error
 }
 
-// public are the files that agents should have been given; reading them may take
+// public returns the files that agents should have been given. Reading them may take
 // long.
 func (o *answers) public(ctx context.Context) (_ cache.Ref, err error) {
 	if o.lacks != nil {
@@ -56,7 +54,7 @@ func (o *answers) public(ctx context.Context) (_ cache.Ref, err error) {
 	return o.half, err
 }
 
-// noAnswers is the error that the verifier has none; its text says why.
+// noAnswers means that the verifier has no answers; its text says why.
 type noAnswers struct{ error }
 
 func (e noAnswers) Unwrap() error { return e.error }
@@ -93,8 +91,7 @@ func (a *audit) definition(l chain) (*competitions.Definition, error) {
 	return def, err
 }
 
-// fromFolder takes prepared data or, where a half of them is missing, prepares the
-// raw data.
+// fromFolder takes prepared data. If a half of them is missing, it prepares the raw data.
 func (a *audit) fromFolder(ctx context.Context, def *competitions.Definition, l chain) (answers, error) {
 	data := a.Data.Dir
 	if competitions.IsMasked(l.version) { // beside those of the version itself
@@ -117,7 +114,7 @@ func (a *audit) fromFolder(ctx context.Context, def *competitions.Definition, l 
 	}
 	own, err := a.taken(ctx, def, l, dir)
 	if own.how = "prepared in " + data + ", " + own.how; lacks != nil {
-		// A board tells this, and must not say where the data are.
+		// This text is shown on a board, which must not say where the data are.
 		own.lacks = fmt.Errorf("there is no folder %s/prepared/public among your data; prepare them again, or put the raw data into %[1]s/raw", def.ID)
 	}
 	return own, err
@@ -152,8 +149,8 @@ func (a *audit) taken(ctx context.Context, def *competitions.Definition, l chain
 	return own, err
 }
 
-// fromCache computes the actions of download and prepare, each from what the
-// one before gave here, and takes what they gave.
+// fromCache computes the actions of download and prepare, each from the outputs of the
+// one before in this cache, and takes their outputs.
 func (a *audit) fromCache(ctx context.Context, def *competitions.Definition, l chain) (own answers, err error) {
 	raw, err := a.ranHere(ctx, l.download)
 	if err != nil {
@@ -178,9 +175,8 @@ func (a *audit) fromCache(ctx context.Context, def *competitions.Definition, l c
 	return own, err
 }
 
-// foreign returns an error if the pipeline brought raw data of its own, of which
-// nothing says that they are the competition's: who writes the pipeline may have
-// written them, too.
+// foreign returns an error if the pipeline brought its own raw data. Nothing shows that
+// these are the competition's: the author of the pipeline may have written them.
 func (a *audit) foreign(def *competitions.Definition, l chain, raw *cache.Record) error {
 	if a.argument(l.download, "from").IsNull() && a.argument(l.download, "source").IsNull() {
 		return nil
@@ -199,7 +195,7 @@ func (a *audit) foreign(def *competitions.Definition, l chain, raw *cache.Record
 	return fmt.Errorf("%s takes raw data from a source of the pipeline, and they have none of the pins of %s; prepare the data yourself and name the folder with --data-dir", a.address(l.download), def.ID)
 }
 
-// ranHere returns what a step gave in this cache.
+// ranHere returns the outputs of a step in this cache.
 func (a *audit) ranHere(ctx context.Context, i int) (*cache.Record, error) {
 	at := a.Program.Instances[i].Addr
 	h, err := a.key(i)
@@ -218,9 +214,9 @@ func (a *audit) ranHere(ctx context.Context, i int) (*cache.Record, error) {
 	return rec, nil
 }
 
-// pins compares the verifier's own data with the pins of his definition, and
-// says with which. The public half is not graded with and may be terabytes; where
-// it is needed, it is compared with what the agent was given.
+// pins compares the verifier's own data with the pins of his definition and names the
+// pins. The public half is not used for grading and may have terabytes. If it is needed,
+// it is compared with the agent's data.
 func (a *audit) pins(ctx context.Context, def *competitions.Definition, l chain, own answers) (string, error) {
 	only := *def
 	if a.altered(l.prepare) {
@@ -241,7 +237,7 @@ func (a *audit) pins(ctx context.Context, def *competitions.Definition, l chain,
 	return "matching the definition's pins", nil
 }
 
-// recorded is content that a step gave by its record.
+// recorded is the content of a step's output by its record.
 func (a *audit) recorded(i int, output string) cache.Ref {
 	if rec := a.records[i]; rec != nil {
 		return rec.Outputs[output].Ref

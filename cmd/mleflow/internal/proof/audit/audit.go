@@ -21,7 +21,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
-// Standing is how much of a score was shown.
+// Standing is the degree to which a score was proved.
 type Standing string
 
 // The standings.
@@ -29,9 +29,9 @@ const (
 	// Recomputed: the submission was graded again here, with answers from here,
 	// and gave the same report.
 	Recomputed Standing = "recomputed"
-	// Claimed: the report is what the bundle says that it is.
+	// Claimed: the report rests on the bundle's word alone.
 	Claimed Standing = "claimed"
-	// Refused: it is not what it should be.
+	// Refused: it contradicts what it should be.
 	Refused Standing = "refused"
 )
 
@@ -43,20 +43,20 @@ type Row struct {
 	// Attempt is the agent-run step that made the submission; empty if another
 	// step or a file did.
 	Attempt string `json:"attempt,omitempty"`
-	// Seed is that of the attempt, whatever the labels of the report say.
+	// Seed is the attempt's seed, whatever the labels of the report say.
 	Seed string `json:"seed,omitempty"`
 	// Others is how many other attempts in its place or of the same agent were made before, as the
 	// bundle discloses; see bundle.History.
 	Others   int      `json:"earlier_attempts,omitempty"`
 	Standing Standing `json:"standing"`
-	// Why says why it is no more than that.
+	// Why gives the reason why the standing is no better.
 	Why string `json:"why,omitempty"`
-	// Answers says whose they are and what they were compared with.
+	// Answers names the owner of the answers and the data that they were compared with.
 	Answers string `json:"answers,omitempty"`
-	// Unchecked says why the public data that the agent was given were compared
-	// with nothing; empty if they were.
+	// Unchecked gives the reason why the agent's public data were compared with nothing;
+	// empty if they were compared.
 	Unchecked string `json:"public_data_not_checked,omitempty"`
-	// Flags are what a person should look at.
+	// Flags are findings that a person should look at.
 	Flags []string `json:"flags,omitempty"`
 }
 
@@ -67,21 +67,21 @@ type Board struct {
 	Why      string   `json:"why,omitempty"`
 }
 
-// Report is what an audit found.
+// Report holds the findings of an audit.
 type Report struct {
 	Boards []Board `json:"boards"`
 	Rows   []Row   `json:"rows"`
-	// Keys is how many steps have the key that the verifier's own kinds and
-	// definitions give.
+	// Keys is the number of steps whose key equals the one computed by the verifier's own
+	// kinds and definitions.
 	Keys int `json:"keys"`
 	// Pinned are the competitions whose data have the digest that the
 	// verifier's definitions pin.
 	Pinned []string `json:"pinned"`
-	// Other are steps of kinds that nothing is shown of.
+	// Other are the steps of kinds that an audit proves nothing about.
 	Other []string `json:"other"`
 }
 
-// Request is what is audited and what with.
+// Request holds the inputs of an audit.
 type Request struct {
 	Bundle  *bundle.Bundle
 	Summary *ledger.Summary
@@ -96,7 +96,7 @@ type Request struct {
 	Done func(engine.Verified)
 }
 
-// audit is one under way.
+// audit is a running audit.
 type audit struct {
 	Request
 	chains
@@ -105,11 +105,11 @@ type audit struct {
 	report  *Report
 	// trusted are the answers by grade.
 	trusted map[int]*answers
-	// disclosed is what the bundle says of earlier attempts.
+	// disclosed are the earlier attempts by the bundle's account.
 	disclosed *bundle.Disclosure
 }
 
-// Run audits a bundle that was examined.
+// Run audits an examined bundle.
 func Run(ctx context.Context, q Request) (*Report, error) {
 	var behind cache.Store
 	if q.Data != nil {
@@ -150,7 +150,7 @@ func Run(ctx context.Context, q Request) (*Report, error) {
 	return a.report, a.reboard(ctx)
 }
 
-// recall makes what the run gave known to the pipeline.
+// recall gives the pipeline the outputs of the run.
 func (a *audit) recall(ctx context.Context) error {
 	at := make(map[string]int, len(a.Program.Instances))
 	for i := range a.Program.Instances {
@@ -178,8 +178,8 @@ func (a *audit) recall(ctx context.Context) error {
 	return nil
 }
 
-// key computes the key of an instance; where the pipeline leaves something to the
-// machine, with what the recorded one chose.
+// key computes the key of an instance. Where the pipeline leaves a choice to the machine,
+// it takes the recorded one.
 func (a *audit) key(i int) (*digest.Hasher, error) {
 	inst := a.Program.Instances[i]
 	args, diags := a.Program.Args(i)
@@ -199,8 +199,8 @@ func (a *audit) key(i int) (*digest.Hasher, error) {
 // machineFields are fields of keys that the verifier's machine may not know.
 var machineFields = []string{"image digest"}
 
-// keys compares the keys of what scores rest on with those that the verifier's
-// own kinds, definitions and leaderboards give.
+// keys compares the keys of the steps behind scores with those computed by the verifier's
+// own kinds, definitions and leaderboards.
 func (a *audit) keys() error {
 	var errs []error
 	for i, rec := range a.records {
@@ -260,8 +260,7 @@ func (a *audit) boards() map[int]bool {
 	return on
 }
 
-// mislabelled returns an error if the seed by which leaderboards know a grade is
-// not that of its attempt.
+// mislabelled returns an error if a grade's seed label differs from its attempt's seed.
 func (a *audit) mislabelled(grade int) error {
 	l, _ := a.of(grade)
 	labels := a.argument(grade, "labels")

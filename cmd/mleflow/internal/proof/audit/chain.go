@@ -14,7 +14,7 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// The kinds of steps that a score rests on.
+// The kinds of steps behind a score.
 const (
 	kindAgentRun  = "agent-run"
 	kindAggregate = "aggregate"
@@ -27,17 +27,16 @@ const (
 // submissionFile is the one file that an attempt submits.
 const submissionFile = "submission.csv"
 
-// chain is what a grade rests on, by the places of its steps among the
-// instances.
+// chain are the steps behind a grade, by their indexes among the instances.
 type chain struct {
 	grade, prepare, download int
-	// checksum is -1 where prepared data are graded with at once.
+	// checksum is -1 if the grade uses prepared data directly.
 	checksum int
-	// agent is the agent-run, or another step that made the submission, and output
-	// that which was submitted; -1 where it is a file of the pipeline.
+	// agent is the agent-run or another step that made the submission, and output its
+	// submitted output. agent is -1 if the submission is a file of the pipeline.
 	agent  int
 	output string
-	// private says that the submission was made from private data.
+	// private reports whether the submission was made from private data.
 	private              bool
 	competition, version string
 }
@@ -70,7 +69,7 @@ func (c chains) artifact(what string, v cty.Value) (*step.Artifact, error) {
 	return v.EncapsulatedValue().(*step.Artifact), nil
 }
 
-// maker returns the instance that gave content.
+// maker returns the instance that produced content.
 func (c chains) maker(what string, a *step.Artifact) (int, error) {
 	at, err := addr.Parse(a.From)
 	if err != nil {
@@ -83,8 +82,8 @@ func (c chains) maker(what string, a *step.Artifact) (int, error) {
 	return i, nil
 }
 
-// origin returns the instance that gave content, which must be of one of the
-// kinds, as the named output.
+// origin returns the instance that produced content as the named output. It must be of
+// one of the kinds.
 func (c chains) origin(what string, v cty.Value, output string, kinds ...string) (int, error) {
 	a, err := c.artifact(what, v)
 	if err != nil {
@@ -106,7 +105,7 @@ func (c chains) origin(what string, v cty.Value, output string, kinds ...string)
 func (c chains) kind(i int) string    { return c.g.Instances[i].Step.Kind.Name }
 func (c chains) address(i int) string { return c.g.Instances[i].Addr.String() }
 
-// of follows a grade. Whose submission it is is known even if the chain is broken.
+// of follows a grade. The maker of the submission is known even if the chain is broken.
 func (c chains) of(grade int) (chain, error) {
 	l := chain{grade: grade, checksum: -1, agent: -1, competition: c.text(grade, "competition"), version: c.text(grade, "version")}
 	if err := c.submitter(&l); err != nil {
@@ -139,7 +138,7 @@ func (c chains) of(grade int) (chain, error) {
 	return l, cmp.Or(c.submitted(l), c.saw(l))
 }
 
-// checked returns the prepare step whose files a checksum step let through.
+// checked returns the prepare step whose files a checksum step passed.
 func (c chains) checked(checksum int) (int, error) {
 	prepared := c.argument(checksum, "prepared")
 	if prepared.IsNull() || !prepared.Type().IsObjectType() {
@@ -168,9 +167,9 @@ func (c chains) submitter(l *chain) error {
 	return err
 }
 
-// submitted sees that what was graded is what the attempt submitted: the file
-// submissionFile of its output "submission". Among other files that it left there may
-// be many candidates, of which whoever publishes could choose the best.
+// submitted checks that the graded file is the attempt's submission: the file
+// submissionFile of its output "submission". Its other files may hold many candidates,
+// from which a publisher could choose the best.
 func (c chains) submitted(l chain) error {
 	at := c.address(l.agent)
 	if l.output != "submission" {
@@ -187,8 +186,8 @@ func (c chains) submitted(l chain) error {
 	return nil
 }
 
-// saw sees that the agent was given the public half of the data that it is graded
-// with, of the same preparation.
+// saw checks that the agent was given the public half of the preparation that it is
+// graded with.
 func (c chains) saw(l chain) error {
 	if id := c.text(l.agent, "competition"); id != l.competition {
 		return fmt.Errorf("the submission is that of %s, an attempt at competition %s", c.address(l.agent), id)
@@ -208,7 +207,7 @@ func (c chains) saw(l chain) error {
 	return nil
 }
 
-// rows returns the grades whose reports a board is made of.
+// rows returns the grades whose reports a board combines.
 func (c chains) rows(board int) ([]int, error) {
 	reports := c.argument(board, "reports")
 	if reports.IsNull() || !reports.CanIterateElements() {

@@ -10,11 +10,11 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// OtherVersion says that a bundle was made by step kinds of other versions than
-// those of this program, so that neither its keys nor what follows from them can be
-// compared. Nothing in it need be wrong.
+// OtherVersion means that a bundle was made by step kinds of other versions than this
+// program's, so that neither its keys nor anything derived from them can be compared. The
+// bundle may be correct.
 type OtherVersion struct {
-	// Mleflow is the version that wrote the bundle, Kinds what differs.
+	// Mleflow is the version that wrote the bundle, Kinds are the differences.
 	Mleflow string
 	Kinds   []string
 }

@@ -30,7 +30,7 @@ var blank = sync.OnceValues(func() ([]byte, error) {
 	return b.Bytes(), err
 })
 
-// header returns the header of an entry: its one form. Name and size must fit.
+// header returns the header of an entry in its only form. Name and size must fit.
 func header(name string, size int64) ([]byte, error) {
 	head, err := blank()
 	if err != nil || len(name) > 100 || size < 0 || size > maxBlob {
@@ -49,7 +49,7 @@ func header(name string, size int64) ([]byte, error) {
 	return head, nil
 }
 
-// padding is how many zeros follow size bytes.
+// padding returns the number of zeros after size bytes.
 func padding(size int64) int64 { return -size & (block - 1) }
 
 // item is a file to be written.
@@ -182,7 +182,7 @@ func slurp(open func() (io.ReadCloser, error)) ([]byte, error) {
 	return b, errors.Join(err, r.Close())
 }
 
-// name reads the name in a header, without believing anything else of it.
+// name reads the name in a header and trusts no other field.
 func headerName(head []byte) string {
 	name, _, _ := bytes.Cut(head[:100], []byte{0})
 	return string(name)

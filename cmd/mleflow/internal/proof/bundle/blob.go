@@ -10,8 +10,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// readBlobHeader reads the header of a blob, which comes after the one called
-// last.
+// readBlobHeader reads the header of a blob, whose name must come after last.
 func readBlobHeader(head []byte, where, last string) (string, span, error) {
 	name := headerName(head)
 	size, ok := headerSize(head)
@@ -26,7 +25,7 @@ func readBlobHeader(head []byte, where, last string) (string, span, error) {
 	return name, span{size: size}, checkHeader(head, where, name, size)
 }
 
-// checkHeader compares a header with its one form.
+// checkHeader compares a header with its only form.
 func checkHeader(head []byte, where, name string, size int64) error {
 	want, err := header(name, size)
 	if err != nil {
@@ -45,7 +44,7 @@ func (b *Bundle) sum(ctx context.Context, s span) (digest.ContentID, error) {
 	return w.ID(), err
 }
 
-// checkBlob reads a blob and compares it with the digest that is its name.
+// checkBlob reads a blob and compares it with the digest in its name.
 func (b *Bundle) checkBlob(ctx context.Context, where, name string, s span) (digest.ContentID, error) {
 	want, err := digest.ParseContentID(strings.TrimPrefix(name, blobFolder))
 	if err != nil {

@@ -54,12 +54,12 @@ type collector struct {
 	records []record
 	omitted []Omission
 	items   map[string]item
-	// names are those of the files that were graded.
+	// names are the names of the graded files.
 	names map[string]bool
 	// data are the files of the competitions, answers the private ones.
 	data, answers map[digest.ContentID]bool
 	disclosed     *Disclosure
-	// trees are the directories that are in already.
+	// trees are the directories that have been added.
 	trees map[digest.ContentID]bool
 }
 
@@ -250,8 +250,7 @@ func (c *collector) logs() error {
 	return nil
 }
 
-// knowData learns which files are the competitions' own, and which of them are
-// answers.
+// knowData collects the competitions' own files, and which of them are answers.
 func (c *collector) knowData() error {
 	public := map[digest.ContentID]bool{}
 	for _, r := range c.records {
@@ -280,7 +279,8 @@ func (c *collector) knowData() error {
 	return nil
 }
 
-// files notes the files of a tree. Those of a few bytes are alike by chance.
+// files records the files of a tree. Files of a few bytes are equal by chance and are
+// left out.
 func (c *collector) files(ref cache.Ref, into []map[digest.ContentID]bool) error {
 	return tree.Walk(c.ctx, c.src.Cache, ref, func(_ string, e tree.Entry) error {
 		if e.IsDir() || e.Size < 16 {
@@ -293,7 +293,7 @@ func (c *collector) files(ref cache.Ref, into []map[digest.ContentID]bool) error
 	})
 }
 
-// sorted are the items by path.
+// sorted returns the items by path.
 func (c *collector) sorted() []item {
 	list := make([]item, 0, len(c.items))
 	for _, it := range c.items {

@@ -63,22 +63,22 @@ func graded(records []record) map[string]map[string]bool {
 	return all
 }
 
-// placed is the content that was found in its place.
+// placed is the content that was found at its path.
 type placed struct {
 	ctx context.Context
 	b   *Bundle
-	// left are the files and outputs that are left out; files is how many of
-	// a packed output are.
+	// left are the omitted files and outputs; files is the number of omitted files of a
+	// packed output.
 	left   map[string]bool
 	files  map[string]int64
 	seen   map[string]bool
 	wanted map[string]map[string]bool
-	// entries is how many were looked at: a few directories that hold each
-	// other many times are many. The limit follows the size of the bundle.
+	// entries is the number of visited entries: a few directories that contain each other
+	// many times have many. The limit follows the size of the bundle.
 	entries int
 }
 
-// deepest is how deep directories may be.
+// deepest is the largest depth of directories.
 const deepest = 200
 
 func (p *placed) output(at, name string, ref cache.Ref) error {
@@ -104,7 +104,7 @@ func (p *placed) output(at, name string, ref cache.Ref) error {
 	return err
 }
 
-// count refuses trees that are too large to be looked at.
+// count refuses trees with too many entries.
 func (p *placed) count(at, path string) error {
 	if p.entries++; p.entries > 4*maxEntries+int(p.b.size/8) || strings.Count(path, "/") > deepest {
 		return damage(at, "its directories are too many or too deep")
@@ -127,8 +127,8 @@ func (p *placed) loose(at string, ref cache.Ref) error {
 	})
 }
 
-// packed checks an output that is packed, and keeps in mind where the files
-// are that are read again.
+// packed checks a packed output and remembers the places of the files that are read
+// again.
 func (p *placed) packed(pack *packs, at, name string, ref cache.Ref) error {
 	var above []digest.ContentID
 	var absent int64

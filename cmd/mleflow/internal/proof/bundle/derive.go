@@ -13,9 +13,9 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// Derive makes again what follows from the records and the pipeline, which g is
-// with its variables, and compares: the lock, the disclosure and its page, what
-// is withheld, and whose logs there are.
+// Derive derives the lock, the disclosure, its page, the withheld content and the owners
+// of logs again from the records and the pipeline, and compares them. g is the pipeline
+// with its variables.
 func (x *Examined) Derive(ctx context.Context, b *Bundle, g *config.Graph) error {
 	records, err := b.records()
 	if err != nil {
@@ -35,8 +35,8 @@ func (x *Examined) Derive(ctx context.Context, b *Bundle, g *config.Graph) error
 	return nil
 }
 
-// checkWithheld sees that nothing is withheld that may be told: content by its
-// digest, what is in a key by digest, and values that tell no private data.
+// checkWithheld checks that nothing is withheld that may be published: content by its
+// digest, content whose digest is in a key, and values that reveal no private data.
 func checkWithheld(records []record, by map[string]rule) error {
 	for _, r := range records {
 		for _, i := range r.Masked {
@@ -74,8 +74,8 @@ func (x *Examined) checkLock(b *Bundle, records []record, g *config.Graph) error
 	return nil
 }
 
-// checkDisclosure makes the disclosure again. How often attempts were made is
-// in no other file of the bundle, and is taken as it is told.
+// checkDisclosure derives the disclosure again. The number of attempts is in no other
+// file of the bundle and is taken from it unchecked.
 func (x *Examined) checkDisclosure(ctx context.Context, b *Bundle, records []record, by map[string]rule) error {
 	said, err := load[Disclosure](b, disclosureFile)
 	if err != nil {
@@ -124,7 +124,7 @@ func (x *Examined) checkDisclosure(ctx context.Context, b *Bundle, records []rec
 // logName matches the path of a log; its group is the folder of the step.
 var logName = pattern.New(`^logs/(.*)\.\d+\.log$`)
 
-// checkLogs sees that logs are those of steps of the pipeline.
+// checkLogs checks that each log belongs to a step of the pipeline.
 func checkLogs(b *Bundle, g *config.Graph) error {
 	var known []string
 	for _, inst := range g.Instances {

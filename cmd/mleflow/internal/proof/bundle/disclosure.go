@@ -21,7 +21,7 @@ import (
 	"github.com/mleflow/mleflow/steps/agentrun"
 )
 
-// Disclosure says under what conditions the attempts of a run were made.
+// Disclosure describes the conditions of a run's attempts.
 type Disclosure struct {
 	Run      string       `json:"run"`
 	Pipeline string       `json:"pipeline"`
