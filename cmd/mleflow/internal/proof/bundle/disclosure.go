@@ -80,12 +80,12 @@ type Attempt struct {
 	// its files. The disclosure of a bundle does not have them, but its records do.
 	Env   map[string]int `json:"-"`
 	Files []string       `json:"-"`
-	// Models are the language models that it could use.
+	// Models are the language models available to it.
 	Models []Terms `json:"models,omitempty"`
 
-	// Conditions are those that its results were obtained under, as its key says.
+	// Conditions are the conditions of its results, from its key.
 	Conditions []string `json:"conditions"`
-	// Untrusted says that the agent was not isolated; it follows from Conditions.
+	// Untrusted reports whether the agent was not isolated; it follows from Conditions.
 	Untrusted bool `json:"untrusted"`
 
 	Saw      Sight    `json:"saw"`
@@ -109,7 +109,7 @@ type Sight struct {
 	Instructions string `json:"instructions_sha256"`
 }
 
-// Traffic lists the servers that it could reach, and its requests.
+// Traffic lists the reachable servers and the requests.
 type Traffic struct {
 	// Policy is none, allow or open.
 	Policy string   `json:"policy"`
@@ -135,11 +135,12 @@ type Verdicts struct {
 	Failed  int `json:"failed"`
 }
 
-// Shim is the report of the package mlebench, if the agent was given it. The agent can
-// have suppressed some of it, or made it up.
+// Shim is the report of the package mlebench, if the agent had it. The agent may have
+// suppressed or forged parts of it.
 type Shim struct {
 	Given bool `json:"given"`
-	// Calls is how many were refused or withheld; Groups are the most of them.
+	// Calls is the number of refused or withheld calls; Groups are the most frequent
+	// ones.
 	Calls  int          `json:"calls"`
 	Groups []shim.Group `json:"groups,omitempty"`
 }
@@ -151,7 +152,7 @@ type Limits struct {
 	MemoryBytes string `json:"memory_bytes"`
 	GPUs        string `json:"gpus"`
 	Processes   string `json:"processes"`
-	// DiskBytes is what it reserved, 0 for none.
+	// DiskBytes is the reserved disk space, 0 for none.
 	DiskBytes int64 `json:"disk_bytes"`
 }
 

@@ -13,18 +13,18 @@ import (
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
-// history counts the attempts of earlier runs: somebody who picks among attempts
-// shows it here.
+// history counts the attempts of earlier runs, so that a choice among attempts shows.
 type history struct {
 	*collector
-	// starts counts by action how often an agent was started, by subject, and by the
-	// address in this pipeline file where the subject is not one of the bundle's.
+	// starts counts the starts of agents by action: by subject, and by address in this
+	// pipeline file for subjects that are not the bundle's.
 	starts map[string]map[string]int
-	// subjects are those of the bundle's attempts, and ours their actions, by address.
+	// subjects are the subjects of the bundle's attempts, and ours their actions, by
+	// address.
 	subjects, ours map[string]string
 }
 
-// addHistory tells of tries and of earlier runs.
+// addHistory adds the tries and the earlier runs.
 func (c *collector) addHistory(d *Disclosure) error {
 	h := history{c, map[string]map[string]int{}, map[string]string{}, map[string]string{}}
 	for _, s := range c.sum.Steps {
@@ -73,8 +73,8 @@ func (c *collector) addHistory(d *Disclosure) error {
 	return nil
 }
 
-// count tells how many attempts there were before one. Other attempts of the bundle
-// are there to be seen; made are their actions, sorted.
+// count adds the attempts before one to its history. The bundle's other attempts, whose
+// sorted actions are made, are visible anyway and don't count.
 func (h *history) count(a *Attempt, made []string) {
 	for _, name := range []string{a.Address, h.subjects[a.Address]} {
 		for action, n := range h.starts[name] {
@@ -86,7 +86,7 @@ func (h *history) count(a *Attempt, made []string) {
 	}
 }
 
-// tried tells how often an attempt was begun.
+// tried returns the number of starts of an attempt.
 func (h *History) tried(s *ledger.StepSummary, m *masker) {
 	if s == nil {
 		return
@@ -121,7 +121,7 @@ func (h *history) add(s *ledger.Summary, same bool) EarlierRun {
 	return run
 }
 
-// subject is that of an attempt; empty if it failed or its record is gone.
+// subject returns the subject of an attempt; empty if it failed or its record is gone.
 func (h *history) subject(s ledger.StepSummary) string {
 	id, err := digest.ParseActionID(s.Action)
 	if err != nil || s.Kind != kindAgentRun {
@@ -134,10 +134,10 @@ func (h *history) subject(s ledger.StepSummary) string {
 	return subjectOf(record{Fields: rec.Fields})
 }
 
-// subjectOf says which agent tried what: its files, or its command if it has none, its
-// image, its models, and the competition with its version and task. How the step and
-// the agent are called, seed, variables and limits are left out: they are what
-// somebody varies who tries the same again.
+// subjectOf identifies an agent and its competition: the agent's files (or its command if
+// it has none), image and models, and the competition with its version and task. It omits
+// the names of step and agent, the seed, variables and limits, which a person varies who
+// repeats an attempt.
 func subjectOf(r record) string {
 	var parts, files, models []string
 	for _, f := range r.Fields {

@@ -16,8 +16,7 @@ type watch struct {
 	found bool
 }
 
-// newWatch looks for the values; short ones are words and numbers and are not
-// looked for.
+// newWatch looks for the values, except short ones, which are words and numbers.
 func newWatch(values []string) *watch {
 	w := &watch{}
 	for _, v := range values {

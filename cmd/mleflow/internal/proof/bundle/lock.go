@@ -11,9 +11,9 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// lockOf makes the lock of the records, which are sorted by address. What an
-// agent gave is not pinned, and what was made of it only together with it, so
-// that another attempt is no deviation; see package lockfile.
+// lockOf makes the lock of the records, which are sorted by address. An agent's outputs
+// are not pinned, and results derived from them only together with them, so that another
+// attempt is no deviation; see package lockfile.
 func lockOf(run Run, records []record, g *config.Graph) (*lockfile.File, error) {
 	l := locker{by: map[string]record{}, from: map[string][]string{}, dynamic: map[string]bool{}, varies: map[string]bool{}}
 	for _, r := range records {
@@ -34,14 +34,14 @@ func lockOf(run Run, records []record, g *config.Graph) (*lockfile.File, error) 
 // locker makes the entries of a bundle's lock.
 type locker struct {
 	by map[string]record
-	// from are the steps that vary among those that a step depends on.
+	// from are the varying steps among the dependencies of a step.
 	from    map[string][]string
 	dynamic map[string]bool
-	// varies are the steps of which no output is pinned.
+	// varies are the steps without a pinned output.
 	varies map[string]bool
 }
 
-// learn finds the steps that depend on something that varies.
+// learn finds the steps that depend on a varying step.
 func (l *locker) learn(g *config.Graph) {
 	below := make([]bool, len(g.Instances))
 	for i, inst := range g.Instances {
@@ -83,7 +83,7 @@ func (l *locker) step(r record) (lockfile.Step, error) {
 	return s, nil
 }
 
-// input is a field's value in the lock.
+// input returns a field's value in the lock.
 func (l *locker) input(r record, i int, f digest.Field) string {
 	for _, from := range l.from[r.Address] {
 		if strings.HasPrefix(f.Label, "kind") || step.IsCondition(f.Label) {
@@ -99,7 +99,7 @@ func (l *locker) input(r record, i int, f digest.Field) string {
 	return f.Value
 }
 
-// gave reports whether a value names content that the step gave.
+// gave reports whether a value names content of the step's outputs.
 func (r record) gave(value string) bool {
 	for _, o := range r.Outputs {
 		if o.Digest != nil && strings.Contains(value, o.Digest.String()) {

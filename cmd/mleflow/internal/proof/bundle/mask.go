@@ -18,10 +18,10 @@ type masker struct {
 	host    *regexp.Regexp
 }
 
-// homes matches the folders of people, but for those of an agent's container.
+// homes matches home folders, except those of an agent's container.
 var homes = pattern.New(`(?:/home|/Users)/[^/\s"':,;\\]+`)
 
-// agentHomes are the folders that every agent sees.
+// agentHomes are the home folders that every agent sees.
 var agentHomes = []string{"/home/agent", "/home/code", "/home/data", "/home/instructions.txt", "/home/logs", "/home/submission", "/home/validate_submission.sh"}
 
 // newMasker hides folders, each by its name, and the host.
@@ -37,7 +37,7 @@ func newMasker(folders map[string]string, host string) *masker {
 			pairs = append(pairs, pair{string(quoted[1 : len(quoted)-1]), name})
 		}
 	}
-	// The first that fits is taken, so longer ones come first.
+	// The first match is taken, so longer ones come first.
 	slices.SortFunc(pairs, func(a, b pair) int {
 		if len(a.dir) != len(b.dir) {
 			return len(b.dir) - len(a.dir)
@@ -49,7 +49,7 @@ func newMasker(folders map[string]string, host string) *masker {
 		list = append(list, p.dir, p.name)
 	}
 	m := &masker{folders: strings.NewReplacer(list...)}
-	// Shorter names are words.
+	// Shorter names may be ordinary words.
 	if len(host) >= 4 && host != "localhost" {
 		m.host = regexp.MustCompile(`\b` + regexp.QuoteMeta(host) + `\b`)
 	}
@@ -72,8 +72,7 @@ func (m *masker) text(s string) string {
 
 func (m *masker) bytes(b []byte) []byte { return []byte(m.text(string(b))) }
 
-// argument masks an argument of the command line: of a path its last element
-// stays.
+// argument masks an argument of the command line. The last element of a path stays.
 func (m *masker) argument(s string) string {
 	flag, value, assigned := strings.Cut(s, "=")
 	if assigned && !strings.Contains(flag, "/") && filepath.IsAbs(value) {
@@ -85,7 +84,7 @@ func (m *masker) argument(s string) string {
 	return m.text(s)
 }
 
-// lines masks a text and counts the lines in which something was.
+// lines masks a text and counts the changed lines.
 func (m *masker) lines(b []byte) (masked []byte, count int) {
 	for line := range bytes.Lines(b) {
 		now := m.bytes(line)

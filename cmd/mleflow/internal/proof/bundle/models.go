@@ -18,17 +18,17 @@ type Terms struct {
 	Provider string   `json:"provider"`
 	BaseURL  string   `json:"base_url,omitempty"`
 	Models   []string `json:"models"`
-	// Tools are the provider's own abilities that were granted.
+	// Tools are the granted server-side tools of the provider.
 	Tools []string `json:"tools"`
 	// Budget and RunBudget are as written; an empty field is no limit.
 	Budget    Budget `json:"budget"`
 	RunBudget Budget `json:"run_budget"`
-	// Replay are the digests of the recordings that answered in place of the
-	// provider, OnMiss what happened to a request that has none.
+	// Replay are the digests of the recordings that answered in place of the provider.
+	// OnMiss is the treatment of a request without a recording.
 	Replay []string `json:"replay,omitempty"`
 	OnMiss string   `json:"on_miss,omitempty"`
-	// PauseClock says that the agent got back the time that the provider made it
-	// wait.
+	// PauseClock reports whether the time limit excluded the time spent waiting for the
+	// provider.
 	PauseClock bool            `json:"pause_clock,omitempty"`
 	Used       export.ModelUse `json:"used"`
 }
@@ -46,8 +46,7 @@ type Budget struct {
 // maxModels bounds how many model blocks of an agent are read.
 const maxModels = 100
 
-// termsOf reads the model blocks from the fields of a key. What cannot be read
-// is empty.
+// termsOf reads the model blocks from the fields of a key. Unreadable fields are empty.
 func termsOf(r record, used map[string]export.ModelUse) (list []Terms) {
 	n, _ := strconv.Atoi(r.field("length of agent.models"))
 	for i := range min(n, maxModels) {
@@ -70,7 +69,7 @@ func termsOf(r record, used map[string]export.ModelUse) (list []Terms) {
 	return list
 }
 
-// live is the source of answers that a provider gave.
+// live is the source name of a provider's answers.
 const live = "live"
 
 // source names the source of the answers.
@@ -102,7 +101,7 @@ func (b Budget) String() string {
 	return cmp.Or(strings.Join(parts, ", "), "none")
 }
 
-// models are the language models that attempts could use, and their use.
+// models returns the language models available to attempts, and their use.
 func (d *Disclosure) models() Section {
 	s := Section{Title: "Models", Columns: []string{
 		"Attempt", "Model block", "Provider", "Models allowed", "Tools granted", "Budget", "Budget of the run", "Answers", "Clock", "Models used", "Requests", "Refused", "Tokens", "Cost (USD)",

@@ -16,8 +16,8 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// outputs adds the content of outputs that may be taken: by kind, and what is
-// public and was graded, no matter who made it.
+// outputs adds the content of outputs that may be published: by kind, and public graded
+// content of any kind.
 func (c *collector) outputs() error {
 	graded := map[string]bool{}
 	for _, r := range c.records {
@@ -75,7 +75,7 @@ func (c *collector) output(at string, ref cache.Ref, submitted bool) error {
 	})
 }
 
-// refuse says why a file of an output is not taken; "" if it is.
+// refuse returns the reason why a file of an output is omitted; "" if it is taken.
 func (c *collector) refuse(e tree.Entry, submitted bool) string {
 	switch {
 	case c.answers[e.ID]:
@@ -88,7 +88,7 @@ func (c *collector) refuse(e tree.Entry, submitted bool) string {
 	return ""
 }
 
-// tooLarge says why a file of this size is not taken.
+// tooLarge returns the reason why a file of this size is omitted.
 const tooLarge = "it is too large for one file of a bundle"
 
 // directory adds the encoding of a directory.
@@ -114,12 +114,12 @@ func (c *collector) content(path string, ref cache.Ref) {
 	c.items[path] = item{File{path, ref.ID, ref.Size}, func() (io.ReadCloser, error) { return c.src.Cache.Open(c.ctx, ref.ID) }}
 }
 
-// isData reports whether a step makes data: nobody's submission.
+// isData reports whether a step makes data rather than a submission.
 func isData(r rule) bool {
 	return slices.Contains([]string{kindChecksum, kindDownload, kindPrepare}, r.kind.Name)
 }
 
-// why says why an output is not taken.
+// why returns the reason why an output is omitted.
 func (r rule) why(output string) string {
 	if r.kind == nil || r.kind.Output(output) == nil {
 		return "the pipeline has no such step"
@@ -134,9 +134,9 @@ func (r rule) why(output string) string {
 	return "only submissions, grading reports, findings and leaderboards are included"
 }
 
-// escapePath makes a path of a tree one of a bundle. Names of files are bytes,
-// paths in a bundle are UTF-8 without control characters: what is neither, and
-// the percent sign, is written as %XX. Different paths stay different.
+// escapePath turns a path of a tree into one of a bundle. Names of files are bytes; paths
+// in a bundle are UTF-8 without control characters. All other bytes and the percent sign
+// are written as %XX. Different paths stay different.
 func escapePath(path string) string { return escapeBytes(strings.ReplaceAll(path, "%", "%25")) }
 
 // escapeBytes writes as %XX every byte that cannot be in a path of a bundle.

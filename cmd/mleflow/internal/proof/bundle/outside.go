@@ -11,20 +11,20 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 )
 
-// Channel is something by which an attempt was given more than its competition, the
-// answers perhaps.
+// Channel is a way by which an attempt received more than its competition, possibly the
+// answers.
 type Channel struct {
-	// Text says which, with names, for people.
+	// Text describes it with names, for people.
 	Text string `json:"text"`
-	// Answers means that a server of somebody's own or a recording answered, not a
+	// Answers reports whether a private server or a recording answered instead of a
 	// provider.
 	Answers bool `json:"answers,omitempty"`
 }
 
-// given reads from the fields of a key what the agent was given besides its data: the
-// bytes of environment variables by name, and names of files.
+// given reads the agent's inputs besides its data from the fields of a key: the bytes of
+// environment variables by name, and the names of files.
 func (a *Attempt) given(r record) {
-	for _, label := range []string{"agent.env", "env"} { // the second overrides
+	for _, label := range []string{"agent.env", "env"} { // the second takes precedence
 		var env map[string]string
 		_ = json.Unmarshal([]byte(r.field(label)), &env)
 		for name, value := range env {

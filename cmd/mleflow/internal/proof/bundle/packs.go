@@ -14,9 +14,9 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// A tree of more entries, or with longer paths in all, is packed: its
-// directories and files become one file of the bundle, so that what an agent
-// leaves cannot make the list of files too long.
+// A tree with more entries, or a larger sum of path lengths, is packed: its directories
+// and files become one file of the bundle, so that an agent's files cannot make the list
+// of files too long.
 const (
 	maxLoose      = 64
 	maxLoosePaths = 16 << 10
@@ -26,13 +26,13 @@ const (
 // still be larger.
 var maxPackBytes int64 = 4 << 30
 
-// packPath is the path of part n of a packed output.
+// packPath returns the path of part n of a packed output.
 func packPath(output string, n int) string {
 	return fmt.Sprintf("packs/%s.%d", strings.TrimPrefix(output, "outputs/"), n)
 }
 
-// loose reports whether the entries of a tree are few enough to be files of
-// the bundle each.
+// loose reports whether a tree has few enough entries for each to be a file of the
+// bundle.
 func (c *collector) loose(at string, ref cache.Ref) (bool, error) {
 	entries, paths := 0, 0
 	err := tree.Walk(c.ctx, c.src.Cache, ref, func(path string, _ tree.Entry) error {
@@ -50,7 +50,7 @@ func (c *collector) loose(at string, ref cache.Ref) (bool, error) {
 
 var errCrowded = fmt.Errorf("too many entries to be separate files")
 
-// packed adds a tree as packs. What may not be taken is counted by reason.
+// packed adds a tree as packs. Omitted files are counted by reason.
 func (c *collector) packed(at string, ref cache.Ref, refuse func(tree.Entry) string) error {
 	size, err := c.src.Cache.Has(c.ctx, ref.ID)
 	if err != nil {
@@ -112,8 +112,8 @@ func (c *collector) addPacks(at string, objects map[digest.ContentID]int64) erro
 	return nil
 }
 
-// addPack adds one pack. It is read once to know its digest, and again when it
-// is written.
+// addPack adds one pack. Its objects are read twice: for its digest, and when it is
+// written.
 func (c *collector) addPack(path string, list []chunk) error {
 	open := func() (io.ReadCloser, error) {
 		r, w := io.Pipe()
@@ -154,7 +154,7 @@ func (c *collector) writePack(w io.Writer, list []chunk) error {
 // packs are the packs of one output of a bundle that is checked.
 type packs struct {
 	b *Bundle
-	// spans are where the objects are in the file.
+	// spans are the places of the objects in the file.
 	spans map[digest.ContentID]span
 }
 

@@ -97,7 +97,7 @@ func (d *Disclosure) about() Section {
 	return s
 }
 
-// isolation says how the attempts were isolated.
+// isolation describes the isolation of the attempts.
 func (d *Disclosure) isolation() string {
 	var t conditions.Tally
 	for i := range d.Attempts {
@@ -106,7 +106,7 @@ func (d *Disclosure) isolation() string {
 	return t.String()
 }
 
-// task describes the texts that the attempts' agents got.
+// task describes the agents' task texts.
 func (d *Disclosure) task() string {
 	var sets [][]string
 	for i := range d.Attempts {
@@ -184,7 +184,7 @@ func (a *Attempt) limits(name string) []string {
 	}
 }
 
-// by names the means that held a limit, where they are known.
+// by names the means that enforced a limit, where they are known.
 func (a *Attempt) by(limit string) string {
 	if how := a.Runtime.Enforced[limit]; how != "" {
 		return " (" + how + ")"
@@ -192,12 +192,12 @@ func (a *Attempt) by(limit string) string {
 	return ""
 }
 
-// short is the name and key of an address.
+// short returns the name and key of an address.
 func short(address string) string {
 	return strings.NewReplacer("step."+kindAgentRun+".", "", `"`, "").Replace(address)
 }
 
-// cut is the beginning of a digest, which is enough to tell two apart.
+// cut returns the beginning of a digest, enough to distinguish two.
 func cut(id string) string { return id[:min(len(id), 12)] }
 
 func unknown(n int) string {

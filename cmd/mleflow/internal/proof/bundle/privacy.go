@@ -21,33 +21,33 @@ const (
 	kindPrepare   = "prepare"
 )
 
-// withheld stands for a value or text that may tell of private data.
+// withheld stands for a value or text that may reveal private data.
 const withheld = "(withheld: made from private data)"
 
-// results are the private outputs that are taken all the same, by kind: scores
-// and what rules found are what a run is for, and the kinds are ours.
+// results are the private outputs that are published all the same, by kind: scores and
+// the findings of rules are the purpose of a run, and the kinds are ours.
 var results = map[string][]string{
 	kindGrade:     {"report"},
 	kindAggregate: {"board", "files"},
 	kindCheck:     {"findings", "notes", "warnings"},
 }
 
-// speaking are the kinds whose values and texts tell no private data though
-// they consume them.
+// speaking are the kinds that consume private data but whose values and texts reveal
+// none.
 var speaking = []string{kindAggregate, kindDownload, kindGrade, kindPrepare}
 
-// quiet are the kinds of which no log is taken: they tell what is wrong with
-// private data, row by row.
+// quiet are the kinds whose logs are omitted: they describe faults of private data row by
+// row.
 var quiet = []string{kindDownload, kindPrepare}
 
-// rule says which parts of an instance may be published.
+// rule decides which parts of an instance may be published.
 type rule struct {
 	kind *step.Kind
-	// private says that it consumes something private.
+	// private reports whether it consumes private data.
 	private bool
-	// tainted says that arguments of it may be values that are withheld.
+	// tainted reports whether its arguments may be withheld values.
 	tainted bool
-	// diskBytes is the disk that it reserves, which no key holds.
+	// diskBytes is its reserved disk space, which is in no key.
 	diskBytes int64
 }
 
@@ -64,7 +64,7 @@ func rules(g *config.Graph) map[string]rule {
 	return all
 }
 
-// tells reports whether the instance's small values may be told.
+// tells reports whether the instance's small values may be published.
 func (r rule) tells() bool {
 	return r.kind != nil && (!r.private || slices.Contains(speaking, r.kind.Name))
 }
@@ -72,7 +72,7 @@ func (r rule) tells() bool {
 // logs reports whether its log may be published.
 func (r rule) logs() bool { return r.tells() && !slices.Contains(quiet, r.kind.Name) }
 
-// content reports whether the content of an output may be taken.
+// content reports whether the content of an output may be published.
 func (r rule) content(output string) bool {
 	if r.kind == nil {
 		return false
@@ -83,8 +83,8 @@ func (r rule) content(output string) bool {
 	return r.kind.Name == kindAgentRun && r.kind.Untrusted && r.open(output)
 }
 
-// open reports whether an output is public: no kind calls it private, and
-// nothing private went in.
+// open reports whether an output is public: its kind does not declare it private, and the
+// step consumed nothing private.
 func (r rule) open(output string) bool {
 	if r.kind == nil || r.private {
 		return false
@@ -93,7 +93,7 @@ func (r rule) open(output string) bool {
 	return out != nil && out.Secrecy != step.Private
 }
 
-// value returns a small value as it may be told.
+// value returns a small value in its public form.
 func (r rule) value(output string, v cache.Value) cache.Value {
 	if v.Ref.IsZero() && !(r.tells() && r.kind.Output(output) != nil && r.kind.Output(output).Secrecy != step.Private || r.result(output)) {
 		return cache.Value{JSON: []byte(`"` + withheld + `"`)}
@@ -105,7 +105,7 @@ func (r rule) result(output string) bool {
 	return r.kind != nil && slices.Contains(results[r.kind.Name], output)
 }
 
-// fields returns the fields of a key as they may be told.
+// fields returns the fields of a key in their public form.
 func (r rule) fields(fields []digest.Field) []digest.Field {
 	if !r.tainted {
 		return fields

@@ -49,21 +49,20 @@ type buildDefinition struct {
 	ResolvedDependencies []resource     `json:"resolvedDependencies"`
 }
 
-// parameters are the inputs of a person: the pipeline and its variables. The values of
-// variables are texts.
+// parameters are the user's inputs: the pipeline and its variables. The values of
+// variables are strings.
 type parameters struct {
 	Pipeline  resource       `json:"pipeline"`
 	Variables map[string]any `json:"variables"`
 }
 
-// runDetails say who did it and when.
+// runDetails name the builder and the times of the run.
 type runDetails struct {
 	Builder  builder  `json:"builder"`
 	Metadata metadata `json:"metadata"`
 }
 
-// builder is the program on somebody's machine: nobody but who signs vouches
-// for it.
+// builder is the program on some machine. Only the signer vouches for it.
 type builder struct {
 	ID      string            `json:"id"`
 	Version map[string]string `json:"version"`
@@ -120,8 +119,8 @@ func stamp(t time.Time) string {
 
 func sha(hex string) map[string]string { return map[string]string{"sha256": hex} }
 
-// subjects are the leaderboards and reports, and the list of contents, which
-// stands for everything else in the bundle.
+// subjects returns the leaderboards and reports, and the list of contents, which stands
+// for everything else in the bundle.
 func subjects(m material) []resource {
 	list := []resource{{Name: "contents", Digest: sha(m.listing.String())}}
 	for _, r := range m.records {
@@ -135,7 +134,7 @@ func subjects(m material) []resource {
 	return list
 }
 
-// dependencies are the raw data, the images, the definitions and the program.
+// dependencies returns the raw data, the images, the definitions and the program.
 func dependencies(m material) []resource {
 	var list []resource
 	for _, r := range m.records {
@@ -161,7 +160,7 @@ func dependencies(m material) []resource {
 	return append(list, program(m))
 }
 
-// program is the binary that did the run.
+// program is the binary that executed the run.
 func program(m material) resource {
 	p := resource{Name: "mleflow", URI: "pkg:golang/github.com/mleflow/mleflow@" + m.run.Version, Digest: map[string]string{}}
 	if id := m.environment.Facts["binary sha256"]; id != "" {

@@ -13,9 +13,9 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 )
 
-// Damage says that a bundle has changed since it was written.
+// Damage means that a bundle has changed since it was written.
 type Damage struct {
-	// Where is the file in the bundle, or the part of its frame.
+	// Where names the file in the bundle, or the part of its frame.
 	Where string
 	Err   error
 }
@@ -30,7 +30,7 @@ func damage(where, format string, args ...any) error {
 	return &Damage{where, fmt.Errorf(format, args...)}
 }
 
-// span is where the bytes of an entry are.
+// span is the place of an entry's bytes.
 type span struct{ offset, size int64 }
 
 // Bundle is a bundle whose every byte was checked.
@@ -50,8 +50,8 @@ type Bundle struct {
 	work    *progress.Work // counts what sum reads
 }
 
-// Open checks every byte of the bundle at path. What is wrong with the bundle
-// itself is a Damage. Work, if set, counts what is read.
+// Open checks every byte of the bundle at path. A fault of the bundle itself is a Damage.
+// Work, if set, counts the bytes read.
 func Open(ctx context.Context, path string, work *progress.Work) (*Bundle, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -151,7 +151,7 @@ func readHeader(head []byte, n int, last string) (string, span, error) {
 	return readBlobHeader(head, where, last)
 }
 
-// differ returns where two texts differ first, or -1.
+// differ returns the index at which two strings first differ, or -1.
 func differ(a, b []byte) int {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {
@@ -299,7 +299,7 @@ func (b *Bundle) readFiles(layers []descriptor) error {
 	return nil
 }
 
-// checkFrame makes the frame again of the files and compares.
+// checkFrame makes the frame again from the files and compares.
 func (b *Bundle) checkFrame(index, doc []byte, readme span) error {
 	again, err := seal(b.Run, b.Files)
 	if err != nil {
@@ -323,7 +323,7 @@ func (b *Bundle) checkFrame(index, doc []byte, readme span) error {
 	return nil
 }
 
-// checkBlobs reads every blob, and sees that each is there for something.
+// checkBlobs reads every blob and checks that each is referenced.
 func (b *Bundle) checkBlobs(ctx context.Context) error {
 	used := map[digest.ContentID]bool{b.Manifest: true, digest.Of(b.listing): true}
 	b.begin("reading", func(string) bool { return true })

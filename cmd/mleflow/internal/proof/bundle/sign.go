@@ -29,8 +29,8 @@ type envelope struct {
 type signature struct {
 	KeyID string `json:"keyid"`
 	Sig   string `json:"sig"`
-	// PublicKey is the key in its DER form, so that a reader without it can tell two
-	// signers apart. Who holds it is not shown by it.
+	// PublicKey is the key in its DER form, so that a reader without it can distinguish
+	// two signers. It does not identify its holder.
 	PublicKey string `json:"public_key,omitempty"`
 }
 
@@ -41,10 +41,10 @@ func preAuthentication(payload []byte) []byte {
 	return append([]byte(head), payload...)
 }
 
-// Key is a key that signs.
+// Key is a signing key.
 type Key struct{ signer crypto.Signer }
 
-// PublicKey is a key that checks.
+// PublicKey is a key that verifies.
 type PublicKey struct {
 	key any
 	// ID is the SHA-256 of the key in its DER form.

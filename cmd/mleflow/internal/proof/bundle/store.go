@@ -19,7 +19,7 @@ type Store struct {
 	*memory.Cache
 	b       *Bundle
 	records map[digest.ActionID]*cache.Record
-	// behind is asked for content that the bundle lacks; nil is nobody.
+	// behind serves content that the bundle lacks; it may be nil.
 	behind cache.Store
 }
 
@@ -45,7 +45,7 @@ func (b *Bundle) Store(behind cache.Store) (*Store, error) {
 	return s, nil
 }
 
-// Plan returns the plan of the run, as the bundle says that it was.
+// Plan returns the plan of the run by the bundle's account.
 func (b *Bundle) Plan() (*plan.Plan, error) {
 	text, err := b.Read(planFile)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 )
 
-// Written tells of a bundle that was written.
+// Written describes a written bundle.
 type Written struct {
 	Run      string           `json:"run"`
 	File     string           `json:"file"`
