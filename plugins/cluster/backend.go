@@ -24,7 +24,7 @@ type Backend interface {
 	// ctx ends. After the jobs that existed at the start it calls all, unless that is
 	// nil. A server that restarts or does not answer is asked again, and the missed
 	// changes are reported. A job that no longer exists is Gone. Watch returns only
-	// errors that a retry cannot mend, such as missing permissions.
+	// errors that a retry cannot fix, such as missing permissions.
 	Watch(ctx context.Context, fn func(Status), all func()) error
 	// Cancel ends the named jobs: workers get SIGTERM and the grace period of their
 	// job, then SIGKILL. A job that does not exist is no error.
