@@ -20,8 +20,8 @@ type Moment struct {
 // Line is the scores of one attempt over time.
 type Line struct {
 	Name string
-	// Steps draws a line that stays until the next moment, such as the best
-	// score so far; otherwise moments are points.
+	// Steps selects a line that is constant until the next moment, such as the best score
+	// so far; otherwise moments are points.
 	Steps   bool
 	Moments []Moment
 	// Color is an index of the palette.
@@ -32,8 +32,8 @@ type Line struct {
 type Curves struct {
 	People
 	Lines []Line
-	// Until is how long the plot reaches; Marks are times to mark, such as those
-	// of early stopping.
+	// Until is the end of the time axis; Marks are times to mark, such as those of early
+	// stopping.
 	Until time.Duration
 	Marks []time.Duration
 }
@@ -183,7 +183,7 @@ func (d *curves) line(l Line) {
 	}
 }
 
-// steps draws a line that stays where it is until the next moment.
+// steps draws a line that is constant until the next moment.
 func (d *curves) steps(l Line, color int) {
 	fmt.Fprintf(d, `<path class="line l%d" stroke-width="2" d="`, color)
 	begun := false

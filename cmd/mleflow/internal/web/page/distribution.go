@@ -21,8 +21,8 @@ type People struct {
 	Human []float64
 }
 
-// PeopleOf returns what a report tells of its competition: direction and
-// thresholds, NaN where there is no leaderboard.
+// PeopleOf returns a report's facts about its competition: direction and thresholds, NaN
+// without a leaderboard.
 func PeopleOf(r grading.Report) People {
 	return People{ID: r.CompetitionID, LowerIsBetter: r.LowerIsBetter, Gold: float64(r.Gold), Silver: float64(r.Silver), Bronze: float64(r.Bronze), Median: float64(r.Median)}
 }
@@ -50,7 +50,7 @@ type distribution struct {
 	span
 	c    People
 	rows []Row
-	// off says that some score is beyond the span; it is drawn at the edge.
+	// off reports whether some score is beyond the span; it is drawn at the edge.
 	off bool
 }
 
@@ -71,12 +71,12 @@ func Distribution(c People, rows []Row) (plot template.HTML, offScale bool) {
 	return template.HTML(s.String()), s.off
 }
 
-// x is where a score is drawn.
+// x returns the position of a score.
 func (s *distribution) x(score float64) float64 {
 	return plotLeft + (score-s.lo)/(s.hi-s.lo)*(plotWidth-plotLeft-plotRight)
 }
 
-// floor is where the bars of the histogram stand, and bottom the axis.
+// floor is the base of the histogram's bars, and bottom the axis.
 func (s *distribution) floor() float64  { return plotTop + histogramHeight }
 func (s *distribution) bottom() float64 { return s.rowAt(len(s.rows)) - agentHeight/4 }
 
@@ -106,10 +106,10 @@ func (s *distribution) scale() bool {
 	return true
 }
 
-// fences returns Tukey's outer fences of sorted values, three times the
-// interquartile range beyond the quartiles, within the values' range; all of
-// it where half of the values are equal. A few far-off teams would otherwise
-// press everybody else into one bar.
+// fences returns Tukey's outer fences of sorted values, three times the interquartile
+// range beyond the quartiles, within the range of the values. If half of the values are
+// equal, it returns the whole range. Without fences a few outliers would press all other
+// teams into one bar.
 func fences(sorted []float64) (lo, hi float64) {
 	lo, hi = sorted[0], sorted[len(sorted)-1]
 	// The lowest value that a quarter, or three, of all do not exceed.
@@ -173,8 +173,8 @@ func (s *distribution) thresholds() {
 	}
 }
 
-// points draws a row of points per agent; what is off the scale is drawn at
-// its edge as a triangle.
+// points draws a row of points per agent; scores beyond the scale are triangles at its
+// edge.
 func (s *distribution) points() {
 	for i, row := range s.rows {
 		y := s.rowAt(i)

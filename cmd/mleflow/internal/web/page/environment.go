@@ -10,7 +10,7 @@ import (
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
-// Environment lists what a run was started with and on.
+// Environment lists the inputs of a run and its machine.
 func Environment(i ledger.Info) []Fact {
 	facts := []Fact{{Name: "mleflow", Value: i.Version}, {Name: "machine", Value: strings.TrimSpace(i.Host + " " + i.OS)}}
 	add := func(name, value string) {

@@ -14,7 +14,7 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 )
 
-// functions are what every template of a page can call.
+// functions are the functions available to every template of a page.
 var functions = map[string]any{
 	"bytes":       view.Bytes,
 	"color":       func(i int) int { return i % Palette },
@@ -46,7 +46,7 @@ type Rate struct {
 	Known     bool
 }
 
-// RateOf returns a figure of a group. It is NaN where the group has none.
+// RateOf returns a figure of a group; NaN if the group has none.
 func RateOf(figures board.Split, name string, seeds int) Rate {
 	e, ok := figures[name]
 	if !ok {
@@ -71,7 +71,7 @@ func (r Rate) String() string {
 // Date writes a time as "2 January 2006, 15:04:05 UTC".
 func Date(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04:05 UTC") }
 
-// RunStatus says how a run ended; empty is one that was killed.
+// RunStatus returns the text for the end of a run; an empty status is a killed run.
 func RunStatus(s event.Status) string {
 	switch s {
 	case event.Ran:
@@ -85,8 +85,8 @@ func RunStatus(s event.Status) string {
 	}
 }
 
-// Score writes a score with six significant digits, or to the unit where that is
-// more, and without an exponent that nobody would write.
+// Score writes a score with six significant digits, or more if its integer part needs
+// them. It uses an exponent only where a person would.
 func Score(v float64) string {
 	if math.IsNaN(v) {
 		return "NaN"

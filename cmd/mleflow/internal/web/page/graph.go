@@ -19,19 +19,19 @@ type Block struct {
 	Name string
 	// After are the names of the blocks that it depends on.
 	After []string
-	// Counts is what is known of its instances, such as "3 ran · 1 failed".
+	// Counts sums up its instances, such as "3 ran · 1 failed".
 	Counts string
 	// State is the class of its box: "", "failed", "running" or "waiting".
 	State string
 	// Done is the share of its instances that have ended, drawn as a bar if it is
 	// between 0 and 1.
 	Done float64
-	// Address is where the block leads to; "" for nowhere.
+	// Address is the target of the block's link; "" for no link.
 	Address string
 }
 
-// node is a step block in the drawing, or the place where an edge crosses a
-// layer (then block is nil).
+// node is a step block in the drawing, or the point at which an edge crosses a layer
+// (then block is nil).
 type node struct {
 	block *Block
 	// before are the nodes one layer to the left that lead here.
@@ -134,8 +134,8 @@ func stretch(from *node, layer int, put func(*node)) *node {
 	return from
 }
 
-// arrange orders a layer by where its edges come from, places its nodes below
-// each other and returns the height they take.
+// arrange orders a layer by the origins of its edges, places its nodes below each other
+// and returns their height.
 func arrange(layer []*node) float64 {
 	for _, n := range layer {
 		for _, from := range n.before {

@@ -28,9 +28,9 @@ type intervals struct {
 	span
 }
 
-// Intervals draws estimates below each other with a line at zero, as
-// differences are read. It returns "" without a finite value. About says what
-// the axis shows, such as "difference in percentage points".
+// Intervals draws estimates below each other, with a line at zero. It returns "" without
+// a finite value. About is the title of the axis, such as "difference in percentage
+// points".
 func Intervals(rows []Estimate, about string) template.HTML {
 	d := &intervals{span: nowhere()}
 	for _, r := range rows {

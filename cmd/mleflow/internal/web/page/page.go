@@ -39,7 +39,7 @@ func Fill(t *template.Template, data any) (template.HTML, error) {
 	return template.HTML(b.String()), err
 }
 
-// Frame is a document: what is around the content of a page.
+// Frame is the document around the content of a page.
 type Frame struct {
 	Title, Version string
 	// Policy is the content security policy of a document that is a file, which
@@ -51,14 +51,14 @@ type Frame struct {
 	Nav []Link
 	// Wide lets the content take the whole width of a large screen.
 	Wide bool
-	// Search is the address of the search form; none without one. Query is what
-	// was searched for.
+	// Search is the address of the search form; none without one. Query is the searched
+	// text.
 	Search, Query string
 	Body          template.HTML
 }
 
-// Link leads somewhere. Address must be made by the program, with what comes
-// from outside escaped by url.PathEscape or url.Values.
+// Link is a link. Address must be made by the program, with foreign parts escaped by
+// url.PathEscape or url.Values.
 type Link struct {
 	Text, Address string
 	// Here marks the page that is shown.
@@ -94,7 +94,7 @@ func (f Frame) Write(w io.Writer) error {
 	return nil
 }
 
-// Clean removes control characters from a finished document or a part of one.
-// Escaping keeps texts from being tags; nothing else keeps them from turning the
-// direction of what stands next to them.
+// Clean removes control characters from a finished document or a part of one. Escaping
+// prevents strings from becoming tags; only this prevents them from changing the
+// direction of adjacent text.
 func Clean(document []byte) []byte { return plain.Source(document) }

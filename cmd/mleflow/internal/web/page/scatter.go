@@ -13,9 +13,8 @@ type Dot struct {
 	Color int
 }
 
-// Scatter draws named points, such as what agents cost against what they
-// reached. Across and Up say what the axes show. It returns "" without a finite
-// point.
+// Scatter draws named points, such as the costs of agents against their results. Across
+// and Up are the titles of the axes. It returns "" without a finite point.
 func Scatter(dots []Dot, across, up string) template.HTML {
 	x, y := nowhere(), nowhere()
 	var shown []Dot

@@ -12,7 +12,8 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 )
 
-// barsShown is how many executions a timeline draws; of more, the longest.
+// barsShown is the largest number of executions in a timeline; of more, it draws the
+// longest.
 const barsShown = 3000
 
 const (
@@ -146,8 +147,8 @@ func (d *drawing) bar(s Bar, lane int, offset, total time.Duration, color int) {
 	d.WriteString("</g>\n")
 }
 
-// barText is the most of an address that fits on a bar: all of it, its key, or
-// the end of its key.
+// barText returns the longest part of an address that fits on a bar: all of it, its key,
+// or the end of its key.
 func barText(s Bar, width int) string {
 	text := strings.TrimPrefix(s.Address, "step.")
 	if len([]rune(text)) <= width {

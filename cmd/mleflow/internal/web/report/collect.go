@@ -32,14 +32,14 @@ import (
 // maxDocument is the largest grading report or leaderboard that is read.
 const maxDocument = 64 << 20
 
-// tailLines is how many lines of a log's end are shown, tailsShown of how many
-// logs.
+// tailLines is the number of last lines of a log that are shown, tailsShown the number of
+// such logs.
 const (
 	tailLines  = 20
 	tailsShown = 100
 )
 
-// Source is where the data of a report comes from.
+// Source provides the data of a report.
 type Source struct {
 	Run     *ledger.Past
 	Store   cache.Store
@@ -49,8 +49,8 @@ type Source struct {
 	Tail func(run, address string, lines int) []string
 }
 
-// Collect gathers what a run did. Content that was evicted since is left out
-// and said so in the environment.
+// Collect gathers the data of a run. Content that has been evicted is omitted, and the
+// environment says so.
 func Collect(ctx context.Context, src Source) (Data, error) {
 	sum, err := src.Run.Summary()
 	if err != nil {
@@ -91,8 +91,8 @@ func Collect(ctx context.Context, src Source) (Data, error) {
 	return c.data, nil
 }
 
-// SoFar is the leaderboard of what a run under way has graded, or why there is none;
-// nothing before the first grade.
+// SoFar returns the leaderboard of a running run's graded attempts, or the reason why
+// there is none; both are empty before the first grade.
 func SoFar(reports []grading.Graded, catalog *competitions.Catalog, sum *ledger.Summary) []page.Fact {
 	if len(reports) == 0 {
 		return nil
@@ -106,8 +106,7 @@ func SoFar(reports []grading.Graded, catalog *competitions.Catalog, sum *ledger.
 	return []page.Fact{so}
 }
 
-// problems adds what attempts did not end well, the first of them with the end
-// of their logs.
+// problems adds the attempts with problems, the first of them with the end of their logs.
 func (c *collector) problems(o *view.Outcomes) {
 	c.data.Outcomes = o.Lines()
 	if c.Tail != nil {
@@ -134,7 +133,7 @@ func headOf(sum *ledger.Summary) Run {
 	return r
 }
 
-// stepsOf joins the plan, for blocks and reasons, with what happened.
+// stepsOf combines the plan, for blocks and reasons, with the events.
 func stepsOf(pl *plan.Plan, sum *ledger.Summary) []Step {
 	happened := make(map[string]*ledger.StepSummary, len(sum.Steps))
 	for i := range sum.Steps {
@@ -250,7 +249,7 @@ func (c *collector) document(s *ledger.StepSummary, output, sum string) error {
 	return nil
 }
 
-// addModels adds what an attempt used of its models.
+// addModels adds an attempt's use of models.
 func (c *collector) addModels(s *ledger.StepSummary) {
 	var stats struct{ Models map[string]export.ModelUse }
 	if s.Kind != conditions.AttemptKind || json.Unmarshal([]byte(s.Outputs["stats"]), &stats) != nil {
@@ -263,7 +262,7 @@ func (c *collector) addModels(s *ledger.StepSummary) {
 	}
 }
 
-// addRefused adds what the package mlebench refused to an attempt.
+// addRefused adds the calls of an attempt that the package mlebench refused.
 func (c *collector) addRefused(address string, text []byte) error {
 	var told shim.Tally
 	for line := range bytes.Lines(text) {
@@ -292,8 +291,7 @@ func (c *collector) addReport(text []byte) error {
 	return nil
 }
 
-// competition returns the entry of a report's competition, made when it is
-// the first.
+// competition returns the entry of a report's competition and creates it if necessary.
 func (c *collector) competition(r grading.Report) *Competition {
 	for i := range c.data.Competitions {
 		if c.data.Competitions[i].ID == r.CompetitionID {
@@ -336,8 +334,8 @@ func (c *collector) addBoard(text []byte) error {
 	return nil
 }
 
-// boardsOf makes one leaderboard a group, and one of everything where there
-// are several groups.
+// boardsOf makes one leaderboard per group, and one of all attempts if there are several
+// groups.
 func boardsOf(b aggregate.Board) []Board {
 	var boards []Board
 	labels := b.Labels(false)
@@ -383,8 +381,8 @@ func rowOf(agent string, labels []string, g aggregate.Group) BoardRow {
 		Bronze: rate("bronze_medal_percentage"), AboveMedian: rate("above_median_percentage"), Valid: rate("valid_submissions_percentage")}
 }
 
-// environment lists what the run was started with and on, and what is no longer
-// known of it.
+// environment lists the inputs of the run and its machine, and the facts that are no
+// longer known.
 func (c *collector) environment() []page.Fact {
 	facts := page.Environment(c.sum.Info)
 	if c.missing > 0 {

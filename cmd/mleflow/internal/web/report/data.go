@@ -14,13 +14,13 @@ type Data struct {
 	Boards       []Board
 	Competitions []Competition
 	Steps        []Step
-	// Nodes are what the run used of the nodes of a cluster.
+	// Nodes are the run's use of a cluster's nodes.
 	Nodes []Node
-	// Outcomes are how the attempts ended, one line each for attempts and
-	// submissions; Problems are those that did not end well.
+	// Outcomes are the counts of outcomes, one line each for attempts and submissions;
+	// Problems are the attempts and submissions with problems.
 	Outcomes []string
 	Problems []Problem
-	// Models are what the attempts used of their models, a row for each block.
+	// Models are the attempts' use of models, one row per block.
 	Models []ModelUse
 	// Refused are calls of the package mlebench.
 	Refused     []Refused
@@ -32,30 +32,30 @@ type Data struct {
 // Run is the head of a report.
 type Run struct {
 	ID, Pipeline string
-	// Status is how the run ended; empty when it was killed.
+	// Status is the end of the run; empty if it was killed.
 	Status   event.Status
 	Started  time.Time
 	Duration time.Duration
 	Version  string
-	// NotIsolated says which attempts were not isolated, if any.
+	// NotIsolated names the attempts that were not isolated, if any.
 	NotIsolated string
-	// Warnings are those of the whole run, not of a step.
+	// Warnings are the warnings of the whole run, not of a step.
 	Warnings []string
 }
 
-// Refused are calls of one attempt that the package mlebench refused, as the
-// agent's side tells.
+// Refused are an attempt's calls that the package mlebench refused, as reported from the
+// agent's side.
 type Refused struct {
 	Address, Kind, Call, Place string
 	Times                      int
 }
 
-// ModelUse is what an attempt used of a model block.
+// ModelUse is an attempt's use of a model block.
 type ModelUse struct {
 	Address, Block string
 	Use            export.ModelUse
-	// Names are the models that answered, Waited how long the provider made the
-	// agent wait.
+	// Names are the models that answered; Waited is the time that the agent waited for
+	// the provider.
 	Names  string
 	Waited time.Duration
 }
@@ -71,7 +71,7 @@ type Problem struct {
 // Board is a leaderboard: one row an agent or another group.
 type Board struct {
 	Title string
-	// By names what the rows are, such as "agent".
+	// By names the rows, such as "agent".
 	By string
 	// Labels are the names of the labels of each row.
 	Labels []string
@@ -94,9 +94,9 @@ type BoardRow struct {
 type Competition struct {
 	page.People
 	Title, Metric string
-	// Note says where the human scores come from.
+	// Note names the source of the human scores.
 	Note string
-	// External says that a program of the competition computed the scores.
+	// External reports whether a program of the competition computed the scores.
 	External bool
 	Scores   []Score
 }
@@ -105,14 +105,14 @@ type Competition struct {
 type Score struct {
 	Agent string
 	Seed  string
-	// Value is the score; Scored says whether there is one.
+	// Value is the score; Scored reports whether there is one.
 	Value  float64
 	Scored bool
 	// Medal is "gold", "silver", "bronze" or empty.
 	Medal       string
 	AboveMedian bool
 	Rank, Teams int
-	// Reason says why there is no score.
+	// Reason explains a missing score.
 	Reason    string
 	Isolation string // see conditions.Shown
 }
@@ -125,7 +125,7 @@ type Step struct {
 	Started  time.Time
 	Duration time.Duration
 	Attempts int
-	// Reasons say why it ran.
+	// Reasons are the reasons why it ran.
 	Reasons []string
 	Error   string
 	Action  string

@@ -8,20 +8,20 @@ import (
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
-// Node is what the run used of a node of a cluster.
+// Node is the run's use of a cluster's node.
 type Node struct {
 	ledger.NodeUse
 	// Jobs are the steps that ran there, each with the time of one worker.
 	Jobs []Step
 }
 
-// Busy is how long its GPUs were used, in all.
+// Busy is the total time in which its GPUs were used.
 func (n Node) Busy() time.Duration { return n.GPUTime }
 
-// Idle is how long its GPUs were not used between the first and the last step.
+// Idle is the time between the first and the last step in which its GPUs were not used.
 func (n Node) Idle() time.Duration { return n.IdleGPUTime }
 
-// nodesOf returns what a run used of the nodes of a cluster.
+// nodesOf returns a run's use of a cluster's nodes.
 func nodesOf(sum *ledger.Summary) (list []Node) {
 	for _, u := range sum.Nodes() {
 		n := Node{NodeUse: u}

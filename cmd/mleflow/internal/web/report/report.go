@@ -22,10 +22,10 @@ const rowsShown = 5000
 //go:embed page.html
 var pageSource string
 
-// body is parsed when it is first needed, not whenever the program starts.
+// body is parsed at its first use, not at every start of the program.
 var body = sync.OnceValue(func() *template.Template { return page.Parse("report", pageSource, nil) })
 
-// pageData is Data with what is drawn and counted from it.
+// pageData is Data with its drawings and counts.
 type pageData struct {
 	Data
 	Totals      []page.Fact
@@ -45,7 +45,7 @@ type pageData struct {
 type card struct {
 	Competition
 	Plot template.HTML
-	// OffScale says that some score is beyond the plot's scale.
+	// OffScale reports whether some score is beyond the plot's scale.
 	OffScale bool
 }
 
@@ -65,7 +65,7 @@ func Write(w io.Writer, d Data) error {
 	return page.Frame{Title: d.Run.Pipeline + " · run " + d.Run.ID, Version: d.Run.Version, Policy: page.FilePolicy(), Body: content}.Write(w)
 }
 
-// lay draws and counts what the page shows.
+// lay makes the drawings and counts of the page.
 func lay(d Data) *pageData {
 	p := &pageData{Data: d}
 	for _, c := range d.Competitions {

@@ -15,7 +15,7 @@ import (
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
-// Request is what a board is built from.
+// Request holds the inputs of a board.
 type Request struct {
 	Title   string
 	Bundles []*Bundle
@@ -23,10 +23,10 @@ type Request struct {
 	Reported []Reported
 	// Lock is the order in which the board took bundles before; nil is none.
 	Lock *Lock
-	// Seeds is how many seeds an agent must have; 0 asks for none.
+	// Seeds is the number of seeds that an agent must have; 0 requires none.
 	Seeds int
-	// Stops are times for which the board shows what stopping every attempt then
-	// would have given.
+	// Stops are times for which the board shows the results as if every attempt had been
+	// stopped then.
 	Stops []time.Duration
 	// Exclude are rules; rows in which one of them found something do not count.
 	Exclude []string
@@ -44,7 +44,7 @@ type Site struct {
 	// Masked are the agents at versions and their masked ones.
 	Masked   []Masked   `json:"masked,omitempty"`
 	Reported []Reported `json:"reported"`
-	// Excluded says what was left out by rule; nil if nothing was asked for.
+	// Excluded lists the rows left out by rules; nil without rules.
 	Excluded *Excluded `json:"excluded,omitempty"`
 	// Lock is the order in which bundles were taken, with those of this build.
 	Lock *Lock `json:"-"`
@@ -59,7 +59,7 @@ type Site struct {
 // Table is the leaderboard of the rows that can be compared.
 type Table struct {
 	Setting
-	// Agents are those of Board, with what that does not tell.
+	// Agents are the agents of Board with further facts.
 	Agents []*Agent         `json:"agents"`
 	Board  *aggregate.Board `json:"board"`
 	rows   []*Row
@@ -69,7 +69,7 @@ type Table struct {
 // Stopped is an agent had all its attempts been stopped at a time.
 type Stopped struct {
 	Hours float64 `json:"hours"`
-	// Percentages are those of Overall; nil if they are not known of an attempt.
+	// Percentages are those of Overall; nil if an attempt's are unknown.
 	Percentages board.Split `json:"percentages"`
 }
 
@@ -84,19 +84,18 @@ type Agent struct {
 	Head   string            `json:"compared_with,omitempty"`
 	Behind *board.Comparison `json:"comparison,omitempty"`
 
-	// Stopped is what early stopping would have given, at the times that the
-	// board was asked for.
+	// Stopped are the results of early stopping at the requested times.
 	Stopped []Stopped `json:"stopped,omitempty"`
 
-	// Key is that of the signatures of its bundles, if they have one.
+	// Key is the key of its bundles' signatures, if they are signed.
 	Key       string                 `json:"key,omitempty"`
 	Standings map[audit.Standing]int `json:"standings"`
 	Models    []string               `json:"models,omitempty"`
 	Runtimes  []string               `json:"runtimes"`
 	Limits    []string               `json:"limits"`
-	// Outside are what its attempts had from elsewhere than their competitions.
+	// Outside lists its attempts' inputs from outside their competitions.
 	Outside []string `json:"outside,omitempty"`
-	// Sums over the attempts; nil where nothing is known of any.
+	// Sums over the attempts; nil if unknown for all.
 	Tokens  *float64 `json:"tokens"`
 	CostUSD *float64 `json:"cost_usd"`
 	Seconds *float64 `json:"wall_seconds"`
@@ -171,7 +170,7 @@ func newBoard(rows []*Row, catalog *competitions.Catalog, report func(*Row) *gra
 	}})
 }
 
-// stop adds to the agents what stopping their attempts at a time would have given.
+// stop adds to the agents the results as if their attempts had been stopped at a time.
 func (t *Table) stop(at time.Duration, catalog *competitions.Catalog) error {
 	unknown := map[string]bool{}
 	b, err := newBoard(t.rows, catalog, func(r *Row) *grading.Report {
@@ -198,7 +197,7 @@ func (t *Table) stop(at time.Duration, catalog *competitions.Catalog) error {
 	return nil
 }
 
-// group numbers the tie groups. Comparisons are those of package board.
+// group numbers the tie groups, by the comparisons of package board.
 func (t *Table) group() error {
 	head := 0
 	for i, a := range t.Agents {
@@ -238,7 +237,7 @@ func (t *Table) graded(agent string) (list []grading.Graded) {
 	return list
 }
 
-// competitions are those of the table, sorted.
+// competitions returns the competitions of the table, sorted.
 func (t *Table) competitions() (ids []string) {
 	for _, e := range t.Board.Entries {
 		ids = append(ids, e.Report.CompetitionID)
@@ -247,7 +246,7 @@ func (t *Table) competitions() (ids []string) {
 	return slices.Compact(ids)
 }
 
-// shownFigure is what a table is ordered by first.
+// shownFigure is the figure by which a table is sorted at first.
 const shownFigure = "any_medal_percentage"
 
 // apart reports whether the interval of the difference over other runs leaves

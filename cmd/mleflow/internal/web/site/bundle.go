@@ -22,10 +22,10 @@ type Bundle struct {
 	File string `json:"file"`
 	// Manifest is the digest that names the bundle; empty if it cannot be read.
 	Manifest string `json:"manifest,omitempty"`
-	// Refused says why nothing of the bundle counts.
+	// Refused explains why nothing of the bundle counts.
 	Refused string `json:"refused,omitempty"`
-	// OtherVersion says that this is so because another version of mleflow made it;
-	// it may be sound.
+	// OtherVersion reports whether the reason is another version of mleflow; the bundle
+	// may be sound.
 	OtherVersion bool `json:"other_version,omitempty"`
 
 	Run        string    `json:"run,omitempty"`
@@ -55,11 +55,11 @@ type Bundle struct {
 type Row struct {
 	export.Record
 	Bundle *Bundle `json:"-"`
-	// Verdict is what the audit says of it.
+	// Verdict is the audit's verdict on it.
 	Verdict audit.Row
-	// Aside says why it does not count; empty if it does.
+	// Aside explains why it does not count; empty if it does.
 	Aside string
-	// Outside is what the attempt had from elsewhere than its competition.
+	// Outside lists the attempt's inputs from outside its competition.
 	Outside []bundle.Channel
 	// Sketch is of the graded file; nil if it is not a table.
 	Sketch *Sketch
@@ -69,8 +69,8 @@ type Row struct {
 // one that was recomputed for another row.
 const Matched audit.Standing = "matched"
 
-// Take enters what the audit of a bundle found. The records say what was
-// submitted; the audit, which follows the pipeline, says what they are worth.
+// Take enters the findings of a bundle's audit. The records have the submissions; the
+// audit, which follows the pipeline, judges them.
 func (b *Bundle) Take(ctx context.Context, open *bundle.Bundle, x *bundle.Examined, report *audit.Report, catalog *competitions.Catalog) error {
 	records, _, err := tidy.FromBundle(ctx, open, x, catalog, "")
 	if err != nil {
@@ -120,7 +120,7 @@ func (b *Bundle) Take(ctx context.Context, open *bundle.Bundle, x *bundle.Examin
 	return nil
 }
 
-// aside says why a row does not count.
+// aside returns the reason why a row does not count.
 func aside(r audit.Row) string {
 	switch {
 	case r.Standing == audit.Refused:
@@ -131,23 +131,23 @@ func aside(r audit.Row) string {
 	return ""
 }
 
-// identity is what makes an attempt one and the same wherever it is found: the
-// run that executed it, its key and what it submitted.
+// identity identifies an attempt in any bundle: the run that executed it, its key and its
+// submission.
 func (r *Row) identity() string {
 	return strings.Join([]string{r.MadeIn, r.AttemptAction, r.Submission, r.GradeAction}, "\n")
 }
 
-// setting is what the attempt was given.
+// setting is the attempt's setting.
 func (r *Row) setting() Setting {
 	return Setting{Task: conditions.Told(r.Report.Conditions), Version: r.Report.CompetitionVersion, Unchecked: r.Verdict.Unchecked != ""}
 }
 
-// Setting is what rows must have in common to be compared.
+// Setting is the set of facts that rows must share to be comparable.
 type Setting struct {
 	Task    string `json:"task"`
 	Version string `json:"version"`
-	// Unchecked says that the public data that agents were given were compared with
-	// nothing. They may hold the answers.
+	// Unchecked reports whether the agents' public data were compared with nothing. They
+	// may hold the answers.
 	Unchecked bool `json:"public_data_not_checked,omitempty"`
 }
 
@@ -158,9 +158,9 @@ func sortBundles(list []*Bundle) {
 	})
 }
 
-// precedence puts the bundle first that counts where two have the same attempt or
-// seed: signed before unsigned ones, those that the board took earlier before later
-// ones. 0 is no order.
+// precedence orders two bundles with the same attempt or seed; the first one counts.
+// Signed bundles precede unsigned ones, and bundles that the board took earlier precede
+// later ones. 0 is no order.
 func precedence(a, b *Bundle) int {
 	unsigned := func(b *Bundle) int { return max(0, 1-len(b.Signer)) }
 	return cmp.Or(cmp.Compare(refusedLast(a), refusedLast(b)), cmp.Compare(unsigned(a), unsigned(b)), cmp.Compare(a.taken, b.taken))

@@ -23,7 +23,7 @@ func (b *Bundle) Carry(w io.Writer) error {
 	return nil
 }
 
-// Receive reads what Carry wrote.
+// Receive reads the output of Carry.
 func Receive(text []byte) (*Bundle, error) {
 	var c carried
 	if err := json.Unmarshal(text, &c); err != nil || c.Bundle == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 )
 
-// Kind says what a finding is of.
+// Kind is the kind of a finding.
 type Kind string
 
 // The kinds of findings.
@@ -51,7 +51,7 @@ type Finding struct {
 	Files []string `json:"files"`
 }
 
-// checker finds what is wrong with a set of bundles.
+// checker finds the faults of a set of bundles.
 type checker struct {
 	bundles  []*Bundle
 	rows     []*Row
@@ -92,7 +92,7 @@ func order(k Kind) int {
 	return slices.Index([]Kind{Refused, OtherVersion, Identity, Duplicate, Selection, Shared, MixedTask, Suspicious, SetAside}, k)
 }
 
-// refused tells of bundles and rows that are wrong.
+// refused adds findings on wrong bundles and rows.
 func (c *checker) refused() {
 	for _, b := range c.bundles {
 		switch {
@@ -158,7 +158,7 @@ func (c *checker) matched() {
 	}
 }
 
-// marked tells of what the audit marks, and of rows that no attempt made.
+// marked adds findings on rows that the audit marks, and on rows without an attempt.
 func (c *checker) marked() {
 	for _, r := range c.rows {
 		for _, flag := range r.Verdict.Flags {
@@ -181,7 +181,7 @@ func (c *checker) counted() map[string][]*Row {
 	return by
 }
 
-// mixed tells of agents with attempts that cannot be compared with each other.
+// mixed adds findings on agents whose attempts are not comparable.
 func (c *checker) mixed() {
 	by := c.counted()
 	for _, agent := range slices.Sorted(maps.Keys(by)) {
@@ -221,7 +221,7 @@ func bundlesOf(rows []*Row) []*Bundle {
 	return list
 }
 
-// cell is what an agent may try once.
+// cell is a task that an agent may try once.
 type cell struct {
 	Setting
 	agent, competition, seed string
@@ -287,7 +287,8 @@ func (c *checker) selected() {
 	}
 }
 
-// earlier tells of other attempts of the same agents in runs that are not here.
+// earlier adds findings on other attempts of the same agents in runs that are missing
+// here.
 func (c *checker) earlier(b *Bundle, here map[string]bool) {
 	if b.Disclosure == nil {
 		return
@@ -311,8 +312,8 @@ func (c *checker) earlier(b *Bundle, here map[string]bool) {
 	}
 }
 
-// missingSeeds compares the seeds of an agent at each competition with 0, 1, 2 …
-// up to the highest that it has anywhere, and their number with what is asked for.
+// missingSeeds compares the seeds of an agent at each competition with 0, 1, 2 … up to
+// its highest seed anywhere, and their number with the required one.
 func (c *checker) missingSeeds(agent string, rows []*Row) {
 	by, highest := map[string]map[int]bool{}, c.seeds-1
 	for _, r := range rows {

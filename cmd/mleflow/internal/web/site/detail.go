@@ -24,7 +24,7 @@ type competition struct {
 	note      string
 }
 
-// competitions are those of all rows, sorted.
+// competitions returns the competitions of all rows, sorted.
 func (s *Site) competitions() []*competition {
 	by := map[string]*competition{}
 	for _, r := range s.rows {
@@ -181,7 +181,7 @@ func (r *Row) cells(up string) []entry {
 	}
 }
 
-// maxLines is how many curves one plot shows.
+// maxLines is the largest number of curves in a plot.
 const maxLines = 16
 
 // curves draws score over time; the plot is empty without snapshots.
@@ -244,7 +244,7 @@ func (s *Site) competitionPage(c *competition) document {
 	return d
 }
 
-// scores are those of the rows that count, by agent.
+// scores returns the scores of the rows that count, by agent.
 func scores(rows []*Row) (list []page.Row) {
 	for _, r := range rows {
 		if r.Aside != "" || r.Report.ExactScore == nil {
@@ -307,7 +307,7 @@ func (s *Site) agentSection(t *Table, a *Agent) section {
 	return sec
 }
 
-// disclosed is what an agent was and used, as its bundles say.
+// disclosed describes an agent and its resources by its bundles' account.
 func disclosed(a *Agent) grid {
 	of := func(get func(*Row) string) string {
 		var list []string
@@ -336,7 +336,7 @@ func disclosed(a *Agent) grid {
 	return g
 }
 
-// bundlePage shows what a bundle says and what was found of it.
+// bundlePage shows a bundle's statements and the findings on it.
 func (s *Site) bundlePage(b *Bundle) document {
 	d := document{Title: b.File, Version: s.Version, Lead: []string{"Run " + b.Run + " of " + b.Pipeline + ", " + page.Date(b.Started)}}
 	d.Facts = []page.Fact{{Name: "rows", Value: strconv.Itoa(len(b.Rows))}, {Name: "signatures", Value: strconv.Itoa(b.Signatures)}, {Name: "left out", Value: view.Plural(b.Omitted, "thing")}}

@@ -17,7 +17,7 @@ import (
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
-// kindWords are what pages call a finding.
+// kindWords are the pages' words for kinds of findings.
 var kindWords = map[Kind]string{
 	Refused: "Refused:", OtherVersion: "Of another version:", Identity: "Name in doubt:", Shared: "Shared submission:", Duplicate: "Duplicate:", Selection: "Possible selection:", MixedTask: "Mixed tasks:", Suspicious: "Suspicious:", SetAside: "Not counted:",
 }
@@ -64,7 +64,7 @@ func (s *Site) index() document {
 	return d
 }
 
-// findings are those about something; all without.
+// findings returns the findings on a subject, or all without one.
 func (s *Site) findings(about func(Finding) bool, title string) section {
 	sec := section{ID: "findings", Title: title}
 	for _, f := range s.Findings {
@@ -89,7 +89,7 @@ func (s *Site) agents() []string {
 	return slices.Compact(names)
 }
 
-// Name says which rows a table is of.
+// Name names the rows of a table.
 func (t *Table) Name() string {
 	name := fmt.Sprintf("Task %s, version %s", t.Task, t.Version)
 	if t.Unchecked {
@@ -214,7 +214,7 @@ func (t *Table) groups() grid {
 	return out
 }
 
-// differences draws how far agents are behind the head of their tie group.
+// differences draws the distances of agents from the head of their tie group.
 func (t *Table) differences() plot {
 	var rows []page.Estimate
 	for _, a := range t.Agents[1:] {
@@ -237,8 +237,7 @@ func (t *Table) differences() plot {
 	}
 }
 
-// costs draws what agents cost against what they reached; empty if that is not
-// known of any.
+// costs draws the costs of agents against their results; empty if unknown for all.
 func (t *Table) costs() plot {
 	var dots []page.Dot
 	for i, a := range t.Agents {
@@ -312,7 +311,7 @@ func (s *Site) bundlesSection() section {
 	return section{ID: "bundles", Title: "Bundles", Grids: []grid{g}}
 }
 
-// reading says what the words of the pages mean, and how to check them.
+// reading explains the words of the pages and how to check the figures.
 func reading() section {
 	return section{ID: "reading", Title: "How to read and check this", Text: []string{
 		"Recomputed: the submission in the bundle was graded again while this board was built, with answers that the builder prepared, and gave the same report. " +
@@ -322,7 +321,7 @@ func reading() section {
 	}, Code: "mleflow verify FILE.bundle --regrade\nmleflow board build *.bundle -o site"}
 }
 
-// comparisonText says how an agent compares with the head of its tie group.
+// comparisonText compares an agent with the head of its tie group.
 func comparisonText(a *Agent, c *board.Comparison) string {
 	d, ok := c.Figures[shownFigure]
 	if !ok {

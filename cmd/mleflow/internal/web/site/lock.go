@@ -12,8 +12,8 @@ import (
 	"slices"
 )
 
-// Lock is the order in which a board took its bundles. What a bundle says of its time
-// and its run is its maker's word; this order is the word of who keeps the board.
+// Lock is the order in which a board took its bundles. A bundle's time and run are its
+// maker's claims; this order is the board keeper's.
 type Lock struct {
 	Taken []Taken
 	at    map[string]int // by manifest

@@ -9,8 +9,8 @@ import (
 	"github.com/mleflow/mleflow/competitions/board"
 )
 
-// Masked is what an agent reached at a version of competitions less what it reached
-// at the masked one, where ids that it may know are worth nothing.
+// Masked is an agent's result at a version of competitions minus its result at the masked
+// version, where known ids are worthless.
 type Masked struct {
 	Setting        // that of the version
 	Agent   string `json:"agent"`

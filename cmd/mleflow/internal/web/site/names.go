@@ -13,9 +13,9 @@ import (
 	"github.com/mleflow/mleflow/competitions/board"
 )
 
-// normalName is the form in which a board compares and shows the name of an agent:
-// NFKC, without characters that are not seen, with single spaces between words.
-// Square brackets are for what the board adds to names.
+// normalName returns the form in which a board compares and shows the name of an agent:
+// NFKC, without invisible characters, with single spaces between words. Square brackets
+// are reserved for the board's additions to names.
 func normalName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {
@@ -76,7 +76,7 @@ func disguised(name string) bool {
 type namer struct {
 	*checker
 	owners map[string][]string
-	// said are the labels by name, users the bundles by name and key.
+	// said are the labels by name; users are the bundles by name and key.
 	said  map[string]map[string]bool
 	users map[string]map[string][]*Bundle
 }
@@ -113,7 +113,7 @@ func (c *checker) name(lock *Lock, reported []Reported) *Lock {
 	return lock
 }
 
-// mark is added to a name where it is not its owner's.
+// mark is added to a name that is not used by its owner.
 func (n *namer) mark(name, key string) string {
 	switch owners := n.owners[name]; {
 	case len(owners) == 0, len(owners) == 1 && owners[0] == key:
@@ -124,7 +124,7 @@ func (n *namer) mark(name, key string) string {
 	return " [key " + key[:16] + "]"
 }
 
-// spelled tells of names with characters that are not seen or were replaced.
+// spelled adds findings on names with invisible or replaced characters.
 func (n *namer) spelled() {
 	for _, name := range slices.Sorted(maps.Keys(n.said)) {
 		for _, label := range slices.Sorted(maps.Keys(n.said[name])) {
@@ -143,7 +143,7 @@ func (n *namer) all(name string) (list []*Bundle) {
 	return list
 }
 
-// owned tells of names that others than their owner use.
+// owned adds findings on names that are not used by their owner.
 func (n *namer) owned() {
 	for _, name := range slices.Sorted(maps.Keys(n.users)) {
 		owners := n.owners[name]
@@ -189,7 +189,7 @@ func (n *namer) lookalikes(reported []Reported) map[string]string {
 	return marks
 }
 
-// compare puts the name first that others are said to look like.
+// compare puts first the name that others are said to resemble.
 func (n *namer) compare(a, b string) int {
 	rank := func(name string) int {
 		switch {

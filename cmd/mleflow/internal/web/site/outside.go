@@ -14,7 +14,7 @@ func texts(list []bundle.Channel) (out []string) {
 	return out
 }
 
-// outside says what the attempts of an agent had from elsewhere.
+// outside lists the inputs of an agent's attempts from outside their competitions.
 func (a *Agent) outside() entry {
 	e := entry{Text: cmp.Or(strings.Join(a.Outside, "; "), "–")}
 	for _, r := range a.rows {

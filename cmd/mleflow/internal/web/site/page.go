@@ -19,7 +19,7 @@ var pagesText string
 
 var pages = sync.OnceValue(func() *template.Template { return page.Parse("board", pagesText, nil) })
 
-// document is what a page shows.
+// document is the content of a page.
 type document struct {
 	Title, Version string
 	Lead           []string
@@ -28,7 +28,7 @@ type document struct {
 	Sections       []section
 }
 
-// section is a part of a page; what is empty is not shown.
+// section is a part of a page; empty parts are not shown.
 type section struct {
 	ID, Title string
 	Alarm     []alarm
@@ -46,11 +46,11 @@ type plot struct {
 	Title, Note string
 	Plot        template.HTML
 	People      *legend
-	// Names are those of the lines, in the order of their colors.
+	// Names are the names of the lines, in the order of their colors.
 	Names []string
 }
 
-// legend is what the legend of a distribution needs.
+// legend holds the data of a distribution's legend.
 type legend struct {
 	page.People
 	OffScale bool
@@ -112,9 +112,8 @@ func (d document) write(up string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// slug is a file name for a name from outside: letters that are safe in every
-// file system and address, and a part of the digest, long enough that nobody finds
-// another name with the same.
+// slug returns a file name for a foreign name: letters that are safe in every file system
+// and address, and a part of the digest that is long enough against collisions.
 func slug(name string) string {
 	safe := strings.Map(func(r rune) rune {
 		switch {

@@ -13,9 +13,8 @@ import (
 	"strings"
 )
 
-// Reported is a row that somebody published: nothing here vouches for it. The
-// figures are percentages of competitions with any medal, by split, with their
-// standard errors; nil is not told.
+// Reported is a published row that nothing here vouches for. The figures are percentages
+// of competitions with any medal, by split, with their standard errors; nil is unknown.
 type Reported struct {
 	Agent     string   `json:"agent"`
 	Models    string   `json:"models,omitempty"`
@@ -74,7 +73,7 @@ func reportedJSON(text []byte) (rows []Reported, err error) {
 	return rows, dec.Decode(&rows)
 }
 
-// columns says where the cells of a row of CSV go.
+// columns returns the destinations of the cells of a CSV row.
 func (r *Reported) columns() (texts map[string]*string, numbers map[string]**float64) {
 	return map[string]*string{"agent": &r.Agent, "models": &r.Models, "hours": &r.Hours, "date": &r.Date, "url": &r.URL, "note": &r.Note},
 		map[string]**float64{"low": &r.Low, "low_sem": &r.LowSEM, "medium": &r.Medium, "medium_sem": &r.MediumSEM, "high": &r.High, "high_sem": &r.HighSEM, "all": &r.All, "all_sem": &r.AllSEM}

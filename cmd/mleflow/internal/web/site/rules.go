@@ -9,12 +9,12 @@ import (
 	"github.com/mleflow/mleflow/competitions/export"
 )
 
-// Excluded says what was left out of a board because rules found something in it.
+// Excluded lists the rows left out of a board because of findings of rules.
 type Excluded struct {
 	Rules []string `json:"rules"`
-	// Rows is how many rows do not count for this reason.
+	// Rows is the number of rows that do not count for this reason.
 	Rows int `json:"rows"`
-	// Unchecked is how many rows count although not all of the rules were applied to
+	// Unchecked is the number of rows that count although not all rules were applied to
 	// them.
 	Unchecked int `json:"unchecked"`
 }
@@ -38,7 +38,7 @@ func (s *Site) exclude(rules []string) {
 	}
 }
 
-// excluded says so on the first page.
+// excluded returns the note on the first page.
 func (s *Site) excluded() section {
 	e := s.Excluded
 	sec := section{ID: "left-out", Title: "Left out by rule", Text: []string{fmt.Sprintf(
@@ -74,7 +74,7 @@ func checked(rows []*Row) bool {
 	return false
 }
 
-// foundIn says what rules found in an attempt.
+// foundIn returns the findings of rules in an attempt.
 func foundIn(c *export.Check) entry {
 	warnings, notes := c.Count(evidence.Warning), c.Count(evidence.Note)
 	switch {
@@ -88,7 +88,7 @@ func foundIn(c *export.Check) entry {
 	return text("none")
 }
 
-// foundInAll sums up what rules found in the attempts of an agent.
+// foundInAll sums up the findings of rules in an agent's attempts.
 func foundInAll(rows []*Row) entry {
 	warned, looked := 0, 0
 	for _, r := range rows {

@@ -30,7 +30,7 @@ type Sketch struct {
 	Rows []Sampled
 }
 
-// Sampled is a row of a sketch: what follows its id.
+// Sampled is a row of a sketch without its id.
 type Sampled struct {
 	ID    uint64
 	Cells []string
@@ -46,9 +46,9 @@ const (
 	mostPairs   = 200_000
 )
 
-// look reads from the records of a bundle what the attempt had from elsewhere, and
-// samples the file that was graded. Of one that the bundle lacks or that is no table
-// there is less.
+// look reads the attempt's inputs from outside its competition from the records of a
+// bundle, and samples the graded file. It knows less of a file that the bundle lacks or
+// that is no table.
 func (r *Row) look(ctx context.Context, store *bundle.Store) error {
 	grade, err := record(ctx, store, r.GradeAction)
 	if err != nil {
@@ -135,9 +135,9 @@ func lowest(list []Sampled) []Sampled {
 	return slices.Clone(list[:min(len(list), sketchRows)])
 }
 
-// near reports whether two sketches are of nearly equal submissions, and in how many of
-// the rows that both have they agree. Of values that few rows share, half is more than
-// chance; where all rows have one of few values, good agents agree in nearly all.
+// near reports whether two sketches are of nearly equal submissions, and the share of
+// their common rows in which they agree. For values that few rows share, half is more
+// than chance. Where all rows have one of few values, good agents agree in nearly all.
 func near(a, b *Sketch) (agree, both int, is bool) {
 	values := map[string]bool{}
 	for i, j := 0, 0; i < len(a.Rows) && j < len(b.Rows); {
@@ -172,14 +172,14 @@ func nearCell(a, b string) bool {
 	return errX == nil && errY == nil && math.Abs(x-y) <= max(math.Abs(x), math.Abs(y))/1000
 }
 
-// common is what two agents have in common.
+// common describes the equal submissions of two agents.
 type common struct {
 	pairs   int
 	first   string // how the first of them are alike
 	bundles []*Bundle
 }
 
-// shared tells of different agents whose submissions are equal, or nearly.
+// shared adds findings on different agents whose submissions are equal or nearly equal.
 func (c *checker) shared() {
 	by, pairs, found := map[[2]string][]*Row{}, 0, map[[2]string]*common{}
 	for _, r := range c.rows {
@@ -218,7 +218,7 @@ func (c *checker) shared() {
 	}
 }
 
-// shares says how two submissions are alike; "" if they are not.
+// shares describes the similarity of two submissions; "" if there is none.
 func (r *Row) shares(other *Row) string {
 	if r.Sketch.File == other.Sketch.File {
 		return "the same file, byte for byte"

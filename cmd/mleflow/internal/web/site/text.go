@@ -20,7 +20,7 @@ func (r *Row) runtime() string {
 	return names
 }
 
-// limits are those of an attempt in a few words.
+// limits returns the limits of an attempt in a few words.
 func (r *Row) limits() string {
 	var parts []string
 	if v := r.TimeLimitSeconds; v != nil {
@@ -45,7 +45,7 @@ func count(v float64, what string) string {
 	return strconv.FormatFloat(v, 'f', -1, 64) + " " + what + "s"
 }
 
-// standingText says of how many rows what was shown.
+// standingText counts the rows by standing.
 func standingText(n map[audit.Standing]int) string {
 	var parts []string
 	for _, s := range []audit.Standing{audit.Recomputed, Matched, audit.Claimed} {
@@ -56,7 +56,7 @@ func standingText(n map[audit.Standing]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// standingWords are what pages call a standing.
+// standingWords are the pages' words for standings.
 var standingWords = map[audit.Standing]string{
 	audit.Recomputed: "recomputed", Matched: "matched by digest", audit.Claimed: "only claimed", audit.Refused: "refused",
 }

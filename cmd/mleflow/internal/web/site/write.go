@@ -20,7 +20,7 @@ import (
 // replaced.
 const dataFile = "board.json"
 
-// ErrOccupied says that a folder holds something that is not a board.
+// ErrOccupied means that a folder holds something other than a board.
 var ErrOccupied = errors.New("it is not empty and not a board")
 
 // Files are the files of the board by path.
@@ -79,8 +79,8 @@ func (s *Site) tables(files map[string][]byte) error {
 	return nil
 }
 
-// Write writes the board to a folder, all of it or nothing. An older board is
-// replaced; what is anything else is ErrOccupied.
+// Write writes the board to a folder, all of it or nothing. An older board is replaced;
+// anything else there is ErrOccupied.
 func (s *Site) Write(dir string) (err error) {
 	files, err := s.Files()
 	if err != nil {

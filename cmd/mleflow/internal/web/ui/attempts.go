@@ -27,7 +27,7 @@ func sortedKeys[V any](m map[string]V) []string {
 
 func escaped(text string) string { return url.QueryEscape(text) }
 
-// bounded shortens a text to n bytes and says how much is left out.
+// bounded shortens a text to n bytes and adds how much is omitted.
 func bounded(text []byte, n int) string {
 	if len(text) <= n {
 		return strings.ToValidUTF8(string(text), "\ufffd")

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// maxLines is how many entries of a log of calls are shown, maxJournal how
-	// much of it is read.
+	// maxLines is the largest number of shown entries of a log of calls, maxJournal the
+	// number of bytes read of it.
 	maxLines   = 500
 	maxJournal = 4 << 20
 )
@@ -35,7 +35,7 @@ type callList struct {
 	More    bool
 }
 
-// calls reads an output of JSON lines, each by a function that makes a call of it.
+// calls reads an output of JSON lines. A function turns each line into a call.
 func calls[T any](o *one, name, empty string, read func(T) call) callList {
 	text, why := o.blob(name, maxJournal)
 	l := callList{Missing: why}
@@ -120,8 +120,8 @@ func (o *one) checks() error {
 }
 
 const (
-	// previewRows and previewColumns bound the preview of a submission, maxCell one
-	// of its cells, and maxPreview what is read of it.
+	// previewRows and previewColumns bound the preview of a submission, maxCell the
+	// length of a cell, and maxPreview the bytes read of the file.
 	previewRows, previewColumns = 20, 40
 	maxCell                     = 120
 	maxPreview                  = 256 << 10

@@ -136,8 +136,8 @@ func (o *one) against(d *codeData, final cache.Ref) {
 }
 
 const (
-	// maxChanges is how many changed files are shown, maxCompared the largest file
-	// that is compared line by line.
+	// maxChanges is the largest number of shown changed files, maxCompared the size of
+	// the largest file that is compared line by line.
 	maxChanges  = 60
 	maxCompared = 256 << 10
 )

@@ -284,7 +284,7 @@ func mean[T at | float64](values []T) float64 {
 	return sum / float64(n)
 }
 
-// differences are those of pairs that both have a score.
+// differences returns the differences of pairs in which both have a score.
 func differences(x, y []at, by board.PairedBy) []float64 {
 	var out []float64
 	for i, a := range x {

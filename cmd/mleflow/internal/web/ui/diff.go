@@ -7,7 +7,7 @@ import "fmt"
 type diffLine struct{ Sign, Text string }
 
 const (
-	// around is how many lines that are the same are shown around a change.
+	// around is the number of equal lines shown around a change.
 	around = 3
 	// maxEdits bounds the search; texts that differ more are shown as removed and
 	// added whole.
@@ -83,7 +83,7 @@ func edits(a, b []string) []diffLine {
 	return out
 }
 
-// search finds how far each diagonal reaches with each number of changes.
+// search finds the furthest point of each diagonal for each number of changes.
 func search(a, b []string) (trace [][]int, ok bool) {
 	v := make([]int, 2*maxEdits+3)
 	for d := 0; d <= min(len(a)+len(b), maxEdits); d++ {

@@ -18,8 +18,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 )
 
-// head reads the beginning of an object. It is not checked against its digest
-// unless all of it is read.
+// head reads the beginning of an object. Its digest is checked only if all of it is read.
 func head(ctx context.Context, store cache.Store, ref cache.Ref, limit int64) ([]byte, error) {
 	f, err := store.Open(ctx, ref.ID)
 	if err != nil {
@@ -99,7 +98,7 @@ func (o *one) fileAddress(tab, name string) string {
 	return "/step/" + url.PathEscape(o.sum.ID) + "?" + q.Encode()
 }
 
-// show returns the text of a file, or says why it is not shown.
+// show returns the text of a file, or the reason why it is not shown.
 func (o *one) show(e tree.Entry) (text, note string) {
 	data, err := head(o.ctx, o.store, e.Ref(), maxShown)
 	switch {
@@ -171,7 +170,7 @@ func contents(ctx context.Context, store cache.Store, ref cache.Ref) (map[string
 	return out, err
 }
 
-// same reports whether an error says that nothing is there.
+// same reports whether an error means that nothing is there.
 func none(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, cache.ErrNotFound) }
 
 // union are the names of two maps, sorted.

@@ -12,8 +12,7 @@ import (
 // policy is the content security policy of every answer.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// Guard lets through to a handler only what comes from the person who started
-// the server.
+// Guard passes only requests of the person who started the server to a handler.
 type Guard struct {
 	// token is in the address that is printed, session in the cookie.
 	token, session string
@@ -64,8 +63,8 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// loopback reports whether a host is a name of this machine that nobody else
-// can give an address. The port may be another one: that of a tunnel.
+// loopback reports whether a host is a name of this machine for which no other person can
+// set an address. The port may differ, as with a tunnel.
 func loopback(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
@@ -74,8 +73,8 @@ func loopback(host string) bool {
 	return name == "localhost" || name == "127.0.0.1" || name == "::1" || name == "[::1]"
 }
 
-// ownOrigin refuses what a page of another origin asks for, one at another port
-// of this machine included.
+// ownOrigin refuses requests from pages of another origin, including another port of this
+// machine.
 func ownOrigin(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host {
 		return false
@@ -88,8 +87,8 @@ func ownOrigin(r *http.Request) bool {
 	return r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }
 
-// enter exchanges the token for the cookie and leads to the address without it,
-// which so stays out of the history and of what is copied from the address bar.
+// enter exchanges the token for the cookie and redirects to the address without it, so
+// that the token stays out of the history and of copies of the address.
 func (g *Guard) enter(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	if subtle.ConstantTimeCompare([]byte(query.Get("token")), []byte(g.token)) != 1 {

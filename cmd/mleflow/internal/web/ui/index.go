@@ -6,8 +6,8 @@ import (
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
-// runIndex remembers the entries of runs that have ended, of which no more changes
-// than what people say of them.
+// runIndex remembers the entries of ended runs, of which only names, tags and notes
+// change.
 type runIndex struct {
 	ledger *ledger.Ledger
 	mu     sync.Mutex
@@ -42,7 +42,7 @@ func (x *runIndex) entry(id string) ledger.Entry {
 	return e
 }
 
-// chunk is how many runs one goroutine reads.
+// chunk is the number of runs that one goroutine reads.
 const chunk = 64
 
 // entries returns runs as they are in a list, in the order of the ids.

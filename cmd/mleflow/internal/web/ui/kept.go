@@ -54,7 +54,7 @@ func KeptIn(ctx context.Context, c cache.Keeper, key string) (string, error) {
 	return "", errors.New("it is not on this machine, or the attempt has just ended")
 }
 
-// liveTurns is how many exchanges of a running attempt are listed.
+// liveTurns is the number of listed exchanges of a running attempt.
 const liveTurns = 200
 
 // follow lists the last exchanges of an attempt that runs, as far as they are

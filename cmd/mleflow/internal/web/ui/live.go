@@ -21,8 +21,8 @@ type content struct {
 	query      string
 	wide       bool
 	sections   []section
-	// live says that the page may change: its run has not ended, or more is being
-	// indexed.
+	// live reports whether the page may change: its run has not ended, or the index is
+	// not complete.
 	live bool
 }
 
@@ -108,8 +108,8 @@ func (u *UI) fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 const (
-	// every is how often a page that is followed is made again, and beat how often
-	// something is sent at least, so that a dead connection is noticed.
+	// every is the interval at which a followed page is made again. beat is the longest
+	// silence, so that a dead connection is noticed.
 	every = time.Second
 	beat  = 15 * time.Second
 )

@@ -14,7 +14,7 @@ import (
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
-// modelsKept is how many runs are kept in memory after they were shown.
+// modelsKept is the number of shown runs that are kept in memory.
 const modelsKept = 4
 
 // models are the runs that were shown last.
@@ -66,10 +66,11 @@ type model struct {
 	grades map[string]string
 	// checks are the steps that apply rules, by the attempts that they check.
 	checks map[string]string
-	// leases are those of running attempts, kept the files that these have kept so far.
+	// leases are the leases of running attempts, kept the files that they have kept so
+	// far.
 	leases map[string]event.StepStarted
 	kept   map[string]*kept
-	// reports are those of grade steps, by address, as far as they were shown.
+	// reports are the reports of grade steps that were shown, by address.
 	reports map[string]grading.Graded
 }
 
@@ -212,7 +213,7 @@ func (m *model) status(s *ledger.StepSummary, state ledger.State) string {
 	return "interrupted"
 }
 
-// took is a step's duration, so far if it runs.
+// took returns a step's duration, up to now if it runs.
 func took(s *ledger.StepSummary, now time.Time, running bool) string {
 	switch {
 	case s == nil || s.Started.IsZero():

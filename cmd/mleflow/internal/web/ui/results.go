@@ -25,14 +25,14 @@ type result struct {
 	// there.
 	Run, Address string
 	Time         time.Time
-	// Runs is how many runs have it: later ones take it from the cache.
+	// Runs is the number of runs that have it: later ones take it from the cache.
 	Runs int
 }
 
 // runTally sums up the attempts and graded submissions of a run.
 type runTally struct {
 	Attempts, Finished, Graded, Medals int
-	// Isolation says how the attempts were isolated.
+	// Isolation describes the isolation of the attempts.
 	Isolation string
 	Untrusted bool
 }
@@ -58,7 +58,7 @@ func newResultIndex(ctx context.Context, src Source) *resultIndex {
 	return &resultIndex{src: src, ctx: ctx, byKey: map[string]*result{}, tallies: map[string]runTally{}, done: map[string]bool{}, missing: map[string]bool{}}
 }
 
-// refreshEvery is how often new runs and those under way are looked at.
+// refreshEvery is the interval at which new and running runs are read.
 const refreshEvery = 3 * time.Second
 
 // run keeps the index up to date until the context ends.
@@ -110,8 +110,7 @@ func (x *resultIndex) read(c Results, past *ledger.Past) {
 	x.done[past.Info.ID] = ended
 }
 
-// tallyOf sums up the attempts and graded submissions of a run, and tells of
-// the latter.
+// tallyOf sums up the attempts and graded submissions of a run, and returns the latter.
 func tallyOf(past *ledger.Past, graded func(event.StepFinished)) runTally {
 	var t runTally
 	var attempts conditions.Tally
@@ -169,14 +168,14 @@ func (x *resultIndex) take(c Results, past *ledger.Past, e event.StepFinished) {
 	}
 }
 
-// progress says how far the index is.
+// progress returns the progress of the index.
 type progress struct {
 	Done, Total, Missing int
 	Ready                bool
 }
 
-// all returns the results in order of competition, agent and seed, and how many
-// runs are not read yet.
+// all returns the results in order of competition, agent and seed, and the number of
+// unread runs.
 func (x *resultIndex) all() ([]*result, progress) {
 	x.start.Do(func() { go x.run() })
 	x.mu.Lock()

@@ -78,7 +78,7 @@ type overview struct {
 // runningRow is an attempt of a step under way.
 type runningRow struct {
 	Address, Name, Link, Took, Phase, Limit, Memory, Submission, Devices, Last string
-	// Share is how much of its time limit, or of its work, is over, in percent.
+	// Share is the elapsed part of its time limit or its work, in percent.
 	Share    int
 	HasShare bool
 }
@@ -86,8 +86,8 @@ type runningRow struct {
 // failureRow is a step that failed, or an attempt that did not end well.
 type failureRow struct{ Address, Link, Text, Tail string }
 
-// shownFailures is how many failures a page shows, and tailLines how much of the
-// log of each.
+// shownFailures is the largest number of failures on a page, and tailLines the number of
+// last log lines of each.
 const shownFailures, tailLines = 20, 12
 
 func (u *UI) runPage(r *http.Request) (*content, error) {
@@ -244,7 +244,7 @@ func (b *blockCount) state(live bool) (string, float64) {
 	return "", share
 }
 
-// shownRunning is how many attempts under way a page shows.
+// shownRunning is the largest number of running attempts on a page.
 const shownRunning = 60
 
 func (u *UI) runningRows(m *model, sum *ledger.Summary, o *overview) {

@@ -13,7 +13,7 @@ import (
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
-// rowsShown is how many rows a page of a table has.
+// rowsShown is the number of rows on a page of a table.
 const rowsShown = 50
 
 // runRow is a run in the list.
@@ -49,7 +49,7 @@ func choices(chosen string, values ...string) []choice {
 	return out
 }
 
-// pager is where in a long table a page is.
+// pager is the position of a page in a long table.
 type pager struct {
 	From, To, Total  int
 	Before, Next     string
@@ -150,7 +150,7 @@ func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }
 
 func runAddress(id string) string { return "/runs/" + url.PathEscape(id) }
 
-// stepAddress is where a step of a run is shown, in one of its tabs.
+// stepAddress returns the address of a step's page, for one of its tabs.
 func stepAddress(run, address, tab string) string {
 	q := url.Values{"address": {address}}
 	if tab != "" {

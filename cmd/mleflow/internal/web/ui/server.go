@@ -26,7 +26,7 @@ type Results interface {
 	cache.Index
 }
 
-// Source is where pages get their data.
+// Source provides the data of pages.
 type Source struct {
 	Ledger *ledger.Ledger
 	// Results gives use the cache of a run, with the remote cache of its pipeline
@@ -112,7 +112,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	return nil
 }
 
-// errNothing says that there is no such page, run, step or file.
+// errNothing means that there is no such page, run, step or file.
 var errNothing = errors.New("there is nothing at this address")
 
 //go:embed assets/pages.html

@@ -25,7 +25,7 @@ type stepHead struct {
 	Tabs                                                                    []page.Link
 }
 
-// one is a step of a run while a page of it is made.
+// one is a step of a run for which a page is made.
 type one struct {
 	u       *UI
 	ctx     context.Context
@@ -35,8 +35,8 @@ type one struct {
 	address string
 	step    *ledger.StepSummary
 	c       *content
-	// store and record are where the outputs are; record is nil if there are none,
-	// and why says why.
+	// store and record hold the outputs; record is nil if there are none, and why gives
+	// the reason.
 	store  Results
 	record *cache.Record
 	why    string
@@ -190,11 +190,11 @@ func (o *one) fields() []page.Fact {
 	return facts
 }
 
-// maxLog is how much of the end of a log is shown.
+// maxLog is the number of bytes shown of the end of a log.
 const maxLog = 64 << 10
 
-// ledgerLog is the end of what the step printed, from the run that executed it,
-// and a note on what it is.
+// ledgerLog returns the end of the step's output, from the run that executed it, and a
+// note on its origin.
 func (o *one) ledgerLog() (text, note string) {
 	past := o.m.past
 	if o.step != nil && o.step.MadeIn != "" && o.step.MadeIn != o.sum.ID {
@@ -245,7 +245,7 @@ func (o *one) blob(name string, limit int64) ([]byte, string) {
 	return text, ""
 }
 
-// lost says why content cannot be shown.
+// lost explains why content cannot be shown.
 func lost(name string, err error) string {
 	if errors.Is(err, cache.ErrNotFound) {
 		return "The " + name + " is no longer in the cache."

@@ -29,8 +29,8 @@ type storyData struct {
 	Running  []runningRow
 	OffScale bool
 	Curve    template.HTML
-	// NoCurve says why there is no score over time, Spoilt what the last snapshot had
-	// of a submission that has no score.
+	// NoCurve explains a missing score over time. Spoilt is the last snapshot's score of
+	// a submission without a score.
 	NoCurve, Spoilt              string
 	Stops                        []stopRow
 	Place                        template.HTML
@@ -325,8 +325,8 @@ func (o *one) about() error {
 	return o.c.add("about", "attempt about", d)
 }
 
-// packages are those of the agent's Python environment, as the step that installed them
-// lists them.
+// packages returns the packages of the agent's Python environment, as listed by the step
+// that installed them.
 func (o *one) packages() (facts []page.Fact) {
 	for _, address := range o.m.after(o.address) {
 		var versions map[string]string

@@ -19,8 +19,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/transcript/message"
 )
 
-// transcripts remembers where the exchanges are of the transcripts that were
-// shown last.
+// transcripts remembers the places of the exchanges in the transcripts that were shown
+// last.
 type transcripts struct {
 	mu   sync.Mutex
 	refs [2]cache.Ref
@@ -28,7 +28,7 @@ type transcripts struct {
 	next int
 }
 
-// spans says where the exchanges of a transcript are.
+// spans returns the places of a transcript's exchanges.
 func (t *transcripts) spans(ref cache.Ref, r *transcript.Reader) ([]transcript.Span, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,15 +50,15 @@ func (t *transcripts) spans(ref cache.Ref, r *transcript.Reader) ([]transcript.S
 }
 
 const (
-	// turnsShown is how many exchanges are sent at once.
+	// turnsShown is the number of exchanges sent at once.
 	turnsShown = 100
 	// maxReply is the largest response of which a row shows the beginning.
 	maxReply = 256 << 10
-	// context is how many exchanges before one are read to tell what is new in it,
-	// and maxContext the largest request among them.
+	// context is the number of exchanges before one that are read to find out what is new
+	// in it, and maxContext the size of the largest request among them.
 	turnsBefore = 12
 	maxContext  = 8 << 20
-	// maxSaid is how much of a message is shown.
+	// maxSaid is the number of bytes shown of a message.
 	maxSaid = 64 << 10
 )
 
@@ -137,7 +137,7 @@ func (o *one) turn() int {
 	return n
 }
 
-// withTranscript opens the transcript, or says why there is none.
+// withTranscript opens the transcript, or explains why there is none.
 func (o *one) withTranscript(use func(r *transcript.Reader, spans []transcript.Span, why string) error) error {
 	ref, why := o.output("transcript")
 	if why != "" {
@@ -229,7 +229,7 @@ func oneLine(text string, n int) string {
 	return string(runes)
 }
 
-// detail is an exchange with what was new in it. Only so many exchanges before
+// detail is an exchange with its new messages. Only a limited number of exchanges before
 // it are read.
 func detail(r *transcript.Reader, spans []transcript.Span, at int) (*turnDetail, error) {
 	var events []*transcript.Event
@@ -278,8 +278,8 @@ func saidOf(m message.Message) said {
 	return s
 }
 
-// turnRows answers with rows of a transcript, or one exchange, as a part of a
-// page: what the script asks for while the list is scrolled.
+// turnRows answers with rows of a transcript, or one exchange, as a part of a page. The
+// script requests them while the list is scrolled.
 func (u *UI) turnRows(w http.ResponseWriter, r *http.Request) {
 	text, err := u.turnPart(r)
 	if err != nil {
