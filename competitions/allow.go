@@ -9,7 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Allowance says that a finding of the lint is as it should be.
+// Allowance accepts a finding of the lint as intended.
 type Allowance struct {
 	// Rule is the lint rule.
 	Rule string

@@ -27,8 +27,8 @@ type entry struct {
 	// complexity and category are read without decoding the rest.
 	complexity Complexity
 	category   string
-	// own is the path of the definition of one that does not ship with the
-	// program; replaces says that it stands in the place of one that does.
+	// own is the path of a definition that does not ship with the program; replaces
+	// reports whether it replaces one that does.
 	own      string
 	replaces bool
 }
@@ -137,7 +137,7 @@ func (c *Catalog) holding(part string) (ids []string) {
 
 // Filter selects competitions; its zero value selects all.
 type Filter struct {
-	// IDs are those to choose from; nil is all.
+	// IDs are the identifiers to choose from; nil is all.
 	IDs []string
 	// Category restricts to one category, such as image-classification.
 	Category string

@@ -34,13 +34,13 @@ type Definition struct {
 	Allowed []Allowance
 	// Mask says how ids are replaced in the masked versions.
 	Mask Mask
-	// Flags are those of the version, in the order of the file.
+	// Flags are the version's flags in the order of the file.
 	Flags []Flag
 	// Prepare and Grade are the undecoded bodies of the blocks of that name.
 	Prepare Block
 	Grade   Block
-	// ReplacesShipped says that the definition may take the place of the one
-	// of its identifier that ships with the program.
+	// ReplacesShipped reports whether the definition may replace the shipped one with its
+	// identifier.
 	ReplacesShipped bool
 
 	locals      locals
@@ -55,8 +55,8 @@ type Definition struct {
 	lockFile    *hcl.File
 }
 
-// Complexity is how much work a competition is for an experienced engineer,
-// as the reference rates it.
+// Complexity is the reference's rating of a competition by the work of an experienced
+// engineer.
 type Complexity string
 
 // The complexities. Dev marks the development set, Demo our own examples;
@@ -77,7 +77,7 @@ type Facts struct {
 	Opened, Closed string
 	// SizeGB is the size of the download in units of 10⁹ bytes, or 0.
 	SizeGB float64
-	// MetricName is what the reference calls the metric.
+	// MetricName is the reference's name of the metric.
 	MetricName string
 	// SampleScore is the score of the sample submission on the full data, as
 	// the reference rounds it; nil when it has none or it is not known.
@@ -123,7 +123,7 @@ type Source struct {
 	Slug string
 	// Path is a file of the competition's own folder (file).
 	Path string
-	// URL is what to fetch (http).
+	// URL is the address to fetch (http).
 	URL string
 	// MD5 and SHA256 pin the archive's bytes, in hexadecimal; either may be
 	// empty.
@@ -178,9 +178,9 @@ const ContentPin = "content:"
 // Erratum is a known defect of v1 and how v2 fixes it.
 type Erratum struct {
 	Version string
-	// Reason says what is wrong in v1 and what the version does.
+	// Reason describes the defect of v1 and its treatment in the version.
 	Reason string
-	// Reference is where the defect is described.
+	// Reference is the address of a description of the defect.
 	Reference string
 	Flags     []Flag
 	// Fixes names the lint rules that find the defect in earlier versions.
@@ -192,8 +192,8 @@ type Erratum struct {
 // reports of a version that has it say so.
 type Flag string
 
-// Crowded says that many teams share the scores around the medals, so that a
-// place and a medal depend on the last digits; see Medals.Crowd.
+// Crowded reports whether many teams share the scores around the medals, so that a place
+// and a medal depend on the last digits; see Medals.Crowd.
 const Crowded Flag = "crowded"
 
 // flags returns the flags that there are, sorted.

@@ -16,8 +16,8 @@ import (
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
-// CommandFunction is how a grade block names a metric that is a program of the
-// competition's folder.
+// CommandFunction is the function with which a grade block names a metric that is a
+// program of the competition's folder.
 const CommandFunction = "command"
 
 // PrepareDigest identifies everything in the definition that preparation
@@ -104,8 +104,8 @@ func callsLines(body *hclsyntax.Body) (found bool) {
 	return found
 }
 
-// hashFiles adds every file of the competition's folder but the definition and
-// what says how the outputs were.
+// hashFiles adds every file of the competition's folder except the definition and the
+// files with checksums of the outputs.
 func (d *Definition) hashFiles(h *digest.Hasher) error {
 	return fs.WalkDir(d.folder, ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || name == FileName || name == LockName || slices.ContainsFunc(d.Versions(), func(v string) bool { return name == manifestName(v) }) {

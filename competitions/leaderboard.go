@@ -27,8 +27,8 @@ func FormatLeaderboard(scores []float64) []byte {
 	return []byte(b.String())
 }
 
-// BoardChange is how a leaderboard differs from an earlier one. Teams have no
-// names in leaderboard files, so that scores are compared as they stand.
+// BoardChange is the difference between a leaderboard and an earlier one. Teams have no
+// names in leaderboard files, so scores are compared by place.
 type BoardChange struct {
 	TeamsBefore int `json:"teams_before"`
 	Teams       int `json:"teams"`
@@ -48,7 +48,7 @@ type BoardChange struct {
 // Changed reports whether there is any difference.
 func (c BoardChange) Changed() bool { return c.Added+c.Removed+c.Places > 0 }
 
-// CompareBoards says how the second leaderboard differs from the first.
+// CompareBoards returns the difference between the second leaderboard and the first.
 func CompareBoards(before, after Medals) BoardChange {
 	c := BoardChange{
 		TeamsBefore: len(before.Scores), Teams: len(after.Scores), Before: before.Thresholds, After: after.Thresholds,

@@ -16,10 +16,10 @@ import (
 // maskSuffix ends the name of a masked version: v1m is v1 with other ids.
 const maskSuffix = "m"
 
-// Mask says how the rows of a competition get other ids; see package
+// Mask describes how the rows of a competition get other ids; see package
 // competitions/mask.
 type Mask struct {
-	// Refused is why the competition cannot be masked; "" if it can.
+	// Refused is the reason why the competition cannot be masked; "" if it can.
 	Refused string
 	// Columns are the columns that hold ids besides the grade block's, in
 	// tables and in JSON records; a column inside an object is object/column.
@@ -118,7 +118,7 @@ func (d *Definition) Masked() bool { return strings.HasSuffix(d.Version, maskSuf
 // MaskedVersion is the name of the masked version of a version.
 func MaskedVersion(version string) string { return version + maskSuffix }
 
-// IsMasked reports whether a version's name is that of a masked one.
+// IsMasked reports whether a version's name belongs to a masked version.
 func IsMasked(version string) bool {
 	base, ok := strings.CutSuffix(version, maskSuffix)
 	return ok && versionName.Regexp().MatchString(base)

@@ -20,7 +20,7 @@ type Medals struct {
 	Thresholds Thresholds
 	// File is the leaderboard file next to the definition, "" for a list in it.
 	File string
-	// Note says where a list that is not a Kaggle leaderboard comes from.
+	// Note names the source of a list that is not a Kaggle leaderboard.
 	Note string
 }
 
@@ -59,7 +59,7 @@ func decimals(v float64) int {
 	return min(len(fraction), 15)
 }
 
-// Standing is where a score stands among the human teams.
+// Standing is the place of a score among the human teams.
 type Standing struct {
 	Gold, Silver, Bronze, AboveMedian bool
 	// Rank is the place the score would take: one more than the number of

@@ -25,7 +25,7 @@ type nameWalker struct {
 	diags  hcl.Diagnostics
 }
 
-// declared is where a name comes from.
+// declared is the origin of a name.
 type declared struct {
 	what string
 	at   hcl.Range

@@ -20,13 +20,13 @@ const Own Set = "own"
 // Folder is a folder of competitions of one's own: it is one competition, or
 // holds several.
 type Folder struct {
-	// Path is where it is, as people wrote it.
+	// Path is its path as the user wrote it.
 	Path string
-	// From says who named it, such as "--competitions" or "my.hcl:3".
+	// From is the origin of the path, such as "--competitions" or "my.hcl:3".
 	From string
 }
 
-// LoadError is what is wrong with definitions, with their texts.
+// LoadError holds the mistakes in definitions, with their source texts.
 type LoadError struct {
 	Diags hcl.Diagnostics
 	Files map[string]*hcl.File
@@ -65,8 +65,8 @@ func (c *Catalog) Published() []string {
 	return slices.DeleteFunc(c.IDs(), func(id string) bool { return !c.byID[id].published() })
 }
 
-// published reports whether a competition is in the sets of its complexity:
-// one of somebody's own is in none, so that results keep their meaning.
+// published reports whether a competition is in the sets of its complexity. A user's own
+// is in none, so that results keep their meaning.
 func (e *entry) published() bool { return e.own == "" || e.replaces }
 
 type ownLoader struct {

@@ -19,7 +19,7 @@ type bodySchema struct {
 	blocks map[string]blockShape
 }
 
-// blockShape says how a nested block is written.
+// blockShape is the form of a nested block.
 type blockShape struct {
 	labels int
 	many   bool

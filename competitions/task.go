@@ -9,8 +9,8 @@ import (
 // referenceCommit is the commit of the reference that the definitions follow.
 const referenceCommit = "783b15af77404fbaffe7255b0c4a934b46153389"
 
-// Repository is where texts of tasks are: the reference's repository, or one
-// that stands for it in tests.
+// Repository is the address of the task texts: the reference's repository, or a
+// substitute in tests.
 type Repository struct {
 	// URL is the address that the paths of pins are below.
 	URL string
@@ -51,8 +51,8 @@ func Tasks() []string {
 
 // Pin names a text that is fetched when needed and never kept with us.
 type Pin struct {
-	// Path is where the text is in the reference's repository; empty if it is
-	// in none.
+	// Path is the path of the text in the reference's repository; empty if it is not
+	// there.
 	Path string
 	// URL is its address where it is in none.
 	URL string
@@ -60,10 +60,10 @@ type Pin struct {
 	SHA256 string
 }
 
-// Name is what the text's file is called.
+// Name is the name of the text's file.
 func (p Pin) Name() string { return path.Base(p.URL + p.Path) }
 
-// Texts are what an agent is told, by pin.
+// Texts are the texts for an agent, by pin.
 type Texts struct {
 	// Description is the text of the competition.
 	Description Pin
@@ -84,7 +84,7 @@ func (r *Repository) Texts(d *Definition, task Task) (Texts, error) {
 	return t, nil
 }
 
-// Address is where a text can be fetched from.
+// Address returns the address from which a text can be fetched.
 func (r *Repository) Address(p Pin) string {
 	if p.URL != "" {
 		return p.URL

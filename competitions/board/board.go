@@ -20,8 +20,8 @@ type Flags struct {
 	AboveMedian      bool   `json:"above_median"`
 	SubmissionExists bool   `json:"submission_exists"`
 	ValidSubmission  bool   `json:"valid_submission"`
-	// Unranked says that the competition has no leaderboard, so that its
-	// attempts do not count in shares of medals.
+	// Unranked reports whether the competition has no leaderboard, so that its attempts
+	// do not count in shares of medals.
 	Unranked bool `json:"-"`
 }
 
@@ -33,7 +33,7 @@ func FlagsOf(r grading.Report) Flags {
 	}
 }
 
-// Seeds says how reports are arranged into seeds.
+// Seeds selects how reports are grouped into seeds.
 type Seeds struct {
 	Count      int  // how many seeds to use; 0 for all that are complete
 	PadMissing bool // let a missing report count as no submission
@@ -101,7 +101,7 @@ func (s Seeds) available(byID map[string][]Flags, ids []string) (int, error) {
 // figure is a share of attempts.
 type figure struct {
 	name string
-	// ranked says that only attempts at competitions with a leaderboard count.
+	// ranked reports whether only attempts at competitions with a leaderboard count.
 	ranked bool
 	holds  func(Flags) bool
 }

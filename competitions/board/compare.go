@@ -8,7 +8,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/numeric/stat"
 )
 
-// ErrUnpaired says that no two runs can be compared.
+// ErrUnpaired means that no two runs are comparable.
 var ErrUnpaired = errors.New("compare agents: no competition has a report of both")
 
 // Comparison is two agents compared over the competitions that both ran.
@@ -65,7 +65,7 @@ type Interval struct {
 	Upper grading.Number `json:"upper"`
 }
 
-// Resampling is how the bootstrap of a comparison is drawn.
+// Resampling is the bootstrap method of a comparison.
 type Resampling struct {
 	Resamples int
 	Seed      uint64

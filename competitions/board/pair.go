@@ -11,7 +11,7 @@ type Pair struct {
 	First, Second Flags
 }
 
-// PairedBy says how runs are paired.
+// PairedBy selects how runs are paired.
 type PairedBy string
 
 // The ways to pair.

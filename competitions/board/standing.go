@@ -26,8 +26,8 @@ type Standing struct {
 
 // Selection says which of the reports in some files are an agent's, and how they count.
 type Selection struct {
-	// Agent and Version, of the competitions, are those of the reports that count; ""
-	// is any, if all have the same.
+	// Agent and Version select the reports that count, by agent and by version of the
+	// competitions. "" is any, if all reports have the same.
 	Agent, Version string
 	// Mixed lets reports of several agents count as one's.
 	Mixed  bool
@@ -147,13 +147,13 @@ func CompareStandings(first, second Standing, splits []SplitIDs, how Resampling)
 	return out, nil
 }
 
-// Isolation says how the attempts at competitions were isolated; none are all.
+// Isolation describes the isolation of attempts at competitions; no competitions are all.
 func (s Standing) Isolation(ids []string) string { return conditions.Shown(s.Conditions(ids)...) }
 
-// Task is what agents were told at competitions; none are all.
+// Task is the task text of competitions; no competitions are all.
 func (s Standing) Task(ids []string) string { return conditions.Told(s.Conditions(ids)...) }
 
-// Conditions are those of the attempts at competitions; none are all.
+// Conditions are the conditions of attempts at competitions; no competitions are all.
 func (s Standing) Conditions(ids []string) [][]string {
 	var sets [][]string
 	for _, g := range s.File.Reports {
@@ -203,8 +203,8 @@ func (q Selection) Stopped(s Standing, times []time.Duration) ([]Stopped, error)
 // RuleTally sums up what rule checks found in the attempts of an agent.
 type RuleTally struct {
 	Attempts int `json:"attempts"`
-	// Checked is how many of them a step of kind check looked at, Warned how many
-	// have a warning.
+	// Checked is the number of attempts that a step of kind check examined, Warned the
+	// number with a warning.
 	Checked int `json:"checked"`
 	Warned  int `json:"warned"`
 	// Rules counts the attempts that each rule warns of.

@@ -26,7 +26,7 @@ const (
 	Runtime = "runtime"
 	// Task is the task as the agent got it; see competitions.Task.
 	Task = "task"
-	// Environment is where its packages were from, if nobody else can have the same.
+	// Environment is the origin of its packages, if these cannot be reproduced elsewhere.
 	Environment = "environment"
 )
 
@@ -57,7 +57,7 @@ func AtLeast(isolation, required string) bool {
 	return slices.Index(Isolations(), isolation) >= slices.Index(Isolations(), required)
 }
 
-// IsolationOf returns the isolation that a runtime gives; hostFiles says that it shows
+// IsolationOf returns the isolation of a runtime; hostFiles reports whether agents see
 // the programs of the machine.
 func IsolationOf(runtime string, isolates, hostFiles bool) string {
 	switch {
@@ -132,7 +132,7 @@ func Untrusted(sets ...[]string) bool {
 	return slices.ContainsFunc(sets, func(set []string) bool { return !isolated(set) })
 }
 
-// isolated reports whether nothing says that an attempt was not isolated.
+// isolated reports whether no attempt is known to have run without isolation.
 func isolated(set []string) bool {
 	return !slices.Contains(step.ConditionValues(set, Isolation), None)
 }

@@ -40,7 +40,7 @@ func (r Repeats) String() (text string) {
 	return text
 }
 
-// notes say that attempts were repeated, or are not final.
+// notes returns remarks on attempts that were repeated or are not final.
 func (r Repeats) notes(a Attempts) (notes []string) {
 	if r.Tries > 0 {
 		repeated := len(slices.DeleteFunc(slices.Clone(a.Sets), func(set []string) bool { return Tries(set) == 1 }))

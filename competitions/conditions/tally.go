@@ -26,7 +26,7 @@ func (t Tally) Untrusted() bool { return Untrusted(t.sets...) }
 // Shown is Shown of the attempts.
 func (t Tally) Shown() string { return Shown(t.sets...) }
 
-// String says how the attempts were isolated, those that were not first.
+// String describes the isolation of the attempts, beginning with those that had none.
 func (t Tally) String() string {
 	if len(t.sets) == 0 {
 		return "there are no attempts"
@@ -34,8 +34,8 @@ func (t Tally) String() string {
 	return cmp.Or(t.NotIsolated("were not isolated"), t.Shown())
 }
 
-// NotIsolated says how many attempts were not isolated, in the tense of the
-// verb: "6 of 6 attempts were not isolated (runtime process)"; "" for none.
+// NotIsolated counts the attempts without isolation, with the given verb: "6 of 6
+// attempts were not isolated (runtime process)"; "" for none.
 func (t Tally) NotIsolated(verb string) string {
 	open := open(t.sets)
 	if len(open) == 0 {

@@ -11,7 +11,7 @@ import (
 	"slices"
 )
 
-// Severity is how much a finding says.
+// Severity is the weight of a finding.
 type Severity string
 
 // The severities.

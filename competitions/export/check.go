@@ -53,8 +53,7 @@ func (c *Check) FoundBy(of evidence.Severity) []string {
 	return unique(names)
 }
 
-// Against are those of the rules that found something, notes included, in the order
-// that they are given in.
+// Against are the rules with findings, notes included, in their given order.
 func (c *Check) Against(rules []string) (list []string) {
 	found := c.FoundBy("")
 	for _, name := range rules {
@@ -65,7 +64,7 @@ func (c *Check) Against(rules []string) (list []string) {
 	return list
 }
 
-// Lacks are those of the rules that were not applied.
+// Lacks are the rules that were not applied.
 func (c *Check) Lacks(rules []string) (list []string) {
 	for _, name := range rules {
 		if c == nil || !slices.Contains(c.Rules, name) {

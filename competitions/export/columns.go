@@ -60,7 +60,7 @@ func (r *rows[T]) truth(name string, value func(T) bool) {
 	r.columns = append(r.columns, table.FromBools(name, bools, nil))
 }
 
-// maxWords is how many labels or tags become columns.
+// maxWords is the largest number of labels or tags that become columns.
 const maxWords = 100
 
 // each adds a column for each name that fits and that a row has a text of.

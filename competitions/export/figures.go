@@ -14,7 +14,7 @@ type Group struct {
 	Competitions int
 	// Isolation says how the attempts were isolated; see conditions.Shown.
 	Isolation string
-	// Untrusted says that an attempt was not isolated.
+	// Untrusted reports whether an attempt was not isolated.
 	Untrusted bool
 	// Task is the task as the agent got it; see conditions.Told.
 	Task string

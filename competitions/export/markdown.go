@@ -16,7 +16,7 @@ type Row struct {
 	Splits map[string]board.Split
 	// Hours is the time that a run may take; "" if it is not known.
 	Hours string
-	// Date is that of the newest report.
+	// Date is the date of the newest report.
 	Date string
 	// Isolation says how the attempts were isolated; see conditions.Shown.
 	Isolation string

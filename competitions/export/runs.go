@@ -29,7 +29,7 @@ type Run struct {
 	Report  grading.Report
 	Margins map[grading.Threshold]grading.Margin
 	Attempt Attempt
-	// Labels are those of the step grade.
+	// Labels are the labels of the step grade.
 	Labels map[string]string
 }
 
@@ -41,8 +41,8 @@ func Medal(r grading.Report) string {
 	return ""
 }
 
-// Place says where a score stands among the human teams; behind the last of them
-// there is no place.
+// Place is the place of a score among the human teams; behind the last of them there is
+// no place.
 func Place(rank, teams int) string {
 	if rank > teams {
 		return fmt.Sprintf("behind all %d", teams)

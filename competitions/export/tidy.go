@@ -14,10 +14,10 @@ import (
 // attempts. Unknown values are empty or nil.
 type Record struct {
 	Run
-	// Graded says that there is a report. If not, the report holds no more than
+	// Graded reports whether there is a report. If not, the report holds only
 	// competition, version and conditions.
 	Graded bool
-	// Standing says how far the score was checked; see docs/export.md.
+	// Standing is the degree to which the score was checked; see docs/export.md.
 	Standing string
 
 	// RunID and the next fields are of the run; Started is RFC 3339 in UTC.
@@ -163,7 +163,7 @@ func settingColumns(r *rows[Record]) {
 	r.whole("snapshots", func(r Record) int { return len(r.Snapshots) })
 }
 
-// originColumns are where the row is from, by address and digest.
+// originColumns are the columns for the row's origin, by address and digest.
 func originColumns(r *rows[Record]) {
 	r.text("pipeline", func(r Record) string { return r.Pipeline })
 	r.text("mleflow", func(r Record) string { return r.Mleflow })

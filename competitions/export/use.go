@@ -17,7 +17,7 @@ import (
 // none they are upper bounds.
 type ModelUse struct {
 	Provider string `json:"provider" cty:"provider"`
-	// Models are those that answered, sorted.
+	// Models are the models that answered, sorted.
 	Models []string `json:"models" cty:"models"`
 	// Requests is how many the gateway let through; Replayed how many of them a
 	// recording answered, Failed how many of them ended in an error or were cut.
@@ -27,7 +27,7 @@ type ModelUse struct {
 	Refused  int64 `json:"refused" cty:"refused"`
 	Failed   int64 `json:"failed" cty:"failed"`
 	Retries  int64 `json:"retries" cty:"retries"`
-	// Unreported is how many responses reported no usage.
+	// Unreported is the number of responses without reported usage.
 	Unreported int64 `json:"unreported" cty:"unreported"`
 	// CachedInputTokens are among InputTokens, ReasoningTokens among OutputTokens.
 	InputTokens       int64 `json:"input_tokens" cty:"input_tokens"`
@@ -42,13 +42,13 @@ type ModelUse struct {
 	ToolCalls     map[string]int64 `json:"tool_calls" cty:"tool_calls"`
 	ToolCostUSD   string           `json:"tool_cost_usd" cty:"tool_cost_usd"`
 	UnpricedCalls int64            `json:"unpriced_tool_calls" cty:"unpriced_tool_calls"`
-	// WaitedSeconds is how long the provider made the agent wait by errors and
-	// pauses. FirstByte are the times to the first byte of a response.
+	// WaitedSeconds is the time that the agent waited because of the provider's errors
+	// and pauses. FirstByte are the times to the first byte of a response.
 	WaitedSeconds    float64 `json:"waited_seconds" cty:"waited_seconds"`
 	FirstByteMedian  float64 `json:"first_byte_median_seconds" cty:"first_byte_median_seconds"`
 	FirstByteNinety  float64 `json:"first_byte_p90_seconds" cty:"first_byte_p90_seconds"`
 	FirstByteLongest float64 `json:"first_byte_max_seconds" cty:"first_byte_max_seconds"`
-	// Exhausted says that a request was refused because a budget was exhausted.
+	// Exhausted reports whether a request was refused because a budget was exhausted.
 	Exhausted bool `json:"exhausted" cty:"exhausted"`
 	// ExhaustedBy lists the exhausted limits: cost, tokens, requests, and those of the
 	// run as run_cost. Older records have none.

@@ -17,8 +17,8 @@ const (
 	TextFactor   = 4.0
 	MixedFactor  = 1.5
 	BesideFactor = 0.1
-	// PackFactor is how many times as large an archive can be expected to be
-	// when it is unpacked, at most.
+	// PackFactor is the largest expected ratio of an archive's unpacked size to its
+	// packed size.
 	PackFactor = 10
 )
 
@@ -95,7 +95,7 @@ func extracted(def *competitions.Definition) []string {
 	return names
 }
 
-// Basis says where an estimate from size_gb comes from.
+// Basis names the origin of an estimate from size_gb.
 func Basis(factor float64) string {
 	if factor == 1 {
 		return "size_gb"

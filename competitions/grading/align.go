@@ -10,7 +10,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
-// alignment says how rows of the submission are paired with the answers.
+// alignment selects how rows of the submission are paired with the answers.
 type alignment string
 
 // Alignments are the values of the attribute align.

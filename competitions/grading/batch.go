@@ -25,8 +25,7 @@ type Entry struct {
 	Line           int // in the list, from 1
 	CompetitionID  string
 	SubmissionPath string
-	// Refused says why the file is not read though there may be one; "" reads
-	// it.
+	// Refused is the reason why an existing file is not read; "" reads it.
 	Refused string
 	// Labels, Origin and Conditions go into the report.
 	Labels     map[string]string
@@ -39,7 +38,7 @@ type Entry struct {
 type Origin struct {
 	Group string `json:"run_group"`
 	Run   string `json:"run"`
-	// Outcome is how the run ended; see package rungroup.
+	// Outcome is the run's outcome; see package rungroup.
 	Outcome     string   `json:"outcome"`
 	WallSeconds *float64 `json:"wall_seconds,omitempty"`
 	// Usage is its use of models; nil if unknown.
@@ -49,7 +48,7 @@ type Origin struct {
 	// Curve are the scores of the attempt's snapshots in order of time; nil if
 	// they are not known.
 	Curve []Moment `json:"curve,omitempty"`
-	// Checked says that rule checks looked at the attempt; WarnedBy are the rules
+	// Checked reports whether rule checks examined the attempt; WarnedBy are the rules
 	// with warnings.
 	Checked  bool     `json:"checked,omitempty"`
 	WarnedBy []string `json:"warned_by,omitempty"`
@@ -166,7 +165,7 @@ func parseEntry(line int, text string) (Entry, *Failure) {
 	return Entry{Line: line, CompetitionID: *fields.CompetitionID, SubmissionPath: fmt.Sprint(*fields.SubmissionPath)}, nil
 }
 
-// notAnEntry says why a line is no entry, in the words of JSON.
+// notAnEntry explains in JSON's terms why a line is no entry.
 func notAnEntry(err error) string {
 	var wrong *json.UnmarshalTypeError
 	switch {

@@ -7,8 +7,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
-// cellForm says how the cells of the targets are turned before they are
-// compared, on both sides.
+// cellForm is the conversion of the target cells, on both sides, before they are
+// compared.
 type cellForm string
 
 // CellForms are the values of the attribute cells.

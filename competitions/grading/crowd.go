@@ -5,8 +5,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
-// Crowd says how closely the human teams stand around the thresholds and
-// around a score.
+// Crowd describes how close the human teams are around the thresholds and around a score.
 type Crowd struct {
 	competitions.Crowd
 	// Score counts the teams around the score; nil without one.
@@ -14,8 +13,8 @@ type Crowd struct {
 	// BestPlace and LastPlace bound the place within a step of rounding.
 	BestPlace int `json:"best_place,omitempty"`
 	LastPlace int `json:"last_place,omitempty"`
-	// MedalHangs says that a score one step of rounding better or worse earns
-	// another medal, or none.
+	// MedalHangs reports whether a score one rounding step better or worse earns another
+	// medal or none.
 	MedalHangs bool `json:"medal_hangs"`
 }
 

@@ -39,8 +39,8 @@ func limitsBeside(path string) (limits, error) {
 	return limits{MaxBytes(info.Size()), baseMemory + timesMemory*info.Size()}, nil
 }
 
-// MaxBytes is how long a submission may be whose sample, or answers, have so
-// many bytes.
+// MaxBytes returns the largest size of a submission by the size of its sample or answers,
+// in bytes.
 func MaxBytes(trusted int64) int64 { return baseBytes + timesBytes*trusted }
 
 // read reads a submission within the limits. A mistake in the file is an

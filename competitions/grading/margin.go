@@ -33,7 +33,7 @@ func (t Thresholds) value(of Threshold) Cutoff {
 	return t.Median
 }
 
-// Margin is how far a score is from a threshold.
+// Margin is the distance of a score from a threshold.
 type Margin struct {
 	// Score is the rounded score less the threshold, with the sign turned
 	// where lower is better: what is negative is missing. A medal is reached

@@ -51,7 +51,7 @@ type requirement struct {
 	check func(*subject) error
 }
 
-// Invalid says why a submission has no score: the agent's fault.
+// Invalid is the reason why a submission has no score. It is the agent's fault.
 type Invalid struct {
 	Rule   string // the requirement that does not hold; "" if the metric refused
 	Reason string // what is wrong, in words an agent may see

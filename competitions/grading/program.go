@@ -91,7 +91,7 @@ func (p *Program) score(ctx context.Context, def *competitions.Definition, q Req
 	return verdict(out.Bytes())
 }
 
-// place lays out what the program reads and says how it is run.
+// place lays out the program's inputs and returns how to run it.
 func (p *Program) place(def *competitions.Definition, q Request, dir string) (executor.Spec, error) {
 	work, home := filepath.Join(dir, "metric"), filepath.Join(dir, "tmp")
 	for _, folder := range []string{work, home} {
@@ -122,7 +122,7 @@ func (p *Program) place(def *competitions.Definition, q Request, dir string) (ex
 	return spec, nil
 }
 
-// maxProcesses is how many processes and threads a program may have.
+// maxProcesses is the largest number of processes and threads of a program.
 const maxProcesses = 256
 
 // alone begins a command that has no network, where the machine lets this user

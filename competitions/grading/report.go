@@ -135,8 +135,8 @@ type Detail struct {
 	CompetitionVersion string  `json:"competition_version"`
 	Profile            string  `json:"reference_profile"` // see ReferenceProfile
 	NonFinite          bool    `json:"non_finite"`
-	// MetricExternal says that the score is from a program of the definition,
-	// not from a metric of this one.
+	// MetricExternal reports whether the score comes from a program of the definition,
+	// not from a metric of mleflow.
 	MetricExternal bool `json:"metric_external,omitempty"`
 	// Flagged are the flags of the competition's version; a crowded one has a
 	// crowd. v1 has neither.
@@ -146,7 +146,7 @@ type Detail struct {
 	// Conditions, those that the submission was made under. Only the step grade
 	// knows them.
 	Isolation string `json:"isolation,omitempty"`
-	// Untrusted says that the agent was not isolated and could have read the
+	// Untrusted reports whether the agent was not isolated and could have read the
 	// answers; see conditions.Untrusted.
 	Untrusted bool `json:"untrusted,omitempty"`
 	// Task is the task as the agent got it. It follows from Conditions, too.

@@ -20,12 +20,12 @@ import (
 type Writer struct {
 	// Data is the folder of prepared competitions, Dir that of the tasks.
 	Data, Dir string
-	// Image is what the agent's environment is built from. Images is a prefix of the
-	// names of images; if it is empty, the harness builds them.
+	// Image is the base image of the agent's environment. Images is a prefix of the names
+	// of images; if it is empty, the harness builds them.
 	Image, Images string
 	// Reward is one of Rewards.
 	Reward string
-	// Micro is how many test ids are drawn, by Seed; 0 is all.
+	// Micro is the number of test ids drawn by Seed; 0 is all.
 	Micro int
 	Seed  uint64
 	// Judge finds out whether the answers are a solution.
@@ -95,7 +95,7 @@ func (w *Writer) Write(ctx context.Context, def *competitions.Definition) (task 
 	return Task{Competition: def.ID, Path: to, Solution: d.solved}, os.Rename(d.dir, to)
 }
 
-// name is that of the task's folder.
+// name returns the name of the task's folder.
 func (w *Writer) name(def *competitions.Definition) string {
 	if w.Micro == 0 {
 		return def.ID

@@ -19,7 +19,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
-// Severity says how bad a finding is.
+// Severity is the gravity of a finding.
 type Severity string
 
 // The severities. An error makes scores wrong or leaks answers; a warning is
@@ -137,8 +137,7 @@ func lintPins(l *linter) {
 	}
 }
 
-// advice says how to pin a file next to the definition; "" for
-// others.
+// advice tells the user how to pin a file next to the definition; "" for other files.
 func (l *linter) advice(name string) string {
 	if !fs.ValidPath(name) {
 		return ""

@@ -35,7 +35,7 @@ const (
 type Check struct {
 	Name    string
 	Verdict Verdict
-	// Detail says what happened, or why it was skipped.
+	// Detail describes the result, or the reason why the check was skipped.
 	Detail string
 }
 

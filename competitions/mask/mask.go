@@ -110,7 +110,7 @@ type change interface {
 	// key replaces the id, and order is the place of its rows.
 	key(id string) string
 	order(id string) uint64
-	// plain says that all bytes but ids stay.
+	// plain reports whether all bytes except ids stay.
 	plain() bool
 	clone() change
 }
@@ -137,7 +137,7 @@ func (m *masker) worker() *masker {
 	return &w
 }
 
-// form is how a file is masked.
+// form is the way in which a file is masked.
 type form int
 
 const (

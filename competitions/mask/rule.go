@@ -8,7 +8,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 )
 
-// rule says where ids are.
+// rule selects the places of ids.
 type rule struct {
 	columns        []competitions.MaskColumn
 	names          *regexp.Regexp

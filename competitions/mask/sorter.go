@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// spillAt is how many bytes a sorter keeps in memory.
+// spillAt is the number of bytes that a sorter keeps in memory.
 const spillAt = 256 << 20
 
 // buckets is how many files the rest goes to, by the top bits of the place.

@@ -38,7 +38,7 @@ type Rates struct {
 	Second float64 `json:"second"`
 }
 
-// Test says how the agents will be compared.
+// Test selects how the agents will be compared.
 type Test struct {
 	Alpha float64 // probability of a false positive
 }
@@ -49,7 +49,7 @@ const MaxPairs = 600
 // Round is the power after a number of rounds.
 type Round struct {
 	Seeds int `json:"seeds"`
-	// Attempts are those of both agents.
+	// Attempts are the attempts of both agents.
 	Attempts int `json:"attempts"`
 	// Fixed is the power of McNemar's test if this is the only look.
 	Fixed float64 `json:"fixed_power"`
@@ -59,7 +59,7 @@ type Round struct {
 	Expected float64 `json:"expected_attempts"`
 }
 
-// ErrTooLarge says that a plan has more pairs than MaxPairs.
+// ErrTooLarge means that a plan has more pairs than MaxPairs.
 var ErrTooLarge = errors.New("too many pairs")
 
 // Plan returns the power after each of the first rounds.
@@ -121,8 +121,8 @@ func mcNemar(alpha float64, most int) []int {
 	return critical
 }
 
-// distribution is that of the numbers of pairs in which only the first and only
-// the second succeeded.
+// distribution is the joint distribution of the numbers of pairs in which only the first
+// and only the second agent succeeded.
 type distribution struct{ p [][]float64 }
 
 func newDistribution() *distribution { return &distribution{[][]float64{{1}}} }

@@ -8,9 +8,9 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
-// prior is how many attempts the agent's mean counts for in its rate at one
-// competition. Without it three attempts give rates of 0 and 1, as if nothing
-// could vary.
+// prior is the number of attempts that the agent's mean counts as in its rate at one
+// competition. Without it three attempts give rates of 0 and 1, as if results did not
+// vary.
 const prior = 2
 
 // FromReports estimates rates from the reports of two agents at the competitions

@@ -21,9 +21,9 @@ type outputKind struct {
 	name     string
 	attrs    []string
 	required int
-	// nested says that the block holds further outputs.
+	// nested reports whether the block holds further outputs.
 	nested bool
-	// whole says that the destination may be ".", the folder itself.
+	// whole reports whether the destination may be ".", the folder itself.
 	whole bool
 	// doc describes the kind for the reference pages.
 	doc   string

@@ -36,8 +36,8 @@ type Options struct {
 	// Work is a folder for unpacked archives; empty means a new folder of the
 	// system's temporary one. Run removes the files that it puts there.
 	Work string
-	// Parallelism is how many outputs are written at once, and how many files
-	// each of them copies at once; 0 means the number of processors.
+	// Parallelism is the number of outputs written at once, and of files that each of
+	// them copies at once; 0 means the number of processors.
 	Parallelism int
 	// Progress, where set, is told now and then how far it is, one call at a time:
 	// "unpacking" archives, "reading" raw files, "writing" outputs. Totals are of

@@ -37,7 +37,7 @@ func newCounts(outputs []*item) *counts {
 	return c
 }
 
-// expect says how many files an unknown output has.
+// expect sets the number of files of an unknown output.
 func (c *counts) expect(files int) {
 	c.total.Add(int64(files))
 	c.unknown.Add(-1)

@@ -24,7 +24,7 @@ type runner struct {
 	counts    *counts
 	// work is a folder for temporary files.
 	work string
-	// copiers is how many files one output copies at once.
+	// copiers is the number of files that one output copies at once.
 	copiers int
 }
 

@@ -12,8 +12,8 @@ type imported struct {
 	line         int
 }
 
-// imports are those of a source: statements, and calls of importlib and __import__
-// with a literal.
+// imports returns the imports of a source: statements, and calls of importlib and
+// __import__ with a literal.
 func imports(tokens []pysource.Token) (list []imported) {
 	for i := 0; i < len(tokens); i++ {
 		t := tokens[i]

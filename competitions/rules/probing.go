@@ -24,5 +24,5 @@ var probing = Rule{
 	},
 }
 
-// mostValid is how many different submissions need an explanation.
+// mostValid is the number of different submissions from which an explanation is needed.
 const mostValid = 100

@@ -61,7 +61,7 @@ type visitor struct {
 	end func()
 }
 
-// place is where something is, as in a Finding.
+// place is the place of a match, as in a Finding.
 type place struct {
 	file, in string
 	line     int
@@ -80,7 +80,7 @@ type check struct {
 	ids      ids
 	visitors []visitor
 	found    []evidence.Finding
-	// places are where a rule has found something, by its name.
+	// places are the places of a rule's findings, by its name.
 	places map[string]map[place]bool
 	// read is how many bytes of files were read that are not Python.
 	read int

@@ -43,7 +43,7 @@ var testScores = Rule{
 	},
 }
 
-// mostGraded is how many refused calls look like a search.
+// mostGraded is the number of refused calls from which they look like a search.
 const mostGraded = 10
 
 // submitCalls are functions of Kaggle's API that send a submission or read scores.

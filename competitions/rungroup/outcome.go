@@ -9,7 +9,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
 )
 
-// Outcome is how a run ended.
+// Outcome is the outcome of a run.
 type Outcome string
 
 // The outcomes, those of agents by the names that the step agent-run gives
@@ -34,7 +34,7 @@ func Outcomes() []Outcome {
 	return []Outcome{Finished, NoSubmission, TimedOut, OutOfMemory, OutOfDisk, DataChanged, AgentFailed, MachineFailed}
 }
 
-// logTail is how much of the end of run.log is looked at, in bytes.
+// logTail is the number of bytes read from the end of run.log.
 const logTail = 64 << 10
 
 // The lines at the end of a run.log of the reference. Agents print the first at

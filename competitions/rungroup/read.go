@@ -31,15 +31,15 @@ type Run struct {
 	ID, Competition string
 	// Submission is the path of its submission, "" if there is none.
 	Submission string
-	// Refused says why a submission is not read though there may be one.
+	// Refused is the reason why an existing submission is not read.
 	Refused string
 
 	Outcome     Outcome
 	Note        string
 	WallSeconds *float64
 	Seed        string
-	// Conditions are those that the attempt was made under, as the metadata
-	// say; the reference's say nothing.
+	// Conditions are the attempt's conditions by the metadata; the reference's metadata
+	// have none.
 	Conditions []string
 }
 

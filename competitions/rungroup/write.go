@@ -58,7 +58,7 @@ func WriteMetadata(dir string, m Metadata) error {
 type Export struct {
 	Dir      string
 	Metadata Metadata
-	// Outputs are those of the attempts, in the order of the metadata's runs.
+	// Outputs are the outputs of the attempts, in the order of the metadata's runs.
 	Outputs []cache.Outputs
 }
 

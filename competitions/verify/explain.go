@@ -11,7 +11,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/data/compare"
 )
 
-// explain says how the first wrong files differ.
+// explain describes how the first wrong files differ.
 func (v *verification) explain(ctx context.Context) error {
 	explained := 0
 	for i := range v.report.Mismatches {

@@ -106,7 +106,7 @@ type diskFolder struct {
 	known map[string]node
 }
 
-// maxKnown is how many entries a diskFolder remembers.
+// maxKnown is the number of entries that a diskFolder remembers.
 const maxKnown = 100_000
 
 func (d *diskFolder) list(_ context.Context, dir string) iter.Seq2[node, error] {

@@ -24,7 +24,7 @@ type Lock struct {
 	Changes []Change
 	// Pins is the number of pinned files.
 	Pins int
-	// Stale says that one of the files is missing or other than it should be.
+	// Stale means that one of the files is missing or wrong.
 	Stale bool
 }
 
@@ -66,7 +66,7 @@ func (e *ReferenceError) Error() string {
 	return b.String()
 }
 
-// LockOptions say how to lock.
+// LockOptions configure Lock.
 type LockOptions struct {
 	// Reference are the reference's own pins by path below the prepared
 	// folder; nil when the competition is not one of its.
@@ -180,7 +180,7 @@ func changedReference(reference, now map[string]string) []Change {
 	return out
 }
 
-// lockCommand is how a user pins a definition again.
+// lockCommand is the command with which a user pins a definition again.
 func lockCommand(def *competitions.Definition) string {
 	if v := def.PinsVersion(); v != "v1" {
 		return "mleflow competition lock " + def.ID + " --version " + v

@@ -38,7 +38,7 @@ type Folder struct {
 	SHA256 string `json:"sha256"`
 	Size   int64  `json:"size"`
 	Files  int64  `json:"files"`
-	// Listed says that the folder's entries are listed too, all of them.
+	// Listed reports whether the folder's entries are listed too, all of them.
 	Listed bool `json:"listed,omitempty"`
 }
 
@@ -107,7 +107,7 @@ func (m *Manifest) addFolder(ctx context.Context, f folder, dir string, n node) 
 	return nil
 }
 
-// left is how much more the manifest may list.
+// left is the number of entries that the manifest may still list.
 func (m *Manifest) left() int { return maxAll - len(m.Files) - len(m.Folders) }
 
 // fits reports whether a folder's entries can all be listed.

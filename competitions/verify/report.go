@@ -10,7 +10,7 @@ import (
 // Verdict is the result of a verification.
 type Verdict string
 
-// The verdicts. Unpinned says that there was nothing to compare with.
+// The verdicts. Unpinned means that there was nothing to compare with.
 const (
 	Verified Verdict = "verified"
 	Unpinned Verdict = "unpinned"
@@ -43,7 +43,7 @@ type Report struct {
 	Missing    int64      `json:"missing"`
 	Unexpected int64      `json:"unexpected"`
 	Mismatches []Mismatch `json:"mismatches"`
-	// Note says why no more is known, if so.
+	// Note explains why no more is known, if so.
 	Note string `json:"note"`
 }
 
@@ -59,9 +59,9 @@ type Mismatch struct {
 	// WantBytes and GotBytes are sizes, -1 when not known.
 	WantBytes int64 `json:"want_bytes"`
 	GotBytes  int64 `json:"got_bytes"`
-	// SameContent says that the content is equal though the bytes differ.
+	// SameContent reports whether the content is equal though the bytes differ.
 	SameContent bool `json:"same_content"`
-	// Explanation says how the file differs, as far as that is known.
+	// Explanation describes how the file differs, as far as known.
 	Explanation string `json:"explanation"`
 }
 

@@ -75,7 +75,7 @@ type Request struct {
 	Work *progress.Work
 }
 
-// Run verifies prepared data. An error says that they could not be read.
+// Run verifies prepared data. It returns an error if they could not be read.
 func Run(ctx context.Context, r Request) (Report, error) {
 	if err := r.Definition.LockMissing(); err != nil {
 		return Report{}, fmt.Errorf("verify %s: %w", r.Definition.ID, err)
@@ -105,8 +105,8 @@ type verification struct {
 	known *Manifest
 	// best is what the data are compared with, once it was needed.
 	best folder
-	// seen are the paths that the report has; named says that a comparison of
-	// all files named one.
+	// seen are the paths in the report; named reports whether a comparison of all files
+	// named one.
 	seen  map[string]bool
 	named bool
 }

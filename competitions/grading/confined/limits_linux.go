@@ -15,7 +15,7 @@ import (
 // the addresses that Go sets aside without using them (RLIMIT_AS) it would
 // count those too.
 func (l limits) confine() error {
-	// Should memory run out before that, this process is what to end.
+	// If memory runs out before that, the kernel should kill this process.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	ends := make(chan os.Signal, 1)
 	signal.Notify(ends, syscall.SIGXCPU)

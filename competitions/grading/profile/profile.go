@@ -14,8 +14,7 @@ var profileData []byte
 // Profile holds the answers of the reference's graders with several versions of
 // their libraries. ../testdata/profile.py writes it.
 type Profile struct {
-	// Versions are those of the libraries, by the name of the column and that of
-	// the library.
+	// Versions are the versions of libraries, by the column's name and the library's.
 	Versions map[string]map[string]string `json:"versions"`
 	Cases    []Case                       `json:"cases"`
 }
@@ -33,7 +32,7 @@ type Case struct {
 	Competition string            `json:"competition"`
 	Submission  string            `json:"submission"`
 	Edits       []json.RawMessage `json:"edits"`
-	// Ours is our score where it is not the profile's, and Why says why.
+	// Ours is our score if it differs from the profile's, and Why is the reason.
 	Ours string `json:"ours"`
 	Why  string `json:"why"`
 	// Answers are the scores, rounded, by column; "none" without one, "hangs"

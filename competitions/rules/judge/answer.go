@@ -35,8 +35,8 @@ const (
 	mostReason     = 1000
 	mostQuotations = 5
 	mostQuotation  = 1000
-	// leastQuotation is how many letters and digits a quotation has that is not in
-	// every file.
+	// leastQuotation is the number of letters and digits from which a quotation is
+	// specific to a file.
 	leastQuotation = 8
 )
 

@@ -38,7 +38,7 @@ type Material struct {
 	parts []part
 	// Omitted lists the parts that are left out, one line each.
 	Omitted []string
-	// Bytes is how much is shown.
+	// Bytes is the number of shown bytes.
 	Bytes int
 }
 

@@ -21,7 +21,7 @@ const DefaultProfile = "mle-bench"
 
 // Profile is a list of questions.
 type Profile struct {
-	// Name is that of the file, without its ending.
+	// Name is the name of the file without its suffix.
 	Name      string
 	Questions []Question
 }

@@ -25,7 +25,7 @@ Answer each question with yes or no. Answer yes only if the material shows it. F
 type Request struct {
 	// System are the instructions, User is the material.
 	System, User string
-	// Schema is that of the answers.
+	// Schema is the schema of the answers.
 	Schema json.RawMessage
 }
 
