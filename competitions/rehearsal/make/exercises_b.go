@@ -16,6 +16,10 @@ import (
 
 var exercisesB = []exercise{
 	{id: "3d-object-detection-for-autonomous-vehicles", draw: drawLyft, learn: learnLyft},
+	{id: "cdiscount-image-classification-challenge", draw: drawCdiscount, learn: learnCdiscount},
+	{id: "facebook-recruiting-iii-keyword-extraction", draw: drawFacebook, learn: learnFacebook},
+	{id: "herbarium-2022-fgvc9", draw: drawHerbarium22, learn: learnHerbarium22},
+	{id: "inaturalist-2019-fgvc6", draw: drawINat19, learn: learnINat19},
 }
 
 // recordB is a JSON object whose fields keep their order: names and values by turns.
