@@ -20,26 +20,13 @@ var exercisesB = []exercise{
 	{id: "facebook-recruiting-iii-keyword-extraction", draw: drawFacebook, learn: learnFacebook},
 	{id: "herbarium-2022-fgvc9", draw: drawHerbarium22, learn: learnHerbarium22},
 	{id: "inaturalist-2019-fgvc6", draw: drawINat19, learn: learnINat19},
-}
-
-// recordB is a JSON object whose fields keep their order: names and values by turns.
-type recordB []any
-
-func (r recordB) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for i := 0; i < len(r); i += 2 {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		value, err := json.Marshal(r[i+1])
-		if err != nil {
-			return nil, err
-		}
-		fmt.Fprintf(&b, "%q:%s", r[i], value)
-	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	{id: "leaf-classification", draw: drawLeaf, learn: learnLeaf},
+	{id: "new-york-city-taxi-fare-prediction", params: map[string]string{"test_size": "100"}, draw: drawTaxi, learn: learnTaxi},
+	{id: "plant-pathology-2021-fgvc8", draw: drawPlant21, learn: learnPlant21},
+	{id: "rsna-breast-cancer-detection", draw: drawRSNABreast, learn: learnRSNABreast},
+	{id: "spooky-author-identification", draw: drawSpooky, learn: learnSpooky},
+	{id: "text-normalization-challenge-english-language", draw: drawNormEnglish, learn: learnNormEnglish},
+	{id: "ventilator-pressure-prediction", draw: drawVentilator, learn: learnVentilator},
 }
 
 // thingLyft is an object that stands beside the road.
@@ -107,6 +94,8 @@ func drawLyft(s *set) {
 	for _, part := range []string{"train", "test"} {
 		s.file(part+"_maps/map_raster_palo_alto.png", pngOf(gray(48, 48, func(x, y int) float64 { return float64(160 * ((x/12 + y/12) % 2)) })))
 	}
+	s.file("test_images/host-a011_cam0_1233514529197294006.jpeg", jpegOf(s.picture(24, 20, color.RGBA{120, 120, 120, 255}, 4)))
+	s.file("test_lidar/host-a011_lidar1_1233514529197294006.bin", make([]byte, 20))
 	s.csv("train.csv", []string{"Id", "PredictionString"}, w.boxes)
 	s.csv("sample_submission.csv", []string{"Id", "PredictionString"}, [][]string{{s.hex(64), ""}})
 }
@@ -128,6 +117,7 @@ func (w *worldLyft) drive(number int, mapToken string) string {
 		w.add("calibrated_sensor", "sensor_token", w.sensors[i], "rotation", turnLyft(yaw), "camera_intrinsic", intrinsic,
 			"translation", lidar[:3], "token", calibrated[i])
 	}
+	const steps = 4
 	heading := w.between(-3, 3)
 	x, y := w.between(500, 2500), w.between(500, 2500)
 	var things []*thingLyft
@@ -136,13 +126,16 @@ func (w *worldLyft) drive(number int, mapToken string) string {
 		size := sizesLyft[class]
 		ahead, aside := float64(slot%3-1)*40+w.between(-3, 3), float64(slot/3)*40-20+w.between(-3, 3)
 		dx, dy := rotateLyft(ahead, aside, heading)
-		things = append(things, &thingLyft{
+		thing := &thingLyft{
 			class: class, x: roundLyft(x + dx), y: roundLyft(y + dy), token: w.hex(64),
 			yaw: roundLyft(heading + float64(w.IntN(2))*math.Pi + w.normal(0, 0.02)),
 			w:   roundLyft(size[0] * w.normal(1, 0.03)), l: roundLyft(size[1] * w.normal(1, 0.03)), h: roundLyft(size[2] * w.normal(1, 0.03)),
-		})
+		}
+		for range steps {
+			thing.annotations = append(thing.annotations, w.hex(64))
+		}
+		things = append(things, thing)
 	}
-	const steps = 4
 	samples := make([]string, steps)
 	for i := range samples {
 		samples[i] = w.hex(64)
@@ -164,27 +157,16 @@ func (w *worldLyft) drive(number int, mapToken string) string {
 // sample draws one moment: its boxes, the pictures and the lidar's points.
 func (w *worldLyft) sample(log, host string, samples []string, step int, calibrated [3]string, pose, lidar [4]float64, things []*thingLyft) {
 	token, at := samples[step], 1557858039302414+int64(len(w.boxes))*200000
-	prev, next := "", ""
-	if step > 0 {
-		prev = samples[step-1]
-	}
-	if step < len(samples)-1 {
-		next = samples[step+1]
-	}
+	prev, next := besideLyft(samples, step)
 	w.add("sample", "next", next, "prev", prev, "token", token, "timestamp", at, "scene_token", log)
 	var words []string
 	var cloud bytes.Buffer
 	for i, t := range things {
-		id := w.hex(64)
-		before := ""
-		if step > 0 {
-			before = t.annotations[step-1]
-		}
-		t.annotations = append(t.annotations, id)
+		before, after := besideLyft(t.annotations, step)
 		z := roundLyft(groundLyft + t.h/2)
-		w.add("sample_annotation", "token", id, "num_lidar_pts", 12, "size", []float64{t.w, t.l, t.h}, "sample_token", token,
+		w.add("sample_annotation", "token", t.annotations[step], "num_lidar_pts", 12, "size", []float64{t.w, t.l, t.h}, "sample_token", token,
 			"rotation", turnLyft(t.yaw), "prev", before, "translation", []float64{t.x, t.y, z}, "num_radar_pts", 0,
-			"attribute_tokens", []string{}, "next", "", "instance_token", t.token, "visibility_token", itoa(1+i%4))
+			"attribute_tokens", []string{}, "next", after, "instance_token", t.token, "visibility_token", itoa(1+i%4))
 		for _, v := range []float64{t.x, t.y, z, t.w, t.l, t.h, t.yaw} {
 			words = append(words, strconv.FormatFloat(v, 'g', -1, 64))
 		}
@@ -208,6 +190,17 @@ func (w *worldLyft) sample(log, host string, samples []string, step int, calibra
 			"is_key_frame", true, "prev", "", "fileformat", format, "ego_pose_token", ego, "timestamp", at, "next", "", "filename", name+"."+format)
 		w.add("ego_pose", "rotation", turnLyft(pose[3]), "translation", pose[:3], "token", ego, "timestamp", at)
 	}
+}
+
+// besideLyft returns the tokens before and after one, empty at the ends.
+func besideLyft(tokens []string, at int) (prev, next string) {
+	if at > 0 {
+		prev = tokens[at-1]
+	}
+	if at < len(tokens)-1 {
+		next = tokens[at+1]
+	}
+	return prev, next
 }
 
 // points writes the lidar's points on one object, five numbers each: the place as the

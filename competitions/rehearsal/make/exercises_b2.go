@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// tintsB are colors for so many classes, far from each other: on the corners and the
-// middles of a cube.
+// tintsB are colors for so many classes, far from each other: the corners and middles
+// of a cube.
 func tintsB(classes int) []color.RGBA {
 	var all []color.RGBA
 	for i := range classes {
