@@ -1,0 +1,20 @@
+package main
+
+import "slices"
+
+// exercise is one competition's part of a rehearsal.
+type exercise struct {
+	id string
+	// params are sizes that the definition fixes for the full data.
+	params map[string]string
+	// draw writes the raw data.
+	draw func(*set)
+	// learn trains a simple model on the prepared public data and submits its
+	// predictions.
+	learn func(*lesson)
+}
+
+// exercises returns all of them.
+func exercises() []exercise {
+	return slices.Concat(exercisesA, exercisesB, exercisesC, exercisesD, exercisesE, exercisesF, exercisesG)
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// drawRSNABreast draws mammograms, four of each patient: a cancer is a bright spot, and
+// depends a little on the age.
+func drawRSNABreast(s *set) {
+	header := []string{"site_id", "patient_id", "image_id", "laterality", "view", "age", "cancer", "biopsy", "invasive", "BIRADS", "implant", "density", "machine_id", "difficult_negative_case"}
+	var train, test [][]string
+	seen := map[string]bool{}
+	id := func(limit int) string {
+		for {
+			if v := itoa(1 + s.IntN(limit)); !seen[v] {
+				seen[v] = true
+				return v
+			}
+		}
+	}
+	for n := range 92 {
+		patient, site, age, density := id(65500), 1+s.IntN(2), s.normal(58, 10), s.one("A", "B", "B", "C", "C", "D")
+		machine := s.one("21", "29", "48", "49", "93", "170")
+		folder := "train_images/"
+		if n >= 90 {
+			folder = "test_images/"
+		}
+		for _, side := range []string{"L", "R"} {
+			cancer := s.Float64() < 0.13+max(0, age-58)/200
+			cells := []string{"0", "0", "0", s.one("0", "1", "2"), "0", density, machine, "False"}
+			switch {
+			case cancer:
+				cells[0], cells[1], cells[2], cells[3] = "1", "1", s.one("0", "1", "1"), "0"
+			case s.IntN(8) == 0:
+				cells[1], cells[3], cells[7] = s.one("0", "1"), "0", "True"
+			}
+			if site == 2 {
+				cells[3], cells[5] = "", ""
+			}
+			for _, view := range []string{"CC", "MLO"} {
+				image := id(2_000_000_000)
+				row := append([]string{itoa(site), patient, image, side, view, itoa(int(age))}, cells...)
+				if n == 7 {
+					row[5] = ""
+				}
+				s.file(folder+patient+"/"+image+".dcm", mammogramRSNABreast(s, patient, image, side, view, cancer))
+				if n < 90 {
+					train = append(train, row)
+				} else {
+					test = append(test, append(slices.Clone(row[:6]), row[10], row[12], patient+"_"+side))
+				}
+			}
+		}
+	}
+	s.csv("train.csv", header, train)
+	s.csv("test.csv", []string{"site_id", "patient_id", "image_id", "laterality", "view", "age", "implant", "machine_id", "prediction_id"}, test)
+	var sample [][]string
+	for i := 0; i < len(test); i += 2 {
+		sample = append(sample, []string{test[i][8], "0.021"})
+	}
+	s.csv("sample_submission.csv", []string{"prediction_id", "cancer"}, sample)
+}
+
+// mammogramRSNABreast draws a half disk at the edge of its side, as a DICOM file.
+func mammogramRSNABreast(s *set, patient, image, side, view string, cancer bool) []byte {
+	const width, height = 20, 24
+	pixels := make([]uint16, width*height)
+	light, x0, y0, spot := s.between(500, 900), s.between(3, 9), s.between(8, 16), 0.0
+	if cancer {
+		spot = s.between(900, 1600)
+	} else if s.IntN(4) == 0 {
+		spot = s.between(200, 600)
+	}
+	for i := range pixels {
+		x, y := float64(i%width), float64(i/width)
+		if math.Hypot(x, y-height/2) > 13 {
+			continue
+		}
+		v := math.Round(light/50) * 50
+		if math.Hypot(x-x0, y-y0) < 2.5 {
+			v += math.Round(spot)
+		}
+		at := i
+		if side == "R" {
+			at = i/width*width + width - 1 - i%width
+		}
+		pixels[at] = uint16(v)
+	}
+	return dicomB("1.2.826.0.1.3680043.8.498."+image, width, height, pixels,
+		tagB{0x10, 0x20, "LO", patient}, tagB{0x18, 0x5101, "CS", view}, tagB{0x20, 0x13, "IS", image}, tagB{0x20, 0x62, "CS", side})
+}
+
+// learnRSNABreast classifies by how much the brightest pixel exceeds the mean.
+func learnRSNABreast(l *lesson) {
+	features := func(r *rows, i int, folder string) []float64 {
+		pixels := pixelsOfB(l.file(folder + r.get(i, "patient_id") + "/" + r.get(i, "image_id") + ".dcm"))
+		slices.Sort(pixels)
+		return []float64{pixels[len(pixels)-3] - pixels[len(pixels)*3/4]}
+	}
+	train, test := l.rows("train.csv"), l.rows("test.csv")
+	var x [][]float64
+	var y []string
+	for i := range train.len() {
+		x, y = append(x, features(train, i, "train_images/")), append(y, train.get(i, "cancer"))
+	}
+	model, found := fitCentroids(x, y), map[string][]float64{}
+	for i := range test.len() {
+		id := test.get(i, "prediction_id")
+		found[id] = append(found[id], model.probability(features(test, i, "test_images/"), "1"))
+	}
+	l.submitLike("sample_submission.csv", []string{"cancer"}, func(r *rows, i int) []string {
+		return []string{ftoa(mean(found[r.get(i, "prediction_id")]), 6)}
+	})
+}
+
+// quotedB is a table with all fields quoted.
+func quotedB(header []string, rows [][]string) []byte {
+	var b strings.Builder
+	for _, row := range append([][]string{header}, rows...) {
+		for i, cell := range row {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.WriteString(`"` + strings.ReplaceAll(cell, `"`, `""`) + `"`)
+		}
+		b.WriteByte('\n')
+	}
+	return []byte(b.String())
+}
+
+// drawSpooky draws sentences: each author prefers some words.
+func drawSpooky(s *set) {
+	authors := []string{"EAP", "HPL", "MWS"}
+	favorites := [][]string{
+		{"upon", "length", "matter", "chamber", "reason", "altogether", "visage"},
+		{"ancient", "hideous", "street", "cosmic", "dream", "unknown", "daemon"},
+		{"heart", "father", "love", "misery", "spirit", "tears", "mountain"},
+	}
+	common := []string{"the", "of", "and", "a", "in", "I", "was", "that", "it", "night", "man", "old", "house", "which", "could", "never", "eyes", "seemed"}
+	sentence := func(author int) string {
+		var words []string
+		for range 6 + s.IntN(16) {
+			switch s.weighted(12, 3, 1) {
+			case 0:
+				words = append(words, s.one(common...))
+			case 1:
+				words = append(words, s.one(favorites[author]...))
+			default:
+				words = append(words, s.one(favorites[s.IntN(3)]...)+s.one(",", ",", ";", `, "ah",`))
+			}
+		}
+		text := strings.Join(words, " ")
+		return strings.ToUpper(text[:1]) + text[1:] + "."
+	}
+	var train, test, sample [][]string
+	ids := s.Perm(27971)
+	for i := range 400 {
+		author := s.weighted(40, 29, 31)
+		train = append(train, []string{fmt.Sprintf("id%05d", ids[i]), sentence(author), authors[author]})
+	}
+	for i := range 10 {
+		id := fmt.Sprintf("id%05d", ids[400+i])
+		test = append(test, []string{id, sentence(i % 3)})
+		sample = append(sample, []string{id, "0.403493538995863", "0.287808366106543", "0.308698094897594"})
+	}
+	inside := func(archive, name string, content []byte) {
+		p := s.part()
+		p.file(name, content)
+		s.zip(archive, p)
+	}
+	inside("train.zip", "train.csv", quotedB([]string{"id", "text", "author"}, train))
+	inside("test.zip", "test.csv", quotedB([]string{"id", "text"}, test))
+	inside("sample_submission.zip", "sample_submission.csv", quotedB([]string{"id", "EAP", "HPL", "MWS"}, sample))
+}
+
+// learnSpooky counts words by author: naive Bayes.
+func learnSpooky(l *lesson) {
+	split := func(text string) []string {
+		return strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return c < 'a' || c > 'z' })
+	}
+	train, test := l.rows("train.csv"), l.rows("test.csv")
+	counts, totals, sentences := map[string]float64{}, map[string]float64{}, map[string]float64{}
+	for i := range train.len() {
+		author := train.get(i, "author")
+		sentences[author]++
+		for _, w := range split(train.get(i, "text")) {
+			counts[author+w]++
+			totals[author]++
+		}
+	}
+	authors := []string{"EAP", "HPL", "MWS"}
+	l.submitLike("sample_submission.csv", authors, func(_ *rows, i int) []string {
+		p, sum := make([]float64, len(authors)), 0.0
+		for k, author := range authors {
+			p[k] = math.Log(sentences[author] / float64(train.len()))
+			for _, w := range split(test.get(i, "text")) {
+				p[k] += math.Log((counts[author+w] + 1) / (totals[author] + 50))
+			}
+		}
+		top := slices.Max(p)
+		for k := range p {
+			p[k] = math.Exp(p[k]-top) + 1e-3
+			sum += p[k]
+		}
+		var cells []string
+		for _, v := range p {
+			cells = append(cells, strconv.FormatFloat(v/sum, 'g', -1, 64))
+		}
+		return cells
+	})
+}

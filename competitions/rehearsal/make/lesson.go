@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/plugins/transfer/archive"
+)
+
+// lesson gives a model the prepared public data, and takes its submission. Its methods
+// panic on a mistake of the exercise.
+type lesson struct {
+	public     fs.FS
+	archives   map[string]map[string][]byte
+	submission []byte
+}
+
+// file returns the content of a public file.
+func (l *lesson) file(name string) []byte {
+	data, err := fs.ReadFile(l.public, name)
+	must(err)
+	return data
+}
+
+// member returns the content of a file of a public archive (zip, 7z, tar.gz).
+func (l *lesson) member(archiveName, name string) []byte {
+	if l.archives == nil {
+		l.archives = map[string]map[string][]byte{}
+	}
+	files, ok := l.archives[archiveName]
+	if !ok {
+		files = unpacked(archiveName, l.file(archiveName))
+		l.archives[archiveName] = files
+	}
+	data, ok := files[name]
+	if !ok {
+		panic(fmt.Sprintf("%s has no %s", archiveName, name))
+	}
+	return data
+}
+
+// unpacked returns the files of an archive.
+func unpacked(name string, data []byte) map[string][]byte {
+	files := map[string][]byte{}
+	src := archive.Source{ReaderAt: bytes.NewReader(data), Size: int64(len(data))}
+	must(archive.Walk(ctx, src, archive.FormatOf(name), archive.DefaultLimits(), func(e archive.Entry, r io.Reader) error {
+		content, err := io.ReadAll(r)
+		files[e.Name] = content
+		return err
+	}))
+	return files
+}
+
+// rows reads a public table. All cells are strings; a missing one is empty.
+func (l *lesson) rows(name string) *rows { return readRows(l.file(name)) }
+
+// submit submits a table.
+func (l *lesson) submit(header []string, cells [][]string) { l.submission = csvOf(header, cells) }
+
+// submitLike submits the sample submission with some columns replaced: predict returns
+// the values of the named columns for a row of the sample.
+func (l *lesson) submitLike(sample string, columns []string, predict func(r *rows, i int) []string) {
+	r := l.rows(sample)
+	out := make([][]string, r.len())
+	for i := range out {
+		out[i] = append([]string(nil), r.cells[i]...)
+		for j, v := range predict(r, i) {
+			out[i][r.at(columns[j])] = v
+		}
+	}
+	l.submit(r.header, out)
+}
+
+// rows is a table of strings.
+type rows struct {
+	header []string
+	cells  [][]string
+}
+
+func readRows(data []byte) *rows {
+	t, err := table.ReadCSV(bytes.NewReader(data), table.ReadOptions{})
+	must(err)
+	r := &rows{header: t.Names(), cells: make([][]string, t.Len())}
+	for i := range r.cells {
+		r.cells[i] = make([]string, len(r.header))
+	}
+	for j, c := range t.Columns() {
+		for i := range r.cells {
+			if !c.IsMissing(i) {
+				r.cells[i][j] = c.Text(i)
+			}
+		}
+	}
+	return r
+}
+
+func (r *rows) len() int { return len(r.cells) }
+
+// at returns the position of a column.
+func (r *rows) at(column string) int {
+	for j, name := range r.header {
+		if name == column {
+			return j
+		}
+	}
+	panic(fmt.Sprintf("there is no column %q among %q", column, r.header))
+}
+
+// get returns a cell.
+func (r *rows) get(i int, column string) string { return r.cells[i][r.at(column)] }
+
+// number returns a cell as a number; what is none is 0.
+func (r *rows) number(i int, column string) float64 {
+	v, err := strconv.ParseFloat(r.get(i, column), 64)
+	if err != nil {
+		return 0
+	}
+	return v
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+func main() {
+	out := flag.String("o", "", "folder for the packed sets, one `DIR`/<id>.tar.zst each")
+	flag.Parse()
+	if err := run(*out, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// run draws and packs the named exercises, or all of them.
+func run(out string, ids []string) error {
+	if out == "" {
+		return fmt.Errorf("give the folder for the sets with -o")
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil { //nolint:gosec // a folder of the checkout
+		return err
+	}
+	for _, e := range exercises() {
+		if len(ids) > 0 && !slices.Contains(ids, e.id) {
+			continue
+		}
+		packed, err := newSet(e).pack()
+		if err != nil {
+			return fmt.Errorf("%s: %w", e.id, err)
+		}
+		if err := os.WriteFile(filepath.Join(out, e.id+".tar.zst"), packed, 0o644); err != nil { //nolint:gosec // a file of the checkout
+			return err
+		}
+		fmt.Printf("%8d %s\n", len(packed), e.id)
+	}
+	return nil
+}

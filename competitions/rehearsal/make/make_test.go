@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/prep"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
+)
+
+// TestExercises draws each exercise, prepares it by the competition's definition, and
+// sees that its model beats the sample submission.
+func TestExercises(t *testing.T) {
+	cat, err := competitions.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, e := range exercises() {
+		if seen[e.id] {
+			t.Fatalf("there are two exercises %s", e.id)
+		}
+		seen[e.id] = true
+		t.Run(e.id, func(t *testing.T) {
+			t.Parallel()
+			def, err := cat.Get(e.id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			testExercise(t, def, e)
+		})
+	}
+}
+
+func testExercise(t *testing.T, def *competitions.Definition, e exercise) {
+	drawn := newSet(e)
+	packed, err := drawn.pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(packed) > 300_000 {
+		t.Errorf("the set has %d bytes when packed, more than 300,000", len(packed))
+	}
+	again, _ := newSet(e).pack()
+	if !bytes.Equal(packed, again) {
+		t.Error("two draws differ")
+	}
+	raw := fstest.MapFS{}
+	for name, data := range drawn.files {
+		raw[name] = &fstest.MapFile{Data: data}
+	}
+	params := map[string]cty.Value{}
+	for name, v := range e.params {
+		params[name] = cty.StringVal(v)
+	}
+	prepared := filepath.Join(t.TempDir(), "prepared")
+	out, err := prep.NewFolder(prepared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := prep.Run(t.Context(), def, prep.Options{Raw: raw, Params: params, Out: out, Work: t.TempDir()}); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Publish(); err != nil {
+		t.Fatal(err)
+	}
+	l := &lesson{public: os.DirFS(filepath.Join(prepared, "public"))}
+	e.learn(l)
+	learnt := filepath.Join(t.TempDir(), "submission"+filepath.Ext(def.Layout.Sample))
+	if err := os.WriteFile(learnt, l.submission, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sample := score(t, def, prepared, filepath.Join(prepared, filepath.FromSlash(def.Layout.Sample)), params)
+	got := score(t, def, prepared, learnt, params)
+	t.Logf("%d bytes; sample %s, learnt %s", len(packed), written(sample), written(got))
+	if got.Score == nil {
+		t.Fatalf("the model's submission has no score: %s", got.Reason)
+	}
+	if sample.Score != nil && (got.LowerIsBetter && *got.Score >= *sample.Score || !got.LowerIsBetter && *got.Score <= *sample.Score) {
+		t.Errorf("the model's score %s does not beat the sample's %s", written(got), written(sample))
+	}
+}
+
+func score(t *testing.T, def *competitions.Definition, prepared, submission string, params map[string]cty.Value) grading.Report {
+	t.Helper()
+	report, err := grading.Grade(context.Background(), def, metric.All(), grading.Request{
+		Submission: submission, Answers: filepath.Join(prepared, filepath.FromSlash(def.Layout.Answers)), Params: params, Created: time.Unix(0, 0),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+func written(r grading.Report) string {
+	if r.Score == nil {
+		return "none (" + r.Reason + ")"
+	}
+	return fmt.Sprint(float64(*r.Score))
+}
