@@ -13,12 +13,15 @@ var exercisesD = []exercise{
 	{id: "alaska2-image-steganalysis", params: map[string]string{"test_size": "24"}, draw: drawAlaska, learn: learnAlaska},
 	{id: "champs-scalar-coupling", draw: drawChamps, learn: learnChamps},
 	{id: "google-quest-challenge", draw: drawQuest, learn: learnQuest},
-	{id: "iwildcam-2019-fgvc6", draw: drawIwildcam, learn: learnIwildcam},
+	{id: "hms-harmful-brain-activity-classification", draw: drawHms, learn: learnHms},
+	{id: "iwildcam-2019-fgvc6", draw: drawIwildcam2019, learn: learnIwildcam2019},
 	{id: "lmsys-chatbot-arena", draw: drawLmsys, learn: learnLmsys},
 	{id: "nomad2018-predict-transparent-conductors", draw: drawNomad, learn: learnNomad},
-	{id: "playground-series-s3e18", draw: drawEnzyme, learn: learnEnzyme},
+	{id: "playground-series-s3e18", draw: drawS3e18, learn: learnS3e18},
 	{id: "seti-breakthrough-listen", draw: drawSeti, learn: learnSeti},
 	{id: "statoil-iceberg-classifier-challenge", draw: drawStatoil, learn: learnStatoil},
+	{id: "tgs-salt-identification-challenge", draw: drawTgs, learn: learnTgs},
+	{id: "vinbigdata-chest-xray-abnormalities-detection", draw: drawVinbig, learn: learnVinbig},
 }
 
 var algorithmsAlaska = []string{"JMiPOD", "JUNIWARD", "UERD"}

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// colorsIwildcam are the color of each class; class 0 is an empty picture.
-var colorsIwildcam = map[string]color.RGBA{
+// colorsIwildcam2019 are the color of each class; class 0 is an empty picture.
+var colorsIwildcam2019 = map[string]color.RGBA{
 	"0": {110, 110, 110, 255}, "1": {190, 110, 90, 255}, "3": {90, 180, 90, 255}, "8": {90, 100, 190, 255},
 	"13": {180, 180, 80, 255}, "16": {60, 60, 60, 255}, "19": {180, 90, 180, 255},
 }
 
-// drawIwildcam draws pictures of camera traps: the animal decides the color.
-func drawIwildcam(s *set) {
+// drawIwildcam2019 draws pictures of camera traps: the animal decides the color.
+func drawIwildcam2019(s *set) {
 	header := strings.Split("category_id,date_captured,file_name,frame_num,id,location,rights_holder,seq_id,seq_num_frames,width,height", ",")
 	uuid := func() string {
 		return strings.Join([]string{s.hex(8), s.hex(4), "11e8-a6a3", s.hex(12)}, "-")
@@ -26,7 +26,7 @@ func drawIwildcam(s *set) {
 		holder := s.one("Ada Forester", "Ben Ranger")
 		var rows [][]string
 		for frame := range frames {
-			id, c := uuid(), colorsIwildcam[class]
+			id, c := uuid(), colorsIwildcam2019[class]
 			shift := s.normal(0, 8)
 			c = color.RGBA{clip(float64(c.R) + shift), clip(float64(c.G) + shift), clip(float64(c.B) + s.normal(0, 8)), 255}
 			photos.file(id+".jpg", jpegOf(s.picture(16, 12, c, 3)))
@@ -56,8 +56,8 @@ func drawIwildcam(s *set) {
 	s.zip("test_images.zip", tests)
 }
 
-// learnIwildcam classifies by mean color.
-func learnIwildcam(l *lesson) {
+// learnIwildcam2019 classifies by mean color.
+func learnIwildcam2019(l *lesson) {
 	train := l.rows("train.csv")
 	var x [][]float64
 	var y []string

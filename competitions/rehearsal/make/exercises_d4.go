@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// featuresEnzyme are the descriptors of a molecule.
-var featuresEnzyme = strings.Split("BertzCT,Chi1,Chi1n,Chi1v,Chi2n,Chi2v,Chi3v,Chi4n,EState_VSA1,EState_VSA2,ExactMolWt,FpDensityMorgan1,FpDensityMorgan2,FpDensityMorgan3,HallKierAlpha,HeavyAtomMolWt,Kappa3,MaxAbsEStateIndex,MinEStateIndex,NumHeteroatoms,PEOE_VSA10,PEOE_VSA14,PEOE_VSA6,PEOE_VSA7,PEOE_VSA8,SMR_VSA10,SMR_VSA5,SlogP_VSA3,VSA_EState9,fr_COO,fr_COO2", ",")
+// featuresS3e18 are the descriptors of a molecule.
+var featuresS3e18 = strings.Split("BertzCT,Chi1,Chi1n,Chi1v,Chi2n,Chi2v,Chi3v,Chi4n,EState_VSA1,EState_VSA2,ExactMolWt,FpDensityMorgan1,FpDensityMorgan2,FpDensityMorgan3,HallKierAlpha,HeavyAtomMolWt,Kappa3,MaxAbsEStateIndex,MinEStateIndex,NumHeteroatoms,PEOE_VSA10,PEOE_VSA14,PEOE_VSA6,PEOE_VSA7,PEOE_VSA8,SMR_VSA10,SMR_VSA5,SlogP_VSA3,VSA_EState9,fr_COO,fr_COO2", ",")
 
-// drawEnzyme draws molecules whose descriptors grow with their size: large ones with few
+// drawS3e18 draws molecules whose descriptors grow with their size: large ones with few
 // heteroatoms are of class EC1, those with acid groups of EC2.
-func drawEnzyme(s *set) {
+func drawS3e18(s *set) {
 	classes := []string{"EC1", "EC2", "EC3", "EC4", "EC5", "EC6"}
 	var train, test, sample [][]string
 	for i := range 310 {
 		size, hetero, acid := s.between(0.5, 2), s.IntN(12), s.weighted(3, 2, 1)
 		row := []string{itoa(i)}
-		for k, name := range featuresEnzyme {
+		for k, name := range featuresS3e18 {
 			switch name {
 			case "NumHeteroatoms":
 				row = append(row, itoa(hetero))
@@ -48,14 +48,14 @@ func drawEnzyme(s *set) {
 		}
 		train = append(train, row)
 	}
-	header := append([]string{"id"}, featuresEnzyme...)
+	header := append([]string{"id"}, featuresS3e18...)
 	s.csv("test.csv", header, test)
 	s.csv("train.csv", append(header, classes...), train)
 	s.csv("sample_submission.csv", []string{"id", "EC1", "EC2"}, sample)
 }
 
-// learnEnzyme fits a regression for each class.
-func learnEnzyme(l *lesson) {
+// learnS3e18 fits a regression for each class.
+func learnS3e18(l *lesson) {
 	features := func(r *rows, i int) []float64 {
 		var x []float64
 		for _, name := range []string{"BertzCT", "Chi1", "ExactMolWt", "NumHeteroatoms", "fr_COO"} {
@@ -95,7 +95,7 @@ func drawSeti(s *set) {
 				}
 			}
 		}
-		return npyHalf([]int{6, 8, 8}, v)
+		return npySeti([]int{6, 8, 8}, v)
 	}
 	sets := []struct {
 		folder, labels string
@@ -112,11 +112,7 @@ func drawSeti(s *set) {
 			} else {
 				labels = append(labels, []string{id, itoa(target)})
 			}
-			name := d.folder + part + id[:1] + "/" + id + ".npy"
-			if d.folder != "" {
-				name = d.folder + part[:len(part)-1] + "_old/" + id[:1] + "/" + id + ".npy"
-			}
-			s.file(name, spectrogram(target == 1))
+			s.file(d.folder+part+id[:1]+"/"+id+".npy", spectrogram(target == 1))
 		}
 		s.csv(d.folder+d.labels, []string{"id", "target"}, labels)
 		if d.folder == "" {
@@ -129,7 +125,7 @@ func drawSeti(s *set) {
 // fifth time exceed those of the others.
 func learnSeti(l *lesson) {
 	features := func(part, id string) []float64 {
-		_, v := npyHalfRead(l.file(part + id[:1] + "/" + id + ".npy"))
+		_, v := readNpySeti(l.file(part + id[:1] + "/" + id + ".npy"))
 		excess := 0.0
 		for panel := range 6 {
 			means := 0.0

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// npyHalf is a NumPy file of half-precision numbers in C order. The numbers must be
+// npySeti is a NumPy file of half-precision numbers in C order. The numbers must be
 // ordinary halves: zero, or from 2⁻¹⁴ to 65504 with 11 significant bits.
-func npyHalf(shape []int, v []float64) []byte {
+func npySeti(shape []int, v []float64) []byte {
 	var sizes []string
 	for _, n := range shape {
 		sizes = append(sizes, itoa(n))
@@ -32,8 +32,8 @@ func npyHalf(shape []int, v []float64) []byte {
 	return b.Bytes()
 }
 
-// npyHalfRead returns the header and the numbers of a file that npyHalf wrote.
-func npyHalfRead(data []byte) (header string, v []float64) {
+// readNpySeti returns the header and the numbers of a file that npySeti wrote.
+func readNpySeti(data []byte) (header string, v []float64) {
 	n := 10 + int(binary.LittleEndian.Uint16(data[8:]))
 	for at := n; at < len(data); at += 2 {
 		half := uint32(binary.LittleEndian.Uint16(data[at:]))
