@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+	"math"
+	"strings"
+)
+
+// drawTgs draws seismic images of 101×101 pixels: salt is brighter than the layers
+// above it.
+func drawTgs(s *set) {
+	const side = 101
+	inside := s.part()
+	var masks, depths, sample [][]string
+	for i := range 52 {
+		id, level := s.hex(10), s.between(70, 95)
+		period := s.between(8, 16)
+		top, slope := s.between(15, 70), s.between(-0.4, 0.4)
+		salt := s.weighted(2, 3) == 1
+		within := func(x, y int) bool { return salt && float64(y) > top+slope*float64(x) }
+		img := image.NewRGBA(image.Rect(0, 0, side, side))
+		mask := image.NewGray16(img.Rect)
+		runs, run := []string{}, 0
+		for x := range side {
+			for y := range side {
+				v := clip(level + 6*math.Sin(float64(y)/period))
+				if within(x, y) {
+					v = clip(level + 60)
+					mask.SetGray16(x, y, color.Gray16{0xffff})
+				}
+				img.SetRGBA(x, y, color.RGBA{v, v, v, 255})
+				if within(x, y) {
+					run++
+				}
+				if run > 0 && (!within(x, y) || y == side-1 && x == side-1) {
+					end := side*x + y
+					if within(x, y) {
+						end++
+					}
+					runs = append(runs, itoa(end-run+1)+" "+itoa(run))
+					run = 0
+				}
+			}
+		}
+		depths = append(depths, []string{id, itoa(50 + s.IntN(910))})
+		if i >= 48 {
+			inside.file("competition_data/test/images/"+id+".png", pngOf(img))
+			sample = append(sample, []string{id, "1 1"})
+			continue
+		}
+		inside.file("competition_data/train/images/"+id+".png", pngOf(img))
+		inside.file("competition_data/train/masks/"+id+".png", pngOf(mask))
+		masks = append(masks, []string{id, strings.Join(runs, " ")})
+	}
+	inside.csv("competition_data/train.csv", []string{"id", "rle_mask"}, masks)
+	s.csv("train.csv", []string{"id", "rle_mask"}, masks)
+	s.csv("depths.csv", []string{"id", "z"}, depths)
+	s.csv("sample_submission.csv", []string{"id", "rle_mask"}, sample)
+	s.zip("competition_data.zip", inside)
+}
+
+// levelsTgs returns the gray levels of a PNG, column by column.
+func levelsTgs(data []byte) (levels []float64) {
+	img, _, err := image.Decode(bytes.NewReader(data))
+	must(err)
+	for x := range img.Bounds().Dx() {
+		for y := range img.Bounds().Dy() {
+			r, _, _, _ := img.At(x, y).RGBA()
+			levels = append(levels, float64(r>>8))
+		}
+	}
+	return levels
+}
+
+// learnTgs takes the pixels as salt that are nearer to the mean level of salt than to
+// that of other pixels.
+func learnTgs(l *lesson) {
+	train := l.rows("train.csv")
+	var salt, other []float64
+	for i := range train.len() {
+		id := train.get(i, "id")
+		mask := levelsTgs(l.file("train/masks/" + id + ".png"))
+		for k, v := range levelsTgs(l.file("train/images/" + id + ".png")) {
+			if mask[k] > 0 {
+				salt = append(salt, v)
+			} else {
+				other = append(other, v)
+			}
+		}
+	}
+	threshold := (mean(salt) + mean(other)) / 2
+	l.submitLike("sample_submission.csv", []string{"rle_mask"}, func(r *rows, i int) []string {
+		var runs []string
+		run := 0
+		levels := append(levelsTgs(l.file("test/images/"+r.get(i, "id")+".png")), 0)
+		for k, v := range levels {
+			if v > threshold {
+				run++
+			} else if run > 0 {
+				runs, run = append(runs, itoa(k-run+1)+" "+itoa(run)), 0
+			}
+		}
+		return []string{strings.Join(runs, " ")}
+	})
+}
+
+var classesVinbig = []string{
+	"Aortic enlargement", "Atelectasis", "Calcification", "Cardiomegaly", "Consolidation", "ILD", "Infiltration", "Lung Opacity",
+	"Nodule/Mass", "Other lesion", "Pleural effusion", "Pleural thickening", "Pneumothorax", "Pulmonary fibrosis",
+}
+
+// drawVinbig draws X-rays of 32×32 pixels: a finding is a bright rectangle whose level
+// gives its class; three radiologists differ by a pixel.
+func drawVinbig(s *set) {
+	const side = 32
+	xray := func(class, x0, y0, x1, y1 int) []byte {
+		inverted := s.IntN(6) == 0
+		pixels := make([]uint16, 0, side*side)
+		for y := range side {
+			for x := range side {
+				v := 400 + 8*y + 10*(s.IntN(12)/11)
+				if class < 14 && x >= x0 && x < x1 && y >= y0 && y < y1 {
+					v = 1200 + 300*class
+				}
+				if inverted {
+					v = 4095 - v
+				}
+				pixels = append(pixels, uint16(min(4095, max(0, v)))) //nolint:gosec // 12 bits
+			}
+		}
+		return dicomVinbig(side, side, inverted, pixels)
+	}
+	var train, sample [][]string
+	for i := range 110 {
+		id, class := s.hex(32), 14
+		if s.IntN(3) > 0 {
+			class = []int{0, 3, 7, 8}[s.weighted(4, 3, 2, 1)]
+		}
+		x0, y0 := 1+s.IntN(12), 1+s.IntN(12)
+		x1, y1 := x0+8+s.IntN(9), y0+8+s.IntN(9)
+		if i >= 106 {
+			s.file("test/"+id+".dicom", xray(class, x0, y0, x1, y1))
+			sample = append(sample, []string{id, "14 1 0 0 1 1"})
+			continue
+		}
+		s.file("train/"+id+".dicom", xray(class, x0, y0, x1, y1))
+		first := s.IntN(14)
+		for k := range 3 {
+			rad := "R" + itoa(1+first+k)
+			if class == 14 {
+				train = append(train, []string{id, "No finding", "14", rad, "", "", "", ""})
+				continue
+			}
+			shift := s.IntN(3) - 1
+			train = append(train, []string{id, classesVinbig[class], itoa(class), rad, itoa(x0 + shift), itoa(y0), itoa(x1), itoa(y1 + shift)})
+		}
+	}
+	s.Shuffle(len(train), func(i, j int) { train[i], train[j] = train[j], train[i] })
+	s.csv("train.csv", strings.Split("image_id,class_name,class_id,rad_id,x_min,y_min,x_max,y_max", ","), train)
+	s.csv("sample_submission.csv", []string{"image_id", "PredictionString"}, sample)
+}
+
+// findingVinbig returns the box of the bright pixels, and their mean level.
+func findingVinbig(data []byte) (box [4]int, level float64) {
+	width, inverted, pixels := dicomReadVinbig(data)
+	box = [4]int{width, width, 0, 0}
+	var levels []float64
+	for k, p := range pixels {
+		v, x, y := int(p), k%width, k/width
+		if inverted {
+			v = 4095 - v
+		}
+		if v > 900 {
+			levels = append(levels, float64(v))
+			box = [4]int{min(box[0], x), min(box[1], y), max(box[2], x+1), max(box[3], y+1)}
+		}
+	}
+	return box, mean(levels)
+}
+
+// learnVinbig classifies the level of the bright pixels.
+func learnVinbig(l *lesson) {
+	train := l.rows("train.csv")
+	var x [][]float64
+	var y []string
+	for i := range train.len() {
+		_, level := findingVinbig(l.file("train/" + train.get(i, "image_id") + ".dicom"))
+		x, y = append(x, []float64{level}), append(y, train.get(i, "class_id"))
+	}
+	model := fitCentroids(x, y)
+	l.submitLike("sample_submission.csv", []string{"PredictionString"}, func(r *rows, i int) []string {
+		box, level := findingVinbig(l.file("test/" + r.get(i, "image_id") + ".dicom"))
+		class := model.class([]float64{level})
+		if class == "14" {
+			return []string{"14 1 0 0 1 1"}
+		}
+		sure := model.probability([]float64{level}, class)
+		return []string{fmt.Sprintf("%s %.3f %d %d %d %d", class, sure, box[0], box[1], box[2], box[3])}
+	})
+}
