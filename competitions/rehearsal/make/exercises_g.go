@@ -16,6 +16,11 @@ var exercisesG = []exercise{
 	{id: "icecube-neutrinos-in-deep-ice", draw: drawIcecube, learn: learnIcecube},
 	{id: "jigsaw-unintended-bias-in-toxicity-classification", draw: drawUnintendedBias, learn: learnUnintendedBias},
 	{id: "movie-review-sentiment-analysis-kernels-only", draw: drawMovieReview, learn: learnMovieReview},
+	{id: "petfinder-pawpularity-score", draw: drawPawpularity, learn: learnPawpularity},
+	{id: "ranzcr-clip-catheter-line-classification", draw: drawRanzcr, learn: learnRanzcr},
+	{id: "smartphone-decimeter-2022", draw: drawSmartphone2022, learn: learnSmartphone2022},
+	{id: "tensorflow-speech-recognition-challenge", draw: drawSpeechRecognition, learn: learnSpeechRecognition},
+	{id: "us-patent-phrase-to-phrase-matching", draw: drawPatentPhrase, learn: learnPatentPhrase},
 }
 
 // inchiBms names a straight chain of n carbon atoms that ends in a kind of group: none,

@@ -63,7 +63,7 @@ func (m *metaIcecube) parquet(directions bool) []byte {
 	return parquetIcecube(columns...)
 }
 
-// draw draws the pulses of a batch: sensors see a particle when it passes them.
+// draw adds a batch's events and returns its pulses: sensors see a particle when it passes them.
 func (m *metaIcecube) draw(s *set, batch, events int, places [][3]float64) []byte {
 	var sensor, when, event []int64
 	var charge []float64
@@ -149,13 +149,14 @@ func learnIcecube(l *lesson) {
 		y[1] = append(y[1], sin*math.Sin(meta["azimuth"][i]))
 		y[2] = append(y[2], cos)
 	}
+	models := []linear{fitLinear(x, y[0]), fitLinear(x, y[1]), fitLinear(x, y[2])}
 	test := columnsIcecube(l.file("test_meta.parquet"), names...)
 	features := featuresIcecube(l, "test", test)
 	var out [][]string
 	for i, row := range features {
 		d := [3]float64{}
 		for j := range d {
-			d[j] = fitLinear(x, y[j]).predict(row)
+			d[j] = models[j].predict(row)
 		}
 		azimuth := math.Mod(math.Atan2(d[1], d[0])+2*math.Pi, 2*math.Pi)
 		zenith := math.Atan2(math.Hypot(d[0], d[1]), d[2])
@@ -172,8 +173,8 @@ transgender white`)
 	gradedUnintendedBias = strings.Fields("male female homosexual_gay_or_lesbian christian jewish muslim black white psychiatric_or_mental_illness")
 )
 
-// commentUnintendedBias draws the cells of a comment by name: rude words make it toxic, and
-// so does, now and then, nothing at all.
+// commentUnintendedBias draws the cells of a comment by name: most toxic comments have a
+// rude word, and few others do.
 func commentUnintendedBias(s *set) map[string]string {
 	toxic := s.weighted(2, 1) == 1
 	words := []string{}
