@@ -30,7 +30,7 @@ func parquetHms(names []string, columns [][]float64) []byte {
 }
 
 // eegHms draws 16 samples of each channel, in whole microvolts: the pattern decides how
-// wide and how fast they swing. A channel may lack a sample.
+// wide and how fast they swing. A channel may be without a sample.
 func eegHms(s *set, pattern int) []byte {
 	amplitude := []float64{90, 50, 50, 25, 25, 10}[pattern]
 	rate := []float64{1.2, 0.4, 1.2, 0.4, 1.2, 0.8}[pattern]
