@@ -1,10 +1,10 @@
 package sandbox
 
 import (
+	"bufio"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 )
 
 // slowPipeline runs an agent for some seconds in the runtime sandbox.
@@ -35,10 +35,15 @@ output "outcome" { value = step.agent-run.work.outcome }
 func TestKilledByAnyUser(t *testing.T) {
 	h := newSandboxHost(t)
 	file := h.write("slow.hcl", fmt.Sprintf(slowPipeline, h.image))
-	first := h.command("apply", file)
+	first := h.command("apply", file, "--json")
+	events, err := first.StdoutPipe()
+	must(t, err)
 	must(t, first.Start())
-	for until := time.Now().Add(time.Minute); len(processes()) == 0 && time.Now().Before(until); {
-		time.Sleep(20 * time.Millisecond)
+	// Before this event mleflow has not yet written down how to find the agent again.
+	for lines := bufio.NewScanner(events); lines.Scan(); {
+		if line := lines.Text(); strings.Contains(line, `"step_phase"`) && strings.Contains(line, `"running"`) {
+			break
+		}
 	}
 	must(t, first.Process.Kill())
 	_ = first.Wait()
