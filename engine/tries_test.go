@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
@@ -32,6 +33,7 @@ func shaky(s *service) step.Kind {
 
 type service struct {
 	down map[string]bool
+	mu   sync.Mutex // guests run at the same time
 	ran  []string
 }
 
@@ -45,7 +47,9 @@ func (g *guest) Conditions() []string { return []string{"weather=sun"} }
 
 // Run implements step.Step.
 func (g *guest) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
+	g.s.mu.Lock()
 	g.s.ran = append(g.s.ran, env.Address)
+	g.s.mu.Unlock()
 	text := "done"
 	if g.s.down[g.text] {
 		env.Provisional("service_failed", "the service is down")
