@@ -7,6 +7,8 @@ type exercise struct {
 	id string
 	// params are sizes that the definition fixes for the full data.
 	params map[string]string
+	// chance is the score to beat if the sample submission has none, or NaN.
+	chance float64
 	// draw writes the raw data.
 	draw func(*set)
 	// learn trains a simple model on the prepared public data and submits its

@@ -90,16 +90,19 @@ func mammogramRSNABreast(s *set, patient, image, side, view string, cancer bool)
 		}
 		pixels[at] = uint16(v)
 	}
-	return dicomB("1.2.826.0.1.3680043.8.498."+image, width, height, pixels,
-		tagB{0x10, 0x20, "LO", patient}, tagB{0x18, 0x5101, "CS", view}, tagB{0x20, 0x13, "IS", image}, tagB{0x20, 0x62, "CS", side})
+	return dicom{
+		class: "1.2.840.10008.5.1.4.1.1.1.2", instance: "1.2.826.0.1.3680043.8.498." + image, modality: "MG",
+		width: width, height: height, pixels: pixels,
+		about: []element{{0x10, 0x20, "LO", patient}, {0x18, 0x5101, "CS", view}, {0x20, 0x13, "IS", image}, {0x20, 0x62, "CS", side}},
+	}.file()
 }
 
 // learnRSNABreast classifies by how much the brightest pixel exceeds the mean.
 func learnRSNABreast(l *lesson) {
 	features := func(r *rows, i int, folder string) []float64 {
-		pixels := pixelsOfB(l.file(folder + r.get(i, "patient_id") + "/" + r.get(i, "image_id") + ".dcm"))
+		pixels := readDICOM(l.file(folder + r.get(i, "patient_id") + "/" + r.get(i, "image_id") + ".dcm")).pixels
 		slices.Sort(pixels)
-		return []float64{pixels[len(pixels)-3] - pixels[len(pixels)*3/4]}
+		return []float64{float64(pixels[len(pixels)-3]) - float64(pixels[len(pixels)*3/4])}
 	}
 	train, test := l.rows("train.csv"), l.rows("test.csv")
 	var x [][]float64

@@ -131,7 +131,10 @@ func drawVinbig(s *set) {
 				pixels = append(pixels, uint16(min(4095, max(0, v)))) //nolint:gosec // 12 bits
 			}
 		}
-		return dicomVinbig(side, side, inverted, pixels)
+		return dicom{
+			class: "1.2.840.10008.5.1.4.1.1.1.1", instance: "1.2.826.0.1.1", modality: "DX",
+			width: side, height: side, inverted: inverted, pixels: pixels, about: []element{{0x18, 0x1164, "DS", "0.139\\0.139"}},
+		}.file()
 	}
 	var train, sample [][]string
 	for i := range 110 {
@@ -165,12 +168,12 @@ func drawVinbig(s *set) {
 
 // findingVinbig returns the box of the bright pixels, and their mean level.
 func findingVinbig(data []byte) (box [4]int, level float64) {
-	width, inverted, pixels := dicomReadVinbig(data)
-	box = [4]int{width, width, 0, 0}
+	xray := readDICOM(data)
+	box = [4]int{xray.width, xray.width, 0, 0}
 	var levels []float64
-	for k, p := range pixels {
-		v, x, y := int(p), k%width, k/width
-		if inverted {
+	for k, p := range xray.pixels {
+		v, x, y := int(p), k%xray.width, k/xray.width
+		if xray.inverted {
 			v = 4095 - v
 		}
 		if v > 900 {

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -22,11 +22,7 @@ func parquetHms(names []string, columns [][]float64) []byte {
 	for k, name := range names {
 		all = append(all, table.FromFloats(name, columns[k]))
 	}
-	t, err := table.New(all...)
-	must(err)
-	var b bytes.Buffer
-	must(table.WriteParquet(&b, t))
-	return b.Bytes()
+	return parquetOf(all...)
 }
 
 // eegHms draws 16 samples of each channel, in whole microvolts: the pattern decides how
@@ -115,19 +111,15 @@ func drawHms(s *set) {
 
 // swingHms returns how wide and how fast the channels of an EEG swing.
 func swingHms(data []byte) []float64 {
-	p, err := table.OpenParquet(ctx, bytes.NewReader(data), int64(len(data)))
-	must(err)
 	var widths, steps []float64
-	must(p.Scan(ctx, p.Names(), func(t *table.Table) error {
-		for _, c := range t.Columns() {
-			v := slices.DeleteFunc(c.Floats(), math.IsNaN)
-			for k := 1; k < len(v); k++ {
-				widths = append(widths, math.Abs(v[k]))
-				steps = append(steps, math.Abs(v[k]-v[k-1]))
-			}
+	read := parquetColumns(data)
+	for _, name := range slices.Sorted(maps.Keys(read)) {
+		v := slices.DeleteFunc(read[name], math.IsNaN)
+		for k := 1; k < len(v); k++ {
+			widths = append(widths, math.Abs(v[k]))
+			steps = append(steps, math.Abs(v[k]-v[k-1]))
 		}
-		return nil
-	}))
+	}
 	width, step := mean(widths), mean(steps)
 	return []float64{math.Log(1 + width), step / (1 + width)}
 }

@@ -1,37 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
-
-func parquetIcecube(columns ...*table.Column) []byte {
-	t, err := table.New(columns...)
-	must(err)
-	var b bytes.Buffer
-	must(table.WriteParquet(&b, t))
-	return b.Bytes()
-}
-
-// columnsIcecube returns the named columns of a Parquet file as numbers.
-func columnsIcecube(data []byte, names ...string) map[string][]float64 {
-	p, err := table.OpenParquet(ctx, bytes.NewReader(data), int64(len(data)))
-	must(err)
-	out := map[string][]float64{}
-	must(p.Scan(ctx, names, func(t *table.Table) error {
-		for j, c := range t.Columns() {
-			for i := range c.Len() {
-				out[names[j]] = append(out[names[j]], c.Float(i))
-			}
-		}
-		return nil
-	}))
-	return out
-}
 
 // sensorsIcecube draws 24 strings of 10 sensors.
 func sensorsIcecube(s *set) (places [][3]float64, cells [][]string) {
@@ -60,7 +35,7 @@ func (m *metaIcecube) parquet(directions bool) []byte {
 	if directions {
 		columns = append(columns, table.FromFloats("azimuth", m.azimuth), table.FromFloats("zenith", m.zenith))
 	}
-	return parquetIcecube(columns...)
+	return parquetOf(columns...)
 }
 
 // draw adds a batch's events and returns its pulses: sensors see a particle when it passes them.
@@ -93,7 +68,7 @@ func (m *metaIcecube) draw(s *set, batch, events int, places [][3]float64) []byt
 		m.first, m.last = append(m.first, int64(first)), append(m.last, int64(len(when)-1))
 		m.azimuth, m.zenith = append(m.azimuth, azimuth), append(m.zenith, zenith)
 	}
-	return parquetIcecube(table.FromInts("sensor_id", sensor), table.FromInts("time", when), table.FromFloats("charge", charge), table.FromBools("auxiliary", auxiliary, nil), table.FromInts("event_id", event))
+	return parquetOf(table.FromInts("sensor_id", sensor), table.FromInts("time", when), table.FromFloats("charge", charge), table.FromBools("auxiliary", auxiliary, nil), table.FromInts("event_id", event))
 }
 
 // drawIcecube draws events: the order in which sensors see pulses depends on the
@@ -123,7 +98,7 @@ func featuresIcecube(l *lesson, folder string, meta map[string][]float64) [][]fl
 	for i := range x {
 		n := int(meta["batch_id"][i])
 		if batches[n] == nil {
-			batches[n] = columnsIcecube(l.file(folder+"/batch_"+itoa(n)+".parquet"), "sensor_id", "time")
+			batches[n] = parquetColumns(l.file(folder+"/batch_"+itoa(n)+".parquet"), "sensor_id", "time")
 		}
 		var places [][]float64
 		var times []float64
@@ -140,7 +115,7 @@ func featuresIcecube(l *lesson, folder string, meta map[string][]float64) [][]fl
 // learnIcecube regresses the direction on the slopes of time.
 func learnIcecube(l *lesson) {
 	names := []string{"batch_id", "event_id", "first_pulse_index", "last_pulse_index"}
-	meta := columnsIcecube(l.file("train_meta.parquet"), append(slices.Clone(names), "azimuth", "zenith")...)
+	meta := parquetColumns(l.file("train_meta.parquet"), append(slices.Clone(names), "azimuth", "zenith")...)
 	x := featuresIcecube(l, "train", meta)
 	y := make([][]float64, 3)
 	for i := range x {
@@ -150,7 +125,7 @@ func learnIcecube(l *lesson) {
 		y[2] = append(y[2], cos)
 	}
 	models := []linear{fitLinear(x, y[0]), fitLinear(x, y[1]), fitLinear(x, y[2])}
-	test := columnsIcecube(l.file("test_meta.parquet"), names...)
+	test := parquetColumns(l.file("test_meta.parquet"), names...)
 	features := featuresIcecube(l, "test", test)
 	var out [][]string
 	for i, row := range features {
