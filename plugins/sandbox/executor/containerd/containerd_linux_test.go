@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 		os.Exit(executortest.Probe(os.Args[2:]))
 	case executortest.GuestCommand:
 		os.Exit(executortest.Guest(os.Args[2:], map[string]func([]string) any{"takes": guestTakes, "spill": guestSpill}))
-	case ownerCommand:
+	case executortest.OwnerCommand:
 		os.Exit(owner(os.Args[2:]))
 	}
 	os.Exit(m.Run())

@@ -1,7 +1,6 @@
 package containerd_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -11,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -30,9 +28,6 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/executortest"
 )
-
-// ownerCommand starts an mleflow that will be killed.
-const ownerCommand = "owner"
 
 // order is what it is told: where the daemon is, and what of a Spec can be
 // written down.
@@ -96,65 +91,8 @@ func serve(spec *executor.Spec, text string) {
 	}
 }
 
-// startOwner starts it and returns when the output has the text.
-func startOwner(t *testing.T, o order, until string) *exec.Cmd {
-	t.Helper()
-	cmd, said := tryOwner(t, o, until)
-	if cmd == nil {
-		t.Fatalf("the owner ended: %s", said)
-	}
-	return cmd
-}
-
-// tryOwner is startOwner for an owner that may end first: it returns nil and what
-// that one said last.
-func tryOwner(t *testing.T, o order, until string) (cmd *exec.Cmd, said string) {
-	t.Helper()
-	text, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd = exec.Command("/proc/self/exe", ownerCommand, string(text))
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	in := bufio.NewReader(out)
-	for until != "" {
-		line, err := in.ReadString('\n')
-		if err != nil {
-			return nil, said
-		}
-		if said = line; strings.Contains(line, until) {
-			break
-		}
-	}
-	return cmd, said
-}
-
-// killOwner starts an owner and kills it when the output has the text. It says why it
-// could not.
-func killOwner(t *testing.T, o order, until string) (problem string) {
-	t.Helper()
-	cmd, said := tryOwner(t, o, until)
-	if cmd == nil {
-		return "the owner ended: " + said
-	}
-	kill(cmd)
-	return ""
-}
-
 // tick is the time between two lines of the command "ticks".
 const tick = 100 * time.Millisecond
-
-func kill(cmd *exec.Cmd) {
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
-}
 
 func (b *bench) resumable(t *testing.T, ticks int) executor.Spec {
 	spec := b.spec(t, "ticks", fmt.Sprint(ticks))
@@ -162,22 +100,11 @@ func (b *bench) resumable(t *testing.T, ticks int) executor.Spec {
 	return spec
 }
 
-func wantTicks(t *testing.T, logs string, n int) {
-	t.Helper()
-	want := ""
-	for i := range n {
-		want += fmt.Sprintln("tick", i)
-	}
-	if logs != want {
-		t.Errorf("output is not whole: got\n%s", logs)
-	}
-}
-
 // testRunning resumes a command twice. It says why it could not.
 func testRunning(t *testing.T, b *bench, ticks int) string {
 	spec := b.resumable(t, ticks)
 	o := b.order(spec)
-	first, said := tryOwner(t, o, "tick 2")
+	first, said := executortest.TryOwner(t, o, "tick 2")
 	if first == nil {
 		return said
 	}
@@ -188,8 +115,8 @@ func testRunning(t *testing.T, b *bench, ticks int) string {
 	if !strings.Contains(err.Error(), "live process holds") {
 		t.Errorf("taken from a live process: %v", err)
 	}
-	kill(first)
-	if problem := killOwner(t, o, "tick 4"); problem != "" {
+	executortest.Kill(first)
+	if problem := executortest.KillOwner(t, o, "tick 4"); problem != "" {
 		return problem
 	}
 	var logs bytes.Buffer
@@ -200,7 +127,7 @@ func testRunning(t *testing.T, b *bench, ticks int) string {
 	if err != nil || !exit.OK() || exit.Wall < time.Duration(ticks)*tick || exit.PeakMemoryBytes == 0 {
 		t.Errorf("got %+v, %v", exit, err)
 	}
-	wantTicks(t, logs.String(), ticks)
+	executortest.WantTicks(t, logs.String(), ticks)
 	return ""
 }
 
@@ -209,7 +136,7 @@ func testRunning(t *testing.T, b *bench, ticks int) string {
 func testEndedMeanwhile(t *testing.T, b *bench, ticks int) string {
 	spec := b.resumable(t, ticks)
 	began := time.Now()
-	if problem := killOwner(t, b.order(spec), "tick 1"); problem != "" {
+	if problem := executortest.KillOwner(t, b.order(spec), "tick 1"); problem != "" {
 		return problem
 	}
 	for slices.ContainsFunc(programs(b), func(p string) bool { return strings.Contains(p, executortest.GuestCommand) }) {
@@ -224,7 +151,7 @@ func testEndedMeanwhile(t *testing.T, b *bench, ticks int) string {
 	if err != nil || !exit.OK() || exit.Wall > ended {
 		t.Errorf("got %+v, %v after %v", exit, err, ended)
 	}
-	wantTicks(t, logs.String(), ticks)
+	executortest.WantTicks(t, logs.String(), ticks)
 	return ""
 }
 
@@ -235,7 +162,7 @@ func testResume(t *testing.T, b *bench) {
 		if err != nil || !exit.OK() || exit.Resumed {
 			t.Errorf("got %+v, %v", exit, err)
 		}
-		wantTicks(t, logs.String(), 3)
+		executortest.WantTicks(t, logs.String(), 3)
 	})
 	t.Run("running", func(t *testing.T) {
 		executortest.Slower(t, func(factor int) string { return testRunning(t, b, 15*factor) })
@@ -247,7 +174,7 @@ func testResume(t *testing.T, b *bench) {
 		executortest.Slower(t, func(factor int) string {
 			spec := b.resumable(t, 1000)
 			spec.Limits.Timeout = time.Duration(factor) * time.Second
-			if problem := killOwner(t, b.order(spec), "tick 1"); problem != "" {
+			if problem := executortest.KillOwner(t, b.order(spec), "tick 1"); problem != "" {
 				return problem
 			}
 			exit, err := b.e.Run(t.Context(), spec, io.Discard)
@@ -305,7 +232,7 @@ func testLeft(t *testing.T, b *bench) {
 	if err != nil || !exit.OK() || !exit.Resumed {
 		t.Errorf("got %+v, %v", exit, err)
 	}
-	wantTicks(t, logs.String(), 15)
+	executortest.WantTicks(t, logs.String(), 15)
 	spec = b.resumable(t, 1000)
 	leave(spec)
 	if err := b.e.Runtime().End(t.Context(), spec.ID); err != nil {
@@ -325,7 +252,7 @@ func testRestart(t *testing.T, b *bench) {
 	if err != nil || !exit.OK() {
 		t.Errorf("got %+v, %v", exit, err)
 	}
-	wantTicks(t, logs.String(), 30)
+	executortest.WantTicks(t, logs.String(), 30)
 }
 
 // onFirst does something next to the first write, once.
@@ -346,7 +273,7 @@ func testGuard(t *testing.T, b *bench) {
 	spec := b.resumable(t, 1000)
 	executortest.Slower(t, func(factor int) string {
 		spec.Limits.Timeout = time.Duration(factor) * time.Second
-		return killOwner(t, b.order(spec), "tick 1")
+		return executortest.KillOwner(t, b.order(spec), "tick 1")
 	})
 	for range 1200 {
 		if len(programs(b)) == 0 {
@@ -368,7 +295,7 @@ func testResumedService(t *testing.T, b *bench) {
 	spec := b.resumable(t, 0)
 	spec.Command = []string{containerdtest.Program, executortest.GuestCommand, "asks", "ANSWERS"}
 	spec.Services = []executor.Service{{Name: "answers", Env: "ANSWERS"}}
-	kill(startOwner(t, b.order(spec), "old"))
+	executortest.Kill(executortest.StartOwner(t, b.order(spec), "old"))
 	serve(&spec, "new")
 	var logs bytes.Buffer
 	exit, err := b.e.Run(t.Context(), spec, &logs)
@@ -412,7 +339,7 @@ func testLateContainer(t *testing.T, b *bench) {
 // that is: nobody must find it again, as its folders are removed.
 func testNotLeft(t *testing.T, b *bench) {
 	spec := b.resumable(t, 1000)
-	kill(startOwner(t, b.order(spec), "tick 1"))
+	executortest.Kill(executortest.StartOwner(t, b.order(spec), "tick 1"))
 	c := b.client(t)
 	list, err := c.Containers(t.Context())
 	if err != nil || len(list) != 1 {
@@ -472,7 +399,7 @@ func testTakenPort(t *testing.T, b *bench) {
 	spec.Command = []string{containerdtest.Program, executortest.GuestCommand, "takes", "ANSWERS", "/home/work/taken"}
 	spec.Mounts = []executor.Mount{{Host: dir, Guest: "/home/work"}}
 	spec.Services = []executor.Service{{Name: "answers", Env: "ANSWERS"}}
-	kill(startOwner(t, b.order(spec), "ready"))
+	executortest.Kill(executortest.StartOwner(t, b.order(spec), "ready"))
 	for limit := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) { // else the next owner may be first
 		if _, err := os.Stat(filepath.Join(dir, "taken")); err == nil {
 			break
@@ -480,7 +407,7 @@ func testTakenPort(t *testing.T, b *bench) {
 			t.Fatal("the guest does not get the port")
 		}
 	}
-	kill(startOwner(t, b.order(spec), "taken"))
+	executortest.Kill(executortest.StartOwner(t, b.order(spec), "taken"))
 	serve(&spec, "new")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	seen := errors.New("it goes on")
@@ -543,13 +470,13 @@ func testKilledOwner(t *testing.T, b *bench, i, ticks int) executor.Exit {
 	spec := b.resumable(t, ticks)
 	spec.ID = fmt.Sprint(t.Name(), i)
 	if i%4 == 3 {
-		if cmd, _ := tryOwner(t, b.order(spec), "tick 1"); cmd != nil {
-			kill(cmd)
+		if cmd, _ := executortest.TryOwner(t, b.order(spec), "tick 1"); cmd != nil {
+			executortest.Kill(cmd)
 		}
 	} else {
-		cmd := startOwner(t, b.order(spec), "")
+		cmd := executortest.StartOwner(t, b.order(spec), "")
 		time.Sleep(time.Duration(i) * 40 * time.Millisecond) // the moment is the test
-		kill(cmd)
+		executortest.Kill(cmd)
 	}
 	if err := b.e.Sweep(t.Context()); err != nil {
 		t.Errorf("sweep: %v", err)
@@ -559,7 +486,7 @@ func testKilledOwner(t *testing.T, b *bench, i, ticks int) executor.Exit {
 	if err != nil || !exit.OK() {
 		t.Errorf("killed after %d ms: %+v, %v", i*40, exit, err)
 	}
-	wantTicks(t, logs.String(), ticks)
+	executortest.WantTicks(t, logs.String(), ticks)
 	return exit
 }
 
@@ -577,11 +504,11 @@ func testKilledCopyUp(t *testing.T, b *bench) {
 		spec := b.spec(t, "ticks", "1000")
 		spec.ID = fmt.Sprint(t.Name(), i)
 		spec.Mounts = []executor.Mount{{Host: t.TempDir(), Guest: "/usr/bin", CopyUp: true}}
-		cmd := startOwner(t, b.order(spec), "")
+		cmd := executortest.StartOwner(t, b.order(spec), "")
 		for !mounted() && cmd.Process.Signal(syscall.Signal(0)) == nil {
 			continue
 		}
-		kill(cmd)
+		executortest.Kill(cmd)
 		if !mounted() {
 			continue // it was done already
 		}
@@ -600,7 +527,7 @@ func testKilledCopyUp(t *testing.T, b *bench) {
 // testSweepSlowShim sweeps away a command whose shim answers nobody for a while, as
 // on a machine with too much to do.
 func testSweepSlowShim(t *testing.T, b *bench) {
-	kill(startOwner(t, b.order(b.spec(t, "ticks", "1000")), "tick"))
+	executortest.Kill(executortest.StartOwner(t, b.order(b.spec(t, "ticks", "1000")), "tick"))
 	inv, err := b.e.Inventory(t.Context())
 	if err != nil || len(inv.Shims) != 1 {
 		t.Fatalf("got %+v, %v, want one shim", inv, err)
@@ -639,9 +566,9 @@ func testSweep(t *testing.T, b *bench) {
 	dir := t.TempDir() + "/volume"
 	volumed := b.order(short)
 	volumed.Dir = dir
-	kill(startOwner(t, volumed, "tick"))
-	kill(startOwner(t, b.order(long), "tick"))
-	running := startOwner(t, b.order(live), "tick")
+	executortest.Kill(executortest.StartOwner(t, volumed, "tick"))
+	executortest.Kill(executortest.StartOwner(t, b.order(long), "tick"))
+	running := executortest.StartOwner(t, b.order(live), "tick")
 	if err := b.e.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -654,7 +581,7 @@ func testSweep(t *testing.T, b *bench) {
 	b.leaves(t, "the one that is held", func(inv containerd.Inventory) bool {
 		return len(inv.Tasks) == 1 && len(inv.Volumes) == 0 && len(inv.Loops) == 0
 	})
-	kill(running)
+	executortest.Kill(running)
 	if err := b.e.Purge(t.Context()); err != nil {
 		t.Fatal(err)
 	}

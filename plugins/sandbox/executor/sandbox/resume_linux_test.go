@@ -1,7 +1,6 @@
 package sandbox_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -11,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,9 +20,6 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/executortest"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
 )
-
-// ownerCommand starts an mleflow that will be killed.
-const ownerCommand = "owner"
 
 // order is what it is told: what of a Spec can be written down.
 type order struct {
@@ -74,78 +69,10 @@ func serve(spec *executor.Spec, text string) {
 	}
 }
 
-// startOwner starts it and returns when the output has the text.
-func startOwner(t *testing.T, o order, until string) *exec.Cmd {
-	t.Helper()
-	cmd, said := tryOwner(t, o, until)
-	if cmd == nil {
-		t.Fatalf("the owner ended: %s", said)
-	}
-	return cmd
-}
-
-// tryOwner is startOwner for an owner that may end first: it returns nil and what
-// that one said last.
-func tryOwner(t *testing.T, o order, until string) (cmd *exec.Cmd, said string) {
-	t.Helper()
-	text, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd = exec.Command("/proc/self/exe", ownerCommand, string(text))
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	in := bufio.NewReader(out)
-	for until != "" {
-		line, err := in.ReadString('\n')
-		if err != nil {
-			return nil, said
-		}
-		if said = line; strings.Contains(line, until) {
-			break
-		}
-	}
-	return cmd, said
-}
-
-// killOwner starts an owner and kills it when the output has the text. It says why it
-// could not.
-func killOwner(t *testing.T, o order, until string) (problem string) {
-	t.Helper()
-	cmd, said := tryOwner(t, o, until)
-	if cmd == nil {
-		return "the owner ended: " + said
-	}
-	kill(cmd)
-	return ""
-}
-
-func kill(cmd *exec.Cmd) {
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
-}
-
 func (b *bench) resumable(t *testing.T, ticks int) executor.Spec {
 	spec := b.spec(t, "ticks", fmt.Sprint(ticks))
 	spec.Resume = true
 	return spec
-}
-
-func wantTicks(t *testing.T, logs string, n int) {
-	t.Helper()
-	want := ""
-	for i := range n {
-		want += fmt.Sprintln("tick", i)
-	}
-	if logs != want {
-		t.Errorf("output is not whole: got\n%s", logs)
-	}
 }
 
 // alive lists the guests of the bench's image that run on this machine.
@@ -186,7 +113,7 @@ const tick = 100 * time.Millisecond
 func testRunning(t *testing.T, b *bench, ticks int) string {
 	spec := b.resumable(t, ticks)
 	o := b.order(spec)
-	first, said := tryOwner(t, o, "tick 2")
+	first, said := executortest.TryOwner(t, o, "tick 2")
 	if first == nil {
 		return said
 	}
@@ -197,8 +124,8 @@ func testRunning(t *testing.T, b *bench, ticks int) string {
 	if !strings.Contains(err.Error(), "live process holds") {
 		t.Errorf("taken from a live process: %v", err)
 	}
-	kill(first)
-	if problem := killOwner(t, o, "tick 4"); problem != "" {
+	executortest.Kill(first)
+	if problem := executortest.KillOwner(t, o, "tick 4"); problem != "" {
 		return problem
 	}
 	left, err := b.e.Runtime().Left(t.Context(), spec.ID)
@@ -216,7 +143,7 @@ func testRunning(t *testing.T, b *bench, ticks int) string {
 	if err != nil || !exit.OK() || exit.Wall < time.Duration(ticks)*tick || exit.PeakMemoryBytes == 0 {
 		t.Errorf("got %+v, %v", exit, err)
 	}
-	wantTicks(t, logs.String(), ticks)
+	executortest.WantTicks(t, logs.String(), ticks)
 	return ""
 }
 
@@ -228,7 +155,7 @@ func TestResume(t *testing.T) {
 		if err != nil || !exit.OK() || exit.Resumed {
 			t.Errorf("got %+v, %v", exit, err)
 		}
-		wantTicks(t, logs.String(), 3)
+		executortest.WantTicks(t, logs.String(), 3)
 	})
 	t.Run("running", func(t *testing.T) {
 		executortest.Slower(t, func(factor int) string { return testRunning(t, b, 15*factor) })
@@ -236,7 +163,7 @@ func TestResume(t *testing.T) {
 	t.Run("ended meanwhile", func(t *testing.T) {
 		executortest.Slower(t, func(factor int) string {
 			spec := b.marked(b.resumable(t, 3*factor))
-			if problem := killOwner(t, b.order(spec), "tick 1"); problem != "" {
+			if problem := executortest.KillOwner(t, b.order(spec), "tick 1"); problem != "" {
 				return problem
 			}
 			b.gone(t)
@@ -248,7 +175,7 @@ func TestResume(t *testing.T) {
 			if err != nil || !exit.OK() {
 				t.Errorf("got %+v, %v", exit, err)
 			}
-			wantTicks(t, logs.String(), 3*factor)
+			executortest.WantTicks(t, logs.String(), 3*factor)
 			return ""
 		})
 	})
@@ -256,7 +183,7 @@ func TestResume(t *testing.T) {
 		spec := b.marked(b.resumable(t, 1000))
 		executortest.Slower(t, func(factor int) string {
 			spec.Limits.Timeout = time.Duration(factor) * time.Second
-			return killOwner(t, b.order(spec), "tick 1")
+			return executortest.KillOwner(t, b.order(spec), "tick 1")
 		})
 		b.gone(t)
 		exit, err := b.e.Run(t.Context(), spec, io.Discard)
@@ -268,7 +195,7 @@ func TestResume(t *testing.T) {
 		spec := b.resumable(t, 0)
 		spec.Command = []string{containerdtest.Program, executortest.GuestCommand, "asks", "ANSWERS"}
 		spec.Services = []executor.Service{{Name: "answers", Env: "ANSWERS"}}
-		kill(startOwner(t, b.order(spec), "old"))
+		executortest.Kill(executortest.StartOwner(t, b.order(spec), "old"))
 		serve(&spec, "new")
 		var logs bytes.Buffer
 		exit, err := b.e.Run(t.Context(), spec, &logs)
@@ -320,7 +247,7 @@ func testLeft(t *testing.T, b *bench) {
 	if err != nil || !exit.OK() || !exit.Resumed {
 		t.Errorf("got %+v, %v", exit, err)
 	}
-	wantTicks(t, logs.String(), 15)
+	executortest.WantTicks(t, logs.String(), 15)
 	spec = b.resumable(t, 1000)
 	leave(spec)
 	if err := b.e.Runtime().End(t.Context(), spec.ID); err != nil {
@@ -363,13 +290,13 @@ func testKilledOwner(t *testing.T, b *bench, i, ticks int) executor.Exit {
 	spec := b.marked(b.resumable(t, ticks))
 	spec.ID = fmt.Sprint(t.Name(), i)
 	if i%4 == 3 {
-		if cmd, _ := tryOwner(t, b.order(spec), "tick 1"); cmd != nil {
-			kill(cmd)
+		if cmd, _ := executortest.TryOwner(t, b.order(spec), "tick 1"); cmd != nil {
+			executortest.Kill(cmd)
 		}
 	} else {
-		cmd := startOwner(t, b.order(spec), "")
+		cmd := executortest.StartOwner(t, b.order(spec), "")
 		time.Sleep(time.Duration(i) * 10 * time.Millisecond) // the moment is the test
-		kill(cmd)
+		executortest.Kill(cmd)
 	}
 	if err := b.e.Sweep(t.Context()); err != nil {
 		t.Errorf("sweep: %v", err)
@@ -379,7 +306,7 @@ func testKilledOwner(t *testing.T, b *bench, i, ticks int) executor.Exit {
 	if err != nil || !exit.OK() {
 		t.Errorf("killed after %d ms: %+v, %v", i*10, exit, err)
 	}
-	wantTicks(t, logs.String(), ticks)
+	executortest.WantTicks(t, logs.String(), ticks)
 	return exit
 }
 
@@ -387,9 +314,9 @@ func TestSweep(t *testing.T) {
 	b := newBench(t)
 	short, long, live := b.marked(b.spec(t, "ticks", "1000")), b.marked(b.resumable(t, 1000)), b.marked(b.resumable(t, 1000))
 	short.ID, long.ID, live.ID = "short", "long", "live"
-	kill(startOwner(t, b.order(short), "tick"))
-	kill(startOwner(t, b.order(long), "tick"))
-	running := startOwner(t, b.order(live), "tick")
+	executortest.Kill(executortest.StartOwner(t, b.order(short), "tick"))
+	executortest.Kill(executortest.StartOwner(t, b.order(long), "tick"))
+	running := executortest.StartOwner(t, b.order(live), "tick")
 	runs := func() int {
 		list, _ := filepath.Glob(filepath.Join(b.opts.Dir, "runs", "*"))
 		return len(list)
@@ -403,7 +330,7 @@ func TestSweep(t *testing.T) {
 	if images, _ := filepath.Glob(filepath.Join(b.opts.Dir, "images", "sha256-*", "root")); len(images) != 1 {
 		t.Errorf("an image that is in use was removed: %v", images)
 	}
-	kill(running)
+	executortest.Kill(running)
 	images := []string{""}
 	for until := time.Now().Add(time.Minute); len(images) > 0 && time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
 		if err := b.e.Purge(t.Context()); err != nil || runs() != 0 {

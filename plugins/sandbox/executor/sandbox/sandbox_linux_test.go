@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		os.Exit(executortest.Guest(os.Args[2:], nil))
 	case sandboxtest.OldKernelCommand:
 		os.Exit(sandboxtest.OldKernelMain(os.Args[2:]))
-	case ownerCommand:
+	case executortest.OwnerCommand:
 		os.Exit(owner(os.Args[2:]))
 	}
 	os.Exit(m.Run())

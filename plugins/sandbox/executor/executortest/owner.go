@@ -1,0 +1,84 @@
+package executortest
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// OwnerCommand is the sub-command of a test program that runs a command as mleflow would,
+// and will be killed. Its argument is an order in JSON.
+const OwnerCommand = "owner"
+
+// StartOwner starts an owner with an order and returns when its output has the text until.
+func StartOwner(t *testing.T, order any, until string) *exec.Cmd {
+	t.Helper()
+	cmd, said := TryOwner(t, order, until)
+	if cmd == nil {
+		t.Fatalf("the owner ended: %s", said)
+	}
+	return cmd
+}
+
+// TryOwner is StartOwner for an owner that may end first: it returns nil and that one's
+// last line.
+func TryOwner(t *testing.T, order any, until string) (cmd *exec.Cmd, said string) {
+	t.Helper()
+	text, err := json.Marshal(order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd = exec.Command("/proc/self/exe", OwnerCommand, string(text))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { Kill(cmd) })
+	in := bufio.NewReader(out)
+	for until != "" {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return nil, said
+		}
+		if said = line; strings.Contains(line, until) {
+			break
+		}
+	}
+	return cmd, said
+}
+
+// KillOwner starts an owner and kills it when its output has the text until. It returns
+// the reason if it could not.
+func KillOwner(t *testing.T, order any, until string) (problem string) {
+	t.Helper()
+	cmd, said := TryOwner(t, order, until)
+	if cmd == nil {
+		return "the owner ended: " + said
+	}
+	Kill(cmd)
+	return ""
+}
+
+// Kill kills a program and waits for its end.
+func Kill(cmd *exec.Cmd) {
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+}
+
+// WantTicks checks that the logs are the n lines of the guest's command "ticks".
+func WantTicks(t *testing.T, logs string, n int) {
+	t.Helper()
+	want := ""
+	for i := range n {
+		want += fmt.Sprintln("tick", i)
+	}
+	if logs != want {
+		t.Errorf("output is not whole: got\n%s", logs)
+	}
+}
