@@ -31,15 +31,15 @@ func TryOwner(t *testing.T, order any, until string) (cmd *exec.Cmd, said string
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd = exec.Command("/proc/self/exe", OwnerCommand, string(text))
-	out, err := cmd.StdoutPipe()
+	owner := exec.Command("/proc/self/exe", OwnerCommand, string(text))
+	out, err := owner.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := owner.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { Kill(cmd) })
+	t.Cleanup(func() { Kill(owner) })
 	in := bufio.NewReader(out)
 	for until != "" {
 		line, err := in.ReadString('\n')
@@ -50,7 +50,7 @@ func TryOwner(t *testing.T, order any, until string) (cmd *exec.Cmd, said string
 			break
 		}
 	}
-	return cmd, said
+	return owner, said
 }
 
 // KillOwner starts an owner and kills it when its output has the text until. It returns
