@@ -54,10 +54,10 @@ func (d *decoder) sources(blocks []*hclsyntax.Block) {
 
 // params decodes
 //
-//	param "test_size" { default = 9914  description = "…" }
+//	param "test_size" { default = 9914  rehearsal = 100  description = "…" }
 func (d *decoder) params(blocks []*hclsyntax.Block) {
 	for _, b := range blocks {
-		d.check(b.Body, bodySchema{attrs: []string{"default", "description"}})
+		d.check(b.Body, bodySchema{attrs: []string{"default", "description", "rehearsal"}})
 		p := Param{Name: b.Labels[0], Range: b.DefRange()}
 		if slices.Contains(d.def.ParamNames(), p.Name) {
 			d.fail(b.LabelRanges[0], "Second parameter "+p.Name, "Each parameter is declared once.")
@@ -69,6 +69,7 @@ func (d *decoder) params(blocks []*hclsyntax.Block) {
 				d.fail(b.Body.Attributes["default"].Expr.Range(), "Wrong type of parameter", "A parameter is a number, a string or a boolean.")
 			}
 			p.Default = v
+			p.Rehearsal, _ = d.value(b.Body, "rehearsal", v.Type())
 		} else {
 			d.fail(b.DefRange(), "Missing default", "Write default = …, the value of the reference.")
 		}

@@ -42,6 +42,8 @@ type Definition struct {
 	// ReplacesShipped reports whether the definition may replace the shipped one with its
 	// identifier.
 	ReplacesShipped bool
+	// Rehearsal reports whether the definition is for the data of a rehearsal; see Rehearsed.
+	Rehearsal bool
 
 	locals      locals
 	budget      *bounded.Budget // of the locals
@@ -154,8 +156,10 @@ func (d *Definition) Beside() []Source {
 
 // Param is a value that --param may override.
 type Param struct {
-	Name        string
-	Default     cty.Value
+	Name    string
+	Default cty.Value
+	// Rehearsal is the value for the data of a rehearsal; cty.NilVal is Default.
+	Rehearsal   cty.Value
 	Description string
 	Range       hcl.Range
 }

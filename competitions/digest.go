@@ -104,11 +104,11 @@ func callsLines(body *hclsyntax.Body) (found bool) {
 	return found
 }
 
-// hashFiles adds every file of the competition's folder except the definition and the
-// files with checksums of the outputs.
+// hashFiles adds every file of the competition's folder except the definition, the data
+// of its rehearsal and the files with checksums of the outputs.
 func (d *Definition) hashFiles(h *digest.Hasher) error {
 	return fs.WalkDir(d.folder, ".", func(name string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || name == FileName || name == LockName || slices.ContainsFunc(d.Versions(), func(v string) bool { return name == manifestName(v) }) {
+		if err != nil || e.IsDir() || name == FileName || name == LockName || name == RehearsalName || slices.ContainsFunc(d.Versions(), func(v string) bool { return name == manifestName(v) }) {
 			return err
 		}
 		data, err := fs.ReadFile(d.folder, name)

@@ -7,6 +7,7 @@
 #   mleflow apply pipelines/lite.hcl -var raw=downloads   takes downloads/<id>/, or downloads/<id>.zip
 #   mleflow apply pipelines/lite.hcl --adopt DIR          takes what a data directory of MLE-bench has
 #   mleflow apply pipelines/lite.hcl --mirror DIR         takes DIR/<id>.zip and, of a checkout of MLE-bench, the texts
+#   mleflow apply pipelines/lite.hcl -var data=rehearsal  takes tiny synthetic data instead: no account, no download
 #   mleflow plan  pipelines/lite.hcl --preflight          asks Kaggle: credential, rules, size, disk
 #
 # A competition that fails need not stop the others, and a single step can be
@@ -54,8 +55,8 @@ variable "against" {
 
 variable "task" {
   type        = string
-  default     = "reference"
-  description = "The texts of the agent's task: reference (MLE-bench's, byte for byte), obfuscated (MLE-bench's variant, which names neither Kaggle nor the competition) or own (our short text, which needs no network; its scores cannot be compared with published ones)."
+  default     = null
+  description = "The texts of the agent's task: reference (MLE-bench's, byte for byte; the default, except in a rehearsal), obfuscated (MLE-bench's variant, which names neither Kaggle nor the competition) or own (our short text, which needs no network and is the default of a rehearsal; its scores cannot be compared with published ones)."
 }
 
 variable "seeds" {
@@ -110,6 +111,12 @@ variable "usage" {
   type        = bool
   default     = false
   description = "Whether the leaderboard shows the time, tokens and cost of the attempts. It then differs each time they run."
+}
+
+variable "data" {
+  type        = string
+  default     = "real"
+  description = "The competitions' data: real, or rehearsal: tiny synthetic ones that ship with mleflow, to try everything else. A rehearsal gives no medals, and its results say that they are of one."
 }
 
 variable "raw" {
@@ -169,6 +176,7 @@ step "download" "raw" {
   for_each    = local.ids
   competition = each.key
   from        = var.raw == null ? null : "${var.raw}/${each.key}"
+  data        = var.data
 }
 
 # Splits them into public files, which agents see, and private ones with the
@@ -198,7 +206,7 @@ step "agent-run" "solve" {
   competition = each.value.competition
   seed        = each.value.seed
   data        = step.checksum.data[each.value.competition].public
-  task        = var.task
+  task        = coalesce(var.task, var.data == "rehearsal" ? "own" : "reference")
   runtime     = var.runtime
   timeout     = var.timeout
   shim        = contains(local.shimmed, each.value.agent)

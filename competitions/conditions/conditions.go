@@ -28,7 +28,24 @@ const (
 	Task = "task"
 	// Environment is the origin of its packages, if these cannot be reproduced elsewhere.
 	Environment = "environment"
+	// Data is the kind of the competition's data, if they are not the real ones.
+	Data = "data"
 )
+
+// Rehearsal is the value of Data for the synthetic data of a rehearsal. The scores of a
+// rehearsal say nothing about those on the real data.
+const Rehearsal = "rehearsal"
+
+// Rehearsed reports whether the data of a rehearsal were used.
+func Rehearsed(set []string) bool { return slices.Contains(set, Data+"="+Rehearsal) }
+
+// CheckData returns an error if some results are of rehearsals and others are not.
+func CheckData(sets ...[]string) error {
+	if n := len(sets) - len(slices.DeleteFunc(slices.Clone(sets), Rehearsed)); n > 0 && n < len(sets) {
+		return fmt.Errorf("%d of %d results are of a rehearsal, the others of the real data; they cannot be on one board", n, len(sets))
+	}
+	return nil
+}
 
 // The kinds of the steps that run agents and that grade what they submit.
 const (
@@ -113,6 +130,9 @@ func shown(key string, sets [][]string, word func(string) string) string {
 			if key == Isolation && slices.Contains(set, Environment+"="+HostVenv) {
 				w += " with host venv"
 			}
+			if key == Task && Rehearsed(set) {
+				w += " (" + Rehearsal + ")"
+			}
 			words = append(words, w)
 		}
 	}
@@ -156,6 +176,9 @@ func Notes(all []Attempts) []string {
 	var sets [][]string
 	for _, a := range all {
 		sets = append(sets, a.Sets...)
+	}
+	if slices.ContainsFunc(sets, Rehearsed) {
+		notes = append(notes, "Rehearsal: the data are synthetic and tiny. No score says anything about the real competition, and none earns a medal.")
 	}
 	alike := len(all) > 1 && len(open(sets)) == len(sets)
 	if alike {

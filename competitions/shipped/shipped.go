@@ -6,5 +6,5 @@ import "embed"
 
 // FS has the folders of all shipped competitions.
 //
-//go:embed */competition.hcl */checksums.lock */manifest*.json */*.txt */data/*
+//go:embed */competition.hcl */checksums.lock */manifest*.json */*.txt */data/* */rehearsal.tar.zst
 var FS embed.FS

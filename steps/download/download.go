@@ -21,6 +21,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/transfer/source"
 )
@@ -41,6 +42,9 @@ type Deps struct {
 	Adopt string
 }
 
+// real is the value of the argument data for data of the competition's source.
+const real = "real"
+
 // filesType is the type of the output "files"; see file.
 var filesType = cty.List(cty.Object(map[string]cty.Type{
 	"name": cty.String, "sha256": cty.String, "md5": cty.String, "bytes": cty.Number,
@@ -55,6 +59,7 @@ func Kind(deps Deps) step.Kind {
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
 			{Name: "from", Type: cty.String, Cosmetic: true, Doc: "Reads the data from this path: the unpacked download, an archive (its suffix may be left out), or the competition's folder in a data directory of the reference. Null is the competition's source. A file fetched separately comes from its own source unless it is there."},
+			{Name: "data", Type: cty.String, Default: cty.StringVal(real), OneOf: []string{real, conditions.Rehearsal}, Cosmetic: true, Doc: "The real data, or the synthetic ones of a rehearsal, which ship with the definition and need no network. They are a condition of all results."},
 			{Name: "keep_archives", Type: cty.Bool, Cosmetic: true, Doc: "Keeps the raw data's archives as files instead of unpacking them. Their names are in the key."},
 		},
 		Blocks: []step.Block{{
@@ -82,6 +87,7 @@ func Kind(deps Deps) step.Kind {
 type arguments struct {
 	Competition  string    `cty:"competition"`
 	From         *string   `cty:"from"`
+	Data         string    `cty:"data"`
 	KeepArchives *bool     `cty:"keep_archives"`
 	Source       *override `cty:"source"`
 }
@@ -119,6 +125,8 @@ type download struct {
 	items       []item
 	// unpacked are the archives among the raw data that become folders.
 	unpacked []string
+	// rehearsal means that the data are those of a rehearsal.
+	rehearsal bool
 }
 
 func newDownload(args step.Args, deps Deps) (step.Step, error) {
@@ -133,6 +141,12 @@ func newDownload(args step.Args, deps Deps) (step.Step, error) {
 	d := &download{competition: a.Competition, def: def}
 	if a.KeepArchives == nil || !*a.KeepArchives {
 		d.unpacked = def.Unpacked()
+	}
+	if d.rehearsal = a.Data == conditions.Rehearsal; d.rehearsal {
+		if d.def.Rehearsable() != nil {
+			return d, nil // Run says it, so that other competitions go on
+		}
+		return d, d.add(deps, "file", source.Spec{Path: competitions.RehearsalName, Base: def.Folder()}, "")
 	}
 	switch {
 	case a.From != nil && a.Source != nil:
@@ -254,6 +268,14 @@ func (d *download) add(deps Deps, kind string, spec source.Spec, as string) erro
 	return nil
 }
 
+// Conditions implements step.Conditioned.
+func (d *download) Conditions() []string {
+	if !d.rehearsal {
+		return nil
+	}
+	return []string{conditions.Data + "=" + conditions.Rehearsal}
+}
+
 // Fingerprint implements step.Fingerprinter.
 func (d *download) Fingerprint(h *digest.Hasher) error {
 	h.String("unpacked archives", strings.Join(d.unpacked, "\n"))
@@ -280,6 +302,11 @@ func (it item) name() string {
 
 // Run implements step.Step.
 func (d *download) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
+	if d.rehearsal {
+		if err := d.def.Rehearsable(); err != nil {
+			return nil, err
+		}
+	}
 	a := &assembly{env: env, b: tree.NewBuilder(env.Store), unpacked: d.unpacked}
 	defer a.close()
 	files := []file{}

@@ -17,6 +17,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
@@ -98,6 +99,9 @@ func newGrading(args step.Args, deps Deps) (step.Step, error) {
 	}
 	if !filepath.IsLocal(g.args.File) {
 		return nil, step.WrongArg("file", fmt.Errorf("%q is not a path below the submission's tree", g.args.File))
+	}
+	if conditions.Rehearsed(args.Conditions) {
+		g.def = g.def.Rehearsed()
 	}
 	g.params = make(map[string]cty.Value, len(g.args.Params))
 	for name, value := range g.args.Params {

@@ -6,12 +6,14 @@ import (
 	"fmt"
 
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/footprint"
 	"github.com/mleflow/mleflow/competitions/mask"
 	"github.com/mleflow/mleflow/competitions/prep"
@@ -79,6 +81,9 @@ func newPreparation(args step.Args, catalog *competitions.Catalog) (step.Step, e
 	for name, value := range a.Params {
 		p.params[name] = cty.StringVal(value)
 	}
+	if conditions.Rehearsed(args.Conditions) {
+		p.def = p.def.Rehearsed()
+	}
 	sum, diags := p.def.PrepareDigest(p.params)
 	if diags.HasErrors() {
 		return nil, step.WrongArg("params", diags)
@@ -122,6 +127,7 @@ func (p *preparation) Run(ctx context.Context, env *step.Env) (cache.Outputs, er
 	if out, ok, err := p.adopt(ctx, env); ok || err != nil {
 		return out, err
 	}
+	p.tellSizes(env)
 	sink := newSink(ctx, env.Store)
 	err := prep.Run(ctx, p.def, prep.Options{
 		Raw: tree.NewFS(ctx, env.Store, p.raw.Ref), Out: sink, Params: p.params, Work: env.WorkDir,
@@ -138,6 +144,17 @@ func (p *preparation) Run(ctx context.Context, env *step.Env) (cache.Outputs, er
 		return nil, fmt.Errorf("prepare %s: %w", p.def.ID, explain(ctx, err))
 	}
 	return out, nil
+}
+
+// tellSizes logs the parameters that have other values in a rehearsal.
+func (p *preparation) tellSizes(env *step.Env) {
+	for _, param := range p.def.Params {
+		if _, given := p.params[param.Name]; p.def.Rehearsal && !given && param.Rehearsal != cty.NilVal {
+			if text, err := convert.Convert(param.Rehearsal, cty.String); err == nil {
+				env.Note("rehearsal: parameter %s is %s", param.Name, text.AsString())
+			}
+		}
+	}
 }
 
 // mostSalt is the maximum size of a salt file in bytes.

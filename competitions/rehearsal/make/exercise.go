@@ -5,8 +5,6 @@ import "slices"
 // exercise is one competition's part of a rehearsal.
 type exercise struct {
 	id string
-	// params are sizes that the definition fixes for the full data.
-	params map[string]string
 	// chance is the score to beat if the sample submission has none, or NaN.
 	chance float64
 	// draw writes the raw data.

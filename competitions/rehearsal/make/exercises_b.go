@@ -21,7 +21,7 @@ var exercisesB = []exercise{
 	{id: "herbarium-2022-fgvc9", draw: drawHerbarium22, learn: learnHerbarium22},
 	{id: "inaturalist-2019-fgvc6", draw: drawINat19, learn: learnINat19},
 	{id: "leaf-classification", draw: drawLeaf, learn: learnLeaf},
-	{id: "new-york-city-taxi-fare-prediction", params: map[string]string{"test_size": "100"}, draw: drawTaxi, learn: learnTaxi},
+	{id: "new-york-city-taxi-fare-prediction", draw: drawTaxi, learn: learnTaxi},
 	{id: "plant-pathology-2021-fgvc8", draw: drawPlant21, learn: learnPlant21},
 	{id: "rsna-breast-cancer-detection", draw: drawRSNABreast, learn: learnRSNABreast},
 	{id: "spooky-author-identification", draw: drawSpooky, learn: learnSpooky},

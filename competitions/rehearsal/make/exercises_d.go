@@ -10,7 +10,7 @@ import (
 )
 
 var exercisesD = []exercise{
-	{id: "alaska2-image-steganalysis", params: map[string]string{"test_size": "24"}, draw: drawAlaska, learn: learnAlaska},
+	{id: "alaska2-image-steganalysis", draw: drawAlaska, learn: learnAlaska},
 	{id: "champs-scalar-coupling", draw: drawChamps, learn: learnChamps},
 	{id: "google-quest-challenge", draw: drawQuest, learn: learnQuest},
 	{id: "hms-harmful-brain-activity-classification", draw: drawHms, learn: learnHms},

@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/mleflow/mleflow/competitions"
 )
 
 func main() {
-	out := flag.String("o", "", "folder for the packed sets, one `DIR`/<id>.tar.zst each")
+	out := flag.String("o", "", "folder for the packed sets, one `DIR`/<id>/rehearsal.tar.zst each")
 	flag.Parse()
 	if err := run(*out, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -22,9 +24,6 @@ func run(out string, ids []string) error {
 	if out == "" {
 		return fmt.Errorf("give the folder for the sets with -o")
 	}
-	if err := os.MkdirAll(out, 0o755); err != nil { //nolint:gosec // a folder of the checkout
-		return err
-	}
 	for _, e := range exercises() {
 		if len(ids) > 0 && !slices.Contains(ids, e.id) {
 			continue
@@ -33,7 +32,11 @@ func run(out string, ids []string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", e.id, err)
 		}
-		if err := os.WriteFile(filepath.Join(out, e.id+".tar.zst"), packed, 0o644); err != nil { //nolint:gosec // a file of the checkout
+		folder := filepath.Join(out, e.id)
+		if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // a folder of the checkout
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(folder, competitions.RehearsalName), packed, 0o644); err != nil { //nolint:gosec // a file of the checkout
 			return err
 		}
 		fmt.Printf("%8d %s\n", len(packed), e.id)

@@ -11,8 +11,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/prep"
@@ -38,7 +36,7 @@ func TestExercises(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			testExercise(t, def, e)
+			testExercise(t, def.Rehearsed(), e)
 		})
 	}
 }
@@ -60,16 +58,12 @@ func testExercise(t *testing.T, def *competitions.Definition, e exercise) {
 	for name, data := range drawn.files {
 		raw[name] = &fstest.MapFile{Data: data}
 	}
-	params := map[string]cty.Value{}
-	for name, v := range e.params {
-		params[name] = cty.StringVal(v)
-	}
 	prepared := filepath.Join(t.TempDir(), "prepared")
 	out, err := prep.NewFolder(prepared)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := prep.Run(t.Context(), def, prep.Options{Raw: raw, Params: params, Out: out, Work: t.TempDir()}); err != nil {
+	if err := prep.Run(t.Context(), def, prep.Options{Raw: raw, Out: out, Work: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
 	if err := out.Publish(); err != nil {
@@ -81,8 +75,8 @@ func testExercise(t *testing.T, def *competitions.Definition, e exercise) {
 	if err := os.WriteFile(learnt, l.submission, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sample := score(t, def, prepared, filepath.Join(prepared, filepath.FromSlash(def.Layout.Sample)), params)
-	got := score(t, def, prepared, learnt, params)
+	sample := score(t, def, prepared, filepath.Join(prepared, filepath.FromSlash(def.Layout.Sample)))
+	got := score(t, def, prepared, learnt)
 	t.Logf("%d bytes; sample %s, learnt %s", len(packed), written(sample), written(got))
 	if got.Score == nil {
 		t.Fatalf("the model's submission has no score: %s", got.Reason)
@@ -100,10 +94,10 @@ func testExercise(t *testing.T, def *competitions.Definition, e exercise) {
 	}
 }
 
-func score(t *testing.T, def *competitions.Definition, prepared, submission string, params map[string]cty.Value) grading.Report {
+func score(t *testing.T, def *competitions.Definition, prepared, submission string) grading.Report {
 	t.Helper()
 	report, err := grading.Grade(context.Background(), def, metric.All(), grading.Request{
-		Submission: submission, Answers: filepath.Join(prepared, filepath.FromSlash(def.Layout.Answers)), Params: params, Created: time.Unix(0, 0),
+		Submission: submission, Answers: filepath.Join(prepared, filepath.FromSlash(def.Layout.Answers)), Created: time.Unix(0, 0),
 	})
 	if err != nil {
 		t.Fatal(err)

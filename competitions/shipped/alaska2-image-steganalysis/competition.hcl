@@ -18,6 +18,7 @@ competition "alaska2-image-steganalysis" {
 
   param "test_size" {
     default     = 5000
+    rehearsal   = 24
     description = "number of test images"
   }
 

@@ -17,6 +17,7 @@ competition "new-york-city-taxi-fare-prediction" {
 
   param "test_size" {
     default     = 9914
+    rehearsal   = 100
     description = "number of rides in the test part"
   }
 
