@@ -40,6 +40,8 @@ type place struct {
 	ended     *end
 	// models is the model gateway; nil if the agent has no models.
 	models *modelGate
+	// opens says which data the agent opened; nil if nobody watched.
+	opens *Opened
 	// opened are the functions that close what was opened, called in reverse order.
 	opened []func(keep bool) error
 	// done means that the attempt has its result.

@@ -3,6 +3,7 @@ package agentrun
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -127,6 +128,12 @@ func (p *place) harvest(ctx context.Context, printed cache.Ref) (harvested, erro
 		}
 		if name == "logs" && !has[outputLog] && !printed.IsZero() {
 			if err := b.Add(outputLog, printed, false); err != nil {
+				return done, err
+			}
+		}
+		if name == "logs" && !has[OpenedFile] && p.opens != nil {
+			ref, err := p.putOpened(ctx)
+			if err = errors.Join(err, b.Add(OpenedFile, ref, false)); err != nil {
 				return done, err
 			}
 		}
