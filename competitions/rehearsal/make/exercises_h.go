@@ -8,6 +8,11 @@ import (
 var exercisesH = []exercise{
 	{id: "cassava-leaf-disease-classification", draw: drawCassava, learn: learnCassava},
 	{id: "multi-modal-gesture-recognition", draw: drawMultiModal, learn: learnMultiModal},
+	{id: "uw-madison-gi-tract-image-segmentation", draw: drawUWMadison, learn: learnUWMadison},
+	{id: "nfl-player-contact-detection", draw: drawNFL, learn: learnNFL},
+	{id: "aptos2019-blindness-detection", draw: drawAptos, learn: learnAptos},
+	{id: "ml2021spring-hw2", draw: drawMLHw2, learn: learnMLHw2},
+	{id: "the-icml-2013-whale-challenge-right-whale-redux", draw: drawRightWhale, learn: learnRightWhale},
 }
 
 // drawCassava draws photographs of leaves, as JPEG and once more in 16 record files: the
