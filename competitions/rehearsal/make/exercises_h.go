@@ -13,6 +13,8 @@ var exercisesH = []exercise{
 	{id: "aptos2019-blindness-detection", draw: drawAptos, learn: learnAptos},
 	{id: "ml2021spring-hw2", draw: drawMLHw2, learn: learnMLHw2},
 	{id: "the-icml-2013-whale-challenge-right-whale-redux", draw: drawRightWhale, learn: learnRightWhale},
+	{id: "hubmap-kidney-segmentation", draw: drawHubmap, learn: learnHubmap},
+	{id: "siim-isic-melanoma-classification", draw: drawSIIM, learn: learnSIIM},
 }
 
 // drawCassava draws photographs of leaves, as JPEG and once more in 16 record files: the

@@ -150,7 +150,7 @@ func drawRightWhale(s *set) {
 				samples[i] += int16(math.Round(loud*math.Sin(phase)/16)) * 16
 			}
 		}
-		return aiffOf(2000, samples)
+		return aiffRightWhale(2000, samples)
 	}
 	train, test := s.part(), s.part()
 	number := 0
@@ -179,7 +179,7 @@ func drawRightWhale(s *set) {
 func learnRightWhale(l *lesson) {
 	loudness := func(data []byte) []float64 {
 		sum := 0.0
-		samples := aiffSamples(data)
+		samples := samplesRightWhale(data)
 		for _, v := range samples[len(samples)/4 : len(samples)*3/4] {
 			sum += math.Abs(float64(v))
 		}

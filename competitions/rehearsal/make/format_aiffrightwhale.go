@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// aiffOf is a mono AIFF file of 16-bit samples, at a rate from 1024 to 2047.
-func aiffOf(rate int, samples []int16) []byte {
+// aiffRightWhale is a mono AIFF file of 16-bit samples, at a rate from 1024 to 2047.
+func aiffRightWhale(rate int, samples []int16) []byte {
 	u32 := func(v int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(v)) } //nolint:gosec // small
 	var sound []byte
 	for _, v := range samples {
@@ -19,8 +19,8 @@ func aiffOf(rate int, samples []int16) []byte {
 	return slices.Concat([]byte("FORM"), u32(4+len(common)+len(data)), []byte("AIFF"), common, data)
 }
 
-// aiffSamples returns the samples of a file that aiffOf wrote.
-func aiffSamples(data []byte) (samples []int16) {
+// samplesRightWhale returns the samples of a file that aiffRightWhale wrote.
+func samplesRightWhale(data []byte) (samples []int16) {
 	for at := 54; at < len(data); at += 2 {
 		samples = append(samples, int16(binary.BigEndian.Uint16(data[at:]))) //nolint:gosec // the same bits
 	}
