@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"image/color"
+)
+
+var exercisesH = []exercise{
+	{id: "cassava-leaf-disease-classification", draw: drawCassava, learn: learnCassava},
+	{id: "multi-modal-gesture-recognition", draw: drawMultiModal, learn: learnMultiModal},
+	{id: "uw-madison-gi-tract-image-segmentation", draw: drawUWMadison, learn: learnUWMadison},
+	{id: "nfl-player-contact-detection", draw: drawNFL, learn: learnNFL},
+	{id: "aptos2019-blindness-detection", draw: drawAptos, learn: learnAptos},
+	{id: "ml2021spring-hw2", draw: drawMLHw2, learn: learnMLHw2},
+	{id: "the-icml-2013-whale-challenge-right-whale-redux", draw: drawRightWhale, learn: learnRightWhale},
+	{id: "hubmap-kidney-segmentation", draw: drawHubmap, learn: learnHubmap},
+	{id: "siim-isic-melanoma-classification", draw: drawSIIM, learn: learnSIIM},
+}
+
+// drawCassava draws photographs of leaves, as JPEG and once more in 16 record files: the
+// color depends on the disease.
+func drawCassava(s *set) {
+	leaves := []color.RGBA{{130, 140, 60, 255}, {110, 110, 40, 255}, {150, 165, 90, 255}, {80, 125, 50, 255}, {60, 150, 70, 255}}
+	photo := func(label int) []byte {
+		c := leaves[label]
+		vary := func(v uint8) uint8 { return clip(float64(v) + s.normal(0, 14)) }
+		return jpegOf(s.picture(24, 18, color.RGBA{vary(c.R), vary(c.G), vary(c.B), 255}, 3))
+	}
+	var train [][]string
+	for i := range 16 {
+		n := 11
+		if i == 15 {
+			n = 8
+		}
+		var records []byte
+		for range n {
+			name := itoa(1000000+s.IntN(4_200_000_000)) + ".jpg"
+			label := s.weighted(5, 10, 11, 61, 12)
+			data := photo(label)
+			s.file("train_images/"+name, data)
+			records = append(records, recordTF(featureTF{name: "image", bytes: data}, featureTF{name: "image_name", bytes: []byte(name)}, featureTF{name: "target", integer: label})...)
+			train = append(train, []string{name, itoa(label)})
+		}
+		s.file(fmt.Sprintf("train_tfrecords/ld_train%02d-%d.tfrec", i, n), records)
+	}
+	s.Shuffle(len(train), func(i, j int) { train[i], train[j] = train[j], train[i] })
+	s.csv("train.csv", []string{"image_id", "label"}, train)
+	s.json("label_num_to_disease_map.json", map[string]string{
+		"0": "Cassava Bacterial Blight (CBB)", "1": "Cassava Brown Streak Disease (CBSD)", "2": "Cassava Green Mottle (CGM)",
+		"3": "Cassava Mosaic Disease (CMD)", "4": "Healthy",
+	})
+	hidden, data := itoa(1000000+s.IntN(4_200_000_000))+".jpg", photo(3)
+	s.file("test_images/"+hidden, data)
+	s.file("test_tfrecords/ld_test00-1.tfrec", recordTF(featureTF{name: "image", bytes: data}, featureTF{name: "image_name", bytes: []byte(hidden)}))
+	s.csv("sample_submission.csv", []string{"image_id", "label"}, [][]string{{hidden, "4"}})
+}
+
+// learnCassava classifies by mean color.
+func learnCassava(l *lesson) {
+	train := l.rows("train.csv")
+	var x [][]float64
+	var y []string
+	for i := range train.len() {
+		x = append(x, colors(l.file("train_images/"+train.get(i, "image_id"))))
+		y = append(y, train.get(i, "label"))
+	}
+	model := fitCentroids(x, y)
+	l.submitLike("sample_submission.csv", []string{"label"}, func(r *rows, i int) []string {
+		return []string{model.class(colors(l.file("test_images/" + r.get(i, "image_id"))))}
+	})
+}

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+	"io/fs"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// organsUWMadison are the classes in the order of the tables, with their gray levels.
+var organsUWMadison = []struct {
+	class string
+	level float64
+}{{"large_bowel", 14000}, {"small_bowel", 9000}, {"stomach", 19000}}
+
+// drawUWMadison draws slices of scans with 16 bits: an organ is an ellipse whose gray
+// level depends on its class. Most slices lack an organ or two. Run lengths go along rows.
+func drawUWMadison(s *set) {
+	var train [][]string
+	for _, number := range s.Perm(150)[:18] {
+		id, day := "case"+itoa(2+number), 0
+		width, height, spacing := 16, 16, "1.50_1.50"
+		switch s.IntN(6) {
+		case 0:
+			width, height = 20, 18
+		case 1:
+			spacing = "1.63_1.63"
+		}
+		for range 1 + s.IntN(6) {
+			scan := fmt.Sprintf("%s_day%d", id, day)
+			day += 1 + s.IntN(9)
+			for k := range 3 {
+				img := image.NewGray16(image.Rect(0, 0, width, height))
+				for i := range img.Rect.Dx() * img.Rect.Dy() {
+					img.SetGray16(i%width, i/width, color.Gray16{uint16(1000 + 500*s.weighted(8, 1, 1))}) //nolint:gosec // below 65536
+				}
+				for o, organ := range organsUWMadison {
+					var runs []string
+					if s.IntN(5) > 1 {
+						runs = organUWMadison(s, img, o, organ.level)
+					}
+					train = append(train, []string{fmt.Sprintf("%s_slice_%04d", scan, k+1), organ.class, strings.Join(runs, " ")})
+				}
+				s.file(fmt.Sprintf("train/%s/%s/scans/slice_%04d_%d_%d_%s.png", id, scan, k+1, width, height, spacing), pngOf(img))
+			}
+		}
+	}
+	s.csv("train.csv", []string{"id", "class", "segmentation"}, train)
+	s.csv("sample_submission.csv", []string{"id", "class", "predicted"}, nil)
+}
+
+// organUWMadison draws an organ in its third of a slice, and returns its run lengths.
+func organUWMadison(s *set, img *image.Gray16, o int, level float64) (runs []string) {
+	width, height := img.Rect.Dx(), img.Rect.Dy()
+	x0, y0 := float64(width)*(0.2+0.3*float64(o)), float64(height)*s.between(0.3, 0.7)
+	rx, ry := s.between(1.3, 2.4), s.between(2, 4)
+	level += 1300 * float64(s.IntN(5)-2)
+	inside := make([]bool, width*height)
+	for i := range inside {
+		dx, dy := (float64(i%width)-x0)/rx, (float64(i/width)-y0)/ry
+		if inside[i] = dx*dx+dy*dy < 1; inside[i] {
+			img.SetGray16(i%width, i/width, color.Gray16{uint16(level)})
+		}
+	}
+	return runsH(inside)
+}
+
+// runsH returns the run lengths of a mask, counted from 1.
+func runsH(inside []bool) (runs []string) {
+	run := 0
+	for i, in := range append(slices.Clone(inside), false) {
+		if in {
+			run++
+		} else if run > 0 {
+			runs, run = append(runs, itoa(i-run+1), itoa(run)), 0
+		}
+	}
+	return runs
+}
+
+// learnUWMadison gives each pixel the class with the nearest mean gray level.
+func learnUWMadison(l *lesson) {
+	slices16 := map[string]*image.Gray16{}
+	must(fs.WalkDir(l.public, ".", func(name string, _ fs.DirEntry, err error) error {
+		if parts := strings.Split(name, "/"); strings.HasSuffix(name, ".png") {
+			img, _, err := image.Decode(bytes.NewReader(l.file(name)))
+			must(err)
+			slices16[parts[2]+"_"+parts[4][:len("slice_0001")]] = img.(*image.Gray16)
+		}
+		return err
+	}))
+	levels := func(id string) (v [][]float64) {
+		img := slices16[id]
+		for i := range img.Rect.Dx() * img.Rect.Dy() {
+			v = append(v, []float64{float64(img.Gray16At(i%img.Rect.Dx(), i/img.Rect.Dx()).Y)})
+		}
+		return v
+	}
+	train := l.rows("train.csv")
+	classes := map[string][]string{}
+	for i := range train.len() {
+		id := train.get(i, "id")
+		if classes[id] == nil {
+			classes[id] = make([]string, len(levels(id)))
+		}
+		runs := strings.Fields(train.get(i, "segmentation"))
+		for k := 0; k < len(runs); k += 2 {
+			start, err := strconv.Atoi(runs[k])
+			must(err)
+			length, err := strconv.Atoi(runs[k+1])
+			must(err)
+			for at := range length {
+				classes[id][start-1+at] = train.get(i, "class")
+			}
+		}
+	}
+	var x [][]float64
+	var y []string
+	for i := 0; i < train.len(); i += 3 {
+		x, y = append(x, levels(train.get(i, "id"))...), append(y, classes[train.get(i, "id")]...)
+	}
+	model := fitCentroids(x, y)
+	l.submitLike("sample_submission.csv", []string{"predicted"}, func(r *rows, i int) []string {
+		var inside []bool
+		for _, v := range levels(r.get(i, "id")) {
+			inside = append(inside, model.class(v) == r.get(i, "class"))
+		}
+		return []string{strings.Join(runsH(inside), " ")}
+	})
+}
+
+// playNFL collects the tables of plays.
+type playNFL struct {
+	labels, helmets, tracking, videos [][]string
+}
+
+const stampNFL = "2006-01-02T15:04:05.000Z"
+
+// drawNFL draws plays of five players: two touch if they are within 1.2 yards, mostly, and
+// one touches the ground if it is slow.
+func drawNFL(s *set) {
+	var train, test playNFL
+	for range 26 {
+		train.draw(s, "train/")
+	}
+	for range 2 {
+		test.draw(s, "test/")
+	}
+	for name, p := range map[string]*playNFL{"train": &train, "test": &test} {
+		s.csv(name+"_baseline_helmets.csv", strings.Split("game_play,game_key,play_id,view,video,frame,nfl_player_id,player_label,left,width,top,height", ","), p.helmets)
+		s.csv(name+"_player_tracking.csv", strings.Split("game_play,game_key,play_id,nfl_player_id,datetime,step,team,position,jersey_number,x_position,y_position,speed,distance,direction,orientation,acceleration,sa", ","), p.tracking)
+		s.csv(name+"_video_metadata.csv", strings.Split("game_play,game_key,play_id,view,start_time,end_time,snap_time", ","), p.videos)
+	}
+	s.csv("train_labels.csv", strings.Split("contact_id,game_play,datetime,step,nfl_player_id_1,nfl_player_id_2,contact", ","), train.labels)
+	var sample [][]string
+	for _, row := range test.labels {
+		sample = append(sample, []string{row[0], "0"})
+	}
+	s.csv("sample_submission.csv", []string{"contact_id", "contact"}, sample)
+}
+
+// draw adds a play, with three videos that show the players' teams as blocks.
+func (p *playNFL) draw(s *set, folder string) {
+	key, number := 58000+s.IntN(900), 50+s.IntN(4500)
+	play := fmt.Sprintf("%d_%06d", key, number)
+	head := []string{play, itoa(key), itoa(number)}
+	snap := time.Date(2020, 9, 11, 3, 0, 0, 0, time.UTC).AddDate(0, 0, 7*s.IntN(12)).Add(time.Duration(s.IntN(7_200)) * time.Second)
+	start := snap.Add(-5 * time.Second)
+	ids := make([]int, 5)
+	for k := range ids {
+		ids[k] = 38500 + 1000*k + s.IntN(1000)
+	}
+	x, y := make([]float64, 5), make([]float64, 5)
+	for k := range ids {
+		x[k], y[k] = 50+2*s.Float64(), 20+5*s.Float64()
+	}
+	for step := range 4 {
+		at := snap.Add(time.Duration(step) * 100 * time.Millisecond).Format(stampNFL)
+		speed := make([]float64, 5)
+		for k, id := range ids {
+			speed[k] = s.between(0.5, 5)
+			if s.IntN(6) == 0 {
+				speed[k] = s.between(0, 0.4)
+			}
+			x[k], y[k] = x[k]+s.normal(0, 0.2), y[k]+s.normal(0, 0.2)
+			row := append(slices.Clone(head), itoa(id), at, itoa(step), []string{"home", "away"}[k%2], []string{"T", "DE", "WR", "CB", "QB"}[k], itoa(10+9*k))
+			for _, v := range []float64{x[k], y[k], speed[k], speed[k] / 10, s.between(0, 360), s.between(0, 360), speed[k] * s.between(0.5, 1), s.normal(0, 1)} {
+				row = append(row, ftoa(v, 2))
+			}
+			p.tracking = append(p.tracking, row)
+		}
+		label := func(first, second string, touch bool) {
+			contact := map[bool]string{true: "1", false: "0"}[touch != (s.IntN(40) == 0)]
+			p.labels = append(p.labels, []string{strings.Join([]string{play, itoa(step), first, second}, "_"), play, at, itoa(step), first, second, contact})
+		}
+		for i, id := range ids {
+			for k := i + 1; k < len(ids); k++ {
+				label(itoa(id), itoa(ids[k]), math.Hypot(x[i]-x[k], y[i]-y[k]) < 1.2)
+			}
+			label(itoa(id), "G", speed[i] < 0.4)
+		}
+	}
+	for _, view := range []string{"All29", "Endzone", "Sideline"} {
+		name := play + "_" + view + ".mp4"
+		s.file(folder+name, mp4Of(2, 1, 60, [][]colorMP4{{{uint8(60 + s.IntN(90)), 110, 110}, {uint8(60 + s.IntN(90)), 120, 140}}})) //nolint:gosec // below 256
+		if view == "All29" {
+			continue
+		}
+		p.videos = append(p.videos, append(slices.Clone(head), view, start.Format(stampNFL), start.Add(12*time.Second).Format(stampNFL), snap.Format(stampNFL)))
+		for k, id := range ids {
+			p.helmets = append(p.helmets, append(slices.Clone(head), view, name, "300", itoa(id), []string{"H", "V"}[k%2]+itoa(10+9*k), itoa(4*int(x[k])+s.IntN(8)), "22", itoa(9*int(y[k])+s.IntN(8)), "25"))
+		}
+	}
+}
+
+// learnNFL takes as contact what is more often one than not in the training data, by
+// rounded distance of two players, or by rounded speed of one.
+func learnNFL(l *lesson) {
+	places := map[string][3]float64{}
+	for _, part := range []string{"train", "test"} {
+		r := l.rows(part + "_player_tracking.csv")
+		for i := range r.len() {
+			key := r.get(i, "game_play") + "_" + r.get(i, "step") + "_" + r.get(i, "nfl_player_id")
+			places[key] = [3]float64{r.number(i, "x_position"), r.number(i, "y_position"), r.number(i, "speed")}
+		}
+	}
+	rate := func(id string) string {
+		cut := strings.LastIndex(id, "_")
+		first, second := id[:cut], id[cut+1:]
+		a := places[first]
+		if second == "G" {
+			return "G" + ftoa(a[2], 1)
+		}
+		b := places[first[:strings.LastIndex(first, "_")+1]+second]
+		return ftoa(math.Hypot(a[0]-b[0], a[1]-b[1])/2, 1)
+	}
+	train := l.rows("train_labels.csv")
+	seen := map[string][]float64{}
+	for i := range train.len() {
+		key := rate(train.get(i, "contact_id"))
+		seen[key] = append(seen[key], train.number(i, "contact"))
+	}
+	l.submitLike("sample_submission.csv", []string{"contact"}, func(r *rows, i int) []string {
+		return []string{map[bool]string{true: "1", false: "0"}[mean(seen[rate(r.get(i, "contact_id"))]) > 0.5]}
+	})
+}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"fmt"
+	"image/color"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// drawHubmap draws microscope images of kidney tissue: a glomerulus is a disc, and more
+// violet than the rest. Run lengths go down the columns.
+func drawHubmap(s *set) {
+	var train, info, sample [][]string
+	for i := range 20 {
+		id := s.hex(9)
+		picture, runs, outlines := tissueHubmap(s)
+		folder, patient := "train/", itoa(63000+s.IntN(6000))
+		row := []string{id + ".tiff", itoa(picture.width), itoa(picture.height), id + "-anatomical-structure.json", id + ".json", patient}
+		weight, height := s.between(55, 130), float64(150+s.IntN(45))
+		row = append(row, s.one("White", "White", "Black or African American"), s.one("", "", "Not Hispanic or Latino"), s.one("Male", "Female"), itoa(20+s.IntN(60)))
+		row = append(row, ftoa(weight, 1), ftoa(height, 1), ftoa(weight/height/height*1e4, 1), s.one("Left", "Right"))
+		cortex := 55 + 5*s.IntN(7)
+		info = append(info, append(row, itoa(cortex), itoa(100-cortex)))
+		if i%4 == 3 {
+			folder = "test/"
+			sample = append(sample, []string{id, ""})
+		} else {
+			train = append(train, []string{id, strings.Join(runs, " ")})
+			s.json(folder+id+".json", outlines)
+		}
+		s.file(folder+id+".tiff", picture.file(i%5 == 4))
+		w, h := picture.width, picture.height
+		s.json(folder+id+"-anatomical-structure.json", []any{
+			outlineHubmap("Cortex", [][2]int{{0, 0}, {w * 2 / 3, 0}, {w * 2 / 3, h}, {0, h}, {0, 0}}),
+			outlineHubmap("Medulla", [][2]int{{w * 2 / 3, 0}, {w, 0}, {w, h}, {w * 2 / 3, h}, {w * 2 / 3, 0}}),
+		})
+	}
+	s.csv("train.csv", []string{"id", "encoding"}, train)
+	s.csv("sample_submission.csv", []string{"id", "predicted"}, sample)
+	header := "image_file,width_pixels,height_pixels,anatomical_structures_segmention_file,glomerulus_segmentation_file,patient_number,race,ethnicity,sex,age,weight_kilograms,height_centimeters,bmi_kg/m^2,laterality,percent_cortex,percent_medulla"
+	s.csv("HuBMAP-20-dataset_information.csv", strings.Split(header, ","), info)
+}
+
+// outlineHubmap is a polygon with a class.
+func outlineHubmap(class string, points [][2]int) any {
+	return map[string]any{
+		"type": "Feature", "id": "PathAnnotationObject", "geometry": map[string]any{"type": "Polygon", "coordinates": [][][2]int{points}},
+		"properties": map[string]any{"classification": map[string]any{"name": class, "colorRGB": -3140401}, "isLocked": true, "measurements": []any{}},
+	}
+}
+
+// tissueHubmap draws an image with three to six glomeruli, and returns their run lengths
+// and outlines.
+func tissueHubmap(s *set) (p tiffHubmap, runs []string, outlines []any) {
+	p = tiffHubmap{width: 40 + s.IntN(16), height: 36 + s.IntN(16)}
+	down := make([]bool, p.width*p.height)
+	for range p.width * p.height {
+		n := 10 * (s.weighted(1, 6, 1) - 1)
+		p.pixels = append(p.pixels, [3]uint8{uint8(215 + n), uint8(170 + n), uint8(200 + n)}) //nolint:gosec // below 256
+	}
+	for range 3 + s.IntN(4) {
+		x0, y0, radius := 5+s.IntN(p.width-10), 5+s.IntN(p.height-10), 3+s.IntN(3)
+		violet := 12 * s.IntN(4)
+		for x := x0 - radius; x <= x0+radius; x++ {
+			for y := y0 - radius; y <= y0+radius; y++ {
+				if x >= 0 && y >= 0 && x < p.width && y < p.height && (x-x0)*(x-x0)+(y-y0)*(y-y0) <= radius*radius {
+					down[x*p.height+y] = true
+					p.pixels[y*p.width+x] = [3]uint8{uint8(165 + violet), uint8(120 + violet), uint8(185 + violet/2)} //nolint:gosec // below 256
+				}
+			}
+		}
+		outlines = append(outlines, outlineHubmap("glomerulus", [][2]int{{x0 - radius, y0}, {x0, y0 - radius}, {x0 + radius, y0}, {x0, y0 + radius}, {x0 - radius, y0}}))
+	}
+	return p, runsH(down), outlines
+}
+
+// learnHubmap gives each pixel the class with the nearest mean color.
+func learnHubmap(l *lesson) {
+	colorsDown := func(name string) (x [][]float64) {
+		p := readTIFFHubmap(l.file(name))
+		for i := range p.pixels {
+			v := p.pixels[i%p.height*p.width+i/p.height]
+			x = append(x, []float64{float64(v[0]), float64(v[1]), float64(v[2])})
+		}
+		return x
+	}
+	train := l.rows("train.csv")
+	var x [][]float64
+	var y []string
+	for i := range train.len() {
+		pixels := colorsDown("train/" + train.get(i, "id") + ".tiff")
+		classes := slices.Repeat([]string{"no"}, len(pixels))
+		runs := strings.Fields(train.get(i, "encoding"))
+		for k := 0; k < len(runs); k += 2 {
+			start, err := strconv.Atoi(runs[k])
+			must(err)
+			length, err := strconv.Atoi(runs[k+1])
+			must(err)
+			for at := range length {
+				classes[start-1+at] = "yes"
+			}
+		}
+		x, y = append(x, pixels...), append(y, classes...)
+	}
+	model := fitCentroids(x, y)
+	l.submitLike("sample_submission.csv", []string{"predicted"}, func(r *rows, i int) []string {
+		var inside []bool
+		for _, v := range colorsDown("test/" + r.get(i, "id") + ".tiff") {
+			inside = append(inside, model.class(v) == "yes")
+		}
+		return []string{strings.Join(runsH(inside), " ")}
+	})
+}
+
+// lesionSIIM is a lesion: the row of the table, and its photograph.
+type lesionSIIM struct {
+	row   []string
+	photo []byte
+}
+
+// drawLesionSIIM draws a lesion: a melanoma is darker, and its patient older, mostly.
+func drawLesionSIIM(s *set) lesionSIIM {
+	sites := []string{"torso", "lower extremity", "upper extremity", "head/neck", "palms/soles", "oral/genital", ""}
+	target := s.weighted(6, 1)
+	c := color.RGBA{clip(s.normal(185-25*float64(target), 12)), clip(s.normal(140-30*float64(target), 12)), clip(s.normal(125-15*float64(target), 12)), 255}
+	age, diagnosis, kind := ftoa(float64(5*(5+s.IntN(11)+3*target)), 1), "unknown", "benign"
+	if s.IntN(40) == 0 {
+		age = ""
+	}
+	if target == 1 {
+		diagnosis, kind = "melanoma", "malignant"
+	} else if s.IntN(5) == 0 {
+		diagnosis = s.one("nevus", "nevus", "nevus", "seborrheic keratosis", "lentigo NOS")
+	}
+	row := []string{
+		fmt.Sprintf("ISIC_%07d", 15000+s.IntN(9_950_000)), fmt.Sprintf("IP_%07d", 5000+40_000*s.IntN(240)), s.one("male", "female", "male", "female", "male", "female", ""),
+		age, sites[s.weighted(51, 25, 15, 6, 1, 1, 2)], diagnosis, kind, itoa(target),
+	}
+	return lesionSIIM{row, jpegOf(s.picture(24, 16, c, 2))}
+}
+
+// record returns the lesion as a TensorFlow record, with or without the answer.
+func (p lesionSIIM) record(answer bool) []byte {
+	number := func(of string, all ...string) int { return slices.Index(all, of) }
+	years, _ := strconv.ParseFloat(p.row[3], 64)
+	patient, err := strconv.Atoi(strings.TrimPrefix(p.row[1], "IP_"))
+	must(err)
+	features := []featureTF{
+		{name: "image", bytes: p.photo}, {name: "image_name", bytes: []byte(p.row[0])}, {name: "patient_id", integer: patient},
+		{name: "sex", integer: number(p.row[2], "male", "female")}, {name: "age_approx", integer: int(years)},
+		{name: "anatom_site_general_challenge", integer: number(p.row[4], "head/neck", "upper extremity", "lower extremity", "torso", "palms/soles", "oral/genital")},
+	}
+	if answer {
+		features = append(features, featureTF{name: "diagnosis", integer: number(p.row[5], "unknown", "nevus", "melanoma", "seborrheic keratosis", "lentigo NOS")}, featureTF{name: "target", integer: number(p.row[7], "0", "1")})
+	}
+	return recordTF(append(features, featureTF{name: "width", integer: 24}, featureTF{name: "height", integer: 16})...)
+}
+
+// dicom returns the lesion as a DICOM file that holds the JPEG.
+func (p lesionSIIM) dicom() []byte {
+	short := func(v byte) string { return string([]byte{v, 0}) }
+	class, instance := "1.2.840.10008.5.1.4.1.1.77.1.4", "1.3.6.1.4.1.5962."+strings.TrimLeft(p.row[0], "ISC_0")
+	meta := encode([]element{{2, 1, "OB", "\x00\x01"}, {2, 2, "UI", class}, {2, 3, "UI", instance}, {2, 0x10, "UI", "1.2.840.10008.1.2.4.50"}})
+	age := ""
+	if p.row[3] != "" {
+		age = "0" + strings.TrimSuffix(p.row[3], ".0") + "Y"
+	}
+	about := encode([]element{
+		{8, 0x16, "UI", class}, {8, 0x18, "UI", instance}, {8, 0x60, "CS", "XC"}, {0x10, 0x20, "LO", p.row[1]},
+		{0x10, 0x40, "CS", strings.ToUpper(p.row[2] + " ")[:1]}, {0x10, 0x1010, "AS", age}, {0x18, 0x15, "CS", strings.ToUpper(p.row[4])},
+		{0x28, 2, "US", short(3)}, {0x28, 4, "CS", "YBR_FULL_422"}, {0x28, 6, "US", short(0)}, {0x28, 0x10, "US", short(16)}, {0x28, 0x11, "US", short(24)},
+		{0x28, 0x100, "US", short(8)}, {0x28, 0x101, "US", short(8)}, {0x28, 0x102, "US", short(7)}, {0x28, 0x103, "US", short(0)},
+	})
+	photo := append(slices.Clone(p.photo), make([]byte, len(p.photo)%2)...)
+	// The picture is a list of items without a length: an empty table, the JPEG and an end.
+	return slices.Concat(
+		make([]byte, 128), []byte("DICM"), encode([]element{{2, 0, "UL", string([]byte{byte(len(meta)), 0, 0, 0})}}), meta, about,
+		[]byte("\xe0\x7f\x10\x00OB\x00\x00\xff\xff\xff\xff\xfe\xff\x00\xe0\x00\x00\x00\x00\xfe\xff\x00\xe0"),
+		[]byte{byte(len(photo)), byte(len(photo) >> 8), 0, 0}, photo, []byte("\xfe\xff\xdd\xe0\x00\x00\x00\x00"),
+	)
+}
+
+// drawSIIM draws lesions, each as DICOM, as JPEG and in one of 16 record files.
+func drawSIIM(s *set) {
+	var train, test, sample [][]string
+	for i := range 16 {
+		var records []byte
+		for range 12 {
+			p := drawLesionSIIM(s)
+			train = append(train, p.row)
+			s.file("train/"+p.row[0]+".dcm", p.dicom())
+			s.file("jpeg/train/"+p.row[0]+".jpg", p.photo)
+			records = append(records, p.record(true)...)
+		}
+		s.file(fmt.Sprintf("tfrecords/train%02d-%d.tfrec", i, []int{2071, 2061}[i/15]), records)
+	}
+	var records []byte
+	for range 3 {
+		p := drawLesionSIIM(s)
+		test, sample = append(test, p.row[:5]), append(sample, []string{p.row[0], "0"})
+		s.file("test/"+p.row[0]+".dcm", p.dicom())
+		s.file("jpeg/test/"+p.row[0]+".jpg", p.photo)
+		records = append(records, p.record(false)...)
+	}
+	s.file("tfrecords/test00-687.tfrec", records)
+	s.Shuffle(len(train), func(i, j int) { train[i], train[j] = train[j], train[i] })
+	header := strings.Split("image_name,patient_id,sex,age_approx,anatom_site_general_challenge,diagnosis,benign_malignant,target", ",")
+	s.csv("train.csv", header, train)
+	s.csv("test.csv", header[:5], test)
+	s.csv("sample_submission.csv", []string{"image_name", "target"}, sample)
+}
+
+// learnSIIM classifies by mean color and age.
+func learnSIIM(l *lesson) {
+	features := func(r *rows, i int, folder string) []float64 {
+		return append(colors(l.file("jpeg/"+folder+"/"+r.get(i, "image_name")+".jpg")), r.number(i, "age_approx"))
+	}
+	train, test := l.rows("train.csv"), l.rows("test.csv")
+	var x [][]float64
+	var y []string
+	for i := range train.len() {
+		x, y = append(x, features(train, i, "train")), append(y, train.get(i, "target"))
+	}
+	model := fitCentroids(x, y)
+	l.submitLike("sample_submission.csv", []string{"target"}, func(_ *rows, i int) []string {
+		return []string{ftoa(model.probability(features(test, i, "test"), "1"), 6)}
+	})
+}
