@@ -20,6 +20,11 @@ func (d *Definition) Rehearsable() error {
 	return nil
 }
 
+// HasData reports whether all of the raw data are files of the competition's folder.
+func (d *Definition) HasData() bool {
+	return len(d.Sources) > 0 && !slices.ContainsFunc(d.Sources, func(s Source) bool { return s.Kind != "file" })
+}
+
 // Rehearsed returns the definition for the data of a rehearsal. It has no pins, no
 // leaderboard and so no medals, and the parameters have other defaults.
 func (d *Definition) Rehearsed() *Definition {

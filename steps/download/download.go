@@ -143,10 +143,13 @@ func newDownload(args step.Args, deps Deps) (step.Step, error) {
 		d.unpacked = def.Unpacked()
 	}
 	if d.rehearsal = a.Data == conditions.Rehearsal; d.rehearsal {
-		if d.def.Rehearsable() != nil {
-			return d, nil // Run says it, so that other competitions go on
+		switch {
+		case def.Rehearsable() == nil:
+			return d, d.add(deps, "file", source.Spec{Path: competitions.RehearsalName, Base: def.Folder()}, "")
+		case def.HasData():
+			return d, d.declared(deps, def.Sources)
 		}
-		return d, d.add(deps, "file", source.Spec{Path: competitions.RehearsalName, Base: def.Folder()}, "")
+		return d, nil // Run says what is missing, so that other competitions go on
 	}
 	switch {
 	case a.From != nil && a.Source != nil:
@@ -302,10 +305,8 @@ func (it item) name() string {
 
 // Run implements step.Step.
 func (d *download) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
-	if d.rehearsal {
-		if err := d.def.Rehearsable(); err != nil {
-			return nil, err
-		}
+	if len(d.items) == 0 {
+		return nil, d.def.Rehearsable()
 	}
 	a := &assembly{env: env, b: tree.NewBuilder(env.Store), unpacked: d.unpacked}
 	defer a.close()

@@ -14,7 +14,8 @@ type exercise struct {
 	learn func(*lesson)
 }
 
-// exercises returns those that are drawn so far.
+// exercises returns the exercises of all competitions that need a download.
 func exercises() []exercise {
-	return slices.Concat(exercisesA, exercisesB, exercisesC, exercisesD, exercisesG)
+	return slices.Concat(exercisesA, exercisesB, exercisesC, exercisesD, exercisesG,
+		exercisesH, exercisesI, exercisesJ, exercisesK, exercisesL)
 }

@@ -14,13 +14,13 @@ import (
 var exercisesI = []exercise{
 	{id: "dogs-vs-cats-redux-kernels-edition", draw: drawRedux, learn: learnRedux},
 	{id: "plant-pathology-2020-fgvc7", draw: drawPlant20, learn: learnPlant20},
-	{id: "AI4Code", params: map[string]string{"test_size": "24"}, draw: drawAI4Code, learn: learnAI4Code},
+	{id: "AI4Code", draw: drawAI4Code, learn: learnAI4Code},
 	{id: "rsna-miccai-brain-tumor-radiogenomic-classification", draw: drawMiccai, learn: learnMiccai},
 	{id: "denoising-dirty-documents", draw: drawDenoising, learn: learnDenoising},
 	{id: "osic-pulmonary-fibrosis-progression", draw: drawOsic, learn: learnOsic},
 	{id: "whale-categorization-playground", draw: drawWhalePlayground, learn: learnWhalePlayground},
 	{id: "jigsaw-toxic-comment-classification-challenge", draw: drawToxicComment, learn: learnToxicComment},
-	{id: "tabular-playground-series-may-2022", params: map[string]string{"test_size": "50"}, draw: drawTpsMay22, learn: learnTpsMay22},
+	{id: "tabular-playground-series-may-2022", draw: drawTpsMay22, learn: learnTpsMay22},
 }
 
 // drawRedux draws photographs of several sizes: dogs are redder, cats are bluer.

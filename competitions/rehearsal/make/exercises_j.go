@@ -14,7 +14,7 @@ var exercisesJ = []exercise{
 	{id: "stanford-covid-vaccine", draw: drawCovid, learn: learnCovid},
 	{id: "google-research-identify-contrails-reduce-global-warming", draw: drawContrails, learn: learnContrails},
 	{id: "predict-volcanic-eruptions-ingv-oe", draw: drawVolcano, learn: learnVolcano},
-	{id: "billion-word-imputation", params: map[string]string{"lines": "3000"}, draw: drawBillion, learn: learnBillion},
+	{id: "billion-word-imputation", draw: drawBillion, learn: learnBillion},
 	{id: "mlsp-2013-birds", draw: drawBirds, learn: learnBirds},
 	{id: "tweet-sentiment-extraction", draw: drawTweet, learn: learnTweet},
 }

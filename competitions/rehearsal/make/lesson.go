@@ -48,6 +48,9 @@ func unpacked(name string, data []byte) map[string][]byte {
 	files := map[string][]byte{}
 	src := archive.Source{ReaderAt: bytes.NewReader(data), Size: int64(len(data))}
 	must(archive.Walk(ctx, src, archive.FormatOf(name), archive.DefaultLimits(), func(e archive.Entry, r io.Reader) error {
+		if r == nil { // a folder
+			return nil
+		}
 		content, err := io.ReadAll(r)
 		files[e.Name] = content
 		return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -24,7 +25,7 @@ func TestExercises(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := map[string]bool{}
+	seen := map[string]bool{"demo-cancer": true, "demo-digits": true} // their data ship
 	for _, e := range exercises() {
 		if seen[e.id] {
 			t.Fatalf("there are two exercises %s", e.id)
@@ -38,6 +39,11 @@ func TestExercises(t *testing.T) {
 			}
 			testExercise(t, def.Rehearsed(), e)
 		})
+	}
+	for _, id := range cat.IDs() {
+		if !seen[id] {
+			t.Errorf("%s has no exercise", id)
+		}
 	}
 }
 
@@ -53,6 +59,9 @@ func testExercise(t *testing.T, def *competitions.Definition, e exercise) {
 	again, _ := newSet(e).pack()
 	if !bytes.Equal(packed, again) {
 		t.Error("two draws differ")
+	}
+	if shipped, err := fs.ReadFile(def.Folder(), competitions.RehearsalName); err != nil || !bytes.Equal(shipped, packed) {
+		t.Errorf("the set that ships is another one; make rehearsal writes it (%v)", err)
 	}
 	raw := fstest.MapFS{}
 	for name, data := range drawn.files {

@@ -20,6 +20,7 @@ competition "AI4Code" {
 
   param "test_size" {
     default     = 20000
+    rehearsal   = 24
     description = "number of test notebooks"
   }
 

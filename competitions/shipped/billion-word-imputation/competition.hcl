@@ -18,6 +18,7 @@ competition "billion-word-imputation" {
 
   param "lines" {
     default     = 30301028
+    rehearsal   = 3000
     description = "number of lines of the corpus that are used"
   }
 

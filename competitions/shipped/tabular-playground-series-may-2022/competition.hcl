@@ -18,6 +18,7 @@ competition "tabular-playground-series-may-2022" {
 
   param "test_size" {
     default     = 100000
+    rehearsal   = 50
     description = "number of rows in the test part"
   }
 
