@@ -10,6 +10,7 @@
 package conditions
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,10 +40,13 @@ const Rehearsal = "rehearsal"
 // Rehearsed reports whether the data of a rehearsal were used.
 func Rehearsed(set []string) bool { return slices.Contains(set, Data+"="+Rehearsal) }
 
-// CheckData returns an error if some results are of rehearsals and others are not.
+// ErrMixedData means that results of rehearsals lie beside others.
+var ErrMixedData = errors.New("results of a rehearsal cannot be beside those of real data")
+
+// CheckData returns ErrMixedData if some results are of rehearsals and others are not.
 func CheckData(sets ...[]string) error {
 	if n := len(sets) - len(slices.DeleteFunc(slices.Clone(sets), Rehearsed)); n > 0 && n < len(sets) {
-		return fmt.Errorf("%d of %d results are of a rehearsal, the others of the real data; they cannot be on one board", n, len(sets))
+		return fmt.Errorf("%w: %d of %d are of a rehearsal", ErrMixedData, n, len(sets))
 	}
 	return nil
 }

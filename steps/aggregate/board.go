@@ -27,7 +27,9 @@ type Board struct {
 	PadMissing bool `json:"pad_missing"`
 	// Untrusted means that an attempt of some agent was not isolated; see
 	// conditions.Untrusted.
-	Untrusted   bool         `json:"untrusted"`
+	Untrusted bool `json:"untrusted"`
+	// Rehearsal means that the data were those of a rehearsal; see conditions.Rehearsal.
+	Rehearsal   bool         `json:"rehearsal,omitempty"`
 	Comparisons []Comparison `json:"comparisons,omitempty"`
 }
 
@@ -131,7 +133,11 @@ func NewBoard(entries []Entry, how Grouping) (*Board, error) {
 	if err := checkUnique(entries); err != nil {
 		return nil, err
 	}
-	b := &Board{GroupBy: how.By, Entries: entries, PadMissing: how.PadMissing, Untrusted: conditions.Untrusted(conditionsOf(entries)...)}
+	sets := conditionsOf(entries)
+	if err := conditions.CheckData(sets...); err != nil {
+		return nil, err
+	}
+	b := &Board{GroupBy: how.By, Entries: entries, PadMissing: how.PadMissing, Untrusted: conditions.Untrusted(sets...), Rehearsal: slices.ContainsFunc(sets, conditions.Rehearsed)}
 	all, groups := b.competitions(), map[string][]string{}
 	for _, id := range all {
 		groups[how.Of(id)] = append(groups[how.Of(id)], id)

@@ -12,6 +12,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/step"
@@ -56,6 +57,9 @@ func medalsOf(catalog *competitions.Catalog, r grading.Report) *competitions.Med
 	}
 	if err != nil {
 		return nil
+	}
+	if conditions.Rehearsed(r.Conditions) {
+		def = def.Rehearsed()
 	}
 	return &def.Medals
 }

@@ -120,11 +120,19 @@ func (b *Board) unranked() []string {
 			ids = append(ids, e.Report.CompetitionID)
 		}
 	}
-	if len(ids) == 0 {
+	if len(ids) == 0 || b.Rehearsal {
 		return nil
 	}
 	slices.Sort(ids)
 	return []string{fmt.Sprintf("No leaderboard, so no medals: %s. Shares of medals and above the median are over the other competitions.", plain.List(slices.Compact(ids)))}
+}
+
+// titled returns the title as a line. That of a rehearsal says so.
+func (b *Board) titled(title string) string {
+	if b.Rehearsal {
+		title = "Rehearsal: " + title
+	}
+	return plain.Line(title)
 }
 
 // flagged reports whether some competition of the board has a flag.

@@ -33,7 +33,7 @@ const orderText = "Places go by the shares of any medal, above median and valid;
 func (b *Board) Compact(title string, how Layout) string {
 	var out strings.Builder
 	width := how.Width
-	fmt.Fprintf(&out, "%s\n\n", plain.Line(title))
+	fmt.Fprintf(&out, "%s\n\n", b.titled(title))
 	out.WriteString(b.Summary(how) + "\n\n")
 	b.writeConditions(&out, width)
 	note := func(text string) { fmt.Fprintf(&out, "\n%s\n", plain.Wrap(plain.Line(text), width)) }
@@ -121,7 +121,7 @@ func (b *Board) writeConditions(out *strings.Builder, width int) {
 // scores at each competition, comparisons, and caveats.
 func (b *Board) Text(title string, how Layout) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s\n\n", plain.Line(title))
+	fmt.Fprintf(&out, "%s\n\n", b.titled(title))
 	out.WriteString(b.summary(how, true) + "\n\n")
 	b.writeConditions(&out, how.Width)
 	out.WriteString("\n")

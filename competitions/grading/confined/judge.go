@@ -81,6 +81,7 @@ func limitsBeside(trusted int64) limits {
 // no answers, to check its form.
 type question struct {
 	Competition, Version string
+	Rehearsal            bool
 	Definition           digest.ContentID // of the grade block, to be sure
 	// Dir and Source are the folder and the text of a definition that does not
 	// ship with the program.
@@ -180,7 +181,7 @@ func (j *Judge) ask(ctx context.Context, def *competitions.Definition, params ma
 	if diags.HasErrors() {
 		return answer{}, diags
 	}
-	q.Competition, q.Version, q.Definition, q.Params = def.ID, def.Version, sum, map[string]json.RawMessage{}
+	q.Competition, q.Version, q.Rehearsal, q.Definition, q.Params = def.ID, def.Version, def.Rehearsal, sum, map[string]json.RawMessage{}
 	for name, v := range params {
 		text, err := ctyjson.Marshal(v, cty.DynamicPseudoType)
 		if err != nil {

@@ -115,6 +115,9 @@ func (q question) definition(catalog func() (*competitions.Catalog, error)) (*co
 	if def, err = def.At(q.Version); err != nil {
 		return nil, nil, err
 	}
+	if q.Rehearsal {
+		def = def.Rehearsed()
+	}
 	params := map[string]cty.Value{}
 	for name, text := range q.Params {
 		if params[name], err = ctyjson.Unmarshal(text, cty.DynamicPseudoType); err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/site"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/step"
@@ -121,6 +122,9 @@ func buildBoard(ctx context.Context, a *app.App, o boardOptions, paths []string)
 		return err
 	}
 	built, err := site.Build(q)
+	if errors.Is(err, conditions.ErrMixedData) {
+		return app.Wrong(err)
+	}
 	if err != nil {
 		return fmt.Errorf("build board: %w", err)
 	}

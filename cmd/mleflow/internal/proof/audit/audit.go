@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -142,12 +143,29 @@ func Run(ctx context.Context, q Request) (*Report, error) {
 			a.report.Rows = append(a.report.Rows, row)
 		}
 	}
+	a.refuseMixed()
 	slices.Sort(a.report.Pinned)
 	a.report.Pinned = slices.Compact(a.report.Pinned)
 	if err := a.regrade(ctx); err != nil {
 		return nil, err
 	}
 	return a.report, a.reboard(ctx)
+}
+
+// refuseMixed refuses the rows of a rehearsal if others are of real data.
+func (a *audit) refuseMixed() {
+	var sets [][]string
+	for i := range a.Program.Instances {
+		if a.kind(i) == kindGrade && a.records[i] != nil {
+			sets = append(sets, a.Program.Conditions(i))
+		}
+	}
+	err := conditions.CheckData(sets...)
+	for i, set := range sets {
+		if err != nil && conditions.Rehearsed(set) {
+			a.report.Rows[i].Standing, a.report.Rows[i].Why = Refused, err.Error()
+		}
+	}
 }
 
 // recall gives the pipeline the outputs of the run.

@@ -11,6 +11,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
@@ -108,6 +109,13 @@ func Build(q Request) (*Site, error) {
 	s := &Site{Title: q.Title, Version: q.Version, Bundles: q.Bundles, Reported: q.Reported, Standings: map[audit.Standing]int{}, catalog: q.Catalog, stops: q.Stops, Tables: []*Table{}}
 	s.rows, s.Findings, s.Lock = check(q)
 	s.exclude(q.Exclude)
+	var sets [][]string
+	for _, r := range s.rows {
+		sets = append(sets, r.Report.Conditions)
+	}
+	if err := conditions.CheckData(sets...); err != nil {
+		return nil, err
+	}
 	by := map[Setting][]*Row{}
 	for _, r := range s.rows {
 		if r.Aside == "" {
