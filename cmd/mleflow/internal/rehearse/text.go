@@ -11,6 +11,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/leaf/plain"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine/plan"
 )
 
 // Write writes the report for people.
@@ -25,20 +26,15 @@ func (r *Report) Write(w io.Writer, style view.Style) error {
 		return err
 	}
 	fmt.Fprintf(w, "\n%s\n", r.headline(style))
-	for _, g := range r.grouped(func(row *Row) string {
-		if row.Ready {
-			return ""
-		}
-		return cmp.Or(strings.Join(slices.DeleteFunc([]string{row.Problem, row.Fix}, func(s string) bool { return s == "" }), ". Fix: "), "it is not ready")
-	}) {
-		fmt.Fprintf(w, "  %s\n      %s\n", style.Bad(g.who), view.OneLine(g.text))
+	for _, g := range r.grouped((*Row).problems) {
+		fmt.Fprintf(w, "  %s\n      %s\n", style.Bad(view.OneLine(g.who)), view.OneLine(g.text))
 	}
-	notes := r.grouped(func(row *Row) string { return row.note() })
+	notes := r.grouped((*Row).doubts)
 	if len(notes) > 0 {
 		fmt.Fprintf(w, "\n%s\n", style.Bold("To look at, though they are ready:"))
 	}
 	for _, g := range notes {
-		fmt.Fprintf(w, "  %s\n      %s\n", g.who, view.OneLine(g.text))
+		fmt.Fprintf(w, "  %s: %s\n", view.OneLine(g.text), view.OneLine(g.who))
 	}
 	r.Real.write(w, style)
 	return nil
@@ -52,42 +48,50 @@ func (r *Report) headline(style view.Style) string {
 	return style.Bad(fmt.Sprintf("%s; %d not:", text, r.Attempts-r.Ready))
 }
 
-// note is what a ready attempt makes doubtful; "" if nothing.
-func (row *Row) note() string {
-	var parts []string
-	if len(row.Packages) > 0 {
-		parts = append(parts, "it lacked the "+packagesText(row.Packages))
+// problems returns the reason why an attempt is not ready, with the advice.
+func (row *Row) problems() []string {
+	switch {
+	case row.Ready:
+		return nil
+	case row.Fix == "":
+		return []string{row.Problem}
 	}
-	if len(row.Unopened) > 0 {
-		parts = append(parts, "it opened no file of the data with "+plain.List(row.Unopened))
-	}
+	return []string{row.Problem + ". Fix: " + row.Fix}
+}
+
+// doubts returns what may be wrong with a ready attempt.
+func (row *Row) doubts() (texts []string) {
 	if !row.Ready {
-		return ""
+		return nil
 	}
-	return strings.Join(parts, "; ")
+	for _, name := range row.Packages {
+		texts = append(texts, "without the package "+name)
+	}
+	for _, ending := range row.Unopened {
+		texts = append(texts, "opened no file with "+ending)
+	}
+	return texts
 }
 
 // group are the attempts with the same text.
 type group struct{ who, text string }
 
-// grouped puts the attempts with the same text together, those without one aside.
-func (r *Report) grouped(text func(*Row) string) (list []group) {
+// grouped puts the attempts with the same text together, in order of appearance.
+func (r *Report) grouped(texts func(*Row) []string) (list []group) {
 	names := map[string][]string{}
 	var order []string
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		said := text(row)
-		if said == "" {
-			continue
+		for _, text := range texts(row) {
+			text = strings.ReplaceAll(text, row.Competition, "…")
+			if names[text] == nil {
+				order = append(order, text)
+			}
+			names[text] = append(names[text], row.Competition+" ("+row.Agent+")")
 		}
-		said = strings.ReplaceAll(said, row.Competition, "…")
-		if names[said] == nil {
-			order = append(order, said)
-		}
-		names[said] = append(names[said], row.Competition+" ("+row.Agent+")")
 	}
-	for _, said := range order {
-		list = append(list, group{plain.List(names[said]), said})
+	for _, text := range order {
+		list = append(list, group{plain.List(names[text]), text})
 	}
 	return list
 }
@@ -181,8 +185,11 @@ func (r *Real) write(w io.Writer, style view.Style) {
 // obstacles are all that prevents the real run here.
 func (r *Real) obstacles() []string {
 	list := slices.Clone(r.Obstacles)
+	if f := r.Forecast; f != nil && f.Verdict == plan.TooLarge {
+		list = append(list, "disk space: "+f.Warning)
+	}
 	if len(r.TooLarge) > 0 {
-		list = append(list, "disk space for "+plain.List(r.TooLarge))
+		list = append(list, "disk space for the data of "+plain.List(r.TooLarge))
 	}
 	return list
 }

@@ -29,8 +29,8 @@ type applyOptions struct {
 	full          bool
 	// rehearsal means that only the report of the rehearsal is the command's result.
 	rehearsal bool
-	on            app.ClusterFlags
-	about         runs.AboutFlags
+	on        app.ClusterFlags
+	about     runs.AboutFlags
 }
 
 // NewApply returns the command apply.
