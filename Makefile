@@ -14,7 +14,7 @@ COUNT    ?= 6
 # Packages tested at a time: many tests wait more than they compute.
 PARALLEL ?= 4
 
-.PHONY: help build check test test-root race lint cross fuzz bench bench-report golden e2e demo docs release image tools clean
+.PHONY: help build check test test-root race lint cross fuzz bench bench-report golden e2e demo rehearsal docs release image tools clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -90,6 +90,9 @@ e2e: build ## run the command-line scripts and apply the demo twice
 
 demo: build ## run the demonstration and write its page to demo.html
 	$(MLEFLOW) demo
+
+rehearsal: ## draw the data of rehearsals again
+	$(GO) run ./competitions/rehearsal/make -o competitions/shipped
 
 docs: ## write the reference pages in docs again
 	UPDATE_GOLDEN=1 $(GO) test -count 1 ./cmd/mleflow/internal/cli -run TestReferencePages

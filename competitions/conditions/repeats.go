@@ -53,8 +53,19 @@ func (r Repeats) notes(a Attempts) (notes []string) {
 	return notes
 }
 
-// Described is Shown, and how often attempts were run.
-func Described(sets ...[]string) string { return Shown(sets...) + RepeatsOf(sets...).String() }
+// Described is Shown, with the words that some attempts are of a rehearsal, and how often
+// attempts were run.
+func Described(sets ...[]string) string {
+	return Shown(sets...) + rehearsed(sets) + RepeatsOf(sets...).String()
+}
+
+// rehearsed ends a description of attempts if some are of a rehearsal.
+func rehearsed(sets [][]string) string {
+	if slices.ContainsFunc(sets, Rehearsed) {
+		return ", " + Rehearsal
+	}
+	return ""
+}
 
 // Final reports whether a result with these conditions counts: that of an attempt
 // that the environment ended does not.

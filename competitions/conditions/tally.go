@@ -23,8 +23,8 @@ func (t Tally) Any() bool { return len(t.sets) > 0 }
 // Untrusted is Untrusted of the attempts.
 func (t Tally) Untrusted() bool { return Untrusted(t.sets...) }
 
-// Shown is Shown of the attempts.
-func (t Tally) Shown() string { return Shown(t.sets...) }
+// Shown is Shown of the attempts, with the words that some are of a rehearsal.
+func (t Tally) Shown() string { return Shown(t.sets...) + rehearsed(t.sets) }
 
 // String describes the isolation of the attempts, beginning with those that had none.
 func (t Tally) String() string {

@@ -25,6 +25,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/host/machine"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/rehearse"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/boards"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
 	"github.com/mleflow/mleflow/competitions/export"
@@ -121,6 +122,7 @@ func outputs() map[string][]any {
 		"prepare": {struct {
 			Competitions []competition.Prepared `json:"competitions"`
 		}{}},
+		"rehearse": {rehearse.Report{}},
 		"report": {struct {
 			Run  string `json:"run"`
 			Path string `json:"path"`

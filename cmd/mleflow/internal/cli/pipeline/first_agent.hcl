@@ -14,6 +14,12 @@ variable "seeds" {
   default = 3
 }
 
+variable "data" {
+  type        = string
+  default     = "real"
+  description = "real, or rehearsal: tiny synthetic data, see mleflow rehearse."
+}
+
 MODELBLOCK
 # It reads DATA_DIR and writes SUBMISSION_DIR/submission.csv. Its files are inputs
 # by content, and are in the folder where the command starts; add others it needs.
@@ -47,6 +53,7 @@ locals {
 step "download" "raw" {
   for_each    = local.ids
   competition = each.key
+  data        = var.data
 }
 
 step "prepare" "data" {

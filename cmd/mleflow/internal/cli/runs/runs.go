@@ -91,7 +91,7 @@ func medalsOf(sum *ledger.Summary) string {
 	graded, medals := 0, 0
 	for _, s := range sum.Steps {
 		switch medal, ok := s.Outputs["medal"]; {
-		case s.Kind != conditions.GradeKind || !ok:
+		case s.Kind != conditions.GradeKind || !ok || conditions.Rehearsed(s.Conditions):
 		case medal != `"none"`:
 			medals++
 			fallthrough
