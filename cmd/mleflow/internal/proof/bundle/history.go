@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
@@ -57,6 +58,9 @@ func (c *collector) addHistory(d *Disclosure) error {
 			return err
 		}
 		makers[e.ID] = s
+		if isRehearsal(s) != isRehearsal(c.sum) {
+			continue // it tried nothing on these data
+		}
 		if run := h.add(s, e.Pipeline == info.Pipeline); e.Pipeline == info.Pipeline {
 			d.Earlier = append(d.Earlier, run)
 		} else if run.Attempts > 0 {
@@ -71,6 +75,11 @@ func (c *collector) addHistory(d *Disclosure) error {
 		}
 	}
 	return nil
+}
+
+// isRehearsal reports whether a run was made on the data of a rehearsal.
+func isRehearsal(s *ledger.Summary) bool {
+	return slices.ContainsFunc(s.Steps, func(st ledger.StepSummary) bool { return conditions.Rehearsed(st.Conditions) })
 }
 
 // count adds the attempts before one to its history. The bundle's other attempts, whose
