@@ -76,9 +76,11 @@ func packagesText(names []string) string {
 	return "packages " + strings.Join(names, ", ")
 }
 
-// The words of Python, pandas and R for a package that is not there.
+// The words of Python for a module that is not there.
+var lackingModule = regexp.MustCompile(`ModuleNotFoundError: No module named '([\w.]+)'`)
+
+// The words of pandas, other packages of Python and R for a package that is not there.
 var lacking = []*regexp.Regexp{
-	regexp.MustCompile(`ModuleNotFoundError: No module named '([\w.]+)'`),
 	regexp.MustCompile(`ImportError: Missing optional dependency '([\w.-]+)'`),
 	regexp.MustCompile(`ImportError: (?:Unable to find a usable engine; tried using: '|.*(?:requires|install) (?:the )?['"` + "`" + `])([\w.-]+)`),
 	regexp.MustCompile(`there is no package called [‘']([\w.]+)[’']`),
@@ -87,9 +89,12 @@ var lacking = []*regexp.Regexp{
 // missingPackages returns the packages that a program asked for in vain, sorted.
 func missingPackages(printed string) []string {
 	names := []string{}
+	for _, m := range lackingModule.FindAllStringSubmatch(printed, -1) {
+		names = append(names, Distribution(m[1]))
+	}
 	for _, words := range lacking {
 		for _, m := range words.FindAllStringSubmatch(printed, -1) {
-			names = append(names, Distribution(m[1]))
+			names = append(names, m[1])
 		}
 	}
 	slices.Sort(names)
