@@ -224,6 +224,9 @@ type result struct {
 
 func (b Batch) gradeEntry(ctx context.Context, e Entry) result {
 	def, err := b.Catalog.Get(e.CompetitionID)
+	if err == nil {
+		def = def.In(b.DataDir)
+	}
 	report := Graded{Labels: e.Labels, Origin: e.Origin}
 	switch {
 	case err != nil:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
@@ -169,6 +170,7 @@ func (r Report) Unranked() bool { return math.IsNaN(float64(r.Gold)) }
 
 // MadeUnder enters the conditions that the submission was made under.
 func (r *Report) MadeUnder(set []string) {
+	set = step.UnionConditions(r.Conditions, set)
 	r.Isolation, r.Untrusted = conditions.Shown(set), conditions.Untrusted(set)
 	r.Task, r.Conditions = conditions.Told(set), set
 }
@@ -183,6 +185,9 @@ func newReport(def *competitions.Definition, submission string, created time.Tim
 		CreatedAt:      created.Format("2006-01-02T15:04:05.000000"),
 		SubmissionPath: submission,
 		Detail:         Detail{Outcome: Missing, Teams: len(def.Medals.Scores), CompetitionVersion: def.Version, Profile: ReferenceProfile, Flagged: def.Flags},
+	}
+	if def.Rehearsal {
+		r.Conditions = []string{conditions.Data + "=" + conditions.Rehearsal}
 	}
 	if slices.Contains(def.Flags, competitions.Crowded) {
 		r.Crowd = &Crowd{Crowd: def.Medals.Crowd()}

@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/event"
@@ -54,7 +55,9 @@ func (f *Fetcher) Add(def *competitions.Definition, layout dataset.Layout, kept 
 	}
 	folder := layout.Competition(def.ID)
 	main, ok := def.Download()
-	if taken := (source.Reference{}).Taken(source.Spec{Path: folder}); strings.HasSuffix(taken, ".zip") && ok {
+	if def.Rehearsal {
+		spec.Args["data"] = cty.StringVal(conditions.Rehearsal)
+	} else if taken := (source.Reference{}).Taken(source.Spec{Path: folder}); strings.HasSuffix(taken, ".zip") && ok {
 		from := map[string]cty.Value{"kind": cty.StringVal("reference"), "path": cty.StringVal(folder)}
 		if main.MD5 != "" {
 			from["md5"] = cty.StringVal(main.MD5)

@@ -82,6 +82,7 @@ func testOne(ctx context.Context, a *app.App, o testOptions, def *competitions.D
 	if err != nil {
 		return nil, err
 	}
+	def = def.In(layout.Dir)
 	prepared := layout.Prepared(def.ID)
 	if _, missing := os.Stat(prepared); missing != nil {
 		dir, mkErr := os.MkdirTemp("", "mleflow-test-*")
@@ -98,7 +99,7 @@ func testOne(ctx context.Context, a *app.App, o testOptions, def *competitions.D
 
 // prepareIn prepares a competition whose data ships with it.
 func prepareIn(ctx context.Context, a *app.App, def *competitions.Definition, dir string, params map[string]cty.Value) (_ string, err error) {
-	if !shipsData(def) {
+	if !def.HasData() {
 		return "", fmt.Errorf("%w; see mleflow prepare -c %s", errNoData, def.ID)
 	}
 	b, err := a.OpenBackend()
@@ -112,16 +113,6 @@ func prepareIn(ctx context.Context, a *app.App, def *competitions.Definition, di
 	}
 	outcome, err := dataset.Prepare(ctx, dataset.Job{Def: def, Layout: dataset.Layout{Dir: dir}, Fetched: raw, Params: params})
 	return outcome.Path, err
-}
-
-// shipsData reports whether all of a competition's data is in its folder.
-func shipsData(def *competitions.Definition) bool {
-	for _, s := range def.Sources {
-		if s.Kind != "file" {
-			return false
-		}
-	}
-	return len(def.Sources) > 0
 }
 
 func showChecked(t *app.Terminal, checks []CheckJSON) error {

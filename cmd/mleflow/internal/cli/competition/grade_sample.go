@@ -9,6 +9,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/harbor"
@@ -54,6 +55,7 @@ func runGradeSample(ctx context.Context, a *app.App, o gradeSampleOptions, path,
 	if err != nil {
 		return err
 	}
+	def = def.In(layout.Dir)
 	params, err := o.data.Parameters()
 	if err == nil {
 		err = params.Known([]*competitions.Definition{def})
@@ -100,9 +102,12 @@ func showReport(t *app.Terminal, r grading.Report, medals competitions.Medals) e
 		better = "lower is better"
 	}
 	published := func(c grading.Cutoff) string { return medals.Published(float64(c)) }
-	if r.Unranked() {
+	switch {
+	case conditions.Rehearsed(r.Conditions):
+		fmt.Fprintf(t.Stdout, "no medals: the data are those of a rehearsal (%s)\n", better)
+	case r.Unranked():
 		fmt.Fprintf(t.Stdout, "no medals: the competition has no leaderboard (%s)\n", better)
-	} else {
+	default:
 		fmt.Fprintf(t.Stdout, "gold %s, silver %s, bronze %s, median %s (%s)\n", published(r.Gold), published(r.Silver), published(r.Bronze), published(r.Median), better)
 	}
 	if r.NonFinite {
