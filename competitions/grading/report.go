@@ -10,7 +10,6 @@ import (
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
@@ -170,7 +169,6 @@ func (r Report) Unranked() bool { return math.IsNaN(float64(r.Gold)) }
 
 // MadeUnder enters the conditions that the submission was made under.
 func (r *Report) MadeUnder(set []string) {
-	set = step.UnionConditions(r.Conditions, set)
 	r.Isolation, r.Untrusted = conditions.Shown(set), conditions.Untrusted(set)
 	r.Task, r.Conditions = conditions.Told(set), set
 }
