@@ -24,3 +24,17 @@ type Usage struct {
 	// CostUSD is the cost in US dollars.
 	CostUSD *float64 `json:"cost_usd,omitempty"`
 }
+
+// Tokens returns the number of input and output tokens, or nil if it is unknown.
+func (u *Usage) Tokens() *float64 {
+	switch {
+	case u == nil:
+		return nil
+	case u.InputTokens == nil:
+		return u.OutputTokens
+	case u.OutputTokens == nil:
+		return u.InputTokens
+	}
+	sum := *u.InputTokens + *u.OutputTokens
+	return &sum
+}

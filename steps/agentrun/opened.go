@@ -51,7 +51,7 @@ func (r *running) watchOpened() (stop func() *Opened) {
 	if err != nil {
 		return none // the report says that it does not know
 	}
-	var files []string
+	inodes := map[string]uint64{} // by file
 	sum := &Opened{Formats: map[string]OpenedFormat{}}
 	root := r.dirs.data
 	err = filepath.WalkDir(root, func(at string, e fs.DirEntry, err error) error {
@@ -62,10 +62,12 @@ func (r *running) watchOpened() (stop func() *Opened) {
 		case e.IsDir():
 			return w.add(at, filepath.ToSlash(name))
 		case name != descriptionFile:
-			files = append(files, filepath.ToSlash(name))
-			if info, err := os.Stat(at); err == nil {
-				sum.Bytes += info.Size()
+			info, err := os.Stat(at)
+			if err != nil {
+				return err
 			}
+			inodes[filepath.ToSlash(name)] = inode(info)
+			sum.Bytes += info.Size()
 		}
 		return nil
 	})
@@ -75,11 +77,15 @@ func (r *running) watchOpened() (stop func() *Opened) {
 		if err != nil {
 			return nil
 		}
-		for _, name := range files {
+		read := map[uint64]bool{}
+		for name := range opened {
+			read[inodes[name]] = true
+		}
+		for name, id := range inodes {
 			ending := strings.ToLower(path.Ext(name))
 			f := sum.Formats[ending]
 			f.Files++
-			if opened[name] {
+			if read[id] { // equal files are one file, and a sandbox may show only one of its names
 				f.Opened++
 			}
 			sum.Formats[ending] = f

@@ -2,9 +2,11 @@ package agentrun
 
 import (
 	"encoding/binary"
+	"io/fs"
 	"os"
 	"path"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -65,6 +67,9 @@ func (w *openWatch) run() (seen func() map[string]bool) {
 		return opened
 	}
 }
+
+// inode returns the number of a file.
+func inode(info fs.FileInfo) uint64 { return info.Sys().(*syscall.Stat_t).Ino }
 
 // note enters the files of a series of events.
 func (w *openWatch) note(opened map[string]bool, events []byte) {

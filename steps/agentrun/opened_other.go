@@ -2,7 +2,10 @@
 
 package agentrun
 
-import "errors"
+import (
+	"errors"
+	"io/fs"
+)
 
 // openWatch does nothing on this system.
 type openWatch struct{}
@@ -12,3 +15,5 @@ func newOpenWatch() (openWatch, error) { return openWatch{}, errors.ErrUnsupport
 func (openWatch) add(string, string) error { return nil }
 
 func (openWatch) run() func() map[string]bool { return func() map[string]bool { return nil } }
+
+func inode(fs.FileInfo) uint64 { return 0 }

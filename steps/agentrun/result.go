@@ -126,8 +126,8 @@ func (p *place) harvest(ctx context.Context, printed cache.Ref) (harvested, erro
 				h.noteOthers(has)
 			}
 		}
-		if name == "logs" && !has[outputLog] && !printed.IsZero() {
-			if err := b.Add(outputLog, printed, false); err != nil {
+		if name == "logs" && !has[OutputLog] && !printed.IsZero() {
+			if err := b.Add(OutputLog, printed, false); err != nil {
 				return done, err
 			}
 		}

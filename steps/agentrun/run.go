@@ -28,8 +28,8 @@ const logBytes = 256 << 20
 // its processes may be alive.
 const grace = time.Second
 
-// outputLog is the file in logs with the agent's output.
-const outputLog = "output.log"
+// OutputLog is the file in logs with the agent's output.
+const OutputLog = "output.log"
 
 // errSetup means that the agent was not set up in time.
 var errSetup = errors.New("setting up took longer than setup_timeout")

@@ -60,21 +60,7 @@ func (e Entry) tokens() *float64 {
 	if e.Attempt == nil {
 		return nil
 	}
-	return tokensOf(e.Attempt.Usage)
-}
-
-// tokensOf returns the number of input and output tokens, or nil if it is unknown.
-func tokensOf(u *export.Usage) *float64 {
-	switch {
-	case u == nil:
-		return nil
-	case u.InputTokens == nil:
-		return u.OutputTokens
-	case u.OutputTokens == nil:
-		return u.InputTokens
-	}
-	sum := *u.InputTokens + *u.OutputTokens
-	return &sum
+	return e.Attempt.Usage.Tokens()
 }
 
 func (e Entry) costUSD() *float64 {
@@ -86,7 +72,7 @@ func (e Entry) costUSD() *float64 {
 
 // TokensText returns the number of tokens that an attempt used, or "-" if it is
 // unknown.
-func TokensText(u *export.Usage) string { return usedText(tokensOf(u), tokensText) }
+func TokensText(u *export.Usage) string { return usedText(u.Tokens(), tokensText) }
 
 // CostText returns the cost of an attempt's models in US dollars, or "-" if it is
 // unknown.

@@ -27,10 +27,10 @@ var (
 	progressBar = regexp.MustCompile(`\d+%\|.*\||^\s*\d+%|\d(it|s)/(s|it)\]?$|^[\s=#>.\-]+$`)
 )
 
-// excerpt looks for the reason of a failure in the last lines of a program's output.
+// Excerpt looks for the reason of a failure in the last lines of a program's output.
 // cause is the message on one line, "" if none is recognised. shown are the relevant
 // lines: the end of the last traceback, or the last lines.
-func excerpt(tail []string) (cause string, shown []string) {
+func Excerpt(tail []string) (cause string, shown []string) {
 	lines := telling(tail)
 	at := lastOf(lines, func(line string) bool { return exception.MatchString(line) || lastWords.MatchString(line) })
 	start := lastOf(lines, traceback.MatchString)

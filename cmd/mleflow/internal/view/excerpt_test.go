@@ -62,7 +62,7 @@ ValueError: no rows`},
 		{"nothing", "", "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			cause, shown := excerpt(strings.Split(tt.printed, "\n"))
+			cause, shown := Excerpt(strings.Split(tt.printed, "\n"))
 			if cause != tt.cause {
 				t.Errorf("cause %q, want %q", cause, tt.cause)
 			}

@@ -161,7 +161,7 @@ func (o *Outcomes) Explain(most int, tail func(run, address string, lines int) [
 
 // explain adds the last lines of the attempt's output.
 func (p *Problem) explain(tail []string) {
-	cause, shown := excerpt(tail)
+	cause, shown := Excerpt(tail)
 	if p.Tail = shown; cause != "" {
 		p.Reason = strings.TrimPrefix(p.Reason+": "+cause, ": ")
 	}

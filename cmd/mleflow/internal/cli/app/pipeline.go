@@ -97,8 +97,8 @@ func Addresses(flag string, texts []string) ([]addr.Instance, error) {
 	return out, nil
 }
 
-// load reads the pipeline and shows what is only a warning.
-func (t *Terminal) load(e *engine.Engine, path string, in InputFlags) (*engine.Program, error) {
+// Load reads the pipeline and shows what is only a warning.
+func (t *Terminal) Load(e *engine.Engine, path string, in InputFlags) (*engine.Program, error) {
 	p, diags := e.Load(path, config.Inputs{Environ: t.Environ, Assignments: in.Assignments})
 	return p, t.Settle(diags, p)
 }
@@ -131,7 +131,7 @@ func (a *App) WithProgram(ctx context.Context, args []string, in InputFlags, on 
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
 	restore := FewCollections()
-	p, err := a.load(b.Engine, path, in)
+	p, err := a.Load(b.Engine, path, in)
 	restore()
 	if err != nil {
 		return err

@@ -27,8 +27,10 @@ type applyOptions struct {
 	locked        bool
 	failOn        string
 	full          bool
-	on            app.ClusterFlags
-	about         runs.AboutFlags
+	// rehearsal means that only the report of the rehearsal is the command's result.
+	rehearsal bool
+	on        app.ClusterFlags
+	about     runs.AboutFlags
 }
 
 // NewApply returns the command apply.
@@ -80,36 +82,8 @@ func NewApply(a *app.App) *cobra.Command {
 const failOnAgent = "agent"
 
 func runApply(ctx context.Context, a *app.App, o applyOptions, b *app.Backend, p *engine.Program) error {
-	about, err := o.about.About()
+	res, display, err := execute(ctx, a, o, b, p)
 	if err != nil {
-		return err
-	}
-	planOptions, err := o.sel.Options(p)
-	if err != nil {
-		return err
-	}
-	var lock *lockfile.File
-	if o.locked {
-		var found diag.List
-		if lock, found = lockfile.Read(lockPath(p.Pipeline.Path)); found.HasErrors() {
-			return app.Checked(found, nil)
-		}
-	}
-	binary := sync.OnceValue(app.BinaryDigest)
-	go binary() // while the pipeline is read
-	b.Options.Ledger.Describe(func() map[string]string { return app.Environment(binary()) })
-	grades, stopGrades := a.Grades(ctx, b.Cache), func() {}
-	display := app.NewDisplayOn(a, a.Stderr, a.JSON, grades)
-	if b.Remote != nil && display.Live != nil {
-		stopGrades = app.FetchGrades(ctx, b.Remote, grades)
-	}
-	res, diags := b.Engine.Apply(ctx, p, engine.ApplyOptions{
-		PlanOptions: planOptions, Parallelism: o.parallelism, KeepGoing: o.keepGoing,
-		RequireCached: o.requireCached, Lock: lock, Sink: display, About: about, Args: redactedArgs(os.Args), Fetching: app.Fetching(a.Terminal, b),
-	})
-	stopGrades()
-	display.Close()
-	if err := a.Settle(diags, p); err != nil {
 		return err
 	}
 	if err := display.Conclude(ctx, o.full); err != nil {
@@ -122,6 +96,41 @@ func runApply(ctx context.Context, a *app.App, o applyOptions, b *app.Backend, p
 		return fmt.Errorf("%w: agents failed", app.ErrSilent)
 	}
 	return nil
+}
+
+// execute runs a pipeline and shows its progress. What it returns is nil if nothing was
+// started.
+func execute(ctx context.Context, a *app.App, o applyOptions, b *app.Backend, p *engine.Program) (*engine.Result, *app.Display, error) {
+	about, err := o.about.About()
+	if err != nil {
+		return nil, nil, err
+	}
+	planOptions, err := o.sel.Options(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	var lock *lockfile.File
+	if o.locked {
+		var found diag.List
+		if lock, found = lockfile.Read(lockPath(p.Pipeline.Path)); found.HasErrors() {
+			return nil, nil, app.Checked(found, nil)
+		}
+	}
+	binary := sync.OnceValue(app.BinaryDigest)
+	go binary() // while the pipeline is read
+	b.Options.Ledger.Describe(func() map[string]string { return app.Environment(binary()) })
+	grades, stopGrades := a.Grades(ctx, b.Cache), func() {}
+	display := app.NewDisplayOn(a, a.Stderr, a.JSON && !o.rehearsal, grades)
+	if b.Remote != nil && display.Live != nil {
+		stopGrades = app.FetchGrades(ctx, b.Remote, grades)
+	}
+	res, diags := b.Engine.Apply(ctx, p, engine.ApplyOptions{
+		PlanOptions: planOptions, Parallelism: o.parallelism, KeepGoing: o.keepGoing,
+		RequireCached: o.requireCached, Lock: lock, Sink: display, About: about, Args: redactedArgs(os.Args), Fetching: app.Fetching(a.Terminal, b),
+	})
+	stopGrades()
+	display.Close()
+	return res, display, a.Settle(diags, p)
 }
 
 // redactedArgs is a command line that may be kept: addresses lose what may be

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/rehearse"
 )
 
 // maxSource bounds how much of an agent is read for its imports.
@@ -19,14 +20,6 @@ const maxSource = 4 << 20
 
 // imported finds the modules that a line of Python imports.
 var imported = regexp.MustCompile(`(?m)^[ \t]*(?:import[ \t]+([\w.]+(?:[ \t]+as[ \t]+\w+)?(?:[ \t]*,[ \t]*[\w.]+(?:[ \t]+as[ \t]+\w+)?)*)|from[ \t]+([\w.]+)[ \t]+import\b)`)
-
-// distributions are the packages of modules that are not called like them.
-var distributions = map[string]string{
-	"sklearn": "scikit-learn", "skimage": "scikit-image", "cv2": "opencv-python-headless", "PIL": "pillow", "yaml": "PyYAML", "bs4": "beautifulsoup4",
-	"dateutil": "python-dateutil", "dotenv": "python-dotenv", "Bio": "biopython", "google.generativeai": "google-generativeai", "attr": "attrs",
-	"sentence_transformers": "sentence-transformers", "pytorch_lightning": "pytorch-lightning", "imblearn": "imbalanced-learn", "hydra": "hydra-core",
-	"category_encoders": "category-encoders", "pytorch_tabnet": "pytorch-tabnet", "tensorflow_hub": "tensorflow-hub", "mpl_toolkits": "matplotlib",
-}
 
 // standard are the modules of Python itself, 3.9 to 3.14.
 var standard = strings.Fields(`abc aifc annotationlib antigravity argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii binhex bisect
@@ -63,10 +56,7 @@ func packagesOf(agent string) ([]string, error) {
 			if top == "" || slices.Contains(standard, top) || isLocal(filepath.Dir(agent), top) {
 				continue
 			}
-			if name := distributions[top]; name != "" {
-				top = name
-			}
-			names = append(names, top)
+			names = append(names, rehearse.Distribution(top))
 		}
 	}
 	slices.Sort(names)

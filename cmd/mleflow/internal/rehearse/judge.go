@@ -1,0 +1,112 @@
+package rehearse
+
+import (
+	"cmp"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/steps/agentrun"
+)
+
+// judge returns the reason why an attempt is not ready, and an advice; "" if it is.
+func judge(rec export.Record, packages []string, printed string) (problem, fix string) {
+	switch agentrun.Outcome(rec.Attempt.Outcome) {
+	case agentrun.Finished:
+		return judgeSubmission(rec)
+	case agentrun.TimedOut:
+		if problem, fix = judgeSubmission(rec); problem == "" {
+			return "", ""
+		}
+		return "it was stopped at " + limit(rec) + " and had no valid submission", "let it submit early, then improve; or give it more time with --timeout"
+	case agentrun.OutOfMemory:
+		return "it was killed at its memory limit", "raise memory in the step's resources, or read the data in parts"
+	case agentrun.OutOfDisk:
+		return "it exceeded its disk limit", "raise disk_limit of the agent-run step"
+	case agentrun.OutOfBudget, agentrun.BudgetTooSmall:
+		return "the budget of its model was spent", "raise budget in the model block"
+	case agentrun.ProviderFailed:
+		return "the provider of its model did not answer", "try the model's key and address: mleflow doctor"
+	case agentrun.DataChanged:
+		return "it changed its data, which are read-only", "let it copy data to its working folder first"
+	case agentrun.NoSubmission:
+		return "it ended without a submission", "let it write submission.csv to the folder in SUBMISSION_DIR"
+	}
+	if len(packages) > 0 {
+		return "it lacks the " + packagesText(packages), "add it to packages in the agent's python block, or to its image"
+	}
+	lines := strings.Split(printed, "\n")
+	cause, _ := view.Excerpt(lines[max(0, len(lines)-tailLines):])
+	return cmp.Or(cause, "it failed"), "mleflow logs shows its output"
+}
+
+// tailLines is the number of lines in which the cause of a failure is sought.
+const tailLines = 200
+
+func judgeSubmission(rec export.Record) (problem, fix string) {
+	switch score := rec.Report.ExactScore; {
+	case !rec.Graded:
+		return "its submission was not graded", ""
+	case !rec.Report.SubmissionExists:
+		return "it ended without a submission", "let it write submission.csv to the folder in SUBMISSION_DIR"
+	case !rec.Report.ValidSubmission:
+		return "its submission is invalid: " + rec.Report.Reason, "compare it with the sample submission; the validity server says it while the agent runs"
+	case score != nil && (math.IsNaN(float64(*score)) || math.IsInf(float64(*score), 0)):
+		return "its score is not a finite number", "predictions that are all equal may have none"
+	}
+	return "", ""
+}
+
+// limit writes the time limit of an attempt.
+func limit(rec export.Record) string {
+	if rec.TimeLimitSeconds == nil {
+		return "its time limit"
+	}
+	return "its time limit of " + view.Roughly(time.Duration(*rec.TimeLimitSeconds*float64(time.Second)))
+}
+
+func packagesText(names []string) string {
+	if len(names) == 1 {
+		return "package " + names[0]
+	}
+	return "packages " + strings.Join(names, ", ")
+}
+
+// The words of Python, pandas and R for a package that is not there.
+var lacking = []*regexp.Regexp{
+	regexp.MustCompile(`ModuleNotFoundError: No module named '([\w.]+)'`),
+	regexp.MustCompile(`ImportError: Missing optional dependency '([\w.-]+)'`),
+	regexp.MustCompile(`ImportError: (?:Unable to find a usable engine; tried using: '|.*(?:requires|install) (?:the )?['"` + "`" + `])([\w.-]+)`),
+	regexp.MustCompile(`there is no package called [‘']([\w.]+)[’']`),
+}
+
+// missingPackages returns the packages that a program asked for in vain, sorted.
+func missingPackages(printed string) []string {
+	names := []string{}
+	for _, words := range lacking {
+		for _, m := range words.FindAllStringSubmatch(printed, -1) {
+			names = append(names, Distribution(m[1]))
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// distributions are the packages of modules that have another name.
+var distributions = map[string]string{
+	"sklearn": "scikit-learn", "skimage": "scikit-image", "cv2": "opencv-python-headless", "PIL": "pillow", "yaml": "PyYAML", "bs4": "beautifulsoup4",
+	"dateutil": "python-dateutil", "dotenv": "python-dotenv", "Bio": "biopython", "google.generativeai": "google-generativeai", "attr": "attrs",
+	"sentence_transformers": "sentence-transformers", "pytorch_lightning": "pytorch-lightning", "imblearn": "imbalanced-learn", "hydra": "hydra-core",
+	"category_encoders": "category-encoders", "pytorch_tabnet": "pytorch-tabnet", "tensorflow_hub": "tensorflow-hub", "mpl_toolkits": "matplotlib",
+	"bson": "pymongo",
+}
+
+// Distribution returns the package that has a Python module.
+func Distribution(module string) string {
+	top, _, _ := strings.Cut(module, ".")
+	return cmp.Or(distributions[module], distributions[top], top)
+}
