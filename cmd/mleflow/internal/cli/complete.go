@@ -117,7 +117,7 @@ func (c *completion) valueCompleters() map[string]completer {
 	return map[string]completer{
 		"--var":                         c.completeVariables,
 		"--param":                       c.completeParameters,
-		"--reward":                      words(harbor.Rewards...),
+		"--reward":                      words(append(harbor.Rewards(false), "sample")...),
 		"mleflow init --from":           words(pipeline.ShippedNames()...),
 		"--image":                       none,
 		"--images":                      none,
