@@ -67,6 +67,7 @@ func (c *completion) argumentCompleters() map[string]completer {
 		"mleflow plan":             hcl,
 		"mleflow doctor":           hcl,
 		"mleflow apply":            hcl,
+		"mleflow rehearse":         hcl,
 		"mleflow lock":             hcl,
 		"mleflow graph":            hcl,
 		"mleflow explain":          c.completeExplain,
