@@ -18,6 +18,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -231,6 +232,8 @@ func (b Batch) gradeEntry(ctx context.Context, e Entry) result {
 	report := Graded{Labels: e.Labels, Origin: e.Origin}
 	switch {
 	case err != nil:
+	case len(e.Conditions) > 0 && conditions.Rehearsed(e.Conditions) != def.Rehearsal:
+		err = fmt.Errorf("the attempt or the data in %s, but not both, are of a rehearsal; mleflow prepare --rehearsal writes its data to rehearsal in a data directory", b.DataDir)
 	case e.Refused != "":
 		report.Report = newReport(def, e.SubmissionPath, b.Created)
 		report.refuse(Missing, &Invalid{Reason: e.Refused})
