@@ -12,7 +12,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/rehearse"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/rehearse"
 )
 
 // maxSource bounds how much of an agent is read for its imports.

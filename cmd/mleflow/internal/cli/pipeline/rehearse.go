@@ -9,7 +9,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/rehearse"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/rehearse"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
 )
