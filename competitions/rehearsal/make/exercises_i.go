@@ -133,7 +133,7 @@ var topicsAI4Code = [][2]string{
 
 // notebookAI4Code is a drawn notebook. Its file has the code cells in order, then the
 // shuffled texts.
-type notebookAI4Code struct{ order, code, texts, sources []string }
+type notebookAI4Code struct{ order, code, texts []string }
 
 // drawNotebookAI4Code draws a notebook: most topics in order, each with some code and
 // often a text before it.

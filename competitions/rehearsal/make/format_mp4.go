@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/binary"
 	"slices"
-	"strings"
 )
 
 // colorMP4 is a color of a video: brightness, blueness and redness, 128 in the middle.
@@ -121,15 +120,4 @@ func wordsMP4(values ...int) (b []byte) {
 		b = binary.BigEndian.AppendUint32(b, uint32(v)) //nolint:gosec // 32 bits
 	}
 	return b
-}
-
-// blocksMP4 returns the colors of the first frame's blocks of a file that mp4Of wrote.
-func blocksMP4(data []byte) (blocks []colorMP4) {
-	at := strings.Index(string(data), "mdat") + 4
-	frame := data[at+4 : at+4+int(binary.BigEndian.Uint32(data[at:]))]
-	for end := len(frame) - 1; end > 384; end -= 386 {
-		blocks = append(blocks, colorMP4{frame[end-384], frame[end-128], frame[end-64]})
-	}
-	slices.Reverse(blocks)
-	return blocks
 }

@@ -19,7 +19,7 @@ func judge(rec export.Record, packages []string, printed string) (problem, fix s
 	case agentrun.Finished:
 		return judgeSubmission(rec)
 	case agentrun.TimedOut:
-		if problem, fix = judgeSubmission(rec); problem == "" {
+		if bad, _ := judgeSubmission(rec); bad == "" {
 			return "", ""
 		}
 		return "it was stopped at " + limit(rec) + " and had no valid submission", "let it submit early, then improve; or give it more time with --timeout"
