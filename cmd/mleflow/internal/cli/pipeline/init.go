@@ -105,6 +105,6 @@ func runInit(a *app.App, path string, o initOptions) error {
 	if a.JSON {
 		return app.WriteJSON(a.Stdout, map[string]string{"path": path})
 	}
-	fmt.Fprintf(a.Stdout, "Wrote %s. Next:\n\n  mleflow plan %s     what would run, and why\n  mleflow apply %s    run it\n", path, path, path)
+	fmt.Fprintf(a.Stdout, "Wrote %[1]s. Next:\n\n  mleflow plan %[1]s        what would run, and why\n  mleflow rehearse %[1]s    try it on tiny synthetic data\n  mleflow apply %[1]s       run it\n", path)
 	return nil
 }
