@@ -1,0 +1,216 @@
+package rehearsal
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash/fnv"
+	"io"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mleflow/mleflow/plugins/numeric/stat"
+)
+
+// entity is a thing that has an id in the raw data.
+type entity struct {
+	// order is a random number: the entities with the smallest ones are drawn.
+	order uint64
+	// z is the hidden value that all data of the entity depend on.
+	z       float64
+	chosen  bool
+	name    string   // the made-up id, once it is drawn
+	listed  bool     // a column has the id
+	folders []string // folders with a file of this name
+}
+
+func digest(s string) uint64 {
+	h := fnv.New64a()
+	io.WriteString(h, s)
+	return h.Sum64()
+}
+
+// entity returns the entity with an id. It is added if it is not known yet.
+func (s *shape) entity(real string) *entity {
+	e := s.entities[real]
+	if e == nil {
+		sum := sha256.Sum256([]byte(s.ID + "\x00" + real))
+		e = &entity{order: binary.LittleEndian.Uint64(sum[:]), z: stat.NormalQuantile((float64(binary.LittleEndian.Uint32(sum[8:])) + 0.5) / (1 << 32))}
+		s.entities[strings.Clone(real)] = e
+	}
+	return e
+}
+
+// choose marks the first n entities of ids, in their random order.
+func (s *shape) choose(ids []string, n int) {
+	all := make([]*entity, 0, len(ids))
+	for _, v := range ids {
+		all = append(all, s.entity(v))
+	}
+	slices.SortFunc(all, func(a, b *entity) int {
+		if a.order < b.order {
+			return -1
+		}
+		return 1
+	})
+	for _, e := range all[:min(n, len(all))] {
+		e.chosen = true
+	}
+}
+
+// split cuts an id that is the path of a file into folder, stem and extension. Any other
+// id is a stem.
+func (s *shape) split(v string) (dir, stem, ext string) {
+	dir, stem = path.Split(v)
+	for part := range strings.SplitSeq(strings.TrimSuffix(dir, "/"), "/") {
+		if dir != "" && !s.folders[part] {
+			return "", v, ""
+		}
+	}
+	if ext = path.Ext(stem); !s.extensions[ext] {
+		ext = ""
+	}
+	return dir, strings.TrimSuffix(stem, ext), ext
+}
+
+func (s *shape) stems(values []string) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		_, out[i], _ = s.split(v)
+	}
+	return out
+}
+
+// rename returns the made-up id for a real one, or the path for that of a file.
+func (d *drawing) rename(v string, p *idPattern) string {
+	dir, stem, ext := d.split(v)
+	return d.folder(dir) + d.name(stem, p) + ext
+}
+
+// folder returns the made-up path of a folder: ids and replaced values are other ones.
+func (d *drawing) folder(dir string) string {
+	parts := strings.Split(dir, "/")
+	for i, part := range parts {
+		if p := d.idFolders[part]; p != nil {
+			parts[i] = d.name(part, p)
+		} else if code, ok := d.codes[part]; ok {
+			parts[i] = code
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// name returns the made-up id of an entity.
+func (d *drawing) name(real string, p *idPattern) string {
+	e := d.entity(real)
+	for try := 0; e.name == ""; try++ {
+		name := p.draw(d, try/1000)
+		if d.entities[name] == nil && !d.used[name] {
+			e.name = name
+			d.used[name] = true
+		}
+	}
+	return e.name
+}
+
+// idPattern is the form of ids.
+type idPattern struct {
+	next     int64    // of integers, the last that was drawn; else 0
+	alphabet []string // the characters of each place
+	min, max int      // characters
+}
+
+const (
+	digits = "0123456789"
+	lower  = "abcdefghijklmnopqrstuvwxyz"
+)
+
+// patternOf returns the form of ids: integers, strings of one length with the characters
+// of each place, or a prefix and characters of a few classes.
+func patternOf(ids []string) *idPattern {
+	p := &idPattern{min: len(ids[0]), max: len(ids[0])}
+	integers, highest := true, int64(0)
+	for _, v := range ids {
+		p.min, p.max = min(p.min, len(v)), max(p.max, len(v))
+		n, err := strconv.ParseInt(v, 10, 53)
+		integers = integers && err == nil && n >= 0 && strconv.FormatInt(n, 10) == v
+		highest = max(highest, n)
+	}
+	if integers {
+		p.next = max(1, highest)
+		return p
+	}
+	places := make([]map[byte]bool, p.max)
+	for _, v := range ids {
+		for i := range len(v) {
+			if places[i] == nil {
+				places[i] = map[byte]bool{}
+			}
+			places[i][v[i]] = true
+		}
+	}
+	rest := map[byte]bool{}
+	for i, place := range places {
+		if p.min < p.max && (len(rest) > 0 || len(place) > 1 || i >= p.min) {
+			for c := range place {
+				rest[c] = true
+			}
+		}
+	}
+	for i, place := range places {
+		if p.min < p.max && (i >= p.min || len(place) > 1) {
+			p.alphabet = append(p.alphabet, alphabet(rest))
+			break // the last alphabet is that of all places that follow
+		}
+		p.alphabet = append(p.alphabet, alphabet(place))
+	}
+	return p
+}
+
+// alphabet returns the class of the characters that occur in a place.
+func alphabet(seen map[byte]bool) string {
+	var chars []byte
+	for c := range seen {
+		chars = append(chars, c)
+	}
+	slices.Sort(chars)
+	in := func(class string) bool { return strings.Trim(string(chars), class) == "" }
+	hasDigit := strings.ContainsAny(string(chars), digits)
+	switch {
+	case len(chars) == 1 && chars[0] < 0x80:
+		return string(chars)
+	case in(digits):
+		return digits
+	case hasDigit && in(digits+"abcdef"):
+		return digits + "abcdef"
+	case hasDigit && in(digits+"ABCDEF"):
+		return digits + "ABCDEF"
+	case len(chars) <= 6 && in(lower+strings.ToUpper(lower)):
+		return string(chars)
+	case in(lower):
+		return lower
+	case in(strings.ToUpper(lower)):
+		return strings.ToUpper(lower)
+	case in(digits + lower):
+		return digits + lower
+	}
+	return digits + lower + strings.ToUpper(lower)
+}
+
+// draw returns an id of the pattern, with so many characters more if there are few.
+func (p *idPattern) draw(d *drawing, more int) string {
+	if p.next > 0 {
+		p.next += 1 + int64(d.IntN(3))
+		return strconv.FormatInt(p.next, 10)
+	}
+	out := make([]byte, p.min+d.IntN(p.max-p.min+1)+more)
+	for i := range out {
+		set := p.alphabet[min(i, len(p.alphabet)-1)]
+		if i >= p.max {
+			set = digits
+		}
+		out[i] = set[d.IntN(len(set))]
+	}
+	return string(out)
+}
