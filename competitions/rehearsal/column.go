@@ -73,7 +73,7 @@ var layouts = []string{time.DateOnly, time.DateTime, time.RFC3339, "2006-01-02T1
 // add counts a cell.
 func (c *column) add(cell string) {
 	c.n++
-	if slices.Contains([]string{"", "NA", "N/A", "NaN", "nan", "NULL", "null"}, cell) {
+	if slices.Contains([]string{"", "NA", "na", "N/A", "<NA>", "NaN", "nan", "NULL", "null", "None"}, cell) {
 		c.missing++
 		c.gap = strings.Clone(cell)
 		c.cells = append(c.cells, -1)

@@ -85,7 +85,8 @@ func (s *shape) stems(values []string) []string {
 // rename returns the made-up id for a real one, or the path for that of a file.
 func (d *drawing) rename(v string, p *idPattern) string {
 	dir, stem, ext := d.split(v)
-	return d.folder(dir) + d.name(stem, p) + ext
+	name := d.name(stem, p)
+	return d.folder(d.shard(dir, stem, name)) + name + ext
 }
 
 // folder returns the made-up path of a folder: ids and replaced values are other ones.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 )
 
 // mostJSON is the size up to which a JSON file is read.
@@ -166,15 +165,16 @@ func (d *drawing) value(n *node, z float64) any {
 
 // typed returns a drawn cell as a value of the type that the raw data has.
 func (n *node) typed(cell string) any {
-	if cell == n.leaf.gap && n.leaf.missing > 0 {
+	if cell == "" && n.leaf.missing > 0 {
 		return nil
 	}
 	switch n.form.(type) {
 	case json.Number:
-		return json.Number(cell)
+		if json.Valid([]byte(cell)) {
+			return json.Number(cell)
+		}
 	case bool:
-		v, _ := strconv.ParseBool(cell)
-		return v
+		return cell == "true"
 	}
 	return cell
 }

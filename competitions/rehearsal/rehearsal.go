@@ -69,14 +69,14 @@ func Draw(ctx context.Context, raw fs.FS, o Options) (_ *Set, err error) {
 		return nil, fmt.Errorf("draw rehearsal: %w", err)
 	}
 	s := &shape{Options: o, raw: archive.NewOverlay(raw), work: work, archives: map[string]archive.Format{}, entities: map[string]*entity{},
-		extensions: map[string]bool{}, folders: map[string]bool{}, idFolders: map[string]*idPattern{}, codes: map[string]string{}, names: map[string]bool{}}
+		extensions: map[string]bool{}, folders: map[string]bool{}, idFolders: map[string]*idPattern{}, codes: map[string]string{}, names: map[string]bool{}, shards: map[string]bool{}}
 	defer func() { err = errors.Join(err, s.raw.Close(), os.RemoveAll(work)) }()
 	for _, step := range []func() error{func() error { return s.scan(ctx, ".") }, s.sort, func() error { return s.learn(ctx) }} {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("draw rehearsal: %w", err)
 		}
 	}
-	out := &Set{Partial: s.partial}
+	out := &Set{Copied: []Copied{}, Partial: append([]string{}, s.partial...)}
 	for _, c := range s.columns {
 		if c.kind == category && !o.NoValues {
 			out.Copied = append(out.Copied, Copied{plain(c.file), c.name, len(c.values)})
@@ -162,10 +162,11 @@ func (d *drawing) draw() {
 			if !e.chosen || subject != stem && inside[dir] > 3 {
 				continue
 			}
+			renamed := stem
 			if g.stems != nil {
-				stem = d.name(stem, g.stems)
+				renamed = d.name(stem, g.stems)
 			}
-			d.files[d.folder(dir)+stem+ext] = g.draw(d, e.z)
+			d.files[d.folder(d.shard(dir, stem, renamed))+renamed+ext] = g.draw(d, e.z)
 		}
 	}
 }

@@ -37,6 +37,7 @@ type shape struct {
 	idFolders  map[string]*idPattern // those that are ids
 	codes      map[string]string     // replacements of categories' values
 	names      map[string]bool       // of files, without extension
+	shards     map[string]bool       // top folders of sharded files, such as 3/4/345f.png; "" if there are any
 	partial    []string              // tables of which only the first rows are read
 }
 
@@ -129,6 +130,7 @@ func (s *shape) sort() error {
 		}
 	}
 	delete(s.extensions, "")
+	s.findShards()
 	for _, names := range inside {
 		if len(names) > mostValues {
 			p := patternOf(slices.Sorted(maps.Keys(names)))
@@ -140,15 +142,9 @@ func (s *shape) sort() error {
 	by, unknown := map[string][]string{}, map[string]error{}
 	for _, name := range s.files {
 		if ext := path.Ext(name); s.contentOf(name) == nil && unknown[ext] == nil {
-			unknown[ext] = fmt.Errorf("%s has a format that cannot be drawn; leave such files out with --skip '%s'", plain(name), cmp.Or(strings.TrimSuffix("*"+ext, "*"), name))
+			unknown[ext] = fmt.Errorf("%s has a format that cannot be drawn; leave such files out with --skip '%s'", plain(name), cmp.Or(strings.TrimSuffix("*"+ext, "*"), plain(name)))
 		}
-		dirs := strings.Split(path.Dir(name), "/")
-		for i, dir := range dirs {
-			if s.idFolders[dir] != nil {
-				dirs[i] = "*"
-			}
-		}
-		key := strings.Join(dirs, "/") + "/" + path.Ext(name)
+		key := s.folderPattern(name) + "/" + path.Ext(name)
 		by[key] = append(by[key], name)
 	}
 	var errs []error
@@ -159,6 +155,65 @@ func (s *shape) sort() error {
 		s.groups = append(s.groups, &group{files: by[key], named: len(by[key]) < fewFiles})
 	}
 	return errors.Join(errs...)
+}
+
+// folderPattern returns a file's folder without what its name or other ids decide.
+func (s *shape) folderPattern(name string) string {
+	dir, stem, _ := s.split(name)
+	dirs := strings.Split(s.shard(dir, stem, strings.Repeat("*", len(stem))), "/")
+	for i, part := range dirs {
+		if s.idFolders[part] != nil {
+			dirs[i] = "*"
+		}
+	}
+	return strings.Join(dirs, "/")
+}
+
+// sharded returns how many of the last folders of dir are, joined, the beginning of stem.
+func sharded(dir, stem string) (n int) {
+	parts := strings.Split(strings.TrimSuffix(dir, "/"), "/")
+	for i := range parts {
+		if joined := strings.Join(parts[i:], ""); joined != "" && len(joined) < len(stem) && strings.HasPrefix(stem, joined) {
+			return len(parts) - i
+		}
+	}
+	return 0
+}
+
+// findShards finds the top folders whose files are in folders named by the beginning of
+// their names.
+func (s *shape) findShards() {
+	all, are := map[string]int{}, map[string]int{}
+	for _, name := range s.files {
+		dir, stem, _ := s.split(name)
+		top, _, _ := strings.Cut(dir, "/")
+		all[top]++
+		if sharded(dir, stem) > 0 {
+			are[top]++
+		}
+	}
+	for top, n := range all {
+		s.shards[top] = n >= fewFiles && are[top]*20 >= n*19
+		s.shards[""] = s.shards[""] || s.shards[top]
+	}
+}
+
+// shard replaces the folders of dir that the beginning of stem decides.
+func (s *shape) shard(dir, stem, renamed string) string {
+	top, _, _ := strings.Cut(dir, "/")
+	n, is := sharded(dir, stem), s.shards[""]
+	if of, ok := s.shards[top]; ok {
+		is = of
+	}
+	if n == 0 || !is {
+		return dir
+	}
+	parts := strings.Split(strings.TrimSuffix(dir, "/"), "/")
+	for i := len(parts) - n; i < len(parts); i++ {
+		size := min(len(parts[i]), len(renamed))
+		parts[i], renamed = renamed[:size], renamed[size:]
+	}
+	return strings.Join(parts, "/") + "/"
 }
 
 // learn reads the tables first, because their ids may name the other files.

@@ -75,8 +75,9 @@ func outputs() map[string][]any {
 		"competition lock": {struct {
 			Competitions []competition.LockedJSON `json:"competitions"`
 		}{}},
-		"competition new":  {path{}},
-		"competition show": {competition.DetailJSON{}},
+		"competition new":       {competition.NewJSON{}},
+		"competition rehearsal": {competition.RehearsalJSON{}},
+		"competition show":      {competition.DetailJSON{}},
 		"competition test": {struct {
 			Checks []competition.CheckJSON `json:"checks"`
 		}{}},
