@@ -62,6 +62,8 @@ type column struct {
 	codes    map[string]string // replacements of a category's values
 	chosen   []string          // ids to draw in turn
 	turn     int
+	met      map[string]bool // values that are drawn
+	again    string          // the value to draw next
 }
 
 func newColumn(name string) *column {
@@ -193,15 +195,12 @@ func (c *column) isBoolean() bool {
 	return len(c.values) == 2
 }
 
-// sortValues sorts a category's values, numbers by size, and forgets those that occur
-// once: they may belong to one row only.
+// sortValues sorts a category's values, numbers by size. It forgets those of a single row,
+// unless all are.
 func (c *column) sortValues() {
 	order := slices.SortedFunc(func(yield func(int) bool) {
 		for i := range c.values {
-			if len(c.values) > 2 && c.counts[i] == 1 && c.n > 1000 {
-				continue
-			}
-			if !yield(i) {
+			if (c.kind == boolean || c.counts[i] > 1 || slices.Max(c.counts) == 1) && !yield(i) {
 				return
 			}
 		}

@@ -42,11 +42,20 @@ func (s *shape) entity(real string) *entity {
 	return e
 }
 
-// choose marks the first n entities of ids, in their random order.
+// choose marks the first n entities of ids, in their random order, unless half as many
+// are marked.
 func (s *shape) choose(ids []string, n int) {
 	all := make([]*entity, 0, len(ids))
+	chosen := 0
 	for _, v := range ids {
-		all = append(all, s.entity(v))
+		e := s.entity(v)
+		all = append(all, e)
+		if e.chosen {
+			chosen++
+		}
+	}
+	if 2*chosen >= n {
+		return
 	}
 	slices.SortFunc(all, func(a, b *entity) int {
 		if a.order < b.order {
@@ -161,16 +170,18 @@ func patternOf(ids []string) *idPattern {
 	}
 	for i, place := range places {
 		if p.min < p.max && (i >= p.min || len(place) > 1) {
-			p.alphabet = append(p.alphabet, alphabet(rest))
+			p.alphabet = append(p.alphabet, alphabet(rest, len(ids) < fewFiles))
 			break // the last alphabet is that of all places that follow
 		}
-		p.alphabet = append(p.alphabet, alphabet(place))
+		p.alphabet = append(p.alphabet, alphabet(place, len(ids) < fewFiles))
 	}
 	return p
 }
 
 // alphabet returns the class of the characters that occur in a place.
-func alphabet(seen map[byte]bool) string {
+//
+// If there are few ids, their letters say too much.
+func alphabet(seen map[byte]bool, few bool) string {
 	var chars []byte
 	for c := range seen {
 		chars = append(chars, c)
@@ -179,7 +190,7 @@ func alphabet(seen map[byte]bool) string {
 	in := func(class string) bool { return strings.Trim(string(chars), class) == "" }
 	hasDigit := strings.ContainsAny(string(chars), digits)
 	switch {
-	case len(chars) == 1 && chars[0] < 0x80:
+	case len(chars) == 1 && chars[0] < 0x80 && (!few || strings.Trim(string(chars), digits+lower+strings.ToUpper(lower)) != ""):
 		return string(chars)
 	case in(digits):
 		return digits
@@ -187,7 +198,7 @@ func alphabet(seen map[byte]bool) string {
 		return digits + "abcdef"
 	case hasDigit && in(digits+"ABCDEF"):
 		return digits + "ABCDEF"
-	case len(chars) <= 6 && in(lower+strings.ToUpper(lower)):
+	case len(chars) <= 6 && !few && in(lower+strings.ToUpper(lower)):
 		return string(chars)
 	case in(lower):
 		return lower

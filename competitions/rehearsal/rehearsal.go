@@ -104,18 +104,21 @@ func Draw(ctx context.Context, raw fs.FS, o Options) (_ *Set, err error) {
 func filesOf(quota int) int { return max(3, quota*3/10) }
 
 // pick chooses the entities that are drawn: those with the smallest random numbers of
-// each table and folder, and then all others that the rows of the tables name.
+// each table and folder that has few chosen ones yet, and all others that the rows of
+// the tables name. Tables with groups of rows come first.
 func (s *shape) pick(quota int) {
 	for _, e := range s.entities {
 		e.chosen, e.name = false, ""
 	}
 	for _, c := range s.columns {
-		c.chosen, c.turn = nil, 0
+		c.chosen, c.turn, c.met, c.again = nil, 0, map[string]bool{}, ""
 	}
-	for _, t := range s.tables {
-		if key := t.key(); key != nil {
-			ids, _ := t.rowsEach(key, quota)
-			s.choose(s.stems(key.values), ids)
+	for _, groups := range []bool{true, false} {
+		for _, t := range s.tables {
+			if _, grouped := t.key(); grouped == groups {
+				t.pick(quota)
+				t.take(quota)
+			}
 		}
 	}
 	for _, g := range s.groups {

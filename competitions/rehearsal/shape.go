@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	fewFiles = 10 // files of a folder that keep their names
+	fewFiles = 10 // files of a folder that keep their names, and ids whose letters are not used
 	examples = 5  // files of a folder that are read
 )
 

@@ -25,7 +25,9 @@ type table struct {
 	columns  []*column
 	seen     map[uint64]bool // digests of the rows
 	n, files int
-	chosen   []int // rows whose ids are drawn; nil if ids are drawn in turn
+	chosen   []int        // rows whose ids are drawn; nil if ids are drawn in turn
+	groups   map[int]bool // indexes of the key's values whose rows are chosen
+	most     int          // rows of a group
 }
 
 // learn implements content.
@@ -111,48 +113,85 @@ func (t *table) start(row []string) {
 	t.shape.columns = append(t.shape.columns, t.columns...)
 }
 
-// key returns the column of ids with the most values, or nil.
-func (t *table) key() (key *column) {
+// key returns the column of ids by which rows are chosen, or nil: that with the fewest
+// values if they come twice on average, so that groups of rows stay together, else that
+// with the most.
+func (t *table) key() (key *column, grouped bool) {
 	for _, c := range t.columns {
-		if c.kind == id && (key == nil || len(c.values) > len(key.values)) {
-			key = c
-		}
-	}
-	return key
-}
-
-// rowsEach returns how many ids of the key shall be drawn, and how many rows each may
-// have at most.
-func (t *table) rowsEach(key *column, quota int) (ids, rows int) {
-	each := (t.n + len(key.values) - 1) / len(key.values)
-	if ids = max(8, quota/each); len(t.entity(t.stems(key.values[:1])[0]).folders) > 0 {
-		ids = min(ids, filesOf(quota))
-	}
-	return ids, max(1, min(3*each, 4*quota/ids))
-}
-
-// take chooses the rows whose key is chosen, and the other ids of these rows.
-func (t *table) take(quota int) {
-	t.chosen = []int{}
-	key := t.key()
-	if key == nil {
-		for i := range min(t.n, quota) {
-			t.chosen = append(t.chosen, i)
-		}
-		return
-	}
-	_, most := t.rowsEach(key, quota)
-	stems, rows := t.stems(key.values), make([]int, len(key.values))
-	for i, v := range key.cells {
-		if v < 0 || rows[v] == most || !t.entity(stems[v]).chosen {
+		if c.kind != id {
 			continue
 		}
-		rows[v]++
+		group := 2*len(c.values) <= c.n-c.missing
+		if key == nil || group && (!grouped || len(c.values) < len(key.values)) || !group && !grouped && len(c.values) > len(key.values) {
+			key, grouped = c, group
+		}
+	}
+	return key, grouped
+}
+
+// entityIn returns the entity of an id's cell, or nil if it is missing.
+func (t *table) entityIn(c *column, row int) *entity {
+	if c.cells[row] < 0 {
+		return nil
+	}
+	_, stem, _ := t.split(c.values[c.cells[row]])
+	return t.entity(stem)
+}
+
+// pick chooses entities of the key, fewer if rows have files. Of a group, so many rows
+// are drawn at most.
+func (t *table) pick(quota int) {
+	key, grouped := t.key()
+	t.groups, t.most = map[int]bool{}, 0
+	if key == nil {
+		return
+	}
+	each, factor, stems := (t.n+len(key.values)-1)/len(key.values), 4, t.stems(key.values)
+	for i := range min(t.n, mostValues) {
+		for _, c := range t.columns {
+			if c.kind == id && t.entityIn(c, i) != nil && t.entityIn(c, i).folders != nil {
+				quota, factor = min(quota, filesOf(mostDrawn)*quota/mostDrawn), 2
+			}
+		}
+	}
+	n := max(8, quota/each)
+	t.choose(stems, n)
+	t.most = max(2, min(3*each, factor*quota/n))
+	for i, stem := range stems {
+		if grouped && len(t.groups) < n && t.entity(stem).chosen {
+			t.groups[i] = true
+		}
+	}
+}
+
+// take takes the rows of the chosen groups and those whose own id is chosen, and chooses
+// their other ids.
+func (t *table) take(quota int) {
+	t.chosen = []int{}
+	key, grouped := t.key()
+	rows := map[int]int{}
+	for i := range t.n {
+		in := key == nil && i < quota
+		for _, c := range t.columns {
+			if c.kind == id && (c.unique() || c == key && !grouped) {
+				e := t.entityIn(c, i)
+				in = in || e != nil && e.chosen
+			}
+		}
+		if grouped && t.groups[key.cells[i]] {
+			rows[key.cells[i]]++
+			in = in || rows[key.cells[i]] <= t.most
+		}
+		if !in {
+			continue
+		}
 		t.chosen = append(t.chosen, i)
 		for _, c := range t.columns {
-			if c.kind == id && c.cells[i] >= 0 {
-				_, stem, _ := t.split(c.values[c.cells[i]])
-				t.entity(stem).chosen = true
+			if c.kind != id {
+				continue
+			}
+			if e := t.entityIn(c, i); e != nil {
+				e.chosen = true
 			}
 		}
 	}
@@ -161,6 +200,9 @@ func (t *table) take(quota int) {
 // draw implements content.
 func (t *table) draw(d *drawing, z float64) []byte {
 	n := len(t.chosen)
+	if t.columns == nil {
+		return nil
+	}
 	if t.chosen == nil {
 		n = min(t.n/t.files, filesOf(d.quota))
 	}
@@ -209,7 +251,7 @@ func (t *table) row(d *drawing, at int, z float64) []string {
 			cell := c.cells[t.chosen[at]]
 			if row[i] = c.gap; cell >= 0 {
 				row[i] = d.rename(c.values[cell], c.pattern)
-				e := d.entity(d.stems(c.values[cell : cell+1])[0])
+				e := t.entityIn(c, t.chosen[at])
 				folders = append(folders, e.folders...)
 				sum, n = sum+e.z, n+1
 			}

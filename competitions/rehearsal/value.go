@@ -40,8 +40,9 @@ func (c *column) format(v float64) string {
 func (c *column) date(v float64) string { return time.Unix(int64(v), 0).UTC().Format(c.layout) }
 
 // pick returns the category of u: each has the share of rows that it has in the raw
-// data. Where each occurs once, they are taken in turn.
-func (c *column) pick(u float64) string {
+// data. One that is drawn for the first time is drawn again, because many splits need two
+// rows of a class. Where each occurs once, they are taken in turn.
+func (c *column) pick(u float64) (v string) {
 	all := 0
 	for _, n := range c.counts {
 		all += n
@@ -50,13 +51,21 @@ func (c *column) pick(u float64) string {
 		c.turn++
 		return c.values[(c.turn-1)%len(c.values)]
 	}
+	if v = c.again; v != "" {
+		c.again = ""
+		return v
+	}
 	left := u * float64(all)
 	for i, n := range c.counts {
-		if left -= float64(n); left < 0 {
-			return c.values[i]
+		if left -= float64(n); left < 0 || i == len(c.counts)-1 {
+			v = c.values[i]
+			break
 		}
 	}
-	return c.values[len(c.values)-1]
+	if !c.met[v] {
+		c.met[v], c.again = true, v
+	}
+	return v
 }
 
 // code returns the replacement of a category's value, or the value.
