@@ -69,7 +69,7 @@ func Draw(ctx context.Context, raw fs.FS, o Options) (_ *Set, err error) {
 		return nil, fmt.Errorf("draw rehearsal: %w", err)
 	}
 	s := &shape{Options: o, raw: archive.NewOverlay(raw), work: work, archives: map[string]archive.Format{}, entities: map[string]*entity{},
-		extensions: map[string]bool{}, folders: map[string]bool{}, idFolders: map[string]*idPattern{}, codes: map[string]string{}, names: map[string]bool{}, shards: map[string]bool{}}
+		extensions: map[string]bool{}, folders: map[string]bool{}, idFolders: map[string]*idPattern{}, codes: map[string]string{}, names: map[string]bool{}, headers: map[string]bool{}, shards: map[string]bool{}}
 	defer func() { err = errors.Join(err, s.raw.Close(), os.RemoveAll(work)) }()
 	for _, step := range []func() error{func() error { return s.scan(ctx, ".") }, s.sort, func() error { return s.learn(ctx) }} {
 		if err := step(); err != nil {

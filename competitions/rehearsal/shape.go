@@ -37,6 +37,7 @@ type shape struct {
 	idFolders  map[string]*idPattern // those that are ids
 	codes      map[string]string     // replacements of categories' values
 	names      map[string]bool       // of files, without extension
+	headers    map[string]bool       // names of columns
 	shards     map[string]bool       // top folders of sharded files, such as 3/4/345f.png; "" if there are any
 	partial    []string              // tables of which only the first rows are read
 }
@@ -293,6 +294,9 @@ func (s *shape) settle() {
 		if c.kind == blank {
 			c.decide(s.NoValues)
 		}
+		if c.kind == id && !c.isNumber() && !slices.ContainsFunc(c.values, func(v string) bool { return !s.headers[v] }) {
+			c.kind = category // classes that have columns of their own
+		}
 		if c.kind == number && c.unique() && !slices.ContainsFunc(c.values, func(v string) bool { return !s.names[v] }) {
 			c.kind = id
 		}
@@ -343,7 +347,10 @@ func (s *shape) agree(all []*column) {
 	codes := map[string]string{}
 	for i, v := range slices.SortedFunc(maps.Keys(values), byNumber) {
 		codes[v] = "c" + strconv.Itoa(i+1)
-		if all[0].isNumber() {
+		switch {
+		case s.headers[v]:
+			codes[v] = v
+		case all[0].isNumber():
 			codes[v] = strconv.Itoa(i)
 		}
 		s.codes[v] = codes[v]

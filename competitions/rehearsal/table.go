@@ -107,6 +107,7 @@ func (t *table) start(row []string) {
 		if t.headless {
 			c.name = path.Base(t.file) + " " + strconv.Itoa(i+1)
 		}
+		t.headers[c.name] = true
 		c.file, c.loose = t.file, strings.Contains(strings.ToLower(t.file), "sample")
 		t.columns = append(t.columns, c)
 	}
