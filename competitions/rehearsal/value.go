@@ -39,13 +39,18 @@ func (c *column) format(v float64) string {
 
 func (c *column) date(v float64) string { return time.Unix(int64(v), 0).UTC().Format(c.layout) }
 
-// pick returns the category of u: each has the share of rows that it has in the raw
-// data. One that is drawn for the first time is drawn again, because many splits need two
-// rows of a class. Where each occurs once, they are taken in turn.
+// pick returns the category of u. It has the share of rows that it has in the raw data,
+// but at least half of an equal share. One that is drawn for the first time is drawn
+// again, because many splits need two rows of a class. Where each occurs once, they are
+// taken in turn.
 func (c *column) pick(u float64) (v string) {
 	all := 0
 	for _, n := range c.counts {
 		all += n
+	}
+	least, sum := float64(all)/float64(2*len(c.values)), 0.0
+	for _, n := range c.counts {
+		sum += max(least, float64(n))
 	}
 	if all == len(c.values) {
 		c.turn++
@@ -55,9 +60,9 @@ func (c *column) pick(u float64) (v string) {
 		c.again = ""
 		return v
 	}
-	left := u * float64(all)
+	left := u * sum
 	for i, n := range c.counts {
-		if left -= float64(n); left < 0 || i == len(c.counts)-1 {
+		if left -= max(least, float64(n)); left < 0 || i == len(c.counts)-1 {
 			v = c.values[i]
 			break
 		}
