@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -126,30 +127,60 @@ func (d *drawing) name(real string, p *idPattern) string {
 
 // idPattern is the form of ids.
 type idPattern struct {
-	next     int64    // of integers, the last that was drawn; else 0
-	alphabet []string // the characters of each place
-	min, max int      // characters
+	parts      []*idPattern // of ids with separators, the parts between them
+	separators string
+	next       uint64   // of integers, the last that was drawn; else 0
+	alphabet   []string // the characters of each place
+	min, max   int      // characters
 }
 
-const (
-	digits = "0123456789"
-	lower  = "abcdefghijklmnopqrstuvwxyz"
-)
-
-// patternOf returns the form of ids: integers, strings of one length with the characters
-// of each place, or a prefix and characters of a few classes.
+// patternOf returns the form of ids: integers, or parts between separators.
 func patternOf(ids []string) *idPattern {
-	p := &idPattern{min: len(ids[0]), max: len(ids[0])}
-	integers, highest := true, int64(0)
+	integers, highest := true, uint64(0)
 	for _, v := range ids {
-		p.min, p.max = min(p.min, len(v)), max(p.max, len(v))
-		n, err := strconv.ParseInt(v, 10, 53)
-		integers = integers && err == nil && n >= 0 && strconv.FormatInt(n, 10) == v
+		v = strings.TrimPrefix(v, "-")
+		n, err := strconv.ParseUint(v, 10, 64)
+		integers = integers && err == nil && strconv.FormatUint(n, 10) == v
 		highest = max(highest, n)
 	}
 	if integers {
-		p.next = max(1, highest)
-		return p
+		return &idPattern{next: max(1, highest)}
+	}
+	isSeparator := func(c rune) bool { return strings.ContainsRune("_-. /:", c) }
+	out := &idPattern{}
+	columns := map[int][]string{}
+	for i, v := range ids {
+		separators := strings.Map(func(c rune) rune {
+			if isSeparator(c) {
+				return c
+			}
+			return -1
+		}, v)
+		if i == 0 {
+			out.separators = separators
+		}
+		if separators != out.separators {
+			return partOf(ids)
+		}
+		for k, part := range strings.FieldsFunc(v, isSeparator) {
+			columns[k] = append(columns[k], part)
+		}
+	}
+	for k := range len(columns) {
+		if len(columns[k]) != len(ids) || len(columns) != len(out.separators)+1 {
+			return partOf(ids)
+		}
+		out.parts = append(out.parts, partOf(columns[k]))
+	}
+	return out
+}
+
+// partOf returns the form of strings: of one length with the characters of each place, or
+// a prefix and characters of a class.
+func partOf(ids []string) *idPattern {
+	p := &idPattern{min: len(ids[0]), max: len(ids[0])}
+	for _, v := range ids {
+		p.min, p.max = min(p.min, len(v)), max(p.max, len(v))
 	}
 	places := make([]map[byte]bool, p.max)
 	for _, v := range ids {
@@ -160,61 +191,64 @@ func patternOf(ids []string) *idPattern {
 			places[i][v[i]] = true
 		}
 	}
-	rest := map[byte]bool{}
+	varied := map[byte]bool{}
 	for i, place := range places {
-		if p.min < p.max && (len(rest) > 0 || len(place) > 1 || i >= p.min) {
-			for c := range place {
-				rest[c] = true
-			}
+		if len(place) > 1 || i >= p.min {
+			maps.Copy(varied, place)
 		}
 	}
+	few := len(ids) < fewFiles // their letters would say too much
 	for i, place := range places {
-		if p.min < p.max && (i >= p.min || len(place) > 1) {
-			p.alphabet = append(p.alphabet, alphabet(rest, len(ids) < fewFiles))
-			break // the last alphabet is that of all places that follow
+		only := string(slices.Collect(maps.Keys(place))[0])
+		switch {
+		case len(place) == 1 && i < p.min && only < "\x80" && (!few || strings.Trim(only, alphanumeric) != ""):
+			p.alphabet = append(p.alphabet, only)
+		case !few && len(varied) <= 6 && in(varied, letters):
+			p.alphabet = append(p.alphabet, sorted(varied))
+		case p.min == p.max:
+			p.alphabet = append(p.alphabet, class(place))
+		default:
+			p.alphabet = append(p.alphabet, class(varied))
+			return p // the last alphabet is that of all places that follow
 		}
-		p.alphabet = append(p.alphabet, alphabet(place, len(ids) < fewFiles))
 	}
 	return p
 }
 
-// alphabet returns the class of the characters that occur in a place.
-//
-// If there are few ids, their letters say too much.
-func alphabet(seen map[byte]bool, few bool) string {
-	var chars []byte
-	for c := range seen {
-		chars = append(chars, c)
+const (
+	digits       = "0123456789"
+	lower        = "abcdefghijklmnopqrstuvwxyz"
+	upper        = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	letters      = lower + upper
+	alphanumeric = digits + letters
+)
+
+func sorted(chars map[byte]bool) string { return string(slices.Sorted(maps.Keys(chars))) }
+
+func in(chars map[byte]bool, class string) bool { return strings.Trim(sorted(chars), class) == "" }
+
+// class returns the smallest class of characters that has all that occur.
+func class(chars map[byte]bool) string {
+	for _, c := range []string{digits, digits + "abcdef", digits + "ABCDEF", lower, upper, digits + lower, digits + upper} {
+		if in(chars, c) && (strings.ContainsAny(sorted(chars), digits) || c[0] != '0') {
+			return c
+		}
 	}
-	slices.Sort(chars)
-	in := func(class string) bool { return strings.Trim(string(chars), class) == "" }
-	hasDigit := strings.ContainsAny(string(chars), digits)
-	switch {
-	case len(chars) == 1 && chars[0] < 0x80 && (!few || strings.Trim(string(chars), digits+lower+strings.ToUpper(lower)) != ""):
-		return string(chars)
-	case in(digits):
-		return digits
-	case hasDigit && in(digits+"abcdef"):
-		return digits + "abcdef"
-	case hasDigit && in(digits+"ABCDEF"):
-		return digits + "ABCDEF"
-	case len(chars) <= 6 && !few && in(lower+strings.ToUpper(lower)):
-		return string(chars)
-	case in(lower):
-		return lower
-	case in(strings.ToUpper(lower)):
-		return strings.ToUpper(lower)
-	case in(digits + lower):
-		return digits + lower
-	}
-	return digits + lower + strings.ToUpper(lower)
+	return alphanumeric
 }
 
 // draw returns an id of the pattern, with so many characters more if there are few.
 func (p *idPattern) draw(d *drawing, more int) string {
 	if p.next > 0 {
-		p.next += 1 + int64(d.IntN(3))
-		return strconv.FormatInt(p.next, 10)
+		p.next += 1 + uint64(d.IntN(3))
+		return strconv.FormatUint(p.next, 10)
+	}
+	if len(p.parts) > 0 {
+		out := p.parts[0].draw(d, more)
+		for i, part := range p.parts[1:] {
+			out += p.separators[i:i+1] + part.draw(d, 0)
+		}
+		return out
 	}
 	out := make([]byte, p.min+d.IntN(p.max-p.min+1)+more)
 	for i := range out {

@@ -217,14 +217,15 @@ func (s *shape) shard(dir, stem, renamed string) string {
 	return strings.Join(parts, "/") + "/"
 }
 
-// learn reads the tables first, because their ids may name the other files.
+// learn reads pictures and files that are many last, because ids of the others may name
+// them.
 func (s *shape) learn(ctx context.Context) error {
 	groups := s.groups
 	s.groups = nil
-	isTable := func(g *group) bool { _, ok := s.contentOf(g.files[0]).(*table); return ok && g.named }
+	hasIDs := func(g *group) bool { _, ok := s.contentOf(g.files[0]).(*picture); return !ok && g.named }
 	for _, first := range []bool{true, false} {
 		for _, g := range groups {
-			if isTable(g) != first {
+			if hasIDs(g) != first {
 				continue
 			}
 			for _, name := range g.files {
