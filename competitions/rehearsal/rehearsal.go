@@ -9,7 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -76,7 +76,7 @@ func Draw(ctx context.Context, raw fs.FS, o Options) (_ *Set, err error) {
 			return nil, fmt.Errorf("draw rehearsal: %w", err)
 		}
 	}
-	out := &Set{Copied: []Copied{}, Partial: append([]string{}, s.partial...)}
+	out := &Set{Copied: []Copied{}, Partial: append([]string{}, slices.Compact(s.partial)...)}
 	for _, c := range s.columns {
 		if c.kind == category && !o.NoValues {
 			out.Copied = append(out.Copied, Copied{plain(c.file), c.name, len(c.values)})
@@ -216,12 +216,16 @@ func Try(ctx context.Context, def *competitions.Definition, packed []byte) (err 
 		return fmt.Errorf("prepare rehearsal: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	if err := archive.Unpack(ctx, archive.Source{ReaderAt: bytes.NewReader(packed), Size: int64(len(packed))}, archive.TarZstd, archive.DefaultLimits(), work); err != nil {
+	raw := filepath.Join(work, "raw")
+	if err := os.Mkdir(raw, 0o700); err != nil {
+		return fmt.Errorf("prepare rehearsal: %w", err)
+	}
+	if err := archive.Unpack(ctx, archive.Source{ReaderAt: bytes.NewReader(packed), Size: int64(len(packed))}, archive.TarZstd, archive.DefaultLimits(), raw); err != nil {
 		return err
 	}
-	out, err := prep.NewFolder(path.Join(work, ".prepared"))
+	out, err := prep.NewFolder(filepath.Join(work, "prepared"))
 	if err != nil {
 		return err
 	}
-	return errors.Join(prep.Run(ctx, def.Rehearsed(), prep.Options{Raw: os.DirFS(work), Out: out}), out.Discard())
+	return errors.Join(prep.Run(ctx, def.Rehearsed(), prep.Options{Raw: os.DirFS(raw), Out: out}), out.Discard())
 }

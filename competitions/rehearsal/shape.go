@@ -127,7 +127,9 @@ func (s *shape) sort() error {
 			if inside[path.Dir(dir)] == nil {
 				inside[path.Dir(dir)] = map[string]bool{}
 			}
-			inside[path.Dir(dir)][path.Base(dir)] = true
+			if !strings.HasSuffix(dir, unpacked) {
+				inside[path.Dir(dir)][path.Base(dir)] = true
+			}
 		}
 	}
 	delete(s.extensions, "")
@@ -149,6 +151,9 @@ func (s *shape) sort() error {
 		by[key] = append(by[key], name)
 	}
 	var errs []error
+	if len(s.files) == 0 {
+		errs = append(errs, errors.New("the folder with the raw data has no files"))
+	}
 	for _, ext := range slices.Sorted(maps.Keys(unknown)) {
 		errs = append(errs, unknown[ext])
 	}
