@@ -33,12 +33,12 @@ func digest(s string) uint64 {
 }
 
 // entity returns the entity with an id. It is added if it is not known yet.
-func (s *shape) entity(real string) *entity {
-	e := s.entities[real]
+func (s *shape) entity(known string) *entity {
+	e := s.entities[known]
 	if e == nil {
-		sum := sha256.Sum256([]byte(s.ID + "\x00" + real))
+		sum := sha256.Sum256([]byte(s.ID + "\x00" + known))
 		e = &entity{order: binary.LittleEndian.Uint64(sum[:]), z: stat.NormalQuantile((float64(binary.LittleEndian.Uint32(sum[8:])) + 0.5) / (1 << 32))}
-		s.entities[strings.Clone(real)] = e
+		s.entities[strings.Clone(known)] = e
 	}
 	return e
 }
@@ -113,8 +113,8 @@ func (d *drawing) folder(dir string) string {
 }
 
 // name returns the made-up id of an entity.
-func (d *drawing) name(real string, p *idPattern) string {
-	e := d.entity(real)
+func (d *drawing) name(known string, p *idPattern) string {
+	e := d.entity(known)
 	for try := 0; e.name == ""; try++ {
 		name := p.draw(d, try/1000)
 		if d.entities[name] == nil && !d.used[name] {

@@ -263,25 +263,25 @@ func TestPicturesWithIDs(t *testing.T) {
 // data in the drawn set.
 func TestNothingLeaks(t *testing.T) {
 	secret := map[string][]string{"train.csv": {"visit_id", "patient", "note"}, "test.csv": {"visit_id", "patient", "note"}, "sample_submission.csv": {"visit_id"}, "meta/patients.csv": {"patient"}}
-	real := clinic()
-	real["notes.jsonl"] = ""
+	secrets := clinic()
+	secrets["notes.jsonl"] = ""
 	for i := range 60 {
-		real["notes.jsonl"] += fmt.Sprintf(`{"by": "Dr. Miller of station %d", "visit": "v%07d", "scores": [%d, 2], "ok": %t}`+"\n", i, i*7919, i, i%2 == 0)
-		real[fmt.Sprintf("letters/%s%03d.txt", []string{"Smith", "Jones", "Weber"}[i%3], i)] = fmt.Sprintf("Dear Doctor %d\n\nthis is letter number %d about Smith\n", i, i)
+		secrets["notes.jsonl"] += fmt.Sprintf(`{"by": "Dr. Miller of station %d", "visit": "v%07d", "scores": [%d, 2], "ok": %t}`+"\n", i, i*7919, i, i%2 == 0)
+		secrets[fmt.Sprintf("letters/%s%03d.txt", []string{"Smith", "Jones", "Weber"}[i%3], i)] = fmt.Sprintf("Dear Doctor %d\n\nthis is letter number %d about Smith\n", i, i)
 	}
 	for _, noValues := range []bool{false, true} {
-		drawn, set := draw(t, real, rehearsal.Options{NoValues: noValues})
+		drawn, set := draw(t, secrets, rehearsal.Options{NoValues: noValues})
 		all := ""
 		for name, data := range drawn {
 			all += name + "\n" + data + "\n"
 		}
 		for name, columns := range secret {
-			for _, line := range strings.Split(strings.TrimSpace(real[name]), "\n")[1:] {
+			for _, line := range strings.Split(strings.TrimSpace(secrets[name]), "\n")[1:] {
 				if strings.Contains(all, line+"\n") {
 					t.Errorf("row %s of %s is in the drawn set", line, name)
 				}
 			}
-			for _, r := range real.rows(t, name) {
+			for _, r := range secrets.rows(t, name) {
 				for _, c := range columns {
 					if strings.Contains(all, r[c]) {
 						at := strings.Index(all, r[c])
