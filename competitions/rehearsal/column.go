@@ -2,6 +2,7 @@ package rehearsal
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -70,7 +71,7 @@ func newColumn(name string) *column {
 	return &column{name: name, index: map[string]int{}, seen: map[uint64]bool{}, layout: "-"}
 }
 
-var layouts = []string{time.DateOnly, time.DateTime, time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02 15:04:05 MST", "2006/01/02", "01/02/2006", "02.01.2006"}
+var layouts = []string{"", time.DateOnly, time.DateTime, time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02 15:04:05 MST", "2006/01/02", "01/02/2006", "02.01.2006"}
 
 // add counts a cell.
 func (c *column) add(cell string) {
@@ -81,8 +82,7 @@ func (c *column) add(cell string) {
 		c.cells = append(c.cells, -1)
 		return
 	}
-	c.addNumber(cell, c.n-c.missing == 1)
-	if c.layout == "-" {
+	if c.addNumber(cell); c.layout == "-" {
 		c.seen[digest(cell)] = true
 		c.spaces = c.spaces || strings.ContainsAny(cell, " \t\n")
 		c.words = append(c.words, float64(len(strings.Fields(cell))))
@@ -103,40 +103,39 @@ func (c *column) add(cell string) {
 	}
 }
 
-// addNumber keeps a cell as a number or, if the first one is a date, as a date. The
-// layout of numbers is "", that of other cells "-".
-func (c *column) addNumber(cell string, first bool) {
-	if c.layout == "-" && !first {
+// addNumber keeps a cell as a number or a date in the layout of the first cell. The layout
+// of numbers is "", that of other cells "-".
+func (c *column) addNumber(cell string) {
+	first := c.n-c.missing == 1
+	at := slices.IndexFunc(layouts, func(layout string) bool {
+		if !first && layout != c.layout {
+			return false
+		}
+		_, ok := parse(layout, cell)
+		return ok
+	})
+	if at < 0 {
+		c.layout, c.numbers = "-", nil
 		return
 	}
-	v, err := strconv.ParseFloat(cell, 64)
-	isNumber := err == nil && !math.IsInf(v, 0) && !math.IsNaN(v) && !strings.ContainsAny(cell, "xX_pP")
-	if first {
-		c.layout = "-"
-		if isNumber {
-			c.layout = ""
-		} else if i := slices.IndexFunc(layouts, func(l string) bool { _, err := time.Parse(l, cell); return err == nil }); i >= 0 {
-			c.layout = layouts[i]
-		}
-	}
-	if c.layout != "" && c.layout != "-" {
-		at, err := time.Parse(c.layout, cell)
-		if v = float64(at.Unix()); err != nil {
-			c.layout = "-"
-		}
-	} else if !isNumber {
-		c.layout = "-"
-	}
-	if c.layout == "-" {
-		c.numbers = nil
-		return
-	}
+	c.layout = layouts[at]
+	v, _ := parse(c.layout, cell)
 	c.numbers = append(c.numbers, v)
 	c.notInt = c.notInt || v != math.Trunc(v)
 	if _, decimals, ok := strings.Cut(cell, "."); ok {
 		c.places = max(c.places, len(decimals))
 	}
 	c.exponent = c.exponent || strings.ContainsAny(cell, "eE")
+}
+
+// parse returns a number, or the seconds of a date in a layout.
+func parse(layout, cell string) (float64, bool) {
+	if layout != "" {
+		at, err := time.Parse(layout, cell)
+		return float64(at.Unix()), err == nil
+	}
+	v, err := strconv.ParseFloat(cell, 64)
+	return v, err == nil && !math.IsInf(v, 0) && !math.IsNaN(v) && !strings.ContainsAny(cell, "xX_pP")
 }
 
 func (c *column) isNumber() bool { return c.layout == "" }
@@ -198,17 +197,15 @@ func (c *column) isBoolean() bool {
 // sortValues sorts a category's values, numbers by size. It forgets those of a single row,
 // unless all are.
 func (c *column) sortValues() {
-	order := slices.SortedFunc(func(yield func(int) bool) {
-		for i := range c.values {
-			if (c.kind == boolean || c.counts[i] > 1 || slices.Max(c.counts) == 1) && !yield(i) {
-				return
-			}
+	counts := map[string]int{}
+	for i, v := range c.values {
+		if c.kind == boolean || c.counts[i] > 1 || slices.Max(c.counts) == 1 {
+			counts[v] = c.counts[i]
 		}
-	}, func(a, b int) int { return byNumber(c.values[a], c.values[b]) })
-	values, counts := c.values, c.counts
-	c.values, c.counts = nil, nil
-	for _, i := range order {
-		c.values, c.counts = append(c.values, values[i]), append(c.counts, counts[i])
+	}
+	c.values, c.counts = slices.SortedFunc(maps.Keys(counts), byNumber), nil
+	for _, v := range c.values {
+		c.counts = append(c.counts, counts[v])
 	}
 	c.index, c.cells = nil, nil
 }
