@@ -21,7 +21,8 @@
 //     two tables, or in one only, stay so.
 //   - A row without an id or a text may be equal to a real one if all its columns are
 //     categories.
-//   - A set has about 200 rows a table, 60 files a folder, and 300 KB packed at most.
+//   - A set has about 200 rows a table, 60 files a table or folder, and 300 KB packed at
+//     most.
 //
 // # Limits
 //

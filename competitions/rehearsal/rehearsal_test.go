@@ -317,3 +317,45 @@ func TestUnknownFormat(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestFolders draws files in folders that are ids, or the beginnings of the files' names.
+func TestFolders(t *testing.T) {
+	r, table, sharded := raw{}, "patient,scan,species\n", "image,area\n"
+	for i := range 80 {
+		for k := range 4 {
+			r[fmt.Sprintf("scans/p%03d/%d.txt", 2*i, 1000*i+k)] = "text\n"
+			table += fmt.Sprintf("p%03d,%d,species%d\n", 2*i, 1000*i+k, i%60)
+		}
+		name := fmt.Sprintf("%c%c%05x", "abcd"[i%4], "0123"[i/4%4], i*31)
+		r["shards/"+name[:1]+"/"+name[1:2]+"/"+name+".txt"] = "text\n"
+		sharded += fmt.Sprintf("%s,%d\n", name, i)
+	}
+	r["scans.csv"], r["shards.csv"], r["sample.csv"] = table, sharded, "scan"
+	for i := range 60 {
+		r["sample.csv"] += fmt.Sprintf(",species%d", i)
+	}
+	drawn, _ := draw(t, r, rehearsal.Options{NoValues: true})
+	scans, shards := drawn.rows(t, "scans.csv"), drawn.rows(t, "shards.csv")
+	for _, row := range scans {
+		if _, ok := drawn["scans/"+row["patient"]+"/"+row["scan"]+".txt"]; !ok || !strings.Contains(drawn["sample.csv"], row["species"]) {
+			t.Errorf("row %v fits no file or no class", row)
+		}
+	}
+	for _, row := range shards {
+		name := row["image"]
+		if _, ok := drawn["shards/"+name[:1]+"/"+name[1:2]+"/"+name+".txt"]; !ok {
+			t.Errorf("image %s has no file", name)
+		}
+	}
+	if len(scans) < 30 || len(shards) < 30 || len(drawn) != 3+len(scans)+len(shards) {
+		t.Errorf("%d scans, %d shards, %d files", len(scans), len(shards), len(drawn))
+	}
+}
+
+// TestFewIDs sees that the letters of a few names are not taken for a common prefix.
+func TestFewIDs(t *testing.T) {
+	drawn, _ := draw(t, raw{"authors.csv": "author,city\nMillerAnna,Riverford\nMillerHans,Riverford\n"}, rehearsal.Options{})
+	if text := drawn["authors.csv"]; strings.Contains(text, "Miller") || strings.Count(text, "\n") != 3 {
+		t.Errorf("drawn: %s", text)
+	}
+}
