@@ -217,8 +217,10 @@ func byNumber(a, b string) int {
 	return cmp.Or(cmp.Compare(x, y), strings.Compare(a, b))
 }
 
-// summarize replaces the numbers by quantiles. Without values they have two digits, and
-// the limits are farther apart; those of proportions are 0 and 1.
+const month = 30 * 24 * 3600 // seconds
+
+// summarize replaces the numbers by quantiles. Without values they have two digits, dates
+// are whole months, and the limits are farther apart; those of proportions are 0 and 1.
 func (c *column) summarize(noValues bool) {
 	from := c.numbers
 	if c.kind == text {
@@ -239,6 +241,10 @@ func (c *column) summarize(noValues bool) {
 	wider := max((hi-lo)/20, math.Abs(lo)/1e6)
 	q[0], q[10] = lo-wider, hi+wider
 	for i := range q {
+		if c.kind == date {
+			q[i] = math.Round(q[i]/month) * month
+			continue
+		}
 		q[i], _ = strconv.ParseFloat(strconv.FormatFloat(q[i], 'g', 2, 64), 64)
 	}
 	if lo >= 0 {
