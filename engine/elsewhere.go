@@ -205,7 +205,7 @@ func (r *run) elsewhere(ctx context.Context, n *node, l sched.Lease) error {
 	log := attempt.Lines(r.sink, n.plan.Name, r.openLog(n.plan.Name, l.Attempt))
 	n.outcome, err = r.e.opts.Elsewhere.Do(ctx, Job{
 		Place: n.place.Name, Address: n.plan.Name, Kind: n.Step.Kind, Args: c.args, Action: n.decision.id, Fields: n.decision.fields,
-		Attempt: l.Attempt, RunID: r.result.RunID, Fresh: n.fresh(), Tries: r.e.tries(ctx, c.Step, n.decision.id), Sink: r.sink, Log: log,
+		Attempt: l.Attempt, RunID: r.result.RunID, Fresh: n.fresh(), Tries: r.e.tries(ctx, n, c.Step), Sink: r.sink, Log: log,
 	})
 	if err = errors.Join(err, log.Close()); err != nil {
 		return err

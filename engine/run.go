@@ -152,7 +152,7 @@ func (r *run) attempt(ctx context.Context, n *node, l sched.Lease) error {
 	r.warnChoices(c.choices)
 	one := attempt.Attempt{
 		Kind: n.Step.Kind, Args: c.args, Action: d.id, Fields: d.fields, Address: n.plan.Name, Number: l.Attempt,
-		RunID: r.result.RunID, Devices: l.Devices, Tries: r.e.tries(ctx, c.Step, d.id), Cache: r.e.opts.Cache, Sink: r.sink, Log: r.openLog(n.plan.Name, l.Attempt),
+		RunID: r.result.RunID, Devices: l.Devices, Tries: r.e.tries(ctx, n, c.Step), Cache: r.e.opts.Cache, Sink: r.sink, Log: r.openLog(n.plan.Name, l.Attempt),
 	}
 	rec, err := one.Run(ctx)
 	if err != nil {
@@ -186,12 +186,13 @@ func (r *run) usable(rec *cache.Record) *cache.Record {
 	return rec.Final()
 }
 
-// tries counts the earlier tries at a step whose results record the conditions
-// of their creation. An evicted result counts as one.
-func (e *Engine) tries(ctx context.Context, s step.Step, id digest.ActionID) (t cache.Tries) {
-	if c, ok := s.(step.Conditioned); !ok || len(c.Conditions()) == 0 {
+// tries counts the earlier tries at a step whose results vary and record the
+// conditions of their creation. An evicted result counts as one.
+func (e *Engine) tries(ctx context.Context, n *node, s step.Step) (t cache.Tries) {
+	if c, ok := s.(step.Conditioned); !ok || len(c.Conditions()) == 0 || !n.Step.Kind.Varies {
 		return t
 	}
+	id := n.decision.id
 	last, _ := e.lookup(ctx, id) // if it is unknown, counting starts here
 	if last == nil && e.opts.Remote != nil {
 		last = e.opts.Remote.Find(ctx, []digest.ActionID{id})[0]

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // Entry is one line of a list of submissions.
@@ -224,6 +225,9 @@ type result struct {
 
 func (b Batch) gradeEntry(ctx context.Context, e Entry) result {
 	def, err := b.Catalog.Get(e.CompetitionID)
+	if err == nil {
+		def = def.In(b.DataDir)
+	}
 	report := Graded{Labels: e.Labels, Origin: e.Origin}
 	switch {
 	case err != nil:
@@ -239,7 +243,7 @@ func (b Batch) gradeEntry(ctx context.Context, e Entry) result {
 		return result{failure: &Failure{Line: e.Line, CompetitionID: e.CompetitionID, SubmissionPath: e.SubmissionPath, Reason: err.Error()}}
 	}
 	if e.Origin != nil {
-		report.MadeUnder(e.Conditions)
+		report.MadeUnder(step.UnionConditions(report.Conditions, e.Conditions))
 	}
 	return result{report: report}
 }

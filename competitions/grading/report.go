@@ -184,6 +184,9 @@ func newReport(def *competitions.Definition, submission string, created time.Tim
 		SubmissionPath: submission,
 		Detail:         Detail{Outcome: Missing, Teams: len(def.Medals.Scores), CompetitionVersion: def.Version, Profile: ReferenceProfile, Flagged: def.Flags},
 	}
+	if def.Rehearsal {
+		r.Conditions = []string{conditions.Data + "=" + conditions.Rehearsal}
+	}
 	if slices.Contains(def.Flags, competitions.Crowded) {
 		r.Crowd = &Crowd{Crowd: def.Medals.Crowd()}
 	}

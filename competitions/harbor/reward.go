@@ -1,6 +1,7 @@
 package harbor
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -9,26 +10,63 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
-// Rewards are the kinds of reward.
-var Rewards = []string{"medal", "rank", "margin"}
-
-// CheckReward refuses a word that names no reward.
-func CheckReward(kind string) error {
-	if !slices.Contains(Rewards, kind) {
-		return fmt.Errorf("--reward %s: it is %s", kind, strings.Join(Rewards, ", "))
+// Rewards returns the kinds of reward on real data or in a rehearsal, the default first.
+func Rewards(rehearsal bool) []string {
+	if rehearsal {
+		return []string{"sample", "margin"}
 	}
-	return nil
+	return []string{"medal", "rank", "margin"}
+}
+
+// RewardUsage describes a flag with a kind of reward.
+const RewardUsage = "`KIND` of reward: medal (default), rank or margin; in a rehearsal sample (default) or margin"
+
+// CheckReward returns the kind of reward for a competition, the default for "", and
+// refuses a word that names none.
+func CheckReward(kind string, def *competitions.Definition) (string, error) {
+	kinds := Rewards(def.Rehearsal)
+	kind = cmp.Or(kind, kinds[0])
+	if !slices.Contains(kinds, kind) {
+		return "", fmt.Errorf("--reward %s: for %s it is %s", kind, name(def), strings.Join(kinds, ", "))
+	}
+	return kind, nil
+}
+
+// Scale has the scores with the reward margin 0 and 1: the median and the gold threshold.
+// In a rehearsal they are the scores of the sample submission and of the right answers,
+// or NaN.
+type Scale struct{ Zero, One float64 }
+
+// Measure returns the scale of a competition. grade grades a file of the prepared folder.
+func Measure(def *competitions.Definition, grade func(name string) (grading.Report, error)) (s Scale, err error) {
+	if !def.Rehearsal {
+		return Scale{def.Medals.Thresholds.Median, def.Medals.Thresholds.Gold}, nil
+	}
+	scored := func(name string) float64 {
+		r, failure := grade(name)
+		if failure != nil {
+			err = failure
+		}
+		if r.ExactScore == nil || r.NonFinite {
+			return math.NaN()
+		}
+		return float64(*r.ExactScore)
+	}
+	return Scale{scored(def.Layout.Sample), scored(def.Layout.Gold)}, err
 }
 
 // Reward returns a report's reward, from 0 to 1; docs/training.md defines the
 // kinds. A submission without a finite score has 0.
-func Reward(kind string, r grading.Report) float64 {
+func (s Scale) Reward(kind string, r grading.Report) float64 {
 	if r.Outcome != grading.Scored || r.ExactScore == nil || r.NonFinite {
 		return 0
 	}
+	score, span := float64(*r.ExactScore), s.One-s.Zero
 	switch kind {
 	case "rank":
 		if r.Rank == nil || r.Teams == 0 {
@@ -36,13 +74,29 @@ func Reward(kind string, r grading.Report) float64 {
 		}
 		return max(0, 1-float64(*r.Rank-1)/float64(r.Teams))
 	case "margin":
-		span := float64(r.Gold - r.Median)
-		if r.Unranked() || span == 0 {
-			return medalReward(r)
+		if span != 0 && !math.IsNaN(span) && span < 0 == r.LowerIsBetter {
+			return min(1, max(0, (score-s.Zero)/span))
 		}
-		return min(1, max(0, (float64(*r.ExactScore)-float64(r.Median))/span))
 	}
-	return medalReward(r)
+	if !conditions.Rehearsed(r.Conditions) {
+		return medalReward(r)
+	}
+	better := score > s.Zero
+	if r.LowerIsBetter {
+		better = score < s.Zero
+	}
+	if better || math.IsNaN(s.Zero) {
+		return 1
+	}
+	return 0
+}
+
+// name returns the name of a competition's task.
+func name(def *competitions.Definition) string {
+	if def.Rehearsal {
+		return conditions.Rehearsal + "-" + def.ID
+	}
+	return def.ID
 }
 
 func medalReward(r grading.Report) float64 {
@@ -58,8 +112,8 @@ func medalReward(r grading.Report) float64 {
 }
 
 // WriteReward writes reward.json and reward.txt, as Harbor reads them.
-func WriteReward(dir, kind string, r grading.Report) error {
-	reward := Reward(kind, r)
+func (s Scale) WriteReward(dir, kind string, r grading.Report) error {
+	reward := s.Reward(kind, r)
 	values := map[string]float64{"reward": reward}
 	if r.ExactScore != nil && !math.IsNaN(float64(*r.ExactScore)) && !math.IsInf(float64(*r.ExactScore), 0) {
 		values["score"] = float64(*r.ExactScore)

@@ -7,22 +7,31 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
-// TestRewards: in both directions of a metric, at, between and beyond the median and
-// the gold threshold.
+// TestRewards: in both directions of a metric, at, between and beyond the two scores of
+// the scale.
 func TestRewards(t *testing.T) {
-	report := func(score, median, gold float64, rank int) grading.Report {
+	type measured struct {
+		grading.Report
+		Scale
+	}
+	report := func(score, zero, one float64, rank int) measured {
 		exact := grading.Number(score)
 		r := grading.Report{Detail: grading.Detail{Outcome: grading.Scored, ExactScore: &exact, Rank: &rank, Teams: 4}}
-		r.Median, r.Gold = grading.Cutoff(median), grading.Cutoff(gold)
+		r.LowerIsBetter = one < zero
+		return measured{r, Scale{zero, one}}
+	}
+	rehearsed := func(score, sample, best float64) measured {
+		r := report(score, sample, best, 1)
+		r.Conditions = []string{"data=rehearsal"}
 		return r
 	}
 	bronze, failed, infinite := report(0.5, 0.25, 0.25, 2), report(1, 0, 1, 1), report(math.Inf(1), 0, 1, 1)
 	bronze.BronzeMedal, failed.Outcome, infinite.NonFinite = true, grading.InvalidScore, true
-	gold := report(1, 0, 1, 1)
+	nan, gold := math.NaN(), report(1, 0, 1, 1)
 	gold.GoldMedal = true
 	for _, tt := range []struct {
 		name, kind string
-		report     grading.Report
+		report     measured
 		want       float64
 	}{
 		{"first", "rank", report(1, 0, 1, 1), 1},
@@ -38,8 +47,15 @@ func TestRewards(t *testing.T) {
 		{"gold", "medal", gold, 1},
 		{"invalid", "rank", failed, 0},
 		{"not finite", "margin", infinite, 0},
+		{"better than the sample", "sample", rehearsed(0.75, 0.5, 1), 1},
+		{"as the sample", "sample", rehearsed(0.5, 0.5, 1), 0},
+		{"better than the sample, lower is better", "sample", rehearsed(0.5, 0.75, 0), 1},
+		{"worse than the sample, lower is better", "sample", rehearsed(0.875, 0.75, 0), 0},
+		{"a sample without a score", "sample", rehearsed(0.5, nan, 1), 1},
+		{"between, in a rehearsal", "margin", rehearsed(0.75, 0.5, 1), 0.5},
+		{"answers without a score", "margin", rehearsed(0.75, 0.5, nan), 1},
 	} {
-		if got := Reward(tt.kind, tt.report); got != tt.want {
+		if got := tt.report.Reward(tt.kind, tt.report.Report); got != tt.want {
 			t.Errorf("%s, %s: %v, want %v", tt.kind, tt.name, got, tt.want)
 		}
 	}

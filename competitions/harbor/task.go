@@ -7,7 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/mleflow/mleflow/cache/leaf/progress"
@@ -23,7 +25,7 @@ type Writer struct {
 	// Image is the base image of the agent's environment. Images is a prefix of the names
 	// of images; if it is empty, the harness builds them.
 	Image, Images string
-	// Reward is one of Rewards.
+	// Reward is one of Rewards, or empty for the default.
 	Reward string
 	// Micro is the number of test ids drawn by Seed; 0 is all.
 	Micro int
@@ -31,6 +33,8 @@ type Writer struct {
 	// Judge finds out whether the answers are a solution.
 	Judge grading.Judge
 	Work  *progress.Work
+	// program is this program in a task that was written.
+	program string
 }
 
 // Task is a task that was written.
@@ -52,14 +56,22 @@ func mistakef(format string, args ...any) error { return Mistake{fmt.Errorf(form
 type draft struct {
 	*Writer
 	def               *competitions.Definition
-	dir               string
+	dir, reward       string
 	prepared, answers string
-	solved            bool
+	// gold is the file that is the solution if it is solved.
+	gold   string
+	solved bool
 }
 
-// Write writes one task folder, as a whole or not at all.
+// Write writes one task folder, as a whole or not at all. Data with the mark of a
+// rehearsal give a task of one.
 func (w *Writer) Write(ctx context.Context, def *competitions.Definition) (task Task, err error) {
-	d := draft{Writer: w, def: def, prepared: filepath.Join(w.Data, def.ID, "prepared"), answers: grading.AnswersPath(w.Data, def)}
+	def = def.In(w.Data)
+	d := draft{Writer: w, def: def}
+	if d.reward, err = CheckReward(w.Reward, def); err != nil {
+		return task, Mistake{err}
+	}
+	d.use(w.Data)
 	to := filepath.Join(w.Dir, w.name(def))
 	for _, need := range []string{filepath.Join(d.prepared, "public"), d.answers} {
 		if _, err := os.Stat(need); err != nil {
@@ -92,22 +104,29 @@ func (w *Writer) Write(ctx context.Context, def *competitions.Definition) (task 
 	if err := os.Chmod(d.dir, 0o755); err != nil { //nolint:gosec // a folder to share, as mkdir makes it
 		return task, fmt.Errorf("write task: %w", err)
 	}
+	w.program = filepath.Join(to, "tests", "mleflow")
 	return Task{Competition: def.ID, Path: to, Solution: d.solved}, os.Rename(d.dir, to)
 }
 
 // name returns the name of the task's folder.
 func (w *Writer) name(def *competitions.Definition) string {
 	if w.Micro == 0 {
-		return def.ID
+		return name(def)
 	}
-	return fmt.Sprintf("%s-micro-%d-%d", def.ID, w.Micro, w.Seed)
+	return fmt.Sprintf("%s-micro-%d-%d", name(def), w.Micro, w.Seed)
+}
+
+// use takes the data in a data directory.
+func (d *draft) use(data string) {
+	d.prepared, d.answers = filepath.Join(data, d.def.ID, "prepared"), grading.AnswersPath(data, d.def)
+	d.gold = filepath.Join(d.prepared, filepath.FromSlash(d.def.Layout.Gold))
 }
 
 // draw replaces the data by a small split of them, below a folder.
 func (d *draft) draw(ctx context.Context, data string) error {
-	to := filepath.Join(data, d.def.ID, "prepared")
-	folder := mask.Folder{From: d.prepared, To: to, Work: d.Work}
-	d.prepared, d.answers = to, grading.AnswersPath(data, d.def)
+	from := d.prepared
+	d.use(data)
+	folder := mask.Folder{From: from, To: d.prepared, Work: d.Work}
 	return folder.Write("draw", func(o mask.Options) error {
 		if err := mask.Draw(ctx, d.def, d.Micro, d.Seed, o); err != nil {
 			return Mistake{err}
@@ -116,20 +135,25 @@ func (d *draft) draw(ctx context.Context, data string) error {
 	})
 }
 
-// grade finds out whether the answers earn gold, and whether a small split can be graded.
+// grade finds out whether the gold submission earns gold, or in a rehearsal the whole
+// reward, and whether a small split can be graded.
 func (d *draft) grade(ctx context.Context) error {
-	grade := func(submission string) (grading.Report, error) {
-		return d.Judge.Grade(ctx, d.def, grading.Request{Submission: submission, Answers: d.answers, Created: time.Now()})
+	grade := func(name string) (grading.Report, error) {
+		return d.Judge.Grade(ctx, d.def, grading.Request{Submission: filepath.Join(d.prepared, filepath.FromSlash(name)), Answers: d.answers, Created: time.Now()})
 	}
-	report, err := grade(d.answers)
+	report, err := grade(d.def.Layout.Gold)
 	if err != nil {
 		return err
 	}
-	d.solved = report.GoldMedal && filepath.Ext(d.answers) == ".csv"
+	scale, err := Measure(d.def, grade)
+	if err != nil {
+		return err
+	}
+	d.solved = (report.GoldMedal || d.def.Rehearsal && scale.Reward(d.reward, report) == 1) && filepath.Ext(d.gold) == ".csv"
 	if d.Micro == 0 || report.Outcome == grading.Scored {
 		return nil
 	}
-	one, err := grade(filepath.Join(d.prepared, filepath.FromSlash(d.def.Layout.Sample)))
+	one, err := grade(d.def.Layout.Sample)
 	if err == nil && one.Outcome != grading.Scored {
 		err = mistakef("the %d ids drawn from %s cannot be graded: %s; draw more of them, or others with --seed", d.Micro, d.def.ID, one.Reason)
 	}
@@ -138,11 +162,16 @@ func (d *draft) grade(ctx context.Context) error {
 
 func (d *draft) fill() error {
 	files := map[string]string{
-		"task.toml":              d.config(d.def),
+		"task.toml":              d.config(),
 		"instruction.md":         instruction(d.def),
 		"environment/Dockerfile": fmt.Sprintf("FROM %s\nCOPY data/ /home/data/\nRUN mkdir -p /home/submission\nWORKDIR /home\n", d.Image),
 		"tests/Dockerfile":       "FROM debian:12.11-slim\nCOPY . /tests/\nRUN mkdir -p /logs/verifier\n",
-		"tests/test.sh":          fmt.Sprintf(testScript, d.def.ID, d.Reward),
+		"tests/test.sh":          fmt.Sprintf(testScript, d.def.ID, d.reward),
+	}
+	graded := []string{d.def.Layout.Answers}
+	if d.def.Rehearsal { // Measure needs the others
+		graded = append(graded, d.def.Layout.Sample, d.def.Layout.Gold)
+		files[path.Join("tests/data", d.def.ID, competitions.RehearsalMark)] = competitions.RehearsalText
 	}
 	if d.solved {
 		files["solution/solve.sh"] = "#!/bin/sh\nset -e\nmkdir -p /home/submission\ncp \"$(dirname \"$0\")/submission.csv\" /home/submission/submission.csv\n"
@@ -153,23 +182,24 @@ func (d *draft) fill() error {
 		}
 	}
 	if d.solved {
-		if err := linkFile(d.answers, filepath.Join(d.dir, "solution", "submission.csv")); err != nil {
+		if err := linkFile(d.gold, filepath.Join(d.dir, "solution", "submission.csv")); err != nil {
 			return err
 		}
-	}
-	private, err := filepath.Rel(d.prepared, d.answers)
-	if err != nil {
-		return err
 	}
 	program, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	return errors.Join(
-		linkTrees(d.def.ID, d.Work,
-			link{from: filepath.Join(d.prepared, "public"), to: filepath.Join(d.dir, "environment", "data")},
-			link{from: d.answers, to: filepath.Join(d.dir, "tests", "data", d.def.ID, "prepared", private)}),
-		copyFile(program, filepath.Join(d.dir, "tests", "mleflow")))
+	place := copyFile
+	if d.program != "" { // tasks share one copy
+		program, place = d.program, linkFile
+	}
+	slices.Sort(graded)
+	trees := []link{{from: filepath.Join(d.prepared, "public"), to: filepath.Join(d.dir, "environment", "data")}}
+	for _, name := range slices.Compact(graded) {
+		trees = append(trees, link{from: filepath.Join(d.prepared, name), to: filepath.Join(d.dir, "tests", "data", d.def.ID, "prepared", name)})
+	}
+	return errors.Join(linkTrees(d.def.ID, d.Work, trees...), place(program, filepath.Join(d.dir, "tests", "mleflow")))
 }
 
 // testScript ends with status 1 and no reward if grading itself fails, which
@@ -190,10 +220,15 @@ status=$?
 exit $status
 `
 
-func (w *Writer) config(def *competitions.Definition) string {
-	micro := ""
+func (d *draft) config() string {
+	kind, w, def := "", d.Writer, d.def
+	timeout, cpus, memory := 86400.0, 4, 16384
+	if def.Rehearsal {
+		kind = "data = \"rehearsal\"\n"
+		timeout, cpus, memory = 3600, 2, 4096
+	}
 	if w.Micro > 0 {
-		micro = fmt.Sprintf("micro = %d\nseed = %d\n", w.Micro, w.Seed)
+		kind += fmt.Sprintf("micro = %d\nseed = %d\n", w.Micro, w.Seed)
 	}
 	agent, verifier := "", ""
 	if w.Images != "" {
@@ -211,7 +246,7 @@ competition_version = %q
 reward = %q
 %s
 [agent]
-timeout_sec = 86400.0
+timeout_sec = %.1f
 
 [verifier]
 timeout_sec = 3600.0
@@ -225,13 +260,17 @@ memory_mb = 8192
 [environment]
 %snetwork_mode = "no-network"
 build_timeout_sec = 3600.0
-cpus = 4
-memory_mb = 16384
-`, w.name(def), def.Version, w.Reward, micro, verifier, agent)
+cpus = %d
+memory_mb = %d
+`, w.name(def), def.Version, d.reward, kind, timeout, verifier, agent, cpus, memory)
 }
 
 func instruction(def *competitions.Definition) string {
-	return fmt.Sprintf(rules, def.ID) + "\n" + string(def.OwnDescription())
+	text := fmt.Sprintf(rules, def.ID) + "\n"
+	if def.Rehearsal {
+		text += "This is a rehearsal: the data are synthetic and tiny, in the form of the real ones.\n\n"
+	}
+	return text + string(def.OwnDescription())
 }
 
 // rules are the rules of our own instructions that hold without our

@@ -267,6 +267,9 @@ func (d *download) add(deps Deps, kind string, spec source.Spec, as string) erro
 	if err := src.Check(spec); err != nil {
 		return err
 	}
+	if kind == "reference" && competitions.IsRehearsal(spec.Path) {
+		return fmt.Errorf("%s has the data of a rehearsal; write data = %q instead", spec.Path, conditions.Rehearsal)
+	}
 	d.items = append(d.items, item{src, spec, as, kind})
 	return nil
 }

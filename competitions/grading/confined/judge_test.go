@@ -128,13 +128,13 @@ func TestAsLocal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := b.file(t, name+".csv", text)
-			for _, id := range []string{"toy", "joined"} {
+			for _, def := range []*competitions.Definition{b.def(t, "toy"), b.def(t, "joined"), b.def(t, "toy").Rehearsed()} {
 				q := grading.Request{
 					Submission: path, Name: "s.csv", Answers: answers, Created: time.Date(2024, 5, 6, 7, 8, 9, 123456000, time.FixedZone("", 3600)),
 					Params: map[string]cty.Value{"most": cty.StringVal("7")},
 				}
-				want, err := b.local.Grade(t.Context(), b.def(t, id), q)
-				got, err2 := b.Grade(t.Context(), b.def(t, id), q)
+				want, err := b.local.Grade(t.Context(), def, q)
+				got, err2 := b.Grade(t.Context(), def, q)
 				if err := errors.Join(err, err2); err != nil {
 					t.Fatal(err)
 				}
@@ -142,8 +142,8 @@ func TestAsLocal(t *testing.T) {
 					t.Error(diff)
 				}
 				for _, sample := range []string{sample, ""} {
-					want := b.local.Form(b.def(t, id), sample)(t.Context(), path)
-					got := b.Form(b.def(t, id), sample)(t.Context(), path)
+					want := b.local.Form(def, sample)(t.Context(), path)
+					got := b.Form(def, sample)(t.Context(), path)
 					if diff := cmp.Diff(fmt.Sprintf("%T %v", want, want), fmt.Sprintf("%T %v", got, got)); diff != "" {
 						t.Error(diff)
 					}

@@ -67,6 +67,7 @@ func (c *completion) argumentCompleters() map[string]completer {
 		"mleflow plan":             hcl,
 		"mleflow doctor":           hcl,
 		"mleflow apply":            hcl,
+		"mleflow rehearse":         hcl,
 		"mleflow lock":             hcl,
 		"mleflow graph":            hcl,
 		"mleflow explain":          c.completeExplain,
@@ -119,7 +120,7 @@ func (c *completion) valueCompleters() map[string]completer {
 	return map[string]completer{
 		"--var":                         c.completeVariables,
 		"--param":                       c.completeParameters,
-		"--reward":                      words(harbor.Rewards...),
+		"--reward":                      words(append(harbor.Rewards(false), "sample")...),
 		"mleflow init --from":           words(pipeline.ShippedNames()...),
 		"--image":                       none,
 		"--images":                      none,

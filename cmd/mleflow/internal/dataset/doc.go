@@ -4,6 +4,7 @@
 //	DIR/<id>/raw                  the unpacked download
 //	DIR/<id>/prepared/public      what agents see
 //	DIR/<id>/prepared/private     the answers
+//	DIR/<id>/rehearsal.txt        the mark of data of a rehearsal
 //
 // Prepared folders appear whole or not at all. Pins are checked after
 // preparing; what does not match stays in place to be looked at.

@@ -52,6 +52,14 @@ type Outcome struct {
 // Prepare makes the prepared folder of a competition from its raw one.
 func Prepare(ctx context.Context, j Job) (Outcome, error) {
 	out := Outcome{Competition: j.Def.ID, Path: j.Layout.Prepared(j.Def.ID)}
+	if err := j.fits(); err != nil {
+		return out, err
+	}
+	if j.Def.Rehearsal {
+		if err := competitions.MarkRehearsal(j.Layout.Competition(j.Def.ID)); err != nil {
+			return out, err
+		}
+	}
 	raw, own, err := j.raw(ctx)
 	if err != nil {
 		return out, err
@@ -68,6 +76,21 @@ func Prepare(ctx context.Context, j Job) (Outcome, error) {
 		}
 	}
 	return out, nil
+}
+
+// fits returns an error if the folder has real data and the job is a rehearsal, or the
+// reverse.
+func (j Job) fits() error {
+	dir := j.Layout.Competition(j.Def.ID)
+	has, err := filled(dir)
+	if err != nil || !has || competitions.IsRehearsal(dir) == j.Def.Rehearsal {
+		return err
+	}
+	kind := "the data of a rehearsal"
+	if j.Def.Rehearsal {
+		kind = "other data than those of a rehearsal"
+	}
+	return fmt.Errorf("%s has %s; name another folder with --data-dir", dir, kind)
 }
 
 func (j Job) run(ctx context.Context, raw fs.FS, final string) (err error) {

@@ -23,9 +23,9 @@ type Fetched struct {
 var errNoRaw = errors.New("no raw data")
 
 // NeedsRaw reports whether the raw data has to be fetched: none is named, and
-// the layout has none.
+// the layout has none. It has not if Prepare refuses the folder.
 func (j Job) NeedsRaw() (bool, error) {
-	if j.Raw != "" {
+	if j.Raw != "" || j.fits() != nil {
 		return false, nil
 	}
 	has, err := filled(j.Layout.Raw(j.Def.ID))

@@ -40,7 +40,10 @@ func judge(rec export.Record, packages []string, printed string) (problem, fix s
 		return "it lacks the " + packagesText(packages), "add it to packages in the agent's python block, or to its image"
 	}
 	lines := strings.Split(printed, "\n")
-	cause, _ := view.Excerpt(lines[max(0, len(lines)-tailLines):])
+	cause, shown := view.Excerpt(lines[max(0, len(lines)-tailLines):])
+	if cause == "" && len(shown) > 0 {
+		cause = shown[len(shown)-1]
+	}
 	return cmp.Or(cause, "it failed"), "mleflow logs shows its output"
 }
 

@@ -153,7 +153,12 @@ func (r *Real) write(w io.Writer, style view.Style) {
 	if r.TimeLimitSeconds > 0 {
 		fmt.Fprintf(w, " of at most %s", seconds(&r.TimeLimitSeconds))
 	}
-	fmt.Fprintf(w, ".\n  time:     %s of agents in all", hours(r.AttemptSeconds))
+	fmt.Fprint(w, ".\n  time:     ")
+	if r.AttemptSeconds.High > 0 {
+		fmt.Fprintf(w, "%s of agents in all", hours(r.AttemptSeconds))
+	} else {
+		fmt.Fprint(w, "unknown, as no attempt ended")
+	}
 	if r.GPUSeconds.High > 0 {
 		fmt.Fprintf(w, ", %s of GPUs", hours(r.GPUSeconds))
 	}
@@ -164,11 +169,7 @@ func (r *Real) write(w io.Writer, style view.Style) {
 	if r.CostUSD != nil {
 		fmt.Fprintf(w, "  cost:     $%.2f to $%.2f\n", r.CostUSD.Low, r.CostUSD.High)
 	}
-	fmt.Fprintf(w, "  download: %s", view.Bytes(r.DownloadBytes))
-	if len(r.Unsized) > 0 {
-		fmt.Fprintf(w, " without those of unknown size: %s", plain.List(r.Unsized))
-	}
-	fmt.Fprintln(w)
+	fmt.Fprintf(w, "  download: %s\n", r.download())
 	if f := r.Forecast; f != nil && f.PeakBytes > 0 {
 		fmt.Fprintf(w, "  disk:     %s stay in the cache, %s at most at once", view.Bytes(f.CacheBytes), view.Bytes(f.PeakBytes))
 		if f.Space.FreeBytes >= 0 {
@@ -180,6 +181,17 @@ func (r *Real) write(w io.Writer, style view.Style) {
 		fmt.Fprintf(w, "  %s %s\n", style.Bad("missing:"), view.OneLine(text))
 	}
 	fmt.Fprintln(w, "Low: the agents do as much as in the rehearsal. High: they go on at the same rate\nuntil their time limit.")
+}
+
+func (r *Real) download() string {
+	var parts []string
+	if r.DownloadBytes > 0 || len(r.Unsized) == 0 {
+		parts = append(parts, view.Bytes(r.DownloadBytes))
+	}
+	if len(r.Unsized) > 0 {
+		parts = append(parts, "unknown for "+plain.List(r.Unsized))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // obstacles are all that prevents the real run here.

@@ -12,6 +12,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/garbage"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/diag"
 )
@@ -19,8 +20,10 @@ import (
 // DataFlags are the flags of the commands that work on the reference's data
 // folder.
 type DataFlags struct {
-	Dir    string
-	params []string
+	Dir string
+	// Rehearsal chooses the data of rehearsals, in the folder rehearsal of Dir.
+	Rehearsal bool
+	params    []string
 }
 
 // Register adds the flags.
@@ -36,11 +39,18 @@ func SpareMemory() { garbage.Grow(25) }
 
 // Layout finds the folders of the data directory.
 func (f *DataFlags) Layout(a *App) (dataset.Layout, error) {
-	if f.Dir != "" {
-		return dataset.Layout{Dir: f.Dir}, nil
+	dir := f.Dir
+	if dir == "" {
+		folder, err := a.CacheFolder()
+		if err != nil {
+			return dataset.Layout{}, err
+		}
+		dir = filepath.Join(folder, "data")
 	}
-	folder, err := a.CacheFolder()
-	return dataset.Layout{Dir: filepath.Join(folder, "data")}, err
+	if f.Rehearsal {
+		dir = filepath.Join(dir, conditions.Rehearsal)
+	}
+	return dataset.Layout{Dir: dir}, nil
 }
 
 // parameters are the values of --param by name, as written.

@@ -91,6 +91,9 @@ func (d *Describer) lay(def *competitions.Definition, prepared string, text []by
 }
 
 func (d *Describer) text(ctx context.Context, def *competitions.Definition) ([]byte, error) {
+	if def.Rehearsal { // it uses no network
+		return def.OwnDescription(), nil
+	}
 	finder, err := d.open()
 	if err != nil {
 		return nil, err

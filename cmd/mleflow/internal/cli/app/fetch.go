@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/event"
@@ -54,7 +56,9 @@ func (f *Fetcher) Add(def *competitions.Definition, layout dataset.Layout, kept 
 	}
 	folder := layout.Competition(def.ID)
 	main, ok := def.Download()
-	if taken := (source.Reference{}).Taken(source.Spec{Path: folder}); strings.HasSuffix(taken, ".zip") && ok {
+	if def.Rehearsal {
+		spec.Args["data"] = cty.StringVal(conditions.Rehearsal)
+	} else if taken := (source.Reference{}).Taken(source.Spec{Path: folder}); strings.HasSuffix(taken, ".zip") && ok {
 		from := map[string]cty.Value{"kind": cty.StringVal("reference"), "path": cty.StringVal(folder)}
 		if main.MD5 != "" {
 			from["md5"] = cty.StringVal(main.MD5)
@@ -176,16 +180,25 @@ func (s single) Get(id string) (*competitions.Definition, error) {
 	return s.def, nil
 }
 
-// FetchOne gets the raw data of one competition, telling nobody.
-func (s *Store) FetchOne(ctx context.Context, b *Backend, def *competitions.Definition) (raw *dataset.Fetched, err error) {
-	sources, err := s.sources()
+// PrepareShipped prepares data that ship with the program, telling nobody, and returns
+// the folder.
+func (a *App) PrepareShipped(ctx context.Context, job dataset.Job) (_ string, err error) {
+	b, err := a.OpenBackend()
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	kind := download.Kind(download.Deps{Catalog: single{def}, Sources: source.NewRegistry(sources...)})
+	defer func() { err = errors.Join(err, b.Close()) }()
+	sources, err := a.sources()
+	if err != nil {
+		return "", err
+	}
+	kind := download.Kind(download.Deps{Catalog: single{job.Def}, Sources: source.NewRegistry(sources...)})
 	f := &Fetcher{Backend: b, kinds: step.NewRegistry(kind), Sink: func(event.Event) {}}
-	f.Ready = func(_ string, got *dataset.Fetched, cause error) { raw, err = got, cause }
-	f.Add(def, dataset.Layout{}, false)
-	f.Run(ctx)
-	return raw, err
+	f.Ready = func(_ string, got *dataset.Fetched, cause error) { job.Fetched, err = got, cause }
+	f.Add(job.Def, dataset.Layout{}, false)
+	if f.Run(ctx); err != nil {
+		return "", err
+	}
+	outcome, err := dataset.Prepare(ctx, job)
+	return outcome.Path, err
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
@@ -82,6 +81,7 @@ func testOne(ctx context.Context, a *app.App, o testOptions, def *competitions.D
 	if err != nil {
 		return nil, err
 	}
+	def = def.In(layout.Dir)
 	prepared := layout.Prepared(def.ID)
 	if _, missing := os.Stat(prepared); missing != nil {
 		dir, mkErr := os.MkdirTemp("", "mleflow-test-*")
@@ -89,39 +89,14 @@ func testOne(ctx context.Context, a *app.App, o testOptions, def *competitions.D
 			return nil, fmt.Errorf("make folder: %w", mkErr)
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-		if prepared, err = prepareIn(ctx, a, def, dir, values); err != nil {
+		if !def.HasData() {
+			return nil, fmt.Errorf("%w; see mleflow prepare -c %s", errNoData, def.ID)
+		}
+		if prepared, err = a.PrepareShipped(ctx, dataset.Job{Def: def, Layout: dataset.Layout{Dir: dir}, Params: values}); err != nil {
 			return nil, err
 		}
 	}
 	return kit.Test(ctx, def, kit.TestOptions{Prepared: prepared, Params: values, Metrics: metric.All(), Executor: app.Programs(), Packages: a.Packages})
-}
-
-// prepareIn prepares a competition whose data ships with it.
-func prepareIn(ctx context.Context, a *app.App, def *competitions.Definition, dir string, params map[string]cty.Value) (_ string, err error) {
-	if !shipsData(def) {
-		return "", fmt.Errorf("%w; see mleflow prepare -c %s", errNoData, def.ID)
-	}
-	b, err := a.OpenBackend()
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, b.Close()) }()
-	raw, err := a.FetchOne(ctx, b, def)
-	if err != nil {
-		return "", err
-	}
-	outcome, err := dataset.Prepare(ctx, dataset.Job{Def: def, Layout: dataset.Layout{Dir: dir}, Fetched: raw, Params: params})
-	return outcome.Path, err
-}
-
-// shipsData reports whether all of a competition's data is in its folder.
-func shipsData(def *competitions.Definition) bool {
-	for _, s := range def.Sources {
-		if s.Kind != "file" {
-			return false
-		}
-	}
-	return len(def.Sources) > 0
 }
 
 func showChecked(t *app.Terminal, checks []CheckJSON) error {

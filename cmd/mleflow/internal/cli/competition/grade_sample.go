@@ -3,12 +3,14 @@ package competition
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/harbor"
@@ -28,14 +30,11 @@ func NewGradeSample(a *app.App) *cobra.Command {
 		Long:  "Grade a submission and compare it with the human leaderboard. The exit status is\n4 without a score.",
 		Args:  app.Takes(2, 2),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
-			if err := harbor.CheckReward(o.reward); err != nil {
-				return app.Wrong(err)
-			}
 			return runGradeSample(cmd.Context(), a, o, args[0], args[1])
 		}),
 	}
 	o.data.Register(cmd)
-	cmd.Flags().StringVar(&o.reward, "reward", "medal", "`KIND` of reward: medal, rank or margin")
+	cmd.Flags().StringVar(&o.reward, "reward", "", harbor.RewardUsage)
 	cmd.Flags().StringVar(&o.rewardDir, "reward-dir", "", "write reward.json and reward.txt to `DIR`, for training harnesses")
 	return cmd
 }
@@ -54,6 +53,7 @@ func runGradeSample(ctx context.Context, a *app.App, o gradeSampleOptions, path,
 	if err != nil {
 		return err
 	}
+	def = def.In(layout.Dir)
 	params, err := o.data.Parameters()
 	if err == nil {
 		err = params.Known([]*competitions.Definition{def})
@@ -65,13 +65,23 @@ func runGradeSample(ctx context.Context, a *app.App, o gradeSampleOptions, path,
 	if err != nil {
 		return err
 	}
-	report, err := a.Grader().Grade(ctx, def, grading.Request{
-		Submission: path, Answers: grading.AnswersPath(layout.Dir, def), Params: values, Created: time.Now()})
+	if o.reward, err = harbor.CheckReward(o.reward, def); err != nil {
+		return app.Wrong(err)
+	}
+	q := grading.Request{Submission: path, Answers: grading.AnswersPath(layout.Dir, def), Params: values, Created: time.Now()}
+	report, err := a.Grader().Grade(ctx, def, q)
 	if err != nil {
 		return err
 	}
 	if o.rewardDir != "" {
-		if err := harbor.WriteReward(o.rewardDir, o.reward, report); err != nil {
+		scale, err := harbor.Measure(def, func(name string) (grading.Report, error) {
+			q.Submission = filepath.Join(layout.Prepared(id), filepath.FromSlash(name))
+			return a.Grader().Grade(ctx, def, q)
+		})
+		if err != nil {
+			return err
+		}
+		if err := scale.WriteReward(o.rewardDir, o.reward, report); err != nil {
 			return err
 		}
 	}
@@ -100,9 +110,12 @@ func showReport(t *app.Terminal, r grading.Report, medals competitions.Medals) e
 		better = "lower is better"
 	}
 	published := func(c grading.Cutoff) string { return medals.Published(float64(c)) }
-	if r.Unranked() {
+	switch {
+	case conditions.Rehearsed(r.Conditions):
+		fmt.Fprintf(t.Stdout, "no medals: the data are those of a rehearsal (%s)\n", better)
+	case r.Unranked():
 		fmt.Fprintf(t.Stdout, "no medals: the competition has no leaderboard (%s)\n", better)
-	} else {
+	default:
 		fmt.Fprintf(t.Stdout, "gold %s, silver %s, bronze %s, median %s (%s)\n", published(r.Gold), published(r.Silver), published(r.Bronze), published(r.Median), better)
 	}
 	if r.NonFinite {

@@ -147,6 +147,9 @@ func dataToLock(ctx context.Context, a *app.App, o competitionLockOptions) (lock
 	return lockable{close: func() {}, of: func(_ context.Context, def *competitions.Definition) (*verify.Data, error) {
 		id := def.ID
 		dir := layout.Prepared(id)
+		if def.In(layout.Dir).Rehearsal {
+			return nil, app.Usagef("%s has the data of a rehearsal, which are never pinned", dir)
+		}
 		for _, half := range []string{"public", "private"} {
 			if info, err := os.Stat(filepath.Join(dir, half)); err != nil || !info.IsDir() {
 				return nil, app.Usagef("nothing is prepared in %s; see mleflow prepare -c %s, or name a run with --from-run", dir, id)

@@ -45,6 +45,10 @@ check the pins. Raw data are from --raw, DIR/<id>/raw, the archive
 DIR/<id>/*.zip, or the competition's source, such as Kaggle, fetched into the
 cache. Several are prepared at once; one that fails does not stop others.
 
+With --rehearsal, raw data are tiny and synthetic, shipped with the competition,
+and go to DIR/rehearsal/<id>. Without network or account, they are for trying
+out agents; their grades have neither medals nor ranks.
+
 --raw has a folder for each competition, or is that of a single one. The layout
 is the reference's: DIR/<id>/prepared/public and .../private. description.md is
 among the public files if --adopt, --mirror or the network has it.`,
@@ -61,8 +65,10 @@ among the public files if --adopt, --mirror or the network has it.`,
 	flags.StringVar(&o.raw, "raw", "", "take the unpacked download from `DIR`")
 	flags.BoolVar(&o.keepRaw, "keep-raw", false, "write or keep DIR/<id>/raw")
 	flags.BoolVar(&o.skipVerification, "skip-verification", false, "do not check pins")
+	flags.BoolVar(&o.data.Rehearsal, "rehearsal", false, "prepare the synthetic data of a rehearsal, in DIR/rehearsal")
 	o.data.Register(cmd)
 	a.Network.Register(cmd)
+	cmd.MarkFlagsMutuallyExclusive("raw", "rehearsal")
 	return cmd
 }
 
@@ -88,6 +94,9 @@ func runPrepare(ctx context.Context, a *app.App, o prepareOptions) error {
 		values, err := params.Values(def)
 		if err != nil {
 			return err
+		}
+		if o.data.Rehearsal {
+			def = def.Rehearsed()
 		}
 		jobs[i] = dataset.Job{Def: def, Layout: layout, Raw: o.rawOf(def.ID, len(defs)), Params: values,
 			KeepRaw: o.keepRaw, SkipVerification: o.skipVerification}

@@ -4,39 +4,45 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
 	"github.com/mleflow/mleflow/competitions/harbor"
 )
 
 type harborOptions struct {
 	data  app.DataFlags
+	set   app.SetFlags
 	tasks harbor.Writer
 }
 
 func newExportHarbor(a *app.App) *cobra.Command {
 	var o harborOptions
 	cmd := &cobra.Command{
-		Use:   "harbor ID... -o DIR",
+		Use:   "harbor [ID]... -o DIR",
 		Short: "Write prepared competitions as Harbor tasks",
 		Long: `Write prepared competitions as Harbor's task folders DIR/<id>. Answers are in
 the verifier's image and solution/, never in the agent's image. docs/training.md
 has the layout and the rewards.
 
 --micro N writes a small split to DIR/<id>-micro-<N>-<seed>. Its medals and
-ranks are the whole leaderboard's, which compares only roughly.`,
+ranks are the whole leaderboard's, which compares only roughly.
+
+--rehearsal writes DIR/rehearsal-<id> with the data of mleflow prepare
+--rehearsal, and prepares them if they are missing.`,
 		Example: `  mleflow export harbor demo-digits demo-cancer --reward rank -o tasks
-  mleflow export harbor demo-digits --micro 50 --seed 7 -o tasks`,
-		Args: app.Takes(1, -1),
+  mleflow export harbor demo-digits --micro 50 --seed 7 -o tasks
+  mleflow export harbor --split all --rehearsal -o tasks`,
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			if o.tasks.Dir == "" {
 				return app.Usagef("name the folder for the tasks with -o DIR")
 			}
-			if err := harbor.CheckReward(o.tasks.Reward); err != nil {
-				return app.Wrong(err)
+			if (len(args) > 0) == o.set.Given() {
+				return app.Usagef("name competitions, or choose them by --split SET or --list FILE")
 			}
 			if cmd.Flags().Changed("seed") && o.tasks.Micro == 0 || o.tasks.Micro < 0 {
 				return app.Usagef("--micro N takes how many test ids to draw, and --seed draws others; without --micro the task has all")
@@ -48,7 +54,9 @@ ranks are the whole leaderboard's, which compares only roughly.`,
 	cmd.Flags().StringVarP(&o.tasks.Dir, "output", "o", "", "write the tasks below `DIR`")
 	cmd.Flags().StringVar(&o.tasks.Image, "image", "python:3.12.11-slim-bookworm", "build the agent's environment from `IMAGE`")
 	cmd.Flags().StringVar(&o.tasks.Images, "images", "", "name a task's images `PREFIX`/<task>-agent and PREFIX/<task>-verifier, for harnesses that do not build them")
-	cmd.Flags().StringVar(&o.tasks.Reward, "reward", "medal", "`KIND` of reward: medal, rank or margin")
+	cmd.Flags().StringVar(&o.tasks.Reward, "reward", "", harbor.RewardUsage)
+	cmd.Flags().BoolVar(&o.data.Rehearsal, "rehearsal", false, "write tasks with the synthetic data of rehearsals, in DIR/rehearsal of --data-dir")
+	o.set.Register(cmd)
 	cmd.Flags().IntVar(&o.tasks.Micro, "micro", 0, "draw the rows and files of `N` test ids, and as large a part of the training data")
 	cmd.Flags().Uint64Var(&o.tasks.Seed, "seed", 0, "draw the small split by seed `N`")
 	return cmd
@@ -58,6 +66,12 @@ func exportHarbor(ctx context.Context, a *app.App, o harborOptions, ids []string
 	catalog, err := a.Catalog()
 	if err != nil {
 		return err
+	}
+	if o.set.Given() {
+		ids, err = o.set.Ids(catalog)
+	}
+	if err != nil {
+		return app.Wrong(err)
 	}
 	layout, err := o.data.Layout(a)
 	if err != nil {
@@ -75,6 +89,11 @@ func exportHarbor(ctx context.Context, a *app.App, o harborOptions, ids []string
 		if slices.Contains(catalog.Own(), id) {
 			return app.Usagef("%s is not among the competitions of the program, which is all that a verifier has", id)
 		}
+		if _, err := os.Stat(layout.Prepared(id)); o.data.Rehearsal && (err != nil || !def.In(layout.Dir).Rehearsal) {
+			if _, err := a.PrepareShipped(ctx, dataset.Job{Def: def.Rehearsed(), Layout: layout}); err != nil {
+				return err
+			}
+		}
 		w, err := o.tasks.Write(ctx, def)
 		if mistake := (harbor.Mistake{}); errors.As(err, &mistake) {
 			err = app.Wrong(err)
@@ -91,7 +110,7 @@ func exportHarbor(ctx context.Context, a *app.App, o harborOptions, ids []string
 	for _, w := range written {
 		fmt.Fprintf(a.Stdout, "%s\n", w.Path)
 		if !w.Solution {
-			fmt.Fprintf(a.Stderr, "%s has no solution: its answers are not a submission that earns gold.\n", w.Competition)
+			fmt.Fprintf(a.Stderr, "%s has no solution: no file of its data is a submission that earns the whole reward.\n", w.Competition)
 		}
 	}
 	return nil

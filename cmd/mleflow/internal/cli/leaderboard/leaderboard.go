@@ -16,6 +16,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/boards"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/rungroup"
 )
@@ -172,6 +173,13 @@ func runLeaderboard(a *app.App, o leaderboardOptions, paths []string) error {
 		if r.Comparisons, err = board.CompareStandings(first, second, splits, o.how); err != nil {
 			return app.Wrong(err)
 		}
+	}
+	var sets [][]string
+	for _, s := range r.Agents {
+		sets = append(sets, s.Conditions(nil)...)
+	}
+	if err := conditions.CheckData(sets...); err != nil {
+		return app.Wrong(err)
 	}
 	return showLeaderboard(a.Terminal, r, o.show)
 }

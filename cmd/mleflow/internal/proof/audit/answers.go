@@ -103,8 +103,15 @@ func (a *audit) definition(l chain) (*competitions.Definition, error) {
 // fromFolder takes prepared data. If a half of them is missing, it prepares the raw data.
 func (a *audit) fromFolder(ctx context.Context, def *competitions.Definition, l chain) (answers, error) {
 	data := a.Data.Dir
+	if def.Rehearsal {
+		data = filepath.Join(data, conditions.Rehearsal)
+	}
+	from := data
 	if competitions.IsMasked(l.version) { // beside those of the version itself
 		data = filepath.Join(data, l.version)
+	}
+	if !def.Rehearsal && def.In(data).Rehearsal {
+		return answers{}, noAnswers{fmt.Errorf("your data of %s are those of a rehearsal", def.ID)}
 	}
 	layout := dataset.Layout{Dir: data}
 	dir := layout.Prepared(def.ID)
@@ -116,8 +123,8 @@ func (a *audit) fromFolder(ctx context.Context, def *competitions.Definition, l 
 		}
 	}
 	switch {
-	case err != nil && data != a.Data.Dir:
-		return answers{}, noAnswers{fmt.Errorf("%w; with the salt, once it is published, mleflow mask data %s --salt FILE --data-dir %s -o %s writes them", err, def.ID, a.Data.Dir, data)}
+	case err != nil && data != from:
+		return answers{}, noAnswers{fmt.Errorf("%w; with the salt, once it is published, mleflow mask data %s --salt FILE --data-dir %s -o %s writes them", err, def.ID, from, data)}
 	case err != nil:
 		return answers{}, noAnswers{err}
 	}
