@@ -1,7 +1,6 @@
 package rehearsal
 
 import (
-	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -10,11 +9,10 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
+	"github.com/mleflow/mleflow/plugins/numeric/stat"
 )
 
 const (
-	mostRows   = 200_000 // of a table that are read
-	mostCells  = 20_000_000
 	mostValues = 50  // distinct values of a category
 	mostChars  = 200 // characters of an id
 )
@@ -25,233 +23,204 @@ const (
 	blank kind = iota
 	number
 	date
-	boolean
-	category
+	category // and booleans
 	text
 	id
 )
 
-// column collects the statistics of a table's column, or of a value that occurs in the
-// same place of JSON records.
+// column is the statistics of all columns of one name, without those of sample submissions
+// if others have it.
 type column struct {
-	name    string
-	file    string
-	loose   bool // the values do not depend on the hidden one
-	n       int
-	missing int
-	gap     string // a missing cell as it is written
-
-	// The distinct values and each cell's index among them, or -1: kept while the column
-	// can be one of categories or ids.
-	values []string
-	counts []int
-	index  map[string]int
-	cells  []int
-
-	numbers  []float64 // cells as numbers, or as seconds of dates, while all of them are
-	notInt   bool
-	places   int // decimal places
-	exponent bool
-	layout   string // of dates
-	spaces   bool
-	words    []float64
-	seen     map[uint64]bool // digests of the cells
+	name       string
+	sample     bool // only sample submissions have it; its cells do not depend on hidden values
+	counts     map[string]int
+	n, missing int
+	gap        string // a missing cell as it is written
 
 	kind     kind
-	quantile []float64 // of numbers, or of the words of a text
+	values   []string // the distinct ones
+	layout   string   // of dates; "" of numbers, wordy of other cells
+	whole    bool     // the numbers are integers
+	quantile []float64
 	pattern  *idPattern
-	codes    map[string]string // replacements of a category's values
-	chosen   []string          // ids to draw in turn
-	turn     int
-	met      map[string]bool // values that are drawn
-	again    string          // the value to draw next
 }
 
-func newColumn(name string) *column {
-	return &column{name: name, index: map[string]int{}, seen: map[uint64]bool{}, layout: "-"}
+var gaps = []string{"", "NA", "na", "N/A", "<NA>", "NaN", "nan", "NULL", "null", "None"}
+
+// add counts a cell. It returns "" if the cell is missing.
+func (c *column) add(cell string, sample bool) string {
+	isGap := slices.Contains(gaps, cell)
+	switch {
+	case sample && !c.sample:
+	case isGap:
+		c.n, c.missing, c.gap = c.n+1, c.missing+1, cell
+	default:
+		c.n++
+		c.counts[cell]++
+	}
+	if isGap {
+		return ""
+	}
+	return cell
 }
 
-var layouts = []string{"", time.DateOnly, time.DateTime, time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02 15:04:05 MST", "2006/01/02", "01/02/2006", "02.01.2006"}
+const wordy = "-"
 
-// add counts a cell.
-func (c *column) add(cell string) {
-	c.n++
-	if slices.Contains([]string{"", "NA", "na", "N/A", "<NA>", "NaN", "nan", "NULL", "null", "None"}, cell) {
-		c.missing++
-		c.gap = strings.Clone(cell)
-		c.cells = append(c.cells, -1)
-		return
+var layouts = []string{"", time.DateOnly, time.DateTime, time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02 15:04:05 MST", "2006/01/02", "01/02/2006", "02.01.2006", wordy}
+
+// measure returns a number, the seconds of a date, or how many words a text has.
+func measure(layout, cell string) (float64, bool) {
+	switch layout {
+	case wordy:
+		return float64(len(strings.Fields(cell))), true
+	case "":
+		v, err := strconv.ParseFloat(cell, 64)
+		return v, err == nil && !math.IsInf(v, 0) && !math.IsNaN(v) && !strings.ContainsAny(cell, "xX_pP")
 	}
-	if c.addNumber(cell); c.layout == "-" {
-		c.seen[digest(cell)] = true
-		c.spaces = c.spaces || strings.ContainsAny(cell, " \t\n")
-		c.words = append(c.words, float64(len(strings.Fields(cell))))
-	}
-	if c.index == nil {
-		return
-	}
-	i, ok := c.index[cell]
-	if !ok {
-		i, cell = len(c.values), strings.Clone(cell)
-		c.index[cell] = i
-		c.values, c.counts = append(c.values, cell), append(c.counts, 0)
-	}
-	c.counts[i]++
-	c.cells = append(c.cells, i)
-	if len(c.values) > mostValues && (c.spaces || len(cell) > mostChars || c.layout == "" && c.notInt) {
-		c.index, c.values, c.counts, c.cells = nil, nil, nil, nil
-	}
+	at, err := time.Parse(layout, cell)
+	return float64(at.Unix()), err == nil
 }
-
-// addNumber keeps a cell as a number or a date in the layout of the first cell. The layout
-// of numbers is "", that of other cells "-".
-func (c *column) addNumber(cell string) {
-	first := c.n-c.missing == 1
-	at := slices.IndexFunc(layouts, func(layout string) bool {
-		if !first && layout != c.layout {
-			return false
-		}
-		_, ok := parse(layout, cell)
-		return ok
-	})
-	if at < 0 {
-		c.layout, c.numbers = "-", nil
-		return
-	}
-	c.layout = layouts[at]
-	v, _ := parse(c.layout, cell)
-	c.numbers = append(c.numbers, v)
-	c.notInt = c.notInt || v != math.Trunc(v)
-	if _, decimals, ok := strings.Cut(cell, "."); ok {
-		c.places = max(c.places, len(decimals))
-	}
-	c.exponent = c.exponent || strings.ContainsAny(cell, "eE")
-}
-
-// parse returns a number, or the seconds of a date in a layout.
-func parse(layout, cell string) (float64, bool) {
-	if layout != "" {
-		at, err := time.Parse(layout, cell)
-		return float64(at.Unix()), err == nil
-	}
-	v, err := strconv.ParseFloat(cell, 64)
-	return v, err == nil && !math.IsInf(v, 0) && !math.IsNaN(v) && !strings.ContainsAny(cell, "xX_pP")
-}
-
-func (c *column) isNumber() bool { return c.layout == "" }
-
-// unique reports whether no value occurs twice.
-func (c *column) unique() bool { return c.index != nil && len(c.values) == c.n-c.missing }
 
 var namesID = pattern.New(`(?i:^$|^unnamed|^index$|(^|[_ -])(id|key|no|uid|uuid)$|^(image|img|file|photo|row))|[a-z](Id|ID)$`)
 
-// decide sets the column's kind, as far as it follows from the column alone.
-func (c *column) decide(noValues bool) {
-	switch {
-	case c.n == c.missing:
-		c.kind = blank
-	case c.isCategory(noValues):
-		c.kind = category
-		if c.isBoolean() {
-			c.kind = boolean
+// decide sets the column's kind and what is drawn from.
+func (c *column) decide(s *shape) {
+	c.values = slices.Sorted(maps.Keys(c.counts))
+	all := func(is func(v string) bool) bool {
+		return !slices.ContainsFunc(c.values, func(v string) bool { return !is(v) })
+	}
+	for _, c.layout = range layouts {
+		if all(func(v string) bool { _, ok := measure(c.layout, v); return ok }) {
+			break
 		}
-	case c.index != nil && c.isNumber() && c.places == 0 && namesID.Regexp().MatchString(c.name) && (c.unique() || len(c.values) > mostValues),
-		c.index != nil && c.layout == "-" && !c.spaces:
-		c.kind = id
-	case c.isNumber():
+	}
+	var cells []float64
+	c.whole = true
+	for _, v := range c.values {
+		x, _ := measure(c.layout, v)
+		cells = append(cells, slices.Repeat([]float64{x}, c.counts[v])...)
+		c.whole = c.whole && x == math.Trunc(x)
+	}
+	unique := len(c.values) == c.n-c.missing
+	isHeader := func(v string) bool { return s.columns[v] != nil }
+	isBoolean := func(v string) bool { return slices.Contains(booleans, strings.ToLower(v)) }
+	switch {
+	case len(c.values) == 0:
+		c.kind = blank
+	case c.layout == wordy && all(isHeader), c.isCategory() && (!s.NoValues || c.layout == wordy || all(isBoolean)):
+		c.kind = category
+		for _, v := range c.values {
+			if s.NoValues && !isHeader(v) && !isBoolean(v) {
+				s.codes[v] = classNames
+			}
+		}
+	case c.layout == wordy && all(func(v string) bool { return len(v) <= mostChars && !strings.ContainsAny(v, " \t\n") }),
+		c.layout == "" && unique && all(func(v string) bool { return s.names[v] }),
+		c.layout == "" && c.whole && namesID.Regexp().MatchString(c.name) && (unique || len(c.values) > mostValues):
+		c.kind, c.pattern = id, s.patternOf(c.values)
+	case c.layout == "":
 		c.kind = number
-	case c.layout != "-":
+	case c.layout != wordy:
 		c.kind = date
 	default:
 		c.kind = text
 	}
+	c.summarize(cells, s.NoValues && c.kind != text)
 }
 
-// isCategory reports whether the values are few and short and most of them occur
-// again. Without values, numbers with decimals stay numbers.
-func (c *column) isCategory(noValues bool) bool {
-	if c.index == nil || len(c.values) > mostValues || c.n-c.missing < 2*len(c.values) || noValues && c.notInt {
+var booleans = []string{"0", "1", "0.0", "1.0", "true", "false", "t", "f", "yes", "no", "y", "n"}
+
+// classNames are the names of categories' values that are not copied.
+var classNames = &idPattern{alphabet: []string{"c", classes[0], classes[0], classes[0]}, least: 4}
+
+// isCategory reports whether the values are few and short and most of them occur again. It
+// forgets those of a single row.
+func (c *column) isCategory() bool {
+	again := slices.DeleteFunc(slices.Clone(c.values), func(v string) bool { return c.counts[v] == 1 })
+	long := func(v string) bool { return len(v) > 40 || len(strings.Fields(v)) > 5 }
+	if len(c.values) > mostValues || c.n-c.missing < 2*len(c.values) || 2*len(again) < len(c.values) || slices.ContainsFunc(c.values, long) {
 		return false
 	}
-	once := 0
-	for i, v := range c.values {
-		if c.counts[i] == 1 {
-			once++
-		}
-		if len(v) > 40 || len(strings.Fields(v)) > 5 {
-			return false
-		}
-	}
-	return 2*once <= len(c.values)
+	c.values = again
+	return true
 }
 
-func (c *column) isBoolean() bool {
+// summarize keeps eleven quantiles. Rounded ones have two digits, those of dates whole
+// months.
+func (c *column) summarize(cells []float64, rounded bool) {
+	const month = 30 * 24 * 3600
+	slices.Sort(cells)
+	for i := range min(11, 11*len(cells)) {
+		q := cells[(len(cells)-1)*i/10]
+		switch {
+		case rounded && c.kind == date:
+			q = math.Round(q/month) * month
+		case rounded:
+			q, _ = strconv.ParseFloat(strconv.FormatFloat(q, 'g', 2, 64), 64)
+		}
+		c.quantile = append(c.quantile, q)
+	}
+}
+
+// at returns the quantile of u.
+func (c *column) at(u float64) float64 {
+	i := min(int(u*10), 9)
+	return c.quantile[i] + float64((c.quantile[i+1]-c.quantile[i])*(u*10-float64(i)))
+}
+
+// cell draws a value of a column that depends on z: as much in all columns of its name, and
+// not at all in a sample submission.
+func (d *drawing) cell(c *column, z float64) string {
+	if d.Float64()*float64(c.n) < float64(c.missing) || c.kind == blank {
+		return c.gap
+	}
+	if d.hash(c.name)%2 == 0 {
+		z = -z
+	}
+	if c.sample {
+		z = d.normal()
+	}
+	u := stat.NormalCDF(float64(0.8*z) + float64(0.6*d.normal()))
+	switch c.kind {
+	case category:
+		return d.code(c.pick(u))
+	case date:
+		return time.Unix(int64(c.at(u)), 0).UTC().Format(c.layout)
+	case text:
+		return d.sentence(c, u)
+	}
+	if c.whole {
+		return strconv.FormatFloat(math.Round(c.at(u)), 'f', 0, 64)
+	}
+	return strconv.FormatFloat(c.at(u), 'g', 6, 64)
+}
+
+// pick returns the category of u. Two thirds have the shares of the raw data, the others
+// equal ones.
+func (c *column) pick(u float64) string {
+	left := u * 1.5 * float64(c.n-c.missing)
 	for _, v := range c.values {
-		if !slices.Contains([]string{"0", "1", "0.0", "1.0", "true", "false", "t", "f", "yes", "no", "y", "n"}, strings.ToLower(v)) {
-			return false
+		if left -= float64(c.counts[v]) + float64(c.n-c.missing)/float64(2*len(c.values)); left < 0 {
+			return v
 		}
 	}
-	return len(c.values) == 2
+	return c.values[len(c.values)-1]
 }
 
-// sortValues sorts a category's values, numbers by size. It forgets those of a single row,
-// unless all are.
-func (c *column) sortValues() {
-	counts := map[string]int{}
-	for i, v := range c.values {
-		if c.kind == boolean || c.counts[i] > 1 || slices.Max(c.counts) == 1 {
-			counts[v] = c.counts[i]
+// sentence draws a text: four of ten words depend on u. It differs from all cells of the
+// column in the raw data.
+func (d *drawing) sentence(c *column, u float64) string {
+	for n := min(60, max(1, int(c.at(d.Float64())))); ; n++ {
+		var words []string
+		for range n {
+			at := d.IntN(len(d.vocabulary))
+			if at < 200 {
+				at = min(int(u*20), 19)*10 + at%10
+			}
+			words = append(words, d.vocabulary[at])
+		}
+		if cell := strings.Join(words, " "); c.counts[cell] == 0 {
+			return cell
 		}
 	}
-	c.values, c.counts = slices.SortedFunc(maps.Keys(counts), byNumber), nil
-	for _, v := range c.values {
-		c.counts = append(c.counts, counts[v])
-	}
-	c.index, c.cells = nil, nil
-}
-
-// byNumber compares numbers by size and other strings by their bytes.
-func byNumber(a, b string) int {
-	x, _ := strconv.ParseFloat(a, 64)
-	y, _ := strconv.ParseFloat(b, 64)
-	return cmp.Or(cmp.Compare(x, y), strings.Compare(a, b))
-}
-
-const month = 30 * 24 * 3600 // seconds
-
-// summarize replaces the numbers by quantiles. Without values they have two digits, dates
-// are whole months, and the limits are farther apart; those of proportions are 0 and 1.
-func (c *column) summarize(noValues bool) {
-	from := c.numbers
-	if c.kind == text {
-		from = c.words
-	}
-	slices.Sort(from)
-	for i := range 11 {
-		if len(from) > 0 {
-			c.quantile = append(c.quantile, from[(len(from)-1)*i/10])
-		}
-	}
-	c.numbers, c.words = nil, nil
-	if !noValues || c.kind != number && c.kind != date {
-		return
-	}
-	q := c.quantile
-	lo, hi := q[0], q[10]
-	wider := max((hi-lo)/20, math.Abs(lo)/1e6)
-	q[0], q[10] = lo-wider, hi+wider
-	for i := range q {
-		if c.kind == date {
-			q[i] = math.Round(q[i]/month) * month
-			continue
-		}
-		q[i], _ = strconv.ParseFloat(strconv.FormatFloat(q[i], 'g', 2, 64), 64)
-	}
-	if lo >= 0 {
-		q[0] = max(q[0], 0)
-	}
-	if lo >= 0 && hi <= 1 {
-		q[0], q[10] = 0, 1
-	}
-	slices.Sort(q)
 }

