@@ -207,17 +207,20 @@ func (c *column) pick(u float64) string {
 	return c.values[len(c.values)-1]
 }
 
+// syllables make words that are no language's.
+var syllables = []string{"ba", "de", "fi", "go", "ku", "la", "me", "ni", "po", "ru"}
+
 // sentence draws a text: four of ten words depend on u. It differs from all cells of the
 // column in the raw data.
 func (d *drawing) sentence(c *column, u float64) string {
 	for n := min(60, max(1, int(c.at(d.Float64())))); ; n++ {
 		var words []string
 		for range n {
-			at := d.IntN(len(d.vocabulary))
+			at := d.IntN(500)
 			if at < 200 {
 				at = min(int(u*20), 19)*10 + at%10
 			}
-			words = append(words, d.vocabulary[at])
+			words = append(words, syllables[at/100]+syllables[at/10%10]+syllables[at%10])
 		}
 		if cell := strings.Join(words, " "); c.counts[cell] == 0 {
 			return cell

@@ -37,18 +37,11 @@ func (s *shape) entity(known string) *entity {
 	return s.entities[known]
 }
 
-// choose chooses the first n entities in their random order, unless half as many are
-// chosen.
+// choose chooses the first n entities in their random order.
 func choose(all []*entity, n int) {
 	all = slices.Compact(slices.SortedFunc(slices.Values(all), func(a, b *entity) int { return cmp.Compare(a.order, b.order) }))
-	chosen := 0
-	for _, e := range all {
-		if e.chosen {
-			chosen++
-		}
-	}
-	for i, e := range all {
-		e.chosen = e.chosen || 2*chosen < n && i < n
+	for _, e := range all[:min(n, len(all))] {
+		e.chosen = true
 	}
 }
 

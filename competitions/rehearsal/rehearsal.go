@@ -4,6 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/jpeg"
+	"image/png"
 	"io"
 	"io/fs"
 	"maps"
@@ -49,10 +54,9 @@ type Set struct {
 type drawing struct {
 	*shape
 	*rand.Rand
-	quota      int
-	used       map[string]bool // made-up ids
-	vocabulary []string
-	files      map[string][]byte
+	quota int
+	used  map[string]bool // made-up ids
+	files map[string][]byte
 }
 
 // normal returns a random number of the normal distribution, the same on all machines.
@@ -90,19 +94,14 @@ func Draw(ctx context.Context, raw fs.FS, o Options) (*Set, error) {
 func filesOf(quota int) int { return max(3, quota*3/10) }
 
 // pick chooses the entities that are drawn: those with the smallest random numbers of
-// each table and folder that has few chosen ones yet, and all others that the rows of
-// the tables name. Tables with groups of rows come first.
+// each table and folder, and all others that the rows of the tables name.
 func (s *shape) pick(quota int) {
 	for _, e := range s.entities {
 		e.chosen, e.name = false, ""
 	}
-	for _, groups := range []bool{true, false} {
-		for _, t := range s.tables {
-			if t.single && t.grouped == groups {
-				t.pick(quota)
-				t.take(quota)
-			}
-		}
+	for _, t := range s.tables {
+		t.pick(quota)
+		t.take(quota)
 	}
 	for _, g := range s.groups {
 		choose(g.subjects, filesOf(quota))
@@ -115,15 +114,8 @@ func (s *shape) pick(quota int) {
 }
 
 // draw draws all files: of a folder whose name is an id, three at most unless a column
-// has their names. Texts have words of syllables, so that they are no language's.
+// has their names.
 func (d *drawing) draw() {
-	for range 500 {
-		word := ""
-		for range 2 + d.IntN(2) {
-			word += string("bdfgklmnprstvz"[d.IntN(14)]) + string("aeiou"[d.IntN(5)])
-		}
-		d.vocabulary = append(d.vocabulary, word)
-	}
 	d.pick(d.quota)
 	for _, g := range d.groups {
 		inside := map[string]int{}
@@ -157,4 +149,40 @@ func pack(files map[string][]byte) ([]byte, error) {
 		err = p.Close()
 	}
 	return out.Bytes(), err
+}
+
+// picture is the shape of PNG and JPEG files.
+type picture struct {
+	size       image.Rectangle
+	gray, jpeg bool
+}
+
+// learn implements content.
+func (p *picture) learn(r io.Reader) error {
+	c, format, err := image.DecodeConfig(r)
+	if err != nil {
+		return err
+	}
+	longest := max(32, c.Width, c.Height)
+	*p = picture{image.Rect(0, 0, max(1, c.Width*32/longest), max(1, c.Height*32/longest)), c.ColorModel == color.GrayModel, format == "jpeg"}
+	return nil
+}
+
+// draw implements content: z makes the picture brighter.
+func (p *picture) draw(d *drawing, z float64) []byte {
+	var img draw.Image = image.NewRGBA(p.size)
+	if p.gray {
+		img = image.NewGray(p.size)
+	}
+	for i := range p.size.Dx() * p.size.Dy() {
+		v := uint8(40 + 170*stat.NormalCDF(z) + float64(d.IntN(31)))
+		img.Set(i%p.size.Dx(), i/p.size.Dx(), color.RGBA{v, v - v/8, v - v/4, 255})
+	}
+	var out bytes.Buffer // takes everything
+	if p.jpeg {
+		_ = jpeg.Encode(&out, img, nil)
+	} else {
+		_ = png.Encode(&out, img)
+	}
+	return out.Bytes()
 }

@@ -108,7 +108,7 @@ func (t *table) findIDs() {
 
 // pick chooses ids of the key.
 func (t *table) pick(quota int) {
-	if t.groups = map[*entity]bool{}; len(t.keys) == 0 {
+	if t.groups = map[*entity]bool{}; len(t.keys) == 0 || !t.single {
 		return
 	}
 	n := max(8, quota*len(t.keys)/len(t.rows))
