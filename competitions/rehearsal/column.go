@@ -83,7 +83,8 @@ func measure(layout, cell string) (float64, bool) {
 
 var namesID = pattern.New(`(?i:^$|^unnamed|^index$|(^|[_ -])(id|key|no|uid|uuid)$|^(image|img|file|photo|row))|[a-z](Id|ID)$`)
 
-// decide sets the column's kind and what is drawn from.
+// decide sets the column's kind and eleven quantiles. Without values those have two
+// digits, and dates are whole months.
 func (c *column) decide(s *shape) {
 	c.values = slices.Sorted(maps.Keys(c.counts))
 	all := func(is func(v string) bool) bool {
@@ -125,8 +126,19 @@ func (c *column) decide(s *shape) {
 	default:
 		c.kind = text
 	}
-	c.summarize(cells, s.NoValues && c.kind != text)
+	slices.Sort(cells)
+	for i := range min(11, 11*len(cells)) {
+		c.quantile = append(c.quantile, cells[(len(cells)-1)*i/10])
+		switch q := &c.quantile[i]; {
+		case s.NoValues && c.kind == date:
+			*q = math.Round(*q/month) * month
+		case s.NoValues && c.kind == number:
+			*q, _ = strconv.ParseFloat(strconv.FormatFloat(*q, 'g', 2, 64), 64)
+		}
+	}
 }
+
+const month = 30 * 24 * 3600 // seconds
 
 var booleans = []string{"0", "1", "0.0", "1.0", "true", "false", "t", "f", "yes", "no", "y", "n"}
 
@@ -143,23 +155,6 @@ func (c *column) isCategory() bool {
 	}
 	c.values = again
 	return true
-}
-
-// summarize keeps eleven quantiles. Rounded ones have two digits, those of dates whole
-// months.
-func (c *column) summarize(cells []float64, rounded bool) {
-	const month = 30 * 24 * 3600
-	slices.Sort(cells)
-	for i := range min(11, 11*len(cells)) {
-		q := cells[(len(cells)-1)*i/10]
-		switch {
-		case rounded && c.kind == date:
-			q = math.Round(q/month) * month
-		case rounded:
-			q, _ = strconv.ParseFloat(strconv.FormatFloat(q, 'g', 2, 64), 64)
-		}
-		c.quantile = append(c.quantile, q)
-	}
 }
 
 // at returns the quantile of u.
