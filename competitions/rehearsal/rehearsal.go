@@ -127,7 +127,7 @@ func (d *drawing) draw() {
 			z := d.normal()
 			if g.subjects != nil {
 				e, dir := g.subjects[i], path.Dir(name)
-				if inside[dir]++; !e.chosen || !e.listed && g.stems != nil && d.owner(name) != "" && inside[dir] > 3 {
+				if inside[dir]++; !e.chosen || !e.listed && inside[dir] > 3 && d.owner(name) != "" {
 					continue
 				}
 				z = e.z

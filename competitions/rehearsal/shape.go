@@ -208,25 +208,20 @@ func isSample(name string) bool { return strings.Contains(strings.ToLower(path.B
 
 // subjects finds the entities that decide which files of a group are drawn: that of the
 // file's name or, in a folder whose name is an id, the folder's, unless a column has the
-// file's. Few files are all drawn, unless columns have all their names.
+// file's. Few files are all drawn, unless columns have their names.
 func (s *shape) subjects(g *group) {
-	distinct, unlisted := map[string]bool{}, false
-	for _, name := range g.files {
+	listed := func(name string) bool {
 		_, stem, _ := s.split(name)
-		distinct[stem], unlisted = true, unlisted || s.entities[stem] == nil
+		return s.entities[stem] != nil && s.entities[stem].listed
 	}
-	owned := s.owner(g.files[0]) != ""
-	if len(g.files) < fewFiles && unlisted && !owned {
+	if len(g.files) < fewFiles && s.owner(g.files[0]) == "" && !listed(g.files[0]) {
 		return
 	}
-	if !owned || len(distinct) >= fewFiles {
-		g.stems = s.patternOf(g.files)
-	}
+	g.stems = s.patternOf(g.files)
 	for _, name := range g.files {
 		subject := s.owner(name)
-		_, stem, _ := s.split(name)
-		if known := s.entities[stem]; g.stems != nil && (subject == "" || known != nil && known.listed) {
-			subject = stem
+		if subject == "" || listed(name) {
+			_, subject, _ = s.split(name)
 		}
 		e := s.entity(subject)
 		e.folders = append(e.folders, path.Base(path.Dir(name)))
