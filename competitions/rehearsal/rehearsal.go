@@ -137,6 +137,7 @@ func (d *drawing) draw() {
 	}
 }
 
+// pack returns the .tar.zst of files.
 func pack(files map[string][]byte) ([]byte, error) {
 	var out bytes.Buffer
 	p, err := archive.NewPacker(&out, archive.TarZstd, archive.PackOptions{})

@@ -21,8 +21,8 @@ type table struct {
 	*shape
 	file     string
 	comma    rune
-	single   bool     // it is not one of many
-	header   []string // nil of a text file
+	single   bool // it is not one of many
+	header   []string
 	columns  []*column
 	rows     [][]string // missing cells are ""
 	seen     map[string]bool
@@ -44,12 +44,12 @@ func (t *table) learn(r io.Reader) error {
 	in.Comma, in.LazyQuotes, in.FieldsPerRecord = t.comma, true, -1
 	names, err, sample := []string{t.file}, error(nil), isSample(t.file)
 	if t.comma != ofText {
-		t.header, err = in.Read()
-		names = t.header
+		names, err = in.Read()
 	}
 	if t.files++; t.columns == nil {
 		for _, name := range names {
 			name = strings.TrimPrefix(name, "\ufeff")
+			t.header = append(t.header, name)
 			if t.shape.columns[name] == nil {
 				t.shape.columns[name] = &column{name: name, sample: sample, counts: map[string]int{}}
 			}
@@ -157,7 +157,7 @@ func (t *table) take(quota int) {
 func (t *table) draw(d *drawing, z float64) []byte {
 	var out bytes.Buffer // takes everything
 	w := csv.NewWriter(&out)
-	if w.Comma = t.comma; t.header != nil {
+	if w.Comma = t.comma; t.comma != ofText && t.header != nil {
 		_ = w.Write(t.header)
 	}
 	for at := range t.chosen {
