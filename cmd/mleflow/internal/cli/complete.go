@@ -108,6 +108,8 @@ func (c *completion) argumentCompleters() map[string]completer {
 
 		"mleflow fingerprint build":   atMost(1, folders),
 		"mleflow fingerprint compare": inTurn(files, orFiles(c.completeRuns)),
+
+		"mleflow competition rehearsal": atMost(1, folders),
 	}
 }
 
@@ -138,6 +140,7 @@ func (c *completion) valueCompleters() map[string]completer {
 		"KIND":                          words("kubernetes"),
 		"IMAGE":                         none,
 		"FOLDER":                        folders,
+		"GLOB":                          none,
 		"--from":                        words(append(kit.Skeletons(), "kaggle:")...),
 		"--experiment-id":               none,
 		"--table":                       words("figures", "runs"),

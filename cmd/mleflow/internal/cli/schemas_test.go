@@ -31,6 +31,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/harbor"
+	"github.com/mleflow/mleflow/competitions/rehearsal"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/plan"
@@ -75,8 +76,9 @@ func outputs() map[string][]any {
 		"competition lock": {struct {
 			Competitions []competition.LockedJSON `json:"competitions"`
 		}{}},
-		"competition new":  {path{}},
-		"competition show": {competition.DetailJSON{}},
+		"competition new":       {path{}},
+		"competition rehearsal": {rehearsal.Set{}},
+		"competition show":      {competition.DetailJSON{}},
 		"competition test": {struct {
 			Checks []competition.CheckJSON `json:"checks"`
 		}{}},

@@ -1,0 +1,94 @@
+package competition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cache/leaf/wholefile"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/rehearsal"
+)
+
+func newCompetitionRehearsal(a *app.App) *cobra.Command {
+	var raw string
+	var o rehearsal.Options
+	cmd := &cobra.Command{
+		Use:   "rehearsal FOLDER",
+		Short: "Make small synthetic data for rehearsals of a competition",
+		Long: `Write FOLDER/rehearsal.tar.zst, next to the definition: small synthetic data of
+the shape of the raw data, for steps with data = "rehearsal". Ids and texts are
+made up. Copied are names of columns and folders, quantiles of numbers, and the
+values of categories, which are listed; --no-values copies fewer.
+
+Tables, text, PNG and JPEG can be drawn. Of a table the first 200,000 rows are
+read. At the end the definition prepares the data; the exit status is 1 if it
+cannot.`,
+		Example: `  mleflow competition rehearsal competitions/my-competition --raw data/my-competition/raw`,
+		Args:    app.Takes(1, 1),
+		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+			if _, err := os.Stat(filepath.Join(args[0], competitions.FileName)); err != nil {
+				return app.Usagef("there is no %s; name the competition's folder", filepath.Join(args[0], competitions.FileName))
+			}
+			if !isFolder(raw) {
+				return app.Usagef("there is no folder %s; --raw names the folder with the raw data", raw)
+			}
+			return makeRehearsal(cmd.Context(), a, args[0], raw, o)
+		}),
+	}
+	cmd.Flags().StringVar(&raw, "raw", "", "make the rehearsal of the shape of the raw data in `DIR`")
+	cmd.Flags().BoolVar(&o.NoValues, "no-values", false, "copy no values of categories, and only two digits of numbers")
+	cmd.Flags().StringArrayVar(&o.Skip, "skip", nil, "leave out files and folders whose path or name matches `GLOB`; repeatable")
+	_ = cmd.MarkFlagRequired("raw")
+	return cmd
+}
+
+// makeRehearsal writes the data of a competition's rehearsal and prepares them with its
+// definition.
+func makeRehearsal(ctx context.Context, a *app.App, folder, raw string, o rehearsal.Options) error {
+	catalog, err := competitions.LoadFolder(competitions.Folder{Path: folder})
+	if err != nil {
+		return app.Shown(err)
+	}
+	o.ID = catalog.IDs()[0]
+	set, err := rehearsal.Draw(ctx, os.DirFS(raw), o)
+	if err != nil {
+		return err
+	}
+	set.Path = filepath.Join(folder, competitions.RehearsalName)
+	if err := wholefile.Replace(set.Path, wholefile.Bytes(set.Packed)); err != nil {
+		return err
+	}
+	if a.JSON {
+		err = app.WriteJSON(a.Stdout, set)
+	} else {
+		fmt.Fprintf(a.Stdout, "Wrote %s: %s, %s.\n", set.Path, view.Plural(set.Files, "file"), view.Bytes(int64(set.Bytes)))
+		for _, c := range set.Copied {
+			fmt.Fprintf(a.Stdout, "Copied the values of %s.\n", view.OneLine(c))
+		}
+	}
+	work, tempErr := os.MkdirTemp("", "rehearsal-")
+	def, defErr := catalog.Get(o.ID)
+	if err = errors.Join(err, tempErr, defErr); err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(work) }()
+	_, err = a.PrepareShipped(ctx, dataset.Job{Def: def.Rehearsed(), Layout: dataset.Layout{Dir: work}, SkipVerification: true})
+	var diags hcl.Diagnostics
+	if errors.As(err, &diags) {
+		a.ShowDiagnostics(diags, def.Files())
+		err = app.ErrSilent
+	}
+	if err != nil {
+		fmt.Fprintln(a.Stderr, `The definition does not prepare the data. If a number is that of the full data, make it a parameter with a value for rehearsals: param "rows" { default = 9914  rehearsal = 100 }.`)
+	}
+	return err
+}
