@@ -13,44 +13,59 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/kit"
+	"github.com/mleflow/mleflow/competitions/rehearsal"
 )
 
 func newCompetitionNew(a *app.App) *cobra.Command {
-	var dir, from string
+	var dir, from, raw string
 	cmd := &cobra.Command{
 		Use:   "new ID",
 		Short: "Write a working skeleton of a competition",
 		Long: `Write DIR/ID with a competition.hcl that works as it is, and small made-up data
 to be replaced: a table of numbers (tabular), labelled pictures (image), or
 texts (text). kaggle:SLUG makes the skeleton of a Kaggle competition, whose data
-must be downloaded.`,
+must be downloaded. With --raw it has data for rehearsals, too, of the shape of
+those raw data; see mleflow competition rehearsal, which makes them again.`,
 		Example: `  mleflow competition new my-competition --from image
   mleflow competition test my-competition --competitions competitions`,
 		Args: app.Takes(1, 1),
-		RunE: a.Action(func(_ *cobra.Command, args []string) error { return newCompetition(a, dir, args[0], from) }),
+		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+			if raw != "" && !isFolder(raw) {
+				return app.Usagef("there is no folder %s; --raw names the folder with the raw data", raw)
+			}
+			if raw != "" && a.JSON {
+				return app.Usagef("--raw and --json exclude each other; mleflow competition rehearsal makes the data and takes --json")
+			}
+			folder, err := newCompetition(a, dir, args[0], from)
+			if err != nil || raw == "" {
+				return err
+			}
+			return makeRehearsal(cmd.Context(), a, folder, raw, rehearsal.Options{})
+		}),
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "write below `DIR` (default: --competitions, else the folder competitions)")
+	cmd.Flags().StringVar(&raw, "raw", "", "make data for rehearsals of the shape of the raw data in `DIR`")
 	cmd.Flags().StringVar(&from, "from", "tabular", "make it from `SKELETON`: tabular, image, text or kaggle:SLUG")
 	return cmd
 }
 
 // newCompetition writes a skeleton below dir or, without one, below the folder of
-// competitions that the command line or the environment names.
-func newCompetition(a *app.App, dir, id, from string) error {
+// competitions that the command line or the environment names. It returns its folder.
+func newCompetition(a *app.App, dir, id, from string) (string, error) {
 	own := a.OwnFolders()
 	switch {
 	case dir != "":
 	case len(own) > 1:
-		return app.Usagef("there are %d folders of competitions; say with --dir which to write below", len(own))
+		return "", app.Usagef("there are %d folders of competitions; say with --dir which to write below", len(own))
 	case len(own) == 1:
 		dir = own[0].Path
 		if _, err := os.Stat(filepath.Join(dir, competitions.FileName)); err == nil {
-			return app.Usagef("%s is a competition, not a folder of competitions; say with --dir where to write", dir)
+			return "", app.Usagef("%s is a competition, not a folder of competitions; say with --dir where to write", dir)
 		}
 	default:
 		dir = app.OwnCompetitions
 	}
-	return writeCompetition(a.Terminal, dir, id, from)
+	return filepath.Join(dir, id), writeCompetition(a.Terminal, dir, id, from)
 }
 
 func writeCompetition(t *app.Terminal, dir, id, from string) error {
