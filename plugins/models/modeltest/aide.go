@@ -81,3 +81,26 @@ func aideReview(prompt string) map[string]any {
 	value, _ := strconv.ParseFloat(found[1], 64)
 	return map[string]any{"is_bug": false, "has_csv_submission": true, "summary": "It ran.", "metric": value, "lower_is_better": false}
 }
+
+// aideAny is a solution of any competition with a sample submission: it opens some of the
+// data and submits the sample.
+const aideAny = `import glob, os
+import pandas as pd
+
+files = sorted(f for f in glob.glob("input/**/*", recursive=True) if os.path.isfile(f))
+for name in files[:50]:
+    open(name, "rb").read(100)
+samples = [os.environ.get("MLEFLOW_SAMPLE", "")] + [f for f in files if "sample" in f.lower() and ".csv" in f]
+sample = next(f for f in samples if os.path.isfile(f))
+folder = "submission" if os.path.isdir("submission") else "working" # of MLE-bench's AIDE, of AIDE
+pd.read_csv(sample, dtype=str, keep_default_na=False).to_csv(folder + "/submission.csv", index=False)
+print("Validation accuracy:", 0.5)
+`
+
+// AIDEAnyTask answers AIDE with a solution of any competition.
+func AIDEAnyTask(a *Ask) Answer {
+	if len(a.Tools) > 0 {
+		return AIDE(a)
+	}
+	return Answer{Text: "Submit the sample submission.\n\n```python\n" + aideAny + "```\n"}
+}

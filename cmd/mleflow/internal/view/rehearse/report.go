@@ -19,7 +19,7 @@ import (
 type Report struct {
 	// Run is the rehearsal's run.
 	Run string `json:"run"`
-	// Task is the form of the task that the agents got.
+	// Task is the form of the task that the agents got; "" if no attempt ended.
 	Task     string `json:"task"`
 	Ready    int    `json:"ready"`
 	Attempts int    `json:"attempts"`
@@ -78,7 +78,9 @@ func New(ctx context.Context, q Request) (*Report, error) {
 		}
 		r.Rows, sets, done[rec.Address] = append(r.Rows, one), append(sets, rec.Report.Conditions), true
 	}
-	r.Task = conditions.Told(sets...)
+	if len(sets) > 0 {
+		r.Task = conditions.Told(sets...)
+	}
 	r.Rows = append(r.Rows, q.failed(done)...)
 	slices.SortStableFunc(r.Rows, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(a.Competition, b.Competition), cmp.Compare(a.Agent, b.Agent))

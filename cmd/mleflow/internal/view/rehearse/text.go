@@ -1,7 +1,6 @@
 package rehearse
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -16,7 +15,11 @@ import (
 
 // Write writes the report for people.
 func (r *Report) Write(w io.Writer, style view.Style) error {
-	fmt.Fprintf(w, "%s, run %s, task %s\n\n", style.Bold("Rehearsal"), r.Run, cmp.Or(r.Task, "unknown"))
+	task := ""
+	if r.Task != "" {
+		task = ", task " + r.Task
+	}
+	fmt.Fprintf(w, "%s, run %s%s\n\n", style.Bold("Rehearsal"), r.Run, task)
 	t := view.NewTable("competition", "agent", "ready", ">files read", "submission", ">score", ">time", ">memory", ">tokens")
 	for i := range r.Rows {
 		row := &r.Rows[i]
