@@ -158,7 +158,7 @@ func (r *Real) write(w io.Writer, style view.Style) {
 	}
 	fmt.Fprint(w, ".\n  time:     ")
 	if r.AttemptSeconds.High > 0 {
-		fmt.Fprintf(w, "%s of agents in all", hours(r.AttemptSeconds))
+		fmt.Fprintf(w, "%s of agents in all, up to %.1f days of a node that runs one at a time", hours(r.AttemptSeconds), r.AttemptSeconds.High/86400)
 	} else {
 		fmt.Fprint(w, "unknown, as no attempt ended")
 	}
