@@ -1,0 +1,43 @@
+"""Runs, scores, leaderboards, transcripts and grading of mleflow.
+
+The package calls the program ``mleflow`` and reads its JSON and Arrow output.
+It needs the standard library only. Tables are pandas or polars data frames
+where these are installed, else lists of dictionaries.
+
+Settings are the program's own environment variables, such as
+``MLEFLOW_CACHE_DIR``. ``MLEFLOW_BINARY`` names the program itself.
+"""
+
+from __future__ import annotations
+
+from ._apply import Event, apply, rehearse
+from ._attempt import Attempt
+from ._binary import binary, version
+from ._board import Leaderboard
+from ._compare import Comparison, compare
+from ._errors import Diagnostic, Error, NotInstalled, Position
+from ._frames import Frame, Record
+from ._grade import grade, prepare
+from ._run import Run, runs
+
+__all__ = [
+    "Attempt",
+    "Comparison",
+    "Diagnostic",
+    "Error",
+    "Event",
+    "Frame",
+    "Leaderboard",
+    "NotInstalled",
+    "Position",
+    "Record",
+    "Run",
+    "apply",
+    "binary",
+    "compare",
+    "grade",
+    "prepare",
+    "rehearse",
+    "runs",
+    "version",
+]

@@ -1,0 +1,111 @@
+"""Running pipelines."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+
+from . import _progress, _vars
+from ._binary import PathLike, json_or_none, operand, stream
+from ._errors import Diagnostic, Error, parse
+from ._run import Run
+
+Event = Dict[str, Any]
+"""An event of a run, with ``type`` and ``time``; docs/events.md has the types."""
+
+
+def apply(
+    path: PathLike,
+    vars: Optional[Mapping[str, Any]] = None,
+    on_event: Optional[Callable[[Event], None]] = None,
+    *,
+    args: Sequence[str] = (),
+    progress: Optional[bool] = None,
+) -> Run:
+    """Run what is not cached of a pipeline, and wait for its end.
+
+    An interrupt (Ctrl-C, or an exception of on_event) stops the run cleanly;
+    the next apply continues it. Agents in a sandbox or container go on
+    meanwhile, as of ``mleflow apply``.
+
+    Args:
+        path: File of the pipeline, or the name of one that ships with
+            mleflow, such as ``"lite.hcl"``.
+        vars: Variables of the pipeline: strings, numbers, booleans, None,
+            lists and dictionaries. They are in the run's record; give secrets
+            as environment variables ``MLEFLOW_VAR_name``.
+        on_event: Called with each event, in this thread and in order.
+        args: More flags of ``mleflow apply``, such as ``["--keep-going"]``.
+        progress: Whether to draw a line of progress on standard error; None
+            draws it in a terminal and a notebook.
+
+    Returns:
+        The run, in which no step failed.
+
+    Raises:
+        Error: The pipeline is not valid, or a step failed. ``run`` is the id
+            of the run if it started.
+        ValueError: The name of a variable is not an identifier.
+        TypeError: A variable has a value that HCL cannot have.
+    """
+    command = ["apply", operand(path, "pipeline"), *_vars.flags(vars), *args, "--json"]
+    run: List[str] = []
+    failed: List[Diagnostic] = []
+    line = _progress.start(progress)
+
+    def take(text: str) -> None:
+        event = json_or_none(text)
+        if not isinstance(event, dict):
+            return
+        if event.get("type") == "run_started":
+            run.append(event["run"])
+        elif event.get("type") == "step_finished" and event.get("status") == "failed":
+            failed.append(Diagnostic(f"{event['address']} failed", event.get("error", "")))
+        line.event(event)
+        if on_event is not None:
+            on_event(event)
+
+    try:
+        status, stderr = stream(command, take)
+    finally:
+        line.close()
+    if status != 0:
+        raise Error(command, status, failed or parse(stderr), run=run[0] if run else None)
+    return Run(run[0])
+
+
+def rehearse(
+    path: PathLike,
+    vars: Optional[Mapping[str, Any]] = None,
+    *,
+    args: Sequence[str] = (),
+    progress: Optional[bool] = None,
+) -> Dict[str, Any]:
+    """Apply a pipeline to tiny synthetic data, and say what the real run would meet.
+
+    Args:
+        path: As of apply.
+        vars: As of apply.
+        args: More flags of ``mleflow rehearse``, such as ``["--timeout=10m"]``.
+        progress: As of apply.
+
+    Returns:
+        The report as ``mleflow rehearse --json`` prints it: ``run``, ``ready``
+        of ``attempts``, ``rows`` (an attempt each, with what it lacked), and
+        ``real`` (time in seconds, download and disk in bytes, cost in US
+        dollars). It is returned also if some attempts are not ready.
+
+    Raises:
+        Error: There is no report: the pipeline is not valid, for example.
+        ValueError, TypeError: As of apply.
+    """
+    command = ["rehearse", operand(path, "pipeline"), *_vars.flags(vars), *args, "--json"]
+    printed: List[str] = []
+    line = _progress.start(progress)
+    try:
+        status, stderr = stream(command, printed.append, line.note)
+    finally:
+        line.close()
+    report = json_or_none("\n".join(printed))
+    if status not in (0, 1) or not isinstance(report, dict):
+        raise Error(command, status, parse(stderr), result=report)
+    return report

@@ -1,0 +1,143 @@
+"""Leaderboards."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, List, Literal, Mapping, Optional, overload
+
+from . import _frames, _html
+from ._frames import Frame, Record
+
+_PERCENTAGE = "_percentage"
+
+
+class Leaderboard:
+    """The leaderboard of an aggregate step.
+
+    Attributes:
+        address: Address of the step, such as ``"step.aggregate.board"``.
+        text: The leaderboard as text.
+        record: The file ``board.json`` of the step; docs/leaderboard.md
+            describes it.
+    """
+
+    def __init__(self, address: str, text: str, record: Mapping[str, Any]) -> None:
+        self.address = address
+        self.text = text
+        self.record = record
+
+    @overload
+    def frame(self, frame: Literal["records"]) -> List[Record]: ...
+
+    @overload
+    def frame(self, frame: Optional[Frame] = None) -> Any: ...
+
+    def frame(self, frame: Optional[Frame] = None) -> Any:
+        """Make a table with a row for each agent, in order of place.
+
+        Columns are ``place``, ``tied``, ``agent``, ``competitions`` and
+        ``seeds`` (numbers of them), ``isolation``, ``untrusted``, ``task``,
+        and for each figure such as ``any_medal_percentage`` its mean over
+        seeds in percent, and with the suffix ``_sem`` the standard error of
+        the mean. Figures without a value, such as medals of a rehearsal, are
+        missing.
+
+        Args:
+            frame: "pandas", "polars" or "records"; default pandas, and
+                records where it is not installed.
+
+        Raises:
+            ImportError: The library asked for is not installed.
+        """
+        frame = _frames.choose(frame)
+        rows = [_wide(agent) for agent in self.record["agents"]]
+        columns = {key: None for row in rows for key in row}
+        return _frames.make([{**columns, **row} for row in rows], frame)
+
+    @overload
+    def figures(self, frame: Literal["records"]) -> List[Record]: ...
+
+    @overload
+    def figures(self, frame: Optional[Frame] = None) -> Any: ...
+
+    def figures(self, frame: Optional[Frame] = None) -> Any:
+        """Make a tidy table with a row for each agent, group and figure.
+
+        Columns are ``agent``, ``group`` (``"all"`` or a complexity),
+        ``figure``, ``mean``, ``sem`` (standard error), ``ci_lower`` and
+        ``ci_upper`` (95 % interval), in percent, ``seeds`` and
+        ``competitions`` (numbers of them).
+
+        Args:
+            frame: As of Leaderboard.frame.
+
+        Raises:
+            ImportError: The library asked for is not installed.
+        """
+        rows: List[Record] = []
+        for agent in self.record["agents"]:
+            for group in [agent["overall"], *(agent.get("groups") or [])]:
+                rows += _tidy(agent["name"], group)
+        return _frames.make(rows, _frames.choose(frame))
+
+    def __repr__(self) -> str:
+        return f"<mleflow.Leaderboard {self.address}: {len(self.record['agents'])} agents>"
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        rows = [_drawn(row) for row in self.frame("records")]
+        columns = ["place", "agent", "any medal", "gold", "above median", "valid", "seeds", "isolation"]
+        note = "Mean ± standard error over seeds, in percent."
+        if self.record.get("untrusted"):
+            note += " Untrusted: attempts were not isolated."
+        return _html.table("Leaderboard", columns, rows, note)
+
+
+def decode(address: str, text: str, data: bytes) -> Leaderboard:
+    """Make a leaderboard of its step's outputs."""
+    return Leaderboard(address, text, json.loads(data))
+
+
+def _wide(agent: Mapping[str, Any]) -> Record:
+    overall = agent["overall"]
+    row: Record = {
+        "place": agent.get("place"),
+        "tied": agent.get("tied", False),
+        "agent": agent["name"],
+        "competitions": len(overall.get("competitions") or []),
+        "seeds": overall.get("seeds"),
+        "isolation": overall.get("isolation"),
+        "untrusted": overall.get("untrusted", False),
+        "task": overall.get("task"),
+    }
+    for figure, value in (overall.get("percentages") or {}).items():
+        row[figure] = _frames.number(value["mean"])
+        row[figure + "_sem"] = _frames.number(value.get("sem"))
+    return row
+
+
+def _tidy(agent: str, group: Mapping[str, Any]) -> List[Record]:
+    return [
+        {
+            "agent": agent,
+            "group": group["name"],
+            "figure": figure,
+            **{key: _frames.number(value.get(key)) for key in ("mean", "sem", "ci_lower", "ci_upper")},
+            "seeds": group.get("seeds"),
+            "competitions": len(group.get("competitions") or []),
+        }
+        for figure, value in (group.get("percentages") or {}).items()
+    ]
+
+
+def _drawn(row: Record) -> List[Any]:
+    def percent(figure: str) -> str:
+        mean, sem = row.get(figure + _PERCENTAGE), row.get(figure + _PERCENTAGE + "_sem")
+        if mean is None:
+            return "-"
+        return f"{mean:.1f}" if sem is None else f"{mean:.1f} ± {sem:.1f}"
+
+    figures = [percent(f) for f in ("any_medal", "gold_medal", "above_median", "valid_submissions")]
+    return [row["place"], row["agent"], *figures, row["seeds"], row["isolation"]]
