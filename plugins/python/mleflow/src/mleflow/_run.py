@@ -110,7 +110,7 @@ class Run:
         self._entry, self._shown = call_json(["show", self.id]), True
 
     def attempts(self) -> List[Attempt]:
-        """List the attempts, failed ones included, in the order of the pipeline.
+        """List the attempts in the order of scores, then those whose step failed.
 
         Raises:
             Error: The run cannot be read.
@@ -118,8 +118,9 @@ class Run:
         rows: Dict[str, List[Record]] = {}
         for row in self.scores("records"):
             rows.setdefault(row["address"] or "", []).append(row)
-        steps = [s for s in self.record()["steps"] or [] if s.get("kind") == "agent-run"]
-        return [Attempt(self.id, s["address"], s, rows.get(s["address"], [])) for s in steps]
+        steps = {s["address"]: s for s in self.record()["steps"] or [] if s.get("kind") == "agent-run"}
+        order = [a for a in rows if a in steps] + sorted(steps.keys() - rows.keys())
+        return [Attempt(self.id, a, steps[a], rows.get(a, [])) for a in order]
 
     @overload
     def scores(self, frame: Literal["records"], table: str = "attempts") -> List[Record]: ...
