@@ -121,7 +121,8 @@ def stream(args: Sequence[str], on_out: Line, on_err: Optional[Line] = None) -> 
     """Run the program, and pass on its lines as they come.
 
     An exception of on_out, KeyboardInterrupt included, interrupts the program,
-    waits until it has stopped cleanly, and is raised again.
+    waits until it has stopped cleanly, and is raised again. Another Ctrl-C
+    meanwhile interrupts the program once more.
 
     Args:
         args: Verb and arguments.
@@ -156,12 +157,22 @@ def stream(args: Sequence[str], on_out: Line, on_err: Optional[Line] = None) -> 
             for line in out:
                 on_out(text(line).rstrip("\n"))
         except BaseException:
-            if process.poll() is None:
-                process.send_signal(signal.SIGINT)
-            for _ in out:  # a full pipe would keep it from stopping
-                pass
+            _interrupt(process, out)
             raise
         finally:
             status = process.wait()
             reader.join()
     return status, "\n".join(kept)
+
+
+def _interrupt(process: subprocess.Popen[bytes], out: Iterable[bytes]) -> None:
+    """Interrupt the program, and read on until it ends: a full pipe would keep it from stopping."""
+    while True:
+        try:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+            for _ in out:
+                pass
+            return
+        except KeyboardInterrupt:
+            continue
