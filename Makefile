@@ -14,7 +14,7 @@ COUNT    ?= 6
 # Packages tested at a time: many tests wait more than they compute.
 PARALLEL ?= 4
 
-.PHONY: help build check test test-root race lint cross fuzz bench bench-report golden e2e demo rehearsal docs release image tools clean
+.PHONY: help build check test python test-root race lint cross fuzz bench bench-report golden e2e demo rehearsal docs release image tools clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -35,6 +35,11 @@ check: ## the inner loop, a minute: gofmt, vet and the tests that start nothing
 test: ## run all tests
 	$(GO) vet ./...
 	$(GO) test -p $(PARALLEL) -timeout 40m ./...
+
+python: build ## test the Python package, in a virtual environment of bin/python
+	test -x $(OUT)/python/bin/python || python3 -m venv $(OUT)/python
+	$(OUT)/python/bin/pip install -q -e 'plugins/python/mleflow[pandas,polars,test]'
+	cd plugins/python/mleflow && $(CURDIR)/$(OUT)/python/bin/mypy && $(CURDIR)/$(OUT)/python/bin/pytest -q
 
 # The packages whose tests depend on the user: permissions, mounts, containers. What
 # takes long in cache/disk are histories, which do not; and of the scripts those depend

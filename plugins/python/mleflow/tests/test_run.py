@@ -32,8 +32,8 @@ def test_runs(demo: mleflow.Run) -> None:
     assert mleflow.runs(name="no such name") == mleflow.runs(tags={"a": "b"}) == []
 
 
-def test_run_by_beginning(demo: mleflow.Run) -> None:
-    assert mleflow.Run(demo.id[:-1]).id == demo.id
+def test_run_by_beginning_and_name(demo: mleflow.Run) -> None:
+    assert mleflow.Run(demo.id[:-1]).id == mleflow.Run(demo.name).id == demo.id
 
 
 def test_attempts(demo: mleflow.Run) -> None:

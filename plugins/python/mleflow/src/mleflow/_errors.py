@@ -91,6 +91,10 @@ class NotInstalled(FileNotFoundError):
     """The program ``mleflow`` was not found."""
 
 
+# Tracebacks name them as users do.
+Error.__module__ = NotInstalled.__module__ = "mleflow"
+
+
 def parse(stderr: str) -> list[Diagnostic]:
     """Read the diagnostics in what the program wrote to standard error.
 
