@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 from typing import Any
 
 import pytest
 
 import mleflow
-from mleflow import _vars
 from mleflow._progress import Progress
 
 
@@ -52,29 +52,33 @@ def test_undeclared_variable() -> None:
     assert caught.value.exit_status == 2
 
 
-@pytest.mark.parametrize(
-    ("value", "want"),
-    [
-        ("a b", "a b"),
-        (3, "3"),
-        (0.5, "0.5"),
-        (True, "true"),
-        (None, "null"),
-        (["a", "${b}"], '["a", "$${b}"]'),
-        ({"k": "%{x}"}, '{"k": "%%{x}"}'),
-    ],
-)
-def test_variables(value: Any, want: str) -> None:
-    assert _vars.flags({"name": value}) == [f"--var=name={want}"]
+VALUES: list[Any] = [
+    None,
+    True,
+    3,
+    0.5,
+    "a b",
+    '["no list"]',
+    '${x} %{y} $${z} \\ "q" \b\f\n\t\x01 é \U0001f600',
+    ["a", "${b}"],
+    {"k k": "%{x}"},
+]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_variables_arrive(value: Any) -> None:
+    run = mleflow.apply("echo.hcl", {"value": value})
+    (output,) = run.record()["outputs"]
+    assert json.loads(output["value"]) == {"value": value}
 
 
 def test_bad_variables() -> None:
     with pytest.raises(ValueError, match="a=b"):
-        _vars.flags({"a=b": 1})
+        mleflow.apply("echo.hcl", {"a=b": 1})
     with pytest.raises(TypeError):
-        _vars.flags({"a": object()})
+        mleflow.apply("echo.hcl", {"value": object()})
     with pytest.raises(ValueError):
-        _vars.flags({"a": float("nan")})
+        mleflow.apply("echo.hcl", {"value": float("nan")})
 
 
 def test_list_variable() -> None:
@@ -92,6 +96,15 @@ def test_progress() -> None:
     progress.close()
     assert out.getvalue().endswith("mleflow 1/2 steps, 1 failed\n")
     assert "\x1b" not in out.getvalue()
+
+
+def test_progress_never_stops_a_run() -> None:
+    ascii = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    progress = Progress(ascii)
+    progress.note("step.a.é")
+    progress.event({"type": "run_started", "steps": 1})
+    ascii.close()
+    progress.close()
 
 
 def test_silent_without_terminal(capfd: pytest.CaptureFixture[str], demo: mleflow.Run) -> None:

@@ -30,9 +30,9 @@ def apply(
     Args:
         path: File of the pipeline, or the name of one that ships with
             mleflow, such as ``"lite.hcl"``.
-        vars: Variables of the pipeline: strings, numbers, booleans, None,
-            lists and dictionaries. They are in the run's record; give secrets
-            as environment variables ``MLEFLOW_VAR_name``.
+        vars: Variables of the pipeline: strings, numbers, booleans, None
+            (null), lists and dictionaries. They are in the run's record,
+            except those that the pipeline declares as sensitive.
         on_event: Called with each event, in this thread and in order.
         args: More flags of ``mleflow apply``, such as ``["--keep-going"]``.
         progress: Whether to draw a line of progress on standard error; None
@@ -44,10 +44,11 @@ def apply(
     Raises:
         Error: The pipeline is not valid, or a step failed. ``run`` is the id
             of the run if it started.
-        ValueError: The name of a variable is not an identifier.
+        ValueError: The name of a variable is not an identifier, or its value
+            is not finite.
         TypeError: A variable has a value that HCL cannot have.
     """
-    command = ["apply", operand(path, "pipeline"), *_vars.flags(vars), *args, "--json"]
+    pipeline = operand(path, "pipeline")
     run: List[str] = []
     failed: List[Diagnostic] = []
     line = _progress.start(progress)
@@ -65,7 +66,9 @@ def apply(
             on_event(event)
 
     try:
-        status, stderr = stream(command, take)
+        with _vars.flags(vars) as variables:
+            command = ["apply", pipeline, *variables, *args, "--json"]
+            status, stderr = stream(command, take)
     finally:
         line.close()
     if status != 0:
@@ -98,11 +101,13 @@ def rehearse(
         Error: There is no report: the pipeline is not valid, for example.
         ValueError, TypeError: As of apply.
     """
-    command = ["rehearse", operand(path, "pipeline"), *_vars.flags(vars), *args, "--json"]
+    pipeline = operand(path, "pipeline")
     printed: List[str] = []
     line = _progress.start(progress)
     try:
-        status, stderr = stream(command, printed.append, line.note)
+        with _vars.flags(vars) as variables:
+            command = ["rehearse", pipeline, *variables, *args, "--json"]
+            status, stderr = stream(command, printed.append, line.note)
     finally:
         line.close()
     report = json_or_none("\n".join(printed))

@@ -51,19 +51,26 @@ class Progress:
 
     def close(self) -> None:
         """Draw the counts for the last time, and end the line."""
-        if self._out is not None and (self._width or self.steps):
-            if self.steps:
-                self._draw(self.line())
-            self._out.write("\n")
-            self._out.flush()
+        if self.steps:
+            self._draw(self.line())
+        if self._width:
+            self._write("\n")
 
     def _draw(self, text: str) -> None:
-        assert self._out is not None
         columns = shutil.get_terminal_size().columns - 1
         text = "".join(c if c.isprintable() else "?" for c in text)[:columns]
-        self._out.write("\r" + text.ljust(self._width))
-        self._out.flush()
+        self._write("\r" + text.ljust(self._width))
         self._width = len(text)
+
+    def _write(self, text: str) -> None:
+        if self._out is None:
+            return
+        encoding = getattr(self._out, "encoding", None) or "utf-8"
+        try:
+            self._out.write(text.encode(encoding, "replace").decode(encoding))
+            self._out.flush()
+        except (OSError, ValueError):  # closed: the run goes on without the line
+            self._out = None
 
 
 def start(wanted: Optional[bool]) -> Progress:

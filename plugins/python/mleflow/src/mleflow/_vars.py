@@ -1,29 +1,51 @@
-"""Values of a pipeline's variables, as the program's flags."""
+"""Values of a pipeline's variables, as a file of HCL."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
-from typing import Any, List, Mapping, Optional
+import tempfile
+from pathlib import Path
+from typing import Any, Iterator, List, Mapping, Optional
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 
+# Escapes of JSON that HCL does not have, and the beginnings of HCL's templates.
+_ESCAPES = {"\\b": "\\u0008", "\\f": "\\u000c", "${": "$${", "%{": "%%{"}
+_ESCAPED = re.compile(r"\\.|\$\{|%\{")
 
-def flags(values: Optional[Mapping[str, Any]]) -> List[str]:
-    """Write variables as flags.
+
+@contextlib.contextmanager
+def flags(values: Optional[Mapping[str, Any]]) -> Iterator[List[str]]:
+    """Write variables to a file that exists within the context, and give the flags that name it.
+
+    A file keeps types and null, and no secret is in the list of processes.
 
     Raises:
-        ValueError: A name is not an identifier.
+        ValueError: A name is not an identifier, or a number is not finite.
         TypeError: A value has no counterpart in HCL.
     """
-    args = []
-    for name, value in (values or {}).items():
+    if not values:
+        yield []
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "variables.hcl")
+        path.write_text(encode(values), "utf-8")
+        yield [f"--var-file={path}"]
+
+
+def encode(values: Mapping[str, Any]) -> str:
+    """Write variables as HCL, one a line.
+
+    Raises:
+        ValueError, TypeError: As of flags.
+    """
+    lines = []
+    for name, value in values.items():
         if not _NAME.match(name):
             raise ValueError(f"{name!r} is not the name of a variable")
-        args.append(f"--var={name}={value if isinstance(value, str) else _literal(value)}")
-    return args
-
-
-def _literal(value: Any) -> str:
-    """Write a number, boolean, list or dictionary as HCL, which reads JSON but for its templates."""
-    return json.dumps(value, allow_nan=False).replace("${", "$${").replace("%{", "%%{")
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text = _ESCAPED.sub(lambda m: _ESCAPES.get(m.group(), m.group()), text)
+        lines.append(f"{name} = {text}\n")
+    return "".join(lines)
