@@ -123,3 +123,11 @@ def test_rehearse() -> None:
     with pytest.raises(mleflow.Error) as caught:
         mleflow.rehearse("invalid.hcl")
     assert caught.value.exit_status == 2 and caught.value.diagnostics[0].position is not None
+
+
+def test_rehearsal_that_is_not_ready() -> None:
+    report = mleflow.rehearse("failing.hcl")
+    assert (report["ready"], report["attempts"]) == (0, 1)
+    (attempt,) = mleflow.Run(report["run"]).attempts()
+    assert attempt.outcome == "missing" and attempt.get("attempt_outcome") == "no_submission"
+    assert attempt.submission() is None and attempt.score is None
