@@ -247,8 +247,13 @@ func testLeft(t *testing.T, b *bench) {
 
 // testRestart restarts the daemon under a running command.
 func testRestart(t *testing.T, b *bench) {
+	spec, started := b.resumable(t, 30), make(chan struct{})
+	spec.OnStart = func(time.Time) { close(started) } // the command may print before the daemon has answered
 	var logs bytes.Buffer
-	exit, err := b.e.Run(t.Context(), b.resumable(t, 30), &onFirst{w: &logs, do: func() { b.daemon.Restart(t) }})
+	exit, err := b.e.Run(t.Context(), spec, &onFirst{w: &logs, do: func() {
+		<-started
+		b.daemon.Restart(t)
+	}})
 	if err != nil || !exit.OK() {
 		t.Errorf("got %+v, %v", exit, err)
 	}
