@@ -33,9 +33,8 @@ func (d *Definition) Rehearsed() *Definition {
 	out := *d
 	out.Rehearsal = true
 	out.Checksums, out.Flags = Checksums{}, nil
-	lower := d.Medals.LowerIsBetter
 	out.Medals = unranked()
-	out.Medals.LowerIsBetter = lower
+	out.Medals.LowerIsBetter = d.Medals.LowerIsBetter
 	out.Params = slices.Clone(d.Params)
 	for i, p := range out.Params {
 		if p.Rehearsal != cty.NilVal {

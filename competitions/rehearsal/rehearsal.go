@@ -84,7 +84,7 @@ func Draw(ctx context.Context, raw fs.FS, o Options) (*Set, error) {
 	for quota := mostDrawn; quota >= 10; quota = quota * 2 / 3 {
 		d := &drawing{shape: s, Rand: rand.New(rand.NewPCG(s.hash(""), 1)), quota: quota, used: map[string]bool{}, files: map[string][]byte{}} //nolint:gosec // data that everybody shall draw alike
 		d.draw()
-		if out.Packed, err = pack(d.files); err != nil {
+		if out.Packed, err = Pack(d.files, archive.TarZstd); err != nil {
 			return nil, fmt.Errorf("draw rehearsal: %w", err)
 		}
 		if out.Files, out.Bytes = len(d.files), len(out.Packed); out.Bytes <= mostBytes {
@@ -137,10 +137,10 @@ func (d *drawing) draw() {
 	}
 }
 
-// pack returns the .tar.zst of files.
-func pack(files map[string][]byte) ([]byte, error) {
+// Pack returns an archive of files, by their paths.
+func Pack(files map[string][]byte, format archive.Format) ([]byte, error) {
 	var out bytes.Buffer
-	p, err := archive.NewPacker(&out, archive.TarZstd, archive.PackOptions{})
+	p, err := archive.NewPacker(&out, format, archive.PackOptions{})
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		var w io.Writer
 		if err == nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
 func main() {
@@ -28,10 +29,7 @@ func run(out string, ids []string) error {
 		if len(ids) > 0 && !slices.Contains(ids, e.id) {
 			continue
 		}
-		packed, err := newSet(e).pack()
-		if err != nil {
-			return fmt.Errorf("%s: %w", e.id, err)
-		}
+		packed := newSet(e).packed(archive.TarZstd)
 		folder := filepath.Join(out, e.id)
 		if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // a folder of the checkout
 			return err

@@ -16,6 +16,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/prep"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
+	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
 // TestExercises draws each exercise, prepares it by the competition's definition, and
@@ -49,15 +50,11 @@ func TestExercises(t *testing.T) {
 
 func testExercise(t *testing.T, def *competitions.Definition, e exercise) {
 	drawn := newSet(e)
-	packed, err := drawn.pack()
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := drawn.packed(archive.TarZstd)
 	if len(packed) > 300_000 {
 		t.Errorf("the set has %d bytes when packed, more than 300,000", len(packed))
 	}
-	again, _ := newSet(e).pack()
-	if !bytes.Equal(packed, again) {
+	if again := newSet(e).packed(archive.TarZstd); !bytes.Equal(packed, again) {
 		t.Error("two draws differ")
 	}
 	if shipped, err := fs.ReadFile(def.Folder(), competitions.RehearsalName); err != nil || !bytes.Equal(shipped, packed) {

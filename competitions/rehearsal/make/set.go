@@ -6,11 +6,10 @@ import (
 	"encoding/json"
 	"hash/fnv"
 	"io"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 
+	"github.com/mleflow/mleflow/competitions/rehearsal"
 	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
@@ -71,21 +70,11 @@ func (s *set) sevenZip(name string, inside *set) { s.file(name, inside.packed(ar
 // tarGz adds a .tar.gz archive of the files of a part.
 func (s *set) tarGz(name string, inside *set) { s.file(name, inside.packed(archive.TarGzip)) }
 
-// pack returns the set as a .tar.zst.
-func (s *set) pack() ([]byte, error) { return s.packed(archive.TarZstd), nil }
-
+// packed returns an archive of the set.
 func (s *set) packed(format archive.Format) []byte {
-	var b bytes.Buffer
-	p, err := archive.NewPacker(&b, format, archive.PackOptions{})
+	data, err := rehearsal.Pack(s.files, format)
 	must(err)
-	for _, name := range slices.Sorted(maps.Keys(s.files)) {
-		w, err := p.Create(name)
-		must(err)
-		_, err = w.Write(s.files[name])
-		must(err)
-	}
-	must(p.Close())
-	return b.Bytes()
+	return data
 }
 
 func must(err error) {

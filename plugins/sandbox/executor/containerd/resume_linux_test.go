@@ -474,15 +474,7 @@ func testKilledOwner(t *testing.T, b *bench, i, ticks int) executor.Exit {
 	t.Helper()
 	spec := b.resumable(t, ticks)
 	spec.ID = fmt.Sprint(t.Name(), i)
-	if i%4 == 3 {
-		if cmd, _ := executortest.TryOwner(t, b.order(spec), "tick 1"); cmd != nil {
-			executortest.Kill(cmd)
-		}
-	} else {
-		cmd := executortest.StartOwner(t, b.order(spec), "")
-		time.Sleep(time.Duration(i) * 40 * time.Millisecond) // the moment is the test
-		executortest.Kill(cmd)
-	}
+	executortest.KillOwnerAt(t, b.order(spec), i, 40*time.Millisecond, "tick 1")
 	if err := b.e.Sweep(t.Context()); err != nil {
 		t.Errorf("sweep: %v", err)
 	}

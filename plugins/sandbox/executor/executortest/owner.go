@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 )
 
 // OwnerCommand is the sub-command of a test program that runs a command as mleflow would,
@@ -63,6 +64,21 @@ func KillOwner(t *testing.T, order any, until string) (problem string) {
 	}
 	Kill(cmd)
 	return ""
+}
+
+// KillOwnerAt starts an owner and kills it at the moment i: i pauses after its start or,
+// every fourth moment, when its output has the text until, unless it ended first.
+func KillOwnerAt(t *testing.T, order any, i int, pause time.Duration, until string) {
+	t.Helper()
+	if i%4 == 3 {
+		if cmd, _ := TryOwner(t, order, until); cmd != nil {
+			Kill(cmd)
+		}
+		return
+	}
+	cmd := StartOwner(t, order, "")
+	time.Sleep(time.Duration(i) * pause) // the moment is the test
+	Kill(cmd)
 }
 
 // Kill kills a program and waits for its end.

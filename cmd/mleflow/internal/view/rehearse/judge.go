@@ -16,7 +16,7 @@ import (
 // judge returns the reason why an attempt is not ready, and an advice; "" if it is.
 func judge(rec export.Record, packages []string, printed string) (problem, fix string) {
 	switch agentrun.Outcome(rec.Attempt.Outcome) {
-	case agentrun.Finished:
+	case agentrun.Finished, agentrun.NoSubmission:
 		return judgeSubmission(rec)
 	case agentrun.TimedOut:
 		if bad, _ := judgeSubmission(rec); bad == "" {
@@ -33,8 +33,6 @@ func judge(rec export.Record, packages []string, printed string) (problem, fix s
 		return "the provider of its model did not answer", "try the model's key and address: mleflow doctor"
 	case agentrun.DataChanged:
 		return "it changed its data, which are read-only", "let it copy data to its working folder first"
-	case agentrun.NoSubmission:
-		return "it ended without a submission", "let it write submission.csv to the folder in SUBMISSION_DIR"
 	}
 	if len(packages) > 0 {
 		return "it lacks the " + packagesText(packages), "add it to packages in the agent's python block, or to its image"
@@ -52,10 +50,10 @@ const tailLines = 200
 
 func judgeSubmission(rec export.Record) (problem, fix string) {
 	switch score := rec.Report.ExactScore; {
-	case !rec.Graded:
-		return "its submission was not graded", ""
 	case !rec.Report.SubmissionExists:
 		return "it ended without a submission", "let it write submission.csv to the folder in SUBMISSION_DIR"
+	case !rec.Graded:
+		return "its submission was not graded", ""
 	case !rec.Report.ValidSubmission:
 		return "its submission is invalid: " + rec.Report.Reason, "compare it with the sample submission; the validity server says it while the agent runs"
 	case score != nil && (math.IsNaN(float64(*score)) || math.IsInf(float64(*score), 0)):
