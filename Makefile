@@ -38,8 +38,8 @@ test: ## run all tests
 
 python: build ## test the Python package, in a virtual environment of bin/python
 	test -x $(OUT)/python/bin/python || python3 -m venv $(OUT)/python
-	$(OUT)/python/bin/pip install -q -e 'plugins/python/mleflow[pandas,polars,test]'
-	cd plugins/python/mleflow && $(CURDIR)/$(OUT)/python/bin/mypy && $(CURDIR)/$(OUT)/python/bin/pytest -q
+	$(OUT)/python/bin/pip install -q -e 'python/mleflow[pandas,polars,test]'
+	cd python/mleflow && $(CURDIR)/$(OUT)/python/bin/mypy && $(CURDIR)/$(OUT)/python/bin/pytest -q
 
 # The packages whose tests depend on the user: permissions, mounts, containers. What
 # takes long in cache/disk are histories, which do not; and of the scripts those depend
