@@ -15,7 +15,7 @@ import pytest
 
 import mleflow
 
-CHECKOUT = Path(__file__).resolve().parents[4]
+CHECKOUT = Path(__file__).resolve().parents[3]
 DATA = Path(__file__).parent / "data"
 
 
