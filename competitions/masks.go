@@ -120,8 +120,14 @@ func MaskedVersion(version string) string { return version + maskSuffix }
 
 // IsMasked reports whether a version's name belongs to a masked version.
 func IsMasked(version string) bool {
+	_, ok := Unmasked(version)
+	return ok
+}
+
+// Unmasked returns the version that a version masks, which is itself if it masks none.
+func Unmasked(version string) (base string, masked bool) {
 	base, ok := strings.CutSuffix(version, maskSuffix)
-	return ok && versionName.Regexp().MatchString(base)
+	return base, ok && versionName.Regexp().MatchString(base)
 }
 
 // hashMask adds what masking depends on.

@@ -3,8 +3,6 @@ package competitions
 import (
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
@@ -42,34 +40,4 @@ func (d *Definition) Rehearsed() *Definition {
 		}
 	}
 	return &out
-}
-
-// RehearsalMark is the file next to prepared in a data directory that marks the data of a
-// rehearsal, and RehearsalText is its content.
-const (
-	RehearsalMark = "rehearsal.txt"
-	RehearsalText = "These data are those of a rehearsal, synthetic and tiny. No score on them says anything about the real competition.\n"
-)
-
-// MarkRehearsal writes the mark into a competition's folder of a data directory.
-func MarkRehearsal(dir string) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("mark rehearsal: %w", err)
-	}
-	return os.WriteFile(filepath.Join(dir, RehearsalMark), []byte(RehearsalText), 0o644) //nolint:gosec // for everyone to read
-}
-
-// IsRehearsal reports whether a competition's folder of a data directory has the mark.
-func IsRehearsal(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, RehearsalMark))
-	return err == nil
-}
-
-// In returns the definition for the competition's data in a data directory, which is
-// Rehearsed if they have the mark.
-func (d *Definition) In(dataDir string) *Definition {
-	if IsRehearsal(filepath.Join(dataDir, d.ID)) {
-		return d.Rehearsed()
-	}
-	return d
 }

@@ -184,6 +184,8 @@ type Batch struct {
 	Catalog *competitions.Catalog
 	Judge   Judge
 	DataDir string
+	// Version is the version of competitions that have it; "" is that of the data.
+	Version string
 	Created time.Time
 	Workers int          // at once; 0 for one a processor
 	Done    func(Report) // called, one at a time, after each report; may be nil
@@ -226,8 +228,9 @@ type result struct {
 
 func (b Batch) gradeEntry(ctx context.Context, e Entry) result {
 	def, err := b.Catalog.Get(e.CompetitionID)
+	dir := b.DataDir
 	if err == nil {
-		def = def.In(b.DataDir)
+		def, dir, err = def.Place(b.DataDir, def.Amended(b.Version))
 	}
 	report := Graded{Labels: e.Labels, Origin: e.Origin}
 	switch {
@@ -239,7 +242,7 @@ func (b Batch) gradeEntry(ctx context.Context, e Entry) result {
 		report.refuse(Missing, &Invalid{Reason: e.Refused})
 	default:
 		report.Report, err = b.Judge.Grade(ctx, def, Request{
-			Submission: e.SubmissionPath, Answers: AnswersPath(b.DataDir, def), Created: b.Created,
+			Submission: e.SubmissionPath, Answers: AnswersPath(dir, def), Created: b.Created,
 		})
 	}
 	if err != nil {

@@ -66,7 +66,9 @@ type draft struct {
 // Write writes one task folder, as a whole or not at all. Data with the mark of a
 // rehearsal give a task of one.
 func (w *Writer) Write(ctx context.Context, def *competitions.Definition) (task Task, err error) {
-	def = def.In(w.Data)
+	if def, err = def.In(w.Data); err != nil {
+		return task, Mistake{err}
+	}
 	d := draft{Writer: w, def: def}
 	if d.reward, err = CheckReward(w.Reward, def); err != nil {
 		return task, Mistake{err}

@@ -6,10 +6,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/mleflow/mleflow/competitions"
 )
 
 // Layout is a data folder.
 type Layout struct{ Dir string }
+
+// At is the data folder for the data of a definition's version.
+func (l Layout) At(def *competitions.Definition) Layout {
+	if v := def.PinsVersion(); v != "v1" {
+		return Layout{filepath.Join(l.Dir, v)}
+	}
+	return l
+}
 
 // Competition is a competition's folder.
 func (l Layout) Competition(id string) string { return filepath.Join(l.Dir, id) }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/mask"
 	"github.com/mleflow/mleflow/competitions/prep"
 	"github.com/mleflow/mleflow/competitions/verify"
 )
@@ -24,6 +25,10 @@ type Job struct {
 	Raw     string
 	Fetched *Fetched
 	Params  map[string]cty.Value
+	// Masks is the job of the version that this one masks with Salt. It is done unless
+	// its folder exists.
+	Masks *Job
+	Salt  mask.Salt
 	// KeepRaw keeps the layout's raw folder afterwards, or makes it of what
 	// was fetched.
 	KeepRaw bool
@@ -55,10 +60,11 @@ func Prepare(ctx context.Context, j Job) (Outcome, error) {
 	if err := j.fits(); err != nil {
 		return out, err
 	}
-	if j.Def.Rehearsal {
-		if err := competitions.MarkRehearsal(j.Layout.Competition(j.Def.ID)); err != nil {
-			return out, err
-		}
+	if err := j.Def.Mark(j.Layout.Competition(j.Def.ID)); err != nil {
+		return out, err
+	}
+	if j.Masks != nil {
+		return out, j.mask(ctx, &out)
 	}
 	raw, own, err := j.raw(ctx)
 	if err != nil {
@@ -78,17 +84,55 @@ func Prepare(ctx context.Context, j Job) (Outcome, error) {
 	return out, nil
 }
 
+// mask writes the masked version of the data of the job that it masks.
+func (j Job) mask(ctx context.Context, out *Outcome) error {
+	from := j.Masks.Layout.Prepared(j.Def.ID)
+	has, err := filled(from)
+	if err == nil && !has {
+		of := *j.Masks
+		of.Fetched, of.Parallelism, of.Progress = j.Fetched, j.Parallelism, j.Progress
+		var done Outcome
+		if done, err = Prepare(ctx, of); done.Report.Verdict == verify.Differs {
+			*out = done
+			return err
+		}
+	}
+	if err != nil {
+		return err
+	}
+	folder := mask.Folder{From: from, To: out.Path}
+	err = folder.Write("mask", func(o mask.Options) error {
+		o.Salt = j.Salt
+		return mask.Run(ctx, j.Def, o)
+	})
+	if err != nil {
+		return err
+	}
+	return j.verify(ctx, out)
+}
+
 // fits returns an error if the folder has real data and the job is a rehearsal, or the
-// reverse.
+// reverse, or if its data are of another version.
 func (j Job) fits() error {
 	dir := j.Layout.Competition(j.Def.ID)
 	has, err := filled(dir)
-	if err != nil || !has || competitions.IsRehearsal(dir) == j.Def.Rehearsal {
+	if err != nil || !has {
 		return err
 	}
-	kind := "the data of a rehearsal"
-	if j.Def.Rehearsal {
+	version, err := competitions.VersionOf(dir)
+	if err != nil {
+		return err
+	}
+	kind, rehearsal := "", competitions.IsRehearsal(dir)
+	switch {
+	case rehearsal && !j.Def.Rehearsal:
+		kind = "the data of a rehearsal"
+	case j.Def.Rehearsal && !rehearsal:
 		kind = "other data than those of a rehearsal"
+	case version != j.Def.PinsVersion():
+		kind = "the data of version " + version
+	default:
+		return nil
 	}
 	return fmt.Errorf("%s has %s; name another folder with --data-dir", dir, kind)
 }

@@ -25,6 +25,13 @@ var errNoRaw = errors.New("no raw data")
 // NeedsRaw reports whether the raw data has to be fetched: none is named, and
 // the layout has none. It has not if Prepare refuses the folder.
 func (j Job) NeedsRaw() (bool, error) {
+	if j.Masks != nil {
+		has, err := filled(j.Masks.Layout.Prepared(j.Def.ID))
+		if err != nil || has {
+			return false, err
+		}
+		return j.Masks.NeedsRaw()
+	}
 	if j.Raw != "" || j.fits() != nil {
 		return false, nil
 	}

@@ -23,13 +23,36 @@ type DataFlags struct {
 	Dir string
 	// Rehearsal chooses the data of rehearsals, in the folder rehearsal of Dir.
 	Rehearsal bool
-	params    []string
+	// Version is the version of the competitions; "" is that of the data, which is v1
+	// unless they are marked.
+	Version string
+	params  []string
 }
 
 // Register adds the flags.
 func (f *DataFlags) Register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.Dir, "data-dir", "", "`DIR` with the competitions' data (default: data below the cache folder)")
 	cmd.Flags().StringArrayVar(&f.params, "param", nil, "set a competition's parameter, `NAME=VALUE`; repeatable")
+}
+
+// RegisterVersion adds the flag of the version.
+func (f *DataFlags) RegisterVersion(cmd *cobra.Command, usage string) {
+	cmd.Flags().StringVar(&f.Version, "version", "", usage)
+}
+
+// CheckVersion returns an error if no competition has the version.
+func (f *DataFlags) CheckVersion(a *App) error {
+	if f.Version == "" {
+		return nil
+	}
+	catalog, err := a.Catalog()
+	if err != nil {
+		return err
+	}
+	if err := catalog.CheckVersion(f.Version); err != nil {
+		return Wrong(err)
+	}
+	return nil
 }
 
 // SpareMemory lets the collector run when a quarter more than what is in use

@@ -81,7 +81,9 @@ func testOne(ctx context.Context, a *app.App, o testOptions, def *competitions.D
 	if err != nil {
 		return nil, err
 	}
-	def = def.In(layout.Dir)
+	if def, err = def.In(layout.Dir); err != nil {
+		return nil, err
+	}
 	prepared := layout.Prepared(def.ID)
 	if _, missing := os.Stat(prepared); missing != nil {
 		dir, mkErr := os.MkdirTemp("", "mleflow-test-*")

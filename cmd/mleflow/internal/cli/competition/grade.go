@@ -49,6 +49,7 @@ submission that is a link out of its run's folder is not read.`,
 	cmd.Flags().BoolVar(&o.skipFailed, "skip-failed", false, "of run groups: leave out runs that failed around the agent")
 	cmd.Flags().StringVar(&o.outputDir, "output-dir", "", "`DIR` to write the report to (default: the run group)")
 	o.data.Register(cmd)
+	o.data.RegisterVersion(cmd, "grade as `VERSION` of the competitions that have it, such as v2, with the data of prepare --version (default: that of the data)")
 	return cmd
 }
 
@@ -79,7 +80,10 @@ func runGrade(ctx context.Context, a *app.App, o gradeOptions) error {
 	if err != nil {
 		return err
 	}
-	batch := grading.Batch{Catalog: catalog, Judge: a.Grader(), DataDir: layout.Dir, Created: time.Now()}
+	batch := grading.Batch{Catalog: catalog, Judge: a.Grader(), DataDir: layout.Dir, Version: o.data.Version, Created: time.Now()}
+	if err := o.data.CheckVersion(a); err != nil {
+		return err
+	}
 	if len(o.runGroup) > 0 {
 		return gradeRunGroups(ctx, a.Terminal, o, batch)
 	}

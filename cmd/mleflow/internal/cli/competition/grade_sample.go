@@ -34,6 +34,7 @@ func NewGradeSample(a *app.App) *cobra.Command {
 		}),
 	}
 	o.data.Register(cmd)
+	o.data.RegisterVersion(cmd, "grade as `VERSION`: v1, one with errata such as v2, or a masked one such as v1m, with the data of prepare --version (default: that of the data)")
 	cmd.Flags().StringVar(&o.reward, "reward", "", harbor.RewardUsage)
 	cmd.Flags().StringVar(&o.rewardDir, "reward-dir", "", "write reward.json and reward.txt to `DIR`, for training harnesses")
 	return cmd
@@ -53,7 +54,9 @@ func runGradeSample(ctx context.Context, a *app.App, o gradeSampleOptions, path,
 	if err != nil {
 		return err
 	}
-	def = def.In(layout.Dir)
+	if def, layout.Dir, err = def.Place(layout.Dir, o.data.Version); err != nil {
+		return app.Wrong(err)
+	}
 	params, err := o.data.Parameters()
 	if err == nil {
 		err = params.Known([]*competitions.Definition{def})

@@ -149,7 +149,10 @@ func lintOne(a *app.App, def *competitions.Definition, data app.DataFlags) ([]ki
 	if _, err := os.Stat(prepared); err != nil {
 		return found, nil
 	}
-	more, err := kit.LintPrepared(def.In(layout.Dir), metric.All(), os.DirFS(prepared))
+	if def, err = def.In(layout.Dir); err != nil {
+		return nil, err
+	}
+	more, err := kit.LintPrepared(def, metric.All(), os.DirFS(prepared))
 	if err != nil {
 		return nil, fmt.Errorf("lint %s: %w", prepared, err)
 	}

@@ -145,10 +145,19 @@ func dataToLock(ctx context.Context, a *app.App, o competitionLockOptions) (lock
 	}
 	layout, err := o.data.Layout(a)
 	return lockable{close: func() {}, of: func(_ context.Context, def *competitions.Definition) (*verify.Data, error) {
-		id := def.ID
+		id, layout := def.ID, layout
+		if below := layout.At(def); isFolder(below.Competition(id)) {
+			layout = below
+		}
 		dir := layout.Prepared(id)
-		if def.In(layout.Dir).Rehearsal {
+		version, err := competitions.VersionOf(layout.Competition(id))
+		switch {
+		case err != nil:
+			return nil, err
+		case competitions.IsRehearsal(layout.Competition(id)):
 			return nil, app.Usagef("%s has the data of a rehearsal, which are never pinned", dir)
+		case version != def.PinsVersion() && isFolder(dir):
+			return nil, app.Usagef("%s has the data of version %s, not of %s; see mleflow prepare --version %s", dir, version, def.PinsVersion(), def.PinsVersion())
 		}
 		for _, half := range []string{"public", "private"} {
 			if info, err := os.Stat(filepath.Join(dir, half)); err != nil || !info.IsDir() {

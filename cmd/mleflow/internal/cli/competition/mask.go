@@ -131,10 +131,11 @@ func maskData(ctx context.Context, a *app.App, id string, o maskDataOptions) err
 	if _, err := os.Stat(from.Prepared(id)); err != nil {
 		return fmt.Errorf("%w; prepare the competition first", err)
 	}
-	if def = def.In(from.Dir); def.Rehearsal {
-		if err := competitions.MarkRehearsal(to.Competition(id)); err != nil {
-			return err
-		}
+	if competitions.IsRehearsal(from.Competition(id)) {
+		def = def.Rehearsed()
+	}
+	if err := def.Mark(to.Competition(id)); err != nil {
+		return err
 	}
 	work, stop := a.MeterWork("mask")
 	folder := mask.Folder{From: from.Prepared(id), To: to.Prepared(id), Work: work}

@@ -1,6 +1,7 @@
 package competition
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/mask"
 	"github.com/mleflow/mleflow/competitions/verify"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/step"
@@ -29,7 +31,7 @@ type prepareOptions struct {
 	set              app.SetFlags
 	only             []string
 	lite, all        bool
-	raw              string
+	raw, salt        string
 	keepRaw          bool
 	skipVerification bool
 }
@@ -49,6 +51,11 @@ With --rehearsal, raw data are tiny and synthetic, shipped with the competition,
 and go to DIR/rehearsal/<id>. Without network or account, they are for trying
 out agents; their grades have neither medals nor ranks.
 
+With --version, data that this version prepares otherwise go to DIR/VERSION/<id>.
+Of several competitions, those without such a version keep their latest one. A
+masked version such as v1m, with other ids by the salt, is made of the prepared
+data of v1.
+
 --raw has a folder for each competition, or is that of a single one. The layout
 is the reference's: DIR/<id>/prepared/public and .../private. description.md is
 among the public files if --adopt, --mirror or the network has it.`,
@@ -65,6 +72,8 @@ among the public files if --adopt, --mirror or the network has it.`,
 	flags.StringVar(&o.raw, "raw", "", "take the unpacked download from `DIR`")
 	flags.BoolVar(&o.keepRaw, "keep-raw", false, "write or keep DIR/<id>/raw")
 	flags.BoolVar(&o.skipVerification, "skip-verification", false, "do not check pins")
+	o.data.RegisterVersion(cmd, "prepare `VERSION`: v1 (default), one with errata such as v2, or a masked one such as v1m")
+	flags.StringVar(&o.salt, "salt", "", "salt of a masked version, from `FILE`")
 	flags.BoolVar(&o.data.Rehearsal, "rehearsal", false, "prepare the synthetic data of a rehearsal, in DIR/rehearsal")
 	o.data.Register(cmd)
 	a.Network.Register(cmd)
@@ -89,19 +98,57 @@ func runPrepare(ctx context.Context, a *app.App, o prepareOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := o.data.CheckVersion(a); err != nil {
+		return err
+	}
+	var salt mask.Salt
+	plain, masked := competitions.Unmasked(o.data.Version)
+	if masked {
+		salt, err = readSalt(o.salt)
+	} else if o.salt != "" {
+		err = app.Usagef("--salt is for masked versions, such as --version v1m")
+	}
+	if err != nil {
+		return err
+	}
 	jobs := make([]dataset.Job, len(defs))
 	for i, def := range defs {
 		values, err := params.Values(def)
 		if err != nil {
 			return err
 		}
-		if o.data.Rehearsal {
-			def = def.Rehearsed()
+		if jobs[i], err = o.job(def, plain, layout, o.rawOf(def.ID, len(defs))); err != nil {
+			return err
 		}
-		jobs[i] = dataset.Job{Def: def, Layout: layout, Raw: o.rawOf(def.ID, len(defs)), Params: values,
-			KeepRaw: o.keepRaw, SkipVerification: o.skipVerification}
+		jobs[i].Params = values
+		if masked {
+			of := jobs[i]
+			if jobs[i], err = o.job(def, o.data.Version, layout, ""); err != nil {
+				return err
+			}
+			jobs[i].Masks, jobs[i].Salt = &of, salt
+		}
 	}
 	return prepareAll(ctx, a, jobs)
+}
+
+// job returns what is to be done for a competition in a version.
+func (o prepareOptions) job(def *competitions.Definition, version string, layout dataset.Layout, raw string) (dataset.Job, error) {
+	if len(o.only) == 0 {
+		version = def.Amended(version)
+	}
+	at, err := def.At(cmp.Or(version, "v1"))
+	if err != nil {
+		return dataset.Job{}, app.Wrong(err)
+	}
+	if o.data.Rehearsal {
+		at = at.Rehearsed()
+	}
+	to := layout.At(at)
+	if shared := layout.Raw(def.ID); raw == "" && to != layout && isFolder(shared) {
+		raw = shared
+	}
+	return dataset.Job{Def: at, Layout: to, Raw: raw, KeepRaw: o.keepRaw, SkipVerification: o.skipVerification}, nil
 }
 
 // selected returns the competitions that the flags choose; one way of choosing

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/harbor"
 )
 
@@ -89,7 +90,7 @@ func exportHarbor(ctx context.Context, a *app.App, o harborOptions, ids []string
 		if slices.Contains(catalog.Own(), id) {
 			return app.Usagef("%s is not among the competitions of the program, which is all that a verifier has", id)
 		}
-		if _, err := os.Stat(layout.Prepared(id)); o.data.Rehearsal && (err != nil || !def.In(layout.Dir).Rehearsal) {
+		if _, err := os.Stat(layout.Prepared(id)); o.data.Rehearsal && (err != nil || !competitions.IsRehearsal(layout.Competition(id))) {
 			if _, err := a.PrepareShipped(ctx, dataset.Job{Def: def.Rehearsed(), Layout: layout}); err != nil {
 				return err
 			}

@@ -107,10 +107,11 @@ func (a *audit) fromFolder(ctx context.Context, def *competitions.Definition, l 
 		data = filepath.Join(data, conditions.Rehearsal)
 	}
 	from := data
-	if competitions.IsMasked(l.version) { // beside those of the version itself
-		data = filepath.Join(data, l.version)
+	below := dataset.Layout{Dir: data}.At(def)
+	if _, err := os.Stat(below.Competition(def.ID)); err == nil || def.Masked() {
+		data = below.Dir
 	}
-	if !def.Rehearsal && def.In(data).Rehearsal {
+	if !def.Rehearsal && competitions.IsRehearsal(filepath.Join(data, def.ID)) {
 		return answers{}, noAnswers{fmt.Errorf("your data of %s are those of a rehearsal", def.ID)}
 	}
 	layout := dataset.Layout{Dir: data}
@@ -123,7 +124,7 @@ func (a *audit) fromFolder(ctx context.Context, def *competitions.Definition, l 
 		}
 	}
 	switch {
-	case err != nil && data != from:
+	case err != nil && def.Masked():
 		return answers{}, noAnswers{fmt.Errorf("%w; with the salt, once it is published, mleflow mask data %s --salt FILE --data-dir %s -o %s writes them", err, def.ID, from, data)}
 	case err != nil:
 		return answers{}, noAnswers{err}
