@@ -89,6 +89,36 @@ variable "snapshot_every" {
   description = "How often to keep a copy of each attempt's submission, such as 10m, to be scored as well; null keeps none."
 }
 
+variable "shim" {
+  type        = bool
+  default     = null
+  description = "Whether agents find a package mlebench, which grades nothing and records who asks; null is for the shipped agents that import it."
+}
+
+variable "checks" {
+  type        = bool
+  default     = false
+  description = "Whether to look through each attempt for what its readers should see, such as copied samples or downloads of labelled data. Scores do not depend on it."
+}
+
+variable "command" {
+  type        = list(string)
+  default     = ["python3", "agent.py"]
+  description = "Command of the agent own, for a program of yours that needs no agent block."
+}
+
+variable "files" {
+  type        = map(string)
+  default     = { "agent.py" = "agent.py" }
+  description = "Files and folders that the agent own gets, by their names there."
+}
+
+variable "requirements" {
+  type        = string
+  default     = null
+  description = "Python packages of the agent own: a requirements.txt or pyproject.toml, installed once and locked beside it."
+}
+
 variable "cpus" {
   type        = number
   default     = 2
@@ -170,6 +200,21 @@ agent "baseline" {
   command = ["mleflow", "agent", "baseline"] # trains a small neural network on tables
 }
 
+# A program of yours, by variables alone:
+#
+#   mleflow apply lite.hcl -var agent=own -var requirements=requirements.txt
+agent "own" {
+  command = contains(local.agents, "own") ? var.command : ["true"]
+  files   = contains(local.agents, "own") ? var.files : {}
+  python { environment = try(step.python.own["packages"].environment, null) }
+}
+
+step "python" "own" {
+  for_each     = var.requirements == null ? [] : ["packages"]
+  requirements = file(var.requirements)
+  lock         = try(file(replace(var.requirements, "/[.][^.]*$/", ".lock")), null)
+}
+
 # A local folder and Kaggle give the same data, and so the same result: the key of
 # the next step depends on what the files contain, not on where they came from.
 step "download" "raw" {
@@ -209,7 +254,7 @@ step "agent-run" "solve" {
   task        = coalesce(var.task, var.data == "rehearsal" ? "own" : "reference")
   runtime     = var.runtime
   timeout     = var.timeout
-  shim        = contains(local.shimmed, each.value.agent)
+  shim        = coalesce(var.shim, contains(local.shimmed, each.value.agent))
 
   snapshot_every = var.snapshot_every
 
@@ -229,6 +274,14 @@ step "grade" "score" {
   answers     = step.checksum.data[each.value.competition].private
   params      = try(var.params[each.value.competition], {})
   labels      = { agent = each.value.agent, seed = each.value.seed }
+}
+
+# Its findings are in the step's log and on the attempt's page.
+step "check" "rules" {
+  for_each    = { for key, run in local.runs : key => run if var.checks }
+  competition = each.value.competition
+  attempt     = step.agent-run.solve[each.key]
+  data        = step.checksum.data[each.value.competition].public
 }
 
 step "aggregate" "board" {

@@ -32,9 +32,6 @@ func (ev *evaluator) agentValue(a *Agent, name string, ctx *hcl.EvalContext) (ct
 			continue
 		}
 		attrs[name] = emptyOf(types[name])
-		if types[name] == step.ArtifactType {
-			attrs[name] = cty.NullVal(step.ArtifactType)
-		}
 		if e := a.Attrs[name]; e != nil {
 			v, more := ev.agentAttr(name, e, types[name], ctx)
 			diags = append(diags, more...)
@@ -170,6 +167,8 @@ func emptyOf(ty cty.Type) cty.Value {
 		return cty.Zero
 	case ty == cty.Bool:
 		return cty.False
+	case ty == step.ArtifactType:
+		return cty.NullVal(ty)
 	default:
 		return cty.StringVal("")
 	}
