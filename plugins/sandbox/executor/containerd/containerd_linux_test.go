@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,9 +59,17 @@ func TestContainerd(t *testing.T) {
 		{"Build", testBuild},
 		{"DaemonRestarted", testRestart},
 	} {
-		t.Run(tt.name, func(t *testing.T) { tt.test(t, b) })
+		t.Run(tt.name, func(t *testing.T) {
+			if testing.Short() && slices.Contains(apart, tt.name) {
+				t.Skip("in other processes, which the race detector does not see")
+			}
+			tt.test(t, b)
+		})
 	}
 }
+
+// apart are the tests of what other processes do.
+var apart = []string{"Capability", "Users", "KilledOwners", "KilledCopyUp", "SweepSlowShim", "Images", "Build", "DaemonRestarted"}
 
 func testConformance(t *testing.T, b *bench) {
 	executortest.Run(t, executortest.Target{

@@ -12,6 +12,9 @@ import (
 // Landlock, and none of the system calls that the runtime can do without.
 func TestOldKernel(t *testing.T) {
 	needNamespaces(t)
+	if testing.Short() {
+		t.Skip("the tests beside this one, in a mode that changes no goroutine")
+	}
 	t.Log(sandboxtest.OldKernelRun(t, "^(TestFallbacks|TestConformance|TestLook|TestTry|TestLimits|TestUser|TestResume)$/^(|suite|running|processes|memory.*|disk.*)$"))
 }
 
