@@ -19,6 +19,7 @@ import (
 type gradeSampleOptions struct {
 	data              app.DataFlags
 	reward, rewardDir string
+	answers           string
 }
 
 // NewGradeSample returns the command grade-sample.
@@ -34,6 +35,7 @@ func NewGradeSample(a *app.App) *cobra.Command {
 		}),
 	}
 	o.data.Register(cmd)
+	cmd.Flags().StringVar(&o.answers, "answers", "", "compare with the answers in `FILE` instead of the prepared ones")
 	cmd.Flags().StringVar(&o.reward, "reward", "", harbor.RewardUsage)
 	cmd.Flags().StringVar(&o.rewardDir, "reward-dir", "", "write reward.json and reward.txt to `DIR`, for training harnesses")
 	return cmd
@@ -69,6 +71,9 @@ func runGradeSample(ctx context.Context, a *app.App, o gradeSampleOptions, path,
 		return app.Wrong(err)
 	}
 	q := grading.Request{Submission: path, Answers: grading.AnswersPath(layout.Dir, def), Params: values, Created: time.Now()}
+	if o.answers != "" {
+		q.Answers = o.answers
+	}
 	report, err := a.Grader().Grade(ctx, def, q)
 	if err != nil {
 		return err
