@@ -1,0 +1,1 @@
+../../../../../plugins/sandbox/shim/python/mlebench/competitions/utils.py

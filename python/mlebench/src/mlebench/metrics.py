@@ -1,0 +1,1 @@
+../../../../plugins/sandbox/shim/python/mlebench/metrics.py
