@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
+from typing import TYPE_CHECKING, Any, Dict, Optional
 
 from mlebench import _program
 from mlebench.utils import get_logger, import_fn
@@ -38,7 +38,7 @@ class Grader:
     def __init__(self, name: str, grade_fn: str) -> None:
         assert isinstance(name, str) and name, "the name of a grader is a string that is not empty"
         self.name = name
-        self.grade_fn: Callable[..., Any] = import_fn(grade_fn)
+        self.grade_fn: Any = import_fn(grade_fn)
 
     @staticmethod
     def from_dict(data: Dict[str, Any]) -> Grader:
@@ -59,7 +59,8 @@ class Grader:
             tell_invalid(result)
             return None if result["score"] is None else float(result["score"])
         try:
-            return round(self.grade_fn(submission, answers), 5)
+            score: float = round(self.grade_fn(submission, answers), 5)
+            return score
         except InvalidSubmissionError as err:
             logger.warning("Invalid submission: %s", err)
         except Exception as err:  # as the reference: a grader that fails gives no score

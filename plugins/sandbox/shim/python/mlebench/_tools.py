@@ -135,7 +135,7 @@ def get_diff(d, other_d, fromfile="d", tofile="other_d"):
 
 
 def get_last_modified(fpath):
-    return datetime.datetime.fromtimestamp(os.stat(str(fpath)).st_mtime)
+    return datetime.datetime.fromtimestamp(os.stat(fpath).st_mtime)
 
 
 def file_cache(fn):
@@ -147,7 +147,7 @@ def file_cache(fn):
 
     @functools.wraps(fn)
     def remembered(fpath):
-        key = (str(fpath), os.stat(str(fpath)).st_mtime_ns)
+        key = (os.fspath(fpath), os.stat(fpath).st_mtime_ns)
         if key not in known:
             known[key] = fn(fpath)
         return known[key]
@@ -159,7 +159,7 @@ def file_cache(fn):
 def get_checksum(fpath: Path) -> str:
     """MD5 of a file, in hexadecimal."""
     md5 = hashlib.md5()
-    with open(str(fpath), "rb") as f:
+    with open(fpath, "rb") as f:
         for piece in iter(lambda: f.read(1 << 20), b""):
             md5.update(piece)
     return md5.hexdigest()
@@ -169,7 +169,8 @@ def generate_checksums(target_dir, exts=None, exclude=None):
     """MD5 of each file directly in a folder, by name; of tables and JSON unless exts says otherwise."""
     suffixes = ["." + ext for ext in exts or ("csv", "json", "jsonl", "parquet", "bson")]
     found = {}
-    for path in sorted(Path(target_dir).glob("*")):
+    folder = target_dir if isinstance(target_dir, Path) else Path(target_dir)
+    for path in sorted(folder.glob("*")):
         if path.suffix in suffixes and path.is_file() and path not in (exclude or ()):
             found[path.name] = get_checksum(path)
     return found
