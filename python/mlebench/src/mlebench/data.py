@@ -6,15 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Dict, List, Sequence
 
 from mlebench import _program
-from mlebench._tools import (  # noqa: F401
-    file_cache,
-    generate_checksums,
-    get_checksum,
-    get_diff,
-    get_last_modified,
-    is_api_exception,
-    is_valid_prepare_fn,
-)
+from mlebench._tools import file_cache as file_cache
+from mlebench._tools import generate_checksums as generate_checksums
+from mlebench._tools import get_checksum as get_checksum
+from mlebench._tools import get_diff as get_diff
+from mlebench._tools import get_last_modified as get_last_modified
+from mlebench._tools import is_api_exception as is_api_exception
+from mlebench._tools import is_valid_prepare_fn as is_valid_prepare_fn
 from mlebench.registry import Competition
 from mlebench.utils import get_logger, is_empty, read_csv
 

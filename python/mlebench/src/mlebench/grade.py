@@ -92,11 +92,23 @@ def grade_jsonl(path_to_submissions: Path, output_dir: Path, registry: Registry 
         reports.append(grade_csv(path, registry.get_competition(competition_id)))
     summary = aggregate_reports(reports)
     logger.info(json.dumps({name: value for name, value in summary.items() if name != "competition_reports"}, indent=4))
-    output_dir = Path(output_dir)
-    output_dir.mkdir(parents=True, exist_ok=True)
-    path = output_dir / f"{get_timestamp()}_grading_report.json"
-    path.write_text(json.dumps(summary, indent=2), encoding="utf-8")
+    path = _write_report(summary, Path(output_dir))
     logger.info(purple(f"The report is {path}"))
+
+
+def _write_report(summary: Dict[str, Any], folder: Path) -> Path:
+    """Write a report; a further one of the same second gets a number."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stem, n = f"{get_timestamp()}_grading_report", 1
+    path = folder / f"{stem}.json"
+    while True:
+        try:
+            with open(path, "x", encoding="utf-8") as f:
+                json.dump(summary, f, indent=2)
+            return path
+        except FileExistsError:
+            n += 1
+            path = folder / f"{stem}_{n:04}.json"
 
 
 def aggregate_reports(competition_reports: Sequence[CompetitionReport]) -> Dict[str, Any]:
