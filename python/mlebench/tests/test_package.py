@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import pickle
 import shutil
 import subprocess
 import sys
@@ -119,6 +120,16 @@ def test_grader_of_tables(digits: Competition) -> None:
     half = answers.head(len(answers) // 2)
     assert digits.grader(half, half) == 1.0
     assert import_fn("mlebench.competitions.demo-digits.grade:grade")(half, half) == 1.0
+
+
+def test_pickled_for_a_pool(digits: Competition) -> None:
+    """Another process, which has not imported the grader, grades the same."""
+    code = (
+        "import pickle, sys; c = pickle.load(sys.stdin.buffer); from mlebench.grade import grade_csv; "
+        "print(grade_csv(c.sample_submission, c).score, c.prepare_fn.__name__)"
+    )
+    printed = subprocess.check_output([sys.executable, "-c", code], input=pickle.dumps(digits))
+    assert printed == b"0.075 prepare\n"
 
 
 def test_modules_of_competitions() -> None:
