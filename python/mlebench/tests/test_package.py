@@ -100,6 +100,16 @@ def test_not_prepared(tmp_path: Path) -> None:
         grade_csv(tmp_path / "x.csv", leaf)
 
 
+def test_rehearsal(tmp_path: Path) -> None:
+    """Synthetic data are graded as such: without medals."""
+    import mleflow
+
+    mleflow.prepare("leaf-classification", data_dir=tmp_path, rehearsal=True)
+    leaf = registry.set_data_dir(tmp_path / "rehearsal").get_competition("leaf-classification")
+    report = grade_csv(leaf.sample_submission, leaf)
+    assert report.valid_submission and math.isnan(report.gold_threshold) and not report.any_medal
+
+
 def test_validate(digits: Competition, tmp_path: Path) -> None:
     assert validate_submission(digits.sample_submission, digits) == (True, "Submission is valid.")
     (tmp_path / "bad.csv").write_text("id,wrong\n1,2\n")

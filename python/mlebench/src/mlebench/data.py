@@ -59,7 +59,7 @@ def prepare_all(
     folders: Dict[Path, List[Competition]] = {}
     for one in competitions:
         ensure_leaderboard_exists(one, force=overwrite_leaderboard)
-        folders.setdefault(one.public_dir.parents[2], []).append(one)
+        folders.setdefault(one.data_dir, []).append(one)
     for folder, members in folders.items():
         _program.prepare([one.id for one in members], folder, flags, logger.info)
         for one in members:

@@ -34,13 +34,17 @@ def _report(path: Path, competition: Competition) -> Dict[str, Any]:
     _need_prepared(competition)
     if not competition.grader.is_known():
         return _own_report(path, competition)
-    report = _program.grade(competition.id, path, competition.answers)
+    report = _ask(path, competition)
     if report["outcome"] == "missing":
         logger.warning("Invalid submission file %s: %s.", path, report["reason"])
     tell_invalid(report)
     if competition.leaderboard != _program.competitions_dir() / competition.id / "leaderboard.csv":
         report.update(_program.rank(report["score"], competition.leaderboard))
     return report
+
+
+def _ask(path: Path, competition: Competition) -> Dict[str, Any]:
+    return _program.grade(competition.id, path, competition.answers, competition.data_dir)
 
 
 def _own_report(path: Path, competition: Competition) -> Dict[str, Any]:
@@ -74,7 +78,7 @@ def validate_submission(submission: Path, competition: Competition) -> Tuple[boo
         return False, f"Submission invalid! The name of {submission} does not end in .csv."
     _need_prepared(competition)
     if competition.grader.is_known():
-        reason = _program.grade(competition.id, submission, competition.answers)["reason"]
+        reason = _ask(submission, competition)["reason"]
     else:
         reason = ""
         try:
