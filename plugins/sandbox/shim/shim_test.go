@@ -276,6 +276,28 @@ except ImportError as e:
 			printed: "import mlebench.competitions.toy is refused", calls: []call{{shim.Grade, "import mlebench.competitions.toy", 4}},
 		},
 		{
+			name: "metrics and checksums of its own files, and of the answers", program: `
+from pathlib import Path
+from mlebench.metrics import average_precision_at_k
+from mlebench.competitions.utils import InvalidSubmissionError, prepare_for_accuracy_metric
+from mlebench.data import generate_checksums, get_checksum, is_valid_prepare_fn
+from mlebench.registry import registry
+c = registry.get_competition("toy")
+print(average_precision_at_k({1, 2}, [1, 1, 3, 2], 3), is_valid_prepare_fn(c.prepare_fn))
+print(generate_checksums(c.public_dir)["train.csv"], get_checksum(c.public_dir / "train.csv"))
+for ask in (lambda: get_checksum(c.answers), lambda: generate_checksums(c.private_dir)):
+    try:
+        print(ask())
+    except PermissionError:
+        print("no")
+`,
+			printed: "0.5 True\n7f840dd22accf07f05d9f33bbf745447 7f840dd22accf07f05d9f33bbf745447\nno\nno\n",
+			calls: []call{
+				{shim.Answers, "mlebench.registry.Competition.answers (open)", 10},
+				{shim.Answers, "mlebench.registry.Competition.private_dir (open)", 10},
+			},
+		},
+		{
 			name: "another competition", program: `
 from mlebench.registry import registry
 registry.get_competition("other")

@@ -93,6 +93,7 @@ func (c *completion) argumentCompleters() map[string]completer {
 		"mleflow cache push":       both(c.completePins, c.completeCached),
 		"mleflow cache pull":       both(c.completePins, c.completeCached),
 		"mleflow competition show": atMost(1, c.completeIDs),
+		"mleflow competition rank": inTurn(cobra.NoFileCompletions, suffixed("csv")),
 		"mleflow competition new":  cobra.NoFileCompletions,
 		"mleflow competition lint": c.completeIDs,
 		"mleflow competition test": c.completeIDs,

@@ -77,6 +77,7 @@ func outputs() map[string][]any {
 			Competitions []competition.LockedJSON `json:"competitions"`
 		}{}},
 		"competition new":       {path{}},
+		"competition rank":      {competition.RankJSON{}},
 		"competition rehearsal": {rehearsal.Set{}},
 		"competition show":      {competition.DetailJSON{}},
 		"competition test": {struct {

@@ -19,6 +19,7 @@ import (
 type gradeSampleOptions struct {
 	data              app.DataFlags
 	reward, rewardDir string
+	answers           string
 }
 
 // NewGradeSample returns the command grade-sample.
@@ -37,6 +38,7 @@ func NewGradeSample(a *app.App) *cobra.Command {
 	o.data.RegisterVersion(cmd, "grade as `VERSION`: v1, one with errata such as v2, or a masked one such as v1m, with the data of prepare --version (default: that of the data)")
 	cmd.Flags().StringVar(&o.reward, "reward", "", harbor.RewardUsage)
 	cmd.Flags().StringVar(&o.rewardDir, "reward-dir", "", "write reward.json and reward.txt to `DIR`, for training harnesses")
+	cmd.Flags().StringVar(&o.answers, "answers", "", "compare with the answers in `FILE` instead of the prepared ones")
 	return cmd
 }
 
@@ -72,6 +74,9 @@ func runGradeSample(ctx context.Context, a *app.App, o gradeSampleOptions, path,
 		return app.Wrong(err)
 	}
 	q := grading.Request{Submission: path, Answers: grading.AnswersPath(layout.Dir, def), Params: values, Created: time.Now()}
+	if o.answers != "" {
+		q.Answers = o.answers
+	}
 	report, err := a.Grader().Grade(ctx, def, q)
 	if err != nil {
 		return err

@@ -9,10 +9,13 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
 func newCompetitionShow(a *app.App) *cobra.Command {
-	return &cobra.Command{
+	var board bool
+	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show a competition: task, metric, medals, parameters, known defects",
 		Args:  app.Takes(1, 1),
@@ -26,31 +29,73 @@ func newCompetitionShow(a *app.App) *cobra.Command {
 				return app.Wrong(err)
 			}
 			if a.JSON {
-				return app.WriteJSON(a.Stdout, toDetailJSON(def))
+				detail := toDetailJSON(def)
+				if board {
+					detail.Scores = numbers(def.Medals.Scores)
+				}
+				return app.WriteJSON(a.Stdout, detail)
+			}
+			if board {
+				fmt.Fprintln(a.Stdout, "score")
+				for _, score := range def.Medals.Scores {
+					fmt.Fprintln(a.Stdout, table.FormatFloat(score))
+				}
+				return nil
 			}
 			showCompetition(a.Terminal, def)
 			return nil
 		}),
 	}
+	cmd.Flags().BoolVar(&board, "leaderboard", false, "write the human leaderboard's scores in rank order, as CSV; with --json add them")
+	return cmd
+}
+
+func numbers(scores []float64) []grading.Number {
+	out := make([]grading.Number, len(scores))
+	for i, score := range scores {
+		out[i] = grading.Number(score)
+	}
+	return out
+}
+
+// FilesJSON are the paths of a competition's files below the prepared folder.
+type FilesJSON struct {
+	Answers string `json:"answers"`
+	Gold    string `json:"gold"`
+	Sample  string `json:"sample"`
 }
 
 // DetailJSON is the form of competition show --json.
 type DetailJSON struct {
 	CompetitionJSON
-	Description string              `json:"description"`
-	Thresholds  map[string]float64  `json:"thresholds"`
-	Teams       int                 `json:"teams"`
-	SampleScore *float64            `json:"sample_score,omitempty"`
-	Pinned      map[string]string   `json:"pins"`
-	Errata      map[string][]string `json:"errata,omitempty"`
-	Crowd       competitions.Crowd  `json:"crowd"`
+	Description string                    `json:"description"`
+	Thresholds  map[string]grading.Cutoff `json:"thresholds"`
+	Teams       int                       `json:"teams"`
+	SampleScore *float64                  `json:"sample_score,omitempty"`
+	Pinned      map[string]string         `json:"pins"`
+	Errata      map[string][]string       `json:"errata,omitempty"`
+	Crowd       *competitions.Crowd       `json:"crowd,omitempty"`
+	// Kind is simple, or code for a code competition on Kaggle.
+	Kind  string    `json:"type"`
+	Files FilesJSON `json:"files"`
+	// DownloadMD5 pins the archive of the raw data.
+	DownloadMD5 string           `json:"download_md5,omitempty"`
+	Scores      []grading.Number `json:"scores,omitempty"`
 }
 
 func toDetailJSON(d *competitions.Definition) DetailJSON {
 	t := d.Medals.Thresholds
 	out := DetailJSON{CompetitionJSON: toCompetitionJSON(d), Description: d.Description, Teams: len(d.Medals.Scores),
-		SampleScore: d.Facts.SampleScore, Pinned: d.Checksums.Pinned(), Crowd: d.Medals.Crowd(),
-		Thresholds: map[string]float64{"gold": t.Gold, "silver": t.Silver, "bronze": t.Bronze, "median": t.Median}}
+		SampleScore: d.Facts.SampleScore, Pinned: d.Checksums.Pinned(),
+		Kind: d.Facts.Kind, Files: FilesJSON{Answers: d.Layout.Answers, Gold: d.Layout.Gold, Sample: d.Layout.Sample},
+		Thresholds: map[string]grading.Cutoff{"gold": grading.Cutoff(t.Gold), "silver": grading.Cutoff(t.Silver), "bronze": grading.Cutoff(t.Bronze), "median": grading.Cutoff(t.Median)}}
+	if out.Teams > 0 {
+		crowd := d.Medals.Crowd()
+		out.Crowd = &crowd
+	}
+	if main, ok := d.Download(); ok {
+		out.DownloadMD5 = main.MD5
+	}
 	for _, e := range d.Errata {
 		if out.Errata == nil {
 			out.Errata = map[string][]string{}

@@ -1,8 +1,18 @@
 """The data are prepared already."""
 
 from mlebench import _shim
+from mlebench._tools import (
+    file_cache,
+    generate_checksums,
+    get_checksum,
+    get_last_modified,
+    get_logger,
+    is_api_exception,
+    is_empty,
+    is_valid_prepare_fn,
+    read_csv,
+)
 from mlebench.registry import Competition
-from mlebench.utils import get_logger, is_empty, read_csv
 
 logger = get_logger(__name__)
 

@@ -1,0 +1,1 @@
+"""MLE-bench's package for harnesses, answered by the program mleflow."""
