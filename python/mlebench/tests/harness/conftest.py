@@ -10,7 +10,7 @@ from typing import Dict, Iterator, List
 
 import pytest
 
-import golden
+from . import golden
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 """Public harnesses whose grading code runs, unedited, against this mlebench.
 
-    python harnesses.py fetch DIR   gets them
-    python harnesses.py run NAME DIR DATA CASES ANSWERS   grades with one of them
+    python -m harness.harnesses fetch DIR   gets them
+    python -m harness.harnesses run NAME DIR DATA CASES ANSWERS   grades with one of them
 
 Nothing of theirs is in this repository.
 """
@@ -22,7 +22,7 @@ from types import SimpleNamespace
 from typing import Any, Callable, Dict, List, Tuple
 from unittest import mock
 
-from standins import Container, load, skip_init, stand_in
+from .standins import Container, load, skip_init, stand_in
 
 # What a harness says of a submission: "score"; "score or 0" where it has no
 # other word for none; "valid" of its report; "validated" by its validator.
@@ -159,6 +159,13 @@ def _dslighting(file: Path, data: Path) -> Grade:
     return lambda path, competition: {"score": benchmark.grade_submission(competition, path)}
 
 
+def _inspect_evals(file: Path, data: Path) -> Grade:
+    sys.path.insert(0, str(file.parents[2]))
+    stand_in("inspect_evals_utils", "inspect_evals_utils.cache", INSPECT_EVALS_CACHE_PATH=data)
+    stand_in("inspect_evals.utils")  # data sets of other evaluations
+    return _inspect(file, data)
+
+
 def _inspect(file: Path, data: Path) -> Grade:
     os.chdir(file.parent)
     module = load(file)
@@ -203,7 +210,7 @@ HARNESSES = [
         "inspect_evals/mle_bench/mle_bench.py",
         "mle_bench_scorer: grade_csv in a sandbox",
         ("inspect_ai",),
-        _inspect,
+        _inspect_evals,
     ),
     Harness(
         "mlebench-inspect",

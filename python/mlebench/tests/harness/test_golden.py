@@ -13,9 +13,11 @@ from typing import Dict, List
 
 import pytest
 
-import golden
+
 from mlebench.grade import grade_csv
 from mlebench.registry import registry
+
+from . import golden
 
 Cases = Dict[str, List[golden.Case]]
 
@@ -45,7 +47,7 @@ def test_command(cases: Cases, place: Path) -> None:
     """mlebench grade-sample, with the report cut out of both streams."""
     want, got = {}, {}
     began = time.monotonic()
-    for case in [case for one in cases.values() for case in golden.every(one, 9)]:
+    for case in [case for one in cases.values() for case in one[::20]]:
         command = ["mlebench", "grade-sample", str(case.path), case.competition, "--data-dir", str(place / "data")]
         done = subprocess.run(command, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stderr

@@ -1,7 +1,7 @@
 """The grading code of public harnesses, unedited, on the golden cases.
 
-MLEFLOW_TEST_HARNESSES names the folder that `python harnesses.py fetch DIR`
-filled. Each harness grades every ninth submission of the chosen competitions,
+MLEFLOW_TEST_HARNESSES names the folder that `python -m harness.harnesses
+fetch DIR` filled. Each harness grades every ninth submission of the chosen competitions,
 each from another start, so that together they grade all.
 """
 
@@ -18,8 +18,8 @@ from typing import Any, Dict, List
 
 import pytest
 
-import golden
-from harnesses import HARNESSES, Harness
+from . import golden
+from .harnesses import HARNESSES, Harness
 
 STEP = 9
 FOLDER = os.environ.get("MLEFLOW_TEST_HARNESSES")
@@ -47,10 +47,10 @@ def test_harness(cases: Dict[str, List[golden.Case]], place: Path, tmp_path: Pat
 def _said(harness: Harness, folder: Path, place: Path, tmp_path: Path, mine: List[golden.Case]) -> Any:
     """What the harness says, in a process of its own."""
     (tmp_path / "cases").write_text(json.dumps([[case.competition, str(case.path)] for case in mine]))
-    script = str(Path(__file__).with_name("harnesses.py"))
     files = [place / "data", tmp_path / "cases", tmp_path / "answers"]
-    command = [sys.executable, script, "run", harness.name, str(folder), *map(str, files)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    command = [sys.executable, "-m", f"{__package__}.harnesses", "run", harness.name, str(folder), *map(str, files)]
+    tests = Path(__file__).parents[1]
+    done = subprocess.run(command, cwd=tests, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert done.returncode == 0, done.stdout[-4000:]
     return json.loads((tmp_path / "answers").read_text())
 
