@@ -97,6 +97,18 @@ def _mlevolve(file: Path, data: Path) -> Grade:
     return lambda path, competition: {"validated": _post(app, path, **{"exp-id": competition})["is_valid"]}
 
 
+def _ml_master(file: Path, data: Path) -> Grade:
+    stand_in("utils", "utils.config_mcts", load_cfg=lambda: SimpleNamespace(dataset_dir=str(data)))
+    app = load(file).app
+
+    def grade(path: Path, competition: str) -> Said:
+        reply = _post(app, path, **{"exp-id": competition})
+        assert _message(reply)["validated"] == reply["is_valid"], reply
+        return {"validated": reply["is_valid"]}
+
+    return grade
+
+
 def _message(reply: Any) -> Said:
     assert reply["result"].startswith("Submission "), reply
     return {"validated": reply["result"] == "Submission is valid."}
@@ -240,6 +252,15 @@ HARNESSES = [
         _mlevolve,
     ),
     Harness(
+        "ML-Master",  # its own repository has no code in the newest snapshots; this copy has
+        _GITHUB + "leonou2010/ML-Master_submit",
+        "af7ffc1ee713c72588046e3c67d168ac3afc63e0",
+        "grading_server.py",
+        "POST /validate: validate_submission",
+        ("flask",),
+        _ml_master,
+    ),
+    Harness(
         "mle-bench",
         _GITHUB + "openai/mle-bench",
         "783b15af77404fbaffe7255b0c4a934b46153389",
@@ -295,9 +316,12 @@ def fetch(folder: Path) -> None:
             continue
         to.mkdir(parents=True, exist_ok=True)
         if one.source.startswith("https:"):
+            git = ("git", "-C", str(to))
             _run("git", "init", "-q", str(to))
-            _run("git", "-C", str(to), "fetch", "-q", "--depth=1", one.source, one.pin)
-            _run("git", "-C", str(to), "checkout", "-q", "FETCH_HEAD")
+            _run(*git, "remote", "add", "origin", one.source)
+            _run(*git, "sparse-checkout", "set", "--no-cone", "*.py", "*.txt")
+            _run(*git, "fetch", "-q", "--depth=1", "--filter=blob:none", "origin", one.pin)
+            _run(*git, "checkout", "-q", one.pin)
         else:
             _run(sys.executable, "-m", "pip", "download", "-q", "--no-deps", f"--dest={to}", f"{one.source}=={one.pin}")
             zipfile.ZipFile(next(to.glob("*.whl"))).extractall(to)
