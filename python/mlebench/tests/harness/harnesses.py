@@ -33,7 +33,13 @@ NO_SCORE: Said = {"score": None, "valid": False}
 
 @dataclass(frozen=True)
 class Harness:
-    """A harness: source is a repository, and pin a commit; or a distribution, and its version."""
+    """A harness.
+
+    Attributes:
+        source: A repository, and pin a commit; or a distribution, and its
+            version.
+        slow: Whether it starts a Python for each submission.
+    """
 
     name: str
     source: str
@@ -42,6 +48,7 @@ class Harness:
     entry: str
     needs: Tuple[str, ...]
     grader: Callable[[Path, Path], Grade]
+    slow: bool = False
 
 
 def _of_report(report: Any) -> Said:
@@ -214,6 +221,7 @@ HARNESSES = [
         "MLETestEval.eval and .valid: mlebench grade-sample 2>&1, extract_json; validate_submission",
         (),
         _rd_agent,
+        slow=True,
     ),
     Harness(
         "inspect_evals",
@@ -223,6 +231,7 @@ HARNESSES = [
         "mle_bench_scorer: grade_csv in a sandbox",
         ("inspect_ai",),
         _inspect_evals,
+        slow=True,
     ),
     Harness(
         "mlebench-inspect",
@@ -232,6 +241,7 @@ HARNESSES = [
         "mle_bench_scorer: grade_csv in a sandbox",
         ("inspect_ai", "docker"),
         _inspect,
+        slow=True,
     ),
     Harness(
         "dslighting",
@@ -286,6 +296,7 @@ HARNESSES = [
         "MLEBenchRunner._grade_submission: mlebench grade-sample, JSON from first { to last }",
         ("rich",),
         _kaggle_agents,
+        slow=True,
     ),
     Harness(
         "MLE-agent",
