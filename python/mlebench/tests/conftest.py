@@ -9,7 +9,6 @@ from typing import Iterator
 import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[3]
-GOLDEN = CHECKOUT.parent / "shared" / "golden"
 
 # Before mlebench is imported: the data folder depends on it.
 _built = CHECKOUT / "bin" / "mleflow"

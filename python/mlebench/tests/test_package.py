@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import pickle
 import shutil
 import subprocess
 import sys
@@ -99,6 +100,16 @@ def test_not_prepared(tmp_path: Path) -> None:
         grade_csv(tmp_path / "x.csv", leaf)
 
 
+def test_rehearsal(tmp_path: Path) -> None:
+    """Synthetic data are graded as such: without medals."""
+    import mleflow
+
+    mleflow.prepare("leaf-classification", data_dir=tmp_path, rehearsal=True)
+    leaf = registry.set_data_dir(tmp_path / "rehearsal").get_competition("leaf-classification")
+    report = grade_csv(leaf.sample_submission, leaf)
+    assert report.valid_submission and math.isnan(report.gold_threshold) and not report.any_medal
+
+
 def test_validate(digits: Competition, tmp_path: Path) -> None:
     assert validate_submission(digits.sample_submission, digits) == (True, "Submission is valid.")
     (tmp_path / "bad.csv").write_text("id,wrong\n1,2\n")
@@ -119,6 +130,16 @@ def test_grader_of_tables(digits: Competition) -> None:
     half = answers.head(len(answers) // 2)
     assert digits.grader(half, half) == 1.0
     assert import_fn("mlebench.competitions.demo-digits.grade:grade")(half, half) == 1.0
+
+
+def test_pickled_for_a_pool(digits: Competition) -> None:
+    """Another process, which has not imported the grader, grades the same."""
+    code = (
+        "import pickle, sys; c = pickle.load(sys.stdin.buffer); from mlebench.grade import grade_csv; "
+        "print(grade_csv(c.sample_submission, c).score, c.prepare_fn.__name__)"
+    )
+    printed = subprocess.check_output([sys.executable, "-c", code], input=pickle.dumps(digits))
+    assert printed == b"0.075 prepare\n"
 
 
 def test_modules_of_competitions() -> None:

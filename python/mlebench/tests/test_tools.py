@@ -1,4 +1,4 @@
-"""Metrics and tools of graders, against scikit-learn's definitions by hand and against each other."""
+"""Metrics and tools of graders, with values by hand."""
 
 from __future__ import annotations
 
@@ -75,6 +75,7 @@ def test_inputs_of_metrics() -> None:
 
 
 def test_files_are_those_of_the_sandbox() -> None:
+    """They are kept twice, since an sdist has no links: copy what was changed."""
     here = Path(utils.__file__).resolve().parents[1]
     there = Path(__file__).resolve().parents[3] / "plugins/sandbox/shim/python/mlebench"
     if not there.is_dir():

@@ -127,9 +127,12 @@ def _write(path: Path, text: str) -> None:
     os.replace(made, path)
 
 
-def grade(competition_id: str, submission: Path, answers: Path) -> Dict[str, Any]:
-    """The report on a submission."""
-    command = ["grade-sample", "--json", f"--answers={answers}", "--", str(submission), competition_id]
+def grade(competition_id: str, submission: Path, answers: Path, data_dir: Optional[Path] = None) -> Dict[str, Any]:
+    """The report on a submission, in the version of the data in data_dir."""
+    flags = [f"--answers={answers}"]
+    if data_dir is not None:
+        flags.append(f"--data-dir={data_dir}")
+    command = ["grade-sample", "--json", *flags, "--", str(submission), competition_id]
     out, _ = _binary.call(command, accept=(0, NO_SCORE))
     report: Dict[str, Any] = json.loads(out)
     return {name: number(value) for name, value in report.items()}

@@ -6,15 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Dict, List, Sequence
 
 from mlebench import _program
-from mlebench._tools import (  # noqa: F401
-    file_cache,
-    generate_checksums,
-    get_checksum,
-    get_diff,
-    get_last_modified,
-    is_api_exception,
-    is_valid_prepare_fn,
-)
+from mlebench._tools import file_cache as file_cache
+from mlebench._tools import generate_checksums as generate_checksums
+from mlebench._tools import get_checksum as get_checksum
+from mlebench._tools import get_diff as get_diff
+from mlebench._tools import get_last_modified as get_last_modified
+from mlebench._tools import is_api_exception as is_api_exception
+from mlebench._tools import is_valid_prepare_fn as is_valid_prepare_fn
 from mlebench.registry import Competition
 from mlebench.utils import get_logger, is_empty, read_csv
 
@@ -61,7 +59,7 @@ def prepare_all(
     folders: Dict[Path, List[Competition]] = {}
     for one in competitions:
         ensure_leaderboard_exists(one, force=overwrite_leaderboard)
-        folders.setdefault(one.public_dir.parents[2], []).append(one)
+        folders.setdefault(one.data_dir, []).append(one)
     for folder, members in folders.items():
         _program.prepare([one.id for one in members], folder, flags, logger.info)
         for one in members:

@@ -34,13 +34,17 @@ def _report(path: Path, competition: Competition) -> Dict[str, Any]:
     _need_prepared(competition)
     if not competition.grader.is_known():
         return _own_report(path, competition)
-    report = _program.grade(competition.id, path, competition.answers)
+    report = _ask(path, competition)
     if report["outcome"] == "missing":
         logger.warning("Invalid submission file %s: %s.", path, report["reason"])
     tell_invalid(report)
     if competition.leaderboard != _program.competitions_dir() / competition.id / "leaderboard.csv":
         report.update(_program.rank(report["score"], competition.leaderboard))
     return report
+
+
+def _ask(path: Path, competition: Competition) -> Dict[str, Any]:
+    return _program.grade(competition.id, path, competition.answers, competition.data_dir)
 
 
 def _own_report(path: Path, competition: Competition) -> Dict[str, Any]:
@@ -74,7 +78,7 @@ def validate_submission(submission: Path, competition: Competition) -> Tuple[boo
         return False, f"Submission invalid! The name of {submission} does not end in .csv."
     _need_prepared(competition)
     if competition.grader.is_known():
-        reason = _program.grade(competition.id, submission, competition.answers)["reason"]
+        reason = _ask(submission, competition)["reason"]
     else:
         reason = ""
         try:
@@ -92,11 +96,23 @@ def grade_jsonl(path_to_submissions: Path, output_dir: Path, registry: Registry 
         reports.append(grade_csv(path, registry.get_competition(competition_id)))
     summary = aggregate_reports(reports)
     logger.info(json.dumps({name: value for name, value in summary.items() if name != "competition_reports"}, indent=4))
-    output_dir = Path(output_dir)
-    output_dir.mkdir(parents=True, exist_ok=True)
-    path = output_dir / f"{get_timestamp()}_grading_report.json"
-    path.write_text(json.dumps(summary, indent=2), encoding="utf-8")
+    path = _write_report(summary, Path(output_dir))
     logger.info(purple(f"The report is {path}"))
+
+
+def _write_report(summary: Dict[str, Any], folder: Path) -> Path:
+    """Write a report; a further one of the same second gets a number."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stem, n = f"{get_timestamp()}_grading_report", 1
+    path = folder / f"{stem}.json"
+    while True:
+        try:
+            with open(path, "x", encoding="utf-8") as f:
+                json.dump(summary, f, indent=2)
+            return path
+        except FileExistsError:
+            n += 1
+            path = folder / f"{stem}_{n:04}.json"
 
 
 def aggregate_reports(competition_reports: Sequence[CompetitionReport]) -> Dict[str, Any]:

@@ -52,6 +52,11 @@ class Competition:
             assert isinstance(getattr(self, name), Path), f"the field {name} of a competition is a Path"
         assert isinstance(self.grader, Grader), "the field grader of a competition is a Grader"
 
+    @property
+    def data_dir(self) -> Path:
+        """The folder of all competitions' data."""
+        return self.public_dir.parents[2]
+
     @staticmethod
     def from_dict(data: Dict[str, Any]) -> Competition:
         lacking = [name for name in _FIELDS if name not in data]

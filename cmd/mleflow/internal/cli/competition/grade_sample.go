@@ -35,9 +35,9 @@ func NewGradeSample(a *app.App) *cobra.Command {
 		}),
 	}
 	o.data.Register(cmd)
-	cmd.Flags().StringVar(&o.answers, "answers", "", "compare with the answers in `FILE` instead of the prepared ones")
 	cmd.Flags().StringVar(&o.reward, "reward", "", harbor.RewardUsage)
 	cmd.Flags().StringVar(&o.rewardDir, "reward-dir", "", "write reward.json and reward.txt to `DIR`, for training harnesses")
+	cmd.Flags().StringVar(&o.answers, "answers", "", "compare with the answers in `FILE` instead of the prepared ones")
 	return cmd
 }
 

@@ -68,13 +68,13 @@ type FilesJSON struct {
 // DetailJSON is the form of competition show --json.
 type DetailJSON struct {
 	CompetitionJSON
-	Description string              `json:"description"`
-	Thresholds  map[string]float64  `json:"thresholds"`
-	Teams       int                 `json:"teams"`
-	SampleScore *float64            `json:"sample_score,omitempty"`
-	Pinned      map[string]string   `json:"pins"`
-	Errata      map[string][]string `json:"errata,omitempty"`
-	Crowd       competitions.Crowd  `json:"crowd"`
+	Description string                    `json:"description"`
+	Thresholds  map[string]grading.Cutoff `json:"thresholds"`
+	Teams       int                       `json:"teams"`
+	SampleScore *float64                  `json:"sample_score,omitempty"`
+	Pinned      map[string]string         `json:"pins"`
+	Errata      map[string][]string       `json:"errata,omitempty"`
+	Crowd       *competitions.Crowd       `json:"crowd,omitempty"`
 	// Kind is simple, or code for a code competition on Kaggle.
 	Kind  string    `json:"type"`
 	Files FilesJSON `json:"files"`
@@ -86,9 +86,13 @@ type DetailJSON struct {
 func toDetailJSON(d *competitions.Definition) DetailJSON {
 	t := d.Medals.Thresholds
 	out := DetailJSON{CompetitionJSON: toCompetitionJSON(d), Description: d.Description, Teams: len(d.Medals.Scores),
-		SampleScore: d.Facts.SampleScore, Pinned: d.Checksums.Pinned(), Crowd: d.Medals.Crowd(),
+		SampleScore: d.Facts.SampleScore, Pinned: d.Checksums.Pinned(),
 		Kind: d.Facts.Kind, Files: FilesJSON{Answers: d.Layout.Answers, Gold: d.Layout.Gold, Sample: d.Layout.Sample},
-		Thresholds: map[string]float64{"gold": t.Gold, "silver": t.Silver, "bronze": t.Bronze, "median": t.Median}}
+		Thresholds: map[string]grading.Cutoff{"gold": grading.Cutoff(t.Gold), "silver": grading.Cutoff(t.Silver), "bronze": grading.Cutoff(t.Bronze), "median": grading.Cutoff(t.Median)}}
+	if out.Teams > 0 {
+		crowd := d.Medals.Crowd()
+		out.Crowd = &crowd
+	}
 	if main, ok := d.Download(); ok {
 		out.DownloadMD5 = main.MD5
 	}

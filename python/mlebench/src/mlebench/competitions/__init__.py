@@ -100,8 +100,8 @@ class _Maker(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return
         for attribute, value in _MODULES[name](competition_id).items():
             setattr(module, attribute, value)
-            if attribute == name:
-                value.__module__ = module.__name__
+            if attribute == name:  # named as in a file, so that it can be pickled
+                value.__module__, value.__qualname__ = module.__name__, name
 
 
 if not any(type(finder).__module__ == __name__ for finder in sys.meta_path):

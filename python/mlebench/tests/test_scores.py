@@ -7,11 +7,12 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from conftest import GOLDEN
 
 from mlebench.grade import grade_csv
 from mlebench.registry import registry
 from mlebench.utils import load_answers, read_csv
+
+GOLDEN = Path(__file__).resolve().parents[4] / "shared" / "golden"
 
 # A table of numbers, and answers that are no CSV file; tests/harness has all.
 CASES = ["leaf-classification", "tensorflow2-question-answering"]
