@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -51,15 +52,14 @@ func (l *Live) follow(id string) {
 	for last := false; ; {
 		events, err := journal.Next()
 		for _, e := range events {
-			if err := run.Add(l.ctx, e); err != nil && l.err == nil {
-				l.err = err // the spans of one transcript are missing
-			}
+			run.Add(l.ctx, e)
 		}
 		if err != nil {
 			l.err = err
 			return
 		}
 		if last || run.ended {
+			l.err = errors.Join(run.Missing()...)
 			return
 		}
 		select {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strconv"
 	"strings"
@@ -49,6 +50,8 @@ type Run struct {
 	last       time.Time
 	moments    []moment
 	ended      bool
+	// missing has the results that could not be read.
+	missing []error
 }
 
 // instance is a step that has begun.
@@ -83,25 +86,26 @@ func (r *Run) All(ctx context.Context) error {
 		if err := errors.Join(err, ctx.Err(), r.to.Err()); err != nil {
 			return err
 		}
-		if err := r.Add(ctx, e); err != nil {
-			return err
-		}
+		r.Add(ctx, e)
 	}
 	if r.ended || r.past.Running() {
 		return nil
 	}
 	for _, address := range r.order {
 		if s := r.steps[address]; s != nil {
-			_ = r.finish(ctx, event.StepFinished{At: event.At{Time: r.last}, Address: address, Kind: s.kind, Status: event.Cancelled, Error: "the run was interrupted"})
+			r.finish(ctx, event.StepFinished{At: event.At{Time: r.last}, Address: address, Kind: s.kind, Status: event.Cancelled, Error: "the run was interrupted"})
 		}
 	}
 	r.finishRun(event.RunFinished{At: event.At{Time: r.last}, Status: event.Cancelled}, "the run was interrupted")
 	return nil
 }
 
-// Add adds the next event. It fails if the transcript of an attempt cannot be
-// read.
-func (r *Run) Add(ctx context.Context, e event.Event) error {
+// Missing returns the results that could not be read and whose spans are
+// incomplete.
+func (r *Run) Missing() []error { return r.missing }
+
+// Add adds the next event.
+func (r *Run) Add(ctx context.Context, e event.Event) {
 	r.last = e.When()
 	switch e := e.(type) {
 	case event.RunStarted:
@@ -126,7 +130,7 @@ func (r *Run) Add(ctx context.Context, e event.Event) error {
 			r.retry(s, e)
 		}
 	case event.StepFinished:
-		return r.finish(ctx, e)
+		r.finish(ctx, e)
 	case event.Warning:
 		r.moments = append(r.moments, moment{"mleflow.warning", e.Time, texts("mleflow.step.address", e.Address, "mleflow.message", e.Message)})
 	case event.RunFinished:
@@ -136,7 +140,6 @@ func (r *Run) Add(ctx context.Context, e event.Event) error {
 		}
 		r.finishRun(e, failed)
 	}
-	return nil
 }
 
 func (r *Run) finishRun(e event.RunFinished, failed string) {
@@ -156,16 +159,16 @@ func (r *Run) retry(s *instance, e event.StepRetry) {
 	s.moments = append(s.moments, moment{"mleflow.retry", e.Time, append(texts("exception.message", e.Error), attribute.Int("mleflow.try", e.Attempt))})
 }
 
-func (r *Run) finish(ctx context.Context, e event.StepFinished) (err error) {
+func (r *Run) finish(ctx context.Context, e event.StepFinished) {
 	s := r.steps[e.Address]
 	if s == nil {
 		s = &instance{kind: e.Kind, first: e.Time}
 	}
 	r.steps[e.Address] = nil
 	var rec *cache.Record
-	if id, bad := digest.ParseActionID(e.Action); bad == nil && (e.Status == event.Ran || e.Status == event.Cached) {
+	if id, err := digest.ParseActionID(e.Action); err == nil && e.Status == event.Ran {
 		if rec, err = r.from.Lookup(ctx, id); err != nil {
-			rec, err = nil, nil // evicted meanwhile
+			rec, r.missing = nil, append(r.missing, fmt.Errorf("%s: %w", e.Address, err))
 		}
 	}
 	x := span{run: r.id, id: spanID(r.id, e.Address), parent: spanID(r.id), name: e.Address, start: s.first, end: e.Time}
@@ -198,10 +201,9 @@ func (r *Run) finish(ctx context.Context, e event.StepFinished) (err error) {
 		x.moments = append(x.moments, s.moments...)
 	}
 	r.to.put(x)
-	if e.Status == event.Ran && rec != nil {
-		return r.calls(ctx, calls, e.Address, cmp.Or(rec.Outputs["transcript"].Ref, rec.Outputs["judge_transcript"].Ref))
+	if rec != nil {
+		r.calls(ctx, calls, e.Address, cmp.Or(rec.Outputs["transcript"].Ref, rec.Outputs["judge_transcript"].Ref))
 	}
-	return nil
 }
 
 // try makes the span of an agent's attempt, of which a step can have several.
@@ -275,35 +277,22 @@ func decoded[T any](e event.StepFinished, name string) (v T) {
 }
 
 // calls makes the spans of a transcript's exchanges, if there is one.
-func (r *Run) calls(ctx context.Context, parent trace.SpanID, address string, ref cache.Ref) error {
+func (r *Run) calls(ctx context.Context, parent trace.SpanID, address string, ref cache.Ref) {
 	if ref.IsZero() {
-		return nil
+		return
 	}
 	t, err := transcript.OpenReader(tree.NewFS(ctx, r.from, ref))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // no model was asked
+		return // no model was asked
 	}
 	if err == nil {
 		c := conversations{run: r, parent: parent, address: address, open: map[string]call{}}
 		err = errors.Join(c.all(ctx, t), t.Close())
 	}
 	if err != nil {
-		return &TranscriptError{Address: address, Err: err}
+		r.missing = append(r.missing, fmt.Errorf("%s: %w", address, err))
 	}
-	return nil
 }
-
-// TranscriptError says that the spans of an attempt's model calls are missing.
-type TranscriptError struct {
-	Address string
-	Err     error
-}
-
-// Error implements error.
-func (e *TranscriptError) Error() string { return e.Address + ": " + e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e *TranscriptError) Unwrap() error { return e.Err }
 
 // texts returns attributes of the pairs of a name and a value that is not empty.
 func texts(pairs ...string) (attrs []attribute.KeyValue) {

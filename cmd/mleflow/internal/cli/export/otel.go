@@ -102,7 +102,14 @@ func sendRun(ctx context.Context, a *app.App, past *ledger.Past, o telemetry.Opt
 	if err != nil {
 		return 0, app.Wrong(err)
 	}
-	err = a.WithResults(past, func(c app.ResultCache) error { return telemetry.NewRun(to, past, c).All(ctx) })
+	err = a.WithResults(past, func(c app.ResultCache) error {
+		run := telemetry.NewRun(to, past, c)
+		err := run.All(ctx)
+		for _, missing := range run.Missing() {
+			a.Warn("some spans are incomplete or missing: " + missing.Error())
+		}
+		return err
+	})
 	made, sent, lost := to.Close(ctx)
 	switch {
 	case ctx.Err() != nil:
@@ -111,10 +118,6 @@ func sendRun(ctx context.Context, a *app.App, past *ledger.Past, o telemetry.Opt
 		return sent, fmt.Errorf("send spans to %s: %d of %d did not arrive: %w", o.Collector, made-sent, made, lost)
 	case lost != nil:
 		return sent, fmt.Errorf("write spans: %w", lost)
-	}
-	var missing *telemetry.TranscriptError
-	if errors.As(err, &missing) {
-		return sent, fmt.Errorf("read transcript of %s: %w; its model calls are not available here", view.OneLine(missing.Address), missing.Err)
 	}
 	return sent, err
 }
