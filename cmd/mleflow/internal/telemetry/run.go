@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -201,8 +203,14 @@ func (r *Run) finish(ctx context.Context, e event.StepFinished) {
 		x.moments = append(x.moments, s.moments...)
 	}
 	r.to.put(x)
-	if rec != nil {
-		r.calls(ctx, calls, e.Address, cmp.Or(rec.Outputs["transcript"].Ref, rec.Outputs["judge_transcript"].Ref))
+	for _, name := range []string{"transcript", "judge_transcript"} {
+		switch then := e.Outputs[name]; {
+		case rec == nil || then == "":
+		case strings.HasSuffix(then, rec.Outputs[name].Ref.ID.String()):
+			r.calls(ctx, calls, e.Address, rec.Outputs[name].Ref)
+		default:
+			r.missing = append(r.missing, fmt.Errorf("%s: a later run replaced the result", e.Address))
+		}
 	}
 }
 
@@ -220,18 +228,22 @@ func (r *Run) try(s *instance, e event.StepFinished, rec *cache.Record) trace.Sp
 		x.name += " " + at.Agent
 		x.attrs = append(x.attrs, semconv.GenAIAgentName(at.Agent))
 		x.attrs = append(x.attrs, texts(string(semconv.GenAIAgentVersionKey), at.AgentVersion, "mleflow.competition", at.Competition, "mleflow.competition.version", at.CompetitionVersion,
-			"mleflow.seed", at.Seed, "mleflow.image", at.Image, "mleflow.image.digest", at.ImageDigest, "mleflow.network", at.Network.Policy, "mleflow.outcome", at.Result.Outcome)...)
-		if at.Result.Outcome != "" && at.Result.Outcome != "finished" {
-			x.failed, x.class = "the attempt ended with "+at.Result.Outcome, at.Result.Outcome
+			"mleflow.seed", at.Seed, "mleflow.image", at.Image, "mleflow.image.digest", at.ImageDigest, "mleflow.network", at.Network.Policy)...)
+	}
+	if outcome := decoded[string](e, "outcome"); outcome != "" {
+		x.attrs = append(x.attrs, attribute.String("mleflow.outcome", outcome))
+		if outcome != "finished" {
+			x.failed, x.class = "the attempt ended with "+outcome, outcome
 		}
 	}
-	var stats agentrun.Stats
-	if json.Unmarshal([]byte(e.Outputs["stats"]), &stats) == nil && e.Outputs["stats"] != "" {
+	if e.Outputs["stats"] != "" {
+		stats := decoded[agentrun.Stats](e, "stats")
 		x.attrs = append(x.attrs, attribute.Float64("mleflow.wall_seconds", stats.WallSeconds), attribute.Float64("mleflow.cpu_seconds", stats.CPUSeconds), attribute.Int64("mleflow.peak_memory_bytes", stats.PeakMemoryBytes))
 		if len(stats.Models) > 0 {
 			var requests, input, output int64
 			var cost float64
-			for _, m := range stats.Models {
+			for _, name := range slices.Sorted(maps.Keys(stats.Models)) {
+				m := stats.Models[name]
 				dollars, _ := strconv.ParseFloat(m.CostUSD, 64)
 				requests, input, output, cost = requests+m.Requests, input+m.InputTokens, output+m.OutputTokens, cost+dollars
 			}
