@@ -98,6 +98,7 @@ func outputs() map[string][]any {
 		"export harbor": {struct {
 			Tasks []harbor.Task `json:"tasks"`
 		}{}},
+		"export otel": {exportcmd.ExportedSpans{}},
 		"export run-group": {struct {
 			RunGroups []exportcmd.WrittenGroup `json:"run_groups"`
 		}{}},

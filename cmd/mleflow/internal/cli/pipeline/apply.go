@@ -31,6 +31,7 @@ type applyOptions struct {
 	rehearsal bool
 	on        app.ClusterFlags
 	about     runs.AboutFlags
+	otel      otelFlags
 }
 
 // NewApply returns the command apply.
@@ -65,6 +66,7 @@ func NewApply(a *app.App) *cobra.Command {
 	o.sel.Register(cmd)
 	o.about.Register(cmd.Flags(), "call the run `NAME`", "tag the run with `KEY=VALUE`; repeatable")
 	cmd.Flags().StringVar(&o.about.Note, "note", "", "write the note `TEXT` on the run")
+	o.otel.register(cmd.Flags())
 	o.on.Register(cmd)
 	o.on.RegisterInterrupt(cmd)
 	a.Network.Register(cmd)
@@ -124,12 +126,17 @@ func execute(ctx context.Context, a *app.App, o applyOptions, b *app.Backend, p 
 	if b.Remote != nil && display.Live != nil {
 		stopGrades = app.FetchGrades(ctx, b.Remote, grades)
 	}
+	sink, endSpans, err := o.otel.start(ctx, a, b, display)
+	if err != nil {
+		return nil, nil, err
+	}
 	res, diags := b.Engine.Apply(ctx, p, engine.ApplyOptions{
 		PlanOptions: planOptions, Parallelism: o.parallelism, KeepGoing: o.keepGoing,
-		RequireCached: o.requireCached, Lock: lock, Sink: display, About: about, Args: redactedArgs(os.Args), Fetching: app.Fetching(a.Terminal, b),
+		RequireCached: o.requireCached, Lock: lock, Sink: sink, About: about, Args: redactedArgs(os.Args), Fetching: app.Fetching(a.Terminal, b),
 	})
 	stopGrades()
 	display.Close()
+	endSpans()
 	return res, display, a.Settle(diags, p)
 }
 

@@ -155,6 +155,8 @@ var homes = []struct {
 	{"golang.org/x/term", []string{"cmd/mleflow/internal/view"}},
 	{"golang.org/x/text", []string{"cmd/mleflow/internal/web/site"}},
 	{"k8s.io", []string{"plugins/cluster/kubernetes"}},
+	{"go.opentelemetry.io", []string{"cmd/mleflow/internal/telemetry"}},
+	{"github.com/go-logr", []string{"cmd/mleflow/internal/telemetry"}},
 	{"github.com/hashicorp/hcl", []string{"engine", "competitions", "cmd", "steps"}},
 	{"github.com/zclconf/go-cty", []string{"engine", "competitions", "cmd", "steps"}},
 }

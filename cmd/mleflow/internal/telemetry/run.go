@@ -1,0 +1,317 @@
+package telemetry
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/models/transcript"
+	"github.com/mleflow/mleflow/steps/agentrun"
+)
+
+// Results is the cache with the results of a run.
+type Results interface {
+	cache.Files
+	cache.Index
+}
+
+// Run turns the events of a run into spans.
+type Run struct {
+	to    *Sender
+	past  *ledger.Past
+	from  Results
+	id    string
+	steps map[string]*instance
+	order []string // addresses that have begun
+	// attempts has the attempt that a step grades or checks, by the step's address.
+	attempts map[string]string
+	// agentStart has the start of the agent, by the attempt's address.
+	agentStart map[string]time.Time
+	began      time.Time
+	last       time.Time
+	moments    []moment
+	ended      bool
+	// missing has the results that could not be read.
+	missing []error
+}
+
+// instance is a step that has begun.
+type instance struct {
+	kind string
+	// first is the start of the first try, now the start of the current one.
+	first   time.Time
+	now     event.StepStarted
+	phase   step.PhaseName
+	moments []moment
+}
+
+// NewRun returns a Run without events.
+func NewRun(to *Sender, past *ledger.Past, from Results) *Run {
+	r := &Run{to: to, past: past, from: from, id: past.Info.ID, steps: map[string]*instance{}, attempts: map[string]string{}, agentStart: map[string]time.Time{}, began: past.Info.Started}
+	if p, err := past.Plan(); err == nil {
+		for _, s := range p.Steps {
+			for _, i := range s.After {
+				if i >= 0 && i < len(p.Steps) && p.Steps[i].Kind == conditions.AttemptKind {
+					r.attempts[s.Name] = p.Steps[i].Name
+				}
+			}
+		}
+	}
+	return r
+}
+
+// All makes the spans of a run's events so far. A run that was killed ends with
+// its last event, while one that is still running has no span of its own.
+func (r *Run) All(ctx context.Context) error {
+	for e, err := range r.past.Events() {
+		if err := errors.Join(err, ctx.Err(), r.to.Err()); err != nil {
+			return err
+		}
+		r.Add(ctx, e)
+	}
+	if r.ended || r.past.Running() {
+		return nil
+	}
+	for _, address := range r.order {
+		if s := r.steps[address]; s != nil {
+			r.finish(ctx, event.StepFinished{At: event.At{Time: r.last}, Address: address, Kind: s.kind, Status: event.Cancelled, Error: "the run was interrupted"})
+		}
+	}
+	r.finishRun(event.RunFinished{At: event.At{Time: r.last}, Status: event.Cancelled}, "the run was interrupted")
+	return nil
+}
+
+// Missing returns the results that could not be read and whose spans are
+// incomplete.
+func (r *Run) Missing() []error { return r.missing }
+
+// Add adds the next event.
+func (r *Run) Add(ctx context.Context, e event.Event) {
+	r.last = e.When()
+	switch e := e.(type) {
+	case event.RunStarted:
+		r.began = e.Time
+	case event.StepStarted:
+		s := r.steps[e.Address]
+		if s == nil {
+			s = &instance{first: e.Time}
+			r.steps[e.Address], r.order = s, append(r.order, e.Address)
+		}
+		s.kind, s.now, s.phase = e.Kind, e, ""
+	case event.StepPhase:
+		if s := r.steps[e.Address]; s != nil && s.phase != e.Name {
+			s.phase = e.Name
+			if !e.Started.IsZero() {
+				r.agentStart[e.Address] = e.Started
+			}
+			s.moments = append(s.moments, moment{"mleflow.phase", e.Time, []attribute.KeyValue{attribute.String("mleflow.phase", string(e.Name))}})
+		}
+	case event.StepRetry:
+		if s := r.steps[e.Address]; s != nil {
+			r.retry(s, e)
+		}
+	case event.StepFinished:
+		r.finish(ctx, e)
+	case event.Warning:
+		r.moments = append(r.moments, moment{"mleflow.warning", e.Time, texts("mleflow.step.address", e.Address, "mleflow.message", e.Message)})
+	case event.RunFinished:
+		failed := ""
+		if e.Status == event.Failed {
+			failed = strconv.Itoa(e.Failed) + " steps failed"
+		}
+		r.finishRun(e, failed)
+	}
+}
+
+func (r *Run) finishRun(e event.RunFinished, failed string) {
+	r.ended = true
+	attrs := texts("mleflow.run", r.id, "mleflow.pipeline", r.past.Info.Name, "mleflow.run.name", r.past.About().RunName, "mleflow.status", string(e.Status), "mleflow.resumed", r.past.Info.Resumed)
+	attrs = append(attrs, attribute.Int("mleflow.steps.ran", e.Ran), attribute.Int("mleflow.steps.cached", e.Cached), attribute.Int("mleflow.steps.failed", e.Failed),
+		attribute.Int("mleflow.steps.skipped", e.Skipped), attribute.Int("mleflow.steps.cancelled", e.Cancelled))
+	r.to.put(span{run: r.id, id: spanID(r.id), name: "mleflow run", start: r.began, end: e.Time, attrs: attrs, moments: r.moments, failed: failed, class: string(e.Status)})
+}
+
+// retry ends a try that another follows.
+func (r *Run) retry(s *instance, e event.StepRetry) {
+	if s.kind == conditions.AttemptKind {
+		r.try(s, event.StepFinished{At: e.At, Address: e.Address, Kind: s.kind, Status: event.Failed, Error: e.Error}, nil)
+		return
+	}
+	s.moments = append(s.moments, moment{"mleflow.retry", e.Time, append(texts("exception.message", e.Error), attribute.Int("mleflow.try", e.Attempt))})
+}
+
+func (r *Run) finish(ctx context.Context, e event.StepFinished) {
+	s := r.steps[e.Address]
+	if s == nil {
+		s = &instance{kind: e.Kind, first: e.Time}
+	}
+	r.steps[e.Address] = nil
+	var rec *cache.Record
+	if id, err := digest.ParseActionID(e.Action); err == nil && e.Status == event.Ran {
+		if rec, err = r.from.Lookup(ctx, id); err != nil {
+			rec, r.missing = nil, append(r.missing, fmt.Errorf("%s: %w", e.Address, err))
+		}
+	}
+	x := span{run: r.id, id: spanID(r.id, e.Address), parent: spanID(r.id), name: e.Address, start: s.first, end: e.Time}
+	x.attrs = append(texts("mleflow.step.address", e.Address, "mleflow.step.kind", e.Kind, "mleflow.status", string(e.Status), "mleflow.action", e.Action, "mleflow.made_in", e.MadeIn,
+		"mleflow.on", e.On, "mleflow.node", e.Node), attribute.Int("mleflow.tries", e.Attempts))
+	for _, c := range e.Conditions {
+		name, value, _ := strings.Cut(c, "=")
+		x.attrs = append(x.attrs, attribute.String("mleflow.condition."+name, value))
+	}
+	if e.MadeIn != "" {
+		x.links = append(x.links, trace.Link{SpanContext: contextOf(e.MadeIn, spanID(e.MadeIn, e.Address))})
+	}
+	if of := r.attempts[e.Address]; of != "" {
+		x.links = append(x.links, trace.Link{SpanContext: contextOf(r.id, spanID(r.id, of))})
+	}
+	switch e.Status {
+	case event.Failed, event.Cancelled:
+		x.failed, x.class = cmp.Or(e.Error, string(e.Status)), string(e.Status)
+	case event.Skipped:
+		x.attrs = append(x.attrs, attribute.String("mleflow.skipped_by", e.Error))
+	}
+	calls := x.id
+	switch {
+	case e.Kind == conditions.AttemptKind && s.now.Attempt > 0:
+		calls = r.try(s, e, rec)
+	case e.Kind == conditions.GradeKind:
+		r.grade(&x, e)
+	}
+	if e.Kind != conditions.AttemptKind {
+		x.moments = append(x.moments, s.moments...)
+	}
+	r.to.put(x)
+	for _, name := range []string{"transcript", "judge_transcript"} {
+		switch then := e.Outputs[name]; {
+		case rec == nil || then == "":
+		case strings.HasSuffix(then, rec.Outputs[name].Ref.ID.String()):
+			r.calls(ctx, calls, e.Address, rec.Outputs[name].Ref)
+		default:
+			r.missing = append(r.missing, fmt.Errorf("%s: a later run replaced the result", e.Address))
+		}
+	}
+}
+
+// try makes the span of an agent's attempt, of which a step can have several.
+func (r *Run) try(s *instance, e event.StepFinished, rec *cache.Record) trace.SpanID {
+	x := span{run: r.id, id: spanID(r.id, e.Address, "try", strconv.Itoa(s.now.Attempt)), parent: spanID(r.id, e.Address),
+		name: "invoke_agent", start: s.now.Time, end: e.Time, moments: s.moments}
+	s.moments = nil
+	x.attrs = []attribute.KeyValue{semconv.GenAIOperationNameInvokeAgent, attribute.Int("mleflow.try", s.now.Attempt)}
+	if e.Status != event.Ran {
+		x.failed, x.class = cmp.Or(e.Error, string(e.Status)), string(e.Status)
+	}
+	if rec != nil {
+		at := bundle.AttemptOf(e.Address, rec)
+		x.name += " " + at.Agent
+		x.attrs = append(x.attrs, semconv.GenAIAgentName(at.Agent))
+		x.attrs = append(x.attrs, texts(string(semconv.GenAIAgentVersionKey), at.AgentVersion, "mleflow.competition", at.Competition, "mleflow.competition.version", at.CompetitionVersion,
+			"mleflow.seed", at.Seed, "mleflow.image", at.Image, "mleflow.image.digest", at.ImageDigest, "mleflow.network", at.Network.Policy)...)
+	}
+	if outcome := decoded[string](e, "outcome"); outcome != "" {
+		x.attrs = append(x.attrs, attribute.String("mleflow.outcome", outcome))
+		if outcome != "finished" {
+			x.failed, x.class = "the attempt ended with "+outcome, outcome
+		}
+	}
+	if e.Outputs["stats"] != "" {
+		stats := decoded[agentrun.Stats](e, "stats")
+		x.attrs = append(x.attrs, attribute.Float64("mleflow.wall_seconds", stats.WallSeconds), attribute.Float64("mleflow.cpu_seconds", stats.CPUSeconds), attribute.Int64("mleflow.peak_memory_bytes", stats.PeakMemoryBytes))
+		if len(stats.Models) > 0 {
+			var requests, input, output int64
+			var cost float64
+			for _, name := range slices.Sorted(maps.Keys(stats.Models)) {
+				m := stats.Models[name]
+				dollars, _ := strconv.ParseFloat(m.CostUSD, 64)
+				requests, input, output, cost = requests+m.Requests, input+m.InputTokens, output+m.OutputTokens, cost+dollars
+			}
+			x.attrs = append(x.attrs, attribute.Int64("mleflow.requests", requests), attribute.Int64("mleflow.input_tokens", input), attribute.Int64("mleflow.output_tokens", output), attribute.Float64("mleflow.cost_usd", cost))
+		}
+	}
+	r.to.put(x)
+	return x.id
+}
+
+// grade adds the scores of a submission and its snapshots to the span of a grade.
+func (r *Run) grade(x *span, e event.StepFinished) {
+	result := func(name string, at time.Time, score *float64, medal, outcome string, more ...attribute.KeyValue) {
+		attrs := append(texts(string(semconv.GenAIEvaluationNameKey), name, string(semconv.GenAIEvaluationScoreLabelKey), medal, "mleflow.outcome", outcome), more...)
+		if score != nil {
+			attrs = append(attrs, semconv.GenAIEvaluationScoreValue(*score))
+		}
+		x.moments = append(x.moments, moment{"gen_ai.evaluation.result", at, attrs})
+	}
+	began := r.agentStart[r.attempts[e.Address]]
+	for _, p := range decoded[[]grading.Moment](e, "curve") {
+		at := e.Time
+		if !began.IsZero() {
+			at = began.Add(time.Duration(p.Seconds) * time.Second)
+		}
+		result("snapshot", at, p.Score, p.Medal, string(p.Outcome), attribute.Int64("mleflow.snapshot.seconds", p.Seconds))
+	}
+	if e.Outputs["outcome"] == "" {
+		return
+	}
+	score, outcome, medal := decoded[*float64](e, "score"), decoded[string](e, "outcome"), decoded[string](e, "medal")
+	result("submission", e.Time, score, medal, outcome)
+	x.attrs = append(x.attrs, texts("mleflow.outcome", outcome, "mleflow.medal", medal)...)
+	if score != nil {
+		x.attrs = append(x.attrs, attribute.Float64("mleflow.score", *score))
+	}
+}
+
+// decoded returns an output that is a small value.
+func decoded[T any](e event.StepFinished, name string) (v T) {
+	_ = json.Unmarshal([]byte(e.Outputs[name]), &v)
+	return v
+}
+
+// calls makes the spans of a transcript's exchanges, if there is one.
+func (r *Run) calls(ctx context.Context, parent trace.SpanID, address string, ref cache.Ref) {
+	if ref.IsZero() {
+		return
+	}
+	t, err := transcript.OpenReader(tree.NewFS(ctx, r.from, ref))
+	if errors.Is(err, fs.ErrNotExist) {
+		return // no model was asked
+	}
+	if err == nil {
+		c := conversations{run: r, parent: parent, address: address, open: map[string]call{}}
+		err = errors.Join(c.all(ctx, t), t.Close())
+	}
+	if err != nil {
+		r.missing = append(r.missing, fmt.Errorf("%s: %w", address, err))
+	}
+}
+
+// texts returns attributes of the pairs of a name and a value that is not empty.
+func texts(pairs ...string) (attrs []attribute.KeyValue) {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			attrs = append(attrs, attribute.String(pairs[i], strings.ToValidUTF8(pairs[i+1], "\ufffd")))
+		}
+	}
+	return attrs
+}
