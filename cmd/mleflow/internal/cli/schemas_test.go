@@ -97,6 +97,9 @@ func outputs() map[string][]any {
 		"export harbor": {struct {
 			Tasks []harbor.Task `json:"tasks"`
 		}{}},
+		"export inspect": {struct {
+			Logs []exportcmd.WrittenLog `json:"logs"`
+		}{}},
 		"export run-group": {struct {
 			RunGroups []exportcmd.WrittenGroup `json:"run_groups"`
 		}{}},

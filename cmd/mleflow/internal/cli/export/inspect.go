@@ -160,6 +160,10 @@ func (x *inspector) logs(ctx context.Context, a *app.App, past *ledger.Past) ([]
 	if err != nil {
 		return nil, err
 	}
+	sum, err := past.Summary()
+	if err != nil {
+		return nil, err
+	}
 	records, left, err := tidy.Collect(ctx, run)
 	if err != nil {
 		return nil, err
@@ -168,7 +172,7 @@ func (x *inspector) logs(ctx context.Context, a *app.App, past *ledger.Past) ([]
 	by := map[string]*inspectlog.Log{}
 	add := func(one *inspectlog.Attempt) {
 		if by[one.Agent] == nil {
-			by[one.Agent] = newLog(run, past, one.Agent)
+			by[one.Agent] = newLog(run, sum.State, one.Agent)
 		}
 		by[one.Agent].Attempts = append(by[one.Agent].Attempts, one)
 	}
@@ -199,9 +203,9 @@ func (x *inspector) logs(ctx context.Context, a *app.App, past *ledger.Past) ([]
 	return logs, nil
 }
 
-func newLog(run tidy.Run, past *ledger.Past, agent string) *inspectlog.Log {
+func newLog(run tidy.Run, state ledger.State, agent string) *inspectlog.Log {
 	l := &inspectlog.Log{Agent: agent, Run: run.ID, Pipeline: run.Pipeline, Created: run.Started, Status: "success"}
-	switch past.State() {
+	switch state {
 	case ledger.Running:
 		l.Status = "started"
 	case ledger.Cancelled, ledger.Interrupted:
@@ -239,7 +243,7 @@ func (x *inspector) attempt(ctx context.Context, r export.Record) (*inspectlog.A
 	if json.Unmarshal(rec.Outputs["stats"].JSON, &stats) == nil {
 		at.ExitCode = stats.ExitCode
 	}
-	if ref := rec.Outputs["transcript"].Ref; !ref.IsZero() {
+	if ref := rec.Outputs["transcript"].Ref; ref.Files > 0 { // without models it is empty
 		at.Talk = func() (*atif.Trajectory, map[string]*inspectlog.Usage, error) { return x.talk(ctx, ref, r) }
 	}
 	return at, nil
