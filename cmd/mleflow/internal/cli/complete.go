@@ -85,6 +85,7 @@ func (c *completion) argumentCompleters() map[string]completer {
 		"mleflow board build":      suffixed("bundle"),
 		"mleflow export":           orFiles(c.completeRuns),
 		"mleflow export run-group": atMost(1, c.completeRuns),
+		"mleflow export inspect":   atMost(1, c.completeRuns),
 		"mleflow export atif":      inTurn(c.completeRuns, c.completeRunSteps),
 		"mleflow export harbor":    c.completeIDs,
 		"mleflow export otel":      atMost(1, c.completeRuns),

@@ -99,6 +99,9 @@ func outputs() map[string][]any {
 			Tasks []harbor.Task `json:"tasks"`
 		}{}},
 		"export otel": {exportcmd.ExportedSpans{}},
+		"export inspect": {struct {
+			Logs []exportcmd.WrittenLog `json:"logs"`
+		}{}},
 		"export run-group": {struct {
 			RunGroups []exportcmd.WrittenGroup `json:"run_groups"`
 		}{}},

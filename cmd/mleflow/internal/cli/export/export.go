@@ -73,7 +73,7 @@ commands below write other formats.`,
 	cmd.Flags().DurationSliceVar(&o.at, "at", nil, "add columns with what stopping every attempt after `TIMES` such as 1h,6h would have given, by graded snapshots")
 	o.rules.Register(cmd.Flags())
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write to `FILE` instead of standard output")
-	cmd.AddCommand(newExportRunGroup(a), newExportATIF(a), newExportHarbor(a), newExportOtel(a))
+	cmd.AddCommand(newExportRunGroup(a), newExportATIF(a), newExportInspect(a), newExportHarbor(a), newExportOtel(a))
 	return cmd
 }
 

@@ -1,0 +1,203 @@
+package inspectlog
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/plugins/models/transcript/atif"
+)
+
+// Attempt is an attempt, or a submission that a step graded.
+type Attempt struct {
+	export.Record
+	// Failed is the error of an attempt without a result, which has no record but
+	// its address, agent and competition.
+	Failed string
+	// ExitCode is the agent's exit status.
+	ExitCode int
+	// Started and Ended are zero if unknown.
+	Started, Ended time.Time
+	// Talk reads the conversations with models and their use. It is nil without a
+	// transcript. The trajectory is nil without a conversation.
+	Talk func() (*atif.Trajectory, map[string]*Usage, error)
+}
+
+// The scores of a sample, in the order of the results. The first is the headline.
+var scorers = []string{"any_medal", "score", "medal", "above_median", "valid_submission", "percentile"}
+
+// sample makes the sample of an attempt.
+func (a *Attempt) sample(run, id string, epoch int) (*sample, error) {
+	row, err := a.row()
+	if err != nil {
+		return nil, err
+	}
+	s := &sample{Messages: []*message{}, Events: []event{}, Output: output{Choices: []choice{}}, outline: outline{
+		ID: id, Epoch: epoch, Input: a.Report.CompetitionID, Metadata: row, Usage: claimed(a.Attempt.Usage),
+		Started: stamp(a.Started), Ended: stamp(a.Ended), TotalTime: a.Attempt.WallSeconds, UUID: shortID(run, id, fmt.Sprint(epoch)),
+	}}
+	if t := a.TimeLimitSeconds; t != nil {
+		seconds := int(*t)
+		s.TimeLimit = &seconds
+	}
+	s.Error, s.Limit = a.mistake(), a.limit()
+	if a.Talk != nil {
+		tr, used, err := a.Talk()
+		if err != nil {
+			return nil, err
+		}
+		if s.Usage = used; tr != nil {
+			s.talk(tr, a.Started)
+		}
+	}
+	a.score(s)
+	slices.SortStableFunc(s.Events, func(x, y event) int { return cmp.Compare(x.WorkingStart, y.WorkingStart) })
+	for i := range s.Events {
+		s.Events[i].UUID = fmt.Sprintf("%s-e%d", s.UUID, i)
+	}
+	return s, nil
+}
+
+// row is the attempt's row of the table of attempts, without missing values.
+func (a *Attempt) row() (map[string]any, error) {
+	t, err := export.Attempts([]export.Record{a.Record})
+	if err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	if err := export.Write(&text, t, export.JSON); err != nil {
+		return nil, err
+	}
+	var rows []map[string]any
+	d := json.NewDecoder(&text)
+	d.UseNumber()
+	if err := d.Decode(&rows); err != nil {
+		return nil, err
+	}
+	for name, v := range rows[0] {
+		if v == nil || v == "" {
+			delete(rows[0], name)
+		}
+	}
+	return rows[0], nil
+}
+
+// mistake is the error of an attempt that failed.
+func (a *Attempt) mistake() *evalError {
+	switch a.Attempt.Outcome {
+	case "agent_failed":
+		return &evalError{Message: fmt.Sprintf("agent_failed: exit status %d", a.ExitCode)}
+	case "provider_failed", "budget_too_small", "data_changed":
+		return &evalError{Message: a.Attempt.Outcome}
+	}
+	if a.Failed != "" {
+		return &evalError{Message: a.Failed}
+	}
+	return nil
+}
+
+// limit is the limit at which an attempt was stopped.
+func (a *Attempt) limit() *limit {
+	l := &limit{Type: "custom", Reason: a.Attempt.Outcome}
+	var value *float64
+	switch a.Attempt.Outcome {
+	case "timed_out":
+		l.Type, value = "time", a.TimeLimitSeconds
+	case "out_of_memory":
+		value = a.MemoryLimitBytes
+	case "out_of_budget":
+		l.Type = "cost"
+		if a.Attempt.Usage != nil {
+			value = a.Attempt.Usage.CostUSD
+		}
+	case "out_of_disk":
+	default:
+		return nil
+	}
+	if value != nil {
+		l.Limit = *value
+	}
+	return l
+}
+
+// score enters the scores of a graded attempt and its graded snapshots. There is
+// no score without a number.
+func (a *Attempt) score(s *sample) {
+	if !a.Graded {
+		return
+	}
+	for _, m := range a.Snapshots {
+		one := score{Metadata: map[string]any{"medal": cmp.Or(m.Medal, "none"), "outcome": m.Outcome, "seconds": m.Seconds}}
+		if m.Score != nil {
+			one.Value = *m.Score
+		}
+		s.addScore(a.Started.Add(time.Duration(m.Seconds)*time.Second), a.Started, scoreEvent{one, true, "score"})
+	}
+	about := map[string]any{}
+	for _, name := range strings.Fields("outcome medal rank teams exact_score is_lower_better isolation untrusted conditions task no_score standing") {
+		if v, ok := s.Metadata[name]; ok {
+			about[name] = v
+		}
+	}
+	r := a.Report
+	values := map[string]any{
+		"any_medal": oneIf(r.AnyMedal), "medal": r.Best(), "above_median": oneIf(r.AboveMedian), "valid_submission": oneIf(r.ValidSubmission),
+	}
+	if r.Score != nil {
+		switch v := float64(*r.Score); {
+		case math.IsInf(v, 0):
+			values["score"] = fmt.Sprint(v)
+		case !math.IsNaN(v):
+			values["score"] = v
+		}
+	}
+	if p := export.Percentile(r); p != nil {
+		values["percentile"] = *p
+	}
+	s.Scores = map[string]score{}
+	for _, name := range scorers {
+		if v, ok := values[name]; ok {
+			one := score{Value: v, Explanation: r.Reason}
+			if name == "any_medal" || name == "score" {
+				one.Metadata = about
+			}
+			s.Scores[name] = one
+			s.addScore(a.Ended, a.Started, scoreEvent{one, false, name})
+		}
+	}
+}
+
+func (s *sample) addScore(at, started time.Time, e scoreEvent) {
+	if at.IsZero() {
+		at = started
+	}
+	s.Events = append(s.Events, event{Event: "score", Timestamp: stamp(at), WorkingStart: max(0, at.Sub(started).Seconds()), scoreEvent: &e})
+}
+
+func oneIf(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// summary returns the summary of a sample, without its long texts.
+func (s *sample) summary() summary {
+	m := summary{outline: s.outline, Completed: true, MessageCount: len(s.Messages)}
+	if runes := []rune(m.Input); len(runes) > 1000 {
+		m.Input = string(runes[:1000]) + "…"
+	}
+	if s.Error != nil {
+		m.Error = s.Error.Message
+	}
+	if s.Limit != nil {
+		m.Limit, m.LimitReason = s.Limit.Type, s.Limit.Reason
+	}
+	return m
+}
