@@ -28,6 +28,9 @@ func versionsOf(version string) (versions, error) {
 			number = "0"
 		}
 		python += short + number
+		if stage == "dev" { // older than any other
+			debian += "~"
+		}
 		debian += "~" + stage + number
 	}
 	if local := strings.Trim(strings.ReplaceAll(m[4]+m[5], "-", "."), "."); local != "" {

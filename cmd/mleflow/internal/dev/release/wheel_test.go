@@ -309,7 +309,7 @@ func TestVersions(t *testing.T) {
 	_, noDpkg := exec.LookPath("dpkg")
 	older := "0"
 	for _, c := range []struct{ version, python, debian string }{
-		{"v0.1.0-dev", "0.1.0.dev0", "0.1.0~dev0"},
+		{"v0.1.0-dev", "0.1.0.dev0", "0.1.0~~dev0"},
 		{"v0.1.0-alpha.2", "0.1.0a2", "0.1.0~alpha2"},
 		{"v0.1.0-beta", "0.1.0b0", "0.1.0~beta0"},
 		{"v0.1.0-rc.1", "0.1.0rc1", "0.1.0~rc1"},
