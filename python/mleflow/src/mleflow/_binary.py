@@ -43,7 +43,7 @@ def binary() -> str:
         if found is None:
             raise NotInstalled(f"MLEFLOW_BINARY is {named!r}, which is not an executable file")
         return found
-    for folder in (*_beside_package(), sysconfig.get_path("scripts"), os.path.dirname(sys.executable)):
+    for folder in [*_beside_package(), sysconfig.get_path("scripts"), os.path.dirname(sys.executable)]:
         script = Path(folder) / "mleflow"
         if script.is_file() and os.access(script, os.X_OK):
             return str(script)
@@ -57,7 +57,7 @@ def binary() -> str:
     return found
 
 
-def _beside_package() -> list[Path]:
+def _beside_package() -> list[str]:
     """Folders of scripts that belong to where the package was installed.
 
     ``pip install --target`` has them in ``bin`` beside the package, environments,
@@ -65,9 +65,9 @@ def _beside_package() -> list[Path]:
     that runs may be another, as with ``uv run --with``.
     """
     site = Path(__file__).parent.parent
-    folders = [site / "bin"]
+    folders = [str(site / "bin")]
     if site.name in ("site-packages", "dist-packages") and len(site.parents) > 2:
-        folders.append(site.parents[2] / "bin")
+        folders.append(str(site.parents[2] / "bin"))
     return folders
 
 
