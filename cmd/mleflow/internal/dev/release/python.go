@@ -32,7 +32,7 @@ type pyproject struct {
 		Description    string
 		Readme         string
 		RequiresPython string `toml:"requires-python"`
-		License        string
+		License        any
 		Keywords       []string
 		Classifiers    []string
 		URLs           map[string]string
@@ -98,8 +98,11 @@ func readProject(path, version string) (project, error) {
 			return project{}, fmt.Errorf("the release does not know the key %s: add it to pyproject in cmd/mleflow/internal/dev/release/python.go", key)
 		}
 	}
-	if p.Project.Name == "" || p.Project.Readme == "" || p.Project.License == "" || len(p.packages()) == 0 {
-		return project{}, errors.New("it needs project.name, project.readme, project.license and tool.hatch.build.targets.wheel.packages")
+	if licence, ok := p.Project.License.(string); !ok || licence == "" {
+		return project{}, errors.New(`project.license is no SPDX expression: write license = "Apache-2.0"`)
+	}
+	if p.Project.Name == "" || p.Project.Readme == "" || len(p.packages()) == 0 {
+		return project{}, errors.New("it needs project.name, project.readme and tool.hatch.build.targets.wheel.packages")
 	}
 	return p, nil
 }
@@ -144,7 +147,7 @@ func (p project) metadata() ([]byte, error) {
 	for _, label := range slices.Sorted(maps.Keys(p.Project.URLs)) {
 		line("Project-URL", label+", "+p.Project.URLs[label])
 	}
-	line("License-Expression", p.Project.License)
+	line("License-Expression", p.Project.License.(string))
 	line("License-File", "LICENSE")
 	line("Keywords", strings.Join(p.Project.Keywords, ","))
 	for _, c := range p.Project.Classifiers {

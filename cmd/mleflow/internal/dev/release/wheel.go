@@ -160,10 +160,11 @@ func writeZip(to string, files []file) (err error) {
 		if err := deflate.Close(); err != nil {
 			return err
 		}
-		const day1980 = 1<<5 | 1 // 1 January
-		header := &zip.FileHeader{Name: f.name, Method: zip.Deflate, ModifiedDate: day1980, CRC32: crc32.ChecksumIEEE(f.data),
+		header := &zip.FileHeader{Name: f.name, Method: zip.Deflate, CRC32: crc32.ChecksumIEEE(f.data),
 			CompressedSize64: uint64(packed.Len()), UncompressedSize64: uint64(len(f.data))}
 		header.SetMode(f.mode)
+		//lint:ignore SA1019 CreateRaw does not read Modified
+		header.ModifiedDate = 1<<5 | 1 //nolint:staticcheck // 1 January 1980
 		w, err := z.CreateRaw(header)
 		if err != nil {
 			return err

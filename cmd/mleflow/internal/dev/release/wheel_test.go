@@ -280,8 +280,9 @@ func TestPyprojectIsUnderstood(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
 		"unknown fact":     {`keywords =`, `maintainers =`, "the key project.maintainers"},
 		"unknown setting":  {`packages =`, "force-include = {}\npackages =", "the key tool.hatch.build.targets.wheel.force-include"},
-		"licence as table": {`license = "Apache-2.0"`, `license = { text = "Apache-2.0" }`, "license"},
-		"no licence":       {`license = "Apache-2.0"`, ``, "it needs project.name"},
+		"licence as table": {`license = "Apache-2.0"`, `license = { text = "Apache-2.0" }`, `write license = "Apache-2.0"`},
+		"no licence":       {`license = "Apache-2.0"`, ``, "project.license"},
+		"no readme":        {`readme = "README.md"`, ``, "it needs project.name"},
 		"two versions":     {`[tool.other]`, "[tool.other]\nversion = \"1\"", "2 lines begin with version"},
 		"no pin":           {`"mleflow-mlebench == 0.0.0"`, `"mleflow-mlebench"`, `depends on "mleflow-mlebench": pin the version`},
 		"a range":          {`"mleflow-mlebench == 0.0.0"`, `"mleflow-mlebench>=0"`, "pin the version"},
