@@ -93,13 +93,13 @@ func readProject(path, version string) (project, error) {
 	if err != nil {
 		return project{}, err
 	}
+	if licence, ok := p.Project.License.(string); !ok || licence == "" {
+		return project{}, errors.New(`project.license is no SPDX expression: write license = "Apache-2.0"`)
+	}
 	for _, key := range read.Undecoded() {
 		if key[0] == "project" || len(key) > 1 && key[0] == "tool" && key[1] == "hatch" {
 			return project{}, fmt.Errorf("the release does not know the key %s: add it to pyproject in cmd/mleflow/internal/dev/release/python.go", key)
 		}
-	}
-	if licence, ok := p.Project.License.(string); !ok || licence == "" {
-		return project{}, errors.New(`project.license is no SPDX expression: write license = "Apache-2.0"`)
 	}
 	if p.Project.Name == "" || p.Project.Readme == "" || len(p.packages()) == 0 {
 		return project{}, errors.New("it needs project.name, project.readme and tool.hatch.build.targets.wheel.packages")
@@ -114,7 +114,7 @@ func (p project) checkPins(all []project) error {
 	for _, d := range slices.Concat(append(slices.Collect(maps.Values(p.Project.Optional)), p.Project.Dependencies)...) {
 		name := strings.ToLower(regexp.MustCompile(`^[\w.-]+`).FindString(d))
 		if slices.ContainsFunc(all, func(o project) bool { return o.Project.Name == name }) && !strings.HasSuffix(d, "=="+p.Project.Version) {
-			return fmt.Errorf("%s depends on %q: pin the version, as in %q", p.folder, d, name+" == "+p.Project.Version)
+			return fmt.Errorf("%s depends on %q: pin the version, as in %q; the release writes its own there", p.folder, d, name+" == 0.1.0.dev0")
 		}
 	}
 	return nil
