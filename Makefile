@@ -107,13 +107,14 @@ docs: ## write the reference pages in docs again
 # source and Go give the same bytes.
 PLATFORMS       ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 RELEASE_VERSION ?= $(or $(VERSION),v0.1.0-dev)
-release: ## build the archives of PLATFORMS with bills of materials and sums in DIST
+release: ## build archives, wheels, packages for Debian, a formula and sums for PLATFORMS in DIST
 	@set -e; rm -rf $(DIST); for p in $(PLATFORMS); do \
 	  echo "$$p"; GOOS=$${p%/*} GOARCH=$${p#*/} GOAMD64=v1 GOARM64=v8.0 CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false \
 	    -ldflags '-s -w -buildid= -X github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app.version=$(RELEASE_VERSION)' \
 	    -o $(OUT)/release/mleflow-$${p%/*}-$${p#*/} ./cmd/mleflow; \
 	done
-	$(GO) run ./cmd/mleflow/internal/dev/release -o $(DIST) -version $(RELEASE_VERSION) $(foreach p,$(PLATFORMS),$(OUT)/release/mleflow-$(subst /,-,$(p)))
+	$(GO) build -C cmd/mleflow/internal/dev/release/nfpm -o $(abspath $(OUT))/nfpm github.com/goreleaser/nfpm/v2/cmd/nfpm
+	$(GO) run ./cmd/mleflow/internal/dev/release -o $(DIST) -version $(RELEASE_VERSION) -nfpm $(OUT)/nfpm $(foreach p,$(PLATFORMS),$(OUT)/release/mleflow-$(subst /,-,$(p)))
 
 image: build ## make an OCI image of mleflow with mleflow, in DIST
 	$(MLEFLOW) apply pipelines/image.hcl -var program=$(abspath $(MLEFLOW))

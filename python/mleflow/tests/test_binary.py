@@ -3,12 +3,13 @@ from __future__ import annotations
 import os
 import pickle
 import sysconfig
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 import mleflow
-from mleflow import _errors
+from mleflow import _binary, _errors
 
 
 def program(path: Path) -> Path:
@@ -30,6 +31,34 @@ def test_order_of_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert mleflow.binary() == str(on_path)
 
 
+@pytest.mark.parametrize(
+    ("package", "script"),
+    [
+        ("env/lib/python3.12/site-packages", "env/bin"),
+        ("usr/local/lib/python3.11/dist-packages", "usr/local/bin"),
+        ("target", "target/bin"),
+    ],
+)
+def test_script_of_the_package(package: str, script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The script that came with the package goes before one of the environment that runs."""
+    ours, other = program(tmp_path / script / "mleflow"), program(tmp_path / "other" / "mleflow")
+    monkeypatch.delenv("MLEFLOW_BINARY", raising=False)
+    monkeypatch.setattr(sysconfig, "get_path", lambda _: str(other.parent))
+    monkeypatch.setattr(_binary, "__file__", str(tmp_path / package / "mleflow" / "_binary.py"))
+    assert mleflow.binary() == str(ours)
+    ours.unlink()
+    assert mleflow.binary() == str(other)
+
+
+def test_a_source_tree_is_no_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(tmp_path / "checkout" / "bin" / "mleflow")
+    other = program(tmp_path / "other" / "mleflow")
+    monkeypatch.delenv("MLEFLOW_BINARY", raising=False)
+    monkeypatch.setattr(sysconfig, "get_path", lambda _: str(other.parent))
+    monkeypatch.setattr(_binary, "__file__", str(tmp_path / "checkout/python/mleflow/src/mleflow/_binary.py"))
+    assert mleflow.binary() == str(other)
+
+
 def test_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLEFLOW_BINARY", str(tmp_path / "none"))
     with pytest.raises(mleflow.NotInstalled, match="MLEFLOW_BINARY"):
@@ -38,12 +67,21 @@ def test_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
     monkeypatch.setattr("sys.executable", os.path.join(tmp_path, "python"))
-    with pytest.raises(mleflow.NotInstalled, match="PATH"):
+    with pytest.raises(mleflow.NotInstalled, match="PATH.* install a wheel .*MLEFLOW_BINARY"):
         mleflow.binary()
 
 
 def test_version() -> None:
     assert mleflow.version()[0].isdigit()
+    assert mleflow.__version__ == metadata.version("mleflow")
+
+
+def test_version_without_installation(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", absent)
+    assert not hasattr(mleflow, "__version__") and not hasattr(mleflow, "nonsense")
 
 
 def test_flags_are_not_operands() -> None:

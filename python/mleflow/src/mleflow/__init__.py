@@ -32,6 +32,7 @@ __all__ = [
     "Position",
     "Record",
     "Run",
+    "__version__",
     "apply",
     "binary",
     "compare",
@@ -41,3 +42,18 @@ __all__ = [
     "runs",
     "version",
 ]
+
+
+__version__: str
+
+
+def __getattr__(name: str) -> str:
+    """Version of the package, read when it is asked for: reading it takes longer than the import."""
+    if name == "__version__":
+        from importlib import metadata
+
+        try:
+            return metadata.version("mleflow")
+        except metadata.PackageNotFoundError:
+            pass
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -21,13 +21,15 @@ PathLike = Union[str, "os.PathLike[str]"]
 
 # Lines of standard error that are kept for diagnostics; a long run prints more.
 _KEPT_LINES = 2000
+_INSTALL = "https://github.com/mleflow/mleflow#readme"
 
 
 def binary() -> str:
     """Find the program.
 
-    It is the variable ``MLEFLOW_BINARY``, else a script of this Python
-    environment, else the first ``mleflow`` on ``PATH``.
+    It is the variable ``MLEFLOW_BINARY``, else the script that was installed
+    with the package, else another of this Python environment, else the first
+    ``mleflow`` on ``PATH``.
 
     Returns:
         Its path.
@@ -41,16 +43,32 @@ def binary() -> str:
         if found is None:
             raise NotInstalled(f"MLEFLOW_BINARY is {named!r}, which is not an executable file")
         return found
-    for folder in (sysconfig.get_path("scripts"), os.path.dirname(sys.executable)):
+    for folder in [*_beside_package(), sysconfig.get_path("scripts"), os.path.dirname(sys.executable)]:
         script = Path(folder) / "mleflow"
         if script.is_file() and os.access(script, os.X_OK):
             return str(script)
     found = shutil.which("mleflow")
     if found is None:
         raise NotInstalled(
-            "the program mleflow is neither beside Python nor on PATH; install it, or set MLEFLOW_BINARY to its path"
+            "the program mleflow is neither beside Python nor on PATH. Wheels of the package have it, a source"
+            " distribution does not: install a wheel for this platform, or install the program as"
+            f" {_INSTALL} says, or set MLEFLOW_BINARY to its path"
         )
     return found
+
+
+def _beside_package() -> list[str]:
+    """Folders of scripts that belong to where the package was installed.
+
+    ``pip install --target`` has them in ``bin`` beside the package, environments,
+    ``--user`` and ``--prefix`` in ``bin`` beside ``lib``. Of these the environment
+    that runs may be another, as with ``uv run --with``.
+    """
+    site = Path(__file__).parent.parent
+    folders = [str(site / "bin")]
+    if site.name in ("site-packages", "dist-packages") and len(site.parents) > 2:
+        folders.append(str(site.parents[2] / "bin"))
+    return folders
 
 
 def version() -> str:

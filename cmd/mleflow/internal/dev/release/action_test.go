@@ -113,7 +113,7 @@ func releaseOfThis(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	if err := release("v1.2.3", "v1.2.3", []string{named}); err != nil {
+	if _, err := release("v1.2.3", "v1.2.3", "", []string{named}); err != nil {
 		t.Fatal(err)
 	}
 	return base

@@ -30,7 +30,7 @@ func TestRelease(t *testing.T) {
 		}
 	}
 	for _, out := range []string{"a", "b"} {
-		if err := release(out, "v1.2.3", []string{"mleflow-linux-amd64"}); err != nil {
+		if _, err := release(out, "v1.2.3", "", []string{"mleflow-linux-amd64"}); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Chtimes("mleflow-linux-amd64", time.Now(), time.Now().Add(-time.Hour)); err != nil {
@@ -43,8 +43,8 @@ func TestRelease(t *testing.T) {
 			t.Errorf("%s differs between two releases of the same binary", name)
 		}
 	}
-	if n := strings.Count(string(read(t, "a", "SHA256SUMS")), "\n"); n != 2 {
-		t.Errorf("SHA256SUMS has %d lines, want 2", n)
+	if n := strings.Count(string(read(t, "a", "SHA256SUMS")), "\n"); n != 3 {
+		t.Errorf("SHA256SUMS has %d lines, want 3", n)
 	}
 	var b bill
 	if err := json.Unmarshal(read(t, "a", "mleflow-v1.2.3-linux-amd64.cdx.json"), &b); err != nil {
