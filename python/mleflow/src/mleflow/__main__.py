@@ -34,7 +34,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     except Error as err:
         print("\n".join(f"Error: {d}" for d in err.diagnostics), file=sys.stderr)
         return err.exit_status if err.exit_status > 0 else 1
-    print(f"{len(written)} attempts written")
+    print(f"{len(written)} attempt{'' if len(written) == 1 else 's'} written")
     return 0
 
 

@@ -105,7 +105,7 @@ def client(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as err:
-        if err.name != module:
+        if err.name != module:  # its own dependency, which its message names
             raise
         package = "mlflow-skinny (or mlflow)" if module == "mlflow" else module
         raise ImportError(f"the export needs the package {package}; install it with pip", name=module) from None

@@ -39,12 +39,12 @@ def export_trackio(run: Union[Run, str], project: str = "mleflow") -> List[str]:
             continue
         config = {**attempt.params, **{f"mleflow.{k}": v for k, v in attempt.tags.items()}}
         with contextlib.redirect_stdout(io.StringIO()):
-            made = trackio.init(
+            trackio.init(
                 project, name=name, group=attempt.run, config=config, embed=False, auto_log_gpu=False, auto_log_cpu=False
             )
             for seconds, metrics in attempt.curve:
-                made.log({"seconds": seconds, **metrics})
-            made.log(attempt.metrics)
-            made.finish()
+                trackio.log({"seconds": seconds, **metrics})
+            trackio.log(attempt.metrics)
+            trackio.finish()
         written.append(name)
     return written

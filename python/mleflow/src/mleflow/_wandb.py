@@ -67,7 +67,7 @@ def export_wandb(
 def _write(wandb: Any, attempt: Logged, name: str, folder: str, mode: str, project: str, artifacts: bool) -> None:
     settings = wandb.Settings(
         console="off", silent=True, disable_git=True, disable_code=True, save_code=False, x_disable_stats=True,
-        x_disable_machine_info=True, x_disable_meta=True,
+        x_disable_machine_info=True, x_disable_meta=True, x_save_requirements=False,
     )
     run = wandb.init(
         id=name, name=attempt.name, project=project, group=attempt.run, job_type="attempt", dir=folder, mode=mode,
