@@ -40,9 +40,8 @@ def export_mlflow(
         Error: The run cannot be read, or a submission is not in the cache any
             more.
     """
-    mlflow = client("mlflow")
     run = run if isinstance(run, Run) else Run(run)
-    api = mlflow.MlflowClient(tracking_uri=tracking_uri)
+    api = client("mlflow").MlflowClient(tracking_uri=tracking_uri)
     name = experiment or run.pipeline.rpartition("/")[2]
     found = api.get_experiment_by_name(name)
     where = found.experiment_id if found else api.create_experiment(name)

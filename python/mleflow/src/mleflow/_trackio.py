@@ -27,13 +27,14 @@ def export_trackio(run: Union[Run, str], project: str = "mleflow") -> List[str]:
         ImportError: trackio is not installed.
         Error: The run cannot be read.
     """
+    attempts = logged(run)
     trackio = client("trackio")
     try:
         there = {entry.name for entry in trackio.Api().runs(project)}
     except ValueError:  # no such project yet
         there = set()
     written = []
-    for attempt in logged(run):
+    for attempt in attempts:
         name = f"{attempt.name} {attempt.key}"
         if name in there:
             continue

@@ -47,11 +47,12 @@ def export_wandb(
     """
     if mode not in ("offline", "online"):
         raise ValueError(f'mode is {mode!r}, not "offline" or "online"')
+    attempts = logged(run)
     wandb = client("wandb")
     folder = Path(os.path.abspath(os.fspath(dir)), "wandb")
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for attempt in logged(run):
+    for attempt in attempts:
         name = hashlib.sha256(attempt.key.encode()).hexdigest()[:16]
         if any(folder.glob(f"*run-*-{name}")):
             continue
