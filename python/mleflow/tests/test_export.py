@@ -15,6 +15,7 @@ import pytest
 
 import mleflow
 from mleflow.__main__ import main
+from mleflow._logged import logged
 
 SCORES = {("dummy", "demo-digits"): 0.075, ("baseline", "demo-digits"): 0.97222}
 
@@ -170,6 +171,13 @@ def test_command(demo: mleflow.Run, capsys: pytest.CaptureFixture[str], monkeypa
     with pytest.raises(SystemExit) as stop:
         main(["export", "excel"])
     assert stop.value.code == 2
+
+
+def test_rehearsal_has_no_medals(folder: Path) -> None:
+    report = mleflow.rehearse("lite.hcl", {"set": "leaf-classification"}, progress=False)
+    (attempt,) = logged(report["run"])
+    assert attempt.tags["rehearsal"] == "true" and attempt.metrics["valid_submission"] == 1
+    assert attempt.metrics["score"] > 0 and not {m for m in attempt.metrics if "medal" in m or "median" in m}
 
 
 @pytest.mark.parametrize("viewer", ["mlflow", "wandb", "trackio"])

@@ -24,10 +24,7 @@ _TAGS = (
     "run run_name address made_in attempt_action grade_address grade_action outcome attempt_outcome medal standing"
     " isolation untrusted runtime task no_score reason pipeline mleflow submission_digest report_digest"
 ).split()
-_GRADED = (
-    "rank teams percentile above_median any_medal gold_medal silver_medal bronze_medal valid_submission"
-    " submission_exists"
-).split()
+_AMONG_PEOPLE = "rank teams percentile above_median any_medal gold_medal silver_medal bronze_medal".split()
 _MEASURED = (
     "wall_seconds cpu_seconds peak_memory_bytes requests input_tokens cached_input_tokens output_tokens cost_usd"
     " warnings notes"
@@ -118,7 +115,7 @@ def _logged(run: Run, attempt: Attempt, row: Record, snapshots: List[Record]) ->
     extra = {k: v for k, v in row.items() if k.startswith("label_")}
     tags = {**{c: row.get(c) for c in _TAGS}, **{k: v for k, v in row.items() if k.startswith("tag_")}}
     tags.update(run=run.id, run_name=run.name, address=attempt.address, key=key, status=attempt.status)
-    tags["rehearsal"] = "(rehearsal)" in (row.get("task") or "")
+    tags["rehearsal"] = _rehearsal(row)
     return Logged(
         key=key,
         name=" ".join(label) or attempt.address,
@@ -134,13 +131,18 @@ def _logged(run: Run, attempt: Attempt, row: Record, snapshots: List[Record]) ->
 
 
 def _metrics(row: Record) -> Dict[str, float]:
-    columns = [*(_GRADED if row.get("graded") else []), *_MEASURED]
-    values = {c: row.get(c) for c in columns}
+    values = {c: row.get(c) for c in _MEASURED}
     if row.get("graded"):
-        values["score"] = row.get("exact_score")
+        values.update({c: row.get(c) for c in ("valid_submission", "submission_exists")}, score=row.get("exact_score"))
+    if row.get("graded") and not _rehearsal(row):  # whose data no person was scored on
+        values.update({c: row.get(c) for c in _AMONG_PEOPLE})
         if row.get("rank") is not None and row.get("teams"):
             values["rank_fraction"] = row["rank"] / row["teams"]
     return _floats(values)
+
+
+def _rehearsal(row: Record) -> bool:
+    return "(rehearsal)" in (row.get("task") or "")
 
 
 def _snapshot(row: Record) -> Dict[str, float]:
