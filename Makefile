@@ -36,11 +36,8 @@ test: ## run all tests
 	$(GO) vet ./...
 	$(GO) test -p $(PARALLEL) -timeout 40m ./...
 
-python: build ## test the Python packages, in a virtual environment of bin/python
-	test -x $(OUT)/python/bin/python || python3 -m venv $(OUT)/python
-	$(OUT)/python/bin/pip install -q -e 'python/mleflow[pandas,polars,test]' -e 'python/mlebench[test]'
-	cd python/mleflow && $(CURDIR)/$(OUT)/python/bin/mypy && $(CURDIR)/$(OUT)/python/bin/pytest -q
-	cd python/mlebench && $(CURDIR)/$(OUT)/python/bin/mypy && $(CURDIR)/$(OUT)/python/bin/pytest -q
+python: build ## test the Python packages and docs/notebook.ipynb, in a virtual environment of bin/python
+	sh .ci/python $(MLEFLOW) $(OUT)/python
 
 # The packages whose tests depend on the user: permissions, mounts, containers. What
 # takes long in cache/disk are histories, which do not; and of the scripts those depend

@@ -3,7 +3,8 @@ from __future__ import annotations
 import io
 import json
 import os
-from typing import Any
+from pathlib import Path
+from typing import Any, Callable
 
 import pytest
 
@@ -131,3 +132,12 @@ def test_rehearsal_that_is_not_ready() -> None:
     (attempt,) = mleflow.Run(report["run"]).attempts()
     assert attempt.outcome == "missing" and attempt.get("attempt_outcome") == "no_submission"
     assert attempt.submission() is None and attempt.score is None
+
+
+@pytest.mark.parametrize("verb", [mleflow.apply, mleflow.rehearse])
+def test_unknown_variable(verb: Callable[..., object], folder: Path) -> None:
+    """A diagnostic does not point into the file by which variables are passed."""
+    with pytest.raises(mleflow.Error, match="seeds") as failure:
+        verb("demo.hcl", {"seed": 2})
+    assert failure.value.exit_status == 2
+    assert failure.value.diagnostics[0].position is None and "variables.hcl" not in str(failure.value)

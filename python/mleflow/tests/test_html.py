@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
+import pytest
+
 import mleflow
 from mleflow import _html
 
@@ -13,25 +15,61 @@ class Tags(HTMLParser):
         super().__init__()
         self.open: list[str] = []
         self.seen: set[str] = set()
+        self.attributes: set[str] = set()
         self.feed(text)
         assert self.open == []
 
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        self.open.append(tag)
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag != "br":
+            self.open.append(tag)
         self.seen.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self.handle_endtag(tag)
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
 
 
 ALLOWED = {"div", "p", "b", "table", "thead", "tbody", "tr", "th", "td"}
+DRAWN = ALLOWED | set("style section header article h1 h2 h3 ul li span strong code br svg path text circle rect bdi pre".split())
 
 
 def test_demo(demo: mleflow.Run) -> None:
     for thing in (demo, demo.board(), demo.attempts()[0], mleflow.compare(demo, demo)):
+        tags = Tags(thing._repr_html_())
+        assert tags.seen <= DRAWN
+        # Nothing that runs, loads, or is named twice in a notebook.
+        assert not {a for a in tags.attributes if a.startswith("on") or a in ("href", "src", "id")}
+    assert "Untrusted" in demo._repr_html_() and demo.id in demo._repr_html_()
+    assert "Above median" in demo.board()._repr_html_()
+    assert 'class="plot"' in demo.attempts()[0]._repr_html_()
+
+
+def test_style_is_confined(demo: mleflow.Run) -> None:
+    html = demo._repr_html_()
+    sheet = html.partition("<style>")[2].partition("</style>")[0]
+    depth, outside = 0, ""
+    for char in sheet:
+        depth -= char == "}"
+        outside += char if depth == 0 else ""
+        depth += char == "{"
+    assert depth == 0 and ":root" not in sheet
+    assert {rule.strip().rpartition(" ")[2] for rule in outside.replace("{", "}").split("}") if rule.strip()} == {
+        ".mleflow.mleflow.mleflow"
+    }
+    assert sheet.count("--card:") >= 4
+
+
+def test_without_page(demo: mleflow.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the program draws no page, small tables have the same facts."""
+    things = demo, demo.board(), demo.attempts()[0]
+    assert demo.name
+    monkeypatch.setenv("MLEFLOW_BINARY", "/nonexistent")
+    for thing in things:
         assert Tags(thing._repr_html_()).seen <= ALLOWED
-    assert "baseline" in demo.board()._repr_html_()
-    assert "Untrusted" in demo._repr_html_()
 
 
 def test_strings_are_escaped() -> None:

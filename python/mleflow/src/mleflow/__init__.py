@@ -18,7 +18,10 @@ from ._compare import Comparison, compare
 from ._errors import Diagnostic, Error, NotInstalled, Position
 from ._frames import Frame, Record
 from ._grade import grade, prepare
+from ._mlflow import export_mlflow
 from ._run import Run, runs
+from ._trackio import export_trackio
+from ._wandb import export_wandb
 
 __all__ = [
     "Attempt",
@@ -36,6 +39,9 @@ __all__ = [
     "apply",
     "binary",
     "compare",
+    "export_mlflow",
+    "export_trackio",
+    "export_wandb",
     "grade",
     "prepare",
     "rehearse",

@@ -72,7 +72,7 @@ def apply(
     finally:
         line.close()
     if status != 0:
-        raise Error(command, status, failed or parse(stderr), run=run[0] if run else None)
+        raise Error(command, status, failed or _vars.without_file(parse(stderr), variables), run=run[0] if run else None)
     return Run(run[0])
 
 
@@ -112,5 +112,5 @@ def rehearse(
         line.close()
     report = json_or_none("\n".join(printed))
     if status not in (0, 1) or not isinstance(report, dict):
-        raise Error(command, status, parse(stderr), result=report)
+        raise Error(command, status, _vars.without_file(parse(stderr), variables), result=report)
     return report

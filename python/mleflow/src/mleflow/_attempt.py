@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, List, Literal, Mapping, Optional, Sequence, overload
 
-from . import _frames, _html
+from . import _frames, _html, _page
 from ._binary import PathLike, call, call_json, operand, text
 from ._errors import Error
 from ._frames import Frame, Record
@@ -171,4 +171,6 @@ class Attempt:
         names = ["agent", "competition", "seed", "outcome", "exact_score", "medal", "rank", "teams", "reason"]
         names += ["attempt_outcome", "wall_seconds", "cost_usd", "isolation"]
         pairs = [(name.replace("_", " "), self.get(name)) for name in names]
-        return _html.facts(f"Attempt {self.address}", [("run", self.run), ("status", self.status), *pairs])
+        facts = _html.facts(f"Attempt {self.address}", [("run", self.run), ("status", self.status), *pairs])
+        card = _page.competition(self.run, self.competition) if self.competition else None
+        return facts + (card or "")

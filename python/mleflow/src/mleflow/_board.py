@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, List, Literal, Mapping, Optional, overload
 
-from . import _frames, _html
+from . import _frames, _html, _page
 from ._frames import Frame, Record
 
 _PERCENTAGE = "_percentage"
@@ -21,10 +21,11 @@ class Leaderboard:
             describes it.
     """
 
-    def __init__(self, address: str, text: str, record: Mapping[str, Any]) -> None:
+    def __init__(self, address: str, text: str, record: Mapping[str, Any], page: Optional[str] = None) -> None:
         self.address = address
         self.text = text
         self.record = record
+        self._page = page  # the run whose page draws it, and no other leaderboard
 
     @overload
     def frame(self, frame: Literal["records"]) -> List[Record]: ...
@@ -87,6 +88,9 @@ class Leaderboard:
         return self.text
 
     def _repr_html_(self) -> str:
+        return (_page.leaderboard(self._page) if self._page else None) or self._table()
+
+    def _table(self) -> str:
         rows = [_drawn(row) for row in self.frame("records")]
         columns = ["place", "agent", "any medal", "gold", "above median", "valid", "seeds", "isolation"]
         note = "Mean ± standard error over seeds, in percent."
@@ -95,9 +99,9 @@ class Leaderboard:
         return _html.table("Leaderboard", columns, rows, note)
 
 
-def decode(address: str, text: str, data: bytes) -> Leaderboard:
+def decode(address: str, text: str, data: bytes, page: Optional[str] = None) -> Leaderboard:
     """Make a leaderboard of its step's outputs."""
-    return Leaderboard(address, text, json.loads(data))
+    return Leaderboard(address, text, json.loads(data), page)
 
 
 def _wide(agent: Mapping[str, Any]) -> Record:

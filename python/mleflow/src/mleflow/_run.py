@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Dict, List, Literal, Mapping, Optional, overload
 
-from . import _board, _frames, _html
+from . import _board, _frames, _html, _page
 from ._attempt import Attempt
 from ._binary import call, call_json, operand
 from ._board import Leaderboard
@@ -157,15 +157,19 @@ class Run:
             Error: It is not in the cache any more.
         """
         address = self._aggregate(name)
+        alone = len(self._aggregates()) == 1
         with tempfile.TemporaryDirectory() as folder:
             path = call_json(["get", self.id, f"{address}.files", "--output", folder])["paths"][0]
             data = Path(path, "board.json").read_bytes()
             text = Path(path, "board.txt").read_text("utf-8")
-        return _board.decode(address, text, data)
+        return _board.decode(address, text, data, self.id if alone else None)
+
+    def _aggregates(self) -> List[str]:
+        steps = [s for s in self.record()["steps"] or [] if s.get("kind") == "aggregate"]
+        return [str(s["address"]) for s in steps if "files" in (s.get("outputs") or {})]
 
     def _aggregate(self, name: Optional[str]) -> str:
-        steps = [s for s in self.record()["steps"] or [] if s.get("kind") == "aggregate"]
-        found = [str(s["address"]) for s in steps if "files" in (s.get("outputs") or {})]
+        found = self._aggregates()
         if name is not None:
             found = [a for a in found if name in (a, a[len("step.aggregate.") :])]
         if len(found) == 1:
@@ -198,6 +202,9 @@ class Run:
         return f"<mleflow.Run {self.id} {self.name}: {self.state}>"
 
     def _repr_html_(self) -> str:
+        return _page.run(self.id) or self._facts()
+
+    def _facts(self) -> str:
         entry = self._entry
         finish = entry.get("finish") or {}
         counts = ", ".join(f"{finish[k]} {k}" for k in ("ran", "cached", "failed", "skipped") if finish.get(k))

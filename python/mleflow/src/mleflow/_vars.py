@@ -6,8 +6,11 @@ import contextlib
 import json
 import re
 import tempfile
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Iterator, List, Mapping, Optional
+from typing import Any, Iterator, List, Mapping, Optional, Sequence
+
+from ._errors import Diagnostic
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 
@@ -33,6 +36,12 @@ def flags(values: Optional[Mapping[str, Any]]) -> Iterator[List[str]]:
         path = Path(folder, "variables.hcl")
         path.write_text(encode(values), "utf-8")
         yield [f"--var-file={path}"]
+
+
+def without_file(diagnostics: Sequence[Diagnostic], given: Sequence[str]) -> List[Diagnostic]:
+    """Remove positions in the file of flags, which its caller never saw."""
+    files = [flag.partition("=")[2] for flag in given]
+    return [replace(d, position=None) if d.position and d.position.filename in files else d for d in diagnostics]
 
 
 def encode(values: Mapping[str, Any]) -> str:

@@ -51,7 +51,8 @@ the default), a bundle, a leaderboard (board.json), a grading report, or a
 folder of them.
 
 docs/export.md has the columns. The same results give the same bytes. The
-commands below write other formats.`,
+commands below write other formats. MLflow, Weights & Biases and Trackio are
+written by the Python package: python -m mleflow export mlflow RUN.`,
 		Example: `  mleflow export --format parquet -o results.parquet
   mleflow export latest latest~1 --format csv
   mleflow export a.bundle b.bundle --format arrow -o results.arrow
@@ -59,6 +60,9 @@ commands below write other formats.`,
   mleflow export latest --at 1h,6h,12h,24h -o results.parquet`,
 		Args: app.Takes(0, -1),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && o.format == "" && slices.Contains([]string{"mlflow", "wandb", "trackio"}, args[0]) {
+				return app.Usagef("the Python package writes to %[1]s: python -m mleflow export %[1]s RUN (docs/export.md)", args[0])
+			}
 			if err := o.check(a.Terminal); err != nil {
 				return err
 			}

@@ -1,0 +1,65 @@
+"""The command ``python -m mleflow``: exports to viewers whose clients are Python packages."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Callable, Dict, List, Optional, Sequence
+
+from ._errors import Error, NotInstalled
+from ._mlflow import export_mlflow
+from ._trackio import export_trackio
+from ._wandb import export_wandb
+
+_EXPORTS: Dict[str, Callable[[argparse.Namespace], List[str]]] = {
+    "mlflow": lambda a: export_mlflow(a.run, a.tracking_uri, a.experiment, artifacts=a.artifacts),
+    "wandb": lambda a: export_wandb(a.run, a.dir, a.mode, a.project, artifacts=a.artifacts),
+    "trackio": lambda a: export_trackio(a.run, a.project),
+}
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    """Run the command.
+
+    Returns:
+        The exit status: 2 if a package or the run is missing, and the
+        program's if it failed.
+    """
+    args = _parser().parse_args(argv)
+    try:
+        written = _EXPORTS[args.viewer](args)
+    except (ImportError, NotInstalled, ValueError) as err:
+        print(f"Error: {err}", file=sys.stderr)
+        return 2
+    except Error as err:
+        print("\n".join(f"Error: {d}" for d in err.diagnostics), file=sys.stderr)
+        return err.exit_status if err.exit_status > 0 else 1
+    print(f"{len(written)} attempt{'' if len(written) == 1 else 's'} written")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m mleflow", allow_abbrev=False)
+    verbs = parser.add_subparsers(required=True, metavar="export")
+    export = verbs.add_parser("export", help="write the attempts of a run to a viewer of experiments")
+    viewers = export.add_subparsers(dest="viewer", required=True)
+    for name, where in (("mlflow", "MLflow"), ("wandb", "Weights & Biases"), ("trackio", "Trackio")):
+        viewer = viewers.add_parser(name, help=f"to {where}; attempts that are there already are left alone")
+        viewer.add_argument("run", nargs="?", default="latest", metavar="RUN", help="id or name (default: latest)")
+        if name == "mlflow":
+            viewer.add_argument("--tracking-uri", metavar="URI", help="such as sqlite:///mlflow.db")
+            viewer.add_argument("--experiment", metavar="NAME", help="default: the pipeline's file name")
+        else:
+            viewer.add_argument("--project", default="mleflow", metavar="NAME", help="default: mleflow")
+        if name == "wandb":
+            viewer.add_argument("--dir", default=".", help="folder to write to (default: this one)")
+            viewer.add_argument("--mode", default="offline", choices=["offline", "online"], help="default: offline")
+        if name != "trackio":
+            viewer.add_argument(
+                "--no-artifacts", dest="artifacts", action="store_false", help="without submissions and reports"
+            )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
