@@ -3,12 +3,14 @@ package harbor
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
+	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/competitions"
 )
 
@@ -106,4 +108,28 @@ func (w *Writer) describe(ctx context.Context, def *competitions.Definition) ([]
 	return text, err
 }
 
-func (w *Writer) index() error { return nil }
+// index writes registry.json, which names all tasks of ours in the folder. Paths are
+// relative to it, so that it can be moved.
+func (w *Writer) index() error {
+	type entry struct {
+		Name string `json:"name"`
+		Path string `json:"path"`
+	}
+	folders, err := os.ReadDir(w.Dir)
+	if err != nil {
+		return err
+	}
+	tasks := []entry{}
+	for _, f := range folders {
+		if ours(filepath.Join(w.Dir, f.Name())) {
+			tasks = append(tasks, entry{"mleflow/" + f.Name(), f.Name()})
+		}
+	}
+	text, err := json.MarshalIndent([]any{map[string]any{
+		"name": "mleflow", "version": "1.0", "description": "Competitions that mleflow prepared.", "tasks": tasks,
+	}}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return wholefile.Replace(filepath.Join(w.Dir, "registry.json"), wholefile.Bytes(append(text, '\n')))
+}
