@@ -61,9 +61,17 @@ func Measure(def *competitions.Definition, grade func(name string) (grading.Repo
 }
 
 // Reward returns a report's reward, from 0 to 1; docs/training.md defines the
-// kinds. A submission without a finite score has 0.
+// kinds. A score that is not finite has 0, except infinity in the better direction: the
+// reference gives it the first place, as the right answers of log_mae show.
 func (s Scale) Reward(kind string, r grading.Report) float64 {
-	if r.Outcome != grading.Scored || r.ExactScore == nil || r.NonFinite {
+	if r.Outcome != grading.Scored || r.ExactScore == nil {
+		return 0
+	}
+	best := math.Inf(1)
+	if r.LowerIsBetter {
+		best = math.Inf(-1)
+	}
+	if r.NonFinite && float64(*r.ExactScore) != best {
 		return 0
 	}
 	score, span := float64(*r.ExactScore), s.One-s.Zero

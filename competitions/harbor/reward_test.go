@@ -25,9 +25,19 @@ func TestRewards(t *testing.T) {
 		r.Conditions = []string{"data=rehearsal"}
 		return r
 	}
-	bronze, failed, infinite := report(0.5, 0.25, 0.25, 2), report(1, 0, 1, 1), report(math.Inf(1), 0, 1, 1)
-	bronze.BronzeMedal, failed.Outcome, infinite.NonFinite = true, grading.InvalidScore, true
-	nan, gold := math.NaN(), report(1, 0, 1, 1)
+	nan := math.NaN()
+	bronze, failed := report(0.5, 0.25, 0.25, 2), report(1, 0, 1, 1)
+	bronze.BronzeMedal, failed.Outcome = true, grading.InvalidScore
+	infinite := func(sign int, zero, one float64) measured {
+		r := report(math.Inf(sign), zero, one, 1)
+		r.NonFinite, r.GoldMedal = true, true
+		return r
+	}
+	notANumber := report(math.NaN(), 0, 1, 1)
+	notANumber.NonFinite = true
+	rehearsedPerfect := rehearsed(math.Inf(-1), 0.5, nan)
+	rehearsedPerfect.NonFinite, rehearsedPerfect.LowerIsBetter = true, true
+	gold := report(1, 0, 1, 1)
 	gold.GoldMedal = true
 	for _, tt := range []struct {
 		name, kind string
@@ -46,7 +56,14 @@ func TestRewards(t *testing.T) {
 		{"bronze", "medal", bronze, 1.0 / 3},
 		{"gold", "medal", gold, 1},
 		{"invalid", "rank", failed, 0},
-		{"not finite", "margin", infinite, 0},
+		{"not a number", "margin", notANumber, 0},
+		{"infinitely good", "margin", infinite(1, 0, 1), 1},
+		{"infinitely good, lower is better", "margin", infinite(-1, -0.9, -2.8), 1},
+		{"infinitely good, lower is better", "rank", infinite(-1, -0.9, -2.8), 1},
+		{"infinitely good, lower is better", "medal", infinite(-1, -0.9, -2.8), 1},
+		{"infinitely bad", "margin", infinite(-1, 0, 1), 0},
+		{"infinitely bad, lower is better", "rank", infinite(1, -0.9, -2.8), 0},
+		{"infinitely good, in a rehearsal", "margin", rehearsedPerfect, 1},
 		{"better than the sample", "sample", rehearsed(0.75, 0.5, 1), 1},
 		{"as the sample", "sample", rehearsed(0.5, 0.5, 1), 0},
 		{"better than the sample, lower is better", "sample", rehearsed(0.5, 0.75, 0), 1},

@@ -33,8 +33,12 @@ type Writer struct {
 	// Judge finds out whether the answers are a solution.
 	Judge grading.Judge
 	Work  *progress.Work
-	// program is this program in a task that was written.
+	// Describe returns the reference's description of a competition, nil if it has none;
+	// a Writer without it writes our own.
+	Describe func(context.Context, *competitions.Definition) ([]byte, error)
+	// program is this program in a task that was staged.
 	program string
+	staged  []stage
 }
 
 // Task is a task that was written.
@@ -59,13 +63,14 @@ type draft struct {
 	dir, reward       string
 	prepared, answers string
 	// gold is the file that is the solution if it is solved.
-	gold   string
-	solved bool
+	gold        string
+	solved      bool
+	description []byte
 }
 
-// Write writes one task folder, as a whole or not at all. Data with the mark of a
-// rehearsal give a task of one.
-func (w *Writer) Write(ctx context.Context, def *competitions.Definition) (task Task, err error) {
+// Stage writes one task folder aside; Commit puts it in its place. Data with the mark of
+// a rehearsal give a task of one.
+func (w *Writer) Stage(ctx context.Context, def *competitions.Definition) (task Task, err error) {
 	if def, err = def.In(w.Data); err != nil {
 		return task, Mistake{err}
 	}
@@ -80,8 +85,11 @@ func (w *Writer) Write(ctx context.Context, def *competitions.Definition) (task 
 			return task, mistakef("%s is not prepared: %v; run mleflow prepare -c %s first, with the same --data-dir", def.ID, err, def.ID)
 		}
 	}
-	if _, err := os.Lstat(to); err == nil {
-		return task, mistakef("%s already exists; move it away, or write elsewhere", to)
+	if err := w.free(to); err != nil {
+		return task, err
+	}
+	if d.description, err = w.describe(ctx, def); err != nil {
+		return task, err
 	}
 	if err := os.MkdirAll(w.Dir, 0o777); err != nil {
 		return task, fmt.Errorf("write task: %w", err)
@@ -89,7 +97,7 @@ func (w *Writer) Write(ctx context.Context, def *competitions.Definition) (task 
 	if d.dir, err = os.MkdirTemp(w.Dir, ".task-"); err != nil {
 		return task, fmt.Errorf("write task: %w", err)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(d.dir)) }()
+	w.staged = append(w.staged, stage{d.dir, to})
 	if w.Micro > 0 {
 		drawn := d.dir + "-drawn" // beside the task, which it is no part of
 		defer func() { err = errors.Join(err, os.RemoveAll(drawn)) }()
@@ -106,8 +114,8 @@ func (w *Writer) Write(ctx context.Context, def *competitions.Definition) (task 
 	if err := os.Chmod(d.dir, 0o755); err != nil { //nolint:gosec // a folder to share, as mkdir makes it
 		return task, fmt.Errorf("write task: %w", err)
 	}
-	w.program = filepath.Join(to, "tests", "mleflow")
-	return Task{Competition: def.ID, Path: to, Solution: d.solved}, os.Rename(d.dir, to)
+	w.program = filepath.Join(d.dir, "tests", "mleflow")
+	return Task{Competition: def.ID, Path: to, Solution: d.solved}, nil
 }
 
 // name returns the name of the task's folder.
@@ -165,7 +173,7 @@ func (d *draft) grade(ctx context.Context) error {
 func (d *draft) fill() error {
 	files := map[string]string{
 		"task.toml":              d.config(),
-		"instruction.md":         instruction(d.def),
+		"instruction.md":         instruction(d.def, d.description),
 		"environment/Dockerfile": fmt.Sprintf("FROM %s\nCOPY data/ /home/data/\nRUN mkdir -p /home/submission\nWORKDIR /home\n", d.Image),
 		"tests/Dockerfile":       "FROM debian:12.11-slim\nCOPY . /tests/\nRUN mkdir -p /logs/verifier\n",
 		"tests/test.sh":          fmt.Sprintf(testScript, d.def.ID, d.reward),
@@ -245,6 +253,7 @@ name = "mleflow/%s"
 
 [metadata]
 competition_version = %q
+task = %q
 reward = %q
 %s
 [agent]
@@ -264,15 +273,15 @@ memory_mb = 8192
 build_timeout_sec = 3600.0
 cpus = %d
 memory_mb = %d
-`, w.name(def), def.Version, d.reward, kind, timeout, verifier, agent, cpus, memory)
+`, w.name(def), def.Version, w.task(), d.reward, kind, timeout, verifier, agent, cpus, memory)
 }
 
-func instruction(def *competitions.Definition) string {
+func instruction(def *competitions.Definition, description []byte) string {
 	text := fmt.Sprintf(rules, def.ID) + "\n"
 	if def.Rehearsal {
 		text += "This is a rehearsal: the data are synthetic and tiny, in the form of the real ones.\n\n"
 	}
-	return text + string(def.OwnDescription())
+	return text + string(description)
 }
 
 // rules are the rules of our own instructions that hold without our

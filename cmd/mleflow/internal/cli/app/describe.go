@@ -62,7 +62,7 @@ func (d *Describer) While(ctx context.Context, def *competitions.Definition, pre
 	var text []byte
 	var textErr error
 	var fetching sync.WaitGroup
-	fetching.Go(func() { text, textErr = d.text(fetch, def) })
+	fetching.Go(func() { text, textErr = d.Text(fetch, def) })
 	prepared, err := prepare()
 	if err != nil {
 		stop()
@@ -90,7 +90,9 @@ func (d *Describer) lay(def *competitions.Definition, prepared string, text []by
 	return ReplaceFile(filepath.Join(prepared, "public", "description.md"), text)
 }
 
-func (d *Describer) text(ctx context.Context, def *competitions.Definition) ([]byte, error) {
+// Text returns the reference's description of a competition, nil if it has none, and of
+// a rehearsal our own.
+func (d *Describer) Text(ctx context.Context, def *competitions.Definition) ([]byte, error) {
 	if def.Rehearsal { // it uses no network
 		return def.OwnDescription(), nil
 	}

@@ -19,6 +19,7 @@ type harborOptions struct {
 	data  app.DataFlags
 	set   app.SetFlags
 	tasks harbor.Writer
+	task  string
 }
 
 func newExportHarbor(a *app.App) *cobra.Command {
@@ -29,6 +30,8 @@ func newExportHarbor(a *app.App) *cobra.Command {
 		Long: `Write prepared competitions as Harbor's task folders DIR/<id>. Answers are in
 the verifier's image and solution/, never in the agent's image. docs/training.md
 has the layout and the rewards.
+
+A second export replaces the tasks it writes. If one cannot be written, none is.
 
 --micro N writes a small split to DIR/<id>-micro-<N>-<seed>. Its medals and
 ranks are the whole leaderboard's, which compares only roughly.
@@ -48,6 +51,9 @@ ranks are the whole leaderboard's, which compares only roughly.
 			if cmd.Flags().Changed("seed") && o.tasks.Micro == 0 || o.tasks.Micro < 0 {
 				return app.Usagef("--micro N takes how many test ids to draw, and --seed draws others; without --micro the task has all")
 			}
+			if o.task != string(competitions.TaskOwn) && o.task != string(competitions.TaskReference) {
+				return app.Usagef("--task %s: it is own or reference", o.task)
+			}
 			return exportHarbor(cmd.Context(), a, o, args)
 		}),
 	}
@@ -56,6 +62,8 @@ ranks are the whole leaderboard's, which compares only roughly.
 	cmd.Flags().StringVar(&o.tasks.Image, "image", "python:3.12.11-slim-bookworm", "build the agent's environment from `IMAGE`")
 	cmd.Flags().StringVar(&o.tasks.Images, "images", "", "name a task's images `PREFIX`/<task>-agent and PREFIX/<task>-verifier, for harnesses that do not build them")
 	cmd.Flags().StringVar(&o.tasks.Reward, "reward", "", harbor.RewardUsage)
+	cmd.Flags().StringVar(&o.task, "task", string(competitions.TaskOwn), "`TEXT` of the instruction: own, or the reference's by pin, which needs --adopt, --mirror or the network")
+	a.Network.Register(cmd)
 	cmd.Flags().BoolVar(&o.data.Rehearsal, "rehearsal", false, "write tasks with the synthetic data of rehearsals, in DIR/rehearsal of --data-dir")
 	o.set.Register(cmd)
 	cmd.Flags().IntVar(&o.tasks.Micro, "micro", 0, "draw the rows and files of `N` test ids, and as large a part of the training data")
@@ -63,7 +71,7 @@ ranks are the whole leaderboard's, which compares only roughly.
 	return cmd
 }
 
-func exportHarbor(ctx context.Context, a *app.App, o harborOptions, ids []string) error {
+func exportHarbor(ctx context.Context, a *app.App, o harborOptions, ids []string) (err error) {
 	catalog, err := a.Catalog()
 	if err != nil {
 		return err
@@ -81,6 +89,12 @@ func exportHarbor(ctx context.Context, a *app.App, o harborOptions, ids []string
 	work, stop := a.MeterWork("export")
 	defer stop()
 	o.tasks.Data, o.tasks.Judge, o.tasks.Work = layout.Dir, app.NewJudge(app.Programs(), ""), work
+	defer func() { err = errors.Join(err, o.tasks.Discard()) }()
+	if o.task == string(competitions.TaskReference) {
+		texts := app.NewDescriber(a)
+		defer func() { err = errors.Join(err, texts.Close()) }()
+		o.tasks.Describe = texts.Text
+	}
 	var written []harbor.Task
 	for _, id := range ids {
 		def, err := catalog.Get(id)
@@ -95,7 +109,7 @@ func exportHarbor(ctx context.Context, a *app.App, o harborOptions, ids []string
 				return err
 			}
 		}
-		w, err := o.tasks.Write(ctx, def)
+		w, err := o.tasks.Stage(ctx, def)
 		if mistake := (harbor.Mistake{}); errors.As(err, &mistake) {
 			err = app.Wrong(err)
 		}
@@ -103,6 +117,9 @@ func exportHarbor(ctx context.Context, a *app.App, o harborOptions, ids []string
 			return err
 		}
 		written = append(written, w)
+	}
+	if err := o.tasks.Commit(); err != nil {
+		return err
 	}
 	stop()
 	if a.JSON {
