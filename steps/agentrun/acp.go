@@ -2,6 +2,7 @@ package agentrun
 
 import (
 	"bytes"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -89,6 +90,13 @@ func (r *running) notStarted(exit executor.Exit) error {
 // returns an error if a file is not there as it is, since it may then be there in
 // another form.
 func emptyCompetitions(program []byte) error {
+	file, err := elf.NewFile(bytes.NewReader(program))
+	if err != nil {
+		return err
+	}
+	if s := file.Section(".rodata"); s != nil { // embedded files are there
+		program = program[s.Offset : s.Offset+s.FileSize]
+	}
 	done := map[digest.ContentID]bool{}
 	return fs.WalkDir(shipped.FS, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

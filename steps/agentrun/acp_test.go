@@ -37,12 +37,6 @@ func TestClientHasNoCompetitions(t *testing.T) {
 		if files++; !bytes.Contains(whole, content) {
 			t.Errorf("%s is not in the program as it is, so nothing can be said of the copy", path)
 		}
-		for piece := content; len(piece) >= 64; piece = piece[64:] {
-			if i := bytes.Index(copied, piece[:64]); i >= 0 && len(content) < 4096 {
-				t.Errorf("%s: %q is in the copy", path, piece[:64])
-				break
-			}
-		}
 		if bytes.Contains(copied, content) {
 			t.Errorf("%s is in the copy", path)
 		}
