@@ -180,7 +180,7 @@ func (c *client) permit(params json.RawMessage) (any, error) {
 	return object{"outcome": object{"outcome": "cancelled"}}, nil
 }
 
-// requests are the requests that the client serves.
+// handle serves a request of the agent.
 func (c *client) handle(method string, params json.RawMessage) (any, error) {
 	serve, ok := map[string]func(json.RawMessage) (any, error){
 		"session/request_permission": c.permit,
