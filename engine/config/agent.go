@@ -44,11 +44,31 @@ func (ev *evaluator) agentValue(a *Agent, name string, ctx *hcl.EvalContext) (ct
 			}
 		}
 	}
+	written, words := a.Attrs["command"], []string(nil)
+	if e := a.Attrs["acp"]; e != nil {
+		v, more := ev.agentAttr("acp", e, types["command"], ctx)
+		diags, written, words = append(diags, more...), e, stringsIn(v)
+		if !more.HasErrors() {
+			attrs["command"] = viaClient(v)
+		}
+	} else {
+		words = stringsIn(attrs["command"])
+	}
 	if !diags.HasErrors() {
-		command := append(stringsIn(attrs["command"]), stringsIn(attrs["args"])...)
-		diags = append(diags, checkCommand(ev.pipeline, a.Attrs["command"].Range(), command, namesIn(attrs["files"]), a.Attrs["image"] != nil)...)
+		words = append(words, stringsIn(attrs["args"])...)
+		diags = append(diags, checkCommand(ev.pipeline, written.Range(), words, namesIn(attrs["files"]), a.Attrs["image"] != nil)...)
 	}
 	return cty.ObjectVal(attrs), diags
+}
+
+// viaClient returns the command that runs a program by the client of ACP in the running
+// binary.
+func viaClient(acp cty.Value) cty.Value {
+	plain, marks := acp.Unmark()
+	if !plain.IsKnown() {
+		return acp
+	}
+	return cty.ListVal(append([]cty.Value{cty.StringVal("mleflow"), cty.StringVal("acp")}, plain.AsValueSlice()...)).WithMarks(marks)
 }
 
 // localFiles reads a map of content that is copied to where a command runs. A
@@ -100,9 +120,9 @@ func (ev *evaluator) agentAttr(name string, e hcl.Expression, want cty.Type, ctx
 		return v, diag.List{diag.Error(e.Range(), "Wrong type of argument", "%s%s of an agent %s.", name, path, text)}
 	}
 	switch plain, marks := out.Unmark(); {
-	case plain.IsNull() && name != "command":
+	case plain.IsNull() && name != "command" && name != "acp":
 		return emptyOf(want).WithMarks(marks), diags // as if it were not set
-	case plain.IsNull(), name == "command" && plain.IsWhollyKnown() && plain.LengthInt() == 0:
+	case plain.IsNull(), (name == "command" || name == "acp") && plain.IsWhollyKnown() && plain.LengthInt() == 0:
 		return v, diag.List{diag.Error(e.Range(), "Missing value", "%s of an agent must not be empty.", name)}
 	case name == "secrets":
 		diags = checkSecrets(e.Range(), plain)

@@ -199,6 +199,9 @@ func (l *loader) agent(b *hcl.Block) diag.List {
 	}
 	a := &Agent{Name: name, Attrs: exprs(content.Attributes), Range: b.DefRange}
 	l.p.Agents[name] = a
+	if !more.HasErrors() && (a.Attrs["command"] == nil) == (a.Attrs["acp"] == nil) {
+		diags = append(diags, diag.Error(b.DefRange, "Invalid agent", "The agent %q needs either command or acp: command is any program, and acp is one that speaks the Agent Client Protocol.", name))
+	}
 	for _, nested := range content.Blocks {
 		diags = append(diags, l.kindBlock(name, a.Attrs, nested)...)
 	}

@@ -54,7 +54,8 @@ var Blocks = []BlockDoc{
 		{"on_miss", false, "What happens to a request that the recording has no answer to: \"fail\", the default, or \"live\", which asks the provider from there on."},
 	}},
 	{Type: "agent", Labels: []string{"name"}, Doc: "Who solves a competition. Used as agent.name or agent[expression].", Args: []ArgDoc{
-		{"command", true, "Program and leading arguments. The program \"mleflow\" is the running binary."},
+		{"command", false, "Program and leading arguments. The program \"mleflow\" is the running binary. Either command or acp is required."},
+		{"acp", false, "In place of command: program and leading arguments of an agent that speaks the Agent Client Protocol, such as [\"opencode\", \"acp\"]. mleflow is its client, in the agent's sandbox. See [agents that speak ACP](agents.md#agents-that-speak-acp)."},
 		{"args", false, "Further arguments."},
 		{"files", false, "Files and folders of the pipeline's folder, or outputs of steps, that are copied to AGENT_DIR, where the command then runs: a map from the path there to a path, file(…), dir(…) or output; or one dir(…) for all. Their content is part of the key."},
 		{"image", false, "OCI image: a reference pinned by digest, an archive or a layout folder, or the output of a step that makes one, such as step.image.NAME.image. The runtime process runs no images."},
@@ -109,7 +110,7 @@ var validationSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
 }}
 
 var agentSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
-	{Name: "command", Required: true}, {Name: "args"}, {Name: "files"}, {Name: "image"}, {Name: "models"}, {Name: "env"}, {Name: "secrets"}, {Name: "for_each"}, {Name: "matrix"},
+	{Name: "command"}, {Name: "acp"}, {Name: "args"}, {Name: "files"}, {Name: "image"}, {Name: "models"}, {Name: "env"}, {Name: "secrets"}, {Name: "for_each"}, {Name: "matrix"},
 }}
 
 var modelSchema = &hcl.BodySchema{

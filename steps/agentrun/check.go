@@ -31,7 +31,7 @@ func (a *attempt) checkAgent() error {
 		return fmt.Errorf("agent %q has no command", who.Name)
 	case a.args.Runtime != Auto && a.args.unsuited(a.runtime) != "":
 		return fmt.Errorf("the runtime %q cannot run agent %q: %s", a.runtime.Name, who.Name, a.args.unsuited(a.runtime))
-	case command[0] != BuiltIn:
+	case command[0] != BuiltIn || a.args.speaksACP():
 		return nil
 	}
 	if len(command) != 3 || command[1] != agent.Command {

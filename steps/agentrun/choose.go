@@ -54,7 +54,7 @@ func (d Deps) choose(raw step.Args) ([]step.Choice, error) {
 // hostProgram returns an error if the agent's program is one of the machine's that its
 // sandbox does not show.
 func (args *arguments) hostProgram(rt executor.Runtime) error {
-	program := args.Agent.Command[0]
+	program := args.program()
 	if !args.onHost(rt) || args.Agent.Python != nil && !strings.Contains(program, "/") {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (args *arguments) hostProgram(rt executor.Runtime) error {
 // will run another Python.
 func (args *arguments) otherPython(rt executor.Runtime) string {
 	active := cmp.Or(os.Getenv("VIRTUAL_ENV"), os.Getenv("CONDA_PREFIX"))
-	program := args.Agent.Command[0]
+	program := args.program()
 	if active == "" || !args.onHost(rt) || args.Agent.Python != nil || program != "python" && program != "python3" {
 		return ""
 	}
@@ -85,11 +85,11 @@ func (d Deps) reject(rt executor.Runtime, args *arguments) string {
 			why = err.Error()
 		}
 	}
-	if why != "" || !rt.Images || !args.builtIn() {
+	if why != "" || !rt.Images || !args.builtIn() && !(args.speaksACP() && args.hasImage()) {
 		return why
 	}
 	if err := image.CheckStatic(cmp.Or(d.Self, "/proc/self/exe")); err != nil {
-		return fmt.Sprintf("the built-in agent needs an image of %s: %v", BuiltIn, err)
+		return fmt.Sprintf("the agent needs %s in its image: %v", BuiltIn, err)
 	}
 	return ""
 }
@@ -169,7 +169,7 @@ func (args *arguments) unsuited(rt executor.Runtime) string {
 // images needs an image of mleflow.
 func (args *arguments) builtIn() bool {
 	who := args.Agent
-	return len(who.Command) > 0 && who.Command[0] == BuiltIn && !args.hasImage()
+	return len(who.Command) > 0 && who.Command[0] == BuiltIn && !args.hasImage() && !args.speaksACP()
 }
 
 // takeRuntime finds the runtime that the arguments name. Auto stays unresolved where

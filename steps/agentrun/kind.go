@@ -17,6 +17,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/sandbox/acp"
 	"github.com/mleflow/mleflow/plugins/sandbox/breach"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/proxy"
@@ -269,6 +270,9 @@ func (a *attempt) Conditions() []string {
 func (a *attempt) Fingerprint(h *digest.Hasher) error {
 	if a.builtIn != "" {
 		h.String("built-in agent version", a.builtIn)
+	}
+	if a.args.speaksACP() {
+		h.String("acp client version", acp.Version)
 	}
 	var lacks error
 	if a.runtime.ResolveImage != nil && a.args.Agent.Image != "" {

@@ -182,7 +182,7 @@ func (r *running) execute(ctx context.Context, secrets map[string]string) (*fini
 	masked := secret.NewWriter(io.MultiWriter(kept, r.env.Log), r.mask)
 	exit, err := r.watched(ctx, r.spec(secrets), masked)
 	r.gates.shut()
-	if err := errors.Join(err, masked.Flush()); err != nil {
+	if err := errors.Join(err, masked.Flush(), r.notStarted(exit)); err != nil {
 		return nil, err
 	}
 	printed, err := kept.Commit(ctx, cache.Ref{})
@@ -280,7 +280,9 @@ func (r *running) spec(secrets map[string]string) executor.Spec {
 
 func (a *attempt) command() []string {
 	command := append(slices.Clone(a.args.Agent.Command), a.args.Agent.Args...)
-	if command[0] == BuiltIn && !a.runtime.Images {
+	if a.clientCopied() {
+		command[0] = clientGuest + "/" + clientFile
+	} else if command[0] == BuiltIn && !a.runtime.Images {
 		command[0] = a.deps.Self
 		if command[0] == "" {
 			command[0] = "/proc/self/exe"

@@ -126,7 +126,7 @@ func (s *setup) fill(ctx context.Context) error {
 	if err := s.placePython(ctx); err != nil {
 		return fmt.Errorf("place packages: %w", err)
 	}
-	if err := s.placeShim(); err != nil {
+	if err := errors.Join(s.placeShim(), s.placeClient()); err != nil {
 		return err
 	}
 	return s.writeTexts(ctx)
@@ -158,6 +158,9 @@ func (s *setup) mounts() []executor.Mount {
 	}
 	if s.args.Shim {
 		list = append(list, s.dirs.shimMount())
+	}
+	if s.clientCopied() {
+		list = append(list, s.dirs.clientMount())
 	}
 	if s.python != nil && s.runtime.MapsPaths {
 		list = append(list, s.python.mounts()...)

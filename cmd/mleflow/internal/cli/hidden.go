@@ -7,6 +7,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading/confined"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
+	"github.com/mleflow/mleflow/plugins/sandbox/acp"
 	"github.com/mleflow/mleflow/plugins/sandbox/agent"
 	"github.com/mleflow/mleflow/plugins/sandbox/breach"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
@@ -26,6 +27,7 @@ func lookForBreaches() int {
 // rest of the line as it is and are dispatched before anything is set up.
 var hidden = map[string]func(args []string) int{
 	agent.Command:          agent.Main,
+	acp.Command:            acp.Main,
 	sandbox.InitCommand:    func([]string) int { return sandbox.Init() },
 	containerd.LogCommand:  containerd.Log,
 	containerd.LookCommand: containerd.Look,
