@@ -66,3 +66,12 @@ def test_rehearsal(tmp_path: Path) -> None:
     sample = Path(prepared["path"], "public", "sample_submission.csv")
     report = mleflow.grade(sample, "leaf-classification", tmp_path / "rehearsal")
     assert report["outcome"] == "scored" and report["gold_threshold"] is None
+
+
+def test_version(tmp_path: Path) -> None:
+    (prepared,) = mleflow.prepare("random-acts-of-pizza", data_dir=tmp_path, rehearsal=True, version="v2")
+    sample = Path(prepared["path"], "public", "sampleSubmission.csv")
+    report = mleflow.grade(sample, "random-acts-of-pizza", tmp_path / "rehearsal", version="v2")
+    assert report["competition_version"] == "v2"
+    with pytest.raises(mleflow.Error, match="not version v1m"):
+        mleflow.grade(sample, "random-acts-of-pizza", tmp_path / "rehearsal", version="v1m")

@@ -20,6 +20,7 @@ def grade(
     competition: str,
     data_dir: Optional[PathLike] = None,
     *,
+    version: Optional[str] = None,
     args: Sequence[str] = (),
 ) -> Dict[str, Any]:
     """Grade a submission, and compare it with the human leaderboard.
@@ -31,6 +32,8 @@ def grade(
         competition: Id of the competition, which must be prepared.
         data_dir: Folder of prepared data; default data in the cache folder.
             Rehearsals are in its folder ``rehearsal``.
+        version: Version of the competition, such as "v2"; default that of the
+            data.
         args: More flags of ``mleflow grade-sample``.
 
     Returns:
@@ -42,6 +45,7 @@ def grade(
         Error: The competition is unknown or not prepared.
         TypeError: submission is neither a path nor a table.
     """
+    args = [*_version(version), *args]
     if isinstance(submission, (str, os.PathLike)):
         return _grade(operand(submission, "submission"), competition, data_dir, args)
     with tempfile.TemporaryDirectory() as folder:
@@ -60,6 +64,7 @@ def prepare(
     data_dir: Optional[PathLike] = None,
     raw: Optional[PathLike] = None,
     rehearsal: bool = False,
+    version: Optional[str] = None,
     args: Sequence[str] = (),
 ) -> List[Dict[str, Any]]:
     """Prepare competitions: split raw data into what agents see and the answers.
@@ -71,6 +76,7 @@ def prepare(
             source, such as Kaggle.
         rehearsal: Prepare tiny synthetic data instead, in the folder
             ``rehearsal`` of data_dir; without network or account.
+        version: Version of the competitions, such as "v2"; default "v1".
         args: More flags of ``mleflow prepare``, such as ``["--offline"]``.
 
     Returns:
@@ -84,7 +90,7 @@ def prepare(
     """
     if not competitions:
         raise ValueError("no competition is named")
-    command = ["prepare", *_data_dir(data_dir), *args]
+    command = ["prepare", *_data_dir(data_dir), *_version(version), *args]
     command += [f"--competition={operand(c, 'competition')}" for c in competitions]
     if raw is not None:
         command.append(f"--raw={os.fspath(raw)}")
@@ -101,6 +107,10 @@ def _named(err: Error) -> Error:
     entries = (err.result or {}).get("competitions") or []
     failed = [Diagnostic(f"{e['competition']}: {e['error']}") for e in entries if e.get("error")]
     return Error(err.command, err.exit_status, failed or err.diagnostics, result=err.result)
+
+
+def _version(version: Optional[str]) -> List[str]:
+    return [] if version is None else [f"--version={version}"]
 
 
 def _data_dir(data_dir: Optional[PathLike]) -> List[str]:

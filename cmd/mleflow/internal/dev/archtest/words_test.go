@@ -47,11 +47,11 @@ func TestWords(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata") {
-			return fs.SkipDir
-		}
 		name, _ := filepath.Rel(root, path)
 		name = filepath.ToSlash(name)
+		if d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata" || name == "bin" || name == "dist") {
+			return fs.SkipDir
+		}
 		if !d.Type().IsRegular() || !strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, ".md") || slices.Contains(wordsAllowed, name) {
 			return nil
 		}
