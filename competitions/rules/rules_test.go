@@ -135,7 +135,7 @@ var table = []planted{
 	{"public data", code("a.py", "from sklearn.datasets import fetch_openml\nx = fetch_openml('titanic')\n"), []string{"known-data note code/a.py:2"}},
 	{"not kaggle", code("a.py", "x = 'see https://www.kaggle.com/code/someone/notebook'\nfrom torch.utils.data import Dataset\n"), nil},
 	{"kaggle: a connection", func(a *Attempt) {
-		a.Network = strings.NewReader(`{"host":"pypi.org","verdict":"allowed"}` + "\n" + `{"host":"WWW.kaggle.com.","verdict":"refused"}` + "\n" + `{"host":"www.kaggle.com","verdict":"refused"}` + "\n")
+		a.Network = strings.NewReader(`{"host":"example.org","verdict":"allowed"}` + "\n" + `{"host":"WWW.kaggle.com.","verdict":"refused"}` + "\n" + `{"host":"www.kaggle.com","verdict":"refused"}` + "\n")
 	}, []string{"known-data note network_log:2"}},
 
 	{"the sample", func(a *Attempt) { a.Submission = files("submission.csv", strings.ReplaceAll(named, "\n", "\r\n")) }, []string{"sample-copy warning submission/submission.csv"}},
