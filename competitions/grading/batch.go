@@ -45,6 +45,9 @@ type Origin struct {
 	WallSeconds *float64 `json:"wall_seconds,omitempty"`
 	// Usage is its use of models; nil if unknown.
 	Usage *Usage `json:"usage,omitempty"`
+	// Evidence is the imported trajectory that the usage is from: its file, format and
+	// digest.
+	Evidence string `json:"evidence,omitempty"`
 	// Note explains an outcome other than finished, as far as it is known.
 	Note string `json:"note,omitempty"`
 	// Curve are the scores of the attempt's snapshots in order of time; nil if

@@ -6,12 +6,14 @@ const (
 	FromGateway = "gateway"
 	// FromAgent: the agent says so, and nobody checks it.
 	FromAgent = "agent"
+	// FromClaim: an imported trajectory says so.
+	FromClaim = "claimed"
 )
 
 // Usage is an attempt's use of models. Every field is optional; fields that
 // are not known are ignored.
 type Usage struct {
-	// Source is FromGateway or FromAgent.
+	// Source is FromGateway, FromAgent or FromClaim.
 	Source string `json:"source,omitempty"`
 	// Model names the models, as in the column of the reference's table.
 	Model string `json:"model,omitempty"`

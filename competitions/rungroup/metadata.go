@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/mleflow/mleflow/competitions/grading"
 )
 
 // metadataName is the file that makes a folder a run group.
@@ -34,12 +36,16 @@ type Record struct {
 	ID      string `json:"-"`
 	Success *bool  `json:"success,omitempty"`
 
-	// What mleflow adds; Conditions are those that the attempt was made under.
-	Address     string   `json:"address,omitempty"`
-	Seed        string   `json:"seed,omitempty"`
-	Outcome     Outcome  `json:"outcome,omitempty"`
-	WallSeconds *float64 `json:"wall_seconds,omitempty"`
-	Conditions  []string `json:"conditions,omitempty"`
+	// What mleflow adds; Conditions are those that the attempt was made under, and
+	// Evidence is the trajectory that Agent and Usage are from, if it was imported.
+	Agent       string         `json:"agent,omitempty"`
+	Usage       *grading.Usage `json:"usage,omitempty"`
+	Evidence    string         `json:"evidence,omitempty"`
+	Address     string         `json:"address,omitempty"`
+	Seed        string         `json:"seed,omitempty"`
+	Outcome     Outcome        `json:"outcome,omitempty"`
+	WallSeconds *float64       `json:"wall_seconds,omitempty"`
+	Conditions  []string       `json:"conditions,omitempty"`
 }
 
 // UnmarshalJSON reads an object of runs, in its order, or a list of their

@@ -2,6 +2,7 @@ package rungroup
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,6 +39,10 @@ type Run struct {
 	Note        string
 	WallSeconds *float64
 	Seed        string
+	// Agent, Usage and Evidence are those of a Record.
+	Agent    string
+	Usage    *grading.Usage
+	Evidence string
 	// Conditions are the attempt's conditions by the metadata; the reference's metadata
 	// have none.
 	Conditions []string
@@ -138,7 +143,11 @@ func readRun(root *os.Root, dir string, record Record) (Run, error) {
 	if !found || competition == "" {
 		return Run{}, fmt.Errorf("run %q is not called <competition>_<unique>", id)
 	}
-	run := Run{ID: id, Competition: competition, Seed: record.Seed, WallSeconds: record.WallSeconds, Conditions: record.Conditions}
+	run := Run{ID: id, Competition: competition, Seed: record.Seed, WallSeconds: record.WallSeconds, Conditions: record.Conditions,
+		Agent: record.Agent, Usage: record.Usage, Evidence: record.Evidence}
+	if run.Usage != nil {
+		run.Usage.Source = grading.FromClaim
+	}
 	folder, err := root.OpenRoot(id)
 	if err != nil {
 		run.Outcome, run.Note = MachineFailed, "the run's folder is missing"
@@ -187,13 +196,13 @@ func (g *Group) Entries() []grading.Entry {
 	for i, r := range g.Runs {
 		e := grading.Entry{
 			Line: i + 1, CompetitionID: r.Competition, SubmissionPath: r.Submission, Refused: r.Refused, Labels: map[string]string{}, Conditions: r.Conditions,
-			Origin: &grading.Origin{Group: g.Name, Run: r.ID, Outcome: string(r.Outcome), WallSeconds: r.WallSeconds, Note: r.Note},
+			Origin: &grading.Origin{Group: g.Name, Run: r.ID, Outcome: string(r.Outcome), WallSeconds: r.WallSeconds, Note: r.Note, Usage: r.Usage, Evidence: r.Evidence},
 		}
 		if r.Submission == "" {
 			e.SubmissionPath = "None"
 		}
-		if g.Agent != "" {
-			e.Labels["agent"] = g.Agent
+		if agent := cmp.Or(g.Agent, r.Agent); agent != "" {
+			e.Labels["agent"] = agent
 		}
 		if r.Seed != "" {
 			e.Labels["seed"] = r.Seed

@@ -89,6 +89,8 @@ func (c *completion) argumentCompleters() map[string]completer {
 		"mleflow export atif":      inTurn(c.completeRuns, c.completeRunSteps),
 		"mleflow export harbor":    c.completeIDs,
 		"mleflow export otel":      atMost(1, c.completeRuns),
+		"mleflow import atif":      suffixed("json"),
+		"mleflow import inspect":   suffixed("eval"),
 		"mleflow cache ls":         atMost(1, c.completeCached),
 		"mleflow cache pin":        both(c.completeRuns, c.completeCached),
 		"mleflow cache unpin":      atMost(1, c.completePins),

@@ -98,7 +98,9 @@ func outputs() map[string][]any {
 		"export harbor": {struct {
 			Tasks []harbor.Task `json:"tasks"`
 		}{}},
-		"export otel": {exportcmd.ExportedSpans{}},
+		"import atif":    {exportcmd.ImportedRun{}},
+		"import inspect": {exportcmd.ImportedRun{}},
+		"export otel":    {exportcmd.ExportedSpans{}},
 		"export inspect": {struct {
 			Logs []exportcmd.WrittenLog `json:"logs"`
 		}{}},

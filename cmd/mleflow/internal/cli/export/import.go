@@ -1,0 +1,131 @@
+package export
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions/rungroup"
+)
+
+type importOptions struct {
+	competition, submission, seed, agent, output string
+	sample                                       string
+	epoch                                        int
+}
+
+// NewImport returns the command import.
+func NewImport(a *app.App) *cobra.Command {
+	return app.Group(a, "import", "Take attempts that were made elsewhere, by their trajectories", newImportATIF(a), newImportInspect(a))
+}
+
+const aboutImport = `The attempt becomes a run of the run group in DIR, with its submission, which
+mleflow grade --run-group grades. Agent, time, tokens and cost are what the file
+claims, and every report says so: nothing of it can be recomputed.`
+
+func newImportATIF(a *app.App) *cobra.Command {
+	var o importOptions
+	cmd := &cobra.Command{
+		Use:     "atif TRAJECTORY.json -c ID --submission FILE -o DIR",
+		Short:   "Take an attempt by its trajectory in ATIF",
+		Long:    "Take an attempt by its trajectory in ATIF, as Harbor and export atif write it.\n\n" + aboutImport,
+		Example: "  mleflow import atif trajectory.json -c demo-digits --submission submission.csv -o elsewhere\n  mleflow grade --run-group elsewhere",
+		Args:    app.Needs(app.Takes(1, 1), "competition", "output"),
+		RunE: a.Action(func(_ *cobra.Command, args []string) error {
+			f, err := os.Open(args[0])
+			if err != nil {
+				return fmt.Errorf("read trajectory: %w", err)
+			}
+			defer f.Close()
+			data, err := io.ReadAll(io.LimitReader(f, rungroup.MaxClaim+1))
+			if err != nil {
+				return fmt.Errorf("read trajectory: %w", err)
+			}
+			if len(data) > rungroup.MaxClaim {
+				return app.Usagef("%s is larger than %d MiB", args[0], rungroup.MaxClaim>>20)
+			}
+			claim, err := rungroup.ReadATIF(data)
+			if err != nil {
+				return app.Usagef("%s: %w", args[0], err)
+			}
+			return o.importClaim(a, claim)
+		}),
+	}
+	o.register(cmd)
+	return cmd
+}
+
+func newImportInspect(a *app.App) *cobra.Command {
+	var o importOptions
+	cmd := &cobra.Command{
+		Use:     "inspect LOG.eval --sample ID -c ID --submission FILE -o DIR",
+		Short:   "Take an attempt by a sample of a log of Inspect AI",
+		Long:    "Take an attempt by a sample of a log of Inspect AI.\n\n" + aboutImport,
+		Example: "  mleflow import inspect log.eval --sample demo-digits -c demo-digits --submission submission.csv -o elsewhere",
+		Args:    app.Needs(app.Takes(1, 1), "sample", "competition", "output"),
+		RunE: a.Action(func(_ *cobra.Command, args []string) error {
+			f, err := os.Open(args[0])
+			if err != nil {
+				return fmt.Errorf("read log: %w", err)
+			}
+			defer f.Close()
+			info, err := f.Stat()
+			if err != nil {
+				return fmt.Errorf("read log: %w", err)
+			}
+			claim, err := rungroup.ReadInspect(f, info.Size(), o.sample, o.epoch)
+			if err != nil {
+				return app.Usagef("%s: %w", args[0], err)
+			}
+			return o.importClaim(a, claim)
+		}),
+	}
+	cmd.Flags().StringVar(&o.sample, "sample", "", "the sample `ID`")
+	cmd.Flags().IntVar(&o.epoch, "epoch", 1, "epoch `N` of the sample")
+	o.register(cmd)
+	return cmd
+}
+
+func (o *importOptions) register(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&o.competition, "competition", "c", "", "the competition `ID`")
+	cmd.Flags().StringVar(&o.submission, "submission", "", "the submission, `FILE`; without it there was none")
+	cmd.Flags().StringVar(&o.seed, "seed", "", "label the attempt with seed `N`")
+	cmd.Flags().StringVar(&o.agent, "agent", "", "call the agent `NAME` (default: as the file does)")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "add it to the run group in `DIR`, which is made if it is missing")
+}
+
+// ImportedRun is what import says.
+type ImportedRun struct {
+	RunGroup string `json:"run_group"`
+	Run      string `json:"run"`
+	Agent    string `json:"agent"`
+	Evidence string `json:"evidence"`
+}
+
+func (o *importOptions) importClaim(a *app.App, claim *rungroup.Claim) error {
+	catalog, err := a.Catalog()
+	if err != nil {
+		return err
+	}
+	if _, err := catalog.Get(o.competition); err != nil {
+		return app.Wrong(err)
+	}
+	if o.agent != "" {
+		claim.Agent = o.agent
+	}
+	dir := filepath.Clean(o.output)
+	run, err := rungroup.Import(dir, o.competition, o.seed, o.submission, claim)
+	if err != nil {
+		return app.Wrong(err)
+	}
+	if a.JSON {
+		return app.WriteJSON(a.Stdout, ImportedRun{dir, run.ID, run.Agent, run.Evidence})
+	}
+	_, err = fmt.Fprintf(a.Stdout, "%s: %s of %s, %s\n", dir, run.ID, view.OneLine(run.Agent), view.OneLine(run.Evidence))
+	return err
+}

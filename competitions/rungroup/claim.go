@@ -1,0 +1,304 @@
+package rungroup
+
+import (
+	"archive/zip"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/wholefile"
+	"github.com/mleflow/mleflow/competitions/grading"
+)
+
+// Claim is what a trajectory that was made elsewhere says of an attempt. Nothing of it was
+// measured here.
+type Claim struct {
+	Agent string
+	// Format is that of Data, which File names in the run's folder.
+	Format, File string
+	Data         []byte
+	Outcome      Outcome // "" if it does not say
+	WallSeconds  *float64
+	Usage        grading.Usage
+}
+
+// MaxClaim bounds a trajectory, in bytes.
+const MaxClaim = 256 << 20
+
+// ReadATIF reads a trajectory in ATIF, whose totals count if it has them, else the sums of
+// its steps.
+func ReadATIF(data []byte) (*Claim, error) {
+	type metrics struct {
+		Prompt     *float64 `json:"prompt_tokens"`
+		Completion *float64 `json:"completion_tokens"`
+		Cached     *float64 `json:"cached_tokens"`
+		Cost       *float64 `json:"cost_usd"`
+	}
+	var t struct {
+		Version string `json:"schema_version"`
+		Agent   struct {
+			Name  string `json:"name"`
+			Model string `json:"model_name"`
+		} `json:"agent"`
+		Steps []struct {
+			Timestamp string   `json:"timestamp"`
+			Metrics   *metrics `json:"metrics"`
+		} `json:"steps"`
+		Final struct {
+			Prompt     *float64 `json:"total_prompt_tokens"`
+			Completion *float64 `json:"total_completion_tokens"`
+			Cached     *float64 `json:"total_cached_tokens"`
+			Cost       *float64 `json:"total_cost_usd"`
+		} `json:"final_metrics"`
+	}
+	if err := json.Unmarshal(strict(data), &t); err != nil {
+		return nil, fmt.Errorf("it is no trajectory in ATIF: %w", err)
+	}
+	if !strings.HasPrefix(t.Version, "ATIF-v1.") || t.Agent.Name == "" || len(t.Steps) == 0 {
+		return nil, errors.New("it is no trajectory in ATIF 1: that has schema_version ATIF-v1…, agent.name and steps")
+	}
+	c := &Claim{Agent: t.Agent.Name, Format: t.Version, File: "logs/trajectory.json", Data: data}
+	var sum metrics
+	var first, last time.Time
+	requests := 0.0
+	for _, s := range t.Steps {
+		if at, err := time.Parse(time.RFC3339, s.Timestamp); err == nil {
+			if first.IsZero() || at.Before(first) {
+				first = at
+			}
+			if at.After(last) {
+				last = at
+			}
+		}
+		if m := s.Metrics; m != nil {
+			requests++
+			plus(&sum.Prompt, m.Prompt)
+			plus(&sum.Completion, m.Completion)
+			plus(&sum.Cached, m.Cached)
+			plus(&sum.Cost, m.Cost)
+		}
+	}
+	if last.After(first) {
+		seconds := last.Sub(first).Seconds()
+		c.WallSeconds = &seconds
+	}
+	c.Usage = grading.Usage{
+		Model: t.Agent.Model, InputTokens: cmp.Or(t.Final.Prompt, sum.Prompt), OutputTokens: cmp.Or(t.Final.Completion, sum.Completion),
+		CachedInputTokens: cmp.Or(t.Final.Cached, sum.Cached), CostUSD: cmp.Or(t.Final.Cost, sum.Cost),
+	}
+	if requests > 0 {
+		c.Usage.Requests = &requests
+	}
+	return c, nil
+}
+
+// ReadInspect reads a sample of a log of Inspect AI, a zip file.
+func ReadInspect(r io.ReaderAt, size int64, sample string, epoch int) (*Claim, error) {
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return nil, fmt.Errorf("it is no log of Inspect AI with the ending .eval (inspect log convert --to eval makes one): %w", err)
+	}
+	var head struct {
+		Eval struct {
+			Task   string `json:"task"`
+			Solver string `json:"solver"`
+		} `json:"eval"`
+	}
+	if _, err := readJSON(z, "header.json", &head); err != nil {
+		return nil, err
+	}
+	var s struct {
+		Usage map[string]struct {
+			Input      float64  `json:"input_tokens"`
+			Output     float64  `json:"output_tokens"`
+			CacheRead  float64  `json:"input_tokens_cache_read"`
+			CacheWrite float64  `json:"input_tokens_cache_write"`
+			Cost       *float64 `json:"total_cost"`
+		} `json:"model_usage"`
+		TotalTime *float64  `json:"total_time"`
+		Error     *struct{} `json:"error"`
+		Limit     *struct {
+			Type string `json:"type"`
+		} `json:"limit"`
+	}
+	name := fmt.Sprintf("samples/%s_epoch_%d.json", sample, epoch)
+	data, err := readJSON(z, name, &s)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the log has no sample %q in epoch %d; it has %s", sample, epoch, samples(z))
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := &Claim{Agent: cmp.Or(head.Eval.Solver, head.Eval.Task), Format: "Inspect AI", File: "logs/inspect.json", Data: data, WallSeconds: s.TotalTime}
+	switch {
+	case s.Error != nil:
+		c.Outcome = AgentFailed
+	case s.Limit != nil && s.Limit.Type == "time":
+		c.Outcome = TimedOut
+	}
+	u := &c.Usage
+	for _, one := range s.Usage {
+		input, cached := one.Input+one.CacheRead+one.CacheWrite, one.CacheRead
+		plus(&u.InputTokens, &input)
+		plus(&u.CachedInputTokens, &cached)
+		plus(&u.OutputTokens, &one.Output)
+		plus(&u.CostUSD, one.Cost)
+	}
+	u.Model = strings.Join(slices.Sorted(maps.Keys(s.Usage)), " ")
+	return c, nil
+}
+
+// readJSON reads a document of a log.
+func readJSON(z *zip.Reader, name string, into any) ([]byte, error) {
+	f, err := z.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxClaim+1))
+	if err == nil && len(data) > MaxClaim {
+		err = fmt.Errorf("it is larger than %d MiB", MaxClaim>>20)
+	}
+	if err == nil {
+		err = json.Unmarshal(strict(data), into)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return data, nil
+}
+
+// samples names the first samples of a log.
+func samples(z *zip.Reader) string {
+	var names []string
+	for _, f := range z.File {
+		if id, ok := strings.CutPrefix(f.Name, "samples/"); ok {
+			names = append(names, strings.TrimSuffix(id, ".json"))
+		}
+	}
+	if len(names) > 10 {
+		names = append(names[:10], "…")
+	}
+	return cmp.Or(strings.Join(names, ", "), "none")
+}
+
+// strict replaces the numbers NaN and Infinity, which Python writes, by null.
+func strict(data []byte) []byte {
+	out, quoted := make([]byte, 0, len(data)), false
+	for i := 0; i < len(data); i++ {
+		rest := data[i:]
+		switch {
+		case quoted && data[i] == '\\' && len(rest) > 1:
+			out = append(out, data[i])
+			i++
+		case data[i] == '"':
+			quoted = !quoted
+		case quoted:
+		case bytes.HasPrefix(rest, []byte("NaN")):
+			out, i = append(out, "null"...), i+len("NaN")-1
+			continue
+		case bytes.HasPrefix(rest, []byte("Infinity")):
+			out, i = append(bytes.TrimSuffix(out, []byte("-")), "null"...), i+len("Infinity")-1
+			continue
+		}
+		out = append(out, data[i])
+	}
+	return out
+}
+
+func plus(sum **float64, more *float64) {
+	if more != nil {
+		total := *more
+		if *sum != nil {
+			total += **sum
+		}
+		*sum = &total
+	}
+}
+
+// Import adds an attempt with a claim to the run group in dir, which it creates if it is
+// missing, and returns the run. Without a submission there is none. The same claim and
+// submission are not imported twice.
+func Import(dir, competition, seed, submission string, c *Claim) (Record, error) {
+	meta, err := readMetadata(filepath.Join(dir, metadataName))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if entries, _ := os.ReadDir(dir); len(entries) > 0 {
+			return Record{}, fmt.Errorf("%s is no run group: it has no %s", dir, metadataName)
+		}
+		meta = &Metadata{RunGroup: filepath.Base(dir), CreatedAt: Stamp(time.Now())}
+	case err != nil:
+		return Record{}, fmt.Errorf("read run group %s: %w", dir, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
+		return Record{}, fmt.Errorf("import: %w", err)
+	}
+	work, err := os.MkdirTemp(filepath.Dir(dir), ".import-*")
+	if err != nil {
+		return Record{}, fmt.Errorf("import: %w", err)
+	}
+	defer os.RemoveAll(work)
+	sum := digest.Of(c.Data).String()
+	made := filepath.Join(work, "run")
+	unique := sum
+	if submission != "" {
+		id, err := copyFile(submission, filepath.Join(made, "submission", "submission.csv"))
+		if err != nil {
+			return Record{}, fmt.Errorf("import submission: %w", err)
+		}
+		unique += id
+	}
+	success := true
+	run := Record{
+		ID: RunName(competition, unique+" "+seed), Success: &success, Agent: c.Agent, Seed: seed, Outcome: c.Outcome, WallSeconds: c.WallSeconds, Usage: &c.Usage,
+		Evidence: fmt.Sprintf("claimed by %s, %s, SHA-256 %s", c.File, c.Format, sum),
+	}
+	if slices.ContainsFunc(meta.Runs, func(r Record) bool { return r.ID == run.ID }) {
+		return run, fmt.Errorf("%s has this attempt as %s", dir, run.ID)
+	}
+	meta.Runs = append(meta.Runs, run)
+	path := filepath.Join(made, filepath.FromSlash(c.File))
+	if err = os.MkdirAll(filepath.Dir(path), 0o777); err == nil {
+		err = wholefile.Replace(path, wholefile.Bytes(c.Data))
+	}
+	if err == nil {
+		err = os.MkdirAll(dir, 0o777)
+	}
+	if err == nil {
+		err = os.Rename(made, filepath.Join(dir, run.ID))
+	}
+	if err != nil {
+		return run, fmt.Errorf("import: %w", err)
+	}
+	return run, WriteMetadata(dir, *meta)
+}
+
+// copyFile copies a file and returns its SHA-256.
+func copyFile(from, to string) (string, error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return "", err
+	}
+	var sum string
+	err = wholefile.Create(to, 0o666, func(w io.Writer) error {
+		id, _, err := digest.Copy(w, in)
+		sum = id.String()
+		return err
+	})
+	return sum, err
+}

@@ -1,0 +1,118 @@
+package rungroup
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestReadATIF(t *testing.T) {
+	const steps = `{"schema_version": "ATIF-v1.6", "agent": {"name": "aide", "version": "1", "model_name": "m"}, "steps": [
+		{"step_id": 1, "source": "user", "message": "hi", "timestamp": "2026-01-02T03:04:05Z"},
+		{"step_id": 2, "source": "agent", "message": [{"type": "text", "text": "NaN"}], "timestamp": "2026-01-02T03:04:15.5+00:00",
+		 "metrics": {"prompt_tokens": 10, "completion_tokens": 3, "cost_usd": 0.5, "extra": {"p": NaN}}},
+		{"step_id": 3, "source": "agent", "message": "", "metrics": {"prompt_tokens": 20, "completion_tokens": 4, "cached_tokens": 7}}]`
+	c, err := ReadATIF([]byte(steps + "}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(c.Usage)
+	if want := `{"model":"m","requests":2,"input_tokens":30,"cached_input_tokens":7,"output_tokens":7,"cost_usd":0.5}`; err != nil || string(got) != want {
+		t.Errorf("usage %s, want %s", got, want)
+	}
+	if c.Agent != "aide" || c.Format != "ATIF-v1.6" || *c.WallSeconds != 10.5 {
+		t.Errorf("agent %q, format %q, %v seconds", c.Agent, c.Format, *c.WallSeconds)
+	}
+	c, err = ReadATIF([]byte(steps + `, "final_metrics": {"total_prompt_tokens": 31, "total_cost_usd": 0.75}}`))
+	if err != nil || *c.Usage.InputTokens != 31 || *c.Usage.OutputTokens != 7 || *c.Usage.CostUSD != 0.75 {
+		t.Errorf("totals %+v, %v", c, err)
+	}
+	for _, bad := range []string{"", "[]", `{"schema_version": "ATIF-v2.0", "agent": {"name": "x"}, "steps": [{}]}`, `{"schema_version": "ATIF-v1.6", "agent": {"name": "x"}, "steps": []}`} {
+		if _, err := ReadATIF([]byte(bad)); err == nil || !strings.Contains(err.Error(), "no trajectory in ATIF") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+func TestReadInspect(t *testing.T) {
+	var log bytes.Buffer
+	z := zip.NewWriter(&log)
+	for name, text := range map[string]string{
+		"header.json": `{"eval": {"task": "mle", "solver": "agent"}, "results": {"mean": -Infinity}}`,
+		"samples/leaf_epoch_2.json": `{"id": "leaf", "epoch": 2, "total_time": 9.5, "limit": {"type": "time", "limit": 9}, "scores": {"s": {"value": NaN, "explanation": "\"NaN"}},
+			"model_usage": {"b/m": {"input_tokens": 5, "output_tokens": 2, "input_tokens_cache_read": 3}, "a/m": {"input_tokens": 1, "output_tokens": 1, "total_cost": 0.25}}}`,
+	} {
+		w, err := z.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := bytes.NewReader(log.Bytes())
+	c, err := ReadInspect(r, r.Size(), "leaf", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(c.Usage)
+	if want := `{"model":"a/m b/m","input_tokens":9,"cached_input_tokens":3,"output_tokens":3,"cost_usd":0.25}`; err != nil || string(got) != want {
+		t.Errorf("usage %s, want %s", got, want)
+	}
+	if c.Agent != "agent" || c.Outcome != TimedOut || *c.WallSeconds != 9.5 || !bytes.Contains(c.Data, []byte("NaN")) {
+		t.Errorf("agent %q, outcome %q, %v seconds, %s", c.Agent, c.Outcome, *c.WallSeconds, c.Data)
+	}
+	if _, err := ReadInspect(r, r.Size(), "leaf", 1); err == nil || !strings.Contains(err.Error(), `no sample "leaf" in epoch 1; it has leaf_epoch_2`) {
+		t.Errorf("another epoch: %v", err)
+	}
+}
+
+// TestImport: a group grows by a run a call, and no other folder becomes a group.
+func TestImport(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "elsewhere")
+	submission := filepath.Join(t.TempDir(), "s.csv")
+	if err := os.WriteFile(submission, []byte("id,label\n1,2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	requests := 3.0
+	claim := &Claim{Agent: "aide", Format: "ATIF-v1.7", File: "logs/trajectory.json", Data: []byte("{}")}
+	claim.Usage.Requests = &requests
+	for _, seed := range []string{"0", "1"} {
+		if _, err := Import(dir, "leaf", seed, submission, claim); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Import(dir, "leaf", "1", submission, claim); err == nil {
+		t.Error("an attempt is imported twice")
+	}
+	if _, err := Import(dir, "leaf", "2", "", claim); err != nil {
+		t.Fatal(err)
+	}
+	group, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := group.Entries()
+	if len(entries) != 3 || len(group.Unlisted) > 0 {
+		t.Fatalf("entries %+v, unlisted %q", entries, group.Unlisted)
+	}
+	for i, e := range entries {
+		if e.Labels["agent"] != "aide" || e.Origin.Usage.Source != "claimed" || *e.Origin.Usage.Requests != 3 ||
+			e.Origin.Evidence != "claimed by logs/trajectory.json, ATIF-v1.7, SHA-256 44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a" {
+			t.Errorf("entry %d: %+v, origin %+v", i, e, e.Origin)
+		}
+	}
+	if entries[2].SubmissionPath != "None" || entries[2].Origin.Outcome != string(NoSubmission) {
+		t.Errorf("without a submission: %+v", entries[2])
+	}
+	if _, err := Import(filepath.Dir(submission), "leaf", "", submission, claim); err == nil || !strings.Contains(err.Error(), "is no run group") {
+		t.Errorf("into a folder of other files: %v", err)
+	}
+}
