@@ -88,3 +88,15 @@ def test_lint(tasks: Path) -> None:
     folders = [path.parent for path in tasks.glob("*/task.toml")]
     assert len(folders) == len(NAMES)
     assert json.loads(harbor(tasks, "lint", "--json", *folders)) == []
+
+
+def test_dataset(tasks: Path) -> None:
+    """Harbor writes the manifest of what is exported, and finds its digests again."""
+    from harbor.models.dataset.manifest import DatasetManifest
+
+    harbor(tasks, "init", "mleflow/tasks", "--dataset", "-o", ".")
+    manifest = DatasetManifest.from_toml_file(tasks / "dataset.toml")
+    assert {task.name for task in manifest.tasks} == {f"mleflow/{name}" for name in NAMES}
+    mleflow("export", "harbor", "demo-digits", "--data-dir", tasks.parent / "data", "-o", tasks)
+    harbor(tasks, "sync")
+    assert DatasetManifest.from_toml_file(tasks / "dataset.toml") == manifest  # a second export has the same bytes
