@@ -4,8 +4,9 @@
 //
 // The client is the hidden command "mleflow acp PROGRAM [ARG…]". It runs in the agent's
 // sandbox, as the agent's user, and starts the program as its child. The sandbox
-// therefore limits the files, terminals and permissions that it grants, and the runtime
-// stops both. It knows only the agent's environment:
+// therefore limits the permissions that it grants, and the runtime stops both. The
+// client offers neither files nor terminals, which are for editors: the agent uses its
+// own tools. It knows only the agent's environment:
 //
 //   - INSTRUCTIONS_FILE, MLEFLOW_NOTES: the prompt;
 //   - LOGS_DIR: messages are recorded in acp.jsonl;

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -18,7 +18,7 @@ const Command = "acp"
 
 // Version is part of the key of every run of an agent that speaks ACP. Bump it when the
 // client grants, prompts or records something else.
-const Version = "1"
+const Version = "2"
 
 // NotStarted is the exit status if the agent's program cannot be started.
 const NotStarted = 127
@@ -29,7 +29,7 @@ func Main(args []string) int {
 		fmt.Fprintln(os.Stderr, "usage: mleflow acp PROGRAM [ARG…]")
 		return 2
 	}
-	prompt, err := promptFrom(os.Getenv)
+	prompt, err := taskPrompt()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
@@ -49,30 +49,17 @@ func Main(args []string) int {
 	return 0
 }
 
-// promptFrom returns the task's texts and the conditions.
-func promptFrom(getenv func(string) string) (string, error) {
-	var texts []string
-	for _, name := range []string{"INSTRUCTIONS_FILE", "DATA_DIR", "MLEFLOW_NOTES", "SUBMISSION_DIR", "LOGS_DIR"} {
-		path := getenv(name)
-		switch name {
-		case "DATA_DIR":
-			path = filepath.Join(path, "description.md")
-		case "SUBMISSION_DIR", "LOGS_DIR":
-			if path != "" {
-				continue
-			}
-		}
-		if path == "" {
-			return "", fmt.Errorf("%s is not set; the client of ACP is started by an agent-run step", name)
-		}
+// taskPrompt returns the task's texts and the conditions.
+func taskPrompt() (string, error) {
+	var prompt string
+	for _, path := range []string{os.Getenv("INSTRUCTIONS_FILE"), filepath.Join(os.Getenv("DATA_DIR"), "description.md"), os.Getenv("MLEFLOW_NOTES")} {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return "", fmt.Errorf("read the task: %w", err)
+			return "", fmt.Errorf("read the task, which an agent-run step gives to the client of ACP: %w", err)
 		}
-		texts = append(texts, string(text))
+		prompt += string(text) + "\n\n"
 	}
-	texts = append(texts, fmt.Sprintf("Work until %s is your best submission. Nobody answers questions.", filepath.Join(getenv("SUBMISSION_DIR"), "submission.csv")))
-	return strings.Join(texts, "\n\n"), nil
+	return prompt + fmt.Sprintf("Work until %s is your best submission. Nobody answers questions.", filepath.Join(os.Getenv("SUBMISSION_DIR"), "submission.csv")), nil
 }
 
 var errStart = errors.New("start the agent")
@@ -88,56 +75,30 @@ func run(ctx context.Context, args []string, prompt, logs string) error {
 	if err != nil {
 		return err
 	}
-	c := &client{peer: &peer{}, transcript: &transcript{shown: os.Stdout, kept: kept, left: recordBytes}, excess: make(chan struct{})}
-	c.serve, c.notice, c.record = c.handle, c.show, c.keep
-	c.stray = func(line []byte) { c.line("[output] %s", line) }
 	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Stderr = os.Stderr
+	out, theirs := io.Pipe()
+	cmd.Stdout, cmd.Stderr = theirs, os.Stderr
+	cmd.WaitDelay = time.Second // a child in the background may keep the output open
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return err
 	}
-	out, theirs, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	cmd.Stdout = theirs
-	if err := errors.Join(cmd.Start(), theirs.Close()); err != nil {
+	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("%w: %w", errStart, err)
 	}
-	exited := make(chan struct{})
 	go func() {
 		_ = cmd.Wait() // ProcessState has the result
-		close(exited)
-		// A child in the background may keep the output open.
-		time.Sleep(time.Second)
-		_ = out.Close()
+		_ = theirs.Close()
 	}()
-	c.start(in, out)
+	c := &client{transcript: &transcript{shown: os.Stdout, kept: kept, left: recordBytes}, cmd: cmd, in: in}
+	c.read(out)
 	err = c.talk(ctx, dir, prompt)
-	gone := errors.Is(err, errClosed) && wait(exited, time.Second)
 	_ = in.Close()
-	if ctx.Err() != nil || !wait(exited, 3*time.Second) {
-		_ = cmd.Process.Kill()
+	last, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	for gone := error(nil); gone == nil; {
+		_, gone = c.next(last)
 	}
-	if gone {
-		return fmt.Errorf("%w: %v", err, cmd.ProcessState)
-	}
+	_ = cmd.Process.Kill()
 	return err
-}
-
-// wait reports whether done is closed within a time.
-func wait(done <-chan struct{}, limit time.Duration) bool {
-	select {
-	case <-done:
-		return true
-	default:
-	}
-	select {
-	case <-done:
-		return true
-	case <-time.After(limit):
-		return false
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 )
 
@@ -19,7 +18,6 @@ const (
 // transcript records messages and prints updates for people.
 type transcript struct {
 	shown  io.Writer
-	mu     sync.Mutex
 	kept   io.Writer
 	left   int
 	inText string
@@ -31,8 +29,6 @@ func (t *transcript) keep(from string, line []byte) {
 	fmt.Fprintf(&b, `{"time":%q,"from":%q,"message":`, time.Now().UTC().Format(time.RFC3339Nano), from)
 	b.Write(bytes.TrimSuffix(line, []byte("\n")))
 	b.WriteString("}\n")
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.left < 0 {
 		return
 	}

@@ -6,23 +6,6 @@ import (
 	"testing"
 )
 
-// TestTerminalKeepsTheEnd cuts at the start of a character, as the protocol has it.
-func TestTerminalKeepsTheEnd(t *testing.T) {
-	term := &terminal{limit: 5, ended: make(chan struct{})}
-	for _, piece := range []string{"abc", "dé", "ü"} {
-		if n, err := term.Write([]byte(piece)); n != len(piece) || err != nil {
-			t.Fatal(n, err)
-		}
-	}
-	if got := string(term.kept); got != "déü" || !term.truncated {
-		t.Errorf("kept %q, truncated %v", got, term.truncated)
-	}
-	term.limit = 3
-	if _, err := term.Write([]byte("x")); err != nil || string(term.kept) != "üx" {
-		t.Errorf("kept %q: %v", term.kept, err)
-	}
-}
-
 // TestReady chooses the methods of authentication that need no person.
 func TestReady(t *testing.T) {
 	t.Setenv("SET", "1")
