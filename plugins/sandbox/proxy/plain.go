@@ -173,10 +173,12 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn.
+// Write implements net.Conn. It counts first: a reply may arrive, and end the connection,
+// before Write has returned.
 func (c *counted) Write(p []byte) (int, error) {
 	_ = c.Conn.SetWriteDeadline(time.Now().Add(c.idle))
+	c.up.Add(int64(len(p)))
 	n, err := c.Conn.Write(p)
-	c.up.Add(int64(n))
+	c.up.Add(int64(n - len(p)))
 	return n, err
 }
