@@ -25,6 +25,7 @@ _RIGHT = {("smartphone-decimeter-2022", "antipode.csv"): 20015086.78949}
 SLICE = (
     "AI4Code",
     "hubmap-kidney-segmentation",
+    "leaf-classification",
     "spooky-author-identification",
     "tensorflow2-question-answering",
     "tweet-sentiment-extraction",

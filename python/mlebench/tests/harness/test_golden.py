@@ -1,4 +1,4 @@
-"""The golden submissions through mlebench.grade and through the command mlebench.
+"""The golden submissions through grade_csv, grader and the command mlebench.
 
 A few competitions by default; MLEFLOW_GOLDEN=all grades all 3,239.
 """
@@ -13,9 +13,9 @@ from typing import Dict, List
 
 import pytest
 
-
 from mlebench.grade import grade_csv
 from mlebench.registry import registry
+from mlebench.utils import load_answers, read_csv
 
 from . import golden
 
@@ -35,6 +35,13 @@ def test_grade_csv(cases: Cases, place: Path, competition: str) -> None:
     for case, report in zip(cases[competition], reports):
         assert report.submission_exists and report.competition_id == competition
         assert report.valid_submission == (case.score is not None), case.name
+    answers = load_answers(about.answers)
+    for case in cases[competition]:
+        try:
+            table = read_csv(case.path)
+        except Exception:  # a harness cannot read it, either
+            continue
+        assert golden.spell(about.grader(table, answers)) == golden.spell(case.score), case.name
 
 
 def test_none_is_left_out(cases: Cases) -> None:
