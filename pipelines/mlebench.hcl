@@ -164,7 +164,7 @@ variable "params" {
 variable "pins" {
   type        = map(string)
   default     = { icecube-neutrinos-in-deep-ice = "v2" }
-  description = "Competitions whose data are checked against the pins of a version other than v1. icecube's v1 checksums depend on the release of the library that wrote the reference's Parquet files; v2 has the same data, pinned by content."
+  description = "Competitions whose data are checked against the pins of a version other than v1. icecube's v1 checksums depend on the release of the library that wrote the reference's Parquet files; v2 has the same data, whose Parquet files are not pinned yet: the checksum step reports their digests."
 }
 
 variable "on_mismatch" {

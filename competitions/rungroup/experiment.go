@@ -48,6 +48,9 @@ func ReadExperiment(runs, id string) (*Experiment, error) {
 		return nil, fmt.Errorf("%s has no experiment %q. %s", filepath.Join(runs, experimentsName), id, diag.Suggest(id, known))
 	}
 	slices.Sort(groups)
+	if err := sameAgent(id, groups); err != nil {
+		return nil, err
+	}
 	out := &Experiment{}
 	for _, group := range groups {
 		if !filepath.IsLocal(group) {
@@ -67,6 +70,28 @@ func ReadExperiment(runs, id string) (*Experiment, error) {
 		return nil, fmt.Errorf("no run group of experiment %q has a grading report below %s; grade them with: mleflow grade --run-group", id, runs)
 	}
 	return out, nil
+}
+
+// sameAgent refuses run groups of different agents, by their names: their runs would be
+// averaged as the seeds of one.
+func sameAgent(id string, groups []string) error {
+	first := ""
+	for _, group := range groups {
+		switch agent := agentOf(group); {
+		case agent == "" || agent == first:
+		case first == "":
+			first = agent
+		default:
+			return fmt.Errorf("experiment %q would have run groups of two agents, %s and %s, whose runs count as the seeds of one; give each agent an experiment of its own", id, first, agent)
+		}
+	}
+	return nil
+}
+
+// agentOf returns the agent in the name of a run group, or "".
+func agentOf(group string) string {
+	_, agent, _ := strings.Cut(group, "_run-group_")
+	return agent
 }
 
 // readExperiments returns the rows of the file but its header.
@@ -103,8 +128,17 @@ func AddToExperiment(runs, id, group string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if slices.ContainsFunc(rows, func(row []string) bool { return row[0] == id && row[1] == group }) {
+	groups := []string{group}
+	for _, row := range rows {
+		if row[0] == id {
+			groups = append(groups, row[1])
+		}
+	}
+	if slices.Contains(groups[1:], group) {
 		return nil
+	}
+	if err := sameAgent(id, groups); err != nil {
+		return err
 	}
 	if err := appendRow(filepath.Join(runs, experimentsName), id+","+group+"\n"); err != nil {
 		return fmt.Errorf("write experiments: %w", err)

@@ -91,7 +91,7 @@ func Open(dir string) (*Group, error) {
 		}
 		g.Name = filepath.Base(abs)
 	}
-	_, g.Agent, _ = strings.Cut(g.Name, "_run-group_")
+	g.Agent = agentOf(g.Name)
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("read run group: %w", err)

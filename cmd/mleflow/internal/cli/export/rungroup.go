@@ -83,6 +83,11 @@ func exportRunGroups(ctx context.Context, l *app.Library, o exportRunGroupOption
 	if err != nil {
 		return err
 	}
+	for _, at := range attempts {
+		if o.experiment != "" && at.Agent != attempts[0].Agent {
+			return app.Usagef("--experiment-id: the run has attempts of %s and %s, which would count as the seeds of one agent; export one by --agent", attempts[0].Agent, at.Agent)
+		}
+	}
 	work, stop := l.MeterWork("export")
 	defer stop()
 	var files, bytes int64
