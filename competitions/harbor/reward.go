@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -128,6 +129,9 @@ func (s Scale) WriteReward(dir, kind string, r grading.Report) error {
 	}
 	text, err := json.Marshal(values)
 	if err != nil {
+		return fmt.Errorf("write reward: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("write reward: %w", err)
 	}
 	for name, text := range map[string]string{"reward.json": string(text), "reward.txt": fmt.Sprint(reward)} {
