@@ -18,12 +18,13 @@ var knownData = Rule{
 		hosts := map[string]bool{}
 		return visitor{
 			source: func(s *pysource.Source, tokens []pysource.Token) {
+				packages := packagesOf(tokens)
 				for i, t := range tokens {
-					call := isCall(tokens, i)
 					switch {
-					case call && slices.Contains(kaggleCalls, t.Text):
+					case !isCall(tokens, i):
+					case slices.Contains(kaggleCalls, t.Text):
 						c.warn(name, at(s, t.Line), s.Excerpt(t.Line, t.Line, 1), "It gets data from Kaggle.")
-					case call && slices.Contains(publicCalls, t.Text):
+					case getsPublic(packages, tokens, i):
 						c.note(name, at(s, t.Line), s.Excerpt(t.Line, t.Line, 1), "It gets a public data set.")
 					}
 				}
@@ -52,14 +53,98 @@ var knownData = Rule{
 	},
 }
 
-// kaggleCalls are functions of kagglehub and of Kaggle's API, publicCalls those of
-// packages that get other collections.
-var (
-	kaggleCalls = []string{"competition_download", "dataset_download", "notebook_output_download", "competition_download_files", "competition_download_file", "dataset_download_files"}
-	publicCalls = []string{"fetch_openml", "load_dataset", "fetch_20newsgroups", "fetch_california_housing", "fetch_covtype", "fetch_kddcup99"}
-)
+// kaggleCalls are functions of kagglehub and of Kaggle's API.
+var kaggleCalls = []string{"competition_download", "dataset_download", "dataset_load", "notebook_output_download", "competition_download_files", "competition_download_file", "dataset_download_files", "dataset_download_file"}
+
+// publicCalls are the calls of packages that get public collections, by the package, which
+// the source must import.
+var publicCalls = map[string][]string{
+	"sklearn": {
+		"fetch_openml", "fetch_20newsgroups", "fetch_20newsgroups_vectorized", "fetch_california_housing", "fetch_covtype", "fetch_kddcup99", "fetch_lfw_pairs",
+		"fetch_lfw_people", "fetch_olivetti_faces", "fetch_rcv1", "fetch_species_distributions", "load_breast_cancer", "load_diabetes", "load_digits", "load_iris", "load_wine",
+	},
+	"openml":      {"get_dataset", "get_datasets", "get_task", "get_tasks"},
+	"ucimlrepo":   {"fetch_ucirepo"},
+	"pmlb":        {"fetch_data"},
+	"datasets":    {"load_dataset", "load_dataset_builder"},
+	"seaborn":     {"load_dataset"},
+	"statsmodels": {"get_rdataset"},
+	"fiftyone":    {"load_zoo_dataset", "download_zoo_dataset"},
+	"torchvision": {
+		"CIFAR10", "CIFAR100", "Caltech101", "Caltech256", "CelebA", "CocoCaptions", "CocoDetection", "DTD", "EMNIST", "EuroSAT", "FGVCAircraft", "FashionMNIST",
+		"Flowers102", "Food101", "GTSRB", "INaturalist", "ImageNet", "KMNIST", "MNIST", "OxfordIIITPet", "PCAM", "Places365", "QMNIST", "STL10", "SUN397", "SVHN",
+		"StanfordCars", "USPS", "VOCDetection", "VOCSegmentation",
+	},
+	"torchaudio": {"CMUARCTIC", "FluentSpeechCommands", "GTZAN", "LIBRISPEECH", "LIBRITTS", "LJSPEECH", "LibriMix", "MUSDB_HQ", "SPEECHCOMMANDS", "TEDLIUM", "VCTK_092", "VoxCeleb1Identification", "YESNO"},
+	"torchtext":  {"AG_NEWS", "AmazonReviewFull", "AmazonReviewPolarity", "CoLA", "DBpedia", "IMDB", "SQuAD1", "SQuAD2", "SST2", "SogouNews", "YahooAnswers", "YelpReviewFull"},
+}
+
+// kerasSets are the modules of Keras whose load_data gets a collection.
+var kerasSets = []string{"boston_housing", "california_housing", "cifar10", "cifar100", "fashion_mnist", "imdb", "mnist", "reuters"}
+
+// localFormats are the names with which load_dataset reads files of one's own.
+var localFormats = []string{"arrow", "audiofolder", "csv", "imagefolder", "json", "pandas", "parquet", "text", "videofolder", "webdataset"}
+
+// packagesOf returns the packages that a source imports.
+func packagesOf(tokens []pysource.Token) map[string]bool {
+	packages := map[string]bool{}
+	for _, one := range imports(tokens) {
+		name, _, _ := strings.Cut(one.module, ".")
+		packages[name] = true
+	}
+	return packages
+}
+
+// getsPublic reports whether the call at token i gets a public collection.
+func getsPublic(packages map[string]bool, tokens []pysource.Token, i int) bool {
+	name := tokens[i].Text
+	if i > 0 && tokens[i-1].Text == "class" {
+		return false
+	}
+	if i > 1 && tokens[i-1].Text == "." {
+		switch of := tokens[i-2].Text; name {
+		case "load_data":
+			return slices.Contains(kerasSets, of)
+		case "load", "builder", "data_source":
+			return of == "tfds" || of == "tensorflow_datasets"
+		}
+	}
+	if packages["huggingface_hub"] && (name == "hf_hub_download" || name == "snapshot_download") {
+		return hasArgument(tokens, i, "repo_type", "dataset")
+	}
+	for of, calls := range publicCalls {
+		if packages[of] && slices.Contains(calls, name) {
+			return of != "datasets" || i+2 >= len(tokens) || !slices.Contains(localFormats, tokens[i+2].Value())
+		}
+	}
+	return false
+}
+
+// hasArgument reports whether the call at token i has an argument of a name with a literal
+// value.
+func hasArgument(tokens []pysource.Token, i int, name, value string) bool {
+	depth := 0
+	for i++; i+2 < len(tokens); i++ {
+		switch tokens[i].Text {
+		case "(", "[", "{":
+			depth++
+		case ")", "]", "}":
+			if depth--; depth == 0 {
+				return false
+			}
+		case name:
+			if depth == 1 && tokens[i+1].Text == "=" && tokens[i+2].Value() == value {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 var (
-	kaggleData = pattern.New(`\bkaggle\s+(competitions|datasets|kernels)\s+(download|output|pull)\b|kaggle\.com/(api/v1/)?(competitions|datasets|c)/`)
-	publicData = pattern.New(`\b(openml\.org/|archive\.ics\.uci\.edu/|zenodo\.org/record|data\.world/)|huggingface\.co/datasets/`)
+	kaggleData = pattern.New(`\bkaggle\s+(competitions|datasets|kernels|c|d|k)\s+(download|output|pull)\b|kaggle\.com/(api/v1/)?(competitions|datasets|c)/|storage\.googleapis\.com/kaggle-(competitions-data|data-sets|forum)`)
+	publicData = pattern.New(`\b(openml\.org/|archive\.ics\.uci\.edu/|zenodo\.org/(records?|api)/|data\.world/|data\.mendeley\.com/|figshare\.com/(ndownloader|articles)|dataverse\.[a-z.]+/|osf\.io/download|` +
+		`physionet\.org/files/|isic-archive\.com/|isic-challenge-data|cancerimagingarchive\.net/|lila\.science/|snap\.stanford\.edu/data|ai\.stanford\.edu/~amaas/data|vision\.stanford\.edu/aditya86/|ufldl\.stanford\.edu/housenumbers|` +
+		`robots\.ox\.ac\.uk/~vgg/data|yann\.lecun\.com/exdb|cocodataset\.org/|image-net\.org/|openslr\.org/|download\.tensorflow\.org/data|statmt\.org/lm-benchmark|s3\.amazonaws\.com/(nyc-tlc|fast-ai-)|cloudfront\.net/trip-data/)|` +
+		`huggingface\.co/datasets/|\bhuggingface-cli\s+download\b.*--repo-type[ =]dataset|\bhf\s+download\b.*--repo-type[ =]dataset`)
 )

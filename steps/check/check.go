@@ -51,7 +51,7 @@ func Kind(catalog *competitions.Catalog, pools *modelblock.Pools) step.Kind {
 	pools = cmp.Or(pools, &modelblock.Pools{})
 	return step.Kind{
 		Name:    conditions.CheckKind,
-		Version: "3",
+		Version: "4",
 		Doc:     "Looks through an attempt's code, conversations and records for what readers should see, such as imports of the grader or predictions by hand. It finds evidence with file and line, never a verdict; no score depends on it.",
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
