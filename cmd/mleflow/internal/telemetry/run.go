@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
 
@@ -181,10 +182,10 @@ func (r *Run) finish(ctx context.Context, e event.StepFinished) {
 		x.attrs = append(x.attrs, attribute.String("mleflow.condition."+name, value))
 	}
 	if e.MadeIn != "" {
-		x.links = append(x.links, trace.Link{SpanContext: contextOf(e.MadeIn, spanID(e.MadeIn, e.Address))})
+		x.links = append(x.links, sdktrace.Link{SpanContext: contextOf(e.MadeIn, spanID(e.MadeIn, e.Address))})
 	}
 	if of := r.attempts[e.Address]; of != "" {
-		x.links = append(x.links, trace.Link{SpanContext: contextOf(r.id, spanID(r.id, of))})
+		x.links = append(x.links, sdktrace.Link{SpanContext: contextOf(r.id, spanID(r.id, of))})
 	}
 	switch e.Status {
 	case event.Failed, event.Cancelled:

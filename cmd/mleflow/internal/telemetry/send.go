@@ -18,8 +18,10 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
 
@@ -45,10 +47,11 @@ type Options struct {
 
 // Sender makes spans and passes them on. It is safe for concurrent use.
 type Sender struct {
-	provider *sdktrace.TracerProvider
-	tracer   trace.Tracer
-	content  bool
-	secrets  *secret.Set
+	queue   sdktrace.SpanProcessor
+	about   *resource.Resource
+	scope   instrumentation.Scope
+	content bool
+	secrets *secret.Set
 
 	mu         sync.Mutex
 	made, sent int
@@ -57,12 +60,11 @@ type Sender struct {
 
 // Open returns a Sender, which must be closed.
 func Open(ctx context.Context, o Options) (*Sender, error) {
-	s := &Sender{content: o.Content}
 	values, err := headerValues(o.Env)
 	if err != nil {
 		return nil, err
 	}
-	s.secrets = secret.New(values...)
+	s := &Sender{content: o.Content, secrets: secret.New(values...), scope: instrumentation.Scope{Name: "mleflow", Version: o.Version, SchemaURL: semconv.SchemaURL}}
 	// The library would print what it cannot parse, such as a header.
 	otel.SetLogger(logr.Discard())
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) {}))
@@ -79,34 +81,25 @@ func Open(ctx context.Context, o Options) (*Sender, error) {
 	if err != nil {
 		return nil, s.plain(err)
 	}
-	about, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName("mleflow"), semconv.ServiceVersion(o.Version)), resource.WithFromEnv())
+	s.about, err = resource.New(ctx, resource.WithAttributes(semconv.ServiceName("mleflow"), semconv.ServiceVersion(o.Version)), resource.WithFromEnv())
 	if err != nil {
 		return nil, errors.New("OTEL_RESOURCE_ATTRIBUTES is not a list of NAME=VALUE, separated by commas")
 	}
-	batch := []sdktrace.BatchSpanProcessorOption{
-		sdktrace.WithBatchTimeout(time.Hour), sdktrace.WithExportTimeout(2 * time.Minute), sdktrace.WithMaxExportBatchSize(512),
-		sdktrace.WithMaxQueueSize(2048), sdktrace.WithBlocking(),
-	}
+	batch := sdktrace.BatchSpanProcessorOptions{BatchTimeout: time.Hour, ExportTimeout: 2 * time.Minute, MaxExportBatchSize: 512, MaxQueueSize: 2048, BlockOnQueueFull: !o.Lossy}
 	if o.Content { // a span may have many kilobytes
-		batch = append(batch, sdktrace.WithMaxExportBatchSize(32), sdktrace.WithMaxQueueSize(256))
+		batch.MaxExportBatchSize, batch.MaxQueueSize = 32, 256
 	}
 	if o.Lossy {
-		batch = append(batch, sdktrace.WithBatchTimeout(time.Second), func(b *sdktrace.BatchSpanProcessorOptions) { b.BlockOnQueueFull = false })
+		batch.BatchTimeout = time.Second
 	}
-	all := -1
-	s.provider = sdktrace.NewTracerProvider(
-		sdktrace.WithResource(about), sdktrace.WithSampler(sdktrace.AlwaysSample()), sdktrace.WithIDGenerator(given{}),
-		sdktrace.WithRawSpanLimits(sdktrace.SpanLimits{AttributeValueLengthLimit: all, AttributeCountLimit: all, EventCountLimit: all, LinkCountLimit: all, AttributePerEventCountLimit: all, AttributePerLinkCountLimit: all}),
-		sdktrace.WithSpanProcessor(sdktrace.NewBatchSpanProcessor(&counting{SpanExporter: exporter, s: s, stop: !o.Lossy}, batch...)),
-	)
-	s.tracer = s.provider.Tracer("mleflow", trace.WithInstrumentationVersion(o.Version), trace.WithSchemaURL(semconv.SchemaURL))
+	s.queue = sdktrace.NewBatchSpanProcessor(&counting{exporter, s, !o.Lossy}, func(b *sdktrace.BatchSpanProcessorOptions) { *b = batch })
 	return s, nil
 }
 
 // Close sends the last spans until ctx ends. It returns the number of spans that
 // were made and that arrived, and why others did not.
 func (s *Sender) Close(ctx context.Context) (made, sent int, err error) {
-	err = s.provider.Shutdown(ctx)
+	err = s.queue.Shutdown(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err = cmp.Or(s.err, err); err == nil && s.sent < s.made {
@@ -176,7 +169,7 @@ type span struct {
 	start, end time.Time
 	attrs      []attribute.KeyValue
 	moments    []moment
-	links      []trace.Link
+	links      []sdktrace.Link
 	// failed describes an error, and class names its class.
 	failed, class string
 }
@@ -186,22 +179,6 @@ type moment struct {
 	name  string
 	at    time.Time
 	attrs []attribute.KeyValue
-}
-
-type idKey struct{}
-
-// given is an IDGenerator that takes the identifiers of the span in the context.
-type given struct{}
-
-// NewIDs implements sdktrace.IDGenerator.
-func (g given) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
-	x := ctx.Value(idKey{}).(span)
-	return traceID(x.run), x.id
-}
-
-// NewSpanID implements sdktrace.IDGenerator.
-func (g given) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
-	return ctx.Value(idKey{}).(span).id
 }
 
 func traceID(run string) trace.TraceID {
@@ -219,25 +196,27 @@ func contextOf(run string, id trace.SpanID) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: traceID(run), SpanID: id, TraceFlags: trace.FlagsSampled})
 }
 
-// put makes a span.
+// put makes a span. A stub of the SDK's takes the identifiers and times as given.
 func (s *Sender) put(x span) {
 	s.mu.Lock()
 	s.made++
 	s.mu.Unlock()
-	ctx := context.WithValue(context.Background(), idKey{}, x)
+	stub := tracetest.SpanStub{
+		Name: x.name, SpanContext: contextOf(x.run, x.id), SpanKind: cmp.Or(x.kind, trace.SpanKindInternal), StartTime: x.start, EndTime: x.end,
+		Attributes: x.attrs, Links: x.links, Resource: s.about, InstrumentationScope: s.scope,
+	}
 	if x.parent.IsValid() {
-		ctx = trace.ContextWithSpanContext(ctx, contextOf(x.run, x.parent))
+		stub.Parent = contextOf(x.run, x.parent)
 	}
 	if x.end.Before(x.start) {
-		x.end = x.start
+		stub.EndTime = x.start
 	}
-	_, out := s.tracer.Start(ctx, x.name, trace.WithTimestamp(x.start), trace.WithSpanKind(x.kind), trace.WithAttributes(x.attrs...), trace.WithLinks(x.links...))
 	for _, m := range x.moments {
-		out.AddEvent(m.name, trace.WithTimestamp(m.at), trace.WithAttributes(m.attrs...))
+		stub.Events = append(stub.Events, sdktrace.Event{Name: m.name, Time: m.at, Attributes: m.attrs})
 	}
 	if x.failed != "" {
-		out.SetStatus(codes.Error, x.failed)
-		out.SetAttributes(semconv.ErrorTypeKey.String(cmp.Or(x.class, "_OTHER")))
+		stub.Status = sdktrace.Status{Code: codes.Error, Description: x.failed}
+		stub.Attributes = append(stub.Attributes, semconv.ErrorTypeKey.String(x.class))
 	}
-	out.End(trace.WithTimestamp(x.end))
+	s.queue.OnEnd(stub.Snapshot())
 }
