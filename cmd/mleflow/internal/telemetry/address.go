@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -14,11 +15,10 @@ const FromEnv = "env"
 // /v1/traces below it. FromEnv takes OTEL_EXPORTER_OTLP_TRACES_ENDPOINT as it is,
 // or OTEL_EXPORTER_OTLP_ENDPOINT.
 func Address(text string, env func(string) string) (string, error) {
-	asIs := false
+	traces := ""
 	if text == FromEnv {
-		if text = env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"); text != "" {
-			asIs = true
-		} else if text = env("OTEL_EXPORTER_OTLP_ENDPOINT"); text == "" {
+		traces = env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+		if text = cmp.Or(traces, env("OTEL_EXPORTER_OTLP_ENDPOINT")); text == "" {
 			return "", errors.New("neither OTEL_EXPORTER_OTLP_ENDPOINT nor OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is set; set one, or name the collector as http://HOST:4318")
 		}
 	}
@@ -29,7 +29,7 @@ func Address(text string, env func(string) string) (string, error) {
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return "", errors.New("the collector's address holds a user or a query; pass credentials as OTEL_EXPORTER_OTLP_HEADERS=NAME=VALUE")
 	}
-	if path := strings.TrimSuffix(u.Path, "/"); !asIs && !strings.HasSuffix(path, "/v1/traces") {
+	if path := strings.TrimSuffix(u.Path, "/"); traces == "" && !strings.HasSuffix(path, "/v1/traces") {
 		u.Path = path + "/v1/traces"
 	}
 	return u.String(), nil
@@ -39,19 +39,14 @@ func Address(text string, env func(string) string) (string, error) {
 // secret.
 func headerValues(env func(string) string) (values []string, err error) {
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"} {
-		if strings.TrimSpace(env(name)) == "" {
-			continue
-		}
-		for i, pair := range strings.Split(env(name), ",") {
+		for i, pair := range strings.FieldsFunc(strings.TrimSpace(env(name)), func(r rune) bool { return r == ',' }) {
 			key, value, ok := strings.Cut(pair, "=")
 			plain, err := url.PathUnescape(strings.TrimSpace(value))
 			if !ok || strings.TrimSpace(key) == "" || err != nil {
 				return nil, fmt.Errorf("%s: header %d is not NAME=VALUE with a percent-encoded value", name, i+1)
 			}
-			values = append(values, strings.TrimSpace(value), plain)
-			if _, token, ok := strings.Cut(plain, " "); ok { // Bearer TOKEN
-				values = append(values, token)
-			}
+			_, token, _ := strings.Cut(plain, " ") // Bearer TOKEN
+			values = append(values, value, plain, token)
 		}
 	}
 	return values, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/mleflow/mleflow/engine/event"
@@ -14,60 +13,49 @@ import (
 // Live sends the spans of a run as its steps end. It reads the journal, so the
 // run never waits for it.
 type Live struct {
+	// Run is the run's identifier, or empty before the run begins.
+	Run string
+
 	to   *Sender
 	open func(run string) (*ledger.Past, error)
 	from Results
-
-	once   sync.Once
-	ending chan struct{}
-	done   chan struct{}
-	ctx    context.Context
-	cancel context.CancelFunc
-	err    error // after done
+	stop context.CancelFunc
+	done chan error
 }
 
 // NewLive returns a Live that closes the Sender.
 func NewLive(to *Sender, open func(run string) (*ledger.Past, error), from Results) *Live {
-	l := &Live{to: to, open: open, from: from, ending: make(chan struct{}), done: make(chan struct{})}
-	l.ctx, l.cancel = context.WithCancel(context.Background())
-	return l
+	return &Live{to: to, open: open, from: from, done: make(chan error, 1)}
 }
 
 // Emit implements event.Sink. It only looks for the beginning of the run.
 func (l *Live) Emit(e event.Event) {
-	if start, ok := e.(event.RunStarted); ok {
-		l.once.Do(func() { go l.follow(start.Run) })
+	if start, ok := e.(event.RunStarted); ok && l.Run == "" {
+		var ctx context.Context
+		ctx, l.stop = context.WithCancel(context.Background())
+		l.Run = start.Run
+		go func() { l.done <- l.follow(ctx) }()
 	}
 }
 
 // follow makes spans of the journal until the run ends.
-func (l *Live) follow(id string) {
-	defer close(l.done)
-	past, err := l.open(id)
+func (l *Live) follow(ctx context.Context) error {
+	past, err := l.open(l.Run)
 	if err != nil {
-		l.err = err
-		return
+		return err
 	}
 	run, journal := NewRun(l.to, past, l.from), past.Watch()
-	for last := false; ; {
+	for !run.ended && ctx.Err() == nil {
+		time.Sleep(100 * time.Millisecond)
 		events, err := journal.Next()
-		for _, e := range events {
-			run.Add(l.ctx, e)
-		}
 		if err != nil {
-			l.err = err
-			return
+			return err
 		}
-		if last || run.ended {
-			l.err = errors.Join(run.Missing()...)
-			return
-		}
-		select {
-		case <-l.ending:
-			last = true
-		case <-time.After(time.Second):
+		for _, e := range events {
+			run.Add(ctx, e)
 		}
 	}
+	return errors.Join(run.Missing()...)
 }
 
 // Close waits for the last spans, for at most a given time. It returns a
@@ -75,25 +63,19 @@ func (l *Live) follow(id string) {
 func (l *Live) Close(most time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), most)
 	defer cancel()
-	defer l.cancel()
-	close(l.ending)
-	l.once.Do(func() { close(l.done) }) // nothing ran
-	select {
-	case <-l.done:
-	case <-ctx.Done():
-		l.cancel()
-	}
-	made, sent, err := l.to.Close(ctx)
-	select {
-	case <-l.done:
-		if err == nil {
-			err = l.err
+	var incomplete error
+	if l.Run != "" {
+		defer l.stop()
+		select {
+		case incomplete = <-l.done:
+		case <-ctx.Done():
+			l.stop()
+			_, _, _ = l.to.Close(ctx)
+			return fmt.Errorf("the spans of the last attempts were not sent within %v", most)
 		}
-	default:
-		return fmt.Errorf("the spans of the last attempts were not sent within %v", most)
 	}
-	if err != nil {
+	if made, sent, err := l.to.Close(ctx); err != nil {
 		return fmt.Errorf("%d of %d spans did not arrive: %w", made-sent, made, err)
 	}
-	return nil
+	return incomplete
 }

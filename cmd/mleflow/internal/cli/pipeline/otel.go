@@ -44,18 +44,11 @@ func (o otelFlags) start(ctx context.Context, a *app.App, b *app.Backend, sink e
 	if err != nil {
 		return nil, nil, app.Usagef("--otel: %w", err)
 	}
-	id := ""
 	open := func(run string) (*ledger.Past, error) { return a.FindRun([]string{run}) }
 	live := telemetry.NewLive(to, open, b.Options.Cache)
-	note := event.SinkFunc(func(e event.Event) {
-		if start, ok := e.(event.RunStarted); ok {
-			id = start.Run
-		}
-		live.Emit(e)
-	})
-	return event.Multi(sink, note), func() {
+	return event.Multi(sink, live), func() {
 		if err := live.Close(otelWait); err != nil {
-			a.Warn("OpenTelemetry collector " + collector + ": " + view.OneLine(err.Error()) + "; mleflow export otel " + id + " --endpoint " + collector + " sends the run's spans again")
+			a.Warn("OpenTelemetry collector " + collector + ": " + view.OneLine(err.Error()) + "; mleflow export otel " + live.Run + " --endpoint " + collector + " sends the run's spans again")
 		}
 	}, nil
 }
