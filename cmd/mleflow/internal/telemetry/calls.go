@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -36,29 +35,11 @@ type call struct {
 	asked time.Time
 }
 
-func (c *conversations) all(ctx context.Context, t *transcript.Reader) error {
-	for turn, err := range t.Turns() {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-		answer, err := t.Response(turn.Event)
-		if err != nil {
-			return err
-		}
-		c.turn(turn, answer)
-	}
-	return nil
-}
-
 // operations are the conventions' names of operations that ask a model.
-var operations = map[dialect.Operation]attribute.KeyValue{
-	dialect.ChatCompletions: semconv.GenAIOperationNameChat, dialect.Responses: semconv.GenAIOperationNameChat, dialect.Messages: semconv.GenAIOperationNameChat,
-	dialect.Completions:     semconv.GenAIOperationNameTextCompletion,
-	dialect.GenerateContent: semconv.GenAIOperationNameGenerateContent, dialect.StreamGenerateContent: semconv.GenAIOperationNameGenerateContent,
-	dialect.Embeddings: semconv.GenAIOperationNameEmbeddings, dialect.EmbedContent: semconv.GenAIOperationNameEmbeddings, dialect.BatchEmbedContents: semconv.GenAIOperationNameEmbeddings,
+var operations = map[dialect.Operation]string{
+	dialect.ChatCompletions: "chat", dialect.Responses: "chat", dialect.Messages: "chat", dialect.Completions: "text_completion",
+	dialect.GenerateContent: "generate_content", dialect.StreamGenerateContent: "generate_content",
+	dialect.Embeddings: "embeddings", dialect.EmbedContent: "embeddings", dialect.BatchEmbedContents: "embeddings",
 }
 
 // providers are the conventions' names of dialects that differ.
@@ -78,18 +59,13 @@ func (c *conversations) turn(t *transcript.Turn, answer []byte) {
 			c.result(t, result)
 		}
 	}
-	operation, ok := operations[t.Operation]
-	if !ok {
-		operation = semconv.GenAIOperationNameKey.String(cmp.Or(string(t.Operation), "unknown"))
-	}
+	operation := cmp.Or(operations[t.Operation], string(t.Operation), "unknown")
 	end := t.Time.Add(time.Duration(t.Seconds * float64(time.Second)))
-	x := span{run: c.run.id, id: spanID(c.run.id, c.address, "call", strconv.Itoa(t.Sequence)), parent: c.parent, kind: trace.SpanKindClient, start: t.Time, end: end, name: operation.Value.AsString()}
-	if t.Asked != "" {
-		x.name += " " + t.Asked
-	}
-	x.attrs = append([]attribute.KeyValue{operation, semconv.GenAIProviderNameKey.String(cmp.Or(providers[t.Provider], t.Provider))},
-		texts(string(semconv.GenAIRequestModelKey), t.Asked, "mleflow.model_block", t.Model, "mleflow.refused", string(t.Refused))...)
-	x.attrs = append(x.attrs, attribute.Int("mleflow.sequence", t.Sequence), semconv.GenAIRequestStream(t.Stream), attribute.Float64("mleflow.cost_usd", float64(t.Cost)/1e9),
+	x := span{run: c.run.id, id: spanID(c.run.id, c.address, "call", strconv.Itoa(t.Sequence)), parent: c.parent, kind: trace.SpanKindClient, start: t.Time, end: end}
+	x.name = strings.TrimSuffix(operation+" "+t.Asked, " ")
+	x.attrs = append(texts(string(semconv.GenAIOperationNameKey), operation, string(semconv.GenAIProviderNameKey), cmp.Or(providers[t.Provider], t.Provider),
+		string(semconv.GenAIRequestModelKey), t.Asked, "mleflow.model_block", t.Model, "mleflow.refused", string(t.Refused)),
+		attribute.Int("mleflow.sequence", t.Sequence), semconv.GenAIRequestStream(t.Stream), attribute.Float64("mleflow.cost_usd", float64(t.Cost)/1e9),
 		attribute.Bool("mleflow.replayed", t.Replayed), attribute.Float64("mleflow.waited_seconds", t.Waited))
 	if t.Conversation > 0 {
 		x.attrs = append(x.attrs, semconv.GenAIConversationID(fmt.Sprintf("%s/%s/%d", c.run.id, c.address, t.Conversation)))
@@ -128,14 +104,14 @@ func (x *span) response(t *transcript.Turn, answer []byte) (finish string) {
 		finish = strings.ToValidUTF8(string(all[len(all)-1][1]), "\ufffd")
 		x.attrs = append(x.attrs, semconv.GenAIResponseFinishReasons(finish))
 	}
-	if t.Refused == "" && t.Status > 0 && t.Status < 400 && t.Failed == "" && t.Reply.Error == "" {
-		return finish
-	}
-	x.class = cmp.Or(string(t.Refused), strconv.Itoa(t.Status))
-	x.failed = cmp.Or(string(t.Refused), t.Failed, "status "+x.class)
-	if t.Refused == "" && t.Status < 400 {
-		x.class = "incomplete"
-		x.failed = cmp.Or(t.Failed, "the response is incomplete or reports an error")
+	switch {
+	case t.Refused != "":
+		x.failed, x.class = string(t.Refused), string(t.Refused)
+	case t.Status >= 400:
+		x.class = strconv.Itoa(t.Status)
+		x.failed = cmp.Or(t.Failed, "status "+x.class)
+	case t.Status == 0 || t.Failed != "" || t.Reply.Error != "":
+		x.failed, x.class = cmp.Or(t.Failed, "the response is incomplete or reports an error"), "incomplete"
 	}
 	return finish
 }

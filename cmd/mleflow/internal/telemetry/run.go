@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strconv"
@@ -23,6 +22,7 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -43,23 +43,20 @@ type Run struct {
 	past  *ledger.Past
 	from  Results
 	id    string
-	steps map[string]*instance
-	order []string // addresses that have begun
+	steps map[string]*instance // that have not ended
 	// attempts has the attempt that a step grades or checks, by the step's address.
 	attempts map[string]string
 	// agentStart has the start of the agent, by the attempt's address.
-	agentStart map[string]time.Time
-	began      time.Time
-	last       time.Time
-	moments    []moment
-	ended      bool
+	agentStart  map[string]time.Time
+	began, last time.Time
+	moments     []moment
+	ended       bool
 	// missing has the results that could not be read.
 	missing []error
 }
 
 // instance is a step that has begun.
 type instance struct {
-	kind string
 	// first is the start of the first try, now the start of the current one.
 	first   time.Time
 	now     event.StepStarted
@@ -94,9 +91,9 @@ func (r *Run) All(ctx context.Context) error {
 	if r.ended || r.past.Running() {
 		return nil
 	}
-	for _, address := range r.order {
-		if s := r.steps[address]; s != nil {
-			r.finish(ctx, event.StepFinished{At: event.At{Time: r.last}, Address: address, Kind: s.kind, Status: event.Cancelled, Error: "the run was interrupted"})
+	for _, address := range slices.Sorted(maps.Keys(r.steps)) {
+		if s := r.steps[address]; s.now.Attempt > 0 {
+			r.finish(ctx, event.StepFinished{At: event.At{Time: r.last}, Address: address, Kind: s.now.Kind, Status: event.Cancelled, Error: "the run was interrupted"})
 		}
 	}
 	r.finishRun(event.RunFinished{At: event.At{Time: r.last}, Status: event.Cancelled}, "the run was interrupted")
@@ -107,6 +104,14 @@ func (r *Run) All(ctx context.Context) error {
 // incomplete.
 func (r *Run) Missing() []error { return r.missing }
 
+// step returns a step, which begins now if it has not begun.
+func (r *Run) step(address string) *instance {
+	if r.steps[address] == nil {
+		r.steps[address] = &instance{first: r.last}
+	}
+	return r.steps[address]
+}
+
 // Add adds the next event.
 func (r *Run) Add(ctx context.Context, e event.Event) {
 	r.last = e.When()
@@ -114,23 +119,19 @@ func (r *Run) Add(ctx context.Context, e event.Event) {
 	case event.RunStarted:
 		r.began = e.Time
 	case event.StepStarted:
-		s := r.steps[e.Address]
-		if s == nil {
-			s = &instance{first: e.Time}
-			r.steps[e.Address], r.order = s, append(r.order, e.Address)
-		}
-		s.kind, s.now, s.phase = e.Kind, e, ""
+		s := r.step(e.Address)
+		s.now, s.phase = e, ""
 	case event.StepPhase:
-		if s := r.steps[e.Address]; s != nil && s.phase != e.Name {
+		if s := r.step(e.Address); s.phase != e.Name {
 			s.phase = e.Name
-			if !e.Started.IsZero() {
-				r.agentStart[e.Address] = e.Started
-			}
-			s.moments = append(s.moments, moment{"mleflow.phase", e.Time, []attribute.KeyValue{attribute.String("mleflow.phase", string(e.Name))}})
+			r.agentStart[e.Address] = cmp.Or(e.Started, r.agentStart[e.Address])
+			s.moments = append(s.moments, moment{"mleflow.phase", e.Time, texts("mleflow.phase", string(e.Name))})
 		}
 	case event.StepRetry:
-		if s := r.steps[e.Address]; s != nil {
-			r.retry(s, e)
+		if s := r.step(e.Address); s.now.Kind == conditions.AttemptKind {
+			r.try(s, event.StepFinished{At: e.At, Address: e.Address, Status: event.Failed, Error: e.Error}, nil)
+		} else {
+			s.moments = append(s.moments, moment{"mleflow.retry", e.Time, append(texts("exception.message", e.Error), attribute.Int("mleflow.try", e.Attempt))})
 		}
 	case event.StepFinished:
 		r.finish(ctx, e)
@@ -153,21 +154,9 @@ func (r *Run) finishRun(e event.RunFinished, failed string) {
 	r.to.put(span{run: r.id, id: spanID(r.id), name: "mleflow run", start: r.began, end: e.Time, attrs: attrs, moments: r.moments, failed: failed, class: string(e.Status)})
 }
 
-// retry ends a try that another follows.
-func (r *Run) retry(s *instance, e event.StepRetry) {
-	if s.kind == conditions.AttemptKind {
-		r.try(s, event.StepFinished{At: e.At, Address: e.Address, Kind: s.kind, Status: event.Failed, Error: e.Error}, nil)
-		return
-	}
-	s.moments = append(s.moments, moment{"mleflow.retry", e.Time, append(texts("exception.message", e.Error), attribute.Int("mleflow.try", e.Attempt))})
-}
-
 func (r *Run) finish(ctx context.Context, e event.StepFinished) {
-	s := r.steps[e.Address]
-	if s == nil {
-		s = &instance{kind: e.Kind, first: e.Time}
-	}
-	r.steps[e.Address] = nil
+	s := r.step(e.Address)
+	delete(r.steps, e.Address)
 	var rec *cache.Record
 	if id, err := digest.ParseActionID(e.Action); err == nil && e.Status == event.Ran {
 		if rec, err = r.from.Lookup(ctx, id); err != nil {
@@ -193,24 +182,21 @@ func (r *Run) finish(ctx context.Context, e event.StepFinished) {
 	case event.Skipped:
 		x.attrs = append(x.attrs, attribute.String("mleflow.skipped_by", e.Error))
 	}
-	calls := x.id
+	caller := x.id
 	switch {
 	case e.Kind == conditions.AttemptKind && s.now.Attempt > 0:
-		calls = r.try(s, e, rec)
+		caller = r.try(s, e, rec)
 	case e.Kind == conditions.GradeKind:
 		r.grade(&x, e)
 	}
-	if e.Kind != conditions.AttemptKind {
-		x.moments = append(x.moments, s.moments...)
-	}
+	x.moments = append(x.moments, s.moments...)
 	r.to.put(x)
+	if rec == nil {
+		return
+	}
 	for _, name := range []string{"transcript", "judge_transcript"} {
-		switch then := e.Outputs[name]; {
-		case rec == nil || then == "":
-		case strings.HasSuffix(then, rec.Outputs[name].Ref.ID.String()):
-			r.calls(ctx, calls, e.Address, rec.Outputs[name].Ref)
-		default:
-			r.missing = append(r.missing, fmt.Errorf("%s: a later run replaced the result", e.Address))
+		if err := r.calls(ctx, caller, e, name, rec.Outputs[name].Ref); err != nil {
+			r.missing = append(r.missing, fmt.Errorf("%s: %w", e.Address, err))
 		}
 	}
 }
@@ -240,15 +226,9 @@ func (r *Run) try(s *instance, e event.StepFinished, rec *cache.Record) trace.Sp
 	if e.Outputs["stats"] != "" {
 		stats := decoded[agentrun.Stats](e, "stats")
 		x.attrs = append(x.attrs, attribute.Float64("mleflow.wall_seconds", stats.WallSeconds), attribute.Float64("mleflow.cpu_seconds", stats.CPUSeconds), attribute.Int64("mleflow.peak_memory_bytes", stats.PeakMemoryBytes))
-		if len(stats.Models) > 0 {
-			var requests, input, output int64
-			var cost float64
-			for _, name := range slices.Sorted(maps.Keys(stats.Models)) {
-				m := stats.Models[name]
-				dollars, _ := strconv.ParseFloat(m.CostUSD, 64)
-				requests, input, output, cost = requests+m.Requests, input+m.InputTokens, output+m.OutputTokens, cost+dollars
-			}
-			x.attrs = append(x.attrs, attribute.Int64("mleflow.requests", requests), attribute.Int64("mleflow.input_tokens", input), attribute.Int64("mleflow.output_tokens", output), attribute.Float64("mleflow.cost_usd", cost))
+		if u := export.Measured(stats.Models); u != nil {
+			x.attrs = append(x.attrs, attribute.Int64("mleflow.requests", int64(*u.Requests)), attribute.Int64("mleflow.input_tokens", int64(*u.InputTokens)),
+				attribute.Int64("mleflow.output_tokens", int64(*u.OutputTokens)), attribute.Float64("mleflow.cost_usd", *u.CostUSD))
 		}
 	}
 	r.to.put(x)
@@ -289,22 +269,33 @@ func decoded[T any](e event.StepFinished, name string) (v T) {
 	return v
 }
 
-// calls makes the spans of a transcript's exchanges, if there is one.
-func (r *Run) calls(ctx context.Context, parent trace.SpanID, address string, ref cache.Ref) {
-	if ref.IsZero() {
-		return
+// calls makes the spans of a transcript's exchanges.
+func (r *Run) calls(ctx context.Context, parent trace.SpanID, e event.StepFinished, name string, ref cache.Ref) error {
+	switch then := e.Outputs[name]; {
+	case then == "":
+		return nil
+	case !strings.HasSuffix(then, ref.ID.String()):
+		return errors.New("a later run replaced the result")
+	case ref.Files == 0: // without models
+		return nil
 	}
 	t, err := transcript.OpenReader(tree.NewFS(ctx, r.from, ref))
-	if errors.Is(err, fs.ErrNotExist) {
-		return // no model was asked
-	}
-	if err == nil {
-		c := conversations{run: r, parent: parent, address: address, open: map[string]call{}}
-		err = errors.Join(c.all(ctx, t), t.Close())
-	}
 	if err != nil {
-		r.missing = append(r.missing, fmt.Errorf("%s: %w", address, err))
+		return err
 	}
+	defer t.Close()
+	c := conversations{run: r, parent: parent, address: e.Address, open: map[string]call{}}
+	for turn, err := range t.Turns() {
+		if err != nil {
+			return err
+		}
+		answer, err := t.Response(turn.Event)
+		if err != nil {
+			return err
+		}
+		c.turn(turn, answer)
+	}
+	return nil
 }
 
 // texts returns attributes of the pairs of a name and a value that is not empty.
