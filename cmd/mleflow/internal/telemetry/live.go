@@ -17,15 +17,15 @@ type Live struct {
 	Run string
 
 	to   *Sender
-	open func(run string) (*ledger.Past, error)
+	find func(args []string) (*ledger.Past, error)
 	from Results
 	stop context.CancelFunc
 	done chan error
 }
 
 // NewLive returns a Live that closes the Sender.
-func NewLive(to *Sender, open func(run string) (*ledger.Past, error), from Results) *Live {
-	return &Live{to: to, open: open, from: from, done: make(chan error, 1)}
+func NewLive(to *Sender, find func(args []string) (*ledger.Past, error), from Results) *Live {
+	return &Live{to: to, find: find, from: from, done: make(chan error, 1)}
 }
 
 // Emit implements event.Sink. It only looks for the beginning of the run.
@@ -40,7 +40,7 @@ func (l *Live) Emit(e event.Event) {
 
 // follow makes spans of the journal until the run ends.
 func (l *Live) follow(ctx context.Context) error {
-	past, err := l.open(l.Run)
+	past, err := l.find([]string{l.Run})
 	if err != nil {
 		return err
 	}

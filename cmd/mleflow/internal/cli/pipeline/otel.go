@@ -10,7 +10,6 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/telemetry"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
 )
 
 // otelWait is how long a run that is over waits for a collector.
@@ -44,8 +43,7 @@ func (o otelFlags) start(ctx context.Context, a *app.App, b *app.Backend, sink e
 	if err != nil {
 		return nil, nil, app.Usagef("--otel: %w", err)
 	}
-	open := func(run string) (*ledger.Past, error) { return a.FindRun([]string{run}) }
-	live := telemetry.NewLive(to, open, b.Options.Cache)
+	live := telemetry.NewLive(to, a.FindRun, b.Options.Cache)
 	return event.Multi(sink, live), func() {
 		if err := live.Close(otelWait); err != nil {
 			a.Warn("OpenTelemetry collector " + collector + ": " + view.OneLine(err.Error()) + "; mleflow export otel " + live.Run + " --endpoint " + collector + " sends the run's spans again")
