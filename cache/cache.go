@@ -133,6 +133,8 @@ type Tries struct {
 	// provisional ones.
 	Earlier int `json:"earlier,omitempty"`
 	Spoilt  int `json:"spoilt,omitempty"`
+	// GPU names the models of the GPUs that the result was made with.
+	GPU string `json:"gpu,omitempty"`
 }
 
 // Final returns r if it is a final result, otherwise nil.

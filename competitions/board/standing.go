@@ -29,6 +29,9 @@ type Selection struct {
 	// Agent and Version select the reports that count, by agent and by version of the
 	// competitions. "" is any, if all reports have the same.
 	Agent, Version string
+	// Class are the conditions of the reports that count, or conditions.AnyClass. Without
+	// them the reports of a competition must agree in conditions.Budgets.
+	Class []string
 	// Mixed lets reports of several agents count as one's.
 	Mixed  bool
 	Splits []SplitIDs
@@ -54,6 +57,9 @@ func (q Selection) Standing(paths []string) (s Standing, err error) {
 		if s.File.Reports, err = ofAgent(s.File.Reports, q.Agent); err != nil {
 			return s, err
 		}
+	}
+	if s.File.Reports, err = ofClass(s.File.Reports, q.Class); err != nil {
+		return s, err
 	}
 	if q.Seeds.PadMissing {
 		if err := refuseFailures(s.File, q.Splits); err != nil {
@@ -113,6 +119,31 @@ func ofAgent(reports []grading.Graded, agent string) ([]grading.Graded, error) {
 	return reports, nil
 }
 
+// ofClass returns the reports under some conditions. Without any, it returns all,
+// unless attempts at a competition could use different resources: they would count as
+// further seeds.
+func ofClass(reports []grading.Graded, wanted []string) ([]grading.Graded, error) {
+	if slices.Contains(wanted, conditions.AnyClass) {
+		return reports, nil
+	}
+	by := map[string][][]string{}
+	var own []grading.Graded
+	for _, g := range reports {
+		if conditions.InClass(g.Conditions, wanted) {
+			by[g.CompetitionID], own = append(by[g.CompetitionID], g.Conditions), append(own, g)
+		}
+	}
+	if len(own) == 0 && len(reports) > 0 {
+		return nil, fmt.Errorf("no attempt was made under %s; attempts are of class %s", strings.Join(wanted, ", "), Standing{File: File{Reports: reports}}.Class(nil))
+	}
+	for _, id := range slices.Sorted(maps.Keys(by)) {
+		if differ := conditions.Differing(by[id]...); len(differ) > 1 {
+			return nil, fmt.Errorf("attempts at %s were made under different conditions and are not further seeds:\n  %s\nchoose them with --class, such as --class time=24h, or take all with --class any", id, strings.Join(differ, "\n  "))
+		}
+	}
+	return own, nil
+}
+
 // refuseFailures keeps runs that could not be graded, which is not a failure of
 // the agent, from being counted as one.
 func refuseFailures(file File, splits []SplitIDs) error {
@@ -152,6 +183,9 @@ func (s Standing) Isolation(ids []string) string { return conditions.Shown(s.Con
 
 // Task is the task text of competitions; no competitions are all.
 func (s Standing) Task(ids []string) string { return conditions.Told(s.Conditions(ids)...) }
+
+// Class is the class of attempts at competitions; no competitions are all.
+func (s Standing) Class(ids []string) string { return conditions.Class(s.Conditions(ids)...) }
 
 // Conditions are the conditions of attempts at competitions; no competitions are all.
 func (s Standing) Conditions(ids []string) [][]string {

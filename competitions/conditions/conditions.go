@@ -199,14 +199,24 @@ func Notes(all []Attempts) []string {
 	return append(notes, mixed(all)...)
 }
 
-// mixed notes that attempts got different tasks, as far as the tasks are known.
-func mixed(all []Attempts) []string {
+// mixed notes that attempts got different tasks, as far as the tasks are known, or could
+// use different resources.
+func mixed(all []Attempts) (notes []string) {
 	var sets [][]string
 	for _, a := range all {
 		sets = append(sets, a.Sets...)
 	}
 	if told := Told(sets...); strings.HasPrefix(told, mixedPrefix) {
-		return []string{fmt.Sprintf("Mixed tasks (%s): not all agents were given the same texts. Scores under different tasks cannot be compared.", strings.TrimPrefix(told, mixedPrefix))}
+		notes = append(notes, fmt.Sprintf("Mixed tasks (%s): not all agents were given the same texts. Scores under different tasks cannot be compared.", strings.TrimPrefix(told, mixedPrefix)))
 	}
-	return nil
+	var differ []string
+	for _, key := range Budgets() {
+		if v := valuesOf(key, sets); strings.Contains(v, "|") {
+			differ = append(differ, key+" "+v)
+		}
+	}
+	if len(differ) > 0 {
+		notes = append(notes, fmt.Sprintf("Mixed conditions (%s): not all attempts could use the same. Places are given within a class of equal conditions.", strings.Join(differ, ", ")))
+	}
+	return notes
 }

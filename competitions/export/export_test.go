@@ -50,9 +50,9 @@ func TestRuns(t *testing.T) {
 	}
 	want := "agent,seed,competition,competition_version,outcome,submission_exists,valid_submission,score,exact_score,is_lower_better,medal,above_median,rank,teams," +
 		"gold_margin,gold_places,silver_margin,silver_places,bronze_margin,bronze_places,median_margin,median_places,rounding_decides,medal_on_non_finite,non_finite,metric_external," +
-		"attempt_outcome,wall_seconds,cpu_seconds,validations,model,usage_source,requests,input_tokens,cached_input_tokens,output_tokens,cost_usd,isolation,untrusted,runtime,task,no_score,reason\n" +
-		`x,0,apples,v1,scored,True,True,0.5,0.5000001,True,silver,True,7.0,100.0,-0.25,-3.0,0.0,,,,,,silver,False,False,True,finished,1.5,0.0,2.0,"m, n",,,,,,0.25,none (untrusted),True,process,reference,,` + "\n" +
-		"y,,pears,,,False,False,inf,,False,,False,,,,,,,,,,,,False,True,False,,,,,,,,,,,,unknown,False,,unknown,infinite,\n"
+		"attempt_outcome,wall_seconds,cpu_seconds,validations,model,usage_source,requests,input_tokens,cached_input_tokens,output_tokens,cost_usd,isolation,untrusted,runtime,task,class,no_score,reason\n" +
+		`x,0,apples,v1,scored,True,True,0.5,0.5000001,True,silver,True,7.0,100.0,-0.25,-3.0,0.0,,,,,,silver,False,False,True,finished,1.5,0.0,2.0,"m, n",,,,,,0.25,none (untrusted),True,process,reference,"isolation none (untrusted), task reference",,` + "\n" +
+		"y,,pears,,,False,False,inf,,False,,False,,,,,,,,,,,,False,True,False,,,,,,,,,,,,unknown,False,,unknown,\"isolation unknown, task unknown\",infinite,\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -60,7 +60,7 @@ func TestRuns(t *testing.T) {
 
 func TestFigures(t *testing.T) {
 	split := board.Aggregate([][]board.Flags{{{GoldMedal: true}, {}}, {{}, {}}})
-	tab, err := export.Figures([]export.Group{{Agent: "x", Name: "low", Figures: split, Seeds: 2, Competitions: 2, Isolation: "mixed: container, none (untrusted)", Untrusted: true, Task: "own"}, {Agent: "y", Name: "low"}})
+	tab, err := export.Figures([]export.Group{{Agent: "x", Name: "low", Figures: split, Seeds: 2, Competitions: 2, Isolation: "mixed: container, none (untrusted)", Untrusted: true, Task: "own", Class: "time 12h, cpus 8"}, {Agent: "y", Name: "low"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +70,8 @@ func TestFigures(t *testing.T) {
 	}
 	// Two seeds of 50 and 0: mean 25, standard error 25.
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 8 || lines[0] != "agent,group,figure,mean,sem,ci_lower,ci_upper,seeds,competitions,isolation,untrusted,task" ||
-		lines[7] != `x,low,any_medal_percentage,25.0,25.0,-24.0,74.0,2,2,"mixed: container, none (untrusted)",True,own` {
+	if len(lines) != 8 || lines[0] != "agent,group,figure,mean,sem,ci_lower,ci_upper,seeds,competitions,isolation,untrusted,task,class" ||
+		lines[7] != `x,low,any_medal_percentage,25.0,25.0,-24.0,74.0,2,2,"mixed: container, none (untrusted)",True,own,"time 12h, cpus 8"` {
 		t.Errorf("got\n%s", out.String())
 	}
 }
@@ -79,9 +79,9 @@ func TestFigures(t *testing.T) {
 func TestMarkdown(t *testing.T) {
 	got := export.Markdown([]export.Row{{
 		Agent: "a|b", Models: "m\nn", Hours: "24", Date: "2026-01-02",
-		Splits: map[string]board.Split{"low": {"any_medal_percentage": {Mean: 90.909, SEM: 1.515}}, "all": {}}, Isolation: "none (untrusted)", Task: "reference",
+		Splits: map[string]board.Split{"low": {"any_medal_percentage": {Mean: 90.909, SEM: 1.515}}, "all": {}}, Isolation: "none (untrusted)", Task: "reference", Class: "time 24h",
 	}}, []string{"Note of a|b."})
-	if want := `| a\|b | m n | 90.91 ± 1.51 | - | - | - | 24 | 2026-01-02 | none (untrusted) | reference |` + "\n\n" + `Note of a\|b.` + "\n"; !strings.HasSuffix(got, want) || strings.Count(got, "\n") != 5 {
+	if want := `| a\|b | m n | 90.91 ± 1.51 | - | - | - | 24 | 2026-01-02 | none (untrusted) | reference | time 24h |` + "\n\n" + `Note of a\|b.` + "\n"; !strings.HasSuffix(got, want) || strings.Count(got, "\n") != 5 {
 		t.Errorf("got\n%s", got)
 	}
 }

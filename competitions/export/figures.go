@@ -18,6 +18,8 @@ type Group struct {
 	Untrusted bool
 	// Task is the task as the agent got it; see conditions.Told.
 	Task string
+	// Class is the class of the attempts; see conditions.Class.
+	Class string
 }
 
 type figure struct {
@@ -49,5 +51,6 @@ func Figures(groups []Group) (*table.Table, error) {
 	r.text("isolation", func(f figure) string { return f.Isolation })
 	r.truth("untrusted", func(f figure) bool { return f.Untrusted })
 	r.text("task", func(f figure) string { return f.Task })
+	r.text("class", func(f figure) string { return f.Class })
 	return table.New(r.columns...)
 }

@@ -22,15 +22,17 @@ type Row struct {
 	Isolation string
 	// Task is the task as the agent got it; see conditions.Told.
 	Task string
+	// Class is the class of the attempts; see conditions.Class.
+	Class string
 }
 
 // Markdown returns rows as a table of the reference's README: any medal, mean
-// ± standard error of the mean; and columns that it does not have, isolation
-// and task. Notes are paragraphs below the table.
+// ± standard error of the mean; and columns that it does not have: isolation,
+// task and class. Notes are paragraphs below the table.
 func Markdown(list []Row, notes []string) string {
 	var out strings.Builder
-	out.WriteString("| Agent | LLM(s) used | Low == Lite (%) | Medium (%) | High (%) | All (%) | Running Time (hours) | Date | Isolation | Task |\n")
-	out.WriteString("|-------|-------------|-----------------|------------|----------|---------|----------------------|------|-----------|------|\n")
+	out.WriteString("| Agent | LLM(s) used | Low == Lite (%) | Medium (%) | High (%) | All (%) | Running Time (hours) | Date | Isolation | Task | Class |\n")
+	out.WriteString("|-------|-------------|-----------------|------------|----------|---------|----------------------|------|-----------|------|-------|\n")
 	for _, r := range list {
 		cells := []string{r.Agent, r.Models}
 		for _, split := range []string{"low", "medium", "high", "all"} {
@@ -41,7 +43,7 @@ func Markdown(list []Row, notes []string) string {
 			cells = append(cells, cell)
 		}
 		out.WriteString("|")
-		for _, cell := range append(cells, r.Hours, r.Date, r.Isolation, r.Task) {
+		for _, cell := range append(cells, r.Hours, r.Date, r.Isolation, r.Task, r.Class) {
 			out.WriteString(" " + markdownCell(cell) + " |")
 		}
 		out.WriteString("\n")

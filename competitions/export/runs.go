@@ -93,6 +93,7 @@ func Runs(runs []Run) (*table.Table, error) {
 	r.truth("untrusted", func(r Run) bool { return conditions.Untrusted(r.Report.Conditions) })
 	r.text("runtime", func(r Run) string { return strings.Join(conditions.Runtimes(r.Report.Conditions), " ") })
 	r.text("task", func(r Run) string { return conditions.Told(r.Report.Conditions) })
+	r.text("class", func(r Run) string { return conditions.Class(r.Report.Conditions) })
 	r.text("no_score", func(r Run) string { return Unscored(r.Report, r.Attempt) })
 	r.text("reason", func(r Run) string { return r.Report.Reason })
 	tries := func(r Run) int { return conditions.Tries(r.Report.Conditions) }

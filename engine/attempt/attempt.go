@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -57,6 +58,9 @@ func (a *Attempt) Run(ctx context.Context) (rec *cache.Record, err error) {
 		return nil, err
 	}
 	started, tries := time.Now(), a.Tries
+	if a.Kind.Varies {
+		tries.GPU = sched.NewProbe("/").Models(a.Devices)
+	}
 	outputs, err := Protect(ctx, s, &step.Env{
 		Address: a.Address, Attempt: a.Number, Store: a.Cache, WorkDir: dir, Log: log,
 		Progress: progress(a.Sink, a.Address), Phase: phase(a.Sink, a.Address), Warn: warn(a.Sink, a.Address),

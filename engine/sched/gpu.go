@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
 )
@@ -82,6 +84,36 @@ func ChooseDevices(text string, found []string) ([]string, error) {
 	}
 	return names, nil
 }
+
+// Models returns the models of devices in NVIDIA's words, in lower case with dashes and
+// each once: "nvidia-h100-80gb-hbm3". Of a slice it is that of the whole GPU, with the
+// ending "-slice". A device that the driver does not describe is "unknown".
+func (p Probe) Models(devices []string) string {
+	known := map[string]string{}
+	files, _ := filepath.Glob(filepath.Join(p.Root, "proc/driver/nvidia/gpus/*/information"))
+	for _, f := range files {
+		text, _ := os.ReadFile(f)
+		fields := map[string]string{}
+		for line := range strings.Lines(string(text)) {
+			name, value, _ := strings.Cut(line, ":")
+			fields[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		}
+		known["nvidia.com/gpu="+fields["Device Minor"]] = strings.ToLower(strings.Join(strings.FieldsFunc(fields["Model"], notInModel), "-"))
+	}
+	var models []string
+	for _, device := range devices {
+		whole := wholeOf(device)
+		model := cmp.Or(known[whole], "unknown")
+		if whole != device {
+			model += "-slice"
+		}
+		models = append(models, model)
+	}
+	slices.Sort(models)
+	return strings.Join(slices.Compact(models), "+")
+}
+
+func notInModel(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
 func (p Probe) nodes() []string {
 	var names []string

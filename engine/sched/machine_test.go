@@ -3,6 +3,7 @@ package sched
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -104,6 +105,31 @@ func TestProbe(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})
+	}
+}
+
+// TestModels reads the files of NVIDIA's driver.
+func TestModels(t *testing.T) {
+	info := func(model, minor string) string {
+		return "Model: \t\t " + model + "\nIRQ:   \t\t 1\nGPU UUID: \t GPU-0\nDevice Minor: \t " + minor + "\n"
+	}
+	p := Probe{Root: tree(t, map[string]string{
+		"proc/driver/nvidia/gpus/0000:3d:00.0/information": info("NVIDIA H100 80GB HBM3", "0"),
+		"proc/driver/nvidia/gpus/0000:3e:00.0/information": info("NVIDIA H100 80GB HBM3", "1"),
+		"proc/driver/nvidia/gpus/0000:3f:00.0/information": info("Tesla T4, (x=1)", "10"),
+		"proc/driver/nvidia/gpus/0000:40:00.0/information": "nonsense",
+	})}
+	for devices, want := range map[string]string{
+		"":                                   "",
+		"nvidia.com/gpu=0":                   "nvidia-h100-80gb-hbm3",
+		"nvidia.com/gpu=0 nvidia.com/gpu=1":  "nvidia-h100-80gb-hbm3",
+		"nvidia.com/gpu=0 nvidia.com/gpu=10": "nvidia-h100-80gb-hbm3+tesla-t4-x-1",
+		"nvidia.com/gpu=1:0":                 "nvidia-h100-80gb-hbm3-slice",
+		"nvidia.com/gpu=2 amd.com/gpu=0":     "unknown",
+	} {
+		if got := p.Models(strings.Fields(devices)); got != want {
+			t.Errorf("models of %s: %q, want %q", devices, got, want)
+		}
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 
 // Conditioned is implemented by steps whose results depend on conditions that
 // every reader of a result must see, such as the isolation of an agent or the
-// task it was given. A condition is "key=value", in lower case and without
-// spaces or commas. Conditions is pure and fast: plan calls it.
+// task it was given. A condition is "key=value" without spaces or commas, the key in
+// lower case. Conditions is pure and fast: plan calls it.
 //
 // Conditions travel with content. The outputs of a step have its own conditions
 // and those of everything that it consumed, no matter what its kind is. They
@@ -65,10 +65,12 @@ func hashConditions(h *digest.Hasher, set []string) {
 }
 
 // The keys of conditions that follow from the tries at an action: the number of
-// runs up to its result, and the cause why the result is not final.
+// runs up to its result, the cause why the result is not final, and the models of the
+// GPUs.
 const (
 	Tries       = "tries"
 	Provisional = "provisional"
+	GPU         = "gpu"
 )
 
 // TriesConditions returns the conditions that follow from the tries at an
@@ -79,6 +81,9 @@ func TriesConditions(t cache.Tries) (set []string) {
 	}
 	if t.Provisional != "" {
 		set = append(set, Provisional+"="+t.Provisional)
+	}
+	if t.GPU != "" {
+		set = append(set, GPU+"="+t.GPU)
 	}
 	return set
 }
@@ -100,10 +105,11 @@ func RecordedConditions(fields []digest.Field, t cache.Tries) []string {
 // IsCondition reports whether a label in a key belongs to a condition.
 func IsCondition(label string) bool { return strings.HasPrefix(label, conditionLabel) }
 
-// Pinned returns the fields of a key that a lock pins. It excludes the tries,
-// which differ for everyone who applies the lock.
+// Pinned returns the fields of a key that a lock pins. It excludes the conditions that
+// follow from tries, which differ for everyone who applies the lock.
 func Pinned(fields []digest.Field) []digest.Field {
 	return slices.DeleteFunc(slices.Clone(fields), func(f digest.Field) bool {
-		return f.Label == conditionLabel+Tries || f.Label == conditionLabel+Provisional
+		key, ok := strings.CutPrefix(f.Label, conditionLabel)
+		return ok && (key == Tries || key == Provisional || key == GPU)
 	})
 }

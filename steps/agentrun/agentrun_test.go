@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -363,6 +364,42 @@ func TestConditions(t *testing.T) {
 		key := b.Key(t, values(b, t, shell("true")))
 		if key["condition.isolation"] != want || key["condition.runtime"] != "process" {
 			t.Errorf("%s: %v", want, key)
+		}
+	}
+}
+
+// TestClassConditions sees that the key says what an attempt can use.
+func TestClassConditions(t *testing.T) {
+	conditions := func(runtime executor.Runtime, limits step.Limits, extra map[string]cty.Value) string {
+		b := newBench(t, runtime)
+		b.Limits = limits
+		args := values(b, t, shell("true"))
+		maps.Copy(args, extra)
+		key := b.Key(t, args)
+		var out []string
+		for _, name := range []string{"time", "cpus", "memory", "gpus", "network", "host", "budget", "feedback", "knowledge"} {
+			out = append(out, name+"="+key["condition."+name])
+		}
+		return strings.Join(out, " ")
+	}
+	isolating := executor.Runtime{Name: "process", Doc: "x", Isolates: true, Executor: failing{errBroken}}
+	allow := cty.ObjectVal(map[string]cty.Value{"allow": cty.ListVal([]cty.Value{cty.StringVal("b.example:443"), cty.StringVal("*.a.example:443")})})
+	for _, tt := range []struct{ got, want string }{
+		{
+			conditions(isolating, step.Limits{Timeout: 24 * time.Hour, CPUs: 8, MemoryBytes: 64 << 30, GPUs: 2}, nil),
+			"time=24h cpus=8 memory=64GiB gpus=2 network=none host= budget=none feedback=verdicts knowledge=none",
+		},
+		{
+			conditions(process.Runtime(""), step.Limits{Timeout: 90 * time.Second, CPUs: 0.5, MemoryBytes: 1000}, nil),
+			"time=1m30s cpus=0.5 memory=1000B gpus=0 network=open host= budget=none feedback=verdicts knowledge=none",
+		},
+		{
+			conditions(isolating, step.Limits{}, map[string]cty.Value{"network": allow, "shim": cty.True}),
+			"time=unlimited cpus=unlimited memory=unlimited gpus=0 network=allow host=*.a.example:443, b.example:443 budget=none feedback=verdicts knowledge=shim",
+		},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%s\nwant %s", tt.got, tt.want)
 		}
 	}
 }

@@ -253,15 +253,6 @@ func newAttempt(args step.Args, deps Deps, tidied *sync.Once, memo *sync.Map, po
 	return a, nil
 }
 
-// Conditions implements step.Conditioned.
-func (a *attempt) Conditions() []string {
-	set := append(conditions.Of(a.runtime.Name, a.args.isolation(a.runtime)), conditions.Task+"="+string(a.args.Task))
-	if a.args.Agent.Venv != "" {
-		set = append(set, conditions.Environment+"="+conditions.HostVenv)
-	}
-	return set
-}
-
 // Fingerprint implements step.Fingerprinter. It adds the version of a built-in agent,
 // which is that of the binary; the content of an image, which its name does not
 // determine; the instructions, description and notes that the agent reads; and the

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
@@ -17,9 +18,10 @@ import (
 type Board struct {
 	// GroupBy is the property by which an agent's groups are formed.
 	GroupBy string `json:"group_by"`
-	// Agents come best first: by medals, results above the median and valid
-	// submissions, as percentages; then by gold and silver medals; with a
-	// single competition then by the mean score; then by name.
+	// Agents come by class, that of the most agents first, and within a class best first:
+	// by medals, results above the median and valid submissions, as percentages; then by
+	// gold and silver medals; with a single competition then by the mean score; then by
+	// name.
 	Agents []Agent `json:"agents"`
 	// Entries are the reports, by agent, competition and seed.
 	Entries []Entry `json:"entries"`
@@ -36,8 +38,10 @@ type Board struct {
 // Agent holds the results of one agent.
 type Agent struct {
 	Name string `json:"name"`
-	// Place is 1 for the best, and 0 without percentages. Agents that are equal in
-	// every criterion of the order share the best of their places.
+	// Class is the class of the attempts; see conditions.Class.
+	Class string `json:"class"`
+	// Place is 1 for the best of its class, and 0 without percentages. Agents that are
+	// equal in every criterion of the order share the best of their places.
 	Place int  `json:"place"`
 	Tied  bool `json:"tied"`
 	// Overall covers all competitions of the board.
@@ -145,9 +149,25 @@ func NewBoard(entries []Entry, how Grouping) (*Board, error) {
 	for own := range chunks(entries, func(e Entry) string { return e.Agent }) {
 		b.Agents = append(b.Agents, newAgent(own, all, groups, how.PadMissing))
 	}
-	slices.SortStableFunc(b.Agents, func(x, y Agent) int { return cmp.Or(compareAgents(x, y), board.CompareNames(x.Name, y.Name)) })
-	place(b.Agents)
+	size := map[string]int{}
+	for _, a := range b.Agents {
+		size[a.Class]++
+	}
+	slices.SortStableFunc(b.Agents, func(x, y Agent) int {
+		return cmp.Or(size[y.Class]-size[x.Class], strings.Compare(x.Class, y.Class), compareAgents(x, y), board.CompareNames(x.Name, y.Name))
+	})
+	for _, class := range b.classes() {
+		place(class)
+	}
 	return b, nil
+}
+
+// classes splits the agents by class.
+func (b *Board) classes() (list [][]Agent) {
+	for class := range chunks(b.Agents, func(a Agent) string { return a.Class }) {
+		list = append(list, class)
+	}
+	return list
 }
 
 // BoardOf makes a leaderboard of reports, grouped by complexity.
@@ -161,7 +181,7 @@ func BoardOf(reports []grading.Graded, catalog *competitions.Catalog) (*Board, e
 	return NewBoard(entries, Grouping{By: byComplexity, Of: func(id string) string { return cmp.Or(string(catalog.Complexity(id)), "other") }})
 }
 
-// place numbers sorted agents. Ties share a place, and the next place counts
+// place numbers the sorted agents of a class. Ties share a place, and the next place counts
 // all of them.
 func place(agents []Agent) {
 	for i := range agents {
@@ -185,9 +205,9 @@ func checkUnique(entries []Entry) error {
 	return nil
 }
 
-// chunks splits sorted entries where the key changes.
-func chunks(entries []Entry, key func(Entry) string) func(func([]Entry) bool) {
-	return func(yield func([]Entry) bool) {
+// chunks splits a sorted list where the key changes.
+func chunks[T any](entries []T, key func(T) string) func(func([]T) bool) {
+	return func(yield func([]T) bool) {
 		for start := 0; start < len(entries); {
 			end := start + 1
 			for end < len(entries) && key(entries[end]) == key(entries[start]) {
@@ -238,7 +258,7 @@ func (a Agent) sum() (out Result) {
 }
 
 func newAgent(own []Entry, all []string, groups map[string][]string, pad bool) Agent {
-	a := Agent{Name: own[0].Agent, Missing: gaps(own, all)}
+	a := Agent{Name: own[0].Agent, Class: conditions.Class(conditionsOf(own)...), Missing: gaps(own, all)}
 	a.Overall = newGroup("all", all, own, pad)
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		a.Groups = append(a.Groups, newGroup(name, groups[name], own, pad))

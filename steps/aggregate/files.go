@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
@@ -60,7 +61,7 @@ func (b *Board) tables(files map[string][]byte) error {
 	var runs []export.Run
 	for _, a := range b.Agents {
 		for _, g := range a.shown() {
-			groups = append(groups, export.Group{Agent: a.Name, Name: g.Name, Figures: g.Percentages, Seeds: g.Seeds, Competitions: len(g.Competitions), Isolation: g.Isolation, Untrusted: g.Untrusted, Task: g.Task})
+			groups = append(groups, export.Group{Agent: a.Name, Name: g.Name, Figures: g.Percentages, Seeds: g.Seeds, Competitions: len(g.Competitions), Isolation: g.Isolation, Untrusted: g.Untrusted, Task: g.Task, Class: a.Class})
 		}
 	}
 	for _, e := range b.Entries {
@@ -97,7 +98,7 @@ func (a *aggregation) markdown(whole *Board) (string, error) {
 	}
 	var rows []export.Row
 	for _, agent := range b.Agents {
-		row := export.Row{Agent: agent.Name, Splits: map[string]board.Split{}, Isolation: agent.Overall.Isolation, Task: agent.Overall.Task}
+		row := export.Row{Agent: agent.Name, Splits: map[string]board.Split{}, Isolation: agent.Overall.Isolation, Task: agent.Overall.Task, Class: agent.Class, Hours: agent.hours(whole.Entries)}
 		for _, g := range append(agent.Groups, agent.Overall) {
 			if len(g.Percentages) > 0 {
 				row.Splits[g.Name] = g.Percentages
@@ -111,6 +112,12 @@ func (a *aggregation) markdown(whole *Board) (string, error) {
 		rows = append(rows, row)
 	}
 	return export.Markdown(rows, append(conditions.Notes(b.underConditions()), b.externalNotes()...)), nil
+}
+
+// hours is the time limit of the agent's attempts, "" if they differ.
+func (a Agent) hours(all []Entry) string {
+	own := slices.DeleteFunc(slices.Clone(all), func(e Entry) bool { return e.Agent != a.Name })
+	return conditions.Hours(conditionsOf(own)...)
 }
 
 // shown returns the agent's groups and, if there are several, the group of all

@@ -2,6 +2,7 @@ package aggregate_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -48,7 +49,7 @@ func TestBothForms(t *testing.T) {
 	for _, a := range board.Agents {
 		names = append(names, a.Name+": "+a.Overall.Task)
 	}
-	if got := strings.Join(names, "; "); got != "x (reference): reference; x (obfuscated): obfuscated; y: reference" {
+	if got := strings.Join(names, "; "); got != "x (reference): reference; y: reference; x (obfuscated): obfuscated" {
 		t.Errorf("agents %s", got)
 	}
 	if len(board.Comparisons) != 1 || board.Comparisons[0].First != "x (reference)" || board.Comparisons[0].Second != "x (obfuscated)" || board.Comparisons[0].Pairs != 4 || board.Comparisons[0].PairedBy != "seed" {
@@ -75,6 +76,32 @@ func TestMixedTasks(t *testing.T) {
 	_, table = boardOf(t, told(t, b, run{"x", "apples", "0", 0.9, "", false}, "own"), told(t, b, run{"y", "apples", "0", 0.9, "", false}, "own"))(b)
 	if strings.Contains(table, "Mixed") {
 		t.Errorf("said of one task:\n%s", table)
+	}
+}
+
+// TestClasses gives places within a class: the agent with more time has better results
+// and stands beside the others.
+func TestClasses(t *testing.T) {
+	b := steptest.New(aggregate.Kind(catalog(t)))
+	under := func(agent string, gold bool, time string) cty.Value {
+		medal := ""
+		if gold {
+			medal = "gold"
+		}
+		return steptest.Under(b.Blob(t, run{agent, "apples", "0", 0.9, medal, gold}.report(t)), "isolation=container", "runtime=containerd", "task=own", "time="+time)
+	}
+	board, table := boardOf(t, under("slow", true, "36h"), under("quick", false, "12h"), under("best", true, "12h"))(b)
+	var got []string
+	for _, a := range board.Agents {
+		got = append(got, fmt.Sprintf("%s %d %s", a.Name, a.Place, a.Class[strings.Index(a.Class, "time"):]))
+	}
+	if want := "best 1 time 12h; quick 2 time 12h; slow 1 time 36h"; strings.Join(got, "; ") != want {
+		t.Errorf("%s; want %s", got, want)
+	}
+	for _, want := range []string{"A 1    best", "B 1    slow", "Class B: isolation container, task own, time 36h.", "Mixed conditions (time 12h|36h)"} {
+		if !strings.Contains(table, want) {
+			t.Errorf("%q is not in:\n%s", want, table)
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ var (
 	StoredFull = Layout{Width: 100}
 )
 
-const orderText = "Places go by the shares of any medal, above median and valid; then by gold, silver and, with a single competition, the mean score."
+const orderText = "Places are given within a class of equal conditions, by the shares of any medal, above median and valid; then by gold, silver and, with a single competition, the mean score."
 
 // Compact returns the leaderboard as one table, one line an agent, and caveats.
 func (b *Board) Compact(title string, how Layout) string {
@@ -54,6 +54,7 @@ func (b *Board) Compact(title string, how Layout) string {
 func (b *Board) Summary(how Layout) string { return b.summary(how, false) }
 
 func (b *Board) summary(how Layout, all bool) string {
+	several := len(b.classes()) > 1
 	rows := [][]string{{"place", "agent", "any medal", "G/S/B", "score", "valid", "above median"}}
 	for _, a := range b.Agents {
 		sum, score := a.sum(), "-"
@@ -64,7 +65,11 @@ func (b *Board) summary(how Layout, all bool) string {
 		if len(a.Competitions) == 1 {
 			score = a.Competitions[0].scoreText()
 		}
-		rows = append(rows, []string{a.placeText(), a.Name, a.Overall.percentage("any_medal_percentage"), medals, score, fmt.Sprintf("%d/%d", sum.Valid, sum.Runs), above})
+		place := a.placeText()
+		if several {
+			place = b.Letter(a) + " " + place
+		}
+		rows = append(rows, []string{place, a.Name, a.Overall.percentage("any_medal_percentage"), medals, score, fmt.Sprintf("%d/%d", sum.Valid, sum.Runs), above})
 	}
 	columns := columnsOf(rows, 2)
 	if len(b.competitions()) > 1 {
@@ -99,22 +104,24 @@ func (b *Board) writeConditions(out *strings.Builder, width int) {
 		}
 	}
 	out.WriteString(plain.Wrap(plain.Line(about), width) + "\n")
-	var order []string
-	agents := map[string][]string{}
-	for _, a := range b.Agents {
-		how := "isolation " + a.Overall.Isolation + ", task " + a.Overall.Task
-		if agents[how] == nil {
-			order = append(order, how)
-		}
-		agents[how] = append(agents[how], a.Name)
-	}
-	for _, how := range order {
+	classes := b.classes()
+	for _, class := range classes {
 		who := "All attempts"
-		if len(order) > 1 {
-			who = strings.Join(agents[how], ", ")
+		if len(classes) > 1 {
+			who = "Class " + b.Letter(class[0])
 		}
-		out.WriteString(plain.Wrap(plain.Line(who+": "+how+"."), width) + "\n")
+		out.WriteString(plain.Wrap(plain.Line(who+": "+class[0].Class+"."), width) + "\n")
 	}
+}
+
+// Letter names the class of an agent by its place among those of the board: A, B, …, Z,
+// 27.
+func (b *Board) Letter(a Agent) string {
+	i := slices.IndexFunc(b.classes(), func(class []Agent) bool { return class[0].Class == a.Class })
+	if i >= 26 {
+		return strconv.Itoa(i + 1)
+	}
+	return string(rune('A' + i))
 }
 
 // Text returns the leaderboard as tables: a row for each agent, its percentages, its

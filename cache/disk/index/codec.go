@@ -40,6 +40,9 @@ func encodeRecord(buf []byte, rec *cache.Record) ([]byte, error) {
 	if t := rec.Tries; t != (cache.Tries{}) {
 		buf = appendString(appendString(buf, t.Provisional), t.Why)
 		buf = binary.AppendUvarint(binary.AppendUvarint(buf, uint64(t.Earlier)), uint64(t.Spoilt))
+		if t.GPU != "" {
+			buf = appendString(buf, t.GPU)
+		}
 	}
 	if len(buf) > maxPayload {
 		return nil, fmt.Errorf("it takes %d bytes, more than %d: keep large values as content", len(buf), maxPayload)
@@ -100,6 +103,9 @@ func decodeRecord(id digest.ActionID, payload []byte) (*cache.Record, error) {
 	}
 	if d.text != "" {
 		rec.Tries = cache.Tries{Provisional: d.string(), Why: d.string(), Earlier: int(d.uvarint()), Spoilt: int(d.uvarint())}
+	}
+	if d.text != "" {
+		rec.Tries.GPU = d.string()
 	}
 	if d.err == nil && d.text != "" {
 		d.err = ErrPayload

@@ -132,6 +132,7 @@ func (c *completion) valueCompleters() map[string]completer {
 		"--title":                       none,
 		"--category":                    c.completeCategories,
 		"--version":                     c.completeVersions,
+		"mleflow leaderboard --class":   words("any", "time=24h", "gpus=1"),
 		"mleflow leaderboard --version": words("v1", "v1m", "v2", "v2m"),
 		"--against-version":             words("v1", "v1m", "v2", "v2m"),
 		"--fail-on":                     words("agent"),

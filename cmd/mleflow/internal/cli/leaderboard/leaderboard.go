@@ -34,7 +34,9 @@ type leaderboardOptions struct {
 	// version is the version of the competitions whose reports count, and
 	// againstVersion that of the other agent's.
 	version, againstVersion string
-	how                     board.Resampling
+	// class are the conditions of the reports that count.
+	class []string
+	how   board.Resampling
 	// at are the times of early stopping to show.
 	at    []time.Duration
 	rules RuleFlags
@@ -104,6 +106,7 @@ docs/leaderboard.md describes --at and the columns of --format.`,
 	flags.StringVar(&o.againstAgent, "against-agent", "", "compare with the reports of the agent `NAME`")
 	flags.StringVar(&o.version, "version", "", "only reports of competitions at `VERSION`, such as v1")
 	flags.StringVar(&o.againstVersion, "against-version", "", "compare with the reports at `VERSION`, such as v1m, by default of the same agent")
+	flags.StringSliceVar(&o.class, "class", nil, "only attempts under `CONDITIONS` such as time=24h,gpus=1, or any")
 	flags.DurationSliceVar(&o.at, "at", nil, "show also what stopping every attempt after `TIMES` such as 1h,6h would have given, by graded snapshots")
 	o.rules.Register(flags)
 	flags.IntVar(&o.how.Resamples, "resamples", o.how.Resamples, "bootstrap `N` resamples")
@@ -145,7 +148,7 @@ func runLeaderboard(a *app.App, o leaderboardOptions, paths []string) error {
 		return err
 	}
 	q := board.Selection{
-		Agent: o.agent, Version: o.version, Mixed: o.experiment != "",
+		Agent: o.agent, Version: o.version, Class: o.class, Mixed: o.experiment != "",
 		Splits: splits, Seeds: board.Seeds{Count: o.seeds, PadMissing: o.padMissing}, Partial: o.compares(),
 	}
 	first, err := o.standing(q, paths)
@@ -190,6 +193,9 @@ func (o *leaderboardOptions) check(a *app.App) error {
 	}
 	if o.how.Resamples < 2 || o.how.Resamples > 1_000_000 {
 		return app.Usagef("--resamples %d: it takes 2 to 1000000", o.how.Resamples)
+	}
+	if err := conditions.CheckClass(o.class); err != nil {
+		return app.Usagef("--class: %w", err)
 	}
 	if err := o.show.check(a.JSON); err != nil {
 		return err

@@ -38,6 +38,7 @@ type JSON struct {
 	Isolation string `json:"isolation"` // see conditions.Shown
 	Untrusted bool   `json:"untrusted"` // see conditions.Untrusted
 	Task      string `json:"task"`      // see conditions.Told
+	Class     string `json:"class"`     // see conditions.Class
 	board.Board
 	// MetricExternal are the competitions whose scores a program computed.
 	MetricExternal []string          `json:"metric_external,omitempty"`
@@ -59,7 +60,7 @@ type comparisonJSON struct {
 // JSON returns the leaderboard as JSON.
 func (r Result) JSON() JSON {
 	of := func(s board.Standing) JSON {
-		return JSON{Agent: s.Name, Isolation: s.Isolation(nil), Untrusted: conditions.Untrusted(s.Conditions(nil)...), Task: s.Task(nil), Board: s.Board, Failures: s.File.Failures, MetricExternal: export.External(s.Reports()), RuleChecks: s.RuleTally()}
+		return JSON{Agent: s.Name, Isolation: s.Isolation(nil), Untrusted: conditions.Untrusted(s.Conditions(nil)...), Task: s.Task(nil), Class: s.Class(nil), Board: s.Board, Failures: s.File.Failures, MetricExternal: export.External(s.Reports()), RuleChecks: s.RuleTally()}
 	}
 	out := of(r.Agents[0])
 	out.At = r.Stopped
@@ -110,7 +111,7 @@ type Labels struct{ Models, Hours, Date string }
 func (r Result) rows(o Labels) []export.Row {
 	var rows []export.Row
 	for i, s := range r.Agents {
-		row := export.Row{Agent: s.Name, Splits: s.Board.Splits, Hours: o.Hours, Isolation: s.Isolation(nil), Task: s.Task(nil)}
+		row := export.Row{Agent: s.Name, Splits: s.Board.Splits, Hours: cmp.Or(o.Hours, conditions.Hours(s.Conditions(nil)...)), Isolation: s.Isolation(nil), Task: s.Task(nil), Class: s.Class(nil)}
 		for _, g := range s.File.Reports {
 			row.Date = max(row.Date, strings.SplitN(g.CreatedAt, "T", 2)[0])
 		}
@@ -134,7 +135,7 @@ func (r Result) Table(name string) (*table.Table, error) {
 	for _, s := range r.Agents {
 		for _, split := range r.Splits {
 			if figures, ok := s.Board.Splits[split.Name]; ok {
-				groups = append(groups, export.Group{Agent: s.Name, Name: split.Name, Figures: figures, Seeds: s.Board.SeedsPerSplit[split.Name], Competitions: len(split.IDs), Isolation: s.Isolation(split.IDs), Untrusted: conditions.Untrusted(s.Conditions(split.IDs)...), Task: s.Task(split.IDs)})
+				groups = append(groups, export.Group{Agent: s.Name, Name: split.Name, Figures: figures, Seeds: s.Board.SeedsPerSplit[split.Name], Competitions: len(split.IDs), Isolation: s.Isolation(split.IDs), Untrusted: conditions.Untrusted(s.Conditions(split.IDs)...), Task: s.Task(split.IDs), Class: s.Class(split.IDs)})
 			}
 		}
 	}
@@ -251,7 +252,7 @@ func (l Layout) board(out *bytes.Buffer, s board.Standing, splits []board.SplitI
 	if err := t.Write(out, l.Style); err != nil {
 		return err
 	}
-	for _, row := range same {
+	for _, row := range append(same, []string{"class", s.Class(nil)}) {
 		fmt.Fprintf(out, "%-9s  %s\n", row[0], view.OneLine(row[1]))
 	}
 	fmt.Fprintf(out, "\n%s; mean ± standard error of the mean.\n", view.Plural(b.Seeds, "seed"))

@@ -354,7 +354,7 @@ func boardsOf(b aggregate.Board) []Board {
 			i = len(boards)
 			boards = append(boards, Board{Title: title, By: "Agent", Labels: of(0)})
 		}
-		boards[i].Rows = append(boards[i].Rows, rowOf(b.Agents[at].Name, of(at+1), g))
+		boards[i].Rows = append(boards[i].Rows, rowOf(b.Agents[at], of(at+1), g))
 	}
 	for at, a := range b.Agents {
 		if len(a.Groups) != 1 {
@@ -374,9 +374,9 @@ func capitalize(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-func rowOf(agent string, labels []string, g aggregate.Group) BoardRow {
+func rowOf(a aggregate.Agent, labels []string, g aggregate.Group) BoardRow {
 	rate := func(name string) page.Rate { return page.RateOf(g.Percentages, name, g.Seeds) }
-	return BoardRow{Name: agent, Labels: labels, Isolation: cmp.Or(g.Isolation, conditions.Unknown) + g.Repeats.String(), Task: cmp.Or(g.Task, conditions.Unknown), Seeds: g.Seeds, Competitions: len(g.Competitions),
+	return BoardRow{Name: a.Name, Labels: labels, Isolation: cmp.Or(g.Isolation, conditions.Unknown) + g.Repeats.String(), Class: cmp.Or(a.Class, conditions.Unknown), Seeds: g.Seeds, Competitions: len(g.Competitions),
 		AnyMedal: rate("any_medal_percentage"), Gold: rate("gold_medal_percentage"), Silver: rate("silver_medal_percentage"),
 		Bronze: rate("bronze_medal_percentage"), AboveMedian: rate("above_median_percentage"), Valid: rate("valid_submissions_percentage")}
 }

@@ -83,7 +83,7 @@ type Board struct {
 type BoardRow struct {
 	Name                           string
 	Isolation                      string // see conditions.Shown
-	Task                           string // see conditions.Told
+	Class                          string // see conditions.Class
 	Labels                         []string
 	Seeds, Competitions            int
 	AnyMedal, Gold, Silver, Bronze page.Rate

@@ -18,8 +18,8 @@ func fixture() Data {
 	d := Data{
 		Run: Run{ID: "20260301-093000-7f3a", Pipeline: "pipelines/demo.hcl", Status: event.Failed, Started: start, Duration: 41300 * time.Millisecond, Version: "0.1.0"},
 		Boards: []Board{{By: "Agent", Rows: []BoardRow{
-			{Name: "baseline", Isolation: "container", Task: "reference", Seeds: 3, Competitions: 2, AnyMedal: page.Rate{Mean: 83.33, SEM: 16.67, Known: true}, Gold: page.Rate{Mean: 50, SEM: 0, Known: true}, Silver: page.Rate{Mean: 33.33, SEM: 16.67, Known: true}, Bronze: page.Rate{Mean: 0, SEM: 0, Known: true}, AboveMedian: page.Rate{Mean: 100, SEM: 0, Known: true}, Valid: page.Rate{Mean: 100, SEM: 0, Known: true}},
-			{Name: "dummy", Isolation: conditions.NotIsolated, Task: "reference", Seeds: 3, Competitions: 2, Valid: page.Rate{Mean: 100, SEM: 0, Known: true}, AnyMedal: page.Rate{Known: true}},
+			{Name: "baseline", Isolation: "container", Class: "task reference", Seeds: 3, Competitions: 2, AnyMedal: page.Rate{Mean: 83.33, SEM: 16.67, Known: true}, Gold: page.Rate{Mean: 50, SEM: 0, Known: true}, Silver: page.Rate{Mean: 33.33, SEM: 16.67, Known: true}, Bronze: page.Rate{Mean: 0, SEM: 0, Known: true}, AboveMedian: page.Rate{Mean: 100, SEM: 0, Known: true}, Valid: page.Rate{Mean: 100, SEM: 0, Known: true}},
+			{Name: "dummy", Isolation: conditions.NotIsolated, Class: "task reference", Seeds: 3, Competitions: 2, Valid: page.Rate{Mean: 100, SEM: 0, Known: true}, AnyMedal: page.Rate{Known: true}},
 			{Name: `<script>alert("x")</script>`, Seeds: 1, Competitions: 1, AnyMedal: page.Rate{Mean: 0}},
 		}}},
 		Models: []ModelUse{{`step.agent-run.solve["demo-digits/0"]`, "main<b>", export.ModelUse{

@@ -96,7 +96,7 @@ func TestHostilePage(t *testing.T) {
 		x := h.Text
 		d := Data{
 			Run:     Run{ID: x, Pipeline: x, Version: x, NotIsolated: x},
-			Boards:  []Board{{Title: x, By: x, Rows: []BoardRow{{Name: x, Isolation: x, Task: x}}}},
+			Boards:  []Board{{Title: x, By: x, Rows: []BoardRow{{Name: x, Isolation: x, Class: x}}}},
 			Outputs: []page.Fact{{Name: x, Value: x}}, Environment: []page.Fact{{Name: x, Value: x}}, Pins: []Pin{{Address: x, Output: x, Digest: x}},
 			Steps: []Step{{Address: x, Kind: x, Block: x, After: []string{x}, Reasons: []string{x}, Error: x, Status: event.Failed, Started: time.Unix(1, 0), Duration: time.Second}},
 			Competitions: []Competition{{People: page.People{ID: x, Human: []float64{1, 2}}, Title: x, Metric: x, Note: x, Scores: []Score{

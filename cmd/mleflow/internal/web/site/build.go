@@ -77,11 +77,11 @@ type Stopped struct {
 // Agent is a row of a table.
 type Agent struct {
 	aggregate.Agent
-	// Group numbers the tie groups from 1: the differences of its agents from the
+	// Group numbers the tie groups of the class from 1: the differences of its agents from the
 	// first of them are within the 95 % interval over other runs, or have none.
 	Group int `json:"tie_group"`
 	// Head is the agent that it was compared with, the first of the group that
-	// it is in or fell out of; Behind is the comparison. The first of all has none.
+	// it is in or fell out of; Behind is the comparison. The first of a class has none.
 	Head   string            `json:"compared_with,omitempty"`
 	Behind *board.Comparison `json:"comparison,omitempty"`
 
@@ -209,8 +209,8 @@ func (t *Table) stop(at time.Duration, catalog *competitions.Catalog) error {
 func (t *Table) group() error {
 	head := 0
 	for i, a := range t.Agents {
-		if i == 0 {
-			a.Group = 1
+		if i == 0 || a.Class != t.Agents[i-1].Class {
+			a.Group, head = 1, i
 			continue
 		}
 		c, err := t.compare(t.Agents[head].Name, a.Name)

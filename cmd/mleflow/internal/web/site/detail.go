@@ -287,7 +287,7 @@ func (s *Site) agentPage(name string) document {
 func (s *Site) agentSection(t *Table, a *Agent) section {
 	sec := section{Title: t.Name(), Text: []string{"Checked: " + standingText(a.Standings) + "."}}
 	if a.Place > 0 {
-		sec.Text = append(sec.Text, fmt.Sprintf("Place %d of %d, tie group %d.", a.Place, len(t.Agents), a.Group))
+		sec.Text = append(sec.Text, fmt.Sprintf("Place %d of %d in its class, tie group %d.", a.Place, t.inClass(a), a.Group))
 	}
 	if a.Behind != nil {
 		sec.Text = append(sec.Text, comparisonText(a, a.Behind))
@@ -319,7 +319,7 @@ func disclosed(a *Agent) grid {
 	}
 	g := newGrid("What the agent was and used", "What", "Disclosed")
 	for _, row := range [][2]string{
-		{"Isolation", a.Overall.Isolation}, {"Runtime", strings.Join(a.Runtimes, "; ")}, {"Task", a.Overall.Task}, {"Limits", strings.Join(a.Limits, "; ")},
+		{"Isolation", a.Overall.Isolation}, {"Runtime", strings.Join(a.Runtimes, "; ")}, {"Task", a.Overall.Task}, {"Class", a.Class}, {"Limits", strings.Join(a.Limits, "; ")},
 		{"Image", of(func(r *Row) string { return strings.TrimSpace(r.Image + " " + r.ImageDigest) })}, {"Version of a built-in agent", of(func(r *Row) string { return r.AgentVersion })},
 		{"Signed by key", cmp.Or(a.Key, "–")}, {"Given besides the competition", a.outside().Text},
 		{"Models", cmp.Or(strings.Join(a.Models, " "), "–")}, {"Tokens", amount(a.Tokens, 0)}, {"Cost, USD", amount(a.CostUSD, 2)}, {"Time of all attempts", took(a.Seconds)},

@@ -112,7 +112,8 @@ func (t *Table) section(i int, several bool) section {
 	}
 	sec.Text = append(sec.Text, conditions.Notes(t.conditions())...)
 	sec.Grids = append(sec.Grids, t.ranking())
-	sec.Text = append(sec.Text, "Percentages of competitions, mean ± standard error over seeds. Agents with equal results share a place. Agents of one tie group cannot be told apart: "+
+	sec.Text = append(sec.Text, t.classes()...)
+	sec.Text = append(sec.Text, "Percentages of competitions, mean ± standard error over seeds. Places and tie groups are given within a class: attempts under equal conditions. Agents with equal results share a place. Agents of one tie group cannot be told apart: "+
 		"the 95 % interval of the difference from the first of the group, over other runs at these competitions, includes zero, or there are too few runs for one.")
 	if len(t.stops) > 0 {
 		sec.Text = append(sec.Text, "Columns such as “… after 1h” are what stopping every attempt then would have given: the last submission that lay there, or the final one of attempts that had ended. "+
@@ -133,13 +134,36 @@ func (t *Table) section(i int, several bool) section {
 func (t *Table) conditions() []conditions.Attempts {
 	var all []conditions.Attempts
 	for _, a := range t.Agents {
-		one := conditions.Attempts{Agent: a.Name}
-		for _, r := range a.rows {
-			one.Sets = append(one.Sets, r.Report.Conditions)
-		}
-		all = append(all, one)
+		all = append(all, conditions.Attempts{Agent: a.Name, Sets: a.conditions()})
 	}
 	return all
+}
+
+func (a *Agent) conditions() (sets [][]string) {
+	for _, r := range a.rows {
+		sets = append(sets, r.Report.Conditions)
+	}
+	return sets
+}
+
+// inClass counts the agents of an agent's class.
+func (t *Table) inClass(a *Agent) (n int) {
+	for _, other := range t.Agents {
+		if other.Class == a.Class {
+			n++
+		}
+	}
+	return n
+}
+
+// classes describes the classes of the table, with their letters.
+func (t *Table) classes() (texts []string) {
+	for i, a := range t.Agents {
+		if i == 0 || a.Class != t.Agents[i-1].Class {
+			texts = append(texts, "Class "+t.Board.Letter(a.Agent)+": "+a.Class+".")
+		}
+	}
+	return texts
 }
 
 // rate writes a percentage of a group.
@@ -150,11 +174,11 @@ func percentage(of board.Split, seeds int, name string) string {
 }
 
 func (t *Table) ranking() grid {
-	names := []string{"Place", "Tie group", "Agent", ">Any medal %"}
+	names := []string{"Class", "Place", "Tie group", "Agent", ">Any medal %"}
 	for _, at := range t.stops {
 		names = append(names, ">… after "+export.After(at))
 	}
-	names = append(names, ">Gold %", ">Above median %", ">Valid %", ">Competitions", ">Seeds", "Checked", "Isolation", "Given besides the competition")
+	names = append(names, ">Gold %", ">Above median %", ">Valid %", ">Competitions", ">Seeds", "Checked", ">Running time (hours)", "Isolation", "Given besides the competition")
 	if checked(t.rows) {
 		names = append(names, "Rule checks")
 	}
@@ -175,12 +199,12 @@ func (t *Table) ranking() grid {
 		if a.Overall.Untrusted {
 			isolation.Pill = "bad"
 		}
-		cells := []entry{text(place), text(strconv.Itoa(a.Group)), link(a.Name, agentPath(a.Name)), text(rate(a.Overall, shownFigure))}
+		cells := []entry{text(t.Board.Letter(a.Agent)), text(place), text(strconv.Itoa(a.Group)), link(a.Name, agentPath(a.Name)), text(rate(a.Overall, shownFigure))}
 		for _, s := range a.Stopped {
 			cells = append(cells, text(percentage(s.Percentages, a.Overall.Seeds, shownFigure)))
 		}
 		cells = append(cells, text(rate(a.Overall, "gold_medal_percentage")), text(rate(a.Overall, "above_median_percentage")), text(rate(a.Overall, "valid_submissions_percentage")),
-			text(strconv.Itoa(len(a.Competitions))+" of "+strconv.Itoa(len(t.competitions()))), text(strconv.Itoa(a.Overall.Seeds)), standings, isolation, a.outside())
+			text(strconv.Itoa(len(a.Competitions))+" of "+strconv.Itoa(len(t.competitions()))), text(strconv.Itoa(a.Overall.Seeds)), standings, text(cmp.Or(conditions.Hours(a.conditions()...), "–")), isolation, a.outside())
 		if checked(t.rows) {
 			cells = append(cells, foundInAll(a.rows))
 		}

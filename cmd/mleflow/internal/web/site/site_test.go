@@ -219,8 +219,8 @@ func TestStops(t *testing.T) {
 	}
 	got := map[string][]string{}
 	for _, row := range s.Tables[0].ranking().Rows {
-		for _, cell := range row[3:7] {
-			got[row[2].Text] = append(got[row[2].Text], cell.Text)
+		for _, cell := range row[4:8] {
+			got[row[3].Text] = append(got[row[3].Text], cell.Text)
 		}
 	}
 	want := map[string][]string{"early": {"100.0 ± 0.0", "0.0 ± 0.0", "50.0 ± 50.0", "100.0 ± 0.0"}, "none": {"100.0 ± 0.0", "–", "–", "–"}}

@@ -15,7 +15,7 @@ import (
 
 // agentRow is an agent in the list.
 type agentRow struct {
-	Name, Link, Compare, Isolation                              string
+	Name, Link, Compare, Isolation, Class                       string
 	Attempts, Competitions, Valid, Median, Gold, Silver, Bronze int
 	Any                                                         string
 	Last                                                        string
@@ -65,7 +65,7 @@ func agentRowOf(name string, results []*result) agentRow {
 		row.Gold, row.Silver, row.Bronze = row.Gold+count(res.GoldMedal), row.Silver+count(res.SilverMedal), row.Bronze+count(res.BronzeMedal)
 		row.Last = max(row.Last, when(res.Time))
 	}
-	row.Competitions, row.Isolation = len(seen), conditions.Described(sets...)
+	row.Competitions, row.Isolation, row.Class = len(seen), conditions.Described(sets...), conditions.Class(sets...)
 	row.Any = fmt.Sprintf("%d (%s%%)", row.Gold+row.Silver+row.Bronze, percent(row.Gold+row.Silver+row.Bronze, ranked))
 	return row
 }

@@ -19,10 +19,10 @@ import (
 
 // stepHead is the head of the pages of a step.
 type stepHead struct {
-	Run, RunLink, Address, Status, Error, Isolation, CachedFrom, CachedLink string
-	Untrusted                                                               bool
-	Facts                                                                   []page.Fact
-	Tabs                                                                    []page.Link
+	Run, RunLink, Address, Status, Error, Isolation, Class, CachedFrom, CachedLink string
+	Untrusted                                                                      bool
+	Facts                                                                          []page.Fact
+	Tabs                                                                           []page.Link
 }
 
 // one is a step of a run for which a page is made.
@@ -113,7 +113,7 @@ func (o *one) head(attempt bool, tab string) stepHead {
 	if s := o.step; s != nil {
 		h.Error = s.Error
 		if len(s.Conditions) > 0 && attempt {
-			h.Isolation, h.Untrusted = conditions.Described(s.Conditions), conditions.Untrusted(s.Conditions)
+			h.Isolation, h.Untrusted, h.Class = conditions.Described(s.Conditions), conditions.Untrusted(s.Conditions), conditions.Class(s.Conditions)
 		}
 		if s.Tries != nil && s.Tries.Spoilt > 0 {
 			h.Isolation += fmt.Sprintf(", %d ended by the environment before", s.Tries.Spoilt)

@@ -1,0 +1,121 @@
+package conditions
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// The keys of conditions that say what an attempt could use.
+const (
+	// Time is the time limit, such as "24h", with the ending "+waits" where the time that
+	// a provider kept the agent waiting is given back.
+	Time = "time"
+	// CPUs, Memory and GPUs are the resources leased to it; "unlimited" is no limit.
+	CPUs   = "cpus"
+	Memory = "memory"
+	GPUs   = "gpus"
+	// Network is "none", "allow" or "open". Host is a server that it could reach.
+	Network = "network"
+	Host    = "host"
+	// Budget is what it could spend on models, "none" without models.
+	Budget = "budget"
+	// Feedback is what it learned of its submissions.
+	Feedback = "feedback"
+	// Knowledge is what it was given besides its own files and the competition: an image,
+	// data of other steps, the package mlebench, or a tool of a model's provider.
+	Knowledge = "knowledge"
+)
+
+// NoneOf is the value of a condition that says that there was nothing.
+const NoneOf = "none"
+
+// Budgets are the keys that must agree among attempts that count as further seeds.
+func Budgets() []string {
+	return []string{Time, CPUs, Memory, GPUs, step.GPU, Network, Host, Budget, Feedback, Knowledge}
+}
+
+// Class names the class of attempts: the conditions that must be equal before places
+// can be compared, as in "isolation sandbox, task own, time 24h, cpus 8". Where attempts
+// differ, all values are listed, as in "time 12h|36h". Several tries at an attempt are a
+// condition, too. The runtime is none, since isolation says what it means for a result.
+func Class(sets ...[]string) string {
+	words := []string{Isolation + " " + Shown(sets...), Task + " " + Told(sets...)}
+	for _, key := range Budgets() {
+		if v := valuesOf(key, sets); v != "" {
+			words = append(words, key+" "+v)
+		}
+	}
+	if n := RepeatsOf(sets...).Tries; n > 1 {
+		words = append(words, fmt.Sprintf("%s %d", step.Tries, n))
+	}
+	return strings.Join(words, ", ")
+}
+
+// valuesOf lists the values of a key, "" if no set has one.
+func valuesOf(key string, sets [][]string) string {
+	var all []string
+	for _, set := range sets {
+		all = append(all, strings.Join(step.ConditionValues(set, key), "+"))
+	}
+	all = step.UnionConditions(all)
+	if len(all) > 1 && all[0] == "" {
+		all[0] = Unknown
+	}
+	return strings.Join(all, "|")
+}
+
+// Hours is the time limit of attempts in hours, "" if they differ or do not say it.
+func Hours(sets ...[]string) string {
+	limit, err := time.ParseDuration(strings.TrimSuffix(valuesOf(Time, sets), "+waits"))
+	if err != nil {
+		return ""
+	}
+	return strconv.FormatFloat(limit.Hours(), 'f', -1, 64)
+}
+
+// budgetOf returns the conditions of a set that must agree among further seeds.
+func budgetOf(set []string) string {
+	var words []string
+	for _, key := range Budgets() {
+		for _, v := range step.ConditionValues(set, key) {
+			words = append(words, key+"="+v)
+		}
+	}
+	return strings.Join(words, ",")
+}
+
+// Differing returns the budgets of attempts at one competition, each once and sorted.
+func Differing(sets ...[]string) []string {
+	var all []string
+	for _, set := range sets {
+		all = append(all, budgetOf(set))
+	}
+	return step.UnionConditions(all)
+}
+
+// AnyClass selects attempts of all classes.
+const AnyClass = "any"
+
+// InClass reports whether a set has all wanted conditions.
+func InClass(set, wanted []string) bool {
+	return !slices.ContainsFunc(wanted, func(want string) bool { return !slices.Contains(set, want) })
+}
+
+// CheckClass checks a selection of classes, conditions or AnyClass.
+func CheckClass(wanted []string) error {
+	keys := append([]string{Isolation, Runtime, Task, Environment, step.Tries}, Budgets()...)
+	for _, want := range wanted {
+		if key, value, ok := strings.Cut(want, "="); want != AnyClass && (!ok || value == "" || !slices.Contains(keys, key)) {
+			return fmt.Errorf("%q is not %s or a condition such as time=24h; its keys are %s", want, AnyClass, strings.Join(keys, ", "))
+		}
+	}
+	if len(wanted) > 1 && slices.Contains(wanted, AnyClass) {
+		return fmt.Errorf("%s goes with no other condition", AnyClass)
+	}
+	return nil
+}

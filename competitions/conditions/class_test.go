@@ -1,0 +1,61 @@
+package conditions
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func set(words string) []string { return strings.Fields(words) }
+
+// TestClass names the classes of attempts that agree and of some that do not.
+func TestClass(t *testing.T) {
+	long := set("isolation=sandbox runtime=sandbox task=own time=36h cpus=8 gpus=0 network=none")
+	short := set("isolation=sandbox runtime=containerd task=own time=12h cpus=8 gpus=0 network=none")
+	for _, tt := range []struct {
+		name string
+		sets [][]string
+		want string
+	}{
+		{"none", nil, "isolation unknown, task unknown"},
+		{"alike", [][]string{short, short}, "isolation sandbox, task own, time 12h, cpus 8, gpus 0, network none"},
+		{"other runtime", [][]string{short, append(slices.Clone(short), "runtime=sandbox")}, "isolation sandbox, task own, time 12h, cpus 8, gpus 0, network none"},
+		{"two limits", [][]string{long, short, long}, "isolation sandbox, task own, time 12h|36h, cpus 8, gpus 0, network none"},
+		{"not said", [][]string{set("isolation=sandbox task=own"), set("isolation=sandbox task=own gpus=1")}, "isolation sandbox, task own, gpus unknown|1"},
+		{"servers", [][]string{set("isolation=sandbox task=own host=a:1 host=b:2"), set("isolation=sandbox task=own host=a:1 host=b:2")}, "isolation sandbox, task own, host a:1+b:2"},
+		{"tries", [][]string{set("isolation=sandbox task=own tries=2"), set("isolation=sandbox task=own tries=3"), set("isolation=sandbox task=own")}, "isolation sandbox, task own, tries 3"},
+		{"rehearsal", [][]string{set("isolation=none task=own data=rehearsal")}, "isolation none (untrusted), task own (rehearsal)"},
+	} {
+		if got := Class(tt.sets...); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+	if n := len(Differing(long, short, long, append(slices.Clone(short), "tries=2", "runtime=x"))); n != 2 {
+		t.Errorf("%d budgets, want 2", n)
+	}
+	for sets, want := range map[string]string{"time=24h": "24", "time=90m": "1.5", "time=12h+waits": "12", "time=unlimited": "", "gpus=1": ""} {
+		if got := Hours(set(sets)); got != want {
+			t.Errorf("hours of %s: %q, want %q", sets, got, want)
+		}
+	}
+	if got := Hours(long, short); got != "" {
+		t.Errorf("hours of both %q", got)
+	}
+	if notes := strings.Join(Notes([]Attempts{{"a", [][]string{long}}, {"b", [][]string{short}}}), " "); !strings.Contains(notes, "Mixed conditions (time 12h|36h)") {
+		t.Errorf("notes %s", notes)
+	}
+}
+
+// TestCheckClass takes and refuses selections.
+func TestCheckClass(t *testing.T) {
+	for _, good := range []string{"", "any", "time=24h gpus=1", "tries=2", "isolation=none"} {
+		if err := CheckClass(set(good)); err != nil {
+			t.Errorf("%s: %v", good, err)
+		}
+	}
+	for _, bad := range []string{"A", "time", "time=", "hours=24", "any time=24h"} {
+		if err := CheckClass(set(bad)); err == nil {
+			t.Errorf("%s is taken", bad)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package agentrun
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// Conditions implements step.Conditioned.
+func (a *attempt) Conditions() []string {
+	set := append(conditions.Of(a.runtime.Name, a.args.isolation(a.runtime)), conditions.Task+"="+string(a.args.Task))
+	add := func(key string, values ...string) {
+		if len(values) == 0 {
+			values = []string{conditions.NoneOf}
+		}
+		for _, v := range values {
+			set = append(set, key+"="+v)
+		}
+	}
+	if a.args.Agent.Venv != "" {
+		add(conditions.Environment, conditions.HostVenv)
+	}
+	limits := a.raw.Limits
+	add(conditions.Time, a.timeText())
+	add(conditions.CPUs, limitText(limits.CPUs > 0, strconv.FormatFloat(limits.CPUs, 'g', -1, 64)))
+	add(conditions.Memory, limitText(limits.MemoryBytes > 0, sizeText(limits.MemoryBytes)))
+	add(conditions.GPUs, strconv.Itoa(limits.GPUs))
+	mode := a.networkMode()
+	if !a.runtime.Isolates {
+		mode = "open"
+	}
+	add(conditions.Network, mode)
+	if mode == "allow" {
+		add(conditions.Host, a.args.Network.Allow...)
+	}
+	var budgets []string
+	for _, m := range a.args.Agent.Models {
+		budgets = append(budgets, budgetText(m.Budget, m.RunBudget))
+	}
+	add(conditions.Budget, budgets...)
+	add(conditions.Feedback, "verdicts")
+	add(conditions.Knowledge, a.knowledge()...)
+	return step.UnionConditions(set)
+}
+
+// knowledge lists what the agent has besides its files and the competition.
+func (a *attempt) knowledge() (list []string) {
+	agent := a.args.Agent
+	if agent.Image != "" || agent.Built != nil {
+		list = append(list, "image")
+	}
+	for _, f := range agent.Files {
+		if f.Local == nil {
+			list = append(list, "data")
+		}
+	}
+	if a.args.Shim {
+		list = append(list, "shim")
+	}
+	for _, m := range agent.Models {
+		list = append(list, m.Tools...)
+	}
+	return list
+}
+
+func limitText(limited bool, text string) string {
+	if limited {
+		return text
+	}
+	return "unlimited"
+}
+
+// timeText writes the time limit without units that are zero.
+func (a *attempt) timeText() string {
+	limit := a.raw.Limits.Timeout
+	text := limit.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	text = limitText(limit > 0, text)
+	if slices.ContainsFunc(a.args.Agent.Models, func(m step.Model) bool { return m.PauseClock }) {
+		text += "+waits"
+	}
+	return text
+}
+
+// sizeText writes a size exactly, in the largest binary unit that allows it.
+func sizeText(bytes int64) string {
+	for i, unit := range []string{"TiB", "GiB", "MiB", "KiB"} {
+		if size := int64(1) << (40 - 10*i); bytes%size == 0 {
+			return strconv.FormatInt(bytes/size, 10) + unit
+		}
+	}
+	return strconv.FormatInt(bytes, 10) + "B"
+}
+
+// budgetText writes the limits of a model, as in "10usd/1000requests"; those that all
+// attempts share begin with "run:".
+func budgetText(own, shared step.ModelBudget) string {
+	var parts []string
+	for _, b := range []struct {
+		prefix string
+		step.ModelBudget
+	}{{"", own}, {"run:", shared}} {
+		if b.Cost != "" {
+			whole, cents, _ := strings.Cut(b.Cost, ".")
+			if cents = strings.TrimRight(cents, "0"); cents != "" {
+				whole += "." + cents
+			}
+			parts = append(parts, b.prefix+whole+"usd")
+		}
+		if b.Tokens > 0 {
+			parts = append(parts, fmt.Sprintf("%s%dtokens", b.prefix, b.Tokens))
+		}
+		if b.Requests > 0 {
+			parts = append(parts, fmt.Sprintf("%s%drequests", b.prefix, b.Requests))
+		}
+	}
+	return cmp.Or(strings.Join(parts, "/"), "unlimited")
+}
