@@ -111,7 +111,7 @@ func Kind(deps Deps) step.Kind {
 	tidied, memo, pools := &sync.Once{}, &sync.Map{}, cmp.Or(deps.Pools, &modelblock.Pools{})
 	return step.Kind{
 		Name:        conditions.AttemptKind,
-		Version:     "7",
+		Version:     "8",
 		Doc:         "Runs an agent on a competition once: starts its command with public files, seed and limits, stops it at the time limit, and keeps what it submitted. An agent that fails is a result, not an error.",
 		Varies:      true,
 		Untrusted:   true,
