@@ -176,6 +176,22 @@ func NewEstimate(values []float64) Estimate {
 	return Estimate{Mean: grading.Number(mean), SEM: grading.Number(sem), CILower: grading.Number(mean - margin), CIUpper: grading.Number(mean + margin)}
 }
 
+// values returns the percentage of each seed in which something counts.
+func (p figure) values(seeds [][]Flags) []float64 {
+	values := make([]float64, 0, len(seeds))
+	for _, seed := range seeds {
+		held, of := 0, 0
+		for _, f := range seed {
+			held += count(p.holds(f))
+			of += count(p.counts(f))
+		}
+		if of > 0 {
+			values = append(values, float64(held)/float64(of)*100)
+		}
+	}
+	return values
+}
+
 // Split is the figures of one split of the competitions, by name.
 type Split map[string]Estimate
 
@@ -184,18 +200,7 @@ type Split map[string]Estimate
 func Aggregate(seeds [][]Flags) Split {
 	out := make(Split, len(percentages))
 	for _, p := range percentages {
-		values := make([]float64, 0, len(seeds))
-		for _, seed := range seeds {
-			held, of := 0, 0
-			for _, f := range seed {
-				held += count(p.holds(f))
-				of += count(p.counts(f))
-			}
-			if of > 0 {
-				values = append(values, float64(held)/float64(of)*100)
-			}
-		}
-		if len(values) > 0 || len(seeds) == 0 {
+		if values := p.values(seeds); len(values) > 0 || len(seeds) == 0 {
 			out[p.name] = NewEstimate(values)
 		}
 	}
@@ -208,6 +213,9 @@ type Board struct {
 	SeedsPerSplit map[string]int    `json:"seeds_per_split"` // by split
 	Splits        map[string]Split  `json:"splits"`
 	Skipped       map[string]string `json:"skipped,omitempty"` // splits that cannot be built, with the reason
+	// Choices is the spread of any_medal_percentage over all choices of the requested
+	// number of seeds, by split, where there are more.
+	Choices map[string]Spread `json:"choices,omitempty"`
 }
 
 // SplitIDs names a split and its competitions.
@@ -220,7 +228,7 @@ type SplitIDs struct {
 // built is skipped with the reason; if none can, the first reason is an error,
 // and the board holds the reasons only.
 func NewBoard(reports []Flags, splits []SplitIDs, seeds Seeds) (Board, error) {
-	b := Board{SeedsPerSplit: map[string]int{}, Splits: map[string]Split{}, Skipped: map[string]string{}}
+	b := Board{SeedsPerSplit: map[string]int{}, Splits: map[string]Split{}, Skipped: map[string]string{}, Choices: map[string]Spread{}}
 	var first error
 	for _, split := range splits {
 		arranged, err := seeds.Arrange(reports, split.IDs)
@@ -233,6 +241,10 @@ func NewBoard(reports []Flags, splits []SplitIDs, seeds Seeds) (Board, error) {
 		}
 		b.Splits[split.Name] = Aggregate(arranged)
 		b.SeedsPerSplit[split.Name] = len(arranged)
+		all, err := Seeds{PadMissing: seeds.PadMissing}.Arrange(reports, split.IDs)
+		if values := medals().values(all); err == nil && len(values) > len(arranged) {
+			b.Choices[split.Name] = NewSpread(values, len(arranged))
+		}
 		if b.Seeds == 0 || len(arranged) < b.Seeds {
 			b.Seeds = len(arranged)
 		}

@@ -32,6 +32,9 @@ type Selection struct {
 	// Class are the conditions of the reports that count, or conditions.AnyClass. Without
 	// them the reports of a competition must agree in conditions.Budgets.
 	Class []string
+	// Unflagged lets attempts in which a rule check found something count as no valid
+	// submission; see Unflagged.
+	Unflagged bool
 	// Mixed lets reports of several agents count as one's.
 	Mixed  bool
 	Splits []SplitIDs
@@ -60,6 +63,11 @@ func (q Selection) Standing(paths []string) (s Standing, err error) {
 	}
 	if s.File.Reports, err = ofClass(s.File.Reports, q.Class); err != nil {
 		return s, err
+	}
+	if q.Unflagged {
+		for i, g := range s.File.Reports {
+			s.File.Reports[i] = Unflagged(g)
+		}
 	}
 	if q.Seeds.PadMissing {
 		if err := refuseFailures(s.File, q.Splits); err != nil {

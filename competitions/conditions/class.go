@@ -69,6 +69,17 @@ func valuesOf(key string, sets [][]string) string {
 	return strings.Join(all, "|")
 }
 
+// Limit writes a time limit without units that are zero: "24h", "1h30m".
+func Limit(limit time.Duration) string {
+	text := limit.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
+
 // Hours is the time limit of attempts in hours, "" if they differ or do not say it.
 func Hours(sets ...[]string) string {
 	limit, err := time.ParseDuration(strings.TrimSuffix(valuesOf(Time, sets), "+waits"))

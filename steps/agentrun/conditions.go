@@ -75,16 +75,10 @@ func limitText(limited bool, text string) string {
 	return "unlimited"
 }
 
-// timeText writes the time limit without units that are zero.
+// timeText writes the time limit.
 func (a *attempt) timeText() string {
 	limit := a.raw.Limits.Timeout
-	text := limit.String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, zero) {
-			text = text[:len(text)-2]
-		}
-	}
-	text = limitText(limit > 0, text)
+	text := limitText(limit > 0, conditions.Limit(limit))
 	if slices.ContainsFunc(a.args.Agent.Models, func(m step.Model) bool { return m.PauseClock }) {
 		text += "+waits"
 	}

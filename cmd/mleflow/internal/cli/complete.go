@@ -82,6 +82,7 @@ func (c *completion) argumentCompleters() map[string]completer {
 		"mleflow bundle":           atMost(1, c.completeRuns),
 		"mleflow logs":             inTurn(c.completeRuns, c.completeRunSteps),
 		"mleflow report":           atMost(1, c.completeRuns),
+		"mleflow audit":            atMost(1, orFiles(c.completeRuns)),
 		"mleflow board build":      suffixed("bundle"),
 		"mleflow export":           orFiles(c.completeRuns),
 		"mleflow export run-group": atMost(1, c.completeRuns),

@@ -20,6 +20,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/cache"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/competition"
 	exportcmd "github.com/mleflow/mleflow/cmd/mleflow/internal/cli/export"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/pipeline"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/proof"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
@@ -52,6 +53,7 @@ func outputs() map[string][]any {
 	return map[string][]any{
 		"apply":       events,
 		"board build": {proof.BuiltJSON{}},
+		"audit":       {[]leaderboard.AuditedJSON{}},
 		"bundle":      {bundle.Written{}},
 		"cache gc":    {cache.CollectedJSON{}},
 		"cache info":  {disk.Info{}},

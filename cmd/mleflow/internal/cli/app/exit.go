@@ -93,8 +93,13 @@ func ExitStatus(err error) int {
 	}
 }
 
-// Wrong says that an error is a mistake in the command line.
-func Wrong(err error) error { return UsageError{err} }
+// Wrong says that an error is a mistake in the command line, if it is no mismatch.
+func Wrong(err error) error {
+	if errors.Is(err, step.ErrMismatch) {
+		return err
+	}
+	return UsageError{err}
+}
 
 // StatusError is the exit status of a process that has told the rest itself.
 type StatusError struct{ Status int }

@@ -18,15 +18,10 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/proof"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/export"
-	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 	"github.com/mleflow/mleflow/plugins/models/transcript/atif"
@@ -117,7 +112,7 @@ type ExportedJSON struct {
 func exportRows(ctx context.Context, a *app.App, o exportOptions, args []string) error {
 	var records []export.Record
 	for _, arg := range args {
-		list, err := recordsOf(ctx, a, arg)
+		list, err := leaderboard.RecordsOf(ctx, a, arg)
 		if err != nil {
 			return err
 		}
@@ -151,110 +146,6 @@ func writeTable(path string, t *table.Table, f export.Format) error {
 		return err
 	}
 	return app.ReplaceFile(path, out.Bytes())
-}
-
-// recordsOf returns those of one argument of export.
-func recordsOf(ctx context.Context, a *app.App, arg string) ([]export.Record, error) {
-	info, err := os.Stat(arg)
-	folder := err == nil && info.IsDir()
-	if !folder && !proof.IsBundle(arg) {
-		past, err := a.FindRun([]string{arg})
-		if err != nil {
-			return nil, err
-		}
-		return runRecords(ctx, a, past)
-	}
-	catalog, err := a.Catalog()
-	if err != nil {
-		return nil, err
-	}
-	document := folder
-	if !folder {
-		if document, err = isJSON(arg); err != nil {
-			return nil, app.Wrong(fmt.Errorf("read results: %w", err))
-		}
-	}
-	if document {
-		return fileRecords(arg, catalog)
-	}
-	return bundleRecords(ctx, a, arg, catalog)
-}
-
-// isJSON reports whether a file begins as a JSON document does.
-func isJSON(path string) (bool, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	head := make([]byte, 64)
-	n, err := io.ReadFull(f, head)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-		return false, err
-	}
-	return bytes.HasPrefix(bytes.TrimSpace(head[:n]), []byte("{")), nil
-}
-
-func fileRecords(path string, catalog *competitions.Catalog) ([]export.Record, error) {
-	files, err := board.ReportFiles([]string{path})
-	if err != nil {
-		return nil, app.Wrong(err)
-	}
-	var records []export.Record
-	for _, file := range files {
-		list, err := tidy.FromFile(file, catalog)
-		if err != nil {
-			return nil, app.Wrong(err)
-		}
-		records = append(records, list...)
-	}
-	tidy.Sort(records)
-	return records, nil
-}
-
-func bundleRecords(ctx context.Context, a *app.App, path string, catalog *competitions.Catalog) ([]export.Record, error) {
-	work, stop := a.MeterWork("reading " + path)
-	defer stop()
-	b, err := bundle.Open(ctx, path, work)
-	if err != nil {
-		return nil, proof.Damaged(err)
-	}
-	defer b.Close()
-	x, err := b.Examine(ctx, nil)
-	if err != nil {
-		return nil, proof.Damaged(fmt.Errorf("check bundle %s: %w", path, err))
-	}
-	records, left, err := tidy.FromBundle(ctx, b, x, catalog, "claimed")
-	tellLeft(a, left)
-	return records, err
-}
-
-func runRecords(ctx context.Context, a *app.App, past *ledger.Past) (records []export.Record, err error) {
-	if err := a.UseRun(past); err != nil {
-		return nil, err
-	}
-	catalog, err := a.Catalog()
-	if err != nil {
-		return nil, err
-	}
-	err = a.WithResults(past, func(c app.ResultCache) error {
-		run, err := leaderboard.TidyRun(past, c, catalog)
-		if err != nil {
-			return err
-		}
-		var left []tidy.Left
-		records, left, err = tidy.Collect(ctx, run)
-		tellLeft(a, left)
-		return err
-	})
-	return records, err
-}
-
-// tellLeft tells of the steps that have no row.
-func tellLeft(a *app.App, left []tidy.Left) {
-	for _, l := range left {
-		fmt.Fprintf(a.Stderr, "%s %s: %s\n", a.ErrStyle().Warn("Left out:"), view.Text(l.Address), l.Why)
-	}
 }
 
 func newExportATIF(a *app.App) *cobra.Command {

@@ -192,7 +192,7 @@ func (x *inspector) logs(ctx context.Context, a *app.App, past *ledger.Past) ([]
 			}
 		}
 	}
-	tellLeft(a, left)
+	leaderboard.TellLeft(a, left)
 	if len(by) == 0 {
 		return nil, app.Usagef("run %s has no attempt of an agent and no grade to write", run.ID)
 	}

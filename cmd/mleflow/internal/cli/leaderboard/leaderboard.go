@@ -40,7 +40,9 @@ type leaderboardOptions struct {
 	// at are the times of early stopping to show.
 	at    []time.Duration
 	rules RuleFlags
-	show  showOptions
+	// withoutFlagged lets attempts in which a rule found something count as invalid.
+	withoutFlagged bool
+	show           showOptions
 }
 
 // NewLeaderboard returns the command leaderboard.
@@ -53,8 +55,8 @@ func NewLeaderboard(a *app.App) *cobra.Command {
 percentages: mean, standard error of the mean and 95 % interval by split.
 
 A REPORT is a file of grade, the reference or a pipeline, a leaderboard, a
-folder of *grading_report*.json, read by path, or a run: an id, the beginning of
-one, or "latest". Seed n takes each competition's n-th report, up to the fewest
+folder of *grading_report*.json, read by path, a bundle, or a run: an id, the
+beginning of one, or "latest". Seed n takes each competition's n-th report, up to the fewest
 that one has.
 
 --experiment-id takes the run groups of run_group_experiments.csv, one report
@@ -108,6 +110,7 @@ docs/leaderboard.md describes --at and the columns of --format.`,
 	flags.StringVar(&o.againstVersion, "against-version", "", "compare with the reports at `VERSION`, such as v1m, by default of the same agent")
 	flags.StringSliceVar(&o.class, "class", nil, "only attempts under `CONDITIONS` such as time=24h,gpus=1, or any")
 	flags.DurationSliceVar(&o.at, "at", nil, "show also what stopping every attempt after `TIMES` such as 1h,6h would have given, by graded snapshots")
+	flags.BoolVar(&o.withoutFlagged, "without-flagged", false, "count attempts in which a rule check found something as no valid submission")
 	o.rules.Register(flags)
 	flags.IntVar(&o.how.Resamples, "resamples", o.how.Resamples, "bootstrap `N` resamples")
 	flags.Uint64Var(&o.how.Seed, "resampling-seed", 0, "`SEED` of the bootstrap")
@@ -148,7 +151,7 @@ func runLeaderboard(a *app.App, o leaderboardOptions, paths []string) error {
 		return err
 	}
 	q := board.Selection{
-		Agent: o.agent, Version: o.version, Class: o.class, Mixed: o.experiment != "",
+		Agent: o.agent, Version: o.version, Class: o.class, Unflagged: o.withoutFlagged, Mixed: o.experiment != "",
 		Splits: splits, Seeds: board.Seeds{Count: o.seeds, PadMissing: o.padMissing}, Partial: o.compares(),
 	}
 	first, err := o.standing(q, paths)

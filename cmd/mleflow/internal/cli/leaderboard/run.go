@@ -2,9 +2,8 @@ package leaderboard
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
@@ -64,7 +64,12 @@ func ReadRuns(ctx context.Context, a *app.App, paths ...string) (board.File, err
 
 // runFolder writes the reports of a run to a folder; "" if path is one of a file.
 func runFolder(ctx context.Context, a *app.App, path string, rules RuleFlags) (dir string, err error) {
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || filepath.Base(path) != path || filepath.Ext(path) != "" {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		if document, err := isJSON(path); err == nil && !document {
+			return bundleFolder(ctx, a, path, rules)
+		}
+	}
+	if bundle.Names(path) || isFolder(path) {
 		if len(rules.Exclude) > 0 {
 			return "", fmt.Errorf("--exclude-rule: %s is a file, which does not say what rules found; name a run", path)
 		}
@@ -83,6 +88,35 @@ func runFolder(ctx context.Context, a *app.App, path string, rules RuleFlags) (d
 	return dir, a.WithResults(past, func(c app.ResultCache) error {
 		return writeReports(ctx, a, c, past, tidy.ReportFolder{Dir: dir, Exclude: rules.Exclude})
 	})
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// bundleFolder writes the reports in a bundle to a folder.
+func bundleFolder(ctx context.Context, a *app.App, path string, rules RuleFlags) (dir string, err error) {
+	records, err := RecordsOf(ctx, a, path)
+	if err != nil {
+		return "", err
+	}
+	if dir, err = os.MkdirTemp("", "mleflow-reports-"); err != nil {
+		return "", err
+	}
+	for i, r := range WithoutFound(a, rules, records) {
+		if !r.Graded {
+			continue
+		}
+		text, err := json.Marshal(gradedOf(r))
+		if err != nil {
+			return dir, err
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%06d_grading_report.json", i)), text, 0o600); err != nil {
+			return dir, err
+		}
+	}
+	return dir, nil
 }
 
 // writeReports tells how many attempts are left out, and how many not graded yet.

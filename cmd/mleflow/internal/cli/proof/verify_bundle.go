@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +14,6 @@ import (
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/sched"
-	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
@@ -44,12 +40,6 @@ func (c *bundleChecks) unused(cmd *cobra.Command) error {
 	return nil
 }
 
-// IsBundle reports whether an argument names a file and not a run.
-func IsBundle(arg string) bool {
-	info, err := os.Stat(arg)
-	return err == nil && !info.IsDir() || errors.Is(err, fs.ErrNotExist) && (filepath.Base(arg) != arg || filepath.Ext(arg) != "")
-}
-
 func verifyBundle(ctx context.Context, a *app.App, o verifyOptions, path string) (err error) {
 	switch {
 	case o.refetch || o.gradingOnly:
@@ -70,13 +60,13 @@ func verifyBundle(ctx context.Context, a *app.App, o verifyOptions, path string)
 	defer stop()
 	b, err := bundle.Open(ctx, path, work)
 	if err != nil {
-		return Damaged(err)
+		return err
 	}
 	defer b.Close()
 	x, err := b.Examine(ctx, key)
 	stop()
 	if err != nil {
-		return Damaged(fmt.Errorf("check bundle %s: %w", path, err))
+		return fmt.Errorf("check bundle %s: %w", path, err)
 	}
 	q := audit.Request{Bundle: b, Summary: x.Summary, Metrics: metric.All(), Done: func(v engine.Verified) { showVerdict(a.Terminal, v) }}
 	if o.bundle.regrade {
@@ -88,18 +78,9 @@ func verifyBundle(ctx context.Context, a *app.App, o verifyOptions, path string)
 	}
 	report, err := recompute(ctx, a, o, x, q)
 	if err != nil {
-		return Damaged(fmt.Errorf("check bundle %s: %w", path, err))
+		return fmt.Errorf("check bundle %s: %w", path, err)
 	}
 	return showExamined(a.Terminal, path, verdict{x, report, o.bundle.regrade})
-}
-
-// Damaged marks what is wrong with a bundle as a mismatch.
-func Damaged(err error) error {
-	var bad *bundle.Damage
-	if errors.As(err, &bad) {
-		return step.Mismatch(err)
-	}
-	return err
 }
 
 // ownData opens what the verifier has of his own: his cache, and with it the

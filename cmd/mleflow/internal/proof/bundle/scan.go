@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // Damage means that a bundle has changed since it was written.
@@ -25,6 +28,15 @@ func (d *Damage) Error() string { return fmt.Sprintf("%s: %v", d.Where, d.Err) }
 
 // Unwrap returns the cause.
 func (d *Damage) Unwrap() error { return d.Err }
+
+// Is reports that it is a mismatch.
+func (d *Damage) Is(err error) bool { return err == step.ErrMismatch }
+
+// Names reports whether an argument names a file and not a run.
+func Names(arg string) bool {
+	info, err := os.Stat(arg)
+	return err == nil && !info.IsDir() || errors.Is(err, fs.ErrNotExist) && (filepath.Base(arg) != arg || filepath.Ext(arg) != "")
+}
 
 func damage(where, format string, args ...any) error {
 	return &Damage{where, fmt.Errorf(format, args...)}

@@ -256,6 +256,12 @@ func (l Layout) board(out *bytes.Buffer, s board.Standing, splits []board.SplitI
 		fmt.Fprintf(out, "%-9s  %s\n", row[0], view.OneLine(row[1]))
 	}
 	fmt.Fprintf(out, "\n%s; mean ± standard error of the mean.\n", view.Plural(b.Seeds, "seed"))
+	for _, split := range shown {
+		if c, ok := b.Choices[split]; ok {
+			fmt.Fprintf(out, "%s: any_medal over all choices of %s: %.2f ± %.2f (standard deviation), from %.2f to %.2f.\n",
+				split, view.Plural(b.SeedsPerSplit[split], "seed"), float64(c.Mean), float64(c.SD), float64(c.Lowest), float64(c.Highest))
+		}
+	}
 	return nil
 }
 

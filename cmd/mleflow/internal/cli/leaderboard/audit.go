@@ -1,0 +1,133 @@
+package leaderboard
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/evidence"
+	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/grading"
+)
+
+// NewAudit returns the command audit.
+func NewAudit(a *app.App) *cobra.Command {
+	at := []time.Duration{time.Hour, 6 * time.Hour, 12 * time.Hour}
+	cmd := &cobra.Command{
+		Use:   "audit RESULT",
+		Short: "Show what a result would be had something been otherwise",
+		Long: `Show the boards of a bundle, a run or a file of reports as a reviewer asks for
+them, offline and without answers: as published; had every attempt been stopped
+after a time, by graded snapshots; without attempts in which rule checks found
+something, which count as no valid submission; for each version of the
+competitions and each class of conditions, if there are several; and over all
+choices of fewer seeds.
+
+A board takes all competitions in RESULT. The table shows any medal; --json has
+every figure. mleflow verify --regrade checks the scores themselves.`,
+		Example: `  mleflow audit results.bundle
+  mleflow audit latest --at 30m,2h --json`,
+		Args: app.Takes(1, 1),
+		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+			if err := CheckStops(at); err != nil {
+				return err
+			}
+			return runAudit(cmd.Context(), a, args[0], at)
+		}),
+	}
+	cmd.Flags().DurationSliceVar(&at, "at", at, "the `TIMES` of early stopping, such as 1h,6h")
+	return cmd
+}
+
+// AuditedJSON is what audit --json prints of an agent.
+type AuditedJSON struct {
+	Agent        string       `json:"agent"`
+	Competitions []string     `json:"competitions"`
+	Cases        []board.Case `json:"cases"`
+}
+
+func runAudit(ctx context.Context, a *app.App, arg string, at []time.Duration) error {
+	records, err := RecordsOf(ctx, a, arg)
+	if err != nil {
+		return err
+	}
+	by, all := map[string][]grading.Graded{}, map[string]bool{}
+	for _, r := range records {
+		if r.Graded {
+			by[r.Agent], all[r.Report.CompetitionID] = append(by[r.Agent], gradedOf(r)), true
+		}
+	}
+	if len(by) == 0 {
+		return app.Usagef("%s holds no graded attempt", arg)
+	}
+	var audited []AuditedJSON
+	ids := slices.Sorted(maps.Keys(all))
+	for _, agent := range slices.SortedFunc(maps.Keys(by), board.CompareNames) {
+		audited = append(audited, AuditedJSON{agent, ids, board.WhatIf(by[agent], ids, at)})
+	}
+	if a.JSON {
+		return app.WriteJSON(a.Stdout, audited)
+	}
+	return showAudit(a.Terminal, audited)
+}
+
+// gradedOf is the report of an attempt, with what its record says of the attempt.
+func gradedOf(r export.Record) grading.Graded {
+	g := grading.Graded{Report: r.Report, Labels: map[string]string{}, Origin: &grading.Origin{Run: r.Address, WallSeconds: r.Attempt.WallSeconds, Curve: r.Snapshots}}
+	maps.Copy(g.Labels, r.Labels)
+	g.Labels["agent"] = r.Agent
+	if r.Seed != "" {
+		g.Labels["seed"] = r.Seed
+	}
+	if r.Check != nil {
+		g.Origin.Checked, g.Origin.WarnedBy = true, r.Check.FoundBy(evidence.Warning)
+	}
+	return g
+}
+
+func showAudit(term *app.Terminal, audited []AuditedJSON) error {
+	style := term.OutStyle()
+	for _, one := range audited {
+		fmt.Fprintf(term.Stdout, "%s, %s\n\n", style.Bold(view.Text(one.Agent)), view.Plural(len(one.Competitions), "competition"))
+		t := view.NewTable("If", ">Attempts", ">Seeds", ">Any medal %", ">95 % interval", ">Change", ">Above median %", ">Valid %")
+		t.Fit(0, app.BoardWidth(term))
+		var notes []string
+		for _, c := range one.Cases {
+			row := []string{view.OneLine(c.Name), fmt.Sprint(c.Attempts), fmt.Sprint(c.Seeds), "-", "-", "-", "-", "-"}
+			if e, ok := c.Figures["any_medal_percentage"]; ok {
+				row[3], row[4] = fmt.Sprintf("%.2f ± %.2f", float64(e.Mean), float64(e.SEM)), fmt.Sprintf("%.1f to %.1f", float64(e.CILower), float64(e.CIUpper))
+			}
+			if c.Change != nil {
+				row[5] = fmt.Sprintf("%+.2f", float64(*c.Change))
+			}
+			for i, name := range []string{"above_median_percentage", "valid_submissions_percentage"} {
+				if e, ok := c.Figures[name]; ok {
+					row[6+i] = fmt.Sprintf("%.2f", float64(e.Mean))
+				}
+			}
+			if s := c.Choices; s != nil {
+				row[3], row[4] = fmt.Sprintf("%.2f ± %.2f", float64(s.Mean), float64(s.SD)), fmt.Sprintf("%.2f to %.2f", float64(s.Lowest), float64(s.Highest))
+			}
+			if c.Why != "" {
+				notes = append(notes, c.Name+": "+c.Why)
+			}
+			t.Row(row...)
+		}
+		if err := t.Write(term.Stdout, style); err != nil {
+			return err
+		}
+		for _, note := range notes {
+			fmt.Fprintf(term.Stdout, "%s\n", style.Dim("- is not known. "+view.OneLine(note)))
+		}
+		fmt.Fprintln(term.Stdout)
+	}
+	fmt.Fprintln(term.Stdout, "Mean ± standard error over seeds, with its 95 % interval. Of fewer seeds: mean ± standard\ndeviation over all choices, and the lowest and highest choice.")
+	return nil
+}
