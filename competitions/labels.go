@@ -26,12 +26,19 @@ type PublicLabels struct {
 // covers are the values of Covers.
 var covers = []string{"all", "part", "unknown"}
 
-// Shares returns the sentence that says which labels are public.
-func (p PublicLabels) Shares() string {
-	return map[string]string{"all": "labels of all hidden rows", "part": "labels of some hidden rows", "unknown": "the same kind of rows; how many are the hidden ones is not known"}[p.Covers]
+// Extent describes which labels the collection has.
+func (p PublicLabels) Extent() string {
+	switch p.Covers {
+	case "all":
+		return "the labels of all hidden rows"
+	case "part":
+		return "labels of some hidden rows"
+	}
+	return "labels of the same kind of rows; how many are hidden here is not known"
 }
 
-// Address returns the URL without its scheme, "www." and the slash at its end, as text is searched for it.
+// Address returns the URL in lower case without scheme, "www." and a slash at the end, as
+// code may write it.
 func (p PublicLabels) Address() string {
 	_, rest, _ := strings.Cut(p.URL, "://")
 	return strings.ToLower(strings.TrimPrefix(strings.TrimSuffix(rest, "/"), "www."))

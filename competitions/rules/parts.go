@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -66,6 +67,9 @@ func (c *check) python(s *pysource.Source) {
 		if t.Kind == pysource.String {
 			c.text(at(s, t.Line), t.Value())
 		}
+	}
+	for _, line := range slices.Sorted(maps.Keys(s.Commands)) {
+		c.text(at(s, line), s.Commands[line])
 	}
 }
 
