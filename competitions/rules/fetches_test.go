@@ -47,6 +47,7 @@ var fetches = []struct {
 	{"kagglehub, renamed", "a.py", "from kagglehub import competition_download as cd\np = cd('dogs-vs-cats')\n", 2},
 	{"Kaggle's API", "a.py", "from kaggle.api.kaggle_api_extended import KaggleApi\napi = KaggleApi()\napi.dataset_download_files('a/b', path='.', unzip=True)\n", 3},
 	{"Kaggle's program, a list", "a.py", "import subprocess\nsubprocess.run(['kaggle', 'competitions', 'download', '-c', 'leaf-classification'])\n", 2},
+	{"Kaggle's API by curl", "a.sh", "curl -L -u u:k https://www.kaggle.com/api/v1/datasets/download/a/b -o x.zip\n", 1},
 	{"keras", "a.py", "from tensorflow.keras.datasets import imdb\n(x, y), t = imdb.load_data(num_words=100)\n", 2},
 	{"UCI, its package", "a.py", "from ucimlrepo import fetch_ucirepo as f\nd = f(id=241)\n", 2},
 	{"UCI, by pandas", "a.py", "import pandas as pd\nd = pd.read_csv('https://archive.ics.uci.edu/ml/machine-learning-databases/00241/data.csv')\n", 2},
@@ -63,6 +64,23 @@ var fetches = []struct {
 	{"a shell, the old program", "a.sh", "huggingface-cli download --repo-type=dataset lmsys/x\n", 1},
 	{"a shell, tfds", "a.sh", "tfds build stanford_dogs\n", 1},
 	{"a shell, Python", "a.sh", "python -c \"import tensorflow_datasets as tfds; tfds.load('stanford_dogs')\"\n", 1},
+}
+
+// pages are programs that name collections and get none.
+var pages = []string{
+	"\"\"\"The metric of https://www.kaggle.com/c/kuzushiji-recognition/\n\nhttps://huggingface.co/datasets/a/b\n\"\"\"\nx = 1\n",
+	"def grade():\n    'See https://archive.ics.uci.edu/dataset/17.'\n    return 1\n",
+	"url = 'https://www.kaggle.com/competitions/leaf-classification/overview/evaluation'\n",
+	"# wget https://zenodo.org/records/3612637/files/x.zip\nx = 1\n",
+}
+
+// TestPages: a page that is only named is no fetch.
+func TestPages(t *testing.T) {
+	for _, text := range pages {
+		if found, _ := check1(t, code("a.py", text)); len(found) > 0 {
+			t.Errorf("%q: %q", text, found)
+		}
+	}
 }
 
 // TestFetches: every way of getting public data is found, on its line.

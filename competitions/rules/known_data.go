@@ -191,7 +191,7 @@ func hasArgument(tokens []pysource.Token, i int, name, value string) bool {
 }
 
 var (
-	kaggleData = pattern.New(`\bkaggle\s+(competitions|datasets|kernels|c|d|k)\s+(download|output|pull)\b|kaggle\.com/(api/v1/)?(competitions|datasets|c)/|storage\.googleapis\.com/kaggle-(competitions-data|data-sets|forum)`)
+	kaggleData = pattern.New(`\bkaggle\s+(competitions|datasets|kernels|c|d|k)\s+(download|output|pull)\b|kaggle\.com/api/v[0-9]/|kaggle\.com/(competitions|datasets|c)/\S*\bdownload|\b(curl|wget)\b.*\bkaggle\.com/|storage\.googleapis\.com/kaggle-(competitions-data|data-sets|forum)`)
 	publicData = pattern.New(`\b(openml\.org/|archive\.ics\.uci\.edu/|zenodo\.org/(records?|api)/|data\.world/|data\.mendeley\.com/|figshare\.com/(ndownloader|articles)|dataverse\.[a-z.]+/|osf\.io/download|` +
 		`physionet\.org/files/|isic-archive\.com/|isic-challenge-data|cancerimagingarchive\.net/|lila\.science/|snap\.stanford\.edu/data|ai\.stanford\.edu/~amaas/data|vision\.stanford\.edu/aditya86/|ufldl\.stanford\.edu/housenumbers|` +
 		`robots\.ox\.ac\.uk/~vgg/data|yann\.lecun\.com/exdb|cocodataset\.org/|image-net\.org/|openslr\.org/|download\.tensorflow\.org/data|statmt\.org/lm-benchmark|s3\.amazonaws\.com/(nyc-tlc|fast-ai-)|cloudfront\.net/trip-data/)|` +
