@@ -17,7 +17,7 @@ competition "3d-object-detection-for-autonomous-vehicles" {
   public_labels "Level 5 perception" {
     url       = "https://level-5.global/data/perception/"
     covers    = "unknown"
-    note      = "It has annotated scenes of the same cars."
+    note      = "It has annotated scenes from the same fleet of cars."
     loaders   = ["lyft_dataset_sdk"]
     reference = "https://github.com/lyft/nuscenes-devkit"
   }

@@ -19,7 +19,7 @@ competition "iwildcam-2020-fgvc7" {
     covers    = "part"
     note      = "It has most of the labelled images, from which hidden rows are drawn."
     loaders   = ["iwildcam"]
-    reference = "https://wilds.stanford.edu/datasets/"
+    reference = "https://arxiv.org/abs/2012.07421"
   }
 
   source "kaggle" {}

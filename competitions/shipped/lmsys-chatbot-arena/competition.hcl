@@ -19,7 +19,7 @@ competition "lmsys-chatbot-arena" {
     url       = "https://huggingface.co/datasets/lmsys/lmsys-arena-human-preference-55k"
     covers    = "all"
     note      = "It is the training data of the competition, from which hidden rows are drawn."
-    loaders   = ["lmsys/lmsys-arena-human-preference-55k"]
+    loaders   = ["lmsys/lmsys-arena-human-preference-55k", "lmarena-ai/arena-human-preference-55k"]
     reference = "https://huggingface.co/datasets/lmsys/lmsys-arena-human-preference-55k"
   }
 
