@@ -60,9 +60,9 @@ func (d *decoder) publicLabels(blocks []*hclsyntax.Block) {
 		if a := b.Body.Attributes["covers"]; a != nil && !slices.Contains(covers, p.Covers) {
 			d.fail(a.Expr.Range(), "Unknown part "+p.Covers, "Write one of %v.", covers)
 		}
-		for name, at := range map[string]string{"url": p.URL, "reference": p.Reference} {
-			u, err := url.Parse(at)
-			if a := b.Body.Attributes[name]; a != nil && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
+		for _, one := range [][2]string{{"url", p.URL}, {"reference", p.Reference}} {
+			u, err := url.Parse(one[1])
+			if a := b.Body.Attributes[one[0]]; a != nil && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
 				d.fail(a.Expr.Range(), "Not a URL", "Write an address that begins with https:// or http://.")
 			}
 		}
