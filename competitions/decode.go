@@ -105,7 +105,7 @@ var competitionSchema = bodySchema{
 	blocks: map[string]blockShape{
 		"source": {labels: 1, many: true}, "param": {labels: 1, many: true}, "locals": {many: true},
 		"reference": {}, "prepare": {}, "grade": {}, "medals": {}, "lint": {}, "mask": {},
-		"errata": {labels: 1, many: true},
+		"errata": {labels: 1, many: true}, "public_labels": {labels: 1, many: true},
 	},
 }
 
@@ -145,6 +145,7 @@ func (d *decoder) competition(b *hclsyntax.Block) {
 	}
 	d.def.direct()
 	d.errata(blocks["errata"])
+	d.publicLabels(blocks["public_labels"])
 	d.lock()
 	d.pinned()
 	for _, need := range []string{"prepare", "grade"} {

@@ -30,6 +30,8 @@ type Definition struct {
 	Checksums   Checksums
 	Medals      Medals
 	Errata      []Erratum
+	// PublicLabels are the collections that have labels of hidden rows.
+	PublicLabels []PublicLabels
 	// Allowed are the findings of the lint that are as they should be.
 	Allowed []Allowance
 	// Mask says how ids are replaced in the masked versions.

@@ -66,16 +66,16 @@ func (d *decoder) errata(blocks []*hclsyntax.Block) {
 			}
 		}
 		d.def.Errata = append(d.def.Errata, Erratum{
-			Version: version, Reason: d.text(b.Body, "reason", true), Reference: d.defectURL(b.Body),
+			Version: version, Reason: d.text(b.Body, "reason", true), Reference: d.referenceURL(b.Body),
 			Flags: c.flags, Fixes: d.names(b.Body, "fixes"), Range: b.DefRange(),
 		})
 		d.def.changes = append(d.def.changes, c)
 	}
 }
 
-// defectURL returns the URL that describes a defect. A value without a scheme is
+// referenceURL returns the URL of the attribute reference. A value without a scheme is
 // a file in the reference's folder of the competition.
-func (d *decoder) defectURL(body *hclsyntax.Body) string {
+func (d *decoder) referenceURL(body *hclsyntax.Body) string {
 	at := d.text(body, "reference", true)
 	if at == "" || strings.Contains(at, "://") {
 		return at

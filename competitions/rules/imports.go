@@ -6,10 +6,11 @@ import (
 	"github.com/mleflow/mleflow/plugins/data/pysource"
 )
 
-// imported is one name that is imported: from module import name, or import module.
+// imported is one name that is imported: from module import name as local, or import module
+// as local.
 type imported struct {
-	module, name string
-	line         int
+	module, name, local string
+	line                int
 }
 
 // imports returns the imports of a source: statements, and calls of importlib and
@@ -27,11 +28,22 @@ func imports(tokens []pysource.Token) (list []imported) {
 			}
 		case t.Kind == pysource.Name && (t.Text == "import_module" || t.Text == "__import__") && i+2 < len(tokens) && tokens[i+1].Text == "(":
 			if name := tokens[i+2].Value(); name != "" {
-				list = append(list, imported{module: name, line: t.Line})
+				list = append(list, imported{module: name, local: assigned(tokens, i), line: t.Line})
 			}
 		}
 	}
 	return list
+}
+
+// assigned returns the name to which the call at token i is assigned; "" if to none.
+func assigned(tokens []pysource.Token, i int) string {
+	if i > 1 && tokens[i-1].Text == "." {
+		i -= 2
+	}
+	if i > 1 && tokens[i-1].Text == "=" {
+		return tokens[i-2].Text
+	}
+	return ""
 }
 
 // follows reports whether the statement of token i begins with a keyword.
@@ -60,9 +72,11 @@ func plainImport(tokens []pysource.Token, i, line int) (list []imported) {
 		if name == "" {
 			return list
 		}
-		list = append(list, imported{module: name, line: line})
+		one := imported{module: name, local: name, line: line}
 		for i = next; i < len(tokens) && tokens[i].Kind != pysource.Newline && tokens[i].Text != ","; i++ {
+			one.local = tokens[i].Text
 		}
+		list = append(list, one)
 		if i >= len(tokens) || tokens[i].Text != "," {
 			return list
 		}
@@ -77,8 +91,10 @@ func fromImport(tokens []pysource.Token, i int, module string, line int) (list [
 		switch t := tokens[i]; {
 		case t.Text == "as":
 			renamed = true
-		case t.Kind == pysource.Name && !renamed:
-			list = append(list, imported{module, t.Text, line})
+		case t.Kind == pysource.Name && renamed:
+			list[len(list)-1].local = t.Text
+		case t.Kind == pysource.Name:
+			list = append(list, imported{module, t.Text, t.Text, line})
 		case t.Text == ",":
 			renamed = false
 		}

@@ -1,10 +1,12 @@
 package rules
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/plugins/data/pysource"
 	"github.com/mleflow/mleflow/plugins/sandbox/proxy"
 )
@@ -18,19 +20,29 @@ var knownData = Rule{
 		hosts := map[string]bool{}
 		return visitor{
 			source: func(s *pysource.Source, tokens []pysource.Token) {
-				packages := packagesOf(tokens)
+				packages, names := packagesOf(tokens)
 				for i, t := range tokens {
+					joined, called, text := command(tokens, i), "", t.Value()
+					if isCall(tokens, i) {
+						called = lastOf(cmp.Or(names[t.Text], t.Text))
+						text = called
+					}
+					labels, ok := labelled(c.Public, text)
 					switch {
-					case !isCall(tokens, i):
-					case slices.Contains(kaggleCalls, t.Text):
+					case ok:
+						c.warn(name, at(s, t.Line), s.Excerpt(t.Line, t.Line, 1), "It names %s, which has %s.", labels.Name, labels.Extent())
+					case kaggleData.Regexp().MatchString(joined), slices.Contains(kaggleCalls, called):
 						c.warn(name, at(s, t.Line), s.Excerpt(t.Line, t.Line, 1), "It gets data from Kaggle.")
-					case getsPublic(packages, tokens, i):
+					case publicData.Regexp().MatchString(joined), called != "" && getsPublic(packages, names, tokens, i):
 						c.note(name, at(s, t.Line), s.Excerpt(t.Line, t.Line, 1), "It gets a public data set.")
 					}
 				}
 			},
 			text: func(p place, text string) {
+				labels, ok := labelled(c.Public, text)
 				switch {
+				case ok:
+					c.warn(name, p, text, "It names %s, which has %s.", labels.Name, labels.Extent())
 				case kaggleData.Regexp().MatchString(text):
 					c.warn(name, p, text, "It gets data from Kaggle.")
 				case publicData.Regexp().MatchString(text):
@@ -85,29 +97,66 @@ var kerasSets = []string{"boston_housing", "california_housing", "cifar10", "cif
 // localFormats are the names with which load_dataset reads files of one's own.
 var localFormats = []string{"arrow", "audiofolder", "csv", "imagefolder", "json", "pandas", "parquet", "text", "videofolder", "webdataset"}
 
-// packagesOf returns the packages that a source imports.
-func packagesOf(tokens []pysource.Token) map[string]bool {
-	packages := map[string]bool{}
+// packagesOf returns the packages that a source imports, and the full names of its imported
+// names.
+func packagesOf(tokens []pysource.Token) (packages map[string]bool, names map[string]string) {
+	packages, names = map[string]bool{}, map[string]string{}
 	for _, one := range imports(tokens) {
 		name, _, _ := strings.Cut(one.module, ".")
 		packages[name] = true
+		if names[one.local] = one.module; one.name != "" {
+			names[one.local] += "." + one.name
+		}
 	}
-	return packages
+	return packages, names
+}
+
+func lastOf(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
+
+// labelled returns the collection that a text names by its address or as a loader does.
+func labelled(list []competitions.PublicLabels, text string) (found competitions.PublicLabels, ok bool) {
+	lower := strings.ToLower(text)
+	for _, p := range list {
+		if strings.Contains(lower, p.Address()) || slices.ContainsFunc(p.Loaders, func(name string) bool {
+			return text == name || len(name) > 8 && strings.Contains(text, name)
+		}) {
+			return p, true
+		}
+	}
+	return found, false
+}
+
+// command joins the strings from token i on, if it is the first of a list, as in
+// subprocess.run(["kaggle", "datasets", "download"]).
+func command(tokens []pysource.Token, i int) string {
+	if tokens[i].Kind != pysource.String || i == 0 || tokens[i-1].Text != "[" && tokens[i-1].Text != "(" {
+		return ""
+	}
+	words, first := tokens[i].Value(), i
+	for i += 2; i < len(tokens) && tokens[i-1].Text == "," && tokens[i].Kind == pysource.String && len(words) < mostExcerpt; i += 2 {
+		words += " " + tokens[i].Value()
+	}
+	if i == first+2 {
+		return "" // of one string, text is called
+	}
+	return words
 }
 
 // getsPublic reports whether the call at token i gets a public collection.
-func getsPublic(packages map[string]bool, tokens []pysource.Token, i int) bool {
-	name := tokens[i].Text
+func getsPublic(packages map[string]bool, names map[string]string, tokens []pysource.Token, i int) bool {
+	full := cmp.Or(names[tokens[i].Text], tokens[i].Text)
+	name, of := lastOf(full), strings.TrimSuffix(full, "."+lastOf(full))
 	if i > 0 && tokens[i-1].Text == "class" {
 		return false
 	}
 	if i > 1 && tokens[i-1].Text == "." {
-		switch of := tokens[i-2].Text; name {
-		case "load_data":
-			return slices.Contains(kerasSets, of)
-		case "load", "builder", "data_source":
-			return of == "tfds" || of == "tensorflow_datasets"
-		}
+		name, of = tokens[i].Text, cmp.Or(names[tokens[i-2].Text], tokens[i-2].Text)
+	}
+	switch name {
+	case "load_data":
+		return slices.Contains(kerasSets, lastOf(of))
+	case "load", "builder", "data_source":
+		return of == "tfds" || of == "tensorflow_datasets"
 	}
 	if packages["huggingface_hub"] && (name == "hf_hub_download" || name == "snapshot_download") {
 		return hasArgument(tokens, i, "repo_type", "dataset")
@@ -142,9 +191,9 @@ func hasArgument(tokens []pysource.Token, i int, name, value string) bool {
 }
 
 var (
-	kaggleData = pattern.New(`\bkaggle\s+(competitions|datasets|kernels|c|d|k)\s+(download|output|pull)\b|kaggle\.com/(api/v1/)?(competitions|datasets|c)/|storage\.googleapis\.com/kaggle-(competitions-data|data-sets|forum)`)
+	kaggleData = pattern.New(`\bkaggle\s+(competitions|datasets|kernels|c|d|k)\s+(download|output|pull)\b|kaggle\.com/api/v[0-9]/|kaggle\.com/(competitions|datasets|c)/\S*\bdownload|\b(curl|wget)\b.*\bkaggle\.com/|storage\.googleapis\.com/kaggle-(competitions-data|data-sets|forum)`)
 	publicData = pattern.New(`\b(openml\.org/|archive\.ics\.uci\.edu/|zenodo\.org/(records?|api)/|data\.world/|data\.mendeley\.com/|figshare\.com/(ndownloader|articles)|dataverse\.[a-z.]+/|osf\.io/download|` +
 		`physionet\.org/files/|isic-archive\.com/|isic-challenge-data|cancerimagingarchive\.net/|lila\.science/|snap\.stanford\.edu/data|ai\.stanford\.edu/~amaas/data|vision\.stanford\.edu/aditya86/|ufldl\.stanford\.edu/housenumbers|` +
 		`robots\.ox\.ac\.uk/~vgg/data|yann\.lecun\.com/exdb|cocodataset\.org/|image-net\.org/|openslr\.org/|download\.tensorflow\.org/data|statmt\.org/lm-benchmark|s3\.amazonaws\.com/(nyc-tlc|fast-ai-)|cloudfront\.net/trip-data/)|` +
-		`huggingface\.co/datasets/|\bhuggingface-cli\s+download\b.*--repo-type[ =]dataset|\bhf\s+download\b.*--repo-type[ =]dataset`)
+		`huggingface\.co/datasets/|hf://datasets/|\btfds(\s+build\s|\.(load|builder)\()|\bhuggingface-cli\s+download\b.*--repo-type[ =]dataset|\bhf\s+download\b.*--repo-type[ =]dataset`)
 )

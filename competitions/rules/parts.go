@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -62,10 +63,14 @@ func (c *check) python(s *pysource.Source) {
 			v.source(s, tokens)
 		}
 	}
-	for _, t := range tokens {
-		if t.Kind == pysource.String {
+	for i, t := range tokens {
+		alone := (i == 0 || tokens[i-1].Kind == pysource.Newline) && (i+1 == len(tokens) || tokens[i+1].Kind == pysource.Newline)
+		if t.Kind == pysource.String && !alone { // a string alone is a comment
 			c.text(at(s, t.Line), t.Value())
 		}
+	}
+	for _, line := range slices.Sorted(maps.Keys(s.Commands)) {
+		c.text(at(s, line), s.Commands[line])
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/evidence"
 	"github.com/mleflow/mleflow/plugins/data/pysource"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
@@ -26,6 +27,8 @@ type Attempt struct {
 	// Network, Validation and Shim are the sandbox's records, as JSON lines.
 	Network, Validation, Shim io.Reader
 	Transcript                *transcript.Reader
+	// Public are the collections that have labels of the competition's hidden rows.
+	Public []competitions.PublicLabels
 }
 
 // Rule is one thing to look for.

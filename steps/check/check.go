@@ -51,7 +51,7 @@ func Kind(catalog *competitions.Catalog, pools *modelblock.Pools) step.Kind {
 	pools = cmp.Or(pools, &modelblock.Pools{})
 	return step.Kind{
 		Name:    conditions.CheckKind,
-		Version: "4",
+		Version: "5",
 		Doc:     "Looks through an attempt's code, conversations and records for what readers should see, such as imports of the grader or predictions by hand. It finds evidence with file and line, never a verdict; no score depends on it.",
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
@@ -151,6 +151,7 @@ func (c *check) Run(ctx context.Context, env *step.Env) (_ cache.Outputs, err er
 	}
 	given := &rules.Attempt{
 		Code: folder(c.args.Attempt.Code), Submission: folder(c.args.Attempt.Submission), File: filepath.ToSlash(c.args.File), Data: folder(c.args.Data),
+		Public: c.def.PublicLabels,
 	}
 	given.Sample, _ = strings.CutPrefix(c.def.Layout.Sample, "public/")
 	for _, log := range []struct {

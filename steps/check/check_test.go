@@ -21,6 +21,13 @@ func newBench(t *testing.T) *steptest.Bench {
 	  description = "A toy."
 	  answers     = "private/test.csv"
 	  sample      = "public/sample_submission.csv"
+	  public_labels "Toys" {
+	    url       = "https://example.org/toys"
+	    covers    = "all"
+	    note      = "The same."
+	    loaders   = ["toys"]
+	    reference = "https://example.org/toys"
+	  }
 	  prepare {}
 	  grade { metric = "accuracy" }
 	  medals { scores = [1, 0.5] }
@@ -63,6 +70,10 @@ func TestCheck(t *testing.T) {
 	}
 	if string(out["warnings"].JSON) != "2" || string(out["notes"].JSON) != "1" || !strings.Contains(b.Log(), "warning grader-import code/main.py:1: ") {
 		t.Errorf("%s warnings, %s notes, log %q", out["warnings"].JSON, out["notes"].JSON, b.Log())
+	}
+	out, err = b.Run(t, attempt(t, b, "from openml.datasets import get_dataset as get\nget(\n  'toys')\n", "id,y\na,1\nb,0\n"))
+	if err != nil || !strings.Contains(b.Log(), "warning known-data code/main.py:3: It names Toys, which has the labels of all hidden rows.") {
+		t.Errorf("%v: a fetch of the labels is not found: %q", err, b.Log())
 	}
 	out, err = b.Run(t, attempt(t, b, "import pandas\n", "id,y\na,1\nb,0\n"))
 	if err != nil || strings.Contains(b.Text(t, out["findings"].Ref), string(evidence.Warning)) || string(out["notes"].JSON) != "0" {

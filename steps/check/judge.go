@@ -120,9 +120,12 @@ func (c *check) Spending() []step.Spending {
 	return []step.Spending{modelblock.Spending(c.judge.Model)}
 }
 
-// Fingerprint implements step.Fingerprinter. It adds the questions and the prices of
-// the model.
+// Fingerprint implements step.Fingerprinter. It adds the collections that have labels, the
+// questions and the prices of the model.
 func (c *check) Fingerprint(h *digest.Hasher) error {
+	for _, p := range c.def.PublicLabels {
+		h.String("public labels", strings.Join(append([]string{p.Name, p.Address()}, p.Loaders...), "\n"))
+	}
 	if c.judge == nil {
 		return nil
 	}

@@ -14,6 +14,14 @@ competition "3d-object-detection-for-autonomous-vehicles" {
     heading and class; the score is the mean average precision over thresholds of the boxes' overlap.
   EOT
 
+  public_labels "Level 5 perception" {
+    url       = "https://level-5.global/data/perception/"
+    covers    = "unknown"
+    note      = "It has annotated scenes from the same fleet of cars."
+    loaders   = ["lyft_dataset_sdk"]
+    reference = "https://github.com/lyft/nuscenes-devkit"
+  }
+
   source "kaggle" {}
 
   locals {

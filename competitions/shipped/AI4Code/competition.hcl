@@ -16,6 +16,14 @@ competition "AI4Code" {
     cells of all notebooks.
   EOT
 
+  public_labels "Meta Kaggle Code" {
+    url       = "https://www.kaggle.com/datasets/kaggle/meta-kaggle-code"
+    covers    = "part"
+    note      = "It has notebooks that Kaggle's community published, with cells in their order."
+    loaders   = ["kaggle/meta-kaggle-code"]
+    reference = "description.md"
+  }
+
   source "kaggle" {}
 
   param "test_size" {

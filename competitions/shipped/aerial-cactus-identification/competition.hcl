@@ -14,6 +14,14 @@ competition "aerial-cactus-identification" {
     the probability for each image; the score is the area under the ROC curve.
   EOT
 
+  public_labels "Cactus aerial photos" {
+    url       = "https://www.kaggle.com/datasets/irvingvasquez/cactus-aerial-photos"
+    covers    = "all"
+    note      = "The labelled photos are these, resized."
+    loaders   = ["irvingvasquez/cactus-aerial-photos"]
+    reference = "https://www.sciencedirect.com/science/article/pii/S1574954119300895"
+  }
+
   source "kaggle" {}
 
   prepare {

@@ -14,6 +14,14 @@ competition "billion-word-imputation" {
     submission gives the whole sentences; the score is the mean edit distance to the original ones.
   EOT
 
+  public_labels "One Billion Word Benchmark" {
+    url       = "https://www.statmt.org/lm-benchmark/"
+    covers    = "all"
+    note      = "It has the complete sentences, in which the removed words can be read."
+    loaders   = ["lm1b"]
+    reference = "description.md"
+  }
+
   source "kaggle" {}
 
   param "lines" {

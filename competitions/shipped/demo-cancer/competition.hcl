@@ -14,6 +14,14 @@ competition "demo-cancer" {
     medical decisions.
   EOT
 
+  public_labels "Breast Cancer Wisconsin (Diagnostic)" {
+    url       = "https://archive.ics.uci.edu/dataset/17/breast+cancer+wisconsin+diagnostic"
+    covers    = "all"
+    note      = "The rows are taken from it."
+    loaders   = ["load_breast_cancer"]
+    reference = "https://archive.ics.uci.edu/dataset/17/breast+cancer+wisconsin+diagnostic"
+  }
+
   source "file" {
     path   = "data/wdbc.zip"
     md5    = "931d507a5228c2a9ffa065f5ff939eb8"

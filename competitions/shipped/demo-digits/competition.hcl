@@ -13,6 +13,14 @@ competition "demo-digits" {
     were written by 13 people; the data come from the UCI repository (see LICENCE.txt).
   EOT
 
+  public_labels "Optical Recognition of Handwritten Digits" {
+    url       = "https://archive.ics.uci.edu/dataset/80/optical+recognition+of+handwritten+digits"
+    covers    = "all"
+    note      = "The rows are taken from it."
+    loaders   = ["load_digits"]
+    reference = "https://archive.ics.uci.edu/dataset/80/optical+recognition+of+handwritten+digits"
+  }
+
   source "file" {
     path   = "data/digits.zip"
     md5    = "3914e36d274b20bf0577480a3add3b12"

@@ -15,6 +15,13 @@ competition "denoising-dirty-documents" {
     black to 1 for white, of every pixel of the cleaned pages; the score is the root mean squared error.
   EOT
 
+  public_labels "NoisyOffice" {
+    url       = "https://archive.ics.uci.edu/dataset/318/noisyoffice"
+    covers    = "all"
+    note      = "It has the same noisy pages and their clean originals."
+    reference = "description.md"
+  }
+
   source "kaggle" {}
 
   prepare {

@@ -13,6 +13,14 @@ competition "dog-breed-identification" {
     the score is the multi-class log loss.
   EOT
 
+  public_labels "Stanford Dogs" {
+    url       = "http://vision.stanford.edu/aditya86/ImageNetDogs/"
+    covers    = "all"
+    note      = "The photographs and breeds are taken from it."
+    loaders   = ["stanford_dogs"]
+    reference = "description.md"
+  }
+
   source "kaggle" {}
 
   locals {

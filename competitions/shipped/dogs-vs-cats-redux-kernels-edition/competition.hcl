@@ -15,6 +15,14 @@ competition "dogs-vs-cats-redux-kernels-edition" {
     the score is the log loss.
   EOT
 
+  public_labels "Cats vs dogs (Asirra)" {
+    url       = "https://www.microsoft.com/en-us/download/details.aspx?id=54765"
+    covers    = "part"
+    note      = "It has photographs of the same collection, by species."
+    loaders   = ["cats_vs_dogs", "microsoft/cats_vs_dogs", "kagglecatsanddogs"]
+    reference = "https://huggingface.co/datasets/microsoft/cats_vs_dogs"
+  }
+
   source "kaggle" {}
 
   prepare {

@@ -13,6 +13,14 @@ competition "facebook-recruiting-iii-keyword-extraction" {
     of each question, separated by spaces; the score is the F1 over all tags of all questions together.
   EOT
 
+  public_labels "Stack Exchange data dump" {
+    url       = "https://archive.org/details/stackexchange"
+    covers    = "part"
+    note      = "It has the questions with their tags, but for those that were deleted or edited since."
+    loaders   = ["stackexchange"]
+    reference = "description.md"
+  }
+
   source "kaggle" {}
 
   prepare {

@@ -15,6 +15,14 @@ competition "freesound-audio-tagging-2019" {
     value for each recording and kind of sound; the score is the label-weighted label-ranking average precision.
   EOT
 
+  public_labels "FSDKaggle2019" {
+    url       = "https://zenodo.org/records/3612637"
+    covers    = "all"
+    note      = "It has the labels of the private test set, which are the answers here."
+    loaders   = ["FSDKaggle2019"]
+    reference = "https://zenodo.org/records/3612637"
+  }
+
   source "kaggle" {}
 
   # The labels of the test recordings, which were published after the competition.

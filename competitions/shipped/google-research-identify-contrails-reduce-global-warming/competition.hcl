@@ -16,6 +16,14 @@ competition "google-research-identify-contrails-reduce-global-warming" {
     Dice coefficient over the pixels of all records together.
   EOT
 
+  public_labels "OpenContrails" {
+    url       = "https://console.cloud.google.com/storage/browser/goes_contrails_dataset"
+    covers    = "unknown"
+    note      = "It has the same scenes with contrail masks under other names."
+    loaders   = ["goes_contrails_dataset"]
+    reference = "https://arxiv.org/abs/2304.02122"
+  }
+
   source "kaggle" {}
 
   prepare {

@@ -15,6 +15,14 @@ competition "histopathologic-cancer-detection" {
     probability for each patch; the score is the area under the ROC curve.
   EOT
 
+  public_labels "PatchCamelyon" {
+    url       = "https://github.com/basveeling/pcam"
+    covers    = "all"
+    note      = "The patches are PatchCamelyon without its duplicates."
+    loaders   = ["patch_camelyon", "PCAM"]
+    reference = "description.md"
+  }
+
   source "kaggle" {}
 
   prepare {

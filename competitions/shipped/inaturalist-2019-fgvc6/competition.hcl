@@ -15,6 +15,14 @@ competition "inaturalist-2019-fgvc6" {
     similar ones. A submission gives a category for every image; the score is the share of wrong predictions.
   EOT
 
+  public_labels "iNaturalist 2019" {
+    url       = "https://github.com/visipedia/inat_comp/tree/master/2019"
+    covers    = "all"
+    note      = "The annotations of all training images, from which hidden rows are drawn, can be downloaded there."
+    loaders   = ["INaturalist", "ml-inat-competition-datasets"]
+    reference = "https://github.com/visipedia/inat_comp/blob/master/2019/README.md"
+  }
+
   source "kaggle" {}
 
   locals {

@@ -14,6 +14,14 @@ competition "iwildcam-2019-fgvc6" {
     submission gives a class for every image; the score is the F1 score averaged over the classes.
   EOT
 
+  public_labels "Caltech Camera Traps" {
+    url       = "https://lila.science/datasets/caltech-camera-traps"
+    covers    = "all"
+    note      = "The labelled images, from which hidden rows are drawn, are taken from it."
+    loaders   = ["caltech_camera_traps"]
+    reference = "https://github.com/visipedia/iwildcam_comp/blob/master/2019/readme.md"
+  }
+
   source "kaggle" {}
 
   prepare {

@@ -14,6 +14,14 @@ competition "iwildcam-2020-fgvc7" {
     are empty. A submission gives a category for every image; the score is the accuracy.
   EOT
 
+  public_labels "WILDS iWildCam" {
+    url       = "https://wilds.stanford.edu/datasets/"
+    covers    = "part"
+    note      = "It has most of the labelled images, from which hidden rows are drawn."
+    loaders   = ["iwildcam"]
+    reference = "https://arxiv.org/abs/2012.07421"
+  }
+
   source "kaggle" {}
 
   prepare {

@@ -13,6 +13,14 @@ competition "jigsaw-toxic-comment-classification-challenge" {
     hate. A submission gives a probability for each; the score is the mean of the six areas under the ROC curve.
   EOT
 
+  public_labels "Wikipedia toxicity subtypes" {
+    url       = "https://www.tensorflow.org/datasets/catalog/wikipedia_toxicity_subtypes"
+    covers    = "all"
+    note      = "It replicates the training data and the scored test data."
+    loaders   = ["wikipedia_toxicity_subtypes", "jigsaw_toxicity_pred", "google/jigsaw_toxicity_pred"]
+    reference = "https://www.tensorflow.org/datasets/catalog/wikipedia_toxicity_subtypes"
+  }
+
   source "kaggle" {}
 
   locals {

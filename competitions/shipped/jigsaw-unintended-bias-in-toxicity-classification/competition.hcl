@@ -15,6 +15,14 @@ competition "jigsaw-unintended-bias-in-toxicity-classification" {
     those over the comments that mention each of nine identities.
   EOT
 
+  public_labels "Civil Comments" {
+    url       = "https://figshare.com/articles/data_json/7376747"
+    covers    = "all"
+    note      = "The comments come from this archive; its copies for loaders have the toxicity, too."
+    loaders   = ["civil_comments", "google/civil_comments", "jigsaw_unintended_bias", "google/jigsaw_unintended_bias"]
+    reference = "description.md"
+  }
+
   source "kaggle" {}
 
   prepare {

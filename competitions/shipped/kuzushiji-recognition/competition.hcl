@@ -15,6 +15,13 @@ competition "kuzushiji-recognition" {
     and the x and y of a point inside its box. The score is the F1 of these points over all pages.
   EOT
 
+  public_labels "Kuzushiji data set of CODH" {
+    url       = "http://codh.rois.ac.jp/char-shape/"
+    covers    = "unknown"
+    note      = "It has pages of classical books with the position and code of each character."
+    reference = "description.md"
+  }
+
   source "kaggle" {}
 
   prepare {

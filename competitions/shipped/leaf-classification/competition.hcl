@@ -14,6 +14,14 @@ competition "leaf-classification" {
     loss.
   EOT
 
+  public_labels "One-hundred plant species leaves" {
+    url       = "https://archive.ics.uci.edu/dataset/241/one+hundred+plant+species+leaves+data+set"
+    covers    = "all"
+    note      = "It has the same leaves, with one species more."
+    loaders   = ["one-hundred-plants-margin", "one-hundred-plants-shape", "one-hundred-plants-texture"]
+    reference = "description.md"
+  }
+
   source "kaggle" {}
 
   locals {

@@ -15,6 +15,14 @@ competition "learning-agency-lab-automated-essay-scoring-2" {
     an integer for each essay; the score is the quadratically weighted kappa between it and the reader's grade.
   EOT
 
+  public_labels "ASAP 2.0" {
+    url       = "https://github.com/scrosseye/ASAP_2.0"
+    covers    = "part"
+    note      = "It has essays with the same prompts and scores, 12,871 of them from PERSUADE 2.0."
+    loaders   = ["ASAP_2_Final_github_train.csv", "persuade_corpus_2.0"]
+    reference = "https://github.com/scrosseye/ASAP_2.0"
+  }
+
   source "kaggle" {}
 
   prepare {

@@ -15,6 +15,14 @@ competition "lmsys-chatbot-arena" {
     or that they tied. A submission gives the probability of each of the three outcomes; the score is the log loss.
   EOT
 
+  public_labels "Chatbot Arena human preferences, 55k" {
+    url       = "https://huggingface.co/datasets/lmsys/lmsys-arena-human-preference-55k"
+    covers    = "all"
+    note      = "It is the training data of the competition, from which hidden rows are drawn."
+    loaders   = ["lmsys/lmsys-arena-human-preference-55k", "lmarena-ai/arena-human-preference-55k"]
+    reference = "https://huggingface.co/datasets/lmsys/lmsys-arena-human-preference-55k"
+  }
+
   source "kaggle" {}
 
   prepare {

@@ -11,6 +11,14 @@ competition "ml2021spring-hw2" {
     five neighbours on either side. The score is the accuracy.
   EOT
 
+  public_labels "TIMIT" {
+    url       = "https://catalog.ldc.upenn.edu/LDC93S1"
+    covers    = "all"
+    note      = "The frames and phonemes are computed from it; a copy takes a licence."
+    loaders   = ["timit", "timit_asr"]
+    reference = "description.md"
+  }
+
   source "kaggle" {}
 
   prepare {

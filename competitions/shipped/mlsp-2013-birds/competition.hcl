@@ -15,6 +15,14 @@ competition "mlsp-2013-birds" {
     pairs.
   EOT
 
+  public_labels "Birds, multi-label" {
+    url       = "http://mulan.sourceforge.net/datasets-mlc.html"
+    covers    = "all"
+    note      = "It has the species and computed features of all 645 recordings."
+    loaders   = ["birds"]
+    reference = "https://search.r-project.org/CRAN/refmans/mldr/html/birds.html"
+  }
+
   source "kaggle" {}
 
   locals {

@@ -12,6 +12,14 @@ competition "movie-review-sentiment-analysis-kernels-only" {
     accuracy.
   EOT
 
+  public_labels "Stanford Sentiment Treebank" {
+    url       = "https://nlp.stanford.edu/sentiment/"
+    covers    = "all"
+    note      = "The phrases and their five sentiments are taken from it."
+    loaders   = ["sst", "stanfordnlp/sst"]
+    reference = "description.md"
+  }
+
   source "kaggle" {}
 
   prepare {

@@ -13,6 +13,22 @@ competition "new-york-city-taxi-fare-prediction" {
     passengers. The score is the root mean squared error in dollars.
   EOT
 
+  public_labels "BigQuery copy" {
+    url       = "https://bigquery.cloud.google.com/dataset/cloud-training-demos:taxifare_kaggle"
+    covers    = "all"
+    note      = "It has the training data, from which hidden rows are drawn."
+    loaders   = ["cloud-training-demos.taxifare_kaggle"]
+    reference = "description.md"
+  }
+
+  public_labels "TLC trip records" {
+    url       = "https://www.nyc.gov/site/tlc/about/tlc-trip-record-data.page"
+    covers    = "unknown"
+    note      = "It has the fare of each taxi trip in these years."
+    loaders   = ["nyc-tlc"]
+    reference = "https://www.nyc.gov/site/tlc/about/tlc-trip-record-data.page"
+  }
+
   source "kaggle" {}
 
   param "test_size" {

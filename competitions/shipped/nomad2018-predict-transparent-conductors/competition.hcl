@@ -13,6 +13,14 @@ competition "nomad2018-predict-transparent-conductors" {
     crystal structure. The score is the mean of the two root mean squared logarithmic errors.
   EOT
 
+  public_labels "NOMAD 2018 data set" {
+    url       = "https://github.com/csutton7/nomad_2018_kaggle_dataset"
+    covers    = "all"
+    note      = "It has both target columns of the training data, from which hidden rows are drawn."
+    loaders   = ["nomad_2018_kaggle_dataset"]
+    reference = "https://doi.org/10.1038/s41524-019-0239-3"
+  }
+
   source "kaggle" {}
 
   locals {

@@ -9,6 +9,13 @@ competition "paddy-disease-classification" {
     classes; the variety and age of the plants are given for the training images. The score is the accuracy.
   EOT
 
+  public_labels "Paddy Doctor" {
+    url       = "https://paddydoc.github.io/"
+    covers    = "unknown"
+    note      = "It has photographs of the same project with their diseases."
+    reference = "description.md"
+  }
+
   source "kaggle" {}
 
   prepare {

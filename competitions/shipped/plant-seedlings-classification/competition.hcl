@@ -10,6 +10,14 @@ competition "plant-seedlings-classification" {
     are crops, some weeds. The score is the micro-averaged F1, which here equals the accuracy.
   EOT
 
+  public_labels "Plant Seedlings" {
+    url       = "https://vision.eng.au.dk/plant-seedlings-dataset/"
+    covers    = "all"
+    note      = "The photographs and species are taken from it."
+    loaders   = ["plant_seedlings"]
+    reference = "description.md"
+  }
+
   source "kaggle" {}
 
   prepare {

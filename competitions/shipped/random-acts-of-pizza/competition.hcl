@@ -14,6 +14,14 @@ competition "random-acts-of-pizza" {
     what is known about its author. A submission gives the probability; the score is the area under the ROC curve.
   EOT
 
+  public_labels "Random Acts of Pizza" {
+    url       = "https://snap.stanford.edu/data/web-RedditPizzaRequests.html"
+    covers    = "all"
+    note      = "It has all 5,671 requests with their outcome."
+    loaders   = ["raop-dataset"]
+    reference = "description.md"
+  }
+
   source "kaggle" {}
 
   locals {

@@ -13,6 +13,14 @@ competition "siim-isic-melanoma-classification" {
     lesion. A submission gives the probability for each image; the score is the area under the ROC curve.
   EOT
 
+  public_labels "ISIC 2020 challenge" {
+    url       = "https://challenge.isic-archive.com/data/"
+    covers    = "all"
+    note      = "It has the diagnoses of all 33,126 training images, from which hidden rows are drawn."
+    loaders   = ["isic-challenge-data"]
+    reference = "https://challenge2020.isic-archive.com/"
+  }
+
   source "kaggle" {}
 
   locals {

@@ -13,6 +13,14 @@ competition "spooky-author-identification" {
     submission gives a probability for each; the score is the multi-class log loss.
   EOT
 
+  public_labels "Project Gutenberg" {
+    url       = "https://www.gutenberg.org/"
+    covers    = "part"
+    note      = "It has books of the three authors, in which a sentence can be found."
+    loaders   = ["gutenberg"]
+    reference = "description.md"
+  }
+
   source "kaggle" {}
 
   locals {

@@ -14,6 +14,14 @@ competition "stanford-covid-vaccine" {
     every base; the score is the mean over three of them of the root mean squared error at the bases that were measured.
   EOT
 
+  public_labels "RMDB, OpenVaccine entries" {
+    url       = "https://rmdb.stanford.edu/detail/SHAPE_RYOS_0620"
+    covers    = "all"
+    note      = "Its entries have the measured reactivity and degradation of the same molecules."
+    loaders   = ["SHAPE_RYOS_0620", "RYOS1_MGPH_0000"]
+    reference = "https://doi.org/10.1038/s42256-022-00571-8"
+  }
+
   source "kaggle" {}
 
   locals {

@@ -13,6 +13,14 @@ competition "tensorflow-speech-recognition-challenge" {
     label for each clip; the score is the accuracy.
   EOT
 
+  public_labels "Speech Commands" {
+    url       = "https://www.tensorflow.org/datasets/catalog/speech_commands"
+    covers    = "all"
+    note      = "The labelled recordings, from which hidden rows are drawn, are its first version."
+    loaders   = ["speech_commands", "google/speech_commands", "SPEECHCOMMANDS"]
+    reference = "description.md"
+  }
+
   source "kaggle" {}
 
   locals {

@@ -17,6 +17,14 @@ competition "tensorflow2-question-answering" {
     or nothing for both kinds of answer to each question; the score is the share of the predictions that are correct.
   EOT
 
+  public_labels "Natural Questions" {
+    url       = "https://ai.google.com/research/NaturalQuestions"
+    covers    = "all"
+    note      = "The labelled questions, from which hidden rows are drawn, are its training set."
+    loaders   = ["natural_questions", "google-research-datasets/natural_questions"]
+    reference = "description.md"
+  }
+
   source "kaggle" {}
 
   locals {

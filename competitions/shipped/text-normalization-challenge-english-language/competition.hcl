@@ -15,6 +15,14 @@ competition "text-normalization-challenge-english-language" {
     token, where most tokens stay as they are. The score is the share of tokens that come out exactly right.
   EOT
 
+  public_labels "Text normalization data" {
+    url       = "https://github.com/rwsproat/text-normalization-data"
+    covers    = "unknown"
+    note      = "It has Wikipedia text with the same normalization."
+    loaders   = ["text-normalization-data"]
+    reference = "https://arxiv.org/abs/1611.00068"
+  }
+
   source "kaggle" {}
 
   prepare {

@@ -13,6 +13,14 @@ competition "us-patent-phrase-to-phrase-matching" {
     submission gives the similarity of each pair; the score is Pearson's correlation with the experts' ratings.
   EOT
 
+  public_labels "Patent phrase similarity" {
+    url       = "https://www.kaggle.com/datasets/google/google-patent-phrase-similarity-dataset"
+    covers    = "all"
+    note      = "It has the scores of all pairs of phrases."
+    loaders   = ["google/google-patent-phrase-similarity-dataset"]
+    reference = "https://research.google/blog/announcing-the-patent-phrase-similarity-dataset/"
+  }
+
   source "kaggle" {}
 
   prepare {

@@ -17,6 +17,14 @@ competition "vesuvius-challenge-ink-detection" {
     is the F0.5 score over the fragment's pixels.
   EOT
 
+  public_labels "Vesuvius Challenge fragments" {
+    url       = "https://scrollprize.org/data"
+    covers    = "all"
+    note      = "It has the scans of the fragments with their ink labels."
+    loaders   = ["dl.ash2txt.org"]
+    reference = "https://scrollprize.org/data"
+  }
+
   source "kaggle" {}
 
   prepare {

@@ -17,6 +17,14 @@ competition "vinbigdata-chest-xray-abnormalities-detection" {
     precision at an intersection over union of 0.4.
   EOT
 
+  public_labels "VinDr-CXR" {
+    url       = "https://physionet.org/content/vindr-cxr/1.0.0/"
+    covers    = "all"
+    note      = "It has the annotations of the 15,000 training images; access takes an agreement."
+    loaders   = ["vindr-cxr"]
+    reference = "https://doi.org/10.1038/s41597-022-01498-w"
+  }
+
   source "kaggle" {}
 
   locals {

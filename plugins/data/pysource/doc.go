@@ -7,6 +7,6 @@
 //
 // A notebook becomes the lines of its code cells, one cell after another. Lines
 // that IPython reads and Python does not (%magic, !command, ?help) become
-// empty, and cells in other languages (%%bash) are left out; a cell that
+// empty, and so do cells in other languages (%%bash); they are in Commands. A cell that
 // %%writefile or %%time begins is kept.
 package pysource

@@ -3,6 +3,7 @@ package pysource
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -65,14 +66,20 @@ func fromNotebook(name string, data []byte) (*Source, error) {
 	for _, sheet := range n.Worksheets {
 		all = append(all, sheet.Cells...)
 	}
-	s := &Source{Name: name}
+	s := &Source{Name: name, Commands: map[int]string{}}
 	for i, c := range all {
 		if c.Type != "code" || c.Language != "" && c.Language != "python" {
 			continue
 		}
 		text := strings.Split(string(c.Source)+string(c.Input), "\n")
+		written := slices.Clone(text)
 		if !plainCell(text) {
-			continue
+			clear(text)
+		}
+		for line := range text {
+			if text[line] == "" && written[line] != "" {
+				s.Commands[len(s.Lines)+line] = written[line]
+			}
 		}
 		s.Cells = append(s.Cells, Cell{Number: i + 1, Start: len(s.Lines)})
 		s.Lines = append(s.Lines, text...)

@@ -23,6 +23,8 @@ type Source struct {
 	Name  string // path, with slashes
 	Lines []string
 	Cells []Cell // of a notebook, in order
+	// Commands are lines for IPython or a shell by their index; Lines has them empty.
+	Commands map[int]string
 }
 
 // Cell is a code cell of a notebook.
@@ -47,14 +49,14 @@ func Parse(name string, data []byte) (*Source, error) {
 		return nil, errors.New("it is a binary file")
 	}
 	text := strings.ReplaceAll(strings.ToValidUTF8(string(data), "\ufffd"), "\r\n", "\n")
-	lines := strings.Split(text, "\n")
+	lines, commands := strings.Split(text, "\n"), map[int]string{}
 	for i, line := range lines {
 		// A notebook that was exported calls IPython where a magic was.
 		if strings.HasPrefix(strings.TrimSpace(line), "get_ipython(") {
-			lines[i] = ""
+			lines[i], commands[i] = "", line
 		}
 	}
-	return &Source{Name: name, Lines: lines}, nil
+	return &Source{Name: name, Lines: lines, Commands: commands}, nil
 }
 
 // Tokens returns the file's tokens, computed each time.

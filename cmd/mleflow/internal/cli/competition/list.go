@@ -51,11 +51,13 @@ type CompetitionJSON struct {
 	SizeGB        float64                 `json:"size_gb,omitempty"`
 	Versions      []string                `json:"versions"`
 	Params        []string                `json:"params"`
+	// PublicLabels are the collections that have labels of hidden rows.
+	PublicLabels []competitions.PublicLabels `json:"public_labels,omitempty"`
 }
 
 func toCompetitionJSON(d *competitions.Definition) CompetitionJSON {
 	return CompetitionJSON{ID: d.ID, Title: d.Title, Category: d.Category, Complexity: d.Complexity, Metric: d.Facts.MetricName,
-		LowerIsBetter: d.Medals.LowerIsBetter, SizeGB: d.Facts.SizeGB, Versions: d.Versions(), Params: d.ParamNames()}
+		LowerIsBetter: d.Medals.LowerIsBetter, SizeGB: d.Facts.SizeGB, Versions: d.Versions(), Params: d.ParamNames(), PublicLabels: d.PublicLabels}
 }
 
 func showCompetitions(term *app.Terminal, defs []*competitions.Definition) error {

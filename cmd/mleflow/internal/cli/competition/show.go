@@ -137,6 +137,9 @@ func showCompetition(term *app.Terminal, d *competitions.Definition) {
 	for _, e := range d.Errata {
 		row("defect", fmt.Sprintf("%s (%s; %s)", view.OneLine(e.Reason), e.Version, view.OneLine(e.Reference)))
 	}
+	for _, p := range d.PublicLabels {
+		row("public", fmt.Sprintf("%s has %s. %s %s (evidence: %s)", p.Name, p.Extent(), p.Note, p.URL, p.Reference))
+	}
 	for _, s := range d.Sources {
 		row("source", sourceText(s, d.Dir() != ""))
 	}

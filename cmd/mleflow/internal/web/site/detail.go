@@ -12,6 +12,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
@@ -22,6 +23,7 @@ type competition struct {
 	rows      []*Row
 	people    page.People
 	note      string
+	public    []competitions.PublicLabels
 }
 
 // competitions returns the competitions of all rows, sorted.
@@ -50,7 +52,7 @@ func (s *Site) competition(r *Row) *competition {
 	rep := r.Report
 	c := &competition{id: rep.CompetitionID, title: rep.CompetitionID, people: page.PeopleOf(rep)}
 	if def, err := s.catalog.Get(c.id); err == nil {
-		c.title, c.people.Human, c.note = def.Title, def.Medals.Scores, def.Medals.Note
+		c.title, c.people.Human, c.note, c.public = def.Title, def.Medals.Scores, def.Medals.Note, def.PublicLabels
 	}
 	return c
 }
@@ -240,6 +242,13 @@ func (s *Site) competitionPage(c *competition) document {
 			sec.Plots = append(sec.Plots, p)
 		}
 		d.Sections = append(d.Sections, sec)
+	}
+	if len(c.public) > 0 {
+		g := newGrid("Public labels", "Collection", "It has", "What is the same", "Evidence")
+		for _, p := range c.public {
+			g.add(entry{Text: p.Name, Link: p.URL, Outside: true}, text(p.Extent()), text(p.Note), entry{Text: p.Reference, Link: p.Reference, Outside: true})
+		}
+		d.Sections = append(d.Sections, section{Title: "Where its labels are public", Grids: []grid{g}})
 	}
 	return d
 }

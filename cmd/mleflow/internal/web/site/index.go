@@ -300,10 +300,22 @@ func reportedRate(mean, sem *float64) string {
 	return r.String()
 }
 
+// leak names the collections that have labels of hidden rows, with the evidence of the first.
+func (c *competition) leak() entry {
+	if len(c.public) == 0 {
+		return text("–")
+	}
+	var names []string
+	for _, p := range c.public {
+		names = append(names, p.Name+" ("+p.Covers+")")
+	}
+	return entry{Text: strings.Join(names, ", "), Link: c.public[0].Reference, Outside: true}
+}
+
 func (s *Site) competitionsSection() section {
-	g := newGrid("Competitions", "Competition", "Identifier", "Complexity", ">Attempts", "Best score", "By")
+	g := newGrid("Competitions", "Competition", "Identifier", "Complexity", ">Attempts", "Best score", "By", "Public labels")
 	for _, c := range s.competitions() {
-		g.add(link(c.title, competitionPath(c.id)), text(c.id), text(cmp.Or(string(s.catalog.Complexity(c.id)), "–")), text(strconv.Itoa(len(c.rows))), text(c.best()), text(c.by()))
+		g.add(link(c.title, competitionPath(c.id)), text(c.id), text(cmp.Or(string(s.catalog.Complexity(c.id)), "–")), text(strconv.Itoa(len(c.rows))), text(c.best()), text(c.by()), c.leak())
 	}
 	return section{ID: "competitions", Title: "Competitions", Grids: []grid{g}}
 }

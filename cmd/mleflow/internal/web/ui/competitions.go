@@ -108,6 +108,7 @@ type competitionData struct {
 	ID, Title, Description, Note string
 	Facts                        []page.Fact
 	Errata                       []page.Fact
+	Public                       []competitions.PublicLabels
 	Plot                         template.HTML
 	OffScale                     bool
 	Rows                         []scoreRow
@@ -157,6 +158,7 @@ func (u *UI) competitionPage(r *http.Request) (*content, error) {
 func (d *competitionData) define(def *competitions.Definition) {
 	t := def.Medals.Thresholds
 	d.People = page.People{ID: def.ID, LowerIsBetter: def.Medals.LowerIsBetter, Gold: t.Gold, Silver: t.Silver, Bronze: t.Bronze, Median: t.Median, Human: def.Medals.Scores}
+	d.Public = def.PublicLabels
 	d.Title, d.Description, d.Note, d.Source = def.Title, strings.TrimSpace(def.Description), def.Medals.Note, string(def.Source())
 	direction := "higher is better"
 	if d.LowerIsBetter {

@@ -29,7 +29,7 @@ func TestPages(t *testing.T) {
 	for name, want := range map[string][]string{
 		"runs": {r.ID(), "demo.hcl", "finished", "4 of 4", "none (untrusted)", "note=hello"}, "run": {"12 of 12", `class="graph"`, "agent-run.solve", "Submissions:", "Untrusted:"},
 		"steps": {"step.agent-run.solve", "first run hello"}, "attempts": {"aide/demo-digits/0", "0.975", "the column label is missing", "0.25"}, "about": {"/home/me/demo.hcl", "# hello", "nvidia.com/gpu=0"},
-		"report": {"<h2>Competitions</h2>"}, "competitions": {"demo-digits", "AI4Code"}, "competition": {`class="plot"`, "gold 0.99167", "aide", "0.995", "Definition"},
+		"report": {"<h2>Competitions</h2>"}, "competitions": {"demo-digits", "AI4Code"}, "competition": {`class="plot"`, "gold 0.99167", "aide", "0.995", "Definition", "Public labels:", `<a href="https://archive.ics.uci.edu/dataset/80/`, "has the labels of all hidden rows"},
 		"agents": {"aide", "dummy", "2 (100%)"}, "agent": {`class="plot"`, "7 of 40"}, "compare": {"competition by competition", `class="plot intervals"`},
 		"attempt Story":      {`class="plot curve"`, "best so far", "6 h", "0.985", "there was no submission yet", "0.91", "7 of 40", "hand-labelled"},
 		"attempt Transcript": {"3 exchanges", "I look at the data.", "400", "$0.005"}, "turn": {"Solve it. hello", "assistant"},
