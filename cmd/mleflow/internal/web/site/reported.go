@@ -28,8 +28,21 @@ type Reported struct {
 	AllSEM    *float64 `json:"all_sem,omitempty"`
 	Hours     string   `json:"hours,omitempty"`
 	Date      string   `json:"date,omitempty"`
-	URL       string   `json:"url,omitempty"`
 	Note      string   `json:"note,omitempty"`
+	// SourceCode and GradingReports say whether they can be had.
+	SourceCode     string `json:"source_code,omitempty"`
+	GradingReports string `json:"grading_reports,omitempty"`
+	// URL is the agent's page, Source where the row was read, on the day Read.
+	URL    string `json:"url,omitempty"`
+	Source string `json:"source,omitempty"`
+	Read   string `json:"read,omitempty"`
+	// Experiment names the run groups with its reports. With Padded, "yes", missing
+	// reports count as no submission.
+	Experiment string `json:"experiment,omitempty"`
+	Padded     string `json:"padded,omitempty"`
+	// Recomputed are the figures of those reports; nil if none were given. It is never
+	// read from a file.
+	Recomputed *Recomputed `json:"recomputed,omitempty"`
 }
 
 // maxReported is the largest file of published rows that is read.
@@ -75,7 +88,10 @@ func reportedJSON(text []byte) (rows []Reported, err error) {
 
 // columns returns the destinations of the cells of a CSV row.
 func (r *Reported) columns() (texts map[string]*string, numbers map[string]**float64) {
-	return map[string]*string{"agent": &r.Agent, "models": &r.Models, "hours": &r.Hours, "date": &r.Date, "url": &r.URL, "note": &r.Note},
+	return map[string]*string{
+			"agent": &r.Agent, "models": &r.Models, "hours": &r.Hours, "date": &r.Date, "note": &r.Note, "source_code": &r.SourceCode, "grading_reports": &r.GradingReports,
+			"url": &r.URL, "source": &r.Source, "read": &r.Read, "experiment": &r.Experiment, "padded": &r.Padded,
+		},
 		map[string]**float64{"low": &r.Low, "low_sem": &r.LowSEM, "medium": &r.Medium, "medium_sem": &r.MediumSEM, "high": &r.High, "high_sem": &r.HighSEM, "all": &r.All, "all_sem": &r.AllSEM}
 }
 
@@ -128,8 +144,16 @@ func (r *Reported) check() error {
 			return fmt.Errorf("%s is %v, which is not a percentage", name, **v)
 		}
 	}
-	if u, err := url.Parse(r.URL); r.URL != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "") {
-		return fmt.Errorf("url is %q, which is not an address of the web", r.URL)
+	for name, address := range map[string]string{"url": r.URL, "source": r.Source} {
+		if u, err := url.Parse(address); address != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "") {
+			return fmt.Errorf("%s is %q, which is not an address of the web", name, address)
+		}
+	}
+	switch {
+	case r.Recomputed != nil:
+		return fmt.Errorf("recomputed cannot be given; name the folder of the reports with --runs-dir")
+	case r.Padded != "" && r.Padded != "yes" && r.Padded != "no":
+		return fmt.Errorf("padded is %q; it is yes or no", r.Padded)
 	}
 	return nil
 }
