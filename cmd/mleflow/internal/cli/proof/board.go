@@ -113,8 +113,10 @@ func buildBoard(ctx context.Context, a *app.App, o boardOptions, paths []string)
 	if q.Catalog, err = a.Catalog(); err != nil {
 		return err
 	}
-	if err := recomputeReported(a, o, q); err != nil {
-		return err
+	if o.runsDir != "" {
+		if err := recomputeReported(a, o, q); err != nil {
+			return err
+		}
 	}
 	own, err := a.OpenCache() // to say so once if it cannot be opened
 	if err != nil {
@@ -147,29 +149,11 @@ func buildBoard(ctx context.Context, a *app.App, o boardOptions, paths []string)
 	return showBuilt(a, o, built)
 }
 
-// recomputeReported computes the published rows from their grading reports, if there
-// are any for one of them.
-func recomputeReported(a *app.App, o boardOptions, q site.Request) (err error) {
-	if o.runsDir == "" {
-		return nil
-	}
-	done := false
-	var left []string
-	for i := range q.Reported {
-		r := &q.Reported[i]
-		if err := r.Recompute(o.runsDir, q.Catalog); err != nil {
-			return err
-		}
-		switch {
-		case r.Recomputed == nil:
-		case r.Recomputed.Why == "":
-			done = true
-		default:
-			left = append(left, r.Experiment+": "+r.Recomputed.Why)
-		}
-	}
-	if !done {
-		return app.Usagef("--runs-dir %s: no published row can be recomputed: %s", o.runsDir, strings.Join(append(left, "none names an experiment")[:1], ""))
+// recomputeReported computes the published rows from their grading reports.
+func recomputeReported(a *app.App, o boardOptions, q site.Request) error {
+	left := site.Recompute(q.Reported, o.runsDir, q.Catalog)
+	if len(left) == len(q.Reported) {
+		return app.Usagef("--runs-dir %s: no published row can be recomputed: %s", o.runsDir, append(left, "--reported names none")[0])
 	}
 	for _, why := range left {
 		fmt.Fprintf(a.Stderr, "%s %s\n", a.ErrStyle().Warn("Not recomputed:"), view.OneLine(why))

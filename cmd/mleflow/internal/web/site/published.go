@@ -2,9 +2,9 @@ package site
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,64 +12,64 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/rungroup"
-	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
-// Recomputed holds what the public grading reports of a published row give.
+// Recomputed says what the public grading reports of a published row give: Differs the
+// splits with other figures than published, and Why why there are none.
 type Recomputed struct {
-	// Figures are the percentages with any medal, by split.
-	Figures map[string]board.Estimate `json:"figures,omitempty"`
-	// Differs names the published figures that are others, with those of the reports.
 	Differs []string `json:"differs,omitempty"`
-	// Why says why there are no figures.
-	Why string `json:"why,omitempty"`
+	Why     string   `json:"why,omitempty"`
 }
 
 // publishedSplits are the splits of published rows, in the order of their columns.
-var publishedSplits = []competitions.Set{"low", "medium", "high", "all"}
-
-// claims are a row's published figures of a split.
-func (r *Reported) claims(split competitions.Set) (mean, sem *float64) {
-	_, numbers := r.columns()
-	return *numbers[string(split)], *numbers[string(split)+"_sem"]
+func publishedSplits(catalog *competitions.Catalog) (splits []board.SplitIDs) {
+	for _, name := range []competitions.Set{"low", "medium", "high", "all"} {
+		ids, _ := catalog.Set(name) // every catalog has these
+		splits = append(splits, board.SplitIDs{Name: string(name), IDs: ids})
+	}
+	return splits
 }
 
-// Recompute computes the row from the reports of its experiment in a folder of run
-// groups. Without an experiment it does nothing.
-func (r *Reported) Recompute(runs string, catalog *competitions.Catalog) error {
-	if r.Experiment == "" {
-		return nil
-	}
-	q := board.Selection{Mixed: true, Seeds: board.Seeds{PadMissing: r.Padded == "yes"}}
-	for _, name := range publishedSplits {
-		ids, err := catalog.Set(name)
-		if err != nil {
-			return err
+// claims are the published figures of a split.
+func (r *Reported) claims(split string) (mean, sem *float64) {
+	return *r.numbers()[split], *r.numbers()[split+"_sem"]
+}
+
+// Recompute computes rows from the reports of their experiments in a folder of run
+// groups. It returns those that it could not, with the reasons.
+func Recompute(rows []Reported, runs string, catalog *competitions.Catalog) (left []string) {
+	splits := publishedSplits(catalog)
+	for i := range rows {
+		r := &rows[i]
+		r.Recomputed = &Recomputed{}
+		if err := r.recompute(runs, splits); err != nil {
+			r.Recomputed.Why = strings.ReplaceAll(err.Error(), runs, "the run groups")
+			left = append(left, cmp.Or(r.Experiment, r.Agent)+": "+r.Recomputed.Why)
 		}
-		q.Splits = append(q.Splits, board.SplitIDs{Name: string(name), IDs: ids})
+	}
+	return left
+}
+
+func (r *Reported) recompute(runs string, splits []board.SplitIDs) error {
+	if r.Experiment == "" {
+		return errors.New("the row names no experiment")
 	}
 	found, err := rungroup.ReadExperiment(runs, r.Experiment)
-	var all board.Standing
-	if err == nil {
-		all, err = q.Standing(found.Reports)
-	}
 	if err != nil {
-		r.Recomputed = &Recomputed{Why: strings.ReplaceAll(err.Error(), runs, "the run groups")}
-		return nil
+		return err
 	}
-	r.Recomputed = &Recomputed{Figures: map[string]board.Estimate{}}
-	for _, name := range publishedSplits {
-		mean, sem := r.claims(name)
-		e, known := all.Board.Splits[string(name)][shownFigure]
-		switch {
-		case known:
-			r.Recomputed.Figures[string(name)] = e
-			if !claimed(mean, float64(e.Mean)) || !claimed(sem, float64(e.SEM)) {
-				r.Recomputed.Differs = append(r.Recomputed.Differs, fmt.Sprintf("%s %.2f ± %.2f", name, e.Mean, e.SEM))
-			}
-		case mean != nil:
-			r.Recomputed.Differs = append(r.Recomputed.Differs, fmt.Sprintf("%s none (%s)", name, all.Board.Skipped[string(name)]))
+	all, err := board.Selection{Mixed: true, Seeds: board.Seeds{PadMissing: r.Padded == "yes"}, Splits: splits}.Standing(found.Reports)
+	if err != nil {
+		return err
+	}
+	for _, split := range splits {
+		mean, sem := r.claims(split.Name)
+		e, known := all.Board.Splits[split.Name][shownFigure]
+		if !claimed(mean, e.Mean) || !claimed(sem, e.SEM) || !known && mean != nil {
+			r.Recomputed.Differs = append(r.Recomputed.Differs, split.Name+" "+cmp.Or(all.Board.Skipped[split.Name], rateCell((*float64)(&e.Mean), (*float64)(&e.SEM))))
 		}
 	}
 	return nil
@@ -77,77 +77,67 @@ func (r *Reported) Recompute(runs string, catalog *competitions.Catalog) error {
 
 // claimed reports whether a published figure is a value with two decimals, rounded or
 // cut off. A figure that was not published is.
-func claimed(published *float64, value float64) bool {
-	return published == nil || math.Abs(*published-value) < 0.01
+func claimed(published *float64, value grading.Number) bool {
+	return published == nil || math.Abs(*published-float64(value)) < 0.01
 }
 
-// misreported are the rows whose reports give other figures.
-func misreported(rows []Reported) (list []Finding) {
-	for _, r := range rows {
+// misreported finds the rows whose reports give other figures.
+func (s *Site) misreported() {
+	for _, r := range s.Reported {
 		if r.Recomputed != nil && len(r.Recomputed.Differs) > 0 {
-			list = append(list, Finding{Kind: Misreported, About: cmp.Or(r.Experiment, r.Agent), Text: "the published row of " + r.Agent + " has other figures than its grading reports, which give " + strings.Join(r.Recomputed.Differs, ", ")})
+			s.Findings = append(s.Findings, Finding{Kind: Misreported, About: r.Experiment, Text: "the published row of " + r.Agent + " has other figures than its grading reports, which give " + strings.Join(r.Recomputed.Differs, ", ")})
 		}
 	}
-	return list
 }
 
 // publishedSection has the rows that can be compared with published ones, with their
 // places, and below them the published ones, which have none.
 func (s *Site) publishedSection() section {
 	g := newGrid("Recomputed and published rows", "Place", "Agent", "LLM(s) used", ">Low == Lite (%)", ">Medium (%)", ">High (%)", ">All (%)", ">Running Time (hours)", "Date", "Note", "Source code", "Grading reports", "Checked", "Source")
+	splits := publishedSplits(s.catalog)
 	for _, t := range s.Tables {
-		if t.Task == string(competitions.TaskReference) && t.Version == "v1" && !t.Unchecked {
-			for _, a := range t.Agents {
-				if cells := s.recomputedRow(a); cells != nil {
-					g.add(cells...)
+		for _, a := range t.Agents {
+			var flags []board.Flags
+			for _, r := range a.rows {
+				if conditions.Final(r.Report.Conditions) {
+					flags = append(flags, board.FlagsOf(r.Report))
 				}
+			}
+			if b, err := board.NewBoard(flags, splits, board.Seeds{}); err == nil && t.Task == string(competitions.TaskReference) && t.Version == "v1" && !t.Unchecked {
+				g.add(a.row(b.Splits, splits)...)
 			}
 		}
 	}
 	for _, r := range s.Reported {
-		g.add(r.row()...)
+		g.add(r.row(splits)...)
 	}
 	return section{
 		ID: "reported", Title: "Recomputed and published", Grids: []grid{g},
 		Text: []string{
-			"Rows with a place are computed from bundles, at MLE-bench's own texts and versions. The others were published elsewhere: there is no bundle of them here, and they have no place. " +
-				"Percentages of competitions with any medal, mean ± standard error. “3 of 22” counts the competitions of a split that an agent attempted; a percentage of some is not one of all.",
+			"Rows from bundles come first, with their places on the tables above: those at MLE-bench's own texts and versions, for splits of which the agent attempted every competition. " +
+				"The others were published elsewhere: there is no bundle of them here, and they have no place. Percentages of competitions with any medal, mean ± standard error.",
 			"Recomputed from its reports: the published figures are those of the agent's public grading reports, to two decimals. No submission was graded again, and nothing shows how it was made.",
 		},
 	}
 }
 
-// recomputedRow is nil for an agent without a competition of the splits.
-func (s *Site) recomputedRow(a *Agent) []entry {
-	cells, any := []entry{text(a.place()), link(a.Name, agentPath(a.Name)), text(cmp.Or(strings.Join(a.Models, " "), "–"))}, false
-	for _, name := range publishedSplits {
-		shown := "–"
-		for _, of := range append([]aggregate.Group{a.Overall}, a.Groups...) {
-			ids, err := s.catalog.Set(name)
-			e, known := of.Percentages[shownFigure]
-			if err != nil || !known || of.Name != string(name) || slices.ContainsFunc(of.Competitions, func(id string) bool { return !slices.Contains(ids, id) }) {
-				continue
-			}
-			any, shown = true, rateCell((*float64)(&e.Mean), (*float64)(&e.SEM))
-			if n := len(of.Competitions); n < len(ids) {
-				shown += fmt.Sprintf(" (%d of %d)", n, len(ids))
-			}
+func (a *Agent) row(figures map[string]board.Split, splits []board.SplitIDs) []entry {
+	out, longest := Reported{Agent: a.Name, Models: strings.Join(a.Models, " "), GradingReports: "in the bundle"}, 0.0
+	numbers := out.numbers()
+	for split, by := range figures {
+		if e, known := by[shownFigure]; known {
+			*numbers[split], *numbers[split+"_sem"] = (*float64)(&e.Mean), (*float64)(&e.SEM)
 		}
-		cells = append(cells, text(shown))
 	}
-	if !any {
-		return nil
-	}
-	var hours []string
-	date := ""
 	for _, r := range a.rows {
-		date = max(date, r.Bundle.Started.UTC().Format(time.DateOnly))
-		if v := r.TimeLimitSeconds; v != nil {
-			hours = append(hours, strconv.FormatFloat(*v/3600, 'g', 4, 64))
+		out.Date = max(out.Date, r.Bundle.Started.UTC().Format(time.DateOnly))
+		if v := r.TimeLimitSeconds; v != nil && *v > longest {
+			out.Hours, longest = strconv.FormatFloat(*v/3600, 'g', 4, 64), *v
 		}
 	}
-	slices.Sort(hours)
-	return append(cells, text(cmp.Or(strings.Join(slices.Compact(hours), ", "), "–")), text(date), text(""), text("–"), text("in the bundle"), a.checked(), link("bundle", agentPath(a.Name)))
+	cells := out.row(splits)
+	cells[0], cells[1], cells[12], cells[13] = text(a.place()), link(a.Name, agentPath(a.Name)), a.checked(), link("bundle", agentPath(a.Name))
+	return cells
 }
 
 // checked says how the agent's rows were checked.
@@ -171,29 +161,23 @@ func (a *Agent) place() string {
 	return place
 }
 
-func (r *Reported) row() []entry {
-	agent, source := text(r.Agent), text("–")
-	if r.URL != "" {
-		agent = entry{Text: r.Agent, Link: r.URL, Outside: true}
-	}
-	if at := cmp.Or(r.Source, r.URL); at != "" {
-		source = entry{Text: "source", Link: at, Outside: true}
-		if r.Read != "" {
-			source.Text += ", read " + r.Read
-		}
+func (r *Reported) row(splits []board.SplitIDs) []entry {
+	source := entry{Text: "–", Link: cmp.Or(r.Source, r.URL), Outside: true}
+	if source.Link != "" {
+		source.Text = strings.TrimSuffix("source, read "+r.Read, ", read ")
 	}
 	checked, note := entry{Text: "reported, not verified", Pill: "warn"}, r.Note
-	if c := r.Recomputed; c != nil && c.Why == "" {
+	switch c := r.Recomputed; {
+	case c == nil || c.Why != "":
+	case len(c.Differs) > 0:
+		checked = entry{Text: "its reports differ", Pill: "bad"}
+		note = strings.TrimPrefix(note+"; its reports give "+strings.Join(c.Differs, ", "), "; ")
+	default:
 		checked = entry{Text: "recomputed from its reports", Pill: "good"}
-		if len(c.Differs) > 0 {
-			checked = entry{Text: "its reports differ", Pill: "bad"}
-			note = strings.TrimPrefix(note+"; its reports give "+strings.Join(c.Differs, ", "), "; ")
-		}
 	}
-	cells := []entry{text("–"), agent, text(cmp.Or(r.Models, "–"))}
-	for _, name := range publishedSplits {
-		mean, sem := r.claims(name)
-		cells = append(cells, text(rateCell(mean, sem)))
+	cells := []entry{text("–"), {Text: r.Agent, Link: r.URL, Outside: true}, text(cmp.Or(r.Models, "–"))}
+	for _, split := range splits {
+		cells = append(cells, text(rateCell(r.claims(split.Name))))
 	}
 	return append(cells, text(cmp.Or(r.Hours, "–")), text(cmp.Or(r.Date, "–")), text(note), text(cmp.Or(r.SourceCode, "–")), text(cmp.Or(r.GradingReports, "–")), checked, source)
 }
@@ -201,7 +185,7 @@ func (r *Reported) row() []entry {
 // rateCell has two decimals, as published figures have.
 func rateCell(mean, sem *float64) string {
 	switch {
-	case mean == nil || math.IsNaN(*mean):
+	case mean == nil:
 		return "–"
 	case sem == nil:
 		return fmt.Sprintf("%.2f", *mean)

@@ -78,8 +78,8 @@ func TestPublished(t *testing.T) {
 		// of seeds; those of 2024 even by split.
 		three := r.Date > "2025" && r.Agent != "AIRA-dojo" && r.Models != "o1-preview"
 		sum := 0.0
-		for _, name := range publishedSplits {
-			n := map[competitions.Set]float64{"low": 22, "medium": 38, "high": 15, "all": 75}[name]
+		for _, name := range []string{"low", "medium", "high", "all"} {
+			n := map[string]float64{"low": 22, "medium": 38, "high": 15, "all": 75}[name]
 			mean, sem := r.claims(name)
 			if mean == nil || sem == nil || *sem > 50 {
 				t.Fatalf("%s: %s is %v ± %v", r.Agent, name, mean, sem)
@@ -101,8 +101,20 @@ func TestPublished(t *testing.T) {
 // place.
 func TestPublishedSection(t *testing.T) {
 	mine := made("mine", "reference", 2, always)
-	for _, r := range mine.Rows {
-		r.Report.CompetitionID, r.TimeLimitSeconds = "spooky-author-identification", of(43_200.0)
+	if part := built(t, mine).publishedSection().Grids[0].Rows; len(part) > 0 {
+		t.Errorf("an agent with a part of the splits is beside published ones: %v", part)
+	}
+	first := mine.Rows
+	mine.Rows = nil
+	for i, id := range publishedSplits(catalog(t))[0].IDs {
+		for _, r := range first {
+			again := *r
+			again.Report.CompetitionID, again.TimeLimitSeconds = id, of(3600*float64(9+i%4))
+			again.Report.AnyMedal, again.Report.GoldMedal = i < 11, i < 11
+			again.AttemptAction, again.GradeAction, again.ReportDigest = r.AttemptAction+id, r.GradeAction+id, r.ReportDigest+id
+			again.Address, again.GradeAddress, again.Verdict.Address = r.Address+id, r.GradeAddress+id, r.GradeAddress+id
+			mine.Rows = append(mine.Rows, &again)
+		}
 	}
 	rows := shipped(t)
 	hostile := Reported{Agent: "<script>alert(1)</script>", Note: `"><img src=x onerror=alert(2)>`, Read: "<u>", Experiment: "<i>", URL: "https://example.org/?a=<script>", Source: `https://example.org/"onclick="x`}
@@ -112,7 +124,7 @@ func TestPublishedSection(t *testing.T) {
 	}
 	g := s.publishedSection().Grids[0]
 	if len(g.Rows) != 32 {
-		t.Fatalf("%d rows; want 1 of a bundle and 31", len(g.Rows))
+		t.Fatalf("%d rows; want 1 of an agent with a whole split, and 31", len(g.Rows))
 	}
 	words := func(cells []entry) (list []string) {
 		for _, c := range cells {
@@ -120,7 +132,7 @@ func TestPublishedSection(t *testing.T) {
 		}
 		return list
 	}
-	if diff := cmp.Diff([]string{"1", "mine", "–", "100.00 ± 0.00 (1 of 22)", "–", "–", "100.00 ± 0.00 (1 of 75)", "12", "0001-01-01", "", "–", "in the bundle", "2 recomputed", "bundle"}, words(g.Rows[0])); diff != "" {
+	if diff := cmp.Diff([]string{"1", "mine", "–", "50.00 ± 0.00", "–", "–", "–", "12", "0001-01-01", "", "–", "in the bundle", "44 recomputed", "bundle"}, words(g.Rows[0])); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"–", "MLEvolve", "Gemini-3-Pro-Preview", "80.30 ± 1.52", "57.89 ± 1.52", "42.22 ± 2.22", "61.33 ± 1.33", "12", "2026-02-14", "", "yes", "yes", "reported, not verified", "source, read 2026-11-26"}, words(g.Rows[4])); diff != "" {
@@ -130,9 +142,6 @@ func TestPublishedSection(t *testing.T) {
 		if r[0].Text != "–" || r[12].Pill != "warn" {
 			t.Errorf("row %d: %v", i+1, words(r))
 		}
-	}
-	if own := built(t, made("demo", "reference", 2, always)).publishedSection().Grids[0].Rows; len(own) > 0 {
-		t.Errorf("a competition of no split: %v", words(own[0]))
 	}
 	page, err := s.index().write("")
 	if err != nil {
@@ -168,16 +177,12 @@ func TestReportedRefused(t *testing.T) {
 
 // group writes the reports of a run group, as MLE-bench does: a seed with medals at the
 // first competitions of each split.
-func group(t *testing.T, runs, name string, medals map[competitions.Set]int) {
+func group(t *testing.T, runs, name string, medals map[string]int) {
 	t.Helper()
 	var reports []map[string]any
-	for _, split := range publishedSplits[:3] {
-		ids, err := catalog(t).Set(split)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, id := range ids {
-			has := i < medals[split]
+	for _, split := range publishedSplits(catalog(t))[:3] {
+		for i, id := range split.IDs {
+			has := i < medals[split.Name]
 			reports = append(reports, map[string]any{
 				"competition_id": id, "score": 0.5, "gold_threshold": 1.0, "silver_threshold": 0.9, "bronze_threshold": 0.4, "median_threshold": 0.3, "any_medal": has, "gold_medal": false, "silver_medal": false, "bronze_medal": has,
 				"above_median": has, "submission_exists": true, "valid_submission": true, "is_lower_better": false, "created_at": "2026-02-14T00:00:00", "submission_path": "submission.csv",
@@ -201,7 +206,7 @@ func group(t *testing.T, runs, name string, medals map[competitions.Set]int) {
 func TestRecompute(t *testing.T) {
 	runs := t.TempDir()
 	for i, n := range [][3]int{{17, 22, 6}, {18, 21, 6}, {18, 23, 7}} {
-		group(t, runs, fmt.Sprint("mlevolve_group", i+1), map[competitions.Set]int{"low": n[0], "medium": n[1], "high": n[2]})
+		group(t, runs, fmt.Sprint("mlevolve_group", i+1), map[string]int{"low": n[0], "medium": n[1], "high": n[2]})
 	}
 	const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
 	table := "experiment_id,run_group\nMLEvolve,mlevolve_group1\nMLEvolve,mlevolve_group2\nMLEvolve,mlevolve_group3\nthesis,thesis_group1\n"
@@ -217,13 +222,12 @@ func TestRecompute(t *testing.T) {
 	rows := shipped(t)
 	of := func(experiment string) Reported {
 		r := rows[slices.IndexFunc(rows, func(r Reported) bool { return r.Experiment == experiment })]
-		if err := r.Recompute(runs, catalog(t)); err != nil {
-			t.Fatal(err)
-		}
-		return r
+		one := []Reported{r}
+		Recompute(one, runs, catalog(t))
+		return one[0]
 	}
 	same := of("MLEvolve")
-	if c := same.Recomputed; c.Why != "" || len(c.Differs) > 0 || math.Abs(float64(c.Figures["all"].Mean)-138.0/225*100) > 1e-9 {
+	if c := same.Recomputed; c.Why != "" || len(c.Differs) > 0 {
 		t.Errorf("MLEvolve: %+v", c)
 	}
 	for experiment, why := range map[string]string{"thesis": "git lfs pull", "AIBuildAI": "no experiment"} {
@@ -231,7 +235,7 @@ func TestRecompute(t *testing.T) {
 			t.Errorf("%s: %+v", experiment, c)
 		}
 	}
-	group(t, runs, "mlevolve_group2", map[competitions.Set]int{"low": 18, "medium": 21, "high": 5})
+	group(t, runs, "mlevolve_group2", map[string]int{"low": 18, "medium": 21, "high": 5})
 	other := of("MLEvolve")
 	if diff := cmp.Diff([]string{"high 40.00 ± 3.85", "all 60.89 ± 1.60"}, other.Recomputed.Differs); diff != "" {
 		t.Error(diff)
