@@ -75,7 +75,7 @@ func TestHostileMarkdown(t *testing.T) {
 			t.Errorf("%s: %d lines:\n%s", h.Name, len(lines), got)
 			continue
 		}
-		if err := hostiletest.Markdown(lines[2], 11); err != nil {
+		if err := hostiletest.Markdown(lines[2], 13); err != nil {
 			t.Errorf("%s: %v", h.Name, err)
 		}
 		if err := hostiletest.Markdown(lines[4], 0); err != nil {

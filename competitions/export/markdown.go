@@ -27,12 +27,13 @@ type Row struct {
 }
 
 // Markdown returns rows as a table of the reference's README: any medal, mean
-// ± standard error of the mean; and columns that it does not have: isolation,
-// task and class. Notes are paragraphs below the table.
+// ± standard error of the mean. Whether source code and reports can be had is for
+// their author to say. The last columns, isolation, task and class, are ours.
+// Notes are paragraphs below the table.
 func Markdown(list []Row, notes []string) string {
 	var out strings.Builder
-	out.WriteString("| Agent | LLM(s) used | Low == Lite (%) | Medium (%) | High (%) | All (%) | Running Time (hours) | Date | Isolation | Task | Class |\n")
-	out.WriteString("|-------|-------------|-----------------|------------|----------|---------|----------------------|------|-----------|------|-------|\n")
+	out.WriteString("| Agent | LLM(s) used | Low == Lite (%) | Medium (%) | High (%) | All (%) | Running Time (hours) | Date | Source Code Available | Grading Reports Available | Isolation | Task | Class |\n")
+	out.WriteString("|-------|-------------|-----------------|------------|----------|---------|----------------------|------|-----------------------|---------------------------|-----------|------|-------|\n")
 	for _, r := range list {
 		cells := []string{r.Agent, r.Models}
 		for _, split := range []string{"low", "medium", "high", "all"} {
@@ -43,7 +44,7 @@ func Markdown(list []Row, notes []string) string {
 			cells = append(cells, cell)
 		}
 		out.WriteString("|")
-		for _, cell := range append(cells, r.Hours, r.Date, r.Isolation, r.Task, r.Class) {
+		for _, cell := range append(cells, r.Hours, r.Date, "", "", r.Isolation, r.Task, r.Class) {
 			out.WriteString(" " + markdownCell(cell) + " |")
 		}
 		out.WriteString("\n")

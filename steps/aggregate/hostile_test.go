@@ -48,7 +48,7 @@ func TestHostileBoards(t *testing.T) {
 		}
 		for line := range strings.Lines(files["board.md"]) {
 			if strings.Contains(line, hostiletest.Mark) && strings.HasPrefix(line, "|") {
-				if err := hostiletest.Markdown(strings.TrimSpace(line), 11); err != nil {
+				if err := hostiletest.Markdown(strings.TrimSpace(line), 13); err != nil {
 					t.Errorf("%s: %v", h.Name, err)
 				}
 			}

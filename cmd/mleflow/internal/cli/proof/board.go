@@ -36,6 +36,7 @@ type boardOptions struct {
 	output, dataDir, title string
 	lock                   string
 	reported               []string
+	runsDir                string
 	seeds                  int
 	timeout                time.Duration
 	at                     []time.Duration
@@ -78,6 +79,7 @@ if scores are only claimed. The board is written all the same.`,
 	flags.StringVar(&o.dataDir, "data-dir", "", "`DIR` as mleflow prepare writes it")
 	flags.StringVar(&o.title, "title", "Leaderboard", "the `TITLE` of the board")
 	flags.StringArrayVar(&o.reported, "reported", nil, "add published rows from `FILE`, CSV or JSON, as not verified; repeatable")
+	flags.StringVar(&o.runsDir, "runs-dir", "", "recompute published rows from the grading reports below `DIR`, the folder runs of a clone of MLE-bench")
 	flags.DurationSliceVar(&o.at, "at", nil, "add columns with what stopping every attempt after `TIMES` such as 1h,6h would have given, by graded snapshots")
 	o.rules.Register(flags)
 	flags.StringVar(&o.lock, "lock", "", "keep in `FILE` the order in which the board took its bundles")
@@ -111,6 +113,11 @@ func buildBoard(ctx context.Context, a *app.App, o boardOptions, paths []string)
 	if q.Catalog, err = a.Catalog(); err != nil {
 		return err
 	}
+	if o.runsDir != "" {
+		if err := recomputeReported(a, o, q); err != nil {
+			return err
+		}
+	}
 	own, err := a.OpenCache() // to say so once if it cannot be opened
 	if err != nil {
 		return err
@@ -140,6 +147,18 @@ func buildBoard(ctx context.Context, a *app.App, o boardOptions, paths []string)
 		}
 	}
 	return showBuilt(a, o, built)
+}
+
+// recomputeReported computes the published rows from their grading reports.
+func recomputeReported(a *app.App, o boardOptions, q site.Request) error {
+	left := site.Recompute(q.Reported, o.runsDir, q.Catalog)
+	if len(left) == len(q.Reported) {
+		return app.Usagef("--runs-dir %s: no published row can be recomputed: %s", o.runsDir, append(left, "--reported names none")[0])
+	}
+	for _, why := range left {
+		fmt.Fprintf(a.Stderr, "%s %s\n", a.ErrStyle().Warn("Not recomputed:"), view.OneLine(why))
+	}
+	return nil
 }
 
 // public is a text for the board, which must not say where data are on this

@@ -108,6 +108,7 @@ func Build(q Request) (*Site, error) {
 	sortBundles(q.Bundles)
 	s := &Site{Title: q.Title, Version: q.Version, Bundles: q.Bundles, Reported: q.Reported, Standings: map[audit.Standing]int{}, catalog: q.Catalog, stops: q.Stops, Tables: []*Table{}}
 	s.rows, s.Findings, s.Lock = check(q)
+	s.misreported()
 	s.exclude(q.Exclude)
 	var sets [][]string
 	for _, r := range s.rows {

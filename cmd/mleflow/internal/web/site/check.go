@@ -39,6 +39,8 @@ const (
 	Suspicious Kind = "suspicious"
 	// SetAside: a row does not count for another reason.
 	SetAside Kind = "set_aside"
+	// Misreported: the grading reports of a published row give other figures.
+	Misreported Kind = "misreported"
 )
 
 // Finding is something that a reader must know.

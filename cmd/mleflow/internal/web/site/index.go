@@ -19,7 +19,7 @@ import (
 
 // kindWords are the pages' words for kinds of findings.
 var kindWords = map[Kind]string{
-	Refused: "Refused:", OtherVersion: "Of another version:", Identity: "Name in doubt:", Shared: "Shared submission:", Duplicate: "Duplicate:", Selection: "Possible selection:", MixedTask: "Mixed tasks:", Suspicious: "Suspicious:", SetAside: "Not counted:",
+	Refused: "Refused:", OtherVersion: "Of another version:", Identity: "Name in doubt:", Shared: "Shared submission:", Duplicate: "Duplicate:", Selection: "Possible selection:", MixedTask: "Mixed tasks:", Suspicious: "Suspicious:", SetAside: "Not counted:", Misreported: "Other figures:",
 }
 
 // index is the first page.
@@ -55,7 +55,7 @@ func (s *Site) index() document {
 		d.Sections = append(d.Sections, s.maskedSection())
 	}
 	if len(s.Reported) > 0 {
-		d.Sections = append(d.Sections, s.reported())
+		d.Sections = append(d.Sections, s.publishedSection())
 	}
 	d.Sections = append(d.Sections, s.competitionsSection(), s.bundlesSection(), reading())
 	for _, sec := range d.Sections {
@@ -184,17 +184,7 @@ func (t *Table) ranking() grid {
 	}
 	g := newGrid("Leaderboard", append(names, "Models", ">Tokens", ">Cost, USD", ">Agent time")...)
 	for _, a := range t.Agents {
-		place := "–"
-		if a.Place > 0 {
-			place = strconv.Itoa(a.Place)
-		}
-		if a.Tied {
-			place += "="
-		}
-		standings := entry{Text: standingText(a.Standings), Pill: "good"}
-		if a.Standings[audit.Claimed] > 0 {
-			standings.Pill = "warn"
-		}
+		place, standings := a.place(), a.checked()
 		isolation := entry{Text: a.Overall.Isolation}
 		if a.Overall.Untrusted {
 			isolation.Pill = "bad"
@@ -270,34 +260,6 @@ func (t *Table) costs() plot {
 		}
 	}
 	return plot{Title: "Cost", Plot: page.Scatter(dots, "cost of all attempts, USD", "competitions with a medal, %")}
-}
-
-// reported are the rows of others.
-func (s *Site) reported() section {
-	g := newGrid("Published rows, not verified", "Agent", "Models", ">Low %", ">Medium %", ">High %", ">All %", ">Hours", "Date", "Checked", "Source", "Note")
-	for _, r := range s.Reported {
-		source := text("–")
-		if r.URL != "" {
-			source = entry{Text: "source", Link: r.URL, Outside: true}
-		}
-		g.add(text(r.Agent), text(cmp.Or(r.Models, "–")), text(reportedRate(r.Low, r.LowSEM)), text(reportedRate(r.Medium, r.MediumSEM)), text(reportedRate(r.High, r.HighSEM)),
-			text(reportedRate(r.All, r.AllSEM)), text(cmp.Or(r.Hours, "–")), text(cmp.Or(r.Date, "–")), entry{Text: "reported, not verified", Pill: "warn"}, source, text(r.Note))
-	}
-	return section{
-		ID: "reported", Title: "Reported, not verified", Grids: []grid{g},
-		Text: []string{"These rows were published by others. There is no bundle of them here, so nothing was checked, and they have no place on the tables above. Percentages of competitions with any medal, mean ± standard error."},
-	}
-}
-
-func reportedRate(mean, sem *float64) string {
-	if mean == nil {
-		return "–"
-	}
-	r := page.Rate{Mean: *mean}
-	if sem != nil {
-		r.SEM, r.Known = *sem, true
-	}
-	return r.String()
 }
 
 // leak names the collections that have labels of hidden rows, with the evidence of the first.

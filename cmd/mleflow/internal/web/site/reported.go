@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -28,8 +27,21 @@ type Reported struct {
 	AllSEM    *float64 `json:"all_sem,omitempty"`
 	Hours     string   `json:"hours,omitempty"`
 	Date      string   `json:"date,omitempty"`
-	URL       string   `json:"url,omitempty"`
 	Note      string   `json:"note,omitempty"`
+	// SourceCode and GradingReports say whether they can be had.
+	SourceCode     string `json:"source_code,omitempty"`
+	GradingReports string `json:"grading_reports,omitempty"`
+	// URL is the agent's page, Source where the row was read, on the day Read.
+	URL    string `json:"url,omitempty"`
+	Source string `json:"source,omitempty"`
+	Read   string `json:"read,omitempty"`
+	// Experiment names the run groups with its reports. With Padded, "yes", missing
+	// reports count as no submission.
+	Experiment string `json:"experiment,omitempty"`
+	Padded     string `json:"padded,omitempty"`
+	// Recomputed are the figures of those reports; nil if none were given. It is never
+	// read from a file.
+	Recomputed *Recomputed `json:"recomputed,omitempty"`
 }
 
 // maxReported is the largest file of published rows that is read.
@@ -50,11 +62,14 @@ func ReadReported(path string) ([]Reported, error) {
 	case len(text) > maxReported:
 		return nil, fmt.Errorf("read published rows: %s is larger than %d MiB", path, maxReported>>20)
 	}
+	if !strings.HasSuffix(path, ".json") {
+		text, err = csvToJSON(text)
+	}
 	var rows []Reported
-	if strings.HasSuffix(path, ".json") {
-		rows, err = reportedJSON(text)
-	} else {
-		rows, err = reportedCSV(text)
+	if err == nil {
+		dec := json.NewDecoder(bytes.NewReader(text))
+		dec.DisallowUnknownFields()
+		err = dec.Decode(&rows)
 	}
 	for i := 0; i < len(rows) && err == nil; i++ {
 		if err = rows[i].check(); err != nil {
@@ -67,69 +82,56 @@ func ReadReported(path string) ([]Reported, error) {
 	return rows, nil
 }
 
-func reportedJSON(text []byte) (rows []Reported, err error) {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	return rows, dec.Decode(&rows)
+// numbers are the places of the figures, by the names of their columns.
+func (r *Reported) numbers() map[string]**float64 {
+	return map[string]**float64{"low": &r.Low, "low_sem": &r.LowSEM, "medium": &r.Medium, "medium_sem": &r.MediumSEM, "high": &r.High, "high_sem": &r.HighSEM, "all": &r.All, "all_sem": &r.AllSEM}
 }
 
-// columns returns the destinations of the cells of a CSV row.
-func (r *Reported) columns() (texts map[string]*string, numbers map[string]**float64) {
-	return map[string]*string{"agent": &r.Agent, "models": &r.Models, "hours": &r.Hours, "date": &r.Date, "url": &r.URL, "note": &r.Note},
-		map[string]**float64{"low": &r.Low, "low_sem": &r.LowSEM, "medium": &r.Medium, "medium_sem": &r.MediumSEM, "high": &r.High, "high_sem": &r.HighSEM, "all": &r.All, "all_sem": &r.AllSEM}
-}
-
-func reportedCSV(text []byte) ([]Reported, error) {
-	in := csv.NewReader(bytes.NewReader(text))
-	header, err := in.Read()
+// csvToJSON makes an object of each row; an empty cell is no field.
+func csvToJSON(text []byte) ([]byte, error) {
+	cells, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil {
-		return nil, fmt.Errorf("read the header: %w", err)
+		return nil, err
 	}
-	if !slices.Contains(header, "agent") {
-		return nil, fmt.Errorf("there is no column agent; the columns are %s", strings.Join(header, ", "))
-	}
-	var rows []Reported
-	for {
-		cells, err := in.Read()
-		if err == io.EOF {
-			return rows, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		var r Reported
-		texts, numbers := r.columns()
-		for i, name := range header {
-			cell := strings.TrimSpace(cells[i])
-			switch number := numbers[name]; {
-			case texts[name] != nil:
-				*texts[name] = cell
-			case number == nil:
-				return nil, fmt.Errorf("there is no such column as %q", name)
-			case cell != "":
-				v, err := strconv.ParseFloat(cell, 64)
-				if err != nil {
-					return nil, fmt.Errorf("row %d: %s is %q, which is not a number", len(rows)+1, name, cell)
+	rows := []map[string]any{}
+	for n, row := range cells[min(1, len(cells)):] {
+		object := map[string]any{}
+		for i, name := range cells[0] {
+			cell := strings.TrimSpace(row[i])
+			switch _, number := new(Reported).numbers()[name]; {
+			case cell == "" && name != "agent":
+			case number:
+				if object[name], err = strconv.ParseFloat(cell, 64); err != nil {
+					return nil, fmt.Errorf("row %d: %s is %q, which is not a number", n+1, name, cell)
 				}
-				*number = &v
+			default:
+				object[name] = cell
 			}
 		}
-		rows = append(rows, r)
+		rows = append(rows, object)
 	}
+	return json.Marshal(rows)
 }
 
 func (r *Reported) check() error {
 	if r.Agent == "" {
 		return fmt.Errorf("it names no agent")
 	}
-	_, numbers := r.columns()
-	for name, v := range numbers {
+	for name, v := range r.numbers() {
 		if *v != nil && !(**v >= 0 && **v <= 100) {
 			return fmt.Errorf("%s is %v, which is not a percentage", name, **v)
 		}
 	}
-	if u, err := url.Parse(r.URL); r.URL != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "") {
-		return fmt.Errorf("url is %q, which is not an address of the web", r.URL)
+	for name, address := range map[string]string{"url": r.URL, "source": r.Source} {
+		if u, err := url.Parse(address); address != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "") {
+			return fmt.Errorf("%s is %q, which is not an address of the web", name, address)
+		}
+	}
+	switch {
+	case r.Recomputed != nil:
+		return fmt.Errorf("recomputed cannot be given; name the folder of the reports with --runs-dir")
+	case r.Padded != "" && r.Padded != "yes" && r.Padded != "no":
+		return fmt.Errorf("padded is %q; it is yes or no", r.Padded)
 	}
 	return nil
 }

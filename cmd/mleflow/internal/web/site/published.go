@@ -1,0 +1,191 @@
+package site
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/rungroup"
+)
+
+// Recomputed says what the public grading reports of a published row give: Differs the
+// splits with other figures than published, and Why why there are none.
+type Recomputed struct {
+	Differs []string `json:"differs,omitempty"`
+	Why     string   `json:"why,omitempty"`
+}
+
+// publishedSplits are the splits of published rows, in the order of their columns.
+func publishedSplits(catalog *competitions.Catalog) (splits []board.SplitIDs) {
+	for _, name := range []competitions.Set{"low", "medium", "high", "all"} {
+		ids, _ := catalog.Set(name) // every catalog has these
+		splits = append(splits, board.SplitIDs{Name: string(name), IDs: ids})
+	}
+	return splits
+}
+
+// claims are the published figures of a split.
+func (r *Reported) claims(split string) (mean, sem *float64) {
+	return *r.numbers()[split], *r.numbers()[split+"_sem"]
+}
+
+// Recompute computes rows from the reports of their experiments in a folder of run
+// groups. It returns those that it could not, with the reasons.
+func Recompute(rows []Reported, runs string, catalog *competitions.Catalog) (left []string) {
+	splits := publishedSplits(catalog)
+	for i := range rows {
+		r := &rows[i]
+		r.Recomputed = &Recomputed{}
+		if err := r.recompute(runs, splits); err != nil {
+			r.Recomputed.Why = strings.ReplaceAll(err.Error(), runs, "the run groups")
+			left = append(left, cmp.Or(r.Experiment, r.Agent)+": "+r.Recomputed.Why)
+		}
+	}
+	return left
+}
+
+func (r *Reported) recompute(runs string, splits []board.SplitIDs) error {
+	if r.Experiment == "" {
+		return errors.New("the row names no experiment")
+	}
+	found, err := rungroup.ReadExperiment(runs, r.Experiment)
+	if err != nil {
+		return err
+	}
+	all, err := board.Selection{Mixed: true, Seeds: board.Seeds{PadMissing: r.Padded == "yes"}, Splits: splits}.Standing(found.Reports)
+	if err != nil {
+		return err
+	}
+	for _, split := range splits {
+		mean, sem := r.claims(split.Name)
+		e, known := all.Board.Splits[split.Name][shownFigure]
+		if !claimed(mean, e.Mean) || !claimed(sem, e.SEM) || !known && mean != nil {
+			r.Recomputed.Differs = append(r.Recomputed.Differs, split.Name+" "+cmp.Or(all.Board.Skipped[split.Name], rateCell((*float64)(&e.Mean), (*float64)(&e.SEM))))
+		}
+	}
+	return nil
+}
+
+// claimed reports whether a published figure is a value with two decimals, rounded or
+// cut off. A figure that was not published is.
+func claimed(published *float64, value grading.Number) bool {
+	return published == nil || math.Abs(*published-float64(value)) < 0.01
+}
+
+// misreported finds the rows whose reports give other figures.
+func (s *Site) misreported() {
+	for _, r := range s.Reported {
+		if r.Recomputed != nil && len(r.Recomputed.Differs) > 0 {
+			s.Findings = append(s.Findings, Finding{Kind: Misreported, About: r.Experiment, Text: "the published row of " + r.Agent + " has other figures than its grading reports, which give " + strings.Join(r.Recomputed.Differs, ", ")})
+		}
+	}
+}
+
+// publishedSection has the rows that can be compared with published ones, with their
+// places, and below them the published ones, which have none.
+func (s *Site) publishedSection() section {
+	g := newGrid("Recomputed and published rows", "Place", "Agent", "LLM(s) used", ">Low == Lite (%)", ">Medium (%)", ">High (%)", ">All (%)", ">Running Time (hours)", "Date", "Note", "Source code", "Grading reports", "Checked", "Source")
+	splits := publishedSplits(s.catalog)
+	for _, t := range s.Tables {
+		for _, a := range t.Agents {
+			var flags []board.Flags
+			for _, r := range a.rows {
+				if conditions.Final(r.Report.Conditions) {
+					flags = append(flags, board.FlagsOf(r.Report))
+				}
+			}
+			if b, err := board.NewBoard(flags, splits, board.Seeds{}); err == nil && t.Task == string(competitions.TaskReference) && t.Version == "v1" && !t.Unchecked {
+				g.add(a.row(b.Splits, splits)...)
+			}
+		}
+	}
+	for _, r := range s.Reported {
+		g.add(r.row(splits)...)
+	}
+	return section{
+		ID: "reported", Title: "Recomputed and published", Grids: []grid{g},
+		Text: []string{
+			"Rows from bundles come first, with their places on the tables above: those at MLE-bench's own texts and versions, for splits of which the agent attempted every competition. " +
+				"The others were published elsewhere: there is no bundle of them here, and they have no place. Percentages of competitions with any medal, mean ± standard error.",
+			"Recomputed from its reports: the published figures are those of the agent's public grading reports, to two decimals. No submission was graded again, and nothing shows how it was made.",
+		},
+	}
+}
+
+func (a *Agent) row(figures map[string]board.Split, splits []board.SplitIDs) []entry {
+	out := Reported{Agent: a.Name, Models: strings.Join(a.Models, " "), GradingReports: "in the bundle", Hours: conditions.Hours(a.conditions()...)}
+	numbers := out.numbers()
+	for split, by := range figures {
+		if e, known := by[shownFigure]; known {
+			*numbers[split], *numbers[split+"_sem"] = (*float64)(&e.Mean), (*float64)(&e.SEM)
+		}
+	}
+	for _, r := range a.rows {
+		out.Date = max(out.Date, r.Bundle.Started.UTC().Format(time.DateOnly))
+	}
+	cells := out.row(splits)
+	cells[0], cells[1], cells[12], cells[13] = text(a.place()), link(a.Name, agentPath(a.Name)), a.checked(), link("bundle", agentPath(a.Name))
+	return cells
+}
+
+// checked says how the agent's rows were checked.
+func (a *Agent) checked() entry {
+	out := entry{Text: standingText(a.Standings), Pill: "good"}
+	if a.Standings[audit.Claimed] > 0 {
+		out.Pill = "warn"
+	}
+	return out
+}
+
+// place is the place on the table, "–" without one.
+func (a *Agent) place() string {
+	place := "–"
+	if a.Place > 0 {
+		place = strconv.Itoa(a.Place)
+	}
+	if a.Tied {
+		place += "="
+	}
+	return place
+}
+
+func (r *Reported) row(splits []board.SplitIDs) []entry {
+	source := entry{Text: "–", Link: cmp.Or(r.Source, r.URL), Outside: true}
+	if source.Link != "" {
+		source.Text = strings.TrimSuffix("source, read "+r.Read, ", read ")
+	}
+	checked, note := entry{Text: "reported, not verified", Pill: "warn"}, r.Note
+	switch c := r.Recomputed; {
+	case c == nil || c.Why != "":
+	case len(c.Differs) > 0:
+		checked = entry{Text: "its reports differ", Pill: "bad"}
+		note = strings.TrimPrefix(note+"; its reports give "+strings.Join(c.Differs, ", "), "; ")
+	default:
+		checked = entry{Text: "recomputed from its reports", Pill: "good"}
+	}
+	cells := []entry{text("–"), {Text: r.Agent, Link: r.URL, Outside: true}, text(cmp.Or(r.Models, "–"))}
+	for _, split := range splits {
+		cells = append(cells, text(rateCell(r.claims(split.Name))))
+	}
+	return append(cells, text(cmp.Or(r.Hours, "–")), text(cmp.Or(r.Date, "–")), text(note), text(cmp.Or(r.SourceCode, "–")), text(cmp.Or(r.GradingReports, "–")), checked, source)
+}
+
+// rateCell has two decimals, as published figures have.
+func rateCell(mean, sem *float64) string {
+	switch {
+	case mean == nil:
+		return "–"
+	case sem == nil:
+		return fmt.Sprintf("%.2f", *mean)
+	}
+	return fmt.Sprintf("%.2f ± %.2f", *mean, *sem)
+}
