@@ -71,7 +71,7 @@ func TestCheck(t *testing.T) {
 	if string(out["warnings"].JSON) != "2" || string(out["notes"].JSON) != "1" || !strings.Contains(b.Log(), "warning grader-import code/main.py:1: ") {
 		t.Errorf("%s warnings, %s notes, log %q", out["warnings"].JSON, out["notes"].JSON, b.Log())
 	}
-	out, err = b.Run(t, attempt(t, b, "from openml.datasets import get_dataset as get\nget(\n  'toys')\n", "id,y\na,1\nb,0\n"))
+	_, err = b.Run(t, attempt(t, b, "from openml.datasets import get_dataset as get\nget(\n  'toys')\n", "id,y\na,1\nb,0\n"))
 	if err != nil || !strings.Contains(b.Log(), "warning known-data code/main.py:3: It names Toys, which has the labels of all hidden rows.") {
 		t.Errorf("%v: a fetch of the labels is not found: %q", err, b.Log())
 	}
