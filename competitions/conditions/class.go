@@ -86,7 +86,7 @@ func Hours(sets ...[]string) string {
 	if err != nil {
 		return ""
 	}
-	return strconv.FormatFloat(limit.Hours(), 'f', -1, 64)
+	return strconv.FormatFloat(limit.Hours(), 'g', 4, 64)
 }
 
 // budgetOf returns the conditions of a set that must agree among further seeds.
