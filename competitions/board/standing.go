@@ -2,6 +2,7 @@ package board
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -65,6 +66,9 @@ func (q Selection) Standing(paths []string) (s Standing, err error) {
 		return s, err
 	}
 	if q.Unflagged {
+		if !slices.ContainsFunc(s.File.Reports, checked) {
+			return s, errors.New("no report says that a rule check looked at its attempt, so none can be flagged; name a run or a bundle with steps of kind check")
+		}
 		for i, g := range s.File.Reports {
 			s.File.Reports[i] = Unflagged(g)
 		}
@@ -99,7 +103,7 @@ func pick(reports []grading.Graded, want string, key func(grading.Graded) string
 // ofVersion returns the reports of a version; without one all, unless some are
 // of masked versions and some are not: they would count as further seeds.
 func ofVersion(reports []grading.Graded, version string) ([]grading.Graded, error) {
-	own, versions := pick(reports, version, func(g grading.Graded) string { return cmp.Or(g.CompetitionVersion, "v1") })
+	own, versions := pick(reports, version, versionOf)
 	others := slices.DeleteFunc(slices.Clone(versions), competitions.IsMasked)
 	switch {
 	case version != "" && len(own) == 0:
@@ -111,6 +115,8 @@ func ofVersion(reports []grading.Graded, version string) ([]grading.Graded, erro
 	}
 	return reports, nil
 }
+
+func versionOf(g grading.Graded) string { return cmp.Or(g.CompetitionVersion, "v1") }
 
 // ofAgent returns the reports labelled with an agent; without a name all,
 // if they are of one agent.

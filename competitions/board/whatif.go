@@ -53,6 +53,8 @@ func Unflagged(g grading.Graded) grading.Graded {
 	return g
 }
 
+func checked(g grading.Graded) bool { return g.Origin != nil && g.Origin.Checked }
+
 func flagged(g grading.Graded) bool { return g.Origin != nil && len(g.Origin.WarnedBy) > 0 }
 
 // Case is a board of an agent's attempts had something been otherwise.
@@ -78,7 +80,16 @@ type Case struct {
 // each version of the competitions, under each class of conditions, and with fewer
 // seeds.
 func WhatIf(reports []grading.Graded, ids []string, times []time.Duration) []Case {
-	published := newCase("as published", reports, ids)
+	published := Case{Name: "as published", Attempts: len(reports)}
+	_, err := ofVersion(reports, "")
+	if err == nil {
+		_, err = ofClass(reports, nil)
+	}
+	if err != nil {
+		published.Why = err.Error()
+	} else {
+		published = newCase(published.Name, reports, ids)
+	}
 	cases := []Case{published}
 	add := func(c Case) {
 		if c.Figures != nil && published.Figures != nil {
@@ -106,7 +117,7 @@ func WhatIf(reports []grading.Graded, ids []string, times []time.Duration) []Cas
 		what string
 		key  func(grading.Graded) string
 	}{
-		{"version ", func(g grading.Graded) string { return g.CompetitionVersion }},
+		{"version ", versionOf},
 		{"class ", func(g grading.Graded) string { return conditions.Class(g.Conditions) }},
 	} {
 		_, keys := pick(reports, "", split.key)
@@ -117,6 +128,9 @@ func WhatIf(reports []grading.Graded, ids []string, times []time.Duration) []Cas
 			own, _ := pick(reports, key, split.key)
 			add(newCase(split.what+key, own, ids))
 		}
+	}
+	if err != nil {
+		return cases
 	}
 	seeds, err := Seeds{}.Arrange(AllFlags(reports), ids)
 	if values := medals().values(seeds); err == nil {
@@ -136,18 +150,18 @@ func medals() figure {
 }
 
 func withoutFlagged(reports []grading.Graded, ids []string) Case {
-	checked, found := 0, 0
+	looked, found := 0, 0
 	out := make([]grading.Graded, len(reports))
 	for i, g := range reports {
 		out[i] = Unflagged(g)
-		checked += count(g.Origin != nil && g.Origin.Checked)
+		looked += count(checked(g))
 		found += count(flagged(g))
 	}
 	name := fmt.Sprintf("without %d flagged", found)
-	if checked < len(reports) {
-		name += fmt.Sprintf(", %d unchecked", len(reports)-checked)
+	if looked < len(reports) {
+		name += fmt.Sprintf(", %d unchecked", len(reports)-looked)
 	}
-	if checked == 0 {
+	if looked == 0 {
 		return Case{Name: "without flagged", Why: "no step of kind check looked at the attempts"}
 	}
 	return newCase(name, out, ids)

@@ -3,6 +3,7 @@ package board
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,6 +81,18 @@ func TestWhatIf(t *testing.T) {
 	near(t, "valid without flagged", got["without 1 flagged"].Figures["valid_submissions_percentage"].Mean, 500.0/6)
 	if c := got["2 of 3 seeds"]; c.Choices == nil || c.Choices.SD != 0 || c.Choices.Lowest != 50 {
 		t.Errorf("two seeds: %+v", c)
+	}
+	masked := append(slices.Clone(reports), attempt("a", false), attempt("b", false))
+	masked[6].CompetitionVersion, masked[7].CompetitionVersion = "v1m", "v1m"
+	for _, c := range WhatIf(masked, []string{"a", "b"}, nil) {
+		switch c.Name {
+		case "as published":
+			if c.Figures != nil || !strings.Contains(c.Why, "masked") {
+				t.Errorf("versions are mixed: %+v", c)
+			}
+		case "version v1", "version v1m":
+			near(t, c.Name, c.Figures["any_medal_percentage"].Mean, map[string]float64{"version v1": 50, "version v1m": 0}[c.Name])
+		}
 	}
 	reports[2].Origin = nil
 	for _, c := range WhatIf(reports, []string{"a", "b"}, []time.Duration{time.Minute}) {
