@@ -241,9 +241,11 @@ func NewBoard(reports []Flags, splits []SplitIDs, seeds Seeds) (Board, error) {
 		}
 		b.Splits[split.Name] = Aggregate(arranged)
 		b.SeedsPerSplit[split.Name] = len(arranged)
-		all, err := Seeds{PadMissing: seeds.PadMissing}.Arrange(reports, split.IDs)
-		if values := medals().values(all); err == nil && len(values) > len(arranged) {
-			b.Choices[split.Name] = NewSpread(values, len(arranged))
+		if seeds.Count > 0 {
+			all, err := Seeds{PadMissing: seeds.PadMissing}.Arrange(reports, split.IDs)
+			if values := medals().values(all); err == nil && len(values) > len(arranged) {
+				b.Choices[split.Name] = NewSpread(values, len(arranged))
+			}
 		}
 		if b.Seeds == 0 || len(arranged) < b.Seeds {
 			b.Seeds = len(arranged)

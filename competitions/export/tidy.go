@@ -1,11 +1,13 @@
 package export
 
 import (
+	"maps"
 	"math"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/competitions/evidence"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
@@ -60,13 +62,27 @@ func Percentile(r grading.Report) *float64 {
 	return &p
 }
 
+// AsGraded returns the report with what the record says of its attempt.
+func (r Record) AsGraded() grading.Graded {
+	g := grading.Graded{Report: r.Report, Labels: map[string]string{}, Origin: &grading.Origin{Run: r.Address, WallSeconds: r.Attempt.WallSeconds, Curve: r.Snapshots}}
+	maps.Copy(g.Labels, r.Labels)
+	g.Labels["agent"] = r.Agent
+	if r.Seed != "" {
+		g.Labels["seed"] = r.Seed
+	}
+	if r.Check != nil {
+		g.Origin.Checked, g.Origin.WarnedBy = true, r.Check.FoundBy(evidence.Warning)
+	}
+	return g
+}
+
 // Stopped is the report had the attempt been stopped at a time; nil if that is
 // not known.
 func (r Record) Stopped(at time.Duration) *grading.Report {
 	if !r.Graded {
 		return nil
 	}
-	g, err := grading.Graded{Report: r.Report, Origin: &grading.Origin{WallSeconds: r.Attempt.WallSeconds, Curve: r.Snapshots}}.Stopped(at)
+	g, err := r.AsGraded().Stopped(at)
 	if err != nil {
 		return nil
 	}

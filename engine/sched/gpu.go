@@ -89,6 +89,9 @@ func ChooseDevices(text string, found []string) ([]string, error) {
 // each once: "nvidia-h100-80gb-hbm3". Of a slice it is that of the whole GPU, with the
 // ending "-slice". A device that the driver does not describe is "unknown".
 func (p Probe) Models(devices []string) string {
+	if len(devices) == 0 {
+		return ""
+	}
 	known := map[string]string{}
 	files, _ := filepath.Glob(filepath.Join(p.Root, "proc/driver/nvidia/gpus/*/information"))
 	for _, f := range files {

@@ -187,7 +187,7 @@ func AppendText(b []byte, text string, slashes bool) []byte {
 	return append(b, '"')
 }
 
-// appendEscape appends \uXXXX, two of them beyond the basic plane.
+// appendEscape appends \u and four hexadecimal digits, twice beyond the basic plane.
 func appendEscape(b []byte, r rune) []byte {
 	if r >= 0x10000 {
 		r -= 0x10000

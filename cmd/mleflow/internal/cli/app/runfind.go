@@ -2,6 +2,9 @@ package app
 
 import (
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -22,6 +25,12 @@ func (s *Store) FindRun(args []string) (*ledger.Past, error) {
 		return nil, Usagef("%w; mleflow runs lists them", err)
 	}
 	return past, err
+}
+
+// NamesFile reports whether an argument names a file and not a run or a folder.
+func NamesFile(arg string) bool {
+	info, err := os.Stat(arg)
+	return err == nil && !info.IsDir() || errors.Is(err, fs.ErrNotExist) && (filepath.Base(arg) != arg || filepath.Ext(arg) != "")
 }
 
 // AttemptsOf counts the attempts of a run by how they were isolated.

@@ -12,8 +12,6 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/board"
-	"github.com/mleflow/mleflow/competitions/evidence"
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
@@ -61,7 +59,7 @@ func runAudit(ctx context.Context, a *app.App, arg string, at []time.Duration) e
 	by, all := map[string][]grading.Graded{}, map[string]bool{}
 	for _, r := range records {
 		if r.Graded {
-			by[r.Agent], all[r.Report.CompetitionID] = append(by[r.Agent], gradedOf(r)), true
+			by[r.Agent], all[r.Report.CompetitionID] = append(by[r.Agent], r.AsGraded()), true
 		}
 	}
 	if len(by) == 0 {
@@ -76,20 +74,6 @@ func runAudit(ctx context.Context, a *app.App, arg string, at []time.Duration) e
 		return app.WriteJSON(a.Stdout, audited)
 	}
 	return showAudit(a.Terminal, audited)
-}
-
-// gradedOf is the report of an attempt, with what its record says of the attempt.
-func gradedOf(r export.Record) grading.Graded {
-	g := grading.Graded{Report: r.Report, Labels: map[string]string{}, Origin: &grading.Origin{Run: r.Address, WallSeconds: r.Attempt.WallSeconds, Curve: r.Snapshots}}
-	maps.Copy(g.Labels, r.Labels)
-	g.Labels["agent"] = r.Agent
-	if r.Seed != "" {
-		g.Labels["seed"] = r.Seed
-	}
-	if r.Check != nil {
-		g.Origin.Checked, g.Origin.WarnedBy = true, r.Check.FoundBy(evidence.Warning)
-	}
-	return g
 }
 
 func showAudit(term *app.Terminal, audited []AuditedJSON) error {

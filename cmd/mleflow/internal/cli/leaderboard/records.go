@@ -1,11 +1,8 @@
 package leaderboard
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
@@ -21,9 +18,7 @@ import (
 // RecordsOf returns the attempts of a run, a bundle, a file of reports or a folder of
 // them.
 func RecordsOf(ctx context.Context, a *app.App, arg string) ([]export.Record, error) {
-	info, err := os.Stat(arg)
-	folder := err == nil && info.IsDir()
-	if !folder && !bundle.Names(arg) {
+	if !isFolder(arg) && !app.NamesFile(arg) {
 		past, err := a.FindRun([]string{arg})
 		if err != nil {
 			return nil, err
@@ -34,31 +29,25 @@ func RecordsOf(ctx context.Context, a *app.App, arg string) ([]export.Record, er
 	if err != nil {
 		return nil, err
 	}
-	document := folder
-	if !folder {
-		if document, err = isJSON(arg); err != nil {
-			return nil, app.Wrong(fmt.Errorf("read results: %w", err))
-		}
-	}
-	if document {
+	if found, err := isBundle(arg); err != nil {
+		return nil, app.Wrong(fmt.Errorf("read results: %w", err))
+	} else if !found {
 		return fileRecords(arg, catalog)
 	}
 	return bundleRecords(ctx, a, arg, catalog)
 }
 
-// isJSON reports whether a file begins as a JSON document does.
-func isJSON(path string) (bool, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return false, err
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// isBundle reports whether a path is that of a bundle.
+func isBundle(path string) (bool, error) {
+	if isFolder(path) {
+		return false, nil
 	}
-	defer f.Close()
-	head := make([]byte, 64)
-	n, err := io.ReadFull(f, head)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-		return false, err
-	}
-	return bytes.HasPrefix(bytes.TrimSpace(head[:n]), []byte("{")), nil
+	return bundle.Begins(path)
 }
 
 func fileRecords(path string, catalog *competitions.Catalog) ([]export.Record, error) {

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
@@ -64,12 +63,10 @@ func ReadRuns(ctx context.Context, a *app.App, paths ...string) (board.File, err
 
 // runFolder writes the reports of a run to a folder; "" if path is one of a file.
 func runFolder(ctx context.Context, a *app.App, path string, rules RuleFlags) (dir string, err error) {
-	if info, err := os.Stat(path); err == nil && !info.IsDir() {
-		if document, err := isJSON(path); err == nil && !document {
+	if app.NamesFile(path) || isFolder(path) {
+		if found, err := isBundle(path); err == nil && found {
 			return bundleFolder(ctx, a, path, rules)
 		}
-	}
-	if bundle.Names(path) || isFolder(path) {
 		if len(rules.Exclude) > 0 {
 			return "", fmt.Errorf("--exclude-rule: %s is a file, which does not say what rules found; name a run", path)
 		}
@@ -90,11 +87,6 @@ func runFolder(ctx context.Context, a *app.App, path string, rules RuleFlags) (d
 	})
 }
 
-func isFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
 // bundleFolder writes the reports in a bundle to a folder.
 func bundleFolder(ctx context.Context, a *app.App, path string, rules RuleFlags) (dir string, err error) {
 	records, err := RecordsOf(ctx, a, path)
@@ -108,7 +100,7 @@ func bundleFolder(ctx context.Context, a *app.App, path string, rules RuleFlags)
 		if !r.Graded {
 			continue
 		}
-		text, err := json.Marshal(gradedOf(r))
+		text, err := json.Marshal(r.AsGraded())
 		if err != nil {
 			return dir, err
 		}

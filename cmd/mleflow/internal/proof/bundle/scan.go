@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/digest"
@@ -32,10 +30,19 @@ func (d *Damage) Unwrap() error { return d.Err }
 // Is reports that it is a mismatch.
 func (d *Damage) Is(err error) bool { return err == step.ErrMismatch }
 
-// Names reports whether an argument names a file and not a run.
-func Names(arg string) bool {
-	info, err := os.Stat(arg)
-	return err == nil && !info.IsDir() || errors.Is(err, fs.ErrNotExist) && (filepath.Base(arg) != arg || filepath.Ext(arg) != "")
+// Begins reports whether a file begins as a bundle does: as a tar.
+func Begins(path string) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	const magic = "ustar"
+	head := make([]byte, len(magic))
+	if _, err := f.ReadAt(head, 257); err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	return string(head) == magic, nil
 }
 
 func damage(where, format string, args ...any) error {
