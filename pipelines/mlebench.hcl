@@ -243,6 +243,15 @@ step "checksum" "data" {
   on_mismatch = var.on_mismatch
 }
 
+# The ids of the answers and the rows that are scored, without a label. The validity
+# server knows them and gives the grader's verdicts; the agent cannot read them.
+step "sketch" "data" {
+  for_each    = local.ids
+  competition = each.key
+  prepared    = step.checksum.data[each.key]
+  params      = try(var.params[each.key], {})
+}
+
 # The agent sees only the public files and has no network. The texts of its task are
 # fetched before, by the steps task.solve: from --adopt, --mirror or the network.
 step "agent-run" "solve" {
@@ -251,6 +260,7 @@ step "agent-run" "solve" {
   competition = each.value.competition
   seed        = each.value.seed
   data        = step.checksum.data[each.value.competition].public
+  sketch      = step.sketch.data[each.value.competition].sketch
   task        = coalesce(var.task, var.data == "rehearsal" ? "own" : "reference")
   runtime     = var.runtime
   timeout     = var.timeout

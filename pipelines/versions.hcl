@@ -118,6 +118,16 @@ step "checksum" "data" {
   on_mismatch = var.on_mismatch
 }
 
+# The ids of the answers and the rows that are scored, without a label, for the
+# validity server.
+step "sketch" "data" {
+  for_each    = local.data
+  competition = each.value.competition
+  version     = each.value.version
+  prepared    = step.checksum.data[each.key]
+  params      = try(var.params[each.value.competition], {})
+}
+
 step "agent-run" "solve" {
   for_each    = local.runs
   agent       = agent[var.agent]
@@ -125,6 +135,7 @@ step "agent-run" "solve" {
   version     = each.value.version
   seed        = each.value.seed
   data        = step.checksum.data[each.value.data].public
+  sketch      = step.sketch.data[each.value.data].sketch
   task        = var.task
   timeout     = "1h"
 

@@ -12,23 +12,26 @@ import (
 )
 
 // A Form tells whether a submission has the form that the grader asks for. It
-// knows the definition and the sample submission, and never saw the answers,
-// so that nothing it says, nor how long it takes, tells of them.
+// knows the definition, the sample submission and the sketch of the answers
+// (WriteSketch). It never saw a label, so that neither its verdict nor the time
+// that it takes says anything of one.
 //
-// The sample stands for the answers: it has their ids. Where the metric itself
-// may refuse a submission it is tried on a truth that is made up: the sample's
-// own values, or each class in turn where the sample has no score against
-// itself (equal numbers everywhere) or no values, with the columns and
-// spellings of answers that the metric itself gives (metric.Stand).
+// The rows of the sketch stand for the answers; without a sketch, those of the
+// sample do. Where the metric itself may refuse a submission it is tried on
+// labels that are made up: the sample's own values, or each class in turn where
+// the sample has no score against itself (equal numbers everywhere) or no
+// values, with the columns and spellings of answers that the metric itself
+// gives (metric.Stand).
 //
-// Form and grader differ only where a rule needs the answers themselves: where
-// some rows are not scored, a bad value in such a row is refused here and not
-// noticed there.
+// Without a sketch, form and grader differ where the sample does not say which
+// rows are scored, or has other ids than the answers.
 //
 // A Form is read-only and may be used by several goroutines at once.
 type Form struct {
 	plan   *Plan
 	sample *table.Table
+	// rows are the sample's values in the rows of the answers.
+	rows   *table.Table
 	limits limits
 	// truth stands for the answers. The metric is tried on it unless the sample
 	// has no score against anything that could be made up.
@@ -37,8 +40,8 @@ type Form struct {
 }
 
 // NewForm returns the form of the submissions to a competition, whose sample
-// submission is the CSV file at sample.
-func NewForm(def *competitions.Definition, metrics *metric.Registry, params map[string]cty.Value, sample string) (*Form, error) {
+// submission is the CSV file at sample, and whose sketch is that at sketch; "" is none.
+func NewForm(def *competitions.Definition, metrics *metric.Registry, params map[string]cty.Value, sample, sketch string) (*Form, error) {
 	plan, diags := Decode(def, metrics, params)
 	if diags.HasErrors() {
 		return nil, fmt.Errorf("form of %s: %w", def.ID, diags)
@@ -47,12 +50,34 @@ func NewForm(def *competitions.Definition, metrics *metric.Registry, params map[
 	if err != nil {
 		return nil, fmt.Errorf("form of %s: read sample submission: %w", def.ID, err)
 	}
-	f := &Form{plan: plan, sample: t}
+	f := &Form{plan: plan, sample: t, rows: t}
+	if sketch != "" {
+		if err := f.take(sketch); err != nil {
+			return nil, fmt.Errorf("form of %s: read sketch: %w", def.ID, err)
+		}
+	}
 	if f.limits, err = limitsBeside(sample); err != nil {
 		return nil, fmt.Errorf("form of %s: %w", def.ID, err)
 	}
 	f.truth, f.tried = f.inventTruth()
 	return f, nil
+}
+
+// take reads the sketch.
+func (f *Form) take(path string) error {
+	sketch, err := table.ReadCSVFile(path, table.ReadOptions{})
+	if err != nil {
+		return err
+	}
+	if f.rows, err = f.drawn(sketch); err != nil {
+		return err
+	}
+	if only := f.plan.only; only != nil {
+		plan := *f.plan
+		plan.only = &rowFilter{column: scoredColumn, equals: table.BoolValue(true), byRow: only.byRow}
+		f.plan = &plan
+	}
+	return nil
 }
 
 // Check checks the form of a submission. A mistake in it is an *Invalid, whose

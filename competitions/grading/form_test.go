@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,7 +18,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
-// unseen are the golden submissions whose verdict needs the answers.
+// unseen are the golden submissions whose verdict needs the sketch.
 var unseen = []string{
 	// The sample asks for every customer; which of them are scored is nowhere public.
 	"h-and-m-personalized-fashion-recommendations/customer-nan.csv",
@@ -47,14 +48,17 @@ var unseen = []string{
 	"ventilator-pressure-prediction/text-expiratory-cell.csv",
 }
 
-// TestFormOfGolden sees that the public sample is enough to tell every
-// submission that the reference scores from every one that it does not.
+// TestFormOfGolden sees that sample and sketch are enough to tell every submission that
+// the reference scores from every one that it does not, and that the public sample alone
+// is for all but the unseen.
 func TestFormOfGolden(t *testing.T) {
 	catalog, err := competitions.Shipped()
 	if err != nil {
 		t.Fatal(err)
 	}
-	differ := make(chan string, 10_000)
+	var mu sync.Mutex
+	differ := map[bool][]string{}
+	checked := 0
 	t.Run("all", func(t *testing.T) {
 		for _, id := range goldentest.IDs(t) {
 			t.Run(id, func(t *testing.T) {
@@ -63,22 +67,44 @@ func TestFormOfGolden(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				checkGolden(t, def, goldentest.Unpack(t, id), differ)
+				dir := goldentest.Unpack(t, id)
+				sketch := writeSketch(t, def, filepath.Join(dir, "prepared", def.Layout.Answers), dir)
+				for _, path := range []string{"", sketch} {
+					n, names := checkGolden(t, def, dir, path)
+					mu.Lock()
+					checked += n
+					differ[path != ""] = append(differ[path != ""], names...)
+					mu.Unlock()
+				}
 			})
 		}
 	})
-	close(differ)
-	var got []string
-	for name := range differ {
-		got = append(got, name)
+	slices.Sort(differ[false])
+	if diff := cmp.Diff(unseen, differ[false]); diff != "" {
+		t.Errorf("submissions whose verdict is not the reference's without a sketch (-want +got):\n%s", diff)
 	}
-	slices.Sort(got)
-	if diff := cmp.Diff(unseen, got); diff != "" {
-		t.Errorf("submissions whose verdict is not the reference's (-want +got):\n%s", diff)
+	if len(differ[true]) > 0 || checked < 2*3000 {
+		t.Errorf("of %d verdicts these are not the reference's: %v", checked, differ[true])
 	}
 }
 
-func checkGolden(t *testing.T, def *competitions.Definition, dir string, differ chan<- string) {
+// writeSketch writes the sketch of answers beside the golden sample.
+func writeSketch(t *testing.T, def *competitions.Definition, answers, dir string) string {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "sketch.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := grading.WriteSketch(f, def, metric.All(), nil, filepath.Join(dir, "prepared", def.Layout.Sample), answers); err != nil {
+		t.Fatal(err)
+	}
+	return f.Name()
+}
+
+// checkGolden returns the number of golden submissions, and the names of those whose
+// verdict differs.
+func checkGolden(t *testing.T, def *competitions.Definition, dir, sketch string) (n int, differ []string) {
 	data, err := os.ReadFile(filepath.Join(dir, "expected.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +113,7 @@ func checkGolden(t *testing.T, def *competitions.Definition, dir string, differ 
 	if err := json.Unmarshal(data, &verdicts); err != nil {
 		t.Fatal(err)
 	}
-	form, err := grading.NewForm(def, metric.All(), nil, filepath.Join(dir, "prepared", def.Layout.Sample))
+	form, err := grading.NewForm(def, metric.All(), nil, filepath.Join(dir, "prepared", def.Layout.Sample), sketch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,9 +124,10 @@ func checkGolden(t *testing.T, def *competitions.Definition, dir string, differ 
 		case err != nil && !errors.As(err, &bad):
 			t.Errorf("%s: %v", name, err)
 		case (err == nil) != (v.Status == "ok"):
-			differ <- def.ID + "/" + name
+			differ = append(differ, def.ID+"/"+name)
 		case err != nil && strings.Contains(bad.Reason, "answers"):
 			t.Errorf("%s: the reason speaks of answers: %s", name, bad.Reason)
 		}
 	}
+	return len(verdicts), differ
 }

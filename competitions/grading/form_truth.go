@@ -15,6 +15,9 @@ import (
 func (f *Form) inventTruth() (truth *table.Table, scored bool) {
 	for _, invent := range []func() (*table.Table, error){f.spelled, f.words, f.varied, f.same, f.classes} {
 		t, err := invent()
+		if err == nil {
+			t, err = f.sparse(t)
+		}
 		if err != nil {
 			continue
 		}
@@ -26,7 +29,7 @@ func (f *Form) inventTruth() (truth *table.Table, scored bool) {
 		}
 	}
 	if truth == nil {
-		truth = f.sample
+		truth = f.rows
 	}
 	return truth, false
 }
@@ -54,7 +57,7 @@ func (f *Form) completed(t *table.Table) (*table.Table, error) {
 // column makes up a column of the answers; nil if its values are not known. All
 // rows are among the graded ones.
 func (f *Form) column(name string) *table.Column {
-	n := f.sample.Len()
+	n := f.rows.Len()
 	if only := f.plan.only; only != nil && only.column == name {
 		values := make([]table.Value, n)
 		for i := range values {
@@ -81,7 +84,7 @@ func inTurn(name string, cells []string, n int) *table.Column {
 	return table.FromValues(name, values)
 }
 
-// spelled returns the sample with the targets as answers spell them, where they
+// spelled returns the rows with the targets as answers spell them, where they
 // do so in another way than submissions.
 func (f *Form) spelled() (*table.Table, error) {
 	cells := f.plan.Metric.Stand[""]
@@ -103,9 +106,9 @@ func (f *Form) spelled() (*table.Table, error) {
 // that differ in their ends.
 func (f *Form) asked() (*table.Table, error) {
 	if len(f.plan.Metric.Ends) == 0 {
-		return f.sample, nil
+		return f.rows, nil
 	}
-	ids, err := f.sample.Column(f.plan.ID)
+	ids, err := f.rows.Column(f.plan.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -116,15 +119,15 @@ func (f *Form) asked() (*table.Table, error) {
 			rows, names = append(rows, i), append(names, name)
 		}
 	}
-	return f.sample.Take(rows).With(table.FromTexts(f.plan.ID, names, nil))
+	return f.rows.Take(rows).With(table.FromTexts(f.plan.ID, names, nil))
 }
 
-// words returns the sample with one of three strings in turn in each row, if it
+// words returns the rows with one of three strings in turn in each row, if it
 // says nothing of the values that belong there.
 func (f *Form) words() (*table.Table, error) {
 	columns := make([]*table.Column, len(f.plan.Targets))
 	for i, name := range f.plan.Targets {
-		c, err := f.sample.Column(name)
+		c, err := f.rows.Column(name)
 		if err != nil {
 			return nil, err
 		}
@@ -137,15 +140,15 @@ func (f *Form) words() (*table.Table, error) {
 		}
 		columns[i] = table.FromTexts(f.plan.Truth[i], values, nil)
 	}
-	return f.sample.With(columns...)
+	return f.rows.With(columns...)
 }
 
-// varied returns the sample with three other texts in turn in most rows, if it
+// varied returns the rows with three other texts in turn in most rows, if it
 // has the same text in all: answers have several.
 func (f *Form) varied() (*table.Table, error) {
 	columns := make([]*table.Column, len(f.plan.Targets))
 	for i, name := range f.plan.Targets {
-		c, err := f.sample.Column(name)
+		c, err := f.rows.Column(name)
 		if err != nil {
 			return nil, err
 		}
@@ -160,29 +163,29 @@ func (f *Form) varied() (*table.Table, error) {
 		}
 		columns[i] = table.FromTexts(f.plan.Truth[i], texts, nil)
 	}
-	return f.sample.With(columns...)
+	return f.rows.With(columns...)
 }
 
 // same returns the sample under the names of the answers.
 func (f *Form) same() (*table.Table, error) {
 	columns := make([]*table.Column, len(f.plan.Targets))
 	for i, name := range f.plan.Targets {
-		c, err := f.sample.Column(name)
+		c, err := f.rows.Column(name)
 		if err != nil {
 			return nil, err
 		}
 		columns[i] = c.Rename(f.plan.Truth[i])
 	}
-	return f.sample.With(columns...)
+	return f.rows.With(columns...)
 }
 
-// classes returns the sample with one class in each row, each in turn; with a
+// classes returns the rows with one class in each row, each in turn; with a
 // single target it is 0 and 1 in turn.
 func (f *Form) classes() (*table.Table, error) {
 	n := len(f.plan.Targets)
 	columns := make([]*table.Column, n)
 	for i, name := range f.plan.Truth {
-		values := make([]int64, f.sample.Len())
+		values := make([]int64, f.rows.Len())
 		for row := range values {
 			if row%max(n, 2) == i {
 				values[row] = 1
@@ -190,5 +193,5 @@ func (f *Form) classes() (*table.Table, error) {
 		}
 		columns[i] = table.FromInts(name, values)
 	}
-	return f.sample.With(columns...)
+	return f.rows.With(columns...)
 }

@@ -13,10 +13,10 @@ import (
 type Judge interface {
 	// Grade scores a submission as the function Grade does.
 	Grade(ctx context.Context, def *competitions.Definition, q Request) (Report, error)
-	// Form returns the check of the form of submissions next to the sample
-	// submission at a path. Without a path it tells only whether a file is a
-	// table.
-	Form(def *competitions.Definition, sample string) Check
+	// Form returns the check of the form of submissions by the files of the sample
+	// submission and the sketch. Without a sample it tells only whether a file is
+	// a table; without a sketch it knows only the sample.
+	Form(def *competitions.Definition, sample, sketch string) Check
 }
 
 // Check checks a submission. A mistake in it is an *Invalid, whose reason may be
@@ -42,12 +42,12 @@ func (l Local) Grade(ctx context.Context, def *competitions.Definition, q Reques
 	return Grade(ctx, def, l.Metrics, q)
 }
 
-// Form implements Judge. The sample is read when a check is first asked for.
-func (l Local) Form(def *competitions.Definition, sample string) Check {
+// Form implements Judge. The files are read when a check is first asked for.
+func (l Local) Form(def *competitions.Definition, sample, sketch string) Check {
 	if sample == "" {
 		return onlyTable
 	}
-	read := sync.OnceValues(func() (*Form, error) { return NewForm(def, l.Metrics, nil, sample) })
+	read := sync.OnceValues(func() (*Form, error) { return NewForm(def, l.Metrics, nil, sample, sketch) })
 	return func(_ context.Context, submission string) error {
 		form, err := read()
 		if err != nil {

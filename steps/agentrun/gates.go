@@ -11,6 +11,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/nolink"
+	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/proxy"
@@ -59,7 +60,9 @@ func openGates(ctx context.Context, p *place) (*gates, error) {
 	if err != nil {
 		return g, err
 	}
-	g.check = g.form(ctx)
+	if g.check, err = g.form(ctx); err != nil {
+		return g, err
+	}
 	server := validity.New(validity.Options{
 		Check: g.check, Dir: p.dirs.host, MaxBytes: g.submissionBytes(),
 		Budget: func() validity.Budget {
@@ -143,15 +146,33 @@ func (g *gates) submissionBytes() int64 {
 }
 
 // form returns the check of the validity server. At the first request it reads the
-// sample submission, which the agent has too, and nothing else.
-func (g *gates) form(ctx context.Context) func(context.Context, string) (validity.Verdict, error) {
-	sample := filepath.Join(g.dirs.host, sampleFile)
-	if err := g.placeSample(ctx); err != nil {
+// sketch and the sample submission, and nothing else.
+func (g *gates) form(ctx context.Context) (func(context.Context, string) (validity.Verdict, error), error) {
+	sample, rows := filepath.Join(g.dirs.host, sampleFile), ""
+	if sketch := g.args.Sketch; sketch != nil {
+		rows = filepath.Join(g.dirs.host, rowsFile)
+		err := errors.Join(g.placeFile(ctx, sketch.Ref, grading.SketchSample, sample), g.placeFile(ctx, sketch.Ref, grading.SketchRows, rows))
+		if err != nil {
+			return nil, fmt.Errorf("place sketch: %w", err)
+		}
+	} else if err := g.placeSample(ctx); err != nil {
 		g.env.Note("no sample submission was found (%v); the validity server only checks whether a file is a table", err)
 		sample = ""
 	}
-	check := g.deps.Judge.Form(g.def, sample)
-	return func(ctx context.Context, path string) (validity.Verdict, error) { return verdict(check(ctx, path)) }
+	check := g.deps.Judge.Form(g.def, sample, rows)
+	return func(ctx context.Context, path string) (validity.Verdict, error) { return verdict(check(ctx, path)) }, nil
+}
+
+// placeFile copies a file of a tree to where only the host sees it, if it is not there.
+func (g *gates) placeFile(ctx context.Context, from cache.Ref, name, dst string) error {
+	if _, err := os.Stat(dst); err == nil {
+		return nil
+	}
+	e, err := tree.Find(ctx, g.env.Store, from, name)
+	if err == nil {
+		_, err = tree.Materialise(ctx, g.env.Store, e.Ref(), dst, tree.Options{Mode: tree.Copy})
+	}
+	return err
 }
 
 // verdict converts the result of a check into the answer for the agent.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/sandbox/validity"
 	"github.com/mleflow/mleflow/steps/steptest"
 )
@@ -137,5 +138,33 @@ func TestOpenNetworkIsSaid(t *testing.T) {
 	args["network"] = cty.ObjectVal(map[string]cty.Value{"open": cty.True})
 	if r := run(t, b, args); r.Stats.Network != "open" || !strings.Contains(strings.Join(b.Warnings(), "\n"), "the network is open") || !strings.Contains(b.Log(), "network open)") {
 		t.Errorf("stats %+v\n%s", r.Stats, b.Log())
+	}
+}
+
+// TestSketchedVerdicts sees that the validity server judges by the ids of the answers,
+// which here are not those of the sample.
+func TestSketchedVerdicts(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	args := values(b, t, shell(`cd $CODE_DIR
+		printf 'id,y\n12,b\n13,a\n' > right
+		`+askSelf(t)+` validate $DATA_DIR/sample_submission.csv right`))
+	args["sketch"] = b.Tree(t, map[string]string{
+		grading.SketchRows: "id,mleflow_scored\n12,True\n13,True\n", grading.SketchSample: toyData["sample_submission.csv"],
+	})
+	out, err := b.Run(t, args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var valid []bool
+	for _, c := range lines[validity.Call](t, b.Text(t, out["validation_log"].Ref)) {
+		valid = append(valid, c.Valid)
+	}
+	if diff := cmp.Diff([]bool{false, true}, valid); diff != "" {
+		t.Errorf("verdicts (-want +got):\n%s", diff)
+	}
+	args["sketch"] = b.Tree(t, map[string]string{grading.SketchSample: "id,y\n11,a\n"})
+	if _, err := b.Run(t, args); err == nil || !strings.Contains(err.Error(), "place sketch") {
+		t.Errorf("half a sketch: %v", err)
 	}
 }

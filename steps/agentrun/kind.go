@@ -125,6 +125,7 @@ func Kind(deps Deps) step.Kind {
 			{Name: "data", Type: step.ArtifactType, Required: true, Doc: "The public files of the competition, a tree."},
 			{Name: "task", Type: cty.String, Default: cty.StringVal(string(competitions.TaskOwn)), OneOf: competitions.Tasks(), Doc: "The agent's texts: the reference's description and instructions, byte for byte; its obfuscated ones, which do not name Kaggle or the competition; or our own short one. Published scores compare only with the same task."},
 			{Name: "texts", Type: textsType, Cosmetic: true, Made: &step.Made{Kind: "task", When: "task", Args: []string{"competition", "task"}}, Doc: "A step of kind task with the texts; by default one is added."},
+			{Name: "sketch", Type: step.ArtifactType, Doc: "The output of a step of kind sketch. With it the validity server gives the grader's verdicts; without, it knows only the sample submission. The agent cannot read it."},
 			{Name: "runtime", Type: cty.String, Default: cty.StringVal(Auto), Open: Auto, OneOf: append([]string{Auto}, deps.Runtimes.Names()...), Doc: `What runs the agent. "auto" is the strongest possible here: containerd, else sandbox, else process; the plan says why, and the key has it. "process" does not isolate the agent: its results are marked untrusted.`},
 			{Name: "required_isolation", Type: cty.String, Default: cty.StringVal(conditions.None), OneOf: conditions.Isolations(), Setting: true, Cosmetic: true, Doc: "The least isolation. A plan with less is refused, with what is missing and how to get it. The default is the mleflow block's. The key has the actual isolation."},
 			{Name: "env", Type: cty.Map(cty.String), Doc: "Environment variables, which override those of the agent block."},
@@ -174,6 +175,7 @@ type arguments struct {
 	Data        *step.Artifact    `cty:"data"`
 	Task        competitions.Task `cty:"task"`
 	Texts       *texts            `cty:"texts"`
+	Sketch      *step.Artifact    `cty:"sketch"`
 	Runtime     string            `cty:"runtime"`
 	Required    string            `cty:"required_isolation"`
 	Env         map[string]string `cty:"env"`

@@ -19,6 +19,9 @@ import (
 // may change its own copy.
 const sampleFile = "sample.csv"
 
+// rowsFile is a copy of the sketch, which the agent does not see either.
+const rowsFile = "sketch.csv"
+
 // maxSample limits the size of a sample submission.
 const maxSample = 4 << 30
 

@@ -24,6 +24,7 @@ import (
 	"github.com/mleflow/mleflow/steps/modelblock"
 	"github.com/mleflow/mleflow/steps/prepare"
 	"github.com/mleflow/mleflow/steps/python"
+	"github.com/mleflow/mleflow/steps/sketch"
 	"github.com/mleflow/mleflow/steps/task"
 )
 
@@ -72,6 +73,7 @@ func Kinds(d Deps) []step.Kind {
 		image.Kind(image.Deps{Machine: d.Builds, Private: d.Private}),
 		prepare.Kind(d.Catalog),
 		python.Kind(d.Offline),
+		sketch.Kind(d.Catalog),
 		task.Kind(task.Deps{Catalog: d.Catalog, Sources: d.Sources, Adopt: d.Adopt, Mirror: d.Mirror}),
 	}
 }

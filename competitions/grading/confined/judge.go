@@ -89,7 +89,8 @@ type question struct {
 	Source           []byte
 	Params           map[string]json.RawMessage
 	Submission, Name string
-	Answers, Sample  string
+	Answers          string
+	Sample, Sketch   string
 	Created          time.Time
 	Limits           limits
 }
@@ -130,13 +131,13 @@ func (j *Judge) Grade(ctx context.Context, def *competitions.Definition, q gradi
 }
 
 // Form implements grading.Judge.
-func (j *Judge) Form(def *competitions.Definition, sample string) grading.Check {
-	local := j.local.Form(def, sample)
+func (j *Judge) Form(def *competitions.Definition, sample, sketch string) grading.Check {
+	local := j.local.Form(def, sample, sketch)
 	return func(ctx context.Context, submission string) error {
 		if j.isSmall(def, nil, submission) {
 			return local(ctx, submission)
 		}
-		a, err := j.ask(ctx, def, nil, question{Submission: submission, Sample: sample})
+		a, err := j.ask(ctx, def, nil, question{Submission: submission, Sample: sample, Sketch: sketch})
 		switch {
 		case err != nil:
 			return err

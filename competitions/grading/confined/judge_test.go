@@ -142,8 +142,8 @@ func TestAsLocal(t *testing.T) {
 					t.Error(diff)
 				}
 				for _, sample := range []string{sample, ""} {
-					want := b.local.Form(def, sample)(t.Context(), path)
-					got := b.Form(def, sample)(t.Context(), path)
+					want := b.local.Form(def, sample, "")(t.Context(), path)
+					got := b.Form(def, sample, "")(t.Context(), path)
 					if diff := cmp.Diff(fmt.Sprintf("%T %v", want, want), fmt.Sprintf("%T %v", got, got)); diff != "" {
 						t.Error(diff)
 					}
@@ -290,7 +290,7 @@ func TestLimits(t *testing.T) {
 			if grown := peak(t) - before; grown > 32<<10 {
 				t.Errorf("this process grew by %d KiB", grown)
 			}
-			err = b.Form(b.def(t, tt.id), b.file(t, "sample.csv", tt.answers))(t.Context(), path)
+			err = b.Form(b.def(t, tt.id), b.file(t, "sample.csv", tt.answers), "")(t.Context(), path)
 			var bad *grading.Invalid
 			if !errors.As(err, &bad) || !strings.Contains(bad.Reason, tt.want) {
 				t.Errorf("the form says %v", err)
@@ -340,7 +340,7 @@ func TestSlots(t *testing.T) {
 			if err := os.Chmod(b.self, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			check, path := b.Form(b.def(t, "toy"), ""), b.file(t, "s.csv", truth)
+			check, path := b.Form(b.def(t, "toy"), "", ""), b.file(t, "s.csv", truth)
 			var wg sync.WaitGroup
 			for range 3 * tt.most {
 				wg.Go(func() {

@@ -84,7 +84,7 @@ func (q question) answer(catalog func() (*competitions.Catalog, error), metrics 
 	}
 	judge := grading.Local{Metrics: metrics}
 	if q.Answers == "" {
-		err := judge.Form(def, q.Sample)(context.Background(), q.Submission)
+		err := judge.Form(def, q.Sample, q.Sketch)(context.Background(), q.Submission)
 		var bad *grading.Invalid
 		switch {
 		case errors.As(err, &bad):

@@ -35,6 +35,8 @@ type Metric struct {
 	// Ends are what the ids of submissions have after those of the answers, a
 	// row for each; none where ids are the same.
 	Ends []string
+	// Sparse says that rows without truth are not graded.
+	Sparse bool
 	// Costly says that few bytes may take much processor time: it grows with
 	// the pixels that a mask covers, say, or with a cell times that of the
 	// answers, not with the text of the cell.

@@ -31,3 +31,25 @@ func (m Metric) StandFor(args Args, column string) []string {
 	}
 	return m.Stand[column]
 }
+
+// shapes are the parameters that name columns of the answers about the task rather than
+// its solution: the size of a picture, the group of a row.
+var shapes = []string{"group", "height", "width"}
+
+// Shape returns the columns of the answers that say how large pictures are and how rows
+// are grouped. They are public knowledge; no label is among them.
+func (m Metric) Shape(args Args) (columns []string) {
+	for _, p := range m.Params {
+		if !slices.Contains(shapes, p.Name) {
+			continue
+		}
+		name, given := args[p.Name].(string)
+		if !given {
+			name, _ = p.Default.(string)
+		}
+		if name != "" {
+			columns = append(columns, name)
+		}
+	}
+	return columns
+}
