@@ -51,8 +51,8 @@ type Link struct {
 	Type LinkType         `json:"type"`
 	Run  string           `json:"run"`
 
-	// Text is the digest of the pipeline's text, and Plan that of all else that
-	// determines what is tried. Steps are the Marks of the counted steps.
+	// Text is the digest of the pipeline's text, and Plan that of its files and
+	// variables. Steps are the Marks of the counted steps.
 	Text  digest.ContentID `json:"text,omitzero"`
 	Plan  digest.ContentID `json:"plan,omitzero"`
 	Steps []string         `json:"steps,omitempty"`
@@ -81,7 +81,12 @@ func Mark(name string) string { return digest.Of([]byte(name)).String()[:32] }
 // before it, but not on the time and the run. It can be published before the
 // run.
 func (l *Link) Commitment() digest.ContentID {
-	return digest.Of([]byte(l.Prev.String() + "\n" + l.Text.String() + "\n" + l.Plan.String() + "\n"))
+	h := digest.NewHasher("commitment", "1")
+	h.Content("prev", l.Prev)
+	h.Content("text", l.Text)
+	h.Content("plan", l.Plan)
+	h.String("steps", strings.Join(l.Steps, " "))
+	return digest.ContentID(h.Sum())
 }
 
 // Declaration returns the Declared link of a run, without run and time.
@@ -102,7 +107,6 @@ func (o *Opening) Declaration() Link {
 			l.Text = id
 		}
 	}
-	h.String("steps", strings.Join(l.Steps, " "))
 	l.Plan = digest.ContentID(h.Sum())
 	return l
 }

@@ -166,11 +166,11 @@ func Kind(deps Deps) step.Kind {
 	}
 }
 
-// Counted names the competition of an attempt, and the agent at that
-// competition, by the fields of its key.
+// Counted names the competition of an attempt, and the agent at that competition
+// with its data, by the fields of its key. A rehearsal has other data.
 func Counted(field func(label string) string) []string {
 	at := field("competition") + " " + field("version")
-	return []string{at, field("agent.name") + " " + at}
+	return []string{at, field("agent.name") + " " + at + " " + field("data")}
 }
 
 // arguments are the block's arguments.
