@@ -14,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/local"
+	"github.com/mleflow/mleflow/engine/plan"
 )
 
 // memory is the ledger's knowledge about a pipeline's addresses. It is empty if
@@ -49,34 +50,17 @@ func (r *run) open() error {
 		r.sink = serial(r.sink)
 		return nil
 	}
-	path, err := filepath.Abs(r.p.Pipeline.Path)
-	if err != nil {
-		return fmt.Errorf("find pipeline: %w", err)
-	}
-	vars := make(map[string]json.RawMessage, len(r.p.Variables))
-	for name, text := range r.p.Variables {
-		if vars[name], err = json.Marshal(text); err != nil {
-			return err
-		}
-	}
 	if past := r.e.opts.Ledger.Unfinished(r.pl.memory.state); past != nil {
 		r.resumed = past.Info.ID
 	}
-	sources := map[string][]byte{filepath.Base(path): r.p.Pipeline.Source}
-	if sources[local.RecordName], err = local.Encode(r.p.Pipeline.LocalFiles().Answers()); err != nil {
+	o, err := opening(r.p, &r.pl.Plan)
+	if err != nil {
 		return err
 	}
 	c := r.e.opts.Capacity
-	r.journal, err = r.e.opts.Ledger.Begin(ledger.Opening{
-		Info: ledger.Info{
-			Pipeline: path, Name: filepath.Base(path), Argv: r.opts.Args, Variables: vars, Version: r.e.opts.Version,
-			CPUs: c.CPUs, MemoryBytes: c.MemoryBytes, GPUs: c.Devices, Started: r.started, Resumed: r.resumed,
-		},
-		Plan:    &r.pl.Plan,
-		About:   r.opts.About,
-		Sources: sources,
-		Secrets: secret.New(r.p.hidden...),
-	})
+	o.Info.Argv, o.Info.Version, o.Info.Started, o.Info.Resumed = r.opts.Args, r.e.opts.Version, r.started, r.resumed
+	o.Info.CPUs, o.Info.MemoryBytes, o.Info.GPUs, o.About = c.CPUs, c.MemoryBytes, c.Devices, r.opts.About
+	r.journal, err = r.e.opts.Ledger.Begin(o)
 	if err != nil {
 		if errors.Is(err, fs.ErrPermission) {
 			err = fmt.Errorf("%w: %w", cache.ErrReadOnly, err)
@@ -91,6 +75,32 @@ func (r *run) open() error {
 	r.result.RunID = r.journal.ID()
 	r.sink = serial(event.Multi(r.journal, r.sink))
 	return nil
+}
+
+// opening describes what a run of the pipeline would do.
+func opening(p *Program, pl *plan.Plan) (o ledger.Opening, err error) {
+	path, err := filepath.Abs(p.Pipeline.Path)
+	if err != nil {
+		return o, fmt.Errorf("find pipeline: %w", err)
+	}
+	vars := make(map[string]json.RawMessage, len(p.Variables))
+	for name, text := range p.Variables {
+		if vars[name], err = json.Marshal(text); err != nil {
+			return o, err
+		}
+	}
+	name := filepath.Base(path)
+	sources := map[string][]byte{name: p.Pipeline.Source}
+	if sources[local.RecordName], err = local.Encode(p.Pipeline.LocalFiles().Answers()); err != nil {
+		return o, err
+	}
+	o = ledger.Opening{Info: ledger.Info{Pipeline: path, Name: name, Variables: vars}, Plan: pl, Sources: sources, Secrets: secret.New(p.hidden...)}
+	for i := range pl.Steps {
+		if at, found := p.Find(pl.Steps[i].Address); found && p.Instances[at].Step.Kind.Counted != nil {
+			o.Counted = append(o.Counted, pl.Steps[i].Name)
+		}
+	}
+	return o, nil
 }
 
 // warnUnrecorded warns if a run that only reads results is not recorded, for

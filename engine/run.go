@@ -113,7 +113,7 @@ func asError(diags diag.List) error {
 func (r *run) do(ctx context.Context, n *node, l sched.Lease) error {
 	d := n.decision
 	if n.place != nil { // the workers there agree on one of them
-		return r.elsewhere(ctx, n, l)
+		return r.counted(ctx, n, l.Attempt, func() error { return r.elsewhere(ctx, n, l) })
 	}
 	var unlock func()
 	err := l.Outside(func() (err error) { unlock, err = r.e.opts.Cache.LockAction(ctx, d.id); return err })
@@ -154,6 +154,11 @@ func (r *run) attempt(ctx context.Context, n *node, l sched.Lease) error {
 		Kind: n.Step.Kind, Args: c.args, Action: d.id, Fields: d.fields, Address: n.plan.Name, Number: l.Attempt,
 		RunID: r.result.RunID, Devices: l.Devices, Tries: r.e.tries(ctx, n, c.Step), Cache: r.e.opts.Cache, Sink: r.sink, Log: r.openLog(n.plan.Name, l.Attempt),
 	}
+	return r.counted(ctx, n, l.Attempt, func() error { return r.complete(ctx, n, &one) })
+}
+
+// complete runs an attempt, and records and passes on its result.
+func (r *run) complete(ctx context.Context, n *node, one *attempt.Attempt) error {
 	rec, err := one.Run(ctx)
 	if err != nil {
 		return err

@@ -7,6 +7,8 @@
 //	runs/<run>/logs/             what steps printed, one file an attempt
 //	runs/<run>/lock              locked while the run's process lives
 //	pipelines/<name>-<hash>.log  for each address the last action
+//	chain.jsonl                  every attempt at a counted step, each line with
+//	                             the digest of the line before
 //
 // # Promises
 //
@@ -15,8 +17,9 @@
 // is ignored. A run without an end in its journal is running while its lock is
 // held, and was interrupted otherwise. The state of a pipeline is a log of
 // complete lines. It is compacted into a new file, which is renamed. Several
-// processes may use a ledger at once. Only the end of a run is synced to disk
-// to survive a power failure.
+// processes may use a ledger at once. Only the end of a run and the lines of the
+// chain are synced to disk to survive a power failure. Removing runs does not
+// change the chain.
 //
 // The secrets given at the beginning of a run (the values of sensitive
 // variables) are masked in everything that is written. Steps mask the secrets

@@ -30,6 +30,9 @@ type Opening struct {
 	About About
 	// Sources are the pipeline's files by name.
 	Sources map[string][]byte
+	// Counted are the addresses of the plan's steps whose attempts are in the
+	// chain.
+	Counted []string
 	// Secrets are masked in everything the run writes; nil masks nothing.
 	Secrets *secret.Set
 }
@@ -79,7 +82,13 @@ func (l *Ledger) begin(o Opening) (*Run, error) {
 		r.closeFiles()
 		return nil, errors.Join(err, os.RemoveAll(tmp))
 	}
-	if err := l.stateFile(r.info.Pipeline).noteRun(r.info.ID); err != nil {
+	err = l.stateFile(r.info.Pipeline).noteRun(r.info.ID)
+	if err == nil && len(o.Counted) > 0 {
+		declared := o.Declaration()
+		declared.Run = r.info.ID
+		err = l.Extend(declared)
+	}
+	if err != nil {
 		r.closeFiles()
 		return nil, errors.Join(err, os.RemoveAll(r.dir))
 	}

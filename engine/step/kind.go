@@ -55,6 +55,10 @@ type Kind struct {
 	// does no I/O. The error joins one WrongArg per mistake, whose Arg is the
 	// argument's name in the block ("budget.cost").
 	CheckModel func(Model) error
+	// Counted, if set, names what an instance tries, from the general to the
+	// specific, by the fields of its key. The ledger's chain then has every
+	// attempt at one.
+	Counted func(field func(label string) string) []string
 	// New makes a step of decoded arguments. It does no I/O. An error is shown
 	// to the author of the block.
 	New func(Args) (Step, error)

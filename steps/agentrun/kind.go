@@ -162,8 +162,16 @@ func Kind(deps Deps) step.Kind {
 		},
 		New:        func(args step.Args) (step.Step, error) { return newAttempt(args, deps, tidied, memo, pools) },
 		CheckModel: modelblock.Check,
+		Counted:    Counted,
 		Choose:     deps.choose,
 	}
+}
+
+// Counted names the competition of an attempt, and the agent at that competition
+// with its data, by the fields of its key. A rehearsal has other data.
+func Counted(field func(label string) string) []string {
+	at := field("competition") + " " + field("version")
+	return []string{at, field("agent.name") + " " + at + " " + field("data")}
 }
 
 // arguments are the block's arguments.

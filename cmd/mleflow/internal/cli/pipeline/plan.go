@@ -17,7 +17,7 @@ import (
 func NewPlan(a *app.App) *cobra.Command {
 	var in app.InputFlags
 	var sel app.SelectFlags
-	var preflight bool
+	var preflight, commit bool
 	var on app.ClusterFlags
 	var compare powerOptions
 	cmd := &cobra.Command{
@@ -50,6 +50,9 @@ func NewPlan(a *app.App) *cobra.Command {
 				if err := a.Settle(diags, p); err != nil {
 					return err
 				}
+				if commit {
+					return showCommitment(a.Terminal, b, p, pl)
+				}
 				return showPlan(a.Terminal, pl, asked)
 			})
 		}),
@@ -60,7 +63,31 @@ func NewPlan(a *app.App) *cobra.Command {
 	a.Network.Register(cmd)
 	compare.register(cmd)
 	cmd.Flags().BoolVar(&preflight, "preflight", false, "ask the data's places for credential, rules and size, as apply does first")
+	cmd.Flags().BoolVar(&commit, "commit", false, "print only the digest of pipeline, variables, attempts and chain, to be published before apply; see docs/verify.md")
 	return cmd
+}
+
+// CommitmentJSON is what plan --commit --json prints.
+type CommitmentJSON struct {
+	Commitment string `json:"commitment"`
+	Attempts   int    `json:"attempts"`
+}
+
+// showCommitment prints what an apply would declare in the chain.
+func showCommitment(t *app.Terminal, b *app.Backend, p *engine.Program, pl *plan.Plan) error {
+	id, n, err := b.Engine.Commitment(p, pl)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return app.Wrong(fmt.Errorf("%s has no agent-run step, so there is nothing to commit to", pl.Pipeline))
+	}
+	if t.JSON {
+		return app.WriteJSON(t.Stdout, CommitmentJSON{"sha256:" + id.String(), n})
+	}
+	fmt.Fprintf(t.Stdout, "sha256:%s\n", id)
+	fmt.Fprintf(t.Stderr, "It declares %s. Publish it with a time stamp before mleflow apply; any other apply in this cache changes it.\n", view.Plural(n, "attempt"))
+	return nil
 }
 
 // showPlan prints a plan, and what the preflight found if there was one. A

@@ -5,15 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/sched"
+	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
@@ -22,17 +25,20 @@ type bundleChecks struct {
 	publicKey string
 	regrade   bool
 	dataDir   string
+	// commitment is a digest that must be in the chain.
+	commitment string
 }
 
 func (c *bundleChecks) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.publicKey, "public-key", "", "of a bundle: require a signature by the key in this PEM `FILE`")
 	cmd.Flags().BoolVar(&c.regrade, "regrade", false, "of a bundle: grade again, with the answers")
+	cmd.Flags().StringVar(&c.commitment, "commitment", "", "of a bundle: require that its chain has this `DIGEST`, which mleflow plan --commit printed or which was the last line")
 	cmd.Flags().StringVar(&c.dataDir, "data-dir", "", "with --regrade: `DIR` as mleflow prepare writes it")
 }
 
 // unused refuses these flags for a run.
 func (c *bundleChecks) unused(cmd *cobra.Command) error {
-	for _, name := range []string{"public-key", "regrade", "data-dir"} {
+	for _, name := range []string{"public-key", "regrade", "data-dir", "commitment"} {
 		if cmd.Flags().Changed(name) {
 			return app.Usagef("--%s is for bundles; name a file that mleflow bundle wrote", name)
 		}
@@ -76,11 +82,33 @@ func verifyBundle(ctx context.Context, a *app.App, o verifyOptions, path string)
 		}
 		defer func() { err = errors.Join(err, close()) }()
 	}
-	report, err := recompute(ctx, a, o, x, q)
-	if err != nil {
+	v := verdict{Examined: x, regrade: o.bundle.regrade}
+	if v.committed, err = committed(x, o.bundle.commitment); err != nil {
 		return fmt.Errorf("check bundle %s: %w", path, err)
 	}
-	return showExamined(a.Terminal, path, verdict{x, report, o.bundle.regrade})
+	if v.report, err = recompute(ctx, a, o, x, q); err != nil {
+		return fmt.Errorf("check bundle %s: %w", path, err)
+	}
+	return showExamined(a.Terminal, path, v)
+}
+
+// committed says where the chain of a bundle has a digest. It is empty without one.
+func committed(x *bundle.Examined, text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	id, err := digest.ParseContentID(strings.TrimPrefix(text, "sha256:"))
+	if err != nil {
+		return "", app.Usagef("--commitment: %q is no digest that mleflow plan --commit prints", text)
+	}
+	if x.Chain == nil {
+		return "", step.Mismatch(errors.New("the bundle has no chain, so it cannot have the commitment"))
+	}
+	where, err := x.Chain.Commitment(id)
+	if err != nil {
+		return "", step.Mismatch(err)
+	}
+	return where, nil
 }
 
 // ownData opens what the verifier has of his own: his cache, and with it the

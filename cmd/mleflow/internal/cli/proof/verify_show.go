@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
@@ -20,6 +21,8 @@ type verdict struct {
 	report *audit.Report
 	// regrade says that grading again was asked for.
 	regrade bool
+	// committed says where the chain has the given commitment; empty if none was given.
+	committed string
 }
 
 // VerdictJSON is what verify --json prints of a bundle.
@@ -135,6 +138,9 @@ func (v verdict) matched() []string {
 	if v.Trusted != "" {
 		list = append(list, "the signature: against your key")
 	}
+	if v.committed != "" {
+		list = append(list, "the commitment: "+v.committed)
+	}
 	return list
 }
 
@@ -162,6 +168,14 @@ func (v verdict) claimed() []string {
 	}
 	if n := len(v.report.Other); n > 0 {
 		list = append(list, "what "+view.Plural(n, "step")+" of other kinds gave")
+	}
+	if v.Chain == nil {
+		list = append(list, "how many attempts were begun: the bundle has no chain that counts them")
+	} else {
+		list = append(list, fmt.Sprintf("that this is the only cache, and its chain is whole: %s since %s, the last is sha256:%s", view.Plural(v.Chain.Lines, "line"), v.Chain.First.Format(time.DateTime), v.Chain.Head))
+		for _, t := range v.Chain.Agents {
+			list = append(list, t.String())
+		}
 	}
 	return append(list, "machine, times, logs, plan, and the number of earlier attempts", "which mleflow ran: its version and the SHA-256 of its binary")
 }
@@ -212,6 +226,9 @@ func showExamined(t *app.Terminal, path string, v verdict) error {
 
 // flags are what a person should look at.
 func (v verdict) flags() (list []string) {
+	if v.Chain != nil {
+		list = append(list, v.Chain.Gaps...)
+	}
 	for _, r := range v.report.Rows {
 		for _, f := range r.Flags {
 			list = append(list, r.Address+": "+f)

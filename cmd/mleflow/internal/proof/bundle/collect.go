@@ -59,6 +59,8 @@ type collector struct {
 	// data are the files of the competitions, answers the private ones.
 	data, answers map[digest.ContentID]bool
 	disclosed     *Disclosure
+	// counted are the attempts in the chain.
+	counted []Tried
 	// trees are the directories that have been added.
 	trees map[digest.ContentID]bool
 }
@@ -106,7 +108,7 @@ func collect(ctx context.Context, src Source) (*collector, error) {
 	if c.sum.State == ledger.Running {
 		return nil, fmt.Errorf("bundle run %s: it has not ended", c.sum.ID)
 	}
-	for _, part := range []func() error{c.about, c.readRecords, c.journal, c.logs, c.knowData, c.outputs, c.disclose} {
+	for _, part := range []func() error{c.about, c.readRecords, c.journal, c.chain, c.logs, c.knowData, c.outputs, c.disclose} {
 		if err := part(); err != nil {
 			return nil, err
 		}

@@ -97,6 +97,9 @@ func (x *Examined) checkDisclosure(ctx context.Context, b *Bundle, records []rec
 		return damage(disclosureFile, "it names %d attempts, but there are %d", len(said.Attempts), len(d.Attempts))
 	}
 	d.Earlier, d.Elsewhere = said.Earlier, said.Elsewhere
+	if x.Chain != nil {
+		d.Counted = x.Chain.Agents
+	}
 	for i := range d.Attempts {
 		a, run := &d.Attempts[i], d.Attempts[i].History.Run
 		a.Limits.DiskBytes = by[a.Address].diskBytes

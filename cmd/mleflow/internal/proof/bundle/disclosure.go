@@ -37,6 +37,8 @@ type Disclosure struct {
 	// Elsewhere are the runs of other pipeline files from before this one that made
 	// attempts of the same agents at the same competitions; only these are counted.
 	Elsewhere []EarlierRun `json:"earlier_runs_elsewhere,omitempty"`
+	// Counted are the attempts that the cache began, by its chain.
+	Counted []Tried `json:"counted,omitempty"`
 }
 
 // Others is how many other attempts were made before that at an address.
@@ -203,6 +205,7 @@ func (c *collector) disclose() error {
 	for i := range d.Attempts {
 		d.Attempts[i].Limits.DiskBytes = c.rules[d.Attempts[i].Address].diskBytes
 	}
+	d.Counted = c.counted
 	if err := c.addHistory(d); err != nil {
 		return err
 	}
@@ -217,7 +220,7 @@ func Disclose(ctx context.Context, src Source) (*Disclosure, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, part := range []func() error{c.about, c.readRecords, c.disclose} {
+	for _, part := range []func() error{c.about, c.readRecords, c.chain, c.disclose} {
 		if err := part(); err != nil {
 			return nil, err
 		}

@@ -26,6 +26,7 @@
 //	lock.hcl          inputs and results of every step; see engine/lockfile
 //	plan.json, events.jsonl, logs/
 //	records.jsonl     what the steps gave, by digest
+//	chain.jsonl       every attempt that the cache began, by digest
 //	outputs/          what agents gave, grading reports and leaderboards
 //	trees/            directories of these outputs, as the cache keeps them
 //	packs/            outputs of many files, each with its directories and

@@ -36,6 +36,8 @@ type Examined struct {
 	Isolation string `json:"isolation"`
 	// Untrusted says that an attempt was not isolated; see conditions.Untrusted.
 	Untrusted bool `json:"untrusted"`
+	// Chain counts the attempts that were made; nil if the bundle has no chain.
+	Chain *Chain `json:"chain,omitempty"`
 
 	// Summary is the run as the ledger would tell it.
 	Summary *ledger.Summary `json:"-"`
@@ -107,6 +109,7 @@ func (b *Bundle) Examine(ctx context.Context, key *PublicKey) (*Examined, error)
 		func() error { return x.checkRecords(records) },
 		func() error { return x.checkDefinitions(b, records) },
 		func() error { return x.checkEvents(b, records) },
+		func() error { return x.checkChain(b, records) },
 		func() error { return x.checkContent(ctx, b, records, omitted) },
 		func() error { return x.checkStatement(b, records) },
 		func() error { return x.checkSignature(b, key) },
@@ -122,7 +125,7 @@ func (b *Bundle) Examine(ctx context.Context, key *PublicKey) (*Examined, error)
 var (
 	written = []string{
 		runFile, environmentFile, lockFile, planFile, eventsFile, recordsFile, competitionsFile, disclosureFile, disclosurePage,
-		omittedFile, statementFile, envelopeFile, readmeFile,
+		omittedFile, statementFile, envelopeFile, readmeFile, chainFile,
 	}
 	writtenFolders = []string{"logs", "outputs", "packs", "pipeline", "trees"}
 )

@@ -42,11 +42,27 @@ func (d *Disclosure) Sections() []Section {
 			list = slices.Insert(list, 4, extra)
 		}
 	}
+	if len(d.Counted) > 0 {
+		list = append(list, d.counted())
+	}
 	list = append(list, runs("Earlier runs of this pipeline", d.Earlier))
 	if len(d.Elsewhere) > 0 {
 		list = append(list, runs("Attempts of the same agents in earlier runs of other pipelines", d.Elsewhere))
 	}
 	return list
+}
+
+// counted are the attempts by the chain of the cache.
+func (d *Disclosure) counted() Section {
+	s := Section{Title: "Attempts that the cache began, by its chain", Columns: []string{"Agent", "Competition", "Version", "Began", "Published", "With another result", "Failed", "Cancelled", "Without an end", "Different keys", "Others at the competition"}}
+	for _, t := range d.Counted {
+		row := []string{t.Agent, t.Competition, t.Version}
+		for _, n := range []int{t.Began, t.Published, t.Unpublished, t.Failed, t.Cancelled, t.Unended, t.Keys, t.Beside} {
+			row = append(row, strconv.Itoa(n))
+		}
+		s.Rows = append(s.Rows, row)
+	}
+	return s
 }
 
 func runs(title string, list []EarlierRun) Section {

@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/plan"
+)
+
+// Commitment is what an apply of a plan would declare in the ledger's chain,
+// and the number of counted steps.
+func (e *Engine) Commitment(p *Program, pl *plan.Plan) (id digest.ContentID, counted int, err error) {
+	o, err := opening(p, pl)
+	if err != nil {
+		return id, 0, err
+	}
+	l := o.Declaration()
+	if e.opts.Ledger != nil {
+		l.Prev, err = e.opts.Ledger.Head()
+	}
+	return l.Commitment(), len(l.Steps), err
+}
+
+// counted makes an attempt, which does step n, and records its beginning and its
+// end in the chain if the kind is counted. Nothing is started that cannot be
+// counted.
+func (r *run) counted(ctx context.Context, n *node, attempt int, do func() error) error {
+	kind := n.Step.Kind
+	if kind.Counted == nil || r.journal == nil {
+		return do()
+	}
+	l := ledger.Link{Type: ledger.Began, Run: r.result.RunID, Step: ledger.Mark(n.plan.Name), Action: n.decision.id, Attempt: attempt}
+	for _, name := range kind.Counted((&cache.Record{Fields: n.decision.fields}).Field) {
+		l.Subjects = append(l.Subjects, ledger.Mark(name))
+	}
+	switch {
+	case n.forced:
+		l.Why = "forced"
+	case n.retried:
+		l.Why = "retried"
+	}
+	if err := r.e.opts.Ledger.Extend(l); err != nil {
+		return err
+	}
+	err := do()
+	l.Type, l.Why, l.Status = ledger.Ended, "", ledger.StatusRan
+	switch {
+	case err != nil && ctx.Err() != nil:
+		l.Status = ledger.StatusCancelled
+	case err != nil:
+		l.Status = ledger.StatusFailed
+	case n.found:
+		l.Status = ledger.StatusFound
+	default:
+		l.Result = ResultID(n.decision.record.Outputs)
+	}
+	if failed := r.e.opts.Ledger.Extend(l); err == nil {
+		err = failed
+	}
+	return err
+}
+
+// ResultID identifies the content that a step gave, without its small values.
+func ResultID(outputs cache.Outputs) digest.ContentID {
+	var text []byte
+	for _, name := range slices.Sorted(maps.Keys(outputs)) {
+		if ref := outputs[name].Ref; !ref.IsZero() {
+			text = append(text, name+" "+string(ref.Kind)+":"+ref.ID.String()+"\n"...)
+		}
+	}
+	return digest.Of(text)
+}

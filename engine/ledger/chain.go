@@ -1,0 +1,234 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/nolink"
+	"github.com/mleflow/mleflow/engine/internal/flock"
+)
+
+// LinkType is the kind of a link.
+type LinkType string
+
+// The types of links.
+const (
+	// Declared: a run began. Its counted steps are listed before any of them
+	// starts.
+	Declared LinkType = "declared"
+	// Began: an attempt at a counted step began.
+	Began LinkType = "began"
+	// Ended: an attempt ended.
+	Ended LinkType = "ended"
+)
+
+// The statuses of an Ended link.
+const (
+	StatusRan       = "ran"
+	StatusFailed    = "failed"
+	StatusCancelled = "cancelled"
+	// StatusFound: another process had made the result in the meantime.
+	StatusFound = "found"
+)
+
+// Link is a line of the chain. It names steps, agents and competitions by
+// digest only.
+type Link struct {
+	// Prev is the SHA-256 of the line before, or zero in the first.
+	Prev digest.ContentID `json:"prev"`
+	Time time.Time        `json:"time"`
+	Type LinkType         `json:"type"`
+	Run  string           `json:"run"`
+
+	// Text is the digest of the pipeline's text, and Plan that of its files and
+	// variables. Steps are the Marks of the counted steps.
+	Text  digest.ContentID `json:"text,omitzero"`
+	Plan  digest.ContentID `json:"plan,omitzero"`
+	Steps []string         `json:"steps,omitempty"`
+
+	// Step is the Mark of the step of any other type of link. Subjects are the Marks of
+	// what is tried, from the general to the specific.
+	Step     string          `json:"step,omitempty"`
+	Subjects []string        `json:"subjects,omitempty"`
+	Action   digest.ActionID `json:"action,omitzero"`
+	// Attempt counts an apply's attempts at the step from 1. Why says why an
+	// earlier result was not used: "forced" or "retried".
+	Attempt int    `json:"attempt,omitempty"`
+	Why     string `json:"why,omitempty"`
+	// Result is the digest of what the attempt gave.
+	Status string           `json:"status,omitempty"`
+	Result digest.ContentID `json:"result,omitzero"`
+
+	// ID is the SHA-256 of the line.
+	ID digest.ContentID `json:"-"`
+}
+
+// Mark is the form of a name in a link.
+func Mark(name string) string { return digest.Of([]byte(name)).String()[:32] }
+
+// Commitment of a Declared link depends on what is declared and on all lines
+// before it, but not on the time and the run. It can be published before the
+// run.
+func (l *Link) Commitment() digest.ContentID {
+	h := digest.NewHasher("commitment", "1")
+	h.Content("prev", l.Prev)
+	h.Content("text", l.Text)
+	h.Content("plan", l.Plan)
+	h.String("steps", strings.Join(l.Steps, " "))
+	return digest.ContentID(h.Sum())
+}
+
+// Declaration returns the Declared link of a run, without run and time.
+func (o *Opening) Declaration() Link {
+	docs := o.Secrets.ForDocuments()
+	l := Link{Type: Declared}
+	for _, address := range o.Counted {
+		l.Steps = append(l.Steps, Mark(address))
+	}
+	slices.Sort(l.Steps)
+	h := digest.NewHasher("declaration", "1")
+	for _, name := range slices.Sorted(maps.Keys(o.Info.Variables)) {
+		h.String("variable "+name, string(o.Info.Variables[name]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Sources)) {
+		id := digest.Of(docs.Bytes(o.Sources[name]))
+		if h.Content("file "+name, id); name == filepath.Base(o.Info.Pipeline) {
+			l.Text = id
+		}
+	}
+	l.Plan = digest.ContentID(h.Sum())
+	return l
+}
+
+func (l *Link) encode() ([]byte, error) {
+	line, err := json.Marshal(l)
+	return append(line, '\n'), err
+}
+
+// ParseChain reads a chain and checks each link.
+func ParseChain(text []byte) ([]Link, error) {
+	var list []Link
+	var prev digest.ContentID
+	for line := range bytes.Lines(text) {
+		l := Link{ID: digest.Of(line)}
+		n := len(list) + 1
+		if err := json.Unmarshal(line, &l); err != nil {
+			return nil, fmt.Errorf("line %d of the chain is damaged: %w", n, err)
+		}
+		if again, err := l.encode(); err != nil || !bytes.Equal(again, line) {
+			return nil, fmt.Errorf("line %d of the chain is damaged: mleflow would write it differently", n)
+		}
+		if l.Prev != prev {
+			return nil, fmt.Errorf("line %d of the chain does not follow from line %d: a line was changed, removed, added or moved", n, n-1)
+		}
+		if prev = l.ID; !slices.Contains([]LinkType{Declared, Began, Ended}, l.Type) {
+			return nil, fmt.Errorf("line %d of the chain has the unknown type %.40q", n, l.Type)
+		}
+		list = append(list, l)
+	}
+	return list, nil
+}
+
+func (l *Ledger) chain() string { return filepath.Join(l.dir, "chain.jsonl") }
+
+// Chain returns the text of the chain without an incomplete last line. It is
+// empty if there is no chain.
+func (l *Ledger) Chain() ([]byte, error) {
+	text, err := nolink.ReadFile(l.chain())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read chain: %w", err)
+	}
+	return text[:bytes.LastIndexByte(text, '\n')+1], nil
+}
+
+// Head returns the SHA-256 of the chain's last line, or zero if there is none.
+func (l *Ledger) Head() (head digest.ContentID, err error) {
+	f, err := nolink.Open(l.chain())
+	if errors.Is(err, fs.ErrNotExist) {
+		return head, nil
+	}
+	if err == nil {
+		defer f.Close()
+		head, _, err = chainEnd(f)
+	}
+	if err != nil {
+		err = fmt.Errorf("read chain: %w", err)
+	}
+	return head, err
+}
+
+// Extend appends a link. It is on disk when Extend returns. Prev and Time are
+// filled in.
+func (l *Ledger) Extend(link Link) error {
+	err := os.MkdirAll(l.dir, 0o777)
+	if err == nil {
+		err = l.extend(link)
+	}
+	if err != nil {
+		return fmt.Errorf("extend chain: %w", err)
+	}
+	return nil
+}
+
+func (l *Ledger) extend(link Link) (err error) {
+	f, err := nolink.OpenFile(l.chain(), os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := flock.Lock(f); err != nil {
+		return err
+	}
+	var end int64
+	if link.Prev, end, err = chainEnd(f); err != nil {
+		return err
+	}
+	link.Time = time.Now().UTC().Round(0)
+	line, err := link.encode()
+	if err != nil {
+		return err
+	}
+	// A process that was killed may have left a part of a line.
+	if err := f.Truncate(end); err != nil {
+		return err
+	}
+	if _, err := f.WriteAt(line, end); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// chainEnd returns the digest of the last complete line and the offset of its
+// end. It reads backwards, because chains are long.
+func chainEnd(f *os.File) (id digest.ContentID, end int64, err error) {
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return id, 0, err
+	}
+	for span := int64(4 << 10); ; span *= 4 {
+		from := max(0, size-span)
+		tail := make([]byte, size-from)
+		if _, err := f.ReadAt(tail, from); err != nil && (err != io.EOF || len(tail) > 0) {
+			return id, 0, err
+		}
+		stop := bytes.LastIndexByte(tail, '\n') + 1
+		if stop == 0 && from == 0 {
+			return id, 0, nil
+		}
+		start := bytes.LastIndexByte(tail[:max(0, stop-1)], '\n') + 1
+		if start > 0 || from == 0 {
+			return digest.Of(tail[start:stop]), from + int64(stop), nil
+		}
+	}
+}
