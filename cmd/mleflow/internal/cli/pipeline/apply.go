@@ -107,7 +107,7 @@ func execute(ctx context.Context, a *app.App, o applyOptions, b *app.Backend, p 
 	if err != nil {
 		return nil, nil, err
 	}
-	planOptions, err := o.sel.Options(p)
+	planOptions, err := selected(a, &o.sel, b, p)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -39,7 +39,8 @@ func runValidate(a *app.App, path string, in app.InputFlags) error {
 	}
 	p, diags := e.Load(path, config.Inputs{Environ: a.Environ, Assignments: in.Assignments})
 	if !diags.HasErrors() {
-		diags = append(diags, e.Check(p)...)
+		_, wrong := readEvaluation(p)
+		diags = append(append(diags, e.Check(p)...), wrong...)
 	}
 	if a.JSON {
 		return validity(a.Terminal, diags)
