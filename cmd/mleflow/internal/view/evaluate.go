@@ -14,8 +14,8 @@ func evaluationText(e plan.Evaluation) string {
 	if e.Round == 0 {
 		return fmt.Sprintf("%s against %s by %s, at most %s, first round %s", first, second, OneLine(e.Decide), Plural(e.Budget, "attempt"), Plural(e.Next/2, "pair"))
 	}
-	known := fmt.Sprintf("%s less %s is %+.1f points in %s, from %+.1f to %+.1f with %g %% confidence after %s",
-		first, second, e.Estimate, OneLine(e.Decide), e.Low, e.High, 100*e.Confidence, Plural(e.Attempts, "attempt"))
+	known := fmt.Sprintf("%s less %s by %s: %+.1f points (%g %% confidence: %+.1f to %+.1f) after %s",
+		first, second, OneLine(e.Decide), e.Estimate, 100*e.Confidence, e.Low, e.High, Plural(e.Attempts, "attempt"))
 	if e.Next > 0 {
 		return fmt.Sprintf("%s; round %d: %s", known, e.Round+1, Plural(e.Next/2, "pair"))
 	}
@@ -31,7 +31,7 @@ func evaluationText(e plan.Evaluation) string {
 	case power.NoDifference:
 		answer = fmt.Sprintf("no difference of %g points", e.Difference)
 	}
-	return answer + ": " + known
+	return answer + "; " + known
 }
 
 // unneededText counts the steps that an evaluation did not need, if any.
