@@ -19,10 +19,7 @@ func evaluationText(e plan.Evaluation) string {
 	if e.Next > 0 {
 		return fmt.Sprintf("%s; round %d: %s", known, e.Round+1, Plural(e.Next/2, "pair"))
 	}
-	answer := "undecided, the budget of " + Plural(e.Budget, "attempt") + " is spent"
-	if e.Attempts+2 <= e.Budget {
-		answer = "undecided, the pipeline has no more seeds"
-	}
+	answer := "undecided, as the budget and the seeds allow no further round"
 	switch power.Decision(e.Decision) {
 	case power.FirstBetter:
 		answer = first + " is better"

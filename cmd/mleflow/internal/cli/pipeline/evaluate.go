@@ -172,8 +172,7 @@ func (c *chooser) Next(ctx context.Context, outputs func(int) cache.Outputs) ([]
 		c.Round++
 		c.Attempts += 2 * len(c.asked)
 	}
-	// Small rounds leave more pairs to be chosen by what is known, and large ones run at once.
-	c.asked = c.seq.Next(max(len(c.design.Competitions), c.design.Pairs/10))
+	c.asked = c.seq.Next(c.design.Pairs)
 	var next []int
 	for _, pair := range c.asked {
 		next = append(next, c.at(pair, 0), c.at(pair, 1))

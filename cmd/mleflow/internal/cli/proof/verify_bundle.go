@@ -112,7 +112,7 @@ func recompute(ctx context.Context, a *app.App, o verifyOptions, x *bundle.Exami
 	q.Options = engine.Options{Kinds: parts.Kinds, Functions: parts.Functions, Version: app.ThisVersion().Version, Capacity: sched.Machine()}
 	var p *engine.Program
 	err = within(expandTimeout, "reading the pipeline", func() (err error) {
-		p, _, err = recording{x.Run.ID, x.Run.Pipeline, x.Sources, x.Run.Variables}.program(a.Terminal, engine.New(q.Options), o.in)
+		p, _, err = recording{x.Run.ID, x.Run.Pipeline, x.Sources, x.Run.Variables, x.Summary}.program(a.Terminal, engine.New(q.Options), o.in)
 		return err
 	})
 	if err != nil {
