@@ -178,6 +178,28 @@ func (p *Program) HoldAs(past *ledger.Summary) diag.List {
 	return p.Hold(list)
 }
 
+// CheckRounds repeats the evaluation of a past run with its outputs. It returns an
+// error unless exactly those candidates ran for which the evaluation asks.
+func (p *Program) CheckRounds(ctx context.Context, r Rounds) error {
+	asked := map[int]bool{}
+	for {
+		next, _, err := r.Next(ctx, p.Outputs)
+		if err != nil || len(next) == 0 {
+			for _, i := range r.Candidates() {
+				if !asked[i] && p.Outputs(i) != nil && err == nil {
+					return fmt.Errorf("%s ran, and the evaluation ends without it", p.Instances[i].Addr)
+				}
+			}
+			return err
+		}
+		for _, i := range next {
+			if asked[i] = true; p.Outputs(i) == nil {
+				return fmt.Errorf("the evaluation asks for %s, which the run left out", p.Instances[i].Addr)
+			}
+		}
+	}
+}
+
 // schedule runs the steps of the plan: first those of each round of the
 // evaluation with all that they need, and then the others.
 func (r *run) schedule(ctx context.Context) *sched.Summary {

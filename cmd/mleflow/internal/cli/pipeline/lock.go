@@ -78,7 +78,7 @@ func writeLock(ctx context.Context, t *app.Terminal, o lockOptions, b *app.Backe
 		}
 	}
 	var diags diag.List
-	if opts.Rounds, diags = evaluate(b.Cache, p); diags.HasErrors() {
+	if opts.Rounds, diags = app.Evaluate(b.Cache, p); diags.HasErrors() {
 		return t.Settle(diags, p)
 	}
 	lock, diags := b.Engine.Lock(ctx, p, opts)

@@ -68,7 +68,7 @@ func verifyBundle(ctx context.Context, a *app.App, o verifyOptions, path string)
 	if err != nil {
 		return fmt.Errorf("check bundle %s: %w", path, err)
 	}
-	q := audit.Request{Bundle: b, Summary: x.Summary, Metrics: metric.All(), Done: func(v engine.Verified) { showVerdict(a.Terminal, v) }}
+	q := audit.Request{Bundle: b, Summary: x.Summary, Rounds: app.Evaluate, Metrics: metric.All(), Done: func(v engine.Verified) { showVerdict(a.Terminal, v) }}
 	if o.bundle.regrade {
 		close, err := ownData(a.Store, o, &q)
 		if err != nil {

@@ -1,4 +1,4 @@
-package pipeline
+package app
 
 import (
 	"cmp"
@@ -11,7 +11,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/power"
@@ -120,21 +119,28 @@ func (e *evaluation) arrange() bool {
 	return len(e.design.Competitions) > 0
 }
 
-// evaluate returns the start of the pipeline's evaluation; nil without one.
-func evaluate(store cache.Store, p *engine.Program) (func() engine.Rounds, diag.List) {
+// CheckEvaluation reports what is wrong with the pipeline's evaluation, if it has one.
+func CheckEvaluation(p *engine.Program) diag.List {
+	_, diags := readEvaluation(p)
+	return diags
+}
+
+// Evaluate returns the start of the pipeline's evaluation; nil without one. The
+// store has the reports.
+func Evaluate(store cache.Store, p *engine.Program) (func() engine.Rounds, diag.List) {
 	e, diags := readEvaluation(p)
 	if e == nil {
 		return nil, diags
 	}
 	return func() engine.Rounds {
 		seq, _ := power.NewSequential(e.design) // readEvaluation reports the error
-		return &chooser{evaluation: *e, store: store, seq: seq}
+		return &pairChooser{evaluation: *e, store: store, seq: seq}
 	}, nil
 }
 
-// chooser asks for pairs of attempts until the evaluation has an answer. It
+// pairChooser asks for pairs of attempts until the evaluation has an answer. It
 // implements engine.Rounds.
-type chooser struct {
+type pairChooser struct {
 	evaluation
 	store cache.Store
 	seq   *power.Sequential
@@ -142,7 +148,7 @@ type chooser struct {
 }
 
 // Candidates implements engine.Rounds.
-func (c *chooser) Candidates() (all []int) {
+func (c *pairChooser) Candidates() (all []int) {
 	for _, side := range c.grades {
 		for _, list := range side {
 			for _, g := range list {
@@ -155,7 +161,7 @@ func (c *chooser) Candidates() (all []int) {
 }
 
 // Next implements engine.Rounds.
-func (c *chooser) Next(ctx context.Context, outputs func(int) cache.Outputs) ([]int, plan.Evaluation, error) {
+func (c *pairChooser) Next(ctx context.Context, outputs func(int) cache.Outputs) ([]int, plan.Evaluation, error) {
 	for _, pair := range c.asked {
 		var figures [2]float64
 		for side := range figures {
@@ -184,12 +190,12 @@ func (c *chooser) Next(ctx context.Context, outputs func(int) cache.Outputs) ([]
 }
 
 // at returns the step that grades an agent's attempt of a pair.
-func (c *chooser) at(pair power.Pair, side int) int {
+func (c *pairChooser) at(pair power.Pair, side int) int {
 	return c.grades[side][pair.Competition][pair.Seed].at
 }
 
 // figure reads the verdict of a report: 1 or 0.
-func (c *chooser) figure(ctx context.Context, outputs cache.Outputs) (float64, error) {
+func (c *pairChooser) figure(ctx context.Context, outputs cache.Outputs) (float64, error) {
 	r, err := c.store.Open(ctx, outputs["report"].Ref.ID)
 	if err != nil {
 		return 0, fmt.Errorf("read report: %w", err)
@@ -207,16 +213,4 @@ func (c *chooser) figure(ctx context.Context, outputs cache.Outputs) (float64, e
 		return 1, nil
 	}
 	return 0, nil
-}
-
-// selected returns the options of the flags that choose steps, and starts the
-// pipeline's evaluation.
-func selected(a *app.App, sel *app.SelectFlags, b *app.Backend, p *engine.Program) (engine.PlanOptions, error) {
-	opts, err := sel.Options(p)
-	if err != nil {
-		return opts, err
-	}
-	var diags diag.List
-	opts.Rounds, diags = evaluate(b.Options.Cache, p)
-	return opts, a.Settle(diags, p)
 }
