@@ -74,7 +74,7 @@ type Result struct {
 }
 
 // Counts are the numbers of steps by status.
-type Counts struct{ Ran, Cached, Failed, Skipped, Cancelled int }
+type Counts struct{ Ran, Cached, Failed, Skipped, Cancelled, Unneeded int }
 
 // Mismatch reports whether a step failed because content did not match a pin.
 func (r *Result) Mismatch() bool {
@@ -107,7 +107,7 @@ func (e *Engine) Apply(ctx context.Context, p *Program, opts ApplyOptions) (*Res
 	}
 	pl.Publish = published
 	r := newRun(e, p, pl, opts)
-	tasks := r.tasksOf()
+	tasks := r.tasksOf(pl.nodes)
 	if err := sched.Check(r.certain(tasks), e.opts.Capacity); err != nil {
 		return nil, append(diags, diag.Failure("Not enough resources", err))
 	}
@@ -126,7 +126,7 @@ func (r *run) certain(tasks []sched.Task) []sched.Task {
 func requireCached(pl *plan.Plan) (diags diag.List) {
 	for i := range pl.Steps {
 		s := &pl.Steps[i]
-		if s.Action == plan.Cached {
+		if s.Action == plan.Cached || s.Action == plan.Unneeded {
 			continue
 		}
 		if len(diags) == 10 {
@@ -141,11 +141,15 @@ func requireCached(pl *plan.Plan) (diags diag.List) {
 	return diags
 }
 
-// tasksOf returns the steps to schedule: those that will run, and the deferred
-// ones.
-func (r *run) tasksOf() (tasks []sched.Task) {
+// tasksOf returns the given steps that are to be scheduled: those that will run,
+// and the deferred ones.
+func (r *run) tasksOf(nodes []*node) (tasks []sched.Task) {
+	r.scheduled = nil
 	for _, n := range r.pl.nodes {
-		if n.cached() {
+		n.task = -1
+	}
+	for _, n := range nodes {
+		if n.ended || n.idle() {
 			continue
 		}
 		n.task = len(tasks)
@@ -155,7 +159,7 @@ func (r *run) tasksOf() (tasks []sched.Task) {
 				t.After = append(t.After, a.task)
 			}
 		}
-		if n.same != nil {
+		if n.same != nil && n.same.task >= 0 {
 			t.After = append(t.After, n.same.task)
 		}
 		tasks = append(tasks, t)
@@ -193,23 +197,7 @@ func (r *run) execute(ctx context.Context, tasks []sched.Task) *Result {
 	r.preflight(ctx)
 	r.checkSpace(ctx)
 	r.refuseUnfit(ctx)
-	for t, n := range r.scheduled {
-		tasks[t].Refused = n.refused
-	}
-	for _, n := range r.pl.nodes {
-		if n.decision != nil && n.decision.record != nil {
-			r.ended(n, event.Cached, sched.Result{})
-		}
-	}
-	sum, err := sched.Run(ctx, tasks, sched.Options{
-		Capacity: r.e.opts.Capacity, Parallelism: r.opts.Parallelism, KeepGoing: r.opts.KeepGoing,
-		Retryable: step.IsRetryable, Locks: r.e.opts.Devices,
-		OnStart: r.onStart, OnWait: r.onWait, OnRetry: r.onRetry, OnBackoff: r.onBackoff, OnEnd: r.onEnd,
-	})
-	if err != nil {
-		r.result.Failures = append(r.result.Failures, Failure{Address: "scheduler", Err: err})
-		r.result.Counts.Failed++
-	}
+	sum := r.schedule(ctx)
 	if ctx.Err() == nil {
 		r.publish(ctx)
 	}
@@ -270,6 +258,11 @@ func (r *run) announce() {
 		ToRun: c.Run, Cached: c.Cached, Deferred: c.Deferred, Resumed: r.resumed, ExpectedMillis: expected.Milliseconds(), Blocks: blocksOf(&r.pl.Plan)})
 	r.expected.tell()
 	r.warnChosen()
+	if r.pl.rounds != nil {
+		for _, state := range r.pl.rounds.states {
+			r.sink.Emit(event.Evaluated{At: now(), Evaluation: state})
+		}
+	}
 }
 
 func (r *run) finish(sum *sched.Summary) *Result {
@@ -285,7 +278,7 @@ func (r *run) finish(sum *sched.Summary) *Result {
 	r.outputs()
 	c := res.Counts
 	r.sink.Emit(event.RunFinished{At: now(), Run: res.RunID, Status: res.Status, Ran: c.Ran, Cached: c.Cached, Failed: c.Failed,
-		Skipped: c.Skipped, Cancelled: c.Cancelled, DurationMillis: res.Wall.Milliseconds()})
+		Skipped: c.Skipped, Cancelled: c.Cancelled, Unneeded: c.Unneeded, DurationMillis: res.Wall.Milliseconds()})
 	if err := r.close(); err != nil {
 		res.Failures = append(res.Failures, Failure{Address: "ledger", Err: err})
 	}

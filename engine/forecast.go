@@ -48,7 +48,7 @@ func (e *Engine) forecast(ctx context.Context, pl *planned, parallelism int) *pl
 	for i, n := range pl.nodes {
 		s, est := n.plan, n.estimate
 		index[i] = -1
-		if s.Action == plan.Cached {
+		if s.Action == plan.Cached || s.Action == plan.Unneeded {
 			continue
 		}
 		index[i] = len(m.names)

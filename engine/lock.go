@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache"
@@ -33,6 +34,7 @@ func (e *Engine) Lock(ctx context.Context, p *Program, opts LockOptions) (*lockf
 	if diags.HasErrors() {
 		return nil, diags
 	}
+	pl.nodes = slices.DeleteFunc(pl.nodes, func(n *node) bool { return n.plan.Action == plan.Unneeded })
 	for _, n := range pl.nodes {
 		if n.plan.Action != plan.Cached {
 			if differs := checkPlan(opts.Against, e.opts.Version, pl, len(opts.Targets) == 0); len(differs) > 0 {
@@ -42,7 +44,7 @@ func (e *Engine) Lock(ctx context.Context, p *Program, opts LockOptions) (*lockf
 		}
 	}
 	steps := make([]lockfile.Step, len(pl.nodes))
-	l := locker{results: opts.Results, varies: make([]bool, len(pl.nodes))}
+	l := locker{results: opts.Results, varies: make([]bool, len(pl.Steps))}
 	for i, n := range pl.nodes {
 		steps[i] = l.step(n)
 	}
@@ -119,6 +121,9 @@ func checkPlan(lock *lockfile.File, version string, pl *planned, all bool) (diag
 	}
 	present := map[addr.Instance]bool{}
 	for _, n := range pl.nodes {
+		if _, found := lock.Find(n.Addr); !found && (n.plan.Action == plan.Unneeded || pl.rounds != nil && !pl.rounds.done) {
+			continue
+		}
 		present[n.Addr] = true
 		list = append(list, compareChoices(lock, n, deviations(lock, n.Addr, n.decision))...)
 	}

@@ -38,6 +38,8 @@ type node struct {
 	task int
 	// outcome is the outcome of its last attempt at its place.
 	outcome Outcome
+	// ended means that its end was reported.
+	ended bool
 	// found means that another process did the work in the meantime.
 	found bool
 }
@@ -58,6 +60,9 @@ func (n *node) fresh() bool {
 // cached reports whether its outputs are already known to the plan.
 func (n *node) cached() bool { return n.plan.Action == plan.Cached && n.same == nil }
 
+// idle reports whether there is nothing to do for it.
+func (n *node) idle() bool { return n.cached() || n.plan.Action == plan.Unneeded }
+
 // decide records the step's decision. A step without a result needs space.
 func (n *node) decide(d *decision) {
 	n.decision, n.plan.Choices = d, d.choices
@@ -74,6 +79,8 @@ type planned struct {
 	// byIndex maps an instance to its node, or to nil if it is not selected.
 	byIndex []*node
 	memory  memory
+	// rounds is the progress of the evaluation, or nil without one.
+	rounds *rounds
 }
 
 // newPlanned lists the selected instances. All are undecided.

@@ -31,6 +31,9 @@ type PlanOptions struct {
 	// Preflight, if set, receives the result of asking every step that will run
 	// and fetches something whether it can. This uses the network.
 	Preflight event.Sink
+	// Rounds, if set, starts the pipeline's evaluation. A plan with targets has
+	// none: what is named runs.
+	Rounds func() Rounds
 	// askRemote allows results from the remote cache.
 	askRemote bool
 	// again has the instances that Retry chose.
@@ -107,20 +110,26 @@ func (e *Engine) plan(ctx context.Context, p *Program, opts PlanOptions) (*plann
 	if err != nil {
 		return nil, append(diags, diag.Failure("State cannot be read", err))
 	}
+	if opts.Rounds != nil {
+		diags = append(diags, p.Hold(nil)...) // an earlier plan may have left out steps
+	}
 	pl := newPlanned(p, selected, force, memory)
 	for _, n := range pl.nodes {
 		n.retried = opts.again[n.index]
 	}
 	planner := &planner{e: e, p: p, pl: pl, askRemote: opts.askRemote, first: map[digest.ActionID]*node{}}
-	found := planner.run(ctx)
-	if opts.Retry == nil || found.HasErrors() {
-		return pl, append(diags, found...)
+	found := planner.run(ctx, pl.nodes)
+	if opts.Retry != nil && !found.HasErrors() {
+		if opts.again, more = pl.chosen(p, opts.Retry); len(opts.again) > 0 && !more.HasErrors() {
+			opts.Retry = nil
+			return e.plan(ctx, p, opts)
+		}
+		found = append(found, more...)
 	}
-	if opts.again, more = pl.chosen(p, opts.Retry); len(opts.again) == 0 || more.HasErrors() {
-		return pl, append(append(diags, found...), more...)
+	if opts.Rounds != nil && len(opts.Targets) == 0 && !found.HasErrors() {
+		found = append(found, planner.startRounds(ctx, opts.Rounds)...)
 	}
-	opts.Retry = nil
-	return e.plan(ctx, p, opts)
+	return pl, append(diags, found...)
 }
 
 // planner decides the steps of a plan.
@@ -133,8 +142,8 @@ type planner struct {
 	first map[digest.ActionID]*node
 }
 
-func (b *planner) run(ctx context.Context) (diags diag.List) {
-	for nodes := b.pl.nodes; len(nodes) > 0; {
+func (b *planner) run(ctx context.Context, nodes []*node) (diags diag.List) {
+	for len(nodes) > 0 {
 		if err := ctx.Err(); err != nil {
 			return append(diags, diag.Failure("Interrupted", err))
 		}

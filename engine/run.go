@@ -276,6 +276,7 @@ func (r *run) onEnd(task int, res sched.Result) {
 
 // ended counts a step, records its action and emits its end.
 func (r *run) ended(n *node, status event.Status, res sched.Result) {
+	n.ended = true
 	s, d := n.plan, n.decision
 	ev := event.StepFinished{At: now(), Address: s.Name, Kind: s.Kind, Status: status, Attempts: res.Attempts, DurationMillis: res.Ended.Sub(res.Started).Milliseconds()}
 	if n.place != nil && res.Attempts > 0 {
@@ -297,6 +298,9 @@ func (r *run) ended(n *node, status event.Status, res sched.Result) {
 		ev.Error = r.scheduled[res.Cause].plan.Name
 	case event.Cancelled:
 		c.Cancelled++
+	case event.Unneeded:
+		c.Unneeded++
+		r.expected.end(n, 0)
 	}
 	if d != nil && d.record != nil && (status == event.Ran || status == event.Cached) {
 		ev.Action = d.id.String()

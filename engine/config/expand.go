@@ -49,6 +49,9 @@ func (p *Pipeline) Expand(values map[string]cty.Value) (*Graph, diag.List) {
 				diags = append(diags, checkOutput(o, v)...)
 			}
 		}
+		if p.Evaluate != nil {
+			diags = append(diags, p.Evaluate.expand(g)...)
+		}
 		diags = append(diags, publications(g)...)
 	}
 	return g, diags

@@ -11,6 +11,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -20,6 +21,8 @@ type Graph struct {
 	Pipeline *Pipeline
 	// Instances are ordered by dependency, then as in the file, then by key.
 	Instances []*Instance
+	// Evaluation is the value of the evaluate block, or nil.
+	Evaluation *plan.Evaluation
 	// Publications are in the order of the file, those of output blocks last.
 	Publications []Publication
 
@@ -45,6 +48,10 @@ type Instance struct {
 	Dynamic bool
 
 	index int
+	// held says that it will not run; see Graph.Hold.
+	held bool
+	// whole are its dependencies without Hold, if that changed them.
+	whole *dependencies
 	// consumes are the indexes of the instances whose outputs it consumes: those
 	// of Deps except for which it merely waits.
 	consumes []int

@@ -122,7 +122,7 @@ func explainBlocks(body hcl.Body, diags diag.List) diag.List {
 		if !slices.ContainsFunc(fileSchema.Blocks, func(s hcl.BlockHeaderSchema) bool {
 			return s.Type == b.Type || diag.Nearest(b.Type, []string{s.Type}) != ""
 		}) {
-			addDetail(diags, b.TypeRange, " A pipeline is made of mleflow, variable, locals, model, agent, step and output blocks.")
+			addDetail(diags, b.TypeRange, " A pipeline is made of mleflow, variable, locals, model, agent, step, evaluate and output blocks.")
 		}
 	}
 	return diags
@@ -157,6 +157,8 @@ func (l *loader) block(b *hcl.Block) diag.List {
 		return l.agent(b)
 	case "step":
 		return l.step(b)
+	case "evaluate":
+		return l.evaluate(b)
 	default:
 		return l.output(b)
 	}

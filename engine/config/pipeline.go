@@ -39,6 +39,8 @@ type Pipeline struct {
 	Agents    map[string]*Agent
 	// Steps are in the order of the file, after those of the file it extends.
 	Steps []*Step
+	// Evaluate is the evaluate block, or nil.
+	Evaluate *Evaluate
 	// Outputs are in the same order.
 	Outputs []*Output
 

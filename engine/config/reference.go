@@ -113,6 +113,9 @@ func (l *loader) checkReferences() (diags diag.List) {
 			return diags
 		}
 	}
+	if e := l.p.Evaluate; e != nil {
+		diags = append(diags, e.check(l.p)...)
+	}
 	for _, o := range l.p.Outputs {
 		for _, e := range append(sortedExprs(o.Publish), o.Value) {
 			diags = append(diags, l.p.checkExpr(e, false)...)

@@ -67,6 +67,14 @@ var Blocks = []BlockDoc{
 		{"matrix", false, "Map from names to lists of strings, numbers or booleans: a sweep of all combinations, such as { lr = [0.1, 0.01], depth = [3, 5] }, with each.value.lr and each.value.depth. The keys are like \"depth=3,lr=0.1\"."},
 	}},
 	{Type: "step", Labels: []string{"kind", "name"}, Doc: "One step, or with for_each one for each element. Its outputs are referred to as step.kind.name.output, or step.kind.name[key].output.", Args: metaArgs},
+	{Type: "evaluate", Labels: []string{"name"}, Doc: "A comparison of two agents that runs only the attempts that its answer needs; see [the cheapest answer](#the-cheapest-answer). A pipeline has at most one.", Args: []ArgDoc{
+		{"agents", true, "The names of two agents, as in the label agent of the graded attempts: [\"mine\", \"baseline\"]."},
+		{"over", true, "The step block that grades the attempts, such as step.grade.score, with for_each over agents, competitions and seeds."},
+		{"decide", false, "The verdict of the reports that is compared, such as any_medal (the default), gold_medal, above_median or valid_submission."},
+		{"difference", false, "The smallest difference that matters, in percentage points; default 5."},
+		{"confidence", false, "The probability that the answer is right; default 0.95."},
+		{"budget", true, "The largest number of attempts of both agents together."},
+	}},
 	{Type: "output", Labels: []string{"name"}, Doc: "A value shown after the pipeline was applied.", Args: []ArgDoc{
 		{"value", true, "The value."},
 		{"description", false, "What the value is."},
@@ -92,6 +100,7 @@ var fileSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "model", LabelNames: []string{"name"}},
 	{Type: "agent", LabelNames: []string{"name"}},
 	{Type: "step", LabelNames: []string{"kind", "name"}},
+	{Type: "evaluate", LabelNames: []string{"name"}},
 	{Type: "output", LabelNames: []string{"name"}},
 }}
 
@@ -135,6 +144,10 @@ var modelBlocks = map[string]*hcl.BodySchema{
 	}},
 	"retry": {Attributes: []hcl.AttributeSchema{{Name: "attempts"}, {Name: "longest"}}},
 }
+
+var evaluateSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
+	{Name: "agents", Required: true}, {Name: "over", Required: true}, {Name: "decide"}, {Name: "difference"}, {Name: "confidence"}, {Name: "budget", Required: true},
+}}
 
 var outputSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{{Name: "value", Required: true}, {Name: "description"}},

@@ -152,7 +152,13 @@ func (ev *evaluator) valueOf(s *Step) cty.Value {
 	default:
 		all := make(map[string]cty.Value, len(b.instances))
 		for _, inst := range b.instances {
-			all[inst.Addr.Key] = inst.value()
+			if !inst.held {
+				all[inst.Addr.Key] = inst.value()
+			}
+		}
+		if len(all) == 0 { // all are held
+			b.value = cty.MapValEmpty(outputsType(s.Kind))
+			break
 		}
 		b.value = cty.MapVal(all)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -65,6 +66,8 @@ const (
 	Skipped Status = "skipped"
 	// Cancelled: interrupted, or not started because the run was stopping.
 	Cancelled Status = "cancelled"
+	// Unneeded: not run, because the pipeline's evaluation ended without it.
+	Unneeded Status = "unneeded"
 )
 
 // RunStarted opens every run.
@@ -265,7 +268,15 @@ type RunFinished struct {
 	Failed         int    `json:"failed"`
 	Skipped        int    `json:"skipped"`
 	Cancelled      int    `json:"cancelled"`
+	Unneeded       int    `json:"unneeded,omitempty"`
 	DurationMillis int64  `json:"duration_ms"`
+}
+
+// Evaluated is the state of the pipeline's evaluation, before the first round of
+// attempts and after each.
+type Evaluated struct {
+	At
+	plan.Evaluation
 }
 
 // OutputValue is the value of an output block, emitted at the end.
@@ -364,6 +375,9 @@ func (StepFinished) EventType() string { return "step_finished" }
 
 // EventType implements Event.
 func (RunFinished) EventType() string { return "run_finished" }
+
+// EventType implements Event.
+func (Evaluated) EventType() string { return "evaluated" }
 
 // EventType implements Event.
 func (OutputValue) EventType() string { return "output" }

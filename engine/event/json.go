@@ -63,6 +63,7 @@ var decoders = map[string]func([]byte) (Event, error){
 	StepRetry{}.EventType():         decodeAs[StepRetry],
 	StepFinished{}.EventType():      decodeAs[StepFinished],
 	RunFinished{}.EventType():       decodeAs[RunFinished],
+	Evaluated{}.EventType():         decodeAs[Evaluated],
 	OutputValue{}.EventType():       decodeAs[OutputValue],
 	Publishing{}.EventType():        decodeAs[Publishing],
 	Published{}.EventType():         decodeAs[Published],

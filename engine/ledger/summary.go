@@ -5,6 +5,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/plan"
 )
 
 // Summary is the content of a journal by step.
@@ -18,6 +19,8 @@ type Summary struct {
 	// Published are the paths to which results were written.
 	Published []event.Published
 	Warnings  []event.Warning
+	// Evaluation is the last state of the pipeline's evaluation, or nil.
+	Evaluation *plan.Evaluation
 	// Last is the time of the last event.
 	Last time.Time
 	// Unreadable is the number of complete lines that are not known events,
@@ -142,6 +145,8 @@ func (b *Summariser) Add(e event.Event) {
 		if e.On != "" {
 			s.On, s.Node, s.FetchedBytes, s.StoredBytes = e.On, e.Node, e.FetchedBytes, e.StoredBytes
 		}
+	case event.Evaluated:
+		b.sum.Evaluation = &e.Evaluation
 	case event.OutputValue:
 		b.sum.Outputs = append(b.sum.Outputs, e)
 	case event.Published:

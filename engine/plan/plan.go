@@ -20,6 +20,8 @@ const (
 	// Deferred: it depends on a step that will run. The result of that step
 	// decides whether this one runs or is cached.
 	Deferred Action = "deferred"
+	// Unneeded: the pipeline's evaluation ended without it, so it does not run.
+	Unneeded Action = "unneeded"
 )
 
 // Reason explains why an instance runs or is deferred. Field, From and To are
@@ -72,6 +74,8 @@ type Plan struct {
 	Steps    []Step `json:"steps"`
 	// Publish has the paths to which results are written after the run.
 	Publish []Publication `json:"publish,omitempty"`
+	// Evaluation is the pipeline's evaluation, or nil if it has none.
+	Evaluation *Evaluation `json:"evaluation,omitempty"`
 	// Forecast is the disk space that an apply needs, or nil if it was not
 	// requested.
 	Forecast *Forecast `json:"forecast,omitempty"`
@@ -124,7 +128,7 @@ type Publication struct {
 }
 
 // Counts are the numbers of steps by action.
-type Counts struct{ Run, Cached, Deferred int }
+type Counts struct{ Run, Cached, Deferred, Unneeded int }
 
 // Counts counts the steps by action.
 func (p *Plan) Counts() Counts {
@@ -137,6 +141,8 @@ func (p *Plan) Counts() Counts {
 			c.Cached++
 		case Deferred:
 			c.Deferred++
+		case Unneeded:
+			c.Unneeded++
 		}
 	}
 	return c

@@ -87,6 +87,13 @@ func cleaned(e event.Event) event.Event {
 		oneLines(&e.Address)
 		e.Message = Text(e.Message)
 		return e
+	case event.Evaluated:
+		oneLines(&e.Name, &e.Decide, &e.Over)
+		e.Agents = append([]string(nil), e.Agents...)
+		for i := range e.Agents {
+			oneLines(&e.Agents[i])
+		}
+		return e
 	case event.OutputValue:
 		oneLines(&e.Name)
 		e.Value = Text(e.Value)

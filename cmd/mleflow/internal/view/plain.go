@@ -79,6 +79,8 @@ func (p *Plain) line(e event.Event) string {
 		return p.publishingLine(e)
 	case event.Published:
 		return publishedText(e, p.style)
+	case event.Evaluated:
+		return "evaluate " + OneLine(e.Name) + ": " + evaluationText(e.Evaluation)
 	case event.RunFinished:
 		return "run " + e.Run + " finished: " + countsText(e)
 	}
@@ -195,6 +197,8 @@ func (p *Plain) finishedText(e event.StepFinished) string {
 		return p.style.Warn("cancelled") + " " + e.Address
 	case event.Skipped:
 		return p.ifVerbose("skipped " + e.Address + ": " + OneLine(e.Error))
+	case event.Unneeded:
+		return p.ifVerbose("not needed " + e.Address)
 	default:
 		return p.ifVerbose("cached " + e.Address)
 	}
@@ -230,7 +234,7 @@ func countsText(e event.RunFinished) string {
 	for _, c := range []struct {
 		n    int
 		noun string
-	}{{e.Failed, "failed"}, {e.Skipped, "skipped"}, {e.Cancelled, "cancelled"}} {
+	}{{e.Failed, "failed"}, {e.Skipped, "skipped"}, {e.Cancelled, "cancelled"}, {e.Unneeded, "not needed"}} {
 		if c.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.noun))
 		}

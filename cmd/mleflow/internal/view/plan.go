@@ -23,9 +23,12 @@ func Plan(w io.Writer, p *plan.Plan, style Style, verbose bool) {
 	fmt.Fprintf(w, "%s\n", style.Bold("Plan for "+OneLine(p.Pipeline)))
 	for _, block := range blocksOf(p) {
 		fmt.Fprintln(w)
-		for _, action := range []plan.Action{plan.Run, plan.Deferred, plan.Cached} {
+		for _, action := range []plan.Action{plan.Run, plan.Deferred, plan.Cached, plan.Unneeded} {
 			writeGroup(w, block.name, block.by[action], style, verbose)
 		}
+	}
+	if p.Evaluation != nil {
+		fmt.Fprintf(w, "\n%s %s\n", style.Bold("Evaluate "+OneLine(p.Evaluation.Name)+":"), evaluationText(*p.Evaluation))
 	}
 	planPublications(w, p.Publish, style, verbose)
 	fmt.Fprintf(w, "\n%s\n", planLine(p.Counts(), style))
@@ -117,9 +120,9 @@ func NotIsolated(w io.Writer, text string, style Style) {
 
 func planLine(c plan.Counts, style Style) string {
 	if c.Run+c.Deferred == 0 {
-		return style.Good("Nothing to do:") + " " + allCached(c.Cached) + "."
+		return style.Good("Nothing to do:") + " " + allCached(c.Cached) + unneededText(c.Unneeded) + "."
 	}
-	return fmt.Sprintf("%s %d to run, %d deferred, %d cached.", style.Bold("Plan:"), c.Run, c.Deferred, c.Cached)
+	return fmt.Sprintf("%s %d to run, %d deferred, %d cached%s.", style.Bold("Plan:"), c.Run, c.Deferred, c.Cached, unneededText(c.Unneeded))
 }
 
 type planBlock struct {
@@ -150,7 +153,7 @@ func writeGroup(w io.Writer, block addr.Step, steps []*plan.Step, style Style, v
 	}
 	mark := markOf(steps[0].Action, style)
 	switch {
-	case verbose || (len(steps) <= rowsPerGroup && steps[0].Action != plan.Cached):
+	case verbose || (len(steps) <= rowsPerGroup && !calm(steps[0].Action)):
 		for _, s := range steps {
 			writeStep(w, mark, s, style)
 		}
@@ -158,11 +161,14 @@ func writeGroup(w io.Writer, block addr.Step, steps []*plan.Step, style Style, v
 		fmt.Fprintf(w, "%s %s%s\n", mark, steps[0].Name, style.Dim("  "+actionText(steps[0].Action)))
 	default:
 		fmt.Fprintf(w, "%s %s: %s %s\n", mark, block, Plural(len(steps), "instance"), actionText(steps[0].Action))
-		if steps[0].Action != plan.Cached {
+		if !calm(steps[0].Action) {
 			writeReasonSums(w, steps, style)
 		}
 	}
 }
+
+// calm reports whether steps with the action need no reason.
+func calm(a plan.Action) bool { return a == plan.Cached || a == plan.Unneeded }
 
 func writeStep(w io.Writer, mark string, s *plan.Step, style Style) {
 	if s.Action == plan.Cached && len(s.Reasons) == 0 {
@@ -249,6 +255,8 @@ func markOf(a plan.Action, style Style) string {
 		return style.Good("+")
 	case plan.Deferred:
 		return style.Warn("~")
+	case plan.Unneeded:
+		return style.Dim("-")
 	default:
 		return style.Dim("=")
 	}
@@ -258,6 +266,8 @@ func actionText(a plan.Action) string {
 	switch a {
 	case plan.Run:
 		return "to run"
+	case plan.Unneeded:
+		return "not needed"
 	default:
 		return string(a)
 	}

@@ -74,7 +74,7 @@ func overallText(s *State, style Style) string {
 	for _, c := range []struct {
 		status event.Status
 		paint  func(string) string
-	}{{event.Ran, style.Good}, {event.Cached, style.Dim}, {event.Failed, style.Bad}, {event.Skipped, style.Warn}, {event.Cancelled, style.Warn}} {
+	}{{event.Ran, style.Good}, {event.Cached, style.Dim}, {event.Failed, style.Bad}, {event.Skipped, style.Warn}, {event.Cancelled, style.Warn}, {event.Unneeded, style.Dim}} {
 		if n := s.Counts[c.status]; n > 0 {
 			counts = append(counts, c.paint(fmt.Sprintf("%d %s", n, c.status)))
 		}

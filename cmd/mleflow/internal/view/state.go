@@ -9,6 +9,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -26,6 +27,8 @@ type State struct {
 	Failures []Failure
 	Warnings []event.Warning
 	Outputs  []event.OutputValue
+	// Evaluation is the last state of the run's evaluation; nil without one.
+	Evaluation *plan.Evaluation
 	// Publishing is the path at which results are being laid out, if that takes long;
 	// Published are the finished paths.
 	Publishing *publishing
@@ -139,6 +142,8 @@ func (s *State) apply(e event.Event) {
 		s.finish(e)
 	case event.RunFinished:
 		s.Finish = &e
+	case event.Evaluated:
+		s.Evaluation = &e.Evaluation
 	case event.OutputValue:
 		s.Outputs = append(s.Outputs, e)
 	case event.Publishing:

@@ -20,6 +20,9 @@ func Summary(w io.Writer, s *State, style Style) {
 	publications(w, s.Published, style)
 	writeOutcomes(w, &s.Outcomes, s.Start.Run, style)
 	NotIsolated(w, s.Attempts.NotIsolated("were not isolated"), style)
+	if s.Evaluation != nil {
+		fmt.Fprintf(w, "%s %s\n", style.Bold("Evaluate "+s.Evaluation.Name+":"), evaluationText(*s.Evaluation))
+	}
 	if s.Finish != nil {
 		fmt.Fprintln(w, closingLine(s, style))
 	}
@@ -72,7 +75,7 @@ func closingLine(s *State, style Style) string {
 	case e.Status == event.Failed:
 		return style.Bad("Failed:") + " " + countsText(e) + "."
 	case e.Ran == 0:
-		return style.Good("Nothing to do:") + " " + allCached(e.Cached) + "."
+		return style.Good("Nothing to do:") + " " + allCached(e.Cached) + unneededText(e.Unneeded) + "."
 	default:
 		return doneText(s, style)
 	}

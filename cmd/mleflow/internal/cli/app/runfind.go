@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
@@ -36,7 +37,9 @@ func NamesFile(arg string) bool {
 // AttemptsOf counts the attempts of a run by how they were isolated.
 func AttemptsOf(sum *ledger.Summary) (t conditions.Tally) {
 	for _, s := range sum.Steps {
-		t.Add(s.Kind, s.Conditions)
+		if s.Status != event.Unneeded {
+			t.Add(s.Kind, s.Conditions)
+		}
 	}
 	return t
 }

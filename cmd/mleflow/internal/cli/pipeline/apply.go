@@ -107,7 +107,7 @@ func execute(ctx context.Context, a *app.App, o applyOptions, b *app.Backend, p 
 	if err != nil {
 		return nil, nil, err
 	}
-	planOptions, err := o.sel.Options(p)
+	planOptions, err := selected(a, &o.sel, b, p)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -138,6 +138,18 @@ func execute(ctx context.Context, a *app.App, o applyOptions, b *app.Backend, p 
 	display.Close()
 	endSpans()
 	return res, display, a.Settle(diags, p)
+}
+
+// selected returns the options of the flags that choose steps, and starts the
+// pipeline's evaluation.
+func selected(a *app.App, sel *app.SelectFlags, b *app.Backend, p *engine.Program) (engine.PlanOptions, error) {
+	opts, err := sel.Options(p)
+	if err != nil {
+		return opts, err
+	}
+	var diags diag.List
+	opts.Rounds, diags = app.Evaluate(b.Options.Cache, p)
+	return opts, a.Settle(diags, p)
 }
 
 // redactedArgs is a command line that may be kept: addresses lose what may be

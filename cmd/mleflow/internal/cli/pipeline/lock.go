@@ -19,6 +19,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/lockfile"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -75,6 +76,10 @@ func writeLock(ctx context.Context, t *app.Terminal, o lockOptions, b *app.Backe
 		if opts.Against = old; old == nil {
 			return step.Mismatch(fmt.Errorf("there is no lock file %s; write it with: mleflow lock", o.file))
 		}
+	}
+	var diags diag.List
+	if opts.Rounds, diags = app.Evaluate(b.Cache, p); diags.HasErrors() {
+		return t.Settle(diags, p)
 	}
 	lock, diags := b.Engine.Lock(ctx, p, opts)
 	if err := t.Settle(diags, p); err != nil {

@@ -36,7 +36,7 @@ func NewPlan(a *app.App) *cobra.Command {
 				return planPower(cmd.Context(), a, compare, args)
 			}
 			return a.WithProgram(cmd.Context(), args, in, &on, func(b *app.Backend, p *engine.Program) error {
-				opts, err := sel.Options(p)
+				opts, err := selected(a, &sel, b, p)
 				if err != nil {
 					return err
 				}

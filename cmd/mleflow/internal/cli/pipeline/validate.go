@@ -39,7 +39,7 @@ func runValidate(a *app.App, path string, in app.InputFlags) error {
 	}
 	p, diags := e.Load(path, config.Inputs{Environ: a.Environ, Assignments: in.Assignments})
 	if !diags.HasErrors() {
-		diags = append(diags, e.Check(p)...)
+		diags = append(append(diags, e.Check(p)...), app.CheckEvaluation(p)...)
 	}
 	if a.JSON {
 		return validity(a.Terminal, diags)

@@ -87,7 +87,11 @@ func withSource(a *app.App, past *ledger.Past, in app.InputFlags, fn func(bundle
 	if err != nil {
 		return err
 	}
-	p, hidden, err := recording{past.Info.ID, past.Info.Pipeline, sources, past.Info.Variables}.program(a.Terminal, b.Engine, in)
+	sum, err := past.Summary()
+	if err != nil {
+		return err
+	}
+	p, hidden, err := recording{past.Info.ID, past.Info.Pipeline, sources, past.Info.Variables, sum}.program(a.Terminal, b.Engine, in)
 	if err != nil {
 		return err
 	}
@@ -102,12 +106,13 @@ func withSource(a *app.App, past *ledger.Past, in app.InputFlags, fn func(bundle
 	})
 }
 
-// recording is what is recorded of a run's pipeline: its path, the files it read, and
-// its variables.
+// recording is what is recorded of a run's pipeline: its path, the files it read, its
+// variables, and the ends of its steps.
 type recording struct {
 	run, path string
 	sources   map[string][]byte
 	variables map[string]json.RawMessage
+	sum       *ledger.Summary
 }
 
 // program reads the pipeline. Sensitive variables, which are recorded nowhere, come from
@@ -133,6 +138,9 @@ func (r recording) program(t *app.Terminal, e *engine.Engine, in app.InputFlags)
 			inputs.Assignments = slices.Insert(inputs.Assignments, 0, config.Assignment{Text: name + "=" + value})
 		}
 		p, diags = e.Parse(r.path, text, inputs)
+	}
+	if !diags.HasErrors() {
+		diags = append(diags, p.HoldAs(r.sum)...)
 	}
 	if err := t.Settle(diags, p); err != nil {
 		return nil, nil, err

@@ -106,6 +106,13 @@ func pastProgram(t *app.Terminal, b *app.Backend, in app.InputFlags, past *ledge
 		return nil, err
 	}
 	p, diags := b.Engine.Parse(past.Info.Pipeline, text, config.Inputs{Assignments: append(given, in.Assignments...), Files: sources})
+	if !diags.HasErrors() {
+		sum, err := past.Summary()
+		if err != nil {
+			return nil, err
+		}
+		diags = append(diags, p.HoldAs(sum)...)
+	}
 	return p, t.Settle(diags, p)
 }
 

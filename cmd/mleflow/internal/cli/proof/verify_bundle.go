@@ -74,7 +74,7 @@ func verifyBundle(ctx context.Context, a *app.App, o verifyOptions, path string)
 	if err != nil {
 		return fmt.Errorf("check bundle %s: %w", path, err)
 	}
-	q := audit.Request{Bundle: b, Summary: x.Summary, Metrics: metric.All(), Done: func(v engine.Verified) { showVerdict(a.Terminal, v) }}
+	q := audit.Request{Bundle: b, Summary: x.Summary, Rounds: app.Evaluate, Metrics: metric.All(), Done: func(v engine.Verified) { showVerdict(a.Terminal, v) }}
 	if o.bundle.regrade {
 		close, err := ownData(a.Store, o, &q)
 		if err != nil {
@@ -140,7 +140,7 @@ func recompute(ctx context.Context, a *app.App, o verifyOptions, x *bundle.Exami
 	q.Options = engine.Options{Kinds: parts.Kinds, Functions: parts.Functions, Version: app.ThisVersion().Version, Capacity: sched.Machine()}
 	var p *engine.Program
 	err = within(expandTimeout, "reading the pipeline", func() (err error) {
-		p, _, err = recording{x.Run.ID, x.Run.Pipeline, x.Sources, x.Run.Variables}.program(a.Terminal, engine.New(q.Options), o.in)
+		p, _, err = recording{x.Run.ID, x.Run.Pipeline, x.Sources, x.Run.Variables, x.Summary}.program(a.Terminal, engine.New(q.Options), o.in)
 		return err
 	})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/plan"
 )
 
 // NewShow returns the command show.
@@ -114,7 +115,7 @@ func showRun(st *app.Store, sum *ledger.Summary, now *view.State) error {
 			state.Failures = append(state.Failures, view.Failure{StepFinished: event.StepFinished{Address: s.Address, Error: s.Error}})
 		}
 	}
-	state.Finish, state.Published = sum.Finish, sum.Published
+	state.Finish, state.Published, state.Evaluation = sum.Finish, sum.Published, sum.Evaluation
 	fmt.Fprintln(st.Stdout)
 	view.Summary(st.Stdout, state, style)
 	view.Outputs(st.Stdout, sum.ID, sum.Outputs, style)
@@ -169,7 +170,9 @@ type RunJSON struct {
 	Untrusted bool                `json:"untrusted"`
 	Steps     []stepJSON          `json:"steps"`
 	Outputs   []event.OutputValue `json:"outputs"`
-	Warnings  []event.Warning     `json:"warnings"`
+	// Evaluation is the state of the pipeline's evaluation.
+	Evaluation *plan.Evaluation `json:"evaluation,omitempty"`
+	Warnings   []event.Warning  `json:"warnings"`
 	// Outcomes are how attempts and their grading ended.
 	Outcomes view.Outcomes `json:"outcomes"`
 	// Nodes are what it used of the nodes of a cluster.
@@ -200,7 +203,7 @@ type nodeJSON struct {
 }
 
 func showJSON(sum *ledger.Summary, outcomes view.Outcomes) RunJSON {
-	out := RunJSON{Entry: sum.Entry, Steps: []stepJSON{}, Outputs: sum.Outputs, Warnings: sum.Warnings, Outcomes: outcomes}
+	out := RunJSON{Entry: sum.Entry, Steps: []stepJSON{}, Outputs: sum.Outputs, Warnings: sum.Warnings, Outcomes: outcomes, Evaluation: sum.Evaluation}
 	for _, s := range sum.Steps {
 		out.Steps = append(out.Steps, stepJSON{Address: s.Address, Kind: s.Kind, Status: s.Status, Action: s.Action,
 			Attempts: s.Attempts, DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Outputs: s.Outputs, Conditions: s.Conditions, On: s.On, Node: s.Node})

@@ -16,6 +16,8 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/lockfile"
 	"github.com/mleflow/mleflow/engine/step"
@@ -86,6 +88,8 @@ type Report struct {
 type Request struct {
 	Bundle  *bundle.Bundle
 	Summary *ledger.Summary
+	// Rounds starts the pipeline's evaluation.
+	Rounds func(cache.Store, *engine.Program) (func() engine.Rounds, diag.List)
 	Program *engine.Program
 	// Options are those of an engine without a cache.
 	Options engine.Options
@@ -170,11 +174,15 @@ func (a *audit) refuseMixed() {
 
 // recall gives the pipeline the outputs of the run.
 func (a *audit) recall(ctx context.Context) error {
-	at := make(map[string]int, len(a.Program.Instances))
+	at, left := make(map[string]int, len(a.Program.Instances)), 0
 	for i := range a.Program.Instances {
 		at[a.address(i)] = i
 	}
 	for _, s := range a.Summary.Steps {
+		if s.Status == event.Unneeded {
+			left++
+			continue
+		}
 		id, err := digest.ParseActionID(s.Action)
 		if err != nil {
 			return err
@@ -193,7 +201,17 @@ func (a *audit) recall(ctx context.Context) error {
 			a.Program.SetConditions(i, step.RecordedConditions(rec.Fields, rec.Tries))
 		}
 	}
-	return nil
+	if left == 0 {
+		return nil
+	}
+	choose, diags := a.Rounds(a.store, a.Program)
+	switch {
+	case diags.HasErrors():
+		return diags
+	case choose == nil:
+		return fmt.Errorf("the run left out %d steps, and its pipeline has no evaluate block", left)
+	}
+	return a.Program.CheckRounds(ctx, choose())
 }
 
 // key computes the key of an instance. Where the pipeline leaves a choice to the machine,

@@ -235,6 +235,9 @@ func (x *Examined) checkEvents(b *Bundle, records []record) error {
 			return damage(eventsFile, "%w", err)
 		}
 		f, ok := e.(event.StepFinished)
+		if ok && f.Status == event.Unneeded {
+			x.Summary.Steps = append(x.Summary.Steps, ledger.StepSummary{Address: f.Address, Kind: f.Kind, Status: f.Status})
+		}
 		if !ok || f.Action == "" {
 			continue
 		}

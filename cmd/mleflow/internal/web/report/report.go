@@ -115,7 +115,7 @@ func barsOf(steps []Step) []page.Bar {
 }
 
 // statuses is the order in which outcomes are counted.
-var statuses = []event.Status{event.Ran, event.Cached, event.Failed, event.Skipped, event.Cancelled}
+var statuses = []event.Status{event.Ran, event.Cached, event.Failed, event.Skipped, event.Cancelled, event.Unneeded}
 
 // blocksOf are the blocks of the steps, in the order of first instances, which
 // has every block after those it depends on.

@@ -143,7 +143,7 @@ func (u *UI) runFacts(m *model, sum *ledger.Summary) []page.Fact {
 	if sum.State == ledger.Running {
 		facts[0] = page.Fact{Name: "so far", Value: view.Duration(u.Now().Sub(sum.Started).Round(time.Second))}
 	}
-	for _, s := range []event.Status{event.Ran, event.Cached, event.Failed, event.Skipped, event.Cancelled} {
+	for _, s := range []event.Status{event.Ran, event.Cached, event.Failed, event.Skipped, event.Cancelled, event.Unneeded} {
 		if counts[s] > 0 {
 			facts = append(facts, page.Fact{Name: string(s), Value: view.Count(int64(counts[s])), Class: string(s)})
 		}
@@ -348,7 +348,7 @@ func (u *UI) stepsPage(r *http.Request) (*content, error) {
 		}
 		match = append(match, a)
 	}
-	d.Kinds, d.Statuses = choices(d.Kind, kinds...), choices(d.Status, "running", "waiting", "ran", "cached", "failed", "skipped", "cancelled", "not started")
+	d.Kinds, d.Statuses = choices(d.Kind, kinds...), choices(d.Status, "running", "waiting", "ran", "cached", "failed", "skipped", "cancelled", "unneeded", "not started")
 	from, to, p := paged(r, len(match), 2*rowsShown)
 	d.Pages = p
 	for _, a := range match[from:to] {

@@ -1,0 +1,296 @@
+package engine
+
+import (
+	"context"
+
+	"fmt"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/sched"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// Rounds chooses in rounds which instances of a pipeline run. The choice must
+// depend on nothing but the outputs of the rounds before, so that it is the same
+// when an apply is repeated.
+type Rounds interface {
+	// Candidates returns the instances from which it chooses.
+	Candidates() []int
+	// Next returns the next round, given the outputs of the one before. The
+	// last round is empty: the other candidates are not needed.
+	Next(ctx context.Context, outputs func(i int) cache.Outputs) ([]int, plan.Evaluation, error)
+}
+
+// rounds is the progress of an evaluation in a plan or a run.
+type rounds struct {
+	chooser Rounds
+	// next is the round that has no results yet. asked has all rounds.
+	next  []int
+	asked map[int]bool
+	// states are the state of the evaluation at the beginning and after each
+	// round.
+	states []plan.Evaluation
+	done   bool
+}
+
+// startRounds starts the pipeline's evaluation and repeats the rounds whose
+// results are known to the plan. If all are, the plan contains only what is
+// needed.
+func (b *planner) startRounds(ctx context.Context, choose func() Rounds) diag.List {
+	r := &rounds{chooser: choose(), asked: map[int]bool{}}
+	b.pl.rounds = r
+	for known := true; known && !r.done; {
+		if diags := b.pl.advance(ctx, b.p); diags.HasErrors() {
+			return diags
+		}
+		var results []*cache.Record
+		for _, i := range r.next {
+			n := b.pl.byIndex[i]
+			if known = known && n.cached(); known {
+				results = append(results, n.decision.record)
+			}
+		}
+		if known && b.askRemote {
+			known = len(b.e.opts.Remote.Fetch(ctx, results)) == 0
+		}
+	}
+	if !r.done {
+		return nil
+	}
+	var again []*node
+	b.first = map[digest.ActionID]*node{}
+	for _, n := range b.pl.nodes {
+		switch {
+		case n.plan.Action == plan.Deferred:
+			again = append(again, n)
+		case n.plan.Action == plan.Run:
+			b.first[n.decision.id] = n
+		}
+	}
+	return b.run(ctx, again)
+}
+
+// advance ends a round, the results of which are known, and asks for the next.
+func (pl *planned) advance(ctx context.Context, p *Program) diag.List {
+	r := pl.rounds
+	next, state, err := r.chooser.Next(ctx, p.Outputs)
+	if err != nil {
+		return diag.List{diag.Failure("Cannot be evaluated", err)}
+	}
+	r.next, r.states = next, append(r.states, state)
+	for _, i := range next {
+		r.asked[i] = true
+	}
+	pl.Evaluation = &r.states[len(r.states)-1]
+	if len(next) > 0 {
+		return nil
+	}
+	r.done = true
+	return pl.hold(p)
+}
+
+// hold leaves out what the evaluation did not need: the other candidates, the
+// varying steps that only they need, and what has no inputs left. The keys of
+// all that was to read them are decided again.
+func (pl *planned) hold(p *Program) diag.List {
+	held := pl.unneeded(p)
+	var list []int
+	for i, h := range held {
+		if h {
+			list = append(list, i)
+		}
+	}
+	diags := p.Hold(list)
+	again := make([]bool, len(p.Instances))
+	for _, n := range pl.nodes {
+		if held[n.index] {
+			n.decision, n.same, n.place, n.after = nil, nil, nil, nil
+			*n.plan = plan.Step{Address: n.Addr, Name: n.plan.Name, Kind: n.plan.Kind, Action: plan.Unneeded,
+				Reasons: []plan.Reason{{Text: "the evaluation ended without it"}}}
+			continue
+		}
+		var after []*node
+		n.plan.After = nil
+		for _, dep := range n.after {
+			if !held[dep.index] {
+				after, n.plan.After = append(after, dep), append(n.plan.After, dep.at)
+			}
+			again[n.index] = again[n.index] || held[dep.index] || again[dep.index]
+		}
+		n.after = after
+		if n.same != nil && held[n.same.index] {
+			n.same, again[n.index] = nil, true
+		}
+		if again[n.index] {
+			n.decision, n.same, n.plan.Action, n.plan.ActionID = nil, nil, plan.Deferred, ""
+		}
+	}
+	return diags
+}
+
+// unneeded marks the instances that hold leaves out.
+func (pl *planned) unneeded(p *Program) []bool {
+	held, over := make([]bool, len(p.Instances)), addr.Step{}
+	for _, i := range pl.rounds.chooser.Candidates() {
+		held[i], over = !pl.rounds.asked[i], p.Instances[i].Addr.Step
+	}
+	// What a kept instance needs is kept.
+	forHeld, forKept := make([]bool, len(held)), make([]bool, len(held))
+	for i := len(held) - 1; i >= 0; i-- {
+		inst := p.Instances[i]
+		forKept[i] = forKept[i] || inst.Addr.Step == over && !held[i]
+		forHeld[i] = forHeld[i] || held[i]
+		for _, d := range inst.Deps {
+			forHeld[d], forKept[d] = forHeld[d] || forHeld[i], forKept[d] || forKept[i]
+		}
+	}
+	for i, inst := range p.Instances {
+		held[i] = held[i] || inst.Step.Kind.Varies && forHeld[i] && !forKept[i]
+		from := map[addr.Step]bool{} // whether all dependencies in a block are held
+		for _, d := range inst.Deps {
+			block := p.Instances[d].Addr.Step
+			all, seen := from[block]
+			from[block] = held[d] && (all || !seen)
+		}
+		for _, all := range from {
+			held[i] = held[i] || all
+		}
+	}
+	return held
+}
+
+// HoldAs leaves out the instances that a past run of the pipeline did not need.
+func (p *Program) HoldAs(past *ledger.Summary) diag.List {
+	var list []int
+	for _, s := range past.Steps {
+		if at, err := addr.Parse(s.Address); s.Status == event.Unneeded && err == nil {
+			if i, found := p.Find(at); found {
+				list = append(list, i)
+			}
+		}
+	}
+	return p.Hold(list)
+}
+
+// CheckRounds repeats the evaluation of a past run with its outputs. It returns an
+// error unless exactly those candidates ran for which the evaluation asks.
+func (p *Program) CheckRounds(ctx context.Context, r Rounds) error {
+	asked := map[int]bool{}
+	for {
+		next, _, err := r.Next(ctx, p.Outputs)
+		if err != nil || len(next) == 0 {
+			for _, i := range r.Candidates() {
+				if !asked[i] && p.Outputs(i) != nil && err == nil {
+					return fmt.Errorf("%s ran, and the evaluation ends without it", p.Instances[i].Addr)
+				}
+			}
+			return err
+		}
+		for _, i := range next {
+			if asked[i] = true; p.Outputs(i) == nil {
+				return fmt.Errorf("the evaluation asks for %s, which the run left out", p.Instances[i].Addr)
+			}
+		}
+	}
+}
+
+// schedule runs the steps of the plan: first those of each round of the
+// evaluation with all that they need, and then the others.
+func (r *run) schedule(ctx context.Context) *sched.Summary {
+	rs := r.pl.rounds
+	for rs != nil && !rs.done {
+		sum := r.runSome(ctx, r.pl.closure(rs.next))
+		err := r.undecided(rs.next)
+		if err == nil {
+			if diags := r.pl.advance(ctx, r.p); diags.HasErrors() {
+				err = asError(diags)
+			}
+		}
+		if len(r.result.Failures) > 0 || ctx.Err() != nil || err != nil {
+			r.stopEvaluation(ctx, err)
+			return sum
+		}
+		r.sink.Emit(event.Evaluated{At: now(), Evaluation: *r.pl.Evaluation})
+	}
+	return r.runSome(ctx, r.pl.nodes)
+}
+
+// undecided returns an error if the result of an attempt in a round is not final.
+func (r *run) undecided(round []int) error {
+	for _, i := range round {
+		n := r.pl.byIndex[i]
+		for _, n := range append(n.after, n) {
+			if d := n.decision; d != nil && d.record != nil && d.record.Final() == nil {
+				return fmt.Errorf("%s has no final result: %s; apply again to repeat it and go on", n.plan.Name, again(d.record))
+			}
+		}
+	}
+	return nil
+}
+
+// stopEvaluation ends a run whose evaluation cannot go on: no other step starts.
+func (r *run) stopEvaluation(ctx context.Context, err error) {
+	for _, n := range r.pl.nodes {
+		if !n.ended {
+			r.ended(n, event.Cancelled, sched.Result{})
+		}
+	}
+	if ctx.Err() != nil || len(r.result.Failures) > 0 {
+		return
+	}
+	name := "evaluate." + r.pl.Evaluation.Name
+	r.result.Failures = append(r.result.Failures, Failure{Address: name, Err: err})
+	r.sink.Emit(event.Warning{At: now(), Message: name + " stopped: " + err.Error()})
+}
+
+// closure returns the nodes of instances and of all that they need, in order.
+func (pl *planned) closure(list []int) (nodes []*node) {
+	chosen := make([]bool, len(pl.nodes))
+	for _, i := range list {
+		chosen[pl.byIndex[i].at] = true
+	}
+	for at := len(pl.nodes) - 1; at >= 0; at-- {
+		for _, dep := range pl.nodes[at].after {
+			chosen[dep.at] = chosen[dep.at] || chosen[at]
+		}
+	}
+	for at, n := range pl.nodes {
+		if chosen[at] {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+// runSome runs those of the given steps that have not ended.
+func (r *run) runSome(ctx context.Context, nodes []*node) *sched.Summary {
+	tasks := r.tasksOf(nodes)
+	for t, n := range r.scheduled {
+		tasks[t].Refused = n.refused
+	}
+	for _, n := range nodes {
+		switch {
+		case n.ended:
+		case n.plan.Action == plan.Unneeded:
+			r.ended(n, event.Unneeded, sched.Result{})
+		case n.decision != nil && n.decision.record != nil:
+			r.ended(n, event.Cached, sched.Result{})
+		}
+	}
+	sum, err := sched.Run(ctx, tasks, sched.Options{
+		Capacity: r.e.opts.Capacity, Parallelism: r.opts.Parallelism, KeepGoing: r.opts.KeepGoing,
+		Retryable: step.IsRetryable, Locks: r.e.opts.Devices,
+		OnStart: r.onStart, OnWait: r.onWait, OnRetry: r.onRetry, OnBackoff: r.onBackoff, OnEnd: r.onEnd,
+	})
+	if err != nil {
+		r.result.Failures = append(r.result.Failures, Failure{Address: "scheduler", Err: err})
+		r.result.Counts.Failed++
+	}
+	return sum
+}
