@@ -52,6 +52,12 @@ func TestSuite(t *testing.T) {
 			excluded(t, open(t, func(c *slurm.Config) { c.Exclude = node }), node)
 		}
 	})
+	t.Run("TimeLimit", func(t *testing.T) {
+		nodes, err := open(t, func(c *slurm.Config) { c.Partition = "short" }).Nodes(t.Context())
+		if want := 26*time.Hour + 30*time.Minute; err != nil || len(nodes) != 1 || nodes[0].MaxTime != want {
+			t.Errorf("%v: %+v, want one node with the limit %s", err, nodes, want)
+		}
+	})
 	t.Run("SmallInputs", func(t *testing.T) { small(t, open(t, func(*slurm.Config) {})) })
 	t.Run("Preempted", func(t *testing.T) { preempted(t, open(t, func(*slurm.Config) {})) })
 	t.Run("GPUs", func(t *testing.T) { gpus(t, open(t, func(*slurm.Config) {})) })
