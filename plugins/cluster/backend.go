@@ -59,8 +59,10 @@ type Job struct {
 	// Grace is the time between SIGTERM and SIGKILL.
 	Grace time.Duration
 	// Near names the job's inputs. Jobs with an equal Near should share few nodes,
-	// whose caches then have these inputs; see Rank.
-	Near string
+	// whose caches then have these inputs; see Rank. NearBytes is the size of these
+	// inputs; 0 is not known.
+	Near      string
+	NearBytes int64
 	// Retries is the number of restarts after failures of the machines.
 	Retries int
 }
@@ -120,6 +122,8 @@ type Node struct {
 	Has, Free Needs
 	// Ready reports whether it takes jobs.
 	Ready bool
+	// MaxTime is the longest time for which a job may run there; 0 is no limit.
+	MaxTime time.Duration
 }
 
 // Label marks everything that a backend creates.

@@ -63,7 +63,12 @@ func (b *Backend) Start(ctx context.Context, job cluster.Job) error {
 	if err := b.forget(job.Name); err != nil {
 		return err
 	}
-	if _, err := call(ctx, b.script(job), "sbatch", b.options(job, node)...); err != nil {
+	_, err = call(ctx, b.script(job), "sbatch", b.options(job, node)...)
+	if away := (unreachableError{}); err != nil && node != "" && !errors.As(err, &away) {
+		// Slurm knows why the node cannot take the job, such as a reservation.
+		_, err = call(ctx, b.script(job), "sbatch", b.options(job, "")...)
+	}
+	if err != nil {
 		return err
 	}
 	defer b.wake()
@@ -93,9 +98,14 @@ func (b *Backend) noted(name string) *cluster.Job {
 	return job
 }
 
+// smallBytes is the size of inputs that a node fetches in seconds, so that no job waits
+// for the node that has them.
+const smallBytes = 1 << 30
+
 // preferred returns the node to which a job is limited at first; "" for none.
 func (b *Backend) preferred(ctx context.Context, job cluster.Job) (string, error) {
-	if b.sticky == 0 || job.Near == "" || slices.ContainsFunc(b.Options, func(o string) bool { return strings.HasPrefix(o, "--nodelist") }) {
+	small := 0 < job.NearBytes && job.NearBytes <= smallBytes
+	if b.sticky == 0 || job.Near == "" || small || slices.ContainsFunc(b.Options, func(o string) bool { return strings.HasPrefix(o, "--nodelist") }) {
 		return "", nil
 	}
 	nodes, err := b.Nodes(ctx)

@@ -47,6 +47,18 @@ func TestSuite(t *testing.T) {
 	t.Run("NodeIsFull", func(t *testing.T) {
 		released(t, open(t, func(c *slurm.Config) { c.Sticky = "3s" }))
 	})
+	t.Run("NodeIsExcluded", func(t *testing.T) {
+		for _, node := range slurmtest.Nodes { // one of them is the preferred one
+			excluded(t, open(t, func(c *slurm.Config) { c.Exclude = node }), node)
+		}
+	})
+	t.Run("TimeLimit", func(t *testing.T) {
+		nodes, err := open(t, func(c *slurm.Config) { c.Partition = "short" }).Nodes(t.Context())
+		if want := 26*time.Hour + 30*time.Minute; err != nil || len(nodes) != 1 || nodes[0].MaxTime != want {
+			t.Errorf("%v: %+v, want one node with the limit %s", err, nodes, want)
+		}
+	})
+	t.Run("SmallInputs", func(t *testing.T) { small(t, open(t, func(*slurm.Config) {})) })
 	t.Run("Preempted", func(t *testing.T) { preempted(t, open(t, func(*slurm.Config) {})) })
 	t.Run("GPUs", func(t *testing.T) { gpus(t, open(t, func(*slurm.Config) {})) })
 }
@@ -158,4 +170,64 @@ func gpus(t *testing.T, b cluster.Backend) {
 	if err != nil || last.State != cluster.Succeeded || last.Node != slurmtest.Nodes[0] {
 		t.Errorf("%v: %+v", err, last)
 	}
+}
+
+// excluded: an excluded node is not listed, and the jobs run on the other one.
+func excluded(t *testing.T, b cluster.Backend, node string) {
+	nodes, err := b.Nodes(t.Context())
+	if err != nil || len(nodes) != 1 || nodes[0].Name == node {
+		t.Errorf("%v: the nodes without %s are %+v", err, node, nodes)
+	}
+	job := cluster.Job{Name: cluster.JobName(strings.Repeat("9", 39) + node[4:]), Args: []string{clustertest.Command, "exit", "0"}, Near: "some", Grace: time.Second}
+	if at := places(t, b, job); at[job.Name] == node || at[job.Name] == "" {
+		t.Errorf("the job ran on %q, and %s is excluded", at[job.Name], node)
+	}
+}
+
+// small: jobs with the same small inputs fill both nodes.
+func small(t *testing.T, b cluster.Backend) {
+	var jobs []cluster.Job
+	for i := range 4 {
+		jobs = append(jobs, cluster.Job{
+			Name: cluster.JobName(strings.Repeat(string(rune('2'+i)), 40)), Args: []string{clustertest.Command, "sleep", "3s", "0"},
+			Needs: cluster.Needs{CPUs: 1}, Near: "small", NearBytes: 1000, Grace: time.Second,
+		})
+	}
+	used := map[string]int{}
+	for _, node := range places(t, b, jobs...) {
+		used[node]++
+	}
+	if len(used) != 2 {
+		t.Errorf("the jobs ran on %v, want both nodes", used)
+	}
+}
+
+// places runs jobs and returns the node of each.
+func places(t *testing.T, b cluster.Backend, jobs ...cluster.Job) map[string]string {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	left := map[string]bool{}
+	for _, job := range jobs {
+		if err := b.Start(ctx, job); err != nil {
+			t.Fatal(err)
+		}
+		left[job.Name] = true
+	}
+	at := map[string]string{}
+	err := b.Watch(ctx, func(s cluster.Status) {
+		if left[s.Job] && s.State.Ended() {
+			if s.State != cluster.Succeeded {
+				t.Errorf("%+v", s)
+			}
+			at[s.Job] = s.Node
+			if delete(left, s.Job); len(left) == 0 {
+				stop()
+			}
+		}
+	}, nil)
+	if err != nil || len(left) > 0 {
+		t.Fatalf("%v: %v have not ended", err, left)
+	}
+	return at
 }

@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,23 +35,66 @@ func TestGPUs(t *testing.T) {
 
 func TestNode(t *testing.T) {
 	b := &Backend{settings: settings{Config: Config{GRES: "gpu"}}}
-	n, err := b.node("n1|3/5/0/8|16000|4000|gpu:a100:2|gpu:a100:1(IDX:0)|mixed|200000|")
+	n, of, err := b.node("n1|3/5/0/8|16000|4000|gpu:a100:2|gpu:a100:1(IDX:0)|mixed|200000|main*|1-02:00:00|a100,big|")
 	want := cluster.Node{
 		Name: "n1", Ready: true,
-		Has:  cluster.Needs{CPUs: 8, MemoryBytes: 16000 << 20, GPUs: 2, DiskBytes: 200000 << 20},
-		Free: cluster.Needs{CPUs: 5, MemoryBytes: 12000 << 20, GPUs: 1, DiskBytes: 200000 << 20},
+		Has:     cluster.Needs{CPUs: 8, MemoryBytes: 16000 << 20, GPUs: 2, DiskBytes: 200000 << 20},
+		Free:    cluster.Needs{CPUs: 5, MemoryBytes: 12000 << 20, GPUs: 1, DiskBytes: 200000 << 20},
+		MaxTime: 26 * time.Hour,
 	}
-	if err != nil || n != want {
+	if err != nil || n != want || of.partition != "main*" || len(of.features) != 2 {
 		t.Errorf("%v\n%+v\n%+v", err, n, want)
 	}
 	for _, state := range []string{"down", "down*", "drained", "draining", "unknown", "maint"} {
-		if n, err := b.node("n1|0/8/0/8|1|0|(null)|(null)|" + state + "|0|"); err != nil || n.Ready {
+		if n, _, err := b.node("n1|0/8/0/8|1|0|(null)|(null)|" + state + "|0|main*|infinite|(null)|"); err != nil || n.Ready {
 			t.Errorf("%s: %v %+v", state, err, n)
 		}
 	}
 	for _, line := range []string{"", "n1", "n1|8|16000|0|||idle|0|"} {
-		if _, err := b.node(line); err == nil {
+		if _, _, err := b.node(line); err == nil {
 			t.Errorf("%q was read", line)
+		}
+	}
+}
+
+// TestNodes reads what sinfo 22.05 prints for four nodes in two partitions, the first of
+// them the default one.
+func TestNodes(t *testing.T) {
+	const printed = `n1                  |0/8/0/8             |16000               |0                   |(null)              |gpu:0               |idle                |0                   |short*              |1:00:00             |old                 |
+n1                  |0/8/0/8             |16000               |0                   |(null)              |gpu:0               |idle                |0                   |long                |2-00:00:00          |old                 |
+n2                  |0/8/0/8             |16000               |0                   |(null)              |gpu:0               |idle                |0                   |short*              |1:00:00             |new,fast            |
+n3                  |0/8/0/8             |16000               |0                   |(null)              |gpu:0               |idle                |0                   |long                |infinite            |new                 |
+`
+	for _, c := range []struct {
+		name   string
+		config Config
+		want   map[string]time.Duration
+	}{
+		{"default", Config{}, map[string]time.Duration{"n1": time.Hour, "n2": time.Hour}},
+		{"all", Config{Partition: "short,long"}, map[string]time.Duration{"n1": 48 * time.Hour, "n2": time.Hour, "n3": 0}},
+		{"excluded", Config{Exclude: "n1"}, map[string]time.Duration{"n2": time.Hour}},
+		{"constraint", Config{Partition: "short,long", Constraint: "new&fast|old"}, map[string]time.Duration{"n1": 48 * time.Hour, "n2": time.Hour}},
+		{"not read", Config{Partition: "short,long", Constraint: "[old|new]"}, map[string]time.Duration{"n1": 48 * time.Hour, "n2": time.Hour, "n3": 0}},
+		{"options", Config{Options: []string{"--partition=long"}}, map[string]time.Duration{"n1": 48 * time.Hour, "n2": time.Hour, "n3": 0}},
+	} {
+		b := &Backend{settings: settings{Config: c.config}}
+		nodes, err := b.nodes(printed, strings.Fields(c.config.Exclude))
+		got := map[string]time.Duration{}
+		for _, n := range nodes {
+			got[n.Name] = n.MaxTime
+		}
+		if err != nil || !maps.Equal(got, c.want) {
+			t.Errorf("%s: %v %v, want %v", c.name, err, got, c.want)
+		}
+	}
+}
+
+func TestSpan(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"infinite": 0, "1:00:00": time.Hour, "30:00": 30 * time.Minute, "7-00:00:00": 168 * time.Hour, "1-12:30:15": 36*time.Hour + 30*time.Minute + 15*time.Second,
+	} {
+		if got := span(text); got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
 		}
 	}
 }

@@ -23,11 +23,15 @@ type watcher struct {
 	// limited is the time since which a job has waited for one node, stopped the time
 	// of the last signal to a cancelled job.
 	limited, stopped map[string]time.Time
+	// has names the nodes on which jobs with an equal Near have started. free are the
+	// nodes as of this look; nil until they are needed.
+	has  map[string][]string
+	free []cluster.Node
 }
 
 // Watch implements cluster.Backend.
 func (b *Backend) Watch(ctx context.Context, fn func(cluster.Status), all func()) error {
-	w := &watcher{Backend: b, last: map[string]cluster.Status{}, limited: map[string]time.Time{}, stopped: map[string]time.Time{}}
+	w := &watcher{Backend: b, last: map[string]cluster.Status{}, limited: map[string]time.Time{}, stopped: map[string]time.Time{}, has: map[string][]string{}}
 	wait := b.poll
 	for {
 		changed, err := w.once(ctx, fn)
@@ -70,6 +74,14 @@ func (w *watcher) once(ctx context.Context, fn func(cluster.Status)) (changed bo
 		return false, err
 	}
 	now := map[string]cluster.Status{}
+	w.free = nil
+	for name, e := range known {
+		if last := w.last[name]; e.runs() && (last.State != cluster.Running || last.Node != e.node) {
+			if job := w.noted(name); job != nil && !slices.Contains(w.has[job.Near], e.node) {
+				w.has[job.Near] = append(w.has[job.Near], e.node)
+			}
+		}
+	}
 	for name, e := range known {
 		if e.active() || noted[name] {
 			now[name] = w.status(ctx, e)
@@ -155,7 +167,7 @@ func (w *watcher) stop(ctx context.Context, e entry) {
 }
 
 // release lets a job that waits for one node run on any, once it has waited long
-// enough.
+// enough or another node that has its inputs is idle.
 func (w *watcher) release(ctx context.Context, e entry) {
 	if e.required == "" || w.sticky == 0 {
 		delete(w.limited, e.name)
@@ -166,9 +178,32 @@ func (w *watcher) release(ctx context.Context, e entry) {
 		since = time.Now()
 		w.limited[e.name] = since
 	}
-	if time.Since(since) >= w.sticky {
+	if time.Since(since) >= w.sticky || w.idle(ctx, e) {
 		_, _ = call(ctx, "", "scontrol", "update", "JobId="+e.id, "ReqNodeList=") // tried again next time
 	}
+}
+
+// idle reports whether a job that waits for one node could start at once on another
+// that has its inputs, and reserves it for this look.
+func (w *watcher) idle(ctx context.Context, e entry) bool {
+	job := w.noted(e.name)
+	if job == nil || !slices.ContainsFunc(w.has[job.Near], func(node string) bool { return node != e.required }) {
+		return false
+	}
+	if w.free == nil {
+		w.free, _ = w.Nodes(ctx) // asked again next time
+	}
+	for i := range w.free {
+		n := &w.free[i]
+		if n.Ready && n.Name != e.required && slices.Contains(w.has[job.Near], n.Name) && n.Free.CPUs >= max(1, job.Needs.CPUs) && n.Free.GPUs >= job.Needs.GPUs &&
+			(n.Has.MemoryBytes == 0 || n.Free.MemoryBytes >= job.Needs.MemoryBytes) {
+			n.Free.CPUs -= max(1, job.Needs.CPUs)
+			n.Free.GPUs -= job.Needs.GPUs
+			n.Free.MemoryBytes -= job.Needs.MemoryBytes
+			return true
+		}
+	}
+	return false
 }
 
 // unhold lets a job wait that Slurm holds because its node failed while it started

@@ -72,6 +72,7 @@ PreemptMode=REQUEUE
 NodeName=node1 NodeHostname=@HOST@ NodeAddr=127.0.0.1 Port=@PORT1@ CPUs=2 RealMemory=2000 Gres=gpu:fake:2 State=UNKNOWN
 NodeName=node2 NodeHostname=@HOST@ NodeAddr=127.0.0.1 Port=@PORT2@ CPUs=2 RealMemory=2000 State=UNKNOWN
 PartitionName=main Nodes=node1,node2 Default=YES PriorityTier=1 MaxTime=INFINITE State=UP
+PartitionName=short Nodes=node2 PriorityTier=1 MaxTime=1-02:30:00 State=UP
 PartitionName=urgent Nodes=node1,node2 PriorityTier=10 PreemptMode=OFF MaxTime=INFINITE State=UP
 `
 

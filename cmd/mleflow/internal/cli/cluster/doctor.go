@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,7 +23,7 @@ func NewDoctor(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor [FILE.hcl]",
 		Short: "Check what this machine can run, and say how to get what is missing",
-		Long:  "Check processors, memory, disk, cache folder, runtimes, GPUs and Kaggle\ncredentials (never printed). The sandbox is tried. The exit status is 1 if\nsomething is missing that every pipeline needs. With FILE also what the agents of\nthis pipeline need and the machine lacks: programs, packages, keys, images.\n\n--print only writes what a container needs for the sandbox in it: seccomp is a\nprofile for Docker, Podman and Kubernetes, pod the settings of a Kubernetes pod.\n\n--on FILE checks a cluster instead: the remote cache, and each backend's reach,\npermissions and nodes, and whether it would take a job. It starts none.",
+		Long:  "Check processors, memory, disk, cache folder, runtimes, GPUs and Kaggle\ncredentials (never printed). The sandbox is tried. The exit status is 1 if\nsomething is missing that every pipeline needs. With FILE also what the agents of\nthis pipeline need and the machine lacks: programs, packages, keys, images.\n\n--print only writes what a container needs for the sandbox in it: seccomp is a\nprofile for Docker, Podman and Kubernetes, pod the settings of a Kubernetes pod.\n\n--on FILE checks a cluster instead: the remote cache, and each backend's reach,\npermissions and nodes, and whether it would take a job. It starts none. With a\npipeline also whether its steps fit the nodes and their time limits.",
 		Example: `  mleflow doctor pipeline.hcl
   mleflow doctor --on cluster.hcl
   docker run --security-opt seccomp=<(mleflow doctor --print seccomp) --security-opt systempaths=unconfined …
@@ -32,16 +33,21 @@ func NewDoctor(a *app.App) *cobra.Command {
 			if what != "" {
 				return printSettings(a, what)
 			}
+			var checks []machine.Check
 			if on.On != "" {
-				return examineCluster(cmd.Context(), a, &on)
+				var err error
+				if checks, err = examineCluster(cmd.Context(), a, &on); err != nil {
+					return err
+				}
+			} else {
+				m, err := a.Machine()
+				if err != nil {
+					return err
+				}
+				checks = m.Examine(cmd.Context())
 			}
-			m, err := a.Machine()
-			if err != nil {
-				return err
-			}
-			checks := m.Examine(cmd.Context())
 			if len(args) > 0 {
-				more, err := examinePipeline(cmd.Context(), a, args, in)
+				more, err := examinePipeline(cmd.Context(), a, args, in, &on)
 				if err != nil {
 					return err
 				}
@@ -57,15 +63,22 @@ func NewDoctor(a *app.App) *cobra.Command {
 }
 
 // examinePipeline lists what the steps of a pipeline need and this machine lacks.
-func examinePipeline(ctx context.Context, a *app.App, args []string, in app.InputFlags) (checks []machine.Check, err error) {
-	err = a.WithProgram(ctx, args, in, nil, func(b *app.Backend, p *engine.Program) error {
+func examinePipeline(ctx context.Context, a *app.App, args []string, in app.InputFlags, on *app.ClusterFlags) (checks []machine.Check, err error) {
+	if on.On == "" {
+		on = nil
+	}
+	err = a.WithProgram(ctx, args, in, on, func(b *app.Backend, p *engine.Program) error {
 		pl, diags := b.Engine.Plan(ctx, p, engine.PlanOptions{})
 		if err := a.Settle(diags, p); err != nil {
 			return err
 		}
 		seen := map[string]bool{}
 		for _, s := range pl.Steps {
-			for _, text := range s.Missing {
+			missing := s.Missing
+			if s.Unfit != "" {
+				missing = append(slices.Clone(missing), s.Name+": "+s.Unfit)
+			}
+			for _, text := range missing {
 				if !seen[text] {
 					checks = append(checks, machine.Check{Name: "pipeline", Status: machine.Missing, Detail: text})
 				}

@@ -16,13 +16,12 @@ import (
 const examineTime = 30 * time.Second
 
 // examineCluster checks what a cluster file names.
-func examineCluster(ctx context.Context, a *app.App, flags *app.ClusterFlags) (err error) {
+func examineCluster(ctx context.Context, a *app.App, flags *app.ClusterFlags) (checks []machine.Check, err error) {
 	f, err := flags.File(a.Terminal)
 	if err != nil || f == nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	var checks []machine.Check
 	add := func(prefix string, list ...cluster.Check) {
 		for _, c := range list {
 			checks = append(checks, checkOf(prefix, c))
@@ -30,15 +29,18 @@ func examineCluster(ctx context.Context, a *app.App, flags *app.ClusterFlags) (e
 	}
 	meets, err := examineRemote(ctx, a, f)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	add("", meets)
 	for _, b := range f.Backends {
 		limited, stop := context.WithTimeout(ctx, examineTime)
 		add(b.Name+": ", b.Examine(limited)...)
+		if c := fleet.ExamineTime(limited, b); c != nil {
+			add(b.Name+": ", *c)
+		}
 		stop()
 	}
-	return showChecks(a.Terminal, checks)
+	return checks, nil
 }
 
 // examineRemote tries the remote cache of a cluster file.

@@ -21,9 +21,6 @@ const (
 	// largestFetched is the size of a result that is fetched to this machine. A
 	// larger one stays in the remote cache until something here reads it.
 	largestFetched = 4 << 30
-	// spare is what the machines give a worker beyond the limit of its step, to
-	// fetch what it reads and to store what it made.
-	spare = 12 * time.Hour
 )
 
 // Do implements engine.Elsewhere.
@@ -136,24 +133,24 @@ func (w *watched) job() cluster.Job {
 	job := cluster.Job{
 		Name: w.name, Action: w.j.Action.String(), Address: w.j.Address,
 		Args: []string{"worker", w.j.Action.String()}, Env: map[string]string{"MLEFLOW_REMOTE_CACHE": w.f.opts.Address},
-		Needs: needsOf(l), Grace: w.y.Grace, Near: near(w.j.Args), Retries: w.y.Retries,
+		Needs: needsOf(l), Grace: w.y.Grace, Retries: w.y.Retries,
 	}
+	job.Near, job.NearBytes = near(w.j.Args)
 	if l.Timeout > 0 {
-		job.Deadline = l.Timeout + spare
+		job.Deadline = l.Timeout + w.y.Spare
 	}
 	return job
 }
 
 // near names the largest content that a step reads: steps that read the same
 // should meet on few nodes.
-func near(args step.Args) string {
-	name, size := "", int64(-1)
+func near(args step.Args) (name string, size int64) {
 	for _, ref := range args.Refs() {
-		if ref.Size > size {
+		if name == "" || ref.Size > size {
 			name, size = ref.ID.String(), ref.Size
 		}
 	}
-	return name
+	return name, size
 }
 
 // follow passes events on until there is a result, or until the machines have

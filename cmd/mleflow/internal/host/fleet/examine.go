@@ -12,6 +12,30 @@ import (
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
 
+// ExamineTime compares what a job takes beyond the timeout of its step with the time
+// limit of the nodes. It returns nil if there is no limit, or none is known.
+func ExamineTime(ctx context.Context, b *Backend) *cluster.Check {
+	nodes, err := b.Nodes(ctx)
+	longest := time.Duration(0)
+	for _, n := range nodes {
+		if n.MaxTime == 0 {
+			return nil
+		}
+		longest = max(longest, n.MaxTime)
+	}
+	if err != nil || longest == 0 {
+		return nil // Examine says why
+	}
+	c := &cluster.Check{Name: "time limit", OK: longest > b.overhead(), Fix: "lower spare in the cluster file, or name a partition with a longer limit"}
+	c.Detail = fmt.Sprintf("a job may run for %s; less spare (%s) and grace (%s), ", short(longest), short(b.Spare), short(b.Grace))
+	if c.OK {
+		c.Detail += "the timeout of a step may be up to " + short(longest-b.overhead())
+	} else {
+		c.Detail += "nothing is left for a step"
+	}
+	return c
+}
+
 // ExamineCache tries what controller and workers do with the remote cache: create a
 // document once, read it, list it and remove it.
 func ExamineCache(ctx context.Context, tier *remote.Tier) cluster.Check {

@@ -44,7 +44,10 @@ type Backend struct {
 	MaxJobs int
 	Retries int
 	Grace   time.Duration
-	Range   hcl.Range
+	// Spare is what a job may take beyond the timeout of its step, to fetch the inputs
+	// and to store the results.
+	Spare time.Duration
+	Range hcl.Range
 
 	cluster.Backend
 }
@@ -69,6 +72,7 @@ type block struct {
 	MaxJobs int      `hcl:"max_jobs,optional"`
 	Retries *int     `hcl:"retries,optional"`
 	Grace   string   `hcl:"grace,optional"`
+	Spare   string   `hcl:"spare,optional"`
 	Rest    hcl.Body `hcl:",remain"`
 }
 
@@ -121,7 +125,7 @@ func (f *File) add(b *block, at hcl.Range) (diags diag.List) {
 		}
 		return fail("Unknown kind of backend", "There is no kind of backend %q.%s The kinds are: %s.", b.Kind, diag.DidYouMean(b.Kind, names), strings.Join(names, ", "))
 	}
-	out := &Backend{Kind: b.Kind, Name: b.Name, Runs: b.Runs, Trusted: b.Trusted, Runtime: "sandbox", MaxJobs: b.MaxJobs, Retries: 3, Grace: 2 * time.Minute, Range: at}
+	out := &Backend{Kind: b.Kind, Name: b.Name, Runs: b.Runs, Trusted: b.Trusted, Runtime: "sandbox", MaxJobs: b.MaxJobs, Retries: 3, Grace: 2 * time.Minute, Spare: 30 * time.Minute, Range: at}
 	if b.Runs == nil {
 		out.Runs = []string{"agent-run"}
 	}
@@ -137,12 +141,18 @@ func (f *File) add(b *block, at hcl.Range) (diags diag.List) {
 	if out.MaxJobs < 0 || out.Retries < 0 {
 		return fail("Invalid number", "max_jobs and retries must not be negative.")
 	}
-	if b.Grace != "" {
-		d, err := time.ParseDuration(b.Grace)
-		if err != nil || d < 0 {
-			return fail("Invalid grace", "grace = %q is not a duration such as \"2m\".", b.Grace)
+	for _, d := range []struct {
+		name, text string
+		into       *time.Duration
+	}{{"grace", b.Grace, &out.Grace}, {"spare", b.Spare, &out.Spare}} {
+		if d.text == "" {
+			continue
 		}
-		out.Grace = d
+		v, err := time.ParseDuration(d.text)
+		if err != nil || v < 0 {
+			return fail("Invalid "+d.name, "%s = %q is not a duration such as \"2m\".", d.name, d.text)
+		}
+		*d.into = v
 	}
 	for _, other := range f.Backends {
 		if other.Name == b.Name {

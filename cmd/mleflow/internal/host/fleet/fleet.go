@@ -98,13 +98,35 @@ func (f *Fleet) Unfit(ctx context.Context, place string, l step.Limits) string {
 	if err != nil || len(nodes) == 0 {
 		return "" // not known
 	}
-	needs := needsOf(l)
+	needs, longest := needsOf(l), time.Duration(0)
 	for _, n := range nodes {
-		if fits(needs, n.Has) {
+		if !fits(needs, n.Has) {
+			continue
+		}
+		if n.MaxTime == 0 || l.Timeout == 0 || l.Timeout+y.overhead() <= n.MaxTime {
 			return ""
 		}
+		longest = max(longest, n.MaxTime)
+	}
+	if longest > 0 {
+		return fmt.Sprintf("its job needs %s (timeout %s, spare %s, grace %s), and a job of the backend %q may run for %s; lower the timeout of the step, or spare or grace in the cluster file, or use a partition with a longer limit",
+			short(l.Timeout+y.overhead()), short(l.Timeout), short(y.Spare), short(y.Grace), place, short(longest))
 	}
 	return fmt.Sprintf("it needs %s, and none of the %d nodes of the backend %q has that; the largest has %s", shown(needs), len(nodes), place, shown(largest(nodes)))
+}
+
+// overhead is what a job may take beyond the timeout of its step.
+func (b *Backend) overhead() time.Duration { return b.Spare + b.Grace }
+
+// short writes a duration without the units that are zero at its end.
+func short(d time.Duration) string {
+	text := d.Round(time.Second).String()
+	for _, end := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, end) {
+			text = strings.TrimSuffix(text, end[1:])
+		}
+	}
+	return text
 }
 
 func needsOf(l step.Limits) cluster.Needs {

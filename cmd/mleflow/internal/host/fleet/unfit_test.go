@@ -1,0 +1,74 @@
+package fleet
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/cluster"
+)
+
+// listing is a backend of which only the nodes are known.
+type listing struct {
+	cluster.Backend
+	nodes []cluster.Node
+}
+
+func (l listing) Nodes(context.Context) ([]cluster.Node, error) { return l.nodes, nil }
+
+// read reads a cluster file with one backend and gives it these nodes.
+func read(t *testing.T, attributes string, nodes ...cluster.Node) *File {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "cluster.hcl")
+	text := "backend \"local\" \"lab\" {\n  folder = \"" + t.TempDir() + "\"\n" + attributes + "\n}\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, diags := Read(path)
+	if len(diags) > 0 {
+		t.Fatalf("%+v", diags)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	f.Backends[0].Backend = listing{f.Backends[0].Backend, nodes}
+	return f
+}
+
+// TestTimeLimit compares timeout, spare and grace with the limits of the nodes that
+// are large enough.
+func TestTimeLimit(t *testing.T) {
+	node := func(cpus float64, limit time.Duration) cluster.Node {
+		return cluster.Node{Has: cluster.Needs{CPUs: cpus}, MaxTime: limit, Ready: true}
+	}
+	for _, c := range []struct {
+		name, attributes string
+		nodes            []cluster.Node
+		timeout          time.Duration
+		want             string // a part of the reason, empty if it fits
+		doctor           string // a part of the check, empty if there is none
+	}{
+		{"no limit", "", []cluster.Node{node(8, 0)}, 24 * time.Hour, "", ""},
+		{"just fits", "", []cluster.Node{node(8, time.Hour)}, 28 * time.Minute, "", "may be up to 28m"},
+		{"too long", "", []cluster.Node{node(8, time.Hour)}, 30 * time.Minute, "needs 1h2m (timeout 30m, spare 30m, grace 2m)", "may be up to 28m"},
+		{"less spare", "spare = \"5m\"\ngrace = \"1m\"", []cluster.Node{node(8, time.Hour)}, 54 * time.Minute, "", "may be up to 54m"},
+		{"large enough is too short", "", []cluster.Node{node(8, time.Hour), node(1, 0)}, time.Hour, "may run for 1h;", ""},
+		{"no timeout", "", []cluster.Node{node(8, time.Hour)}, 0, "", "may be up to 28m"},
+		{"nothing left", "", []cluster.Node{node(8, 30*time.Minute)}, time.Minute, "may run for 30m;", "nothing is left"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := read(t, c.attributes, c.nodes...)
+			fleet := New(f, Options{Warn: func(text string) { t.Error(text) }})
+			got := fleet.Unfit(t.Context(), "lab", step.Limits{CPUs: 4, Timeout: c.timeout})
+			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+			check := ExamineTime(t.Context(), f.Backends[0])
+			if (check == nil) != (c.doctor == "") || check != nil && !strings.Contains(check.Detail, c.doctor) {
+				t.Errorf("%+v, want %q", check, c.doctor)
+			}
+		})
+	}
+}
