@@ -45,8 +45,12 @@ func readEvaluation(p *engine.Program) (*evaluation, diag.List) {
 	wrong := func(arg, format string, values ...any) diag.List {
 		return diag.List{diag.Error(p.Pipeline.Evaluate.ArgRange(arg), "Invalid "+arg, format, values...)}
 	}
+	name := e.Decide
+	if name == "valid_submission" { // the field of a report; the figure counts them
+		name += "s"
+	}
 	var err error
-	if e.holds, err = board.Figure(e.Decide); err != nil {
+	if e.holds, err = board.Figure(name); err != nil {
 		return nil, wrong("decide", "%s", diag.Sentence(err.Error()))
 	}
 	names := map[string]bool{}

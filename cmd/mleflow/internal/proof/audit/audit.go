@@ -89,7 +89,7 @@ type Request struct {
 	Bundle  *bundle.Bundle
 	Summary *ledger.Summary
 	// Rounds starts the pipeline's evaluation.
-	Rounds func(cache.Store, *engine.Program) (func() engine.Rounds, diag.List)
+	Rounds  func(cache.Store, *engine.Program) (func() engine.Rounds, diag.List)
 	Program *engine.Program
 	// Options are those of an engine without a cache.
 	Options engine.Options
