@@ -37,13 +37,13 @@ func useLedger(l *Ledger) error {
 		if err != nil {
 			return err
 		}
-		r, err := l.Begin(Opening{Info: Info{Pipeline: pipeline}, Plan: &plan.Plan{}, Sources: map[string][]byte{"demo.hcl": []byte("x")}})
+		r, err := l.Begin(Opening{Info: Info{Pipeline: pipeline}, Plan: &plan.Plan{}, Sources: map[string][]byte{"demo.hcl": []byte("x")}, Counted: []string{"step.exec.s[0]"}})
 		if err != nil {
 			return err
 		}
 		fmt.Println("begun", r.ID())
 		r.Emit(event.RunStarted{At: at(0), Run: r.ID()})
-		if err := useRun(r, s, n); err != nil {
+		if err := useRun(l, r, s, n); err != nil {
 			return err
 		}
 		r.Emit(event.RunFinished{At: at(2), Run: r.ID(), Status: event.Ran, Ran: 5})
@@ -58,7 +58,7 @@ func useLedger(l *Ledger) error {
 	}
 }
 
-func useRun(r *Run, s *Pipeline, n int) error {
+func useRun(l *Ledger, r *Run, s *Pipeline, n int) error {
 	for i := range 5 {
 		address := fmt.Sprintf("step.exec.s[%d]", i)
 		log := newLog(r.dir+"/logs/"+logName(address, 1), 50, 25)
@@ -67,6 +67,9 @@ func useRun(r *Run, s *Pipeline, n int) error {
 			fmt.Fprintf(log, "line %d\n", k)
 		}
 		if err := log.Close(); err != nil {
+			return err
+		}
+		if err := l.Extend(Link{Type: Began, Run: r.ID(), Step: Mark(address)}); err != nil {
 			return err
 		}
 		r.Emit(event.StepFinished{At: at(2), Address: address, Status: event.Ran})
@@ -201,6 +204,34 @@ func (p *promises) check(t *testing.T, l *Ledger, states map[State]int) {
 		checkLogs(t, past, sum)
 	}
 	p.checkState(t, l)
+	p.checkChain(t, l)
+}
+
+// checkChain checks that no link of a step or run is lost.
+func (p *promises) checkChain(t *testing.T, l *Ledger) {
+	t.Helper()
+	text, err := l.Chain()
+	if err != nil {
+		t.Fatal(err)
+	}
+	links, err := ParseChain(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, link := range links {
+		found[link.Run+" "+link.Step] = true
+	}
+	for run := range p.runs {
+		if !found[run+" "] {
+			t.Fatalf("the chain lost the declaration of run %s", run)
+		}
+		for address := range p.steps[run] {
+			if !found[run+" "+Mark(address)] {
+				t.Fatalf("the chain of run %s lost %s", run, address)
+			}
+		}
+	}
 }
 
 func checkLogs(t *testing.T, past *Past, sum *Summary) {

@@ -47,7 +47,7 @@ func outputs() map[string][]any {
 		Path string `json:"path"`
 	}
 	events := []any{
-		event.RunStarted{}, event.StepStarted{}, event.StepJob{}, event.StepProgress{}, event.StepPhase{}, event.Waiting{}, event.ExpectedEnd{}, event.StepLog{}, event.StepWaiting{},
+		event.RunStarted{}, event.Evaluated{}, event.StepStarted{}, event.StepJob{}, event.StepProgress{}, event.StepPhase{}, event.Waiting{}, event.ExpectedEnd{}, event.StepLog{}, event.StepWaiting{},
 		event.Preflight{}, event.PreflightFinished{}, event.StepRetry{}, event.StepFinished{}, event.RunFinished{}, event.OutputValue{}, event.Publishing{}, event.Published{}, event.Warning{},
 	}
 	return map[string][]any{
@@ -129,7 +129,7 @@ func outputs() map[string][]any {
 		"plan": {struct {
 			*plan.Plan
 			Preflight []event.Preflight `json:"preflight,omitempty"`
-		}{}, pipeline.PowerPlan{}},
+		}{}, pipeline.PowerPlan{}, pipeline.CommitmentJSON{}},
 		"prepare": {struct {
 			Competitions []competition.Prepared `json:"competitions"`
 		}{}},

@@ -169,6 +169,19 @@ func (c *Chain) declared(x *Examined, own *ledger.Link, records []record) {
 	}
 }
 
+// lacks compares the chain with the earlier runs that the ledger remembers.
+func (c *Chain) lacks(earlier []EarlierRun) {
+	n := 0
+	for _, run := range earlier {
+		if run.Attempts > 0 && !slices.ContainsFunc(c.links, func(l ledger.Link) bool { return l.Run == run.Run }) {
+			n++
+		}
+	}
+	if n > 0 {
+		c.Gaps = append(c.Gaps, fmt.Sprintf("%s with attempts are not in the chain, which begins at %s", view.Plural(n, "earlier run"), c.First.Format(time.DateTime)))
+	}
+}
+
 // tried is an attempt in the chain.
 type tried struct {
 	began, end *ledger.Link

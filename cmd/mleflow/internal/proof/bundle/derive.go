@@ -99,6 +99,7 @@ func (x *Examined) checkDisclosure(ctx context.Context, b *Bundle, records []rec
 	d.Earlier, d.Elsewhere = said.Earlier, said.Elsewhere
 	if x.Chain != nil {
 		d.Counted = x.Chain.Agents
+		x.Chain.lacks(slices.Concat(said.Earlier, said.Elsewhere))
 	}
 	for i := range d.Attempts {
 		a, run := &d.Attempts[i], d.Attempts[i].History.Run
