@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -27,6 +28,7 @@ var members = []Event{
 	StepRetry{At: at, Address: "step.a.b", Attempt: 1, WaitMillis: 1000, Error: "busy"},
 	StepFinished{At: at, Address: "step.a.b", Kind: "a", Status: Failed, Action: "00", Attempts: 1, DurationMillis: 3, Error: "boom", Outputs: map[string]string{"tree": "tree:00"}},
 	RunFinished{At: at, Run: "r", Status: Failed, Ran: 1, Cached: 2, Failed: 3, Skipped: 4, Cancelled: 5, DurationMillis: 6},
+	Evaluated{At: at, Evaluation: plan.Evaluation{Name: "x", Agents: []string{"a", "b"}, Over: "step.grade.score", Decide: "any_medal", Difference: 5, Confidence: 0.95, Budget: 12, Round: 1, Attempts: 4, Next: 2, Decision: "undecided", Estimate: 1, Low: -2, High: 3}},
 	OutputValue{At: at, Name: "board", Value: "a\nb"},
 	Publishing{At: at, From: "output.board", To: "results/board", Progress: step.Progress{Done: 1, Total: 3, Unit: "files", Bytes: 10, TotalBytes: 30}},
 	Published{At: at, From: "output.board", To: "results/board", Unchanged: true},

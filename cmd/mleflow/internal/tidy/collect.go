@@ -21,6 +21,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
@@ -119,6 +120,9 @@ func Sort(list []export.Record) {
 func (c *collector) lookup() error {
 	for _, s := range c.Steps {
 		if s.Kind != conditions.AttemptKind && s.Kind != conditions.GradeKind && s.Kind != conditions.CheckKind {
+			continue
+		}
+		if s.Status == event.Unneeded {
 			continue
 		}
 		if s.Action == "" {

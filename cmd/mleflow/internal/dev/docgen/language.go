@@ -39,6 +39,7 @@ func Language(added map[string]function.Function) []byte {
 	})
 	p.extending()
 	p.publishing()
+	p.evaluating()
 	p.heading(2, "Functions of mleflow")
 	added = maps.Clone(added)
 	maps.Copy(added, config.LocalFunctions())
@@ -74,6 +75,26 @@ agent "mine" {
   include = ["agents/*.hcl"]
 }` + "\n```")
 	p.text("A pattern is relative to the file that writes it; `**` matches folders of any depth. The file can change variables of those that it includes. These cannot include or extend others.")
+}
+
+// evaluating documents the block evaluate.
+func (p *page) evaluating() {
+	p.heading(2, "The cheapest answer")
+	p.text("An `evaluate` block compares two agents with as few attempts as the answer needs:")
+	p.code("hcl", `mleflow { extends = "lite.hcl" }
+variable "agent" { default = "mine" }
+variable "against" { default = ["baseline"] }
+variable "seeds" { default = 20 }
+evaluate "agents" {
+  agents     = ["mine", "baseline"]
+  over       = step.grade.score
+  decide     = "any_medal"
+  difference = 5
+  budget     = 400
+}`)
+	p.text("`mleflow apply` runs pairs in rounds, a pair being an attempt of each agent at a competition with the same rank of seed. After a round it reads the reports and chooses the next pairs. It ends when one agent is better, when the difference is smaller than `difference`, or when the budget allows no further round. `seeds` is the largest number of pairs of a competition.")
+	p.text("Then the rest of the pipeline runs. The attempts that were not asked for are not needed: they do not run, and `values(step.grade.score)` has only those that did. So do steps that depend on them alone. Attempts of other agents run as usual.")
+	p.text("The rounds depend only on the reports. A second `apply` takes them from the cache, and an interrupted one goes on. A failed attempt counts as no success. An attempt without a final result, such as one that the machine's failure ended, stops the evaluation; apply again. `-target` and `--attempt` run what they name, without the evaluation. `plan`, `show` and the bundle have the block and its answer, and `mleflow verify BUNDLE` repeats the rounds from the reports: it refuses a bundle that left out an attempt for which the evaluation asks.")
 }
 
 // publishing documents the block publish of steps and outputs.
