@@ -163,14 +163,14 @@ func TestFixedPairs(t *testing.T) {
 	for _, c := range []struct {
 		rate, difference float64
 		competitions     int
-	}{{0.3, 0.2, 22}, {0.02, 0.05, 22}, {0.03, 0.05, 75}} {
+	}{{0.3, 0.2, 22}, {0.02, 0.05, 22}, {0.1, 0.1, 75}} {
 		seeds := fixedPairs(power.Given(c.rate, c.rate, c.competitions), c.difference) / c.competitions
 		plan, err := power.Test{Alpha: 0.05}.Plan(power.Given(c.rate+c.difference, c.rate, c.competitions), seeds+1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if plan[seeds-2].Fixed > 0.8 || plan[seeds].Fixed < 0.8 {
-			t.Errorf("rates %v and %d competitions: %d seeds, with powers of %v", c.rate, c.competitions, seeds, plan[seeds-2:])
+		if plan[seeds-3].Fixed > 0.8 || plan[seeds].Fixed < 0.8 {
+			t.Errorf("rates %v and %d competitions: %d seeds, with powers of %v", c.rate, c.competitions, seeds, plan[seeds-3:])
 		}
 	}
 }
