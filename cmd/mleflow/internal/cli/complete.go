@@ -181,6 +181,7 @@ func (c *completion) valueCompleters() map[string]completer {
 		"MODELS":                        none,
 		"HOURS":                         none,
 		"DATE":                          none,
+		"DIGEST":                        none,
 		"mleflow graph --format":        words("dot", "mermaid"),
 	}
 }
