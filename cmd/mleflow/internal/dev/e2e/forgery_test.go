@@ -334,6 +334,14 @@ func (f *forger) inLedger(pattern string, oldnew ...string) {
 	}
 }
 
+// unchain removes the chain of attempts, which would give a forger away.
+func (f *forger) unchain() {
+	f.t.Helper()
+	if err := os.Remove(filepath.Join(f.cache, "chain.jsonl")); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
 // TestForgedInputs has records of attempts with an image that the stranger does not
 // have, so that he cannot compute their keys, and with inputs that the pipeline does
 // not give them.
@@ -345,6 +353,10 @@ func TestForgedInputs(t *testing.T) {
 	f.rekey("step.agent-run.solve", map[string]string{
 		"agent.image": `"gone.tar"`, "agent.command": `["sh"]`, "runtime": "sandbox", "data": other, "description": other, "instructions": other, "seed": "7", "competition": "demo-cancer",
 	})
+	if _, stderr, code := f.run("bundle", "-o", f.bundle); code != 3 || !strings.Contains(stderr, "it declares another pipeline") {
+		t.Errorf("with the chain: exit %d\n%s", code, stderr)
+	}
+	f.unchain()
 	f.publish()
 	stdout, stderr, code := f.stranger.run("verify", f.bundle)
 	for _, field := range []string{"data", "description", "instructions", "seed", "competition"} {

@@ -135,6 +135,7 @@ func sum(content string) string { return digest.Of([]byte(content)).String() }
 func TestHostileBundles(t *testing.T) {
 	f := newForger(t, honest)
 	f.finish()
+	f.unchain()
 	f.publish()
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name+".bundle") }

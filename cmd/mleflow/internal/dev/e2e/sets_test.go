@@ -66,7 +66,7 @@ func TestSets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := len(competitionsOf(t, name))
 			out, again := applySet(t, shared, name, raw)
-			want := map[string]int{"download": n, "prepare": n, "checksum": n, "task": n, "agent-run": n, "grade": n, "aggregate": 1}
+			want := map[string]int{"download": n, "prepare": n, "checksum": n, "sketch": n, "task": n, "agent-run": n, "grade": n, "aggregate": 1}
 			if diff := gocmp.Diff(want, finished(t, out)); diff != "" {
 				t.Errorf("steps that ran (-want +got):\n%s", diff)
 			}
@@ -157,7 +157,7 @@ func TestSetsExtend(t *testing.T) {
 			if name == "dev" {
 				seeds = 1
 			}
-			if n := len(competitionsOf(t, name)); len(got) != n*(4+2*seeds)+1 {
+			if n := len(competitionsOf(t, name)); len(got) != n*(5+2*seeds)+1 {
 				t.Errorf("%d steps of %d competitions", len(got), n)
 			}
 		})

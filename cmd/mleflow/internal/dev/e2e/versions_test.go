@@ -33,7 +33,7 @@ func TestVersions(t *testing.T) {
 	n := len(ids)
 	// icecube's data are the same in both versions and checked once, against
 	// the pins of v2.
-	want := map[string]int{"download": n, "prepare": 2 * n, "checksum": 2*n - 1, "task": n, "agent-run": 2 * n, "grade": 2 * n, "aggregate": 2}
+	want := map[string]int{"download": n, "prepare": 2 * n, "checksum": 2*n - 1, "sketch": 2 * n, "task": n, "agent-run": 2 * n, "grade": 2 * n, "aggregate": 2}
 	if diff := cmp.Diff(want, finished(t, out)); diff != "" {
 		t.Errorf("steps that ran (-want +got):\n%s", diff)
 	}
