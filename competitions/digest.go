@@ -175,3 +175,12 @@ func (d *Definition) tokens(r hcl.Range) []string {
 	}
 	return out
 }
+
+// TextParams returns values for parameters as a step's arguments have them.
+func TextParams(texts map[string]string) map[string]cty.Value {
+	values := make(map[string]cty.Value, len(texts))
+	for name, text := range texts {
+		values[name] = cty.StringVal(text)
+	}
+	return values
+}

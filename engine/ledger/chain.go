@@ -219,7 +219,7 @@ func chainEnd(f *os.File) (id digest.ContentID, end int64, err error) {
 	for span := int64(4 << 10); ; span *= 4 {
 		from := max(0, size-span)
 		tail := make([]byte, size-from)
-		if _, err := f.ReadAt(tail, from); err != nil && (err != io.EOF || len(tail) > 0) {
+		if _, err := f.ReadAt(tail, from); err != nil {
 			return id, 0, err
 		}
 		stop := bytes.LastIndexByte(tail, '\n') + 1

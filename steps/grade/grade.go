@@ -103,10 +103,7 @@ func newGrading(args step.Args, deps Deps) (step.Step, error) {
 	if conditions.Rehearsed(args.Conditions) {
 		g.def = g.def.Rehearsed()
 	}
-	g.params = make(map[string]cty.Value, len(g.args.Params))
-	for name, value := range g.args.Params {
-		g.params[name] = cty.StringVal(value)
-	}
+	g.params = competitions.TextParams(g.args.Params)
 	sum, diags := g.def.GradeDigest(g.params)
 	if diags.HasErrors() {
 		return nil, step.WrongArg("params", diags)

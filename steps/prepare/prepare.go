@@ -68,7 +68,7 @@ func newPreparation(args step.Args, catalog *competitions.Catalog) (step.Step, e
 	if err != nil {
 		return nil, step.WrongArg("competition", err)
 	}
-	p := &preparation{raw: a.Raw, salt: a.Salt, params: make(map[string]cty.Value, len(a.Params))}
+	p := &preparation{raw: a.Raw, salt: a.Salt, params: competitions.TextParams(a.Params)}
 	if p.def, err = def.At(a.Version); err != nil {
 		return nil, step.WrongArg("version", err)
 	}
@@ -77,9 +77,6 @@ func newPreparation(args step.Args, catalog *competitions.Catalog) (step.Step, e
 		return nil, step.WrongArg("salt", fmt.Errorf("version %s needs one: write it with mleflow mask salt mask.salt, and here salt = file(\"mask.salt\")", a.Version))
 	case !p.def.Masked() && p.salt != nil:
 		return nil, step.WrongArg("salt", fmt.Errorf("version %s is not a masked one; write version = %q, or leave the salt out", a.Version, a.Version+"m"))
-	}
-	for name, value := range a.Params {
-		p.params[name] = cty.StringVal(value)
 	}
 	if conditions.Rehearsed(args.Conditions) {
 		p.def = p.def.Rehearsed()

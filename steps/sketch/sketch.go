@@ -79,10 +79,7 @@ func newDrawing(args step.Args, catalog *competitions.Catalog) (step.Step, error
 	if conditions.Rehearsed(args.Conditions) {
 		d.def = d.def.Rehearsed()
 	}
-	d.params = make(map[string]cty.Value, len(d.args.Params))
-	for name, value := range d.args.Params {
-		d.params[name] = cty.StringVal(value)
-	}
+	d.params = competitions.TextParams(d.args.Params)
 	sum, diags := d.def.GradeDigest(d.params)
 	if diags.HasErrors() {
 		return nil, step.WrongArg("params", diags)
