@@ -37,7 +37,9 @@ func (c *leases) live() (*liveLeases, error) {
 	l := &liveLeases{reserved: c.lease.reserved.Load()}
 	l.bits.words = make([]atomic.Uint32, leaseBits/32)
 	for i := range c.lease.words {
-		l.bits.words[i].Or(c.lease.words[i].Load())
+		if v := c.lease.words[i].Load(); v != 0 {
+			l.bits.words[i].Or(v)
+		}
 	}
 	for _, id := range list {
 		if id == c.lease.id || strings.HasPrefix(id, ".") {

@@ -171,7 +171,7 @@ func TestReusedSupervisor(t *testing.T) {
 // stormProcesses is how many processes a storm may have, and stormSeconds after how
 // long it ends by itself, whatever becomes of it.
 const (
-	stormProcesses = 250
+	stormProcesses = 100
 	stormSeconds   = 60
 )
 
