@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
@@ -54,6 +55,9 @@ func (w *Worker) Run(ctx context.Context, id digest.ActionID) error {
 	}
 	s := &shift{w: w, desk: desk, o: o}
 	err = s.run(ctx)
+	if full(err) {
+		err = refusef("the cache of node %s has no space for %s: %v; raise MLEFLOW_CACHE_QUOTA there (cache_quota, quota in the cluster file), free space with mleflow cache gc, or use a larger disk", w.Node, o.Address, err)
+	}
 	if IsRefusal(err) {
 		err = errors.Join(err, writeResult(context.WithoutCancel(ctx), desk, id, &Result{Request: o.Request, Node: w.Node, Refused: err.Error()}))
 	}
@@ -68,7 +72,7 @@ func patiently[T any](ctx context.Context, w *Worker, try func() (T, error)) (T,
 	wait := time.Second
 	for {
 		v, err := try()
-		if err == nil || IsRefusal(err) || errors.Is(err, cache.ErrNotFound) || errors.Is(err, errSuperseded) || ctx.Err() != nil || remote.IsDenied(err) {
+		if err == nil || IsRefusal(err) || errors.Is(err, cache.ErrNotFound) || errors.Is(err, errSuperseded) || ctx.Err() != nil || remote.IsDenied(err) || full(err) {
 			return v, err
 		}
 		w.Say(fmt.Sprintf("%v; trying again in %s", err, wait))
@@ -77,6 +81,12 @@ func patiently[T any](ctx context.Context, w *Worker, try func() (T, error)) (T,
 		}
 		wait = min(2*wait, longestWait)
 	}
+}
+
+// full reports whether an error means that this machine's cache has no space, and that
+// none will be given back to it.
+func full(err error) bool {
+	return (errors.Is(err, cache.ErrQuota) || errors.Is(err, cache.ErrSpace) || errors.Is(err, syscall.ENOSPC)) && !errors.Is(err, cache.ErrReserved)
 }
 
 // shift is a worker's processing of one order.

@@ -129,7 +129,7 @@ func preempted(t *testing.T, b cluster.Backend) {
 	if s := last[again]; err != nil || s.State != cluster.Running || s.Starts != 2 {
 		t.Errorf("%v: %+v, want it running again", err, s)
 	}
-	if s := last[once]; s.State != cluster.Failed || s.Refused || s.Reason != "TooManyRestarts" && !strings.Contains(s.Message, "by preemptions or lost nodes") {
+	if s := last[once]; s.State != cluster.Failed || s.Final || s.Reason != "TooManyRestarts" && !strings.Contains(s.Message, "by preemptions or lost nodes") {
 		t.Errorf("%+v, want it failed by the machines", s)
 	}
 }

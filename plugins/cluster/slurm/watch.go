@@ -23,6 +23,8 @@ type watcher struct {
 	// limited is the time since which a job has waited for one node, stopped the time
 	// of the last signal to a cancelled job.
 	limited, stopped map[string]time.Time
+	// hastened has the restart of a job, by its identifier, that was made to come soon.
+	hastened map[string]int
 	// has names the nodes on which jobs with an equal Near have started. free are the
 	// nodes as of this look; nil until they are needed.
 	has  map[string][]string
@@ -31,7 +33,7 @@ type watcher struct {
 
 // Watch implements cluster.Backend.
 func (b *Backend) Watch(ctx context.Context, fn func(cluster.Status), all func()) error {
-	w := &watcher{Backend: b, last: map[string]cluster.Status{}, limited: map[string]time.Time{}, stopped: map[string]time.Time{}, has: map[string][]string{}}
+	w := &watcher{Backend: b, last: map[string]cluster.Status{}, limited: map[string]time.Time{}, stopped: map[string]time.Time{}, hastened: map[string]int{}, has: map[string][]string{}}
 	wait := b.poll
 	for {
 		changed, err := w.once(ctx, fn)
@@ -150,6 +152,7 @@ func (w *watcher) status(ctx context.Context, e entry) cluster.Status {
 		}
 		w.release(ctx, e)
 		w.unhold(ctx, e)
+		w.hasten(ctx, e)
 		return s
 	}
 	return w.finish(s, e)
@@ -214,12 +217,28 @@ func (w *watcher) unhold(ctx context.Context, e entry) {
 	}
 }
 
+// restartPause is the pause before the second restart of a job. Each further one is
+// that much longer.
+const restartPause = 10 * time.Second
+
+// hasten lets a requeued job start before the two minutes have passed in which Slurm
+// lets it wait. The first restart is at once.
+func (w *watcher) hasten(ctx context.Context, e entry) {
+	if e.reason != "BeginTime" || e.restarts == 0 || w.hastened[e.id] == e.restarts {
+		return
+	}
+	pause := time.Duration(e.restarts-1) * restartPause
+	if _, err := call(ctx, "", "scontrol", "update", "JobId="+e.id, fmt.Sprintf("StartTime=now+%d", int(pause.Seconds()))); err == nil {
+		w.hastened[e.id] = e.restarts
+	}
+}
+
 // finish returns the status of an ended job.
 func (w *watcher) finish(s cluster.Status, e entry) cluster.Status {
 	exit := e.exit
 	if own, ok := w.exit(e.name); ok && e.state != "COMPLETED" && e.state != "FAILED" {
 		// The worker ended by itself, whatever Slurm did to the script afterwards.
-		if own == cluster.ExitDone || own == cluster.ExitRefused {
+		if own == cluster.ExitDone || slices.Contains(cluster.FinalExits, own) {
 			exit = own
 			e.state = "FAILED"
 		}
@@ -228,13 +247,24 @@ func (w *watcher) finish(s cluster.Status, e entry) cluster.Status {
 	case e.state == "COMPLETED" || e.state == "FAILED" && exit == cluster.ExitDone:
 		s.State = cluster.Succeeded
 	default:
-		s.State, s.Reason, s.Refused = cluster.Failed, e.state, e.state == "FAILED" && exit == cluster.ExitRefused
-		s.Message = w.printed(e.name)
-		if e.state == "FAILED" {
-			s.Message = strings.TrimSuffix(fmt.Sprintf("the worker ended with status %d: %s", exit, s.Message), ": ")
-		}
+		s.State, s.Reason = cluster.Failed, e.state
+		s.Message, s.Final = w.why(e, exit)
 	}
 	return s
+}
+
+// why explains the failure of a job, and reports whether another one is pointless.
+func (w *watcher) why(e entry, exit int) (message string, final bool) {
+	message = w.printed(e.name)
+	switch _, err := os.Stat(w.path(e.name, "stop")); {
+	case e.state == "CANCELLED" && err != nil:
+		return "it was cancelled from outside, such as by scancel; apply again to start it anew", true
+	case e.state != "FAILED":
+		return message, false
+	case exit == cluster.ExitNotRun || exit == cluster.ExitNotFound:
+		return fmt.Sprintf("node %s cannot run %s (status %d: %s); name a program that all nodes have: binary = \"…\" in the cluster file", e.node, w.Binary, exit, message), true
+	}
+	return strings.TrimSuffix(fmt.Sprintf("the worker ended with status %d: %s", exit, message), ": "), exit == cluster.ExitRefused
 }
 
 // ended returns the status of a job that Slurm has forgotten.

@@ -133,7 +133,7 @@ func (w *watched) job() cluster.Job {
 	job := cluster.Job{
 		Name: w.name, Action: w.j.Action.String(), Address: w.j.Address,
 		Args: []string{"worker", w.j.Action.String()}, Env: map[string]string{"MLEFLOW_REMOTE_CACHE": w.f.opts.Address},
-		Needs: needsOf(l), Grace: w.y.Grace, Retries: w.y.Retries,
+		Needs: needsOf(l), Grace: w.y.Grace, Stay: w.y.Spare / 2, Retries: w.y.Retries,
 	}
 	job.Near, job.NearBytes = near(w.j.Args)
 	if l.Timeout > 0 {
@@ -170,8 +170,8 @@ func (w *watched) follow(ctx context.Context, news <-chan struct{}) (*work.Resul
 		if w.seen {
 			w.show(s)
 		}
-		if s.State == cluster.Running || ended || w.adopted {
-			r, err := w.poll(ctx, ended)
+		if crew := w.crew(s); s.State == cluster.Running || crew != work.Working || w.adopted {
+			r, err := w.poll(ctx, crew)
 			if err != nil && ctx.Err() == nil {
 				w.f.opts.Warn(fmt.Sprintf("%s: %v; asking again", w.j.Address, err))
 			}
@@ -197,15 +197,26 @@ func (w *watched) follow(ctx context.Context, news <-chan struct{}) (*work.Resul
 	}
 }
 
+// crew says what the status of the job means for its workers.
+func (w *watched) crew(s cluster.Status) work.Crew {
+	switch {
+	case s.State.Ended():
+		return work.Ended
+	case w.seen && s.State == cluster.Pending && s.Starts > 0:
+		return work.Lost
+	}
+	return work.Working
+}
+
 // poll asks for events and the result.
-func (w *watched) poll(ctx context.Context, ended bool) (*work.Result, error) {
+func (w *watched) poll(ctx context.Context, crew work.Crew) (*work.Result, error) {
 	select {
 	case w.f.polls <- struct{}{}:
 		defer func() { <-w.f.polls }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	return w.task.Poll(ctx, ended, w.pass)
+	return w.task.Poll(ctx, crew, w.pass)
 }
 
 // pass passes an event of the worker on.
@@ -229,20 +240,24 @@ func (w *watched) pass(e event.Event) {
 	}
 }
 
-// lost is the failure of the machines that ended a job.
+// lost is the failure of the machines that ended a job. It is worth a retry unless the
+// job was refused or somebody ended it.
 func (w *watched) lost(s cluster.Status) error {
 	text := "it ended without a result"
 	switch {
 	case s.Message != "":
 		text = s.Message
 	case s.State == cluster.Gone:
-		text = "it was removed"
+		text, s.Final = "it was removed from outside; apply again to start it anew", true
 	}
 	if s.Reason != "" {
 		text = s.Reason + ": " + text
 	}
 	if s.Starts > 1 {
 		text = fmt.Sprintf("after %d starts: %s", s.Starts, text)
+	}
+	if s.Final {
+		return fmt.Errorf("backend %s: job %s: %s", w.y.Name, w.name, text)
 	}
 	return step.Retryable(fmt.Errorf("%w: backend %s: job %s: %s", errMachines, w.y.Name, w.name, text), 0)
 }
