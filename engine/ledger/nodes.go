@@ -72,6 +72,9 @@ func (s *Summary) Nodes() []NodeUse {
 			if span.End.IsZero() {
 				span.End = s.Last
 			}
+			if span.End.Before(span.Start) {
+				span.End = span.Start
+			}
 			k := key{span.On, span.Node}
 			u := uses[k]
 			if u == nil {

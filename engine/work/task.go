@@ -168,9 +168,29 @@ func (t *Task) events(ctx context.Context, sink func(event.Event)) (news bool, e
 	}
 }
 
-// Generation numbers the workers whose events are read: the next one has a higher
-// number.
-func (t *Task) Generation() int { return t.generation }
+// Heard numbers the worker whose events were last read; 0 is none yet. The next worker
+// has a higher number.
+func (t *Task) Heard() int {
+	if t.chunk == 1 {
+		return 0
+	}
+	return t.generation
+}
+
+// GiveUp ends the claim of a worker that was seen to end on a node, so that the next
+// one need not wait until it has been silent for long.
+func (t *Task) GiveUp(ctx context.Context, node string) error {
+	doc, _, err := readClaim(ctx, t.desk, t.action, t.generation)
+	if err != nil || doc == nil || doc.Ended || doc.Node != node {
+		return err
+	}
+	doc.Ended = true
+	data, err := json.Marshal(doc)
+	if err != nil {
+		return err
+	}
+	return t.desk.Put(ctx, claimName(t.action, t.generation), data)
+}
 
 // result returns the result of the task, or nil.
 func (t *Task) result(ctx context.Context, crew Crew) (*Result, error) {

@@ -120,6 +120,9 @@ type Status struct {
 	// terms, such as Unschedulable, ImagePullBackOff, Evicted or NODE_FAIL;
 	// Message explains it in a sentence. Both may be empty.
 	Reason, Message string
+	// Dead reports whether a job that waits for a restart has no worker any more for
+	// certain: its last one was seen to end, not only out of sight.
+	Dead bool
 	// Final reports whether another job would fail in the same way, because the worker
 	// refused the order or could not be started at all, or should not be started, because
 	// someone cancelled this one from outside.

@@ -30,8 +30,8 @@ type sight struct {
 	started        bool
 	// reason and message explain why it waits or why it failed.
 	reason, message string
-	// final reports whether its exit status is one of cluster.FinalExits.
-	final bool
+	// dead reports whether the worker's container was seen to end, final whether its exit status is one of cluster.FinalExits.
+	dead, final bool
 	// stuck reports whether its reason persists however many other jobs end.
 	stuck bool
 	// overdue is the time by which its deletion should be done; zero without a deletion.
@@ -116,6 +116,7 @@ func (s *sight) look(c containerStatus) {
 	case c.State.Terminated != nil:
 		t := c.State.Terminated
 		s.started = t.StartedAt.Unix() > 0 && t.Reason != "StartError"
+		s.dead = true
 		s.final = slices.Contains(cluster.FinalExits, t.ExitCode)
 		if s.reason == "" && t.ExitCode != 0 {
 			s.reason = t.Reason
@@ -166,6 +167,7 @@ func status(name string, v view, last *sight, starts int) cluster.Status {
 	}
 	if v.ended != cluster.Failed {
 		st.Final = false
+		st.Dead = st.State == cluster.Pending && last != nil && last.dead
 	}
 	return st
 }

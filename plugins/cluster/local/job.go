@@ -88,7 +88,7 @@ func (j *job) status() cluster.Status {
 		s.State = cluster.Running
 	case !j.ended():
 		if s.Reason = "Queued"; j.Starts > 0 {
-			s.Reason, s.Message = "Restarting", j.why()
+			s.Reason, s.Message, s.Dead = "Restarting", j.why(), true
 		}
 	case j.exit == cluster.ExitDone && j.Starts > 0:
 		s.State = cluster.Succeeded

@@ -69,6 +69,7 @@ stop() {
 trap stop TERM
 run() {
     [ -e "$folder/$name.stop" ] && exit 1
+    rm -f "$folder/$name.exit"
     worker >>"$folder/$name.log" 2>&1 &
     pid=$!
     while :; do

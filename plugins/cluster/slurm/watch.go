@@ -145,6 +145,12 @@ func (w *watcher) status(ctx context.Context, e entry) cluster.Status {
 	}
 	if e.waits() {
 		s.State, s.Reason = cluster.Pending, e.reason
+		if seen && !last.State.Ended() {
+			s.Starts = max(s.Starts, last.Starts) // also in a job that went on with it
+		}
+		if s.Starts > 0 {
+			s.Message, s.Dead = w.restarted(e)
+		}
 		if job := w.noted(e.name); job != nil && e.restarts > job.Retries {
 			s.State, s.Reason, s.Message = cluster.Failed, "TooManyRestarts", fmt.Sprintf("it was started %d times: %s", e.restarts, w.printed(e.name))
 			_, _ = call(ctx, "", "scancel", e.id) // tried again next time
@@ -155,7 +161,35 @@ func (w *watcher) status(ctx context.Context, e entry) cluster.Status {
 		w.hasten(ctx, e)
 		return s
 	}
+	if w.revive(ctx, e) {
+		s.State, s.Reason, s.Message = cluster.Pending, e.state, "to be started again: its batch script was killed: "+w.printed(e.name)
+		return s
+	}
 	return w.finish(s, e)
+}
+
+// revive requeues a job whose batch script was killed, such as for lack of memory. Slurm
+// does that only for lost nodes and preemptions.
+func (w *watcher) revive(ctx context.Context, e entry) bool {
+	job := w.noted(e.name)
+	_, wrote := w.exit(e.name)
+	_, err := os.Stat(w.path(e.name, "stop"))
+	killed := e.state == "FAILED" && e.exit > 128 || e.state == "OUT_OF_MEMORY"
+	if job == nil || wrote || err == nil || !killed || e.restarts >= job.Retries {
+		return false
+	}
+	_, err = call(ctx, "", "scontrol", "requeue", e.id)
+	return err == nil
+}
+
+// restarted says why a job is to be started again, and whether its last worker was seen
+// to end.
+func (w *watcher) restarted(e entry) (why string, dead bool) {
+	exit, dead := w.exit(e.name)
+	if dead {
+		return strings.TrimSuffix(fmt.Sprintf("to be started again: the worker ended with status %d: %s", exit, w.printed(e.name)), ": "), true
+	}
+	return "to be started again: Slurm took it off its node, which was lost, or needed for another job", false
 }
 
 // stopAgain is the interval between two signals to a cancelled job that still runs.

@@ -45,6 +45,7 @@ func (f *Fleet) Do(ctx context.Context, j engine.Job) (engine.Outcome, error) {
 	w.out.FetchedBytes, w.out.StoredBytes, w.out.Found = r.FetchedBytes, r.StoredBytes, r.Found && !w.ran
 	if r.Node != "" {
 		w.out.Node = r.Node
+		w.showRan()
 	}
 	if err := r.Err(); err != nil {
 		return w.out, err
@@ -76,7 +77,12 @@ type watched struct {
 	started time.Time
 	seen    bool
 	adopted bool
-	told    event.StepJob
+	// node is that of the last worker, silent its number once it is lost, and heard the
+	// time of the first event of a worker.
+	node   string
+	silent int
+	heard  time.Time
+	told   event.StepJob
 }
 
 // do places the order, starts the job, and returns what came of it.
@@ -172,6 +178,9 @@ func (w *watched) follow(ctx context.Context, news <-chan struct{}) (*work.Resul
 		}
 		if crew := w.crew(s); s.State == cluster.Running || crew != work.Working || w.adopted {
 			r, err := w.poll(ctx, crew)
+			if r == nil && crew == work.Lost {
+				err = errors.Join(err, w.lose(ctx, s))
+			}
 			if err != nil && ctx.Err() == nil {
 				w.f.opts.Warn(fmt.Sprintf("%s: %v; asking again", w.j.Address, err))
 			}
@@ -208,6 +217,21 @@ func (w *watched) crew(s cluster.Status) work.Crew {
 	return work.Working
 }
 
+// lose notes that the last worker is lost, and gives its claim up if it was seen to end.
+func (w *watched) lose(ctx context.Context, s cluster.Status) error {
+	if heard := w.task.Heard(); heard != 0 {
+		w.silent = heard
+	}
+	if !s.Dead || w.node == "" {
+		return nil
+	}
+	err := w.task.GiveUp(ctx, w.node)
+	if err == nil {
+		w.node = "" // once for each worker
+	}
+	return err
+}
+
 // poll asks for events and the result.
 func (w *watched) poll(ctx context.Context, crew work.Crew) (*work.Result, error) {
 	select {
@@ -221,7 +245,9 @@ func (w *watched) poll(ctx context.Context, crew work.Crew) (*work.Result, error
 
 // pass passes an event of the worker on.
 func (w *watched) pass(e event.Event) {
-	w.ran = true
+	if !w.ran {
+		w.ran, w.heard = true, e.When()
+	}
 	switch e := e.(type) {
 	case event.StepLog:
 		fmt.Fprintln(w.j.Log, e.Line)
@@ -268,7 +294,10 @@ func (w *watched) show(s cluster.Status) {
 	switch s.State {
 	case cluster.Running:
 		e.State = event.JobRunning
-		w.out.Node = s.Node
+		w.out.Node, w.node = s.Node, s.Node
+		if w.silent != 0 && w.silent == w.task.Heard() {
+			e.State, e.Reason, e.Message = event.JobPending, "Claimed", "the worker before it has not given the step up; it is taken over after a minute and a half of silence"
+		}
 	case cluster.Failed, cluster.Gone:
 		e.State = event.JobEnded
 	case cluster.Succeeded:
@@ -279,13 +308,30 @@ func (w *watched) show(s cluster.Status) {
 	w.emit(e)
 }
 
+// showRan tells that a worker ran which was too fast to be seen running, from its first
+// event on.
+func (w *watched) showRan() {
+	if w.told.State == event.JobRunning || !w.ran {
+		return
+	}
+	e := event.StepJob{State: event.JobRunning, Node: w.out.Node, Starts: max(1, w.told.Starts)}
+	if e.Time = w.heard; e.Time.Before(w.started) || e.Time.After(time.Now()) {
+		e.Time = time.Now().UTC()
+	}
+	w.emit(e)
+}
+
 func (w *watched) emit(e event.StepJob) {
+	at := e.At
+	e.At = event.At{}
 	e.Address, e.On, e.Job, e.GPUs, e.Adopted = w.j.Address, w.y.Name, w.name, w.j.Args.Limits.GPUs, w.adopted
 	if e == w.told {
 		return
 	}
 	w.told = e
-	e.At = event.At{Time: time.Now().UTC()}
+	if e.At = at; e.Time.IsZero() {
+		e.Time = time.Now().UTC()
+	}
 	w.j.Sink.Emit(e)
 }
 
