@@ -194,18 +194,15 @@ func (b *Backend) Remove(ctx context.Context, names ...string) error {
 	return errors.Join(errs...)
 }
 
-// files are the suffixes of a job's files, besides the one of its offer.
-var files = []string{"json", "exit", "stop", "log", "taken"}
-
 // forget removes the files of a job.
 func (b *Backend) forget(name string) error {
-	var errs []error
-	paths, _ := filepath.Glob(b.path(name, "next-*")) // the pattern is valid
-	for _, what := range files {
-		paths = append(paths, b.path(name, what))
-	}
-	for _, path := range paths {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	entries, err := os.ReadDir(b.Folder)
+	errs := []error{err}
+	for _, e := range entries {
+		if of, _, _ := strings.Cut(e.Name(), "."); of != name {
+			continue
+		}
+		if err := os.Remove(filepath.Join(b.Folder, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}

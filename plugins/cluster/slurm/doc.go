@@ -13,6 +13,7 @@
 //	NAME.stop  exists if the job was cancelled
 //	NAME.next-SHAPE  lets a job that runs take over this one, which waits
 //	NAME.taken       the same file, once one did
+//	NAME.revived-N   a controller asked for another start after N restarts
 //
 // Everything else comes from Slurm: one squeue for all jobs, every few seconds.
 //

@@ -110,6 +110,9 @@ func (w *watcher) once(ctx context.Context, fn func(cluster.Status)) (changed bo
 	return changed, nil
 }
 
+// files are the suffixes of files that tell of a job.
+var files = []string{"json", "exit", "stop", "log"}
+
 // names returns the jobs that have files: those that nobody has removed, and one whose
 // controller was killed before it wrote the .json.
 func (w *watcher) names() (map[string]bool, error) {
@@ -178,9 +181,20 @@ func (w *watcher) revive(ctx context.Context, e entry) bool {
 	if job == nil || wrote || err == nil || !killed || e.restarts >= job.Retries {
 		return false
 	}
+	// Of several controllers one asks.
+	path := w.path(e.name, fmt.Sprintf("revived-%d", e.restarts))
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		info, err := os.Stat(path)
+		return err == nil && time.Since(info.ModTime()) < reviveIn
+	}
+	_ = f.Close()
 	_, err = call(ctx, "", "scontrol", "requeue", e.id)
 	return err == nil
 }
+
+// reviveIn is the time in which a requeued job is seen to wait.
+const reviveIn = 30 * time.Second
 
 // restarted says why a job is to be started again, and whether its last worker was seen
 // to end.
