@@ -22,14 +22,17 @@ type Worker struct {
 	Kinds func(ctx context.Context, folders []Folder) (*step.Registry, error)
 	// Cache is this node's cache, backed by the remote cache.
 	Cache *remote.Tier
-	// Node is the name of this machine.
-	Node string
+	// Node is the name of this machine, Version that of its program.
+	Node, Version string
 	// Capacity and Locks describe this machine's devices.
 	Capacity sched.Capacity
 	Locks    *sched.DeviceLocks
 	// Ready returns an error if this machine cannot run a step now. If it is
 	// nil, the machine is always ready.
 	Ready func(kind *step.Kind, args step.Args) error
+	// Tidy ends what lost workers left on this machine, and returns what people should
+	// know of it before the action begins. It may be nil.
+	Tidy func(ctx context.Context, action digest.ActionID) []string
 	// Say reports the worker's progress to people.
 	Say func(text string)
 	// Interval is the interval at which the claim is renewed. 0 means
@@ -112,6 +115,7 @@ func (s *shift) run(ctx context.Context) error {
 		return err
 	}
 	return s.hold(ctx, func(ctx context.Context) (*Result, error) {
+		s.greet(ctx)
 		if s.w.Ready != nil {
 			if err := s.w.Ready(kind, args); err != nil {
 				return nil, err
@@ -119,6 +123,21 @@ func (s *shift) run(ctx context.Context) error {
 		}
 		return s.attempt(ctx, kind, args, fields)
 	})
+}
+
+// greet tells what is unusual about this machine and this program.
+func (s *shift) greet(ctx context.Context) {
+	var texts []string
+	if s.w.Tidy != nil {
+		texts = s.w.Tidy(ctx, s.o.Action)
+	}
+	if s.w.Version != "" && s.w.Version != s.o.Version {
+		texts = append(texts, fmt.Sprintf("the worker is mleflow %s, and mleflow %s ordered the step; both compute the same key, so the result is the same", s.w.Version, s.o.Version))
+	}
+	for _, text := range texts {
+		s.w.Say(text)
+		s.out.Emit(event.Warning{At: now(), Address: s.o.Address, Message: fmt.Sprintf("node %s: %s", s.w.Node, text)})
+	}
 }
 
 // turn waits until this worker holds the claim. done reports that nothing is
