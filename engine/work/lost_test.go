@@ -65,6 +65,81 @@ func TestGiveUp(t *testing.T) {
 	}
 }
 
+// TestDeadHolder: a worker does not wait for the claim of a process of its own machine
+// that has ended, but for that of any other.
+func TestDeadHolder(t *testing.T) {
+	for _, c := range []struct {
+		node, process string
+		dead          bool
+	}{{"n1", "p", true}, {"n1", "", false}, {"n2", "p", false}, {"n1", "q", false}} {
+		w := &waiter{Worker: &Worker{Node: "n1", Dead: func(name string) bool { return name == "p" }}}
+		if got := w.dead(&claimDocument{Node: c.node, Process: c.process}); got != c.dead {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// TestStray: what a lost worker left is of no use once another node has the action or the
+// action has its result.
+func TestStray(t *testing.T) {
+	l, at := &lab{version: "1"}, folder(t)
+	b := newBench(t, l, at, "paint")
+	want := func(part string) {
+		t.Helper()
+		why, err := Stray(t.Context(), b.tier, b.id(), "n1")
+		if err != nil || !strings.Contains(why, part) || (part == "") != (why == "") {
+			t.Errorf("%q, %v, want %q", why, err, part)
+		}
+	}
+	claim := func(generation int, node string) {
+		t.Helper()
+		data, _ := json.Marshal(claimDocument{Worker: node, Node: node, IntervalMillis: 1})
+		if err := b.tier.Desk().Create(t.Context(), claimName(b.id(), generation), data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want("") // unknown here
+	b.place(false)
+	want("")
+	claim(1, "n1")
+	want("")
+	claim(2, "n2")
+	want("node n2 has its step")
+	if err := l.worker(t, at, "n1").Run(t.Context(), b.id()); err != nil {
+		t.Fatal(err)
+	}
+	want("its step has a result")
+	if err := Clear(t.Context(), b.tier.Desk(), b.id()); err != nil {
+		t.Fatal(err)
+	}
+	want("its step has a result")
+}
+
+// TestOtherVersion: a worker of another version whose key is the same runs the order, and
+// says so.
+func TestOtherVersion(t *testing.T) {
+	l, at := &lab{version: "1"}, folder(t)
+	b := newBench(t, l, at, "paint")
+	task := b.place(false)
+	w := l.worker(t, at, "n1")
+	w.Version = "2.0"
+	if err := w.Run(t.Context(), b.id()); err != nil {
+		t.Fatal(err)
+	}
+	if r := b.wait(task); r.Record == nil {
+		t.Errorf("%+v", r)
+	}
+	var warned string
+	for _, e := range b.seen {
+		if e, ok := e.(event.Warning); ok {
+			warned += e.Message
+		}
+	}
+	if !strings.Contains(warned, "node n1: the worker is mleflow 2.0, and mleflow 1.0 ordered") {
+		t.Errorf("warned %q", warned)
+	}
+}
+
 // TestFullCacheIsRefused: a node whose cache cannot hold the inputs says so at once.
 func TestFullCacheIsRefused(t *testing.T) {
 	l, at := &lab{version: "1"}, folder(t)

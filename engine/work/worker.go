@@ -24,6 +24,10 @@ type Worker struct {
 	Cache *remote.Tier
 	// Node is the name of this machine, Version that of its program.
 	Node, Version string
+	// Process names this process. Dead reports whether the process with such a name ran
+	// on this machine and has ended for certain. Both may be missing.
+	Process string
+	Dead    func(process string) bool
 	// Capacity and Locks describe this machine's devices.
 	Capacity sched.Capacity
 	Locks    *sched.DeviceLocks
@@ -143,7 +147,7 @@ func (s *shift) greet(ctx context.Context) {
 // turn waits until this worker holds the claim. done reports that nothing is
 // left to do.
 func (s *shift) turn(ctx context.Context) (done bool, err error) {
-	wait := &waiter{desk: s.desk, action: s.o.Action, interval: s.w.Interval, node: s.w.Node}
+	wait := &waiter{Worker: s.w, desk: s.desk, action: s.o.Action}
 	for told := false; ; told = true {
 		if done, err := patiently(ctx, s.w, func() (bool, error) { return s.done(ctx) }); done || err != nil {
 			return done, err

@@ -165,11 +165,13 @@ func (w *watcher) status(ctx context.Context, e entry) cluster.Status {
 		return s
 	}
 	if w.revive(ctx, e) {
-		s.State, s.Reason, s.Message = cluster.Pending, e.state, "to be started again: its batch script was killed: "+w.printed(e.name)
+		s.State, s.Reason, s.Message = cluster.Pending, e.state, scriptKilled+w.printed(e.name)
 		return s
 	}
 	return w.finish(s, e)
 }
+
+const scriptKilled = "to be started again: its batch script was killed: "
 
 // revive requeues a job whose batch script was killed, such as for lack of memory. Slurm
 // does that only for lost nodes and preemptions.
@@ -202,6 +204,9 @@ func (w *watcher) restarted(e entry) (why string, dead bool) {
 	exit, dead := w.exit(e.name)
 	if dead {
 		return strings.TrimSuffix(fmt.Sprintf("to be started again: the worker ended with status %d: %s", exit, w.printed(e.name)), ": "), true
+	}
+	if _, err := os.Stat(w.path(e.name, fmt.Sprintf("revived-%d", e.restarts-1))); err == nil {
+		return scriptKilled + w.printed(e.name), false
 	}
 	return "to be started again: Slurm took it off its node, which was lost, or needed for another job", false
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/engine/work"
 	"github.com/mleflow/mleflow/plugins/cluster"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 	"github.com/mleflow/mleflow/steps/agentrun"
 )
 
@@ -85,7 +86,7 @@ func runWorker(ctx context.Context, a *app.App, id digest.ActionID) (err error) 
 	w := &worker{App: a, b: b, node: node}
 	defer func() { err = errors.Join(err, w.remove()) }()
 	return (&work.Worker{
-		Kinds: w.kinds, Cache: b.Remote, Node: node, Capacity: b.Options.Capacity, Locks: b.Options.Devices, Ready: w.ready, Tidy: w.tidy, Version: app.ThisVersion().Version, Interval: interval,
+		Kinds: w.kinds, Cache: b.Remote, Node: node, Capacity: b.Options.Capacity, Locks: b.Options.Devices, Ready: w.ready, Tidy: w.tidy, Process: claim.Self(), Dead: claim.Dead, Version: app.ThisVersion().Version, Interval: interval,
 		Say: func(text string) { fmt.Fprintf(a.Stderr, "%s %s\n", time.Now().UTC().Format(time.RFC3339), text) },
 	}).Run(ctx, id)
 }

@@ -78,7 +78,7 @@ type watched struct {
 	seen    bool
 	adopted bool
 	// node is that of the last worker, silent its number once it is lost, and heard the
-	// time of the first event of a worker.
+	// time of the first event of a worker that was not seen running.
 	node   string
 	silent int
 	heard  time.Time
@@ -177,9 +177,12 @@ func (w *watched) follow(ctx context.Context, news <-chan struct{}) (*work.Resul
 			w.show(s)
 		}
 		if crew := w.crew(s); s.State == cluster.Running || crew != work.Working || w.adopted {
+			if crew == work.Lost && w.silent == 0 {
+				w.silent = w.task.Heard() // before the next worker is heard
+			}
 			r, err := w.poll(ctx, crew)
 			if r == nil && crew == work.Lost {
-				err = errors.Join(err, w.lose(ctx, s))
+				err = errors.Join(err, w.giveUp(ctx, s))
 			}
 			if err != nil && ctx.Err() == nil {
 				w.f.opts.Warn(fmt.Sprintf("%s: %v; asking again", w.j.Address, err))
@@ -217,11 +220,8 @@ func (w *watched) crew(s cluster.Status) work.Crew {
 	return work.Working
 }
 
-// lose notes that the last worker is lost, and gives its claim up if it was seen to end.
-func (w *watched) lose(ctx context.Context, s cluster.Status) error {
-	if heard := w.task.Heard(); heard != 0 {
-		w.silent = heard
-	}
+// giveUp gives up the claim of a lost worker that was seen to end.
+func (w *watched) giveUp(ctx context.Context, s cluster.Status) error {
 	if !s.Dead || w.node == "" {
 		return nil
 	}
@@ -294,9 +294,11 @@ func (w *watched) show(s cluster.Status) {
 	switch s.State {
 	case cluster.Running:
 		e.State = event.JobRunning
-		w.out.Node, w.node = s.Node, s.Node
+		w.out.Node, w.node, w.heard = s.Node, s.Node, time.Time{}
 		if w.silent != 0 && w.silent == w.task.Heard() {
 			e.State, e.Reason, e.Message = event.JobPending, "Claimed", "the worker before it has not given the step up; it is taken over after a minute and a half of silence"
+		} else {
+			w.silent = 0
 		}
 	case cluster.Failed, cluster.Gone:
 		e.State = event.JobEnded
