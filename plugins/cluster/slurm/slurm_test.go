@@ -2,13 +2,11 @@ package slurm_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -271,87 +269,6 @@ func further(t *testing.T, b cluster.Backend) {
 	if started == 0 || started > 5 {
 		t.Errorf("Slurm started %d jobs for %d", started, len(jobs))
 	}
-}
-
-// cancelled: someone cancels a job. It is not started again, and says why it ended.
-func cancelled(t *testing.T, b cluster.Backend) {
-	job := cluster.Job{Name: cluster.JobName(strings.Repeat("c", 40)), Args: []string{clustertest.Command, "sleep", "1h", "0"}, Retries: 3, Grace: time.Second}
-	last := follow(t, b, job, func(s cluster.Status) {
-		if s.State == cluster.Running {
-			if out, err := exec.Command("scancel", s.ID).CombinedOutput(); err != nil {
-				t.Errorf("%v: %s", err, out)
-			}
-		}
-	})
-	if last.State != cluster.Failed || !last.Final || last.Starts != 1 || !strings.Contains(last.Message, "from outside, such as by scancel") {
-		t.Errorf("%+v", last)
-	}
-}
-
-// killed: a worker is killed, then the batch script with it. Both times the job is soon
-// started again, and says why.
-func killed(t *testing.T, b cluster.Backend, folder string) {
-	job := cluster.Job{Name: cluster.JobName(strings.Repeat("d", 40)), Args: []string{clustertest.Command, "marked", folder}, Retries: 3, Grace: time.Second}
-	var told []string
-	start := time.Now()
-	last := follow(t, b, job, func(s cluster.Status) {
-		if s.State == cluster.Pending && s.Starts > 0 && (len(told) == 0 || told[len(told)-1] != s.Message) {
-			told = append(told, s.Message)
-		}
-		if s.State == cluster.Running && s.Starts <= 2 {
-			killMarked(t, folder, s.Starts == 2)
-		}
-	})
-	text := strings.Join(told, "|")
-	if last.State != cluster.Succeeded || last.Starts != 3 || !strings.Contains(text, "status 137") || !strings.Contains(text, "script was killed") {
-		t.Errorf("%+v, told %q", last, told)
-	}
-	if took := time.Since(start); took > time.Minute {
-		t.Errorf("two restarts took %s", took)
-	}
-}
-
-// killMarked kills the worker that left its number in the folder, and the batch script
-// above it if script is set.
-func killMarked(t *testing.T, folder string, script bool) {
-	path := filepath.Join(folder, "marked")
-	var pid, parent int
-	for limit := time.Now().Add(20 * time.Second); pid == 0 && time.Now().Before(limit); time.Sleep(50 * time.Millisecond) {
-		text, _ := os.ReadFile(path)
-		_, _ = fmt.Sscan(string(text), &pid, &parent)
-	}
-	if pid == 0 {
-		t.Error("no worker left its number")
-		return
-	}
-	_ = os.Remove(path)
-	if script {
-		_ = syscall.Kill(parent, syscall.SIGKILL)
-	}
-	_ = syscall.Kill(pid, syscall.SIGKILL)
-}
-
-// follow starts a job and watches it until it has ended.
-func follow(t *testing.T, b cluster.Backend, job cluster.Job, saw func(cluster.Status)) (last cluster.Status) {
-	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer stop()
-	if err := b.Start(ctx, job); err != nil {
-		t.Fatal(err)
-	}
-	err := b.Watch(ctx, func(s cluster.Status) {
-		if s.Job != job.Name {
-			return
-		}
-		last = s
-		if saw(s); s.State.Ended() {
-			stop()
-		}
-	}, nil)
-	if err := errors.Join(err, b.Cancel(t.Context(), job.Name)); err != nil {
-		t.Error(err)
-	}
-	return last
 }
 
 // moved: a job waits for the node that cluster.Rank prefers, which is full. Another node

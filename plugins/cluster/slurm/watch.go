@@ -311,7 +311,7 @@ func (w *watcher) why(e entry, exit int) (message string, final bool) {
 	message = w.printed(e.name)
 	switch _, err := os.Stat(w.path(e.name, "stop")); {
 	case e.state == "CANCELLED" && err != nil:
-		return "it was cancelled from outside, such as by scancel; apply again to start it anew", true
+		return "it was cancelled from outside, such as by scancel; the next apply starts it again", true
 	case e.state != "FAILED":
 		return message, false
 	case exit == cluster.ExitNotRun || exit == cluster.ExitNotFound:

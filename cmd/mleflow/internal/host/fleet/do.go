@@ -274,7 +274,7 @@ func (w *watched) lost(s cluster.Status) error {
 	case s.Message != "":
 		text = s.Message
 	case s.State == cluster.Gone:
-		text, s.Final = "it was removed from outside; apply again to start it anew", true
+		text, s.Final = "it was removed from outside; the next apply starts it again", true
 	}
 	if s.Reason != "" {
 		text = s.Reason + ": " + text
