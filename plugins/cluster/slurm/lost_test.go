@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -72,6 +73,43 @@ func killMarked(t *testing.T, folder string, script bool) {
 		_ = syscall.Kill(parent, syscall.SIGKILL)
 	}
 	_ = syscall.Kill(pid, syscall.SIGKILL)
+}
+
+// furtherLost: a job goes on with another one and is killed with it, or cancelled. The
+// other one's own place in the queue starts it again, or is given up.
+func furtherLost(t *testing.T, b cluster.Backend, folder string, kill bool) {
+	job := func(digit string, args ...string) cluster.Job {
+		return cluster.Job{Name: cluster.JobName(strings.Repeat(digit+fmt.Sprint(kill)[:1], 20)), Args: append([]string{clustertest.Command}, args...), Needs: cluster.Needs{CPUs: 2}, Stay: time.Minute, Grace: time.Second, Retries: 3}
+	}
+	full, first, other := job("1", "sleep", "1h", "0"), job("2", "sleep", "3s", "0"), job("3", "marked", folder)
+	for _, j := range []cluster.Job{full, first} {
+		if err := b.Start(t.Context(), j); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var ids []string
+	last := follow(t, b, other, func(s cluster.Status) {
+		if s.State != cluster.Running || slices.Contains(ids, s.ID) {
+			return
+		}
+		if ids = append(ids, s.ID); len(ids) > 1 {
+			return
+		}
+		if kill {
+			killMarked(t, folder, true)
+		} else if out, err := exec.Command("scancel", s.ID).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
+	if err := b.Cancel(t.Context(), full.Name, first.Name); err != nil {
+		t.Error(err)
+	}
+	switch {
+	case kill && (last.State != cluster.Succeeded || len(ids) != 2):
+		t.Errorf("%+v in the jobs %v, want it started by itself", last, ids)
+	case !kill && (!last.Final || len(ids) != 1):
+		t.Errorf("%+v in the jobs %v, want it cancelled", last, ids)
+	}
 }
 
 // follow starts a job and watches it until it has ended.

@@ -72,6 +72,12 @@ func TestSuite(t *testing.T) {
 	})
 	t.Run("SmallInputs", func(t *testing.T) { small(t, open(t, func(*slurm.Config) {})) })
 	t.Run("Further", func(t *testing.T) { further(t, open(t, func(*slurm.Config) {})) })
+	t.Run("FurtherIsKilled", func(t *testing.T) {
+		furtherLost(t, open(t, func(*slurm.Config) {}), filepath.Join(c.Dir, "jobs"), true)
+	})
+	t.Run("FurtherIsCancelled", func(t *testing.T) {
+		furtherLost(t, open(t, func(*slurm.Config) {}), filepath.Join(c.Dir, "jobs"), false)
+	})
 	t.Run("LargeInputsAreThere", func(t *testing.T) { moved(t, open) })
 	t.Run("Preempted", func(t *testing.T) { preempted(t, open(t, func(*slurm.Config) {})) })
 	t.Run("GPUs", func(t *testing.T) { gpus(t, open(t, func(*slurm.Config) {})) })

@@ -141,6 +141,11 @@ func (w *watcher) status(ctx context.Context, e entry) cluster.Status {
 	case e.node != "" && !e.waits():
 		s.Starts++
 	}
+	if e.active() && last.State == cluster.Running && slices.Contains(e.cancelled, last.ID) {
+		// Someone cancelled the job that had taken over this one.
+		_, _ = call(ctx, "", "scancel", e.id) // tried again next time
+		return last
+	}
 	if e.runs() {
 		s.State = cluster.Running
 		w.stop(ctx, e)
