@@ -37,6 +37,16 @@ func (s *StepSummary) stop(at time.Time) {
 	}
 }
 
+// spans returns the periods, with an empty one at the end for a worker that was too fast
+// to be seen running.
+func (s *StepSummary) spans() []Span {
+	here := func(span Span) bool { return span.On == s.On && span.Node == s.Node }
+	if s.Status != event.Ran || s.Node == "" || slices.ContainsFunc(s.Spans, here) {
+		return s.Spans
+	}
+	return append(slices.Clip(s.Spans), Span{On: s.On, Node: s.Node, Start: s.Ended, End: s.Ended})
+}
+
 // NodeUse is a run's use of a node.
 type NodeUse struct {
 	On   string `json:"on"`
@@ -68,9 +78,12 @@ func (s *Summary) Nodes() []NodeUse {
 	for i := range s.Steps {
 		step := &s.Steps[i]
 		seen := map[key]bool{}
-		for _, span := range step.Spans {
+		for _, span := range step.spans() {
 			if span.End.IsZero() {
 				span.End = s.Last
+			}
+			if span.End.Before(span.Start) {
+				span.End = span.Start
 			}
 			k := key{span.On, span.Node}
 			u := uses[k]
@@ -84,7 +97,7 @@ func (s *Summary) Nodes() []NodeUse {
 			}
 			u.add(span)
 		}
-		if u := uses[key{step.On, step.Node}]; u != nil && len(step.Spans) > 0 {
+		if u := uses[key{step.On, step.Node}]; u != nil {
 			u.FetchedBytes += step.FetchedBytes
 			u.StoredBytes += step.StoredBytes
 		}

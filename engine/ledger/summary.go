@@ -122,7 +122,9 @@ func (b *Summariser) Step(address string) *StepSummary {
 
 // Add adds the next event of the run.
 func (b *Summariser) Add(e event.Event) {
-	b.sum.Last = e.When()
+	if e.When().After(b.sum.Last) { // events of workers come late
+		b.sum.Last = e.When()
+	}
 	switch e := e.(type) {
 	case event.RunStarted:
 		b.sum.Start = &e

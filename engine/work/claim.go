@@ -35,6 +35,8 @@ type claimDocument struct {
 	// machine.
 	Worker string `json:"worker"`
 	Node   string `json:"node"`
+	// Process is the worker's process, as Worker.Process.
+	Process string `json:"process,omitempty"`
 	// Beat counts the renewals. There is one every IntervalMillis.
 	Beat           int   `json:"beat"`
 	IntervalMillis int64 `json:"interval_ms"`
@@ -92,10 +94,9 @@ func readClaim(ctx context.Context, desk remote.Desk, id digest.ActionID, genera
 
 // waiter waits until a worker can claim an action.
 type waiter struct {
-	desk     remote.Desk
-	action   digest.ActionID
-	interval time.Duration
-	node     string
+	*Worker
+	desk   remote.Desk
+	action digest.ActionID
 	// seen is the last claim read. since is the time of its last change.
 	seen  string
 	since time.Time
@@ -112,12 +113,12 @@ func (w *waiter) try(ctx context.Context) (*claim, error) {
 		if err != nil {
 			return nil, err
 		}
-		if doc != nil && !doc.Ended && !w.silent(doc, generation, data) {
+		if doc != nil && !doc.Ended && !w.dead(doc) && !w.silent(doc, generation, data) {
 			return nil, nil
 		}
 	}
 	c := &claim{desk: w.desk, action: w.action, generation: generation + 1,
-		doc: claimDocument{Worker: rand.Text(), Node: w.node, IntervalMillis: w.interval.Milliseconds()}}
+		doc: claimDocument{Worker: rand.Text(), Node: w.Node, Process: w.Process, IntervalMillis: w.Interval.Milliseconds()}}
 	data, err := json.Marshal(c.doc)
 	if err == nil {
 		err = w.desk.Create(ctx, claimName(w.action, c.generation), data)
@@ -129,6 +130,12 @@ func (w *waiter) try(ctx context.Context) (*claim, error) {
 		return nil, fmt.Errorf("claim action %s: %w", w.action.Short(), err)
 	}
 	return c, nil
+}
+
+// dead reports whether the holder of a claim was a process of this machine that has ended
+// for certain.
+func (w *waiter) dead(doc *claimDocument) bool {
+	return w.Dead != nil && doc.Process != "" && doc.Node == w.Node && w.Dead(doc.Process)
 }
 
 // silent reports whether a claim has been unchanged for so long that its holder

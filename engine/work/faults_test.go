@@ -42,7 +42,7 @@ func TestFaultyRemote(t *testing.T) {
 		all.Go(func() {
 			var r *Result
 			waitFor(t, func() bool {
-				r, _ = task.Poll(t.Context(), false, func(event.Event) {})
+				r, _ = task.Poll(t.Context(), Working, func(event.Event) {})
 				return r != nil
 			})
 			if r.Record == nil || l.most.Load() != 1 {

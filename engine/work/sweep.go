@@ -57,3 +57,38 @@ func Over(ctx context.Context, c *remote.Tier, id digest.ActionID) (bool, error)
 	}
 	return err == nil, err
 }
+
+// Stray says why nobody will go on with what a lost worker of an action left on a node:
+// the action has its result, or another node has it. It returns "" if a worker on the
+// node may go on, or if the action is none of this remote cache.
+func Stray(ctx context.Context, c *remote.Tier, id digest.ActionID, node string) (why string, err error) {
+	desk := c.Desk()
+	generation, err := latest(ctx, desk, id)
+	if err != nil {
+		return "", err
+	}
+	if generation > 0 {
+		doc, _, err := readClaim(ctx, desk, id, generation)
+		if err != nil {
+			return "", err
+		}
+		if doc != nil && !doc.Ended && doc.Node != node {
+			return fmt.Sprintf("node %s has its step now", doc.Node), nil
+		}
+	}
+	done := "its step has a result"
+	switch o, err := readOrder(ctx, desk, id); {
+	case err == nil:
+		r, err := readResult(ctx, desk, id)
+		if err != nil || r == nil || r.Request != o.Request {
+			return "", err
+		}
+		return done, nil
+	case !errors.Is(err, cache.ErrNotFound):
+		return "", err
+	}
+	if _, err := c.FindAfar(ctx, id); err == nil {
+		return done, nil
+	}
+	return "", nil
+}

@@ -101,9 +101,21 @@ func (t *Task) begin(ctx context.Context) (err error) {
 	return nil
 }
 
+// Crew is what is known of the workers of a task.
+type Crew int
+
+const (
+	// Working: a worker may be at work, and tells when it is done.
+	Working Crew = iota
+	// Lost: the last worker is gone, and another one is to come. What the last one has
+	// left counts.
+	Lost
+	// Ended: no worker is left, so that nothing more will arrive.
+	Ended
+)
+
 // Poll passes on new events and returns the result, or nil while there is none.
-// ended means that no worker is left, so that nothing more will arrive.
-func (t *Task) Poll(ctx context.Context, ended bool, sink func(event.Event)) (*Result, error) {
+func (t *Task) Poll(ctx context.Context, crew Crew, sink func(event.Event)) (*Result, error) {
 	news, err := t.events(ctx, sink)
 	if err != nil {
 		return nil, err
@@ -111,10 +123,10 @@ func (t *Task) Poll(ctx context.Context, ended bool, sink func(event.Event)) (*R
 	if t.idle++; news {
 		t.idle = 0
 	}
-	if !t.over && !ended && t.idle%lookEvery != lookEvery-1 {
+	if !t.over && crew == Working && t.idle%lookEvery != lookEvery-1 {
 		return nil, nil
 	}
-	r, err := t.result(ctx, ended)
+	r, err := t.result(ctx, crew)
 	if r != nil && !t.over {
 		_, err = t.events(ctx, sink) // written in the meantime
 	}
@@ -122,8 +134,8 @@ func (t *Task) Poll(ctx context.Context, ended bool, sink func(event.Event)) (*R
 }
 
 // lookEvery is the number of polls without news after which Poll looks for the
-// result.
-const lookEvery = 6
+// result. It looks for another worker's claim in the polls between.
+const lookEvery = 2
 
 // events reads the new chunks. A worker that takes over writes a new
 // generation.
@@ -156,9 +168,32 @@ func (t *Task) events(ctx context.Context, sink func(event.Event)) (news bool, e
 	}
 }
 
-// result returns the result of the task, or nil. ended has the meaning it has
-// in Poll.
-func (t *Task) result(ctx context.Context, ended bool) (*Result, error) {
+// Heard numbers the worker whose events were last read; 0 is none yet. The next worker
+// has a higher number.
+func (t *Task) Heard() int {
+	if t.chunk == 1 {
+		return 0
+	}
+	return t.generation
+}
+
+// GiveUp ends the claim of a worker that was seen to end on a node, so that the next
+// one need not wait until it has been silent for long.
+func (t *Task) GiveUp(ctx context.Context, node string) error {
+	doc, _, err := readClaim(ctx, t.desk, t.action, t.generation)
+	if err != nil || doc == nil || doc.Ended || doc.Node != node {
+		return err
+	}
+	doc.Ended = true
+	data, err := json.Marshal(doc)
+	if err != nil {
+		return err
+	}
+	return t.desk.Put(ctx, claimName(t.action, t.generation), data)
+}
+
+// result returns the result of the task, or nil.
+func (t *Task) result(ctx context.Context, crew Crew) (*Result, error) {
 	r, err := readResult(ctx, t.desk, t.action)
 	if err != nil || r != nil && r.Request != t.before {
 		return r, err
@@ -168,7 +203,7 @@ func (t *Task) result(ctx context.Context, ended bool) (*Result, error) {
 	}
 	// Another controller may have taken the result and cleaned up. If the order
 	// still exists, the record is from a worker that has yet to write the rest.
-	if !ended {
+	if crew == Working {
 		switch _, err := t.desk.Get(ctx, remote.OrderName(t.action)); {
 		case err == nil:
 			return nil, nil

@@ -163,7 +163,7 @@ func (b *bench) place(live bool) *Task {
 func (b *bench) wait(task *Task) *Result {
 	b.t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		r, err := task.Poll(b.t.Context(), false, func(e event.Event) { b.seen = append(b.seen, e) })
+		r, err := task.Poll(b.t.Context(), Working, func(e event.Event) { b.seen = append(b.seen, e) })
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -450,7 +450,7 @@ func TestResultAfterEvents(t *testing.T) {
 		var r *Result
 		for r == nil && !t.Failed() {
 			var err error
-			if r, err = task.Poll(t.Context(), false, func(e event.Event) { b.seen = append(b.seen, e) }); err != nil {
+			if r, err = task.Poll(t.Context(), Working, func(e event.Event) { b.seen = append(b.seen, e) }); err != nil {
 				t.Error(err)
 			}
 		}

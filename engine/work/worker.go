@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
@@ -21,14 +22,21 @@ type Worker struct {
 	Kinds func(ctx context.Context, folders []Folder) (*step.Registry, error)
 	// Cache is this node's cache, backed by the remote cache.
 	Cache *remote.Tier
-	// Node is the name of this machine.
-	Node string
+	// Node is the name of this machine, Version that of its program.
+	Node, Version string
+	// Process names this process. Dead reports whether the process with such a name ran
+	// on this machine and has ended for certain. Both may be missing.
+	Process string
+	Dead    func(process string) bool
 	// Capacity and Locks describe this machine's devices.
 	Capacity sched.Capacity
 	Locks    *sched.DeviceLocks
 	// Ready returns an error if this machine cannot run a step now. If it is
 	// nil, the machine is always ready.
 	Ready func(kind *step.Kind, args step.Args) error
+	// Tidy ends what lost workers left on this machine, and returns what people should
+	// know of it before the action begins. It may be nil.
+	Tidy func(ctx context.Context, action digest.ActionID) []string
 	// Say reports the worker's progress to people.
 	Say func(text string)
 	// Interval is the interval at which the claim is renewed. 0 means
@@ -54,6 +62,9 @@ func (w *Worker) Run(ctx context.Context, id digest.ActionID) error {
 	}
 	s := &shift{w: w, desk: desk, o: o}
 	err = s.run(ctx)
+	if full(err) {
+		err = refusef("the cache of node %s has no space for %s: %v; raise MLEFLOW_CACHE_QUOTA there (cache_quota, quota in the cluster file), free space with mleflow cache gc, or use a larger disk", w.Node, o.Address, err)
+	}
 	if IsRefusal(err) {
 		err = errors.Join(err, writeResult(context.WithoutCancel(ctx), desk, id, &Result{Request: o.Request, Node: w.Node, Refused: err.Error()}))
 	}
@@ -68,7 +79,7 @@ func patiently[T any](ctx context.Context, w *Worker, try func() (T, error)) (T,
 	wait := time.Second
 	for {
 		v, err := try()
-		if err == nil || IsRefusal(err) || errors.Is(err, cache.ErrNotFound) || errors.Is(err, errSuperseded) || ctx.Err() != nil || remote.IsDenied(err) {
+		if err == nil || IsRefusal(err) || errors.Is(err, cache.ErrNotFound) || errors.Is(err, errSuperseded) || ctx.Err() != nil || remote.IsDenied(err) || full(err) {
 			return v, err
 		}
 		w.Say(fmt.Sprintf("%v; trying again in %s", err, wait))
@@ -77,6 +88,12 @@ func patiently[T any](ctx context.Context, w *Worker, try func() (T, error)) (T,
 		}
 		wait = min(2*wait, longestWait)
 	}
+}
+
+// full reports whether an error means that this machine's cache has no space, and that
+// none will be given back to it.
+func full(err error) bool {
+	return (errors.Is(err, cache.ErrQuota) || errors.Is(err, cache.ErrSpace) || errors.Is(err, syscall.ENOSPC)) && !errors.Is(err, cache.ErrReserved)
 }
 
 // shift is a worker's processing of one order.
@@ -102,6 +119,7 @@ func (s *shift) run(ctx context.Context) error {
 		return err
 	}
 	return s.hold(ctx, func(ctx context.Context) (*Result, error) {
+		s.greet(ctx)
 		if s.w.Ready != nil {
 			if err := s.w.Ready(kind, args); err != nil {
 				return nil, err
@@ -111,10 +129,25 @@ func (s *shift) run(ctx context.Context) error {
 	})
 }
 
+// greet tells what is unusual about this machine and this program.
+func (s *shift) greet(ctx context.Context) {
+	var texts []string
+	if s.w.Tidy != nil {
+		texts = s.w.Tidy(ctx, s.o.Action)
+	}
+	if s.w.Version != "" && s.w.Version != s.o.Version {
+		texts = append(texts, fmt.Sprintf("the worker is mleflow %s, and mleflow %s ordered the step; both compute the same key, so the result is the same", s.w.Version, s.o.Version))
+	}
+	for _, text := range texts {
+		s.w.Say(text)
+		s.out.Emit(event.Warning{At: now(), Address: s.o.Address, Message: fmt.Sprintf("node %s: %s", s.w.Node, text)})
+	}
+}
+
 // turn waits until this worker holds the claim. done reports that nothing is
 // left to do.
 func (s *shift) turn(ctx context.Context) (done bool, err error) {
-	wait := &waiter{desk: s.desk, action: s.o.Action, interval: s.w.Interval, node: s.w.Node}
+	wait := &waiter{Worker: s.w, desk: s.desk, action: s.o.Action}
 	for told := false; ; told = true {
 		if done, err := patiently(ctx, s.w, func() (bool, error) { return s.done(ctx) }); done || err != nil {
 			return done, err

@@ -11,7 +11,14 @@ const (
 	ExitDone    = 0
 	ExitFailed  = 1
 	ExitRefused = 78
+	// ExitNotRun and ExitNotFound are the shell's statuses for a program that cannot be
+	// executed or does not exist.
+	ExitNotRun   = 126
+	ExitNotFound = 127
 )
+
+// FinalExits are the exit statuses after which another start would end in the same way.
+var FinalExits = []int{ExitRefused, ExitNotRun, ExitNotFound}
 
 // Backend is a system that runs jobs on a cluster's nodes. Its methods are safe
 // for concurrent use.
@@ -63,6 +70,9 @@ type Job struct {
 	// inputs; 0 is not known.
 	Near      string
 	NearBytes int64
+	// Stay is the time after its start in which a job may go on with others, so that
+	// each still has its Deadline. A backend may ignore it.
+	Stay time.Duration
 	// Retries is the number of restarts after failures of the machines.
 	Retries int
 }
@@ -110,8 +120,13 @@ type Status struct {
 	// terms, such as Unschedulable, ImagePullBackOff, Evicted or NODE_FAIL;
 	// Message explains it in a sentence. Both may be empty.
 	Reason, Message string
-	// Refused reports whether the worker ended with ExitRefused.
-	Refused bool
+	// Dead reports whether a job that waits for a restart has no worker any more for
+	// certain: its last one was seen to end, not only out of sight.
+	Dead bool
+	// Final reports whether another job would fail in the same way, because the worker
+	// refused the order or could not be started at all, or should not be started, because
+	// someone cancelled this one from outside.
+	Final bool
 }
 
 // Node is a machine of the cluster.

@@ -19,7 +19,8 @@
 // A worker exits with one of three statuses. ExitDone: the outcome of the action, a
 // result or the failure of the step, is in the remote cache. ExitFailed:
 // something around the action failed, so another worker may succeed. ExitRefused:
-// no worker can run the action. Anything else that ends a job, such as a lost
+// no worker can run the action. A program that is missing on the node is a refusal
+// too. Anything else that ends a job, such as a lost
 // node, an eviction, a preemption or an image that cannot be pulled, is the
 // machines' failure; a backend restarts the job up to Job.Retries times and
 // then reports it as Failed with a Reason. None of them is ever the agent's.

@@ -71,9 +71,9 @@ func attemptID(action, dir string) string {
 	return fmt.Sprintf("agent-%.24s-%.8s", action, digest.Of([]byte(dir)).String())
 }
 
-// Abandoned returns the number of agents that interrupted runs left on this machine.
-// With end, it also ends them and removes their folders.
-func Abandoned(ctx context.Context, keeper cache.Keeper, runtimes *executor.Registry, end bool) (n int, all error) {
+// Abandoned returns the number of agents that interrupted runs left on this machine. It
+// ends those for whose action end returns true, and removes their folders.
+func Abandoned(ctx context.Context, keeper cache.Keeper, runtimes *executor.Registry, end func(action string) bool) (n int, all error) {
 	list, all := keeper.Kept(ctx)
 	for _, k := range list {
 		action, ok := strings.CutPrefix(k.Key, keptPrefix)
@@ -89,7 +89,7 @@ func Abandoned(ctx context.Context, keeper cache.Keeper, runtimes *executor.Regi
 			if left {
 				n++
 			}
-			if left && end {
+			if left && end(action) {
 				a := &attempt{runtime: rt}
 				err = errors.Join(rt.End(ctx, id), a.dropVolume(ctx, k.Dir), discard(ctx, keeper, k.Key))
 			}

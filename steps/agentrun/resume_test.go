@@ -94,7 +94,7 @@ func TestLeft(t *testing.T) {
 	if list := kept(t, b); len(list) != 1 || list[0].Held {
 		t.Fatalf("kept %v", list)
 	}
-	if n, err := agentrun.Abandoned(t.Context(), b.Store, executor.NewRegistry(m.runtime()), false); n != 1 || err != nil {
+	if n, err := agentrun.Abandoned(t.Context(), b.Store, executor.NewRegistry(m.runtime()), func(string) bool { return false }); n != 1 || err != nil {
 		t.Errorf("abandoned: %d, %v", n, err)
 	}
 	if r := run(t, b, args); r.Submission["submission.csv"] != "from the first\n" || !r.Stats.Resumed {

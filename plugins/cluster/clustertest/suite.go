@@ -237,7 +237,7 @@ func (b *bench) examine() {
 func (b *bench) succeeds() {
 	job := b.job("exit", "0")
 	b.start(job)
-	if s := b.want(job.Name, cluster.Succeeded); s.Node == "" || s.Starts != 1 || s.Refused {
+	if s := b.want(job.Name, cluster.Succeeded); s.Node == "" || s.Starts != 1 || s.Final {
 		b.Errorf("status %+v", s)
 	}
 }
@@ -255,7 +255,7 @@ func (b *bench) failsAgain() {
 	job.Retries = 1
 	b.start(job)
 	s := b.want(job.Name, cluster.Failed)
-	if s.Starts != 2 || s.Refused || s.Reason == "" || !strings.Contains(s.Message, "worker: [exit 1]") {
+	if s.Starts != 2 || s.Final || s.Reason == "" || !strings.Contains(s.Message, "worker: [exit 1]") {
 		b.Errorf("status %+v, want two starts, a reason and what the worker said", s)
 	}
 }
@@ -264,7 +264,7 @@ func (b *bench) refuses() {
 	job := b.job("exit", strconv.Itoa(cluster.ExitRefused))
 	job.Retries = 3
 	b.start(job)
-	if s := b.want(job.Name, cluster.Failed); s.Starts != 1 || !s.Refused {
+	if s := b.want(job.Name, cluster.Failed); s.Starts != 1 || !s.Final {
 		b.Errorf("status %+v, want one start, refused", s)
 	}
 }
@@ -481,12 +481,13 @@ func (b *bench) nodeIsLost() {
 func (b *bench) broken() {
 	of := newBench(b.T, b.bed, b.bed.Broken(b.T))
 	job := of.job("exit", "0")
+	job.Retries = 3
 	if err := of.backend.Start(b.Context(), job); err != nil {
 		b.Logf("refused: %v", err)
 		return
 	}
-	if s := of.want(job.Name, cluster.Failed); s.Reason == "" || s.Refused {
-		b.Errorf("status %+v, want a reason", s)
+	if s := of.want(job.Name, cluster.Failed); s.Reason == "" || s.Starts > 1 {
+		b.Errorf("status %+v, want a reason and no other start", s)
 	} else {
 		b.Logf("%s: %s", s.Reason, s.Message)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
@@ -18,6 +19,8 @@ const Command = "clustertest-worker"
 //	exit N            ends at once
 //	sleep DURATION N  ends later, and at SIGTERM with status 1
 //	stubborn          ignores SIGTERM
+//	marked FOLDER     writes its number and its parent's to FOLDER/marked, and ends
+//	                  after some seconds
 //	env NAME VALUE    ends with status 0 if the environment has that value, else with 2
 func Worker(args []string) int {
 	fmt.Println("worker:", args)
@@ -41,6 +44,13 @@ func Worker(args []string) int {
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
 		time.Sleep(time.Hour)
+	case "marked":
+		mark := filepath.Join(args[1], "marked")
+		if os.WriteFile(mark+".new", fmt.Append(nil, os.Getpid(), " ", os.Getppid()), 0o600) != nil || os.Rename(mark+".new", mark) != nil {
+			return 2
+		}
+		time.Sleep(4 * time.Second)
+		return 0
 	case "env":
 		if os.Getenv(args[1]) == args[2] {
 			return 0

@@ -138,7 +138,7 @@ func TestRealPreemption(t *testing.T) {
 	last := low.start("sleep 60", func(j *cluster.Job) { j.Needs.CPUs = 1.5 })
 	low.await(last, time.Minute, is(cluster.Running, ""))
 	winner = high.start("sleep 4", most)
-	if s := low.await(last, 2*time.Minute, func(s cluster.Status) bool { return s.State.Ended() }); s.State != cluster.Failed || s.Reason != "Preempted" || s.Starts != 1 || s.Refused {
+	if s := low.await(last, 2*time.Minute, func(s cluster.Status) bool { return s.State.Ended() }); s.State != cluster.Failed || s.Reason != "Preempted" || s.Starts != 1 || s.Final {
 		t.Errorf("%+v", s)
 	}
 	high.await(winner, time.Minute, is(cluster.Succeeded, ""))

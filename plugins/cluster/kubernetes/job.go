@@ -63,13 +63,13 @@ func (s settings) manifest(j cluster.Job, nodes []string) *job {
 	}
 }
 
-// failurePolicy ends a job whose worker refuses the order. Any other end of a
+// failurePolicy ends a job whose worker refuses the order or cannot be started. Any other end of a
 // pod is the machines' failure and counts as a retry. Disruptions such as preemptions
 // count too, because a cluster that always preempts a job would restart it endlessly.
 // An agent's failure is a result and ends no pod.
 func failurePolicy() *podFailurePolicy {
 	return &podFailurePolicy{Rules: []failureRule{
-		{Action: "FailJob", OnExitCodes: &onExitCodes{ContainerName: workerName, Operator: "In", Values: []int{cluster.ExitRefused}}},
+		{Action: "FailJob", OnExitCodes: &onExitCodes{ContainerName: workerName, Operator: "In", Values: cluster.FinalExits}},
 	}}
 }
 

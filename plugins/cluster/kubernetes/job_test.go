@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,5 +119,31 @@ func TestConfigurationsAreChecked(t *testing.T) {
 		if _, err := settle(config); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
+	}
+}
+
+// TestStatusOfEnds: of a pod that ended, the status says whether its worker is dead for
+// certain, and whether another one would end in the same way.
+func TestStatusOfEnds(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		state       containerState
+		ended       cluster.State
+		dead, final bool
+	}{
+		{"killed, started again", containerState{Terminated: &terminated{ExitCode: 137, Reason: "OOMKilled"}}, "", true, false},
+		{"out of sight, started again", containerState{Running: &struct{}{}}, "", false, false},
+		{"refused", containerState{Terminated: &terminated{ExitCode: cluster.ExitRefused, Reason: "Error"}}, cluster.Failed, false, true},
+		{"no program", containerState{Terminated: &terminated{ExitCode: cluster.ExitNotFound, Reason: "Error"}}, cluster.Failed, false, true},
+		{"failed", containerState{Terminated: &terminated{ExitCode: cluster.ExitFailed, Reason: "Error"}}, cluster.Failed, false, false},
+	} {
+		p := &pod{}
+		p.Status.Phase, p.Status.ContainerStatuses = "Failed", []containerStatus{{Name: workerName, State: c.state}}
+		if s := status("j", view{uid: "1", ended: c.ended}, sightOf(p), 1); s.Dead != c.dead || s.Final != c.final {
+			t.Errorf("%s: %+v", c.name, s)
+		}
+	}
+	if exits := failurePolicy().Rules[0].OnExitCodes.Values; !slices.Equal(exits, []int{78, 126, 127}) {
+		t.Errorf("the Job is not started again after %v", exits)
 	}
 }

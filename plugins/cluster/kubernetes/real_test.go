@@ -136,7 +136,7 @@ func TestRealOutcomes(t *testing.T) {
 			t.Parallel()
 			name := l.start(c.script, c.change)
 			s := l.await(name, 2*time.Minute, func(s cluster.Status) bool { return s.State.Ended() })
-			if s.State != c.state || s.Reason != c.reason || s.Starts != c.starts || s.Refused != c.refused || s.Node == "" || !strings.Contains(s.Message, c.message) {
+			if s.State != c.state || s.Reason != c.reason || s.Starts != c.starts || s.Final != c.refused || s.Node == "" || !strings.Contains(s.Message, c.message) {
 				t.Errorf("%+v, want %+v", s, c)
 			}
 		})

@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,7 +30,8 @@ type sight struct {
 	started        bool
 	// reason and message explain why it waits or why it failed.
 	reason, message string
-	refused         bool
+	// dead reports whether the worker's container was seen to end, final whether its exit status is one of cluster.FinalExits.
+	dead, final bool
 	// stuck reports whether its reason persists however many other jobs end.
 	stuck bool
 	// overdue is the time by which its deletion should be done; zero without a deletion.
@@ -114,7 +116,8 @@ func (s *sight) look(c containerStatus) {
 	case c.State.Terminated != nil:
 		t := c.State.Terminated
 		s.started = t.StartedAt.Unix() > 0 && t.Reason != "StartError"
-		s.refused = t.ExitCode == cluster.ExitRefused
+		s.dead = true
+		s.final = slices.Contains(cluster.FinalExits, t.ExitCode)
 		if s.reason == "" && t.ExitCode != 0 {
 			s.reason = t.Reason
 			s.message = strings.TrimSuffix(fmt.Sprintf("the worker ended with exit status %d: %s", t.ExitCode, cluster.LastLine(t.Message)), ": ")
@@ -144,7 +147,7 @@ func disruption(c condition, reason string) string {
 func status(name string, v view, last *sight, starts int) cluster.Status {
 	st := cluster.Status{Job: name, ID: v.uid, State: cluster.Pending, Starts: starts}
 	if last != nil {
-		st.Node, st.Reason, st.Message, st.Refused = last.node, last.reason, last.message, last.refused
+		st.Node, st.Reason, st.Message, st.Final = last.node, last.reason, last.message, last.final
 	}
 	switch {
 	case v.ended == cluster.Succeeded:
@@ -163,7 +166,8 @@ func status(name string, v view, last *sight, starts int) cluster.Status {
 		st.Reason, st.Message = "Suspended", "the queue has not admitted it yet"
 	}
 	if v.ended != cluster.Failed {
-		st.Refused = false
+		st.Final = false
+		st.Dead = st.State == cluster.Pending && last != nil && last.dead
 	}
 	return st
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -74,8 +75,11 @@ func (j *job) ended() bool {
 	case j.Starts == 0:
 		return false
 	}
-	return j.exit == cluster.ExitDone || j.exit == cluster.ExitRefused || j.Starts > j.Spec.Retries
+	return j.exit == cluster.ExitDone || j.final() || j.Starts > j.Spec.Retries
 }
+
+// final reports whether another worker would end in the same way.
+func (j *job) final() bool { return slices.Contains(cluster.FinalExits, j.exit) }
 
 func (j *job) status() cluster.Status {
 	s := cluster.Status{Job: j.Spec.Name, ID: j.Created.Format(time.RFC3339Nano), State: cluster.Pending, Node: j.Node, Starts: j.Starts}
@@ -84,12 +88,12 @@ func (j *job) status() cluster.Status {
 		s.State = cluster.Running
 	case !j.ended():
 		if s.Reason = "Queued"; j.Starts > 0 {
-			s.Reason, s.Message = "Restarting", j.why()
+			s.Reason, s.Message, s.Dead = "Restarting", j.why(), true
 		}
 	case j.exit == cluster.ExitDone && j.Starts > 0:
 		s.State = cluster.Succeeded
 	default:
-		s.State, s.Refused = cluster.Failed, j.exit == cluster.ExitRefused
+		s.State, s.Final = cluster.Failed, j.final()
 		if s.Reason, s.Message = "WorkerFailed", j.why(); !j.Cancelled.IsZero() {
 			s.Reason = "Cancelled"
 		}

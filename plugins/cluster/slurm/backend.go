@@ -63,16 +63,18 @@ func (b *Backend) Start(ctx context.Context, job cluster.Job) error {
 	if err := b.forget(job.Name); err != nil {
 		return err
 	}
-	_, err = call(ctx, b.script(job), "sbatch", b.options(job, node)...)
+	id, err := call(ctx, b.script(job), "sbatch", b.options(job, node)...)
 	if away := (unreachableError{}); err != nil && node != "" && !errors.As(err, &away) {
 		// Slurm knows why the node cannot take the job, such as a reservation.
-		_, err = call(ctx, b.script(job), "sbatch", b.options(job, "")...)
+		id, err = call(ctx, b.script(job), "sbatch", b.options(job, "")...)
 	}
 	if err != nil {
 		return err
 	}
 	defer b.wake()
-	return b.note(job) // only now: until here Slurm may remember an earlier job of this name
+	id, _, _ = strings.Cut(strings.TrimSpace(id), ";") // a cluster's name follows
+	// Only now: until here Slurm may remember an earlier job of this name.
+	return errors.Join(b.note(job), b.offer(job, id))
 }
 
 // note writes a job's file.
@@ -102,10 +104,11 @@ func (b *Backend) noted(name string) *cluster.Job {
 // for the node that has them.
 const smallBytes = 1 << 30
 
+func small(job cluster.Job) bool { return 0 < job.NearBytes && job.NearBytes <= smallBytes }
+
 // preferred returns the node to which a job is limited at first; "" for none.
 func (b *Backend) preferred(ctx context.Context, job cluster.Job) (string, error) {
-	small := 0 < job.NearBytes && job.NearBytes <= smallBytes
-	if b.sticky == 0 || job.Near == "" || small || slices.ContainsFunc(b.Options, func(o string) bool { return strings.HasPrefix(o, "--nodelist") }) {
+	if b.sticky == 0 || job.Near == "" || small(job) || slices.ContainsFunc(b.Options, func(o string) bool { return strings.HasPrefix(o, "--nodelist") }) {
 		return "", nil
 	}
 	nodes, err := b.Nodes(ctx)
@@ -191,14 +194,15 @@ func (b *Backend) Remove(ctx context.Context, names ...string) error {
 	return errors.Join(errs...)
 }
 
-// files are the suffixes of a job's files.
-var files = []string{"json", "exit", "stop", "log"}
-
 // forget removes the files of a job.
 func (b *Backend) forget(name string) error {
-	var errs []error
-	for _, what := range files {
-		if err := os.Remove(b.path(name, what)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	entries, err := os.ReadDir(b.Folder)
+	errs := []error{err}
+	for _, e := range entries {
+		if of, _, _ := strings.Cut(e.Name(), "."); of != name {
+			continue
+		}
+		if err := os.Remove(filepath.Join(b.Folder, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}

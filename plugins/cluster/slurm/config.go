@@ -44,6 +44,9 @@ type Config struct {
 	// Sticky is the time for which a job waits for the node that has its inputs, "2m"
 	// by default; with "0s" it does not wait.
 	Sticky string `hcl:"sticky,optional"`
+	// Stay is the time after its start in which a job goes on with waiting jobs that ask
+	// for the same, "5m" by default; with "0s" each job runs one step.
+	Stay string `hcl:"stay,optional"`
 	// Poll is the shortest time between two calls of squeue.
 	Poll string `hcl:"poll,optional"`
 }
@@ -51,7 +54,7 @@ type Config struct {
 // settings is a Config with its defaults.
 type settings struct {
 	Config
-	sticky, poll time.Duration
+	sticky, stay, poll time.Duration
 }
 
 // envName matches the name of an environment variable.
@@ -87,6 +90,9 @@ func settle(c Config) (settings, error) {
 		}
 	}
 	if s.sticky, err = duration("sticky", s.Sticky, 2*time.Minute); err != nil {
+		return s, err
+	}
+	if s.stay, err = duration("stay", s.Stay, 5*time.Minute); err != nil {
 		return s, err
 	}
 	if s.poll, err = duration("poll", s.Poll, 2*time.Second); err != nil {

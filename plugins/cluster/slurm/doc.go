@@ -11,6 +11,9 @@
 //	NAME.log   the output of its workers
 //	NAME.exit  the exit status of the last worker
 //	NAME.stop  exists if the job was cancelled
+//	NAME.next-SHAPE  lets a job that runs take over this one, which waits
+//	NAME.taken       the same file, once one did
+//	NAME.revived-N   a controller asked for another start after N restarts
 //
 // Everything else comes from Slurm: one squeue for all jobs, every few seconds.
 //
@@ -23,6 +26,15 @@
 //
 // Two controllers that submit one job at the same moment get two jobs of one
 // name; --dependency=singleton makes the second wait for the first.
+//
+// # Further jobs
+//
+// Starting a job costs Slurm about a second, so a job whose worker is done goes on
+// with a waiting job of the same shape: it takes the file NAME.next-SHAPE by renaming
+// it, gives itself that job's name in Slurm, and runs its worker. The singleton
+// dependency keeps the waiting job of that name from starting meanwhile. Its place in
+// the queue is given up only when its worker is done: should this one be lost, Slurm
+// starts the waiting job itself.
 //
 // # Placement
 //

@@ -22,7 +22,7 @@ func (b *Backend) Examine(ctx context.Context) []cluster.Check {
 			return []cluster.Check{found}
 		}
 	}
-	checks := []cluster.Check{found, b.answers(ctx), b.canWrite(), b.envFile()}
+	checks := []cluster.Check{found, b.answers(ctx), b.canWrite(), b.program(), b.envFile()}
 	if !checks[1].OK {
 		return checks // nothing else can be asked
 	}
@@ -46,6 +46,15 @@ func (b *Backend) canWrite() cluster.Check {
 	}
 	f.Close()
 	_ = os.Remove(f.Name())
+	return c
+}
+
+// program looks at the program as this machine sees it.
+func (b *Backend) program() cluster.Check {
+	c := cluster.Check{Name: "binary", OK: true, Optional: true, Detail: b.Binary + "; all nodes must have it"}
+	if _, err := exec.LookPath(b.Binary); err != nil {
+		c.OK, c.Detail, c.Fix = false, "not a program here: "+err.Error(), "each node must have it; otherwise write binary = \"…\", the path of mleflow there"
+	}
 	return c
 }
 

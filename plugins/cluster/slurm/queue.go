@@ -15,6 +15,8 @@ type entry struct {
 	restarts                                int
 	// exit is the status of the batch script.
 	exit int
+	// cancelled are the identifiers of cancelled jobs of the same name.
+	cancelled []string
 }
 
 // fields is the format of squeue that parse reads.
@@ -36,9 +38,18 @@ func queue(ctx context.Context) (map[string]entry, error) {
 		if !strings.HasPrefix(e.name, cluster.Label+"-") {
 			continue
 		}
-		if other, ok := known[e.name]; !ok || e.before(other) {
+		other, ok := known[e.name]
+		if !ok {
 			known[e.name] = e
+			continue
 		}
+		if other.before(e) {
+			e, other = other, e
+		}
+		if e.cancelled = append(e.cancelled, other.cancelled...); other.state == "CANCELLED" {
+			e.cancelled = append(e.cancelled, other.id)
+		}
+		known[e.name] = e
 	}
 	return known, nil
 }

@@ -1,9 +1,12 @@
 package slurm
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +16,8 @@ import (
 )
 
 // script returns the batch script of a job. The script runs one worker, forwards
-// SIGTERM to it, writes its exit status, and requeues itself if the worker failed.
+// SIGTERM to it, writes its exit status, and requeues itself if the worker failed. For
+// job.Stay it goes on with waiting jobs of the same shape; see the package comment.
 func (s *settings) script(job cluster.Job) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -36,38 +40,98 @@ func (s *settings) script(job cluster.Job) string {
 	}
 	line(`export MLEFLOW_NODE="$SLURMD_NODENAME"`)
 	line(`cd "${TMPDIR:-/tmp}" || exit 1`)
-	line("exit_file=%s stop_file=%s grace=%d retries=%d refused=%d", quote(s.path(job.Name, "exit")), quote(s.path(job.Name, "stop")), int(math.Ceil(job.Grace.Seconds())), job.Retries, cluster.ExitRefused)
+	line("folder=%s name=%s shape=%s", quote(s.Folder), quote(job.Name), s.shape(job))
+	line("grace=%d retries=%d stay=%d", int(math.Ceil(job.Grace.Seconds())), job.Retries, int(min(s.stay, job.Stay).Seconds()))
+	line("final='%s'", strings.Trim(fmt.Sprint(cluster.FinalExits), "[]"))
+	b.WriteString(s.worker(job))
+	b.WriteString(batch)
+	return b.String()
+}
+
+// worker defines the shell function that becomes the worker of a job.
+func (s *settings) worker(job cluster.Job) string {
 	words := []string{quote(s.Binary)}
 	for _, arg := range job.Args {
 		words = append(words, quote(arg))
 	}
-	b.WriteString(`stopped=
+	return "worker() { exec " + strings.Join(words, " ") + "; }\n"
+}
+
+// batch is the part of the script that all jobs share. A process that has the trap
+// would miss a signal before it becomes the worker; a subshell does not inherit it.
+const batch = `stopped= id= pid=
+began=$(date +%s)
 stop() {
     stopped=1
     kill -TERM $pid 2>/dev/null
     (sleep $grace; kill -KILL $pid 2>/dev/null) &
 }
 trap stop TERM
-[ -e "$stop_file" ] && exit 1
+run() {
+    [ -e "$folder/$name.stop" ] && exit 1
+    rm -f "$folder/$name.exit"
+    worker >>"$folder/$name.log" 2>&1 &
+    pid=$!
+    while :; do
+        wait $pid
+        status=$?
+        kill -0 $pid 2>/dev/null || break
+    done
+    case " $final 0 " in *" $status "*) [ -n "$id" ] && scancel --state=PENDING "$id" ;; esac
+    echo $status >"$folder/$name.exit.new" && mv "$folder/$name.exit.new" "$folder/$name.exit"
+}
+take() {
+    for file in "$folder"/*.next-$shape; do
+        other=${file##*/} other=${other%%.*}
+        mv "$file" "$folder/$other.taken" 2>/dev/null || continue
+        . "$folder/$other.taken"
+        scontrol update JobId="$id" Dependency=singleton >/dev/null 2>&1 || continue
+        scontrol update JobId="$SLURM_JOB_ID" JobName="$other" Comment="$address" Requeue=0 || return 1
+        name=$other
+        return 0
+    done
+    return 1
+}
+[ "${SLURM_JOB_NAME:-$name}" = "$name" ] || exit 0
 if [ "${SLURM_RESTART_COUNT:-0}" -gt $retries ]; then
     echo "started $SLURM_RESTART_COUNT times, by preemptions or lost nodes: retries allows $retries"
     exit 1
 fi
-`)
-	line("%s &", strings.Join(words, " "))
-	b.WriteString(`pid=$!
-while :; do
-    wait $pid
-    status=$?
-    kill -0 $pid 2>/dev/null || break
+rm -f "$folder/$name.next-$shape"
+run
+while [ $status = 0 ] && [ -z "$stopped" ] && [ $(($(date +%s) - began)) -lt $stay ] && take; do
+    run
 done
-echo $status >"$exit_file.new" && mv "$exit_file.new" "$exit_file"
-if [ $status != 0 ] && [ $status != $refused ] && [ -z "$stopped" ] && [ "${SLURM_RESTART_COUNT:-0}" -lt $retries ]; then
+case " $final 0 " in *" $status "*) exit $status ;; esac
+if [ -z "$stopped" ] && [ -z "$id" ] && [ "${SLURM_RESTART_COUNT:-0}" -lt $retries ]; then
     scontrol requeue "$SLURM_JOB_ID" && sleep 600
 fi
 exit $status
-`)
-	return b.String()
+`
+
+// shape identifies what a job asks for. Of jobs with one shape, one can do the work of
+// another: they differ only in their actions, and in small inputs.
+func (s *settings) shape(job cluster.Job) string {
+	near := job.Near
+	if small(job) {
+		near = ""
+	}
+	alike := cluster.Job{Env: job.Env, Needs: job.Needs, Deadline: job.Deadline, Grace: job.Grace, Retries: job.Retries, Stay: job.Stay}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%+v\n%+v\n%s\n%q", *s, alike, near, s.options(alike, "")))
+	return hex.EncodeToString(sum[:6])
+}
+
+// offer writes the file by which a running job takes over a waiting one.
+func (s *settings) offer(job cluster.Job, id string) error {
+	if min(s.stay, job.Stay) <= 0 {
+		return nil
+	}
+	text := fmt.Sprintf("id=%s address=%s\n%s", quote(id), quote(job.Address), s.worker(job))
+	path := s.path(job.Name, "next-"+s.shape(job))
+	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
 }
 
 // options returns sbatch's options for a job.

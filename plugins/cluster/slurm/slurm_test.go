@@ -2,6 +2,7 @@ package slurm_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,13 +45,24 @@ func TestSuite(t *testing.T) {
 			return open(t, func(c *slurm.Config) { c.Binary = "/nonexistent/mleflow" })
 		},
 	})
+	t.Run("Beside", func(t *testing.T) { // each leaves space for the others
+		for name, test := range map[string]func(*testing.T){
+			"NodeIsExcluded": func(t *testing.T) {
+				for _, node := range slurmtest.Nodes { // one of them is the preferred one
+					excluded(t, open(t, func(c *slurm.Config) { c.Exclude = node }), node)
+				}
+			},
+			"Killed":    func(t *testing.T) { killed(t, open(t, func(*slurm.Config) {}), filepath.Join(c.Dir, "jobs")) },
+			"Cancelled": func(t *testing.T) { cancelled(t, open(t, func(*slurm.Config) {})) },
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				test(t)
+			})
+		}
+	})
 	t.Run("NodeIsFull", func(t *testing.T) {
 		released(t, open(t, func(c *slurm.Config) { c.Sticky = "3s" }))
-	})
-	t.Run("NodeIsExcluded", func(t *testing.T) {
-		for _, node := range slurmtest.Nodes { // one of them is the preferred one
-			excluded(t, open(t, func(c *slurm.Config) { c.Exclude = node }), node)
-		}
 	})
 	t.Run("TimeLimit", func(t *testing.T) {
 		nodes, err := open(t, func(c *slurm.Config) { c.Partition = "short" }).Nodes(t.Context())
@@ -59,6 +71,14 @@ func TestSuite(t *testing.T) {
 		}
 	})
 	t.Run("SmallInputs", func(t *testing.T) { small(t, open(t, func(*slurm.Config) {})) })
+	t.Run("Further", func(t *testing.T) { further(t, open(t, func(*slurm.Config) {})) })
+	t.Run("FurtherIsKilled", func(t *testing.T) {
+		furtherLost(t, open(t, func(*slurm.Config) {}), filepath.Join(c.Dir, "jobs"), true)
+	})
+	t.Run("FurtherIsCancelled", func(t *testing.T) {
+		furtherLost(t, open(t, func(*slurm.Config) {}), filepath.Join(c.Dir, "jobs"), false)
+	})
+	t.Run("LargeInputsAreThere", func(t *testing.T) { moved(t, open) })
 	t.Run("Preempted", func(t *testing.T) { preempted(t, open(t, func(*slurm.Config) {})) })
 	t.Run("GPUs", func(t *testing.T) { gpus(t, open(t, func(*slurm.Config) {})) })
 }
@@ -129,7 +149,7 @@ func preempted(t *testing.T, b cluster.Backend) {
 	if s := last[again]; err != nil || s.State != cluster.Running || s.Starts != 2 {
 		t.Errorf("%v: %+v, want it running again", err, s)
 	}
-	if s := last[once]; s.State != cluster.Failed || s.Refused || s.Reason != "TooManyRestarts" && !strings.Contains(s.Message, "by preemptions or lost nodes") {
+	if s := last[once]; s.State != cluster.Failed || s.Final || s.Reason != "TooManyRestarts" && !strings.Contains(s.Message, "by preemptions or lost nodes") {
 		t.Errorf("%+v, want it failed by the machines", s)
 	}
 }
@@ -230,4 +250,75 @@ func places(t *testing.T, b cluster.Backend, jobs ...cluster.Job) map[string]str
 		t.Fatalf("%v: %v have not ended", err, left)
 	}
 	return at
+}
+
+// further: of jobs that ask for the same, those that run do the work of those that wait.
+func further(t *testing.T, b cluster.Backend) {
+	var jobs []cluster.Job
+	for i := range 8 {
+		jobs = append(jobs, cluster.Job{
+			Name: cluster.JobName(strings.Repeat(fmt.Sprint(i)+"f", 20)), Args: []string{clustertest.Command, "sleep", "100ms", "0"},
+			Address: "step.x.y[\"it's a job\"]", Needs: cluster.Needs{CPUs: 2}, Stay: time.Minute, Grace: time.Second,
+		})
+	}
+	places(t, b, jobs...)
+	started := 0
+	for _, job := range jobs {
+		out, err := exec.Command("squeue", "--noheader", "--states=COMPLETED,COMPLETING,RUNNING", "--name="+job.Name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if started += strings.Count(string(out), "\n"); b.Remove(t.Context(), job.Name) != nil {
+			t.Error("the remains of a job stay")
+		}
+	}
+	if started == 0 || started > 5 {
+		t.Errorf("Slurm started %d jobs for %d", started, len(jobs))
+	}
+}
+
+// moved: a job waits for the node that cluster.Rank prefers, which is full. Another node
+// has run a job with the same large inputs and is idle, so it runs there at once.
+func moved(t *testing.T, open func(*testing.T, func(*slurm.Config)) cluster.Backend) {
+	first, other := cluster.Rank("large", slurmtest.Nodes)[0], ""
+	for _, node := range slurmtest.Nodes {
+		if node != first {
+			other = node
+		}
+	}
+	at := func(digit, node string, args ...string) cluster.Job {
+		b := open(t, func(c *slurm.Config) {
+			if node != "" {
+				c.Options = []string{"--nodelist=" + node}
+			}
+		})
+		job := cluster.Job{Name: cluster.JobName(strings.Repeat(digit, 40)), Args: append([]string{clustertest.Command}, args...), Needs: cluster.Needs{CPUs: 2}, Near: "large", NearBytes: 8 << 30, Grace: time.Second}
+		if err := b.Start(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+		return job
+	}
+	b := open(t, func(*slurm.Config) {}) // its jobs wait for a minute
+	full, warm := at("1", first, "sleep", "1h", "0"), at("2", other, "sleep", "2s", "0")
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer stop()
+	var waits cluster.Job
+	var since time.Time
+	err := b.Watch(ctx, func(s cluster.Status) {
+		switch {
+		case s.Job == warm.Name && s.State == cluster.Running && waits.Name == "":
+			waits, since = at("3", "", "exit", "0"), time.Now()
+		case s.Job == waits.Name && s.State.Ended():
+			if s.Node != other {
+				t.Errorf("%+v, want it on %s", s, other)
+			}
+			stop()
+		}
+	}, nil)
+	if took := time.Since(since); err != nil || since.IsZero() || took > 30*time.Second {
+		t.Errorf("%v: it waited for %s", err, took)
+	}
+	if err := b.Cancel(t.Context(), full.Name, warm.Name, waits.Name); err != nil {
+		t.Error(err)
+	}
 }

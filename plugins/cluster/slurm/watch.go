@@ -23,6 +23,8 @@ type watcher struct {
 	// limited is the time since which a job has waited for one node, stopped the time
 	// of the last signal to a cancelled job.
 	limited, stopped map[string]time.Time
+	// hastened has the restart of a job, by its identifier, that was made to come soon.
+	hastened map[string]int
 	// has names the nodes on which jobs with an equal Near have started. free are the
 	// nodes as of this look; nil until they are needed.
 	has  map[string][]string
@@ -31,7 +33,7 @@ type watcher struct {
 
 // Watch implements cluster.Backend.
 func (b *Backend) Watch(ctx context.Context, fn func(cluster.Status), all func()) error {
-	w := &watcher{Backend: b, last: map[string]cluster.Status{}, limited: map[string]time.Time{}, stopped: map[string]time.Time{}, has: map[string][]string{}}
+	w := &watcher{Backend: b, last: map[string]cluster.Status{}, limited: map[string]time.Time{}, stopped: map[string]time.Time{}, hastened: map[string]int{}, has: map[string][]string{}}
 	wait := b.poll
 	for {
 		changed, err := w.once(ctx, fn)
@@ -108,6 +110,9 @@ func (w *watcher) once(ctx context.Context, fn func(cluster.Status)) (changed bo
 	return changed, nil
 }
 
+// files are the suffixes of files that tell of a job.
+var files = []string{"json", "exit", "stop", "log"}
+
 // names returns the jobs that have files: those that nobody has removed, and one whose
 // controller was killed before it wrote the .json.
 func (w *watcher) names() (map[string]bool, error) {
@@ -136,6 +141,11 @@ func (w *watcher) status(ctx context.Context, e entry) cluster.Status {
 	case e.node != "" && !e.waits():
 		s.Starts++
 	}
+	if e.active() && last.State == cluster.Running && slices.Contains(e.cancelled, last.ID) {
+		// Someone cancelled the job that had taken over this one.
+		_, _ = call(ctx, "", "scancel", e.id) // tried again next time
+		return last
+	}
 	if e.runs() {
 		s.State = cluster.Running
 		w.stop(ctx, e)
@@ -143,6 +153,12 @@ func (w *watcher) status(ctx context.Context, e entry) cluster.Status {
 	}
 	if e.waits() {
 		s.State, s.Reason = cluster.Pending, e.reason
+		if seen && !last.State.Ended() {
+			s.Starts = max(s.Starts, last.Starts) // also in a job that went on with it
+		}
+		if s.Starts > 0 {
+			s.Message, s.Dead = w.restarted(e)
+		}
 		if job := w.noted(e.name); job != nil && e.restarts > job.Retries {
 			s.State, s.Reason, s.Message = cluster.Failed, "TooManyRestarts", fmt.Sprintf("it was started %d times: %s", e.restarts, w.printed(e.name))
 			_, _ = call(ctx, "", "scancel", e.id) // tried again next time
@@ -150,9 +166,54 @@ func (w *watcher) status(ctx context.Context, e entry) cluster.Status {
 		}
 		w.release(ctx, e)
 		w.unhold(ctx, e)
+		w.hasten(ctx, e)
+		return s
+	}
+	if w.revive(ctx, e) {
+		s.State, s.Reason, s.Message = cluster.Pending, e.state, scriptKilled+w.printed(e.name)
 		return s
 	}
 	return w.finish(s, e)
+}
+
+const scriptKilled = "to be started again: its batch script was killed: "
+
+// revive requeues a job whose batch script was killed, such as for lack of memory. Slurm
+// does that only for lost nodes and preemptions.
+func (w *watcher) revive(ctx context.Context, e entry) bool {
+	job := w.noted(e.name)
+	_, wrote := w.exit(e.name)
+	_, err := os.Stat(w.path(e.name, "stop"))
+	killed := e.state == "FAILED" && e.exit > 128 || e.state == "OUT_OF_MEMORY"
+	if job == nil || wrote || err == nil || !killed || e.restarts >= job.Retries {
+		return false
+	}
+	// Of several controllers one asks.
+	path := w.path(e.name, fmt.Sprintf("revived-%d", e.restarts))
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		info, err := os.Stat(path)
+		return err == nil && time.Since(info.ModTime()) < reviveIn
+	}
+	_ = f.Close()
+	_, err = call(ctx, "", "scontrol", "requeue", e.id)
+	return err == nil
+}
+
+// reviveIn is the time in which a requeued job is seen to wait.
+const reviveIn = 30 * time.Second
+
+// restarted says why a job is to be started again, and whether its last worker was seen
+// to end.
+func (w *watcher) restarted(e entry) (why string, dead bool) {
+	exit, dead := w.exit(e.name)
+	if dead {
+		return strings.TrimSuffix(fmt.Sprintf("to be started again: the worker ended with status %d: %s", exit, w.printed(e.name)), ": "), true
+	}
+	if _, err := os.Stat(w.path(e.name, fmt.Sprintf("revived-%d", e.restarts-1))); err == nil {
+		return scriptKilled + w.printed(e.name), false
+	}
+	return "to be started again: Slurm took it off its node, which was lost, or needed for another job", false
 }
 
 // stopAgain is the interval between two signals to a cancelled job that still runs.
@@ -214,12 +275,28 @@ func (w *watcher) unhold(ctx context.Context, e entry) {
 	}
 }
 
+// restartPause is the pause before the second restart of a job. Each further one is
+// that much longer.
+const restartPause = 10 * time.Second
+
+// hasten lets a requeued job start before the two minutes have passed in which Slurm
+// lets it wait. The first restart is at once.
+func (w *watcher) hasten(ctx context.Context, e entry) {
+	if e.reason != "BeginTime" || e.restarts == 0 || w.hastened[e.id] == e.restarts {
+		return
+	}
+	pause := time.Duration(e.restarts-1) * restartPause
+	if _, err := call(ctx, "", "scontrol", "update", "JobId="+e.id, fmt.Sprintf("StartTime=now+%d", int(pause.Seconds()))); err == nil {
+		w.hastened[e.id] = e.restarts
+	}
+}
+
 // finish returns the status of an ended job.
 func (w *watcher) finish(s cluster.Status, e entry) cluster.Status {
 	exit := e.exit
 	if own, ok := w.exit(e.name); ok && e.state != "COMPLETED" && e.state != "FAILED" {
 		// The worker ended by itself, whatever Slurm did to the script afterwards.
-		if own == cluster.ExitDone || own == cluster.ExitRefused {
+		if own == cluster.ExitDone || slices.Contains(cluster.FinalExits, own) {
 			exit = own
 			e.state = "FAILED"
 		}
@@ -228,13 +305,24 @@ func (w *watcher) finish(s cluster.Status, e entry) cluster.Status {
 	case e.state == "COMPLETED" || e.state == "FAILED" && exit == cluster.ExitDone:
 		s.State = cluster.Succeeded
 	default:
-		s.State, s.Reason, s.Refused = cluster.Failed, e.state, e.state == "FAILED" && exit == cluster.ExitRefused
-		s.Message = w.printed(e.name)
-		if e.state == "FAILED" {
-			s.Message = strings.TrimSuffix(fmt.Sprintf("the worker ended with status %d: %s", exit, s.Message), ": ")
-		}
+		s.State, s.Reason = cluster.Failed, e.state
+		s.Message, s.Final = w.why(e, exit)
 	}
 	return s
+}
+
+// why explains the failure of a job, and reports whether another one is pointless.
+func (w *watcher) why(e entry, exit int) (message string, final bool) {
+	message = w.printed(e.name)
+	switch _, err := os.Stat(w.path(e.name, "stop")); {
+	case e.state == "CANCELLED" && err != nil:
+		return "it was cancelled from outside, such as by scancel; the next apply starts it again", true
+	case e.state != "FAILED":
+		return message, false
+	case exit == cluster.ExitNotRun || exit == cluster.ExitNotFound:
+		return fmt.Sprintf("node %s cannot run %s (status %d: %s); name a program that all nodes have: binary = \"…\" in the cluster file", e.node, w.Binary, exit, message), true
+	}
+	return strings.TrimSuffix(fmt.Sprintf("the worker ended with status %d: %s", exit, message), ": "), exit == cluster.ExitRefused
 }
 
 // ended returns the status of a job that Slurm has forgotten.

@@ -27,12 +27,14 @@ type Plain struct {
 	// were last written.
 	waited, stood time.Time
 	waitedFor     string
+	// waits has the steps whose job was said to wait.
+	waits map[string]bool
 }
 
 // NewPlainOf returns a plain view on w, with a state that has no event yet. A
 // verbose one also writes cached and skipped steps, progress and what steps print.
 func NewPlainOf(s *State, w io.Writer, style Style, verbose bool) *Plain {
-	return &Plain{w: w, style: style, verbose: verbose, state: s, told: map[string]time.Time{}, phases: map[string]step.Phase{}}
+	return &Plain{w: w, style: style, verbose: verbose, state: s, told: map[string]time.Time{}, phases: map[string]step.Phase{}, waits: map[string]bool{}}
 }
 
 // Emit implements event.Sink.
@@ -87,12 +89,17 @@ func (p *Plain) line(e event.Event) string {
 	return ""
 }
 
-// jobLine says what a job on a cluster waits for or why it is restarted. Other changes
-// are shown if verbose.
+// jobLine says what a job on a cluster waits for, that it was lost or is restarted, and
+// why. Other changes are shown if verbose.
 func (p *Plain) jobLine(e event.StepJob) string {
 	text := "job " + e.Address + ": " + jobText(e)
+	waits := e.State == event.JobPending && e.Reason != "" && e.Reason != "None"
+	first := waits && !p.waits[e.Address]
+	if waits {
+		p.waits[e.Address] = true
+	}
 	switch {
-	case e.State == event.JobLeft, e.State == event.JobEnded, e.Adopted, e.State == event.JobPending && e.Reason != "" && e.Message != "":
+	case e.State == event.JobLeft, e.State == event.JobEnded, e.Adopted, e.Starts > 1, waits && (first || e.Message != "" || e.Starts > 0):
 		return text
 	}
 	return p.ifVerbose(text)

@@ -105,16 +105,16 @@ func (s *State) apply(e event.Event) {
 		}
 		s.running[e.Address] = &running{StepStarted: e}
 	case event.StepProgress:
-		if r := s.running[e.Address]; r != nil {
+		if r := s.running[e.Address]; r.works() {
 			r.Progress, r.Space = e, nil
 			r.Rate.add(e)
 		}
 	case event.StepJob:
 		if r := s.running[e.Address]; r != nil {
-			r.Job = &e
+			r.job(e)
 		}
 	case event.StepPhase:
-		if r := s.running[e.Address]; r != nil {
+		if r := s.running[e.Address]; r.works() {
 			r.phase(e)
 		}
 		if e.Cost > 0 {
@@ -176,6 +176,21 @@ func (s *State) log(e event.StepLog) {
 	if r := s.running[e.Address]; r != nil && e.Line != "" && !strings.HasPrefix(e.Line, step.NotePrefix) {
 		r.Line = e.Line
 	}
+}
+
+// job stores the state of an attempt's job. What its last worker told ends with that
+// worker.
+func (r *running) job(e event.StepJob) {
+	if last := r.Job; last != nil && (e.State != event.JobRunning || e.Node != last.Node || e.Starts != last.Starts) {
+		r.Phase, r.Progress, r.Rate, r.Space = step.Phase{}, event.StepProgress{}, rate{}, nil
+	}
+	r.Job = &e
+}
+
+// works reports whether what a worker told of the attempt is still true: events of a lost
+// worker come late.
+func (r *running) works() bool {
+	return r != nil && (r.Job == nil || r.Job.State == event.JobRunning || r.Job.Starts == 0)
 }
 
 // phase stores the phase of an attempt.

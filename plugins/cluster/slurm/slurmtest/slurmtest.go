@@ -34,15 +34,15 @@ type Cluster struct {
 	User  string
 }
 
-// conf is slurm.conf. A job that is started again waits for a little longer than
-// cred_expire, and a node is down when it has been silent for SlurmdTimeout. Jobs of
+// conf is slurm.conf. A job that is started again waits for two minutes, unless someone
+// hastens it, and a node is down when it has been silent for SlurmdTimeout. Jobs of
 // the partition urgent preempt those of main.
 const conf = `ClusterName=test
 SlurmctldHost=@HOST@(127.0.0.1)
 SlurmUser=@USER@
 SlurmdUser=@USER@
 AuthType=auth/munge
-AuthInfo=socket=@DIR@/munge.sock,cred_expire=5
+AuthInfo=socket=@DIR@/munge.sock
 CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
 SlurmctldPort=@PORT0@
 StateSaveLocation=@DIR@/state

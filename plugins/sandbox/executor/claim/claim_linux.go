@@ -132,6 +132,9 @@ func namespace() string {
 	return ns
 }
 
+// Dead is Ended for a process that ran on this machine since its last boot.
+func Dead(name string) bool { return strings.HasPrefix(name, BootID()+" ") && Ended(name) }
+
 // Ended reports whether the process with that name has certainly ended. Processes of
 // other process namespaces cannot be seen.
 func Ended(name string) bool {

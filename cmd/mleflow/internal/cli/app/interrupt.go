@@ -95,10 +95,10 @@ func (t *Terminal) interrupted(signals <-chan os.Signal, cancel context.CancelCa
 				cancel(executor.ErrLeave)
 				return first, true
 			}
-			t.Say(stopping)
+			t.Say(stopping(first))
 			cancel(executor.ErrLeave)
 		default:
-			t.Say(stopping)
+			t.Say(stopping(first))
 			cancel(nil)
 		}
 		return first, true
@@ -106,7 +106,14 @@ func (t *Terminal) interrupted(signals <-chan os.Signal, cancel context.CancelCa
 	return nil, false
 }
 
-const stopping = "Stopping: steps in flight are being ended. Press Ctrl-C again to quit at once."
+// stopping says what a signal does; only someone at a terminal can press keys.
+func stopping(sig os.Signal) string {
+	const text = "Stopping: steps in flight are being ended."
+	if sig == os.Interrupt {
+		return text + " Press Ctrl-C again to quit at once."
+	}
+	return text
+}
 
 // decide says what a signal does, asking if there is something to ask and somebody
 // who can answer.

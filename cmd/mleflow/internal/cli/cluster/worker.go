@@ -19,6 +19,8 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/engine/work"
 	"github.com/mleflow/mleflow/plugins/cluster"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
+	"github.com/mleflow/mleflow/steps/agentrun"
 )
 
 const (
@@ -81,10 +83,10 @@ func runWorker(ctx context.Context, a *app.App, id digest.ActionID) (err error) 
 	}
 	b.Remote = remote.New(b.Cache, loc, remote.Options{})
 	a.IsWorker = true
-	w := &worker{App: a, b: b}
+	w := &worker{App: a, b: b, node: node}
 	defer func() { err = errors.Join(err, w.remove()) }()
 	return (&work.Worker{
-		Kinds: w.kinds, Cache: b.Remote, Node: node, Capacity: b.Options.Capacity, Locks: b.Options.Devices, Ready: w.ready, Interval: interval,
+		Kinds: w.kinds, Cache: b.Remote, Node: node, Capacity: b.Options.Capacity, Locks: b.Options.Devices, Ready: w.ready, Tidy: w.tidy, Process: claim.Self(), Dead: claim.Dead, Version: app.ThisVersion().Version, Interval: interval,
 		Say: func(text string) { fmt.Fprintf(a.Stderr, "%s %s\n", time.Now().UTC().Format(time.RFC3339), text) },
 	}).Run(ctx, id)
 }
@@ -108,6 +110,7 @@ type worker struct {
 	// parts are those of the last order, dir its folders.
 	parts *app.Parts
 	dir   string
+	node  string
 }
 
 // kinds returns the step kinds, which know the competitions of an order's
@@ -143,6 +146,35 @@ func (w *worker) remove() error {
 		return nil
 	}
 	return tree.Remove(w.dir)
+}
+
+// tidy ends the agents that lost workers left on this node, if nobody will go on with
+// them. It tells of each agent. The step goes on with its own.
+func (w *worker) tidy(ctx context.Context, own digest.ActionID) (texts []string) {
+	_, err := agentrun.Abandoned(ctx, w.b.Cache, w.parts.Runtimes, func(action string) bool {
+		id, err := digest.ParseActionID(action)
+		if err != nil {
+			return false
+		}
+		if id == own {
+			texts = append(texts, "the worker before it was lost, and its agent lives: the step goes on with it")
+			return false
+		}
+		why, err := work.Stray(ctx, w.b.Remote, id, w.node)
+		switch {
+		case err != nil:
+			texts = append(texts, fmt.Sprintf("a lost worker left the agent of action %s: %v", id.Short(), err))
+		case why == "":
+			texts = append(texts, fmt.Sprintf("a lost worker left the agent of action %s, which still runs: its next worker goes on with it", id.Short()))
+		default:
+			texts = append(texts, fmt.Sprintf("a lost worker left the agent of action %s, which is ended: %s", id.Short(), why))
+		}
+		return why != ""
+	})
+	if err != nil {
+		texts = append(texts, err.Error())
+	}
+	return texts
 }
 
 // ready says why this machine cannot run a step: the runtime that its argument

@@ -60,7 +60,7 @@ func endAbandoned(ctx context.Context, a *app.App, end bool) (err error) {
 	if err != nil {
 		return err
 	}
-	n, err := agentrun.Abandoned(ctx, store, parts.Runtimes, end)
+	n, err := agentrun.Abandoned(ctx, store, parts.Runtimes, func(string) bool { return end })
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,7 @@ func (f *Fleet) Do(ctx context.Context, j engine.Job) (engine.Outcome, error) {
 	w.out.FetchedBytes, w.out.StoredBytes, w.out.Found = r.FetchedBytes, r.StoredBytes, r.Found && !w.ran
 	if r.Node != "" {
 		w.out.Node = r.Node
+		w.showRan()
 	}
 	if err := r.Err(); err != nil {
 		return w.out, err
@@ -76,7 +77,12 @@ type watched struct {
 	started time.Time
 	seen    bool
 	adopted bool
-	told    event.StepJob
+	// node is that of the last worker, silent its number once it is lost, and heard the
+	// time of the first event of a worker that was not seen running.
+	node   string
+	silent int
+	heard  time.Time
+	told   event.StepJob
 }
 
 // do places the order, starts the job, and returns what came of it.
@@ -133,7 +139,7 @@ func (w *watched) job() cluster.Job {
 	job := cluster.Job{
 		Name: w.name, Action: w.j.Action.String(), Address: w.j.Address,
 		Args: []string{"worker", w.j.Action.String()}, Env: map[string]string{"MLEFLOW_REMOTE_CACHE": w.f.opts.Address},
-		Needs: needsOf(l), Grace: w.y.Grace, Retries: w.y.Retries,
+		Needs: needsOf(l), Grace: w.y.Grace, Stay: w.y.Spare / 2, Retries: w.y.Retries,
 	}
 	job.Near, job.NearBytes = near(w.j.Args)
 	if l.Timeout > 0 {
@@ -170,8 +176,14 @@ func (w *watched) follow(ctx context.Context, news <-chan struct{}) (*work.Resul
 		if w.seen {
 			w.show(s)
 		}
-		if s.State == cluster.Running || ended || w.adopted {
-			r, err := w.poll(ctx, ended)
+		if crew := w.crew(s); s.State == cluster.Running || crew != work.Working || w.adopted {
+			if crew == work.Lost && w.silent == 0 {
+				w.silent = w.task.Heard() // before the next worker is heard
+			}
+			r, err := w.poll(ctx, crew)
+			if r == nil && crew == work.Lost {
+				err = errors.Join(err, w.giveUp(ctx, s))
+			}
 			if err != nil && ctx.Err() == nil {
 				w.f.opts.Warn(fmt.Sprintf("%s: %v; asking again", w.j.Address, err))
 			}
@@ -197,20 +209,45 @@ func (w *watched) follow(ctx context.Context, news <-chan struct{}) (*work.Resul
 	}
 }
 
+// crew says what the status of the job means for its workers.
+func (w *watched) crew(s cluster.Status) work.Crew {
+	switch {
+	case s.State.Ended():
+		return work.Ended
+	case w.seen && s.State == cluster.Pending && s.Starts > 0:
+		return work.Lost
+	}
+	return work.Working
+}
+
+// giveUp gives up the claim of a lost worker that was seen to end.
+func (w *watched) giveUp(ctx context.Context, s cluster.Status) error {
+	if !s.Dead || w.node == "" {
+		return nil
+	}
+	err := w.task.GiveUp(ctx, w.node)
+	if err == nil {
+		w.node = "" // once for each worker
+	}
+	return err
+}
+
 // poll asks for events and the result.
-func (w *watched) poll(ctx context.Context, ended bool) (*work.Result, error) {
+func (w *watched) poll(ctx context.Context, crew work.Crew) (*work.Result, error) {
 	select {
 	case w.f.polls <- struct{}{}:
 		defer func() { <-w.f.polls }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	return w.task.Poll(ctx, ended, w.pass)
+	return w.task.Poll(ctx, crew, w.pass)
 }
 
 // pass passes an event of the worker on.
 func (w *watched) pass(e event.Event) {
-	w.ran = true
+	if !w.ran {
+		w.ran, w.heard = true, e.When()
+	}
 	switch e := e.(type) {
 	case event.StepLog:
 		fmt.Fprintln(w.j.Log, e.Line)
@@ -229,20 +266,24 @@ func (w *watched) pass(e event.Event) {
 	}
 }
 
-// lost is the failure of the machines that ended a job.
+// lost is the failure of the machines that ended a job. It is worth a retry unless the
+// job was refused or somebody ended it.
 func (w *watched) lost(s cluster.Status) error {
 	text := "it ended without a result"
 	switch {
 	case s.Message != "":
 		text = s.Message
 	case s.State == cluster.Gone:
-		text = "it was removed"
+		text, s.Final = "it was removed from outside; the next apply starts it again", true
 	}
 	if s.Reason != "" {
 		text = s.Reason + ": " + text
 	}
 	if s.Starts > 1 {
 		text = fmt.Sprintf("after %d starts: %s", s.Starts, text)
+	}
+	if s.Final {
+		return fmt.Errorf("backend %s: job %s: %s", w.y.Name, w.name, text)
 	}
 	return step.Retryable(fmt.Errorf("%w: backend %s: job %s: %s", errMachines, w.y.Name, w.name, text), 0)
 }
@@ -253,7 +294,12 @@ func (w *watched) show(s cluster.Status) {
 	switch s.State {
 	case cluster.Running:
 		e.State = event.JobRunning
-		w.out.Node = s.Node
+		w.out.Node, w.node, w.heard = s.Node, s.Node, time.Time{}
+		if w.silent != 0 && w.silent == w.task.Heard() {
+			e.State, e.Reason, e.Message = event.JobPending, "Claimed", "the worker before it has not given the step up; it is taken over after a minute and a half of silence"
+		} else {
+			w.silent = 0
+		}
 	case cluster.Failed, cluster.Gone:
 		e.State = event.JobEnded
 	case cluster.Succeeded:
@@ -264,13 +310,30 @@ func (w *watched) show(s cluster.Status) {
 	w.emit(e)
 }
 
+// showRan tells that a worker ran which was too fast to be seen running, from its first
+// event on.
+func (w *watched) showRan() {
+	if w.told.State == event.JobRunning || !w.ran {
+		return
+	}
+	e := event.StepJob{State: event.JobRunning, Node: w.out.Node, Starts: max(1, w.told.Starts)}
+	if e.Time = w.heard; e.Time.Before(w.started) || e.Time.After(time.Now()) {
+		e.Time = time.Now().UTC()
+	}
+	w.emit(e)
+}
+
 func (w *watched) emit(e event.StepJob) {
+	at := e.At
+	e.At = event.At{}
 	e.Address, e.On, e.Job, e.GPUs, e.Adopted = w.j.Address, w.y.Name, w.name, w.j.Args.Limits.GPUs, w.adopted
 	if e == w.told {
 		return
 	}
 	w.told = e
-	e.At = event.At{Time: time.Now().UTC()}
+	if e.At = at; e.Time.IsZero() {
+		e.Time = time.Now().UTC()
+	}
 	w.j.Sink.Emit(e)
 }
 

@@ -3,6 +3,8 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -101,13 +103,26 @@ func (y *yard) told(s cluster.Status) {
 	}
 }
 
-// retire removes a job as soon as it has ended, and then calls then.
+// retire removes a job as soon as it has ended, and then calls then. One that waits,
+// such as for another start, is cancelled: its result is there.
 func (y *yard) retire(job string, then func(context.Context)) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.retired[job] = then
-	if y.known[job].State.Ended() {
+	switch s := y.known[job].State; {
+	case s.Ended():
 		y.remove(job)
+	case s == cluster.Pending:
+		y.removals.Go(func() { y.end(job) })
+	}
+}
+
+// end cancels jobs whose results are known.
+func (y *yard) end(jobs ...string) {
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	if err := y.Cancel(ctx, jobs...); err != nil {
+		y.warn(fmt.Sprintf("backend %s: jobs that are not needed any more could not be cancelled; mleflow runs cleanup --on --cancel does: %v", y.Name, err))
 	}
 }
 
@@ -163,20 +178,30 @@ func (y *yard) over(ctx context.Context, job string) error {
 	}
 }
 
-// patience is how long Close waits for jobs to end whose results are known.
+// patience is how long Close waits for jobs to end whose results are known, first by
+// themselves and then once they are cancelled.
 const patience = 10 * time.Second
 
 // drain removes what is retired.
 func (y *yard) drain() {
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		y.mu.Lock()
-		left := len(y.retired)
-		y.mu.Unlock()
-		if left == 0 {
-			break
-		}
+	if left := y.left(); len(left) > 0 {
+		y.end(left...)
+		y.left()
 	}
 	y.removals.Wait()
+}
+
+// left waits with patience until the retired jobs have ended, and returns those that
+// have not.
+func (y *yard) left() (jobs []string) {
+	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		y.mu.Lock()
+		jobs = slices.Collect(maps.Keys(y.retired))
+		y.mu.Unlock()
+		if len(jobs) == 0 || time.Now().After(end) {
+			return jobs
+		}
+	}
 }
 
 func tell(c chan struct{}) {
