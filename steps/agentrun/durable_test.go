@@ -112,7 +112,6 @@ func TestDurable(t *testing.T) {
 		if used += time.Since(began); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("life %d: %v\n%s", life, err, b.Log())
 		}
-		t.Log(b.Log())
 	}
 	b, tier := machineOf(t, afar)
 	b.Limits.Timeout = time.Minute

@@ -93,7 +93,6 @@ func (a *attempt) Run(ctx context.Context, env *step.Env) (out cache.Outputs, er
 	r.announce()
 	f, err := r.execute(ctx, secrets)
 	if err != nil {
-		r.points.last(ctx)
 		p.rescue(ctx)
 		p.tellLeft(ctx)
 		return nil, p.mask.Error(classify(ctx, a.args.Agent.Name, err))
@@ -191,6 +190,7 @@ func (r *running) execute(ctx context.Context, secrets map[string]string) (*fini
 	exit, err := r.watched(ctx, r.spec(secrets), masked)
 	r.gates.shut()
 	if err := errors.Join(err, masked.Flush(), r.notStarted(exit)); err != nil {
+		r.points.last(ctx)
 		return nil, err
 	}
 	ref, err := kept.Commit(ctx, cache.Ref{})
