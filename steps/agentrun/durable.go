@@ -51,6 +51,19 @@ func (a *attempt) checkDurable() (err error) {
 	return step.WrongArg("checkpoint_limit", err)
 }
 
+// OnLoss implements step.Durable.
+func (a *attempt) OnLoss() string {
+	switch d := a.durable; d.onLoss {
+	case onLossResume:
+		return fmt.Sprintf("would go on from the last checkpoint, of every %v", d.every)
+	case onLossRestart:
+		return fmt.Sprintf("would start from the beginning with the time that is left, counted every %v", d.every)
+	case onLossFail:
+		return "would fail"
+	}
+	return ""
+}
+
 // errLost is the error of an attempt with on_loss = "fail".
 var errLost = errors.New(`the attempt was lost, and on_loss is "fail": write "resume" or "restart" to go on; its checkpoint stays`)
 
