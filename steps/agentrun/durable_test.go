@@ -17,6 +17,8 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/remote"
+	"github.com/mleflow/mleflow/plugins/models/modeltest"
+	"github.com/mleflow/mleflow/steps/agentrun"
 	"github.com/mleflow/mleflow/steps/steptest"
 )
 
@@ -243,5 +245,51 @@ func TestAskCheckpoint(t *testing.T) {
 	}
 	if !strings.Contains(all, "200\n429\n") {
 		t.Errorf("no replies")
+	}
+}
+
+// TestDurableModels lets an attempt with models go on on another machine: what it asked
+// stays asked and paid, and is in the transcript once. An agent that starts from the
+// beginning gets the recorded answers.
+func TestDurableModels(t *testing.T) {
+	t.Setenv("CANARY_KEY", canaryKey)
+	ask := func(text string) string { return strings.ReplaceAll(hello("m-1"), "hello", text) }
+	for onLoss, line := range map[string]string{
+		"resume":  `[ "$MLEFLOW_RESUMED" ] || { ` + ask("first") + ` echo "$MLEFLOW_MODEL_MAIN_KEY" > $AGENT_DIR/key; sleep 60; }; `,
+		"restart": ask("first") + `[ "$MLEFLOW_RESUME_COUNT" ] || sleep 60; `,
+	} {
+		t.Run(onLoss, func(t *testing.T) {
+			server := solver()
+			url := modeltest.Start(t, server)
+			afar := location(t)
+			life := func(ctx context.Context) (*steptest.Bench, cache.Outputs, error) {
+				b, _ := machineOf(t, afar)
+				args := durableArgs(b, t, onLoss, "")
+				args["agent"] = withModels(chat+line+ask("second")+ask("third")+"echo id > $SUBMISSION_DIR/submission.csv", block("main", "openai", url+"/v1", map[string]cty.Value{
+					"budget": cty.ObjectVal(map[string]cty.Value{"requests": cty.NumberIntVal(2)}),
+				}))
+				out, err := b.RunIn(t, ctx, steptest.WorkDir(t), args)
+				return b, out, err
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+			defer cancel()
+			if b, _, err := life(ctx); err == nil || len(server.Calls()) != 1 {
+				t.Fatalf("%v after %d calls\n%s", err, len(server.Calls()), b.Log())
+			}
+			b, out, err := life(t.Context())
+			if err != nil {
+				t.Fatalf("%v\n%s", err, b.Log())
+			}
+			var stats agentrun.Stats
+			steptest.Decode(t, out["stats"], &stats)
+			use := stats.Models["main"]
+			if calls := len(server.Calls()); calls != 2 || use.Requests != 2 || use.Refused != 1 {
+				t.Errorf("%d calls, used %+v\n%s", calls, use, b.Log())
+			}
+			events := b.Files(t, out["transcript"].Ref)["events.jsonl"]
+			if n := strings.Count(events, "\n"); n != 3 {
+				t.Errorf("the transcript has %d exchanges:\n%s", n, events)
+			}
+		})
 	}
 }
