@@ -131,22 +131,26 @@ func (c *checkpoints) asker() func(context.Context) (any, error) {
 	}
 }
 
-// last takes a checkpoint of an interrupted attempt whose agent was stopped, and waits
-// until other machines can find it.
+// last takes a checkpoint of an interrupted attempt whose agent was stopped or is left,
+// and waits until other machines can find it.
 func (c *checkpoints) last(ctx context.Context) {
-	if c.durable.onLoss == "" || ctx.Err() == nil || c.leaves(ctx) {
+	if c.durable.onLoss == "" || ctx.Err() == nil {
 		return
+	}
+	why := checkpoint.Interrupted
+	if c.leaves(ctx) {
+		why = checkpoint.Left
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTime)
 	defer cancel()
 	c.turn.Lock()
 	defer c.turn.Unlock()
-	n, err := c.take(ctx, checkpoint.Interrupted)
+	n, err := c.take(ctx, why)
 	if err != nil {
 		c.env.Note("no checkpoint: %v", c.mask.Error(err))
 		return
 	}
-	c.env.Note("the attempt was interrupted after %v; checkpoint %d is taken, and the next apply %s", n.Used.Round(time.Second), n.Number, c.next())
+	c.env.Note("checkpoint %d is taken, after %v of the attempt; if its agent is gone, the next apply %s", n.Number, n.Used.Round(time.Second), c.next())
 	if c.env.Store.Finish(ctx) > 0 {
 		c.env.Note("checkpoint %d is on this machine only", n.Number)
 	}

@@ -108,10 +108,10 @@ func (c *checkpoints) announce() {
 		rest = fmt.Sprintf("with %v left", c.rest(c.given).Round(time.Second))
 	}
 	if c.resumed() {
-		c.env.Note("the attempt was lost and goes on from checkpoint %d, after %v of its time, %s", c.from.Number, used, rest)
+		c.env.Warn(fmt.Sprintf("the attempt was lost and goes on from checkpoint %d, after %v of its time, %s", c.from.Number, used, rest))
 		return
 	}
-	c.env.Note("the attempt was lost; its agent starts from the beginning, %s after %v", rest, used)
+	c.env.Warn(fmt.Sprintf("the attempt was lost; its agent starts from the beginning, %s after %v", rest, used))
 }
 
 // next says what the next apply does with an interrupted attempt.

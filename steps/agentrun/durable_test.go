@@ -137,7 +137,7 @@ func TestDurable(t *testing.T) {
 	if own := time.Since(began); wall <= own || wall > used {
 		t.Errorf("wall time %v of %v in three lives, the last of which took %v", wall, used, own)
 	}
-	if b.Resumes() != 2 || !strings.Contains(b.Log(), "goes on from checkpoint") {
+	if b.Resumes() != 2 || !strings.Contains(strings.Join(b.Warnings(), "\n"), "goes on from checkpoint") {
 		t.Errorf("resumes %d\n%s", b.Resumes(), b.Log())
 	}
 	if tier.Finish(t.Context()) != 0 {

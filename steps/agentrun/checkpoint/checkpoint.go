@@ -25,7 +25,7 @@ type Manifest struct {
 	Resumes int `json:"resumes,omitempty"`
 	// Ended means that the attempt has its result, so that nothing is left to resume.
 	Ended bool `json:"ended,omitempty"`
-	// Why is the reason for the checkpoint: Interval, Asked or Interrupted.
+	// Why is the reason for the checkpoint: Interval, Asked, Interrupted or Left.
 	Why   string    `json:"why,omitempty"`
 	Taken time.Time `json:"taken"`
 	// Used is the part of the time limit that the agent has used.
@@ -41,11 +41,13 @@ type Manifest struct {
 	LeftOut []string `json:"left_out,omitempty"`
 }
 
-// The reasons for a checkpoint.
+// The reasons for a checkpoint. With Interrupted, the agent has ended; with Left, it goes
+// on without mleflow.
 const (
 	Interval    = "interval"
 	Asked       = "asked"
 	Interrupted = "interrupted"
+	Left        = "left"
 )
 
 // Checkpoint is the state of an attempt; see the package comment.
