@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,10 +46,11 @@ type checkpoints struct {
 	from    *checkpoint.Checkpoint
 	resumes int
 
-	// turn is held while a checkpoint is taken. number is that of the last one, and taken
-	// its time.
+	// turn is held while a checkpoint is taken. number is that of the last one, taken its
+	// time, and lacked what it lacks.
 	turn   sync.Mutex
 	number int
+	lacked []string
 	taken  time.Time
 	memo   *checkpoint.Memo
 	grown  checkpoint.Growing
@@ -175,7 +177,7 @@ func (c *checkpoints) take(ctx context.Context, why string) (*checkpoint.Checkpo
 			return nil, err
 		}
 	}
-	err := c.still(ctx, n)
+	err := c.files(ctx, n)
 	if err == nil {
 		err = c.state(ctx, n)
 	}
@@ -192,21 +194,23 @@ func (c *checkpoints) take(ctx context.Context, why string) (*checkpoint.Checkpo
 	return n, nil
 }
 
-// tell logs a checkpoint that lacks something, and the first one.
+// tell logs a checkpoint, and what it lacks if that has changed.
 func (c *checkpoints) tell(n *checkpoint.Checkpoint) {
-	for _, left := range n.LeftOut {
-		c.env.Note("not in checkpoint %d: %s", n.Number, left)
+	if !slices.Equal(c.lacked, n.LeftOut) {
+		for _, left := range n.LeftOut {
+			c.env.Note("not in checkpoint %d: %s", n.Number, left)
+		}
 	}
-	if n.Number == 1 {
-		c.env.Note("checkpoint 1 after %v: %s; the agent stood still for %v", n.Used.Round(time.Second), amount(n.Files.Files, n.Files.Size), n.Frozen.Round(time.Millisecond))
-	}
+	c.lacked = n.LeftOut
+	c.env.Note("checkpoint %d after %v: %s, read %s; the agent stood still for %v",
+		n.Number, n.Used.Round(time.Second), amount(n.Files.Files, n.Files.Size), amount(n.ReadFiles, n.ReadBytes), n.Frozen.Round(time.Millisecond))
 }
 
 // ahead reads files while the agent runs, until few change meanwhile.
 func (c *checkpoints) ahead(ctx context.Context) error {
 	for range maxPasses {
 		_, before := c.memo.Counts()
-		if _, err := c.files(ctx, new(checkpoint.Checkpoint)); err != nil {
+		if _, err := c.read(ctx); err != nil {
 			return err
 		}
 		if _, after := c.memo.Counts(); after-before <= fewBytes {
@@ -216,8 +220,22 @@ func (c *checkpoints) ahead(ctx context.Context) error {
 	return nil
 }
 
+// files stores the agent's folders.
+func (c *checkpoints) files(ctx context.Context, n *checkpoint.Checkpoint) error {
+	f, err := c.still(ctx, n)
+	if err != nil {
+		return err
+	}
+	n.LeftOut = f.left()
+	if n.Files, err = f.b.Build(ctx, c.env.Store); err != nil {
+		return err
+	}
+	n.Details, err = f.details.Put(ctx, c.env.Store)
+	return err
+}
+
 // still reads the files that have changed, while the agent stands still.
-func (c *checkpoints) still(ctx context.Context, n *checkpoint.Checkpoint) error {
+func (c *checkpoints) still(ctx context.Context, n *checkpoint.Checkpoint) (read, error) {
 	n.Consistent = n.Why == checkpoint.Interrupted
 	if c.freeze != nil && !n.Consistent {
 		began := time.Now()
@@ -227,37 +245,38 @@ func (c *checkpoints) still(ctx context.Context, n *checkpoint.Checkpoint) error
 		}
 	}
 	n.Used = c.used()
-	details, err := c.files(ctx, n)
-	if err != nil {
-		return err
-	}
-	n.Details, err = details.Put(ctx, c.env.Store)
-	return err
+	return c.read(ctx)
 }
 
-// files stores the agent's folders.
-func (c *checkpoints) files(ctx context.Context, n *checkpoint.Checkpoint) (*checkpoint.Details, error) {
+// read are the agent's folders once they are read.
+type read struct {
+	*harvester
+	b *tree.Builder
+}
+
+// read reads the agent's folders. Files that have not changed are known.
+func (c *checkpoints) read(ctx context.Context) (read, error) {
 	home, err := os.OpenRoot(c.dirs.home)
 	if err != nil {
-		return nil, err
+		return read{}, err
 	}
 	defer home.Close()
-	details := &checkpoint.Details{}
-	h := &harvester{store: c.env.Store, mask: c.mask.ForDocuments(), budget: c.durable.limit, live: true, memo: c.memo, details: details, taken: func(int64) {}}
+	h := &harvester{
+		store: c.env.Store, mask: c.mask.ForDocuments(), budget: c.durable.limit, live: true, memo: c.memo,
+		details: &checkpoint.Details{}, taken: func(int64) {},
+	}
 	b := tree.NewBuilder(c.env.Store)
 	for _, name := range []string{"submission", "code", "logs", "agent"} {
 		k := kept{name: name, caps: pointCaps}
 		k.caps.bytes = c.durable.limit
 		if err := b.AddDir(name); err != nil {
-			return nil, err
+			return read{}, err
 		}
 		if _, err := h.harvest(ctx, home, k, b); err != nil {
-			return nil, err
+			return read{}, err
 		}
 	}
-	n.LeftOut = h.left()
-	n.Files, err = b.Build(ctx, c.env.Store)
-	return details, err
+	return read{h, b}, nil
 }
 
 // state stores the journals, the output, the budget, the transcript and the snapshots.

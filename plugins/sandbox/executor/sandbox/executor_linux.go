@@ -102,6 +102,7 @@ func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 	}
 	started()
 	if spec.OnFreezer != nil {
+		supervise.Thaw(r.record.PID) // an owner that died may have left it frozen
 		spec.OnFreezer(func(context.Context) (func(), error) { return supervise.Freeze(r.record.PID) })
 	}
 	if spec.OnStart != nil {

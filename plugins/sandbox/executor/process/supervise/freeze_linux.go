@@ -35,3 +35,12 @@ func Freeze(root int) (thaw func(), err error) {
 	thaw()
 	return nil, errFreeze
 }
+
+// Thaw lets the descendants of a process go on that someone stopped who died since.
+func Thaw(root int) {
+	for _, p := range livingBelow(root) {
+		if p.stopped {
+			p.signal(syscall.SIGCONT)
+		}
+	}
+}
