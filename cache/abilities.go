@@ -27,4 +27,5 @@ type Cache interface {
 	Keeper
 	Sharer
 	LinkKeeper
+	Relay
 }

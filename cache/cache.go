@@ -135,6 +135,8 @@ type Tries struct {
 	Spoilt  int `json:"spoilt,omitempty"`
 	// GPU names the models of the GPUs that the result was made with.
 	GPU string `json:"gpu,omitempty"`
+	// Resumes is how often the attempt went on from a checkpoint.
+	Resumes int `json:"resumes,omitempty"`
 }
 
 // Final returns r if it is a final result, otherwise nil.

@@ -275,3 +275,11 @@ func (c *Cache) TakeLinks(ctx context.Context, ref cache.Ref, dst string) (bool,
 
 // KeepLinks implements cache.LinkKeeper.
 func (c *Cache) KeepLinks(ref cache.Ref, dir string) error { return c.inner.KeepLinks(ref, dir) }
+
+// Latest implements cache.Relay.
+func (c *Cache) Latest(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
+	return c.inner.Latest(ctx, id)
+}
+
+// Finish implements cache.Relay.
+func (c *Cache) Finish(ctx context.Context) int { return c.inner.Finish(ctx) }

@@ -217,3 +217,11 @@ func acquire[K comparable](ctx context.Context, mu *sync.RWMutex, held map[K]cha
 		}
 	}
 }
+
+// Latest implements cache.Relay; there is no other machine.
+func (c *Cache) Latest(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
+	return c.Lookup(ctx, id)
+}
+
+// Finish implements cache.Relay.
+func (c *Cache) Finish(context.Context) int { return 0 }

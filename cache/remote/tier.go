@@ -157,8 +157,17 @@ func (t *Tier) Push(ctx context.Context, rec *cache.Record) error {
 	return t.pusher.Push(ctx, rec)
 }
 
-// Finish waits until everything that was recorded is in the remote, or ctx
-// ends. It returns the number of results that are not.
+// Latest implements cache.Relay. A remote that cannot be reached has nothing.
+func (t *Tier) Latest(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
+	rec, err := t.Cache.Lookup(ctx, id)
+	afar, farErr := t.FindAfar(ctx, id)
+	if farErr != nil || err == nil && rec.Earlier >= afar.Earlier {
+		return rec, err
+	}
+	return afar, nil
+}
+
+// Finish implements cache.Relay.
 func (t *Tier) Finish(ctx context.Context) (left int) { return t.pusher.queue.wait(ctx) }
 
 // Close stops all transfers. It does not close the local cache.

@@ -42,7 +42,7 @@ func Budgets() []string {
 // Class names the class of attempts: the conditions that must be equal before places
 // can be compared, as in "isolation sandbox, task own, time 24h, cpus 8". Where attempts
 // differ, all values are listed, as in "time 12h|36h". Several tries at an attempt are a
-// condition, too. The runtime is none, since isolation says what it means for a result.
+// condition, too, and so is going on from a checkpoint. The runtime is none, since isolation says what it means for a result.
 func Class(sets ...[]string) string {
 	words := []string{Isolation + " " + Shown(sets...), Task + " " + Told(sets...)}
 	for _, key := range Budgets() {
@@ -52,6 +52,9 @@ func Class(sets ...[]string) string {
 	}
 	if n := RepeatsOf(sets...).Tries; n > 1 {
 		words = append(words, fmt.Sprintf("%s %d", step.Tries, n))
+	}
+	if n := Resumes(sets...); n > 0 {
+		words = append(words, fmt.Sprintf("%s %d", step.Resumes, n))
 	}
 	return strings.Join(words, ", ")
 }
@@ -119,7 +122,7 @@ func InClass(set, wanted []string) bool {
 
 // CheckClass checks a selection of classes, conditions or AnyClass.
 func CheckClass(wanted []string) error {
-	keys := append([]string{Isolation, Runtime, Task, Environment, step.Tries}, Budgets()...)
+	keys := append([]string{Isolation, Runtime, Task, Environment, step.Tries, step.Resumes}, Budgets()...)
 	for _, want := range wanted {
 		if key, value, ok := strings.Cut(want, "="); want != AnyClass && (!ok || value == "" || !slices.Contains(keys, key)) {
 			return fmt.Errorf("%q is not %s or a condition such as time=24h; its keys are %s", want, AnyClass, strings.Join(keys, ", "))

@@ -80,3 +80,15 @@ func Tries(set []string) int {
 	}
 	return most
 }
+
+// Resumes is the most times that an attempt with these conditions went on from a
+// checkpoint.
+func Resumes(sets ...[]string) (most int) {
+	for _, set := range sets {
+		for _, v := range step.ConditionValues(set, step.Resumes) {
+			n, _ := strconv.Atoi(v) // the engine wrote it
+			most = max(most, n)
+		}
+	}
+	return most
+}

@@ -57,6 +57,9 @@ type Step struct {
 	// Missing lists known requirements of the step that this machine does not
 	// meet. It is empty for a cached step.
 	Missing []string `json:"missing,omitempty"`
+	// OnLoss says what becomes of the step if its machine is lost; "" means that it
+	// starts from the beginning.
+	OnLoss string `json:"on_loss,omitempty"`
 	// On is the place where it runs, or "" for this machine or a cached step.
 	// Unfit explains why no machine there meets its needs.
 	On    string `json:"on,omitempty"`

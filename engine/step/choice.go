@@ -33,6 +33,18 @@ func Missing(s Step) []string {
 	return nil
 }
 
+// Durable is implemented by steps that can survive the loss of their machine. OnLoss
+// says how, as half a sentence, or "" if they start from the beginning.
+type Durable interface{ OnLoss() string }
+
+// OnLoss returns what becomes of a step whose machine is lost, or "".
+func OnLoss(s Step) string {
+	if d, ok := s.(Durable); ok {
+		return d.OnLoss()
+	}
+	return ""
+}
+
 // Restless is implemented by steps that may have to run although their result
 // is in the cache, because a file of the pipeline that they write is missing.
 // Again returns the reason as half a sentence, or "".

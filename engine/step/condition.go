@@ -65,12 +65,13 @@ func hashConditions(h *digest.Hasher, set []string) {
 }
 
 // The keys of conditions that follow from the tries at an action: the number of
-// runs up to its result, the cause why the result is not final, and the models of the
-// GPUs.
+// runs up to its result, the cause why the result is not final, the models of the
+// GPUs, and how often the attempt went on from a checkpoint.
 const (
 	Tries       = "tries"
 	Provisional = "provisional"
 	GPU         = "gpu"
+	Resumes     = "resumes"
 )
 
 // TriesConditions returns the conditions that follow from the tries at an
@@ -84,6 +85,9 @@ func TriesConditions(t cache.Tries) (set []string) {
 	}
 	if t.GPU != "" {
 		set = append(set, GPU+"="+t.GPU)
+	}
+	if t.Resumes > 0 {
+		set = append(set, Resumes+"="+strconv.Itoa(t.Resumes))
 	}
 	return set
 }
@@ -110,6 +114,6 @@ func IsCondition(label string) bool { return strings.HasPrefix(label, conditionL
 func Pinned(fields []digest.Field) []digest.Field {
 	return slices.DeleteFunc(slices.Clone(fields), func(f digest.Field) bool {
 		key, ok := strings.CutPrefix(f.Label, conditionLabel)
-		return ok && (key == Tries || key == Provisional || key == GPU)
+		return ok && (key == Tries || key == Provisional || key == GPU || key == Resumes)
 	})
 }

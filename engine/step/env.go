@@ -48,6 +48,9 @@ type Env struct {
 	// condition. why is a sentence. The result is used and kept, and the next
 	// run executes the step again.
 	Provisional func(cause, why string)
+	// Resumed says how often the attempt has gone on from a checkpoint. It is a
+	// condition of the result.
+	Resumed func(times int)
 	// Limits are the instance's limits. Devices are the names of the GPUs
 	// leased to it.
 	Limits  Limits

@@ -27,7 +27,7 @@ type codeSnapshots struct {
 
 // openCodeSnapshots continues the list of an earlier process.
 func openCodeSnapshots(ctx context.Context, p *place) (*codeSnapshots, error) {
-	kept, err := openShots(ctx, p, "code_snapshots.jsonl", whole)
+	kept, err := openShots(ctx, p, codesFile, whole)
 	c := &codeSnapshots{place: p, shots: kept}
 	for _, one := range kept.list {
 		c.bytes += one.Ref.Size

@@ -49,6 +49,9 @@
 // the machine was restarted, or the agent is gone, the attempt begins again in empty
 // folders.
 //
+// With on_loss, checkpoints let the attempt go on even then, also on another machine;
+// see package checkpoint.
+//
 // # What comes back
 //
 // However the agent ends, the three kept folders are harvested. Links, devices, pipes

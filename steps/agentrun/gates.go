@@ -26,6 +26,9 @@ const (
 	proxyPort = 3128
 	// journalBytes limits the size of each of the two logs.
 	journalBytes = 64 << 20
+	// validationsFile and connectionsFile are the journals.
+	validationsFile = "validation.jsonl"
+	connectionsFile = "network.jsonl"
 	// gatewayVariable holds the address of the validity server.
 	gatewayVariable = "MLEFLOW_GATEWAY"
 )
@@ -50,10 +53,10 @@ func openGates(ctx context.Context, p *place) (*gates, error) {
 	p.opened = append(p.opened, func(bool) error { return g.close() })
 	var err error
 	mask := p.mask.JSON
-	if g.validations, err = service.OpenJournal(filepath.Join(p.dirs.host, "validation.jsonl"), journalBytes, mask); err != nil {
+	if g.validations, err = service.OpenJournal(filepath.Join(p.dirs.host, validationsFile), journalBytes, mask); err != nil {
 		return nil, err
 	}
-	if g.connections, err = service.OpenJournal(filepath.Join(p.dirs.host, "network.jsonl"), journalBytes, mask); err != nil {
+	if g.connections, err = service.OpenJournal(filepath.Join(p.dirs.host, connectionsFile), journalBytes, mask); err != nil {
 		return g, err
 	}
 	evidence, err := g.openEvidence()
@@ -69,6 +72,7 @@ func openGates(ctx context.Context, p *place) (*gates, error) {
 			return validity.Budget{Limit: p.limit(), Elapsed: p.elapsed()}
 		},
 		Record: func(c validity.Call) { g.validations.Add(c) }, Evidence: evidence,
+		Checkpoint: p.points.asker(),
 	})
 	g.services = append(g.services, executor.Service{Name: "validity server", Port: validityPort, Env: gatewayVariable, Serve: server.Serve})
 	if err := p.models.serve(ctx, g); err != nil {
@@ -187,7 +191,7 @@ func verdict(err error) (validity.Verdict, error) {
 // logs stores the journals.
 func (g *gates) logs(ctx context.Context) (cache.Outputs, error) {
 	out := cache.Outputs{}
-	for name, file := range map[string]string{"validation_log": "validation.jsonl", "network_log": "network.jsonl"} {
+	for name, file := range map[string]string{"validation_log": validationsFile, "network_log": connectionsFile} {
 		f, err := nolink.Open(filepath.Join(g.dirs.host, file))
 		if err != nil {
 			return nil, fmt.Errorf("keep %s: %w", name, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/plugins/sandbox/agent"
+	"github.com/mleflow/mleflow/steps/agentrun/checkpoint"
 )
 
 // caps are the limits for the harvest of one folder of an agent.
@@ -52,8 +53,11 @@ type harvester struct {
 	// began is the start of the harvest, files the number of files taken.
 	began time.Time
 	files int
-	// live means that the agent still runs, so nothing is changed.
-	live bool
+	// live means that the agent still runs, so nothing is changed. memo and details, for
+	// a checkpoint, remember what was read and collect what a tree cannot hold.
+	live    bool
+	memo    *checkpoint.Memo
+	details *checkpoint.Details
 	// notes name the omitted files, with reasons.
 	notes []string
 	more  int
@@ -95,6 +99,8 @@ type folder struct {
 	kept
 	root *os.Root
 	b    *tree.Builder
+	// below is put before the paths in the tree: the folder's name in a checkpoint.
+	below string
 	// has are the files and dirs the folders that were taken, by their paths
 	// with secrets masked.
 	has, dirs map[string]bool
@@ -117,6 +123,9 @@ func (h *harvester) harvest(ctx context.Context, home *os.Root, k kept, b *tree.
 		h.began = time.Now()
 	}
 	f := &folder{harvester: h, kept: k, b: b, has: map[string]bool{}, dirs: map[string]bool{}}
+	if h.details != nil {
+		f.below = name + "/"
+	}
 	defer func() { h.budget -= k.caps.bytes - f.caps.bytes }()
 	info, err := home.Lstat(name)
 	switch {
@@ -174,7 +183,7 @@ func (f *folder) walk(ctx context.Context, dir string, depth int) error {
 // full reports whether the harvest must stop. The time limit applies only beyond a
 // number of files that no agent needs.
 func (f *folder) full() bool {
-	return f.caps.entries == 0 || f.files > hurriedFiles && time.Since(f.began) > harvestTime
+	return f.caps.entries == 0 || f.memo == nil && f.files > hurriedFiles && time.Since(f.began) > harvestTime
 }
 
 // list returns the sorted entries of a folder; in the top folder, the file first comes
@@ -220,7 +229,10 @@ func (f *folder) entry(ctx context.Context, path string, depth int) error {
 			f.note("%s/%s: %v", f.name, path, err)
 			return nil
 		}
+		f.details.File(f.below+f.mask.Mask(path), info)
 		return f.walk(ctx, path, depth+1)
+	case info.Mode()&fs.ModeSymlink != 0 && f.details != nil:
+		f.link(path)
 	case info.IsDir():
 		f.note("%s/%s: too deep", f.name, path)
 	default:
@@ -247,7 +259,7 @@ func (f *folder) file(ctx context.Context, path string) error {
 		f.note("%s/%s: %d bytes, more than the remaining %d", f.name, path, info.Size(), f.caps.bytes)
 		return nil
 	}
-	ref, err := f.put(ctx, io.LimitReader(src, f.caps.bytes))
+	ref, err := f.content(ctx, path, src, info)
 	if err != nil {
 		return fmt.Errorf("harvest %s/%s: %w", f.name, path, err)
 	}
@@ -256,8 +268,48 @@ func (f *folder) file(ctx context.Context, path string) error {
 	f.taken(ref.Size)
 	if err := f.add(path, ref, info.Mode()&0o100 != 0); err != nil {
 		f.note("%s/%s: %v", f.name, path, err)
+		return nil
 	}
+	f.details.File(f.below+f.mask.Mask(path), info)
 	return nil
+}
+
+// content stores a file, unless a checkpoint has its content already. For a checkpoint,
+// a file that changes while it is read is read again, a few times.
+func (f *folder) content(ctx context.Context, path string, src *os.File, info fs.FileInfo) (ref cache.Ref, err error) {
+	if f.memo == nil {
+		return f.put(ctx, io.LimitReader(src, f.caps.bytes))
+	}
+	if ref, ok := f.memo.Find(f.below+path, info); ok {
+		return ref, nil
+	}
+	for range snapshotTries {
+		began := time.Now()
+		if ref, err = f.put(ctx, io.NewSectionReader(src, 0, f.caps.bytes)); err != nil {
+			return ref, err
+		}
+		after, err := src.Stat()
+		if err != nil || f.memo.Read(f.below+path, ref, info, after, began) {
+			return ref, err
+		}
+		info = after
+	}
+	return ref, nil
+}
+
+// link records a link, which is not followed.
+func (f *folder) link(path string) {
+	target, err := f.root.Readlink(path)
+	name := f.mask.Mask(path)
+	switch {
+	case err != nil:
+		f.note("%s/%s: %v", f.name, path, err)
+	case f.has[name] || f.dirs[name]:
+		f.note("%s/%s: %v", f.name, path, errTaken)
+	default:
+		f.has[name] = true
+		f.details.Link(f.below+name, f.mask.Mask(target))
+	}
 }
 
 // errTaken means that masking secrets made two names equal.
@@ -268,7 +320,7 @@ func (f *folder) add(path string, ref cache.Ref, executable bool) error {
 	if f.has[path] || f.dirs[path] {
 		return errTaken
 	}
-	if err := f.b.Add(path, ref, executable); err != nil {
+	if err := f.b.Add(f.below+path, ref, executable); err != nil {
 		return err
 	}
 	f.has[path] = true
@@ -280,7 +332,7 @@ func (f *folder) addDir(path string) error {
 	if f.has[path] {
 		return errTaken
 	}
-	if err := f.b.AddDir(path); err != nil {
+	if err := f.b.AddDir(f.below + path); err != nil {
 		return err
 	}
 	f.dirs[path] = true

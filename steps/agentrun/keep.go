@@ -30,6 +30,9 @@ type state struct {
 	// Started is the start of the agent; Boot identifies the machine's boot.
 	Started time.Time `json:"started"`
 	Boot    string    `json:"boot"`
+	// Before and Resumes are those of an attempt that went on from a checkpoint.
+	Before  time.Duration `json:"before_ns,omitempty"`
+	Resumes int           `json:"resumes,omitempty"`
 }
 
 const stateFile = "state.json"
@@ -42,6 +45,7 @@ func (p *place) left(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	p.startedAt(was.Started)
+	p.before, p.points.resumes = was.Before, was.Resumes
 	if p.ended = p.recallEnd(ctx); p.ended != nil {
 		return true, nil
 	}
@@ -62,7 +66,7 @@ func (p *place) tellLeft(ctx context.Context) {
 	case p.leaves(ctx):
 		p.env.Note("mleflow was interrupted and leaves the agent running; the next apply continues with it")
 	case errors.Is(context.Cause(ctx), executor.ErrLeave):
-		p.env.Warn(fmt.Sprintf("the runtime %q cannot leave an agent running: it was ended, and the next apply starts it from the beginning", p.runtime.Name))
+		p.env.Warn(fmt.Sprintf("the runtime %q cannot leave an agent running: it was ended, and the next apply %s", p.runtime.Name, p.points.next()))
 	}
 }
 
@@ -131,7 +135,7 @@ func empty(dir string) error {
 
 // remember writes the state for a later process.
 func (p *place) remember() error {
-	return writeWhole(filepath.Join(p.dirs.root, stateFile), state{Started: p.start(), Boot: boot()})
+	return writeWhole(filepath.Join(p.dirs.root, stateFile), state{Started: p.start(), Boot: boot(), Before: p.before, Resumes: p.points.resumes})
 }
 
 // writeWhole writes a value as JSON, completely or not at all.

@@ -138,6 +138,10 @@ func Kind(deps Deps) step.Kind {
 			{Name: "setup_timeout", Type: cty.String, Default: cty.StringVal("30m"), Cosmetic: true, Doc: "How long setting up data, image and container may take. More is a failure of the machine, which may be retried; timeout limits the agent itself."},
 			{Name: "shim", Type: cty.Bool, Default: cty.False, Doc: "Gives the agent a Python package and command mlebench. Registry and validation work; calls that would grade, or read answers or leaderboard, are refused and recorded in shim_log."},
 			{Name: "snapshot_every", Type: cty.String, Doc: `How often to copy submission and code while the agent runs, such as "10m", unnoticed: the outputs snapshots and code_snapshots.`},
+			{Name: "on_loss", Type: cty.String, OneOf: []string{onLossResume, onLossRestart, onLossFail}, Cosmetic: true, Doc: `What becomes of the attempt if its machine is lost or it is interrupted. "resume": it goes on from its last checkpoint, with the files, clock and budgets of then. "restart": the agent starts from the beginning, with the time that is left. "fail": the step fails until on_loss says otherwise. Without it, and without resume, there are no checkpoints, and it starts from the beginning with the full time. Not in the key: without a loss nothing differs, and a result says how often it went on.`},
+			{Name: "resume", Type: cty.List(cty.String), Cosmetic: true, Command: true, Doc: `The command with which an agent goes on; by default that of the agent, which sees MLEFLOW_RESUMED=1. Sets on_loss = "resume".`},
+			{Name: "checkpoint_every", Type: cty.String, Default: cty.StringVal("10m"), Cosmetic: true, Doc: "With on_loss, how often to take a checkpoint. The agent can ask for one: POST $MLEFLOW_GATEWAY/checkpoint."},
+			{Name: "checkpoint_limit", Type: cty.String, Default: cty.StringVal("20GiB"), Cosmetic: true, Doc: "The most that a checkpoint has of the agent's folders: submission, code, logs, then AGENT_DIR. The log says what is left out."},
 		},
 		Blocks: []step.Block{{
 			Name: "network",
@@ -196,6 +200,10 @@ type arguments struct {
 	Setup       string            `cty:"setup_timeout"`
 	Shim        bool              `cty:"shim"`
 	Every       *string           `cty:"snapshot_every"`
+	OnLoss      *string           `cty:"on_loss"`
+	Resume      []string          `cty:"resume"`
+	PointEvery  string            `cty:"checkpoint_every"`
+	PointLimit  string            `cty:"checkpoint_limit"`
 	Network     *network          `cty:"network"`
 }
 
@@ -232,6 +240,8 @@ type attempt struct {
 	// disk is the agent's disk limit in bytes; 0 is no limit.
 	disk  int64
 	every time.Duration
+	// durable are the parsed arguments of the checkpoints.
+	durable durable
 	// tidied runs the clean-up once per process.
 	tidied *sync.Once
 	// memo holds the data with a description, by the digests of both.
@@ -256,7 +266,7 @@ func newAttempt(args step.Args, deps Deps, tidied *sync.Once, memo *sync.Map, po
 	if a.def, err = def.At(a.args.Version); err != nil {
 		return nil, step.WrongArg("version", err)
 	}
-	err = errors.Join(step.WrongArg("agent", errors.Join(a.checkAgent(), a.checkPython())), a.checkEnv(), step.WrongArg("network", a.checkNetwork()), a.checkSandbox(), a.checkDisk(), a.checkTimes(), a.checkTask())
+	err = errors.Join(step.WrongArg("agent", errors.Join(a.checkAgent(), a.checkPython())), a.checkEnv(), step.WrongArg("network", a.checkNetwork()), a.checkSandbox(), a.checkDisk(), a.checkTimes(), a.checkDurable(), a.checkTask())
 	if err != nil {
 		return nil, err
 	}

@@ -122,7 +122,7 @@ func (m *modelGate) serve(ctx context.Context, g *gates) error {
 	if m.writer, err = transcript.Open(now, transcriptBytes, m.mask); err != nil {
 		return err
 	}
-	if m.continued {
+	if m.points.goesOn() {
 		if m.before, err = m.read(now); err != nil {
 			return err
 		}
@@ -138,7 +138,7 @@ func (m *modelGate) serve(ctx context.Context, g *gates) error {
 		}
 		blocks = append(blocks, b)
 	}
-	if m.gateway, err = gateway.New(gateway.Options{Blocks: blocks, Dir: m.dir, Transcript: m.writer, Again: !m.continued, Spent: m.spent}); err != nil {
+	if m.gateway, err = gateway.New(gateway.Options{Blocks: blocks, Dir: m.dir, Transcript: m.writer, Again: !m.points.goesOn(), Spent: m.spent}); err != nil {
 		return err
 	}
 	address, err := g.serve(ctx, "model gateway", modelPort, m.gateway.Serve)
@@ -162,7 +162,7 @@ func (m *modelGate) earlier() ([]string, error) {
 	for n := 1; ; n++ {
 		at := fmt.Sprintf("%s-%d", now, n)
 		_, err := os.Lstat(at)
-		if errors.Is(err, fs.ErrNotExist) && !m.continued {
+		if errors.Is(err, fs.ErrNotExist) && !m.points.goesOn() {
 			if err = os.Rename(now, at); errors.Is(err, fs.ErrNotExist) {
 				return list, nil
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/steps/agentrun/checkpoint"
 )
 
 // An attempt goes through stages. Each is made from the one before:
@@ -40,6 +41,8 @@ type place struct {
 	ended     *end
 	// models is the model gateway; nil if the agent has no models.
 	models *modelGate
+	// points takes checkpoints of the attempt.
+	points *checkpoints
 	// opens says which data the agent opened; nil if nobody watched.
 	opens *Opened
 	// opened are the functions that close what was opened, called in reverse order.
@@ -52,6 +55,7 @@ func (a *attempt) place(env *step.Env, mask *secret.Set) *place {
 	p := &place{attempt: a, env: env, mask: mask, phases: &phases{tell: env.Phase}}
 	p.clock = &clock{given: env.Limits.Timeout, pausable: pausable(a.args.Agent.Models), paused: func() time.Duration { return p.models.paused() }}
 	p.dirs = a.layoutIn(env.WorkDir)
+	p.points = &checkpoints{place: p, memo: checkpoint.NewMemo()}
 	p.id = env.RunID + " " + env.Address + " " + fmt.Sprint(env.Attempt)
 	return p
 }
@@ -59,7 +63,7 @@ func (a *attempt) place(env *step.Env, mask *secret.Set) *place {
 // find chooses the attempt's folders and finds an agent that an earlier process left
 // there. The folder's key follows from the action, so that the next process finds it.
 func (p *place) find(ctx context.Context, keys map[string]string) error {
-	if !p.runtime.Resumes && len(p.args.Agent.Models) == 0 {
+	if !p.runtime.Resumes && len(p.args.Agent.Models) == 0 && p.durable.onLoss == "" {
 		return nil
 	}
 	p.tidied.Do(func() { p.tidy(ctx, p.env) })
@@ -69,8 +73,19 @@ func (p *place) find(ctx context.Context, keys map[string]string) error {
 		return fmt.Errorf("name attempt: %w", err)
 	}
 	action := key.Sum().String()
-	if err := p.findModels(ctx, action, keys); err != nil || !p.runtime.Resumes {
+	if err := p.findModels(ctx, action, keys); err != nil {
 		return err
+	}
+	if err := p.findFolder(ctx, action); err != nil {
+		return err
+	}
+	return p.points.find(ctx, key.Sum())
+}
+
+// findFolder finds the folder of an attempt whose agent can outlive the process.
+func (p *place) findFolder(ctx context.Context, action string) error {
+	if !p.runtime.Resumes {
+		return nil
 	}
 	dir, release, err := p.env.Store.Keep(ctx, keptPrefix+action)
 	if err != nil {

@@ -170,7 +170,7 @@ func (p *place) rescue(ctx context.Context) {
 func (f *finished) values(h harvested) (cache.Outputs, error) {
 	exit := f.exit
 	stats := Stats{
-		WallSeconds: exit.Wall.Seconds(), CPUSeconds: exit.CPU.Seconds(), PeakMemoryBytes: exit.PeakMemoryBytes,
+		WallSeconds: (f.before + exit.Wall).Seconds(), CPUSeconds: exit.CPU.Seconds(), PeakMemoryBytes: exit.PeakMemoryBytes,
 		ExitCode: exit.Code, LeftoverProcesses: exit.Leftover, LogBytesDropped: exit.LogDropped,
 		Runtime: f.runtime.Name, Isolated: f.runtime.Isolates, Resumed: exit.Resumed,
 		LostServices: append([]string{}, exit.LostServices...), Devices: append([]string{}, f.env.Devices...),

@@ -101,7 +101,9 @@ func (a *attempt) Run(ctx context.Context, env *step.Env) (out cache.Outputs, er
 		return nil, p.mask.Error(err)
 	}
 	out, err = f.result(ctx)
-	p.done = err == nil
+	if p.done = err == nil; p.done {
+		p.points.end(ctx)
+	}
 	return out, p.mask.Error(err)
 }
 
@@ -140,6 +142,7 @@ func classify(ctx context.Context, name string, err error) error {
 // announce logs the conditions of the attempt that people should know.
 func (r *running) announce() {
 	env := r.env
+	r.points.announce()
 	if r.continued {
 		env.Note("the agent was started %v ago and goes on; what it printed comes again from the beginning", r.elapsed().Round(time.Second))
 	}
@@ -179,17 +182,22 @@ func (r *running) execute(ctx context.Context, secrets map[string]string) (*fini
 		return nil, fmt.Errorf("keep output: %w", err)
 	}
 	defer kept.Close()
-	masked := secret.NewWriter(io.MultiWriter(kept, r.env.Log), r.mask)
+	printed, err := r.points.printedTo(ctx, kept)
+	if err != nil {
+		return nil, fmt.Errorf("keep output: %w", err)
+	}
+	masked := secret.NewWriter(io.MultiWriter(printed, r.env.Log), r.mask)
 	exit, err := r.watched(ctx, r.spec(secrets), masked)
 	r.gates.shut()
 	if err := errors.Join(err, masked.Flush(), r.notStarted(exit)); err != nil {
+		r.points.last(ctx)
 		return nil, err
 	}
-	printed, err := kept.Commit(ctx, cache.Ref{})
+	ref, err := kept.Commit(ctx, cache.Ref{})
 	if err == nil {
-		err = r.rememberEnd(end{Exit: exit, Printed: printed})
+		err = r.rememberEnd(end{Exit: exit, Printed: ref})
 	}
-	return &finished{running: r, exit: exit, printed: printed}, err
+	return &finished{running: r, exit: exit, printed: ref}, err
 }
 
 // watched runs the agent and meanwhile watches its submission, code, disk and models.
@@ -199,6 +207,7 @@ func (r *running) watched(ctx context.Context, spec executor.Spec, logs io.Write
 	defer endWith(nil)
 	var watching sync.WaitGroup
 	watching.Go(func() { r.shots.run(watched, r.codes) })
+	watching.Go(func() { r.points.run(watched) })
 	watching.Go(func() { r.watchDisk(watched, endWith) })
 	watching.Go(func() { r.gates.watchSubmission(watched) })
 	watching.Go(func() { r.models.watch(watched, endWith) })
@@ -240,7 +249,7 @@ func (r *running) run(ctx context.Context, spec executor.Spec, logs io.Writer) (
 func (r *running) began(since time.Time) {
 	r.unfollow()
 	r.startedAt(since)
-	r.phases.running(since, r.given)
+	r.phases.running(since.Add(-r.before), r.given)
 }
 
 func (r *running) spec(secrets map[string]string) executor.Spec {
@@ -250,7 +259,7 @@ func (r *running) spec(secrets map[string]string) executor.Spec {
 		Labels:   map[string]string{"run": r.env.RunID, "step": r.env.Address, "agent": r.args.Agent.Name, "competition": r.args.Competition},
 		Image:    r.image,
 		ImageEnv: r.runtime.Images,
-		Command:  r.command(),
+		Command:  r.points.command(),
 		Env:      r.environment(),
 		Prepend:  r.searchPaths(),
 		Dir:      r.at(r.workFolder()),
@@ -267,7 +276,9 @@ func (r *running) spec(secrets map[string]string) executor.Spec {
 		Resume:   r.runtime.Resumes,
 		OnStart:  r.began,
 		OnMemory: r.phases.memory,
-		Work:     &r.imageWork,
+
+		OnFreezer: r.points.freezer,
+		Work:      &r.imageWork,
 	}
 	// Allowed destinations need no network, because the proxy is a service.
 	spec.Network.Open = r.networkMode() == "open"
@@ -324,7 +335,8 @@ func (r *running) environment() map[string]string {
 	for _, name := range homeFolders {
 		vars[strings.ToUpper(name)+"_DIR"] = r.at(name)
 	}
-	if limit := r.env.Limits.Timeout; limit > 0 {
+	maps.Copy(vars, r.points.environment())
+	if limit := r.rest(r.env.Limits.Timeout); limit > 0 {
 		vars["TIME_LIMIT_SECS"] = strconv.FormatInt(int64(limit/time.Second), 10)
 		vars["MLEFLOW_TIMEOUT_SECONDS"] = strconv.FormatFloat(limit.Seconds(), 'f', -1, 64)
 		vars["MLEFLOW_DEADLINE"] = strconv.FormatInt(r.start().Add(limit).Unix(), 10)

@@ -40,6 +40,9 @@ func (p *place) setUp(ctx context.Context, keys map[string]string) (*running, er
 		if err := s.fill(ctx); err != nil {
 			return nil, err
 		}
+		if err := s.points.layOut(ctx); err != nil {
+			return nil, err
+		}
 		s.startedAt(time.Now())
 	}
 	return s.open(ctx)

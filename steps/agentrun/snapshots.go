@@ -31,6 +31,12 @@ const (
 	snapshotTries = 5
 )
 
+// The lists of snapshots outlive the process.
+const (
+	snapshotsFile = "snapshots.jsonl"
+	codesFile     = "code_snapshots.jsonl"
+)
+
 // shot is a snapshot: a file or tree, and when it was taken.
 type shot struct {
 	Seconds int64     `json:"seconds"`
@@ -56,13 +62,23 @@ func openShots(ctx context.Context, p *place, name string, there func(context.Co
 	if err != nil {
 		return kept, fmt.Errorf("keep snapshots: %w", err)
 	}
-	for line := range bytes.Lines(data) {
-		var one shot
-		if json.Unmarshal(line, &one) == nil && there(ctx, p.env.Store, one.Ref) {
+	for _, one := range parseShots(data) {
+		if there(ctx, p.env.Store, one.Ref) {
 			kept.list = append(kept.list, one)
 		}
 	}
 	return kept, nil
+}
+
+// parseShots reads the lines of a list.
+func parseShots(data []byte) (list []shot) {
+	for line := range bytes.Lines(data) {
+		var one shot
+		if json.Unmarshal(line, &one) == nil {
+			list = append(list, one)
+		}
+	}
+	return list
 }
 
 func (s *shots) add(one shot) error {
@@ -103,7 +119,7 @@ type snapshots struct {
 
 // openSnapshots continues the list of an earlier process.
 func openSnapshots(ctx context.Context, p *place) (*snapshots, error) {
-	kept, err := openShots(ctx, p, "snapshots.jsonl", has)
+	kept, err := openShots(ctx, p, snapshotsFile, has)
 	return &snapshots{place: p, shots: kept}, err
 }
 

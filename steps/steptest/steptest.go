@@ -36,6 +36,7 @@ type Bench struct {
 	log      bytes.Buffer
 	warnings []string
 	cause    string
+	resumes  int
 	told     []step.Progress
 }
 
@@ -170,6 +171,11 @@ func (b *Bench) env(dir string) *step.Env {
 			defer b.mu.Unlock()
 			b.cause = cause + ": " + why
 		},
+		Resumed: func(times int) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.resumes = times
+		},
 		Warn: func(text string) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -264,6 +270,13 @@ func (b *Bench) Warnings() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.warnings
+}
+
+// Resumes returns how often the last attempt that said so went on from a checkpoint.
+func (b *Bench) Resumes() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.resumes
 }
 
 // Provisional returns the reason why the last result was not final, as "cause: why", or

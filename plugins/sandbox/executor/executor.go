@@ -103,6 +103,10 @@ type Spec struct {
 	// that the command and all its descendants hold. Runtimes that cannot measure it do
 	// not call it.
 	OnMemory func(bytes int64)
+	// OnFreezer, if set, is called, before OnStart, with a function that stops all
+	// processes of the command at once, until thaw is called. Thaw must follow soon.
+	// Runtimes that cannot do so do not call it.
+	OnFreezer func(freeze func(context.Context) (thaw func(), err error))
 	// Work, if set, counts the bytes read of the image that must be read before the
 	// command can start.
 	Work *progress.Work

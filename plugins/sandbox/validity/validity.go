@@ -51,7 +51,13 @@ type Options struct {
 	Record func(Call)
 	// Evidence answers POST /evidence; nil is 404.
 	Evidence http.Handler
+	// Checkpoint takes a checkpoint of the attempt, for POST /checkpoint; nil is 404. It
+	// returns the reply, and ErrBusy if it is too early for another one.
+	Checkpoint func(context.Context) (any, error)
 }
+
+// ErrBusy means that a checkpoint was taken a moment ago or is being taken.
+var ErrBusy = errors.New("a checkpoint was taken a moment ago or is being taken")
 
 // Call is one request to /validate.
 type Call struct {
@@ -103,6 +109,9 @@ func New(o Options) *Server {
 	if o.Evidence != nil {
 		s.mux.Handle("POST /evidence", o.Evidence)
 	}
+	if o.Checkpoint != nil {
+		s.mux.HandleFunc("POST /checkpoint", s.checkpoint)
+	}
 	return s
 }
 
@@ -139,6 +148,19 @@ func (s *Server) budget(w http.ResponseWriter, _ *http.Request) {
 		body.Limit, body.Remaining = &limit, &left
 	}
 	reply(w, http.StatusOK, body)
+}
+
+func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request) {
+	taken, err := s.opts.Checkpoint(r.Context())
+	switch {
+	case errors.Is(err, ErrBusy):
+		w.Header().Set("Retry-After", "10")
+		reply(w, http.StatusTooManyRequests, map[string]string{"error": err.Error()})
+	case err != nil:
+		reply(w, http.StatusInternalServerError, map[string]string{"error": "No checkpoint could be taken. This is not the agent's fault; try again later."})
+	default:
+		reply(w, http.StatusOK, taken)
+	}
 }
 
 // refusal is a reply other than a verdict.

@@ -50,6 +50,9 @@ var anyAddress = pattern.New(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+`)
 // RedactText returns a string with every URL in it redacted.
 func RedactText(text string) string { return anyAddress.Regexp().ReplaceAllStringFunc(text, Redact) }
 
+// IsRedacted reports whether RedactText may have hidden something in a string.
+func IsRedacted(text string) bool { return strings.Contains(text, redacted) }
+
 // redactError returns err with the credentials in its URLs hidden. errors.Is
 // and errors.As still work.
 func redactError(err error) error {

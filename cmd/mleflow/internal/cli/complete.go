@@ -72,6 +72,8 @@ func (c *completion) argumentCompleters() map[string]completer {
 		"mleflow graph":            hcl,
 		"mleflow explain":          c.completeExplain,
 		"mleflow show":             atMost(1, c.completeRuns),
+		"mleflow runs pause":       atMost(1, c.completeRuns),
+		"mleflow runs continue":    atMost(1, c.completeRuns),
 		"mleflow runs name":        atMost(1, c.completeRuns),
 		"mleflow runs note":        atMost(1, c.completeRuns),
 		"mleflow runs tag":         atMost(1, c.completeRuns),

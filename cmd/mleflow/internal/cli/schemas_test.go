@@ -141,7 +141,8 @@ func outputs() map[string][]any {
 		"runs": {struct {
 			Runs []runs.RunEntry `json:"runs"`
 		}{}},
-		"show": {runs.RunJSON{}, bundle.Disclosure{}},
+		"runs pause": {runs.PausedRun{}},
+		"show":       {runs.RunJSON{}, bundle.Disclosure{}},
 		"validate": {struct {
 			Valid       bool        `json:"valid"`
 			Diagnostics []diag.JSON `json:"diagnostics"`

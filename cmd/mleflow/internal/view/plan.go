@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
@@ -42,18 +43,28 @@ func Plan(w io.Writer, p *plan.Plan, style Style, verbose bool) {
 }
 
 // planChoices lists this machine's choices for arguments that leave the choice to it,
-// with the reasons: each choice once, with the number of steps.
+// with the reasons, and what becomes of steps whose machine is lost: each once, with the
+// number of steps.
 func planChoices(w io.Writer, p *plan.Plan, style Style) {
 	count := map[step.Choice]int{}
 	var order []step.Choice
 	for i := range p.Steps {
-		for _, c := range p.Steps[i].Choices {
+		s := &p.Steps[i]
+		list := s.Choices
+		if s.OnLoss != "" && (s.Action == plan.Run || s.Action == plan.Deferred) {
+			list = append(slices.Clip(list), step.Choice{Value: s.OnLoss})
+		}
+		for _, c := range list {
 			if count[c]++; count[c] == 1 {
 				order = append(order, c)
 			}
 		}
 	}
 	for _, c := range order {
+		if c.Arg == "" {
+			fmt.Fprintf(w, "%s %s %s.\n", style.Bold("If a machine is lost:"), Plural(count[c], "step"), OneLine(c.Value))
+			continue
+		}
 		fmt.Fprintf(w, "%s %s for %s: %s.\n", style.Bold("Chosen "+OneLine(c.Arg)+":"), OneLine(c.Value), Plural(count[c], "step"), OneLine(c.Why))
 	}
 }

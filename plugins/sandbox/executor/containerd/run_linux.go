@@ -110,6 +110,10 @@ func (r *run) whole(ctx context.Context, logs io.Writer) (exit executor.Exit, er
 		}
 		return exit, err
 	}
+	if r.spec.OnFreezer != nil {
+		_ = r.task.Resume(ctx) // an owner that died may have left it frozen
+		r.spec.OnFreezer(r.freeze)
+	}
 	if r.spec.OnStart != nil {
 		r.spec.OnStart(r.record.Started)
 	}

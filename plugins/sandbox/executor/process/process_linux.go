@@ -89,6 +89,9 @@ func (e *Executor) run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 		streams.close()
 		return executor.Exit{}, fmt.Errorf("start supervisor: %w", err)
 	}
+	if spec.OnFreezer != nil {
+		spec.OnFreezer(func(context.Context) (func(), error) { return supervise.Freeze(super.cmd.Process.Pid) })
+	}
 	if spec.OnStart != nil {
 		spec.OnStart(time.Now())
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/copyup"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/process/supervise"
 )
 
 // Executor runs commands in sandboxes.
@@ -100,6 +101,10 @@ func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 		return exit, err
 	}
 	started()
+	if spec.OnFreezer != nil {
+		supervise.Thaw(r.record.PID) // an owner that died may have left it frozen
+		spec.OnFreezer(func(context.Context) (func(), error) { return supervise.Freeze(r.record.PID) })
+	}
 	if spec.OnStart != nil {
 		spec.OnStart(r.record.Started)
 	}

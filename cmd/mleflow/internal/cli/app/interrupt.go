@@ -28,6 +28,9 @@ const (
 	goOn      onInterrupt = "continue"
 )
 
+// PauseSignal stops a run as StopThem does, whatever its policy.
+const PauseSignal = syscall.SIGUSR1
+
 // interrupts is what decides about a signal.
 type interrupts struct {
 	// policy is the value of --on-interrupt; a command without it is stopped.
@@ -59,7 +62,7 @@ func (i *interrupts) going() (attempts, jobs int) {
 func Interruptible(parent context.Context, t *Terminal) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, PauseSignal)
 	if !signal.Ignored(syscall.SIGHUP) { // as nohup sets it
 		signal.Notify(signals, syscall.SIGHUP)
 	}
@@ -120,6 +123,8 @@ func stopping(sig os.Signal) string {
 func (t *Terminal) decide(sig os.Signal, signals <-chan os.Signal, attempts, jobs int) onInterrupt {
 	policy, _ := t.Interrupts.policy.Load().(onInterrupt)
 	switch {
+	case sig == PauseSignal:
+		return StopThem
 	case policy != AskFirst || attempts+jobs == 0:
 		return policy
 	case sig != os.Interrupt || !view.IsTerminal(t.Stderr) || !foreground(t.Stdin):
@@ -132,7 +137,7 @@ func (t *Terminal) decide(sig os.Signal, signals <-chan os.Signal, attempts, job
 	if jobs > 0 {
 		running = append(running, runs(jobs, "job")+" on the cluster")
 	}
-	t.Say(strings.Join(running, " and ") + ". Leave them running, stop them, or continue the run? [leave/stop/continue]")
+	t.Say(strings.Join(running, " and ") + ". Leave them running, stop them (attempts with on_loss keep a checkpoint), or continue the run? [leave/stop/continue]")
 	answers := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(t.Stdin).ReadString('\n')

@@ -44,7 +44,7 @@ func NewRuns(a *app.App) *cobra.Command {
 			return showRuns(a.Store, entries)
 		}),
 	}
-	cmd.AddCommand(newRunsCleanup(a), newRunsName(a), newRunsTag(a), newRunsNote(a))
+	cmd.AddCommand(newRunsCleanup(a), newRunsPause(a), newRunsContinue(a), newRunsName(a), newRunsTag(a), newRunsNote(a))
 	about.Register(cmd.Flags(), "list only runs called `NAME`", "list only runs tagged `KEY=VALUE`; repeatable")
 	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "list at most `N` runs (0: all)")
 	return cmd

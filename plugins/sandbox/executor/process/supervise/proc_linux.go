@@ -15,6 +15,8 @@ type proc struct {
 	start    uint64
 	resident int64
 	dead     bool
+	// stopped means that a signal stopped it.
+	stopped bool
 }
 
 // living returns the descendants of this process that have not ended.
@@ -97,6 +99,7 @@ func readProc(pid int) (proc, bool) {
 		pid: pid, parent: parent, group: group, start: start,
 		resident: pages * int64(os.Getpagesize()),
 		dead:     f[0] == "Z" || f[0] == "X",
+		stopped:  f[0] == "T",
 	}, true
 }
 

@@ -1,0 +1,115 @@
+package runs
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/plugins/transfer/source"
+)
+
+// PausedRun is the output of runs pause in JSON.
+type PausedRun struct {
+	Run   string       `json:"run"`
+	State ledger.State `json:"state"`
+}
+
+func newRunsPause(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "pause [RUN]",
+		Short: "Stop a run so that it can go on later",
+		Long:  "Stop a run of this machine, by default the latest, and free the machine. Attempts\nwith on_loss keep a checkpoint, from which runs continue, or the next apply, goes\non; others start from the beginning. Steps that are done stay done.",
+		Args:  app.Takes(0, 1),
+		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+			past, err := a.FindRun(args)
+			if err != nil {
+				return err
+			}
+			e := past.Entry()
+			host, err := os.Hostname()
+			switch {
+			case err != nil:
+				return err
+			case e.State != ledger.Running:
+				return app.Usagef("run %s is not running: %s", e.ID, e.State)
+			case e.Host != host:
+				return app.Usagef("run %s is on the machine %s; pause it there", e.ID, e.Host)
+			}
+			if err := syscall.Kill(e.PID, app.PauseSignal); err != nil {
+				return fmt.Errorf("pause run %s: %w", e.ID, err)
+			}
+			for e.State == ledger.Running {
+				select {
+				case <-cmd.Context().Done():
+					return cmd.Context().Err()
+				case <-time.After(100 * time.Millisecond):
+				}
+				e = past.Entry()
+			}
+			if a.JSON {
+				return app.WriteJSON(a.Stdout, PausedRun{e.ID, e.State})
+			}
+			fmt.Fprintf(a.Stdout, "Run %s is paused; mleflow runs continue %s goes on.\n", e.ID, e.ID)
+			return nil
+		}),
+	}
+}
+
+func newRunsContinue(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "continue [RUN]",
+		Short: "Go on with a run that was paused or interrupted",
+		Long:  "Repeat the command of a run, by default the latest, in its folder. Steps that are\ndone are cached; attempts with on_loss go on from their checkpoints.",
+		Args:  app.Takes(0, 1),
+		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+			past, err := a.FindRun(args)
+			if err != nil {
+				return err
+			}
+			again, err := commandOf(past.Entry())
+			if err != nil {
+				return err
+			}
+			again.Stdin, again.Stdout, again.Stderr = a.Stdin, a.Stdout, a.Stderr
+			err = again.Run()
+			if again.ProcessState != nil && err != nil {
+				return fmt.Errorf("%w: the run ended with status %d", app.ErrSilent, again.ProcessState.ExitCode())
+			}
+			return err
+		}),
+	}
+}
+
+// commandOf returns the command that started a run, in the folder in which it ran.
+func commandOf(e ledger.Entry) (*exec.Cmd, error) {
+	switch {
+	case e.State == ledger.Running:
+		return nil, app.Usagef("run %s is running", e.ID)
+	case len(e.Argv) < 2 || e.Pipeline == "":
+		return nil, app.Usagef("run %s does not say how it was started", e.ID)
+	case slices.ContainsFunc(e.Argv, source.IsRedacted):
+		return nil, app.Usagef("run %s had secrets on its command line, which are not kept; run its command again in its folder: %s", e.ID, strings.Join(e.Argv, " "))
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find the running program: %w", err)
+	}
+	cmd := exec.Command(self, e.Argv[1:]...)
+	cmd.Args[0] = os.Args[0]
+	cmd.Dir = filepath.Dir(e.Pipeline)
+	for _, arg := range e.Argv[1:] {
+		if dir, ok := strings.CutSuffix(e.Pipeline, string(filepath.Separator)+filepath.Clean(arg)); ok && !filepath.IsAbs(arg) {
+			cmd.Dir = dir
+		}
+	}
+	return cmd, nil
+}

@@ -1,0 +1,130 @@
+package checkpoint
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// Kind is the kind of the records of checkpoints, and version that of their format.
+const (
+	Kind    = "checkpoint"
+	version = "1"
+)
+
+// Manifest describes a checkpoint.
+type Manifest struct {
+	// Number counts the checkpoints of the attempt, from 1. Resumes counts how often the
+	// attempt had gone on from one.
+	Number  int `json:"number"`
+	Resumes int `json:"resumes,omitempty"`
+	// Ended means that the attempt has its result, so that nothing is left to resume.
+	Ended bool `json:"ended,omitempty"`
+	// Why is the reason for the checkpoint: Interval, Asked, Interrupted or Left.
+	Why   string    `json:"why,omitempty"`
+	Taken time.Time `json:"taken"`
+	// Used is the part of the time limit that the agent has used.
+	Used time.Duration `json:"used_ns"`
+	// Consistent means that the agent did not run while its files were read for the
+	// last time. Frozen is the time for which it was stopped.
+	Consistent bool          `json:"consistent"`
+	Frozen     time.Duration `json:"frozen_ns,omitempty"`
+	// Read counts the files that were read because they had changed, and their bytes.
+	ReadFiles int64 `json:"read_files"`
+	ReadBytes int64 `json:"read_bytes"`
+	// LeftOut lists the files that it lacks, with reasons.
+	LeftOut []string `json:"left_out,omitempty"`
+}
+
+// The reasons for a checkpoint. With Interrupted, the agent has ended; with Left, it goes
+// on without mleflow.
+const (
+	Interval    = "interval"
+	Asked       = "asked"
+	Interrupted = "interrupted"
+	Left        = "left"
+)
+
+// Checkpoint is the state of an attempt; see the package comment.
+type Checkpoint struct {
+	Manifest
+	Files, Details, State, Snapshots, Codes cache.Ref
+}
+
+// outputs returns the content by the name of the output.
+func (c *Checkpoint) outputs() map[string]*cache.Ref {
+	return map[string]*cache.Ref{
+		"files": &c.Files, "details": &c.Details, "gates": &c.State, "snapshots": &c.Snapshots, "code_snapshots": &c.Codes,
+	}
+}
+
+// Place is where the checkpoints of an attempt are.
+type Place struct {
+	Cache cache.Cache
+	// Attempt is the action. Address and Run appear in the record.
+	Attempt      digest.ActionID
+	Address, Run string
+}
+
+func (p Place) key() *digest.Hasher {
+	h := digest.NewHasher(Kind, version)
+	h.String("attempt", p.Attempt.String())
+	return h
+}
+
+// Find returns the latest checkpoint, or nil if there is none. It may be an ended one.
+func (p Place) Find(ctx context.Context) (*Checkpoint, error) {
+	rec, err := p.Cache.Latest(ctx, p.key().Sum())
+	if errors.Is(err, cache.ErrNotFound) || errors.Is(err, cache.ErrCorrupt) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find checkpoint: %w", err)
+	}
+	var c Checkpoint
+	if err := json.Unmarshal(rec.Outputs["manifest"].JSON, &c.Manifest); err != nil {
+		return nil, fmt.Errorf("read checkpoint: %w", err)
+	}
+	for name, ref := range c.outputs() {
+		*ref = rec.Outputs[name].Ref
+	}
+	return &c, nil
+}
+
+// Save makes c the latest checkpoint.
+func (p Place) Save(ctx context.Context, c *Checkpoint) error {
+	text, err := json.Marshal(c.Manifest)
+	if err != nil {
+		return fmt.Errorf("save checkpoint: %w", err)
+	}
+	key := p.key()
+	rec := &cache.Record{
+		Action: key.Sum(), Address: p.Address, Kind: Kind, Fields: key.Fields(), Run: p.Run,
+		Outputs:          cache.Outputs{"manifest": {JSON: text}},
+		StartedUnixMilli: c.Taken.UnixMilli(), Tries: cache.Tries{Earlier: c.Number - 1},
+	}
+	for name, ref := range c.outputs() {
+		if !ref.IsZero() {
+			rec.Outputs[name] = cache.Value{Ref: *ref}
+		}
+	}
+	if err := p.Cache.Record(ctx, rec); err != nil {
+		return fmt.Errorf("save checkpoint: %w", err)
+	}
+	return nil
+}
+
+// End drops the content of the checkpoints of an attempt that has its result. Without
+// checkpoints it does nothing.
+func (p Place) End(ctx context.Context) error {
+	c, err := p.Find(ctx)
+	if c == nil || c.Ended || err != nil {
+		return err
+	}
+	return p.Save(ctx, &Checkpoint{Manifest: Manifest{Number: c.Number + 1, Resumes: c.Resumes, Ended: true, Taken: time.Now().UTC(), Used: c.Used}})
+}

@@ -1,0 +1,322 @@
+package agentrun
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/nolink"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/plugins/sandbox/validity"
+	"github.com/mleflow/mleflow/steps/agentrun/checkpoint"
+)
+
+const (
+	// hostFolder and modelsFolder are the folders of mleflow's own files in a
+	// checkpoint, printedFile the agent's output so far.
+	hostFolder, modelsFolder, printedFile = "host", "models", "printed/output"
+	// budgetFile is the gateway's ledger.
+	budgetFile = "budget.jsonl"
+
+	// Files are read while the agent runs until a pass reads at most fewBytes, at most
+	// maxPasses times. The agent is frozen for the last pass.
+	fewBytes  = 16 << 20
+	maxPasses = 4
+	// askPause is the shortest time between two checkpoints that the agent asks for.
+	askPause = 10 * time.Second
+	// lastTime limits the checkpoint after an interruption.
+	lastTime = 25 * time.Second
+)
+
+var pointCaps = caps{entries: 1_000_000, depth: 64}
+
+// checkpoints takes the checkpoints of an attempt, and knows the one from which it goes
+// on. Without on_loss it does nothing.
+type checkpoints struct {
+	*place
+	where checkpoint.Place
+	// from is the checkpoint from which the attempt goes on; nil for a new attempt, or if
+	// the agent still runs. resumes is how often the attempt has gone on.
+	from    *checkpoint.Checkpoint
+	resumes int
+
+	// turn is held while a checkpoint is taken. number is that of the last one, taken its
+	// time, and lacked what it lacks.
+	turn   sync.Mutex
+	number int
+	lacked []string
+	taken  time.Time
+	memo   *checkpoint.Memo
+	grown  checkpoint.Growing
+	freeze func(context.Context) (thaw func(), err error)
+	// printed is the agent's output.
+	printed *printed
+}
+
+// printed is the agent's output, which can be read while it is written.
+type printed struct {
+	mu sync.Mutex
+	cache.Ingest
+}
+
+// Write implements io.Writer.
+func (p *printed) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.Ingest.Write(b)
+}
+
+// printedTo returns the writer for the agent's output, after the output until the
+// checkpoint from which the attempt goes on.
+func (c *checkpoints) printedTo(ctx context.Context, kept cache.Ingest) (io.Writer, error) {
+	c.printed = &printed{Ingest: kept}
+	if !c.resumed() {
+		return c.printed, nil
+	}
+	return c.printed, c.from.CopyGate(ctx, c.env.Store, printedFile, c.printed)
+}
+
+// freezer keeps the function that freezes the agent.
+func (c *checkpoints) freezer(freeze func(context.Context) (func(), error)) {
+	c.turn.Lock()
+	defer c.turn.Unlock()
+	c.freeze = freeze
+}
+
+// run takes checkpoints until ctx ends.
+func (c *checkpoints) run(ctx context.Context) {
+	if c.durable.onLoss == "" {
+		return
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(c.durable.every):
+		}
+		c.turn.Lock()
+		_, err := c.take(ctx, checkpoint.Interval)
+		c.turn.Unlock()
+		if err != nil && ctx.Err() == nil {
+			c.env.Note("no checkpoint: %v", c.mask.Error(err))
+		}
+	}
+}
+
+// asker takes a checkpoint that the agent asks for.
+func (c *checkpoints) asker() func(context.Context) (any, error) {
+	if c.durable.onLoss == "" {
+		return nil
+	}
+	return func(ctx context.Context) (any, error) {
+		if !c.turn.TryLock() {
+			return nil, validity.ErrBusy
+		}
+		defer c.turn.Unlock()
+		if time.Since(c.taken) < askPause {
+			return nil, validity.ErrBusy
+		}
+		n, err := c.take(ctx, checkpoint.Asked)
+		if err != nil {
+			return nil, err
+		}
+		return struct {
+			Checkpoint int     `json:"checkpoint"`
+			Elapsed    float64 `json:"elapsed_seconds"`
+		}{n.Number, n.Used.Seconds()}, nil
+	}
+}
+
+// last takes a checkpoint of an interrupted attempt whose agent was stopped or is left,
+// and waits until other machines can find it.
+func (c *checkpoints) last(ctx context.Context) {
+	if c.durable.onLoss == "" || ctx.Err() == nil {
+		return
+	}
+	why := checkpoint.Interrupted
+	if c.leaves(ctx) {
+		why = checkpoint.Left
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTime)
+	defer cancel()
+	c.turn.Lock()
+	defer c.turn.Unlock()
+	n, err := c.take(ctx, why)
+	if err != nil {
+		c.env.Note("no checkpoint: %v", c.mask.Error(err))
+		return
+	}
+	c.env.Note("checkpoint %d is taken, after %v of the attempt; if its agent is gone, the next apply %s", n.Number, n.Used.Round(time.Second), c.next())
+	if c.env.Store.Finish(ctx) > 0 {
+		c.env.Note("checkpoint %d is on this machine only", n.Number)
+	}
+}
+
+// end drops the checkpoints of an attempt that has its result.
+func (c *checkpoints) end(ctx context.Context) {
+	if c.number == 0 {
+		return
+	}
+	if err := c.where.End(ctx); err != nil {
+		c.env.Note("drop checkpoints: %v", err)
+	}
+}
+
+// take takes a checkpoint.
+func (c *checkpoints) take(ctx context.Context, why string) (*checkpoint.Checkpoint, error) {
+	files, bytes := c.memo.Counts()
+	n := &checkpoint.Checkpoint{Manifest: checkpoint.Manifest{Number: c.number + 1, Resumes: c.resumes, Why: why, Taken: time.Now().UTC()}}
+	if why != checkpoint.Interrupted {
+		if err := c.ahead(ctx); err != nil {
+			return nil, err
+		}
+	}
+	err := c.files(ctx, n)
+	if err == nil {
+		err = c.state(ctx, n)
+	}
+	if err != nil {
+		return nil, err
+	}
+	n.ReadFiles, n.ReadBytes = c.memo.Counts()
+	n.ReadFiles, n.ReadBytes = n.ReadFiles-files, n.ReadBytes-bytes
+	if err := c.where.Save(ctx, n); err != nil {
+		return nil, err
+	}
+	c.number, c.taken = n.Number, time.Now()
+	c.tell(n)
+	return n, nil
+}
+
+// tell logs a checkpoint, and what it lacks if that has changed.
+func (c *checkpoints) tell(n *checkpoint.Checkpoint) {
+	if !slices.Equal(c.lacked, n.LeftOut) {
+		for _, left := range n.LeftOut {
+			c.env.Note("not in checkpoint %d: %s", n.Number, left)
+		}
+	}
+	c.lacked = n.LeftOut
+	c.env.Note("checkpoint %d after %v: %s, read %s; the agent stood still for %v",
+		n.Number, n.Used.Round(time.Second), amount(n.Files.Files, n.Files.Size), amount(n.ReadFiles, n.ReadBytes), n.Frozen.Round(time.Millisecond))
+}
+
+// ahead reads files while the agent runs, until few change meanwhile.
+func (c *checkpoints) ahead(ctx context.Context) error {
+	for range maxPasses {
+		_, before := c.memo.Counts()
+		if _, err := c.read(ctx); err != nil {
+			return err
+		}
+		if _, after := c.memo.Counts(); after-before <= fewBytes {
+			break
+		}
+	}
+	return nil
+}
+
+// files stores the agent's folders.
+func (c *checkpoints) files(ctx context.Context, n *checkpoint.Checkpoint) error {
+	f, err := c.still(ctx, n)
+	if err != nil {
+		return err
+	}
+	n.LeftOut = f.left()
+	if n.Files, err = f.b.Build(ctx, c.env.Store); err != nil {
+		return err
+	}
+	n.Details, err = f.details.Put(ctx, c.env.Store)
+	return err
+}
+
+// still reads the files that have changed, while the agent stands still.
+func (c *checkpoints) still(ctx context.Context, n *checkpoint.Checkpoint) (read, error) {
+	n.Consistent = n.Why == checkpoint.Interrupted
+	if c.freeze != nil && !n.Consistent {
+		began := time.Now()
+		thaw, err := c.freeze(ctx)
+		if n.Consistent = err == nil; n.Consistent {
+			defer func() { thaw(); n.Frozen = time.Since(began) }()
+		}
+	}
+	n.Used = c.used()
+	return c.read(ctx)
+}
+
+// read are the agent's folders once they are read.
+type read struct {
+	*harvester
+	b *tree.Builder
+}
+
+// read reads the agent's folders. Files that have not changed are known.
+func (c *checkpoints) read(ctx context.Context) (read, error) {
+	home, err := os.OpenRoot(c.dirs.home)
+	if err != nil {
+		return read{}, err
+	}
+	defer home.Close()
+	h := &harvester{
+		store: c.env.Store, mask: c.mask.ForDocuments(), budget: c.durable.limit, live: true, memo: c.memo,
+		details: &checkpoint.Details{}, taken: func(int64) {},
+	}
+	b := tree.NewBuilder(c.env.Store)
+	for _, name := range []string{"submission", "code", "logs", "agent"} {
+		k := kept{name: name, caps: pointCaps}
+		k.caps.bytes = c.durable.limit
+		if err := b.AddDir(name); err != nil {
+			return read{}, err
+		}
+		if _, err := h.harvest(ctx, home, k, b); err != nil {
+			return read{}, err
+		}
+	}
+	return read{h, b}, nil
+}
+
+// state stores the journals, the output, the budget, the transcript and the snapshots.
+// It follows the files, so that nothing that the agent knows of is missing.
+func (c *checkpoints) state(ctx context.Context, n *checkpoint.Checkpoint) (err error) {
+	var b tree.Builder
+	for _, name := range []string{validationsFile, connectionsFile, evidenceFile, snapshotsFile, codesFile} {
+		if err := c.grown.AddFile(ctx, c.env.Store, &b, hostFolder+"/"+name, filepath.Join(c.dirs.host, name)); err != nil {
+			return err
+		}
+	}
+	for _, name := range c.models.files() {
+		if err := c.grown.AddFile(ctx, c.env.Store, &b, modelsFolder+"/"+name, filepath.Join(c.models.dir, name)); err != nil {
+			return err
+		}
+	}
+	c.printed.mu.Lock()
+	err = c.grown.Add(ctx, c.env.Store, &b, printedFile, c.printed, c.printed.Offset())
+	c.printed.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if n.State, err = b.Build(ctx, c.env.Store); err != nil {
+		return err
+	}
+	if n.Snapshots, err = c.shotsTree(ctx, snapshotsFile, "/submission.csv"); err == nil {
+		n.Codes, err = c.shotsTree(ctx, codesFile, "")
+	}
+	return err
+}
+
+// shotsTree builds a tree of the snapshots in a list.
+func (c *checkpoints) shotsTree(ctx context.Context, list, below string) (cache.Ref, error) {
+	data, err := nolink.ReadFile(filepath.Join(c.dirs.host, list))
+	if errors.Is(err, os.ErrNotExist) {
+		return cache.Ref{}, nil
+	}
+	if err != nil {
+		return cache.Ref{}, err
+	}
+	s := shots{list: parseShots(data)}
+	return s.build(ctx, c.env.Store, below)
+}

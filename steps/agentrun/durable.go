@@ -1,0 +1,200 @@
+package agentrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/steps/agentrun/checkpoint"
+)
+
+// The values of on_loss.
+const (
+	onLossResume  = "resume"
+	onLossRestart = "restart"
+	onLossFail    = "fail"
+)
+
+// durable are the arguments of the checkpoints.
+type durable struct {
+	// onLoss is "" without checkpoints.
+	onLoss string
+	every  time.Duration
+	limit  int64
+}
+
+// checkDurable parses the arguments of the checkpoints.
+func (a *attempt) checkDurable() (err error) {
+	d := &a.durable
+	d.onLoss = text(a.args.OnLoss)
+	switch {
+	case len(a.args.Resume) > 0 && d.onLoss == "":
+		d.onLoss = onLossResume
+	case len(a.args.Resume) > 0 && d.onLoss != onLossResume:
+		return step.WrongArg("resume", fmt.Errorf("on_loss = %q never uses it; write on_loss = %q, or leave it out", d.onLoss, onLossResume))
+	}
+	if d.every, err = parseDuration(a.args.PointEvery); err == nil && d.every < shortestInterval {
+		err = fmt.Errorf("every %v is too often; the shortest interval is %v", d.every, shortestInterval)
+	}
+	if err != nil {
+		return step.WrongArg("checkpoint_every", err)
+	}
+	d.limit, err = step.ParseSize(a.args.PointLimit)
+	return step.WrongArg("checkpoint_limit", err)
+}
+
+// OnLoss implements step.Durable.
+func (a *attempt) OnLoss() string {
+	switch d := a.durable; d.onLoss {
+	case onLossResume:
+		return fmt.Sprintf("would go on from the last checkpoint, of every %v", d.every)
+	case onLossRestart:
+		return fmt.Sprintf("would start from the beginning with the time that is left, counted every %v", d.every)
+	case onLossFail:
+		return "would fail"
+	}
+	return ""
+}
+
+// errLost is the error of an attempt with on_loss = "fail".
+var errLost = errors.New(`the attempt was lost, and on_loss is "fail": write "resume" or "restart" to go on; its checkpoint stays`)
+
+// find finds the latest checkpoint of the action. An attempt that has not its result,
+// and whose agent is gone, goes on from there.
+func (c *checkpoints) find(ctx context.Context, action digest.ActionID) error {
+	if c.durable.onLoss == "" {
+		return nil
+	}
+	c.where = checkpoint.Place{Cache: c.env.Store, Attempt: action, Address: c.env.Address, Run: c.env.RunID}
+	latest, err := c.where.Find(ctx)
+	if latest == nil || err != nil {
+		return err
+	}
+	c.number = latest.Number
+	switch {
+	case latest.Ended || c.continued:
+		return nil
+	case c.durable.onLoss == onLossFail:
+		return errLost
+	}
+	c.from, c.before, c.resumes = latest, latest.Used, latest.Resumes+1
+	return nil
+}
+
+// resumed reports whether the agent goes on with the files of a checkpoint.
+func (c *checkpoints) resumed() bool { return c.from != nil && c.durable.onLoss == onLossResume }
+
+// goesOn reports whether the agent does not begin from the beginning.
+func (c *checkpoints) goesOn() bool { return c.continued || c.resumed() }
+
+// announce says from where the attempt goes on, and makes it a condition of the result.
+func (c *checkpoints) announce() {
+	if c.resumes > 0 {
+		c.env.Resumed(c.resumes)
+	}
+	if c.from == nil {
+		return
+	}
+	used, rest := c.from.Used.Round(time.Second), "without a time limit"
+	if c.given > 0 {
+		rest = fmt.Sprintf("with %v left", c.rest(c.given).Round(time.Second))
+	}
+	if c.resumed() {
+		c.env.Warn(fmt.Sprintf("the attempt was lost and goes on from checkpoint %d, after %v of its time, %s", c.from.Number, used, rest))
+		return
+	}
+	c.env.Warn(fmt.Sprintf("the attempt was lost; its agent starts from the beginning, %s after %v", rest, used))
+}
+
+// next says what the next apply does with an interrupted attempt.
+func (c *checkpoints) next() string {
+	if c.durable.onLoss == onLossResume {
+		return "goes on from its last checkpoint"
+	}
+	return "starts it from the beginning"
+}
+
+// command is the command that starts the agent.
+func (c *checkpoints) command() []string {
+	if c.resumed() && len(c.args.Resume) > 0 {
+		return c.args.Resume
+	}
+	return c.attempt.command()
+}
+
+// environment returns the variables of an attempt that goes on.
+func (c *checkpoints) environment() map[string]string {
+	if c.resumes == 0 {
+		return nil
+	}
+	vars := map[string]string{"MLEFLOW_RESUME_COUNT": strconv.Itoa(c.resumes)}
+	if c.resumed() {
+		vars["MLEFLOW_RESUMED"] = "1"
+	}
+	return vars
+}
+
+// layOut places what a checkpoint has of the agent's folders, the journals and the
+// models.
+func (c *checkpoints) layOut(ctx context.Context) error {
+	if c.from == nil {
+		return nil
+	}
+	if err := c.layModels(ctx); err != nil || !c.resumed() {
+		return err
+	}
+	store := c.env.Store
+	if err := c.from.LayOut(ctx, store, c.dirs.home, c.give); err != nil {
+		return err
+	}
+	for _, ref := range []cache.Ref{c.from.Snapshots, c.from.Codes} {
+		has(ctx, store, ref) // fetches them from a remote cache
+	}
+	return c.from.Gates(ctx, store, hostFolder, c.dirs.host)
+}
+
+// layModels places the budget and the transcript, unless this machine has later ones:
+// what was spent after the checkpoint stays spent.
+func (c *checkpoints) layModels(ctx context.Context) error {
+	if c.models == nil {
+		return nil
+	}
+	then, err := tree.Find(ctx, c.env.Store, c.from.State, modelsFolder+"/"+budgetFile)
+	if err != nil {
+		return nil //nolint:nilerr // nothing was spent
+	}
+	if now, err := os.Lstat(filepath.Join(c.models.dir, budgetFile)); err == nil && now.Size() >= then.Size {
+		return nil
+	}
+	for _, name := range c.models.files() {
+		if err := tree.Remove(filepath.Join(c.models.dir, name)); err != nil {
+			return err
+		}
+	}
+	return c.from.Gates(ctx, c.env.Store, modelsFolder, c.models.dir)
+}
+
+// files lists the budget and the files of the transcripts, below the models' folder. The
+// events of a transcript come first: the bodies to which they refer are there by then.
+func (m *modelGate) files() (list []string) {
+	if m == nil {
+		return nil
+	}
+	for _, pattern := range []string{budgetFile, transcriptFolder + "*/format", transcriptFolder + "*/events.jsonl", transcriptFolder + "*/*.bin"} {
+		found, _ := filepath.Glob(filepath.Join(m.dir, pattern)) // the patterns are valid
+		for _, path := range found {
+			if name, err := filepath.Rel(m.dir, path); err == nil {
+				list = append(list, name)
+			}
+		}
+	}
+	return list
+}

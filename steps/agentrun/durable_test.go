@@ -1,0 +1,295 @@
+package agentrun_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cache/remote"
+	"github.com/mleflow/mleflow/plugins/models/modeltest"
+	"github.com/mleflow/mleflow/steps/agentrun"
+	"github.com/mleflow/mleflow/steps/steptest"
+)
+
+// counter is an agent with a journal: each line is appended at once, so that what was
+// done is known wherever it is stopped. It ends after 40 lines.
+const counter = `
+cd "$AGENT_DIR"; touch journal
+while n=$(wc -l < journal) && [ "$n" -lt 40 ]; do
+  echo "line $n" >> journal
+  [ "$n" = 0 ] && ln -s journal latest && mkfifo pipe && mkdir -p deep/er && echo kept > deep/er/file && chmod 700 deep/er/file
+  echo "step $n"
+  sleep 0.05
+done
+(echo id,y; cat journal) > "$SUBMISSION_DIR/submission.csv"
+readlink latest > "$CODE_DIR/link"; stat -c %a deep/er/file > "$CODE_DIR/mode"
+echo "$MLEFLOW_RESUMED $MLEFLOW_RESUME_COUNT" > "$CODE_DIR/resumed"
+`
+
+// machineOf returns a bench of a machine with its own cache, which shares a remote one.
+func machineOf(t *testing.T, afar remote.Location) (*steptest.Bench, *remote.Tier) {
+	t.Helper()
+	local, err := disk.Open(filepath.Join(t.TempDir(), "cache"), disk.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tier := remote.New(local, afar, remote.Options{})
+	t.Cleanup(func() { _, _ = tier.Close(), local.Close() })
+	b := newBench(t)
+	b.Store = tier
+	return b, tier
+}
+
+func durableArgs(b *steptest.Bench, t *testing.T, onLoss, line string) map[string]cty.Value {
+	args := values(b, t, shell(line))
+	args["on_loss"], args["checkpoint_every"] = cty.StringVal(onLoss), cty.StringVal("1s")
+	return args
+}
+
+// powerless is a cache that keeps no record once its machine is gone.
+type powerless struct {
+	cache.Cache
+	gone atomic.Bool
+}
+
+func (p *powerless) Record(ctx context.Context, rec *cache.Record) error {
+	if p.gone.Load() {
+		return errors.New("the machine is gone")
+	}
+	return p.Cache.Record(ctx, rec)
+}
+
+func location(t *testing.T) remote.Location {
+	t.Helper()
+	loc, err := remote.ParseLocation("file://" + t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loc
+}
+
+// everything returns the text of all files of a cache.
+func everything(t *testing.T, dir string) string {
+	t.Helper()
+	var all strings.Builder
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		all.Write(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all.String()
+}
+
+// TestDurable interrupts an attempt on two machines, and sees that it goes on on a third
+// one, with the result of an attempt that nobody disturbed.
+func TestDurable(t *testing.T) {
+	afar := location(t)
+	undisturbed := newBench(t)
+	want := run(t, undisturbed, values(undisturbed, t, shell(counter)))
+	var used time.Duration
+	for life := range 2 {
+		b, _ := machineOf(t, afar)
+		b.Limits.Timeout = time.Minute
+		ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
+		began := time.Now()
+		_, err := b.RunIn(t, ctx, steptest.WorkDir(t), durableArgs(b, t, "resume", counter))
+		cancel()
+		if used += time.Since(began); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("life %d: %v\n%s", life, err, b.Log())
+		}
+	}
+	b, tier := machineOf(t, afar)
+	b.Limits.Timeout = time.Minute
+	began := time.Now()
+	got := run(t, b, durableArgs(b, t, "resume", counter))
+	used += time.Since(began)
+	if got.Submission["submission.csv"] != want.Submission["submission.csv"] || got.Outcome != "finished" {
+		t.Errorf("got %q, want %q", got.Submission["submission.csv"], want.Submission["submission.csv"])
+	}
+	for name, want := range map[string]string{"link": "journal\n", "mode": "700\n", "resumed": "1 2\n"} {
+		if got.Code[name] != want {
+			t.Errorf("%s: %q, want %q", name, got.Code[name], want)
+		}
+	}
+	for n := range 40 {
+		if line := fmt.Sprintf("step %d\n", n); !strings.Contains(got.Logs["output.log"], line) {
+			t.Errorf("the log lacks %q:\n%s", line, got.Logs["output.log"])
+		}
+	}
+	wall := time.Duration(got.Stats.WallSeconds * float64(time.Second))
+	if own := time.Since(began); wall <= own || wall > used {
+		t.Errorf("wall time %v of %v in three lives, the last of which took %v", wall, used, own)
+	}
+	if b.Resumes() != 2 || !strings.Contains(strings.Join(b.Warnings(), "\n"), "goes on from checkpoint") {
+		t.Errorf("resumes %d\n%s", b.Resumes(), b.Log())
+	}
+	if tier.Finish(t.Context()) != 0 {
+		t.Error("not all is in the remote cache")
+	}
+}
+
+// TestDurableLimit sees that the clock of an attempt goes on, whatever its agent does.
+func TestDurableLimit(t *testing.T) {
+	b := newBench(t)
+	b.Limits.Timeout = 3 * time.Second
+	args := durableArgs(b, t, "resume", "echo id,y > $SUBMISSION_DIR/submission.csv; sleep 60")
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if _, err := b.RunIn(t, ctx, steptest.WorkDir(t), args); err == nil {
+		t.Fatal("not interrupted")
+	}
+	began := time.Now()
+	got := run(t, b, args)
+	if took := time.Since(began); got.Outcome != "timed_out" || took > 2500*time.Millisecond || got.Stats.WallSeconds < 2.9 || got.Stats.WallSeconds > 4.5 {
+		t.Errorf("%s after %v, wall time %v", got.Outcome, took, got.Stats.WallSeconds)
+	}
+}
+
+// TestOnLoss sees what becomes of an interrupted attempt.
+func TestOnLoss(t *testing.T) {
+	const agent = `echo x >> $AGENT_DIR/lives; cp $AGENT_DIR/lives $SUBMISSION_DIR/submission.csv; echo "$TIME_LIMIT_SECS,$MLEFLOW_RESUMED,$MLEFLOW_RESUME_COUNT" > $CODE_DIR/env; [ "$MLEFLOW_RESUME_COUNT" ] || sleep 60`
+	tests := map[string]struct{ submission, env string }{
+		"resume": {"x\nx\n", "1,1"}, "restart": {"x\n", ",1"},
+	}
+	for onLoss, want := range tests {
+		t.Run(onLoss, func(t *testing.T) {
+			b := newBench(t)
+			b.Limits.Timeout = time.Hour
+			ctx, cancel := context.WithTimeout(t.Context(), 1200*time.Millisecond)
+			defer cancel()
+			if _, err := b.RunIn(t, ctx, steptest.WorkDir(t), durableArgs(b, t, onLoss, agent)); err == nil {
+				t.Fatal("not interrupted")
+			}
+			fails := durableArgs(b, t, "fail", agent)
+			if _, err := b.Run(t, fails); err == nil || !strings.Contains(err.Error(), "on_loss") {
+				t.Fatalf("got %v", err)
+			}
+			got := run(t, b, durableArgs(b, t, onLoss, agent))
+			left, rest, _ := strings.Cut(strings.TrimSpace(got.Code["env"]), ",")
+			if got.Submission["submission.csv"] != want.submission || rest != want.env || left != "3598" {
+				t.Errorf("got %q, %q of %q\n%s", got.Submission, rest, left, b.Log())
+			}
+			again := run(t, b, durableArgs(b, t, onLoss, "cp /dev/null $SUBMISSION_DIR/submission.csv; ls $AGENT_DIR > $CODE_DIR/ls"))
+			if again.Code["ls"] != "" {
+				t.Errorf("another attempt begins with %q", again.Code["ls"])
+			}
+		})
+	}
+}
+
+// TestDurableKill lets the process of an attempt die without a word, and sees that the
+// next one goes on from the last checkpoint of the interval.
+func TestDurableKill(t *testing.T) {
+	b := newBench(t)
+	store := &powerless{Cache: b.Store}
+	b.Store = store
+	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+	defer cancel()
+	time.AfterFunc(1450*time.Millisecond, func() { store.gone.Store(true) })
+	args := durableArgs(b, t, "resume", counter)
+	if _, err := b.RunIn(t, ctx, steptest.WorkDir(t), args); err == nil {
+		t.Fatal("not interrupted")
+	}
+	store.gone.Store(false)
+	if got := run(t, b, args); strings.Count(got.Submission["submission.csv"], "line") != 40 || got.Code["resumed"] != "1 1\n" {
+		t.Errorf("got %q after %q\n%s", got.Submission, got.Code["resumed"], b.Log())
+	}
+}
+
+// TestAskCheckpoint lets the agent ask for a checkpoint, and sees what it has.
+func TestAskCheckpoint(t *testing.T) {
+	const secretText = "hunter2-hunter2"
+	t.Setenv("PLANTED", secretText)
+	b := newBench(t)
+	dir := filepath.Join(t.TempDir(), "cache")
+	local, err := disk.Open(dir, disk.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer local.Close()
+	b.Store = local
+	args := values(b, t, who([]string{"/bin/sh", "-c", `
+		echo "$KEY" > $AGENT_DIR/$KEY.txt; ln -s "/$KEY" $AGENT_DIR/link; dd if=/dev/zero of=$AGENT_DIR/big bs=1M count=8 2>&1
+		ask() { curl -s -X POST -o $CODE_DIR/reply -w '%{http_code}\n' "$MLEFLOW_GATEWAY/checkpoint" >> $CODE_DIR/status; }
+		ask; ask; cat $CODE_DIR/reply; sleep 60`},
+		map[string]cty.Value{"secrets": cty.MapVal(map[string]cty.Value{"KEY": cty.StringVal("env:PLANTED")})}))
+	args["on_loss"], args["checkpoint_limit"] = cty.StringVal("resume"), cty.StringVal("4MiB")
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if _, err := b.RunIn(t, ctx, steptest.WorkDir(t), args); err == nil {
+		t.Fatal("not interrupted")
+	}
+	if !strings.Contains(b.Log(), "not in checkpoint 1: agent/big: 8388608 bytes") {
+		t.Errorf("the log does not name the large file:\n%s", b.Log())
+	}
+	all := everything(t, dir)
+	if strings.Contains(all, secretText) || !strings.Contains(all, "***.txt") {
+		t.Errorf("the checkpoint has the secret, or not the file")
+	}
+	if !strings.Contains(all, "200\n429\n") {
+		t.Errorf("no replies")
+	}
+}
+
+// TestDurableModels lets an attempt with models go on on another machine: what it asked
+// stays asked and paid, and is in the transcript once. An agent that starts from the
+// beginning gets the recorded answers.
+func TestDurableModels(t *testing.T) {
+	t.Setenv("CANARY_KEY", canaryKey)
+	ask := func(text string) string { return strings.ReplaceAll(hello("m-1"), "hello", text) }
+	for onLoss, line := range map[string]string{
+		"resume":  `[ "$MLEFLOW_RESUMED" ] || { ` + ask("first") + ` echo "$MLEFLOW_MODEL_MAIN_KEY" > $AGENT_DIR/key; sleep 60; }; `,
+		"restart": ask("first") + `[ "$MLEFLOW_RESUME_COUNT" ] || sleep 60; `,
+	} {
+		t.Run(onLoss, func(t *testing.T) {
+			server := solver()
+			url := modeltest.Start(t, server)
+			afar := location(t)
+			life := func(ctx context.Context) (*steptest.Bench, cache.Outputs, error) {
+				b, _ := machineOf(t, afar)
+				args := durableArgs(b, t, onLoss, "")
+				args["agent"] = withModels(chat+line+ask("second")+ask("third")+"echo id > $SUBMISSION_DIR/submission.csv", block("main", "openai", url+"/v1", map[string]cty.Value{
+					"budget": cty.ObjectVal(map[string]cty.Value{"requests": cty.NumberIntVal(2)}),
+				}))
+				out, err := b.RunIn(t, ctx, steptest.WorkDir(t), args)
+				return b, out, err
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+			defer cancel()
+			if b, _, err := life(ctx); err == nil || len(server.Calls()) != 1 {
+				t.Fatalf("%v after %d calls\n%s", err, len(server.Calls()), b.Log())
+			}
+			b, out, err := life(t.Context())
+			if err != nil {
+				t.Fatalf("%v\n%s", err, b.Log())
+			}
+			var stats agentrun.Stats
+			steptest.Decode(t, out["stats"], &stats)
+			use := stats.Models["main"]
+			if calls := len(server.Calls()); calls != 2 || use.Requests != 2 || use.Refused != 1 {
+				t.Errorf("%d calls, used %+v\n%s", calls, use, b.Log())
+			}
+			events := b.Files(t, out["transcript"].Ref)["events.jsonl"]
+			if n := strings.Count(events, "\n"); n != 3 {
+				t.Errorf("the transcript has %d exchanges:\n%s", n, events)
+			}
+		})
+	}
+}
