@@ -70,6 +70,8 @@ type model struct {
 	// far.
 	leases map[string]event.StepStarted
 	kept   map[string]*kept
+	// causes are the problems of attempts with what their logs say; see explained.
+	causes []view.Problem
 	// reports are the reports of grade steps that were shown, by address.
 	reports map[string]grading.Graded
 }

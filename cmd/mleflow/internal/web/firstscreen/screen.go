@@ -1,0 +1,93 @@
+package firstscreen
+
+import (
+	_ "embed"
+	"strings"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/ledger"
+)
+
+// Parts are the templates "leaderboard", "matrix" and "causes", for package page.
+//
+//go:embed parts.html
+var Parts string
+
+// Screen is the first screen of a run.
+type Screen struct {
+	Tables []Table
+	// Note says how complete the leaderboard is, or why there is none.
+	Note   string
+	Matrix Matrix
+	Causes []Cause
+	// More is the number of further causes.
+	More int
+}
+
+// New makes the first screen of a run without its causes of failure.
+func (s *Source) New() Screen {
+	all := s.attempts()
+	return Screen{Tables: s.tables(all), Note: s.Boards.Note, Matrix: s.matrix(all)}
+}
+
+// Cause is a reason for which steps failed or attempts have no score.
+type Cause struct {
+	Outcome, Reason string
+	N               int
+	// Tail is the end of the first log.
+	Tail  string
+	Steps []Step
+	More  int
+	// Command shows the first log.
+	Command string
+}
+
+// Step is a step with its page.
+type Step struct{ Address, Name, Link string }
+
+// causesShown and stepsShown bound what a page names of failures.
+const (
+	causesShown = 20
+	stepsShown  = 12
+	tailLines   = 40
+)
+
+// Explain groups problems by cause, in order of appearance, with the ends of their logs.
+// More is the number of causes that are left out.
+func (s *Source) Explain(problems []view.Problem, tail func(run, address string, lines int) []string) (list []Cause, more int) {
+	o := view.Outcomes{Problems: problems}
+	all := o.Causes()
+	for _, c := range all[:min(len(all), causesShown)] {
+		one := Cause{Outcome: strings.ReplaceAll(c.Outcome, "_", " "), Reason: c.Reason, N: len(c.All), Command: c.Command(), More: max(0, len(c.All)-stepsShown)}
+		lines := c.Tail
+		if len(lines) == 0 && tail != nil {
+			_, lines = view.Excerpt(tail(c.Run, c.Address, tailLines))
+		}
+		one.Tail = strings.Join(lines, "\n")
+		for _, p := range c.All[:min(len(c.All), stepsShown)] {
+			one.Steps = append(one.Steps, Step{p.Address, nameOf(p.Address), s.link(p.Address)})
+		}
+		list = append(list, one)
+	}
+	return list, len(all) - len(list)
+}
+
+// FailedSteps returns the steps of a run that failed, as problems.
+func FailedSteps(run string, steps []ledger.StepSummary) (list []view.Problem) {
+	for _, s := range steps {
+		if s.Status == event.Failed {
+			list = append(list, view.Problem{Address: s.Address, Run: run, Outcome: "step failed", Reason: s.Error})
+		}
+	}
+	return list
+}
+
+// nameOf is the key of a step, or its address without one.
+func nameOf(address string) string {
+	_, key, ok := strings.Cut(address, "[")
+	if !ok {
+		return address
+	}
+	return strings.Trim(strings.TrimSuffix(key, "]"), `"`)
+}
