@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	nodeWidth, nodeHeight = 146.0, 46.0
+	nodeWidth, nodeHeight = 164.0, 46.0
 	layerGap, nodeGap     = 32.0, 18.0
 )
 

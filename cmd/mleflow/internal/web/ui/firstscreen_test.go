@@ -106,7 +106,7 @@ func TestFailureIsVisible(t *testing.T) {
 	l.finish(r, 0, a)
 	l.close(r, steps(a))
 	_, body := l.get(runAddress(r.ID()))
-	for _, want := range []string{`<span class="pill bad">finished, no attempt has a score</span>`, "0 of 1", `class="cell invalid"`, "the column label is missing", `<rect class="node failed"`} {
+	for _, want := range []string{`<span class="pill bad">finished, no attempt has a score</span>`, "0 of 1", `class="cell invalid"`, "the column label is missing", `class="node failed"`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -130,7 +130,7 @@ func TestFirstScreenOfNothing(t *testing.T) {
 }
 
 // sizes are the windows of which pictures are looked at.
-var sizes = []browsertest.Form{{"1400-light", 1400, 900, false}, {"1400-dark", 1400, 900, true}, {"1000-light", 1000, 900, false}, {"400-light", 400, 800, false}, {"400-dark", 400, 800, true}}
+var sizes = []browsertest.Form{{Name: "1400-light", Width: 1400, Height: 900, Dark: false}, {Name: "1400-dark", Width: 1400, Height: 900, Dark: true}, {Name: "1000-light", Width: 1000, Height: 900, Dark: false}, {Name: "400-light", Width: 400, Height: 800, Dark: false}, {Name: "400-dark", Width: 400, Height: 800, Dark: true}}
 
 // TestFirstScreenInTheBrowser opens a run, its cells and an attempt. MLEFLOW_SHOTS names a
 // folder for pictures.
@@ -161,7 +161,19 @@ func TestFirstScreenInTheBrowser(t *testing.T) {
 			if dir := os.Getenv("MLEFLOW_SHOTS"); dir != "" {
 				tab.Shot(filepath.Join(dir, "first-"+name+"-"+f.Name+".png"))
 			}
+			if name != "usual" {
+				continue
+			}
+			tab.Go(base + runAddress(run) + "/report")
+			looked(t, tab, "report of "+name+" "+f.Name)
+			if cut := tab.Run("[...document.querySelectorAll('.scroll')].filter(e => e.querySelector('table') && e.scrollWidth > e.clientWidth).length"); f.Width >= 1280 && cut != "0" {
+				t.Errorf("%s tables of the report of %s scroll sideways", cut, name)
+			}
+			if dir := os.Getenv("MLEFLOW_SHOTS"); dir != "" {
+				tab.Shot(filepath.Join(dir, "report-"+name+"-"+f.Name+".png"))
+			}
 		}
+		tab.Go(base + runAddress(runs["usual"]))
 		if tab.Run("document.querySelectorAll('a.cell').length > 0") != "true" {
 			t.Fatal("there are no cells")
 		}
