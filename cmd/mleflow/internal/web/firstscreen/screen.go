@@ -17,6 +17,7 @@ var Parts string
 // Screen is the first screen of a run.
 type Screen struct {
 	Tables []Table
+	Agents []string
 	// Note says how complete the leaderboard is, or why there is none.
 	Note   string
 	Matrix Matrix
@@ -28,7 +29,7 @@ type Screen struct {
 // New makes the first screen of a run without its causes of failure.
 func (s *Source) New() Screen {
 	all := s.attempts()
-	return Screen{Tables: s.tables(all), Note: s.Boards.Note, Matrix: s.matrix(all)}
+	return Screen{Tables: s.tables(all), Agents: distinct(all, Attempt.agent), Note: s.Boards.Note, Matrix: s.matrix(all)}
 }
 
 // Cause is a reason for which steps failed or attempts have no score.

@@ -17,12 +17,14 @@ import (
 
 // overview is the first page of a run.
 type overview struct {
-	Facts    []page.Fact
-	Done     int
-	Total    int
-	Part     template.HTML
-	Screen   firstscreen.Screen
-	Partial  bool
+	Facts   []page.Fact
+	Done    int
+	Total   int
+	Part    template.HTML
+	Screen  firstscreen.Screen
+	Partial bool
+	// Compare is the address that compares its agents; "" without several.
+	Compare  string
 	Waiting  string
 	Running  []runningRow
 	More     int
@@ -89,6 +91,13 @@ func (u *UI) screen(ctx context.Context, m *model, sum *ledger.Summary, o *overv
 		return err
 	}
 	o.Screen = src.New()
+	if n := len(o.Screen.Agents); n > 1 && n <= sidesShown {
+		var refs []string
+		for _, agent := range o.Screen.Agents {
+			refs = append(refs, runPrefix+sum.ID+"/"+agent)
+		}
+		o.Compare = compareAddress(refs...)
+	}
 	o.Partial = o.Live && len(o.Screen.Tables) > 0
 	o.Screen.Causes, o.Screen.More = src.Explain(m.explained(u, sum), u.tail)
 	for _, out := range src.Boards.Others(sum.Outputs) {
