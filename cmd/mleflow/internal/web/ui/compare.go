@@ -14,6 +14,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -41,6 +42,7 @@ type compareData struct {
 	Names   []string
 	Changes changeTable
 	Ready   bool
+	catalog *competitions.Catalog
 }
 
 // side is an agent or a run that is compared.
@@ -77,18 +79,23 @@ func (u *UI) comparePage(r *http.Request) (*content, error) {
 	refs := refsOf(r.URL.Query())
 	c := &content{title: "Compare", nav: "Compare", live: !p.Ready, wide: true}
 	for _, ref := range refs {
-		s := &side{Ref: ref, Name: sideName(ref), Remove: compareAddress(slices.DeleteFunc(slices.Clone(refs), func(other string) bool { return other == ref })...)}
+		s := &side{Ref: ref, Remove: compareAddress(slices.DeleteFunc(slices.Clone(refs), func(other string) bool { return other == ref })...)}
 		if err := u.open(r.Context(), s, all); err != nil {
 			d.Missing = append(d.Missing, err.Error())
 		}
 		s.Color = len(d.Sides)
-		d.Sides, d.Names = append(d.Sides, s), append(d.Names, s.Name)
+		d.Sides = append(d.Sides, s)
+	}
+	d.Names = shortNames(refs)
+	for i, s := range d.Sides {
+		s.Name = d.Names[i]
 	}
 	for range max(1, 2-len(refs)) {
 		d.Choices = append(d.Choices, sideChoices(all, refs))
 	}
 	if d.Ready = len(d.Sides) > 1 && len(d.Missing) == 0; d.Ready {
 		c.title = "Compare " + strings.Join(d.Names, ", ")
+		d.catalog, _ = u.Catalog(nil) // without it the scores of people are not known
 		if err := d.compare(); err != nil {
 			d.Missing, d.Ready = append(d.Missing, err.Error()), false
 		} else {
@@ -138,15 +145,26 @@ func sideChoices(all []*result, chosen []string) []choice {
 	return out
 }
 
-func sideName(ref string) string {
-	if name, ok := strings.CutPrefix(ref, agentPrefix); ok {
-		return name
+// shortNames are the names of sides: agents of one run go without it.
+func shortNames(refs []string) (names []string) {
+	runs := map[string]bool{}
+	for _, ref := range refs {
+		run, agent, _ := strings.Cut(strings.TrimPrefix(ref, runPrefix), "/")
+		runs[run] = true
+		names = append(names, cmp.Or(agent, run))
+		if name, ok := strings.CutPrefix(ref, agentPrefix); ok {
+			names[len(names)-1] = name
+		}
 	}
-	run, agent, _ := strings.Cut(strings.TrimPrefix(ref, runPrefix), "/")
-	if agent != "" {
-		return agent + " in " + run
+	if len(runs) == 1 {
+		return names
 	}
-	return run
+	for i, ref := range refs {
+		if run, agent, of := strings.Cut(strings.TrimPrefix(ref, runPrefix), "/"); of && strings.HasPrefix(ref, runPrefix) {
+			names[i] = agent + " in " + run
+		}
+	}
+	return names
 }
 
 // open finds the graded attempts of an agent, or of a run: those of one agent in it

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -39,10 +40,21 @@ func (d *compareData) scores(first, second *side, by board.PairedBy) {
 		i := slices.IndexFunc(d.Competitions, func(c comparedScores) bool { return c.ID == id })
 		if i < 0 {
 			i = len(d.Competitions)
-			d.Competitions = append(d.Competitions, comparedScores{People: page.PeopleOf(first.at(id)[0].Report), Link: "/competitions/" + url.PathEscape(id)})
+			c := comparedScores{People: page.PeopleOf(first.at(id)[0].Report), Link: "/competitions/" + url.PathEscape(id)}
+			if def, err := d.definition(id); err == nil {
+				c.Human = def.Medals.Scores
+			}
+			d.Competitions = append(d.Competitions, c)
 		}
 		d.Competitions[i].add(first, second, by)
 	}
+}
+
+func (d *compareData) definition(id string) (*competitions.Definition, error) {
+	if d.catalog == nil {
+		return nil, errNothing
+	}
+	return d.catalog.Get(id)
 }
 
 // add compares two sides: means, and the mean of the differences of pairs with its

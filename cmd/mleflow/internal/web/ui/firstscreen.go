@@ -74,23 +74,24 @@ func (u *UI) runPage(r *http.Request) (*content, error) {
 	return c, nil
 }
 
+// shownScreen is a first screen with the other outputs of the run.
+type shownScreen struct {
+	firstscreen.Screen
+	outputs []page.Fact
+	// events is the number of events that it was made of.
+	events int
+	live   bool
+}
+
 // screen fills in the leaderboard, the matrix, the causes of failure and the other outputs.
+// What was made of the same events, with all reports, is taken again.
 func (u *UI) screen(ctx context.Context, m *model, sum *ledger.Summary, o *overview) error {
-	catalog, err := u.Catalog(m.past)
-	if err != nil {
-		return err
+	if m.shown == nil || m.shown.events != m.events || m.shown.live != o.Live {
+		if err := u.makeScreen(ctx, m, sum, o.Live); err != nil {
+			return err
+		}
 	}
-	src := firstscreen.Source{Pairs: firstscreen.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Live: o.Live,
-		Link: func(address string) string { return stepAddress(sum.ID, address, "") }}
-	err = u.Results(m.past, func(c Results) error {
-		list := m.readReports(ctx, c, src.Pairs)
-		src.Boards = firstscreen.BoardsOf(ctx, c, sum, list, catalog)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	o.Screen = src.New()
+	o.Screen, o.Outputs = m.shown.Screen, m.shown.outputs
 	if n := len(o.Screen.Agents); n > 1 && n <= sidesShown {
 		var refs []string
 		for _, agent := range o.Screen.Agents {
@@ -99,16 +100,42 @@ func (u *UI) screen(ctx context.Context, m *model, sum *ledger.Summary, o *overv
 		o.Compare = compareAddress(refs...)
 	}
 	o.Partial = o.Live && len(o.Screen.Tables) > 0
-	o.Screen.Causes, o.Screen.More = src.Explain(m.explained(u, sum), u.tail)
-	for _, out := range src.Boards.Others(sum.Outputs) {
-		o.Outputs = append(o.Outputs, page.Fact{Name: out.Name, Value: out.Value})
-	}
 	return nil
 }
 
-// readReports returns the reports of the grade steps that have ended. One that cannot be
-// read is tried again the next time.
-func (m *model) readReports(ctx context.Context, c Results, pairs []firstscreen.Pair) (list []grading.Graded) {
+func (u *UI) makeScreen(ctx context.Context, m *model, sum *ledger.Summary, live bool) error {
+	catalog, err := u.Catalog(m.past)
+	if err != nil {
+		return err
+	}
+	src := firstscreen.Source{Pairs: firstscreen.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Live: live,
+		Link: func(address string) string { return stepAddress(sum.ID, address, "") }}
+	whole := false
+	err = u.Results(m.past, func(c Results) error {
+		var list []grading.Graded
+		list, whole = m.readReports(ctx, c, src.Pairs)
+		src.Boards = firstscreen.BoardsOf(ctx, c, sum, list, catalog)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s := &shownScreen{Screen: src.New(), events: m.events, live: live}
+	if !whole {
+		s.events = -1
+	}
+	s.Causes, s.More = src.Explain(m.explained(u, sum), u.tail)
+	for _, out := range src.Boards.Others(sum.Outputs) {
+		s.outputs = append(s.outputs, page.Fact{Name: out.Name, Value: out.Value})
+	}
+	m.shown = s
+	return nil
+}
+
+// readReports returns the reports of the grade steps that have ended, and whether these are
+// all. One that cannot be read is tried again the next time.
+func (m *model) readReports(ctx context.Context, c Results, pairs []firstscreen.Pair) (list []grading.Graded, whole bool) {
+	whole = true
 	for _, p := range pairs {
 		s := m.sums.Step(p.Grade)
 		if s == nil || s.Outputs["report"] == "" {
@@ -118,17 +145,18 @@ func (m *model) readReports(ctx context.Context, c Results, pairs []firstscreen.
 		if !known {
 			var err error
 			if g, err = results.Read[grading.Graded](ctx, c, s.Outputs["report"]); err != nil {
+				whole = false
 				continue
 			}
 			m.reports[p.Grade] = g
 		}
 		list = append(list, g)
 	}
-	return list
+	return list, whole
 }
 
 // explainedAttempts is the number of attempts whose logs are searched for a cause.
-const explainedAttempts = 1000
+const explainedAttempts = 300
 
 // explained returns the steps that failed and the attempts that did not end well, with
 // what their logs say. Each log is read once.

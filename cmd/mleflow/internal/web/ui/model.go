@@ -70,6 +70,9 @@ type model struct {
 	// far.
 	leases map[string]event.StepStarted
 	kept   map[string]*kept
+	// events is the number of events read, shown the first screen made of them.
+	events int
+	shown  *shownScreen
 	// causes are the problems of attempts with what their logs say; see explained.
 	causes []view.Problem
 	// reports are the reports of grade steps that were shown, by address.
@@ -116,6 +119,7 @@ func (m *model) refresh() error {
 	if err != nil {
 		return err
 	}
+	m.events += len(events)
 	for _, e := range events {
 		m.sums.Add(e)
 		m.state.Apply(e)
