@@ -2,11 +2,14 @@ package firstscreen
 
 import (
 	_ "embed"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
 // Parts are the templates "leaderboard", "matrix" and "causes", for package page.
@@ -19,9 +22,15 @@ type Screen struct {
 	Tables []Table
 	Agents []string
 	// Note says how complete the leaderboard is, or why there is none.
-	Note   string
-	Matrix Matrix
-	Causes []Cause
+	Note string
+	// Rehearsal means that the data were those of a rehearsal. Notes are the caveats of the
+	// leaderboards, NotesMore the number of those left out.
+	Rehearsal   bool
+	Notes       []string
+	NotesMore   int
+	Comparisons []Comparison
+	Matrix      Matrix
+	Causes      []Cause
 	// More is the number of further causes.
 	More int
 }
@@ -29,7 +38,24 @@ type Screen struct {
 // New makes the first screen of a run without its causes of failure.
 func (s *Source) New() Screen {
 	all := s.attempts()
-	return Screen{Tables: s.tables(all), Agents: distinct(all, Attempt.agent), Note: s.Boards.Note, Matrix: s.matrix(all)}
+	screen := Screen{Tables: s.tables(all), Agents: distinct(all, Attempt.agent), Note: s.Boards.Note, Matrix: s.matrix(all)}
+	for _, b := range s.Boards.List {
+		screen.Rehearsal = screen.Rehearsal || b.Rehearsal
+		for _, c := range b.Comparisons {
+			screen.Comparisons = append(screen.Comparisons, Comparison{fmt.Sprintf("%s and %s: %d pairs by %s at %d competitions", c.First, c.Second, c.Pairs, c.PairedBy, c.Competitions), aggregate.ComparisonRows(c.First, c.Second, c.Comparison)})
+		}
+		// That attempts were not isolated is said at the head of every page.
+		screen.Notes = append(screen.Notes, slices.DeleteFunc(b.Notes(), func(note string) bool { return strings.HasPrefix(note, "Untrusted:") })...)
+	}
+	shown := min(len(screen.Notes), notesShown)
+	screen.Notes, screen.NotesMore = screen.Notes[:shown], len(screen.Notes)-shown
+	return screen
+}
+
+// Comparison is two agents that a leaderboard compares: the rows of a table, headers first.
+type Comparison struct {
+	Title string
+	Rows  [][]string
 }
 
 // Cause is a reason for which steps failed or attempts have no score.
@@ -49,6 +75,7 @@ type Step struct{ Address, Name, Link string }
 
 // causesShown and stepsShown bound what a page names of failures.
 const (
+	notesShown  = 12
 	causesShown = 20
 	stepsShown  = 12
 	tailLines   = 40

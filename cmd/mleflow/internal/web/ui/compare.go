@@ -211,8 +211,8 @@ func (s *side) read(ctx context.Context, c Results, past *ledger.Past, agent str
 type figureTable struct {
 	First, Second, PairedBy, Left string
 	Pairs, Both                   int
-	Header                        []string
-	Rows                          [][]string
+	// Rows are those of the figures that differ, headers first.
+	Rows [][]string
 	// Equal are the figures that do not differ.
 	Equal []string
 	// OnlyFirst and OnlySecond are the competitions that the other has no attempt at.
@@ -279,8 +279,8 @@ func figureTableOf(first, second string, c board.Comparison) (figureTable, []fig
 		t.Left = fmt.Sprintf("Without a partner and left out: %d and %d.", a, b)
 	}
 	rows := aggregate.ComparisonRows(first, second, c)
-	t.Header = rows[0]
-	t.Header[0] = "figure"
+	rows[0][0] = "figure"
+	t.Rows = rows[:1:1]
 	var list []figure
 	for _, name := range board.PercentageNames() {
 		f, ok := c.Figures[name]
