@@ -188,11 +188,11 @@ func (t *Table) fold() {
 	}
 	isolation, class := func(l Line) string { return l.Isolation }, func(l Line) string { return l.Class }
 	t.HasIsolation, t.HasClass = differ(isolation), differ(class)
-	if !t.HasIsolation {
-		t.Same = append(t.Same, "Isolation: "+t.Lines[0].Isolation)
-	}
 	if !t.HasClass {
-		t.Same = append(t.Same, "Class: "+t.Lines[0].Class)
+		t.Same = append(t.Same, "All attempts: "+t.Lines[0].Class)
+	}
+	if !t.HasIsolation && (t.HasClass || !strings.Contains(t.Lines[0].Class, "isolation")) {
+		t.Same = append(t.Same, "Isolation: "+t.Lines[0].Isolation)
 	}
 	for _, l := range t.Lines {
 		t.HasScore, t.HasCost, t.HasTime = t.HasScore || l.Score != "", t.HasCost || l.Cost != "", t.HasTime || l.Time != ""
