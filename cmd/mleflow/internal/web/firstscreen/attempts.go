@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -238,16 +239,13 @@ func (n naming) of(address string) (agent, competition, seed string) {
 	}
 	i := slices.IndexFunc(parts, func(p string) bool { _, err := n.catalog.Get(p); return err == nil })
 	if i < 0 {
-		i = len(parts) - 2
+		i = max(0, len(parts)-2)
 	}
-	return cmp.Or(strings.Join(parts[:max(i, 0)], "/"), board.Unlabelled), cmp.Or(at(i), address), strings.Join(parts[min(i+1, len(parts)):], "/")
+	return cmp.Or(strings.Join(parts[:i], "/"), board.Unlabelled), at(i), strings.Join(parts[min(i+1, len(parts)):], "/")
 }
 
 // partsOf are the parts of a step's key.
-func partsOf(address string) []string {
-	_, key, _ := strings.Cut(address, "[")
-	return strings.Split(strings.Trim(strings.TrimSuffix(key, "]"), `"`), "/")
-}
+func partsOf(address string) []string { return strings.Split(page.Key(address), "/") }
 
 // PairsOf pairs the steps of a plan that run agents with those that grade them; steps that
 // grade something else stand alone. Without a plan, steps with the same key belong together.

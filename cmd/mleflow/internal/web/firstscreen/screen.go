@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/steps/aggregate"
@@ -94,7 +95,7 @@ func (s *Source) Explain(problems []view.Problem, tail func(run, address string,
 		}
 		one.Tail = strings.Join(lines, "\n")
 		for _, p := range c.All[:min(len(c.All), stepsShown)] {
-			one.Steps = append(one.Steps, Step{p.Address, nameOf(p.Address), s.link(p.Address)})
+			one.Steps = append(one.Steps, Step{p.Address, page.Key(p.Address), s.link(p.Address)})
 		}
 		list = append(list, one)
 	}
@@ -109,13 +110,4 @@ func FailedSteps(run string, steps []ledger.StepSummary) (list []view.Problem) {
 		}
 	}
 	return list
-}
-
-// nameOf is the key of a step, or its address without one.
-func nameOf(address string) string {
-	_, key, ok := strings.Cut(address, "[")
-	if !ok {
-		return address
-	}
-	return strings.Trim(strings.TrimSuffix(key, "]"), `"`)
 }

@@ -111,7 +111,7 @@ func TestFailureIsVisible(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	for _, name := range []string{"run", "attempts"} {
+	for _, name := range []string{"run", "attempts", "runs"} {
 		if _, body := l.get(pagesOf(r.ID(), a)[name]); strings.Contains(body, "pill finished") || strings.Contains(body, "pill ran") || strings.Contains(body, `class="ran"`) {
 			t.Errorf("%s: something is green", name)
 		}

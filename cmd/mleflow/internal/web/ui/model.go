@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/event"
@@ -195,13 +196,7 @@ func blockOf(address string) string {
 }
 
 // keyOf is the key of an instance, as people read it.
-func keyOf(address string) string {
-	_, key, ok := strings.Cut(address, "[")
-	if !ok {
-		return address
-	}
-	return strings.Trim(strings.TrimSuffix(key, "]"), `"`)
-}
+func keyOf(address string) string { return page.Key(address) }
 
 // status is how a step stands.
 func (m *model) status(s *ledger.StepSummary, state ledger.State) string {

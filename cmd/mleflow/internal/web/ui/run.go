@@ -37,16 +37,12 @@ func (u *UI) openRun(r *http.Request) (*model, func(), error) {
 // runContent begins a page of a run.
 func (u *UI) runContent(m *model, sum *ledger.Summary, tab string) (*content, error) {
 	live := sum.State == ledger.Running
-	h := runHead{ID: sum.ID, Pipeline: "?", State: string(sum.State), Class: string(sum.State), Started: page.Date(sum.Started), Live: live}
+	h := runHead{ID: sum.ID, Pipeline: "?", Started: page.Date(sum.Started), Live: live}
 	if sum.Pipeline != "" {
 		h.Pipeline = filepath.Base(sum.Pipeline)
 	}
-	if bad, all := m.state.Outcomes.Unscored(); bad > 0 && sum.State == ledger.Finished {
-		h.State, h.Class = fmt.Sprintf("finished, %d of %d attempts without a score", bad, all), "warn"
-		if bad == all {
-			h.State, h.Class = "finished, no attempt has a score", "bad"
-		}
-	}
+	bad, all := m.state.Outcomes.Unscored()
+	h.State, h.Class = verdict(sum.State, bad, all)
 	if n := m.state.Attempts.NotIsolated("were not isolated"); n != "" {
 		h.Warning = n
 	}
@@ -65,6 +61,18 @@ type runningRow struct {
 	// Share is the elapsed part of its time limit or its work, in percent.
 	Share    int
 	HasShare bool
+}
+
+// verdict is the state of a run and its class. One whose steps all ended well is no success
+// if its attempts have no score.
+func verdict(state ledger.State, bad, all int) (text, class string) {
+	switch {
+	case state != ledger.Finished || bad == 0:
+		return string(state), string(state)
+	case bad == all:
+		return "finished, no attempt has a score", "bad"
+	}
+	return fmt.Sprintf("finished, %d of %d attempts without a score", bad, all), "warn"
 }
 
 // total is the number of steps of the run.
