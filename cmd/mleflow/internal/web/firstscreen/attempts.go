@@ -241,7 +241,7 @@ func (n naming) of(address string) (agent, competition, seed string) {
 	if i < 0 {
 		i = max(0, len(parts)-2)
 	}
-	return cmp.Or(strings.Join(parts[:i], "/"), board.Unlabelled), at(i), strings.Join(parts[min(i+1, len(parts)):], "/")
+	return cmp.Or(strings.Join(parts[:i], "/"), board.Unlabelled), cmp.Or(at(i), address), strings.Join(parts[min(i+1, len(parts)):], "/")
 }
 
 // partsOf are the parts of a step's key.
