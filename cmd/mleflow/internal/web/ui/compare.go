@@ -86,7 +86,7 @@ func (u *UI) comparePage(r *http.Request) (*content, error) {
 		s.Color = len(d.Sides)
 		d.Sides = append(d.Sides, s)
 	}
-	d.Names = shortNames(refs)
+	d.Names = u.shortNames(refs)
 	for i, s := range d.Sides {
 		s.Name = d.Names[i]
 	}
@@ -146,23 +146,29 @@ func sideChoices(all []*result, chosen []string) []choice {
 }
 
 // shortNames are the names of sides: agents of one run go without it.
-func shortNames(refs []string) (names []string) {
+func (u *UI) shortNames(refs []string) (names []string) {
 	runs := map[string]bool{}
 	for _, ref := range refs {
-		run, agent, _ := strings.Cut(strings.TrimPrefix(ref, runPrefix), "/")
-		runs[run] = true
-		names = append(names, cmp.Or(agent, run))
+		id, _, _ := strings.Cut(strings.TrimPrefix(ref, runPrefix), "/")
+		runs[id] = true
+	}
+	for _, ref := range refs {
 		if name, ok := strings.CutPrefix(ref, agentPrefix); ok {
-			names[len(names)-1] = name
+			names = append(names, name)
+			continue
 		}
-	}
-	if len(runs) == 1 {
-		return names
-	}
-	for i, ref := range refs {
-		if run, agent, of := strings.Cut(strings.TrimPrefix(ref, runPrefix), "/"); of && strings.HasPrefix(ref, runPrefix) {
-			names[i] = agent + " in " + run
+		id, agent, _ := strings.Cut(strings.TrimPrefix(ref, runPrefix), "/")
+		name := id
+		if e := u.runs.entry(id); e.State != ledger.Unreadable {
+			name = cmp.Or(e.Called(id), id)
 		}
+		switch {
+		case agent != "" && len(runs) == 1:
+			name = agent
+		case agent != "":
+			name = agent + " in " + name
+		}
+		names = append(names, name)
 	}
 	return names
 }
@@ -221,8 +227,10 @@ type figureTable struct {
 
 // figure is a figure of one comparison.
 type figure struct {
-	name, second string
-	row          []string
+	name string
+	// second is the side that the first is compared with.
+	second *side
+	row    []string
 	board.Difference
 }
 
@@ -237,12 +245,12 @@ func (d *compareData) compare() error {
 		if err != nil {
 			return fmt.Errorf("%s and %s: %w", first.Name, s.Name, err)
 		}
-		t, list := figureTableOf(first.Name, s.Name, c)
+		t, list := figureTableOf(first, s, c)
 		t.OnlyFirst, t.OnlySecond = first.without(s), s.without(first)
 		d.Figures, figures = append(d.Figures, t), append(figures, list...)
 		d.scores(first, s, c.PairedBy)
 	}
-	d.Intervals = intervalsOf(figures, len(d.Sides) > 2)
+	d.Intervals = intervalsOf(figures)
 	d.arrange()
 	return nil
 }
@@ -269,8 +277,8 @@ func (s *side) common(other *side) []string {
 }
 
 // figureTableOf arranges a comparison, what differs most first.
-func figureTableOf(first, second string, c board.Comparison) (figureTable, []figure) {
-	t := figureTable{First: first, Second: second, PairedBy: string(c.PairedBy), Pairs: c.Pairs, Both: c.Competitions}
+func figureTableOf(first, second *side, c board.Comparison) (figureTable, []figure) {
+	t := figureTable{First: first.Name, Second: second.Name, PairedBy: string(c.PairedBy), Pairs: c.Pairs, Both: c.Competitions}
 	a, b := 0, 0
 	for _, n := range c.Unpaired {
 		a, b = a+n.First, b+n.Second
@@ -278,7 +286,7 @@ func figureTableOf(first, second string, c board.Comparison) (figureTable, []fig
 	if a+b > 0 {
 		t.Left = fmt.Sprintf("Without a partner and left out: %d and %d.", a, b)
 	}
-	rows := aggregate.ComparisonRows(first, second, c)
+	rows := aggregate.ComparisonRows(first.Name, second.Name, c)
 	rows[0][0] = "figure"
 	t.Rows = rows[:1:1]
 	var list []figure
@@ -314,15 +322,12 @@ func figureName(name string) string {
 }
 
 // intervalsOf draws the figures that differ, the largest difference first.
-func intervalsOf(figures []figure, several bool) template.HTML {
+func intervalsOf(figures []figure) template.HTML {
 	sortFigures(figures)
 	var plotted []page.Estimate
 	for _, f := range figures[:min(len(figures), 40)] {
 		value := float64(f.Difference.Difference)
-		e := page.Estimate{Name: f.name, Value: value, Note: fmt.Sprintf("%+.1f", value)}
-		if several {
-			e.Name += " · " + f.second
-		}
+		e := page.Estimate{Name: f.name, Value: value, Note: fmt.Sprintf("%+.1f", value), Color: f.second.Color}
 		in := f.Clustered
 		if in == nil {
 			in = f.Stratified

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui/browsertest"
+	"github.com/mleflow/mleflow/engine/ledger"
 )
 
 // TestCompareLeadsWithDifferences compares agents that differ in one figure and at one
@@ -51,7 +52,7 @@ func TestCompareThree(t *testing.T) {
 	}
 	q["of"] = q["of"][:3]
 	_, body := l.get("/compare?" + q.Encode())
-	for _, want := range []string{"each of the others", "Compared with", "variable note", "another note", "<del>-# x</del>", "as in " + r.ID(), "remove", "Only <bdi>aide in " + first} {
+	for _, want := range []string{"each of the others", "Compared with", "variable note", "another note", "<del>-# x</del>", "as in " + ledger.Nickname(r.ID()), "remove", "Only <bdi>aide in " + ledger.Nickname(first)} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the comparison lacks %q", want)
 		}
