@@ -52,6 +52,9 @@ func BoardsOf(ctx context.Context, store cache.Store, sum *ledger.Summary, repor
 	b.List = []*aggregate.Board{made}
 	if all := view.ToGrade(sum.Start); sum.State == ledger.Running || all > len(reports) {
 		b.Note = view.PartialText(len(reports), all)
+		for i := range made.Agents {
+			made.Agents[i].Missing = nil // the note says it of all
+		}
 	}
 	return b
 }
