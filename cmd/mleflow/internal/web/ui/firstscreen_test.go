@@ -184,3 +184,26 @@ func TestFirstScreenInTheBrowser(t *testing.T) {
 		}
 	}
 }
+
+// TestMatrixFollows watches a cell change without loading the page again, and keeps the
+// focus on it.
+func TestMatrixFollows(t *testing.T) {
+	b := browsertest.Open(t)
+	l := newLab(t)
+	a := attempt{agent: "aide", seed: "0", competition: "demo-digits", score: 0.975, curve: "[]", message: "x"}
+	r := l.write("live.hcl", time.Now(), []attempt{a})
+	defer r.Close()
+	base, first := l.serve()
+	tab := b.Tab(browsertest.Forms()[0])
+	tab.Go(first)
+	tab.Go(base + runAddress(r.ID()))
+	tab.Wait("document.querySelector('a.cell.waiting')")
+	r.Emit(event.StepStarted{At: event.At{Time: time.Now()}, Address: solve(a), Kind: "agent-run", Attempt: 1})
+	tab.Wait("document.querySelector('a.cell.running')")
+	tab.Run("document.querySelector('a.cell').focus()")
+	l.finish(r, 0, a)
+	tab.Wait("document.querySelector('a.cell.bronze') && document.querySelector('table.board') && document.activeElement.matches('a.cell')")
+	l.close(r, 2)
+	tab.Wait("!document.querySelector('[data-live]')")
+	looked(t, tab, "a matrix that changed")
+}
