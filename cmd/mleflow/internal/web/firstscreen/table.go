@@ -35,7 +35,7 @@ type Line struct {
 	Isolation                      string // see conditions.Shown
 	Class                          string // see conditions.Class
 	Labels                         []string
-	Seeds, Competitions            int
+	Seeds                          int
 	AnyMedal, Gold, Silver, Bronze page.Rate
 	AboveMedian, Valid             page.Rate
 	// Medals and Graded count attempts.
@@ -102,7 +102,7 @@ func capitalize(s string) string {
 
 func lineOf(a aggregate.Agent, g aggregate.Group) Line {
 	rate := func(name string) page.Rate { return page.RateOf(g.Percentages, name, g.Seeds) }
-	l := Line{Name: a.Name, Isolation: cmp.Or(g.Isolation, conditions.Unknown) + g.Repeats.String(), Class: cmp.Or(a.Class, conditions.Unknown), Seeds: g.Seeds, Competitions: len(g.Competitions),
+	l := Line{Name: a.Name, Isolation: cmp.Or(g.Isolation, conditions.Unknown) + g.Repeats.String(), Class: cmp.Or(a.Class, conditions.Unknown), Seeds: g.Seeds,
 		AnyMedal: rate("any_medal_percentage"), Gold: rate("gold_medal_percentage"), Silver: rate("silver_medal_percentage"),
 		Bronze: rate("bronze_medal_percentage"), AboveMedian: rate("above_median_percentage"), Valid: rate("valid_submissions_percentage")}
 	if a.Place > 0 {
