@@ -60,8 +60,8 @@ func (b *Board) anyUsed(c usedColumn) bool {
 	return false
 }
 
-// notes returns the caveats of a board.
-func (b *Board) notes() []string {
+// Notes returns the caveats of a board.
+func (b *Board) Notes() []string {
 	notes := conditions.Notes(b.underConditions())
 	if b.flagged(competitions.Crowded) {
 		notes = append(notes, "crowded: gold and bronze are so close on the human leaderboard that a medal may depend on the last digits of a score; the reports have the numbers.")

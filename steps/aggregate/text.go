@@ -42,7 +42,7 @@ func (b *Board) Compact(title string, how Layout) string {
 			note(fmt.Sprintf("%s against %s, %d pairs of runs: any medal %+.2f points, sign-flip p %s.", c.First, c.Second, c.Pairs, float64(d.Difference), pText(d.SignFlipP)))
 		}
 	}
-	for _, text := range b.notes() {
+	for _, text := range b.Notes() {
 		note(text)
 	}
 	note("Mean ± standard error over seeds; G/S/B are gold, silver and bronze medals. " + orderText + " All tables: mleflow show --full.")
@@ -169,7 +169,7 @@ func (b *Board) Text(title string, how Layout) string {
 		closing += " The difference is in percentage points. Intervals are 95 % percentile bootstraps: over other runs at these competitions, and over " +
 			"other competitions. p: exact McNemar test on the pairs; sign-flip test on the competitions."
 	}
-	for _, note := range append(b.notes(), closing) {
+	for _, note := range append(b.Notes(), closing) {
 		fmt.Fprintf(&out, "\n%s\n", plain.Wrap(plain.Line(note), how.Width))
 	}
 	return out.String()

@@ -167,25 +167,27 @@ func (p *Problem) explain(tail []string) {
 	}
 }
 
-// problems are the problems of one cause.
-type problems struct {
+// Cause is what several problems have in common.
+type Cause struct {
+	// Problem is the first of them.
 	Problem
-	n int
+	// All are the problems, in order of appearance.
+	All []Problem
 }
 
-// causes groups the problems by cause, in order of appearance.
-func (o *Outcomes) causes() (list []*problems) {
-	same := map[string]*problems{}
+// Causes groups the problems by cause, in order of appearance.
+func (o *Outcomes) Causes() (list []*Cause) {
+	same := map[string]*Cause{}
 	for _, p := range o.Problems {
 		key := p.Outcome + " " + alike(p.Reason)
 		if status, _, _ := strings.Cut(p.Reason, ":"); strings.HasPrefix(status, "exit status ") {
 			key += status // its number matters
 		}
 		if same[key] == nil {
-			same[key] = &problems{Problem: p}
+			same[key] = &Cause{Problem: p}
 			list = append(list, same[key])
 		}
-		same[key].n++
+		same[key].All = append(same[key].All, p)
 	}
 	return list
 }
@@ -238,6 +240,23 @@ func (o *Outcomes) Finished() string {
 		return ""
 	}
 	return fmt.Sprintf("%d of %d", o.Attempts[finished], all)
+}
+
+// Unscored counts the attempts without a finite score, or, where nothing was graded, those
+// that did not finish.
+func (o *Outcomes) Unscored() (bad, all int) {
+	total := func(counts map[string]int) (n int) {
+		for _, c := range counts {
+			n += c
+		}
+		return n
+	}
+	good := o.Graded[scored]
+	if len(o.Graded) == 0 {
+		good = o.Attempts[finished]
+	}
+	all = max(total(o.Attempts), total(o.Graded))
+	return all - good, all
 }
 
 // Lines returns the counts, one line each for attempts, submissions, rule checks and
@@ -313,11 +332,11 @@ func (p Problem) Command() string {
 }
 
 // line returns the cause, its count, and its first address.
-func (p *problems) line(style Style) string {
-	if p.n == 1 {
+func (p *Cause) line(style Style) string {
+	if len(p.All) == 1 {
 		return p.Problem.line(style)
 	}
-	text := style.Warn(capital(outcomeText(p.Outcome))+":") + fmt.Sprintf(" %d ×", p.n)
+	text := style.Warn(capital(outcomeText(p.Outcome))+":") + fmt.Sprintf(" %d ×", len(p.All))
 	if p.Reason != "" {
 		text += " " + OneLine(p.Reason)
 	}
@@ -327,7 +346,7 @@ func (p *problems) line(style Style) string {
 // writeOutcomes writes the causes of problems, each with its lines of the log and the
 // command that shows the whole log, and the counts.
 func writeOutcomes(w io.Writer, o *Outcomes, run string, style Style) {
-	causes := o.causes()
+	causes := o.Causes()
 	for i, p := range causes {
 		if i == causesShown {
 			fmt.Fprintf(w, "… and %s more (mleflow show %s --json lists all)\n", Plural(len(causes)-i, "reason"), run)

@@ -41,7 +41,7 @@ func TestCauses(t *testing.T) {
 			Outputs: map[string]string{"outcome": `"agent_failed"`, "stats": fmt.Sprintf(`{"exit_code": %d}`, 1+i/5)}}, "r1", []string{"starting", last})
 	}
 	var got []string
-	for _, p := range o.causes() {
+	for _, p := range o.Causes() {
 		got = append(got, p.line(Style{}))
 	}
 	want := []string{

@@ -27,8 +27,8 @@ _THEMES = (('[data-jp-theme-light="true"]', 0), ('[data-jp-theme-light="false"]'
 
 
 def run(run_id: str) -> Optional[str]:
-    """Draw a run: its head, warnings, failures, attempts and leaderboards. None without a page."""
-    return _draw(run_id, lambda page: [_head(page), *_sections(page, "failures", "attempts", "leaderboard")])
+    """Draw a run: its head, warnings, leaderboards and what went wrong. None without a page."""
+    return _draw(run_id, lambda page: [_head(page), *_sections(page, "leaderboard", "failures")])
 
 
 def leaderboard(run_id: str) -> Optional[str]:

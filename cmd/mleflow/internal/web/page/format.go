@@ -23,6 +23,7 @@ var functions = map[string]any{
 	"duration":    view.Duration,
 	"isZero":      time.Time.IsZero,
 	"isolated":    func(text string) bool { return !strings.Contains(text, conditions.NotIsolated) },
+	"key":         Key,
 	"known":       func(v float64) bool { return !math.IsNaN(v) },
 	"place":       export.Place,
 	"published":   competitions.Published,
@@ -96,4 +97,14 @@ func Score(v float64) string {
 		rounded = math.Round(v)
 	}
 	return view.Score(rounded)
+}
+
+// Key is the key of a step's instance, as people read it, or the address of a step without
+// one.
+func Key(address string) string {
+	_, key, ok := strings.Cut(address, "[")
+	if !ok {
+		return address
+	}
+	return strings.Trim(strings.TrimSuffix(key, "]"), `"`)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	nodeWidth, nodeHeight = 146.0, 46.0
+	nodeWidth, nodeHeight = 172.0, 46.0
 	layerGap, nodeGap     = 32.0, 18.0
 )
 
@@ -188,7 +188,7 @@ func (d *drawing) node(n *node) {
 	if n.block.Done > 0 && n.block.Done < 1 {
 		fmt.Fprintf(d, `<rect class="area done" x="%s" y="%s" width="%s" height="3" rx="1.5"/>`, number(x+10), number(y+nodeHeight-7), number((nodeWidth-20)*n.block.Done))
 	}
-	fmt.Fprintf(d, `<text class="strong" x="%s" y="%s" font-size="12.5">%s</text>`, number(x+10), number(y+18), html.EscapeString(clip(kind+"."+name, 19)))
-	fmt.Fprintf(d, `<text class="ink" x="%s" y="%s" font-size="11">%s</text>`, number(x+10), number(y+34), html.EscapeString(clip(n.block.Counts, 24)))
+	fmt.Fprintf(d, `<text class="strong" x="%s" y="%s" font-size="12.5">%s</text>`, number(x+10), number(y+18), html.EscapeString(clip(kind+"."+name, 22)))
+	fmt.Fprintf(d, `<text class="ink" x="%s" y="%s" font-size="11">%s</text>`, number(x+10), number(y+34), html.EscapeString(clip(n.block.Counts, 26)))
 	d.WriteString(end)
 }

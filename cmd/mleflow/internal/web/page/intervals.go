@@ -14,6 +14,9 @@ type Estimate struct {
 	Known               bool
 	// Note is written at the right, such as "0.012".
 	Note string
+	// Points are the single values behind it; Color is an index of the palette.
+	Points []float64
+	Color  int
 }
 
 const (
@@ -26,15 +29,53 @@ const (
 type intervals struct {
 	drawing
 	span
+	bottom float64
 }
 
 // Intervals draws estimates below each other, with a line at zero. It returns "" without
 // a finite value. About is the title of the axis, such as "difference in percentage
 // points".
 func Intervals(rows []Estimate, about string) template.HTML {
-	d := &intervals{span: nowhere()}
+	return drawIntervals(rows, about, func(d *intervals) { d.include(0) }, func(d *intervals) {
+		fmt.Fprintf(d, `<path class="line ink" d="M%s %sV%s"/>`+"\n", number(d.x(0)), number(d.bottom), number(intervalTop))
+	})
+}
+
+// Dots draws scores at a competition below each other, with the medal lines that are not
+// far from them.
+func Dots(c People, rows []Estimate) template.HTML {
+	about := "score (higher is better)"
+	if c.LowerIsBetter {
+		about = "score (lower is better)"
+	}
+	levels := []struct {
+		value float64
+		class string
+	}{{c.Median, "median"}, {c.Bronze, "bronze"}, {c.Silver, "silver"}, {c.Gold, "gold"}}
+	reach := func(d *intervals) {
+		size := d.hi - d.lo
+		near := span{d.lo - size, d.hi + size}
+		for _, l := range levels {
+			if l.value >= near.lo && l.value <= near.hi {
+				d.include(l.value)
+			}
+		}
+	}
+	return drawIntervals(rows, about, reach, func(d *intervals) {
+		for _, l := range levels {
+			if l.value >= d.lo && l.value <= d.hi {
+				fmt.Fprintf(d, `<path class="line %s" stroke-width="2" d="M%s %sV%s"/>`+"\n", l.class, number(d.x(l.value)), number(d.bottom), number(intervalTop))
+			}
+		}
+	})
+}
+
+// drawIntervals draws estimates over lines. Reach widens the span.
+func drawIntervals(rows []Estimate, about string, reach, lines func(*intervals)) template.HTML {
+	d := &intervals{span: nowhere(), bottom: intervalTop + intervalRow*float64(len(rows))}
 	for _, r := range rows {
 		d.include(r.Value)
+		d.include(r.Points...)
 		if r.Known {
 			d.include(r.Lower, r.Upper)
 		}
@@ -42,17 +83,15 @@ func Intervals(rows []Estimate, about string) template.HTML {
 	if !d.some() {
 		return ""
 	}
-	d.include(0)
+	reach(d)
 	d.pad(0.05)
-	height := intervalTop + intervalRow*float64(len(rows)) + intervalBottom
-	d.open(intervalWidth, height, "plot intervals", about)
-	bottom := height - intervalBottom
+	d.open(intervalWidth, d.bottom+intervalBottom, "plot intervals", about)
 	for _, v := range roundTicks(d.lo, d.hi) {
-		fmt.Fprintf(d, `<path class="line grid" d="M%s %sV%s"/>`, number(d.x(v)), number(bottom), number(intervalTop))
-		d.text(d.x(v), bottom+16, 11, "middle", Score(v))
+		fmt.Fprintf(d, `<path class="line grid" d="M%s %sV%s"/>`, number(d.x(v)), number(d.bottom), number(intervalTop))
+		d.text(d.x(v), d.bottom+16, 11, "middle", Score(v))
 	}
-	fmt.Fprintf(d, `<path class="line ink" d="M%s %sV%s"/>`+"\n", number(d.x(0)), number(bottom), number(intervalTop))
-	d.text((intervalLeft+intervalWidth-intervalRight)/2, bottom+36, 12, "middle", about)
+	lines(d)
+	d.text((intervalLeft+intervalWidth-intervalRight)/2, d.bottom+36, 12, "middle", about)
 	for i, r := range rows {
 		d.row(r, intervalTop+intervalRow*(float64(i)+0.5))
 	}
@@ -70,10 +109,13 @@ func (d *intervals) row(r Estimate, y float64) {
 	if len(finite([]float64{r.Value})) == 0 {
 		return
 	}
+	for _, v := range finite(r.Points) {
+		fmt.Fprintf(d, `<circle class="area c%d faint" cx="%s" cy="%s" r="3"/>`, r.Color%Palette, number(d.x(v)), number(y))
+	}
 	fmt.Fprintf(d, `<g><title>%s: %s</title>`, html.EscapeString(r.Name), Score(r.Value))
 	if r.Known && len(finite([]float64{r.Lower, r.Upper})) == 2 {
-		fmt.Fprintf(d, `<path class="line l0" stroke-width="2" d="M%s %sH%sM%s %sv8M%s %sv8"/>`,
-			number(d.x(r.Lower)), number(y), number(d.x(r.Upper)), number(d.x(r.Lower)), number(y-4), number(d.x(r.Upper)), number(y-4))
+		fmt.Fprintf(d, `<path class="line l%d" stroke-width="2" d="M%s %sH%sM%s %sv8M%s %sv8"/>`,
+			r.Color%Palette, number(d.x(r.Lower)), number(y), number(d.x(r.Upper)), number(d.x(r.Lower)), number(y-4), number(d.x(r.Upper)), number(y-4))
 	}
-	fmt.Fprintf(d, `<circle class="area c0" cx="%s" cy="%s" r="4.5"/></g>`+"\n", number(d.x(r.Value)), number(y))
+	fmt.Fprintf(d, `<circle class="area c%d" cx="%s" cy="%s" r="4.5"/></g>`+"\n", r.Color%Palette, number(d.x(r.Value)), number(y))
 }

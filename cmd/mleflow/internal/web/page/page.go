@@ -15,7 +15,12 @@ import (
 )
 
 //go:embed style.css
-var style string
+var base string
+
+//go:embed firstscreen.css
+var screenStyle string
+
+var style = base + screenStyle
 
 // Style returns the style sheet of all pages.
 func Style() string { return style }

@@ -17,6 +17,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
@@ -29,15 +30,8 @@ import (
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
-// maxDocument is the largest grading report or leaderboard that is read.
+// maxDocument is the largest document that is read.
 const maxDocument = 64 << 20
-
-// tailLines is the number of last lines of a log that are shown, tailsShown the number of
-// such logs.
-const (
-	tailLines  = 20
-	tailsShown = 100
-)
 
 // Source provides the data of a report.
 type Source struct {
@@ -60,64 +54,64 @@ func Collect(ctx context.Context, src Source) (Data, error) {
 	if err != nil {
 		return Data{}, err
 	}
-	c := &collector{Source: src, ctx: ctx, sum: sum, data: Data{Run: headOf(sum), Steps: stepsOf(pl, sum), Nodes: nodesOf(sum)}}
+	c := &collector{Source: src, ctx: ctx, sum: sum, reports: map[string]grading.Graded{}, data: Data{Run: headOf(sum), Steps: stepsOf(pl, sum), Nodes: nodesOf(sum)}}
 	var attempts conditions.Tally
 	var outcomes view.Outcomes
 	for _, s := range sum.Steps {
 		attempts.Add(s.Kind, s.Conditions)
 		outcomes.Add(s.Finished(), sum.ID, nil)
 	}
-	c.problems(&outcomes)
+	c.data.Outcomes = outcomes.Lines()
+	c.data.Run.Unscored, c.data.Run.Attempts = outcomes.Unscored()
 	c.data.Run.NotIsolated = attempts.NotIsolated("were not isolated")
 	for _, w := range sum.Warnings {
 		if w.Address == "" {
 			c.data.Run.Warnings = append(c.data.Run.Warnings, w.Message)
 		}
 	}
-	outputs, err := DrawBoards(ctx, src.Store, sum, WithLabels)
-	if err != nil {
-		return Data{}, err
-	}
-	for _, o := range outputs {
-		c.data.Outputs = append(c.data.Outputs, page.Fact{Name: o.Name, Value: o.Value})
-	}
 	if err := c.read(); err != nil {
 		return Data{}, err
 	}
-	if len(c.data.Boards) == 0 && sum.State == ledger.Running {
-		c.data.Outputs = append(c.data.Outputs, SoFar(c.reports, src.Catalog, sum)...)
-	}
+	c.screen(pl, &outcomes)
 	c.data.Environment = c.environment()
 	return c.data, nil
 }
 
-// SoFar returns the leaderboard of a running run's graded attempts, or the reason why
-// there is none; both are empty before the first grade.
-func SoFar(reports []grading.Graded, catalog *competitions.Catalog, sum *ledger.Summary) []page.Fact {
-	if len(reports) == 0 {
-		return nil
+// screen makes the first screen, and leaves out its leaderboards among the outputs.
+func (c *collector) screen(pl *plan.Plan, o *view.Outcomes) {
+	steps, place := map[string]*ledger.StepSummary{}, map[string]int{}
+	for i := range c.sum.Steps {
+		steps[c.sum.Steps[i].Address] = &c.sum.Steps[i]
 	}
-	so := page.Fact{Name: "Leaderboard so far"}
-	if b, err := aggregate.BoardOf(reports, catalog); err != nil {
-		so.Value = err.Error()
-	} else {
-		so.Value = b.Compact(view.PartialText(len(reports), view.ToGrade(sum.Start)), aggregate.Layout{Width: aggregate.Stored.Width, Labels: true})
+	var addresses []string
+	for i := range pl.Steps {
+		addresses, place[pl.Steps[i].Name] = append(addresses, pl.Steps[i].Name), i
 	}
-	return []page.Fact{so}
-}
-
-// problems adds the attempts with problems, the first of them with the end of their logs.
-func (c *collector) problems(o *view.Outcomes) {
-	c.data.Outcomes = o.Lines()
+	kind := func(address string) string { return pl.Steps[place[address]].Kind }
+	attemptOf := func(grade string) string {
+		for _, b := range pl.Steps[place[grade]].After {
+			if pl.Steps[b].Kind == conditions.AttemptKind {
+				return pl.Steps[b].Name
+			}
+		}
+		return ""
+	}
+	src := firstscreen.Source{Pairs: firstscreen.PairsOf(addresses, kind, attemptOf), Step: func(address string) *ledger.StepSummary { return steps[address] },
+		Reports: c.reports, Catalog: c.Catalog, Live: c.sum.State == ledger.Running}
+	var list []grading.Graded
+	for _, p := range src.Pairs {
+		if g, ok := c.reports[p.Grade]; ok {
+			list = append(list, g)
+		}
+	}
+	src.Boards = firstscreen.BoardsOf(c.ctx, c.Store, c.sum, list, c.Catalog)
+	c.data.Screen = src.New()
 	if c.Tail != nil {
 		o.Explain(rowsShown, c.Tail)
 	}
-	for i, p := range o.Problems[:min(len(o.Problems), rowsShown)] {
-		told := Problem{Address: p.Address, What: p.What(), Command: p.Command()}
-		if c.Tail != nil && i < tailsShown {
-			told.Tail = strings.Join(c.Tail(p.Run, p.Address, tailLines), "\n")
-		}
-		c.data.Problems = append(c.data.Problems, told)
+	c.data.Screen.Causes, c.data.Screen.More = src.Explain(append(firstscreen.FailedSteps(c.sum.ID, c.sum.Steps), o.Problems...), c.Tail)
+	for _, out := range src.Boards.Others(c.sum.Outputs) {
+		c.data.Outputs = append(c.data.Outputs, page.Fact{Name: out.Name, Value: out.Value})
 	}
 }
 
@@ -173,7 +167,7 @@ type collector struct {
 	sum     *ledger.Summary
 	data    Data
 	missing int
-	reports []grading.Graded
+	reports map[string]grading.Graded // by the address of their steps
 }
 
 func (c *collector) read() error {
@@ -221,11 +215,11 @@ func (c *collector) sizes(action string) map[string]int64 {
 	return sizes
 }
 
-// document reads an output that the report shows: the report of a grade step
-// or the leaderboard of an aggregate step.
+// document reads an output that the report shows: the report of a grade step or the
+// calls that an attempt was refused.
 func (c *collector) document(s *ledger.StepSummary, output, sum string) error {
 	read := map[string]func([]byte) error{
-		"grade report": c.addReport, "aggregate board": c.addBoard,
+		"grade report":       func(text []byte) error { return c.addReport(s.Address, text) },
 		"agent-run shim_log": func(text []byte) error { return c.addRefused(s.Address, text) },
 	}[s.Kind+" "+output]
 	if read == nil {
@@ -280,12 +274,12 @@ func (c *collector) addRefused(address string, text []byte) error {
 	return nil
 }
 
-func (c *collector) addReport(text []byte) error {
+func (c *collector) addReport(address string, text []byte) error {
 	var r grading.Graded
 	if err := json.Unmarshal(text, &r); err != nil {
 		return err
 	}
-	c.reports = append(c.reports, r)
+	c.reports[address] = r
 	comp := c.competition(r.Report)
 	comp.Scores = append(comp.Scores, scoreOf(r.Report, cmp.Or(r.Labels["agent"], board.Unlabelled), r.Labels["seed"]))
 	return nil
@@ -323,62 +317,6 @@ func scoreOf(r grading.Report, agent, seed string) Score {
 		s.Rank = *r.Rank
 	}
 	return s
-}
-
-func (c *collector) addBoard(text []byte) error {
-	var b aggregate.Board
-	if err := json.Unmarshal(text, &b); err != nil {
-		return err
-	}
-	c.data.Boards = append(c.data.Boards, boardsOf(b)...)
-	return nil
-}
-
-// boardsOf makes one leaderboard per group, and one of all attempts if there are several
-// groups.
-func boardsOf(b aggregate.Board) []Board {
-	var boards []Board
-	labels := b.Labels(false)
-	of := func(row int) (cells []string) {
-		for _, column := range labels {
-			cells = append(cells, column[row])
-		}
-		return cells
-	}
-	add := func(title string, at int, g aggregate.Group) {
-		if len(g.Percentages) == 0 {
-			return // no complete seed
-		}
-		i := slices.IndexFunc(boards, func(b Board) bool { return b.Title == title })
-		if i < 0 {
-			i = len(boards)
-			boards = append(boards, Board{Title: title, By: "Agent", Labels: of(0)})
-		}
-		boards[i].Rows = append(boards[i].Rows, rowOf(b.Agents[at], of(at+1), g))
-	}
-	for at, a := range b.Agents {
-		if len(a.Groups) != 1 {
-			add("All competitions", at, a.Overall)
-		}
-		for _, g := range a.Groups {
-			add(capitalize(b.GroupBy)+": "+g.Name, at, g)
-		}
-	}
-	return boards
-}
-
-func capitalize(s string) string {
-	if s == "" || s == "none" {
-		return "Group"
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
-}
-
-func rowOf(a aggregate.Agent, labels []string, g aggregate.Group) BoardRow {
-	rate := func(name string) page.Rate { return page.RateOf(g.Percentages, name, g.Seeds) }
-	return BoardRow{Name: a.Name, Labels: labels, Isolation: cmp.Or(g.Isolation, conditions.Unknown) + g.Repeats.String(), Class: cmp.Or(a.Class, conditions.Unknown), Seeds: g.Seeds, Competitions: len(g.Competitions),
-		AnyMedal: rate("any_medal_percentage"), Gold: rate("gold_medal_percentage"), Silver: rate("silver_medal_percentage"),
-		Bronze: rate("bronze_medal_percentage"), AboveMedian: rate("above_median_percentage"), Valid: rate("valid_submissions_percentage")}
 }
 
 // environment lists the inputs of the run and its machine, and the facts that are no

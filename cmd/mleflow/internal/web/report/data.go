@@ -3,6 +3,7 @@ package report
 import (
 	"time"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/engine/event"
@@ -11,15 +12,13 @@ import (
 // Data is all that a report shows.
 type Data struct {
 	Run          Run
-	Boards       []Board
+	Screen       firstscreen.Screen
 	Competitions []Competition
 	Steps        []Step
 	// Nodes are the run's use of a cluster's nodes.
 	Nodes []Node
-	// Outcomes are the counts of outcomes, one line each for attempts and submissions;
-	// Problems are the attempts and submissions with problems.
+	// Outcomes are the counts of outcomes, one line each for attempts and submissions.
 	Outcomes []string
-	Problems []Problem
 	// Models are the attempts' use of models, one row per block.
 	Models []ModelUse
 	// Refused are calls of the package mlebench.
@@ -37,6 +36,8 @@ type Run struct {
 	Started  time.Time
 	Duration time.Duration
 	Version  string
+	// Unscored of all Attempts have no score.
+	Unscored, Attempts int
 	// NotIsolated names the attempts that were not isolated, if any.
 	NotIsolated string
 	// Warnings are the warnings of the whole run, not of a step.
@@ -58,36 +59,6 @@ type ModelUse struct {
 	// the provider.
 	Names  string
 	Waited time.Duration
-}
-
-// Problem is an attempt that did not finish, or a submission without a finite
-// score.
-type Problem struct {
-	Address, What string
-	// Command shows the log, Tail is its end.
-	Command, Tail string
-}
-
-// Board is a leaderboard: one row an agent or another group.
-type Board struct {
-	Title string
-	// By names the rows, such as "agent".
-	By string
-	// Labels are the names of the labels of each row.
-	Labels []string
-	Rows   []BoardRow
-}
-
-// BoardRow is one row of a leaderboard. Rates are percentages with their
-// standard error over seeds.
-type BoardRow struct {
-	Name                           string
-	Isolation                      string // see conditions.Shown
-	Class                          string // see conditions.Class
-	Labels                         []string
-	Seeds, Competitions            int
-	AnyMedal, Gold, Silver, Bronze page.Rate
-	AboveMedian, Valid             page.Rate
 }
 
 // Competition is the scores of one competition next to those of people.

@@ -43,11 +43,3 @@ func DrawBoards(ctx context.Context, store cache.Store, sum *ledger.Summary, dra
 	}
 	return outputs, nil
 }
-
-// WithLabels draws a leaderboard as its step did, with labels.
-func WithLabels(b *aggregate.Board, _, title string) (string, error) {
-	if b == nil {
-		return "", nil
-	}
-	return b.Compact(title, aggregate.Layout{Width: aggregate.Stored.Width, Labels: true}), nil
-}

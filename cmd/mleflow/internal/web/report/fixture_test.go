@@ -2,12 +2,12 @@ package report
 
 import (
 	"fmt"
-	"github.com/mleflow/mleflow/competitions/export"
 	"math"
 	"time"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
-	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/engine/event"
 )
 
@@ -17,11 +17,16 @@ func fixture() Data {
 	start := time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC)
 	d := Data{
 		Run: Run{ID: "20260301-093000-7f3a", Pipeline: "pipelines/demo.hcl", Status: event.Failed, Started: start, Duration: 41300 * time.Millisecond, Version: "0.1.0"},
-		Boards: []Board{{By: "Agent", Rows: []BoardRow{
-			{Name: "baseline", Isolation: "container", Class: "task reference", Seeds: 3, Competitions: 2, AnyMedal: page.Rate{Mean: 83.33, SEM: 16.67, Known: true}, Gold: page.Rate{Mean: 50, SEM: 0, Known: true}, Silver: page.Rate{Mean: 33.33, SEM: 16.67, Known: true}, Bronze: page.Rate{Mean: 0, SEM: 0, Known: true}, AboveMedian: page.Rate{Mean: 100, SEM: 0, Known: true}, Valid: page.Rate{Mean: 100, SEM: 0, Known: true}},
-			{Name: "dummy", Isolation: conditions.NotIsolated, Class: "task reference", Seeds: 3, Competitions: 2, Valid: page.Rate{Mean: 100, SEM: 0, Known: true}, AnyMedal: page.Rate{Known: true}},
-			{Name: `<script>alert("x")</script>`, Seeds: 1, Competitions: 1, AnyMedal: page.Rate{Mean: 0}},
-		}}},
+		Screen: firstscreen.Screen{
+			Tables: []firstscreen.Table{{Title: "All competitions", Lines: []firstscreen.Line{
+				{Place: "1", Name: "baseline", Seeds: 3, AnyMedal: page.Rate{Mean: 83.33, SEM: 16.67, Known: true}, Gold: page.Rate{Mean: 50, SEM: 0, Known: true}, Silver: page.Rate{Mean: 33.33, SEM: 16.67, Known: true}, AboveMedian: page.Rate{Mean: 100, SEM: 0, Known: true}, Valid: page.Rate{Mean: 100, SEM: 0, Known: true}, Medals: 5, Graded: 6},
+				{Place: "2", Name: "dummy", Seeds: 3, Valid: page.Rate{Mean: 100, SEM: 0, Known: true}, AnyMedal: page.Rate{Known: true}, Graded: 6},
+				{Name: `<script>alert("x")</script>`, Seeds: 1},
+			}}},
+			Matrix: firstscreen.Matrix{Corner: "Competition", Columns: []string{"baseline"}, Rows: []firstscreen.Row{{Name: "demo-digits", Squares: []firstscreen.Square{{Mean: "0.98", Cells: []firstscreen.Cell{
+				{State: firstscreen.Gold, Title: "baseline · demo-digits · seed 0: gold", N: 1}, {State: firstscreen.Failed, Title: "<b>failed", N: 1}}}}}}, Legend: []firstscreen.Count{{State: firstscreen.Gold, N: 1}}},
+			Causes: []firstscreen.Cause{{Outcome: "step failed", Reason: "run agent: exit status 1", N: 1, Tail: "ValueError: <i>", Steps: []firstscreen.Step{{Address: `step.agent-run.solve["demo-digits/baseline/9"]`}}, Command: "mleflow logs r"}},
+		},
 		Models: []ModelUse{{`step.agent-run.solve["demo-digits/0"]`, "main<b>", export.ModelUse{
 			Provider: "openai", Models: []string{"gpt-5.5", "<i>x"}, Requests: 12, Refused: 1, Replayed: 2, InputTokens: 68808, CachedInputTokens: 100, OutputTokens: 364, CostUSD: "0.211884", WaitedSeconds: 1.25, Exhausted: true,
 		}, "gpt-5.5 <i>x", 1250 * time.Millisecond}},

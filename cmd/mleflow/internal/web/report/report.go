@@ -6,11 +6,11 @@ import (
 	"html/template"
 	"io"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/engine/event"
 )
@@ -23,14 +23,13 @@ const rowsShown = 5000
 var pageSource string
 
 // body is parsed at its first use, not at every start of the program.
-var body = sync.OnceValue(func() *template.Template { return page.Parse("report", pageSource, nil) })
+var body = sync.OnceValue(func() *template.Template { return page.Parse("report", firstscreen.Parts+pageSource, nil) })
 
 // pageData is Data with its drawings and counts.
 type pageData struct {
 	Data
 	Totals      []page.Fact
 	Cards       []card
-	Failures    []Step
 	Timeline    template.HTML
 	NodeRows    []nodeRow
 	Graph       template.HTML
@@ -62,7 +61,7 @@ func Write(w io.Writer, d Data) error {
 	if err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
-	return page.Frame{Title: d.Run.Pipeline + " · run " + d.Run.ID, Version: d.Run.Version, Policy: page.FilePolicy(), Body: content}.Write(w)
+	return page.Frame{Title: d.Run.Pipeline + " · run " + d.Run.ID, Version: d.Run.Version, Policy: page.FilePolicy(), Wide: true, Body: content}.Write(w)
 }
 
 // lay makes the drawings and counts of the page.
@@ -78,10 +77,12 @@ func lay(d Data) *pageData {
 	p.Graph = page.Graph(blocksOf(d.Steps))
 	p.Blocks = blockRows(d.Steps)
 	p.Totals = totals(p.Blocks)
-	for _, s := range d.Steps {
-		if s.Status == event.Failed {
-			p.Failures = append(p.Failures, s)
+	if r := d.Run; r.Attempts > 0 {
+		scored := page.Fact{Name: "attempts scored", Value: fmt.Sprintf("%d of %d", r.Attempts-r.Unscored, r.Attempts)}
+		if r.Unscored > 0 {
+			scored.Class = "bad"
 		}
+		p.Totals = append([]page.Fact{scored}, p.Totals...)
 	}
 	p.Rows = d.Steps[:min(len(d.Steps), rowsShown)]
 	p.RowsLeftOut = len(d.Steps) - len(p.Rows)
@@ -114,24 +115,21 @@ func barsOf(steps []Step) []page.Bar {
 	return bars
 }
 
-// statuses is the order in which outcomes are counted.
-var statuses = []event.Status{event.Ran, event.Cached, event.Failed, event.Skipped, event.Cancelled, event.Unneeded}
-
 // blocksOf are the blocks of the steps, in the order of first instances, which
 // has every block after those it depends on.
 func blocksOf(steps []Step) []page.Block {
 	var blocks []page.Block
-	var counts []map[event.Status]int
+	var counts []page.Tally
 	index := map[string]int{}
 	for _, s := range steps {
 		i, ok := index[s.Block]
 		if !ok {
 			i = len(blocks)
 			index[s.Block] = i
-			blocks = append(blocks, page.Block{Name: s.Block})
-			counts = append(counts, map[event.Status]int{})
+			blocks, counts = append(blocks, page.Block{Name: s.Block}), append(counts, page.Tally{})
 		}
-		counts[i][s.Status]++
+		counts[i].Total++
+		counts[i].Add(s.Status)
 		for _, before := range s.After {
 			if _, known := index[before]; known && before != s.Block && !slices.Contains(blocks[i].After, before) {
 				blocks[i].After = append(blocks[i].After, before)
@@ -139,22 +137,9 @@ func blocksOf(steps []Step) []page.Block {
 		}
 	}
 	for i := range blocks {
-		blocks[i].Counts = countsText(counts[i])
-		if counts[i][event.Failed] > 0 {
-			blocks[i].State = "failed"
-		}
+		counts[i].Describe(&blocks[i], false)
 	}
 	return blocks
-}
-
-func countsText(counts map[event.Status]int) string {
-	var parts []string
-	for _, s := range statuses {
-		if n := counts[s]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, s))
-		}
-	}
-	return strings.Join(parts, " · ")
 }
 
 func kindsOf(steps []Step) []string {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/hostiletest"
@@ -95,8 +96,12 @@ func TestHostilePage(t *testing.T) {
 	for _, h := range hostiletest.Texts() {
 		x := h.Text
 		d := Data{
-			Run:     Run{ID: x, Pipeline: x, Version: x, NotIsolated: x},
-			Boards:  []Board{{Title: x, By: x, Rows: []BoardRow{{Name: x, Isolation: x, Class: x}}}},
+			Run: Run{ID: x, Pipeline: x, Version: x, NotIsolated: x},
+			Screen: firstscreen.Screen{
+				Tables: []firstscreen.Table{{Title: x, Labels: []string{x}, Same: []string{x}, HasIsolation: true, HasClass: true, Lines: []firstscreen.Line{{Name: x, Isolation: x, Class: x, Labels: []string{x}}}}, {Title: x, Lines: []firstscreen.Line{{Name: x}}}}, Note: x,
+				Matrix: firstscreen.Matrix{Columns: []string{x}, Rows: []firstscreen.Row{{Name: x, Squares: []firstscreen.Square{{Mean: x, Cells: []firstscreen.Cell{{State: firstscreen.Gold, Title: x}}}}}}},
+				Causes: []firstscreen.Cause{{Outcome: x, Reason: x, Tail: x, Command: x, Steps: []firstscreen.Step{{Address: x, Name: x}}}},
+			}, Outcomes: []string{x},
 			Outputs: []page.Fact{{Name: x, Value: x}}, Environment: []page.Fact{{Name: x, Value: x}}, Pins: []Pin{{Address: x, Output: x, Digest: x}},
 			Steps: []Step{{Address: x, Kind: x, Block: x, After: []string{x}, Reasons: []string{x}, Error: x, Status: event.Failed, Started: time.Unix(1, 0), Duration: time.Second}},
 			Competitions: []Competition{{People: page.People{ID: x, Human: []float64{1, 2}}, Title: x, Metric: x, Note: x, Scores: []Score{

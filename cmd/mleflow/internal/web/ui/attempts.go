@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -63,8 +64,8 @@ func (row *runningRow) phase(p step.Phase, now time.Time) {
 
 // attemptRow is an attempt in the table of a run.
 type attemptRow struct {
-	Name, Link, Status, Outcome, Reason, Score, Medal, Took, Tokens, Cost, Isolation string
-	Bad                                                                              bool
+	Name, Link, Status, Class, Outcome, Reason, Score, Medal, Took, Tokens, Cost, Isolation string
+	Bad                                                                                     bool
 }
 
 type attemptsData struct {
@@ -111,6 +112,7 @@ func (u *UI) attemptsPage(r *http.Request) (*content, error) {
 func attemptRowOf(m *model, sum *ledger.Summary, address string, now time.Time) attemptRow {
 	s := m.sums.Step(address)
 	row := attemptRow{Name: keyOf(address), Link: stepAddress(sum.ID, address, ""), Status: m.status(s, sum.State), Took: took(s, now, sum.State == ledger.Running), Medal: "none"}
+	row.Class = row.Status
 	if s == nil {
 		return row
 	}
@@ -135,7 +137,20 @@ func attemptRowOf(m *model, sum *ledger.Summary, address string, now time.Time) 
 		_ = decode(g.Outputs["medal"], &row.Medal) // stays "none"
 		_ = decode(g.Outputs["reason"], &row.Reason)
 	}
+	row.judge(m, address, sum.State == ledger.Running)
 	return row
+}
+
+// judge replaces the status of a step that ended well by what its attempt gave.
+func (row *attemptRow) judge(m *model, address string, live bool) {
+	src := firstscreen.Source{Step: m.sums.Step, Live: live}
+	state := src.StateOf(firstscreen.Pair{Attempt: address, Grade: m.grades[address]}, nil)
+	switch {
+	case state.Bad():
+		row.Status, row.Class, row.Bad = state.Name(), "bad", true
+	case row.Score != "":
+		row.Status, row.Class = string(firstscreen.Scored), "good"
+	}
 }
 
 func seconds(s float64) time.Duration {

@@ -2,7 +2,7 @@ package ui
 
 import (
 	"cmp"
-	"errors"
+	"context"
 	"fmt"
 	"html/template"
 	"maps"
@@ -14,56 +14,93 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/plugins/numeric/stat"
+	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
 // What the sides of a comparison are, in their addresses.
 const agentPrefix, runPrefix = "agent:", "run:"
 
-// compareData is the page that compares two agents or runs.
+// sidesShown is the largest number of sides of a comparison.
+const sidesShown = 12
+
+// compareData is the page that compares agents or runs with the first of them.
 type compareData struct {
-	A, B           string
-	NameA, NameB   string
-	SidesA, SidesB []choice
-	Missing        string
-	Progress       progress
-	Intervals      template.HTML
-	Rows           []compareRow
-	Header         []string
-	Figures        [][]string
-	PairedBy       string
-	Pairs, Both    int
-	Left           string
-	Swap           string
-	OnlyA, OnlyB   []string
-	Note           string
+	Sides    []*side
+	Choices  [][]choice
+	Missing  []string
+	Progress progress
+	// Intervals are the differences in the figures of leaderboards, the largest first.
+	Intervals    template.HTML
+	Figures      []figureTable
+	Competitions []comparedScores
+	// Names are those of the sides, in the order of their colours.
+	Names   []string
+	Changes changeTable
+	Ready   bool
+	catalog *competitions.Catalog
 }
 
-// compareRow is one competition.
-type compareRow struct {
-	ID, Link, A, B, Difference, Interval, Better string
-	Pairs                                        int
-	AWins, BWins                                 bool
+// side is an agent or a run that is compared.
+type side struct {
+	Ref, Name, Link, Remove string
+	Color                   int
+	attempts                []sideAttempt
 }
 
-// comparePage compares two agents or runs, competition by competition.
+// sideAttempt is a graded attempt with the step that graded it.
+type sideAttempt struct {
+	grading.Graded
+	run, address string
+}
+
+func (s *side) graded() []grading.Graded {
+	out := make([]grading.Graded, len(s.attempts))
+	for i, a := range s.attempts {
+		out[i] = a.Graded
+	}
+	return out
+}
+
+// at are the attempts at a competition.
+func (s *side) at(id string) []sideAttempt {
+	return slices.DeleteFunc(slices.Clone(s.attempts), func(a sideAttempt) bool { return a.CompetitionID != id })
+}
+
+// comparePage compares agents or runs: first what differs most, then competition by
+// competition, then what was changed.
 func (u *UI) comparePage(r *http.Request) (*content, error) {
-	q := r.URL.Query()
 	all, p := u.results.all()
-	d := compareData{A: q.Get("a"), B: q.Get("b"), Progress: p, SidesA: sides(all, q.Get("a")), SidesB: sides(all, q.Get("b")), NameA: sideName(q.Get("a")), NameB: sideName(q.Get("b"))}
-	d.Swap = "/compare?" + url.Values{"a": {d.B}, "b": {d.A}}.Encode()
-	c := &content{title: "Compare", nav: "Compare", live: !p.Ready}
-	if d.A != "" && d.B != "" {
-		c.title = "Compare " + d.NameA + " with " + d.NameB
-		a, errA := u.side(d.A, all)
-		b, errB := u.side(d.B, all)
-		if err := errors.Join(errA, errB); err != nil {
-			d.Missing = err.Error()
-		} else if err := d.compare(a, b); err != nil {
-			d.Missing = err.Error()
+	d := compareData{Progress: p}
+	refs := refsOf(r.URL.Query())
+	c := &content{title: "Compare", nav: "Compare", live: !p.Ready, wide: true}
+	for _, ref := range refs {
+		s := &side{Ref: ref, Remove: compareAddress(slices.DeleteFunc(slices.Clone(refs), func(other string) bool { return other == ref })...)}
+		if err := u.open(r.Context(), s, all); err != nil {
+			d.Missing = append(d.Missing, err.Error())
+		}
+		s.Color = len(d.Sides)
+		d.Sides = append(d.Sides, s)
+	}
+	d.Names = u.shortNames(refs)
+	for i, s := range d.Sides {
+		s.Name = d.Names[i]
+	}
+	for range max(1, 2-len(refs)) {
+		d.Choices = append(d.Choices, sideChoices(all, refs))
+	}
+	if d.Ready = len(d.Sides) > 1 && len(d.Missing) == 0; d.Ready {
+		c.title = "Compare " + strings.Join(d.Names, ", ")
+		d.catalog, _ = u.Catalog(nil) // without it the scores of people are not known
+		if err := d.compare(); err != nil {
+			d.Missing, d.Ready = append(d.Missing, err.Error()), false
+		} else {
+			u.curves(&d)
+			d.Changes = u.changed(r.Context(), d.Sides)
 		}
 	}
 	if err := c.add("form", "compare form", d); err != nil {
@@ -72,251 +109,233 @@ func (u *UI) comparePage(r *http.Request) (*content, error) {
 	return c, c.add("compare", "compare", d)
 }
 
-// sides are the agents and the latest runs that have results.
-func sides(all []*result, chosen string) []choice {
+// refsOf are the sides that an address names: those of "of", and of "a" and "b".
+func refsOf(q url.Values) (refs []string) {
+	for _, ref := range slices.Concat(q["a"], q["b"], q["of"]) {
+		if ref != "" && !slices.Contains(refs, ref) && len(refs) < sidesShown {
+			refs = append(refs, ref)
+		}
+	}
+	return refs
+}
+
+func compareAddress(refs ...string) string { return "/compare?" + url.Values{"of": refs}.Encode() }
+
+// sideChoices are the agents and the latest runs that have results and are not compared
+// yet.
+func sideChoices(all []*result, chosen []string) []choice {
 	agents, runs := map[string]bool{}, map[string]bool{}
 	for _, res := range all {
 		agents[res.Agent], runs[res.Run] = true, true
 	}
-	var out []choice
+	out := []choice{{"", "choose one", true}}
+	add := func(ref, text string) {
+		if !slices.Contains(chosen, ref) {
+			out = append(out, choice{Value: ref, Text: text})
+		}
+	}
 	for _, name := range sortedKeys(agents) {
-		out = append(out, choice{Value: agentPrefix + name, Text: "agent " + name})
+		add(agentPrefix+name, "agent "+name)
 	}
 	ids := slices.Sorted(maps.Keys(runs))
 	slices.Reverse(ids)
 	for _, id := range ids[:min(len(ids), 200)] {
-		out = append(out, choice{Value: runPrefix + id, Text: "run " + id})
-	}
-	found := false
-	for i := range out {
-		out[i].Chosen = out[i].Value == chosen
-		found = found || out[i].Chosen
-	}
-	if !found {
-		out = append([]choice{{chosen, cmp.Or(sideName(chosen), "choose one"), true}}, out...)
+		add(runPrefix+id, "run "+id)
 	}
 	return out
 }
 
-func sideName(ref string) string {
-	if name, ok := strings.CutPrefix(ref, agentPrefix); ok {
-		return name
+// shortNames are the names of sides: agents of one run go without it.
+func (u *UI) shortNames(refs []string) (names []string) {
+	runs := map[string]bool{}
+	for _, ref := range refs {
+		id, _, _ := strings.Cut(strings.TrimPrefix(ref, runPrefix), "/")
+		runs[id] = true
 	}
-	return strings.TrimPrefix(ref, runPrefix)
+	for _, ref := range refs {
+		if name, ok := strings.CutPrefix(ref, agentPrefix); ok {
+			names = append(names, name)
+			continue
+		}
+		id, agent, _ := strings.Cut(strings.TrimPrefix(ref, runPrefix), "/")
+		name := id
+		if e := u.runs.entry(id); e.State != ledger.Unreadable {
+			name = cmp.Or(e.Called(id), id)
+		}
+		switch {
+		case agent != "" && len(runs) == 1:
+			name = agent
+		case agent != "":
+			name = agent + " in " + name
+		}
+		names = append(names, name)
+	}
+	return names
 }
 
-// side are the graded attempts of an agent, or of a run: those of one agent in it
+// open finds the graded attempts of an agent, or of a run: those of one agent in it
 // if the reference has one after a slash.
-func (u *UI) side(ref string, all []*result) ([]grading.Graded, error) {
-	var out []grading.Graded
-	if name, ok := strings.CutPrefix(ref, agentPrefix); ok {
+func (u *UI) open(ctx context.Context, s *side, all []*result) error {
+	if name, ok := strings.CutPrefix(s.Ref, agentPrefix); ok {
+		s.Link = agentAddress(name)
 		for _, res := range all {
 			if res.Agent == name {
-				out = append(out, res.Graded)
+				s.attempts = append(s.attempts, sideAttempt{res.Graded, res.Run, res.Address})
 			}
 		}
-		if len(out) == 0 {
-			return nil, fmt.Errorf("no attempt of the agent %s was graded", name)
-		}
-		return out, nil
-	}
-	id, agent, _ := strings.Cut(strings.TrimPrefix(ref, runPrefix), "/")
-	past, err := u.Ledger.Find(id)
-	if err != nil {
-		return nil, err
-	}
-	err = u.Results(past, func(c Results) error {
-		for e, err := range past.Finished("grade") {
-			if err != nil {
-				return err
-			}
-			if g, err := results.Read[grading.Graded](u.results.ctx, c, e.Outputs["report"]); err == nil && (agent == "" || g.Labels["agent"] == agent) {
-				out = append(out, g)
-			}
+		if len(s.attempts) == 0 {
+			return fmt.Errorf("no attempt of the agent %s was graded", name)
 		}
 		return nil
-	})
-	if err == nil && len(out) == 0 {
-		err = fmt.Errorf("the run %s graded nothing, or its reports are no longer in the cache", id)
 	}
-	return out, err
-}
-
-// compare fills in the differences: of the figures of leaderboards over all
-// competitions that both have, and of the scores at each.
-func (d *compareData) compare(a, b []grading.Graded) error {
-	in := func(list []grading.Graded) map[string]bool {
-		out := map[string]bool{}
-		for _, g := range list {
-			out[g.CompetitionID] = true
-		}
-		return out
-	}
-	ofA, ofB := in(a), in(b)
-	var ids []string
-	for _, id := range union(ofA, ofB) {
-		switch {
-		case ofA[id] && ofB[id]:
-			ids = append(ids, id)
-		case ofA[id]:
-			d.OnlyA = append(d.OnlyA, id)
-		default:
-			d.OnlyB = append(d.OnlyB, id)
-		}
-	}
-	pairing := board.NewPairing(a, b, ids)
-	c, err := pairing.Compare(board.DefaultResampling)
+	id, agent, _ := strings.Cut(strings.TrimPrefix(s.Ref, runPrefix), "/")
+	past, err := u.Ledger.Find(id)
 	if err != nil {
 		return err
 	}
-	d.PairedBy, d.Pairs, d.Both = string(c.PairedBy), c.Pairs, c.Competitions
-	first, second := 0, 0
+	s.Link = runAddress(past.Info.ID)
+	err = u.Results(past, func(c Results) error { return s.read(ctx, c, past, agent) })
+	if err == nil && len(s.attempts) == 0 {
+		err = fmt.Errorf("the run %s graded nothing, or its reports are no longer in the cache", id)
+	}
+	return err
+}
+
+func (s *side) read(ctx context.Context, c Results, past *ledger.Past, agent string) error {
+	for e, err := range past.Finished(conditions.GradeKind) {
+		if err != nil {
+			return err
+		}
+		if g, err := results.Read[grading.Graded](ctx, c, e.Outputs["report"]); err == nil && (agent == "" || g.Labels["agent"] == agent) {
+			s.attempts = append(s.attempts, sideAttempt{g, past.Info.ID, e.Address})
+		}
+	}
+	return nil
+}
+
+// figureTable is how the first side differs from another in the figures of leaderboards.
+type figureTable struct {
+	First, Second, PairedBy, Left string
+	Pairs, Both                   int
+	// Rows are those of the figures that differ, headers first.
+	Rows [][]string
+	// Equal are the figures that do not differ.
+	Equal []string
+	// OnlyFirst and OnlySecond are the competitions that the other has no attempt at.
+	OnlyFirst, OnlySecond []string
+}
+
+// figure is a figure of one comparison.
+type figure struct {
+	name string
+	// second is the side that the first is compared with.
+	second *side
+	row    []string
+	board.Difference
+}
+
+// compare fills in the differences of the first side from each of the others: of the
+// figures of leaderboards over all competitions that both have, and of the scores at each.
+func (d *compareData) compare() error {
+	first := d.Sides[0]
+	var figures []figure
+	for _, s := range d.Sides[1:] {
+		pairing := board.NewPairing(first.graded(), s.graded(), first.common(s))
+		c, err := pairing.Compare(board.DefaultResampling)
+		if err != nil {
+			return fmt.Errorf("%s and %s: %w", first.Name, s.Name, err)
+		}
+		t, list := figureTableOf(first, s, c)
+		t.OnlyFirst, t.OnlySecond = first.without(s), s.without(first)
+		d.Figures, figures = append(d.Figures, t), append(figures, list...)
+		d.scores(first, s, c.PairedBy)
+	}
+	d.Intervals = intervalsOf(figures)
+	d.arrange()
+	return nil
+}
+
+// competitions are those of the attempts, sorted.
+func (s *side) competitions() (ids []string) {
+	for _, a := range s.attempts {
+		ids = append(ids, a.CompetitionID)
+	}
+	slices.SortFunc(ids, board.CompareNames)
+	return slices.Compact(ids)
+}
+
+// without are the competitions that the other does not have.
+func (s *side) without(other *side) []string {
+	ids := other.competitions()
+	return slices.DeleteFunc(s.competitions(), func(id string) bool { return slices.Contains(ids, id) })
+}
+
+// common are the competitions that both have.
+func (s *side) common(other *side) []string {
+	ids := other.competitions()
+	return slices.DeleteFunc(s.competitions(), func(id string) bool { return !slices.Contains(ids, id) })
+}
+
+// figureTableOf arranges a comparison, what differs most first.
+func figureTableOf(first, second *side, c board.Comparison) (figureTable, []figure) {
+	t := figureTable{First: first.Name, Second: second.Name, PairedBy: string(c.PairedBy), Pairs: c.Pairs, Both: c.Competitions}
+	a, b := 0, 0
 	for _, n := range c.Unpaired {
-		first, second = first+n.First, second+n.Second
+		a, b = a+n.First, b+n.Second
 	}
-	if first+second > 0 {
-		d.Left = fmt.Sprintf("Without a partner and left out: %d and %d.", first, second)
+	if a+b > 0 {
+		t.Left = fmt.Sprintf("Without a partner and left out: %d and %d.", a, b)
 	}
-	rows := aggregate.ComparisonRows(d.NameA, d.NameB, c)
-	d.Header, d.Figures = rows[0], rows[1:]
-	d.Header[0] = "figure"
-	var plotted []page.Estimate
+	rows := aggregate.ComparisonRows(first.Name, second.Name, c)
+	rows[0][0] = "figure"
+	t.Rows = rows[:1:1]
+	var list []figure
 	for _, name := range board.PercentageNames() {
 		f, ok := c.Figures[name]
 		if !ok {
 			continue
 		}
-		e := page.Estimate{Name: strings.ReplaceAll(strings.TrimSuffix(name, "_percentage"), "_", " "), Value: float64(f.Difference), Note: fmt.Sprintf("%+.1f", float64(f.Difference))}
-		if in := f.Clustered; in != nil {
-			e.Lower, e.Upper, e.Known = float64(in.Percentile.Lower), float64(in.Percentile.Upper), true
-		} else if in := f.Stratified; in != nil {
+		rows = rows[1:]
+		if name = figureName(name); f.Difference == 0 {
+			t.Equal = append(t.Equal, fmt.Sprintf("%s (%.1f %%)", name, float64(f.First)))
+			continue
+		}
+		rows[0][0] = name
+		list = append(list, figure{name, second, rows[0], f})
+	}
+	sortFigures(list)
+	for _, f := range list {
+		t.Rows = append(t.Rows, f.row)
+	}
+	return t, list
+}
+
+// sortFigures puts the largest differences first.
+func sortFigures(list []figure) {
+	slices.SortStableFunc(list, func(a, b figure) int {
+		return cmp.Compare(math.Abs(float64(b.Difference.Difference)), math.Abs(float64(a.Difference.Difference)))
+	})
+}
+
+func figureName(name string) string {
+	return strings.ReplaceAll(strings.TrimSuffix(name, "_percentage"), "_", " ")
+}
+
+// intervalsOf draws the figures that differ, the largest difference first.
+func intervalsOf(figures []figure) template.HTML {
+	sortFigures(figures)
+	var plotted []page.Estimate
+	for _, f := range figures[:min(len(figures), 40)] {
+		value := float64(f.Difference.Difference)
+		e := page.Estimate{Name: f.name, Value: value, Note: fmt.Sprintf("%+.1f", value), Color: f.second.Color}
+		in := f.Clustered
+		if in == nil {
+			in = f.Stratified
+		}
+		if in != nil {
 			e.Lower, e.Upper, e.Known = float64(in.Percentile.Lower), float64(in.Percentile.Upper), true
 		}
 		plotted = append(plotted, e)
 	}
-	d.Intervals = page.Intervals(plotted, "difference in percentage points, with 95 % intervals")
-	for _, id := range ids {
-		d.Rows = append(d.Rows, compareScores(id, a, b, c.PairedBy))
-	}
-	return nil
-}
-
-// compareScores compares the scores at one competition: means, and the mean of
-// the differences of pairs with its interval.
-func compareScores(id string, a, b []grading.Graded, by board.PairedBy) compareRow {
-	row := compareRow{ID: id, Link: "/competitions/" + url.PathEscape(id), A: "none", B: "none"}
-	x, y, lower := scoresAt(id, a), scoresAt(id, b), false
-	for _, g := range a {
-		if g.CompetitionID == id {
-			lower = g.LowerIsBetter
-		}
-	}
-	meanA, meanB := mean(x), mean(y)
-	if !math.IsNaN(meanA) {
-		row.A = page.Score(meanA)
-	}
-	if !math.IsNaN(meanB) {
-		row.B = page.Score(meanB)
-	}
-	row.Better = "higher"
-	if lower {
-		row.Better = "lower"
-	}
-	diffs := differences(x, y, by)
-	row.Pairs = len(diffs)
-	if len(diffs) == 0 {
-		return row
-	}
-	diff := mean(diffs)
-	row.Difference = signed(diff)
-	row.AWins, row.BWins = diff != 0 && (diff < 0) == lower, diff != 0 && (diff > 0) == lower
-	if lo, hi, ok := interval(diffs); ok {
-		row.Interval = signed(lo) + " to " + signed(hi)
-	}
-	return row
-}
-
-func signed(v float64) string {
-	if text := page.Score(v); v <= 0 {
-		return text
-	} else {
-		return "+" + text
-	}
-}
-
-// at is a score with the seed of its attempt.
-type at struct {
-	seed  string
-	score float64
-}
-
-// scoresAt are the scores at a competition, in the order of the reports; NaN for
-// an attempt without one.
-func scoresAt(id string, list []grading.Graded) []at {
-	var out []at
-	for _, g := range list {
-		if g.CompetitionID != id {
-			continue
-		}
-		one := at{g.Labels["seed"], math.NaN()}
-		if g.ExactScore != nil && !math.IsInf(float64(*g.ExactScore), 0) {
-			one.score = float64(*g.ExactScore)
-		}
-		out = append(out, one)
-	}
-	return out
-}
-
-func mean[T at | float64](values []T) float64 {
-	sum, n := 0.0, 0
-	for _, v := range values {
-		x := math.NaN()
-		switch v := any(v).(type) {
-		case at:
-			x = v.score
-		case float64:
-			x = v
-		}
-		if !math.IsNaN(x) {
-			sum, n = sum+x, n+1
-		}
-	}
-	return sum / float64(n)
-}
-
-// differences returns the differences of pairs in which both have a score.
-func differences(x, y []at, by board.PairedBy) []float64 {
-	var out []float64
-	for i, a := range x {
-		j := i
-		if by == board.BySeed {
-			j = slices.IndexFunc(y, func(b at) bool { return b.seed == a.seed })
-		}
-		if j >= 0 && j < len(y) && !math.IsNaN(a.score-y[j].score) {
-			out = append(out, a.score-y[j].score)
-		}
-	}
-	return out
-}
-
-// interval is the 95 % bootstrap interval of the mean of differences. The
-// bootstrap takes integers: the differences are scaled to nine digits.
-func interval(diffs []float64) (lo, hi float64, ok bool) {
-	most := 0.0
-	for _, d := range diffs {
-		most = max(most, math.Abs(d))
-	}
-	if most == 0 || len(diffs) < 2 {
-		return 0, 0, false
-	}
-	scale := 1e9 / most
-	var values []int64
-	for _, d := range diffs {
-		values = append(values, int64(math.Round(d*scale)))
-	}
-	res, err := stat.Bootstrap{Resamples: board.DefaultResampling.Resamples, Confidence: 0.95}.MeanOfMeans([][]int64{values})
-	if err != nil {
-		return 0, 0, false
-	}
-	return res.Percentile.Lower / scale, res.Percentile.Upper / scale, true
+	return page.Intervals(plotted, "difference in percentage points, with 95 % intervals")
 }

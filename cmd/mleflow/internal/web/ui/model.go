@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/event"
@@ -70,6 +71,11 @@ type model struct {
 	// far.
 	leases map[string]event.StepStarted
 	kept   map[string]*kept
+	// events is the number of events read, shown the first screen made of them.
+	events int
+	shown  *shownScreen
+	// causes are the problems of attempts with what their logs say; see explained.
+	causes []view.Problem
 	// reports are the reports of grade steps that were shown, by address.
 	reports map[string]grading.Graded
 }
@@ -114,6 +120,7 @@ func (m *model) refresh() error {
 	if err != nil {
 		return err
 	}
+	m.events += len(events)
 	for _, e := range events {
 		m.sums.Add(e)
 		m.state.Apply(e)
@@ -189,13 +196,7 @@ func blockOf(address string) string {
 }
 
 // keyOf is the key of an instance, as people read it.
-func keyOf(address string) string {
-	_, key, ok := strings.Cut(address, "[")
-	if !ok {
-		return address
-	}
-	return strings.Trim(strings.TrimSuffix(key, "]"), `"`)
-}
+func keyOf(address string) string { return page.Key(address) }
 
 // status is how a step stands.
 func (m *model) status(s *ledger.StepSummary, state ledger.State) string {

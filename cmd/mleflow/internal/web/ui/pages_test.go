@@ -176,7 +176,7 @@ func TestFollow(t *testing.T) {
 	time.Sleep(50 * time.Millisecond) // let the first sections be sent; the order does not matter
 	l.finish(r, 0, a)
 	for _, path := range []string{runAddress(r.ID()), runAddress(r.ID()) + "/report"} {
-		if _, body := l.get(path); !strings.Contains(body, "Leaderboard so far") || !strings.Contains(body, "partial: 1 of 3 attempts graded") || !strings.Contains(body, "G/S/B") {
+		if _, body := l.get(path); !strings.Contains(body, "Leaderboard") || !strings.Contains(body, "partial: 1 of 3 attempts graded") || !strings.Contains(body, `class="matrix"`) {
 			t.Errorf("%s of a live run lacks its leaderboard", path)
 		}
 	}

@@ -31,10 +31,20 @@ type result struct {
 
 // runTally sums up the attempts and graded submissions of a run.
 type runTally struct {
-	Attempts, Finished, Graded, Medals int
+	Attempts, Finished, Graded, Scored, Medals int
 	// Isolation describes the isolation of the attempts.
 	Isolation string
 	Untrusted bool
+}
+
+// unscored counts the attempts without a score, or, where nothing was graded, those that
+// did not finish.
+func (t runTally) unscored() (bad, all int) {
+	all = max(t.Attempts, t.Graded)
+	if t.Graded == 0 {
+		return all - t.Finished, all
+	}
+	return all - t.Scored, all
 }
 
 // resultIndex knows the graded attempts of all runs. It is built in the
@@ -130,6 +140,9 @@ func tallyOf(past *ledger.Past, graded func(event.StepFinished)) runTally {
 			continue
 		}
 		t.Graded++
+		if score := e.Outputs["score"]; score != "" && score != "null" {
+			t.Scored++
+		}
 		if m := e.Outputs["medal"]; m != "" && m != `"none"` {
 			t.Medals++
 		}

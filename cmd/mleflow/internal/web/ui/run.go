@@ -18,9 +18,9 @@ import (
 
 // runHead is the head of every page of a run.
 type runHead struct {
-	ID, Pipeline, State, Started, Warning string
-	Live                                  bool
-	Tabs                                  []page.Link
+	ID, Pipeline, State, Class, Started, Warning string
+	Live                                         bool
+	Tabs                                         []page.Link
 }
 
 // openRun returns the model of the run that an address names, locked, and the function
@@ -37,10 +37,12 @@ func (u *UI) openRun(r *http.Request) (*model, func(), error) {
 // runContent begins a page of a run.
 func (u *UI) runContent(m *model, sum *ledger.Summary, tab string) (*content, error) {
 	live := sum.State == ledger.Running
-	h := runHead{ID: sum.ID, Pipeline: "?", State: string(sum.State), Started: page.Date(sum.Started), Live: live}
+	h := runHead{ID: sum.ID, Pipeline: "?", Started: page.Date(sum.Started), Live: live}
 	if sum.Pipeline != "" {
 		h.Pipeline = filepath.Base(sum.Pipeline)
 	}
+	bad, all := m.state.Outcomes.Unscored()
+	h.State, h.Class = verdict(sum.State, bad, all)
 	if n := m.state.Attempts.NotIsolated("were not isolated"); n != "" {
 		h.Warning = n
 	}
@@ -53,28 +55,6 @@ func (u *UI) runContent(m *model, sum *ledger.Summary, tab string) (*content, er
 	return c, c.add("head", "run head", h)
 }
 
-// overview is the first page of a run.
-type overview struct {
-	Facts    []page.Fact
-	Done     int
-	Total    int
-	Part     template.HTML
-	Graph    template.HTML
-	Waiting  string
-	Running  []runningRow
-	More     int
-	Lease    []page.Fact
-	Failures []failureRow
-	FailMore int
-	Problems []failureRow
-	ProbMore int
-	Outcomes []string
-	Warnings []string
-	Outputs  []page.Fact
-	Live     bool
-	Address  string
-}
-
 // runningRow is an attempt of a step under way.
 type runningRow struct {
 	Address, Name, Link, Took, Phase, Limit, Memory, Submission, Devices, Last string
@@ -83,47 +63,16 @@ type runningRow struct {
 	HasShare bool
 }
 
-// failureRow is a step that failed, or an attempt that did not end well.
-type failureRow struct{ Address, Link, Text, Tail string }
-
-// shownFailures is the largest number of failures on a page, and tailLines the number of
-// last log lines of each.
-const shownFailures, tailLines = 20, 12
-
-func (u *UI) runPage(r *http.Request) (*content, error) {
-	m, unlock, err := u.openRun(r)
-	if err != nil {
-		return nil, err
+// verdict is the state of a run and its class. One whose steps all ended well is no success
+// if its attempts have no score.
+func verdict(state ledger.State, bad, all int) (text, class string) {
+	switch {
+	case state != ledger.Finished || bad == 0:
+		return string(state), string(state)
+	case bad == all:
+		return "finished, no attempt has a score", "bad"
 	}
-	defer unlock()
-	sum := m.sums.Summary()
-	c, err := u.runContent(m, sum, "Overview")
-	if err != nil {
-		return nil, err
-	}
-	o := overview{Live: c.live, Address: runAddress(sum.ID), Done: m.state.Done(), Total: m.total(), Waiting: view.WaitsText(m.state.Waiting)}
-	o.Facts = u.runFacts(m, sum)
-	o.Part = progressBar(o.Done, o.Total)
-	o.Graph = m.graph(sum)
-	u.runningRows(m, sum, &o)
-	u.failures(m, sum, &o)
-	for _, w := range m.state.Warnings {
-		o.Warnings = append(o.Warnings, strings.TrimSpace(w.Address+" "+w.Message))
-	}
-	if c.live {
-		if o.Outputs, err = u.boardSoFar(r.Context(), m, sum); err != nil {
-			return nil, err
-		}
-	}
-	for _, out := range u.outputs(r.Context(), m, sum) {
-		o.Outputs = append(o.Outputs, page.Fact{Name: out.Name, Value: out.Value})
-	}
-	for _, s := range []struct{ id, name string }{{"facts", "run facts"}, {"graph", "run graph"}, {"running", "run running"}, {"problems", "run problems"}, {"outputs", "run outputs"}} {
-		if err := c.add(s.id, s.name, o); err != nil {
-			return nil, err
-		}
-	}
-	return c, nil
+	return fmt.Sprintf("finished, %d of %d attempts without a score", bad, all), "warn"
 }
 
 // total is the number of steps of the run.
@@ -145,11 +94,15 @@ func (u *UI) runFacts(m *model, sum *ledger.Summary) []page.Fact {
 	}
 	for _, s := range []event.Status{event.Ran, event.Cached, event.Failed, event.Skipped, event.Cancelled, event.Unneeded} {
 		if counts[s] > 0 {
-			facts = append(facts, page.Fact{Name: string(s), Value: view.Count(int64(counts[s])), Class: string(s)})
+			facts = append(facts, page.Fact{Name: string(s), Value: view.Count(int64(counts[s])), Class: classOf(s)})
 		}
 	}
-	if t := m.state.Outcomes.Finished(); t != "" {
-		facts = append(facts, page.Fact{Name: "attempts finished", Value: t})
+	if bad, all := m.state.Outcomes.Unscored(); all > 0 {
+		scored := page.Fact{Name: "attempts scored", Value: fmt.Sprintf("%d of %d", all-bad, all)}
+		if sum.State != ledger.Running && bad > 0 {
+			scored.Class = "bad"
+		}
+		facts = append(facts, scored)
 	}
 	if sum.State == ledger.Running {
 		end := page.Fact{Name: "expected end", Value: "not known"}
@@ -167,81 +120,16 @@ func (u *UI) runFacts(m *model, sum *ledger.Summary) []page.Fact {
 	return facts
 }
 
+// classOf colours a count of steps. That steps ran says nothing of their attempts.
+func classOf(s event.Status) string {
+	if s == event.Ran {
+		return ""
+	}
+	return string(s)
+}
+
 func progressBar(done, total int) template.HTML {
 	return template.HTML(fmt.Sprintf(`<progress max="%d" value="%d" aria-label="Steps done"></progress>`, max(total, 1), done))
-}
-
-// graph draws the blocks of the run with their counts.
-func (m *model) graph(sum *ledger.Summary) template.HTML {
-	counts := map[string]*blockCount{}
-	for _, b := range m.blocks {
-		counts[b] = &blockCount{by: map[event.Status]int{}}
-	}
-	if m.plan != nil {
-		for i := range m.plan.Steps {
-			counts[m.plan.Steps[i].Address.Step.String()].total++
-		}
-	}
-	for i := range sum.Steps {
-		s := &sum.Steps[i]
-		b := counts[blockOf(s.Address)]
-		switch {
-		case b == nil:
-		case s.Status != "":
-			b.by[s.Status]++
-		case sum.State == ledger.Running && !s.Started.IsZero():
-			b.running++
-		}
-	}
-	var blocks []page.Block
-	for _, name := range m.blocks {
-		b := counts[name]
-		state, share := b.state(sum.State == ledger.Running)
-		blocks = append(blocks, page.Block{Name: name, After: m.before[name], Counts: b.text(), State: state, Done: share, Address: runAddress(sum.ID) + "/steps?q=" + escaped(name)})
-	}
-	return page.Graph(blocks)
-}
-
-// blockCount counts the instances of a block.
-type blockCount struct {
-	total, running int
-	by             map[event.Status]int
-}
-
-func (b *blockCount) done() (n int) {
-	for _, c := range b.by {
-		n += c
-	}
-	return n
-}
-
-func (b *blockCount) text() string {
-	parts := []string{fmt.Sprintf("%d/%d", b.done(), b.total)}
-	if b.running > 0 {
-		parts = append(parts, fmt.Sprintf("%d running", b.running))
-	}
-	for _, s := range []event.Status{event.Failed, event.Skipped, event.Cancelled} {
-		if b.by[s] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", b.by[s], s))
-		}
-	}
-	if len(parts) == 1 && b.by[event.Cached] > 0 {
-		parts = append(parts, fmt.Sprintf("%d cached", b.by[event.Cached]))
-	}
-	return strings.Join(parts, " · ")
-}
-
-func (b *blockCount) state(live bool) (string, float64) {
-	share := float64(b.done()) / float64(max(b.total, 1))
-	switch {
-	case b.by[event.Failed] > 0:
-		return "failed", share
-	case b.running > 0:
-		return "running", share
-	case b.done() == 0 && live:
-		return "waiting", 0
-	}
-	return "", share
 }
 
 // shownRunning is the largest number of running attempts on a page.
@@ -283,27 +171,6 @@ func (u *UI) runningRows(m *model, sum *ledger.Summary, o *overview) {
 			row.Last = view.OneLine(tail[0])
 		}
 		o.Running = append(o.Running, row)
-	}
-}
-
-// failures adds failed steps and bad outcomes, with the ends of logs.
-func (u *UI) failures(m *model, sum *ledger.Summary, o *overview) {
-	o.Outcomes = m.state.Outcomes.Lines()
-	failed := m.state.Failures
-	o.FailMore = max(0, len(failed)-shownFailures)
-	for _, f := range failed[:min(len(failed), shownFailures)] {
-		o.Failures = append(o.Failures, failureRow{f.Address, stepAddress(sum.ID, f.Address, ""), f.Error, strings.Join(m.past.Tail(f.Address, tailLines), "\n")})
-	}
-	all := m.state.Outcomes.Problems
-	told := view.Outcomes{Problems: slices.Clone(all[:min(len(all), shownFailures)])}
-	told.Explain(shownFailures, u.tail)
-	o.ProbMore = len(all) - len(told.Problems)
-	for _, p := range told.Problems {
-		row := failureRow{Address: p.Address, Link: stepAddress(sum.ID, p.Address, ""), Text: p.What()}
-		if past, err := u.Ledger.Open(p.Run); err == nil {
-			row.Tail = strings.Join(past.Tail(p.Address, tailLines), "\n")
-		}
-		o.Problems = append(o.Problems, row)
 	}
 }
 

@@ -18,8 +18,8 @@ const rowsShown = 50
 
 // runRow is a run in the list.
 type runRow struct {
-	ID, Name, Address, State, Pipeline, Started, Took, Variables string
-	Ran, Cached, Failed                                          string
+	ID, Name, Address, State, Class, Pipeline, Started, Took, Variables string
+	Ran, Cached, Failed                                                 string
 	// Said are its tags and its note.
 	Said  string
 	Tally runTally
@@ -128,10 +128,12 @@ func tagged(e ledger.Entry, tag string) bool {
 }
 
 func (u *UI) runRow(e ledger.Entry) runRow {
-	row := runRow{ID: e.ID, Name: e.Called(e.ID), Said: e.Said(), Address: runAddress(e.ID), State: string(e.State), Pipeline: "?", Variables: view.GivenVariables(e.Argv), Tally: u.results.tally(e.ID)}
+	row := runRow{ID: e.ID, Name: e.Called(e.ID), Said: e.Said(), Address: runAddress(e.ID), Pipeline: "?", Variables: view.GivenVariables(e.Argv), Tally: u.results.tally(e.ID)}
 	if e.Pipeline != "" {
 		row.Pipeline = filepath.Base(e.Pipeline)
 	}
+	bad, all := row.Tally.unscored()
+	row.State, row.Class = verdict(e.State, bad, all)
 	if !e.Started.IsZero() {
 		row.Started = when(e.Started)
 	}

@@ -2,7 +2,7 @@ package ui
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"html/template"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -115,11 +116,19 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 // errNothing means that there is no such page, run, step or file.
 var errNothing = errors.New("there is nothing at this address")
 
-//go:embed assets/pages.html
-var pagesSource string
+//go:embed assets/*.html
+var sources embed.FS
 
 // pages are parsed when the first is needed.
-var pages = sync.OnceValue(func() *template.Template { return page.Parse("pages", pagesSource, functions) })
+var pages = sync.OnceValue(func() *template.Template {
+	text := firstscreen.Parts
+	files, _ := sources.ReadDir("assets") // embedded
+	for _, f := range files {
+		part, _ := sources.ReadFile("assets/" + f.Name())
+		text += string(part)
+	}
+	return page.Parse("pages", text, functions)
+})
 
 // fill fills the template of a section.
 func fill(name string, data any) (template.HTML, error) {

@@ -1,0 +1,165 @@
+package firstscreen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions/board"
+)
+
+// Matrix is the attempts by agent, competition and seed. The longer of agents and
+// competitions is down.
+type Matrix struct {
+	// Corner names what the rows are.
+	Corner  string
+	Columns []string
+	Rows    []Row
+	Legend  []Count
+	All     int
+}
+
+// Row is a row of the matrix.
+type Row struct {
+	Name    string
+	Squares []Square
+}
+
+// Square is the attempts of an agent at a competition, and their mean score.
+type Square struct {
+	Cells []Cell
+	Mean  string
+}
+
+// Cell is an attempt, or N of one state where there are very many.
+type Cell struct {
+	State       State
+	Title, Link string
+	N           int
+}
+
+// Count is the number of attempts of a state.
+type Count struct {
+	State State
+	N     int
+}
+
+// cellsShown is the largest number of attempts with a cell each. Of more, those of a state
+// share a cell.
+const cellsShown = 3000
+
+// matrix arranges attempts, which come by competition, agent and seed.
+func (s *Source) matrix(all []Attempt) Matrix {
+	rows, columns := distinct(all, Attempt.competition), distinct(all, Attempt.agent)
+	m := Matrix{Corner: "Competition", All: len(all)}
+	row, column := Attempt.competition, Attempt.agent
+	if len(columns) > len(rows) {
+		m.Corner, rows, columns, row, column = "Agent", columns, rows, column, row
+	}
+	for _, c := range columns {
+		m.Columns = append(m.Columns, clipped(c))
+	}
+	in := map[[2]string][]Attempt{}
+	for _, a := range all {
+		key := [2]string{row(a), column(a)}
+		in[key] = append(in[key], a)
+	}
+	for _, r := range rows {
+		line := Row{Name: clipped(r)}
+		for _, c := range columns {
+			line.Squares = append(line.Squares, s.square(in[[2]string{r, c}], len(all) > cellsShown))
+		}
+		m.Rows = append(m.Rows, line)
+	}
+	m.Legend = counts(all)
+	return m
+}
+
+func (a Attempt) agent() string       { return a.Agent }
+func (a Attempt) competition() string { return a.Competition }
+
+// distinct are the names of attempts, sorted.
+func distinct(all []Attempt, of func(Attempt) string) []string {
+	seen := map[string]bool{}
+	var out []string
+	for _, a := range all {
+		if name := of(a); !seen[name] {
+			seen[name] = true
+			out = append(out, name)
+		}
+	}
+	slices.SortFunc(out, board.CompareNames)
+	return out
+}
+
+// counts are the numbers of attempts by state.
+func counts(all []Attempt) (list []Count) {
+	n := map[State]int{}
+	for _, a := range all {
+		n[a.State]++
+	}
+	for _, state := range states {
+		if n[state.State] > 0 {
+			list = append(list, Count{state.State, n[state.State]})
+		}
+	}
+	return list
+}
+
+func (s *Source) square(list []Attempt, many bool) (q Square) {
+	var scores []float64
+	for _, a := range list {
+		if a.Score != nil {
+			scores = append(scores, *a.Score)
+		}
+		if !many {
+			q.Cells = append(q.Cells, Cell{State: a.State, Title: a.title(), Link: s.link(a.Address), N: 1})
+		}
+	}
+	if len(scores) > 0 {
+		q.Mean = page.Score(float64(board.NewEstimate(scores).Mean))
+	}
+	if many {
+		for _, c := range counts(list) {
+			q.Cells = append(q.Cells, Cell{State: c.State, N: c.N, Title: fmt.Sprintf("%d %s", c.N, c.State.Name())})
+		}
+	}
+	return q
+}
+
+func (s *Source) link(address string) string {
+	if s.Link == nil {
+		return ""
+	}
+	return s.Link(address)
+}
+
+// title describes an attempt: "aide · demo-digits · seed 0: gold, 0.9861".
+func (a Attempt) title() string {
+	name := []string{a.Agent, a.Competition}
+	if a.Seed != "" {
+		name = append(name, "seed "+a.Seed)
+	}
+	text := strings.Join(name, " · ") + ": " + a.State.Name()
+	if a.Score != nil {
+		text += ", " + page.Score(*a.Score)
+	}
+	if a.Outcome != "" && a.Outcome != finished {
+		text += ", " + strings.ReplaceAll(a.Outcome, "_", " ")
+	}
+	if a.State.Bad() && a.Reason != "" {
+		text += ": " + a.Reason
+	}
+	return clipped(view.OneLine(text))
+}
+
+// clipped bounds what a stranger's name may add to a page.
+func clipped(text string) string {
+	const most = 300
+	if r := []rune(text); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return text
+}

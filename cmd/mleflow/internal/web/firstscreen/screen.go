@@ -1,0 +1,113 @@
+package firstscreen
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/steps/aggregate"
+)
+
+// Parts are the templates "leaderboard", "matrix" and "causes", for package page.
+//
+//go:embed parts.html
+var Parts string
+
+// Screen is the first screen of a run.
+type Screen struct {
+	Tables []Table
+	Agents []string
+	// Note says how complete the leaderboard is, or why there is none.
+	Note string
+	// Rehearsal means that the data were those of a rehearsal. Notes are the caveats of the
+	// leaderboards, NotesMore the number of those left out.
+	Rehearsal   bool
+	Notes       []string
+	NotesMore   int
+	Comparisons []Comparison
+	Matrix      Matrix
+	Causes      []Cause
+	// More is the number of further causes.
+	More int
+}
+
+// New makes the first screen of a run without its causes of failure.
+func (s *Source) New() Screen {
+	all := s.attempts()
+	screen := Screen{Tables: s.tables(all), Agents: distinct(all, Attempt.agent), Note: s.Boards.Note, Matrix: s.matrix(all)}
+	for _, b := range s.Boards.List {
+		screen.Rehearsal = screen.Rehearsal || b.Rehearsal
+		for _, c := range b.Comparisons {
+			screen.Comparisons = append(screen.Comparisons, Comparison{fmt.Sprintf("%s and %s: %d pairs by %s at %d competitions", c.First, c.Second, c.Pairs, c.PairedBy, c.Competitions), aggregate.ComparisonRows(c.First, c.Second, c.Comparison)})
+		}
+		// That attempts were not isolated is said at the head of every page.
+		screen.Notes = append(screen.Notes, slices.DeleteFunc(b.Notes(), func(note string) bool { return strings.HasPrefix(note, "Untrusted:") })...)
+	}
+	shown := min(len(screen.Notes), notesShown)
+	screen.Notes, screen.NotesMore = screen.Notes[:shown], len(screen.Notes)-shown
+	return screen
+}
+
+// Comparison is two agents that a leaderboard compares: the rows of a table, headers first.
+type Comparison struct {
+	Title string
+	Rows  [][]string
+}
+
+// Cause is a reason for which steps failed or attempts have no score.
+type Cause struct {
+	Outcome, Reason string
+	N               int
+	// Tail is the end of the first log.
+	Tail  string
+	Steps []Step
+	More  int
+	// Command shows the first log.
+	Command string
+}
+
+// Step is a step with its page.
+type Step struct{ Address, Name, Link string }
+
+// causesShown and stepsShown bound what a page names of failures.
+const (
+	notesShown  = 12
+	causesShown = 20
+	stepsShown  = 12
+	tailLines   = 40
+)
+
+// Explain groups problems by cause, in order of appearance, with the ends of their logs.
+// More is the number of causes that are left out.
+func (s *Source) Explain(problems []view.Problem, tail func(run, address string, lines int) []string) (list []Cause, more int) {
+	o := view.Outcomes{Problems: problems}
+	all := o.Causes()
+	for _, c := range all[:min(len(all), causesShown)] {
+		one := Cause{Outcome: strings.ReplaceAll(c.Outcome, "_", " "), Reason: c.Reason, N: len(c.All), Command: c.Command(), More: max(0, len(c.All)-stepsShown)}
+		lines := c.Tail
+		if len(lines) == 0 && tail != nil {
+			_, lines = view.Excerpt(tail(c.Run, c.Address, tailLines))
+		}
+		one.Tail = strings.Join(lines, "\n")
+		for _, p := range c.All[:min(len(c.All), stepsShown)] {
+			one.Steps = append(one.Steps, Step{p.Address, page.Key(p.Address), s.link(p.Address)})
+		}
+		list = append(list, one)
+	}
+	return list, len(all) - len(list)
+}
+
+// FailedSteps returns the steps of a run that failed, as problems.
+func FailedSteps(run string, steps []ledger.StepSummary) (list []view.Problem) {
+	for _, s := range steps {
+		if s.Status == event.Failed {
+			list = append(list, view.Problem{Address: s.Address, Run: run, Outcome: "step failed", Reason: s.Error})
+		}
+	}
+	return list
+}

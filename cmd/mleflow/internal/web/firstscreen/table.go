@@ -1,0 +1,200 @@
+package firstscreen
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/steps/aggregate"
+)
+
+// Table is a leaderboard: one line an agent.
+type Table struct {
+	Title string
+	// Labels are the names of the labels of each line.
+	Labels []string
+	Lines  []Line
+	// Columns that no line has a value for, or one value for all, are left out; Same are
+	// those values.
+	HasIsolation, HasClass, HasScore, HasCost, HasTime bool
+	Same                                               []string
+}
+
+// Line is an agent of a leaderboard. Rates are percentages of competitions with
+// their standard error over seeds.
+type Line struct {
+	Place                          string
+	Name                           string
+	Isolation                      string // see conditions.Shown
+	Class                          string // see conditions.Class
+	Labels                         []string
+	Seeds                          int
+	AnyMedal, Gold, Silver, Bronze page.Rate
+	AboveMedian, Valid             page.Rate
+	// Medals and Graded count attempts.
+	Medals, Graded int
+	// Score is the mean score where there is one competition.
+	Score, Cost, Time string
+}
+
+// tables returns one leaderboard of all competitions, and one for each of several groups,
+// for each board.
+func (s *Source) tables(all []Attempt) (list []Table) {
+	use := useOf(all)
+	for i, b := range s.Boards.List {
+		title := "All competitions"
+		if len(s.Boards.List) > 1 {
+			title = fmt.Sprintf("Leaderboard %d", i+1)
+		}
+		list = append(list, tablesOf(b, title, use)...)
+	}
+	return list
+}
+
+func tablesOf(b *aggregate.Board, title string, use map[string]*used) (list []Table) {
+	labels := b.Labels(false)
+	of := func(row int) (cells []string) {
+		for _, column := range labels {
+			cells = append(cells, column[row])
+		}
+		return cells
+	}
+	add := func(title string, at int, g aggregate.Group) {
+		i := slices.IndexFunc(list, func(t Table) bool { return t.Title == title })
+		if i < 0 {
+			i = len(list)
+			list = append(list, Table{Title: title, Labels: of(0)})
+		}
+		line := lineOf(b.Agents[at], g)
+		line.Labels = of(at + 1)
+		if g.Name == b.Agents[at].Overall.Name {
+			line.use(b, use)
+		}
+		list[i].Lines = append(list[i].Lines, line)
+	}
+	for at, a := range b.Agents {
+		add(title, at, a.Overall)
+		for _, g := range a.Groups {
+			if len(a.Groups) > 1 && len(g.Percentages) > 0 {
+				add(capitalize(b.GroupBy)+": "+g.Name, at, g)
+			}
+		}
+	}
+	for i := range list {
+		list[i].fold()
+	}
+	return list
+}
+
+func capitalize(s string) string {
+	if s == "" || s == "none" {
+		return "Group"
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+func lineOf(a aggregate.Agent, g aggregate.Group) Line {
+	rate := func(name string) page.Rate { return page.RateOf(g.Percentages, name, g.Seeds) }
+	l := Line{Name: a.Name, Isolation: cmp.Or(g.Isolation, conditions.Unknown) + g.Repeats.String(), Class: cmp.Or(a.Class, conditions.Unknown), Seeds: g.Seeds,
+		AnyMedal: rate("any_medal_percentage"), Gold: rate("gold_medal_percentage"), Silver: rate("silver_medal_percentage"),
+		Bronze: rate("bronze_medal_percentage"), AboveMedian: rate("above_median_percentage"), Valid: rate("valid_submissions_percentage")}
+	if a.Place > 0 {
+		l.Place = fmt.Sprint(a.Place)
+		if a.Tied {
+			l.Place += "="
+		}
+	}
+	for _, r := range a.Competitions {
+		if slices.Contains(g.Competitions, r.Competition) {
+			l.Medals, l.Graded = l.Medals+r.Gold+r.Silver+r.Bronze, l.Graded+r.Runs
+			if len(g.Competitions) == 1 && r.Score != nil {
+				l.Score = page.Score(float64(r.Score.Mean))
+				if r.Scored > 1 {
+					l.Score += " ± " + page.Score(float64(r.Score.SEM))
+				}
+			}
+		}
+	}
+	return l
+}
+
+// used is what an agent's attempts cost and took.
+type used struct {
+	cost, seconds float64
+	paid, timed   int
+}
+
+func (u *used) add(usage *export.Usage, seconds *float64) {
+	if usage != nil && usage.CostUSD != nil {
+		u.cost, u.paid = u.cost+*usage.CostUSD, u.paid+1
+	}
+	if seconds != nil {
+		u.seconds, u.timed = u.seconds+*seconds, u.timed+1
+	}
+}
+
+// useOf returns what the steps of a run measured, by agent.
+func useOf(all []Attempt) map[string]*used {
+	by := map[string]*used{}
+	for _, a := range all {
+		if a.known {
+			of(by, a.Agent).add(export.Measured(a.stats.Models), &a.stats.WallSeconds)
+		}
+	}
+	return by
+}
+
+func of(by map[string]*used, agent string) *used {
+	if by[agent] == nil {
+		by[agent] = &used{}
+	}
+	return by[agent]
+}
+
+// use fills in cost and time: as steps measured them, else as the reports have them.
+func (l *Line) use(b *aggregate.Board, measured map[string]*used) {
+	told := &used{}
+	for _, e := range b.Entries {
+		if e.Agent != l.Name {
+			continue
+		}
+		if m := measured[cmp.Or(e.Labels["agent"], e.Agent)]; m != nil {
+			told = m
+			break
+		}
+		if e.Attempt != nil {
+			told.add(e.Attempt.Usage, e.Attempt.WallSeconds)
+		}
+	}
+	if told.paid > 0 {
+		l.Cost = aggregate.CostText(&grading.Usage{CostUSD: &told.cost})
+	}
+	if told.timed > 0 {
+		l.Time = view.Duration(time.Duration(told.seconds / float64(told.timed) * float64(time.Second)))
+	}
+}
+
+// fold leaves out columns that say nothing, or the same of all.
+func (t *Table) fold() {
+	differ := func(of func(Line) string) bool {
+		return slices.ContainsFunc(t.Lines, func(l Line) bool { return of(l) != of(t.Lines[0]) })
+	}
+	isolation, class := func(l Line) string { return l.Isolation }, func(l Line) string { return l.Class }
+	t.HasIsolation, t.HasClass = differ(isolation), differ(class)
+	if !t.HasClass {
+		t.Same = append(t.Same, "All attempts: "+t.Lines[0].Class)
+	}
+	if !t.HasIsolation && (t.HasClass || !strings.Contains(t.Lines[0].Class, "isolation")) {
+		t.Same = append(t.Same, "Isolation: "+t.Lines[0].Isolation)
+	}
+	for _, l := range t.Lines {
+		t.HasScore, t.HasCost, t.HasTime = t.HasScore || l.Score != "", t.HasCost || l.Cost != "", t.HasTime || l.Time != ""
+	}
+}

@@ -1,0 +1,259 @@
+package ui
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"math"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/plugins/numeric/stat"
+)
+
+// comparedScores are the scores of the sides at one competition.
+type comparedScores struct {
+	page.People
+	Link        string
+	Plot, Curve template.HTML
+	Rows        []scoreDifference
+	// effect is the largest difference, in distances from the median to gold.
+	effect float64
+}
+
+// scoreDifference is how the first side's scores differ from those of another.
+type scoreDifference struct {
+	First, Second, A, B, Difference, Interval string
+	Pairs                                     int
+	AWins, BWins                              bool
+}
+
+// scores adds the differences of two sides at every competition that both have.
+func (d *compareData) scores(first, second *side, by board.PairedBy) {
+	for _, id := range first.common(second) {
+		i := slices.IndexFunc(d.Competitions, func(c comparedScores) bool { return c.ID == id })
+		if i < 0 {
+			i = len(d.Competitions)
+			c := comparedScores{People: page.PeopleOf(first.at(id)[0].Report), Link: "/competitions/" + url.PathEscape(id)}
+			if def, err := d.definition(id); err == nil {
+				c.Human = def.Medals.Scores
+			}
+			d.Competitions = append(d.Competitions, c)
+		}
+		d.Competitions[i].add(first, second, by)
+	}
+}
+
+func (d *compareData) definition(id string) (*competitions.Definition, error) {
+	if d.catalog == nil {
+		return nil, errNothing
+	}
+	return d.catalog.Get(id)
+}
+
+// add compares two sides: means, and the mean of the differences of pairs with its
+// interval.
+func (c *comparedScores) add(first, second *side, by board.PairedBy) {
+	x, y := scoresOf(first.at(c.ID)), scoresOf(second.at(c.ID))
+	diffs := differences(x, y, by)
+	row := scoreDifference{First: first.Name, Second: second.Name, A: scoreText(mean(values(x))), B: scoreText(mean(values(y))), Pairs: len(diffs)}
+	if len(diffs) > 0 {
+		diff := mean(diffs)
+		row.Difference = signed(diff)
+		row.AWins, row.BWins = diff != 0 && (diff < 0) == c.LowerIsBetter, diff != 0 && (diff > 0) == c.LowerIsBetter
+		if lo, hi, ok := interval(diffs); ok {
+			row.Interval = signed(lo) + " to " + signed(hi)
+		}
+		c.effect = max(c.effect, math.Abs(diff)/c.scale(x, y))
+	}
+	c.Rows = append(c.Rows, row)
+}
+
+// scale makes differences at different competitions comparable: the distance from the
+// median to gold, else the range of the scores.
+func (c *comparedScores) scale(x, y []at) float64 {
+	if s := math.Abs(c.Gold - c.Median); s > 0 {
+		return s
+	}
+	all := append(values(x), values(y)...)
+	return max(slices.Max(all)-slices.Min(all), math.SmallestNonzeroFloat64)
+}
+
+// plotsShown is the number of competitions that are drawn.
+const plotsShown = 30
+
+// arrange puts the competitions with the largest differences first and draws them.
+func (d *compareData) arrange() {
+	slices.SortStableFunc(d.Competitions, func(a, b comparedScores) int { return cmp.Compare(b.effect, a.effect) })
+	for i := range d.Competitions[:min(len(d.Competitions), plotsShown)] {
+		c := &d.Competitions[i]
+		var rows []page.Estimate
+		for _, s := range d.Sides {
+			scores := values(scoresOf(s.at(c.ID)))
+			e := page.Estimate{Name: s.Name, Value: mean(scores), Color: s.Color, Points: scores, Note: fmt.Sprintf("%s (%d)", scoreText(mean(scores)), len(scores))}
+			e.Lower, e.Upper, e.Known = interval(scores)
+			rows = append(rows, e)
+		}
+		c.Plot = page.Dots(c.People, rows)
+	}
+}
+
+// linesShown bounds the curves of one competition.
+const linesShown = 60
+
+// curves draws the best scores over time of the sides' attempts.
+func (u *UI) curves(d *compareData) {
+	points := u.moments(d.Sides)
+	for i := range d.Competitions[:min(len(d.Competitions), plotsShown)] {
+		c := &d.Competitions[i]
+		curves := page.Curves{People: c.People}
+		for _, s := range d.Sides {
+			for _, a := range s.at(c.ID) {
+				if line := bestSoFar(points[[2]string{a.run, a.address}], c.LowerIsBetter); len(line) > 0 && len(curves.Lines) < linesShown {
+					curves.Lines = append(curves.Lines, page.Line{Name: s.Name + " " + keyOf(a.address), Steps: true, Moments: line, Color: s.Color})
+				}
+			}
+		}
+		if len(curves.Lines) > 0 {
+			c.Curve = curves.Draw()
+		}
+	}
+}
+
+// moments are the scores over time of the attempts of all sides, by run and step.
+func (u *UI) moments(sides []*side) map[[2]string][]grading.Moment {
+	out := map[[2]string][]grading.Moment{}
+	runs := map[string]bool{}
+	for _, s := range sides {
+		for _, a := range s.attempts {
+			runs[a.run] = true
+			out[[2]string{a.run, a.address}] = nil
+		}
+	}
+	for id := range runs {
+		past, err := u.Ledger.Open(id)
+		if err != nil {
+			continue // a run that is gone has no curves
+		}
+		for e, err := range past.Finished(conditions.GradeKind) {
+			key := [2]string{id, e.Address}
+			if _, wanted := out[key]; err != nil || !wanted {
+				continue
+			}
+			var points []grading.Moment
+			if decode(e.Outputs["curve"], &points) {
+				out[key] = points
+			}
+		}
+	}
+	return out
+}
+
+// bestSoFar is the best score at each moment.
+func bestSoFar(points []grading.Moment, lower bool) (line []page.Moment) {
+	best := math.NaN()
+	for _, p := range points {
+		if p.Score != nil && (math.IsNaN(best) || better(*p.Score, best, lower)) {
+			best = *p.Score
+		}
+		if !math.IsNaN(best) {
+			line = append(line, page.Moment{At: time.Duration(p.Seconds) * time.Second, Score: best})
+		}
+	}
+	return line
+}
+
+func signed(v float64) string {
+	if text := page.Score(v); v <= 0 {
+		return text
+	} else {
+		return "+" + text
+	}
+}
+
+func scoreText(v float64) string {
+	if math.IsNaN(v) {
+		return "none"
+	}
+	return page.Score(v)
+}
+
+// at is a score with the seed of its attempt.
+type at struct {
+	seed  string
+	score float64
+}
+
+// scoresOf are the scores of attempts; NaN for one without a score.
+func scoresOf(list []sideAttempt) (out []at) {
+	for _, a := range list {
+		one := at{a.Labels["seed"], math.NaN()}
+		if a.ExactScore != nil && !math.IsInf(float64(*a.ExactScore), 0) {
+			one.score = float64(*a.ExactScore)
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// values are the scores that are numbers.
+func values(list []at) (out []float64) {
+	for _, a := range list {
+		if !math.IsNaN(a.score) {
+			out = append(out, a.score)
+		}
+	}
+	return out
+}
+
+// mean is NaN of nothing.
+func mean(list []float64) float64 {
+	sum := 0.0
+	for _, v := range list {
+		sum += v
+	}
+	return sum / float64(len(list))
+}
+
+// differences returns the differences of pairs in which both have a score.
+func differences(x, y []at, by board.PairedBy) []float64 {
+	var out []float64
+	for i, a := range x {
+		j := i
+		if by == board.BySeed {
+			j = slices.IndexFunc(y, func(b at) bool { return b.seed == a.seed })
+		}
+		if j >= 0 && j < len(y) && !math.IsNaN(a.score-y[j].score) {
+			out = append(out, a.score-y[j].score)
+		}
+	}
+	return out
+}
+
+// interval is the 95 % bootstrap interval of a mean. The bootstrap takes integers: the
+// values are scaled to nine digits.
+func interval(list []float64) (lo, hi float64, ok bool) {
+	most := 0.0
+	for _, d := range list {
+		most = max(most, math.Abs(d))
+	}
+	if most == 0 || len(list) < 2 {
+		return 0, 0, false
+	}
+	scale := 1e9 / most
+	var scaled []int64
+	for _, d := range list {
+		scaled = append(scaled, int64(math.Round(d*scale)))
+	}
+	res, err := stat.Bootstrap{Resamples: board.DefaultResampling.Resamples, Confidence: 0.95}.MeanOfMeans([][]int64{scaled})
+	if err != nil {
+		return 0, 0, false
+	}
+	return res.Percentile.Lower / scale, res.Percentile.Upper / scale, true
+}

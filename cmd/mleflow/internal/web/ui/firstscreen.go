@@ -1,0 +1,228 @@
+package ui
+
+import (
+	"context"
+	"html/template"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/ledger"
+)
+
+// overview is the first page of a run.
+type overview struct {
+	Facts   []page.Fact
+	Done    int
+	Total   int
+	Part    template.HTML
+	Screen  firstscreen.Screen
+	Partial bool
+	// Compare is the address that compares its agents; "" without several.
+	Compare  string
+	Waiting  string
+	Running  []runningRow
+	More     int
+	Lease    []page.Fact
+	Outcomes []string
+	Warnings []string
+	Graph    template.HTML
+	Timeline template.HTML
+	Kinds    []string
+	Outputs  []page.Fact
+	Live     bool
+	Address  string
+}
+
+// tailLines is the number of last lines of a log on the page of an attempt.
+const tailLines = 12
+
+// runPage is a run's leaderboard, what went wrong, and how it went.
+func (u *UI) runPage(r *http.Request) (*content, error) {
+	m, unlock, err := u.openRun(r)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	sum := m.sums.Summary()
+	c, err := u.runContent(m, sum, "Overview")
+	if err != nil {
+		return nil, err
+	}
+	o := overview{Live: c.live, Address: runAddress(sum.ID), Done: m.state.Done(), Total: m.total(), Waiting: view.WaitsText(m.state.Waiting), Outcomes: m.state.Outcomes.Lines()}
+	o.Facts = u.runFacts(m, sum)
+	o.Part = progressBar(o.Done, o.Total)
+	if err := u.screen(r.Context(), m, sum, &o); err != nil {
+		return nil, err
+	}
+	u.runningRows(m, sum, &o)
+	for _, w := range m.state.Warnings {
+		o.Warnings = append(o.Warnings, strings.TrimSpace(w.Address+" "+w.Message))
+	}
+	o.Graph = m.graph(sum)
+	o.Timeline, o.Kinds = u.timeline(sum)
+	for _, s := range [][2]string{{"facts", "run facts"}, {"board", "run board"}, {"problems", "run problems"}, {"running", "run running"}, {"graph", "run graph"}, {"timeline", "run timeline"}, {"outputs", "run outputs"}} {
+		if err := c.add(s[0], s[1], o); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// shownScreen is a first screen with the other outputs of the run.
+type shownScreen struct {
+	firstscreen.Screen
+	outputs []page.Fact
+	// events is the number of events that it was made of.
+	events int
+	live   bool
+}
+
+// screen fills in the leaderboard, the matrix, the causes of failure and the other outputs.
+// What was made of the same events, with all reports, is taken again.
+func (u *UI) screen(ctx context.Context, m *model, sum *ledger.Summary, o *overview) error {
+	if m.shown == nil || m.shown.events != m.events || m.shown.live != o.Live {
+		if err := u.makeScreen(ctx, m, sum, o.Live); err != nil {
+			return err
+		}
+	}
+	o.Screen, o.Outputs = m.shown.Screen, m.shown.outputs
+	if n := len(o.Screen.Agents); n > 1 && n <= sidesShown {
+		var refs []string
+		for _, agent := range o.Screen.Agents {
+			refs = append(refs, runPrefix+sum.ID+"/"+agent)
+		}
+		o.Compare = compareAddress(refs...)
+	}
+	o.Partial = o.Live && len(o.Screen.Tables) > 0
+	return nil
+}
+
+func (u *UI) makeScreen(ctx context.Context, m *model, sum *ledger.Summary, live bool) error {
+	catalog, err := u.Catalog(m.past)
+	if err != nil {
+		return err
+	}
+	src := firstscreen.Source{Pairs: firstscreen.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Live: live,
+		Link: func(address string) string { return stepAddress(sum.ID, address, "") }}
+	whole := false
+	err = u.Results(m.past, func(c Results) error {
+		var list []grading.Graded
+		list, whole = m.readReports(ctx, c, src.Pairs)
+		src.Boards = firstscreen.BoardsOf(ctx, c, sum, list, catalog)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s := &shownScreen{Screen: src.New(), events: m.events, live: live}
+	if !whole {
+		s.events = -1
+	}
+	s.Causes, s.More = src.Explain(m.explained(u, sum), u.tail)
+	for _, out := range src.Boards.Others(sum.Outputs) {
+		s.outputs = append(s.outputs, page.Fact{Name: out.Name, Value: out.Value})
+	}
+	m.shown = s
+	return nil
+}
+
+// readReports returns the reports of the grade steps that have ended, and whether these are
+// all. One that cannot be read is tried again the next time.
+func (m *model) readReports(ctx context.Context, c Results, pairs []firstscreen.Pair) (list []grading.Graded, whole bool) {
+	whole = true
+	for _, p := range pairs {
+		s := m.sums.Step(p.Grade)
+		if s == nil || s.Outputs["report"] == "" {
+			continue
+		}
+		g, known := m.reports[p.Grade]
+		if !known {
+			var err error
+			if g, err = results.Read[grading.Graded](ctx, c, s.Outputs["report"]); err != nil {
+				whole = false
+				continue
+			}
+			m.reports[p.Grade] = g
+		}
+		list = append(list, g)
+	}
+	return list, whole
+}
+
+// explainedAttempts is the number of attempts whose logs are searched for a cause.
+const explainedAttempts = 300
+
+// explained returns the steps that failed and the attempts that did not end well, with
+// what their logs say. Each log is read once.
+func (m *model) explained(u *UI, sum *ledger.Summary) []view.Problem {
+	all := m.state.Outcomes.Problems
+	fresh := view.Outcomes{Problems: slices.Clone(all[min(len(m.causes), len(all)):])}
+	fresh.Explain(max(0, explainedAttempts-len(m.causes)), u.tail)
+	m.causes = append(m.causes, fresh.Problems...)
+	return append(firstscreen.FailedSteps(sum.ID, sum.Steps), m.causes...)
+}
+
+// graph draws the blocks of the run with their counts.
+func (m *model) graph(sum *ledger.Summary) template.HTML {
+	counts := map[string]*page.Tally{}
+	for _, b := range m.blocks {
+		counts[b] = &page.Tally{}
+	}
+	if m.plan != nil {
+		for i := range m.plan.Steps {
+			counts[m.plan.Steps[i].Address.Step.String()].Total++
+		}
+	}
+	live := sum.State == ledger.Running
+	for i := range sum.Steps {
+		s := &sum.Steps[i]
+		if b := counts[blockOf(s.Address)]; b != nil {
+			b.Add(s.Status)
+			if live && s.Status == "" && !s.Started.IsZero() {
+				b.Running++
+			}
+		}
+	}
+	for _, p := range m.state.Outcomes.Problems {
+		if b := counts[blockOf(p.Address)]; b != nil {
+			b.Problems++
+		}
+	}
+	var blocks []page.Block
+	for _, name := range m.blocks {
+		b := page.Block{Name: name, After: m.before[name], Address: runAddress(sum.ID) + "/steps?q=" + escaped(name)}
+		counts[name].Describe(&b, live)
+		blocks = append(blocks, b)
+	}
+	return page.Graph(blocks)
+}
+
+// timeline draws when each step ran.
+func (u *UI) timeline(sum *ledger.Summary) (template.HTML, []string) {
+	var bars []page.Bar
+	var kinds []string
+	for i := range sum.Steps {
+		s := &sum.Steps[i]
+		if s.Started.IsZero() {
+			continue
+		}
+		b := page.Bar{Address: s.Address, Kind: s.Kind, Status: s.Status, Started: s.Started, Duration: s.Duration}
+		switch {
+		case s.Status == "" && sum.State == ledger.Running:
+			b.Duration = u.Now().Sub(s.Started)
+		case s.Ended.After(s.Started):
+			b.Duration = s.Ended.Sub(s.Started)
+		}
+		bars = append(bars, b)
+		if !slices.Contains(kinds, s.Kind) {
+			kinds = append(kinds, s.Kind)
+		}
+	}
+	return page.Timeline(sum.Started, bars, kinds), kinds
+}
