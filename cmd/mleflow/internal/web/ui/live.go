@@ -43,7 +43,7 @@ func (c *content) add(id, name string, data any) error {
 }
 
 // navigation are the pages that every page leads to.
-var navigation = []page.Link{{Text: "mleflow", Address: "/runs"}, {Text: "Runs", Address: "/runs"}, {Text: "Competitions", Address: "/competitions"},
+var navigation = []page.Link{{Text: "mleflow", Address: "/runs"}, {Text: "Runs", Address: "/runs"}, {Text: "Attempts", Address: "/attempts"}, {Text: "Competitions", Address: "/competitions"},
 	{Text: "Agents", Address: "/agents"}, {Text: "Compare", Address: "/compare"}}
 
 // serve writes a page, or its changes to who asks for a stream of events.

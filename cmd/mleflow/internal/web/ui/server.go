@@ -81,7 +81,7 @@ func (u *UI) routes() {
 	pages := map[string]func(*http.Request) (*content, error){
 		"/runs": u.runsPage, "/runs/{run}": u.runPage, "/runs/{run}/steps": u.stepsPage, "/runs/{run}/attempts": u.attemptsPage,
 		"/runs/{run}/about": u.aboutPage, "/step/{run}": u.stepPage, "/competitions": u.competitionsPage,
-		"/competitions/{id}": u.competitionPage, "/agents": u.agentsPage, "/agent": u.agentPage, "/compare": u.comparePage, "/help": u.helpPage,
+		"/competitions/{id}": u.competitionPage, "/agents": u.agentsPage, "/attempts": u.resultsPage, "/agent": u.agentPage, "/compare": u.comparePage, "/help": u.helpPage,
 	}
 	for path, make := range pages {
 		u.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { u.serve(w, r, make) })

@@ -1,0 +1,243 @@
+package ui
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+)
+
+// gridRows is the number of rows that are sent at once; the script asks for others as
+// they are scrolled to.
+const gridRows = 100
+
+// tableView is a table as its templates show it.
+type tableView struct {
+	*table
+	Query           string
+	Choosers        []chooser
+	Grouping        []choice
+	Grouped, Fold   bool
+	Shown           []columnChoice
+	Hidden          []page.Fact
+	Heads           []heading
+	Rows            []shownRow
+	Pages           pager
+	All             int
+	Filtered, Acted bool
+	Reset           string
+	// Widest are the longest texts of the columns, so that their widths do not depend
+	// on the rows that are there.
+	Widest []string
+}
+
+// chooser is a select of a form.
+type chooser struct {
+	Name, Title string
+	Options     []choice
+}
+
+// columnChoice is a column that can be shown.
+type columnChoice struct {
+	field
+	Chosen bool
+}
+
+// heading is the head of a column: a link that sorts by it.
+type heading struct {
+	Title, Link, Sorted string
+	Num                 bool
+}
+
+// shownRow and shownCell are a line with the chosen columns only.
+type shownRow struct {
+	line
+	Shown []shownCell
+}
+
+type shownCell struct {
+	cell
+	Num, Pill, Medal bool
+}
+
+// view is the table as an address asks for it.
+func (t *table) view(r *http.Request) *tableView {
+	q := r.URL.Query()
+	lines := t.arrange(q)
+	v := &tableView{table: t, Query: q.Get("q"), Filtered: t.filtered(q), Fold: q.Get("fold") != "", All: max(t.Total, len(t.Lines)),
+		Acted: slices.ContainsFunc(t.Lines, func(l line) bool { return l.Address != "" || l.Compare != "" })}
+	v.Grouped = slices.Contains(t.Groups, q.Get("group"))
+	from, to, p := paged(r, max(t.Total, len(lines)), gridRows)
+	v.Pages = p
+	v.choosers(q)
+	shown := t.columns(q)
+	var writers []func(float64) string
+	for i, c := range t.Columns {
+		writers = append(writers, c.writer(lines, i))
+		v.Shown = append(v.Shown, columnChoice{c, slices.Contains(shown, i)})
+	}
+	for _, i := range shown {
+		v.Heads = append(v.Heads, t.headOf(q, t.Columns[i]))
+		if len(lines) > gridRows {
+			v.Widest = append(v.Widest, widest(lines, i, writers[i]))
+		}
+	}
+	for _, l := range lines[from-t.Start : to-t.Start] {
+		v.Rows = append(v.Rows, t.shown(l, shown, writers))
+	}
+	return v
+}
+
+// choosers are the fields of the form besides the search.
+func (v *tableView) choosers(q url.Values) {
+	for _, key := range v.Facets {
+		i := v.at(key)
+		values := map[string]bool{}
+		for _, l := range v.Lines {
+			for _, text := range strings.Split(l.Cells[i].Text, ", ") {
+				values[text] = true
+			}
+		}
+		delete(values, "")
+		delete(values, "–")
+		if len(values) > 1 || q.Get(key) != "" {
+			v.Choosers = append(v.Choosers, chooser{key, v.Columns[i].Title, choices(q.Get(key), sortedKeys(values)...)})
+		}
+	}
+	if len(v.Groups) > 0 {
+		v.Grouping = choices(q.Get("group"), v.Groups...)
+		v.Grouping[0].Text = "nothing"
+		for i := range v.Grouping {
+			v.Grouping[i].Text = strings.ReplaceAll(v.Grouping[i].Text, "+", " and ")
+		}
+	}
+	for _, key := range append([]string{"sort", "dir"}, v.Keep...) {
+		if value := q.Get(key); value != "" {
+			v.Hidden = append(v.Hidden, page.Fact{Name: key, Value: value})
+		}
+	}
+	v.Reset = v.Path
+	for _, key := range v.Keep {
+		v.Reset = with(v.Reset, key, q.Get(key))
+	}
+}
+
+// columns are the indexes of the columns that an address shows; the first is always
+// there.
+func (t *table) columns(q url.Values) []int {
+	out := []int{0}
+	for i, c := range t.Columns[1:] {
+		if given := q["col"]; len(given) == 0 && !c.Extra || slices.Contains(given, c.Key) {
+			out = append(out, i+1)
+		}
+	}
+	return out
+}
+
+// headOf is the head of a column. The first click sorts words from a, all else from the
+// largest.
+func (t *table) headOf(q url.Values, c field) heading {
+	h := heading{Title: c.Title, Sorted: "none", Num: c.Kind >= points}
+	first := "desc"
+	if c.Kind == words || c.Kind == ends {
+		first = "asc"
+	}
+	next := first
+	if q.Get("sort") == c.Key {
+		h.Sorted, next = "ascending", "desc"
+		if q.Get("dir") == "desc" {
+			h.Sorted, next = "descending", "asc"
+		}
+	}
+	h.Link = t.link(q, "sort", c.Key, "dir", next)
+	return h
+}
+
+func (t *table) shown(l line, columns []int, writers []func(float64) string) shownRow {
+	row := shownRow{line: l}
+	for _, i := range columns {
+		c := l.Cells[i]
+		kind := t.Columns[i].Kind
+		c.Text = c.text(writers[i], kind)
+		row.Shown = append(row.Shown, shownCell{cell: c, Num: kind >= points, Pill: kind == ends && l.Members == 0, Medal: kind == medals && !c.Mean && c.Value > 0})
+	}
+	return row
+}
+
+// text is what a cell shows.
+func (c cell) text(write func(float64) string, kind measure) string {
+	switch {
+	case c.Text != "" || kind == words || math.IsNaN(c.Value):
+		return c.Text
+	case !c.Mean || math.IsNaN(c.SEM) || math.IsInf(c.SEM, 0):
+		return write(c.Value)
+	}
+	return write(c.Value) + " ± " + write(c.SEM)
+}
+
+// writer returns how the numbers of a column are written: with as many decimals as the
+// most precise of them needs.
+func (c field) writer(lines []line, i int) func(float64) string {
+	switch c.Kind {
+	case amounts:
+		return func(v float64) string { return view.Count(int64(math.Round(v))) }
+	case shares, medals:
+		return func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) + " %" }
+	case spells:
+		return func(v float64) string { return view.Duration(seconds(v)) }
+	case moments:
+		return func(v float64) string { return time.Unix(int64(v), 0).Local().Format("2006-01-02 15:04") }
+	}
+	least, most := 2, 5
+	if c.Kind == dollars {
+		most = 4
+	}
+	for _, l := range lines {
+		if v := l.Cells[i].Value; !l.Cells[i].Mean && !math.IsNaN(v) {
+			least = max(least, min(most, decimals(v)))
+		}
+	}
+	return func(v float64) string {
+		if v != 0 && (math.Abs(v) >= 1e9 || math.Abs(v) < 1e-5) {
+			return page.Score(v)
+		}
+		return strconv.FormatFloat(v, 'f', least, 64)
+	}
+}
+
+// decimals is the number of decimals of a score.
+func decimals(v float64) int {
+	_, after, _ := strings.Cut(page.Score(v), ".")
+	return len(after)
+}
+
+// widest is the longest text of a column, cut where a cell is.
+func widest(lines []line, i int, write func(float64) string) string {
+	var long []rune
+	for _, l := range lines {
+		c := l.Cells[i]
+		if n := len(c.Text) + len(c.Sub); n > 0 && n <= len(long) {
+			continue
+		}
+		text := c.text(write, amounts)
+		if c.Sub != "" {
+			text += " · " + c.Sub
+		}
+		if runes := []rune(text[:min(len(text), 400)]); len(runes) > len(long) {
+			long = runes
+		}
+	}
+	return string(long[:min(len(long), 60)])
+}
+
+// fraction writes how many of all.
+func fraction(n, of int) string {
+	return fmt.Sprintf("%s of %s", view.Count(int64(n)), view.Count(int64(of)))
+}
