@@ -158,6 +158,9 @@ func (l *lab) finish(r *ledger.Run, i int, a attempt) {
 	}
 	graded := cache.Outputs{"report": blob(string(must(json.Marshal(report)))), "medal": {JSON: []byte(`"none"`)}, "outcome": {JSON: []byte(`"scored"`)}, "score": {JSON: []byte(value)},
 		"reason": {JSON: must(json.Marshal(a.reason))}, "curve": {JSON: []byte(a.curve)}}
+	if a.reason != "" {
+		graded["outcome"] = cache.Value{JSON: []byte(`"invalid"`)}
+	}
 	if a.score > 0.97 && a.reason == "" {
 		graded["medal"] = cache.Value{JSON: []byte(`"bronze"`)}
 	}

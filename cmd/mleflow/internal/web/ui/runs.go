@@ -135,7 +135,7 @@ func (u *UI) runLine(e ledger.Entry) line {
 		sofar := u.Now().Sub(e.Started).Round(time.Second)
 		cells[11] = cell{Text: view.Duration(sofar) + " so far", Value: sofar.Seconds()}
 	}
-	return line{Cells: cells, Address: e.ID, Compare: compareAddress(runPrefix + e.ID)}
+	return line{Cells: cells, Address: e.ID, Also: e.Host + " " + e.Name, Compare: compareAddress(runPrefix + e.ID)}
 }
 
 // when writes a time of the reader's machine for a table.

@@ -60,6 +60,8 @@ type line struct {
 	Cells []cell
 	// Address, Command and Compare are what the actions of the row copy or lead to.
 	Address, Command, Compare string
+	// Also is searched besides the cells.
+	Also string
 	// Members is the number of rows in a group.
 	Members int
 }
@@ -129,7 +131,7 @@ func (l line) says(find []string) bool {
 		return true
 	}
 	var all strings.Builder
-	all.WriteString(l.Address)
+	all.WriteString(l.Address + " " + l.Also)
 	for _, c := range l.Cells {
 		all.WriteString(" " + c.Text + " " + c.Sub)
 	}

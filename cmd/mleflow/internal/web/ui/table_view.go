@@ -183,7 +183,7 @@ func (c cell) text(write func(float64) string, kind measure) string {
 }
 
 // writer returns how the numbers of a column are written: with as many decimals as the
-// most precise of them needs.
+// most precise of them needs, and one more for means of scores.
 func (c field) writer(lines []line, i int) func(float64) string {
 	switch c.Kind {
 	case amounts:
@@ -199,11 +199,17 @@ func (c field) writer(lines []line, i int) func(float64) string {
 	if c.Kind == dollars {
 		most = 4
 	}
+	means := 0
 	for _, l := range lines {
-		if v := l.Cells[i].Value; !l.Cells[i].Mean && !math.IsNaN(v) {
+		switch v := l.Cells[i].Value; {
+		case math.IsNaN(v):
+		case l.Cells[i].Mean:
+			means = count(c.Kind == points)
+		default:
 			least = max(least, min(most, decimals(v)))
 		}
 	}
+	least = min(least+means, most)
 	return func(v float64) string {
 		if v != 0 && (math.Abs(v) >= 1e9 || math.Abs(v) < 1e-5) {
 			return page.Score(v)
