@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -45,7 +46,7 @@ func (u *UI) attemptsPage(r *http.Request) (*content, error) {
 	retry := "mleflow apply " + quoted(sum.Pipeline) + " --retry "
 	for _, a := range m.addresses() {
 		if m.kind(a) == conditions.AttemptKind {
-			row := attemptRowOf(m, sum, a, u.Now())
+			row := m.attempt(sum, a, u.Now())
 			if res := u.results.graded(actionOf(m.sums.Step(m.grades[a]))); res != nil {
 				row.identity = res.identity()
 			}
@@ -58,6 +59,18 @@ func (u *UI) attemptsPage(r *http.Request) (*content, error) {
 		return c, c.add("none", "missing", "The run has no attempts: its pipeline has no agent-run step.")
 	}
 	return c, t.add(c, r)
+}
+
+// attempt is an attempt as its table shows it, read once if it has ended.
+func (m *model) attempt(sum *ledger.Summary, address string, now time.Time) attemptRow {
+	if row, ok := m.rows[address]; ok {
+		return row
+	}
+	row := attemptRowOf(m, sum, address, now)
+	if s, g := m.sums.Step(address), m.sums.Step(m.grades[address]); s != nil && s.Status != "" && g != nil && g.Status != "" {
+		m.rows[address] = row
+	}
+	return row
 }
 
 func actionOf(s *ledger.StepSummary) string {

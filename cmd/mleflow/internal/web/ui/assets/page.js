@@ -45,11 +45,11 @@
     const q = new URLSearchParams();
     for (const [name, value] of new FormData(form)) if (value) q.append(name, value);
     if ([...form.querySelectorAll('[name=col]')].every(c => c.checked === c.hasAttribute('data-default'))) q.delete('col');
-    show(form.action + (q.size ? '?' + q : ''));
+    visit(form.action + (q.size ? '?' + q : ''));
   }
-  // show asks for another state of the page and takes over its sections: without the
+  // visit asks for another state of the page and takes over its sections: without the
   // form, unless all is asked for.
-  function show(to, all) {
+  function visit(to, all) {
     asked?.abort();
     asked = new AbortController();
     return fetch(to, { signal: asked.signal }).then(r => r.ok ? r.text() : Promise.reject(r.status)).then(text => {
@@ -67,7 +67,7 @@
     const a = e.target.closest('a[data-stay]');
     if (!a || e.ctrlKey || e.metaKey || e.shiftKey) return;
     e.preventDefault();
-    show(a.href, true);
+    visit(a.href, true);
   });
   content.addEventListener('input', e => {
     const form = e.target.closest('form[data-filter]');
