@@ -75,7 +75,7 @@ func (u *UI) definition(id string, results []*result) (*competitions.Definition,
 func (u *UI) competitionLine(id string, results []*result) line {
 	cells := []cell{{Text: id, Link: "/competitions/" + url.PathEscape(id)}, {}, {}, {}, nothing}
 	if def, err := u.definition(id, results); err == nil {
-		cells[0].Text, cells[0].Sub = def.Title, "· "+id
+		cells[0].Text, cells[0].Sub = def.Title, id
 		cells[1].Text, cells[2].Text, cells[3].Text = def.Category, string(def.Complexity), def.Facts.MetricName
 		if def.Facts.SizeGB > 0 {
 			cells[4] = number(def.Facts.SizeGB)

@@ -26,7 +26,7 @@ func (i identity) rest() string {
 	if i.Competition == "" {
 		return ""
 	}
-	return "· " + i.Competition + " · " + cmp.Or(i.Seed, "–")
+	return i.Competition + " · " + cmp.Or(i.Seed, "–")
 }
 
 func (i identity) cell(link string) cell {
@@ -43,3 +43,19 @@ func (x *resultIndex) graded(action string) *result {
 
 // identity is the name of a result.
 func (r *result) identity() identity { return identity{r.Agent, r.CompetitionID, r.Seed} }
+
+// headline is the head of an attempt's page.
+type headline struct{ Name, Outcome, Class, Score, Medal string }
+
+func (o *one) headline() *headline {
+	row := attemptRowOf(o.m, o.sum, o.address, o.u.Now())
+	if res := o.u.results.graded(actionOf(o.m.sums.Step(o.m.grades[o.address]))); res != nil {
+		row.identity = res.identity()
+	}
+	h := &headline{Name: row.Agent, Score: row.Score, Medal: row.Medal}
+	if rest := row.rest(); rest != "" {
+		h.Name += " · " + rest
+	}
+	h.Outcome, h.Class = row.ending()
+	return h
+}

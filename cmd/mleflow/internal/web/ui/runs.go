@@ -55,9 +55,9 @@ func paged(r *http.Request, total, size int) (from, to int, p pager) {
 
 // runColumns are those of the list of runs.
 var runColumns = []field{{Key: "run", Title: "Run"}, {Key: "state", Title: "State", Kind: ends}, {Key: "reason", Title: "Reason"}, {Key: "pipeline", Title: "Pipeline"},
-	{Key: "agents", Title: "Agents"}, {Key: "competitions", Title: "Competitions"}, {Key: "attempts", Title: "Attempts finished", Kind: amounts}, {Key: "medals", Title: "Medals", Kind: amounts},
-	{Key: "best", Title: "Best agent's medals", Kind: shares}, {Key: "cost", Title: "Cost (USD)", Kind: dollars}, {Key: "started", Title: "Started", Kind: moments}, {Key: "took", Title: "Took", Kind: spells},
-	{Key: "isolation", Title: "Isolation"}, {Key: "variables", Title: "Variables"}, {Key: "said", Title: "Tags and note"},
+	{Key: "agents", Title: "Agents"}, {Key: "competitions", Title: "Competitions"}, {Key: "attempts", Title: "Finished", Kind: amounts}, {Key: "medals", Title: "Medals", Kind: amounts},
+	{Key: "best", Title: "Best agent", Kind: shares}, {Key: "cost", Title: "Cost (USD)", Kind: dollars}, {Key: "started", Title: "Started", Kind: moments}, {Key: "took", Title: "Took", Kind: spells},
+	{Key: "isolation", Title: "Isolation"}, {Key: "said", Title: "Tags and note"}, {Key: "variables", Title: "Variables"}, {Key: "id", Title: "ID", Extra: true},
 	{Key: "ran", Title: "Steps run", Kind: amounts, Extra: true}, {Key: "cached", Title: "Cached", Kind: amounts, Extra: true}, {Key: "failed", Title: "Failed", Kind: amounts, Extra: true}}
 
 // runsPage lists the runs, newest first.
@@ -112,9 +112,8 @@ func (u *UI) runLine(e ledger.Entry) line {
 			class = "bad"
 		}
 	}
-	cells := []cell{{Text: e.Called(e.ID), Sub: "· " + e.ID, Link: runAddress(e.ID)}, {Text: state, Class: class}, {Text: t.Trouble}, {Text: "?"}, {Text: strings.Join(t.Agents, ", ")},
-		{Text: strings.Join(t.Competitions, ", ")}, nothing, nothing, number(t.Best), number(t.Cost), nothing, nothing, isolationCell(t.Isolation), {Text: brief(view.GivenVariables(e.Argv))},
-		{Text: brief(e.Said())}, nothing, nothing, nothing}
+	cells := []cell{{Text: e.Called(e.ID), Link: runAddress(e.ID)}, {Text: state, Class: class}, {Text: t.Trouble}, {Text: "?"}, listed(t.Agents), listed(t.Competitions), nothing, nothing,
+		number(t.Best), number(t.Cost), nothing, nothing, isolationCell(t.Isolation), {Text: brief(e.Said())}, {Text: brief(view.GivenVariables(e.Argv))}, {Text: e.ID}, nothing, nothing, nothing}
 	if e.Pipeline != "" {
 		cells[3].Text = filepath.Base(e.Pipeline)
 	}
@@ -130,7 +129,7 @@ func (u *UI) runLine(e ledger.Entry) line {
 	switch {
 	case e.Finish != nil:
 		cells[11] = number(float64(e.Finish.DurationMillis) / 1000)
-		cells[15], cells[16], cells[17] = number(float64(e.Finish.Ran)), number(float64(e.Finish.Cached)), number(float64(e.Finish.Failed))
+		cells[16], cells[17], cells[18] = number(float64(e.Finish.Ran)), number(float64(e.Finish.Cached)), number(float64(e.Finish.Failed))
 	case e.State == ledger.Running:
 		sofar := u.Now().Sub(e.Started).Round(time.Second)
 		cells[11] = cell{Text: view.Duration(sofar) + " so far", Value: sofar.Seconds()}

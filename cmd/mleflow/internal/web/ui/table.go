@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"fmt"
 	"math"
 	"net/http"
 	"net/url"
@@ -42,8 +43,9 @@ type cell struct {
 	// Text is what is shown; numbers without one are written in the style of the column.
 	// Sub follows the text, or stands below it on a narrow screen.
 	Text, Sub, Link string
-	// Class colours the text.
+	// Class colours the text. All are the values that a list in the text stands for.
 	Class string
+	All   []string
 	// Value is a number; NaN if there is none. SEM is the standard error of a mean.
 	Value, SEM float64
 	// Mean marks the value of a group.
@@ -52,6 +54,15 @@ type cell struct {
 
 // nothing is the number of a cell without one.
 var nothing = cell{Value: math.NaN()}
+
+// listed is a cell with the first of some names, of which rows can be chosen by each.
+func listed(names []string) cell {
+	c := cell{Text: strings.Join(names[:min(len(names), 2)], ", "), All: names}
+	if more := len(names) - 2; more > 0 {
+		c.Text += fmt.Sprintf(" +%d", more)
+	}
+	return c
+}
 
 func number(v float64) cell { return cell{Value: v} }
 
@@ -118,7 +129,7 @@ func (t *table) chosen(q url.Values) []line {
 
 func (l line) has(want map[int]string) bool {
 	for i, v := range want {
-		if l.Cells[i].Text != v && !slices.Contains(strings.Split(l.Cells[i].Text, ", "), v) {
+		if l.Cells[i].Text != v && !slices.Contains(l.Cells[i].All, v) {
 			return false
 		}
 	}
@@ -133,7 +144,7 @@ func (l line) says(find []string) bool {
 	var all strings.Builder
 	all.WriteString(l.Address + " " + l.Also)
 	for _, c := range l.Cells {
-		all.WriteString(" " + c.Text + " " + c.Sub)
+		all.WriteString(" " + c.Text + " " + c.Sub + " " + strings.Join(c.All, " "))
 	}
 	text := strings.ToLower(all.String())
 	return !slices.ContainsFunc(find, func(w string) bool { return !strings.Contains(text, w) })

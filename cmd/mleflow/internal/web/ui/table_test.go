@@ -154,15 +154,15 @@ func TestGroups(t *testing.T) {
 		{agent: "a", competition: "c", seed: "0", outcome: "finished", graded: "scored", medal: "gold", score: 0.9, cost: "1"}, {agent: "a", competition: "c", seed: "1", outcome: "finished", graded: "scored", medal: "none", score: 0.75, cost: "3"},
 		{agent: "b", competition: "c", seed: "0", outcome: "finished", graded: "scored", medal: "none", score: 0.5, cost: "2"}, {agent: "b", competition: "d", seed: "0", outcome: "finished", graded: "invalid", medal: "none", cost: "0"},
 	})
-	base := runAddress(id) + "/attempts?fold=1&group="
+	base := runAddress(id) + "/attempts?col=outcome&col=score&col=medal&col=cost&fold=1&group="
 	for query, want := range map[string][]string{
-		"agent":                       {"a 2 | 2 of 2 | 0.825 ± 0.075 | 50.0 % ± 50.0 % | 2.00 ± 1.00", "b 2 | 1 of 2 | | 0.0 % ± 0.0 % | 1.00 ± 1.00"},
-		"agent&sort=score&dir=asc":    {"a 2 | 2 of 2 | 0.825 ± 0.075 | 50.0 % ± 50.0 % | 2.00 ± 1.00", "b 2 | 1 of 2 | | 0.0 % ± 0.0 % | 1.00 ± 1.00"},
-		"agent&sort=cost&dir=asc":     {"b 2 | 1 of 2 | | 0.0 % ± 0.0 % | 1.00 ± 1.00", "a 2 | 2 of 2 | 0.825 ± 0.075 | 50.0 % ± 50.0 % | 2.00 ± 1.00"},
+		"agent":                       {"a 2 | 2 of 2 | 0.825 ± 0.075 | 50.0 ± 50.0 % | 2.00 ± 1.00", "b 2 | 1 of 2 | | 0.0 ± 0.0 % | 1.00 ± 1.00"},
+		"agent&sort=score&dir=asc":    {"a 2 | 2 of 2 | 0.825 ± 0.075 | 50.0 ± 50.0 % | 2.00 ± 1.00", "b 2 | 1 of 2 | | 0.0 ± 0.0 % | 1.00 ± 1.00"},
+		"agent&sort=cost&dir=asc":     {"b 2 | 1 of 2 | | 0.0 ± 0.0 % | 1.00 ± 1.00", "a 2 | 2 of 2 | 0.825 ± 0.075 | 50.0 ± 50.0 % | 2.00 ± 1.00"},
 		"agent%2Bcompetition&agent=b": {"b · c 1 | 1 of 1 | 0.500 | 0.0 % | 2.00", "b · d 1 | 0 of 1 | | 0.0 % | 0.00"},
 	} {
 		_, body := l.get(base + query)
-		if diff := cmp.Diff(want, columnsOf(gridRowsOf(body), 0, 1, 2, 3, 7)); diff != "" {
+		if diff := cmp.Diff(want, columnsOf(gridRowsOf(body), 0, 1, 2, 3, 4)); diff != "" {
 			t.Errorf("%s: %s", query, diff)
 		}
 	}
@@ -208,7 +208,7 @@ func TestRunsTable(t *testing.T) {
 	if !strings.Contains(body, `<span class="pill bad">finished</span>`) || !strings.Contains(body, `<span class="pill finished">finished</span>`) {
 		t.Error("a run without a score is as green as one with scores")
 	}
-	if _, body := l.get("/runs?agents=b"); !slices.Equal(columnsOf(gridRowsOf(body), 3), []string{"good.hcl"}) {
+	if _, body := l.get("/runs?agents=b"); !slices.Equal(columnsOf(gridRowsOf(body), 2), []string{"good.hcl"}) {
 		t.Errorf("the runs of an agent: %q", gridRowsOf(body))
 	}
 	if _, body := l.get("/attempts?agent=mlab&sort=competition&dir=desc"); !slices.Equal(columnsOf(gridRowsOf(body), 0, 1), []string{"mlab · d · 0 | invalid submission", "mlab · c · 0 | no submission"}) {

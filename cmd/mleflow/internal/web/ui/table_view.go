@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -60,6 +61,7 @@ type heading struct {
 type shownRow struct {
 	line
 	Shown []shownCell
+	Acted bool
 }
 
 type shownCell struct {
@@ -77,7 +79,7 @@ func (t *table) view(r *http.Request) *tableView {
 	from, to, p := paged(r, max(t.Total, len(lines)), gridRows)
 	v.Pages = p
 	v.choosers(q)
-	shown := t.columns(q)
+	shown := t.columns(q, lines)
 	var writers []func(float64) string
 	for i, c := range t.Columns {
 		writers = append(writers, c.writer(lines, i))
@@ -90,7 +92,9 @@ func (t *table) view(r *http.Request) *tableView {
 		}
 	}
 	for _, l := range lines[from-t.Start : to-t.Start] {
-		v.Rows = append(v.Rows, t.shown(l, shown, writers))
+		row := t.shown(l, shown, writers)
+		row.Acted = v.Acted
+		v.Rows = append(v.Rows, row)
 	}
 	return v
 }
@@ -101,12 +105,15 @@ func (v *tableView) choosers(q url.Values) {
 		i := v.at(key)
 		values := map[string]bool{}
 		for _, l := range v.Lines {
-			for _, text := range strings.Split(l.Cells[i].Text, ", ") {
+			values[l.Cells[i].Text] = l.Cells[i].All == nil
+			for _, text := range l.Cells[i].All {
 				values[text] = true
 			}
 		}
-		delete(values, "")
-		delete(values, "–")
+		for _, no := range []string{"", "–"} {
+			delete(values, no)
+		}
+		maps.DeleteFunc(values, func(_ string, is bool) bool { return !is })
 		if len(values) > 1 || q.Get(key) != "" {
 			v.Choosers = append(v.Choosers, chooser{key, v.Columns[i].Title, choices(q.Get(key), sortedKeys(values)...)})
 		}
@@ -129,16 +136,21 @@ func (v *tableView) choosers(q url.Values) {
 	}
 }
 
-// columns are the indexes of the columns that an address shows; the first is always
-// there.
-func (t *table) columns(q url.Values) []int {
+// columns are the indexes of the columns that an address shows: the chosen ones, or
+// those that have a value in some line. The first is always there.
+func (t *table) columns(q url.Values, lines []line) []int {
 	out := []int{0}
 	for i, c := range t.Columns[1:] {
-		if given := q["col"]; len(given) == 0 && !c.Extra || slices.Contains(given, c.Key) {
+		given := q["col"]
+		if slices.Contains(given, c.Key) || len(given) == 0 && !c.Extra && (q.Get("sort") == c.Key || slices.ContainsFunc(lines, func(l line) bool { return l.Cells[i+1].filled(c.Kind) })) {
 			out = append(out, i+1)
 		}
 	}
 	return out
+}
+
+func (c cell) filled(kind measure) bool {
+	return c.Text != "" || kind > ends && !math.IsNaN(c.Value)
 }
 
 // headOf is the head of a column. The first click sorts words from a, all else from the
@@ -179,7 +191,7 @@ func (c cell) text(write func(float64) string, kind measure) string {
 	case !c.Mean || math.IsNaN(c.SEM) || math.IsInf(c.SEM, 0):
 		return write(c.Value)
 	}
-	return write(c.Value) + " ± " + write(c.SEM)
+	return strings.TrimSuffix(write(c.Value), " %") + " ± " + write(c.SEM)
 }
 
 // writer returns how the numbers of a column are written: with as many decimals as the

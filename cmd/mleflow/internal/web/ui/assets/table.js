@@ -3,6 +3,7 @@
 'use strict';
 (() => {
   const content = document.getElementById('content');
+  document.documentElement.classList.add('js');
   const per = 100;
   // kept are the rows of the parts of this table, by number; of what address they are.
   let kept = new Map(), keptOf = '', asking = new Set();
