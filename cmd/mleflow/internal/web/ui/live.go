@@ -76,7 +76,7 @@ func (u *UI) write(w http.ResponseWriter, status int, c *content) {
 		nav[i].Here = i > 0 && nav[i].Text == c.nav
 	}
 	f := page.Frame{Title: c.title + " · mleflow", Version: u.Version, Styles: []string{"/style.css"}, Scripts: []string{"/page.js"},
-		Nav: nav, Wide: c.wide, Search: "/runs", Query: c.query, Body: template.HTML(body.String())}
+		Nav: nav, Wide: c.wide, Search: "/search", Query: c.query, Body: template.HTML(body.String())}
 	var out bytes.Buffer
 	if err := f.Write(&out); err != nil {
 		http.Error(w, "The page cannot be written.", http.StatusInternalServerError)

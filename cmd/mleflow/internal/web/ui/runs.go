@@ -56,7 +56,7 @@ func paged(r *http.Request, total, size int) (from, to int, p pager) {
 // runColumns are those of the list of runs.
 var runColumns = []field{{Key: "run", Title: "Run"}, {Key: "state", Title: "State", Kind: ends}, {Key: "reason", Title: "Reason"}, {Key: "pipeline", Title: "Pipeline"},
 	{Key: "agents", Title: "Agents"}, {Key: "competitions", Title: "Competitions"}, {Key: "attempts", Title: "Finished", Kind: amounts}, {Key: "medals", Title: "Medals", Kind: amounts},
-	{Key: "best", Title: "Best agent", Kind: shares}, {Key: "cost", Title: "Cost (USD)", Kind: dollars}, {Key: "started", Title: "Started", Kind: moments}, {Key: "took", Title: "Took", Kind: spells},
+	{Key: "best", Title: "Best medal rate", Kind: shares}, {Key: "cost", Title: "Cost (USD)", Kind: dollars}, {Key: "started", Title: "Started", Kind: moments}, {Key: "took", Title: "Took", Kind: spells},
 	{Key: "isolation", Title: "Isolation"}, {Key: "said", Title: "Tags and note"}, {Key: "variables", Title: "Variables"}, {Key: "id", Title: "ID", Extra: true},
 	{Key: "ran", Title: "Steps run", Kind: amounts, Extra: true}, {Key: "cached", Title: "Cached", Kind: amounts, Extra: true}, {Key: "failed", Title: "Failed", Kind: amounts, Extra: true}}
 
@@ -112,11 +112,8 @@ func (u *UI) runLine(e ledger.Entry) line {
 			class = "bad"
 		}
 	}
-	cells := []cell{{Text: e.Called(e.ID), Link: runAddress(e.ID)}, {Text: state, Class: class}, {Text: t.Trouble}, {Text: "?"}, listed(t.Agents), listed(t.Competitions), nothing, nothing,
+	cells := []cell{{Text: e.Called(e.ID), Link: runAddress(e.ID)}, {Text: state, Class: class}, {Text: t.Trouble}, {Text: pipelineName(e)}, listed(t.Agents), listed(t.Competitions), nothing, nothing,
 		number(t.Best), number(t.Cost), nothing, nothing, isolationCell(t.Isolation), {Text: brief(e.Said())}, {Text: brief(view.GivenVariables(e.Argv))}, {Text: e.ID}, nothing, nothing, nothing}
-	if e.Pipeline != "" {
-		cells[3].Text = filepath.Base(e.Pipeline)
-	}
 	if t.Attempts > 0 {
 		cells[6] = cell{Text: fraction(t.Finished, t.Attempts), Value: float64(t.Finished)}
 	}
@@ -135,6 +132,13 @@ func (u *UI) runLine(e ledger.Entry) line {
 		cells[11] = cell{Text: view.Duration(sofar) + " so far", Value: sofar.Seconds()}
 	}
 	return line{Cells: cells, Address: e.ID, Also: e.Host + " " + e.Name, Compare: compareAddress(runPrefix + e.ID)}
+}
+
+func pipelineName(e ledger.Entry) string {
+	if e.Pipeline == "" {
+		return "?"
+	}
+	return filepath.Base(e.Pipeline)
 }
 
 // when writes a time of the reader's machine for a table.

@@ -81,7 +81,7 @@ func (u *UI) routes() {
 	pages := map[string]func(*http.Request) (*content, error){
 		"/runs": u.runsPage, "/runs/{run}": u.runPage, "/runs/{run}/steps": u.stepsPage, "/runs/{run}/attempts": u.attemptsPage,
 		"/runs/{run}/about": u.aboutPage, "/step/{run}": u.stepPage, "/competitions": u.competitionsPage,
-		"/competitions/{id}": u.competitionPage, "/agents": u.agentsPage, "/attempts": u.resultsPage, "/agent": u.agentPage, "/compare": u.comparePage, "/help": u.helpPage,
+		"/competitions/{id}": u.competitionPage, "/agents": u.agentsPage, "/attempts": u.resultsPage, "/search": u.searchPage, "/agent": u.agentPage, "/compare": u.comparePage, "/help": u.helpPage,
 	}
 	for path, make := range pages {
 		u.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { u.serve(w, r, make) })
@@ -89,6 +89,7 @@ func (u *UI) routes() {
 	u.mux.HandleFunc("/{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/runs", http.StatusSeeOther) })
 	u.mux.HandleFunc("/runs/{run}/report", u.report)
 	u.mux.HandleFunc("/turns/{run}", u.turnRows)
+	u.mux.HandleFunc("/find", u.find)
 	u.mux.HandleFunc("/style.css", static("text/css; charset=utf-8", []byte(page.Style()+joined(".css"))))
 	u.mux.HandleFunc("/favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	u.mux.HandleFunc("/page.js", static("text/javascript; charset=utf-8", []byte(joined(".js"))))

@@ -42,6 +42,35 @@ func TestTablesInTheBrowser(t *testing.T) {
 	looked(t, tab, "a long table")
 }
 
+// TestPaletteInTheBrowser goes to an attempt by its name, from the keyboard alone.
+func TestPaletteInTheBrowser(t *testing.T) {
+	b := browsertest.Open(t)
+	l := newLab(t)
+	id := l.try("few.hcl", l.start, trials(20))
+	l.get("/agents")
+	l.indexed()
+	base, first := l.serve()
+	tab := b.Tab(browsertest.Forms()[2])
+	tab.Go(first)
+	tab.Go(base + "/runs")
+	tab.Run(`document.dispatchEvent(new KeyboardEvent('keydown', {key: 'k', ctrlKey: true, bubbles: true, cancelable: true}))`)
+	tab.Wait(`document.activeElement.matches('.palette input') && document.querySelectorAll('.palette [role=option]').length === 6`)
+	tab.Type("codex leaf")
+	tab.Wait(`document.querySelector('.palette [aria-selected=true]')?.innerText.includes('codex · leaf-classification · 0')`)
+	looked(t, tab, "the palette")
+	if dir := os.Getenv("MLEFLOW_SHOTS"); dir != "" {
+		tab.Shot(filepath.Join(dir, "palette.png"))
+	}
+	tab.Key("ArrowDown")
+	tab.Wait(`document.querySelector('.palette [aria-selected=true]').innerText.includes('Search names and logs')`)
+	tab.Key("ArrowUp")
+	tab.Key("Enter")
+	tab.Wait(`location.pathname === '/step/` + id + `' && document.querySelector('h1').innerText.includes('codex · leaf-classification · 0')`)
+	looked(t, tab, "an attempt")
+	tab.Go(base + "/search?q=codex")
+	looked(t, tab, "a search")
+}
+
 // TestShots takes pictures of the lists with 1, 20 and 5,000 attempts for who looks at them.
 func TestShots(t *testing.T) {
 	dir := os.Getenv("MLEFLOW_SHOTS")
@@ -62,7 +91,7 @@ func TestShots(t *testing.T) {
 			for _, dark := range []bool{false, true} {
 				tab := b.Tab(browsertest.Form{Width: width, Height: 900, Dark: dark})
 				tab.Go(first)
-				for name, path := range map[string]string{"runs": "/runs", "attempts": runAddress(id) + "/attempts", "grouped": runAddress(id) + "/attempts?group=agent&fold=1", "results": "/attempts?sort=score&dir=desc", "steps": runAddress(id) + "/steps", "competitions": "/competitions", "agents": "/agents"} {
+				for name, path := range map[string]string{"runs": "/runs", "attempts": runAddress(id) + "/attempts", "grouped": runAddress(id) + "/attempts?group=agent&fold=1", "results": "/attempts?sort=score&dir=desc", "steps": runAddress(id) + "/steps", "competitions": "/competitions", "agents": "/agents", "competition": "/competitions/demo-digits", "agent": "/agent?name=aide", "search": "/search?q=aide"} {
 					tab.Go(base + path)
 					looked(t, tab, name)
 					tab.Shot(filepath.Join(dir, fmt.Sprintf("%s-%d-%d-%v.png", name, n, width, dark)))

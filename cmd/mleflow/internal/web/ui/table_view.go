@@ -207,27 +207,35 @@ func (c field) writer(lines []line, i int) func(float64) string {
 	case moments:
 		return func(v float64) string { return time.Unix(int64(v), 0).Local().Format("2006-01-02 15:04") }
 	}
-	least, most := 2, 5
-	if c.Kind == dollars {
-		most = 4
-	}
-	means := 0
-	for _, l := range lines {
-		switch v := l.Cells[i].Value; {
-		case math.IsNaN(v):
-		case l.Cells[i].Mean:
-			means = count(c.Kind == points)
-		default:
-			least = max(least, min(most, decimals(v)))
-		}
-	}
-	least = min(least+means, most)
+	least := c.decimals(lines, i)
 	return func(v float64) string {
 		if v != 0 && (math.Abs(v) >= 1e9 || math.Abs(v) < 1e-5) {
 			return page.Score(v)
 		}
 		return strconv.FormatFloat(v, 'f', least, 64)
 	}
+}
+
+// decimals is the number of decimals of the most precise number of a column, from 2 to 5
+// for scores. Amounts in dollars have 4 if all are below a dollar.
+func (c field) decimals(lines []line, i int) int {
+	least, means, largest := 2, 0, 0.0
+	for _, l := range lines {
+		switch v := l.Cells[i].Value; {
+		case math.IsNaN(v):
+		case l.Cells[i].Mean:
+			means = 1
+		default:
+			least, largest = max(least, min(5, decimals(v))), max(largest, math.Abs(v))
+		}
+	}
+	switch {
+	case c.Kind == points:
+		return min(least+means, 5)
+	case largest >= 1:
+		return 2
+	}
+	return min(least, 4)
 }
 
 // decimals is the number of decimals of a score.
