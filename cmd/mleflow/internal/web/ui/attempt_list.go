@@ -43,16 +43,14 @@ func (u *UI) attemptsPage(r *http.Request) (*content, error) {
 		Columns: append([]field{{Key: "attempt", Title: "Attempt"}, {Key: "outcome", Title: "Outcome", Kind: ends}, {Key: "score", Title: "Score", Kind: points, Within: "competition"},
 			{Key: "medal", Title: "Medal", Kind: medals}, {Key: "reason", Title: "Reason"}, {Key: "time", Title: "Time", Kind: spells}, {Key: "tokens", Title: "Tokens", Kind: amounts},
 			{Key: "cost", Title: "Cost (USD)", Kind: dollars}, {Key: "isolation", Title: "Isolation"}}, named...)}
-	retry := "mleflow apply " + quoted(sum.Pipeline) + " --retry "
+	t.Retry = "mleflow apply " + quoted(sum.Pipeline) + " --retry "
 	for _, a := range m.addresses() {
 		if m.kind(a) == conditions.AttemptKind {
 			row := m.attempt(sum, a, u.Now())
 			if res := u.results.graded(actionOf(m.sums.Step(m.grades[a]))); res != nil {
 				row.identity = res.identity()
 			}
-			l := row.line()
-			l.Command = retry + quoted(a)
-			t.Lines = append(t.Lines, l)
+			t.Lines = append(t.Lines, row.line())
 		}
 	}
 	if len(t.Lines) == 0 {

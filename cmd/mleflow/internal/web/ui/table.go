@@ -69,8 +69,8 @@ func number(v float64) cell { return cell{Value: v} }
 // line is a row of a table: a cell for every column.
 type line struct {
 	Cells []cell
-	// Address, Command and Compare are what the actions of the row copy or lead to.
-	Address, Command, Compare string
+	// Address and Compare are what the actions of the row copy or lead to.
+	Address, Compare string
 	// Also is searched besides the cells.
 	Also string
 	// Members is the number of rows in a group.
@@ -81,7 +81,9 @@ type line struct {
 type table struct {
 	// Noun is a row in a few words, Path the address of the page; Keep are the
 	// parameters of the address that tell which page it is.
-	Noun, Path  string
+	Noun, Path string
+	// Retry begins the command that runs the step of a row again; "" if there is none.
+	Retry       string
 	Keep        []string
 	Placeholder string
 	Columns     []field

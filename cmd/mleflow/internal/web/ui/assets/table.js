@@ -111,7 +111,8 @@
     opener = button;
     menu.replaceChildren();
     if (row.dataset.address) item('Copy the address', copied(row.dataset.address));
-    if (row.dataset.command) item('Copy the command to try again', copied(row.dataset.command));
+    const retry = row.closest('.grid').dataset.retry;
+    if (retry && row.dataset.address) item('Copy the command to try again', copied(retry + "'" + row.dataset.address.replaceAll("'", "'\\''") + "'"));
     if (row.dataset.compare) item('Compare …', row.dataset.compare);
     menu.hidden = false;
     const at = button.getBoundingClientRect(), size = menu.getBoundingClientRect();
