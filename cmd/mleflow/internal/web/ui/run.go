@@ -330,7 +330,8 @@ func (u *UI) aboutPage(r *http.Request) (*content, error) {
 	return c, c.add("about", "about", struct {
 		Facts []page.Fact
 		Files []page.Fact
-	}{page.Environment(m.past.Info), files})
+		Form  descriptionForm
+	}{page.Environment(m.past.Info), files, u.descriptionForm(m.past)})
 }
 
 // decode reads the JSON of a value of an event; false if it is not of this form.

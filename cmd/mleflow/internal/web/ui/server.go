@@ -62,6 +62,8 @@ type UI struct {
 	models  *models
 	turns   *transcripts
 	mux     *http.ServeMux
+	// token is in the forms of this process.
+	token string
 }
 
 // New returns the pages over a source. The index of all results is built from
@@ -70,7 +72,7 @@ func New(ctx context.Context, src Source) *UI {
 	if src.Now == nil {
 		src.Now = time.Now
 	}
-	u := &UI{Source: src, mux: http.NewServeMux(), models: newModels(), turns: &transcripts{}}
+	u := &UI{Source: src, mux: http.NewServeMux(), models: newModels(), turns: &transcripts{}, token: secret()}
 	u.runs = newRunIndex(src.Ledger)
 	u.results = newResultIndex(ctx, src)
 	u.routes()
@@ -90,6 +92,7 @@ func (u *UI) routes() {
 	u.mux.HandleFunc("/runs/{run}/report", u.report)
 	u.mux.HandleFunc("/turns/{run}", u.turnRows)
 	u.mux.HandleFunc("/find", u.find)
+	u.mux.HandleFunc("POST /runs/{run}"+describeEnd, u.describe)
 	u.mux.HandleFunc("/style.css", static("text/css; charset=utf-8", []byte(page.Style()+joined(".css"))))
 	u.mux.HandleFunc("/favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	u.mux.HandleFunc("/page.js", static("text/javascript; charset=utf-8", []byte(joined(".js"))))
