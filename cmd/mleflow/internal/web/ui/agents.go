@@ -36,16 +36,13 @@ func (u *UI) agentsPage(r *http.Request) (*content, error) {
 	for _, res := range results {
 		byName[res.Agent] = append(byName[res.Agent], res)
 	}
-	t := &table{Noun: "agent", Path: "/agents", Placeholder: "name", Columns: agentColumns, Facets: []string{"isolation"}}
+	t := &table{Noun: "agent", Empty: "No attempt of an agent was graded with this cache.", Path: "/agents", Placeholder: "name", Columns: agentColumns, Facets: []string{"isolation"}}
 	for _, name := range sortedKeys(byName) {
 		t.Lines = append(t.Lines, agentRowOf(name, byName[name]).line())
 	}
 	c := &content{title: "Agents", nav: "Agents", live: !p.Ready}
 	if err := c.add("title", "list title", listTitle{"Agents", p}); err != nil {
 		return nil, err
-	}
-	if len(t.Lines) == 0 {
-		return c, c.add("none", "missing", "No attempt of an agent was graded with this cache.")
 	}
 	if err := t.add(c, r); err != nil {
 		return nil, err
@@ -133,8 +130,8 @@ func (u *UI) agentPage(r *http.Request) (*content, error) {
 		s.Plot, s.OffScale = page.Distribution(s.People, []page.Row{{Name: name, Scores: scores}})
 	}
 	c := &content{title: name, nav: "Agents", live: !p.Ready}
-	if err := c.add("agent", "agent", d); err != nil || len(all) == 0 {
-		return c, err
+	if err := c.add("agent", "agent", d); err != nil {
+		return nil, err
 	}
 	t := resultsTable("/agent", all, "competition", "outcome", "medal")
 	t.Keep = []string{"name"}

@@ -39,7 +39,7 @@ func (u *UI) attemptsPage(r *http.Request) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &table{Noun: "attempt", Path: runAddress(sum.ID) + "/attempts", Placeholder: "agent, competition, reason", Facets: []string{"agent", "competition", "outcome", "medal"}, Groups: attemptGroups,
+	t := &table{Noun: "attempt", Empty: "The run has no attempts: its pipeline has no agent-run step.", Path: runAddress(sum.ID) + "/attempts", Placeholder: "agent, competition, reason", Facets: []string{"agent", "competition", "outcome", "medal"}, Groups: attemptGroups,
 		Columns: append([]field{{Key: "attempt", Title: "Attempt"}, {Key: "outcome", Title: "Outcome", Kind: ends}, {Key: "score", Title: "Score", Kind: points, Within: "competition"},
 			{Key: "medal", Title: "Medal", Kind: medals}, {Key: "reason", Title: "Reason"}, {Key: "time", Title: "Time", Kind: spells}, {Key: "tokens", Title: "Tokens", Kind: amounts},
 			{Key: "cost", Title: "Cost (USD)", Kind: dollars}, {Key: "isolation", Title: "Isolation"}}, named...)}
@@ -52,9 +52,6 @@ func (u *UI) attemptsPage(r *http.Request) (*content, error) {
 			}
 			t.Lines = append(t.Lines, row.line())
 		}
-	}
-	if len(t.Lines) == 0 {
-		return c, c.add("none", "missing", "The run has no attempts: its pipeline has no agent-run step.")
 	}
 	return c, t.add(c, r)
 }
@@ -173,7 +170,7 @@ func (r *result) line() line {
 
 // resultsTable is a table of results.
 func resultsTable(path string, results []*result, facets ...string) *table {
-	t := &table{Noun: "attempt", Path: path, Placeholder: "agent, competition, reason", Columns: resultColumns, Facets: facets, Groups: attemptGroups}
+	t := &table{Noun: "attempt", Empty: "No attempt was graded with this cache.", Path: path, Placeholder: "agent, competition, reason", Columns: resultColumns, Facets: facets, Groups: attemptGroups}
 	for _, res := range results {
 		t.Lines = append(t.Lines, res.line())
 	}
@@ -186,9 +183,6 @@ func (u *UI) resultsPage(r *http.Request) (*content, error) {
 	c := &content{title: "Attempts", nav: "Attempts", live: !p.Ready}
 	if err := c.add("title", "list title", listTitle{"Attempts", p}); err != nil {
 		return nil, err
-	}
-	if len(results) == 0 {
-		return c, c.add("none", "missing", "No attempt was graded with this cache.")
 	}
 	return c, resultsTable("/attempts", results, "agent", "competition", "outcome", "medal").add(c, r)
 }

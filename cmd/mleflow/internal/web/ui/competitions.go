@@ -78,7 +78,7 @@ func (u *UI) competitionLine(id string, results []*result) line {
 		cells[0].Text, cells[0].Sub = def.Title, id
 		cells[1].Text, cells[2].Text, cells[3].Text = def.Category, string(def.Complexity), def.Facts.MetricName
 		if def.Facts.SizeGB > 0 {
-			cells[4] = number(def.Facts.SizeGB)
+			cells[4] = number(math.Round(100*def.Facts.SizeGB) / 100)
 		}
 	}
 	agents := map[string]bool{}
@@ -113,7 +113,6 @@ type competitionData struct {
 	Public                       []competitions.PublicLabels
 	Plot                         template.HTML
 	OffScale                     bool
-	Rows                         int
 	Progress                     progress
 	Source                       string
 }
@@ -148,15 +147,14 @@ func (u *UI) competitionPage(r *http.Request) (*content, error) {
 		}
 	}
 	d.Plot, d.OffScale = page.Distribution(d.People, rows)
-	d.Rows = len(all)
 	c := &content{title: d.Title, nav: "Competitions", live: !p.Ready}
 	if err := c.add("competition", "competition", d); err != nil {
 		return nil, err
 	}
-	if d.Rows > 0 {
-		if err := resultsTable("/competitions/"+url.PathEscape(id), all, "agent", "outcome", "medal").add(c, r); err != nil {
-			return nil, err
-		}
+	t := resultsTable("/competitions/"+url.PathEscape(id), all, "agent", "outcome", "medal")
+	t.Empty = "No attempt at this competition was graded with this cache."
+	if err := t.add(c, r); err != nil {
+		return nil, err
 	}
 	return c, c.add("definition", "competition definition", d)
 }

@@ -68,13 +68,13 @@ func (u *UI) runsPage(r *http.Request) (*content, error) {
 	}
 	q := r.URL.Query()
 	tags := strings.Fields(strings.Join(q["tag"], " "))
-	t := &table{Noun: "run", Path: "/runs", Placeholder: "id, name, note, agent, variable", Columns: runColumns, Facets: []string{"state", "agents", "competitions"}, Keep: []string{"tag"}}
+	t := &table{Noun: "run", Empty: "Nothing has been applied with this cache yet. mleflow apply PIPELINE.hcl makes a run, and it appears here.", Path: "/runs", Placeholder: "id, name, note, agent, variable", Columns: runColumns, Facets: []string{"state", "agents", "competitions"}, Keep: []string{"tag"}}
 	c := &content{title: "Runs", nav: "Runs", live: q.Get("page") == "" && !t.filtered(q) && len(tags) == 0}
 	if err := c.add("title", "list title", listTitle{Title: "Runs", Progress: progress{Ready: true}}); err != nil {
 		return nil, err
 	}
-	if len(ids) == 0 {
-		return c, c.add("none", "no runs", nil)
+	if len(tags) > 0 {
+		t.Empty = "No run has these tags."
 	}
 	if len(ids) > allRuns && !t.arranged(q) && len(tags) == 0 {
 		from, to, _ := paged(r, len(ids), gridRows)

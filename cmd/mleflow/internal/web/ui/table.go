@@ -83,7 +83,9 @@ type table struct {
 	// parameters of the address that tell which page it is.
 	Noun, Path string
 	// Retry begins the command that runs the step of a row again; "" if there is none.
-	Retry       string
+	Retry string
+	// Empty is what is said if there are no rows at all.
+	Empty       string
 	Keep        []string
 	Placeholder string
 	Columns     []field

@@ -8,13 +8,16 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/ledger"
 )
 
 // trial is an attempt of which only a table tells.
@@ -213,5 +216,35 @@ func TestRunsTable(t *testing.T) {
 	}
 	if _, body := l.get("/attempts?agent=mlab&sort=competition&dir=desc"); !slices.Equal(columnsOf(gridRowsOf(body), 0, 1), []string{"mlab · d · 0 | invalid submission", "mlab · c · 0 | no submission"}) {
 		t.Errorf("the attempts of all runs: %q", gridRowsOf(body))
+	}
+}
+
+// TestOwnCompetition finds the definition of a competition that only the pipeline of a
+// run names.
+func TestOwnCompetition(t *testing.T) {
+	l := newLab(t)
+	l.ui.Catalog = func(past *ledger.Past) (*competitions.Catalog, error) {
+		if past == nil {
+			return competitions.Load(fstest.MapFS{})
+		}
+		return competitions.Shipped()
+	}
+	l.try("own.hcl", l.start, trials(1))
+	l.get("/agents")
+	l.indexed()
+	for _, path := range []string{"/competitions", "/competitions/demo-digits", "/agent?name=aide"} {
+		if _, body := l.get(path); !strings.Contains(body, "Handwritten digits") {
+			t.Errorf("%s does not name the competition", path)
+		}
+	}
+}
+
+// TestEmptyTable has the sections that a page needs to follow what comes.
+func TestEmptyTable(t *testing.T) {
+	l := newLab(t)
+	for path, want := range map[string]string{"/runs": "Nothing has been applied", "/attempts": "No attempt was graded", "/agents": "No attempt of an agent"} {
+		if _, body := l.get(path); !strings.Contains(body, want) || !strings.Contains(body, `data-section="grid"`) {
+			t.Errorf("%s: %s", path, body)
+		}
 	}
 }

@@ -33,7 +33,9 @@ type tableView struct {
 	Pages           pager
 	All             int
 	Filtered, Acted bool
-	Reset           string
+	// Custom reports whether somebody chose the columns.
+	Custom bool
+	Reset  string
 	// Widest are the longest texts of the columns, so that their widths do not depend
 	// on the rows that are there.
 	Widest []string
@@ -73,7 +75,7 @@ type shownCell struct {
 func (t *table) view(r *http.Request) *tableView {
 	q := r.URL.Query()
 	lines := t.arrange(q)
-	v := &tableView{table: t, Query: q.Get("q"), Filtered: t.filtered(q), Fold: q.Get("fold") != "", All: max(t.Total, len(t.Lines)),
+	v := &tableView{table: t, Query: q.Get("q"), Filtered: t.filtered(q), Fold: q.Get("fold") != "", Custom: q.Has("col"), All: max(t.Total, len(t.Lines)),
 		Acted: slices.ContainsFunc(t.Lines, func(l line) bool { return l.Address != "" || l.Compare != "" })}
 	v.Grouped = slices.Contains(t.Groups, q.Get("group"))
 	from, to, p := paged(r, max(t.Total, len(lines)), gridRows)
@@ -118,7 +120,7 @@ func (v *tableView) choosers(q url.Values) {
 			v.Choosers = append(v.Choosers, chooser{key, v.Columns[i].Title, choices(q.Get(key), sortedKeys(values)...)})
 		}
 	}
-	if len(v.Groups) > 0 {
+	if len(v.Groups) > 0 && len(v.Lines) > 1 {
 		v.Grouping = choices(q.Get("group"), v.Groups...)
 		v.Grouping[0].Text = "nothing"
 		for i := range v.Grouping {

@@ -9,7 +9,7 @@
   function put(sections) {
     for (const [name, html] of Object.entries(sections)) {
       const at = content.querySelector(`[data-section="${name}"]`);
-      if (!at) continue;
+      if (!at || at.contains(document.activeElement) && document.activeElement.form) continue; // somebody types there
       const focused = at.contains(document.activeElement) ? document.activeElement : null;
       const key = focused && (focused.getAttribute('href') || focused.getAttribute('aria-label'));
       const open = [...at.querySelectorAll('details')].map(d => d.open);
@@ -44,7 +44,7 @@
   function filter(form) {
     const q = new URLSearchParams();
     for (const [name, value] of new FormData(form)) if (value) q.append(name, value);
-    if ([...form.querySelectorAll('[name=col]')].every(c => c.checked === c.hasAttribute('data-default'))) q.delete('col');
+    if (!form.hasAttribute('data-custom') && [...form.querySelectorAll('[name=col]')].every(c => c.checked === c.defaultChecked)) q.delete('col');
     visit(form.action + (q.size ? '?' + q : ''));
   }
   // visit asks for another state of the page and takes over its sections: without the
