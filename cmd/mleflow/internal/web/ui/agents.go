@@ -26,7 +26,7 @@ type agentRow struct {
 // agentColumns are those of the list of agents.
 var agentColumns = []field{{Key: "agent", Title: "Agent"}, {Key: "attempts", Title: "Attempts", Kind: amounts}, {Key: "competitions", Title: "Competitions", Kind: amounts},
 	{Key: "medals", Title: "Any medal", Kind: shares}, {Key: "gold", Title: "Gold", Kind: amounts}, {Key: "silver", Title: "Silver", Kind: amounts}, {Key: "bronze", Title: "Bronze", Kind: amounts},
-	{Key: "median", Title: "Above median", Kind: amounts}, {Key: "valid", Title: "Valid", Kind: amounts}, {Key: "isolation", Title: "Isolation"}, {Key: "class", Title: "Class", Extra: true},
+	{Key: "median", Title: "Above median", Kind: amounts}, {Key: "valid", Title: "Valid", Kind: amounts}, {Key: "isolation", Title: "Isolation", Kind: badges}, {Key: "class", Title: "Class", Extra: true},
 	{Key: "last", Title: "Last run", Kind: moments}}
 
 // agentsPage lists the agents.

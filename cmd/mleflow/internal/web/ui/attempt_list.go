@@ -42,7 +42,7 @@ func (u *UI) attemptsPage(r *http.Request) (*content, error) {
 	t := &table{Noun: "attempt", Empty: "The run has no attempts: its pipeline has no agent-run step.", Path: runAddress(sum.ID) + "/attempts", Placeholder: "agent, competition, reason", Facets: []string{"agent", "competition", "outcome", "medal"}, Groups: attemptGroups,
 		Columns: append([]field{{Key: "attempt", Title: "Attempt"}, {Key: "outcome", Title: "Outcome", Kind: ends}, {Key: "score", Title: "Score", Kind: points, Within: "competition"},
 			{Key: "medal", Title: "Medal", Kind: medals}, {Key: "reason", Title: "Reason"}, {Key: "time", Title: "Time", Kind: spells}, {Key: "tokens", Title: "Tokens", Kind: amounts},
-			{Key: "cost", Title: "Cost (USD)", Kind: dollars}, {Key: "isolation", Title: "Isolation"}}, named...)}
+			{Key: "cost", Title: "Cost (USD)", Kind: dollars}, {Key: "isolation", Title: "Isolation", Kind: badges}}, named...)}
 	t.Retry = "mleflow apply " + quoted(sum.Pipeline) + " --retry "
 	for _, a := range m.addresses() {
 		if m.kind(a) == conditions.AttemptKind {
@@ -147,7 +147,7 @@ func brief(text string) string {
 // resultColumns are those of tables of graded attempts over runs.
 var resultColumns = append([]field{{Key: "attempt", Title: "Attempt"}, {Key: "outcome", Title: "Outcome", Kind: ends}, {Key: "score", Title: "Score", Kind: points, Within: "competition"},
 	{Key: "medal", Title: "Medal", Kind: medals}, {Key: "rank", Title: "Rank among people", Kind: amounts, Within: "competition"}, {Key: "reason", Title: "Reason"},
-	{Key: "isolation", Title: "Isolation"}, {Key: "run", Title: "Run"}, {Key: "started", Title: "Started", Kind: moments}, {Key: "runs", Title: "In runs", Kind: amounts, Extra: true}}, named...)
+	{Key: "isolation", Title: "Isolation", Kind: badges}, {Key: "run", Title: "Run"}, {Key: "started", Title: "Started", Kind: moments}, {Key: "runs", Title: "In runs", Kind: amounts, Extra: true}}, named...)
 
 // line is a result in such a table.
 func (r *result) line() line {

@@ -57,7 +57,7 @@ func paged(r *http.Request, total, size int) (from, to int, p pager) {
 var runColumns = []field{{Key: "run", Title: "Run"}, {Key: "state", Title: "State", Kind: ends}, {Key: "reason", Title: "Reason"}, {Key: "pipeline", Title: "Pipeline"},
 	{Key: "agents", Title: "Agents"}, {Key: "competitions", Title: "Competitions"}, {Key: "attempts", Title: "Finished", Kind: amounts}, {Key: "medals", Title: "Medals", Kind: amounts},
 	{Key: "best", Title: "Best medal rate", Kind: shares}, {Key: "cost", Title: "Cost (USD)", Kind: dollars}, {Key: "started", Title: "Started", Kind: moments}, {Key: "took", Title: "Took", Kind: spells},
-	{Key: "isolation", Title: "Isolation"}, {Key: "said", Title: "Tags and note"}, {Key: "variables", Title: "Variables"}, {Key: "id", Title: "ID", Extra: true},
+	{Key: "isolation", Title: "Isolation", Kind: badges}, {Key: "said", Title: "Tags and note"}, {Key: "variables", Title: "Variables"}, {Key: "id", Title: "ID", Extra: true},
 	{Key: "ran", Title: "Steps run", Kind: amounts, Extra: true}, {Key: "cached", Title: "Cached", Kind: amounts, Extra: true}, {Key: "failed", Title: "Failed", Kind: amounts, Extra: true}}
 
 // runsPage lists the runs, newest first.

@@ -17,6 +17,7 @@ type measure int
 
 const (
 	words   measure = iota // in natural order
+	badges                 // words as a pill
 	ends                   // how something ended, as a pill
 	medals                 // ordered from none to gold
 	points                 // scores, with the same decimals in the whole column
@@ -156,7 +157,7 @@ func (l line) says(find []string) bool {
 
 // sorted sorts lines by a column; rows without a value are last in both directions.
 func (t *table) sorted(lines []line, i int, down bool) {
-	text := t.Columns[i].Kind == words || t.Columns[i].Kind == ends
+	text := t.Columns[i].Kind <= ends
 	slices.SortStableFunc(lines, func(x, y line) int {
 		a, b := x.Cells[i], y.Cells[i]
 		c, without := 0, 0
@@ -243,8 +244,8 @@ func (t *table) head(title cell, members []line) line {
 // mean is the mean of a column's values with its standard error. Of words it is what all
 // rows share; of medals it is the share of rows with one, and of ends how many ended well.
 func (c field) mean(members []line, i, within int) cell {
-	if c.Kind == words || within >= 0 && !same(members, within) {
-		if c.Kind == words && same(members, i) {
+	if c.Kind < ends || within >= 0 && !same(members, within) {
+		if c.Kind < ends && same(members, i) {
 			return members[0].Cells[i]
 		}
 		return nothing

@@ -160,7 +160,7 @@ func (c cell) filled(kind measure) bool {
 func (t *table) headOf(q url.Values, c field) heading {
 	h := heading{Title: c.Title, Sorted: "none", Num: c.Kind >= points}
 	first := "desc"
-	if c.Kind == words || c.Kind == ends {
+	if c.Kind <= ends {
 		first = "asc"
 	}
 	next := first
@@ -180,7 +180,7 @@ func (t *table) shown(l line, columns []int, writers []func(float64) string) sho
 		c := l.Cells[i]
 		kind := t.Columns[i].Kind
 		c.Text = c.text(writers[i], kind)
-		row.Shown = append(row.Shown, shownCell{cell: c, Num: kind >= points, Pill: kind == ends && l.Members == 0, Medal: kind == medals && !c.Mean && c.Value > 0})
+		row.Shown = append(row.Shown, shownCell{cell: c, Num: kind >= points, Pill: kind == badges || kind == ends && l.Members == 0, Medal: kind == medals && !c.Mean && c.Value > 0})
 	}
 	return row
 }
@@ -188,7 +188,7 @@ func (t *table) shown(l line, columns []int, writers []func(float64) string) sho
 // text is what a cell shows.
 func (c cell) text(write func(float64) string, kind measure) string {
 	switch {
-	case c.Text != "" || kind == words || math.IsNaN(c.Value):
+	case c.Text != "" || kind <= badges || math.IsNaN(c.Value):
 		return c.Text
 	case !c.Mean || math.IsNaN(c.SEM) || math.IsInf(c.SEM, 0):
 		return write(c.Value)
