@@ -115,6 +115,9 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%q finds %d runs, want %d", query, strings.Count(body, "<tr data-address"), want)
 		}
 	}
+	if _, body := l.get("/runs?tag=n%3D1"); !strings.Contains(body, `<option value="n=0">n=0</option><option value="n=1" selected>n=1</option>`) {
+		t.Error("the form does not offer the tags")
+	}
 }
 
 // TestHostilePages puts hostile texts wherever an agent, or who starts a run, has

@@ -68,7 +68,7 @@ func (u *UI) runsPage(r *http.Request) (*content, error) {
 	}
 	q := r.URL.Query()
 	tags := strings.Fields(strings.Join(q["tag"], " "))
-	t := &table{Noun: "run", Empty: "Nothing has been applied with this cache yet. mleflow apply PIPELINE.hcl makes a run, and it appears here.", Path: "/runs", Placeholder: "id, name, note, agent, variable", Columns: runColumns, Facets: []string{"state", "agents", "competitions"}, Keep: []string{"tag"}}
+	t := &table{Noun: "run", Empty: "Nothing has been applied with this cache yet. mleflow apply PIPELINE.hcl makes a run, and it appears here.", Path: "/runs", Placeholder: "id, name, note, agent, variable", Columns: runColumns, Facets: []string{"state", "agents", "competitions"}}
 	c := &content{title: "Runs", nav: "Runs", live: q.Get("page") == "" && !t.filtered(q) && len(tags) == 0}
 	if err := c.add("title", "list title", listTitle{Title: "Runs", Progress: progress{Ready: true}}); err != nil {
 		return nil, err
@@ -81,12 +81,21 @@ func (u *UI) runsPage(r *http.Request) (*content, error) {
 		t.Start, t.Total = from, len(ids)
 		ids = ids[from:to]
 	}
+	known := map[string]bool{}
 	for _, e := range u.runs.entries(ids) {
+		for key, value := range e.Tags {
+			known[key+"="+value] = true
+		}
 		if slices.ContainsFunc(tags, func(tag string) bool { return !tagged(e, tag) }) {
 			continue
 		}
 		t.Lines = append(t.Lines, u.runLine(e))
 		c.live = c.live || e.State == ledger.Running
+	}
+	if given := strings.Join(tags, " "); len(known) > 0 || given != "" {
+		known[given] = true
+		delete(known, "")
+		t.Choosers = []chooser{{"tag", "Tag", choices(given, sortedKeys(known)...)}}
 	}
 	return c, t.add(c, r)
 }

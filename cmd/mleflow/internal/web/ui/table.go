@@ -93,7 +93,9 @@ type table struct {
 	// Facets are the columns by whose values rows are chosen, Groups those by which rows
 	// can be grouped. "agent+competition" names two columns.
 	Facets, Groups []string
-	Lines          []line
+	// Choosers are further fields of the form; the page has applied them.
+	Choosers []chooser
+	Lines    []line
 	// Start is the place of the first line in a list of Total, if the lines are one page
 	// of it already.
 	Start, Total int

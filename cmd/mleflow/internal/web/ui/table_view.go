@@ -23,7 +23,7 @@ const gridRows = 100
 type tableView struct {
 	*table
 	Query           string
-	Choosers        []chooser
+	Fields          []chooser
 	Grouping        []choice
 	Grouped, Fold   bool
 	Shown           []columnChoice
@@ -117,9 +117,10 @@ func (v *tableView) choosers(q url.Values) {
 		}
 		maps.DeleteFunc(values, func(_ string, is bool) bool { return !is })
 		if len(values) > 1 || q.Get(key) != "" {
-			v.Choosers = append(v.Choosers, chooser{key, v.Columns[i].Title, choices(q.Get(key), sortedKeys(values)...)})
+			v.Fields = append(v.Fields, chooser{key, v.Columns[i].Title, choices(q.Get(key), sortedKeys(values)...)})
 		}
 	}
+	v.Fields = append(v.Fields, v.Choosers...)
 	if len(v.Groups) > 0 && len(v.Lines) > 1 {
 		v.Grouping = choices(q.Get("group"), v.Groups...)
 		v.Grouping[0].Text = "nothing"
