@@ -248,3 +248,20 @@ func TestEmptyTable(t *testing.T) {
 		}
 	}
 }
+
+// TestManyRuns reads only the runs of a page, and all of them to sort or choose.
+func TestManyRuns(t *testing.T) {
+	l := newLab(t)
+	for i := range allRuns + 5 {
+		r := l.write(fmt.Sprintf("p%d.hcl", i), l.start.Add(time.Duration(i)*time.Minute), []attempt{{agent: "a"}})
+		l.close(r, 0)
+	}
+	for query, want := range map[string]int{"": 100, "?page=3": 5, "?page=99": 5, "?q=p7.hcl": 1, "?sort=pipeline&dir=asc&page=3": 5, "?state=finished&page=1": 100} {
+		if _, body := l.get("/runs" + query); len(gridRowsOf(body)) != want {
+			t.Errorf("%q has %d rows, want %d", query, len(gridRowsOf(body)), want)
+		}
+	}
+	if _, body := l.get("/runs?sort=pipeline&dir=asc"); gridRowsOf(body)[10][2] != "p10.hcl" {
+		t.Errorf("the eleventh is %q", gridRowsOf(body)[10])
+	}
+}
