@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -18,41 +18,46 @@ type agentRow struct {
 	Name, Link, Compare, Isolation, Class                       string
 	Attempts, Competitions, Valid, Median, Gold, Silver, Bronze int
 	Any                                                         string
-	Last                                                        string
+	// Share is that of attempts with a medal, in percent, and At the time of the last run.
+	Share float64
+	At    time.Time
 }
 
-type agentsData struct {
-	Query    string
-	Rows     []agentRow
-	All      int
-	Progress progress
-}
+// agentColumns are those of the list of agents.
+var agentColumns = []field{{Key: "agent", Title: "Agent"}, {Key: "attempts", Title: "Attempts", Kind: amounts}, {Key: "competitions", Title: "Competitions", Kind: amounts},
+	{Key: "medals", Title: "Any medal", Kind: shares}, {Key: "gold", Title: "Gold", Kind: amounts}, {Key: "silver", Title: "Silver", Kind: amounts}, {Key: "bronze", Title: "Bronze", Kind: amounts},
+	{Key: "median", Title: "Above median", Kind: amounts}, {Key: "valid", Title: "Valid", Kind: amounts}, {Key: "isolation", Title: "Isolation", Kind: badges}, {Key: "class", Title: "Class", Extra: true},
+	{Key: "last", Title: "Last run", Kind: moments}}
 
 // agentsPage lists the agents.
 func (u *UI) agentsPage(r *http.Request) (*content, error) {
 	results, p := u.results.all()
-	d := agentsData{Query: strings.TrimSpace(r.URL.Query().Get("q")), Progress: p}
-	words := strings.Fields(strings.ToLower(d.Query))
 	byName := map[string][]*result{}
 	for _, res := range results {
 		byName[res.Agent] = append(byName[res.Agent], res)
 	}
-	d.All = len(byName)
+	t := &table{Noun: "agent", Empty: "No attempt of an agent was graded with this cache.", Path: "/agents", Placeholder: "name", Columns: agentColumns, Facets: []string{"isolation"}}
 	for _, name := range sortedKeys(byName) {
-		if slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(strings.ToLower(name), w) }) {
-			continue
-		}
-		d.Rows = append(d.Rows, agentRowOf(name, byName[name]))
+		t.Lines = append(t.Lines, agentRowOf(name, byName[name]).line())
 	}
 	c := &content{title: "Agents", nav: "Agents", live: !p.Ready}
-	if err := c.add("form", "agents form", d); err != nil {
+	if err := c.add("title", "list title", listTitle{"Agents", p}); err != nil {
 		return nil, err
 	}
-	return c, c.add("agents", "agents", d)
+	if err := t.add(c, r); err != nil {
+		return nil, err
+	}
+	return c, c.add("note", "agents note", nil)
+}
+
+func (row agentRow) line() line {
+	cells := []cell{{Text: row.Name, Link: row.Link}, number(float64(row.Attempts)), number(float64(row.Competitions)), {Text: row.Any, Value: row.Share}, number(float64(row.Gold)), number(float64(row.Silver)),
+		number(float64(row.Bronze)), number(float64(row.Median)), number(float64(row.Valid)), isolationCell(row.Isolation), {Text: row.Class}, number(float64(row.At.Unix()))}
+	return line{Cells: cells, Compare: row.Compare}
 }
 
 func agentRowOf(name string, results []*result) agentRow {
-	row := agentRow{Name: name, Link: agentAddress(name), Compare: "/compare?" + url.Values{"a": {agentPrefix + name}}.Encode(), Attempts: len(results)}
+	row := agentRow{Name: name, Link: agentAddress(name), Compare: compareAddress(agentPrefix + name), Attempts: len(results)}
 	seen := map[string]bool{}
 	var sets [][]string
 	ranked := 0
@@ -63,9 +68,12 @@ func agentRowOf(name string, results []*result) agentRow {
 		row.Valid += count(res.ValidSubmission)
 		row.Median += count(res.AboveMedian)
 		row.Gold, row.Silver, row.Bronze = row.Gold+count(res.GoldMedal), row.Silver+count(res.SilverMedal), row.Bronze+count(res.BronzeMedal)
-		row.Last = max(row.Last, when(res.Time))
+		if res.Time.After(row.At) {
+			row.At = res.Time
+		}
 	}
 	row.Competitions, row.Isolation, row.Class = len(seen), conditions.Described(sets...), conditions.Class(sets...)
+	row.Share = 100 * float64(row.Gold+row.Silver+row.Bronze) / float64(max(ranked, 1))
 	row.Any = fmt.Sprintf("%d (%s%%)", row.Gold+row.Silver+row.Bronze, percent(row.Gold+row.Silver+row.Bronze, ranked))
 	return row
 }
@@ -83,7 +91,6 @@ type agentScores struct {
 	ID, Link, Title string
 	Plot            template.HTML
 	OffScale        bool
-	Rows            []scoreRow
 }
 
 type agentData struct {
@@ -100,24 +107,17 @@ func (u *UI) agentPage(r *http.Request) (*content, error) {
 	if len(all) == 0 && p.Ready {
 		return nil, fmt.Errorf("%w: no attempt of an agent of that name was graded", errNothing)
 	}
-	catalog, err := u.Catalog(nil)
-	if err != nil {
-		return nil, err
-	}
 	d := agentData{Row: agentRowOf(name, all), Progress: p}
 	for _, res := range all {
-		i := slices.IndexFunc(d.Competitions, func(s agentScores) bool { return s.ID == res.CompetitionID })
-		if i < 0 {
-			i = len(d.Competitions)
+		if !slices.ContainsFunc(d.Competitions, func(s agentScores) bool { return s.ID == res.CompetitionID }) {
 			t := res.Report
 			s := agentScores{ID: t.CompetitionID, Title: t.CompetitionID, Link: "/competitions/" + url.PathEscape(t.CompetitionID),
 				People: page.PeopleOf(t)}
-			if def, err := catalog.Get(t.CompetitionID); err == nil {
+			if def, err := u.definition(t.CompetitionID, []*result{res}); err == nil {
 				s.Title, s.Human = def.Title, def.Medals.Scores
 			}
 			d.Competitions = append(d.Competitions, s)
 		}
-		d.Competitions[i].Rows = append(d.Competitions[i].Rows, scoreRowOf(res))
 	}
 	for i := range d.Competitions {
 		s := &d.Competitions[i]
@@ -130,5 +130,13 @@ func (u *UI) agentPage(r *http.Request) (*content, error) {
 		s.Plot, s.OffScale = page.Distribution(s.People, []page.Row{{Name: name, Scores: scores}})
 	}
 	c := &content{title: name, nav: "Agents", live: !p.Ready}
-	return c, c.add("agent", "agent", d)
+	if err := c.add("agent", "agent", d); err != nil {
+		return nil, err
+	}
+	t := resultsTable("/agent", all, "competition", "outcome", "medal")
+	t.Keep = []string{"name"}
+	if err := t.add(c, r); err != nil {
+		return nil, err
+	}
+	return c, c.add("plots", "agent plots", d)
 }

@@ -4,14 +4,12 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -62,95 +60,72 @@ func (row *runningRow) phase(p step.Phase, now time.Time) {
 	}
 }
 
-// attemptRow is an attempt in the table of a run.
+// attemptRow is an attempt of a run.
 type attemptRow struct {
-	Name, Link, Status, Class, Outcome, Reason, Score, Medal, Took, Tokens, Cost, Isolation string
-	Bad                                                                                     bool
-}
-
-type attemptsData struct {
-	Query, Address string
-	Rows           []attemptRow
-	Pages          pager
-	All            int
-}
-
-// attemptsPage lists the attempts of a run with their outcomes.
-func (u *UI) attemptsPage(r *http.Request) (*content, error) {
-	m, unlock, err := u.openRun(r)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	sum := m.sums.Summary()
-	c, err := u.runContent(m, sum, "Attempts")
-	if err != nil {
-		return nil, err
-	}
-	d := attemptsData{Query: strings.TrimSpace(r.URL.Query().Get("q")), Address: runAddress(sum.ID) + "/attempts"}
-	words := strings.Fields(strings.ToLower(d.Query))
-	var rows []attemptRow
-	for _, a := range m.addresses() {
-		if m.kind(a) != conditions.AttemptKind {
-			continue
-		}
-		d.All++
-		row := attemptRowOf(m, sum, a, u.Now())
-		text := strings.ToLower(strings.Join([]string{a, row.Outcome, row.Status, row.Medal, row.Reason}, " "))
-		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
-			rows = append(rows, row)
-		}
-	}
-	from, to, p := paged(r, len(rows), 2*rowsShown)
-	d.Rows, d.Pages = rows[from:to], p
-	if err := c.add("form", "attempts form", d); err != nil {
-		return nil, err
-	}
-	return c, c.add("attempts", "attempts", d)
+	identity
+	Address, Link, Status, Outcome, Graded, Reason, Score, Medal, Took, Tokens, Cost, Isolation string
+	// Value, Seconds, Used and Paid are the numbers; NaN if they are not known.
+	Value, Seconds, Used, Paid float64
+	Bad                        bool
 }
 
 func attemptRowOf(m *model, sum *ledger.Summary, address string, now time.Time) attemptRow {
 	s := m.sums.Step(address)
-	row := attemptRow{Name: keyOf(address), Link: stepAddress(sum.ID, address, ""), Status: m.status(s, sum.State), Took: took(s, now, sum.State == ledger.Running), Medal: "none"}
-	row.Class = row.Status
+	row := attemptRow{Address: address, identity: identified(keyOf(address)), Link: stepAddress(sum.ID, address, ""), Status: m.status(s, sum.State),
+		Took: took(s, now, sum.State == ledger.Running), Medal: "none", Value: math.NaN(), Seconds: math.NaN(), Used: math.NaN(), Paid: math.NaN()}
 	if s == nil {
 		return row
 	}
 	if len(s.Conditions) > 0 {
 		row.Isolation = conditions.Described(s.Conditions)
 	}
+	row.Reason = s.Error
+	row.used(s)
+	if g := m.sums.Step(m.grades[address]); g != nil {
+		row.grade(g)
+	}
+	return row
+}
+
+// used enters what the agent did and used.
+func (row *attemptRow) used(s *ledger.StepSummary) {
 	var stats agentrun.Stats
 	_ = decode(s.Outputs["outcome"], &row.Outcome) // without it, the status says what there is
 	row.Outcome = strings.ReplaceAll(row.Outcome, "_", " ")
 	row.Bad = row.Outcome != "" && row.Outcome != string(agentrun.Finished)
-	if decode(s.Outputs["stats"], &stats) {
-		row.Took = view.Duration(seconds(stats.WallSeconds))
-		if use := export.Measured(stats.Models); use != nil {
-			row.Tokens, row.Cost = aggregate.TokensText(use), aggregate.CostText(use)
-		}
+	if !decode(s.Outputs["stats"], &stats) {
+		return
 	}
-	if g := m.sums.Step(m.grades[address]); g != nil {
-		var score *float64
-		if decode(g.Outputs["score"], &score) && score != nil {
-			row.Score = page.Score(*score)
-		}
-		_ = decode(g.Outputs["medal"], &row.Medal) // stays "none"
-		_ = decode(g.Outputs["reason"], &row.Reason)
+	row.Took, row.Seconds = view.Duration(seconds(stats.WallSeconds)), stats.WallSeconds
+	if use := export.Measured(stats.Models); use != nil {
+		row.Tokens, row.Cost = aggregate.TokensText(use), aggregate.CostText(use)
+		row.Used, row.Paid = valueOf(use.Tokens()), valueOf(use.CostUSD)
 	}
-	row.judge(m, address, sum.State == ledger.Running)
-	return row
 }
 
-// judge replaces the status of a step that ended well by what its attempt gave.
-func (row *attemptRow) judge(m *model, address string, live bool) {
-	src := firstscreen.Source{Step: m.sums.Step, Live: live}
-	state := src.StateOf(firstscreen.Pair{Attempt: address, Grade: m.grades[address]}, nil)
-	switch {
-	case state.Bad():
-		row.Status, row.Class, row.Bad = state.Name(), "bad", true
-	case row.Score != "":
-		row.Status, row.Class = string(firstscreen.Scored), "good"
+// grade enters what the grade step says.
+func (row *attemptRow) grade(g *ledger.StepSummary) {
+	var score *float64
+	if decode(g.Outputs["score"], &score) && score != nil {
+		row.Score, row.Value = page.Score(*score), *score
 	}
+	_ = decode(g.Outputs["medal"], &row.Medal) // stays "none"
+	_ = decode(g.Outputs["outcome"], &row.Graded)
+	var reason string
+	if decode(g.Outputs["reason"], &reason) && reason != "" {
+		row.Reason = reason
+	}
+	if g.Error != "" {
+		row.Graded, row.Reason = "not graded", g.Error
+	}
+}
+
+// valueOf is a number that may be missing.
+func valueOf(v *float64) float64 {
+	if v == nil {
+		return math.NaN()
+	}
+	return *v
 }
 
 func seconds(s float64) time.Duration {

@@ -155,7 +155,7 @@ func TestHostileInTheBrowser(t *testing.T) {
 	tab := b.Tab(browsertest.Forms()[2])
 	tab.Go(first)
 	shared := pagesOf(r.ID(), attempts[0])
-	for _, name := range []string{"runs", "run", "steps", "attempts", "about", "competition", "agents"} {
+	for _, name := range []string{"runs", "run", "steps", "attempts", "all attempts", "about", "competition", "agents"} {
 		tab.Go(base + shared[name])
 		tab.Run("document.querySelectorAll('details').forEach(d => d.open = true)")
 		looked(t, tab, name)

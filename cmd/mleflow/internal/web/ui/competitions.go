@@ -13,62 +13,89 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/export"
 )
 
-// competitionRow is a competition in the list.
-type competitionRow struct {
-	ID, Link, Title, Category, Complexity, Metric, Size string
-	Attempts, Medals                                    int
-	Best                                                string
-}
-
-type competitionsData struct {
-	Query, Complexity string
-	Complexities      []choice
-	Rows              []competitionRow
-	All               int
-	Progress          progress
-}
+// competitionColumns are those of the list of competitions.
+var competitionColumns = []field{{Key: "competition", Title: "Competition"}, {Key: "category", Title: "Category"}, {Key: "complexity", Title: "Complexity"}, {Key: "metric", Title: "Metric"},
+	{Key: "download", Title: "Download (GB)", Kind: points}, {Key: "attempts", Title: "Attempts", Kind: amounts}, {Key: "agents", Title: "Agents", Kind: amounts}, {Key: "medals", Title: "Medals", Kind: amounts},
+	{Key: "best", Title: "Best score"}, {Key: "by", Title: "By"}}
 
 // competitionsPage lists the competitions with their best results.
 func (u *UI) competitionsPage(r *http.Request) (*content, error) {
+	results, p := u.results.all()
+	by := map[string][]*result{}
+	for _, res := range results {
+		by[res.CompetitionID] = append(by[res.CompetitionID], res)
+	}
 	catalog, err := u.Catalog(nil)
 	if err != nil {
 		return nil, err
 	}
-	results, p := u.results.all()
-	q := r.URL.Query()
-	d := competitionsData{Query: strings.TrimSpace(q.Get("q")), Complexity: q.Get("complexity"), Progress: p,
-		Complexities: choices(q.Get("complexity"), "low", "medium", "high", "dev", "demo")}
-	words := strings.Fields(strings.ToLower(d.Query))
 	ids := catalog.IDs()
-	for _, res := range results {
-		if !slices.Contains(ids, res.CompetitionID) {
-			ids = append(ids, res.CompetitionID)
+	for _, id := range sortedKeys(by) {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
 		}
 	}
-	d.All = len(ids)
+	t := &table{Noun: "competition", Path: "/competitions", Placeholder: "name, category, metric", Columns: competitionColumns, Facets: []string{"complexity", "category"}}
 	for _, id := range ids {
-		row := competitionRow{ID: id, Link: "/competitions/" + url.PathEscape(id), Title: id}
-		if def, err := catalog.Get(id); err == nil {
-			row.Title, row.Category, row.Complexity, row.Metric = def.Title, def.Category, string(def.Complexity), def.Facts.MetricName
-			row.Size = sizeText(def.Facts.SizeGB)
-		}
-		text := strings.ToLower(strings.Join([]string{id, row.Title, row.Category, row.Metric}, " "))
-		if d.Complexity != "" && row.Complexity != d.Complexity || slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
-			continue
-		}
-		row.count(results)
-		d.Rows = append(d.Rows, row)
+		t.Lines = append(t.Lines, u.competitionLine(id, by[id]))
 	}
-	slices.SortStableFunc(d.Rows, func(a, b competitionRow) int { return cmp.Compare(b.Attempts, a.Attempts) })
+	slices.SortStableFunc(t.Lines, func(a, b line) int { return cmp.Compare(b.Cells[5].Value, a.Cells[5].Value) })
 	c := &content{title: "Competitions", nav: "Competitions", live: !p.Ready}
-	if err := c.add("form", "competitions form", d); err != nil {
+	if err := c.add("title", "list title", listTitle{"Competitions", p}); err != nil {
 		return nil, err
 	}
-	return c, c.add("competitions", "competitions", d)
+	return c, t.add(c, r)
+}
+
+// definition is what is known of a competition, from the catalog or, for one that is
+// not in it, from the folders that the newest run with a result names.
+func (u *UI) definition(id string, results []*result) (*competitions.Definition, error) {
+	catalog, err := u.Catalog(nil)
+	if err != nil {
+		return nil, err
+	}
+	def, err := catalog.Get(id)
+	if err == nil || len(results) == 0 {
+		return def, err
+	}
+	newest := slices.MaxFunc(results, func(a, b *result) int { return cmp.Compare(a.Run, b.Run) })
+	past, openErr := u.Ledger.Open(newest.Run)
+	if openErr != nil {
+		return nil, err
+	}
+	if catalog, openErr = u.Catalog(past); openErr != nil {
+		return nil, err
+	}
+	return catalog.Get(id)
+}
+
+// competitionLine is a competition with the results of all agents.
+func (u *UI) competitionLine(id string, results []*result) line {
+	cells := []cell{{Text: id, Link: "/competitions/" + url.PathEscape(id)}, {}, {}, {}, nothing}
+	if def, err := u.definition(id, results); err == nil {
+		cells[0].Text, cells[0].Sub = def.Title, id
+		cells[1].Text, cells[2].Text, cells[3].Text = def.Category, string(def.Complexity), def.Facts.MetricName
+		if def.Facts.SizeGB > 0 {
+			cells[4] = number(math.Round(100*def.Facts.SizeGB) / 100)
+		}
+	}
+	agents := map[string]bool{}
+	won := 0
+	best, by := math.NaN(), ""
+	for _, res := range results {
+		agents[res.Agent] = true
+		won += count(res.AnyMedal)
+		if s := res.ExactScore; s != nil && !math.IsNaN(float64(*s)) && (math.IsNaN(best) || better(float64(*s), best, res.LowerIsBetter)) {
+			best, by = float64(*s), res.Agent
+		}
+	}
+	cells = append(cells, number(float64(len(results))), number(float64(len(agents))), number(float64(won)), nothing, nothing)
+	if by != "" {
+		cells[8], cells[9] = cell{Text: page.Score(best)}, cell{Text: by, Link: agentAddress(by)}
+	}
+	return line{Cells: cells}
 }
 
 func sizeText(gb float64) string {
@@ -76,31 +103,6 @@ func sizeText(gb float64) string {
 		return ""
 	}
 	return page.Score(gb) + " GB"
-}
-
-func (row *competitionRow) count(results []*result) {
-	best := math.NaN()
-	for _, res := range results {
-		if res.CompetitionID != row.ID {
-			continue
-		}
-		row.Attempts++
-		if res.AnyMedal {
-			row.Medals++
-		}
-		if s := res.ExactScore; s != nil && !math.IsNaN(float64(*s)) && (math.IsNaN(best) || better(float64(*s), best, res.LowerIsBetter)) {
-			best = float64(*s)
-		}
-	}
-	if !math.IsNaN(best) {
-		row.Best = page.Score(best)
-	}
-}
-
-// scoreRow is an attempt at a competition.
-type scoreRow struct {
-	Agent, AgentLink, Seed, Link, Score, Medal, Rank, Reason, Isolation, Run, When string
-	Scored                                                                         bool
 }
 
 type competitionData struct {
@@ -111,7 +113,6 @@ type competitionData struct {
 	Public                       []competitions.PublicLabels
 	Plot                         template.HTML
 	OffScale                     bool
-	Rows                         []scoreRow
 	Progress                     progress
 	Source                       string
 }
@@ -119,13 +120,9 @@ type competitionData struct {
 // competitionPage shows a competition and every agent's results.
 func (u *UI) competitionPage(r *http.Request) (*content, error) {
 	id := r.PathValue("id")
-	catalog, err := u.Catalog(nil)
-	if err != nil {
-		return nil, err
-	}
 	all, p := u.results.all()
 	all = slices.DeleteFunc(all, func(res *result) bool { return res.CompetitionID != id })
-	def, err := catalog.Get(id)
+	def, err := u.definition(id, all)
 	if err != nil && len(all) == 0 && p.Ready {
 		return nil, fmt.Errorf("%w: %w", errNothing, err)
 	}
@@ -133,14 +130,13 @@ func (u *UI) competitionPage(r *http.Request) (*content, error) {
 	if err == nil {
 		d.define(def)
 	} else {
-		d.Note = "The definition of this competition is not known here. Name its folder with --competitions DIR."
+		d.Note = "The definition of this competition is not known here. No run names its folder any more; name it with --competitions DIR."
 	}
 	if len(all) > 0 && len(d.Human) == 0 {
 		d.People = page.PeopleOf(all[0].Report)
 	}
 	var rows []page.Row
 	for _, res := range all {
-		d.Rows = append(d.Rows, scoreRowOf(res))
 		i := slices.IndexFunc(rows, func(row page.Row) bool { return row.Name == res.Agent })
 		if i < 0 {
 			i = len(rows)
@@ -152,7 +148,15 @@ func (u *UI) competitionPage(r *http.Request) (*content, error) {
 	}
 	d.Plot, d.OffScale = page.Distribution(d.People, rows)
 	c := &content{title: d.Title, nav: "Competitions", live: !p.Ready}
-	return c, c.add("competition", "competition", d)
+	if err := c.add("competition", "competition", d); err != nil {
+		return nil, err
+	}
+	t := resultsTable("/competitions/"+url.PathEscape(id), all, "agent", "outcome", "medal")
+	t.Empty = "No attempt at this competition was graded with this cache."
+	if err := t.add(c, r); err != nil {
+		return nil, err
+	}
+	return c, c.add("definition", "competition definition", d)
 }
 
 func (d *competitionData) define(def *competitions.Definition) {
@@ -173,23 +177,6 @@ func (d *competitionData) define(def *competitions.Definition) {
 	for _, e := range def.Errata {
 		d.Errata = append(d.Errata, page.Fact{Name: e.Version, Value: e.Reason + " (" + e.Reference + ")"})
 	}
-}
-
-func scoreRowOf(res *result) scoreRow {
-	row := scoreRow{Agent: res.Agent, AgentLink: agentAddress(res.Agent), Seed: res.Seed, Link: stepAddress(res.Run, res.Address, ""), Medal: res.Report.Best(),
-		Reason: cmp.Or(res.Reason, "no valid submission"), Isolation: conditions.Described(res.Conditions), Run: res.Run, When: when(res.Time)}
-	if res.ExactScore != nil {
-		row.Score, row.Scored = page.Score(float64(*res.ExactScore)), true
-		if row.Medal == "none" && res.AboveMedian {
-			row.Reason = "above median"
-		} else {
-			row.Reason = ""
-		}
-	}
-	if res.Rank != nil && row.Scored {
-		row.Rank = export.Place(*res.Rank, res.Teams)
-	}
-	return row
 }
 
 func agentAddress(name string) string { return "/agent?" + url.Values{"name": {name}}.Encode() }

@@ -265,7 +265,7 @@ func pagesOf(run string, a attempt) map[string]string {
 	address := addr.Keyed(addr.Step{Kind: "agent-run", Name: "solve"}, a.key()).String()
 	grade, rules := addr.Keyed(addr.Step{Kind: "grade", Name: "score"}, a.key()).String(), addr.Keyed(addr.Step{Kind: checkKind, Name: "rules"}, a.key()).String()
 	out := map[string]string{
-		"runs": "/runs", "run": runAddress(run), "steps": runAddress(run) + "/steps", "attempts": runAddress(run) + "/attempts", "about": runAddress(run) + "/about", "report": runAddress(run) + "/report",
+		"runs": "/runs", "run": runAddress(run), "steps": runAddress(run) + "/steps", "attempts": runAddress(run) + "/attempts", "all attempts": "/attempts", "grouped": runAddress(run) + "/attempts?group=agent", "about": runAddress(run) + "/about", "report": runAddress(run) + "/report",
 		"competitions": "/competitions", "competition": "/competitions/" + a.competition, "agents": "/agents", "agent": agentAddress(a.agent), "compare": "/compare?a=" + escaped(agentPrefix+a.agent) + "&b=" + escaped(runPrefix+run),
 		"grade": stepAddress(run, grade, "grade"), "check": stepAddress(run, rules, ""), "help": "/help", "nothing": "/nothing",
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 )
 
 // policy is the content security policy of every answer.
@@ -49,10 +50,10 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !loopback(r.Host):
 		http.Error(w, "This server answers to localhost and 127.0.0.1 only.", http.StatusMisdirectedRequest)
-	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+	case r.Method != http.MethodGet && r.Method != http.MethodHead && !ownForm(r):
 		h.Set("Allow", "GET, HEAD")
 		http.Error(w, "This server only reads: use GET.", http.StatusMethodNotAllowed)
-	case !ownOrigin(r):
+	case r.Method != http.MethodPost && !ownOrigin(r):
 		http.Error(w, "This server answers its own pages only.", http.StatusForbidden)
 	case r.URL.Query().Has("token"):
 		g.enter(w, r)
@@ -85,6 +86,14 @@ func ownOrigin(r *http.Request) bool {
 	// A link elsewhere may lead here if the person follows it: nothing comes back
 	// to the page that holds it.
 	return r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+}
+
+// ownForm reports whether a form of one of our own pages is sent to the one address that
+// takes one. Browsers say so in Sec-Fetch-Site, which no page can set. The origin is null
+// since our pages have no referrer.
+func ownForm(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, describeEnd) && r.Header.Get("Sec-Fetch-Site") == "same-origin" && (origin == "null" || origin == "http://"+r.Host)
 }
 
 // enter exchanges the token for the cookie and redirects to the address without it, so

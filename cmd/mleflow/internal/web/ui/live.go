@@ -43,7 +43,7 @@ func (c *content) add(id, name string, data any) error {
 }
 
 // navigation are the pages that every page leads to.
-var navigation = []page.Link{{Text: "mleflow", Address: "/runs"}, {Text: "Runs", Address: "/runs"}, {Text: "Competitions", Address: "/competitions"},
+var navigation = []page.Link{{Text: "mleflow", Address: "/runs"}, {Text: "Runs", Address: "/runs"}, {Text: "Attempts", Address: "/attempts"}, {Text: "Competitions", Address: "/competitions"},
 	{Text: "Agents", Address: "/agents"}, {Text: "Compare", Address: "/compare"}}
 
 // serve writes a page, or its changes to who asks for a stream of events.
@@ -76,7 +76,7 @@ func (u *UI) write(w http.ResponseWriter, status int, c *content) {
 		nav[i].Here = i > 0 && nav[i].Text == c.nav
 	}
 	f := page.Frame{Title: c.title + " · mleflow", Version: u.Version, Styles: []string{"/style.css"}, Scripts: []string{"/page.js"},
-		Nav: nav, Wide: c.wide, Search: "/runs", Query: c.query, Body: template.HTML(body.String())}
+		Nav: nav, Wide: c.wide, Search: "/search", Query: c.query, Body: template.HTML(body.String())}
 	var out bytes.Buffer
 	if err := f.Write(&out); err != nil {
 		http.Error(w, "The page cannot be written.", http.StatusInternalServerError)

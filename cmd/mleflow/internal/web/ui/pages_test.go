@@ -110,10 +110,13 @@ func TestSearch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for query, want := range map[string]int{"?tag=n%3D0": 2, "?tag=n": 3, "?tag=n%3D0+none": 0, "?tag=n%3D0&tag=n%3D1": 0, "?q=lion-full+said": 1, "": 3, "?q=lite": 2, "?q=FULL+note": 1, "?q=none": 0, "?state=failed": 0, "?state=finished&q=lite": 2} {
-		if _, body := l.get("/runs" + query); strings.Count(body, "<tr><td") != want {
-			t.Errorf("%q finds %d runs, want %d", query, strings.Count(body, "<tr><td"), want)
+	for query, want := range map[string]int{"?tag=n%3D0": 2, "?tag=n": 3, "?tag=n%3D0+none": 0, "?tag=n%3D0&tag=n%3D1": 0, "?q=lion-full+said": 1, "": 3, "?q=lite": 2, "?q=FULL+note": 1, "?q=nowhere": 0, "?state=failed": 0, "?state=finished&q=lite": 2} {
+		if _, body := l.get("/runs" + query); strings.Count(body, "<tr data-address") != want {
+			t.Errorf("%q finds %d runs, want %d", query, strings.Count(body, "<tr data-address"), want)
 		}
+	}
+	if _, body := l.get("/runs?tag=n%3D1"); !strings.Contains(body, `<option value="n=0">n=0</option><option value="n=1" selected>n=1</option>`) {
+		t.Error("the form does not offer the tags")
 	}
 }
 

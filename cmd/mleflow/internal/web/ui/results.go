@@ -10,7 +10,6 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
 	"github.com/mleflow/mleflow/competitions/board"
-	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -27,24 +26,6 @@ type result struct {
 	Time         time.Time
 	// Runs is the number of runs that have it: later ones take it from the cache.
 	Runs int
-}
-
-// runTally sums up the attempts and graded submissions of a run.
-type runTally struct {
-	Attempts, Finished, Graded, Scored, Medals int
-	// Isolation describes the isolation of the attempts.
-	Isolation string
-	Untrusted bool
-}
-
-// unscored counts the attempts without a score, or, where nothing was graded, those that
-// did not finish.
-func (t runTally) unscored() (bad, all int) {
-	all = max(t.Attempts, t.Graded)
-	if t.Graded == 0 {
-		return all - t.Finished, all
-	}
-	return all - t.Scored, all
 }
 
 // resultIndex knows the graded attempts of all runs. It is built in the
@@ -113,45 +94,14 @@ func (x *resultIndex) refresh(c Results) {
 // read takes in the attempts of a run.
 func (x *resultIndex) read(c Results, past *ledger.Past) {
 	ended := !past.Running() // before the journal is read
-	tally := tallyOf(past, func(e event.StepFinished) { x.take(c, past, e) })
+	tally := tallyOf(past, func(e event.StepFinished) *result {
+		x.take(c, past, e)
+		return x.graded(e.Action)
+	})
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.tallies[past.Info.ID] = tally
 	x.done[past.Info.ID] = ended
-}
-
-// tallyOf sums up the attempts and graded submissions of a run, and returns the latter.
-func tallyOf(past *ledger.Past, graded func(event.StepFinished)) runTally {
-	var t runTally
-	var attempts conditions.Tally
-	for e, err := range past.Finished(conditions.AttemptKind, conditions.GradeKind) {
-		if err != nil {
-			break
-		}
-		if e.Status != event.Ran && e.Status != event.Cached {
-			continue
-		}
-		if e.Kind == conditions.AttemptKind {
-			attempts.Add(e.Kind, e.Conditions)
-			t.Attempts++
-			if e.Outputs["outcome"] == `"finished"` {
-				t.Finished++
-			}
-			continue
-		}
-		t.Graded++
-		if score := e.Outputs["score"]; score != "" && score != "null" {
-			t.Scored++
-		}
-		if m := e.Outputs["medal"]; m != "" && m != `"none"` {
-			t.Medals++
-		}
-		graded(e)
-	}
-	if attempts.Any() {
-		t.Isolation, t.Untrusted = attempts.Shown(), attempts.Untrusted()
-	}
-	return t
 }
 
 // take adds a graded attempt, or one more run to one that is known.
@@ -203,27 +153,4 @@ func (x *resultIndex) all() ([]*result, progress) {
 			strings.Compare(b.Run, a.Run), board.CompareNames(a.Address, b.Address))
 	})
 	return out, progress{Done: len(x.tallies), Total: x.total, Missing: len(x.missing), Ready: x.ready}
-}
-
-// tally returns the counts of a run; those of one that the index has not reached
-// are read now.
-func (x *resultIndex) tally(id string) runTally {
-	x.mu.Lock()
-	t, done := x.tallies[id], x.done[id]
-	x.mu.Unlock()
-	if done {
-		return t
-	}
-	past, err := x.src.Ledger.Open(id)
-	if err != nil {
-		return t
-	}
-	ended := !past.Running()
-	t = tallyOf(past, func(event.StepFinished) {})
-	if ended {
-		x.mu.Lock()
-		x.tallies[id] = t
-		x.mu.Unlock()
-	}
-	return t
 }

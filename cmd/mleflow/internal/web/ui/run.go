@@ -6,7 +6,6 @@ import (
 	"html/template"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -174,78 +173,6 @@ func (u *UI) runningRows(m *model, sum *ledger.Summary, o *overview) {
 	}
 }
 
-// stepRow is a step in the table of steps.
-type stepRow struct{ Address, Link, Kind, Status, Took, Attempts, Why, Error, Where string }
-
-type stepsData struct {
-	Query, Status, Kind, Address string
-	Statuses, Kinds              []choice
-	Rows                         []stepRow
-	Pages                        pager
-	All                          int
-}
-
-// stepsPage lists the steps of a run.
-func (u *UI) stepsPage(r *http.Request) (*content, error) {
-	m, unlock, err := u.openRun(r)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	sum := m.sums.Summary()
-	c, err := u.runContent(m, sum, "Steps")
-	if err != nil {
-		return nil, err
-	}
-	q := r.URL.Query()
-	d := stepsData{Query: strings.TrimSpace(q.Get("q")), Status: q.Get("status"), Kind: q.Get("kind"), Address: runAddress(sum.ID) + "/steps"}
-	all := m.addresses()
-	d.All = len(all)
-	var kinds, match []string
-	words := strings.Fields(strings.ToLower(d.Query))
-	for _, a := range all {
-		kind := m.kind(a)
-		if !slices.Contains(kinds, kind) {
-			kinds = append(kinds, kind)
-		}
-		text := strings.ToLower(a)
-		if d.Kind != "" && kind != d.Kind || d.Status != "" && m.status(m.sums.Step(a), sum.State) != d.Status ||
-			slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
-			continue
-		}
-		match = append(match, a)
-	}
-	d.Kinds, d.Statuses = choices(d.Kind, kinds...), choices(d.Status, "running", "waiting", "ran", "cached", "failed", "skipped", "cancelled", "unneeded", "not started")
-	from, to, p := paged(r, len(match), 2*rowsShown)
-	d.Pages = p
-	for _, a := range match[from:to] {
-		d.Rows = append(d.Rows, u.stepRow(m, sum, a))
-	}
-	if err := c.add("form", "steps form", d); err != nil {
-		return nil, err
-	}
-	return c, c.add("steps", "steps", d)
-}
-
-func (u *UI) stepRow(m *model, sum *ledger.Summary, address string) stepRow {
-	s := m.sums.Step(address)
-	row := stepRow{Address: address, Link: stepAddress(sum.ID, address, ""), Kind: m.kind(address), Status: m.status(s, sum.State), Took: took(s, u.Now(), sum.State == ledger.Running)}
-	if i, ok := m.place[address]; ok {
-		var why []string
-		for _, r := range m.plan.Steps[i].Reasons {
-			why = append(why, r.Text)
-		}
-		row.Why = strings.Join(why, "; ")
-	}
-	if s != nil {
-		row.Error, row.Where = s.Error, strings.Join(s.Devices, ", ")
-		if s.Attempts > 1 {
-			row.Attempts = fmt.Sprint(s.Attempts)
-		}
-	}
-	return row
-}
-
 // aboutPage lists a run's command, variables and machine.
 func (u *UI) aboutPage(r *http.Request) (*content, error) {
 	m, unlock, err := u.openRun(r)
@@ -269,7 +196,8 @@ func (u *UI) aboutPage(r *http.Request) (*content, error) {
 	return c, c.add("about", "about", struct {
 		Facts []page.Fact
 		Files []page.Fact
-	}{page.Environment(m.past.Info), files})
+		Form  descriptionForm
+	}{page.Environment(m.past.Info), files, u.descriptionForm(m.past)})
 }
 
 // decode reads the JSON of a value of an event; false if it is not of this form.

@@ -13,28 +13,6 @@ import (
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
-// rowsShown is the number of rows on a page of a table.
-const rowsShown = 50
-
-// runRow is a run in the list.
-type runRow struct {
-	ID, Name, Address, State, Class, Pipeline, Started, Took, Variables string
-	Ran, Cached, Failed                                                 string
-	// Said are its tags and its note.
-	Said  string
-	Tally runTally
-}
-
-// runsData is the page of runs.
-type runsData struct {
-	Query, State, Tags string
-	States             []choice
-	Rows               []runRow
-	Pages              pager
-	All                int
-	Filtered           bool
-}
-
 // choice is an option of a form.
 type choice struct {
 	Value, Text string
@@ -75,50 +53,56 @@ func paged(r *http.Request, total, size int) (from, to int, p pager) {
 	return from, to, p
 }
 
+// runColumns are those of the list of runs.
+var runColumns = []field{{Key: "run", Title: "Run"}, {Key: "state", Title: "State", Kind: ends}, {Key: "reason", Title: "Reason"}, {Key: "pipeline", Title: "Pipeline"},
+	{Key: "agents", Title: "Agents"}, {Key: "competitions", Title: "Competitions"}, {Key: "attempts", Title: "Finished", Kind: amounts}, {Key: "medals", Title: "Medals", Kind: amounts},
+	{Key: "best", Title: "Best medal rate", Kind: shares}, {Key: "cost", Title: "Cost (USD)", Kind: dollars}, {Key: "started", Title: "Started", Kind: moments}, {Key: "took", Title: "Took", Kind: spells},
+	{Key: "isolation", Title: "Isolation", Kind: badges}, {Key: "said", Title: "Tags and note"}, {Key: "variables", Title: "Variables"}, {Key: "id", Title: "ID", Extra: true},
+	{Key: "ran", Title: "Steps run", Kind: amounts, Extra: true}, {Key: "cached", Title: "Cached", Kind: amounts, Extra: true}, {Key: "failed", Title: "Failed", Kind: amounts, Extra: true}}
+
 // runsPage lists the runs, newest first.
 func (u *UI) runsPage(r *http.Request) (*content, error) {
 	ids, err := u.Ledger.IDs()
 	if err != nil {
 		return nil, err
 	}
-	query, state := strings.TrimSpace(r.URL.Query().Get("q")), r.URL.Query().Get("state")
-	tags := strings.Fields(strings.Join(r.URL.Query()["tag"], " "))
-	d := runsData{Query: query, State: state, Tags: strings.Join(tags, " "), All: len(ids), Filtered: query != "" || state != "" || len(tags) > 0,
-		States: choices(state, string(ledger.Running), string(ledger.Finished), string(ledger.Failed), string(ledger.Cancelled), string(ledger.Interrupted), string(ledger.Unreadable))}
-	if d.Filtered {
-		ids = u.matching(ids, query, state, tags)
-	}
-	from, to, p := paged(r, len(ids), rowsShown)
-	d.Pages = p
-	live := false
-	for _, e := range u.runs.entries(ids[from:to]) {
-		d.Rows = append(d.Rows, u.runRow(e))
-		live = live || e.State == ledger.Running
-	}
-	c := &content{title: "Runs", nav: "Runs", query: query, live: live || from == 0 && !d.Filtered}
-	if err := c.add("form", "runs form", d); err != nil {
+	q := r.URL.Query()
+	tags := strings.Fields(strings.Join(q["tag"], " "))
+	t := &table{Noun: "run", Empty: "Nothing has been applied with this cache yet. mleflow apply PIPELINE.hcl makes a run, and it appears here.", Path: "/runs", Placeholder: "id, name, note, agent, variable", Columns: runColumns, Facets: []string{"state", "agents", "competitions"}}
+	c := &content{title: "Runs", nav: "Runs", live: q.Get("page") == "" && !t.filtered(q) && len(tags) == 0}
+	if err := c.add("title", "list title", listTitle{Title: "Runs", Progress: progress{Ready: true}}); err != nil {
 		return nil, err
 	}
-	return c, c.add("runs", "runs", d)
-}
-
-// matching are the runs that hold every word of a query, in their identifier,
-// name, tags, note, pipeline, state, command line or variables, and that have the
-// tags, each written KEY=VALUE or KEY.
-func (u *UI) matching(ids []string, query, state string, tags []string) []string {
-	words := strings.Fields(strings.ToLower(query))
-	var out []string
-	for i, e := range u.runs.entries(ids) {
-		if state != "" && string(e.State) != state || slices.ContainsFunc(tags, func(t string) bool { return !tagged(e, t) }) {
+	if len(tags) > 0 {
+		t.Empty = "No run has these tags."
+	}
+	if len(ids) > allRuns && !t.arranged(q) && len(tags) == 0 {
+		from, to, _ := paged(r, len(ids), gridRows)
+		t.Start, t.Total = from, len(ids)
+		ids = ids[from:to]
+	}
+	known := map[string]bool{}
+	for _, e := range u.runs.entries(ids) {
+		for key, value := range e.Tags {
+			known[key+"="+value] = true
+		}
+		if slices.ContainsFunc(tags, func(tag string) bool { return !tagged(e, tag) }) {
 			continue
 		}
-		text := strings.ToLower(strings.Join(append([]string{e.ID, e.Called(e.ID), e.Said(), e.Pipeline, e.Name, string(e.State), e.Host}, e.Argv...), " "))
-		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
-			out = append(out, ids[i])
-		}
+		t.Lines = append(t.Lines, u.runLine(e))
+		c.live = c.live || e.State == ledger.Running
 	}
-	return out
+	if given := strings.Join(tags, " "); len(known) > 0 || given != "" {
+		known[given] = true
+		delete(known, "")
+		t.Choosers = []chooser{{"tag", "Tag", choices(given, sortedKeys(known)...)}}
+	}
+	return c, t.add(c, r)
 }
+
+// allRuns is the number of runs up to which all are read to show the first page, so that
+// the form can offer their agents and competitions.
+const allRuns = 300
 
 // tagged reports whether a run has a tag, with that value if one is named.
 func tagged(e ledger.Entry, tag string) bool {
@@ -127,24 +111,37 @@ func tagged(e ledger.Entry, tag string) bool {
 	return ok && (!exact || value == want)
 }
 
-func (u *UI) runRow(e ledger.Entry) runRow {
-	row := runRow{ID: e.ID, Name: e.Called(e.ID), Said: e.Said(), Address: runAddress(e.ID), Pipeline: "?", Variables: view.GivenVariables(e.Argv), Tally: u.results.tally(e.ID)}
-	if e.Pipeline != "" {
-		row.Pipeline = filepath.Base(e.Pipeline)
+// runLine is a run in the list.
+func (u *UI) runLine(e ledger.Entry) line {
+	t := u.results.tally(e.ID)
+	_, class := verdict(e.State, t.Attempts-t.Good, t.Attempts)
+	cells := []cell{{Text: e.Called(e.ID), Link: runAddress(e.ID)}, {Text: string(e.State), Class: class}, {Text: t.Trouble}, {Text: pipelineName(e)}, listed(t.Agents), listed(t.Competitions), nothing, nothing,
+		number(t.Best), number(t.Cost), nothing, nothing, isolationCell(t.Isolation), {Text: brief(e.Said())}, {Text: brief(view.GivenVariables(e.Argv))}, {Text: e.ID}, nothing, nothing, nothing}
+	if t.Attempts > 0 {
+		cells[6] = cell{Text: fraction(t.Finished, t.Attempts), Value: float64(t.Finished)}
 	}
-	bad, all := row.Tally.unscored()
-	row.State, row.Class = verdict(e.State, bad, all)
+	if t.Graded > 0 {
+		cells[7] = cell{Text: fraction(t.Medals, t.Graded), Value: float64(t.Medals)}
+	}
 	if !e.Started.IsZero() {
-		row.Started = when(e.Started)
+		cells[10] = number(float64(e.Started.Unix()))
 	}
 	switch {
 	case e.Finish != nil:
-		row.Took = view.Millis(e.Finish.DurationMillis)
-		row.Ran, row.Cached, row.Failed = view.Count(int64(e.Finish.Ran)), view.Count(int64(e.Finish.Cached)), view.Count(int64(e.Finish.Failed))
+		cells[11] = number(float64(e.Finish.DurationMillis) / 1000)
+		cells[16], cells[17], cells[18] = number(float64(e.Finish.Ran)), number(float64(e.Finish.Cached)), number(float64(e.Finish.Failed))
 	case e.State == ledger.Running:
-		row.Took = view.Duration(u.Now().Sub(e.Started).Round(time.Second)) + " so far"
+		sofar := u.Now().Sub(e.Started).Round(time.Second)
+		cells[11] = cell{Text: view.Duration(sofar) + " so far", Value: sofar.Seconds()}
 	}
-	return row
+	return line{Cells: cells, Address: e.ID, Also: e.Host + " " + e.Name, Compare: compareAddress(runPrefix + e.ID)}
+}
+
+func pipelineName(e ledger.Entry) string {
+	if e.Pipeline == "" {
+		return "?"
+	}
+	return filepath.Base(e.Pipeline)
 }
 
 // when writes a time of the reader's machine for a table.

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"io/fs"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,8 +20,19 @@ import (
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
-//go:embed assets/page.js
-var script []byte
+//go:embed assets
+var assets embed.FS
+
+// joined returns the assets with a suffix, one after the other.
+func joined(suffix string) string {
+	var all strings.Builder
+	names, _ := fs.Glob(assets, "assets/*"+suffix) // the pattern is well-formed
+	for _, name := range names {
+		text, _ := assets.ReadFile(name) // it is embedded
+		all.Write(text)
+	}
+	return all.String()
+}
 
 // Results is the cache that results are read from.
 type Results interface {
@@ -50,6 +63,8 @@ type UI struct {
 	models  *models
 	turns   *transcripts
 	mux     *http.ServeMux
+	// token is in the forms of this process.
+	token string
 }
 
 // New returns the pages over a source. The index of all results is built from
@@ -58,7 +73,7 @@ func New(ctx context.Context, src Source) *UI {
 	if src.Now == nil {
 		src.Now = time.Now
 	}
-	u := &UI{Source: src, mux: http.NewServeMux(), models: newModels(), turns: &transcripts{}}
+	u := &UI{Source: src, mux: http.NewServeMux(), models: newModels(), turns: &transcripts{}, token: secret()}
 	u.runs = newRunIndex(src.Ledger)
 	u.results = newResultIndex(ctx, src)
 	u.routes()
@@ -69,7 +84,7 @@ func (u *UI) routes() {
 	pages := map[string]func(*http.Request) (*content, error){
 		"/runs": u.runsPage, "/runs/{run}": u.runPage, "/runs/{run}/steps": u.stepsPage, "/runs/{run}/attempts": u.attemptsPage,
 		"/runs/{run}/about": u.aboutPage, "/step/{run}": u.stepPage, "/competitions": u.competitionsPage,
-		"/competitions/{id}": u.competitionPage, "/agents": u.agentsPage, "/agent": u.agentPage, "/compare": u.comparePage, "/help": u.helpPage,
+		"/competitions/{id}": u.competitionPage, "/agents": u.agentsPage, "/attempts": u.resultsPage, "/search": u.searchPage, "/agent": u.agentPage, "/compare": u.comparePage, "/help": u.helpPage,
 	}
 	for path, make := range pages {
 		u.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { u.serve(w, r, make) })
@@ -77,9 +92,11 @@ func (u *UI) routes() {
 	u.mux.HandleFunc("/{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/runs", http.StatusSeeOther) })
 	u.mux.HandleFunc("/runs/{run}/report", u.report)
 	u.mux.HandleFunc("/turns/{run}", u.turnRows)
-	u.mux.HandleFunc("/style.css", static("text/css; charset=utf-8", []byte(page.Style())))
+	u.mux.HandleFunc("/find", u.find)
+	u.mux.HandleFunc("POST /runs/{run}"+describeEnd, u.describe)
+	u.mux.HandleFunc("/style.css", static("text/css; charset=utf-8", []byte(page.Style()+joined(".css"))))
 	u.mux.HandleFunc("/favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
-	u.mux.HandleFunc("/page.js", static("text/javascript; charset=utf-8", script))
+	u.mux.HandleFunc("/page.js", static("text/javascript; charset=utf-8", []byte(joined(".js"))))
 	u.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		u.serve(w, r, func(*http.Request) (*content, error) { return nil, errNothing })
 	})
@@ -116,19 +133,8 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 // errNothing means that there is no such page, run, step or file.
 var errNothing = errors.New("there is nothing at this address")
 
-//go:embed assets/*.html
-var sources embed.FS
-
 // pages are parsed when the first is needed.
-var pages = sync.OnceValue(func() *template.Template {
-	text := firstscreen.Parts
-	files, _ := sources.ReadDir("assets") // embedded
-	for _, f := range files {
-		part, _ := sources.ReadFile("assets/" + f.Name())
-		text += string(part)
-	}
-	return page.Parse("pages", text, functions)
-})
+var pages = sync.OnceValue(func() *template.Template { return page.Parse("pages", firstscreen.Parts+joined(".html"), functions) })
 
 // fill fills the template of a section.
 func fill(name string, data any) (template.HTML, error) {

@@ -21,8 +21,10 @@ import (
 type stepHead struct {
 	Run, RunLink, Address, Status, Error, Isolation, Class, CachedFrom, CachedLink string
 	Untrusted                                                                      bool
-	Facts                                                                          []page.Fact
-	Tabs                                                                           []page.Link
+	// Headline names an attempt.
+	Headline *headline
+	Facts    []page.Fact
+	Tabs     []page.Link
 }
 
 // one is a step of a run for which a page is made.
@@ -123,6 +125,7 @@ func (o *one) head(attempt bool, tab string) stepHead {
 		}
 	}
 	if attempt {
+		h.Headline = o.headline()
 		for _, t := range attemptTabs {
 			h.Tabs = append(h.Tabs, page.Link{Text: t[1], Address: stepAddress(o.sum.ID, o.address, t[0]), Here: t[0] == tab})
 		}

@@ -9,14 +9,15 @@
   function put(sections) {
     for (const [name, html] of Object.entries(sections)) {
       const at = content.querySelector(`[data-section="${name}"]`);
-      if (!at) continue;
+      if (!at || at.contains(document.activeElement) && document.activeElement.form) continue; // somebody types there
       const focused = at.contains(document.activeElement) ? document.activeElement : null;
       const key = focused && (focused.getAttribute('href') || focused.getAttribute('aria-label'));
       const open = [...at.querySelectorAll('details')].map(d => d.open);
-      const scrolled = [...at.querySelectorAll('.scroll, .log')].map(e => [e.scrollLeft, e.scrollTop]);
+      const scrolled = [...at.querySelectorAll('.scroll, .log, .grid')].map(e => [e.scrollLeft, e.scrollTop]);
       at.innerHTML = html;
+      document.dispatchEvent(new CustomEvent('section', { detail: at }));
       at.querySelectorAll('details').forEach((d, i) => { d.open = open[i] || d.open; });
-      at.querySelectorAll('.scroll, .log').forEach((e, i) => { if (scrolled[i]) [e.scrollLeft, e.scrollTop] = scrolled[i]; });
+      at.querySelectorAll('.scroll, .log, .grid').forEach((e, i) => { if (scrolled[i]) [e.scrollLeft, e.scrollTop] = scrolled[i]; });
       if (key) [...at.querySelectorAll('a, [tabindex]')].find(e => (e.getAttribute('href') || e.getAttribute('aria-label')) === key)?.focus({ preventScroll: true });
     }
   }
@@ -42,27 +43,43 @@
   let typing, asked;
   function filter(form) {
     const q = new URLSearchParams();
-    for (const [name, value] of new FormData(form)) if (value) q.set(name, value);
-    const to = form.action + (q.size ? '?' + q : '');
+    for (const [name, value] of new FormData(form)) if (value) q.append(name, value);
+    if (!form.hasAttribute('data-custom') && [...form.querySelectorAll('[name=col]')].every(c => c.checked === c.defaultChecked)) q.delete('col');
+    visit(form.action + (q.size ? '?' + q : ''));
+  }
+  // visit asks for another state of the page and takes over its sections: without the
+  // form, unless all is asked for.
+  function visit(to, all) {
     asked?.abort();
     asked = new AbortController();
-    fetch(to, { signal: asked.signal }).then(r => r.ok ? r.text() : Promise.reject(r.status)).then(text => {
+    return fetch(to, { signal: asked.signal }).then(r => r.ok ? r.text() : Promise.reject(r.status)).then(text => {
       const page = new DOMParser().parseFromString(text, 'text/html').getElementById('content');
       const sections = {};
-      for (const s of page.querySelectorAll('[data-section]')) if (!s.querySelector('form')) sections[s.dataset.section] = s.innerHTML;
+      for (const s of page.querySelectorAll('[data-section]')) if (all || !s.querySelector('form')) sections[s.dataset.section] = s.innerHTML;
       history.replaceState(null, '', to);
       content.toggleAttribute('data-live', page.hasAttribute('data-live'));
       put(sections);
       follow();
+      document.dispatchEvent(new Event('shown'));
     }).catch(() => { });
   }
-  for (const form of document.querySelectorAll('form[data-filter]')) {
-    form.addEventListener('input', () => { clearTimeout(typing); typing = setTimeout(() => filter(form), 150); });
-    form.addEventListener('submit', e => { e.preventDefault(); filter(form); });
-  }
+  content.addEventListener('click', e => {
+    const a = e.target.closest('a[data-stay]');
+    if (!a || e.ctrlKey || e.metaKey || e.shiftKey) return;
+    e.preventDefault();
+    visit(a.href, true);
+  });
+  content.addEventListener('input', e => {
+    const form = e.target.closest('form[data-filter]');
+    if (form) { clearTimeout(typing); typing = setTimeout(() => filter(form), 150); }
+  });
+  content.addEventListener('submit', e => {
+    const form = e.target.closest('form[data-filter]');
+    if (form) { e.preventDefault(); filter(form); }
+  });
 
   // Keys.
-  const places = { r: '/runs', c: '/competitions', a: '/agents', m: '/compare' };
+  const places = { r: '/runs', t: '/attempts', c: '/competitions', a: '/agents', m: '/compare' };
   let went = 0;
   function move(by) {
     const links = [...content.querySelectorAll('[data-rows] tbody tr')].map(r => r.querySelector('a')).filter(Boolean);
@@ -71,7 +88,7 @@
     links[at < 0 ? 0 : Math.min(Math.max(at + by, 0), links.length - 1)].focus();
   }
   document.addEventListener('keydown', e => {
-    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    if (e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented || document.querySelector('dialog[open]')) return;
     if (e.target.closest('input, select, textarea')) {
       if (e.key === 'Escape') e.target.blur();
       return;

@@ -1,0 +1,76 @@
+package ui
+
+import (
+	"math"
+	"net/http"
+	"strings"
+
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/ledger"
+)
+
+// stepsPage lists the steps of a run.
+func (u *UI) stepsPage(r *http.Request) (*content, error) {
+	m, unlock, err := u.openRun(r)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	sum := m.sums.Summary()
+	c, err := u.runContent(m, sum, "Steps")
+	if err != nil {
+		return nil, err
+	}
+	t := &table{Noun: "step", Path: runAddress(sum.ID) + "/steps", Placeholder: "address, error", Facets: []string{"status", "kind"}, Columns: []field{{Key: "step", Title: "Step"}, {Key: "status", Title: "Status", Kind: ends},
+		{Key: "took", Title: "Took", Kind: spells}, {Key: "tries", Title: "Tries", Kind: amounts}, {Key: "reason", Title: "Reason"}, {Key: "on", Title: "On"}, {Key: "why", Title: "Why it runs"}, {Key: "kind", Title: "Kind", Extra: true}}}
+	for _, a := range m.addresses() {
+		t.Lines = append(t.Lines, u.stepLine(m, sum, a))
+	}
+	return c, t.add(c, r)
+}
+
+func (u *UI) stepLine(m *model, sum *ledger.Summary, address string) line {
+	s := m.sums.Step(address)
+	status := m.status(s, sum.State)
+	cells := []cell{{Text: address, Link: stepAddress(sum.ID, address, "")}, {Text: status, Class: status}, {Text: took(s, u.Now(), sum.State == ledger.Running), Value: math.NaN()}, nothing, {}, {}, {}, {Text: m.kind(address)}}
+	if i, ok := m.place[address]; ok {
+		var why []string
+		for _, reason := range m.plan.Steps[i].Reasons {
+			why = append(why, reason.Text)
+		}
+		cells[6].Text = brief(strings.Join(why, "; "))
+	}
+	if s == nil {
+		return line{Cells: cells, Address: address}
+	}
+	cells[4].Text, cells[5].Text = brief(s.Error), strings.Join(s.Devices, ", ")
+	if d := s.Duration.Seconds(); s.Status != "" && cells[2].Text != "" {
+		cells[2].Value = d
+	}
+	if s.Attempts > 0 {
+		cells[3] = number(float64(s.Attempts))
+	}
+	if why := unsuccessful(s); why != "" {
+		cells[1].Class, cells[4].Text = "bad", brief(strings.TrimSuffix(why+": "+cells[4].Text, ": "))
+	}
+	return line{Cells: cells, Address: address}
+}
+
+// unsuccessful is why a step that ran brought no score, "" if it did or never does.
+func unsuccessful(s *ledger.StepSummary) string {
+	row := attemptRow{Value: math.NaN()}
+	switch {
+	case s.Status != event.Ran && s.Status != event.Cached:
+	case s.Kind == conditions.AttemptKind:
+		if row.used(s); row.Bad {
+			return row.Outcome
+		}
+	case s.Kind == conditions.GradeKind:
+		row.grade(s)
+		if text, class := ending(string(s.Status), "", row.Graded, !math.IsNaN(row.Value)); class == "bad" {
+			return strings.TrimSuffix(text+": "+row.Reason, ": ")
+		}
+	}
+	return ""
+}

@@ -1,0 +1,325 @@
+package ui
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/competitions/board"
+)
+
+// measure is the kind of the values of a column: how they are written, aligned, ordered
+// and averaged.
+type measure int
+
+const (
+	words   measure = iota // in natural order
+	badges                 // words as a pill
+	ends                   // how something ended, as a pill
+	medals                 // ordered from none to gold
+	points                 // scores, with the same decimals in the whole column
+	amounts                // integers
+	shares                 // percentages
+	dollars                // amounts in US dollars
+	spells                 // durations in seconds
+	moments                // times in seconds since 1970
+)
+
+// field is a column of a table.
+type field struct {
+	Key, Title string
+	Kind       measure
+	// Extra columns are shown only if somebody chooses them.
+	Extra bool
+	// Within is the key of a column whose values must agree for a mean to make sense,
+	// such as the competition of scores.
+	Within string
+}
+
+// cell is a value of a row. Link must be made by the program.
+type cell struct {
+	// Text is what is shown; numbers without one are written in the style of the column.
+	// Sub follows the text, or stands below it on a narrow screen.
+	Text, Sub, Link string
+	// Class colours the text. All are the values that a list in the text stands for.
+	Class string
+	All   []string
+	// Value is a number; NaN if there is none. SEM is the standard error of a mean.
+	Value, SEM float64
+	// Mean marks the value of a group.
+	Mean bool
+}
+
+// nothing is the number of a cell without one.
+var nothing = cell{Value: math.NaN()}
+
+// listed is a cell with the first of some names, of which rows can be chosen by each.
+func listed(names []string) cell {
+	c := cell{Text: strings.Join(names[:min(len(names), 2)], ", "), All: names}
+	if more := len(names) - 2; more > 0 {
+		c.Text += fmt.Sprintf(" +%d", more)
+	}
+	return c
+}
+
+func number(v float64) cell { return cell{Value: v} }
+
+// line is a row of a table: a cell for every column.
+type line struct {
+	Cells []cell
+	// Address and Compare are what the actions of the row copy or lead to.
+	Address, Compare string
+	// Also is searched besides the cells.
+	Also string
+	// Members is the number of rows in a group.
+	Members int
+}
+
+// table is a list that can be searched, filtered, sorted and grouped by its address.
+type table struct {
+	// Noun is a row in a few words, Path the address of the page; Keep are the
+	// parameters of the address that tell which page it is.
+	Noun, Path string
+	// Retry begins the command that runs the step of a row again; "" if there is none.
+	Retry string
+	// Empty is what is said if there are no rows at all.
+	Empty       string
+	Keep        []string
+	Placeholder string
+	Columns     []field
+	// Facets are the columns by whose values rows are chosen, Groups those by which rows
+	// can be grouped. "agent+competition" names two columns.
+	Facets, Groups []string
+	// Choosers are further fields of the form; the page has applied them.
+	Choosers []chooser
+	Lines    []line
+	// Start is the place of the first line in a list of Total, if the lines are one page
+	// of it already.
+	Start, Total int
+}
+
+// at is the index of a column, -1 if there is none of that key.
+func (t *table) at(key string) int {
+	return slices.IndexFunc(t.Columns, func(c field) bool { return c.Key == key })
+}
+
+// filtered reports whether an address chooses among the rows.
+func (t *table) filtered(q url.Values) bool {
+	return q.Get("q") != "" || slices.ContainsFunc(t.Facets, func(key string) bool { return q.Get(key) != "" })
+}
+
+// arranged reports whether an address needs all rows at once.
+func (t *table) arranged(q url.Values) bool {
+	return t.filtered(q) || q.Get("sort") != "" || q.Get("group") != ""
+}
+
+// chosen are the lines that an address asks for.
+func (t *table) chosen(q url.Values) []line {
+	find := strings.Fields(strings.ToLower(q.Get("q")))
+	want := map[int]string{}
+	for _, key := range t.Facets {
+		if v := q.Get(key); v != "" {
+			want[t.at(key)] = v
+		}
+	}
+	out := make([]line, 0, len(t.Lines))
+	for _, l := range t.Lines {
+		if l.has(want) && l.says(find) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+func (l line) has(want map[int]string) bool {
+	for i, v := range want {
+		if l.Cells[i].Text != v && !slices.Contains(l.Cells[i].All, v) {
+			return false
+		}
+	}
+	return true
+}
+
+// says reports whether a line holds all words.
+func (l line) says(find []string) bool {
+	if len(find) == 0 {
+		return true
+	}
+	var all strings.Builder
+	all.WriteString(l.Address + " " + l.Also)
+	for _, c := range l.Cells {
+		all.WriteString(" " + c.Text + " " + c.Sub + " " + strings.Join(c.All, " "))
+	}
+	text := strings.ToLower(all.String())
+	return !slices.ContainsFunc(find, func(w string) bool { return !strings.Contains(text, w) })
+}
+
+// sorted sorts lines by a column; rows without a value are last in both directions.
+func (t *table) sorted(lines []line, i int, down bool) {
+	text := t.Columns[i].Kind <= ends
+	slices.SortStableFunc(lines, func(x, y line) int {
+		a, b := x.Cells[i], y.Cells[i]
+		c, without := 0, 0
+		if text {
+			c, without = board.CompareNames(a.Text+" "+a.Sub, b.Text+" "+b.Sub), count(a.Text == "")-count(b.Text == "")
+		} else {
+			without = count(math.IsNaN(a.Value)) - count(math.IsNaN(b.Value))
+			c = count(a.Value > b.Value) - count(a.Value < b.Value)
+		}
+		switch {
+		case without != 0:
+			return without
+		case down:
+			return -c
+		}
+		return c
+	})
+}
+
+// arrange are the lines of an address in their order, with those of groups.
+func (t *table) arrange(q url.Values) []line {
+	lines := t.chosen(q)
+	by := t.at(q.Get("sort"))
+	down := q.Get("dir") == "desc"
+	if by >= 0 {
+		t.sorted(lines, by, down)
+	}
+	if !slices.Contains(t.Groups, q.Get("group")) {
+		return lines
+	}
+	heads, members := t.grouped(lines, q)
+	if by >= 0 {
+		t.sorted(heads, by, down)
+	}
+	var out []line
+	for _, h := range heads {
+		out = append(out, h)
+		if q.Get("fold") == "" {
+			out = append(out, members[h.Cells[0].Text]...)
+		}
+	}
+	return out
+}
+
+// grouped are the heads of the groups in natural order, and the members of each by the
+// text of its head.
+func (t *table) grouped(lines []line, q url.Values) ([]line, map[string][]line) {
+	var keys []int
+	for _, key := range strings.Split(q.Get("group"), "+") {
+		keys = append(keys, t.at(key))
+	}
+	members, first := map[string][]line{}, map[string]url.Values{}
+	for _, l := range lines {
+		var names []string
+		only := url.Values{}
+		for _, i := range keys {
+			names = append(names, l.Cells[i].Text)
+			only.Set(t.Columns[i].Key, l.Cells[i].Text)
+		}
+		name := strings.Join(names, " · ")
+		members[name], first[name] = append(members[name], l), only
+	}
+	var heads []line
+	for _, name := range sortedKeys(members) {
+		link := t.link(q, "group", "", "fold", "")
+		for key, v := range first[name] {
+			link = with(link, key, v[0])
+		}
+		heads = append(heads, t.head(cell{Text: name, Link: link}, members[name]))
+	}
+	return heads, members
+}
+
+// head is the line of a group: the means of its members.
+func (t *table) head(title cell, members []line) line {
+	h := line{Cells: make([]cell, len(t.Columns)), Members: len(members)}
+	for i, c := range t.Columns {
+		h.Cells[i] = c.mean(members, i, t.at(c.Within))
+	}
+	h.Cells[0] = title
+	return h
+}
+
+// mean is the mean of a column's values with its standard error. Of words it is what all
+// rows share; of medals it is the share of rows with one, and of ends how many ended well.
+func (c field) mean(members []line, i, within int) cell {
+	if c.Kind < ends || within >= 0 && !same(members, within) {
+		if c.Kind < ends && same(members, i) {
+			return members[0].Cells[i]
+		}
+		return nothing
+	}
+	if c.Kind == ends {
+		well := 0
+		for _, l := range members {
+			well += count(l.Cells[i].Class == "good")
+		}
+		return cell{Text: fraction(well, len(members)), Value: float64(well)}
+	}
+	var values []float64
+	for _, l := range members {
+		v := l.Cells[i].Value
+		if c.Kind == medals {
+			v = float64(100 * count(v > 0))
+		}
+		if !math.IsNaN(v) {
+			values = append(values, v)
+		}
+	}
+	m, sem := meanOf(values)
+	return cell{Value: m, SEM: sem, Mean: c.Kind != moments}
+}
+
+func same(lines []line, i int) bool {
+	return !slices.ContainsFunc(lines, func(l line) bool { return l.Cells[i].Text != lines[0].Cells[i].Text })
+}
+
+// meanOf is the mean of values and its standard error; NaN where there are too few.
+func meanOf(values []float64) (mean, sem float64) {
+	n := float64(len(values))
+	for _, v := range values {
+		mean += v / n
+	}
+	if n == 0 {
+		return math.NaN(), math.NaN()
+	}
+	var squares float64
+	for _, v := range values {
+		squares += (v - mean) * (v - mean)
+	}
+	return mean, math.Sqrt(squares / (n - 1) / n)
+}
+
+// link is the address of the page with parameters changed: pairs of names and values,
+// where an empty value removes a parameter. It starts at the first page of rows.
+func (t *table) link(q url.Values, pairs ...string) string {
+	u := url.URL{Path: t.Path, RawQuery: q.Encode()}
+	return with(u.String(), append([]string{"page", ""}, pairs...)...)
+}
+
+func with(address string, pairs ...string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	q := u.Query()
+	for i := 0; i < len(pairs); i += 2 {
+		if q.Del(pairs[i]); pairs[i+1] != "" {
+			q.Set(pairs[i], pairs[i+1])
+		}
+	}
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// add adds the table's form and its rows to a page.
+func (t *table) add(c *content, r *http.Request) error {
+	v := t.view(r)
+	if err := c.add("form", "grid form", v); err != nil {
+		return err
+	}
+	return c.add("grid", "grid", v)
+}

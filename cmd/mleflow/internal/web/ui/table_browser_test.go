@@ -1,0 +1,102 @@
+package ui
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui/browsertest"
+)
+
+// TestTablesInTheBrowser sorts, filters and scrolls a table of 1,000 attempts without
+// loading the page again.
+func TestTablesInTheBrowser(t *testing.T) {
+	b := browsertest.Open(t)
+	l := newLab(t)
+	id := l.try("many.hcl", l.start, trials(1000))
+	base, first := l.serve()
+	tab := b.Tab(browsertest.Forms()[0])
+	tab.Go(first)
+	tab.Go(base + runAddress(id) + "/attempts")
+	tab.Run("window.same = true")
+	tab.Wait(`document.querySelectorAll('.grid tbody:not([aria-hidden]) tr').length === 100`)
+	tab.Click(`.grid thead a[href*="sort=score"]`)
+	tab.Wait(`location.search.includes('sort=score') && document.querySelector('[aria-sort=descending]')`)
+	tab.Click(`.grid thead a[href*="sort=score"]`)
+	tab.Wait(`document.querySelector('[aria-sort=ascending]') && document.querySelector('.grid tbody:not([aria-hidden]) tr td:nth-child(3)').innerText.startsWith('0.50')`)
+	tab.Run(`document.querySelector('.grid').scrollTop = 1e9`)
+	tab.Wait(`[...document.querySelectorAll('.grid tbody:not([aria-hidden]) tr')].at(-1)?.innerText.includes('timed out') && !document.querySelector('.blank') && document.querySelectorAll('.grid tr').length < 350`)
+	tab.Run(`document.querySelector('.grid').scrollTop = document.querySelector('.grid').scrollHeight / 2`)
+	tab.Wait(`!document.querySelector('.blank') && Math.abs(Number([...document.querySelectorAll('.grid tbody:not([aria-hidden]) tr')][50].cells[2].innerText) - 0.75) < 0.05`)
+	tab.Run(`document.querySelector('[name=agent]').value = 'codex'; document.querySelector('[name=agent]').dispatchEvent(new Event('input', {bubbles: true}))`)
+	tab.Wait(`location.search.includes('agent=codex') && location.search.includes('sort=score') && document.querySelector('.grid').dataset.total === '200' && document.querySelector('.grid').scrollTop === 0`)
+	tab.Run(`document.querySelector('[data-acts]').click()`)
+	tab.Wait(`document.activeElement.getAttribute('role') === 'menuitem' && document.querySelector('.menu').innerText.includes('Copy the command')`)
+	tab.Key("Escape")
+	tab.Wait(`document.activeElement.matches('[data-acts]')`)
+	if tab.Run("window.same === true") != "true" {
+		t.Error("the page was loaded again")
+	}
+	looked(t, tab, "a long table")
+}
+
+// TestPaletteInTheBrowser goes to an attempt by its name, from the keyboard alone.
+func TestPaletteInTheBrowser(t *testing.T) {
+	b := browsertest.Open(t)
+	l := newLab(t)
+	id := l.try("few.hcl", l.start, trials(20))
+	l.get("/agents")
+	l.indexed()
+	base, first := l.serve()
+	tab := b.Tab(browsertest.Forms()[2])
+	tab.Go(first)
+	tab.Go(base + "/runs")
+	tab.Run(`document.dispatchEvent(new KeyboardEvent('keydown', {key: 'k', ctrlKey: true, bubbles: true, cancelable: true}))`)
+	tab.Wait(`document.activeElement.matches('.palette input') && document.querySelectorAll('.palette [role=option]').length === 6`)
+	tab.Type("codex leaf")
+	tab.Wait(`document.querySelector('.palette [aria-selected=true]')?.innerText.includes('codex · leaf-classification · 0')`)
+	looked(t, tab, "the palette")
+	if dir := os.Getenv("MLEFLOW_SHOTS"); dir != "" {
+		tab.Shot(filepath.Join(dir, "palette.png"))
+	}
+	tab.Key("ArrowDown")
+	tab.Wait(`document.querySelector('.palette [aria-selected=true]').innerText.includes('Search names and logs')`)
+	tab.Key("ArrowUp")
+	tab.Key("Enter")
+	tab.Wait(`location.pathname === '/step/` + id + `' && document.querySelector('h1').innerText.includes('codex · leaf-classification · 0')`)
+	looked(t, tab, "an attempt")
+	tab.Go(base + "/search?q=codex")
+	looked(t, tab, "a search")
+}
+
+// TestShots takes pictures of the lists with 1, 20 and 5,000 attempts for who looks at them.
+func TestShots(t *testing.T) {
+	dir := os.Getenv("MLEFLOW_SHOTS")
+	if dir == "" {
+		t.Skip("MLEFLOW_SHOTS names no folder")
+	}
+	b := browsertest.Open(t)
+	for _, n := range []int{1, 20, 5000} {
+		l := newLab(t)
+		id := l.try("mlebench.hcl", l.start, trials(n))
+		if n > 20 {
+			l.try("demo.hcl", l.start.Add(time.Hour), trials(20))
+		}
+		l.get("/agents")
+		l.indexed()
+		base, first := l.serve()
+		for _, width := range []int{1400, 1000, 400} {
+			for _, dark := range []bool{false, true} {
+				tab := b.Tab(browsertest.Form{Width: width, Height: 900, Dark: dark})
+				tab.Go(first)
+				for name, path := range map[string]string{"runs": "/runs", "attempts": runAddress(id) + "/attempts", "grouped": runAddress(id) + "/attempts?group=agent&fold=1", "results": "/attempts?sort=score&dir=desc", "steps": runAddress(id) + "/steps", "competitions": "/competitions", "agents": "/agents", "competition": "/competitions/demo-digits", "agent": "/agent?name=aide", "search": "/search?q=aide"} {
+					tab.Go(base + path)
+					looked(t, tab, name)
+					tab.Shot(filepath.Join(dir, fmt.Sprintf("%s-%d-%d-%v.png", name, n, width, dark)))
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,272 @@
+package ui
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+)
+
+// gridRows is the number of rows that are sent at once; the script asks for others as
+// they are scrolled to.
+const gridRows = 100
+
+// tableView is a table as its templates show it.
+type tableView struct {
+	*table
+	Query           string
+	Fields          []chooser
+	Grouping        []choice
+	Grouped, Fold   bool
+	Shown           []columnChoice
+	Hidden          []page.Fact
+	Heads           []heading
+	Rows            []shownRow
+	Pages           pager
+	All             int
+	Filtered, Acted bool
+	// Custom reports whether somebody chose the columns.
+	Custom bool
+	Reset  string
+	// Widest are the longest texts of the columns, so that their widths do not depend
+	// on the rows that are there.
+	Widest []string
+}
+
+// chooser is a select of a form.
+type chooser struct {
+	Name, Title string
+	Options     []choice
+}
+
+// columnChoice is a column that can be shown.
+type columnChoice struct {
+	field
+	Chosen bool
+}
+
+// heading is the head of a column: a link that sorts by it.
+type heading struct {
+	Title, Link, Sorted string
+	Num                 bool
+}
+
+// shownRow and shownCell are a line with the chosen columns only.
+type shownRow struct {
+	line
+	Shown []shownCell
+	Acted bool
+}
+
+type shownCell struct {
+	cell
+	Num, Pill, Medal bool
+}
+
+// view is the table as an address asks for it.
+func (t *table) view(r *http.Request) *tableView {
+	q := r.URL.Query()
+	lines := t.arrange(q)
+	v := &tableView{table: t, Query: q.Get("q"), Filtered: t.filtered(q), Fold: q.Get("fold") != "", Custom: q.Has("col"), All: max(t.Total, len(t.Lines)),
+		Acted: slices.ContainsFunc(t.Lines, func(l line) bool { return l.Address != "" || l.Compare != "" })}
+	v.Grouped = slices.Contains(t.Groups, q.Get("group"))
+	from, to, p := paged(r, max(t.Total, len(lines)), gridRows)
+	v.Pages = p
+	v.choosers(q)
+	shown := t.columns(q, lines)
+	var writers []func(float64) string
+	for i, c := range t.Columns {
+		writers = append(writers, c.writer(lines, i))
+		v.Shown = append(v.Shown, columnChoice{c, slices.Contains(shown, i)})
+	}
+	for _, i := range shown {
+		v.Heads = append(v.Heads, t.headOf(q, t.Columns[i]))
+		if len(lines) > gridRows {
+			v.Widest = append(v.Widest, widest(lines, i, writers[i]))
+		}
+	}
+	for _, l := range lines[from-t.Start : to-t.Start] {
+		row := t.shown(l, shown, writers)
+		row.Acted = v.Acted
+		v.Rows = append(v.Rows, row)
+	}
+	return v
+}
+
+// choosers are the fields of the form besides the search.
+func (v *tableView) choosers(q url.Values) {
+	for _, key := range v.Facets {
+		i := v.at(key)
+		values := map[string]bool{}
+		for _, l := range v.Lines {
+			values[l.Cells[i].Text] = l.Cells[i].All == nil
+			for _, text := range l.Cells[i].All {
+				values[text] = true
+			}
+		}
+		for _, no := range []string{"", "–"} {
+			delete(values, no)
+		}
+		maps.DeleteFunc(values, func(_ string, is bool) bool { return !is })
+		if len(values) > 1 || q.Get(key) != "" {
+			v.Fields = append(v.Fields, chooser{key, v.Columns[i].Title, choices(q.Get(key), sortedKeys(values)...)})
+		}
+	}
+	v.Fields = append(v.Fields, v.Choosers...)
+	if len(v.Groups) > 0 && len(v.Lines) > 1 {
+		v.Grouping = choices(q.Get("group"), v.Groups...)
+		v.Grouping[0].Text = "nothing"
+		for i := range v.Grouping {
+			v.Grouping[i].Text = strings.ReplaceAll(v.Grouping[i].Text, "+", " and ")
+		}
+	}
+	for _, key := range append([]string{"sort", "dir"}, v.Keep...) {
+		if value := q.Get(key); value != "" {
+			v.Hidden = append(v.Hidden, page.Fact{Name: key, Value: value})
+		}
+	}
+	v.Reset = v.Path
+	for _, key := range v.Keep {
+		v.Reset = with(v.Reset, key, q.Get(key))
+	}
+}
+
+// columns are the indexes of the columns that an address shows: the chosen ones, or
+// those that have a value in some line. The first is always there.
+func (t *table) columns(q url.Values, lines []line) []int {
+	out := []int{0}
+	for i, c := range t.Columns[1:] {
+		given := q["col"]
+		if slices.Contains(given, c.Key) || len(given) == 0 && !c.Extra && (q.Get("sort") == c.Key || slices.ContainsFunc(lines, func(l line) bool { return l.Cells[i+1].filled(c.Kind) })) {
+			out = append(out, i+1)
+		}
+	}
+	return out
+}
+
+func (c cell) filled(kind measure) bool {
+	return c.Text != "" || kind > ends && !math.IsNaN(c.Value)
+}
+
+// headOf is the head of a column. The first click sorts words from a, all else from the
+// largest.
+func (t *table) headOf(q url.Values, c field) heading {
+	h := heading{Title: c.Title, Sorted: "none", Num: c.Kind >= points}
+	first := "desc"
+	if c.Kind <= ends {
+		first = "asc"
+	}
+	next := first
+	if q.Get("sort") == c.Key {
+		h.Sorted, next = "ascending", "desc"
+		if q.Get("dir") == "desc" {
+			h.Sorted, next = "descending", "asc"
+		}
+	}
+	h.Link = t.link(q, "sort", c.Key, "dir", next)
+	return h
+}
+
+func (t *table) shown(l line, columns []int, writers []func(float64) string) shownRow {
+	row := shownRow{line: l}
+	for _, i := range columns {
+		c := l.Cells[i]
+		kind := t.Columns[i].Kind
+		c.Text = c.text(writers[i], kind)
+		row.Shown = append(row.Shown, shownCell{cell: c, Num: kind >= points, Pill: kind == badges || kind == ends && l.Members == 0, Medal: kind == medals && !c.Mean && c.Value > 0})
+	}
+	return row
+}
+
+// text is what a cell shows.
+func (c cell) text(write func(float64) string, kind measure) string {
+	switch {
+	case c.Text != "" || kind <= badges || math.IsNaN(c.Value):
+		return c.Text
+	case !c.Mean || math.IsNaN(c.SEM) || math.IsInf(c.SEM, 0):
+		return write(c.Value)
+	}
+	return strings.TrimSuffix(write(c.Value), " %") + " ± " + write(c.SEM)
+}
+
+// writer returns how the numbers of a column are written: with as many decimals as the
+// most precise of them needs, and one more for means of scores.
+func (c field) writer(lines []line, i int) func(float64) string {
+	switch c.Kind {
+	case amounts:
+		return func(v float64) string { return view.Count(int64(math.Round(v))) }
+	case shares, medals:
+		return func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) + " %" }
+	case spells:
+		return func(v float64) string { return view.Duration(seconds(v)) }
+	case moments:
+		return func(v float64) string { return time.Unix(int64(v), 0).Local().Format("2006-01-02 15:04") }
+	}
+	least := c.decimals(lines, i)
+	return func(v float64) string {
+		if v != 0 && (math.Abs(v) >= 1e9 || math.Abs(v) < 1e-5) {
+			return page.Score(v)
+		}
+		return strconv.FormatFloat(v, 'f', least, 64)
+	}
+}
+
+// decimals is the number of decimals of the most precise number of a column, from 2 to 5
+// for scores. Amounts in dollars have 4 if all are below a dollar.
+func (c field) decimals(lines []line, i int) int {
+	least, means, largest := 2, 0, 0.0
+	for _, l := range lines {
+		switch v := l.Cells[i].Value; {
+		case math.IsNaN(v):
+		case l.Cells[i].Mean:
+			means = 1
+		default:
+			least, largest = max(least, min(5, decimals(v))), max(largest, math.Abs(v))
+		}
+	}
+	switch {
+	case c.Kind == points:
+		return min(least+means, 5)
+	case largest >= 1:
+		return 2
+	}
+	return min(least, 4)
+}
+
+// decimals is the number of decimals of a score.
+func decimals(v float64) int {
+	_, after, _ := strings.Cut(page.Score(v), ".")
+	return len(after)
+}
+
+// widest is the longest text of a column, cut where a cell is.
+func widest(lines []line, i int, write func(float64) string) string {
+	var long []rune
+	for _, l := range lines {
+		c := l.Cells[i]
+		if n := len(c.Text) + len(c.Sub); n > 0 && n <= len(long) {
+			continue
+		}
+		text := c.text(write, amounts)
+		if c.Sub != "" {
+			text += " · " + c.Sub
+		}
+		if runes := []rune(text[:min(len(text), 400)]); len(runes) > len(long) {
+			long = runes
+		}
+	}
+	return string(long[:min(len(long), 60)])
+}
+
+// fraction writes how many of all.
+func fraction(n, of int) string {
+	return fmt.Sprintf("%s of %s", view.Count(int64(n)), view.Count(int64(of)))
+}
