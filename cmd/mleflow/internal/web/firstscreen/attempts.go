@@ -58,14 +58,15 @@ func (s *Source) attempts() []Attempt {
 	for i, p := range s.Pairs {
 		a := &out[i]
 		a.Address = cmp.Or(p.Attempt, p.Grade)
-		g, graded := s.Reports[p.Grade]
-		if graded {
+		var report *grading.Graded
+		if g, ok := s.Reports[p.Grade]; ok {
+			report = &g
 			a.Agent, a.Competition, a.Seed = cmp.Or(g.Labels["agent"], board.Unlabelled), g.CompetitionID, g.Labels["seed"]
 		} else {
 			a.Agent, a.Competition, a.Seed = names.of(a.Address)
 		}
 		a.read(s.Step(p.Attempt), s.Step(p.Grade))
-		a.State = s.state(p, a, g, graded)
+		a.State = s.state(p, a, report)
 	}
 	slices.SortStableFunc(out, func(a, b Attempt) int {
 		return cmp.Or(board.CompareNames(a.Competition, b.Competition), board.CompareNames(a.Agent, b.Agent), aggregate.CompareSeeds(a.Seed, b.Seed))
@@ -133,26 +134,23 @@ func (s State) place() int {
 // Bad reports whether the attempt gave no score.
 func (s State) Bad() bool { return s == Invalid || s == Failed }
 
-// StateOf returns how an attempt stands. A report that can be read is given as g.
-func (s *Source) StateOf(p Pair, g *grading.Graded) State {
+// StateOf returns how an attempt stands. Its report is nil if it cannot be read.
+func (s *Source) StateOf(p Pair, report *grading.Graded) State {
 	var a Attempt
 	a.read(s.Step(p.Attempt), s.Step(p.Grade))
-	if g == nil {
-		return s.state(p, &a, grading.Graded{}, false)
-	}
-	return s.state(p, &a, *g, true)
+	return s.state(p, &a, report)
 }
 
-func (s *Source) state(p Pair, a *Attempt, g grading.Graded, graded bool) State {
+func (s *Source) state(p Pair, a *Attempt, report *grading.Graded) State {
 	attempt, grade := s.Step(p.Attempt), s.Step(p.Grade)
 	switch {
 	case ended(grade) && grade.Outputs["score"] != "" && a.Score != nil:
-		return medal(grade, g, graded)
+		return medal(grade, report)
 	case ended(grade) && a.Outcome != "" && a.Outcome != finished, attempt != nil && attempt.Status == event.Failed, grade != nil && grade.Status == event.Failed:
 		return Failed
 	case ended(grade):
 		return Invalid
-	case ended(attempt) && a.Outcome != finished && (p.Grade == "" || !s.Live):
+	case ended(attempt) && a.Outcome != finished && (p.Grade == "" || !s.Live || grade != nil && grade.Status != ""):
 		return Failed
 	case ended(attempt) && p.Grade == "":
 		return Scored
@@ -183,18 +181,18 @@ func (s *Source) underWay(p Pair, attempt, grade *ledger.StepSummary) State {
 }
 
 // medal is the state of an attempt with a score.
-func medal(grade *ledger.StepSummary, g grading.Graded, graded bool) State {
+func medal(grade *ledger.StepSummary, report *grading.Graded) State {
 	var best string
 	_ = json.Unmarshal([]byte(grade.Outputs["medal"]), &best) // else it is none
-	if graded {
-		best = g.Best()
+	if report != nil {
+		best = report.Best()
 	}
 	switch {
-	case best != "" && best != "none" && slices.Contains([]State{Gold, Silver, Bronze}, State(best)):
+	case slices.Contains([]State{Gold, Silver, Bronze}, State(best)):
 		return State(best)
-	case graded && g.AboveMedian:
+	case report != nil && report.AboveMedian:
 		return Median
-	case graded && g.Unranked():
+	case report != nil && report.Unranked():
 		return Scored
 	}
 	return Miss

@@ -43,6 +43,7 @@ func TestStates(t *testing.T) {
 		"the step failed":                 {step(event.Failed, true, nil), step(event.Skipped, false, nil), nil, true, Failed},
 		"the grading failed":              {ended, step(event.Failed, true, nil), nil, false, Failed},
 		"the agent failed":                {step(event.Ran, true, map[string]string{"outcome": `"agent_failed"`}), step(event.Ran, true, map[string]string{"score": "null"}), nil, false, Failed},
+		"the agent failed, not graded":    {step(event.Ran, true, map[string]string{"outcome": `"agent_failed"`}), step(event.Skipped, false, nil), nil, true, Failed},
 		"invalid":                         {ended, step(event.Ran, true, map[string]string{"score": "null"}), nil, false, Invalid},
 		"stopped by its limit but scored": {step(event.Ran, true, map[string]string{"outcome": `"timed_out"`}), graded(`"bronze"`), nil, false, Bronze},
 		"gold":                            {ended, graded(`"gold"`), nil, false, Gold},
