@@ -178,7 +178,7 @@ func TestFirstScreenInTheBrowser(t *testing.T) {
 			t.Fatal("there are no cells")
 		}
 		tab.Run("document.querySelector('a.cell.gold').click()")
-		tab.Wait("location.pathname.startsWith('/step/') && document.querySelector('h1').innerText.includes('step.agent-run')")
+		tab.Wait("location.pathname.startsWith('/step/') && document.body.innerText.includes('step.agent-run')")
 		if !full() && os.Getenv("MLEFLOW_SHOTS") == "" {
 			break
 		}
