@@ -202,6 +202,9 @@ func (c *checkpoints) tell(n *checkpoint.Checkpoint) {
 		}
 	}
 	c.lacked = n.LeftOut
+	if n.Why == checkpoint.Interrupted {
+		return // last says so
+	}
 	c.env.Note("checkpoint %d after %v: %s, read %s; the agent stood still for %v",
 		n.Number, n.Used.Round(time.Second), amount(n.Files.Files, n.Files.Size), amount(n.ReadFiles, n.ReadBytes), n.Frozen.Round(time.Millisecond))
 }

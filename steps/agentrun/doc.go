@@ -50,7 +50,8 @@
 // folders.
 //
 // With on_loss, checkpoints let the attempt go on even then, also on another machine;
-// see package checkpoint.
+// see package checkpoint. An agent that goes on sees MLEFLOW_RESUME_COUNT and, if its
+// files are those of a checkpoint, MLEFLOW_RESUMED=1. Its time limit is what is left.
 //
 // # What comes back
 //

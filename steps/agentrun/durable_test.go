@@ -97,6 +97,55 @@ func everything(t *testing.T, dir string) string {
 	return all.String()
 }
 
+// benchOnDisk returns a bench with a cache on disk, and the cache's folder.
+func benchOnDisk(t *testing.T) (*steptest.Bench, *disk.Cache, string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "cache")
+	local, err := disk.Open(dir, disk.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = local.Close() })
+	b := newBench(t)
+	b.Store = local
+	return b, local, dir
+}
+
+// TestDurableCollect sees that the checkpoint of an unfinished attempt is not collected,
+// and that of a finished one is.
+func TestDurableCollect(t *testing.T) {
+	b, _, dir := benchOnDisk(t)
+	const agent = "[ -e $AGENT_DIR/state ] || { echo one-of-a-kind > $AGENT_DIR/state; sleep 60; }"
+	ctx, cancel := context.WithTimeout(t.Context(), 800*time.Millisecond)
+	defer cancel()
+	if _, err := b.RunIn(t, ctx, steptest.WorkDir(t), durableArgs(b, t, "resume", agent)); err == nil {
+		t.Fatal("not interrupted")
+	}
+	collect := func() {
+		t.Helper()
+		_ = b.Store.(*disk.Cache).Close()   // a live process keeps what it wrote,
+		time.Sleep(1100 * time.Millisecond) // and all keep what is of this second
+		local, err := disk.Open(dir, disk.Options{})
+		if err == nil {
+			_, err = local.GC(t.Context(), disk.GCOptions{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = local.Close() })
+		b.Store = local
+	}
+	collect()
+	if !strings.Contains(everything(t, filepath.Join(dir, "objects")), "one-of-a-kind\n") {
+		t.Error("the checkpoint of an unfinished attempt was collected")
+	}
+	run(t, b, durableArgs(b, t, "resume", agent))
+	collect()
+	if strings.Contains(everything(t, filepath.Join(dir, "objects")), "one-of-a-kind\n") {
+		t.Error("the checkpoint of a finished attempt was kept")
+	}
+}
+
 // TestDurable interrupts an attempt on two machines, and sees that it goes on on a third
 // one, with the result of an attempt that nobody disturbed.
 func TestDurable(t *testing.T) {
@@ -217,14 +266,7 @@ func TestDurableKill(t *testing.T) {
 func TestAskCheckpoint(t *testing.T) {
 	const secretText = "hunter2-hunter2"
 	t.Setenv("PLANTED", secretText)
-	b := newBench(t)
-	dir := filepath.Join(t.TempDir(), "cache")
-	local, err := disk.Open(dir, disk.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer local.Close()
-	b.Store = local
+	b, _, dir := benchOnDisk(t)
 	args := values(b, t, who([]string{"/bin/sh", "-c", `
 		echo "$KEY" > $AGENT_DIR/$KEY.txt; ln -s "/$KEY" $AGENT_DIR/link; dd if=/dev/zero of=$AGENT_DIR/big bs=1M count=8 2>&1
 		ask() { curl -s -X POST -o $CODE_DIR/reply -w '%{http_code}\n' "$MLEFLOW_GATEWAY/checkpoint" >> $CODE_DIR/status; }

@@ -14,6 +14,7 @@ import (
 	builder "github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 	"github.com/mleflow/mleflow/plugins/transfer/source"
 	"github.com/mleflow/mleflow/steps/agentrun"
+	"github.com/mleflow/mleflow/steps/agentrun/checkpoint"
 	"github.com/mleflow/mleflow/steps/aggregate"
 	"github.com/mleflow/mleflow/steps/check"
 	"github.com/mleflow/mleflow/steps/checksum"
@@ -78,8 +79,9 @@ func Kinds(d Deps) []step.Kind {
 	}
 }
 
-// Varying returns the names of the kinds whose results cannot be reproduced.
-func Varying() (names []string) {
+// Varying returns the kinds of records that cannot be reproduced.
+func Varying() []string {
+	names := []string{checkpoint.Kind}
 	for _, kind := range Kinds(Deps{Runtimes: executor.NewRegistry(), Sources: source.NewRegistry()}) {
 		if kind.Varies {
 			names = append(names, kind.Name)
