@@ -83,6 +83,7 @@ run() {
 take() {
     for file in "$folder"/*.next-$shape; do
         other=${file##*/} other=${other%%.*}
+        [ -O "$file" ] || continue # not written by this user
         mv "$file" "$folder/$other.taken" 2>/dev/null || continue
         . "$folder/$other.taken"
         scontrol update JobId="$id" Dependency=singleton >/dev/null 2>&1 || continue
