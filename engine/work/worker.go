@@ -63,7 +63,10 @@ func (w *Worker) Run(ctx context.Context, id digest.ActionID) error {
 	s := &shift{w: w, desk: desk, o: o}
 	err = s.run(ctx)
 	if full(err) {
-		err = refusef("the cache of node %s has no space for %s: %v; raise MLEFLOW_CACHE_QUOTA there (cache_quota, quota in the cluster file), free space with mleflow cache gc, or use a larger disk", w.Node, o.Address, err)
+		// A failure that the step's own retry may follow, perhaps on another node.
+		why := fmt.Sprintf("the cache of node %s has no space for %s: %v; in the cluster file, cache_quota (Slurm) and quota (Kubernetes) set the limit of a node's cache", w.Node, o.Address, err)
+		w.Say(why)
+		return writeResult(context.WithoutCancel(ctx), desk, id, &Result{Request: o.Request, Node: w.Node, Error: why, Retryable: true})
 	}
 	if IsRefusal(err) {
 		err = errors.Join(err, writeResult(context.WithoutCancel(ctx), desk, id, &Result{Request: o.Request, Node: w.Node, Refused: err.Error()}))
@@ -90,10 +93,9 @@ func patiently[T any](ctx context.Context, w *Worker, try func() (T, error)) (T,
 	}
 }
 
-// full reports whether an error means that this machine's cache has no space, and that
-// none will be given back to it.
+// full reports whether an error means that this machine's cache has no space.
 func full(err error) bool {
-	return (errors.Is(err, cache.ErrQuota) || errors.Is(err, cache.ErrSpace) || errors.Is(err, syscall.ENOSPC)) && !errors.Is(err, cache.ErrReserved)
+	return errors.Is(err, cache.ErrQuota) || errors.Is(err, cache.ErrSpace) || errors.Is(err, syscall.ENOSPC)
 }
 
 // shift is a worker's processing of one order.

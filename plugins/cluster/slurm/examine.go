@@ -46,6 +46,9 @@ func (b *Backend) canWrite() cluster.Check {
 	}
 	f.Close()
 	_ = os.Remove(f.Name())
+	if info, err := os.Stat(b.Folder); err == nil && info.Mode().Perm()&0o022 != 0 {
+		c.OK, c.Detail, c.Fix = false, b.Folder+" is open to other users, and jobs run what is in it", "chmod go-w "+b.Folder
+	}
 	return c
 }
 

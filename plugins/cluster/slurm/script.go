@@ -83,6 +83,7 @@ run() {
 take() {
     for file in "$folder"/*.next-$shape; do
         other=${file##*/} other=${other%%.*}
+        [ -O "$file" ] || continue # not written by this user
         mv "$file" "$folder/$other.taken" 2>/dev/null || continue
         . "$folder/$other.taken"
         scontrol update JobId="$id" Dependency=singleton >/dev/null 2>&1 || continue
@@ -104,7 +105,7 @@ while [ $status = 0 ] && [ -z "$stopped" ] && [ $(($(date +%s) - began)) -lt $st
 done
 case " $final 0 " in *" $status "*) exit $status ;; esac
 if [ -z "$stopped" ] && [ -z "$id" ] && [ "${SLURM_RESTART_COUNT:-0}" -lt $retries ]; then
-    scontrol requeue "$SLURM_JOB_ID" && sleep 600
+    scontrol requeue "$SLURM_JOB_ID" && exec sleep 600 # a shell would print how it ended
 fi
 exit $status
 `
