@@ -188,26 +188,20 @@ func (r *Reader) at(s span) (*Event, error) {
 // Span is the location of an event in a transcript.
 type Span struct{ Offset, Length int64 }
 
-// Spans returns the locations of the exchanges in the order in which they
-// ended, without decoding them. At reads an event at a location.
-func (r *Reader) Spans() iter.Seq2[Span, error] {
-	return func(yield func(Span, error) bool) {
-		lines := bufio.NewReaderSize(io.NewSectionReader(r.events, 0, r.events.size), 64<<10)
-		var s Span
-		for {
-			line, err := readLine(lines)
-			if errors.Is(err, io.EOF) {
+// Placed is an event with its location.
+type Placed struct {
+	*Event
+	Span
+}
+
+// Placed returns the exchanges as Events does, with their locations. At reads an
+// event at a location.
+func (r *Reader) Placed() iter.Seq2[Placed, error] {
+	return func(yield func(Placed, error) bool) {
+		for e, err := range r.entries() {
+			if !yield(Placed{e.Event, Span{e.offset, e.length}}, err) {
 				return
 			}
-			if err != nil {
-				yield(Span{}, fmt.Errorf("read transcript: %s at %d: %w", eventsName, s.Offset, err))
-				return
-			}
-			s.Length = int64(len(line))
-			if !yield(s, nil) {
-				return
-			}
-			s.Offset += s.Length
 		}
 	}
 }

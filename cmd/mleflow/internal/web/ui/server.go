@@ -2,12 +2,14 @@ package ui
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"html/template"
+	"io/fs"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,8 +19,19 @@ import (
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
-//go:embed assets/page.js
-var script []byte
+//go:embed assets
+var assets embed.FS
+
+// joined returns the assets whose names end so, one after the other.
+func joined(ending string) string {
+	names, _ := fs.Glob(assets, "assets/*"+ending)
+	var all strings.Builder
+	for _, name := range names {
+		text, _ := assets.ReadFile(name)
+		all.Write(text)
+	}
+	return all.String()
+}
 
 // Results is the cache that results are read from.
 type Results interface {
@@ -47,7 +60,7 @@ type UI struct {
 	runs    *runIndex
 	results *resultIndex
 	models  *models
-	turns   *transcripts
+	turns   *outlines
 	mux     *http.ServeMux
 }
 
@@ -57,7 +70,7 @@ func New(ctx context.Context, src Source) *UI {
 	if src.Now == nil {
 		src.Now = time.Now
 	}
-	u := &UI{Source: src, mux: http.NewServeMux(), models: newModels(), turns: &transcripts{}}
+	u := &UI{Source: src, mux: http.NewServeMux(), models: newModels(), turns: &outlines{}}
 	u.runs = newRunIndex(src.Ledger)
 	u.results = newResultIndex(ctx, src)
 	u.routes()
@@ -75,10 +88,10 @@ func (u *UI) routes() {
 	}
 	u.mux.HandleFunc("/{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/runs", http.StatusSeeOther) })
 	u.mux.HandleFunc("/runs/{run}/report", u.report)
-	u.mux.HandleFunc("/turns/{run}", u.turnRows)
-	u.mux.HandleFunc("/style.css", static("text/css; charset=utf-8", []byte(page.Style())))
+	u.mux.HandleFunc("/turns/{run}", u.turnPart)
+	u.mux.HandleFunc("/style.css", static("text/css; charset=utf-8", []byte(page.Style()+joined(".css"))))
 	u.mux.HandleFunc("/favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
-	u.mux.HandleFunc("/page.js", static("text/javascript; charset=utf-8", script))
+	u.mux.HandleFunc("/page.js", static("text/javascript; charset=utf-8", []byte(joined(".js"))))
 	u.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		u.serve(w, r, func(*http.Request) (*content, error) { return nil, errNothing })
 	})
@@ -115,11 +128,8 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 // errNothing means that there is no such page, run, step or file.
 var errNothing = errors.New("there is nothing at this address")
 
-//go:embed assets/pages.html
-var pagesSource string
-
 // pages are parsed when the first is needed.
-var pages = sync.OnceValue(func() *template.Template { return page.Parse("pages", pagesSource, functions) })
+var pages = sync.OnceValue(func() *template.Template { return page.Parse("pages", joined(".html"), functions) })
 
 // fill fills the template of a section.
 func fill(name string, data any) (template.HTML, error) {

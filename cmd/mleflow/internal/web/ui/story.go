@@ -274,22 +274,6 @@ func stopRowOf(points []grading.Moment, stop, end time.Duration, report *grading
 	return row
 }
 
-// logs shows the logs of mleflow and the agent.
-func (o *one) logs() error {
-	d := struct {
-		Step, StepNote string
-		Files          fileList
-	}{}
-	d.Step, d.StepNote = o.ledgerLog()
-	ref, why := o.output("logs")
-	if why != "" {
-		d.Files.Missing = why
-	} else {
-		d.Files = o.list(ref, "logs", "output.log")
-	}
-	return o.c.add("logs", "logs", d)
-}
-
 // about is the attempt's limits, environment, figures and key.
 func (o *one) about() error {
 	d := struct {
