@@ -23,6 +23,8 @@ type Phase struct {
 	LimitMillis int64     `json:"limit_ms,omitempty"`
 	// MemoryBytes is the memory that the agent and all its processes use now.
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
+	// CPUMillis is the processor time that they have used.
+	CPUMillis int64 `json:"cpu_ms,omitempty"`
 	// Submission is the state of the file that will be graded. Reason explains
 	// why it is invalid.
 	Submission Submission `json:"submission,omitempty"`

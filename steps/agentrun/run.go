@@ -266,7 +266,7 @@ func (r *running) spec(secrets map[string]string) executor.Spec {
 		Sandbox:  r.sandbox,
 		Resume:   r.runtime.Resumes,
 		OnStart:  r.began,
-		OnMemory: r.phases.memory,
+		OnUse:    r.phases.use,
 		Work:     &r.imageWork,
 	}
 	// Allowed destinations need no network, because the proxy is a service.

@@ -83,6 +83,8 @@ type searcher struct {
 	r       *transcript.Reader
 	all     *outline
 	needles []string
+	// ends is the end of the requests that were read.
+	ends int64
 }
 
 // needles are the forms of texts in lower case: as they are, and as JSON writes them,
@@ -109,7 +111,8 @@ func (s *searcher) in(i int) (row foundRow, at int) {
 		return row, i
 	}
 	fresh := *e
-	fresh.Request.Pieces = slices.DeleteFunc(slices.Clone(e.Request.Pieces), func(p [2]int64) bool { return p[0]+p[1] <= s.all.turns[i].requests })
+	fresh.Request.Pieces = slices.DeleteFunc(slices.Clone(e.Request.Pieces), func(p [2]int64) bool { return p[0]+p[1] <= s.ends })
+	s.ends = max(s.ends, endOf(e.Request))
 	if body, err := s.r.Request(&fresh); err == nil && s.match(string(body)).Hit != "" {
 		if row, at := s.said(i); row.Hit != "" {
 			return row, at

@@ -24,6 +24,7 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 	"github.com/mleflow/mleflow/steps/check"
@@ -195,6 +196,12 @@ func (l *lab) end(r *ledger.Run, address, kind string, out cache.Outputs, condit
 		}
 	}
 	r.Emit(event.StepStarted{At: from, Address: address, Kind: kind, Attempt: 1, CPUs: 2, MemoryBytes: 1 << 30, Devices: []string{"nvidia.com/gpu=0"}})
+	if kind == "agent-run" {
+		for i := range 24 { // what it uses in a day
+			at := event.At{Time: from.Time.Add(time.Duration(i) * time.Hour)}
+			r.Emit(event.StepPhase{At: at, Address: address, Phase: step.Phase{Name: step.Running, Started: from.Time, MemoryBytes: int64(2+i%7) << 29, CPUMillis: int64(i) * int64(i) * 150_000, Spent: step.Spent{Requests: int64(i), Tokens: int64(i * i * 1000)}}})
+		}
+	}
 	r.Emit(event.StepFinished{At: to, Address: address, Kind: kind, Status: event.Ran, Action: rec.Action.String(), Attempts: 1, DurationMillis: 5000, Outputs: outputs, Conditions: conditions})
 }
 

@@ -70,7 +70,7 @@ var (
 		level int
 		words *regexp.Regexp
 	}{
-		{errorLevel, regexp.MustCompile(`\b(ERROR|CRITICAL|FATAL|PANIC|error:|Error:|fatal:|panic:)|^Traceback \(most recent|^\w*(Error|Exception)\b|Killed$`)},
+		{errorLevel, regexp.MustCompile(`\b(ERROR|CRITICAL|FATAL|PANIC)\b|\b(error|Error|fatal|panic):|^Traceback \(most recent|^\w*(Error|Exception)\b|Killed$`)},
 		{warningLevel, regexp.MustCompile(`\b(WARN|WARNING|[wW]arning:)\b|Warning:`)},
 		{infoLevel, regexp.MustCompile(`\bINFO\b`)}, {debugLevel, regexp.MustCompile(`\b(DEBUG|TRACE)\b`)},
 	}

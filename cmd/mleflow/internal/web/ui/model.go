@@ -70,14 +70,14 @@ type model struct {
 	// far.
 	leases map[string]event.StepStarted
 	kept   map[string]*kept
-	// begun are the times at which agents began.
-	begun map[string]time.Time
+	// used is what attempts used over time.
+	used map[string]*usage
 	// reports are the reports of grade steps that were shown, by address.
 	reports map[string]grading.Graded
 }
 
 func newModel(past *ledger.Past) (*model, error) {
-	m := &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, before: map[string][]string{}, grades: map[string]string{}, checks: map[string]string{}, leases: map[string]event.StepStarted{}, kept: map[string]*kept{}, begun: map[string]time.Time{}, reports: map[string]grading.Graded{}}
+	m := &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, before: map[string][]string{}, grades: map[string]string{}, checks: map[string]string{}, leases: map[string]event.StepStarted{}, kept: map[string]*kept{}, used: map[string]*usage{}, reports: map[string]grading.Graded{}}
 	p, err := past.Plan()
 	if err != nil {
 		return m, nil //nolint:nilerr // the journal tells of the run, too
@@ -124,9 +124,10 @@ func (m *model) refresh() error {
 			m.leases[e.Address], m.kept[e.Address] = e, &kept{}
 		case event.StepPhase:
 			m.kept[e.Address].add(e)
-			if !e.Started.IsZero() {
-				m.begun[e.Address] = e.Started
+			if m.used[e.Address] == nil {
+				m.used[e.Address] = &usage{}
 			}
+			m.used[e.Address].add(e)
 		case event.StepFinished:
 			delete(m.leases, e.Address)
 			delete(m.kept, e.Address)

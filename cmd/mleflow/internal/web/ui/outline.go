@@ -20,18 +20,16 @@ type outline struct {
 	cost          int64
 }
 
-// place is where an exchange is: its event, and the ends of the bodies before it.
+// place is where and when an exchange is.
 type place struct {
 	transcript.Span
-	requests, responses int64
-	at                  time.Time
+	at time.Time
 }
 
 // outlineOf reads the events of a transcript.
 func outlineOf(r *transcript.Reader) (*outline, error) {
 	out := &outline{}
-	var requests, responses int64
-	for e, err := range r.Placed() {
+	for e, err := range r.Headlines() {
 		if err != nil {
 			return out, err
 		}
@@ -45,8 +43,7 @@ func outlineOf(r *transcript.Reader) (*outline, error) {
 			out.input, out.output = out.input+e.Usage.Input, out.output+e.Usage.Output
 		}
 		out.cost += e.Cost
-		out.turns = append(out.turns, place{e.Span, requests, responses, e.Time})
-		requests, responses = max(requests, endOf(e.Request)), max(responses, endOf(e.Response))
+		out.turns = append(out.turns, place{e.Span, e.Time})
 	}
 	return out, nil
 }

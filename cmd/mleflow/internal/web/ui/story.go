@@ -28,7 +28,9 @@ type storyData struct {
 	Facts    []page.Fact
 	Running  []runningRow
 	OffScale bool
-	Curve    template.HTML
+	// Scored reports whether the curve has scores.
+	Scored bool
+	Curve  template.HTML
 	// NoCurve explains a missing score over time. Spoilt is the last snapshot's score of
 	// a submission without a score.
 	NoCurve, Spoilt              string
@@ -187,26 +189,40 @@ func (o *one) underWay() []runningRow {
 	return nil
 }
 
-// curve draws the scores of the snapshots, and those of early stopping.
+// curve draws the scores of the snapshots with what the attempt used and did, and those
+// of early stopping.
 func (o *one) curve(d *storyData, g *ledger.StepSummary, stats agentrun.Stats, report *grading.Graded) {
+	end := seconds(stats.WallSeconds)
+	c := page.Course{Curves: page.Curves{People: d.People, Until: end, Marks: stops}, Lanes: o.lanes()}
 	var points []grading.Moment
 	switch {
 	case g == nil || g.Outputs["curve"] == "":
 		d.NoCurve = "There is no score over time: no step has graded the attempt yet."
-		return
 	case !decode(g.Outputs["curve"], &points) || len(points) == 0:
 		d.NoCurve = "There is no score over time: the attempt kept no snapshots, or its grade step was not given them. snapshot_every = \"10m\" in the agent-run step keeps them, and snapshots = step.agent-run.NAME[each.key].snapshots in the grade step scores them."
-		return
+	default:
+		c.Lines = scoreLines(points, end, report, d.LowerIsBetter)
+		d.Scored = true
 	}
-	end := seconds(stats.WallSeconds)
-	c := page.Curves{People: d.People, Until: end}
-	raw, best := page.Line{Name: "snapshots", Color: 0}, page.Line{Name: "best so far", Steps: true, Color: 3}
+	d.Curve = c.Draw()
+	if d.Curve == "" && d.NoCurve == "" {
+		d.NoCurve = "None of the " + view.Plural(len(points), "snapshot") + " has a score."
+	}
+	if report != nil {
+		d.Spoilt = grade.Spoilt(report.Outcome, points)
+	}
+	d.Stops = stopRows(points, end, report, d.LowerIsBetter)
+}
+
+// scoreLines are the scores of the snapshots, and the best so far.
+func scoreLines(points []grading.Moment, end time.Duration, report *grading.Graded, lower bool) []page.Line {
+	raw, best := page.Line{Name: "score", Color: 0}, page.Line{Name: "best so far", Steps: true, Color: 3}
 	so := math.NaN()
 	for _, p := range points {
 		m := page.Moment{At: time.Duration(p.Seconds) * time.Second, Score: math.NaN()}
 		if p.Score != nil {
 			m.Score = *p.Score
-			if math.IsNaN(so) || better(*p.Score, so, d.LowerIsBetter) {
+			if math.IsNaN(so) || better(*p.Score, so, lower) {
 				so = *p.Score
 			}
 		}
@@ -216,21 +232,32 @@ func (o *one) curve(d *storyData, g *ledger.StepSummary, stats agentrun.Stats, r
 	if report != nil && report.ExactScore != nil && end > 0 {
 		final := page.Moment{At: end, Score: float64(*report.ExactScore)}
 		raw.Moments = append(raw.Moments, final)
-		if math.IsNaN(so) || better(final.Score, so, d.LowerIsBetter) {
+		if math.IsNaN(so) || better(final.Score, so, lower) {
 			best.Moments = append(best.Moments, final)
 		}
 	}
-	c.Lines, c.Marks = []page.Line{best, raw}, stops
-	d.Curve = c.Draw()
-	if d.Curve == "" {
-		d.NoCurve = "None of the " + view.Plural(len(points), "snapshot") + " has a score."
+	return []page.Line{best, raw}
+}
+
+// stopRows are the scores of early stopping, none if stopping earlier would have made no
+// difference.
+func stopRows(points []grading.Moment, end time.Duration, report *grading.Graded, lower bool) (rows []stopRow) {
+	if len(points) == 0 {
+		return nil
 	}
-	if report != nil {
-		d.Spoilt = grade.Spoilt(report.Outcome, points)
-	}
+	final, differs := stopRowOf(points, max(end, stops[len(stops)-1]), end, report, lower), false
 	for _, stop := range stops {
-		d.Stops = append(d.Stops, stopRowOf(points, stop, end, report, d.LowerIsBetter))
+		if end > 0 && end <= stop {
+			break
+		}
+		row := stopRowOf(points, stop, end, report, lower)
+		differs = differs || row.Score != final.Score
+		rows = append(rows, row)
 	}
+	if !differs {
+		return nil
+	}
+	return rows
 }
 
 func better(a, b float64, lower bool) bool {

@@ -139,9 +139,12 @@ func (o *one) fill(rows []turnRow, r *transcript.Reader, all *outline, from int)
 // small reports whether all exchanges of a range are read in no time. The last request
 // repeats what the others said.
 func (all *outline) small(r *transcript.Reader, from, to int) bool {
-	a, b := all.turns[from], all.turns[to-1]
-	last, err := r.At(b.Span)
-	return err == nil && b.responses-a.responses < maxInline && last.Request.Size()*int64(to-from) < 2*maxInline
+	first, err := r.At(all.turns[from].Span)
+	if err != nil {
+		return false
+	}
+	last, err := r.At(all.turns[to-1].Span)
+	return err == nil && endOf(last.Response)-endOf(first.Response) < maxInline && last.Request.Size()*int64(to-from) < 2*maxInline
 }
 
 // turn is the exchange that the address names, 0 if none.

@@ -7,7 +7,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
@@ -260,7 +259,11 @@ func (o *one) codeAt(all *outline, n int) *codeThen {
 	if len(copies) < 2 {
 		return nil
 	}
-	after := slices.IndexFunc(copies, func(v version) bool { return v.at >= all.turns[n].at.Sub(o.began(all.start)) })
+	began := all.start // about the start of the agent, if that is not known
+	if u := o.m.used[o.address]; u != nil && !u.begun.IsZero() {
+		began = u.begun
+	}
+	after := slices.IndexFunc(copies, func(v version) bool { return v.at >= all.turns[n].at.Sub(began) })
 	switch {
 	case after < 0:
 		after = len(copies) - 1
@@ -269,12 +272,4 @@ func (o *one) codeAt(all *outline, n int) *codeThen {
 	}
 	from, to := copies[after-1].name, copies[after].name
 	return &codeThen{from, to, stepAddress(o.sum.ID, o.address, "code") + "&" + url.Values{"from": {from}, "to": {to}}.Encode()}
-}
-
-// began is the time at which the agent began, or else the given one.
-func (o *one) began(otherwise time.Time) time.Time {
-	if t := o.m.begun[o.address]; !t.IsZero() {
-		return t
-	}
-	return otherwise
 }
