@@ -13,6 +13,7 @@ import (
 // phases reports the attempt's current phase.
 type phases struct {
 	tell func(step.Phase)
+	gpus *gpus
 
 	mu  sync.Mutex
 	now step.Phase
@@ -81,6 +82,11 @@ func (p *phases) running(since time.Time, limit time.Duration) {
 }
 
 func (p *phases) use(u executor.Use) {
+	if p.gpus != nil {
+		p.gpus.measure(func(percent, bytes int64) {
+			p.note(step.Running, func(now *step.Phase) { now.GPUPercent, now.GPUMemoryBytes = percent, bytes })
+		})
+	}
 	p.note(step.Running, func(now *step.Phase) { now.MemoryBytes, now.CPUMillis = u.MemoryBytes, u.CPU.Milliseconds() })
 }
 

@@ -199,7 +199,7 @@ func (l *lab) end(r *ledger.Run, address, kind string, out cache.Outputs, condit
 	if kind == "agent-run" {
 		for i := range 24 { // what it uses in a day
 			at := event.At{Time: from.Time.Add(time.Duration(i) * time.Hour)}
-			r.Emit(event.StepPhase{At: at, Address: address, Phase: step.Phase{Name: step.Running, Started: from.Time, MemoryBytes: int64(2+i%7) << 29, CPUMillis: int64(i) * int64(i) * 150_000, Spent: step.Spent{Requests: int64(i), Tokens: int64(i * i * 1000)}}})
+			r.Emit(event.StepPhase{At: at, Address: address, Phase: step.Phase{Name: step.Running, Started: from.Time, MemoryBytes: int64(2+i%7) << 29, CPUMillis: int64(i) * int64(i) * 150_000, GPUPercent: int64(i * 4 % 90), Spent: step.Spent{Requests: int64(i), Tokens: int64(i * i * 1000)}}})
 		}
 	}
 	r.Emit(event.StepFinished{At: to, Address: address, Kind: kind, Status: event.Ran, Action: rec.Action.String(), Attempts: 1, DurationMillis: 5000, Outputs: outputs, Conditions: conditions})

@@ -68,6 +68,10 @@ func (l *lab) worker() attempt {
 		l.t.Fatal(err)
 	}
 	a.recorded = dir
+	a.logs["output.log"] = "2026-03-01 09:30:02 INFO reading train.csv\n\x1b[33mUserWarning: old format\x1b[0m\nepoch 1 loss 0.91\nTraceback (most recent call last):\n  File \"main.py\", line 4, in main\nFileNotFoundError: train.csv\nDEBUG cache is warm\nepoch 2 loss 0.52\n"
+	a.logs["fit/fold-0.log"] = "fold 0\n"
+	a.code = map[string]string{"README.md": "# Solution\n\nRun `main.py`.\n", "config.yaml": "folds: 5\nmodel: lightgbm\n", "src/features/text.py": "X = 1\n", "src/train.py": "Y = 2\n",
+		"main.py": "\"\"\"Trains the model.\"\"\"\nimport os\n\nfrom src import train\n\n\n@train.timed\ndef main(folds: int = 5) -> float:\n    # a fold each\n    scores = [train.fold(i) for i in range(folds)]\n    return sum(scores) / len(scores)\n\n\nif __name__ == '__main__':\n    print(f'score {main():.4f}')\n"}
 	return a
 }
 

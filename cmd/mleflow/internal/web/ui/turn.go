@@ -65,7 +65,8 @@ type argument struct {
 // gave is the result of a call.
 type gave struct {
 	Name, Text string
-	Failed     bool
+	// Failed is what the tool says of itself, Bad also if its text has a traceback.
+	Failed, Bad bool
 }
 
 // bodies are exchanges as parts of a page.
@@ -148,7 +149,7 @@ func give(calls []*called, r message.Result) bool {
 }
 
 func resultOf(r message.Result) gave {
-	return gave{Name: r.Name, Text: bounded([]byte(r.Text), maxSaid), Failed: r.Failed}
+	return gave{Name: r.Name, Text: bounded([]byte(r.Text), maxSaid), Failed: r.Failed, Bad: r.Failed || slices.ContainsFunc(failures, func(f string) bool { return strings.Contains(r.Text, f) })}
 }
 
 func saidOf(m message.Message) said {
@@ -212,6 +213,7 @@ func arguments(c message.Call) []argument {
 		}
 	}
 	var out []argument
+	short := 0
 	for _, name := range sortedKeys(values) {
 		value := string(values[name])
 		var s string
@@ -222,7 +224,12 @@ func arguments(c message.Call) []argument {
 		if len(values) == 1 {
 			a.Name = ""
 		}
-		out = append(out, a)
+		if strings.Contains(value, "\n") {
+			out = append(out, a)
+			continue
+		}
+		out = slices.Insert(out, short, a) // a file's name before its text
+		short++
 	}
 	return out
 }

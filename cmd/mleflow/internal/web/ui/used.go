@@ -19,10 +19,10 @@ const usePoints = 160
 
 // used is a measurement of a running attempt.
 type used struct {
-	at              time.Duration
-	memory          int64
-	cpu             time.Duration
-	tokens, request int64
+	at          time.Duration
+	memory, gpu int64
+	cpu         time.Duration
+	tokens      int64
 }
 
 // usage is what an attempt used over time, in even steps.
@@ -39,7 +39,7 @@ func (u *usage) add(e event.StepPhase) {
 	if e.Name != step.Running || e.Started.IsZero() {
 		return
 	}
-	p := used{max(0, e.Time.Sub(e.Started)), e.MemoryBytes, time.Duration(e.CPUMillis) * time.Millisecond, e.Spent.Tokens, e.Spent.Requests}
+	p := used{max(0, e.Time.Sub(e.Started)), e.MemoryBytes, e.GPUPercent, time.Duration(e.CPUMillis) * time.Millisecond, e.Spent.Tokens}
 	if !e.Started.Equal(u.begun) { // another try
 		*u = usage{begun: e.Started}
 	}
@@ -85,10 +85,14 @@ func (o *one) lanes() []page.Lane {
 	}
 	memory := page.Lane{Name: "memory", Write: func(v float64) string { return view.Bytes(int64(v)) }}
 	cpu := page.Lane{Name: "CPUs", Write: func(v float64) string { return fmt.Sprintf("%.1f", v) }}
+	gpu := page.Lane{Name: "GPU", Write: func(v float64) string { return fmt.Sprintf("%.0f %%", v) }}
 	asked := page.Lane{Name: "tokens/min", Write: func(v float64) string { return view.Count(int64(v)) }}
 	for i, p := range u.points {
 		if p.memory > 0 {
 			memory.Samples = append(memory.Samples, page.Sample{At: p.at, Value: float64(p.memory)})
+		}
+		if p.gpu > 0 || len(gpu.Samples) > 0 {
+			gpu.Samples = append(gpu.Samples, page.Sample{At: p.at, Value: float64(p.gpu)})
 		}
 		if i == 0 || p.at <= u.points[i-1].at {
 			continue
@@ -102,7 +106,7 @@ func (o *one) lanes() []page.Lane {
 		}
 	}
 	var out []page.Lane
-	for _, l := range []page.Lane{memory, cpu, asked} {
+	for _, l := range []page.Lane{memory, cpu, gpu, asked} {
 		if len(l.Samples) > 1 {
 			last := u.points[len(u.points)-1].at
 			l.Samples = append(l.Samples, page.Sample{At: last, Value: l.Samples[len(l.Samples)-1].Value})
@@ -137,7 +141,7 @@ func (o *one) validityLane(begun time.Time) page.Lane {
 
 // codeLane are the copies of the code.
 func (o *one) codeLane() page.Lane {
-	l := page.Lane{Name: "code changed"}
+	l := page.Lane{Name: "code"}
 	all, _ := o.copies()
 	for i, v := range all {
 		if i == 0 || v.at > time.Duration(1<<62) {
