@@ -32,15 +32,27 @@ func TestColoured(t *testing.T) {
 			}
 		}
 	}
-	if got := string(block("py", "def f(): return 1")); !strings.Contains(got, `<span class="hk">def</span>`) || !strings.Contains(got, `<span class="hn">1</span>`) {
-		t.Errorf("Python is %s", got)
+	for _, tt := range []struct{ language, text, want string }{
+		{"py", "def f(): return 1", `<span class="hk">def</span> <span class="hf">f</span>(): <span class="hk">return</span> <span class="hn">1</span>`},
+		{"a/b.py", "x = f'''a\n#b''' # c", `x = <span class="hs">f&#39;&#39;&#39;a</span>`},
+		{"python", "définir = 'x' # y", `définir = <span class="hs">&#39;x&#39;</span> <span class="hc"># y</span>`},
+		{"json", `{"a": "b\"", "c": null}`, `{<span class="hf">&#34;a&#34;</span>: <span class="hs">&#34;b\&#34;&#34;</span>, <span class="hf">&#34;c&#34;</span>: <span class="hn">null</span>}`},
+		{"bash", "for f in a#b; do echo $f; done # c", `<span class="hk">for</span> f <span class="hk">in</span> a#b; <span class="hk">do</span> <span class="hf">echo</span> <span class="hn">$f</span>; <span class="hk">done</span> <span class="hc"># c</span>`},
+		{"x.yml", "folds: 5", `<span class="hf">folds</span>: <span class="hn">5</span>`},
+		{"c++", "int x = 1; /* y */", `int x = <span class="hn">1</span>; <span class="hc">/* y */</span>`},
+		{"diff", "+a\n-b", `<span class="hs">+a</span>`},
+		{"unheard", "def f", "def f"},
+	} {
+		if got, _, _ := strings.Cut(string(block(tt.language, tt.text)), "\n"); got != tt.want {
+			t.Errorf("%s: %s is %s", tt.language, tt.text, got)
+		}
 	}
 }
 
-// TestColouringEnds colours texts that lexers are slow at.
+// TestColouringEnds colours texts that regular expressions can be slow at.
 func TestColouringEnds(t *testing.T) {
 	for _, text := range []string{strings.Repeat("(", 200_000), strings.Repeat("a ", 100_000), strings.Repeat("'''\n\"", 40_000), strings.Repeat("\\\n", 100_000), strings.Repeat("<a b=", 40_000)} {
-		for _, language := range []string{"python", "bash", "html", "markdown", "c++"} {
+		for _, language := range []string{"python", "bash", "yaml", "markdown", "c++", "json"} {
 			began := time.Now()
 			coloured(language, text)
 			if took := time.Since(began); took > 20*time.Second {

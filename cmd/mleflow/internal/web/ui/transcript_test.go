@@ -86,7 +86,7 @@ func TestTurns(t *testing.T) {
 	at := pagesOf(r.ID(), a)["attempt Transcript"]
 	_, body := l.get(at)
 	call := body[strings.Index(body, `<div class="call">`):]
-	for _, want := range []string{"ls -la", "total 8", "nproc", ">16</pre>"} {
+	for _, want := range []string{"</span> -la /home/data", "total 8", "nproc", ">16</pre>"} {
 		i := strings.Index(call, want)
 		if i < 0 {
 			t.Fatalf("the call has no %q after what was before: %.400s", want, call)
