@@ -286,3 +286,38 @@ func TestTranscriptInTheBrowser(t *testing.T) {
 	tab.Wait(`document.querySelector('#L1:target')`)
 	looked(t, tab, "a line of a log")
 }
+
+// TestLogInTheBrowser follows the log of a step that runs, while something is typed.
+func TestLogInTheBrowser(t *testing.T) {
+	b := browsertest.Open(t)
+	l := newLab(t)
+	a := usual("aide", "0", "x")
+	r := l.write("live.hcl", time.Now(), []attempt{a})
+	defer r.Close()
+	solve := `step.agent-run.solve["aide/demo-digits/0"]`
+	r.Emit(event.StepStarted{At: event.At{Time: time.Now()}, Address: solve, Kind: "agent-run", Attempt: 1, CPUs: 2})
+	log := r.Log(solve, 1)
+	defer log.Close()
+	line := func(text string) {
+		if _, err := log.Write([]byte(text + "\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	line("epoch 1")
+	base, first := l.serve()
+	tab := b.Tab(browsertest.Forms()[0])
+	tab.Go(first)
+	tab.Go(base + pagesOf(r.ID(), a)["attempt Logs"])
+	tab.Wait(`document.querySelector('.logtext')?.innerText.includes('epoch 1')`)
+	tab.Key("/")
+	tab.Type("loss")
+	for i := range 100 {
+		line(fmt.Sprintf("epoch %d", i+2))
+	}
+	line("ERROR boom")
+	tab.Wait(`document.querySelector('.l.error')?.innerText.includes('boom') && document.querySelector('[data-find]').value === 'loss'`)
+	tab.Wait(`(e => e.scrollTop > 0 && e.scrollTop + e.clientHeight > e.scrollHeight - 2)(document.querySelector('.logtext'))`)
+	tab.Run(`document.querySelector('[data-wrap]').click()`)
+	tab.Wait(`document.querySelector('.logtext.unwrapped')`)
+	looked(t, tab, "a log that grows")
+}

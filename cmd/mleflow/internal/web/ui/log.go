@@ -183,7 +183,7 @@ func (o *one) logs() error {
 	open, note := o.chooseLog(&d)
 	d.Note = note
 	if open == nil {
-		return o.c.add("logs", "logs", d)
+		return o.addLogs(d)
 	}
 	q := o.r.URL.Query()
 	s := &logScan{query: strings.ToLower(strings.TrimSpace(q.Get("find"))), least: max(0, slices.Index(levelNames, q.Get("level")))}
@@ -202,6 +202,15 @@ func (o *one) logs() error {
 		d.Missing = lost("log", err)
 	}
 	d.fill(s, q)
+	return o.addLogs(d)
+}
+
+// addLogs adds a log. Its form is a section of its own: what is typed stays while the log
+// grows.
+func (o *one) addLogs(d logView) error {
+	if err := o.c.add("log-form", "logs form", d); err != nil {
+		return err
+	}
 	return o.c.add("logs", "logs", d)
 }
 

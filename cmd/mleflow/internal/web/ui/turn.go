@@ -40,7 +40,7 @@ type said struct {
 	Role, Class, Reasoning, Error string
 	Text                          []passage
 	Calls                         []*called
-	Results                       []gave
+	Results                       []answer
 }
 
 // passage is a part of a text: words, or code in a language.
@@ -53,7 +53,7 @@ type passage struct {
 type called struct {
 	ID, Name  string
 	Arguments []argument
-	Results   []gave
+	Results   []answer
 }
 
 // argument is a value given to a tool.
@@ -62,8 +62,8 @@ type argument struct {
 	HTML template.HTML
 }
 
-// gave is the result of a call.
-type gave struct {
+// answer is the result of a call.
+type answer struct {
 	Name, Text string
 	// Failed is what the tool says of itself, Bad also if its text has a traceback.
 	Failed, Bad bool
@@ -148,8 +148,8 @@ func give(calls []*called, r message.Result) bool {
 	return false
 }
 
-func resultOf(r message.Result) gave {
-	return gave{Name: r.Name, Text: bounded([]byte(r.Text), maxSaid), Failed: r.Failed, Bad: r.Failed || slices.ContainsFunc(failures, func(f string) bool { return strings.Contains(r.Text, f) })}
+func resultOf(r message.Result) answer {
+	return answer{Name: r.Name, Text: bounded([]byte(r.Text), maxSaid), Failed: r.Failed, Bad: r.Failed || slices.ContainsFunc(failures, func(f string) bool { return strings.Contains(r.Text, f) })}
 }
 
 func saidOf(m message.Message) said {

@@ -9,7 +9,7 @@
   function put(sections) {
     for (const [name, html] of Object.entries(sections)) {
       const at = content.querySelector(`[data-section="${name}"]`);
-      if (!at) continue;
+      if (!at || at.querySelector('form[data-keep]')) continue; // something may be typed in it
       const focused = at.contains(document.activeElement) ? document.activeElement : null;
       const key = focused && (focused.getAttribute('href') || focused.getAttribute('aria-label'));
       const open = [...at.querySelectorAll('details')].map(d => d.open);
