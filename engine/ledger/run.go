@@ -189,11 +189,12 @@ const progressEvery = 5 * time.Second
 
 // phaseEvery limits how often the journal records the progress of a phase. An
 // agent may run for days.
-func phaseEvery(p step.Phase) time.Duration {
-	if p.Name == step.Running {
-		return 30 * time.Second
+func phaseEvery(e event.StepPhase) time.Duration {
+	if e.Name != step.Running {
+		return progressEvery
 	}
-	return progressEvery
+	const most = 30 * time.Second
+	return min(most, max(progressEvery, e.Time.Sub(e.Started)/20)) // of a short attempt, some too
 }
 
 // Emit appends an event to the journal. Lines printed by steps are left to
@@ -212,7 +213,7 @@ func (r *Run) Emit(e event.Event) {
 		}
 		r.progress[e.Address] = e.Time
 	case event.StepPhase:
-		if !e.Turn(r.phases[e.Address]) && e.Time.Sub(r.progress[e.Address]) < phaseEvery(e.Phase) {
+		if !e.Turn(r.phases[e.Address]) && e.Time.Sub(r.progress[e.Address]) < phaseEvery(e) {
 			return
 		}
 		r.progress[e.Address], r.phases[e.Address] = e.Time, e.Phase

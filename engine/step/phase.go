@@ -23,6 +23,12 @@ type Phase struct {
 	LimitMillis int64     `json:"limit_ms,omitempty"`
 	// MemoryBytes is the memory that the agent and all its processes use now.
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
+	// CPUMillis is the processor time that they have used.
+	CPUMillis int64 `json:"cpu_ms,omitempty"`
+	// GPUPercent is the mean use of its GPUs now, and GPUMemoryBytes the memory in use
+	// on all of them.
+	GPUPercent     int64 `json:"gpu_percent,omitempty"`
+	GPUMemoryBytes int64 `json:"gpu_memory_bytes,omitempty"`
 	// Submission is the state of the file that will be graded. Reason explains
 	// why it is invalid.
 	Submission Submission `json:"submission,omitempty"`

@@ -73,7 +73,7 @@ func (r *running) look(ctx context.Context, targets *breach.Targets) (found []st
 		spec.Mounts[i].CopyUp = false // the agent's own start copies
 	}
 	spec.Mounts = append(spec.Mounts, mount)
-	spec.Services, spec.OnStart, spec.OnFreezer, spec.OnMemory, spec.Resume = nil, nil, nil, nil, false
+	spec.Services, spec.OnStart, spec.OnFreezer, spec.OnUse, spec.Resume = nil, nil, nil, nil, false
 	spec.Limits.Timeout = lookTime
 	var answer, log bytes.Buffer
 	spec.Stdin, spec.Stdout = bytes.NewReader(asked), &answer

@@ -7,11 +7,13 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
 // phases reports the attempt's current phase.
 type phases struct {
 	tell func(step.Phase)
+	gpus *gpus
 
 	mu  sync.Mutex
 	now step.Phase
@@ -79,8 +81,13 @@ func (p *phases) running(since time.Time, limit time.Duration) {
 	p.enter(step.Phase{Name: step.Running, Started: since.UTC(), LimitMillis: limit.Milliseconds(), Submission: step.SubmissionNone})
 }
 
-func (p *phases) memory(bytes int64) {
-	p.note(step.Running, func(now *step.Phase) { now.MemoryBytes = bytes })
+func (p *phases) use(u executor.Use) {
+	if p.gpus != nil {
+		p.gpus.measure(func(percent, bytes int64) {
+			p.note(step.Running, func(now *step.Phase) { now.GPUPercent, now.GPUMemoryBytes = percent, bytes })
+		})
+	}
+	p.note(step.Running, func(now *step.Phase) { now.MemoryBytes, now.CPUMillis = u.MemoryBytes, u.CPU.Milliseconds() })
 }
 
 func (p *phases) submission(state step.Submission, reason string) {

@@ -11,8 +11,10 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/mleflow/mleflow/cache/nolink"
+	"github.com/mleflow/mleflow/plugins/models/dialect"
 )
 
 // Reader reads a transcript, even while it is being written. It is safe for
@@ -188,28 +190,57 @@ func (r *Reader) at(s span) (*Event, error) {
 // Span is the location of an event in a transcript.
 type Span struct{ Offset, Length int64 }
 
-// Spans returns the locations of the exchanges in the order in which they
-// ended, without decoding them. At reads an event at a location.
-func (r *Reader) Spans() iter.Seq2[Span, error] {
-	return func(yield func(Span, error) bool) {
-		lines := bufio.NewReaderSize(io.NewSectionReader(r.events, 0, r.events.size), 64<<10)
-		var s Span
+// Headline is the beginning of an event, with its location.
+type Headline struct {
+	Span   `json:"-"`
+	Time   time.Time      `json:"time"`
+	Status int            `json:"status"`
+	Usage  *dialect.Usage `json:"usage"`
+	Cost   int64          `json:"cost_nanodollars"`
+}
+
+// Headlines returns the exchanges in the order in which they ended, without the
+// ranges of their bodies, which are most of a long conversation's events. At reads
+// the event at a location.
+func (r *Reader) Headlines() iter.Seq2[Headline, error] {
+	return func(yield func(Headline, error) bool) {
+		lines := bufio.NewReaderSize(io.NewSectionReader(r.events, 0, r.events.size), 256<<10)
+		var at int64
 		for {
 			line, err := readLine(lines)
 			if errors.Is(err, io.EOF) {
 				return
 			}
+			h := Headline{Span: Span{at, int64(len(line))}}
+			if err == nil {
+				err = h.read(line)
+			}
 			if err != nil {
-				yield(Span{}, fmt.Errorf("read transcript: %s at %d: %w", eventsName, s.Offset, err))
+				err = fmt.Errorf("read transcript: %s at %d: %w", eventsName, at, err)
+			}
+			if !yield(h, err) || err != nil {
 				return
 			}
-			s.Length = int64(len(line))
-			if !yield(s, nil) {
-				return
-			}
-			s.Offset += s.Length
+			at += h.Length
 		}
 	}
+}
+
+// bodiesAt begins the bodies in an event's line: within a string, its quotes would be
+// escaped.
+var bodiesAt = []byte(`,"request":{`)
+
+// read reads the members before the bodies, or all if they are in another order.
+func (h *Headline) read(line []byte) error {
+	if end := bytes.Index(line, bodiesAt); end > 0 {
+		if json.Unmarshal(append(line[:end:end], '}'), h) == nil && !h.Time.IsZero() {
+			return nil
+		}
+	}
+	if err := json.Unmarshal(line, h); err != nil {
+		return fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	return nil
 }
 
 // At reads the event at a location.

@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"errors"
 	"iter"
 
 	"github.com/mleflow/mleflow/plugins/models/transcript/message"
@@ -43,22 +42,18 @@ func (r *Reader) Turns() iter.Seq2[*Turn, error] {
 	}
 }
 
-// Last returns the last of some consecutive exchanges, with only its new
-// messages. Conversations are numbered within these exchanges.
-func (r *Reader) Last(events []*Event) (*Turn, error) {
+// Among returns some consecutive exchanges, each with its new messages.
+// Conversations are numbered within these exchanges.
+func (r *Reader) Among(events []*Event) ([]*Turn, error) {
 	c := newConversations()
-	var last *Turn
-	for _, e := range events {
-		t, err := c.turn(r, e)
-		if err != nil {
+	turns := make([]*Turn, len(events))
+	for i, e := range events {
+		var err error
+		if turns[i], err = c.turn(r, e); err != nil {
 			return nil, err
 		}
-		last = t
 	}
-	if last == nil {
-		return nil, errors.New("read transcript: there are no exchanges")
-	}
-	return last, nil
+	return turns, nil
 }
 
 // heard is the conversation to which a message belongs.

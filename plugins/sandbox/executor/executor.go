@@ -99,10 +99,9 @@ type Spec struct {
 	// OnStart, if set, is called with the start of the command, even if an earlier
 	// process started it.
 	OnStart func(time.Time)
-	// OnMemory, if set, is called every few seconds with the number of bytes of memory
-	// that the command and all its descendants hold. Runtimes that cannot measure it do
-	// not call it.
-	OnMemory func(bytes int64)
+	// OnUse, if set, is called every few seconds with what the command and all its
+	// descendants use. Runtimes that cannot measure it do not call it.
+	OnUse func(Use)
 	// OnFreezer, if set, is called, before OnStart, with a function that stops all
 	// processes of the command at once, until thaw is called. Thaw must follow soon.
 	// Runtimes that cannot do so do not call it.
@@ -215,6 +214,13 @@ type Network struct {
 	Open bool
 	// Allow lists "host:port" pairs.
 	Allow []string
+}
+
+// Use is what a command and all its descendants use: the memory that they hold now, and
+// the processor time that they have used so far.
+type Use struct {
+	MemoryBytes int64
+	CPU         time.Duration
 }
 
 // Reason is the way in which a command ended.

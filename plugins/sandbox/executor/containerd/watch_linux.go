@@ -52,7 +52,7 @@ const daemonPatience = time.Minute
 // watch waits for the command's end, enforces its time limit, and returns its use of
 // resources.
 func (r *run) watch(ctx context.Context) (executor.Exit, error) {
-	stop := r.tellMemory(ctx)
+	stop := r.tellUse(ctx)
 	stopped, status, err := r.await(ctx)
 	stop()
 	if cause := context.Cause(ctx); r.spec.Leaves(cause) {
@@ -84,18 +84,18 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 	return exit, errors.Join(err, usedErr, r.serving.Close())
 }
 
-// memoryEvery is the interval at which the memory of a command is reported.
-const memoryEvery = 2 * time.Second
+// useEvery is the interval at which the use of a command is reported.
+const useEvery = 2 * time.Second
 
-// tellMemory reports the container's memory to OnMemory until it is stopped.
-func (r *run) tellMemory(ctx context.Context) (stop func()) {
-	if r.spec.OnMemory == nil {
+// tellUse reports what the container uses to OnUse until it is stopped.
+func (r *run) tellUse(ctx context.Context) (stop func()) {
+	if r.spec.OnUse == nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx) // a shim may not answer
-	over := progress.Every(memoryEvery, func() {
+	over := progress.Every(useEvery, func() {
 		if used, err := measure(ctx, r.task); err == nil {
-			r.spec.OnMemory(used.now)
+			r.spec.OnUse(executor.Use{MemoryBytes: used.now, CPU: used.cpu})
 		}
 	})
 	return func() { cancel(); over() }

@@ -95,7 +95,7 @@ func (e *Executor) run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 	if spec.OnStart != nil {
 		spec.OnStart(time.Now())
 	}
-	stop := super.tellMemory(spec)
+	stop := super.tellUse(spec)
 	rep, free, err := super.converse(ctx, order, streams)
 	stop()
 	if free {
@@ -163,17 +163,17 @@ func exitOf(r supervise.Report) executor.Exit {
 	}
 }
 
-// memoryEvery is the interval at which the memory of a command is reported.
-const memoryEvery = 2 * time.Second
+// useEvery is the interval at which the use of a command is reported.
+const useEvery = 2 * time.Second
 
-// tellMemory reports the command's memory to spec.OnMemory until it is stopped.
-func (s *supervisor) tellMemory(spec executor.Spec) (stop func()) {
-	if spec.OnMemory == nil {
+// tellUse reports what the command uses to spec.OnUse until it is stopped.
+func (s *supervisor) tellUse(spec executor.Spec) (stop func()) {
+	if spec.OnUse == nil {
 		return func() {}
 	}
-	return progress.Every(memoryEvery, func() {
+	return progress.Every(useEvery, func() {
 		if held := supervise.Memory(s.cmd.Process.Pid, spec.Limits.MemoryBytes); held > 0 {
-			spec.OnMemory(held)
+			spec.OnUse(executor.Use{MemoryBytes: held, CPU: supervise.CPU(s.cmd.Process.Pid)})
 		}
 	})
 }

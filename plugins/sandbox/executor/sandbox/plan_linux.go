@@ -57,8 +57,8 @@ type plan struct {
 	Held map[string]string
 	// Resume means that the command continues without its owner.
 	Resume bool
-	// TellMemory means that the owner wants reports of the memory in use.
-	TellMemory bool
+	// TellUse means that the owner wants reports of what is in use.
+	TellUse bool
 }
 
 // hostText is a string that need not be UTF-8, as JSON requires: a path of the host, or
@@ -126,8 +126,10 @@ type message struct {
 	// command itself is the cause.
 	Failed string `json:"failed,omitempty"`
 	Start  bool   `json:"start,omitempty"`
-	// Memory is the memory that the command holds, in bytes.
+	// Memory is the memory that the command holds, in bytes, and CPU the processor
+	// time that it has used, in nanoseconds.
 	Memory int64 `json:"memory,omitempty"`
+	CPU    int64 `json:"cpu,omitempty"`
 	// Report is the content of the last message.
 	Report *report `json:"report,omitempty"`
 	// Cancel is a request of the owner to stop the command as at its time limit.

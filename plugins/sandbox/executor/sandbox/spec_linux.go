@@ -77,7 +77,7 @@ func (e *Executor) plan(spec executor.Spec, user ids, img *unpacked, base string
 		Root: hostText(img.root), Base: hostText(base), User: user, Hostname: executor.Hostname, HostNetwork: spec.Network.Open,
 		Masked: rules.masked, ReadOnly: rules.readOnly, Seccomp: rules.allowed, Unknown: rules.unknown,
 		Command: spec.Command, Dir: spec.WorkingDir(img.config.WorkingDir), Capabilities: held,
-		Resume: spec.Resume, TellMemory: spec.OnMemory != nil, Limits: limitsOf(spec.Limits), Files: texts(spec.Network.Open),
+		Resume: spec.Resume, TellUse: spec.OnUse != nil, Limits: limitsOf(spec.Limits), Files: texts(spec.Network.Open),
 	}
 	declared := map[string]string{}
 	for _, v := range img.config.Env {

@@ -166,8 +166,8 @@ func (s *sandbox) watch() {
 			sample.Reset(max(sampleEvery, time.Since(began))) // examining many processes takes long
 		case <-tell.C:
 			s.refresh()
-			if s.plan.TellMemory {
-				s.tell(message{Memory: s.held})
+			if s.plan.TellUse {
+				s.tell(message{Memory: s.held, CPU: int64(supervise.CPU(os.Getpid()))})
 			}
 		case <-kill:
 			if time.Since(since) > killPatience {

@@ -126,8 +126,8 @@ func (r *run) await() (report, error) {
 			return report{}, err
 		case m.Report != nil:
 			return *m.Report, nil
-		case m.Memory > 0 && r.spec.OnMemory != nil:
-			r.spec.OnMemory(m.Memory)
+		case m.Memory > 0 && r.spec.OnUse != nil:
+			r.spec.OnUse(executor.Use{MemoryBytes: m.Memory, CPU: time.Duration(m.CPU)})
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"html/template"
@@ -49,31 +50,48 @@ type curves struct {
 	drawing
 	span
 	Curves
+	// wide is the width, 0 for curveWidth.
+	wide float64
 }
+
+// right is where the plot ends.
+func (d *curves) right() float64 { return cmp.Or(d.wide, curveWidth) - curveRight }
 
 // Draw draws the plot: time to the right, better scores above, where lower is
 // better upside down. It returns "" when there is no finite score.
 func (c Curves) Draw() template.HTML {
 	d := &curves{Curves: c, span: nowhere()}
-	for _, l := range c.Lines {
+	if !d.measure() {
+		return ""
+	}
+	d.open(curveWidth, curveHeight, "plot curve", "Score over time at "+c.ID)
+	d.plot()
+	d.WriteString("</svg>")
+	return template.HTML(d.String())
+}
+
+// measure finds the range of both axes, and reports whether there is a finite score.
+func (d *curves) measure() bool {
+	for _, l := range d.Lines {
 		for _, m := range l.Moments {
 			d.include(m.Score)
 			d.Until = max(d.Until, m.At)
 		}
 	}
+	d.Until = max(d.Until, time.Second)
 	if !d.some() {
-		return ""
+		return false
 	}
 	d.reach()
-	d.Until = max(d.Until, time.Second)
-	d.open(curveWidth, curveHeight, "plot curve", "Score over time at "+c.ID)
+	return true
+}
+
+func (d *curves) plot() {
 	d.axes()
 	d.levels()
-	for _, l := range c.Lines {
+	for _, l := range d.Lines {
 		d.line(l)
 	}
-	d.WriteString("</svg>")
-	return template.HTML(d.String())
 }
 
 // reach widens the span to the medal lines that are not far from the scores, so
@@ -96,7 +114,7 @@ func (d *curves) thresholds() []float64 {
 }
 
 func (d *curves) x(at time.Duration) float64 {
-	return curveLeft + float64(at)/float64(d.Until)*(curveWidth-curveLeft-curveRight)
+	return curveLeft + float64(at)/float64(d.Until)*(d.right()-curveLeft)
 }
 
 func (d *curves) y(score float64) float64 {
@@ -108,17 +126,12 @@ func (d *curves) y(score float64) float64 {
 }
 
 func (d *curves) axes() {
-	bottom, right := curveHeight-curveBottom, curveWidth-curveRight
+	bottom, right := curveHeight-curveBottom, d.right()
 	for _, v := range roundTicks(d.lo, d.hi) {
 		fmt.Fprintf(d, `<path class="line grid" d="M%s %sH%s"/>`+"\n", number(curveLeft), number(d.y(v)), number(right))
 		d.text(curveLeft-8, d.y(v)+4, 11, "end", Score(v))
 	}
-	fmt.Fprintf(d, `<path class="line ink" d="M%s %sH%s"/>`+"\n", number(curveLeft), number(bottom), number(right))
-	step := tickStep(d.Until)
-	for at := time.Duration(0); at <= d.Until; at += step {
-		fmt.Fprintf(d, `<path class="line ink" d="M%s %sv5"/>`, number(d.x(at)), number(bottom))
-		d.text(d.x(at), bottom+18, 11, "middle", briefly(at))
-	}
+	d.times(bottom)
 	for _, at := range d.Marks {
 		if at <= d.Until {
 			fmt.Fprintf(d, `<path class="line mark" stroke-dasharray="2 4" d="M%s %sV%s"/>`+"\n", number(d.x(at)), number(bottom), number(curveTop))
@@ -129,6 +142,16 @@ func (d *curves) axes() {
 		better = "lower is better; the axis is upside down"
 	}
 	d.text((curveLeft+right)/2, bottom+38, 12, "middle", "time since the start · score ("+better+")")
+}
+
+// times draws the time axis.
+func (d *curves) times(bottom float64) {
+	fmt.Fprintf(d, `<path class="line ink" d="M%s %sH%s"/>`+"\n", number(curveLeft), number(bottom), number(d.right()))
+	step := tickStep(d.Until)
+	for at := time.Duration(0); at <= d.Until; at += step {
+		fmt.Fprintf(d, `<path class="line ink" d="M%s %sv5"/>`, number(d.x(at)), number(bottom))
+		d.text(d.x(at), bottom+18, 11, "middle", briefly(at))
+	}
 }
 
 // briefly writes a tick of a time axis: "0", "30m", "6h", "1h30m".
@@ -158,9 +181,9 @@ func (d *curves) levels() {
 			continue
 		}
 		y := d.y(l.value)
-		fmt.Fprintf(d, `<path class="line %s" stroke-width="1.5"%s d="M%s %sH%s"/>`+"\n", l.class, l.dash, number(curveLeft), number(y), number(curveWidth-curveRight))
+		fmt.Fprintf(d, `<path class="line %s" stroke-width="1.5"%s d="M%s %sH%s"/>`+"\n", l.class, l.dash, number(curveLeft), number(y), number(d.right()))
 		if y-last >= 12 {
-			d.text(curveWidth-curveRight+6, y+4, 11, "start", l.class)
+			d.text(d.right()+6, y+4, 11, "start", l.class)
 			last = y
 		}
 	}

@@ -16,8 +16,13 @@ type drawing struct{ strings.Builder }
 
 // open begins a drawing, with a text for those who cannot see it.
 func (d *drawing) open(w, h float64, class, label string) {
-	fmt.Fprintf(d, `<svg xmlns="http://www.w3.org/2000/svg" class="%s" role="img" aria-label="%s" viewBox="0 0 %s %s">`+"\n",
-		class, html.EscapeString(label), number(w), number(h))
+	d.openAs("img", w, h, class, label)
+}
+
+// openAs is open for a drawing with another role, such as "group" for one with links.
+func (d *drawing) openAs(role string, w, h float64, class, label string) {
+	fmt.Fprintf(d, `<svg xmlns="http://www.w3.org/2000/svg" class="%s" role="%s" aria-label="%s" viewBox="0 0 %s %s">`+"\n",
+		class, role, html.EscapeString(label), number(w), number(h))
 }
 
 // fixed is open for a drawing that keeps its size.

@@ -237,9 +237,9 @@ func TestLiveRunInTheBrowser(t *testing.T) {
 // tab2 is the address that a tab shows.
 func tab2(tab *browsertest.Tab) string { return strings.Trim(tab.Run("location.href"), `"`) }
 
-// TestLongTranscript scrolls through a transcript of 3,000 exchanges, or as many
-// as MLEFLOW_EXCHANGES says.
-func TestLongTranscript(t *testing.T) {
+// TestTranscriptInTheBrowser reads an attempt's transcript as people do: it opens turns,
+// goes to the next page, searches, follows a permanent link and looks for failures.
+func TestTranscriptInTheBrowser(t *testing.T) {
 	b := browsertest.Open(t)
 	l := newLab(t)
 	n := 3000
@@ -251,35 +251,73 @@ func TestLongTranscript(t *testing.T) {
 	for i := range n {
 		a.exchanges = append(a.exchanges, [2]string{fmt.Sprintf("question %d", i+1), fmt.Sprintf("answer %d", i+1)})
 	}
+	a.exchanges[1234][0] = "Traceback (most recent call last):\n  boom"
 	r := l.write("long.hcl", l.start, []attempt{a})
 	l.finish(r, 0, a)
 	l.close(r, steps(a))
 	base, first := l.serve()
 	tab := b.Tab(browsertest.Forms()[0])
 	tab.Go(first)
-	tab.Go(base + pagesOf(r.ID(), a)["attempt Transcript"])
-	tab.Wait(`document.querySelector('.turnlist.virtual') && document.body.innerText.includes('answer 1')`)
-	if height := tab.Run(`document.querySelector('.turnlist').getBoundingClientRect().height`); height != fmt.Sprint(30*n) {
-		t.Errorf("the list is %s pixels high", height)
-	}
-	tab.Run(`document.querySelector('.turns').focus()`)
-	tab.Key("End")
-	tab.Wait(fmt.Sprintf(`document.querySelector('#turn').innerText.includes('question %d') && document.querySelector('[aria-current] [data-turn], a[data-turn][aria-current]')?.dataset.turn === '%d'`, n, n))
-	tab.Key("ArrowUp")
-	tab.Wait(fmt.Sprintf(`document.querySelector('#turn').innerText.includes('question %d') && location.search.includes('turn=%d')`, n-1, n-1))
-	if rows := tab.Run(`document.querySelectorAll('a[data-turn]').length <= 400`); rows != "true" {
-		t.Error("more rows are kept than are near")
-	}
-	// Each frame while scrolling through everything in 120 steps.
-	frames := tab.Run(`new Promise(done => {
-		const box = document.querySelector('.turns'), times = [], step = box.scrollHeight / 120;
-		box.scrollTop = 0;
-		let last = performance.now();
-		const next = () => requestAnimationFrame(now => { times.push(now - last); last = now; box.scrollTop += step; times.length < 120 ? next() : done(times.sort((a, b) => a - b)); });
-		next();
-	}).then(t => t[60].toFixed(1) + ' ms-median ' + t[114].toFixed(1) + ' ms-95th ' + t[119].toFixed(1) + ' ms-longest')`)
-	fmt.Printf("BenchmarkScrolling\t%d\t%s\n", n, strings.Trim(frames, `"`))
-	tab.Go(tab2(tab))
-	tab.Wait(fmt.Sprintf(`document.querySelector('#turn').innerText.includes('question %d')`, n-1))
+	tab.Go(base + pagesOf(r.ID(), a)["attempt Story"])
+	tab.Run(`[...document.querySelectorAll('.tabs a')].find(a => a.innerText === 'Transcript').click()`)
+	tab.Wait(`document.querySelector('#turn-1[open]')?.innerText.includes('question 1')`)
+	tab.Run(`document.querySelector('#turn-1 summary').focus()`)
+	tab.Key("n")
+	tab.Key("o")
+	tab.Wait(`document.querySelector('#turn-2[open]')?.innerText.includes('question 2') && location.hash === '#turn-2'`)
+	tab.Run(`scrollTo(0, document.body.scrollHeight)`)
+	tab.Wait(`document.querySelector('#turn-51')`)
+	tab.Run(`document.querySelector('#turn-51').open = true`)
+	tab.Wait(`document.querySelector('#turn-51 .body').innerText.includes('question 51')`)
 	looked(t, tab, "a transcript")
+	tab.Key("/")
+	tab.Type("QUESTION 2999")
+	tab.Key("Enter")
+	tab.Wait(`document.querySelector('.found mark')?.innerText === 'question 2999'`)
+	looked(t, tab, "a search in a transcript")
+	tab.Run(`document.querySelector('.found a').click()`)
+	tab.Wait(`location.hash === '#turn-2999' && document.querySelector('#turn-2999[open]').getBoundingClientRect().top < innerHeight`)
+	tab.Go(base + pagesOf(r.ID(), a)["attempt Transcript"] + "#turn-1500") // as somebody sent it
+	tab.Wait(`document.querySelector('#turn-1500[open]')?.innerText.includes('question 1500')`)
+	tab.Run(`document.querySelector('[data-errors]').click()`)
+	tab.Wait(`document.querySelector('.found a')?.innerText === 'Turn 1235'`)
+	// A line of a log, as somebody sent it.
+	tab.Go(base + pagesOf(r.ID(), a)["attempt Logs"] + "#L1")
+	tab.Wait(`document.querySelector('#L1:target')`)
+	looked(t, tab, "a line of a log")
+}
+
+// TestLogInTheBrowser follows the log of a step that runs, while something is typed.
+func TestLogInTheBrowser(t *testing.T) {
+	b := browsertest.Open(t)
+	l := newLab(t)
+	a := usual("aide", "0", "x")
+	r := l.write("live.hcl", time.Now(), []attempt{a})
+	defer r.Close()
+	solve := `step.agent-run.solve["aide/demo-digits/0"]`
+	r.Emit(event.StepStarted{At: event.At{Time: time.Now()}, Address: solve, Kind: "agent-run", Attempt: 1, CPUs: 2})
+	log := r.Log(solve, 1)
+	defer log.Close()
+	line := func(text string) {
+		if _, err := log.Write([]byte(text + "\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	line("epoch 1")
+	base, first := l.serve()
+	tab := b.Tab(browsertest.Forms()[0])
+	tab.Go(first)
+	tab.Go(base + pagesOf(r.ID(), a)["attempt Logs"])
+	tab.Wait(`document.querySelector('.logtext')?.innerText.includes('epoch 1')`)
+	tab.Key("/")
+	tab.Type("loss")
+	for i := range 100 {
+		line(fmt.Sprintf("epoch %d", i+2))
+	}
+	line("ERROR boom")
+	tab.Wait(`document.querySelector('.l.error')?.innerText.includes('boom') && document.querySelector('[data-find]').value === 'loss'`)
+	tab.Wait(`(e => e.scrollTop > 0 && e.scrollTop + e.clientHeight > e.scrollHeight - 2)(document.querySelector('.logtext'))`)
+	tab.Run(`document.querySelector('[data-wrap]').click()`)
+	tab.Wait(`document.querySelector('.logtext.unwrapped')`)
+	looked(t, tab, "a log that grows")
 }

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"math"
 	"net/url"
 	"strings"
 	"time"
@@ -9,20 +10,22 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 )
 
 // codeData is the page of an attempt's code.
 type codeData struct {
 	changeList
-	Action, Address string
-	Versions        bool
-	Now             string
-	NoVersions      string
-	From, To        []choice
-	Attempts        []choice
-	Other           bool
-	Against         changeList
-	Files           fileList
+	Action, Address, View string
+	Views                 []page.Link
+	Versions              bool
+	Now                   string
+	NoVersions            string
+	From, To              []choice
+	Attempts              []choice
+	Other                 bool
+	Against               changeList
+	Files                 fileList
 }
 
 // changeList lists the changes between two versions of the code.
@@ -40,58 +43,100 @@ type change struct {
 // codeSnapshots is the output of an attempt with the copies of its code.
 const codeSnapshots = "code_snapshots"
 
+// The views of the code: its files, what changed over time, and from another attempt's.
+const (
+	filesView   = ""
+	changesView = "changes"
+	againstView = "against"
+)
+
 // code shows the code that the agent left, and how it changed.
 func (o *one) code() error {
-	d := codeData{Action: "/step/" + url.PathEscape(o.sum.ID), Address: o.address}
-	if k := o.running(); k != nil && len(k.code) > 0 {
-		d.NoVersions = "There is one copy of the code so far."
-		if len(k.code) > 1 {
-			d.choose(o, k.code)
+	q := o.r.URL.Query()
+	d := codeData{Action: "/step/" + url.PathEscape(o.sum.ID), Address: o.address, View: q.Get("view")}
+	switch {
+	case q.Has("from") || q.Has("to"):
+		d.View = changesView
+	case q.Has("other"):
+		d.View = againstView
+	}
+	for _, v := range [][2]string{{filesView, "Files"}, {changesView, "Changes over time"}, {againstView, "Against another attempt"}} {
+		link := stepAddress(o.sum.ID, o.address, "code")
+		if v[0] != "" {
+			link += "&view=" + v[0]
 		}
-		d.Now = "The attempt runs. This is the code when it was copied last, after " + k.code[len(k.code)-1].name + "."
-		d.Files = o.list(k.code[len(k.code)-1].ref, "code")
-		return o.c.add("code", "code", d)
+		d.Views = append(d.Views, page.Link{Text: v[1], Address: link, Here: v[0] == d.View})
 	}
-	final, why := o.output("code")
-	if why != "" {
-		d.Files.Missing, d.NoVersions = why, "The change over time appears with the code."
-		return o.c.add("code", "code", d)
+	ref, why := o.latest(&d)
+	switch {
+	case why != "":
+		d.Files.Missing = why
+	case d.View == changesView:
+		o.changes(&d)
+	case d.View == againstView:
+		o.against(&d, ref)
+	default:
+		d.Files = o.list(ref, "code", "main.py", "solution.py", "train.py", "agent.py", "run.py")
 	}
-	o.versions(&d, final)
-	o.against(&d, final)
-	d.Files = o.list(final, "code")
 	return o.c.add("code", "code", d)
 }
 
-// version is the code at a time.
+// latest is the code at the end, or so far, or why there is none.
+func (o *one) latest(d *codeData) (cache.Ref, string) {
+	if k := o.running(); k != nil && len(k.code) > 0 {
+		last := k.code[len(k.code)-1]
+		d.Now = "The attempt runs. This is the code when it was copied last, after " + last.name + "."
+		return last.ref, ""
+	}
+	return o.output("code")
+}
+
+// changes compares two of the copies of the code.
+func (o *one) changes(d *codeData) {
+	all, why := o.copies()
+	if d.NoVersions = why; len(all) > 1 {
+		d.choose(o, all)
+	}
+}
+
+// version is the code at a time since the start of the agent.
 type version struct {
 	name string
 	ref  cache.Ref
+	at   time.Duration
 }
 
-// versions compares two of the copies of the code that were kept over time.
-func (o *one) versions(d *codeData, final cache.Ref) {
-	d.NoVersions = "There is no change over time: the attempt kept no copies of its code. snapshot_every = \"10m\" in the agent-run step keeps them."
+// copies are the copies of the code over time with that at the end, or why there are
+// none.
+func (o *one) copies() ([]version, string) {
+	if k := o.running(); k != nil {
+		return k.code, "There is one copy of the code so far."
+	}
+	why := "There is no change over time: the attempt kept no copies of its code. snapshot_every = \"10m\" in the agent-run step keeps them."
+	final, missing := o.output("code")
+	if missing != "" {
+		return nil, missing
+	}
 	ref := o.record.Outputs[codeSnapshots].Ref
 	if ref.IsZero() {
-		return
+		return nil, why
 	}
 	folders, err := tree.Read(o.ctx, o.store, ref)
 	if err != nil {
-		d.NoVersions = lost("code", err)
-		return
+		return nil, lost("code", err)
 	}
 	var all []version
 	for _, f := range folders {
 		var s int64
 		if _, err := fmt.Sscanf(f.Name, "%d", &s); err == nil && f.IsDir() {
-			all = append(all, version{view.Duration(time.Duration(s) * time.Second), f.Ref()})
+			at := time.Duration(s) * time.Second
+			all = append(all, version{view.Duration(at), f.Ref(), at})
 		}
 	}
-	if len(all) == 0 {
-		return
+	if len(all) > 0 {
+		all = append(all, version{"the end", final, math.MaxInt64})
 	}
-	d.choose(o, append(all, version{"the end", final}))
+	return all, why
 }
 
 // choose compares the two versions that the address names, or the last two.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html/template"
 	"io"
 	"io/fs"
 	"net/url"
@@ -36,27 +37,67 @@ const (
 
 // fileRow is a file in a list.
 type fileRow struct {
-	Path, Link, Size string
-	Here             bool
+	Path, Name, Link, Size string
+	Here                   bool
 }
 
-// fileList is a tree as a list, with one of its files shown.
+// folder is a folder of a tree of files.
+type folder struct {
+	Name    string
+	Folders []*folder
+	Files   []fileRow
+	// Open reports whether it is shown with its content.
+	Open bool
+}
+
+// fileList is a tree of files, with one of them shown.
 type fileList struct {
-	Rows          []fileRow
-	More          int
-	Path, Text    string
+	Root  folder
+	Count int
+	More  int
+	Path  string
+	Lines []template.HTML
+	// Missing explains why there are no files, Note what is not shown of the file.
 	Missing, Note string
+}
+
+// add puts a file into the folder that its path names.
+func (f *folder) add(row fileRow) {
+	for dir, rest := "", row.Path; ; {
+		name, after, more := strings.Cut(rest, "/")
+		if !more {
+			row.Name = rest
+			f.Files = append(f.Files, row)
+			return
+		}
+		dir, rest = name, after
+		if n := len(f.Folders); n == 0 || f.Folders[n-1].Name != dir {
+			f.Folders = append(f.Folders, &folder{Name: dir})
+		}
+		f = f.Folders[len(f.Folders)-1]
+		f.Open = f.Open || row.Here
+	}
 }
 
 var errEnough = errors.New("enough files")
 
-// list makes a list of a tree, and shows the file that the address names or else
-// the first of the names that is there.
+// list makes a list of a tree, and shows the file that the address names or else the
+// first of the names that is there.
 func (o *one) list(ref cache.Ref, tab string, first ...string) fileList {
+	l, e := o.choose(ref, tab, first...)
+	if l.Missing == "" && l.Note == "" {
+		l.Lines, l.Note = o.show(l.Path, e)
+	}
+	return l
+}
+
+// choose makes a list of a tree and chooses a file in it.
+func (o *one) choose(ref cache.Ref, tab string, first ...string) (fileList, tree.Entry) {
 	var l fileList
+	var names []string
 	entries := map[string]tree.Entry{}
 	err := walk(o.ctx, o.store, ref, "", func(name string, e tree.Entry) error {
-		if len(l.Rows) >= maxFiles {
+		if len(names) >= maxFiles {
 			l.More++
 			if l.More >= 100*maxFiles {
 				return errEnough
@@ -64,33 +105,31 @@ func (o *one) list(ref cache.Ref, tab string, first ...string) fileList {
 			return nil
 		}
 		entries[name] = e
-		l.Rows = append(l.Rows, fileRow{Path: name, Link: o.fileAddress(tab, name), Size: view.Bytes(e.Size)})
+		names = append(names, name)
 		return nil
 	})
 	if err != nil && !errors.Is(err, errEnough) {
 		l.Missing = lost("folder", err)
-		return l
+		return l, tree.Entry{}
 	}
-	if len(l.Rows) == 0 {
+	if l.Count = len(names); l.Count == 0 {
 		l.Missing = "The folder is empty."
-		return l
+		return l, tree.Entry{}
 	}
 	l.Path = o.r.URL.Query().Get("file")
-	for _, name := range append(first, l.Rows[0].Path) {
+	for _, name := range append(first, names[0]) {
 		if _, ok := entries[name]; ok && l.Path == "" {
 			l.Path = name
 		}
 	}
+	for _, name := range names {
+		l.Root.add(fileRow{Path: name, Link: o.fileAddress(tab, name), Size: view.Bytes(entries[name].Size), Here: name == l.Path})
+	}
 	e, ok := entries[l.Path]
 	if !ok {
 		l.Note = "There is no such file."
-		return l
 	}
-	for i := range l.Rows {
-		l.Rows[i].Here = l.Rows[i].Path == l.Path
-	}
-	l.Text, l.Note = o.show(e)
-	return l
+	return l, e
 }
 
 func (o *one) fileAddress(tab, name string) string {
@@ -98,20 +137,20 @@ func (o *one) fileAddress(tab, name string) string {
 	return "/step/" + url.PathEscape(o.sum.ID) + "?" + q.Encode()
 }
 
-// show returns the text of a file, or the reason why it is not shown.
-func (o *one) show(e tree.Entry) (text, note string) {
+// show returns the lines of a file, or the reason why it is not shown.
+func (o *one) show(name string, e tree.Entry) (lines []template.HTML, note string) {
 	data, err := head(o.ctx, o.store, e.Ref(), maxShown)
 	switch {
 	case err != nil:
-		return "", lost("file", err)
+		return nil, lost("file", err)
 	case len(data) == 0:
-		return "", "The file is empty."
+		return nil, "The file is empty."
 	case binary(data):
-		return "", fmt.Sprintf("The file is not text; it has %s.", view.Bytes(e.Size))
+		return nil, fmt.Sprintf("The file is not text; it has %s.", view.Bytes(e.Size))
 	case e.Size > int64(len(data)):
 		note = fmt.Sprintf("The first %s of %s.", view.Bytes(int64(len(data))), view.Bytes(e.Size))
 	}
-	return strings.ToValidUTF8(string(data), "\ufffd"), note
+	return coloured(path.Base(name), strings.TrimSuffix(string(data), "\n")), note
 }
 
 // binary reports whether a file is not meant to be read.

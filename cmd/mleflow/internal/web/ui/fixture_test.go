@@ -24,6 +24,7 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 	"github.com/mleflow/mleflow/steps/check"
@@ -87,6 +88,7 @@ type attempt struct {
 	logs, code, submission   map[string]string
 	codes                    map[string]string
 	exchanges                [][2]string // what was said, what was replied
+	recorded                 string      // a folder with a transcript, in place of exchanges
 	validations, network     string
 	shim                     string
 	curve                    string
@@ -139,7 +141,7 @@ func (l *lab) finish(r *ledger.Run, i int, a attempt) {
 	stats := `{"wall_seconds":86400,"cpu_seconds":100,"peak_memory_bytes":1073741824,"exit_code":0,"runtime":"process","network":"allow","connections":2,"validations":3,"models":{"main":{"provider":"openai","models":["gpt"],"requests":3,"input_tokens":1200,"output_tokens":300,"cost_usd":"0.25","waited_seconds":4}}}`
 	out := cache.Outputs{
 		"code": {Ref: l.folder(a.code)}, "logs": {Ref: l.folder(a.logs)}, "submission": {Ref: l.folder(a.submission)}, "snapshots": {Ref: l.folder(nil)}, codeSnapshots: {Ref: l.folder(a.codes)},
-		"transcript": {Ref: l.transcript(a.exchanges)}, "validation_log": blob(a.validations), "network_log": blob(a.network), "shim_log": blob(a.shim),
+		"transcript": {Ref: l.transcript(a)}, "validation_log": blob(a.validations), "network_log": blob(a.network), "shim_log": blob(a.shim),
 		"stats": {JSON: []byte(stats)}, "outcome": {JSON: []byte(`"finished"`)},
 	}
 	log := r.Log(solve, 1)
@@ -197,17 +199,26 @@ func (l *lab) end(r *ledger.Run, address, kind string, out cache.Outputs, condit
 		}
 	}
 	r.Emit(event.StepStarted{At: from, Address: address, Kind: kind, Attempt: 1, CPUs: 2, MemoryBytes: 1 << 30, Devices: []string{"nvidia.com/gpu=0"}})
+	if kind == "agent-run" {
+		for i := range 24 { // what it uses in a day
+			at := event.At{Time: from.Time.Add(time.Duration(i) * time.Hour)}
+			r.Emit(event.StepPhase{At: at, Address: address, Phase: step.Phase{Name: step.Running, Started: from.Time, MemoryBytes: int64(2+i%7) << 29, CPUMillis: int64(i) * int64(i) * 150_000, GPUPercent: int64(i * 4 % 90), Spent: step.Spent{Requests: int64(i), Tokens: int64(i * i * 1000)}}})
+		}
+	}
 	r.Emit(event.StepFinished{At: to, Address: address, Kind: kind, Status: event.Ran, Action: rec.Action.String(), Attempts: 1, DurationMillis: 5000, Outputs: outputs, Conditions: conditions})
 }
 
 // transcript stores exchanges as an attempt does.
-func (l *lab) transcript(exchanges [][2]string) cache.Ref {
-	if len(exchanges) == 0 {
+func (l *lab) transcript(a attempt) cache.Ref {
+	if a.recorded != "" {
+		return l.stored(a.recorded)
+	}
+	if len(a.exchanges) == 0 {
 		return l.folder(nil)
 	}
 	dir := l.t.TempDir()
 	w := must(transcript.Open(dir, 4<<30, nil))
-	for i, x := range exchanges {
+	for i, x := range a.exchanges {
 		e := w.Begin(must(json.Marshal(map[string]any{"model": "gpt", "messages": []map[string]string{{"role": "user", "content": x[0]}}})))
 		_, _ = e.Write(must(json.Marshal(map[string]any{"choices": []any{map[string]any{"message": map[string]any{"role": "assistant", "content": x[1]}}}})))
 		e.End(transcript.Event{Time: l.start.Add(time.Duration(i) * time.Second), Model: "main", Provider: "openai", Method: "POST", Path: "/v1/chat/completions", Asked: "gpt", Status: 200, Seconds: 1.5, Waited: 2,
@@ -216,6 +227,11 @@ func (l *lab) transcript(exchanges [][2]string) cache.Ref {
 	if err := w.Close(); err != nil {
 		l.t.Fatal(err)
 	}
+	return l.stored(dir)
+}
+
+// stored stores a folder.
+func (l *lab) stored(dir string) cache.Ref {
 	files := map[string]string{}
 	for _, f := range must(os.ReadDir(dir)) {
 		files[f.Name()] = string(must(os.ReadFile(filepath.Join(dir, f.Name()))))
@@ -273,6 +289,9 @@ func pagesOf(run string, a attempt) map[string]string {
 		out["attempt "+tab[1]] = stepAddress(run, address, tab[0])
 	}
 	out["turn"] = stepAddress(run, address, "transcript") + "&turn=1"
+	out["found"], out["errors"] = stepAddress(run, address, "transcript")+"&find=LOOK+at", stepAddress(run, address, "transcript")+"&errors=1"
+	out["step's log"], out["changes"] = stepAddress(run, address, "logs")+"&step=1", stepAddress(run, address, "code")+"&view=changes"
+	out["against"] = stepAddress(run, address, "code") + "&other=" + escaped(address)
 	out["change"] = stepAddress(run, address, "code") + "&from=" + escaped("1h00m") + "&to=" + escaped("2h00m")
 	return out
 }

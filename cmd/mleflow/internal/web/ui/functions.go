@@ -8,5 +8,6 @@ import (
 // page.
 var functions = map[string]any{
 	"plural": view.Plural,
+	"add":    func(a, b int) int { return a + b },
 	"lt":     func(a, b int) bool { return a < b },
 }

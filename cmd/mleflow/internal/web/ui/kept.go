@@ -29,7 +29,8 @@ func (k *kept) add(e event.StepPhase) {
 	if e.Code.Kind != cache.Tree || e.Code.IsZero() || len(k.code) > 0 && k.code[len(k.code)-1].ref == e.Code {
 		return
 	}
-	k.code = append(k.code, version{view.Duration(e.Time.Sub(e.Started)), e.Code})
+	at := e.Time.Sub(e.Started)
+	k.code = append(k.code, version{view.Duration(at), e.Code, at})
 }
 
 // running returns the step's kept files, nil if it does not run.
@@ -65,20 +66,24 @@ func (o *one) follow(k *kept) error {
 	if k.transcript == "" {
 		d.Missing = o.why
 	}
-	err := o.withKept(k, func(r *transcript.Reader, spans []transcript.Span) error {
-		if d.Total = len(spans); d.Total == 0 {
+	err := o.withKept(k, func(r *transcript.Reader, all *outline) error {
+		if d.Total = len(all.turns); d.Total == 0 {
 			return nil
 		}
 		d.Missing = ""
-		shown := o.turn()
+		d.Facts = all.facts()
 		var err error
-		if d.Rows, err = o.turns(r, spans, max(0, d.Total-liveTurns), d.Total, shown); err != nil {
+		if d.Rows, err = o.turns(r, all, max(0, d.Total-liveTurns), d.Total); err != nil {
 			return err
 		}
-		if shown > 0 && shown <= d.Total {
-			d.Detail, err = detail(r, spans, shown-1)
+		if n := o.turn(); n > 0 && n <= d.Total {
+			bodies, err := o.bodies(r, all, n-1, n)
+			if err != nil {
+				return err
+			}
+			d.Detail = bodies[0]
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		d.Missing = "The transcript cannot be read yet: " + err.Error()
@@ -90,7 +95,7 @@ func (o *one) follow(k *kept) error {
 }
 
 // withKept opens the transcript that is being written, if there is one here.
-func (o *one) withKept(k *kept, use func(*transcript.Reader, []transcript.Span) error) error {
+func (o *one) withKept(k *kept, use func(*transcript.Reader, *outline) error) error {
 	if !strings.HasPrefix(k.transcript, "agent-models-") {
 		return nil
 	}
@@ -106,12 +111,9 @@ func (o *one) withKept(k *kept, use func(*transcript.Reader, []transcript.Span) 
 		return err
 	}
 	defer r.Close()
-	var spans []transcript.Span
-	for s, err := range r.Spans() {
-		if err != nil {
-			return err
-		}
-		spans = append(spans, s)
+	all, err := outlineOf(r)
+	if err != nil {
+		return err
 	}
-	return use(r, spans)
+	return use(r, all)
 }

@@ -76,6 +76,8 @@ type model struct {
 	shown  *shownScreen
 	// causes are the problems of attempts with what their logs say; see explained.
 	causes []view.Problem
+	// used is what attempts used over time.
+	used map[string]*usage
 	// reports are the reports of grade steps that were shown, by address.
 	reports map[string]grading.Graded
 	// rows are the attempts that have ended, by address.
@@ -83,7 +85,7 @@ type model struct {
 }
 
 func newModel(past *ledger.Past) (*model, error) {
-	m := &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, before: map[string][]string{}, grades: map[string]string{}, checks: map[string]string{}, leases: map[string]event.StepStarted{}, kept: map[string]*kept{}, reports: map[string]grading.Graded{}, rows: map[string]attemptRow{}}
+	m := &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, before: map[string][]string{}, grades: map[string]string{}, checks: map[string]string{}, leases: map[string]event.StepStarted{}, kept: map[string]*kept{}, used: map[string]*usage{}, reports: map[string]grading.Graded{}, rows: map[string]attemptRow{}}
 	p, err := past.Plan()
 	if err != nil {
 		return m, nil //nolint:nilerr // the journal tells of the run, too
@@ -131,6 +133,10 @@ func (m *model) refresh() error {
 			m.leases[e.Address], m.kept[e.Address] = e, &kept{}
 		case event.StepPhase:
 			m.kept[e.Address].add(e)
+			if m.used[e.Address] == nil {
+				m.used[e.Address] = &usage{}
+			}
+			m.used[e.Address].add(e)
 		case event.StepFinished:
 			delete(m.leases, e.Address)
 			delete(m.kept, e.Address)

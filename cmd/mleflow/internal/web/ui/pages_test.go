@@ -31,9 +31,9 @@ func TestPages(t *testing.T) {
 		"steps": {"step.agent-run.solve", "first run hello"}, "attempts": {"aide/demo-digits/0", "0.975", "the column label is missing", "0.25"}, "about": {"/home/me/demo.hcl", "# hello", "nvidia.com/gpu=0"},
 		"report": {"<h2>Competitions</h2>"}, "competitions": {"demo-digits", "AI4Code"}, "competition": {`class="plot"`, "gold 0.99167", "aide", "0.995", "Definition", "Public labels:", `<a href="https://archive.ics.uci.edu/dataset/80/`, "has the labels of all hidden rows"},
 		"agents": {"aide", "dummy", "2 (100%)"}, "agent": {`class="plot"`, "7 of 40"}, "compare": {"competition by competition", `class="plot intervals"`},
-		"attempt Story":      {`class="plot curve"`, "best so far", "6 h", "0.985", "there was no submission yet", "0.91", "7 of 40", "hand-labelled"},
-		"attempt Transcript": {"3 exchanges", "I look at the data.", "400", "$0.005"}, "turn": {"Solve it. hello", "assistant"},
-		"attempt Logs": {"started hello", "epoch 1", "hello.log"}, "attempt Code": {"print(&#39;two&#39;)", "lib/hello.py"}, "change": {"<del>-print(&#39;one&#39;)</del>", "<ins>+print(&#39;two&#39;)</ins>"},
+		"attempt Story":      {`class="plot course"`, "best so far", "6 h", "0.985", "there was no submission yet", `data-lane="memory"`, "memory: at most 4.0 GiB", `data-lane="CPUs"`, "GPU: at most 88 %", ">1.9<", "tokens/min", "invalid: hello", "what changed in the code", "0.91", "7 of 40", "hand-labelled"},
+		"attempt Transcript": {"<b>3</b><span>exchanges", "I look at the data.", "400", "$0.005"}, "turn": {"Solve it. hello", "assistant", `id="turn-1" open`}, "found": {"<bdi>I</bdi> <mark><bdi>look at</bdi></mark>", "Turn 1"}, "errors": {"Nothing was found", "All turns"},
+		"attempt Logs": {"epoch 1", "hello.log", `href="#L1"`}, "step's log": {"started hello"}, "attempt Code": {`<span class="hf">print</span>(<span class="hs">&#39;two&#39;</span>`, "hello.py", `id="L2"`}, "against": {"Nothing changed."}, "change": {"<del>-print(&#39;one&#39;)</del>", "<ins>+print(&#39;two&#39;)</ins>"},
 		"attempt Submission": {"<th scope=\"col\"><bdi>id</bdi><br><span class=\"soft\">integer</span>", "All rows."}, "attempt Checks": {"invalid", "CONNECT hello:443", "hello:3", "hand-labelled", "code/lib/hello.py:7 (cell 2 hello)", "labels = [hello", "written in the code: hello", "logs/hello"},
 		"check":         {"warnings", "findings"},
 		"attempt About": {"timeout", "24h", "processor time", "gpt", "this is"}, "grade": {"What its key is made of", "report"}, "help": {"<kbd>j</kbd>"}, "nothing": {"there is nothing at this address"},
@@ -65,7 +65,7 @@ func TestWhatIsNotThere(t *testing.T) {
 	l.close(r, 2)
 	pages := pagesOf(r.ID(), a)
 	for name, want := range map[string]string{
-		"attempt Story": "There is no score over time", "attempt Transcript": "asked no model", "attempt Logs": "The folder is empty", "attempt Code": "kept no copies of its code",
+		"attempt Story": "There is no score over time", "attempt Transcript": "asked no model", "attempt Logs": "the step&#39;s log", "changes": "kept no copies of its code", "attempt Code": "The folder is empty",
 		"attempt Submission": "left no submission.csv", "attempt Checks": "never asked the validity server",
 	} {
 		if _, body := l.get(pages[name]); !strings.Contains(body, want) {

@@ -61,7 +61,7 @@ type UI struct {
 	runs    *runIndex
 	results *resultIndex
 	models  *models
-	turns   *transcripts
+	turns   *outlines
 	mux     *http.ServeMux
 	// token is in the forms of this process.
 	token string
@@ -73,7 +73,7 @@ func New(ctx context.Context, src Source) *UI {
 	if src.Now == nil {
 		src.Now = time.Now
 	}
-	u := &UI{Source: src, mux: http.NewServeMux(), models: newModels(), turns: &transcripts{}, token: secret()}
+	u := &UI{Source: src, mux: http.NewServeMux(), models: newModels(), turns: &outlines{}, token: secret()}
 	u.runs = newRunIndex(src.Ledger)
 	u.results = newResultIndex(ctx, src)
 	u.routes()
@@ -91,7 +91,7 @@ func (u *UI) routes() {
 	}
 	u.mux.HandleFunc("/{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/runs", http.StatusSeeOther) })
 	u.mux.HandleFunc("/runs/{run}/report", u.report)
-	u.mux.HandleFunc("/turns/{run}", u.turnRows)
+	u.mux.HandleFunc("/turns/{run}", u.turnPart)
 	u.mux.HandleFunc("/find", u.find)
 	u.mux.HandleFunc("POST /runs/{run}"+describeEnd, u.describe)
 	u.mux.HandleFunc("/style.css", static("text/css; charset=utf-8", []byte(page.Style()+joined(".css"))))

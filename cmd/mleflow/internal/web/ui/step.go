@@ -199,14 +199,9 @@ const maxLog = 64 << 10
 // ledgerLog returns the end of the step's output, from the run that executed it, and a
 // note on its origin.
 func (o *one) ledgerLog() (text, note string) {
-	past := o.m.past
-	if o.step != nil && o.step.MadeIn != "" && o.step.MadeIn != o.sum.ID {
-		other, err := o.u.Ledger.Open(o.step.MadeIn)
-		if err != nil {
-			return "", "The run " + o.step.MadeIn + ", which executed the step, is not in this ledger."
-		}
-		past = other
-		note = "From the run " + o.step.MadeIn + ", which executed the step. "
+	past, note, missing := o.executedBy()
+	if missing != "" {
+		return "", missing
 	}
 	lines := past.Tail(o.address, 2000)
 	if len(lines) == 0 {
@@ -221,6 +216,19 @@ func (o *one) ledgerLog() (text, note string) {
 		note += fmt.Sprintf("The last of %d tries. ", n)
 	}
 	return text, note + "mleflow logs " + past.Info.ID + " '" + o.address + "' prints all of it."
+}
+
+// executedBy returns the run that executed the step with a note if it is another, or why
+// it cannot be read.
+func (o *one) executedBy() (past *ledger.Past, note, missing string) {
+	if o.step == nil || o.step.MadeIn == "" || o.step.MadeIn == o.sum.ID {
+		return o.m.past, "", ""
+	}
+	other, err := o.u.Ledger.Open(o.step.MadeIn)
+	if err != nil {
+		return nil, "", "The run " + o.step.MadeIn + ", which executed the step, is not in this ledger."
+	}
+	return other, "From the run " + o.step.MadeIn + ", which executed the step. ", ""
 }
 
 // output returns the reference of an output, or why there is none.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
-	"math"
 	"strings"
 	"time"
 
@@ -16,11 +15,7 @@ import (
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/steps/agentrun"
 	"github.com/mleflow/mleflow/steps/aggregate"
-	"github.com/mleflow/mleflow/steps/grade"
 )
-
-// stops are the times of early stopping that a story answers for.
-var stops = []time.Duration{time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour}
 
 // storyData is the first page of an attempt.
 type storyData struct {
@@ -28,7 +23,9 @@ type storyData struct {
 	Facts    []page.Fact
 	Running  []runningRow
 	OffScale bool
-	Curve    template.HTML
+	// Scored reports whether the curve has scores.
+	Scored bool
+	Curve  template.HTML
 	// NoCurve explains a missing score over time. Spoilt is the last snapshot's score of
 	// a submission without a score.
 	NoCurve, Spoilt              string
@@ -42,11 +39,6 @@ type storyData struct {
 	GradeLink                    string
 	Competition, CompetitionLink string
 	Findings                     findings
-}
-
-// stopRow shows the score that early stopping would have given.
-type stopRow struct {
-	After, Score, Medal, Best, Note string
 }
 
 // story shows the attempt's course and outcome.
@@ -185,109 +177,6 @@ func (o *one) underWay() []runningRow {
 		return []runningRow{row}
 	}
 	return nil
-}
-
-// curve draws the scores of the snapshots, and those of early stopping.
-func (o *one) curve(d *storyData, g *ledger.StepSummary, stats agentrun.Stats, report *grading.Graded) {
-	var points []grading.Moment
-	switch {
-	case g == nil || g.Outputs["curve"] == "":
-		d.NoCurve = "There is no score over time: no step has graded the attempt yet."
-		return
-	case !decode(g.Outputs["curve"], &points) || len(points) == 0:
-		d.NoCurve = "There is no score over time: the attempt kept no snapshots, or its grade step was not given them. snapshot_every = \"10m\" in the agent-run step keeps them, and snapshots = step.agent-run.NAME[each.key].snapshots in the grade step scores them."
-		return
-	}
-	end := seconds(stats.WallSeconds)
-	c := page.Curves{People: d.People, Until: end}
-	raw, best := page.Line{Name: "snapshots", Color: 0}, page.Line{Name: "best so far", Steps: true, Color: 3}
-	so := math.NaN()
-	for _, p := range points {
-		m := page.Moment{At: time.Duration(p.Seconds) * time.Second, Score: math.NaN()}
-		if p.Score != nil {
-			m.Score = *p.Score
-			if math.IsNaN(so) || better(*p.Score, so, d.LowerIsBetter) {
-				so = *p.Score
-			}
-		}
-		raw.Moments = append(raw.Moments, m)
-		best.Moments = append(best.Moments, page.Moment{At: m.At, Score: so})
-	}
-	if report != nil && report.ExactScore != nil && end > 0 {
-		final := page.Moment{At: end, Score: float64(*report.ExactScore)}
-		raw.Moments = append(raw.Moments, final)
-		if math.IsNaN(so) || better(final.Score, so, d.LowerIsBetter) {
-			best.Moments = append(best.Moments, final)
-		}
-	}
-	c.Lines, c.Marks = []page.Line{best, raw}, stops
-	d.Curve = c.Draw()
-	if d.Curve == "" {
-		d.NoCurve = "None of the " + view.Plural(len(points), "snapshot") + " has a score."
-	}
-	if report != nil {
-		d.Spoilt = grade.Spoilt(report.Outcome, points)
-	}
-	for _, stop := range stops {
-		d.Stops = append(d.Stops, stopRowOf(points, stop, end, report, d.LowerIsBetter))
-	}
-}
-
-func better(a, b float64, lower bool) bool {
-	if lower {
-		return a < b
-	}
-	return a > b
-}
-
-// stopRowOf returns the score of stopping at a time: that of the last submission before
-// it.
-func stopRowOf(points []grading.Moment, stop, end time.Duration, report *grading.Graded, lower bool) stopRow {
-	row := stopRow{After: fmt.Sprintf("%d h", int(stop.Hours())), Medal: "none", Score: "none", Best: "none"}
-	var last *grading.Moment
-	best := math.NaN()
-	for i, p := range points { // in the order of time
-		if time.Duration(p.Seconds)*time.Second > stop {
-			break
-		}
-		last = &points[i]
-		if p.Score != nil && (math.IsNaN(best) || better(*p.Score, best, lower)) {
-			best = *p.Score
-		}
-	}
-	switch {
-	case end > 0 && end <= stop && report != nil:
-		row.Note = "the attempt had ended"
-		if report.ExactScore != nil {
-			row.Score, row.Medal = page.Score(float64(*report.ExactScore)), report.Report.Best()
-		}
-	case last == nil:
-		row.Note = "there was no submission yet"
-	case last.Score == nil:
-		row.Note = "the submission was " + string(last.Outcome)
-	default:
-		row.Score, row.Medal = page.Score(*last.Score), last.Medal
-	}
-	if !math.IsNaN(best) {
-		row.Best = page.Score(best)
-	}
-	return row
-}
-
-// logs shows the logs of mleflow and the agent.
-func (o *one) logs() error {
-	d := struct {
-		Step, StepNote string
-		Files          fileList
-	}{}
-	d.Step, d.StepNote = o.ledgerLog()
-	ref, why := o.output("logs")
-	if why != "" {
-		d.Files.Missing = why
-	} else {
-		d.Files = o.list(ref, "logs", "output.log")
-	}
-	return o.c.add("logs", "logs", d)
 }
 
 // about is the attempt's limits, environment, figures and key.

@@ -4,131 +4,147 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 	"github.com/mleflow/mleflow/plugins/models/transcript/message"
 )
 
-// transcripts remembers the places of the exchanges in the transcripts that were shown
-// last.
-type transcripts struct {
-	mu   sync.Mutex
-	refs [2]cache.Ref
-	list [2][]transcript.Span
-	next int
-}
-
-// spans returns the places of a transcript's exchanges.
-func (t *transcripts) spans(ref cache.Ref, r *transcript.Reader) ([]transcript.Span, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for i, known := range t.refs {
-		if known == ref && t.list[i] != nil {
-			return t.list[i], nil
-		}
-	}
-	spans := []transcript.Span{}
-	for s, err := range r.Spans() {
-		if err != nil {
-			return spans, err
-		}
-		spans = append(spans, s)
-	}
-	t.refs[t.next], t.list[t.next] = ref, spans
-	t.next = (t.next + 1) % len(t.refs)
-	return spans, nil
-}
-
 const (
-	// turnsShown is the number of exchanges sent at once.
-	turnsShown = 100
+	// turnsShown is the number of exchanges of a page.
+	turnsShown = 50
 	// maxReply is the largest response of which a row shows the beginning.
 	maxReply = 256 << 10
-	// context is the number of exchanges before one that are read to find out what is new
-	// in it, and maxContext the size of the largest request among them.
-	turnsBefore = 12
-	maxContext  = 8 << 20
-	// maxSaid is the number of bytes shown of a message.
-	maxSaid = 64 << 10
+	// maxInline bounds the bodies that a page reads to show its turns whole, and maxPage
+	// the text that it shows of them. Others are fetched when they are opened.
+	maxInline = 8 << 20
+	maxPage   = 128 << 10
 )
 
 // turnRow is an exchange in the list.
 type turnRow struct {
 	Number, Time, Model, In, Out, Cost, Took, Waited, Status, Text, Link string
 	Tools                                                                int
-	Bad, Here                                                            bool
+	Bad, Open                                                            bool
+	// Body is the exchange itself, empty if it is fetched when it is opened.
+	Body template.HTML
 }
 
-// said is a message of an exchange.
-type said struct {
-	Role, Class, Text, Reasoning, Error string
-	Calls, Results                      []said
-	Name                                string
-}
-
-type turnDetail struct {
-	Number, Facts string
-	Said          []said
-	Notes         []string
-}
-
+// transcriptData is the page of a transcript.
 type transcriptData struct {
-	Missing    string
-	Rows       []turnRow
-	Total      int
-	From       int
-	RowsFrom   string
-	Pages      pager
-	Detail     *turnDetail
-	DetailNote string
+	Missing string
+	Facts   []page.Fact
+	Rows    []turnRow
+	Total   int
+	// Part is the address of exchanges as parts of a page.
+	Part   string
+	Pages  pager
+	Failed []page.Link
+	// Detail is the exchange that the address names, of a transcript that grows.
+	Detail          template.HTML
+	Action, Address string
+	Find            found
 }
 
-// transcript lists the exchanges with models and shows one of them.
+// maxFailed is the number of failed exchanges that a page links to.
+const maxFailed = 30
+
+// transcript lists the exchanges with models.
 func (o *one) transcript() error {
 	if k := o.running(); k != nil {
 		return o.follow(k)
 	}
-	var d transcriptData
-	err := o.withTranscript(func(r *transcript.Reader, spans []transcript.Span, why string) error {
+	d := transcriptData{Action: "/step/" + url.PathEscape(o.sum.ID), Address: o.address}
+	err := o.withTranscript(func(r *transcript.Reader, all *outline, why string) error {
 		if d.Missing = why; why != "" {
 			return nil
 		}
-		d.Total = len(spans)
+		d.Total = len(all.turns)
 		if d.Total == 0 {
 			d.Missing = "The agent asked no model through mleflow's gateway. Agents have transcripts if their block names models (docs/models.md)."
 			return nil
 		}
-		from, to, p := paged(o.r, len(spans), turnsShown)
-		d.From, d.Pages = from, p
-		shown := o.turn()
-		var err error
-		if d.Rows, err = o.turns(r, spans, from, to, shown); err != nil {
-			return err
-		}
-		q := url.Values{"address": {o.address}}
-		d.RowsFrom = "/turns/" + url.PathEscape(o.sum.ID) + "?" + q.Encode()
-		if shown > 0 && shown <= len(spans) {
-			d.Detail, err = detail(r, spans, shown-1)
-			if err != nil {
-				d.DetailNote = "The exchange cannot be read: " + err.Error()
-			}
-		}
-		return nil
+		return o.listTurns(&d, r, all)
 	})
 	if err != nil {
 		d.Missing = "The transcript cannot be read: " + err.Error()
 	}
 	return o.c.add("transcript", "transcript", d)
+}
+
+// listTurns fills in a page of the list.
+func (o *one) listTurns(d *transcriptData, r *transcript.Reader, all *outline) (err error) {
+	d.Facts = all.facts()
+	for _, i := range all.failed[:min(maxFailed, len(all.failed))] {
+		d.Failed = append(d.Failed, page.Link{Text: strconv.Itoa(i + 1), Address: o.turnAddress(i + 1)})
+	}
+	d.Part = "/turns/" + url.PathEscape(o.sum.ID) + "?" + url.Values{"address": {o.address}}.Encode()
+	if d.Find = o.find(r, all); d.Find.Asked {
+		return nil
+	}
+	at := min(max(o.turn(), 1), d.Total)
+	from := (at - 1) / turnsShown * turnsShown
+	d.Pages = pager{From: from + 1, To: min(from+turnsShown, d.Total), Total: d.Total, HasBefore: from > 0, Later: from+turnsShown < d.Total}
+	d.Pages.Before, d.Pages.Next = o.turnAddress(from+1-turnsShown), o.turnAddress(from+1+turnsShown)
+	if d.Rows, err = o.turns(r, all, from, d.Pages.To); err != nil {
+		return err
+	}
+	d.Rows[at-1-from].Open = true
+	return o.fill(d.Rows, r, all, from)
+}
+
+func (all *outline) facts() []page.Fact {
+	facts := []page.Fact{{Name: "exchanges", Value: view.Count(int64(len(all.turns)))}}
+	if n := len(all.failed); n > 0 {
+		facts = append(facts, page.Fact{Name: "failed exchanges", Value: view.Count(int64(n)), Class: "bad"})
+	}
+	if all.input+all.output > 0 {
+		facts = append(facts, page.Fact{Name: "tokens in", Value: view.Count(all.input)}, page.Fact{Name: "tokens out", Value: view.Count(all.output)})
+	}
+	if all.cost > 0 {
+		facts = append(facts, page.Fact{Name: "cost", Value: view.Dollars(all.cost)})
+	}
+	return facts
+}
+
+// fill adds the bodies of the turns of a page: of the open one, and of all if they are
+// small.
+func (o *one) fill(rows []turnRow, r *transcript.Reader, all *outline, from int) error {
+	first, n := slices.IndexFunc(rows, func(row turnRow) bool { return row.Open }), 1
+	if all.small(r, from, from+len(rows)) {
+		first, n = 0, len(rows)
+	}
+	bodies, err := o.bodies(r, all, from+first, from+first+n)
+	if err != nil {
+		return err
+	}
+	shown := 0
+	for i, body := range bodies {
+		if row := &rows[first+i]; row.Open || shown < maxPage {
+			row.Body = body
+			shown += len(body)
+		}
+	}
+	return nil
+}
+
+// small reports whether all exchanges of a range are read in no time. The last request
+// repeats what the others said.
+func (all *outline) small(r *transcript.Reader, from, to int) bool {
+	first, err := r.At(all.turns[from].Span)
+	if err != nil {
+		return false
+	}
+	last, err := r.At(all.turns[to-1].Span)
+	return err == nil && endOf(last.Response)-endOf(first.Response) < maxInline && last.Request.Size()*int64(to-from) < 2*maxInline
 }
 
 // turn is the exchange that the address names, 0 if none.
@@ -137,49 +153,24 @@ func (o *one) turn() int {
 	return n
 }
 
-// withTranscript opens the transcript, or explains why there is none.
-func (o *one) withTranscript(use func(r *transcript.Reader, spans []transcript.Span, why string) error) error {
-	ref, why := o.output("transcript")
-	if why != "" {
-		return use(nil, nil, why)
-	}
-	if _, err := tree.Find(o.ctx, o.store, ref, "events.jsonl"); none(err) {
-		return use(nil, nil, "")
-	}
-	r, err := transcript.OpenReader(tree.NewFS(o.ctx, o.store, ref))
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	spans, err := o.u.turns.spans(ref, r)
-	if err != nil {
-		return err
-	}
-	return use(r, spans, "")
+// turnAddress is the address of an exchange.
+func (o *one) turnAddress(n int) string {
+	return stepAddress(o.sum.ID, o.address, "transcript") + "&turn=" + strconv.Itoa(n) + "#turn-" + strconv.Itoa(n)
 }
 
 // turns are rows of the list. Times count from the first exchange.
-func (o *one) turns(r *transcript.Reader, spans []transcript.Span, from, to, shown int) ([]turnRow, error) {
-	first, err := r.At(spans[0])
-	if err != nil {
-		return nil, err
-	}
+func (o *one) turns(r *transcript.Reader, all *outline, from, to int) ([]turnRow, error) {
 	var rows []turnRow
 	for i := from; i < to; i++ {
 		if o.ctx.Err() != nil {
 			return nil, o.ctx.Err()
 		}
-		e, err := r.At(spans[i])
+		e, err := r.At(all.turns[i].Span)
 		if err != nil {
 			return nil, err
 		}
-		row := rowOf(r, e, first.Time)
-		row.Number, row.Here = strconv.Itoa(i+1), i+1 == shown
-		q := url.Values{"address": {o.address}, "tab": {"transcript"}, "turn": {row.Number}}
-		if p := i / turnsShown; p > 0 {
-			q.Set("page", strconv.Itoa(p))
-		}
-		row.Link = "/step/" + url.PathEscape(o.sum.ID) + "?" + q.Encode()
+		row := rowOf(r, e, all.start)
+		row.Number, row.Link = strconv.Itoa(i+1), o.turnAddress(i+1)
 		rows = append(rows, row)
 	}
 	return rows, nil
@@ -229,59 +220,10 @@ func oneLine(text string, n int) string {
 	return string(runes)
 }
 
-// detail is an exchange with its new messages. Only a limited number of exchanges before
-// it are read.
-func detail(r *transcript.Reader, spans []transcript.Span, at int) (*turnDetail, error) {
-	var events []*transcript.Event
-	for i := max(0, at-turnsBefore); i <= at; i++ {
-		e, err := r.At(spans[i])
-		if err != nil {
-			return nil, err
-		}
-		if i == at || e.Request.Size() <= maxContext && e.Response.Size() <= maxContext {
-			events = append(events, e)
-		}
-	}
-	t, err := r.Last(events)
-	if err != nil {
-		return nil, err
-	}
-	d := &turnDetail{Number: strconv.Itoa(at + 1), Facts: (&view.Transcript{}).Figures(t)}
-	for _, m := range t.Said {
-		d.Said = append(d.Said, saidOf(m))
-	}
-	if !t.Reply.IsZero() {
-		d.Said = append(d.Said, saidOf(t.Reply))
-	}
-	for _, n := range []string{string(t.Refused), t.Failed, t.Diverged} {
-		if n != "" {
-			d.Notes = append(d.Notes, n)
-		}
-	}
-	if at > turnsBefore {
-		d.Notes = append(d.Notes, fmt.Sprintf("What is new was told from the %d exchanges before; mleflow logs --transcript reads all.", turnsBefore))
-	}
-	return d, nil
-}
-
-func saidOf(m message.Message) said {
-	s := said{Role: m.Role, Class: m.Role, Text: bounded([]byte(m.Text), maxSaid), Reasoning: bounded([]byte(m.Reasoning), maxSaid), Error: bounded([]byte(m.Error), maxSaid)}
-	if s.Class != "assistant" && s.Class != "tool" && s.Class != "system" {
-		s.Class = "user"
-	}
-	for _, c := range m.Calls {
-		s.Calls = append(s.Calls, said{Name: c.Name, Text: bounded([]byte(c.Arguments), maxSaid)})
-	}
-	for _, r := range m.Results {
-		s.Results = append(s.Results, said{Name: r.Name, Text: bounded([]byte(r.Text), maxSaid)})
-	}
-	return s
-}
-
-// turnRows answers with rows of a transcript, or one exchange, as a part of a page. The
-// script requests them while the list is scrolled.
-func (u *UI) turnRows(w http.ResponseWriter, r *http.Request) {
-	text, err := u.turnPart(r)
+// turnPart answers with one exchange, as a part of a page. The script requests it when
+// a turn is opened.
+func (u *UI) turnPart(w http.ResponseWriter, r *http.Request) {
+	text, err := u.turnBody(r)
 	if err != nil {
 		http.Error(w, "The transcript cannot be read.", http.StatusNotFound)
 		return
@@ -290,53 +232,28 @@ func (u *UI) turnRows(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"html": text}) // the reader may be gone
 }
 
-func (u *UI) turnPart(r *http.Request) (string, error) {
+func (u *UI) turnBody(r *http.Request) (text string, err error) {
 	m, unlock, err := u.openRun(r)
 	if err != nil {
 		return "", err
 	}
 	address := r.URL.Query().Get("address")
 	o := &one{u: u, ctx: r.Context(), r: r, m: m, sum: m.sums.Summary(), address: address, step: m.sums.Step(address)}
+	unlock()
 	err = u.Results(m.past, func(store Results) error {
 		o.store = store
 		o.open()
-		return nil
-	})
-	unlock()
-	if err != nil {
-		return "", err
-	}
-	var text string
-	err = u.Results(m.past, func(store Results) error {
-		o.store = store
-		return o.withTranscript(func(reader *transcript.Reader, spans []transcript.Span, why string) error {
-			if why != "" || len(spans) == 0 {
+		return o.withTranscript(func(reader *transcript.Reader, all *outline, why string) error {
+			n := o.turn()
+			if why != "" || n < 1 || n > len(all.turns) {
 				return errNothing
 			}
-			text, err = o.part(reader, spans)
+			bodies, err := o.bodies(reader, all, n-1, n)
+			if err == nil {
+				text = string(page.Clean([]byte(bodies[0])))
+			}
 			return err
 		})
 	})
 	return text, err
-}
-
-func (o *one) part(r *transcript.Reader, spans []transcript.Span) (string, error) {
-	q := o.r.URL.Query()
-	if turn, err := strconv.Atoi(q.Get("turn")); err == nil && turn > 0 && turn <= len(spans) {
-		d, err := detail(r, spans, turn-1)
-		if err != nil {
-			return "", err
-		}
-		text, err := fill("turn detail", d)
-		return string(page.Clean([]byte(text))), err
-	}
-	from, _ := strconv.Atoi(q.Get("from"))
-	from = min(max(from, 0), len(spans)-1)
-	shown, _ := strconv.Atoi(q.Get("shown"))
-	rows, err := o.turns(r, spans, from, min(from+turnsShown, len(spans)), shown)
-	if err != nil {
-		return "", err
-	}
-	text, err := fill("turn rows", rows)
-	return string(page.Clean([]byte(text))), err
 }

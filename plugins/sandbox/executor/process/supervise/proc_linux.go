@@ -14,7 +14,10 @@ type proc struct {
 	// that had the same PID one after the other.
 	start    uint64
 	resident int64
-	dead     bool
+	// own and reaped are processor times in clock ticks: its own, and that of its
+	// descendants that it has waited for.
+	own, reaped int64
+	dead        bool
 	// stopped means that a signal stopped it.
 	stopped bool
 }
@@ -25,6 +28,22 @@ func living() []proc { return livingBelow(os.Getpid()) }
 // Memory returns the memory of a process's descendants in bytes, 0 if there are none.
 // Shared memory counts once per process, unless the sum would exceed the limit.
 func Memory(root int, limit int64) int64 { return memoryOf(livingBelow(root), limit) }
+
+// tick is the clock tick of /proc, which is the same on all processors that we run on.
+const tick = 10 * time.Millisecond
+
+// CPU returns the processor time of a process's descendants, with that of those that
+// have ended and were waited for.
+func CPU(root int) time.Duration {
+	var ticks int64
+	if p, ok := readProc(root); ok {
+		ticks = p.reaped
+	}
+	for _, p := range livingBelow(root) {
+		ticks += p.own + p.reaped
+	}
+	return time.Duration(ticks) * tick
+}
 
 // livingBelow returns the descendants of a process that have not ended.
 func livingBelow(root int) []proc {
@@ -95,11 +114,16 @@ func readProc(pid int) (proc, bool) {
 	group, _ := strconv.Atoi(f[2])
 	start, _ := strconv.ParseUint(f[19], 10, 64)
 	pages, _ := strconv.ParseInt(f[21], 10, 64)
+	var times [4]int64 // of the process in user and kernel mode, and of its descendants
+	for i := range times {
+		times[i], _ = strconv.ParseInt(f[11+i], 10, 64)
+	}
 	return proc{
 		pid: pid, parent: parent, group: group, start: start,
 		resident: pages * int64(os.Getpagesize()),
-		dead:     f[0] == "Z" || f[0] == "X",
-		stopped:  f[0] == "T",
+		own:      times[0] + times[1], reaped: times[2] + times[3],
+		dead:    f[0] == "Z" || f[0] == "X",
+		stopped: f[0] == "T",
 	}, true
 }
 

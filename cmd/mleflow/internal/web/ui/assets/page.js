@@ -1,5 +1,5 @@
-// The script of the local page: live sections, filters, keys and the list of a
-// transcript. Pages work without it, as they were when they were loaded.
+// The script of the local page: live sections, filters and keys. Pages work without
+// it, as they were when they were loaded.
 'use strict';
 (() => {
   const content = document.getElementById('content');
@@ -9,7 +9,7 @@
   function put(sections) {
     for (const [name, html] of Object.entries(sections)) {
       const at = content.querySelector(`[data-section="${name}"]`);
-      if (!at || at.contains(document.activeElement) && document.activeElement.form) continue; // somebody types there
+      if (!at || at.contains(document.activeElement) && document.activeElement.form || at.querySelector('form[data-keep]')) continue; // somebody types there, or has
       const focused = at.contains(document.activeElement) ? document.activeElement : null;
       const key = focused && (focused.getAttribute('href') || focused.getAttribute('aria-label'));
       const open = [...at.querySelectorAll('details')].map(d => d.open);
@@ -96,7 +96,7 @@
     if (went && Date.now() - went < 1500 && places[e.key]) { location.href = places[e.key]; return; }
     went = 0;
     const key = {
-      '/': () => (content.querySelector('form[data-filter] input[type=search]') || document.getElementById('find')).focus(),
+      '/': () => (content.querySelector('form[data-filter] input[type=search], input[data-find]') || document.getElementById('find')).focus(),
       '?': () => { location.href = '/help'; },
       g: () => { went = Date.now(); },
       j: () => move(1), k: () => move(-1),
@@ -106,88 +106,4 @@
     }[e.key];
     if (key) { e.preventDefault(); key(); }
   });
-
-  // The list of a transcript: rows of one height, of which those in sight are there.
-  const box = content.querySelector('[data-turns]');
-  if (!box) return;
-  const total = Number(box.dataset.total), per = 100, list = box.querySelector('.turnlist');
-  const height = list.firstElementChild.getBoundingClientRect().height;
-  const parts = new Map([[Number(box.dataset.from) / per, list.innerHTML]]);
-  const loading = new Set();
-  const detail = document.getElementById('turn');
-  let here = Number(new URLSearchParams(location.search).get('turn')) || 0;
-  content.querySelector('.without-script').hidden = true;
-  list.classList.add('virtual');
-  list.style.height = total * height + 'px';
-  list.replaceChildren();
-  const shown = new Map();
-
-  async function load(n) {
-    if (parts.has(n) || loading.has(n)) return;
-    loading.add(n);
-    try {
-      const r = await fetch(`${box.dataset.turns}&from=${n * per}`);
-      if (r.ok) { parts.set(n, (await r.json()).html); show(); }
-    } finally { loading.delete(n); }
-  }
-  function show() {
-    const first = Math.floor(Math.max(0, box.scrollTop / height - 30) / per);
-    const last = Math.min(Math.floor((total - 1) / per), Math.floor((box.scrollTop + box.clientHeight) / height + 30) / per | 0);
-    for (const [n, e] of shown) if (n < first || n > last) { e.remove(); shown.delete(n); }
-    for (let n = first; n <= last; n++) {
-      if (shown.has(n)) continue;
-      if (!parts.has(n)) { load(n); continue; }
-      const li = document.createElement('li');
-      li.className = 'part';
-      li.style.top = n * per * height + 'px';
-      const inner = document.createElement('ol');
-      inner.start = n * per + 1;
-      inner.innerHTML = parts.get(n);
-      li.append(inner);
-      list.append(li);
-      shown.set(n, li);
-    }
-    if (parts.size > 60) for (const n of parts.keys()) if (!shown.has(n) && parts.size > 40) parts.delete(n);
-    mark();
-  }
-  function mark() {
-    for (const a of list.querySelectorAll('a[data-turn]')) a.toggleAttribute('aria-current', Number(a.dataset.turn) === here);
-    list.querySelectorAll('a[aria-current]').forEach(a => a.setAttribute('aria-current', 'true'));
-  }
-  async function open(n, address) {
-    here = n;
-    mark();
-    const r = await fetch(`${box.dataset.turns}&turn=${n}`);
-    if (!r.ok || here !== n) return;
-    detail.innerHTML = (await r.json()).html;
-    detail.scrollTop = 0;
-    if (address) history.replaceState(null, '', address);
-  }
-  let waiting = false;
-  box.addEventListener('scroll', () => {
-    if (waiting) return;
-    waiting = true;
-    requestAnimationFrame(() => { waiting = false; show(); });
-  }, { passive: true });
-  box.addEventListener('click', e => {
-    const a = e.target.closest('a[data-turn]');
-    if (!a || e.ctrlKey || e.metaKey || e.shiftKey) return;
-    e.preventDefault();
-    open(Number(a.dataset.turn), a.href);
-  });
-  box.addEventListener('keydown', e => {
-    const step = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1, PageDown: Math.floor(box.clientHeight / height), PageUp: -Math.floor(box.clientHeight / height), Home: -total, End: total }[e.key];
-    if (!step) return;
-    e.preventDefault();
-    e.stopPropagation();
-    const n = Math.min(Math.max(here + step, 1), total);
-    const top = (n - 1) * height;
-    if (top < box.scrollTop) box.scrollTop = top;
-    if (top + height > box.scrollTop + box.clientHeight) box.scrollTop = top + height - box.clientHeight;
-    show();
-    const a = list.querySelector(`a[data-turn="${n}"]`);
-    open(n, a?.href);
-  });
-  box.scrollTop = Math.max(0, (here ? here - 1 : Number(box.dataset.from)) * height - (here ? box.clientHeight / 2 : 0));
-  show();
 })();

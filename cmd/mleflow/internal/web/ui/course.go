@@ -1,0 +1,134 @@
+package ui
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/steps/agentrun"
+	"github.com/mleflow/mleflow/steps/grade"
+)
+
+// stops are the times of early stopping that a story answers for.
+var stops = []time.Duration{time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour}
+
+// stopRow shows the score that early stopping would have given.
+type stopRow struct {
+	After, Score, Medal, Best, Note string
+}
+
+// curve draws the scores of the snapshots with what the attempt used and did, and those
+// of early stopping.
+func (o *one) curve(d *storyData, g *ledger.StepSummary, stats agentrun.Stats, report *grading.Graded) {
+	end := seconds(stats.WallSeconds)
+	c := page.Course{Curves: page.Curves{People: d.People, Until: end, Marks: stops}, Lanes: o.lanes()}
+	var points []grading.Moment
+	switch {
+	case g == nil || g.Outputs["curve"] == "":
+		d.NoCurve = "There is no score over time: no step has graded the attempt yet."
+	case !decode(g.Outputs["curve"], &points) || len(points) == 0:
+		d.NoCurve = "There is no score over time: the attempt kept no snapshots, or its grade step was not given them. snapshot_every = \"10m\" in the agent-run step keeps them, and snapshots = step.agent-run.NAME[each.key].snapshots in the grade step scores them."
+	default:
+		c.Lines = scoreLines(points, end, report, d.LowerIsBetter)
+		d.Scored = true
+	}
+	d.Curve = c.Draw()
+	if d.Curve == "" && d.NoCurve == "" {
+		d.NoCurve = "None of the " + view.Plural(len(points), "snapshot") + " has a score."
+	}
+	if report != nil {
+		d.Spoilt = grade.Spoilt(report.Outcome, points)
+	}
+	d.Stops = stopRows(points, end, report, d.LowerIsBetter)
+}
+
+// scoreLines are the scores of the snapshots, and the best so far.
+func scoreLines(points []grading.Moment, end time.Duration, report *grading.Graded, lower bool) []page.Line {
+	raw, best := page.Line{Name: "score", Color: 0}, page.Line{Name: "best so far", Steps: true, Color: 3}
+	so := math.NaN()
+	for _, p := range points {
+		m := page.Moment{At: time.Duration(p.Seconds) * time.Second, Score: math.NaN()}
+		if p.Score != nil {
+			m.Score = *p.Score
+			if math.IsNaN(so) || better(*p.Score, so, lower) {
+				so = *p.Score
+			}
+		}
+		raw.Moments = append(raw.Moments, m)
+		best.Moments = append(best.Moments, page.Moment{At: m.At, Score: so})
+	}
+	if report != nil && report.ExactScore != nil && end > 0 {
+		final := page.Moment{At: end, Score: float64(*report.ExactScore)}
+		raw.Moments = append(raw.Moments, final)
+		if math.IsNaN(so) || better(final.Score, so, lower) {
+			best.Moments = append(best.Moments, final)
+		}
+	}
+	return []page.Line{best, raw}
+}
+
+// stopRows are the scores of early stopping, none if stopping earlier would have made no
+// difference.
+func stopRows(points []grading.Moment, end time.Duration, report *grading.Graded, lower bool) (rows []stopRow) {
+	if len(points) == 0 {
+		return nil
+	}
+	final, differs := stopRowOf(points, max(end, stops[len(stops)-1]), end, report, lower), false
+	for _, stop := range stops {
+		if end > 0 && end <= stop {
+			break
+		}
+		row := stopRowOf(points, stop, end, report, lower)
+		differs = differs || row.Score != final.Score
+		rows = append(rows, row)
+	}
+	if !differs {
+		return nil
+	}
+	return rows
+}
+
+func better(a, b float64, lower bool) bool {
+	if lower {
+		return a < b
+	}
+	return a > b
+}
+
+// stopRowOf returns the score of stopping at a time: that of the last submission before
+// it.
+func stopRowOf(points []grading.Moment, stop, end time.Duration, report *grading.Graded, lower bool) stopRow {
+	row := stopRow{After: fmt.Sprintf("%d h", int(stop.Hours())), Medal: "none", Score: "none", Best: "none"}
+	var last *grading.Moment
+	best := math.NaN()
+	for i, p := range points { // in the order of time
+		if time.Duration(p.Seconds)*time.Second > stop {
+			break
+		}
+		last = &points[i]
+		if p.Score != nil && (math.IsNaN(best) || better(*p.Score, best, lower)) {
+			best = *p.Score
+		}
+	}
+	switch {
+	case end > 0 && end <= stop && report != nil:
+		row.Note = "the attempt had ended"
+		if report.ExactScore != nil {
+			row.Score, row.Medal = page.Score(float64(*report.ExactScore)), report.Report.Best()
+		}
+	case last == nil:
+		row.Note = "there was no submission yet"
+	case last.Score == nil:
+		row.Note = "the submission was " + string(last.Outcome)
+	default:
+		row.Score, row.Medal = page.Score(*last.Score), last.Medal
+	}
+	if !math.IsNaN(best) {
+		row.Best = page.Score(best)
+	}
+	return row
+}

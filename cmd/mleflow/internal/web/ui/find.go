@@ -1,0 +1,192 @@
+package ui
+
+import (
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/plugins/models/transcript"
+	"github.com/mleflow/mleflow/plugins/models/transcript/message"
+)
+
+const (
+	// searching is how long a search reads before it answers with what it has, and maxFound
+	// the number of exchanges that it answers with.
+	searching = 1500 * time.Millisecond
+	maxFound  = 100
+	// aroundFound is the number of bytes shown on either side of what was found.
+	aroundFound = 80
+)
+
+// found is what a search in a transcript found.
+type found struct {
+	// Asked reports whether there was a search. Query is the text, Errors a search for
+	// failures.
+	Asked  bool
+	Query  string
+	Errors bool
+	Rows   []foundRow
+	// Until is the last exchange that was read; Next leads to the search in the rest.
+	Until, Total int
+	Next, Back   string
+}
+
+// foundRow is an exchange in which a text was found.
+type foundRow struct {
+	Number, Link        string
+	Before, Hit, Behind string
+}
+
+// failures are how tools and programs say that they failed.
+var failures = []string{"Traceback (most recent call last)", "CUDA out of memory", "command not found"}
+
+// find searches the transcript for what the address asks for.
+func (o *one) find(r *transcript.Reader, all *outline) found {
+	q := o.r.URL.Query()
+	f := found{Query: strings.TrimSpace(q.Get("find")), Errors: q.Has("errors"), Total: len(all.turns), Back: stepAddress(o.sum.ID, o.address, "transcript")}
+	f.Asked = f.Query != "" || f.Errors
+	if !f.Asked {
+		return f
+	}
+	s := &searcher{r: r, all: all, needles: needles(f.Query)}
+	if f.Errors {
+		s.needles = needles(failures...)
+	}
+	failed := map[int]bool{}
+	for _, i := range all.failed {
+		failed[i] = f.Errors
+	}
+	from, _ := strconv.Atoi(q.Get("since"))
+	end := time.Now().Add(searching)
+	for f.Until = max(0, from); f.Until < f.Total && len(f.Rows) < maxFound && time.Now().Before(end) && o.ctx.Err() == nil; f.Until++ {
+		row, at := s.in(f.Until)
+		if row.Hit == "" && failed[f.Until] {
+			row.Hit, at = "The exchange failed.", f.Until
+		}
+		row.Number, row.Link = strconv.Itoa(at+1), o.turnAddress(at+1)
+		if n := len(f.Rows); row.Hit != "" && (n == 0 || f.Rows[n-1].Number != row.Number) {
+			f.Rows = append(f.Rows, row)
+		}
+	}
+	if f.Until < f.Total {
+		q.Set("since", strconv.Itoa(f.Until))
+		f.Next = (&url.URL{Path: o.r.URL.Path, RawQuery: q.Encode()}).String()
+	}
+	return f
+}
+
+// searcher looks for texts in what is new in each exchange.
+type searcher struct {
+	r       *transcript.Reader
+	all     *outline
+	needles []string
+	// ends is the end of the requests that were read.
+	ends int64
+}
+
+// needles are the forms of texts in lower case: as they are, and as JSON writes them,
+// with and without letters beyond ASCII.
+func needles(texts ...string) (out []string) {
+	for _, t := range texts {
+		quoted, _ := json.Marshal(t)
+		inner := string(quoted[1 : len(quoted)-1])
+		for _, form := range []string{t, inner, strconv.QuoteToASCII(t)} {
+			form = strings.ToLower(strings.Trim(form, `"`))
+			if form != "" && !slices.Contains(out, form) {
+				out = append(out, form)
+			}
+		}
+	}
+	return out
+}
+
+// in looks for the texts in an exchange, and tells in which turn they are shown: the
+// result of a call is shown with the call.
+func (s *searcher) in(i int) (row foundRow, at int) {
+	e, err := s.r.At(s.all.turns[i].Span)
+	if err != nil {
+		return row, i
+	}
+	fresh := *e
+	fresh.Request.Pieces = slices.DeleteFunc(slices.Clone(e.Request.Pieces), func(p [2]int64) bool { return p[0]+p[1] <= s.ends })
+	s.ends = max(s.ends, endOf(e.Request))
+	if body, err := s.r.Request(&fresh); err == nil && s.match(string(body)).Hit != "" {
+		if row, at := s.said(i); row.Hit != "" {
+			return row, at
+		}
+	}
+	body, err := s.r.Response(e)
+	if err != nil {
+		return row, i
+	}
+	text := string(body)
+	if e.Response.Size() <= maxContext { // a stream has its text in pieces
+		text = textOf(message.Response(e.Provider, e.Operation, body))
+	}
+	return s.match(text), i
+}
+
+// said looks for the texts in what an exchange says that those before did not: bodies are
+// stored in pieces, which repeat some of it.
+func (s *searcher) said(i int) (row foundRow, at int) {
+	const before = 3
+	var events []*transcript.Event
+	for k := max(0, i-before); k <= i; k++ {
+		e, err := s.r.At(s.all.turns[k].Span)
+		if err != nil || e.Request.Size() > 2*maxContext {
+			return row, i
+		}
+		events = append(events, e)
+	}
+	turns, err := s.r.Among(events)
+	if err != nil {
+		return row, i
+	}
+	calls := map[string]int{}
+	for k, t := range turns {
+		for _, c := range t.Reply.Calls {
+			calls[c.ID] = i - len(turns) + 1 + k
+		}
+	}
+	for _, m := range turns[len(turns)-1].Said {
+		for _, r := range m.Results {
+			if row := s.match(r.Text); row.Hit != "" {
+				if at, ok := calls[r.ID]; ok {
+					return row, at
+				}
+				return row, i
+			}
+		}
+		if row := s.match(textOf(m)); row.Hit != "" {
+			return row, i
+		}
+	}
+	return row, i
+}
+
+// textOf is all text of a message but the results of calls.
+func textOf(m message.Message) string {
+	text := m.Text + "\n" + m.Reasoning + "\n" + m.Error
+	for _, c := range m.Calls {
+		text += "\n" + c.Name + " " + c.Arguments
+	}
+	return text
+}
+
+// match looks for the texts in another. Hit is empty if none is there.
+func (s *searcher) match(text string) (row foundRow) {
+	low := strings.ToLower(text)
+	if len(low) != len(text) {
+		text = low // some letters have another length in lower case
+	}
+	part := func(from, to int) string { return oneLine(text[max(0, from):min(to, len(text))], 2*aroundFound) }
+	for _, n := range s.needles {
+		if at := strings.Index(low, n); at >= 0 {
+			return foundRow{Before: part(at-aroundFound, at), Hit: part(at, at+len(n)), Behind: part(at+len(n), at+len(n)+aroundFound)}
+		}
+	}
+	return row
+}

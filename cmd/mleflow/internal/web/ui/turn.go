@@ -1,0 +1,282 @@
+package ui
+
+import (
+	"encoding/json"
+	"html/template"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/plugins/models/transcript"
+	"github.com/mleflow/mleflow/plugins/models/transcript/message"
+)
+
+const (
+	// turnsBefore is the number of exchanges before one that are read to find out what is
+	// new in it, turnsAfter of those after it that may have the results of its calls, and
+	// maxContext the size of the largest body among them.
+	turnsBefore = 12
+	turnsAfter  = 3
+	maxContext  = 8 << 20
+	// maxSaid is the number of bytes shown of a message.
+	maxSaid = 64 << 10
+)
+
+// turnBody is an exchange with its new messages.
+type turnBody struct {
+	Link, Facts string
+	Said        []said
+	// Earlier is the number of new messages that are results of calls, which are shown
+	// where they were called.
+	Earlier int
+	Notes   []string
+	Code    *codeThen
+}
+
+// said is a message of an exchange.
+type said struct {
+	Role, Class, Reasoning, Error string
+	Text                          []passage
+	Calls                         []*called
+	Results                       []answer
+}
+
+// passage is a part of a text: words, or code in a language.
+type passage struct {
+	HTML template.HTML
+	Code bool
+}
+
+// called is a call of a tool with what it gave.
+type called struct {
+	ID, Name  string
+	Arguments []argument
+	Results   []answer
+}
+
+// argument is a value given to a tool.
+type argument struct {
+	Name string
+	HTML template.HTML
+}
+
+// answer is the result of a call.
+type answer struct {
+	Name, Text string
+	// Failed is what the tool says of itself, Bad also if its text has a traceback.
+	Failed, Bad bool
+}
+
+// bodies are exchanges as parts of a page.
+func (o *one) bodies(r *transcript.Reader, all *outline, from, to int) ([]template.HTML, error) {
+	var events []*transcript.Event
+	var at []int
+	for i := max(0, from-turnsBefore); i < min(to+turnsAfter, len(all.turns)); i++ {
+		e, err := r.At(all.turns[i].Span)
+		if err != nil {
+			return nil, err
+		}
+		if i >= from && i < to || e.Request.Size() <= maxContext && e.Response.Size() <= maxContext {
+			events, at = append(events, e), append(at, i)
+		}
+	}
+	turns, err := r.Among(events)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]template.HTML, 0, to-from)
+	for k, b := range joinedTurns(turns) {
+		if at[k] < from || at[k] >= to {
+			continue
+		}
+		if at[k] > turnsBefore && k < turnsBefore {
+			b.Notes = append(b.Notes, "Some of the exchanges before are too large to be compared: more may look new than is.")
+		}
+		b.Link, b.Code = o.turnAddress(at[k]+1), o.codeAt(all, at[k])
+		html, err := fill("turn body", b)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, html)
+	}
+	return out, nil
+}
+
+// joinedTurns puts the results of calls to the calls.
+func joinedTurns(turns []*transcript.Turn) []*turnBody {
+	waiting := map[int][]*called{}
+	out := make([]*turnBody, len(turns))
+	for i, t := range turns {
+		b := &turnBody{Facts: (&view.Transcript{}).Figures(t)}
+		for _, m := range t.Said {
+			s := saidOf(m)
+			for _, r := range m.Results {
+				if !give(waiting[t.Conversation], r) {
+					s.Results = append(s.Results, resultOf(r))
+				}
+			}
+			b.Earlier += len(m.Results) - len(s.Results)
+			if !s.empty() {
+				b.Said = append(b.Said, s)
+			}
+		}
+		if !t.Reply.IsZero() {
+			s := saidOf(t.Reply)
+			b.Said, waiting[t.Conversation] = append(b.Said, s), s.Calls
+		}
+		for _, n := range []string{string(t.Refused), t.Failed, t.Diverged} {
+			if n != "" {
+				b.Notes = append(b.Notes, n)
+			}
+		}
+		out[i] = b
+	}
+	return out
+}
+
+// give adds a result to its call. Some dialects have no identifiers: results are in the
+// order of the calls.
+func give(calls []*called, r message.Result) bool {
+	for _, c := range calls {
+		if r.ID != "" && c.ID == r.ID || (r.ID == "" || c.ID == "") && len(c.Results) == 0 && (r.Name == "" || r.Name == c.Name) {
+			c.Results = append(c.Results, resultOf(r))
+			return true
+		}
+	}
+	return false
+}
+
+func resultOf(r message.Result) answer {
+	return answer{Name: r.Name, Text: bounded([]byte(r.Text), maxSaid), Failed: r.Failed, Bad: r.Failed || slices.ContainsFunc(failures, func(f string) bool { return strings.Contains(r.Text, f) })}
+}
+
+func saidOf(m message.Message) said {
+	s := said{Role: m.Role, Class: m.Role, Text: passages(bounded([]byte(m.Text), maxSaid)), Reasoning: bounded([]byte(m.Reasoning), maxSaid), Error: bounded([]byte(m.Error), maxSaid)}
+	if s.Class != "assistant" && s.Class != "tool" && s.Class != "system" {
+		s.Class = "user"
+	}
+	for _, c := range m.Calls {
+		s.Calls = append(s.Calls, &called{ID: c.ID, Name: c.Name, Arguments: arguments(c)})
+	}
+	return s
+}
+
+func (s said) empty() bool {
+	return len(s.Text)+len(s.Calls)+len(s.Results) == 0 && s.Reasoning == "" && s.Error == ""
+}
+
+// passages splits a text at its fences, the lines of three backticks around code.
+func passages(text string) (out []passage) {
+	const fence = "```"
+	var words, code []string
+	language, inside := "", false
+	flush := func(lines []string, code bool, language string) {
+		if t := strings.Join(lines, "\n"); strings.TrimSpace(t) != "" {
+			out = append(out, passage{block(language, strings.Trim(t, "\n")), code})
+		}
+	}
+	for _, line := range strings.Split(text, "\n") {
+		mark, isFence := strings.CutPrefix(strings.TrimLeft(line, " "), fence)
+		switch {
+		case isFence && !inside && !strings.Contains(mark, "`"):
+			flush(words, false, "")
+			words, inside, language = nil, true, strings.TrimSpace(mark)
+		case isFence && inside && strings.TrimSpace(mark) == "":
+			flush(code, true, language)
+			code, inside = nil, false
+		case inside:
+			code = append(code, line)
+		default:
+			words = append(words, line)
+		}
+	}
+	flush(words, false, "")
+	flush(code, true, language)
+	return out
+}
+
+// arguments are the values given to a tool. Those of an object are shown one by one,
+// each in the language that its name tells.
+func arguments(c message.Call) []argument {
+	text := bounded([]byte(c.Arguments), maxSaid)
+	var values map[string]json.RawMessage
+	if json.Unmarshal([]byte(text), &values) != nil || len(values) == 0 {
+		return []argument{{HTML: block(languageOf(c.Name, "", text), text)}}
+	}
+	file := ""
+	for _, name := range []string{"path", "file", "file_path", "filename"} {
+		var s string
+		if json.Unmarshal(values[name], &s) == nil && s != "" {
+			file = s
+		}
+	}
+	var out []argument
+	short := 0
+	for _, name := range sortedKeys(values) {
+		value := string(values[name])
+		var s string
+		if json.Unmarshal(values[name], &s) == nil {
+			value = s
+		}
+		a := argument{Name: name, HTML: block(languageOf(name, file, value), value)}
+		if len(values) == 1 {
+			a.Name = ""
+		}
+		if strings.Contains(value, "\n") {
+			out = append(out, a)
+			continue
+		}
+		out = slices.Insert(out, short, a) // a file's name before its text
+		short++
+	}
+	return out
+}
+
+// languageOf is the language of a value that is given to a tool, by the name of the value
+// and the file that it is for.
+func languageOf(name, file, value string) string {
+	switch strings.ToLower(name) {
+	case "cmd", "command", "commands", "bash", "shell", "script", "sh", "execute_bash":
+		return "bash"
+	case "python", "ipython", "execute_python", "run_python":
+		return "python"
+	case "code", "source", "content", "contents", "text", "new_str", "old_str", "new_string", "old_string", "file_text":
+		if file != "" {
+			return path.Base(file)
+		}
+		if name == "code" || name == "source" {
+			return "python"
+		}
+	}
+	if t := strings.TrimSpace(value); strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[") {
+		return "json"
+	}
+	return ""
+}
+
+// codeThen leads to the code at the time of an exchange: what changed from the copy
+// before it to the one after.
+type codeThen struct{ From, To, Link string }
+
+// codeAt is the change of the code around an exchange, nil without two copies.
+func (o *one) codeAt(all *outline, n int) *codeThen {
+	copies, _ := o.copies()
+	if len(copies) < 2 {
+		return nil
+	}
+	began := all.start // about the start of the agent, if that is not known
+	if u := o.m.used[o.address]; u != nil && !u.begun.IsZero() {
+		began = u.begun
+	}
+	after := slices.IndexFunc(copies, func(v version) bool { return v.at >= all.turns[n].at.Sub(began) })
+	switch {
+	case after < 0:
+		after = len(copies) - 1
+	case after == 0:
+		after = 1
+	}
+	from, to := copies[after-1].name, copies[after].name
+	return &codeThen{from, to, stepAddress(o.sum.ID, o.address, "code") + "&" + url.Values{"from": {from}, "to": {to}}.Encode()}
+}

@@ -1,0 +1,153 @@
+package ui
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// usePoints is the largest number of measurements that are kept of an attempt. A journal
+// has some thousand of a day.
+const usePoints = 160
+
+// used is a measurement of a running attempt.
+type used struct {
+	at          time.Duration
+	memory, gpu int64
+	cpu         time.Duration
+	tokens      int64
+}
+
+// usage is what an attempt used over time, in even steps.
+type usage struct {
+	begun  time.Time
+	points []used
+	// every is the least distance of two points.
+	every time.Duration
+}
+
+// add takes a measurement. If there are too many, every other is dropped, and from then
+// on they are half as many.
+func (u *usage) add(e event.StepPhase) {
+	if e.Name != step.Running || e.Started.IsZero() {
+		return
+	}
+	p := used{max(0, e.Time.Sub(e.Started)), e.MemoryBytes, e.GPUPercent, time.Duration(e.CPUMillis) * time.Millisecond, e.Spent.Tokens}
+	if !e.Started.Equal(u.begun) { // another try
+		*u = usage{begun: e.Started}
+	}
+	if n := len(u.points); n > 0 && p.at-u.points[n-1].at < u.every {
+		return
+	}
+	if u.points = append(u.points, p); len(u.points) < usePoints {
+		return
+	}
+	for i := range usePoints / 2 {
+		u.points[i] = u.points[2*i]
+	}
+	u.points = u.points[:usePoints/2]
+	u.every = (p.at - u.points[0].at) / (usePoints / 2)
+}
+
+// usage is what the attempt used over time, from the run that executed it.
+func (o *one) usage() *usage {
+	if known := o.m.used[o.address]; known != nil {
+		return known
+	}
+	past, _, missing := o.executedBy()
+	if missing != "" || past == o.m.past {
+		return &usage{}
+	}
+	u := &usage{}
+	for e, err := range past.Events() {
+		if err != nil || o.ctx.Err() != nil {
+			break
+		}
+		if p, ok := e.(event.StepPhase); ok && p.Address == o.address {
+			u.add(p)
+		}
+	}
+	return u
+}
+
+// lanes are what the attempt used and did over time.
+func (o *one) lanes() []page.Lane {
+	u := o.usage()
+	if u.begun.IsZero() {
+		return nil
+	}
+	memory := page.Lane{Name: "memory", Write: func(v float64) string { return view.Bytes(int64(v)) }}
+	cpu := page.Lane{Name: "CPUs", Write: func(v float64) string { return fmt.Sprintf("%.1f", v) }}
+	gpu := page.Lane{Name: "GPU", Write: func(v float64) string { return fmt.Sprintf("%.0f %%", v) }}
+	asked := page.Lane{Name: "tokens/min", Write: func(v float64) string { return view.Count(int64(v)) }}
+	for i, p := range u.points {
+		if p.memory > 0 {
+			memory.Samples = append(memory.Samples, page.Sample{At: p.at, Value: float64(p.memory)})
+		}
+		if p.gpu > 0 || len(gpu.Samples) > 0 {
+			gpu.Samples = append(gpu.Samples, page.Sample{At: p.at, Value: float64(p.gpu)})
+		}
+		if i == 0 || p.at <= u.points[i-1].at {
+			continue
+		}
+		before := u.points[i-1]
+		if p.cpu > 0 {
+			cpu.Samples = append(cpu.Samples, page.Sample{At: before.at, Value: max(0, float64(p.cpu-before.cpu)/float64(p.at-before.at))})
+		}
+		if p.tokens > 0 {
+			asked.Samples = append(asked.Samples, page.Sample{At: before.at, Value: max(0, float64(p.tokens-before.tokens)/(p.at-before.at).Minutes())})
+		}
+	}
+	var out []page.Lane
+	for _, l := range []page.Lane{memory, cpu, gpu, asked} {
+		if len(l.Samples) > 1 {
+			last := u.points[len(u.points)-1].at
+			l.Samples = append(l.Samples, page.Sample{At: last, Value: l.Samples[len(l.Samples)-1].Value})
+			out = append(out, l)
+		}
+	}
+	for _, l := range []page.Lane{o.validityLane(u.begun), o.codeLane()} {
+		if len(l.Events) > 0 {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// validityLane are the questions to the validity server.
+func (o *one) validityLane(begun time.Time) page.Lane {
+	l := page.Lane{Name: "validity"}
+	text, _ := o.blob("validation_log", maxJournal)
+	for line := range bytes.Lines(text) {
+		var v validation
+		if json.Unmarshal(line, &v) != nil || v.Time.Before(begun) || len(l.Events) >= maxLines {
+			continue
+		}
+		e := page.Event{At: v.Time.Sub(begun), Text: "valid", Link: stepAddress(o.sum.ID, o.address, "checks")}
+		if !v.Valid {
+			e.Text, e.Bad = oneLine("invalid: "+v.Reason+v.Error, 200), true
+		}
+		l.Events = append(l.Events, e)
+	}
+	return l
+}
+
+// codeLane are the copies of the code.
+func (o *one) codeLane() page.Lane {
+	l := page.Lane{Name: "code"}
+	all, _ := o.copies()
+	for i, v := range all {
+		if i == 0 || v.at > time.Duration(1<<62) {
+			continue
+		}
+		l.Events = append(l.Events, page.Event{At: v.at, Text: "what changed in the code", Link: stepAddress(o.sum.ID, o.address, "code") + "&" + url.Values{"from": {all[i-1].name}, "to": {v.name}}.Encode()})
+	}
+	return l
+}
