@@ -168,11 +168,11 @@ func (b *Backend) Cancel(ctx context.Context, names ...string) error {
 }
 
 // terminate sends SIGTERM to batch scripts. For scripts that have ended, scancel fails
-// without a message.
+// without a message, or says that the job is invalid.
 func terminate(ctx context.Context, ids ...string) error {
 	_, err := call(ctx, "", "scancel", append([]string{"--batch", "--signal=TERM"}, ids...)...)
 	var silent *exec.ExitError
-	if errors.As(err, &silent) {
+	if errors.As(err, &silent) || err != nil && strings.Contains(err.Error(), "Invalid job id") {
 		return nil
 	}
 	return err
