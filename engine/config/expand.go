@@ -28,8 +28,9 @@ func (p *Pipeline) Expand(values map[string]cty.Value) (*Graph, diag.List) {
 		blocks: map[*Step]*block{}, forEach: map[string][]element{}, stale: map[string]bool{},
 	}}
 	x := expander{evaluator: g.eval, graph: g}
+	last := p.lastReaders()
 	var diags diag.List
-	for _, n := range p.order {
+	for i, n := range p.order {
 		expand := x.bind
 		if n.step != nil {
 			expand = x.expandStep
@@ -37,6 +38,7 @@ func (p *Pipeline) Expand(values map[string]cty.Value) (*Graph, diag.List) {
 		if diags = append(diags, expand(n)...); p.budget.Passed() {
 			return g, diags
 		}
+		x.forget(last[i])
 	}
 	if first := slices.DeleteFunc(slices.Clone(diags), func(d *hcl.Diagnostic) bool { return d.Extra == followsError }); first.HasErrors() {
 		return g, first
