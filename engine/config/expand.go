@@ -89,7 +89,7 @@ func (x *expander) expandStep(n node) diag.List {
 	x.blocks[s] = &block{instances: instances, keyed: s.ForEach != nil, value: cty.NilVal}
 	block := expansion{expander: x, ctx: x.scope(exprs)}
 	if s.ForEach != nil {
-		block.shared = &shared{values: x.evaluateOnce(s, block.ctx), each: slices.ContainsFunc(exprs, refersToEach)}
+		block.shared = &shared{values: x.evaluateOnce(s, block.ctx), alike: alikes(exprs), each: slices.ContainsFunc(exprs, refersToEach)}
 	}
 	found := make([]diag.List, len(elements))
 	parallel.For(len(elements), func(i int) {
