@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -37,7 +38,7 @@ func Parse(src []byte, id string, folder fs.FS) (*Definition, hcl.Diagnostics) {
 
 // parse is Parse of a text at a path. Without an id the file's own counts.
 func parse(src []byte, id, at string, folder fs.FS) (*Definition, hcl.Diagnostics) {
-	def := &Definition{ID: id, path: at, folder: folder, Version: "v1", pinsVersion: "v1", Medals: unranked()}
+	def := &Definition{ID: id, path: at, folder: folder, Version: "v1", pinsVersion: "v1", Medals: unranked(), graded: &sync.Map{}}
 	file, diags := bounded.Parse(src, def.FilePath())
 	if diags.HasErrors() {
 		return nil, diags

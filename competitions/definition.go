@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -57,6 +58,8 @@ type Definition struct {
 	pinsVersion string
 	lock        *Lock
 	lockFile    *hcl.File
+	// graded has digests by gradeVariant. All versions of a definition share it.
+	graded *sync.Map
 }
 
 // Complexity is the reference's rating of a competition by the work of an experienced

@@ -35,8 +35,31 @@ func (d *Definition) PrepareDigest(params map[string]cty.Value) (digest.ContentI
 
 // GradeDigest identifies everything in the definition that a grading report
 // depends on: the grade block, the values it refers to, the path of the answers,
-// the leaderboard, the version and its flags.
+// the leaderboard, the version and its flags. That of a shipped definition with its
+// default parameters is computed once.
 func (d *Definition) GradeDigest(params map[string]cty.Value) (digest.ContentID, hcl.Diagnostics) {
+	if len(params) > 0 || d.Dir() != "" {
+		return d.gradeDigest(params)
+	}
+	variant := gradeVariant{d.Version, d.Rehearsal, len(d.Flags)}
+	if sum, ok := d.graded.Load(variant); ok {
+		return sum.(digest.ContentID), nil
+	}
+	sum, diags := d.gradeDigest(nil)
+	if len(diags) == 0 {
+		d.graded.Store(variant, sum)
+	}
+	return sum, diags
+}
+
+// gradeVariant names one of the definitions made from the same file.
+type gradeVariant struct {
+	version   string
+	rehearsal bool
+	flags     int // a rehearsal has those that were added later
+}
+
+func (d *Definition) gradeDigest(params map[string]cty.Value) (digest.ContentID, hcl.Diagnostics) {
 	h := digest.NewHasher("grade definition", "1")
 	h.String("id", d.ID)
 	h.String("version", d.Version)

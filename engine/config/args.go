@@ -79,6 +79,16 @@ func (e *argEval) attr(a *step.Attr, expr hcl.Expression) cty.Value {
 	if e.shared.final(expr) {
 		return e.shared.values[expr].value
 	}
+	if e.shared != nil {
+		if m := e.shared.alike[expr]; m != nil {
+			return m.argument(e, a, expr)
+		}
+	}
+	return e.own(a, expr)
+}
+
+// own evaluates a written argument for the instance.
+func (e *argEval) own(a *step.Attr, expr hcl.Expression) cty.Value {
 	v, diags := e.value(expr)
 	if diags.HasErrors() {
 		e.diags = append(e.diags, e.about(diags)...)

@@ -28,8 +28,9 @@ func (p *Pipeline) Expand(values map[string]cty.Value) (*Graph, diag.List) {
 		blocks: map[*Step]*block{}, forEach: map[string][]element{}, stale: map[string]bool{},
 	}}
 	x := expander{evaluator: g.eval, graph: g}
+	last := p.lastReaders()
 	var diags diag.List
-	for _, n := range p.order {
+	for i, n := range p.order {
 		expand := x.bind
 		if n.step != nil {
 			expand = x.expandStep
@@ -37,6 +38,7 @@ func (p *Pipeline) Expand(values map[string]cty.Value) (*Graph, diag.List) {
 		if diags = append(diags, expand(n)...); p.budget.Passed() {
 			return g, diags
 		}
+		x.forget(last[i])
 	}
 	if first := slices.DeleteFunc(slices.Clone(diags), func(d *hcl.Diagnostic) bool { return d.Extra == followsError }); first.HasErrors() {
 		return g, first
@@ -87,7 +89,7 @@ func (x *expander) expandStep(n node) diag.List {
 	x.blocks[s] = &block{instances: instances, keyed: s.ForEach != nil, value: cty.NilVal}
 	block := expansion{expander: x, ctx: x.scope(exprs)}
 	if s.ForEach != nil {
-		block.shared = &shared{values: x.evaluateOnce(s, block.ctx), each: slices.ContainsFunc(exprs, refersToEach)}
+		block.shared = &shared{values: x.evaluateOnce(s, block.ctx), alike: alikes(exprs), each: slices.ContainsFunc(exprs, refersToEach)}
 	}
 	found := make([]diag.List, len(elements))
 	parallel.For(len(elements), func(i int) {

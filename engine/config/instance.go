@@ -41,10 +41,10 @@ func (x *expansion) instance(inst *Instance) diag.List {
 		diags = append(diags, x.checkCommands(inst, args)...)
 		inst.Dynamic = x.dynamic(inst)
 	}
-	marks := map[any]struct{}{}
-	more := x.limits(inst, child, marks)
-	diags = append(diags, more...)
-	inst.consumes = dependsOn(append(origins, originsOf(marks)...))
+	set := x.limited(inst.Step, child)
+	inst.Limits, inst.Retry, inst.On = set.limits, set.retry, set.on
+	diags = append(diags, set.diags...)
+	inst.consumes = dependsOn(append(origins, set.origins...))
 	inst.Deps = inst.consumes
 	if e := inst.Step.DependsOn; e != nil {
 		waits, more := x.waits(e, child)
@@ -75,6 +75,19 @@ func (x *expansion) waits(e hcl.Expression, ctx func() *hcl.EvalContext) ([]int,
 	}
 	s.waits.once.Do(func() { s.waits.deps, s.waits.diags = evaluate() })
 	return s.waits.deps, copyDiags(s.waits.diags)
+}
+
+// limited returns the limits of an instance. If none refers to each, they are the
+// same for all instances of the block.
+func (x *expansion) limited(s *Step, ctx func() *hcl.EvalContext) limited {
+	if x.shared == nil || slices.ContainsFunc(s.limits(), refersToEach) {
+		return x.limits(s, ctx)
+	}
+	same := &x.shared.limits
+	same.once.Do(func() { same.limited = x.limits(s, ctx) })
+	set := same.limited
+	set.diags = copyDiags(set.diags)
+	return set
 }
 
 // dynamic reports whether an argument of an instance is not wholly known.
@@ -116,6 +129,8 @@ func distinct(list []int) []int {
 type shared struct {
 	// values are those of the arguments that do not refer to each.
 	values map[hcl.Expression]evaluated
+	// alike are the values of those that refer to some attributes of each.value.
+	alike map[hcl.Expression]*alike
 	// each says that some expression of the block refers to each.
 	each bool
 	// waits are the instances that depends_on names, if all wait for the same.
@@ -123,6 +138,11 @@ type shared struct {
 		once  sync.Once
 		deps  []int
 		diags diag.List
+	}
+	// limits are those of all instances, if they are the same.
+	limits struct {
+		once sync.Once
+		limited
 	}
 	// commands are what is wrong with the commands, if all instances have the same.
 	commands struct {

@@ -13,30 +13,48 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
-// limits evaluates timeout, retry and resources of an instance.
-func (x *expansion) limits(inst *Instance, ctx func() *hcl.EvalContext, marks map[any]struct{}) diag.List {
-	s := inst.Step
-	m := metaEval{ev: x.evaluator, ctx: ctx, marks: marks}
-	inst.Limits.CPUs = 1
-	m.duration("timeout", s.Timeout, "there is no limit", &inst.Limits.Timeout)
-	m.number("cpus", s.Resources["cpus"], &inst.Limits.CPUs)
-	m.bytes("memory", s.Resources["memory"], &inst.Limits.MemoryBytes)
-	m.bytes("disk", s.Resources["disk"], &inst.Limits.DiskBytes)
-	if v, ok := m.value("on", s.On, cty.String, "the name of a backend or \"local\""); ok {
-		inst.On = v.AsString()
+// limited are the timeout, resources, retry and place of an instance, with what
+// evaluating them found.
+type limited struct {
+	limits  step.Limits
+	retry   Retry
+	on      string
+	origins []origin
+	diags   diag.List
+}
+
+// limits lists the expressions of the limits.
+func (s *Step) limits() (all []hcl.Expression) {
+	for _, e := range []hcl.Expression{s.Timeout, s.On} {
+		if e != nil {
+			all = append(all, e)
+		}
 	}
-	gpus := 0.0
+	return append(append(all, sortedExprs(s.Retry)...), sortedExprs(s.Resources)...)
+}
+
+// limits evaluates timeout, retry and resources of an instance.
+func (x *expansion) limits(s *Step, ctx func() *hcl.EvalContext) limited {
+	m := metaEval{ev: x.evaluator, ctx: ctx, marks: map[any]struct{}{}}
+	set := limited{limits: step.Limits{CPUs: 1}, retry: Retry{Attempts: 1, Backoff: time.Second, MaxBackoff: time.Minute}}
+	m.duration("timeout", s.Timeout, "there is no limit", &set.limits.Timeout)
+	m.number("cpus", s.Resources["cpus"], &set.limits.CPUs)
+	m.bytes("memory", s.Resources["memory"], &set.limits.MemoryBytes)
+	m.bytes("disk", s.Resources["disk"], &set.limits.DiskBytes)
+	if v, ok := m.value("on", s.On, cty.String, "the name of a backend or \"local\""); ok {
+		set.on = v.AsString()
+	}
+	gpus, attempts := 0.0, 1.0
 	m.whole("gpus", s.Resources["gpus"], 0, &gpus)
-	inst.Limits.GPUs = int(gpus)
-	inst.Retry = Retry{Attempts: 1, Backoff: time.Second, MaxBackoff: time.Minute}
-	attempts := 1.0
 	m.whole("attempts", s.Retry["attempts"], 1, &attempts)
-	inst.Retry.Attempts = int(attempts)
-	m.duration("backoff", s.Retry["backoff"], "it is 1s", &inst.Retry.Backoff)
-	m.duration("max_backoff", s.Retry["max_backoff"], "it is 1m", &inst.Retry.MaxBackoff)
-	return m.diags
+	set.limits.GPUs, set.retry.Attempts = int(gpus), int(attempts)
+	m.duration("backoff", s.Retry["backoff"], "it is 1s", &set.retry.Backoff)
+	m.duration("max_backoff", s.Retry["max_backoff"], "it is 1m", &set.retry.MaxBackoff)
+	set.origins, set.diags = originsOf(m.marks), m.diags
+	return set
 }
 
 type metaEval struct {

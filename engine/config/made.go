@@ -45,7 +45,7 @@ func (c *combinations) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) 
 		if v.IsNull() || !v.IsKnown() || !v.CanIterateElements() {
 			return cty.MapValEmpty(cty.DynamicPseudoType), nil // the other step reports why
 		}
-		contexts = eachContexts(ctx, v)
+		contexts = eachContexts(ctx, v, alikeIn(c.exprs...))
 	}
 	all := map[string]cty.Value{}
 	for _, one := range contexts {
@@ -61,13 +61,22 @@ func (c *combinations) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) 
 	return cty.ObjectVal(all).WithMarks(marks), nil
 }
 
-// eachContexts returns the scope of each element.
-func eachContexts(ctx *hcl.EvalContext, v cty.Value) (list []*hcl.EvalContext) {
+// eachContexts returns the scope of each element, and only one of those that are
+// alike.
+func eachContexts(ctx *hcl.EvalContext, v cty.Value, same *alike) (list []*hcl.EvalContext) {
+	seen := map[string]bool{}
 	keyed := v.Type().IsMapType() || v.Type().IsObjectType()
 	for it := v.ElementIterator(); it.Next(); {
 		key, value := it.Element()
 		if !keyed {
 			key = value
+		}
+		if same != nil {
+			if of, ok := same.key(value); ok && seen[of] {
+				continue
+			} else if ok {
+				seen[of] = true
+			}
 		}
 		child := ctx.NewChild()
 		child.Variables = map[string]cty.Value{"each": cty.ObjectVal(map[string]cty.Value{"key": key, "value": value})}

@@ -165,6 +165,39 @@ func (ev *evaluator) valueOf(s *Step) cty.Value {
 	return b.value
 }
 
+// forget drops the values of blocks, which take much memory. They are built again
+// if they are needed.
+func (ev *evaluator) forget(list []*Step) {
+	for _, s := range list {
+		if b := ev.blocks[s]; b != nil {
+			b.value = cty.NilVal
+		}
+	}
+}
+
+// lastReaders returns for each node, in order, the steps to which no later node
+// refers.
+func (p *Pipeline) lastReaders() [][]*Step {
+	last := map[*Step]int{}
+	for i, n := range p.order {
+		for _, e := range n.expressions() {
+			for _, t := range e.Variables() {
+				if t.RootName() != "step" {
+					continue
+				}
+				if s, _ := p.stepOf(t); s != nil {
+					last[s] = i
+				}
+			}
+		}
+	}
+	lists := make([][]*Step, len(p.order))
+	for s, i := range last {
+		lists[i] = append(lists[i], s)
+	}
+	return lists
+}
+
 func outputsType(k *step.Kind) cty.Type {
 	types := make(map[string]cty.Type, len(k.Outputs))
 	for _, o := range k.Outputs {

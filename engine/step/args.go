@@ -22,7 +22,7 @@ type Args struct {
 // carry `cty:"name"` tags for exactly the kind's arguments and blocks.
 // Artifacts are decoded into *Artifact, optional arguments into pointers.
 func (a Args) Decode(dst any) error {
-	if err := decode(untypedNulls(a.Value), dst); err != nil {
+	if err := decode(a.Value, dst); err != nil {
 		return fmt.Errorf("decode arguments: %w", err)
 	}
 	return nil

@@ -1,8 +1,6 @@
 package step
 
 import (
-	"maps"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache/digest"
@@ -124,7 +122,11 @@ func (k *Kind) Recall(args Args, fields []digest.Field) Args {
 
 // with returns the arguments with a different value of a string argument.
 func (a Args) with(name, value string) Args {
-	object := maps.Clone(a.Value.AsValueMap())
+	types := a.Value.Type().AttributeTypes()
+	object := make(map[string]cty.Value, len(types))
+	for attr := range types {
+		object[attr] = a.Value.GetAttr(attr)
+	}
 	object[name] = cty.StringVal(value)
 	a.Value = cty.ObjectVal(object)
 	return a

@@ -30,30 +30,51 @@ func fieldsOf(t reflect.Type) []decodable {
 	return fields
 }
 
-// decode is a faster gocty.FromCtyValue for an object and a struct. For most
-// arguments it takes a third of the time. It leaves unknown types and all
-// errors to gocty.
+// decode is a faster gocty.FromCtyValue for an object and a struct, which takes
+// null content as well. It leaves what it does not know and all errors to gocty.
 func decode(object cty.Value, dst any) error {
-	to := reflect.ValueOf(dst)
-	if to.Kind() != reflect.Pointer || to.Elem().Kind() != reflect.Struct || !object.Type().IsObjectType() || object.IsNull() || !object.IsKnown() {
-		return gocty.FromCtyValue(object, dst)
+	if to := reflect.ValueOf(dst); to.Kind() == reflect.Pointer && decodeObject(object, to.Elem()) {
+		return nil
 	}
-	to = to.Elem()
-	fields := fieldsOf(to.Type())
+	return gocty.FromCtyValue(untypedNulls(object), dst)
+}
+
+// decodeObject stores an object in a struct. It reports whether it could.
+func decodeObject(object cty.Value, to reflect.Value) bool {
 	ty := object.Type()
+	if to.Kind() != reflect.Struct || !ty.IsObjectType() || object.IsNull() || !object.IsKnown() {
+		return false
+	}
+	fields := fieldsOf(to.Type())
 	if len(fields) != len(ty.AttributeTypes()) {
-		return gocty.FromCtyValue(object, dst)
+		return false
 	}
 	for _, f := range fields {
-		if !ty.HasAttribute(f.name) {
-			return gocty.FromCtyValue(object, dst) // returns its error
-		}
-		v, field := object.GetAttr(f.name), to.Field(f.index).Addr().Interface()
-		if !plainly(v, field) && gocty.FromCtyValue(v, field) != nil {
-			return gocty.FromCtyValue(object, dst)
+		if !ty.HasAttribute(f.name) || !decodeField(object.GetAttr(f.name), to.Field(f.index)) {
+			return false
 		}
 	}
-	return nil
+	return true
+}
+
+// decodeField stores one attribute in a field. It reports whether it could.
+func decodeField(v cty.Value, to reflect.Value) bool {
+	switch pointer := to.Kind() == reflect.Pointer; {
+	case pointer && v.IsNull():
+		to.SetZero()
+		return true
+	case plainly(v, to.Addr().Interface()):
+		return true
+	case pointer && v.Type().IsObjectType():
+		inner := reflect.New(to.Type().Elem())
+		if decodeObject(v, inner.Elem()) {
+			to.Set(inner)
+			return true
+		}
+	case decodeObject(v, to):
+		return true
+	}
+	return gocty.FromCtyValue(v, to.Addr().Interface()) == nil
 }
 
 // plainly stores a value in a variable of exactly its type. It reports whether

@@ -48,6 +48,8 @@ func objects() map[string]map[string]cty.Value {
 	return map[string]map[string]cty.Value{
 		"plain":        plain(nil),
 		"nulls":        plain(map[string]cty.Value{"maybe": cty.NullVal(cty.String), "list": cty.NullVal(strings), "map": cty.NullVal(texts), "tree": cty.NullVal(cty.DynamicPseudoType), "block": cty.NullVal(cty.Object(map[string]cty.Type{"size": cty.Number}))}),
+		"null content": plain(map[string]cty.Value{"tree": cty.NullVal(ArtifactType)}),
+		"wrong block":  plain(map[string]cty.Value{"block": cty.ObjectVal(map[string]cty.Value{"size": cty.True})}),
 		"empty":        plain(map[string]cty.Value{"list": cty.ListValEmpty(cty.String), "map": cty.MapValEmpty(cty.String), "trees": cty.MapValEmpty(ArtifactType), "many": cty.ListValEmpty(ArtifactType)}),
 		"null element": plain(map[string]cty.Value{"list": cty.ListVal([]cty.Value{cty.NullVal(cty.String)})}),
 		"null text":    plain(map[string]cty.Value{"text": cty.NullVal(cty.String)}),
@@ -64,7 +66,7 @@ func TestDecodeIsGocty(t *testing.T) {
 	for name, attrs := range objects() {
 		object := cty.ObjectVal(attrs)
 		var got, want decoded
-		err, wantErr := decode(object, &got), gocty.FromCtyValue(object, &want)
+		err, wantErr := decode(object, &got), gocty.FromCtyValue(untypedNulls(object), &want)
 		if (err == nil) != (wantErr == nil) || err != nil && err.Error() != wantErr.Error() {
 			t.Errorf("%s: error %v, want %v", name, err, wantErr)
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
-	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
 // Auto is the value of the argument runtime that lets the machine decide.
@@ -88,7 +87,7 @@ func (d Deps) reject(rt executor.Runtime, args *arguments) string {
 	if why != "" || !rt.Images || !args.builtIn() && !(args.speaksACP() && args.hasImage()) {
 		return why
 	}
-	if err := image.CheckStatic(cmp.Or(d.Self, "/proc/self/exe")); err != nil {
+	if err := d.static(); err != nil {
 		return fmt.Sprintf("the agent needs %s in its image: %v", BuiltIn, err)
 	}
 	return ""

@@ -20,6 +20,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/acp"
 	"github.com/mleflow/mleflow/plugins/sandbox/breach"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 	"github.com/mleflow/mleflow/plugins/sandbox/proxy"
 	"github.com/mleflow/mleflow/steps/modelblock"
 )
@@ -47,6 +48,10 @@ type Deps struct {
 	Pools *modelblock.Pools
 	// Leavable, if set, counts the agents that can continue without this process.
 	Leavable *atomic.Int64
+
+	// static returns an error unless the program that BuiltIn runs can be the only
+	// file of an image.
+	static func() error
 }
 
 // Outcome is the way in which an attempt ended, for people and for grading.
@@ -109,6 +114,7 @@ var statsType = cty.Object(map[string]cty.Type{
 // Kind returns the step kind "agent-run".
 func Kind(deps Deps) step.Kind {
 	tidied, memo, pools := &sync.Once{}, &sync.Map{}, cmp.Or(deps.Pools, &modelblock.Pools{})
+	deps.static = sync.OnceValue(func() error { return image.CheckStatic(cmp.Or(deps.Self, "/proc/self/exe")) })
 	return step.Kind{
 		Name:        conditions.AttemptKind,
 		Version:     "8",

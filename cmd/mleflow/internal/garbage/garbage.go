@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"sync"
 )
 
@@ -17,12 +18,18 @@ const first = 48 << 20
 // usual is the percentage that Go starts with.
 const usual = 100
 
+// spare is how much the heap grows at most between collections where Grow makes
+// them rarer, unless that is less than half of what is in use.
+const spare = 256 << 20
+
 var (
 	mu sync.Mutex
 	// late says that the first collection is put off.
 	late bool
 	// percent is what the heap grows by between collections, after the first.
 	percent = usual
+	// applied is the percentage that was set last, after the first collection.
+	applied int
 )
 
 func init() {
@@ -31,10 +38,21 @@ func init() {
 	}
 	late = true
 	debug.SetGCPercent(usual * first / (4 << 20))
+	watch()
+}
+
+// watch sets the percentage anew after each collection.
+func watch() {
 	type sentinel struct{ _ *int } // with a pointer, so that it has its place for itself
 	// A finalizer runs as soon as the sentinel is swept, which is among the first.
 	// A cleanup runs only when all is swept, seconds later while all processors are busy.
-	runtime.SetFinalizer(&sentinel{}, func(*sentinel) { Usual() })
+	runtime.SetFinalizer(&sentinel{}, func(*sentinel) {
+		Usual()
+		mu.Lock()
+		defer mu.Unlock()
+		apply()
+		watch()
+	})
 }
 
 func given() bool { return os.Getenv("GOGC") != "" }
@@ -45,7 +63,21 @@ func Usual() {
 	defer mu.Unlock()
 	if late {
 		late = false
-		debug.SetGCPercent(percent)
+		apply()
+	}
+}
+
+// apply sets the percentage, less of it if the heap is large. The caller holds mu.
+func apply() {
+	to := percent
+	if to > usual {
+		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		metrics.Read(live)
+		to = max(usual/2, min(to, int(100*spare/max(1, live[0].Value.Uint64()))))
+	}
+	if to != applied {
+		applied = to
+		debug.SetGCPercent(to)
 	}
 }
 
@@ -65,7 +97,7 @@ func set(to int) (old int) {
 	defer mu.Unlock()
 	old, percent = percent, to
 	if !late {
-		debug.SetGCPercent(to)
+		apply()
 	}
 	return old
 }
