@@ -137,16 +137,16 @@ func (b *Backend) Cancel(ctx context.Context, names ...string) error {
 	}
 	var waiting, running []string
 	for _, name := range names {
-		switch e := known[name]; {
-		case e.active():
-			if err := os.WriteFile(b.path(name, "stop"), nil, 0o600); err != nil {
-				return err
-			}
+		e := known[name]
+		if !e.active() {
+			continue
 		}
-		switch e := known[name]; {
-		case e.runs():
+		if err := os.WriteFile(b.path(name, "stop"), nil, 0o600); err != nil {
+			return err
+		}
+		if e.runs() {
 			running = append(running, e.id)
-		case e.waits():
+		} else {
 			waiting = append(waiting, e.id)
 		}
 	}
