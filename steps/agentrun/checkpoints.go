@@ -19,8 +19,8 @@ import (
 
 const (
 	// hostFolder and modelsFolder are the folders of mleflow's own files in a
-	// checkpoint, printedFile the agent's output so far.
-	hostFolder, modelsFolder, printedFile = "host", "models", "printed/output"
+	// checkpoint, printedFile the agent's output so far, in hostFolder.
+	hostFolder, modelsFolder, printedFile = "host", "models", "printed.log"
 	// budgetFile is the gateway's ledger.
 	budgetFile = "budget.jsonl"
 
@@ -73,13 +73,19 @@ func (p *printed) Write(b []byte) (int, error) {
 }
 
 // printedTo returns the writer for the agent's output, after the output until the
-// checkpoint from which the attempt goes on.
+// checkpoint from which the attempt went on.
 func (c *checkpoints) printedTo(ctx context.Context, kept cache.Ingest) (io.Writer, error) {
 	c.printed = &printed{Ingest: kept}
-	if !c.resumed() {
+	before, err := nolink.Open(filepath.Join(c.dirs.host, printedFile))
+	if errors.Is(err, os.ErrNotExist) {
 		return c.printed, nil
 	}
-	return c.printed, c.from.CopyGate(ctx, c.env.Store, printedFile, c.printed)
+	if err != nil {
+		return nil, err
+	}
+	defer before.Close()
+	_, err = cache.Copy(ctx, c.printed, before)
+	return c.printed, err
 }
 
 // freezer keeps the function that freezes the agent.
@@ -297,7 +303,7 @@ func (c *checkpoints) state(ctx context.Context, n *checkpoint.Checkpoint) (err 
 		}
 	}
 	c.printed.mu.Lock()
-	err = c.grown.Add(ctx, c.env.Store, &b, printedFile, c.printed, c.printed.Offset())
+	err = c.grown.Add(ctx, c.env.Store, &b, hostFolder+"/"+printedFile, c.printed, c.printed.Offset())
 	c.printed.mu.Unlock()
 	if err != nil {
 		return err

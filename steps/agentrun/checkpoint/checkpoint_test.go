@@ -151,11 +151,7 @@ func TestGrowing(t *testing.T) {
 	if last > 5<<20 {
 		t.Errorf("2 MiB more cost %d bytes", last)
 	}
-	var out bytes.Buffer
-	if err := c.CopyGate(t.Context(), store, "host/file", &out); err != nil || !bytes.Equal(out.Bytes(), data[:20<<20]) {
-		t.Errorf("copied %d bytes: %v", out.Len(), err)
-	}
-	if err := c.CopyGate(t.Context(), store, "host/other", &out); err != nil {
+	if err := c.Gates(t.Context(), store, "models", dir); err != nil {
 		t.Error(err)
 	}
 }

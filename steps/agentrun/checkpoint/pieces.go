@@ -113,22 +113,3 @@ func appendPiece(ctx context.Context, store cache.Store, to *os.Root, path strin
 	_, err = cache.Copy(ctx, out, in)
 	return errors.Join(err, in.Close(), out.Close())
 }
-
-// CopyGate writes one file of the gates to w. A file that the checkpoint lacks is empty.
-func (c *Checkpoint) CopyGate(ctx context.Context, store cache.Store, path string, w io.Writer) error {
-	pieces, err := tree.Find(ctx, store, c.State, path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return tree.Each(ctx, store, pieces.Ref(), func(e tree.Entry) error {
-		in, err := store.Open(ctx, e.ID)
-		if err != nil {
-			return err
-		}
-		_, err = cache.Copy(ctx, w, in)
-		return errors.Join(err, in.Close())
-	})
-}
