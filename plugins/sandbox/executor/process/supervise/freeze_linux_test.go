@@ -29,7 +29,12 @@ func TestFreeze(t *testing.T) {
 			lines <- struct{}{}
 		}
 	}()
-	t.Cleanup(func() { supervise.Thaw(os.Getpid()); _ = out.Close(); _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); _ = cmd.Wait() })
+	t.Cleanup(func() {
+		supervise.Thaw(os.Getpid())
+		_ = out.Close()
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = cmd.Wait()
+	})
 	drain := func() (n int) {
 		for {
 			select {
