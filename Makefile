@@ -110,8 +110,7 @@ release: ## build archives, wheels, packages for Debian, a formula and sums for 
 	    -ldflags '-s -w -buildid= -X github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app.version=$(RELEASE_VERSION)' \
 	    -o $(OUT)/release/mleflow-$${p%/*}-$${p#*/} ./cmd/mleflow; \
 	done
-	$(GO) build -C cmd/mleflow/internal/dev/release/nfpm -o $(abspath $(OUT))/nfpm github.com/goreleaser/nfpm/v2/cmd/nfpm
-	$(GO) run ./cmd/mleflow/internal/dev/release -o $(DIST) -version $(RELEASE_VERSION) -nfpm $(OUT)/nfpm $(foreach p,$(PLATFORMS),$(OUT)/release/mleflow-$(subst /,-,$(p)))
+	$(GO) run ./cmd/mleflow/internal/dev/release -o $(DIST) -version $(RELEASE_VERSION) $(foreach p,$(PLATFORMS),$(OUT)/release/mleflow-$(subst /,-,$(p)))
 
 image: build ## make an OCI image of mleflow with mleflow, in DIST
 	$(MLEFLOW) apply pipelines/image.hcl -var program=$(abspath $(MLEFLOW))

@@ -108,12 +108,12 @@ func releaseOfThis(t *testing.T) string {
 	if err := os.Mkdir("docs", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string][]byte{"LICENSE": nil, "README.md": nil, "docs/mleflow.1": nil, named: binary} {
+	for name, text := range map[string][]byte{"LICENSE": nil, "README.md": nil, "docs/mleflow.1": nil, "CHANGELOG.md": nil, named: binary} {
 		if err := os.WriteFile(name, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := release("v1.2.3", "v1.2.3", "", []string{named}); err != nil {
+	if _, err := release("v1.2.3", "v1.2.3", []string{named}); err != nil {
 		t.Fatal(err)
 	}
 	return base

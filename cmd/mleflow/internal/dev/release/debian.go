@@ -3,89 +3,145 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/md5" // #nosec G501 -- dpkg's sums of installed files
 	_ "embed"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"text/template"
 
 	"github.com/spf13/cobra"
 )
 
-//go:embed deb.yaml.tmpl
-var debText string
+//go:embed control.tmpl
+var controlText string
 
 //go:embed copyright
 var copyright []byte
 
-var debConfig = template.Must(template.New("deb").Parse(debText))
+var control = template.Must(template.New("control").Parse(controlText))
+
+// packsDebian reports whether this machine can write packages for Debian.
+func packsDebian() bool {
+	_, err := exec.LookPath("dpkg-deb")
+	return err == nil
+}
 
 // debian is the package of a binary: program, man page, completions of shells,
 // copyright and news, where Debian's policy has them.
-func debian(nfpm, version string, b built) artefact {
+func debian(version string, b built) artefact {
 	name := fmt.Sprintf("mleflow_%s_%s.deb", version, b.arch)
 	return artefact{name, func(to string) error {
-		work, err := os.MkdirTemp("", "mleflow-deb-")
+		root, err := os.MkdirTemp("", "mleflow-deb-")
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(work)
-		if err := debFiles(work); err != nil {
+		defer os.RemoveAll(root)
+		files, err := debFiles(b.path)
+		if err != nil {
 			return err
 		}
-		var config bytes.Buffer
-		if err := debConfig.Execute(&config, map[string]string{"Version": version, "Arch": b.arch, "Program": b.path, "Work": work}); err != nil {
+		if err := debInfo(files, version, b.arch); err != nil {
 			return err
 		}
-		file := filepath.Join(work, "deb.yaml")
-		if err := os.WriteFile(file, config.Bytes(), 0o600); err != nil {
+		for path, text := range files {
+			if err := debFile(filepath.Join(root, path), text); err != nil {
+				return err
+			}
+		}
+		if err := os.Chmod(root, 0o755); err != nil {
 			return err
 		}
-		if out, err := exec.Command(nfpm, "package", "--config", file, "--packager", "deb", "--target", to).CombinedOutput(); err != nil {
-			return fmt.Errorf("nfpm: %w\n%s", err, out)
+		cmd := exec.Command("dpkg-deb", "--root-owner-group", "-Zgzip", "--build", root, to)
+		cmd.Env = append(os.Environ(), "SOURCE_DATE_EPOCH=315532800") // 1980
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("dpkg-deb: %w\n%s", err, out)
 		}
 		return nil
 	}}
 }
 
-// debFiles writes what the package has besides the program. Completions ask
-// the program, and depend on its name only.
-func debFiles(work string) error {
+// debFile writes a file of a package, with the permissions that packages have. The
+// program is the only one that runs.
+func debFile(path string, text []byte) error {
+	mode := os.FileMode(0o644)
+	if filepath.Base(filepath.Dir(path)) == "bin" {
+		mode = 0o755
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, text, mode); err != nil {
+		return err
+	}
+	return os.Chmod(path, mode) // whatever the umask
+}
+
+// debFiles returns the files of a package by their paths. Completions ask the program,
+// and depend on its name only.
+func debFiles(program string) (map[string][]byte, error) {
 	root := &cobra.Command{Use: "mleflow"}
 	var bash, zsh, fish bytes.Buffer
 	if err := root.GenBashCompletionV2(&bash, true); err != nil {
-		return err
+		return nil, err
 	}
 	if err := root.GenZshCompletion(&zsh); err != nil {
-		return err
+		return nil, err
 	}
 	if err := root.GenFishCompletion(&fish, true); err != nil {
-		return err
+		return nil, err
 	}
-	files := map[string][]byte{"bash": bash.Bytes(), "zsh": zsh.Bytes(), "fish": fish.Bytes(), "copyright": copyright}
-	for name, from := range map[string]string{"mleflow.1.gz": "docs/mleflow.1", "NEWS.gz": "CHANGELOG.md"} {
-		text, err := os.ReadFile(from)
-		if err != nil {
-			return err
-		}
-		var packed bytes.Buffer
-		w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-		if err != nil {
-			return err
-		}
-		if _, err := w.Write(text); err != nil {
-			return err
-		}
-		if err := w.Close(); err != nil {
-			return err
-		}
-		files[name] = packed.Bytes()
+	text, err := os.ReadFile(program)
+	if err != nil {
+		return nil, err
 	}
-	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(work, name), data, 0o600); err != nil {
-			return err
+	files := map[string][]byte{
+		"usr/bin/mleflow": text, "usr/share/doc/mleflow/copyright": copyright,
+		"usr/share/bash-completion/completions/mleflow":    bash.Bytes(),
+		"usr/share/zsh/vendor-completions/_mleflow":        zsh.Bytes(),
+		"usr/share/fish/vendor_completions.d/mleflow.fish": fish.Bytes(),
+	}
+	for path, from := range map[string]string{"usr/share/man/man1/mleflow.1.gz": "docs/mleflow.1", "usr/share/doc/mleflow/NEWS.gz": "CHANGELOG.md"} {
+		if files[path], err = zipped(from); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return files, nil
+}
+
+// zipped returns a file compressed by gzip, without its name and time.
+func zipped(path string) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(text); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return packed.Bytes(), nil
+}
+
+// debInfo adds what dpkg is told of the files: the fields of the package, and the sums
+// that dpkg -V compares.
+func debInfo(files map[string][]byte, version, arch string) error {
+	var fields, sums bytes.Buffer
+	size := 0
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		size += (len(files[path]) + 1023) / 1024
+		fmt.Fprintf(&sums, "%x  %s\n", md5.Sum(files[path]), path) // #nosec G401
+	}
+	err := control.Execute(&fields, map[string]any{"Version": version, "Arch": arch, "Size": size})
+	files["DEBIAN/control"], files["DEBIAN/md5sums"] = fields.Bytes(), sums.Bytes()
+	return err
 }

@@ -2,11 +2,11 @@
 // bill of materials, a Python wheel and a package for Debian; the source distributions
 // and wheels of the Python packages, a formula for Homebrew, and the sums of them all.
 //
-//	release -o DIR -version v1.2.3 [-nfpm PROGRAM] BINARY...
+//	release -o DIR -version v1.2.3 BINARY...
 //
-// A binary is named mleflow-GOOS-GOARCH. Packages for Debian are made where nfpm is
-// given. The same binaries give the same bytes: nothing of the clock, the user or the
-// machine gets into a file.
+// A binary is named mleflow-GOOS-GOARCH. Packages for Debian are made where dpkg-deb is.
+// The same binaries give the same bytes: nothing of the clock, the user or the machine
+// gets into a file.
 package main
 
 import (
@@ -30,9 +30,8 @@ import (
 func main() {
 	out := flag.String("o", "dist", "folder to write to")
 	version := flag.String("version", "", "version, as in v1.2.3")
-	nfpm := flag.String("nfpm", "", "the program nfpm, which makes packages for Debian")
 	flag.Parse()
-	names, err := release(*out, *version, *nfpm, flag.Args())
+	names, err := release(*out, *version, flag.Args())
 	for _, name := range names {
 		if info, err := os.Stat(filepath.Join(*out, name)); err == nil {
 			fmt.Printf("%10.2f MB  %s\n", float64(info.Size())/1e6, name)
@@ -54,11 +53,11 @@ type artefact struct {
 }
 
 // release writes all files to a folder, and returns their names.
-func release(out, version, nfpm string, binaries []string) ([]string, error) {
+func release(out, version string, binaries []string) ([]string, error) {
 	if version == "" || len(binaries) == 0 {
 		return nil, errors.New("give -version and the binaries")
 	}
-	all, err := artefacts(version, nfpm, binaries)
+	all, err := artefacts(version, binaries)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +83,7 @@ func release(out, version, nfpm string, binaries []string) ([]string, error) {
 }
 
 // artefacts are the files of a release but the formula and the sums, which need them.
-func artefacts(version, nfpm string, paths []string) ([]artefact, error) {
+func artefacts(version string, paths []string) ([]artefact, error) {
 	forms, err := versionsOf(version)
 	if err != nil {
 		return nil, err
@@ -102,8 +101,8 @@ func artefacts(version, nfpm string, paths []string) ([]artefact, error) {
 		name := "mleflow-" + version + "-" + platform
 		all = append(all, artefact{name + ".tar.gz", func(to string) error { return pack(to, name, path) }},
 			artefact{name + ".cdx.json", func(to string) error { return writeBill(to, path, version) }})
-		if nfpm != "" && system == "linux" {
-			all = append(all, debian(nfpm, forms.debian, b))
+		if system == "linux" && packsDebian() {
+			all = append(all, debian(forms.debian, b))
 		}
 	}
 	python, err := projects("python", forms.python)

@@ -24,27 +24,31 @@ func TestRelease(t *testing.T) {
 	if err := os.Mkdir("docs", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string][]byte{"LICENSE": []byte("free"), "README.md": []byte("read"), "docs/mleflow.1": []byte("man"), "mleflow-linux-amd64": binary} {
+	for name, text := range map[string][]byte{"LICENSE": []byte("free"), "README.md": []byte("read"), "docs/mleflow.1": []byte("man"), "CHANGELOG.md": []byte("news"), "mleflow-linux-amd64": binary} {
 		if err := os.WriteFile(name, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, out := range []string{"a", "b"} {
-		if _, err := release(out, "v1.2.3", "", []string{"mleflow-linux-amd64"}); err != nil {
+		if _, err := release(out, "v1.2.3", []string{"mleflow-linux-amd64"}); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Chtimes("mleflow-linux-amd64", time.Now(), time.Now().Add(-time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"SHA256SUMS", "mleflow-v1.2.3-linux-amd64.tar.gz", "mleflow-v1.2.3-linux-amd64.cdx.json"} {
+	names := []string{"SHA256SUMS", "mleflow-v1.2.3-linux-amd64.tar.gz", "mleflow-v1.2.3-linux-amd64.cdx.json"}
+	if packsDebian() {
+		names = append(names, "mleflow_1.2.3_amd64.deb")
+	}
+	for _, name := range names {
 		a, b := read(t, "a", name), read(t, "b", name)
 		if !bytes.Equal(a, b) {
 			t.Errorf("%s differs between two releases of the same binary", name)
 		}
 	}
-	if n := strings.Count(string(read(t, "a", "SHA256SUMS")), "\n"); n != 3 {
-		t.Errorf("SHA256SUMS has %d lines, want 3", n)
+	if n := strings.Count(string(read(t, "a", "SHA256SUMS")), "\n"); n != len(names) {
+		t.Errorf("SHA256SUMS has %d lines, want %d", n, len(names))
 	}
 	var b bill
 	if err := json.Unmarshal(read(t, "a", "mleflow-v1.2.3-linux-amd64.cdx.json"), &b); err != nil {
