@@ -41,7 +41,7 @@ func init() {
 	watch()
 }
 
-// watch sets the percentage anew after each collection.
+// watch sets the percentage again after each collection.
 func watch() {
 	type sentinel struct{ _ *int } // with a pointer, so that it has its place for itself
 	// A finalizer runs as soon as the sentinel is swept, which is among the first.
