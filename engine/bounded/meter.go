@@ -142,6 +142,9 @@ func (w *meter) wrap(e *hclsyntax.Expression, k kind, user string) {
 	case "?":
 		m.unified = true
 	}
+	if m.shallow {
+		m.effort = 1 // they are only measured
+	}
 	*e = m
 }
 
@@ -154,8 +157,7 @@ func (m *Metered) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	v, diags := m.Expression.Value(ctx)
 	s := m.budget.measure(v, m.SrcRange)
 	if m.shallow {
-		n := 1 + int64(count(v))
-		s = size{elements: n, bytes: 64 * n}
+		s.bytes = 64 + 64*int64(count(v))
 	}
 	if !m.makes {
 		s.bytes = 0
