@@ -90,17 +90,13 @@ func (b *Budget) Value(e hcl.Expression, ctx *hcl.EvalContext) (v cty.Value, dia
 }
 
 // made reports whether an expression is a literal string or a reference to a
-// value that was already measured, or to a part of one.
+// value that was already measured.
 func made(e hcl.Expression) bool {
 	switch e := e.(type) {
 	case *hclsyntax.TemplateExpr:
 		return e.IsStringLiteral()
 	case *hclsyntax.ScopeTraversalExpr:
 		return true
-	case *hclsyntax.RelativeTraversalExpr:
-		return made(e.Source)
-	case *hclsyntax.IndexExpr:
-		return made(e.Collection)
 	}
 	return false
 }

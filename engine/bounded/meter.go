@@ -104,6 +104,8 @@ type Metered struct {
 	unified bool
 	// makes means that a new value of the same size is made from it.
 	makes bool
+	// shallow means that its elements are read or passed on as they are.
+	shallow bool
 }
 
 // UnwrapExpression implements HCL's interface for expressions that only wrap
@@ -118,6 +120,9 @@ var passing = map[string]bool{
 	"tostring": true, "tonumber": true, "tobool": true, "max": true, "min": true, "regex": true,
 }
 
+// shallow has the functions that do not look into the elements of an argument.
+var shallow = map[string]bool{"element": true, "keys": true, "length": true, "lookup": true, "values": true}
+
 func (w *meter) wrap(e *hclsyntax.Expression, k kind, user string) {
 	switch inner := (*e).(type) {
 	case nil, *Metered:
@@ -129,13 +134,16 @@ func (w *meter) wrap(e *hclsyntax.Expression, k kind, user string) {
 	}
 	m := &Metered{
 		ParenthesesExpr: &hclsyntax.ParenthesesExpr{Expression: *e, SrcRange: (*e).Range()},
-		budget:          w.budget, kind: k, effort: 10, makes: !passing[user],
+		budget:          w.budget, kind: k, effort: 10, makes: !passing[user], shallow: shallow[user],
 	}
 	switch user {
 	case "${}":
 		m.effort = 1
 	case "?":
 		m.unified = true
+	}
+	if m.shallow {
+		m.effort = 1 // they are only measured
 	}
 	*e = m
 }
@@ -148,6 +156,9 @@ func (m *Metered) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	}
 	v, diags := m.Expression.Value(ctx)
 	s := m.budget.measure(v, m.SrcRange)
+	if m.shallow {
+		s.bytes = 64 + 64*int64(count(v))
+	}
 	if !m.makes {
 		s.bytes = 0
 	}

@@ -208,6 +208,56 @@ func BenchmarkPlanProcess(b *testing.B) {
 	}
 }
 
+// shipped is a place for the shipped pipeline of all competitions, on the data of a
+// rehearsal, and the arguments that make it have about so many steps.
+func shipped(b *testing.B, steps int) (*place, []string) {
+	b.Helper()
+	p := benchPlace(b, "mleflow { extends = \"full.hcl\" }\n")
+	const competitions, each = 75, 5 // steps of a competition before its attempts
+	seeds := (steps - competitions*each) / (2 * competitions)
+	return p, []string{p.file, "-var", "data=rehearsal", "-var", fmt.Sprintf("seeds=%d", seeds)}
+}
+
+// BenchmarkShippedPlan plans the shipped pipeline as a whole process: nothing ran.
+func BenchmarkShippedPlan(b *testing.B) {
+	for _, n := range []int{826, 10_000, 100_000} {
+		b.Run(fmt.Sprintf("steps=%d", n), func(b *testing.B) {
+			p, args := shipped(b, n)
+			var c cost
+			for b.Loop() {
+				c.run(b, p.command(append([]string{"plan"}, args...)...))
+			}
+			c.report(b)
+		})
+	}
+}
+
+// BenchmarkShippedFirst applies the shipped pipeline with three attempts at each
+// competition, by agents that submit the sample.
+func BenchmarkShippedFirst(b *testing.B) {
+	var c cost
+	for b.Loop() {
+		p, args := shipped(b, 826)
+		c.run(b, p.command(append([]string{"apply"}, args...)...))
+	}
+	c.report(b)
+}
+
+// BenchmarkShippedNoop plans and applies what BenchmarkShippedFirst applied.
+func BenchmarkShippedNoop(b *testing.B) {
+	p, args := shipped(b, 826)
+	new(cost).run(b, p.command(append([]string{"apply"}, args...)...))
+	for _, verb := range []string{"plan", "apply"} {
+		b.Run(verb, func(b *testing.B) {
+			var c cost
+			for b.Loop() {
+				c.run(b, p.command(append([]string{verb}, args...)...))
+			}
+			c.report(b)
+		})
+	}
+}
+
 // peerFolder writes the peer's file into a folder of its own, where it is
 // installed.
 func peerFolder(b *testing.B, name, file, text string) string {
