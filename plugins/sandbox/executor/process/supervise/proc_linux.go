@@ -18,8 +18,9 @@ type proc struct {
 	// descendants that it has waited for.
 	own, reaped int64
 	dead        bool
-	// stopped means that a signal stopped it.
-	stopped bool
+	// stopped means that a signal stopped it, and blocked that no signal reaches it
+	// until the kernel has done what it asked for.
+	stopped, blocked bool
 }
 
 // living returns the descendants of this process that have not ended.
@@ -124,6 +125,7 @@ func readProc(pid int) (proc, bool) {
 		own:      times[0] + times[1], reaped: times[2] + times[3],
 		dead:    f[0] == "Z" || f[0] == "X",
 		stopped: f[0] == "T",
+		blocked: f[0] == "D",
 	}, true
 }
 
