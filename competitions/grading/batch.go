@@ -190,7 +190,6 @@ type Batch struct {
 	// Version is the version of competitions that have it; "" is that of the data.
 	Version string
 	Created time.Time
-	Workers int          // at once; 0 for one a processor
 	Done    func(Report) // called, one at a time, after each report; may be nil
 }
 
@@ -199,7 +198,7 @@ type Batch struct {
 func (b Batch) GradeAll(ctx context.Context, entries []Entry, failures []Failure) (Summary, error) {
 	results := make([]result, len(entries))
 	var lock sync.Mutex
-	forEach(len(entries), b.Workers, func(i int) {
+	forEach(len(entries), func(i int) {
 		results[i] = b.gradeEntry(ctx, entries[i])
 		if b.Done != nil && results[i].failure == nil {
 			lock.Lock()
@@ -257,14 +256,11 @@ func (b Batch) gradeEntry(ctx context.Context, e Entry) result {
 	return result{report: report}
 }
 
-// forEach calls f for 0 to n-1, at most workers at once.
-func forEach(n, workers int, f func(int)) {
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
+// forEach calls f for 0 to n-1, one at a time on each processor.
+func forEach(n int, f func(int)) {
 	next := make(chan int)
 	var wait sync.WaitGroup
-	for range min(workers, n) {
+	for range min(runtime.GOMAXPROCS(0), n) {
 		wait.Go(func() {
 			for i := range next {
 				f(i)

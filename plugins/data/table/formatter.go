@@ -34,10 +34,10 @@ func newFormatter(t *Table, o WriteOptions) (*formatter, error) {
 	if f.float, err = parseFloatFormat(o.FloatFormat); err != nil {
 		return nil, err
 	}
-	f.na = f.appendText(nil, []byte(o.NA))
+	f.na = f.appendText(nil, nil)
 	f.bare = f.comma == ',' && o.Quoting == QuoteMinimal
 	f.odd = o.Quoting != QuoteMinimal || o.FloatFormat != "" || f.comma > '*' && f.comma != ',' && f.comma < 0x7f
-	if f.comma == ',' && o.FloatFormat == "" && o.NA == "" {
+	if f.comma == ',' && o.FloatFormat == "" {
 		f.lines = newCopier(t, o.Quoting)
 	}
 	return f, nil

@@ -62,7 +62,7 @@ func FuzzReadCSV(f *testing.F) {
 			if c.Len() != tb.Len() || len(c.Values()) != tb.Len() || len(c.Floats()) != tb.Len() {
 				t.Fatalf("column %q of %d rows in a table of %d", c.Name(), c.Len(), tb.Len())
 			}
-			c.ArgSort(sortOptions{})
+			c.ArgSort(false)
 		}
 	})
 }

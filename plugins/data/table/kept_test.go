@@ -79,7 +79,7 @@ func sameTable(t *testing.T, kept, plain *Table, rows []int) {
 			return wide.Take(rows)
 		},
 	}
-	options := []WriteOptions{{}, {Index: true}, {Quoting: QuoteNonNumeric}, {Quoting: QuoteAll, Index: true}, {NA: "x"}, {Comma: '1'}, {FloatFormat: "%.3f"}}
+	options := []WriteOptions{{}, {Index: true}, {Quoting: QuoteNonNumeric}, {Quoting: QuoteAll, Index: true}, {Comma: '1'}, {FloatFormat: "%.3f"}}
 	for range 2 {
 		for i, view := range views {
 			for _, o := range options[:min(len(options), 1+len(options)*(i/3))] {

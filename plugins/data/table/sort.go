@@ -6,13 +6,6 @@ import (
 	"slices"
 )
 
-// sortOptions are the options of Column.ArgSort. The zero value sorts as
-// sort_values does by one column.
-type sortOptions struct {
-	Stable     bool // kind="stable" instead of numpy's quicksort
-	Descending bool // ascending=False; missing values still come last
-}
-
 // ArgSort returns the row numbers in the order of pandas sort_values on the
 // named columns: one column by numpy's quicksort, which is not stable, several
 // by a stable lexicographic sort. Missing values come last, strings are ordered
@@ -27,7 +20,7 @@ func (t *Table) ArgSort(names ...string) ([]int, error) {
 		cols[i] = c
 	}
 	if len(cols) == 1 {
-		return cols[0].ArgSort(sortOptions{})
+		return cols[0].ArgSort(false)
 	}
 	return lexSort(cols, t.n)
 }
@@ -42,21 +35,15 @@ func (t *Table) SortBy(names ...string) (*Table, error) {
 }
 
 // ArgSort returns the positions of the cells in order, missing ones last.
-// Without Stable, equal cells come in the order that the scalar introsort of
+// Unless it is stable, equal cells come in the order that the scalar introsort of
 // numpy.argsort leaves them in. (numpy sorts numbers by vector instructions
 // where the processor has them, with another order of equal numbers; strings
 // never.) A Mixed column of strings and numbers has no order.
-func (c *Column) ArgSort(o sortOptions) ([]int, error) {
+func (c *Column) ArgSort(stable bool) ([]int, error) {
 	present, missing := c.present()
-	if o.Descending {
-		slices.Reverse(present)
-	}
-	order, err := c.argSort(present, o.Stable)
+	order, err := c.argSort(present, stable)
 	if err != nil {
 		return nil, fmt.Errorf("sort by column %q: %w", c.name, err)
-	}
-	if o.Descending {
-		slices.Reverse(order)
 	}
 	out := make([]int, 0, c.n)
 	for _, k := range order {
@@ -174,7 +161,7 @@ func lexSort(cols []*Column, n int) ([]int, error) {
 // ranks numbers the distinct values of the column in order, the missing value
 // last.
 func (c *Column) ranks() ([]int32, error) {
-	order, err := c.ArgSort(sortOptions{Stable: true})
+	order, err := c.ArgSort(true)
 	if err != nil {
 		return nil, err
 	}

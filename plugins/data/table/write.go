@@ -24,7 +24,6 @@ type WriteOptions struct {
 	Quoting     Quoting // which fields are quoted
 	FloatFormat string  // a C format for floats, such as "%.10g"; empty: FormatFloat
 	Index       bool    // a first column of row numbers under an empty name
-	NA          string  // what is written for a missing value
 }
 
 // WriteCSV writes t to w as pandas does: "\n" ends a line, floats are written

@@ -126,7 +126,7 @@ func (x *exchange) admit(path string) (*Call, error) {
 		return nil, err
 	}
 	return &Call{
-		Model: &x.Model, Dialect: x.Dialect, Request: asked, Method: x.r.Method, Path: path, Body: body, Header: outgoing(asked.Header, x.r.Header),
+		Dialect: x.Dialect, Request: asked, Method: x.r.Method, Path: path, Body: body, Header: outgoing(asked.Header, x.r.Header),
 		Reserve: func() error { return x.reserve(most) },
 		Wait: func(from time.Time) func() {
 			end := x.waits.begin(from)

@@ -20,7 +20,6 @@ type Upstream interface {
 
 // Call is a request that the gateway accepted.
 type Call struct {
-	Model   *Model
 	Dialect dialect.Dialect
 	Request *dialect.Request
 	Method  string

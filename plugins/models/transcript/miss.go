@@ -22,9 +22,6 @@ type Miss struct {
 	// Recorded and Asked are the two normalised texts around their first
 	// difference.
 	Recorded, Asked string
-	// Continues reports that an earlier request of the conversation missed, so
-	// that its later requests cannot be recorded.
-	Continues bool
 }
 
 // Error implements error. It returns one paragraph that shows the difference.
@@ -55,7 +52,7 @@ func (p *Player) miss(a Ask, f *form) (*Miss, error) {
 	}
 	for i := len(f.normal) - 2; i > 0; i-- {
 		if p.missed[f.normal[i]] {
-			return &Miss{Continues: true, Why: "its conversation left the recording with an earlier request"}, nil
+			return &Miss{Why: "its conversation left the recording with an earlier request"}, nil
 		}
 	}
 	nearest, ok := p.placed[f.place]

@@ -84,7 +84,6 @@ type trainer struct {
 	x      *matrix
 	lesson *lesson
 	rng    *rand.Rand
-	log    io.Writer
 	net    *network
 	// fit are the training rows, hold the rows that decide when to stop.
 	fit, hold []int
@@ -93,7 +92,7 @@ type trainer struct {
 // train returns the network that performs best on a tenth of the rows. rng draws them,
 // and they are not used for training.
 func train(x *matrix, l *lesson, rng *rand.Rand, log io.Writer) *network {
-	t := &trainer{x: x, lesson: l, rng: rng, log: log, net: newNetwork(x.cols, hiddenUnits, l.outputs, rng)}
+	t := &trainer{x: x, lesson: l, rng: rng, net: newNetwork(x.cols, hiddenUnits, l.outputs, rng)}
 	order := rng.Perm(x.rows)
 	t.hold, t.fit = order[:x.rows/10], order[x.rows/10:]
 	if len(t.hold) == 0 {

@@ -14,7 +14,6 @@ type Policy struct{ places []place }
 
 // place is one entry of the list.
 type place struct {
-	text string
 	// host is a name in lower case; with below, it stands for every name below it.
 	host  string
 	below bool
@@ -43,7 +42,7 @@ func parsePlace(text string) (place, error) {
 	if err != nil {
 		return place{}, errors.New("write \"host:port\", such as \"api.openai.com:443\"")
 	}
-	p := place{text: text, port: port}
+	p := place{port: port}
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if p.addr = addr.Unmap(); addr.Zone() != "" || never(p.addr) {
 			return place{}, fmt.Errorf("this address is never reached from an agent")

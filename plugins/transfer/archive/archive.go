@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"math"
 	"strings"
@@ -77,9 +76,6 @@ type Limits struct {
 	// Ratio is how many times as large as the archive the unpacked files may be,
 	// once they exceed 64 MiB; 0 means no limit.
 	Ratio int64
-	// OneCase rejects names that differ only in case, for file systems that do not
-	// distinguish them. Linux does, and some data sets contain such names.
-	OneCase bool
 }
 
 // ratioFree is the size up to which unpacked files may have any ratio.
@@ -140,8 +136,6 @@ type guard struct {
 	// seen maps a name to whether it is a folder. If it is nil, names may occur
 	// twice; the consumer of the entries checks for that.
 	seen map[string]bool
-	// cases maps the digest of a name without case to that of the name.
-	cases map[uint64]uint64
 }
 
 // cleaner returns a guard that only cleans names; another guard has checked
@@ -171,9 +165,6 @@ func (g *guard) admit(e *Entry) error {
 	if err := g.place(e); err != nil {
 		return err
 	}
-	if err := g.checkCase(e.Name); err != nil {
-		return err
-	}
 	return g.grow(e)
 }
 
@@ -195,33 +186,6 @@ func (g *guard) place(e *Entry) error {
 			break
 		}
 		g.seen[dir] = true
-	}
-	return nil
-}
-
-// caseSeed makes the digests of names differ between processes, so that no
-// archive can be made with collisions.
-var caseSeed = maphash.MakeSeed()
-
-// checkCase rejects a name if it, or one of its folders, occurred before in a
-// different case.
-func (g *guard) checkCase(name string) error {
-	if !g.limits.OneCase {
-		return nil
-	}
-	if g.cases == nil {
-		g.cases = map[uint64]uint64{}
-	}
-	for part := name; part != ""; part = parent(part) {
-		folded, exact := maphash.String(caseSeed, strings.ToLower(part)), maphash.String(caseSeed, part)
-		old, ok := g.cases[folded]
-		switch {
-		case ok && old != exact:
-			return fmt.Errorf("%w: name %q differs from another only in case, which this file system does not distinguish", ErrUnsafe, part)
-		case ok:
-			return nil
-		}
-		g.cases[folded] = exact
 	}
 	return nil
 }

@@ -229,7 +229,6 @@ func TestHostileLimits(t *testing.T) {
 		{"count", bomb, archive.Limits{Entries: 1, Bytes: 1 << 40}, `"bomb.bin"`},
 		{"size of a nested archive", nested, archive.Limits{Entries: 9, Bytes: 1 << 20}, `"in.zip"`},
 		{"ratio of a nested archive", nested, archive.Limits{Entries: 9, Bytes: 1 << 40, Ratio: 500}, `"bomb.bin"`},
-		{"case", two, archive.Limits{Entries: 9, Bytes: 1 << 40, OneCase: true}, `"data`},
 	} {
 		format, err := archive.FormatIn(source(tt.data), "")
 		if err != nil {

@@ -22,7 +22,6 @@ const (
 	zipEndSig     = 0x06054b50
 	zipLocatorSig = 0x07064b50
 	zipEnd64Sig   = 0x06064b50
-	zipDescSig    = 0x08074b50
 	zipExtra64    = 0x0001
 	zipSignature  = 0x05054b50
 )
@@ -30,7 +29,6 @@ const (
 // Bits of an entry's flags.
 const (
 	zipEncrypted  = 1 << 0
-	zipEndMarker  = 1 << 1 // of LZMA data
 	zipDescriptor = 1 << 3
 	zipPatched    = 1 << 5
 	zipStrong     = 1 << 6

@@ -13,8 +13,6 @@ import (
 type Daemon struct {
 	// Version is the daemon's release, such as "1.6.20~ds1".
 	Version string
-	// Revision is the source revision of the daemon; it may be empty.
-	Revision string
 }
 
 // probeTimeout limits the connection and the answer together.
@@ -38,7 +36,7 @@ func Probe(ctx context.Context, socket string) (Daemon, error) {
 	if err != nil {
 		return Daemon{}, fmt.Errorf("ask containerd for its version: %w", err)
 	}
-	return Daemon{Version: v.Version, Revision: v.Revision}, nil
+	return Daemon{Version: v.Version}, nil
 }
 
 // listening fails at once if nobody listens, whereas the client would retry until its

@@ -108,7 +108,7 @@ func TestClusterAsked(t *testing.T) {
 			window, ended := l.newTerminal("apply", l.file, "--on", l.dir+"/cluster.hcl", "-var", "log="+l.dir+"/log")
 			window.await("[2mon ") // a node
 			window.press("\x03")
-			window.await("Leave them running, stop them, or continue the run? [leave/stop/continue]")
+			window.await("or continue the run? [leave/stop/continue]")
 			window.press(tt.answer)
 			window.await(tt.says)
 			if code := ended(); code != 130 {

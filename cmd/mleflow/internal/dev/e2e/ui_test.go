@@ -65,8 +65,8 @@ func TestWatch(t *testing.T) {
 	run.Wait(`document.querySelector('[data-section=running]').innerText.includes('step.agent-run.solve') && document.body.innerText.includes('step.exec.broken')`)
 
 	step := base + strings.Replace(strings.Trim(run.Run(`location.pathname`), `"`), "/runs/", "/step/", 1) + "?address=step.agent-run.solve"
-	said, code := b.Tab(browsertest.Forms()[0]), b.Tab(browsertest.Forms()[3])
-	for tab, part := range map[*browsertest.Tab]string{said: "transcript", code: "code"} {
+	said, code, changes := b.Tab(browsertest.Forms()[0]), b.Tab(browsertest.Forms()[3]), b.Tab(browsertest.Forms()[1])
+	for tab, part := range map[*browsertest.Tab]string{said: "transcript", code: "code", changes: "code&view=changes"} {
 		tab.Go(first)
 		tab.Go(step + "&tab=" + part)
 		tab.Run("window.same = true")
@@ -75,7 +75,8 @@ func TestWatch(t *testing.T) {
 	code.Wait(`document.body.innerText.includes('print(111)')`)
 	sign("one")
 	said.Wait(`document.body.innerText.includes('2 exchanges so far') && document.body.innerText.includes('Then the rest.')`)
-	code.Wait(`document.querySelector('del')?.innerText.includes('print(111)') && document.querySelector('ins').innerText.includes('print(222)')`)
+	code.Wait(`document.body.innerText.includes('print(222)')`)
+	changes.Wait(`document.querySelector('del')?.innerText.includes('print(111)') && document.querySelector('ins').innerText.includes('print(222)')`)
 	shoot(t, map[string]*browsertest.Tab{"watched-run": run, "watched-transcript": said, "watched-code": code})
 	said.Click(`a[data-turn="2"]`)
 	said.Wait(`document.querySelector('#turn, [data-section=turn]').innerText.includes('planned')`)
@@ -92,7 +93,7 @@ func TestWatch(t *testing.T) {
 	}
 	runs.Wait(`document.querySelector('.pill.failed')`)
 	shoot(t, map[string]*browsertest.Tab{"watched-end": run})
-	for name, tab := range map[string]*browsertest.Tab{"the run": run, "the transcript": said, "the code": code} {
+	for name, tab := range map[string]*browsertest.Tab{"the run": run, "the transcript": said, "the code": code, "its changes": changes} {
 		if tab.Run("window.same === true") != "true" {
 			t.Errorf("the page of %s was loaded again", name)
 		}
