@@ -52,6 +52,9 @@ func newResultIndex(ctx context.Context, src Source) *resultIndex {
 // refreshEvery is the interval at which new and running runs are read.
 const refreshEvery = 3 * time.Second
 
+// begin starts to read, if nobody has.
+func (x *resultIndex) begin() { x.start.Do(func() { go x.run() }) }
+
 // run keeps the index up to date until the context ends.
 func (x *resultIndex) run() {
 	for {
@@ -140,7 +143,7 @@ type progress struct {
 // all returns the results in order of competition, agent and seed, and the number of
 // unread runs.
 func (x *resultIndex) all() ([]*result, progress) {
-	x.start.Do(func() { go x.run() })
+	x.begin()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	out := make([]*result, 0, len(x.byKey))
