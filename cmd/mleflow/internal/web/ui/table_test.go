@@ -149,6 +149,55 @@ func TestAttemptsTable(t *testing.T) {
 	}
 }
 
+// TestAttemptsWithoutGrades looks for attempts that no report tells of in the list of all:
+// one that failed, one that nobody graded, one at which the grader failed and one that a
+// later run has graded.
+func TestAttemptsWithoutGrades(t *testing.T) {
+	l := newLab(t)
+	var all []attempt
+	for _, agent := range []string{"failing", "alone", "ungraded", "later"} {
+		all = append(all, attempt{agent: agent, competition: "demo-digits", seed: "7", score: 0.5, curve: "[]"})
+	}
+	end := func(r *ledger.Run, address, kind string, status event.Status, message string) {
+		r.Emit(event.StepFinished{At: event.At{Time: l.start}, Address: address, Kind: kind, Status: status, Error: message, Action: address, Outputs: map[string]string{"outcome": `"finished"`}})
+	}
+	r := l.write("first.hcl", l.start, all)
+	end(r, solve(all[0]), "agent-run", event.Failed, "no space")
+	for _, a := range all[1:] {
+		end(r, solve(a), "agent-run", event.Ran, "")
+	}
+	end(r, score(all[2]), "grade", event.Failed, "the grader broke")
+	l.close(r, 3)
+	r = l.write("second.hcl", l.start.Add(time.Hour), all[3:])
+	end(r, solve(all[3]), "agent-run", event.Cached, "")
+	outputs := l.graded(all[3])
+	r.Emit(event.StepFinished{At: event.At{Time: l.start}, Address: score(all[3]), Kind: "grade", Status: event.Ran, Action: "graded", Outputs: outputs})
+	l.close(r, 2)
+	l.get("/attempts")
+	l.indexed()
+	_, body := l.get("/attempts")
+	want := map[string][2]string{"failing": {"failed", "no space"}, "alone": {"not graded yet", ""}, "ungraded": {"not graded", "the grader broke"}, "later": {"scored", "0.5"}}
+	rows := gridRowsOf(body)
+	if len(rows) != len(want) {
+		t.Errorf("%d rows: %q", len(rows), rows)
+	}
+	for _, row := range rows {
+		agent, _, _ := strings.Cut(row[0], " ")
+		if text := strings.Join(row[2:], " "); row[1] != want[agent][0] || !strings.Contains(text, want[agent][1]) {
+			t.Errorf("%q is not %q", row, want[agent])
+		}
+	}
+	if _, body = l.get("/search?q=grader+broke"); !strings.Contains(body, "ungraded · demo-digits · 7") {
+		t.Error("the search does not find the reason of an attempt without a grade")
+	}
+}
+
+// graded stores the report of an attempt and returns the outputs of its grade.
+func (l *lab) graded(a attempt) map[string]string {
+	ref := must(cache.PutBytes(l.ctx, l.cache, must(json.Marshal(map[string]any{"competition_id": a.competition, "score": a.score, "exact_score": a.score, "outcome": "scored", "labels": map[string]string{"agent": a.agent, "seed": a.seed}}))))
+	return map[string]string{"outcome": `"scored"`, "score": fmt.Sprint(a.score), "medal": `"none"`, "report": string(ref.Kind) + ":" + ref.ID.String()}
+}
+
 // TestGroups has means and standard errors computed by hand: of 0.9 and 0.75 the mean
 // is 0.825 and the standard error 0.075; of a medal and none, 50 and 50.
 func TestGroups(t *testing.T) {
@@ -242,7 +291,7 @@ func TestOwnCompetition(t *testing.T) {
 // TestEmptyTable has the sections that a page needs to follow what comes.
 func TestEmptyTable(t *testing.T) {
 	l := newLab(t)
-	for path, want := range map[string]string{"/runs": "Nothing has been applied", "/attempts": "No attempt was graded", "/agents": "No attempt of an agent"} {
+	for path, want := range map[string]string{"/runs": "Nothing has been applied", "/attempts": "No attempt has ended", "/agents": "No attempt of an agent"} {
 		if _, body := l.get(path); !strings.Contains(body, want) || !strings.Contains(body, `data-section="grid"`) {
 			t.Errorf("%s: %s", path, body)
 		}
