@@ -70,7 +70,7 @@ func Open(t testing.TB) *Browser {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, path, "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+	cmd := exec.CommandContext(ctx, path, "--headless=new", "--hide-scrollbars", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
 		"--host-resolver-rules=MAP "+Rebound+" 127.0.0.1", "--no-first-run", "--disable-extensions", "--disable-background-networking", "--user-data-dir="+t.TempDir(), "about:blank")
 	cmd.ExtraFiles = []*os.File{toChild, fromChild}
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
