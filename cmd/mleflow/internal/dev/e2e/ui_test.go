@@ -24,6 +24,7 @@ step "exec" "broken" {
 // No page is loaded again.
 func TestWatch(t *testing.T) {
 	b := browsertest.Open(t)
+	t.Cleanup(browsertest.Close)
 	dir := t.TempDir()
 	await := func(name string) string {
 		return "until [ -e " + filepath.Join(dir, name) + " ]; do sleep 0.1; done"

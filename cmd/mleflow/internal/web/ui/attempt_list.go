@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -106,18 +107,14 @@ func ending(status, outcome, graded string, scored bool) (text, class string) {
 		return "scored", "good"
 	case scored:
 		return "scored, " + outcome, "warn"
-	case graded == string(grading.InvalidScore):
-		return "invalid submission", "bad"
-	case !finished:
+	case graded != string(grading.InvalidScore) && !finished:
 		return outcome, "bad"
-	case graded == string(grading.Missing):
-		return "no submission", "bad"
 	case graded == "":
 		return "not graded yet", ""
 	case graded == string(grading.Scored):
 		return "no score", "bad"
 	}
-	return graded, "bad"
+	return firstscreen.EndText(graded), "bad"
 }
 
 // medalCell orders medals by their worth.

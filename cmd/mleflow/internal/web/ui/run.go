@@ -71,7 +71,7 @@ func verdict(state ledger.State, bad, all int) (text, class string) {
 	case bad == all:
 		return "finished, no attempt has a score", "bad"
 	}
-	return fmt.Sprintf("finished, %d of %d attempts without a score", bad, all), "warn"
+	return "finished, " + fraction(bad, all) + " attempts without a score", "warn"
 }
 
 // total is the number of steps of the run.
@@ -97,8 +97,11 @@ func (u *UI) runFacts(m *model, sum *ledger.Summary) []page.Fact {
 		}
 	}
 	if bad, all := m.state.Outcomes.Unscored(); all > 0 {
-		scored := page.Fact{Name: "attempts scored", Value: fmt.Sprintf("%d of %d", all-bad, all)}
-		if sum.State != ledger.Running && bad > 0 {
+		scored := page.Fact{Name: "attempts scored", Value: fraction(all-bad, all)}
+		switch {
+		case sum.State == ledger.Running:
+			scored.Name = "ended attempts scored"
+		case bad > 0:
 			scored.Class = "bad"
 		}
 		facts = append(facts, scored)

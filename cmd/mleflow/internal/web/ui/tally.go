@@ -159,10 +159,11 @@ func (t *tallying) sum() runTally {
 	}
 	t.Lone = slices.Collect(maps.Values(t.lone))
 	var parts []string
-	for _, what := range sortedKeys(t.trouble) {
+	kinds := sortedKeys(t.trouble)
+	slices.SortStableFunc(kinds, func(a, b string) int { return t.trouble[b] - t.trouble[a] })
+	for _, what := range kinds {
 		parts = append(parts, fmt.Sprintf("%s %s", view.Count(int64(t.trouble[what])), what))
 	}
-	slices.Sort(parts)
 	t.Trouble = strings.Join(parts, ", ")
 	return t.runTally
 }
