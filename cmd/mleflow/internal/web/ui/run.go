@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -36,10 +37,7 @@ func (u *UI) openRun(r *http.Request) (*model, func(), error) {
 // runContent begins a page of a run.
 func (u *UI) runContent(m *model, sum *ledger.Summary, tab string) (*content, error) {
 	live := sum.State == ledger.Running
-	h := runHead{ID: sum.ID, Pipeline: "?", Started: page.Date(sum.Started), Live: live}
-	if sum.Pipeline != "" {
-		h.Pipeline = filepath.Base(sum.Pipeline)
-	}
+	h := runHead{ID: sum.ID, Pipeline: filepath.Base(cmp.Or(sum.Pipeline, "?")), Started: page.Date(sum.Started), Live: live}
 	bad, all := m.state.Outcomes.Unscored()
 	h.State, h.Class = verdict(sum.State, bad, all)
 	if n := m.state.Attempts.NotIsolated("were not isolated"); n != "" {

@@ -193,4 +193,3 @@ func (b *process) call(session, method string, params any) (json.RawMessage, err
 		return nil, fmt.Errorf("%s: no answer", method)
 	}
 }
-
