@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"sync"
 
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/engine/event"
@@ -35,19 +36,42 @@ func (w *Watch) Next() (events []event.Event, err error) {
 		return nil, err
 	}
 	r := bufio.NewReaderSize(f, 64<<10)
-	for {
-		line, err := readLine(r)
-		if errors.Is(err, io.EOF) {
-			return events, nil
+	for err == nil {
+		var lines [][]byte
+		for len(lines) < decodedAtOnce && err == nil {
+			var line []byte
+			if line, err = readLine(r); err == nil {
+				lines = append(lines, bytes.Clone(line)) // the reader uses it again
+				w.at += int64(len(line)) + 1
+			}
 		}
-		if err != nil {
-			return events, fmt.Errorf("read journal of run %s: %w", w.past.Info.ID, err)
-		}
-		w.at += int64(len(line)) + 1
-		if e, err := event.Decode(line); err == nil {
-			events = append(events, e)
-		}
+		events = append(events, decoded(lines)...)
 	}
+	if errors.Is(err, io.EOF) {
+		return events, nil
+	}
+	return events, fmt.Errorf("read journal of run %s: %w", w.past.Info.ID, err)
+}
+
+// decodedAtOnce is the number of lines that are decoded in parallel, decodedByOne that of a
+// goroutine.
+const decodedAtOnce, decodedByOne = 4096, 512
+
+// decoded returns the events of those lines that can be parsed.
+func decoded(lines [][]byte) []event.Event {
+	out := make([]event.Event, len(lines))
+	var all sync.WaitGroup
+	for from := 0; from < len(lines); from += decodedByOne {
+		all.Go(func() {
+			for i := from; i < min(from+decodedByOne, len(lines)); i++ {
+				if e, err := event.Decode(lines[i]); err == nil {
+					out[i] = e
+				}
+			}
+		})
+	}
+	all.Wait()
+	return slices.DeleteFunc(out, func(e event.Event) bool { return e == nil })
 }
 
 // Running reports whether the run is still running.

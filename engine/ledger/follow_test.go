@@ -6,7 +6,45 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mleflow/mleflow/engine/event"
 )
+
+// TestWatch reads a journal that is many times as long as any buffer: every event comes
+// once, in order.
+func TestWatch(t *testing.T) {
+	l := New(t.TempDir())
+	r, err := l.Begin(Opening{Info: Info{Pipeline: "p.hcl"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	past, err := l.Open(r.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	watch, n, at := past.Watch(), 2*decodedAtOnce+decodedByOne+1, 0
+	for i := range n {
+		r.Emit(event.StepStarted{Address: fmt.Sprintf("step.exec.s[%d]", i)})
+		if i%(n/2) != n/2-1 && i < n-1 {
+			continue
+		}
+		events, err := watch.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			if s, ok := e.(event.StepStarted); ok && s.Address != fmt.Sprintf("step.exec.s[%d]", at) {
+				t.Fatalf("event %d is %q", at, s.Address)
+			} else if ok {
+				at++
+			}
+		}
+	}
+	if at != n {
+		t.Errorf("%d of %d events", at, n)
+	}
+}
 
 // TestFollow follows logs of every size that are written in pieces, looking at
 // different times: what is passed on is what the log holds in the end, or all of

@@ -81,8 +81,9 @@ func outcomeOf(outputs map[string]string) (out outcomeOutputs, ok bool) {
 		return out, false
 	}
 	for name, to := range map[string]any{"outcome": &out.outcome, "reason": &out.reason, "score": &out.score, "stats": &out.stats} {
-		// What is not there or not of this form says nothing.
-		_ = json.Unmarshal([]byte(outputs[name]), to)
+		if text := outputs[name]; text != "" {
+			_ = json.Unmarshal([]byte(text), to) // what is not of this form says nothing
+		}
 	}
 	out.outcome, out.reason = OneLine(out.outcome), OneLine(out.reason)
 	return out, out.outcome != ""

@@ -24,6 +24,7 @@ step "exec" "broken" {
 // No page is loaded again.
 func TestWatch(t *testing.T) {
 	b := browsertest.Open(t)
+	t.Cleanup(browsertest.Close)
 	dir := t.TempDir()
 	await := func(name string) string {
 		return "until [ -e " + filepath.Join(dir, name) + " ]; do sleep 0.1; done"
@@ -78,8 +79,8 @@ func TestWatch(t *testing.T) {
 	code.Wait(`document.body.innerText.includes('print(222)')`)
 	changes.Wait(`document.querySelector('del')?.innerText.includes('print(111)') && document.querySelector('ins').innerText.includes('print(222)')`)
 	shoot(t, map[string]*browsertest.Tab{"watched-run": run, "watched-transcript": said, "watched-code": code})
-	said.Click(`a[data-turn="2"]`)
-	said.Wait(`document.querySelector('#turn, [data-section=turn]').innerText.includes('planned')`)
+	said.Run(`[...document.querySelectorAll('a')].find(a => a.innerText === 'Turn 2').click()`)
+	said.Wait(`document.querySelector('[data-section=turn]')?.innerText.includes('Then the rest.')`)
 	said.Run("window.same = true")
 
 	sign("fail")

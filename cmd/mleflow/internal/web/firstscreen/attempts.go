@@ -131,6 +131,17 @@ func (s State) place() int {
 	return len(states) - 1
 }
 
+// EndText is the outcome of an attempt or of its grading for people.
+func EndText(outcome string) string {
+	switch grading.Outcome(outcome) {
+	case grading.InvalidScore:
+		return "invalid submission"
+	case grading.Missing:
+		return "no submission"
+	}
+	return strings.ReplaceAll(outcome, "_", " ")
+}
+
 // Bad reports whether the attempt gave no score.
 func (s State) Bad() bool { return s == Invalid || s == Failed }
 

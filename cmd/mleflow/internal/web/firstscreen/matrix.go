@@ -74,7 +74,39 @@ func (s *Source) matrix(all []Attempt) Matrix {
 		m.Rows = append(m.Rows, line)
 	}
 	m.Legend = counts(all)
+	m.align()
 	return m
+}
+
+// align writes the mean scores of each competition with the same number of decimals.
+func (m *Matrix) align() {
+	most := map[int]int{}
+	each := func(do func(competition int, q *Square)) {
+		for i := range m.Rows {
+			for j := range m.Rows[i].Squares {
+				competition := i
+				if m.Corner == "Agent" {
+					competition = j
+				}
+				if q := &m.Rows[i].Squares[j]; q.Mean != "" && !strings.Contains(q.Mean, "e") {
+					do(competition, q)
+				}
+			}
+		}
+	}
+	each(func(c int, q *Square) { most[c] = max(most[c], decimals(q.Mean)) })
+	each(func(c int, q *Square) {
+		have := decimals(q.Mean)
+		if have == 0 && most[c] > 0 {
+			q.Mean += "."
+		}
+		q.Mean += strings.Repeat("0", most[c]-have)
+	})
+}
+
+func decimals(number string) int {
+	_, after, _ := strings.Cut(number, ".")
+	return len(after)
 }
 
 func (a Attempt) agent() string       { return a.Agent }

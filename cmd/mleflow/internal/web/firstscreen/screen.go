@@ -88,7 +88,7 @@ func (s *Source) Explain(problems []view.Problem, tail func(run, address string,
 	o := view.Outcomes{Problems: problems}
 	all := o.Causes()
 	for _, c := range all[:min(len(all), causesShown)] {
-		one := Cause{Outcome: strings.ReplaceAll(c.Outcome, "_", " "), Reason: c.Reason, N: len(c.All), Command: c.Command(), More: max(0, len(c.All)-stepsShown)}
+		one := Cause{Outcome: EndText(c.Outcome), Reason: c.Reason, N: len(c.All), Command: c.Command(), More: max(0, len(c.All)-stepsShown)}
 		lines := c.Tail
 		if len(lines) == 0 && tail != nil {
 			_, lines = view.Excerpt(tail(c.Run, c.Address, tailLines))

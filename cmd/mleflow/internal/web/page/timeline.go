@@ -14,7 +14,7 @@ import (
 
 // barsShown is the largest number of executions in a timeline; of more, it draws the
 // longest.
-const barsShown = 3000
+const barsShown = 1000
 
 const (
 	timelineWidth = 960.0

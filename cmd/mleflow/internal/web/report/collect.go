@@ -120,7 +120,7 @@ func headOf(sum *ledger.Summary) Run {
 	if sum.Start != nil {
 		r.Pipeline = sum.Start.Pipeline
 	}
-	r.Pipeline = filepath.Base(r.Pipeline)
+	r.Pipeline = filepath.Base(cmp.Or(r.Pipeline, "?"))
 	if sum.Finish != nil {
 		r.Status = sum.Finish.Status
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -106,18 +107,14 @@ func ending(status, outcome, graded string, scored bool) (text, class string) {
 		return "scored", "good"
 	case scored:
 		return "scored, " + outcome, "warn"
-	case graded == string(grading.InvalidScore):
-		return "invalid submission", "bad"
-	case !finished:
+	case graded != string(grading.InvalidScore) && !finished:
 		return outcome, "bad"
-	case graded == string(grading.Missing):
-		return "no submission", "bad"
 	case graded == "":
 		return "not graded yet", ""
 	case graded == string(grading.Scored):
 		return "no score", "bad"
 	}
-	return graded, "bad"
+	return firstscreen.EndText(graded), "bad"
 }
 
 // medalCell orders medals by their worth.
@@ -144,7 +141,7 @@ func brief(text string) string {
 	return string(runes[:most]) + "…"
 }
 
-// resultColumns are those of tables of graded attempts over runs.
+// resultColumns are those of tables of attempts over runs.
 var resultColumns = append([]field{{Key: "attempt", Title: "Attempt"}, {Key: "outcome", Title: "Outcome", Kind: ends}, {Key: "score", Title: "Score", Kind: points, Within: "competition"},
 	{Key: "medal", Title: "Medal", Kind: medals}, {Key: "rank", Title: "Rank among people", Kind: amounts, Within: "competition"}, {Key: "reason", Title: "Reason"},
 	{Key: "isolation", Title: "Isolation", Kind: badges}, {Key: "run", Title: "Run"}, {Key: "started", Title: "Started", Kind: moments}, {Key: "runs", Title: "In runs", Kind: amounts, Extra: true}}, named...)
@@ -155,10 +152,7 @@ func (r *result) line() line {
 	if r.ExactScore != nil {
 		score = float64(*r.ExactScore)
 	}
-	text, class := ending(string(event.Ran), "", string(r.Outcome), r.ExactScore != nil)
-	if o := r.Origin; o != nil && o.Outcome != "" {
-		text, class = ending(string(event.Ran), strings.ReplaceAll(o.Outcome, "_", " "), string(r.Outcome), r.ExactScore != nil)
-	}
+	text, class := r.ending()
 	rank := nothing
 	if r.Rank != nil && r.ExactScore != nil {
 		rank = cell{Text: export.Place(*r.Rank, r.Teams), Value: float64(*r.Rank)}
@@ -168,18 +162,27 @@ func (r *result) line() line {
 	return line{Cells: append(cells, r.identity().cells()...), Address: r.Address, Compare: compareAddress(agentPrefix + r.Agent)}
 }
 
+// ending is how the attempt ended.
+func (r *result) ending() (text, class string) {
+	ended := r.ended
+	if o := r.Origin; o != nil {
+		ended = strings.ReplaceAll(o.Outcome, "_", " ")
+	}
+	return ending(string(cmp.Or(r.status, event.Ran)), ended, string(r.Outcome), r.ExactScore != nil)
+}
+
 // resultsTable is a table of results.
 func resultsTable(path string, results []*result, facets ...string) *table {
-	t := &table{Noun: "attempt", Empty: "No attempt was graded with this cache.", Path: path, Placeholder: "agent, competition, reason", Columns: resultColumns, Facets: facets, Groups: attemptGroups}
+	t := &table{Noun: "attempt", Empty: "No attempt has ended in a run of this cache.", Path: path, Placeholder: "agent, competition, reason", Columns: resultColumns, Facets: facets, Groups: attemptGroups}
 	for _, res := range results {
 		t.Lines = append(t.Lines, res.line())
 	}
 	return t
 }
 
-// resultsPage lists the graded attempts of all runs.
+// resultsPage lists the attempts of all runs that have ended.
 func (u *UI) resultsPage(r *http.Request) (*content, error) {
-	results, p := u.results.all()
+	results, p := u.results.attempts()
 	c := &content{title: "Attempts", nav: "Attempts", live: !p.Ready}
 	if err := c.add("title", "list title", listTitle{"Attempts", p}); err != nil {
 		return nil, err

@@ -116,7 +116,7 @@ func (row *attemptRow) grade(g *ledger.StepSummary) {
 		row.Reason = reason
 	}
 	if g.Error != "" {
-		row.Graded, row.Reason = "not graded", g.Error
+		row.Graded, row.Reason = notGraded, g.Error
 	}
 }
 

@@ -106,6 +106,53 @@ func TestPagesInTheBrowser(t *testing.T) {
 	}
 }
 
+// TestMainPath goes the way of a working day by clicks alone: a run, its attempts by score,
+// the best of them, a word in its transcript, its agent beside another.
+func TestMainPath(t *testing.T) {
+	b := browsertest.Open(t)
+	l := newLab(t)
+	attempts := []attempt{usual("aide", "0", "a note"), usual("dummy", "0", "a note"), usual("codex", "0", "a note")}
+	attempts[0].score, attempts[1].score, attempts[2].score = 0.8, 0.995, 0.9
+	r := l.write("day.hcl", l.start, attempts)
+	for i, a := range attempts {
+		l.finish(r, i, a)
+	}
+	l.close(r, steps(attempts...))
+	_, first := l.serve()
+	tab := b.Tab(browsertest.Forms()[0])
+	tab.Go(first)
+	link := func(text string) {
+		tab.Run(fmt.Sprintf("setTimeout(() => [...document.querySelectorAll('main a')].find(a => a.innerText === %q).click())", text))
+	}
+	tab.Click("[data-section=grid] tbody a")
+	tab.Wait("document.querySelector('table.board') && document.querySelector('a.cell.gold')")
+	looked(t, tab, "the run")
+	link("All attempts with their scores")
+	tab.Wait("location.pathname.endsWith('/attempts') && document.querySelectorAll('.grid tbody tr').length === 3")
+	tab.Click(`.grid thead a[href*="sort=score"]`)
+	tab.Wait("document.querySelector('[aria-sort=descending]') && document.querySelector('.grid tbody tr').innerText.startsWith('dummy')")
+	looked(t, tab, "the attempts by score")
+	tab.Click(".grid tbody a")
+	tab.Wait("document.querySelector('h1').innerText.startsWith('dummy · demo-digits · 0') && document.querySelector('h1 .pill.good').innerText.includes('0.995')")
+	link("Transcript")
+	tab.Wait("document.querySelector('#turn-1[open]')")
+	tab.Key("/")
+	tab.Type("look at")
+	tab.Key("Enter")
+	tab.Wait("document.querySelector('.found mark')?.innerText === 'look at'")
+	looked(t, tab, "the turns found")
+	tab.Click(".crumbs a[href*='/runs/']")
+	tab.Wait("document.querySelector('table.board')")
+	link("Compare its agents")
+	tab.Wait("location.pathname === '/compare' && document.querySelector('.chips') && document.querySelectorAll('.columns svg').length > 0")
+	for _, agent := range []string{"aide", "dummy", "codex"} {
+		if tab.Run(fmt.Sprintf("document.querySelector('.chips').innerText.includes(%q)", agent)) != "true" {
+			t.Errorf("the comparison lacks %s", agent)
+		}
+	}
+	looked(t, tab, "the comparison")
+}
+
 // full reports whether MLEFLOW_BROWSER=full asks for every page in every form with
 // every text, which takes minutes.
 func full() bool { return os.Getenv("MLEFLOW_BROWSER") == "full" }
@@ -161,7 +208,7 @@ func TestHostileInTheBrowser(t *testing.T) {
 		looked(t, tab, name)
 	}
 	for i, a := range attempts {
-		if i%12 != 0 && i < len(hostiletest.Texts()) && !full() {
+		if i%24 != 0 && i < len(hostiletest.Texts()) && !full() {
 			continue // without a browser, the rest of the corpus is tested
 		}
 		for _, name := range []string{"attempt Story", "turn", "attempt Logs", "attempt Code", "attempt Submission", "attempt Checks"} {

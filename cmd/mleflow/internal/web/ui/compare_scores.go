@@ -15,6 +15,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/numeric/stat"
+	"github.com/mleflow/mleflow/steps/agentrun"
 )
 
 // comparedScores are the scores of the sides at one competition.
@@ -115,7 +116,7 @@ func (u *UI) curves(d *compareData) {
 		curves := page.Curves{People: c.People}
 		for _, s := range d.Sides {
 			for _, a := range s.at(c.ID) {
-				if line := bestSoFar(points[[2]string{a.run, a.address}], c.LowerIsBetter); len(line) > 0 && len(curves.Lines) < linesShown {
+				if line := points[[2]string{a.run, a.address}].line(&a.Graded); len(line) > 0 && len(curves.Lines) < linesShown {
 					curves.Lines = append(curves.Lines, page.Line{Name: s.Name + " " + keyOf(a.address), Steps: true, Moments: line, Color: s.Color})
 				}
 			}
@@ -126,14 +127,21 @@ func (u *UI) curves(d *compareData) {
 	}
 }
 
+// progressing is what a journal tells of an attempt's scores: those over time, and when it
+// ended.
+type progressing struct {
+	points []grading.Moment
+	end    time.Duration
+}
+
 // moments are the scores over time of the attempts of all sides, by run and step.
-func (u *UI) moments(sides []*side) map[[2]string][]grading.Moment {
-	out := map[[2]string][]grading.Moment{}
+func (u *UI) moments(sides []*side) map[[2]string]progressing {
+	out := map[[2]string]progressing{}
 	runs := map[string]bool{}
 	for _, s := range sides {
 		for _, a := range s.attempts {
 			runs[a.run] = true
-			out[[2]string{a.run, a.address}] = nil
+			out[[2]string{a.run, a.address}] = progressing{}
 		}
 	}
 	for id := range runs {
@@ -141,32 +149,33 @@ func (u *UI) moments(sides []*side) map[[2]string][]grading.Moment {
 		if err != nil {
 			continue // a run that is gone has no curves
 		}
-		for e, err := range past.Finished(conditions.GradeKind) {
+		ends := map[string]time.Duration{}
+		for e, err := range past.Finished(conditions.AttemptKind, conditions.GradeKind) {
 			key := [2]string{id, e.Address}
-			if _, wanted := out[key]; err != nil || !wanted {
-				continue
-			}
-			var points []grading.Moment
-			if decode(e.Outputs["curve"], &points) {
-				out[key] = points
+			var stats agentrun.Stats
+			if _, wanted := out[key]; err == nil && wanted {
+				p := progressing{end: ends[keyOf(e.Address)]}
+				_ = decode(e.Outputs["curve"], &p.points) // without it, there is no curve
+				out[key] = p
+			} else if err == nil && decode(e.Outputs["stats"], &stats) {
+				ends[keyOf(e.Address)] = seconds(stats.WallSeconds)
 			}
 		}
 	}
 	return out
 }
 
-// bestSoFar is the best score at each moment.
-func bestSoFar(points []grading.Moment, lower bool) (line []page.Moment) {
-	best := math.NaN()
-	for _, p := range points {
-		if p.Score != nil && (math.IsNaN(best) || better(*p.Score, best, lower)) {
-			best = *p.Score
-		}
-		if !math.IsNaN(best) {
-			line = append(line, page.Moment{At: time.Duration(p.Seconds) * time.Second, Score: best})
-		}
+// line is the best score at each moment and, in the end, that of what was handed in.
+func (p progressing) line(report *grading.Graded) []page.Moment {
+	if len(p.points) == 0 {
+		return nil
 	}
-	return line
+	lines := scoreLines(p.points, p.end, report, report.LowerIsBetter)
+	best, raw := lines[0].Moments, lines[1].Moments
+	if len(raw) > len(p.points) && best[len(best)-1].At < p.end {
+		best = append(best, raw[len(raw)-1])
+	}
+	return best
 }
 
 func signed(v float64) string {

@@ -4,11 +4,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui/browsertest"
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
@@ -55,6 +57,28 @@ func TestCompareThree(t *testing.T) {
 	for _, want := range []string{"each of the others", "Compared with", "variable note", "another note", "<del>-# x</del>", "as in " + ledger.Nickname(r.ID()), "remove", "Only <bdi>aide in " + ledger.Nickname(first)} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the comparison lacks %q", want)
+		}
+	}
+}
+
+// TestComparedLine shows that a curve ends with the score of what was handed in, better or
+// worse than the best before, and that one without snapshots is none.
+func TestComparedLine(t *testing.T) {
+	half, more := 0.5, 0.6
+	points := []grading.Moment{{Seconds: 60, Score: &half}, {Seconds: 120, Score: &more}, {Seconds: 180, Score: &half}}
+	for final, want := range map[float64][]float64{0.9: {0.5, 0.6, 0.6, 0.9}, 0.55: {0.5, 0.6, 0.6, 0.55}} {
+		var report grading.Graded
+		exact := grading.Number(final)
+		report.ExactScore = &exact
+		var got []float64
+		for _, m := range (progressing{points, time.Hour}).line(&report) {
+			got = append(got, m.Score)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("the curve is %v, not %v", got, want)
+		}
+		if (progressing{nil, time.Hour}).line(&report) != nil {
+			t.Error("there is a curve of nothing")
 		}
 	}
 }

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"fmt"
 	"html/template"
 	"net/http"
 	"slices"
@@ -60,6 +61,7 @@ func (u *UI) runPage(r *http.Request) (*content, error) {
 	if err := u.screen(r.Context(), m, sum, &o); err != nil {
 		return nil, err
 	}
+	c.live = c.live || m.shown.more
 	u.runningRows(m, sum, &o)
 	for _, w := range m.state.Warnings {
 		o.Warnings = append(o.Warnings, strings.TrimSpace(w.Address+" "+w.Message))
@@ -81,6 +83,8 @@ type shownScreen struct {
 	// events is the number of events that it was made of.
 	events int
 	live   bool
+	// more means that reports are still to be read.
+	more bool
 }
 
 // screen fills in the leaderboard, the matrix, the causes of failure and the other outputs.
@@ -110,19 +114,22 @@ func (u *UI) makeScreen(ctx context.Context, m *model, sum *ledger.Summary, live
 	}
 	src := firstscreen.Source{Pairs: firstscreen.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Live: live,
 		Link: func(address string) string { return stepAddress(sum.ID, address, "") }}
-	whole := false
+	whole, more := false, false
 	err = u.Results(m.past, func(c Results) error {
 		var list []grading.Graded
-		list, whole = m.readReports(ctx, c, src.Pairs)
+		list, whole, more = u.readReports(ctx, m, c, src.Pairs)
 		src.Boards = firstscreen.BoardsOf(ctx, c, sum, list, catalog)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	s := &shownScreen{Screen: src.New(), events: m.events, live: live}
+	s := &shownScreen{Screen: src.New(), events: m.events, live: live, more: more}
 	if !whole {
 		s.events = -1
+	}
+	if more {
+		s.Note = fmt.Sprintf("%s reports are read, the others follow", view.Count(int64(len(m.reports))))
 	}
 	s.Causes, s.More = src.Explain(m.explained(u, sum), u.tail)
 	for _, out := range src.Boards.Others(sum.Outputs) {
@@ -132,27 +139,49 @@ func (u *UI) makeScreen(ctx context.Context, m *model, sum *ledger.Summary, live
 	return nil
 }
 
-// readReports returns the reports of the grade steps that have ended, and whether these are
-// all. One that cannot be read is tried again the next time.
-func (m *model) readReports(ctx context.Context, c Results, pairs []firstscreen.Pair) (list []grading.Graded, whole bool) {
+// reportsAtOnce is the number of reports that are read for one page. Those of a larger run
+// follow, so that its page is there at once.
+const reportsAtOnce = 500
+
+// readReports returns the known reports of the grade steps that have ended, and whether
+// these are all. More means that there are some that nobody has tried to read: those that
+// cannot be read are tried again when all have been tried.
+func (u *UI) readReports(ctx context.Context, m *model, c Results, pairs []firstscreen.Pair) (list []grading.Graded, whole, more bool) {
 	whole = true
+	read := 0
 	for _, p := range pairs {
 		s := m.sums.Step(p.Grade)
 		if s == nil || s.Outputs["report"] == "" {
 			continue
 		}
 		g, known := m.reports[p.Grade]
-		if !known {
-			var err error
-			if g, err = results.Read[grading.Graded](ctx, c, s.Outputs["report"]); err != nil {
-				whole = false
+		if r := u.results.graded(s.Action); !known && r != nil {
+			g, known = r.Graded, true
+		}
+		if !known && !m.tried[p.Grade] {
+			if read == reportsAtOnce {
+				whole, more = false, true
 				continue
 			}
-			m.reports[p.Grade] = g
+			read++
+			m.tried[p.Grade] = true
+			var err error
+			g, err = results.Read[grading.Graded](ctx, c, s.Outputs["report"])
+			known = err == nil
 		}
+		if !known {
+			whole = false
+			continue
+		}
+		m.reports[p.Grade] = g
 		list = append(list, g)
 	}
-	return list, whole
+	if more {
+		u.results.begin() // it reads meanwhile
+	} else {
+		clear(m.tried)
+	}
+	return list, whole, more
 }
 
 // explainedAttempts is the number of attempts whose logs are searched for a cause.

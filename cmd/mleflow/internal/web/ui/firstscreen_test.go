@@ -118,6 +118,23 @@ func TestFailureIsVisible(t *testing.T) {
 	}
 }
 
+// TestReportsFollow opens a run with more reports than are read at once: its page is there,
+// says that it is partial and is made again until it is whole.
+func TestReportsFollow(t *testing.T) {
+	l := newLab(t)
+	l.reports = true
+	run := l.try("many.hcl", l.start, trials(reportsAtOnce+100))
+	_, body := l.get(runAddress(run))
+	if !strings.Contains(body, "data-live") || !strings.Contains(body, "500 reports are read, the others follow") {
+		t.Errorf("the first page is not partial: %.3000s", body)
+	}
+	l.indexed()
+	_, body = l.get(runAddress(run))
+	if strings.Contains(body, "data-live") || strings.Contains(body, "reports are read") || !strings.Contains(body, "Leaderboard<") {
+		t.Errorf("the page is not whole: %.3000s", body)
+	}
+}
+
 // TestFirstScreenOfNothing has a run that ended before its first attempt.
 func TestFirstScreenOfNothing(t *testing.T) {
 	l := newLab(t)

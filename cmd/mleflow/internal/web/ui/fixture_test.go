@@ -40,6 +40,8 @@ type lab struct {
 	ledger *ledger.Ledger
 	ui     *UI
 	start  time.Time
+	// reports means that the reports of many trials are stored, too.
+	reports bool
 }
 
 func newLab(t testing.TB) *lab {

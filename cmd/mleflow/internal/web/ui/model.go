@@ -78,14 +78,16 @@ type model struct {
 	causes []view.Problem
 	// used is what attempts used over time.
 	used map[string]*usage
-	// reports are the reports of grade steps that were shown, by address.
+	// reports are the reports of grade steps that were shown, by address; tried are the
+	// steps whose reports could not be read.
 	reports map[string]grading.Graded
+	tried   map[string]bool
 	// rows are the attempts that have ended, by address.
 	rows map[string]attemptRow
 }
 
 func newModel(past *ledger.Past) (*model, error) {
-	m := &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, before: map[string][]string{}, grades: map[string]string{}, checks: map[string]string{}, leases: map[string]event.StepStarted{}, kept: map[string]*kept{}, used: map[string]*usage{}, reports: map[string]grading.Graded{}, rows: map[string]attemptRow{}}
+	m := &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, before: map[string][]string{}, grades: map[string]string{}, checks: map[string]string{}, leases: map[string]event.StepStarted{}, kept: map[string]*kept{}, used: map[string]*usage{}, reports: map[string]grading.Graded{}, tried: map[string]bool{}, rows: map[string]attemptRow{}}
 	p, err := past.Plan()
 	if err != nil {
 		return m, nil //nolint:nilerr // the journal tells of the run, too

@@ -16,7 +16,10 @@ import (
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
-// result is one graded attempt.
+// notGraded is the outcome of an attempt at which its grader failed.
+const notGraded = "not graded"
+
+// result is an attempt that ended, in most cases a graded one.
 type result struct {
 	grading.Graded
 	Agent, Seed string
@@ -26,6 +29,11 @@ type result struct {
 	Time         time.Time
 	// Runs is the number of runs that have it: later ones take it from the cache.
 	Runs int
+	// status and ended are how the step and the agent ended and action is that of the step,
+	// where the attempt has no grade.
+	status event.Status
+	ended  string
+	action string
 }
 
 // resultIndex knows the graded attempts of all runs. It is built in the
@@ -51,6 +59,9 @@ func newResultIndex(ctx context.Context, src Source) *resultIndex {
 
 // refreshEvery is the interval at which new and running runs are read.
 const refreshEvery = 3 * time.Second
+
+// begin starts to read, if nobody has.
+func (x *resultIndex) begin() { x.start.Do(func() { go x.run() }) }
 
 // run keeps the index up to date until the context ends.
 func (x *resultIndex) run() {
@@ -140,7 +151,7 @@ type progress struct {
 // all returns the results in order of competition, agent and seed, and the number of
 // unread runs.
 func (x *resultIndex) all() ([]*result, progress) {
-	x.start.Do(func() { go x.run() })
+	x.begin()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	out := make([]*result, 0, len(x.byKey))
@@ -148,9 +159,34 @@ func (x *resultIndex) all() ([]*result, progress) {
 		one := *r
 		out = append(out, &one)
 	}
-	slices.SortFunc(out, func(a, b *result) int {
-		return cmp.Or(strings.Compare(a.CompetitionID, b.CompetitionID), board.CompareNames(a.Agent, b.Agent), aggregate.CompareSeeds(a.Seed, b.Seed),
-			strings.Compare(b.Run, a.Run), board.CompareNames(a.Address, b.Address))
-	})
+	slices.SortFunc(out, compareResults)
 	return out, progress{Done: len(x.tallies), Total: x.total, Missing: len(x.missing), Ready: x.ready}
+}
+
+func compareResults(a, b *result) int {
+	return cmp.Or(strings.Compare(a.CompetitionID, b.CompetitionID), board.CompareNames(a.Agent, b.Agent), aggregate.CompareSeeds(a.Seed, b.Seed),
+		strings.Compare(b.Run, a.Run), board.CompareNames(a.Address, b.Address))
+}
+
+// attempts returns all results and the attempts that ended without a grade in every run.
+func (x *resultIndex) attempts() ([]*result, progress) {
+	out, p := x.all()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	seen := map[string]bool{}
+	for _, t := range x.tallies {
+		for _, action := range t.Solved {
+			seen[action] = true
+		}
+	}
+	for _, id := range slices.Backward(sortedKeys(x.tallies)) { // the newest run first
+		for _, r := range x.tallies[id].Lone {
+			if r.action == "" || !seen[r.action] {
+				seen[r.action] = true
+				out = append(out, r)
+			}
+		}
+	}
+	slices.SortFunc(out, compareResults)
+	return out, p
 }

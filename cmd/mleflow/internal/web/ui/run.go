@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -36,10 +37,7 @@ func (u *UI) openRun(r *http.Request) (*model, func(), error) {
 // runContent begins a page of a run.
 func (u *UI) runContent(m *model, sum *ledger.Summary, tab string) (*content, error) {
 	live := sum.State == ledger.Running
-	h := runHead{ID: sum.ID, Pipeline: "?", Started: page.Date(sum.Started), Live: live}
-	if sum.Pipeline != "" {
-		h.Pipeline = filepath.Base(sum.Pipeline)
-	}
+	h := runHead{ID: sum.ID, Pipeline: filepath.Base(cmp.Or(sum.Pipeline, "?")), Started: page.Date(sum.Started), Live: live}
 	bad, all := m.state.Outcomes.Unscored()
 	h.State, h.Class = verdict(sum.State, bad, all)
 	if n := m.state.Attempts.NotIsolated("were not isolated"); n != "" {
@@ -71,7 +69,7 @@ func verdict(state ledger.State, bad, all int) (text, class string) {
 	case bad == all:
 		return "finished, no attempt has a score", "bad"
 	}
-	return fmt.Sprintf("finished, %d of %d attempts without a score", bad, all), "warn"
+	return "finished, " + fraction(bad, all) + " attempts without a score", "warn"
 }
 
 // total is the number of steps of the run.
@@ -97,8 +95,11 @@ func (u *UI) runFacts(m *model, sum *ledger.Summary) []page.Fact {
 		}
 	}
 	if bad, all := m.state.Outcomes.Unscored(); all > 0 {
-		scored := page.Fact{Name: "attempts scored", Value: fmt.Sprintf("%d of %d", all-bad, all)}
-		if sum.State != ledger.Running && bad > 0 {
+		scored := page.Fact{Name: "attempts scored", Value: fraction(all-bad, all)}
+		switch {
+		case sum.State == ledger.Running:
+			scored.Name = "ended attempts scored"
+		case bad > 0:
 			scored.Class = "bad"
 		}
 		facts = append(facts, scored)

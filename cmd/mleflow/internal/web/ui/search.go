@@ -55,13 +55,15 @@ func (q query) in(parts ...string) bool {
 // reasons of attempts, at most so many of each.
 func (u *UI) named(text string, most int) []hits {
 	q := queryOf(text)
-	results, _ := u.results.all()
+	results, _ := u.results.attempts()
 	agents, ids := map[string]int{}, map[string]int{}
 	all := "?" + url.Values{"q": {text}}.Encode()
 	attempts := hits{Kind: "attempt", All: "/attempts" + all}
 	for _, r := range results {
-		agents[r.Agent]++
-		ids[r.CompetitionID]++
+		if r.status == "" { // their pages list what was graded
+			agents[r.Agent]++
+			ids[r.CompetitionID]++
+		}
 		if l := r.line(); l.says(q) {
 			note := strings.Join(strings.Fields(l.Cells[1].Text+" "+strings.Trim(l.Cells[3].Text, "–")+" "+l.Cells[5].Text), " ")
 			attempts.add(most, r.Agent+" · "+r.identity().rest(), note, l.Cells[0].Link)

@@ -24,7 +24,7 @@ func TestFind(t *testing.T) {
 	l.indexed()
 	for query, want := range map[string][]string{
 		"OWL": {`href="/agent?name=owl"`, "owl · demo-digits · 3"}, "digits": {`href="/competitions/demo-digits"`}, "zebra": {`href="/runs/` + r.ID() + `"`}, "lynx+missing": {"lynx · demo-digits · 4", "invalid submission rows are missing"},
-		"started+quokka": {"started quokka &lt;b&gt;bold&lt;/b&gt;", "2 logs of attempts that ended read"}, "xylophone": {"Nothing has all words"}, "": {"Type a name"},
+		"started+quokka": {"started quokka &lt;b&gt;bold&lt;/b&gt;", "2 logs of ended attempts read"}, "xylophone": {"Nothing has all words"}, "": {"Type a name"},
 	} {
 		status, body := l.get("/search?q=" + query)
 		for _, text := range want {

@@ -50,7 +50,7 @@ func TestSize(t *testing.T) {
 	tab := b.Tab(browsertest.Forms()[0])
 	open := func(name, address string) {
 		tab.Go(address)
-		paint := tab.Run(`new Promise(done => { const get = () => { const p = performance.getEntriesByName('first-contentful-paint')[0]; p ? done(Math.round(p.startTime)) : requestAnimationFrame(get); }; get(); })`)
+		paint := tab.Run(paint)
 		var now runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&now)

@@ -153,7 +153,9 @@ func storyFacts(o *one, known bool, stats agentrun.Stats, report *grading.Graded
 			requests, refused, waited = requests+u.Requests, refused+u.Refused, waited+u.WaitedSeconds
 		}
 		add("model calls", view.Count(requests), "")
-		add("tokens", aggregate.TokensText(use), "")
+		if n := use.Tokens(); n != nil {
+			add("tokens", view.Count(int64(*n)), "")
+		}
 		add("cost (USD)", aggregate.CostText(use), "")
 		if waited >= 1 {
 			add("waited for the provider", view.Duration(seconds(waited)), "")

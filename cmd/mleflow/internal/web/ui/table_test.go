@@ -74,7 +74,7 @@ func (l *lab) try(pipeline string, started time.Time, all []trial) string {
 		report := must(json.Marshal(map[string]any{"competition_id": t.competition, "score": exact, "exact_score": exact, "outcome": t.graded, "reason": t.reason, "gold_threshold": 0.95, "silver_threshold": 0.93, "bronze_threshold": 0.9, "median_threshold": 0.6,
 			"any_medal": t.medal != "none", "gold_medal": t.medal == "gold", "bronze_medal": t.medal == "bronze", "labels": map[string]string{"agent": t.agent, "seed": t.seed}}))
 		var ref cache.Ref
-		if len(all) <= 100 { // of more, the journal is enough
+		if len(all) <= 100 || l.reports { // of more, the journal is enough
 			ref = must(cache.PutBytes(l.ctx, l.cache, report))
 		}
 		end(grade, "grade", map[string]string{"outcome": strconv.Quote(t.graded), "score": score, "medal": strconv.Quote(t.medal), "reason": string(must(json.Marshal(t.reason))), "report": string(ref.Kind) + ":" + ref.ID.String()})
@@ -147,6 +147,55 @@ func TestAttemptsTable(t *testing.T) {
 	if _, body := l.get(base + "?col=seed&col=score"); !slices.Equal(columnsOf(gridRowsOf(body), 1, 2), []string{"0.75 | 2", "0.90 | 10", "| 1", "| 1"}) {
 		t.Errorf("chosen columns: %q", gridRowsOf(body))
 	}
+}
+
+// TestAttemptsWithoutGrades looks for attempts that no report tells of in the list of all:
+// one that failed, one that nobody graded, one at which the grader failed and one that a
+// later run has graded.
+func TestAttemptsWithoutGrades(t *testing.T) {
+	l := newLab(t)
+	var all []attempt
+	for _, agent := range []string{"failing", "alone", "ungraded", "later"} {
+		all = append(all, attempt{agent: agent, competition: "demo-digits", seed: "7", score: 0.5, curve: "[]"})
+	}
+	end := func(r *ledger.Run, address, kind string, status event.Status, message string) {
+		r.Emit(event.StepFinished{At: event.At{Time: l.start}, Address: address, Kind: kind, Status: status, Error: message, Action: address, Outputs: map[string]string{"outcome": `"finished"`}})
+	}
+	r := l.write("first.hcl", l.start, all)
+	end(r, solve(all[0]), "agent-run", event.Failed, "no space")
+	for _, a := range all[1:] {
+		end(r, solve(a), "agent-run", event.Ran, "")
+	}
+	end(r, score(all[2]), "grade", event.Failed, "the grader broke")
+	l.close(r, 3)
+	r = l.write("second.hcl", l.start.Add(time.Hour), all[3:])
+	end(r, solve(all[3]), "agent-run", event.Cached, "")
+	outputs := l.graded(all[3])
+	r.Emit(event.StepFinished{At: event.At{Time: l.start}, Address: score(all[3]), Kind: "grade", Status: event.Ran, Action: "graded", Outputs: outputs})
+	l.close(r, 2)
+	l.get("/attempts")
+	l.indexed()
+	_, body := l.get("/attempts")
+	want := map[string][2]string{"failing": {"failed", "no space"}, "alone": {"not graded yet", ""}, "ungraded": {"not graded", "the grader broke"}, "later": {"scored", "0.5"}}
+	rows := gridRowsOf(body)
+	if len(rows) != len(want) {
+		t.Errorf("%d rows: %q", len(rows), rows)
+	}
+	for _, row := range rows {
+		agent, _, _ := strings.Cut(row[0], " ")
+		if text := strings.Join(row[2:], " "); row[1] != want[agent][0] || !strings.Contains(text, want[agent][1]) {
+			t.Errorf("%q is not %q", row, want[agent])
+		}
+	}
+	if _, body = l.get("/search?q=grader+broke"); !strings.Contains(body, "ungraded · demo-digits · 7") {
+		t.Error("the search does not find the reason of an attempt without a grade")
+	}
+}
+
+// graded stores the report of an attempt and returns the outputs of its grade.
+func (l *lab) graded(a attempt) map[string]string {
+	ref := must(cache.PutBytes(l.ctx, l.cache, must(json.Marshal(map[string]any{"competition_id": a.competition, "score": a.score, "exact_score": a.score, "outcome": "scored", "labels": map[string]string{"agent": a.agent, "seed": a.seed}}))))
+	return map[string]string{"outcome": `"scored"`, "score": fmt.Sprint(a.score), "medal": `"none"`, "report": string(ref.Kind) + ":" + ref.ID.String()}
 }
 
 // TestGroups has means and standard errors computed by hand: of 0.9 and 0.75 the mean
@@ -242,7 +291,7 @@ func TestOwnCompetition(t *testing.T) {
 // TestEmptyTable has the sections that a page needs to follow what comes.
 func TestEmptyTable(t *testing.T) {
 	l := newLab(t)
-	for path, want := range map[string]string{"/runs": "Nothing has been applied", "/attempts": "No attempt was graded", "/agents": "No attempt of an agent"} {
+	for path, want := range map[string]string{"/runs": "Nothing has been applied", "/attempts": "No attempt has ended", "/agents": "No attempt of an agent"} {
 		if _, body := l.get(path); !strings.Contains(body, want) || !strings.Contains(body, `data-section="grid"`) {
 			t.Errorf("%s: %s", path, body)
 		}

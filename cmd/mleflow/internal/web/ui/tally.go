@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -29,6 +30,9 @@ type runTally struct {
 	// US dollars; NaN if there is none.
 	Agents, Competitions []string
 	Best, Cost           float64
+	// Lone are the attempts that ended without a grade, Solved the actions of the others.
+	Lone   []*result
+	Solved []string
 }
 
 // tallying is a tally under way.
@@ -41,19 +45,22 @@ type tallying struct {
 	won, tried, trouble map[string]int
 	graded              func(event.StepFinished) *result
 	crashed             map[string]bool // by key
+	lone                map[string]*result
+	info                *ledger.Info
 }
 
 // tallyOf sums up the attempts and graded submissions of a run. The result of the latter
 // is asked for; it may be nil.
 func tallyOf(past *ledger.Past, graded func(event.StepFinished) *result) runTally {
 	t := tallying{runTally: runTally{Best: math.NaN(), Cost: math.NaN()}, names: map[string]identity{},
-		won: map[string]int{}, tried: map[string]int{}, trouble: map[string]int{}, crashed: map[string]bool{}, graded: graded}
+		won: map[string]int{}, tried: map[string]int{}, trouble: map[string]int{}, crashed: map[string]bool{}, graded: graded, lone: map[string]*result{}, info: &past.Info}
 	for e, err := range past.Finished(conditions.AttemptKind, conditions.GradeKind) {
 		switch {
 		case err != nil:
 			return t.sum()
 		case e.Status == event.Failed:
 			t.trouble["failed"]++
+			t.left(e, "")
 		case e.Status != event.Ran && e.Status != event.Cached:
 		case e.Kind == conditions.AttemptKind:
 			t.attempt(e)
@@ -75,6 +82,7 @@ func (t *tallying) attempt(e event.StepFinished) {
 		t.trouble[strings.ReplaceAll(outcome, "_", " ")]++
 		t.crashed[keyOf(e.Address)] = true
 	}
+	t.left(e, outcome)
 	t.names[keyOf(e.Address)] = identified(keyOf(e.Address))
 	var stats agentrun.Stats
 	if !decode(e.Outputs["stats"], &stats) {
@@ -88,8 +96,27 @@ func (t *tallying) attempt(e event.StepFinished) {
 	}
 }
 
+// left takes in an attempt that nobody has graded so far, or that a grader failed at.
+func (t *tallying) left(e event.StepFinished, outcome string) {
+	key := keyOf(e.Address)
+	if e.Kind == conditions.GradeKind {
+		if r := t.lone[key]; r != nil {
+			r.Outcome, r.Reason = notGraded, e.Error
+		}
+		return
+	}
+	who := identified(key)
+	r := &result{Agent: who.Agent, Seed: who.Seed, Run: t.info.ID, Time: t.info.Started, Address: e.Address, Runs: 1, status: e.Status, ended: strings.ReplaceAll(outcome, "_", " "), action: e.Action}
+	r.CompetitionID, r.Conditions, r.Reason = who.Competition, e.Conditions, e.Error
+	t.lone[key] = r
+}
+
 func (t *tallying) grade(e event.StepFinished) {
 	t.Graded++
+	if r := t.lone[keyOf(e.Address)]; r != nil {
+		t.Solved = append(t.Solved, r.action)
+		delete(t.lone, keyOf(e.Address))
+	}
 	who := identified(keyOf(e.Address))
 	if r := t.graded(e); r != nil {
 		who = r.identity()
@@ -130,11 +157,13 @@ func (t *tallying) sum() runTally {
 			t.Best = share
 		}
 	}
+	t.Lone = slices.Collect(maps.Values(t.lone))
 	var parts []string
-	for _, what := range sortedKeys(t.trouble) {
+	kinds := sortedKeys(t.trouble)
+	slices.SortStableFunc(kinds, func(a, b string) int { return t.trouble[b] - t.trouble[a] })
+	for _, what := range kinds {
 		parts = append(parts, fmt.Sprintf("%s %s", view.Count(int64(t.trouble[what])), what))
 	}
-	slices.Sort(parts)
 	t.Trouble = strings.Join(parts, ", ")
 	return t.runTally
 }

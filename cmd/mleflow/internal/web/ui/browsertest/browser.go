@@ -3,160 +3,19 @@
 package browsertest
 
 import (
-	"bufio"
-	"bytes"
-	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"sync"
 	"testing"
 	"time"
 )
 
-// Browser is a running Chromium.
+// Browser is the Chromium of all tests of a package, as one of them uses it.
 type Browser struct {
-	t   testing.TB
-	in  *os.File
-	mu  sync.Mutex
-	id  int
-	got map[int]chan reply
-	// on are the tabs by their sessions.
-	on map[string]*Tab
-}
-
-type reply struct {
-	Result json.RawMessage
-	Error  *struct{ Message string }
-}
-
-// message is a message of the browser.
-type message struct {
-	ID        int             `json:"id"`
-	Result    json.RawMessage `json:"result"`
-	Error     *struct{ Message string }
-	Method    string          `json:"method"`
-	Params    json.RawMessage `json:"params"`
-	SessionID string          `json:"sessionId"`
-}
-
-// Rebound is a name that resolves to this machine in the browser, as that of a
-// site does that tries DNS rebinding.
-const Rebound = "rebound.example"
-
-// Open starts Chromium and stops it when the test ends. The test is skipped if
-// the machine has none.
-func Open(t testing.TB) *Browser {
-	t.Helper()
-	var path string
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if found, err := exec.LookPath(name); err == nil {
-			path = found
-			break
-		}
-	}
-	if path == "" {
-		t.Skip("there is no Chromium: apt-get install chromium")
-	}
-	toChild, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, fromChild, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, path, "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-		"--host-resolver-rules=MAP "+Rebound+" 127.0.0.1", "--no-first-run", "--disable-extensions", "--disable-background-networking", "--user-data-dir="+t.TempDir(), "about:blank")
-	cmd.ExtraFiles = []*os.File{toChild, fromChild}
-	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
-	if err := cmd.Start(); err != nil {
-		stop()
-		t.Fatal(err)
-	}
-	toChild.Close()
-	fromChild.Close()
-	b := &Browser{t: t, in: in, got: map[int]chan reply{}, on: map[string]*Tab{}}
-	go b.read(out)
-	t.Cleanup(func() {
-		_, _ = b.call("", "Browser.close", nil)
-		time.AfterFunc(5*time.Second, stop)
-		_ = cmd.Wait() // however it ends
-		stop()
-		in.Close()
-	})
-	return b
-}
-
-// read passes on the browser's messages.
-func (b *Browser) read(out *os.File) {
-	r := bufio.NewReaderSize(out, 1<<20)
-	for {
-		line, err := r.ReadBytes(0)
-		if err != nil {
-			b.mu.Lock()
-			for id, to := range b.got {
-				delete(b.got, id)
-				close(to)
-			}
-			b.mu.Unlock()
-			return
-		}
-		var m message
-		if json.Unmarshal(bytes.TrimSuffix(line, []byte{0}), &m) != nil {
-			continue
-		}
-		b.mu.Lock()
-		to, tab := b.got[m.ID], b.on[m.SessionID]
-		delete(b.got, m.ID)
-		b.mu.Unlock()
-		switch {
-		case m.ID > 0 && to != nil:
-			to <- reply{m.Result, m.Error}
-		case tab != nil:
-			tab.hear(m)
-		}
-	}
-}
-
-var errGone = errors.New("the browser is gone")
-
-// call asks the browser for something.
-func (b *Browser) call(session, method string, params any) (json.RawMessage, error) {
-	b.mu.Lock()
-	b.id++
-	id, to := b.id, make(chan reply, 1)
-	b.got[id] = to
-	text, err := json.Marshal(map[string]any{"id": id, "method": method, "params": params, "sessionId": session})
-	if params == nil {
-		text, err = json.Marshal(map[string]any{"id": id, "method": method, "sessionId": session})
-	}
-	if session == "" {
-		text = bytes.Replace(text, []byte(`,"sessionId":""`), nil, 1)
-	}
-	if err == nil {
-		_, err = b.in.Write(append(text, 0))
-	}
-	b.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case r, ok := <-to:
-		if !ok {
-			return nil, errGone
-		}
-		if r.Error != nil {
-			return nil, fmt.Errorf("%s: %s", method, r.Error.Message)
-		}
-		return r.Result, nil
-	case <-time.After(2 * time.Minute):
-		return nil, fmt.Errorf("%s: no answer", method)
-	}
+	t testing.TB
+	*process
 }
 
 // Form is how a page is shown.
@@ -187,6 +46,9 @@ type Tab struct {
 func (b *Browser) Tab(f Form) *Tab {
 	b.t.Helper()
 	profile := b.must("", "Target.createBrowserContext", map[string]any{"disposeOnDetach": true}, "browserContextId")
+	b.t.Cleanup(func() {
+		_, _ = b.call("", "Target.disposeBrowserContext", map[string]any{"browserContextId": profile}) // it may be gone
+	})
 	target := b.must("", "Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": profile}, "targetId")
 	tab := &Tab{b: b, loaded: make(chan struct{}, 16)}
 	tab.session = b.must("", "Target.attachToTarget", map[string]any{"targetId": target, "flatten": true}, "sessionId")
