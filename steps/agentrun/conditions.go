@@ -9,6 +9,7 @@ import (
 
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/models/gateway"
 )
 
 // Conditions implements step.Conditioned.
@@ -104,11 +105,8 @@ func budgetText(own, shared step.ModelBudget) string {
 		step.ModelBudget
 	}{{"", own}, {"run:", shared}} {
 		if b.Cost != "" {
-			whole, cents, _ := strings.Cut(b.Cost, ".")
-			if cents = strings.TrimRight(cents, "0"); cents != "" {
-				whole += "." + cents
-			}
-			parts = append(parts, b.prefix+whole+"usd")
+			cost, _ := gateway.ParseDollars(b.Cost) // checked with the arguments
+			parts = append(parts, b.prefix+cost.String()+"usd")
 		}
 		if b.Tokens > 0 {
 			parts = append(parts, fmt.Sprintf("%s%dtokens", b.prefix, b.Tokens))

@@ -87,8 +87,8 @@ func TestWatch(t *testing.T) {
 	run.Wait(`document.querySelector('[data-section=problems]').innerText.includes('the disk is on fire')`)
 	sign("two")
 	run.Wait(`document.querySelector('.pill.failed') && !document.querySelector('[data-live]') && document.body.innerText.includes('1 failed') || document.querySelector('.facts .failed')`)
-	code.Wait(`!document.querySelector('[data-live]') && document.body.innerText.includes('What the agent left') && document.body.innerText.includes('print(222)')`)
-	said.Wait(`!document.querySelector('[data-live]') && document.body.innerText.includes('2 exchanges.')`)
+	code.Wait(`!document.querySelector('[data-live]') && document.body.innerText.includes('print(222)')`)
+	said.Wait(`!document.querySelector('[data-live]') && document.body.innerText.replace(/\s+/g, ' ').includes('2 exchanges ')`)
 	if err := apply.Wait(); apply.ProcessState.ExitCode() != 1 {
 		t.Errorf("apply ends with %v", err)
 	}
