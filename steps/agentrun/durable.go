@@ -157,7 +157,7 @@ func (c *checkpoints) announce() {
 		rest = fmt.Sprintf("with %v left", c.rest(c.given).Round(time.Second))
 	}
 	if c.forked {
-		c.env.Warn(fmt.Sprintf("the attempt is a fork: it begins with %s, %s", c.durable.fork, rest))
+		c.env.Warn(fmt.Sprintf("the attempt is a fork: it begins from %s@%v, %s", c.durable.fork.Attempt.Short(), c.durable.fork.At, rest))
 		return
 	}
 	if c.resumed() {

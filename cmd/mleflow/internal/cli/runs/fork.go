@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,7 +57,9 @@ func newFork(a *app.App) *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(a.Stderr, "The attempt begins from the checkpoint after %v.\n", fork.At)
-			return repeat(a, past.Entry(), more...)
+			e := past.Entry()
+			e.Argv = slices.DeleteFunc(slices.Clone(e.Argv), forking) // that run may be of a fork, too
+			return repeat(a, e, more...)
 		}),
 	}
 	o.in.Register(cmd)
@@ -104,6 +107,11 @@ func keyOf(past *ledger.Past, address string) (key digest.ActionID, err error) {
 		return key, app.Usagef("the key of %s is not known before run %s ends", address, past.Info.ID)
 	}
 	return key, nil
+}
+
+// forking reports whether args made an argument.
+func forking(arg string) bool {
+	return strings.HasPrefix(arg, "--attempt=") || strings.HasPrefix(arg, "--fork=")
 }
 
 // args are the arguments that make a run's command that of a fork.
