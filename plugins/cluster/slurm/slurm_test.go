@@ -162,7 +162,7 @@ func preemptible(t *testing.T, b cluster.Backend) {
 		job := cluster.Job{Name: name, Args: []string{clustertest.Command, "sleep", "25s", "0"}, Retries: 3, Grace: 20 * time.Second, Preemptible: again}
 		last := follow(t, b, job, func(s cluster.Status) {
 			if s.State == cluster.Running && s.Starts == 1 {
-				time.Sleep(time.Second) // the worker listens
+				time.Sleep(5 * time.Second) // Slurm calls a job running before it starts the script
 				if out, err := exec.Command("scancel", "--batch", "--signal=TERM", s.ID).CombinedOutput(); err != nil {
 					t.Errorf("%v: %s", err, out)
 				}
