@@ -167,6 +167,23 @@ func (c *checkpoints) announce() {
 	c.env.Warn(fmt.Sprintf("the attempt was lost; its agent starts from the beginning, %s after %v", rest, used))
 }
 
+// signalTime is the most time between two signals that a machine sends at once.
+const signalTime = 500 * time.Millisecond
+
+// away returns an error if this process is being interrupted. A machine that is taken
+// away signals agent and mleflow at once, and the agent's end may be seen first.
+func (c *checkpoints) away(ctx context.Context) error {
+	if c.durable.onLoss == "" {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(signalTime):
+		return nil
+	}
+}
+
 // next says what the next apply does with an interrupted attempt.
 func (c *checkpoints) next() string {
 	if c.durable.onLoss == onLossResume {
