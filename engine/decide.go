@@ -30,6 +30,8 @@ type decision struct {
 	// missing lists its requirements that this machine does not meet. It is
 	// empty if there is a record.
 	missing []string
+	// onLoss is what becomes of it if its machine is lost.
+	onLoss string
 	// copies lists its copies and spending its possible spending. Both are
 	// empty if there is a record.
 	copies   []step.Copy
@@ -60,7 +62,7 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 	}
 	p.SetConditions(i, step.Conditions(c.args, c.Step))
 	d := &decision{id: h.Sum(), fields: h.Fields(), choices: c.choices}
-	d.spending, d.missing = spendingOf(c.Step), step.Missing(c.Step)
+	d.spending, d.missing, d.onLoss = spendingOf(c.Step), e.lacks(inst, c.Step), step.OnLoss(c.Step)
 	if e.place(inst) == nil { // a step elsewhere needs no space here
 		d.estimate, d.copies = estimate(c.Step, inst), e.copiesOf(ctx, c.Step)
 		d.again = step.Again(c.Step)

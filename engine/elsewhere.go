@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache"
@@ -43,6 +44,8 @@ type Place struct {
 	Where string
 	// Trusted means that it may receive private content.
 	Trusted bool
+	// Preemptible means that it often interrupts steps and starts them again.
+	Preemptible bool
 	// Settles are the values that the place chooses for arguments that leave
 	// the choice to the machine, by argument.
 	Settles map[string]string
@@ -178,6 +181,16 @@ func (e *Engine) placeAll(ctx context.Context, pl *planned) {
 			n.plan.On, n.plan.Unfit = n.place.Name, e.unfit(ctx, n)
 		}
 	}
+}
+
+// lacks returns the requirements of a step that are not met. A step that limits its own
+// time, which may be long, needs on_loss where it is often interrupted.
+func (e *Engine) lacks(inst *config.Instance, s step.Step) []string {
+	list := step.Missing(s)
+	if at := e.place(inst); s != nil && at != nil && at.Preemptible && inst.Step.Kind.OwnsTimeout && step.OnLoss(s) == "" {
+		list = append(slices.Clip(list), fmt.Sprintf("the backend %q is preemptible, and a step of kind %s without on_loss starts from the beginning after each interruption; write on_loss = \"resume\" or \"restart\"", at.Name, inst.Step.Kind.Name))
+	}
+	return list
 }
 
 // refuseUnfit refuses steps that would wait forever.

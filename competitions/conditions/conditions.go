@@ -31,6 +31,8 @@ const (
 	Environment = "environment"
 	// Data is the kind of the competition's data, if they are not the real ones.
 	Data = "data"
+	// Forked is the checkpoint of another attempt from which an attempt began.
+	Forked = "forked"
 )
 
 // Rehearsal is the value of Data for the synthetic data of a rehearsal. The scores of a

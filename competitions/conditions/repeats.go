@@ -10,10 +10,11 @@ import (
 )
 
 // Repeats says, of attempts, how often one was run at most, if that was more than once,
-// and how many do not count.
+// and how many do not count, some because they are forks.
 type Repeats struct {
 	Tries    int `json:"tries,omitempty"`
 	NotFinal int `json:"not_final,omitempty"`
+	Forked   int `json:"forked,omitempty"`
 }
 
 // RepeatsOf finds the repeats of attempts with conditions.
@@ -25,6 +26,9 @@ func RepeatsOf(sets ...[]string) (r Repeats) {
 		if !Final(set) {
 			r.NotFinal++
 		}
+		if IsFork(set) {
+			r.Forked++
+		}
 	}
 	return r
 }
@@ -34,8 +38,11 @@ func (r Repeats) String() (text string) {
 	if r.Tries > 0 {
 		text = fmt.Sprintf(", up to %d tries", r.Tries)
 	}
-	if r.NotFinal > 0 {
-		text += fmt.Sprintf(", %d not final", r.NotFinal)
+	if n := r.NotFinal - r.Forked; n > 0 {
+		text += fmt.Sprintf(", %d not final", n)
+	}
+	if r.Forked > 0 {
+		text += fmt.Sprintf(", %d forked", r.Forked)
 	}
 	return text
 }
@@ -46,9 +53,12 @@ func (r Repeats) notes(a Attempts) (notes []string) {
 		repeated := len(slices.DeleteFunc(slices.Clone(a.Sets), func(set []string) bool { return Tries(set) == 1 }))
 		notes = append(notes, fmt.Sprintf("Repeated: %d of %d attempts of %s were run more than once, up to %d times; the last result counts.", repeated, len(a.Sets), a.Agent, r.Tries))
 	}
-	if r.NotFinal > 0 {
+	if r.Forked > 0 {
+		notes = append(notes, fmt.Sprintf("Forked: %d of %d attempts of %s began from a checkpoint of another attempt. They do not count.", r.Forked, len(a.Sets), a.Agent))
+	}
+	if n := r.NotFinal - r.Forked; n > 0 {
 		causes := strings.Join(step.ConditionValues(step.UnionConditions(a.Sets...), step.Provisional), ", ")
-		notes = append(notes, fmt.Sprintf("Not final: %d of %d attempts of %s ended because of the environment (%s). They do not count, and the next apply runs them again.", r.NotFinal, len(a.Sets), a.Agent, causes))
+		notes = append(notes, fmt.Sprintf("Not final: %d of %d attempts of %s ended because of the environment (%s). They do not count, and the next apply runs them again.", n, len(a.Sets), a.Agent, causes))
 	}
 	return notes
 }
@@ -68,8 +78,14 @@ func rehearsed(sets [][]string) string {
 }
 
 // Final reports whether a result with these conditions counts: that of an attempt
-// that the environment ended does not.
-func Final(set []string) bool { return len(step.ConditionValues(set, step.Provisional)) == 0 }
+// that the environment ended does not, nor does that of a fork.
+func Final(set []string) bool {
+	return len(step.ConditionValues(set, step.Provisional)) == 0 && !IsFork(set)
+}
+
+// IsFork reports whether a result with these conditions is of an attempt that began from
+// a checkpoint of another one.
+func IsFork(set []string) bool { return len(step.ConditionValues(set, Forked)) > 0 }
 
 // Tries is the most tries that a result with these conditions took.
 func Tries(set []string) int {

@@ -13,13 +13,15 @@ import (
 const NaN = "NaN"
 
 // Unscored says in a word why a run has no finite score that counts: "provider failed" or another
-// cause for which its attempt is not final; "NaN", "infinite",
+// cause for which its attempt is not final; "forked"; "NaN", "infinite",
 // "invalid"; where nothing was submitted "failed", "timed out", "out of memory",
 // "out of disk" or "out of budget" if the attempt tells so, else "no submission". It is empty
-// for a run with a finite score, and where a report says that the submission is
+// for a run with a finite score that is no fork, and where a report says that the submission is
 // valid without its score.
 func Unscored(r grading.Report, attempt Attempt) string {
 	switch {
+	case conditions.IsFork(r.Conditions):
+		return conditions.Forked
 	case !conditions.Final(r.Conditions):
 		return strings.ReplaceAll(step.ConditionValues(r.Conditions, step.Provisional)[0], "_", " ")
 	case r.Score != nil && math.IsNaN(float64(*r.Score)):

@@ -75,6 +75,9 @@ type Job struct {
 	Stay time.Duration
 	// Retries is the number of restarts after failures of the machines.
 	Retries int
+	// Preemptible says that the job may be taken off its node at any time. Its worker
+	// gets SIGTERM, ends within Grace, and is started again.
+	Preemptible bool
 }
 
 // Needs are the resources that a job reserves. Zero is the backend's default.

@@ -45,6 +45,8 @@ type checkpoints struct {
 	// the agent still runs. resumes is how often the attempt has gone on.
 	from    *checkpoint.Checkpoint
 	resumes int
+	// forked means that from is of another attempt.
+	forked bool
 
 	// turn is held while a checkpoint is taken. number is that of the last one, taken its
 	// time, and lacked what it lacks.
@@ -52,6 +54,8 @@ type checkpoints struct {
 	number int
 	lacked []string
 	taken  time.Time
+	// kept are the times of the checkpoints that stay.
+	kept   []time.Duration
 	memo   *checkpoint.Memo
 	grown  checkpoint.Growing
 	freeze func(context.Context) (thaw func(), err error)
@@ -177,7 +181,7 @@ func (c *checkpoints) end(ctx context.Context) {
 // take takes a checkpoint.
 func (c *checkpoints) take(ctx context.Context, why string) (*checkpoint.Checkpoint, error) {
 	files, bytes := c.memo.Counts()
-	n := &checkpoint.Checkpoint{Manifest: checkpoint.Manifest{Number: c.number + 1, Resumes: c.resumes, Why: why, Taken: time.Now().UTC()}}
+	n := &checkpoint.Checkpoint{Manifest: checkpoint.Manifest{Number: c.number + 1, Resumes: c.resumes, Why: why, Taken: time.Now().UTC(), Origin: c.origin()}}
 	if why != checkpoint.Interrupted {
 		if err := c.ahead(ctx); err != nil {
 			return nil, err
@@ -192,12 +196,29 @@ func (c *checkpoints) take(ctx context.Context, why string) (*checkpoint.Checkpo
 	}
 	n.ReadFiles, n.ReadBytes = c.memo.Counts()
 	n.ReadFiles, n.ReadBytes = n.ReadFiles-files, n.ReadBytes-bytes
-	if err := c.where.Save(ctx, n); err != nil {
+	if err := c.save(ctx, n); err != nil {
 		return nil, err
 	}
 	c.number, c.taken = n.Number, time.Now()
 	c.tell(n)
 	return n, nil
+}
+
+// save makes a checkpoint the latest. With checkpoint_keep, the first of each such part
+// of the attempt's time stays.
+func (c *checkpoints) save(ctx context.Context, n *checkpoint.Checkpoint) error {
+	var last time.Duration
+	if len(c.kept) > 0 {
+		last = c.kept[len(c.kept)-1]
+	}
+	if keep := c.durable.keep; keep > 0 && n.Second()/keep > last/keep {
+		if err := c.where.Keep(ctx, n); err != nil {
+			return err
+		}
+		c.kept = append(c.kept, n.Second())
+	}
+	n.Kept = c.kept
+	return c.where.Save(ctx, n)
 }
 
 // tell logs a checkpoint, and what it lacks if that has changed.

@@ -45,6 +45,9 @@ func (a *attempt) Conditions() []string {
 	}
 	add(conditions.Budget, budgets...)
 	add(conditions.Feedback, "verdicts")
+	if f := a.durable.fork; f != nil {
+		add(conditions.Forked, f.Attempt.Short()+"@"+conditions.Limit(f.At))
+	}
 	add(conditions.Knowledge, a.knowledge()...)
 	return step.UnionConditions(set)
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
@@ -46,6 +47,7 @@ func TestContainerd(t *testing.T) {
 	t.Run("shim", func(t *testing.T) { testContainedShim(t, d) })
 	t.Run("models", func(t *testing.T) { testContainedModels(t, d, made) })
 	t.Run("resume", func(t *testing.T) { testContainedResume(t, d, made) })
+	t.Run("checkpoints", func(t *testing.T) { testContainedCheckpoints(t, d, made) })
 }
 
 // testContained leads an agent through everything that it is promised.
@@ -261,6 +263,37 @@ func containedResume(t *testing.T, d *containerdtest.Daemon, made string, second
 		t.Errorf("still kept: %v", list)
 	}
 	return ""
+}
+
+// testContainedCheckpoints freezes a container for checkpoints, and sees that its agent
+// goes on each time; then that another cache goes on from a checkpoint.
+func testContainedCheckpoints(t *testing.T, d *containerdtest.Daemon, made string) {
+	e := containerd.New(d.Options)
+	t.Cleanup(func() { e.Close() })
+	afar := location(t)
+	live := func(ctx context.Context) (*steptest.Bench, cache.Outputs, error) {
+		b, _ := machineOf(t, afar)
+		b.Kind = newBench(t, e.Runtime()).Kind
+		b.Limits.Timeout, b.Limits.DiskBytes = time.Minute, 32<<20
+		args := values(b, t, contained(t, made, nil, "write", "/home/agent/state", "wait", "5000", "write", "/home/code/done", "submit", "id,y\n"))
+		args["runtime"], args["on_loss"], args["checkpoint_every"] = cty.StringVal("containerd"), cty.StringVal("resume"), cty.StringVal("1s")
+		out, err := b.RunIn(t, ctx, steptest.WorkDir(t), args)
+		return b, out, err
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	b, _, err := live(ctx)
+	all, none := strings.Count(b.Log(), "stood still for"), strings.Count(b.Log(), "stood still for 0s") // before it began
+	if err == nil || all-none < 1 {
+		t.Fatalf("%v, frozen %d times of %d\n%s", err, all-none, all, b.Log())
+	}
+	b, out, err := live(t.Context())
+	if err != nil {
+		t.Fatalf("%v\n%s", err, b.Log())
+	}
+	if got := b.Files(t, out["code"].Ref); got["done"] != "x" || b.Resumes() != 1 {
+		t.Errorf("%q after %d resumes\n%s", got, b.Resumes(), b.Log())
+	}
 }
 
 // started finds the file by which the agent says that it runs.

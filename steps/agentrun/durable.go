@@ -12,6 +12,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/steps/agentrun/checkpoint"
 )
@@ -29,13 +30,21 @@ type durable struct {
 	onLoss string
 	every  time.Duration
 	limit  int64
+	// keep is the part of the time of which a checkpoint stays; 0 keeps none.
+	keep time.Duration
+	// fork is the checkpoint of another attempt from which this one begins; nil is none.
+	fork *checkpoint.Fork
 }
 
 // checkDurable parses the arguments of the checkpoints.
 func (a *attempt) checkDurable() (err error) {
 	d := &a.durable
-	d.onLoss = text(a.args.OnLoss)
-	switch {
+	if err := d.checkFork(a.args); err != nil {
+		return err
+	}
+	switch d.onLoss = text(a.args.OnLoss); {
+	case d.fork != nil && d.onLoss == "":
+		d.onLoss = onLossResume
 	case len(a.args.Resume) > 0 && d.onLoss == "":
 		d.onLoss = onLossResume
 	case len(a.args.Resume) > 0 && d.onLoss != onLossResume:
@@ -49,6 +58,17 @@ func (a *attempt) checkDurable() (err error) {
 	}
 	d.limit, err = step.ParseSize(a.args.PointLimit)
 	return step.WrongArg("checkpoint_limit", err)
+}
+
+// checkFork parses the arguments of the checkpoints that stay.
+func (d *durable) checkFork(args arguments) (err error) {
+	if d.keep, err = parseDuration(text(args.PointKeep)); err != nil {
+		return step.WrongArg("checkpoint_keep", err)
+	}
+	if args.Fork != nil {
+		d.fork, err = checkpoint.ParseFork(*args.Fork)
+	}
+	return step.WrongArg("fork", err)
 }
 
 // OnLoss implements step.Durable.
@@ -76,9 +96,9 @@ func (c *checkpoints) find(ctx context.Context, action digest.ActionID) error {
 	c.where = checkpoint.Place{Cache: c.env.Store, Attempt: action, Address: c.env.Address, Run: c.env.RunID}
 	latest, err := c.where.Find(ctx)
 	if latest == nil || err != nil {
-		return err
+		return errors.Join(err, c.branch(ctx))
 	}
-	c.number = latest.Number
+	c.number, c.kept = latest.Number, latest.Kept
 	switch {
 	case latest.Ended || c.continued:
 		return nil
@@ -89,8 +109,37 @@ func (c *checkpoints) find(ctx context.Context, action digest.ActionID) error {
 	return nil
 }
 
+// branch finds the checkpoint of the other attempt from which a fork begins.
+func (c *checkpoints) branch(ctx context.Context) error {
+	if c.durable.fork == nil || c.continued {
+		return nil
+	}
+	from, err := c.durable.fork.Find(ctx, c.where)
+	if err != nil {
+		return err
+	}
+	own := c.origin()
+	switch {
+	case from.Competition != own.Competition:
+		return fmt.Errorf("the attempt of %s was at %s, not at %s", c.durable.fork, from.Competition, own.Competition)
+	case !conditions.AtLeast(from.Isolation, own.Isolation):
+		return fmt.Errorf("the attempt of %s had the isolation %q: a fork with more, %q, would hide that its files may have the answers", c.durable.fork, from.Isolation, own.Isolation)
+	case c.given > 0 && from.Used >= c.given:
+		return fmt.Errorf("the attempt of %s had used %v; the time limit of the fork, which counts from the beginning, is %v", c.durable.fork, from.Second(), c.given)
+	}
+	c.from, c.before, c.resumes, c.forked = from, from.Used, from.Resumes+1, true
+	return nil
+}
+
+// origin is the origin of the attempt's files.
+func (c *checkpoints) origin() checkpoint.Origin {
+	return checkpoint.Origin{Competition: c.args.Competition + " " + c.args.Version, Isolation: c.args.isolation(c.runtime)}
+}
+
 // resumed reports whether the agent goes on with the files of a checkpoint.
-func (c *checkpoints) resumed() bool { return c.from != nil && c.durable.onLoss == onLossResume }
+func (c *checkpoints) resumed() bool {
+	return c.from != nil && (c.forked || c.durable.onLoss == onLossResume)
+}
 
 // goesOn reports whether the agent does not begin from the beginning.
 func (c *checkpoints) goesOn() bool { return c.continued || c.resumed() }
@@ -107,11 +156,32 @@ func (c *checkpoints) announce() {
 	if c.given > 0 {
 		rest = fmt.Sprintf("with %v left", c.rest(c.given).Round(time.Second))
 	}
+	if c.forked {
+		c.env.Warn(fmt.Sprintf("the attempt is a fork: it begins from %s@%v, %s", c.durable.fork.Attempt.Short(), c.durable.fork.At, rest))
+		return
+	}
 	if c.resumed() {
 		c.env.Warn(fmt.Sprintf("the attempt was lost and goes on from checkpoint %d, after %v of its time, %s", c.from.Number, used, rest))
 		return
 	}
 	c.env.Warn(fmt.Sprintf("the attempt was lost; its agent starts from the beginning, %s after %v", rest, used))
+}
+
+// signalTime is the most time between two signals that a machine sends at once.
+const signalTime = 500 * time.Millisecond
+
+// away returns an error if this process is being interrupted. A machine that is taken
+// away signals agent and mleflow at once, and the agent's end may be seen first.
+func (c *checkpoints) away(ctx context.Context) error {
+	if c.durable.onLoss == "" {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(signalTime):
+		return nil
+	}
 }
 
 // next says what the next apply does with an interrupted attempt.

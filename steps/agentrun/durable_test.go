@@ -335,3 +335,29 @@ func TestDurableModels(t *testing.T) {
 		})
 	}
 }
+
+// TestDurableSignalled sees that an attempt is no result if the machine ends its agent
+// just before it interrupts mleflow.
+func TestDurableSignalled(t *testing.T) {
+	b := newBench(t)
+	const agent = `[ "$MLEFLOW_RESUMED" ] && exec touch $CODE_DIR/resumed; echo id,y > $SUBMISSION_DIR/submission.csv; touch ` + "%s" + `; kill -TERM $$`
+	sign := filepath.Join(t.TempDir(), "sign")
+	args := durableArgs(b, t, "resume", fmt.Sprintf(agent, sign))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		for ctx.Err() == nil {
+			if _, err := os.Stat(sign); err == nil {
+				time.Sleep(100 * time.Millisecond)
+				cancel()
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	if _, err := b.RunIn(t, ctx, steptest.WorkDir(t), args); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	if got := run(t, b, args); got.Submission["submission.csv"] != "id,y\n" || b.Resumes() != 1 {
+		t.Errorf("%+v after %d resumes\n%s", got, b.Resumes(), b.Log())
+	}
+}

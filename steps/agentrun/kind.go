@@ -35,6 +35,9 @@ type Deps struct {
 	Runtimes *executor.Registry
 	// Auto is the runtime that "auto" chooses; "" is the strongest available.
 	Auto string
+	// Fork is the checkpoint from which attempts begin unless their argument says
+	// otherwise; "" is none.
+	Fork string
 	// Self is the program that BuiltIn runs in runtimes without images; "" is the
 	// running binary.
 	Self string
@@ -148,6 +151,8 @@ func Kind(deps Deps) step.Kind {
 			{Name: "resume", Type: cty.List(cty.String), Cosmetic: true, Command: true, Doc: `The command with which an agent goes on; by default that of the agent, which sees MLEFLOW_RESUMED=1. Sets on_loss = "resume".`},
 			{Name: "checkpoint_every", Type: cty.String, Default: cty.StringVal("10m"), Cosmetic: true, Doc: "With on_loss, how often to take a checkpoint. The agent can ask for one: POST $MLEFLOW_GATEWAY/checkpoint."},
 			{Name: "checkpoint_limit", Type: cty.String, Default: cty.StringVal("20GiB"), Cosmetic: true, Doc: "The most that a checkpoint has of the agent's folders: submission, code, logs, then AGENT_DIR. The log says what is left out."},
+			{Name: "checkpoint_keep", Type: cty.String, Cosmetic: true, Doc: `Keeps a checkpoint of each such part of the attempt's time, as in "1h", also when it has its result, for mleflow attempts fork. Without it only the last one stays, until the result.`},
+			{Name: "fork", Type: cty.String, Default: optional(deps.Fork), Doc: `The checkpoint of another attempt from which this one begins, "KEY@TIME", with its files and the time that it had used; mleflow attempts fork sets it. Its result has the condition forked, and no board counts it.`},
 		},
 		Blocks: []step.Block{{
 			Name: "network",
@@ -175,6 +180,14 @@ func Kind(deps Deps) step.Kind {
 		Counted:    Counted,
 		Choose:     deps.choose,
 	}
+}
+
+// optional is the default of an argument that may have none.
+func optional(text string) cty.Value {
+	if text == "" {
+		return cty.Value{}
+	}
+	return cty.StringVal(text)
 }
 
 // Counted names the competition of an attempt, and the agent at that competition
@@ -210,6 +223,8 @@ type arguments struct {
 	Resume      []string          `cty:"resume"`
 	PointEvery  string            `cty:"checkpoint_every"`
 	PointLimit  string            `cty:"checkpoint_limit"`
+	PointKeep   *string           `cty:"checkpoint_keep"`
+	Fork        *string           `cty:"fork"`
 	Network     *network          `cty:"network"`
 }
 

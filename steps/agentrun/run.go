@@ -213,6 +213,9 @@ func (r *running) watched(ctx context.Context, spec executor.Spec, logs io.Write
 	watching.Go(func() { r.models.watch(watched, endWith) })
 	opened := r.watchOpened()
 	exit, err := r.run(running, spec, logs)
+	if err == nil && exit.Code != 0 {
+		err = r.points.away(ctx)
+	}
 	r.opens = opened()
 	stop()
 	watching.Wait()

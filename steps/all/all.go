@@ -37,6 +37,8 @@ type Deps struct {
 	Runtimes *executor.Registry
 	// Auto is the runtime that "auto" chooses; "" is the strongest available.
 	Auto string
+	// Fork is the checkpoint from which attempts begin; "" is none.
+	Fork string
 	// Forbidden returns the targets that are tried from inside each agent's sandbox
 	// before the agent starts. If it is nil, nothing is tried.
 	Forbidden func(context.Context) (targets *breach.Targets, close func() error, err error)
@@ -64,7 +66,7 @@ type Deps struct {
 func Kinds(d Deps) []step.Kind {
 	pools := &modelblock.Pools{}
 	return []step.Kind{
-		agentrun.Kind(agentrun.Deps{Pools: pools, Catalog: d.Catalog, Judge: d.Judge, Runtimes: d.Runtimes, Auto: d.Auto, Self: d.Self, Forbidden: d.Forbidden, Leavable: d.Leavable}),
+		agentrun.Kind(agentrun.Deps{Pools: pools, Catalog: d.Catalog, Judge: d.Judge, Runtimes: d.Runtimes, Auto: d.Auto, Fork: d.Fork, Self: d.Self, Forbidden: d.Forbidden, Leavable: d.Leavable}),
 		aggregate.Kind(d.Catalog),
 		check.Kind(d.Catalog, pools),
 		checksum.Kind(d.Catalog),

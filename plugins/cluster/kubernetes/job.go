@@ -33,9 +33,15 @@ const (
 	favourites = 3
 )
 
+// spotTaints are the taints of preemptible nodes at Google and Azure. Amazon sets none.
+var spotTaints = []string{"cloud.google.com/gke-spot", "cloud.google.com/gke-preemptible", "kubernetes.azure.com/scalesetpriority"}
+
 // manifest returns the Job of a job. nodes are the nodes that it may prefer.
 func (s settings) manifest(j cluster.Job, nodes []string) *job {
 	labels := map[string]string{managedBy: cluster.Label, cluster.Label: workerName}
+	if j.Preemptible {
+		labels[cluster.Label+"/preemptible"] = "true"
+	}
 	for k, v := range s.Labels {
 		labels[k] = v
 	}
@@ -82,7 +88,7 @@ func (s settings) podSpec(j cluster.Job, nodes []string) podSpec {
 		ServiceAccountName:            s.ServiceAccount,
 		PriorityClassName:             s.PriorityClass,
 		NodeSelector:                  s.NodeSelector,
-		Tolerations:                   s.tolerations(),
+		Tolerations:                   s.tolerations(j),
 		Affinity:                      near(j.Near, nodes),
 		Containers:                    []container{s.container(j)},
 		Volumes:                       s.volumes(),
@@ -101,11 +107,17 @@ func (s settings) podSpec(j cluster.Job, nodes []string) podSpec {
 }
 
 // tolerations returns the configured tolerations and those that limit the time for
-// which a pod stays bound to a silent node.
-func (s settings) tolerations() []toleration {
+// which a pod stays bound to a silent node. A preemptible job tolerates the taints by
+// which providers keep other pods off such nodes.
+func (s settings) tolerations(j cluster.Job) []toleration {
 	var all []toleration
 	for _, t := range s.Tolerations {
 		all = append(all, toleration{Key: t.Key, Operator: t.Operator, Value: t.Value, Effect: t.Effect})
+	}
+	if j.Preemptible {
+		for _, key := range spotTaints {
+			all = append(all, toleration{Key: key, Operator: "Exists", Effect: "NoSchedule"})
+		}
 	}
 	for _, key := range []string{"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"} {
 		all = append(all, toleration{Key: key, Operator: "Exists", Effect: "NoExecute", TolerationSeconds: ptr(seconds(s.lostAfter))})

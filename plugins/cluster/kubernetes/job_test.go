@@ -39,6 +39,19 @@ var aJob = cluster.Job{
 	Deadline: 90 * time.Second, Grace: time.Minute, Near: "leaf", Retries: 3,
 }
 
+// TestPreemptible sees that only preemptible jobs run on nodes that a provider may take.
+func TestPreemptible(t *testing.T) {
+	for _, preemptible := range []bool{false, true} {
+		j := aJob
+		j.Preemptible = preemptible
+		spec := full(t, nil).manifest(j, nil).Spec.Template
+		has := slices.ContainsFunc(spec.Spec.Tolerations, func(t toleration) bool { return t.Key == "cloud.google.com/gke-spot" && t.Operator == "Exists" })
+		if has != preemptible || (spec.Metadata.Labels["mleflow/preemptible"] == "true") != preemptible || *spec.Spec.TerminationGracePeriodSeconds != 60 {
+			t.Errorf("preemptible %v: %+v", preemptible, spec)
+		}
+	}
+}
+
 // TestManifestIsABatchJob decodes what is sent strictly into Kubernetes' own
 // types, and back: no field is misspelt, misplaced or of another type.
 func TestManifestIsABatchJob(t *testing.T) {

@@ -42,6 +42,9 @@ func (s *settings) script(job cluster.Job) string {
 	line(`cd "${TMPDIR:-/tmp}" || exit 1`)
 	line("folder=%s name=%s shape=%s", quote(s.Folder), quote(job.Name), s.shape(job))
 	line("grace=%d retries=%d stay=%d", int(math.Ceil(job.Grace.Seconds())), job.Retries, int(min(s.stay, job.Stay).Seconds()))
+	if job.Preemptible {
+		line("preemptible=1")
+	}
 	line("final='%s'", strings.Trim(fmt.Sprint(cluster.FinalExits), "[]"))
 	b.WriteString(s.worker(job))
 	b.WriteString(batch)
@@ -104,6 +107,7 @@ while [ $status = 0 ] && [ -z "$stopped" ] && [ $(($(date +%s) - began)) -lt $st
     run
 done
 case " $final 0 " in *" $status "*) exit $status ;; esac
+[ -n "$preemptible" ] && [ ! -e "$folder/$name.stop" ] && stopped= # by Slurm, which may want the node
 if [ -z "$stopped" ] && [ -z "$id" ] && [ "${SLURM_RESTART_COUNT:-0}" -lt $retries ]; then
     scontrol requeue "$SLURM_JOB_ID" && exec sleep 600 # a shell would print how it ended
 fi
@@ -117,7 +121,7 @@ func (s *settings) shape(job cluster.Job) string {
 	if small(job) {
 		near = ""
 	}
-	alike := cluster.Job{Env: job.Env, Needs: job.Needs, Deadline: job.Deadline, Grace: job.Grace, Retries: job.Retries, Stay: job.Stay}
+	alike := cluster.Job{Env: job.Env, Needs: job.Needs, Deadline: job.Deadline, Grace: job.Grace, Retries: job.Retries, Stay: job.Stay, Preemptible: job.Preemptible}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%+v\n%+v\n%s\n%q", *s, alike, near, s.options(alike, "")))
 	return hex.EncodeToString(sum[:6])
 }
@@ -165,6 +169,8 @@ func (s *settings) options(job cluster.Job, node string) []string {
 	}
 	if job.Deadline > 0 {
 		add("time", strconv.Itoa(minutes(job.Deadline+job.Grace)))
+	}
+	if job.Deadline > 0 || job.Preemptible {
 		add("signal", "B:TERM@"+strconv.Itoa(int(math.Ceil(job.Grace.Seconds()))))
 	}
 	return append(o, s.Options...)

@@ -80,6 +80,7 @@ func TestSuite(t *testing.T) {
 	})
 	t.Run("LargeInputsAreThere", func(t *testing.T) { moved(t, open) })
 	t.Run("Preempted", func(t *testing.T) { preempted(t, open(t, func(*slurm.Config) {})) })
+	t.Run("Preemptible", func(t *testing.T) { preemptible(t, open(t, func(*slurm.Config) {})) })
 	t.Run("GPUs", func(t *testing.T) { gpus(t, open(t, func(*slurm.Config) {})) })
 }
 
@@ -151,6 +152,25 @@ func preempted(t *testing.T, b cluster.Backend) {
 	}
 	if s := last[once]; s.State != cluster.Failed || s.Final || s.Reason != "TooManyRestarts" && !strings.Contains(s.Message, "by preemptions or lost nodes") {
 		t.Errorf("%+v, want it failed by the machines", s)
+	}
+}
+
+// preemptible: Slurm warns the batch script of a job, which ends by itself and is started
+// again. Without preemptible, it would have failed.
+func preemptible(t *testing.T, b cluster.Backend) {
+	for again, name := range map[bool]string{true: cluster.JobName(strings.Repeat("9", 40)), false: cluster.JobName(strings.Repeat("8", 40))} {
+		job := cluster.Job{Name: name, Args: []string{clustertest.Command, "sleep", "25s", "0"}, Retries: 3, Grace: 20 * time.Second, Preemptible: again}
+		last := follow(t, b, job, func(s cluster.Status) {
+			if s.State == cluster.Running && s.Starts == 1 {
+				time.Sleep(5 * time.Second) // Slurm calls a job running before it starts the script
+				if out, err := exec.Command("scancel", "--batch", "--signal=TERM", s.ID).CombinedOutput(); err != nil {
+					t.Errorf("%v: %s", err, out)
+				}
+			}
+		})
+		if again && (last.State != cluster.Succeeded || last.Starts != 2) || !again && last.State != cluster.Failed {
+			t.Errorf("preemptible %v: %+v", again, last)
+		}
 	}
 }
 

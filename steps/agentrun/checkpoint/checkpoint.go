@@ -39,7 +39,21 @@ type Manifest struct {
 	ReadBytes int64 `json:"read_bytes"`
 	// LeftOut lists the files that it lacks, with reasons.
 	LeftOut []string `json:"left_out,omitempty"`
+	// Kept lists the times used, in whole seconds, of the checkpoints that stay.
+	Kept []time.Duration `json:"kept_ns,omitempty"`
+	// Origin says where the files come from.
+	Origin
 }
+
+// Origin is what a fork must have in common with the attempt from which it begins.
+type Origin struct {
+	// Competition is its identifier and version, Isolation that of the agent.
+	Competition string `json:"competition,omitempty"`
+	Isolation   string `json:"isolation,omitempty"`
+}
+
+// Second is the time used in whole seconds, by which a checkpoint that stays is found.
+func (m *Manifest) Second() time.Duration { return m.Used.Round(time.Second) }
 
 // The reasons for a checkpoint. With Interrupted, the agent has ended; with Left, it goes
 // on without mleflow.
@@ -63,23 +77,40 @@ func (c *Checkpoint) outputs() map[string]*cache.Ref {
 	}
 }
 
+// Records is the part of a cache that finds and keeps checkpoints.
+type Records interface {
+	Latest(ctx context.Context, id digest.ActionID) (*cache.Record, error)
+	Record(ctx context.Context, rec *cache.Record) error
+}
+
 // Place is where the checkpoints of an attempt are.
 type Place struct {
-	Cache cache.Cache
+	Cache Records
 	// Attempt is the action. Address and Run appear in the record.
 	Attempt      digest.ActionID
 	Address, Run string
 }
 
-func (p Place) key() *digest.Hasher {
+// key returns the key of the latest checkpoint, or of the one that stays after a time.
+func (p Place) key(at *time.Duration) *digest.Hasher {
 	h := digest.NewHasher(Kind, version)
 	h.String("attempt", p.Attempt.String())
+	if at != nil {
+		h.String("after", at.String())
+	}
 	return h
 }
 
 // Find returns the latest checkpoint, or nil if there is none. It may be an ended one.
-func (p Place) Find(ctx context.Context) (*Checkpoint, error) {
-	rec, err := p.Cache.Latest(ctx, p.key().Sum())
+func (p Place) Find(ctx context.Context) (*Checkpoint, error) { return p.find(ctx, p.key(nil)) }
+
+// At returns the checkpoint that stays after a time in whole seconds, or nil.
+func (p Place) At(ctx context.Context, at time.Duration) (*Checkpoint, error) {
+	return p.find(ctx, p.key(&at))
+}
+
+func (p Place) find(ctx context.Context, key *digest.Hasher) (*Checkpoint, error) {
+	rec, err := p.Cache.Latest(ctx, key.Sum())
 	if errors.Is(err, cache.ErrNotFound) || errors.Is(err, cache.ErrCorrupt) {
 		return nil, nil
 	}
@@ -97,12 +128,19 @@ func (p Place) Find(ctx context.Context) (*Checkpoint, error) {
 }
 
 // Save makes c the latest checkpoint.
-func (p Place) Save(ctx context.Context, c *Checkpoint) error {
+func (p Place) Save(ctx context.Context, c *Checkpoint) error { return p.save(ctx, c, p.key(nil)) }
+
+// Keep lets c stay, whatever becomes of the attempt.
+func (p Place) Keep(ctx context.Context, c *Checkpoint) error {
+	at := c.Second()
+	return p.save(ctx, c, p.key(&at))
+}
+
+func (p Place) save(ctx context.Context, c *Checkpoint, key *digest.Hasher) error {
 	text, err := json.Marshal(c.Manifest)
 	if err != nil {
 		return fmt.Errorf("save checkpoint: %w", err)
 	}
-	key := p.key()
 	rec := &cache.Record{
 		Action: key.Sum(), Address: p.Address, Kind: Kind, Fields: key.Fields(), Run: p.Run,
 		Outputs:          cache.Outputs{"manifest": {JSON: text}},
@@ -126,5 +164,5 @@ func (p Place) End(ctx context.Context) error {
 	if c == nil || c.Ended || err != nil {
 		return err
 	}
-	return p.Save(ctx, &Checkpoint{Manifest: Manifest{Number: c.Number + 1, Resumes: c.Resumes, Ended: true, Taken: time.Now().UTC(), Used: c.Used}})
+	return p.Save(ctx, &Checkpoint{Manifest: Manifest{Number: c.Number + 1, Resumes: c.Resumes, Ended: true, Taken: time.Now().UTC(), Used: c.Used, Kept: c.Kept, Origin: c.Origin}})
 }

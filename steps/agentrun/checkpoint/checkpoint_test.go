@@ -50,7 +50,7 @@ func TestLatest(t *testing.T) {
 	if err := p.End(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	ref, err := cache.PutBytes(t.Context(), p.Cache, []byte("x"))
+	ref, err := cache.PutBytes(t.Context(), p.Cache.(cache.Store), []byte("x"))
 	if err != nil {
 		t.Fatal(err)
 	}

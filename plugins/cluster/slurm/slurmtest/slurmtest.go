@@ -61,7 +61,7 @@ SelectTypeParameters=CR_Core_Memory
 DefMemPerCPU=256
 GresTypes=gpu
 SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0,bf_interval=1
-KillWait=2
+KillWait=5
 MinJobAge=300
 SlurmdTimeout=5
 InactiveLimit=0

@@ -26,6 +26,8 @@ type App struct {
 	Started bool
 	// IsWorker says that this is a worker, which runs what others ordered.
 	IsWorker bool
+	// Fork is the checkpoint from which the attempt of the command begins; "" is none.
+	Fork string
 }
 
 // NewApp returns an app on the given terminal.

@@ -27,7 +27,7 @@ func namedAttempt(p *engine.Program, named string) (attempt addr.Instance, targe
 		}
 		name := attemptName(args.Value)
 		all = append(all, name)
-		if name == named {
+		if name == named || inst.Addr.String() == named {
 			at, found = i, append(found, inst.Addr.String())
 		}
 	}
@@ -35,7 +35,7 @@ func namedAttempt(p *engine.Program, named string) (attempt addr.Instance, targe
 	case len(found) > 1:
 		return attempt, nil, Usagef("flag --attempt: %q is several: %s; choose with --target ADDRESS --retry ADDRESS", named, strings.Join(found[:min(len(found), 10)], ", "))
 	case at < 0:
-		return attempt, nil, Usagef("flag --attempt: there is no %q; write AGENT/COMPETITION/SEED, one of: %s", named, strings.Join(all[:min(len(all), 10)], ", "))
+		return attempt, nil, Usagef("flag --attempt: there is no %q; write an address or AGENT/COMPETITION/SEED, one of: %s", named, strings.Join(all[:min(len(all), 10)], ", "))
 	}
 	attempt = p.Instances[at].Addr
 	targets = []addr.Instance{attempt}

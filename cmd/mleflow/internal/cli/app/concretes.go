@@ -74,6 +74,7 @@ func (a *App) Concretes() (*Parts, error) {
 			Offline:   a.Network.Offline,
 			Runtimes:  runtimes,
 			Auto:      a.Env(agentrun.AutoVariable),
+			Fork:      a.Fork,
 			Forbidden: forbidden,
 			Leavable:  &a.Interrupts.attempts,
 			Builds:    containers.Machine(),

@@ -60,7 +60,7 @@ func (f *SelectFlags) Register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.targets, "target", nil, "only the step or instance `ADDRESS` and what it needs; repeatable")
 	cmd.Flags().StringArrayVar(&f.forced, "force", nil, "run the step or instance `ADDRESS` even if cached; repeatable")
 	cmd.Flags().StringArrayVar(&f.retried, "retry", nil, "run cached attempts again: `WHICH` is failed, invalid, no-submission, another outcome such as timed-out, or an address; repeatable. Boards say how often each was tried")
-	cmd.Flags().StringVar(&f.attempt, "attempt", "", "run one attempt again, grade it, and do nothing else: `AGENT/COMPETITION/SEED`")
+	cmd.Flags().StringVar(&f.attempt, "attempt", "", "run one attempt again, grade it, and do nothing else: `AGENT/COMPETITION/SEED` or its address")
 }
 
 // Options are what the flags say of a pipeline.

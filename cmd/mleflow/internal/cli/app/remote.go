@@ -59,6 +59,7 @@ func (s *Store) attachRemote(b *Backend, pipeline string) error {
 type ResultCache interface {
 	cache.Files
 	cache.Index
+	cache.Relay
 }
 
 // WithResults opens the cache for a command that takes results of a run out.

@@ -56,6 +56,9 @@ func NewApply(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if a.Fork != "" && !cmd.Flags().Changed("attempt") {
+				return app.Usagef("--fork needs --attempt, which says what begins there")
+			}
 			a.Interrupts.Follow(policy)
 			return a.WithProgram(cmd.Context(), args, o.in, &o.on, func(b *app.Backend, p *engine.Program) error {
 				return runApply(cmd.Context(), a, o, b, p)
@@ -71,6 +74,7 @@ func NewApply(a *app.App) *cobra.Command {
 	o.on.RegisterInterrupt(cmd)
 	a.Network.Register(cmd)
 	cmd.Flags().IntVar(&o.parallelism, "parallelism", 0, "run at most `N` steps at a time (0: as resources allow), besides grades, checks and aggregates")
+	cmd.Flags().StringVar(&a.Fork, "fork", "", "with --attempt, begin from a checkpoint of another attempt, `KEY@TIME`; mleflow attempts fork finds it")
 	cmd.Flags().BoolVar(&o.keepGoing, "keep-going", false, "continue with all that depends on no failed step")
 	cmd.Flags().BoolVar(&o.requireCached, "require-cached", false, "refuse to run anything")
 	cmd.Flags().BoolVar(&o.locked, "locked", false, "exit with status 3 if anything differs from the lock file")

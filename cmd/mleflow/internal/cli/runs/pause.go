@@ -75,25 +75,33 @@ func newRunsContinue(a *app.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			again, err := commandOf(past.Entry())
-			if err != nil {
-				return err
+			e := past.Entry()
+			if e.State == ledger.Running {
+				return app.Usagef("run %s is running", e.ID)
 			}
-			again.Stdin, again.Stdout, again.Stderr = a.Stdin, a.Stdout, a.Stderr
-			err = again.Run()
-			if again.ProcessState != nil && err != nil {
-				return fmt.Errorf("%w: the run ended with status %d", app.ErrSilent, again.ProcessState.ExitCode())
-			}
-			return err
+			return repeat(a, e)
 		}),
 	}
+}
+
+// repeat runs the command of a run again, with more arguments.
+func repeat(a *app.App, e ledger.Entry, more ...string) error {
+	again, err := commandOf(e)
+	if err != nil {
+		return err
+	}
+	again.Args = append(again.Args, more...)
+	again.Stdin, again.Stdout, again.Stderr = a.Stdin, a.Stdout, a.Stderr
+	err = again.Run()
+	if again.ProcessState != nil && err != nil {
+		return fmt.Errorf("%w: the run ended with status %d", app.ErrSilent, again.ProcessState.ExitCode())
+	}
+	return err
 }
 
 // commandOf returns the command that started a run, in the folder in which it ran.
 func commandOf(e ledger.Entry) (*exec.Cmd, error) {
 	switch {
-	case e.State == ledger.Running:
-		return nil, app.Usagef("run %s is running", e.ID)
 	case len(e.Argv) < 2 || e.Pipeline == "":
 		return nil, app.Usagef("run %s does not say how it was started", e.ID)
 	case slices.ContainsFunc(e.Argv, source.IsRedacted):

@@ -44,6 +44,9 @@ type Backend struct {
 	MaxJobs int
 	Retries int
 	Grace   time.Duration
+	// Preemptible says that jobs are often taken off their nodes, so they are restarted
+	// more often.
+	Preemptible bool
 	// Spare is what a job may take beyond the timeout of its step, to fetch the inputs
 	// and to store the results.
 	Spare time.Duration
@@ -51,6 +54,9 @@ type Backend struct {
 
 	cluster.Backend
 }
+
+// oftenRetries is the default of retries for a preemptible backend.
+const oftenRetries = 100
 
 // root is the schema of a cluster file:
 //
@@ -70,6 +76,7 @@ type block struct {
 	Trusted bool     `hcl:"trusted,optional"`
 	Runtime *string  `hcl:"runtime,optional"`
 	MaxJobs int      `hcl:"max_jobs,optional"`
+	Often   bool     `hcl:"preemptible,optional"`
 	Retries *int     `hcl:"retries,optional"`
 	Grace   string   `hcl:"grace,optional"`
 	Spare   string   `hcl:"spare,optional"`
@@ -125,12 +132,15 @@ func (f *File) add(b *block, at hcl.Range) (diags diag.List) {
 		}
 		return fail("Unknown kind of backend", "There is no kind of backend %q.%s The kinds are: %s.", b.Kind, diag.DidYouMean(b.Kind, names), strings.Join(names, ", "))
 	}
-	out := &Backend{Kind: b.Kind, Name: b.Name, Runs: b.Runs, Trusted: b.Trusted, Runtime: "sandbox", MaxJobs: b.MaxJobs, Retries: 3, Grace: 2 * time.Minute, Spare: 30 * time.Minute, Range: at}
+	out := &Backend{Kind: b.Kind, Name: b.Name, Runs: b.Runs, Trusted: b.Trusted, Preemptible: b.Often, Runtime: "sandbox", MaxJobs: b.MaxJobs, Retries: 3, Grace: 2 * time.Minute, Spare: 30 * time.Minute, Range: at}
 	if b.Runs == nil {
 		out.Runs = []string{"agent-run"}
 	}
 	if b.Runtime != nil {
 		out.Runtime = *b.Runtime
+	}
+	if b.Often {
+		out.Retries = oftenRetries
 	}
 	if b.Retries != nil {
 		out.Retries = *b.Retries

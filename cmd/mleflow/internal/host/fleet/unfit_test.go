@@ -37,6 +37,15 @@ func read(t *testing.T, attributes string, nodes ...cluster.Node) *File {
 	return f
 }
 
+// TestPreemptible sees how often jobs of preemptible backends are restarted.
+func TestPreemptible(t *testing.T) {
+	for attributes, want := range map[string]int{"": 3, "preemptible = true": 100, "preemptible = true\nretries = 5": 5} {
+		if b := read(t, attributes).Backends[0]; b.Retries != want || newYard(b, nil).place.Preemptible != (attributes != "") {
+			t.Errorf("%q: %+v", attributes, b)
+		}
+	}
+}
+
 // TestTimeLimit compares timeout, spare and grace with the limits of the nodes that
 // are large enough.
 func TestTimeLimit(t *testing.T) {

@@ -46,7 +46,7 @@ type yard struct {
 
 func newYard(b *Backend, warn func(string)) *yard {
 	y := &yard{Backend: b, warn: warn, done: make(chan struct{}), first: make(chan struct{}), known: map[string]cluster.Status{}, news: map[string]chan struct{}{}, retired: map[string]func(context.Context){}}
-	y.place = &engine.Place{Name: b.Name, Where: fmt.Sprintf("%s:%d", b.Range.Filename, b.Range.Start.Line), Trusted: b.Trusted, Settles: map[string]string{"runtime": b.Runtime}}
+	y.place = &engine.Place{Name: b.Name, Where: fmt.Sprintf("%s:%d", b.Range.Filename, b.Range.Start.Line), Trusted: b.Trusted, Preemptible: b.Preemptible, Settles: map[string]string{"runtime": b.Runtime}}
 	if b.MaxJobs > 0 {
 		y.slots = make(chan struct{}, b.MaxJobs)
 	}
