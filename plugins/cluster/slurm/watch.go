@@ -275,17 +275,18 @@ func (w *watcher) unhold(ctx context.Context, e entry) {
 	}
 }
 
-// restartPause is the pause before the second restart of a job. Each further one is
-// that much longer.
-const restartPause = 10 * time.Second
+// firstPause is the pause before the first restart of a job. slurmd refuses credentials
+// of the second in which it revoked those of the last start. Each further pause is longer
+// by restartPause.
+const firstPause, restartPause = 2 * time.Second, 10 * time.Second
 
 // hasten lets a requeued job start before the two minutes have passed in which Slurm
-// lets it wait. The first restart is at once.
+// lets it wait.
 func (w *watcher) hasten(ctx context.Context, e entry) {
 	if e.reason != "BeginTime" || e.restarts == 0 || w.hastened[e.id] == e.restarts {
 		return
 	}
-	pause := time.Duration(e.restarts-1) * restartPause
+	pause := firstPause + time.Duration(e.restarts-1)*restartPause
 	if _, err := call(ctx, "", "scontrol", "update", "JobId="+e.id, fmt.Sprintf("StartTime=now+%d", int(pause.Seconds()))); err == nil {
 		w.hastened[e.id] = e.restarts
 	}
