@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
@@ -457,6 +458,20 @@ func (w *world) check() error {
 	return nil
 }
 
+// alone waits until no other process is alive. The program that another test is starting
+// holds the locks of the dead until it begins, and they look alive.
+func alone(c *Cache) error {
+	for until := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		live, err := c.leases.live()
+		if err != nil || live.others == 0 {
+			return err
+		}
+		if time.Now().After(until) {
+			return fmt.Errorf("%d processes are alive that have ended", live.others)
+		}
+	}
+}
+
 // checkAll looks at everything at the end.
 func (w *world) checkAll() error {
 	for len(w.procs) > 0 {
@@ -476,6 +491,9 @@ func (w *world) checkAll() error {
 				return err
 			}
 		}
+	}
+	if err := alone(c); err != nil {
+		return err
 	}
 	if _, err := c.GC(context.Background(), GCOptions{}); err != nil {
 		return err

@@ -27,7 +27,8 @@ import (
 // for the measurement.
 func TestKilledDataPath(t *testing.T) {
 	t.Parallel()
-	goal, limit := 20, 30.0
+	// On a machine with much other load a kill may come late, and costs more.
+	goal, limit := 20, 100.0
 	if n, err := strconv.Atoi(os.Getenv("MLEFLOW_KILLS")); err == nil {
 		goal, limit = n, 2
 	}

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mleflow/mleflow/cache/cachetest"
+	"github.com/mleflow/mleflow/cache/tree"
 )
 
 // durable is a pipeline of one attempt that counts to sixty. Its agents write a journal,
@@ -92,8 +92,9 @@ func newLives(t *testing.T, agent, runtime string) *lives {
 	if err := os.WriteFile(filepath.Join(l.dir, "p.hcl"), fmt.Appendf(nil, durable, l.dir, l.mark), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l.args = []string{"apply", filepath.Join(l.dir, "p.hcl"), "--remote-cache", "file://" + filepath.Join(l.dir, "remote"), "-var", "agent=" + agent, "-var", "runtime=" + runtime}
-	cachetest.Removable(t, filepath.Join(l.dir, "remote"))
+	t.Setenv("MLEFLOW_REMOTE_CACHE", "file://"+filepath.Join(l.dir, "remote")) // get reads it, too
+	l.args = []string{"apply", filepath.Join(l.dir, "p.hcl"), "-var", "agent=" + agent, "-var", "runtime=" + runtime}
+	t.Cleanup(func() { _ = tree.Remove(l.dir) }) // folders of attempts cannot be written to
 	t.Cleanup(l.killAgents)
 	return l
 }
