@@ -40,7 +40,7 @@ echo "$MLEFLOW_RESUMED $MLEFLOW_RESUME_COUNT" > "$CODE_DIR/resumed"
 // machineOf returns a bench of a machine with its own cache, which shares a remote one.
 func machineOf(t *testing.T, afar remote.Location) (*steptest.Bench, *remote.Tier) {
 	t.Helper()
-	local, err := disk.Open(filepath.Join(t.TempDir(), "cache"), disk.Options{})
+	local, err := disk.Open(filepath.Join(steptest.WorkDir(t), "cache"), disk.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func everything(t *testing.T, dir string) string {
 // benchOnDisk returns a bench with a cache on disk, and the cache's folder.
 func benchOnDisk(t *testing.T) (*steptest.Bench, *disk.Cache, string) {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "cache")
+	dir := filepath.Join(steptest.WorkDir(t), "cache")
 	local, err := disk.Open(dir, disk.Options{})
 	if err != nil {
 		t.Fatal(err)
