@@ -6,6 +6,7 @@ import (
 	"crypto/md5" // #nosec G501 -- dpkg's sums of installed files
 	_ "embed"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -52,7 +53,7 @@ func debian(version string, b built) artefact {
 				return err
 			}
 		}
-		if err := os.Chmod(root, 0o755); err != nil {
+		if err := openFolders(root); err != nil {
 			return err
 		}
 		cmd := exec.Command("dpkg-deb", "--root-owner-group", "-Zgzip", "--build", root, to)
@@ -78,6 +79,16 @@ func debFile(path string, text []byte) error {
 		return err
 	}
 	return os.Chmod(path, mode) // whatever the umask
+}
+
+// openFolders gives folders the permissions that packages have, whatever the umask.
+func openFolders(root string) error {
+	return filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.IsDir() {
+			return err
+		}
+		return os.Chmod(path, 0o755)
+	})
 }
 
 // debFiles returns the files of a package by their paths. Completions ask the program,

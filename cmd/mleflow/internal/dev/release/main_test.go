@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -29,7 +30,8 @@ func TestRelease(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, out := range []string{"a", "b"} {
+	for out, umask := range map[string]int{"a": 0o022, "b": 0o077} {
+		defer syscall.Umask(syscall.Umask(umask))
 		if _, err := release(out, "v1.2.3", []string{"mleflow-linux-amd64"}); err != nil {
 			t.Fatal(err)
 		}
