@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -232,7 +233,8 @@ func TestOnLoss(t *testing.T) {
 			}
 			got := run(t, b, durableArgs(b, t, onLoss, agent))
 			left, rest, _ := strings.Cut(strings.TrimSpace(got.Code["env"]), ",")
-			if got.Submission["submission.csv"] != want.submission || rest != want.env || left != "3598" {
+			seconds, _ := strconv.Atoi(left) // 1.2 s were used, or more on a slow machine
+			if got.Submission["submission.csv"] != want.submission || rest != want.env || seconds < 3500 || seconds > 3598 {
 				t.Errorf("got %q, %q of %q\n%s", got.Submission, rest, left, b.Log())
 			}
 			again := run(t, b, durableArgs(b, t, onLoss, "cp /dev/null $SUBMISSION_DIR/submission.csv; ls $AGENT_DIR > $CODE_DIR/ls"))
