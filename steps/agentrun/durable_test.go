@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -58,17 +59,43 @@ func durableArgs(b *steptest.Bench, t *testing.T, onLoss, line string) map[strin
 	return args
 }
 
+// until returns a context that ends soon after an agent has made a file.
+func until(t *testing.T, sign string) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	go func() {
+		defer cancel()
+		for ctx.Err() == nil {
+			if _, err := os.Stat(sign); err == nil {
+				time.Sleep(100 * time.Millisecond)
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	return ctx
+}
+
+// signOf returns the path of a file that an agent makes when it may be interrupted.
+func signOf(t *testing.T) string { return filepath.Join(t.TempDir(), "sign") }
+
 // powerless is a cache that keeps no record once its machine is gone.
 type powerless struct {
 	cache.Cache
 	gone atomic.Bool
+	// first is called when the first record was kept.
+	first func()
+	once  sync.Once
 }
 
 func (p *powerless) Record(ctx context.Context, rec *cache.Record) error {
 	if p.gone.Load() {
 		return errors.New("the machine is gone")
 	}
-	return p.Cache.Record(ctx, rec)
+	err := p.Cache.Record(ctx, rec)
+	p.once.Do(p.first)
+	return err
 }
 
 func location(t *testing.T) remote.Location {
@@ -116,10 +143,9 @@ func benchOnDisk(t *testing.T) (*steptest.Bench, *disk.Cache, string) {
 // and that of a finished one is.
 func TestDurableCollect(t *testing.T) {
 	b, _, dir := benchOnDisk(t)
-	const agent = "[ -e $AGENT_DIR/state ] || { echo one-of-a-kind > $AGENT_DIR/state; sleep 60; }"
-	ctx, cancel := context.WithTimeout(t.Context(), 800*time.Millisecond)
-	defer cancel()
-	if _, err := b.RunIn(t, ctx, steptest.WorkDir(t), durableArgs(b, t, "resume", agent)); err == nil {
+	sign := signOf(t)
+	agent := "[ -e $AGENT_DIR/state ] || { echo one-of-a-kind > $AGENT_DIR/state; touch " + sign + "; sleep 60; }"
+	if _, err := b.RunIn(t, until(t, sign), steptest.WorkDir(t), durableArgs(b, t, "resume", agent)); err == nil {
 		t.Fatal("not interrupted")
 	}
 	collect := func() {
@@ -154,21 +180,24 @@ func TestDurable(t *testing.T) {
 	undisturbed := newBench(t)
 	want := run(t, undisturbed, values(undisturbed, t, shell(counter)))
 	var used time.Duration
+	sign := signOf(t)
+	agent := "(sleep 0.5; touch " + sign + ") & " + counter
 	for life := range 2 {
 		b, _ := machineOf(t, afar)
 		b.Limits.Timeout = time.Minute
-		ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
 		began := time.Now()
-		_, err := b.RunIn(t, ctx, steptest.WorkDir(t), durableArgs(b, t, "resume", counter))
-		cancel()
-		if used += time.Since(began); !errors.Is(err, context.DeadlineExceeded) {
+		_, err := b.RunIn(t, until(t, sign), steptest.WorkDir(t), durableArgs(b, t, "resume", agent))
+		if used += time.Since(began); !errors.Is(err, context.Canceled) {
 			t.Fatalf("life %d: %v\n%s", life, err, b.Log())
+		}
+		if err := os.Remove(sign); err != nil {
+			t.Fatal(err)
 		}
 	}
 	b, tier := machineOf(t, afar)
 	b.Limits.Timeout = time.Minute
 	began := time.Now()
-	got := run(t, b, durableArgs(b, t, "resume", counter))
+	got := run(t, b, durableArgs(b, t, "resume", agent))
 	used += time.Since(began)
 	if got.Submission["submission.csv"] != want.Submission["submission.csv"] || got.Outcome != "finished" {
 		t.Errorf("got %q, want %q", got.Submission["submission.csv"], want.Submission["submission.csv"])
@@ -198,23 +227,21 @@ func TestDurable(t *testing.T) {
 // TestDurableLimit sees that the clock of an attempt goes on, whatever its agent does.
 func TestDurableLimit(t *testing.T) {
 	b := newBench(t)
-	b.Limits.Timeout = 3 * time.Second
-	args := durableArgs(b, t, "resume", "echo id,y > $SUBMISSION_DIR/submission.csv; sleep 60")
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	if _, err := b.RunIn(t, ctx, steptest.WorkDir(t), args); err == nil {
+	b.Limits.Timeout = 4 * time.Second
+	sign := signOf(t)
+	args := durableArgs(b, t, "resume", "echo id,y > $SUBMISSION_DIR/submission.csv; sleep 2; touch "+sign+"; sleep 60")
+	if _, err := b.RunIn(t, until(t, sign), steptest.WorkDir(t), args); err == nil {
 		t.Fatal("not interrupted")
 	}
-	began := time.Now()
-	got := run(t, b, args)
-	if took := time.Since(began); got.Outcome != "timed_out" || took > 2500*time.Millisecond || got.Stats.WallSeconds < 2.9 || got.Stats.WallSeconds > 4.5 {
-		t.Errorf("%s after %v, wall time %v", got.Outcome, took, got.Stats.WallSeconds)
+	// An agent with all the time again would have six seconds.
+	if got := run(t, b, args); got.Outcome != "timed_out" || got.Stats.WallSeconds < 3.9 || got.Stats.WallSeconds > 5.9 {
+		t.Errorf("%s, wall time %v", got.Outcome, got.Stats.WallSeconds)
 	}
 }
 
 // TestOnLoss sees what becomes of an interrupted attempt.
 func TestOnLoss(t *testing.T) {
-	const agent = `echo x >> $AGENT_DIR/lives; cp $AGENT_DIR/lives $SUBMISSION_DIR/submission.csv; echo "$TIME_LIMIT_SECS,$MLEFLOW_RESUMED,$MLEFLOW_RESUME_COUNT" > $CODE_DIR/env; [ "$MLEFLOW_RESUME_COUNT" ] || sleep 60`
+	const line = `echo x >> $AGENT_DIR/lives; cp $AGENT_DIR/lives $SUBMISSION_DIR/submission.csv; echo "$TIME_LIMIT_SECS,$MLEFLOW_RESUMED,$MLEFLOW_RESUME_COUNT" > $CODE_DIR/env; [ "$MLEFLOW_RESUME_COUNT" ] || { sleep 1.2; touch `
 	tests := map[string]struct{ submission, env string }{
 		"resume": {"x\nx\n", "1,1"}, "restart": {"x\n", ",1"},
 	}
@@ -222,9 +249,9 @@ func TestOnLoss(t *testing.T) {
 		t.Run(onLoss, func(t *testing.T) {
 			b := newBench(t)
 			b.Limits.Timeout = time.Hour
-			ctx, cancel := context.WithTimeout(t.Context(), 1200*time.Millisecond)
-			defer cancel()
-			if _, err := b.RunIn(t, ctx, steptest.WorkDir(t), durableArgs(b, t, onLoss, agent)); err == nil {
+			sign := signOf(t)
+			agent := line + sign + "; sleep 60; }"
+			if _, err := b.RunIn(t, until(t, sign), steptest.WorkDir(t), durableArgs(b, t, onLoss, agent)); err == nil {
 				t.Fatal("not interrupted")
 			}
 			fails := durableArgs(b, t, "fail", agent)
@@ -249,11 +276,11 @@ func TestOnLoss(t *testing.T) {
 // next one goes on from the last checkpoint of the interval.
 func TestDurableKill(t *testing.T) {
 	b := newBench(t)
-	store := &powerless{Cache: b.Store}
-	b.Store = store
-	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	time.AfterFunc(1450*time.Millisecond, func() { store.gone.Store(true) })
+	store := &powerless{Cache: b.Store}
+	store.first = func() { store.gone.Store(true); cancel() } // of the first checkpoint
+	b.Store = store
 	args := durableArgs(b, t, "resume", counter)
 	if _, err := b.RunIn(t, ctx, steptest.WorkDir(t), args); err == nil {
 		t.Fatal("not interrupted")
@@ -269,15 +296,14 @@ func TestAskCheckpoint(t *testing.T) {
 	const secretText = "hunter2-hunter2"
 	t.Setenv("PLANTED", secretText)
 	b, _, dir := benchOnDisk(t)
+	sign := signOf(t)
 	args := values(b, t, who([]string{"/bin/sh", "-c", `
 		echo "$KEY" > $AGENT_DIR/$KEY.txt; ln -s "/$KEY" $AGENT_DIR/link; dd if=/dev/zero of=$AGENT_DIR/big bs=1M count=8 2>&1
 		ask() { curl -s -X POST -o $CODE_DIR/reply -w '%{http_code}\n' "$MLEFLOW_GATEWAY/checkpoint" >> $CODE_DIR/status; }
-		ask; ask; cat $CODE_DIR/reply; sleep 60`},
+		ask; ask; cat $CODE_DIR/reply; touch ` + sign + `; sleep 60`},
 		map[string]cty.Value{"secrets": cty.MapVal(map[string]cty.Value{"KEY": cty.StringVal("env:PLANTED")})}))
 	args["on_loss"], args["checkpoint_limit"] = cty.StringVal("resume"), cty.StringVal("4MiB")
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	if _, err := b.RunIn(t, ctx, steptest.WorkDir(t), args); err == nil {
+	if _, err := b.RunIn(t, until(t, sign), steptest.WorkDir(t), args); err == nil {
 		t.Fatal("not interrupted")
 	}
 	if !strings.Contains(b.Log(), "not in checkpoint 1: agent/big: 8388608 bytes") {
@@ -298,9 +324,10 @@ func TestAskCheckpoint(t *testing.T) {
 func TestDurableModels(t *testing.T) {
 	t.Setenv("CANARY_KEY", canaryKey)
 	ask := func(text string) string { return strings.ReplaceAll(hello("m-1"), "hello", text) }
+	sign := signOf(t)
 	for onLoss, line := range map[string]string{
-		"resume":  `[ "$MLEFLOW_RESUMED" ] || { ` + ask("first") + ` echo "$MLEFLOW_MODEL_MAIN_KEY" > $AGENT_DIR/key; sleep 60; }; `,
-		"restart": ask("first") + `[ "$MLEFLOW_RESUME_COUNT" ] || sleep 60; `,
+		"resume":  `[ "$MLEFLOW_RESUMED" ] || { ` + ask("first") + ` echo "$MLEFLOW_MODEL_MAIN_KEY" > $AGENT_DIR/key; touch ` + sign + `; sleep 60; }; `,
+		"restart": ask("first") + `[ "$MLEFLOW_RESUME_COUNT" ] || { touch ` + sign + `; sleep 60; }; `,
 	} {
 		t.Run(onLoss, func(t *testing.T) {
 			server := solver()
@@ -315,9 +342,8 @@ func TestDurableModels(t *testing.T) {
 				out, err := b.RunIn(t, ctx, steptest.WorkDir(t), args)
 				return b, out, err
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
-			defer cancel()
-			if b, _, err := life(ctx); err == nil || len(server.Calls()) != 1 {
+			_ = os.Remove(sign) // of the other test
+			if b, _, err := life(until(t, sign)); err == nil || len(server.Calls()) != 1 {
 				t.Fatalf("%v after %d calls\n%s", err, len(server.Calls()), b.Log())
 			}
 			b, out, err := life(t.Context())
@@ -343,20 +369,9 @@ func TestDurableModels(t *testing.T) {
 func TestDurableSignalled(t *testing.T) {
 	b := newBench(t)
 	const agent = `[ "$MLEFLOW_RESUMED" ] && exec touch $CODE_DIR/resumed; echo id,y > $SUBMISSION_DIR/submission.csv; touch ` + "%s" + `; kill -TERM $$`
-	sign := filepath.Join(t.TempDir(), "sign")
+	sign := signOf(t)
 	args := durableArgs(b, t, "resume", fmt.Sprintf(agent, sign))
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	go func() {
-		for ctx.Err() == nil {
-			if _, err := os.Stat(sign); err == nil {
-				time.Sleep(100 * time.Millisecond)
-				cancel()
-			}
-			time.Sleep(time.Millisecond)
-		}
-	}()
-	if _, err := b.RunIn(t, ctx, steptest.WorkDir(t), args); !errors.Is(err, context.Canceled) {
+	if _, err := b.RunIn(t, until(t, sign), steptest.WorkDir(t), args); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
 	}
 	if got := run(t, b, args); got.Submission["submission.csv"] != "id,y\n" || b.Resumes() != 1 {
