@@ -11,7 +11,6 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/steps/agentrun/checkpoint"
@@ -60,7 +59,7 @@ func TestFork(t *testing.T) {
 	if got := run(t, b, first); strings.Count(got.Submission["submission.csv"], "first") != 4 {
 		t.Fatalf("got %q", got.Submission)
 	}
-	where := checkpoint.Place{Cache: b.Store.(cache.Cache), Attempt: key}
+	where := checkpoint.Place{Cache: b.Store, Attempt: key}
 	fork, err := where.Choose(t.Context(), 1500*time.Millisecond)
 	if err != nil || fork.At < 2*time.Second {
 		t.Fatalf("%v, %v", fork, err)
@@ -101,7 +100,7 @@ func TestForkLost(t *testing.T) {
 	first := forkArgs(b, t, "first", sign)
 	interrupt(first)
 	key, _ := keyOf(t, b, first)
-	fork, err := checkpoint.Place{Cache: b.Store.(cache.Cache), Attempt: key}.Choose(t.Context(), time.Hour)
+	fork, err := checkpoint.Place{Cache: b.Store, Attempt: key}.Choose(t.Context(), time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +131,7 @@ func TestForkRefused(t *testing.T) {
 		time.Hour:       {checkpoint.Manifest{Used: time.Minute, Origin: own}, "there is no checkpoint"},
 	} {
 		fork := checkpoint.Fork{Attempt: key, At: at}
-		if err := (checkpoint.Place{Cache: b.Store.(cache.Cache), Attempt: key}).Keep(t.Context(), &checkpoint.Checkpoint{Manifest: c.has}); err != nil {
+		if err := (checkpoint.Place{Cache: b.Store, Attempt: key}).Keep(t.Context(), &checkpoint.Checkpoint{Manifest: c.has}); err != nil {
 			t.Fatal(err)
 		}
 		args["fork"] = cty.StringVal(fork.String())

@@ -145,13 +145,6 @@ func EndText(outcome string) string {
 // Bad reports whether the attempt gave no score.
 func (s State) Bad() bool { return s == Invalid || s == Failed }
 
-// StateOf returns how an attempt stands. Its report is nil if it cannot be read.
-func (s *Source) StateOf(p Pair, report *grading.Graded) State {
-	var a Attempt
-	a.read(s.Step(p.Attempt), s.Step(p.Grade))
-	return s.state(p, &a, report)
-}
-
 func (s *Source) state(p Pair, a *Attempt, report *grading.Graded) State {
 	attempt, grade := s.Step(p.Attempt), s.Step(p.Grade)
 	switch {

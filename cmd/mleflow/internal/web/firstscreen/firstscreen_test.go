@@ -54,7 +54,9 @@ func TestStates(t *testing.T) {
 		s := Source{Live: tt.live, Step: func(address string) *ledger.StepSummary {
 			return map[string]*ledger.StepSummary{"a": tt.attempt, "g": tt.grade}[address]
 		}}
-		if got := s.StateOf(Pair{"a", "g"}, tt.report); got != tt.want {
+		pair, a := Pair{"a", "g"}, Attempt{}
+		a.read(s.Step(pair.Attempt), s.Step(pair.Grade))
+		if got := s.state(pair, &a, tt.report); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}

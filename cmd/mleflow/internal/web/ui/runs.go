@@ -144,9 +144,6 @@ func pipelineName(e ledger.Entry) string {
 	return filepath.Base(e.Pipeline)
 }
 
-// when writes a time of the reader's machine for a table.
-func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }
-
 func runAddress(id string) string { return "/runs/" + url.PathEscape(id) }
 
 // stepAddress returns the address of a step's page, for one of its tabs.
