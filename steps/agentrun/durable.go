@@ -152,6 +152,10 @@ func (c *checkpoints) announce() {
 	if c.from == nil {
 		return
 	}
+	how := "lost"
+	if c.from.Why == checkpoint.Interrupted {
+		how = "interrupted"
+	}
 	used, rest := c.from.Used.Round(time.Second), "without a time limit"
 	if c.given > 0 {
 		rest = fmt.Sprintf("with %v left", c.rest(c.given).Round(time.Second))
@@ -161,10 +165,10 @@ func (c *checkpoints) announce() {
 		return
 	}
 	if c.resumed() {
-		c.env.Warn(fmt.Sprintf("the attempt was lost and goes on from checkpoint %d, after %v of its time, %s", c.from.Number, used, rest))
+		c.env.Warn(fmt.Sprintf("the attempt was %s and goes on from checkpoint %d, after %v of its time, %s", how, c.from.Number, used, rest))
 		return
 	}
-	c.env.Warn(fmt.Sprintf("the attempt was lost; its agent starts from the beginning, %s after %v", rest, used))
+	c.env.Warn(fmt.Sprintf("the attempt was %s; its agent starts from the beginning, %s after %v", how, rest, used))
 }
 
 // signalTime is the most time between two signals that a machine sends at once.

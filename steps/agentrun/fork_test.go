@@ -12,7 +12,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/steps/agentrun/checkpoint"
 	"github.com/mleflow/mleflow/steps/steptest"
 )
@@ -20,19 +19,8 @@ import (
 // keyOf returns the key of an attempt, and the conditions of its results.
 func keyOf(t *testing.T, b *steptest.Bench, values map[string]cty.Value) (digest.ActionID, []string) {
 	t.Helper()
-	args, _, err := b.Kind.Settle(b.Args(t, values))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := b.Kind.New(args)
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := step.Key(b.Kind, args, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key.Sum(), step.Conditions(args, s)
+	key, set := b.Hash(t, values)
+	return key.Sum(), set
 }
 
 // diary is an agent that writes the seconds of its life to a journal, and submits it.

@@ -17,6 +17,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/memory"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
@@ -236,8 +237,8 @@ func (b *Bench) check(t testing.TB, out cache.Outputs) {
 	}
 }
 
-// Key returns the key's fields for a step with these arguments.
-func (b *Bench) Key(t testing.TB, values map[string]cty.Value) map[string]string {
+// Hash returns the key of a step with these arguments, and the conditions of its results.
+func (b *Bench) Hash(t testing.TB, values map[string]cty.Value) (*digest.Hasher, []string) {
 	t.Helper()
 	args, _, err := b.Kind.Settle(b.Args(t, values))
 	if err != nil {
@@ -251,6 +252,13 @@ func (b *Bench) Key(t testing.TB, values map[string]cty.Value) map[string]string
 	if err != nil {
 		t.Fatal(err)
 	}
+	return h, step.Conditions(args, s)
+}
+
+// Key returns the key's fields for a step with these arguments.
+func (b *Bench) Key(t testing.TB, values map[string]cty.Value) map[string]string {
+	t.Helper()
+	h, _ := b.Hash(t, values)
 	fields := map[string]string{}
 	for _, f := range h.Fields() {
 		fields[f.Label] = f.Value
