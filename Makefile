@@ -46,7 +46,7 @@ PRIVILEGED = ./cache/tree ./plugins/sandbox/executor/... ./steps/agentrun ./step
 SCRIPTS    = $$(cd cmd/mleflow/testdata/script && grep -lE 'chmod|umask|doctor|isolation|runtime' *.txtar | sed 's/[.]txtar$$//' | paste -s -d '|')
 
 test-root: ## as root, run the tests that depend on the user, also after make test as another
-	$(GO) test -count 1 -timeout 40m $(PRIVILEGED)
+	$(GO) test -count 1 -p $(PARALLEL) -timeout 40m $(PRIVILEGED)
 	$(GO) test -count 1 -short -timeout 40m ./cache/disk
 	$(GO) test -count 1 -timeout 40m -run "^TestScript$$/^($(SCRIPTS))$$" ./cmd/mleflow
 	$(GO) test -count 1 -timeout 40m -run 'Demo|FullDisk|ReadOnlyCache|Hostile|Live|Thief' ./cmd/mleflow/internal/dev/e2e
@@ -56,7 +56,7 @@ CONCURRENT = $$(git grep -lE '^\s*go [a-z]|\.Go\(|sync\.|t\.Parallel' -- $(patsu
 	xargs -n 1 dirname | sort -u | sed 's|^|./|')
 
 race: ## run the tests of what is concurrent with the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -short -timeout 40m $(CONCURRENT)
+	CGO_ENABLED=1 $(GO) test -race -p $(PARALLEL) -short -timeout 40m $(CONCURRENT)
 
 lint: ## golangci-lint where it is installed (make tools), else go vet and staticcheck
 	@unformatted="$$(gofmt -l $$(git ls-files '*.go'))"; test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }
