@@ -30,6 +30,10 @@ const (
 	maxPasses = 4
 	// askPause is the shortest time between two checkpoints that the agent asks for.
 	askPause = 10 * time.Second
+	// requestFile is the file, in the home, by which the agent asks for a checkpoint. It
+	// is looked for every askPoll, and removed once the checkpoint is taken.
+	requestFile = "agent/checkpoint.request"
+	askPoll     = time.Second / 2
 	// lastTime limits the checkpoint after an interruption.
 	lastTime = 25 * time.Second
 )
@@ -99,24 +103,59 @@ func (c *checkpoints) freezer(freeze func(context.Context) (func(), error)) {
 	c.freeze = freeze
 }
 
-// run takes checkpoints until ctx ends.
+// run takes checkpoints until ctx ends: at intervals, and when the agent makes
+// requestFile.
 func (c *checkpoints) run(ctx context.Context) {
 	if c.durable.onLoss == "" {
 		return
 	}
+	began := time.Now()
+	due, free := began.Add(c.durable.every), began
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(c.durable.every):
+		case <-time.After(min(askPoll, time.Until(due))):
+		}
+		why, now := checkpoint.Interval, time.Now()
+		asked := now.After(free) && c.requested()
+		if asked {
+			why = checkpoint.Asked
+		} else if now.Before(due) {
+			continue
 		}
 		c.turn.Lock()
-		_, err := c.take(ctx, checkpoint.Interval)
+		_, err := c.take(ctx, why)
 		c.turn.Unlock()
+		if err == nil && asked {
+			err = c.answer()
+		}
 		if err != nil && ctx.Err() == nil {
 			c.env.Note("no checkpoint: %v", c.mask.Error(err))
 		}
+		due, free = time.Now().Add(c.durable.every), time.Now().Add(askPause)
 	}
+}
+
+// requested reports whether requestFile is there.
+func (c *checkpoints) requested() bool {
+	home, err := os.OpenRoot(c.dirs.home)
+	if err != nil {
+		return false
+	}
+	defer home.Close()
+	info, err := home.Lstat(requestFile)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// answer removes requestFile.
+func (c *checkpoints) answer() error {
+	home, err := os.OpenRoot(c.dirs.home)
+	if err != nil {
+		return err
+	}
+	defer home.Close()
+	return home.Remove(requestFile)
 }
 
 // asker takes a checkpoint that the agent asks for.

@@ -21,6 +21,7 @@ import (
 	"github.com/mleflow/mleflow/cache/remote"
 	"github.com/mleflow/mleflow/plugins/models/modeltest"
 	"github.com/mleflow/mleflow/steps/agentrun"
+	"github.com/mleflow/mleflow/steps/agentrun/checkpoint"
 	"github.com/mleflow/mleflow/steps/steptest"
 )
 
@@ -315,6 +316,28 @@ func TestAskCheckpoint(t *testing.T) {
 	}
 	if !strings.Contains(all, "200\n429\n") {
 		t.Errorf("no replies")
+	}
+}
+
+// TestAskByFile lets the agent ask for a checkpoint by a file, and wait until it is taken.
+func TestAskByFile(t *testing.T) {
+	b, _, _ := benchOnDisk(t)
+	args := durableArgs(b, t, "resume", `cd $AGENT_DIR; mkdir checkpoint.request; touch $CODE_DIR/asked; sleep 1.5; rmdir checkpoint.request
+		echo state > state; touch checkpoint.request; while [ -e checkpoint.request ]; do sleep 0.05; done`)
+	args["checkpoint_every"] = cty.StringVal("1h")
+	key, _ := keyOf(t, b, args)
+	args["checkpoint_keep"] = cty.StringVal("1s")
+	run(t, b, args)
+	if log := b.Log(); strings.Count(log, "checkpoint 1 after") != 1 || strings.Contains(log, "checkpoint 2 after") || strings.Contains(log, "no checkpoint") {
+		t.Errorf("not one checkpoint:\n%s", log)
+	}
+	fork, err := checkpoint.Place{Cache: b.Store, Attempt: key}.Choose(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := fork.Find(t.Context(), checkpoint.Place{Cache: b.Store})
+	if err != nil || c.Why != checkpoint.Asked || b.Files(t, c.Files)["agent/state"] != "state\n" {
+		t.Errorf("%+v, %v", c, err)
 	}
 }
 
