@@ -127,13 +127,16 @@ func (c *checkpoints) run(ctx context.Context) {
 		c.turn.Lock()
 		_, err := c.take(ctx, why)
 		c.turn.Unlock()
+		if asked {
+			free = time.Now().Add(askPause)
+		}
 		if err == nil && asked {
 			err = c.answer()
 		}
 		if err != nil && ctx.Err() == nil {
 			c.env.Note("no checkpoint: %v", c.mask.Error(err))
 		}
-		due, free = time.Now().Add(c.durable.every), time.Now().Add(askPause)
+		due = time.Now().Add(c.durable.every)
 	}
 }
 
@@ -271,8 +274,12 @@ func (c *checkpoints) tell(n *checkpoint.Checkpoint) {
 	if n.Why == checkpoint.Interrupted {
 		return // last says so
 	}
-	c.env.Note("checkpoint %d after %v: %s, read %s; the agent stood still for %v",
-		n.Number, n.Used.Round(time.Second), amount(n.Files.Files, n.Files.Size), amount(n.ReadFiles, n.ReadBytes), n.Frozen.Round(time.Millisecond))
+	asked := ""
+	if n.Why == checkpoint.Asked {
+		asked = ", at the agent's request"
+	}
+	c.env.Note("checkpoint %d after %v%s: %s, read %s; the agent stood still for %v",
+		n.Number, n.Used.Round(time.Second), asked, amount(n.Files.Files, n.Files.Size), amount(n.ReadFiles, n.ReadBytes), n.Frozen.Round(time.Millisecond))
 }
 
 // ahead reads files while the agent runs, until few change meanwhile.

@@ -20,6 +20,8 @@ import (
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/remote"
 	"github.com/mleflow/mleflow/plugins/models/modeltest"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/process"
 	"github.com/mleflow/mleflow/steps/agentrun"
 	"github.com/mleflow/mleflow/steps/agentrun/checkpoint"
 	"github.com/mleflow/mleflow/steps/steptest"
@@ -320,11 +322,14 @@ func TestAskCheckpoint(t *testing.T) {
 }
 
 // TestAskByFile lets the agent ask for a checkpoint by a file, and wait until it is taken.
-func TestAskByFile(t *testing.T) {
+func TestAskByFile(t *testing.T) { askByFile(t, process.Runtime("")) }
+
+func askByFile(t *testing.T, runtime executor.Runtime) {
 	b, _, _ := benchOnDisk(t)
+	b.Kind = newBench(t, runtime).Kind
 	args := durableArgs(b, t, "resume", `cd $AGENT_DIR; mkdir checkpoint.request; touch $CODE_DIR/asked; sleep 1.5; rmdir checkpoint.request
 		echo state > state; touch checkpoint.request; while [ -e checkpoint.request ]; do sleep 0.05; done`)
-	args["checkpoint_every"] = cty.StringVal("1h")
+	args["runtime"], args["checkpoint_every"] = cty.StringVal(runtime.Name), cty.StringVal("1h")
 	key, _ := keyOf(t, b, args)
 	args["checkpoint_keep"] = cty.StringVal("1s")
 	run(t, b, args)
