@@ -20,6 +20,9 @@ const (
 // FinalExits are the exit statuses after which another start would end in the same way.
 var FinalExits = []int{ExitRefused, ExitNotRun, ExitNotFound}
 
+// Late is the message for a job that was ended at its deadline.
+const Late = "it reached its deadline, the timeout of its step and spare; write more spare in the cluster file"
+
 // Backend is a system that runs jobs on a cluster's nodes. Its methods are safe
 // for concurrent use.
 type Backend interface {

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -9,7 +10,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
 
-// Nodes lists the nodes that the selector and the tolerations allow. Free counts
+// Nodes lists the nodes that the selector, the exclusions and the tolerations allow. Free counts
 // the pods of all namespaces if they may be listed, else those of ours.
 func (b *Backend) Nodes(ctx context.Context) ([]cluster.Node, error) {
 	nodes, err := b.client.nodes(ctx)
@@ -83,16 +84,20 @@ func ready(n *node) bool {
 	return false
 }
 
-// fits reports whether the selector and the tolerations allow the node. Taints
-// that come and go with its health do not count.
+// fits reports whether the selector, the exclusions and the tolerations allow the node.
+// Taints that come and go with its health do not count, nor those that preemptible jobs
+// tolerate.
 func (b *Backend) fits(n *node) bool {
+	if slices.Contains(b.Exclude, n.Name) {
+		return false
+	}
 	for k, v := range b.NodeSelector {
 		if have, ok := n.Labels[k]; !ok || have != v {
 			return false
 		}
 	}
 	for _, t := range n.Spec.Taints {
-		if t.Effect != "PreferNoSchedule" && !strings.HasPrefix(t.Key, "node.kubernetes.io/") && !b.tolerates(t) {
+		if t.Effect != "PreferNoSchedule" && !strings.HasPrefix(t.Key, "node.kubernetes.io/") && !slices.Contains(spotTaints, t.Key) && !b.tolerates(t) {
 			return false
 		}
 	}
