@@ -71,7 +71,7 @@ func (w *watcher) once(ctx context.Context, fn func(cluster.Status)) (changed bo
 	if err != nil {
 		return false, err
 	}
-	known, err := queue(ctx)
+	known, err := w.queue(ctx)
 	if err != nil {
 		return false, err
 	}
