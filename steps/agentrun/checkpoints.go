@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,10 +25,12 @@ const (
 	// budgetFile is the gateway's ledger.
 	budgetFile = "budget.jsonl"
 
-	// Files are read while the agent runs until a pass reads at most fewBytes, at most
-	// maxPasses times. The agent is frozen for the last pass.
-	fewBytes  = 16 << 20
-	maxPasses = 4
+	// Files are read while the agent runs until a pass reads at most fewBytes, or no longer
+	// half of the one before. The agent is frozen for the last pass.
+	fewBytes = 16 << 20
+	// Files of cloneBytes that have changed are cloned meanwhile, at most maxClones, and read
+	// when the agent goes on.
+	cloneBytes, maxClones = 1 << 20, 256
 	// askPause is the shortest time between two checkpoints that the agent asks for.
 	askPause = 10 * time.Second
 	// requestFile is the file, in the home, by which the agent asks for a checkpoint. It
@@ -284,21 +287,28 @@ func (c *checkpoints) tell(n *checkpoint.Checkpoint) {
 
 // ahead reads files while the agent runs, until few change meanwhile.
 func (c *checkpoints) ahead(ctx context.Context) error {
-	for range maxPasses {
+	for last := int64(math.MaxInt64); ; {
 		_, before := c.memo.Counts()
-		if _, err := c.read(ctx); err != nil {
+		if _, err := c.read(ctx, nil, 1); err != nil {
 			return err
 		}
-		if _, after := c.memo.Counts(); after-before <= fewBytes {
-			break
+		_, after := c.memo.Counts()
+		if now := after - before; now <= fewBytes || now > last/2 {
+			return nil
 		}
+		last = after - before
 	}
-	return nil
 }
 
 // files stores the agent's folders.
 func (c *checkpoints) files(ctx context.Context, n *checkpoint.Checkpoint) error {
 	f, err := c.still(ctx, n)
+	if err != nil {
+		return err
+	}
+	for _, rest := range f.later {
+		err = errors.Join(err, rest(ctx))
+	}
 	if err != nil {
 		return err
 	}
@@ -321,7 +331,10 @@ func (c *checkpoints) still(ctx context.Context, n *checkpoint.Checkpoint) (read
 		}
 	}
 	n.Used = c.used()
-	return c.read(ctx)
+	if !n.Consistent {
+		return c.read(ctx, nil, snapshotTries)
+	}
+	return c.read(ctx, func(src *os.File) *os.File { return checkpoint.Clone(filepath.Dir(c.dirs.home), src) }, 1)
 }
 
 // read are the agent's folders once they are read.
@@ -330,15 +343,17 @@ type read struct {
 	b *tree.Builder
 }
 
-// read reads the agent's folders. Files that have not changed are known.
-func (c *checkpoints) read(ctx context.Context) (read, error) {
+// read reads the agent's folders. Files that have not changed are known; one that changes
+// while it is read is read again, up to a number of tries. Large ones are cloned, if clone
+// is not nil, to be read later.
+func (c *checkpoints) read(ctx context.Context, clone func(*os.File) *os.File, tries int) (read, error) {
 	home, err := os.OpenRoot(c.dirs.home)
 	if err != nil {
 		return read{}, err
 	}
 	defer home.Close()
 	h := &harvester{
-		store: c.env.Store, mask: c.mask.ForDocuments(), budget: c.durable.limit, live: true, memo: c.memo,
+		store: c.env.Store, mask: c.mask.ForDocuments(), budget: c.durable.limit, live: true, memo: c.memo, tries: tries, clone: clone,
 		details: &checkpoint.Details{}, taken: func(int64) {},
 	}
 	b := tree.NewBuilder(c.env.Store)

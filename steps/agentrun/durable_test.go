@@ -56,7 +56,7 @@ func machineOf(t *testing.T, afar remote.Location) (*steptest.Bench, *remote.Tie
 	return b, tier
 }
 
-func durableArgs(b *steptest.Bench, t *testing.T, onLoss, line string) map[string]cty.Value {
+func durableArgs(b *steptest.Bench, t testing.TB, onLoss, line string) map[string]cty.Value {
 	args := values(b, t, shell(line))
 	args["on_loss"], args["checkpoint_every"] = cty.StringVal(onLoss), cty.StringVal("1s")
 	return args
@@ -129,7 +129,7 @@ func everything(t *testing.T, dir string) string {
 }
 
 // benchOnDisk returns a bench with a cache on disk, and the cache's folder.
-func benchOnDisk(t *testing.T) (*steptest.Bench, *disk.Cache, string) {
+func benchOnDisk(t testing.TB) (*steptest.Bench, *disk.Cache, string) {
 	t.Helper()
 	dir := filepath.Join(steptest.WorkDir(t), "cache")
 	local, err := disk.Open(dir, disk.Options{})
