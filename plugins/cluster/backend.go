@@ -141,8 +141,10 @@ type Node struct {
 	// Has are the resources of the empty node that jobs may reserve, Free those that
 	// they may reserve now.
 	Has, Free Needs
-	// Ready reports whether it takes jobs.
+	// Ready reports whether it takes jobs; otherwise Why is the cluster's word for why not,
+	// such as DiskPressure or drained.
 	Ready bool
+	Why   string
 	// MaxTime is the longest time for which a job may run there; 0 is no limit.
 	MaxTime time.Duration
 }

@@ -140,6 +140,29 @@ func TestFits(t *testing.T) {
 	}
 }
 
+// TestClosed says why nodes take no jobs.
+func TestClosed(t *testing.T) {
+	on := func(types ...string) (all []condition) {
+		for _, c := range types {
+			all = append(all, condition{Type: c, Status: "True"})
+		}
+		return all
+	}
+	for _, c := range []struct {
+		conditions []condition
+		cordoned   bool
+		want       string
+	}{
+		{on("Ready"), false, ""}, {on("DiskPressure", "Ready"), false, "DiskPressure"}, {on("Ready", "MemoryPressure"), false, "MemoryPressure"},
+		{nil, false, "NotReady"}, {on("Ready"), true, "cordoned"},
+	} {
+		n := &node{Spec: nodeSpec{Unschedulable: c.cordoned}, Status: nodeStatus{Conditions: c.conditions}}
+		if got := closed(n); got != c.want {
+			t.Errorf("%+v: %q, want %q", n, got, c.want)
+		}
+	}
+}
+
 func TestConfigurationsAreChecked(t *testing.T) {
 	for _, c := range []struct {
 		want   string

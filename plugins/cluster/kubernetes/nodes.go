@@ -31,7 +31,7 @@ func (b *Backend) Nodes(ctx context.Context) ([]cluster.Node, error) {
 	for i := range nodes {
 		if n := &nodes[i]; b.fits(n) {
 			has := b.needs(n.Status.Allocatable)
-			list = append(list, cluster.Node{Name: n.Name, Has: has, Free: plus(has, used[n.Name], -1), Ready: ready(n)})
+			list = append(list, cluster.Node{Name: n.Name, Has: has, Free: plus(has, used[n.Name], -1), Ready: closed(n) == "", Why: closed(n)})
 		}
 	}
 	return list, nil
@@ -72,16 +72,22 @@ func plus(a, b cluster.Needs, sign int) cluster.Needs {
 	}
 }
 
-func ready(n *node) bool {
+// closed says why a node takes no jobs; "" if it does. The kubelet reports pressure when
+// the disk with the pods' folders, and often the cache, is nearly full.
+func closed(n *node) string {
 	if n.Spec.Unschedulable {
-		return false
+		return "cordoned"
 	}
+	why := "NotReady"
 	for _, c := range n.Status.Conditions {
-		if c.Type == "Ready" {
-			return c.Status == "True"
+		switch {
+		case c.Type == "Ready" && c.Status == "True" && why == "NotReady":
+			why = ""
+		case strings.HasSuffix(c.Type, "Pressure") && c.Status == "True":
+			why = c.Type
 		}
 	}
-	return false
+	return why
 }
 
 // fits reports whether the selector, the exclusions and the tolerations allow the node.
