@@ -62,7 +62,7 @@ var stuckReasons = map[string]bool{
 	"ImagePullBackOff": true, "ErrImagePull": true, "RegistryUnavailable": true, "ImageInspectError": true, "CreateContainerConfigError": true, "CreateContainerError": true, "RunContainerError": true,
 }
 
-// hopelessReasons are those that no time mends.
+// hopelessReasons are those that stay.
 var hopelessReasons = []string{"InvalidImageName", "ErrImageNeverPull"}
 
 func viewOf(j *job) view {

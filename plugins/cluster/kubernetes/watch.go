@@ -295,17 +295,14 @@ func (w *watcher) ask(ctx context.Context, p *sight) error {
 // askJob finds out why a job has no pod, such as a quota.
 func (w *watcher) askJob(ctx context.Context, name, uid string) error {
 	last, err := w.failed(ctx, uid)
-	if last == nil || err != nil {
-		return err
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if v := w.jobs[name]; v.uid == uid && v.active() {
+	if v := w.jobs[name]; last != nil && v.uid == uid && v.active() {
 		v.reason, v.message = last.Reason, last.Message
 		w.jobs[name] = v
 		w.update(name)
 	}
-	return nil
+	return err
 }
 
 // failed returns the last event of a pod or job if that is a failure.

@@ -1,10 +1,8 @@
 package ui
 
 import (
-	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -38,13 +36,16 @@ func relativeOf(run string, e event.StepFinished) relative {
 // kin returns the attempts from which another was forked, or that were forked from it, in
 // the newest run that has them.
 func (x *resultIndex) kin(of relative) (list []relative) {
+	if of.key == "" {
+		return nil
+	}
 	x.begin()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	seen := map[string]bool{of.key: true}
 	for _, id := range slices.Backward(sortedKeys(x.tallies)) {
 		for _, k := range x.tallies[id].Known {
-			if !seen[k.key] && (k.key == of.from || k.from == of.key) {
+			if !seen[k.key] && k.key != "" && (k.key == of.from || k.from == of.key) {
 				seen[k.key] = true
 				list = append(list, k)
 			}
@@ -52,9 +53,6 @@ func (x *resultIndex) kin(of relative) (list []relative) {
 	}
 	return list
 }
-
-// kinRow names a fork of the attempt, or the attempt of which it is a fork.
-type kinRow struct{ Says, Name, Link, Run, RunLink string }
 
 // self is the attempt of the page.
 func (o *one) self() relative {
@@ -64,26 +62,24 @@ func (o *one) self() relative {
 	return relativeOf(o.sum.ID, o.step.Finished())
 }
 
-// kinRows begin with the attempt of which this one is a fork.
-func (o *one) kinRows() (rows []kinRow) {
+// kinLinks lead to the attempt of which this one is a fork, and to its forks.
+func (o *one) kinLinks() (links []page.Link) {
 	self := o.self()
-	if self.key == "" {
-		return nil
-	}
-	origin := kinRow{Says: "Forked after " + self.at + ", so no board counts it, from", Name: self.from}
+	origin := page.Link{Text: self.from + ", which no run here has"}
 	for _, k := range o.u.results.kin(self) {
-		row := kinRow{Says: "Forked after " + k.at + ":", Name: k.address, Link: stepAddress(k.run, k.address, ""), Run: ledger.Nickname(k.run), RunLink: runAddress(k.run)}
+		l := page.Link{Text: k.address + " of " + ledger.Nickname(k.run), Address: stepAddress(k.run, k.address, "")}
 		if k.key == self.from {
-			row.Says, origin = origin.Says, row
-			origin.Says = row.Says
-			continue
+			origin = l
+		} else {
+			l.Text = "Forked after " + k.at + ": " + l.Text
+			links = append(links, l)
 		}
-		rows = append(rows, row)
 	}
 	if self.from != "" {
-		rows = slices.Insert(rows, 0, origin)
+		origin.Text = "Forked after " + self.at + ", so no board counts it, from " + origin.Text
+		links = append(links, origin)
 	}
-	return rows
+	return links
 }
 
 // maxKin is the number of related attempts whose scores a page draws.
@@ -108,24 +104,16 @@ func (o *one) kinLines() (lines []page.Line) {
 }
 
 // scores returns an attempt's scores over time, if a step of its run graded it.
-func (u *UI) scores(k relative) (moments []page.Moment) {
+func (u *UI) scores(k relative) []page.Moment {
 	past, err := u.Ledger.Open(k.run)
 	if err != nil {
 		return nil
 	}
-	for e, err := range past.Finished(conditions.GradeKind) {
+	for e := range past.Finished(conditions.GradeKind) {
 		var points []grading.Moment
-		if err != nil || keyOf(e.Address) != keyOf(k.address) || !decode(e.Outputs["curve"], &points) {
-			continue
+		if keyOf(e.Address) == keyOf(k.address) && decode(e.Outputs["curve"], &points) {
+			return scoreLines(points, 0, nil, false)[1].Moments
 		}
-		for _, p := range points {
-			m := page.Moment{At: time.Duration(p.Seconds) * time.Second, Score: math.NaN()}
-			if p.Score != nil {
-				m.Score = *p.Score
-			}
-			moments = append(moments, m)
-		}
-		return moments
 	}
 	return nil
 }
