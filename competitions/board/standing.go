@@ -23,6 +23,8 @@ type Standing struct {
 	Name  string
 	File  File
 	Board Board
+	// Uncounted are the conditions of the attempts that do not count; see conditions.Final.
+	Uncounted [][]string
 }
 
 // Selection says which of the reports in some files are an agent's, and how they count.
@@ -61,6 +63,9 @@ func (q Selection) Standing(paths []string) (s Standing, err error) {
 		if s.File.Reports, err = ofAgent(s.File.Reports, q.Agent); err != nil {
 			return s, err
 		}
+	}
+	if s.File.Reports, s.Uncounted, err = counting(s.File.Reports); err != nil {
+		return s, err
 	}
 	if s.File.Reports, err = ofClass(s.File.Reports, q.Class); err != nil {
 		return s, err
@@ -131,6 +136,21 @@ func ofAgent(reports []grading.Graded, agent string) ([]grading.Graded, error) {
 		return nil, fmt.Errorf("the reports are of several agents, %s; choose one with --agent, and another with --against-agent", plain.List(names))
 	}
 	return reports, nil
+}
+
+// counting returns the reports of attempts that count, and the conditions of the others.
+func counting(reports []grading.Graded) (own []grading.Graded, others [][]string, err error) {
+	for _, g := range reports {
+		if conditions.Final(g.Conditions) {
+			own = append(own, g)
+		} else {
+			others = append(others, g.Conditions)
+		}
+	}
+	if len(own) == 0 && len(others) > 0 {
+		err = fmt.Errorf("no attempt counts: %s; mleflow show and export have their scores", strings.TrimPrefix(conditions.RepeatsOf(others...).String(), ", "))
+	}
+	return own, others, err
 }
 
 // ofClass returns the reports under some conditions. Without any, it returns all,

@@ -23,8 +23,11 @@ func (t Tally) Any() bool { return len(t.sets) > 0 }
 // Untrusted is Untrusted of the attempts.
 func (t Tally) Untrusted() bool { return Untrusted(t.sets...) }
 
-// Shown is Shown of the attempts, with the words that some are of a rehearsal.
-func (t Tally) Shown() string { return Shown(t.sets...) + rehearsed(t.sets) }
+// Shown is Shown of the attempts, with the words that some are of a rehearsal, and how many
+// are forks.
+func (t Tally) Shown() string {
+	return Shown(t.sets...) + rehearsed(t.sets) + Repeats{Forked: RepeatsOf(t.sets...).Forked}.String()
+}
 
 // String describes the isolation of the attempts, beginning with those that had none.
 func (t Tally) String() string {

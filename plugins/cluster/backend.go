@@ -20,6 +20,9 @@ const (
 // FinalExits are the exit statuses after which another start would end in the same way.
 var FinalExits = []int{ExitRefused, ExitNotRun, ExitNotFound}
 
+// Late is the message for a job that was ended at its deadline.
+const Late = "it reached its deadline, the timeout of its step and spare; write more spare in the cluster file"
+
 // Backend is a system that runs jobs on a cluster's nodes. Its methods are safe
 // for concurrent use.
 type Backend interface {
@@ -138,8 +141,10 @@ type Node struct {
 	// Has are the resources of the empty node that jobs may reserve, Free those that
 	// they may reserve now.
 	Has, Free Needs
-	// Ready reports whether it takes jobs.
+	// Ready reports whether it takes jobs; otherwise Why is the cluster's word for why not,
+	// such as DiskPressure or drained.
 	Ready bool
+	Why   string
 	// MaxTime is the longest time for which a job may run there; 0 is no limit.
 	MaxTime time.Duration
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"strings"
 )
 
 // Check is one finding of Backend.Examine.
@@ -17,6 +18,9 @@ type Check struct {
 	Detail, Fix string
 }
 
+// maxNamed is the number of nodes without jobs that ExamineNodes names.
+const maxNamed = 5
+
 // ExamineNodes lists the nodes of a backend; fix is the advice if none takes jobs.
 func ExamineNodes(ctx context.Context, b Backend, fix string) Check {
 	nodes, err := b.Nodes(ctx)
@@ -24,11 +28,21 @@ func ExamineNodes(ctx context.Context, b Backend, fix string) Check {
 		return Check{Name: "nodes", Optional: true, Detail: err.Error(), Fix: "without the list, plan cannot say what fits no node, and jobs do not prefer nodes whose cache is warm"}
 	}
 	ready, gpus := 0, 0
+	var others []string
 	for _, n := range nodes {
 		if n.Ready {
 			ready++
 			gpus += n.Has.GPUs
+		} else {
+			others = append(others, fmt.Sprintf("%s (%s)", n.Name, n.Why))
 		}
 	}
-	return Check{Name: "nodes", OK: ready > 0, Detail: fmt.Sprintf("%d may be used, %d of them take jobs now, with %d GPUs", len(nodes), ready, gpus), Fix: fix}
+	c := Check{Name: "nodes", OK: ready > 0, Detail: fmt.Sprintf("%d may be used, %d of them take jobs now, with %d GPUs", len(nodes), ready, gpus), Fix: fix}
+	if len(others) > maxNamed {
+		others = append(others[:maxNamed], fmt.Sprintf("%d more", len(others)-maxNamed))
+	}
+	if len(others) > 0 {
+		c.Detail += "; not " + strings.Join(others, ", ")
+	}
+	return c
 }

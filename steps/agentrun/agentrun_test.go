@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 }
 
 // catalog is one competition called "toy".
-func catalog(t *testing.T) *competitions.Catalog {
+func catalog(t testing.TB) *competitions.Catalog {
 	t.Helper()
 	text := `competition "toy" {
 	  title       = "Toy"
@@ -85,7 +85,7 @@ func catalog(t *testing.T) *competitions.Catalog {
 	return cat
 }
 
-func newBench(t *testing.T, runtimes ...executor.Runtime) *steptest.Bench {
+func newBench(t testing.TB, runtimes ...executor.Runtime) *steptest.Bench {
 	if runtimes == nil {
 		runtimes = []executor.Runtime{process.Runtime("")}
 	}
@@ -118,7 +118,7 @@ var toyData = map[string]string{
 	"deep/er/file.txt":      "content",
 }
 
-func values(b *steptest.Bench, t *testing.T, agent cty.Value) map[string]cty.Value {
+func values(b *steptest.Bench, t testing.TB, agent cty.Value) map[string]cty.Value {
 	return map[string]cty.Value{"agent": agent, "competition": cty.StringVal("toy"), "seed": cty.NumberIntVal(7), "data": b.Tree(t, toyData)}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,12 +25,18 @@ const (
 	// budgetFile is the gateway's ledger.
 	budgetFile = "budget.jsonl"
 
-	// Files are read while the agent runs until a pass reads at most fewBytes, at most
-	// maxPasses times. The agent is frozen for the last pass.
-	fewBytes  = 16 << 20
-	maxPasses = 4
+	// Files are read while the agent runs until a pass reads at most fewBytes, or no longer
+	// half of the one before. The agent is frozen for the last pass.
+	fewBytes = 16 << 20
+	// Files of cloneBytes that have changed are cloned meanwhile, at most maxClones, and read
+	// when the agent goes on.
+	cloneBytes, maxClones = 1 << 20, 256
 	// askPause is the shortest time between two checkpoints that the agent asks for.
 	askPause = 10 * time.Second
+	// requestFile is the file, in the home, by which the agent asks for a checkpoint. It
+	// is looked for every askPoll, and removed once the checkpoint is taken.
+	requestFile = "agent/checkpoint.request"
+	askPoll     = time.Second / 2
 	// lastTime limits the checkpoint after an interruption.
 	lastTime = 25 * time.Second
 )
@@ -99,24 +106,62 @@ func (c *checkpoints) freezer(freeze func(context.Context) (func(), error)) {
 	c.freeze = freeze
 }
 
-// run takes checkpoints until ctx ends.
+// run takes checkpoints until ctx ends: at intervals, and when the agent makes
+// requestFile.
 func (c *checkpoints) run(ctx context.Context) {
 	if c.durable.onLoss == "" {
 		return
 	}
+	began := time.Now()
+	due, free := began.Add(c.durable.every), began
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(c.durable.every):
+		case <-time.After(min(askPoll, time.Until(due))):
+		}
+		why, now := checkpoint.Interval, time.Now()
+		asked := now.After(free) && c.requested()
+		if asked {
+			why = checkpoint.Asked
+		} else if now.Before(due) {
+			continue
 		}
 		c.turn.Lock()
-		_, err := c.take(ctx, checkpoint.Interval)
+		_, err := c.take(ctx, why)
 		c.turn.Unlock()
+		if asked {
+			free = time.Now().Add(askPause)
+		}
+		if err == nil && asked {
+			err = c.answer()
+		}
 		if err != nil && ctx.Err() == nil {
 			c.env.Note("no checkpoint: %v", c.mask.Error(err))
 		}
+		due = time.Now().Add(c.durable.every)
 	}
+}
+
+// requested reports whether requestFile is there.
+func (c *checkpoints) requested() bool {
+	home, err := os.OpenRoot(c.dirs.home)
+	if err != nil {
+		return false
+	}
+	defer home.Close()
+	info, err := home.Lstat(requestFile)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// answer removes requestFile.
+func (c *checkpoints) answer() error {
+	home, err := os.OpenRoot(c.dirs.home)
+	if err != nil {
+		return err
+	}
+	defer home.Close()
+	return home.Remove(requestFile)
 }
 
 // asker takes a checkpoint that the agent asks for.
@@ -232,27 +277,38 @@ func (c *checkpoints) tell(n *checkpoint.Checkpoint) {
 	if n.Why == checkpoint.Interrupted {
 		return // last says so
 	}
-	c.env.Note("checkpoint %d after %v: %s, read %s; the agent stood still for %v",
-		n.Number, n.Used.Round(time.Second), amount(n.Files.Files, n.Files.Size), amount(n.ReadFiles, n.ReadBytes), n.Frozen.Round(time.Millisecond))
+	asked := ""
+	if n.Why == checkpoint.Asked {
+		asked = ", at the agent's request"
+	}
+	c.env.Note("checkpoint %d after %v%s: %s, read %s; the agent stood still for %v",
+		n.Number, n.Used.Round(time.Second), asked, amount(n.Files.Files, n.Files.Size), amount(n.ReadFiles, n.ReadBytes), n.Frozen.Round(time.Millisecond))
 }
 
 // ahead reads files while the agent runs, until few change meanwhile.
 func (c *checkpoints) ahead(ctx context.Context) error {
-	for range maxPasses {
+	for last := int64(math.MaxInt64); ; {
 		_, before := c.memo.Counts()
-		if _, err := c.read(ctx); err != nil {
+		if _, err := c.read(ctx, nil, 1); err != nil {
 			return err
 		}
-		if _, after := c.memo.Counts(); after-before <= fewBytes {
-			break
+		_, after := c.memo.Counts()
+		if now := after - before; now <= fewBytes || now > last/2 {
+			return nil
 		}
+		last = after - before
 	}
-	return nil
 }
 
 // files stores the agent's folders.
 func (c *checkpoints) files(ctx context.Context, n *checkpoint.Checkpoint) error {
 	f, err := c.still(ctx, n)
+	if err != nil {
+		return err
+	}
+	for _, rest := range f.later {
+		err = errors.Join(err, rest(ctx))
+	}
 	if err != nil {
 		return err
 	}
@@ -275,7 +331,10 @@ func (c *checkpoints) still(ctx context.Context, n *checkpoint.Checkpoint) (read
 		}
 	}
 	n.Used = c.used()
-	return c.read(ctx)
+	if !n.Consistent {
+		return c.read(ctx, nil, snapshotTries)
+	}
+	return c.read(ctx, func(src *os.File) *os.File { return checkpoint.Clone(filepath.Dir(c.dirs.home), src) }, 1)
 }
 
 // read are the agent's folders once they are read.
@@ -284,15 +343,17 @@ type read struct {
 	b *tree.Builder
 }
 
-// read reads the agent's folders. Files that have not changed are known.
-func (c *checkpoints) read(ctx context.Context) (read, error) {
+// read reads the agent's folders. Files that have not changed are known; one that changes
+// while it is read is read again, up to a number of tries. Large ones are cloned, if clone
+// is not nil, to be read later.
+func (c *checkpoints) read(ctx context.Context, clone func(*os.File) *os.File, tries int) (read, error) {
 	home, err := os.OpenRoot(c.dirs.home)
 	if err != nil {
 		return read{}, err
 	}
 	defer home.Close()
 	h := &harvester{
-		store: c.env.Store, mask: c.mask.ForDocuments(), budget: c.durable.limit, live: true, memo: c.memo,
+		store: c.env.Store, mask: c.mask.ForDocuments(), budget: c.durable.limit, live: true, memo: c.memo, tries: tries, clone: clone,
 		details: &checkpoint.Details{}, taken: func(int64) {},
 	}
 	b := tree.NewBuilder(c.env.Store)

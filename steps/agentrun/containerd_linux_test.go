@@ -275,7 +275,7 @@ func testContainedCheckpoints(t *testing.T, d *containerdtest.Daemon, made strin
 		b, _ := machineOf(t, afar)
 		b.Kind = newBench(t, e.Runtime()).Kind
 		b.Limits.Timeout, b.Limits.DiskBytes = time.Minute, 32<<20
-		args := values(b, t, contained(t, made, nil, "write", "/home/agent/state", "wait", "5000", "write", "/home/code/done", "submit", "id,y\n"))
+		args := values(b, t, contained(t, made, nil, "write", "/home/agent/state", "write", "/home/agent/checkpoint.request", "wait", "5000", "write", "/home/code/done", "submit", "id,y\n"))
 		args["runtime"], args["on_loss"], args["checkpoint_every"] = cty.StringVal("containerd"), cty.StringVal("resume"), cty.StringVal("1s")
 		out, err := b.RunIn(t, ctx, steptest.WorkDir(t), args)
 		return b, out, err
@@ -290,6 +290,9 @@ func testContainedCheckpoints(t *testing.T, d *containerdtest.Daemon, made strin
 	b, out, err := live(t.Context())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, b.Log())
+	}
+	if !strings.Contains(b.Log(), "at the agent's request") {
+		t.Errorf("no checkpoint at the agent's request:\n%s", b.Log())
 	}
 	if got := b.Files(t, out["code"].Ref); got["done"] != "x" || b.Resumes() != 1 {
 		t.Errorf("%q after %d resumes\n%s", got, b.Resumes(), b.Log())

@@ -20,7 +20,10 @@ import (
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/remote"
 	"github.com/mleflow/mleflow/plugins/models/modeltest"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/process"
 	"github.com/mleflow/mleflow/steps/agentrun"
+	"github.com/mleflow/mleflow/steps/agentrun/checkpoint"
 	"github.com/mleflow/mleflow/steps/steptest"
 )
 
@@ -53,7 +56,7 @@ func machineOf(t *testing.T, afar remote.Location) (*steptest.Bench, *remote.Tie
 	return b, tier
 }
 
-func durableArgs(b *steptest.Bench, t *testing.T, onLoss, line string) map[string]cty.Value {
+func durableArgs(b *steptest.Bench, t testing.TB, onLoss, line string) map[string]cty.Value {
 	args := values(b, t, shell(line))
 	args["on_loss"], args["checkpoint_every"] = cty.StringVal(onLoss), cty.StringVal("1s")
 	return args
@@ -126,7 +129,7 @@ func everything(t *testing.T, dir string) string {
 }
 
 // benchOnDisk returns a bench with a cache on disk, and the cache's folder.
-func benchOnDisk(t *testing.T) (*steptest.Bench, *disk.Cache, string) {
+func benchOnDisk(t testing.TB) (*steptest.Bench, *disk.Cache, string) {
 	t.Helper()
 	dir := filepath.Join(steptest.WorkDir(t), "cache")
 	local, err := disk.Open(dir, disk.Options{})
@@ -315,6 +318,31 @@ func TestAskCheckpoint(t *testing.T) {
 	}
 	if !strings.Contains(all, "200\n429\n") {
 		t.Errorf("no replies")
+	}
+}
+
+// TestAskByFile lets the agent ask for a checkpoint by a file, and wait until it is taken.
+func TestAskByFile(t *testing.T) { askByFile(t, process.Runtime("")) }
+
+func askByFile(t *testing.T, runtime executor.Runtime) {
+	b, _, _ := benchOnDisk(t)
+	b.Kind = newBench(t, runtime).Kind
+	args := durableArgs(b, t, "resume", `cd $AGENT_DIR; mkdir checkpoint.request; touch $CODE_DIR/asked; sleep 1.5; rmdir checkpoint.request
+		echo state > state; touch checkpoint.request; while [ -e checkpoint.request ]; do sleep 0.05; done`)
+	args["runtime"], args["checkpoint_every"] = cty.StringVal(runtime.Name), cty.StringVal("1h")
+	key, _ := keyOf(t, b, args)
+	args["checkpoint_keep"] = cty.StringVal("1s")
+	run(t, b, args)
+	if log := b.Log(); strings.Count(log, "checkpoint 1 after") != 1 || strings.Contains(log, "checkpoint 2 after") || strings.Contains(log, "no checkpoint") {
+		t.Errorf("not one checkpoint:\n%s", log)
+	}
+	fork, err := checkpoint.Place{Cache: b.Store, Attempt: key}.Choose(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := fork.Find(t.Context(), checkpoint.Place{Cache: b.Store})
+	if err != nil || c.Why != checkpoint.Asked || b.Files(t, c.Files)["agent/state"] != "state\n" {
+		t.Errorf("%+v, %v", c, err)
 	}
 }
 

@@ -58,6 +58,11 @@ type harvester struct {
 	live    bool
 	memo    *checkpoint.Memo
 	details *checkpoint.Details
+	// tries is how often a file is read that changes meanwhile. clone, if it is not nil,
+	// clones large files, and later reads the clones.
+	tries int
+	clone func(*os.File) *os.File
+	later []func(context.Context) error
 	// notes name the omitted files, with reasons.
 	notes []string
 	more  int
@@ -259,6 +264,9 @@ func (f *folder) file(ctx context.Context, path string) error {
 		f.note("%s/%s: %d bytes, more than the remaining %d", f.name, path, info.Size(), f.caps.bytes)
 		return nil
 	}
+	if f.postponed(path, src, info) {
+		return nil
+	}
 	ref, err := f.content(ctx, path, src, info)
 	if err != nil {
 		return fmt.Errorf("harvest %s/%s: %w", f.name, path, err)
@@ -274,6 +282,35 @@ func (f *folder) file(ctx context.Context, path string) error {
 	return nil
 }
 
+// postponed clones a large file that is not known, to be read later.
+func (f *folder) postponed(path string, src *os.File, info fs.FileInfo) bool {
+	if f.clone == nil || info.Size() < cloneBytes || len(f.later) == maxClones {
+		return false
+	}
+	if _, known := f.memo.Find(f.below+path, info); known {
+		return false
+	}
+	began, clone := time.Now(), f.clone(src)
+	if clone == nil {
+		return false
+	}
+	f.caps.bytes -= info.Size()
+	f.details.File(f.below+f.mask.Mask(path), info)
+	f.later = append(f.later, func(ctx context.Context) error {
+		defer clone.Close()
+		ref, err := f.put(ctx, clone)
+		if err != nil {
+			return fmt.Errorf("harvest %s/%s: %w", f.name, path, err)
+		}
+		f.memo.Read(f.below+path, ref, info, info, began)
+		if err := f.add(path, ref, info.Mode()&0o100 != 0); err != nil {
+			f.note("%s/%s: %v", f.name, path, err)
+		}
+		return nil
+	})
+	return true
+}
+
 // content stores a file, unless a checkpoint has its content already. For a checkpoint,
 // a file that changes while it is read is read again, a few times.
 func (f *folder) content(ctx context.Context, path string, src *os.File, info fs.FileInfo) (ref cache.Ref, err error) {
@@ -283,7 +320,7 @@ func (f *folder) content(ctx context.Context, path string, src *os.File, info fs
 	if ref, ok := f.memo.Find(f.below+path, info); ok {
 		return ref, nil
 	}
-	for range snapshotTries {
+	for range f.tries {
 		began := time.Now()
 		if ref, err = f.put(ctx, io.NewSectionReader(src, 0, f.caps.bytes)); err != nil {
 			return ref, err

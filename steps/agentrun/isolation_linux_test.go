@@ -82,3 +82,7 @@ func TestIsolationIsTried(t *testing.T) {
 		})
 	}
 }
+
+func TestAskByFileInSandbox(t *testing.T) {
+	askByFile(t, sandbox.New(sandbox.Options{Dir: t.TempDir()}).Runtime())
+}

@@ -118,7 +118,7 @@ func (c *client) nodes(ctx context.Context) ([]node, error) {
 	return list.Items, err
 }
 
-// events lists the events of a pod.
+// events lists the events of a pod or job.
 func (c *client) events(ctx context.Context, uid string) ([]event, error) {
 	var list eventList
 	err := c.core.Get().Namespace(c.namespace).Resource("events").

@@ -35,6 +35,7 @@ type Config struct {
 	PriorityClass string            `hcl:"priority_class,optional"`
 	RuntimeClass  string            `hcl:"runtime_class,optional"`
 	NodeSelector  map[string]string `hcl:"node_selector,optional"`
+	Exclude       []string          `hcl:"exclude,optional"`
 	Tolerations   []Toleration      `hcl:"toleration,block"`
 	GPUResource   string            `hcl:"gpu_resource,optional"`
 	Labels        map[string]string `hcl:"labels,optional"`

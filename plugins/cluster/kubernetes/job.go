@@ -89,7 +89,7 @@ func (s settings) podSpec(j cluster.Job, nodes []string) podSpec {
 		PriorityClassName:             s.PriorityClass,
 		NodeSelector:                  s.NodeSelector,
 		Tolerations:                   s.tolerations(j),
-		Affinity:                      near(j.Near, nodes),
+		Affinity:                      s.affinity(j.Near, nodes),
 		Containers:                    []container{s.container(j)},
 		Volumes:                       s.volumes(),
 	}
@@ -125,20 +125,29 @@ func (s settings) tolerations(j cluster.Job) []toleration {
 	return all
 }
 
-// near prefers the first nodes of the job's own order, so that jobs with the same
-// inputs share the nodes whose caches have them. A full node costs only the preference.
-func near(what string, nodes []string) *affinity {
-	if what == "" || len(nodes) < 2 {
+// affinity refuses the excluded nodes, and prefers the first nodes of the job's own order,
+// so that jobs with the same inputs share the nodes whose caches have them. A full node
+// costs only the preference.
+func (s settings) affinity(near string, nodes []string) *affinity {
+	var a nodeAffinity
+	named := func(operator, name string) requirement {
+		return requirement{Key: "metadata.name", Operator: operator, Values: []string{name}}
+	}
+	if near != "" && len(nodes) > 1 {
+		for i, name := range cluster.Rank(near, nodes)[:min(favourites, len(nodes))] {
+			a.Preferred = append(a.Preferred, preferredTerm{100 >> i, nodeTerm{[]requirement{named("In", name)}}})
+		}
+	}
+	if len(s.Exclude) > 0 {
+		var all nodeTerm
+		for _, name := range s.Exclude {
+			all.MatchFields = append(all.MatchFields, named("NotIn", name))
+		}
+		a.Required = &nodeSelector{[]nodeTerm{all}}
+	} else if a.Preferred == nil {
 		return nil
 	}
-	var terms []preferredTerm
-	for i, name := range cluster.Rank(what, nodes)[:min(favourites, len(nodes))] {
-		terms = append(terms, preferredTerm{
-			Weight:     100 >> i,
-			Preference: nodeTerm{MatchFields: []requirement{{Key: "metadata.name", Operator: "In", Values: []string{name}}}},
-		})
-	}
-	return &affinity{NodeAffinity: nodeAffinity{Preferred: terms}}
+	return &affinity{a}
 }
 
 func (s settings) container(j cluster.Job) container {

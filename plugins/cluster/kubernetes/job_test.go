@@ -18,7 +18,7 @@ func full(t *testing.T, change func(*Config)) settings {
 	t.Helper()
 	c := Config{
 		Image: "registry.example/mleflow@sha256:00", ImagePullSecrets: []string{"pull"}, Secrets: []string{"s3"}, Env: map[string]string{"A": "b"},
-		Queue: "lab", PriorityClass: "low", RuntimeClass: "nvidia", NodeSelector: map[string]string{"pool": "gpu"},
+		Queue: "lab", PriorityClass: "low", RuntimeClass: "nvidia", NodeSelector: map[string]string{"pool": "gpu"}, Exclude: []string{"bad-1", "bad-2"},
 		Tolerations: []Toleration{{Key: "gpu", Operator: "Exists", Effect: "NoSchedule"}}, Labels: map[string]string{"team": "x"}, Annotations: map[string]string{"n": "m"},
 		Cache: &Cache{Path: "/var/lib/mleflow", Quota: "500GiB"},
 	}
@@ -105,12 +105,61 @@ func TestManifest(t *testing.T) {
 	if *pod.ActiveDeadlineSeconds != 90 || *pod.TerminationGracePeriodSeconds != 60 || *j.Spec.BackoffLimit != 3 || *pod.AutomountServiceAccountToken {
 		t.Errorf("%+v", pod)
 	}
+	refused := pod.Affinity.NodeAffinity.Required.Terms[0].MatchFields
+	if len(refused) != 2 || refused[1].Operator != "NotIn" || refused[1].Values[0] != "bad-2" {
+		t.Errorf("excluded %+v", refused)
+	}
 	var preferred []string
 	for _, term := range pod.Affinity.NodeAffinity.Preferred {
 		preferred = append(preferred, term.Preference.MatchFields[0].Values...)
 	}
 	if diff := cmp.Diff(cluster.Rank("leaf", []string{"n1", "n2", "n3", "n4"})[:3], preferred); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestFits chooses nodes for plans and preferences.
+func TestFits(t *testing.T) {
+	b := &Backend{settings: full(t, nil)}
+	for name, c := range map[string]struct {
+		labels string
+		taint  string
+		want   bool
+	}{
+		"good": {"gpu", "gpu", true}, "bad-1": {"gpu", "", false}, "other": {"cpu", "", false}, "taken": {"gpu", "team", false},
+		"spot": {"gpu", "cloud.google.com/gke-spot", true}, "ill": {"gpu", "node.kubernetes.io/not-ready", true},
+	} {
+		n := &node{}
+		n.Name, n.Labels = name, map[string]string{"pool": c.labels}
+		if c.taint != "" {
+			n.Spec.Taints = []taint{{Key: c.taint, Effect: "NoSchedule"}}
+		}
+		if got := b.fits(n); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestClosed says why nodes take no jobs.
+func TestClosed(t *testing.T) {
+	on := func(types ...string) (all []condition) {
+		for _, c := range types {
+			all = append(all, condition{Type: c, Status: "True"})
+		}
+		return all
+	}
+	for _, c := range []struct {
+		conditions []condition
+		cordoned   bool
+		want       string
+	}{
+		{on("Ready"), false, ""}, {on("DiskPressure", "Ready"), false, "DiskPressure"}, {on("Ready", "MemoryPressure"), false, "MemoryPressure"},
+		{nil, false, "NotReady"}, {on("Ready"), true, "cordoned"},
+	} {
+		n := &node{Spec: nodeSpec{Unschedulable: c.cordoned}, Status: nodeStatus{Conditions: c.conditions}}
+		if got := closed(n); got != c.want {
+			t.Errorf("%+v: %q, want %q", n, got, c.want)
+		}
 	}
 }
 

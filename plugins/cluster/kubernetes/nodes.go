@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -9,7 +10,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
 
-// Nodes lists the nodes that the selector and the tolerations allow. Free counts
+// Nodes lists the nodes that the selector, the exclusions and the tolerations allow. Free counts
 // the pods of all namespaces if they may be listed, else those of ours.
 func (b *Backend) Nodes(ctx context.Context) ([]cluster.Node, error) {
 	nodes, err := b.client.nodes(ctx)
@@ -30,7 +31,7 @@ func (b *Backend) Nodes(ctx context.Context) ([]cluster.Node, error) {
 	for i := range nodes {
 		if n := &nodes[i]; b.fits(n) {
 			has := b.needs(n.Status.Allocatable)
-			list = append(list, cluster.Node{Name: n.Name, Has: has, Free: plus(has, used[n.Name], -1), Ready: ready(n)})
+			list = append(list, cluster.Node{Name: n.Name, Has: has, Free: plus(has, used[n.Name], -1), Ready: closed(n) == "", Why: closed(n)})
 		}
 	}
 	return list, nil
@@ -71,28 +72,38 @@ func plus(a, b cluster.Needs, sign int) cluster.Needs {
 	}
 }
 
-func ready(n *node) bool {
+// closed says why a node takes no jobs; "" if it does. The kubelet reports pressure when
+// the disk with the pods' folders, and often the cache, is nearly full.
+func closed(n *node) string {
 	if n.Spec.Unschedulable {
-		return false
+		return "cordoned"
 	}
+	why := "NotReady"
 	for _, c := range n.Status.Conditions {
-		if c.Type == "Ready" {
-			return c.Status == "True"
+		switch {
+		case c.Type == "Ready" && c.Status == "True" && why == "NotReady":
+			why = ""
+		case strings.HasSuffix(c.Type, "Pressure") && c.Status == "True":
+			why = c.Type
 		}
 	}
-	return false
+	return why
 }
 
-// fits reports whether the selector and the tolerations allow the node. Taints
-// that come and go with its health do not count.
+// fits reports whether the selector, the exclusions and the tolerations allow the node.
+// Taints that come and go with its health do not count, nor those that preemptible jobs
+// tolerate.
 func (b *Backend) fits(n *node) bool {
+	if slices.Contains(b.Exclude, n.Name) {
+		return false
+	}
 	for k, v := range b.NodeSelector {
 		if have, ok := n.Labels[k]; !ok || have != v {
 			return false
 		}
 	}
 	for _, t := range n.Spec.Taints {
-		if t.Effect != "PreferNoSchedule" && !strings.HasPrefix(t.Key, "node.kubernetes.io/") && !b.tolerates(t) {
+		if t.Effect != "PreferNoSchedule" && !strings.HasPrefix(t.Key, "node.kubernetes.io/") && !slices.Contains(spotTaints, t.Key) && !b.tolerates(t) {
 			return false
 		}
 	}

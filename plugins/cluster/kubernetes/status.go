@@ -7,16 +7,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
 
 // view is the part of a Job that is kept.
 type view struct {
 	uid      string
+	created  time.Time
 	ended    cluster.State // "" while it is active
 	deleting bool
 	suspend  bool
-	// reason and message are the verdict of a controller, or the Job's condition.
+	// reason and message are the verdict of a controller, the Job's condition, or why it
+	// has no pod.
 	reason, message string
 	verdict         bool
 }
@@ -30,14 +33,16 @@ type sight struct {
 	started        bool
 	// reason and message explain why it waits or why it failed.
 	reason, message string
-	// dead reports whether the worker's container was seen to end, final whether its exit status is one of cluster.FinalExits.
+	// dead reports whether the worker's container was seen to end, final whether another
+	// one would end in the same way.
 	dead, final bool
 	// stuck reports whether its reason persists however many other jobs end.
 	stuck bool
 	// overdue is the time by which its deletion should be done; zero without a deletion.
 	overdue time.Time
-	// expired reports whether it reached its deadline.
-	expired bool
+	// over reports whether its Job should end, which Kubernetes does not know: it reached its
+	// deadline, or its image or program cannot exist.
+	over bool
 }
 
 func (p *sight) ended() bool { return p.phase == "Succeeded" || p.phase == "Failed" }
@@ -54,13 +59,15 @@ const slowStart = 20 * time.Second
 
 // stuckReasons are the reasons for a missing container that need a person to act.
 var stuckReasons = map[string]bool{
-	"ImagePullBackOff": true, "ErrImagePull": true, "InvalidImageName": true, "ErrImageNeverPull": true, "RegistryUnavailable": true,
-	"ImageInspectError": true, "CreateContainerConfigError": true, "CreateContainerError": true, "RunContainerError": true,
+	"ImagePullBackOff": true, "ErrImagePull": true, "RegistryUnavailable": true, "ImageInspectError": true, "CreateContainerConfigError": true, "CreateContainerError": true, "RunContainerError": true,
 }
+
+// hopelessReasons are those that stay.
+var hopelessReasons = []string{"InvalidImageName", "ErrImageNeverPull"}
 
 func viewOf(j *job) view {
 	v := view{
-		uid:      string(j.UID),
+		uid: string(j.UID), created: j.CreationTimestamp.Time,
 		deleting: j.DeletionTimestamp != nil,
 		suspend:  j.Spec.Suspend != nil && *j.Spec.Suspend,
 		reason:   j.Annotations[reasonNote], message: j.Annotations[messageNote],
@@ -83,6 +90,9 @@ func viewOf(j *job) view {
 	return v
 }
 
+// active reports whether the Job exists and nobody has ended it.
+func (v view) active() bool { return v.uid != "" && v.ended == "" && !v.deleting && !v.verdict }
+
 func sightOf(p *pod) *sight {
 	s := &sight{
 		name: p.Name, uid: string(p.UID), job: p.Labels[jobLabel], created: p.CreationTimestamp.Time,
@@ -91,7 +101,9 @@ func sightOf(p *pod) *sight {
 	if p.DeletionTimestamp != nil {
 		s.overdue = p.DeletionTimestamp.Time
 	}
-	s.expired = s.phase == "Failed" && s.reason == "DeadlineExceeded"
+	if s.phase == "Failed" && s.reason == "DeadlineExceeded" {
+		s.over, s.message = true, cluster.Late
+	}
 	for _, c := range p.Status.ContainerStatuses {
 		if c.Name == workerName {
 			s.look(c)
@@ -108,6 +120,10 @@ func sightOf(p *pod) *sight {
 	return s
 }
 
+// noProgram matches what runc and crun say if a container's program is missing or cannot
+// be executed. Other errors of a start, such as those of a GPU's driver, are the node's.
+var noProgram = pattern.New(`exec: "|executable file`)
+
 // look reads the state of the worker's container.
 func (s *sight) look(c containerStatus) {
 	switch {
@@ -117,14 +133,21 @@ func (s *sight) look(c containerStatus) {
 		t := c.State.Terminated
 		s.started = t.StartedAt.Unix() > 0 && t.Reason != "StartError"
 		s.dead = true
-		s.final = slices.Contains(cluster.FinalExits, t.ExitCode)
+		missing := t.Reason == "StartError" && noProgram.Regexp().MatchString(t.Message)
+		s.over = s.over || missing
+		s.final = missing || slices.Contains(cluster.FinalExits, t.ExitCode)
 		if s.reason == "" && t.ExitCode != 0 {
 			s.reason = t.Reason
 			s.message = strings.TrimSuffix(fmt.Sprintf("the worker ended with exit status %d: %s", t.ExitCode, cluster.LastLine(t.Message)), ": ")
+			if missing || t.ExitCode == cluster.ExitNotRun || t.ExitCode == cluster.ExitNotFound {
+				s.message = fmt.Sprintf("image %s cannot run the worker (status %d: %s); write command = [\"…\"] in the cluster file, or an image that has mleflow", c.Image, t.ExitCode, cluster.LastLine(t.Message))
+			}
 		}
 	case c.State.Waiting != nil && !s.ended():
 		s.reason, s.message = c.State.Waiting.Reason, c.State.Waiting.Message
-		if s.stuck = stuckReasons[s.reason]; s.stuck {
+		s.stuck = stuckReasons[s.reason]
+		s.over = s.over || slices.Contains(hopelessReasons, s.reason)
+		if s.stuck || s.over {
 			s.message = fmt.Sprintf("image %s: %s", c.Image, s.message)
 		}
 	}
@@ -164,6 +187,8 @@ func status(name string, v view, last *sight, starts int) cluster.Status {
 		}
 	case v.suspend:
 		st.Reason, st.Message = "Suspended", "the queue has not admitted it yet"
+	case last == nil:
+		st.Reason, st.Message = v.reason, v.message
 	}
 	if v.ended != cluster.Failed {
 		st.Final = false

@@ -131,7 +131,12 @@ type affinity struct {
 }
 
 type nodeAffinity struct {
-	Preferred []preferredTerm `json:"preferredDuringSchedulingIgnoredDuringExecution"`
+	Required  *nodeSelector   `json:"requiredDuringSchedulingIgnoredDuringExecution,omitempty"`
+	Preferred []preferredTerm `json:"preferredDuringSchedulingIgnoredDuringExecution,omitempty"`
+}
+
+type nodeSelector struct {
+	Terms []nodeTerm `json:"nodeSelectorTerms"`
 }
 
 type preferredTerm struct {

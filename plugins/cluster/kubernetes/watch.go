@@ -37,21 +37,27 @@ type watcher struct {
 	ran   map[string]map[string]bool   // by job: the UIDs of the started pods
 	told  map[string]cluster.Status
 	stuck map[string]time.Time // since when, by pod
-	asked map[string]time.Time // when its events were read, by pod
+	asked map[string]time.Time // when its events were read, by pod or job
 	// synced reports whether jobs and pods have been listed; no change is reported before.
 	synced map[string]bool
 	denied error
 	stop   context.CancelFunc
 }
 
-func (b *Backend) Watch(ctx context.Context, fn func(cluster.Status), all func()) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	w := &watcher{
-		settings: b.settings, client: b.client, tell: fn, all: all, stop: stop,
+func (b *Backend) watcher(fn func(cluster.Status), all func()) *watcher {
+	return &watcher{
+		settings: b.settings, client: b.client, tell: fn, all: all,
 		jobs: map[string]view{}, pods: map[string]*sight{}, mine: map[string]map[string]*sight{}, ran: map[string]map[string]bool{},
 		told: map[string]cluster.Status{}, stuck: map[string]time.Time{}, asked: map[string]time.Time{}, synced: map[string]bool{},
 	}
+}
+
+// Watch implements cluster.Backend.
+func (b *Backend) Watch(ctx context.Context, fn func(cluster.Status), all func()) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	w := b.watcher(fn, all)
+	w.stop = stop
 	var wg sync.WaitGroup
 	wg.Go(func() { w.reflect(ctx, "jobs", &listWatch{client: b.batch, resource: "jobs"}, &job{}) })
 	wg.Go(func() { w.reflect(ctx, "pods", &listWatch{client: b.core, resource: "pods"}, &pod{}) })
@@ -199,7 +205,7 @@ func (w *watcher) update(name string) {
 		st = status(name, v, last, len(w.ran[name]))
 		if was := w.told[name]; last == nil && was.State != cluster.Gone { // the pod is gone already: keep its last known values
 			st.Node = was.Node
-			if v.ended == "" || v.ended == cluster.Failed && !v.verdict && was.Reason != "" {
+			if v.ended == "" && st.Reason == "" || v.ended == cluster.Failed && !v.verdict && was.Reason != "" {
 				st.Reason, st.Message = was.Reason, was.Message
 			}
 		}
@@ -214,6 +220,7 @@ func (w *watcher) update(name string) {
 		delete(w.told, name)
 		delete(w.ran, name)
 		delete(w.mine, name)
+		delete(w.asked, name)
 	}
 	w.tell(st)
 }
@@ -239,13 +246,18 @@ func (w *watcher) tidy(ctx context.Context) {
 func (w *watcher) due(now time.Time) (acts []func(context.Context) error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for name, v := range w.jobs {
+		if v.active() && !v.suspend && len(w.mine[name]) == 0 && now.Sub(v.created) > slowStart && now.Sub(w.asked[name]) > slowStart {
+			w.asked[name] = now
+			acts = append(acts, func(ctx context.Context) error { return w.askJob(ctx, name, v.uid) })
+		}
+	}
 	for name, p := range w.pods {
-		v := w.jobs[p.job]
-		active := v.uid != "" && v.ended == "" && !v.deleting && !v.verdict
+		active := w.jobs[p.job].active()
 		switch {
 		case !p.overdue.IsZero() && now.Sub(p.overdue) > lostGrace:
 			acts = append(acts, func(ctx context.Context) error { return w.lose(ctx, p) })
-		case active && p.expired:
+		case active && p.over:
 			acts = append(acts, func(ctx context.Context) error { return w.end(ctx, p.job, p.reason, p.message) })
 		case active && p.slow(now, w.asked[name]):
 			w.asked[name] = now
@@ -265,20 +277,45 @@ func (w *watcher) due(now time.Time) (acts []func(context.Context) error) {
 // mounted. Only events have the reason. The last event counts, so a slow pull is not
 // stuck.
 func (w *watcher) ask(ctx context.Context, p *sight) error {
-	events, err := w.events(ctx, p.uid)
-	if err != nil || len(events) == 0 {
+	last, err := w.failed(ctx, p.uid)
+	if last == nil || err != nil {
 		return err
 	}
-	last := slices.MaxFunc(events, func(a, b event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if now := w.pods[p.name]; now != nil && now.uid == p.uid && !now.started && strings.HasPrefix(last.Reason, "Failed") {
+	if now := w.pods[p.name]; now != nil && now.uid == p.uid && !now.started {
 		told := *now
 		told.stuck, told.reason, told.message = true, last.Reason, last.Message
 		w.pods[p.name], w.mine[p.job][p.name] = &told, &told
 		w.update(p.job)
 	}
 	return nil
+}
+
+// askJob finds out why a job has no pod, such as a quota.
+func (w *watcher) askJob(ctx context.Context, name, uid string) error {
+	last, err := w.failed(ctx, uid)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if v := w.jobs[name]; last != nil && v.uid == uid && v.active() {
+		v.reason, v.message = last.Reason, last.Message
+		w.jobs[name] = v
+		w.update(name)
+	}
+	return err
+}
+
+// failed returns the last event of a pod or job if that is a failure.
+func (w *watcher) failed(ctx context.Context, uid string) (*event, error) {
+	events, err := w.events(ctx, uid)
+	if err != nil || len(events) == 0 {
+		return nil, err
+	}
+	last := slices.MaxFunc(events, func(a, b event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
+	if !strings.HasPrefix(last.Reason, "Failed") {
+		return nil, nil
+	}
+	return &last, nil
 }
 
 // end fails a job through a deadline in the past and annotates it with the reason.

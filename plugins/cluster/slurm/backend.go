@@ -20,6 +20,7 @@ type Backend struct {
 	settings
 	// look makes Watch look at once.
 	look chan struct{}
+	last lastQueue
 }
 
 var _ cluster.Backend = (*Backend)(nil)
@@ -49,7 +50,7 @@ func (b *Backend) Start(ctx context.Context, job cluster.Job) error {
 			return fmt.Errorf("%q is not the name of an environment variable", name)
 		}
 	}
-	known, err := queue(ctx)
+	known, err := b.queue(ctx)
 	if err != nil {
 		return err
 	}
@@ -131,7 +132,7 @@ func (b *Backend) preferred(ctx context.Context, job cluster.Job) (string, error
 // grace period of the job. A script that is just starting misses the signal, so
 // it also looks for a file, and Watch repeats the signal.
 func (b *Backend) Cancel(ctx context.Context, names ...string) error {
-	known, err := queue(ctx)
+	known, err := b.queue(ctx)
 	if err != nil {
 		return err
 	}
@@ -180,7 +181,7 @@ func terminate(ctx context.Context, ids ...string) error {
 
 // Remove implements cluster.Backend.
 func (b *Backend) Remove(ctx context.Context, names ...string) error {
-	known, err := queue(ctx)
+	known, err := b.queue(ctx)
 	if err != nil {
 		return err
 	}

@@ -113,6 +113,8 @@ func (b *Backend) node(line string) (n cluster.Node, of listed, err error) {
 	switch strings.TrimRight(f[6], "~#%^@+-") {
 	case "idle", "mixed", "allocated", "completing":
 		n.Ready = true
+	default:
+		n.Why = f[6]
 	}
 	n.MaxTime = span(f[9])
 	return n, listed{f[8], strings.Split(f[10], ",")}, nil

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
@@ -21,6 +23,30 @@ type entry struct {
 
 // fields is the format of squeue that parse reads.
 const fields = "JobID:|,Name:|,State:|,NodeList:|,Reason:|,RestartCnt:|,exit_code:|,ReqNodes:|"
+
+// lastQueue is what the last squeue said, which began at a time.
+type lastQueue struct {
+	mu    sync.Mutex
+	began time.Time
+	known map[string]entry
+	err   error
+}
+
+// queue returns the jobs as they are now. Calls at the same time share one squeue.
+func (b *Backend) queue(ctx context.Context) (map[string]entry, error) {
+	asked, l := time.Now(), &b.last
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.began.After(asked) {
+		return l.known, l.err
+	}
+	began := time.Now()
+	known, err := queue(ctx)
+	if ctx.Err() == nil {
+		l.began, l.known, l.err = began, known, err
+	}
+	return known, err
+}
 
 // queue lists the jobs of this user and project that Slurm knows, by name. Of several
 // with one name it takes the running one, else the waiting one, else the newest.

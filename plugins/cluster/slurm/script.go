@@ -89,8 +89,10 @@ take() {
         [ -O "$file" ] || continue # not written by this user
         mv "$file" "$folder/$other.taken" 2>/dev/null || continue
         . "$folder/$other.taken"
-        scontrol update JobId="$id" Dependency=singleton >/dev/null 2>&1 || continue
+        # Slurm looks for the name among the running jobs when it gets the dependency, so the
+        # name comes first.
         scontrol update JobId="$SLURM_JOB_ID" JobName="$other" Comment="$address" Requeue=0 || return 1
+        scontrol update JobId="$id" Dependency=singleton >/dev/null 2>&1 || continue
         name=$other
         return 0
     done

@@ -42,7 +42,8 @@ func TestTake(t *testing.T) {
 	if out, _ := os.ReadFile(in("out")); string(out) != "worker|a|worker|"+hostile+"|" {
 		t.Errorf("the workers got %q", out)
 	}
-	want := "update|JobId=12|Dependency=singleton|update|JobId=7|JobName=mleflow-same|Comment=" + hostile + "|Requeue=0|scancel|--state=PENDING|12|"
+	// The name comes before the dependency, which would otherwise hold nothing back.
+	want := "update|JobId=7|JobName=mleflow-same|Comment=" + hostile + "|Requeue=0|update|JobId=12|Dependency=singleton|scancel|--state=PENDING|12|"
 	if calls, _ := os.ReadFile(in("calls")); string(calls) != want {
 		t.Errorf("Slurm was asked %q, want %q", calls, want)
 	}

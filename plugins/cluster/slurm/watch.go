@@ -71,7 +71,7 @@ func (w *watcher) once(ctx context.Context, fn func(cluster.Status)) (changed bo
 	if err != nil {
 		return false, err
 	}
-	known, err := queue(ctx)
+	known, err := w.queue(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -318,6 +318,8 @@ func (w *watcher) why(e entry, exit int) (message string, final bool) {
 	switch _, err := os.Stat(w.path(e.name, "stop")); {
 	case e.state == "CANCELLED" && err != nil:
 		return "it was cancelled from outside, such as by scancel; the next apply starts it again", true
+	case e.state == "TIMEOUT":
+		return strings.TrimSuffix(cluster.Late+": "+message, ": "), false
 	case e.state != "FAILED":
 		return message, false
 	case exit == cluster.ExitNotRun || exit == cluster.ExitNotFound:

@@ -35,8 +35,10 @@ func examineCluster(ctx context.Context, a *app.App, flags *app.ClusterFlags) (c
 	for _, b := range f.Backends {
 		limited, stop := context.WithTimeout(ctx, examineTime)
 		add(b.Name+": ", b.Examine(limited)...)
-		if c := fleet.ExamineTime(limited, b); c != nil {
-			add(b.Name+": ", *c)
+		for _, c := range []*cluster.Check{fleet.ExamineTime(limited, b), fleet.ExamineGrace(b)} {
+			if c != nil {
+				add(b.Name+": ", *c)
+			}
 		}
 		stop()
 	}

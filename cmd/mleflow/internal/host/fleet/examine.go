@@ -36,6 +36,19 @@ func ExamineTime(ctx context.Context, b *Backend) *cluster.Check {
 	return c
 }
 
+// checkpointTime is what an attempt gets for its last checkpoint, and what the worker needs
+// besides.
+const checkpointTime = 30 * time.Second
+
+// ExamineGrace returns a check if attempts on nodes that may be taken away have too little
+// time for a checkpoint, else nil.
+func ExamineGrace(b *Backend) *cluster.Check {
+	if !b.Preemptible || b.Grace >= checkpointTime {
+		return nil
+	}
+	return &cluster.Check{Name: "grace", Optional: true, Detail: fmt.Sprintf("%s may be too short for the checkpoint of an attempt that loses its node", short(b.Grace)), Fix: fmt.Sprintf("write grace = %q or more in the cluster file", short(checkpointTime))}
+}
+
 // ExamineCache tries what controller and workers do with the remote cache: create a
 // document once, read it, list it and remove it.
 func ExamineCache(ctx context.Context, tier *remote.Tier) cluster.Check {

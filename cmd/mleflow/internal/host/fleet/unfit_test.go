@@ -46,6 +46,20 @@ func TestPreemptible(t *testing.T) {
 	}
 }
 
+// TestGrace warns of a grace in which no checkpoint is taken, and of what keeps nodes from
+// taking jobs.
+func TestGrace(t *testing.T) {
+	for attributes, warns := range map[string]bool{"": false, "grace = \"5s\"": false, "preemptible = true": false, "preemptible = true\ngrace = \"5s\"": true} {
+		if c := ExamineGrace(read(t, attributes).Backends[0]); (c != nil) != warns {
+			t.Errorf("%q: %+v", attributes, c)
+		}
+	}
+	f := read(t, "", cluster.Node{Name: "n1", Ready: true}, cluster.Node{Name: "n2", Why: "DiskPressure"})
+	if c := cluster.ExamineNodes(t.Context(), f.Backends[0], ""); !c.OK || !strings.HasSuffix(c.Detail, "; not n2 (DiskPressure)") {
+		t.Errorf("%+v", c)
+	}
+}
+
 // TestTimeLimit compares timeout, spare and grace with the limits of the nodes that
 // are large enough.
 func TestTimeLimit(t *testing.T) {

@@ -39,6 +39,7 @@ type JSON struct {
 	Untrusted bool   `json:"untrusted"` // see conditions.Untrusted
 	Task      string `json:"task"`      // see conditions.Told
 	Class     string `json:"class"`     // see conditions.Class
+	conditions.Repeats
 	board.Board
 	// MetricExternal are the competitions whose scores a program computed.
 	MetricExternal []string          `json:"metric_external,omitempty"`
@@ -60,7 +61,7 @@ type comparisonJSON struct {
 // JSON returns the leaderboard as JSON.
 func (r Result) JSON() JSON {
 	of := func(s board.Standing) JSON {
-		return JSON{Agent: s.Name, Isolation: s.Isolation(nil), Untrusted: conditions.Untrusted(s.Conditions(nil)...), Task: s.Task(nil), Class: s.Class(nil), Board: s.Board, Failures: s.File.Failures, MetricExternal: export.External(s.Reports()), RuleChecks: s.RuleTally()}
+		return JSON{Agent: s.Name, Repeats: conditions.RepeatsOf(slices.Concat(s.Conditions(nil), s.Uncounted)...), Isolation: s.Isolation(nil), Untrusted: conditions.Untrusted(s.Conditions(nil)...), Task: s.Task(nil), Class: s.Class(nil), Board: s.Board, Failures: s.File.Failures, MetricExternal: export.External(s.Reports()), RuleChecks: s.RuleTally()}
 	}
 	out := of(r.Agents[0])
 	out.At = r.Stopped
@@ -75,7 +76,7 @@ func (r Result) JSON() JSON {
 func (r Result) notes() []string {
 	var all []conditions.Attempts
 	for _, s := range r.Agents {
-		all = append(all, conditions.Attempts{Agent: s.Name, Sets: s.Conditions(nil)})
+		all = append(all, conditions.Attempts{Agent: s.Name, Sets: slices.Concat(s.Conditions(nil), s.Uncounted)})
 	}
 	var reports []grading.Report
 	for _, s := range r.Agents {

@@ -33,7 +33,7 @@ func (o *one) curve(d *storyData, g *ledger.StepSummary, stats agentrun.Stats, r
 	case !decode(g.Outputs["curve"], &points) || len(points) == 0:
 		d.NoCurve = "There is no score over time: the attempt kept no snapshots, or its grade step was not given them. snapshot_every = \"10m\" in the agent-run step keeps them, and snapshots = step.agent-run.NAME[each.key].snapshots in the grade step scores them."
 	default:
-		c.Lines = scoreLines(points, end, report, d.LowerIsBetter)
+		c.Lines = append(scoreLines(points, end, report, d.LowerIsBetter), o.kinLines()...)
 		d.Scored = true
 	}
 	d.Curve = c.Draw()

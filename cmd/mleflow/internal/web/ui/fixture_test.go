@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -95,6 +96,7 @@ type attempt struct {
 	shim                     string
 	curve                    string
 	message                  string
+	forked                   string             // KEY@TIME
 	found                    []evidence.Finding // by a step that checks it; nil is no such step
 }
 
@@ -137,6 +139,9 @@ func (l *lab) finish(r *ledger.Run, i int, a attempt) {
 	solve, score := addr.Keyed(addr.Step{Kind: "agent-run", Name: "solve"}, a.key()).String(), addr.Keyed(addr.Step{Kind: "grade", Name: "score"}, a.key()).String()
 	when := func(s int) event.At { return event.At{Time: l.start.Add(time.Duration(s) * time.Second)} }
 	conditions := []string{"isolation=none", "runtime=process", "task=own"}
+	if a.forked != "" {
+		conditions = slices.Insert(conditions, 0, "forked="+a.forked)
+	}
 	blob := func(text string) cache.Value {
 		return cache.Value{Ref: must(cache.PutBytes(l.ctx, l.cache, []byte(text)))}
 	}

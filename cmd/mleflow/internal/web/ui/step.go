@@ -24,6 +24,7 @@ type stepHead struct {
 	// Headline names an attempt.
 	Headline *headline
 	Facts    []page.Fact
+	Kin      []page.Link
 	Tabs     []page.Link
 }
 
@@ -125,7 +126,7 @@ func (o *one) head(attempt bool, tab string) stepHead {
 		}
 	}
 	if attempt {
-		h.Headline = o.headline()
+		h.Headline, h.Kin = o.headline(), o.kinLinks()
 		for _, t := range attemptTabs {
 			h.Tabs = append(h.Tabs, page.Link{Text: t[1], Address: stepAddress(o.sum.ID, o.address, t[0]), Here: t[0] == tab})
 		}

@@ -33,6 +33,8 @@ type runTally struct {
 	// Lone are the attempts that ended without a grade, Solved the actions of the others.
 	Lone   []*result
 	Solved []string
+	// Known are the attempts, for their forks.
+	Known []relative
 }
 
 // tallying is a tally under way.
@@ -72,6 +74,7 @@ func tallyOf(past *ledger.Past, graded func(event.StepFinished) *result) runTall
 }
 
 func (t *tallying) attempt(e event.StepFinished) {
+	t.Known = append(t.Known, relativeOf(t.info.ID, e))
 	t.isolation.Add(e.Kind, e.Conditions)
 	t.Attempts++
 	var outcome string
