@@ -47,7 +47,7 @@ func TestLatest(t *testing.T) {
 	if c, err := p.Find(t.Context()); c != nil || err != nil {
 		t.Fatalf("got %v, %v", c, err)
 	}
-	if err := p.End(t.Context()); err != nil {
+	if err := p.End(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	ref, err := cache.PutBytes(t.Context(), p.Cache.(cache.Store), []byte("x"))
@@ -64,10 +64,11 @@ func TestLatest(t *testing.T) {
 	if err != nil || c.Number != 3 || c.Used != 2 || c.Details != ref || c.Ended {
 		t.Errorf("got %+v, %v", c, err)
 	}
-	if err := p.End(t.Context()); err != nil {
+	result := cache.Outputs{"details": {JSON: []byte("1")}}
+	if err := p.End(t.Context(), result); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := p.Find(t.Context()); err != nil || !c.Ended || c.Number != 4 || !c.Details.IsZero() {
+	if c, err := p.Find(t.Context()); err != nil || !c.Ended || c.Number != 4 || !c.Details.IsZero() || !cmp.Equal(c.Result, result) {
 		t.Errorf("got %+v, %v", c, err)
 	}
 }
