@@ -90,7 +90,7 @@ func newLives(t *testing.T, agent, runtime, loss string) *lives {
 		l.daemon = containerdtest.Start(t)
 		l.env = append(l.env, "CONTAINERD_ADDRESS="+l.daemon.Options.Socket, "MLEFLOW_STATE_DIR="+l.daemon.Dir)
 	}
-	t.Cleanup(func() { _ = tree.Remove(l.dir) }) // folders of attempts cannot be written to
+	t.Cleanup(func() { unmount(l.dir); _ = tree.Remove(l.dir) }) // folders of attempts cannot be written to
 	t.Cleanup(l.killAgents)
 	if loss == "power" {
 		l.plug()
@@ -126,20 +126,7 @@ func (l *lives) killed(after time.Duration) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	var lines []string
-	kill := time.Now().Add(time.Minute)
-	for at := ""; time.Now().Before(kill); time.Sleep(50 * time.Millisecond) {
-		if at == "" {
-			if at = newest(p.cache, "journal"); len(journal(at)) == 0 {
-				at = ""
-				continue
-			}
-			kill = time.Now().Add(after)
-		}
-		if now := journal(at); len(now) > 0 {
-			lines = now
-		}
-	}
+	lines := l.watch(p, ended, after)
 	l.lose(cmd, ended)
 	l.took += time.Since(began)
 	if now := journal(newest(p.cache, "journal")); len(now) > 0 {
@@ -149,6 +136,29 @@ func (l *lives) killed(after time.Duration) {
 	if l.loss == "power" {
 		l.cut()
 	}
+}
+
+// watch returns the journal that it saw last, some time after it saw the first line, or
+// when the life has ended.
+func (l *lives) watch(p *place, ended chan error, after time.Duration) (lines []string) {
+	l.t.Helper()
+	at, kill := "", time.Now().Add(5*time.Minute)
+	for ; time.Now().Before(kill) && len(ended) == 0; time.Sleep(50 * time.Millisecond) {
+		if at == "" {
+			at = newest(p.cache, "journal")
+		}
+		now := journal(at)
+		if len(lines) == 0 && len(now) > 0 {
+			kill = time.Now().Add(after)
+		}
+		if len(now) > 0 {
+			lines = now
+		}
+	}
+	if len(lines) == 0 && len(ended) == 0 {
+		l.t.Fatal("the agent wrote nothing")
+	}
+	return lines
 }
 
 // lose ends what the loss ends.

@@ -83,7 +83,6 @@ func (l *lives) plug() {
 	l.must("mkfs.ext4", "-q", image)
 	l.must("mkdir", filepath.Join(l.dir, "disk"))
 	l.mount(image)
-	l.t.Cleanup(func() { _ = exec.Command("umount", "-l", filepath.Join(l.dir, "disk")).Run() })
 }
 
 func (l *lives) mount(image string) {
@@ -127,6 +126,16 @@ func (l *lives) boot(dir string) {
 		other := strings.ReplaceAll(string(text), strings.TrimSpace(string(id)), "an-earlier-boot")
 		return os.WriteFile(path, []byte(other), 0o600)
 	})
+}
+
+// unmount unmounts everything below a folder: disks, and what lost nodes left.
+func unmount(dir string) {
+	mounts, _ := os.ReadFile("/proc/self/mounts")
+	for line := range strings.Lines(string(mounts)) {
+		if f := strings.Fields(line); strings.HasPrefix(f[1], dir+"/") {
+			_ = unix.Unmount(f[1], unix.MNT_DETACH)
+		}
+	}
 }
 
 func (l *lives) must(name string, args ...string) {
