@@ -59,12 +59,17 @@ locals {
       open(os.environ["CODE_DIR"] + "/weight", "w").write(str(state["weight"]))
     EOT
     asking = <<-EOT
-      import json, urllib.request
+      import http.client, json, urllib.request
       def ask(n):
           body = json.dumps({"model": "stand-in-1", "messages": [{"role": "user", "content": "number %d" % n}]}).encode()
           head = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
           call = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, head)
-          return json.load(urllib.request.urlopen(call))["choices"][0]["message"]["content"]
+          while True: # as providers' own clients do: mleflow may be gone for a while
+              try:
+                  return json.load(urllib.request.urlopen(call))["choices"][0]["message"]["content"]
+              except (OSError, http.client.HTTPException) as e:
+                  print(n, repr(e))
+                  time.sleep(0.2)
       open("answers", "a").close()
       while (n := len(open("journal").readlines())) < 60:
           lines = open("answers").readlines()[:n]
