@@ -43,6 +43,8 @@ type lives struct {
 	// took is how long all lives took.
 	seen [][]string
 	took time.Duration
+	// taken is the number of the last checkpoint that the log of the last life names.
+	taken int
 }
 
 // TestDurableKilled kills attempts at random moments and lets them go on
@@ -132,7 +134,7 @@ func (l *lives) killed(after time.Duration) {
 	if now := journal(newest(p.cache, "journal")); len(now) > 0 {
 		lines = now
 	}
-	l.seen = append(l.seen, lines)
+	l.seen, l.taken = append(l.seen, lines), l.lastCheckpoint(p)
 	if l.loss == "power" {
 		l.cut()
 	}
@@ -221,11 +223,16 @@ func (l *lives) finish(all *tally) {
 	if newest(code, "reached") != "" && l.runtime != "process" {
 		t.Error("the agent reached the folder with the answers")
 	}
+	from := l.wentOnFrom(stdout)
+	t.Logf("it went on from checkpoint %d after checkpoint %d", from, l.taken)
+	if from != 0 && from < l.taken && l.loss != "node" {
+		t.Error("a checkpoint that was taken is lost")
+	}
 	kept := journal(newest(code, "journal"))
 	lost, worst := l.lost(kept)
-	// A step takes a tenth of a second or more, an interval and its checkpoint two and a
-	// half seconds or less.
-	if worst > 25 {
+	// A step takes a tenth of a second or more, an interval and its checkpoint far less
+	// than three and a half seconds.
+	if worst > 35 {
 		t.Errorf("a loss cost %d steps", worst)
 	}
 	wall := wallOf(t, stdout)

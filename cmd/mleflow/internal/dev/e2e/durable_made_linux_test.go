@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,33 @@ func (l *lives) lost(kept []string) (total time.Duration, worst int) {
 		worst = max(worst, len(gone))
 	}
 	return total, worst
+}
+
+var (
+	checkpointTaken = regexp.MustCompile(`checkpoint (\d+) after`)
+	goesOnFrom      = regexp.MustCompile(`goes on from checkpoint (\d+)`)
+)
+
+// lastCheckpoint returns the number of the last checkpoint that the logs of a place name.
+// On another node, the last ones may not have arrived.
+func (l *lives) lastCheckpoint(p *place) (last int) {
+	logs, _ := filepath.Glob(filepath.Join(p.cache, "runs", "*", "logs", "*"))
+	for _, path := range logs {
+		text, _ := os.ReadFile(path)
+		for _, found := range checkpointTaken.FindAllSubmatch(text, -1) {
+			n, _ := strconv.Atoi(string(found[1]))
+			last = max(last, n)
+		}
+	}
+	return last
+}
+
+// wentOnFrom returns the number of the checkpoint from which the attempt went on, or 0.
+func (l *lives) wentOnFrom(events string) (n int) {
+	if found := goesOnFrom.FindStringSubmatch(events); found != nil {
+		n, _ = strconv.Atoi(found[1])
+	}
+	return n
 }
 
 // span is the time that the lines of a journal span, without that between two lives.
