@@ -169,16 +169,32 @@ func (p Place) save(ctx context.Context, c *Checkpoint, key *digest.Hasher) erro
 	}
 	// The record replaces the last checkpoint, which counts until all of this one is on
 	// the disk.
-	if err = p.Cache.Sync(ctx); err == nil {
+	if err = p.sync(ctx, c.Why); err == nil {
 		err = p.Cache.Record(ctx, rec)
 	}
 	if err == nil {
-		err = p.Cache.Sync(ctx)
+		err = p.sync(ctx, c.Why)
 	}
 	if err != nil {
 		return fmt.Errorf("save checkpoint: %w", err)
 	}
 	return nil
+}
+
+// hurriedSync is how long the checkpoint of an interrupted attempt waits for the disk. If
+// the machine is being taken away, the remote cache counts.
+const hurriedSync = 4 * time.Second
+
+func (p Place) sync(ctx context.Context, why string) error {
+	if why != Interrupted && why != Left {
+		return p.Cache.Sync(ctx)
+	}
+	hurried, cancel := context.WithTimeout(ctx, hurriedSync)
+	defer cancel()
+	if err := p.Cache.Sync(hurried); hurried.Err() == nil {
+		return err
+	}
+	return ctx.Err()
 }
 
 // End replaces the checkpoints of an attempt that has its result by the result, nil if
