@@ -15,4 +15,7 @@ type Relay interface {
 	// Finish waits until everything that was recorded is in the remote cache, or ctx
 	// ends. It returns the number of records that are not.
 	Finish(ctx context.Context) (left int)
+	// Sync returns when everything that was put and recorded is on this machine's disk,
+	// where it survives a power failure, or ctx ends.
+	Sync(ctx context.Context) error
 }

@@ -79,6 +79,10 @@ func (c *Cache) recoverBoot() error {
 	if err := c.verifySince(ctx, m.SyncedUnix-2); err != nil {
 		return fmt.Errorf("recover after restart of the machine: %w", err)
 	}
+	// The end of the index may be lost or zeros.
+	if _, _, err := c.records.index.Repair(); err != nil {
+		return fmt.Errorf("recover after restart of the machine: %w", err)
+	}
 	return c.sync()
 }
 

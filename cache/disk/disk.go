@@ -226,3 +226,15 @@ func (c *Cache) Latest(ctx context.Context, id digest.ActionID) (*cache.Record, 
 
 // Finish implements cache.Relay.
 func (c *Cache) Finish(context.Context) int { return 0 }
+
+// Sync implements cache.Relay.
+func (c *Cache) Sync(ctx context.Context) error {
+	done := make(chan error, 1)
+	c.work.all.Go(func() { done <- c.sync() })
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

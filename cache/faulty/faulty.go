@@ -283,3 +283,6 @@ func (c *Cache) Latest(ctx context.Context, id digest.ActionID) (*cache.Record, 
 
 // Finish implements cache.Relay.
 func (c *Cache) Finish(ctx context.Context) int { return c.inner.Finish(ctx) }
+
+// Sync implements cache.Relay.
+func (c *Cache) Sync(ctx context.Context) error { return c.inner.Sync(ctx) }

@@ -225,3 +225,6 @@ func (c *Cache) Latest(ctx context.Context, id digest.ActionID) (*cache.Record, 
 
 // Finish implements cache.Relay.
 func (c *Cache) Finish(context.Context) int { return 0 }
+
+// Sync implements cache.Relay.
+func (c *Cache) Sync(context.Context) error { return nil }

@@ -2,9 +2,11 @@ package remote
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
 )
 
 // pushers is the number of results that are stored in the remote at a time. The
@@ -21,6 +23,9 @@ type queue struct {
 
 	mu      sync.Mutex
 	waiting []*cache.Record
+	// busy are the actions whose results are being stored. A later result of an action
+	// waits for the one before, which would replace it otherwise.
+	busy map[digest.ActionID]bool
 	// pending counts results that wait or are being stored, by pushers.
 	pending, workers int
 	// failed counts results that were given up.
@@ -31,7 +36,7 @@ type queue struct {
 }
 
 func newQueue(push func(context.Context, *cache.Record) error) *queue {
-	q := &queue{push: push}
+	q := &queue{push: push, busy: make(map[digest.ActionID]bool)}
 	q.ctx, q.stop = context.WithCancel(context.Background())
 	return q
 }
@@ -41,6 +46,10 @@ func (q *queue) add(rec *cache.Record) {
 	defer q.mu.Unlock()
 	if q.ctx.Err() != nil {
 		q.failed++
+		return
+	}
+	if at := slices.IndexFunc(q.waiting, func(was *cache.Record) bool { return was.Action == rec.Action }); at >= 0 {
+		q.waiting[at] = rec
 		return
 	}
 	q.waiting = append(q.waiting, rec)
@@ -57,22 +66,25 @@ func (q *queue) add(rec *cache.Record) {
 func (q *queue) work() {
 	for {
 		q.mu.Lock()
-		if len(q.waiting) == 0 || q.ctx.Err() != nil {
+		at := slices.IndexFunc(q.waiting, func(rec *cache.Record) bool { return !q.busy[rec.Action] })
+		if at < 0 || q.ctx.Err() != nil {
 			q.workers--
 			q.mu.Unlock()
 			return
 		}
-		rec := q.waiting[0]
-		q.waiting = q.waiting[1:]
+		rec := q.waiting[at]
+		q.waiting = slices.Delete(q.waiting, at, at+1)
+		q.busy[rec.Action] = true
 		q.mu.Unlock()
-		q.done(q.push(q.ctx, rec))
+		q.done(rec, q.push(q.ctx, rec))
 	}
 }
 
 // done counts a record that was stored or given up.
-func (q *queue) done(err error) {
+func (q *queue) done(rec *cache.Record, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	delete(q.busy, rec.Action)
 	if err != nil {
 		q.failed++
 	}

@@ -54,6 +54,11 @@ type checkpoints struct {
 	resumes int
 	// forked means that from is of another attempt.
 	forked bool
+	// result is that of an attempt whose process died before it was recorded; nil if
+	// there is none.
+	result cache.Outputs
+	// again means that the result is not final: the attempt will run again.
+	again bool
 
 	// turn is held while a checkpoint is taken. number is that of the last one, taken its
 	// time, and lacked what it lacks.
@@ -214,11 +219,14 @@ func (c *checkpoints) last(ctx context.Context) {
 }
 
 // end drops the checkpoints of an attempt that has its result.
-func (c *checkpoints) end(ctx context.Context) {
+func (c *checkpoints) end(ctx context.Context, result cache.Outputs) {
 	if c.number == 0 {
 		return
 	}
-	if err := c.where.End(ctx); err != nil {
+	if c.again {
+		result = nil
+	}
+	if err := c.where.End(ctx, result); err != nil {
 		c.env.Note("drop checkpoints: %v", err)
 	}
 }

@@ -100,12 +100,33 @@ func (c *checkpoints) find(ctx context.Context, action digest.ActionID) error {
 	}
 	c.number, c.kept = latest.Number, latest.Kept
 	switch {
-	case latest.Ended || c.continued:
+	case c.continued:
 		return nil
+	case latest.Ended:
+		return c.unrecorded(ctx, action, latest)
 	case c.durable.onLoss == onLossFail:
 		return errLost
 	}
 	c.from, c.before, c.resumes = latest, latest.Used, latest.Resumes+1
+	return nil
+}
+
+// unrecorded finds the result of an attempt that ended, unless it was recorded or
+// dropped since: then the attempt is to run again.
+func (c *checkpoints) unrecorded(ctx context.Context, action digest.ActionID, latest *checkpoint.Checkpoint) error {
+	store := c.env.Store
+	_, err := store.Latest(ctx, action)
+	_, dropErr := store.Evicted(ctx, action)
+	if len(latest.Result) == 0 || !errors.Is(err, cache.ErrNotFound) || !errors.Is(dropErr, cache.ErrNotFound) {
+		return nil
+	}
+	for _, v := range latest.Result {
+		if !v.Ref.IsZero() && !has(ctx, store, v.Ref) {
+			return nil
+		}
+	}
+	c.env.Note("the attempt had ended, and its result was not recorded: this is the result")
+	c.resumes, c.result = latest.Resumes, latest.Result
 	return nil
 }
 

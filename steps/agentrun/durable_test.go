@@ -176,6 +176,17 @@ func TestDurableCollect(t *testing.T) {
 	}
 }
 
+// TestDurableUnrecorded runs an attempt again whose process died before its result was
+// recorded: the agent does not start again.
+func TestDurableUnrecorded(t *testing.T) {
+	b, _, _ := benchOnDisk(t)
+	args := durableArgs(b, t, "resume", "sleep 1.5; cp /proc/uptime $CODE_DIR/ended")
+	want := run(t, b, args)
+	if got := run(t, b, args); got.Code["ended"] == "" || got.Code["ended"] != want.Code["ended"] {
+		t.Errorf("the agent ended at %q, and then at %q\n%s", want.Code["ended"], got.Code["ended"], b.Log())
+	}
+}
+
 // TestDurable interrupts an attempt on two machines, and sees that it goes on on a third
 // one, with the result of an attempt that nobody disturbed.
 func TestDurable(t *testing.T) {

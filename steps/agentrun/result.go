@@ -188,6 +188,7 @@ func (f *finished) values(h harvested) (cache.Outputs, error) {
 	again := ""
 	if why != "" {
 		f.env.Provisional(string(outcome), why)
+		f.points.again = true
 		again = ": " + why + "; the next apply runs the attempt again"
 	}
 	f.env.Note("outcome: %s (exit status %d, %.1f s, network %s)%s", outcome, exit.Code, stats.WallSeconds, stats.Network, again)

@@ -90,6 +90,10 @@ func (a *attempt) Run(ctx context.Context, env *step.Env) (out cache.Outputs, er
 	if err != nil {
 		return nil, p.mask.Error(err)
 	}
+	if p.done = r == nil; p.done {
+		p.points.announce()
+		return p.points.result, nil
+	}
 	r.announce()
 	f, err := r.execute(ctx, secrets)
 	if err != nil {
@@ -102,12 +106,12 @@ func (a *attempt) Run(ctx context.Context, env *step.Env) (out cache.Outputs, er
 	}
 	out, err = f.result(ctx)
 	if p.done = err == nil; p.done {
-		p.points.end(ctx)
+		p.points.end(ctx, out)
 	}
 	return out, p.mask.Error(err)
 }
 
-// setUpInTime sets up the attempt within setup_timeout.
+// setUpInTime sets up the attempt within setup_timeout, like setUp.
 func (p *place) setUpInTime(ctx context.Context, keys map[string]string) (*running, error) {
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if p.setupTime > 0 {

@@ -24,9 +24,10 @@ type setup struct {
 	python *python
 }
 
-// setUp fills the folders, unless an earlier process did, and opens the gates.
+// setUp fills the folders, unless an earlier process did, and opens the gates. It returns
+// nil if the attempt has its result already.
 func (p *place) setUp(ctx context.Context, keys map[string]string) (*running, error) {
-	if err := p.find(ctx, keys); err != nil {
+	if err := p.find(ctx, keys); err != nil || p.points.result != nil {
 		return nil, err
 	}
 	s := &setup{place: p}

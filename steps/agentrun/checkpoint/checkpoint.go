@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
@@ -68,7 +69,12 @@ const (
 type Checkpoint struct {
 	Manifest
 	Files, Details, State, Snapshots, Codes cache.Ref
+	// Result has the outputs of an attempt that has ended, if they are final.
+	Result cache.Outputs
 }
+
+// resultPrefix begins the names of the attempt's own outputs.
+const resultPrefix = "result/"
 
 // outputs returns the content by the name of the output.
 func (c *Checkpoint) outputs() map[string]*cache.Ref {
@@ -81,6 +87,7 @@ func (c *Checkpoint) outputs() map[string]*cache.Ref {
 type Records interface {
 	Latest(ctx context.Context, id digest.ActionID) (*cache.Record, error)
 	Record(ctx context.Context, rec *cache.Record) error
+	Sync(ctx context.Context) error
 }
 
 // Place is where the checkpoints of an attempt are.
@@ -124,6 +131,12 @@ func (p Place) find(ctx context.Context, key *digest.Hasher) (*Checkpoint, error
 	for name, ref := range c.outputs() {
 		*ref = rec.Outputs[name].Ref
 	}
+	c.Result = cache.Outputs{}
+	for name, v := range rec.Outputs {
+		if name, ok := strings.CutPrefix(name, resultPrefix); ok {
+			c.Result[name] = v
+		}
+	}
 	return &c, nil
 }
 
@@ -151,18 +164,45 @@ func (p Place) save(ctx context.Context, c *Checkpoint, key *digest.Hasher) erro
 			rec.Outputs[name] = cache.Value{Ref: *ref}
 		}
 	}
-	if err := p.Cache.Record(ctx, rec); err != nil {
+	for name, v := range c.Result {
+		rec.Outputs[resultPrefix+name] = v
+	}
+	// The record replaces the last checkpoint, which counts until all of this one is on
+	// the disk.
+	if err = p.sync(ctx, c.Why); err == nil {
+		err = p.Cache.Record(ctx, rec)
+	}
+	if err == nil {
+		err = p.sync(ctx, c.Why)
+	}
+	if err != nil {
 		return fmt.Errorf("save checkpoint: %w", err)
 	}
 	return nil
 }
 
-// End drops the content of the checkpoints of an attempt that has its result. Without
-// checkpoints it does nothing.
-func (p Place) End(ctx context.Context) error {
+// hurriedSync is how long the checkpoint of an interrupted attempt waits for the disk. If
+// the machine is being taken away, the remote cache counts.
+const hurriedSync = 4 * time.Second
+
+func (p Place) sync(ctx context.Context, why string) error {
+	if why != Interrupted && why != Left {
+		return p.Cache.Sync(ctx)
+	}
+	hurried, cancel := context.WithTimeout(ctx, hurriedSync)
+	defer cancel()
+	if err := p.Cache.Sync(hurried); hurried.Err() == nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// End replaces the checkpoints of an attempt that has its result by the result, nil if
+// the attempt will run again. Without checkpoints it does nothing.
+func (p Place) End(ctx context.Context, result cache.Outputs) error {
 	c, err := p.Find(ctx)
 	if c == nil || c.Ended || err != nil {
 		return err
 	}
-	return p.Save(ctx, &Checkpoint{Manifest: Manifest{Number: c.Number + 1, Resumes: c.Resumes, Ended: true, Taken: time.Now().UTC(), Used: c.Used, Kept: c.Kept, Origin: c.Origin}})
+	return p.Save(ctx, &Checkpoint{Manifest: Manifest{Number: c.Number + 1, Resumes: c.Resumes, Ended: true, Taken: time.Now().UTC(), Used: c.Used, Kept: c.Kept, Origin: c.Origin}, Result: result})
 }

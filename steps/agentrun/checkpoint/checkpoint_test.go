@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -47,7 +48,7 @@ func TestLatest(t *testing.T) {
 	if c, err := p.Find(t.Context()); c != nil || err != nil {
 		t.Fatalf("got %v, %v", c, err)
 	}
-	if err := p.End(t.Context()); err != nil {
+	if err := p.End(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	ref, err := cache.PutBytes(t.Context(), p.Cache.(cache.Store), []byte("x"))
@@ -64,12 +65,45 @@ func TestLatest(t *testing.T) {
 	if err != nil || c.Number != 3 || c.Used != 2 || c.Details != ref || c.Ended {
 		t.Errorf("got %+v, %v", c, err)
 	}
-	if err := p.End(t.Context()); err != nil {
+	result := cache.Outputs{"details": {JSON: []byte("1")}}
+	if err := p.End(t.Context(), result); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := p.Find(t.Context()); err != nil || !c.Ended || c.Number != 4 || !c.Details.IsZero() {
+	if c, err := p.Find(t.Context()); err != nil || !c.Ended || c.Number != 4 || !c.Details.IsZero() || !cmp.Equal(c.Result, result) {
 		t.Errorf("got %+v, %v", c, err)
 	}
+}
+
+// slow is a cache whose disk takes longer than anybody waits.
+type slow struct {
+	cache.Cache
+	asked int
+}
+
+func (s *slow) Sync(ctx context.Context) error {
+	s.asked++
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestHurried sees that a checkpoint of an interrupted attempt is saved whatever the disk
+// does, and no other one is before all is on it.
+func TestHurried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &slow{Cache: memory.New()}
+		p := place(store)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if err := p.Save(ctx, &checkpoint.Checkpoint{Manifest: checkpoint.Manifest{Number: 1, Why: checkpoint.Interval}}); err == nil {
+			t.Error("saved before it was on the disk")
+		}
+		if err := p.Save(t.Context(), &checkpoint.Checkpoint{Manifest: checkpoint.Manifest{Number: 2, Why: checkpoint.Interrupted}}); err != nil {
+			t.Error(err)
+		}
+		if c, err := p.Find(t.Context()); err != nil || c == nil || c.Number != 2 || store.asked != 3 {
+			t.Errorf("got %+v, %v after %d calls", c, err, store.asked)
+		}
+	})
 }
 
 // TestMemo sees that only changed files are read again, whatever an agent sets back.

@@ -15,10 +15,14 @@
 //
 // All of it is ordinary content. A file that has not changed is neither read nor stored
 // again, and a remote cache receives only content that it lacks. The record keeps its
-// content from being collected. When the attempt has its result, End replaces the record
-// by one without outputs, and the next collection removes the content. Like all records,
-// that of a checkpoint is evicted when the cache has too little space, least recently
-// used first.
+// content from being collected. Everything is on the disk before the record replaces the
+// one before, and the record is on the disk when Save returns, so a power failure leaves
+// one of the two. Like all records, that of a checkpoint is evicted when the cache has
+// too little space, least recently used first.
+//
+// When the attempt has its result, End replaces the record by one with the attempt's
+// outputs, and the next collection removes the rest. A process that dies before the
+// engine has recorded the result leaves it there.
 //
 // Cache.Latest finds the latest checkpoint on other machines: the one with the highest
 // number counts, whatever the clocks say.

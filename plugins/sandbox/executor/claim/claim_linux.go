@@ -111,7 +111,8 @@ func BootID() string {
 func Self() string { return ProcessName(os.Getpid()) }
 
 // ProcessName consists of the boot, the process namespace, the PID and the start time.
-// It is "" if there is no such process.
+// It is "" if there is no such process, or one that has ended and whose parent does not
+// ask for its status.
 func ProcessName(pid int) string {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -121,7 +122,7 @@ func ProcessName(pid int) string {
 	// brackets.
 	_, rest, _ := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " ")
 	fields := strings.Fields(rest)
-	if len(fields) < 20 {
+	if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
 		return ""
 	}
 	return fmt.Sprintf("%s %s %d %s", BootID(), namespace(), pid, fields[19])

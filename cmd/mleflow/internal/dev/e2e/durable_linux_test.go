@@ -2,14 +2,11 @@ package e2e
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,97 +14,110 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/plugins/models/modeltest"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
 )
 
-// durable is a pipeline of one attempt that counts to sixty. Its agents write a journal,
-// a state of their own that they replace by renaming, or a file that they are in the
-// middle of writing for most of the time.
-const durable = `
-variable "agent" {}
-variable "runtime" {}
-step "download" "raw" { competition = "demo-digits" }
-step "prepare" "data" {
-  competition = "demo-digits"
-  raw         = step.download.raw.tree
-}
-locals {
-  begin = "cd $AGENT_DIR; echo $KEY > secret; [ -e %[1]s ] && echo reached > $CODE_DIR/reached; touch journal; "
-  step  = "echo $n $${MLEFLOW_RESUME_COUNT:-0} >> journal; sleep 0.1; "
-  end   = "cut -d' ' -f1 journal > $CODE_DIR/result; cp journal $CODE_DIR/journal; cp $MLEFLOW_SAMPLE $SUBMISSION_DIR/submission.csv"
-  loops = {
-    journal = "while n=$(wc -l < journal) && [ $n -lt 60 ]; do ${local.step} done; "
-    state   = "n=$(cat state || echo 0); head -n $n journal > j; mv j journal; while [ $n -lt 60 ]; do ${local.step} n=$((n+1)); echo $n > s; mv s state; done; "
-    writing = "while n=$(wc -l < journal) && [ $n -lt 60 ]; do head -c 4000000 /dev/zero | tr '\\000' $((n %% 10)) > large; ${local.step} done; cksum large > $CODE_DIR/large; "
-  }
-}
-agent "counter" {
-  command = ["/bin/sh", "-c", "${local.begin}${local.loops[var.agent]}${local.end}"]
-  secrets = { KEY = "env:PLANTED" }
-  env     = { MARK = "%[2]s" }
-}
-step "agent-run" "solve" {
-  agent            = agent.counter
-  competition      = "demo-digits"
-  data             = step.prepare.data.public
-  runtime          = var.runtime
-  timeout          = "1m"
-  on_loss          = "resume"
-  checkpoint_every = "1s"
-}
-output "stats" { value = jsonencode(step.agent-run.solve.stats) }`
+const (
+	planted      = "hunter2-hunter2-hunter2"
+	plantedModel = "sk-hunter3-hunter3-hunter3"
+	// durableLimit is the time limit of the endless agent.
+	durableLimit = 8 * time.Second
+)
 
-const planted = "hunter2-hunter2-hunter2"
+// losses are what can happen to an attempt: its node is gone with everything, and it
+// goes on on another one; the power fails, and the node comes back with what was on its
+// disk; mleflow alone dies, and is started again.
+var losses = []string{"node", "power", "controller"}
 
-// lives are the caches in which an attempt is begun, one a machine, with a remote cache.
+// lives are those of an attempt.
 type lives struct {
-	t         *testing.T
-	dir, mark string
-	args      []string
-	n         int
+	t              *testing.T
+	dir, mark      string
+	agent, runtime string
+	loss           string
+	args, env      []string
+	daemon         *containerdtest.Daemon
+	n              int
+	// seen are the lines of the journal that were seen, by the life that was lost, and
+	// took is how long all lives took.
+	seen [][]string
+	took time.Duration
+	// taken is the number of the last checkpoint that the log of the last life names.
+	taken int
 }
 
-// TestDurableKilled kills everything at random moments, and lets the attempt go on on
-// another machine (MLEFLOW_DURABLE_KILLS says how often).
+// TestDurableKilled kills attempts at random moments and lets them go on
+// (MLEFLOW_DURABLE_KILLS says how often).
 func TestDurableKilled(t *testing.T) {
-	agents, runtimes := []string{"journal", "state", "writing"}, []string{"process", "sandbox"}
+	agents := []string{"journal", "state", "writing", "trained", "asking", "endless"}
+	runtimes := strings.Fields(os.Getenv("MLEFLOW_DURABLE_RUNTIMES"))
+	if len(runtimes) == 0 {
+		runtimes = []string{"process", "sandbox"}
+	}
+	all := &tally{rows: map[string]outcomes{}}
+	t.Cleanup(func() { all.tell(t) })
 	for n := range times(t, "MLEFLOW_DURABLE_KILLS", 2) {
-		agent, runtime := agents[rand.N(len(agents))], runtimes[n%len(runtimes)]
-		t.Run(fmt.Sprintf("%s/%s/%d", agent, runtime, n), func(t *testing.T) {
-			l := newLives(t, agent, runtime)
-			var last, used = -1, time.Duration(0)
+		agent, runtime, loss := agents[rand.N(len(agents))], runtimes[n%len(runtimes)], losses[rand.N(len(losses))]
+		t.Run(fmt.Sprintf("%s/%s/%s/%d", runtime, loss, agent, n), func(t *testing.T) {
+			t.Parallel()
+			l := newLives(t, agent, runtime, loss)
 			for range 1 + rand.N(2) {
-				seen, took := l.killed(rand.N(6 * time.Second))
-				last, used = max(last, seen), used+took
+				l.killed(rand.N(9 * time.Second))
 			}
-			began := time.Now()
-			l.finish(last, func() time.Duration { return used + time.Since(began) })
+			l.finish(all)
 		})
 	}
 }
 
-func newLives(t *testing.T, agent, runtime string) *lives {
+func newLives(t *testing.T, agent, runtime, loss string) *lives {
 	t.Helper()
-	l := &lives{t: t, dir: t.TempDir(), mark: fmt.Sprint("mark", rand.Int64())}
-	t.Setenv("PLANTED", planted)
-	if err := os.WriteFile(filepath.Join(l.dir, "p.hcl"), fmt.Appendf(nil, durable, l.dir, l.mark), 0o600); err != nil {
+	if loss == "power" && os.Geteuid() != 0 {
+		t.Skip("only root can lose a file system")
+	}
+	l := &lives{t: t, dir: t.TempDir(), mark: fmt.Sprint("mark", rand.Int64()), agent: agent, runtime: runtime, loss: loss}
+	file := filepath.Join(l.dir, "p.hcl")
+	l.args = []string{"apply", file, "-var", "agent=" + agent, "-var", "runtime=" + runtime}
+	l.env = []string{"PLANTED=" + planted, "PLANTED_MODEL=" + plantedModel}
+	switch {
+	case agent == "endless":
+		l.args = append(l.args, "-var", "timeout="+durableLimit.String())
+	case agent == "asking":
+		l.args = append(l.args, "-var", "model="+modeltest.StartAt(t, &modeltest.Server{Key: plantedModel}, "127.0.0.2:0")+"/v1")
+	}
+	if loss == "node" {
+		l.env = append(l.env, "MLEFLOW_REMOTE_CACHE=file://"+filepath.Join(l.dir, "remote")) // get reads it, too
+	}
+	if runtime == "containerd" {
+		l.daemon = containerdtest.Start(t)
+		l.env = append(l.env, "CONTAINERD_ADDRESS="+l.daemon.Options.Socket, "MLEFLOW_STATE_DIR="+l.daemon.Dir)
+	}
+	t.Cleanup(func() { unmount(l.dir); _ = tree.Remove(l.dir) }) // folders of attempts cannot be written to
+	t.Cleanup(l.killAgents)
+	if loss == "power" {
+		l.plug()
+	}
+	text, err := os.ReadFile("testdata/durable.hcl")
+	if err == nil {
+		text = []byte(strings.NewReplacer("@DIR@", l.dir, "@MARK@", l.mark).Replace(string(text)))
+		err = os.WriteFile(file, text, 0o600)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("MLEFLOW_REMOTE_CACHE", "file://"+filepath.Join(l.dir, "remote")) // get reads it, too
-	l.args = []string{"apply", filepath.Join(l.dir, "p.hcl"), "-var", "agent=" + agent, "-var", "runtime=" + runtime}
-	t.Cleanup(func() { _ = tree.Remove(l.dir) }) // folders of attempts cannot be written to
-	t.Cleanup(l.killAgents)
 	return l
 }
 
-// next is the next machine.
+// next is the place of the next life: with a node that is gone, another one.
 func (l *lives) next() *place {
-	l.n++
-	return &place{t: l.t, cache: filepath.Join(l.dir, "cache"+strconv.Itoa(l.n)), file: filepath.Join(l.dir, "p.hcl")}
+	if l.n++; l.loss != "node" {
+		return &place{t: l.t, cache: filepath.Join(l.dir, "disk", "cache"), file: filepath.Join(l.dir, "p.hcl"), env: l.env}
+	}
+	return &place{t: l.t, cache: filepath.Join(l.dir, "cache"+strconv.Itoa(l.n)), file: filepath.Join(l.dir, "p.hcl"), env: l.env}
 }
 
-// killed kills a machine some time after its agent has written something, and returns
-// what it had counted to, and how long it lived.
-func (l *lives) killed(after time.Duration) (seen int, took time.Duration) {
+// killed kills a life some time after its agent has written something.
+func (l *lives) killed(after time.Duration) {
 	l.t.Helper()
 	p := l.next()
 	cmd := p.command(l.args...)
@@ -118,14 +128,57 @@ func (l *lives) killed(after time.Duration) (seen int, took time.Duration) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	for limit := time.Now().Add(time.Minute); l.counted(p) < 0 && time.Now().Before(limit); time.Sleep(20 * time.Millisecond) {
+	lines := l.watch(p, ended, after)
+	l.lose(cmd, ended)
+	l.took += time.Since(began)
+	if now := journal(newest(p.cache, "journal")); len(now) > 0 {
+		lines = now
 	}
-	time.Sleep(after)
+	l.seen, l.taken = append(l.seen, lines), l.lastCheckpoint(p)
+	if l.loss == "power" {
+		l.cut()
+	}
+}
+
+// watch returns the journal that it saw last, some time after it saw the first line, or
+// when the life has ended.
+func (l *lives) watch(p *place, ended chan error, after time.Duration) (lines []string) {
+	l.t.Helper()
+	at, kill := "", time.Now().Add(5*time.Minute)
+	for ; time.Now().Before(kill) && len(ended) == 0; time.Sleep(50 * time.Millisecond) {
+		if at == "" {
+			at = newest(p.cache, "journal")
+		}
+		now := journal(at)
+		if len(lines) == 0 && len(now) > 0 {
+			kill = time.Now().Add(after)
+		}
+		if len(now) > 0 {
+			lines = now
+		}
+	}
+	if len(lines) == 0 && len(ended) == 0 {
+		l.t.Fatal("the agent wrote nothing")
+	}
+	return lines
+}
+
+// lose ends what the loss ends.
+func (l *lives) lose(cmd *exec.Cmd, ended chan error) {
+	if l.loss == "controller" {
+		_ = cmd.Process.Kill()
+		<-ended
+		return
+	}
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	<-ended
-	took = time.Since(began)
+	if l.daemon != nil {
+		l.daemon.Crash(l.t)
+	}
 	l.killAgents()
-	return l.counted(p), took
+	if l.daemon != nil {
+		l.daemon.Restart(l.t)
+	}
 }
 
 // killAgents kills the processes of agents, which may have left the group.
@@ -143,95 +196,60 @@ func (l *lives) killAgents() {
 	}
 }
 
-// counted is the last number in the journal of a machine, or -1.
-func (l *lives) counted(p *place) int {
-	last := -1
-	_ = filepath.WalkDir(p.cache, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Name() == "journal" && d.Type().IsRegular() {
-			text, _ := os.ReadFile(path)
-			last = max(last, bytes.Count(text, []byte("\n"))-1)
-		}
-		return nil
-	})
-	return last
+// journal returns the whole lines of a journal.
+func journal(path string) []string {
+	text, _ := os.ReadFile(path)
+	lines := strings.SplitAfter(string(text), "\n")
+	return lines[:len(lines)-1]
 }
 
-// finish lets the attempt end on a further machine, and checks what it made, with what
-// was counted to before and the time that all machines took.
-func (l *lives) finish(last int, all func() time.Duration) {
+// finish lets the attempt end, and checks what it made.
+func (l *lives) finish(all *tally) {
 	t := l.t
 	t.Helper()
+	var sum outcomes
+	defer func() { all.add(l, sum) }()
 	p := l.next()
+	began := time.Now()
 	stdout, stderr, status := p.run(append(l.args, "--json")...)
 	if status != 0 {
 		t.Fatalf("status %d\n%s", status, stderr)
 	}
+	l.took += time.Since(began)
 	code := filepath.Join(l.dir, "code")
 	if _, stderr, status := p.run("get", "latest", "step.agent-run.solve.code", "-o", code); status != 0 {
 		t.Fatal(stderr)
 	}
-	var want strings.Builder
-	for n := range 60 {
-		fmt.Fprintln(&want, n)
-	}
-	if text, err := os.ReadFile(find(code, "result")); err != nil || string(text) != want.String() {
-		t.Errorf("%v: it counted %q", err, text)
-	}
-	if find(code, "reached") != "" && slices.Contains(l.args, "runtime=sandbox") {
+	if newest(code, "reached") != "" && l.runtime != "process" {
 		t.Error("the agent reached the folder with the answers")
 	}
-	if wall := wallOf(t, stdout); wall < 6*time.Second || wall > all() {
-		t.Errorf("the attempt used %v of %v", wall, all())
+	from := l.wentOnFrom(stdout)
+	t.Logf("it went on from checkpoint %d after checkpoint %d", from, l.taken)
+	if from != 0 && from < l.taken && l.loss != "node" {
+		t.Error("a checkpoint that was taken is lost")
 	}
-	// A step takes a tenth of a second or more, an interval and its checkpoint two and a
-	// half seconds or less.
-	if first := resumedAt(find(code, "journal")); last < 0 || last-first > 25 {
-		t.Errorf("it had counted to %d, and went on at %d", last, first)
+	kept := journal(newest(code, "journal"))
+	lost, worst := l.lost(kept)
+	// A step takes a tenth of a second or more, an interval and its checkpoint far less
+	// than three and a half seconds.
+	if worst > 35 {
+		t.Errorf("a loss cost %d steps", worst)
 	}
-	if out, _ := exec.Command("grep", "-rl", planted, filepath.Join(l.dir, "remote"), filepath.Join(p.cache, "objects")).Output(); len(out) > 0 {
-		t.Errorf("the secret is in %s", out)
+	wall := wallOf(t, stdout)
+	if wall > l.took {
+		t.Errorf("the attempt used %v of %v", wall, l.took)
 	}
-}
-
-// resumedAt is the number at which the last life of the attempt began, 0 if it began
-// from the beginning.
-func resumedAt(journal string) int {
-	text, _ := os.ReadFile(journal)
-	first, life := 0, "0"
-	for line := range strings.Lines(string(text)) {
-		if n, at, _ := strings.Cut(strings.TrimSpace(line), " "); at != life {
-			first, _ = strconv.Atoi(n)
-			life = at
+	used := span(kept) + lost
+	sum = outcomes{steps: worst, lost: lost, over: used - wall}
+	if l.agent == "endless" {
+		if wall < durableLimit || wall > durableLimit+5*time.Second || used > wall+lost+time.Second {
+			t.Errorf("the attempt used %v of %v, with what was lost %v", wall, durableLimit, used)
 		}
+	} else {
+		l.checkMade(code, wall)
 	}
-	return first
-}
-
-// find returns the path of a file below a folder, or "".
-func find(dir, name string) (found string) {
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Name() == name {
-			found = path
-		}
-		return nil
-	})
-	return found
-}
-
-// wallOf is the time that the attempt used.
-func wallOf(t *testing.T, events string) time.Duration {
-	t.Helper()
-	for text := range strings.Lines(events) {
-		if l := decode(t, []byte(text)); l.Type == "output" && l.Name == "stats" {
-			var stats struct {
-				Wall float64 `json:"wall_seconds"`
-			}
-			if err := json.Unmarshal([]byte(l.Value), &stats); err != nil {
-				t.Fatalf("%q: %v", l.Value, err)
-			}
-			return time.Duration(stats.Wall * float64(time.Second))
-		}
+	if out, _ := exec.Command("grep", "-rlE", planted+"|"+plantedModel, filepath.Join(l.dir, "remote"), filepath.Join(p.cache, "objects"), filepath.Join(p.cache, "index")).Output(); len(out) > 0 {
+		t.Errorf("a secret is in %s", out)
 	}
-	t.Fatal("no stats")
-	return 0
+	p.verify()
 }

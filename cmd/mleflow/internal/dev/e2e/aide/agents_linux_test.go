@@ -42,6 +42,7 @@ func TestAgents(t *testing.T) {
 		case "reference": // fetched from GitHub; docs/agents.md says what was run
 		case "aide":
 			t.Run(name, testAIDE)
+			t.Run("lost", testLost)
 			t.Run("rehearsal", testRehearsal)
 		default:
 			t.Run(name, func(t *testing.T) { testAgent(t, name) })

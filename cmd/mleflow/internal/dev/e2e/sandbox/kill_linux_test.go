@@ -3,11 +3,13 @@ package sandbox
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -332,4 +334,39 @@ func TestDemo(t *testing.T) {
 		t.Errorf("the board of processes:\n%s", board)
 	}
 	h.clean()
+}
+
+// loseMachine applies until the thief's attempt has a checkpoint, and kills mleflow and
+// everything in sandboxes at once.
+func (p *plot) loseMachine(t *testing.T, file string) {
+	t.Helper()
+	cmd := p.command("apply", file)
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true
+	must(t, cmd.Start())
+	for until := time.Now().Add(3 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		if stdout, _, _ := p.run("cache", "ls", "step.agent-run.thief", "--json"); strings.Contains(stdout, `"checkpoint"`) {
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatal("there is no checkpoint")
+		}
+	}
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	_ = cmd.Wait()
+	if p.daemon != nil {
+		p.daemon.Crash(t)
+		p.daemon.Restart(t)
+	}
+	runs, _ := filepath.Glob(filepath.Join(p.cache, "sandbox", "runs", "*", "run.json"))
+	for _, path := range runs {
+		var first struct{ PID int }
+		text, err := os.ReadFile(path)
+		must(t, errors.Join(err, json.Unmarshal(text, &first)))
+		for until := time.Now().Add(time.Minute); syscall.Kill(first.PID, syscall.SIGKILL) == nil && time.Now().Before(until); {
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
 }

@@ -60,6 +60,8 @@ type plot struct {
 	skip string
 	// right is a submission that is all right.
 	right []byte
+	// lost means that the machine of the thief's attempt is lost before it begins.
+	lost bool
 }
 
 // newPlot plants canaries on the machine: in files, environment, processes and
@@ -197,7 +199,7 @@ agent "victim" {
 }
 agent "thief" {
   %[3]s
-  command = [%[9]q, "steal"]
+  command = [%[9]q, %[10]q]
   env     = {
 %[5]s  }
 }
@@ -222,6 +224,7 @@ step "agent-run" "thief" {
     disk   = "96MiB"
   }
   network { allow = [%[6]q, %[7]q] }
+  %[11]s
   depends_on = [step.exec.past]
 }
 step "grade" "score" {
@@ -243,7 +246,11 @@ func (p *plot) pipeline() string {
 	if p.image == "" {
 		program, from = "./rogue", `files = { rogue = "./rogue" }`
 	}
-	return p.write("thief.hcl", fmt.Sprintf(thiefPipeline, p.plant("pipeline"), p.plant("past"), from, p.plant("victim"), env.String(), p.allowed, p.overTLS, p.runtime, program))
+	does, args := "steal", ""
+	if p.lost {
+		does, args = "sleep", fmt.Sprintf("on_loss = \"resume\"\n  checkpoint_every = \"1s\"\n  resume = [%q, %q]", program, does)
+	}
+	return p.write("thief.hcl", fmt.Sprintf(thiefPipeline, p.plant("pipeline"), p.plant("past"), from, p.plant("victim"), env.String(), p.allowed, p.overTLS, p.runtime, program, does, args))
 }
 
 // TestThief lets an agent hunt for canaries: in a sandbox of mleflow's, where it
@@ -274,6 +281,21 @@ func TestThiefOfAnyUser(t *testing.T) {
 	}
 	p := newPlot(t, newSandboxHost(t))
 	p.judgeSandbox(t, p.hunt(t))
+}
+
+// TestThiefResumed does the same with a thief whose attempt goes on from a checkpoint,
+// after its machine was lost.
+func TestThiefResumed(t *testing.T) {
+	p := newPlot(t, newHost(t))
+	p.lost = true
+	for _, f := range p.hunt(t) {
+		if f.Open || len(f.Canaries) > 0 {
+			t.Errorf("%s (%s): %s %v", f.Probe, f.Tried, f.Got, f.Canaries)
+		}
+	}
+	users := newPlot(t, newSandboxHost(t))
+	users.lost = true
+	users.judgeSandbox(t, users.hunt(t))
 }
 
 // TestThiefOnHostFiles does it without an image: the thief is a file that runs with
@@ -397,6 +419,9 @@ func (p *plot) answers(t *testing.T) []byte {
 // looks at all that comes out.
 func (p *plot) steal(t *testing.T) []finding {
 	file := p.pipeline()
+	if p.lost {
+		p.loseMachine(t, file)
+	}
 	stdout, stderr, code := p.run("apply", file)
 	if code != 0 {
 		t.Fatalf("apply: exit %d\n%s%s", code, tail(stdout), tail(stderr))
