@@ -66,6 +66,9 @@ func (u *UI) runsPage(r *http.Request) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(ids) > 0 {
+		u.models.expect(u.Ledger, ids[0])
+	}
 	q := r.URL.Query()
 	tags := strings.Fields(strings.Join(q["tag"], " "))
 	t := &table{Noun: "run", Empty: "Nothing has been applied with this cache yet. mleflow apply PIPELINE.hcl makes a run, and it appears here.", Path: "/runs", Placeholder: "id, name, note, agent, variable", Columns: runColumns, Facets: []string{"state", "agents", "competitions"}}

@@ -58,6 +58,7 @@ func (l *lab) try(pipeline string, started time.Time, all []trial) string {
 		attempts = append(attempts, attempt{agent: t.agent, competition: t.competition, seed: t.seed})
 	}
 	r := l.write(pipeline, started, attempts)
+	r.Emit(event.RunStarted{At: event.At{Time: started}, Run: r.ID(), Steps: 2 * len(all)})
 	for i, t := range all {
 		key := attempts[i].key()
 		solve, grade := addr.Keyed(addr.Step{Kind: "agent-run", Name: "solve"}, key).String(), addr.Keyed(addr.Step{Kind: "grade", Name: "score"}, key).String()
