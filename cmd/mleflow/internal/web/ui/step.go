@@ -96,7 +96,7 @@ func (o *one) make() error {
 	tab := o.r.URL.Query().Get("tab")
 	attempt := o.m.kind(o.address) == conditions.AttemptKind
 	h := o.head(attempt, tab)
-	o.c = &content{title: keyOf(o.address) + " · " + o.sum.ID, nav: "Runs", wide: true, live: o.sum.State == ledger.Running && (o.step == nil || o.step.Status == "")}
+	o.c = &content{title: page.Name(o.address) + " · " + o.sum.ID, nav: "Runs", wide: true, live: o.sum.State == ledger.Running && (o.step == nil || o.step.Status == "")}
 	if err := o.c.add("head", "step head", h); err != nil {
 		return err
 	}
