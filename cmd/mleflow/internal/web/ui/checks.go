@@ -24,11 +24,10 @@ const (
 	maxJournal = 4 << 20
 )
 
-// call is an entry of a log of calls.
+// call is an entry of a log of calls, or what a rule found.
 type call struct {
-	Time                       time.Time
-	What, Verdict, Where, Note string
-	Class                      string
+	Time                                       time.Time
+	What, Verdict, Class, Where, Note, Excerpt string
 }
 
 // checkColumns are those of the table of an attempt's checks.
@@ -41,7 +40,7 @@ func (c call) line(check string) line {
 	if c.Time.IsZero() {
 		at = nothing
 	}
-	return line{Cells: []cell{{Text: oneLine(c.What, 300)}, {Text: check}, {Text: oneLine(c.Verdict, 40), Class: c.Class}, {Text: oneLine(c.Note, 500)}, {Text: oneLine(c.Where, 300)}, {}, at}}
+	return line{Cells: []cell{{Text: oneLine(c.What, 300)}, {Text: check}, {Text: oneLine(c.Verdict, 40), Class: c.Class}, {Text: oneLine(c.Note, 500)}, {Text: oneLine(c.Where, 300)}, {Text: c.Excerpt}, at}}
 }
 
 // calls adds an output of JSON lines to a table of checks. A function turns each line into
@@ -113,11 +112,7 @@ func (o *one) checks() error {
 		}))
 	d.Missing = slices.DeleteFunc(d.Missing, func(why string) bool { return why == "" })
 	for _, f := range d.Findings.Rows {
-		l := call{What: f.Rule, Verdict: f.Severity, Where: f.Where, Note: f.Explanation}.line("rule")
-		if l.Cells[5].Text = f.Excerpt; f.Bad {
-			l.Cells[2].Class = "bad"
-		}
-		t.Lines = append(t.Lines, l)
+		t.Lines = append(t.Lines, f.line("rule"))
 	}
 	if err := t.add(o.c, o.r); err != nil {
 		return err

@@ -179,7 +179,7 @@ func (s *logScan) take(raw string) {
 
 func (s *logScan) filtered() bool { return s.query != "" || s.least > 0 }
 
-// logs shows the logs of mleflow and the agent.
+// logs shows the logs of mleflow and, of an attempt, of the agent.
 func (o *one) logs() error {
 	d := logView{Action: "/step/" + url.PathEscape(o.sum.ID), Follow: o.c.live}
 	open, note := o.chooseLog(&d)
@@ -302,8 +302,8 @@ func (d *logView) fill(s *logScan, q url.Values) {
 // chooseLog returns what opens the log that the address names, or the agent's, or else
 // the step's.
 func (o *one) chooseLog(d *logView) (open func() (io.ReadCloser, error), note string) {
-	own := fileRow{Name: "the step's log", Link: stepAddress(o.sum.ID, o.address, "logs") + "&step=1"}
 	q := o.r.URL.Query()
+	own := fileRow{Name: "the step's log", Link: stepAddress(o.sum.ID, o.address, q.Get("tab")) + "&step=1"}
 	ref, why := o.output("logs")
 	list, e := fileList{Missing: why}, ref
 	if why == "" {
