@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
@@ -128,6 +129,7 @@ func (b *Summariser) Add(e event.Event) {
 	switch e := e.(type) {
 	case event.RunStarted:
 		b.sum.Start = &e
+		b.sum.Steps = slices.Grow(b.sum.Steps, min(max(0, e.Steps), 1<<16))
 	case event.StepStarted:
 		s := b.step(e.Address, e.Kind)
 		s.Started, s.Attempts, s.Devices = e.Time, e.Attempt, e.Devices

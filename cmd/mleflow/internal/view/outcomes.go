@@ -305,14 +305,15 @@ func outcomeText(outcome string) string { return OneLine(strings.ReplaceAll(outc
 
 // line returns the problem on one line: outcome, address and reason.
 func (p Problem) line(style Style) string {
-	text := style.Warn(capital(outcomeText(p.Outcome))+":") + " " + OneLine(p.Address)
+	text := style.Warn(Capital(outcomeText(p.Outcome))+":") + " " + OneLine(p.Address)
 	if p.Reason != "" {
 		text += ": " + OneLine(p.Reason)
 	}
 	return text
 }
 
-func capital(s string) string {
+// Capital writes a text with a capital letter first.
+func Capital(s string) string {
 	if s == "" {
 		return s
 	}
@@ -337,7 +338,7 @@ func (p *Cause) line(style Style) string {
 	if len(p.All) == 1 {
 		return p.Problem.line(style)
 	}
-	text := style.Warn(capital(outcomeText(p.Outcome))+":") + fmt.Sprintf(" %d ×", len(p.All))
+	text := style.Warn(Capital(outcomeText(p.Outcome))+":") + fmt.Sprintf(" %d ×", len(p.All))
 	if p.Reason != "" {
 		text += " " + OneLine(p.Reason)
 	}

@@ -1,6 +1,7 @@
 package firstscreen
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/steps/aggregate"
@@ -43,7 +45,7 @@ func (s *Source) New() Screen {
 	for _, b := range s.Boards.List {
 		screen.Rehearsal = screen.Rehearsal || b.Rehearsal
 		for _, c := range b.Comparisons {
-			screen.Comparisons = append(screen.Comparisons, Comparison{fmt.Sprintf("%s and %s: %d pairs by %s at %d competitions", c.First, c.Second, c.Pairs, c.PairedBy, c.Competitions), aggregate.ComparisonRows(c.First, c.Second, c.Comparison)})
+			screen.Comparisons = append(screen.Comparisons, Comparison{fmt.Sprintf("%s and %s: %d pairs by %s at %d competitions", c.First, c.Second, c.Pairs, c.PairedBy, c.Competitions), Figures(c.First, c.Second, c.Comparison)})
 		}
 		// That attempts were not isolated is said at the head of every page.
 		screen.Notes = append(screen.Notes, slices.DeleteFunc(b.Notes(), func(note string) bool { return strings.HasPrefix(note, "Untrusted:") })...)
@@ -51,6 +53,17 @@ func (s *Source) New() Screen {
 	shown := min(len(screen.Notes), notesShown)
 	screen.Notes, screen.NotesMore = screen.Notes[:shown], len(screen.Notes)-shown
 	return screen
+}
+
+// Figures are the rows of a comparison of two, headers first.
+func Figures(first, second string, c board.Comparison) [][]string {
+	rows := aggregate.ComparisonRows(first, second, c)
+	for i, head := range rows[0] {
+		if i == 0 || i > 2 {
+			rows[0][i] = view.Capital(cmp.Or(head, "figure"))
+		}
+	}
+	return rows
 }
 
 // Comparison is two agents that a leaderboard compares: the rows of a table, headers first.
@@ -95,7 +108,7 @@ func (s *Source) Explain(problems []view.Problem, tail func(run, address string,
 		}
 		one.Tail = strings.Join(lines, "\n")
 		for _, p := range c.All[:min(len(c.All), stepsShown)] {
-			one.Steps = append(one.Steps, Step{p.Address, page.Key(p.Address), s.link(p.Address)})
+			one.Steps = append(one.Steps, Step{p.Address, page.Name(p.Address), s.link(p.Address)})
 		}
 		list = append(list, one)
 	}

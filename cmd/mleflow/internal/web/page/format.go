@@ -1,6 +1,7 @@
 package page
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/ledger"
 )
 
 // functions are the functions available to every template of a page.
@@ -28,7 +30,6 @@ var functions = map[string]any{
 	"place":       export.Place,
 	"published":   competitions.Published,
 	"rate":        Rate.String,
-	"runStatus":   RunStatus,
 	"score":       Score,
 	"statusClass": func(s event.Status) string { return string(s) },
 }
@@ -72,18 +73,16 @@ func (r Rate) String() string {
 // Date writes a time as "2 January 2006, 15:04:05 UTC".
 func Date(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04:05 UTC") }
 
-// RunStatus returns the text for the end of a run; an empty status is a killed run.
-func RunStatus(s event.Status) string {
-	switch s {
-	case event.Ran:
-		return "complete"
-	case event.Cancelled:
-		return "interrupted"
-	case "":
-		return "did not end"
-	default:
-		return string(s)
+// Verdict is the state of a run and its class. One whose steps all ended well is no success
+// if its attempts have no score.
+func Verdict(state ledger.State, bad, all int) (text, class string) {
+	switch {
+	case state != ledger.Finished || bad == 0:
+		return string(state), string(state)
+	case bad == all:
+		return "finished, no attempt has a score", "bad"
 	}
+	return fmt.Sprintf("finished, %s of %s attempts without a score", view.Count(int64(bad)), view.Count(int64(all))), "warn"
 }
 
 // Score writes a score with six significant digits, or more if its integer part needs
@@ -98,6 +97,9 @@ func Score(v float64) string {
 	}
 	return view.Score(rounded)
 }
+
+// Name is the key of a step's instance as tables write it, with dots between its parts.
+func Name(address string) string { return strings.ReplaceAll(Key(address), "/", " · ") }
 
 // Key is the key of a step's instance, as people read it, or the address of a step without
 // one.

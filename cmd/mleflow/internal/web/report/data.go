@@ -7,6 +7,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/ledger"
 )
 
 // Data is all that a report shows.
@@ -31,11 +32,10 @@ type Data struct {
 // Run is the head of a report.
 type Run struct {
 	ID, Pipeline string
-	// Status is the end of the run; empty if it was killed.
-	Status   event.Status
-	Started  time.Time
-	Duration time.Duration
-	Version  string
+	State        ledger.State
+	Started      time.Time
+	Duration     time.Duration
+	Version      string
 	// Unscored of all Attempts have no score.
 	Unscored, Attempts int
 	// NotIsolated names the attempts that were not isolated, if any.

@@ -9,6 +9,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/ledger"
 )
 
 // fixture is a run built by hand: two competitions, two agents, three seeds,
@@ -16,7 +17,7 @@ import (
 func fixture() Data {
 	start := time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC)
 	d := Data{
-		Run: Run{ID: "20260301-093000-7f3a", Pipeline: "pipelines/demo.hcl", Status: event.Failed, Started: start, Duration: 41300 * time.Millisecond, Version: "0.1.0"},
+		Run: Run{ID: "20260301-093000-7f3a", Pipeline: "pipelines/demo.hcl", State: ledger.Finished, Unscored: 1, Attempts: 3, Started: start, Duration: 41300 * time.Millisecond, Version: "0.1.0"},
 		Screen: firstscreen.Screen{
 			Tables: []firstscreen.Table{{Title: "All competitions", Lines: []firstscreen.Line{
 				{Place: "1", Name: "baseline", Seeds: 3, AnyMedal: page.Rate{Mean: 83.33, SEM: 16.67, Known: true}, Gold: page.Rate{Mean: 50, SEM: 0, Known: true}, Silver: page.Rate{Mean: 33.33, SEM: 16.67, Known: true}, AboveMedian: page.Rate{Mean: 100, SEM: 0, Known: true}, Valid: page.Rate{Mean: 100, SEM: 0, Known: true}, Medals: 5, Graded: 6},

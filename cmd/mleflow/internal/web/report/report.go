@@ -28,6 +28,8 @@ var body = sync.OnceValue(func() *template.Template { return page.Parse("report"
 // pageData is Data with its drawings and counts.
 type pageData struct {
 	Data
+	// Outcome is how the run ended.
+	Outcome     page.Fact
 	Totals      []page.Fact
 	Cards       []card
 	Timeline    template.HTML
@@ -67,6 +69,7 @@ func Write(w io.Writer, d Data) error {
 // lay makes the drawings and counts of the page.
 func lay(d Data) *pageData {
 	p := &pageData{Data: d}
+	p.Outcome.Value, p.Outcome.Class = page.Verdict(d.Run.State, d.Run.Unscored, d.Run.Attempts)
 	for _, c := range d.Competitions {
 		plot, off := page.Distribution(c.People, rowsOf(c.Scores))
 		p.Cards = append(p.Cards, card{Competition: c, Plot: plot, OffScale: off})

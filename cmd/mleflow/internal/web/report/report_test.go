@@ -11,6 +11,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/hostiletest"
 )
 
@@ -32,7 +33,7 @@ func TestReportShowsEverything(t *testing.T) {
 	html := render(t, fixture())
 	for _, want := range []string{
 		"20260301-093000-7f3a", "83.3 ± 16.7", "demo-digits", "gold 0.989219", "run agent: exit status 1",
-		`column &#34;label&#34; is missing &lt;b&gt;`, "step.prepare.data", "from the cache", "first run", "behind all 200",
+		`column &#34;label&#34; is missing &lt;b&gt;`, "finished, 1 of 3 attempts without a score", "step.prepare.data", "from the cache", "first run", "behind all 200",
 		"main&lt;b&gt; (openai)", "gpt-5.5 &lt;i&gt;x", "0.211884, exhausted", `class="plot"`, `class="timeline"`, `class="graph"`, "0000000000000000000000000000000000000000000000000000000000000002",
 	} {
 		if !strings.Contains(html, want) {
@@ -56,7 +57,7 @@ func TestReportIsSelfContained(t *testing.T) {
 }
 
 func TestReportOfNothing(t *testing.T) {
-	html := render(t, Data{Run: Run{ID: "r", Pipeline: "p.hcl", Status: event.Ran}})
+	html := render(t, Data{Run: Run{ID: "r", Pipeline: "p.hcl", State: ledger.Finished}})
 	for _, unwanted := range []string{`id="leaderboard"`, `id="timeline"`, `id="graph"`, "NaN", "<no value>"} {
 		if strings.Contains(html, unwanted) {
 			t.Errorf("an empty report holds %q", unwanted)

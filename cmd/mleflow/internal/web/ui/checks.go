@@ -5,6 +5,8 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,40 +24,45 @@ const (
 	maxJournal = 4 << 20
 )
 
-// call is an entry of a log of calls.
+// call is an entry of a log of calls, or what a rule found.
 type call struct {
-	Time, What, Verdict, Note string
-	Bad                       bool
+	Time                                       time.Time
+	What, Verdict, Class, Where, Note, Excerpt string
 }
 
-// callList is a log of calls, or why there is none.
-type callList struct {
-	Rows    []call
-	Missing string
-	More    bool
+// checkColumns are those of the table of an attempt's checks.
+var checkColumns = []field{{Key: "what", Title: "What"}, {Key: "check", Title: "Check"}, {Key: "verdict", Title: "Verdict", Kind: ends}, {Key: "note", Title: "Note", Long: true},
+	{Key: "where", Title: "Where"}, {Key: "excerpt", Title: "Excerpt", Long: true}, {Key: "time", Title: "Time (UTC)", Kind: moments}}
+
+// line is the call in the table of checks.
+func (c call) line(check string) line {
+	at := cell{Text: clock(c.Time), Value: float64(c.Time.UnixMilli()) / 1000}
+	if c.Time.IsZero() {
+		at = nothing
+	}
+	return line{Cells: []cell{{Text: oneLine(c.What, 300)}, {Text: check}, {Text: oneLine(c.Verdict, 40), Class: c.Class}, {Text: oneLine(c.Note, 500)}, {Text: oneLine(c.Where, 300)}, {Text: c.Excerpt}, at}}
 }
 
-// calls reads an output of JSON lines. A function turns each line into a call.
-func calls[T any](o *one, name, empty string, read func(T) call) callList {
+// calls adds an output of JSON lines to a table of checks. A function turns each line into
+// a call. It returns why there is none, or that not all are shown.
+func calls[T any](o *one, t *table, name, check, empty string, read func(T) call) string {
 	text, why := o.blob(name, maxJournal)
-	l := callList{Missing: why}
+	n := 0
 	for line := range bytes.Lines(text) {
 		var entry T
 		if json.Unmarshal(line, &entry) != nil {
 			continue
 		}
-		if len(l.Rows) == maxLines {
-			l.More = true
-			break
+		if n == maxLines {
+			return fmt.Sprintf("Of the checks %q only the first %d are shown; mleflow get copies the whole log.", check, n)
 		}
-		c := read(entry)
-		c.What, c.Note = oneLine(c.What, 300), oneLine(c.Note, 500)
-		l.Rows = append(l.Rows, c)
+		t.Lines = append(t.Lines, read(entry).line(check))
+		n++
 	}
-	if why == "" && len(l.Rows) == 0 {
-		l.Missing = empty
+	if why == "" && n == 0 {
+		return empty
 	}
-	return l
+	return why
 }
 
 func clock(t time.Time) string {
@@ -90,33 +97,50 @@ type connection struct {
 	Down    int64     `json:"bytes_down"`
 }
 
-// checks shows the agent's requests to servers, and which were refused.
+// checks lists the agent's requests to servers, its calls that were refused and what rules
+// found.
 func (o *one) checks() error {
+	t := &table{Noun: "check", Empty: "Nothing was checked.", Path: "/step/" + url.PathEscape(o.sum.ID), Keep: []string{"address", "tab"}, Placeholder: "host, rule, file, note", Columns: checkColumns, Facets: []string{"check", "verdict"}}
 	d := struct {
-		Validity, Network, Refused callList
-		Findings                   findings
+		Missing  []string
+		Findings findings
 	}{Findings: o.findings()}
-	d.Validity = calls(o, "validation_log", "The agent never asked the validity server.", func(v validation) call {
-		c := call{Time: clock(v.Time), What: view.Bytes(v.Bytes), Verdict: "valid", Note: v.Reason}
-		if v.SHA256 != "" {
-			c.What += ", " + v.SHA256[:min(12, len(v.SHA256))]
-		}
-		switch {
-		case v.Error != "":
-			c.Verdict, c.Note, c.Bad = "not checked", v.Error, true
-		case !v.Valid:
-			c.Verdict, c.Bad = "invalid", true
-		}
-		return c
-	})
-	d.Network = calls(o, "network_log", "No connection went through the proxy.", func(n connection) call {
-		return call{Time: clock(n.Time), What: strings.TrimSpace(n.Method + " " + n.Host + ":" + strconv.Itoa(int(n.Port))), Verdict: n.Verdict, Bad: n.Reason != "",
-			Note: strings.TrimSpace(n.Reason + fmt.Sprintf(" %s up, %s down, %s", view.Bytes(n.Up), view.Bytes(n.Down), view.Duration(seconds(n.Seconds))))}
-	})
-	d.Refused = calls(o, "shim_log", "No call of mlebench was refused.", func(r shim.Record) call {
-		return call{Time: clock(r.Time), What: r.Call, Verdict: string(r.Kind), Bad: true, Note: fmt.Sprintf("%s:%d", r.File, r.Line)}
-	})
+	d.Missing = append(d.Missing, calls(o, t, "validation_log", "validity call", "The agent never asked the validity server.", validation.call),
+		calls(o, t, "network_log", "connection", "No connection went through the proxy.", connection.call),
+		calls(o, t, "shim_log", "refused call", "No call of mlebench was refused.", func(r shim.Record) call {
+			return call{Time: r.Time, What: r.Call, Verdict: string(r.Kind), Class: "bad", Where: fmt.Sprintf("%s:%d", r.File, r.Line)}
+		}))
+	d.Missing = slices.DeleteFunc(d.Missing, func(why string) bool { return why == "" })
+	for _, f := range d.Findings.Rows {
+		t.Lines = append(t.Lines, f.line("rule"))
+	}
+	if err := t.add(o.c, o.r); err != nil {
+		return err
+	}
 	return o.c.add("checks", "checks", d)
+}
+
+func (v validation) call() call {
+	c := call{Time: v.Time, What: view.Bytes(v.Bytes), Verdict: "valid", Note: v.Reason}
+	if v.SHA256 != "" {
+		c.What += ", " + v.SHA256[:min(12, len(v.SHA256))]
+	}
+	switch {
+	case v.Error != "":
+		c.Verdict, c.Note, c.Class = "not checked", v.Error, "bad"
+	case !v.Valid:
+		c.Verdict, c.Class = "invalid", "bad"
+	}
+	return c
+}
+
+func (n connection) call() call {
+	c := call{Time: n.Time, What: strings.TrimSpace(n.Method + " " + n.Host + ":" + strconv.Itoa(int(n.Port))), Verdict: n.Verdict,
+		Note: strings.TrimSpace(n.Reason + fmt.Sprintf(" %s up, %s down, %s", view.Bytes(n.Up), view.Bytes(n.Down), view.Duration(seconds(n.Seconds))))}
+	if n.Reason != "" {
+		c.Class = "bad"
+	}
+	return c
 }
 
 const (

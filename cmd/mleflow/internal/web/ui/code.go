@@ -164,7 +164,7 @@ func (o *one) against(d *codeData, final cache.Ref) {
 	const most = 500
 	chosen := o.r.URL.Query().Get("other")
 	for _, n := range o.others(most) {
-		d.Attempts = append(d.Attempts, choice{n.Address, keyOf(n.Address), n.Address == chosen})
+		d.Attempts = append(d.Attempts, choice{n.Address, page.Name(n.Address), n.Address == chosen})
 	}
 	if chosen == "" {
 		return

@@ -13,13 +13,13 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/ledger"
-	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
 // What the sides of a comparison are, in their addresses.
@@ -286,8 +286,7 @@ func figureTableOf(first, second *side, c board.Comparison) (figureTable, []figu
 	if a+b > 0 {
 		t.Left = fmt.Sprintf("Without a partner and left out: %d and %d.", a, b)
 	}
-	rows := aggregate.ComparisonRows(first.Name, second.Name, c)
-	rows[0][0] = "figure"
+	rows := firstscreen.Figures(first.Name, second.Name, c)
 	t.Rows = rows[:1:1]
 	var list []figure
 	for _, name := range board.PercentageNames() {

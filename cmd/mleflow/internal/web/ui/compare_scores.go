@@ -117,7 +117,7 @@ func (u *UI) curves(d *compareData) {
 		for _, s := range d.Sides {
 			for _, a := range s.at(c.ID) {
 				if line := points[[2]string{a.run, a.address}].line(&a.Graded); len(line) > 0 && len(curves.Lines) < linesShown {
-					curves.Lines = append(curves.Lines, page.Line{Name: s.Name + " " + keyOf(a.address), Steps: true, Moments: line, Color: s.Color})
+					curves.Lines = append(curves.Lines, page.Line{Name: s.Name + " " + page.Name(a.address), Steps: true, Moments: line, Color: s.Color})
 				}
 			}
 		}

@@ -38,7 +38,9 @@ const (
 // fileRow is a file in a list.
 type fileRow struct {
 	Path, Name, Link, Size string
-	Here                   bool
+	// Found is how many lines have what is searched.
+	Found string
+	Here  bool
 }
 
 // folder is a folder of a tree of files.

@@ -16,13 +16,8 @@ type findings struct {
 	// Step is the step that checked, Missing why there is nothing to show.
 	Step, Link, Missing string
 	Rules               int
-	Rows                []finding
+	Rows                []call
 	Unread              []string
-}
-
-type finding struct {
-	Rule, Severity, Where, Excerpt, Explanation string
-	Bad                                         bool
 }
 
 // findings reads the findings of the step that checks this attempt.
@@ -52,7 +47,11 @@ func (o *one) findings() (f findings) {
 		if e.Place != "" {
 			where += " (" + e.Place + ")"
 		}
-		f.Rows = append(f.Rows, finding{oneLine(e.Rule, 100), oneLine(string(e.Severity), 20), oneLine(where, 300), oneLine(e.Excerpt, 300), oneLine(e.Explanation, 500), e.Severity == evidence.Warning})
+		c := call{What: oneLine(e.Rule, 100), Verdict: oneLine(string(e.Severity), 20), Where: oneLine(where, 300), Excerpt: oneLine(e.Excerpt, 300), Note: oneLine(e.Explanation, 500)}
+		if e.Severity == evidence.Warning {
+			c.Class = "bad"
+		}
+		f.Rows = append(f.Rows, c)
 	}
 	return f
 }

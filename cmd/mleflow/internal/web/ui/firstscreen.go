@@ -61,7 +61,9 @@ func (u *UI) runPage(r *http.Request) (*content, error) {
 	if err := u.screen(r.Context(), m, sum, &o); err != nil {
 		return nil, err
 	}
-	c.live = c.live || m.shown.more
+	if c.live = c.live || m.shown.more; m.shown.more && streamed(r) {
+		u.results.begin() // it reads the others once the page is there
+	}
 	u.runningRows(m, sum, &o)
 	for _, w := range m.state.Warnings {
 		o.Warnings = append(o.Warnings, strings.TrimSpace(w.Address+" "+w.Message))
@@ -83,7 +85,7 @@ type shownScreen struct {
 	// events is the number of events that it was made of.
 	events int
 	live   bool
-	// more means that reports are still to be read.
+	// more means that reports or logs are still to be read.
 	more bool
 }
 
@@ -124,14 +126,15 @@ func (u *UI) makeScreen(ctx context.Context, m *model, sum *ledger.Summary, live
 	if err != nil {
 		return err
 	}
-	s := &shownScreen{Screen: src.New(), events: m.events, live: live, more: more}
-	if !whole {
+	problems, unread := m.explained(u, sum)
+	s := &shownScreen{Screen: src.New(), events: m.events, live: live, more: more || unread}
+	if !whole || unread {
 		s.events = -1
 	}
 	if more {
 		s.Note = fmt.Sprintf("%s reports are read, the others follow", view.Count(int64(len(m.reports))))
 	}
-	s.Causes, s.More = src.Explain(m.explained(u, sum), u.tail)
+	s.Causes, s.More = src.Explain(problems, u.tail)
 	for _, out := range src.Boards.Others(sum.Outputs) {
 		s.outputs = append(s.outputs, page.Fact{Name: out.Name, Value: out.Value})
 	}
@@ -176,25 +179,25 @@ func (u *UI) readReports(ctx context.Context, m *model, c Results, pairs []first
 		m.reports[p.Grade] = g
 		list = append(list, g)
 	}
-	if more {
-		u.results.begin() // it reads meanwhile
-	} else {
+	if !more {
 		clear(m.tried)
 	}
 	return list, whole, more
 }
 
-// explainedAttempts is the number of attempts whose logs are searched for a cause.
-const explainedAttempts = 300
+// explainedAttempts is the number of attempts whose logs are searched for a cause,
+// explainedAtOnce that for one page.
+const explainedAttempts, explainedAtOnce = 300, 50
 
 // explained returns the steps that failed and the attempts that did not end well, with
-// what their logs say. Each log is read once.
-func (m *model) explained(u *UI, sum *ledger.Summary) []view.Problem {
+// what their logs say. Each log is read once. More means that there are some to read.
+func (m *model) explained(u *UI, sum *ledger.Summary) (list []view.Problem, more bool) {
 	all := m.state.Outcomes.Problems
-	fresh := view.Outcomes{Problems: slices.Clone(all[min(len(m.causes), len(all)):])}
-	fresh.Explain(max(0, explainedAttempts-len(m.causes)), u.tail)
+	read, most := len(m.causes), min(len(all), explainedAttempts)
+	fresh := view.Outcomes{Problems: slices.Clone(all[read:max(read, min(most, read+explainedAtOnce))])}
+	fresh.Explain(explainedAtOnce, u.tail)
 	m.causes = append(m.causes, fresh.Problems...)
-	return append(firstscreen.FailedSteps(sum.ID, sum.Steps), m.causes...)
+	return slices.Concat(firstscreen.FailedSteps(sum.ID, sum.Steps), m.causes, all[len(m.causes):]), len(m.causes) < most
 }
 
 // graph draws the blocks of the run with their counts.

@@ -53,11 +53,16 @@ func (u *UI) serve(w http.ResponseWriter, r *http.Request, make func(*http.Reque
 		u.fail(w, r, err)
 		return
 	}
-	if strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
+	if streamed(r) {
 		follow(w, r, c, make)
 		return
 	}
 	u.write(w, http.StatusOK, c)
+}
+
+// streamed reports whether a page is asked for as it changes.
+func streamed(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), "text/event-stream")
 }
 
 func (u *UI) write(w http.ResponseWriter, status int, c *content) {

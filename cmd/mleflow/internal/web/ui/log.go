@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 )
@@ -98,6 +99,7 @@ type logScan struct {
 	leveller
 	query string
 	least int
+	until time.Time
 	// from is the first line that is kept; 0 keeps the last ones.
 	from    int
 	counts  [errorLevel + 1]int
@@ -108,7 +110,7 @@ type logScan struct {
 
 // read reads a log until the time is over.
 func (s *logScan) read(r io.Reader) error {
-	lines, end := bufio.NewReaderSize(r, 64<<10), time.Now().Add(reading)
+	lines := bufio.NewReaderSize(r, 64<<10)
 	for {
 		line, err := logLineOf(lines)
 		if errors.Is(err, io.EOF) && line == "" {
@@ -119,7 +121,7 @@ func (s *logScan) read(r io.Reader) error {
 		}
 		s.total++
 		s.take(line)
-		if s.total%1024 == 0 && time.Now().After(end) {
+		if s.total%1024 == 0 && time.Now().After(s.until) {
 			return errEnough
 		}
 	}
@@ -177,7 +179,7 @@ func (s *logScan) take(raw string) {
 
 func (s *logScan) filtered() bool { return s.query != "" || s.least > 0 }
 
-// logs shows the logs of mleflow and the agent.
+// logs shows the logs of mleflow and, of an attempt, of the agent.
 func (o *one) logs() error {
 	d := logView{Action: "/step/" + url.PathEscape(o.sum.ID), Follow: o.c.live}
 	open, note := o.chooseLog(&d)
@@ -186,7 +188,7 @@ func (o *one) logs() error {
 		return o.addLogs(d)
 	}
 	q := o.r.URL.Query()
-	s := &logScan{query: strings.ToLower(strings.TrimSpace(q.Get("find"))), least: max(0, slices.Index(levelNames, q.Get("level")))}
+	s := &logScan{until: time.Now().Add(reading), query: strings.ToLower(strings.TrimSpace(q.Get("find"))), least: max(0, slices.Index(levelNames, q.Get("level")))}
 	if line, _ := strconv.Atoi(q.Get("line")); line > 0 {
 		s.from = max(1, (line-1)/logShown*logShown+1)
 	}
@@ -202,7 +204,50 @@ func (o *one) logs() error {
 		d.Missing = lost("log", err)
 	}
 	d.fill(s, q)
+	if s.query != "" {
+		o.searchOthers(&d, s.query, s.until)
+	}
 	return o.addLogs(d)
+}
+
+// searchOthers counts the lines of the other logs that have a text.
+func (o *one) searchOthers(d *logView, query string, until time.Time) {
+	entries := map[string]tree.Entry{}
+	if ref, why := o.output("logs"); why == "" {
+		entries, _ = contents(o.ctx, o.store, ref) // the list says what is lost
+	}
+	for i := range d.Files {
+		f := &d.Files[i]
+		open := func() (io.ReadCloser, error) { return o.store.Open(o.ctx, entries[f.Path].ID) }
+		if i == 0 {
+			open, _ = o.stepLog(&logView{})
+		}
+		if f.Here || open == nil {
+			continue
+		}
+		s := &logScan{query: query, until: until}
+		if s.text(open) {
+			d.Note += "Not all of the other logs were searched. "
+			return
+		}
+		if s.matches > 0 {
+			f.Found, f.Link = view.Plural(s.matches, "line"), with(f.Link, "find", query)
+		}
+	}
+}
+
+// text reads a log if it is text, and reports whether the time was over before its end.
+func (s *logScan) text(open func() (io.ReadCloser, error)) (late bool) {
+	r, err := open()
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	lines := bufio.NewReaderSize(r, 64<<10)
+	if begin, _ := lines.Peek(8 << 10); binary(begin) {
+		return false
+	}
+	return errors.Is(s.read(lines), errEnough)
 }
 
 // addLogs adds a log. Its form is a section of its own: what is typed stays while the log
@@ -257,8 +302,8 @@ func (d *logView) fill(s *logScan, q url.Values) {
 // chooseLog returns what opens the log that the address names, or the agent's, or else
 // the step's.
 func (o *one) chooseLog(d *logView) (open func() (io.ReadCloser, error), note string) {
-	own := fileRow{Name: "the step's log", Link: stepAddress(o.sum.ID, o.address, "logs") + "&step=1"}
 	q := o.r.URL.Query()
+	own := fileRow{Name: "the step's log", Link: stepAddress(o.sum.ID, o.address, q.Get("tab")) + "&step=1"}
 	ref, why := o.output("logs")
 	list, e := fileList{Missing: why}, ref
 	if why == "" {

@@ -46,6 +46,7 @@ func TestLogs(t *testing.T) {
 	}
 	log.WriteString("ERROR <b>boom</b> \u202egnp.exe\n")
 	a.logs["output.log"] = log.String()
+	a.logs["other.txt"] = "epoch 4990\nx\nEpoch 499\n"
 	r := l.write("demo.hcl", l.start, []attempt{a})
 	l.finish(r, 0, a)
 	l.close(r, steps(a))
@@ -53,7 +54,7 @@ func TestLogs(t *testing.T) {
 	for query, want := range map[string][]string{
 		"":                          {`id="L5001"`, `id="L3002"`, `class="l error"`, "&lt;b&gt;boom", "error 1", `<span class="soft">2026-03-01 10:00:19 </span>epoch 5000`},
 		"&line=2500":                {`id="L2001"`, `id="L4000"`, "2,001 to 4,000 of 5,001"},
-		"&find=EPOCH+499":           {"<mark>epoch 499</mark>0", `#L499"`},
+		"&find=EPOCH+499":           {"<mark>epoch 499</mark>0", `#L499"`, "<mark>2 lines</mark>", "file=other.txt&amp;find=epoch&#43;499&amp;"},
 		"&level=error":              {`#L5001"`, "line=5001", "All lines"},
 		"&level=error&find=nothing": {"None of the 5,001 lines matches"},
 		"&file=nothing":             {"There is no such file"},

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
@@ -22,12 +23,28 @@ const modelsKept = 4
 type models struct {
 	mu   sync.Mutex
 	list []*model
+	// likely is the id of the run that was read before anybody opened it.
+	likely atomic.Value
 }
 
-func newModels() *models { return &models{} }
+// expect reads a run that is likely to be opened next, so that its page is there at once.
+func (m *models) expect(l *ledger.Ledger, id string) {
+	if m.likely.Swap(id) != id {
+		go func() { _, _ = m.of(l, id) }() // who opens it is told what is wrong
+	}
+}
 
 // of returns the model of a run, brought up to date.
 func (m *models) of(l *ledger.Ledger, id string) (*model, error) {
+	one, err := m.open(l, id)
+	if err != nil {
+		return nil, err
+	}
+	return one, one.refresh()
+}
+
+// open returns the model of a run as it was read last.
+func (m *models) open(l *ledger.Ledger, id string) (*model, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	i := slices.IndexFunc(m.list, func(r *model) bool { return r.past.Info.ID == id })
@@ -40,12 +57,10 @@ func (m *models) of(l *ledger.Ledger, id string) (*model, error) {
 		if err != nil {
 			return nil, err
 		}
-		if one, err = newModel(past); err != nil {
-			return nil, err
-		}
+		one = newModel(past)
 	}
 	m.list = append(m.list[max(0, len(m.list)-modelsKept+1):], one)
-	return one, one.refresh()
+	return one, nil
 }
 
 // model holds a run's plan and its journal as far as it has been read. Everything in it
@@ -58,6 +73,7 @@ type model struct {
 	state *view.State
 	// plan is nil if it cannot be read; place are the indexes of its steps, blocks
 	// the step blocks in order, with those before each.
+	once   sync.Once
 	plan   *plan.Plan
 	place  map[string]int
 	listed []string // see addresses
@@ -86,11 +102,15 @@ type model struct {
 	rows map[string]attemptRow
 }
 
-func newModel(past *ledger.Past) (*model, error) {
-	m := &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, before: map[string][]string{}, grades: map[string]string{}, checks: map[string]string{}, leases: map[string]event.StepStarted{}, kept: map[string]*kept{}, used: map[string]*usage{}, reports: map[string]grading.Graded{}, tried: map[string]bool{}, rows: map[string]attemptRow{}}
-	p, err := past.Plan()
+func newModel(past *ledger.Past) *model {
+	return &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, before: map[string][]string{}, grades: map[string]string{}, checks: map[string]string{}, leases: map[string]event.StepStarted{}, kept: map[string]*kept{}, used: map[string]*usage{}, reports: map[string]grading.Graded{}, tried: map[string]bool{}, rows: map[string]attemptRow{}}
+}
+
+// readPlan reads the plan. Without it, the journal tells of the run.
+func (m *model) readPlan() {
+	p, err := m.past.Plan()
 	if err != nil {
-		return m, nil //nolint:nilerr // the journal tells of the run, too
+		return
 	}
 	m.plan = p
 	for i := range p.Steps {
@@ -115,20 +135,26 @@ func newModel(past *ledger.Past) (*model, error) {
 			}
 		}
 	}
-	return m, nil
 }
 
-// refresh reads the events added to the journal since the last time.
+// refresh reads the events added to the journal since the last time, and at first the plan.
 func (m *model) refresh() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	var all sync.WaitGroup
+	defer all.Wait()
+	m.once.Do(func() { all.Go(m.readPlan) })
 	events, err := m.watch.Next()
 	if err != nil {
 		return err
 	}
 	m.events += len(events)
+	all.Go(func() {
+		for _, e := range events {
+			m.sums.Add(e)
+		}
+	})
 	for _, e := range events {
-		m.sums.Add(e)
 		m.state.Apply(e)
 		switch e := e.(type) {
 		case event.StepStarted:

@@ -39,7 +39,7 @@ func (u *UI) runContent(m *model, sum *ledger.Summary, tab string) (*content, er
 	live := sum.State == ledger.Running
 	h := runHead{ID: sum.ID, Pipeline: filepath.Base(cmp.Or(sum.Pipeline, "?")), Started: page.Date(sum.Started), Live: live}
 	bad, all := m.state.Outcomes.Unscored()
-	h.State, h.Class = verdict(sum.State, bad, all)
+	h.State, h.Class = page.Verdict(sum.State, bad, all)
 	if n := m.state.Attempts.NotIsolated("were not isolated"); n != "" {
 		h.Warning = n
 	}
@@ -58,18 +58,6 @@ type runningRow struct {
 	// Share is the elapsed part of its time limit or its work, in percent.
 	Share    int
 	HasShare bool
-}
-
-// verdict is the state of a run and its class. One whose steps all ended well is no success
-// if its attempts have no score.
-func verdict(state ledger.State, bad, all int) (text, class string) {
-	switch {
-	case state != ledger.Finished || bad == 0:
-		return string(state), string(state)
-	case bad == all:
-		return "finished, no attempt has a score", "bad"
-	}
-	return "finished, " + fraction(bad, all) + " attempts without a score", "warn"
 }
 
 // total is the number of steps of the run.

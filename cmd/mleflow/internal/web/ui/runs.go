@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
@@ -66,6 +67,9 @@ func (u *UI) runsPage(r *http.Request) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(ids) > 0 {
+		u.models.expect(u.Ledger, ids[0])
+	}
 	q := r.URL.Query()
 	tags := strings.Fields(strings.Join(q["tag"], " "))
 	t := &table{Noun: "run", Empty: "Nothing has been applied with this cache yet. mleflow apply PIPELINE.hcl makes a run, and it appears here.", Path: "/runs", Placeholder: "id, name, note, agent, variable", Columns: runColumns, Facets: []string{"state", "agents", "competitions"}}
@@ -114,7 +118,7 @@ func tagged(e ledger.Entry, tag string) bool {
 // runLine is a run in the list.
 func (u *UI) runLine(e ledger.Entry) line {
 	t := u.results.tally(e.ID)
-	_, class := verdict(e.State, t.Attempts-t.Good, t.Attempts)
+	_, class := page.Verdict(e.State, t.Attempts-t.Good, t.Attempts)
 	cells := []cell{{Text: e.Called(e.ID), Link: runAddress(e.ID)}, {Text: string(e.State), Class: class}, {Text: t.Trouble}, {Text: pipelineName(e)}, listed(t.Agents), listed(t.Competitions), nothing, nothing,
 		number(t.Best), number(t.Cost), nothing, nothing, isolationCell(t.Isolation), {Text: brief(e.Said())}, {Text: brief(view.GivenVariables(e.Argv))}, {Text: e.ID}, nothing, nothing, nothing}
 	if t.Attempts > 0 {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -142,37 +145,44 @@ const (
 // logged are the lines of logs that hold all words.
 type logged struct {
 	hits
-	// Read is the number of logs that were read, Stopped why not all were.
-	Read    int
-	Stopped string
-	left    int64
+	// Read is the number of logs that were read, Gone that of attempts whose own logs are
+	// not in the cache, Stopped why not all were read.
+	Read, Gone int
+	Stopped    string
+	q          query
+	left       int64
+	seen       map[string]bool // the actions whose agents' logs were read
 }
 
-// inLogs searches the logs of attempts, the newest run first.
-func (u *UI) inLogs(ctx context.Context, q query) logged {
-	found := logged{hits: hits{Kind: "line"}, left: searchBytes}
+// inLogs searches the logs of attempts, of mleflow and of the agents, the newest run first.
+func (u *UI) inLogs(ctx context.Context, q query) *logged {
+	found := &logged{hits: hits{Kind: "line"}, q: q, left: searchBytes, seen: map[string]bool{}}
 	ids, err := u.Ledger.IDs()
 	if err != nil {
 		return found
 	}
 	ctx, stop := context.WithTimeout(ctx, searchTime)
 	defer stop()
-	for _, id := range ids {
-		past, err := u.Ledger.Open(id)
-		if err != nil {
-			continue
-		}
-		for e, err := range past.Finished(conditions.AttemptKind) {
+	err = u.Results(nil, func(c Results) error {
+		for _, id := range ids {
+			past, err := u.Ledger.Open(id)
 			if err != nil {
-				break
+				continue
 			}
-			if found.stopped(ctx) {
-				return found
-			}
-			if e.MadeIn == "" || e.MadeIn == id {
-				found.read(past, e, q)
+			for e, err := range past.Finished(conditions.AttemptKind) {
+				if err != nil {
+					break
+				}
+				if found.stopped(ctx) {
+					return nil
+				}
+				found.attempt(ctx, c, past, e)
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		found.Stopped = "because the cache cannot be read"
 	}
 	return found
 }
@@ -190,40 +200,73 @@ func (l *logged) stopped(ctx context.Context) bool {
 	return l.Stopped != ""
 }
 
-// read searches the log of an attempt for its first line with the words.
-func (l *logged) read(past *ledger.Past, e event.StepFinished, q query) {
-	r, err := past.OpenLog(e.Address, max(e.Attempts, 1))
-	if err != nil {
+// attempt searches the logs of an attempt for the first line with the words: the step's in
+// the run that executed it, then what the agent left.
+func (l *logged) attempt(ctx context.Context, c Results, past *ledger.Past, e event.StepFinished) {
+	i, page := identified(keyOf(e.Address)), stepAddress(past.Info.ID, e.Address, "logs")
+	who := strings.TrimSuffix(i.Agent+" · "+i.rest(), " · ")
+	if e.MadeIn == "" || e.MadeIn == past.Info.ID {
+		if r, err := past.OpenLog(e.Address, max(e.Attempts, 1)); err == nil && l.read(ctx, r, who, page+"&step=1") {
+			return
+		}
+	}
+	action, err := digest.ParseActionID(e.Action)
+	if err != nil || l.seen[e.Action] {
 		return
 	}
+	l.seen[e.Action] = true
+	rec, err := c.Lookup(ctx, action)
+	if err == nil {
+		err = walk(ctx, c, rec.Outputs["logs"].Ref, "", func(name string, f tree.Entry) error {
+			r, err := c.Open(ctx, f.ID)
+			if err == nil && (l.read(ctx, r, who+" · "+name, page+"&file="+escaped(name)) || l.stopped(ctx)) {
+				err = errEnough
+			}
+			return err
+		})
+	}
+	if none(err) {
+		l.Gone++
+	}
+}
+
+// read searches a log for its first line with the words, and closes it.
+func (l *logged) read(ctx context.Context, r io.ReadCloser, who, page string) (found bool) {
 	defer r.Close()
 	l.Read++
 	lines := bufio.NewReaderSize(io.LimitReader(r, l.left), 64<<10)
-	for {
+	if begin, _ := lines.Peek(8 << 10); binary(begin) {
+		return false
+	}
+	for n := 1; ctx.Err() == nil; {
 		part, err := lines.ReadSlice('\n') // of a longer line, each part is a line
 		l.left -= int64(len(part))
-		if q.in(string(part)) {
-			i := identified(keyOf(e.Address))
-			l.add(searchLines, brief(string(part)), strings.TrimSuffix(i.Agent+" · "+i.rest(), " · "), stepAddress(past.Info.ID, e.Address, "logs"))
-			return
+		if l.q.in(string(part)) {
+			l.add(searchLines, brief(string(part)), who, fmt.Sprintf("%s&line=%d#L%d", page, n, n))
+			return true
 		}
-		if err != nil && err != bufio.ErrBufferFull {
-			return
+		switch err {
+		case nil:
+			n++
+		case bufio.ErrBufferFull:
+		default:
+			return false
 		}
 	}
+	return false
 }
 
 // searchData is the page of a search.
 type searchData struct {
 	Query string
 	Named []hits
-	Logs  logged
+	Logs  *logged
 	None  bool
 }
 
 // searchPage finds what a text names, and lines of logs that have it.
 func (u *UI) searchPage(r *http.Request) (*content, error) {
-	d := searchData{Query: strings.TrimSpace(r.URL.Query().Get("q"))}
+	d := searchData{Query: strings.TrimSpace(r.URL.Query().Get("q")), Logs: &logged{}}
 	if len(d.Query) > 1 {
 		d.Named, d.Logs = u.named(d.Query, 12), u.inLogs(r.Context(), queryOf(d.Query))
 	}

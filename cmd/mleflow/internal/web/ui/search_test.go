@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/hostiletest"
 )
 
@@ -16,15 +17,18 @@ func TestFind(t *testing.T) {
 	l := newLab(t)
 	a, b := usual("owl", "3", "quokka <b>bold</b>"), usual("lynx", "4", "plain")
 	b.reason, b.score = "rows are missing", 0
+	a.logs["train/loss.txt"] = "epoch 1\nthe aardvark diverged\n"
+	b.logs["data.bin"] = "\x00aardvark\n"
 	r := l.write("zebra.hcl", l.start, []attempt{a, b})
 	l.finish(r, 0, a)
 	l.finish(r, 1, b)
+	r.Emit(event.StepFinished{At: event.At{Time: l.start}, Address: solve(attempt{agent: "evicted"}), Kind: "agent-run", Status: event.Ran, Action: strings.Repeat("ab", 32)})
 	l.close(r, steps(a, b))
 	l.get("/agents")
 	l.indexed()
 	for query, want := range map[string][]string{
 		"OWL": {`href="/agent?name=owl"`, "owl · demo-digits · 3"}, "digits": {`href="/competitions/demo-digits"`}, "zebra": {`href="/runs/` + r.ID() + `"`}, "lynx+missing": {"lynx · demo-digits · 4", "invalid submission rows are missing"},
-		"started+quokka": {"started quokka &lt;b&gt;bold&lt;/b&gt;", "2 logs of ended attempts read"}, "xylophone": {"Nothing has all words"}, "": {"Type a name"},
+		"started+quokka": {"started quokka &lt;b&gt;bold&lt;/b&gt;", "logs of ended attempts read, the newest run first; the agents' logs of 1 attempt are not in the cache", "tab=logs&amp;step=1&amp;line=1#L1"}, "aardvark+diverged": {"the aardvark diverged", "owl · demo-digits · 3 · train/loss.txt", "file=train%2Floss.txt&amp;line=2#L2", "1 log<"}, "xylophone": {"Nothing has all words"}, "": {"Type a name"},
 	} {
 		status, body := l.get("/search?q=" + query)
 		for _, text := range want {

@@ -73,7 +73,7 @@ func New(ctx context.Context, src Source) *UI {
 	if src.Now == nil {
 		src.Now = time.Now
 	}
-	u := &UI{Source: src, mux: http.NewServeMux(), models: newModels(), turns: &outlines{}, token: secret()}
+	u := &UI{Source: src, mux: http.NewServeMux(), models: &models{}, turns: &outlines{}, token: secret()}
 	u.runs = newRunIndex(src.Ledger)
 	u.results = newResultIndex(ctx, src)
 	u.routes()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
@@ -97,7 +96,7 @@ func (o *one) make() error {
 	tab := o.r.URL.Query().Get("tab")
 	attempt := o.m.kind(o.address) == conditions.AttemptKind
 	h := o.head(attempt, tab)
-	o.c = &content{title: keyOf(o.address) + " · " + o.sum.ID, nav: "Runs", wide: true, live: o.sum.State == ledger.Running && (o.step == nil || o.step.Status == "")}
+	o.c = &content{title: page.Name(o.address) + " · " + o.sum.ID, nav: "Runs", wide: true, live: o.sum.State == ledger.Running && (o.step == nil || o.step.Status == "")}
 	if err := o.c.add("head", "step head", h); err != nil {
 		return err
 	}
@@ -144,13 +143,11 @@ type neighbour struct{ Address, Link string }
 // plain shows a step that runs no agent.
 func (o *one) plain() error {
 	d := struct {
-		Why              []string
-		After            []neighbour
-		Outputs, Fields  []page.Fact
-		Log, Missing     string
-		Attempts, Shown  int
-		LogLink, LogNote string
-	}{Missing: o.why}
+		Why             []string
+		After           []neighbour
+		Outputs, Fields []page.Fact
+		Missing         string
+	}{Missing: o.why, Outputs: o.outputs(), Fields: o.fields()}
 	if i, ok := o.m.place[o.address]; ok {
 		for _, r := range o.m.plan.Steps[i].Reasons {
 			d.Why = append(d.Why, r.Text)
@@ -159,9 +156,13 @@ func (o *one) plain() error {
 	for _, a := range o.m.after(o.address) {
 		d.After = append(d.After, neighbour{a, stepAddress(o.sum.ID, a, "")})
 	}
-	d.Outputs, d.Fields = o.outputs(), o.fields()
-	d.Log, d.LogNote = o.ledgerLog()
-	return o.c.add("plain", "plain step", d)
+	if err := o.c.add("plain", "plain step", d); err != nil {
+		return err
+	}
+	if err := o.logs(); err != nil {
+		return err
+	}
+	return o.c.add("outputs", "plain outputs", d)
 }
 
 // outputs lists the step's outputs.
@@ -192,31 +193,6 @@ func (o *one) fields() []page.Fact {
 		facts = append(facts, page.Fact{Name: f.Label, Value: bounded([]byte(f.Value), 4000)})
 	}
 	return facts
-}
-
-// maxLog is the number of bytes shown of the end of a log.
-const maxLog = 64 << 10
-
-// ledgerLog returns the end of the step's output, from the run that executed it, and a
-// note on its origin.
-func (o *one) ledgerLog() (text, note string) {
-	past, note, missing := o.executedBy()
-	if missing != "" {
-		return "", missing
-	}
-	lines := past.Tail(o.address, 2000)
-	if len(lines) == 0 {
-		return "", note + "The step printed nothing."
-	}
-	text = strings.Join(lines, "\n")
-	if len(text) > maxLog {
-		text = "… " + strings.ToValidUTF8(text[len(text)-maxLog:], "")
-	}
-	n := len(past.Logs(o.address))
-	if n > 1 {
-		note += fmt.Sprintf("The last of %d tries. ", n)
-	}
-	return text, note + "mleflow logs " + past.Info.ID + " '" + o.address + "' prints all of it."
 }
 
 // executedBy returns the run that executed the step with a note if it is another, or why

@@ -32,8 +32,9 @@ const (
 type field struct {
 	Key, Title string
 	Kind       measure
-	// Extra columns are shown only if somebody chooses them.
-	Extra bool
+	// Extra columns are shown only if somebody chooses them. The texts of Long ones have
+	// several lines in a table that is sent at once.
+	Extra, Long bool
 	// Within is the key of a column whose values must agree for a mean to make sense,
 	// such as the competition of scores.
 	Within string
@@ -78,7 +79,8 @@ type line struct {
 	Members int
 }
 
-// table is a list that can be searched, filtered, sorted and grouped by its address.
+// table is a list that can be searched, filtered, sorted and grouped, and whose columns can
+// be chosen and pinned, by its address.
 type table struct {
 	// Noun is a row in a few words, Path the address of the page; Keep are the
 	// parameters of the address that tell which page it is.

@@ -42,6 +42,34 @@ func TestTablesInTheBrowser(t *testing.T) {
 	looked(t, tab, "a long table")
 }
 
+// TestPinsInTheBrowser scrolls a table sideways: pinned columns stay beside the first, with
+// the widths of their texts, or fixed ones without the script.
+func TestPinsInTheBrowser(t *testing.T) {
+	b := browsertest.Open(t)
+	l := newLab(t)
+	id := l.try("few.hcl", l.start, trials(20))
+	base, first := l.serve()
+	tab := b.Tab(browsertest.Forms()[0])
+	tab.Go(first)
+	tab.Go(base + runAddress(id) + "/attempts")
+	tab.Click(".drop > summary")
+	tab.Wait("document.querySelector('.drop fieldset').style.left")
+	for _, key := range []string{"cost", "reason"} {
+		tab.Click("[name=pin][value=" + key + "]")
+	}
+	tab.Wait("location.search.includes('pin=cost') && location.search.includes('pin=reason') && document.querySelectorAll('thead .pin').length === 2")
+	beside := `(() => {
+		const grid = document.querySelector('.grid'), heads = [...grid.querySelectorAll('thead th')].slice(0, 3).map(th => th.getBoundingClientRect());
+		grid.style.width = '700px';
+		grid.scrollLeft = 150;
+		return grid.scrollLeft === 150 && heads.every((at, i) => Math.abs(at.left - (i ? heads[i - 1].right : grid.getBoundingClientRect().left + 1)) < 2);
+	})()`
+	tab.Wait(beside)
+	looked(t, tab, "pinned columns")
+	tab.Run("document.documentElement.classList.remove('js'); document.querySelector('.grid > table').removeAttribute('style')")
+	tab.Wait(beside + " && document.querySelector('thead .pin').offsetWidth === 12 * parseFloat(getComputedStyle(document.documentElement).fontSize)")
+}
+
 // TestPaletteInTheBrowser goes to an attempt by its name, from the keyboard alone.
 func TestPaletteInTheBrowser(t *testing.T) {
 	b := browsertest.Open(t)

@@ -58,6 +58,7 @@ func (l *lab) try(pipeline string, started time.Time, all []trial) string {
 		attempts = append(attempts, attempt{agent: t.agent, competition: t.competition, seed: t.seed})
 	}
 	r := l.write(pipeline, started, attempts)
+	r.Emit(event.RunStarted{At: event.At{Time: started}, Run: r.ID(), Steps: 2 * len(all)})
 	for i, t := range all {
 		key := attempts[i].key()
 		solve, grade := addr.Keyed(addr.Step{Kind: "agent-run", Name: "solve"}, key).String(), addr.Keyed(addr.Step{Kind: "grade", Name: "score"}, key).String()
@@ -312,5 +313,52 @@ func TestManyRuns(t *testing.T) {
 	}
 	if _, body := l.get("/runs?sort=pipeline&dir=asc"); gridRowsOf(body)[10][2] != "p10.hcl" {
 		t.Errorf("the eleventh is %q", gridRowsOf(body)[10])
+	}
+}
+
+// TestPins keeps chosen columns beside the first, in the order of the table, shown or not
+// by default, through sorting.
+func TestPins(t *testing.T) {
+	l := newLab(t)
+	id := l.try("few.hcl", l.start, trials(20))
+	_, body := l.get(runAddress(id) + "/attempts?pin=seed&pin=score&pin=nonsense&agent=codex&sort=seed&dir=asc")
+	if rows := gridRowsOf(body); len(rows) != 4 || rows[1][2] != "0" || rows[1][1] != "0.7947" || rows[1][3] != "scored" {
+		t.Errorf("the pinned columns are not first: %q", gridRowsOf(body))
+	}
+	for _, want := range []string{`class="num pin"><a href="` + runAddress(id) + `/attempts?agent=codex&amp;dir=desc&amp;pin=seed&amp;pin=score&amp;pin=nonsense&amp;sort=score"`, `<td class="num pin">`, `name="pin" value="score" aria-label="Pin Score" checked`, `name="pin" value="medal" aria-label="Pin Medal">`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the table lacks %s", want)
+		}
+	}
+}
+
+// TestChecks has all kinds of checks of an attempt in one table, and says what there is
+// none of.
+func TestChecks(t *testing.T) {
+	l := newLab(t)
+	a := usual("aide", "0", "x")
+	a.network = ""
+	r := l.write("demo.hcl", l.start, []attempt{a})
+	l.finish(r, 0, a)
+	l.close(r, steps(a))
+	at := pagesOf(r.ID(), a)["attempt Checks"]
+	for query, want := range map[string][]string{
+		"":                               {"12 B, abcdef | validity call | invalid | x", "x | refused call | grade | x:3", "hand-labelled | rule | warning | The predictions are written in the code: x", "x | rule | note | x"},
+		"&check=rule&sort=verdict":       {"x | rule | note | x", "hand-labelled | rule | warning | The predictions are written in the code: x"},
+		"&q=predictions&verdict=warning": {"hand-labelled | rule | warning | The predictions are written in the code: x"},
+		"&col=verdict&col=time&sort=time&dir=asc&check=validity+call": {"12 B, abcdef | invalid | 10:00:00"},
+	} {
+		_, body := l.get(at + query)
+		var got []string
+		for _, row := range gridRowsOf(body) {
+			row = slices.DeleteFunc(row, func(cell string) bool { return cell == "" })
+			got = append(got, strings.Join(row[:min(len(row), 4)], " | "))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q: %s", query, diff)
+		}
+		if !strings.Contains(body, "No connection went through the proxy.") || !strings.Contains(body, "2 rules applied by") {
+			t.Errorf("%q does not say what there is none of", query)
+		}
 	}
 }

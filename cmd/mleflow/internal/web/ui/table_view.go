@@ -47,16 +47,16 @@ type chooser struct {
 	Options     []choice
 }
 
-// columnChoice is a column that can be shown.
+// columnChoice is a column that can be shown, and pinned.
 type columnChoice struct {
 	field
-	Chosen bool
+	Chosen, Pinned bool
 }
 
 // heading is the head of a column: a link that sorts by it.
 type heading struct {
 	Title, Link, Sorted string
-	Num                 bool
+	Num, Pin            bool
 }
 
 // shownRow and shownCell are a line with the chosen columns only.
@@ -68,7 +68,7 @@ type shownRow struct {
 
 type shownCell struct {
 	cell
-	Num, Pill, Medal bool
+	Num, Pill, Medal, Pin, Long bool
 }
 
 // view is the table as an address asks for it.
@@ -81,14 +81,15 @@ func (t *table) view(r *http.Request) *tableView {
 	from, to, p := paged(r, max(t.Total, len(lines)), gridRows)
 	v.Pages = p
 	v.choosers(q)
-	shown := t.columns(q, lines)
+	shown, pinned := t.columns(q, lines)
 	var writers []func(float64) string
 	for i, c := range t.Columns {
 		writers = append(writers, c.writer(lines, i))
-		v.Shown = append(v.Shown, columnChoice{c, slices.Contains(shown, i)})
+		v.Shown = append(v.Shown, columnChoice{c, slices.Contains(shown, i), slices.Contains(shown[:pinned], i)})
 	}
-	for _, i := range shown {
+	for at, i := range shown {
 		v.Heads = append(v.Heads, t.headOf(q, t.Columns[i]))
+		v.Heads[at].Pin = at > 0 && at < pinned
 		if len(lines) > gridRows {
 			v.Widest = append(v.Widest, widest(lines, i, writers[i]))
 		}
@@ -96,6 +97,9 @@ func (t *table) view(r *http.Request) *tableView {
 	for _, l := range lines[from-t.Start : to-t.Start] {
 		row := t.shown(l, shown, writers)
 		row.Acted = v.Acted
+		for at, i := range shown {
+			row.Shown[at].Pin, row.Shown[at].Long = at > 0 && at < pinned, t.Columns[i].Long && p.Total <= gridRows
+		}
 		v.Rows = append(v.Rows, row)
 	}
 	return v
@@ -139,17 +143,21 @@ func (v *tableView) choosers(q url.Values) {
 	}
 }
 
-// columns are the indexes of the columns that an address shows: the chosen ones, or
-// those that have a value in some line. The first is always there.
-func (t *table) columns(q url.Values, lines []line) []int {
-	out := []int{0}
-	for i, c := range t.Columns[1:] {
+// columns are the indexes of the columns that an address shows: the first, those that are
+// pinned beside it, and the chosen ones, or those that have a value in some line. Pinned is
+// the number of the former.
+func (t *table) columns(q url.Values, lines []line) (shown []int, pinned int) {
+	var rest []int
+	for i, c := range t.Columns {
 		given := q["col"]
-		if slices.Contains(given, c.Key) || len(given) == 0 && !c.Extra && (q.Get("sort") == c.Key || slices.ContainsFunc(lines, func(l line) bool { return l.Cells[i+1].filled(c.Kind) })) {
-			out = append(out, i+1)
+		switch {
+		case i == 0 || slices.Contains(q["pin"], c.Key):
+			shown = append(shown, i)
+		case slices.Contains(given, c.Key) || len(given) == 0 && !c.Extra && (q.Get("sort") == c.Key || slices.ContainsFunc(lines, func(l line) bool { return l.Cells[i].filled(c.Kind) })):
+			rest = append(rest, i)
 		}
 	}
-	return out
+	return append(shown, rest...), len(shown)
 }
 
 func (c cell) filled(kind measure) bool {

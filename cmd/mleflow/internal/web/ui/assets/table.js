@@ -10,6 +10,18 @@
 
   const address = () => { const u = new URL(location.href); u.searchParams.delete('page'); return u.href; };
 
+  // pinned keeps the pinned columns beside each other.
+  const pinned = new ResizeObserver(all => all.forEach(({ target }) => {
+    let left = 0;
+    target.querySelectorAll('thead th').forEach((th, i) => { target.style.setProperty('--pin' + (i + 1), left + 'px'); left += th.offsetWidth; });
+  }));
+
+  // The columns to choose among stay within the window.
+  document.addEventListener('toggle', e => {
+    const list = e.target.matches('.drop') && e.target.querySelector('fieldset');
+    if (list) list.style.left = Math.min(0, document.documentElement.clientWidth - 12 - e.target.getBoundingClientRect().left - list.offsetWidth) + 'px';
+  }, true);
+
   // windowed makes a table hold only the parts near what is seen, between two fillers.
   function windowed(box) {
     const total = Number(box.dataset.total);
@@ -79,9 +91,13 @@
     t.firstChild.append(document.createElement('td'));
     return t;
   }
-  document.addEventListener('section', e => e.detail.querySelectorAll('.grid').forEach(windowed));
+  function made(within) {
+    within.querySelectorAll('.grid > table').forEach(table => pinned.observe(table));
+    within.querySelectorAll('.grid').forEach(windowed);
+  }
+  document.addEventListener('section', e => made(e.detail));
   document.addEventListener('shown', () => content.querySelectorAll('.grid').forEach(box => { box.scrollTop = 0; }));
-  content.querySelectorAll('.grid').forEach(windowed);
+  made(content);
 
   // The menu of a row.
   const menu = document.createElement('div');
