@@ -178,7 +178,7 @@ func (s *distribution) thresholds() {
 func (s *distribution) points() {
 	for i, row := range s.rows {
 		y := s.rowAt(i)
-		s.text(plotLeft-8, y+4, 11, "end", clip(row.Name, 22))
+		s.text(plotLeft-8, y+4, 11, "end", clip(row.Name, 20))
 		for _, score := range row.Scores {
 			if !math.IsNaN(score) {
 				s.point(score, y, i%Palette)

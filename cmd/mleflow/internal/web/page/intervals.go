@@ -53,7 +53,9 @@ func Dots(c People, rows []Estimate) template.HTML {
 		class string
 	}{{c.Median, "median"}, {c.Bronze, "bronze"}, {c.Silver, "silver"}, {c.Gold, "gold"}}
 	reach := func(d *intervals) {
-		size := d.hi - d.lo
+		medals := nowhere()
+		medals.include(c.Median, c.Bronze, c.Silver, c.Gold)
+		size := max(d.hi-d.lo, medals.hi-medals.lo)
 		near := span{d.lo - size, d.hi + size}
 		for _, l := range levels {
 			if l.value >= near.lo && l.value <= near.hi {

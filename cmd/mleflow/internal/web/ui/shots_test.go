@@ -113,13 +113,15 @@ func TestShots(t *testing.T) {
 			l.indexed()
 			base, first := l.serve()
 			for _, f := range sizes {
-				tab := b.Tab(f)
-				tab.Go(first)
-				for _, name := range slices.Sorted(maps.Keys(pages)) {
-					tab.Go(base + pages[name])
-					looked(t, tab, name+" "+f.Name)
-					tab.Shot(filepath.Join(dir, set+"-"+strings.ReplaceAll(name, " ", "_")+"-"+f.Name+".png"))
-				}
+				t.Run(f.Name, func(t *testing.T) {
+					tab := b.Tab(f)
+					tab.Go(first)
+					for _, name := range slices.Sorted(maps.Keys(pages)) {
+						tab.Go(base + pages[name])
+						looked(t, tab, name)
+						tab.Shot(filepath.Join(dir, set+"-"+strings.ReplaceAll(name, " ", "_")+"-"+f.Name+".png"))
+					}
+				})
 			}
 		})
 	}

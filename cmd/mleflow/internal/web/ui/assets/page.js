@@ -78,6 +78,12 @@
     if (form) { e.preventDefault(); filter(form); }
   });
 
+  // A cell without space for its text shows all of it as a tooltip.
+  document.addEventListener('mouseover', e => {
+    const cell = e.target.closest('.grid th, .grid td, .clip');
+    if (cell && [cell, ...cell.querySelectorAll('a, bdi')].some(c => c.scrollWidth > c.clientWidth + 1 && getComputedStyle(c).overflowX === 'hidden')) cell.title = cell.innerText;
+  });
+
   // Keys.
   const places = { r: '/runs', t: '/attempts', c: '/competitions', a: '/agents', m: '/compare' };
   let went = 0;
