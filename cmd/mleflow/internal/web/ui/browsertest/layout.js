@@ -8,6 +8,7 @@
     const style = getComputedStyle(e);
     if (e instanceof SVGElement || !shown(e)) continue;
     if (/hidden|clip/.test(style.overflowX) && e.scrollWidth > e.clientWidth + 1 && style.textOverflow !== 'ellipsis' && text(e)) say('text is cut off', e);
+    if (/flex|block/.test(style.display) && !e.matches('table *:not(.cells):not(.cell), pre *') && style.overflowX === 'visible' && (e.matches('.cells, .cell') || text(e)) && (e.scrollWidth > e.clientWidth + 2 || e.scrollHeight > e.clientHeight + 6) && e.clientWidth) say('content leaves its box', e);
     if (e.matches('button, select, summary, input:not([type=hidden], [type=checkbox])') && e.getBoundingClientRect().height < 24) say('a control is lower than 24 pixels', e);
     if (e.matches('nav [aria-current]') && (e.getBoundingClientRect().right > innerWidth || e.getBoundingClientRect().left < 0)) say('the current tab is out of sight', e);
     if (!e.matches('td, th') || e.closest('tr').cells.length < 2) continue;
