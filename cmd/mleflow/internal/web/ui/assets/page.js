@@ -1,5 +1,5 @@
 // The script of the local page: live sections, filters and keys. Pages work without
-// it, as they were when they were loaded.
+// it, as they were loaded.
 'use strict';
 (() => {
   const content = document.getElementById('content');
@@ -78,10 +78,10 @@
     if (form) { e.preventDefault(); filter(form); }
   });
 
-  // A cell without space for its text shows all of it as a tooltip.
-  document.addEventListener('mouseover', e => {
-    const cell = e.target.closest('.grid th, .grid td, .clip');
-    if (cell && [cell, ...cell.querySelectorAll('a, bdi')].some(c => c.scrollWidth > c.clientWidth + 1 && getComputedStyle(c).overflowX === 'hidden')) cell.title = cell.innerText;
+  // A cell's tooltip: its text.
+  content.addEventListener('mouseover', e => {
+    const c = e.target.closest('.grid th, .grid td, .clip');
+    if (c?.scrollWidth > c?.clientWidth) c.title = c.innerText;
   });
 
   // Keys.

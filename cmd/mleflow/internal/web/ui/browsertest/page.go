@@ -27,7 +27,7 @@ func (t *Tab) Violations() (found []string) {
 	}
 	t.call("Runtime.evaluate", map[string]any{"expression": string(script)})
 	// axe says nothing of contrast on a gradient.
-	t.Run("document.styleSheets[0]?.insertRule('.card.scroll { background: var(--card) !important }', 0)")
+	t.Run("document.styleSheets[0]?.insertRule('.card.scroll, .card > .scroll, .grid { background: var(--card) !important }', 0)")
 	defer t.Run("document.styleSheets[0]?.deleteRule(0)")
 	text := t.Run(`axe.run({resultTypes: ['violations']}).then(r => r.violations.filter(v => ['serious', 'critical'].includes(v.impact)).map(v => v.id + ': ' + v.nodes.map(n => n.html.slice(0, 160) + ' ' + (n.any[0]?.message || '')).slice(0, 3).join(' | ')))`)
 	if err := json.Unmarshal([]byte(text), &found); err != nil {
