@@ -78,7 +78,7 @@
     if (form) { e.preventDefault(); filter(form); }
   });
 
-  // A cell's tooltip: its text.
+  // The tooltip of a cell.
   content.addEventListener('mouseover', e => {
     const c = e.target.closest('.grid th, .grid td, .clip');
     if (c?.scrollWidth > c?.clientWidth) c.title = c.innerText;
