@@ -173,15 +173,12 @@ func briefly(d time.Duration) string {
 // A name that would touch the one before is left out; the legend has it.
 func (d *curves) levels() {
 	last := math.Inf(-1)
-	for _, l := range []struct {
-		value       float64
-		class, dash string
-	}{{d.Gold, "gold", ""}, {d.Silver, "silver", ""}, {d.Bronze, "bronze", ""}, {d.Median, "median", ` stroke-dasharray="4 3"`}} {
+	for _, l := range d.People.levels() {
 		if len(d.thresholds()) == 0 || !(l.value >= d.lo && l.value <= d.hi) {
 			continue
 		}
 		y := d.y(l.value)
-		fmt.Fprintf(d, `<path class="line %s" stroke-width="1.5"%s d="M%s %sH%s"/>`+"\n", l.class, l.dash, number(curveLeft), number(y), number(d.right()))
+		fmt.Fprintf(d, `<path class="line %s" stroke-width="1.5" d="M%s %sH%s"/>`+"\n", l.class, number(curveLeft), number(y), number(d.right()))
 		if y-last >= 12 {
 			d.text(d.right()+6, y+4, 11, "start", l.class)
 			last = y

@@ -27,6 +27,17 @@ func PeopleOf(r grading.Report) People {
 	return People{ID: r.CompetitionID, LowerIsBetter: r.LowerIsBetter, Gold: float64(r.Gold), Silver: float64(r.Silver), Bronze: float64(r.Bronze), Median: float64(r.Median)}
 }
 
+// level is a threshold and the class of its line.
+type level struct {
+	value float64
+	class string
+}
+
+// levels are the thresholds, the best first.
+func (p People) levels() []level {
+	return []level{{p.Gold, "gold"}, {p.Silver, "silver"}, {p.Bronze, "bronze"}, {p.Median, "median"}}
+}
+
 // Row is the scores of an agent, or of whatever else is compared with people.
 type Row struct {
 	Name   string
@@ -163,12 +174,9 @@ func (s *distribution) histogram() {
 }
 
 func (s *distribution) thresholds() {
-	for _, t := range []struct {
-		value       float64
-		class, dash string
-	}{{s.c.Median, "median", ` stroke-dasharray="4 3"`}, {s.c.Bronze, "bronze", ""}, {s.c.Silver, "silver", ""}, {s.c.Gold, "gold", ""}} {
+	for _, t := range s.c.levels() {
 		if len(finite([]float64{t.value})) > 0 {
-			fmt.Fprintf(s, `<path class="line %s" stroke-width="2"%s d="M%s %sV%s"/>`+"\n", t.class, t.dash, number(s.x(t.value)), number(s.bottom()), number(plotTop))
+			fmt.Fprintf(s, `<path class="line %s" stroke-width="2" d="M%s %sV%s"/>`+"\n", t.class, number(s.x(t.value)), number(s.bottom()), number(plotTop))
 		}
 	}
 }
@@ -178,7 +186,7 @@ func (s *distribution) thresholds() {
 func (s *distribution) points() {
 	for i, row := range s.rows {
 		y := s.rowAt(i)
-		s.text(plotLeft-8, y+4, 11, "end", clip(row.Name, 22))
+		s.text(plotLeft-8, y+4, 11, "end", clip(row.Name, 20))
 		for _, score := range row.Scores {
 			if !math.IsNaN(score) {
 				s.point(score, y, i%Palette)

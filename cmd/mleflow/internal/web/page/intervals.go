@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"html/template"
+	"math"
 )
 
 // Estimate is a value with its interval, a row of a plot of intervals. Without
@@ -48,21 +49,20 @@ func Dots(c People, rows []Estimate) template.HTML {
 	if c.LowerIsBetter {
 		about = "score (lower is better)"
 	}
-	levels := []struct {
-		value float64
-		class string
-	}{{c.Median, "median"}, {c.Bronze, "bronze"}, {c.Silver, "silver"}, {c.Gold, "gold"}}
 	reach := func(d *intervals) {
 		size := d.hi - d.lo
+		if size == 0 && !math.IsNaN(c.Gold-c.Median) {
+			size = math.Abs(c.Gold - c.Median)
+		}
 		near := span{d.lo - size, d.hi + size}
-		for _, l := range levels {
+		for _, l := range c.levels() {
 			if l.value >= near.lo && l.value <= near.hi {
 				d.include(l.value)
 			}
 		}
 	}
 	return drawIntervals(rows, about, reach, func(d *intervals) {
-		for _, l := range levels {
+		for _, l := range c.levels() {
 			if l.value >= d.lo && l.value <= d.hi {
 				fmt.Fprintf(d, `<path class="line %s" stroke-width="2" d="M%s %sV%s"/>`+"\n", l.class, number(d.x(l.value)), number(d.bottom), number(intervalTop))
 			}

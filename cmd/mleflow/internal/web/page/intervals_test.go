@@ -21,6 +21,9 @@ func TestDots(t *testing.T) {
 			t.Errorf("%q is there %d times, want %d", want, strings.Count(got, want), n)
 		}
 	}
+	if got := string(Dots(People{Gold: 0.99, Silver: 0.98, Bronze: 0.97, Median: 0.96}, []Estimate{{Name: "a", Value: 0.975}, {Name: "b", Value: 0.975}})); !strings.Contains(got, `class="line median"`) || strings.Contains(got, ">1.2<") {
+		t.Errorf("equal scores are drawn without the medals beside them: %s", got)
+	}
 	if Dots(people, rows[1:]) != "" {
 		t.Error("a plot of nothing is drawn")
 	}

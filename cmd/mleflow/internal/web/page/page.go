@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"sync"
+	"unicode"
 
 	"github.com/mleflow/mleflow/cache/leaf/plain"
 )
@@ -101,5 +102,21 @@ func (f Frame) Write(w io.Writer) error {
 
 // Clean removes control characters from a finished document or a part of one. Escaping
 // prevents strings from becoming tags; only this prevents them from changing the
-// direction of adjacent text.
-func Clean(document []byte) []byte { return plain.Source(document) }
+// direction of adjacent text, or from covering it with marks.
+func Clean(document []byte) []byte {
+	marks := 0
+	return bytes.Map(func(r rune) rune {
+		if r < 0x300 || !unicode.In(r, unicode.Mn, unicode.Me) {
+			marks = 0
+			return r
+		}
+		if marks++; marks > marksShown {
+			return -1
+		}
+		return r
+	}, plain.Source(document))
+}
+
+// marksShown is the largest number of combining marks on one character. Languages need
+// fewer.
+const marksShown = 6

@@ -61,18 +61,12 @@ func TestAxe(t *testing.T) {
 	}
 }
 
-// TestPagesInTheBrowser opens every page in four forms. MLEFLOW_SHOTS names a
-// folder for pictures of them, MLEFLOW_AXE the path of axe-core's axe.min.js.
+// TestPagesInTheBrowser opens every page in four forms. MLEFLOW_AXE names the path of
+// axe-core's axe.min.js.
 func TestPagesInTheBrowser(t *testing.T) {
 	b := browsertest.Open(t)
 	l := newLab(t)
-	attempts := []attempt{usual("aide", "0", "a note"), usual("aide", "1", "a note"), usual("dummy", "0", "a note"), usual("dummy", "1", "a note")}
-	attempts[1].score, attempts[2].score, attempts[3].reason = 0.995, 0.8, "the column label is missing"
-	r := l.write("demo.hcl", l.start, attempts)
-	for i, a := range attempts {
-		l.finish(r, i, a)
-	}
-	l.close(r, steps(attempts...))
+	run, attempts := l.usualRun()
 	l.get("/agents")
 	l.indexed()
 	base, first := l.serve()
@@ -87,15 +81,12 @@ func TestPagesInTheBrowser(t *testing.T) {
 			if at := tab.Run("location.href"); strings.Contains(at, "token") {
 				t.Errorf("the token stays in the address %s", at)
 			}
-			for name, path := range pagesOf(r.ID(), attempts[0]) {
+			for name, path := range pagesOf(run, attempts[0]) {
 				if name == "report" {
 					continue // a document of its own, tested where it is made
 				}
 				tab.Go(base + path)
 				looked(t, tab, name)
-				if dir := os.Getenv("MLEFLOW_SHOTS"); dir != "" {
-					tab.Shot(filepath.Join(dir, strings.ReplaceAll(name, " ", "-")+"-"+f.Name+".png"))
-				}
 			}
 			for _, asked := range tab.Asked() {
 				if !strings.HasPrefix(asked, base+"/") && !strings.HasPrefix(asked, "about:") {

@@ -28,7 +28,7 @@ func (o *one) curve(d *storyData, g *ledger.StepSummary, stats agentrun.Stats, r
 	c := page.Course{Curves: page.Curves{People: d.People, Until: end, Marks: stops}, Lanes: o.lanes()}
 	var points []grading.Moment
 	switch {
-	case g == nil || g.Outputs["curve"] == "":
+	case g == nil || len(g.Outputs) == 0:
 		d.NoCurve = "There is no score over time: no step has graded the attempt yet."
 	case !decode(g.Outputs["curve"], &points) || len(points) == 0:
 		d.NoCurve = "There is no score over time: the attempt kept no snapshots, or its grade step was not given them. snapshot_every = \"10m\" in the agent-run step keeps them, and snapshots = step.agent-run.NAME[each.key].snapshots in the grade step scores them."

@@ -147,7 +147,7 @@ func TestFirstScreenOfNothing(t *testing.T) {
 }
 
 // sizes are the windows of which pictures are looked at.
-var sizes = []browsertest.Form{{Name: "1400-light", Width: 1400, Height: 900, Dark: false}, {Name: "1400-dark", Width: 1400, Height: 900, Dark: true}, {Name: "1000-light", Width: 1000, Height: 900, Dark: false}, {Name: "400-light", Width: 400, Height: 800, Dark: false}, {Name: "400-dark", Width: 400, Height: 800, Dark: true}}
+var sizes = []browsertest.Form{{Name: "1400-light", Width: 1400, Height: 900, Dark: false}, {Name: "1400-dark", Width: 1400, Height: 900, Dark: true}, {Name: "1000-light", Width: 1000, Height: 900, Dark: false}, {Name: "1000-dark", Width: 1000, Height: 900, Dark: true}, {Name: "400-light", Width: 400, Height: 800, Dark: false}, {Name: "400-dark", Width: 400, Height: 800, Dark: true}}
 
 // TestFirstScreenInTheBrowser opens a run, its cells and an attempt. MLEFLOW_SHOTS names a
 // folder for pictures.

@@ -155,9 +155,10 @@ func (l *lab) finish(r *ledger.Run, i int, a attempt) {
 	_, _ = log.Write([]byte("started " + a.message + "\n"))
 	_ = log.Close()
 	l.end(r, solve, "agent-run", out, conditions, when(10*i), when(10*i+5))
-	medals := map[string]bool{"any_medal": a.score > 0.97, "gold_medal": a.score > 0.99, "bronze_medal": a.score > 0.97 && a.score <= 0.99}
+	valid := a.reason == ""
+	medals := map[string]bool{"any_medal": valid && a.score > 0.97, "gold_medal": valid && a.score > 0.99, "bronze_medal": valid && a.score > 0.97 && a.score <= 0.99}
 	report := map[string]any{"competition_id": a.competition, "score": a.score, "exact_score": a.score, "outcome": "scored", "gold_threshold": 0.99167, "silver_threshold": 0.98611, "bronze_threshold": 0.97222, "median_threshold": 0.96667,
-		"valid_submission": true, "submission_exists": true, "rank": 7, "teams": 40, "above_median": a.score > 0.9, "conditions": conditions, "labels": map[string]string{"agent": a.agent, "seed": a.seed}}
+		"valid_submission": true, "submission_exists": true, "rank": 7, "teams": 40, "above_median": valid && a.score > 0.9, "conditions": conditions, "labels": map[string]string{"agent": a.agent, "seed": a.seed}}
 	for k, v := range medals {
 		report[k] = v
 	}
@@ -170,7 +171,7 @@ func (l *lab) finish(r *ledger.Run, i int, a attempt) {
 	if a.reason != "" {
 		graded["outcome"] = cache.Value{JSON: []byte(`"invalid"`)}
 	}
-	if a.score > 0.97 && a.reason == "" {
+	if valid && a.score > 0.97 {
 		graded["medal"] = cache.Value{JSON: []byte(`"bronze"`)}
 	}
 	l.end(r, score, "grade", graded, conditions, when(10*i+6), when(10*i+7))

@@ -121,9 +121,12 @@ func storyFacts(o *one, known bool, stats agentrun.Stats, report *grading.Graded
 		}
 	}
 	row := attemptRowOf(o.m, o.sum, o.address, o.u.Now())
-	class := "good"
-	if row.Bad {
+	class := ""
+	switch {
+	case row.Bad:
 		class = "bad"
+	case row.Score != "":
+		class = "good"
 	}
 	add("outcome", cmp.Or(row.Outcome, row.Status), class)
 	switch {

@@ -1,11 +1,9 @@
 package ui
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui/browsertest"
 )
@@ -97,34 +95,4 @@ func TestPaletteInTheBrowser(t *testing.T) {
 	looked(t, tab, "an attempt")
 	tab.Go(base + "/search?q=codex")
 	looked(t, tab, "a search")
-}
-
-// TestShots takes pictures of the lists with 1, 20 and 5,000 attempts for who looks at them.
-func TestShots(t *testing.T) {
-	dir := os.Getenv("MLEFLOW_SHOTS")
-	if dir == "" {
-		t.Skip("MLEFLOW_SHOTS names no folder")
-	}
-	b := browsertest.Open(t)
-	for _, n := range []int{1, 20, 5000} {
-		l := newLab(t)
-		id := l.try("mlebench.hcl", l.start, trials(n))
-		if n > 20 {
-			l.try("demo.hcl", l.start.Add(time.Hour), trials(20))
-		}
-		l.get("/agents")
-		l.indexed()
-		base, first := l.serve()
-		for _, width := range []int{1400, 1000, 400} {
-			for _, dark := range []bool{false, true} {
-				tab := b.Tab(browsertest.Form{Width: width, Height: 900, Dark: dark})
-				tab.Go(first)
-				for name, path := range map[string]string{"runs": "/runs", "attempts": runAddress(id) + "/attempts", "grouped": runAddress(id) + "/attempts?group=agent&fold=1", "results": "/attempts?sort=score&dir=desc", "steps": runAddress(id) + "/steps", "competitions": "/competitions", "agents": "/agents", "competition": "/competitions/demo-digits", "agent": "/agent?name=aide", "search": "/search?q=aide"} {
-					tab.Go(base + path)
-					looked(t, tab, name)
-					tab.Shot(filepath.Join(dir, fmt.Sprintf("%s-%d-%d-%v.png", name, n, width, dark)))
-				}
-			}
-		}
-	}
 }

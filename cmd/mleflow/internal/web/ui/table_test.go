@@ -72,7 +72,7 @@ func (l *lab) try(pipeline string, started time.Time, all []trial) string {
 		if t.graded == "scored" {
 			score, exact = strconv.FormatFloat(t.score, 'g', -1, 64), t.score
 		}
-		report := must(json.Marshal(map[string]any{"competition_id": t.competition, "score": exact, "exact_score": exact, "outcome": t.graded, "reason": t.reason, "gold_threshold": 0.95, "silver_threshold": 0.93, "bronze_threshold": 0.9, "median_threshold": 0.6,
+		report := must(json.Marshal(map[string]any{"competition_id": t.competition, "score": exact, "exact_score": exact, "submission_exists": t.graded != "missing", "valid_submission": t.graded == "scored", "above_median": t.graded == "scored" && t.score > 0.6, "outcome": t.graded, "reason": t.reason, "gold_threshold": 0.95, "silver_threshold": 0.93, "bronze_threshold": 0.9, "median_threshold": 0.6,
 			"any_medal": t.medal != "none", "gold_medal": t.medal == "gold", "bronze_medal": t.medal == "bronze", "labels": map[string]string{"agent": t.agent, "seed": t.seed}}))
 		var ref cache.Ref
 		if len(all) <= 100 || l.reports { // of more, the journal is enough

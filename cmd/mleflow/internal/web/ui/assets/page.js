@@ -1,5 +1,5 @@
 // The script of the local page: live sections, filters and keys. Pages work without
-// it, as they were when they were loaded.
+// it, as they were loaded.
 'use strict';
 (() => {
   const content = document.getElementById('content');
@@ -76,6 +76,12 @@
   content.addEventListener('submit', e => {
     const form = e.target.closest('form[data-filter]');
     if (form) { e.preventDefault(); filter(form); }
+  });
+
+  // The tooltip of a cell.
+  content.addEventListener('mouseover', e => {
+    const c = e.target.closest('.grid th, .grid td, .clip');
+    if (c?.scrollWidth > c?.clientWidth) c.title = c.innerText;
   });
 
   // Keys.

@@ -231,11 +231,17 @@ func (t *Tab) Type(text string) {
 	t.call("Input.insertText", map[string]any{"text": text})
 }
 
-// Shot writes a picture of the whole page.
+// tallest is the height of the largest picture, in pixels: Chromium refuses larger ones.
+const tallest = 12_000
+
+// Shot writes a picture of the page, of a very long one of its start.
 func (t *Tab) Shot(path string) {
 	t.b.t.Helper()
 	var shot struct{ Data string }
-	_ = json.Unmarshal(t.call("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": true}), &shot)
+	var size [2]int
+	_ = json.Unmarshal([]byte(t.Run("[document.documentElement.scrollWidth, document.documentElement.scrollHeight]")), &size)
+	clip := map[string]any{"x": 0, "y": 0, "width": size[0], "height": min(size[1], tallest), "scale": 1}
+	_ = json.Unmarshal(t.call("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": true, "clip": clip}), &shot)
 	data, err := base64.StdEncoding.DecodeString(shot.Data)
 	if err == nil {
 		err = os.WriteFile(path, data, 0o600)

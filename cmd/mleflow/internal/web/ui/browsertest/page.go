@@ -1,6 +1,7 @@
 package browsertest
 
 import (
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -26,7 +27,7 @@ func (t *Tab) Violations() (found []string) {
 	}
 	t.call("Runtime.evaluate", map[string]any{"expression": string(script)})
 	// axe says nothing of contrast on a gradient.
-	t.Run("document.styleSheets[0]?.insertRule('.card.scroll { background: var(--card) !important }', 0)")
+	t.Run("document.styleSheets[0]?.insertRule('.card.scroll, .card > .scroll, .grid { background: var(--card) !important }', 0)")
 	defer t.Run("document.styleSheets[0]?.deleteRule(0)")
 	text := t.Run(`axe.run({resultTypes: ['violations']}).then(r => r.violations.filter(v => ['serious', 'critical'].includes(v.impact)).map(v => v.id + ': ' + v.nodes.map(n => n.html.slice(0, 160) + ' ' + (n.any[0]?.message || '')).slice(0, 3).join(' | ')))`)
 	if err := json.Unmarshal([]byte(text), &found); err != nil {
@@ -35,9 +36,23 @@ func (t *Tab) Violations() (found []string) {
 	return found
 }
 
+//go:embed layout.js
+var layout string
+
+// Layout returns what is wrong with the layout: text that is cut off or not isolated from
+// text of another direction, labels that collide, columns without space, small controls.
+func (t *Tab) Layout() (found []string) {
+	t.b.t.Helper()
+	text := t.Run(layout)
+	if err := json.Unmarshal([]byte(text), &found); err != nil {
+		t.b.t.Fatalf("layout: %s", text)
+	}
+	return found
+}
+
 // Faults returns what is wrong with the page that is shown: what the browser
 // complained of, scripts that ran or could run besides the page's own /page.js, what is
-// wider than the window, and what axe-core finds.
+// wider than the window, its layout, and what axe-core finds.
 func (t *Tab) Faults() []string {
 	t.b.t.Helper()
 	faults := t.Said()
@@ -51,8 +66,9 @@ func (t *Tab) Faults() []string {
 		faults = append(faults, "the page is "+wide+" pixels wider than the window")
 	}
 	if t.Run("[...document.querySelectorAll('pre, bdi')].some(e => e.textContent.length > 500000)") == "true" {
-		return faults // axe takes minutes for a megabyte on a line, and looks at the same elements
+		return faults // what follows takes minutes for a megabyte on a line, and looks at the same elements
 	}
+	faults = append(faults, t.Layout()...)
 	for _, v := range t.Violations() {
 		faults = append(faults, fmt.Sprintf("axe: %s", v))
 	}
