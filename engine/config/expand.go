@@ -108,6 +108,7 @@ func (x *expander) expandStep(n node) diag.List {
 // addInstances adds the instances of a block. There may be very many, so they and
 // their content are allocated at once.
 func (x *expander) addInstances(s *Step, elements []element) []*Instance {
+	s.argNames = s.Kind.ArgNames()
 	outs := s.Kind.Outputs
 	content := 0
 	for o := range outs {
