@@ -127,6 +127,10 @@ func (e *argEval) value(expr hcl.Expression) (cty.Value, diag.List) {
 	if s := e.shared; s.has(expr) {
 		same := s.values[expr]
 		return same.value, copyDiags(same.diags)
+	} else if s != nil {
+		if short, ok := s.shortcuts[expr]; ok {
+			return short.value(e.inst), nil
+		}
 	}
 	return e.ev.evaluate(expr, e.ctx())
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
@@ -74,7 +73,7 @@ func (g *Graph) Find(a addr.Instance) (int, bool) {
 	if !a.HasKey {
 		return b.instances[0].index, true
 	}
-	i, ok := slices.BinarySearchFunc(b.instances, a.Key, func(inst *Instance, key string) int { return strings.Compare(inst.Addr.Key, key) })
+	i, ok := b.find(a.Key)
 	return b.instances[0].index + i, ok
 }
 
