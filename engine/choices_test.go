@@ -48,7 +48,7 @@ func (h *harbour) choose(args step.Args) ([]step.Choice, error) {
 	h.mu.Lock()
 	h.asked++
 	h.mu.Unlock()
-	if v := args.Value.GetAttr("required_isolation"); !v.IsNull() && v.AsString() != h.engine || h.engine == "" {
+	if v := args.Get("required_isolation"); !v.IsNull() && v.AsString() != h.engine || h.engine == "" {
 		return nil, step.WrongArg("required_isolation", errors.New("no such engine in this harbour"))
 	}
 	c := step.Choice{Arg: "engine", Value: h.engine, Why: "the harbour has it"}

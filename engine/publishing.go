@@ -101,7 +101,7 @@ func (e *Engine) published(ctx context.Context, p *Program, pub *config.Publicat
 		case diags.HasErrors() || !v.Known:
 			return cache.Ref{}, nil
 		case v.Content != nil:
-			return v.Content.Ref, attempt.StoreLocal(ctx, store, step.Args{Value: step.NewArtifact(v.Content)})
+			return v.Content.Ref, attempt.StoreLocal(ctx, store, step.ArgsOf(cty.ObjectVal(map[string]cty.Value{"content": step.NewArtifact(v.Content)})))
 		}
 		text := config.Text(v.Value)
 		if v.Value.Type() != cty.String {

@@ -26,7 +26,7 @@ func shaky(s *service) step.Kind {
 		Args:    []step.Attr{{Name: "text", Type: cty.String, Required: true}},
 		Outputs: []step.Output{{Name: "content", Type: step.ArtifactType}},
 		New: func(args step.Args) (step.Step, error) {
-			return &guest{s: s, text: args.Value.GetAttr("text").AsString()}, nil
+			return &guest{s: s, text: args.Get("text").AsString()}, nil
 		},
 	}
 }

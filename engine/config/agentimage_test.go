@@ -57,7 +57,7 @@ func TestAgentImageOfStep(t *testing.T) {
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
-	agent := args.Value.GetAttr("agent")
+	agent := args.Get("agent")
 	built := agent.GetAttr("built")
 	if built.IsNull() || built.EncapsulatedValue().(*step.Artifact).Ref.ID != want || !agent.GetAttr("image").RawEquals(cty.StringVal("")) {
 		t.Errorf("the agent is %#v", agent)
@@ -104,7 +104,7 @@ step "solve" "x" {
 		if diags.HasErrors() {
 			t.Fatal(diags)
 		}
-		agent := args.Value.GetAttr("agent")
+		agent := args.Get("agent")
 		if got := agent.GetAttr("image"); !got.RawEquals(cty.StringVal(want)) || agent.GetAttr("secrets").LengthInt() != 0 {
 			t.Errorf("contained = %s: the agent is %#v", contained, agent)
 		}

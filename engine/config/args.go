@@ -28,21 +28,6 @@ func (ev *evaluator) evaluateArgs(inst *Instance, common *shared, ctx func() *hc
 	return values, e.origins, e.diags
 }
 
-// object builds the object that a kind decodes from the values that
-// evaluateArgs returned. Instances keep only the values, because there may be
-// very many.
-func object(k *step.Kind, values []cty.Value) cty.Value {
-	attrs := make(map[string]cty.Value, len(values))
-	for i, v := range values {
-		if i < len(k.Args) {
-			attrs[k.Args[i].Name] = v
-		} else {
-			attrs[k.Blocks[i-len(k.Args)].Name] = v
-		}
-	}
-	return cty.ObjectVal(attrs)
-}
-
 // argEval evaluates the arguments of one instance.
 type argEval struct {
 	ev      *evaluator
@@ -142,6 +127,10 @@ func (e *argEval) value(expr hcl.Expression) (cty.Value, diag.List) {
 	if s := e.shared; s.has(expr) {
 		same := s.values[expr]
 		return same.value, copyDiags(same.diags)
+	} else if s != nil {
+		if short, ok := s.shortcuts[expr]; ok {
+			return short.value(e.inst), nil
+		}
 	}
 	return e.ev.evaluate(expr, e.ctx())
 }

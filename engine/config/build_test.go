@@ -47,7 +47,7 @@ func TestBuild(t *testing.T) {
 			t.Fatal(diags)
 		}
 		got, diags := g.Args(0)
-		if diags.HasErrors() || got.Value.GetAttr("id").AsString() != `${x} %{y} "z"` {
+		if diags.HasErrors() || got.Get("id").AsString() != `${x} %{y} "z"` {
 			t.Errorf("%s: got %v, %v", tt.name, got, diags)
 		}
 	}

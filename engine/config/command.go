@@ -53,9 +53,6 @@ func isDeclared(name string, declared []string) bool {
 // all instances of the block have the same.
 func (x *expansion) checkCommands(inst *Instance, args []cty.Value) diag.List {
 	s := inst.Step
-	if x.shared == nil {
-		return checkOwnCommands(x.pipeline, inst, args)
-	}
 	for i := range s.Kind.Args {
 		a := &s.Kind.Args[i]
 		if (a.Command || declares(a)) && !x.shared.has(s.Args[a.Name]) {

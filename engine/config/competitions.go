@@ -58,7 +58,7 @@ func settingsOf(path string, src []byte, files map[string][]byte, shipped fs.FS,
 				return
 			}
 		}
-		list, diags := texts(path, src, from, &bounded.Budget{})
+		list, diags := reader{from, &bounded.Budget{}, name}.texts(path, src)
 		if diags.HasErrors() {
 			return
 		}

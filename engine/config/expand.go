@@ -87,10 +87,14 @@ func (x *expander) expandStep(n node) diag.List {
 	}
 	instances := x.addInstances(s, elements)
 	x.blocks[s] = &block{instances: instances, keyed: s.ForEach != nil, value: cty.NilVal}
-	block := expansion{expander: x, ctx: x.scope(exprs)}
-	if s.ForEach != nil {
-		block.shared = &shared{values: x.evaluateOnce(s, block.ctx), alike: alikes(exprs), each: slices.ContainsFunc(exprs, refersToEach)}
+	if len(instances) == 0 {
+		return nil
 	}
+	short := x.shortcuts(exprs, instances)
+	exprs = slices.DeleteFunc(exprs, func(e hcl.Expression) bool { _, ok := short[e]; return ok })
+	block := expansion{expander: x, ctx: x.scope(exprs)}
+	block.shared = &shared{shortcuts: short, alike: alikes(exprs), each: slices.ContainsFunc(exprs, refersToEach)}
+	block.shared.values = x.evaluateOnce(s, block.ctx, short)
 	found := make([]diag.List, len(elements))
 	parallel.For(len(elements), func(i int) {
 		found[i] = block.instance(instances[i])
@@ -108,6 +112,7 @@ func (x *expander) expandStep(n node) diag.List {
 // addInstances adds the instances of a block. There may be very many, so they and
 // their content are allocated at once.
 func (x *expander) addInstances(s *Step, elements []element) []*Instance {
+	s.argNames = s.Kind.ArgNames()
 	outs := s.Kind.Outputs
 	content := 0
 	for o := range outs {

@@ -25,11 +25,19 @@ type text struct {
 	file       *hcl.File
 }
 
+// reader reads the files of a pipeline as files of its folder, so a run records them
+// with all else that it read there.
+type reader struct {
+	from   *local.Files
+	budget *bounded.Budget
+	// only, if set, is the name of the only setting that matters: included files
+	// without it are empty.
+	only string
+}
+
 // texts parses a pipeline's file and those that it extends and includes, the one
-// that extends nothing first, and what a file includes before it. They are read
-// as files of the pipeline's folder, so a run records them with all else that it
-// read there.
-func texts(path string, src []byte, from *local.Files, budget *bounded.Budget) (list []text, diags diag.List) {
+// that extends nothing first, and what a file includes before it.
+func (r reader) texts(path string, src []byte) (list []text, diags diag.List) {
 	name := filepath.Base(path)
 	for {
 		t := text{name: name, path: filepath.Join(filepath.Dir(path), name)}
@@ -37,19 +45,19 @@ func texts(path string, src []byte, from *local.Files, budget *bounded.Budget) (
 			t.path = path // as it was named
 		}
 		var more diag.List
-		t.file, more = budget.Parse(src, t.path)
+		t.file, more = r.budget.Parse(src, t.path)
 		list, diags = slices.Insert(list, 0, t), append(diags, more...)
 		if more.HasErrors() {
 			return list, diags
 		}
-		included, more := included(t, list, from, budget)
+		included, more := r.included(t, list)
 		list, diags = slices.Insert(list, 0, included...), append(diags, more...)
 		base, more := extends(t.file.Body)
 		diags = append(diags, more...)
 		if base == nil || diags.HasErrors() {
 			return list, diags
 		}
-		if name, src, more = readBase(t, list, base, from); more.HasErrors() {
+		if name, src, more = readBase(t, list, base, r.from); more.HasErrors() {
 			return list, append(diags, more...)
 		}
 	}
@@ -57,14 +65,14 @@ func texts(path string, src []byte, from *local.Files, budget *bounded.Budget) (
 
 // included parses the files that the mleflow blocks of a file include, except
 // those that are in the list already.
-func included(t text, list []text, from *local.Files, budget *bounded.Budget) (more []text, diags diag.List) {
+func (r reader) included(t text, list []text) (more []text, diags diag.List) {
 	for a := range settings(t.file.Body, "include") {
 		patterns, bad := stringList(a, `Write, for example, include = ["agents/*.hcl"].`)
 		if diags = append(diags, bad...); bad.HasErrors() {
 			continue
 		}
 		for _, pattern := range patterns {
-			names, err := from.Sources(t.name, pattern)
+			names, err := r.from.Sources(t.name, pattern)
 			if err == nil && len(names) == 0 {
 				err = fmt.Errorf("there is no file that matches %q", pattern)
 			}
@@ -77,7 +85,7 @@ func included(t text, list []text, from *local.Files, budget *bounded.Budget) (m
 				if slices.ContainsFunc(slices.Concat(list, more), func(t text) bool { return t.name == name }) {
 					continue
 				}
-				one, bad := readIncluded(a, name, list[len(list)-1], from, budget)
+				one, bad := r.readIncluded(a, name, list[len(list)-1])
 				more, diags = append(more, one), append(diags, bad...)
 			}
 		}
@@ -87,14 +95,18 @@ func included(t text, list []text, from *local.Files, budget *bounded.Budget) (m
 
 // readIncluded parses one file that an argument includes. named is the file that
 // the command line names: paths are shown as its.
-func readIncluded(a *hcl.Attribute, name string, named text, from *local.Files, budget *bounded.Budget) (text, diag.List) {
+func (r reader) readIncluded(a *hcl.Attribute, name string, named text) (text, diag.List) {
 	t := text{name: name, path: filepath.Join(filepath.Dir(named.path), name)}
-	src, err := from.Source(name)
+	src, err := r.from.Source(name)
 	if err != nil {
 		return t, diag.List{diag.Error(a.Expr.Range(), "Files cannot be included", "%s", diag.Sentence(err.Error()))}
 	}
+	if !strings.Contains(src, r.only) {
+		t.file = &hcl.File{Body: hcl.EmptyBody()}
+		return t, nil
+	}
 	var diags diag.List
-	if t.file, diags = budget.Parse([]byte(src), t.path); diags.HasErrors() {
+	if t.file, diags = r.budget.Parse([]byte(src), t.path); diags.HasErrors() {
 		return t, diags
 	}
 	for _, name := range []string{"include", "extends"} {

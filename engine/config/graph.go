@@ -2,7 +2,6 @@ package config
 
 import (
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
@@ -74,7 +73,7 @@ func (g *Graph) Find(a addr.Instance) (int, bool) {
 	if !a.HasKey {
 		return b.instances[0].index, true
 	}
-	i, ok := slices.BinarySearchFunc(b.instances, a.Key, func(inst *Instance, key string) int { return strings.Compare(inst.Addr.Key, key) })
+	i, ok := b.find(a.Key)
 	return b.instances[0].index + i, ok
 }
 
@@ -169,7 +168,7 @@ func (g *Graph) Args(i int) (step.Args, diag.List) {
 	inst := g.Instances[i]
 	conditions := g.Consumed(i)
 	if !inst.Dynamic {
-		return step.Args{Value: object(inst.Step.Kind, inst.args), Limits: inst.Limits, Conditions: conditions}, nil
+		return inst.arguments(inst.args, conditions), nil
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -177,7 +176,14 @@ func (g *Graph) Args(i int) (step.Args, diag.List) {
 	g.eval.refresh()
 	scope := g.eval.scope(inst.Step.expressions())
 	args, _, diags := g.eval.evaluateArgs(inst, nil, func() *hcl.EvalContext { return inst.context(scope) })
-	return step.Args{Value: object(inst.Step.Kind, args), Limits: inst.Limits, Conditions: conditions}, diags
+	return inst.arguments(args, conditions), diags
+}
+
+// arguments are values that evaluateArgs returned as arguments.
+func (inst *Instance) arguments(values []cty.Value, conditions []string) step.Args {
+	args := step.NewArgs(inst.Step.argNames, values)
+	args.Limits, args.Conditions = inst.Limits, conditions
+	return args
 }
 
 // Known reports whether every argument of i was known when the pipeline was

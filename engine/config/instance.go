@@ -16,8 +16,7 @@ import (
 type expansion struct {
 	*expander
 	// ctx has the names that the block refers to, except each.
-	ctx *hcl.EvalContext
-	// shared is nil without for_each.
+	ctx    *hcl.EvalContext
 	shared *shared
 }
 
@@ -27,7 +26,7 @@ func (x *expansion) instance(inst *Instance) diag.List {
 	}
 	var own *hcl.EvalContext // of the instance, made if something needs it
 	child := func() *hcl.EvalContext {
-		if s := x.shared; s != nil && !s.each {
+		if !x.shared.each {
 			return x.ctx
 		}
 		if own == nil {
@@ -69,10 +68,10 @@ func (x *expansion) waits(e hcl.Expression, ctx func() *hcl.EvalContext) ([]int,
 		unmark(v, marks)
 		return dependsOn(originsOf(marks)), diags
 	}
-	s := x.shared
-	if s == nil || refersToEach(e) {
+	if refersToEach(e) {
 		return evaluate()
 	}
+	s := x.shared
 	s.waits.once.Do(func() { s.waits.deps, s.waits.diags = evaluate() })
 	return s.waits.deps, copyDiags(s.waits.diags)
 }
@@ -80,7 +79,7 @@ func (x *expansion) waits(e hcl.Expression, ctx func() *hcl.EvalContext) ([]int,
 // limited returns the limits of an instance. If none refers to each, they are the
 // same for all instances of the block.
 func (x *expansion) limited(s *Step, ctx func() *hcl.EvalContext) limited {
-	if x.shared == nil || slices.ContainsFunc(s.limits(), refersToEach) {
+	if slices.ContainsFunc(s.limits(), refersToEach) {
 		return x.limits(s, ctx)
 	}
 	same := &x.shared.limits
@@ -124,9 +123,9 @@ func distinct(list []int) []int {
 	return slices.Clip(slices.Compact(list))
 }
 
-// shared is what the instances of a block with for_each have in common while they
-// are expanded.
+// shared is what the instances of a block have in common while they are expanded.
 type shared struct {
+	shortcuts map[hcl.Expression]shortcut
 	// values are those of the arguments that do not refer to each.
 	values map[hcl.Expression]evaluated
 	// alike are the values of those that refer to some attributes of each.value.
@@ -174,7 +173,7 @@ func (s *shared) final(e hcl.Expression) bool { return s != nil && e != nil && s
 
 // evaluateOnce evaluates the arguments of a block that are the same for all
 // instances, since they do not refer to each.
-func (x *expander) evaluateOnce(s *Step, ctx *hcl.EvalContext) map[hcl.Expression]evaluated {
+func (x *expander) evaluateOnce(s *Step, ctx *hcl.EvalContext, short map[hcl.Expression]shortcut) map[hcl.Expression]evaluated {
 	once := map[hcl.Expression]evaluated{}
 	add := func(attrs []step.Attr, exprs map[string]hcl.Expression) {
 		for i := range attrs {
@@ -182,7 +181,13 @@ func (x *expander) evaluateOnce(s *Step, ctx *hcl.EvalContext) map[hcl.Expressio
 			if e == nil || refersToEach(e) {
 				continue
 			}
-			v, diags := x.evaluate(e, ctx)
+			var v cty.Value
+			var diags diag.List
+			if short, ok := short[e]; ok {
+				v = short.value(nil)
+			} else {
+				v, diags = x.evaluate(e, ctx)
+			}
 			final := false
 			if !diags.HasErrors() && !v.ContainsMarked() {
 				if out, err := bounded.Convert(v, attrs[i].Type); err == nil {

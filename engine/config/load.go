@@ -50,7 +50,7 @@ func Parse(path string, src []byte, opts Options) (*Pipeline, diag.List) {
 	}
 	p.funcs = p.budget.Functions(functions(opts.Functions))
 	maps.Copy(p.funcs, localFunctions(p.local, p.funcs, p.budget))
-	files, diags := texts(path, src, p.local, p.budget)
+	files, diags := reader{from: p.local, budget: p.budget}.texts(path, src)
 	for _, f := range files {
 		p.Files[f.path] = f.file
 	}

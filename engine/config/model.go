@@ -130,7 +130,7 @@ func checkModel(kinds *step.Registry, m *Model, v cty.Value) (diags diag.List) {
 		return nil
 	}
 	var plain step.Model
-	if err := (step.Args{Value: v}).Decode(&plain); err != nil {
+	if err := step.ArgsOf(v).Decode(&plain); err != nil {
 		return diag.List{diag.Error(m.Range, "Invalid model", "%s", diag.Sentence(err.Error()))}
 	}
 	for _, name := range kinds.Names() {

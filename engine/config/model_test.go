@@ -280,7 +280,7 @@ output "said" {
 	if deps := g.Instances[i].Deps; len(deps) != 2 || g.Instances[deps[1]].Addr.String() != "step.solve.x" || g.Instances[i].Private {
 		t.Errorf("depends on %v, private %v", deps, g.Instances[i].Private)
 	}
-	if v := argsOf(t, g, "step.solve.y").Value.GetAttr("agent").GetAttr("models"); v.LengthInt() != 1 || v.Index(cty.Zero).GetAttr("replay").LengthInt() != 1 {
+	if v := argsOf(t, g, "step.solve.y").Get("agent").GetAttr("models"); v.LengthInt() != 1 || v.Index(cty.Zero).GetAttr("replay").LengthInt() != 1 {
 		t.Errorf("got %#v", v)
 	}
 }

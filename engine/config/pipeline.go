@@ -127,6 +127,9 @@ type Step struct {
 	// block by block name.
 	Args   map[string]hcl.Expression
 	Blocks map[string]map[string]hcl.Expression
+
+	// argNames are the names of arguments and blocks, once the step is expanded.
+	argNames []string
 }
 
 // ArgRange returns the range of an argument or nested block, or that of the

@@ -312,7 +312,7 @@ step "board" "b" { note = local.n }
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
-	if note := args.Value.GetAttr("note"); !note.RawEquals(cty.StringVal("7")) {
+	if note := args.Get("note"); !note.RawEquals(cty.StringVal("7")) {
 		t.Errorf("note = %#v, want 7", note)
 	}
 }
@@ -341,7 +341,7 @@ step "board" "b" {
 				t.Error(diags)
 				return
 			}
-			if note := args.Value.GetAttr("note"); !note.RawEquals(cty.StringVal(strconv.Itoa(i))) {
+			if note := args.Get("note"); !note.RawEquals(cty.StringVal(strconv.Itoa(i))) {
 				t.Errorf("note %d = %#v", i, note)
 			}
 		})

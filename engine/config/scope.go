@@ -211,15 +211,21 @@ func (inst *Instance) value() cty.Value {
 	outs := inst.Step.Kind.Outputs
 	attrs := make(map[string]cty.Value, len(outs))
 	for o := range outs {
-		v := cty.UnknownVal(outs[o].Type)
-		if a := inst.artifacts[o]; a != nil {
-			v = step.NewArtifact(a)
-		} else if inst.outputs != nil {
-			v = smallValue(inst.outputs[outs[o].Name].JSON, outs[o].Type)
-		}
-		attrs[outs[o].Name] = v.Mark(origin{inst: inst, out: o})
+		attrs[outs[o].Name] = inst.output(o)
 	}
 	return cty.ObjectVal(attrs)
+}
+
+// output is the value of one output with its mark.
+func (inst *Instance) output(o int) cty.Value {
+	out := &inst.Step.Kind.Outputs[o]
+	v := cty.UnknownVal(out.Type)
+	if a := inst.artifacts[o]; a != nil {
+		v = step.NewArtifact(a)
+	} else if inst.outputs != nil {
+		v = smallValue(inst.outputs[out.Name].JSON, out.Type)
+	}
+	return v.Mark(origin{inst: inst, out: o})
 }
 
 func smallValue(text []byte, ty cty.Type) cty.Value {

@@ -2,15 +2,19 @@ package step
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Args are the decoded arguments of an instance: a wholly known object with one
-// attribute for every Attr and Block of its kind.
+// Args are the arguments of an instance: a wholly known value for every Attr and
+// Block of its kind. Missing optional arguments are null.
 type Args struct {
-	// Value is the object. Missing optional arguments are null.
-	Value cty.Value
+	// names are those of the values. The instances of a block share them.
+	names  []string
+	values []cty.Value
+
 	// Limits are the instance's limits, for kinds that enforce or report them.
 	Limits Limits
 	// Conditions are the conditions of everything that the instance consumes;
@@ -18,11 +22,54 @@ type Args struct {
 	Conditions []string
 }
 
+// NewArgs returns arguments with the names that Kind.ArgNames returned. It keeps
+// both lists.
+func NewArgs(names []string, values []cty.Value) Args { return Args{names: names, values: values} }
+
+// ArgsOf returns the attributes of an object as arguments.
+func ArgsOf(object cty.Value) (a Args) {
+	attrs := object.AsValueMap()
+	for _, name := range slices.Sorted(maps.Keys(attrs)) {
+		a.names, a.values = append(a.names, name), append(a.values, attrs[name])
+	}
+	return a
+}
+
+// ArgNames returns the names of the kind's arguments and then of its blocks.
+func (k *Kind) ArgNames() []string {
+	names := make([]string, 0, len(k.Args)+len(k.Blocks))
+	for i := range k.Args {
+		names = append(names, k.Args[i].Name)
+	}
+	for i := range k.Blocks {
+		names = append(names, k.Blocks[i].Name)
+	}
+	return names
+}
+
+// Get returns the value of an argument or block, or cty.NilVal if there is none of
+// that name.
+func (a Args) Get(name string) cty.Value {
+	if i := slices.Index(a.names, name); i >= 0 {
+		return a.values[i]
+	}
+	return cty.NilVal
+}
+
+// Object returns all arguments as one object. Making it is slow.
+func (a Args) Object() cty.Value {
+	attrs := make(map[string]cty.Value, len(a.names))
+	for i, name := range a.names {
+		attrs[name] = a.values[i]
+	}
+	return cty.ObjectVal(attrs)
+}
+
 // Decode stores the arguments in the struct to which dst points. Its fields
 // carry `cty:"name"` tags for exactly the kind's arguments and blocks.
 // Artifacts are decoded into *Artifact, optional arguments into pointers.
 func (a Args) Decode(dst any) error {
-	if err := decode(a.Value, dst); err != nil {
+	if err := a.decode(dst); err != nil {
 		return fmt.Errorf("decode arguments: %w", err)
 	}
 	return nil

@@ -10,12 +10,12 @@ import (
 
 func TestDecodeNullArtifact(t *testing.T) {
 	content := &step.Artifact{From: "step.a.b", Output: "tree"}
-	args := step.Args{Value: cty.ObjectVal(map[string]cty.Value{
+	args := step.ArgsOf(cty.ObjectVal(map[string]cty.Value{
 		"absent": cty.NullVal(step.ArtifactType), "given": step.NewArtifact(content),
 		"name":  cty.NullVal(cty.String),
 		"block": cty.ObjectVal(map[string]cty.Value{"data": cty.NullVal(step.ArtifactType)}),
 		"none":  cty.NullVal(cty.Object(map[string]cty.Type{"data": step.ArtifactType})),
-	})}
+	}))
 	type block struct {
 		Data *step.Artifact `cty:"data"`
 	}

@@ -1,6 +1,8 @@
 package step
 
 import (
+	"slices"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache/digest"
@@ -57,18 +59,18 @@ func Again(s Step) string {
 }
 
 // open reports whether the written value of a leaves the choice to the machine.
-func (a *Attr) open(object cty.Value) bool {
+func (a *Attr) open(args Args) bool {
 	if a.Open == "" {
 		return false
 	}
-	v := object.GetAttr(a.Name)
+	v := args.Get(a.Name)
 	return !v.IsNull() && v.IsKnown() && v.RawEquals(cty.StringVal(a.Open))
 }
 
 // leavesOpen reports whether any argument leaves its value to the machine.
 func (k *Kind) leavesOpen(args Args) bool {
 	for i := range k.Args {
-		if k.Args[i].open(args.Value) {
+		if k.Args[i].open(args) {
 			return true
 		}
 	}
@@ -97,7 +99,7 @@ func (k *Kind) SettleAs(args Args, values map[string]string, why string) (Args, 
 	var choices []Choice
 	for i := range k.Args {
 		a := &k.Args[i]
-		if v, ok := values[a.Name]; ok && a.open(args.Value) {
+		if v, ok := values[a.Name]; ok && a.open(args) {
 			args = args.with(a.Name, v)
 			choices = append(choices, Choice{Arg: a.Name, Value: v, Why: why})
 		}
@@ -109,7 +111,7 @@ func (k *Kind) SettleAs(args Args, values map[string]string, why string) (Args, 
 // choices of an earlier run, taken from the fields of its key.
 func (k *Kind) Recall(args Args, fields []digest.Field) Args {
 	for i := range k.Args {
-		if a := &k.Args[i]; a.open(args.Value) {
+		if a := &k.Args[i]; a.open(args) {
 			for _, f := range fields {
 				if f.Label == a.Name {
 					args = args.with(a.Name, f.Value)
@@ -122,12 +124,7 @@ func (k *Kind) Recall(args Args, fields []digest.Field) Args {
 
 // with returns the arguments with a different value of a string argument.
 func (a Args) with(name, value string) Args {
-	types := a.Value.Type().AttributeTypes()
-	object := make(map[string]cty.Value, len(types))
-	for attr := range types {
-		object[attr] = a.Value.GetAttr(attr)
-	}
-	object[name] = cty.StringVal(value)
-	a.Value = cty.ObjectVal(object)
+	a.values = slices.Clone(a.values)
+	a.values[slices.Index(a.names, name)] = cty.StringVal(value)
 	return a
 }

@@ -26,26 +26,26 @@ type encodedArgs struct {
 func (k *Kind) EncodeArgs(args Args) ([]byte, error) {
 	e := encodedArgs{Blocks: map[string]map[string]json.RawMessage{}, Limits: args.Limits, Conditions: args.Conditions}
 	var err error
-	if e.Values, err = encodeAttrs(k.Args, args.Value); err != nil {
+	if e.Values, err = encodeAttrs(k.Args, args.Get); err != nil {
 		return nil, err
 	}
 	for _, b := range k.Blocks {
-		v := args.Value.GetAttr(b.Name)
+		v := args.Get(b.Name)
 		if v.IsNull() {
 			continue
 		}
-		if e.Blocks[b.Name], err = encodeAttrs(b.Args, v); err != nil {
+		if e.Blocks[b.Name], err = encodeAttrs(b.Args, v.GetAttr); err != nil {
 			return nil, fmt.Errorf("block %s: %w", b.Name, err)
 		}
 	}
 	return json.Marshal(e)
 }
 
-func encodeAttrs(attrs []Attr, object cty.Value) (map[string]json.RawMessage, error) {
+func encodeAttrs(attrs []Attr, get func(name string) cty.Value) (map[string]json.RawMessage, error) {
 	all := make(map[string]json.RawMessage, len(attrs))
 	for i := range attrs {
 		a := &attrs[i]
-		v := object.GetAttr(a.Name)
+		v := get(a.Name)
 		if v.IsNull() {
 			continue
 		}
@@ -86,7 +86,9 @@ func (k *Kind) DecodeArgs(data []byte) (Args, error) {
 	for name := range e.Blocks {
 		return Args{}, fmt.Errorf("decode arguments: step kind %s has no block %q", k.Name, name)
 	}
-	return Args{Value: cty.ObjectVal(object), Limits: e.Limits, Conditions: e.Conditions}, nil
+	args := ArgsOf(cty.ObjectVal(object))
+	args.Limits, args.Conditions = e.Limits, e.Conditions
+	return args, nil
 }
 
 func decodeAttrs(attrs []Attr, given map[string]json.RawMessage) (map[string]cty.Value, error) {
@@ -189,7 +191,7 @@ func (a Args) Refs() (refs []cache.Ref) {
 // RunBudgets returns the names of the models in the arguments with a budget for
 // all attempts of an apply together.
 func (a Args) RunBudgets() (names []string) {
-	_ = cty.Walk(a.Value, func(_ cty.Path, v cty.Value) (bool, error) {
+	_ = cty.Walk(a.Object(), func(_ cty.Path, v cty.Value) (bool, error) {
 		if !v.Type().Equals(ModelType) || v.IsNull() {
 			return true, nil
 		}
@@ -209,7 +211,7 @@ var emptyBudget = cty.ObjectVal(map[string]cty.Value{
 
 // EachArtifact calls fn for all content in the arguments until it fails.
 func (a Args) EachArtifact(fn func(*Artifact) error) error {
-	return cty.Walk(a.Value, func(_ cty.Path, v cty.Value) (bool, error) {
+	return cty.Walk(a.Object(), func(_ cty.Path, v cty.Value) (bool, error) {
 		if v.Type() != ArtifactType || v.IsNull() {
 			return true, nil
 		}

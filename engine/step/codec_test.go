@@ -29,17 +29,16 @@ func content(name string) cty.Value {
 }
 
 func everyArg() step.Args {
-	return step.Args{
-		Limits: step.Limits{CPUs: 1.5, MemoryBytes: math.MaxInt64, GPUs: 2, Timeout: 1}, Conditions: []string{"isolation=none"},
-		Value: cty.ObjectVal(map[string]cty.Value{
-			"text": cty.StringVal("<é\x00\u2028>"), "absent": cty.NullVal(cty.String), "number": cty.MustParseNumberVal("0.1000000000000000055511151231257827"), "flag": cty.False,
-			"set": cty.SetVal([]cty.Value{cty.StringVal("b"), cty.StringVal("a")}), "data": content("tree"), "none": cty.NullVal(cty.DynamicPseudoType),
-			"files": cty.MapVal(map[string]cty.Value{"f": content("f")}), "list": cty.ListVal([]cty.Value{content("tree"), content("g")}),
-			"any": cty.TupleVal([]cty.Value{cty.NumberIntVal(1), cty.StringVal("x")}), "key": cty.CapsuleVal(step.SecretRefType, &step.SecretRef{Ref: "env:KEY"}),
-			"object":  cty.ObjectVal(map[string]cty.Value{"a": cty.NullVal(cty.String), "b": content("h")}),
-			"written": cty.ObjectVal(map[string]cty.Value{"n": cty.NumberIntVal(3)}), "missing": cty.NullVal(cty.Object(map[string]cty.Type{"n": cty.Number})),
-		}),
-	}
+	args := step.ArgsOf(cty.ObjectVal(map[string]cty.Value{
+		"text": cty.StringVal("<é\x00\u2028>"), "absent": cty.NullVal(cty.String), "number": cty.MustParseNumberVal("0.1000000000000000055511151231257827"), "flag": cty.False,
+		"set": cty.SetVal([]cty.Value{cty.StringVal("b"), cty.StringVal("a")}), "data": content("tree"), "none": cty.NullVal(cty.DynamicPseudoType),
+		"files": cty.MapVal(map[string]cty.Value{"f": content("f")}), "list": cty.ListVal([]cty.Value{content("tree"), content("g")}),
+		"any": cty.TupleVal([]cty.Value{cty.NumberIntVal(1), cty.StringVal("x")}), "key": cty.CapsuleVal(step.SecretRefType, &step.SecretRef{Ref: "env:KEY"}),
+		"object":  cty.ObjectVal(map[string]cty.Value{"a": cty.NullVal(cty.String), "b": content("h")}),
+		"written": cty.ObjectVal(map[string]cty.Value{"n": cty.NumberIntVal(3)}), "missing": cty.NullVal(cty.Object(map[string]cty.Type{"n": cty.Number})),
+	}))
+	args.Limits, args.Conditions = step.Limits{CPUs: 1.5, MemoryBytes: math.MaxInt64, GPUs: 2, Timeout: 1}, []string{"isolation=none"}
+	return args
 }
 
 func keyOf(t *testing.T, args step.Args) digest.ActionID {
@@ -71,10 +70,10 @@ func TestArgumentsSurviveTheirEncoding(t *testing.T) {
 	if refs := got.Refs(); len(refs) != 4 || len(args.Refs()) != 4 {
 		t.Errorf("content %v", refs)
 	}
-	if ref := got.Value.GetAttr("key").EncapsulatedValue().(*step.SecretRef).Ref; ref != "env:KEY" {
+	if ref := got.Get("key").EncapsulatedValue().(*step.SecretRef).Ref; ref != "env:KEY" {
 		t.Errorf("secret reference %q", ref)
 	}
-	if !got.Value.GetAttr("absent").IsNull() || !got.Value.GetAttr("missing").IsNull() || !got.Value.GetAttr("none").IsNull() {
+	if !got.Get("absent").IsNull() || !got.Get("missing").IsNull() || !got.Get("none").IsNull() {
 		t.Error("null is no longer null")
 	}
 }
@@ -89,11 +88,9 @@ func TestArgumentsOfAnotherKind(t *testing.T) {
 			t.Errorf("%s instead of %s is accepted", is, was)
 		}
 	}
-	unknown := everyArg()
-	object := unknown.Value.AsValueMap()
+	object := everyArg().Object().AsValueMap()
 	object["data"] = step.NewArtifact(&step.Artifact{From: "step.a.b", Output: "tree"})
-	unknown.Value = cty.ObjectVal(object)
-	if _, err := every.EncodeArgs(unknown); err == nil {
+	if _, err := every.EncodeArgs(step.ArgsOf(cty.ObjectVal(object))); err == nil {
 		t.Error("content that is not known is encoded")
 	}
 }

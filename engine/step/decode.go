@@ -2,6 +2,7 @@ package step
 
 import (
 	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
@@ -32,11 +33,33 @@ func fieldsOf(t reflect.Type) []decodable {
 
 // decode is a faster gocty.FromCtyValue for an object and a struct, which takes
 // null content as well. It leaves what it does not know and all errors to gocty.
-func decode(object cty.Value, dst any) error {
-	if to := reflect.ValueOf(dst); to.Kind() == reflect.Pointer && decodeObject(object, to.Elem()) {
+func (a Args) decode(dst any) error {
+	if to := reflect.ValueOf(dst); to.Kind() == reflect.Pointer && a.decodeEach(to.Elem()) {
 		return nil
 	}
-	return gocty.FromCtyValue(untypedNulls(object), dst)
+	return gocty.FromCtyValue(untypedNulls(a.Object()), dst)
+}
+
+// decodeEach stores the arguments in a struct. It reports whether it could. The
+// fields usually have the order of the arguments.
+func (a Args) decodeEach(to reflect.Value) bool {
+	if to.Kind() != reflect.Struct {
+		return false
+	}
+	fields := fieldsOf(to.Type())
+	if len(fields) != len(a.names) {
+		return false
+	}
+	for i, f := range fields {
+		at := i
+		if a.names[i] != f.name {
+			at = slices.Index(a.names, f.name)
+		}
+		if at < 0 || !decodeField(a.values[at], to.Field(f.index)) {
+			return false
+		}
+	}
+	return true
 }
 
 // decodeObject stores an object in a struct. It reports whether it could.

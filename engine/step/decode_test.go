@@ -66,7 +66,7 @@ func TestDecodeIsGocty(t *testing.T) {
 	for name, attrs := range objects() {
 		object := cty.ObjectVal(attrs)
 		var got, want decoded
-		err, wantErr := decode(object, &got), gocty.FromCtyValue(untypedNulls(object), &want)
+		err, wantErr := ArgsOf(object).decode(&got), gocty.FromCtyValue(untypedNulls(object), &want)
 		if (err == nil) != (wantErr == nil) || err != nil && err.Error() != wantErr.Error() {
 			t.Errorf("%s: error %v, want %v", name, err, wantErr)
 		}

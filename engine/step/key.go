@@ -19,15 +19,15 @@ import (
 // the missing ones.
 func Key(k *Kind, args Args, s Step) (*digest.Hasher, error) {
 	h := digest.NewHasher(k.Name, k.Version)
-	if err := hashAttrs(h, "", k.Args, args.Value); err != nil {
+	if err := hashAttrs(h, "", k.Args, args.Get); err != nil {
 		return nil, err
 	}
 	for _, b := range k.Blocks {
-		v := args.Value.GetAttr(b.Name)
+		v := args.Get(b.Name)
 		if v.IsNull() {
 			continue
 		}
-		if err := hashAttrs(h, b.Name+".", b.Args, v); err != nil {
+		if err := hashAttrs(h, b.Name+".", b.Args, v.GetAttr); err != nil {
 			return nil, err
 		}
 	}
@@ -44,13 +44,13 @@ func Key(k *Kind, args Args, s Step) (*digest.Hasher, error) {
 	return h, err
 }
 
-func hashAttrs(h *digest.Hasher, prefix string, attrs []Attr, object cty.Value) error {
+func hashAttrs(h *digest.Hasher, prefix string, attrs []Attr, get func(name string) cty.Value) error {
 	for i := range attrs {
 		a := &attrs[i]
 		if a.Cosmetic {
 			continue
 		}
-		v := object.GetAttr(a.Name)
+		v := get(a.Name)
 		if v.IsNull() {
 			continue
 		}

@@ -129,10 +129,10 @@ func newBench(t testing.TB, l *lab, address, text string) *bench {
 		t.Fatal(err)
 	}
 	kind := l.kinds().Kind("mix")
-	b.args = step.Args{Value: cty.ObjectVal(map[string]cty.Value{
+	b.args = step.ArgsOf(cty.ObjectVal(map[string]cty.Value{
 		"text": cty.StringVal(text), "data": step.NewArtifact(&step.Artifact{From: "step.a.b", Output: "tree", Ref: data}),
 		"key": cty.CapsuleVal(step.SecretRefType, &step.SecretRef{Ref: "env:SECRET"}),
-	})}
+	}))
 	s, err := kind.New(b.args)
 	if err != nil {
 		t.Fatal(err)

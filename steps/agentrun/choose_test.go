@@ -105,7 +105,7 @@ func TestAuto(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := choices[0]
-			if c.Value != tt.runtime || !strings.Contains(c.Why, tt.reason) || settled.Value.GetAttr("runtime").AsString() != tt.runtime {
+			if c.Value != tt.runtime || !strings.Contains(c.Why, tt.reason) || settled.Get("runtime").AsString() != tt.runtime {
 				t.Errorf("chosen %+v, want %s because %q", c, tt.runtime, tt.reason)
 			}
 			if unsafe := tt.runtime == "process"; unsafe != strings.Contains(c.Warning, "NOT ISOLATED") || unsafe != strings.Contains(c.Warning, "untrusted") {

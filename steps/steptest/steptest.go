@@ -73,7 +73,9 @@ func (b *Bench) Args(t testing.TB, values map[string]cty.Value) step.Args {
 		}
 	}
 	value := cty.ObjectVal(object)
-	return step.Args{Value: value, Limits: b.Limits, Conditions: conditionsOf(value)}
+	args := step.ArgsOf(value)
+	args.Limits, args.Conditions = b.Limits, conditionsOf(value)
+	return args
 }
 
 // conditionsOf returns the conditions of all artifacts in a value.

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -11,17 +10,18 @@ import (
 // InOrder sorts items with addresses, such as steps, for people: blocks in the order of
 // their first item, the instances of each by key, with numbers in keys compared by value.
 func InOrder[S any](list []S, address func(S) string) []S {
-	block := func(it S) string {
+	first, blocks := map[string]int{}, [][]S{}
+	for _, it := range list {
 		name, _, _ := strings.Cut(address(it), "[")
-		return name
-	}
-	first := map[string]int{}
-	for i, it := range list {
-		if _, known := first[block(it)]; !known {
-			first[block(it)] = i
+		at, known := first[name]
+		if !known {
+			at = len(blocks)
+			first[name], blocks = at, append(blocks, nil)
 		}
+		blocks[at] = append(blocks[at], it)
 	}
-	return slices.SortedFunc(slices.Values(list), func(a, b S) int {
-		return cmp.Or(cmp.Compare(first[block(a)], first[block(b)]), board.CompareNames(address(a), address(b)))
-	})
+	for _, block := range blocks {
+		slices.SortFunc(block, func(a, b S) int { return board.CompareNames(address(a), address(b)) })
+	}
+	return slices.Concat(blocks...)
 }

@@ -25,7 +25,7 @@ func namedAttempt(p *engine.Program, named string) (attempt addr.Instance, targe
 		if diags.HasErrors() {
 			continue // the plan tells it
 		}
-		name := attemptName(args.Value)
+		name := attemptName(args.Object())
 		all = append(all, name)
 		if name == named || inst.Addr.String() == named {
 			at, found = i, append(found, inst.Addr.String())

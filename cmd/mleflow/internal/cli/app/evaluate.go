@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -17,6 +15,7 @@ import (
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // graded is a step that grades an attempt, by its index, with its seed.
@@ -62,7 +61,7 @@ func readEvaluation(p *engine.Program) (*evaluation, diag.List) {
 			return nil, wrong("over", "%s grades nothing: over must name a step of the kind %s, such as step.grade.score.", e.Over, conditions.GradeKind)
 		}
 		if args, diags := p.Args(i); !diags.HasErrors() {
-			e.add(i, args.Value, names)
+			e.add(i, args, names)
 		}
 	}
 	for _, agent := range e.Agents {
@@ -81,9 +80,8 @@ func readEvaluation(p *engine.Program) (*evaluation, diag.List) {
 }
 
 // add adds the step with the given arguments if it grades one of the agents.
-func (e *evaluation) add(at int, args cty.Value, names map[string]bool) {
-	args, _ = args.UnmarkDeep()
-	labels, competition := args.GetAttr("labels"), args.GetAttr("competition")
+func (e *evaluation) add(at int, args step.Args, names map[string]bool) {
+	labels, competition := args.Get("labels"), args.Get("competition")
 	if !labels.IsWhollyKnown() || labels.IsNull() || !competition.IsKnown() {
 		return
 	}

@@ -180,10 +180,11 @@ func (w *worker) tidy(ctx context.Context, own digest.ActionID) (texts []string)
 // ready says why this machine cannot run a step: the runtime that its argument
 // names does not work here.
 func (w *worker) ready(k *step.Kind, args step.Args) error {
-	if k.Choose == nil || !args.Value.Type().HasAttribute("runtime") {
+	chosen := args.Get("runtime")
+	if k.Choose == nil || chosen.IsNull() {
 		return nil
 	}
-	name := args.Value.GetAttr("runtime").AsString()
+	name := chosen.AsString()
 	rt, err := w.parts.Runtimes.Get(name)
 	if err != nil {
 		return err

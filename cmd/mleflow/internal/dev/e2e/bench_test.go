@@ -1,10 +1,12 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -218,42 +220,42 @@ func shipped(b *testing.B, steps int) (*place, []string) {
 	return p, []string{p.file, "-var", "data=rehearsal", "-var", fmt.Sprintf("seeds=%d", seeds)}
 }
 
-// BenchmarkShippedPlan plans the shipped pipeline as a whole process: nothing ran.
+// BenchmarkShippedPlan plans 100,000 steps of the shipped pipeline: nothing ran.
 func BenchmarkShippedPlan(b *testing.B) {
-	for _, n := range []int{826, 10_000, 100_000} {
-		b.Run(fmt.Sprintf("steps=%d", n), func(b *testing.B) {
-			p, args := shipped(b, n)
-			var c cost
-			for b.Loop() {
-				c.run(b, p.command(append([]string{"plan"}, args...)...))
-			}
-			c.report(b)
-		})
-	}
-}
-
-// BenchmarkShippedFirst applies the shipped pipeline with three attempts at each
-// competition, by agents that submit the sample.
-func BenchmarkShippedFirst(b *testing.B) {
+	p, args := shipped(b, 100_000)
 	var c cost
 	for b.Loop() {
-		p, args := shipped(b, 826)
-		c.run(b, p.command(append([]string{"apply"}, args...)...))
+		c.run(b, p.command(append([]string{"plan"}, args...)...))
 	}
 	c.report(b)
 }
 
-// BenchmarkShippedNoop plans and applies what BenchmarkShippedFirst applied.
-func BenchmarkShippedNoop(b *testing.B) {
-	p, args := shipped(b, 826)
-	new(cost).run(b, p.command(append([]string{"apply"}, args...)...))
-	for _, verb := range []string{"plan", "apply"} {
-		b.Run(verb, func(b *testing.B) {
-			var c cost
-			for b.Loop() {
-				c.run(b, p.command(append([]string{verb}, args...)...))
+// BenchmarkShipped plans the shipped pipeline while nothing ran, applies it with agents
+// that submit the sample, and plans and applies it again, when there is nothing to do.
+// MLEFLOW_BENCH_STEPS has the numbers of steps.
+func BenchmarkShipped(b *testing.B) {
+	for _, text := range strings.Split(cmp.Or(os.Getenv("MLEFLOW_BENCH_STEPS"), "826,10000"), ",") {
+		steps, err := strconv.Atoi(text)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run("steps="+text, func(b *testing.B) {
+			p, args := shipped(b, steps)
+			often := func(name, verb string) {
+				b.Run(name, func(b *testing.B) {
+					var c cost
+					for b.Loop() {
+						c.run(b, p.command(append([]string{verb}, args...)...))
+					}
+					c.report(b)
+				})
 			}
-			c.report(b)
+			often("plan", "plan")
+			var first cost // once, since it takes long
+			first.run(b, p.command(append([]string{"apply"}, args...)...))
+			b.Run("apply", first.report)
+			often("cached", "plan")
+			often("noop", "apply")
 		})
 	}
 }

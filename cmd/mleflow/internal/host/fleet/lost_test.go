@@ -88,10 +88,10 @@ func newStage(t *testing.T) *stage {
 	s := &stage{T: t, at: "file://" + filepath.ToSlash(t.TempDir()), jobs: make(chan event.StepJob, 100), done: make(chan error, 1)}
 	s.kinds = step.NewRegistry(step.Kind{
 		Name: "echo", Version: "1", Args: []step.Attr{{Name: "text", Type: cty.String, Required: true}}, Outputs: []step.Output{{Name: "content", Type: step.ArtifactType}},
-		New: func(args step.Args) (step.Step, error) { return echo{args.Value.GetAttr("text").AsString()}, nil },
+		New: func(args step.Args) (step.Step, error) { return echo{args.Get("text").AsString()}, nil },
 	})
 	kind := s.kinds.Kind("echo")
-	args := step.Args{Value: cty.ObjectVal(map[string]cty.Value{"text": cty.StringVal("hello")})}
+	args := step.ArgsOf(cty.ObjectVal(map[string]cty.Value{"text": cty.StringVal("hello")}))
 	h, err := step.Key(kind, args, echo{"hello"})
 	if err != nil {
 		t.Fatal(err)

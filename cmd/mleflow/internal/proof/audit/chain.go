@@ -47,10 +47,10 @@ type chains struct{ g *config.Graph }
 // argument returns an argument of an instance; null where there is none.
 func (c chains) argument(i int, name string) cty.Value {
 	args, diags := c.g.Args(i)
-	if diags.HasErrors() || !args.Value.Type().HasAttribute(name) {
-		return cty.NullVal(cty.DynamicPseudoType)
+	if v := args.Get(name); v != cty.NilVal && !diags.HasErrors() {
+		return v
 	}
-	return args.Value.GetAttr(name)
+	return cty.NullVal(cty.DynamicPseudoType)
 }
 
 func (c chains) text(i int, name string) string {

@@ -25,9 +25,9 @@ func Attempts(p *engine.Program) (all []Attempt) {
 			continue
 		}
 		a := Attempt{Address: inst.Addr.String(), Limits: inst.Limits}
-		if args, diags := p.Args(i); !diags.HasErrors() && args.Value.IsWhollyKnown() {
-			a.Competition = args.Value.GetAttr("competition").AsString()
-			a.Agent = args.Value.GetAttr("agent").GetAttr("name").AsString()
+		if args, diags := p.Args(i); !diags.HasErrors() && args.Object().IsWhollyKnown() {
+			a.Competition = args.Get("competition").AsString()
+			a.Agent = args.Get("agent").GetAttr("name").AsString()
 		}
 		all = append(all, a)
 	}

@@ -1,0 +1,196 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/engine/bounded"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// shortcut is an expression whose value needs only one output of a block. To evaluate
+// it as written needs the value of the block, which has every output of every
+// instance. The value and its marks are the same. These expressions have a shortcut:
+//
+//	step.KIND.NAME[each.key].OUTPUT
+//	values(step.KIND.NAME)[*].OUTPUT
+//	CONDITION ? one of these : null
+//	CONDITION ? null : one of these, or values(step.KIND.NAME)
+//
+// A condition must be the same for all instances.
+type shortcut struct {
+	// of is the block. It is nil if the value is null without marks.
+	of *block
+	// out is the index of the output.
+	out int
+	// each means the instance with the same key. Otherwise the value is a list of the
+	// outputs of all instances.
+	each bool
+	// null is the type of the value if a condition chose null, which has the marks of
+	// both results.
+	null cty.Type
+}
+
+// shortcuts returns the expressions that have a shortcut for all the instances of a
+// block.
+func (x *expander) shortcuts(exprs []hcl.Expression, instances []*Instance) map[hcl.Expression]shortcut {
+	found := map[hcl.Expression]shortcut{}
+	for _, e := range exprs {
+		if s, ok := x.shortcut(e, instances); ok {
+			found[e] = s
+		}
+	}
+	return found
+}
+
+func (x *expander) shortcut(e hcl.Expression, instances []*Instance) (s shortcut, ok bool) {
+	switch e := unwrapped(e).(type) {
+	case *hclsyntax.RelativeTraversalExpr:
+		if at, ok := e.Source.(*hclsyntax.IndexExpr); ok && isEachKey(at.Key) {
+			if of := x.keyed(at.Collection); of != nil && of.hasAll(instances) {
+				return shortcut{of: of, each: true}.output(e.Traversal)
+			}
+		}
+	case *hclsyntax.SplatExpr:
+		each, ok := unwrapped(e.Each).(*hclsyntax.RelativeTraversalExpr)
+		if of := x.valuesOf(e.Source); ok && of != nil && each.Source == e.Item {
+			return shortcut{of: of}.output(each.Traversal)
+		}
+	case *hclsyntax.ConditionalExpr:
+		return x.conditional(e, instances)
+	}
+	return s, false
+}
+
+// conditional returns the shortcut of a conditional if one result is null.
+func (x *expander) conditional(e *hclsyntax.ConditionalExpr, instances []*Instance) (s shortcut, ok bool) {
+	if refersToEach(e.Condition) || !isNull(e.TrueResult) && !isNull(e.FalseResult) {
+		return s, false
+	}
+	v, diags := x.evaluate(e.Condition, x.scope([]hcl.Expression{e.Condition}))
+	if len(diags) > 0 || v.IsMarked() || v.Type() != cty.Bool || v.IsNull() || !v.IsKnown() {
+		return s, false
+	}
+	chosen, other := e.TrueResult, e.FalseResult
+	if v.False() {
+		chosen, other = other, chosen
+	}
+	if !isNull(chosen) {
+		return x.shortcut(chosen, instances)
+	}
+	if of := x.valuesOf(other); of != nil {
+		return shortcut{null: cty.List(outputsType(of.kind()))}, true
+	}
+	if s, ok = x.shortcut(other, instances); !ok || s.of == nil {
+		return s, ok
+	}
+	s.null = s.of.kind().Outputs[s.out].Type
+	if !s.each { // marks are on the elements of a list
+		return shortcut{null: cty.List(s.null)}, true
+	}
+	return s, true
+}
+
+// output completes the shortcut with the output that a traversal names.
+func (s shortcut) output(t hcl.Traversal) (shortcut, bool) {
+	if len(t) != 1 {
+		return s, false
+	}
+	name, _ := member(t[0])
+	for o, out := range s.of.kind().Outputs {
+		if out.Name == name {
+			s.out = o
+			return s, true
+		}
+	}
+	return s, false
+}
+
+// value returns the value of the expression for an instance.
+func (s shortcut) value(inst *Instance) cty.Value {
+	switch {
+	case s.of == nil:
+		return cty.NullVal(s.null)
+	case s.each:
+		i, _ := s.of.find(inst.Addr.Key)
+		if s.null != cty.NilType {
+			return cty.NullVal(s.null).Mark(origin{inst: s.of.instances[i], out: s.out})
+		}
+		return s.of.instances[i].output(s.out)
+	}
+	list := make([]cty.Value, len(s.of.instances))
+	for i, from := range s.of.instances {
+		list[i] = from.output(s.out)
+	}
+	return cty.ListVal(list)
+}
+
+// keyed returns the block with instances that an expression names, or nil.
+func (x *expander) keyed(e hcl.Expression) *block {
+	t, ok := unwrapped(e).(*hclsyntax.ScopeTraversalExpr)
+	if !ok || t.Traversal.RootName() != "step" || len(t.Traversal) != 3 {
+		return nil
+	}
+	of, _ := x.pipeline.stepOf(t.Traversal)
+	if b := x.blocks[of]; b != nil && b.keyed && len(b.instances) > 0 {
+		return b
+	}
+	return nil
+}
+
+// valuesOf returns the block of values(step.KIND.NAME), or nil.
+func (x *expander) valuesOf(e hcl.Expression) *block {
+	call, ok := unwrapped(e).(*hclsyntax.FunctionCallExpr)
+	if !ok || call.Name != "values" || len(call.Args) != 1 || call.ExpandFinal {
+		return nil
+	}
+	return x.keyed(call.Args[0])
+}
+
+// unwrapped returns an expression without parentheses and meters around it.
+func unwrapped(e hcl.Expression) hcl.Expression {
+	for {
+		switch outer := e.(type) {
+		case *bounded.Metered:
+			e = outer.Expression
+		case *hclsyntax.ParenthesesExpr:
+			e = outer.Expression
+		default:
+			return e
+		}
+	}
+}
+
+func isNull(e hcl.Expression) bool {
+	literal, ok := unwrapped(e).(*hclsyntax.LiteralValueExpr)
+	return ok && literal.Val.IsNull()
+}
+
+func isEachKey(e hcl.Expression) bool {
+	t, ok := unwrapped(e).(*hclsyntax.ScopeTraversalExpr)
+	if !ok || t.Traversal.RootName() != "each" || len(t.Traversal) != 2 {
+		return false
+	}
+	name, _ := member(t.Traversal[1])
+	return name == "key"
+}
+
+// kind is the kind of a block that has instances.
+func (b *block) kind() *step.Kind { return b.instances[0].Step.Kind }
+
+// find returns the position of the instance with a key.
+func (b *block) find(key string) (int, bool) {
+	return slices.BinarySearchFunc(b.instances, key, func(inst *Instance, key string) int { return strings.Compare(inst.Addr.Key, key) })
+}
+
+// hasAll reports whether the block has the keys of all these instances.
+func (b *block) hasAll(instances []*Instance) bool {
+	return !slices.ContainsFunc(instances, func(inst *Instance) bool {
+		_, found := b.find(inst.Addr.Key)
+		return !found
+	})
+}
