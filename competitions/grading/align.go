@@ -30,8 +30,8 @@ var TargetPairings = []Choice{
 // sortedPair is a submission and its answers, each sorted by id.
 type sortedPair struct {
 	submission, answers *table.Table
-	answerRows          []int // row numbers of answers before sorting
-	submissionRows      []int
+	answerRows          []int32 // row numbers of answers before sorting
+	submissionRows      []int32
 }
 
 // sort sorts both tables once.
@@ -44,7 +44,7 @@ func (s *subject) sort() (*sortedPair, error) {
 		return nil, err
 	}
 	// Both at once: sorting is most of what grading a large table takes.
-	var rows []int
+	var rows []int32
 	var bad error
 	done := make(chan struct{})
 	same := a.Len() == b.Len() && a.Kind() == b.Kind() && firstDifference(a, b) < 0
@@ -71,12 +71,12 @@ func (s *subject) sort() (*sortedPair, error) {
 	return s.sorted, nil
 }
 
-// take is Take, but keeps a table whose rows stay where they are.
-func take(t *table.Table, rows []int) *table.Table {
+// take is TakeRows, but keeps a table whose rows stay where they are.
+func take(t *table.Table, rows []int32) *table.Table {
 	if len(rows) == t.Len() {
 		same := true
 		for i, r := range rows {
-			if i != r {
+			if i != int(r) {
 				same = false
 				break
 			}
@@ -85,7 +85,7 @@ func take(t *table.Table, rows []int) *table.Table {
 			return t
 		}
 	}
-	return t.Take(rows)
+	return t.TakeRows(rows)
 }
 
 // aligned pairs the rows and prepares the columns for the metric.
@@ -130,20 +130,20 @@ func (s *subject) join() (submission, answers *table.Table, err error) {
 		return nil, nil, err
 	}
 	at := rowsByKey(submitted)
-	var left, right []int
+	var left, right []int32
 	for i := range known.Len() {
 		for _, j := range at[keyOf(known.Value(i))] {
-			left, right = append(left, i), append(right, j)
+			left, right = append(left, int32(i)), append(right, j)
 		}
 	}
 	return take(s.submission, right), take(s.answers, left), nil
 }
 
-func rowsByKey(c *table.Column) map[key][]int {
-	out := make(map[key][]int, c.Len())
+func rowsByKey(c *table.Column) map[key][]int32 {
+	out := make(map[key][]int32, c.Len())
 	for i := range c.Len() {
 		k := keyOf(c.Value(i))
-		out[k] = append(out[k], i)
+		out[k] = append(out[k], int32(i))
 	}
 	return out
 }
@@ -154,10 +154,10 @@ func (s *subject) overlap() (submission, answers *table.Table, err error) {
 		return nil, nil, err
 	}
 	at := rowsByKey(known)
-	var keep []int
+	var keep []int32
 	for i := range submitted.Len() {
 		if v := submitted.Value(i); !v.IsMissing() && at[keyOf(v)] != nil {
-			keep = append(keep, i)
+			keep = append(keep, int32(i))
 		}
 	}
 	kept := take(s.submission, keep)
@@ -347,7 +347,7 @@ func (f *rowFilter) lookup(s *subject, pair *sortedPair, marks []bool) func(int)
 			byRow[r] = marks[i]
 		}
 		return func(i int) (bool, bool) {
-			r, ok := s.label(pair.submissionRows[i], len(byRow))
+			r, ok := s.label(int(pair.submissionRows[i]), len(byRow))
 			return ok && byRow[r], ok
 		}
 	}

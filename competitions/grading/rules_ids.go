@@ -156,7 +156,7 @@ func keyOf(v table.Value) key {
 func firstDifference(a, b *table.Column) int {
 	switch {
 	case a.Kind() == table.Int64 && b.Kind() == table.Int64:
-		return unequal(a.Ints(), b.Ints())
+		return unequal(a, b, (*table.Column).IntsInto)
 	case a.Kind() == table.Text && b.Kind() == table.Text:
 		for i := range a.Len() {
 			if s := a.Text(i); s != b.Text(i) || s == "" && (a.IsMissing(i) || b.IsMissing(i)) {
@@ -177,16 +177,21 @@ func firstDifference(a, b *table.Column) int {
 		}
 		return -1
 	}
-	return unequal(a.Floats(), b.Floats())
+	return unequal(a, b, (*table.Column).FloatsInto)
 }
 
-func unequal[T int64 | float64](a, b []T) int {
-	for i, x := range a {
-		if x != b[i] {
-			return i
+func unequal[T int64 | float64](a, b *table.Column, into func(*table.Column, []T) []T) (row int) {
+	row = -1
+	table.EachPair(a, b, into, func(at int, x, y []T) bool {
+		for i, v := range x {
+			if v != y[i] {
+				row = at + i
+				return false
+			}
 		}
-	}
-	return -1
+		return true
+	})
+	return row
 }
 
 // cell spells a cell for a message.

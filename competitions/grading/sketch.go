@@ -193,7 +193,7 @@ func findRows(rows []int, ids, given *table.Column) {
 	for i := range rows {
 		k := keyOf(ids.Value(i))
 		if found := at[k]; len(found) > 0 {
-			rows[i] = found[0]
+			rows[i] = int(found[0])
 			at[k] = append(found[1:], found[0])
 		}
 	}

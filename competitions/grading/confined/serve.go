@@ -57,9 +57,9 @@ func Serve(catalog func() (*competitions.Catalog, error), metrics *metric.Regist
 		_, _ = io.Copy(io.Discard, in)
 		os.Exit(1) // nobody waits for the answer
 	}()
-	debug.SetGCPercent(25) // tables hold no pointers
+	debug.SetGCPercent(10) // tables hold no pointers, so that a collection costs little
 	// Memory that is never touched: without it the collector would run at each
-	// quarter more of next to nothing. The limit counts it all the same.
+	// tenth more of next to nothing. The limit counts it all the same.
 	defer runtime.KeepAlive(make([]byte, min(128<<20, q.Limits.Memory/32)))
 	debug.SetMemoryLimit(q.Limits.Memory / 4 * 3)
 	debug.SetMaxStack(256 << 20)

@@ -3,6 +3,7 @@ package table
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -10,7 +11,7 @@ import (
 // named columns: one column by numpy's quicksort, which is not stable, several
 // by a stable lexicographic sort. Missing values come last, strings are ordered
 // by code point.
-func (t *Table) ArgSort(names ...string) ([]int, error) {
+func (t *Table) ArgSort(names ...string) ([]int32, error) {
 	cols := make([]*Column, len(names))
 	for i, name := range names {
 		c, err := t.Column(name)
@@ -31,7 +32,7 @@ func (t *Table) SortBy(names ...string) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.Take(rows), nil
+	return t.TakeRows(rows), nil
 }
 
 // ArgSort returns the positions of the cells in order, missing ones last.
@@ -39,30 +40,71 @@ func (t *Table) SortBy(names ...string) (*Table, error) {
 // numpy.argsort leaves them in. (numpy sorts numbers by vector instructions
 // where the processor has them, with another order of equal numbers; strings
 // never.) A Mixed column of strings and numbers has no order.
-func (c *Column) ArgSort(stable bool) ([]int, error) {
-	present, missing := c.present()
-	order, err := c.argSort(present, stable)
+func (c *Column) ArgSort(stable bool) ([]int32, error) {
+	if c.kind == Int64 {
+		if order := c.orderOfDistinct(); order != nil {
+			return order, nil
+		}
+	}
+	if c.complete() {
+		return c.argSort(nil, c.n, stable)
+	}
+	at, missing := c.present()
+	order, err := c.argSort(at, len(at), stable)
 	if err != nil {
 		return nil, fmt.Errorf("sort by column %q: %w", c.name, err)
 	}
-	out := make([]int, 0, c.n)
-	for _, k := range order {
-		out = append(out, int(present[k]))
+	for k, place := range order {
+		order[k] = at[place]
 	}
-	return append(out, missing...), nil
+	return append(order, missing...), nil
+}
+
+// orderOfDistinct returns the order of integers that are all different, if they
+// increase or are close to each other; nil otherwise.
+func (c *Column) orderOfDistinct() []int32 {
+	lo, hi, last, increasing := int64(math.MaxInt64), int64(math.MinInt64), int64(math.MinInt64), true
+	each(c, (*Column).IntsInto, func(at int, cells []int64) bool {
+		for _, v := range cells {
+			increasing = increasing && (v > last || at == 0 && hi < v)
+			lo, hi, last = min(lo, v), max(hi, v), v
+		}
+		return true
+	})
+	if increasing {
+		return ascending(c.n)
+	}
+	if uint64(hi)-uint64(lo) >= 4*uint64(c.n) {
+		return nil
+	}
+	rows, distinct := make([]int32, hi-lo+1), true // by value, counted from one
+	each(c, (*Column).IntsInto, func(at int, cells []int64) bool {
+		for i, v := range cells {
+			distinct = distinct && rows[v-lo] == 0
+			rows[v-lo] = int32(at + i + 1)
+		}
+		return distinct
+	})
+	if !distinct {
+		return nil
+	}
+	order := rows[:0]
+	for _, r := range rows {
+		if r > 0 {
+			order = append(order, r-1)
+		}
+	}
+	return order
 }
 
 // present returns which cells there are and which are missing.
-func (c *Column) present() (present []int32, missing []int) {
-	if c.complete() {
-		return ascending(c.n), nil
-	}
+func (c *Column) present() (present, missing []int32) {
 	present = make([]int32, 0, c.n)
-	for i := range c.n {
-		if c.IsMissing(i) {
+	for i := range int32(c.n) {
+		if c.IsMissing(int(i)) {
 			missing = append(missing, i)
 		} else {
-			present = append(present, int32(i))
+			present = append(present, i)
 		}
 	}
 	return present, missing
@@ -70,33 +112,30 @@ func (c *Column) present() (present []int32, missing []int) {
 
 // complete reports whether it is plain that no cell is missing.
 func (c *Column) complete() bool {
-	return c.kind == Text && c.rows == nil && !slices.ContainsFunc(c.parts(), func(v *vector) bool { return v.valid != nil })
+	return c.kind == Int64 || c.kind == Uint64 ||
+		c.kind == Text && c.rows == nil && !slices.ContainsFunc(c.parts(), func(v *vector) bool { return v.valid != nil })
 }
 
-// argSort sorts the cells at the given positions and returns the order as
-// places in at.
-func (c *Column) argSort(at []int32, stable bool) ([]int32, error) {
+// argSort sorts the n cells at the given positions, or all of them if at is nil,
+// and returns the order as places in at.
+func (c *Column) argSort(at []int32, n int, stable bool) ([]int32, error) {
+	place := func(k int) int { return int(at[k]) }
+	if at == nil {
+		place = func(k int) int { return k }
+	}
 	switch c.kind {
 	case Int64:
-		return argSort(pick(at, c.Int), stable), nil
+		return argSort(collect(n, func(k int) int64 { return c.Int(place(k)) }), stable), nil
 	case Uint64:
-		return argSort(pick(at, func(i int) uint64 { return c.Value(i).bits }), stable), nil
+		return argSort(collect(n, func(k int) uint64 { return c.Value(place(k)).bits }), stable), nil
 	case Float64:
-		return argSort(pick(at, c.Float), stable), nil
+		return argSort(collect(n, func(k int) float64 { return c.Float(place(k)) }), stable), nil
 	case Bool:
-		return argSort(pick(at, func(i int) int64 { return c.Value(i).Int() }), stable), nil
+		return argSort(collect(n, func(k int) int64 { return c.Value(place(k)).Int() }), stable), nil
 	case Text:
-		return argSortTexts(len(at), func(k int) string { return c.Text(int(at[k])) }, stable), nil
+		return argSortTexts(n, func(k int) string { return c.Text(place(k)) }, stable), nil
 	}
-	return mixedArgSort(pick(at, c.Value), stable)
-}
-
-func pick[T any](at []int32, cell func(int) T) []T {
-	out := make([]T, len(at))
-	for k, i := range at {
-		out[k] = cell(int(i))
-	}
-	return out
+	return mixedArgSort(collect(n, func(k int) Value { return c.Value(place(k)) }), stable)
 }
 
 // mixedArgSort sorts values that are all strings or all numbers.
@@ -135,7 +174,7 @@ func argSortTexts(n int, text func(int) string, stable bool) []int32 {
 
 // lexSort sorts by the first column, then the second, …, keeping the order of
 // equal rows.
-func lexSort(cols []*Column, n int) ([]int, error) {
+func lexSort(cols []*Column, n int) ([]int32, error) {
 	ranks := make([][]int32, len(cols))
 	for k, c := range cols {
 		var err error
@@ -143,11 +182,8 @@ func lexSort(cols []*Column, n int) ([]int, error) {
 			return nil, err
 		}
 	}
-	rows := make([]int, n)
-	for i := range rows {
-		rows[i] = i
-	}
-	slices.SortStableFunc(rows, func(a, b int) int {
+	rows := ascending(n)
+	slices.SortStableFunc(rows, func(a, b int32) int {
 		for _, r := range ranks {
 			if r[a] != r[b] {
 				return cmp.Compare(r[a], r[b])
@@ -168,7 +204,7 @@ func (c *Column) ranks() ([]int32, error) {
 	ranks := make([]int32, c.n)
 	rank := int32(0)
 	for k, i := range order {
-		if k > 0 && !c.equal(order[k-1], i) {
+		if k > 0 && !c.equal(int(order[k-1]), int(i)) {
 			rank++
 		}
 		ranks[i] = rank

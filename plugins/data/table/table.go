@@ -157,8 +157,11 @@ func (t *Table) Take(rows []int) *Table {
 		}
 		small[i] = int32(max(r, -1))
 	}
-	return t.apply(len(rows), takeShared(small))
+	return t.TakeRows(small)
 }
+
+// TakeRows is Take with row numbers below t.Len that the new table owns.
+func (t *Table) TakeRows(rows []int32) *Table { return t.apply(len(rows), takeShared(rows)) }
 
 // takeShared takes rows from columns; columns that look at the same rows of
 // their data go on sharing one list of row numbers.

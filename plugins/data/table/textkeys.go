@@ -23,10 +23,10 @@ func introsortTexts(n int, text func(int) string) []int32 {
 	return order
 }
 
-func collect(n int, text func(int) string) []string {
-	v := make([]string, n)
+func collect[T any](n int, cell func(int) T) []T {
+	v := make([]T, n)
 	for k := range v {
-		v[k] = text(k)
+		v[k] = cell(k)
 	}
 	return v
 }

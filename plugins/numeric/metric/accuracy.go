@@ -52,10 +52,15 @@ func matches[T comparable](a, b []T) int {
 	return n
 }
 
-// manyMatches is matches with several processors.
-func manyMatches[T comparable](a, b []T) int {
+// manyMatches is matches for columns of numbers, with several processors.
+func manyMatches[T int64 | float64](a, b *table.Column, into func(*table.Column, []T) []T) int {
 	var n atomic.Int64
-	inParallel(len(a), func(lo, hi int) { n.Add(int64(matches(a[lo:hi], b[lo:hi]))) })
+	inParallel(a.Len(), func(lo, hi int) {
+		table.EachPair(a.Slice(lo, hi), b.Slice(lo, hi), into, func(_ int, x, y []T) bool {
+			n.Add(int64(matches(x, y)))
+			return true
+		})
+	})
 	return int(n.Load())
 }
 
@@ -63,7 +68,7 @@ func manyMatches[T comparable](a, b []T) int {
 func countEqual(a, b *table.Column) int {
 	switch {
 	case a.Kind() == table.Int64 && b.Kind() == table.Int64:
-		return manyMatches(a.Ints(), b.Ints())
+		return manyMatches(a, b, (*table.Column).IntsInto)
 	case isText(a) && isText(b):
 		return equalTexts(a, b)
 	case isText(a) || isText(b):
@@ -73,7 +78,7 @@ func countEqual(a, b *table.Column) int {
 	case a.Kind() != table.Float64 && b.Kind() != table.Float64:
 		return matches(exactValues(a), exactValues(b))
 	}
-	return matches(a.Floats(), b.Floats())
+	return manyMatches(a, b, (*table.Column).FloatsInto)
 }
 
 func equalTexts(a, b *table.Column) int {

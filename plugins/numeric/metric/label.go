@@ -71,23 +71,23 @@ func typeOfFloats(c *table.Column) (targetType, error) {
 func moreThanTwo(c *table.Column) bool {
 	switch c.Kind() {
 	case table.Int64:
-		return threeDistinct(c.Ints())
+		return threeDistinct(c.Len(), c.Int)
 	case table.Float64:
-		return threeDistinct(c.Floats())
+		return threeDistinct(c.Len(), c.Float)
 	case table.Text:
-		return threeDistinct(c.Texts())
+		return threeDistinct(c.Len(), c.Text)
 	}
-	return threeDistinct(c.Values())
+	return threeDistinct(c.Len(), c.Value)
 }
 
-func threeDistinct[T comparable](v []T) bool {
-	if len(v) == 0 {
+func threeDistinct[T comparable](n int, cell func(int) T) bool {
+	if n == 0 {
 		return false
 	}
-	first := v[0]
+	first := cell(0)
 	second, two := first, false
-	for _, x := range v {
-		switch {
+	for i := range n {
+		switch x := cell(i); {
 		case x == first || two && x == second:
 		case two:
 			return true
