@@ -185,32 +185,52 @@ func (t *fetcher) fetchPack(ctx context.Context, root cache.Ref, p packRef) erro
 	}
 	defer release()
 	key := packKey(p.id)
-	err = t.bucket.read(ctx, key, 0, func(r io.Reader, _ int64) error {
-		buf := bufio.NewReaderSize(r, 64<<10)
-		objects, err := readIndex(buf, p.id)
-		if err != nil {
-			return err
-		}
-		return t.unpack(ctx, buf, objects)
-	})
+	rest := packRest{id: p.id}
+	for more := true; more && err == nil; more = len(rest.objects) > 0 {
+		err = t.bucket.readRange(ctx, key, func() (int64, int64) { return rest.offset, -1 }, func(r io.Reader, _ int64) error {
+			return t.unpack(ctx, bufio.NewReaderSize(r, 64<<10), &rest)
+		})
+	}
 	return t.refuse(ctx, root, key, err)
 }
 
-// unpack stores the missing objects of a pack.
-func (t *fetcher) unpack(ctx context.Context, r *bufio.Reader, objects []object) error {
-	last := -1
-	missing := make([]bool, len(objects))
-	for i, o := range objects {
-		if _, err := t.local.Has(ctx, o.id); err != nil {
-			missing[i], last = true, i
+// packRest is what is left of a pack: its objects from an offset on, which is 0 until
+// the index has been read.
+type packRest struct {
+	id      digest.ContentID
+	offset  int64
+	objects []object
+}
+
+func (p *packRest) next() {
+	p.offset += p.objects[0].size
+	p.objects = p.objects[1:]
+}
+
+// farApart is the number of bytes of present objects for which another request is
+// cheaper than to read past them.
+const farApart = 4 << 20
+
+// unpack stores the missing objects of the rest of a pack, up to the end or to one that
+// is far from the one before. After an error, rest begins with the failed object.
+func (t *fetcher) unpack(ctx context.Context, r *bufio.Reader, rest *packRest) (err error) {
+	if rest.offset == 0 {
+		if rest.objects, err = readIndex(r, rest.id); err != nil {
+			return err
 		}
+		index, _ := encodeIndex(rest.objects)
+		rest.offset = int64(len(index))
 	}
-	for i, o := range objects[:last+1] {
-		if !missing[i] {
-			if _, err := r.Discard(int(o.size)); err != nil {
-				return noEOF(err)
-			}
+	for at := rest.offset; len(rest.objects) > 0; rest.next() {
+		o := rest.objects[0]
+		if _, err := t.local.Has(ctx, o.id); err == nil {
 			continue
+		}
+		if rest.offset-at > farApart {
+			return nil
+		}
+		if _, err := r.Discard(int(rest.offset - at)); err != nil {
+			return noEOF(err)
 		}
 		in, err := t.local.Ingest(ctx, "")
 		if err != nil {
@@ -219,6 +239,7 @@ func (t *fetcher) unpack(ctx context.Context, r *bufio.Reader, objects []object)
 		if err := t.ingest(ctx, in, io.LimitReader(r, o.size), o); err != nil {
 			return errors.Join(err, in.Close())
 		}
+		at = rest.offset + o.size
 	}
 	return nil
 }

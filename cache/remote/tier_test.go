@@ -3,8 +3,10 @@ package remote
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -250,5 +252,35 @@ func TestFormatOfAnotherVersion(t *testing.T) {
 	b := newMachine(t, address, quick)
 	if b.take(rec.Action) != nil || len(b.said()) != 1 {
 		t.Errorf("want a miss and one warning, got %q", b.said())
+	}
+}
+
+// TestFetchWhatIsLacking fetches a tree of which another machine has all but a few
+// files. Not much more than these is transferred, and the rest of a pack after the last
+// of them isn't.
+func TestFetchWhatIsLacking(t *testing.T) {
+	const files, size = 150, 200_000 // about 30 MB, one pack
+	for _, lacking := range [][]int{{0}, {2, 3}, {1, 75}, {149}, {}} {
+		address, _ := folder(t)
+		a, b := newMachine(t, address, quick), newMachine(t, address, quick)
+		dir := t.TempDir()
+		for i := range files {
+			data := noise(uint64(i), size)
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%03d", i)), data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Contains(lacking, i) {
+				b.putBlob(data)
+			}
+		}
+		rec := a.made("a", dir, nil)
+		a.mustPush(rec)
+		if b.take(rec.Action) == nil {
+			t.Fatal("not found")
+		}
+		b.wantTree(rec.Outputs["tree"].Ref, dir)
+		if got, most := b.Stats().BytesIn, int64(len(lacking)*size+1_000_000); got > most {
+			t.Errorf("lacking %v: %d bytes were transferred, want at most %d", lacking, got, most)
+		}
 	}
 }

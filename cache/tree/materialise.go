@@ -107,7 +107,7 @@ type placeJob struct {
 // A job has at most jobFiles files, and ends with the file with which it has
 // jobBytes.
 const (
-	jobFiles = 512
+	jobFiles = 4096
 	jobBytes = 16 << 20
 )
 

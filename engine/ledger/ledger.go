@@ -33,8 +33,8 @@ type Ledger struct {
 // New returns the ledger in a folder, which need not exist yet.
 func New(dir string) *Ledger { return &Ledger{dir: nolink.Folder(dir)} }
 
-// Describe sets a function that returns Info.Environment at the start of every
-// run.
+// Describe sets a function that returns Info.Environment. Each run has it at the latest
+// when it is closed.
 func (l *Ledger) Describe(facts func() map[string]string) { l.facts = facts }
 
 func (l *Ledger) runs() string { return filepath.Join(l.dir, "runs") }

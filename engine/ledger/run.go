@@ -44,6 +44,8 @@ type Run struct {
 	dir     string
 	secrets *secret.Set
 	lock    *os.File
+	// describing adds the facts of the ledger to run.json.
+	describing sync.WaitGroup
 
 	mu       sync.Mutex
 	journal  *os.File
@@ -72,9 +74,6 @@ func (l *Ledger) begin(o Opening) (*Run, error) {
 	}
 	r := &Run{info: o.Info, secrets: o.Secrets, progress: map[string]time.Time{}, phases: map[string]step.Phase{}}
 	fill(&r.info)
-	if l.facts != nil && r.info.Environment == nil {
-		r.info.Environment = l.facts()
-	}
 	if err = r.create(tmp, o); err == nil {
 		err = r.publish(tmp, l.runs())
 	}
@@ -92,7 +91,25 @@ func (l *Ledger) begin(o Opening) (*Run, error) {
 		r.closeFiles()
 		return nil, errors.Join(err, os.RemoveAll(r.dir))
 	}
+	if l.facts != nil && r.info.Environment == nil {
+		r.describing.Go(func() { r.describe(l.facts) })
+	}
 	return r, nil
+}
+
+// describe writes run.json again, with the facts. The steps do not wait for them: to
+// digest the program takes longer than to start an agent.
+func (r *Run) describe(facts func() map[string]string) {
+	info := r.info
+	info.Environment = facts()
+	next := filepath.Join(r.dir, ".run.json")
+	err := r.writeJSON(next, info)
+	if err == nil {
+		err = os.Rename(next, filepath.Join(r.dir, "run.json"))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fail(err)
 }
 
 func fill(i *Info) {
@@ -264,6 +281,7 @@ func (r *Run) Err() error {
 // Close syncs the journal to disk and unlocks the run. A run without a
 // RunFinished event then counts as interrupted.
 func (r *Run) Close() error {
+	r.describing.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.journal != nil {

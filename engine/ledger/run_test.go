@@ -380,3 +380,26 @@ func TestBeginFails(t *testing.T) {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
+
+// TestFactsMeanwhile begins a run while its facts are still being collected. They are
+// in run.json once it is closed.
+func TestFactsMeanwhile(t *testing.T) {
+	l := New(t.TempDir())
+	known := make(chan struct{})
+	l.Describe(func() map[string]string {
+		<-known
+		return map[string]string{"processor": "fast"}
+	})
+	r := begin(t, l, Opening{})
+	if got := find(t, l, r.ID()).Info.Environment; got != nil {
+		t.Errorf("at the beginning: %v", got)
+	}
+	close(known)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	past := find(t, l, r.ID())
+	if past.Info.Environment["processor"] != "fast" || past.Info.Pipeline != pipeline {
+		t.Errorf("at the end: %+v", past.Info)
+	}
+}
