@@ -11,8 +11,8 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/hostiletest"
+	"github.com/mleflow/mleflow/engine/ledger"
 )
 
 func render(t *testing.T, d Data) string {

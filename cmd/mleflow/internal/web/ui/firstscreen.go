@@ -61,7 +61,8 @@ func (u *UI) runPage(r *http.Request) (*content, error) {
 	if err := u.screen(r.Context(), m, sum, &o); err != nil {
 		return nil, err
 	}
-	if c.live = c.live || m.shown.more; m.shown.more && streamed(r) {
+	c.live = c.live || m.shown.more || m.shown.unread
+	if m.shown.more && streamed(r) {
 		u.results.begin() // it reads the others once the page is there
 	}
 	u.runningRows(m, sum, &o)
@@ -85,8 +86,8 @@ type shownScreen struct {
 	// events is the number of events that it was made of.
 	events int
 	live   bool
-	// more means that reports or logs are still to be read.
-	more bool
+	// more means that reports are still to be read, unread that logs are.
+	more, unread bool
 }
 
 // screen fills in the leaderboard, the matrix, the causes of failure and the other outputs.
@@ -127,7 +128,7 @@ func (u *UI) makeScreen(ctx context.Context, m *model, sum *ledger.Summary, live
 		return err
 	}
 	problems, unread := m.explained(u, sum)
-	s := &shownScreen{Screen: src.New(), events: m.events, live: live, more: more || unread}
+	s := &shownScreen{Screen: src.New(), events: m.events, live: live, more: more, unread: unread}
 	if !whole || unread {
 		s.events = -1
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -53,12 +54,25 @@ func newLab(t testing.TB) *lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { cancel(); time.Sleep(10 * time.Millisecond); _ = c.Close() })
+	var used sync.RWMutex
+	t.Cleanup(func() { // once nobody reads the cache
+		cancel()
+		used.Lock()
+		defer used.Unlock()
+		_ = c.Close()
+	})
 	l := &lab{t: t, ctx: ctx, cache: c, ledger: ledger.New(dir), start: time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC)}
 	l.ui = New(ctx, Source{
 		Ledger: l.ledger, Version: "0.1.0",
-		Kept:    func(key string) (string, error) { return KeptIn(ctx, c, key) },
-		Results: func(_ *ledger.Past, use func(Results) error) error { return use(c) },
+		Kept: func(key string) (string, error) { return KeptIn(ctx, c, key) },
+		Results: func(_ *ledger.Past, use func(Results) error) error {
+			if used.RLock(); ctx.Err() != nil {
+				used.RUnlock()
+				return ctx.Err()
+			}
+			defer used.RUnlock()
+			return use(c)
+		},
 		Catalog: func(*ledger.Past) (*competitions.Catalog, error) { return competitions.Shipped() },
 	})
 	return l
