@@ -29,7 +29,8 @@
   // Labels of drawings collide with nothing and end within the drawing.
   for (const svg of document.querySelectorAll('svg')) {
     if (!shown(svg)) continue;
-    const frame = svg.getBoundingClientRect();
+    const frame = svg.getBoundingClientRect(), width = svg.closest('.scroll')?.clientWidth;
+    if (innerWidth >= 1000 && width && frame.width > width + 1 && !svg.matches('.graph')) say('a drawing is wider than its card', svg);
     const all = [...svg.querySelectorAll('text')].filter(e => e.textContent.trim()).map(e => [e, e.getBoundingClientRect()]).sort((a, b) => a[1].left - b[1].left);
     all.forEach(([e, r], i) => {
       if (r.left < frame.left - 1 || r.right > frame.right + 1) say('a label leaves its drawing', e);
