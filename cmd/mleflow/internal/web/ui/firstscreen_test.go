@@ -111,8 +111,8 @@ func TestFailureIsVisible(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	for _, name := range []string{"run", "attempts", "runs"} {
-		if _, body := l.get(pagesOf(r.ID(), a)[name]); strings.Contains(body, "pill finished") || strings.Contains(body, "pill ran") || strings.Contains(body, `class="ran"`) {
+	for _, name := range []string{"run", "attempts", "runs", "attempt Story"} {
+		if _, body := l.get(pagesOf(r.ID(), a)[name]); strings.Contains(body, "pill finished") || strings.Contains(body, "pill ran") || strings.Contains(body, `class="ran"`) || strings.Contains(body, `class="good"`) {
 			t.Errorf("%s: something is green", name)
 		}
 	}

@@ -12,7 +12,7 @@
     if (e.matches('button, select, summary, input:not([type=hidden], [type=checkbox])') && e.getBoundingClientRect().height < 24) say('a control is lower than 24 pixels', e);
     if (e.matches('nav [aria-current]') && (e.getBoundingClientRect().right > innerWidth || e.getBoundingClientRect().left < 0)) say('the current tab is out of sight', e);
     if (!e.matches('td, th') || e.closest('tr').cells.length < 2) continue;
-    const box = e.closest('.scroll, .grid'), lines = e.clientHeight / parseFloat(style.lineHeight || 20);
+    const box = e.closest('.scroll, .grid'), lines = e.clientHeight / (parseFloat(style.lineHeight) || 20);
     if (box && box.scrollWidth > box.clientWidth && e.offsetWidth > box.clientWidth * 0.85) say('one column takes the width of the table', e);
     if (text(e) + e.querySelectorAll('bdi, code').length && e.offsetWidth < 76 && e.textContent.trim().length > 40 && lines > 5) say('a column is squeezed', e);
   }
@@ -29,7 +29,8 @@
   // Labels of drawings collide with nothing and end within the drawing.
   for (const svg of document.querySelectorAll('svg')) {
     if (!shown(svg)) continue;
-    const frame = svg.getBoundingClientRect();
+    const frame = svg.getBoundingClientRect(), width = svg.closest('.scroll')?.clientWidth;
+    if (innerWidth >= 1000 && width && frame.width > width + 1 && !svg.matches('.graph')) say('a drawing is wider than its card', svg);
     const all = [...svg.querySelectorAll('text')].filter(e => e.textContent.trim()).map(e => [e, e.getBoundingClientRect()]).sort((a, b) => a[1].left - b[1].left);
     all.forEach(([e, r], i) => {
       if (r.left < frame.left - 1 || r.right > frame.right + 1) say('a label leaves its drawing', e);
