@@ -19,8 +19,10 @@ import (
 type alike struct {
 	attributes []string
 	arguments  sync.Map // of type argument, by key
-	// gain is the number of values found minus that of values evaluated.
-	gain atomic.Int64
+	// gain is the number of values found minus that of values evaluated. Below the
+	// least, no more values are kept: most instances differ.
+	gain  atomic.Int64
+	least int64
 }
 
 // argument is the evaluated value of an argument and what evaluating it found.
@@ -29,9 +31,6 @@ type argument struct {
 	origins []origin
 	private bool
 }
-
-// minGain is the gain below which no more values are kept: most instances differ.
-const minGain = -256
 
 // alikeIn returns nil unless the expressions refer to attributes of each.value, and
 // to nothing else of each.
@@ -60,11 +59,14 @@ func alikeIn(exprs ...hcl.Expression) *alike {
 	return &alike{attributes: slices.Compact(attributes)}
 }
 
-// alikes returns the arguments of a step that instances may share.
-func alikes(exprs []hcl.Expression) map[hcl.Expression]*alike {
+// alikes returns the arguments of a step that n instances may share. In the order of
+// keys, all seeds of a competition come first: many values may be evaluated before
+// one is found.
+func alikes(exprs []hcl.Expression, n int) map[hcl.Expression]*alike {
 	all := map[hcl.Expression]*alike{}
 	for _, e := range exprs {
 		if m := alikeIn(e); m != nil {
+			m.least = -int64(max(256, n/8))
 			all[e] = m
 		}
 	}
@@ -110,7 +112,7 @@ func (m *alike) key(each cty.Value) (key string, ok bool) {
 // expression unless an instance with the same attributes did so without errors.
 func (m *alike) argument(e *argEval, a *step.Attr, expr hcl.Expression) cty.Value {
 	key, ok := m.key(e.inst.each)
-	if !ok || m.gain.Load() < minGain {
+	if !ok || m.gain.Load() < m.least {
 		return e.own(a, expr)
 	}
 	if found, ok := m.arguments.Load(key); ok {

@@ -93,7 +93,7 @@ func (x *expander) expandStep(n node) diag.List {
 	short := x.shortcuts(exprs, instances)
 	exprs = slices.DeleteFunc(exprs, func(e hcl.Expression) bool { _, ok := short[e]; return ok })
 	block := expansion{expander: x, ctx: x.scope(exprs)}
-	block.shared = &shared{shortcuts: short, alike: alikes(exprs), each: slices.ContainsFunc(exprs, refersToEach)}
+	block.shared = &shared{shortcuts: short, alike: alikes(exprs, len(instances)), each: slices.ContainsFunc(exprs, refersToEach)}
 	block.shared.values = x.evaluateOnce(s, block.ctx, short)
 	found := make([]diag.List, len(elements))
 	parallel.For(len(elements), func(i int) {

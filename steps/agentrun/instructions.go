@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"text/template"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/steps/task"
@@ -20,6 +22,8 @@ import (
 //
 //go:embed notes.txt
 var notesText string
+
+var notesDigest = sync.OnceValue(func() digest.ContentID { return digest.Of([]byte(notesText)) })
 
 //go:embed validate_submission.sh
 var validateScript string

@@ -317,6 +317,6 @@ func (a *attempt) Fingerprint(h *digest.Hasher) error {
 	}
 	h.Content("instructions", a.instructions)
 	h.Content("description", a.description)
-	h.Content("notes", digest.Of([]byte(notesText)))
+	h.Content("notes", notesDigest())
 	return errors.Join(lacks, a.fingerprintPrices(h), a.fingerprintShim(h))
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -117,11 +118,13 @@ func (t *texts) Fingerprint(h *digest.Hasher) error {
 	return nil
 }
 
+var ownInstructions = sync.OnceValue(func() digest.ContentID { return digest.Of([]byte(OwnInstructions)) })
+
 // Digests returns the digests of a task's texts, which are known even if the
 // texts are not.
 func Digests(from *competitions.Repository, def *competitions.Definition, task competitions.Task) (description, instructions digest.ContentID, err error) {
 	if task == competitions.TaskOwn {
-		return digest.Of(def.OwnDescription()), digest.Of([]byte(OwnInstructions)), nil
+		return digest.Of(def.OwnDescription()), ownInstructions(), nil
 	}
 	pins, err := from.Texts(def, task)
 	if err != nil {

@@ -220,21 +220,11 @@ func shipped(b *testing.B, steps int) (*place, []string) {
 	return p, []string{p.file, "-var", "data=rehearsal", "-var", fmt.Sprintf("seeds=%d", seeds)}
 }
 
-// BenchmarkShippedPlan plans 100,000 steps of the shipped pipeline: nothing ran.
-func BenchmarkShippedPlan(b *testing.B) {
-	p, args := shipped(b, 100_000)
-	var c cost
-	for b.Loop() {
-		c.run(b, p.command(append([]string{"plan"}, args...)...))
-	}
-	c.report(b)
-}
-
 // BenchmarkShipped plans the shipped pipeline while nothing ran, applies it with agents
 // that submit the sample, and plans and applies it again, when there is nothing to do.
 // MLEFLOW_BENCH_STEPS has the numbers of steps.
 func BenchmarkShipped(b *testing.B) {
-	for _, text := range strings.Split(cmp.Or(os.Getenv("MLEFLOW_BENCH_STEPS"), "826,10000"), ",") {
+	for _, text := range strings.Split(cmp.Or(os.Getenv("MLEFLOW_BENCH_STEPS"), "826,10000,100000"), ",") {
 		steps, err := strconv.Atoi(text)
 		if err != nil {
 			b.Fatal(err)
