@@ -15,6 +15,7 @@ type splitter struct {
 	buf   []byte // bytes read and not yet given out
 	eof   bool
 	lines int // lines given out
+	size  int // how long the next piece will be, once there is enough to tell
 	free  chan []byte
 }
 
@@ -30,6 +31,8 @@ const (
 	firstRead = 1 << 14
 	readSize  = 1 << 20
 	maxRecord = math.MaxInt32 - readSize
+	// maxPresized bounds the memory that is taken for records that are only expected.
+	maxPresized = 1 << 26
 )
 
 var errLongRecord = errors.New("a record is longer than 2 GiB")
@@ -50,7 +53,7 @@ func newSplitter(r io.Reader, d dialect) (*splitter, error) {
 func (s *splitter) fill(unfinished int) error {
 	want := max(firstRead, min(readSize, 8*len(s.buf)), unfinished)
 	if cap(s.buf)-len(s.buf) < want {
-		grown := make([]byte, len(s.buf), 2*len(s.buf)+want)
+		grown := make([]byte, len(s.buf), max(2*len(s.buf), s.size)+want)
 		copy(grown, s.buf)
 		s.buf = grown
 	}
@@ -76,6 +79,9 @@ func (s *splitter) next(rows int) (piece, error) {
 		}
 		if len(s.buf)-scan.pos > maxRecord {
 			return p, fmt.Errorf("line %d: %w", s.lines+scan.lines+1, errLongRecord)
+		}
+		if scan.rows > 0 && scan.pos >= readSize {
+			s.size = min(scan.pos/scan.rows*rows, maxPresized)
 		}
 		if err := s.fill(len(s.buf) - scan.pos); err != nil {
 			return p, err
