@@ -48,9 +48,8 @@ func CPU(root int) time.Duration {
 
 // livingBelow returns the descendants of a process that have not ended.
 func livingBelow(root int) []proc {
-	table := processTable()
-	children := make(map[int][]proc, len(table))
-	for _, p := range table {
+	children := map[int][]proc{}
+	for p := range processes() {
 		children[p.parent] = append(children[p.parent], p)
 	}
 	var out []proc
@@ -100,13 +99,6 @@ func namesIn(path string) []string {
 	defer dir.Close()
 	names, _ := dir.Readdirnames(-1)
 	return names
-}
-
-func processTable() (table []proc) {
-	for p := range processes() {
-		table = append(table, p)
-	}
-	return table
 }
 
 // processes yields the process table row by row. Each row is read when it is yielded.
