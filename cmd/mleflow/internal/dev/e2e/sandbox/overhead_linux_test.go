@@ -18,6 +18,7 @@ import (
 const overheadPipeline = `
 variable "round" { type = number }
 variable "runtime" { type = string }
+variable "seconds" { type = string }
 model "main" {
   provider = "openai"
   models   = ["m-*"]
@@ -30,7 +31,7 @@ model "main" {
   }
 }
 agent "trainer" {
-  command = [var.runtime == "process" ? %[2]q : "/usr/bin/rogue", "train", %[4]q]
+  command = [var.runtime == "process" ? %[2]q : "/usr/bin/rogue", "train", var.seconds]
   image   = var.runtime == "process" ? null : %[3]q
   models  = [model.main]
 }
@@ -67,7 +68,7 @@ func BenchmarkOverhead(b *testing.B) {
 	h.env = append(h.env, "OVERHEAD_KEY="+server.Key)
 	data := filepath.Join(h.dir, "data")
 	writeData(b, data, size)
-	file := h.write("overhead.hcl", fmt.Sprintf(overheadPipeline, address, rogue, h.image, fmt.Sprint(seconds)))
+	file := h.write("overhead.hcl", fmt.Sprintf(overheadPipeline, address, rogue, h.image))
 	alone := 0.0
 	b.Run("alone", func(b *testing.B) {
 		for b.Loop() {
@@ -82,12 +83,12 @@ func BenchmarkOverhead(b *testing.B) {
 		b.ReportMetric(0, "ns/op")
 	})
 	for _, runtime := range []string{"process", "sandbox", "containerd"} {
-		h.apply(file, "-var", "round=0", "-var", "runtime="+runtime) // places data and image
+		h.apply(file, "-var", "round=0", "-var", "seconds=1", "-var", "runtime="+runtime) // places data and image
 		b.Run(runtime, func(b *testing.B) {
 			var speed, wall float64
 			var ours, around time.Duration
 			for b.Loop() {
-				cmd := h.command("apply", file, "--json", "-var", fmt.Sprint("round=", time.Now().UnixMilli()), "-var", "runtime="+runtime)
+				cmd := h.command("apply", file, "--json", "-var", fmt.Sprint("round=", time.Now().UnixMilli()), "-var", "seconds="+fmt.Sprint(seconds), "-var", "runtime="+runtime)
 				began := time.Now()
 				out, err := cmd.Output()
 				if err != nil {
@@ -133,7 +134,7 @@ func writeData(b *testing.B, dir string, size int) {
 	}
 }
 
-// training returns the bytes a second, the processor time and the time of the agent.
+// training returns the bytes a second of processor time, the processor time and the time of the agent.
 func training(b *testing.B, out []byte) (speed float64, busy, took time.Duration) {
 	m := trained.FindSubmatch(out)
 	if m == nil {
@@ -143,5 +144,5 @@ func training(b *testing.B, out []byte) (speed float64, busy, took time.Duration
 	for i := range n {
 		n[i], _ = strconv.ParseFloat(string(m[i+1]), 64)
 	}
-	return n[0] / n[2], time.Duration(n[1]) * time.Millisecond, time.Duration(n[2]) * time.Millisecond
+	return n[0] / n[1], time.Duration(n[1]) * time.Millisecond, time.Duration(n[2]) * time.Millisecond
 }
