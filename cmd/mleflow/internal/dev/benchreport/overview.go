@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // summary writes what is said of all tables: the machines, the picture, and how
@@ -12,6 +13,7 @@ import (
 func summary(tables []table, all map[string]results) string {
 	machines := map[string][]string{}
 	reached, known := 0, 0
+	var took time.Duration
 	var missed []string
 	for _, t := range tables {
 		r := all[t.name]
@@ -20,6 +22,8 @@ func summary(tables []table, all map[string]results) string {
 		}
 		m := r.now.origin[machineWord]
 		machines[m] = append(machines[m], t.name)
+		d, _ := time.ParseDuration(r.now.origin[tookWord])
+		took += d
 		for _, row := range t.rows {
 			for _, a := range row.aims {
 				got, ok := t.reached(a, row.benchmark, r)
@@ -42,7 +46,7 @@ func summary(tables []table, all map[string]results) string {
 		}
 		names[i] = m
 	}
-	fmt.Fprintf(&s, "Measured on %s. ", strings.Join(names, "; "))
+	fmt.Fprintf(&s, "Measured on %s, in %v. ", strings.Join(names, "; "), took)
 	fmt.Fprintf(&s, "%d of the %d aims that could be judged at these sizes are reached", reached, known)
 	if len(missed) > 0 {
 		fmt.Fprintf(&s, "; the others are in the tables %s", strings.Join(missed, ", "))

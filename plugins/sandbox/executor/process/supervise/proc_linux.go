@@ -28,7 +28,7 @@ func living() []proc { return livingBelow(os.Getpid()) }
 
 // Memory returns the memory of a process's descendants in bytes, 0 if there are none.
 // Shared memory counts once per process, unless the sum would exceed the limit.
-func Memory(root int, limit int64) int64 { return memoryOf(livingBelow(root), limit) }
+func Memory(root int, limit int64) int64 { return memoryOf(listed(root), limit) }
 
 // tick is the clock tick of /proc, which is the same on all processors that we run on.
 const tick = 10 * time.Millisecond
@@ -40,7 +40,7 @@ func CPU(root int) time.Duration {
 	if p, ok := readProc(root); ok {
 		ticks = p.reaped
 	}
-	for _, p := range livingBelow(root) {
+	for _, p := range listed(root) {
 		ticks += p.own + p.reaped
 	}
 	return time.Duration(ticks) * tick
@@ -48,9 +48,8 @@ func CPU(root int) time.Duration {
 
 // livingBelow returns the descendants of a process that have not ended.
 func livingBelow(root int) []proc {
-	table := processTable()
-	children := make(map[int][]proc, len(table))
-	for _, p := range table {
+	children := map[int][]proc{}
+	for p := range processes() {
 		children[p.parent] = append(children[p.parent], p)
 	}
 	var out []proc
@@ -68,23 +67,44 @@ func livingBelow(root int) []proc {
 	return out
 }
 
-func processTable() (table []proc) {
-	for p := range processes() {
-		table = append(table, p)
+// listed is livingBelow by the kernel's lists of children. It looks at no other process,
+// of which a machine may have thousands, but may miss one while others fork and end. It
+// is for what is measured again and again.
+func listed(root int) (out []proc) {
+	if _, err := os.Lstat("/proc/thread-self/children"); err != nil {
+		return livingBelow(root)
 	}
-	return table
+	for queue := []int{root}; len(queue) > 0; queue = queue[1:] {
+		tasks := "/proc/" + strconv.Itoa(queue[0]) + "/task/"
+		for _, thread := range namesIn(tasks) {
+			data, _ := os.ReadFile(tasks + thread + "/children")
+			for _, child := range fields(data) {
+				pid, _ := strconv.Atoi(child)
+				queue = append(queue, pid)
+				if p, ok := readProc(pid); ok && !p.dead {
+					out = append(out, p)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// namesIn returns the names in a folder of /proc.
+func namesIn(path string) []string {
+	dir, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	return names
 }
 
 // processes yields the process table row by row. Each row is read when it is yielded.
 func processes() func(yield func(proc) bool) {
 	return func(yield func(proc) bool) {
-		dir, err := os.Open("/proc")
-		if err != nil {
-			return
-		}
-		defer dir.Close()
-		names, _ := dir.Readdirnames(-1)
-		for _, name := range names {
+		for _, name := range namesIn("/proc") {
 			pid, err := strconv.Atoi(name)
 			if err != nil {
 				continue

@@ -235,7 +235,7 @@ func (s *supervision) soften() <-chan time.Time {
 
 // sample measures the tree's memory and reports whether it exceeds the limit.
 func (s *supervision) sample() bool {
-	total := memoryOf(living(), s.order.MemoryBytes)
+	total := Memory(os.Getpid(), s.order.MemoryBytes)
 	s.peak = max(s.peak, total)
 	return s.order.MemoryBytes > 0 && total > s.order.MemoryBytes
 }

@@ -8,6 +8,7 @@
 //	rogue steal         run every probe and write LOGS_DIR/probes.jsonl
 //	rogue resist MODE   break a limit and refuse to die
 //	rogue work SECONDS  submit the same bytes whenever it runs
+//	rogue train SECONDS read the data, ask a model and write code, again and again
 //	rogue victim        keep a secret while others look for it
 //
 // # Canaries

@@ -19,6 +19,8 @@ func main() {
 		resist(args[1])
 	case "work":
 		work(args[1])
+	case "train":
+		train(args[1])
 	case "victim":
 		victim()
 	case "reference":
@@ -26,7 +28,7 @@ func main() {
 	case "sleep":
 		time.Sleep(time.Hour)
 	default:
-		fmt.Fprintln(os.Stderr, "usage: rogue steal|resist MODE|work SECONDS|victim")
+		fmt.Fprintln(os.Stderr, "usage: rogue steal|resist MODE|work SECONDS|train SECONDS|victim")
 		os.Exit(2)
 	}
 }
