@@ -43,31 +43,17 @@ const (
 
 var pointCaps = caps{entries: 1_000_000, depth: 64}
 
-// checkpoints takes the checkpoints of an attempt, and knows the one from which it goes
-// on. Without on_loss it does nothing.
+// checkpoints takes the checkpoints of an attempt. Without on_loss it does nothing.
 type checkpoints struct {
-	*place
-	where checkpoint.Place
-	// from is the checkpoint from which the attempt goes on; nil for a new attempt, or if
-	// the agent still runs. resumes is how often the attempt has gone on.
-	from    *checkpoint.Checkpoint
-	resumes int
-	// forked means that from is of another attempt.
-	forked bool
-	// result is that of an attempt whose process died before it was recorded; nil if
-	// there is none.
-	result cache.Outputs
+	resumption
 	// again means that the result is not final: the attempt will run again.
 	again bool
 
-	// turn is held while a checkpoint is taken. number is that of the last one, taken its
-	// time, and lacked what it lacks.
+	// turn is held while a checkpoint is taken. The last one was taken at taken, and
+	// lacked what lacked names.
 	turn   sync.Mutex
-	number int
 	lacked []string
 	taken  time.Time
-	// kept are the times of the checkpoints that stay.
-	kept   []time.Duration
 	memo   *checkpoint.Memo
 	grown  checkpoint.Growing
 	freeze func(context.Context) (thaw func(), err error)

@@ -87,34 +87,52 @@ func (a *attempt) OnLoss() string {
 // errLost is the error of an attempt with on_loss = "fail".
 var errLost = errors.New(`the attempt was lost, and on_loss is "fail": write "resume" or "restart" to go on; its checkpoint stays`)
 
+// resumption is the checkpoint from which an attempt goes on, if there is one.
+type resumption struct {
+	*place
+	where checkpoint.Place
+	// number is that of the last checkpoint, and kept are the times of those that stay.
+	number int
+	kept   []time.Duration
+	// from is the checkpoint from which the attempt goes on; nil for a new attempt, or if
+	// the agent still runs. resumes is how often the attempt has gone on.
+	from    *checkpoint.Checkpoint
+	resumes int
+	// forked means that from is of another attempt.
+	forked bool
+	// result is that of an attempt whose process died before it was recorded; nil if
+	// there is none.
+	result cache.Outputs
+}
+
 // find finds the latest checkpoint of the action. An attempt that has not its result,
 // and whose agent is gone, goes on from there.
-func (c *checkpoints) find(ctx context.Context, action digest.ActionID) error {
-	if c.durable.onLoss == "" {
+func (r *resumption) find(ctx context.Context, action digest.ActionID) error {
+	if r.durable.onLoss == "" {
 		return nil
 	}
-	c.where = checkpoint.Place{Cache: c.env.Store, Attempt: action, Address: c.env.Address, Run: c.env.RunID}
-	latest, err := c.where.Find(ctx)
+	r.where = checkpoint.Place{Cache: r.env.Store, Attempt: action, Address: r.env.Address, Run: r.env.RunID}
+	latest, err := r.where.Find(ctx)
 	if latest == nil || err != nil {
-		return errors.Join(err, c.branch(ctx))
+		return errors.Join(err, r.branch(ctx))
 	}
-	c.number, c.kept = latest.Number, latest.Kept
+	r.number, r.kept = latest.Number, latest.Kept
 	switch {
-	case c.continued:
+	case r.continued:
 		return nil
 	case latest.Ended:
-		return c.unrecorded(ctx, action, latest)
-	case c.durable.onLoss == onLossFail:
+		return r.unrecorded(ctx, action, latest)
+	case r.durable.onLoss == onLossFail:
 		return errLost
 	}
-	c.from, c.before, c.resumes = latest, latest.Used, latest.Resumes+1
+	r.from, r.before, r.resumes = latest, latest.Used, latest.Resumes+1
 	return nil
 }
 
 // unrecorded finds the result of an attempt that ended, unless it was recorded or
 // dropped since: then the attempt is to run again.
-func (c *checkpoints) unrecorded(ctx context.Context, action digest.ActionID, latest *checkpoint.Checkpoint) error {
-	store := c.env.Store
+func (r *resumption) unrecorded(ctx context.Context, action digest.ActionID, latest *checkpoint.Checkpoint) error {
+	store := r.env.Store
 	_, err := store.Latest(ctx, action)
 	_, dropErr := store.Evicted(ctx, action)
 	if len(latest.Result) == 0 || !errors.Is(err, cache.ErrNotFound) || !errors.Is(dropErr, cache.ErrNotFound) {
@@ -125,71 +143,71 @@ func (c *checkpoints) unrecorded(ctx context.Context, action digest.ActionID, la
 			return nil
 		}
 	}
-	c.env.Note("the attempt had ended, and its result was not recorded: this is the result")
-	c.resumes, c.result = latest.Resumes, latest.Result
+	r.env.Note("the attempt had ended, and its result was not recorded: this is the result")
+	r.resumes, r.result = latest.Resumes, latest.Result
 	return nil
 }
 
 // branch finds the checkpoint of the other attempt from which a fork begins.
-func (c *checkpoints) branch(ctx context.Context) error {
-	if c.durable.fork == nil || c.continued {
+func (r *resumption) branch(ctx context.Context) error {
+	if r.durable.fork == nil || r.continued {
 		return nil
 	}
-	from, err := c.durable.fork.Find(ctx, c.where)
+	from, err := r.durable.fork.Find(ctx, r.where)
 	if err != nil {
 		return err
 	}
-	own := c.origin()
+	own := r.origin()
 	switch {
 	case from.Competition != own.Competition:
-		return fmt.Errorf("the attempt of %s was at %s, not at %s", c.durable.fork, from.Competition, own.Competition)
+		return fmt.Errorf("the attempt of %s was at %s, not at %s", r.durable.fork, from.Competition, own.Competition)
 	case !conditions.AtLeast(from.Isolation, own.Isolation):
-		return fmt.Errorf("the attempt of %s had the isolation %q: a fork with more, %q, would hide that its files may have the answers", c.durable.fork, from.Isolation, own.Isolation)
-	case c.given > 0 && from.Used >= c.given:
-		return fmt.Errorf("the attempt of %s had used %v; the time limit of the fork, which counts from the beginning, is %v", c.durable.fork, from.Second(), c.given)
+		return fmt.Errorf("the attempt of %s had the isolation %q: a fork with more, %q, would hide that its files may have the answers", r.durable.fork, from.Isolation, own.Isolation)
+	case r.given > 0 && from.Used >= r.given:
+		return fmt.Errorf("the attempt of %s had used %v; the time limit of the fork, which counts from the beginning, is %v", r.durable.fork, from.Second(), r.given)
 	}
-	c.from, c.before, c.resumes, c.forked = from, from.Used, from.Resumes+1, true
+	r.from, r.before, r.resumes, r.forked = from, from.Used, from.Resumes+1, true
 	return nil
 }
 
 // origin is the origin of the attempt's files.
-func (c *checkpoints) origin() checkpoint.Origin {
-	return checkpoint.Origin{Competition: c.args.Competition + " " + c.args.Version, Isolation: c.args.isolation(c.runtime)}
+func (r *resumption) origin() checkpoint.Origin {
+	return checkpoint.Origin{Competition: r.args.Competition + " " + r.args.Version, Isolation: r.args.isolation(r.runtime)}
 }
 
 // resumed reports whether the agent goes on with the files of a checkpoint.
-func (c *checkpoints) resumed() bool {
-	return c.from != nil && (c.forked || c.durable.onLoss == onLossResume)
+func (r *resumption) resumed() bool {
+	return r.from != nil && (r.forked || r.durable.onLoss == onLossResume)
 }
 
 // goesOn reports whether the agent does not begin from the beginning.
-func (c *checkpoints) goesOn() bool { return c.continued || c.resumed() }
+func (r *resumption) goesOn() bool { return r.continued || r.resumed() }
 
 // announce says from where the attempt goes on, and makes it a condition of the result.
-func (c *checkpoints) announce() {
-	if c.resumes > 0 {
-		c.env.Resumed(c.resumes)
+func (r *resumption) announce() {
+	if r.resumes > 0 {
+		r.env.Resumed(r.resumes)
 	}
-	if c.from == nil {
+	if r.from == nil {
 		return
 	}
 	how := "lost"
-	if c.from.Why == checkpoint.Interrupted {
+	if r.from.Why == checkpoint.Interrupted {
 		how = "interrupted"
 	}
-	used, rest := c.from.Used.Round(time.Second), "without a time limit"
-	if c.given > 0 {
-		rest = fmt.Sprintf("with %v left", c.rest(c.given).Round(time.Second))
+	used, rest := r.from.Used.Round(time.Second), "without a time limit"
+	if r.given > 0 {
+		rest = fmt.Sprintf("with %v left", r.rest(r.given).Round(time.Second))
 	}
-	if c.forked {
-		c.env.Warn(fmt.Sprintf("the attempt is a fork: it begins from %s@%v, %s", c.durable.fork.Attempt.Short(), c.durable.fork.At, rest))
+	if r.forked {
+		r.env.Warn(fmt.Sprintf("the attempt is a fork: it begins from %s@%v, %s", r.durable.fork.Attempt.Short(), r.durable.fork.At, rest))
 		return
 	}
-	if c.resumed() {
-		c.env.Warn(fmt.Sprintf("the attempt was %s and goes on from checkpoint %d, after %v of its time, %s", how, c.from.Number, used, rest))
+	if r.resumed() {
+		r.env.Warn(fmt.Sprintf("the attempt was %s and goes on from checkpoint %d, after %v of its time, %s", how, r.from.Number, used, rest))
 		return
 	}
-	c.env.Warn(fmt.Sprintf("the attempt was %s; its agent starts from the beginning, %s after %v", how, rest, used))
+	r.env.Warn(fmt.Sprintf("the attempt was %s; its agent starts from the beginning, %s after %v", how, rest, used))
 }
 
 // signalTime is the most time between two signals that a machine sends at once.
@@ -197,8 +215,8 @@ const signalTime = 500 * time.Millisecond
 
 // away returns an error if this process is being interrupted. A machine that is taken
 // away signals agent and mleflow at once, and the agent's end may be seen first.
-func (c *checkpoints) away(ctx context.Context) error {
-	if c.durable.onLoss == "" {
+func (r *resumption) away(ctx context.Context) error {
+	if r.durable.onLoss == "" {
 		return nil
 	}
 	select {
@@ -210,28 +228,28 @@ func (c *checkpoints) away(ctx context.Context) error {
 }
 
 // next says what the next apply does with an interrupted attempt.
-func (c *checkpoints) next() string {
-	if c.durable.onLoss == onLossResume {
+func (r *resumption) next() string {
+	if r.durable.onLoss == onLossResume {
 		return "goes on from its last checkpoint"
 	}
 	return "starts it from the beginning"
 }
 
 // command is the command that starts the agent.
-func (c *checkpoints) command() []string {
-	if c.resumed() && len(c.args.Resume) > 0 {
-		return c.args.Resume
+func (r *resumption) command() []string {
+	if r.resumed() && len(r.args.Resume) > 0 {
+		return r.args.Resume
 	}
-	return c.attempt.command()
+	return r.attempt.command()
 }
 
 // environment returns the variables of an attempt that goes on.
-func (c *checkpoints) environment() map[string]string {
-	if c.resumes == 0 {
+func (r *resumption) environment() map[string]string {
+	if r.resumes == 0 {
 		return nil
 	}
-	vars := map[string]string{"MLEFLOW_RESUME_COUNT": strconv.Itoa(c.resumes)}
-	if c.resumed() {
+	vars := map[string]string{"MLEFLOW_RESUME_COUNT": strconv.Itoa(r.resumes)}
+	if r.resumed() {
 		vars["MLEFLOW_RESUMED"] = "1"
 	}
 	return vars
@@ -239,42 +257,42 @@ func (c *checkpoints) environment() map[string]string {
 
 // layOut places what a checkpoint has of the agent's folders, the journals and the
 // models.
-func (c *checkpoints) layOut(ctx context.Context) error {
-	if c.from == nil {
+func (r *resumption) layOut(ctx context.Context) error {
+	if r.from == nil {
 		return nil
 	}
-	if err := c.layModels(ctx); err != nil || !c.resumed() {
+	if err := r.layModels(ctx); err != nil || !r.resumed() {
 		return err
 	}
-	store := c.env.Store
-	if err := c.from.LayOut(ctx, store, c.dirs.home, c.give); err != nil {
+	store := r.env.Store
+	if err := r.from.LayOut(ctx, store, r.dirs.home, r.give); err != nil {
 		return err
 	}
-	for _, ref := range []cache.Ref{c.from.Snapshots, c.from.Codes} {
+	for _, ref := range []cache.Ref{r.from.Snapshots, r.from.Codes} {
 		has(ctx, store, ref) // fetches them from a remote cache
 	}
-	return c.from.Gates(ctx, store, hostFolder, c.dirs.host)
+	return r.from.Gates(ctx, store, hostFolder, r.dirs.host)
 }
 
 // layModels places the budget and the transcript, unless this machine has later ones:
 // what was spent after the checkpoint stays spent.
-func (c *checkpoints) layModels(ctx context.Context) error {
-	if c.models == nil {
+func (r *resumption) layModels(ctx context.Context) error {
+	if r.models == nil {
 		return nil
 	}
-	then, err := tree.Find(ctx, c.env.Store, c.from.State, modelsFolder+"/"+budgetFile)
+	then, err := tree.Find(ctx, r.env.Store, r.from.State, modelsFolder+"/"+budgetFile)
 	if err != nil {
 		return nil //nolint:nilerr // nothing was spent
 	}
-	if now, err := os.Lstat(filepath.Join(c.models.dir, budgetFile)); err == nil && now.Size() >= then.Size {
+	if now, err := os.Lstat(filepath.Join(r.models.dir, budgetFile)); err == nil && now.Size() >= then.Size {
 		return nil
 	}
-	for _, name := range c.models.files() {
-		if err := tree.Remove(filepath.Join(c.models.dir, name)); err != nil {
+	for _, name := range r.models.files() {
+		if err := tree.Remove(filepath.Join(r.models.dir, name)); err != nil {
 			return err
 		}
 	}
-	return c.from.Gates(ctx, c.env.Store, modelsFolder, c.models.dir)
+	return r.from.Gates(ctx, r.env.Store, modelsFolder, r.models.dir)
 }
 
 // files lists the budget and the files of the transcripts, below the models' folder. The
