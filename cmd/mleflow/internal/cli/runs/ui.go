@@ -60,6 +60,7 @@ func serveUI(ctx context.Context, a *app.App, port int, given bool) error {
 		return errors.Join(err, l.Close())
 	}
 	lent := &lending{Store: a.Store}
+	defer app.FewCollections()() // a page of a large run leaves much garbage at once
 	pages := ui.New(ctx, ui.Source{Ledger: runs, Results: lent.use, Catalog: func(past *ledger.Past) (*competitions.Catalog, error) { return catalogOf(a, past) }, Kept: lent.kept, Version: app.ThisVersion().Version})
 	name := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 	guard := ui.NewGuard(name, pages)

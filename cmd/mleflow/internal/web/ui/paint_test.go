@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/garbage"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui/browsertest"
 )
 
@@ -20,6 +21,7 @@ func TestPaint(t *testing.T) {
 	if err != nil {
 		t.Skip("MLEFLOW_UI_ATTEMPTS=5000 measures")
 	}
+	defer garbage.Grow(400)() // as mleflow ui does
 	b := browsertest.Open(t)
 	l := newLab(t)
 	l.reports = true
