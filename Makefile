@@ -14,7 +14,7 @@ COUNT    ?= 6
 # Packages tested at a time: many tests wait more than they compute.
 PARALLEL ?= 4
 
-.PHONY: help build check test python test-root race lint cross fuzz bench bench-report golden e2e demo rehearsal docs release image tools clean
+.PHONY: help build check test python test-root root-packages root-rest race lint cross fuzz bench bench-report golden e2e demo rehearsal docs release image tools clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -45,8 +45,12 @@ python: build ## test the Python packages and docs/notebook.ipynb, in a virtual 
 PRIVILEGED = ./cache/tree ./plugins/sandbox/executor/... ./steps/agentrun ./steps/exec ./steps/image ./cmd/mleflow/internal/host/machine ./cmd/mleflow/internal/dev/e2e/sandbox ./cmd/mleflow/internal/dev/e2e/aide
 SCRIPTS    = $$(cd cmd/mleflow/testdata/script && grep -lE 'chmod|umask|doctor|isolation|runtime' *.txtar | sed 's/[.]txtar$$//' | paste -s -d '|')
 
-test-root: ## as root, run the tests that depend on the user, also after make test as another
+test-root: root-packages root-rest ## as root, run the tests that depend on the user, also after make test as another
+
+root-packages:
 	$(GO) test -count 1 -p $(PARALLEL) -timeout 40m $(PRIVILEGED)
+
+root-rest:
 	$(GO) test -count 1 -short -timeout 40m ./cache/disk
 	$(GO) test -count 1 -timeout 40m -run "^TestScript$$/^($(SCRIPTS))$$" ./cmd/mleflow
 	$(GO) test -count 1 -timeout 40m -run 'Demo|FullDisk|ReadOnlyCache|Hostile|Live|Thief' ./cmd/mleflow/internal/dev/e2e
