@@ -79,7 +79,33 @@ func TestKubernetes(t *testing.T) {
 		killControllers(t, times(t, "MLEFLOW_CLUSTER_KILLS", 4), newNoting)
 	})
 	t.Run("DuplicatePods", duplicatePods)
+	t.Run("Preempted", func(t *testing.T) {
+		l := newKubernetes(t, `"agent-run"`)
+		l.env = append(l.env, "MLEFLOW_AUTO_RUNTIME=sandbox")
+		file := filepath.Join(l.dir, "cluster.hcl")
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = os.WriteFile(file, bytes.Replace(text, []byte(`  lost_after`), []byte("  preemptible = true\n  lost_after"), 1), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		goesOn(l, drainNode)
+	})
 	t.Run("Breach", breached)
+}
+
+// drainNode lets nothing run any longer on the node of the pod that runs.
+func drainNode(t *testing.T) {
+	node := ""
+	for limit := time.Now().Add(2 * time.Minute); node == "" && time.Now().Before(limit); time.Sleep(200 * time.Millisecond) {
+		node, _ = kubectl("get", "pods", "-l", "mleflow=worker", "--field-selector=status.phase=Running", "-o", "jsonpath={.items[*].spec.nodeName}")
+	}
+	time.Sleep(5 * time.Second) // it has a checkpoint
+	t.Cleanup(func() { _, _ = kubectl("taint", "nodes", node, "taken-") })
+	if text, err := kubectl("taint", "nodes", node, "taken=:NoExecute"); err != nil {
+		t.Errorf("%v: %s", err, text)
+	}
 }
 
 // newNoting is a lab whose steps note in the caches of the nodes that they run.

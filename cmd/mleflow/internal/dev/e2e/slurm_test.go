@@ -61,41 +61,12 @@ func TestSlurm(t *testing.T) {
 	t.Run("Preempted", func(t *testing.T) {
 		d := dir()
 		file := strings.Replace(ofAgents(fmt.Sprintf(slurmFile, d)), "retries = 100", "preemptible = true", 1)
-		takeNode(newLabIn(t, d, file))
+		goesOn(newLabIn(t, d, file), takeNode)
 	})
 }
 
-// preempted is a pipeline of one attempt that writes a journal for some seconds.
-const preempted = `
-step "download" "raw" { competition = "demo-digits" }
-step "prepare" "data" {
-  competition = "demo-digits"
-  raw         = step.download.raw.tree
-}
-agent "diary" {
-  command = ["/bin/sh", "-c", "cd $AGENT_DIR; touch j; while n=$(wc -l < j) && [ $n -lt 40 ]; do echo line $n >> j; sleep 0.2; done; cp j $CODE_DIR/j; cp $MLEFLOW_SAMPLE $SUBMISSION_DIR/submission.csv"]
-}
-step "agent-run" "solve" {
-  agent            = agent.diary
-  competition      = "demo-digits"
-  data             = step.prepare.data.public
-  timeout          = "5m"
-  on_loss          = "resume"
-  checkpoint_every = "1s"
-}`
-
-// takeNode lets a more urgent job take the node of an attempt, which goes on elsewhere.
-func takeNode(l *lab) {
-	t := l.t
-	if err := os.WriteFile(l.file, []byte(preempted), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	cmd := l.command("apply", l.file, "--on", filepath.Join(l.dir, "cluster.hcl"))
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+// takeNode lets a more urgent job take the node of an attempt.
+func takeNode(t *testing.T) {
 	node := ""
 	for limit := time.Now().Add(time.Minute); node == "" && time.Now().Before(limit); time.Sleep(200 * time.Millisecond) {
 		text, _ := exec.Command("squeue", "--noheader", "--states=RUNNING", "--format=%N").Output()
@@ -104,26 +75,6 @@ func takeNode(l *lab) {
 	time.Sleep(5 * time.Second) // it has a checkpoint
 	if text, err := exec.Command("sbatch", "--partition=urgent", "--nodelist="+node, "--exclusive", "--output=/dev/null", "--wrap=sleep 30").CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, text)
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("%v:\n%s", err, out.String())
-	}
-	stdout, _, _ := l.run("show", "--json")
-	if !strings.Contains(stdout, `"resumes=1"`) {
-		t.Errorf("it did not go on:\n%s\n%s", out.String(), stdout)
-	}
-	code := filepath.Join(l.dir, "code")
-	if _, stderr, status := l.run("get", "latest", "step.agent-run.solve.code", "-o", code); status != 0 {
-		t.Fatal(stderr)
-	}
-	var want strings.Builder
-	for n := range 40 {
-		fmt.Fprintln(&want, "line", n)
-	}
-	found, _ := filepath.Glob(filepath.Join(code, "*", "j"))
-	found = append(found, filepath.Join(code, "j"))
-	if text, err := os.ReadFile(found[0]); err != nil || string(text) != want.String() {
-		t.Errorf("%v, %q", err, text)
 	}
 }
 
