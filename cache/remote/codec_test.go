@@ -67,7 +67,10 @@ func TestEveryBitCounts(t *testing.T) {
 	}{
 		"record":  {data, func(b []byte) (any, error) { return decodeRecord(rec.Action, b) }, rec},
 		"closure": {c.encode(), func(b []byte) (any, error) { return decodeClosure(c.root, b) }, c},
-		"pack":    {index, func(b []byte) (any, error) { return readIndex(bufio.NewReader(bytes.NewReader(b)), id) }, []object{{digest.Of([]byte("a")), 1}}},
+		"pack": {index, func(b []byte) (any, error) {
+			objects, _, err := readIndex(bufio.NewReader(bytes.NewReader(b)), id)
+			return objects, err
+		}, []object{{digest.Of([]byte("a")), 1}}},
 	} {
 		got, err := tt.read(bytes.Clone(tt.data))
 		if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(closure{}, packRef{}, object{})); err != nil || diff != "" {

@@ -215,11 +215,9 @@ const farApart = 4 << 20
 // is far from the one before. After an error, rest begins with the failed object.
 func (t *fetcher) unpack(ctx context.Context, r *bufio.Reader, rest *packRest) (err error) {
 	if rest.offset == 0 {
-		if rest.objects, err = readIndex(r, rest.id); err != nil {
+		if rest.objects, rest.offset, err = readIndex(r, rest.id); err != nil {
 			return err
 		}
-		index, _ := encodeIndex(rest.objects)
-		rest.offset = int64(len(index))
 	}
 	for at := rest.offset; len(rest.objects) > 0; rest.next() {
 		o := rest.objects[0]

@@ -45,35 +45,36 @@ func encodeIndex(objects []object) ([]byte, digest.ContentID) {
 	return buf, digest.Of(buf)
 }
 
-// readIndex reads the index of the pack id. An invalid one is cache.ErrCorrupt.
-func readIndex(r *bufio.Reader, id digest.ContentID) ([]object, error) {
+// readIndex reads the index of the pack id, and returns its length as well. An invalid
+// one is cache.ErrCorrupt.
+func readIndex(r *bufio.Reader, id digest.ContentID) (objects []object, size int64, err error) {
 	hash := digest.NewWriter()
-	var objects []object
 	for n := 0; ; n++ {
 		line, err := r.ReadSlice('\n')
 		if errors.Is(err, io.EOF) || errors.Is(err, bufio.ErrBufferFull) {
-			return nil, fmt.Errorf("%w: its index is incomplete", cache.ErrCorrupt)
+			return nil, 0, fmt.Errorf("%w: its index is incomplete", cache.ErrCorrupt)
 		}
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		_, _ = hash.Write(line)
+		size += int64(len(line))
 		text := string(line[:len(line)-1])
 		switch {
 		case n == 0 && text+"\n" != packHeader:
-			return nil, fmt.Errorf("%w: it is not a pack", cache.ErrCorrupt)
+			return nil, 0, fmt.Errorf("%w: it is not a pack", cache.ErrCorrupt)
 		case n == 0:
 		case text == "":
 			if hash.ID() != id {
-				return nil, fmt.Errorf("%w: its index does not match its name", cache.ErrCorrupt)
+				return nil, 0, fmt.Errorf("%w: its index does not match its name", cache.ErrCorrupt)
 			}
-			return objects, nil
+			return objects, size, nil
 		case n > packObjects:
-			return nil, fmt.Errorf("%w: it contains too many objects", cache.ErrCorrupt)
+			return nil, 0, fmt.Errorf("%w: it contains too many objects", cache.ErrCorrupt)
 		default:
 			o, err := parseObject(text)
 			if err != nil {
-				return nil, fmt.Errorf("%w: %w", cache.ErrCorrupt, err)
+				return nil, 0, fmt.Errorf("%w: %w", cache.ErrCorrupt, err)
 			}
 			objects = append(objects, o)
 		}

@@ -31,7 +31,8 @@ func (b *Backend) Nodes(ctx context.Context) ([]cluster.Node, error) {
 	for i := range nodes {
 		if n := &nodes[i]; b.fits(n) {
 			has := b.needs(n.Status.Allocatable)
-			list = append(list, cluster.Node{Name: n.Name, Has: has, Free: plus(has, used[n.Name], -1), Ready: closed(n) == "", Why: closed(n)})
+			why := closed(n)
+			list = append(list, cluster.Node{Name: n.Name, Has: has, Free: plus(has, used[n.Name], -1), Ready: why == "", Why: why})
 		}
 	}
 	return list, nil
