@@ -86,7 +86,7 @@ fuzz: ## run every fuzz target for FUZZTIME
 bench: ## run the benchmarks COUNT times, for benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./...
 
-bench-report: ## run the benchmarks that BENCHMARKS.md has tables of (TABLES="engine …" for some, FULL=1 for the full sizes) and write it again
+bench-report: ## run the benchmarks (TABLES="engine …" for some, FULL=1 for the full sizes) and write BENCHMARKS.md and docs/benchmarks.md
 	$(GO) run ./cmd/mleflow/internal/dev/benchreport $(if $(FULL),-full) $(TABLES)
 
 golden: ## rewrite the golden files, to be read in review

@@ -128,7 +128,7 @@ func writeText(w io.Writer, seed, size int) error {
 // BenchmarkPeers unpacks, hashes and stores an archive, and does what others
 // do with it: unzip, and Python's zipfile, which hash nothing. Every round runs
 // each once, as a process of its own, beginning with another. The sizes of
-// BENCHMARKS.md need some gigabytes in MLEFLOW_BENCH_DIR or TMPDIR.
+// docs/benchmarks.md need some gigabytes in MLEFLOW_BENCH_DIR or TMPDIR.
 func BenchmarkPeers(b *testing.B) {
 	dir := os.Getenv("MLEFLOW_BENCH_DIR")
 	if dir == "" {

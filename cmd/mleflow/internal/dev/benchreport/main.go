@@ -1,25 +1,27 @@
-// Command benchreport runs the benchmarks that BENCHMARKS.md has tables of and
-// writes these tables and their picture again. From the root of the checkout:
+// Command benchreport runs the benchmarks and writes their tables into
+// docs/benchmarks.md, and what users wait for, the aims that are missed and a picture
+// into BENCHMARKS.md. From the root of the checkout:
 //
 //	go run ./cmd/mleflow/internal/dev/benchreport [-render] [-full] [TABLE...]
 //
-// A table is the file .ci/bench-report/NAME.table, in lines of a word and what it
-// is about:
+// The file .ci/bench-report/NAME.table describes a table. Each of its lines begins
+// with a word:
 //
-//	named WHY                            run only when it is named: "it" and this is said instead of figures
+//	named WHY                            runs only by name; WHY follows "it" where figures would stand
 //	size VARIABLE USUAL FULL             sets a variable of the environment, unless it is set
 //	run COMMAND                          prints lines of go test -bench; several add up
 //	versions COMMAND                     prints the versions of others
 //	column HEAD | UNIT [| SUFFIX]        a metric, by the unit in these lines
 //	row TEXT | BENCHMARK [| UNIT >= N]…  a benchmark, without "Benchmark" and "-2", and its aims (>= or <=)
 //	chart TITLE | UNIT                   draws this metric, a ratio to others, in docs/bench.svg
+//	wait TEXT | BENCHMARK | UNIT [| OTHER | BENCHMARK | UNIT]
+//	                                     a time on the first page, and that of another program
 //
-// What the run printed goes into NAME.txt next to it, with machine, load, sizes and
-// versions (lines of the output that begin with "versions:"), and the figures of
-// the run before. The page shows the table between "<!-- bench NAME -->" and
-// "<!-- end -->", and machines, aims and the picture after "<!-- overview -->".
-// Figures that moved by more than a fifth are shown with what they were, if machine
-// and sizes are the same. -render only writes the page again.
+// The figures go into NAME.txt beside it, with machine, load, sizes, versions (lines
+// of the output that begin with "versions:") and the figures of the run before.
+// docs/benchmarks.md shows the table between "<!-- bench NAME -->" and "<!-- end -->".
+// A figure that moved by more than a fifth is shown with its former value, if machine
+// and sizes are the same. -render only writes the two pages and the picture again.
 package main
 
 import (
@@ -35,7 +37,8 @@ import (
 
 const (
 	folder   = ".ci/bench-report"
-	page     = "BENCHMARKS.md"
+	front    = "BENCHMARKS.md"
+	page     = "docs/benchmarks.md"
 	picture  = "docs/bench.svg"
 	overview = "<!-- overview -->\n"
 )
@@ -74,26 +77,35 @@ func run(only []string, render, full bool) error {
 	return errors.Join(append(failed, write(tables))...)
 }
 
-// write writes the page and the picture.
+// write writes the two pages and the picture.
 func write(tables []table) error {
-	text, err := os.ReadFile(page)
-	if err != nil {
-		return err
-	}
 	all, err := readResults(tables)
 	if err != nil {
 		return err
 	}
+	shown := map[string]string{}
 	for _, t := range tables {
-		if text, err = replace(text, mark(t.name), t.markdown(all[t.name])); err != nil {
-			return err
+		shown[mark(t.name)] = t.markdown(all[t.name])
+	}
+	if err := fill(page, shown); err != nil {
+		return err
+	}
+	if err := fill(front, map[string]string{overview: summary(tables, all)}); err != nil {
+		return err
+	}
+	return os.WriteFile(picture, draw(tables, all), 0o644)
+}
+
+// fill writes texts, by their marks, into a page.
+func fill(page string, texts map[string]string) error {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	for mark, with := range texts {
+		if text, err = replace(text, mark, with); err != nil {
+			return fmt.Errorf("%s: %w", page, err)
 		}
-	}
-	if text, err = replace(text, overview, summary(tables, all)); err != nil {
-		return err
-	}
-	if err := os.WriteFile(picture, draw(tables, all), 0o644); err != nil {
-		return err
 	}
 	return os.WriteFile(page, text, 0o644)
 }
@@ -145,7 +157,7 @@ func replace(text []byte, mark, with string) ([]byte, error) {
 	before, rest, found := strings.Cut(string(text), mark)
 	_, after, ended := strings.Cut(rest, endMark)
 	if !found || !ended {
-		return nil, fmt.Errorf("%s has no place for a table: write %q and %q into it", page, mark, endMark)
+		return nil, fmt.Errorf("no place for a table: write %q and %q into the page", mark, endMark)
 	}
 	return []byte(before + mark + with + endMark + after), nil
 }

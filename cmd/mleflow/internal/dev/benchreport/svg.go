@@ -34,7 +34,7 @@ func draw(tables []table, all map[string]results) []byte {
 		}
 		title := t.chart.title
 		if !t.isFull(r) {
-			title += " (small size)"
+			title += smallSize
 		}
 		fmt.Fprintf(&s, `<text x="8" y="%d" font-weight="bold">%s</text>`+"\n", y+22, html.EscapeString(title))
 		y += 30

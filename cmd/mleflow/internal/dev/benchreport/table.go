@@ -23,6 +23,7 @@ type table struct {
 	versions []string
 	columns  []column
 	rows     []row
+	waits    []wait
 	chart    struct{ title, unit string }
 }
 
@@ -35,6 +36,9 @@ type row struct {
 	text, benchmark string
 	aims            []aim
 }
+
+// wait is a time that users wait for, with that of another program if there is one.
+type wait struct{ text, benchmark, unit, other, theirBenchmark, theirUnit string }
 
 // aim is a limit of a metric, at the full sizes.
 type aim struct {
@@ -85,6 +89,9 @@ func (t *table) add(word, rest string) bool {
 			r.aims = append(r.aims, a)
 		}
 		t.rows = append(t.rows, r)
+	case word == "wait" && (len(parts) == 3 || len(parts) == 6):
+		p := append(parts, "", "", "")
+		t.waits = append(t.waits, wait{p[0], p[1], p[2], p[3], p[4], p[5]})
 	case word == "chart" && len(parts) == 2:
 		t.chart.title, t.chart.unit = parts[0], parts[1]
 	default:
@@ -136,6 +143,7 @@ func (t *table) markdown(r results) string {
 		return "No figures: it " + t.named + ". `make bench-report TABLES=" + t.name + "` runs `" + strings.Join(t.run, "`, `") + "`.\n"
 	}
 	var s strings.Builder
+	s.WriteString(`<a id="` + t.name + `"></a>` + "\n\n")
 	heads, aims := []string{""}, slices.ContainsFunc(t.rows, func(r row) bool { return len(r.aims) > 0 })
 	for _, c := range t.columns {
 		heads = append(heads, c.head)
@@ -199,18 +207,24 @@ func (t *table) reached(a aim, benchmark string, r results) (reached, known bool
 // judged says of each aim of a row whether it is reached.
 func (t *table) judged(row row, r results) (list []string) {
 	for _, a := range row.aims {
-		sign, verdict := "≤", "missed"
-		if a.atLeast {
-			sign = "≥"
-		}
+		verdict := "missed"
 		if reached, known := t.reached(a, row.benchmark, r); !known {
 			verdict = "judged at the full size"
 		} else if reached {
 			verdict = "reached"
 		}
-		list = append(list, a.column.head+" "+sign+" "+apart(strconv.FormatFloat(a.value, 'f', -1, 64), a.column.suffix)+": "+verdict)
+		list = append(list, a.column.head+" "+a.limit()+": "+verdict)
 	}
 	return list
+}
+
+// limit writes what the aim's metric may be.
+func (a aim) limit() string {
+	sign := "≤ "
+	if a.atLeast {
+		sign = "≥ "
+	}
+	return sign + apart(strconv.FormatFloat(a.value, 'f', -1, 64), a.column.suffix)
 }
 
 // cell formats a figure, and reports whether it moved.
