@@ -20,7 +20,6 @@ func newCacheGC(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc",
 		Short: "Remove what nothing needs, or the least recently used down to a size",
-		Long:  "Remove content that no result needs, and attempts' data copies that nobody uses.\nWith --max-size then also the least recently used results; those that cannot be\nmade again, as of agents, go last. What is pinned, in use or too new stays, and\na result that would free nothing.",
 		Args:  app.Takes(0, 0),
 		RunE: a.Action(func(cmd *cobra.Command, _ []string) error {
 			opts := disk.GCOptions{DryRun: dryRun}
