@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/config"
@@ -66,12 +67,7 @@ func collectionWork(p *disk.GCProgress) (w view.Work) {
 // may be publishing it: what the command before this one made is older then.
 func nextSecond(ctx context.Context) error {
 	now := time.Now()
-	select {
-	case <-time.After(now.Truncate(time.Second).Add(time.Second).Sub(now)):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return progress.Sleep(ctx, now.Truncate(time.Second).Add(time.Second).Sub(now))
 }
 
 // CollectedJSON is the form of cache gc --json.
