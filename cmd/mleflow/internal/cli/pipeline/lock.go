@@ -121,15 +121,7 @@ func checkLock(t *app.Terminal, path string, old, lock *lockfile.File) error {
 	if len(list) == 0 {
 		return step.Mismatch(fmt.Errorf("%s is out of date; write it again with: mleflow lock", path))
 	}
-	var errs []error
-	for i, d := range list {
-		if i == 20 {
-			errs = append(errs, fmt.Errorf("and %d more", len(list)-i))
-			break
-		}
-		errs = append(errs, errors.New(d.String()))
-	}
-	return step.Mismatch(fmt.Errorf("%s is out of date:\n%w", path, errors.Join(errs...)))
+	return step.Mismatch(fmt.Errorf("%s is out of date:\n%w", path, engine.Deviation(list)))
 }
 
 // pinLock keeps what the lock names in the cache.
