@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -94,9 +95,7 @@ func (e boardEntry) labels() map[string]string {
 	if e.Seed != "" {
 		labels["seed"] = e.Seed
 	}
-	for k, v := range e.Labels {
-		labels[k] = v
-	}
+	maps.Copy(labels, e.Labels)
 	return labels
 }
 
