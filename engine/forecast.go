@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"fmt"
 	"math"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/dag"
+	"github.com/mleflow/mleflow/engine/internal/minheap"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/engine/step"
@@ -214,7 +214,7 @@ func (m *model) bound(graph *dag.Graph, total int64, parallel int) (int64, int) 
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(later[a], later[b]) })
 	most, at := total, -1
 	var others int64 // sum of the parallel-1 largest peaks so far
-	top := &least{}
+	top := minheap.New(cmp.Less[int64])
 	widest := -1
 	for _, i := range order {
 		held := total - later[i] + m.peak[i] + others
@@ -225,25 +225,11 @@ func (m *model) bound(graph *dag.Graph, total int64, parallel int) (int64, int) 
 			most, at = held, widest
 		}
 		others += m.peak[i]
-		if heap.Push(top, m.peak[i]); top.Len() >= max(1, parallel) {
-			others -= heap.Pop(top).(int64)
+		if top.Push(m.peak[i]); top.Len() >= max(1, parallel) {
+			others -= top.Pop()
 		}
 	}
 	return most, at
-}
-
-// least is a min-heap of numbers.
-type least []int64
-
-func (h least) Len() int           { return len(h) }
-func (h least) Less(i, j int) bool { return h[i] < h[j] }
-func (h least) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *least) Push(x any)        { *h = append(*h, x.(int64)) }
-func (h *least) Pop() any {
-	s := *h
-	last := s[len(s)-1]
-	*h = s[:len(s)-1]
-	return last
 }
 
 // maxOrder is the maximum number of steps in the order of a forecast.
@@ -259,44 +245,25 @@ func (m *model) order(graph *dag.Graph) (list []plan.Held) {
 			chain[i] = math.MaxInt64
 		}
 	}
-	ready := &byChain{chain: chain}
+	ready := minheap.New(func(a, b int) bool { return chain[a] > chain[b] || chain[a] == chain[b] && a < b })
 	missing := make([]int, len(m.names))
 	for i := range m.names {
 		if missing[i] = len(graph.Pred(i)); missing[i] == 0 {
-			heap.Push(ready, i)
+			ready.Push(i)
 		}
 	}
 	var held int64
 	for ready.Len() > 0 && len(list) < maxOrder {
-		i := heap.Pop(ready).(int)
+		i := ready.Pop()
 		held += m.cache[i]
 		if m.cache[i]+m.peak[i] > 0 {
 			list = append(list, plan.Held{Name: m.names[i], Bytes: held + m.peak[i]})
 		}
 		for _, n := range graph.Succ(i) {
 			if missing[n]--; missing[n] == 0 {
-				heap.Push(ready, n)
+				ready.Push(n)
 			}
 		}
 	}
 	return list
-}
-
-// byChain is a heap of steps ordered by longest chain, then by lowest index.
-type byChain struct {
-	chain []int64
-	steps []int
-}
-
-func (h byChain) Len() int { return len(h.steps) }
-func (h byChain) Less(i, j int) bool {
-	a, b := h.steps[i], h.steps[j]
-	return h.chain[a] > h.chain[b] || h.chain[a] == h.chain[b] && a < b
-}
-func (h byChain) Swap(i, j int) { h.steps[i], h.steps[j] = h.steps[j], h.steps[i] }
-func (h *byChain) Push(x any)   { h.steps = append(h.steps, x.(int)) }
-func (h *byChain) Pop() any {
-	last := h.steps[len(h.steps)-1]
-	h.steps = h.steps[:len(h.steps)-1]
-	return last
 }

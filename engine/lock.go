@@ -132,7 +132,7 @@ func checkPlan(lock *lockfile.File, version string, pl *planned, all bool) (diag
 			list = append(list, lockfile.Deviation{Address: s.Addr.String(), Is: "in the lock and not in the pipeline"})
 		}
 	}
-	if err := deviation(list); err != nil {
+	if err := Deviation(list); err != nil {
 		diags = append(diags, diag.Failure("Not as locked", err))
 	}
 	return diags
@@ -164,7 +164,7 @@ func (r *run) checkDecided(n *node, d *decision) error {
 	if r.opts.Lock == nil {
 		return nil
 	}
-	return unlocked(deviation(deviations(r.opts.Lock, n.Addr, d)))
+	return unlocked(Deviation(deviations(r.opts.Lock, n.Addr, d)))
 }
 
 // checkGiven rejects outputs that differ from the lock.
@@ -176,7 +176,7 @@ func (r *run) checkGiven(n *node, outputs cache.Outputs) error {
 	if !s.Binds(n.decision.id) {
 		return nil
 	}
-	return unlocked(deviation(s.CheckOutputs(lockfile.Outputs(outputs))))
+	return unlocked(Deviation(s.CheckOutputs(lockfile.Outputs(outputs))))
 }
 
 func unlocked(err error) error {
@@ -186,9 +186,9 @@ func unlocked(err error) error {
 	return fmt.Errorf("not as locked: %w", err)
 }
 
-// deviation returns a mismatch that lists the first 20 deviations, or nil if
+// Deviation returns a mismatch that lists the first 20 deviations, or nil if
 // there are none.
-func deviation(list []lockfile.Deviation) error {
+func Deviation(list []lockfile.Deviation) error {
 	if len(list) == 0 {
 		return nil
 	}

@@ -182,8 +182,8 @@ func (p figure) values(seeds [][]Flags) []float64 {
 	for _, seed := range seeds {
 		held, of := 0, 0
 		for _, f := range seed {
-			held += count(p.holds(f))
-			of += count(p.counts(f))
+			held += Count(p.holds(f))
+			of += Count(p.counts(f))
 		}
 		if of > 0 {
 			values = append(values, float64(held)/float64(of)*100)
@@ -257,7 +257,8 @@ func NewBoard(reports []Flags, splits []SplitIDs, seeds Seeds) (Board, error) {
 	return b, nil
 }
 
-func count(b bool) int {
+// Count returns 1 for true and 0 for false.
+func Count(b bool) int {
 	if b {
 		return 1
 	}

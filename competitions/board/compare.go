@@ -121,8 +121,8 @@ func compare(all [][]Pair, holds func(Flags) bool, r Resampling) (Difference, er
 		for _, pair := range pairs {
 			x, y := holds(pair.First), holds(pair.Second)
 			d.count(x, y)
-			a, b = a+count(x), b+count(y)
-			strata[i] = append(strata[i], int64(count(x)-count(y)))
+			a, b = a+Count(x), b+Count(y)
+			strata[i] = append(strata[i], int64(Count(x)-Count(y)))
 		}
 		first, second = append(first, share(a, pairs)), append(second, share(b, pairs))
 		sums = append(sums, int64(a-b))

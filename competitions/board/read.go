@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
@@ -48,7 +50,7 @@ func ReadFile(r io.Reader) (File, error) {
 	if err := CheckFetched(data); err != nil {
 		return File{}, fmt.Errorf("read grading report: %w", err)
 	}
-	data = quoteNonFinite(data)
+	data = ReplaceNotFinite(data, `"nan"`, `"inf"`, `"-inf"`) // as Number reads them
 	if err := json.Unmarshal(data, &form); err != nil {
 		return File{}, fmt.Errorf("read grading report: %w", err)
 	}
@@ -93,9 +95,7 @@ func (e boardEntry) labels() map[string]string {
 	if e.Seed != "" {
 		labels["seed"] = e.Seed
 	}
-	for k, v := range e.Labels {
-		labels[k] = v
-	}
+	maps.Copy(labels, e.Labels)
 	return labels
 }
 
@@ -150,36 +150,22 @@ func jsonTruth(value json.RawMessage) (json.RawMessage, error) {
 	return nil, fmt.Errorf("%s is neither true nor false", value)
 }
 
-// quoteNonFinite puts the words that Python writes for floats that are not
-// finite into quotes, in the spelling that Number reads.
-func quoteNonFinite(data []byte) []byte {
+// notFinite finds strings, and outside them the words that Python writes for floats that
+// are not finite.
+var notFinite = pattern.New(`(?s)"(?:[^"\\]|\\.)*"|-?Infinity|NaN`)
+
+// ReplaceNotFinite replaces the words NaN, Infinity and -Infinity in JSON that Python wrote.
+func ReplaceNotFinite(data []byte, nan, inf, negative string) []byte {
 	if !bytes.Contains(data, []byte("NaN")) && !bytes.Contains(data, []byte("Infinity")) {
 		return data
 	}
-	words := []struct{ from, to string }{{"-Infinity", `"-inf"`}, {"Infinity", `"inf"`}, {"NaN", `"nan"`}}
-	out := make([]byte, 0, len(data)+16)
-	quoted := false
-next:
-	for i := 0; i < len(data); i++ {
-		if !quoted {
-			for _, w := range words {
-				if bytes.HasPrefix(data[i:], []byte(w.from)) {
-					out = append(out, w.to...)
-					i += len(w.from) - 1
-					continue next
-				}
-			}
+	words := map[string]string{"NaN": nan, "Infinity": inf, "-Infinity": negative}
+	return notFinite.Regexp().ReplaceAllFunc(data, func(found []byte) []byte {
+		if word, ok := words[string(found)]; ok {
+			return []byte(word)
 		}
-		switch {
-		case data[i] == '"':
-			quoted = !quoted
-		case data[i] == '\\' && quoted && i+1 < len(data):
-			out = append(out, data[i])
-			i++
-		}
-		out = append(out, data[i])
-	}
-	return out
+		return found
+	})
 }
 
 // AllFlags returns the fields of the reports that the leaderboard needs.

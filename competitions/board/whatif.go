@@ -154,8 +154,8 @@ func withoutFlagged(reports []grading.Graded, ids []string) Case {
 	out := make([]grading.Graded, len(reports))
 	for i, g := range reports {
 		out[i] = Unflagged(g)
-		looked += count(checked(g))
-		found += count(flagged(g))
+		looked += Count(checked(g))
+		found += Count(flagged(g))
 	}
 	name := fmt.Sprintf("without %d flagged", found)
 	if looked < len(reports) {

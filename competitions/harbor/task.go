@@ -2,6 +2,7 @@ package harbor
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -214,21 +215,14 @@ func (d *draft) fill() error {
 
 // testScript ends with status 1 and no reward if grading itself fails, which
 // Harbor reports as an error: that is not the submission's fault.
-const testScript = `#!/bin/sh
-here=$(cd "$(dirname "$0")" && pwd)
-logs=${MLEFLOW_REWARD_DIR:-/logs/verifier}
-mkdir -p "$logs"
-submission=${MLEFLOW_SUBMISSION:-/home/submission/submission.csv}
-if [ -L "$submission" ]; then # it could lead to the answers
-  echo "The submission is a symbolic link, which does not count."
-  submission=$here/none
-fi
-"$here/mleflow" grade-sample "$submission" %s \
-  --data-dir "$here/data" --reward %s --reward-dir "$logs"
-status=$?
-[ $status = 4 ] && status=0
-exit $status
-`
+//
+//go:embed test.sh
+var testScript string
+
+// taskText is the task.toml of a task.
+//
+//go:embed task.toml
+var taskText string
 
 func (d *draft) config() string {
 	kind, w, def := "", d.Writer, d.def
@@ -245,35 +239,7 @@ func (d *draft) config() string {
 		agent = fmt.Sprintf("docker_image = %q\n", w.Images+"/"+w.name(def)+"-agent")
 		verifier = fmt.Sprintf("docker_image = %q\n", w.Images+"/"+w.name(def)+"-verifier")
 	}
-	return fmt.Sprintf(`schema_version = "1.1"
-artifacts = ["/home/submission/submission.csv"]
-
-[task]
-name = "mleflow/%s"
-
-[metadata]
-competition_version = %q
-task = %q
-reward = %q
-%s
-[agent]
-timeout_sec = %.1f
-
-[verifier]
-timeout_sec = 3600.0
-environment_mode = "separate"
-
-[verifier.environment]
-%snetwork_mode = "no-network"
-cpus = 2
-memory_mb = 8192
-
-[environment]
-%snetwork_mode = "no-network"
-build_timeout_sec = 3600.0
-cpus = %d
-memory_mb = %d
-`, w.name(def), def.Version, w.task(), d.reward, kind, timeout, verifier, agent, cpus, memory)
+	return fmt.Sprintf(taskText, w.name(def), def.Version, w.task(), d.reward, kind, timeout, verifier, agent, cpus, memory)
 }
 
 func instruction(def *competitions.Definition, description []byte) string {
@@ -286,20 +252,9 @@ func instruction(def *competitions.Definition, description []byte) string {
 
 // rules are the rules of our own instructions that hold without our
 // agent's server.
-const rules = `You take part in the machine-learning competition %s, offline.
-
-Train a model on the training data, predict the test data, and leave the
-predictions as one CSV file. Hand-labelling the test data is not allowed, and
-neither are other people's solutions.
-
-- Data: /home/data. If description.md is there, read it first.
-- Submission: /home/submission/submission.csv, in the form of the sample
-  submission. No file there means no score.
-
-The data were split again, so that numbers of rows, file names and columns may
-differ from what the competition's text says. Where they disagree, this text is
-right. The score is computed with the competition's metric after you have ended.
-`
+//
+//go:embed rules.md
+var rules string
 
 func writeScript(path, text string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {

@@ -2,7 +2,6 @@ package rungroup
 
 import (
 	"archive/zip"
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
@@ -194,28 +194,7 @@ func samples(z *zip.Reader) string {
 }
 
 // strict replaces the numbers NaN and Infinity, which Python writes, by null.
-func strict(data []byte) []byte {
-	out, quoted := make([]byte, 0, len(data)), false
-	for i := 0; i < len(data); i++ {
-		rest := data[i:]
-		switch {
-		case quoted && data[i] == '\\' && len(rest) > 1:
-			out = append(out, data[i])
-			i++
-		case data[i] == '"':
-			quoted = !quoted
-		case quoted:
-		case bytes.HasPrefix(rest, []byte("NaN")):
-			out, i = append(out, "null"...), i+len("NaN")-1
-			continue
-		case bytes.HasPrefix(rest, []byte("Infinity")):
-			out, i = append(bytes.TrimSuffix(out, []byte("-")), "null"...), i+len("Infinity")-1
-			continue
-		}
-		out = append(out, data[i])
-	}
-	return out
-}
+func strict(data []byte) []byte { return board.ReplaceNotFinite(data, "null", "null", "null") }
 
 func plus(sum **float64, more *float64) {
 	if more != nil {

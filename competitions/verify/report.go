@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mleflow/mleflow/plugins/data/compare"
+	"github.com/dustin/go-humanize"
 )
 
 // Verdict is the result of a verification.
@@ -91,7 +91,7 @@ func about(digest string, size int64, format string) string {
 		parts = append(parts, map[bool]string{true: "MD5 ", false: "SHA-256 "}[len(digest) == 32]+digest)
 	}
 	if size >= 0 {
-		parts = append(parts, compare.Thousands(size)+" bytes")
+		parts = append(parts, humanize.Comma(size)+" bytes")
 	}
 	if len(parts) == 0 {
 		return ""
@@ -110,7 +110,7 @@ func (r Report) Lines(limit int) []string {
 		lines = append(lines, m.String())
 	}
 	if more := r.Wrong + r.Missing + r.Unexpected - int64(len(shown)); more > 0 {
-		lines = append(lines, fmt.Sprintf("… and %s more", compare.Thousands(more)))
+		lines = append(lines, fmt.Sprintf("… and %s more", humanize.Comma(more)))
 	}
 	if r.Note != "" {
 		lines = append(lines, r.Note)
@@ -126,7 +126,7 @@ func (r Report) Counts() string {
 		what Problem
 	}{{r.Wrong, Wrong}, {r.Missing, Missing}, {r.Unexpected, Unexpected}} {
 		if c.n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s", compare.Thousands(c.n), c.what))
+			parts = append(parts, fmt.Sprintf("%s %s", humanize.Comma(c.n), c.what))
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -10,9 +10,10 @@ import (
 	"path"
 	"slices"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
-	"github.com/mleflow/mleflow/plugins/data/compare"
 )
 
 // allFiles names the folder of all files in a report.
@@ -195,7 +196,7 @@ func (v *verification) sealed(ctx context.Context, right folder, dir string) err
 			return err
 		}
 	}
-	m.Explanation = fmt.Sprintf("want %s files, got %s; which of them differ is not known", compare.Thousands(want.files), compare.Thousands(got.files))
+	m.Explanation = fmt.Sprintf("want %s files, got %s; which of them differ is not known", humanize.Comma(want.files), humanize.Comma(got.files))
 	v.add(m)
 	return nil
 }
@@ -242,7 +243,7 @@ func (v *verification) telling(ctx context.Context, known knownFolder, dir strin
 func wholeFolder(m Mismatch, n node) Mismatch {
 	if n.dir {
 		m.Path += "/"
-		m.Explanation = fmt.Sprintf("a folder of %s files", compare.Thousands(n.files))
+		m.Explanation = fmt.Sprintf("a folder of %s files", humanize.Comma(n.files))
 	}
 	return m
 }

@@ -2,6 +2,7 @@ package dag
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -25,7 +26,7 @@ func (e *CycleError[K]) Error() string {
 // found by onCycle, starting and ending at its lowest node.
 func (g *Graph) cycle() []int {
 	at := g.onCycle()
-	loop := shortestLoop(at, g.n, g.Succ)
+	loop := shortestPath(at, at, g.n, g.Succ)
 	low := 0
 	for i, v := range loop {
 		if v < loop[low] {
@@ -59,12 +60,6 @@ func (g *Graph) onCycle() int {
 	return at
 }
 
-// shortestLoop returns the nodes of a shortest path along next from start back
-// to start, without the last. Such a path must exist.
-func shortestLoop(start, n int, next func(int) []int) []int {
-	return shortestPath(start, start, n, next)
-}
-
 // shortestPath returns the nodes of a shortest path of at least one edge from
 // start to goal, without goal itself, or nil if there is none.
 func shortestPath(start, goal, n int, next func(int) []int) []int {
@@ -95,8 +90,6 @@ func backtrack(from []int, start, at int) []int {
 		at = from[at]
 		path = append(path, at)
 	}
-	for i, j := 0, len(path)-1; i < j; i, j = i+1, j-1 {
-		path[i], path[j] = path[j], path[i]
-	}
+	slices.Reverse(path)
 	return path
 }

@@ -19,9 +19,8 @@
 //
 // # On dominikbraun/graph
 //
-// Keyed keeps its nodes and edges in a graph of that library, over our own
-// store. The store lists them in insertion order and answers whether an edge
-// closes a cycle without copying the graph. The library's sorts visit every
+// Keyed lets a graph of that library find the edge that closes a cycle, and
+// lists the edges in insertion order itself. The library's sorts visit every
 // node for every node, and its maps use kilobytes per node. Graphs of instances
 // (100,000 nodes, 300,000 edges) are therefore kept in plain slices; the
 // library's algorithms are the oracle of this package's tests. Its DOT writer

@@ -12,18 +12,13 @@ import (
 type Keyed[K comparable] struct {
 	index map[K]int
 	keys  []K
-	store *orderedStore
+	succ  [][]int
 	graph graph.Graph[int, int]
 }
 
 // NewKeyed returns a graph without nodes.
 func NewKeyed[K comparable]() *Keyed[K] {
-	s := &orderedStore{}
-	return &Keyed[K]{
-		index: map[K]int{},
-		store: s,
-		graph: graph.NewWithStore(graph.IntHash, graph.Store[int, int](s), graph.Directed(), graph.PreventCycles()),
-	}
+	return &Keyed[K]{index: map[K]int{}, graph: graph.New(graph.IntHash, graph.Directed(), graph.PreventCycles())}
 }
 
 // Add adds a node unless the name exists. It returns the node's number.
@@ -34,7 +29,8 @@ func (g *Keyed[K]) Add(k K) int {
 	i := len(g.keys)
 	g.index[k] = i
 	g.keys = append(g.keys, k)
-	// The store cannot reject a vertex with a new number.
+	g.succ = append(g.succ, nil)
+	// The library cannot reject a vertex with a new number.
 	_ = g.graph.AddVertex(i)
 	return i
 }
@@ -47,9 +43,12 @@ func (g *Keyed[K]) AddEdge(from, to K) error {
 	switch err := g.graph.AddEdge(i, j); {
 	case errors.Is(err, graph.ErrEdgeCreatesCycle):
 		return &CycleError[K]{Path: g.closing(i, j)}
-	case err != nil && !errors.Is(err, graph.ErrEdgeAlreadyExists):
+	case errors.Is(err, graph.ErrEdgeAlreadyExists):
+		return nil
+	case err != nil:
 		return fmt.Errorf("add edge %v to %v: %w", from, to, err)
 	}
+	g.succ[i] = append(g.succ[i], j)
 	return nil
 }
 
@@ -57,7 +56,7 @@ func (g *Keyed[K]) AddEdge(from, to K) error {
 func (g *Keyed[K]) closing(i, j int) []K {
 	path := []int{i}
 	if i != j {
-		path = append(path, shortestPath(j, i, len(g.keys), g.store.succ)...)
+		path = append(path, shortestPath(j, i, len(g.keys), func(v int) []int { return g.succ[v] })...)
 	}
 	names := make([]K, 0, len(path)+1)
 	for _, v := range append(path, i) {
@@ -74,9 +73,11 @@ func (g *Keyed[K]) Key(i int) K { return g.keys[i] }
 
 // Graph returns the current graph, by number.
 func (g *Keyed[K]) Graph() *Graph {
-	b := newBuilder(len(g.keys), len(g.store.edges))
-	for _, e := range g.store.edges {
-		b.AddEdge(e.Source, e.Target)
+	b := newBuilder(len(g.keys), 0)
+	for from, list := range g.succ {
+		for _, to := range list {
+			b.AddEdge(from, to)
+		}
 	}
 	return b.acyclic()
 }

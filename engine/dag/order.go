@@ -1,6 +1,10 @@
 package dag
 
-import "container/heap"
+import (
+	"cmp"
+
+	"github.com/mleflow/mleflow/engine/internal/minheap"
+)
 
 // sort returns the smallest topological order. It is shorter than n if there is
 // a cycle.
@@ -9,19 +13,19 @@ func (g *Graph) sort() []int {
 		return identity(g.n)
 	}
 	missing := make([]int, g.n)
-	ready := &intHeap{}
+	ready := minheap.New(cmp.Less[int])
 	for i := range g.n {
 		if missing[i] = len(g.Pred(i)); missing[i] == 0 {
-			*ready = append(*ready, i) // ascending, hence already a heap
+			ready.Push(i)
 		}
 	}
 	order := make([]int, 0, g.n)
-	for len(*ready) > 0 {
-		i := heap.Pop(ready).(int)
+	for ready.Len() > 0 {
+		i := ready.Pop()
 		order = append(order, i)
 		for _, s := range g.Succ(i) {
 			if missing[s]--; missing[s] == 0 {
-				heap.Push(ready, s)
+				ready.Push(s)
 			}
 		}
 	}
@@ -46,17 +50,4 @@ func identity(n int) []int {
 		order[i] = i
 	}
 	return order
-}
-
-type intHeap []int
-
-func (h intHeap) Len() int           { return len(h) }
-func (h intHeap) Less(i, j int) bool { return h[i] < h[j] }
-func (h intHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *intHeap) Push(x any)        { *h = append(*h, x.(int)) }
-func (h *intHeap) Pop() any {
-	old := *h
-	last := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return last
 }

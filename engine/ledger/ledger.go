@@ -95,6 +95,14 @@ type Entry struct {
 	Finish *event.RunFinished `json:"finish,omitempty"`
 }
 
+// PipelineName is the name that lists show for the pipeline of a run.
+func (e Entry) PipelineName() string {
+	if e.Pipeline == "" {
+		return "?"
+	}
+	return filepath.Base(e.Pipeline)
+}
+
 // List returns all runs, newest first. Of an unreadable run, only the ID and
 // the time in it are known. Other folders are skipped.
 func (l *Ledger) List() ([]Entry, error) {

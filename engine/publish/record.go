@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/engine/internal/flock"
 )
@@ -73,11 +74,8 @@ func (p *Places) lock(ctx context.Context, path string) (unlock func(), err erro
 			return func() { f.Close() }, nil
 		}
 		if err == nil {
-			select {
-			case <-time.After(50 * time.Millisecond):
+			if err = progress.Sleep(ctx, 50*time.Millisecond); err == nil {
 				continue
-			case <-ctx.Done():
-				err = context.Cause(ctx)
 			}
 		}
 		f.Close()

@@ -1,11 +1,12 @@
 package sched
 
 import (
-	"container/heap"
 	"context"
 	"fmt"
 	"runtime/debug"
 	"time"
+
+	"github.com/mleflow/mleflow/engine/internal/minheap"
 )
 
 // timeoutError means that an attempt was stopped at its task's time limit.
@@ -154,7 +155,7 @@ func (r Retry) wait(attempts int, random float64) time.Duration {
 // retries are the failed tasks that await a retry.
 type retries struct {
 	tried map[int]tried
-	due   dues
+	due   *minheap.Heap[due]
 	// told is the time at which a task was last added or OnBackoff last called.
 	told time.Time
 }
@@ -173,25 +174,15 @@ type due struct {
 	task int
 }
 
-type dues []due
-
-func (h dues) Len() int { return len(h) }
-func (h dues) Less(i, j int) bool {
-	return h[i].at.Before(h[j].at) || h[i].at.Equal(h[j].at) && h[i].task < h[j].task
-}
-func (h dues) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *dues) Push(x any)   { *h = append(*h, x.(due)) }
-func (h *dues) Pop() any {
-	s := *h
-	last := s[len(s)-1]
-	*h = s[:len(s)-1]
-	return last
+// sooner orders by time, then by task.
+func (d due) sooner(than due) bool {
+	return d.at.Before(than.at) || d.at.Equal(than.at) && d.task < than.task
 }
 
 func (r *retries) add(i int, last Result, wait time.Duration) {
 	r.tried[i] = tried{attempts: last.Attempts, last: last}
 	r.told = time.Now()
-	heap.Push(&r.due, due{r.told.Add(wait), i})
+	r.due.Push(due{r.told.Add(wait), i})
 }
 
 // result returns the last attempt's result with a different status.
@@ -209,8 +200,8 @@ func (s *scheduler) arm() {
 			next = at
 		}
 	}
-	if due := s.retries.due; len(due) > 0 {
-		sooner(due[0].at)
+	if due := s.retries.due; due.Len() > 0 {
+		sooner(due.Least().at)
 		sooner(s.retries.told.Add(backoffEvery))
 	}
 	sooner(s.waits.due)
@@ -224,12 +215,12 @@ func (s *scheduler) arm() {
 // wake processes everything that is due.
 func (s *scheduler) wake() {
 	now := time.Now()
-	for len(s.retries.due) > 0 && !s.retries.due[0].at.After(now) {
-		s.enqueue(heap.Pop(&s.retries.due).(due).task)
+	for s.retries.due.Len() > 0 && !s.retries.due.Least().at.After(now) {
+		s.enqueue(s.retries.due.Pop().task)
 	}
-	if r := &s.retries; s.o.OnBackoff != nil && len(r.due) > 0 && now.Sub(r.told) >= backoffEvery {
+	if r := &s.retries; s.o.OnBackoff != nil && r.due.Len() > 0 && now.Sub(r.told) >= backoffEvery {
 		r.told = now
-		s.o.OnBackoff(r.due[0].task, r.due[0].at)
+		s.o.OnBackoff(r.due.Least().task, r.due.Least().at)
 	}
 	if !s.pool.retryAt.After(now) {
 		s.pool.retryAt = time.Time{}

@@ -1,50 +1,16 @@
 package sched
 
-import "container/heap"
+import (
+	"cmp"
+	"container/heap"
 
-// ranks is a min-heap of ranks. It does not use container/heap, which would
-// allocate for every element.
-type ranks []int
+	"github.com/mleflow/mleflow/engine/internal/minheap"
+)
 
-func (h *ranks) push(v int) {
-	*h = append(*h, v)
-	s := *h
-	i := len(s) - 1
-	for i > 0 {
-		up := (i - 1) / 2
-		if s[up] <= v {
-			break
-		}
-		s[i], i = s[up], up
-	}
-	s[i] = v
-}
+// ranks has the least rank first.
+type ranks = *minheap.Heap[int]
 
-func (h *ranks) pop() int {
-	s := *h
-	top, v := s[0], s[len(s)-1]
-	s = s[:len(s)-1]
-	*h = s
-	if len(s) == 0 {
-		return top
-	}
-	i := 0
-	for {
-		down := 2*i + 1
-		if down >= len(s) {
-			break
-		}
-		if down+1 < len(s) && s[down+1] < s[down] {
-			down++
-		}
-		if v <= s[down] {
-			break
-		}
-		s[i], i = s[down], down
-	}
-	s[i] = v
-	return top
-}
+func newRanks() ranks { return minheap.New(cmp.Less[int]) }
 
 // queue holds the tasks that wait for a lease, by rank. Tasks with the same
 // request share a line: if its first task does not fit, none does.
@@ -65,7 +31,7 @@ type line struct {
 type lines []*line
 
 func (h lines) Len() int           { return len(h) }
-func (h lines) Less(i, j int) bool { return h[i].ranks[0] < h[j].ranks[0] }
+func (h lines) Less(i, j int) bool { return h[i].ranks.Least() < h[j].ranks.Least() }
 func (h lines) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].at, h[j].at = i, j
@@ -87,12 +53,12 @@ func newQueue() *queue { return &queue{shapes: map[amounts]*line{}} }
 func (q *queue) push(rank int, shape amounts) {
 	l := q.shapes[shape]
 	if l == nil {
-		l = &line{shape: shape}
+		l = &line{shape: shape, ranks: newRanks()}
 		q.shapes[shape] = l
 	}
-	wasEmpty := len(l.ranks) == 0
-	front := wasEmpty || rank < l.ranks[0]
-	l.ranks.push(rank)
+	wasEmpty := l.ranks.Len() == 0
+	front := wasEmpty || rank < l.ranks.Least()
+	l.ranks.Push(rank)
 	switch {
 	case wasEmpty:
 		heap.Push(&q.active, l)
@@ -119,14 +85,14 @@ func (q *queue) dispatch(free amounts, limit int, start func(rank int) bool) amo
 			break // usual end: no waiting task can start
 		}
 		l := q.active[0]
-		if !l.shape.fits(free) || !start(l.ranks[0]) {
+		if !l.shape.fits(free) || !start(l.ranks.Least()) {
 			free.reserve(l.shape)
 			blocked = append(blocked, heap.Pop(&q.active).(*line))
 			continue
 		}
 		limit--
 		free.reserve(l.shape)
-		l.ranks.pop()
+		l.ranks.Pop()
 		q.settle()
 	}
 	for _, l := range blocked {
@@ -137,7 +103,7 @@ func (q *queue) dispatch(free amounts, limit int, start func(rank int) bool) amo
 
 // settle restores the order after the first line has lost its first rank.
 func (q *queue) settle() {
-	if len(q.active[0].ranks) == 0 {
+	if q.active[0].ranks.Len() == 0 {
 		l := heap.Pop(&q.active).(*line)
 		q.count(l.shape, -1)
 		return

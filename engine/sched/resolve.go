@@ -31,19 +31,19 @@ type batch struct {
 }
 
 func newResolver(ctx context.Context, tasks []Task, limit int) *resolver {
-	return &resolver{ctx: ctx, tasks: tasks, limit: limit, in: make(chan *batch, limit), out: make(chan *batch, limit)}
+	return &resolver{ctx: ctx, tasks: tasks, limit: limit, queue: newRanks(), in: make(chan *batch, limit), out: make(chan *batch, limit)}
 }
 
 // feed passes queued tasks to idle workers.
 func (r *resolver) feed(l *lives) {
-	for len(r.queue) > 0 && r.busy < r.limit {
+	for r.queue.Len() > 0 && r.busy < r.limit {
 		if r.busy == r.workers {
 			r.workers++
 			r.wait.Go(r.work)
 		}
 		b := r.batch()
-		for range min(batchSize, 1+len(r.queue)/(2*r.limit), len(r.queue)) {
-			i := l.task[r.queue.pop()]
+		for range min(batchSize, 1+r.queue.Len()/(2*r.limit), r.queue.Len()) {
+			i := l.task[r.queue.Pop()]
 			l.phase[i] = resolving
 			b.tasks = append(b.tasks, i)
 		}

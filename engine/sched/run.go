@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/engine/dag"
+	"github.com/mleflow/mleflow/engine/internal/minheap"
 )
 
 // Run runs the tasks and returns when all have ended. It returns an error for
@@ -66,7 +67,7 @@ func newScheduler(ctx context.Context, tasks []Task, o Options) (*scheduler, err
 		queue:    newQueue(),
 		prompt:   newQueue(),
 		keys:     keys{owned: map[int]string{}, owners: map[string][]int{}},
-		retries:  retries{tried: map[int]tried{}},
+		retries:  retries{tried: map[int]tried{}, due: minheap.New(due.sooner)},
 		waits:    waits{holders: map[Resource]int{}},
 		resolver: newResolver(ctx, tasks, o.Resolvers),
 		attempts: make(chan attempt, 64),
@@ -170,7 +171,7 @@ func (s *scheduler) ready(i int) {
 		return
 	}
 	s.life.phase[i] = queued
-	s.resolver.queue.push(s.life.rank[i])
+	s.resolver.queue.Push(s.life.rank[i])
 }
 
 // resolved handles the results of a batch of Resolve calls.
@@ -265,14 +266,14 @@ func (s *scheduler) stop() {
 	}
 	s.stopping = true
 	s.queue, s.prompt, s.dirty = newQueue(), newQueue(), true
-	s.resolver.queue = nil
+	s.resolver.queue = newRanks()
 	for i, p := range s.life.phase {
 		switch p {
 		case pending, queued, waiting, parked, backoff:
 			s.end(i, s.retries.result(i, Cancelled))
 		}
 	}
-	s.retries.due = nil
+	s.retries.due = minheap.New(due.sooner)
 }
 
 // dispatch starts all tasks that can start.

@@ -76,9 +76,9 @@ func (s *scheduler) tellWaits() {
 func (s *scheduler) findWaits() (found []Wait) {
 	free := s.pool.free
 	active := slices.Clone(s.queue.active)
-	slices.SortFunc(active, func(a, b *line) int { return a.ranks[0] - b.ranks[0] })
+	slices.SortFunc(active, func(a, b *line) int { return a.ranks.Least() - b.ranks.Least() })
 	for _, l := range active {
-		w := Wait{Resource: l.shape.lacks(free), Tasks: len(l.ranks), Next: s.life.task[l.ranks[0]]}
+		w := Wait{Resource: l.shape.lacks(free), Tasks: l.ranks.Len(), Next: s.life.task[l.ranks.Least()]}
 		switch {
 		case w.Resource != "":
 		case s.running >= s.o.Parallelism:

@@ -3,6 +3,7 @@ package step
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/zclconf/go-cty/cty"
@@ -173,10 +174,8 @@ func holdsContent(ty cty.Type) bool {
 	case ty.IsCollectionType():
 		return holdsContent(ty.ElementType())
 	case ty.IsTupleType():
-		for _, e := range ty.TupleElementTypes() {
-			if holdsContent(e) {
-				return true
-			}
+		if slices.ContainsFunc(ty.TupleElementTypes(), holdsContent) {
+			return true
 		}
 	case ty.IsObjectType():
 		for _, e := range ty.AttributeTypes() {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/remote"
 )
 
@@ -191,22 +192,10 @@ func (c *claim) renew(ctx context.Context, ended bool) error {
 // claim ends this one.
 func (c *claim) keep(ctx context.Context, lost func(error)) {
 	every := time.Duration(c.doc.IntervalMillis) * time.Millisecond
-	for sleep(ctx, every) {
+	for progress.Sleep(ctx, every) == nil {
 		if err := c.renew(ctx, false); errors.Is(err, errSuperseded) {
 			lost(err)
 			return
 		}
-	}
-}
-
-// sleep waits for d. It returns false if ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
 	}
 }

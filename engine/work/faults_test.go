@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/remote/s3test"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/step"
@@ -22,7 +23,10 @@ func TestFaultyRemote(t *testing.T) {
 	proxy.Set(0.1, s3test.ResetRequest, s3test.LoseAnswer, s3test.LosePut, s3test.ResetAnswer, s3test.Truncate, s3test.Flip, s3test.Busy, s3test.Internal, s3test.Slow)
 	var all sync.WaitGroup
 	for i := range 4 {
-		l := &lab{version: "1", work: func(ctx context.Context, _ *step.Env) error { sleep(ctx, 100*time.Millisecond); return nil }}
+		l := &lab{version: "1", work: func(ctx context.Context, _ *step.Env) error {
+			_ = progress.Sleep(ctx, 100*time.Millisecond)
+			return nil
+		}}
 		b := newBench(t, l, at, fmt.Sprintf("paint %d", i))
 		var task *Task
 		waitFor(t, func() (ok bool) {

@@ -18,6 +18,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/remote"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/step"
@@ -321,7 +322,7 @@ func TestOtherVersionIsRefused(t *testing.T) {
 
 func TestOneWorkerAtATime(t *testing.T) {
 	l, at := &lab{version: "1", work: func(ctx context.Context, _ *step.Env) error {
-		sleep(ctx, 10*interval)
+		_ = progress.Sleep(ctx, 10*interval)
 		return nil
 	}}, folder(t)
 	b := newBench(t, l, at, "paint")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/remote"
 	"github.com/mleflow/mleflow/engine/attempt"
 	"github.com/mleflow/mleflow/engine/event"
@@ -86,7 +87,7 @@ func patiently[T any](ctx context.Context, w *Worker, try func() (T, error)) (T,
 			return v, err
 		}
 		w.Say(fmt.Sprintf("%v; trying again in %s", err, wait))
-		if !sleep(ctx, wait) {
+		if progress.Sleep(ctx, wait) != nil {
 			return v, err
 		}
 		wait = min(2*wait, longestWait)
@@ -171,8 +172,8 @@ func (s *shift) turn(ctx context.Context) (done bool, err error) {
 		if !told {
 			s.w.Say("another worker has the action; waiting in case it stops")
 		}
-		if !sleep(ctx, s.w.Interval) {
-			return false, context.Cause(ctx)
+		if err := progress.Sleep(ctx, s.w.Interval); err != nil {
+			return false, err
 		}
 	}
 }

@@ -229,7 +229,7 @@ func compareAgents(a, b Agent) int { return slices.Compare(b.criteria(), a.crite
 // more is better: percentages, the shares of runs, and the score at a single
 // competition.
 func (a Agent) criteria() []float64 {
-	out := []float64{float64(count(len(a.Overall.Percentages) > 0))}
+	out := []float64{float64(board.Count(len(a.Overall.Percentages) > 0))}
 	for _, name := range []string{"any_medal_percentage", "above_median_percentage", "valid_submissions_percentage"} {
 		out = append(out, float64(a.Overall.Percentages[name].Mean))
 	}
@@ -327,12 +327,12 @@ func newResult(runs []Entry) Result {
 	var scores []float64
 	for _, e := range final(runs) {
 		rep, flags := e.Report, board.FlagsOf(e.Report)
-		r.Uncertain += count(e.uncertain())
-		r.Gold += count(flags.GoldMedal)
-		r.Silver += count(flags.SilverMedal)
-		r.Bronze += count(flags.BronzeMedal)
-		r.AboveMedian += count(flags.AboveMedian)
-		r.Valid += count(flags.ValidSubmission)
+		r.Uncertain += board.Count(e.uncertain())
+		r.Gold += board.Count(flags.GoldMedal)
+		r.Silver += board.Count(flags.SilverMedal)
+		r.Bronze += board.Count(flags.BronzeMedal)
+		r.AboveMedian += board.Count(flags.AboveMedian)
+		r.Valid += board.Count(flags.ValidSubmission)
 		if rep.Rank != nil && rep.Score != nil && !math.IsNaN(float64(*rep.Score)) && (r.BestRank == 0 || *rep.Rank < r.BestRank) {
 			r.BestRank = *rep.Rank
 		}
@@ -363,11 +363,4 @@ func (r Result) beats(a, b grading.Number) bool {
 // that is not finite.
 func (e Entry) uncertain() bool {
 	return e.MedalOnNonFinite || slices.ContainsFunc(e.RoundingDecides, func(t grading.Threshold) bool { return t != grading.Median })
-}
-
-func count(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

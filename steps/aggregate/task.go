@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -39,7 +40,7 @@ func splitTasks(entries []Entry) (forms [][]string) {
 	for _, agent := range slices.Sorted(maps.Keys(names)) {
 		list := slices.Compact(slices.Sorted(slices.Values(names[agent])))
 		reference := agent + " (" + string(competitions.TaskReference) + ")"
-		slices.SortStableFunc(list, func(a, b string) int { return count(b == reference) - count(a == reference) })
+		slices.SortStableFunc(list, func(a, b string) int { return board.Count(b == reference) - board.Count(a == reference) })
 		forms = append(forms, list)
 	}
 	return forms

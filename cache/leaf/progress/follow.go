@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -23,6 +24,18 @@ func Every(interval time.Duration, look func()) (stop func()) {
 		}
 	})
 	return sync.OnceFunc(func() { close(ended); group.Wait() })
+}
+
+// Sleep waits. If ctx ends first, it returns the cause.
+func Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // followEvery is the interval at which Follow looks at the work.

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
 
@@ -63,10 +64,8 @@ func (b *Backend) Start(ctx context.Context, j cluster.Job) error {
 				return explain("replace", j.Name, err)
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(250 * time.Millisecond):
+		if err := progress.Sleep(ctx, 250*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -42,17 +43,10 @@ func (s settings) manifest(j cluster.Job, nodes []string) *job {
 	if j.Preemptible {
 		labels[cluster.Label+"/preemptible"] = "true"
 	}
-	for k, v := range s.Labels {
-		labels[k] = v
-	}
+	maps.Copy(labels, s.Labels)
 	notes := map[string]string{actionNote: j.Action, addressNote: j.Address}
-	for k, v := range s.Annotations {
-		notes[k] = v
-	}
-	jobLabels := map[string]string{}
-	for k, v := range labels {
-		jobLabels[k] = v
-	}
+	maps.Copy(notes, s.Annotations)
+	jobLabels := maps.Clone(labels)
 	if s.Queue != "" {
 		jobLabels[queueLabel] = s.Queue
 	}
@@ -60,8 +54,8 @@ func (s settings) manifest(j cluster.Job, nodes []string) *job {
 		TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
 		ObjectMeta: metav1.ObjectMeta{Name: j.Name, Namespace: s.Namespace, Labels: jobLabels, Annotations: notes},
 		Spec: jobSpec{
-			BackoffLimit:            ptr(j.Retries),
-			TTLSecondsAfterFinished: ptr(int(s.ttl.Seconds())),
+			BackoffLimit:            new(j.Retries),
+			TTLSecondsAfterFinished: new(int(s.ttl.Seconds())),
 			PodReplacementPolicy:    "Failed",
 			PodFailurePolicy:        failurePolicy(),
 			Template:                podTemplate{Metadata: templateMeta{Labels: labels, Annotations: notes}, Spec: s.podSpec(j, nodes)},
@@ -82,9 +76,9 @@ func failurePolicy() *podFailurePolicy {
 func (s settings) podSpec(j cluster.Job, nodes []string) podSpec {
 	spec := podSpec{
 		RestartPolicy:                 "Never",
-		TerminationGracePeriodSeconds: ptr(max(1, seconds(j.Grace))),
-		AutomountServiceAccountToken:  ptr(false),
-		EnableServiceLinks:            ptr(false),
+		TerminationGracePeriodSeconds: new(max(1, seconds(j.Grace))),
+		AutomountServiceAccountToken:  new(false),
+		EnableServiceLinks:            new(false),
 		ServiceAccountName:            s.ServiceAccount,
 		PriorityClassName:             s.PriorityClass,
 		NodeSelector:                  s.NodeSelector,
@@ -94,7 +88,7 @@ func (s settings) podSpec(j cluster.Job, nodes []string) podSpec {
 		Volumes:                       s.volumes(),
 	}
 	if j.Deadline > 0 {
-		spec.ActiveDeadlineSeconds = ptr(seconds(j.Deadline))
+		spec.ActiveDeadlineSeconds = new(seconds(j.Deadline))
 	}
 	if s.RuntimeClass != "" {
 		spec.RuntimeClassName = &s.RuntimeClass
@@ -120,7 +114,7 @@ func (s settings) tolerations(j cluster.Job) []toleration {
 		}
 	}
 	for _, key := range []string{"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"} {
-		all = append(all, toleration{Key: key, Operator: "Exists", Effect: "NoExecute", TolerationSeconds: ptr(seconds(s.lostAfter))})
+		all = append(all, toleration{Key: key, Operator: "Exists", Effect: "NoExecute", TolerationSeconds: new(seconds(s.lostAfter))})
 	}
 	return all
 }
@@ -175,11 +169,8 @@ func (s settings) environment(j cluster.Job) []envVar {
 	if s.Cache.Quota != "" {
 		values["MLEFLOW_CACHE_QUOTA"] = s.Cache.Quota
 	}
-	for _, from := range []map[string]string{s.Env, j.Env} {
-		for k, v := range from {
-			values[k] = v
-		}
-	}
+	maps.Copy(values, s.Env)
+	maps.Copy(values, j.Env)
 	if s.server != "" {
 		values[breach.Variable] = strings.TrimPrefix(values[breach.Variable]+","+s.server, ",")
 	}
@@ -228,17 +219,17 @@ func (s settings) volumes() []volume {
 func (s settings) secure(spec *podSpec) {
 	c := &spec.Containers[0]
 	if s.PodSecurity == Privileged {
-		c.SecurityContext = &containerSecurity{Privileged: ptr(true)}
-		spec.SecurityContext = &podSecurity{RunAsUser: ptr(int64(0))}
+		c.SecurityContext = &containerSecurity{Privileged: new(true)}
+		spec.SecurityContext = &podSecurity{RunAsUser: new(int64(0))}
 		return
 	}
 	spec.SecurityContext = &podSecurity{
-		RunAsNonRoot: ptr(true), RunAsUser: &s.UID, RunAsGroup: &s.UID, FSGroup: &s.UID,
+		RunAsNonRoot: new(true), RunAsUser: &s.UID, RunAsGroup: &s.UID, FSGroup: &s.UID,
 		SeccompProfile: &seccomp{Type: "RuntimeDefault"},
 	}
-	c.SecurityContext = &containerSecurity{AllowPrivilegeEscalation: ptr(false), Capabilities: &capabilities{Drop: []string{"ALL"}}}
+	c.SecurityContext = &containerSecurity{AllowPrivilegeEscalation: new(false), Capabilities: &capabilities{Drop: []string{"ALL"}}}
 	if s.PodSecurity == Nested {
-		spec.HostUsers = ptr(false)
+		spec.HostUsers = new(false)
 		spec.SecurityContext.SeccompProfile = &seccomp{Type: "Localhost", LocalhostProfile: s.SeccompProfile}
 		c.SecurityContext.ProcMount = "Unmasked"
 		c.SecurityContext.AppArmorProfile = &seccomp{Type: "Unconfined"} // the default one refuses mounts
@@ -246,5 +237,3 @@ func (s settings) secure(spec *podSpec) {
 }
 
 func seconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }
-
-func ptr[T any](v T) *T { return &v }

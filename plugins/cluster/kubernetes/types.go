@@ -307,38 +307,24 @@ type event struct {
 	LastTimestamp     metav1.Time `json:"lastTimestamp"`
 }
 
-type eventList struct {
+type list[T any] struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata"`
-	Items           []event `json:"items"`
+	Items           []T `json:"items"`
 }
 
-type jobList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata"`
-	Items           []job `json:"items"`
-}
+type (
+	eventList = list[event]
+	jobList   = list[job]
+	podList   = list[pod]
+	nodeList  = list[node]
+)
 
-type podList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata"`
-	Items           []pod `json:"items"`
-}
-
-type nodeList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata"`
-	Items           []node `json:"items"`
-}
-
-func (o *job) DeepCopyObject() runtime.Object       { return copyOf(o, &job{}) }
-func (o *jobList) DeepCopyObject() runtime.Object   { return copyOf(o, &jobList{}) }
-func (o *pod) DeepCopyObject() runtime.Object       { return copyOf(o, &pod{}) }
-func (o *podList) DeepCopyObject() runtime.Object   { return copyOf(o, &podList{}) }
-func (o *node) DeepCopyObject() runtime.Object      { return copyOf(o, &node{}) }
-func (o *nodeList) DeepCopyObject() runtime.Object  { return copyOf(o, &nodeList{}) }
-func (o *event) DeepCopyObject() runtime.Object     { return copyOf(o, &event{}) }
-func (o *eventList) DeepCopyObject() runtime.Object { return copyOf(o, &eventList{}) }
+func (o *list[T]) DeepCopyObject() runtime.Object { return copyOf(o, &list[T]{}) }
+func (o *job) DeepCopyObject() runtime.Object     { return copyOf(o, &job{}) }
+func (o *pod) DeepCopyObject() runtime.Object     { return copyOf(o, &pod{}) }
+func (o *node) DeepCopyObject() runtime.Object    { return copyOf(o, &node{}) }
+func (o *event) DeepCopyObject() runtime.Object   { return copyOf(o, &event{}) }
 
 // copyOf returns a deep copy by way of JSON. It is slow, and nothing frequent needs it.
 func copyOf[T runtime.Object](from, to T) T {

@@ -1,6 +1,7 @@
 package local
 
 import (
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -135,13 +136,9 @@ func (j *job) save() error {
 // meanwhile. The worker does not inherit the lock, because processes that it leaves
 // running must not look like a worker. The trap is set after the fork: a child with
 // the trap would miss a signal that arrives before it becomes the worker.
-const keeper = `status=$1 pid=$2; shift 2
-"$@" 3>&- &
-trap : TERM
-echo $! >"$pid.new"; mv "$pid.new" "$pid"
-wait $!; code=$?
-while kill -0 $! 2>/dev/null; do wait $!; code=$?; done
-echo $code >"$status.new"; mv "$status.new" "$status"`
+//
+//go:embed keeper.sh
+var keeper string
 
 // run starts a worker in a session of its own, which survives this process.
 func (j *job) run(argv, env []string) error {

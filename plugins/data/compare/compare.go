@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+
+	"github.com/dustin/go-humanize"
 )
 
 // Opener opens a file from its beginning.
@@ -106,14 +108,14 @@ func firstByte(want, got io.Reader) (string, error) {
 			for a[i] == b[i] {
 				i++
 			}
-			return fmt.Sprintf("the first byte that differs is at offset %s: want 0x%02x, got 0x%02x", Thousands(at+int64(i)), a[i], b[i]), nil
+			return fmt.Sprintf("the first byte that differs is at offset %s: want 0x%02x, got 0x%02x", humanize.Comma(at+int64(i)), a[i], b[i]), nil
 		}
 		at += int64(short)
 		switch {
 		case n > m:
-			return fmt.Sprintf("the file ends too early, at offset %s; all before is equal", Thousands(at)), nil
+			return fmt.Sprintf("the file ends too early, at offset %s; all before is equal", humanize.Comma(at)), nil
 		case n < m:
-			return fmt.Sprintf("bytes follow after offset %s, where it should end; all before is equal", Thousands(at)), nil
+			return fmt.Sprintf("bytes follow after offset %s, where it should end; all before is equal", humanize.Comma(at)), nil
 		case n == 0:
 			return "the bytes are equal", nil
 		}

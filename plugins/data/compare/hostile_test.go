@@ -13,6 +13,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/mleflow/mleflow/plugins/data/compare"
 )
 
@@ -156,7 +158,7 @@ func benchmark(b *testing.B, rows int) {
 		b.SetBytes(int64(2 * size))
 		b.ReportAllocs()
 		for b.Loop() {
-			if d, err := compare.Files(b.Context(), "f.csv", generated(rows, 0), generated(rows, rows)); err != nil || !strings.HasPrefix(d.Text, "row "+compare.Thousands(int64(rows))) {
+			if d, err := compare.Files(b.Context(), "f.csv", generated(rows, 0), generated(rows, rows)); err != nil || !strings.HasPrefix(d.Text, "row "+humanize.Comma(int64(rows))) {
 				b.Fatal(err, d)
 			}
 		}

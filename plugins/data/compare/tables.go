@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/dustin/go-humanize"
 )
 
 // against says how two summarised tables differ.
@@ -84,7 +86,7 @@ func tableNews(want, got *Table) (parts []string) {
 		parts = append(parts, count(int64(len(extra)), "extra column")+": "+some(extra))
 	}
 	if want.Rows != got.Rows {
-		parts = append(parts, fmt.Sprintf("want %s, got %s", count(want.Rows, "row"), Thousands(got.Rows)))
+		parts = append(parts, fmt.Sprintf("want %s, got %s", count(want.Rows, "row"), humanize.Comma(got.Rows)))
 	} else if len(changed) > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %s differ: %s", len(changed), count(int64(want.Count), "column"), some(changed)))
 	}
@@ -148,7 +150,7 @@ func (c *tableWalk) row(names, others, want, got []string) {
 		}
 		if differs = true; c.first == 0 {
 			c.first = c.rows
-			c.text = fmt.Sprintf("row %s, column %s: want %s, got %s", Thousands(c.rows), show(names[i]), show(cell), show(got[at]))
+			c.text = fmt.Sprintf("row %s, column %s: want %s, got %s", humanize.Comma(c.rows), show(names[i]), show(cell), show(got[at]))
 		}
 	}
 	if differs {
@@ -180,7 +182,7 @@ func (c *tableWalk) news(want, got int64) (parts []string) {
 	case c.first > 0:
 		parts = append(parts, c.text)
 		if want == got {
-			parts = append(parts, fmt.Sprintf("%s of %s differ", Thousands(c.differing), count(want, "row")))
+			parts = append(parts, fmt.Sprintf("%s of %s differ", humanize.Comma(c.differing), count(want, "row")))
 		}
 		if want == got && c.numbersOnly && c.largest < 1e-6 {
 			parts = append(parts, fmt.Sprintf("all are numbers that are equal but for rounding, by at most %.1e of their size", c.largest))
@@ -228,14 +230,5 @@ func count(n int64, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}
-	return Thousands(n) + " " + noun
-}
-
-// Thousands writes a number with commas.
-func Thousands(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
+	return humanize.Comma(n) + " " + noun
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -214,12 +215,10 @@ func (d *document) children(i int) func(func(int) bool) {
 // unquote decodes a valid JSON string.
 func unquote(quoted []byte) string {
 	inner := quoted[1 : len(quoted)-1]
-	for _, c := range inner {
-		if c == '\\' {
-			var s string
-			_ = json.Unmarshal(quoted, &s)
-			return s
-		}
+	if slices.Contains(inner, '\\') {
+		var s string
+		_ = json.Unmarshal(quoted, &s)
+		return s
 	}
 	return string(inner)
 }

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -131,9 +132,7 @@ func (c *check) find(i int, name string) (at int, ok bool) {
 func (f fields) and(others ...fields) fields {
 	all := fields{}
 	for _, o := range append(others, f) {
-		for name, s := range o {
-			all[name] = s
-		}
+		maps.Copy(all, o)
 	}
 	return all
 }

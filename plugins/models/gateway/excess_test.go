@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 )
 
@@ -80,7 +81,7 @@ func TestStreamIsCut(t *testing.T) {
 				b := startTold(t, q, c.budget, Retry{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					_, _ = io.Copy(io.Discard, r.Body)
 					for _, e := range c.events {
-						if sleep(r.Context(), time.Millisecond) != nil {
+						if progress.Sleep(r.Context(), time.Millisecond) != nil {
 							return
 						}
 						_, _ = io.WriteString(w, e)

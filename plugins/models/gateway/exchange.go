@@ -247,9 +247,7 @@ func (x *exchange) refuse(no *dialect.Refusal) {
 	x.event.Refused, x.event.Ability = no.Reason, no.Ability
 	x.gateway.ledger.note(entry{Kind: refused, Model: x.Name, Reason: no.Reason, Limit: x.limit})
 	status, header, body := x.Dialect.Error(*no)
-	for name, values := range header {
-		x.w.Header()[name] = values
-	}
+	maps.Copy(x.w.Header(), header)
 	x.event.Status, x.event.Headers = status, keptHeaders(x.w.Header())
 	x.w.WriteHeader(status)
 	_, _ = x.w.Write(body) // the client has gone

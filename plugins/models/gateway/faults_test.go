@@ -16,6 +16,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 )
 
 const good = "hello\nusage 3 4\n"
@@ -51,7 +53,7 @@ func parts(pause time.Duration, texts ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		for _, text := range texts {
-			if sleep(r.Context(), pause) != nil {
+			if progress.Sleep(r.Context(), pause) != nil {
 				return
 			}
 			_, _ = io.WriteString(w, text)

@@ -18,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 )
 
@@ -36,7 +37,7 @@ func (c *cashier) RoundTrip(r *http.Request) (*http.Response, error) {
 	kind, delay := c.rng.IntN(12), time.Duration(c.rng.IntN(3000))*time.Millisecond
 	share, bill := c.rng.Float64(), c.rng.IntN(2) == 0
 	c.mu.Unlock()
-	if err := sleep(r.Context(), delay); err != nil && kind != 3 {
+	if err := progress.Sleep(r.Context(), delay); err != nil && kind != 3 {
 		return nil, err // nothing was sent yet
 	}
 	if kind == 0 {
@@ -110,7 +111,7 @@ func (d *drip) Read(p []byte) (int, error) {
 	if d.text == "" {
 		return 0, io.EOF
 	}
-	if err := sleep(d.ctx, 200*time.Millisecond); err != nil {
+	if err := progress.Sleep(d.ctx, 200*time.Millisecond); err != nil {
 		return 0, err
 	}
 	n := copy(p, d.text[:min(40, len(d.text))])

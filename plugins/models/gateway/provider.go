@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
@@ -93,7 +94,7 @@ func (p *provider) Do(ctx context.Context, call *Call) (*Reply, error) {
 		}
 		end := call.Wait(start)
 		failed = append(failed, t.failed(p.secret, start))
-		err := sleep(ctx, pause)
+		err := progress.Sleep(ctx, pause)
 		end()
 		if err != nil {
 			return nil, &Failure{Err: err, Attempts: failed}

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 )
 
 // gate makes all parts of a download wait while the server wants a pause.
@@ -37,20 +39,9 @@ func (g *gate) pass(ctx context.Context, tell func(until time.Time)) error {
 			return nil
 		}
 		tell(until)
-		if err := sleep(ctx, min(left, tellEvery)); err != nil {
+		if err := progress.Sleep(ctx, min(left, tellEvery)); err != nil {
 			return err
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 
@@ -67,13 +58,13 @@ type retrier struct {
 // row without progress. The pauses grow exponentially and are drawn from zero
 // up (full jitter), so that neither the parts of a download nor many machines
 // retry at the same time.
-func (r *retrier) retry(ctx context.Context, try func() (progress bool, err error)) error {
+func (r *retrier) retry(ctx context.Context, try func() (moved bool, err error)) error {
 	failures, brief, wait, asked := 0, 0, r.wait, time.Duration(0)
 	for {
 		if err := r.gate.pass(ctx, r.waiting); err != nil {
 			return err
 		}
-		progress, err := try()
+		moved, err := try()
 		var temporary *TemporaryError
 		switch {
 		case err == nil:
@@ -83,7 +74,7 @@ func (r *retrier) retry(ctx context.Context, try func() (progress bool, err erro
 		case !errors.As(err, &temporary):
 			return err
 		}
-		if progress {
+		if moved {
 			failures, brief, wait, asked = 0, 0, r.wait, 0
 		}
 		if brief++; !temporary.brief {
@@ -103,7 +94,7 @@ func (r *retrier) retry(ctx context.Context, try func() (progress bool, err erro
 		r.gate.shut(temporary.After)
 		pause := rand.N(min(wait, longestWait) + 1) //nolint:gosec // no secret
 		r.logf("%v; retrying in %v", err, (temporary.After + pause).Round(time.Millisecond))
-		if err := sleep(ctx, pause); err != nil {
+		if err := progress.Sleep(ctx, pause); err != nil {
 			return err
 		}
 		wait *= 2

@@ -122,18 +122,20 @@ func (c *completion) argumentCompleters() map[string]completer {
 	}
 }
 
+// anyValue are the keys of values that nothing completes.
+var anyValue = []string{
+	"--image", "--images", "--title", "--attempt", "KEY@TIME", "--model", "IMAGE", "GLOB", "--experiment-id", "--common", "--power", "ATTEMPTS",
+	"N", "NAME", "KEY=VALUE", "TEXT", "SIZE", "SEED", "TIME", "TIMES", "MODELS", "HOURS", "DATE", "DIGEST",
+}
+
 // valueCompleters are those of flags; see completerOf for the keys. A value that
 // is missing here completes files.
 func (c *completion) valueCompleters() map[string]completer {
-	none := cobra.NoFileCompletions
-	return map[string]completer{
+	values := map[string]completer{
 		"--var":                         c.completeVariables,
 		"--param":                       c.completeParameters,
 		"--reward":                      words(append(harbor.Rewards(false), "sample")...),
 		"mleflow init --from":           words(pipeline.ShippedNames()...),
-		"--image":                       none,
-		"--images":                      none,
-		"--title":                       none,
 		"--category":                    c.completeCategories,
 		"--version":                     c.completeVersions,
 		"mleflow leaderboard --class":   words("any", "time=24h", "gpus=1"),
@@ -141,19 +143,13 @@ func (c *completion) valueCompleters() map[string]completer {
 		"--against-version":             words("v1", "v1m", "v2", "v2m"),
 		"--fail-on":                     words("agent"),
 		"--retry":                       c.completeRetry,
-		"--attempt":                     none,
-		"KEY@TIME":                      none,
-		"--model":                       none,
 		"--exclude-rule":                words(leaderboard.RuleNames()...),
 		"--on":                          suffixed("hcl"),
 		"--on-interrupt":                words(string(app.AskFirst), string(app.LeaveThem), string(app.StopThem)),
 		"--print":                       words("seccomp", "pod"),
 		"KIND":                          words("kubernetes"),
-		"IMAGE":                         none,
 		"FOLDER":                        folders,
-		"GLOB":                          none,
 		"--from":                        words(append(kit.Skeletons(), "kaggle:")...),
-		"--experiment-id":               none,
 		"--table":                       words("figures", "runs"),
 		"--cache-dir":                   folders,
 		"--format":                      words("text", "markdown", "json", "csv", "parquet", "arrow"),
@@ -161,10 +157,7 @@ func (c *completion) valueCompleters() map[string]completer {
 		"mleflow export --table":        words("attempts", "snapshots"),
 		"mleflow lock --output":         suffixed("hcl"),
 		"--remote-cache":                folders,
-		"--common":                      none,
-		"--power":                       none,
 		"--figure":                      words(board.FigureNames()...),
-		"ATTEMPTS":                      none,
 		"--against":                     orFiles(c.completeRuns),
 		"RUN":                           c.completeRuns,
 		"ID":                            c.completeIDs,
@@ -174,20 +167,12 @@ func (c *completion) valueCompleters() map[string]completer {
 		"URL":                           folders,
 		"FILE":                          files,
 		"PROGRAM":                       files,
-		"N":                             none,
-		"NAME":                          none,
-		"KEY=VALUE":                     none,
-		"TEXT":                          none,
-		"SIZE":                          none,
-		"SEED":                          none,
-		"TIME":                          none,
-		"TIMES":                         none,
-		"MODELS":                        none,
-		"HOURS":                         none,
-		"DATE":                          none,
-		"DIGEST":                        none,
 		"mleflow graph --format":        words("dot", "mermaid"),
 	}
+	for _, key := range anyValue {
+		values[key] = cobra.NoFileCompletions
+	}
+	return values
 }
 
 func files(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

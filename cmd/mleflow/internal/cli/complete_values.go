@@ -12,7 +12,6 @@ import (
 
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
@@ -34,7 +33,7 @@ func (c *completion) completeRuns(*cobra.Command, []string, string) ([]string, c
 	}
 	ids := []string{"latest"}
 	for _, e := range entries {
-		ids = append(ids, cobra.CompletionWithDesc(e.ID, runs.PipelineName(e)))
+		ids = append(ids, cobra.CompletionWithDesc(e.ID, e.PipelineName()))
 	}
 	return ids, offered
 }

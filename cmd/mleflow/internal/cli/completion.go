@@ -19,13 +19,8 @@ func shell(cmd *cobra.Command, args []string) error {
 
 func newCompletion(a *app.App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "completion bash|zsh|fish",
-		Short: "Print a shell's completion script",
-		Long: `Print the completion script of a shell. To load it in every session:
-
-  bash  mleflow completion bash > ~/.local/share/bash-completion/completions/mleflow
-  zsh   mleflow completion zsh > "${fpath[1]}/_mleflow"
-  fish  mleflow completion fish > ~/.config/fish/completions/mleflow.fish`,
+		Use:       "completion bash|zsh|fish",
+		Short:     "Print a shell's completion script",
 		Args:      shell,
 		ValidArgs: []string{"bash", "zsh", "fish"},
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {

@@ -26,7 +26,6 @@ func newRoot(a *app.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "mleflow",
 		Short:         "Plan, run and reproduce MLE-bench as a declarative pipeline",
-		Long:          "mleflow reads a pipeline from an HCL file, says what would run and why, runs\nonly what changed, keeps every result by content, and prints a leaderboard that\nanyone can reproduce from the same file.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          app.SubCommand,
@@ -68,6 +67,6 @@ func addCommands(root *cobra.Command, a *app.App) {
 	add(groupRuns, runs.NewRuns(a), runs.NewAttempts(a), runs.NewShow(a), runs.NewOutput(a), runs.NewGet(a), runs.NewDiff(a), proof.NewVerify(a), proof.NewBundle(a), proof.NewBoard(a), leaderboard.NewAudit(a), runs.NewLogs(a), runs.NewReport(a), runs.NewUI(a), export.NewExport(a), export.NewImport(a), proof.NewFingerprint(a), cache.NewCache(a))
 	add(groupCompetition, competition.NewCompetition(a), competition.NewPrepare(a), competition.NewGrade(a), competition.NewGradeSample(a), leaderboard.NewLeaderboard(a), competition.NewMask(a))
 	add(groupMachine, cluster.NewDoctor(a), cluster.NewCluster(a), cluster.NewWorker(a), app.NewVersion(a), newCompletion(a))
-	addTopics(root)
+	addHelp(root)
 	(&completion{a}).complete(root)
 }

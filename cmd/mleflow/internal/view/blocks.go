@@ -22,8 +22,8 @@ type blockCounts struct {
 	Bad map[string]int
 }
 
-// blockOf is the address of the block that a step belongs to.
-func blockOf(address string) string {
+// BlockOf is the address of the block that a step belongs to.
+func BlockOf(address string) string {
 	name, _, _ := strings.Cut(address, "[")
 	return name
 }
@@ -139,13 +139,13 @@ func (a attempts) lines(block string) (lines []string) {
 	var names []string
 	pad := 0
 	for _, r := range a.running {
-		if blockOf(r.Address) == block {
+		if BlockOf(r.Address) == block {
 			names = append(names, middle(keyOf(r.Address), max(12, a.width/3)))
 			pad = max(pad, ansi.StringWidth(names[len(names)-1]))
 		}
 	}
 	for _, r := range a.running {
-		if blockOf(r.Address) != block {
+		if BlockOf(r.Address) != block {
 			continue
 		}
 		name := names[0] + strings.Repeat(" ", pad-ansi.StringWidth(names[0]))

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"reflect"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -37,88 +38,52 @@ func cell(s string) string {
 	}, ansi.Strip(s))
 }
 
-// cleaned returns an event whose strings are safe to show.
-func cleaned(e event.Event) event.Event {
-	switch e := e.(type) {
-	case event.RunStarted:
-		oneLines(&e.Run, &e.Pipeline, &e.Resumed)
-		e.Blocks = append([]event.Block(nil), e.Blocks...)
-		for i := range e.Blocks {
-			oneLines(&e.Blocks[i].Block)
-		}
-		return e
-	case event.StepStarted:
-		oneLines(&e.Address)
-		e.Devices = append([]string(nil), e.Devices...)
-		for i := range e.Devices {
-			oneLines(&e.Devices[i])
-		}
-		return e
-	case event.StepProgress:
-		oneLines(&e.Address, &e.What, &e.Unit)
-		return e
-	case event.StepPhase:
-		oneLines(&e.Address, (*string)(&e.Name), &e.What, (*string)(&e.Submission), &e.Reason)
-		return e
-	case event.Waiting:
-		e.For = append([]event.Wait(nil), e.For...)
-		for i := range e.For {
-			oneLines(&e.For[i].Resource, &e.For[i].Next)
-		}
-		return e
-	case event.StepWaiting:
-		oneLines(&e.Address, &e.Message)
-		return e
-	case event.Preflight:
-		oneLines(&e.Address, &e.Subject, &e.Place, &e.Credential, &e.Rules, &e.Link, &e.Verdict, &e.Error, &e.Note)
-		return e
-	case event.StepLog:
-		oneLines(&e.Address, &e.Line)
-		return e
-	case event.StepRetry:
-		oneLines(&e.Address)
-		e.Error = Text(e.Error)
-		return e
-	case event.StepFinished:
-		oneLines(&e.Address, &e.MadeIn)
-		e.Error = Text(e.Error)
-		return e
-	case event.Warning:
-		oneLines(&e.Address)
-		e.Message = Text(e.Message)
-		return e
-	case event.Evaluated:
-		oneLines(&e.Name, &e.Decide, &e.Over)
-		e.Agents = append([]string(nil), e.Agents...)
-		for i := range e.Agents {
-			oneLines(&e.Agents[i])
-		}
-		return e
-	case event.OutputValue:
-		oneLines(&e.Name)
-		e.Value = Text(e.Value)
-		if e.Content != nil {
-			c := *e.Content
-			oneLines(&c.From)
-			e.Content = &c
-		}
-		return e
-	case event.Publishing:
-		oneLines(&e.From, &e.To, &e.What, &e.Unit)
-		return e
-	case event.Published:
-		oneLines(&e.From, &e.To)
-		e.Error = Text(e.Error)
-		return e
-	case event.RunFinished:
-		oneLines(&e.Run)
-		return e
-	}
-	return e
+// severalLines are the fields of events whose line breaks stay.
+var severalLines = map[reflect.Type]string{
+	reflect.TypeFor[event.StepRetry](): "Error", reflect.TypeFor[event.StepFinished](): "Error", reflect.TypeFor[event.Published](): "Error",
+	reflect.TypeFor[event.Warning](): "Message", reflect.TypeFor[event.OutputValue](): "Value",
 }
 
-func oneLines(texts ...*string) {
-	for _, t := range texts {
-		*t = OneLine(*t)
+// cleaned returns an event whose strings are safe to show, except those in maps.
+func cleaned(e event.Event) event.Event {
+	v := reflect.New(reflect.TypeOf(e)).Elem()
+	v.Set(reflect.ValueOf(e))
+	clean(v)
+	return v.Interface().(event.Event)
+}
+
+// clean makes the strings of a value safe. It copies what the value refers to.
+func clean(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		if text := v.String(); text != "" {
+			v.SetString(OneLine(text))
+		}
+	case reflect.Struct:
+		var whole string
+		several, ok := severalLines[v.Type()]
+		if ok {
+			whole = Text(v.FieldByName(several).String())
+		}
+		for i := range v.NumField() {
+			if f := v.Field(i); f.CanSet() {
+				clean(f)
+			}
+		}
+		if ok {
+			v.FieldByName(several).SetString(whole)
+		}
+	case reflect.Slice:
+		v.Set(reflect.AppendSlice(reflect.Zero(v.Type()), v))
+		for i := range v.Len() {
+			clean(v.Index(i))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			to := reflect.New(v.Type().Elem())
+			to.Elem().Set(v.Elem())
+			clean(to.Elem())
+			v.Set(to)
+		}
 	}
 }

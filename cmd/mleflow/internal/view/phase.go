@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -35,7 +36,7 @@ func contentDone(p step.Phase) string {
 func runningParts(p step.Phase, now time.Time) []string {
 	text := clock(max(0, now.Sub(p.Started)))
 	if p.LimitMillis > 0 {
-		text += " of " + limitText(time.Duration(p.LimitMillis)*time.Millisecond)
+		text += " of " + conditions.Limit((time.Duration(p.LimitMillis) * time.Millisecond).Round(time.Second))
 	}
 	parts := []string{text}
 	if p.MemoryBytes > 0 {

@@ -101,7 +101,7 @@ func (s *State) apply(e event.Event) {
 		}
 	case event.StepStarted:
 		if s.running[e.Address] == nil {
-			s.block(blockOf(e.Address)).Running++
+			s.block(BlockOf(e.Address)).Running++
 		}
 		s.running[e.Address] = &running{StepStarted: e}
 	case event.StepProgress:
@@ -203,7 +203,7 @@ func (r *running) phase(e event.StepPhase) {
 
 func (s *State) finish(e event.StepFinished) {
 	s.Counts[e.Status]++
-	b := s.block(blockOf(e.Address))
+	b := s.block(BlockOf(e.Address))
 	b.Counts[e.Status]++
 	if s.running[e.Address] != nil {
 		b.Running--

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dustin/go-humanize"
 )
 
 // Bytes writes a size in binary units: "512 B", "1.5 GiB".
@@ -53,18 +55,6 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
-// limitText writes a time limit in the notation of pipelines: "24h", "90m", "1m30s".
-func limitText(d time.Duration) string {
-	text := d.Round(time.Second).String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}
-
 // Roughly writes an estimated duration: "45s", "59m", "1h02m".
 func Roughly(d time.Duration) string {
 	switch {
@@ -78,17 +68,7 @@ func Roughly(d time.Duration) string {
 }
 
 // Count writes a number with thousands separated by commas.
-func Count(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	sign := ""
-	if n < 0 {
-		sign, digits = "-", digits[1:]
-	}
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return sign + digits
-}
+func Count(n int64) string { return humanize.Comma(n) }
 
 // Score writes a score for people: all its digits, with an exponent only if it is huge or
 // tiny.

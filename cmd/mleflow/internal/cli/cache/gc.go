@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/config"
@@ -20,7 +21,6 @@ func newCacheGC(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc",
 		Short: "Remove what nothing needs, or the least recently used down to a size",
-		Long:  "Remove content that no result needs, and attempts' data copies that nobody uses.\nWith --max-size then also the least recently used results; those that cannot be\nmade again, as of agents, go last. What is pinned, in use or too new stays, and\na result that would free nothing.",
 		Args:  app.Takes(0, 0),
 		RunE: a.Action(func(cmd *cobra.Command, _ []string) error {
 			opts := disk.GCOptions{DryRun: dryRun}
@@ -67,12 +67,7 @@ func collectionWork(p *disk.GCProgress) (w view.Work) {
 // may be publishing it: what the command before this one made is older then.
 func nextSecond(ctx context.Context) error {
 	now := time.Now()
-	select {
-	case <-time.After(now.Truncate(time.Second).Add(time.Second).Sub(now)):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return progress.Sleep(ctx, now.Truncate(time.Second).Add(time.Second).Sub(now))
 }
 
 // CollectedJSON is the form of cache gc --json.

@@ -23,7 +23,6 @@ func newCachePin(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pin [RUN|ADDRESS|ACTION]...",
 		Short: "Keep results from being evicted; without arguments list the pins",
-		Long:  "Keep the results of a run, a step's latest execution, or an action from\neviction. The pin's name is its first argument, or --name; one of that name is\nreplaced.",
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			return a.WithCache(func(c *disk.Cache) error {
 				if len(args) == 0 {

@@ -18,7 +18,6 @@ func newCachePull(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pull [ADDRESS|PIN|ACTION]...",
 		Short: "Fetch results from the remote cache",
-		Long:  "Fetch results, with everything they lead to, from the remote cache, verified.\nThe exit status is 3 if something was damaged. An interrupted pull continues.",
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			if err := f.check(args); err != nil {
 				return err

@@ -20,7 +20,6 @@ func newCachePush(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "push [ADDRESS|PIN|ACTION]...",
 		Short: "Store results in the remote cache",
-		Long:  "Store results, with everything they lead to, in the remote cache. What is there\nis not sent again, so an interrupted push continues.",
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			if err := f.check(args); err != nil {
 				return err

@@ -18,7 +18,6 @@ func newCacheVerify(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Check what is in the cache and set aside what is damaged",
-		Long:  "Check every object, read those that were written to since, and follow every\nrecord. The next check continues an interrupted one. What is damaged is set\naside, and made again by the next apply; the exit status is 3.",
 		Args:  app.Takes(0, 0),
 		RunE: a.Action(func(cmd *cobra.Command, _ []string) error {
 			return a.WithCache(func(c *disk.Cache) error { return verifyCache(cmd.Context(), a.Terminal, c, full) })

@@ -25,11 +25,7 @@ func newClusterInit(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Print what a cluster needs before it can run steps",
-		Long:  "For Kubernetes, print YAML for kubectl apply: a namespace, service accounts for\ncontroller and workers, network policies that deny by default, and a DaemonSet\nthat puts the seccomp profile and the cache folder on each node. For Slurm,\nprint what its nodes must allow, and a cluster file to start from. Nothing is\nsent.",
-		Example: `  mleflow cluster init --print kubernetes >mleflow.yaml
-  kubectl apply -f mleflow.yaml
-  mleflow cluster init --print slurm >cluster.hcl`,
-		Args: app.Takes(0, 0),
+		Args:  app.Takes(0, 0),
 		RunE: a.Action(func(*cobra.Command, []string) error {
 			switch kind {
 			case "kubernetes":

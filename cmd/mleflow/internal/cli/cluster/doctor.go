@@ -23,12 +23,7 @@ func NewDoctor(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor [FILE.hcl]",
 		Short: "Check what this machine can run, and say how to get what is missing",
-		Long:  "Check processors, memory, disk, cache folder, runtimes, GPUs and Kaggle\ncredentials (never printed). The sandbox is tried. The exit status is 1 if\nsomething is missing that every pipeline needs. With FILE also what the agents of\nthis pipeline need and the machine lacks: programs, packages, keys, images.\n\n--print only writes what a container needs for the sandbox in it: seccomp is a\nprofile for Docker, Podman and Kubernetes, pod the settings of a Kubernetes pod.\n\n--on FILE checks a cluster instead: the remote cache, and each backend's reach,\npermissions and nodes, and whether it would take a job. It starts none. With a\npipeline also whether its steps fit the nodes and their time limits.",
-		Example: `  mleflow doctor pipeline.hcl
-  mleflow doctor --on cluster.hcl
-  docker run --security-opt seccomp=<(mleflow doctor --print seccomp) --security-opt systempaths=unconfined …
-  mleflow doctor --print seccomp >/var/lib/kubelet/seccomp/mleflow.json`,
-		Args: app.OneFile,
+		Args:  app.OneFile,
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			if what != "" {
 				return printSettings(a, what)

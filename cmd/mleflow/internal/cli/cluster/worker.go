@@ -35,7 +35,6 @@ func NewWorker(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "worker ACTION",
 		Short: "Run one action that apply --on ordered; backends start it",
-		Long:  "Run the step whose action has this digest: read its order in the remote cache\n(MLEFLOW_REMOTE_CACHE), fetch its inputs into this node's cache, run it as apply\ndoes, and store events, logs and result in the remote cache. Running it twice is\nharmless. The exit status is 0 if the result, or the step's failure, is stored,\nand 78 if no worker of this version can run the action. Otherwise another worker\nmay succeed.",
 		Args:  app.Takes(1, 1),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			id, err := digest.ParseActionID(args[0])

@@ -26,7 +26,6 @@ func newCompetitionTest(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test [ID]...",
 		Short: "Test competitions' graders with submissions whose outcome is known",
-		Long:  "Test graders, by default of all competitions with data: gold gets the best\nscore, the sample its pinned score, shuffled rows change nothing, broken files\nare refused. Data are from DIR/<id>/prepared, or prepared if they ship with the\ncompetition. The exit status is 1 if a check fails.",
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			defs, err := definitions(a.Library, o.folder, args)
 			if err != nil {

@@ -28,18 +28,7 @@ func NewGrade(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "grade (--submission FILE.jsonl --output-dir DIR | --run-group DIR)",
 		Short: "Grade a list of submissions or run groups",
-		Long: `Grade a list, JSON lines of competition_id and submission_path, and write
-DIR/<time>_grading_report.json with totals and a report each. A further one of
-the same second gets a number. A bad entry stops nothing; the exit status is
-then 1.
-
-With --run-group, grade the runs of MLE-bench run groups. A run that failed
-around the agent counts as no submission, unless --skip-failed leaves it out. A
-submission that is a link out of its run's folder is not read.`,
-		Example: `  mleflow grade --submission submission.jsonl --output-dir reports --data-dir data
-  mleflow grade --run-group runs/2026-11-22T09-00-00-GMT_run-group_aide --data-dir data
-  mleflow grade --run-group runs --output-dir reports --data-dir data`,
-		Args: app.Takes(0, 0),
+		Args:  app.Takes(0, 0),
 		RunE: a.Action(func(cmd *cobra.Command, _ []string) error {
 			return runGrade(cmd.Context(), a, o)
 		}),

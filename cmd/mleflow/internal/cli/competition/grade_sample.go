@@ -28,7 +28,6 @@ func NewGradeSample(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "grade-sample SUBMISSION.csv ID",
 		Short: "Grade one submission",
-		Long:  "Grade a submission and compare it with the human leaderboard. The exit status is\n4 without a score.",
 		Args:  app.Takes(2, 2),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			return runGradeSample(cmd.Context(), a, o, args[0], args[1])

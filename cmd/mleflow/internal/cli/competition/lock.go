@@ -34,18 +34,7 @@ func newCompetitionLock(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lock ID...",
 		Short: "Pin a competition's prepared files or its leaderboard",
-		Long: `Write the pins of prepared files, made with default parameters: the MD5 of each
-table, the digest of all files, and the manifest that explains differences. The
-files are in DIR/<id>/prepared, or those that a checksum step of a run passed.
-
-It writes checksums.lock and manifest.json next to the definition, with
---version v2 the pins of v2 and manifest.v2.json. MD5s other than the
-reference's need --force.
-
---leaderboard compares with Kaggle's leaderboard instead; the exit status is 3
-if it differs and --accept does not write it. One of a competition that has not
-ended is public only, and needs --force.`,
-		Args: app.Takes(1, -1),
+		Args:  app.Takes(1, -1),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			if o.accept && !o.leaderboard {
 				return app.Usagef("--accept is for --leaderboard")

@@ -33,12 +33,7 @@ func newMaskSalt(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "salt FILE",
 		Short: "Draw a salt, or print the commitment to one",
-		Long: `Write a random salt to FILE, which only its owner can read, unless FILE exists,
-and print its SHA-256.
-
-The SHA-256 is the commitment: publish it before the run, and FILE after it.
-Plans, lock files and records show it.`,
-		Args: app.Takes(1, 1),
+		Args:  app.Takes(1, 1),
 		RunE: a.Action(func(_ *cobra.Command, args []string) error {
 			err := wholefile.Create(args[0], 0o600, mask.WriteSalt)
 			if err != nil && !errors.Is(err, os.ErrExist) {
@@ -93,14 +88,7 @@ func newMaskData(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "data ID --salt FILE -o DIR",
 		Short: "Write the masked version of a prepared competition",
-		Long: `Write the rows of DIR/<id>/prepared of --data-dir under other ids and in another
-order to that of -o, where mleflow grade-sample SUBMISSION ID --data-dir DIR
-grades masked submissions. In a pipeline, version = "v1m" of the prepare step
-does this.
-
-The same salt gives the same files. If a competition cannot be masked, the error
-says why.`,
-		Args: app.Takes(1, 1),
+		Args:  app.Takes(1, 1),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			return maskData(cmd.Context(), a, args[0], o)
 		}),
@@ -182,9 +170,7 @@ func newMaskSubmission(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submission SUBMISSION.csv ID --salt FILE -o FILE",
 		Short: "Write a submission with the ids of the masked version",
-		Long: `Replace a submission's ids by those of the masked version with a salt. Its score
-stays the same, which anyone can check with the salt.`,
-		Args: app.Takes(2, 2),
+		Args:  app.Takes(2, 2),
 		RunE: a.Action(func(_ *cobra.Command, args []string) error {
 			def, salt, err := maskable(a, args[1], salt)
 			if err != nil {

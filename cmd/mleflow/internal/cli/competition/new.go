@@ -21,14 +21,7 @@ func newCompetitionNew(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new ID",
 		Short: "Write a working skeleton of a competition",
-		Long: `Write DIR/ID with a competition.hcl that works as it is, and small made-up data
-to be replaced: a table of numbers (tabular), labelled pictures (image), or
-texts (text). kaggle:SLUG makes the skeleton of a Kaggle competition, whose data
-must be downloaded. With --raw it has data for rehearsals, too, of the shape of
-those raw data; see mleflow competition rehearsal, which makes them again.`,
-		Example: `  mleflow competition new my-competition --from image
-  mleflow competition test my-competition --competitions competitions`,
-		Args: app.Takes(1, 1),
+		Args:  app.Takes(1, 1),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			if raw != "" && !isFolder(raw) {
 				return app.Usagef("there is no folder %s; --raw names the folder with the raw data", raw)

@@ -42,24 +42,7 @@ func NewPrepare(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prepare",
 		Short: "Prepare competitions' public and private data",
-		Long: `Prepare competitions: split raw data into what agents see and the answers, and
-check the pins. Raw data are from --raw, DIR/<id>/raw, the archive
-DIR/<id>/*.zip, or the competition's source, such as Kaggle, fetched into the
-cache. Several are prepared at once; one that fails does not stop others.
-
-With --rehearsal, raw data are tiny and synthetic, shipped with the competition,
-and go to DIR/rehearsal/<id>. Without network or account, they are for trying
-out agents; their grades have neither medals nor ranks.
-
-With --version, data that this version prepares otherwise go to DIR/VERSION/<id>.
-Of several competitions, those without such a version keep their latest one. A
-masked version such as v1m, with other ids by the salt, is made of the prepared
-data of v1.
-
---raw has a folder for each competition, or is that of a single one. The layout
-is the reference's: DIR/<id>/prepared/public and .../private. description.md is
-among the public files if --adopt, --mirror or the network has it.`,
-		Args: app.Takes(0, 0),
+		Args:  app.Takes(0, 0),
 		RunE: a.Action(func(cmd *cobra.Command, _ []string) error {
 			return runPrepare(cmd.Context(), a, o)
 		}),

@@ -25,10 +25,7 @@ func newCompetitionRank(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "rank SCORE LEADERBOARD.csv",
 		Short: "Compare a score with a leaderboard file",
-		Long: `Compare a score with the scores of a leaderboard file: medal, place and
-thresholds. The file's column "score" is in rank order, as in the files of
-competition show --leaderboard. The score nan takes no medal.`,
-		Args: app.Takes(2, 2),
+		Args:  app.Takes(2, 2),
 		RunE: a.Action(func(_ *cobra.Command, args []string) error {
 			score, err := strconv.ParseFloat(args[0], 64)
 			if err != nil {

@@ -24,16 +24,7 @@ func newCompetitionRehearsal(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rehearsal FOLDER",
 		Short: "Make small synthetic data for rehearsals of a competition",
-		Long: `Write FOLDER/rehearsal.tar.zst, next to the definition: small synthetic data of
-the shape of the raw data, for steps with data = "rehearsal". Ids and texts are
-made up. Copied are names of columns and folders, quantiles of numbers, and the
-values of categories, which are listed; --no-values copies fewer.
-
-Tables, text, PNG and JPEG can be drawn. Of a table the first 200,000 rows are
-read. At the end the definition prepares the data; the exit status is 1 if it
-cannot.`,
-		Example: `  mleflow competition rehearsal competitions/my-competition --raw data/my-competition/raw`,
-		Args:    app.Takes(1, 1),
+		Args:  app.Takes(1, 1),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			if _, err := os.Stat(filepath.Join(args[0], competitions.FileName)); err != nil {
 				return app.Usagef("there is no %s; name the competition's folder", filepath.Join(args[0], competitions.FileName))

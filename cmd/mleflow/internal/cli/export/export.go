@@ -39,21 +39,7 @@ func NewExport(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export [RESULT]... --format FORMAT",
 		Short: "Write results as a table for notebooks, or in the format of another tool",
-		Long: `Write results as one tidy table: a row for each attempt, with score, medals,
-place, time, tokens, cost, isolation and digests, or with --table snapshots for
-each graded snapshot. RESULT is a run (an id, the beginning of one, or "latest",
-the default), a bundle, a leaderboard (board.json), a grading report, or a
-folder of them.
-
-docs/export.md has the columns. The same results give the same bytes. The
-commands below write other formats. MLflow, Weights & Biases and Trackio are
-written by the Python package: python -m mleflow export mlflow RUN.`,
-		Example: `  mleflow export --format parquet -o results.parquet
-  mleflow export latest latest~1 --format csv
-  mleflow export a.bundle b.bundle --format arrow -o results.arrow
-  mleflow export latest --table snapshots --format json
-  mleflow export latest --at 1h,6h,12h,24h -o results.parquet`,
-		Args: app.Takes(0, -1),
+		Args:  app.Takes(0, -1),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && o.format == "" && slices.Contains([]string{"mlflow", "wandb", "trackio"}, args[0]) {
 				return app.Usagef("the Python package writes to %[1]s: python -m mleflow export %[1]s RUN (docs/export.md)", args[0])
@@ -153,14 +139,7 @@ func newExportATIF(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "atif RUN ADDRESS [-o FILE]",
 		Short: "Write an attempt's conversation with its models as a trajectory",
-		Long: `Write an attempt's transcript in ATIF 1.7, the Agent Trajectory Interchange
-Format of Harbor and other tools, to FILE or standard output.
-
-The longest conversation is the trajectory, others are subagents. Each exchange
-is a step with reply, calls of tools and their results, tokens and cost. Of
-images the type is named.`,
-		Example: `  mleflow export atif latest 'step.agent-run.solve["0"]' -o trajectory.json`,
-		Args:    app.Takes(2, 2),
+		Args:  app.Takes(2, 2),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			past, err := a.FindRun(args)
 			if err != nil {

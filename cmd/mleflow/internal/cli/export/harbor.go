@@ -27,20 +27,6 @@ func newExportHarbor(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "harbor [ID]... -o DIR",
 		Short: "Write prepared competitions as Harbor tasks",
-		Long: `Write prepared competitions as Harbor's task folders DIR/<id>. Answers are in
-the verifier's image and solution/, never in the agent's image. docs/training.md
-has the layout and the rewards.
-
-A second export replaces the tasks it writes. If one cannot be written, none is.
-
---micro N writes a small split to DIR/<id>-micro-<N>-<seed>. Its medals and
-ranks are the whole leaderboard's, which compares only roughly.
-
---rehearsal writes DIR/rehearsal-<id> with the data of mleflow prepare
---rehearsal, and prepares them if they are missing.`,
-		Example: `  mleflow export harbor demo-digits demo-cancer --reward rank -o tasks
-  mleflow export harbor demo-digits --micro 50 --seed 7 -o tasks
-  mleflow export harbor --split all --rehearsal -o tasks`,
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			if o.tasks.Dir == "" {
 				return app.Usagef("name the folder for the tasks with -o DIR")

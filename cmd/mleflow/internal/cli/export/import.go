@@ -24,18 +24,12 @@ func NewImport(a *app.App) *cobra.Command {
 	return app.Group(a, "import", "Take attempts that were made elsewhere, by their trajectories", newImportATIF(a), newImportInspect(a))
 }
 
-const aboutImport = `The attempt becomes a run of the run group in DIR, with its submission, which
-mleflow grade --run-group grades. Agent, time, tokens and cost are what the file
-claims, and every report says so: nothing of it can be recomputed.`
-
 func newImportATIF(a *app.App) *cobra.Command {
 	var o importOptions
 	cmd := &cobra.Command{
-		Use:     "atif TRAJECTORY.json -c ID --submission FILE -o DIR",
-		Short:   "Take an attempt by its trajectory in ATIF",
-		Long:    "Take an attempt by its trajectory in ATIF, as Harbor and export atif write it.\n\n" + aboutImport,
-		Example: "  mleflow import atif trajectory.json -c demo-digits --submission submission.csv -o elsewhere\n  mleflow grade --run-group elsewhere",
-		Args:    app.Needs(app.Takes(1, 1), "competition", "output"),
+		Use:   "atif TRAJECTORY.json -c ID --submission FILE -o DIR",
+		Short: "Take an attempt by its trajectory in ATIF",
+		Args:  app.Needs(app.Takes(1, 1), "competition", "output"),
 		RunE: a.Action(func(_ *cobra.Command, args []string) error {
 			f, err := os.Open(args[0])
 			if err != nil {
@@ -63,11 +57,9 @@ func newImportATIF(a *app.App) *cobra.Command {
 func newImportInspect(a *app.App) *cobra.Command {
 	var o importOptions
 	cmd := &cobra.Command{
-		Use:     "inspect LOG.eval --sample ID -c ID --submission FILE -o DIR",
-		Short:   "Take an attempt by a sample of a log of Inspect AI",
-		Long:    "Take an attempt by a sample of a log of Inspect AI.\n\n" + aboutImport,
-		Example: "  mleflow import inspect log.eval --sample demo-digits -c demo-digits --submission submission.csv -o elsewhere",
-		Args:    app.Needs(app.Takes(1, 1), "sample", "competition", "output"),
+		Use:   "inspect LOG.eval --sample ID -c ID --submission FILE -o DIR",
+		Short: "Take an attempt by a sample of a log of Inspect AI",
+		Args:  app.Needs(app.Takes(1, 1), "sample", "competition", "output"),
 		RunE: a.Action(func(_ *cobra.Command, args []string) error {
 			f, err := os.Open(args[0])
 			if err != nil {

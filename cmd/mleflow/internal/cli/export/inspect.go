@@ -40,16 +40,7 @@ func newExportInspect(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect [RUN] -o DIR",
 		Short: "Write a run's attempts as evaluation logs of Inspect AI",
-		Long: `Write a run's attempts as logs of Inspect AI, one log an agent, for inspect view
-and inspect_ai.log.read_eval_log: DIR/<time>_<pipeline>-<agent>_<id>.eval.
-
-A sample is a competition, and its epochs are the seeds. It has the scores,
-graded snapshots as intermediate scores, messages and requests of the
-transcript, use of models, and the limit or error that ended the attempt. DIR
-may have logs of other runs.`,
-		Example: `  mleflow export inspect latest -o logs
-  inspect view --log-dir logs`,
-		Args: app.Needs(app.Takes(0, 1), "output"),
+		Args:  app.Needs(app.Takes(0, 1), "output"),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			past, err := a.FindRun(args)
 			if err != nil {

@@ -33,16 +33,7 @@ func newExportOtel(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "otel [RUN] [-o FILE | --endpoint URL]",
 		Short: "Write or send a run as OpenTelemetry spans",
-		Long: `Write a run as OpenTelemetry spans in OTLP JSON, a request a line, or send them
-to a collector by OTLP/HTTP: the run, its steps, attempts, model calls and calls
-of tools, with the semantic conventions for generative AI.
-
-Identifiers follow from the run and its addresses, so exporting twice gives the
-same spans, as does apply --otel. Prompts and replies are sent only with
---content. Variables such as OTEL_EXPORTER_OTLP_HEADERS are respected.`,
-		Example: `  mleflow export otel latest -o spans.jsonl
-  mleflow export otel latest --endpoint http://localhost:4318`,
-		Args: app.Takes(0, 1),
+		Args:  app.Takes(0, 1),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			if o.output != "" && o.endpoint != "" {
 				return app.Usagef("-o FILE and --endpoint URL exclude each other")

@@ -29,19 +29,7 @@ func newExportRunGroup(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run-group [RUN] -o DIR",
 		Short: "Write a run's attempts as run groups of MLE-bench",
-		Long: `Write a run's attempts in MLE-bench's layout, a run group an agent:
-DIR/<time>_run-group_<agent>/metadata.json and, for each attempt,
-<competition>_<id> with submission, logs, code and run.log. Its
-make_submission.py and mlebench grade read them, as does mleflow grade
---run-group.
-
-Attempts that failed through the machine, and those at other versions than v1,
-are left out.`,
-		Example: `  mleflow export run-group latest -o runs
-  mleflow export run-group latest -o runs --agent aide --experiment-id my-aide
-  mleflow grade --run-group runs --data-dir data
-  mleflow leaderboard --experiment-id my-aide --split low`,
-		Args: app.Needs(app.Takes(0, 1), "output"),
+		Args:  app.Needs(app.Takes(0, 1), "output"),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			past, err := a.FindRun(args)
 			if err != nil {

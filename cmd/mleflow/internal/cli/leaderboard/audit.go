@@ -21,18 +21,7 @@ func NewAudit(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit RESULT",
 		Short: "Show what a result would be had something been otherwise",
-		Long: `Show the boards of a bundle, a run or a file of reports as a reviewer asks for
-them, offline and without answers: as published; had every attempt been stopped
-after a time, by graded snapshots; without attempts in which rule checks found
-something, which count as no valid submission; for each version of the
-competitions and each class of conditions, if there are several; and over all
-choices of fewer seeds.
-
-A board takes all competitions in RESULT. The table shows any medal; --json has
-every figure. mleflow verify --regrade checks the scores themselves.`,
-		Example: `  mleflow audit results.bundle
-  mleflow audit latest --at 30m,2h --json`,
-		Args: app.Takes(1, 1),
+		Args:  app.Takes(1, 1),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			if err := CheckStops(at); err != nil {
 				return err

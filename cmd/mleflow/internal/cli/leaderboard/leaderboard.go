@@ -51,30 +51,7 @@ func NewLeaderboard(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "leaderboard REPORT.json...",
 		Short: "Aggregate grading reports, one per seed, as the reference does",
-		Long: `Aggregate an agent's grading reports, one per seed, into the leaderboard's
-percentages: mean, standard error of the mean and 95 % interval by split.
-
-A REPORT is a file of grade, the reference or a pipeline, a leaderboard, a
-folder of *grading_report*.json, read by path, a bundle, or a run: an id, the
-beginning of one, or "latest". Seed n takes each competition's n-th report, up to the fewest
-that one has.
-
---experiment-id takes the run groups of run_group_experiments.csv, one report
-each, by name; groups without a report are passed over, and told.
-
---against compares with another agent run by run: exact McNemar test, sign-flip
-test over competitions, and bootstrap intervals of the difference. Files of
-several agents need --agent, and --against-agent.
-
---version v1 --against-version v1m compares an agent with itself on masked
-versions; see docs/contamination.md.
-
-docs/leaderboard.md describes --at and the columns of --format.`,
-		Example: `  mleflow leaderboard runs/aide
-  mleflow leaderboard runs/aide --against runs/openhands --split low
-  mleflow leaderboard board.json --agent aide --against-agent dummy
-  mleflow leaderboard runs/aide --table runs --format parquet --output runs.parquet`,
-		Args: app.Takes(0, -1),
+		Args:  app.Takes(0, -1),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			reports, err := reportsToRead(a.Terminal, o, args)
 			if err != nil {

@@ -41,11 +41,7 @@ func NewApply(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply [FILE.hcl]",
 		Short: "Run what changed and print the outputs",
-		Long:  "Plan the pipeline, run what is not cached, and print its outputs. Progress is\nlive on a terminal, else lines; with --json an event a line. Ctrl-C stops\ncleanly; the next apply continues. Agents in a sandbox or container can go on\nmeanwhile: SIGTERM and SIGHUP leave them running, Ctrl-C asks on a terminal and\nelse leaves them.\n\n--attempt repeats one cached attempt and its grade; nothing else runs than what it\nneeds.",
-		Example: `  mleflow apply pipeline.hcl
-  mleflow apply pipeline.hcl --attempt aide/demo-digits/1
-  mleflow apply pipeline.hcl --retry failed`,
-		Args: app.OneFile,
+		Args:  app.OneFile,
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			if o.parallelism < 0 {
 				return app.Usagef("flag -parallelism: %d is negative; 0 runs as many steps as the resources allow", o.parallelism)

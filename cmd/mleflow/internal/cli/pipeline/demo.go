@@ -24,7 +24,6 @@ func NewDemo(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Run the demonstration and write its page, demo.html",
-		Long:  "Run two agents on two small competitions with real data, and write the run as\none HTML file. It needs no network and no file: it is apply demo.hcl, a shipped\npipeline (or the demo.hcl of the working folder), and report latest -o\ndemo.html.",
 		Args:  app.Takes(0, 0),
 		RunE: a.Action(func(cmd *cobra.Command, _ []string) error {
 			if err := mayWrite(out); err != nil {

@@ -17,7 +17,6 @@ func NewExplain(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [FILE.hcl] ADDRESS",
 		Short: "Explain one step: why it would run and what its key is made of",
-		Long:  "Say whether an instance would run and why, what is in its key, field by field\nwith the last run's values where they differ, and its runs.\n\nQuote addresses with keys for the shell: 'step.grade.score[\"digits/0\"]'.",
 		Args:  app.Takes(1, 2),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			last := len(args) - 1

@@ -30,7 +30,6 @@ func NewFmt(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fmt [FILE|DIR|-]...",
 		Short: "Format HCL files in the canonical style",
-		Long:  "Rewrite HCL files in the canonical style and print those that changed: by\ndefault the *.hcl files of the working folder; \"-\" is the standard input, to the\nstandard output.",
 		RunE: a.Action(func(_ *cobra.Command, args []string) error {
 			return runFmt(a, o, args)
 		}),

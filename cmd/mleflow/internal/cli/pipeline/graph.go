@@ -25,7 +25,6 @@ func NewGraph(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graph [FILE.hcl]",
 		Short: "Draw the graph of a pipeline for Graphviz or Mermaid",
-		Long:  "Print the graph of step blocks, or of instances. Boxes of steps that would run\nare coloured. --json lists every instance with those that it waits for.\n\n  mleflow graph demo.hcl | dot -Tsvg > demo.svg",
 		Args:  app.OneFile,
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			if o.format != "dot" && o.format != "mermaid" {

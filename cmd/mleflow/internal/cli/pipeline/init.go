@@ -24,12 +24,7 @@ func NewInit(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write a first pipeline",
-		Long:  "Write a first pipeline with comments to FILE (pipeline.hcl). It runs as it is,\nwith data that ship with the binary. No file is overwritten.\n\nWith --agent it runs a program of yours, below its folder, beside two shipped\nagents, on --competition. With\n--model the agent asks a language model: the pipeline has a model block, the\nvariable of its key and a budget; without --agent a small agent.py is written, too.\nCompetitions of your own are looked for in\n--competitions, or the folder competitions.\n\nWith --from it is a copy of a shipped one. The files that it extends or includes\nare the shipped ones, unless its folder has its own.",
-		Example: `  mleflow init --agent ./agent.py
-  mleflow init --model openai/gpt-5.5
-  mleflow init --from lite
-  mleflow init -c spaceship-titanic -c leaf-classification`,
-		Args: app.Takes(0, 1),
+		Args:  app.Takes(0, 1),
 		RunE: a.Action(func(_ *cobra.Command, args []string) error {
 			path := "pipeline.hcl"
 			if len(args) == 1 {

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,19 +22,10 @@ const maxSource = 4 << 20
 // imported finds the modules that a line of Python imports.
 var imported = regexp.MustCompile(`(?m)^[ \t]*(?:import[ \t]+([\w.]+(?:[ \t]+as[ \t]+\w+)?(?:[ \t]*,[ \t]*[\w.]+(?:[ \t]+as[ \t]+\w+)?)*)|from[ \t]+([\w.]+)[ \t]+import\b)`)
 
-// standard are the modules of Python itself, 3.9 to 3.14.
-var standard = strings.Fields(`abc aifc annotationlib antigravity argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii binhex bisect
-builtins bz2 cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys compileall compression concurrent configparser contextlib
-contextvars copy copyreg crypt csv ctypes curses dataclasses datetime dbm decimal difflib dis distutils doctest email encodings ensurepip enum errno
-faulthandler fcntl filecmp fileinput fnmatch formatter fractions ftplib functools gc genericpath getopt getpass gettext glob graphlib grp gzip hashlib heapq
-hmac html http idlelib imaplib imghdr imp importlib inspect io ipaddress itertools json keyword lib2to3 linecache locale logging lzma mailbox mailcap marshal
-math mimetypes mmap modulefinder msilib msvcrt multiprocessing netrc nis nntplib nt ntpath numbers opcode operator optparse os ossaudiodev parser pathlib pdb
-pickle pickletools pipes pkgutil platform plistlib poplib posix posixpath pprint profile pstats pty pwd py_compile pyclbr pydoc pydoc_data pyexpat queue
-quopri random re readline reprlib resource rlcompleter runpy sched secrets select selectors shelve shlex shutil signal site smtpd smtplib sndhdr socket
-socketserver spwd sqlite3 sre_compile sre_constants sre_parse ssl stat statistics string stringprep struct subprocess sunau symbol symtable sys sysconfig
-syslog tabnanny tarfile telnetlib tempfile termios textwrap this threading time timeit tkinter token tokenize tomllib trace traceback tracemalloc tty turtle
-types typing unicodedata unittest urllib uu uuid venv warnings wave weakref webbrowser winreg winsound wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport
-zlib zoneinfo __future__ __main__ mlebench`)
+// pythonModules are the modules of Python itself, 3.9 to 3.14, and mlebench.
+//
+//go:embed python_modules.txt
+var pythonModules string
 
 // packagesOf returns the packages that a program in Python imports, sorted: neither
 // modules of Python itself nor files beside it.
@@ -49,6 +41,7 @@ func packagesOf(agent string) ([]string, error) {
 		return nil, nil //nolint:nilerr // an empty file imports nothing
 	}
 	var names []string
+	standard := strings.Fields(pythonModules)
 	for _, m := range imported.FindAllStringSubmatch(string(text[:n]), -1) {
 		for module := range strings.SplitSeq(m[1]+m[2], ",") {
 			module, _, _ = strings.Cut(strings.TrimSpace(module), " ")

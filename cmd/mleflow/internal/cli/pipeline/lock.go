@@ -38,7 +38,6 @@ func NewLock(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lock [FILE.hcl]",
 		Short: "Pin the inputs and outputs of a pipeline's steps",
-		Long:  "Write the lock file of an applied pipeline, to be committed: for every step the\ninputs of its key (digests of data, definitions, leaderboards, images, versions\nof step kinds) and the digests of its outputs. apply --locked refuses what\ndiffers. The cache keeps what a lock file names.",
 		Args:  app.OneFile,
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			return a.WithProgram(cmd.Context(), args, o.in, nil, func(b *app.Backend, p *engine.Program) error {
@@ -122,15 +121,7 @@ func checkLock(t *app.Terminal, path string, old, lock *lockfile.File) error {
 	if len(list) == 0 {
 		return step.Mismatch(fmt.Errorf("%s is out of date; write it again with: mleflow lock", path))
 	}
-	var errs []error
-	for i, d := range list {
-		if i == 20 {
-			errs = append(errs, fmt.Errorf("and %d more", len(list)-i))
-			break
-		}
-		errs = append(errs, errors.New(d.String()))
-	}
-	return step.Mismatch(fmt.Errorf("%s is out of date:\n%w", path, errors.Join(errs...)))
+	return step.Mismatch(fmt.Errorf("%s is out of date:\n%w", path, engine.Deviation(list)))
 }
 
 // pinLock keeps what the lock names in the cache.

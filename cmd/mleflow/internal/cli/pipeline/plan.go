@@ -21,10 +21,8 @@ func NewPlan(a *app.App) *cobra.Command {
 	var on app.ClusterFlags
 	var compare powerOptions
 	cmd := &cobra.Command{
-		Use:     "plan [FILE.hcl]",
-		Short:   "Say what apply would run, and why",
-		Long:    "Say for every step whether apply would run it (+), take it from the cache (=) or\ndecide later (~), why, field by field, and the disk it needs. No step is run,\nand only --preflight uses the network. runtime = \"auto\" is settled by trying the\nruntimes. -v lists every instance.\n\n--power plans a comparison of two agents instead; see docs/trust.md.",
-		Example: "  mleflow plan pipeline.hcl\n  mleflow plan --power 'aide vs dummy' latest --budget 500\n  mleflow plan --power '30% vs 20%' --over 22",
+		Use:   "plan [FILE.hcl]",
+		Short: "Say what apply would run, and why",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if compare.agents != "" {
 				return nil

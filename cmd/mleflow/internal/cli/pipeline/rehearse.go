@@ -25,19 +25,7 @@ func NewRehearse(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rehearse [FILE.hcl]",
 		Short: "Try a pipeline on tiny synthetic data and say what the real run would meet",
-		Long: `Apply the pipeline with -var data=rehearsal and -var seeds=1: the same steps,
-formats, agents and limits on tiny synthetic data, without account and download.
-Then report, for each attempt, whether its agent read the data and submitted
-validly, what it lacked, and the time, memory, tokens and cost; and for the real
-run the attempts, GPU hours, download and disk, from the plan with the real data.
-
-The pipeline needs a variable data that its download steps take (data =
-var.data), as those of mleflow have. Results say that they are of a rehearsal,
-and earn no medal. The exit status is 1 if an attempt is not ready.
-docs/rehearsal.md has more.`,
-		Example: `  mleflow rehearse pipelines/lite.hcl
-  mleflow rehearse pipelines/lite.hcl -var agent=mine --timeout 2m`,
-		Args: app.OneFile,
+		Args:  app.OneFile,
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			policy, err := o.apply.on.CheckInterrupt()
 			if err != nil {

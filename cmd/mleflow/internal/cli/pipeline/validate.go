@@ -17,7 +17,6 @@ func NewValidate(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate [FILE.hcl]",
 		Short: "Check a pipeline without reading the cache",
-		Long:  "Check a pipeline: syntax, names, types, references, cycles, and who may see\nwhat. The exit status is 2 if it is not valid. --json prints the diagnostics as\nan object.",
 		Args:  app.OneFile,
 		RunE: a.Action(func(_ *cobra.Command, args []string) error {
 			path, err := a.NamedPipeline(args)

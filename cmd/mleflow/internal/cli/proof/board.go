@@ -48,25 +48,7 @@ func newBoardBuild(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build BUNDLE... -o DIR",
 		Short: "Build a public board from bundles, as a folder of static pages",
-		Long: `Check every BUNDLE as verify --regrade does, and write a leaderboard to DIR:
-pages without scripts for a disk or any web server, JSON, and rows as CSV and
-Parquet. Each row says whether it was recomputed, matched by digest, or is only
-claimed. The same bundles give the same bytes.
-
-Answers are from your cache or --data-dir. Bundles that are damaged, exceed
-memory or time, or are of another version of mleflow, do not count. The page
-also names duplicates, signs of selection, mixed tasks, names that another key
-owns, and shared submissions. A board in DIR is replaced.
-
-An agent's name belongs to the key that signed it first, in the order that
---lock keeps. docs/board.md has the rules, the format of --reported, and an
-example for CI.
-
-The exit status is 3 if a bundle or score is refused, 6 with another finding, 5
-if scores are only claimed. The board is written all the same.`,
-		Example: `  mleflow board build *.bundle -o site
-  mleflow board build *.bundle -o site --data-dir data --lock board.lock --seeds 3`,
-		Args: app.Needs(app.Takes(1, -1), "output"),
+		Args:  app.Needs(app.Takes(1, -1), "output"),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			if path, found := bundleToJudge(a, args); found {
 				return judgeHere(cmd.Context(), a, o, path)

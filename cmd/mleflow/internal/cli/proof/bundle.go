@@ -33,7 +33,6 @@ func NewBundle(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bundle [RUN] -o FILE",
 		Short: "Write a run to one file that others can check",
-		Long:  "Write a run's record to one file, an OCI image layout in a tar: pipeline, lock,\nplan, events, logs, submissions, reports, leaderboards, and an in-toto statement\nwith SLSA provenance, signed with --key. It has no data, answers or names of\nthis machine, except in what agents wrote. The same run gives the same bytes.\nmleflow verify FILE checks it offline.",
 		Args:  app.Takes(0, 1),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			if o.file == "" {

@@ -32,14 +32,7 @@ func newFingerprintBuild(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build DIR -o FILE",
 		Short: "Make a database of fingerprints of the Python files and notebooks below DIR",
-		Long: `Write a database of the .py and .ipynb files below DIR for "fingerprint
-compare". The same files give the same bytes, with the printed digest.
-
-Each file is a document. Fingerprints of a quarter of the documents (--common),
-and at least four, are boilerplate, which comparisons ignore. The database holds
-the code, to show both sides; --no-source leaves it out, for publishing.`,
-		Example: `  mleflow fingerprint build kernels/spaceship-titanic -o spaceship-titanic.fingerprints`,
-		Args:    app.Takes(1, 1),
+		Args:  app.Takes(1, 1),
 		RunE: a.Action(func(_ *cobra.Command, args []string) error {
 			if o.output == "" {
 				return app.Usagef("-o FILE says where to write")

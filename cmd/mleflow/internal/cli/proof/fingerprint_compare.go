@@ -28,19 +28,7 @@ func newFingerprintCompare(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare DATABASE (CODE | RUN ADDRESS)",
 		Short: "Show what code has in common with a database of fingerprints",
-		Long: `Compare code with a database of "fingerprint build". CODE is a folder, a .py or
-a .ipynb file; RUN and ADDRESS name an attempt's code. All files count as one
-piece.
-
-"Copied" is the share of the document's fingerprints that the code has, "owed"
-that of the code's that the document has. Documents are listed from 20 % of
-either on, with 8 fingerprints and a common run of 40 tokens. The longest run is
-shown.
-
-A match is evidence, not a verdict: the exit status is 0.`,
-		Example: `  mleflow fingerprint compare spaceship-titanic.fingerprints ./code
-  mleflow fingerprint compare kernels.fingerprints latest 'step.agent-run.solve["aide/spaceship-titanic/0"]'`,
-		Args: app.Takes(2, 3),
+		Args:  app.Takes(2, 3),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			db, sum, err := readFingerprints(args[0])
 			if err != nil {

@@ -32,7 +32,6 @@ func NewVerify(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [RUN|BUNDLE]",
 		Short: "Repeat a finished run and compare, or check a bundle",
-		Long:  "Repeat every deterministic step of a run from its inputs, and compare key and\noutputs with the record. Agents' results are only compared with their digests.\nGive sensitive variables again with -var. The exit status is 3 if anything\ndiffers, 1 if anything is missing or broken.\n\nOf a BUNDLE, every byte is checked, offline. Scores are traced by this program's\ndefinitions, and leaderboards built again. --regrade grades with your own\nanswers, prepared in your cache or --data-dir. Lists say what was recomputed,\nwhat matches by digest, and what is only claimed. The exit status is 3 if\nanything is wrong, and 5 if scores are only claimed.",
 		Args:  app.Takes(0, 1),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && app.NamesFile(args[0]) {

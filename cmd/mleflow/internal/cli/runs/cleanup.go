@@ -18,7 +18,6 @@ func newRunsCleanup(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cleanup",
 		Short: "Show or end what interrupted runs have left running",
-		Long:  "Count the agents that interrupted runs left running here; --cancel ends them.\nWith --on, remove ended jobs from the cluster's backends, and orders and events\nthat nobody works on from the remote cache. Results stay. --cancel first cancels\njobs that wait or run, whoever started them.",
 		Args:  app.Takes(0, 0),
 		RunE: a.Action(func(cmd *cobra.Command, _ []string) (err error) {
 			if on.Path(a.Terminal) == "" {

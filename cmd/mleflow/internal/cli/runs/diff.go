@@ -19,7 +19,6 @@ func NewDiff(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "diff RUN RUN",
 		Short: "Show what differs between two runs",
-		Long:  "Compare two runs: variables, pipeline, environment, inputs of steps (definitions\nand data by digest), outcomes, outputs and scores. The exit status is 0.",
 		Args:  app.Takes(2, 2),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			return a.WithCache(func(c *disk.Cache) error {

@@ -38,11 +38,9 @@ type forkOptions struct {
 func newFork(a *app.App) *cobra.Command {
 	var o forkOptions
 	cmd := &cobra.Command{
-		Use:     "fork RUN ADDRESS",
-		Short:   "Start an attempt from a checkpoint of another one",
-		Long:    "Repeat the command of a run for one of its attempts, which begins from the\ncheckpoint nearest to --at: with its files and the time that it had used, and\nwith other variables. The attempt needs on_loss, and checkpoint_keep for more\nthan its last checkpoint. The result has the condition forked; no board counts\nit. The time limit counts from the beginning of the first attempt.",
-		Example: "  mleflow attempts fork latest step.agent-run.solve --at 6h -var model=other --timeout 36h",
-		Args:    app.Takes(2, 2),
+		Use:   "fork RUN ADDRESS",
+		Short: "Start an attempt from a checkpoint of another one",
+		Args:  app.Takes(2, 2),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			past, err := a.FindRun(args)
 			if err != nil {

@@ -28,18 +28,7 @@ func NewGet(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get RUN [ADDRESS[.OUTPUT]] -o DIR",
 		Short: "Copy results of a run out of the cache",
-		Long: `Write a step's output, or all by name, to DIR. A tree becomes a folder, a value
-a JSON file. RUN is an id, the beginning of one, or "latest".
-
---all writes the run as AGENT/COMPETITION/SEED with submission, code, logs,
-snapshots, report.json and attempt.json, and boards/NAME as JSON, Markdown, CSV,
-Parquet and Arrow. AGENT and SEED are the labels of the grade.
-
-Nothing is replaced.`,
-		Example: `  mleflow get latest --all -o results
-  mleflow get latest 'step.agent-run.solve["dummy/demo-digits/0"].submission' -o out
-  mleflow get latest step.aggregate.board.files -o out`,
-		Args: app.Takes(1, 2),
+		Args:  app.Takes(1, 2),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			switch {
 			case o.dir == "":

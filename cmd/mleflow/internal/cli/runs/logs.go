@@ -24,7 +24,6 @@ func NewLogs(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs RUN [ADDRESS]",
 		Short: "Print what the steps of a run printed",
-		Long:  "Print the log of a step, of a block's instances, or of all steps. A cached\nstep's log is from the run that executed it. RUN is an id, the beginning of one,\na name, or \"latest\". Of several attempts the last is shown. -f follows a step of\nany process until it ends, or without ADDRESS all steps until the run ends.\n\n--transcript prints the attempt's exchanges with its models instead, with\ntokens, cost and time; with --json one a line.",
 		Args:  app.Takes(1, 2),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			past, err := a.FindRun(args)

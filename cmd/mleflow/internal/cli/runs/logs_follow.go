@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/event"
@@ -68,10 +69,8 @@ func (f *logFollower) follow(ctx context.Context) error {
 		if f.ended || !running {
 			return f.close(running)
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(followEvery):
+		if err := progress.Sleep(ctx, followEvery); err != nil {
+			return err
 		}
 	}
 }

@@ -23,11 +23,7 @@ func NewOutput(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "output [NAME]",
 		Short: "Print the outputs of a run's pipeline",
-		Long:  "Print a run's outputs, or one: for content, the command that writes it to a\nfolder. --json prints JSON, of all an object of {\"value\": …}.",
-		Example: `  mleflow output
-  mleflow output leaderboard
-  mleflow output --json | jq '.leaderboard.value'`,
-		Args: app.Takes(0, 1),
+		Args:  app.Takes(0, 1),
 		RunE: a.Action(func(_ *cobra.Command, args []string) error {
 			if raw && (a.JSON || len(args) == 0) {
 				return app.Usagef("--raw prints one output as it is; name the output, and leave out --json")

@@ -27,7 +27,6 @@ func newRunsPause(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "pause [RUN]",
 		Short: "Stop a run so that it can go on later",
-		Long:  "Stop a run of this machine, by default the latest, and free the machine. Attempts\nwith on_loss keep a checkpoint, from which runs continue, or the next apply, goes\non; others start from the beginning. Steps that are done stay done.",
 		Args:  app.Takes(0, 1),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			past, err := a.FindRun(args)
@@ -68,7 +67,6 @@ func newRunsContinue(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "continue [RUN]",
 		Short: "Go on with a run that was paused or interrupted",
-		Long:  "Repeat the command of a run, by default the latest, in its folder. Steps that are\ndone are cached; attempts with on_loss go on from their checkpoints.",
 		Args:  app.Takes(0, 1),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			past, err := a.FindRun(args)

@@ -19,7 +19,6 @@ func NewReport(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report [RUN] -o FILE.html",
 		Short: "Write a run as one HTML file that opens offline",
-		Long:  "Write a run as one HTML file without network or scripts: leaderboard, scores\nagainst medals and people, timeline, graph, steps, environment and pins. RUN is\nan id, the beginning of one, or \"latest\" (the default). \"-\" is the standard\noutput.",
 		Args:  app.Needs(app.Takes(0, 1), "output"),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			return WriteReport(cmd.Context(), a, args, out)

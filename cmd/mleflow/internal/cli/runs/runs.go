@@ -2,7 +2,6 @@ package runs
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
@@ -48,14 +47,6 @@ func NewRuns(a *app.App) *cobra.Command {
 	about.Register(cmd.Flags(), "list only runs called `NAME`", "list only runs tagged `KEY=VALUE`; repeatable")
 	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "list at most `N` runs (0: all)")
 	return cmd
-}
-
-// PipelineName is the name that lists show for the pipeline of a run.
-func PipelineName(e ledger.Entry) string {
-	if e.Pipeline == "" {
-		return "?"
-	}
-	return filepath.Base(e.Pipeline)
 }
 
 // runResults is what a list of runs says of the results of one.
@@ -128,7 +119,7 @@ func showRuns(s *app.Store, entries []ledger.Entry) error {
 	}
 	rows := [][]string{{"Run", "Name", "State", "Pipeline", "Started", ">Took", ">Ran", ">Cached", ">Failed", ">Attempts finished", "Isolation", ">Medals", "Variables", "Tags and note"}}
 	for _, e := range entries {
-		row := []string{e.ID, e.Called(e.ID), string(e.State), PipelineName(e), e.Started.Local().Format("2006-01-02 15:04:05")}
+		row := []string{e.ID, e.Called(e.ID), string(e.State), e.PipelineName(), e.Started.Local().Format("2006-01-02 15:04:05")}
 		if f := e.Finish; f != nil {
 			row = append(row, view.Millis(f.DurationMillis), fmt.Sprint(f.Ran), fmt.Sprint(f.Cached), fmt.Sprint(f.Failed))
 		} else {

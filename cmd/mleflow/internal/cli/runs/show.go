@@ -24,7 +24,6 @@ func NewShow(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [RUN]",
 		Short: "Show what a run did",
-		Long:  "Show a run: steps, failures, warnings and outputs, and what its steps are doing\nnow. RUN is an id, the beginning of one, or \"latest\" (the default). -v lists\ncached and skipped steps, too.\n\n--disclosure prints the attempts' conditions: what agents could see and reach,\nlimits, machine, runtime, validity calls, and tries.",
 		Args:  app.Takes(0, 1),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			if markdown && (a.JSON || !disclosure) {

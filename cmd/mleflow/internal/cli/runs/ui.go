@@ -31,14 +31,7 @@ func NewUI(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ui",
 		Short: "Serve a local page: runs as they happen, attempts, agents, competitions",
-		Long: `Serve a page about this cache's runs for a browser on this machine: live runs,
-attempts, competitions, agents and comparisons. It changes nothing but names,
-tags and notes of runs, works while another process applies, and loads nothing
-from the network.
-
-Open the printed address, whose token lets you alone in. Over SSH, forward the
-port (ssh -L 7430:localhost:7430 HOST). Ctrl-C ends it.`,
-		Args: app.Takes(0, 0),
+		Args:  app.Takes(0, 0),
 		RunE: a.Action(func(cmd *cobra.Command, _ []string) error {
 			return serveUI(cmd.Context(), a, port, cmd.Flags().Changed("port"))
 		}),

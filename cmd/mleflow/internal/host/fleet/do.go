@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/step"
@@ -354,10 +355,8 @@ func (w *watched) interrupted(ctx context.Context, err error) error {
 		if s.State.Ended() || broken != nil {
 			break
 		}
-		select {
-		case <-late.Done():
+		if progress.Sleep(late, firstPoll) != nil {
 			return errors.Join(err, fmt.Errorf("backend %s: job %s has not ended yet", w.y.Name, w.name))
-		case <-time.After(firstPoll):
 		}
 	}
 	w.clear()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache/remote"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/step"
@@ -118,16 +119,8 @@ func (f *Fleet) Unfit(ctx context.Context, place string, l step.Limits) string {
 // overhead is what a job may take beyond the timeout of its step.
 func (b *Backend) overhead() time.Duration { return b.Spare + b.Grace }
 
-// short writes a duration without the units that are zero at its end.
-func short(d time.Duration) string {
-	text := d.Round(time.Second).String()
-	for _, end := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, end) {
-			text = strings.TrimSuffix(text, end[1:])
-		}
-	}
-	return text
-}
+// short writes a duration without the units that are zero.
+func short(d time.Duration) string { return conditions.Limit(d.Round(time.Second)) }
 
 func needsOf(l step.Limits) cluster.Needs {
 	return cluster.Needs{CPUs: l.CPUs, MemoryBytes: l.MemoryBytes, DiskBytes: l.DiskBytes, GPUs: l.GPUs}

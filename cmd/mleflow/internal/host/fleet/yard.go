@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
@@ -155,10 +156,8 @@ func (y *yard) settled(ctx context.Context, job string) error {
 		if !retired {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(100 * time.Millisecond):
+		if err := progress.Sleep(ctx, 100*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }
@@ -170,10 +169,8 @@ func (y *yard) over(ctx context.Context, job string) error {
 		if err != nil || s.State.Ended() {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(100 * time.Millisecond):
+		if err := progress.Sleep(ctx, 100*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	_ "embed"
 	"fmt"
 	"os"
 	"strings"
@@ -19,22 +20,9 @@ const (
 
 // PodSettings are the lines of a pod's specification with which the runtime sandbox
 // works in it: no others work with less.
-const PodSettings = `# For Kubernetes 1.33 or later, on nodes with Linux 6.3, containerd 2.0 and runc 1.2 or later.
-spec:
-  hostUsers: false
-  containers:
-    - name: mleflow
-      securityContext:
-        runAsUser: 1000
-        allowPrivilegeEscalation: false
-        capabilities: {drop: [ALL]}
-        procMount: Unmasked              # valid with hostUsers: false only
-        seccompProfile:                  # on each node, in /var/lib/kubelet/seccomp:
-          type: Localhost                #   mleflow doctor --print seccomp >mleflow.json
-          localhostProfile: mleflow.json
-        appArmorProfile:                 # leave this out where nodes have no AppArmor
-          type: Unconfined
-`
+//
+//go:embed pod.yaml
+var PodSettings string
 
 // container says what mleflow itself runs in, as far as can be seen.
 func (m Machine) container() container {

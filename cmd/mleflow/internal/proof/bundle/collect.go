@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -92,9 +93,7 @@ func newCollector(ctx context.Context, src Source) (*collector, error) {
 	c := &collector{src: src, ctx: ctx, sum: sum, rules: rules(src.Graph), items: map[string]item{}, omitted: []Omission{},
 		data: map[digest.ContentID]bool{}, answers: map[digest.ContentID]bool{}, trees: map[digest.ContentID]bool{}, names: map[string]bool{}}
 	folders := map[string]string{"PIPELINE": filepath.Dir(src.Past.Info.Pipeline)}
-	for name, dir := range src.Folders {
-		folders[name] = dir
-	}
+	maps.Copy(folders, src.Folders)
 	c.mask = newMasker(folders, src.Past.Info.Host)
 	return c, nil
 }

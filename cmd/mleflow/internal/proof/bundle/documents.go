@@ -209,9 +209,7 @@ func runOf(past *ledger.Past, sum *ledger.Summary, source []byte, m *masker) Run
 
 func environmentOf(info ledger.Info) Environment {
 	e := Environment{OS: info.OS, CPUs: info.CPUs, MemoryBytes: info.MemoryBytes, GPUs: append([]string{}, info.GPUs...), Facts: map[string]string{}}
-	for name, v := range info.Environment {
-		e.Facts[name] = v
-	}
+	maps.Copy(e.Facts, info.Environment)
 	return e
 }
 

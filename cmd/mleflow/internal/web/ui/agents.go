@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 )
 
@@ -62,12 +63,12 @@ func agentRowOf(name string, results []*result) agentRow {
 	var sets [][]string
 	ranked := 0
 	for _, res := range results {
-		ranked += count(!res.Unranked())
+		ranked += board.Count(!res.Unranked())
 		seen[res.CompetitionID] = true
 		sets = append(sets, res.Conditions)
-		row.Valid += count(res.ValidSubmission)
-		row.Median += count(res.AboveMedian)
-		row.Gold, row.Silver, row.Bronze = row.Gold+count(res.GoldMedal), row.Silver+count(res.SilverMedal), row.Bronze+count(res.BronzeMedal)
+		row.Valid += board.Count(res.ValidSubmission)
+		row.Median += board.Count(res.AboveMedian)
+		row.Gold, row.Silver, row.Bronze = row.Gold+board.Count(res.GoldMedal), row.Silver+board.Count(res.SilverMedal), row.Bronze+board.Count(res.BronzeMedal)
 		if res.Time.After(row.At) {
 			row.At = res.Time
 		}
@@ -76,13 +77,6 @@ func agentRowOf(name string, results []*result) agentRow {
 	row.Share = 100 * float64(row.Gold+row.Silver+row.Bronze) / float64(max(ranked, 1))
 	row.Any = fmt.Sprintf("%d (%s%%)", row.Gold+row.Silver+row.Bronze, percent(row.Gold+row.Silver+row.Bronze, ranked))
 	return row
-}
-
-func count(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
 }
 
 // agentScores is an agent's attempts at one competition.

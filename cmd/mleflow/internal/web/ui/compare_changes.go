@@ -87,9 +87,7 @@ func (u *UI) facts(ctx context.Context, s *side, sides []*side) sideFacts {
 		f.inputs["variable "+name] = string(v)
 	}
 	f.inputs["mleflow"], f.inputs["machine"], f.inputs["pipeline"] = past.Info.Version, strings.TrimSpace(past.Info.Host+" "+past.Info.OS), past.Info.Pipeline
-	for name, v := range past.Info.Environment {
-		f.inputs[name] = v
-	}
+	maps.Copy(f.inputs, past.Info.Environment)
 	_ = u.Results(past, func(c Results) error { // what is gone is left out
 		f.attempt(ctx, c, past, one.address)
 		return nil

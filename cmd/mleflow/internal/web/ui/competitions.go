@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/board"
 )
 
 // competitionColumns are those of the list of competitions.
@@ -86,7 +87,7 @@ func (u *UI) competitionLine(id string, results []*result) line {
 	best, by := math.NaN(), ""
 	for _, res := range results {
 		agents[res.Agent] = true
-		won += count(res.AnyMedal)
+		won += board.Count(res.AnyMedal)
 		if s := res.ExactScore; s != nil && !math.IsNaN(float64(*s)) && (math.IsNaN(best) || better(float64(*s), best, res.LowerIsBetter)) {
 			best, by = float64(*s), res.Agent
 		}

@@ -215,7 +215,7 @@ func (m *model) graph(sum *ledger.Summary) template.HTML {
 	live := sum.State == ledger.Running
 	for i := range sum.Steps {
 		s := &sum.Steps[i]
-		if b := counts[blockOf(s.Address)]; b != nil {
+		if b := counts[view.BlockOf(s.Address)]; b != nil {
 			b.Add(s.Status)
 			if live && s.Status == "" && !s.Started.IsZero() {
 				b.Running++
@@ -223,7 +223,7 @@ func (m *model) graph(sum *ledger.Summary) template.HTML {
 		}
 	}
 	for _, p := range m.state.Outcomes.Problems {
-		if b := counts[blockOf(p.Address)]; b != nil {
+		if b := counts[view.BlockOf(p.Address)]; b != nil {
 			b.Problems++
 		}
 	}

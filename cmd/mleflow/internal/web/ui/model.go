@@ -225,12 +225,6 @@ func (m *model) attemptOf(grade string) string {
 	return ""
 }
 
-// blockOf is the address of the block that a step belongs to.
-func blockOf(address string) string {
-	name, _, _ := strings.Cut(address, "[")
-	return name
-}
-
 // keyOf is the key of an instance, as people read it.
 func keyOf(address string) string { return page.Key(address) }
 

@@ -201,6 +201,7 @@ func TestDiffLines(t *testing.T) {
 		{"a", "", "@ line 1|-a"},
 		{"a b c d", "a x c d", "@ line 1| a|-b|+x| c| d"},
 		{"1 2 3 4 5 6 7 8 9", "1 2 3 4 5 6 7 8 9 10", "@ line 7| 7| 8| 9|+10"},
+		{"@@ b", "@@ c", "@ line 1| @@|-b|+c"},
 		{"a b c a b b a", "c b a b a c", ""},
 	} {
 		got := diffLines(strings.Fields(tt.a), strings.Fields(tt.b))
@@ -217,8 +218,8 @@ func TestDiffLines(t *testing.T) {
 		if tt.want != "" && strings.Join(parts, "|") != tt.want {
 			t.Errorf("%q to %q: %q", tt.a, tt.b, parts)
 		}
-		if tt.a == "a b c a b b a" && (strings.Join(a, " ") != tt.a || strings.Join(b, " ") != tt.b || len(got) != 1+4+3+2) {
-			t.Errorf("Myers' example: %q", parts)
+		if tt.want == "" && len(got) > 0 && (strings.Join(a, " ") != tt.a || strings.Join(b, " ") != tt.b) {
+			t.Errorf("%q to %q: %q", tt.a, tt.b, parts)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package ui
 import (
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -119,7 +118,7 @@ func tagged(e ledger.Entry, tag string) bool {
 func (u *UI) runLine(e ledger.Entry) line {
 	t := u.results.tally(e.ID)
 	_, class := page.Verdict(e.State, t.Attempts-t.Good, t.Attempts)
-	cells := []cell{{Text: e.Called(e.ID), Link: runAddress(e.ID)}, {Text: string(e.State), Class: class}, {Text: t.Trouble}, {Text: pipelineName(e)}, listed(t.Agents), listed(t.Competitions), nothing, nothing,
+	cells := []cell{{Text: e.Called(e.ID), Link: runAddress(e.ID)}, {Text: string(e.State), Class: class}, {Text: t.Trouble}, {Text: e.PipelineName()}, listed(t.Agents), listed(t.Competitions), nothing, nothing,
 		number(t.Best), number(t.Cost), nothing, nothing, isolationCell(t.Isolation), {Text: brief(e.Said())}, {Text: brief(view.GivenVariables(e.Argv))}, {Text: e.ID}, nothing, nothing, nothing}
 	if t.Attempts > 0 {
 		cells[6] = cell{Text: fraction(t.Finished, t.Attempts), Value: float64(t.Finished)}
@@ -139,13 +138,6 @@ func (u *UI) runLine(e ledger.Entry) line {
 		cells[11] = cell{Text: view.Duration(sofar) + " so far", Value: sofar.Seconds()}
 	}
 	return line{Cells: cells, Address: e.ID, Also: e.Host + " " + e.Name, Compare: compareAddress(runPrefix + e.ID)}
-}
-
-func pipelineName(e ledger.Entry) string {
-	if e.Pipeline == "" {
-		return "?"
-	}
-	return filepath.Base(e.Pipeline)
 }
 
 func runAddress(id string) string { return "/runs/" + url.PathEscape(id) }

@@ -131,7 +131,7 @@ func (u *UI) foundRuns(q query, most int) hits {
 
 // runText is what a run can be found by.
 func runText(e ledger.Entry) []string {
-	return []string{e.ID, e.Called(e.ID), e.Said(), pipelineName(e), e.Name, string(e.State), e.Host, view.GivenVariables(e.Argv)}
+	return []string{e.ID, e.Called(e.ID), e.Said(), e.PipelineName(), e.Name, string(e.State), e.Host, view.GivenVariables(e.Argv)}
 }
 
 // The bounds of a search of logs: how long it takes, how much it reads and how many

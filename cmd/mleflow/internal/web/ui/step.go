@@ -246,7 +246,7 @@ func lost(name string, err error) string {
 func (o *one) others(n int) []neighbour {
 	var out []neighbour
 	for _, a := range o.m.addresses() {
-		if a != o.address && blockOf(a) == blockOf(o.address) && len(out) < n {
+		if a != o.address && view.BlockOf(a) == view.BlockOf(o.address) && len(out) < n {
 			out = append(out, neighbour{a, ""})
 		}
 	}

@@ -166,10 +166,10 @@ func (t *table) sorted(lines []line, i int, down bool) {
 		a, b := x.Cells[i], y.Cells[i]
 		c, without := 0, 0
 		if text {
-			c, without = board.CompareNames(a.Text+" "+a.Sub, b.Text+" "+b.Sub), count(a.Text == "")-count(b.Text == "")
+			c, without = board.CompareNames(a.Text+" "+a.Sub, b.Text+" "+b.Sub), board.Count(a.Text == "")-board.Count(b.Text == "")
 		} else {
-			without = count(math.IsNaN(a.Value)) - count(math.IsNaN(b.Value))
-			c = count(a.Value > b.Value) - count(a.Value < b.Value)
+			without = board.Count(math.IsNaN(a.Value)) - board.Count(math.IsNaN(b.Value))
+			c = board.Count(a.Value > b.Value) - board.Count(a.Value < b.Value)
 		}
 		switch {
 		case without != 0:
@@ -257,7 +257,7 @@ func (c field) mean(members []line, i, within int) cell {
 	if c.Kind == ends {
 		well := 0
 		for _, l := range members {
-			well += count(l.Cells[i].Class == "good")
+			well += board.Count(l.Cells[i].Class == "good")
 		}
 		return cell{Text: fraction(well, len(members)), Value: float64(well)}
 	}
@@ -265,7 +265,7 @@ func (c field) mean(members []line, i, within int) cell {
 	for _, l := range members {
 		v := l.Cells[i].Value
 		if c.Kind == medals {
-			v = float64(100 * count(v > 0))
+			v = float64(100 * board.Count(v > 0))
 		}
 		if !math.IsNaN(v) {
 			values = append(values, v)
