@@ -24,31 +24,35 @@ type Display struct {
 // if lines is set, JSON on the standard output. It shows grades, if there are any.
 func NewDisplayOn(a *App, w io.Writer, lines bool, grades *view.Grades) *Display {
 	d := &Display{app: a, State: view.NewState()}
-	shown := view.NewState()
-	shown.Grades = grades
 	terminal, isFile := w.(*os.File)
 	switch {
 	case lines:
 		d.lines = view.NewJSON(a.Stdout)
 	case isFile && view.IsTerminal(terminal) && a.Env("TERM") != "dumb":
+		shown := view.NewState()
+		shown.Grades = grades
 		d.Live = view.NewLive(shown, terminal, a.ErrStyle())
 		a.setScreen(d.Live)
 	default:
-		d.plain = view.NewPlainOf(shown, w, a.ErrStyle(), a.Verbose)
+		if grades != nil {
+			d.State.Grades = &view.Grades{Read: grades.Read}
+		}
+		d.plain = view.NewPlainOf(d.State, w, a.ErrStyle(), a.Verbose)
 	}
 	return d
 }
 
 // Emit implements event.Sink. The engine calls it for one event at a time.
 func (d *Display) Emit(e event.Event) {
-	d.State.Apply(e)
-	switch {
-	case d.lines != nil:
-		d.lines.Emit(e)
-	case d.Live != nil:
-		d.Live.Emit(e)
-	default:
+	if d.plain != nil {
 		d.plain.Emit(e)
+		return
+	}
+	d.State.Apply(e)
+	if d.lines != nil {
+		d.lines.Emit(e)
+	} else {
+		d.Live.Emit(e)
 	}
 }
 
@@ -79,7 +83,7 @@ func (d *Display) Conclude(ctx context.Context, full bool) error {
 		return err
 	}
 	if len(d.State.Outputs) > 0 {
-		sum, err := past.Summary()
+		sum, err := past.Summary("aggregate")
 		if err != nil {
 			return err
 		}
