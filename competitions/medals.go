@@ -1,6 +1,7 @@
 package competitions
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"math"
@@ -161,7 +162,7 @@ func readLeaderboard(folder fs.FS, name string) ([]float64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read leaderboard: %w", err)
 	}
-	var scores []float64
+	scores := make([]float64, 0, bytes.Count(data, []byte("\n"))+1)
 	i := 0
 	for line := range strings.SplitSeq(strings.TrimRight(string(data), "\n"), "\n") {
 		i++

@@ -270,7 +270,7 @@ func TestSummary(t *testing.T) {
 	}
 	other, err := find(t, l, r.ID()).Summary("other")
 	if err != nil || other.Step("step.exec.a").Action != "" || other.Step("step.exec.c") != nil || !cmp.Equal(got.Outputs, other.Outputs) {
-		t.Errorf("of another kind: %+v, %v", other, err)
+		t.Errorf("without the kind: %+v, %v", other, err)
 	}
 }
 

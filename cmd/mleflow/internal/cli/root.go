@@ -69,5 +69,4 @@ func addCommands(root *cobra.Command, a *app.App) {
 	add(groupCompetition, competition.NewCompetition(a), competition.NewPrepare(a), competition.NewGrade(a), competition.NewGradeSample(a), leaderboard.NewLeaderboard(a), competition.NewMask(a))
 	add(groupMachine, cluster.NewDoctor(a), cluster.NewCluster(a), cluster.NewWorker(a), app.NewVersion(a), newCompletion(a))
 	addTopics(root)
-	(&completion{a}).complete(root)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/event"
 )
@@ -64,8 +65,9 @@ func (d *Display) Close() {
 	}
 }
 
-// Conclude prints the summary and the outputs: the result of the command.
-func (d *Display) Conclude(ctx context.Context, full bool) error {
+// Conclude prints the summary and the outputs: the result of the command. c is the cache
+// of this machine.
+func (d *Display) Conclude(ctx context.Context, c *disk.Cache, full bool) error {
 	if d.lines != nil {
 		if err := d.lines.Err(); err != nil {
 			return fmt.Errorf("write events: %w", errors.Join(err))
@@ -87,7 +89,7 @@ func (d *Display) Conclude(ctx context.Context, full bool) error {
 		if err != nil {
 			return err
 		}
-		if err := d.app.DrawBoards(ctx, past, sum, full); err != nil {
+		if err := d.app.DrawBoards(ctx, c, past, sum, full); err != nil {
 			return err
 		}
 		d.State.Outputs = sum.Outputs

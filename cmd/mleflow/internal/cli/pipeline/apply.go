@@ -93,7 +93,7 @@ func runApply(ctx context.Context, a *app.App, o applyOptions, b *app.Backend, p
 	if err != nil {
 		return err
 	}
-	if err := display.Conclude(ctx, o.full); err != nil {
+	if err := display.Conclude(ctx, b.Cache, o.full); err != nil {
 		return err
 	}
 	if err := outcome(res); err != nil {
