@@ -24,9 +24,8 @@ type Catalog struct {
 // first asked for: a command needs few of them.
 type entry struct {
 	load func() (*Definition, error)
-	// complexity and category are read without decoding the rest.
-	complexity Complexity
-	category   string
+	// facts are read without decoding the rest.
+	facts func() (c Complexity, category string)
 	// own is the path of a definition that does not ship with the program; replaces
 	// reports whether it replaces one that does.
 	own      string
@@ -44,12 +43,11 @@ func Load(folder fs.FS) (*Catalog, error) {
 	}
 	cat := newCatalog(len(paths))
 	for _, path := range paths {
-		src, err := fs.ReadFile(folder, path)
-		if err != nil {
-			return nil, fmt.Errorf("read competitions: %w", err)
-		}
 		id := path[:len(path)-len(FileName)-1]
-		e := &entry{complexity: Complexity(fact(src, complexityFact)), category: fact(src, categoryFact)}
+		e := &entry{facts: sync.OnceValues(func() (Complexity, string) {
+			src, _ := fs.ReadFile(folder, path) // load returns the error
+			return Complexity(fact(src, complexityFact)), fact(src, categoryFact)
+		})}
 		e.load = sync.OnceValues(func() (*Definition, error) {
 			def, diags := LoadOne(folder, id)
 			if diags.HasErrors() {
@@ -88,18 +86,21 @@ func (c *Catalog) add(id string, e *entry) {
 // Complexity returns the complexity of a competition, and Category its
 // category, without decoding its definition; "" for one that is not there.
 func (c *Catalog) Complexity(id string) Complexity {
-	if e := c.byID[id]; e != nil {
-		return e.complexity
-	}
-	return ""
+	complexity, _ := c.facts(id)
+	return complexity
 }
 
 // Category returns the category of a competition; see Complexity.
 func (c *Catalog) Category(id string) string {
+	_, category := c.facts(id)
+	return category
+}
+
+func (c *Catalog) facts(id string) (_ Complexity, category string) {
 	if e := c.byID[id]; e != nil {
-		return e.category
+		return e.facts()
 	}
-	return ""
+	return "", ""
 }
 
 // IDs returns the identifiers of all competitions, sorted.

@@ -1,6 +1,7 @@
 package competitions
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"math"
@@ -161,8 +162,10 @@ func readLeaderboard(folder fs.FS, name string) ([]float64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read leaderboard: %w", err)
 	}
-	var scores []float64
-	for i, line := range strings.Split(strings.TrimRight(string(data), "\n"), "\n") {
+	scores := make([]float64, 0, bytes.Count(data, []byte("\n"))+1)
+	i := 0
+	for line := range strings.SplitSeq(strings.TrimRight(string(data), "\n"), "\n") {
+		i++
 		text, times, found := strings.Cut(line, " ")
 		count := 1
 		score, err := strconv.ParseFloat(text, 64)
@@ -170,9 +173,11 @@ func readLeaderboard(folder fs.FS, name string) ([]float64, error) {
 			count, err = strconv.Atoi(times)
 		}
 		if err != nil || count < 1 || len(scores)+max(count, 0) > maxTeams || math.IsNaN(score) {
-			return nil, fmt.Errorf("read leaderboard %s: line %d: %q is not a score or a score and a count", name, i+1, line)
+			return nil, fmt.Errorf("read leaderboard %s: line %d: %q is not a score or a score and a count", name, i, line)
 		}
-		scores = append(scores, slices.Repeat([]float64{score}, count)...)
+		for scores = slices.Grow(scores, count); count > 0; count-- {
+			scores = append(scores, score)
+		}
 	}
 	return scores, nil
 }

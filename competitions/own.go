@@ -155,7 +155,7 @@ func (l *ownLoader) add(def *Definition) {
 			"%s has the identifier of a competition that ships with mleflow (mleflow competition show %s). Rename it, or write replaces_shipped = true to replace the shipped one.", def.FilePath(), def.ID))
 		return
 	}
-	e := &entry{complexity: def.Complexity, category: def.Category, own: def.FilePath(), replaces: there != nil}
+	e := &entry{facts: func() (Complexity, string) { return def.Complexity, def.Category }, own: def.FilePath(), replaces: there != nil}
 	e.load = func() (*Definition, error) { return def, nil }
 	l.cat.add(def.ID, e)
 }

@@ -66,7 +66,7 @@ func (c *Catalog) Set(name Set) ([]string, error) {
 func (c *Catalog) members(of []Complexity) []string {
 	var ids []string
 	for _, id := range c.ids {
-		if e := c.byID[id]; e.published() && slices.Contains(of, e.complexity) {
+		if e := c.byID[id]; e.published() && slices.Contains(of, c.Complexity(id)) {
 			ids = append(ids, id)
 		}
 	}

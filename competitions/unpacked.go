@@ -31,9 +31,12 @@ func (d *Definition) Unpacked() []string {
 		return nil
 	}
 	names := extracted(bodies[0])
+	if len(names) == 0 {
+		return nil
+	}
 	uses := d.rawUses(bodies)
 	names = slices.DeleteFunc(names, func(name string) bool {
-		return slices.ContainsFunc(uses, func(use *regexp.Regexp) bool { return mayUse(use, name) })
+		return slices.ContainsFunc(uses, func(means use) bool { return mayUse(means, name) })
 	})
 	names = slices.DeleteFunc(names, func(name string) bool {
 		return slices.ContainsFunc(names, func(outer string) bool { return strings.HasPrefix(name, outer+"/") })
@@ -66,8 +69,11 @@ func extracted(body *hclsyntax.Body) (names []string) {
 	return names
 }
 
-// rawUses returns every text that may name raw files as a pattern.
-func (d *Definition) rawUses(bodies []*hclsyntax.Body) (uses []*regexp.Regexp) {
+// use reports whether a text that may name raw files means a path.
+type use func(path string) bool
+
+// rawUses returns every text that may name raw files.
+func (d *Definition) rawUses(bodies []*hclsyntax.Body) (uses []use) {
 	visit := func(n hclsyntax.Node) hcl.Diagnostics {
 		if t, ok := n.(*hclsyntax.TemplateExpr); ok {
 			if use := useOf(t); use != nil {
@@ -101,9 +107,9 @@ func (d *Definition) rawUses(bodies []*hclsyntax.Body) (uses []*regexp.Regexp) {
 // placeholder is a {name} of a pattern, which data fill in.
 var placeholder = pattern.New(`\{[^{}]*\}`)
 
-// useOf returns an expression for the values of a string. For a string that ends
+// useOf returns the use of a string by its possible values. For a string that ends
 // with a part known only from the data, such as "{path}", it is nil.
-func useOf(t *hclsyntax.TemplateExpr) *regexp.Regexp {
+func useOf(t *hclsyntax.TemplateExpr) use {
 	var text strings.Builder
 	for _, part := range t.Parts {
 		if l, ok := part.(*hclsyntax.LiteralValueExpr); ok && l.Val.Type() == cty.String {
@@ -115,19 +121,22 @@ func useOf(t *hclsyntax.TemplateExpr) *regexp.Regexp {
 	if text.Len() == 0 || strings.HasSuffix(text.String(), "\x00") {
 		return nil
 	}
+	if !strings.ContainsAny(text.String(), "\x00*?") {
+		return func(path string) bool { return path == text.String() }
+	}
 	quoted := regexp.QuoteMeta(text.String())
 	quoted = strings.NewReplacer("\x00", ".*", `\*`, ".*", `\?`, ".").Replace(quoted)
-	use, err := regexp.Compile("^(?s:" + quoted + ")$")
+	form, err := regexp.Compile("^(?s:" + quoted + ")$")
 	if err != nil {
 		return nil
 	}
-	return use
+	return form.MatchString
 }
 
 // mayUse reports whether a text may mean a file or one of its folders.
-func mayUse(use *regexp.Regexp, name string) bool {
+func mayUse(means use, name string) bool {
 	for ; ; name = path.Dir(name) {
-		if use.MatchString(name) {
+		if means(name) {
 			return true
 		}
 		if name == "." {

@@ -61,23 +61,24 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 		return nil, diag.List{diag.Error(inst.Step.Range, "Inputs cannot be read", "%s: %s", inst.Addr, diag.Sentence(err.Error()))}
 	}
 	p.SetConditions(i, step.Conditions(c.args, c.Step))
-	d := &decision{id: h.Sum(), fields: h.Fields(), choices: c.choices}
-	d.spending, d.missing, d.onLoss = spendingOf(c.Step), e.lacks(inst, c.Step), step.OnLoss(c.Step)
-	if e.place(inst) == nil { // a step elsewhere needs no space here
-		d.estimate, d.copies = estimate(c.Step, inst), e.copiesOf(ctx, c.Step)
+	d := &decision{id: h.Sum(), choices: c.choices, onLoss: step.OnLoss(c.Step)}
+	here := e.place(inst) == nil // a step elsewhere needs no space here
+	if here {
 		d.again = step.Again(c.Step)
 	}
-	if fresh || d.again != "" {
-		return d, nil
-	}
-	rec, err := e.lookup(ctx, d.id)
-	if err != nil {
-		return nil, diag.List{diag.Failure("Cache cannot be read", fmt.Errorf("%s: %w", inst.Addr, err))}
-	}
-	if d.record = rec.Final(); d.record == nil {
+	if !fresh && d.again == "" {
+		rec, err := e.lookup(ctx, d.id)
+		if err != nil {
+			return nil, diag.List{diag.Failure("Cache cannot be read", fmt.Errorf("%s: %w", inst.Addr, err))}
+		}
+		if d.record = rec.Final(); d.record != nil {
+			return d, nil
+		}
 		d.provisional = rec
-	} else {
-		d.fields, d.estimate, d.copies, d.spending, d.missing = nil, step.Estimate{}, nil, nil, nil // the record has the fields
+	}
+	d.fields, d.spending, d.missing = h.Fields(), spendingOf(c.Step), e.lacks(inst, c.Step)
+	if here {
+		d.estimate, d.copies = estimate(c.Step, inst), e.copiesOf(ctx, c.Step)
 	}
 	return d, nil
 }

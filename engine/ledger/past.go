@@ -146,17 +146,14 @@ func (p *Past) Entry() Entry { return p.entry() }
 // Finished returns the journal's StepFinished events for some kinds. It decodes
 // no other events, so it is fast for a few steps among many.
 func (p *Past) Finished(kinds ...string) iter.Seq2[event.StepFinished, error] {
-	var marks [][]byte
-	for _, kind := range kinds {
-		marks = append(marks, fmt.Appendf(nil, `"kind":%q,`, kind))
-	}
+	marks := marksOf(kinds)
 	return func(yield func(event.StepFinished, error) bool) {
 		for line, err := range p.lines() {
 			if err != nil {
 				yield(event.StepFinished{}, fmt.Errorf("read journal of run %s: %w", p.Info.ID, err))
 				return
 			}
-			if !bytes.HasPrefix(line, []byte(`{"type":"step_finished"`)) || !slices.ContainsFunc(marks, func(m []byte) bool { return bytes.Contains(line, m) }) {
+			if !bytes.HasPrefix(line, finished) || !marked(line, marks) {
 				continue
 			}
 			e, err := event.Decode(line)
@@ -165,6 +162,21 @@ func (p *Past) Finished(kinds ...string) iter.Seq2[event.StepFinished, error] {
 			}
 		}
 	}
+}
+
+// finished begins the line of a StepFinished event.
+var finished = []byte(`{"type":"step_finished"`)
+
+// marksOf returns what the line of an event of a step of one of the kinds contains.
+func marksOf(kinds []string) (marks [][]byte) {
+	for _, kind := range kinds {
+		marks = append(marks, fmt.Appendf(nil, `"kind":%q,`, kind))
+	}
+	return marks
+}
+
+func marked(line []byte, marks [][]byte) bool {
+	return slices.ContainsFunc(marks, func(m []byte) bool { return bytes.Contains(line, m) })
 }
 
 func (p *Past) entry() Entry {

@@ -265,6 +265,13 @@ func TestSummary(t *testing.T) {
 	if got.Step("step.exec.c") != &got.Steps[2] || got.Step("step.exec.d") != nil {
 		t.Error("Step finds the wrong instance")
 	}
+	if exec, err := find(t, l, r.ID()).Summary("exec"); err != nil || cmp.Diff(got, exec) != "" {
+		t.Errorf("of kind exec, error %v (-all +exec):\n%s", err, cmp.Diff(got, exec))
+	}
+	other, err := find(t, l, r.ID()).Summary("other")
+	if err != nil || other.Step("step.exec.a").Action != "" || other.Step("step.exec.c") != nil || !cmp.Equal(got.Outputs, other.Outputs) {
+		t.Errorf("without the kind: %+v, %v", other, err)
+	}
 }
 
 // The journal has the events but lines of logs and most progress.

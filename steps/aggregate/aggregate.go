@@ -125,9 +125,7 @@ func leaderboards(catalog *competitions.Catalog) digest.ContentID {
 				continue
 			}
 			fmt.Fprintf(w, "%s %s\n", id, version)
-			for _, score := range at.Medals.Scores {
-				_ = binary.Write(w, binary.LittleEndian, score)
-			}
+			_ = binary.Write(w, binary.LittleEndian, at.Medals.Scores)
 		}
 	}
 	return w.ID()

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/garbage"
@@ -29,6 +32,9 @@ func Main(args []string) int {
 
 func main(ctx context.Context, a *app.App, args []string) int {
 	root := newRoot(a)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		(&completion{a}).complete(root)
+	}
 	root.SetArgs(app.Normalise(root, args))
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)

@@ -68,5 +68,4 @@ func addCommands(root *cobra.Command, a *app.App) {
 	add(groupCompetition, competition.NewCompetition(a), competition.NewPrepare(a), competition.NewGrade(a), competition.NewGradeSample(a), leaderboard.NewLeaderboard(a), competition.NewMask(a))
 	add(groupMachine, cluster.NewDoctor(a), cluster.NewCluster(a), cluster.NewWorker(a), app.NewVersion(a), newCompletion(a))
 	addHelp(root)
-	(&completion{a}).complete(root)
 }

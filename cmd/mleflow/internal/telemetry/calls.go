@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 	"github.com/mleflow/mleflow/plugins/models/transcript/message"
@@ -48,9 +48,9 @@ var providers = map[string]string{"gemini": "gcp.gemini"}
 // Members of a response's JSON. Quotes within strings are escaped there, so that
 // no text of a model matches.
 var (
-	modelMember  = regexp.MustCompile(`"model"\s*:\s*"([^"\\]+)"`)
-	geminiMember = regexp.MustCompile(`"modelVersion"\s*:\s*"([^"\\]+)"`)
-	finishMember = regexp.MustCompile(`"(?:finish_reason|stop_reason|finishReason)"\s*:\s*"([^"\\]+)"`)
+	modelMember  = pattern.New(`"model"\s*:\s*"([^"\\]+)"`)
+	geminiMember = pattern.New(`"modelVersion"\s*:\s*"([^"\\]+)"`)
+	finishMember = pattern.New(`"(?:finish_reason|stop_reason|finishReason)"\s*:\s*"([^"\\]+)"`)
 )
 
 func (c *conversations) turn(t *transcript.Turn, answer []byte) {
@@ -97,10 +97,10 @@ func (x *span) response(t *transcript.Turn, answer []byte) (finish string) {
 	if t.Provider == "gemini" {
 		member = geminiMember
 	}
-	if m := member.FindSubmatch(answer); m != nil {
+	if m := member.Regexp().FindSubmatch(answer); m != nil {
 		x.attrs = append(x.attrs, texts(string(semconv.GenAIResponseModelKey), string(m[1]))...)
 	}
-	if all := finishMember.FindAllSubmatch(answer, -1); len(all) > 0 {
+	if all := finishMember.Regexp().FindAllSubmatch(answer, -1); len(all) > 0 {
 		finish = strings.ToValidUTF8(string(all[len(all)-1][1]), "\ufffd")
 		x.attrs = append(x.attrs, semconv.GenAIResponseFinishReasons(finish))
 	}

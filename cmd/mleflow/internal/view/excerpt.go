@@ -1,10 +1,10 @@
 package view
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -18,13 +18,13 @@ const (
 // The forms in which programs report their end. Python and Node name the class of an
 // exception on a line of its own; frames of a stack are indented.
 var (
-	exception = regexp.MustCompile(`^(Uncaught )?([A-Za-z_]\w*\.)*[A-Za-z_]\w*(Error|Exception|Interrupt|Exit|ExceptionGroup|Warning|Failure)( \[\w+\])?(:.*)?$`)
-	traceback = regexp.MustCompile(`Traceback \(most recent call last\):$`)
-	anyRaised = regexp.MustCompile(`^([A-Za-z_]\w*\.)*[A-Za-z_]\w*(:.*)?$`)
-	groupMark = regexp.MustCompile(`^ *[+|](-+ (\d+ -+|\.\.\. -+)?$|-+$| ?)`)
-	lastWords = regexp.MustCompile(`^(Error( in .*)?:|panic: |fatal error: |terminate called |FATAL|thread '.*' panicked at |Segmentation fault|Killed$|Bus error|Aborted)` +
+	exception = pattern.New(`^(Uncaught )?([A-Za-z_]\w*\.)*[A-Za-z_]\w*(Error|Exception|Interrupt|Exit|ExceptionGroup|Warning|Failure)( \[\w+\])?(:.*)?$`)
+	traceback = pattern.New(`Traceback \(most recent call last\):$`)
+	anyRaised = pattern.New(`^([A-Za-z_]\w*\.)*[A-Za-z_]\w*(:.*)?$`)
+	groupMark = pattern.New(`^ *[+|](-+ (\d+ -+|\.\.\. -+)?$|-+$| ?)`)
+	lastWords = pattern.New(`^(Error( in .*)?:|panic: |fatal error: |terminate called |FATAL|thread '.*' panicked at |Segmentation fault|Killed$|Bus error|Aborted)` +
 		`|: (command not found|not found|No such file or directory|Permission denied|cannot execute.*|Exec format error)$`)
-	progressBar = regexp.MustCompile(`\d+%\|.*\||^\s*\d+%|\d(it|s)/(s|it)\]?$|^[\s=#>.\-]+$`)
+	progressBar = pattern.New(`\d+%\|.*\||^\s*\d+%|\d(it|s)/(s|it)\]?$|^[\s=#>.\-]+$`)
 )
 
 // Excerpt looks for the reason of a failure in the last lines of a program's output.
@@ -32,11 +32,13 @@ var (
 // lines: the end of the last traceback, or the last lines.
 func Excerpt(tail []string) (cause string, shown []string) {
 	lines := telling(tail)
-	at := lastOf(lines, func(line string) bool { return exception.MatchString(line) || lastWords.MatchString(line) })
-	start := lastOf(lines, traceback.MatchString)
+	at := lastOf(lines, func(line string) bool {
+		return exception.Regexp().MatchString(line) || lastWords.Regexp().MatchString(line)
+	})
+	start := lastOf(lines, traceback.Regexp().MatchString)
 	if start >= 0 {
 		// An exception may have any name, and a message of several lines.
-		if i := slices.IndexFunc(lines[start+1:], func(l string) bool { return !strings.HasPrefix(l, " ") }); i >= 0 && at < start && anyRaised.MatchString(lines[start+1+i]) {
+		if i := slices.IndexFunc(lines[start+1:], func(l string) bool { return !strings.HasPrefix(l, " ") }); i >= 0 && at < start && anyRaised.Regexp().MatchString(lines[start+1+i]) {
 			at = start + 1 + i
 		}
 	}
@@ -78,11 +80,11 @@ func telling(tail []string) (lines []string) {
 	for _, line := range tail {
 		line = strings.TrimRight(line, " \t\r")
 		line = line[strings.LastIndexByte(line, '\r')+1:]
-		if m := groupMark.FindString(line); m != "" {
+		if m := groupMark.Regexp().FindString(line); m != "" {
 			line = line[len(m):]
 		}
 		line = strings.TrimRight(Text(line), " ")
-		if line == "" || strings.HasPrefix(line, step.NotePrefix) || strings.Trim(line, " ^~") == "" || progressBar.MatchString(line) {
+		if line == "" || strings.HasPrefix(line, step.NotePrefix) || strings.Trim(line, " ^~") == "" || progressBar.Regexp().MatchString(line) {
 			continue
 		}
 		lines = append(lines, line)
@@ -92,12 +94,12 @@ func telling(tail []string) (lines []string) {
 
 // The parts of a message that differ between failures of one reason.
 var (
-	folders = regexp.MustCompile(`(~|\.{0,2})(/[^\s/'":]+)+/`)
-	numbers = regexp.MustCompile(`0x[0-9a-fA-F]+|\d+`)
+	folders = pattern.New(`(~|\.{0,2})(/[^\s/'":]+)+/`)
+	numbers = pattern.New(`0x[0-9a-fA-F]+|\d+`)
 )
 
 // alike returns the same string for failures of one reason: folders are omitted, and all
 // numbers count as equal.
 func alike(text string) string {
-	return numbers.ReplaceAllString(folders.ReplaceAllString(text, ""), "0")
+	return numbers.Regexp().ReplaceAllString(folders.Regexp().ReplaceAllString(text, ""), "0")
 }

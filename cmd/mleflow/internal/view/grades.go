@@ -18,7 +18,8 @@ type Grades struct {
 	// Fetch reads a report that Read did not find and delivers it later, from any
 	// goroutine. It may be nil.
 	Fetch func(e event.StepFinished, deliver func(grading.Graded))
-	// Draw returns a table, header first, of at most the given width.
+	// Draw returns a table, header first, of at most the given width. Without it, only
+	// the reports of steps that ran are read.
 	Draw func(reports []grading.Graded, width int) string
 
 	mu      sync.Mutex // of reports
@@ -32,7 +33,7 @@ type Grades struct {
 }
 
 func (g *Grades) add(e event.StepFinished) {
-	if g == nil || e.Kind != conditions.GradeKind {
+	if g == nil || e.Kind != conditions.GradeKind || g.Draw == nil && e.Status != event.Ran {
 		return
 	}
 	if report, ok := g.Read(e); ok {

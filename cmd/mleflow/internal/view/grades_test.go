@@ -73,6 +73,19 @@ func TestPlainGrade(t *testing.T) {
 	}
 }
 
+// Without a table, only the reports of steps that ran are read.
+func TestGradesOfRan(t *testing.T) {
+	g := &Grades{Read: graded().Read}
+	e := grade(1)
+	e.Status = event.Cached
+	if g.add(e); g.gradeText(e) != "" {
+		t.Errorf("a cached step: %q", g.gradeText(e))
+	}
+	if g.add(grade(1)); g.gradeText(grade(1)) == "" {
+		t.Error("no score of a step that ran")
+	}
+}
+
 // Leaderboards of one run close with the same paragraph, which is shown once.
 func TestOutputsCloseOnce(t *testing.T) {
 	var out strings.Builder

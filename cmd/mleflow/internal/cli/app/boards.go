@@ -74,8 +74,9 @@ func (l *Library) BoardOf(reports []grading.Graded) (*aggregate.Board, error) {
 
 // DrawBoards draws the leaderboards among the outputs of a run from their data: as wide
 // as the terminal, with labels, and with full all of their tables. Without full, one
-// whose data are not on this machine stays as the run wrote it.
-func (a *App) DrawBoards(ctx context.Context, past *ledger.Past, sum *ledger.Summary, full bool) error {
+// whose data are not on this machine stays as the run wrote it. opened is the cache of
+// this machine, nil if the command did not open it.
+func (a *App) DrawBoards(ctx context.Context, opened *disk.Cache, past *ledger.Past, sum *ledger.Summary, full bool) error {
 	draw := func(c ResultCache) (err error) {
 		sum.Outputs, err = report.DrawBoards(ctx, c, sum, func(b *aggregate.Board, address, title string) (string, error) {
 			if b != nil || !full {
@@ -85,10 +86,14 @@ func (a *App) DrawBoards(ctx context.Context, past *ledger.Past, sum *ledger.Sum
 		})
 		return err
 	}
-	if full {
+	switch {
+	case full:
 		return a.WithResults(past, draw)
+	case opened != nil:
+		_ = draw(opened)
+	default:
+		_ = a.WithCache(func(c *disk.Cache) error { return draw(c) }) // else what the run wrote
 	}
-	_ = a.WithCache(func(c *disk.Cache) error { return draw(c) }) // else what the run wrote
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/event"
 )
@@ -24,31 +25,35 @@ type Display struct {
 // if lines is set, JSON on the standard output. It shows grades, if there are any.
 func NewDisplayOn(a *App, w io.Writer, lines bool, grades *view.Grades) *Display {
 	d := &Display{app: a, State: view.NewState()}
-	shown := view.NewState()
-	shown.Grades = grades
 	terminal, isFile := w.(*os.File)
 	switch {
 	case lines:
 		d.lines = view.NewJSON(a.Stdout)
 	case isFile && view.IsTerminal(terminal) && a.Env("TERM") != "dumb":
+		shown := view.NewState()
+		shown.Grades = grades
 		d.Live = view.NewLive(shown, terminal, a.ErrStyle())
 		a.setScreen(d.Live)
 	default:
-		d.plain = view.NewPlainOf(shown, w, a.ErrStyle(), a.Verbose)
+		if grades != nil {
+			d.State.Grades = &view.Grades{Read: grades.Read}
+		}
+		d.plain = view.NewPlainOf(d.State, w, a.ErrStyle(), a.Verbose)
 	}
 	return d
 }
 
 // Emit implements event.Sink. The engine calls it for one event at a time.
 func (d *Display) Emit(e event.Event) {
-	d.State.Apply(e)
-	switch {
-	case d.lines != nil:
-		d.lines.Emit(e)
-	case d.Live != nil:
-		d.Live.Emit(e)
-	default:
+	if d.plain != nil {
 		d.plain.Emit(e)
+		return
+	}
+	d.State.Apply(e)
+	if d.lines != nil {
+		d.lines.Emit(e)
+	} else {
+		d.Live.Emit(e)
 	}
 }
 
@@ -60,8 +65,9 @@ func (d *Display) Close() {
 	}
 }
 
-// Conclude prints the summary and the outputs: the result of the command.
-func (d *Display) Conclude(ctx context.Context, full bool) error {
+// Conclude prints the summary and the outputs: the result of the command. c is the cache
+// of this machine.
+func (d *Display) Conclude(ctx context.Context, c *disk.Cache, full bool) error {
 	if d.lines != nil {
 		if err := d.lines.Err(); err != nil {
 			return fmt.Errorf("write events: %w", errors.Join(err))
@@ -79,11 +85,11 @@ func (d *Display) Conclude(ctx context.Context, full bool) error {
 		return err
 	}
 	if len(d.State.Outputs) > 0 {
-		sum, err := past.Summary()
+		sum, err := past.Summary("aggregate")
 		if err != nil {
 			return err
 		}
-		if err := d.app.DrawBoards(ctx, past, sum, full); err != nil {
+		if err := d.app.DrawBoards(ctx, c, past, sum, full); err != nil {
 			return err
 		}
 		d.State.Outputs = sum.Outputs

@@ -89,7 +89,7 @@ func runApply(ctx context.Context, a *app.App, o applyOptions, b *app.Backend, p
 	if err != nil {
 		return err
 	}
-	if err := display.Conclude(ctx, o.full); err != nil {
+	if err := display.Conclude(ctx, b.Cache, o.full); err != nil {
 		return err
 	}
 	if err := outcome(res); err != nil {
@@ -131,6 +131,12 @@ func execute(ctx context.Context, a *app.App, o applyOptions, b *app.Backend, p 
 	if err != nil {
 		return nil, nil, err
 	}
+	planned := sync.OnceFunc(app.FewCollections()) // a run of which nothing has to run ends before
+	sink = event.Multi(sink, event.SinkFunc(func(e event.Event) {
+		if _, starts := e.(event.StepStarted); starts {
+			planned()
+		}
+	}))
 	res, diags := b.Engine.Apply(ctx, p, engine.ApplyOptions{
 		PlanOptions: planOptions, Parallelism: o.parallelism, KeepGoing: o.keepGoing,
 		RequireCached: o.requireCached, Lock: lock, Sink: sink, About: about, Args: redactedArgs(os.Args), Fetching: app.Fetching(a.Terminal, b),

@@ -74,7 +74,7 @@ func runRehearsal(ctx context.Context, a *app.App, o rehearseOptions, b *app.Bac
 		return err
 	}
 	if res.RunID == "" || ctx.Err() != nil {
-		return display.Conclude(ctx, false)
+		return display.Conclude(ctx, b.Cache, false)
 	}
 	past, err := a.FindRun([]string{res.RunID})
 	if err != nil {

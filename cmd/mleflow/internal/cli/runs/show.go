@@ -41,7 +41,7 @@ func NewShow(a *app.App) *cobra.Command {
 				return err
 			}
 			if !a.JSON {
-				if err := a.DrawBoards(cmd.Context(), past, sum, full); err != nil {
+				if err := a.DrawBoards(cmd.Context(), nil, past, sum, full); err != nil {
 					return err
 				}
 			}

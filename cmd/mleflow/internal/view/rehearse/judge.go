@@ -3,11 +3,11 @@ package rehearse
 import (
 	"cmp"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/steps/agentrun"
@@ -78,23 +78,23 @@ func packagesText(names []string) string {
 }
 
 // The words of Python for a module that is not there.
-var lackingModule = regexp.MustCompile(`ModuleNotFoundError: No module named '([\w.]+)'`)
+var lackingModule = pattern.New(`ModuleNotFoundError: No module named '([\w.]+)'`)
 
 // The words of pandas, other packages of Python and R for a package that is not there.
-var lacking = []*regexp.Regexp{
-	regexp.MustCompile(`ImportError: Missing optional dependency '([\w.-]+)'`),
-	regexp.MustCompile(`ImportError: (?:Unable to find a usable engine; tried using: '|.*(?:requires|install) (?:the )?['"` + "`" + `])([\w.-]+)`),
-	regexp.MustCompile(`there is no package called [‘']([\w.]+)[’']`),
+var lacking = []*pattern.Pattern{
+	pattern.New(`ImportError: Missing optional dependency '([\w.-]+)'`),
+	pattern.New(`ImportError: (?:Unable to find a usable engine; tried using: '|.*(?:requires|install) (?:the )?['"` + "`" + `])([\w.-]+)`),
+	pattern.New(`there is no package called [‘']([\w.]+)[’']`),
 }
 
 // missingPackages returns the packages that a program asked for in vain, sorted.
 func missingPackages(printed string) []string {
 	names := []string{}
-	for _, m := range lackingModule.FindAllStringSubmatch(printed, -1) {
+	for _, m := range lackingModule.Regexp().FindAllStringSubmatch(printed, -1) {
 		names = append(names, Distribution(m[1]))
 	}
 	for _, words := range lacking {
-		for _, m := range words.FindAllStringSubmatch(printed, -1) {
+		for _, m := range words.Regexp().FindAllStringSubmatch(printed, -1) {
 			names = append(names, m[1])
 		}
 	}

@@ -8,12 +8,12 @@ import (
 	"html/template"
 	"io"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
@@ -66,14 +66,14 @@ type logView struct {
 }
 
 var (
-	stampAt  = regexp.MustCompile(`^\[?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)\]?[ \t:-]*`)
+	stampAt  = pattern.New(`^\[?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)\]?[ \t:-]*`)
 	levelsAt = []struct {
 		level int
-		words *regexp.Regexp
+		words *pattern.Pattern
 	}{
-		{errorLevel, regexp.MustCompile(`\b(ERROR|CRITICAL|FATAL|PANIC)\b|\b(error|Error|fatal|panic):|^Traceback \(most recent|^\w*(Error|Exception)\b|Killed$`)},
-		{warningLevel, regexp.MustCompile(`\b(WARN|WARNING|[wW]arning:)\b|Warning:`)},
-		{infoLevel, regexp.MustCompile(`\bINFO\b`)}, {debugLevel, regexp.MustCompile(`\b(DEBUG|TRACE)\b`)},
+		{errorLevel, pattern.New(`\b(ERROR|CRITICAL|FATAL|PANIC)\b|\b(error|Error|fatal|panic):|^Traceback \(most recent|^\w*(Error|Exception)\b|Killed$`)},
+		{warningLevel, pattern.New(`\b(WARN|WARNING|[wW]arning:)\b|Warning:`)},
+		{infoLevel, pattern.New(`\bINFO\b`)}, {debugLevel, pattern.New(`\b(DEBUG|TRACE)\b`)},
 	}
 )
 
@@ -87,7 +87,7 @@ func (l *leveller) of(line string) int {
 	}
 	l.within = strings.HasPrefix(begins, "Traceback (most recent")
 	for _, c := range levelsAt {
-		if c.words.MatchString(begins) {
+		if c.words.Regexp().MatchString(begins) {
 			return c.level
 		}
 	}
@@ -166,7 +166,7 @@ func (s *logScan) take(raw string) {
 		return
 	}
 	l := logLine{Number: s.total, Level: levelNames[level], Text: text}
-	if stamp := stampAt.FindString(text); stamp != "" && s.query == "" {
+	if stamp := stampAt.Regexp().FindString(text); stamp != "" && s.query == "" {
 		l.Time, l.Text = stamp, text[len(stamp):]
 	}
 	if e := template.HTMLEscapeString; at >= 0 && len(strings.ToLower(text)) == len(text) {
