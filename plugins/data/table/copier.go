@@ -9,6 +9,7 @@ type copier struct {
 	last   int     // the last place
 	whole  bool    // a line is all of the row
 	ahead  int     // how much of a line is fetched ahead
+	window *window // if some lines are in a file
 }
 
 // newCopier returns nil if no column of t has kept lines.
@@ -27,6 +28,10 @@ func newCopier(t *Table, q Quoting) *copier {
 		l.whole = l.whole && l.fields[i] == i
 	}
 	l.whole = l.whole && len(t.cols) == len(l.of.kept.kinds)
+	if l.of.kept.stored {
+		l.window = newWindow(l.of.kept.kept)
+		return l
+	}
 	some := l.of.kept.chunks[0]
 	l.ahead = min(len(some.text)/len(some.starts)+64, warmBytes)
 	return l
@@ -36,6 +41,12 @@ func newCopier(t *Table, q Quoting) *copier {
 func (l *copier) line(i int) []byte {
 	r := l.of.row(i)
 	if r < 0 {
+		return nil
+	}
+	if w := l.window; w != nil {
+		if from, to := w.starts[i-w.lo], w.starts[i-w.lo+1]; from < to {
+			return w.text[from:to]
+		}
 		return nil
 	}
 	lines, at := l.of.kept.chunks[r>>l.of.shift], r&(1<<l.of.shift-1)
@@ -56,7 +67,7 @@ func (l *copier) cut(line []byte, fields [][]byte) [][]byte {
 
 // warm touches the lines of scattered rows, see formatter.warm.
 func (l *copier) warm(lo, hi int) (seen int) {
-	if l.of.rows == nil {
+	if l.of.rows == nil || l.window != nil {
 		return 0
 	}
 	var starts [warmRows]uint32
