@@ -10,20 +10,15 @@ const blockCells = 1 << 14 // cells formatted at a time
 
 // writeRows formats blocks of rows side by side and writes them in order.
 func (f *formatter) writeRows(w io.Writer) error {
-	if f.lines != nil && f.lines.window != nil {
-		return f.lines.window.write(w, f)
+	if f.lines != nil && f.lines.of.kept.window != nil {
+		return f.lines.of.kept.window.write(w, f)
 	}
-	return f.writeRange(w, 0, f.t.n)
-}
-
-// writeRange writes rows lo up to hi.
-func (f *formatter) writeRange(w io.Writer, lo, hi int) error {
 	step := max(1, blockCells/(len(f.t.cols)+1))
-	if hi-lo <= step {
-		_, err := w.Write(f.rows(nil, lo, hi))
+	if f.t.n <= step {
+		_, err := w.Write(f.rows(nil, 0, f.t.n))
 		return err
 	}
-	return writeBlocks(w, hi-lo, step, func(b []byte, from, to int) []byte { return f.rows(b, lo+from, lo+to) })
+	return writeBlocks(w, f.t.n, step, f.rows)
 }
 
 // block is a run of rows on its way through writeBlocks.

@@ -9,7 +9,6 @@ type copier struct {
 	last   int     // the last place
 	whole  bool    // a line is all of the row
 	ahead  int     // how much of a line is fetched ahead
-	window *window // if some lines are in a file
 }
 
 // newCopier returns nil if no column of t has kept lines.
@@ -28,8 +27,7 @@ func newCopier(t *Table, q Quoting) *copier {
 		l.whole = l.whole && l.fields[i] == i
 	}
 	l.whole = l.whole && len(t.cols) == len(l.of.kept.kinds)
-	if l.of.kept.stored {
-		l.window = newWindow(l.of.kept.kept)
+	if l.of.kept.window != nil {
 		return l
 	}
 	some := l.of.kept.chunks[0]
@@ -43,12 +41,6 @@ func (l *copier) line(i int) []byte {
 	if r < 0 {
 		return nil
 	}
-	if w := l.window; w != nil {
-		if from, to := w.starts[i-w.lo], w.starts[i-w.lo+1]; from < to {
-			return w.text[from:to]
-		}
-		return nil
-	}
 	lines, at := l.of.kept.chunks[r>>l.of.shift], r&(1<<l.of.shift-1)
 	return lines.text[lines.starts[at]:lines.starts[at+1]]
 }
@@ -57,7 +49,8 @@ func (l *copier) line(i int) []byte {
 func (l *copier) cut(line []byte, fields [][]byte) [][]byte {
 	var field []byte
 	for range l.last + 1 {
-		if line != nil {
+		field = nil
+		if len(line) > 0 {
 			field, line = cutField(line)
 		}
 		fields = append(fields, field)
@@ -67,7 +60,7 @@ func (l *copier) cut(line []byte, fields [][]byte) [][]byte {
 
 // warm touches the lines of scattered rows, see formatter.warm.
 func (l *copier) warm(lo, hi int) (seen int) {
-	if l.of.rows == nil || l.window != nil {
+	if l.of.rows == nil {
 		return 0
 	}
 	var starts [warmRows]uint32

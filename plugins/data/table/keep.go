@@ -44,7 +44,9 @@ func (p *parser) keep(c *chunk) bool {
 			return false
 		}
 	}
-	c.lines = lines
+	if c.lines = lines; lines.stored != nil {
+		lines.stored.finish()
+	}
 	return true
 }
 

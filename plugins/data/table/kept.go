@@ -2,7 +2,6 @@ package table
 
 import (
 	"bytes"
-	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -31,12 +30,12 @@ func (l *keptLines) rows() int {
 	return len(l.starts) - 1
 }
 
-// length returns how long a line is.
-func (l *keptLines) length(row int) int {
+// bytes returns how long all lines are, at least nearly.
+func (l *keptLines) bytes() int {
 	if l.stored != nil {
-		return int(l.stored.lens[row])
+		return l.stored.raw
 	}
-	return int(l.starts[row+1] - l.starts[row])
+	return len(l.text)
 }
 
 // fill copies lines to the window, few of them or most. first are their places, which
@@ -46,9 +45,11 @@ func (l *keptLines) fill(w *window, first []int32, few bool) error {
 		return l.stored.fill(w, first, few)
 	}
 	for i, p := range first {
-		w.put(p, l.text[l.starts[i]:l.starts[i+1]])
+		if p != 0 {
+			w.put(p, l.text[l.starts[i]:l.starts[i+1]])
+			first[i] = 0
+		}
 	}
-	clear(first)
 	return nil
 }
 
@@ -58,8 +59,7 @@ type kept struct {
 	chunks  []*keptLines
 	kinds   []Kind // of the columns
 	keepNA  bool
-	stored  bool // some chunks' lines are in a file
-	window  int  // most bytes of these that are written at a time
+	window  *window // where lines are written, if some chunks' are in a file
 	mu      sync.Mutex
 	columns [][]*vector
 	asked   int // how many columns were asked for
@@ -223,10 +223,10 @@ func (s *sink) vector() *vector {
 // chunks get its data.
 func (s *schema) lines(chunks []*chunk) *kept {
 	k := &kept{kinds: make([]Kind, s.width), keepNA: s.keepNA, columns: make([][]*vector, s.width)}
-	same, size := len(chunks) > 0, 0
+	same, stored := len(chunks) > 0, false
 	for _, c := range chunks {
-		if same = same && c.lines != nil; same && c.lines.stored != nil {
-			k.stored, size = true, size+c.lines.stored.raw
+		if same = same && c.lines != nil; same {
+			stored = stored || c.lines.stored != nil
 		}
 		k.chunks = append(k.chunks, c.lines)
 	}
@@ -244,15 +244,15 @@ func (s *schema) lines(chunks []*chunk) *kept {
 		}
 	}
 	onAllCores(len(chunks), func(n int) {
-		if c := chunks[n]; c.lines != nil {
+		if c := chunks[n]; c.lines != nil && len(differ) > 0 {
 			c.make(differ, s.keepNA)
 		}
 	})
 	if !same {
 		return nil
 	}
-	if k.window = s.window; k.window == 0 {
-		k.window = min(max(leastWindow, size/windowShare), math.MaxInt32)
+	if stored {
+		k.window = newWindow(k.chunks, s.window)
 	}
 	return k
 }

@@ -37,7 +37,7 @@ type ReadOptions struct {
 	// must look for errors of it.
 	File io.ReaderAt
 
-	window     int // most bytes of File that are written at a time, for tests
+	window     int // most rows that are written at a time, for tests
 	chunkCells int // pandas' DEFAULT_BUFFER_HEURISTIC, for tests
 }
 

@@ -13,9 +13,9 @@ type storedLines struct {
 	at    int64    // of the first line
 	lens  []uint16 // of the lines as they are written
 	raw   int      // bytes in the file
-	edits []edit
-	text  []byte // of the edits
-	line  []byte // memory for a line
+	edits []edit   // the last one is that of the row behind all
+	text  []byte   // of the edits
+	line  []byte   // memory for a line
 }
 
 // edit puts a text, which ends at end, in the place of some bytes of a line.
@@ -41,6 +41,11 @@ func (l *storedLines) add(b *batch, width int) bool {
 	return 4*(len(l.text)+16*len(l.edits)) <= len(b.raw)
 }
 
+// finish ends the lines.
+func (l *storedLines) finish() {
+	l.edits, l.line = append(l.edits, edit{row: uint32(len(l.lens))}), nil
+}
+
 // edit notes how the next line differs from raw and returns its length.
 func (l *storedLines) edit(b *batch, spans []span, raw []byte) int {
 	line := l.line[:0]
@@ -49,11 +54,14 @@ func (l *storedLines) edit(b *batch, spans []span, raw []byte) int {
 	}
 	line[len(line)-1] = '\n'
 	at, tail, least := 0, 0, min(len(line), len(raw))
+	for at+8 <= least && string(line[at:at+8]) == string(raw[at:at+8]) {
+		at += 8
+	}
 	for at < least && line[at] == raw[at] {
 		at++
 	}
-	for tail < least-at && line[len(line)-1-tail] == raw[len(raw)-1-tail] {
-		tail++
+	for m, n := len(line), len(raw); tail+8 <= least-at && string(line[m-tail-8:m-tail]) == string(raw[n-tail-8:n-tail]); {
+		tail += 8
 	}
 	l.text = append(l.text, line[at:len(line)-tail]...)
 	l.edits = append(l.edits, edit{uint32(len(l.lens)), uint32(at), uint32(len(raw) - at - tail), uint32(len(l.text))})
@@ -67,32 +75,39 @@ const readBytes = 1 << 18
 // fill copies lines to the window, few of them or most. first are their places, which
 // are cleared.
 func (l *storedLines) fill(w *window, first []int32, few bool) error {
-	r := rereader{storedLines: l, block: readBytes}
+	r := rereader{storedLines: l, block: readBytes, buf: w.buf}
+	defer func() { w.buf = r.buf }()
 	if few {
 		r.block = 0
 	}
-	var line []byte
-	at, begin, edits := 0, uint32(0), l.edits
-	for i, n := range l.lens {
-		raw, e := int(n), edit{end: begin}
-		edited := len(edits) > 0 && int(edits[0].row) == i
-		if edited {
-			e, edits = edits[0], edits[1:]
-			raw += int(e.cut) - int(e.end-begin)
+	at, row, begin := 0, 0, uint32(0)
+	for _, e := range l.edits {
+		for lens := l.lens[:e.row]; row < len(lens); row++ {
+			n := int(lens[row])
+			if p := first[row]; p != 0 {
+				line, err := r.bytes(at, n)
+				if err != nil {
+					return err
+				}
+				w.put(p, line)
+				first[row] = 0
+			}
+			at += n
 		}
-		if p := first[i]; p > 0 {
-			read, err := r.bytes(at, raw)
+		if row == len(l.lens) {
+			break
+		}
+		n := int(l.lens[row]) + int(e.cut) - int(e.end-begin)
+		if p := first[row]; p != 0 {
+			line, err := r.bytes(at, n)
 			if err != nil {
 				return err
 			}
-			if edited {
-				line = append(append(append(line[:0], read[:e.at]...), l.text[begin:e.end]...), read[e.at+e.cut:]...)
-				read = line
-			}
-			w.put(p, read)
-			first[i] = 0
+			w.line = append(append(append(w.line[:0], line[:e.at]...), l.text[begin:e.end]...), line[e.at+e.cut:]...)
+			w.put(p, w.line)
+			first[row] = 0
 		}
-		at, begin = at+raw, e.end
+		at, begin, row = at+n, e.end, row+1
 	}
 	return nil
 }
@@ -121,12 +136,15 @@ func (r *rereader) bytes(at, n int) ([]byte, error) {
 // load returns the lines in memory. If they cannot be read, they are empty: the file
 // notes the error, and who wrote what came of it asks.
 func (l *storedLines) load() *keptLines {
-	w := &window{starts: make([]uint32, 1, len(l.lens)+1), next: make([]int32, len(l.lens)), first: make([]int32, len(l.lens))}
+	w := window{shift: 31, buckets: make([]bucket, 1), first: make([]int32, len(l.lens))}
+	out := &keptLines{starts: make([]uint32, 1, len(l.lens)+1)}
 	for i, n := range l.lens {
 		w.first[i] = int32(i + 1)
-		w.starts = append(w.starts, w.starts[i]+uint32(n))
+		out.starts = append(out.starts, out.starts[i]+uint32(n))
 	}
-	w.text = make([]byte, w.starts[len(l.lens)])
-	_ = l.fill(w, w.first, false)
-	return &keptLines{text: w.text, starts: w.starts}
+	size := int(out.starts[len(l.lens)])
+	w.buckets[0].text = make([]byte, 0, size)
+	_ = l.fill(&w, w.first, false)
+	out.text = w.buckets[0].text[:size]
+	return out
 }
