@@ -30,6 +30,7 @@ type schema struct {
 	width     int         // columns read
 	forced    []Kind      // by column, Missing where the kind is inferred
 	rows      int         // records a chunk
+	fine      bool        // chunks are pieces of those that pandas types
 	keepLines atomic.Bool // lines are kept, until there is a chunk whose lines cannot be
 }
 
@@ -66,7 +67,7 @@ func (p *parser) parse(c *chunk) {
 		c.err = fmt.Errorf("line %d: byte 0x%02x is not UTF-8", line, c.raw[at])
 		return
 	}
-	if !p.sampled && (c.rows > sampleRows || p.keepLines.Load()) {
+	if !p.sampled && (c.rows > sampleRows || p.keepLines.Load() || p.fine) {
 		p.sample(c)
 	}
 	c.bytes = len(c.raw)
@@ -99,7 +100,11 @@ func (p *parser) parse(c *chunk) {
 		}
 		again = again || c.cols[i] == nil
 	}
-	if again {
+	switch {
+	case p.fine && (again || c.uneven(p.width)):
+		c.err = errUneven
+		return
+	case again:
 		p.inferRest(c)
 	}
 	for i, v := range c.cols {

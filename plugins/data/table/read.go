@@ -31,7 +31,8 @@ type ReadOptions struct {
 	Memory   int64           // most bytes of the columns in memory; 0 is no limit
 	Keep     bool            // most cells will only be written again: keep lines, and make columns when they are asked for
 
-	chunkCells int // pandas' DEFAULT_BUFFER_HEURISTIC, for tests
+	chunkCells int  // pandas' DEFAULT_BUFFER_HEURISTIC, for tests
+	fine       bool // read small pieces; see readFine
 }
 
 // pandas reads at most this many cells, rounded down, before it types them.
@@ -119,6 +120,15 @@ func (o ReadOptions) dialect() (dialect, error) {
 }
 
 func readCSV(r io.Reader, o ReadOptions) (*Table, error) {
+	if f, ok := r.(*os.File); ok && o.chunkCells == 0 && !o.Keep {
+		if t, err := readFine(f, o); t != nil || err != nil {
+			return t, err
+		}
+	}
+	return o.read(r)
+}
+
+func (o ReadOptions) read(r io.Reader) (*Table, error) {
 	sp, sch, rag, err := o.start(r)
 	if err != nil {
 		return nil, err
@@ -130,6 +140,9 @@ func readCSV(r io.Reader, o ReadOptions) (*Table, error) {
 	err = sch.each(sp, func(c *chunk) error {
 		if err := rag.check(c); err != nil {
 			return err
+		}
+		if len(g.chunks) > 0 && sch.fine && !sameKinds(c, g.chunks[0]) {
+			return errUneven
 		}
 		if err := m.add(c); err != nil {
 			return err
@@ -191,6 +204,11 @@ func (o ReadOptions) schema(s *splitter) (*schema, *ragged, error) {
 	}
 	for sch.rows = 1; sch.width > 0 && sch.rows*2 < cells/sch.width; sch.rows *= 2 {
 	}
+	if sch.fine = o.fine; sch.fine {
+		s.most = fineRead
+		for ; sch.rows > fineRows && sch.rows*s.first > fineBytes; sch.rows /= 2 {
+		}
+	}
 	sch.keepLines.Store(o.Keep && o.Floats == RoundTrip && (sch.rows >= tallRows || o.chunkCells > 0))
 	sch.forced, err = o.forced(sch)
 	return sch, rag, err
@@ -241,6 +259,7 @@ func (s *splitter) peekFields() (int, error) {
 		}
 	}
 	t := tokenizer{dialect: s.dialect, raw: s.buf[:scan.pos], most: maxColumns}
+	s.first = scan.pos
 	var b batch
 	if !t.record(&b) {
 		return 0, nil

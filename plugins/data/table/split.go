@@ -16,6 +16,8 @@ type splitter struct {
 	eof   bool
 	lines int // lines given out
 	size  int // how long the next piece will be, once there is enough to tell
+	first int // how long the first record is
+	most  int // that is read at once
 	free  chan []byte
 }
 
@@ -38,7 +40,7 @@ const (
 var errLongRecord = errors.New("a record is longer than 2 GiB")
 
 func newSplitter(r io.Reader, d dialect) (*splitter, error) {
-	s := &splitter{dialect: d, r: r, free: make(chan []byte, 16)}
+	s := &splitter{dialect: d, r: r, most: readSize, free: make(chan []byte, 16)}
 	for len(s.buf) < 3 && !s.eof {
 		if err := s.fill(0); err != nil {
 			return nil, err
@@ -51,7 +53,7 @@ func newSplitter(r io.Reader, d dialect) (*splitter, error) {
 // fill reads more bytes, at least as many as the unfinished record has so
 // that looking at a long record again and again stays cheap.
 func (s *splitter) fill(unfinished int) error {
-	want := max(firstRead, min(readSize, 8*len(s.buf)), unfinished)
+	want := max(firstRead, min(s.most, 8*len(s.buf)), unfinished)
 	if cap(s.buf)-len(s.buf) < want {
 		grown := make([]byte, len(s.buf), max(2*len(s.buf), s.size)+want)
 		copy(grown, s.buf)
