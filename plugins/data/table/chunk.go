@@ -79,16 +79,12 @@ func (p *parser) parse(c *chunk) {
 		c.cols, c.filled, c.err = nil, 0, nil
 	}
 	builders := make([]builder, p.width)
-	for i, k := range p.guesses {
-		if p.forced[i] == Missing {
-			if k == Text {
-				p.texts[i].reserve(c.rows, len(c.raw))
-				p.texts[i].bare = p.bare(c)
-			}
-			builders[i] = newBuilder(k, p.rules, c.rows, p.wide[i], &p.texts[i])
-		}
+	for i := range builders {
+		builders[i] = p.builder(i, c)
 	}
-	p.build(c, builders)
+	if !p.fine || !p.quick(c, builders) {
+		p.build(c, builders)
+	}
 	if c.err != nil {
 		return
 	}
@@ -101,7 +97,7 @@ func (p *parser) parse(c *chunk) {
 		again = again || c.cols[i] == nil
 	}
 	switch {
-	case p.fine && (again || c.uneven(p.width)):
+	case p.fine && (again || c.uneven()):
 		c.err = errUneven
 		return
 	case again:
@@ -114,6 +110,18 @@ func (p *parser) parse(c *chunk) {
 			p.texts[i].share = float64(len(v.text)) / float64(len(c.raw))
 		}
 	}
+}
+
+// builder returns a builder for column i of a chunk, nil if there is none.
+func (p *parser) builder(i int, c *chunk) builder {
+	if p.forced[i] != Missing {
+		return nil
+	}
+	if p.guesses[i] == Text {
+		p.texts[i].reserve(c.rows, len(c.raw))
+		p.texts[i].bare = p.bare(c)
+	}
+	return newBuilder(p.guesses[i], p.rules, c.rows, p.wide[i], &p.texts[i])
 }
 
 // sampleRows is the least number of rows for which a guess from the first few

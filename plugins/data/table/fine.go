@@ -43,9 +43,10 @@ func readFine(f *os.File, o ReadOptions) (*Table, error) {
 	return nil, err
 }
 
-// uneven reports whether some record of a piece lacks fields or has too many.
-func (c *chunk) uneven(width int) bool {
-	return c.fields != width || len(c.long) > 0 || c.filled > 0
+// uneven reports whether some record of a piece lacks fields or has too many, or
+// some line is none.
+func (c *chunk) uneven() bool {
+	return c.fields != len(c.cols) || len(c.long) > 0 || c.filled > 0 || c.cols[0].len() != c.rows
 }
 
 // sameKinds reports whether two pieces may be parts of one chunk of their kinds.

@@ -80,20 +80,26 @@ func (g *floatGuess) add(b *batch, col, width int) bool {
 			continue
 		}
 		cell := b.cell(b.spans[i])
-		if g.fractional && !g.r.fast && g.out.addPlain(cell) {
-			if len(cell) == len("0.")+g.out.places {
-				typical++
-			}
-			continue
-		}
-		d, ok := g.cell(cell)
-		if !ok {
+		if !g.addCell(cell) {
 			return false
 		}
-		g.out.add(d)
+		if g.out.wide == nil && len(cell) == len("0.")+g.out.places {
+			typical++
+		}
 	}
 	b.expect(col, decimalShape(g.out.places), typical)
 	return true
+}
+
+func (g *floatGuess) addCell(cell []byte) bool {
+	if g.fractional && !g.r.fast && g.out.addPlain(cell) {
+		return true
+	}
+	d, ok := g.cell(cell)
+	if ok {
+		g.out.add(d)
+	}
+	return ok
 }
 
 // cell reads a cell and reports whether the guess may still hold.
@@ -137,12 +143,18 @@ type textGuess struct {
 
 func (g *textGuess) add(b *batch, col, width int) bool {
 	for i := col; i < len(b.spans); i += width {
-		cell := b.cell(b.spans[i])
-		if !g.sure && !g.r.missing(cell) && !g.decide(cell) {
+		if !g.addCell(b.cell(b.spans[i])) {
 			return false
 		}
-		g.b.add(g.r, cell)
 	}
+	return true
+}
+
+func (g *textGuess) addCell(cell []byte) bool {
+	if !g.sure && !g.r.missing(cell) && !g.decide(cell) {
+		return false
+	}
+	g.b.add(g.r, cell)
 	return true
 }
 

@@ -204,8 +204,7 @@ func (o ReadOptions) schema(s *splitter) (*schema, *ragged, error) {
 	}
 	for sch.rows = 1; sch.width > 0 && sch.rows*2 < cells/sch.width; sch.rows *= 2 {
 	}
-	if sch.fine = o.fine; sch.fine {
-		s.most = fineRead
+	if s.fine, sch.fine = o.fine, o.fine; sch.fine {
 		for ; sch.rows > fineRows && sch.rows*s.first > fineBytes; sch.rows /= 2 {
 		}
 	}
