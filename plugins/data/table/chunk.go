@@ -107,7 +107,9 @@ func (p *parser) parse(c *chunk) {
 		if v != nil {
 			p.guesses[i] = v.kind
 			p.wide[i] = v.floats != nil
-			p.texts[i].share = float64(len(v.text)) / float64(len(c.raw))
+			if v.hex == nil {
+				p.texts[i].share = float64(len(v.text)) / float64(len(c.raw))
+			}
 		}
 	}
 }

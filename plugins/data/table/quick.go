@@ -49,8 +49,7 @@ func (p *parser) quickRows(c *chunk, builders []builder) bool {
 				end = t.fieldEnd(at)
 				ok = b.addCell(raw[at:end])
 			case *textGuess:
-				end = t.fieldEnd(at)
-				ok = b.addCell(raw[at:end])
+				end, ok = b.read(&t, at, c.rows)
 			}
 			if !ok || raw[end] != ',' && i < last || raw[end] != '\n' && i == last {
 				return false
