@@ -7,7 +7,7 @@ import (
 )
 
 // Pandas types a column anew in each chunk of some hundred thousand rows. Most
-// large files need no such chunks: each record has a field for each column, and
+// large files of few columns need no such chunks: each record has a field for each column, and
 // all cells of a column have one kind, whichever of them are looked at together.
 // Such a file is read in pieces that fit the processor's cache, in a few buffers
 // that are used again and again. Any other file is read a second time, in chunks.
@@ -16,6 +16,8 @@ const (
 	fineFile  = 1 << 20 // the least file that is read so
 	fineBytes = 1 << 19 // about the size of a piece
 	fineRead  = 1 << 17 // read at once
+	// fineColumns is the greatest number of columns: each has a vector in each piece.
+	fineColumns = 8
 	// fineRows is the least number of rows of a piece: a vector has a header.
 	fineRows = 1 << 11
 )

@@ -132,23 +132,36 @@ func (h *hexTexts) like(o *hexTexts) bool {
 	return h.before == o.before && h.after == o.after && h.digits == o.digits
 }
 
-// hexKeys returns a number for each cell of a column, of the order of the cells,
-// and whether different cells have different ones; nil if not all cells are alike.
-func (c *Column) hexKeys() (keys []uint64, exact bool) {
-	parts := c.parts()
-	if c.n == 0 || c.rows != nil || slices.ContainsFunc(parts, func(v *vector) bool { return v.hex == nil || !v.hex.like(parts[0].hex) }) {
+// hexParts returns the strings of all cells of a column in order, if all are alike,
+// and whether their low numbers tell them apart.
+func (c *Column) hexParts() (parts []*hexTexts, exact bool) {
+	n := 0
+	for _, v := range c.parts() {
+		if c.rows != nil || v.hex == nil || len(parts) > 0 && !v.hex.like(parts[0]) {
+			return nil, false
+		}
+		parts, n = append(parts, v.hex), n+v.n
+	}
+	if n != c.n || n == 0 {
 		return nil, false
 	}
-	first := parts[0].hex
-	exact = !slices.ContainsFunc(parts, func(v *vector) bool { return v.hex.high != nil || v.hex.top != first.top })
-	return collect(c.n, func(k int) uint64 {
-		v, r := c.at(k)
-		high, low := v.hex.number(r)
-		if exact {
-			return low
+	return parts, !slices.ContainsFunc(parts, func(h *hexTexts) bool { return h.high != nil || h.top != parts[0].top })
+}
+
+// hexKeys returns the first sixteen digits of all strings, or all of fewer, as a
+// number of their order.
+func hexKeys(parts []*hexTexts, exact bool) []uint64 {
+	var keys []uint64
+	for _, h := range parts {
+		for r := range h.low {
+			high, low := h.number(r)
+			if exact {
+				high = low
+			}
+			keys = append(keys, high)
 		}
-		return high
-	}), exact
+	}
+	return keys
 }
 
 // FirstUnlike returns the first row where two columns of strings, of one length,

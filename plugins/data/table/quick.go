@@ -6,16 +6,12 @@ import (
 	"math/bits"
 )
 
-// quickColumns is the greatest number of columns of a table that is read row by
-// row.
-const quickColumns = 8
-
 // quick reads a piece of a narrow table cell by cell, each into its column at
 // once. It takes plain text only and returns false, with new builders, if there is
 // something else in it.
 func (p *parser) quick(c *chunk, builders []builder) bool {
 	n := len(c.raw)
-	if p.width > quickColumns || !p.bare(c) || c.raw[n-1] != '\n' || cap(c.raw) < n+wordBytes || bytes.IndexByte(c.raw, 0) >= 0 {
+	if !p.bare(c) || c.raw[n-1] != '\n' || cap(c.raw) < n+wordBytes || bytes.IndexByte(c.raw, 0) >= 0 {
 		return false
 	}
 	for _, b := range builders {

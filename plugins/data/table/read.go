@@ -204,8 +204,11 @@ func (o ReadOptions) schema(s *splitter) (*schema, *ragged, error) {
 	}
 	for sch.rows = 1; sch.width > 0 && sch.rows*2 < cells/sch.width; sch.rows *= 2 {
 	}
-	if s.fine, sch.fine = o.fine, o.fine; sch.fine {
-		for ; sch.rows > fineRows && sch.rows*s.first > fineBytes; sch.rows /= 2 {
+	if o.fine {
+		if sch.width > fineColumns {
+			return nil, nil, errUneven
+		}
+		for s.fine, sch.fine = true, true; sch.rows > fineRows && sch.rows*s.first > fineBytes; sch.rows /= 2 {
 		}
 	}
 	sch.keepLines.Store(o.Keep && o.Floats == RoundTrip && (sch.rows >= tallRows || o.chunkCells > 0))

@@ -181,11 +181,21 @@ func argSortTexts(n int, text func(int) string, stable bool) []int32 {
 
 // argSortTexts sorts all cells of a column, of which none is missing.
 func (c *Column) argSortTexts() []int32 {
-	keys, exact := c.hexKeys()
-	if exact {
-		if order := orderOfDistinct(c.n, func(do func(int, []uint64) bool) { do(0, keys) }); order != nil {
-			return order
+	var keys []uint64
+	if parts, exact := c.hexParts(); parts != nil {
+		each := func(do func(at int, cells []uint64) bool) {
+			at := 0
+			for _, h := range parts {
+				do(at, h.low)
+				at += len(h.low)
+			}
 		}
+		if exact {
+			if order := orderOfDistinct(c.n, each); order != nil {
+				return order
+			}
+		}
+		keys = hexKeys(parts, exact)
 	}
 	return introsortTexts(c.n, c.Text, keys)
 }
