@@ -70,7 +70,6 @@ func Serve(catalog func() (*competitions.Catalog, error), metrics *metric.Regist
 // collect, and then at each tenth more: tables hold no pointers, so that a
 // collection costs little.
 func collectLate(most int64) {
-	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(min(128<<20, most/32))
 	runtime.AddCleanup(new([64]byte), func(most int64) {
 		debug.SetGCPercent(10)

@@ -137,14 +137,17 @@ func (p *parser) sample(c *chunk) {
 	if !p.nextBatch(&t, &chunk{}, true) {
 		return
 	}
-	all := fieldTable{width: p.width}
-	for _, s := range p.batch.spans {
+	all, spans := fieldTable{width: p.width}, p.batch.spans
+	if p.fine {
+		spans = spans[:min(len(spans), fineSample*p.width)]
+	}
+	for _, s := range spans {
 		all.cells = append(all.cells, p.batch.cell(s))
 	}
 	for i := range p.guesses {
 		v := p.infer(fieldColumn{&all, i})
 		p.guesses[i] = v.kind
-		p.texts[i].share = float64(len(v.text)) / float64(t.pos)
+		p.texts[i].share = float64(len(v.text)) / float64(t.pos) * float64(len(p.batch.spans)) / float64(len(spans))
 	}
 }
 

@@ -19,7 +19,8 @@ const (
 	// fineColumns is the greatest number of columns: each has a vector in each piece.
 	fineColumns = 8
 	// fineRows is the least number of rows of a piece: a vector has a header.
-	fineRows = 1 << 11
+	fineRows   = 1 << 11
+	fineSample = 1 << 8 // rows from which kinds are guessed
 )
 
 // errUneven says that a file is to be read in chunks.
