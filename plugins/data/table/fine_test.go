@@ -34,6 +34,10 @@ func TestFine(t *testing.T) {
 	}
 	for name, body := range map[string]string{
 		"plain":                lines(plain),
+		"identifiers":          lines(func(i int) string { return fmt.Sprintf("%032x.jpg,1,2\n", n-i) }),
+		"far identifiers":      lines(func(i int) string { return fmt.Sprintf("%016x%016x,1,2\n", i*i*977%n, i%7<<60+i*1_000_003) }),
+		"same identifiers":     lines(func(i int) string { return fmt.Sprintf("a-%09x,1,2\n", i*31%1000) }),
+		"one other identifier": strings.Replace(lines(func(i int) string { return fmt.Sprintf("a-%09x-z,1,2\n", i) }), "0fff-", "0ffF-", 1),
 		"no end":               strings.TrimSuffix(lines(plain), "\n"),
 		"CRLF":                 strings.ReplaceAll(lines(plain), "\n", "\r\n"),
 		"quotes":               lines(func(i int) string { return `"a, ""b""",1,` + fmt.Sprint(i) + "\n" }),
@@ -75,10 +79,13 @@ func TestFine(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer f.Close()
-				got := spelledTable(ReadCSV(f, ReadOptions{NoHeader: header == ""}))
-				want := spelledTable(ReadCSV(strings.NewReader(header+body), ReadOptions{NoHeader: header == ""}))
-				if !slices.Equal(got, want) {
-					t.Error(cmp.Diff(want, got))
+				got, gotErr := ReadCSV(f, ReadOptions{NoHeader: header == ""})
+				want, wantErr := ReadCSV(strings.NewReader(header+body), ReadOptions{NoHeader: header == ""})
+				if g, w := spelledTable(got, gotErr), spelledTable(want, wantErr); !slices.Equal(g, w) {
+					t.Fatal(cmp.Diff(w, g))
+				}
+				if wantErr == nil {
+					sameOrder(t, want.cols[0], got.cols[0])
 				}
 			}
 		})
@@ -99,4 +106,47 @@ func spelledTable(tb *Table, err error) []string {
 		return append(out, err.Error())
 	}
 	return append(out, strings.SplitAfter(b.String(), "\n")...)
+}
+
+// sameOrder checks that two columns of the same cells have them in one order, and
+// that strings are told apart.
+func sameOrder(t *testing.T, want, got *Column) {
+	w, err := want.ArgSort(false)
+	g, gotErr := got.ArgSort(false)
+	if fmt.Sprint(err) != fmt.Sprint(gotErr) || !slices.Equal(g, w) {
+		t.Errorf("the order of column %q differs: %v, %v", want.name, err, gotErr)
+	}
+	if want.kind != Text || want.MissingCount() > 0 {
+		return
+	}
+	if row := FirstUnlike(want, got); row >= 0 {
+		t.Errorf("row %d: %q is unlike %q", row, want.Text(row), got.Text(row))
+	}
+	other := got.over(append([]int32{0, 1, 3, 2}, ascending(got.n)[4:]...))
+	if row := FirstUnlike(got, other); row != 2 && got.Text(2) != got.Text(3) {
+		t.Errorf("row %d instead of 2 is the first to be unlike", row)
+	}
+}
+
+func TestHexNumber(t *testing.T) {
+	for n := leastHex; n <= mostHex; n++ {
+		text := "0123456789abcdeffedcba9876543210"[:n]
+		h := newHexTexts([]byte("x."+text+".png"), 1)
+		if h == nil {
+			t.Fatalf("%q is no identifier", text)
+		}
+		raw := []byte("x." + text + ".png,")
+		if end, ok := h.read(raw, 0); !ok || end != len(raw)-1 || string(h.bytes(0)) != string(raw[:end]) {
+			t.Errorf("%q was read as %q to %d, %v", raw, h.bytes(0), end, ok)
+		}
+		for i := range n {
+			for _, c := range []byte("/:`gAF\x00\x80\xb0") {
+				bad := slices.Clone(raw)
+				bad[2+i] = c
+				if _, ok := h.read(bad, 0); ok {
+					t.Errorf("%q was read", bad)
+				}
+			}
+		}
+	}
 }
