@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"io/fs"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -65,7 +67,7 @@ func (d *Definition) gradeDigest(params map[string]cty.Value) (digest.ContentID,
 	h.String("version", d.Version)
 	h.String("answers", d.Layout.Answers)
 	for _, score := range d.Medals.Scores {
-		h.String("team", cty.NumberFloatVal(score).AsBigFloat().Text('g', -1))
+		h.String("team", scoreText(score))
 	}
 	if d.Medals.undecided() {
 		h.String("better", map[bool]string{true: "lower", false: "higher"}[d.Medals.LowerIsBetter])
@@ -75,6 +77,15 @@ func (d *Definition) gradeDigest(params map[string]cty.Value) (digest.ContentID,
 	}
 	diags := d.hashBlock(h, d.Grade, params)
 	return digest.ContentID(h.Sum()), diags
+}
+
+// scoreText spells a score as math/big does, which takes long, and has its own idea
+// of the shortest text of tiny numbers and some of 16 digits.
+func scoreText(score float64) string {
+	if text := strconv.FormatFloat(score, 'g', -1, 64); len(text) <= 15 && math.Abs(score) > 1e-300 {
+		return text
+	}
+	return cty.NumberFloatVal(score).AsBigFloat().Text('g', -1)
 }
 
 // hashBlock adds a block's tokens and the values they refer to.

@@ -158,12 +158,7 @@ func firstDifference(a, b *table.Column) int {
 	case a.Kind() == table.Int64 && b.Kind() == table.Int64:
 		return unequal(a, b, (*table.Column).IntsInto)
 	case a.Kind() == table.Text && b.Kind() == table.Text:
-		for i := range a.Len() {
-			if s := a.Text(i); s != b.Text(i) || s == "" && (a.IsMissing(i) || b.IsMissing(i)) {
-				return i
-			}
-		}
-		return -1
+		return table.FirstUnlike(a, b)
 	case a.Kind() == table.Mixed || b.Kind() == table.Mixed:
 		for i := range a.Len() {
 			if v := a.Value(i); v.IsMissing() || keyOf(v) != keyOf(b.Value(i)) {

@@ -24,7 +24,7 @@ func (j *Judge) run(ctx context.Context, q question) (answer, error) {
 		return answer{}, err
 	}
 	cmd := exec.CommandContext(ctx, j.self, Command)
-	cmd.Env = []string{variable + "=1"}
+	cmd.Env = []string{variable + "=1", "GOGC=off"} // see collectLate
 	cmd.WaitDelay = 10 * time.Second
 	out, complaint := &grading.Head{Most: maxAnswer}, &grading.Head{Most: 16 << 10}
 	cmd.Stdout, cmd.Stderr = out, complaint

@@ -57,17 +57,24 @@ func Serve(catalog func() (*competitions.Catalog, error), metrics *metric.Regist
 		_, _ = io.Copy(io.Discard, in)
 		os.Exit(1) // nobody waits for the answer
 	}()
-	debug.SetGCPercent(10) // tables hold no pointers, so that a collection costs little
-	// Memory that is never touched: without it the collector would run at each
-	// tenth more of next to nothing. The limit counts it all the same.
-	defer runtime.KeepAlive(make([]byte, min(128<<20, q.Limits.Memory/32)))
-	debug.SetMemoryLimit(q.Limits.Memory / 4 * 3)
+	collectLate(q.Limits.Memory)
 	debug.SetMaxStack(256 << 20)
 	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), maxWorkers))
 	if err := json.NewEncoder(os.Stdout).Encode(q.answer(catalog, metrics)); err != nil {
 		return 1
 	}
 	return 0
+}
+
+// collectLate has the collector run for the first time when there is something to
+// collect, and then at each tenth more: tables hold no pointers, so that a
+// collection costs little.
+func collectLate(most int64) {
+	debug.SetMemoryLimit(min(128<<20, most/32))
+	runtime.AddCleanup(new([64]byte), func(most int64) {
+		debug.SetGCPercent(10)
+		debug.SetMemoryLimit(most)
+	}, most/4*3)
 }
 
 // answer grades or checks. A panic is an error: the file comes from someone

@@ -31,6 +31,7 @@ type schema struct {
 	width     int         // columns read
 	forced    []Kind      // by column, Missing where the kind is inferred
 	rows      int         // records a chunk
+	fine      bool        // chunks are pieces of those that pandas types
 	keepLines atomic.Bool // lines are kept, until there is a chunk whose lines cannot be
 	file      io.ReaderAt // see ReadOptions.File
 	window    int
@@ -71,7 +72,7 @@ func (p *parser) parse(c *chunk) {
 		c.err = fmt.Errorf("line %d: byte 0x%02x is not UTF-8", line, c.raw[at])
 		return
 	}
-	if !p.sampled && (c.rows > sampleRows || p.keepLines.Load()) {
+	if !p.sampled && (c.rows > sampleRows || p.keepLines.Load() || p.fine) {
 		p.sample(c)
 	}
 	c.bytes = len(c.raw)
@@ -83,16 +84,12 @@ func (p *parser) parse(c *chunk) {
 		c.cols, c.filled, c.err = nil, 0, nil
 	}
 	builders := make([]builder, p.width)
-	for i, k := range p.guesses {
-		if p.forced[i] == Missing {
-			if k == Text {
-				p.texts[i].reserve(c.rows, len(c.raw))
-				p.texts[i].bare = p.bare(c)
-			}
-			builders[i] = newBuilder(k, p.rules, c.rows, p.wide[i], &p.texts[i])
-		}
+	for i := range builders {
+		builders[i] = p.builder(i, c)
 	}
-	p.build(c, builders)
+	if !p.fine || !p.quick(c, builders) {
+		p.build(c, builders)
+	}
 	if c.err != nil {
 		return
 	}
@@ -104,16 +101,34 @@ func (p *parser) parse(c *chunk) {
 		}
 		again = again || c.cols[i] == nil
 	}
-	if again {
+	switch {
+	case p.fine && (again || c.uneven()):
+		c.err = errUneven
+		return
+	case again:
 		p.inferRest(c)
 	}
 	for i, v := range c.cols {
 		if v != nil {
 			p.guesses[i] = v.kind
 			p.wide[i] = v.floats != nil
-			p.texts[i].share = float64(len(v.text)) / float64(len(c.raw))
+			if v.hex == nil {
+				p.texts[i].share = float64(len(v.text)) / float64(len(c.raw))
+			}
 		}
 	}
+}
+
+// builder returns a builder for column i of a chunk, nil if there is none.
+func (p *parser) builder(i int, c *chunk) builder {
+	if p.forced[i] != Missing {
+		return nil
+	}
+	if p.guesses[i] == Text {
+		p.texts[i].reserve(c.rows, len(c.raw))
+		p.texts[i].bare = p.bare(c)
+	}
+	return newBuilder(p.guesses[i], p.rules, c.rows, p.wide[i], &p.texts[i])
 }
 
 // sampleRows is the least number of rows for which a guess from the first few
@@ -127,14 +142,17 @@ func (p *parser) sample(c *chunk) {
 	if !p.nextBatch(&t, &chunk{}, true) {
 		return
 	}
-	all := fieldTable{width: p.width}
-	for _, s := range p.batch.spans {
+	all, spans := fieldTable{width: p.width}, p.batch.spans
+	if p.fine {
+		spans = spans[:min(len(spans), fineSample*p.width)]
+	}
+	for _, s := range spans {
 		all.cells = append(all.cells, p.batch.cell(s))
 	}
 	for i := range p.guesses {
 		v := p.infer(fieldColumn{&all, i})
 		p.guesses[i] = v.kind
-		p.texts[i].share = float64(len(v.text)) / float64(t.pos)
+		p.texts[i].share = float64(len(v.text)) / float64(t.pos) * float64(len(p.batch.spans)) / float64(len(spans))
 	}
 }
 

@@ -42,10 +42,11 @@ type vector struct {
 	offs     []int32 // Text: n+1 offsets into text, or
 	wide     []int64 // the same where text is 2 GiB or more
 	text     []byte
-	plain    bool    // text holds no quote, line feed or comma
-	valid    []byte  // Bool, Text: one bit a value, nil when none is missing
-	tags     []int8  // Mixed: Kind of every value
-	slots    []int32 // Mixed: its place in the part of that kind
+	hex      *hexTexts // in place of text
+	plain    bool      // text holds no quote, line feed or comma
+	valid    []byte    // Bool, Text: one bit a value, nil when none is missing
+	tags     []int8    // Mixed: Kind of every value
+	slots    []int32   // Mixed: its place in the part of that kind
 	union    [Mixed]*vector
 	mix      *tally // Mixed: of the chunks it was joined from, if it was
 }
@@ -56,6 +57,9 @@ func (v *vector) size() int64 {
 	const header = 512 // with its Arrow array
 	n := header + 8*(len(v.ints)+len(v.small)+len(v.uints)+len(v.floats)+len(v.decimals)+len(v.wide)) + 4*(len(v.offs)+len(v.slots)) +
 		len(v.bits) + len(v.text) + len(v.valid) + len(v.tags)
+	if v.hex != nil {
+		n += v.hex.size()
+	}
 	for _, part := range v.union {
 		if part != nil {
 			n += int(part.size())
@@ -192,6 +196,9 @@ func (v *vector) missing(r int) bool {
 
 // bytes returns the text at r.
 func (v *vector) bytes(r int) []byte {
+	if v.hex != nil {
+		return v.hex.bytes(r)
+	}
 	if v.wide != nil {
 		return v.text[v.wide[r]:v.wide[r+1]]
 	}

@@ -80,20 +80,26 @@ func (g *floatGuess) add(b *batch, col, width int) bool {
 			continue
 		}
 		cell := b.cell(b.spans[i])
-		if g.fractional && !g.r.fast && g.out.addPlain(cell) {
-			if len(cell) == len("0.")+g.out.places {
-				typical++
-			}
-			continue
-		}
-		d, ok := g.cell(cell)
-		if !ok {
+		if !g.addCell(cell) {
 			return false
 		}
-		g.out.add(d)
+		if g.out.wide == nil && len(cell) == len("0.")+g.out.places {
+			typical++
+		}
 	}
 	b.expect(col, decimalShape(g.out.places), typical)
 	return true
+}
+
+func (g *floatGuess) addCell(cell []byte) bool {
+	if g.fractional && !g.r.fast && g.out.addPlain(cell) {
+		return true
+	}
+	d, ok := g.cell(cell)
+	if ok {
+		g.out.add(d)
+	}
+	return ok
 }
 
 // cell reads a cell and reports whether the guess may still hold.
@@ -133,16 +139,23 @@ type textGuess struct {
 	b                      *textBuilder
 	noInt, noFloat, noBool bool
 	sure                   bool
+	hex                    *hexTexts // in place of b
 }
 
 func (g *textGuess) add(b *batch, col, width int) bool {
 	for i := col; i < len(b.spans); i += width {
-		cell := b.cell(b.spans[i])
-		if !g.sure && !g.r.missing(cell) && !g.decide(cell) {
+		if !g.addCell(b.cell(b.spans[i])) {
 			return false
 		}
-		g.b.add(g.r, cell)
 	}
+	return true
+}
+
+func (g *textGuess) addCell(cell []byte) bool {
+	if !g.sure && !g.r.missing(cell) && !g.decide(cell) {
+		return false
+	}
+	g.b.add(g.r, cell)
 	return true
 }
 
@@ -168,8 +181,33 @@ func (g *textGuess) decide(b []byte) bool {
 }
 
 func (g *textGuess) finish() *vector {
-	if !g.sure {
+	switch {
+	case !g.sure:
 		return nil
+	case g.hex != nil:
+		return &vector{kind: Text, hex: g.hex, n: len(g.hex.low), plain: true}
 	}
 	return g.b.vector()
+}
+
+// read adds the text of the field at raw[at:], which is plain, as one of n texts.
+func (g *textGuess) read(t *tokenizer, at, n int) (end int, ok bool) {
+	if g.hex != nil {
+		if end, ok = g.hex.read(t.raw, at); ok {
+			return end, true
+		}
+		for i := range g.hex.low {
+			g.b.add(g.r, g.hex.bytes(i))
+		}
+		g.hex = nil
+	}
+	end = t.fieldEnd(at)
+	if cell := t.raw[at:end]; len(g.b.ends) > 0 {
+		return end, g.addCell(cell)
+	} else if ok = g.r.missing(cell) || g.decide(cell); ok && g.sure {
+		if g.hex = newHexTexts(cell, n); g.hex != nil {
+			return g.hex.read(t.raw, at)
+		}
+	}
+	return end, ok && g.addCell(t.raw[at:end])
 }

@@ -306,9 +306,14 @@ func eightDigits(x uint64) (uint64, bool) {
 	if x&high|(x+0x0606060606060606)&high>>4 != 0x3333333333333333 {
 		return 0, false
 	}
-	x = (x & 0x0f0f0f0f0f0f0f0f) * (1 + 10<<8) >> 8
+	return sumDigits(x & 0x0f0f0f0f0f0f0f0f), true
+}
+
+// sumDigits returns the number of eight digits, each the value of a byte.
+func sumDigits(x uint64) uint64 {
+	x = x * (1 + 10<<8) >> 8
 	x = (x & 0x00ff00ff00ff00ff) * (1 + 100<<16) >> 16
-	return (x & 0x0000ffff0000ffff) * (1 + 10000<<32) >> 32, true
+	return (x & 0x0000ffff0000ffff) * (1 + 10000<<32) >> 32
 }
 
 var infinities = [...]string{"inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"}

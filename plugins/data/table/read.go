@@ -37,8 +37,9 @@ type ReadOptions struct {
 	// must look for errors of it.
 	File io.ReaderAt
 
-	window     int // most rows that are written at a time, for tests
-	chunkCells int // pandas' DEFAULT_BUFFER_HEURISTIC, for tests
+	window     int  // most rows that are written at a time, for tests
+	chunkCells int  // pandas' DEFAULT_BUFFER_HEURISTIC, for tests
+	fine       bool // read small pieces; see readFine
 }
 
 // pandas reads at most this many cells, rounded down, before it types them.
@@ -126,6 +127,15 @@ func (o ReadOptions) dialect() (dialect, error) {
 }
 
 func readCSV(r io.Reader, o ReadOptions) (*Table, error) {
+	if f, ok := r.(*os.File); ok && o.chunkCells == 0 && !o.Keep {
+		if t, err := readFine(f, o); t != nil || err != nil {
+			return t, err
+		}
+	}
+	return o.read(r)
+}
+
+func (o ReadOptions) read(r io.Reader) (*Table, error) {
 	sp, sch, rag, err := o.start(r)
 	if err != nil {
 		return nil, err
@@ -137,6 +147,9 @@ func readCSV(r io.Reader, o ReadOptions) (*Table, error) {
 	err = sch.each(sp, func(c *chunk) error {
 		if err := rag.check(c); err != nil {
 			return err
+		}
+		if len(g.chunks) > 0 && sch.fine && !sameKinds(c, g.chunks[0]) {
+			return errUneven
 		}
 		if err := m.add(c); err != nil {
 			return err
@@ -198,6 +211,13 @@ func (o ReadOptions) schema(s *splitter) (*schema, *ragged, error) {
 	}
 	for sch.rows = 1; sch.width > 0 && sch.rows*2 < cells/sch.width; sch.rows *= 2 {
 	}
+	if o.fine {
+		if sch.width > fineColumns {
+			return nil, nil, errUneven
+		}
+		for s.fine, sch.fine = true, true; sch.rows > fineRows && sch.rows*s.first > fineBytes; sch.rows /= 2 {
+		}
+	}
 	sch.keepLines.Store(o.Keep && o.Floats == RoundTrip && (sch.rows >= tallRows || o.chunkCells > 0))
 	sch.forced, err = o.forced(sch)
 	return sch, rag, err
@@ -248,6 +268,7 @@ func (s *splitter) peekFields() (int, error) {
 		}
 	}
 	t := tokenizer{dialect: s.dialect, raw: s.buf[:scan.pos], most: maxColumns}
+	s.first = scan.pos
 	var b batch
 	if !t.record(&b) {
 		return 0, nil

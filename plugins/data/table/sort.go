@@ -3,7 +3,6 @@ package table
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -42,7 +41,7 @@ func (t *Table) SortBy(names ...string) (*Table, error) {
 // never.) A Mixed column of strings and numbers has no order.
 func (c *Column) ArgSort(stable bool) ([]int32, error) {
 	if c.kind == Int64 {
-		if order := c.orderOfDistinct(); order != nil {
+		if order := orderOfDistinct(c.n, func(do func(int, []int64) bool) { each(c, (*Column).IntsInto, do) }); order != nil {
 			return order, nil
 		}
 	}
@@ -62,23 +61,28 @@ func (c *Column) ArgSort(stable bool) ([]int32, error) {
 
 // orderOfDistinct returns the order of integers that are all different, if they
 // increase or are close to each other; nil otherwise.
-func (c *Column) orderOfDistinct() []int32 {
-	lo, hi, last, increasing := int64(math.MaxInt64), int64(math.MinInt64), int64(math.MinInt64), true
-	each(c, (*Column).IntsInto, func(at int, cells []int64) bool {
+func orderOfDistinct[T int64 | uint64](n int, each func(do func(at int, cells []T) bool)) []int32 {
+	var lo, hi, last T
+	increasing := true
+	each(func(at int, cells []T) bool {
+		if at == 0 {
+			lo, hi, last = cells[0], cells[0], cells[0]
+			cells = cells[1:]
+		}
 		for _, v := range cells {
-			increasing = increasing && (v > last || at == 0 && hi < v)
+			increasing = increasing && v > last
 			lo, hi, last = min(lo, v), max(hi, v), v
 		}
 		return true
 	})
 	if increasing {
-		return ascending(c.n)
+		return ascending(n)
 	}
-	if uint64(hi)-uint64(lo) >= 4*uint64(c.n) {
+	if uint64(hi)-uint64(lo) >= 4*uint64(n) {
 		return nil
 	}
 	rows, distinct := make([]int32, hi-lo+1), true // by value, counted from one
-	each(c, (*Column).IntsInto, func(at int, cells []int64) bool {
+	each(func(at int, cells []T) bool {
 		for i, v := range cells {
 			distinct = distinct && rows[v-lo] == 0
 			rows[v-lo] = int32(at + i + 1)
@@ -133,6 +137,9 @@ func (c *Column) argSort(at []int32, n int, stable bool) ([]int32, error) {
 	case Bool:
 		return argSort(collect(n, func(k int) int64 { return c.Value(place(k)).Int() }), stable), nil
 	case Text:
+		if at == nil && !stable {
+			return c.argSortTexts(), nil
+		}
 		return argSortTexts(n, func(k int) string { return c.Text(place(k)) }, stable), nil
 	}
 	return mixedArgSort(collect(n, func(k int) Value { return c.Value(place(k)) }), stable)
@@ -169,7 +176,28 @@ func argSortTexts(n int, text func(int) string, stable bool) []int32 {
 	if stable {
 		return argSort(collect(n, text), stable)
 	}
-	return introsortTexts(n, text)
+	return introsortTexts(n, text, nil)
+}
+
+// argSortTexts sorts all cells of a column, of which none is missing.
+func (c *Column) argSortTexts() []int32 {
+	var keys []uint64
+	if parts, exact := c.hexParts(); parts != nil {
+		each := func(do func(at int, cells []uint64) bool) {
+			at := 0
+			for _, h := range parts {
+				do(at, h.low)
+				at += len(h.low)
+			}
+		}
+		if exact {
+			if order := orderOfDistinct(c.n, each); order != nil {
+				return order
+			}
+		}
+		keys = hexKeys(parts, exact)
+	}
+	return introsortTexts(c.n, c.Text, keys)
 }
 
 // lexSort sorts by the first column, then the second, …, keeping the order of

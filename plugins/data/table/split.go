@@ -17,6 +17,8 @@ type splitter struct {
 	lines int   // lines given out
 	at    int64 // bytes given out
 	size  int   // how long the next piece will be, once there is enough to tell
+	first int   // how long the first record is
+	fine  bool
 	free  chan []byte
 }
 
@@ -32,6 +34,8 @@ type piece struct {
 const (
 	firstRead = 1 << 14
 	readSize  = 1 << 20
+	skipBytes = 1 << 12
+	wordBytes = 8 // that can be read behind a piece
 	maxRecord = math.MaxInt32 - readSize
 	// maxPresized bounds the memory that is taken for records that are only expected.
 	maxPresized = 1 << 26
@@ -55,9 +59,13 @@ func newSplitter(r io.Reader, d dialect) (*splitter, error) {
 // fill reads more bytes, at least as many as the unfinished record has so
 // that looking at a long record again and again stays cheap.
 func (s *splitter) fill(unfinished int) error {
-	want := max(firstRead, min(readSize, 8*len(s.buf)), unfinished)
-	if cap(s.buf)-len(s.buf) < want {
-		grown := make([]byte, len(s.buf), max(2*len(s.buf), s.size)+want)
+	most := readSize
+	if s.fine {
+		most = fineRead
+	}
+	want := max(firstRead, min(most, 8*len(s.buf)), unfinished)
+	if cap(s.buf)-len(s.buf) < want+wordBytes {
+		grown := make([]byte, len(s.buf), max(2*len(s.buf), s.size)+want+wordBytes)
 		copy(grown, s.buf)
 		s.buf = grown
 	}
@@ -77,6 +85,9 @@ func (s *splitter) next(rows int) (piece, error) {
 	scan := scanner{dialect: s.dialect}
 	for {
 		scan.raw, scan.eof = s.buf, s.eof
+		if s.fine {
+			scan.skip(rows)
+		}
 		scan.run(rows)
 		if scan.rows == rows || s.eof {
 			break
@@ -133,6 +144,22 @@ type scanner struct {
 	nextQuote int // first quote at or after pos, if beyond pos
 	nextCR    int
 	odd       bool // there was a quote or a carriage return
+}
+
+// skip passes lines many at a time, as far as no quote and no carriage return is
+// among them, and takes each for a record.
+func (s *scanner) skip(rows int) {
+	s.nextQuote, s.nextCR = -1, -1
+	for {
+		s.nextQuote, s.nextCR = s.upcoming(s.quote, s.nextQuote), s.upcoming('\r', s.nextCR)
+		some := s.raw[s.pos:min(s.pos+skipBytes, s.nextQuote, s.nextCR)]
+		n := bytes.Count(some, []byte{'\n'})
+		if n == 0 || s.rows+n > rows {
+			return
+		}
+		s.pos += bytes.LastIndexByte(some, '\n') + 1
+		s.rows, s.lines = s.rows+n, s.lines+n
+	}
 }
 
 // run passes records until there are rows of them or raw ends.

@@ -3,13 +3,15 @@ package table
 import "encoding/binary"
 
 // introsortTexts returns the order of introsort for n strings. It compares
-// integers instead, made of the bytes after the common prefix. The decisions are the
-// same as long as different strings have different integers. If they do not, it
-// starts again with the strings.
-func introsortTexts(n int, text func(int) string) []int32 {
+// integers instead, the keys or, if they are nil, some made of the bytes after the
+// common prefix. The decisions are the same as long as different strings have
+// different integers. If they do not, it starts again with the strings.
+func introsortTexts(n int, text func(int) string, keys []uint64) []int32 {
 	order := ascending(n)
 	if n >= 1<<8 {
-		keys := textKeys(n, text)
+		if keys == nil {
+			keys = textKeys(n, text)
+		}
 		if increasing(keys) {
 			return order
 		}

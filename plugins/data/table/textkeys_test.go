@@ -34,7 +34,7 @@ func TestIntrosortTexts(t *testing.T) {
 			}
 			want := ascending(n)
 			introsort(v, want)
-			got := introsortTexts(n, func(k int) string { return v[k] })
+			got := introsortTexts(n, func(k int) string { return v[k] }, nil)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s, %d texts (-introsort +got):\n%.400s", name, n, diff)
 			}

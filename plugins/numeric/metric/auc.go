@@ -61,11 +61,38 @@ func rankedScores(c *table.Column, exact bool) ([]float64, error) {
 
 // twoClasses returns which rows hold the greater of the column's two values.
 func twoClasses(c *table.Column) ([]bool, error) {
+	if greater := twoIntegers(c); greater != nil {
+		return greater, nil
+	}
 	codes, count, err := encode(c)
 	if err == nil && count != 2 {
 		err = &Unscorable{Column: c.Name(), Reason: "the answers must contain exactly two classes"}
 	}
 	return mapNumbers(codes, func(k int32) bool { return k == 1 }), err
+}
+
+// twoIntegers is twoClasses for integers; nil if there are not two of them.
+func twoIntegers(c *table.Column) []bool {
+	if c.Kind() != table.Int64 || c.Len() == 0 {
+		return nil
+	}
+	greater, memory := make([]bool, c.Len()), make([]int64, blockRows)
+	lo, hi := c.Int(0), c.Int(0)
+	for pass := range 2 {
+		for at := 0; at < len(greater); at += blockRows {
+			for i, v := range c.Slice(at, min(at+blockRows, len(greater))).IntsInto(memory) {
+				if pass == 0 {
+					lo, hi = min(lo, v), max(hi, v)
+				} else if greater[at+i] = v == hi; v != lo && v != hi {
+					return nil
+				}
+			}
+		}
+	}
+	if lo == hi {
+		return nil
+	}
+	return greater
 }
 
 // aucOf returns the area under the ROC curve by the trapezoid rule over the

@@ -1,0 +1,191 @@
+package table
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+)
+
+// hexTexts are strings of one length that differ only in hexadecimal digits at
+// one place: identifiers often do. They take eight or sixteen bytes each.
+type hexTexts struct {
+	before, after string
+	digits        int      // between them, leastHex to mostHex
+	low           []uint64 // the number that the last sixteen digits are
+	high          []uint64 // the number that the digits before them are; nil if it is top in all
+	top           uint64
+}
+
+const (
+	leastHex = 8
+	mostHex  = 32
+	hexAbove = 12 // strings of so many bytes take less than the place and the bytes of a string
+)
+
+// newHexTexts returns space for n strings like the given one; nil if it has no
+// digits, or too many.
+func newHexTexts(text []byte, n int) *hexTexts {
+	from, to := 0, 0
+	for i, start := 0, 0; i <= len(text); i++ {
+		if i < len(text) && strings.IndexByte("0123456789abcdef", text[i]) >= 0 {
+			continue
+		}
+		if i-start > to-from {
+			from, to = start, i
+		}
+		start = i + 1
+	}
+	if len(text) < hexAbove || to-from < leastHex || to-from > mostHex {
+		return nil
+	}
+	h := &hexTexts{before: string(text[:from]), after: string(text[to:]), digits: to - from, low: make([]uint64, 0, n)}
+	h.top, _, _ = hexNumber(text[from:to])
+	return h
+}
+
+// read adds the string that fills the field at raw[at:] and returns where it ends,
+// if it is like the others.
+func (h *hexTexts) read(raw []byte, at int) (end int, ok bool) {
+	from := at + len(h.before)
+	to := from + h.digits
+	if end = to + len(h.after); end >= len(raw) || string(raw[at:from]) != h.before || string(raw[to:end]) != h.after || raw[end] != ',' && raw[end] != '\n' {
+		return at, false
+	}
+	high, low, ok := hexNumber(raw[from:to])
+	if !ok {
+		return at, false
+	}
+	if high != h.top && h.high == nil {
+		h.high = make([]uint64, len(h.low), cap(h.low))
+		for i := range h.high {
+			h.high[i] = h.top
+		}
+	}
+	h.low = append(h.low, low)
+	if h.high != nil {
+		h.high = append(h.high, high)
+	}
+	return end, true
+}
+
+// hexNumber returns the number of 8 to 32 digits.
+func hexNumber(b []byte) (high, low uint64, ok bool) {
+	n := len(b) & 7
+	low, ok = eightHex(binary.BigEndian.Uint64(b))
+	if n > 0 {
+		low >>= 4 * uint(8-n)
+	} else {
+		n = 8
+	}
+	for ; n < len(b) && ok; n += 8 {
+		var v uint64
+		v, ok = eightHex(binary.BigEndian.Uint64(b[n:]))
+		high, low = high<<32|low>>32, low<<32|v
+	}
+	return high, low, ok
+}
+
+// eightHex reads eight bytes if they are digits: all at once, then two, four and
+// eight of them put together.
+func eightHex(x uint64) (uint64, bool) {
+	digit, letter := x^zeros, x^0x60*lowBits
+	noDigit := digit + (0x80-10)*lowBits
+	isLetter := (letter + 0x7f*lowBits) &^ (letter + (0x80-7)*lowBits)
+	if (x|noDigit&^isLetter)&highBits != 0 {
+		return 0, false
+	}
+	x = x&(0x0f*lowBits) + x>>6&lowBits*9
+	x = (x | x>>4) & 0x00ff00ff00ff00ff
+	x = (x | x>>8) & 0x0000ffff0000ffff
+	return (x | x>>16) & 0xffffffff, true
+}
+
+func (h *hexTexts) number(r int) (high, low uint64) {
+	if h.high == nil {
+		return h.top, h.low[r]
+	}
+	return h.high[r], h.low[r]
+}
+
+// bytes returns string r.
+func (h *hexTexts) bytes(r int) []byte {
+	b := make([]byte, 0, len(h.before)+h.digits+len(h.after))
+	b = append(b, h.before...)
+	high, low := h.number(r)
+	for i := h.digits - 1; i >= 0; i-- {
+		word := low
+		if i >= 16 {
+			word = high
+		}
+		b = append(b, "0123456789abcdef"[word>>(4*uint(i&15))&15])
+	}
+	return append(b, h.after...)
+}
+
+// size returns how much memory the strings would take as bytes.
+func (h *hexTexts) size() int {
+	return len(h.low) * (len(h.before) + h.digits + len(h.after) + 4)
+}
+
+// like reports whether strings of both are equal if their numbers are.
+func (h *hexTexts) like(o *hexTexts) bool {
+	return h.before == o.before && h.after == o.after && h.digits == o.digits
+}
+
+// hexParts returns the strings of all cells of a column in order, if all are alike,
+// and whether their low numbers tell them apart.
+func (c *Column) hexParts() (parts []*hexTexts, exact bool) {
+	n := 0
+	for _, v := range c.parts() {
+		if c.rows != nil || v.hex == nil || len(parts) > 0 && !v.hex.like(parts[0]) {
+			return nil, false
+		}
+		parts, n = append(parts, v.hex), n+v.n
+	}
+	if n != c.n || n == 0 {
+		return nil, false
+	}
+	return parts, !slices.ContainsFunc(parts, func(h *hexTexts) bool { return h.high != nil || h.top != parts[0].top })
+}
+
+// hexKeys returns the first sixteen digits of all strings, or all of fewer, as a
+// number of their order.
+func hexKeys(parts []*hexTexts, exact bool) []uint64 {
+	var keys []uint64
+	for _, h := range parts {
+		for r := range h.low {
+			high, low := h.number(r)
+			if exact {
+				high = low
+			}
+			keys = append(keys, high)
+		}
+	}
+	return keys
+}
+
+// FirstUnlike returns the first row where two columns of strings, of one length,
+// differ or one has no value; -1 if there is none.
+func FirstUnlike(a, b *Column) int {
+	var last, other *vector
+	alike := false
+	for i := range a.n {
+		v, r := a.at(i)
+		w, s := b.at(i)
+		if v != last || w != other {
+			last, other = v, w
+			alike = r >= 0 && s >= 0 && v.hex != nil && w.hex != nil && v.hex.like(w.hex)
+		}
+		if alike {
+			high, low := v.hex.number(r)
+			if h, l := w.hex.number(s); h != high || l != low {
+				return i
+			}
+			continue
+		}
+		if r < 0 || s < 0 || v.missing(r) || w.missing(s) || v.str(r) != w.str(s) {
+			return i
+		}
+	}
+	return -1
+}
