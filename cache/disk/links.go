@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -32,6 +33,8 @@ type linkFolders struct {
 	objects *objects
 	// files is where the trees are read from.
 	files cache.Files
+	// seen has a *seenLinks for each folder that this process checked, by inode.
+	seen sync.Map
 }
 
 // linksPath returns the common prefix of the paths of a tree's folders.
@@ -50,14 +53,19 @@ func (c *linkFolders) TakeLinks(ctx context.Context, ref cache.Ref, dst string) 
 		return false, fmt.Errorf("take links of tree %s: %w", ref.ID.Short(), err)
 	}
 	for _, from := range list {
-		if os.Rename(from, dst) != nil {
+		before, err := stampOf(from)
+		if err != nil || os.Rename(from, dst) != nil {
 			continue // taken by another, or another user's
 		}
-		err := c.checkLinks(ctx, ref, dst)
+		seen := c.unchanged(ref, before, dst)
+		if seen == nil {
+			seen, err = c.checkLinks(ctx, ref, dst)
+		}
 		if err == nil {
 			err = os.Chmod(dst, 0o555)
 		}
 		if err == nil {
+			c.remember(seen, dst)
 			return true, nil
 		}
 		// If more than the folder is wrong, Materialise reports it.
@@ -93,6 +101,10 @@ func (c *linkFolders) keepLinks(ref cache.Ref, dir string) error {
 	if err != nil || len(list) >= linksOfTree {
 		return err
 	}
+	before, err := stampOf(dir)
+	if err != nil {
+		return err
+	}
 	if err := os.Chmod(dir, 0o755); err != nil { // a read-only folder cannot be moved
 		return err
 	}
@@ -100,7 +112,12 @@ func (c *linkFolders) keepLinks(ref cache.Ref, dir string) error {
 		return err
 	}
 	c.hooks.at("links kept")
-	return os.Rename(dir, c.linksPath(ref)+"-"+rand.Text())
+	to := c.linksPath(ref) + "-" + rand.Text()
+	err = os.Rename(dir, to)
+	if seen, ok := c.seen.Load(before.inode); ok && err == nil && seen.(*seenLinks).root == before {
+		c.remember(seen.(*seenLinks), to)
+	}
+	return err
 }
 
 // errStale means that a link folder differs from the one that Materialise would
@@ -111,15 +128,20 @@ var errStale = errors.New("the folder has other files than the tree")
 // each file being the object that the cache has now, with its seal. So it finds the
 // same damage as Place, and objects that were removed or replaced since the links
 // were made, at the cost of one stat an object.
-func (c *linkFolders) checkLinks(ctx context.Context, ref cache.Ref, dir string) error {
+func (c *linkFolders) checkLinks(ctx context.Context, ref cache.Ref, dir string) (*seenLinks, error) {
+	bad, err := stampOf(c.path(quarantineName))
+	if err != nil {
+		return nil, err
+	}
+	seen := &seenLinks{tree: ref.ID, at: c.now(), quarantine: bad}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	group.Go(func() error { return c.checkFolder(ctx, group, ref, dir) })
-	return group.Wait()
+	group.Go(func() error { return c.checkFolder(ctx, group, seen, ref, dir, "") })
+	return seen, group.Wait()
 }
 
-func (c *linkFolders) checkFolder(ctx context.Context, group *errgroup.Group, ref cache.Ref, path string) error {
-	dir, err := os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+func (c *linkFolders) checkFolder(ctx context.Context, group *errgroup.Group, seen *seenLinks, ref cache.Ref, root, at string) error {
+	dir, err := os.OpenFile(root+at, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return err
 	}
@@ -127,6 +149,9 @@ func (c *linkFolders) checkFolder(ctx context.Context, group *errgroup.Group, re
 	var st unix.Stat_t
 	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
 		return err
+	}
+	if at != "" {
+		seen.add(at, &st)
 	}
 	folder := linkFolder{dir: dir, device: factsOf(&st).device, inodes: make(map[string]uint64)}
 	if err := eachName(dir, func(name []byte, inode uint64) { folder.inodes[string(name)] = inode }); err != nil {
@@ -138,7 +163,7 @@ func (c *linkFolders) checkFolder(ctx context.Context, group *errgroup.Group, re
 		if !e.IsDir() {
 			return c.checkLink(ctx, folder, e)
 		}
-		below := func() error { return c.checkFolder(ctx, group, e.Ref(), path+"/"+e.Name) }
+		below := func() error { return c.checkFolder(ctx, group, seen, e.Ref(), root, at+"/"+e.Name) }
 		if group.TryGo(below) {
 			return nil
 		}
