@@ -44,39 +44,47 @@ func (c *linkFolders) linksPath(ref cache.Ref) string {
 
 // TakeLinks is Cache.TakeLinks. The process that moves a folder has it alone, so no
 // lock is needed.
-func (c *linkFolders) TakeLinks(ctx context.Context, ref cache.Ref, dst string) (bool, error) {
+func (c *linkFolders) TakeLinks(ctx context.Context, ref cache.Ref, dst string) (made func(folders []string), err error) {
 	if c.readOnly {
-		return false, nil
+		return func([]string) {}, nil
 	}
 	list, err := filepath.Glob(c.linksPath(ref) + "-*")
 	if err != nil {
-		return false, fmt.Errorf("take links of tree %s: %w", ref.ID.Short(), err)
+		return nil, fmt.Errorf("take links of tree %s: %w", ref.ID.Short(), err)
+	}
+	now, err := c.see(ref)
+	if err != nil {
+		return nil, err
 	}
 	for _, from := range list {
 		before, err := stampOf(from)
 		if err != nil || os.Rename(from, dst) != nil {
 			continue // taken by another, or another user's
 		}
-		seen := c.unchanged(ref, before, dst)
+		seen := c.unchanged(before, now, dst)
 		if seen == nil {
-			seen, err = c.checkLinks(ctx, ref, dst)
+			seen, err = now, c.checkLinks(ctx, now, ref, dst)
 		}
 		if err == nil {
 			err = os.Chmod(dst, 0o555)
 		}
 		if err == nil {
 			c.remember(seen, dst)
-			return true, nil
+			return nil, nil
 		}
 		// If more than the folder is wrong, Materialise reports it.
 		if err := tree.Remove(dst); err != nil {
-			return false, fmt.Errorf("take links of tree %s: %w", ref.ID.Short(), err)
+			return nil, fmt.Errorf("take links of tree %s: %w", ref.ID.Short(), err)
 		}
 		if ctx.Err() != nil {
-			return false, context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
 	}
-	return false, nil
+	return func(folders []string) {
+		if now.look(dst, folders) == nil {
+			c.remember(now, dst)
+		}
+	}, nil
 }
 
 // KeepLinks is Cache.KeepLinks.
@@ -114,7 +122,7 @@ func (c *linkFolders) keepLinks(ref cache.Ref, dir string) error {
 	c.hooks.at("links kept")
 	to := c.linksPath(ref) + "-" + rand.Text()
 	err = os.Rename(dir, to)
-	if seen, ok := c.seen.Load(before.inode); ok && err == nil && seen.(*seenLinks).root == before {
+	if seen, ok := c.seen.Load(before.inode); ok && err == nil && seen.(*seenLinks).below[""] == before {
 		c.remember(seen.(*seenLinks), to)
 	}
 	return err
@@ -128,16 +136,12 @@ var errStale = errors.New("the folder has other files than the tree")
 // each file being the object that the cache has now, with its seal. So it finds the
 // same damage as Place, and objects that were removed or replaced since the links
 // were made, at the cost of one stat an object.
-func (c *linkFolders) checkLinks(ctx context.Context, ref cache.Ref, dir string) (*seenLinks, error) {
-	bad, err := stampOf(c.path(quarantineName))
-	if err != nil {
-		return nil, err
-	}
-	seen := &seenLinks{tree: ref.ID, at: c.now(), quarantine: bad}
+func (c *linkFolders) checkLinks(ctx context.Context, seen *seenLinks, ref cache.Ref, dir string) error {
+	clear(seen.below)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	group.Go(func() error { return c.checkFolder(ctx, group, seen, ref, dir, "") })
-	return seen, group.Wait()
+	return group.Wait()
 }
 
 func (c *linkFolders) checkFolder(ctx context.Context, group *errgroup.Group, seen *seenLinks, ref cache.Ref, root, at string) error {
@@ -150,9 +154,7 @@ func (c *linkFolders) checkFolder(ctx context.Context, group *errgroup.Group, se
 	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
 		return err
 	}
-	if at != "" {
-		seen.add(at, &st)
-	}
+	seen.add(at, &st)
 	folder := linkFolder{dir: dir, device: factsOf(&st).device, inodes: make(map[string]uint64)}
 	if err := eachName(dir, func(name []byte, inode uint64) { folder.inodes[string(name)] = inode }); err != nil {
 		return err

@@ -15,20 +15,20 @@ import (
 // data for longer than that without another check.
 const seenFor = 10 * time.Minute
 
-// seenLinks is what a check saw of a link folder. If none of its folders has changed
-// since, it has the same names for the same files; that no file was damaged is
-// believed for seenFor, unless an object was set aside since.
+// seenLinks is what this process saw of a link folder when it checked or made it. As
+// long as its folders are the same, it has the same names for the same files. That no
+// file was damaged is believed for seenFor, unless an object was set aside since.
 type seenLinks struct {
-	tree             digest.ContentID
-	at               time.Time
-	root, quarantine folderStamp
+	tree       digest.ContentID
+	at         time.Time
+	quarantine folderStamp
 
 	mu sync.Mutex
-	// below has the subfolders by their path, which begins with a slash.
+	// below has the folders by their path: "" for the top, otherwise with a slash before it.
 	below map[string]folderStamp
 }
 
-// folderStamp changes with every name in a folder, and with its mode: nobody can set
+// folderStamp is another one after every change of a folder's names, for nobody can set
 // the time of the last status change.
 type folderStamp struct {
 	inode   uint64
@@ -43,39 +43,54 @@ func stampOf(path string) (folderStamp, error) {
 	return folderStamp{st.Ino, st.Ctim}, nil
 }
 
+// see begins to look at a folder of a tree.
+func (c *linkFolders) see(ref cache.Ref) (*seenLinks, error) {
+	bad, err := stampOf(c.path(quarantineName))
+	return &seenLinks{tree: ref.ID, at: c.now(), quarantine: bad, below: map[string]folderStamp{}}, err
+}
+
+// add notes a folder.
 func (s *seenLinks) add(at string, st *unix.Stat_t) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.below == nil {
-		s.below = map[string]folderStamp{}
-	}
 	s.below[at] = folderStamp{st.Ino, st.Ctim}
 }
 
-// unchanged returns what was seen of a folder of a tree if that still holds. The folder
-// was moved to dir; before is its stamp until then.
-func (c *linkFolders) unchanged(ref cache.Ref, before folderStamp, dir string) *seenLinks {
+// unchanged returns what was seen of a folder if that still holds now. The folder was
+// moved to dir; before is its stamp until then.
+func (c *linkFolders) unchanged(before folderStamp, now *seenLinks, dir string) *seenLinks {
 	found, ok := c.seen.Load(before.inode)
 	if !ok {
 		return nil
 	}
 	seen := found.(*seenLinks)
-	bad, err := stampOf(c.path(quarantineName))
-	if err != nil || seen.tree != ref.ID || seen.root != before || seen.quarantine != bad || c.now().Sub(seen.at) > seenFor {
+	if seen.tree != now.tree || seen.quarantine != now.quarantine || seen.below[""] != before || now.at.Sub(seen.at) > seenFor {
 		return nil
 	}
 	for at, was := range seen.below {
-		if now, err := stampOf(dir + at); err != nil || now != was {
+		if is, err := stampOf(dir + at); at != "" && (err != nil || is != was) {
 			return nil
 		}
 	}
 	return seen
 }
 
-// remember notes what was seen of a folder that this process has just moved to dir.
+// look notes the folders below dir, which was just made.
+func (s *seenLinks) look(dir string, folders []string) (err error) {
+	clear(s.below)
+	for _, at := range folders {
+		if s.below[at], err = stampOf(dir + at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remember notes what was seen of a folder that this process has just moved to dir,
+// which changes the folder itself.
 func (c *linkFolders) remember(seen *seenLinks, dir string) {
-	if root, err := stampOf(dir); err == nil {
-		seen.root = root
-		c.seen.Store(root.inode, seen)
+	if top, err := stampOf(dir); err == nil {
+		seen.below[""] = top
+		c.seen.Store(top.inode, seen)
 	}
 }
