@@ -52,10 +52,7 @@ func (c *linkFolders) TakeLinks(ctx context.Context, ref cache.Ref, dst string) 
 	if err != nil {
 		return nil, fmt.Errorf("take links of tree %s: %w", ref.ID.Short(), err)
 	}
-	now, err := c.see(ref)
-	if err != nil {
-		return nil, err
-	}
+	now := c.see(ref)
 	for _, from := range list {
 		before, err := stampOf(from)
 		if err != nil || os.Rename(from, dst) != nil {
@@ -70,7 +67,7 @@ func (c *linkFolders) TakeLinks(ctx context.Context, ref cache.Ref, dst string) 
 		}
 		if err == nil {
 			c.remember(seen, dst)
-			return nil, nil
+			return nil, nil //nolint:nilnil // nothing is left to make
 		}
 		// If more than the folder is wrong, Materialise reports it.
 		if err := tree.Remove(dst); err != nil {
@@ -80,11 +77,7 @@ func (c *linkFolders) TakeLinks(ctx context.Context, ref cache.Ref, dst string) 
 			return nil, context.Cause(ctx)
 		}
 	}
-	return func(folders []string) {
-		if now.look(dst, folders) == nil {
-			c.remember(now, dst)
-		}
-	}, nil
+	return func(folders []string) { c.made(now, dst, folders) }, nil
 }
 
 // KeepLinks is Cache.KeepLinks.
@@ -122,8 +115,10 @@ func (c *linkFolders) keepLinks(ref cache.Ref, dir string) error {
 	c.hooks.at("links kept")
 	to := c.linksPath(ref) + "-" + rand.Text()
 	err = os.Rename(dir, to)
-	if seen, ok := c.seen.Load(before.inode); ok && err == nil && seen.(*seenLinks).below[""] == before {
-		c.remember(seen.(*seenLinks), to)
+	if now, statErr := stampOf(to); statErr == nil {
+		if seen, ok := c.seen.Load(now.inode); ok { // moving it was a change too
+			seen.(*seenLinks).folders.CompareAndSwap("", before, now)
+		}
 	}
 	return err
 }
@@ -137,7 +132,7 @@ var errStale = errors.New("the folder has other files than the tree")
 // same damage as Place, and objects that were removed or replaced since the links
 // were made, at the cost of one stat an object.
 func (c *linkFolders) checkLinks(ctx context.Context, seen *seenLinks, ref cache.Ref, dir string) error {
-	clear(seen.below)
+	seen.folders.Clear()
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	group.Go(func() error { return c.checkFolder(ctx, group, seen, ref, dir, "") })
@@ -154,7 +149,7 @@ func (c *linkFolders) checkFolder(ctx context.Context, group *errgroup.Group, se
 	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
 		return err
 	}
-	seen.add(at, &st)
+	seen.folders.Store(at, folderStamp{st.Ino, st.Ctim})
 	folder := linkFolder{dir: dir, device: factsOf(&st).device, inodes: make(map[string]uint64)}
 	if err := eachName(dir, func(name []byte, inode uint64) { folder.inodes[string(name)] = inode }); err != nil {
 		return err
