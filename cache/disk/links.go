@@ -135,12 +135,23 @@ func (c *linkFolders) checkLinks(ctx context.Context, seen *seenLinks, ref cache
 	seen.folders.Clear()
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	group.Go(func() error { return c.checkFolder(ctx, group, seen, ref, dir, "") })
+	check := linkCheck{c, seen, group, dir}
+	group.Go(func() error { return check.folder(ctx, ref, "") })
 	return group.Wait()
 }
 
-func (c *linkFolders) checkFolder(ctx context.Context, group *errgroup.Group, seen *seenLinks, ref cache.Ref, root, at string) error {
-	dir, err := os.OpenFile(root+at, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+// linkCheck is a check of a folder, with a goroutine a processor.
+type linkCheck struct {
+	*linkFolders
+	seen  *seenLinks
+	group *errgroup.Group
+	top   string
+}
+
+// folder checks the folder at a path below the one to check.
+func (c linkCheck) folder(ctx context.Context, ref cache.Ref, at string) error {
+	path := c.top + at
+	dir, err := os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return err
 	}
@@ -149,7 +160,7 @@ func (c *linkFolders) checkFolder(ctx context.Context, group *errgroup.Group, se
 	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
 		return err
 	}
-	seen.folders.Store(at, folderStamp{st.Ino, st.Ctim})
+	c.seen.folders.Store(at, folderStamp{st.Ino, st.Ctim})
 	folder := linkFolder{dir: dir, device: factsOf(&st).device, inodes: make(map[string]uint64)}
 	if err := eachName(dir, func(name []byte, inode uint64) { folder.inodes[string(name)] = inode }); err != nil {
 		return err
@@ -160,8 +171,8 @@ func (c *linkFolders) checkFolder(ctx context.Context, group *errgroup.Group, se
 		if !e.IsDir() {
 			return c.checkLink(ctx, folder, e)
 		}
-		below := func() error { return c.checkFolder(ctx, group, seen, e.Ref(), root, at+"/"+e.Name) }
-		if group.TryGo(below) {
+		below := func() error { return c.folder(ctx, e.Ref(), at+"/"+e.Name) }
+		if c.group.TryGo(below) {
 			return nil
 		}
 		return below()

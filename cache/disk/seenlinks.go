@@ -36,10 +36,8 @@ type folderStamp struct {
 
 func stampOf(path string) (folderStamp, error) {
 	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil {
-		return folderStamp{}, &os.PathError{Op: "stat", Path: path, Err: err}
-	}
-	return folderStamp{st.Ino, st.Ctim}, nil
+	err := unix.Lstat(path, &st)
+	return folderStamp{st.Ino, st.Ctim}, os.NewSyscallError("lstat", err)
 }
 
 // see begins to look at a folder of a tree.
@@ -51,23 +49,22 @@ func (c *linkFolders) see(ref cache.Ref) *seenLinks {
 // unchanged returns what was seen of a folder if that still holds now. The folder was
 // moved to dir; before is its stamp until then.
 func (c *linkFolders) unchanged(before folderStamp, now *seenLinks, dir string) *seenLinks {
-	found, ok := c.seen.Load(before.inode)
+	found, _ := c.seen.Load(before.inode)
+	seen, ok := found.(*seenLinks)
 	if !ok {
 		return nil
 	}
-	seen := found.(*seenLinks)
 	top, _ := seen.folders.Load("")
-	same := top == before && seen.tree == now.tree && seen.quarantine == now.quarantine && now.at.Sub(seen.at) <= seenFor
-	seen.folders.Range(func(at, was any) bool {
-		if same && at != "" {
-			is, err := stampOf(dir + at.(string))
-			same = err == nil && is == was
-		}
-		return same
-	})
-	if !same {
+	if top != before || seen.tree != now.tree || seen.quarantine != now.quarantine || now.at.Sub(seen.at) > seenFor {
 		return nil
 	}
+	seen.folders.Range(func(at, was any) bool {
+		is, err := stampOf(dir + at.(string))
+		if at != "" && (err != nil || is != was) {
+			seen = nil
+		}
+		return seen != nil
+	})
 	return seen
 }
 
