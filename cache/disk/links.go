@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -32,6 +33,8 @@ type linkFolders struct {
 	objects *objects
 	// files is where the trees are read from.
 	files cache.Files
+	// seen has a *seenLinks for each folder that this process checked, by inode.
+	seen sync.Map
 }
 
 // linksPath returns the common prefix of the paths of a tree's folders.
@@ -41,34 +44,40 @@ func (c *linkFolders) linksPath(ref cache.Ref) string {
 
 // TakeLinks is Cache.TakeLinks. The process that moves a folder has it alone, so no
 // lock is needed.
-func (c *linkFolders) TakeLinks(ctx context.Context, ref cache.Ref, dst string) (bool, error) {
+func (c *linkFolders) TakeLinks(ctx context.Context, ref cache.Ref, dst string) (made func(folders []string), err error) {
 	if c.readOnly {
-		return false, nil
+		return func([]string) {}, nil
 	}
 	list, err := filepath.Glob(c.linksPath(ref) + "-*")
 	if err != nil {
-		return false, fmt.Errorf("take links of tree %s: %w", ref.ID.Short(), err)
+		return nil, fmt.Errorf("take links of tree %s: %w", ref.ID.Short(), err)
 	}
+	now := c.see(ref)
 	for _, from := range list {
-		if os.Rename(from, dst) != nil {
+		before, err := stampOf(from)
+		if err != nil || os.Rename(from, dst) != nil {
 			continue // taken by another, or another user's
 		}
-		err := c.checkLinks(ctx, ref, dst)
+		seen := c.unchanged(before, now, dst)
+		if seen == nil {
+			seen, err = now, c.checkLinks(ctx, now, ref, dst)
+		}
 		if err == nil {
 			err = os.Chmod(dst, 0o555)
 		}
 		if err == nil {
-			return true, nil
+			c.remember(seen, dst)
+			return nil, nil //nolint:nilnil // nothing is left to make
 		}
 		// If more than the folder is wrong, Materialise reports it.
 		if err := tree.Remove(dst); err != nil {
-			return false, fmt.Errorf("take links of tree %s: %w", ref.ID.Short(), err)
+			return nil, fmt.Errorf("take links of tree %s: %w", ref.ID.Short(), err)
 		}
 		if ctx.Err() != nil {
-			return false, context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
 	}
-	return false, nil
+	return func(folders []string) { c.made(now, dst, folders) }, nil
 }
 
 // KeepLinks is Cache.KeepLinks.
@@ -93,6 +102,10 @@ func (c *linkFolders) keepLinks(ref cache.Ref, dir string) error {
 	if err != nil || len(list) >= linksOfTree {
 		return err
 	}
+	before, err := stampOf(dir)
+	if err != nil {
+		return err
+	}
 	if err := os.Chmod(dir, 0o755); err != nil { // a read-only folder cannot be moved
 		return err
 	}
@@ -100,7 +113,14 @@ func (c *linkFolders) keepLinks(ref cache.Ref, dir string) error {
 		return err
 	}
 	c.hooks.at("links kept")
-	return os.Rename(dir, c.linksPath(ref)+"-"+rand.Text())
+	to := c.linksPath(ref) + "-" + rand.Text()
+	err = os.Rename(dir, to)
+	if now, statErr := stampOf(to); statErr == nil {
+		if seen, ok := c.seen.Load(now.inode); ok { // moving it was a change too
+			seen.(*seenLinks).folders.CompareAndSwap("", before, now)
+		}
+	}
+	return err
 }
 
 // errStale means that a link folder differs from the one that Materialise would
@@ -111,14 +131,26 @@ var errStale = errors.New("the folder has other files than the tree")
 // each file being the object that the cache has now, with its seal. So it finds the
 // same damage as Place, and objects that were removed or replaced since the links
 // were made, at the cost of one stat an object.
-func (c *linkFolders) checkLinks(ctx context.Context, ref cache.Ref, dir string) error {
+func (c *linkFolders) checkLinks(ctx context.Context, seen *seenLinks, ref cache.Ref, dir string) error {
+	seen.folders.Clear()
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	group.Go(func() error { return c.checkFolder(ctx, group, ref, dir) })
+	check := linkCheck{c, seen, group, dir}
+	group.Go(func() error { return check.folder(ctx, ref, "") })
 	return group.Wait()
 }
 
-func (c *linkFolders) checkFolder(ctx context.Context, group *errgroup.Group, ref cache.Ref, path string) error {
+// linkCheck is a check of a folder, with a goroutine a processor.
+type linkCheck struct {
+	*linkFolders
+	seen  *seenLinks
+	group *errgroup.Group
+	top   string
+}
+
+// folder checks the folder at a path below the one to check.
+func (c linkCheck) folder(ctx context.Context, ref cache.Ref, at string) error {
+	path := c.top + at
 	dir, err := os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return err
@@ -128,6 +160,7 @@ func (c *linkFolders) checkFolder(ctx context.Context, group *errgroup.Group, re
 	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
 		return err
 	}
+	c.seen.folders.Store(at, folderStamp{st.Ino, st.Ctim})
 	folder := linkFolder{dir: dir, device: factsOf(&st).device, inodes: make(map[string]uint64)}
 	if err := eachName(dir, func(name []byte, inode uint64) { folder.inodes[string(name)] = inode }); err != nil {
 		return err
@@ -138,8 +171,8 @@ func (c *linkFolders) checkFolder(ctx context.Context, group *errgroup.Group, re
 		if !e.IsDir() {
 			return c.checkLink(ctx, folder, e)
 		}
-		below := func() error { return c.checkFolder(ctx, group, e.Ref(), path+"/"+e.Name) }
-		if group.TryGo(below) {
+		below := func() error { return c.folder(ctx, e.Ref(), at+"/"+e.Name) }
+		if c.group.TryGo(below) {
 			return nil
 		}
 		return below()

@@ -1,11 +1,14 @@
 package disk
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -41,9 +44,9 @@ func linkTree(t testing.TB, c *Cache, ref cache.Ref) string {
 func takeLinks(t testing.TB, c *Cache, ref cache.Ref) (dir string, taken bool) {
 	t.Helper()
 	dir = dataFolder(t)
-	taken, err := c.TakeLinks(t.Context(), ref, dir)
+	made, err := c.TakeLinks(t.Context(), ref, dir)
 	must(t, err)
-	if !taken {
+	if made != nil {
 		if _, err := os.Lstat(dir); err == nil {
 			t.Error("a folder that was not given out is there")
 		}
@@ -127,11 +130,11 @@ func TestLinksInUse(t *testing.T) {
 	for range users {
 		dir := dataFolder(t)
 		all.Go(func() {
-			ok, err := c.TakeLinks(t.Context(), ref, dir)
+			made, err := c.TakeLinks(t.Context(), ref, dir)
 			if err != nil {
 				t.Error(err)
 			}
-			if ok {
+			if made == nil {
 				taken.Add(1)
 				wantLinks(t, c, ref, dir)
 			}
@@ -147,7 +150,8 @@ func TestLinksInUse(t *testing.T) {
 	wantKept(t, c, linksOfTree)
 }
 
-// A folder that is not what would be made now is thrown away.
+// A folder that is not what would be made now is thrown away, also if this process has
+// just made it. Then objects are looked at again after seenFor.
 func TestLinksStale(t *testing.T) {
 	// d1/f1 is a plain file, d2/f5 an executable one.
 	for name, change := range map[string]func(t *testing.T, c *Cache, dir string, plain, twin string){
@@ -178,10 +182,15 @@ func TestLinksStale(t *testing.T) {
 		"folder added":   func(t *testing.T, _ *Cache, dir, _, _ string) { must(t, os.Mkdir(dir+"/new", 0o755)) },
 		"folder removed": func(t *testing.T, _ *Cache, dir, _, _ string) { must(t, tree.Remove(dir+"/d2")) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			c := openTest(t, t.TempDir(), Options{}, hooks{unnamed: true})
+		stale := func(t *testing.T, seen bool) {
+			clk := &clock{}
+			c := openTest(t, t.TempDir(), Options{}, clk.hooks())
 			ref := putTree(t, c, "x", 9)
-			dir := linkTree(t, c, ref)
+			dir := dataFolder(t)
+			made, err := c.TakeLinks(t.Context(), ref, dir)
+			must(t, err)
+			res, err := tree.Materialise(t.Context(), c, ref, dir, tree.Options{Mode: tree.Link})
+			must(t, err)
 			plain, err := tree.Find(t.Context(), c, ref, "d1/f1")
 			must(t, err)
 			twin, err := tree.Find(t.Context(), c, ref, "d2/f5")
@@ -189,20 +198,75 @@ func TestLinksStale(t *testing.T) {
 			if plain.Type != tree.File || twin.Type != tree.Executable {
 				t.Fatalf("%+v, %+v", plain, twin)
 			}
-			must(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-				if d.IsDir() {
-					must(t, os.Chmod(path, 0o755))
-				}
-				return err
-			}))
+			for _, at := range append(res.Folders, "") {
+				must(t, os.Chmod(dir+at, 0o755))
+			}
+			if seen {
+				made(res.Folders)
+			}
+			awaitTick(t, dir)
 			change(t, c, dir, c.objectPath(plain.ID, false), c.objectPath(twin.ID, true))
 			must(t, c.KeepLinks(ref, dir))
 			wantKept(t, c, 1)
+			if folder := !strings.HasPrefix(name, "object") && !strings.HasPrefix(name, "twin"); seen && !folder {
+				used := dataFolder(t)
+				if made, err := c.TakeLinks(t.Context(), ref, used); made != nil || err != nil {
+					t.Errorf("the folder was checked again at once: %v", err)
+				}
+				must(t, c.KeepLinks(ref, used))
+				clk.seconds.Add(int64(seenFor/time.Second) + 1)
+			}
 			if _, taken := takeLinks(t, c, ref); taken {
 				t.Error("it was given out")
 			}
 			wantKept(t, c, 0)
-		})
+		}
+		t.Run(name, func(t *testing.T) { stale(t, false) })
+		t.Run(name+", seen", func(t *testing.T) { stale(t, true) })
+	}
+}
+
+// awaitTick waits until a change of a folder would have another time than its last one.
+func awaitTick(t *testing.T, dir string) {
+	t.Helper()
+	last, err := stampOf(dir)
+	must(t, err)
+	probe := filepath.Join(t.TempDir(), "probe")
+	for range 10_000 {
+		must(t, os.WriteFile(probe, nil, 0o600))
+		now, err := stampOf(probe)
+		must(t, err)
+		must(t, os.Remove(probe))
+		if now.changed != last.changed {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatal("the clock of the file system stands still")
+}
+
+// Once an object was set aside, no folder with it is given out, however recently it was
+// seen.
+func TestLinksSeenQuarantine(t *testing.T) {
+	c := openTest(t, t.TempDir(), Options{}, hooks{unnamed: true})
+	ref := putTree(t, c, "x", 9)
+	must(t, c.KeepLinks(ref, linkTree(t, c, ref)))
+	dir, taken := takeLinks(t, c, ref)
+	if !taken {
+		t.Fatal("nothing was kept")
+	}
+	must(t, c.KeepLinks(ref, dir))
+	awaitTick(t, c.path(quarantineName))
+	plain, err := tree.Find(t.Context(), c, ref, "d1/f1")
+	must(t, err)
+	spoil(t, c.objectPath(plain.ID, false))
+	r, err := c.Open(t.Context(), plain.ID)
+	must(t, err)
+	_, err = io.Copy(io.Discard, r)
+	wantErr(t, errors.Join(err, r.Close()), cache.ErrCorrupt)
+	putTree(t, c, "x", 9)
+	if _, taken := takeLinks(t, c, ref); taken {
+		t.Error("a folder with a damaged file was given out")
 	}
 }
 

@@ -132,14 +132,16 @@ func (ch *child) links(ctx context.Context, name string, ref cache.Ref) error {
 	}
 	dir += "/data"
 	for range 2 {
-		taken, err := ch.c.TakeLinks(ctx, ref, dir)
+		made, err := ch.c.TakeLinks(ctx, ref, dir)
 		if err != nil {
 			return err
 		}
-		if !taken {
-			if _, err := tree.Materialise(ctx, ch.c, ref, dir, tree.Options{Mode: tree.Link}); err != nil {
+		if made != nil {
+			res, err := tree.Materialise(ctx, ch.c, ref, dir, tree.Options{Mode: tree.Link})
+			if err != nil {
 				return err
 			}
+			made(res.Folders)
 		}
 		if err := ch.c.KeepLinks(ref, dir); err != nil {
 			return err

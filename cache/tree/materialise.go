@@ -51,6 +51,8 @@ type Result struct {
 	Linked, Cloned, Copied int64
 	// BytesCopied is the new space taken on disk.
 	BytesCopied int64
+	// Folders are the subfolders by their path below the tree, with a slash before it.
+	Folders []string
 }
 
 // Count returns a function for Options.Progress, for one call, that adds the
@@ -131,7 +133,7 @@ func (m *materialiser) run(ctx context.Context, ref cache.Ref, dst string) (err 
 	if err := m.fill(ctx, ref, root); err != nil {
 		return err
 	}
-	if err := m.seal(ctx, ref, root); err != nil {
+	if err := m.seal(ctx, ref, root, ""); err != nil {
 		return err
 	}
 	return publishDir(root, dst, m.dirMode())
@@ -276,15 +278,16 @@ func (m *materialiser) dirMode() fs.FileMode {
 
 // seal sets the modes of the folders below the root, once nothing more is put
 // into them.
-func (m *materialiser) seal(ctx context.Context, ref cache.Ref, root string) error {
+func (m *materialiser) seal(ctx context.Context, ref cache.Ref, root, at string) error {
 	return Each(ctx, m.store, ref, func(e Entry) error {
 		if !e.IsDir() {
 			return nil
 		}
-		path := root + "/" + e.Name
-		if err := m.seal(ctx, e.Ref(), path); err != nil {
+		below := at + "/" + e.Name
+		if err := m.seal(ctx, e.Ref(), root, below); err != nil {
 			return err
 		}
-		return os.Chmod(path, m.dirMode())
+		m.done.Folders = append(m.done.Folders, below)
+		return os.Chmod(root+below, m.dirMode())
 	})
 }

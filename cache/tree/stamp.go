@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"os"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -31,7 +32,6 @@ type stamper struct {
 	ctx  context.Context // of one call of Stamp
 	hash *digest.Writer
 	line []byte
-	buf  [32 << 10]byte
 }
 
 // entry adds an entry of an open folder, and everything below it, under a name.
@@ -62,8 +62,9 @@ func (s *stamper) below(dir int, name string) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
-	list, err := s.names(fd)
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	list, err := f.Readdirnames(-1)
 	if err != nil {
 		return err
 	}

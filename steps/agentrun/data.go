@@ -69,18 +69,20 @@ func (s *setup) shareData(ctx context.Context, ref cache.Ref) (files, bytes int6
 		}
 	}
 	opts := tree.Options{Mode: tree.Copy, Progress: func(r tree.Result) { tell(r.Files, r.Bytes) }}
+	var made func(folders []string)
 	if s.runtime.Isolates {
 		opts.Mode = tree.Link
-		if taken, err := s.env.Store.TakeLinks(ctx, ref, s.dirs.data); err != nil {
+		if made, err = s.env.Store.TakeLinks(ctx, ref, s.dirs.data); err != nil {
 			return 0, 0, err
-		} else if taken {
+		} else if made == nil {
 			tell(ref.Files, ref.Size)
 			s.passOnData(ref)
 			return 0, 0, nil
 		}
 	}
 	done, err := tree.Materialise(ctx, s.env.Store, ref, s.dirs.data, opts)
-	if err == nil && s.runtime.Isolates && done.Linked == ref.Files {
+	if err == nil && made != nil && done.Linked == ref.Files {
+		made(done.Folders)
 		s.passOnData(ref)
 	}
 	return done.Copied + done.Cloned, done.BytesCopied, err

@@ -12,6 +12,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/cachetest"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
 )
 
 // dataOf returns the folder that an agent sees as its data.
@@ -112,4 +113,56 @@ func TestDataOfResumed(t *testing.T) {
 	if r := run(t, b, args); !r.Stats.Resumed || data == "" {
 		t.Errorf("it was not resumed: %+v", r)
 	}
+}
+
+// What an agent in a sandbox tries with its data changes neither its links, which the
+// next attempt takes without looking at the files, nor the cache.
+func TestDataLinksHostile(t *testing.T) {
+	boxed := sandbox.New(sandbox.Options{Dir: t.TempDir()}).Runtime()
+	if here := boxed.Here(); !here.OK {
+		t.Skip(here.Because)
+	}
+	b := newBench(t, boxed)
+	dir := t.TempDir()
+	store := openStore(t, dir)
+	cachetest.Removable(t, dir)
+	b.Store = store
+	args := values(b, t, shell(`cp $MLEFLOW_SAMPLE $SUBMISSION_DIR/submission.csv
+		try() { "$@" >/dev/null 2>&1 && echo "did: $*"; }
+		cd "$DATA_DIR"
+		try mount -o remount,rw "$DATA_DIR"; try mount -o remount,bind,rw "$DATA_DIR"; try umount "$DATA_DIR"
+		try unshare -Urm mount -o remount,bind,rw "$DATA_DIR"
+		for f in . train.csv deep deep/er/file.txt /proc/self/cwd/train.csv; do
+			try chmod 777 $f; try touch $f; try touch -d @1 $f; try chown 0 $f
+		done
+		for f in train.csv deep/new deep/er/file.txt; do try sh -c "echo spoilt > $f"; try sh -c "echo spoilt 1<> $f"; done
+		try ln train.csv deep/new; try ln train.csv $AGENT_DIR/new; try mv train.csv deep; try mv deep other; try rm -f train.csv; try mkdir new
+		try python3 -c 'import mmap, os; f = os.open("train.csv", os.O_RDWR); mmap.mmap(f, 1)[0] = 0'
+		echo tried`))
+	args["runtime"] = cty.StringVal(boxed.Name)
+	var folders []os.FileInfo
+	for i := range 3 {
+		args["seed"] = cty.NumberIntVal(int64(i))
+		if r := run(t, b, args); r.Logs["output.log"] != "tried\n" {
+			t.Errorf("attempt %d: %s", i, r.Logs["output.log"])
+		}
+		list, err := filepath.Glob(filepath.Join(dir, "links", "*"))
+		if err != nil || len(list) != 1 {
+			t.Fatalf("kept: %q, %v", list, err)
+		}
+		info, err := os.Stat(list[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		folders = append(folders, info)
+		if !os.SameFile(info, folders[0]) {
+			t.Errorf("attempt %d did not take the folder of the first", i)
+		}
+		for name, text := range toyData {
+			if got, err := os.ReadFile(filepath.Join(list[0], name)); err != nil || string(got) != text {
+				t.Errorf("%s holds %q, %v", name, got, err)
+			}
+		}
+	}
+	wantUndamaged(t, store)
 }
