@@ -118,10 +118,9 @@ func openFile(dir int, name, path string, flags int, mode uint32) (*os.File, err
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// shardPath returns the folder of the objects whose digest starts with b.
-func (c *folder) shardPath(b byte) string {
-	return c.dir + "/objects/" + hex.EncodeToString([]byte{b})
-}
+// shardName returns the folder of the objects whose digest starts with b, below the
+// cache folder.
+func shardName(b byte) string { return objectsName + "/" + hex.EncodeToString([]byte{b}) }
 
 // checkFormat reads the version of the layout. A folder without one becomes a
 // cache if it is empty or an unfinished cache.

@@ -286,11 +286,24 @@ func (d *decoder) fast(limit int) error {
 	return nil
 }
 
-// match copies size bytes from back bytes before w, and up to seven more.
+// match copies size bytes from back bytes before w, and up to 15 more.
 func match(out []byte, w, back, size int) {
+	if back < 8 || size > 64 {
+		repeat(out, w, back, size)
+		return
+	}
+	for from, end := w-back, w+size; w < end; from, w = from+16, w+16 {
+		to, of := out[w:w+16:len(out)], out[from:from+16:len(out)]
+		binary.LittleEndian.PutUint64(to, binary.LittleEndian.Uint64(of))
+		binary.LittleEndian.PutUint64(to[8:], binary.LittleEndian.Uint64(of[8:]))
+	}
+}
+
+// repeat is match for long ones, and for those whose bytes repeat within a word.
+func repeat(out []byte, w, back, size int) {
 	from, to := out[w-back:], out[w:w+size+8]
 	switch {
-	case back >= size && size > 64:
+	case back >= size:
 		copy(to[:size], from)
 	case back >= 8:
 		for i := 0; i < size; i += 8 {
