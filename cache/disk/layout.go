@@ -154,6 +154,9 @@ func initialise(dir string) error {
 	}
 	for _, d := range list {
 		if !slices.Contains(folderNames, d.Name()) && d.Name() != sandboxName && !strings.HasPrefix(d.Name(), formatName) {
+			if _, err := os.Lstat(filepath.Join(dir, formatName)); err == nil {
+				return checkFormat(dir, false) // another process was first
+			}
 			return fmt.Errorf("it is not a cache (it has no format file) and not empty (it contains %q): choose an empty folder", d.Name())
 		}
 	}

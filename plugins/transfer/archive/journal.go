@@ -128,8 +128,9 @@ func (f *finished) append(b []byte) []byte {
 	return append(b, '\n')
 }
 
-// journalBytes are written at once: 40 lines or so, whose entries a kill costs.
-const journalBytes = 4 << 10
+// journalBytes are written at once: ten lines or so, whose small entries are
+// unpacked again after a kill.
+const journalBytes = 1 << 10
 
 // write adds a line. That of a large entry is in the ingest when it returns.
 func (j *journal) write(f finished) error {
