@@ -279,31 +279,23 @@ func (d *decoder) fast(limit int) error {
 			keep()
 			return ErrCorrupt
 		}
-		match(out, w, back, size)
+		if to, of := out[w:w+16], out[w-back:]; back >= 8 && size <= 16 { // most matches, without a call
+			binary.LittleEndian.PutUint64(to, binary.LittleEndian.Uint64(of))
+			binary.LittleEndian.PutUint64(to[8:], binary.LittleEndian.Uint64(of[8:]))
+		} else {
+			match(out, w, back, size)
+		}
 		w += size
 	}
 	keep()
 	return nil
 }
 
-// match copies size bytes from back bytes before w, and up to 15 more.
+// match copies size bytes from back bytes before w, and up to seven more.
 func match(out []byte, w, back, size int) {
-	if back < 8 || size > 64 {
-		repeat(out, w, back, size)
-		return
-	}
-	for from, end := w-back, w+size; w < end; from, w = from+16, w+16 {
-		to, of := out[w:w+16:len(out)], out[from:from+16:len(out)]
-		binary.LittleEndian.PutUint64(to, binary.LittleEndian.Uint64(of))
-		binary.LittleEndian.PutUint64(to[8:], binary.LittleEndian.Uint64(of[8:]))
-	}
-}
-
-// repeat is match for long ones, and for those whose bytes repeat within a word.
-func repeat(out []byte, w, back, size int) {
 	from, to := out[w-back:], out[w:w+size+8]
 	switch {
-	case back >= size:
+	case back >= size && size > 64:
 		copy(to[:size], from)
 	case back >= 8:
 		for i := 0; i < size; i += 8 {
