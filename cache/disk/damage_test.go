@@ -105,8 +105,8 @@ func TestVerify(t *testing.T) {
 	overwrite(t, c.objectPath(badFile.ID, false), flip)
 	must(t, os.Remove(c.objectPath(goneFile.ID, false)))
 	must(t, os.WriteFile(c.path("objects", "00-stray"), nil, 0o644))
-	must(t, os.MkdirAll(c.shardPath(7), 0o755))
-	must(t, os.WriteFile(c.shardPath(7)+"/stray", nil, 0o644))
+	must(t, os.MkdirAll(c.path(shardName(7)), 0o755))
+	must(t, os.WriteFile(c.path(shardName(7), "stray"), nil, 0o644))
 	var done, total int64
 	res, err = c.Verify(t.Context(), VerifyOptions{Progress: func(p VerifyProgress) { done, total = p.Objects, p.TotalObjects }})
 	must(t, err)
@@ -129,7 +129,7 @@ func TestVerify(t *testing.T) {
 	if has(t, c, "bad") || has(t, c, "gone") || !has(t, c, "good") {
 		t.Error("the wrong records were dropped")
 	}
-	must(t, os.Remove(c.shardPath(7)+"/stray"))
+	must(t, os.Remove(c.path(shardName(7), "stray")))
 	wantVerified(t, c)
 }
 

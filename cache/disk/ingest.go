@@ -71,7 +71,7 @@ func (in *ingest) Write(p []byte) (int, error) {
 			in.n += len(p)
 			return len(p), nil
 		}
-		if err := in.create(in.c.path(tmpName)); err != nil {
+		if err := in.create(tmpName); err != nil {
 			return 0, in.fail(err)
 		}
 		if err := in.append(in.small[:in.n]); err != nil {
@@ -201,7 +201,7 @@ func (in *ingest) publish(ctx context.Context, ref cache.Ref) error {
 			return err
 		}
 		in.ctx = ctx
-		if err := in.create(in.c.shardPath(ref.ID[0])); err != nil {
+		if err := in.create(shardName(ref.ID[0])); err != nil {
 			return err
 		}
 		if err := in.write(in.small[:in.n]); err != nil {

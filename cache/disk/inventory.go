@@ -33,7 +33,7 @@ func (c *objects) eachShard(fn func(b byte, names []string) error) error {
 			continue
 		}
 		b := digits[0]
-		list, err := names(c.shardPath(b))
+		list, err := names(c.path(shardName(b)))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -118,10 +118,9 @@ func openFile(dir int, name, path string, flags int, mode uint32) (*os.File, err
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// shardPath returns the folder of the objects whose digest starts with b.
-func (c *folder) shardPath(b byte) string {
-	return c.dir + "/objects/" + hex.EncodeToString([]byte{b})
-}
+// shardName returns the folder of the objects whose digest starts with b, below the
+// cache folder.
+func shardName(b byte) string { return objectsName + "/" + hex.EncodeToString([]byte{b}) }
 
 // checkFormat reads the version of the layout. A folder without one becomes a
 // cache if it is empty or an unfinished cache.
@@ -155,6 +154,9 @@ func initialise(dir string) error {
 	}
 	for _, d := range list {
 		if !slices.Contains(folderNames, d.Name()) && d.Name() != sandboxName && !strings.HasPrefix(d.Name(), formatName) {
+			if _, err := os.Lstat(filepath.Join(dir, formatName)); err == nil {
+				return checkFormat(dir, false) // another process was first
+			}
 			return fmt.Errorf("it is not a cache (it has no format file) and not empty (it contains %q): choose an empty folder", d.Name())
 		}
 	}

@@ -153,10 +153,10 @@ func (c *objects) publish(f *os.File, named bool, id digest.ContentID, executabl
 	// that it is in use.
 	c.leases.lease.use(id)
 	c.hooks.at("publish")
-	to := c.objectPath(id, executable)
+	to := objectName(id, executable)
 	err := c.linkObject(f, named, to)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := os.Mkdir(c.shardPath(id[0]), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := os.Mkdir(c.path(shardName(id[0])), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 			return false, err
 		}
 		err = c.linkObject(f, named, to)
@@ -165,7 +165,7 @@ func (c *objects) publish(f *os.File, named bool, id digest.ContentID, executabl
 		return false, nil
 	}
 	if err != nil {
-		return false, &os.LinkError{Op: "publish", Old: f.Name(), New: to, Err: err}
+		return false, &os.LinkError{Op: "publish", Old: f.Name(), New: c.path(to), Err: err}
 	}
 	c.hooks.at("published")
 	c.shards[id[0]].add(id)
@@ -176,7 +176,7 @@ func (c *objects) publish(f *os.File, named bool, id digest.ContentID, executabl
 // Other files may be hard links to the object, and must keep sharing its blocks.
 func (c *objects) linkObject(f *os.File, named bool, to string) error {
 	if named {
-		return unix.Link(f.Name(), to)
+		return unix.Linkat(unix.AT_FDCWD, f.Name(), int(c.file.Fd()), to, 0)
 	}
-	return linkFile(f, to)
+	return linkFile(f, int(c.file.Fd()), to)
 }

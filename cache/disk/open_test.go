@@ -88,3 +88,17 @@ func TestOpenRefuses(t *testing.T) {
 		must(t, openTest(t, dir, Options{}, hooks{unnamed: true}).Close())
 	})
 }
+
+// A process that finds no format file may list the folder when another one has
+// finished it.
+func TestInitialiseTwice(t *testing.T) {
+	dir := t.TempDir()
+	must(t, openTest(t, dir, Options{}, hooks{unnamed: true}).Close())
+	if err := initialise(dir); err != nil {
+		t.Error(err)
+	}
+	must(t, os.WriteFile(dir+"/format", []byte("mleflow cache 9\n"), 0o644))
+	if err := initialise(dir); err == nil || !strings.Contains(err.Error(), "its format is") {
+		t.Errorf("another version: %v", err)
+	}
+}

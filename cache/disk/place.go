@@ -150,7 +150,7 @@ func (c *placing) freshInode(ctx context.Context, id digest.ContentID, executabl
 			tmp = f.Name()
 		} else if err := ignoreMissing(os.Remove(tmp)); err != nil {
 			return err
-		} else if err := linkFile(f, tmp); err != nil {
+		} else if err := linkFile(f, unix.AT_FDCWD, tmp); err != nil {
 			return err
 		}
 		return os.Rename(tmp, c.objectPath(id, executable))
@@ -171,7 +171,7 @@ func (c *placing) duplicate(ctx context.Context, id digest.ContentID, use func(f
 		return err
 	}
 	defer r.Close()
-	f, named, err := c.leases.tempFile(c.shardPath(id[0]))
+	f, named, err := c.leases.tempFile(shardName(id[0]))
 	if err != nil {
 		return c.explain(err)
 	}

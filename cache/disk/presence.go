@@ -49,7 +49,7 @@ func (c *objects) present(id digest.ContentID) bool {
 	// Listing the folder costs as much as asking for a fifth of the names one by
 	// one, so asking for fewer wastes little.
 	if n := s.asked.Add(1); n >= 8 && int64(n) >= c.state.objects.Load()/(256*16) && s.list.Load() == nil {
-		s.load(c.shardPath(id[0]))
+		s.load(c.path(shardName(id[0])))
 	}
 	return true
 }

@@ -29,31 +29,31 @@ func futimens(f *os.File, ts unix.Timespec) error {
 // canUnnamed is true because most file systems can have files without a name.
 const canUnnamed = true
 
-// openUnnamed creates a file without a name in dir, with the mode of an object
-// as far as the umask permits.
-func openUnnamed(dir string) (*os.File, error) {
-	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o444)
+// openUnnamed creates a file without a name in a folder below dir, with the mode of
+// an object as far as the umask permits.
+func openUnnamed(dir *os.File, name string) (*os.File, error) {
+	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_TMPFILE|unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o444)
 	if err != nil {
-		return nil, &os.PathError{Op: "open temporary file in", Path: dir, Err: err}
+		return nil, &os.PathError{Op: "open temporary file in", Path: name, Err: err}
 	}
-	return os.NewFile(uintptr(fd), dir+"/(unnamed)"), nil
+	return os.NewFile(uintptr(fd), name+"/(unnamed)"), nil
 }
 
 // noEmptyPath is set once the kernel has refused to link open files directly
 // (AT_EMPTY_PATH).
 var noEmptyPath atomic.Bool
 
-// linkFile gives an open file a (further) name.
-func linkFile(f *os.File, path string) error {
+// linkFile gives an open file a (further) name in the folder dir.
+func linkFile(f *os.File, dir int, name string) error {
 	fd := int(f.Fd())
 	if !noEmptyPath.Load() {
-		err := unix.Linkat(fd, "", unix.AT_FDCWD, path, unix.AT_EMPTY_PATH)
+		err := unix.Linkat(fd, "", dir, name, unix.AT_EMPTY_PATH)
 		// ENOENT may also mean that this process lacks the permission.
 		if err != unix.ENOENT && err != unix.EPERM && err != unix.EINVAL {
 			return err
 		}
 	}
-	err := unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
+	err := unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), dir, name, unix.AT_SYMLINK_FOLLOW)
 	if err == nil {
 		noEmptyPath.Store(true)
 	}

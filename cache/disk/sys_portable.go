@@ -18,12 +18,14 @@ import (
 // canUnnamed says that every file has a name.
 const canUnnamed = false
 
-func openUnnamed(dir string) (*os.File, error) {
-	return nil, &os.PathError{Op: "open temporary file in", Path: dir, Err: unix.EOPNOTSUPP}
+func openUnnamed(_ *os.File, name string) (*os.File, error) {
+	return nil, &os.PathError{Op: "open temporary file in", Path: name, Err: unix.EOPNOTSUPP}
 }
 
 // linkFile gives a second name to an open file that has one.
-func linkFile(f *os.File, path string) error { return unix.Link(f.Name(), path) }
+func linkFile(f *os.File, dir int, name string) error {
+	return unix.Linkat(unix.AT_FDCWD, f.Name(), dir, name, 0)
+}
 
 // masksObjects reports true: files are created for their owner only.
 func masksObjects() bool { return true }

@@ -18,9 +18,9 @@ import (
 // system can keep both close together.
 func (c *leases) tempFile(home string) (f *os.File, named bool, err error) {
 	if c.hooks.unnamed {
-		f, err = openUnnamed(home)
+		f, err = openUnnamed(c.file, home)
 		if errors.Is(err, fs.ErrNotExist) {
-			f, err = openUnnamed(c.path(tmpName))
+			f, err = openUnnamed(c.file, tmpName)
 		}
 		if err == nil {
 			return f, false, nil

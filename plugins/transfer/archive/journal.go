@@ -25,13 +25,7 @@ type journal struct {
 	in cache.Ingest
 
 	mu      sync.Mutex
-	idle    sync.Cond // while nobody writes
-	waiting []byte    // lines for the next write
-	spare   []byte
-	working bool
-	// lines counts the lines passed to write; written of them are in the ingest.
-	lines, written int64
-	err            error
+	waiting []byte // lines for the next write
 }
 
 // openJournal opens the journal of a key; with "" there is none.
@@ -43,9 +37,7 @@ func openJournal(ctx context.Context, store cache.Store, key string) (*journal, 
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
-	j := &journal{in: in}
-	j.idle.L = &j.mu
-	return j, nil
+	return &journal{in: in}, nil
 }
 
 // finished is a line of a journal.
@@ -136,8 +128,11 @@ func (f *finished) append(b []byte) []byte {
 	return append(b, '\n')
 }
 
-// write adds a line, which is in the ingest when it returns. Lines that arrive
-// while another goroutine writes are combined in the next write.
+// journalBytes are written at once: ten lines or so, whose small entries are
+// unpacked again after a kill.
+const journalBytes = 1 << 10
+
+// write adds a line. That of a large entry is in the ingest when it returns.
 func (j *journal) write(f finished) error {
 	if j.in == nil {
 		return nil
@@ -145,31 +140,22 @@ func (j *journal) write(f finished) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.waiting = f.append(j.waiting)
-	j.lines++
-	for mine := j.lines; j.written < mine && j.err == nil; {
-		if j.working {
-			j.idle.Wait()
-			continue
-		}
-		j.flush()
+	if len(j.waiting) < journalBytes && f.ref.Size <= smallEntry {
+		return nil
 	}
-	return j.err
+	return j.flush()
 }
 
-// flush writes the waiting lines. The caller holds the lock, which is released
-// during the write.
-func (j *journal) flush() {
-	lines, upTo := j.waiting, j.lines
-	j.waiting, j.working = j.spare[:0], true
-	j.mu.Unlock()
-	_, err := j.in.Write(lines)
-	j.mu.Lock()
-	if j.spare, j.working = lines, false; err != nil {
-		j.err = fmt.Errorf("write journal: %w", err)
-	} else {
-		j.written = upTo
+// flush writes the waiting lines. The caller holds the lock.
+func (j *journal) flush() error {
+	if len(j.waiting) == 0 {
+		return nil
 	}
-	j.idle.Broadcast()
+	_, err := j.in.Write(j.waiting)
+	if j.waiting = j.waiting[:0]; err != nil {
+		return fmt.Errorf("write journal: %w", err)
+	}
+	return nil
 }
 
 // close keeps the journal for another process.
@@ -177,6 +163,7 @@ func (j *journal) close() error {
 	if j.in == nil {
 		return nil
 	}
+	_ = j.flush() // without these lines their entries are unpacked again
 	return j.in.Close()
 }
 

@@ -279,7 +279,12 @@ func (d *decoder) fast(limit int) error {
 			keep()
 			return ErrCorrupt
 		}
-		match(out, w, back, size)
+		if to, of := out[w:w+16], out[w-back:]; back >= 8 && size <= 16 { // most matches, without a call
+			binary.LittleEndian.PutUint64(to, binary.LittleEndian.Uint64(of))
+			binary.LittleEndian.PutUint64(to[8:], binary.LittleEndian.Uint64(of[8:]))
+		} else {
+			match(out, w, back, size)
+		}
 		w += size
 	}
 	keep()
