@@ -29,6 +29,8 @@ type Options struct {
 	// Private are folders, such as the cache, whose content must not reach
 	// untrusted code.
 	Private []string
+	// Digests is the file in which digests of large local files are remembered, if any.
+	Digests string
 	// Version is the version of the program.
 	Version string
 	Cache   cache.Cache
@@ -90,7 +92,7 @@ func (e *Engine) Build(path string, specs []config.StepSpec) (*Program, diag.Lis
 }
 
 func (e *Engine) language(in config.Inputs) config.Options {
-	return config.Options{Kinds: e.opts.Kinds, Functions: e.opts.Functions, Version: e.opts.Version, Private: e.opts.Private, Files: in.Files, Shipped: e.opts.Shipped}
+	return config.Options{Kinds: e.opts.Kinds, Functions: e.opts.Functions, Version: e.opts.Version, Private: e.opts.Private, Digests: e.opts.Digests, Files: in.Files, Shipped: e.opts.Shipped}
 }
 
 func (e *Engine) expand(p *config.Pipeline, diags diag.List, in config.Inputs) (*Program, diag.List) {

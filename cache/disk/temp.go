@@ -43,7 +43,10 @@ func (c *leases) processDir() (string, error) {
 		return "", fmt.Errorf("make work folder: the disk of the cache %s is full", c.dir)
 	}
 	dir := c.path(tmpName, c.lease.id)
-	if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+	switch err := os.Mkdir(dir, 0o777); {
+	case err == nil:
+		scatter(dir)
+	case !errors.Is(err, fs.ErrExist):
 		return "", err
 	}
 	return dir, nolink.Check(dir, "")

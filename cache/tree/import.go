@@ -27,6 +27,8 @@ type ImportOptions struct {
 	// Skip, if set, leaves out the files and folders for which it returns true,
 	// given their path below the folder.
 	Skip func(path string) bool
+	// Known, if set, returns the content of an open file, which may call read for it.
+	Known func(f *os.File, read func() (cache.Ref, error)) (cache.Ref, error)
 	// Workers is the number of files read at once; 0 means one per processor.
 	Workers int
 	// Progress, if set, is called with the files and bytes stored so far, by one
@@ -219,16 +221,27 @@ func (im *importer) file(path string, buf []byte) (cache.Ref, bool, error) {
 	if !info.Mode().IsRegular() {
 		return cache.Ref{}, false, specialError(path, info.Mode())
 	}
+	read := func() (cache.Ref, error) { return im.read(f, buf) }
+	var ref cache.Ref
+	if im.opts.Known != nil {
+		ref, err = im.opts.Known(f, read)
+	} else {
+		ref, err = read()
+	}
+	return ref, info.Mode()&0o100 != 0, err
+}
+
+// read stores an open file.
+func (im *importer) read(f *os.File, buf []byte) (cache.Ref, error) {
 	in, err := im.store.Ingest(im.ctx, "")
 	if err != nil {
-		return cache.Ref{}, false, err
+		return cache.Ref{}, err
 	}
 	defer in.Close()
 	if err := im.copy(in, f, buf); err != nil {
-		return cache.Ref{}, false, fmt.Errorf("read %s: %w", path, err)
+		return cache.Ref{}, fmt.Errorf("read %s: %w", f.Name(), err)
 	}
-	ref, err := in.Commit(im.ctx, cache.Ref{})
-	return ref, info.Mode()&0o100 != 0, err
+	return in.Commit(im.ctx, cache.Ref{})
 }
 
 // copy is io.CopyBuffer that can be cancelled.

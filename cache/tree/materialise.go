@@ -2,6 +2,7 @@ package tree
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -114,29 +115,28 @@ const (
 )
 
 func (m *materialiser) run(ctx context.Context, ref cache.Ref, dst string) (err error) {
-	tmp, err := os.MkdirTemp(filepath.Dir(dst), "."+filepath.Base(dst)+".part-")
-	if err != nil {
-		return err
-	}
+	part := filepath.Join(filepath.Dir(dst), "."+filepath.Base(dst)+".part-"+rand.Text()[:8])
 	defer func() {
-		if removeErr := Remove(tmp); err == nil {
+		if removeErr := Remove(part); err == nil {
 			err = removeErr
 		}
 	}()
-	root := filepath.Join(tmp, "root")
 	if ref.Kind != cache.Tree {
-		if err := m.file(ctx, NewEntry("root", ref, false), root); err != nil {
+		if err := m.file(ctx, NewEntry("part", ref, false), part); err != nil {
 			return err
 		}
-		return publishFile(root, dst)
+		return publishFile(part, dst)
 	}
-	if err := m.fill(ctx, ref, root); err != nil {
+	if err := os.Mkdir(part, 0o700); err != nil {
 		return err
 	}
-	if err := m.seal(ctx, ref, root, ""); err != nil {
+	if err := m.fill(ctx, ref, part); err != nil {
 		return err
 	}
-	return publishDir(root, dst, m.dirMode())
+	if err := m.seal(ctx, ref, part, ""); err != nil {
+		return err
+	}
+	return publishDir(part, dst, m.dirMode())
 }
 
 // publishFile moves a file to its place without replacing anything.
@@ -167,7 +167,7 @@ func (m *materialiser) fill(ctx context.Context, ref cache.Ref, root string) err
 	m.jobs = make(chan placeJob, m.opts.Workers)
 	group.Go(func() error {
 		defer close(m.jobs)
-		return m.dir(ctx, ref, root)
+		return m.files(ctx, ref, root)
 	})
 	for range m.opts.Workers {
 		group.Go(func() error {
@@ -184,11 +184,8 @@ func (m *materialiser) fill(ctx context.Context, ref cache.Ref, root string) err
 	return group.Wait()
 }
 
-// dir creates a folder and passes its files to the workers.
-func (m *materialiser) dir(ctx context.Context, ref cache.Ref, path string) error {
-	if err := os.Mkdir(path, 0o755); err != nil {
-		return err
-	}
+// files creates the folders of a folder and passes its files to the workers.
+func (m *materialiser) files(ctx context.Context, ref cache.Ref, path string) error {
 	next := placeJob{dir: path}
 	pass := func() error {
 		select {
@@ -201,7 +198,11 @@ func (m *materialiser) dir(ctx context.Context, ref cache.Ref, path string) erro
 	}
 	err := Each(ctx, m.store, ref, func(e Entry) error {
 		if e.IsDir() {
-			return m.dir(ctx, e.Ref(), path+"/"+e.Name)
+			below := path + "/" + e.Name
+			if err := os.Mkdir(below, 0o755); err != nil {
+				return err
+			}
+			return m.files(ctx, e.Ref(), below)
 		}
 		next.entries, next.bytes = append(next.entries, e), next.bytes+e.Size
 		if len(next.entries) == jobFiles || next.bytes >= jobBytes {

@@ -50,7 +50,7 @@ func RemoteCache(path string, src []byte, files map[string][]byte) (address stri
 // with the files that it extends.
 func settingsOf(path string, src []byte, files map[string][]byte, shipped fs.FS, name string) iter.Seq[*hcl.Attribute] {
 	return func(yield func(*hcl.Attribute) bool) {
-		from := local.Folder(folderOf(path), nil)
+		from := local.Folder(folderOf(path), nil, local.NewDigests(""))
 		from.Ship(shipped)
 		if files != nil {
 			var err error

@@ -85,7 +85,7 @@ func newPipeline(path string, opts Options) *Pipeline {
 		budget: &bounded.Budget{},
 	}
 	p.kinds = opts.Kinds
-	p.local = local.Folder(folderOf(path), opts.Private)
+	p.local = local.Folder(folderOf(path), opts.Private, local.NewDigests(opts.Digests))
 	p.local.Ship(opts.Shipped)
 	return p
 }

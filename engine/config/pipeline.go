@@ -164,6 +164,8 @@ type Options struct {
 	// Private are folders whose content must not reach untrusted code, such as
 	// the cache.
 	Private []string
+	// Digests is the file in which digests of large local files are remembered, if any.
+	Digests string
 	// Files are the files that a past run recorded, by name, for a pipeline
 	// that is expanded again; nil reads the pipeline's folder.
 	Files map[string][]byte

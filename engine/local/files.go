@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -67,6 +68,7 @@ type Files struct {
 	// untrusted code.
 	dir     string
 	private []string
+	digests *Digests
 	// shipped has the pipeline files that are used if the folder has none.
 	shipped fs.FS
 
@@ -224,9 +226,7 @@ func (c *content) Text() (string, error) {
 
 // Store implements step.Local.
 func (c *content) Store(ctx context.Context, store cache.Building) error {
-	if _, err := store.Has(ctx, c.Ref.ID); err == nil && c.Op == "file" {
-		return nil
-	} else if err != nil && !errors.Is(err, cache.ErrNotFound) {
+	if err := present(ctx, store, c.Ref); !errors.Is(err, cache.ErrNotFound) && !errors.Is(err, cache.ErrCorrupt) {
 		return err
 	}
 	if c.files.read == nil {
@@ -235,7 +235,7 @@ func (c *content) Store(ctx context.Context, store cache.Building) error {
 		}
 		return fmt.Errorf("%s of the recorded run: %w", c.Path(), cache.ErrNotFound)
 	}
-	ref, err := c.files.store(ctx, store, c.Answer)
+	ref, err := c.files.store(ctx, store, c.Answer, unknown)
 	switch {
 	case err != nil:
 		return fmt.Errorf("store %s: %w", c.Path(), err)
@@ -243,6 +243,17 @@ func (c *content) Store(ctx context.Context, store cache.Building) error {
 		return fmt.Errorf("%s changed after the plan was made; apply again", c.Path())
 	}
 	return nil
+}
+
+// present returns an error unless the store has all of a file or tree.
+func present(ctx context.Context, store cache.Store, ref cache.Ref) error {
+	if _, err := store.Has(ctx, ref.ID); err != nil || ref.Kind != cache.Tree {
+		return err
+	}
+	return tree.Walk(ctx, store, ref, func(_ string, e tree.Entry) error {
+		_, err := store.Has(ctx, e.ID)
+		return err
+	})
 }
 
 // Reads returns the part of the folder that was read and contains the absolute

@@ -28,9 +28,9 @@ var defaultExclude = []string{".git", "__pycache__", "*.pyc", ".ipynb_checkpoint
 
 // Folder returns the Files of the folder dir, an absolute path. Files below one
 // of the private folders are marked private. A folder that contains a private
-// folder excludes it.
-func Folder(dir string, private []string) *Files {
-	f := &Files{dir: dir, answers: map[string]*answer{}}
+// folder excludes it. Digests may be known.
+func Folder(dir string, private []string, digests *Digests) *Files {
+	f := &Files{dir: dir, digests: digests, answers: map[string]*answer{}}
 	for _, name := range private {
 		if real, err := filepath.EvalSymlinks(name); err == nil {
 			f.private = append(f.private, real)
@@ -44,7 +44,7 @@ func Folder(dir string, private []string) *Files {
 		case "list":
 			a.List, err = f.list(a.Path, a.Patterns[0])
 		default:
-			a.Ref, err = f.store(context.Background(), cache.HashOnly{}, a)
+			a.Ref, err = f.store(context.Background(), cache.HashOnly{}, a, f.digests.Of)
 		}
 		return explain(a.Path, err)
 	}
@@ -71,9 +71,15 @@ func explain(path string, err error) error {
 	return err
 }
 
-// store puts the content of a into the store and records whether it is
-// executable.
-func (f *Files) store(ctx context.Context, store cache.Building, a *Answer) (cache.Ref, error) {
+// known returns the content of an open file, and calls read if it has to be read.
+type known func(f *os.File, read func() (cache.Ref, error)) (cache.Ref, error)
+
+// unknown reads every file.
+func unknown(_ *os.File, read func() (cache.Ref, error)) (cache.Ref, error) { return read() }
+
+// store puts the content of a into the store, except files that are known, and records
+// whether it is executable.
+func (f *Files) store(ctx context.Context, store cache.Building, a *Answer, known known) (cache.Ref, error) {
 	at := f.at(a.Path)
 	info, err := os.Stat(at)
 	switch {
@@ -90,7 +96,7 @@ func (f *Files) store(ctx context.Context, store cache.Building, a *Answer) (cac
 		if err != nil {
 			return cache.Ref{}, err
 		}
-		return tree.Import(ctx, store, at, tree.ImportOptions{Skip: skip})
+		return tree.Import(ctx, store, at, tree.ImportOptions{Skip: skip, Known: known})
 	}
 	a.Executable = info.Mode()&0o100 != 0
 	file, err := os.Open(at)
@@ -98,7 +104,7 @@ func (f *Files) store(ctx context.Context, store cache.Building, a *Answer) (cac
 		return cache.Ref{}, err
 	}
 	defer file.Close()
-	return cache.Put(ctx, store, file, cache.Ref{})
+	return known(file, func() (cache.Ref, error) { return cache.Put(ctx, store, file, cache.Ref{}) })
 }
 
 // skip returns a function that selects the excluded paths of a folder: matches

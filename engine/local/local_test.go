@@ -55,7 +55,7 @@ func TestDirLeavesOut(t *testing.T) {
 		"a.py": "", "b.log": "", "sub/c.py": "", "sub/d.log": "", "data/raw/x": "", "data/keep": "",
 		".git/HEAD": "", "sub/__pycache__/c.pyc": "", "cache/objects/1": "",
 	})
-	f := local.Folder(dir, []string{filepath.Join(dir, "cache")})
+	f := local.Folder(dir, []string{filepath.Join(dir, "cache")}, local.NewDigests(""))
 	for _, tt := range []struct {
 		name    string
 		exclude []string
@@ -86,7 +86,7 @@ func TestDirLeavesOut(t *testing.T) {
 func TestContentDecides(t *testing.T) {
 	one, two := folder(t, map[string]string{"x": "1", "d/y": "2"}), folder(t, map[string]string{"x": "1", "d/y": "2"})
 	refs := func(dir string) (list []cache.Ref) {
-		f := local.Folder(dir, nil)
+		f := local.Folder(dir, nil, local.NewDigests(""))
 		for _, path := range []string{"x", "d"} {
 			a, err := f.Any(path)
 			if err != nil {
@@ -110,7 +110,7 @@ func TestContentDecides(t *testing.T) {
 
 func TestChangedMeanwhile(t *testing.T) {
 	dir := folder(t, map[string]string{"x": "1"})
-	a, err := local.Folder(dir, nil).File("x")
+	a, err := local.Folder(dir, nil, local.NewDigests("")).File("x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestExecutable(t *testing.T) {
 	if err := os.Chmod(filepath.Join(dir, "run.sh"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	f, store := local.Folder(dir, nil), memory.New()
+	f, store := local.Folder(dir, nil, local.NewDigests("")), memory.New()
 	files := map[string]*step.Artifact{}
 	for _, name := range []string{"run.sh", "plain"} {
 		a, err := f.File(name)
@@ -165,7 +165,7 @@ func TestRecorded(t *testing.T) {
 		list, err2 := f.List(".", "**/*")
 		return append(got, text, err, list, err2)
 	}
-	f := local.Folder(dir, nil)
+	f := local.Folder(dir, nil, local.NewDigests(""))
 	want := ask(f)
 	text, err := local.Encode(f.Answers())
 	if err != nil {
@@ -195,7 +195,7 @@ func TestRefusals(t *testing.T) {
 	if err := os.Symlink("f", filepath.Join(dir, "l", "link")); err != nil {
 		t.Fatal(err)
 	}
-	f := local.Folder(dir, nil)
+	f := local.Folder(dir, nil, local.NewDigests(""))
 	text := func(path string) error { _, err := f.Text(path); return err }
 	file := func(path string) error { _, err := f.File(path); return err }
 	tree := func(path string) error { _, err := f.Dir(path, nil); return err }
@@ -217,7 +217,7 @@ func TestPrivate(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"cache/objects/1": "", "x/prepared/private/test.csv": "", "x/prepared/public/train.csv": "", "free/f": "",
 	})
-	f := local.Folder(dir, []string{filepath.Join(dir, "cache")})
+	f := local.Folder(dir, []string{filepath.Join(dir, "cache")}, local.NewDigests(""))
 	for path, want := range map[string]bool{
 		"cache/objects/1": true, "x/prepared/private/test.csv": true, "x/prepared/private": true, "x": true, ".": true,
 		"x/prepared/public": false, "free": false, "free/f": false,
@@ -237,7 +237,7 @@ func TestNamed(t *testing.T) {
 	if err := os.Symlink(filepath.Join(outside, "python"), filepath.Join(dir, "python")); err != nil {
 		t.Fatal(err)
 	}
-	f := local.Folder(dir, nil)
+	f := local.Folder(dir, nil, local.NewDigests(""))
 	for word, want := range map[string][]string{
 		"train.py": {"train.py"}, "./src/lib.py": {"src/lib.py"}, filepath.Join(dir, "train.py"): {"train.py"},
 		"python train.py --lib='src/lib.py'": {"train.py", "src/lib.py"},

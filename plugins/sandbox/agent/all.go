@@ -4,5 +4,5 @@ import "github.com/mleflow/mleflow/cache/leaf/named"
 
 // all are the built-in agents.
 func all() *named.Set[Agent] {
-	return named.New("built-in agent", func(a Agent) string { return a.Name }, baseline, dummy)
+	return named.New("built-in agent", func(a Agent) string { return a.Name }, baseline, sample)
 }

@@ -11,12 +11,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/plugins/sandbox/agent/dummy"
 	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
-var dummy = Agent{
-	Name:    "dummy",
-	Version: "3",
+var sample = Agent{
+	Name:    dummy.Name,
+	Version: dummy.Version,
 	Doc:     "Submits the sample submission unchanged: the score that costs no thought.",
 	Solve:   submitSample,
 }

@@ -62,7 +62,7 @@ func (b *Backend) wire(a *App) error {
 	places := publish.Open(b.Cache.Dir())
 	b.Options = engine.Options{
 		Kinds: parts.Kinds, Functions: parts.Functions, Version: ThisVersion().Version, Shipped: pipelines.Shipped,
-		Private: append(places.Private(), b.Cache.Dir()), Places: places, Cache: b.Cache, Ledger: ledger.New(b.Cache.Dir()), Capacity: capacity, Devices: b.devices,
+		Private: append(places.Private(), b.Cache.Dir()), Digests: filepath.Join(b.Cache.Dir(), "digests"), Places: places, Cache: b.Cache, Ledger: ledger.New(b.Cache.Dir()), Capacity: capacity, Devices: b.devices,
 		Space: b.space,
 	}
 	b.Engine = engine.New(b.Options)

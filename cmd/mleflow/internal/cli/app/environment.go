@@ -1,17 +1,15 @@
 package app
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"os"
 	"runtime/debug"
 	"strings"
-	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/local"
 )
 
 // Environment are the facts about program and machine that every run is begun
@@ -49,9 +47,7 @@ func Environment(binary string) map[string]string {
 }
 
 // BinaryDigest is the SHA-256 of the running binary, or empty if it cannot be read.
-// The file memo keeps it with the binary's stamp, since hashing takes as long as a
-// small plan. It is in the cache's folder: whoever can write there can also write
-// the runs that name the digest.
+// Hashing takes as long as a small plan, so the file memo remembers it.
 func BinaryDigest(memo string) string {
 	f, err := os.Open("/proc/self/exe")
 	if path, lacks := os.Executable(); err != nil && lacks == nil {
@@ -61,33 +57,13 @@ func BinaryDigest(memo string) string {
 		return ""
 	}
 	defer f.Close()
-	stamp := binaryStamp(f)
-	if text, err := os.ReadFile(memo); err == nil && stamp != "" {
-		if id, ok := strings.CutPrefix(string(text), stamp+" "); ok {
-			if _, err := digest.ParseContentID(id); err == nil { // else a write was cut short
-				return id
-			}
-		}
-	}
-	w := digest.NewWriter()
-	if _, err := f.WriteTo(w); err != nil {
+	ref, err := local.NewDigests(memo).Of(f, func() (cache.Ref, error) {
+		return cache.Put(context.Background(), cache.HashOnly{}, f, cache.Ref{})
+	})
+	if err != nil {
 		return ""
 	}
-	id := w.ID().String()
-	if stamp != "" && stamp == binaryStamp(f) {
-		_ = os.WriteFile(memo, []byte(stamp+" "+id), 0o644) // without it, the next run hashes again
-	}
-	return id
-}
-
-// binaryStamp identifies an open file and its last change. It is empty if the file was
-// changed a moment ago, when another change might not show.
-func binaryStamp(f *os.File) string {
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil || time.Since(time.Unix(st.Ctim.Unix())) < 2*time.Second {
-		return ""
-	}
-	return fmt.Sprint(st.Dev, st.Ino, st.Size, st.Mtim, st.Ctim)
+	return ref.ID.String()
 }
 
 // SizeOf reads the size in an environment variable.

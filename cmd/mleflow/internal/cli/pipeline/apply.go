@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -119,7 +118,7 @@ func execute(ctx context.Context, a *app.App, o applyOptions, b *app.Backend, p 
 			return nil, nil, app.Checked(found, nil)
 		}
 	}
-	binary := sync.OnceValue(func() string { return app.BinaryDigest(filepath.Join(b.Cache.Dir(), "program")) })
+	binary := sync.OnceValue(func() string { return app.BinaryDigest(b.Options.Digests) })
 	go binary() // while the pipeline is read
 	b.Options.Ledger.Describe(func() map[string]string { return app.Environment(binary()) })
 	grades, stopGrades := a.Grades(ctx, b.Cache), func() {}

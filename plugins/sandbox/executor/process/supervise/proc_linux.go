@@ -77,8 +77,7 @@ func listed(root int) (out []proc) {
 	for queue := []int{root}; len(queue) > 0; queue = queue[1:] {
 		tasks := "/proc/" + strconv.Itoa(queue[0]) + "/task/"
 		for _, thread := range namesIn(tasks) {
-			data, _ := os.ReadFile(tasks + thread + "/children")
-			for _, child := range fields(data) {
+			for _, child := range fields(contentOf(tasks + thread + "/children")) {
 				pid, _ := strconv.Atoi(child)
 				queue = append(queue, pid)
 				if p, ok := readProc(pid); ok && !p.dead {
@@ -101,6 +100,23 @@ func namesIn(path string) []string {
 	return names
 }
 
+// contentOf returns the content of a file of /proc that exists, with a third of the
+// system calls that os.ReadFile needs.
+func contentOf(path string) (data []byte) {
+	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer syscall.Close(fd)
+	for part := make([]byte, 1024); ; {
+		n, err := syscall.Read(fd, part)
+		if n <= 0 && err != syscall.EINTR {
+			return data
+		}
+		data = append(data, part[:max(n, 0)]...)
+	}
+}
+
 // processes yields the process table row by row. Each row is read when it is yielded.
 func processes() func(yield func(proc) bool) {
 	return func(yield func(proc) bool) {
@@ -118,10 +134,7 @@ func processes() func(yield func(proc) bool) {
 
 // readProc reads /proc/<pid>/stat; see proc_pid_stat(5) for the fields.
 func readProc(pid int) (proc, bool) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return proc{}, false
-	}
+	data := contentOf("/proc/" + strconv.Itoa(pid) + "/stat")
 	// The name, in brackets, may contain any characters.
 	end := len(data) - 1
 	for end >= 0 && data[end] != ')' {

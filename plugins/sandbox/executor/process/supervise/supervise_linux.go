@@ -162,7 +162,7 @@ func (s *supervision) watch(pid int) {
 	if s.order.Timeout > 0 {
 		timeout = time.After(s.order.Timeout)
 	}
-	sample := time.NewTimer(sampleEvery / 10)
+	sample := time.NewTimer(sampleEvery)
 	defer sample.Stop()
 	messages := s.messages
 	kill := make(<-chan time.Time)
