@@ -57,7 +57,8 @@ func loads(b *testing.B) map[string]string {
 // BenchmarkTransfer stores a folder on a server of this machine and fetches it
 // from there. The metrics are how many times as fast that is as cp -r of the same
 // folder; for fetching, as reading it over plain HTTP file by file, eight at a time;
-// and for storing, as one object a file.
+// for storing, as one object a file; and the processor time of mleflow and of the
+// server, in seconds a GB of content.
 func BenchmarkTransfer(b *testing.B) {
 	s := s3test.Start(b)
 	all := loads(b)
@@ -73,9 +74,10 @@ func benchPush(b *testing.B, s *s3test.Server, name, dir string) {
 	rec := m.made("a", dir, nil)
 	b.SetBytes(rec.Outputs["tree"].Ref.Size)
 	var took, cp, single time.Duration
+	meter := meter{server: s}
 	for i := 0; b.Loop(); i++ {
 		to := newMachineOn(b, m.disk, s3test.Address(s.Addr, fmt.Sprintf("push-%d-%d-%s", b.N, i, name[:3])), defaultPatience)
-		took += clocked(b, func() error { return to.Push(context.Background(), rec) })
+		took += meter.clocked(b, func() error { return to.Push(context.Background(), rec) })
 		b.StopTimer()
 		cp += copyFolder(b, dir)
 		if name == "small files" {
@@ -87,6 +89,7 @@ func benchPush(b *testing.B, s *s3test.Server, name, dir string) {
 	if single > 0 {
 		b.ReportMetric(single.Seconds()/took.Seconds(), "times-singly")
 	}
+	meter.report(b, rec)
 }
 
 func benchPull(b *testing.B, s *s3test.Server, name, dir string) {
@@ -98,11 +101,12 @@ func benchPull(b *testing.B, s *s3test.Server, name, dir string) {
 	plain := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	defer plain.Close()
 	var took, cp, get time.Duration
+	meter := meter{server: s}
 	for b.Loop() {
 		b.StopTimer()
 		to := newMachine(b, address, defaultPatience)
 		b.StartTimer()
-		took += clocked(b, func() error { return to.Pull(context.Background(), rec) })
+		took += meter.clocked(b, func() error { return to.Pull(context.Background(), rec) })
 		b.StopTimer()
 		cp += copyFolder(b, dir)
 		get += getFolder(b, plain.URL, dir)
@@ -110,6 +114,29 @@ func benchPull(b *testing.B, s *s3test.Server, name, dir string) {
 	}
 	b.ReportMetric(cp.Seconds()/took.Seconds(), "times-plain")
 	b.ReportMetric(get.Seconds()/took.Seconds(), "times-http")
+	meter.report(b, rec)
+}
+
+// meter adds up processor time.
+type meter struct {
+	server        *s3test.Server
+	ours, servers time.Duration
+}
+
+func (m *meter) clocked(b *testing.B, do func() error) time.Duration {
+	b.Helper()
+	ours, servers := m.server.ProcessorTime()
+	took := clocked(b, do)
+	ours2, servers2 := m.server.ProcessorTime()
+	m.ours += ours2 - ours
+	m.servers += servers2 - servers
+	return took
+}
+
+func (m *meter) report(b *testing.B, rec *cache.Record) {
+	gigabytes := float64(Size(rec)) * float64(b.N) / 1e9
+	b.ReportMetric(m.ours.Seconds()/gigabytes, "ours-cpu-s/GB")
+	b.ReportMetric(m.servers.Seconds()/gigabytes, "server-cpu-s/GB")
 }
 
 func clocked(b *testing.B, do func() error) time.Duration {
