@@ -213,7 +213,7 @@ func pushSingly(m *machine, dir string) error {
 			if err != nil {
 				return err
 			}
-			return m.bucket.put(context.Background(), "single/"+ref.ID.String(), ref.Size, false, fillBytes(data))
+			return m.bucket.put(context.Background(), "single/"+ref.ID.String(), ref.Size, false, contentBytes(data))
 		})
 		return nil
 	})

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -151,7 +152,7 @@ func (b *bucket) readRange(ctx context.Context, key string, part func() (offset,
 
 // heardReader reports every read to a watchdog and counts the bytes.
 type heardReader struct {
-	r   io.Reader
+	r   io.ReadCloser
 	dog *watchdog
 	n   *atomic.Int64
 	of  *portion
@@ -167,16 +168,18 @@ func (h *heardReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// put writes an object of a known size; fill provides the bytes. Unless it
-// replaces, an existing object of the same name stays and the error is
-// errExists.
-func (b *bucket) put(ctx context.Context, key string, size int64, replace bool, fill func(context.Context, io.Writer) error) error {
+// content opens what is to be written.
+type content func(context.Context) io.ReadCloser
+
+// put writes an object of a known size. Unless it replaces, an existing object of
+// the same name stays and the error is errExists.
+func (b *bucket) put(ctx context.Context, key string, size int64, replace bool, open content) error {
 	tries := 0
 	return b.do(ctx, "write", key, true, func(ctx context.Context, conn objects, dog *watchdog) error {
 		write := func(create bool) error {
-			return conn.write(ctx, key, size, create, func(w io.Writer) error {
-				return fillAll(ctx, &heardWriter{w, dog, 0, b.sent, portionOf(ctx)}, size, fill)
-			})
+			body := &sentReader{heardReader: heardReader{open(ctx), dog, b.sent, portionOf(ctx)}}
+			defer body.Close()
+			return conn.write(ctx, key, size, create, body)
 		}
 		// A server may refuse a conditional write and hang up before it has read the
 		// whole request. That looks like a lost connection, so the object's presence
@@ -235,33 +238,22 @@ func (b *bucket) absent(ctx context.Context, conn objects, key string) error {
 	return err
 }
 
-// fillAll lets fill write exactly size bytes.
-func fillAll(ctx context.Context, w *heardWriter, size int64, fill func(context.Context, io.Writer) error) error {
-	if err := fill(ctx, w); err != nil {
-		return err
-	}
-	if w.n != size {
-		return localError{fmt.Errorf("%w: it has %d bytes, not %d", cache.ErrCorrupt, w.n, size)}
-	}
-	return nil
+// sentReader is what is sent. A connection may still read it while it is closed.
+type sentReader struct {
+	heardReader
+	mu sync.Mutex
 }
 
-// heardWriter reports every byte to a watchdog.
-type heardWriter struct {
-	w   io.Writer
-	dog *watchdog
-	n   int64
-	sum *atomic.Int64
-	of  *portion
+func (s *sentReader) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.heardReader.Read(p)
 }
 
-func (h *heardWriter) Write(p []byte) (int, error) {
-	n, err := h.w.Write(p)
-	h.n += int64(n)
-	h.sum.Add(int64(n))
-	h.of.moved(int64(n))
-	h.dog.heard()
-	return n, err
+func (s *sentReader) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.r.Close()
 }
 
 // remove deletes an object. If it does not exist, that is fine.
@@ -314,7 +306,7 @@ func (b *bucket) checkFormat(ctx context.Context, write bool) error {
 		if !write {
 			err = nil
 			done = true
-		} else if err = b.put(ctx, formatKey, int64(len(formatText)), false, fillBytes([]byte(formatText))); errors.Is(err, errExists) {
+		} else if err = b.put(ctx, formatKey, int64(len(formatText)), false, contentBytes([]byte(formatText))); errors.Is(err, errExists) {
 			return b.checkFormat(ctx, write) // another writer was faster
 		}
 	}
@@ -327,12 +319,9 @@ func (b *bucket) checkFormat(ctx context.Context, write bool) error {
 	return nil
 }
 
-// fillBytes writes data.
-func fillBytes(data []byte) func(context.Context, io.Writer) error {
-	return func(_ context.Context, w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	}
+// contentBytes is content in memory.
+func contentBytes(data []byte) content {
+	return func(context.Context) io.ReadCloser { return io.NopCloser(bytes.NewReader(data)) }
 }
 
 func (b *bucket) close() error {
