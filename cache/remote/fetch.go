@@ -219,7 +219,19 @@ func (t *fetcher) unpack(ctx context.Context, r *bufio.Reader, rest *packRest) (
 			return err
 		}
 	}
-	for at := rest.offset; len(rest.objects) > 0; rest.next() {
+	var done commits
+	done.group.SetLimit(commitsAhead)
+	err = t.receive(ctx, r, rest, &done)
+	_ = done.group.Wait()
+	if done.err != nil {
+		*rest, err = done.failed, done.err
+	}
+	return err
+}
+
+// receive reads what unpack stores.
+func (t *fetcher) receive(ctx context.Context, r *bufio.Reader, rest *packRest, done *commits) error {
+	for at := rest.offset; len(rest.objects) > 0 && !done.stopped(); rest.next() {
 		o := rest.objects[0]
 		if _, err := t.local.Has(ctx, o.id); err == nil {
 			continue
@@ -234,27 +246,68 @@ func (t *fetcher) unpack(ctx context.Context, r *bufio.Reader, rest *packRest) (
 		if err != nil {
 			return localError{err}
 		}
-		if err := t.ingest(ctx, in, io.LimitReader(r, o.size), o); err != nil {
+		if err := receiveObject(in, r, o.size); err != nil {
 			return errors.Join(err, in.Close())
 		}
+		done.start(ctx, in, *rest)
 		at = rest.offset + o.size
 	}
 	return nil
 }
 
-// ingest stores one object of a pack.
-func (t *fetcher) ingest(ctx context.Context, in cache.Ingest, r io.Reader, o object) error {
-	if _, err := io.Copy(localWriter{in}, r); err != nil {
-		return err
+// receiveObject reads the size bytes of an object straight from the buffer.
+func receiveObject(in cache.Ingest, r *bufio.Reader, size int64) error {
+	for size > 0 {
+		if _, err := r.Peek(1); err != nil {
+			return noEOF(err)
+		}
+		part, _ := r.Peek(int(min(size, int64(r.Buffered()))))
+		if _, err := in.Write(part); err != nil {
+			return localError{err}
+		}
+		_, _ = r.Discard(len(part))
+		size -= int64(len(part))
 	}
-	if in.Offset() < o.size {
-		return io.ErrUnexpectedEOF
-	}
-	_, err := in.Commit(ctx, cache.Ref{Kind: cache.Blob, ID: o.id, Size: o.size})
-	if err != nil && !errors.Is(err, cache.ErrCorrupt) {
-		return localError{err}
-	}
-	return err
+	return nil
+}
+
+// commitsAhead is the number of objects of a pack that are stored at a time. Most of
+// that is waiting for the file system.
+const commitsAhead = 4
+
+// commits store the objects of a pack while the next ones are read.
+type commits struct {
+	group errgroup.Group
+	mu    sync.Mutex
+	// failed begins with the first object that failed, with err.
+	failed packRest
+	err    error
+}
+
+func (c *commits) stopped() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err != nil
+}
+
+// start commits the first object of rest.
+func (c *commits) start(ctx context.Context, in cache.Ingest, rest packRest) {
+	c.group.Go(func() error {
+		o := rest.objects[0]
+		_, err := in.Commit(ctx, cache.Ref{Kind: cache.Blob, ID: o.id, Size: o.size})
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, cache.ErrCorrupt) {
+			err = localError{err}
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.err == nil || rest.offset < c.failed.offset {
+			c.failed, c.err = rest, err
+		}
+		return in.Close()
+	})
 }
 
 // noEOF turns an unexpected end of data into an error.
