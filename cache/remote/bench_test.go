@@ -67,6 +67,7 @@ func BenchmarkTransfer(b *testing.B) {
 		b.Run("push "+name, func(b *testing.B) { benchPush(b, s, name, dir) })
 		b.Run("pull "+name, func(b *testing.B) { benchPull(b, s, name, dir) })
 	}
+	b.Run("pull a tenth", func(b *testing.B) { benchPullTenth(b, s, all["small files"]) })
 }
 
 func benchPush(b *testing.B, s *s3test.Server, name, dir string) {
@@ -89,7 +90,7 @@ func benchPush(b *testing.B, s *s3test.Server, name, dir string) {
 	if single > 0 {
 		b.ReportMetric(single.Seconds()/took.Seconds(), "times-singly")
 	}
-	meter.report(b, rec)
+	meter.report(b, Size(rec)*int64(b.N))
 }
 
 func benchPull(b *testing.B, s *s3test.Server, name, dir string) {
@@ -114,7 +115,47 @@ func benchPull(b *testing.B, s *s3test.Server, name, dir string) {
 	}
 	b.ReportMetric(cp.Seconds()/took.Seconds(), "times-plain")
 	b.ReportMetric(get.Seconds()/took.Seconds(), "times-http")
-	meter.report(b, rec)
+	meter.report(b, Size(rec)*int64(b.N))
+}
+
+// benchPullTenth fetches the small files to a machine that lacks only the last tenth
+// of them. The metric is how many bytes that transfers for each byte that lacks.
+func benchPullTenth(b *testing.B, s *s3test.Server, dir string) {
+	address := s3test.Address(s.Addr, "tenth")
+	m := newMachine(b, address, defaultPatience)
+	rec := m.made("a", dir, nil)
+	m.mustPush(rec)
+	meter := meter{server: s}
+	var moved, lacking int64
+	for b.Loop() {
+		b.StopTimer()
+		to := newMachine(b, address, defaultPatience)
+		one := Size(rec) - to.holdMost(dir, rec.Outputs["tree"].Ref.Files*9/10)
+		b.SetBytes(one)
+		b.StartTimer()
+		meter.clocked(b, func() error { return to.Pull(context.Background(), rec) })
+		moved += to.Stats().BytesIn
+		lacking += one
+	}
+	b.ReportMetric(float64(moved)/float64(lacking), "bytes/lacking")
+	meter.report(b, lacking)
+}
+
+// holdMost stores the first files of a folder, and returns their size.
+func (m *machine) holdMost(dir string, files int64) (size int64) {
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || files == 0 {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		size += m.putBlob(data).Size
+		files--
+		return err
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return size
 }
 
 // meter adds up processor time.
@@ -133,10 +174,9 @@ func (m *meter) clocked(b *testing.B, do func() error) time.Duration {
 	return took
 }
 
-func (m *meter) report(b *testing.B, rec *cache.Record) {
-	gigabytes := float64(Size(rec)) * float64(b.N) / 1e9
-	b.ReportMetric(m.ours.Seconds()/gigabytes, "ours-cpu-s/GB")
-	b.ReportMetric(m.servers.Seconds()/gigabytes, "server-cpu-s/GB")
+func (m *meter) report(b *testing.B, bytes int64) {
+	b.ReportMetric(m.ours.Seconds()/float64(bytes)*1e9, "ours-cpu-s/GB")
+	b.ReportMetric(m.servers.Seconds()/float64(bytes)*1e9, "server-cpu-s/GB")
 }
 
 func clocked(b *testing.B, do func() error) time.Duration {
