@@ -152,7 +152,7 @@ func (b *bucket) readRange(ctx context.Context, key string, part func() (offset,
 
 // heardReader reports every read to a watchdog and counts the bytes.
 type heardReader struct {
-	r   io.ReadCloser
+	r   io.Reader
 	dog *watchdog
 	n   *atomic.Int64
 	of  *portion
@@ -168,7 +168,8 @@ func (h *heardReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// content opens what is to be written.
+// content opens what is to be written. A connection may still read it when it is
+// closed.
 type content func(context.Context) io.ReadCloser
 
 // put writes an object of a known size. Unless it replaces, an existing object of
@@ -177,9 +178,9 @@ func (b *bucket) put(ctx context.Context, key string, size int64, replace bool, 
 	tries := 0
 	return b.do(ctx, "write", key, true, func(ctx context.Context, conn objects, dog *watchdog) error {
 		write := func(create bool) error {
-			body := &sentReader{heardReader: heardReader{open(ctx), dog, b.sent, portionOf(ctx)}}
+			body := open(ctx)
 			defer body.Close()
-			return conn.write(ctx, key, size, create, body)
+			return conn.write(ctx, key, size, create, &heardReader{body, dog, b.sent, portionOf(ctx)})
 		}
 		// A server may refuse a conditional write and hang up before it has read the
 		// whole request. That looks like a lost connection, so the object's presence
@@ -236,24 +237,6 @@ func (b *bucket) absent(ctx context.Context, conn objects, key string) error {
 		return nil
 	}
 	return err
-}
-
-// sentReader is what is sent. A connection may still read it while it is closed.
-type sentReader struct {
-	heardReader
-	mu sync.Mutex
-}
-
-func (s *sentReader) Read(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.heardReader.Read(p)
-}
-
-func (s *sentReader) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.r.Close()
 }
 
 // remove deletes an object. If it does not exist, that is fine.

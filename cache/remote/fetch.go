@@ -246,7 +246,7 @@ func (t *fetcher) receive(ctx context.Context, r *bufio.Reader, rest *packRest, 
 		if err != nil {
 			return localError{err}
 		}
-		if err := receiveObject(in, r, o.size); err != nil {
+		if err := receiveBytes(in, r, o.size); err != nil {
 			return errors.Join(err, in.Close())
 		}
 		done.start(ctx, in, *rest)
@@ -255,8 +255,8 @@ func (t *fetcher) receive(ctx context.Context, r *bufio.Reader, rest *packRest, 
 	return nil
 }
 
-// receiveObject reads the size bytes of an object straight from the buffer.
-func receiveObject(in cache.Ingest, r *bufio.Reader, size int64) error {
+// receiveBytes writes the next size bytes straight from the buffer.
+func receiveBytes(in cache.Ingest, r *bufio.Reader, size int64) error {
 	for size > 0 {
 		if _, err := r.Peek(1); err != nil {
 			return noEOF(err)
@@ -316,17 +316,6 @@ func noEOF(err error) error {
 		return io.ErrUnexpectedEOF
 	}
 	return err
-}
-
-// localWriter marks the errors of local writes.
-type localWriter struct{ w io.Writer }
-
-func (l localWriter) Write(p []byte) (int, error) {
-	n, err := l.w.Write(p)
-	if err != nil {
-		err = localError{err}
-	}
-	return n, err
 }
 
 // refuse records that an object is wrong or missing although a marker or a record

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"reflect"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -194,25 +195,28 @@ func (t *pusher) contents(header []byte, objects []object) content {
 type contentReader struct {
 	ctx     context.Context // of one attempt to store it
 	local   cache.Store
+	mu      sync.Mutex // since Close may come while a connection reads
 	header  []byte
-	objects []object      // those that are not read, with the open one
+	objects []object      // those that are not read yet
 	open    io.ReadCloser // the first of them, or nil
 	n       int64         // read from it
 }
 
-func (c *contentReader) Read(p []byte) (int, error) {
+func (c *contentReader) Read(p []byte) (n int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if len(c.header) > 0 {
-		n := copy(p, c.header)
+		n = copy(p, c.header)
 		c.header = c.header[n:]
 		return n, nil
 	}
-	for len(c.objects) > 0 {
-		n, err := c.readObject(p)
-		if n > 0 || err != nil {
-			return n, err
+	for n == 0 && err == nil {
+		if len(c.objects) == 0 {
+			return 0, io.EOF
 		}
+		n, err = c.readObject(p)
 	}
-	return 0, io.EOF
+	return n, err
 }
 
 // readObject reads from the next object.
@@ -239,6 +243,8 @@ func (c *contentReader) readObject(p []byte) (n int, err error) {
 }
 
 func (c *contentReader) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.objects, c.header = nil, nil
 	if c.open == nil {
 		return nil
