@@ -211,27 +211,32 @@ func (p *packRest) next() {
 // cheaper than to read past them.
 const farApart = 4 << 20
 
+// commitsAhead is the number of objects of a pack that are stored at a time. Most of
+// that is waiting for the file system.
+const commitsAhead = 4
+
 // unpack stores the missing objects of the rest of a pack, up to the end or to one that
-// is far from the one before. After an error, rest begins with the failed object.
+// is far from the one before. After an error, rest begins with the first object that
+// did not arrive, or as it did if one could not be stored.
 func (t *fetcher) unpack(ctx context.Context, r *bufio.Reader, rest *packRest) (err error) {
 	if rest.offset == 0 {
 		if rest.objects, rest.offset, err = readIndex(r, rest.id); err != nil {
 			return err
 		}
 	}
-	var done commits
-	done.group.SetLimit(commitsAhead)
-	err = t.receive(ctx, r, rest, &done)
-	_ = done.group.Wait()
-	if done.err != nil {
-		*rest, err = done.failed, done.err
+	began := *rest
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(commitsAhead)
+	err = t.receive(inner, group, r, rest)
+	if other := group.Wait(); other != nil {
+		*rest, err = began, other
 	}
 	return err
 }
 
-// receive reads what unpack stores.
-func (t *fetcher) receive(ctx context.Context, r *bufio.Reader, rest *packRest, done *commits) error {
-	for at := rest.offset; len(rest.objects) > 0 && !done.stopped(); rest.next() {
+// receive reads what unpack stores, and lets the group store it.
+func (t *fetcher) receive(ctx context.Context, group *errgroup.Group, r *bufio.Reader, rest *packRest) error {
+	for at := rest.offset; len(rest.objects) > 0 && ctx.Err() == nil; rest.next() {
 		o := rest.objects[0]
 		if _, err := t.local.Has(ctx, o.id); err == nil {
 			continue
@@ -249,10 +254,16 @@ func (t *fetcher) receive(ctx context.Context, r *bufio.Reader, rest *packRest, 
 		if err := receiveBytes(in, r, o.size); err != nil {
 			return errors.Join(err, in.Close())
 		}
-		done.start(ctx, in, *rest)
+		group.Go(func() error {
+			_, err := in.Commit(ctx, cache.Ref{Kind: cache.Blob, ID: o.id, Size: o.size})
+			if err != nil && !errors.Is(err, cache.ErrCorrupt) {
+				err = localError{err}
+			}
+			return errors.Join(err, in.Close())
+		})
 		at = rest.offset + o.size
 	}
-	return nil
+	return context.Cause(ctx)
 }
 
 // receiveBytes writes the next size bytes straight from the buffer.
@@ -269,45 +280,6 @@ func receiveBytes(in cache.Ingest, r *bufio.Reader, size int64) error {
 		size -= int64(len(part))
 	}
 	return nil
-}
-
-// commitsAhead is the number of objects of a pack that are stored at a time. Most of
-// that is waiting for the file system.
-const commitsAhead = 4
-
-// commits store the objects of a pack while the next ones are read.
-type commits struct {
-	group errgroup.Group
-	mu    sync.Mutex
-	// failed begins with the first object that failed, with err.
-	failed packRest
-	err    error
-}
-
-func (c *commits) stopped() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.err != nil
-}
-
-// start commits the first object of rest.
-func (c *commits) start(ctx context.Context, in cache.Ingest, rest packRest) {
-	c.group.Go(func() error {
-		o := rest.objects[0]
-		_, err := in.Commit(ctx, cache.Ref{Kind: cache.Blob, ID: o.id, Size: o.size})
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, cache.ErrCorrupt) {
-			err = localError{err}
-		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.err == nil || rest.offset < c.failed.offset {
-			c.failed, c.err = rest, err
-		}
-		return in.Close()
-	})
 }
 
 // noEOF turns an unexpected end of data into an error.
