@@ -17,8 +17,10 @@ import (
 
 // Has is Cache.Has.
 func (c *objects) Has(_ context.Context, id digest.ContentID) (int64, error) {
+	c.leases.lease.use(id)
+	quiet := c.state.collecting.Load()%2 == 0
 	f, err := c.stat(id, false)
-	if err == nil && !c.readOnly {
+	if err == nil && !c.readOnly && (!quiet || !f.sealed(id)) { // otherwise keepPresent would only repeat this
 		var present bool
 		if present, err = c.keepPresent(id, f.size); err == nil && !present {
 			err = fs.ErrNotExist

@@ -57,7 +57,8 @@ func loads(b *testing.B) map[string]string {
 // BenchmarkTransfer stores a folder on a server of this machine and fetches it
 // from there. The metrics are how many times as fast that is as cp -r of the same
 // folder; for fetching, as reading it over plain HTTP file by file, eight at a time;
-// and for storing, as one object a file.
+// for storing, as one object a file; and the processor time of mleflow and of the
+// server, in seconds a GB of content.
 func BenchmarkTransfer(b *testing.B) {
 	s := s3test.Start(b)
 	all := loads(b)
@@ -66,6 +67,7 @@ func BenchmarkTransfer(b *testing.B) {
 		b.Run("push "+name, func(b *testing.B) { benchPush(b, s, name, dir) })
 		b.Run("pull "+name, func(b *testing.B) { benchPull(b, s, name, dir) })
 	}
+	b.Run("pull a tenth", func(b *testing.B) { benchPullTenth(b, s, all["small files"]) })
 }
 
 func benchPush(b *testing.B, s *s3test.Server, name, dir string) {
@@ -73,9 +75,10 @@ func benchPush(b *testing.B, s *s3test.Server, name, dir string) {
 	rec := m.made("a", dir, nil)
 	b.SetBytes(rec.Outputs["tree"].Ref.Size)
 	var took, cp, single time.Duration
+	meter := meter{server: s}
 	for i := 0; b.Loop(); i++ {
 		to := newMachineOn(b, m.disk, s3test.Address(s.Addr, fmt.Sprintf("push-%d-%d-%s", b.N, i, name[:3])), defaultPatience)
-		took += clocked(b, func() error { return to.Push(context.Background(), rec) })
+		took += meter.clocked(b, func() error { return to.Push(context.Background(), rec) })
 		b.StopTimer()
 		cp += copyFolder(b, dir)
 		if name == "small files" {
@@ -87,6 +90,7 @@ func benchPush(b *testing.B, s *s3test.Server, name, dir string) {
 	if single > 0 {
 		b.ReportMetric(single.Seconds()/took.Seconds(), "times-singly")
 	}
+	meter.report(b, Size(rec)*int64(b.N))
 }
 
 func benchPull(b *testing.B, s *s3test.Server, name, dir string) {
@@ -98,11 +102,12 @@ func benchPull(b *testing.B, s *s3test.Server, name, dir string) {
 	plain := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	defer plain.Close()
 	var took, cp, get time.Duration
+	meter := meter{server: s}
 	for b.Loop() {
 		b.StopTimer()
 		to := newMachine(b, address, defaultPatience)
 		b.StartTimer()
-		took += clocked(b, func() error { return to.Pull(context.Background(), rec) })
+		took += meter.clocked(b, func() error { return to.Pull(context.Background(), rec) })
 		b.StopTimer()
 		cp += copyFolder(b, dir)
 		get += getFolder(b, plain.URL, dir)
@@ -110,6 +115,68 @@ func benchPull(b *testing.B, s *s3test.Server, name, dir string) {
 	}
 	b.ReportMetric(cp.Seconds()/took.Seconds(), "times-plain")
 	b.ReportMetric(get.Seconds()/took.Seconds(), "times-http")
+	meter.report(b, Size(rec)*int64(b.N))
+}
+
+// benchPullTenth fetches the small files to a machine that lacks only the last tenth
+// of them. The metric is how many bytes that transfers for each byte that lacks.
+func benchPullTenth(b *testing.B, s *s3test.Server, dir string) {
+	address := s3test.Address(s.Addr, "tenth")
+	m := newMachine(b, address, defaultPatience)
+	rec := m.made("a", dir, nil)
+	m.mustPush(rec)
+	meter := meter{server: s}
+	var moved, lacking int64
+	for b.Loop() {
+		b.StopTimer()
+		to := newMachine(b, address, defaultPatience)
+		one := Size(rec) - to.holdMost(dir, rec.Outputs["tree"].Ref.Files*9/10)
+		b.SetBytes(one)
+		b.StartTimer()
+		meter.clocked(b, func() error { return to.Pull(context.Background(), rec) })
+		moved += to.Stats().BytesIn
+		lacking += one
+	}
+	b.ReportMetric(float64(moved)/float64(lacking), "bytes/lacking")
+	meter.report(b, lacking)
+}
+
+// holdMost stores the first files of a folder, and returns their size.
+func (m *machine) holdMost(dir string, files int64) (size int64) {
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || files == 0 {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		size += m.putBlob(data).Size
+		files--
+		return err
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return size
+}
+
+// meter adds up processor time.
+type meter struct {
+	server        *s3test.Server
+	ours, servers time.Duration
+}
+
+func (m *meter) clocked(b *testing.B, do func() error) time.Duration {
+	b.Helper()
+	ours, servers := m.server.ProcessorTime()
+	took := clocked(b, do)
+	ours2, servers2 := m.server.ProcessorTime()
+	m.ours += ours2 - ours
+	m.servers += servers2 - servers
+	return took
+}
+
+func (m *meter) report(b *testing.B, bytes int64) {
+	b.ReportMetric(m.ours.Seconds()/float64(bytes)*1e9, "ours-cpu-s/GB")
+	b.ReportMetric(m.servers.Seconds()/float64(bytes)*1e9, "server-cpu-s/GB")
 }
 
 func clocked(b *testing.B, do func() error) time.Duration {
@@ -186,7 +253,7 @@ func pushSingly(m *machine, dir string) error {
 			if err != nil {
 				return err
 			}
-			return m.bucket.put(context.Background(), "single/"+ref.ID.String(), ref.Size, false, fillBytes(data))
+			return m.bucket.put(context.Background(), "single/"+ref.ID.String(), ref.Size, false, contentBytes(data))
 		})
 		return nil
 	})

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -167,16 +168,19 @@ func (h *heardReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// put writes an object of a known size; fill provides the bytes. Unless it
-// replaces, an existing object of the same name stays and the error is
-// errExists.
-func (b *bucket) put(ctx context.Context, key string, size int64, replace bool, fill func(context.Context, io.Writer) error) error {
+// content opens what is to be written. A connection may still read it when it is
+// closed.
+type content func(context.Context) io.ReadCloser
+
+// put writes an object of a known size. Unless it replaces, an existing object of
+// the same name stays and the error is errExists.
+func (b *bucket) put(ctx context.Context, key string, size int64, replace bool, open content) error {
 	tries := 0
 	return b.do(ctx, "write", key, true, func(ctx context.Context, conn objects, dog *watchdog) error {
 		write := func(create bool) error {
-			return conn.write(ctx, key, size, create, func(w io.Writer) error {
-				return fillAll(ctx, &heardWriter{w, dog, 0, b.sent, portionOf(ctx)}, size, fill)
-			})
+			body := open(ctx)
+			defer body.Close()
+			return conn.write(ctx, key, size, create, &heardReader{body, dog, b.sent, portionOf(ctx)})
 		}
 		// A server may refuse a conditional write and hang up before it has read the
 		// whole request. That looks like a lost connection, so the object's presence
@@ -235,35 +239,6 @@ func (b *bucket) absent(ctx context.Context, conn objects, key string) error {
 	return err
 }
 
-// fillAll lets fill write exactly size bytes.
-func fillAll(ctx context.Context, w *heardWriter, size int64, fill func(context.Context, io.Writer) error) error {
-	if err := fill(ctx, w); err != nil {
-		return err
-	}
-	if w.n != size {
-		return localError{fmt.Errorf("%w: it has %d bytes, not %d", cache.ErrCorrupt, w.n, size)}
-	}
-	return nil
-}
-
-// heardWriter reports every byte to a watchdog.
-type heardWriter struct {
-	w   io.Writer
-	dog *watchdog
-	n   int64
-	sum *atomic.Int64
-	of  *portion
-}
-
-func (h *heardWriter) Write(p []byte) (int, error) {
-	n, err := h.w.Write(p)
-	h.n += int64(n)
-	h.sum.Add(int64(n))
-	h.of.moved(int64(n))
-	h.dog.heard()
-	return n, err
-}
-
 // remove deletes an object. If it does not exist, that is fine.
 func (b *bucket) remove(ctx context.Context, key string) error {
 	err := b.do(ctx, "delete", key, true, func(ctx context.Context, conn objects, _ *watchdog) error {
@@ -314,7 +289,7 @@ func (b *bucket) checkFormat(ctx context.Context, write bool) error {
 		if !write {
 			err = nil
 			done = true
-		} else if err = b.put(ctx, formatKey, int64(len(formatText)), false, fillBytes([]byte(formatText))); errors.Is(err, errExists) {
+		} else if err = b.put(ctx, formatKey, int64(len(formatText)), false, contentBytes([]byte(formatText))); errors.Is(err, errExists) {
 			return b.checkFormat(ctx, write) // another writer was faster
 		}
 	}
@@ -327,12 +302,9 @@ func (b *bucket) checkFormat(ctx context.Context, write bool) error {
 	return nil
 }
 
-// fillBytes writes data.
-func fillBytes(data []byte) func(context.Context, io.Writer) error {
-	return func(_ context.Context, w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	}
+// contentBytes is content in memory.
+func contentBytes(data []byte) content {
+	return func(context.Context) io.ReadCloser { return io.NopCloser(bytes.NewReader(data)) }
 }
 
 func (b *bucket) close() error {

@@ -81,7 +81,7 @@ func (d Desk) put(ctx context.Context, name string, data []byte, replace bool) e
 	if err := d.bucket.checkFormat(ctx, true); err != nil {
 		return err
 	}
-	return d.bucket.put(ctx, name, int64(len(data)), replace, fillBytes(data))
+	return d.bucket.put(ctx, name, int64(len(data)), replace, contentBytes(data))
 }
 
 // Remove removes a document. If it does not exist, that is fine.

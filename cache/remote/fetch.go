@@ -211,15 +211,32 @@ func (p *packRest) next() {
 // cheaper than to read past them.
 const farApart = 4 << 20
 
+// commitsAhead is the number of objects of a pack that are stored at a time. Most of
+// that is waiting for the file system.
+const commitsAhead = 4
+
 // unpack stores the missing objects of the rest of a pack, up to the end or to one that
-// is far from the one before. After an error, rest begins with the failed object.
+// is far from the one before. After an error, rest begins with the first object that
+// did not arrive, or as it did if one could not be stored.
 func (t *fetcher) unpack(ctx context.Context, r *bufio.Reader, rest *packRest) (err error) {
 	if rest.offset == 0 {
 		if rest.objects, rest.offset, err = readIndex(r, rest.id); err != nil {
 			return err
 		}
 	}
-	for at := rest.offset; len(rest.objects) > 0; rest.next() {
+	began := *rest
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(commitsAhead)
+	err = t.receive(inner, group, r, rest)
+	if other := group.Wait(); other != nil {
+		*rest, err = began, other
+	}
+	return err
+}
+
+// receive reads what unpack stores, and lets the group store it.
+func (t *fetcher) receive(ctx context.Context, group *errgroup.Group, r *bufio.Reader, rest *packRest) error {
+	for at := rest.offset; len(rest.objects) > 0 && ctx.Err() == nil; rest.next() {
 		o := rest.objects[0]
 		if _, err := t.local.Has(ctx, o.id); err == nil {
 			continue
@@ -234,27 +251,35 @@ func (t *fetcher) unpack(ctx context.Context, r *bufio.Reader, rest *packRest) (
 		if err != nil {
 			return localError{err}
 		}
-		if err := t.ingest(ctx, in, io.LimitReader(r, o.size), o); err != nil {
+		if err := receiveBytes(in, r, o.size); err != nil {
 			return errors.Join(err, in.Close())
 		}
+		group.Go(func() error {
+			_, err := in.Commit(ctx, cache.Ref{Kind: cache.Blob, ID: o.id, Size: o.size})
+			if err != nil && !errors.Is(err, cache.ErrCorrupt) {
+				err = localError{err}
+			}
+			return errors.Join(err, in.Close())
+		})
 		at = rest.offset + o.size
 	}
-	return nil
+	return context.Cause(ctx)
 }
 
-// ingest stores one object of a pack.
-func (t *fetcher) ingest(ctx context.Context, in cache.Ingest, r io.Reader, o object) error {
-	if _, err := io.Copy(localWriter{in}, r); err != nil {
-		return err
+// receiveBytes writes the next size bytes straight from the buffer.
+func receiveBytes(in cache.Ingest, r *bufio.Reader, size int64) error {
+	for size > 0 {
+		if _, err := r.Peek(1); err != nil {
+			return noEOF(err)
+		}
+		part, _ := r.Peek(int(min(size, int64(r.Buffered()))))
+		if _, err := in.Write(part); err != nil {
+			return localError{err}
+		}
+		_, _ = r.Discard(len(part))
+		size -= int64(len(part))
 	}
-	if in.Offset() < o.size {
-		return io.ErrUnexpectedEOF
-	}
-	_, err := in.Commit(ctx, cache.Ref{Kind: cache.Blob, ID: o.id, Size: o.size})
-	if err != nil && !errors.Is(err, cache.ErrCorrupt) {
-		return localError{err}
-	}
-	return err
+	return nil
 }
 
 // noEOF turns an unexpected end of data into an error.
@@ -263,17 +288,6 @@ func noEOF(err error) error {
 		return io.ErrUnexpectedEOF
 	}
 	return err
-}
-
-// localWriter marks the errors of local writes.
-type localWriter struct{ w io.Writer }
-
-func (l localWriter) Write(p []byte) (int, error) {
-	n, err := l.w.Write(p)
-	if err != nil {
-		err = localError{err}
-	}
-	return n, err
 }
 
 // refuse records that an object is wrong or missing although a marker or a record

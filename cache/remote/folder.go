@@ -67,7 +67,7 @@ type section struct {
 	io.Closer
 }
 
-func (f folderObjects) write(_ context.Context, key string, _ int64, create bool, fill func(io.Writer) error) error {
+func (f folderObjects) write(_ context.Context, key string, _ int64, create bool, body io.Reader) error {
 	name := f.path(key)
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return err
@@ -78,10 +78,9 @@ func (f folderObjects) write(_ context.Context, key string, _ int64, create bool
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temporary) // gone after a rename
-	buffered := bufio.NewWriterSize(file, 64<<10)
-	err = fill(buffered)
-	if err == nil {
+	defer os.Remove(temporary)                                         // gone after a rename
+	buffered := bufio.NewWriterSize(struct{ io.Writer }{file}, 64<<10) // which fills its buffer, unlike a file
+	if _, err = io.Copy(buffered, body); err == nil {
 		err = buffered.Flush()
 	}
 	if err := errors.Join(err, file.Close()); err != nil {

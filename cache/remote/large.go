@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -88,13 +89,7 @@ func (t *fetcher) advance(ctx context.Context, in cache.Ingest, size int64, key 
 		if whole != size {
 			return fmt.Errorf("%w: it has %d bytes, not %d", cache.ErrCorrupt, whole, size)
 		}
-		if _, err := io.Copy(localWriter{in}, io.LimitReader(r, size-in.Offset())); err != nil {
-			return err
-		}
-		if in.Offset() < size {
-			return io.ErrUnexpectedEOF
-		}
-		return nil
+		return receiveBytes(in, bufio.NewReaderSize(r, 64<<10), size-in.Offset())
 	})
 }
 

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"path"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/digest"
@@ -22,6 +23,14 @@ func objectKey(id digest.ContentID) string  { return keyOf(objectsName, id.Strin
 func packKey(id digest.ContentID) string    { return keyOf(packsName, id.String()) }
 func closureKey(id digest.ContentID) string { return keyOf(closuresName, id.String()) }
 func actionKey(id digest.ActionID) string   { return keyOf(actionsName, id.String()) }
+
+// contentOf returns the digest of an object's bytes if it is its name, otherwise "".
+func contentOf(key string) string {
+	if strings.HasPrefix(key, objectsName+"/") {
+		return path.Base(key)
+	}
+	return ""
+}
 
 // actionOf returns the action that a key names, and false for other keys, such
 // as those of unfinished files.

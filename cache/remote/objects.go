@@ -14,9 +14,9 @@ type objects interface {
 	// open reads an object from an offset on, to its end if length is negative.
 	// whole is the size of the whole object.
 	open(ctx context.Context, key string, offset, length int64) (r io.ReadCloser, whole int64, err error)
-	// write stores the size bytes that fill provides, and nothing if fill fails.
-	// With create, it fails if the object exists already.
-	write(ctx context.Context, key string, size int64, create bool, fill func(io.Writer) error) error
+	// write stores the size bytes of body, and nothing if body fails. With create, it
+	// fails if the object exists already.
+	write(ctx context.Context, key string, size int64, create bool, body io.Reader) error
 	// remove deletes an object.
 	remove(ctx context.Context, key string) error
 	// list calls fn with the names that start with prefix and sort after another

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -127,6 +129,17 @@ func answerError(w http.ResponseWriter, status int, code string) {
 	fmt.Fprintf(w, "<Error><Code>%s</Code><Message>no</Message></Error>", code)
 }
 
+// twoParts is a folder whose pack goes up in two parts.
+func twoParts(t *testing.T) string {
+	dir := t.TempDir()
+	for i := range partBytes/smallObject + 1 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), noise(uint64(i), smallObject), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
 // TestWithoutConditions stores several results at once where conditional writes
 // are refused in one way or another: all of them are there, and the store is
 // soon asked without conditions.
@@ -150,11 +163,10 @@ func TestWithoutConditions(t *testing.T) {
 			var recs []*cache.Record
 			var group sync.WaitGroup
 			for i := range results {
-				size := 2000
+				rec := first.recordOf(fmt.Sprint(i), cache.Outputs{"blob": {Ref: first.putBlob(noise(uint64(i), 2000))}})
 				if i == 1 && (name == "400" || name == "501") {
-					size = partBytes + 1
+					rec = first.made(fmt.Sprint(i), twoParts(t), nil)
 				}
-				rec := first.recordOf(fmt.Sprint(i), cache.Outputs{"blob": {Ref: first.putBlob(noise(uint64(i), size))}})
 				group.Go(func() {
 					if err := first.Push(t.Context(), rec); err != nil {
 						t.Errorf("result %d: %v", i, err)

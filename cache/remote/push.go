@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"reflect"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -179,39 +180,76 @@ func (t *pusher) storeObject(ctx context.Context, o object) error {
 }
 
 func (t *pusher) storeBytes(ctx context.Context, key string, data []byte) error {
-	return t.store(ctx, key, int64(len(data)), fillBytes(data))
+	return t.store(ctx, key, int64(len(data)), contentBytes(data))
 }
 
-// contents writes a header and then objects of the local cache, which are
-// verified while they are read.
-func (t *pusher) contents(header []byte, objects []object) func(context.Context, io.Writer) error {
-	return func(ctx context.Context, w io.Writer) error {
-		if _, err := w.Write(header); err != nil {
-			return err
-		}
-		for _, o := range objects {
-			r, err := t.local.Open(ctx, o.id)
-			if err != nil {
-				return localError{err}
-			}
-			_, err = io.Copy(w, localReader{r})
-			if err := errors.Join(err, r.Close()); err != nil {
-				return err
-			}
-		}
-		return nil
+// contents is a header and then objects of the local cache, which are verified
+// while they are read.
+func (t *pusher) contents(header []byte, objects []object) content {
+	return func(ctx context.Context) io.ReadCloser {
+		return &contentReader{ctx: ctx, local: t.local, header: header, objects: objects}
 	}
 }
 
-// localReader marks the errors of local reads.
-type localReader struct{ r io.Reader }
+// contentReader reads what contents says. Its errors are those of this machine.
+type contentReader struct {
+	ctx     context.Context // of one attempt to store it
+	local   cache.Store
+	mu      sync.Mutex // since Close may come while a connection reads
+	header  []byte
+	objects []object      // those that are not read yet
+	open    io.ReadCloser // the first of them, or nil
+	n       int64         // read from it
+}
 
-func (l localReader) Read(p []byte) (int, error) {
-	n, err := l.r.Read(p)
-	if err != nil && err != io.EOF {
-		err = localError{err}
+func (c *contentReader) Read(p []byte) (n int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.header) > 0 {
+		n = copy(p, c.header)
+		c.header = c.header[n:]
+		return n, nil
+	}
+	for n == 0 && err == nil {
+		if len(c.objects) == 0 {
+			return 0, io.EOF
+		}
+		n, err = c.readObject(p)
 	}
 	return n, err
+}
+
+// readObject reads from the next object.
+func (c *contentReader) readObject(p []byte) (n int, err error) {
+	o := c.objects[0]
+	if c.open == nil {
+		if c.open, err = c.local.Open(c.ctx, o.id); err != nil {
+			return 0, localError{err}
+		}
+	}
+	n, err = c.open.Read(p)
+	c.n += int64(n)
+	switch {
+	case err != nil && err != io.EOF:
+		return 0, localError{err}
+	case (err == io.EOF) != (c.n == o.size): // the last bytes come with the end
+		return 0, localError{fmt.Errorf("%w: object %s does not have %d bytes", cache.ErrCorrupt, o.id.Short(), o.size)}
+	case err == nil:
+		return n, nil
+	}
+	err = c.open.Close()
+	c.objects, c.open, c.n = c.objects[1:], nil, 0
+	return n, err
+}
+
+func (c *contentReader) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.objects, c.header = nil, nil
+	if c.open == nil {
+		return nil
+	}
+	return c.open.Close()
 }
 
 // askFirst is the size from which it is cheaper to ask whether an object exists
@@ -220,7 +258,7 @@ const askFirst = 1 << 20
 
 // store writes an object unless it exists already with the right size and is
 // not known to be wrong.
-func (t *pusher) store(ctx context.Context, key string, size int64, fill func(context.Context, io.Writer) error) error {
+func (t *pusher) store(ctx context.Context, key string, size int64, open content) error {
 	release, err := t.slot(ctx)
 	if err != nil {
 		return err
@@ -237,7 +275,7 @@ func (t *pusher) store(ctx context.Context, key string, size int64, fill func(co
 		}
 		replace = err == nil
 	}
-	err = t.bucket.put(ctx, key, size, replace, fill)
+	err = t.bucket.put(ctx, key, size, replace, open)
 	if errors.Is(err, errExists) {
 		// The object was written by another process, or by an attempt whose answer
 		// was lost.
@@ -245,7 +283,7 @@ func (t *pusher) store(ctx context.Context, key string, size int64, fill func(co
 		if sizeErr != nil || n == size {
 			return sizeErr
 		}
-		err = t.bucket.put(ctx, key, size, true, fill)
+		err = t.bucket.put(ctx, key, size, true, open)
 	}
 	if err == nil {
 		t.finder.markGood(key)
@@ -266,13 +304,13 @@ func (t *pusher) pushRecord(ctx context.Context, rec *cache.Record) error {
 	}
 	defer release()
 	key := actionKey(rec.Action)
-	err = t.bucket.put(ctx, key, int64(len(data)), t.finder.isBad(key), fillBytes(data))
+	err = t.bucket.put(ctx, key, int64(len(data)), t.finder.isBad(key), contentBytes(data))
 	if errors.Is(err, errExists) {
 		other, text, readErr := t.finder.readRecord(ctx, rec.Action)
 		if readErr == nil && sameOutputs(rec.Outputs, other.Outputs) {
 			data, err = text, nil
 		} else {
-			err = t.bucket.put(ctx, key, int64(len(data)), true, fillBytes(data))
+			err = t.bucket.put(ctx, key, int64(len(data)), true, contentBytes(data))
 		}
 	}
 	if err == nil {

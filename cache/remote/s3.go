@@ -70,23 +70,30 @@ const (
 	partBytes  = 8 << 20
 	maxParts   = 9000
 	partsAhead = 2
+	// maxSingle is the largest object that S3 takes in one request.
+	maxSingle = 5 << 30
 )
 
-func (s *s3Objects) write(ctx context.Context, key string, size int64, create bool, fill func(io.Writer) error) error {
-	if size > partBytes {
-		return s.upload(ctx, s.prefix+key, max(partBytes, size/maxParts+1), create, fill)
-	}
-	var data bytes.Buffer
-	data.Grow(int(size))
-	if err := fill(&data); err != nil {
-		return err
+func (s *s3Objects) write(ctx context.Context, key string, size int64, create bool, body io.Reader) error {
+	sum := contentOf(key)
+	switch {
+	case size > maxSingle, size > partBytes && (sum == "" || s.secure()):
+		return s.upload(ctx, s.prefix+key, size, create, body)
+	case sum == "":
+		data := make([]byte, size)
+		if _, err := io.ReadFull(body, data); err != nil {
+			return err
+		}
+		sum, body = s.sum(data), bytes.NewReader(data)
 	}
 	opts := s.condition(create)
 	opts.UserMetadata = s.headers
-	opts.DisableContentSha256 = true // known
-	_, err := s.core.PutObject(ctx, s.bucket, s.prefix+key, bytes.NewReader(data.Bytes()), int64(data.Len()), "", sha256Hex(data.Bytes()), opts)
+	opts.DisableContentSha256 = true // sum says it
+	_, err := s.core.PutObject(ctx, s.bucket, s.prefix+key, body, size, "", sum, opts)
 	return err
 }
+
+func (s *s3Objects) secure() bool { return s.core.EndpointURL().Scheme == "https" }
 
 // condition makes a write fail if the object exists already.
 func (s *s3Objects) condition(create bool) (opts minio.PutObjectOptions) {
@@ -96,31 +103,27 @@ func (s *s3Objects) condition(create bool) (opts minio.PutObjectOptions) {
 	return opts
 }
 
-// sha256Hex is signed together with the request, so that the server rejects
-// bytes that changed on the network.
-func sha256Hex(data []byte) string {
+// sum returns the SHA-256 of a request's body, which is signed together with the
+// request, so that the server rejects bytes that changed on the network. It is ""
+// over TLS, which protects them itself.
+func (s *s3Objects) sum(data []byte) string {
+	if s.secure() {
+		return ""
+	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
 // upload writes a large object in parts.
-func (s *s3Objects) upload(ctx context.Context, name string, part int64, create bool, fill func(io.Writer) error) error {
+func (s *s3Objects) upload(ctx context.Context, name string, size int64, create bool, body io.Reader) error {
 	id, err := s.core.NewMultipartUpload(ctx, s.bucket, name, minio.PutObjectOptions{UserMetadata: s.headers})
 	if err != nil {
 		return err
 	}
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(partsAhead)
-	u := &upload{s: s, ctx: inner, group: group, name: name, id: id, part: make([]byte, 0, part), free: make(chan []byte, partsAhead+1)}
-	err = fill(u)
-	if err == nil {
-		u.send()
-	}
-	if other := group.Wait(); other != nil { // which may also be why fill failed
-		err = other
-	}
-	if err == nil {
-		_, err = s.core.CompleteMultipartUpload(ctx, s.bucket, name, id, u.parts(), s.condition(create))
+	part := max(partBytes, size/maxParts+1)
+	u := &upload{s: s, name: name, id: id, parts: make([]minio.CompletePart, (size+part-1)/part), free: make(chan []byte, partsAhead+1)}
+	if err = u.send(ctx, part, size, body); err == nil {
+		_, err = s.core.CompleteMultipartUpload(ctx, s.bucket, name, id, u.parts, s.condition(create))
 	}
 	if err != nil {
 		// The upload's context may have ended, so it is not used here.
@@ -131,60 +134,46 @@ func (s *s3Objects) upload(ctx context.Context, name string, part int64, create 
 	return err
 }
 
-// upload splits what is written to it into parts and sends them.
+// upload is a large object that is being written.
 type upload struct {
 	s        *s3Objects
-	ctx      context.Context // of the one call of s3Objects.upload
-	group    *errgroup.Group
 	name, id string
-	part     []byte      // is being filled
-	free     chan []byte // were sent
-	sent     []*minio.CompletePart
+	parts    []minio.CompletePart
+	free     chan []byte // buffers whose parts were sent
 }
 
-func (u *upload) Write(p []byte) (n int, err error) {
-	for n < len(p) {
-		if err := u.ctx.Err(); err != nil {
-			return n, err
+// send sends all parts, some of them while the next one is being read.
+func (u *upload) send(ctx context.Context, part, size int64, body io.Reader) (err error) {
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(partsAhead)
+	for i := range u.parts {
+		data := u.buffer(part)[:min(part, size-int64(i)*part)]
+		if _, err = io.ReadFull(body, data); err != nil || inner.Err() != nil {
+			break
 		}
-		fits := min(len(p)-n, cap(u.part)-len(u.part))
-		u.part = append(u.part, p[n:n+fits]...)
-		n += fits
-		if len(u.part) == cap(u.part) {
-			u.send()
-		}
+		group.Go(func() error { return u.sendPart(inner, i, data) })
 	}
-	return n, nil
+	if other := group.Wait(); err == nil {
+		err = other
+	}
+	return err
 }
 
-// send sends the filled part while the next one is being filled.
-func (u *upload) send() {
-	if len(u.part) == 0 {
-		return
-	}
-	data, done := u.part, &minio.CompletePart{PartNumber: len(u.sent) + 1}
-	u.sent = append(u.sent, done)
-	u.group.Go(func() error {
-		opts := minio.PutObjectPartOptions{Sha256Hex: sha256Hex(data), DisableContentSha256: true}
-		part, err := u.s.core.PutObjectPart(u.ctx, u.s.bucket, u.name, u.id, done.PartNumber, bytes.NewReader(data), int64(len(data)), opts)
-		done.ETag = part.ETag
-		u.free <- data[:0]
-		return err
-	})
+func (u *upload) buffer(size int64) []byte {
 	select {
-	case u.part = <-u.free:
+	case data := <-u.free:
+		return data
 	default:
-		u.part = make([]byte, 0, cap(data))
+		return make([]byte, size)
 	}
 }
 
-// parts returns the parts once all of them are sent.
-func (u *upload) parts() []minio.CompletePart {
-	list := make([]minio.CompletePart, len(u.sent))
-	for i, part := range u.sent {
-		list[i] = *part
-	}
-	return list
+func (u *upload) sendPart(ctx context.Context, i int, data []byte) error {
+	opts := minio.PutObjectPartOptions{Sha256Hex: u.s.sum(data), DisableContentSha256: true}
+	part, err := u.s.core.PutObjectPart(ctx, u.s.bucket, u.name, u.id, i+1, bytes.NewReader(data), int64(len(data)), opts)
+	u.parts[i] = minio.CompletePart{PartNumber: i + 1, ETag: part.ETag}
+	u.free <- data[:cap(data)]
+	return err
 }
 
 func (s *s3Objects) remove(ctx context.Context, key string) error {

@@ -46,9 +46,8 @@ func (o *s3Options) flags() map[string]*bool {
 }
 
 // withoutEffect are options of earlier versions that are still accepted.
-// Everything that is sent is signed with its SHA-256, which all servers
-// support, so there are no newer checksums to turn off. Retries are decided in
-// this package.
+// No checksums newer than SHA-256 are sent, so there are none to turn off. Retries
+// are decided in this package.
 var withoutEffect = []string{"request_checksum_calculation", "response_checksum_validation", "rate_limiter_capacity", "awssdk"}
 
 // parseOptions reads the options of a URL with a scheme.

@@ -2,6 +2,11 @@
 
 package s3test
 
-import "syscall"
+import (
+	"syscall"
+	"time"
+)
 
 func dieWithParent() *syscall.SysProcAttr { return nil }
+
+func processorTime(int) time.Duration { return 0 }

@@ -29,6 +29,14 @@ type Server struct {
 	Dir string
 	// Addr is the address at which it listens.
 	Addr string
+
+	pid int
+}
+
+// ProcessorTime returns the processor time of this process and of the server so
+// far, which are 0 where the system does not tell.
+func (s *Server) ProcessorTime() (ours, servers time.Duration) {
+	return processorTime(0), processorTime(s.pid)
 }
 
 // Start starts a server with an empty bucket called bucket and sets the
@@ -50,6 +58,7 @@ func StartAt(t testing.TB, host string) *Server {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	s.pid = cmd.Process.Pid
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
