@@ -59,67 +59,43 @@ func completerOf(c *cobra.Command, f *pflag.Flag, values map[string]completer) c
 
 // argumentCompleters are those of the commands that take arguments.
 func (c *completion) argumentCompleters() map[string]completer {
-	hcl := atMost(1, pipelineFiles)
-	return map[string]completer{
-		"mleflow init":             atMost(1, suffixed("hcl")),
-		"mleflow fmt":              suffixed("hcl"),
-		"mleflow validate":         hcl,
-		"mleflow plan":             hcl,
-		"mleflow doctor":           hcl,
-		"mleflow apply":            hcl,
-		"mleflow rehearse":         hcl,
-		"mleflow lock":             hcl,
-		"mleflow graph":            hcl,
-		"mleflow explain":          c.completeExplain,
-		"mleflow show":             atMost(1, c.completeRuns),
-		"mleflow runs pause":       atMost(1, c.completeRuns),
-		"mleflow runs continue":    atMost(1, c.completeRuns),
-		"mleflow attempts fork":    inTurn(c.completeRuns, c.completeRunSteps),
-		"mleflow runs name":        atMost(1, c.completeRuns),
-		"mleflow runs note":        atMost(1, c.completeRuns),
-		"mleflow runs tag":         atMost(1, c.completeRuns),
-		"mleflow output":           atMost(1, c.completeOutputs),
-		"mleflow get":              inTurn(c.completeRuns, c.completeContent),
-		"mleflow diff":             atMost(2, c.completeRuns),
-		"mleflow verify":           atMost(1, orFiles(c.completeRuns)),
-		"mleflow bundle":           atMost(1, c.completeRuns),
-		"mleflow logs":             inTurn(c.completeRuns, c.completeRunSteps),
-		"mleflow report":           atMost(1, c.completeRuns),
-		"mleflow audit":            atMost(1, orFiles(c.completeRuns)),
-		"mleflow board build":      suffixed("bundle"),
-		"mleflow export":           orFiles(c.completeRuns),
-		"mleflow export run-group": atMost(1, c.completeRuns),
-		"mleflow export inspect":   atMost(1, c.completeRuns),
-		"mleflow export atif":      inTurn(c.completeRuns, c.completeRunSteps),
-		"mleflow export harbor":    c.completeIDs,
-		"mleflow export otel":      atMost(1, c.completeRuns),
-		"mleflow import atif":      suffixed("json"),
-		"mleflow import inspect":   suffixed("eval"),
-		"mleflow cache ls":         atMost(1, c.completeCached),
-		"mleflow cache pin":        both(c.completeRuns, c.completeCached),
-		"mleflow cache unpin":      atMost(1, c.completePins),
-		"mleflow cache push":       both(c.completePins, c.completeCached),
-		"mleflow cache pull":       both(c.completePins, c.completeCached),
-		"mleflow competition show": atMost(1, c.completeIDs),
-		"mleflow competition rank": inTurn(cobra.NoFileCompletions, suffixed("csv")),
-		"mleflow competition new":  cobra.NoFileCompletions,
-		"mleflow competition lint": c.completeIDs,
-		"mleflow competition test": c.completeIDs,
-		"mleflow competition lock": c.completeIDs,
-		"mleflow worker":           cobra.NoFileCompletions, // a digest
-		"mleflow grade":            cobra.NoFileCompletions, // it takes flags only
-		"mleflow grade-sample":     inTurn(files, c.completeIDs),
-		"mleflow leaderboard":      orFiles(c.completeRuns),
-
-		"mleflow mask salt":       atMost(1, files),
-		"mleflow mask data":       atMost(1, c.completeIDs),
-		"mleflow mask submission": inTurn(files, c.completeIDs),
-
-		"mleflow fingerprint build":   atMost(1, folders),
-		"mleflow fingerprint compare": inTurn(files, orFiles(c.completeRuns)),
-
-		"mleflow competition rehearsal": atMost(1, folders),
+	all := map[string]completer{}
+	for _, same := range []struct {
+		complete completer
+		commands string
+	}{
+		{atMost(1, suffixed("hcl")), "init"},
+		{suffixed("hcl"), "fmt"},
+		{atMost(1, pipelineFiles), "validate, plan, doctor, apply, rehearse, lock, graph"},
+		{c.completeExplain, "explain"},
+		{atMost(1, c.completeRuns), "show, runs pause, runs continue, runs name, runs note, runs tag, bundle, report, export run-group, export inspect, export otel"},
+		{inTurn(c.completeRuns, c.completeRunSteps), "attempts fork, logs, export atif"},
+		{atMost(1, c.completeOutputs), "output"},
+		{inTurn(c.completeRuns, c.completeContent), "get"},
+		{atMost(2, c.completeRuns), "diff"},
+		{atMost(1, orFiles(c.completeRuns)), "verify, audit"},
+		{suffixed("bundle"), "board build"},
+		{orFiles(c.completeRuns), "export, leaderboard"},
+		{c.completeIDs, "export harbor, competition lint, competition test, competition lock"},
+		{suffixed("json"), "import atif"},
+		{suffixed("eval"), "import inspect"},
+		{atMost(1, c.completeCached), "cache ls"},
+		{both(c.completeRuns, c.completeCached), "cache pin"},
+		{atMost(1, c.completePins), "cache unpin"},
+		{both(c.completePins, c.completeCached), "cache push, cache pull"},
+		{atMost(1, c.completeIDs), "competition show, mask data"},
+		{inTurn(cobra.NoFileCompletions, suffixed("csv")), "competition rank"},
+		{cobra.NoFileCompletions, "competition new, worker, grade"},
+		{inTurn(files, c.completeIDs), "grade-sample, mask submission"},
+		{atMost(1, files), "mask salt"},
+		{atMost(1, folders), "fingerprint build, competition rehearsal"},
+		{inTurn(files, orFiles(c.completeRuns)), "fingerprint compare"},
+	} {
+		for command := range strings.SplitSeq(same.commands, ", ") {
+			all["mleflow "+command] = same.complete
+		}
 	}
+	return all
 }
 
 // anyValue are the keys of values that nothing completes.
