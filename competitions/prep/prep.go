@@ -70,7 +70,11 @@ func Run(ctx context.Context, def *competitions.Definition, o Options) (err erro
 		return diags
 	}
 	input := &transform.Input{Context: ctx, Raw: countedFS{raw, counts}}
-	defer input.Close()
+	defer func() {
+		if unread := input.Close(); unread != nil {
+			err = fmt.Errorf("prepare %s: %w", def.ID, unread)
+		}
+	}()
 	block.evaluator.input = input
 	r := &runner{evaluator: block.evaluator, raw: raw, sink: o.Out, counts: counts, work: work, copiers: o.Parallelism}
 	return r.run(ctx, block.outputs, o.Parallelism)

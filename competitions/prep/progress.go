@@ -138,9 +138,12 @@ type countedFile struct {
 	read   atomic.Int64
 }
 
+// count counts bytes. Those that are read again do not count.
 func (f *countedFile) count(n int) {
-	f.read.Add(int64(n))
-	f.counts.read.Add(int64(n))
+	if left := f.size - f.read.Load(); left > 0 {
+		f.read.Add(min(left, int64(n)))
+		f.counts.read.Add(min(left, int64(n)))
+	}
 }
 
 // Read implements fs.File.

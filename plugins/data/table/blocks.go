@@ -10,6 +10,9 @@ const blockCells = 1 << 14 // cells formatted at a time
 
 // writeRows formats blocks of rows side by side and writes them in order.
 func (f *formatter) writeRows(w io.Writer) error {
+	if f.lines != nil && f.lines.of.kept.window != nil {
+		return f.lines.of.kept.window.write(w, f)
+	}
 	step := max(1, blockCells/(len(f.t.cols)+1))
 	if f.t.n <= step {
 		_, err := w.Write(f.rows(nil, 0, f.t.n))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"sync/atomic"
 	"unicode/utf8"
@@ -31,6 +32,8 @@ type schema struct {
 	forced    []Kind      // by column, Missing where the kind is inferred
 	rows      int         // records a chunk
 	keepLines atomic.Bool // lines are kept, until there is a chunk whose lines cannot be
+	file      io.ReaderAt // see ReadOptions.File
+	window    int
 }
 
 // maxFilled is how many missing cells may fill up short records before their
@@ -46,8 +49,10 @@ type parser struct {
 	guesses []Kind // by column, from the chunk before
 	wide    []bool // by column: floats have too many digits to be kept as decimals
 	sampled bool
-	texts   []textBuilder
-	batch   batch
+	// inMemory says that lines in the file are not worth it.
+	inMemory bool
+	texts    []textBuilder
+	batch    batch
 }
 
 func newParser(s *schema) *parser {
@@ -166,6 +171,7 @@ func (p *parser) bare(c *chunk) bool { return c.simple && p.comma == ',' && p.qu
 func (p *parser) nextBatch(t *tokenizer, c *chunk, first bool) bool {
 	b := &p.batch
 	b.raw, b.base, b.side, b.spans, b.rows = t.raw, t.pos, b.side[:0], b.spans[:0], 0
+	b.ends = b.ends[:0]
 	for len(b.spans) < batchCells && t.pos-b.base < batchBytes && len(b.side) < batchBytes {
 		start := len(b.spans)
 		if !t.record(b) {
@@ -187,6 +193,7 @@ func (p *parser) nextBatch(t *tokenizer, c *chunk, first bool) bool {
 		}
 		b.spans = b.spans[:start+p.width]
 		b.rows++
+		b.ends = append(b.ends, uint32(t.pos-b.base))
 	}
 	return b.rows > 0
 }

@@ -27,6 +27,9 @@ func newCopier(t *Table, q Quoting) *copier {
 		l.whole = l.whole && l.fields[i] == i
 	}
 	l.whole = l.whole && len(t.cols) == len(l.of.kept.kinds)
+	if l.of.kept.window != nil {
+		return l
+	}
 	some := l.of.kept.chunks[0]
 	l.ahead = min(len(some.text)/len(some.starts)+64, warmBytes)
 	return l
@@ -46,7 +49,8 @@ func (l *copier) line(i int) []byte {
 func (l *copier) cut(line []byte, fields [][]byte) [][]byte {
 	var field []byte
 	for range l.last + 1 {
-		if line != nil {
+		field = nil
+		if len(line) > 0 {
 			field, line = cutField(line)
 		}
 		fields = append(fields, field)

@@ -121,22 +121,26 @@ func (f *formatter) rows(b []byte, lo, hi int) []byte {
 		end := min(at+warmRows, hi)
 		f.warm(at, end)
 		for i := at; i < end; i++ {
-			b, fields = f.row(b, i, fields)
+			var line []byte
+			if f.lines != nil {
+				line = f.lines.line(i)
+			}
+			b, fields = f.row(b, i, line, fields)
 		}
 	}
 	return b
 }
 
-// row appends row i; fields is memory for those of a kept line.
-func (f *formatter) row(b []byte, i int, fields [][]byte) ([]byte, [][]byte) {
+// row appends row i, whose kept line is the given one, or empty if there is none; fields
+// is memory for those of the line.
+func (f *formatter) row(b []byte, i int, line []byte, fields [][]byte) ([]byte, [][]byte) {
 	start, width := len(b), len(f.t.cols)
 	if f.o.Index {
 		width++
 		b = f.quoteFrom(strconv.AppendInt(b, int64(i), 10), start, true)
 	}
 	if f.lines != nil {
-		line := f.lines.line(i)
-		if f.lines.whole && line != nil {
+		if f.lines.whole && len(line) > 0 {
 			if f.o.Index {
 				b = append(b, f.comma)
 			}

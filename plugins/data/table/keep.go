@@ -13,8 +13,13 @@ func (p *parser) keep(c *chunk) bool {
 	if builders == nil {
 		return false
 	}
-	lines := &keptLines{text: make([]byte, 0, len(c.raw)+len(c.raw)/64+64), starts: make([]uint32, 1, c.rows+1)}
 	t := p.tokenizer(c)
+	lines := &keptLines{}
+	if stored := p.file != nil && !p.inMemory && t.plain && p.comma == ','; stored {
+		lines.stored = &storedLines{file: p.file, at: c.at, lens: make([]uint16, 0, c.rows)}
+	} else {
+		lines.text, lines.starts = make([]byte, 0, len(c.raw)+len(c.raw)/64+64), make([]uint32, 1, c.rows+1)
+	}
 	for first := true; p.nextBatch(&t, c, first); first = false {
 		p.batch.edited = append(p.batch.edited[:0], make([]bool, p.batch.rows)...)
 		for i, b := range builders {
@@ -22,7 +27,11 @@ func (p *parser) keep(c *chunk) bool {
 				return false
 			}
 		}
-		if !lines.add(&p.batch, p.width, t.plain && p.comma == ',') {
+		if lines.stored != nil && !lines.stored.add(&p.batch, p.width) {
+			p.inMemory, c.filled = true, 0
+			return p.keep(c)
+		}
+		if lines.stored == nil && !lines.add(&p.batch, p.width, t.plain && p.comma == ',') {
 			return false
 		}
 	}
@@ -35,7 +44,9 @@ func (p *parser) keep(c *chunk) bool {
 			return false
 		}
 	}
-	c.lines = lines
+	if c.lines = lines; lines.stored != nil {
+		lines.stored.finish()
+	}
 	return true
 }
 

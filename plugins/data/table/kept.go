@@ -12,10 +12,46 @@ import (
 // value is nothing.
 type keptLines struct {
 	text   []byte
-	starts []uint32 // of the lines; the last one is the end
+	starts []uint32     // of the lines; the last one is the end
+	stored *storedLines // in place of text and starts
 }
 
-func (l *keptLines) size() int64 { return int64(len(l.text) + 4*len(l.starts)) }
+func (l *keptLines) size() int64 {
+	if s := l.stored; s != nil {
+		return int64(len(s.text) + 2*len(s.lens) + 16*len(s.edits))
+	}
+	return int64(len(l.text) + 4*len(l.starts))
+}
+
+func (l *keptLines) rows() int {
+	if l.stored != nil {
+		return len(l.stored.lens)
+	}
+	return len(l.starts) - 1
+}
+
+// bytes returns how long all lines are, at least nearly.
+func (l *keptLines) bytes() int {
+	if l.stored != nil {
+		return l.stored.raw
+	}
+	return len(l.text)
+}
+
+// fill copies lines to the window, few of them or most. first are their places, which
+// are cleared.
+func (l *keptLines) fill(w *window, first []int32, few bool) error {
+	if l.stored != nil {
+		return l.stored.fill(w, first, few)
+	}
+	for i, p := range first {
+		if p != 0 {
+			w.put(p, l.text[l.starts[i]:l.starts[i+1]])
+			first[i] = 0
+		}
+	}
+	return nil
+}
 
 // kept holds the lines of a table whose columns are made only on demand: most
 // tables are split and written again.
@@ -23,6 +59,7 @@ type kept struct {
 	chunks  []*keptLines
 	kinds   []Kind // of the columns
 	keepNA  bool
+	window  *window // where lines are written, if some chunks' are in a file
 	mu      sync.Mutex
 	columns [][]*vector
 	asked   int // how many columns were asked for
@@ -77,8 +114,11 @@ func (k *kept) fill(only int) {
 
 // vectors cuts the lines into fields and returns the columns that are named.
 func (l *keptLines) vectors(kinds []Kind, fields []int, keepNA bool) []*vector {
+	if l.stored != nil {
+		l = l.stored.load()
+	}
 	r := rules{keepNA: keepNA}
-	n := len(l.starts) - 1
+	n := l.rows()
 	sinks := make([]sink, len(fields))
 	for i, f := range fields {
 		sinks[i] = newSink(kinds[f], n)
@@ -108,10 +148,10 @@ func cutField(line []byte) (field, rest []byte) {
 	}
 	if i == 0 {
 		t := tokenizer{dialect: dialect{comma: ','}, raw: line}
-		for i = t.fieldEnd(0); line[i] == '\r'; i = t.fieldEnd(i + 1) {
+		for i = t.fieldEnd(0); i < len(line) && line[i] == '\r'; i = t.fieldEnd(i + 1) {
 		}
 	}
-	return line[:i], line[i+1:]
+	return line[:i], line[min(i+1, len(line)):]
 }
 
 // unquoted returns the text of a field.
@@ -183,9 +223,11 @@ func (s *sink) vector() *vector {
 // chunks get its data.
 func (s *schema) lines(chunks []*chunk) *kept {
 	k := &kept{kinds: make([]Kind, s.width), keepNA: s.keepNA, columns: make([][]*vector, s.width)}
-	same := len(chunks) > 0
+	same, stored := len(chunks) > 0, false
 	for _, c := range chunks {
-		same = same && c.lines != nil
+		if same = same && c.lines != nil; same {
+			stored = stored || c.lines.stored != nil
+		}
 		k.chunks = append(k.chunks, c.lines)
 	}
 	var differ []int
@@ -202,12 +244,15 @@ func (s *schema) lines(chunks []*chunk) *kept {
 		}
 	}
 	onAllCores(len(chunks), func(n int) {
-		if c := chunks[n]; c.lines != nil {
+		if c := chunks[n]; c.lines != nil && len(differ) > 0 {
 			c.make(differ, s.keepNA)
 		}
 	})
 	if !same {
 		return nil
+	}
+	if stored {
+		k.window = newWindow(k.chunks, s.window)
 	}
 	return k
 }

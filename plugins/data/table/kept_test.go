@@ -127,6 +127,11 @@ func FuzzKeep(f *testing.F) {
 			}
 		}
 		sameTable(t, kept, plain, rows)
+		o.File, o.window = bytes.NewReader(in), 3
+		if kept, err = ReadCSV(bytes.NewReader(in), o); err != nil {
+			t.Fatal(err)
+		}
+		sameTable(t, kept, plain, rows)
 	})
 }
 
@@ -200,5 +205,71 @@ func TestMinusZero(t *testing.T) {
 		if out := string(written(t, tb, WriteOptions{})); !strings.HasPrefix(out, "n,x\n0.0,1\n") || tb.cols[0].Kind() != Float64 {
 			t.Errorf("keep %v: %v %.20q", keep, tb.cols[0].Kind(), out)
 		}
+	}
+}
+
+// TestStored reads tables whose lines stay in their file, in windows of few rows, and
+// compares them with tables that were read at once.
+func TestStored(t *testing.T) {
+	for name, odd := range map[string]string{
+		"as written":            "7,0.25,a,True",
+		"numbers and blanks":    "+7, 1.50 ,a,TRUE\n\n  \n-0,1e-7,a,false\n1,12,,true\n3,NaN,NA,True",
+		"a quote":               "7,0.25,\"a,\"\"b\",True",
+		"a carriage return":     "7,0.25,a,True\r",
+		"another kind":          "1.5,x,a,1",
+		"short":                 "1,2.5\n2,1.5,,",
+		"a long line":           "1,1.5," + strings.Repeat("x", math.MaxUint16) + ",True",
+		"many that are changed": strings.Repeat("1,1.50,a,true\n", 600) + "1,1,a,True",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var in strings.Builder
+			in.WriteString("\ufeffn,f,s,b\n")
+			for i := range 2000 {
+				fmt.Fprintf(&in, "%d,%v,text %d,%s\n", i, float64(i)/7, i, []string{"True", "False"}[i%2])
+				if i%450 == 449 {
+					in.WriteString(odd + "\n")
+				}
+			}
+			in.WriteString("1,1.5,the end,True")
+			for _, cells := range []int{0, 4 * 2 * 64} {
+				o := ReadOptions{chunkCells: cells}
+				plain := read(t, in.String(), o)
+				o.Keep, o.File, o.window = true, strings.NewReader(in.String()), 333
+				rows := rand.New(rand.NewPCG(3, 3)).Perm(plain.Len())
+				for i := range rows {
+					switch i % 9 {
+					case 5:
+						rows[i] = -1
+					case 7, 8:
+						rows[i] = rows[i-1] // the same row again
+					}
+				}
+				kept := read(t, in.String(), o)
+				if c := kept.cols[2].kept; cells > 0 && name == "as written" && (c == nil || c.window == nil) {
+					t.Error("the lines are not in the file")
+				}
+				sameTable(t, kept, plain, rows)
+			}
+		})
+	}
+}
+
+// TestStoredErrors has files that changed, or cannot be read again.
+func TestStoredErrors(t *testing.T) {
+	in := "n,s\n" + strings.Repeat("1,abc\n", 1000)
+	for name, later := range map[string]string{"short": in[:2000], "gone": "", "changed": strings.ReplaceAll(in, ",", "\"")} {
+		t.Run(name, func(t *testing.T) {
+			file := []byte(in)
+			tb := read(t, in, ReadOptions{Keep: true, File: bytes.NewReader(file[:len(later)]), chunkCells: 128})
+			copy(file, later)
+			for _, o := range []WriteOptions{{}, {Quoting: QuoteAll}} {
+				if err := WriteCSV(&bytes.Buffer{}, tb, o); (err == nil) != (name == "changed") {
+					t.Errorf("%+v: %v", o, err)
+				}
+			}
+			if n := len(tb.cols[1].Texts()); n != 1000 {
+				t.Errorf("%d texts", n)
+			}
+		})
 	}
 }

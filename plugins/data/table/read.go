@@ -31,6 +31,13 @@ type ReadOptions struct {
 	Memory   int64           // most bytes of the columns in memory; 0 is no limit
 	Keep     bool            // most cells will only be written again: keep lines, and make columns when they are asked for
 
+	// File, if set, has the bytes of the stream, and can be read while the table is in
+	// use. Lines to keep then stay in it if few of them are written otherwise. An error
+	// of it fails WriteCSV. Columns do not report it: who gives the file must look for
+	// its errors.
+	File io.ReaderAt
+
+	window     int // most rows that are written at a time, for tests
 	chunkCells int // pandas' DEFAULT_BUFFER_HEURISTIC, for tests
 }
 
@@ -159,7 +166,7 @@ func (o ReadOptions) start(r io.Reader) (*splitter, *schema, *ragged, error) {
 
 // schema reads the header and looks at the first record.
 func (o ReadOptions) schema(s *splitter) (*schema, *ragged, error) {
-	sch := &schema{dialect: s.dialect, rules: rules{fast: o.Floats == Fast, keepNA: o.KeepNA}}
+	sch := &schema{dialect: s.dialect, file: o.File, window: o.window, rules: rules{fast: o.Floats == Fast, keepNA: o.KeepNA}}
 	header, inHeader, err := o.header(s)
 	if err != nil {
 		return nil, nil, err

@@ -14,8 +14,9 @@ type splitter struct {
 	r     io.Reader
 	buf   []byte // bytes read and not yet given out
 	eof   bool
-	lines int // lines given out
-	size  int // how long the next piece will be, once there is enough to tell
+	lines int   // lines given out
+	at    int64 // bytes given out
+	size  int   // how long the next piece will be, once there is enough to tell
 	free  chan []byte
 }
 
@@ -23,8 +24,9 @@ type splitter struct {
 type piece struct {
 	raw       []byte
 	rows      int
-	firstLine int  // lines before it
-	simple    bool // raw holds no carriage return and no quote that is one
+	firstLine int   // lines before it
+	at        int64 // bytes before it
+	simple    bool  // raw holds no carriage return and no quote that is one
 }
 
 const (
@@ -44,7 +46,9 @@ func newSplitter(r io.Reader, d dialect) (*splitter, error) {
 			return nil, err
 		}
 	}
-	s.buf = bytes.TrimPrefix(s.buf, []byte("\xef\xbb\xbf"))
+	if after, ok := bytes.CutPrefix(s.buf, []byte("\xef\xbb\xbf")); ok {
+		s.buf, s.at = after, 3
+	}
 	return s, nil
 }
 
@@ -69,7 +73,7 @@ func (s *splitter) fill(unfinished int) error {
 // next returns the next piece of at most rows records; one without records
 // marks the end.
 func (s *splitter) next(rows int) (piece, error) {
-	p := piece{firstLine: s.lines}
+	p := piece{firstLine: s.lines, at: s.at}
 	scan := scanner{dialect: s.dialect}
 	for {
 		scan.raw, scan.eof = s.buf, s.eof
@@ -95,6 +99,7 @@ func (s *splitter) next(rows int) (piece, error) {
 
 // cut takes the first n bytes off the buffer.
 func (s *splitter) cut(n int) []byte {
+	s.at += int64(n)
 	raw, rest := s.buf[:n], s.buf[n:]
 	var fresh []byte
 	select {

@@ -57,9 +57,10 @@ type batch struct {
 	side   []byte // fields whose quotes had to be undone
 	spans  []span
 	rows   int
-	edited []bool  // rows of which not all is written as it was read
-	shapes []shape // by column
-	alike  []int   // by column: columns from it on that have one shape
+	ends   []uint32 // of the records, counted from base
+	edited []bool   // rows of which not all is written as it was read
+	shapes []shape  // by column
+	alike  []int    // by column: columns from it on that have one shape
 }
 
 func (b *batch) cell(s span) []byte {

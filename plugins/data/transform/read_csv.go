@@ -39,7 +39,12 @@ func readCSV(in *Input, path string, o *csvOptions) (*table.Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("csv: %w", err)
 	}
-	defer f.Close()
+	if again := newAgain(f); again != nil {
+		opts.File = again
+		in.keepOpen(again)
+	} else {
+		defer f.Close()
+	}
 	t, err := table.ReadCSV(f, opts)
 	if err != nil {
 		return nil, fmt.Errorf("csv %s: %w", path, err)
