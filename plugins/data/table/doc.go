@@ -26,7 +26,9 @@
 //
 // ReadCSV with Keep holds the lines of a file as WriteCSV writes them, and makes
 // a column's array when something asks for its values. Rows of such a table are
-// written by copying lines, or fields of them; nothing is formatted again.
+// written by copying lines, or fields of them; nothing is formatted again. With
+// File, such lines stay in the file, and memory holds a few bytes a row. WriteCSV
+// then reads the file again, once for each quarter of its rows that it writes.
 //
 // Sorting, concatenating and the bulk accessors of columns longer than a chunk
 // need the whole column in memory; WriteCSV does not.

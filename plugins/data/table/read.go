@@ -32,9 +32,9 @@ type ReadOptions struct {
 	Keep     bool            // most cells will only be written again: keep lines, and make columns when they are asked for
 
 	// File, if set, has the bytes of the stream, and can be read while the table is in
-	// use. Lines to keep then stay in it, where few of them are written otherwise. An
-	// error of it fails WriteCSV; columns that it hits are empty, so who gives the file
-	// must look for errors of it.
+	// use. Lines to keep then stay in it if few of them are written otherwise. An error
+	// of it fails WriteCSV. Columns do not report it: who gives the file must look for
+	// its errors.
 	File io.ReaderAt
 
 	window     int  // most rows that are written at a time, for tests

@@ -11,7 +11,7 @@ import (
 type storedLines struct {
 	file  io.ReaderAt
 	at    int64    // of the first line
-	lens  []uint16 // of the lines as they are written
+	lens  []uint16 // of the lines in the file, each with blank lines before it
 	raw   int      // bytes in the file
 	edits []edit   // the last one is that of the row behind all
 	text  []byte   // of the edits
@@ -27,18 +27,17 @@ func (l *storedLines) add(b *batch, width int) bool {
 	from := b.base
 	for row := range b.rows {
 		spans, end := b.spans[row*width:][:width], b.base+int(b.ends[row])
-		n := end - from
 		if start, stop, ok := b.line(spans); !ok || start != from || stop != end || b.edited[row] {
-			n = l.edit(b, spans, b.raw[from:end])
+			l.edit(b, spans, b.raw[from:end])
 		}
-		if n > math.MaxUint16 {
+		if end-from > math.MaxUint16 {
 			return false
 		}
-		l.lens = append(l.lens, uint16(n))
+		l.lens = append(l.lens, uint16(end-from))
 		l.raw += end - from
 		from = end
 	}
-	return 4*(len(l.text)+16*len(l.edits)) <= len(b.raw)
+	return 4*(len(l.text)+16*len(l.edits)) <= len(b.raw) && l.raw+len(l.text) <= math.MaxUint32
 }
 
 // finish ends the lines.
@@ -46,8 +45,8 @@ func (l *storedLines) finish() {
 	l.edits, l.line = append(l.edits, edit{row: uint32(len(l.lens))}), nil
 }
 
-// edit notes how the next line differs from raw and returns its length.
-func (l *storedLines) edit(b *batch, spans []span, raw []byte) int {
+// edit notes how the next line differs from raw.
+func (l *storedLines) edit(b *batch, spans []span, raw []byte) {
 	line := l.line[:0]
 	for _, s := range spans {
 		line = append(append(line, b.cell(s)...), ',')
@@ -66,7 +65,15 @@ func (l *storedLines) edit(b *batch, spans []span, raw []byte) int {
 	l.text = append(l.text, line[at:len(line)-tail]...)
 	l.edits = append(l.edits, edit{uint32(len(l.lens)), uint32(at), uint32(len(raw) - at - tail), uint32(len(l.text))})
 	l.line = line
-	return len(line)
+}
+
+// replaced returns the text of an edit.
+func (l *storedLines) replaced(edit int) []byte {
+	from := uint32(0)
+	if edit > 0 {
+		from = l.edits[edit-1].end
+	}
+	return l.text[from:l.edits[edit].end]
 }
 
 // readBytes is how much is read again at a time. It stays in the processor's cache.
@@ -80,34 +87,32 @@ func (l *storedLines) fill(w *window, first []int32, few bool) error {
 	if few {
 		r.block = 0
 	}
-	at, row, begin := 0, 0, uint32(0)
-	for _, e := range l.edits {
-		for lens := l.lens[:e.row]; row < len(lens); row++ {
-			n := int(lens[row])
-			if p := first[row]; p != 0 {
-				line, err := r.bytes(at, n)
-				if err != nil {
-					return err
-				}
-				w.put(p, line)
-				first[row] = 0
+	var found [256]struct{ row, at int } // gathered first: that takes no guesses at branches
+	at, next := 0, 0
+	for lo := 0; lo < len(l.lens); lo += len(found) {
+		n := 0
+		for i, size := range l.lens[lo:min(lo+len(found), len(l.lens))] {
+			f := &found[n&(len(found)-1)]
+			if f.row, f.at = lo+i, at; first[lo+i] != 0 {
+				n++
 			}
-			at += n
+			at += int(size)
 		}
-		if row == len(l.lens) {
-			break
-		}
-		n := int(l.lens[row]) + int(e.cut) - int(e.end-begin)
-		if p := first[row]; p != 0 {
-			line, err := r.bytes(at, n)
+		for _, f := range found[:n] {
+			line, err := r.bytes(f.at, int(l.lens[f.row]))
 			if err != nil {
 				return err
 			}
-			w.line = append(append(append(w.line[:0], line[:e.at]...), l.text[begin:e.end]...), line[e.at+e.cut:]...)
-			w.put(p, w.line)
-			first[row] = 0
+			for int(l.edits[next].row) < f.row {
+				next++
+			}
+			if e := l.edits[next]; int(e.row) == f.row {
+				w.line = append(append(append(w.line[:0], line[:e.at]...), l.replaced(next)...), line[e.at+e.cut:]...)
+				line = w.line
+			}
+			w.put(first[f.row], line)
+			first[f.row] = 0
 		}
-		at, begin, row = at+n, e.end, row+1
 	}
 	return nil
 }
@@ -133,14 +138,20 @@ func (r *rereader) bytes(at, n int) ([]byte, error) {
 	return r.buf[len(r.buf)-(r.end-at):][:n], nil
 }
 
-// load returns the lines in memory. If they cannot be read, they are empty: the file
-// notes the error, and who wrote what came of it asks.
+// load returns the lines in memory. Those that cannot be read hold zero bytes: who
+// gave the file must look for its errors.
 func (l *storedLines) load() *keptLines {
 	w := window{shift: 31, buckets: make([]bucket, 1), first: make([]int32, len(l.lens))}
 	out := &keptLines{starts: make([]uint32, 1, len(l.lens)+1)}
+	next := 0
 	for i, n := range l.lens {
 		w.first[i] = int32(i + 1)
-		out.starts = append(out.starts, out.starts[i]+uint32(n))
+		size := uint32(n)
+		if e := l.edits[next]; int(e.row) == i {
+			size += uint32(len(l.replaced(next))) - e.cut
+			next++
+		}
+		out.starts = append(out.starts, out.starts[i]+size)
 	}
 	size := int(out.starts[len(l.lens)])
 	w.buckets[0].text = make([]byte, 0, size)
