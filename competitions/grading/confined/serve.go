@@ -67,13 +67,13 @@ func Serve(catalog func() (*competitions.Catalog, error), metrics *metric.Regist
 }
 
 // collectLate has the collector, which a child starts without, run for the first
-// time when there is something to collect, and then at each tenth more: tables hold
-// no pointers, so that a collection costs little.
+// time when there is something to collect. Tables hold no pointers, so that a
+// collection costs little, and memory is scarcer than time.
 func collectLate(most int64) {
 	type sentinel struct{ _ *int } // with a pointer, so that it has its place for itself
 	debug.SetMemoryLimit(min(128<<20, most/32))
 	runtime.SetFinalizer(&sentinel{}, func(*sentinel) {
-		debug.SetGCPercent(10)
+		debug.SetGCPercent(30)
 		debug.SetMemoryLimit(most / 4 * 3)
 	})
 }
