@@ -66,15 +66,16 @@ func Serve(catalog func() (*competitions.Catalog, error), metrics *metric.Regist
 	return 0
 }
 
-// collectLate has the collector run for the first time when there is something to
-// collect, and then at each tenth more: tables hold no pointers, so that a
-// collection costs little.
+// collectLate has the collector, which a child starts without, run for the first
+// time when there is something to collect. Tables hold no pointers, so that a
+// collection costs little, and memory is scarcer than time.
 func collectLate(most int64) {
+	type sentinel struct{ _ *int } // with a pointer, so that it has its place for itself
 	debug.SetMemoryLimit(min(128<<20, most/32))
-	runtime.AddCleanup(new([64]byte), func(most int64) {
-		debug.SetGCPercent(10)
-		debug.SetMemoryLimit(most)
-	}, most/4*3)
+	runtime.SetFinalizer(&sentinel{}, func(*sentinel) {
+		debug.SetGCPercent(30)
+		debug.SetMemoryLimit(most / 4 * 3)
+	})
 }
 
 // answer grades or checks. A panic is an error: the file comes from someone

@@ -21,8 +21,10 @@
 // Floats, …) return the stored slice where the column is a plain view and a
 // copy otherwise; callers never write to either.
 //
-// ReadCSV stores integers that fit a byte, and decimals of a few digits, in one
-// and four bytes outside of Arrow; accessors return them at full width.
+// ReadCSV stores integers that fit a byte, decimals of a few digits, and
+// identifiers of hexadecimal digits in one, four, and eight or sixteen bytes
+// outside of Arrow; accessors return them at full width. It reads large files of few
+// columns in small pieces, and again if pandas' chunks might give other kinds.
 //
 // ReadCSV with Keep holds the lines of a file as WriteCSV writes them, and makes
 // a column's array when something asks for its values. Rows of such a table are

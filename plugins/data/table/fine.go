@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// Pandas types a column anew in each chunk of some hundred thousand rows. Most
+// Pandas types a column again in each chunk of some hundred thousand rows. Most
 // large files of few columns need no such chunks: each record has a field for each column, and
 // all cells of a column have one kind, whichever of them are looked at together.
 // Such a file is read in pieces that fit the processor's cache, in a few buffers

@@ -1,6 +1,9 @@
 package table
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"strings"
+)
 
 // introsortTexts returns the order of introsort for n strings. It compares
 // integers instead, the keys or, if they are nil, some made of the bytes after the
@@ -61,32 +64,24 @@ func ambiguous(keys []uint64, order []int32, text func(int) string) bool {
 	return false
 }
 
-// textKeys returns the strings' keys.
+// textKeys returns the first eight bytes of the strings after their prefix.
 func textKeys(n int, text func(int) string) []uint64 {
 	keys := make([]uint64, n)
-	some := commonPrefix(3, func(k int) string { return text(k * (n - 1) / 2) })
-	if setKeys(keys, text, some, hexKey) || setKeys(keys, text, some, byteKey) {
-		return keys
-	}
-	all := commonPrefix(n, text)
-	if !setKeys(keys, text, all, hexKey) {
-		setKeys(keys, text, all, byteKey)
+	if !setKeys(keys, text, commonPrefix(3, func(k int) string { return text(k * (n - 1) / 2) })) {
+		setKeys(keys, text, commonPrefix(n, text))
 	}
 	return keys
 }
 
 // setKeys sets the keys to those of the bytes after the prefix. It returns false
-// if some string does not begin with the prefix, or has no key.
-func setKeys(keys []uint64, text func(int) string, prefix string, key func(string) (uint64, bool)) bool {
+// if some string does not begin with the prefix.
+func setKeys(keys []uint64, text func(int) string, prefix string) bool {
 	for k := range keys {
-		t := text(k)
-		if len(t) < len(prefix) || t[:len(prefix)] != prefix {
+		rest, ok := strings.CutPrefix(text(k), prefix)
+		if !ok {
 			return false
 		}
-		var ok bool
-		if keys[k], ok = key(t[len(prefix):]); !ok {
-			return false
-		}
+		keys[k] = byteKey(rest)
 	}
 	return true
 }
@@ -108,31 +103,8 @@ func commonPrefix(n int, text func(int) string) string {
 }
 
 // byteKey returns the first eight bytes, missing ones as 0.
-func byteKey(text string) (uint64, bool) {
-	if len(text) >= 8 {
-		return binary.BigEndian.Uint64([]byte(text[:8])), true
-	}
+func byteKey(text string) uint64 {
 	var b [8]byte
 	copy(b[:], text)
-	return binary.BigEndian.Uint64(b[:]), true
-}
-
-// hexKey returns the first sixteen hexadecimal digits, if there are so many:
-// identifiers often are nothing else.
-func hexKey(text string) (key uint64, ok bool) {
-	if len(text) < 16 {
-		return 0, false
-	}
-	for _, c := range []byte(text[:16]) {
-		switch {
-		case c >= '0' && c <= '9':
-			c -= '0'
-		case c >= 'a' && c <= 'f':
-			c -= 'a' - 10
-		default:
-			return 0, false
-		}
-		key = key<<4 | uint64(c)
-	}
-	return key, true
+	return binary.BigEndian.Uint64(b[:])
 }
