@@ -2,6 +2,7 @@ package agentrun_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -53,7 +54,7 @@ func TestPlacing(t *testing.T) {
 	t.Run("sparse", func(t *testing.T) { placeIsolated(t, store, sparseFile(t, store, gigabytes*1e9)) })
 }
 
-func placeIsolated(t *testing.T, store cache.Cache, data cache.Ref) {
+func placeIsolated(t *testing.T, store *disk.Cache, data cache.Ref) {
 	t.Run("sandbox", func(t *testing.T) {
 		boxed := sandbox.New(sandbox.Options{Dir: t.TempDir()}).Runtime()
 		if here := boxed.Here(); !here.OK {
@@ -68,7 +69,15 @@ func placeIsolated(t *testing.T, store cache.Cache, data cache.Ref) {
 	})
 }
 
-func place(t *testing.T, runtime executor.Runtime, store cache.Cache, data cache.Ref, agent cty.Value) {
+func place(t *testing.T, runtime executor.Runtime, store *disk.Cache, data cache.Ref, agent cty.Value) {
+	// Otherwise the first attempt would take the links of another runtime's.
+	kept, err := filepath.Glob(filepath.Join(store.Dir(), "links", "*"))
+	for _, dir := range kept {
+		err = errors.Join(err, tree.Remove(dir))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	b := newBench(t, runtime)
 	b.Store = store
 	b.Limits.Timeout = time.Hour
