@@ -115,7 +115,7 @@ func (b *bucket) size(ctx context.Context, key string) (size int64, err error) {
 // get reads a small object. If parse finds it wrong, it is read a second time,
 // in case it was damaged on its way.
 func (b *bucket) get(ctx context.Context, key string, limit int64, parse func([]byte) error) error {
-	return b.read(ctx, key, 0, func(r io.Reader, size int64) error {
+	return b.read(ctx, key, func() (int64, int64) { return 0, -1 }, func(r io.Reader, size int64) error {
 		if size > limit {
 			return fmt.Errorf("%w: it has %d bytes", cache.ErrCorrupt, size)
 		}
@@ -130,15 +130,10 @@ func (b *bucket) get(ctx context.Context, key string, limit int64, parse func([]
 	})
 }
 
-// read passes use the bytes of an object from an offset on, and its total size.
-// If use fails, it is called again with bytes from the same offset.
-func (b *bucket) read(ctx context.Context, key string, offset int64, use func(r io.Reader, size int64) error) error {
-	return b.readRange(ctx, key, func() (int64, int64) { return offset, -1 }, use)
-}
-
-// readRange is read for a range, which is requested for every attempt; a
-// negative length means to the end.
-func (b *bucket) readRange(ctx context.Context, key string, part func() (offset, length int64), use func(r io.Reader, size int64) error) error {
+// read passes use the bytes of a part of an object, and its total size. part is
+// called for every attempt; a negative length means to the end. If use fails, it may
+// be called again.
+func (b *bucket) read(ctx context.Context, key string, part func() (offset, length int64), use func(r io.Reader, size int64) error) error {
 	return b.do(ctx, "read", key, false, func(ctx context.Context, conn objects, dog *watchdog) error {
 		offset, length := part()
 		r, whole, err := conn.open(ctx, key, offset, length)

@@ -187,7 +187,7 @@ func (t *fetcher) fetchPack(ctx context.Context, root cache.Ref, p packRef) erro
 	key := packKey(p.id)
 	rest := packRest{id: p.id}
 	for more := true; more && err == nil; more = len(rest.objects) > 0 {
-		err = t.bucket.readRange(ctx, key, func() (int64, int64) { return rest.offset, -1 }, func(r io.Reader, _ int64) error {
+		err = t.bucket.read(ctx, key, func() (int64, int64) { return rest.offset, -1 }, func(r io.Reader, _ int64) error {
 			return t.unpack(ctx, bufio.NewReaderSize(r, 64<<10), &rest)
 		})
 	}

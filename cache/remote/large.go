@@ -85,7 +85,7 @@ func (t *fetcher) advance(ctx context.Context, in cache.Ingest, size int64, key 
 	if size-in.Offset() > manyChunks {
 		return t.chunks(ctx, in, size, key)
 	}
-	return t.bucket.readRange(ctx, key, func() (int64, int64) { return in.Offset(), -1 }, func(r io.Reader, whole int64) error {
+	return t.bucket.read(ctx, key, func() (int64, int64) { return in.Offset(), -1 }, func(r io.Reader, whole int64) error {
 		if whole != size {
 			return fmt.Errorf("%w: it has %d bytes, not %d", cache.ErrCorrupt, whole, size)
 		}
@@ -142,7 +142,7 @@ func (t *fetcher) chunks(ctx context.Context, in cache.Ingest, size int64, key s
 // kept.
 func (t *fetcher) readChunk(ctx context.Context, key string, offset int64, data []byte) error {
 	got := 0
-	return t.bucket.readRange(ctx, key, func() (int64, int64) { return offset + int64(got), int64(len(data) - got) }, func(r io.Reader, _ int64) error {
+	return t.bucket.read(ctx, key, func() (int64, int64) { return offset + int64(got), int64(len(data) - got) }, func(r io.Reader, _ int64) error {
 		n, err := io.ReadFull(r, data[got:])
 		got += n
 		return noEOF(err)

@@ -99,7 +99,7 @@ func (t *pusher) pushTree(ctx context.Context, root cache.Ref) error {
 		return err
 	}
 	data := p.closure.encode()
-	if err := t.storeBytes(ctx, closureKey(root.ID), data); err != nil {
+	if err := t.store(ctx, closureKey(root.ID), int64(len(data)), contentBytes(data)); err != nil {
 		return err
 	}
 	t.finder.mu.Lock()
@@ -177,10 +177,6 @@ func (p *packer) flush(ctx context.Context) {
 
 func (t *pusher) storeObject(ctx context.Context, o object) error {
 	return t.store(ctx, objectKey(o.id), o.size, t.contents(nil, []object{o}))
-}
-
-func (t *pusher) storeBytes(ctx context.Context, key string, data []byte) error {
-	return t.store(ctx, key, int64(len(data)), contentBytes(data))
 }
 
 // contents is a header and then objects of the local cache, which are verified
