@@ -20,7 +20,7 @@ const usual = 100
 
 // spare is how much the heap grows at most between collections where Grow makes
 // them rarer, unless that is less than half of what is in use.
-const spare = 256 << 20
+const spare = 352 << 20
 
 var (
 	mu sync.Mutex

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/plan"
@@ -221,7 +220,7 @@ func sumReasons(steps []*plan.Step) []*reasonSum {
 	index := map[string]*reasonSum{}
 	for _, s := range steps {
 		text := reasonsText(s)
-		shape := keyPattern.Regexp().ReplaceAllString(text, "[…]")
+		shape := withoutKeys(text)
 		sum := index[shape]
 		if sum == nil {
 			sum = &reasonSum{text: text}
@@ -236,7 +235,30 @@ func sumReasons(steps []*plan.Step) []*reasonSum {
 	return sums
 }
 
-var keyPattern = pattern.New(`\["(?:[^"\\]|\\.)*"\]`)
+// withoutKeys replaces the keys in a text with addresses. A regular expression would
+// take as long as all else that a large plan shows.
+func withoutKeys(text string) string {
+	var out strings.Builder
+	for {
+		at := strings.Index(text, `["`)
+		if at < 0 {
+			return out.String() + text
+		}
+		end := at + 2
+		for ; end < len(text) && text[end] != '"'; end++ {
+			if text[end] == '\\' {
+				end++
+			}
+		}
+		if strings.HasPrefix(text[min(end, len(text)):], `"]`) {
+			out.WriteString(text[:at] + "[…]")
+			text = text[end+2:]
+		} else {
+			out.WriteString(text[:at+1])
+			text = text[at+1:]
+		}
+	}
+}
 
 func reasonsText(s *plan.Step) string {
 	texts := make([]string, len(s.Reasons))
