@@ -19,9 +19,9 @@ type again struct {
 	err error // the first
 }
 
-// leastAgain is the size of the smallest files that are read again. Small ones may be
-// many, too many to be open at once.
-const leastAgain = 1 << 25
+// leastAgain is the size of the smallest files that are read again. That takes a tenth
+// more time, and small files may be too many to be open at once.
+const leastAgain = 256 << 20
 
 // newAgain returns nil if the file is small, or cannot be read at any place.
 func newAgain(f fs.File) *again {
