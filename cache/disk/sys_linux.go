@@ -14,6 +14,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // futimens sets both times of an open file.
@@ -176,7 +178,7 @@ const topFolder = 0x20000
 // that the work folders before left, and without a journal it reads every one that was
 // removed in the last minutes.
 func scatter(dir string) {
-	f, err := os.Open(dir)
+	f, err := nolink.OpenDir(dir)
 	if err != nil {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // Digests remembers the digests of large files in a file of lines "STAMP DIGEST". It is
@@ -57,7 +58,7 @@ func (d *Digests) Of(f *os.File, read func() (cache.Ref, error)) (cache.Ref, err
 
 func (d *Digests) load() {
 	d.known = map[string]string{}
-	text, _ := os.ReadFile(d.path)
+	text, _ := nolink.ReadFile(d.path)
 	for line := range bytes.Lines(text) { // a write may have been cut short
 		if stamp, id, ok := strings.Cut(string(line), " "); ok && len(text) < largeList {
 			d.known[stamp] = strings.TrimSuffix(id, "\n")
@@ -73,7 +74,7 @@ func (d *Digests) learn(stamp, id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.known[stamp] = id
-	f, err := os.OpenFile(d.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	f, err := nolink.OpenFile(d.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
 	if err != nil {
 		return
 	}

@@ -1,0 +1,39 @@
+//go:build !portable
+
+package disk
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestWorkFoldersAreSpread sees that the file system is told so, where it can be.
+func TestWorkFoldersAreSpread(t *testing.T) {
+	flags := func(dir string) int {
+		f, err := os.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		flags, err := unix.IoctlGetInt(int(f.Fd()), unix.FS_IOC_GETFLAGS)
+		if err != nil {
+			t.Skip(err)
+		}
+		return flags
+	}
+	probe := t.TempDir()
+	scatter(probe)
+	if flags(probe)&topFolder == 0 {
+		t.Skip("this file system spreads no folders")
+	}
+	dir, err := openTest(t, t.TempDir(), Options{}, hooks{}).TempDir("step")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if flags(filepath.Dir(dir))&topFolder == 0 {
+		t.Error("work folders are kept together")
+	}
+}
