@@ -19,7 +19,7 @@ type again struct {
 	err error // the first
 }
 
-// leastAgain is the size of the smallest files that are read again. That takes a tenth
+// leastAgain is the size of the smallest files that are read again. That takes a fifth
 // more time, and small files may be too many to be open at once.
 const leastAgain = 256 << 20
 
