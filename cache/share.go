@@ -29,10 +29,10 @@ type Sharer interface {
 type LinkKeeper interface {
 	// TakeLinks moves a folder that KeepLinks kept of the tree to dst, which must
 	// not exist, and checks that it is what tree.Materialise would make. If there is
-	// none, made is not nil: then the reader makes its own and, if every file became a
+	// none, taken is false: then the reader makes its own and, if every file became a
 	// link, calls made with its subfolders before anybody else sees it. That spares
 	// the next reader the check.
-	TakeLinks(ctx context.Context, ref Ref, dst string) (made func(folders []string), err error)
+	TakeLinks(ctx context.Context, ref Ref, dst string) (taken bool, made func(folders []string), err error)
 	// KeepLinks takes a folder in which tree.Materialise linked every file of the
 	// tree, or which TakeLinks gave out, and which nobody reads any more. It may
 	// leave the folder where it is, for the caller to remove.

@@ -17,6 +17,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/disk/index"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
@@ -240,12 +241,8 @@ func (g *collector) recount() error {
 
 // markAgain discards all marks and marks everything that is needed now.
 func (g *collector) markAgain() error {
-	pause := time.NewTimer(1100 * time.Millisecond)
-	defer pause.Stop()
-	select {
-	case <-pause.C:
-	case <-g.ctx.Done():
-		return context.Cause(g.ctx)
+	if err := progress.Sleep(g.ctx, 1100*time.Millisecond); err != nil {
+		return err
 	}
 	g.marks = newMarks(g.ctx, g.c.objects)
 	return g.markAll()

@@ -44,13 +44,13 @@ func (c *linkFolders) linksPath(ref cache.Ref) string {
 
 // TakeLinks is Cache.TakeLinks. The process that moves a folder has it alone, so no
 // lock is needed.
-func (c *linkFolders) TakeLinks(ctx context.Context, ref cache.Ref, dst string) (made func(folders []string), err error) {
+func (c *linkFolders) TakeLinks(ctx context.Context, ref cache.Ref, dst string) (taken bool, made func(folders []string), err error) {
 	if c.readOnly {
-		return func([]string) {}, nil
+		return false, func([]string) {}, nil
 	}
 	list, err := filepath.Glob(c.linksPath(ref) + "-*")
 	if err != nil {
-		return nil, fmt.Errorf("take links of tree %s: %w", ref.ID.Short(), err)
+		return false, nil, fmt.Errorf("take links of tree %s: %w", ref.ID.Short(), err)
 	}
 	now := c.see(ref)
 	for _, from := range list {
@@ -67,17 +67,17 @@ func (c *linkFolders) TakeLinks(ctx context.Context, ref cache.Ref, dst string) 
 		}
 		if err == nil {
 			c.remember(seen, dst)
-			return nil, nil //nolint:nilnil // nothing is left to make
+			return true, nil, nil
 		}
 		// If more than the folder is wrong, Materialise reports it.
 		if err := tree.Remove(dst); err != nil {
-			return nil, fmt.Errorf("take links of tree %s: %w", ref.ID.Short(), err)
+			return false, nil, fmt.Errorf("take links of tree %s: %w", ref.ID.Short(), err)
 		}
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return false, nil, context.Cause(ctx)
 		}
 	}
-	return func(folders []string) { c.made(now, dst, folders) }, nil
+	return false, func(folders []string) { c.made(now, dst, folders) }, nil
 }
 
 // KeepLinks is Cache.KeepLinks.
@@ -99,11 +99,12 @@ func (c *linkFolders) keepLinks(ref cache.Ref, dir string) error {
 		return err // caches created by older versions do not have it
 	}
 	list, err := filepath.Glob(c.linksPath(ref) + "-*")
-	if err != nil || len(list) >= linksOfTree {
+	if err != nil {
 		return err
 	}
 	before, err := stampOf(dir)
-	if err != nil {
+	if err != nil || len(list) >= linksOfTree {
+		c.seen.Delete(before.inode)
 		return err
 	}
 	if err := os.Chmod(dir, 0o755); err != nil { // a read-only folder cannot be moved

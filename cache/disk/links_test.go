@@ -44,9 +44,9 @@ func linkTree(t testing.TB, c *Cache, ref cache.Ref) string {
 func takeLinks(t testing.TB, c *Cache, ref cache.Ref) (dir string, taken bool) {
 	t.Helper()
 	dir = dataFolder(t)
-	made, err := c.TakeLinks(t.Context(), ref, dir)
+	taken, _, err := c.TakeLinks(t.Context(), ref, dir)
 	must(t, err)
-	if made != nil {
+	if !taken {
 		if _, err := os.Lstat(dir); err == nil {
 			t.Error("a folder that was not given out is there")
 		}
@@ -130,11 +130,11 @@ func TestLinksInUse(t *testing.T) {
 	for range users {
 		dir := dataFolder(t)
 		all.Go(func() {
-			made, err := c.TakeLinks(t.Context(), ref, dir)
+			given, _, err := c.TakeLinks(t.Context(), ref, dir)
 			if err != nil {
 				t.Error(err)
 			}
-			if made == nil {
+			if given {
 				taken.Add(1)
 				wantLinks(t, c, ref, dir)
 			}
@@ -187,7 +187,7 @@ func TestLinksStale(t *testing.T) {
 			c := openTest(t, t.TempDir(), Options{}, clk.hooks())
 			ref := putTree(t, c, "x", 9)
 			dir := dataFolder(t)
-			made, err := c.TakeLinks(t.Context(), ref, dir)
+			_, made, err := c.TakeLinks(t.Context(), ref, dir)
 			must(t, err)
 			res, err := tree.Materialise(t.Context(), c, ref, dir, tree.Options{Mode: tree.Link})
 			must(t, err)
@@ -210,7 +210,7 @@ func TestLinksStale(t *testing.T) {
 			wantKept(t, c, 1)
 			if folder := !strings.HasPrefix(name, "object") && !strings.HasPrefix(name, "twin"); seen && !folder {
 				used := dataFolder(t)
-				if made, err := c.TakeLinks(t.Context(), ref, used); made != nil || err != nil {
+				if taken, _, err := c.TakeLinks(t.Context(), ref, used); !taken || err != nil {
 					t.Errorf("the folder was checked again at once: %v", err)
 				}
 				must(t, c.KeepLinks(ref, used))

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
@@ -52,10 +53,8 @@ func poll(ctx context.Context, try func() (bool, error)) error {
 		if ok || err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(wait):
+		if err := progress.Sleep(ctx, wait); err != nil {
+			return err
 		}
 		wait = min(wait*3/2, 100*time.Millisecond)
 	}

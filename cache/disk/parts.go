@@ -116,7 +116,7 @@ func (c *Cache) ShareCost(ref cache.Ref) (files, bytes int64) {
 }
 
 // TakeLinks implements cache.LinkKeeper.
-func (c *Cache) TakeLinks(ctx context.Context, ref cache.Ref, dst string) (made func(folders []string), err error) {
+func (c *Cache) TakeLinks(ctx context.Context, ref cache.Ref, dst string) (taken bool, made func(folders []string), err error) {
 	return c.links.TakeLinks(ctx, ref, dst)
 }
 

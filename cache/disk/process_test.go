@@ -132,11 +132,11 @@ func (ch *child) links(ctx context.Context, name string, ref cache.Ref) error {
 	}
 	dir += "/data"
 	for range 2 {
-		made, err := ch.c.TakeLinks(ctx, ref, dir)
+		taken, made, err := ch.c.TakeLinks(ctx, ref, dir)
 		if err != nil {
 			return err
 		}
-		if made != nil {
+		if !taken {
 			res, err := tree.Materialise(ctx, ch.c, ref, dir, tree.Options{Mode: tree.Link})
 			if err != nil {
 				return err

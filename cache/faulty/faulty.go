@@ -269,7 +269,7 @@ func (c *Cache) Share(ctx context.Context, ref cache.Ref, progress func(files, b
 func (c *Cache) ShareCost(ref cache.Ref) (files, bytes int64) { return c.inner.ShareCost(ref) }
 
 // TakeLinks implements cache.LinkKeeper.
-func (c *Cache) TakeLinks(ctx context.Context, ref cache.Ref, dst string) (func(folders []string), error) {
+func (c *Cache) TakeLinks(ctx context.Context, ref cache.Ref, dst string) (taken bool, made func(folders []string), err error) {
 	return c.inner.TakeLinks(ctx, ref, dst)
 }
 

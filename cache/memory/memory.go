@@ -122,8 +122,8 @@ func (c *Cache) Share(_ context.Context, ref cache.Ref, _ func(files, bytes int6
 func (c *Cache) ShareCost(ref cache.Ref) (files, bytes int64) { return ref.Files, ref.Size }
 
 // TakeLinks implements cache.LinkKeeper: there are no links.
-func (c *Cache) TakeLinks(context.Context, cache.Ref, string) (func([]string), error) {
-	return func([]string) {}, nil
+func (c *Cache) TakeLinks(context.Context, cache.Ref, string) (taken bool, made func(folders []string), err error) {
+	return false, func([]string) {}, nil
 }
 
 // KeepLinks implements cache.LinkKeeper: it keeps nothing.

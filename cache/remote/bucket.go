@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 )
 
 // bucket is a connection that retries operations that may succeed later.
@@ -75,7 +76,7 @@ func (b *bucket) do(ctx context.Context, verb, key string, writing bool, op func
 			err = fmt.Errorf("%w: %w", errUnavailable, err)
 			break
 		}
-		if !sleep(ctx, b.patience.wait(n)) {
+		if progress.Sleep(ctx, b.patience.wait(n)) != nil {
 			err = context.Cause(ctx)
 			break
 		}

@@ -43,18 +43,6 @@ func (p patience) wait(n int) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
-// sleep waits, or returns false when ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
-}
-
 // breaker stops requests to a store that is down.
 type breaker struct {
 	mu      sync.Mutex

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/plugins/sandbox/validity"
@@ -106,10 +107,8 @@ func (c *checkpoints) run(ctx context.Context) {
 	began := time.Now()
 	due, free := began.Add(c.durable.every), began
 	for {
-		select {
-		case <-ctx.Done():
+		if progress.Sleep(ctx, min(askPoll, time.Until(due))) != nil {
 			return
-		case <-time.After(min(askPoll, time.Until(due))):
 		}
 		why, now := checkpoint.Interval, time.Now()
 		asked := now.After(free) && c.requested()

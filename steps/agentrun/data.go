@@ -72,9 +72,10 @@ func (s *setup) shareData(ctx context.Context, ref cache.Ref) (files, bytes int6
 	var made func(folders []string)
 	if s.runtime.Isolates {
 		opts.Mode = tree.Link
-		if made, err = s.env.Store.TakeLinks(ctx, ref, s.dirs.data); err != nil {
+		var taken bool
+		if taken, made, err = s.env.Store.TakeLinks(ctx, ref, s.dirs.data); err != nil {
 			return 0, 0, err
-		} else if made == nil {
+		} else if taken {
 			tell(ref.Files, ref.Size)
 			s.passOnData(ref)
 			return 0, 0, nil

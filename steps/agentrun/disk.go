@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -53,10 +54,8 @@ func (r *running) watchDisk(ctx context.Context, end context.CancelCauseFunc) {
 	}
 	before := r.dirs.stored()
 	for pause := diskPause; ; {
-		select {
-		case <-ctx.Done():
+		if progress.Sleep(ctx, pause) != nil {
 			return
-		case <-time.After(pause):
 		}
 		began := time.Now()
 		if stored := r.dirs.stored() - before; stored > r.disk {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/steps/modelblock"
@@ -74,10 +75,8 @@ func (m *modelGate) watch(ctx context.Context, end context.CancelCauseFunc) {
 		return
 	}
 	for {
-		select {
-		case <-ctx.Done():
+		if progress.Sleep(ctx, clockPause) != nil {
 			return
-		case <-time.After(clockPause):
 		}
 		if why := m.gateway.Futile(); why != "" {
 			m.env.Note("stopped: %s", why)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -37,10 +38,8 @@ type sight struct {
 func (g *gates) watchSubmission(ctx context.Context) {
 	w := &sight{gates: g}
 	for pause := sightPause; ; {
-		select {
-		case <-ctx.Done():
+		if progress.Sleep(ctx, pause) != nil {
 			return
-		case <-time.After(pause):
 		}
 		began := time.Now()
 		state, reason := w.look(ctx)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/plugins/sandbox/agent"
@@ -135,11 +136,8 @@ func (s *snapshots) run(ctx context.Context, codes *codeSnapshots) {
 		return
 	}
 	for {
-		wait := s.every - s.elapsed()%s.every
-		select {
-		case <-ctx.Done():
+		if progress.Sleep(ctx, s.every-s.elapsed()%s.every) != nil {
 			return
-		case <-time.After(wait):
 		}
 		if err := s.take(ctx); err != nil && ctx.Err() == nil {
 			s.env.Note("no snapshot after %d s: %v", int64(s.elapsed().Seconds()), s.mask.Error(err))
@@ -165,10 +163,8 @@ func (s *snapshots) take(ctx context.Context) error {
 		if ref, err = s.read(ctx); !errors.Is(err, errChanging) {
 			break
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(min(s.every/8, time.Second<<try)):
+		if err := progress.Sleep(ctx, min(s.every/8, time.Second<<try)); err != nil {
+			return err
 		}
 	}
 	if err != nil || ref.IsZero() {

@@ -47,7 +47,7 @@ func readFine(f *os.File, o ReadOptions) (*Table, error) {
 }
 
 // uneven reports whether some record of a piece lacks fields or has too many, or
-// some line is none.
+// some line is blank.
 func (c *chunk) uneven() bool {
 	return c.fields != len(c.cols) || len(c.long) > 0 || c.filled > 0 || c.cols[0].len() != c.rows
 }

@@ -19,7 +19,7 @@ type hexTexts struct {
 const (
 	leastHex = 8
 	mostHex  = 32
-	hexAbove = 12 // strings of so many bytes take less than the place and the bytes of a string
+	hexAbove = 12 // the least length of a string: shorter ones take no more as bytes
 )
 
 // newHexTexts returns space for n strings like the given one; nil if it has no

@@ -15,6 +15,7 @@ import (
 	"github.com/containerd/platforms"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
@@ -93,10 +94,8 @@ const sizePause = 2 * time.Second
 // exported.
 func (m Machine) watchSize(ctx context.Context, id string, most int64, end context.CancelCauseFunc) {
 	for most > 0 {
-		select {
-		case <-ctx.Done():
+		if progress.Sleep(ctx, sizePause) != nil {
 			return
-		case <-time.After(sizePause):
 		}
 		ctx, c, err := m.e.connect(ctx)
 		if err != nil {

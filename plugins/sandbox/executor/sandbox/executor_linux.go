@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/copyup"
@@ -390,10 +391,8 @@ func takeClaim(ctx context.Context, dir string) (*claim.Claim, error) {
 		if !errors.Is(err, claim.ErrHeld) {
 			return c, err
 		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(10 * time.Millisecond):
+		if err := progress.Sleep(ctx, 10*time.Millisecond); err != nil {
+			return nil, err
 		}
 	}
 	return claim.Take(dir)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/plugins/transfer/source"
@@ -47,10 +48,8 @@ func newRunsPause(a *app.App) *cobra.Command {
 				return fmt.Errorf("pause run %s: %w", e.ID, err)
 			}
 			for e.State == ledger.Running {
-				select {
-				case <-cmd.Context().Done():
-					return cmd.Context().Err()
-				case <-time.After(100 * time.Millisecond):
+				if err := progress.Sleep(cmd.Context(), 100*time.Millisecond); err != nil {
+					return err
 				}
 				e = past.Entry()
 			}
