@@ -71,7 +71,7 @@ func Serve(catalog func() (*competitions.Catalog, error), metrics *metric.Regist
 // collection costs little, and memory is scarcer than time.
 func collectLate(most int64) {
 	type sentinel struct{ _ *int } // with a pointer, so that it has its place for itself
-	debug.SetMemoryLimit(min(64<<20, most/32))
+	debug.SetMemoryLimit(min(32<<20, most/32))
 	runtime.SetFinalizer(&sentinel{}, func(*sentinel) {
 		debug.SetGCPercent(30)
 		debug.SetMemoryLimit(most / 4 * 3)

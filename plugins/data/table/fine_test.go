@@ -3,6 +3,7 @@ package table
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,6 +33,7 @@ func TestFine(t *testing.T) {
 			return plain(i)
 		})
 	}
+	pieces := map[string]bool{"plain": true, "blank lines at end": true, "no end": true, "gaps": true}
 	for name, body := range map[string]string{
 		"plain":                lines(plain),
 		"identifiers":          lines(func(i int) string { return fmt.Sprintf("%032x.jpg,1,2\n", n-i) }),
@@ -42,6 +44,7 @@ func TestFine(t *testing.T) {
 		"CRLF":                 strings.ReplaceAll(lines(plain), "\n", "\r\n"),
 		"quotes":               lines(func(i int) string { return `"a, ""b""",1,` + fmt.Sprint(i) + "\n" }),
 		"blank lines":          strings.ReplaceAll(lines(plain), "7-", "7-\xc3\xa4") + "\n\n",
+		"blank lines at end":   lines(plain) + "\n\n\n",
 		"blank line":           but(60_000, "\n"),
 		"line of blanks":       but(60_000, "  \t\n"),
 		"text among integers":  but(70_000, "x,y,0.5\n"),
@@ -83,6 +86,12 @@ func TestFine(t *testing.T) {
 				want, wantErr := ReadCSV(strings.NewReader(header+body), ReadOptions{NoHeader: header == ""})
 				if g, w := spelledTable(got, gotErr), spelledTable(want, wantErr); !slices.Equal(g, w) {
 					t.Fatal(cmp.Diff(w, g))
+				}
+				if _, err := f.Seek(0, io.SeekStart); err != nil {
+					t.Fatal(err)
+				}
+				if fine, _ := readFine(f, ReadOptions{NoHeader: header == ""}); fine == nil && pieces[name] {
+					t.Error("the file is read twice")
 				}
 				if wantErr == nil {
 					sameOrder(t, want.cols[0], got.cols[0])

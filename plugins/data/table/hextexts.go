@@ -68,36 +68,23 @@ func (h *hexTexts) read(raw []byte, at int) (end int, ok bool) {
 	return end, true
 }
 
-// hexNumber returns the number of 8 to 32 digits.
+// hexNumber returns the number of 8 to 32 digits: eight bytes are read at once, the
+// first time for fewer digits, and then two, four and eight of them put together.
 func hexNumber(b []byte) (high, low uint64, ok bool) {
-	n := len(b) & 7
-	low, ok = eightHex(binary.BigEndian.Uint64(b))
-	if n > 0 {
-		low >>= 4 * uint(8-n)
-	} else {
-		n = 8
+	wrong := uint64(0)
+	for n, step := 0, uint(len(b)-1)&7+1; n < len(b); n, step = n+int(step), 8 {
+		x := binary.BigEndian.Uint64(b[n:])
+		digit, letter := x^zeros, x^0x60*lowBits
+		noDigit := digit + (0x80-10)*lowBits
+		isLetter := (letter + 0x7f*lowBits) &^ (letter + (0x80-7)*lowBits)
+		wrong |= x | noDigit&^isLetter
+		x = x&(0x0f*lowBits) + x>>6&lowBits*9
+		x = (x | x>>4) & 0x00ff00ff00ff00ff
+		x = (x | x>>8) & 0x0000ffff0000ffff
+		x = (x | x>>16) & 0xffffffff >> ((8 - step) * 4 & 31)
+		high, low = high<<32|low>>32, low<<32|x
 	}
-	for ; n < len(b) && ok; n += 8 {
-		var v uint64
-		v, ok = eightHex(binary.BigEndian.Uint64(b[n:]))
-		high, low = high<<32|low>>32, low<<32|v
-	}
-	return high, low, ok
-}
-
-// eightHex reads eight bytes if they are digits: all at once, then two, four and
-// eight of them put together.
-func eightHex(x uint64) (uint64, bool) {
-	digit, letter := x^zeros, x^0x60*lowBits
-	noDigit := digit + (0x80-10)*lowBits
-	isLetter := (letter + 0x7f*lowBits) &^ (letter + (0x80-7)*lowBits)
-	if (x|noDigit&^isLetter)&highBits != 0 {
-		return 0, false
-	}
-	x = x&(0x0f*lowBits) + x>>6&lowBits*9
-	x = (x | x>>4) & 0x00ff00ff00ff00ff
-	x = (x | x>>8) & 0x0000ffff0000ffff
-	return (x | x>>16) & 0xffffffff, true
+	return high, low, wrong&highBits == 0
 }
 
 func (h *hexTexts) number(r int) (high, low uint64) {

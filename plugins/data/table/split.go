@@ -72,7 +72,9 @@ func (s *splitter) fill(unfinished int) error {
 	n, err := io.ReadFull(s.r, s.buf[len(s.buf):len(s.buf)+want])
 	s.buf = s.buf[:len(s.buf)+n]
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		s.eof = true
+		for s.eof = true; s.fine && bytes.HasSuffix(s.buf, []byte("\n\n")); { // blank lines are no records
+			s.buf = s.buf[:len(s.buf)-1]
+		}
 		return nil
 	}
 	return err

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"os"
@@ -8,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -98,17 +98,19 @@ type cost struct {
 func (c *cost) run(b *testing.B, cmd *exec.Cmd) {
 	b.Helper()
 	adoptOrphans(b)
-	start := time.Now()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		b.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	used, err := measured(b, cmd)
+	if err != nil {
+		b.Fatalf("%v: %v\n%s", cmd.Args, err, out.Bytes())
 	}
-	c.wall += time.Since(start)
+	c.wall += used.wall
 	c.runs++
-	spent := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime() + orphans(b)
+	spent := used.cpu + orphans(b)
 	if c.runs == 1 || spent < c.least {
 		c.least = spent
 	}
-	c.peak = max(c.peak, float64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)/1024)
+	c.peak = max(c.peak, used.mebibytes)
 }
 
 // report gives the least processor time, since a busy machine only adds to it,

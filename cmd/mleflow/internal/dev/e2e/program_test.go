@@ -27,24 +27,32 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	if binary = os.Getenv(binaryVariable); binary != "" {
-		os.Exit(m.Run())
-	}
 	dir, err := os.MkdirTemp("", "mleflow-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	binary = filepath.Join(dir, "mleflow")
-	build := exec.Command("go", "build", "-o", binary, "github.com/mleflow/mleflow/cmd/mleflow")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "build mleflow:", err)
-		os.Exit(1)
+	peak = filepath.Join(dir, "peak")
+	if binary = os.Getenv(binaryVariable); binary == "" {
+		binary = filepath.Join(dir, "mleflow")
+		if err := build(binary, "github.com/mleflow/mleflow/cmd/mleflow"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	}
 	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
+}
+
+// build builds a program.
+func build(path, from string) error {
+	build := exec.Command("go", "build", "-o", path, from)
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("build %s: %w", from, err)
+	}
+	return nil
 }
 
 // place is a cache folder and the pipeline that is applied on it.
