@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"regexp"
 
 	"github.com/minio/minio-go/v7"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 )
 
 // The errors of this package.
@@ -37,14 +37,14 @@ type maskedError struct{ text string }
 func (e maskedError) Error() string { return e.text }
 
 var (
-	queries = regexp.MustCompile(`(\b[a-z0-9]+://[^\s"'?]*)\?[^\s"']*`)
-	users   = regexp.MustCompile(`(\b[a-z0-9]+://)[^\s"'/@]*@`)
+	queries = pattern.New(`(\b[a-z0-9]+://[^\s"'?]*)\?[^\s"']*`)
+	users   = pattern.New(`(\b[a-z0-9]+://)[^\s"'/@]*@`)
 )
 
 // mask hides everything after the question mark of every URL in a message, and
 // the user before the host.
 func mask(text string) string {
-	return users.ReplaceAllString(queries.ReplaceAllString(text, "$1?…"), "$1…@")
+	return users.Regexp().ReplaceAllString(queries.Regexp().ReplaceAllString(text, "$1?…"), "$1…@")
 }
 
 // localError is an error of this machine, where retrying is useless.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/cache/leaf/plain"
 )
 
@@ -19,13 +19,13 @@ const (
 )
 
 // missingColumn is the reason of a submission without a column.
-var missingColumn = regexp.MustCompile(`^column "(.*)" is missing$`)
+var missingColumn = pattern.New(`^column "(.*)" is missing$`)
 
 // Hint adds to the report's reason for people. If a column is missing, it lists the
 // columns of the file and a possible cause. It is "" if there is nothing to add.
 // It is no part of the report.
 func Hint(r Report, path string) string {
-	m := missingColumn.FindStringSubmatch(r.Reason)
+	m := missingColumn.Regexp().FindStringSubmatch(r.Reason)
 	if m == nil {
 		return ""
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
@@ -45,7 +46,7 @@ func (r reader) texts(path string, src []byte) (list []text, diags diag.List) {
 			t.path = path // as it was named
 		}
 		var more diag.List
-		t.file, more = r.budget.Parse(src, t.path)
+		t.file, more = r.parse(name, src, t.path)
 		list, diags = slices.Insert(list, 0, t), append(diags, more...)
 		if more.HasErrors() {
 			return list, diags
@@ -106,7 +107,7 @@ func (r reader) readIncluded(a *hcl.Attribute, name string, named text) (text, d
 		return t, nil
 	}
 	var diags diag.List
-	if t.file, diags = r.budget.Parse([]byte(src), t.path); diags.HasErrors() {
+	if t.file, diags = r.parse(name, []byte(src), t.path); diags.HasErrors() {
 		return t, diags
 	}
 	for _, name := range []string{"include", "extends"} {
@@ -115,6 +116,16 @@ func (r reader) readIncluded(a *hcl.Attribute, name string, named text) (text, d
 		}
 	}
 	return t, diags
+}
+
+// parse parses the file of a name. A shipped one needs no limits. path is what is shown.
+func (r reader) parse(name string, src []byte, path string) (*hcl.File, diag.List) {
+	if !r.from.IsShipped(name) {
+		return r.budget.Parse(src, path)
+	}
+	file, diags := hclsyntax.ParseConfig(src, path, hcl.InitialPos)
+	r.budget.Meter(file.Body.(*hclsyntax.Body))
+	return file, diags
 }
 
 // settings yields an argument of the mleflow blocks of a file.

@@ -34,7 +34,7 @@ func testKinds() *step.Registry {
 			Blocks:  []step.Block{{Name: "network", Args: []step.Attr{{Name: "allow", Type: cty.List(cty.String), Required: true}}}},
 			Outputs: []step.Output{artifactOut("submission", step.Inherit)}},
 		step.Kind{Name: "board", Version: "1", New: none,
-			Args:    []step.Attr{{Name: "reports", Type: cty.List(step.ArtifactType)}, {Name: "note", Type: cty.String}},
+			Args:    []step.Attr{{Name: "reports", Type: cty.List(step.ArtifactType)}, {Name: "parts", Type: cty.Map(step.ArtifactType)}, {Name: "note", Type: cty.String}},
 			Outputs: []step.Output{{Name: "table", Type: cty.String}}},
 	)
 }

@@ -20,6 +20,7 @@ import (
 //	values(step.KIND.NAME)[*].OUTPUT
 //	CONDITION ? one of these : null
 //	CONDITION ? null : one of these, or values(step.KIND.NAME)
+//	{ FIELD = the first of these, … }
 //
 // A condition must be the same for all instances.
 type shortcut struct {
@@ -33,6 +34,8 @@ type shortcut struct {
 	// null is the type of the value if a condition chose null, which has the marks of
 	// both results.
 	null cty.Type
+	// fields are those of an object. The rest is then empty.
+	fields map[string]shortcut
 }
 
 // shortcuts returns the expressions that have a shortcut for all the instances of a
@@ -40,11 +43,28 @@ type shortcut struct {
 func (x *expander) shortcuts(exprs []hcl.Expression, instances []*Instance) map[hcl.Expression]shortcut {
 	found := map[hcl.Expression]shortcut{}
 	for _, e := range exprs {
-		if s, ok := x.shortcut(e, instances); ok {
+		s, ok := x.shortcut(e, instances)
+		if object, is := unwrapped(e).(*hclsyntax.ObjectConsExpr); is {
+			s, ok = x.object(object.Items, instances)
+		}
+		if ok {
 			found[e] = s
 		}
 	}
 	return found
+}
+
+func (x *expander) object(items []hclsyntax.ObjectConsItem, instances []*Instance) (s shortcut, ok bool) {
+	s.fields = map[string]shortcut{}
+	for _, item := range items {
+		key, diags := item.KeyExpr.Value(nil)
+		field, ok := x.shortcut(item.ValueExpr, instances)
+		if diags.HasErrors() || key.Type() != cty.String || key.IsNull() || !ok || !field.each || field.null != cty.NilType {
+			return s, false
+		}
+		s.fields[key.AsString()] = field
+	}
+	return s, len(items) > 0
 }
 
 func (x *expander) shortcut(e hcl.Expression, instances []*Instance) (s shortcut, ok bool) {
@@ -113,6 +133,12 @@ func (s shortcut) output(t hcl.Traversal) (shortcut, bool) {
 // value returns the value of the expression for an instance.
 func (s shortcut) value(inst *Instance) cty.Value {
 	switch {
+	case s.fields != nil:
+		values := make(map[string]cty.Value, len(s.fields))
+		for name, field := range s.fields {
+			values[name] = field.value(inst)
+		}
+		return cty.ObjectVal(values)
 	case s.of == nil:
 		return cty.NullVal(s.null)
 	case s.each:

@@ -32,6 +32,14 @@ step "solve" "all" {
 step "board" "all" {
   reports = values(step.solve.all)[*].submission
 }
+step "board" "each" {
+  for_each = local.keys
+  parts    = { one = step.solve.all[each.key].submission, "two" = step.split.data[each.key].public, one = step.split.data[each.key].rest }
+}
+step "board" "as_written" {
+  for_each = local.keys
+  parts    = { (each.key) = step.solve.all[each.key].submission, none = null }
+}
 step "board" "none" {
   reports = var.yes ? null : values(step.solve.all)[*].submission
 }
@@ -48,8 +56,8 @@ func TestShortcuts(t *testing.T) {
 	for _, s := range g.Pipeline.Steps {
 		found += len(x.shortcuts(s.expressions(), g.eval.blocks[s].instances))
 	}
-	if found != 7 {
-		t.Errorf("%d arguments have a shortcut, want 7", found)
+	if found != 8 {
+		t.Errorf("%d arguments have a shortcut, want 8", found)
 	}
 	for _, inst := range g.Instances {
 		scope := g.eval.scope(inst.Step.expressions())
@@ -74,6 +82,8 @@ func TestShortcutRefuses(t *testing.T) {
 		"no such key":     "step \"split\" \"x\" {\n for_each = toset([\"d\"])\n raw = step.source.raw[each.key].tree\n}",
 		"private":         "step \"solve\" \"x\" {\n for_each = local.keys\n data = step.source.raw[each.key].tree\n}",
 		"private if":      "step \"solve\" \"x\" {\n for_each = local.keys\n data = step.split.data[each.key].public\n agent = var.yes ? null : step.source.raw[each.key].count\n}",
+		"no such field":   "step \"board\" \"x\" {\n for_each = local.keys\n parts = { x = step.source.raw[each.key].leaf }\n}",
+		"key of null":     "step \"board\" \"x\" {\n for_each = local.keys\n parts = { (null) = step.source.raw[each.key].tree }\n}",
 		"null is missing": "step \"split\" \"x\" {\n for_each = local.keys\n raw = var.yes ? null : step.source.raw[each.key].tree\n}",
 		"null of a list":  "step \"board\" \"x\" {\n note = var.yes ? null : values(step.solve.all)\n}",
 	} {

@@ -10,12 +10,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/engine/internal/flock"
@@ -38,18 +38,18 @@ const (
 
 // aboutName is the syntax of names of runs and tags. Run IDs do not start with
 // a letter.
-var aboutName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._-]{0,63}$`)
+var aboutName = pattern.New(`^[A-Za-z][A-Za-z0-9._-]{0,63}$`)
 
 // Check returns an error if it cannot be displayed or exceeds a limit.
 func (a About) Check() error {
-	if a.RunName != "" && (!aboutName.MatchString(a.RunName) || a.RunName == "latest") {
+	if a.RunName != "" && (!aboutName.Regexp().MatchString(a.RunName) || a.RunName == "latest") {
 		return fmt.Errorf("%.80q cannot name a run: a name starts with a letter and has at most 64 letters, digits, dots, underscores and hyphens; latest is taken", a.RunName)
 	}
 	if len(a.Tags) > maxTags {
 		return fmt.Errorf("a run has at most %d tags", maxTags)
 	}
 	for _, key := range slices.Sorted(maps.Keys(a.Tags)) {
-		if !aboutName.MatchString(key) {
+		if !aboutName.Regexp().MatchString(key) {
 			return fmt.Errorf("%.80q cannot name a tag: a name starts with a letter and has at most 64 letters, digits, dots, underscores and hyphens", key)
 		}
 		if v := a.Tags[key]; !shown(v, "") || len(v) > maxTagText {
@@ -163,7 +163,7 @@ func Nickname(id string) string {
 // named returns the IDs of the runs with a name or, if there are none, those
 // with it as a nickname.
 func (l *Ledger) named(name string, ids []string) []string {
-	if !aboutName.MatchString(name) {
+	if !aboutName.Regexp().MatchString(name) {
 		return nil
 	}
 	var given, words []string

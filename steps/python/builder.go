@@ -89,7 +89,7 @@ func (b Builder) writeLock(path, lock string) error {
 // resolve resolves requirements; dir is the folder of the tools.
 func (b Builder) resolve(ctx context.Context, dir string, i pyenv.Interpreter, text string) (string, error) {
 	base := "requirements.txt"
-	if isProject.MatchString(text) {
+	if isProject.Regexp().MatchString(text) {
 		base = "pyproject.toml"
 	}
 	if err := os.WriteFile(filepath.Join(b.WorkDir, base), []byte(text), 0o600); err != nil {

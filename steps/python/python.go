@@ -9,13 +9,13 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"regexp"
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/pyenv"
@@ -249,7 +249,7 @@ func (b *build) lock(ctx context.Context, env *step.Env, maker Builder, i pyenv.
 }
 
 // isProject matches the table that identifies a file as a pyproject.toml.
-var isProject = regexp.MustCompile(`(?m)^\[project\]`)
+var isProject = pattern.New(`(?m)^\[project\]`)
 
 // read returns the text of a small artifact.
 func read(ctx context.Context, store cache.Store, a *step.Artifact) (string, error) {

@@ -130,7 +130,11 @@ func (c *check) find(i int, name string) (at int, ok bool) {
 
 // and returns the union of the fields. In case of a conflict, f wins.
 func (f fields) and(others ...fields) fields {
-	all := fields{}
+	n := len(f)
+	for _, o := range others {
+		n += len(o)
+	}
+	all := make(fields, n)
 	for _, o := range append(others, f) {
 		maps.Copy(all, o)
 	}
@@ -138,19 +142,15 @@ func (f fields) and(others ...fields) fields {
 }
 
 // settings returns fields with these names, each a scalar or a list of scalars.
-func settings(names string) fields {
-	f := fields{}
-	for name := range strings.FieldsSeq(names) {
-		f[name] = scalars
-	}
-	return f
-}
+func settings(names string) fields { return each(names, scalars) }
 
 // asking returns fields with these names that need an ability.
-func asking(a Ability, names string) fields {
-	f := fields{}
+func asking(a Ability, names string) fields { return each(names, needs(a)) }
+
+func each(names string, s shape) fields {
+	f := make(fields, strings.Count(names, " ")+1)
 	for name := range strings.FieldsSeq(names) {
-		f[name] = needs(a)
+		f[name] = s
 	}
 	return f
 }

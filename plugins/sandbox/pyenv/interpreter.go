@@ -7,10 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 )
 
 // Interpreter is a Python of this machine.
@@ -33,11 +34,11 @@ func (i Interpreter) Minor() string {
 }
 
 // versionForm matches a version that an environment may ask for.
-var versionForm = regexp.MustCompile(`^3\.\d{1,2}$`)
+var versionForm = pattern.New(`^3\.\d{1,2}$`)
 
 // CheckVersion rejects anything but a version such as 3.11, or "" for any version.
 func CheckVersion(version string) error {
-	if version != "" && !versionForm.MatchString(version) {
+	if version != "" && !versionForm.Regexp().MatchString(version) {
 		return fmt.Errorf("version %q is not a version of Python such as \"3.11\"", version)
 	}
 	return nil

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 )
 
 // lockHead is the first line of a lock. The second line identifies the source of the
@@ -35,12 +35,12 @@ func Source(requirements, minor string) string {
 }
 
 // pinned matches a line of a lock that names a package.
-var pinned = regexp.MustCompile(`(?m)^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;\\]+)`)
+var pinned = pattern.New(`(?m)^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;\\]+)`)
 
 // Packages returns the versions in a lock, by package.
 func Packages(lock string) map[string]string {
 	all := map[string]string{}
-	for _, m := range pinned.FindAllStringSubmatch(lock, -1) {
+	for _, m := range pinned.Regexp().FindAllStringSubmatch(lock, -1) {
 		all[m[1]] = m[2]
 	}
 	return all
@@ -48,21 +48,21 @@ func Packages(lock string) map[string]string {
 
 // elsewhere matches the lines of a file of requirements that refer to other files and
 // folders, whose content would not be an input.
-var elsewhere = regexp.MustCompile(`(?m)^\s*(-r|--requirement|-c|--constraint|-e|--editable|\.{0,2}/\S|file:)|@ *file:`)
+var elsewhere = pattern.New(`(?m)^\s*(-r|--requirement|-c|--constraint|-e|--editable|\.{0,2}/\S|file:)|@ *file:`)
 
 // wheels matches options that name folders and pages of packages.
-var wheels = regexp.MustCompile(`(?m)^\s*(-f|--find-links)`)
+var wheels = pattern.New(`(?m)^\s*(-f|--find-links)`)
 
 // Check rejects requirements that would put a password into the cache, and those that
 // refer to other files.
 func Check(name, text string) error {
-	if credentials.MatchString(text) {
+	if credentials.Regexp().MatchString(text) {
 		return fmt.Errorf("%s holds an address with a user or password, or of a Git repository. Passwords belong into the variable UV_INDEX or a netrc file, which are not stored; repositories have no wheels", name)
 	}
-	if found := elsewhere.FindString(text); found != "" {
+	if found := elsewhere.Regexp().FindString(text); found != "" {
 		return fmt.Errorf("%s refers to another file or folder (%s…): put all requirements into one file, by names of packages", name, strings.TrimSpace(found))
 	}
-	if found := wheels.FindString(text); found != "" {
+	if found := wheels.Regexp().FindString(text); found != "" {
 		return fmt.Errorf("%s takes packages from a folder or page (%s), which others do not have: name an index, --index-url, or for wheels of this machine only set the variable UV_FIND_LINKS", name, strings.TrimSpace(found))
 	}
 	return nil

@@ -10,9 +10,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 )
 
 // uvVersion is the version of uv that is fetched if there is none. uvHashes are the
@@ -168,13 +169,13 @@ func (t *Tool) Lock(ctx context.Context, dir, requirements string) (string, erro
 }
 
 // address matches a line of a lock with an address of packages.
-var address = regexp.MustCompile(`(?m)^--(?:index-url|extra-index-url|find-links) (\S+).*\n`)
+var address = pattern.New(`(?m)^--(?:index-url|extra-index-url|find-links) (\S+).*\n`)
 
 // keepAddresses removes from a lock the addresses that the requirements do not contain.
 // They come from this machine's variables and may contain passwords.
 func keepAddresses(lock, requirements string) string {
-	return address.ReplaceAllStringFunc(lock, func(line string) string {
-		if named := address.FindStringSubmatch(line)[1]; strings.Contains(requirements, named) {
+	return address.Regexp().ReplaceAllStringFunc(lock, func(line string) string {
+		if named := address.Regexp().FindStringSubmatch(line)[1]; strings.Contains(requirements, named) {
 			return line
 		}
 		return ""
@@ -265,7 +266,7 @@ func (t *Tool) environment() []string {
 
 // credentials matches the credentials in an address. A password may contain any
 // character.
-var credentials = regexp.MustCompile(`//[^\s"']*@`)
+var credentials = pattern.New(`//[^\s"']*@`)
 
 // failure is the error of a program, with the last lines of its output and without
 // passwords.
@@ -273,7 +274,7 @@ func failure(ctx context.Context, err error, printed string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	lines := strings.Split(strings.TrimSpace(credentials.ReplaceAllString(printed, "//***@")), "\n")
+	lines := strings.Split(strings.TrimSpace(credentials.Regexp().ReplaceAllString(printed, "//***@")), "\n")
 	return fmt.Errorf("%w: %s", err, strings.Join(lines[max(0, len(lines)-5):], " "))
 }
 
@@ -300,6 +301,6 @@ func (l *lineSayer) flush() { l.pass(l.held) }
 
 func (l *lineSayer) pass(line []byte) {
 	if text := strings.TrimSpace(string(line)); text != "" && !strings.HasPrefix(text, "--hash=") {
-		l.say(credentials.ReplaceAllString(text, "//***@"))
+		l.say(credentials.Regexp().ReplaceAllString(text, "//***@"))
 	}
 }

@@ -9,9 +9,10 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 )
 
 // Guest is the path of the virtual environment for isolated agents.
@@ -68,7 +69,7 @@ func (h Host) Text() string {
 }
 
 // editable matches the mark of a package that is installed as a link to its sources.
-var editable = regexp.MustCompile(`"editable"\s*:\s*true`)
+var editable = pattern.New(`"editable"\s*:\s*true`)
 
 // Inspect examines a virtual environment of this machine, created by venv, virtualenv,
 // uv or conda.
@@ -90,7 +91,7 @@ func Inspect(ctx context.Context, dir string) (Host, error) {
 		name, version, _ := strings.Cut(strings.TrimSuffix(filepath.Base(info), ".dist-info"), "-")
 		h.Packages[strings.ToLower(name)] = version
 		from, err := os.ReadFile(filepath.Join(info, "direct_url.json"))
-		if err == nil && editable.Match(from) {
+		if err == nil && editable.Regexp().Match(from) {
 			return h, fmt.Errorf("%s has %s installed from its sources (pip install -e), which change while its version, by which results are known, stays: install it with pip install, without -e", dir, name)
 		}
 	}

@@ -7,10 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/rehearse"
@@ -20,7 +20,7 @@ import (
 const maxSource = 4 << 20
 
 // imported finds the modules that a line of Python imports.
-var imported = regexp.MustCompile(`(?m)^[ \t]*(?:import[ \t]+([\w.]+(?:[ \t]+as[ \t]+\w+)?(?:[ \t]*,[ \t]*[\w.]+(?:[ \t]+as[ \t]+\w+)?)*)|from[ \t]+([\w.]+)[ \t]+import\b)`)
+var imported = pattern.New(`(?m)^[ \t]*(?:import[ \t]+([\w.]+(?:[ \t]+as[ \t]+\w+)?(?:[ \t]*,[ \t]*[\w.]+(?:[ \t]+as[ \t]+\w+)?)*)|from[ \t]+([\w.]+)[ \t]+import\b)`)
 
 // pythonModules are the modules of Python itself, 3.9 to 3.14, and mlebench.
 //
@@ -42,7 +42,7 @@ func packagesOf(agent string) ([]string, error) {
 	}
 	var names []string
 	standard := strings.Fields(pythonModules)
-	for _, m := range imported.FindAllStringSubmatch(string(text[:n]), -1) {
+	for _, m := range imported.Regexp().FindAllStringSubmatch(string(text[:n]), -1) {
 		for module := range strings.SplitSeq(m[1]+m[2], ",") {
 			module, _, _ = strings.Cut(strings.TrimSpace(module), " ")
 			top, _, _ := strings.Cut(module, ".")
