@@ -82,16 +82,15 @@ type copies struct {
 // that nothing else happens to its sink meanwhile.
 func newCopies(ctx context.Context, limit int) *copies {
 	c := &copies{ctx: ctx}
-	if limit == 1 {
-		return c
-	}
-	c.tasks = make(chan func(), 64)
-	for range limit {
-		c.group.Go(func() {
-			for task := range c.tasks {
-				task()
-			}
-		})
+	if limit > 1 {
+		c.tasks = make(chan func(), 64)
+		for range limit {
+			c.group.Go(func() {
+				for task := range c.tasks {
+					task()
+				}
+			})
+		}
 	}
 	return c
 }
@@ -107,23 +106,21 @@ func (c *copies) stopped(n int) bool {
 func (c *copies) begin(do func() error) {
 	n := c.begun
 	c.begun++
+	task := func() {
+		if c.stopped(n) {
+			return
+		}
+		err := do()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if err != nil && (c.err == nil || n < c.failed) {
+			c.failed, c.err = n, err
+		}
+	}
 	if c.tasks == nil {
-		c.run(n, do)
+		task()
 	} else {
-		c.tasks <- func() { c.run(n, do) }
-	}
-}
-
-// run makes copy n if there is still need.
-func (c *copies) run(n int, do func() error) {
-	if c.stopped(n) {
-		return
-	}
-	err := do()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err != nil && (c.err == nil || n < c.failed) {
-		c.failed, c.err = n, err
+		c.tasks <- task
 	}
 }
 
@@ -238,8 +235,10 @@ func (c *copyTask) one(group *copies, to, from string) error {
 	}
 	group.begin(func() error {
 		err := c.r.sink.Copy(group.ctx, to, Source{FS: c.r.raw, Name: from, Copied: &c.r.counts.bytes})
-		if err != nil && c.skip && isMissing(c.r.raw, from) {
-			return nil
+		if err != nil && c.skip {
+			if _, missing := fs.Stat(c.r.raw, from); missing != nil {
+				return nil
+			}
 		}
 		if err == nil {
 			c.made.Add(1)
@@ -248,11 +247,6 @@ func (c *copyTask) one(group *copies, to, from string) error {
 		return err
 	})
 	return nil
-}
-
-func isMissing(raw fs.FS, name string) bool {
-	_, err := fs.Stat(raw, name)
-	return err != nil
 }
 
 func (c *copyTask) folder(group *copies, to, from string) error {
