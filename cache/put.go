@@ -4,13 +4,18 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
+var copyBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
 // Copy is io.Copy that stops, with ctx's cause, when ctx does.
 func Copy(ctx context.Context, dst io.Writer, src io.Reader) (int64, error) {
-	return io.Copy(dst, &contextReader{ctx, src})
+	buf := copyBuffers.Get().(*[32 << 10]byte)
+	defer copyBuffers.Put(buf)
+	return io.CopyBuffer(dst, &contextReader{ctx, src}, buf[:])
 }
 
 // contextReader stops when its context does.

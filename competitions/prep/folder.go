@@ -9,6 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
+
+	"github.com/mleflow/mleflow/cache"
 )
 
 // Folder is a sink that writes into a directory. The outputs appear at its
@@ -88,7 +91,32 @@ func (f *Folder) create(path string) (*os.File, error) {
 	if err := f.mkdir(filepath.Dir(name)); err != nil {
 		return nil, err
 	}
-	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	// With O_NONBLOCK, which has no effect on files, four system calls less.
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NONBLOCK, 0o666)
+}
+
+// DirFS is os.DirFS in two system calls a file, not six: it does not offer files
+// to the poller, which takes none.
+func DirFS(dir string) fs.FS {
+	of := os.DirFS(dir)
+	return dirFS{of.(fs.StatFS), of.(fs.ReadDirFS), of.(fs.ReadFileFS), dir}
+}
+
+type dirFS struct {
+	fs.StatFS
+	fs.ReadDirFS
+	fs.ReadFileFS
+	dir string
+}
+
+// Open implements fs.FS.
+func (d dirFS) Open(name string) (fs.File, error) {
+	if path := d.dir + "/" + name; fs.ValidPath(name) {
+		if fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0); err == nil {
+			return os.NewFile(uintptr(fd), path), nil
+		}
+	}
+	return d.StatFS.Open(name)
 }
 
 // Copy implements Sink.
@@ -102,7 +130,12 @@ func (f *Folder) Copy(_ context.Context, path string, from Source) (err error) {
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(out, in)
+	var n int64
+	if _, ok := in.(*os.File); ok {
+		n, err = io.Copy(out, in) // the system may share its bytes
+	} else {
+		n, err = cache.Copy(context.Background(), struct{ io.Writer }{out}, in)
+	}
 	from.CountCopied(n)
 	return errors.Join(err, out.Close())
 }

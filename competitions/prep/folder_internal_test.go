@@ -4,7 +4,28 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/fstest"
 )
+
+// TestDirFS opens what os.DirFS opens, with its errors.
+func TestDirFS(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "train"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "train", "1.tif"), []byte("pixels"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := fstest.TestFS(DirFS(dir), "train/1.tif"); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"none", "../" + filepath.Base(dir) + "/train/1.tif", "/train", "train/", ""} {
+		_, err := DirFS(dir).Open(name)
+		if _, want := os.DirFS(dir).Open(name); err == nil || want == nil || err.Error() != want.Error() {
+			t.Errorf("open %q: %v, want %v", name, err, want)
+		}
+	}
+}
 
 // TestPrivateIsClosed publishes answers that other users cannot list or open.
 func TestPrivateIsClosed(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
@@ -67,7 +68,6 @@ func writeArchive(r *runner, it *item) hcl.Diagnostics {
 type archiveSink struct {
 	packer  archive.Packer
 	folders map[string]bool // folders that have an entry; nil if none is to have one
-	buf     []byte          // copy buffer for members
 }
 
 // create starts a member, after its folders.
@@ -110,11 +110,7 @@ func (s *archiveSink) Copy(_ context.Context, name string, from Source) error {
 	if err != nil {
 		return err
 	}
-	if s.buf == nil {
-		s.buf = make([]byte, 64<<10)
-	}
-	// Hidden, a file's own WriteTo cannot ask for a buffer for each member.
-	if _, err := io.CopyBuffer(w, struct{ io.Reader }{in}, s.buf); err != nil {
+	if _, err := cache.Copy(context.Background(), w, in); err != nil {
 		return fmt.Errorf("pack %s: %w", name, err)
 	}
 	return nil

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"github.com/hashicorp/hcl/v2"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/plugins/data/table"
@@ -70,8 +69,8 @@ func writeCopy(r *runner, it *item) hcl.Diagnostics {
 // is reported, whatever order they end in.
 type copies struct {
 	ctx   context.Context
-	group errgroup.Group
-	alone bool // copies are made by who begins them
+	tasks chan func() // nil if copies are made by who begins them
+	group sync.WaitGroup
 	begun int
 
 	mu     sync.Mutex
@@ -82,47 +81,55 @@ type copies struct {
 // newCopies allows limit copies at once. One alone is made by who begins it, so
 // that nothing else happens to its sink meanwhile.
 func newCopies(ctx context.Context, limit int) *copies {
-	c := &copies{ctx: ctx, alone: limit == 1}
-	c.group.SetLimit(limit)
+	c := &copies{ctx: ctx}
+	if limit > 1 {
+		c.tasks = make(chan func(), 64)
+		for range limit {
+			c.group.Go(func() {
+				for task := range c.tasks {
+					task()
+				}
+			})
+		}
+	}
 	return c
 }
 
-// stopped reports whether no more need be begun.
-func (c *copies) stopped() bool {
+// stopped reports whether the run, or a copy that began before n, has failed.
+func (c *copies) stopped(n int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.err != nil || c.ctx.Err() != nil
+	return c.err != nil && c.failed < n || c.ctx.Err() != nil
 }
 
-// begin starts a copy when there is space for it.
+// begin starts a copy, or queues it.
 func (c *copies) begin(do func() error) {
-	if c.stopped() {
-		return
-	}
 	n := c.begun
 	c.begun++
-	if c.alone {
-		c.note(n, do())
-		return
+	task := func() {
+		if c.stopped(n) {
+			return
+		}
+		err := do()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if err != nil && (c.err == nil || n < c.failed) {
+			c.failed, c.err = n, err
+		}
 	}
-	c.group.Go(func() error {
-		c.note(n, do())
-		return nil
-	})
-}
-
-// note takes the end of copy n.
-func (c *copies) note(n int, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err != nil && (c.err == nil || n < c.failed) {
-		c.failed, c.err = n, err
+	if c.tasks == nil {
+		task()
+	} else {
+		c.tasks <- task
 	}
 }
 
 // wait returns the first failure, or next, for which no copy was begun.
 func (c *copies) wait(next error) error {
-	_ = c.group.Wait()
+	if c.tasks != nil {
+		close(c.tasks)
+	}
+	c.group.Wait()
 	switch {
 	case c.err != nil:
 		return c.err
@@ -193,7 +200,7 @@ func (c *copyTask) rows(each *table.Table, dest, source *pathTemplate) error {
 func (c *copyTask) begin(group *copies, each *table.Table, dest, source *pathTemplate) error {
 	first := make(map[string]int32, each.Len())
 	for i := range each.Len() {
-		if group.stopped() {
+		if group.stopped(group.begun) {
 			return nil
 		}
 		to, err := dest.row(i)
@@ -228,8 +235,10 @@ func (c *copyTask) one(group *copies, to, from string) error {
 	}
 	group.begin(func() error {
 		err := c.r.sink.Copy(group.ctx, to, Source{FS: c.r.raw, Name: from, Copied: &c.r.counts.bytes})
-		if err != nil && c.skip && isMissing(c.r.raw, from) {
-			return nil
+		if err != nil && c.skip {
+			if _, missing := fs.Stat(c.r.raw, from); missing != nil {
+				return nil
+			}
 		}
 		if err == nil {
 			c.made.Add(1)
@@ -238,11 +247,6 @@ func (c *copyTask) one(group *copies, to, from string) error {
 		return err
 	})
 	return nil
-}
-
-func isMissing(raw fs.FS, name string) bool {
-	_, err := fs.Stat(raw, name)
-	return err != nil
 }
 
 func (c *copyTask) folder(group *copies, to, from string) error {

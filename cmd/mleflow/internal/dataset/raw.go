@@ -11,6 +11,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/competitions/prep"
 )
 
 // Fetched is raw data in a cache.
@@ -48,11 +49,11 @@ func (j Job) raw(ctx context.Context) (raw fs.FS, own bool, err error) {
 		} else if !has {
 			return nil, false, fmt.Errorf("the raw folder %s is empty or missing", j.Raw)
 		}
-		return os.DirFS(j.Raw), false, nil
+		return prep.DirFS(j.Raw), false, nil
 	}
 	dir := j.Layout.Raw(j.Def.ID)
 	if has, err := filled(dir); err != nil || has {
-		return os.DirFS(dir), true, err
+		return prep.DirFS(dir), true, err
 	}
 	if j.Fetched == nil {
 		return nil, false, fmt.Errorf("%w: name a folder with --raw, or put it at %s", errNoRaw, dir)
@@ -66,7 +67,7 @@ func (j Job) raw(ctx context.Context) (raw fs.FS, own bool, err error) {
 	if err := j.materialise(ctx, dir); err != nil {
 		return nil, false, err
 	}
-	return os.DirFS(dir), true, nil
+	return prep.DirFS(dir), true, nil
 }
 
 // checkFetched refuses prepared data instead of raw data.

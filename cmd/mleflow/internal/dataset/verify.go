@@ -2,9 +2,9 @@ package dataset
 
 import (
 	"context"
-	"os"
 
 	"github.com/mleflow/mleflow/cache/leaf/progress"
+	"github.com/mleflow/mleflow/competitions/prep"
 	"github.com/mleflow/mleflow/competitions/verify"
 )
 
@@ -26,7 +26,7 @@ func (j Job) verify(ctx context.Context, out *Outcome) error {
 		work = new(progress.Work)
 		defer progress.Follow(work, j.Progress)()
 	}
-	report, err := verify.Run(ctx, verify.Request{Definition: j.Def, Data: verify.OnDisk(os.DirFS(out.Path), j.Def), Work: work})
+	report, err := verify.Run(ctx, verify.Request{Definition: j.Def, Data: verify.OnDisk(prep.DirFS(out.Path), j.Def), Work: work})
 	if err != nil {
 		return err
 	}
