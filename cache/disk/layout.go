@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -160,12 +161,26 @@ func initialise(dir string) error {
 			return fmt.Errorf("it is not a cache (it has no format file) and not empty (it contains %q): choose an empty folder", d.Name())
 		}
 	}
+	spreadObjects(dir)
 	for _, name := range folderNames {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
 	return writeFileAtomic(filepath.Join(dir, formatName), []byte(formatLine))
+}
+
+// spreadObjects creates the folder of the objects apart from other folders (see
+// scatter), if it can. ext4 chooses the place by the first name, which is therefore
+// random: a new cache is not put where one was just removed.
+func spreadObjects(dir string) {
+	tmp := filepath.Join(dir, tmpName)
+	apart := filepath.Join(tmp, rand.Text())
+	_ = os.Mkdir(tmp, 0o777)
+	scatter(tmp)
+	if os.Mkdir(apart, 0o777) == nil && os.Rename(apart, filepath.Join(dir, objectsName)) != nil {
+		_ = os.Remove(apart)
+	}
 }
 
 // writeFileAtomic writes a small file durably, all or nothing. The data must be on

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestWorkFoldersAreSpread sees that the file system is told so, where it can be.
-func TestWorkFoldersAreSpread(t *testing.T) {
+// TestFoldersAreSpread sees that the file system is told so, where it can be.
+func TestFoldersAreSpread(t *testing.T) {
 	flags := func(dir string) int {
 		f, err := os.Open(dir)
 		if err != nil {
@@ -40,5 +40,8 @@ func TestWorkFoldersAreSpread(t *testing.T) {
 	}
 	if flags(filepath.Dir(dir))&topFolder == 0 {
 		t.Error("work folders are kept together")
+	}
+	if flags(filepath.Join(probe, "cache", tmpName))&topFolder == 0 {
+		t.Error("the objects are not kept apart")
 	}
 }

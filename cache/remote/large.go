@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
@@ -96,26 +97,22 @@ func (t *fetcher) advance(ctx context.Context, in cache.Ingest, size int64, key 
 // chunk is a part of an object that is being read.
 type chunk struct {
 	done chan error
-	data []byte
+	data *[chunkBytes]byte
+	size int64
 }
+
+var chunkBuffers = sync.Pool{New: func() any { return new([chunkBytes]byte) }}
 
 // chunks reads an object in several streams and writes it in order.
 func (t *fetcher) chunks(ctx context.Context, in cache.Ingest, size int64, key string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ahead := make(chan *chunk, chunksAhead-1) // and one more is being written
-	free := make(chan []byte, chunksAhead+1)
 	go func() {
 		defer close(ahead)
 		for offset := in.Offset(); offset < size; offset += chunkBytes {
-			c := &chunk{done: make(chan error, 1)}
-			select {
-			case c.data = <-free:
-			default:
-				c.data = make([]byte, chunkBytes)
-			}
-			c.data = c.data[:min(chunkBytes, size-offset)]
-			go func() { c.done <- t.readChunk(ctx, key, offset, c.data) }()
+			c := &chunk{make(chan error, 1), chunkBuffers.Get().(*[chunkBytes]byte), min(chunkBytes, size-offset)}
+			go func() { c.done <- t.readChunk(ctx, key, offset, c.data[:c.size]) }()
 			select {
 			case ahead <- c:
 			case <-ctx.Done():
@@ -127,13 +124,10 @@ func (t *fetcher) chunks(ctx context.Context, in cache.Ingest, size int64, key s
 		if err := <-c.done; err != nil {
 			return err
 		}
-		if _, err := in.Write(c.data); err != nil {
+		if _, err := in.Write(c.data[:c.size]); err != nil {
 			return err
 		}
-		select {
-		case free <- c.data[:chunkBytes]:
-		default:
-		}
+		chunkBuffers.Put(c.data)
 	}
 	return ctx.Err()
 }
