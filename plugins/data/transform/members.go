@@ -19,7 +19,11 @@ func memberSetOf(values Rows) (members, error) {
 	m := members{low: make([]bool, values.Len()), whole: map[uint64]struct{}{}, other: map[key]struct{}{}}
 	switch r := values.(type) {
 	case ColumnRows:
-		for i := range r.Len() {
+		ints := intsOf(r.Column)
+		for _, v := range ints {
+			m.add(table.IntValue(v))
+		}
+		for i := len(ints); i < r.Len(); i++ {
 			m.add(r.Value(i))
 		}
 	case ListRows:
