@@ -181,7 +181,15 @@ type floatKeeper struct {
 func (g *floatKeeper) add(b *batch, col, width int) bool {
 	for i := col; i < len(b.spans); i += width {
 		cell := b.cell(b.spans[i])
-		if g.fractional && canonical(cell) {
+		n := len(cell)
+		for n > 2 && cell[n-1] == '0' && cell[n-2] != '.' {
+			n--
+		}
+		if g.fractional && canonical(cell[:n]) {
+			if n < len(cell) {
+				b.spans[i].n = uint32(n)
+				b.edited[i/width] = true
+			}
 			continue
 		}
 		d, ok := g.cell(cell)
