@@ -181,15 +181,7 @@ type floatKeeper struct {
 func (g *floatKeeper) add(b *batch, col, width int) bool {
 	for i := col; i < len(b.spans); i += width {
 		cell := b.cell(b.spans[i])
-		n := len(cell)
-		for n > 2 && cell[n-1] == '0' && cell[n-2] != '.' {
-			n--
-		}
-		if g.fractional && canonical(cell[:n]) {
-			if n < len(cell) {
-				b.spans[i].n = uint32(n)
-				b.edited[i/width] = true
-			}
+		if g.fractional && canonical(cell) {
 			continue
 		}
 		d, ok := g.cell(cell)
@@ -277,9 +269,6 @@ func (g *textKeeper) finish() *vector {
 
 // special reports whether a text is quoted when it is written.
 func special(b []byte) bool {
-	if len(b) > 64 {
-		return bytes.IndexByte(b, '"') >= 0 || bytes.IndexByte(b, ',') >= 0 || bytes.IndexByte(b, '\n') >= 0
-	}
 	any := uint64(0)
 	for ; len(b) > 0; b = b[min(8, len(b)):] {
 		x := eightBytes(b)

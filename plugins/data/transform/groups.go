@@ -169,8 +169,8 @@ type pair[T comparable] struct {
 // there may be millions, are found fast.
 type numbering struct {
 	low   []int32 // by integer, of pairs with the code 0: 1 + their number, or 0
-	whole numbers[uint64]
-	other numbers[key]
+	whole known[uint64]
+	other known[key]
 	count int
 }
 
@@ -194,15 +194,15 @@ func (n *numbering) ofInt(before int, v uint64) int {
 	return int(n.low[v]) - 1
 }
 
-// numbers are those of some pairs.
-type numbers[T comparable] struct {
+// known are the numbers of some pairs.
+type known[T comparable] struct {
 	seen map[pair[T]]int
 	last pair[T] // rows of a group often follow one another
 	code int     // of last
 }
 
 // of returns the number of a pair, *next if it is new.
-func (n *numbers[T]) of(p pair[T], next *int) int {
+func (n *known[T]) of(p pair[T], next *int) int {
 	if n.seen == nil {
 		n.seen = map[pair[T]]int{}
 	} else if p == n.last {

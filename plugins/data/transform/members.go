@@ -9,21 +9,16 @@ import (
 // members are the distinct values of a column or a list; integers, of
 // which there may be millions, take little memory.
 type members struct {
-	low   []bool // by integer, of those below the number of values
 	whole map[uint64]struct{}
 	other map[key]struct{}
 }
 
 // memberSetOf returns the values of a column or a list.
 func memberSetOf(values Rows) (members, error) {
-	m := members{low: make([]bool, values.Len()), whole: map[uint64]struct{}{}, other: map[key]struct{}{}}
+	m := members{whole: map[uint64]struct{}{}, other: map[key]struct{}{}}
 	switch r := values.(type) {
 	case ColumnRows:
-		ints := intsOf(r.Column)
-		for _, v := range ints {
-			m.add(table.IntValue(v))
-		}
-		for i := len(ints); i < r.Len(); i++ {
+		for i := range r.Len() {
 			m.add(r.Value(i))
 		}
 	case ListRows:
@@ -37,25 +32,20 @@ func memberSetOf(values Rows) (members, error) {
 }
 
 func (m members) add(v table.Value) {
-	switch k := keyOf(v); {
-	case k.kind != table.Int64:
-		m.other[k] = struct{}{}
-	case k.bits < uint64(len(m.low)):
-		m.low[k.bits] = true
-	default:
+	if k := keyOf(v); k.kind == table.Int64 {
 		m.whole[k.bits] = struct{}{}
+	} else {
+		m.other[k] = struct{}{}
 	}
 }
 
 // has reports whether a value is one of them.
-func (m members) has(v table.Value) (ok bool) {
-	switch k := keyOf(v); {
-	case k.kind != table.Int64:
-		_, ok = m.other[k]
-	case k.bits < uint64(len(m.low)):
-		ok = m.low[k.bits]
-	default:
-		_, ok = m.whole[k.bits]
+func (m members) has(v table.Value) bool {
+	k := keyOf(v)
+	if k.kind == table.Int64 {
+		_, ok := m.whole[k.bits]
+		return ok
 	}
+	_, ok := m.other[k]
 	return ok
 }

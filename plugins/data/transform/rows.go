@@ -81,16 +81,9 @@ var filterVerb = Verb{
 }
 
 func where(n int, keep func(int) bool) []int {
-	kept, count := make([]bool, n), 0
-	for i := range kept {
+	at := make([]int, 0, n) // growing it would touch more memory
+	for i := range n {
 		if keep(i) {
-			kept[i] = true
-			count++
-		}
-	}
-	at := make([]int, 0, count) // growing it would touch more memory than this
-	for i, k := range kept {
-		if k {
 			at = append(at, i)
 		}
 	}
