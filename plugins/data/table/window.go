@@ -51,14 +51,11 @@ const (
 
 // newWindow returns a window of at most so many rows, or, if that is 0, as many as pay.
 func newWindow(chunks []*keptLines, most int) *window {
-	rows, size := 1, 1
+	rows, size, chunk := 1, 1, 0
 	for _, l := range chunks {
-		rows, size = rows+l.rows(), size+l.bytes()
+		rows, size, chunk = rows+l.rows(), size+l.bytes(), max(chunk, l.rows())
 	}
-	w := &window{most: most, wanted: make([][]want, len(chunks))}
-	for _, l := range chunks {
-		w.chunk = max(w.chunk, l.rows())
-	}
+	w := &window{chunk: chunk, most: most, wanted: make([][]want, len(chunks))}
 	for w.shift < 16 && size/rows<<(w.shift+1) <= bucketBytes {
 		w.shift++
 	}
