@@ -65,6 +65,9 @@ func (l *copier) warm(lo, hi int) (seen int) {
 	}
 	var starts [warmRows]uint32
 	rows, shift := l.of.rows[lo:hi], l.of.shift
+	if span := rows[len(rows)-1] - rows[0]; 0 <= span && span < 16*warmRows {
+		return 0 // most likely in order, which the processor notices
+	}
 	for k, r := range rows {
 		starts[k] = l.of.kept.chunks[max(r, 0)>>shift].starts[max(r, 0)&(1<<shift-1)]
 	}
@@ -88,7 +91,7 @@ func (f *formatter) appendKept(b, field []byte, kind Kind) []byte {
 	case len(field) == 0:
 		return append(b, f.na...)
 	case f.o.Quoting == QuoteMinimal, field[0] == '"', f.o.Quoting == QuoteNonNumeric && kind != Text:
-		return append(b, field...)
+		return appendField(b, field)
 	}
-	return append(append(append(b, '"'), field...), '"')
+	return append(appendField(append(b, '"'), field), '"')
 }

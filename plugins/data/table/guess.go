@@ -201,7 +201,7 @@ func (g *textGuess) read(t *tokenizer, at, n int) (end int, ok bool) {
 		}
 		g.hex = nil
 	}
-	end = t.fieldEnd(at)
+	end = t.fieldEnd(t.raw, at)
 	if cell := t.raw[at:end]; len(g.b.ends) > 0 {
 		return end, g.addCell(cell)
 	} else if ok = g.r.missing(cell) || g.decide(cell); ok && g.sure {

@@ -84,7 +84,7 @@ func (l *keptLines) add(b *batch, width int, plain bool) bool {
 		spans := b.spans[row : row+width]
 		if start, end, ok := b.line(spans); ok && plain && !b.edited[row/width] {
 			if start != to {
-				l.text = append(l.text, b.raw[from:to]...)
+				l.text = appendField(l.text, b.raw[from:to])
 				from = start
 			}
 			to, spans = end, nil
@@ -93,9 +93,9 @@ func (l *keptLines) add(b *batch, width int, plain bool) bool {
 			if at := b.base + int(s.off); at == to && s.off&inSide == 0 {
 				to += int(s.n)
 			} else {
-				l.text = append(l.text, b.raw[from:to]...)
+				l.text = appendField(l.text, b.raw[from:to])
 				if from, to = at, at+int(s.n); s.off&inSide != 0 {
-					l.text = append(l.text, b.cell(s)...)
+					l.text = appendField(l.text, b.cell(s))
 					from, to = 0, 0
 				}
 			}
@@ -107,7 +107,7 @@ func (l *keptLines) add(b *batch, width int, plain bool) bool {
 				to++
 				continue
 			}
-			l.text = append(append(l.text, b.raw[from:to]...), end)
+			l.text = append(appendField(l.text, b.raw[from:to]), end)
 			from, to = 0, 0
 		}
 		n := len(l.text) + to - from
@@ -116,7 +116,7 @@ func (l *keptLines) add(b *batch, width int, plain bool) bool {
 		}
 		l.starts = append(l.starts, uint32(n))
 	}
-	l.text = append(l.text, b.raw[from:to]...)
+	l.text = appendField(l.text, b.raw[from:to])
 	return true
 }
 
@@ -269,7 +269,15 @@ func (g *textKeeper) finish() *vector {
 
 // special reports whether a text is quoted when it is written.
 func special(b []byte) bool {
-	return bytes.IndexByte(b, '"') >= 0 || bytes.IndexByte(b, ',') >= 0 || bytes.IndexByte(b, '\n') >= 0
+	any := uint64(0)
+	for ; len(b) > 0; b = b[min(8, len(b)):] {
+		x := eightBytes(b)
+		if len(b) < 8 {
+			x <<= 64 - 8*len(b)
+		}
+		any |= firstZero(x^lowBits*'"') | firstZero(x^lowBits*',') | firstZero(x^lowBits*'\n')
+	}
+	return any != 0
 }
 
 // quote puts quotes around the text of span i.

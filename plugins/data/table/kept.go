@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"math/bits"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -144,12 +145,18 @@ func (l *keptLines) vectors(kinds []Kind, fields []int, keepNA bool) []*vector {
 func cutField(line []byte) (field, rest []byte) {
 	i := 0
 	for i < len(line) && line[i] == '"' { // after a closing quote comes an end or, doubled, another quote
-		i += bytes.IndexByte(line[i+1:], '"') + 2
+		i += indexByte(line[i+1:], '"') + 2
 	}
 	if i == 0 {
-		t := tokenizer{dialect: dialect{comma: ','}, raw: line}
-		for i = t.fieldEnd(0); i < len(line) && line[i] == '\r'; i = t.fieldEnd(i + 1) {
+		var ends uint64
+		for ; i < len(line) && ends == 0; i += 8 {
+			x := eightBytes(line[i:])
+			ends = firstZero(x^lowBits*',') | firstZero(x^lowBits*'\n')
 		}
+		if ends != 0 {
+			i += bits.TrailingZeros64(ends)/8 - 8
+		}
+		i = min(i, len(line))
 	}
 	return line[:i], line[min(i+1, len(line)):]
 }

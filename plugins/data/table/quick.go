@@ -42,7 +42,7 @@ func (p *parser) quickRows(c *chunk, builders []builder) bool {
 			case *intGuess:
 				end, ok = b.out.read(raw, at)
 			case *floatGuess:
-				end = t.fieldEnd(at)
+				end = t.fieldEnd(t.raw, at)
 				ok = b.addCell(raw[at:end])
 			case *textGuess:
 				end, ok = b.read(&t, at, c.rows)

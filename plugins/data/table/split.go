@@ -194,7 +194,7 @@ func (s *scanner) upcoming(c byte, known int) int {
 	if known >= s.pos {
 		return known
 	}
-	if i := bytes.IndexByte(s.raw[s.pos:], c); i >= 0 {
+	if i := indexByte(s.raw[s.pos:], c); i >= 0 {
 		return s.pos + i
 	}
 	return len(s.raw)
@@ -209,7 +209,7 @@ func (s *scanner) recordEnd() int {
 		s.nextQuote = len(s.raw)
 	}
 	end := min(s.nextCR, s.nextQuote)
-	if nl := bytes.IndexByte(s.raw[s.pos:end], '\n'); nl >= 0 {
+	if nl := indexByte(s.raw[s.pos:end], '\n'); nl >= 0 {
 		return s.pos + nl + 1
 	}
 	s.odd = s.odd || end < len(s.raw)
@@ -242,25 +242,22 @@ func (s *scanner) afterCR(i int) int {
 
 // quotedRecord is recordEnd for records with quotes.
 func (s *scanner) quotedRecord() int {
-	i, fieldStart := s.pos, true
-	for i < len(s.raw) {
-		switch c := s.raw[i]; {
-		case c == s.quote && fieldStart:
+	for i := s.pos; i < len(s.raw); i++ {
+		if s.raw[i] == s.quote {
 			if i = s.closing(i + 1); i < 0 {
-				return s.atEnd()
+				break
 			}
-			fieldStart = false
-			continue
-		case c == s.comma:
-			fieldStart = true
-		case c == '\n':
-			return i + 1
-		case c == '\r':
+		}
+		if i = s.fieldEnd(s.raw, i); i == len(s.raw) {
+			break
+		}
+		switch s.raw[i] {
+		case s.comma:
+		case '\r':
 			return s.afterCR(i + 1)
 		default:
-			fieldStart = false
+			return i + 1
 		}
-		i++
 	}
 	return s.atEnd()
 }
@@ -269,7 +266,7 @@ func (s *scanner) quotedRecord() int {
 // starts at i, -1 if there is none or raw ends with it.
 func (s *scanner) closing(i int) int {
 	for {
-		n := bytes.IndexByte(s.raw[i:], s.quote)
+		n := indexByte(s.raw[i:], s.quote)
 		if n < 0 {
 			return -1
 		}

@@ -67,13 +67,17 @@ func (l *storedLines) edit(b *batch, spans []span, raw []byte) {
 	l.line = line
 }
 
-// replaced returns the text of an edit.
-func (l *storedLines) replaced(edit int) []byte {
-	from := uint32(0)
+// edited returns the line of a row, made in memory if the given edit is its.
+func (l *storedLines) edited(line []byte, edit, row int, memory *[]byte) []byte {
+	e, from := l.edits[edit], uint32(0)
+	if int(e.row) != row {
+		return line
+	}
 	if edit > 0 {
 		from = l.edits[edit-1].end
 	}
-	return l.text[from:l.edits[edit].end]
+	*memory = append(append(append((*memory)[:0], line[:e.at]...), l.text[from:e.end]...), line[e.at+e.cut:]...)
+	return *memory
 }
 
 // readBytes is how much is read again at a time. It stays in the processor's cache.
@@ -106,11 +110,7 @@ func (l *storedLines) fill(w *window, first []int32, few bool) error {
 			for int(l.edits[next].row) < f.row {
 				next++
 			}
-			if e := l.edits[next]; int(e.row) == f.row {
-				w.line = append(append(append(w.line[:0], line[:e.at]...), l.replaced(next)...), line[e.at+e.cut:]...)
-				line = w.line
-			}
-			w.put(first[f.row], line)
+			w.put(first[f.row], l.edited(line, next, f.row, &w.line))
 			first[f.row] = 0
 		}
 	}
@@ -141,21 +141,23 @@ func (r *rereader) bytes(at, n int) ([]byte, error) {
 // load returns the lines in memory. Those that cannot be read hold zero bytes: who
 // gave the file must look for its errors.
 func (l *storedLines) load() *keptLines {
-	w := window{shift: 31, buckets: make([]bucket, 1), first: make([]int32, len(l.lens))}
-	out := &keptLines{starts: make([]uint32, 1, len(l.lens)+1)}
-	next := 0
+	out := &keptLines{text: make([]byte, 0, l.raw+len(l.text)), starts: make([]uint32, 1, len(l.lens)+1)}
+	r := rereader{storedLines: l, block: readBytes}
+	var line, memory []byte
+	var err error
+	at, next := 0, 0
 	for i, n := range l.lens {
-		w.first[i] = int32(i + 1)
-		size := uint32(n)
-		if e := l.edits[next]; int(e.row) == i {
-			size += uint32(len(l.replaced(next))) - e.cut
+		if err == nil {
+			line, err = r.bytes(at, int(n))
+		}
+		if err != nil {
+			line = make([]byte, n)
+		}
+		out.text = append(out.text, l.edited(line, next, i, &memory)...)
+		out.starts = append(out.starts, uint32(len(out.text)))
+		if at += int(n); int(l.edits[next].row) == i {
 			next++
 		}
-		out.starts = append(out.starts, out.starts[i]+size)
 	}
-	size := int(out.starts[len(l.lens)])
-	w.buckets[0].text = make([]byte, 0, size)
-	_ = l.fill(&w, w.first, false)
-	out.text = w.buckets[0].text[:size]
 	return out
 }

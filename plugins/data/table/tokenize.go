@@ -151,15 +151,49 @@ func zeroBytes(x uint64) uint64 {
 	return ^((x&low + low) | x | low)
 }
 
+// firstZero returns bits of which the lowest is the top bit of the first byte of x that is
+// zero.
+func firstZero(x uint64) uint64 { return (x - lowBits) &^ x & highBits }
+
 // field appends one field and reports whether the record ends with it.
 func (t *tokenizer) field(b *batch) bool {
 	if t.pos < len(t.raw) && t.isQuote(t.raw[t.pos]) {
 		return t.quoted(b)
 	}
 	start := t.pos
-	end := t.fieldEnd(start)
+	end := t.fieldEnd(t.raw, start)
 	b.spans = append(b.spans, t.cut(b, start, end))
 	return t.endField(end)
+}
+
+// indexByte is bytes.IndexByte, faster where c is near.
+func indexByte(b []byte, c byte) int {
+	if len(b) >= 8 {
+		if is := firstZero(binary.LittleEndian.Uint64(b) ^ lowBits*uint64(c)); is != 0 {
+			return bits.TrailingZeros64(is) / 8
+		}
+	}
+	return bytes.IndexByte(b, c)
+}
+
+// eightBytes returns the first bytes of b and what is behind them, or zero bytes.
+func eightBytes(b []byte) uint64 {
+	if cap(b) >= 8 {
+		return binary.LittleEndian.Uint64(b[:8])
+	}
+	var x [8]byte
+	copy(x[:], b)
+	return binary.LittleEndian.Uint64(x[:])
+}
+
+// appendField appends a text that is likely to be short, and is followed by others:
+// copying as many bytes of all takes no guesses at how many there are.
+func appendField(dst, text []byte) []byte {
+	if n := len(dst); len(text) <= 16 && cap(text) >= 16 && cap(dst)-n >= 16 {
+		*(*[16]byte)(dst[n : n+16]) = *(*[16]byte)(text[:16])
+		return dst[:n+len(text)]
+	}
+	return append(dst, text...)
 }
 
 // cut returns the span of raw[start:end], which ends at a NUL.
@@ -196,8 +230,8 @@ const (
 
 // fieldEnd returns the place of the first separator or line end from i on. It
 // looks at eight bytes at once for one that is small enough.
-func (t *tokenizer) fieldEnd(i int) int {
-	raw, comma := t.raw, t.comma
+func (d dialect) fieldEnd(raw []byte, i int) int {
+	comma := d.comma
 	limit := lowBits * uint64(min(max(comma, '\r')+1, 0x80))
 	for i+8 <= len(raw) {
 		x := binary.LittleEndian.Uint64(raw[i:])
@@ -224,14 +258,13 @@ func (t *tokenizer) fieldEnd(i int) int {
 // quote, in which two quotes stand for one, then plain text to its end.
 func (t *tokenizer) quoted(b *batch) bool {
 	start := t.pos + 1
-	end := bytes.IndexByte(t.raw[start:], t.quote)
-	if end < 0 {
+	end := start + indexByte(t.raw[start:], t.quote)
+	if end < start {
 		t.open, t.pos = true, len(t.raw)
 		b.spans = append(b.spans, span{})
 		return true
 	}
-	end += start
-	if stop := t.fieldEnd(end + 1); stop == end+1 {
+	if stop := end + 1; stop == len(t.raw) || t.raw[stop] == t.comma || t.raw[stop] == '\n' || t.raw[stop] == '\r' {
 		b.spans = append(b.spans, t.cut(b, start, end))
 		return t.endField(stop)
 	}
@@ -256,7 +289,7 @@ func (t *tokenizer) escaped(b *batch, i int) bool {
 		b.side = append(b.side, t.quote)
 		i++
 	}
-	stop := t.fieldEnd(i)
+	stop := t.fieldEnd(t.raw, i)
 	b.side = append(b.side, t.raw[i:stop]...)
 	text := b.side[side:]
 	if n := bytes.IndexByte(text, 0); n >= 0 {

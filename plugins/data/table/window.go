@@ -1,6 +1,7 @@
 package table
 
 import (
+	"encoding/binary"
 	"io"
 	"slices"
 	"sync"
@@ -15,25 +16,29 @@ type window struct {
 	mu      sync.Mutex
 	lo, hi  int // the rows
 	most    int // of them
-	rows    int // of the file
+	chunk   int // most rows of a chunk
 	shift   int // logarithm of the rows in a bucket
 	buckets []bucket
-	first   []int32 // by row of the file: 1 + the last row of the window that is it, negative if others are, too; or 0
-	next    []int32 // by row of the window: such a number of the one before that is the same row of the file
-	wanted  []int   // by chunk: lines
+	wanted  [][]want // by chunk
+	first   []int32  // by row of a chunk: 1 + the last row of the window that is it, negative if others are, too; or 0
+	next    []int32  // by row of the window: such a number of the one before that is the same row of the file
 
 	size      int    // bytes that a bucket will have
 	buf, line []byte // memory for what is read
 }
 
-// bucket is the lines of consecutive rows, in the order of the file.
+// want is a row of a chunk that is a row of the window.
+type want struct{ row, at int32 }
+
+// bucket is the lines of consecutive rows, in the order of the file. Before each is its
+// row, counted from the bucket's first, and its length.
 type bucket struct {
-	text   []byte
-	places []place
+	text  []byte
+	lines int
 }
 
-// place is the row of a line, counted from the bucket's first, and its length.
-type place struct{ row, n uint32 }
+// placeBytes is the size of a row and a length.
+const placeBytes = 8
 
 const (
 	// windowShare is the share of a table that a window holds. Smaller windows take less
@@ -46,15 +51,15 @@ const (
 
 // newWindow returns a window of at most so many rows, or, if that is 0, as many as pay.
 func newWindow(chunks []*keptLines, most int) *window {
-	rows, size := 1, 1
+	rows, size, chunk := 1, 1, 0
 	for _, l := range chunks {
-		rows, size = rows+l.rows(), size+l.bytes()
+		rows, size, chunk = rows+l.rows(), size+l.bytes(), max(chunk, l.rows())
 	}
-	w := &window{rows: rows, most: most, wanted: make([]int, len(chunks))}
+	w := &window{chunk: chunk, most: most, wanted: make([][]want, len(chunks))}
 	for w.shift < 16 && size/rows<<(w.shift+1) <= bucketBytes {
 		w.shift++
 	}
-	w.size = size << w.shift / rows * 33 / 32
+	w.size = (size/rows + placeBytes) << w.shift * 33 / 32
 	if most == 0 {
 		w.most = rows/windowShare + 1
 	}
@@ -63,27 +68,23 @@ func newWindow(chunks []*keptLines, most int) *window {
 
 // reset makes the window empty, with no row before lo.
 func (w *window) reset(lo int) {
-	w.lo, w.hi, w.next = lo, lo, w.next[:0]
-	clear(w.wanted)
+	w.lo, w.hi = lo, lo
+	for i := range w.wanted {
+		w.wanted[i] = w.wanted[i][:0]
+	}
 	for i := range w.buckets {
-		b := &w.buckets[i]
-		b.text, b.places = b.text[:0], b.places[:0]
+		w.buckets[i].text, w.buckets[i].lines = w.buckets[i].text[:0], 0
 	}
 }
 
-// want adds a row of the file, or a missing one.
-func (w *window) want(row int) {
-	at, before := w.hi-w.lo, int32(0)
-	if row >= 0 {
-		if before, w.first[row] = w.first[row], int32(at+1); before != 0 {
-			w.first[row] = -w.first[row]
+// want finds out which rows of the window are each row of a chunk.
+func (w *window) want(wanted []want) {
+	for _, v := range wanted {
+		before := w.first[v.row]
+		if w.first[v.row] = v.at + 1; before != 0 {
+			w.first[v.row], w.next[v.at] = -v.at-1, before
 		}
 	}
-	w.next = append(w.next, before)
-	if at>>w.shift == len(w.buckets) {
-		w.buckets = append(w.buckets, bucket{make([]byte, 0, w.size), make([]place, 0, 1<<w.shift)})
-	}
-	w.hi++
 }
 
 // put adds a line to the buckets of its rows, the last of which is p.
@@ -91,8 +92,9 @@ func (w *window) put(p int32, line []byte) {
 	for more := true; more; {
 		at := max(p, -p) - 1
 		b := &w.buckets[at>>w.shift]
-		b.text = append(b.text, line...)
-		b.places = append(b.places, place{uint32(at) & (1<<w.shift - 1), uint32(len(line))})
+		b.text = binary.LittleEndian.AppendUint32(b.text, uint32(at)&(1<<w.shift-1))
+		b.text = append(binary.LittleEndian.AppendUint32(b.text, uint32(len(line))), line...)
+		b.lines++
 		if more = p < 0; more { // else a wait for memory
 			p = w.next[at]
 		}
@@ -102,20 +104,17 @@ func (w *window) put(p int32, line []byte) {
 // lines appends the lines of rows lo up to hi, which are a bucket, to text, and where
 // they end to ends.
 func (w *window) lines(text []byte, ends []int, lo, hi int) ([]byte, []int) {
-	b, end := &w.buckets[(lo-w.lo)>>w.shift], len(text)
-	text = slices.Grow(text, len(b.text))[:end+len(b.text)]
-	ends = append(ends, make([]int, hi-lo)...)
-	for _, p := range b.places {
-		ends[p.row] = int(p.n)
+	b := w.buckets[(lo-w.lo)>>w.shift].text
+	size := func(at int) int { return int(binary.LittleEndian.Uint32(b[at-placeBytes/2:])) }
+	text, starts := slices.Grow(text, len(b)), make([]int, hi-lo)
+	for at := placeBytes; at <= len(b); at += size(at) + placeBytes {
+		starts[binary.LittleEndian.Uint32(b[at-placeBytes:])] = at
 	}
-	for i, n := range ends {
-		end += n
-		ends[i] = end
-	}
-	from := 0
-	for _, p := range b.places {
-		copy(text[ends[p.row]-int(p.n):], b.text[from:from+int(p.n)])
-		from += int(p.n)
+	for _, at := range starts {
+		if at > 0 {
+			text = append(text, b[at:at+size(at)]...)
+		}
+		ends = append(ends, len(text))
 	}
 	return text, ends
 }
@@ -124,19 +123,22 @@ func (w *window) lines(text []byte, ends []int, lo, hi int) ([]byte, []int) {
 func (l *copier) load(lo int) error {
 	c, w := l.of, l.of.kept.window
 	w.reset(lo)
-	for hi := min(lo+w.most, c.n); w.hi < hi; {
-		row := c.row(w.hi)
-		if w.want(row); row >= 0 {
-			w.wanted[row>>c.shift]++
+	for w.hi = min(lo+w.most, c.n); (w.hi-lo-1)>>w.shift >= len(w.buckets); {
+		w.buckets = append(w.buckets, bucket{text: make([]byte, 0, w.size)})
+	}
+	for i := range w.hi - lo {
+		if row := c.row(lo + i); row >= 0 {
+			k := row >> c.shift
+			w.wanted[k] = append(w.wanted[k], want{int32(row & (1<<c.shift - 1)), int32(i)})
 		}
 	}
 	chunks := c.kept.chunks
 	for i, wanted := range w.wanted {
-		if wanted == 0 {
+		if len(wanted) == 0 {
 			continue
 		}
-		at := i << c.shift
-		if err := chunks[i].fill(w, w.first[at:at+chunks[i].rows()], wanted < fewLines); err != nil {
+		w.want(wanted)
+		if err := chunks[i].fill(w, w.first[:chunks[i].rows()], len(wanted) < fewLines); err != nil {
 			return err
 		}
 	}
@@ -147,8 +149,11 @@ func (l *copier) load(lo int) error {
 func (w *window) write(to io.Writer, f *formatter) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.first = make([]int32, w.rows)
-	defer func() { w.first, w.next, w.buckets, w.buf = nil, nil, nil, nil }()
+	w.first, w.next = make([]int32, w.chunk), make([]int32, min(w.most, f.t.n))
+	defer func() {
+		w.first, w.next, w.buckets, w.buf = nil, nil, nil, nil
+		clear(w.wanted)
+	}()
 	for lo := 0; lo < f.t.n; lo = w.hi {
 		if err := f.lines.load(lo); err != nil {
 			return err
@@ -164,7 +169,7 @@ func (w *window) write(to io.Writer, f *formatter) error {
 // windowRows appends rows lo up to hi, which are a bucket of the window.
 func (f *formatter) windowRows(b []byte, lo, hi int) []byte {
 	w := f.lines.of.kept.window
-	if f.lines.whole && !f.o.Index && len(w.buckets[(lo-w.lo)>>w.shift].places) == hi-lo {
+	if f.lines.whole && !f.o.Index && w.buckets[(lo-w.lo)>>w.shift].lines == hi-lo {
 		b, _ = w.lines(b, nil, lo, hi)
 		return b
 	}

@@ -132,23 +132,31 @@ func codesOf[C cells](missing bool, columns ...C) (codes []int, count int) {
 		if k == 0 {
 			codes = make([]int, c.Len())
 		}
-		n := numbering{whole: map[pair[uint64]]int{}, other: map[pair[key]]int{}}
-		var last pair[table.Value] // rows of a group often follow one another
-		code := -1
+		n := numbering{low: make([]int32, len(codes))}
+		ints := intsOf(c)
 		for i, before := range codes {
-			v := c.Value(i)
-			if before < 0 || !missing && v.IsMissing() {
-				codes[i] = -1
+			if before < 0 {
 				continue
 			}
-			if p := (pair[table.Value]{before, v}); code < 0 || p != last {
-				last, code = p, n.of(before, v)
+			if ints != nil {
+				codes[i] = n.ofInt(before, uint64(ints[i]))
+			} else if v := c.Value(i); missing || !v.IsMissing() {
+				codes[i] = n.of(before, v)
+			} else {
+				codes[i] = -1
 			}
-			codes[i] = code
 		}
-		count = n.count()
+		count = n.count
 	}
 	return codes, count
+}
+
+// intsOf returns the cells of a column of integers, nil for other cells.
+func intsOf(c cells) []int64 {
+	if c, ok := c.(*table.Column); ok && c.Kind() == table.Int64 {
+		return c.Ints()
+	}
+	return nil
 }
 
 // pair is a code and a cell of the next column.
@@ -160,29 +168,54 @@ type pair[T comparable] struct {
 // numbering numbers pairs in order of first appearance; integers, of which
 // there may be millions, are found fast.
 type numbering struct {
-	whole map[pair[uint64]]int
-	other map[pair[key]]int
+	low   []int32 // by integer, of pairs with the code 0: 1 + their number, or 0
+	whole known[uint64]
+	other known[key]
+	count int
 }
-
-func (n numbering) count() int { return len(n.whole) + len(n.other) }
 
 // of returns the number of a pair, a new one if it has none.
-func (n numbering) of(before int, v table.Value) int {
+func (n *numbering) of(before int, v table.Value) int {
 	k := keyOf(v)
 	if k.kind == table.Int64 {
-		return numberOf(n.whole, pair[uint64]{before, k.bits}, n.count())
+		return n.ofInt(before, k.bits)
 	}
-	return numberOf(n.other, pair[key]{before, k}, n.count())
+	return n.other.of(pair[key]{before, k}, &n.count)
 }
 
-// numberOf returns the number of a pair among those seen, next if it is new.
-func numberOf[T comparable](seen map[pair[T]]int, p pair[T], next int) int {
-	n, ok := seen[p]
-	if !ok {
-		n = next
-		seen[p] = n
+func (n *numbering) ofInt(before int, v uint64) int {
+	if before > 0 || v >= uint64(len(n.low)) {
+		return n.whole.of(pair[uint64]{before, v}, &n.count)
 	}
-	return n
+	if n.low[v] == 0 {
+		n.count++
+		n.low[v] = int32(n.count)
+	}
+	return int(n.low[v]) - 1
+}
+
+// known are the numbers of some pairs.
+type known[T comparable] struct {
+	seen map[pair[T]]int
+	last pair[T] // rows of a group often follow one another
+	code int     // of last
+}
+
+// of returns the number of a pair, *next if it is new.
+func (n *known[T]) of(p pair[T], next *int) int {
+	if n.seen == nil {
+		n.seen = map[pair[T]]int{}
+	} else if p == n.last {
+		return n.code
+	}
+	code, ok := n.seen[p]
+	if !ok {
+		code = *next
+		n.seen[p] = code
+		*next++
+	}
+	n.last, n.code = p, code
+	return code
 }
 
 // sizes returns how many rows have each code.

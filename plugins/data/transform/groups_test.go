@@ -14,8 +14,8 @@ import (
 // with those of a map from the cells' texts.
 func TestCodesOf(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	cells := []table.Value{{}, table.IntValue(0), table.IntValue(-7), table.FloatValue(-7), table.FloatValue(2.5), table.TextValue("2.5"), table.TextValue("")}
-	texts := []string{"missing", "0", "-7", "-7", "2.5", "'2.5'", "''"} // -7 equals -7.0
+	cells := []table.Value{{}, table.IntValue(0), table.IntValue(1 << 40), table.IntValue(-7), table.FloatValue(-7), table.FloatValue(2.5), table.TextValue("2.5"), table.TextValue("")}
+	texts := []string{"missing", "0", "1<<40", "-7", "-7", "2.5", "'2.5'", "''"} // -7 equals -7.0
 	column := func(n, run int) (*table.Column, []int) {
 		var values []table.Value
 		var which []int
@@ -27,13 +27,17 @@ func TestCodesOf(t *testing.T) {
 		}
 		return table.FromValues("cells", values[:n]), which[:n]
 	}
-	for _, run := range []int{1, 5} {
+	whole := cells[1:4] // of which a column is one of integers
+	for _, run := range []int{1, 5, 3} {
 		for _, missing := range []bool{false, true} {
+			if run == 3 {
+				cells, texts = whole, []string{"0", "1<<40", "-7"}
+			}
 			a, ka := column(300, run)
 			b, kb := column(300, run)
 			seen, want := map[string]int{}, make([]int, a.Len())
 			for i := range want {
-				if want[i] = -1; !missing && (ka[i] == 0 || kb[i] == 0) {
+				if want[i] = -1; !missing && (texts[ka[i]] == "missing" || texts[kb[i]] == "missing") {
 					continue
 				}
 				text := fmt.Sprint(texts[ka[i]], " ", texts[kb[i]])
@@ -78,6 +82,8 @@ func TestNumberGroups(t *testing.T) {
 		"a number":      {ListRows{table.FloatValue(5)}, []int64{0, 1, 4}},
 		"missing cells": {ListRows{{}}, []int64{2, 6, 7}},
 		"none":          {ListRows{}, []int64{}},
+		"large numbers": {ListRows{table.IntValue(1 << 40), table.IntValue(-5)}, []int64{}},
+		"small ones":    {ListRows{table.IntValue(1), table.IntValue(2), table.IntValue(1 << 40)}, []int64{3, 5}},
 	} {
 		got, err := whereMember(TableRows{rows}, "cells", tt.values, true)
 		if err != nil {

@@ -81,7 +81,7 @@ var filterVerb = Verb{
 }
 
 func where(n int, keep func(int) bool) []int {
-	var at []int
+	at := make([]int, 0, n) // growing it would touch more memory
 	for i := range n {
 		if keep(i) {
 			at = append(at, i)
@@ -145,10 +145,16 @@ func whereMember(rows Rows, column string, values Rows, in bool) (Rows, error) {
 		if err != nil {
 			return nil, err
 		}
-		var last table.Value // rows with the same cell often follow one another
+		ints := intsOf(c)
+		var v, last table.Value // rows with the same cell often follow one another
 		kept := keep(last)
 		return rows.Take(where(c.Len(), func(i int) bool {
-			if v := c.Value(i); v != last {
+			if ints != nil {
+				v = table.IntValue(ints[i])
+			} else {
+				v = c.Value(i)
+			}
+			if v != last {
 				last, kept = v, keep(v)
 			}
 			return kept
