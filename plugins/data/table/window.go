@@ -59,7 +59,7 @@ func newWindow(chunks []*keptLines, most int) *window {
 	for w.shift < 16 && size/rows<<(w.shift+1) <= bucketBytes {
 		w.shift++
 	}
-	w.size = (size/rows + placeBytes) << w.shift * 33 / 32
+	w.size = (size + rows*placeBytes) << w.shift / rows * 33 / 32
 	if most == 0 {
 		w.most = rows/windowShare + 1
 	}
