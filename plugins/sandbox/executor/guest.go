@@ -3,10 +3,15 @@ package executor
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -34,6 +39,41 @@ func ParseUser(text string) (uid, gid int, err error) {
 		return 0, 0, fmt.Errorf("user %q: write UID:GID in numbers, such as %s", text, DefaultUser)
 	}
 	return int(first), int(second), nil
+}
+
+// RunName names the command's run by 24 digits. Only a run that can be resumed must be
+// found again, so other runs get a new name each time.
+func (s Spec) RunName() string {
+	name := s.ID
+	if !s.Resume {
+		name += "\n" + rand.Text()
+	}
+	sum := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(sum[:12])
+}
+
+// Check rejects specs that no runtime with images can run. runtime is the runtime's
+// name.
+func (s Spec) Check(runtime string) error {
+	switch {
+	case s.ID == "":
+		return errors.New("run command: no ID given")
+	case s.Image == "":
+		return fmt.Errorf("run command: the %s runtime needs an image, and none is given", runtime)
+	case len(s.Command) == 0:
+		return fmt.Errorf("%w: no command given", ErrStart)
+	case s.Resume && (s.Stdin != nil || s.Stdout != nil):
+		return errors.New("run command: one that can be resumed has neither standard input nor output of its own")
+	}
+	for _, m := range s.Mounts {
+		if !path.IsAbs(m.Guest) || path.Clean(m.Guest) == "/" || !filepath.IsAbs(m.Host) {
+			return fmt.Errorf("run command: mount %s at %s: both must be absolute, and not the root", m.Host, m.Guest)
+		}
+	}
+	if _, _, err := ParseUser(s.Sandbox.User); err != nil {
+		return fmt.Errorf("run command: %w", err)
+	}
+	return nil
 }
 
 // WorkingDir returns the command's working directory in an image that declares this

@@ -3,7 +3,6 @@
 package claim
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -75,36 +74,6 @@ func (c *Claim) Remove() error {
 
 // Path returns the path of an entry of the folder.
 func (c *Claim) Path(name string) string { return filepath.Join(c.Dir, name) }
-
-// Save writes a value as JSON, completely or not at all.
-func Save(name string, v any) error {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return nolink.WriteFile(name, text, 0o600, false)
-}
-
-// Load reads a value that Save wrote.
-func Load(name string, v any) error {
-	text, err := nolink.ReadFile(name)
-	if err == nil {
-		err = json.Unmarshal(text, v)
-	}
-	if err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
-	}
-	return nil
-}
-
-// BootID identifies the current boot of the machine.
-func BootID() string {
-	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(text))
-}
 
 // Self is the name of this process, unique among all processes of the machine,
 // including ended ones.

@@ -34,7 +34,7 @@ type Machine struct{ e *Executor }
 func (e *Executor) Machine() Machine { return Machine{e} }
 
 // ResolveImage implements image.Machine.
-func (Machine) ResolveImage(name string) (string, error) { return ResolveImage(name) }
+func (Machine) ResolveImage(name string) (string, error) { return image.Resolve(name) }
 
 // ExportImage implements image.Machine.
 func (m Machine) ExportImage(ctx context.Context, name string, w io.Writer) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/containerd/containerd/v2/core/mount"
 
@@ -14,17 +15,12 @@ import (
 
 // prepareRoot prepares the container's root file system before the task is created.
 func (r *run) prepareRoot(ctx context.Context) error {
-	var copied []executor.Mount
-	for _, m := range r.spec.Mounts {
-		if m.CopyUp {
-			copied = append(copied, m)
-		}
-	}
-	if len(copied) == 0 && r.users == (users{}) {
+	copies := slices.ContainsFunc(r.spec.Mounts, func(m executor.Mount) bool { return m.CopyUp })
+	if !copies && r.users == (users{}) {
 		return nil
 	}
 	return r.withRoot(ctx, func(root string) error {
-		return errors.Join(r.copyUp(ctx, root, copied), r.makeMountPoints(ctx, root))
+		return errors.Join(r.copyUp(ctx, root), r.makeMountPoints(ctx, root))
 	})
 }
 
@@ -49,15 +45,10 @@ func (r *run) withRoot(ctx context.Context, f func(root string) error) (err erro
 }
 
 // copyUp copies the image's content at the mounts into the host's folders.
-func (r *run) copyUp(ctx context.Context, root string, mounts []executor.Mount) error {
+func (r *run) copyUp(ctx context.Context, root string) error {
 	user, err := parseUser(r.spec.Sandbox.User)
 	if err != nil {
 		return err
 	}
-	for _, m := range mounts {
-		if err := copyup.Copy(ctx, root, m, r.users.of(user.UID), r.users.of(user.GID)); err != nil {
-			return fmt.Errorf("copy %s from the image: %w", m.Guest, err)
-		}
-	}
-	return nil
+	return copyup.Copy(ctx, root, r.spec.Mounts, r.users.of(user.UID), r.users.of(user.GID))
 }

@@ -26,7 +26,7 @@
 // pause is killed, and the kernel kills all remaining processes at once.
 //
 // A Spec names its image as the path of an OCI archive or layout, as "NAME@sha256:…" in
-// a registry, or as "local:NAME" in containerd's store; see ResolveImage. Devices are
+// a registry, or as "local:NAME" in containerd's store; see image.Resolve. Devices are
 // CDI names such as "nvidia.com/gpu=0".
 //
 // # Resume

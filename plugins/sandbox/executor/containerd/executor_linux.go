@@ -2,9 +2,6 @@ package containerd
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,6 +18,7 @@ import (
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
 // dialTimeout limits the time to connect to the daemon.
@@ -33,7 +31,7 @@ type Executor struct {
 	mu     sync.Mutex
 	client *client.Client
 	images sync.Map // digest → *sync.Mutex: one import at a time
-	made   programs
+	made   image.Programs
 }
 
 // New returns the runtime's Executor. It connects to the daemon at first use.
@@ -46,7 +44,7 @@ func (e *Executor) Runtime() executor.Runtime {
 		Doc: "Runs the command in a container of its own, with nothing of the machine but what the step mounts, " +
 			"no network and no privileges. Needs root, containerd and runc.",
 		Isolates: true, Images: true, MapsPaths: true, Resumes: true,
-		Executor: e, ResolveImage: ResolveImage, ProgramImage: e.ProgramImage, Volume: e.Volume, Sweep: e.Sweep, Left: e.left, End: e.end,
+		Executor: e, ResolveImage: image.Resolve, ProgramImage: e.ProgramImage, Volume: e.Volume, Sweep: e.Sweep, Left: e.left, End: e.end,
 	}
 }
 
@@ -120,15 +118,8 @@ func (e *Executor) Devices() ([]string, error) {
 }
 
 // runName names a run. It is the name of the run's folder and a prefix of its
-// container's name. Only a run that can be resumed must be found again.
-func runName(spec executor.Spec) string {
-	name := spec.ID
-	if !spec.Resume {
-		name += "\n" + rand.Text()
-	}
-	sum := sha256.Sum256([]byte(name))
-	return namePrefix + hex.EncodeToString(sum[:12])
-}
+// container's name.
+func runName(spec executor.Spec) string { return namePrefix + spec.RunName() }
 
 // The parts of a run's name: a prefix and 24 digits.
 const (

@@ -19,7 +19,7 @@ import (
 
 // testImages runs one image under all the names it can have.
 func testImages(t *testing.T, b *bench) {
-	want, err := containerd.ResolveImage(b.image)
+	want, err := ociimage.Resolve(b.image)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func testImages(t *testing.T, b *bench) {
 		{"store", "local:mleflow.local/image@" + want, nil}, {"store by another name", "local:anything@" + want, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got, err := containerd.ResolveImage(tt.image); err != nil || got != want {
+			if got, err := ociimage.Resolve(tt.image); err != nil || got != want {
 				t.Errorf("digest %s, %v, want %s", got, err, want)
 			}
 			spec := b.spec(t, "stat", "/etc/passwd")

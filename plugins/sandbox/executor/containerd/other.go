@@ -28,7 +28,7 @@ func New(Options) *Executor { return &Executor{} }
 func (e *Executor) Runtime() executor.Runtime {
 	return executor.Runtime{
 		Name: "containerd", Doc: "Needs Linux.", Isolates: true, Images: true, MapsPaths: true,
-		Executor: e, ResolveImage: ResolveImage,
+		Executor: e, ResolveImage: image.Resolve,
 	}
 }
 
@@ -57,7 +57,7 @@ type Machine struct{}
 func (*Executor) Machine() Machine { return Machine{} }
 
 // ResolveImage implements image.Machine.
-func (Machine) ResolveImage(name string) (string, error) { return ResolveImage(name) }
+func (Machine) ResolveImage(name string) (string, error) { return image.Resolve(name) }
 
 // ExportImage implements image.Machine.
 func (Machine) ExportImage(context.Context, string, io.Writer) error { return errPlatform }

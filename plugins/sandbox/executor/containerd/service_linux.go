@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
 // listenIn listens on the loopback interface of the process's network namespace. Port 0
@@ -38,29 +40,8 @@ func listenThere(pid uint32, port int) (net.Listener, error) {
 	if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
 		return nil, fmt.Errorf("enter the network namespace: %w", err)
 	}
-	if err := loopbackUp(); err != nil {
+	if err := executor.LoopbackUp(); err != nil {
 		return nil, fmt.Errorf("bring up the loopback interface: %w", err)
 	}
 	return net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-}
-
-// loopbackUp brings the loopback interface up if the daemon's runtime has not.
-func loopbackUp() error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	req, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
-	}
-	if err := unix.IoctlIfreq(fd, unix.SIOCGIFFLAGS, req); err != nil {
-		return err
-	}
-	if flags := req.Uint16(); flags&unix.IFF_UP == 0 {
-		req.SetUint16(flags | unix.IFF_UP)
-		return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, req)
-	}
-	return nil
 }

@@ -34,15 +34,8 @@ const (
 
 // check rejects specs that the runtime cannot run.
 func check(spec executor.Spec) error {
-	switch {
-	case spec.ID == "":
-		return errors.New("run command: no ID given")
-	case spec.Image == "":
-		return errors.New("run command: the containerd runtime needs an image, and none is given")
-	case len(spec.Command) == 0:
-		return fmt.Errorf("%w: no command given", executor.ErrStart)
-	case spec.Resume && (spec.Stdin != nil || spec.Stdout != nil):
-		return errors.New("run command: one that can be resumed has neither standard input nor output of its own")
+	if err := spec.Check("containerd"); err != nil {
+		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(spec.Env)) {
 		if !utf8.ValidString(name + spec.Env[name]) {
@@ -53,12 +46,8 @@ func check(spec executor.Spec) error {
 		if !utf8.ValidString(m.Host) {
 			return fmt.Errorf("run command: mount %q: its path is not valid UTF-8, which containers need: choose another folder for the cache (MLEFLOW_CACHE_DIR), or the runtime sandbox", m.Host)
 		}
-		if !path.IsAbs(m.Guest) || path.Clean(m.Guest) == "/" || !filepath.IsAbs(m.Host) {
-			return fmt.Errorf("run command: mount %s at %s: both must be absolute, and not the root", m.Host, m.Guest)
-		}
 	}
-	_, err := parseUser(spec.Sandbox.User)
-	return err
+	return nil
 }
 
 // parseUser parses "UID:GID".
@@ -315,10 +304,7 @@ func (b *blueprint) devices(_ context.Context, _ oci.Client, _ *containers.Conta
 }
 
 func orNone(list []string) string {
-	if len(list) == 0 {
-		return "none"
-	}
-	return strings.Join(list, ", ")
+	return cmp.Or(strings.Join(list, ", "), "none")
 }
 
 // split stores the command for later and makes the pause the container's own process.

@@ -19,6 +19,8 @@ import (
 	"github.com/containerd/containerd/v2/pkg/oci"
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
 // The range of the host's users for guests, above those that distributions and systemd
@@ -181,32 +183,12 @@ func (u users) of(id uint32) int {
 }
 
 // giveMounts makes the command's user the owner of the files that it may write to.
-// Files with several names stay unchanged, because they belong to others too.
 func (r *run) giveMounts() error {
 	user, err := parseUser(r.spec.Sandbox.User)
 	if err != nil {
 		return err
 	}
-	uid, gid := r.users.of(user.UID), r.users.of(user.GID)
-	for _, m := range r.spec.Mounts {
-		if m.ReadOnly {
-			continue
-		}
-		err := filepath.WalkDir(m.Host, func(path string, d fs.DirEntry, err error) error {
-			var st unix.Stat_t
-			if err == nil {
-				err = unix.Lstat(path, &st)
-			}
-			if err != nil || !d.IsDir() && st.Nlink > 1 {
-				return err
-			}
-			return os.Lchown(path, uid, gid)
-		})
-		if err != nil {
-			return fmt.Errorf("give the command %s: %w", m.Guest, err)
-		}
-	}
-	return nil
+	return executor.Give(r.spec.Mounts, r.users.of(user.UID), r.users.of(user.GID))
 }
 
 // makeMountPoints creates the mount points in the container's own layer. The guest's

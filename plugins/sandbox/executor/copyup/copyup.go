@@ -5,6 +5,7 @@ package copyup
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -15,13 +16,21 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// Copy copies the content at the mount's path in the image into the mount's folder.
-// root has the image's files. The copies belong to the user uid:gid; -1 is the caller.
-// Existing files in the folder stay. Neither side is trusted: no link leads out of
-// either.
-func Copy(ctx context.Context, root string, m executor.Mount, uid, gid int) error {
-	c := copier{ctx: ctx, uid: uid, gid: gid}
-	return c.copy(root, m)
+// Copy copies the content at the path of each mount with CopyUp in the image into the
+// mount's folder. root has the image's files. The copies belong to the user uid:gid; -1
+// is the caller. Existing files in the folder stay. Neither side is trusted: no link
+// leads out of either.
+func Copy(ctx context.Context, root string, mounts []executor.Mount, uid, gid int) error {
+	for _, m := range mounts {
+		if !m.CopyUp {
+			continue
+		}
+		c := copier{ctx: ctx, uid: uid, gid: gid}
+		if err := c.copy(root, m); err != nil {
+			return fmt.Errorf("copy %s from the image: %w", m.Guest, err)
+		}
+	}
+	return nil
 }
 
 type copier struct {

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"debug/elf"
 	"fmt"
 	"maps"
@@ -43,7 +44,7 @@ func (e *Executor) equip(devices []string) (equipment, error) {
 		found := cache.GetDevice(name)
 		if found == nil {
 			return q, fmt.Errorf("give device %s: no description of it; there are those of %s (nvidia-ctk cdi generate writes descriptions of GPUs)",
-				name, cmpOrNone(strings.Join(cache.ListDevices(), ", ")))
+				name, cmp.Or(strings.Join(cache.ListDevices(), ", "), "none"))
 		}
 		edits := []cdispec.ContainerEdits{found.ContainerEdits}
 		if s := found.GetSpec(); s != nil {
@@ -58,23 +59,13 @@ func (e *Executor) equip(devices []string) (equipment, error) {
 	return q, nil
 }
 
-func cmpOrNone(list string) string {
-	if list == "" {
-		return "none"
-	}
-	return list
-}
-
 func (q *equipment) add(edit cdispec.ContainerEdits) error {
 	for _, v := range edit.Env {
 		name, value, _ := strings.Cut(v, "=")
 		q.env[name] = value
 	}
 	for _, n := range edit.DeviceNodes {
-		host := n.HostPath
-		if host == "" {
-			host = n.Path
-		}
+		host := cmp.Or(n.HostPath, n.Path)
 		if err := unix.Access(host, unix.R_OK|unix.W_OK); err != nil {
 			return fmt.Errorf("open %s: %w; the sandbox gives what this user may open itself", host, err)
 		}

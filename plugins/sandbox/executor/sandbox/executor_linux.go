@@ -2,9 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -21,13 +18,14 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/copyup"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/process/supervise"
 )
 
 // Executor runs commands in sandboxes.
 type Executor struct {
 	opts Options
-	made programs
+	made image.Programs
 }
 
 // New returns the runtime's Executor.
@@ -40,8 +38,13 @@ func (e *Executor) Runtime() executor.Runtime {
 		Doc: "Runs the command in namespaces of its own, with an image as its root and nothing of the machine but what the step " +
 			"mounts, no network and no privileges. Needs Linux that lets users have namespaces: neither root nor a daemon.",
 		Isolates: true, Images: true, MapsPaths: true, Resumes: true,
-		Executor: e, ResolveImage: ResolveImage, ProgramImage: e.ProgramImage, HostImage: hostImage, HostProgram: HostProgram, Sweep: e.Sweep, Left: e.left, End: e.end,
+		Executor: e, ResolveImage: image.Resolve, ProgramImage: e.ProgramImage, HostImage: hostImage, HostProgram: HostProgram, Sweep: e.Sweep, Left: e.left, End: e.end,
 	}
+}
+
+// ProgramImage builds an image of one static program; see executor.Runtime.
+func (e *Executor) ProgramImage(ctx context.Context, program, name string) (string, error) {
+	return e.made.Build(ctx, filepath.Join(e.opts.Dir, "programs"), program, name)
 }
 
 // run is one command in its sandbox, as seen by its owner.
@@ -112,14 +115,8 @@ func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 	return r.watch(ctx)
 }
 
-// runDir returns the run's folder. Only a run that can be resumed must be found again.
 func (e *Executor) runDir(spec executor.Spec) string {
-	name := spec.ID
-	if !spec.Resume {
-		name += "\n" + rand.Text()
-	}
-	sum := sha256.Sum256([]byte(name))
-	return filepath.Join(e.opts.Dir, "runs", hex.EncodeToString(sum[:12]))
+	return filepath.Join(e.opts.Dir, "runs", spec.RunName())
 }
 
 // start finds the command that an earlier process left, or starts a new one.
@@ -167,13 +164,8 @@ func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 	if err := os.MkdirAll(base, 0o700); err != nil {
 		return err
 	}
-	for _, m := range r.spec.Mounts {
-		if !m.CopyUp {
-			continue
-		}
-		if err := copyup.Copy(ctx, r.image.root, m, r.users.guestHost.UID, r.users.guestHost.GID); err != nil {
-			return fmt.Errorf("copy %s from the image: %w", m.Guest, err)
-		}
+	if err := copyup.Copy(ctx, r.image.root, r.spec.Mounts, r.users.guestHost.UID, r.users.guestHost.GID); err != nil {
+		return err
 	}
 	if err := r.users.give(r.spec.Mounts); err != nil {
 		return err

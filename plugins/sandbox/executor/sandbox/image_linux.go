@@ -54,7 +54,7 @@ func (e *Executor) image(ctx context.Context, name string, work *progress.Work) 
 }
 
 func (e *Executor) obtain(ctx context.Context, name string, work *progress.Work) (*unpacked, error) {
-	digest, err := ResolveImage(name)
+	digest, err := image.Resolve(name)
 	if err != nil {
 		return nil, err
 	}

@@ -201,7 +201,7 @@ func TestManyUnpack(t *testing.T) {
 // TestPull runs an image from a registry, and refuses one of containerd's store.
 func TestPull(t *testing.T) {
 	b := newBench(t)
-	digest, err := sandbox.ResolveImage(b.image)
+	digest, err := image.Resolve(b.image)
 	if err != nil {
 		t.Fatal(err)
 	}

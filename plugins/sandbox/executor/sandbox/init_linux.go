@@ -115,7 +115,7 @@ func readPlan(p *plan) error {
 // listen creates the services' listeners in the guest's network namespace.
 func (s *sandbox) listen() error {
 	if !s.plan.HostNetwork {
-		if err := loopbackUp(); err != nil {
+		if err := executor.LoopbackUp(); err != nil {
 			return fmt.Errorf("bring up the loopback interface: %w", err)
 		}
 	}
@@ -140,20 +140,6 @@ func (s *sandbox) listen() error {
 		}
 	}
 	return nil
-}
-
-func loopbackUp() error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	req, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
-	}
-	req.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, req)
 }
 
 // onThread calls f on a thread that ends with it, and with all that f gives up. It is

@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
 var errPlatform = errors.New("the sandbox runtime needs Linux")
@@ -24,7 +25,7 @@ func New(Options) *Executor { return &Executor{} }
 func (e *Executor) Runtime() executor.Runtime {
 	return executor.Runtime{
 		Name: "sandbox", Doc: "Needs Linux.", Isolates: true, Images: true, MapsPaths: true,
-		Executor: e, ResolveImage: ResolveImage,
+		Executor: e, ResolveImage: image.Resolve,
 	}
 }
 

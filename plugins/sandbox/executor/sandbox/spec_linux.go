@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -27,31 +26,21 @@ import (
 
 // check rejects specs that the runtime cannot run.
 func check(spec executor.Spec) error {
-	switch {
-	case os.Getenv(initVariable) != "":
+	if os.Getenv(initVariable) != "" {
 		return errors.New("run command: this program was started as the first process of a sandbox and does not serve it; call sandbox.Init in main")
-	case spec.ID == "":
-		return errors.New("run command: no ID given")
-	case spec.Image == "":
-		return errors.New("run command: the sandbox runtime needs an image, and none is given")
-	case len(spec.Command) == 0:
-		return fmt.Errorf("%w: no command given", executor.ErrStart)
-	case spec.Resume && (spec.Stdin != nil || spec.Stdout != nil):
-		return errors.New("run command: one that can be resumed has neither standard input nor output of its own")
-	case spec.Sandbox.Handler != "":
+	}
+	if err := spec.Check("sandbox"); err != nil {
+		return err
+	}
+	if spec.Sandbox.Handler != "" {
 		return fmt.Errorf("run command: the sandbox runtime has no handlers, and %q is asked for", spec.Sandbox.Handler)
 	}
 	for _, m := range spec.Mounts {
-		guest := path.Clean(m.Guest)
-		if !path.IsAbs(m.Guest) || guest == "/" || !filepath.IsAbs(m.Host) {
-			return fmt.Errorf("run command: mount %s at %s: both must be absolute, and not the root", m.Host, m.Guest)
-		}
-		if first, _, _ := strings.Cut(guest[1:], "/"); first == "proc" || first == "sys" || first == "dev" {
+		if first, _, _ := strings.Cut(path.Clean(m.Guest)[1:], "/"); first == "proc" || first == "sys" || first == "dev" {
 			return fmt.Errorf("run command: mount %s at %s: the kernel's own files are there", m.Host, m.Guest)
 		}
 	}
-	_, err := parseUser(spec.Sandbox.User)
-	return err
+	return nil
 }
 
 // parseUser parses "UID:GID".

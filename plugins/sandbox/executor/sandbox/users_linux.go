@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -130,30 +129,12 @@ func (u users) mapInto(a *syscall.SysProcAttr) {
 }
 
 // give makes the guest the owner of the files that it may write to, if it is not the
-// caller. Files with several names stay unchanged, because they belong to others too.
+// caller.
 func (u users) give(mounts []executor.Mount) error {
 	if u.first == u.guest {
 		return nil
 	}
-	for _, m := range mounts {
-		if m.ReadOnly {
-			continue
-		}
-		err := filepath.WalkDir(m.Host, func(path string, d fs.DirEntry, err error) error {
-			var st unix.Stat_t
-			if err == nil {
-				err = unix.Lstat(path, &st)
-			}
-			if err != nil || !d.IsDir() && st.Nlink > 1 {
-				return err
-			}
-			return os.Lchown(path, u.guestHost.UID, u.guestHost.GID)
-		})
-		if err != nil {
-			return fmt.Errorf("give the command %s: %w", m.Guest, err)
-		}
-	}
-	return nil
+	return executor.Give(mounts, u.guestHost.UID, u.guestHost.GID)
 }
 
 // become changes this thread's user to the guest's, if the first process has another.
