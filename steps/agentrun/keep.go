@@ -2,7 +2,6 @@ package agentrun
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,10 +11,10 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
 // keptPrefix is the prefix of the keys of attempts among the cache's kept folders.
@@ -41,7 +40,7 @@ const stateFile = "state.json"
 // or that ended unobserved.
 func (p *place) left(ctx context.Context) (bool, error) {
 	was, ok := recall(p.dirs.root)
-	if !ok || was.Boot != boot() {
+	if !ok || was.Boot != claim.BootID() {
 		return false, nil
 	}
 	p.startedAt(was.Started)
@@ -114,12 +113,6 @@ func discard(ctx context.Context, keeper cache.Keeper, key string) error {
 	return release(false)
 }
 
-// boot returns the ID of the machine's boot, which agents do not outlive.
-func boot() string {
-	data, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return strings.TrimSpace(string(data))
-}
-
 func empty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -135,22 +128,13 @@ func empty(dir string) error {
 
 // remember writes the state for a later process.
 func (p *place) remember() error {
-	return writeWhole(filepath.Join(p.dirs.root, stateFile), state{Started: p.start(), Boot: boot(), Before: p.before, Resumes: p.points.resumes})
-}
-
-// writeWhole writes a value as JSON, completely or not at all.
-func writeWhole(path string, v any) error {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return nolink.WriteFile(path, text, 0o600, false)
+	return claim.Save(filepath.Join(p.dirs.root, stateFile), state{Started: p.start(), Boot: claim.BootID(), Before: p.before, Resumes: p.points.resumes})
 }
 
 // recall reads the state from an attempt's folder.
 func recall(dir string) (was state, ok bool) {
-	data, err := nolink.ReadFile(filepath.Join(dir, stateFile))
-	return was, err == nil && json.Unmarshal(data, &was) == nil
+	err := claim.Load(filepath.Join(dir, stateFile), &was)
+	return was, err == nil
 }
 
 // end is the end of an agent, with its output.
@@ -167,15 +151,14 @@ func (p *place) rememberEnd(e end) error {
 	if !p.kept {
 		return nil
 	}
-	return writeWhole(filepath.Join(p.dirs.root, endFile), e)
+	return claim.Save(filepath.Join(p.dirs.root, endFile), e)
 }
 
 // recallEnd reads the agent's end. It returns nil if there is none or the agent's
 // output is no longer in the store.
 func (p *place) recallEnd(ctx context.Context) *end {
 	var e end
-	data, err := nolink.ReadFile(filepath.Join(p.dirs.root, endFile))
-	if err != nil || json.Unmarshal(data, &e) != nil {
+	if claim.Load(filepath.Join(p.dirs.root, endFile), &e) != nil {
 		return nil
 	}
 	in, err := p.env.Store.Open(ctx, e.Printed.ID)
@@ -237,7 +220,7 @@ func (a *attempt) tidy(ctx context.Context, env *step.Env) {
 // continued for a long time.
 func stale(dir string) bool {
 	if was, ok := recall(dir); ok {
-		return was.Boot != boot() || time.Since(was.Started) > keptFor
+		return was.Boot != claim.BootID() || time.Since(was.Started) > keptFor
 	}
 	info, err := os.Stat(dir)
 	return err == nil && time.Since(info.ModTime()) > keptFor

@@ -2,7 +2,6 @@ package agentrun
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,12 +12,12 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 	"github.com/mleflow/mleflow/plugins/models/gateway"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 	"github.com/mleflow/mleflow/steps/modelblock"
 )
 
@@ -94,18 +93,14 @@ func (p *place) findModels(ctx context.Context, action string, keys map[string]s
 // findKeys reads the virtual keys of an earlier process, or creates them.
 func (g *modelGate) findKeys(models []step.Model) error {
 	path := filepath.Join(g.dir, keysFile)
-	if data, err := nolink.ReadFile(path); err == nil && json.Unmarshal(data, &g.virtual) == nil {
+	if claim.Load(path, &g.virtual) == nil {
 		return nil
 	}
 	g.virtual = map[string]string{}
 	for _, m := range models {
 		g.virtual[m.Name] = gateway.NewKey(dialect.Named(m.Provider))
 	}
-	text, err := json.Marshal(g.virtual)
-	if err != nil {
-		return err
-	}
-	return nolink.WriteFile(path, text, 0o600, false)
+	return claim.Save(path, g.virtual)
 }
 
 // serve opens the model gateway, if the agent has models, and sets the variables with
