@@ -3,6 +3,7 @@ package aggregate
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -163,11 +164,8 @@ func NewBoard(entries []Entry, how Grouping) (*Board, error) {
 }
 
 // classes splits the agents by class.
-func (b *Board) classes() (list [][]Agent) {
-	for class := range chunks(b.Agents, func(a Agent) string { return a.Class }) {
-		list = append(list, class)
-	}
-	return list
+func (b *Board) classes() [][]Agent {
+	return slices.Collect(chunks(b.Agents, func(a Agent) string { return a.Class }))
 }
 
 // BoardOf makes a leaderboard of reports, grouped by complexity.
@@ -206,7 +204,7 @@ func checkUnique(entries []Entry) error {
 }
 
 // chunks splits a sorted list where the key changes.
-func chunks[T any](entries []T, key func(T) string) func(func([]T) bool) {
+func chunks[T any](entries []T, key func(T) string) iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
 		for start := 0; start < len(entries); {
 			end := start + 1

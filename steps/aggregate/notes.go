@@ -40,21 +40,13 @@ func (c usedColumn) text(u *Used) string {
 
 // usedColumns returns the columns for which at least one run has a value.
 func (b *Board) usedColumns() []usedColumn {
-	var known []usedColumn
-	for _, c := range usedColumns {
-		if b.anyUsed(c) {
-			known = append(known, c)
-		}
-	}
-	return known
+	return slices.DeleteFunc(slices.Clone(usedColumns), func(c usedColumn) bool { return !b.anyUsed(c) })
 }
 
 func (b *Board) anyUsed(c usedColumn) bool {
 	for _, a := range b.Agents {
-		for _, r := range a.Competitions {
-			if r.Used != nil && c.value(*r.Used) != nil {
-				return true
-			}
+		if slices.ContainsFunc(a.Competitions, func(r Result) bool { return r.Used != nil && c.value(*r.Used) != nil }) {
+			return true
 		}
 	}
 	return false

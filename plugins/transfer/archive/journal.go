@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -115,16 +117,11 @@ func (f *finished) append(b []byte) []byte {
 	}
 	b = append(strconv.AppendInt(b, f.ref.Size, 10), ' ')
 	b = append(strconv.AppendInt(b, f.ref.Files, 10), ' ')
-	const hex = "0123456789abcdef"
-	for _, c := range f.ref.ID {
-		b = append(b, hex[c>>4], hex[c&15])
-	}
+	b = hex.AppendEncode(b, f.ref.ID[:])
 	b = strconv.AppendQuote(append(b, ' '), f.name)
-	sum := crc32.ChecksumIEEE(b[at+9:])
-	for i := 7; i >= 0; i-- {
-		b[at+i] = hex[sum&15]
-		sum >>= 4
-	}
+	var sum [4]byte
+	binary.BigEndian.PutUint32(sum[:], crc32.ChecksumIEEE(b[at+9:]))
+	hex.Encode(b[at:], sum[:])
 	return append(b, '\n')
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -139,10 +140,9 @@ func (c countedAt) ReadAt(p []byte, off int64) (int, error) {
 // one of that folder's parents.
 func (l layer) below(name string) (rel string, above, ok bool) {
 	switch {
-	case l.folder == "." || l.folder == name:
-		if l.folder == name {
-			return ".", false, true
-		}
+	case l.folder == name:
+		return ".", false, true
+	case l.folder == ".":
 		return name, false, true
 	case strings.HasPrefix(name, l.folder+"/"):
 		return name[len(l.folder)+1:], false, true
@@ -162,11 +162,9 @@ func (o *Overlay) Open(name string) (fs.File, error) {
 		if !ok {
 			continue
 		}
-		f, err := l.fs.Open(rel)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+		if f, err := l.fs.Open(rel); !errors.Is(err, fs.ErrNotExist) {
+			return f, err
 		}
-		return f, err
 	}
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
@@ -215,12 +213,7 @@ func (o *Overlay) ReadDir(name string) ([]fs.DirEntry, error) {
 	if !found {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrNotExist}
 	}
-	out := make([]fs.DirEntry, 0, len(byName))
-	for _, e := range byName {
-		out = append(out, e)
-	}
-	slices.SortFunc(out, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	return out, nil
+	return slices.SortedFunc(maps.Values(byName), func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) }), nil
 }
 
 // Resolve returns the file system that contains a file, and its name there, so
