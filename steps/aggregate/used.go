@@ -19,10 +19,13 @@ type Used struct {
 
 // newUsed returns nil if nothing is known.
 func newUsed(runs []Entry) *Used {
-	mean := func(of func(Entry) *float64) *float64 {
+	mean := func(of func(*export.Attempt) *float64) *float64 {
 		sum, n := 0.0, 0
 		for _, e := range runs {
-			if v := of(e); e.Attempt != nil && v != nil {
+			if e.Attempt == nil {
+				continue
+			}
+			if v := of(e.Attempt); v != nil {
 				sum, n = sum+*v, n+1
 			}
 		}
@@ -33,7 +36,10 @@ func newUsed(runs []Entry) *Used {
 		return &sum
 	}
 	u := Used{
-		WallSeconds: mean(Entry.wallSeconds), Validations: mean(Entry.validations), Tokens: mean(Entry.tokens), CostUSD: mean(Entry.costUSD),
+		WallSeconds: mean(func(a *export.Attempt) *float64 { return a.WallSeconds }),
+		Validations: mean(validations),
+		Tokens:      mean(func(a *export.Attempt) *float64 { return a.Usage.Tokens() }),
+		CostUSD:     mean(costUSD),
 	}
 	if u == (Used{}) {
 		return nil
@@ -41,33 +47,19 @@ func newUsed(runs []Entry) *Used {
 	return &u
 }
 
-func (e Entry) wallSeconds() *float64 {
-	if e.Attempt == nil {
+func validations(a *export.Attempt) *float64 {
+	if a.Validations == nil {
 		return nil
 	}
-	return e.Attempt.WallSeconds
-}
-
-func (e Entry) validations() *float64 {
-	if e.Attempt == nil || e.Attempt.Validations == nil {
-		return nil
-	}
-	n := float64(*e.Attempt.Validations)
+	n := float64(*a.Validations)
 	return &n
 }
 
-func (e Entry) tokens() *float64 {
-	if e.Attempt == nil {
+func costUSD(a *export.Attempt) *float64 {
+	if a.Usage == nil {
 		return nil
 	}
-	return e.Attempt.Usage.Tokens()
-}
-
-func (e Entry) costUSD() *float64 {
-	if e.Attempt == nil || e.Attempt.Usage == nil {
-		return nil
-	}
-	return e.Attempt.Usage.CostUSD
+	return a.Usage.CostUSD
 }
 
 // TokensText returns the number of tokens that an attempt used, or "-" if it is

@@ -2,6 +2,7 @@ package download
 
 import (
 	"archive/zip"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,16 +19,18 @@ import (
 func (d *download) Estimate() step.Estimate {
 	sum := step.Estimate{Known: true}
 	for _, it := range d.items {
-		est := d.estimate(it, source.Availability{})
-		sum.Known = sum.Known && est.Known
-		sum.CacheBytes += est.CacheBytes
-		sum.PeakBytes = max(sum.PeakBytes, est.PeakBytes)
-		sum.Files += est.Files
-		if sum.Basis == "" {
-			sum.Basis = est.Basis
-		}
+		add(&sum, d.estimate(it, source.Availability{}))
 	}
 	return sum
+}
+
+// add adds the estimate of one item to the sum. Items are fetched one after another.
+func add(sum *step.Estimate, est step.Estimate) {
+	sum.Known = sum.Known && est.Known
+	sum.CacheBytes += est.CacheBytes
+	sum.PeakBytes = max(sum.PeakBytes, est.PeakBytes)
+	sum.Files += est.Files
+	sum.Basis = cmp.Or(sum.Basis, est.Basis)
 }
 
 // estimate returns the space for one item. It is based on the source's answer, the
@@ -164,16 +167,9 @@ func (d *download) Preflight(ctx context.Context) (step.Preflight, error) {
 		if err != nil {
 			errs = append(errs, classify(err))
 		}
-		est := d.estimate(it, a)
 		p.Bytes += a.Bytes
 		p.Files += a.Files
-		p.Estimate.CacheBytes += est.CacheBytes
-		p.Estimate.PeakBytes = max(p.Estimate.PeakBytes, est.PeakBytes)
-		p.Estimate.Files += est.Files
-		p.Estimate.Known = p.Estimate.Known && est.Known
-		if p.Estimate.Basis == "" {
-			p.Estimate.Basis = est.Basis
-		}
+		add(&p.Estimate, d.estimate(it, a))
 	}
 	return p, errors.Join(errs...)
 }
@@ -183,9 +179,7 @@ func (it item) findings(p *step.Preflight, a source.Availability, err error) {
 	if p.Place == "" && it.kind != "file" {
 		p.Place = it.kind
 	}
-	if p.Note == "" {
-		p.Note = a.Note
-	}
+	p.Note = cmp.Or(p.Note, a.Note)
 	if it.kind != "kaggle" || errors.Is(err, source.ErrOffline) || a.Note == source.NoteMirror {
 		if a.Note == source.NoteMirror {
 			p.Place = "mirror"
