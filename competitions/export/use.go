@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/gocty"
 
 	"github.com/mleflow/mleflow/competitions/grading"
 )
@@ -77,14 +78,11 @@ func (u ModelUse) ToolCharges() string {
 
 // ModelUseType is the type of a ModelUse in the language.
 var ModelUseType = func() cty.Type {
-	attrs := map[string]cty.Type{"provider": cty.String, "models": cty.List(cty.String), "cost_usd": cty.String, "exhausted": cty.Bool, "exhausted_by": cty.List(cty.String), "tool_calls": cty.Map(cty.Number), "tool_cost_usd": cty.String}
-	for _, name := range []string{
-		"requests", "replayed", "refused", "failed", "retries", "unreported", "input_tokens", "cached_input_tokens", "output_tokens", "reasoning_tokens",
-		"waited_seconds", "first_byte_median_seconds", "first_byte_p90_seconds", "first_byte_max_seconds", "diverged_at", "unpriced_tool_calls",
-	} {
-		attrs[name] = cty.Number
+	t, err := gocty.ImpliedType(ModelUse{})
+	if err != nil {
+		panic(err) // the fields have types of the language
 	}
-	return cty.Object(attrs)
+	return t
 }()
 
 // Measured is the use of all model blocks of an attempt together; nil if it has

@@ -125,52 +125,48 @@ func (f *Form) asked() (*table.Table, error) {
 // words returns the rows with one of three strings in turn in each row, if it
 // says nothing of the values that belong there.
 func (f *Form) words() (*table.Table, error) {
-	columns := make([]*table.Column, len(f.plan.Targets))
-	for i, name := range f.plan.Targets {
-		c, err := f.rows.Column(name)
-		if err != nil {
-			return nil, err
-		}
+	return f.answered(func(c *table.Column) (*table.Column, error) {
 		if c.MissingCount() < c.Len() {
-			return nil, fmt.Errorf("column %q has values", name)
+			return nil, fmt.Errorf("column %q has values", c.Name())
 		}
 		values := make([]string, c.Len())
 		for row := range values {
 			values[row] = string(rune('a' + row%3))
 		}
-		columns[i] = table.FromTexts(f.plan.Truth[i], values, nil)
-	}
-	return f.rows.With(columns...)
+		return table.FromTexts(c.Name(), values, nil), nil
+	})
 }
 
 // varied returns the rows with three other texts in turn in most rows, if it
 // has the same text in all: answers have several.
 func (f *Form) varied() (*table.Table, error) {
-	columns := make([]*table.Column, len(f.plan.Targets))
-	for i, name := range f.plan.Targets {
-		c, err := f.rows.Column(name)
-		if err != nil {
-			return nil, err
-		}
+	return f.answered(func(c *table.Column) (*table.Column, error) {
 		texts := c.Texts()
 		if c.Kind() != table.Text || c.MissingCount() > 0 || len(slices.Compact(slices.Clone(texts))) != 1 {
-			return nil, fmt.Errorf("column %q does not hold the same text in all rows", name)
+			return nil, fmt.Errorf("column %q does not hold the same text in all rows", c.Name())
 		}
 		for row := range texts {
 			if k := row % 4; k > 0 {
 				texts[row] = string(rune('a' + k))
 			}
 		}
-		columns[i] = table.FromTexts(f.plan.Truth[i], texts, nil)
-	}
-	return f.rows.With(columns...)
+		return table.FromTexts(c.Name(), texts, nil), nil
+	})
 }
 
 // same returns the sample under the names of the answers.
 func (f *Form) same() (*table.Table, error) {
+	return f.answered(func(c *table.Column) (*table.Column, error) { return c, nil })
+}
+
+// answered returns the rows with an answer to each target, made of its column.
+func (f *Form) answered(answer func(*table.Column) (*table.Column, error)) (*table.Table, error) {
 	columns := make([]*table.Column, len(f.plan.Targets))
 	for i, name := range f.plan.Targets {
 		c, err := f.rows.Column(name)
+		if err == nil {
+			c, err = answer(c)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -27,8 +27,14 @@ var columnsRule = Rule{
 
 var exactColumnsRule = Rule{
 	Name: "exact_columns", Value: "true (id and targets) or a list of names",
-	Doc: "These columns and no others, in any order.",
-	build: func(v cty.Value, p *Plan) (func(*subject) error, error) {
+	Doc:   "These columns and no others, in any order.",
+	build: header(exactly),
+}
+
+// header is the build function of a rule that compares the names of all columns with
+// the id and targets, or with a list.
+func header(check func(have, want []string) error) func(cty.Value, *Plan) (func(*subject) error, error) {
+	return func(v cty.Value, p *Plan) (func(*subject) error, error) {
 		names, on, err := columnsOrTargets(v, p)
 		if err != nil || !on {
 			return nil, err
@@ -36,8 +42,8 @@ var exactColumnsRule = Rule{
 		if !isList(v) && p.ID != "" {
 			names = append([]string{p.ID}, names...)
 		}
-		return func(s *subject) error { return exactly(s.submission.Names(), names) }, nil
-	},
+		return func(s *subject) error { return check(s.submission.Names(), names) }, nil
+	}
 }
 
 func exactly(have, want []string) error {
@@ -84,27 +90,17 @@ var columnCountRule = Rule{
 var columnOrderRule = Rule{
 	Name: "column_order", Value: "true (id and targets) or a list of names",
 	Doc: "Exactly these columns, in this order.",
-	build: func(v cty.Value, p *Plan) (func(*subject) error, error) {
-		names, on, err := columnsOrTargets(v, p)
-		if err != nil || !on {
-			return nil, err
-		}
-		if !isList(v) && p.ID != "" {
-			names = append([]string{p.ID}, names...)
-		}
-		return func(s *subject) error {
-			have := s.submission.Names()
-			for i, name := range names {
-				if i >= len(have) || have[i] != name {
-					return invalid("column %s must be %q", strconv.Itoa(i+1), name)
-				}
+	build: header(func(have, want []string) error {
+		for i, name := range want {
+			if i >= len(have) || have[i] != name {
+				return invalid("column %s must be %q", strconv.Itoa(i+1), name)
 			}
-			if len(have) > len(names) {
-				return invalid("unexpected column %q", have[len(names)])
-			}
-			return nil
-		}, nil
-	},
+		}
+		if len(have) > len(want) {
+			return invalid("unexpected column %q", have[len(want)])
+		}
+		return nil
+	}),
 }
 
 var sameRowsRule = Rule{

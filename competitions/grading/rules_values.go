@@ -18,19 +18,22 @@ func eachColumn(check func(*table.Column) error) func(cty.Value, *Plan) (func(*s
 		if err != nil || !on {
 			return nil, err
 		}
-		return func(s *subject) error {
-			for _, name := range names {
-				c, err := s.column(name)
-				if err != nil {
-					return err
-				}
-				if err := check(c); err != nil {
-					return err
-				}
-			}
-			return nil
-		}, nil
+		return func(s *subject) error { return s.each(names, check) }, nil
 	}
+}
+
+// each checks columns of the submission.
+func (s *subject) each(names []string, check func(*table.Column) error) error {
+	for _, name := range names {
+		c, err := s.column(name)
+		if err != nil {
+			return err
+		}
+		if err := check(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var numericRule = Rule{
@@ -216,18 +219,7 @@ func (r *valueRange) fill(o options) (err error) {
 	return err
 }
 
-func (r valueRange) check(s *subject) error {
-	for _, name := range r.columns {
-		c, err := s.column(name)
-		if err != nil {
-			return err
-		}
-		if err := r.checkColumn(c); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (r valueRange) check(s *subject) error { return s.each(r.columns, r.checkColumn) }
 
 func (r valueRange) checkColumn(c *table.Column) error {
 	if lo, hi, ok := c.Bounds(); ok && lo >= r.min && hi <= r.max {
@@ -325,15 +317,12 @@ func without(names []string, name string) []string {
 
 func (r rowSum) check(s *subject) error {
 	var columns []*table.Column
-	for _, name := range r.columns(s) {
-		c, err := s.column(name)
-		if err != nil {
-			return err
-		}
-		if err := numbers(c); err != nil {
-			return err
-		}
+	err := s.each(r.columns(s), func(c *table.Column) error {
 		columns = append(columns, c)
+		return numbers(c)
+	})
+	if err != nil {
+		return err
 	}
 	const rows = 1 << 12 // at once, so that they stay in the processor's cache
 	memory, sums := make([]float64, rows), make([]float64, rows)

@@ -33,14 +33,9 @@ func drawCactus(s *set) {
 
 // learnCactus classifies by mean color.
 func learnCactus(l *lesson) {
-	train := l.rows("train.csv")
-	var x [][]float64
-	var y []string
-	for i := range train.len() {
-		x = append(x, colors(l.member("train.zip", train.get(i, "id"))))
-		y = append(y, train.get(i, "has_cactus"))
-	}
-	model := fitCentroids(x, y)
+	model := l.rows("train.csv").classifier("has_cactus", func(r *rows, i int) []float64 {
+		return colors(l.member("train.zip", r.get(i, "id")))
+	})
 	l.submitLike("sample_submission.csv", []string{"has_cactus"}, func(r *rows, i int) []string {
 		return []string{ftoa(model.probability(colors(l.member("test.zip", r.get(i, "id"))), "1"), 6)}
 	})

@@ -90,12 +90,7 @@ func learnLeaf(l *lesson) {
 		return x
 	}
 	train, test := l.rows("train.csv"), l.rows("test.csv")
-	var x [][]float64
-	var y []string
-	for i := range train.len() {
-		x, y = append(x, features(train, i)), append(y, train.get(i, "species"))
-	}
-	model := fitCentroids(x, y)
+	model := train.classifier("species", features)
 	columns := l.rows("sample_submission.csv").header[1:]
 	l.submitLike("sample_submission.csv", columns, func(_ *rows, i int) []string {
 		return evenB(model, features(test, i), columns)
@@ -168,12 +163,7 @@ func learnTaxi(l *lesson) {
 		return x
 	}
 	train, test := l.rows("labels.csv"), l.rows("test.csv")
-	var x [][]float64
-	var y []float64
-	for i := range train.len() {
-		x, y = append(x, features(train, i)), append(y, train.number(i, "fare_amount"))
-	}
-	model := fitLinear(x, y)
+	model := train.regression("fare_amount", features)
 	l.submitLike("sample_submission.csv", []string{"fare_amount"}, func(_ *rows, i int) []string {
 		return []string{ftoa(model.predict(features(test, i)), 4)}
 	})
@@ -212,14 +202,9 @@ func drawPlant21(s *set) {
 
 // learnPlant21 classifies by mean color.
 func learnPlant21(l *lesson) {
-	train := l.rows("train.csv")
-	var x [][]float64
-	var y []string
-	for i := range train.len() {
-		x = append(x, colors(l.file("train_images/"+train.get(i, "image"))))
-		y = append(y, train.get(i, "labels"))
-	}
-	model := fitCentroids(x, y)
+	model := l.rows("train.csv").classifier("labels", func(r *rows, i int) []float64 {
+		return colors(l.file("train_images/" + r.get(i, "image")))
+	})
 	l.submitLike("sample_submission.csv", []string{"labels"}, func(r *rows, i int) []string {
 		return []string{model.class(colors(l.file("test_images/" + r.get(i, "image"))))}
 	})

@@ -105,12 +105,9 @@ func learnRSNABreast(l *lesson) {
 		return []float64{float64(pixels[len(pixels)-3]) - float64(pixels[len(pixels)*3/4])}
 	}
 	train, test := l.rows("train.csv"), l.rows("test.csv")
-	var x [][]float64
-	var y []string
-	for i := range train.len() {
-		x, y = append(x, features(train, i, "train_images/")), append(y, train.get(i, "cancer"))
-	}
-	model, found := fitCentroids(x, y), map[string][]float64{}
+	model, found := train.classifier("cancer", func(r *rows, i int) []float64 {
+		return features(r, i, "train_images/")
+	}), map[string][]float64{}
 	for i := range test.len() {
 		id := test.get(i, "prediction_id")
 		found[id] = append(found[id], model.probability(features(test, i, "test_images/"), "1"))

@@ -35,12 +35,7 @@ func drawEssays(s *set) {
 func learnEssays(l *lesson) {
 	train, test := l.rows("train.csv"), l.rows("test.csv")
 	length := func(r *rows, i int) []float64 { return []float64{float64(len(strings.Fields(r.get(i, "full_text"))))} }
-	var x [][]float64
-	var y []float64
-	for i := range train.len() {
-		x, y = append(x, length(train, i)), append(y, train.number(i, "score"))
-	}
-	model, score := fitLinear(x, y), map[string]string{}
+	model, score := train.regression("score", length), map[string]string{}
 	for i := range test.len() {
 		score[test.get(i, "essay_id")] = itoa(int(min(6, max(1, math.Round(model.predict(length(test, i)))))))
 	}
@@ -79,13 +74,9 @@ func drawInvasive(s *set) {
 // learnInvasive classifies by mean color.
 func learnInvasive(l *lesson) {
 	train := readRows(l.member("train_labels.csv.zip", "train_labels.csv"))
-	var x [][]float64
-	var y []string
-	for i := range train.len() {
-		x = append(x, colors(l.member("train.7z", "train/"+train.get(i, "name")+".jpg")))
-		y = append(y, train.get(i, "invasive"))
-	}
-	model := fitCentroids(x, y)
+	model := train.classifier("invasive", func(r *rows, i int) []float64 {
+		return colors(l.member("train.7z", "train/"+r.get(i, "name")+".jpg"))
+	})
 	out := readRows(l.member("sample_submission.csv.zip", "sample_submission.csv"))
 	for i := range out.len() {
 		out.cells[i][out.at("invasive")] = ftoa(model.probability(colors(l.member("test.7z", "test/"+out.get(i, "name")+".jpg")), "1"), 6)

@@ -58,14 +58,9 @@ func drawIwildcam2019(s *set) {
 
 // learnIwildcam2019 classifies by mean color.
 func learnIwildcam2019(l *lesson) {
-	train := l.rows("train.csv")
-	var x [][]float64
-	var y []string
-	for i := range train.len() {
-		x = append(x, colors(l.member("train_images.zip", train.get(i, "id")+".jpg")))
-		y = append(y, train.get(i, "category_id"))
-	}
-	model := fitCentroids(x, y)
+	model := l.rows("train.csv").classifier("category_id", func(r *rows, i int) []float64 {
+		return colors(l.member("train_images.zip", r.get(i, "id")+".jpg"))
+	})
 	l.submitLike("sample_submission.csv", []string{"Category"}, func(r *rows, i int) []string {
 		return []string{model.class(colors(l.member("test_images.zip", r.get(i, "Id")+".jpg")))}
 	})

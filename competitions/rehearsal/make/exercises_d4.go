@@ -144,14 +144,9 @@ func learnSeti(l *lesson) {
 		}
 		return []float64{excess}
 	}
-	train := l.rows("train_labels.csv")
-	var x [][]float64
-	var y []string
-	for i := range train.len() {
-		x = append(x, features("train/", train.get(i, "id")))
-		y = append(y, train.get(i, "target"))
-	}
-	model := fitCentroids(x, y)
+	model := l.rows("train_labels.csv").classifier("target", func(r *rows, i int) []float64 {
+		return features("train/", r.get(i, "id"))
+	})
 	l.submitLike("sample_submission.csv", []string{"target"}, func(r *rows, i int) []string {
 		return []string{ftoa(model.probability(features("test/", r.get(i, "id")), "1"), 8)}
 	})

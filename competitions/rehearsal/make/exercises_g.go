@@ -103,14 +103,9 @@ func learnBms(l *lesson) {
 		black := (255 - colors(data)[0]) / 255 * float64(config.Width*config.Height)
 		return []float64{size * 3, black - size}
 	}
-	train := l.rows("train_labels.csv")
-	var x [][]float64
-	var y []string
-	for i := range train.len() {
-		x = append(x, features("train", train.get(i, "image_id")))
-		y = append(y, train.get(i, "InChI"))
-	}
-	model := fitCentroids(x, y)
+	model := l.rows("train_labels.csv").classifier("InChI", func(r *rows, i int) []float64 {
+		return features("train", r.get(i, "image_id"))
+	})
 	l.submitLike("sample_submission.csv", []string{"InChI"}, func(r *rows, i int) []string {
 		return []string{model.class(features("test", r.get(i, "image_id")))}
 	})
@@ -166,14 +161,9 @@ func drawDogBreed(s *set) {
 
 // learnDogBreed classifies by mean color, with a small share for all breeds.
 func learnDogBreed(l *lesson) {
-	train := l.rows("labels.csv")
-	var x [][]float64
-	var y []string
-	for i := range train.len() {
-		x = append(x, colors(l.file("train/"+train.get(i, "id")+".jpg")))
-		y = append(y, train.get(i, "breed"))
-	}
-	model := fitCentroids(x, y)
+	model := l.rows("labels.csv").classifier("breed", func(r *rows, i int) []float64 {
+		return colors(l.file("train/" + r.get(i, "id") + ".jpg"))
+	})
 	model.scale = []float64{6, 6, 6} // the spread within a breed
 	breeds := l.rows("sample_submission.csv").header[1:]
 	l.submitLike("sample_submission.csv", breeds, func(r *rows, i int) []string {

@@ -185,13 +185,7 @@ func learnPawpularity(l *lesson) {
 		return x
 	}
 	train, test := l.rows("train.csv"), l.rows("test.csv")
-	var x [][]float64
-	var y []float64
-	for i := range train.len() {
-		x = append(x, features(train, i, "train"))
-		y = append(y, train.number(i, "Pawpularity"))
-	}
-	model := fitLinear(x, y)
+	model := train.regression("Pawpularity", func(r *rows, i int) []float64 { return features(r, i, "train") })
 	l.submitLike("sample_submission.csv", []string{"Pawpularity"}, func(_ *rows, i int) []string {
 		return []string{ftoa(min(100, max(1, model.predict(features(test, i, "test")))), 4)}
 	})

@@ -270,13 +270,7 @@ func learnPatentPhrase(l *lesson) {
 		return []float64{shared, float64(len(target))}
 	}
 	train, test := l.rows("train.csv"), l.rows("test.csv")
-	var x [][]float64
-	var y []float64
-	for i := range train.len() {
-		x = append(x, features(train, i))
-		y = append(y, train.number(i, "score"))
-	}
-	model := fitLinear(x, y)
+	model := train.regression("score", features)
 	l.submitLike("sample_submission.csv", []string{"score"}, func(_ *rows, i int) []string {
 		return []string{ftoa(model.predict(features(test, i)), 6)}
 	})

@@ -62,14 +62,9 @@ func learnAptos(l *lesson) {
 		}
 		return []float64{n}
 	}
-	train := l.rows("train.csv")
-	var x [][]float64
-	var y []string
-	for i := range train.len() {
-		x = append(x, spots("train_images/"+train.get(i, "id_code")+".png"))
-		y = append(y, train.get(i, "diagnosis"))
-	}
-	model := fitCentroids(x, y)
+	model := l.rows("train.csv").classifier("diagnosis", func(r *rows, i int) []float64 {
+		return spots("train_images/" + r.get(i, "id_code") + ".png")
+	})
 	l.submitLike("sample_submission.csv", []string{"diagnosis"}, func(r *rows, i int) []string {
 		return []string{model.class(spots("test_images/" + r.get(i, "id_code") + ".png"))}
 	})

@@ -217,12 +217,7 @@ func learnSIIM(l *lesson) {
 		return append(colors(l.file("jpeg/"+folder+"/"+r.get(i, "image_name")+".jpg")), r.number(i, "age_approx"))
 	}
 	train, test := l.rows("train.csv"), l.rows("test.csv")
-	var x [][]float64
-	var y []string
-	for i := range train.len() {
-		x, y = append(x, features(train, i, "train")), append(y, train.get(i, "target"))
-	}
-	model := fitCentroids(x, y)
+	model := train.classifier("target", func(r *rows, i int) []float64 { return features(r, i, "train") })
 	l.submitLike("sample_submission.csv", []string{"target"}, func(_ *rows, i int) []string {
 		return []string{ftoa(model.probability(features(test, i, "test"), "1"), 6)}
 	})

@@ -89,14 +89,9 @@ func learnMiccai(l *lesson) {
 		}
 		return out
 	}
-	train := l.rows("train_labels.csv")
-	var x [][]float64
-	var y []string
-	for i := range train.len() {
-		x = append(x, features("train/", padMiccai(train.get(i, "BraTS21ID"))))
-		y = append(y, train.get(i, "MGMT_value"))
-	}
-	model := fitCentroids(x, y)
+	model := l.rows("train_labels.csv").classifier("MGMT_value", func(r *rows, i int) []float64 {
+		return features("train/", padMiccai(r.get(i, "BraTS21ID")))
+	})
 	l.submitLike("sample_submission.csv", []string{"MGMT_value"}, func(r *rows, i int) []string {
 		return []string{ftoa(model.probability(features("test/", padMiccai(r.get(i, "BraTS21ID"))), "1"), 6)}
 	})

@@ -172,13 +172,9 @@ func drawWhalePlayground(s *set) {
 // learnWhalePlayground lists the whales of the nearest colors; a new one is among the
 // two best.
 func learnWhalePlayground(l *lesson) {
-	train := l.rows("train.csv")
-	var x [][]float64
-	var y []string
-	for i := range train.len() {
-		x, y = append(x, colors(l.file("train/"+train.get(i, "Image")))), append(y, train.get(i, "Id"))
-	}
-	model := fitCentroids(x, y)
+	model := l.rows("train.csv").classifier("Id", func(r *rows, i int) []float64 {
+		return colors(l.file("train/" + r.get(i, "Image")))
+	})
 	model.scale = []float64{8, 8, 8} // the spread within a whale
 	l.submitLike("sample_submission.csv", []string{"Id"}, func(r *rows, i int) []string {
 		p := model.probabilities(colors(l.file("test/" + r.get(i, "Image"))))

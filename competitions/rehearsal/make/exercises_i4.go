@@ -203,12 +203,7 @@ func learnTpsMay22(l *lesson) {
 		return append(x, x[0]*x[1])
 	}
 	train, test := l.rows("train.csv"), l.rows("test.csv")
-	var x [][]float64
-	var y []float64
-	for i := range train.len() {
-		x, y = append(x, features(train, i)), append(y, train.number(i, "target"))
-	}
-	model, found := fitLinear(x, y), map[string]string{}
+	model, found := train.regression("target", features), map[string]string{}
 	for i := range test.len() {
 		found[test.get(i, "id")] = ftoa(min(1, max(0, model.predict(features(test, i)))), 6)
 	}

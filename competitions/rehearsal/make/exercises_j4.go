@@ -63,14 +63,9 @@ func learnVolcano(l *lesson) {
 		}
 		return []float64{mean(swings)}
 	}
-	train := l.rows("train.csv")
-	var x [][]float64
-	var y []float64
-	for i := range train.len() {
-		x = append(x, features("train/"+train.get(i, "segment_id")+".csv"))
-		y = append(y, train.number(i, "time_to_eruption"))
-	}
-	model := fitLinear(x, y)
+	model := l.rows("train.csv").regression("time_to_eruption", func(r *rows, i int) []float64 {
+		return features("train/" + r.get(i, "segment_id") + ".csv")
+	})
 	l.submitLike("sample_submission.csv", []string{"time_to_eruption"}, func(r *rows, i int) []string {
 		return []string{itoa(int(model.predict(features("test/" + r.get(i, "segment_id") + ".csv"))))}
 	})

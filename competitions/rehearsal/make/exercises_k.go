@@ -163,12 +163,7 @@ func learnSpaceship(l *lesson) {
 		return x
 	}
 	train, test := l.rows("train.csv"), l.rows("test.csv")
-	var x [][]float64
-	var y []string
-	for i := range train.len() {
-		x, y = append(x, features(train, i)), append(y, train.get(i, "Transported"))
-	}
-	model := fitCentroids(x, y)
+	model := train.classifier("Transported", features)
 	l.submitLike("sample_submission.csv", []string{"Transported"}, func(_ *rows, i int) []string {
 		return []string{model.class(features(test, i))}
 	})

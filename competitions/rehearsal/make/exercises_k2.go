@@ -152,14 +152,9 @@ func drawHotel(s *set) {
 
 // learnHotel ranks the hotels by mean color.
 func learnHotel(l *lesson) {
-	train := l.rows("train.csv")
-	var x [][]float64
-	var y []string
-	for i := range train.len() {
-		x = append(x, colors(l.file("train_images/"+train.get(i, "chain")+"/"+train.get(i, "image"))))
-		y = append(y, train.get(i, "hotel_id"))
-	}
-	model := fitCentroids(x, y)
+	model := l.rows("train.csv").classifier("hotel_id", func(r *rows, i int) []float64 {
+		return colors(l.file("train_images/" + r.get(i, "chain") + "/" + r.get(i, "image")))
+	})
 	l.submitLike("sample_submission.csv", []string{"hotel_id"}, func(r *rows, i int) []string {
 		p := model.probabilities(colors(l.file("test_images/" + r.get(i, "image"))))
 		order := slices.Clone(model.classes)

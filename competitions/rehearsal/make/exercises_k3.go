@@ -115,14 +115,9 @@ func drawPaddy(s *set) {
 
 // learnPaddy classifies by mean color.
 func learnPaddy(l *lesson) {
-	train := l.rows("train.csv")
-	var x [][]float64
-	var y []string
-	for i := range train.len() {
-		x = append(x, colors(l.file("train_images/"+train.get(i, "label")+"/"+train.get(i, "image_id"))))
-		y = append(y, train.get(i, "label"))
-	}
-	model := fitCentroids(x, y)
+	model := l.rows("train.csv").classifier("label", func(r *rows, i int) []float64 {
+		return colors(l.file("train_images/" + r.get(i, "label") + "/" + r.get(i, "image_id")))
+	})
 	l.submitLike("sample_submission.csv", []string{"label"}, func(r *rows, i int) []string {
 		return []string{model.class(colors(l.file("test_images/" + r.get(i, "image_id"))))}
 	})

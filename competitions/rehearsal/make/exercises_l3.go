@@ -70,14 +70,9 @@ func learnHisto(l *lesson) {
 		}
 		return sum
 	}
-	train := l.rows("train_labels.csv")
-	var x [][]float64
-	var y []string
-	for i := range train.len() {
-		x = append(x, features("train/"+train.get(i, "id")+".tif"))
-		y = append(y, train.get(i, "label"))
-	}
-	model := fitCentroids(x, y)
+	model := l.rows("train_labels.csv").classifier("label", func(r *rows, i int) []float64 {
+		return features("train/" + r.get(i, "id") + ".tif")
+	})
 	l.submitLike("sample_submission.csv", []string{"label"}, func(r *rows, i int) []string {
 		return []string{ftoa(model.probability(features("test/"+r.get(i, "id")+".tif"), "1"), 6)}
 	})

@@ -124,3 +124,23 @@ func (r *rows) number(i int, column string) float64 {
 	}
 	return v
 }
+
+// classifier learns the class in a column from the features of each row.
+func (r *rows) classifier(class string, features func(r *rows, i int) []float64) *centroids {
+	var x [][]float64
+	var y []string
+	for i := range r.len() {
+		x, y = append(x, features(r, i)), append(y, r.get(i, class))
+	}
+	return fitCentroids(x, y)
+}
+
+// regression learns the number in a column from the features of each row.
+func (r *rows) regression(target string, features func(r *rows, i int) []float64) linear {
+	var x [][]float64
+	var y []float64
+	for i := range r.len() {
+		x, y = append(x, features(r, i)), append(y, r.number(i, target))
+	}
+	return fitLinear(x, y)
+}

@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -87,8 +88,12 @@ func arithmetic(op Op, a, b Operand, name string, n int) (*table.Column, error) 
 	if op == Modulo {
 		return nil, fmt.Errorf("operator %% works on integers")
 	}
-	x, y := a.floats(n), b.floats(n)
-	out := make([]float64, n)
+	return table.FromFloats(name, computed(op, a.floats(n), b.floats(n))), nil
+}
+
+// computed returns x op y.
+func computed[T int64 | float64](op Op, x, y []T) []T {
+	out := make([]T, len(x))
 	for i := range out {
 		switch op {
 		case Add:
@@ -101,27 +106,21 @@ func arithmetic(op Op, a, b Operand, name string, n int) (*table.Column, error) 
 			out[i] = x[i] / y[i]
 		}
 	}
-	return table.FromFloats(name, out), nil
+	return out
 }
 
 func integerArithmetic(op Op, a, b Operand, name string, n int) (*table.Column, error) {
 	x, y := a.ints(n), b.ints(n)
+	if op != Modulo {
+		return table.FromInts(name, computed(op, x, y)), nil
+	}
 	out := make([]int64, n)
 	for i := range out {
-		switch op {
-		case Add:
-			out[i] = x[i] + y[i]
-		case Subtract:
-			out[i] = x[i] - y[i]
-		case Multiply:
-			out[i] = x[i] * y[i]
-		case Modulo:
-			if y[i] == 0 {
-				return nil, fmt.Errorf("operator %%: division by zero in row %d", i)
-			}
-			if out[i] = x[i] % y[i]; out[i] != 0 && (out[i] < 0) != (y[i] < 0) {
-				out[i] += y[i]
-			}
+		if y[i] == 0 {
+			return nil, fmt.Errorf("operator %%: division by zero in row %d", i)
+		}
+		if out[i] = x[i] % y[i]; out[i] != 0 && (out[i] < 0) != (y[i] < 0) {
+			out[i] += y[i]
 		}
 	}
 	return table.FromInts(name, out), nil
@@ -148,12 +147,12 @@ func compareCells(op Op, a, b Operand, name string, n int) (*table.Column, error
 	case ka == table.Int64 && kb == table.Int64:
 		x, y := a.ints(n), b.ints(n)
 		for i := range out {
-			out[i] = decide(op, sign(x[i], y[i]), true)
+			out[i] = decide(op, cmp.Compare(x[i], y[i]), true)
 		}
 	case isNumeric(ka) && isNumeric(kb):
 		x, y := a.floats(n), b.floats(n)
 		for i := range out {
-			out[i] = decide(op, sign(x[i], y[i]), !math.IsNaN(x[i]) && !math.IsNaN(y[i]))
+			out[i] = decide(op, cmp.Compare(x[i], y[i]), !math.IsNaN(x[i]) && !math.IsNaN(y[i]))
 		}
 	case ka == table.Text && kb == table.Text:
 		for i := range out {
@@ -191,16 +190,6 @@ func decide(op Op, c int, comparable bool) bool {
 	default:
 		return c >= 0
 	}
-}
-
-func sign[T int64 | float64 | string](x, y T) int {
-	switch {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return 0
 }
 
 // sameValue reports whether two cells are equal as pandas compares them:

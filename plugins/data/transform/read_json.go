@@ -17,13 +17,7 @@ type Records []pyjson.Value
 func (r Records) Len() int { return len(r) }
 
 // Take implements Rows.
-func (r Records) Take(rows []int) Rows {
-	out := make(Records, len(rows))
-	for i, n := range rows {
-		out[i] = r[n]
-	}
-	return out
-}
+func (r Records) Take(rows []int) Rows { return taken(r, rows) }
 
 // Column implements Columned: the member of that name of every record, as
 // pandas types a list of such values. A record without it is missing there;

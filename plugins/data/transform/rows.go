@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -242,11 +243,11 @@ func compareValues(x, y table.Value) int {
 	case rx == 2:
 		return 0
 	case rx == 1:
-		return sign(x.String(), y.String())
+		return cmp.Compare(x.String(), y.String())
 	case x.Kind() == table.Int64 && y.Kind() == table.Int64:
-		return sign(x.Int(), y.Int())
+		return cmp.Compare(x.Int(), y.Int())
 	}
-	return sign(x.Float(), y.Float())
+	return cmp.Compare(x.Float(), y.Float())
 }
 
 var sortByVerb = Verb{

@@ -103,10 +103,13 @@ type ListRows []table.Value
 func (r ListRows) Len() int { return len(r) }
 
 // Take implements Rows.
-func (r ListRows) Take(rows []int) Rows {
-	out := make(ListRows, len(rows))
-	for i, n := range rows {
-		out[i] = r[n]
+func (r ListRows) Take(rows []int) Rows { return taken(r, rows) }
+
+// taken returns the elements at the positions.
+func taken[L ~[]E, E any](list L, at []int) L {
+	out := make(L, len(at))
+	for i, n := range at {
+		out[i] = list[n]
 	}
 	return out
 }

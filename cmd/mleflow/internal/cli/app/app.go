@@ -12,6 +12,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine/ledger"
 )
 
 // App is what a command may use: each part by itself, so that what a function
@@ -117,4 +118,16 @@ func (a *App) Action(run func(cmd *cobra.Command, args []string) error) func(*co
 		a.Started = true
 		return run(cmd, args)
 	}
+}
+
+// OnRun is Action for a command about the run that its first argument names, or the
+// latest.
+func (a *App) OnRun(run func(cmd *cobra.Command, past *ledger.Past, args []string) error) func(*cobra.Command, []string) error {
+	return a.Action(func(cmd *cobra.Command, args []string) error {
+		past, err := a.FindRun(args)
+		if err != nil {
+			return err
+		}
+		return run(cmd, past, args)
+	})
 }

@@ -188,17 +188,15 @@ func (t *Terminal) cancelJobs(left bool, jobs int) bool {
 	return true
 }
 
-func runs(n int, what string) string {
-	if n == 1 {
-		return "1 " + what + " runs"
-	}
-	return fmt.Sprintf("%d %ss run", n, what)
-}
+func runs(n int, what string) string { return doing(n, what, "runs", "run") }
 
 // GoingOn says how many of something go on.
-func GoingOn(n int, what string) string {
+func GoingOn(n int, what string) string { return doing(n, what, "goes on", "go on") }
+
+// doing says what one or many of something do.
+func doing(n int, what, one, many string) string {
 	if n == 1 {
-		return "1 " + what + " goes on"
+		return "1 " + what + " " + one
 	}
-	return fmt.Sprintf("%d %ss go on", n, what)
+	return fmt.Sprintf("%d %ss %s", n, what, many)
 }

@@ -14,19 +14,7 @@ import (
 )
 
 func newCachePull(a *app.App) *cobra.Command {
-	var f transferFlags
-	cmd := &cobra.Command{
-		Use:   "pull [ADDRESS|PIN|ACTION]...",
-		Short: "Fetch results from the remote cache",
-		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
-			if err := f.check(args); err != nil {
-				return err
-			}
-			return a.WithRemote(f.remote, func(t *remote.Tier) error { return pull(cmd.Context(), a, t, f, args) })
-		}),
-	}
-	f.register(cmd)
-	return cmd
+	return newTransfer(a, "pull", "Fetch results from the remote cache", pull)
 }
 
 func pull(ctx context.Context, a *app.App, t *remote.Tier, f transferFlags, args []string) error {
@@ -34,13 +22,8 @@ func pull(ctx context.Context, a *app.App, t *remote.Tier, f transferFlags, args
 	if err != nil {
 		return err
 	}
-	tr := &transfer{app: a, tier: t, verb: "pull", one: t.Pull, size: func(ctx context.Context, rec *cache.Record) (int64, bool, error) {
-		return t.Unfetched(ctx, rec)
-	}}
-	if f.dryRun {
-		return tr.estimate(ctx, recs)
-	}
-	return tr.all(ctx, recs)
+	tr := &transfer{app: a, tier: t, verb: "pull", one: t.Pull, size: t.Unfetched}
+	return tr.run(ctx, recs, f.dryRun)
 }
 
 // remoteRecords returns the chosen records of the remote cache.

@@ -16,19 +16,7 @@ import (
 )
 
 func newCachePush(a *app.App) *cobra.Command {
-	var f transferFlags
-	cmd := &cobra.Command{
-		Use:   "push [ADDRESS|PIN|ACTION]...",
-		Short: "Store results in the remote cache",
-		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
-			if err := f.check(args); err != nil {
-				return err
-			}
-			return a.WithRemote(f.remote, func(t *remote.Tier) error { return push(cmd.Context(), a, t, f, args) })
-		}),
-	}
-	f.register(cmd)
-	return cmd
+	return newTransfer(a, "push", "Store results in the remote cache", push)
 }
 
 func push(ctx context.Context, a *app.App, t *remote.Tier, f transferFlags, args []string) error {
@@ -40,10 +28,7 @@ func push(ctx context.Context, a *app.App, t *remote.Tier, f transferFlags, args
 		return err
 	}
 	tr := &transfer{app: a, tier: t, verb: "push", one: t.Push, size: t.Unsent}
-	if f.dryRun {
-		return tr.estimate(ctx, recs)
-	}
-	return tr.all(ctx, recs)
+	return tr.run(ctx, recs, f.dryRun)
 }
 
 // localRecords returns the chosen records of the local cache.

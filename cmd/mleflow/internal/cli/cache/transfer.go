@@ -45,6 +45,23 @@ func (f *transferFlags) check(args []string) error {
 	return nil
 }
 
+// newTransfer returns the command cache push or cache pull.
+func newTransfer(a *app.App, verb, short string, run func(context.Context, *app.App, *remote.Tier, transferFlags, []string) error) *cobra.Command {
+	var f transferFlags
+	cmd := &cobra.Command{
+		Use:   verb + " [ADDRESS|PIN|ACTION]...",
+		Short: short,
+		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+			if err := f.check(args); err != nil {
+				return err
+			}
+			return a.WithRemote(f.remote, func(t *remote.Tier) error { return run(cmd.Context(), a, t, f, args) })
+		}),
+	}
+	f.register(cmd)
+	return cmd
+}
+
 // transfer is one cache push or cache pull.
 type transfer struct {
 	app  *app.App
@@ -69,6 +86,14 @@ type TransferredJSON struct {
 	Bytes  int64         `json:"bytes"`
 	Failed []failureJSON `json:"failed"`
 	DryRun bool          `json:"dry_run"`
+}
+
+// run transfers records, or says what would be transferred.
+func (tr *transfer) run(ctx context.Context, recs []*cache.Record, dry bool) error {
+	if dry {
+		return tr.estimate(ctx, recs)
+	}
+	return tr.all(ctx, recs)
 }
 
 // estimate says what would be transferred.

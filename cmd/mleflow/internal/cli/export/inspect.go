@@ -41,11 +41,7 @@ func newExportInspect(a *app.App) *cobra.Command {
 		Use:   "inspect [RUN] -o DIR",
 		Short: "Write a run's attempts as evaluation logs of Inspect AI",
 		Args:  app.Needs(app.Takes(0, 1), "output"),
-		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
-			past, err := a.FindRun(args)
-			if err != nil {
-				return err
-			}
+		RunE: a.OnRun(func(cmd *cobra.Command, past *ledger.Past, _ []string) error {
 			if err := a.UseRun(past); err != nil {
 				return err
 			}

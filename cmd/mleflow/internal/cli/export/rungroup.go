@@ -30,11 +30,7 @@ func newExportRunGroup(a *app.App) *cobra.Command {
 		Use:   "run-group [RUN] -o DIR",
 		Short: "Write a run's attempts as run groups of MLE-bench",
 		Args:  app.Needs(app.Takes(0, 1), "output"),
-		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
-			past, err := a.FindRun(args)
-			if err != nil {
-				return err
-			}
+		RunE: a.OnRun(func(cmd *cobra.Command, past *ledger.Past, _ []string) error {
 			if err := a.UseRun(past); err != nil {
 				return err
 			}

@@ -72,8 +72,31 @@ func writeBundle(ctx context.Context, a *app.App, o bundleOptions, past *ledger.
 }
 
 // withSource opens what a bundle or disclosure of a run is made of.
-func withSource(a *app.App, past *ledger.Past, in app.InputFlags, fn func(bundle.Source) error) (err error) {
+func withSource(a *app.App, past *ledger.Past, in app.InputFlags, fn func(bundle.Source) error) error {
 	a.Network.Offline = true
+	return withBackend(a, past, func(b *app.Backend, sum *ledger.Summary) error {
+		sources, err := past.Sources()
+		if err != nil {
+			return err
+		}
+		p, hidden, err := recording{past.Info.ID, past.Info.Pipeline, sources, past.Info.Variables, sum}.program(a.Terminal, b.Engine, in)
+		if err != nil {
+			return err
+		}
+		if err := a.ReadRemote(b, p.Pipeline.RemoteCache); err != nil {
+			return err
+		}
+		home, _ := os.UserHomeDir()
+		return fn(bundle.Source{
+			Past: past, Ledger: b.Options.Ledger, Cache: b.Options.Cache, Graph: p.Graph,
+			Folders: map[string]string{"CACHE": b.Cache.Dir(), "~": home, "TMP": os.TempDir()},
+			Secrets: append(credentialsOf(a.Terminal, p), hidden...),
+		})
+	})
+}
+
+// withBackend opens the engine with the competitions of a past run.
+func withBackend(a *app.App, past *ledger.Past, use func(*app.Backend, *ledger.Summary) error) (err error) {
 	if err := a.UseRun(past); err != nil {
 		return err
 	}
@@ -82,27 +105,11 @@ func withSource(a *app.App, past *ledger.Past, in app.InputFlags, fn func(bundle
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	sources, err := past.Sources()
-	if err != nil {
-		return err
-	}
 	sum, err := past.Summary()
 	if err != nil {
 		return err
 	}
-	p, hidden, err := recording{past.Info.ID, past.Info.Pipeline, sources, past.Info.Variables, sum}.program(a.Terminal, b.Engine, in)
-	if err != nil {
-		return err
-	}
-	if err := a.ReadRemote(b, p.Pipeline.RemoteCache); err != nil {
-		return err
-	}
-	home, _ := os.UserHomeDir()
-	return fn(bundle.Source{
-		Past: past, Ledger: b.Options.Ledger, Cache: b.Options.Cache, Graph: p.Graph,
-		Folders: map[string]string{"CACHE": b.Cache.Dir(), "~": home, "TMP": os.TempDir()},
-		Secrets: append(credentialsOf(a.Terminal, p), hidden...),
-	})
+	return use(b, sum)
 }
 
 // recording is what is recorded of a run's pipeline: its path, the files it read, its

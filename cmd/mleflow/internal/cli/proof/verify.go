@@ -57,36 +57,26 @@ func NewVerify(a *app.App) *cobra.Command {
 // gradingKinds are the kinds that --grading-only does again.
 var gradingKinds = []string{"aggregate", "grade"}
 
-func verifyRun(ctx context.Context, a *app.App, o verifyOptions, past *ledger.Past) (err error) {
+func verifyRun(ctx context.Context, a *app.App, o verifyOptions, past *ledger.Past) error {
 	a.Network.Offline = !o.refetch
-	if err := a.UseRun(past); err != nil {
-		return err
-	}
-	b, err := a.OpenBackend()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.Close()) }()
-	sum, err := past.Summary()
-	if err != nil {
-		return err
-	}
-	p, err := pastProgram(a.Terminal, b, o.in, past)
-	if err != nil {
-		return err
-	}
-	if err := a.ReadRemote(b, p.Pipeline.RemoteCache); err != nil {
-		return err
-	}
-	opts := engine.VerifyOptions{Done: func(v engine.Verified) { showVerdict(a.Terminal, v) }}
-	if o.gradingOnly {
-		opts.Selected = func(kind string) bool { return slices.Contains(gradingKinds, kind) }
-	}
-	list, diags := b.Engine.Verify(ctx, p, sum, opts)
-	if err := a.Settle(diags, p); err != nil {
-		return err
-	}
-	return showVerification(a.Terminal, sum, list)
+	return withBackend(a, past, func(b *app.Backend, sum *ledger.Summary) error {
+		p, err := pastProgram(a.Terminal, b, o.in, past)
+		if err != nil {
+			return err
+		}
+		if err := a.ReadRemote(b, p.Pipeline.RemoteCache); err != nil {
+			return err
+		}
+		opts := engine.VerifyOptions{Done: func(v engine.Verified) { showVerdict(a.Terminal, v) }}
+		if o.gradingOnly {
+			opts.Selected = func(kind string) bool { return slices.Contains(gradingKinds, kind) }
+		}
+		list, diags := b.Engine.Verify(ctx, p, sum, opts)
+		if err := a.Settle(diags, p); err != nil {
+			return err
+		}
+		return showVerification(a.Terminal, sum, list)
+	})
 }
 
 // pastProgram is the pipeline of a run with the variables that it had.

@@ -41,11 +41,7 @@ func newFork(a *app.App) *cobra.Command {
 		Use:   "fork RUN ADDRESS",
 		Short: "Start an attempt from a checkpoint of another one",
 		Args:  app.Takes(2, 2),
-		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
-			past, err := a.FindRun(args)
-			if err != nil {
-				return err
-			}
+		RunE: a.OnRun(func(cmd *cobra.Command, past *ledger.Past, args []string) error {
 			fork, err := o.choose(cmd.Context(), a, past, args[1])
 			if err != nil {
 				return err

@@ -25,11 +25,8 @@ func NewLogs(a *app.App) *cobra.Command {
 		Use:   "logs RUN [ADDRESS]",
 		Short: "Print what the steps of a run printed",
 		Args:  app.Takes(1, 2),
-		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
-			past, err := a.FindRun(args)
+		RunE: a.OnRun(func(cmd *cobra.Command, past *ledger.Past, args []string) error {
 			switch {
-			case err != nil:
-				return err
 			case full && !asTranscript:
 				return app.Usagef("--full goes with --transcript")
 			case asTranscript && (len(args) == 1 || follow || raw || attempt != 0):

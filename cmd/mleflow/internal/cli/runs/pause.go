@@ -29,11 +29,7 @@ func newRunsPause(a *app.App) *cobra.Command {
 		Use:   "pause [RUN]",
 		Short: "Stop a run so that it can go on later",
 		Args:  app.Takes(0, 1),
-		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
-			past, err := a.FindRun(args)
-			if err != nil {
-				return err
-			}
+		RunE: a.OnRun(func(cmd *cobra.Command, past *ledger.Past, _ []string) error {
 			e := past.Entry()
 			host, err := os.Hostname()
 			switch {
@@ -67,11 +63,7 @@ func newRunsContinue(a *app.App) *cobra.Command {
 		Use:   "continue [RUN]",
 		Short: "Go on with a run that was paused or interrupted",
 		Args:  app.Takes(0, 1),
-		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
-			past, err := a.FindRun(args)
-			if err != nil {
-				return err
-			}
+		RunE: a.OnRun(func(_ *cobra.Command, past *ledger.Past, _ []string) error {
 			e := past.Entry()
 			if e.State == ledger.Running {
 				return app.Usagef("run %s is running", e.ID)

@@ -130,20 +130,16 @@ var logName = pattern.New(`^logs/(.*)\.\d+\.log$`)
 
 // checkLogs checks that each log belongs to a step of the pipeline.
 func checkLogs(b *Bundle, g *config.Graph) error {
-	var known []string
+	known := map[string]bool{}
 	for _, inst := range g.Instances {
-		known = append(known, folder(inst.Addr.String()))
+		known[folder(inst.Addr.String())] = true
 	}
-	slices.Sort(known)
 	for _, f := range b.Files {
 		if !strings.HasPrefix(f.Path, "logs/") {
 			continue
 		}
 		m := logName.Regexp().FindStringSubmatch(f.Path)
-		if m == nil {
-			return damage(f.Path, "it does not belong to a step")
-		}
-		if _, found := slices.BinarySearch(known, m[1]); !found {
+		if m == nil || !known[m[1]] {
 			return damage(f.Path, "it does not belong to a step")
 		}
 	}
