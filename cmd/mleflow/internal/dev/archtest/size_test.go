@@ -12,7 +12,7 @@ import (
 
 // budget is how many lines of code the program may have: what CONTRIBUTING asks of a
 // change that needs more is to delete as much elsewhere.
-const budget = 156_300
+const budget = 156_230
 
 // TestSize prints the lines of code that are linked into the program, by wing: without
 // comments, blank lines and tests.
