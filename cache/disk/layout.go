@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -168,19 +167,6 @@ func initialise(dir string) error {
 		}
 	}
 	return writeFileAtomic(filepath.Join(dir, formatName), []byte(formatLine))
-}
-
-// spreadObjects creates the folder of the objects apart from other folders (see
-// scatter), if it can. ext4 chooses the place by the first name, which is therefore
-// random: a new cache is not put where one was just removed.
-func spreadObjects(dir string) {
-	tmp := filepath.Join(dir, tmpName)
-	apart := filepath.Join(tmp, rand.Text())
-	_ = os.Mkdir(tmp, 0o777)
-	scatter(tmp)
-	if os.Mkdir(apart, 0o777) == nil && os.Rename(apart, filepath.Join(dir, objectsName)) != nil {
-		_ = os.Remove(apart)
-	}
 }
 
 // writeFileAtomic writes a small file durably, all or nothing. The data must be on

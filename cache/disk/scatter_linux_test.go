@@ -45,3 +45,21 @@ func TestFoldersAreSpread(t *testing.T) {
 		t.Error("the objects are not kept apart")
 	}
 }
+
+// TestObjectsAreNotReplaced lets a second process make the cache that the first has
+// opened: its folder of objects, still empty, stays.
+func TestObjectsAreNotReplaced(t *testing.T) {
+	dir := t.TempDir()
+	spreadObjects(dir)
+	first, err := os.Stat(filepath.Join(dir, objectsName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spreadObjects(dir)
+	if second, err := os.Stat(filepath.Join(dir, objectsName)); err != nil || !os.SameFile(first, second) {
+		t.Errorf("the folder is another one, %v", err)
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, tmpName)); err != nil || len(left) > 0 {
+		t.Errorf("left in %s: %v, %v", tmpName, left, err)
+	}
+}

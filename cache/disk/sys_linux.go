@@ -5,8 +5,10 @@ package disk
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/binary"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -185,5 +187,19 @@ func scatter(dir string) {
 	defer f.Close()
 	if flags, err := unix.IoctlGetInt(int(f.Fd()), unix.FS_IOC_GETFLAGS); err == nil {
 		_ = unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, flags|topFolder)
+	}
+}
+
+// spreadObjects creates the folder of the objects apart from other folders (see
+// scatter), if it can. ext4 chooses the place by the first name, which is therefore
+// random: a new cache is not put where one was just removed. It never replaces the folder
+// that another process made meanwhile and may have opened.
+func spreadObjects(dir string) {
+	tmp := filepath.Join(dir, tmpName)
+	apart := filepath.Join(tmp, rand.Text())
+	_ = os.Mkdir(tmp, 0o777)
+	scatter(tmp)
+	if os.Mkdir(apart, 0o777) == nil && unix.Renameat2(unix.AT_FDCWD, apart, unix.AT_FDCWD, filepath.Join(dir, objectsName), unix.RENAME_NOREPLACE) != nil {
+		_ = os.Remove(apart)
 	}
 }

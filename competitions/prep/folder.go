@@ -120,7 +120,7 @@ func (d dirFS) Open(name string) (fs.File, error) {
 }
 
 // Copy implements Sink.
-func (f *Folder) Copy(_ context.Context, path string, from Source) (err error) {
+func (f *Folder) Copy(ctx context.Context, path string, from Source) (err error) {
 	in, err := from.FS.Open(from.Name)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (f *Folder) Copy(_ context.Context, path string, from Source) (err error) {
 	if _, ok := in.(*os.File); ok {
 		n, err = io.Copy(out, in) // the system may share its bytes
 	} else {
-		n, err = cache.Copy(context.Background(), struct{ io.Writer }{out}, in)
+		n, err = cache.Copy(ctx, struct{ io.Writer }{out}, in)
 	}
 	from.CountCopied(n)
 	return errors.Join(err, out.Close())

@@ -100,7 +100,7 @@ func (s *archiveSink) Create(_ context.Context, name string) (File, error) {
 }
 
 // Copy implements Sink.
-func (s *archiveSink) Copy(_ context.Context, name string, from Source) error {
+func (s *archiveSink) Copy(ctx context.Context, name string, from Source) error {
 	in, err := from.FS.Open(from.Name)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (s *archiveSink) Copy(_ context.Context, name string, from Source) error {
 	if err != nil {
 		return err
 	}
-	if _, err := cache.Copy(context.Background(), w, in); err != nil {
+	if _, err := cache.Copy(ctx, w, in); err != nil {
 		return fmt.Errorf("pack %s: %w", name, err)
 	}
 	return nil
