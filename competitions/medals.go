@@ -80,22 +80,23 @@ func (m Medals) Rank(score float64) Standing {
 	case math.IsNaN(score):
 		return Standing{Rank: len(m.Scores) + 1}
 	}
-	reaches := func(threshold float64) bool { return score == threshold || m.better(score, threshold) }
+	reaches := func(threshold float64) bool { return score == threshold || m.Better(score, threshold) }
 	var s Standing
 	s.Gold = reaches(m.Thresholds.Gold)
 	s.Silver = !s.Gold && reaches(m.Thresholds.Silver)
 	s.Bronze = !s.Gold && !s.Silver && reaches(m.Thresholds.Bronze)
-	s.AboveMedian = m.better(score, m.Thresholds.Median)
+	s.AboveMedian = m.Better(score, m.Thresholds.Median)
 	s.Rank = 1
 	for _, team := range m.Scores {
-		if m.better(team, score) {
+		if m.Better(team, score) {
 			s.Rank++
 		}
 	}
 	return s
 }
 
-func (m Medals) better(a, b float64) bool {
+// Better reports whether score a is strictly better than b.
+func (m Medals) Better(a, b float64) bool {
 	if m.LowerIsBetter {
 		return a < b
 	}

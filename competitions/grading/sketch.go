@@ -25,15 +25,16 @@ const scoredColumn = "mleflow_scored"
 // WriteSketch writes the sketch of a competition's answers as CSV: what the verdict on
 // a submission depends on beyond the sample submission, and no label.
 //
-//   - The ids of the answers, in the answers' order if the sample has the same ids.
-//     Otherwise each id once, sorted: how often an id occurs may be a label, such as
-//     the number of objects in a picture.
+//   - The ids of the answers, in the sample's order if it has the same ids: the order of
+//     the answers may be that of their labels. Otherwise each id once, sorted: how often
+//     an id occurs may be a label, such as the number of objects in a picture.
 //   - Whether each row is scored.
 //   - The columns that the metric calls its shape: the size of a picture, the group of
 //     a row (metric.Metric.Shape).
 //
 // The values of the targets never get into it. Two sets of answers that differ only in
-// those have the same sketch, byte for byte.
+// those have the same sketch, byte for byte. Answers that must be submitted in an order
+// that the sample does not show are an error.
 func WriteSketch(w io.Writer, def *competitions.Definition, metrics *metric.Registry, params map[string]cty.Value, sample, answers string) error {
 	plan, diags := Decode(def, metrics, params)
 	if diags.HasErrors() {
@@ -47,7 +48,7 @@ func WriteSketch(w io.Writer, def *competitions.Definition, metrics *metric.Regi
 	if err != nil {
 		return fmt.Errorf("sketch %s: read answers: %w", def.ID, err)
 	}
-	t, err := plan.sketch(s, a)
+	t, err := plan.Sketch(s, a)
 	if err == nil {
 		err = table.WriteCSV(w, t, table.WriteOptions{Quoting: table.QuoteAll})
 	}
@@ -57,7 +58,8 @@ func WriteSketch(w io.Writer, def *competitions.Definition, metrics *metric.Regi
 	return nil
 }
 
-func (p *Plan) sketch(sample, answers *table.Table) (*table.Table, error) {
+// Sketch returns the sketch as a table; see WriteSketch.
+func (p *Plan) Sketch(sample, answers *table.Table) (*table.Table, error) {
 	marks, err := p.scored(answers)
 	if err != nil {
 		return nil, err
@@ -81,7 +83,7 @@ func (p *Plan) sketch(sample, answers *table.Table) (*table.Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sample submission: %w", err)
 	}
-	return distinct(t, p.ID, ids)
+	return p.inSampleOrder(t, ids)
 }
 
 // scored marks the rows of the answers that are graded.
@@ -135,23 +137,34 @@ func (f *Form) sparse(truth *table.Table) (*table.Table, error) {
 	return truth.With(columns...)
 }
 
-// distinct returns a table with each id once, sorted, unless its ids are those of the
-// sample.
-func distinct(t *table.Table, id string, sample *table.Column) (*table.Table, error) {
-	known, err := t.Column(id)
+// inSampleOrder returns the rows of t in the order of the sample's ids. If the sample has
+// other ids, it returns each id once, sorted.
+func (p *Plan) inSampleOrder(t *table.Table, sample *table.Column) (*table.Table, error) {
+	known, err := t.Column(p.ID)
 	if err != nil {
 		return nil, err
 	}
 	texts, given := known.Texts(), sample.Texts()
-	slices.Sort(given)
-	if slices.Equal(slices.Sorted(slices.Values(texts)), given) {
+	if slices.Equal(texts, given) {
 		return t, nil
 	}
-	first := make(map[string]int, len(texts))
-	for i := len(texts) - 1; i >= 0; i-- {
-		first[texts[i]] = i
+	if slices.ContainsFunc(p.requirements, func(r requirement) bool { return r.name == sameIDOrderRule.Name }) {
+		return nil, fmt.Errorf("%s is required, but the sample submission has its ids in another order than the answers, so the validity server would reveal the order of the answers; write both in one order", sameIDOrderRule.Name)
 	}
+	slices.Sort(given)
 	slices.Sort(texts)
+	if slices.Equal(texts, given) {
+		rows := make([]int, sample.Len())
+		for i := range rows {
+			rows[i] = i
+		}
+		findRows(rows, sample, known)
+		return t.Take(rows), nil
+	}
+	first := make(map[string]int, len(texts))
+	for i := known.Len() - 1; i >= 0; i-- {
+		first[known.Text(i)] = i
+	}
 	var rows []int
 	for _, text := range slices.Compact(texts) {
 		rows = append(rows, first[text])

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mleflow/mleflow/competitions"
@@ -92,7 +93,7 @@ func relabelled(t *testing.T, plan *Plan, answers *table.Table) *table.Table {
 
 func drawSketch(t *testing.T, plan *Plan, sample, answers *table.Table) []byte {
 	t.Helper()
-	sketch, err := plan.sketch(sample, answers)
+	sketch, err := plan.Sketch(sample, answers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,5 +131,35 @@ func TestSketchOfObjects(t *testing.T) {
 		if got := drawSketch(t, plan, sample, answers(other...)); !bytes.Equal(got, want) {
 			t.Errorf("%v: sketch\n%s\nwant\n%s", other, got, want)
 		}
+	}
+}
+
+// TestSketchHidesOrder sees that answers in the order of their labels have the sketch of
+// answers in any other order: that of the sample.
+func TestSketchHidesOrder(t *testing.T) {
+	t.Parallel()
+	texts := func(name string, cells ...string) *table.Column { return table.FromTexts(name, cells, nil) }
+	rows := func(columns ...*table.Column) *table.Table {
+		out, err := table.New(columns...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	sample := rows(texts("id", "b", "a", "c", "a"))
+	sorted, mixed := rows(texts("id", "a", "a", "c", "b"), texts("y", "0", "0", "0", "1")), rows(texts("id", "b", "c", "a", "a"), texts("y", "1", "0", "0", "0"))
+	plan := &Plan{ID: "id", Targets: []string{"y"}, Truth: []string{"y"}}
+	want := "\"id\",\"mleflow_scored\"\n\"b\",\"True\"\n\"a\",\"True\"\n\"c\",\"True\"\n\"a\",\"True\"\n"
+	for _, answers := range []*table.Table{sorted, mixed} {
+		if got := string(drawSketch(t, plan, sample, answers)); got != want {
+			t.Errorf("sketch\n%s\nwant\n%s", got, want)
+		}
+	}
+	plan.requirements = []requirement{{name: "same_id_order"}}
+	if _, err := plan.Sketch(sample, sorted); err == nil || !strings.Contains(err.Error(), "write both in one order") {
+		t.Errorf("same_id_order with another order: %v", err)
+	}
+	if _, err := plan.Sketch(rows(texts("id", "a", "a", "c", "b")), sorted); err != nil {
+		t.Errorf("same_id_order with the sample's order: %v", err)
 	}
 }

@@ -83,14 +83,18 @@ func TestSkeletonWorks(t *testing.T) {
 		got[c.Name] = c.Verdict
 	}
 	want := map[string]kit.Verdict{
-		"gold gets the best score":           kit.Passed,
-		"sample gets its pinned score":       kit.Skipped,
-		"shuffled rows change nothing":       kit.Passed,
-		"no rows are refused":                kit.Passed,
-		"a missing target column is refused": kit.Passed,
-		"a missing row is refused":           kit.Passed,
-		"a missing id column is refused":     kit.Passed,
-		"a wrong id is refused":              kit.Passed,
+		"gold gets the best score":                     kit.Passed,
+		"sample gets its pinned score":                 kit.Skipped,
+		"shuffled rows change nothing":                 kit.Passed,
+		"sample scores worse than gold":                kit.Passed,
+		"gold with a few swapped targets scores worse": kit.Passed,
+		"gold with shuffled targets scores worse":      kit.Passed,
+		"more swapped targets score worse than a few":  kit.Passed,
+		"no rows are refused":                          kit.Passed,
+		"a missing target column is refused":           kit.Passed,
+		"a missing row is refused":                     kit.Passed,
+		"a missing id column is refused":               kit.Passed,
+		"a wrong id is refused":                        kit.Passed,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

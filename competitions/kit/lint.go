@@ -63,6 +63,7 @@ func Rules() []Rule {
 		{Name: "same-answers", Doc: "No public output has the same expression as the answers.", look: lintSameAnswers},
 		{Name: "data-file", Doc: "The competition's own files are data, not pointers of Git LFS.", look: lintPointers},
 		{Name: "columns", Doc: "The answers and the sample submission hold the id and target columns.", lookPrepared: lintColumns},
+		{Name: "id-order", Doc: "If the ids must have the answers' order, the sample submission shows it.", lookPrepared: lintOrder},
 		{Name: "ungraded-columns", Doc: "The answers have no column like a target that is neither public nor graded.", lookPrepared: lintUngraded},
 		{Name: "reachable-answers", Doc: "No column of a public table holds the answers of the test rows.", lookPrepared: lintReachable},
 		{Name: "determined-answers", Doc: "No column of a public table, and no size or name of a file, determines the answers, or unusual values of it more than chance would.", lookPrepared: lintDetermined},

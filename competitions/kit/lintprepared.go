@@ -129,6 +129,20 @@ func lintColumns(p *preparedLinter) error {
 	return nil
 }
 
+func lintOrder(p *preparedLinter) error {
+	if p.answers == nil || HasErrors(p.found) {
+		return nil
+	}
+	sample, err := readTable(p.folder, p.def.Layout.Sample)
+	if err != nil {
+		return err
+	}
+	if _, err := p.plan.Sketch(sample, p.answers); err != nil {
+		p.leak(Error, p.def.Layout.Sample, p.plan.ID, "%v", err)
+	}
+	return nil
+}
+
 // HasErrors reports whether findings hold an error without an excuse.
 func HasErrors(found []Finding) bool {
 	return slices.ContainsFunc(found, func(f Finding) bool { return f.Severity == Error && f.Excuse == "" })

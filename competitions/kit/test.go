@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/md5"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -53,9 +55,9 @@ type TestOptions struct {
 
 // Test tries a competition's grader on submissions whose outcome is known:
 // the gold submission gets the best score, the sample gets its pinned score
-// (where the data are the full ones, which the checksums tell), shuffled rows
-// change nothing, broken submissions are refused. An error says that the
-// grader itself failed.
+// (where the data are the full ones, which the checksums tell), the score gets
+// worse with damage to the targets, shuffled rows change nothing, broken
+// submissions are refused. An error says that the grader itself failed.
 func Test(ctx context.Context, def *competitions.Definition, o TestOptions) ([]Check, error) {
 	work, err := os.MkdirTemp("", "competition-test-")
 	if err != nil {
@@ -73,7 +75,7 @@ func Test(ctx context.Context, def *competitions.Definition, o TestOptions) ([]C
 	if plan.ID == "" || !t.gold.Has(plan.ID) {
 		plan.ID = ""
 	}
-	for _, step := range []func(*tester) error{(*tester).best, (*tester).sample, (*tester).shuffled, (*tester).broken} {
+	for _, step := range []func(*tester) error{(*tester).best, (*tester).sample, (*tester).damaged, (*tester).shuffled, (*tester).broken} {
 		if err := step(t); err != nil {
 			return nil, fmt.Errorf("test %s: %w", def.ID, err)
 		}
@@ -83,14 +85,16 @@ func Test(ctx context.Context, def *competitions.Definition, o TestOptions) ([]C
 
 // tester holds the state that the checks share.
 type tester struct {
-	ctx    context.Context
-	def    *competitions.Definition
-	o      TestOptions
-	plan   *grading.Plan
-	work   string
-	gold   *table.Table
-	score  float64
-	checks []Check
+	ctx   context.Context
+	def   *competitions.Definition
+	o     TestOptions
+	plan  *grading.Plan
+	work  string
+	gold  *table.Table
+	score float64 // of gold
+	// sampled is the report on the sample submission.
+	sampled grading.Report
+	checks  []Check
 }
 
 func (t *tester) path(prepared string) string {
@@ -141,6 +145,7 @@ func (t *tester) sample() error {
 	if err != nil {
 		return err
 	}
+	t.sampled = r
 	want := t.def.Facts.SampleScore
 	switch {
 	case r.Score == nil && want != nil:
@@ -180,6 +185,88 @@ func (t *tester) fullData() bool {
 		}
 	}
 	return true
+}
+
+// damaged tries submissions that are worse than gold, and more damage after less. A
+// metric that ignores the submission, or whose direction is wrong, does not rank them so.
+func (t *tester) damaged() error {
+	t.worse("sample scores worse than gold", t.sampled, t.score, "gold")
+	few, err := t.swapped("gold with a few swapped targets scores worse", max(1, t.gold.Len()/50))
+	if err != nil || few == nil {
+		return err
+	}
+	all, err := t.swapped("gold with shuffled targets scores worse", t.gold.Len())
+	if err != nil || all == nil {
+		return err
+	}
+	if float64(*all) != float64(*few) {
+		t.worse("more swapped targets score worse than a few", grading.Report{Score: all}, float64(*few), "a few")
+	}
+	return nil
+}
+
+// swapped tries the gold submission with the targets of some rows replaced by different
+// ones of other rows, and returns its score, if it has one.
+func (t *tester) swapped(name string, rows int) (*grading.Number, error) {
+	s, err := t.swap(rows)
+	if err != nil {
+		t.note(name, Skipped, "%v", err)
+		return nil, nil
+	}
+	r, err := t.gradeTable(s)
+	if err != nil {
+		return nil, err
+	}
+	t.worse(name, r, t.score, "gold")
+	return r.Score, nil
+}
+
+// worse notes whether a submission scores worse than a better one.
+func (t *tester) worse(name string, r grading.Report, than float64, better string) {
+	switch {
+	case r.Score == nil:
+		t.note(name, Odd, "it is refused: %s", r.Reason)
+	case math.IsNaN(float64(*r.Score)) || t.def.Medals.Better(than, float64(*r.Score)):
+		t.note(name, Passed, "%s", spell(r.Score))
+	case math.IsInf(than, 0) && float64(*r.Score) == than:
+		t.note(name, Odd, "it scores %s, as %s", spell(r.Score), better)
+	case float64(*r.Score) == than:
+		t.note(name, Failed, "it scores %s, as %s: the metric ignores the targets, or compares the answers with themselves", spell(r.Score), better)
+	default:
+		t.note(name, Failed, "it scores %s, better than %s, %v: the metric's direction is wrong", spell(r.Score), better, than)
+	}
+}
+
+// swap returns the gold submission with the targets of at least that many rows exchanged,
+// where there are as many.
+func (t *tester) swap(rows int) (*table.Table, error) {
+	targets, err := t.gold.Select(t.plan.Targets...)
+	if err != nil {
+		return nil, err
+	}
+	text := func(row int) string {
+		var cells []string
+		for _, c := range targets.Columns() {
+			cells = append(cells, c.Text(row))
+		}
+		return strings.Join(cells, "\x00")
+	}
+	at := make([]int, t.gold.Len())
+	for i := range at {
+		at[i] = i
+	}
+	order, done := random.NewRandomState(1).Permutation(len(at)), 0
+	for i := 1; i < len(order) && done < rows; i++ {
+		a, b := order[i-1], order[i]
+		if text(at[a]) != text(at[b]) {
+			at[a], at[b] = at[b], at[a]
+			done++
+		}
+	}
+	if done == 0 {
+		return nil, errors.New("all rows have the same targets")
+	}
+	return t.gold.With(targets.Take(at).Columns()...)
 }
 
 func (t *tester) shuffled() error {

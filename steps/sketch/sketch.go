@@ -26,7 +26,7 @@ var preparedType = cty.Object(map[string]cty.Type{"public": step.ArtifactType, "
 func Kind(catalog *competitions.Catalog) step.Kind {
 	return step.Kind{
 		Name:    "sketch",
-		Version: "1",
+		Version: "2",
 		Doc:     "Draws the sketch of a competition's answers: what the validity of a submission depends on, without any label. With it, agent-run's validity server gives the grader's verdicts.",
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
