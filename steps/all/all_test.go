@@ -84,6 +84,9 @@ func TestDocumented(t *testing.T) {
 			if slices.Contains([]string{"for_each", "depends_on", "timeout", "retry", "resources"}, a.Name) {
 				t.Errorf("%s: the argument %q belongs to the language", k.Name, a.Name)
 			}
+			if a.Command && a.Cosmetic {
+				t.Errorf("%s: %q is run, and must be in the key", k.Name, a.Name)
+			}
 			if a.Required && a.Default != (cty.Value{}) {
 				t.Errorf("%s: the required argument %q has a default", k.Name, a.Name)
 			}

@@ -74,8 +74,12 @@ type Attempt struct {
 	Agent        string   `json:"agent"`
 	AgentVersion string   `json:"agent_version,omitempty"`
 	Command      []string `json:"command"`
-	Image        string   `json:"image,omitempty"`
-	ImageDigest  string   `json:"image_digest,omitempty"`
+	// Resume is the command with which it went on after a loss, if it is another one.
+	Resume []string `json:"resume,omitempty"`
+	// Python is the digest of its Python packages.
+	Python      string `json:"python,omitempty"`
+	Image       string `json:"image,omitempty"`
+	ImageDigest string `json:"image_digest,omitempty"`
 	// Secrets are the names of those it was given.
 	Secrets []string `json:"secrets,omitempty"`
 	// Env are the bytes of the environment variables it was given, Files the names of
@@ -311,6 +315,7 @@ func attemptOf(r record) Attempt {
 	}
 	slices.Sort(a.Secrets)
 	a.given(r)
+	_ = json.Unmarshal([]byte(r.field("resume")), &a.Resume)
 	_ = json.Unmarshal([]byte(r.field("network.allow")), &a.Network.Allow)
 	a.Untrusted = conditions.Untrusted(a.Conditions)
 	a.read(r)

@@ -22,8 +22,11 @@ type Channel struct {
 }
 
 // given reads the agent's inputs besides its data from the fields of a key: the bytes of
-// environment variables by name, and the names of files.
+// environment variables by name, the names of files, and its packages.
 func (a *Attempt) given(r record) {
+	if packages := r.field("agent.python"); packages != "null" {
+		a.Python = packages
+	}
 	for _, label := range []string{"agent.env", "env"} { // the second takes precedence
 		var env map[string]string
 		_ = json.Unmarshal([]byte(r.field(label)), &env)
@@ -51,12 +54,34 @@ func (a *Attempt) variables() []string {
 	return list
 }
 
+// commands lists the commands with their sizes. That of a built-in agent is known.
+func (a *Attempt) commands() []string {
+	var list []string
+	for _, c := range []struct {
+		name  string
+		words []string
+	}{{"command", a.Command}, {"resume", a.Resume}} {
+		if len(c.words) > 0 && a.AgentVersion == "" {
+			list = append(list, fmt.Sprintf("%s (%s)", c.name, view.Bytes(int64(len(strings.Join(c.words, " "))))))
+		}
+	}
+	return list
+}
+
+// packages names the Python packages by their digest.
+func (a *Attempt) packages() []string {
+	if a.Python == "" {
+		return nil
+	}
+	return []string{fmt.Sprintf("%.12s", a.Python)}
+}
+
 // Outside are the channels that an attempt had.
 func (a *Attempt) Outside() (list []Channel) {
 	for _, one := range []struct {
 		what  string
 		names []string
-	}{{"environment", a.variables()}, {"secrets", a.Secrets}, {"files of the agent", a.Files}} {
+	}{{"started with", a.commands()}, {"Python packages", a.packages()}, {"environment", a.variables()}, {"secrets", a.Secrets}, {"files of the agent", a.Files}} {
 		if len(one.names) > 0 {
 			list = append(list, Channel{Text: one.what + ": " + strings.Join(one.names, ", ")})
 		}

@@ -61,6 +61,8 @@ type Row struct {
 	Aside string
 	// Outside lists the attempt's inputs from outside its competition.
 	Outside []bundle.Channel
+	// Command is the beginning of what the attempt was started with.
+	Command string
 	// Sketch is of the graded file; nil if it is not a table.
 	Sketch *Sketch
 }

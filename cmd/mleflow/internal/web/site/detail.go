@@ -331,6 +331,7 @@ func disclosed(a *Agent) grid {
 		{"Isolation", a.Overall.Isolation}, {"Runtime", strings.Join(a.Runtimes, "; ")}, {"Task", a.Overall.Task}, {"Class", a.Class}, {"Limits", strings.Join(a.Limits, "; ")},
 		{"Image", of(func(r *Row) string { return strings.TrimSpace(r.Image + " " + r.ImageDigest) })}, {"Version of a built-in agent", of(func(r *Row) string { return r.AgentVersion })},
 		{"Signed by key", cmp.Or(a.Key, "–")}, {"Given besides the competition", a.outside().Text},
+		{"Command", of(func(r *Row) string { return r.Command })},
 		{"Models", cmp.Or(strings.Join(a.Models, " "), "–")}, {"Tokens", amount(a.Tokens, 0)}, {"Cost, USD", amount(a.CostUSD, 2)}, {"Time of all attempts", took(a.Seconds)},
 		{"Usage measured by", of(func(r *Row) string {
 			if r.Attempt.Usage == nil {

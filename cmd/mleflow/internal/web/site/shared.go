@@ -44,6 +44,8 @@ const (
 	sampleBytes = 256 << 20
 	fewestRows  = 20
 	mostPairs   = 200_000
+	// commandRunes is how much of a command an agent's page has; its bundle has all.
+	commandRunes = 1000
 )
 
 // look reads the attempt's inputs from outside its competition from the records of a
@@ -60,7 +62,13 @@ func (r *Row) look(ctx context.Context, store *bundle.Store) error {
 			return err
 		}
 		a := bundle.AttemptOf(r.Address, made)
-		r.Outside = a.Outside()
+		r.Outside, r.Command = a.Outside(), strings.Join(a.Command, " ")
+		if len(a.Resume) > 0 {
+			r.Command += "; after a loss: " + strings.Join(a.Resume, " ")
+		}
+		if text := []rune(r.Command); len(text) > commandRunes {
+			r.Command = string(text[:commandRunes]) + "…"
+		}
 	}
 	id, err := digest.ParseContentID(r.Submission)
 	if err != nil {
