@@ -4,12 +4,10 @@ import (
 	"context"
 	"io"
 	"sync"
-
-	"github.com/mleflow/mleflow/plugins/transfer/archive/inflate"
 )
 
-// smallBuffer holds a small entry and the bytes that its decoder writes beyond it.
-type smallBuffer [smallEntry + inflate.Slack]byte
+// smallBuffer holds a small entry.
+type smallBuffer [smallEntry]byte
 
 var smallBuffers = sync.Pool{New: func() any { return new(smallBuffer) }}
 

@@ -7,9 +7,8 @@ import (
 	"io"
 	"sync"
 
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/zstd"
-
-	"github.com/mleflow/mleflow/plugins/transfer/archive/inflate"
 )
 
 // An archive may contain thousands of separately compressed files, so decoders
@@ -28,15 +27,12 @@ func openPacked(src Source, at, size int64) (*bufio.Reader, func()) {
 	}
 }
 
-var inflaters = sync.Pool{New: func() any { return inflate.NewReader(nil) }}
+var inflaters = sync.Pool{New: func() any { return flate.NewReader(nil) }}
 
 func openDeflate(packed io.Reader) (io.Reader, func()) {
-	r := inflaters.Get().(*inflate.Reader)
-	r.Reset(packed)
-	return r, func() {
-		r.Reset(nil)
-		inflaters.Put(r)
-	}
+	r := inflaters.Get().(io.Reader)
+	_ = r.(flate.Resetter).Reset(packed, nil) // never fails
+	return r, func() { inflaters.Put(r) }
 }
 
 // zstdOptions prevent a decoder from starting goroutines, which would leak when

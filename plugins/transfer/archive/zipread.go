@@ -1,13 +1,12 @@
 package archive
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
-
-	"github.com/mleflow/mleflow/plugins/transfer/archive/inflate"
 )
 
 // Compression methods of zip entries.
@@ -132,14 +131,12 @@ func (h *zipHeader) openStream(src Source) (io.ReadCloser, error) {
 		donePacked()
 		return nil, err
 	}
-	return &zipStream{checked: checkedReader{
-		r: plain, name: h.Name, left: h.Size, want: szStream{h.Size, h.crc, true}, sum: crc32.NewIEEE(), end: true,
-	}, done: func() { donePlain(); donePacked() }}, nil
+	return &zipStream{checked: h.checked(plain), done: func() { donePlain(); donePacked() }}, nil
 }
 
 // zipStream is an entry that is read as a stream.
 type zipStream struct {
-	checked checkedReader
+	checked *checkedReader
 	done    func() // nil once closed
 }
 
@@ -169,28 +166,23 @@ func openZipLZMA(h *zipHeader, packed io.Reader) (io.Reader, error) {
 }
 
 // plain returns the checked bytes of a small entry whose packed bytes are in
-// memory; out must have as many, and inflate.Slack beyond.
+// memory; out has room for them.
 func (h *zipHeader) plain(out, packed []byte) ([]byte, error) {
-	switch h.method {
-	case methodStore:
-		out = packed
-	case methodDeflate:
-		n, err := inflate.Decode(out[:h.Size+inflate.Slack], packed)
-		switch {
-		case errors.Is(err, inflate.ErrLong):
-			err = errLong
-		case errors.Is(err, io.ErrUnexpectedEOF), err == nil && int64(n) < h.Size:
-			err = errShort
+	if h.method == methodStore {
+		if crc32.ChecksumIEEE(packed) != h.crc {
+			return nil, fmt.Errorf("%w: %q: wrong checksum", ErrFormat, h.Name)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("%w: %q: %w", ErrFormat, h.Name, err)
-		}
-		out = out[:n]
+		return packed, nil
 	}
-	if crc32.ChecksumIEEE(out) != h.crc {
-		return nil, fmt.Errorf("%w: %q: wrong checksum", ErrFormat, h.Name)
-	}
-	return out, nil
+	plain, done := openDeflate(bytes.NewReader(packed))
+	defer done()
+	out = out[:h.Size]
+	return out, readWhole(h.checked(plain), out)
+}
+
+// checked checks an entry's plain bytes while they are read.
+func (h *zipHeader) checked(plain io.Reader) *checkedReader {
+	return &checkedReader{r: plain, name: h.Name, left: h.Size, want: szStream{h.Size, h.crc, true}, sum: crc32.NewIEEE(), end: true}
 }
 
 // Errors of an entry's size.
