@@ -19,18 +19,45 @@ import (
 
 // folderObjects keeps objects as files in a folder, on a file system that
 // several machines may mount. Only complete files have the name of an object.
-type folderObjects struct{ dir string }
+type folderObjects struct {
+	dir string
+	// mode is the folder's own, which decides who may read what is below it.
+	mode fs.FileMode
+}
 
 // unfinished is the prefix of the names of files that are being written.
 const unfinished = ".unfinished-"
 
-// openFolder opens a folder, and creates it unless the cache is read-only.
+// openFolder opens a folder, and creates it unless the cache is read-only. A new one is
+// its user's alone, since answers get into it.
 func openFolder(dir string, readOnly bool) (objects, error) {
-	if readOnly {
-		_, err := os.Stat(dir)
-		return folderObjects{dir}, err
+	if !readOnly {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
 	}
-	return folderObjects{dir}, os.MkdirAll(dir, 0o777)
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	return folderObjects{dir, info.Mode() & (fs.ModePerm | fs.ModeSetgid)}, nil
+}
+
+// makeFolder makes a folder below f.dir, with its mode whatever the umask is.
+func (f folderObjects) makeFolder(dir string) error {
+	err := os.Mkdir(dir, f.mode)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	case errors.Is(err, fs.ErrNotExist) && len(dir) > len(f.dir):
+		if err := f.makeFolder(filepath.Dir(dir)); err != nil {
+			return err
+		}
+		return f.makeFolder(dir)
+	case err != nil:
+		return err
+	}
+	return os.Chmod(dir, f.mode)
 }
 
 func (f folderObjects) path(key string) string { return filepath.Join(f.dir, filepath.FromSlash(key)) }
@@ -69,12 +96,11 @@ type section struct {
 
 func (f folderObjects) write(_ context.Context, key string, _ int64, create bool, body io.Reader) error {
 	name := f.path(key)
-	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+	if err := f.makeFolder(filepath.Dir(name)); err != nil {
 		return err
 	}
-	// os.CreateTemp would create the file for its owner only.
 	temporary := filepath.Join(filepath.Dir(name), fmt.Sprintf("%s%016x", unfinished, rand.Uint64()))
-	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
@@ -83,7 +109,7 @@ func (f folderObjects) write(_ context.Context, key string, _ int64, create bool
 	if _, err = io.Copy(buffered, body); err == nil {
 		err = buffered.Flush()
 	}
-	if err := errors.Join(err, file.Close()); err != nil {
+	if err := errors.Join(err, file.Chmod(f.mode&0o666), file.Close()); err != nil {
 		return err
 	}
 	return publish(temporary, name, create)

@@ -29,6 +29,8 @@ const (
 	// Knowledge is what it was given besides its own files and the competition: an image,
 	// data of other steps, the package mlebench, or a tool of a model's provider.
 	Knowledge = "knowledge"
+	// Capability is a Linux capability that it had.
+	Capability = "capability"
 )
 
 // NoneOf is the value of a condition that says that there was nothing.
@@ -36,7 +38,7 @@ const NoneOf = "none"
 
 // Budgets are the keys that must agree among attempts that count as further seeds.
 func Budgets() []string {
-	return []string{Time, CPUs, Memory, GPUs, step.GPU, Network, Host, Budget, Feedback, Knowledge}
+	return []string{Time, CPUs, Memory, GPUs, step.GPU, Network, Host, Budget, Feedback, Knowledge, Capability}
 }
 
 // Class names the class of attempts: the conditions that must be equal before places

@@ -49,6 +49,9 @@ func (a *attempt) Conditions() []string {
 		add(conditions.Forked, f.Attempt.Short()+"@"+conditions.Limit(f.At))
 	}
 	add(conditions.Knowledge, a.knowledge()...)
+	if len(a.args.Caps) > 0 {
+		add(conditions.Capability, a.args.Caps...)
+	}
 	return step.UnionConditions(set)
 }
 

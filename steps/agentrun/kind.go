@@ -140,7 +140,7 @@ func Kind(deps Deps) step.Kind {
 			{Name: "env", Type: cty.Map(cty.String), Doc: "Environment variables, which override those of the agent block."},
 			{Name: "handler", Type: cty.String, Doc: "The OCI runtime of the container: runc (the default), runsc, nvidia or another installed one. Isolating runtimes only."},
 			{Name: "user", Type: cty.String, Doc: `User and group ID, "1000:1000" by default. Isolating runtimes only.`},
-			{Name: "capabilities", Type: cty.List(cty.String), Doc: `Linux capabilities, such as "CAP_SYS_PTRACE"; none by default. Isolating runtimes only.`},
+			{Name: "capabilities", Type: cty.List(cty.String), Doc: `Linux capabilities, such as "CAP_SYS_PTRACE"; none by default. They are part of the class. Isolating runtimes only; where containerd has no user namespace, as with GPUs whose descriptions have hooks, only CAP_IPC_LOCK, CAP_NET_BIND_SERVICE, CAP_SYS_NICE and CAP_SYS_PTRACE.`},
 			{Name: "shm", Type: cty.String, Doc: `Size of /dev/shm, such as "8GiB"; by default 4GiB, at most half of resources.memory. Isolating runtimes only.`},
 			{Name: "processes", Type: cty.Number, Default: cty.NumberIntVal(16384), Doc: `The most processes and threads. In "process" the user's other processes count too, and root is not limited.`},
 			{Name: "disk_limit", Type: cty.String, Default: cty.StringVal(defaultDisk), Doc: `The most that the agent stores in its folders and /tmp, such as "500GiB", or "unlimited". It reserves no space; resources.disk does, and replaces it. Isolating runtimes give a file system of that size; "process" measures each second and ends the attempt above it.`},

@@ -318,6 +318,7 @@ func TestRefuses(t *testing.T) {
 		"answers":            {map[string]cty.Value{"files": mapping("/a", answers)}, "private files"},
 		"link to answers":    {map[string]cty.Value{"files": mapping("/a", link)}, "private files"},
 		"folder of answers":  {map[string]cty.Value{"files": mapping("/a", filepath.Join(dir, "data"))}, "private files"},
+		"base of answers":    {map[string]cty.Value{"base": cty.StringVal(answers)}, "private files"},
 		"cache":              {map[string]cty.Value{"files": mapping("/a", cached)}, "private files"},
 		"folder of cache":    {map[string]cty.Value{"files": mapping("/a", dir)}, "private files"},
 		"two bases":          {map[string]cty.Value{"base": cty.StringVal("/x"), "base_content": b.Blob(t, "x")}, "not both"},

@@ -91,6 +91,8 @@ type build struct {
 	most int64
 	// policy lists the servers that commands can reach through the proxy; nil is none.
 	policy *proxy.Policy
+	// key is the digest of the base and the files at the time of the plan.
+	key string
 }
 
 func newBuild(args step.Args, deps Deps) (step.Step, error) {

@@ -33,11 +33,11 @@ func (b *build) Fingerprint(h *digest.Hasher) error {
 	if b.args.Base != nil {
 		r.Base = *b.args.Base
 	}
-	key, err := (&image.Builder{Machine: b.deps.Machine}).Key(r)
-	if err != nil {
+	var err error
+	if b.key, err = (&image.Builder{Machine: b.deps.Machine}).Key(r); err != nil {
 		return err
 	}
-	h.String("base and files", key)
+	h.String("base and files", b.key)
 	return nil
 }
 
@@ -77,6 +77,10 @@ func (b *build) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 		// A failure of the network or the daemon may be temporary. The author of the
 		// step says so with a retry block.
 		return nil, step.Retryable(err, 0)
+	}
+	planned := b.key
+	if err := b.Fingerprint(digest.NewHasher("", "")); err != nil || planned != "" && b.key != planned {
+		return nil, errors.Join(image.ErrChanged, err)
 	}
 	ref, err := store(ctx, env.Store, made.Path, work)
 	if err != nil {
@@ -182,6 +186,11 @@ var errPrivate = errors.New("it is or contains private files")
 
 // checkFiles rejects files of this machine that may contain answers.
 func (b *build) checkFiles() error {
+	if base := text(b.args.Base); image.IsFile(base) {
+		if err := b.checkFile(base); err != nil {
+			return fmt.Errorf("%s cannot be the base of an image: %w", base, err)
+		}
+	}
 	for _, place := range slices.Sorted(maps.Values(b.args.Files)) {
 		if place == "" {
 			return errors.New("a path on this machine is empty")

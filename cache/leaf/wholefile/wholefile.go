@@ -25,11 +25,16 @@ func Create(path string, mode fs.FileMode, write func(io.Writer) error) error {
 }
 
 // Replace creates or replaces a file. It keeps the mode of an old file. A symbolic
-// link stays, and its target is replaced. A file that is not regular, such as a
-// pipe, is written in place, as is a file in a folder that cannot be written to.
+// link stays, and its target is replaced, unless the link is another user's. A file that
+// is not regular, such as a pipe, is written in place, as is a file in a folder that
+// cannot be written to.
 func Replace(path string, write func(io.Writer) error) error {
-	if _, err := os.Lstat(path); err != nil {
+	old, err := os.Lstat(path)
+	if err != nil {
 		return compose(path, 0o666, write, os.Rename)
+	}
+	if owner, ok := old.Sys().(*syscall.Stat_t); ok && old.Mode().Type() == fs.ModeSymlink && owner.Uid != 0 && int(owner.Uid) != os.Geteuid() {
+		return &fs.PathError{Op: "replace", Path: path, Err: errForeign}
 	}
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -47,6 +52,9 @@ func Replace(path string, write func(io.Writer) error) error {
 	}
 	return err
 }
+
+// errForeign means that another user decides what a path leads to.
+var errForeign = errors.New("it is another user's link; remove it or choose another path")
 
 // Bytes is what writes data.
 func Bytes(data []byte) func(io.Writer) error {

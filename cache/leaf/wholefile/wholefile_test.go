@@ -162,3 +162,25 @@ func TestReplacePlaces(t *testing.T) {
 		t.Errorf("folder: %v", err)
 	}
 }
+
+// TestForeignLink replaces a file through a link of another user's, which only root can
+// make, and through root's.
+func TestForeignLink(t *testing.T) {
+	dir := t.TempDir()
+	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
+	if err := errors.Join(os.WriteFile(target, []byte("kept"), 0o600), os.Symlink(target, link)); err != nil {
+		t.Fatal(err)
+	}
+	if err := wholefile.Replace(link, wholefile.Bytes([]byte("own"))); err != nil || read(t, target) != "own" {
+		t.Fatalf("an own link: %v, %q", err, read(t, target))
+	}
+	if os.Geteuid() != 0 {
+		return
+	}
+	if err := os.Lchown(link, 54321, 54321); err != nil {
+		t.Fatal(err)
+	}
+	if err := wholefile.Replace(link, wholefile.Bytes([]byte("another"))); err == nil || read(t, target) != "own" {
+		t.Errorf("another user's link: %v, %q", err, read(t, target))
+	}
+}

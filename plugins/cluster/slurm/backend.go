@@ -50,6 +50,9 @@ func (b *Backend) Start(ctx context.Context, job cluster.Job) error {
 			return fmt.Errorf("%q is not the name of an environment variable", name)
 		}
 	}
+	if err := b.own(); err != nil {
+		return err
+	}
 	known, err := b.queue(ctx)
 	if err != nil {
 		return err

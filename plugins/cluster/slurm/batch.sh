@@ -20,9 +20,10 @@ run() {
     echo $status >"$folder/$name.exit.new" && mv "$folder/$name.exit.new" "$folder/$name.exit"
 }
 take() {
+    [ -O "$folder" ] && [ -z "$(find "$folder" -maxdepth 0 -perm /022)" ] || return 1 # what is taken is run
     for file in "$folder"/*.next-$shape; do
         other=${file##*/} other=${other%%.*}
-        [ -O "$file" ] || continue # not written by this user
+        [ -O "$file" ] && [ ! -L "$file" ] || continue # not written by this user
         mv "$file" "$folder/$other.taken" 2>/dev/null || continue
         . "$folder/$other.taken"
         # Slurm looks for the name among the running jobs when it gets the dependency, so the

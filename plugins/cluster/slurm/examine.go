@@ -46,10 +46,24 @@ func (b *Backend) canWrite() cluster.Check {
 	}
 	f.Close()
 	_ = os.Remove(f.Name())
-	if info, err := os.Stat(b.Folder); err == nil && info.Mode().Perm()&0o022 != 0 {
-		c.OK, c.Detail, c.Fix = false, b.Folder+" is open to other users, and jobs run what is in it", "chmod go-w "+b.Folder
+	if err := b.own(); err != nil {
+		c.OK, c.Detail, c.Fix = false, err.Error(), "chmod go-w "+b.Folder+", or write folder = \"…\", a folder of your own"
 	}
 	return c
+}
+
+// own returns an error if other users may write what jobs run.
+func (s *settings) own() error {
+	for _, path := range []string{s.Folder, s.EnvFile} {
+		info, err := os.Stat(path)
+		if err != nil {
+			continue // sbatch, or the job, says so
+		}
+		if info.Mode().Perm()&0o022 != 0 {
+			return fmt.Errorf("%s is open to other users, and jobs run what is in it: chmod go-w %s, or name another of your own", path, path)
+		}
+	}
+	return nil
 }
 
 // program looks at the program as this machine sees it.

@@ -56,3 +56,44 @@ func TestTake(t *testing.T) {
 		t.Error("a value was run as a command")
 	}
 }
+
+// TestTakeOnlyOwn offers jobs that are not taken: by a link, and in a folder that others
+// may write. No job is started there either.
+func TestTakeOnlyOwn(t *testing.T) {
+	dir, other := t.TempDir(), filepath.Join(t.TempDir(), "evil")
+	ran := filepath.Join(dir, "ran")
+	if err := os.WriteFile(other, []byte("touch "+ran+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := settings{Config: Config{Folder: dir, Binary: "true"}, stay: time.Minute}
+	job := cluster.Job{Name: "mleflow-first", Grace: time.Second, Stay: time.Hour}
+	offer := s.path("mleflow-next", "next-"+s.shape(job))
+	for _, how := range []struct {
+		name string
+		mode os.FileMode
+		make func() error
+	}{
+		{"a link", 0o700, func() error { return os.Symlink(other, offer) }},
+		{"a folder of others", 0o777, func() error { return os.WriteFile(offer, []byte("touch "+ran+"\n"), 0o600) }},
+	} {
+		_ = os.Remove(offer)
+		if err := how.make(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(dir, how.mode); err != nil { // not affected by the umask
+			t.Fatal(err)
+		}
+		cmd := exec.Command("sh", "-c", s.script(job))
+		cmd.Env = append(os.Environ(), "SLURM_JOB_ID=7")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if _, err := os.Lstat(ran); err == nil {
+			t.Errorf("%s was run", how.name)
+		}
+	}
+	b := &Backend{settings: s}
+	if err := b.Start(t.Context(), job); err == nil || !strings.Contains(err.Error(), "open to other users") {
+		t.Errorf("a job in a folder of others: %v", err)
+	}
+}

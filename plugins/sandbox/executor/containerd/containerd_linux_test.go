@@ -50,6 +50,7 @@ func TestContainerd(t *testing.T) {
 		{"Devices", testDevices},
 		{"Users", testUsers},
 		{"Hooks", testHooks},
+		{"DevLink", testDevLink},
 		{"Resume", testResume},
 		{"KilledOwners", testKilledOwners},
 		{"KilledCopyUp", testKilledCopyUp},

@@ -5,23 +5,34 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
+	"path/filepath"
 
 	"github.com/containerd/containerd/v2/core/mount"
 
-	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/copyup"
 )
 
-// prepareRoot prepares the container's root file system before the task is created.
+// prepareRoot checks and prepares the container's root file system before the task is
+// created.
 func (r *run) prepareRoot(ctx context.Context) error {
-	copies := slices.ContainsFunc(r.spec.Mounts, func(m executor.Mount) bool { return m.CopyUp })
-	if !copies && r.users == (users{}) {
-		return nil
-	}
 	return r.withRoot(ctx, func(root string) error {
+		if err := checkRoot(root); err != nil {
+			return fmt.Errorf("image %s: %w", r.spec.Image, err)
+		}
 		return errors.Join(r.copyUp(ctx, root), r.makeMountPoints(ctx, root))
 	})
+}
+
+// checkRoot refuses a root file system in which a folder of the kernel is a link: the
+// runtime creates devices as the host's root, some versions by following it.
+func checkRoot(root string) error {
+	for _, name := range []string{"dev", "proc", "sys"} {
+		info, err := os.Lstat(filepath.Join(root, name))
+		if err == nil && !info.IsDir() {
+			return fmt.Errorf("its /%s is no folder, so the container could write outside it; build the image with a folder, or without /%s", name, name)
+		}
+	}
+	return nil
 }
 
 // withRoot calls f with a folder where the container's root file system is mounted. The

@@ -108,7 +108,7 @@ func (b *blueprint) mapUsers(_ context.Context, _ oci.Client, _ *containers.Cont
 		return nil
 	case s.Hooks != nil || !slices.Contains(runcFamily, b.spec.Sandbox.Handler):
 		s.Process.User.UID, s.Process.User.GID = uint32(b.users.of(user.UID)), uint32(b.users.of(user.GID))
-		return nil
+		return b.checkCapabilities(s.Hooks != nil)
 	}
 	s.Linux.Namespaces = append(s.Linux.Namespaces, specs.LinuxNamespace{Type: specs.UserNamespace})
 	s.Linux.UIDMappings, s.Linux.GIDMappings = b.users.mapping(user.UID), b.users.mapping(user.GID)
@@ -128,6 +128,28 @@ func (b *blueprint) mapUsers(_ context.Context, _ oci.Client, _ *containers.Cont
 		case m.Type == "sysfs" && b.spec.Network.Open: // the namespace does not own the host's network
 			*m = specs.Mount{Type: "bind", Source: "/sys", Destination: m.Destination, Options: []string{"rbind", "ro", "nosuid", "noexec", "nodev"}}
 		}
+	}
+	return nil
+}
+
+// hostCapabilities are the capabilities that a command may have without a user namespace,
+// where they hold for the host: none of them opens a file, changes a user or mounts.
+var hostCapabilities = []string{"CAP_IPC_LOCK", "CAP_NET_BIND_SERVICE", "CAP_SYS_NICE", "CAP_SYS_PTRACE"}
+
+// checkCapabilities refuses the capabilities that reach the host's files, as
+// CAP_DAC_READ_SEARCH does, in a container without a user namespace. gVisor's are its
+// own.
+func (b *blueprint) checkCapabilities(hooks bool) error {
+	for _, name := range b.spec.Sandbox.Capabilities {
+		if slices.Contains(hostCapabilities, name) || b.spec.Sandbox.Handler == "runsc" {
+			continue
+		}
+		why := fmt.Sprintf("the handler %q has no user namespace", b.spec.Sandbox.Handler)
+		if hooks {
+			why = "a device's description has hooks, so there is no user namespace"
+		}
+		return fmt.Errorf("capability %s would hold for the whole host: %s. Only %s are possible; or use the runtime sandbox, or no such device",
+			name, why, strings.Join(hostCapabilities, ", "))
 	}
 	return nil
 }

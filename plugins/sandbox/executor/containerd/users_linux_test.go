@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
 // testUsers looks at two guests from the host: each is user 1000 to itself, and on
@@ -102,5 +104,38 @@ func testHooks(t *testing.T, b *bench) {
 	if _, err := fmt.Sscan(got["ids"], &uid, &gid); err != nil || uid < 0x7000_0000 || gid != uid {
 		text, _ := json.Marshal(got["ids"])
 		t.Errorf("it runs as %s", text)
+	}
+	spec.Sandbox.Capabilities = []string{"CAP_SYS_NICE"}
+	b.run(t, spec, &got)
+	spec.Sandbox.Capabilities = append(spec.Sandbox.Capabilities, "CAP_DAC_READ_SEARCH")
+	if _, err := b.e.Run(t.Context(), spec, io.Discard); err == nil || !strings.Contains(err.Error(), "CAP_DAC_READ_SEARCH would hold for the whole host") {
+		t.Errorf("a capability that reads every file of the host: %v", err)
+	}
+}
+
+// testDevLink runs an image whose /dev is a link to a folder of the host.
+func testDevLink(t *testing.T, b *bench) {
+	for _, name := range []string{"dev", "proc", "sys"} {
+		host, files := t.TempDir(), t.TempDir()
+		if err := os.Symlink(host, filepath.Join(files, name)); err != nil {
+			t.Fatal(err)
+		}
+		recipe, err := containerdtest.Recipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		recipe.Files = append(recipe.Files, image.File{Host: files, Guest: "/"})
+		made, err := (&image.Builder{Dir: t.TempDir()}).Build(t.Context(), recipe, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec := b.spec(t, "look")
+		spec.Image = made.Path
+		if _, err := b.e.Run(t.Context(), spec, io.Discard); err == nil || !strings.Contains(err.Error(), "its /"+name+" is no folder") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if made, err := os.ReadDir(host); err != nil || len(made) > 0 {
+			t.Errorf("%s: the host's folder has %v, %v", name, made, err)
+		}
 	}
 }

@@ -73,6 +73,9 @@ type Made struct {
 	Cached bool
 }
 
+// ErrChanged means that the base or a file was replaced while the image was built.
+var ErrChanged = errors.New("the base or a file has changed since its digest was taken; apply again")
+
 var errNoMachine = errors.New("commands, and bases that are not files, need a container runtime, and there is none")
 
 // Key returns the digest of the recipe's inputs.
@@ -97,7 +100,11 @@ func (b *Builder) Build(ctx context.Context, r Recipe, logs io.Writer) (Made, er
 		return Made{}, fmt.Errorf("build image: %w", err)
 	}
 	defer os.RemoveAll(work)
-	if err := b.build(ctx, r, work, logs); err != nil {
+	err = b.build(ctx, r, work, logs)
+	if now, changed := b.Key(r); err == nil && (changed != nil || now != key) {
+		err = ErrChanged
+	}
+	if err != nil {
 		return Made{}, fmt.Errorf("build image: %w", err)
 	}
 	if err := publish(filepath.Join(work, "image"), made.Path); err != nil {
@@ -121,7 +128,7 @@ func publish(from, to string) error {
 }
 
 func (b *Builder) resolve(image string) (string, error) {
-	if isFile(image) {
+	if IsFile(image) {
 		return fileDigest(image)
 	}
 	if b.Machine == nil {
@@ -166,7 +173,7 @@ func (b *Builder) base(ctx context.Context, name, dir string) (v1.Image, error) 
 	if name == "" {
 		return scratch(), nil
 	}
-	if isFile(name) {
+	if IsFile(name) {
 		return fileImage(name, dir, newQuota(b.MaxBytes), b.Work)
 	}
 	if b.Machine == nil {
@@ -275,6 +282,8 @@ next:
 	return out
 }
 
+// onlyImage returns the only image of a layout, for this machine's architecture, after it
+// has compared its content with its digests.
 func onlyImage(dir string) (v1.Image, error) {
 	index, err := layout.ImageIndexFromPath(dir)
 	if err != nil {
@@ -289,27 +298,66 @@ func onlyImage(dir string) (v1.Image, error) {
 	}
 	d := manifest.Manifests[0]
 	if d.MediaType.IsIndex() {
-		inner, err := index.ImageIndex(d.Digest)
-		if err != nil {
+		if err := checkBlob(dir, d.Digest); err != nil {
 			return nil, err
 		}
-		return forThisMachine(inner)
+		if index, err = index.ImageIndex(d.Digest); err != nil {
+			return nil, err
+		}
+		if d, err = forThisMachine(index); err != nil {
+			return nil, err
+		}
 	}
-	return index.Image(d.Digest)
-}
-
-// forThisMachine returns the image for the machine's architecture.
-func forThisMachine(index v1.ImageIndex) (v1.Image, error) {
-	manifest, err := index.IndexManifest()
+	img, err := index.Image(d.Digest)
 	if err != nil {
 		return nil, err
 	}
+	return img, checkImage(dir, img, d.Digest)
+}
+
+// forThisMachine returns the image for the machine's architecture.
+func forThisMachine(index v1.ImageIndex) (v1.Descriptor, error) {
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
 	for _, d := range manifest.Manifests {
 		if d.Platform != nil && d.Platform.OS == "linux" && d.Platform.Architecture == runtime.GOARCH {
-			return index.Image(d.Digest)
+			return d, nil
 		}
 	}
-	return nil, fmt.Errorf("it has no image for linux/%s", runtime.GOARCH)
+	return v1.Descriptor{}, fmt.Errorf("it has no image for linux/%s", runtime.GOARCH)
+}
+
+// checkImage compares the manifest, the configuration and the layers of a layout's image
+// with their digests.
+func checkImage(dir string, img v1.Image, manifest v1.Hash) error {
+	if err := checkBlob(dir, manifest); err != nil {
+		return err
+	}
+	m, err := img.Manifest()
+	if err != nil {
+		return err
+	}
+	for _, d := range append(m.Layers, m.Config) {
+		if err := checkBlob(dir, d.Digest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkBlob(dir string, want v1.Hash) error {
+	f, err := os.Open(filepath.Join(dir, "blobs", want.Algorithm, want.Hex))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	got, _, err := v1.SHA256(f)
+	if err == nil && got != want {
+		err = fmt.Errorf("its blob %s has the digest %s: the image is damaged, or not the one that its index names; get it again", want, got)
+	}
+	return err
 }
 
 // layoutDigest returns the digest of the layout's only manifest.

@@ -20,8 +20,8 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 )
 
-// isFile reports whether a base is a path rather than a name.
-func isFile(base string) bool { return filepath.IsAbs(base) || strings.HasPrefix(base, ".") }
+// IsFile reports whether a base is a path rather than a name.
+func IsFile(base string) bool { return filepath.IsAbs(base) || strings.HasPrefix(base, ".") }
 
 // fileKind is the kind of file at the path of a base.
 type fileKind int

@@ -92,3 +92,60 @@ func TestBadBases(t *testing.T) {
 		}
 	}
 }
+
+// TestOtherContent puts other content under the digests of an image, in a layout and in
+// its archive.
+func TestOtherContent(t *testing.T) {
+	base := build(t, Static(program(t, "code"), "tool"))
+	blobs, err := filepath.Glob(filepath.Join(base.Path, "blobs", "sha256", "*"))
+	if err != nil || len(blobs) < 3 {
+		t.Fatalf("%d blobs: %v", len(blobs), err)
+	}
+	other := build(t, Static(program(t, "evil"), "tool"))
+	evil, err := filepath.Glob(filepath.Join(other.Path, "blobs", "sha256", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, blob := range blobs {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(base.Path)); err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range evil { // all that the other image needs is there, too
+			copyTo(t, b, filepath.Join(dir, "blobs", "sha256", filepath.Base(b)))
+		}
+		as := filepath.Join(dir, "blobs", "sha256", filepath.Base(blob))
+		if filepath.Base(blob) == strings.TrimPrefix(base.Digest, "sha256:") {
+			copyTo(t, filepath.Join(other.Path, "blobs", "sha256", strings.TrimPrefix(other.Digest, "sha256:")), as)
+		} else {
+			data, err := os.ReadFile(blob)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(as, append(data, ' '), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		archive := filepath.Join(t.TempDir(), "image.tar")
+		if err := writeTo(archive, func(w io.Writer) error { return WriteArchive(t.Context(), w, dir, "storing", nil) }); err != nil {
+			t.Fatal(err)
+		}
+		for _, place := range []string{dir, archive} {
+			_, err := (&Builder{Dir: t.TempDir()}).Build(t.Context(), Recipe{Base: place}, io.Discard)
+			if err == nil || !strings.Contains(err.Error(), "has the digest") {
+				t.Errorf("other content of %s in %s: %v", filepath.Base(blob), filepath.Base(place), err)
+			}
+		}
+	}
+}
+
+func copyTo(t *testing.T, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
