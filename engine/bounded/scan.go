@@ -8,6 +8,7 @@ package bounded
 import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/engine/diag"
 )
@@ -34,8 +35,10 @@ func Parse(src []byte, path string) (*hcl.File, hcl.Diagnostics) {
 	return refused(src, diag.Error(at, "File too large", "A file has at most %d MiB, and at most %d signs such as brackets and commas. Read large lists from other files, for example with jsondecode(file(…)).", maxText>>20, maxSigns))
 }
 
-// ParseLarge is Parse without a limit of size, for a text such as a lock file.
+// ParseLarge is Parse without a limit of size, for a text such as a lock file. Names
+// are composed (NFC), as values are, so that they are the same in every editor.
 func ParseLarge(src []byte, path string) (*hcl.File, hcl.Diagnostics) {
+	src = []byte(cty.NormalizeString(string(src)))
 	if !short(src) {
 		tokens, _ := hclsyntax.LexConfig(src, path, hcl.InitialPos)
 		if d := scan(tokens); d != nil {
