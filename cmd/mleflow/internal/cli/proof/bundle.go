@@ -18,6 +18,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
@@ -138,7 +139,9 @@ func (r recording) program(t *app.Terminal, e *engine.Engine, in app.InputFlags)
 		return nil, nil, err
 	}
 	inputs := config.Inputs{Environ: t.Environ, Assignments: append(given, in.Assignments...), Files: r.sources, Withheld: true}
-	p, diags := e.Parse(r.path, text, inputs)
+	var p *engine.Program
+	var diags diag.List
+	t.Interrupts.Reading(func() { p, diags = e.Parse(r.path, text, inputs) })
 	if !diags.HasErrors() {
 		diags = append(diags, p.HoldAs(r.sum)...)
 	}
