@@ -214,3 +214,8 @@ func PipelineFile(args []string) (string, error) {
 	}
 	return "", Usagef("name the pipeline file: there is no %s here, and several others: %s", defaultPipeline, strings.Join(found, ", "))
 }
+
+// UsePipeline notes the competitions that a pipeline names.
+func (a *App) UsePipeline(path string) {
+	a.Interrupts.Reading(func() { a.Library.UsePipeline(path) })
+}
