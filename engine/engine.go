@@ -104,7 +104,7 @@ func (e *Engine) expand(p *config.Pipeline, diags diag.List, in config.Inputs) (
 	if diags = append(diags, more...); diags.HasErrors() {
 		return prog, diags
 	}
-	prog.Variables, prog.hidden = config.Shown(values), p.Hidden(values)
+	prog.Variables, prog.hidden = p.Shown(values), p.Hidden(values)
 	graph, more := p.Expand(values)
 	if diags = append(diags, more...); diags.HasErrors() {
 		return prog, diags

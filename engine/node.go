@@ -84,6 +84,17 @@ type planned struct {
 	rounds *rounds
 }
 
+// dependents returns, for each step, those that depend directly on it.
+func (pl *planned) dependents() map[*node][]*node {
+	all := map[*node][]*node{}
+	for _, n := range pl.nodes {
+		for _, dep := range n.after {
+			all[dep] = append(all[dep], n)
+		}
+	}
+	return all
+}
+
 // newPlanned lists the selected instances. All are undecided.
 func newPlanned(p *Program, selected []bool, force map[int]bool, m memory) *planned {
 	count := 0

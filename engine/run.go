@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,11 +41,14 @@ type run struct {
 	expected *expectation
 	// told has the warnings that warnChoices has emitted.
 	told sync.Map
+	// dependents has the steps that depend directly on a step.
+	dependents func() map[*node][]*node
 }
 
 func newRun(e *Engine, p *Program, pl *planned, opts ApplyOptions) *run {
 	r := &run{e: e, p: p, pl: pl, opts: opts, started: time.Now(), queue: newSpaceQueue()}
 	r.expected = newExpectation(r)
+	r.dependents = sync.OnceValue(pl.dependents)
 	r.sink = opts.Sink
 	if r.sink == nil {
 		r.sink = event.SinkFunc(func(event.Event) {})
@@ -91,8 +95,40 @@ func (r *run) decideDeferred(ctx context.Context, n *node) (*decision, error) {
 			return nil, err
 		}
 	}
+	if r.retries(ctx, n, d) {
+		n.retried = true
+		if d, diags = r.e.decide(ctx, r.p, n.index, true); diags.HasErrors() {
+			return nil, asError(diags)
+		}
+	}
 	n.decide(d)
 	return d, nil
+}
+
+// retries reports whether Retry chooses a deferred step, whose result was found only
+// now: by this result, or by one that was made of it. The plan chose what was named.
+func (r *run) retries(ctx context.Context, n *node, d *decision) bool {
+	if r.opts.Retry == nil || n.retried || d.record == nil || d.record.Run == r.result.RunID {
+		return false
+	}
+	known(r.p, n.index, d.record)
+	alone := func(n *node, rec *cache.Record, after ...int) Past {
+		s := *n.plan
+		s.After = after
+		return Past{Step: &s, Record: rec}
+	}
+	steps := []Past{alone(n, d.record)}
+	for _, next := range r.dependents()[n] {
+		// What the step itself depends on is done; anything else may not be.
+		if slices.ContainsFunc(next.after, func(dep *node) bool { return dep != n && !slices.Contains(n.after, dep) }) {
+			continue
+		}
+		if found, diags := r.e.decide(ctx, r.p, next.index, next.fresh()); !diags.HasErrors() {
+			steps = append(steps, alone(next, found.record, 0))
+		}
+	}
+	chosen, _ := r.opts.Retry.Choose(steps)
+	return slices.Contains(chosen, 0)
 }
 
 // asError joins the errors in the arguments of a step that could not be

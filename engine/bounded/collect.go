@@ -1,7 +1,9 @@
 package bounded
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
@@ -11,8 +13,7 @@ import (
 
 // collector converts the arguments of a function that accepts collections of
 // any element type, such as join. The standard conversion of a tuple compares
-// the types of all pairs of elements. This one takes linear time if they are
-// equal.
+// the types of all pairs of elements. Convert compares those that differ.
 type collector struct {
 	params []function.Parameter
 	rest   *function.Parameter
@@ -71,50 +72,73 @@ func (c collector) convert(args []cty.Value) ([]cty.Value, error) {
 	return out, nil
 }
 
-// Convert is like convert.Convert but takes linear time for a tuple whose
-// elements have the same type. The standard conversion compares the types of
-// all pairs of elements. Convert refuses to do so if it would take long.
+// Convert is convert.Convert in a time that grows with the number of elements of
+// a tuple or object. The standard conversion to a collection compares the types of
+// all pairs of elements. Convert compares each with the types that differ, and
+// refuses values with so many of these that it would take long.
 func Convert(v cty.Value, ty cty.Type) (cty.Value, error) {
-	if ty.IsListType() || ty.IsSetType() {
-		if list, ok := Uniform(v, cty.ListVal); ok {
-			v = list
+	if !ty.IsCollectionType() || !structural(v) || ty.IsMapType() != v.Type().IsObjectType() {
+		return convert.Convert(v, ty)
+	}
+	elems, of := v.AsValueSlice(), ty.ElementType()
+	err := convertAll(elems, of)
+	if err == nil && of.HasDynamicTypes() {
+		types, steps := differing(elems)
+		if steps > maxCompared {
+			return cty.NilVal, fmt.Errorf("its %d elements have more than %d different types, which would all be compared", len(elems), len(types)-1)
+		}
+		if of, _ = convert.UnifyUnsafe(types); of == cty.NilType {
+			return cty.NilVal, errors.New(convert.MismatchMessage(v.Type(), ty))
+		}
+		err = convertAll(elems, of)
+	}
+	switch {
+	case err != nil:
+		return cty.NilVal, err
+	case !cty.CanListVal(elems):
+		return cty.NilVal, errors.New("all elements must have the same type")
+	case ty.IsListType():
+		return cty.ListVal(elems), nil
+	case ty.IsSetType():
+		return cty.SetVal(elems), nil
+	}
+	all := make(map[string]cty.Value, len(elems))
+	for i, key := range slices.Sorted(maps.Keys(v.Type().AttributeTypes())) { // the order of the elements
+		all[key] = elems[i]
+	}
+	return cty.MapVal(all), nil
+}
+
+func convertAll(elems []cty.Value, of cty.Type) (err error) {
+	for i, elem := range elems {
+		if elems[i], err = Convert(elem, of); err != nil {
+			return err
 		}
 	}
-	if ty.IsCollectionType() && compared(v) > maxCompared {
-		return v, fmt.Errorf("it has %d elements, perhaps of different types, which would all be compared", v.LengthInt())
-	}
-	return convert.Convert(v, ty)
+	return nil
+}
+
+// structural reports whether v is a tuple or object with elements, the value of
+// a constructor or a for expression.
+func structural(v cty.Value) bool {
+	ty := v.Type()
+	return (ty.IsTupleType() || ty.IsObjectType()) && !v.IsMarked() && v.IsKnown() && !v.IsNull() && v.LengthInt() > 0
 }
 
 // maxCompared bounds the number of pairs of types that a conversion compares.
 const maxCompared = 8000 * 8000
 
-// compared returns the number of pairs of types that a conversion to a
-// collection compares.
-func compared(v cty.Value) float64 {
-	if ty := v.Type(); ty.IsTupleType() && !v.IsNull() {
-		return float64(len(ty.TupleElementTypes())) * float64(len(ty.TupleElementTypes()))
-	} else if ty.IsObjectType() {
-		return float64(len(ty.AttributeTypes())) * float64(len(ty.AttributeTypes()))
-	}
-	return 0
-}
-
-// Uniform builds a collection if v is a tuple of wholly known strings, numbers or
-// booleans of one type.
-func Uniform(v cty.Value, build func([]cty.Value) cty.Value) (cty.Value, bool) {
-	if v.IsMarked() || !v.IsKnown() || v.IsNull() || !v.Type().IsTupleType() || v.LengthInt() == 0 {
-		return cty.NilVal, false
-	}
-	elems := v.AsValueSlice()
-	ty := elems[0].Type()
-	if !ty.IsPrimitiveType() {
-		return cty.NilVal, false
-	}
-	for _, e := range elems {
-		if e.IsMarked() || e.Type() != ty || !e.IsKnown() {
-			return cty.NilVal, false
+// differing returns the different types of elements, and the number of comparisons
+// that finding them took. It stops above maxCompared.
+func differing(elems []cty.Value) (types []cty.Type, steps int) {
+	for _, elem := range elems {
+		at := slices.IndexFunc(types, elem.Type().Equals)
+		if at < 0 {
+			at, types = len(types), append(types, elem.Type())
+		}
+		if steps += at; steps > maxCompared {
+			break
 		}
 	}
-	return build(elems), true
+	return types, steps
 }

@@ -40,10 +40,11 @@ type check func(args []cty.Value) (elements, bytes float64)
 
 // compares is the check for conversions to a collection.
 func compares(args []cty.Value) (elements, bytes float64) {
-	if _, ok := Uniform(args[0], cty.TupleVal); ok {
+	if !structural(args[0]) {
 		return 0, 0
 	}
-	return compared(args[0]) / 64, 0
+	_, steps := differing(args[0].AsValueSlice())
+	return float64(steps) / 64, 0
 }
 
 // none is the check for functions that only need protection against huge
@@ -52,7 +53,7 @@ func none([]cty.Value) (elements, bytes float64) { return 0, 0 }
 
 var checks = map[string]check{
 	"abs": none, "ceil": none, "floor": none, "log": none, "max": none, "min": none, "pow": none, "range": none, "signum": none, "tonumber": none, "parseint": none,
-	"upper": none, "lower": none, "title": none, "jsonencode": none, "templatefile": none, "strlen": characters, "substr": characters, "strrev": characters,
+	"upper": none, "lower": none, "title": none, "jsonencode": none, "templatefile": none, "strlen": characters, "length": characters, "substr": characters, "strrev": characters,
 	"toset": compares, "tolist": compares, "tomap": compares,
 	"setproduct": func(args []cty.Value) (elements, bytes float64) {
 		elements = float64(len(args)) + 1

@@ -163,12 +163,33 @@ func (m *Metered) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		s.bytes = 0
 	}
 	effort := m.effort
-	if m.unified && v.Type().IsObjectType() {
-		effort = 60 // each attribute is compared with those of the other value
+	if m.unified && structural(v) {
+		v, effort = unifiable(v)
 	}
 	m.budget.spend(effort*s.elements, s.bytes, m.SrcRange)
 	return v, diags
 }
+
+// unifiable prepares a tuple or object for being unified with a value of another
+// type, and returns the steps that this takes for each of its elements. The
+// standard unification compares the types of all pairs of elements, to make a list
+// or map of a common type; a large value becomes that before.
+func unifiable(v cty.Value) (cty.Value, int64) {
+	ty, effort := cty.List(cty.DynamicPseudoType), int64(10)
+	if v.Type().IsObjectType() {
+		ty, effort = cty.Map(cty.DynamicPseudoType), 60
+	}
+	n := v.LengthInt()
+	if n > maxUnified {
+		if c, err := Convert(v, ty); err == nil {
+			return c, effort
+		}
+	}
+	return v, effort + int64(n)/64
+}
+
+// maxUnified is the number of elements from which it pays to make a collection first.
+const maxUnified = 1000
 
 // operation returns an operator that refuses numbers with thousands of digits.
 func (b *Budget) operation(op *hclsyntax.Operation) *hclsyntax.Operation {

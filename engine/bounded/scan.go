@@ -8,6 +8,7 @@ package bounded
 import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/engine/diag"
 )
@@ -23,6 +24,9 @@ const (
 	maxDepth = 1000
 	// maxName bounds a name or number in bytes.
 	maxName = 1000
+	// maxMoved bounds the bytes that the parser moves while it joins the lines of
+	// heredocs. It joins them one by one, so the time grows with their square.
+	maxMoved = 2 << 30
 )
 
 // Parse is hclsyntax.ParseConfig with limits.
@@ -34,8 +38,10 @@ func Parse(src []byte, path string) (*hcl.File, hcl.Diagnostics) {
 	return refused(src, diag.Error(at, "File too large", "A file has at most %d MiB, and at most %d signs such as brackets and commas. Read large lists from other files, for example with jsondecode(file(…)).", maxText>>20, maxSigns))
 }
 
-// ParseLarge is Parse without a limit of size, for a text such as a lock file.
+// ParseLarge is Parse without a limit of size, for a text such as a lock file. Names
+// are composed (NFC), as values are, so that they are the same in every editor.
 func ParseLarge(src []byte, path string) (*hcl.File, hcl.Diagnostics) {
+	src = []byte(cty.NormalizeString(string(src)))
 	if !short(src) {
 		tokens, _ := hclsyntax.LexConfig(src, path, hcl.InitialPos)
 		if d := scan(tokens); d != nil {
@@ -105,26 +111,57 @@ var closers = map[hclsyntax.TokenType]hclsyntax.TokenType{
 	hclsyntax.TokenTemplateInterp: hclsyntax.TokenTemplateSeqEnd, hclsyntax.TokenTemplateControl: hclsyntax.TokenTemplateSeqEnd,
 }
 
-// bracket is an open bracket with the length of the row that it belongs to.
+// bracket is an open bracket with the length of the row that it belongs to, and the
+// literals of the template that it belongs to.
 type bracket struct {
 	closer hclsyntax.TokenType
 	row    int
+	literals
+}
+
+// literals are the literal tokens of a template: how many the parser joins with the
+// one before, and the length of the last joined literal.
+type literals struct{ joins, length int }
+
+// part adds a part of the template, a literal or a sequence, and returns the bytes
+// that the parser moves for it: what is joined already, and a reference for each
+// token that was removed before it.
+func (l *literals) part(t hclsyntax.Token) (moved int) {
+	moved = 16 * l.joins
+	if t.Type != hclsyntax.TokenStringLit && t.Type != hclsyntax.TokenQuotedLit {
+		l.length = 0
+		return moved
+	}
+	if l.length > 0 {
+		l.joins++
+		moved += l.length
+	}
+	l.length += len(t.Bytes)
+	return moved
 }
 
 // scan returns a diagnostic for the first token that exceeds a limit.
 func scan(tokens hclsyntax.Tokens) *hcl.Diagnostic {
 	var open []bracket
 	depth, row := 0, 0 // depth sums all rows, row is the row of the innermost bracket
+	var template literals
+	moved := 0
 	for i, t := range tokens {
+		switch t.Type {
+		case hclsyntax.TokenStringLit, hclsyntax.TokenQuotedLit, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
+			if moved += template.part(t); moved > maxMoved {
+				return diag.Error(t.Range, "Text too long", "The heredocs and templates up to here have too many lines: some 7,000 of 60 characters are allowed in one. Put the text into a file, and read it with file(…).")
+			}
+		}
 		switch closer, opens := closers[t.Type]; {
 		case opens:
-			open = append(open, bracket{closer, row + 1})
-			depth, row = depth+1, 0
+			open = append(open, bracket{closer, row + 1, template})
+			depth, row, template = depth+1, 0, literals{}
 			if t.Type == hclsyntax.TokenTemplateControl && i+1 < len(tokens) {
 				depth = max(0, depth+directive(tokens[i+1]))
 			}
 		case len(open) > 0 && t.Type == open[len(open)-1].closer:
-			depth, row = depth-row, open[len(open)-1].row
+			depth, row, template = depth-row, open[len(open)-1].row, open[len(open)-1].literals
 			open = open[:len(open)-1]
 		case t.Type == hclsyntax.TokenComma, t.Type == hclsyntax.TokenNewline && (len(open) == 0 || open[len(open)-1].closer == hclsyntax.TokenCBrace),
 			t.Type == hclsyntax.TokenQuotedLit, t.Type == hclsyntax.TokenStringLit:

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -89,9 +90,8 @@ func (e *argEval) own(a *step.Attr, expr hcl.Expression) cty.Value {
 	}
 	v = unmark(v, e.marks)
 	e.consume(a, expr)
-	out, err := bounded.Convert(v, a.Type)
-	if err != nil {
-		path, text := mismatch(v, a.Type)
+	out, path, text := converted(v, a.Type)
+	if text != "" {
 		e.diags = append(e.diags, diag.Error(expr.Range(), "Wrong type of argument", "%s%s of %s %s.%s", a.Name, path, e.inst.Addr, text, e.remedy(a, v)))
 		return cty.UnknownVal(a.Type)
 	}
@@ -105,6 +105,55 @@ func (e *argEval) own(a *step.Attr, expr hcl.Expression) cty.Value {
 	}
 	e.checkOneOf(a, out, expr)
 	return out
+}
+
+// converted converts a value to the type of an argument. path and text say what is
+// wrong, as those of mismatch.
+func converted(v cty.Value, ty cty.Type) (out cty.Value, path, text string) {
+	out, err := bounded.Convert(v, ty)
+	if err != nil {
+		path, text = mismatch(v, ty)
+		return out, path, text
+	}
+	if out, path = present(out); path != "" {
+		text = "is null. Leave the element out, for example with [for x in LIST : x if x != null]"
+	}
+	return out, path, text
+}
+
+// present returns a value without the elements of maps that are null, as if they had
+// not been written. A list has no place for such an element: path is that of the
+// first one.
+func present(v cty.Value) (_ cty.Value, path string) {
+	ty := v.Type()
+	switch {
+	case v.IsNull() || !v.IsKnown() || !ty.IsListType() && !ty.IsMapType() && !ty.IsObjectType() || v.LengthInt() == 0:
+		return v, ""
+	case ty.IsListType():
+		elems := v.AsValueSlice()
+		for i, elem := range elems {
+			if elems[i], path = present(elem); path != "" || elem.IsNull() {
+				return v, fmt.Sprintf("[%d]%s", i, path)
+			}
+		}
+		return cty.ListVal(elems), ""
+	}
+	all := v.AsValueMap()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		elem := all[name]
+		if elem.IsNull() && ty.IsMapType() {
+			delete(all, name)
+		} else if all[name], path = present(elem); path != "" {
+			return v, fmt.Sprintf("[%q]%s", name, path)
+		}
+	}
+	switch {
+	case ty.IsObjectType():
+		return cty.ObjectVal(all), ""
+	case len(all) == 0:
+		return cty.MapValEmpty(ty.ElementType()), ""
+	}
+	return cty.MapVal(all), ""
 }
 
 // remedy says how to write an argument whose value v has the wrong type.

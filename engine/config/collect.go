@@ -8,29 +8,42 @@ import (
 	"github.com/mleflow/mleflow/engine/bounded"
 )
 
-// toCollection is a standard conversion function, made linear for the results
-// of for-expressions: a tuple or object whose elements have the same type. (The
-// standard one compares the type of every element with that of every other.)
-func toCollection(standard function.Function, build func([]cty.Value) cty.Value) function.Function {
+// toCollection is the standard conversion function to a collection of any element
+// type, in linear time.
+func toCollection(ty cty.Type) function.Function {
+	standard := stdlib.MakeToFunc(ty)
 	return function.New(&function.Spec{
 		Description: standard.Description(),
 		Params:      standard.Params(),
 		Type: func(args []cty.Value) (cty.Type, error) {
-			if v, ok := bounded.Uniform(args[0], build); ok {
-				return v.Type(), nil
+			v, err := bounded.Convert(args[0], ty)
+			if err != nil {
+				return cty.NilType, function.NewArgError(0, err)
 			}
-			return standard.ReturnTypeForValues(args)
+			return v.Type(), nil
 		},
-		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			if v, ok := bounded.Uniform(args[0], build); ok {
-				return v, nil
-			}
-			return standard.Call(args)
-		},
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return bounded.Convert(args[0], ty) },
 	})
 }
 
-var (
-	toSetFunc  = toCollection(stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)), cty.SetVal)
-	toListFunc = toCollection(stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)), cty.ListVal)
-)
+// lengthFunc is the standard function length that, as in Terraform, also counts
+// the attributes of an object and the characters of a string.
+var lengthFunc = function.New(&function.Spec{
+	Description: stdlib.LengthFunc.Description(),
+	Params:      stdlib.LengthFunc.Params(),
+	Type: func(args []cty.Value) (cty.Type, error) {
+		if ty := args[0].Type(); ty.IsObjectType() || ty == cty.String {
+			return cty.Number, nil
+		}
+		return stdlib.LengthFunc.ReturnTypeForValues(args)
+	},
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		switch ty := args[0].Type(); {
+		case ty == cty.String:
+			return stdlib.Strlen(args[0])
+		case ty.IsObjectType():
+			return cty.NumberIntVal(int64(len(ty.AttributeTypes()))).WithSameMarks(args[0]), nil
+		}
+		return stdlib.Length(args[0])
+	},
+})

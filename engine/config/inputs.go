@@ -1,9 +1,11 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -24,7 +26,11 @@ const envPrefix = "MLEFLOW_VAR_"
 type Assignment struct {
 	// Text is name=value.
 	Text string
-	// File is the path of a file of assignments in HCL.
+	// Recorded means that Text has the value as Shown wrote it. Otherwise the
+	// variable's type says how to read it.
+	Recorded bool
+	// File is the path of a file of assignments in HCL, or in JSON if that is its
+	// extension.
 	File string
 }
 
@@ -36,17 +42,21 @@ type Inputs struct {
 	// Files are the files that a past run recorded, by name, for a pipeline
 	// that is expanded again; nil reads the pipeline's folder.
 	Files map[string][]byte
+	// Withheld leaves required sensitive variables that are not given unknown, for a
+	// run that was recorded. Nothing that is stored depends on them.
+	Withheld bool
 }
 
-// given is a value for a variable.
+// given is a value for a variable. The last one counts, and only that is parsed.
 type given struct {
-	// text is set if the value is plain text and must be parsed according to the
-	// variable's type.
-	text   string
-	isText bool
-	val    cty.Value
-	rng    hcl.Range
+	parse  func() (cty.Value, error)
+	rng    *hcl.Range // nil if it is not in a file
 	source string
+}
+
+// known is a value that needs no parsing.
+func known(val cty.Value) func() (cty.Value, error) {
+	return func() (cty.Value, error) { return val, nil }
 }
 
 // Values decides the value of every variable.
@@ -57,10 +67,12 @@ func (p *Pipeline) Values(in Inputs) (map[string]cty.Value, diag.List) {
 		v := p.Variables[name]
 		g, ok := all[name]
 		val, more := v.value(g, ok)
-		diags = append(diags, more...)
-		if !more.HasErrors() {
-			diags = append(diags, p.validate(v, val)...)
+		if !ok && v.Default == cty.NilVal && v.Sensitive && in.Withheld {
+			val, more = cty.UnknownVal(v.Type), nil
+		} else if !more.HasErrors() {
+			more = p.validate(v, val)
 		}
+		diags = append(diags, more...)
 		if v.Sensitive {
 			val = val.Mark(sensitive)
 		}
@@ -74,98 +86,135 @@ func (p *Pipeline) collect(in Inputs) (map[string]given, diag.List) {
 	var diags diag.List
 	for _, kv := range in.Environ {
 		name, text, ok := strings.Cut(kv, "=")
-		if name, has := strings.CutPrefix(name, envPrefix); ok && has && p.Variables[name] != nil {
-			all[name] = given{text: text, isText: true, source: "environment variable " + envPrefix + name}
+		name, has := strings.CutPrefix(cty.NormalizeString(name), envPrefix)
+		if v := p.Variables[name]; ok && has && v != nil {
+			all[name] = given{parse: func() (cty.Value, error) { return v.parseText(text) }, source: "environment variable " + envPrefix + name}
 		}
 	}
 	for _, a := range in.Assignments {
+		assign := p.assignText
 		if a.File != "" {
-			diags = append(diags, p.assignFile(all, a.File)...)
-			continue
+			assign = p.assignFile
 		}
-		diags = append(diags, p.assignText(all, a.Text)...)
+		diags = append(diags, assign(all, a)...)
 	}
 	return all, diags
 }
 
-func (p *Pipeline) assignText(all map[string]given, text string) diag.List {
-	name, value, ok := strings.Cut(text, "=")
-	name = strings.TrimSpace(name)
+func (p *Pipeline) assignText(all map[string]given, a Assignment) diag.List {
+	name, text, ok := strings.Cut(a.Text, "=")
+	name = cty.NormalizeString(strings.TrimSpace(name))
 	if !ok {
 		return diag.List{diag.General("Invalid -var", "-var takes NAME=VALUE; the equals sign is missing.")}
 	}
-	if p.Variables[name] == nil {
+	v := p.Variables[name]
+	if v == nil {
 		return diag.List{diag.General("Undeclared variable", "-var %s: the pipeline declares no variable %q.%s", name, name, diag.DidYouMean(name, p.variableNames()))}
 	}
-	all[name] = given{text: value, isText: true, source: "-var " + name}
+	parse := func() (cty.Value, error) { return v.parseText(text) }
+	if a.Recorded {
+		parse = func() (cty.Value, error) { return p.recorded(v, text), nil }
+	}
+	all[name] = given{parse: parse, source: "-var " + name}
 	return nil
 }
 
-func (p *Pipeline) assignFile(all map[string]given, path string) diag.List {
-	src, err := os.ReadFile(path)
+func (p *Pipeline) assignFile(all map[string]given, a Assignment) diag.List {
+	src, err := os.ReadFile(a.File)
 	if err != nil {
 		return diag.List{diag.General("Variables file cannot be read", "-var-file: %s", err)}
 	}
-	file, diags := p.budget.Parse(src, path)
-	p.Files[path] = file
+	if filepath.Ext(a.File) == ".json" {
+		return p.assignJSON(all, a.File, src)
+	}
+	file, diags := p.budget.Parse(src, a.File)
+	p.Files[a.File] = file
 	attrs, more := file.Body.JustAttributes()
 	diags = append(diags, more...)
-	for _, a := range sortedAttrs(attrs) {
-		if p.Variables[a.Name] == nil {
-			diags = append(diags, diag.Error(a.NameRange, "Undeclared variable", "The pipeline declares no variable %q.%s", a.Name, diag.DidYouMean(a.Name, p.variableNames())))
+	for _, attr := range sortedAttrs(attrs) {
+		if p.Variables[attr.Name] == nil {
+			diags = append(diags, diag.Error(attr.NameRange, "Undeclared variable", "The pipeline declares no variable %q.%s", attr.Name, diag.DidYouMean(attr.Name, p.variableNames())))
 			continue
 		}
-		val, more := p.budget.Value(a.Expr, nil)
+		val, more := p.budget.Value(attr.Expr, nil)
 		diags = append(diags, more...)
-		all[a.Name] = given{val: val, rng: a.Expr.Range(), source: path}
+		all[attr.Name] = given{parse: known(val), rng: attr.Expr.Range().Ptr(), source: a.File}
 	}
 	return diags
+}
+
+// assignJSON takes values from an object in JSON.
+func (p *Pipeline) assignJSON(all map[string]given, path string, src []byte) (diags diag.List) {
+	object, err := p.decodeJSON(string(src))
+	if err == nil && !object.Type().IsObjectType() {
+		err = errors.New("the file must have an object, from names of variables to values")
+	}
+	if err != nil {
+		return diag.List{diag.General("Variables file cannot be read", "-var-file %s: %s", path, diag.Sentence(err.Error()))}
+	}
+	for name, val := range object.AsValueMap() {
+		if p.Variables[name] == nil {
+			diags = append(diags, diag.General("Undeclared variable", "%s: the pipeline declares no variable %q.%s", path, name, diag.DidYouMean(name, p.variableNames())))
+			continue
+		}
+		all[name] = given{parse: known(val), source: path}
+	}
+	return diags
+}
+
+// decodeJSON decodes JSON within the budget.
+func (p *Pipeline) decodeJSON(text string) (v cty.Value, err error) {
+	diags := p.budget.Do(hcl.Range{}, func() hcl.Diagnostics {
+		v, err = p.funcs["jsondecode"].Call([]cty.Value{cty.StringVal(text)})
+		return nil
+	})
+	if diags.HasErrors() {
+		return cty.DynamicVal, diags
+	}
+	return v, err
 }
 
 func (p *Pipeline) variableNames() []string { return slices.Sorted(maps.Keys(p.Variables)) }
 
 func (v *Variable) value(g given, ok bool) (cty.Value, diag.List) {
-	if !ok || g.isText && g.text == "null" && v.Default != cty.NilVal && v.Default.IsNull() { // as Shown writes it
-		if v.Default == cty.NilVal {
-			return cty.UnknownVal(v.Type), diag.List{diag.Error(v.Range, "Missing value of a variable",
-				"Variable %q has no default. Give it with -var %s=VALUE, in a -var-file, or as %s%s in the environment.", v.Name, v.Name, envPrefix, v.Name)}
-		}
+	switch {
+	case !ok && v.Default == cty.NilVal:
+		return cty.UnknownVal(v.Type), diag.List{diag.Error(v.Range, "Missing value of a variable",
+			"Variable %q has no default. Give it with -var %s=VALUE, in a -var-file, or as %s%s in the environment.", v.Name, v.Name, envPrefix, v.Name)}
+	case !ok:
 		return v.Default, nil
 	}
-	val := g.val
-	if g.isText {
-		parsed, err := v.parseText(g.text)
-		if err != nil {
-			return cty.UnknownVal(v.Type), diag.List{diag.General("Wrong value of a variable", "%s: %s.", g.source, err)}
-		}
-		val = parsed
-	}
-	out, err := bounded.Convert(val, v.Type)
+	val, err := g.parse()
 	if err != nil {
-		path, text := mismatch(val, v.Type)
-		d := diag.General("Wrong value of a variable", "%s: variable %q%s %s.", g.source, v.Name, path, text)
-		if !g.isText {
-			d.Subject = g.rng.Ptr()
-		}
-		return cty.UnknownVal(v.Type), diag.List{d}
+		return cty.UnknownVal(v.Type), diag.List{diag.General("Wrong value of a variable", "%s: %s.", g.source, err)}
+	}
+	out, wrong := v.accept(val)
+	if wrong != "" {
+		d := diag.General("Wrong value of a variable", "%s: variable %q%s.", g.source, v.Name, wrong)
+		d.Subject = g.rng
+		return out, diag.List{d}
 	}
 	return out, nil
 }
 
-// parseText parses a string according to the variable's type: strings, numbers
-// and booleans directly, anything else as an expression.
+// parseText parses text from the command line or the environment: the value itself,
+// or an expression.
 func (v *Variable) parseText(text string) (cty.Value, error) {
-	if v.Type.IsPrimitiveType() || v.Type == cty.DynamicPseudoType {
+	if v.plain {
 		return cty.StringVal(text), nil
+	}
+	hint := ""
+	if v.Type == cty.DynamicPseudoType {
+		hint = `; write a string in quotes, as in '` + v.Name + `="text"'`
 	}
 	expr, diags := bounded.ParseExpression([]byte(text), "value of "+v.Name)
 	if diags.HasErrors() {
-		return cty.NilVal, fmt.Errorf("%q is not an expression of type %s", text, typeexpr.TypeString(v.Type))
+		return cty.NilVal, fmt.Errorf("%q is not an expression of type %s%s", text, typeexpr.TypeString(v.Type), hint)
 	}
 	new(bounded.Budget).Meter(expr)
 	val, diags := bounded.Literal(expr)
 	if diags.HasErrors() {
-		return cty.NilVal, fmt.Errorf("%q: %s", text, diags[0].Detail)
+		return cty.NilVal, fmt.Errorf("%q: %s%s", text, strings.TrimSuffix(diags[0].Detail, "."), hint)
 	}
 	return val, nil
 }

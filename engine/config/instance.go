@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -190,7 +189,7 @@ func (x *expander) evaluateOnce(s *Step, ctx *hcl.EvalContext, short map[hcl.Exp
 			}
 			final := false
 			if !diags.HasErrors() && !v.ContainsMarked() {
-				if out, err := bounded.Convert(v, attrs[i].Type); err == nil {
+				if out, _, text := converted(v, attrs[i].Type); text == "" {
 					v = out
 					final = len(diags) == 0 && !attrs[i].Files && !v.IsNull() && v.IsWhollyKnown() && allowed(&attrs[i], v)
 				}

@@ -78,6 +78,9 @@ type Variable struct {
 
 	// optional are the defaults of optional attributes in its type.
 	optional *typeexpr.Defaults
+	// plain means that text from a command line or the environment is the value
+	// itself, because the type is primitive or not written. Other text is an expression.
+	plain bool
 }
 
 // Validation is a rule of a variable.

@@ -31,7 +31,7 @@ var Blocks = []BlockDoc{
 		{"required_isolation", false, "The least isolation that every attempt must have: \"sandbox\" or \"container\". A plan in which an attempt would have less is refused. Steps that write the argument themselves use theirs. A variable may be used."},
 	}},
 	{Type: "variable", Labels: []string{"name"}, Doc: "A value set from outside: -var name=value, -var-file, or the environment variable MLEFLOW_VAR_name. Used as var.name.", Args: []ArgDoc{
-		{"type", false, "Type constraint, such as string, number, bool, list(string) or object({…}). Any type if omitted."},
+		{"type", false, "Type constraint, such as string, number, bool, list(string) or object({…}). Any type if omitted. Values of -var and the environment are plain text if the type is string, number, bool or omitted, and expressions otherwise: any=5, any=[1, 2]. A -var-file is HCL, or JSON if its name ends in .json."},
 		{"default", false, "Value if none is set. Without a default, the variable is required."},
 		{"description", false, "What the value is for."},
 		{"sensitive", false, "True for a value that must not be stored or shown. Step arguments and outputs cannot use it."},

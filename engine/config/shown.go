@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 
@@ -8,17 +9,32 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// Shown returns values as strings that may be stored: a string as it is,
-// anything else in JSON, and sensitive values left out.
-func Shown(values map[string]cty.Value) map[string]string {
+// Shown returns the values of variables as strings that may be stored: a string as
+// it is, anything else in JSON, and sensitive values left out. A string that would
+// be read as something else, such as "null", is in JSON too.
+func (p *Pipeline) Shown(values map[string]cty.Value) map[string]string {
 	shown := make(map[string]string, len(values))
 	for name, v := range values {
 		if v.IsMarked() || v.ContainsMarked() {
 			continue
 		}
-		shown[name] = Text(v)
+		text := Text(v)
+		if v.Type() == cty.String && !v.IsNull() && !p.recorded(p.Variables[name], text).RawEquals(v) {
+			quoted, _ := json.Marshal(text) // of a string, which cannot fail
+			text = string(quoted)
+		}
+		shown[name] = text
 	}
 	return shown
+}
+
+// recorded reads what Shown wrote.
+func (p *Pipeline) recorded(v *Variable, text string) cty.Value {
+	val, err := p.decodeJSON(text)
+	if err != nil || v.Type == cty.String && val.Type() != cty.String && !val.IsNull() {
+		return cty.StringVal(text)
+	}
+	return val
 }
 
 // Hidden returns the strings in sensitive values, at any depth, sorted: they

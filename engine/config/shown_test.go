@@ -30,8 +30,8 @@ variable "word" { default = "null" }
 		t.Fatal(diags)
 	}
 	var again Inputs
-	for name, value := range Shown(first) {
-		again.Assignments = append(again.Assignments, Assignment{Text: name + "=" + value})
+	for name, value := range p.Shown(first) {
+		again.Assignments = append(again.Assignments, Assignment{Text: name + "=" + value, Recorded: true})
 	}
 	second, diags := p.Values(again)
 	if diags.HasErrors() {

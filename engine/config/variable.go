@@ -52,7 +52,7 @@ func (l *loader) variable(b *hcl.Block) diag.List {
 	v := l.p.Variables[name]
 	switch {
 	case v == nil:
-		v = &Variable{Name: name, Type: cty.DynamicPseudoType, Default: cty.NilVal}
+		v = &Variable{Name: name, Type: cty.DynamicPseudoType, Default: cty.NilVal, plain: true}
 		l.p.Variables[name] = v
 	case v.Range.Filename == b.DefRange.Filename:
 		return append(diags, duplicate("variable", name, b.LabelRanges[0], v.Range))
@@ -88,6 +88,7 @@ func (v *Variable) decodeType(typ, def *hcl.Attribute, budget *bounded.Budget) (
 	if typ != nil {
 		diags = budget.Do(typ.Expr.Range(), func() (diags hcl.Diagnostics) {
 			v.Type, v.optional, diags = typeexpr.TypeConstraintWithDefaults(typ.Expr)
+			v.plain = v.Type.IsPrimitiveType()
 			return diags
 		})
 		if diags.HasErrors() {
@@ -107,19 +108,30 @@ func (v *Variable) decodeType(typ, def *hcl.Attribute, budget *bounded.Budget) (
 	if val == cty.NilVal || at == nil {
 		return diags
 	}
-	if v.optional != nil {
+	out, wrong := v.accept(val)
+	if wrong != "" {
+		return append(diags, diag.Error(at.Expr.Range(), "Wrong type of default", "The default of variable %q%s.", v.Name, wrong))
+	}
+	v.Default = out
+	return diags
+}
+
+// accept gives a value the type of the variable, with the defaults of optional
+// attributes. Every value does this, whichever way it came. wrong says, after the
+// variable's name, why the value cannot have the type.
+func (v *Variable) accept(val cty.Value) (out cty.Value, wrong string) {
+	if v.optional != nil && !val.IsNull() {
 		if bounded.Filled(val, v.Type) > bounded.MaxElements {
-			return append(diags, diag.Error(at.Expr.Range(), "Value too large", "With the defaults of its type, the default of variable %q has more than a million elements.", v.Name))
+			return cty.UnknownVal(v.Type), " has more than a million elements with the defaults of its type"
 		}
 		val = v.optional.Apply(val)
 	}
 	out, err := bounded.Convert(val, v.Type)
 	if err != nil {
 		path, text := mismatch(val, v.Type)
-		return append(diags, diag.Error(at.Expr.Range(), "Wrong type of default", "The default of variable %q%s %s.", v.Name, path, text))
+		return cty.UnknownVal(v.Type), path + " " + text
 	}
-	v.Default = out
-	return diags
+	return out, ""
 }
 
 // explainTypes adds the known types to the error for an unknown one.

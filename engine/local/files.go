@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
@@ -141,7 +143,7 @@ func (f *Files) answer(question Answer, read func(*Answer) error) (*Answer, erro
 // clean returns a path relative to the folder, or unchanged if it is outside.
 func (f *Files) clean(path string) string {
 	path = filepath.Clean(filepath.FromSlash(path))
-	if rel, err := filepath.Rel(f.dir, path); filepath.IsAbs(path) && err == nil && filepath.IsLocal(rel) {
+	if rel, err := filepath.Rel(cty.NormalizeString(f.dir), cty.NormalizeString(path)); filepath.IsAbs(path) && err == nil && filepath.IsLocal(rel) {
 		path = rel
 	}
 	return filepath.ToSlash(path)

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
@@ -51,12 +52,12 @@ func Folder(dir string, private []string, digests *Digests) *Files {
 	return f
 }
 
-// at returns the absolute form of a path.
+// at returns the absolute form of a path, as the disk has it.
 func (f *Files) at(path string) string {
 	if filepath.IsAbs(path) {
-		return filepath.Clean(path)
+		return onDisk(filepath.Clean(path))
 	}
-	return filepath.Join(f.dir, path)
+	return onDisk(filepath.Join(f.dir, path))
 }
 
 // explain rephrases an error about a path in the user's terms.
@@ -140,6 +141,7 @@ func matcher(exclude []string) (func(path string) bool, error) {
 		patterns[i] = strings.TrimSuffix(strings.TrimPrefix(p, "./"), "/")
 	}
 	return func(name string) bool {
+		name = cty.NormalizeString(name)
 		return slices.ContainsFunc(patterns, func(p string) bool {
 			if strings.Contains(p, "/") {
 				return doublestar.MatchUnvalidated(strings.TrimPrefix(p, "/"), name)
@@ -174,7 +176,14 @@ func (f *Files) list(path, pattern string) ([]string, error) {
 	if _, err := os.Stat(f.at(path)); err != nil {
 		return nil, err
 	}
-	list, err := doublestar.Glob(os.DirFS(f.at(path)), pattern, doublestar.WithFilesOnly(), doublestar.WithFailOnIOErrors())
+	search := pattern
+	if !plain(pattern) {
+		search = "**" // what matches may be decomposed
+	}
+	list, err := doublestar.Glob(os.DirFS(f.at(path)), search, doublestar.WithFilesOnly(), doublestar.WithFailOnIOErrors())
+	if search != pattern {
+		list = slices.DeleteFunc(list, func(name string) bool { return !doublestar.MatchUnvalidated(pattern, cty.NormalizeString(name)) })
+	}
 	slices.Sort(list)
 	return list, err
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/zclconf/go-cty/cty"
 )
 
 // Named returns the files of the folder that are named by a word of a command:
@@ -27,7 +29,8 @@ func (f *Files) Named(word string) (found []string) {
 	return found
 }
 
-// relative returns the relative path of a regular file below the folder.
+// relative returns the relative path of a regular file below the folder, composed as
+// the strings of the language are.
 func (f *Files) relative(name string) (string, bool) {
 	if name == "" || strings.HasPrefix(name, "-") {
 		return "", false
@@ -45,5 +48,5 @@ func (f *Files) relative(name string) (string, bool) {
 		return "", false
 	}
 	rel, err := filepath.Rel(f.dir, at)
-	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)
+	return cty.NormalizeString(filepath.ToSlash(rel)), err == nil && filepath.IsLocal(rel)
 }

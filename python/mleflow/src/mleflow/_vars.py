@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import numbers
+import os
 import re
 import tempfile
 from dataclasses import replace
@@ -44,6 +46,18 @@ def without_file(diagnostics: Sequence[Diagnostic], given: Sequence[str]) -> Lis
     return [replace(d, position=None) if d.position and d.position.filename in files else d for d in diagnostics]
 
 
+def _plain(value: Any) -> Any:
+    """Return a path, a number of NumPy or an array as JSON has it."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    if kind in ("b", "i", "u", "f", "U", "O") and hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"a {type(value).__name__} is not a value that HCL can have")
+
+
 def encode(values: Mapping[str, Any]) -> str:
     """Write variables as HCL, one a line.
 
@@ -54,7 +68,7 @@ def encode(values: Mapping[str, Any]) -> str:
     for name, value in values.items():
         if not _NAME.match(name):
             raise ValueError(f"{name!r} is not the name of a variable")
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
         text = _ESCAPED.sub(lambda m: _ESCAPES.get(m.group(), m.group()), text)
         lines.append(f"{name} = {text}\n")
     return "".join(lines)

@@ -39,6 +39,16 @@ type interrupts struct {
 	// set, counts those on a cluster.
 	attempts atomic.Int64
 	jobs     atomic.Pointer[func() int]
+	// reading counts the pipelines that are being read.
+	reading atomic.Int64
+}
+
+// Reading calls read, during which nothing is written: a signal ends the process at
+// once, with the status of an interruption.
+func (i *interrupts) Reading(read func()) {
+	i.reading.Add(1)
+	defer i.reading.Add(-1)
+	read()
 }
 
 // Follow makes a policy hold from now on. A reader of our output who is gone, such
@@ -58,7 +68,8 @@ func (i *interrupts) going() (attempts, jobs int) {
 
 // Interruptible returns a context that SIGINT, SIGTERM or SIGHUP (the terminal is
 // gone) cancels, after saying so; its cause is executor.ErrLeave if what can go on
-// is to be left. Another signal ends the process at once.
+// is to be left. Another signal ends the process at once, as the first one does while
+// a pipeline is read.
 func Interruptible(parent context.Context, t *Terminal) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
@@ -87,6 +98,10 @@ func Interruptible(parent context.Context, t *Terminal) (context.Context, func()
 // interrupted waits for the signal that cancels, and returns it.
 func (t *Terminal) interrupted(signals <-chan os.Signal, cancel context.CancelCauseFunc) (os.Signal, bool) {
 	for first := range signals {
+		if t.Interrupts.reading.Load() > 0 {
+			t.leave()
+			os.Exit(exitInterrupted)
+		}
 		attempts, jobs := t.Interrupts.going()
 		switch t.decide(first, signals, attempts, jobs) {
 		case goOn:

@@ -98,8 +98,9 @@ func Addresses(flag string, texts []string) ([]addr.Instance, error) {
 }
 
 // Load reads the pipeline and shows what is only a warning.
-func (t *Terminal) Load(e *engine.Engine, path string, in InputFlags) (*engine.Program, error) {
-	p, diags := e.Load(path, config.Inputs{Environ: t.Environ, Assignments: in.Assignments})
+func (t *Terminal) Load(e *engine.Engine, path string, in InputFlags) (p *engine.Program, err error) {
+	var diags diag.List
+	t.Interrupts.Reading(func() { p, diags = e.Load(path, config.Inputs{Environ: t.Environ, Assignments: in.Assignments}) })
 	return p, t.Settle(diags, p)
 }
 
@@ -212,4 +213,9 @@ func PipelineFile(args []string) (string, error) {
 		return found[0], nil
 	}
 	return "", Usagef("name the pipeline file: there is no %s here, and several others: %s", defaultPipeline, strings.Join(found, ", "))
+}
+
+// UsePipeline notes the competitions that a pipeline names.
+func (a *App) UsePipeline(path string) {
+	a.Interrupts.Reading(func() { a.Library.UsePipeline(path) })
 }

@@ -151,14 +151,18 @@ func (f *formatter) file(path string) error {
 
 // format returns the canonical form, or false when the text is no HCL; the
 // mistakes are kept for the end.
-func (f *formatter) format(name string, source []byte) ([]byte, bool) {
-	parsed, diags := bounded.Parse(source, name)
-	f.files[name] = parsed
-	f.diags = append(f.diags, diags...)
-	if diags.HasErrors() {
+func (f *formatter) format(name string, source []byte) (formatted []byte, ok bool) {
+	f.app.Interrupts.Reading(func() {
+		parsed, diags := bounded.Parse(source, name)
+		f.files[name] = parsed
+		f.diags = append(f.diags, diags...)
+		if ok = !diags.HasErrors(); ok {
+			formatted = hclwrite.Format(source)
+		}
+	})
+	if !ok {
 		return nil, false
 	}
-	formatted := hclwrite.Format(source)
 	if !bytes.Equal(source, formatted) {
 		f.changed++
 	}

@@ -105,15 +105,15 @@ func (o rehearseOptions) inputs(p *config.Pipeline) (in app.InputFlags, err erro
 		return in, app.Usagef("%s has no variable data, by which a rehearsal takes its data. Add variable \"data\" { default = \"real\" }, and data = var.data to its download step", p.Path)
 	}
 	if p.Variables["seeds"] != nil {
-		in.Assignments = append(in.Assignments, config.Assignment{Text: "seeds=1"}) // which the command line may replace
+		in.Assignments = append(in.Assignments, config.Assignment{Text: "seeds=1", Recorded: true}) // which the command line may replace
 	}
 	in.Assignments = append(in.Assignments, o.apply.in.Assignments...)
 	if o.timeout > 0 {
 		if p.Variables["timeout"] == nil {
 			return in, app.Usagef("--timeout: %s has no variable timeout for the attempts", p.Path)
 		}
-		in.Assignments = append(in.Assignments, config.Assignment{Text: "timeout=" + o.timeout.String()})
+		in.Assignments = append(in.Assignments, config.Assignment{Text: "timeout=" + o.timeout.String(), Recorded: true})
 	}
-	in.Assignments = append(in.Assignments, config.Assignment{Text: "data=rehearsal"})
+	in.Assignments = append(in.Assignments, config.Assignment{Text: "data=rehearsal", Recorded: true})
 	return in, nil
 }

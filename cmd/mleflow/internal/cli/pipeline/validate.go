@@ -7,6 +7,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
 )
@@ -36,10 +37,14 @@ func runValidate(a *app.App, path string, in app.InputFlags) error {
 	if err != nil {
 		return err
 	}
-	p, diags := e.Load(path, config.Inputs{Environ: a.Environ, Assignments: in.Assignments})
-	if !diags.HasErrors() {
-		diags = append(append(diags, e.Check(p)...), app.CheckEvaluation(p)...)
-	}
+	var p *engine.Program
+	var diags diag.List
+	a.Interrupts.Reading(func() {
+		p, diags = e.Load(path, config.Inputs{Environ: a.Environ, Assignments: in.Assignments})
+		if !diags.HasErrors() {
+			diags = append(append(diags, e.Check(p)...), app.CheckEvaluation(p)...)
+		}
+	})
 	if a.JSON {
 		return validity(a.Terminal, diags)
 	}

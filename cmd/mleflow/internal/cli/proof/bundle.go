@@ -18,6 +18,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
@@ -75,11 +76,7 @@ func writeBundle(ctx context.Context, a *app.App, o bundleOptions, past *ledger.
 func withSource(a *app.App, past *ledger.Past, in app.InputFlags, fn func(bundle.Source) error) error {
 	a.Network.Offline = true
 	return withBackend(a, past, func(b *app.Backend, sum *ledger.Summary) error {
-		sources, err := past.Sources()
-		if err != nil {
-			return err
-		}
-		p, hidden, err := recording{past.Info.ID, past.Info.Pipeline, sources, past.Info.Variables, sum}.program(a.Terminal, b.Engine, in)
+		p, hidden, err := pastProgram(a.Terminal, b, in, past, sum)
 		if err != nil {
 			return err
 		}
@@ -121,9 +118,17 @@ type recording struct {
 	sum       *ledger.Summary
 }
 
+// pastProgram is the pipeline of a run of this machine, with the strings to hide.
+func pastProgram(t *app.Terminal, b *app.Backend, in app.InputFlags, past *ledger.Past, sum *ledger.Summary) (*engine.Program, []string, error) {
+	sources, err := past.Sources()
+	if err != nil {
+		return nil, nil, err
+	}
+	return recording{past.Info.ID, past.Info.Pipeline, sources, past.Info.Variables, sum}.program(t, b.Engine, in)
+}
+
 // program reads the pipeline. Sensitive variables, which are recorded nowhere, come from
-// the command line and the environment, or else are given any value: nothing that is
-// stored depends on them.
+// the command line and the environment, or else stay unknown.
 func (r recording) program(t *app.Terminal, e *engine.Engine, in app.InputFlags) (*engine.Program, []string, error) {
 	text, found := r.sources[filepath.Base(r.path)]
 	if !found {
@@ -133,18 +138,10 @@ func (r recording) program(t *app.Terminal, e *engine.Engine, in app.InputFlags)
 	if err != nil {
 		return nil, nil, err
 	}
-	inputs := config.Inputs{Environ: t.Environ, Assignments: append(given, in.Assignments...), Files: r.sources}
-	p, diags := e.Parse(r.path, text, inputs)
-	if diags.HasErrors() && p.Pipeline != nil {
-		for _, name := range slices.Sorted(sensitive(p.Pipeline)) {
-			value := "withheld"
-			if ty := p.Pipeline.Variables[name].Type; ty == cty.Number || ty == cty.Bool {
-				value = map[cty.Type]string{cty.Number: "0", cty.Bool: "false"}[ty]
-			}
-			inputs.Assignments = slices.Insert(inputs.Assignments, 0, config.Assignment{Text: name + "=" + value})
-		}
-		p, diags = e.Parse(r.path, text, inputs)
-	}
+	inputs := config.Inputs{Environ: t.Environ, Assignments: append(given, in.Assignments...), Files: r.sources, Withheld: true}
+	var p *engine.Program
+	var diags diag.List
+	t.Interrupts.Reading(func() { p, diags = e.Parse(r.path, text, inputs) })
 	if !diags.HasErrors() {
 		diags = append(diags, p.HoldAs(r.sum)...)
 	}
@@ -153,18 +150,6 @@ func (r recording) program(t *app.Terminal, e *engine.Engine, in app.InputFlags)
 	}
 	values, diags := p.Pipeline.Values(inputs)
 	return p, p.Pipeline.Hidden(values), t.Settle(diags, p)
-}
-
-// sensitive yields the names of variables that must be given and are recorded
-// nowhere.
-func sensitive(p *config.Pipeline) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for name, v := range p.Variables {
-			if v.Sensitive && v.Default == cty.NilVal && !yield(name) {
-				return
-			}
-		}
-	}
 }
 
 // secretNames end the names of environment variables that hold secrets.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -60,7 +59,7 @@ var gradingKinds = []string{"aggregate", "grade"}
 func verifyRun(ctx context.Context, a *app.App, o verifyOptions, past *ledger.Past) error {
 	a.Network.Offline = !o.refetch
 	return withBackend(a, past, func(b *app.Backend, sum *ledger.Summary) error {
-		p, err := pastProgram(a.Terminal, b, o.in, past)
+		p, _, err := pastProgram(a.Terminal, b, o.in, past, sum)
 		if err != nil {
 			return err
 		}
@@ -79,32 +78,6 @@ func verifyRun(ctx context.Context, a *app.App, o verifyOptions, past *ledger.Pa
 	})
 }
 
-// pastProgram is the pipeline of a run with the variables that it had.
-func pastProgram(t *app.Terminal, b *app.Backend, in app.InputFlags, past *ledger.Past) (*engine.Program, error) {
-	sources, err := past.Sources()
-	if err != nil {
-		return nil, err
-	}
-	name := filepath.Base(past.Info.Pipeline)
-	text, found := sources[name]
-	if !found {
-		return nil, fmt.Errorf("run %s has no copy of its pipeline %s", past.Info.ID, name)
-	}
-	given, err := recorded(past.Info.ID, past.Info.Variables)
-	if err != nil {
-		return nil, err
-	}
-	p, diags := b.Engine.Parse(past.Info.Pipeline, text, config.Inputs{Assignments: append(given, in.Assignments...), Files: sources})
-	if !diags.HasErrors() {
-		sum, err := past.Summary()
-		if err != nil {
-			return nil, err
-		}
-		diags = append(diags, p.HoldAs(sum)...)
-	}
-	return p, t.Settle(diags, p)
-}
-
 // recorded are the variables of a run as assignments.
 func recorded(run string, variables map[string]json.RawMessage) (given []config.Assignment, err error) {
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
@@ -112,7 +85,7 @@ func recorded(run string, variables map[string]json.RawMessage) (given []config.
 		if err := json.Unmarshal(variables[name], &value); err != nil {
 			return nil, fmt.Errorf("read variable %s of run %s: %w", name, run, err)
 		}
-		given = append(given, config.Assignment{Text: name + "=" + value})
+		given = append(given, config.Assignment{Text: name + "=" + value, Recorded: true})
 	}
 	return given, nil
 }

@@ -15,7 +15,7 @@ import (
 func Language(added map[string]function.Function) []byte {
 	p := newPage("The pipeline language")
 	p.text("This page is the reference of pipeline files, one HCL file each; `mleflow validate` checks one. References between blocks make the graph, with `depends_on`. Unknown names, unexpected arguments and values of a wrong type are errors with their position in the file.")
-	p.text("A file may have 4 MiB of text nested at most 1,000 levels deep, 1,000,000 elements or 192 MiB in a value, 20,000,000 steps of evaluation, and 250,000 instances. What exceeds a limit is an error at its place.")
+	p.text("A file may have 4 MiB of text nested at most 1,000 levels deep, 1,000,000 elements or 192 MiB in a value, 20,000,000 steps of evaluation, and 250,000 instances. A heredoc may have some 7,000 lines of 60 characters; read longer texts with `file(…)`. What exceeds a limit is an error at its place.")
 	p.heading(2, "Blocks")
 	for _, b := range config.Blocks {
 		head := b.Type
@@ -50,7 +50,7 @@ func Language(added map[string]function.Function) []byte {
 		names = append(names, name+"("+paramNames(f)+")")
 	}
 	slices.Sort(names)
-	p.text("They do what they do in Terraform, with these differences. `coalesce` returns the first argument that is not null, an empty string included. `index` returns the element with a key. `lookup` needs its default. `length` takes no strings; `strlen` counts characters. `replace` takes no regular expressions; `regexreplace` does.")
+	p.text("They do what they do in Terraform, with these differences. `coalesce` returns the first argument that is not null, an empty string included. `index` returns the element with a key. `lookup` needs its default. `strlen` counts characters, as `length` of a string does. `replace` takes no regular expressions; `regexreplace` does.")
 	p.text(code(strings.Join(names, "`, `")) + ".")
 	return p.bytes()
 }
