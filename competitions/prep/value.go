@@ -173,7 +173,8 @@ func fromJSON(v pyjson.Value) (cty.Value, error) {
 	case pyjson.Object:
 		return cty.CapsuleVal(jsonType, &v), nil
 	case pyjson.Int:
-		if _, ok := v.Int(); !ok {
+		_, signed := v.Int()
+		if _, unsigned := v.Uint(); !signed && !unsigned {
 			return cty.CapsuleVal(jsonType, &v), nil
 		}
 	case pyjson.Float:

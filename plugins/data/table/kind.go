@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 )
@@ -98,6 +99,53 @@ func (v Value) Float() float64 {
 		return math.Float64frombits(v.bits)
 	}
 	return math.NaN()
+}
+
+// Exact returns a number or boolean as the first of Int64, Uint64 and Float64
+// that holds it, and any other value unchanged: values are equal to Python, as
+// members of a set are, if their Exact values are the same.
+func (v Value) Exact() Value {
+	switch v.kind {
+	case Bool:
+		v.kind = Int64
+	case Uint64:
+		if v.bits <= math.MaxInt64 {
+			v.kind = Int64
+		}
+	case Float64:
+		switch f := math.Float64frombits(v.bits); {
+		case f != math.Trunc(f):
+		case f >= -0x1p63 && f < 0x1p63:
+			return IntValue(int64(f))
+		case f >= 0x1p63 && f < 0x1p64:
+			return UintValue(uint64(f))
+		}
+	}
+	return v
+}
+
+// Compare compares two numbers or booleans by their exact values, as Python
+// does.
+func (v Value) Compare(w Value) int {
+	if v.kind != w.kind {
+		v, w = v.Exact(), w.Exact()
+	}
+	switch {
+	case v.kind != w.kind || v.kind == Float64:
+		return cmp.Compare(v.place(), w.place())
+	case v.kind == Uint64:
+		return cmp.Compare(v.bits, w.bits)
+	}
+	return cmp.Compare(int64(v.bits), int64(w.bits))
+}
+
+// place returns a double that orders the exact value among those of other
+// kinds: what is Float64 has a fraction or is beyond 64 bits.
+func (v Value) place() float64 {
+	if v.kind == Uint64 {
+		return 0x1.8p63
+	}
+	return v.Float()
 }
 
 // Bool reports whether the value is true or a number other than zero.

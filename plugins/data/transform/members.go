@@ -2,6 +2,7 @@ package transform
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
@@ -9,19 +10,35 @@ import (
 // members are the distinct values of a column or a list; integers, of
 // which there may be millions, take little memory.
 type members struct {
-	whole map[uint64]struct{}
-	other map[key]struct{}
+	lookup
+	whole map[int64]struct{}
+	other map[table.Value]struct{}
 }
 
-// memberSetOf returns the values of a column or a list.
-func memberSetOf(values Rows) (members, error) {
-	m := members{whole: map[uint64]struct{}{}, other: map[key]struct{}{}}
+// lookup says how values are found among others.
+type lookup struct{ floats bool } // whether numbers are compared as floats
+
+// key returns the same value for values that are taken for equal.
+func (l lookup) key(v table.Value) table.Value {
+	if l.floats && v.Kind().IsNumber() {
+		v = table.FloatValue(v.Float())
+	}
+	return v.Exact()
+}
+
+// memberSetOf returns the values of a column or a list to look cells of a kind up
+// in. As in pandas, numbers of different types are compared as floats, but in a
+// list only with those of int64.
+func memberSetOf(values Rows, of table.Kind) (members, error) {
+	m := members{whole: map[int64]struct{}{}, other: map[table.Value]struct{}{}}
 	switch r := values.(type) {
 	case ColumnRows:
+		m.floats = mixesNumbers(of, r.Kind())
 		for i := range r.Len() {
 			m.add(r.Value(i))
 		}
 	case ListRows:
+		m.floats = of == table.Int64 && mixesNumbers(of, arrayKind(r))
 		for _, v := range r {
 			m.add(v)
 		}
@@ -31,9 +48,21 @@ func memberSetOf(values Rows) (members, error) {
 	return m, nil
 }
 
+// mixesNumbers reports whether both kinds are of numbers, of different types.
+func mixesNumbers(a, b table.Kind) bool { return a != b && a.IsNumber() && b.IsNumber() }
+
+// arrayKind returns the kind of numpy's array of the values.
+func arrayKind(v []table.Value) table.Kind {
+	kind := table.CommonKind(v)
+	if kind == table.Mixed && !slices.ContainsFunc(v, func(x table.Value) bool { return !x.Kind().IsNumber() }) {
+		return table.Float64
+	}
+	return kind
+}
+
 func (m members) add(v table.Value) {
-	if k := keyOf(v); k.kind == table.Int64 {
-		m.whole[k.bits] = struct{}{}
+	if k := m.key(v); k.Kind() == table.Int64 {
+		m.whole[k.Int()] = struct{}{}
 	} else {
 		m.other[k] = struct{}{}
 	}
@@ -41,9 +70,9 @@ func (m members) add(v table.Value) {
 
 // has reports whether a value is one of them.
 func (m members) has(v table.Value) bool {
-	k := keyOf(v)
-	if k.kind == table.Int64 {
-		_, ok := m.whole[k.bits]
+	k := m.key(v)
+	if k.Kind() == table.Int64 {
+		_, ok := m.whole[k.Int()]
 		return ok
 	}
 	_, ok := m.other[k]
