@@ -3,6 +3,7 @@ package table
 import (
 	"cmp"
 	"math"
+	"math/big"
 	"strconv"
 )
 
@@ -52,6 +53,19 @@ func FloatValue(v float64) Value {
 		return Value{}
 	}
 	return Value{kind: Float64, bits: math.Float64bits(v)}
+}
+
+// NumberValue returns the first of Int64, Uint64 and Float64 that holds a number,
+// rounded if none does.
+func NumberValue(f *big.Float) Value {
+	if n, accuracy := f.Int64(); f.IsInt() && accuracy == big.Exact {
+		return IntValue(n)
+	}
+	if n, accuracy := f.Uint64(); f.IsInt() && accuracy == big.Exact {
+		return UintValue(n)
+	}
+	d, _ := f.Float64()
+	return FloatValue(d)
 }
 
 // BoolValue returns a Bool value.

@@ -199,7 +199,7 @@ var mapValuesVerb = Verb{
 		places, by := placesOf(from, c)
 		cells := make([]table.Value, c.Len())
 		for i := range cells {
-			if k, ok := places[by.key(c.Value(i))]; ok {
+			if k, ok := places[by.Key(c.Value(i))]; ok {
 				cells[i] = to[k]
 			}
 		}
@@ -210,7 +210,7 @@ var mapValuesVerb = Verb{
 // placesOf returns the last place of each of the values, and how to look cells of
 // the column up in them, as pandas finds them in an index: numbers as floats if
 // those of one side are, and booleans nowhere among numbers.
-func placesOf(from []table.Value, c *table.Column) (map[table.Value]int, lookup) {
+func placesOf(from []table.Value, c *table.Column) (map[table.Value]int, table.Lookup) {
 	var distinct []table.Value
 	last := map[table.Value]int{}
 	for i, v := range from {
@@ -220,12 +220,12 @@ func placesOf(from []table.Value, c *table.Column) (map[table.Value]int, lookup)
 		last[v.Exact()] = i
 	}
 	of, in := typeOf(c), typeOf(table.FromValues("", distinct))
-	places, by := map[table.Value]int{}, lookup{floats: of.IsNumber() && in.IsNumber() && (of == table.Float64 || in == table.Float64)}
+	places, by := map[table.Value]int{}, table.Lookup{Floats: of.IsNumber() && in.IsNumber() && (of == table.Float64 || in == table.Float64)}
 	if of == table.Bool && in.IsNumber() || of.IsNumber() && in == table.Bool {
 		return places, by
 	}
 	for _, v := range distinct {
-		places[by.key(v)] = last[v.Exact()]
+		places[by.Key(v)] = last[v.Exact()]
 	}
 	return places, by
 }
@@ -249,7 +249,7 @@ func joinOn(left, right *table.Table, columns []string) (*table.Table, error) {
 	}
 	both := make([]stacked, len(columns))
 	for k := range both {
-		if both[k] = (stacked{rc.Columns()[k], lc.Columns()[k]}); mixesNumbers(both[k].upper.Kind(), both[k].lower.Kind()) {
+		if both[k] = (stacked{rc.Columns()[k], lc.Columns()[k]}); table.LookupIn(both[k].upper.Kind(), both[k].lower.Kind()).Floats {
 			both[k] = stacked{upper: table.FromFloats("", both[k].upper.Floats()), lower: table.FromFloats("", both[k].lower.Floats())} // as pandas merges them
 		}
 	}

@@ -10,20 +10,9 @@ import (
 // members are the distinct values of a column or a list; integers, of
 // which there may be millions, take little memory.
 type members struct {
-	lookup
+	table.Lookup
 	whole map[int64]struct{}
 	other map[table.Value]struct{}
-}
-
-// lookup says how values are found among others.
-type lookup struct{ floats bool } // whether numbers are compared as floats
-
-// key returns the same value for values that are taken for equal.
-func (l lookup) key(v table.Value) table.Value {
-	if l.floats && v.Kind().IsNumber() {
-		v = table.FloatValue(v.Float())
-	}
-	return v.Exact()
 }
 
 // memberSetOf returns the values of a column or a list to look cells of a kind up
@@ -33,12 +22,14 @@ func memberSetOf(values Rows, of table.Kind) (members, error) {
 	m := members{whole: map[int64]struct{}{}, other: map[table.Value]struct{}{}}
 	switch r := values.(type) {
 	case ColumnRows:
-		m.floats = mixesNumbers(of, r.Kind())
+		m.Lookup = table.LookupIn(of, r.Kind())
 		for i := range r.Len() {
 			m.add(r.Value(i))
 		}
 	case ListRows:
-		m.floats = of == table.Int64 && mixesNumbers(of, arrayKind(r))
+		if of == table.Int64 {
+			m.Lookup = table.LookupIn(of, arrayKind(r))
+		}
 		for _, v := range r {
 			m.add(v)
 		}
@@ -47,9 +38,6 @@ func memberSetOf(values Rows, of table.Kind) (members, error) {
 	}
 	return m, nil
 }
-
-// mixesNumbers reports whether both kinds are of numbers, of different types.
-func mixesNumbers(a, b table.Kind) bool { return a != b && a.IsNumber() && b.IsNumber() }
 
 // arrayKind returns the kind of numpy's array of the values.
 func arrayKind(v []table.Value) table.Kind {
@@ -61,7 +49,7 @@ func arrayKind(v []table.Value) table.Kind {
 }
 
 func (m members) add(v table.Value) {
-	if k := m.key(v); k.Kind() == table.Int64 {
+	if k := m.Key(v); k.Kind() == table.Int64 {
 		m.whole[k.Int()] = struct{}{}
 	} else {
 		m.other[k] = struct{}{}
@@ -70,7 +58,7 @@ func (m members) add(v table.Value) {
 
 // has reports whether a value is one of them.
 func (m members) has(v table.Value) bool {
-	k := m.key(v)
+	k := m.Key(v)
 	if k.Kind() == table.Int64 {
 		_, ok := m.whole[k.Int()]
 		return ok
