@@ -203,6 +203,9 @@ func stableOrder(v []table.Value) []int {
 }
 
 func compareValues(x, y table.Value) int {
+	if x.Kind() == table.Int64 && y.Kind() == table.Int64 {
+		return cmp.Compare(x.Int(), y.Int())
+	}
 	rank := func(v table.Value) int {
 		switch {
 		case v.IsMissing():
