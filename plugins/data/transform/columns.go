@@ -327,7 +327,7 @@ var numberGroupsVerb = Verb{
 	},
 }
 
-// sortCodes numbers the codes of a column anew, in the order of the cells.
+// sortCodes renumbers the codes of a column in the order of its cells.
 func sortCodes(codes []int, count int, c *table.Column) {
 	groups := rowsByCode(codes, count)
 	slices.SortFunc(groups, func(a, b []int) int { return compareValues(c.Value(a[0]), c.Value(b[0])) })
