@@ -88,7 +88,7 @@ func (x *exchange) try(path string) (err error) {
 	x.event.Attempts, x.event.Diverged = answer.Attempts, answer.Diverged
 	if e := answer.Recorded; e != nil {
 		x.event.Replayed, x.event.Recording, x.event.Normalised = true, e.Sequence, answer.Normalised
-		x.held, x.charged, x.recorded = &Amount{Dollars(e.Cost), e.Tokens, 1}, answer.Charged, e.Usage
+		x.held, x.charged, x.recorded = x.recordedCost(e), answer.Charged, e.Usage
 	}
 	x.meter = x.Dialect.Usage(call.Request)
 	call.Body, call.Request.Body = nil, nil // a response may take hours
@@ -148,11 +148,7 @@ func (x *exchange) priceOf(asked *dialect.Request) (Price, error) {
 		}
 		return Price{}, &dialect.Refusal{Reason: dialect.BadRequest, Text: "The request names no model."}
 	}
-	allowed := false
-	for _, pattern := range x.Models {
-		allowed = allowed || matches(pattern, asked.Model)
-	}
-	if !allowed {
+	if !x.Allows(asked.Model) {
 		return Price{}, &dialect.Refusal{Reason: dialect.NotAllowed, Text: fmt.Sprintf("Model %q is not allowed: the pipeline's model %q lists %q in models.", asked.Model, x.Name, x.Models)}
 	}
 	if asked.Free || asked.Unmetered {

@@ -68,14 +68,8 @@ func TableDigest() string {
 // the table. A dated version that the table does not list has the price of the
 // undated model.
 func PriceOf(m *Model, name string) (Price, bool) {
-	best, ok := "", false
-	for pattern := range m.Prices {
-		if matches(pattern, name) && (!ok || len(pattern) > len(best) || len(pattern) == len(best) && pattern < best) {
-			best, ok = pattern, true
-		}
-	}
-	if ok {
-		return m.Prices[best], true
+	if own, ok := OwnPrice(m, name); ok {
+		return own, true
 	}
 	known := prices().Models[m.Provider]
 	if p, ok := known[name]; ok {
@@ -83,6 +77,17 @@ func PriceOf(m *Model, name string) (Price, bool) {
 	}
 	p, ok := known[undated(name)]
 	return p, ok
+}
+
+// OwnPrice returns the pipeline's own price of a model, if it has one.
+func OwnPrice(m *Model, name string) (Price, bool) {
+	best, ok := "", false
+	for pattern := range m.Prices {
+		if matches(pattern, name) && (!ok || len(pattern) > len(best) || len(pattern) == len(best) && pattern < best) {
+			best, ok = pattern, true
+		}
+	}
+	return m.Prices[best], ok
 }
 
 // Listed returns the price of a model by the table alone, whatever the pipeline

@@ -111,6 +111,9 @@ func (b *Bundle) Take(ctx context.Context, open *bundle.Bundle, x *bundle.Examin
 			return fmt.Errorf("%s is said to grade %q, but the pipeline says %q", rec.GradeAddress, rec.Address, row.Attempt)
 		}
 		rec.Standing = string(row.Standing)
+		if u := rec.Attempt.Usage; u != nil && row.Money != nil {
+			u.ListUSD = row.Money.ListUSD() // by the list of this mleflow
+		}
 		made := &Row{Record: rec, Bundle: b, Verdict: row, Aside: aside(row)}
 		if err := made.look(ctx, store); err != nil {
 			return fmt.Errorf("read the records of %s: %w", rec.GradeAddress, err)
