@@ -34,6 +34,10 @@ const (
 	Knowledge = "knowledge"
 )
 
+// BeyondList is the value of Prices of an attempt whose use is beyond its budget by
+// mleflow's list.
+const BeyondList = "beyond-budget-by-list"
+
 // NoneOf is the value of a condition that says that there was nothing.
 const NoneOf = "none"
 

@@ -156,16 +156,17 @@ func OwnPrices(m step.Model) (list []string) {
 		if !ok || !strings.Contains(name, "*") && !one.Allows(name) {
 			continue
 		}
-		listed, as := gateway.Listed(m.Provider, name)
-		if strings.Contains(name, "*") {
-			listed, as = gateway.Price{}, "any"
+		own.MaxInput, own.MaxOutput = 0, 0
+		text, which := applied(m, own), "any"
+		if !strings.Contains(name, "*") {
+			listed, as := gateway.Listed(m.Provider, name)
+			listed.MaxInput, listed.MaxOutput = 0, 0
+			if as != "" && text == applied(m, listed) {
+				continue
+			}
+			which = cmp.Or(as, "unlisted")
 		}
-		own.MaxInput, own.MaxOutput, listed.MaxInput, listed.MaxOutput = 0, 0, 0, 0
-		text := applied(m, own)
-		if text == applied(m, listed) {
-			continue
-		}
-		value := cmp.Or(as, "unlisted") + "@" + own.Input.String() + "/" + own.Output.String() + "usd"
+		value := which + "@" + own.Input.String() + "/" + own.Output.String() + "usd"
 		if plain := (gateway.Price{Rates: gateway.Rates{Input: own.Input, Output: own.Output}}); text != applied(m, plain) {
 			value += "~" + digest.Of([]byte(text)).String()[:8] // further prices
 		}

@@ -88,7 +88,7 @@ func (x *exchange) try(path string) (err error) {
 	x.event.Attempts, x.event.Diverged = answer.Attempts, answer.Diverged
 	if e := answer.Recorded; e != nil {
 		x.event.Replayed, x.event.Recording, x.event.Normalised = true, e.Sequence, answer.Normalised
-		x.held, x.charged, x.recorded = x.recordedCost(e), answer.Charged, e.Usage
+		x.held, x.charged, x.recorded = &Amount{Dollars(e.Cost), e.Tokens, 1}, answer.Charged, e.Usage
 	}
 	x.meter = x.Dialect.Usage(call.Request)
 	call.Body, call.Request.Body = nil, nil // a response may take hours

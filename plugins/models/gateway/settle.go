@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"github.com/mleflow/mleflow/plugins/models/dialect"
-	"github.com/mleflow/mleflow/plugins/models/transcript"
 )
 
 // reserve takes an amount from the budgets of the attempt and the run and
@@ -89,16 +88,6 @@ func (x *exchange) spent(usage *dialect.Usage, whole bool) (Amount, *dialect.Usa
 		return *x.held, nil
 	}
 	return x.estimate(whole)
-}
-
-// recordedCost returns what a recorded exchange costs: as much as when it was
-// recorded, but no less than by the prices of this model.
-func (x *exchange) recordedCost(e *transcript.Event) *Amount {
-	a := &Amount{Dollars(e.Cost), e.Tokens, 1}
-	if e.Usage != nil {
-		*a = a.most(x.cost(*e.Usage))
-	}
-	return a
 }
 
 // cost returns the cost of a usage.

@@ -25,6 +25,8 @@ type Money struct {
 	Cost      gateway.Dollars  `json:"cost_usd"`
 	List      *gateway.Dollars `json:"list_cost_usd,omitempty"`
 	Estimated gateway.Dollars  `json:"estimated_cost_usd,omitempty"`
+	// Over reports whether List is beyond a budget of cost.
+	Over bool `json:"beyond_budget_by_list,omitempty"`
 	// OwnPrices are the prices of the pipeline that its budgets counted with.
 	OwnPrices []string `json:"own_prices,omitempty"`
 }
@@ -90,6 +92,7 @@ func (r *Row) bill(t bundle.Terms, list *gateway.Dollars) {
 	}
 	m.List = &sum
 	if limit := amount(t.Budget.Cost); limit > 0 && *list > limit {
+		m.Over = true
 		r.Flags = append(r.Flags, fmt.Sprintf("its model %s had a budget of %s, and its %d tokens cost %s USD by mleflow's price list, %s USD by the attempt's own prices",
 			t.Name, t.Budget.Cost, tokens, *list, cost))
 	}
