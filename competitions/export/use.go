@@ -123,7 +123,7 @@ func Measured(by map[string]ModelUse) *Usage {
 	u := &Usage{
 		Source: grading.FromGateway, Model: strings.Join(slices.Compact(models), " "),
 		Requests: number(requests), InputTokens: number(input), CachedInputTokens: number(cached), OutputTokens: number(output),
-		CostUSD: sumOf(by, func(u ModelUse) *string { return &u.CostUSD }), EstimatedUSD: sumOf(by, func(u ModelUse) *string { return u.EstimatedUSD }),
+		CostUSD: cmp.Or(sumOf(by, func(u ModelUse) *string { return &u.CostUSD }), new(float64)), EstimatedUSD: sumOf(by, func(u ModelUse) *string { return u.EstimatedUSD }),
 		ListUSD: sumOf(by, func(u ModelUse) *string { return u.ListUSD }),
 	}
 	if u.EstimatedUSD != nil && *u.EstimatedUSD == 0 {

@@ -41,7 +41,7 @@ type Line struct {
 	// Medals and Graded count attempts.
 	Medals, Graded int
 	// Score is the mean score where there is one competition.
-	Score, Cost, Time string
+	Score, Tokens, Cost, Time string
 }
 
 // tables returns one leaderboard of all competitions, and one for each of several groups,
@@ -176,7 +176,7 @@ func (l *Line) use(b *aggregate.Board, measured map[string]*used) {
 		}
 	}
 	if told.paid > 0 {
-		l.Cost = aggregate.CostText(&told.money)
+		l.Tokens, l.Cost = aggregate.TokensText(&told.money), aggregate.CostText(&told.money)
 	}
 	if told.timed > 0 {
 		l.Time = view.Duration(time.Duration(told.seconds / float64(told.timed) * float64(time.Second)))
