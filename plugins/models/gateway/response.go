@@ -92,7 +92,7 @@ func (x *exchange) flow(sink sink, body io.Reader, control *http.ResponseControl
 func (x *exchange) Write(p []byte) (int, error) {
 	if !x.event.Gone {
 		_, err := x.w.Write(p)
-		x.event.Gone = err != nil
+		x.gone(err != nil)
 	}
 	return len(p), nil
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
 	"github.com/mleflow/mleflow/cache/leaf/progress"
@@ -23,8 +24,15 @@ var errGone = errors.New("the client has gone")
 
 // left reports whether the client has left.
 func (x *exchange) left() bool {
-	x.event.Gone = x.event.Gone || x.r.Context().Err() != nil
-	return x.event.Gone
+	left := x.event.Gone || x.r.Context().Err() != nil
+	x.gone(left)
+	return left
+}
+
+// gone records that the client has left. An error is the provider's answer even if
+// the client does not wait for its end.
+func (x *exchange) gone(is bool) {
+	x.event.Gone = x.event.Gone || is && x.event.Status < http.StatusBadRequest
 }
 
 // outlive returns the context of a request to the provider. It ends a while
