@@ -65,6 +65,7 @@ type Deps struct {
 // Kinds returns the step kinds, sorted by name.
 func Kinds(d Deps) []step.Kind {
 	pools := &modelblock.Pools{}
+	isolated, _ := d.Runtimes.Get("sandbox") // without it, packages are installed by this user
 	return []step.Kind{
 		agentrun.Kind(agentrun.Deps{Pools: pools, Catalog: d.Catalog, Judge: d.Judge, Runtimes: d.Runtimes, Auto: d.Auto, Fork: d.Fork, Self: d.Self, Forbidden: d.Forbidden, Leavable: d.Leavable}),
 		aggregate.Kind(d.Catalog),
@@ -72,10 +73,10 @@ func Kinds(d Deps) []step.Kind {
 		checksum.Kind(d.Catalog),
 		download.Kind(download.Deps{Catalog: d.Catalog, Sources: d.Sources, Adopt: d.Adopt}),
 		exec.Kind(d.Commands),
-		grade.Kind(grade.Deps{Catalog: d.Catalog, Judge: d.Judge, Offline: d.Offline}),
+		grade.Kind(grade.Deps{Catalog: d.Catalog, Judge: d.Judge, Offline: d.Offline, Sandbox: isolated}),
 		image.Kind(image.Deps{Machine: d.Builds, Private: d.Private}),
 		prepare.Kind(d.Catalog),
-		python.Kind(d.Offline),
+		python.Kind(d.Offline, isolated),
 		sketch.Kind(d.Catalog),
 		task.Kind(task.Deps{Catalog: d.Catalog, Sources: d.Sources, Adopt: d.Adopt, Mirror: d.Mirror}),
 	}
