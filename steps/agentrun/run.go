@@ -86,6 +86,9 @@ func (a *attempt) Run(ctx context.Context, env *step.Env) (out cache.Outputs, er
 			env.Note("clean up after the agent: %v", mask.Error(bad))
 		}
 	}()
+	if err := p.checkSpace(); err != nil {
+		return nil, err
+	}
 	r, err := p.setUpInTime(ctx, keys)
 	if err != nil {
 		return nil, p.mask.Error(err)
@@ -193,6 +196,7 @@ func (r *running) execute(ctx context.Context, secrets map[string]string) (*fini
 	masked := secret.NewWriter(io.MultiWriter(printed, r.env.Log), r.mask)
 	exit, err := r.watched(ctx, r.spec(secrets), masked)
 	r.gates.shut()
+	r.makeSpace()
 	if err := errors.Join(err, masked.Flush(), r.notStarted(exit)); err != nil {
 		r.points.last(ctx)
 		return nil, err
@@ -213,6 +217,8 @@ func (r *running) watched(ctx context.Context, spec executor.Spec, logs io.Write
 	watching.Go(func() { r.shots.run(watched, r.codes) })
 	watching.Go(func() { r.points.run(watched) })
 	watching.Go(func() { r.watchDisk(watched, endWith) })
+	r.deps.guard.enter(r, endWith)
+	watching.Go(func() { r.deps.guard.watch(watched, r) })
 	watching.Go(func() { r.gates.watchSubmission(watched) })
 	watching.Go(func() { r.models.watch(watched, endWith) })
 	opened := r.watchOpened()
@@ -223,6 +229,11 @@ func (r *running) watched(ctx context.Context, spec executor.Spec, logs io.Write
 	r.opens = opened()
 	stop()
 	watching.Wait()
+	if err == nil {
+		if err = r.deps.guard.blamed(r, exit.OK()); err != nil {
+			endWith(err)
+		}
+	}
 	return stopped(running, exit, err)
 }
 
