@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/crash"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/engine/step"
@@ -214,13 +215,21 @@ func (r *running) watched(ctx context.Context, spec executor.Spec, logs io.Write
 	running, endWith := context.WithCancelCause(ctx)
 	defer endWith(nil)
 	var watching sync.WaitGroup
-	watching.Go(func() { r.shots.run(watched, r.codes) })
-	watching.Go(func() { r.points.run(watched) })
-	watching.Go(func() { r.watchDisk(watched, endWith) })
 	r.deps.guard.enter(r, endWith)
-	watching.Go(func() { r.deps.guard.watch(watched, r) })
-	watching.Go(func() { r.gates.watchSubmission(watched) })
-	watching.Go(func() { r.models.watch(watched, endWith) })
+	for _, watch := range []func(){
+		func() { r.shots.run(watched, r.codes) },
+		func() { r.points.run(watched) },
+		func() { r.watchDisk(watched, endWith) },
+		func() { r.deps.guard.watch(watched, r) },
+		func() { r.gates.watchSubmission(watched) },
+		func() { r.models.watch(watched, endWith) },
+	} {
+		watching.Go(func() {
+			if err := crash.Do(func() error { watch(); return nil }); err != nil {
+				endWith(err)
+			}
+		})
+	}
 	opened := r.watchOpened()
 	exit, err := r.run(running, spec, logs)
 	if err == nil && exit.Code != 0 {
