@@ -80,6 +80,7 @@ func (a *App) Concretes() (*Parts, error) {
 			Fork:      a.Fork,
 			Forbidden: forbidden,
 			Leavable:  &a.Interrupts.attempts,
+			Free:      sched.FreeDisk,
 			Builds:    containers.Machine(),
 			Private:   []string{folder},
 			Commands:  process.New(self),
