@@ -58,6 +58,9 @@ func (p *Pipeline) Values(in Inputs) (map[string]cty.Value, diag.List) {
 		g, ok := all[name]
 		val, more := v.value(g, ok)
 		diags = append(diags, more...)
+		if g.isText && !more.HasErrors() {
+			p.give(val)
+		}
 		if !more.HasErrors() {
 			diags = append(diags, p.validate(v, val)...)
 		}
@@ -67,6 +70,17 @@ func (p *Pipeline) Values(in Inputs) (map[string]cty.Value, diag.List) {
 		values[name] = val
 	}
 	return values, diags
+}
+
+// give notes paths among the strings of a value that the user gave by the command line
+// or the environment. A file of variables may be the repository's.
+func (p *Pipeline) give(val cty.Value) {
+	_ = cty.Walk(val, func(_ cty.Path, v cty.Value) (bool, error) {
+		if v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
+			p.local.Give(v.AsString())
+		}
+		return true, nil
+	})
 }
 
 func (p *Pipeline) collect(in Inputs) (map[string]given, diag.List) {
@@ -102,7 +116,11 @@ func (p *Pipeline) assignText(all map[string]given, text string) diag.List {
 }
 
 func (p *Pipeline) assignFile(all map[string]given, path string) diag.List {
-	src, err := os.ReadFile(path)
+	read := ReadSource
+	if path == "/dev/stdin" || strings.HasPrefix(path, "/dev/fd/") { // a shell's <(…), which the user typed
+		read = os.ReadFile
+	}
+	src, err := read(path)
 	if err != nil {
 		return diag.List{diag.General("Variables file cannot be read", "-var-file: %s", err)}
 	}

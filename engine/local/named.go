@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 )
 
 // Named returns the files of the folder that are named by a word of a command:
@@ -41,7 +43,7 @@ func (f *Files) relative(name string) (string, bool) {
 		return "", false
 	}
 	real, err := filepath.EvalSymlinks(at)
-	if err != nil || !below(real, root) {
+	if err != nil || !checkout.Below(real, root) {
 		return "", false
 	}
 	rel, err := filepath.Rel(f.dir, at)

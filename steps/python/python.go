@@ -31,8 +31,9 @@ const (
 )
 
 // Kind returns the step kind "python". With offline, only packages that were fetched
-// before can be installed.
-func Kind(offline bool) step.Kind {
+// before can be installed. An environment of this machine must not contain a private
+// folder.
+func Kind(offline bool, private ...string) step.Kind {
 	found := &sync.Map{}
 	return step.Kind{
 		Name: name, Version: version,
@@ -50,7 +51,7 @@ func Kind(offline bool) step.Kind {
 			{Name: "lock", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The lock file that was used."},
 			{Name: "packages", Type: cty.Map(cty.String), Secrecy: step.Public, Doc: "The version of each package."},
 		},
-		New: func(args step.Args) (step.Step, error) { return newBuild(args, offline, found) },
+		New: func(args step.Args) (step.Step, error) { return newBuild(args, offline, found, private) },
 	}
 }
 
@@ -68,10 +69,12 @@ type build struct {
 	offline bool
 	// found holds the interpreters that this process found, by requested version.
 	found *sync.Map
+	// private are folders that no environment may contain.
+	private []string
 }
 
-func newBuild(args step.Args, offline bool, found *sync.Map) (step.Step, error) {
-	b := &build{offline: offline, found: found}
+func newBuild(args step.Args, offline bool, found *sync.Map, private []string) (step.Step, error) {
+	b := &build{offline: offline, found: found, private: private}
 	if err := args.Decode(&b.args); err != nil {
 		return nil, err
 	}
@@ -126,7 +129,7 @@ func (b *build) python() (pyenv.Interpreter, error) {
 // Fingerprint implements step.Fingerprinter. Packages are compiled for an interpreter.
 func (b *build) Fingerprint(h *digest.Hasher) error {
 	if b.args.Venv != nil {
-		list, err := pyenv.Inspect(context.Background(), *b.args.Venv)
+		list, err := pyenv.Inspect(*b.args.Venv, b.private...)
 		h.String("host venv", list.Text())
 		return err
 	}
@@ -196,7 +199,7 @@ func (b *build) builder(env *step.Env) Builder {
 
 // describe stores a description of a virtual environment of this machine.
 func (b *build) describe(ctx context.Context, env *step.Env) (cache.Outputs, error) {
-	list, err := pyenv.Inspect(ctx, *b.args.Venv)
+	list, err := pyenv.Inspect(*b.args.Venv, b.private...)
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func Shown(err error) error {
 // UsePipeline notes the competitions that a pipeline names. A file that cannot
 // be read is told of when it is loaded.
 func (l *Library) UsePipeline(path string) {
-	if src, err := os.ReadFile(path); err == nil {
+	if src, err := config.ReadSource(path); err == nil {
 		l.name(config.CompetitionFolders(path, src, nil, pipelines.Shipped))
 	}
 }
