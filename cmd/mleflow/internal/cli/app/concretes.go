@@ -59,7 +59,7 @@ func (a *App) Concretes() (*Parts, error) {
 		return nil, err
 	}
 	containers := containerd.New(containerd.Options{Self: self})
-	sandboxes := sandbox.New(sandbox.Options{Self: self, Dir: filepath.Join(folder, "sandbox")})
+	sandboxes := sandbox.New(sandbox.Options{Self: self, Dir: filepath.Join(folder, "sandbox"), Private: a.pipelineFolder()})
 	runtimes, err := a.runtimes(process.Runtime(self), sandboxes.Runtime(), containers.Runtime())
 	if err != nil {
 		return nil, err
