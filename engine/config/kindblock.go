@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/local"
@@ -103,12 +104,16 @@ type placeOf struct {
 func (p *placeOf) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	v, diags := p.Expression.Value(ctx)
 	plain, marks := v.Unmark()
-	if diags.HasErrors() || !plain.IsKnown() || plain.IsNull() || plain.Type() != cty.String || filepath.IsAbs(plain.AsString()) {
+	if diags.HasErrors() || !plain.IsKnown() || plain.IsNull() || plain.Type() != cty.String {
 		return v, diags
 	}
-	at, err := filepath.Abs(filepath.Join(p.dir, plain.AsString()))
-	if err != nil {
-		return v, append(diags, diag.Error(p.Range(), "No such folder", "%s", err))
+	at := plain.AsString()
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(p.dir, at)
+	}
+	real, err := checkout.Follow(at)
+	if own, bad := checkout.Follow(p.dir); err == nil && bad == nil && checkout.Below(own, real) {
+		return v, append(diags, diag.Error(p.Range(), "Folder contains the pipeline", "%s is or contains the pipeline's folder. Name a folder of its own, such as .venv.", at))
 	}
 	return cty.StringVal(at).WithMarks(marks), diags
 }

@@ -78,7 +78,7 @@ func Kinds(d Deps) []step.Kind {
 		grade.Kind(grade.Deps{Catalog: d.Catalog, Judge: d.Judge, Offline: d.Offline, Sandbox: isolated}),
 		image.Kind(image.Deps{Machine: d.Builds, Private: d.Private}),
 		prepare.Kind(d.Catalog),
-		python.Kind(d.Offline, isolated),
+		python.Kind(d.Offline, isolated, d.Private...),
 		sketch.Kind(d.Catalog),
 		task.Kind(task.Deps{Catalog: d.Catalog, Sources: d.Sources, Adopt: d.Adopt, Mirror: d.Mirror}),
 	}

@@ -32,8 +32,9 @@ const (
 )
 
 // Kind returns the step kind "python", which installs in the given runtime. With
-// offline, only packages that were fetched before can be installed.
-func Kind(offline bool, sandbox executor.Runtime) step.Kind {
+// offline, only packages that were fetched before can be installed. An environment of
+// this machine must not contain a private folder.
+func Kind(offline bool, sandbox executor.Runtime, private ...string) step.Kind {
 	found := &sync.Map{}
 	return step.Kind{
 		Name: name, Version: version,
@@ -51,7 +52,7 @@ func Kind(offline bool, sandbox executor.Runtime) step.Kind {
 			{Name: "lock", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The lock file that was used."},
 			{Name: "packages", Type: cty.Map(cty.String), Secrecy: step.Public, Doc: "The version of each package."},
 		},
-		New: func(args step.Args) (step.Step, error) { return newBuild(args, offline, sandbox, found) },
+		New: func(args step.Args) (step.Step, error) { return newBuild(args, offline, sandbox, found, private) },
 	}
 }
 
@@ -70,10 +71,12 @@ type build struct {
 	sandbox executor.Runtime
 	// found holds the interpreters that this process found, by requested version.
 	found *sync.Map
+	// private are folders that no environment may contain.
+	private []string
 }
 
-func newBuild(args step.Args, offline bool, sandbox executor.Runtime, found *sync.Map) (step.Step, error) {
-	b := &build{offline: offline, sandbox: sandbox, found: found}
+func newBuild(args step.Args, offline bool, sandbox executor.Runtime, found *sync.Map, private []string) (step.Step, error) {
+	b := &build{offline: offline, sandbox: sandbox, found: found, private: private}
 	if err := args.Decode(&b.args); err != nil {
 		return nil, err
 	}
@@ -141,7 +144,7 @@ func (b *build) python() (pyenv.Interpreter, error) {
 // Fingerprint implements step.Fingerprinter. Packages are compiled for an interpreter.
 func (b *build) Fingerprint(h *digest.Hasher) error {
 	if b.args.Venv != nil {
-		list, err := pyenv.Inspect(context.Background(), *b.args.Venv)
+		list, err := pyenv.Inspect(*b.args.Venv, b.private...)
 		h.String("host venv", list.Text())
 		return err
 	}
@@ -219,7 +222,7 @@ func (b *build) builder(env *step.Env) Builder {
 
 // describe stores a description of a virtual environment of this machine.
 func (b *build) describe(ctx context.Context, env *step.Env) (cache.Outputs, error) {
-	list, err := pyenv.Inspect(ctx, *b.args.Venv)
+	list, err := pyenv.Inspect(*b.args.Venv, b.private...)
 	if err != nil {
 		return nil, err
 	}

@@ -61,8 +61,8 @@ func Mounts(venv string) []executor.Mount {
 			list = append(list, executor.Mount{Host: packages, Guest: packages, ReadOnly: true})
 		}
 	}
-	if python, err := filepath.EvalSymlinks(filepath.Join(venv, "bin", "python3")); err == nil {
-		list = append(list, Interpreter{Path: python}.mounts()...)
+	if i, err := read(filepath.Join(venv, "bin", "python3")); err == nil {
+		list = append(list, i.mounts()...)
 	}
 	return list
 }

@@ -2,7 +2,6 @@ package pyenv
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -188,11 +187,10 @@ func (t *Tool) connect(spec *executor.Spec, p process) (refused func() string, e
 	}, nil
 }
 
-// mounts are the folder of the interpreter, unless the sandbox shows it anyway.
-func (i Interpreter) mounts() []executor.Mount {
-	prefix := cmp.Or(i.Prefix, filepath.Dir(filepath.Dir(i.Path)))
-	if prefix == "/usr" || strings.HasPrefix(prefix, "/usr/") {
-		return nil
+// mounts are what the interpreter needs of its installation, read-only.
+func (i Interpreter) mounts() (list []executor.Mount) {
+	for _, part := range i.Needs() {
+		list = append(list, executor.Mount{Host: part.Host, Guest: part.At, ReadOnly: true})
 	}
-	return []executor.Mount{{Host: prefix, Guest: prefix, ReadOnly: true}}
+	return list
 }

@@ -101,7 +101,7 @@ func (a *App) sandboxed(self string) (rt executor.Runtime, err error) {
 	if err != nil {
 		return rt, err
 	}
-	rt = sandbox.New(sandbox.Options{Self: self, Dir: filepath.Join(folder, "sandbox")}).Runtime()
+	rt = sandbox.New(sandbox.Options{Self: self, Dir: filepath.Join(folder, "sandbox"), Private: a.pipelineFolder()}).Runtime()
 	rt.Available = sync.OnceValue(m.SandboxHere)
 	return rt, nil
 }
