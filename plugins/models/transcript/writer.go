@@ -49,7 +49,7 @@ type Writer struct {
 // that; further ones are only counted. secrets are masked; nil masks nothing.
 // After a crash, Open continues after the last complete event.
 func Open(dir string, limit int64, secrets *secret.Set) (*Writer, error) {
-	w := &Writer{secrets: secrets.ForDocuments(), limit: limit}
+	w := &Writer{secrets: secrets, limit: limit}
 	if err := w.open(dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("open transcript: %w", err), w.Close())
 	}
