@@ -15,9 +15,13 @@ import (
 // wherever they are.
 type form struct {
 	text string
-	// wrapped means that line ends may be between its characters.
+	// wrapped means that line ends may be between its characters, but for the first
+	// ones: a stream would be held up at the end of many lines.
 	wrapped bool
 }
+
+// unwrapped is the number of first characters without line ends between them.
+const unwrapped = 4
 
 // formsOf returns the forms of a value: itself, UTF-16, hexadecimal, and base64 and
 // base32 at any offset in the encoded text. Of these it is the part that depends
@@ -35,7 +39,8 @@ func formsOf(value string) []form {
 	encoded = append(encoded, inner(value, 5, 5, base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString)...)
 	slices.Sort(encoded)
 	for _, text := range slices.Compact(encoded) {
-		forms = append(forms, form{text, true})
+		// The second is found where a line ends after the first characters.
+		forms = append(forms, form{text, true}, form{text[min(len(text), unwrapped-1):], true})
 	}
 	return forms
 }
@@ -82,7 +87,7 @@ func (f form) match(text []byte) (length int, open bool) {
 			at, done, breaks = at+n, done+len(c), 0
 		} else if text[at] == next[0] || text[at] == '+' && next[0] == ' ' {
 			at, done, breaks = at+1, done+1, 0
-		} else if n = lineEnd(text[at:], c, n); f.wrapped && done > 0 && n > 0 && breaks < 2 {
+		} else if n = lineEnd(text[at:], c, n); f.wrapped && done >= unwrapped && n > 0 && breaks < 2 {
 			at, breaks = at+n, breaks+1
 		} else {
 			return 0, open

@@ -73,9 +73,6 @@ func (s *Set) add(value string) {
 		if len(f.text) > 1 {
 			then = append(then, f.text[1])
 		}
-		if f.wrapped {
-			then = append(then, "\r\n"...)
-		}
 		if strings.HasPrefix(f.text[1:], " ") {
 			then = append(then, '+')
 		}
@@ -132,6 +129,9 @@ func (s *Set) at(text []byte) (length int, open bool) {
 	return length, open
 }
 
+// Empty reports whether the set has nothing to search for.
+func (s *Set) Empty() bool { return s == nil || s.empty }
+
 // Error returns err with its message masked. errors.Is and errors.As still
 // work.
 func (s *Set) Error(err error) error {
@@ -160,7 +160,7 @@ func (s *Set) Mask(text string) string { return string(s.Bytes([]byte(text))) }
 
 // Bytes is Mask for bytes. It may return its argument.
 func (s *Set) Bytes(text []byte) []byte {
-	if s == nil || s.empty {
+	if s.Empty() {
 		return text
 	}
 	m := masking{secrets: s}

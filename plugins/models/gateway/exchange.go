@@ -41,7 +41,9 @@ type exchange struct {
 	limit    string // name of the limit that refused the request
 	waited   time.Duration
 	meter    dialect.Meter
-	// begun reports that the client received the status.
+	// reply is the header of the response, and begun reports that the client
+	// received it.
+	reply http.Header
 	begun bool
 }
 
@@ -259,20 +261,26 @@ func (x *exchange) end(err error) {
 	if err != nil && !x.event.Gone && x.event.Failed == "" {
 		x.event.Failed = x.Secrets.Mask(err.Error())
 	}
+	if x.meter != nil && x.event.Failed == "" {
+		x.event.Failed = x.Secrets.Mask(x.meter.Failed())
+	}
+	x.account(err == nil)
+	x.event.Seconds = time.Since(x.start).Seconds()
+	x.event.Waited = x.waited.Seconds()
+	x.record.End(x.event)
+	x.release()
+}
+
+// account settles by the reported usage. whole reports that the response arrived
+// completely.
+func (x *exchange) account(whole bool) {
 	var usage *dialect.Usage
 	if x.meter != nil {
 		if u, ok := x.meter.Usage(); ok && !forNothing(x.meter) {
 			usage = &u
 		}
-		if x.event.Failed == "" {
-			x.event.Failed = x.Secrets.Mask(x.meter.Failed())
-		}
 	}
-	x.settle(x.spent(usage, err == nil), usage)
-	x.event.Seconds = time.Since(x.start).Seconds()
-	x.event.Waited = x.waited.Seconds()
-	x.record.End(x.event)
-	x.release()
+	x.settle(x.spent(usage, whole), usage)
 }
 
 // release returns the memory reserved for the request's body.
