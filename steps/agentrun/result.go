@@ -96,6 +96,9 @@ func (f *finished) result(ctx context.Context) (cache.Outputs, error) {
 	if err != nil {
 		return nil, step.Retryable(err, 0)
 	}
+	if err := f.searchLeaks(ctx, h.out); err != nil {
+		return nil, step.Retryable(err, 0)
+	}
 	h.out["transcript"] = cache.Value{Ref: said}
 	return f.values(h)
 }

@@ -214,8 +214,9 @@ type masking struct {
 	secrets *Set
 	// covered is the number of coming bytes that belong to a secret.
 	covered int
-	// shown is true when the current secret has already been replaced.
-	shown bool
+	// shown is true when the current secret has already been replaced, any when one
+	// ever was.
+	shown, any bool
 }
 
 // scan appends the bytes that can be written to dst. It returns the rest of text,
@@ -242,7 +243,7 @@ func (m *masking) scan(dst, text []byte, last bool) (out, rest []byte) {
 			dst, m.shown = append(dst, text[i]), false
 			continue
 		case !m.shown:
-			dst, m.shown = append(dst, mask...), true
+			dst, m.shown, m.any = append(dst, mask...), true, true
 		}
 		m.covered--
 	}

@@ -49,8 +49,8 @@ func Weak(value string) bool {
 	return bits(value) < float64(least)
 }
 
-// WeakText goes on a sentence that names a weak value.
-const WeakText = "is too weak to be masked: it is a placeholder, or has less than 8 characters or too few different ones, and would be found in ordinary text. If it protects something, use a longer random one."
+// WeakText says of a weak value why it is not masked.
+const WeakText = "it is too weak to be masked in logs: a placeholder, a word or a short number, which ordinary text has, too; if it protects anything, use a longer random value"
 
 // Bare reports whether a value is Weak but not empty, so that it stays readable.
 func Bare(value string) bool { return strings.TrimSpace(value) != "" && Weak(value) }

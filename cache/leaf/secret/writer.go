@@ -38,6 +38,13 @@ func (w *Writer) Flush() error {
 	return w.pass(nil, true)
 }
 
+// Masked reports whether a secret was replaced.
+func (w *Writer) Masked() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.m.any
+}
+
 func (w *Writer) pass(p []byte, last bool) error {
 	if w.m.secrets.empty {
 		if len(p) == 0 {

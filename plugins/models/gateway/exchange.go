@@ -88,7 +88,7 @@ func (x *exchange) try(path string) (err error) {
 	defer answer.Body.Close()
 	x.event.Attempts, x.event.Diverged = answer.Attempts, answer.Diverged
 	if e := answer.Recorded; e != nil {
-		x.event.Replayed, x.event.Recording, x.event.Normalised = true, e.Sequence, answer.Normalised
+		x.event.Replayed, x.event.Recording, x.event.Normalised, x.event.Masked = true, e.Sequence, answer.Normalised, e.Masked
 		x.held, x.charged = &Amount{Dollars(e.Cost), e.Tokens, 1}, answer.Charged
 	}
 	x.meter = x.Dialect.Usage(call.Request)

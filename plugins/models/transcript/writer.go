@@ -224,12 +224,13 @@ func (x *Exchange) spill() {
 	x.held = x.held[:0]
 }
 
-// End writes the exchange. It sets the event's Sequence, Request and Response.
+// End writes the exchange. It sets the event's Sequence, Request, Response and Masked.
 // x must not be used afterwards.
 func (x *Exchange) End(e Event) {
 	_ = x.masked.Flush()
 	x.spill()
 	e.Sequence, e.Request, e.Response = x.sequence, x.request, x.response
+	e.Masked = e.Masked || x.masked.Masked()
 	line, err := json.Marshal(e)
 	w := x.w
 	w.mu.Lock()

@@ -79,7 +79,7 @@ func checkEnd(plain io.Reader) error {
 	}
 }
 
-func decompress(r io.Reader, format Format) (io.Reader, func(), error) {
+func decompress(r io.Reader, format Format, limits ...zstd.DOption) (io.Reader, func(), error) {
 	switch format {
 	case TarGzip:
 		z, err := gzip.NewReader(r)
@@ -88,33 +88,13 @@ func decompress(r io.Reader, format Format) (io.Reader, func(), error) {
 		}
 		return z, func() { _ = z.Close() }, nil
 	case TarZstd:
-		z, err := zstd.NewReader(r, zstd.WithDecoderMaxWindow(maxDictionary))
+		z, err := zstd.NewReader(r, append([]zstd.DOption{zstd.WithDecoderMaxWindow(maxDictionary)}, limits...)...)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%w: %w", ErrFormat, err)
 		}
 		return z, z.Close, nil
 	}
 	return r, func() {}, nil
-}
-
-// maxWindow limits the memory of a decoder that Decompress returns.
-const maxWindow = 128 << 20
-
-// Decompress returns the plain bytes of a file that begins as gzip or zstd does, and
-// nil for any other. done ends the decoder.
-func Decompress(r *bufio.Reader) (plain io.Reader, done func(), err error) {
-	head, _ := r.Peek(4)
-	switch {
-	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		return decompress(r, TarGzip)
-	case bytes.Equal(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		z, err := zstd.NewReader(r, zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderConcurrency(1))
-		if err != nil {
-			return nil, nil, fmt.Errorf("%w: %w", ErrFormat, err)
-		}
-		return z, z.Close, nil
-	}
-	return nil, func() {}, nil
 }
 
 // tarFile reads an archive's bytes from the start, in large pieces, and can

@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -12,9 +11,6 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
-
-// maxUnpacked is how much is searched of the plain bytes of a compressed file.
-const maxUnpacked = 4 << 30
 
 var errLeak = errors.New("it contains the value of a secret")
 
@@ -32,7 +28,8 @@ func (l *leaks) refuse(ctx context.Context, id digest.ContentID) string {
 	if known || l.secrets.Empty() {
 		return why
 	}
-	switch err := l.search(ctx, id); {
+	open := func() (io.ReadCloser, error) { return l.store.Open(ctx, id) }
+	switch err := archive.Search(open, l.secrets); {
 	case errors.Is(err, secret.ErrFound):
 		why = errLeak.Error()
 	case err != nil:
@@ -40,39 +37,4 @@ func (l *leaks) refuse(ctx context.Context, id digest.ContentID) string {
 	}
 	l.why[id] = why
 	return why
-}
-
-// search returns secret.ErrFound if a file, or what it is compressed of, has a
-// secret.
-func (l *leaks) search(ctx context.Context, id digest.ContentID) error {
-	for _, unpack := range []bool{false, true} {
-		r, err := l.store.Open(ctx, id)
-		if err != nil {
-			return err
-		}
-		err = searchIn(r, l.secrets, unpack)
-		if err = errors.Join(err, r.Close()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// searchIn searches the bytes that r has, or with unpack those of which a compressed
-// file is made. What cannot be decompressed is not compressed.
-func searchIn(r io.Reader, secrets *secret.Set, unpack bool) error {
-	guard, from := secret.NewGuard(secrets), bufio.NewReaderSize(r, 256<<10)
-	if !unpack {
-		_, err := io.Copy(guard, from)
-		return err
-	}
-	plain, done, err := archive.Decompress(from)
-	if err != nil || plain == nil {
-		return nil
-	}
-	defer done()
-	if _, err = io.Copy(guard, io.LimitReader(plain, maxUnpacked)); errors.Is(err, secret.ErrFound) {
-		return err
-	}
-	return nil
 }
