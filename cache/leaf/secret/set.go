@@ -27,7 +27,7 @@ type Set struct {
 
 // New returns a Set of the values that are not Weak. A value is masked without
 // surrounding white space in all its forms, whatever characters of it are escaped,
-// and so are the lines of a value that has several, if they look like parts of a key.
+// and so are the words of a value of several lines that look like parts of a key.
 func New(values ...string) *Set { return newSet(values, Weak) }
 
 // With returns the secrets of s and those of more values.
@@ -45,20 +45,27 @@ func newSet(values []string, weak func(string) bool) *Set {
 			continue
 		}
 		s.add(v)
-		for line := range strings.Lines(v) {
-			if line = strings.TrimSpace(line); line != v && keyLine(line) {
-				s.add(line)
+		if strings.Contains(v, "\n") {
+			for word := range strings.FieldsSeq(v) {
+				if word, ok := keyWord(word); ok {
+					s.add(word)
+				}
 			}
 		}
 	}
 	return s
 }
 
-// keyLine reports whether a line of a longer secret is worth hiding by itself: it
-// has capital and small letters and digits, unlike the lines that many files share.
-func keyLine(line string) bool {
-	has := func(is func(rune) bool) bool { return strings.ContainsFunc(line, is) }
-	return len(line) >= 2*shortest && has(unicode.IsUpper) && has(unicode.IsLower) && has(unicode.IsDigit) && !Weak(line)
+// keyWord returns a word of a secret of several lines without quotes, and whether it
+// is worth hiding by itself: a line of a key or a value in JSON, but not a name or an
+// address, which files of other people share.
+func keyWord(word string) (string, bool) {
+	if strings.HasSuffix(word, ":") || strings.Contains(word, "://") {
+		return "", false
+	}
+	word = strings.Trim(word, `"',`)
+	has := func(is func(rune) bool) bool { return strings.ContainsFunc(word, is) }
+	return word, len(word) >= 2*shortest && has(unicode.IsLetter) && has(unicode.IsDigit) && !Weak(word)
 }
 
 // add adds the forms of a value to the index.
