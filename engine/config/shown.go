@@ -63,7 +63,7 @@ func (p *Pipeline) CheckSensitive(values map[string]cty.Value) (diags diag.List)
 	for _, v := range p.Variables {
 		if value, given := values[v.Name]; v.Sensitive && given && slices.ContainsFunc(texts(value), secret.Bare) {
 			diags = append(diags, diag.Warning(v.Range, "Sensitive value too weak to be masked",
-				"The value of variable %q stays readable where the same text is: %s. Plans and records do not show it.", v.Name, secret.WeakText))
+				"The value of variable %q stays readable wherever the same text is; %s. Plans and records do not show it.", v.Name, secret.WeakText))
 		}
 	}
 	return diags

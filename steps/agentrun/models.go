@@ -85,20 +85,30 @@ func (a *attempt) eachSecret(secrets, keys map[string]string, fn func(of string,
 func (a *attempt) warnWeak(env *step.Env, secrets, keys map[string]string) {
 	a.eachSecret(secrets, keys, func(of string, ref secret.Ref, value string) {
 		if ref.Later() && secret.Bare(value) {
-			env.Warn(of + ": " + secret.WeakText)
+			env.Warn(unmasked(of))
 		}
 	})
 }
 
-// Missing implements step.Wanting. It lists empty secrets and model keys, those that
-// cannot be masked, and a program that the agent's sandbox does not show.
+// Unmasked implements step.Unmasking.
+func (a *attempt) Unmasked() (list []string) {
+	a.eachSecret(nil, nil, func(of string, ref secret.Ref, _ string) {
+		if ref.Bare() {
+			list = append(list, unmasked(of))
+		}
+	})
+	return list
+}
+
+func unmasked(of string) string { return "not masked in logs: " + of + "; " + secret.WeakText }
+
+// Missing implements step.Wanting. It lists empty secrets and model keys, and a program
+// that the agent's sandbox does not show.
 func (a *attempt) Missing() (list []string) {
 	who := a.args.Agent
 	a.eachSecret(nil, nil, func(of string, ref secret.Ref, _ string) {
 		if why := ref.Missing(); why != "" {
 			list = append(list, of+": "+why)
-		} else if ref.Bare() {
-			list = append(list, of+": "+secret.WeakText)
 		}
 	})
 	if a.args.Runtime != Auto {

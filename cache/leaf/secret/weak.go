@@ -50,7 +50,7 @@ func Weak(value string) bool {
 }
 
 // WeakText says of a weak value why it is not masked.
-const WeakText = "it is too weak to be masked in logs: a placeholder, a word or a short number, which ordinary text has, too; if it protects anything, use a longer random value"
+const WeakText = "it is too weak, a placeholder, a word or a short number that ordinary text has, too; if it protects anything, use a longer random value"
 
 // Bare reports whether a value is Weak but not empty, so that it stays readable.
 func Bare(value string) bool { return strings.TrimSpace(value) != "" && Weak(value) }
