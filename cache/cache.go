@@ -137,6 +137,9 @@ type Tries struct {
 	GPU string `json:"gpu,omitempty"`
 	// Resumes is how often the attempt went on from a checkpoint.
 	Resumes int `json:"resumes,omitempty"`
+	// SecretIn are the names of the outputs that have the value of a secret, sorted and
+	// separated by spaces.
+	SecretIn string `json:"secret_in,omitempty"`
 }
 
 // Final returns r if it is a final result, otherwise nil.

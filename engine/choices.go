@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/lockfile"
@@ -15,7 +16,7 @@ func (r *run) warnChosen() {
 	for _, n := range r.pl.nodes {
 		if !n.cached() {
 			r.warnChoices(n.plan.Choices)
-			for _, text := range n.plan.Missing {
+			for _, text := range slices.Concat(n.plan.Missing, n.plan.Unmasked) {
 				r.warnChoices([]step.Choice{{Warning: text}})
 			}
 		}

@@ -30,6 +30,8 @@ type decision struct {
 	// missing lists its requirements that this machine does not meet. It is
 	// empty if there is a record.
 	missing []string
+	// unmasked lists its secrets that cannot be masked.
+	unmasked []string
 	// onLoss is what becomes of it if its machine is lost.
 	onLoss string
 	// copies lists its copies and spending its possible spending. Both are
@@ -77,6 +79,7 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 		d.provisional = rec
 	}
 	d.fields, d.spending, d.missing = h.Fields(), spendingOf(c.Step), e.lacks(inst, c.Step)
+	d.unmasked = step.Unmasked(c.Step)
 	if here {
 		d.estimate, d.copies = estimate(c.Step, inst), e.copiesOf(ctx, c.Step)
 	}

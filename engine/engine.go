@@ -105,6 +105,7 @@ func (e *Engine) expand(p *config.Pipeline, diags diag.List, in config.Inputs) (
 		return prog, diags
 	}
 	prog.Variables, prog.hidden = p.Shown(values), p.Hidden(values)
+	diags = append(diags, p.CheckSensitive(values)...)
 	graph, more := p.Expand(values)
 	if diags = append(diags, more...); diags.HasErrors() {
 		return prog, diags

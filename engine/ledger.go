@@ -58,7 +58,7 @@ func (r *run) open() error {
 		return err
 	}
 	c := r.e.opts.Capacity
-	o.Info.Argv, o.Info.Version, o.Info.Started, o.Info.Resumed = r.opts.Args, r.e.opts.Version, r.started, r.resumed
+	o.Info.Argv, o.Info.Version, o.Info.Started, o.Info.Resumed = r.p.Pipeline.HideSensitive(r.opts.Args), r.e.opts.Version, r.started, r.resumed
 	o.Info.CPUs, o.Info.MemoryBytes, o.Info.GPUs, o.About = c.CPUs, c.MemoryBytes, c.Devices, r.opts.About
 	r.journal, err = r.e.opts.Ledger.Begin(o)
 	if err != nil {

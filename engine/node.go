@@ -68,6 +68,7 @@ func (n *node) decide(d *decision) {
 	n.decision, n.plan.Choices = d, d.choices
 	if d.record == nil {
 		n.estimate, n.copies, n.plan.Spending, n.plan.Missing = d.estimate, d.copies, d.spending, d.missing
+		n.plan.Unmasked = d.unmasked
 		n.plan.OnLoss = d.onLoss
 	}
 }

@@ -159,6 +159,9 @@ func (r *run) publish(ctx context.Context) {
 		if err == nil && ref.IsZero() {
 			continue // its step did not succeed
 		}
+		if err == nil && !pub.Private {
+			err = checkLeaks(r.p, pub, ref)
+		}
 		var state publish.State
 		if err == nil {
 			state, err = r.put(ctx, pub, target(pub, ref))
@@ -170,6 +173,22 @@ func (r *run) publish(ctx context.Context) {
 		}
 		r.sink.Emit(ev)
 	}
+}
+
+// checkLeaks refuses to publish outputs that have the value of a secret.
+func checkLeaks(p *Program, pub *config.Publication, ref cache.Ref) error {
+	instances := []int{pub.Instance}
+	if pub.Output != nil {
+		instances = p.OutputInstances(pub.Output)
+	}
+	for _, i := range instances {
+		for _, name := range step.ConditionValues(p.Conditions(i), step.SecretIn) {
+			if v, has := p.Outputs(i)[name]; has && (v.Ref == ref || pub.Output == nil && pub.Name == "") {
+				return fmt.Errorf("the value of a secret is in the output %s; replace the secret and run the attempt again, or write private = true to read it yourself", name)
+			}
+		}
+	}
+	return nil
 }
 
 // publishEvery is the interval between reports of a publication's progress.

@@ -47,6 +47,21 @@ func TestClass(t *testing.T) {
 	}
 }
 
+// TestSecretFound names attempts that left a secret, which stay in their class.
+func TestSecretFound(t *testing.T) {
+	clean, leaky := set("isolation=sandbox task=own"), set("isolation=sandbox task=own secret_in=code secret_in=submission")
+	if got := Described(clean, leaky); got != "sandbox, 1 with a secret in what was left" {
+		t.Errorf("described as %q", got)
+	}
+	if Class(clean) != Class(leaky) {
+		t.Errorf("classes %q and %q", Class(clean), Class(leaky))
+	}
+	notes := strings.Join(Notes([]Attempts{{"a", [][]string{clean, leaky}}}), " ")
+	if !strings.Contains(notes, "Secret found: 1 of 2 attempts of a left the value of a secret in what they made (code, submission).") {
+		t.Errorf("notes %s", notes)
+	}
+}
+
 // TestCheckClass takes and refuses selections.
 func TestCheckClass(t *testing.T) {
 	for _, good := range []string{"", "any", "time=24h gpus=1", "tries=2", "isolation=none"} {

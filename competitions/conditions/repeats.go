@@ -10,11 +10,14 @@ import (
 )
 
 // Repeats says, of attempts, how often one was run at most, if that was more than once,
-// and how many do not count, some because they are forks.
+// how many do not count, some because they are forks, and how many have a secret in what
+// they left.
 type Repeats struct {
 	Tries    int `json:"tries,omitempty"`
 	NotFinal int `json:"not_final,omitempty"`
 	Forked   int `json:"forked,omitempty"`
+	// Leaked counts the attempts with the value of a secret in an output.
+	Leaked int `json:"secret_found,omitempty"`
 }
 
 // RepeatsOf finds the repeats of attempts with conditions.
@@ -28,6 +31,9 @@ func RepeatsOf(sets ...[]string) (r Repeats) {
 		}
 		if IsFork(set) {
 			r.Forked++
+		}
+		if len(step.ConditionValues(set, step.SecretIn)) > 0 {
+			r.Leaked++
 		}
 	}
 	return r
@@ -44,6 +50,9 @@ func (r Repeats) String() (text string) {
 	if r.Forked > 0 {
 		text += fmt.Sprintf(", %d forked", r.Forked)
 	}
+	if r.Leaked > 0 {
+		text += fmt.Sprintf(", %d with a secret in what was left", r.Leaked)
+	}
 	return text
 }
 
@@ -55,6 +64,10 @@ func (r Repeats) notes(a Attempts) (notes []string) {
 	}
 	if r.Forked > 0 {
 		notes = append(notes, fmt.Sprintf("Forked: %d of %d attempts of %s began from a checkpoint of another attempt. They do not count.", r.Forked, len(a.Sets), a.Agent))
+	}
+	if r.Leaked > 0 {
+		outputs := strings.Join(step.ConditionValues(step.UnionConditions(a.Sets...), step.SecretIn), ", ")
+		notes = append(notes, fmt.Sprintf("Secret found: %d of %d attempts of %s left the value of a secret in what they made (%s). Bundles leave that out.", r.Leaked, len(a.Sets), a.Agent, outputs))
 	}
 	if n := r.NotFinal - r.Forked; n > 0 {
 		causes := strings.Join(step.ConditionValues(step.UnionConditions(a.Sets...), step.Provisional), ", ")

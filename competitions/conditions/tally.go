@@ -29,12 +29,13 @@ func (t Tally) Shown() string {
 	return Shown(t.sets...) + rehearsed(t.sets) + Repeats{Forked: RepeatsOf(t.sets...).Forked}.String()
 }
 
-// String describes the isolation of the attempts, beginning with those that had none.
+// String describes the isolation of the attempts, beginning with those that had none, and
+// counts those that left a secret.
 func (t Tally) String() string {
 	if len(t.sets) == 0 {
 		return "there are no attempts"
 	}
-	return cmp.Or(t.NotIsolated("were not isolated"), t.Shown())
+	return cmp.Or(t.NotIsolated("were not isolated"), t.Shown()) + Repeats{Leaked: RepeatsOf(t.sets...).Leaked}.String()
 }
 
 // NotIsolated counts the attempts without isolation, with the given verb: "6 of 6

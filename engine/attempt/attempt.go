@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
@@ -67,6 +68,7 @@ func (a *Attempt) Run(ctx context.Context) (rec *cache.Record, err error) {
 		Limits: a.Args.Limits, Devices: a.Devices, RunID: a.RunID,
 		Provisional: func(cause, why string) { tries.Provisional, tries.Why = cause, why },
 		Resumed:     func(times int) { tries.Resumes = times },
+		SecretIn:    func(outputs []string) { tries.SecretIn = strings.Join(outputs, " ") },
 	})
 	if err == nil {
 		err = CheckOutputs(a.Kind, outputs)

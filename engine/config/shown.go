@@ -4,9 +4,13 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/mleflow/mleflow/cache/leaf/secret"
+	"github.com/mleflow/mleflow/engine/diag"
 )
 
 // Shown returns the values of variables as strings that may be stored: a string as
@@ -50,19 +54,49 @@ func (p *Pipeline) Hidden(values map[string]cty.Value) []string {
 	}
 	var hidden []string
 	for _, v := range all {
-		if !v.ContainsMarked() {
-			continue
+		if v.ContainsMarked() {
+			hidden = append(hidden, texts(v)...)
 		}
-		plain, _ := v.UnmarkDeep()
-		_ = cty.Walk(plain, func(_ cty.Path, v cty.Value) (bool, error) {
-			if v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
-				hidden = append(hidden, v.AsString())
-			}
-			return true, nil
-		})
 	}
 	slices.Sort(hidden)
 	return slices.Compact(hidden)
+}
+
+// texts returns the known strings in a value, at any depth.
+func texts(v cty.Value) (list []string) {
+	plain, _ := v.UnmarkDeep()
+	_ = cty.Walk(plain, func(_ cty.Path, v cty.Value) (bool, error) {
+		if v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
+			list = append(list, v.AsString())
+		}
+		return true, nil
+	})
+	return list
+}
+
+// CheckSensitive warns of sensitive variables with values that cannot be masked.
+func (p *Pipeline) CheckSensitive(values map[string]cty.Value) (diags diag.List) {
+	for _, v := range p.Variables {
+		if value, given := values[v.Name]; v.Sensitive && given && slices.ContainsFunc(texts(value), secret.Bare) {
+			diags = append(diags, diag.Warning(v.Range, "Sensitive value too weak to be masked",
+				"The value of variable %q stays readable wherever the same text is; %s. Plans and records do not show it.", v.Name, secret.WeakText))
+		}
+	}
+	return diags
+}
+
+// HideSensitive returns arguments of the command line without the values that they
+// give to sensitive variables.
+func (p *Pipeline) HideSensitive(args []string) []string {
+	shown := slices.Clone(args)
+	for i, arg := range shown {
+		flag, _ := strings.CutPrefix(strings.TrimLeft(arg, "-"), "var=")
+		name, _, assigns := strings.Cut(flag, "=")
+		if v := p.Variables[name]; assigns && v != nil && v.Sensitive {
+			shown[i] = strings.TrimSuffix(arg, strings.TrimPrefix(flag, name+"=")) + "***"
+		}
+	}
+	return shown
 }
 
 // Text formats a known value without marks: a string as it is, anything else in

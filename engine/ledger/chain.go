@@ -91,7 +91,6 @@ func (l *Link) Commitment() digest.ContentID {
 
 // Declaration returns the Declared link of a run, without run and time.
 func (o *Opening) Declaration() Link {
-	docs := o.Secrets.ForDocuments()
 	l := Link{Type: Declared}
 	for _, address := range o.Counted {
 		l.Steps = append(l.Steps, Mark(address))
@@ -102,7 +101,7 @@ func (o *Opening) Declaration() Link {
 		h.String("variable "+name, string(o.Info.Variables[name]))
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Sources)) {
-		id := digest.Of(docs.Bytes(o.Sources[name]))
+		id := digest.Of(o.Secrets.Bytes(o.Sources[name]))
 		if h.Content("file "+name, id); name == filepath.Base(o.Info.Pipeline) {
 			l.Text = id
 		}

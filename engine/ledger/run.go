@@ -151,7 +151,7 @@ func (r *Run) create(tmp string, o Opening) (err error) {
 		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 			return err
 		}
-		if err := os.WriteFile(to, r.secrets.ForDocuments().Bytes(text), 0o666); err != nil {
+		if err := os.WriteFile(to, r.secrets.Bytes(text), 0o666); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // No file of a run has a secret, and all of them can still be read, even if
 // the secret is a piece of JSON's syntax.
 func TestNoSecretIsWritten(t *testing.T) {
-	for _, value := range []string{"s3cr3t-token", `quo"te\d`, "1", `":""`, `,"kind":`} {
+	for _, value := range []string{"s3cr3t-token", `quo"te\d`, `","address":"`, `,"kind":`} {
 		l := New(t.TempDir())
 		r := begin(t, l, Opening{
 			Info:    Info{Argv: []string{"-var", "token=" + value}},
@@ -41,9 +41,6 @@ func TestNoSecretIsWritten(t *testing.T) {
 		if text := readLog(t, p.logPath("step.exec.a", 1)); text != "before *** after" {
 			t.Errorf("%q: log %q", value, text)
 		}
-		if value == "1" {
-			continue // is in times, too
-		}
 		if p.Info.Argv[1] != "token=***" || s.Steps[0].Error != "401 for ***" {
 			t.Errorf("%q: argv %q, error %q", value, p.Info.Argv, s.Steps[0].Error)
 		}
@@ -63,5 +60,19 @@ func TestNoSecretIsWritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// What cannot be a credential stays readable: it may be any word of a pipeline.
+func TestWeakValuesStay(t *testing.T) {
+	l := New(t.TempDir())
+	r := begin(t, l, Opening{
+		Info: Info{Argv: []string{"apply", "none.hcl"}}, Sources: map[string][]byte{"none.hcl": []byte(`reduction = "none"`)}, Secrets: secret.New("none", "1", "1082"),
+	})
+	r.Close()
+	p := find(t, l, r.ID())
+	sources, err := p.Sources()
+	if got := string(sources["none.hcl"]); err != nil || got != `reduction = "none"` || p.Info.Argv[1] != "none.hcl" {
+		t.Errorf("sources %s, argv %q, %v", got, p.Info.Argv, err)
 	}
 }

@@ -57,6 +57,9 @@ type Step struct {
 	// Missing lists known requirements of the step that this machine does not
 	// meet. It is empty for a cached step.
 	Missing []string `json:"missing,omitempty"`
+	// Unmasked lists the secrets of the step that cannot be masked, because they are
+	// words. It is empty for a cached step.
+	Unmasked []string `json:"unmasked,omitempty"`
 	// OnLoss says what becomes of the step if its machine is lost; "" means that it
 	// starts from the beginning.
 	OnLoss string `json:"on_loss,omitempty"`

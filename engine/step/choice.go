@@ -33,6 +33,18 @@ func Missing(s Step) []string {
 	return nil
 }
 
+// Unmasking is implemented by steps with secrets that cannot be masked. Unmasked
+// returns half a sentence for each.
+type Unmasking interface{ Unmasked() []string }
+
+// Unmasked returns the secrets of a step that cannot be masked.
+func Unmasked(s Step) []string {
+	if u, ok := s.(Unmasking); ok {
+		return u.Unmasked()
+	}
+	return nil
+}
+
 // Durable is implemented by steps that can survive the loss of their machine. OnLoss
 // says how, as half a sentence, or "" if they start from the beginning.
 type Durable interface{ OnLoss() string }

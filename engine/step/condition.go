@@ -66,12 +66,14 @@ func hashConditions(h *digest.Hasher, set []string) {
 
 // The keys of conditions that follow from the tries at an action: the number of
 // runs up to its result, the cause why the result is not final, the models of the
-// GPUs, and how often the attempt went on from a checkpoint.
+// GPUs, how often the attempt went on from a checkpoint, and the outputs that a
+// secret was found in.
 const (
 	Tries       = "tries"
 	Provisional = "provisional"
 	GPU         = "gpu"
 	Resumes     = "resumes"
+	SecretIn    = "secret_in"
 )
 
 // TriesConditions returns the conditions that follow from the tries at an
@@ -88,6 +90,9 @@ func TriesConditions(t cache.Tries) (set []string) {
 	}
 	if t.Resumes > 0 {
 		set = append(set, Resumes+"="+strconv.Itoa(t.Resumes))
+	}
+	for output := range strings.FieldsSeq(t.SecretIn) {
+		set = append(set, SecretIn+"="+output)
 	}
 	return set
 }
@@ -114,6 +119,6 @@ func IsCondition(label string) bool { return strings.HasPrefix(label, conditionL
 func Pinned(fields []digest.Field) []digest.Field {
 	return slices.DeleteFunc(slices.Clone(fields), func(f digest.Field) bool {
 		key, ok := strings.CutPrefix(f.Label, conditionLabel)
-		return ok && (key == Tries || key == Provisional || key == GPU || key == Resumes)
+		return ok && (key == Tries || key == Provisional || key == GPU || key == Resumes || key == SecretIn)
 	})
 }

@@ -51,6 +51,9 @@ type Env struct {
 	// Resumed says how often the attempt has gone on from a checkpoint. It is a
 	// condition of the result.
 	Resumed func(times int)
+	// SecretIn names the outputs that have the value of a secret, a condition of the
+	// result.
+	SecretIn func(outputs []string)
 	// Limits are the instance's limits. Devices are the names of the GPUs
 	// leased to it.
 	Limits  Limits

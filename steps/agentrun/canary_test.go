@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/steps/agentrun"
 )
 
 // canaries are the values of three secrets, one for each way to give one, and
@@ -71,7 +73,8 @@ func absent(t *testing.T, where, text string) {
 	}
 }
 
-// TestCanaries sees that no byte of what an attempt leaves has a secret.
+// TestCanaries sees that nothing that people read of an attempt has a secret, that what
+// the agent left is as it left it, and that the result says where secrets are.
 func TestCanaries(t *testing.T) {
 	b := newBench(t)
 	args := values(b, t, canaryAgent(t, printCanaries+`
@@ -83,30 +86,23 @@ func TestCanaries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	agents := []string{"code", "code_snapshots", "logs", "snapshots", "submission"}
+	if diff := cmp.Diff(agents, b.SecretIn()); diff != "" {
+		t.Errorf("outputs with a secret: %s", diff)
+	}
 	for name, value := range out {
 		absent(t, "record of "+name, string(value.JSON))
-		if value.Ref.IsZero() {
-			continue
+		if !value.Ref.IsZero() && !slices.Contains(agents, name) {
+			absent(t, "content of "+name, b.Text(t, value.Ref))
 		}
-		absent(t, "content of "+name, b.Text(t, value.Ref))
-		if value.Ref.Kind != cache.Tree {
-			continue
+	}
+	for _, name := range []string{"submission", "logs", "code"} {
+		files, lines := b.Files(t, out[name].Ref), canaries[1]+"\n"+canaries[2]
+		if files["dir-"+canaries[0]+"/"+canaries[3]] != "inside\n" || files["***-x"] != "2\n" || !strings.HasSuffix(files["split"], "x"+canaries[0]) ||
+			!strings.HasPrefix(files["submission.csv"], "id "+canaries[0]+"\n"+lines+"\n"+canaries[3]+"\n") {
+			t.Errorf("%s is not what the agent left: %.2000q", name, fmt.Sprint(files))
 		}
-		err := tree.Walk(t.Context(), b.Store, value.Ref, func(path string, e tree.Entry) error {
-			absent(t, "name in "+name, path)
-			absent(t, name+"/"+path, b.Text(t, e.Ref()))
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		files := b.Files(t, value.Ref)
-		if name == "snapshots" || name == "code_snapshots" || name == "transcript" {
-			continue
-		}
-		if files["dir-***/***"] != "inside\n" || files["***-x"] != "2\n" || !strings.HasPrefix(files["submission.csv"], "id ***\n") || !strings.HasSuffix(files["split"], "x***") {
-			t.Errorf("%s lacks a file with its name masked: %.2000q", name, fmt.Sprint(files))
-		}
+		absent(t, "output", files[agentrun.OutputLog])
 	}
 	for name, holds := range map[string]string{"network_log": `"host":"***.example.com"`, "validation_log": `"sha256":`} {
 		if text := b.Text(t, out[name].Ref); !strings.Contains(text, holds) {
@@ -128,10 +124,37 @@ func TestCanaries(t *testing.T) {
 		t.Fatal(err)
 	}
 	notes := strings.Join(left.LeftOut, "\n")
-	for _, want := range []string{"code/link-***: a symbolic link", "logs/***-pipe-***: a named pipe", "submission/***-x: something of that name is there already"} {
+	for _, want := range []string{"code/link-***: a symbolic link", "logs/***-pipe-***: a named pipe"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("what was left out lacks %q:\n%s", want, notes)
 		}
+	}
+}
+
+// TestWeakSecrets sees that a secret that is a word changes nothing, and that the plan
+// names it without its value.
+func TestWeakSecrets(t *testing.T) {
+	b := newBench(t)
+	t.Setenv("PIN_SOURCE", "1082")
+	agent := who([]string{"/bin/sh", "-c", `echo id,1082 | tee $SUBMISSION_DIR/submission.csv $CODE_DIR/1082.py; echo "$PIN $WORD"`}, map[string]cty.Value{"secrets": cty.MapVal(map[string]cty.Value{
+		"PIN": cty.StringVal("env:PIN_SOURCE"), "WORD": cty.StringVal("command:echo none"),
+	})})
+	args := values(b, t, agent)
+	out, err := b.Run(t, args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, submission := b.Files(t, out["code"].Ref), b.Files(t, out["submission"].Ref)
+	if code["1082.py"] != "id,1082\n" || submission["submission.csv"] != "id,1082\n" || b.SecretIn() != nil || !strings.Contains(b.Log(), "1082 none") {
+		t.Errorf("code %q, submission %q, secret in %q, log %s", code, submission, b.SecretIn(), b.Log())
+	}
+	s, err := b.Kind.New(b.Args(t, args))
+	if err != nil {
+		t.Fatal(err)
+	}
+	planned, ran := strings.Join(step.Unmasked(s), "\n"), strings.Join(b.Warnings(), "\n")
+	if !strings.Contains(planned, `secret PIN of agent "`) || !strings.Contains(planned, "too weak") || strings.Contains(planned+ran, "1082") || strings.Contains(planned, "WORD") || !strings.Contains(ran, "secret WORD") {
+		t.Errorf("the plan says %q, the run %q", planned, ran)
 	}
 }
 

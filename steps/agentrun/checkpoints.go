@@ -379,7 +379,7 @@ func (c *checkpoints) read(ctx context.Context, clone func(*os.File) *os.File, t
 	}
 	defer home.Close()
 	h := &harvester{
-		store: c.env.Store, mask: c.mask.ForDocuments(), budget: c.durable.limit, live: true, memo: c.memo, tries: tries, clone: clone,
+		store: c.env.Store, mask: c.mask, budget: c.durable.limit, live: true, memo: c.memo, tries: tries, clone: clone,
 		details: &checkpoint.Details{}, taken: func(int64) {},
 	}
 	b := tree.NewBuilder(c.env.Store)

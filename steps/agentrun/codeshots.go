@@ -61,7 +61,7 @@ func (c *codeSnapshots) take(ctx context.Context) error {
 		return err
 	}
 	defer home.Close()
-	h := &harvester{store: c.env.Store, mask: c.mask.ForDocuments(), budget: left, live: true, taken: func(int64) {}}
+	h := &harvester{store: c.env.Store, mask: c.mask, budget: left, live: true, taken: func(int64) {}}
 	var b tree.Builder
 	if _, err := h.harvest(ctx, home, kept{name: "code", caps: codeCaps}, &b); err != nil {
 		return err

@@ -68,7 +68,6 @@
 // has changed is kept at the same times.
 //
 // Secrets are resolved when the agent starts. They are in no key and no record. Package
-// secret masks their values in printed output and in harvested files, including file
-// names. If masking makes two names equal, the second file is left out. Values shorter
-// than four bytes are masked only in printed output.
+// secret masks their values in printed output. Harvested files stay as they are; where
+// one has a secret, the record says in which output.
 package agentrun

@@ -106,9 +106,8 @@ type folder struct {
 	b    *tree.Builder
 	// below is put before the paths in the tree: the folder's name in a checkpoint.
 	below string
-	// has are the files and dirs the folders that were taken, by their paths
-	// with secrets masked.
-	has, dirs map[string]bool
+	// has are the files and links that were taken.
+	has map[string]bool
 }
 
 // kept is a folder of an agent's home to harvest.
@@ -127,7 +126,7 @@ func (h *harvester) harvest(ctx context.Context, home *os.Root, k kept, b *tree.
 	if h.began.IsZero() {
 		h.began = time.Now()
 	}
-	f := &folder{harvester: h, kept: k, b: b, has: map[string]bool{}, dirs: map[string]bool{}}
+	f := &folder{harvester: h, kept: k, b: b, has: map[string]bool{}}
 	if h.details != nil {
 		f.below = name + "/"
 	}
@@ -230,11 +229,11 @@ func (f *folder) entry(ctx context.Context, path string, depth int) error {
 		if !f.live {
 			unlock(f.root, path, info)
 		}
-		if err := f.addDir(path); err != nil {
+		if err := f.b.AddDir(f.below + path); err != nil {
 			f.note("%s/%s: %v", f.name, path, err)
 			return nil
 		}
-		f.details.File(f.below+f.mask.Mask(path), info)
+		f.details.File(f.below+path, info)
 		return f.walk(ctx, path, depth+1)
 	case info.Mode()&fs.ModeSymlink != 0 && f.details != nil:
 		f.link(path)
@@ -278,7 +277,7 @@ func (f *folder) file(ctx context.Context, path string) error {
 		f.note("%s/%s: %v", f.name, path, err)
 		return nil
 	}
-	f.details.File(f.below+f.mask.Mask(path), info)
+	f.details.File(f.below+path, info)
 	return nil
 }
 
@@ -295,7 +294,7 @@ func (f *folder) postponed(path string, src *os.File, info fs.FileInfo) bool {
 		return false
 	}
 	f.caps.bytes -= info.Size()
-	f.details.File(f.below+f.mask.Mask(path), info)
+	f.details.File(f.below+path, info)
 	f.later = append(f.later, func(ctx context.Context) error {
 		defer clone.Close()
 		ref, err := f.put(ctx, clone)
@@ -337,42 +336,19 @@ func (f *folder) content(ctx context.Context, path string, src *os.File, info fs
 // link records a link, which is not followed.
 func (f *folder) link(path string) {
 	target, err := f.root.Readlink(path)
-	name := f.mask.Mask(path)
-	switch {
-	case err != nil:
+	if err != nil {
 		f.note("%s/%s: %v", f.name, path, err)
-	case f.has[name] || f.dirs[name]:
-		f.note("%s/%s: %v", f.name, path, errTaken)
-	default:
-		f.has[name] = true
-		f.details.Link(f.below+name, f.mask.Mask(target))
+		return
 	}
+	f.has[path] = true
+	f.details.Link(f.below+path, target)
 }
 
-// errTaken means that masking secrets made two names equal.
-var errTaken = errors.New("something of that name is there already")
-
 func (f *folder) add(path string, ref cache.Ref, executable bool) error {
-	path = f.mask.Mask(path)
-	if f.has[path] || f.dirs[path] {
-		return errTaken
-	}
 	if err := f.b.Add(f.below+path, ref, executable); err != nil {
 		return err
 	}
 	f.has[path] = true
-	return nil
-}
-
-func (f *folder) addDir(path string) error {
-	path = f.mask.Mask(path)
-	if f.has[path] {
-		return errTaken
-	}
-	if err := f.b.AddDir(f.below + path); err != nil {
-		return err
-	}
-	f.dirs[path] = true
 	return nil
 }
 
@@ -388,17 +364,14 @@ func (f *folder) open(path string) (*os.File, error) {
 	return src, err
 }
 
+// put stores the bytes of a file as they are.
 func (f *folder) put(ctx context.Context, src io.Reader) (cache.Ref, error) {
 	in, err := f.store.Ingest(ctx, "")
 	if err != nil {
 		return cache.Ref{}, err
 	}
 	defer in.Close()
-	w := secret.NewWriter(in, f.mask)
-	if _, err := cache.Copy(ctx, w, src); err != nil {
-		return cache.Ref{}, err
-	}
-	if err := w.Flush(); err != nil {
+	if _, err := cache.Copy(ctx, in, src); err != nil {
 		return cache.Ref{}, err
 	}
 	return in.Commit(ctx, cache.Ref{})

@@ -61,26 +61,59 @@ func (a *attempt) Spending() (all []step.Spending) {
 	return all
 }
 
+// eachSecret calls fn with each secret of the agent and each key of its models: what it
+// is, its reference, and its value if it is among those.
+func (a *attempt) eachSecret(secrets, keys map[string]string, fn func(of string, ref secret.Ref, value string)) {
+	who := a.args.Agent
+	call := func(of, at, value string) {
+		if ref, err := secret.ParseRef(at); err == nil {
+			fn(of, ref, value)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(who.Secrets)) {
+		call(fmt.Sprintf("secret %s of agent %q", name, who.Name), who.Secrets[name], secrets[name])
+	}
+	for _, m := range who.Models {
+		if modelblock.Live(m) {
+			call(fmt.Sprintf("key of model %q", m.Name), m.Key.Ref, keys[m.Name])
+		}
+	}
+}
+
+// warnWeak warns of secrets that cannot be masked and whose values the plan did not
+// know.
+func (a *attempt) warnWeak(env *step.Env, secrets, keys map[string]string) {
+	a.eachSecret(secrets, keys, func(of string, ref secret.Ref, value string) {
+		if ref.Later() && secret.Bare(value) {
+			env.Warn(unmasked(of))
+		}
+	})
+}
+
+// Unmasked implements step.Unmasking.
+func (a *attempt) Unmasked() (list []string) {
+	a.eachSecret(nil, nil, func(of string, ref secret.Ref, _ string) {
+		if ref.Bare() {
+			list = append(list, unmasked(of))
+		}
+	})
+	return list
+}
+
+func unmasked(of string) string { return "not masked in logs: " + of + "; " + secret.WeakText }
+
 // Missing implements step.Wanting. It lists empty secrets and model keys, and a program
 // that the agent's sandbox does not show.
 func (a *attempt) Missing() (list []string) {
 	who := a.args.Agent
-	add := func(of, at string) {
-		if ref, err := secret.ParseRef(at); err == nil && ref.Missing() != "" {
-			list = append(list, of+": "+ref.Missing())
+	a.eachSecret(nil, nil, func(of string, ref secret.Ref, _ string) {
+		if why := ref.Missing(); why != "" {
+			list = append(list, of+": "+why)
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(who.Secrets)) {
-		add(fmt.Sprintf("secret %s of agent %q", name, who.Name), who.Secrets[name])
-	}
+	})
 	if a.args.Runtime != Auto {
 		if err := a.args.hostProgram(a.runtime); err != nil {
 			list = append(list, fmt.Sprintf("agent %q cannot start: %v", who.Name, err))
-		}
-	}
-	for _, m := range who.Models {
-		if modelblock.Live(m) {
-			add(fmt.Sprintf("key of model %q", m.Name), m.Key.Ref)
 		}
 	}
 	return list

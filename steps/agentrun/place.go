@@ -28,8 +28,11 @@ import (
 type place struct {
 	*attempt
 	*clock
-	env    *step.Env
-	mask   *secret.Set
+	env *step.Env
+	// secrets are those of the agent and its models' keys. mask has the virtual keys,
+	// too, which are worth nothing elsewhere.
+	secrets, mask *secret.Set
+
 	phases *phases
 	dirs   layout
 	// id identifies the agent on this machine.
@@ -55,7 +58,7 @@ type place struct {
 }
 
 func (a *attempt) place(env *step.Env, mask *secret.Set) *place {
-	p := &place{attempt: a, env: env, mask: mask, room: math.MaxInt64, phases: &phases{tell: env.Phase, gpus: gpusOf(env.Devices)}}
+	p := &place{attempt: a, env: env, secrets: mask, mask: mask, room: math.MaxInt64, phases: &phases{tell: env.Phase, gpus: gpusOf(env.Devices)}}
 	p.clock = &clock{given: env.Limits.Timeout, pausable: pausable(a.args.Agent.Models), paused: func() time.Duration { return p.models.paused() }}
 	p.dirs = a.layoutIn(env.WorkDir)
 	p.points = &checkpoints{resumption: resumption{place: p}, memo: checkpoint.NewMemo()}

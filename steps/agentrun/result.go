@@ -96,6 +96,9 @@ func (f *finished) result(ctx context.Context) (cache.Outputs, error) {
 	if err != nil {
 		return nil, step.Retryable(err, 0)
 	}
+	if err := f.searchLeaks(ctx, h.out); err != nil {
+		return nil, step.Retryable(err, 0)
+	}
 	h.out["transcript"] = cache.Value{Ref: said}
 	return f.values(h)
 }
@@ -110,7 +113,7 @@ func (p *place) harvest(ctx context.Context, printed cache.Ref) (harvested, erro
 		return done, fmt.Errorf("harvest: %w", err)
 	}
 	defer home.Close()
-	h := &harvester{store: p.env.Store, mask: p.mask.ForDocuments(), budget: min(p.storable(), p.room), taken: p.phases.taken}
+	h := &harvester{store: p.env.Store, mask: p.mask, budget: min(p.storable(), p.room), taken: p.phases.taken}
 	for _, name := range []string{"submission", "logs", "code"} {
 		var b tree.Builder
 		k := kept{name: name, caps: keptCaps}

@@ -79,6 +79,7 @@ func (a *attempt) Run(ctx context.Context, env *step.Env) (out cache.Outputs, er
 		return nil, err
 	}
 	mask := secret.New(slices.Concat(slices.Collect(maps.Values(secrets)), slices.Collect(maps.Values(keys)))...)
+	a.warnWeak(env, secrets, keys)
 	p := a.place(env, mask)
 	defer func() {
 		// The results are in the store. The next clean-up finds the folders that could

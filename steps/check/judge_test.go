@@ -211,7 +211,8 @@ func TestJudgeFails(t *testing.T) {
 	}{
 		"prose":        {server: &modeltest.Server{Answer: text("I found nothing.")}, want: "cannot be used", retry: true},
 		"no answers":   {server: &modeltest.Server{Answer: text(`{"answers":[]}`)}, want: "is not answered", retry: true},
-		"overloaded":   {server: &modeltest.Server{Answer: opinion(nil), Fault: func(*modeltest.Ask) modeltest.Fault { return modeltest.Fault{Status: 529, Text: "busy " + canary} }}, want: "529", retry: true},
+		"overloaded":   {server: &modeltest.Server{Answer: opinion(nil), Fault: func(*modeltest.Ask) modeltest.Fault { return modeltest.Fault{Status: 529, Text: "busy"} }}, want: "529", retry: true},
+		"repeats":      {server: &modeltest.Server{Answer: opinion(nil), Fault: func(*modeltest.Ask) modeltest.Fault { return modeltest.Fault{Status: 400, Text: "no " + canary} }}, want: "repeats the provider's key", retry: true},
 		"reset":        {server: &modeltest.Server{Answer: opinion(nil), Fault: func(*modeltest.Ask) modeltest.Fault { return modeltest.Fault{Reset: true} }}, want: "did not answer", retry: true},
 		"cut":          {server: &modeltest.Server{Answer: opinion(nil), Fault: func(*modeltest.Ask) modeltest.Fault { return modeltest.Fault{Cut: 200} }}, want: "failed with status 200", retry: true},
 		"short":        {server: &modeltest.Server{Answer: opinion(nil), Fault: func(*modeltest.Ask) modeltest.Fault { return modeltest.Fault{Cut: 200, Short: true} }}, want: "", retry: true},

@@ -38,6 +38,7 @@ type Bench struct {
 	warnings []string
 	cause    string
 	resumes  int
+	secretIn []string
 	told     []step.Progress
 }
 
@@ -179,6 +180,11 @@ func (b *Bench) env(dir string) *step.Env {
 			defer b.mu.Unlock()
 			b.resumes = times
 		},
+		SecretIn: func(outputs []string) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.secretIn = outputs
+		},
 		Warn: func(text string) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -287,6 +293,13 @@ func (b *Bench) Resumes() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.resumes
+}
+
+// SecretIn returns the outputs of the last result that have a secret.
+func (b *Bench) SecretIn() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.secretIn
 }
 
 // Provisional returns the reason why the last result was not final, as "cause: why", or

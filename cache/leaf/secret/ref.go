@@ -75,6 +75,24 @@ func (r Ref) Missing() string {
 	return ""
 }
 
+// Bare reports whether the value is Bare, as far as a variable or a regular file says
+// it.
+func (r Ref) Bare() bool {
+	switch r.source {
+	case "env":
+		return Bare(os.Getenv(r.name))
+	case "file":
+		if info, err := os.Stat(r.name); err == nil && info.Mode().IsRegular() {
+			data, err := readFile(r.name)
+			return err == nil && Bare(string(data))
+		}
+	}
+	return false
+}
+
+// Later reports whether only a command has the value.
+func (r Ref) Later() bool { return r.source == "command" }
+
 func withoutLineEnd(data []byte) string { return strings.TrimRight(string(data), "\r\n") }
 
 func readFile(path string) ([]byte, error) {

@@ -5,46 +5,30 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // mask replaces the value of a secret.
 const mask = "***"
 
-// Set is a set of values that must not be written. The nil *Set masks nothing.
+// Set is a set of values that people must not read. The nil *Set masks nothing.
 // It may be used by several goroutines.
 type Set struct {
-	// given are the values as they were passed in; values are the strings to search
-	// for.
-	given  []string
-	values []string
-	by     [256][]string // values by their first byte
-	// long are the secrets that are masked in documents; nil means all of them.
-	long *Set
+	// given are the values as they were passed in.
+	given []string
+	// by are the forms to search for by their first byte.
+	by [256][]form
+	// pairs are the two bytes, as a bit each, that a form may begin with, and firsts
+	// the first of them. Most places of a text are not looked at any further.
+	pairs  [1 << 16 / 64]uint64
+	firsts [256]bool
+	empty  bool
 }
 
-// shortest is the length of the shortest value that is masked in documents.
-const shortest = 4
-
-// encoded is the length of the shortest value whose encodings are masked.
-const encoded = 8
-
-// New returns a Set of the given values. A value is masked as it is, without
-// surrounding white space (files end with a newline), as it is written within
-// JSON and, if it has several lines, each line of at least eight characters. A
-// value of at least eight bytes is also masked in all its Spellings. Empty
-// values are ignored. Values of less than four bytes are masked in the output
-// of steps but not in documents (the journal, the files that a step keeps),
-// where masking would make times and numbers unreadable.
-func New(values ...string) *Set {
-	s := newSet(values)
-	s.given = slices.Clone(values)
-	if short := func(v string) bool { return len(v) < shortest }; slices.ContainsFunc(s.values, short) {
-		s.long = newSet(slices.DeleteFunc(slices.Clone(values), short))
-		s.long.values = slices.DeleteFunc(s.long.values, short)
-		s.long.index()
-	}
-	return s
-}
+// New returns a Set of the values that are not Weak. A value is masked without
+// surrounding white space in all its forms, whatever characters of it are escaped,
+// and so are the words of a value of several lines that look like parts of a key.
+func New(values ...string) *Set { return newSet(values, Weak) }
 
 // With returns the secrets of s and those of more values.
 func (s *Set) With(values ...string) *Set {
@@ -54,54 +38,106 @@ func (s *Set) With(values ...string) *Set {
 	return New(append(slices.Clone(s.given), values...)...)
 }
 
-func newSet(values []string) *Set {
-	s := &Set{}
+func newSet(values []string, weak func(string) bool) *Set {
+	s := &Set{given: slices.Clone(values), empty: true}
 	for _, v := range values {
+		if v = strings.TrimSpace(v); weak(v) {
+			continue
+		}
 		s.add(v)
-		s.add(strings.TrimSpace(v))
-		if lines := strings.Split(v, "\n"); len(lines) > 1 {
-			for _, line := range lines {
-				if line = strings.TrimSpace(line); len(line) >= 8 {
-					s.add(line)
+		if strings.Contains(v, "\n") {
+			for word := range strings.FieldsSeq(v) {
+				if word, ok := keyWord(word); ok {
+					s.add(word)
 				}
 			}
 		}
 	}
-	slices.Sort(s.values)
-	s.values = slices.Compact(s.values)
-	s.index()
 	return s
 }
 
-// index sorts the values by their first byte.
-func (s *Set) index() {
-	s.by = [256][]string{}
-	for _, v := range s.values {
-		s.by[v[0]] = append(s.by[v[0]], v)
+// keyWord returns a word of a secret of several lines without quotes, and whether it
+// is worth hiding by itself: a line of a key or a value in JSON, but not a name or an
+// address, which files of other people share.
+func keyWord(word string) (string, bool) {
+	if strings.HasSuffix(word, ":") || strings.Contains(word, "://") {
+		return "", false
+	}
+	word = strings.Trim(word, `"',`)
+	has := func(is func(rune) bool) bool { return strings.ContainsFunc(word, is) }
+	return word, len(word) >= 2*shortest && has(unicode.IsLetter) && has(unicode.IsDigit) && !Weak(word)
+}
+
+// add adds the forms of a value to the index.
+func (s *Set) add(value string) {
+	for n, f := range formsOf(value) {
+		if f.text == "" || n > 0 && len(f.text) < shortest || slices.Contains(s.by[f.text[0]], f) {
+			continue
+		}
+		first := f.text[0]
+		s.by[first], s.empty = append(s.by[first], f), false
+		then := []byte(`%\`)
+		if len(f.text) > 1 {
+			then = append(then, f.text[1])
+		}
+		if strings.HasPrefix(f.text[1:], " ") {
+			then = append(then, '+')
+		}
+		for _, c := range then {
+			s.pair(first, c)
+		}
+		s.pair('%', "0123456789abcdef"[first>>4])
+		s.pair('%', "0123456789ABCDEF"[first>>4])
+		for _, c := range []byte("xuU") {
+			s.pair('\\', c)
+		}
+		for c, plain := range simple {
+			if plain[0] == first {
+				s.pair('\\', c)
+			}
+		}
 	}
 }
 
-func (s *Set) add(v string) {
-	if v == "" {
-		return
-	}
-	s.values = append(s.values, v, inJSON(v, false), inJSON(v, true))
-	if len(v) >= encoded {
-		s.values = append(s.values, Spellings(v)...)
-	}
+func (s *Set) pair(first, second byte) {
+	at := uint(first)<<8 | uint(second)
+	s.pairs[at/64] |= 1 << (at % 64)
+	s.firsts[first] = true
 }
 
-// inJSON returns the part between the quotes of a string in JSON, with or
-// without escapes for HTML's special characters.
-func inJSON(v string, html bool) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(html)
-	if err := enc.Encode(v); err != nil {
-		return v // does not happen: every string can be encoded
+// next returns the first place of text from i on where a form may begin.
+func (s *Set) next(text []byte, i int) int {
+	for ; i+1 < len(text); i++ {
+		if at := uint(text[i])<<8 | uint(text[i+1]); s.pairs[at/64]>>(at%64)&1 != 0 {
+			return i
+		}
 	}
-	return strings.TrimSuffix(strings.TrimPrefix(b.String(), `"`), "\"\n")
+	if i < len(text) && !s.firsts[text[i]] {
+		i++
+	}
+	return i
 }
+
+// at returns the length of the longest form that text begins with, and whether more
+// text could make it longer.
+func (s *Set) at(text []byte) (length int, open bool) {
+	try := func(forms []form) {
+		for _, f := range forms {
+			n, more := f.match(text)
+			length, open = max(length, n), open || more
+		}
+	}
+	try(s.by[text[0]])
+	if c, n, partial := unescape(text); partial {
+		open = true
+	} else if n > 0 && c[0] != text[0] {
+		try(s.by[c[0]])
+	}
+	return length, open
+}
+
+// Empty reports whether the set has nothing to search for.
+func (s *Set) Empty() bool { return s == nil || s.empty }
 
 // Error returns err with its message masked. errors.Is and errors.As still
 // work.
@@ -131,7 +167,7 @@ func (s *Set) Mask(text string) string { return string(s.Bytes([]byte(text))) }
 
 // Bytes is Mask for bytes. It may return its argument.
 func (s *Set) Bytes(text []byte) []byte {
-	if s == nil || len(s.values) == 0 {
+	if s.Empty() {
 		return text
 	}
 	m := masking{secrets: s}
@@ -139,19 +175,8 @@ func (s *Set) Bytes(text []byte) []byte {
 	return out
 }
 
-// ForDocuments returns the secrets without those that are too short for
-// documents.
-func (s *Set) ForDocuments() *Set {
-	if s != nil && s.long != nil {
-		return s.long
-	}
-	return s
-}
-
-// JSON masks the strings in a JSON document, which stays valid. It does not
-// mask values that are too short for documents.
+// JSON masks the strings in a JSON document, which stays valid.
 func (s *Set) JSON(doc []byte) []byte {
-	s = s.ForDocuments()
 	if bytes.Equal(s.Bytes(doc), doc) {
 		return doc
 	}
@@ -196,15 +221,24 @@ type masking struct {
 	secrets *Set
 	// covered is the number of coming bytes that belong to a secret.
 	covered int
-	// shown is true when the current secret has already been replaced.
-	shown bool
+	// shown is true when the current secret has already been replaced, any when one
+	// ever was.
+	shown, any bool
 }
 
 // scan appends the bytes that can be written to dst. It returns the rest of text,
 // which may be the beginning of a secret. With last, there is no rest.
 func (m *masking) scan(dst, text []byte, last bool) (out, rest []byte) {
-	for i := range text {
-		if m.secrets.by[text[i]] != nil {
+	for i := 0; i < len(text); i++ {
+		if m.covered == 0 {
+			if next := m.secrets.next(text, i); next > i {
+				dst, m.shown, i = append(dst, text[i:next]...), false, next
+			}
+			if i == len(text) {
+				break
+			}
+		}
+		if m.secrets.firsts[text[i]] {
 			length, open := m.secrets.at(text[i:])
 			if open && !last {
 				return dst, text[i:]
@@ -216,25 +250,9 @@ func (m *masking) scan(dst, text []byte, last bool) (out, rest []byte) {
 			dst, m.shown = append(dst, text[i]), false
 			continue
 		case !m.shown:
-			dst, m.shown = append(dst, mask...), true
+			dst, m.shown, m.any = append(dst, mask...), true, true
 		}
 		m.covered--
 	}
 	return dst, nil
-}
-
-// at returns the length of the longest secret that text begins with, and
-// whether more text could make it longer.
-func (s *Set) at(text []byte) (length int, open bool) {
-	for _, v := range s.by[text[0]] {
-		switch {
-		case len(v) <= len(text):
-			if string(text[:len(v)]) == v {
-				length = max(length, len(v))
-			}
-		case v[:len(text)] == string(text):
-			open = true
-		}
-	}
-	return length, open
 }

@@ -19,7 +19,7 @@ type Writer struct {
 // NewWriter returns a writer in front of w.
 func NewWriter(w io.Writer, s *Set) *Writer {
 	if s == nil {
-		s = &Set{}
+		s = New()
 	}
 	return &Writer{w: w, m: masking{secrets: s}}
 }
@@ -38,8 +38,15 @@ func (w *Writer) Flush() error {
 	return w.pass(nil, true)
 }
 
+// Masked reports whether a secret was replaced.
+func (w *Writer) Masked() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.m.any
+}
+
 func (w *Writer) pass(p []byte, last bool) error {
-	if len(w.m.secrets.values) == 0 {
+	if w.m.secrets.empty {
 		if len(p) == 0 {
 			return nil
 		}

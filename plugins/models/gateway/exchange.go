@@ -42,7 +42,9 @@ type exchange struct {
 	limit    string // name of the limit that refused the request
 	waited   time.Duration
 	meter    dialect.Meter
-	// begun reports that the client received the status.
+	// reply is the header of the response, and begun reports that the client
+	// received it.
+	reply http.Header
 	begun bool
 }
 
@@ -87,7 +89,7 @@ func (x *exchange) try(path string) (err error) {
 	defer answer.Body.Close()
 	x.event.Attempts, x.event.Diverged = answer.Attempts, answer.Diverged
 	if e := answer.Recorded; e != nil {
-		x.event.Replayed, x.event.Recording, x.event.Normalised = true, e.Sequence, answer.Normalised
+		x.event.Replayed, x.event.Recording, x.event.Normalised, x.event.Masked = true, e.Sequence, answer.Normalised, e.Masked
 		x.held, x.charged, x.recorded = &Amount{Dollars(e.Cost), e.Tokens, 1}, answer.Charged, e.Usage
 	}
 	x.meter = x.Dialect.Usage(call.Request)
@@ -264,24 +266,30 @@ func (x *exchange) end(err error) {
 	if err != nil && !x.event.Gone && x.event.Failed == "" {
 		x.event.Failed = x.Secrets.Mask(err.Error())
 	}
+	if x.meter != nil && x.event.Failed == "" {
+		x.event.Failed = x.Secrets.Mask(x.meter.Failed())
+	}
+	x.account(err == nil)
+	x.event.Seconds = time.Since(x.start).Seconds()
+	x.event.Waited = x.waited.Seconds()
+	x.record.End(x.event)
+	x.release()
+}
+
+// account settles by the reported usage. whole reports that the response arrived
+// completely.
+func (x *exchange) account(whole bool) {
 	var usage *dialect.Usage
 	if x.meter != nil {
 		if u, ok := x.meter.Usage(); ok && !forNothing(x.meter) && x.credible(u) {
 			usage = &u
 		}
-		if x.event.Failed == "" {
-			x.event.Failed = x.Secrets.Mask(x.meter.Failed())
-		}
 		if by := x.meter.Progress().Model; by != x.event.Asked {
 			x.event.Answered = x.Secrets.Mask(by)
 		}
 	}
-	spent, estimate := x.spent(usage, err == nil)
+	spent, estimate := x.spent(usage, whole)
 	x.settle(spent, usage, estimate)
-	x.event.Seconds = time.Since(x.start).Seconds()
-	x.event.Waited = x.waited.Seconds()
-	x.record.End(x.event)
-	x.release()
 }
 
 // release returns the memory reserved for the request's body.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"io/fs"
@@ -147,7 +148,6 @@ func faults() []fault {
 		w.Header().Set("X-Echo", r.Header.Get("Authorization"))
 		fmt.Fprintf(w, "you are %s\nusage 3 4\n", r.Header.Get("Authorization"))
 	}
-	stars := strings.Repeat("*", len(realKey))
 	z := zip("hello\n", "usage 3 4\n")
 	return []fault{
 		{name: "no fault", providers: one(ok), status: 200, body: good, cost: reportedCost, requests: 1},
@@ -219,12 +219,25 @@ func faults() []fault {
 		{name: "gzip that is none", accept: "gzip", providers: one(encoded("gzip", parts(0, good))), status: 200, body: good, cost: wholeCost, requests: 1, failed: "ended before"},
 		{name: "encoding that nobody asked for", accept: "br", providers: one(encoded("br", parts(0, "\x0b\x02\x80"))), status: 200, body: "\x0b\x02\x80", cost: wholeCost, requests: 1, failed: "ended before"},
 		// Keys.
-		{name: "repeats the key", providers: one(echo), status: 200, body: "you are Bearer " + stars + "\nusage 3 4\n", cost: reportedCost, requests: 1},
-		{name: "repeats the key in parts", providers: one(parts(time.Second, "you are "+realKey[:7], realKey[7:9], realKey[9:]+"\nusage 3 4\n")), status: 200, body: "you are " + stars + "\nusage 3 4\n", cost: reportedCost, requests: 1},
-		{name: "repeats the key in gzip", accept: "gzip", providers: one(encoded("gzip", parts(0, zip("you are ", realKey, "\nusage 3 4\n")...))), status: 200, body: "gzip:you are !unexpected EOF", cost: wholeCost, requests: 1, failed: "repeats the key"},
+		{name: "repeats the key in a header", providers: one(echo), status: 502, cost: reportedCost, requests: 1, failed: "repeats"},
+		{name: "repeats the key in parts", providers: one(parts(time.Second, "you are "+realKey[:7], realKey[7:9], realKey[9:]+"\nusage 3 4\n")), status: 200, body: "you are !", cost: reportedCost, requests: 1, failed: "repeats"},
+		{name: "repeats the key at once", providers: one(parts(0, "you are "+realKey+"\nusage 3 4\n")), status: 502, cost: reportedCost, requests: 1, failed: "repeats"},
+		{name: "repeats the key in base64", providers: one(parts(0, "you are "+base64.StdEncoding.EncodeToString([]byte("Bearer "+realKey))+"\nusage 3 4\n")), status: 502, cost: reportedCost, requests: 1, failed: "repeats"},
+		{name: "repeats the key in an event", providers: one(events(parts(time.Second, "you are ", realKey+"\nusage 3 4\n"))), status: 200, body: "you are !", cost: reportedCost, requests: 1, failed: "repeats"},
+		{name: "repeats the key in gzip", accept: "gzip", providers: one(encoded("gzip", parts(0, zip("you are ", realKey, "\nusage 3 4\n")...))), status: 200, body: "gzip:you are !unexpected EOF", cost: reportedCost, requests: 1, failed: "repeats"},
+		{name: "repeats the key in parts of gzip", accept: "gzip", providers: one(encoded("gzip", parts(0, zip("you are "+realKey[:9], realKey[9:], "\nusage 3 4\n")...))), status: 502, cost: reportedCost, requests: 1, failed: "repeats"},
+		{name: "begins the key in gzip", accept: "gzip", providers: one(encoded("gzip", parts(0, zip("you are "+realKey[:9], " and no more", "\nusage 3 4\n")...))), status: 200, body: "gzip:you are " + realKey[:9] + " and no more\nusage 3 4\n", cost: reportedCost, requests: 1},
 		{name: "repeats the key in an error", providers: one(func(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "no such key: "+r.Header.Get("Authorization"), http.StatusUnauthorized)
-		}), status: 401, body: "no such key: Bearer " + stars + "\n", requests: 1},
+		}), status: 502, requests: 1, failed: "repeats"},
+	}
+}
+
+// events says that a response is a stream of events.
+func events(h http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		h(w, r)
 	}
 }
 

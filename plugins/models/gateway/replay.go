@@ -86,6 +86,8 @@ func (r *Replay) Do(ctx context.Context, call *Call) (*Reply, error) {
 	}
 	if e := found.Event; r.onMiss == Resume && (e.Gone || e.Cut || e.Failed != "" || !found.Whole()) {
 		return r.missed(ctx, call, errInterrupted)
+	} else if r.onMiss == Resume && e.Masked {
+		return r.missed(ctx, call, errMasked)
 	}
 	body, err := found.Response()
 	if err != nil {
@@ -128,6 +130,10 @@ func (r *Replay) missed(ctx context.Context, call *Call, miss error) (*Reply, er
 	}
 	return reply, err
 }
+
+// errMasked explains why a request is sent again whose response was recorded without
+// a secret that was in it: the agent would get another one than before.
+var errMasked = errors.New("the response of the earlier try had a secret, which is not recorded")
 
 // errInterrupted explains why a request that an earlier try recorded is sent
 // again.

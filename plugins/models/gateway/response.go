@@ -5,9 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"net/http"
+	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/secret"
+	"github.com/mleflow/mleflow/plugins/models/dialect"
 	"github.com/mleflow/mleflow/plugins/sandbox/service"
 )
 
@@ -26,34 +31,62 @@ func keptHeaders(h http.Header) map[string]string {
 	return out
 }
 
-// pass forwards a reply as it arrives. Each piece is written and flushed before
-// more is read, so that a slow client slows the provider down.
+// pass forwards a reply as it arrives, byte for byte. Each piece is written and
+// flushed before more is read, so that a slow client slows the provider down. A reply
+// that repeats the provider's key is not changed: it is refused, or cut if it began.
 func (x *exchange) pass(answer *Reply) error {
-	header := x.w.Header()
-	for name, values := range answer.Header {
-		for _, v := range values {
-			header.Add(name, x.Secrets.Mask(v))
-		}
-	}
+	header := answer.Header.Clone()
 	service.DropHop(header, "Set-Cookie", "Alt-Svc", "Strict-Transport-Security")
-	if _, ok := header["Content-Type"]; !ok {
-		header["Content-Type"] = nil // prevents a guess by net/http
+	x.event.Status, x.event.Headers, x.reply = answer.Status, keptHeaders(header), header
+	sink, control := x.sink(header), http.NewResponseController(x.w)
+	if strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") && !x.repeatsKey(header) {
+		x.begin() // its first event may take minutes
+		_ = control.Flush()
 	}
-	x.event.Status, x.event.Headers = answer.Status, keptHeaders(header)
-	x.begun = true
-	x.w.WriteHeader(answer.Status)
-	control := http.NewResponseController(x.w)
-	_ = control.Flush()
-
-	sink := x.sink(answer.Header)
 	err := x.flow(sink, answer.Body, control)
 	if done := sink.end(); err == nil {
 		err = done
 	}
-	if err == nil && answer.Status < http.StatusMultipleChoices && !x.meter.Done() && x.meter.Failed() == "" {
-		x.event.Failed = "the response ended before its last event"
+	switch {
+	case errors.Is(err, errSecret):
+		x.event.Failed = err.Error()
+		x.account(false)
+		if !x.begun {
+			return &dialect.Refusal{Reason: dialect.Unreachable, Text: "The answer of the provider of model " + x.Name + " is not passed on, because it repeats the provider's key."}
+		}
+	case err == nil:
+		x.begin()
+		if answer.Status < http.StatusMultipleChoices && !x.meter.Done() && x.meter.Failed() == "" {
+			x.event.Failed = "the response ended before its last event"
+		}
 	}
 	return err
+}
+
+// repeatsKey reports whether a header has the key.
+func (x *exchange) repeatsKey(header http.Header) bool {
+	for _, values := range header {
+		for _, v := range values {
+			if x.Secrets.Mask(v) != v {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// begin sends the status and the header of the reply.
+func (x *exchange) begin() {
+	if x.begun {
+		return
+	}
+	header := x.w.Header()
+	maps.Copy(header, x.reply)
+	if _, ok := header["Content-Type"]; !ok {
+		header["Content-Type"] = nil // prevents a guess by net/http
+	}
+	x.begun = true
+	x.w.WriteHeader(x.event.Status)
 }
 
 func (x *exchange) flow(sink sink, body io.Reader, control *http.ResponseController) error {
@@ -70,7 +103,9 @@ func (x *exchange) flow(sink sink, body io.Reader, control *http.ResponseControl
 			if bad := sink.write(buf[:n]); bad != nil {
 				return bad
 			}
-			_ = control.Flush()
+			if x.begun {
+				_ = control.Flush()
+			}
 			if passed := x.overrun(); passed != nil {
 				return passed
 			}
@@ -91,6 +126,7 @@ func (x *exchange) flow(sink sink, body io.Reader, control *http.ResponseControl
 // response is read to its end either way.
 func (x *exchange) Write(p []byte) (int, error) {
 	if !x.event.Gone {
+		x.begin()
 		_, err := x.w.Write(p)
 		x.gone(err != nil)
 	}
@@ -105,109 +141,89 @@ type sink interface {
 
 // sink returns a sink for the content encoding of a response.
 func (x *exchange) sink(h http.Header) sink {
-	key := []byte(x.Real)
+	d := &delay{guard: secret.NewGuard(x.Secrets), leaked: x.repeatsKey(h), to: x}
 	if open := decoders[encodingOf(h)]; open != nil {
-		return newZipped(open, x, &guard{secret: key}, io.MultiWriter(x.meter, x.record))
+		return newZipped(open, d, io.MultiWriter(d, x.meter, unlessLeaked{d, x.record}))
 	}
-	return &plain{x.meter, blackout{secret: key, to: io.MultiWriter(x, x.record)}}
+	d.to = io.MultiWriter(x, x.record)
+	return &plain{x.meter, d}
 }
 
-// plain is a response without content encoding. The meter reads it unmasked,
-// because the key of a local server may be a common word such as "token".
+// plain is a response without content encoding.
 type plain struct {
 	meter io.Writer
-	blackout
+	*delay
 }
 
 func (p *plain) write(b []byte) error {
 	_, _ = p.meter.Write(b) // never fails
-	_, err := p.blackout.Write(b)
-	return err
+	_, _ = p.delay.Write(b)
+	return p.pass(b, p.guard.Held())
 }
 
-func (p *plain) end() error { return p.flush() }
+var errSecret = errors.New("the response repeats the provider's key, so it was not passed on")
 
-// blackout replaces each byte of a secret by an asterisk, even if the secret is
-// split between writes. It holds back a possible beginning of the secret.
-type blackout struct {
-	secret []byte
+// delay passes bytes on unless they may be the beginning of the key. Once the key was
+// seen, nothing is passed on any more: the rest is read for its usage.
+type delay struct {
+	guard  *secret.Guard
+	leaked bool
 	to     io.Writer
 	held   []byte
 }
 
-// Write implements io.Writer.
-func (b *blackout) Write(p []byte) (int, error) {
-	n := len(p)
-	if len(b.secret) == 0 {
-		return b.to.Write(p)
-	}
-	if len(b.held) > 0 {
-		p = append(b.held, p...)
-		b.held = nil
-	}
-	for rest := p; ; {
-		at := bytes.Index(rest, b.secret)
-		if at < 0 {
-			break
-		}
-		copy(rest[at:], bytes.Repeat([]byte("*"), len(b.secret)))
-		rest = rest[at+len(b.secret):]
-	}
-	keep := overlap(p, b.secret)
-	b.held = bytes.Clone(p[len(p)-keep:])
-	if p = p[:len(p)-keep]; len(p) == 0 {
-		return n, nil
-	}
-	_, err := b.to.Write(p)
-	return n, err
-}
-
-func (b *blackout) flush() error {
-	if len(b.held) == 0 {
-		return nil
-	}
-	_, err := b.to.Write(b.held)
-	b.held = nil
-	return err
-}
-
-// overlap returns the length of the longest suffix of text that is a prefix of
-// the secret.
-func overlap(text, secret []byte) int {
-	for n := min(len(text), len(secret)-1); n > 0; n-- {
-		if bytes.HasSuffix(text, secret[:n]) {
-			return n
-		}
-	}
-	return 0
-}
-
-// guard fails as soon as the secret passes through it.
-type guard struct {
-	secret []byte
-	tail   []byte
-}
-
-var errSecret = errors.New("the response repeats the key, so it was cut")
-
-// Write implements io.Writer.
-func (g *guard) Write(p []byte) (int, error) {
-	if len(g.secret) == 0 {
-		return len(p), nil
-	}
-	text := append(g.tail, p...)
-	if bytes.Contains(text, g.secret) {
-		return 0, errSecret
-	}
-	g.tail = bytes.Clone(text[len(text)-overlap(text, g.secret):])
+// Write looks for the key, in the bytes that are passed on or those that they are
+// compressed of. It never fails.
+func (d *delay) Write(p []byte) (int, error) {
+	_, err := d.guard.Write(p)
+	d.leaked = d.leaked || err != nil
 	return len(p), nil
 }
 
+// pass passes bytes on but for the last open ones.
+func (d *delay) pass(p []byte, open int) error {
+	if d.leaked {
+		return nil
+	}
+	if len(d.held) > 0 {
+		p = append(d.held, p...)
+	}
+	n := len(p) - min(open, len(p))
+	d.held = bytes.Clone(p[n:])
+	if n == 0 {
+		return nil
+	}
+	_, err := d.to.Write(p[:n])
+	return err
+}
+
+// end passes the rest on: nothing follows.
+func (d *delay) end() error {
+	if d.leaked {
+		return errSecret
+	}
+	return d.pass(nil, 0)
+}
+
+// unlessLeaked passes on what is written before the key is seen.
+type unlessLeaked struct {
+	*delay
+	to io.Writer
+}
+
+// Write implements io.Writer.
+func (u unlessLeaked) Write(p []byte) (int, error) {
+	if u.leaked {
+		return len(p), nil
+	}
+	return u.to.Write(p)
+}
+
 // zipped is a compressed response. It is forwarded unchanged and
-// decoded for the meter and the record. Bytes are decoded before they are
-// forwarded.
+// decoded for the guard, the meter and the record. Bytes are decoded before they are
+// forwarded, and none are while what they decode to may be the beginning of the key.
 type zipped struct {
-	client io.Writer
+	client *delay
 	in     chan []byte
 	idle   chan struct{}
 	rest   []byte
@@ -215,7 +231,7 @@ type zipped struct {
 	done   chan struct{}
 }
 
-func newZipped(open func(io.Reader) (io.Reader, error), client io.Writer, watch, inside io.Writer) *zipped {
+func newZipped(open func(io.Reader) (io.Reader, error), client *delay, inside io.Writer) *zipped {
 	z := &zipped{client: client, in: make(chan []byte), idle: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(z.done)
@@ -226,7 +242,7 @@ func newZipped(open func(io.Reader) (io.Reader, error), client io.Writer, watch,
 		}()
 		r, err := open(z)
 		if err == nil {
-			_, err = io.Copy(io.MultiWriter(watch, inside), r)
+			_, err = io.Copy(inside, r)
 		}
 		z.err = err
 	}()
@@ -259,25 +275,15 @@ func (z *zipped) write(p []byte) error {
 		}
 	case <-z.done: // damaged or ended: the client receives it as it is
 	}
-	if z.failed() {
-		return errSecret
+	open := 0
+	if z.client.guard.Held() > 0 {
+		open = math.MaxInt
 	}
-	_, err := z.client.Write(p)
-	return err
-}
-
-// failed reports whether the decoder stopped at a secret.
-func (z *zipped) failed() bool {
-	select {
-	case <-z.done:
-		return errors.Is(z.err, errSecret)
-	default:
-		return false
-	}
+	return z.client.pass(p, open)
 }
 
 func (z *zipped) end() error {
 	close(z.in)
 	<-z.done
-	return nil
+	return z.client.end()
 }

@@ -71,6 +71,9 @@ type Event struct {
 	Replayed   bool `json:"replayed,omitempty"`
 	Recording  int  `json:"recording,omitempty"`
 	Normalised bool `json:"normalised,omitempty"`
+	// Masked reports that a secret in the response is recorded as "***". The client
+	// received it, unless the response is itself a recording.
+	Masked bool `json:"masked,omitempty"`
 	// Diverged explains why this request had no recording, if the replay went
 	// live.
 	Diverged string `json:"diverged,omitempty"`

@@ -94,7 +94,7 @@ type Report struct {
 // The readers must stay open while the player is used.
 func NewPlayer(canonical Canonical, secrets *secret.Set, transcripts ...*Reader) (*Player, error) {
 	p := &Player{
-		canonical: canonical, secrets: secrets.ForDocuments(),
+		canonical: canonical, secrets: secrets,
 		live:  newFormer(canonical, &normaliser{now: time.Now()}),
 		exact: map[mark][]int32{}, normal: map[mark][]int32{},
 		begun: map[mark]int32{}, placed: map[mark]int32{},

@@ -51,7 +51,7 @@ type Writer struct {
 // that; further ones are only counted. secrets are masked; nil masks nothing.
 // After a crash, Open continues after the last complete event.
 func Open(dir string, limit int64, secrets *secret.Set) (*Writer, error) {
-	w := &Writer{secrets: secrets.ForDocuments(), limit: limit}
+	w := &Writer{secrets: secrets, limit: limit}
 	if err := w.open(dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("open transcript: %w", err), w.Close())
 	}
@@ -226,12 +226,13 @@ func (x *Exchange) spill() {
 	x.held = x.held[:0]
 }
 
-// End writes the exchange. It sets the event's Sequence, Request and Response.
+// End writes the exchange. It sets the event's Sequence, Request, Response and Masked.
 // x must not be used afterwards.
 func (x *Exchange) End(e Event) {
 	_ = x.masked.Flush()
 	x.spill()
 	e.Sequence, e.Request, e.Response = x.sequence, x.request, x.response
+	e.Masked = e.Masked || x.masked.Masked()
 	line, err := json.Marshal(e)
 	w := x.w
 	w.mu.Lock()

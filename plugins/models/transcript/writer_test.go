@@ -258,7 +258,7 @@ func TestLimit(t *testing.T) {
 func TestSecretsAreMasked(t *testing.T) {
 	dir := t.TempDir()
 	const key = `canary-"key"-0123456789`
-	w := write(t, dir, 1<<30, secret.New(key))
+	w := write(t, dir, 1<<30, secret.New(key, "none"))
 	quoted, _ := json.Marshal(key)
 	x := w.Begin([]byte(`{"messages":[{"content":` + string(quoted) + `}]}`))
 	for _, c := range []byte("data: " + key + "\n") {
@@ -266,7 +266,11 @@ func TestSecretsAreMasked(t *testing.T) {
 	}
 	x.End(Event{Failed: "no answer to " + key, Path: "/v1?key=" + key, Headers: map[string]string{"X": key}})
 	add(w, Event{}, "plain "+key, string(quoted))
-	_, requests, _ := all(t, read(t, dir))
+	add(w, Event{}, `{"reduction":"none"}`, `reduction="none"`)
+	events, requests, responses := all(t, read(t, dir))
+	if !events[0].Masked || !events[1].Masked || events[2].Masked || requests[2] != `{"reduction":"none"}` || responses[2] != `reduction="none"` {
+		t.Errorf("masked: %v %v %v, got %q, %q", events[0].Masked, events[1].Masked, events[2].Masked, requests[2], responses[2])
+	}
 	if !json.Valid([]byte(requests[0])) || requests[1] != "plain ***" {
 		t.Errorf("got %q", requests)
 	}

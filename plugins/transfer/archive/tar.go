@@ -79,7 +79,7 @@ func checkEnd(plain io.Reader) error {
 	}
 }
 
-func decompress(r io.Reader, format Format) (io.Reader, func(), error) {
+func decompress(r io.Reader, format Format, limits ...zstd.DOption) (io.Reader, func(), error) {
 	switch format {
 	case TarGzip:
 		z, err := gzip.NewReader(r)
@@ -88,7 +88,7 @@ func decompress(r io.Reader, format Format) (io.Reader, func(), error) {
 		}
 		return z, func() { _ = z.Close() }, nil
 	case TarZstd:
-		z, err := zstd.NewReader(r, zstd.WithDecoderMaxWindow(maxDictionary))
+		z, err := zstd.NewReader(r, append([]zstd.DOption{zstd.WithDecoderMaxWindow(maxDictionary)}, limits...)...)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%w: %w", ErrFormat, err)
 		}

@@ -22,7 +22,7 @@ func (o *origin) mask() *secret.Set {
 		for _, v := range values { // quoting may have been applied twice
 			values = append(values, strings.Trim(strconv.Quote(v), `"`))
 		}
-		o.hide = secret.New(values...).ForDocuments()
+		o.hide = secret.New(values...)
 	}
 	return o.hide
 }

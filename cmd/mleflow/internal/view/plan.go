@@ -68,11 +68,12 @@ func planChoices(w io.Writer, p *plan.Plan, style Style) {
 	}
 }
 
-// planMissing lists the requirements of steps that this machine lacks, each once.
+// planMissing lists the requirements of steps that this machine lacks and the secrets
+// that cannot be masked, each once.
 func planMissing(w io.Writer, p *plan.Plan, style Style) {
 	told := map[string]bool{}
 	for i := range p.Steps {
-		for _, text := range p.Steps[i].Missing {
+		for _, text := range slices.Concat(p.Steps[i].Missing, p.Steps[i].Unmasked) {
 			if !told[text] {
 				told[text] = true
 				fmt.Fprintf(w, "%s %s\n", style.Warn("Warning:"), OneLine(text))

@@ -14,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
+	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/event"
@@ -62,6 +63,7 @@ type collector struct {
 	disclosed     *Disclosure
 	// counted are the attempts in the chain.
 	counted []Tried
+	leaks   leaks
 	// trees are the directories that have been added.
 	trees map[digest.ContentID]bool
 }
@@ -91,7 +93,8 @@ func newCollector(ctx context.Context, src Source) (*collector, error) {
 		return nil, err
 	}
 	c := &collector{src: src, ctx: ctx, sum: sum, rules: rules(src.Graph), items: map[string]item{}, omitted: []Omission{},
-		data: map[digest.ContentID]bool{}, answers: map[digest.ContentID]bool{}, trees: map[digest.ContentID]bool{}, names: map[string]bool{}}
+		data: map[digest.ContentID]bool{}, answers: map[digest.ContentID]bool{}, trees: map[digest.ContentID]bool{}, names: map[string]bool{},
+		leaks: leaks{secret.New(src.Secrets...), src.Cache, map[digest.ContentID]string{}}}
 	folders := map[string]string{"PIPELINE": filepath.Dir(src.Past.Info.Pipeline)}
 	maps.Copy(folders, src.Folders)
 	c.mask = newMasker(folders, src.Past.Info.Host)

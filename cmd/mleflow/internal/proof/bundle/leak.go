@@ -1,55 +1,40 @@
 package bundle
 
 import (
-	"bytes"
+	"context"
 	"errors"
-	"strings"
+	"fmt"
+	"io"
 
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/leaf/secret"
+	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
-// watch looks for secrets in everything that is written to it.
-type watch struct {
-	forms [][]byte
-	keep  int
-	tail  []byte
-	found bool
-}
-
-// newWatch looks for the values, except short ones, which are words and numbers.
-func newWatch(values []string) *watch {
-	w := &watch{}
-	for _, v := range values {
-		for _, v := range []string{v, strings.TrimSpace(v)} {
-			if len(v) < 8 {
-				continue
-			}
-			for _, f := range secret.Spellings(v) {
-				w.forms = append(w.forms, []byte(f))
-				w.keep = max(w.keep, len(f)-1)
-			}
-		}
-	}
-	return w
-}
-
-// Write implements io.Writer. It fails when a secret was seen.
-func (w *watch) Write(p []byte) (int, error) {
-	if len(w.forms) == 0 {
-		return len(p), nil
-	}
-	text := append(w.tail, p...)
-	for _, f := range w.forms {
-		if bytes.Contains(text, f) {
-			w.found = true
-			return 0, errLeak
-		}
-	}
-	w.tail = bytes.Clone(text[max(0, len(text)-w.keep):])
-	return len(p), nil
-}
-
-// reset starts another file.
-func (w *watch) reset() { w.tail = nil }
-
 var errLeak = errors.New("it contains the value of a secret")
+
+// leaks searches the files of agents for secrets.
+type leaks struct {
+	secrets *secret.Set
+	store   cache.Store
+	// why are the reasons to omit the files that were searched.
+	why map[digest.ContentID]string
+}
+
+// refuse returns the reason why a file is omitted: "" if no secret is in it.
+func (l *leaks) refuse(ctx context.Context, id digest.ContentID) string {
+	why, known := l.why[id]
+	if known || l.secrets.Empty() {
+		return why
+	}
+	open := func() (io.ReadCloser, error) { return l.store.Open(ctx, id) }
+	switch err := archive.Search(open, l.secrets); {
+	case errors.Is(err, secret.ErrFound):
+		why = errLeak.Error()
+	case err != nil:
+		why = fmt.Sprintf("it cannot be searched for secrets: %v", err)
+	}
+	l.why[id] = why
+	return why
+}

@@ -38,6 +38,10 @@ func (c *collector) outputs() error {
 				c.omit(r.Address+" "+name, v.Ref.ID.String(), rule.why(name))
 				continue
 			}
+			if slices.Contains(step.ConditionValues(step.TriesConditions(r.Tries), step.SecretIn), name) {
+				c.omit(r.Address+" "+name, v.Ref.ID.String(), "a secret was found in it when the attempt ended")
+				continue
+			}
 			if err := c.output(at, v.Ref, submitted || name == "submission" || name == "snapshots"); err != nil {
 				return fmt.Errorf("bundle output %s of %s: %w", name, r.Address, err)
 			}
@@ -51,6 +55,10 @@ func (c *collector) outputs() error {
 // competition's own: the sample may be submitted.
 func (c *collector) output(at string, ref cache.Ref, submitted bool) error {
 	if ref.Kind == cache.Blob {
+		if why := c.leaks.refuse(c.ctx, ref.ID); why != "" {
+			c.omit(at, ref.ID.String(), why)
+			return nil
+		}
 		c.content(at, ref)
 		return nil
 	}
@@ -85,7 +93,7 @@ func (c *collector) refuse(e tree.Entry, submitted bool) string {
 	case e.Size > maxBlob-block:
 		return tooLarge
 	}
-	return ""
+	return c.leaks.refuse(c.ctx, e.ID)
 }
 
 // tooLarge returns the reason why a file of this size is omitted.

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 )
 
@@ -46,24 +47,19 @@ func Write(ctx context.Context, path string, src Source) (*Written, error) {
 	return out, nil
 }
 
-// pack writes the bundle, and looks for secrets in every file of it.
+// pack writes the bundle, and looks for secrets in every file of it. Those of agents
+// were searched before.
 func (c *collector) pack(w io.Writer, items []item) (digest.ContentID, int64, error) {
 	for i, it := range items {
-		guard := newWatch(c.src.Secrets)
-		_, _ = guard.Write([]byte(it.Path + "\n"))
-		if guard.found {
+		if _, err := secret.NewGuard(c.leaks.secrets).Write([]byte(it.Path + "\n")); err != nil {
 			return digest.ContentID{}, 0, fmt.Errorf("the name of an agent's file: %w", errLeak)
-		}
-		if len(guard.forms) == 0 {
-			break
 		}
 		items[i].open = func() (io.ReadCloser, error) {
 			r, err := it.open()
 			if err != nil {
 				return nil, err
 			}
-			guard.reset()
-			return watched{io.TeeReader(r, guard), r}, nil
+			return watched{r, secret.NewGuard(c.leaks.secrets)}, nil
 		}
 	}
 	return pack(w, c.run.ID, items, c.src.Work)
@@ -71,8 +67,17 @@ func (c *collector) pack(w io.Writer, items []item) (digest.ContentID, int64, er
 
 // watched is a file that is read under watch.
 type watched struct {
-	io.Reader
-	io.Closer
+	io.ReadCloser
+	guard *secret.Guard
+}
+
+// Read implements io.Reader. It fails when a secret was read.
+func (w watched) Read(p []byte) (int, error) {
+	n, err := w.ReadCloser.Read(p)
+	if _, found := w.guard.Write(p[:n]); found != nil {
+		return 0, errLeak
+	}
+	return n, err
 }
 
 // attest adds the provenance of everything else.
