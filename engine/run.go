@@ -209,7 +209,7 @@ func (e *Engine) tries(ctx context.Context, n *node, s step.Step) (t cache.Tries
 	case last.Final() == nil:
 		t.Earlier, t.Spoilt = last.Earlier, last.Spoilt+1
 	default:
-		t.Earlier, t.Spoilt = last.Earlier+1, last.Spoilt
+		t.Earlier = last.Count()
 	}
 	return t
 }

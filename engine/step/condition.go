@@ -65,7 +65,7 @@ func hashConditions(h *digest.Hasher, set []string) {
 }
 
 // The keys of conditions that follow from the tries at an action: the number of
-// runs up to its result, the cause why the result is not final, the models of the
+// results up to this one, the cause why the result is not final, the models of the
 // GPUs, and how often the attempt went on from a checkpoint.
 const (
 	Tries       = "tries"
@@ -77,8 +77,8 @@ const (
 // TriesConditions returns the conditions that follow from the tries at an
 // action.
 func TriesConditions(t cache.Tries) (set []string) {
-	if t.Earlier > 0 {
-		set = append(set, Tries+"="+strconv.Itoa(t.Earlier+1))
+	if n := t.Count(); n > 1 {
+		set = append(set, Tries+"="+strconv.Itoa(n))
 	}
 	if t.Provisional != "" {
 		set = append(set, Provisional+"="+t.Provisional)
