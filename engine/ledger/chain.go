@@ -35,7 +35,9 @@ const (
 
 // The statuses of an Ended link.
 const (
-	StatusRan       = "ran"
+	StatusRan = "ran"
+	// StatusNotFinal: the environment ended it, and the next run repeats it.
+	StatusNotFinal  = "not_final"
 	StatusFailed    = "failed"
 	StatusCancelled = "cancelled"
 	// StatusFound: another process had made the result in the meantime.

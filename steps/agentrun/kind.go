@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -190,11 +193,39 @@ func optional(text string) cty.Value {
 	return cty.StringVal(text)
 }
 
-// Counted names the competition of an attempt, and the agent at that competition
-// with its data, by the fields of its key. A rehearsal has other data.
-func Counted(field func(label string) string) []string {
+// Counted names what an attempt tries, by the fields of its key: the competition, the
+// agent's name at that competition with its data, and the agent itself there. A rehearsal
+// has other data.
+func Counted(fields []digest.Field) []string {
+	field := (&cache.Record{Fields: fields}).Field
 	at := field("competition") + " " + field("version")
-	return []string{at, field("agent.name") + " " + at + " " + field("data")}
+	return []string{at, field("agent.name") + " " + at + " " + field("data"), Subject(fields) + "\n" + field("data")}
+}
+
+// Subject identifies an agent and its competition: the agent's files (or its command if
+// it has none), image and models, and the competition with its version and task. It omits
+// the names of step and agent, the seed, variables and limits, which a person varies who
+// repeats an attempt.
+func Subject(fields []digest.Field) string {
+	var parts, files, models []string
+	for _, f := range fields {
+		switch {
+		case strings.HasPrefix(f.Label, "agent.files["):
+			files = append(files, f.Value)
+		case strings.HasPrefix(f.Label, "agent.models[") && (strings.HasSuffix(f.Label, "].models") || strings.HasSuffix(f.Label, "].provider")):
+			models = append(models, f.Value)
+		}
+	}
+	field := (&cache.Record{Fields: fields}).Field
+	if len(files) == 0 {
+		parts = append(parts, field("agent.command"), field("agent.args"))
+	}
+	for _, label := range []string{"agent.image", "agent.built", "image digest", "competition", "version", "task"} {
+		parts = append(parts, field(label))
+	}
+	slices.Sort(files)
+	slices.Sort(models)
+	return strings.Join(slices.Concat(parts, files, models), "\n")
 }
 
 // arguments are the block's arguments.

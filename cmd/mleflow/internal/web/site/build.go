@@ -96,6 +96,8 @@ type Agent struct {
 	Limits    []string               `json:"limits"`
 	// Outside lists its attempts' inputs from outside their competitions.
 	Outside []string `json:"outside,omitempty"`
+	// Tries counts the attempts that the chains of its bundles say it began.
+	Tries Tries `json:"tries"`
 	// Sums over the attempts; nil if unknown for all.
 	Tokens  *float64 `json:"tokens"`
 	CostUSD *float64 `json:"cost_usd"`
@@ -285,6 +287,7 @@ func newAgent(a aggregate.Agent, all []*Row) *Agent {
 			add(&out.CostUSD, u.CostUSD)
 		}
 	}
+	out.Tries = triesOf(out.rows)
 	for _, list := range []*[]string{&out.Models, &out.Runtimes, &out.Limits, &out.Outside} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
