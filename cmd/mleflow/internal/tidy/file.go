@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
 	"github.com/mleflow/mleflow/competitions"
@@ -16,7 +17,6 @@ import (
 	"github.com/mleflow/mleflow/competitions/evidence"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/steps/agentrun"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
@@ -31,21 +31,11 @@ func FromBundle(ctx context.Context, b *bundle.Bundle, x *bundle.Examined, catal
 	if err != nil {
 		return nil, nil, err
 	}
-	list, left, err := Collect(ctx, Run{
+	return Collect(ctx, Run{
 		ID: x.Run.ID, Pipeline: x.Run.Pipeline, Version: x.Run.Version, Started: x.Run.Started, About: x.Run.About, Steps: x.Summary.Steps,
 		Plan: p, Store: store, Index: store, Catalog: catalog, Standing: standing,
+		Tried: func(map[string]*cache.Record) *bundle.Chain { return x.Chain },
 	})
-	for i := range list {
-		r := &list[i]
-		t, why := x.Chain.Tried(r.Address)
-		if t != nil {
-			r.Tries = &export.Tries{Begun: t.Began, Published: t.Published, ThrownAway: t.ThrownAway()}
-		}
-		if r.Unproven = why; why != "" {
-			r.Report.Conditions = step.UnionConditions(r.Report.Conditions, []string{conditions.Unproven})
-		}
-	}
-	return list, left, err
 }
 
 // FromFile returns the records of a file of reports or of a leaderboard, in the

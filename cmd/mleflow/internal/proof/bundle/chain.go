@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine"
@@ -79,7 +80,7 @@ type Tried struct {
 	// of NotFinal one that the environment ended.
 	Published   int `json:"published"`
 	Unpublished int `json:"unpublished"`
-	NotFinal    int `json:"not_final"`
+	NotFinal    int `json:"not_final,omitempty"`
 	Failed      int `json:"failed"`
 	Cancelled   int `json:"cancelled"`
 	// Unended attempts were killed.
@@ -142,11 +143,17 @@ func (x *Examined) checkChain(b *Bundle, records []record) error {
 		return x.readChain(text, records)
 	}
 	if c := newChain(records); len(c.agents) > 0 {
-		c.gap("the bundle has no chain, so nothing shows how many attempts were begun and thrown away", slices.Sorted(maps.Keys(c.agents))...)
+		c.none(noChain)
 		x.Chain = c
 	}
 	return nil
 }
+
+// noChain is the gap of all attempts without a chain.
+const noChain = "there is no chain, so nothing shows how many attempts were begun and thrown away"
+
+// none says that the chain counts the tries of no attempt.
+func (c *Chain) none(why string) { c.gap(why, slices.Sorted(maps.Keys(c.agents))...) }
 
 func newChain(records []record) *Chain {
 	c := &Chain{Agents: []Tried{}, Gaps: []string{}, Unpublished: map[string]int{}, agents: map[string]string{}, gaps: map[string]string{}}
@@ -159,6 +166,35 @@ func newChain(records []record) *Chain {
 }
 
 func (x *Examined) readChain(text []byte, records []record) error {
+	x.Chain = newChain(records)
+	if err := x.Chain.compare(text, x.Run.ID, records); err != nil || x.Chain.own == nil {
+		return err
+	}
+	if x.Chain.own.Text != x.Run.Text {
+		return damage(chainFile, "it declares another pipeline for run %s", x.Run.ID)
+	}
+	x.Chain.declared(x, records)
+	return nil
+}
+
+// CountTries finds the attempts of a run, by address, in the chain of a cache.
+func CountTries(text []byte, run string, attempts map[string]*cache.Record) *Chain {
+	var records []record
+	for address, rec := range attempts {
+		records = append(records, bareRecord(address, rec))
+	}
+	slices.SortFunc(records, func(a, b record) int { return compareAddresses(a.Address, b.Address) })
+	c := newChain(records)
+	if len(text) == 0 {
+		c.none(noChain)
+	} else if err := c.compare(text, run, records); err != nil {
+		c.none(err.Error())
+	}
+	return c
+}
+
+// compare follows the links, and finds the attempts of a run among them.
+func (c *Chain) compare(text []byte, run string, records []record) error {
 	links, err := ledger.ParseChain(text)
 	if err == nil && len(links) == 0 {
 		err = errors.New("it is empty")
@@ -166,28 +202,15 @@ func (x *Examined) readChain(text []byte, records []record) error {
 	if err != nil {
 		return damage(chainFile, "%w", err)
 	}
-	c := newChain(records)
 	c.Lines, c.First, c.Root, c.Head, c.links = len(links), links[0].Time, links[0].ID, links[len(links)-1].ID, links
-	x.Chain = c
-	return c.compare(x, records)
-}
-
-// compare follows the links, and finds the bundle's attempts among them.
-func (c *Chain) compare(x *Examined, records []record) error {
 	w := walk{declared: map[string]*ledger.Link{}, begun: map[string]*tried{}}
 	for i := range c.links {
 		if err := w.follow(&c.links[i]); err != nil {
 			return damage(chainFile, "line %d %w", i+1, err)
 		}
 	}
-	c.own = w.declared[x.Run.ID]
-	switch {
-	case c.own != nil && c.own.Text != x.Run.Text:
-		return damage(chainFile, "it declares another pipeline for run %s", x.Run.ID)
-	case c.own != nil:
-		c.declared(x, records)
-	default:
-		c.gap("the chain does not have the run "+x.Run.ID, slices.Sorted(maps.Keys(c.agents))...)
+	if c.own = w.declared[run]; c.own == nil {
+		c.none("the chain does not have the run " + run)
 	}
 	var strange, lacking []string
 	subjects := map[string]bool{}
@@ -259,7 +282,7 @@ func (c *Chain) lacks(earlier []EarlierRun) {
 		}
 	}
 	if n > 0 {
-		c.gap(fmt.Sprintf("%s with attempts are not in the chain, which begins at %s", view.Plural(n, "earlier run"), c.First.Format(time.DateTime)), slices.Sorted(maps.Keys(c.agents))...)
+		c.none(fmt.Sprintf("%s with attempts are not in the chain, which begins at %s", view.Plural(n, "earlier run"), c.First.Format(time.DateTime)))
 	}
 }
 
