@@ -138,6 +138,10 @@ type Tries struct {
 	GPU string `json:"gpu,omitempty"`
 	// Resumes is how often the attempt went on from a checkpoint.
 	Resumes int `json:"resumes,omitempty"`
+	// Begun is how many attempts of the same agent, or whatever else the kind counts, the
+	// cache that made the result had begun by then, with this one. It travels with the
+	// record where the chain that counts them does not.
+	Begun int `json:"begun,omitempty"`
 }
 
 // MaxSpoilt is the number of provisional results in a row that an action may have. The

@@ -211,6 +211,10 @@ func (e *Engine) tries(ctx context.Context, n *node, s step.Step) (t cache.Tries
 	default:
 		t.Earlier = last.Count()
 	}
+	if kind := n.Step.Kind; kind.Counted != nil && e.opts.Ledger != nil {
+		before, _ := e.opts.Ledger.Begun(kind.Counted(n.decision.fields)[1]) // the attempt itself reports a broken chain
+		t.Begun = before + 1
+	}
 	return t
 }
 

@@ -154,6 +154,18 @@ func (l *Ledger) Chain() ([]byte, error) {
 	return text[:bytes.LastIndexByte(text, '\n')+1], nil
 }
 
+// Begun returns how many attempts at a subject the chain has.
+func (l *Ledger) Begun(subject string) (n int, err error) {
+	text, err := l.Chain()
+	mark := []byte(`"` + Mark(subject) + `"`)
+	for line := range bytes.Lines(text) {
+		if bytes.Contains(line, []byte(`"type":"began"`)) && bytes.Contains(line, mark) {
+			n++
+		}
+	}
+	return n, err
+}
+
 // Head returns the SHA-256 of the chain's last line, or zero if there is none.
 func (l *Ledger) Head() (head digest.ContentID, err error) {
 	f, err := nolink.Open(l.chain())

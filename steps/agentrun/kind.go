@@ -194,12 +194,13 @@ func optional(text string) cty.Value {
 }
 
 // Counted names what an attempt tries, by the fields of its key: the competition, the
-// agent's name at that competition with its data, and the agent itself there. A rehearsal
-// has other data.
+// agent's name at that competition with its data, and the agent itself there. The data of
+// a rehearsal are others, whatever their digest is.
 func Counted(fields []digest.Field) []string {
 	field := (&cache.Record{Fields: fields}).Field
 	at := field("competition") + " " + field("version")
-	return []string{at, field("agent.name") + " " + at + " " + field("data"), Subject(fields) + "\n" + field("data")}
+	data := field("data") + field(step.ConditionLabel+conditions.Data)
+	return []string{at, field("agent.name") + " " + at + " " + data, Subject(fields) + "\n" + data}
 }
 
 // Subject identifies an agent and its competition: the agent's files (or its command if

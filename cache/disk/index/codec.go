@@ -40,11 +40,14 @@ func encodeRecord(buf []byte, rec *cache.Record) ([]byte, error) {
 	if t := rec.Tries; t != (cache.Tries{}) {
 		buf = appendString(appendString(buf, t.Provisional), t.Why)
 		buf = binary.AppendUvarint(binary.AppendUvarint(buf, uint64(t.Earlier)), uint64(t.Spoilt))
-		if t.GPU != "" || t.Resumes > 0 {
+		if t.GPU != "" || t.Resumes > 0 || t.Begun > 0 {
 			buf = appendString(buf, t.GPU)
 		}
-		if t.Resumes > 0 {
+		if t.Resumes > 0 || t.Begun > 0 {
 			buf = binary.AppendUvarint(buf, uint64(t.Resumes))
+		}
+		if t.Begun > 0 {
+			buf = binary.AppendUvarint(buf, uint64(t.Begun))
 		}
 	}
 	if len(buf) > maxPayload {
@@ -112,6 +115,9 @@ func decodeRecord(id digest.ActionID, payload []byte) (*cache.Record, error) {
 	}
 	if d.text != "" {
 		rec.Tries.Resumes = int(d.uvarint())
+	}
+	if d.text != "" {
+		rec.Tries.Begun = int(d.uvarint())
 	}
 	if d.err == nil && d.text != "" {
 		d.err = ErrPayload

@@ -85,6 +85,8 @@ type Tried struct {
 	Cancelled   int `json:"cancelled"`
 	// Unended attempts were killed.
 	Unended int `json:"unended"`
+	// Elsewhere of these began in other caches, as the records of attempts from there say.
+	Elsewhere int `json:"elsewhere,omitempty"`
 	// Keys is the number of different keys. The files of an agent, its seed and its
 	// limits are in the key.
 	Keys int `json:"keys"`
@@ -99,13 +101,17 @@ func (t Tried) ThrownAway() int { return t.Began - t.Published }
 
 // String is the account in a sentence.
 func (t Tried) String() string {
-	text := fmt.Sprintf("%s at %s %s: %d of %s that this cache began %s published", t.Agent, t.Competition, t.Version, t.Published, view.Plural(t.Began, "attempt"), map[bool]string{true: "is", false: "are"}[t.Published == 1])
+	by := "this cache"
+	if t.Elsewhere > 0 {
+		by = "caches"
+	}
+	text := fmt.Sprintf("%s at %s %s: %d of %s that %s began %s published", t.Agent, t.Competition, t.Version, t.Published, view.Plural(t.Began, "attempt"), by, map[bool]string{true: "is", false: "are"}[t.Published == 1])
 	for _, n := range []struct {
 		n    int
 		what string
 	}{
 		{t.Unpublished, "%d with another result"}, {t.NotFinal, "%d ended by the environment"}, {t.Failed, "%d failed"}, {t.Cancelled, "%d cancelled"}, {t.Unended, "%d without an end"},
-		{t.Keys, "%d different keys"}, {t.Beside, "%d at the competition by other agents or with other data"},
+		{t.Elsewhere, "%d by the word of the records only"}, {t.Keys, "%d different keys"}, {t.Beside, "%d at the competition by other agents or with other data"},
 	} {
 		if n.n > 0 {
 			text += ", " + fmt.Sprintf(n.what, n.n)
@@ -143,7 +149,7 @@ func (x *Examined) checkChain(b *Bundle, records []record) error {
 		return x.readChain(text, records)
 	}
 	if c := newChain(records); len(c.agents) > 0 {
-		c.none(noChain)
+		c.without(records)
 		x.Chain = c
 	}
 	return nil
@@ -154,6 +160,22 @@ const noChain = "there is no chain, so nothing shows how many attempts were begu
 
 // none says that the chain counts the tries of no attempt.
 func (c *Chain) none(why string) { c.gap(why, slices.Sorted(maps.Keys(c.agents))...) }
+
+// without counts attempts without a chain, by the word of their records.
+func (c *Chain) without(records []record) {
+	c.none(noChain)
+	c.countAll(records, &walk{})
+}
+
+// countAll adds the accounts of all agents.
+func (c *Chain) countAll(records []record, w *walk) {
+	for _, r := range records {
+		if r.Kind == kindAgentRun {
+			c.count(r, w, records)
+		}
+	}
+	slices.SortFunc(c.Agents, func(a, b Tried) int { return strings.Compare(a.String(), b.String()) })
+}
 
 func newChain(records []record) *Chain {
 	c := &Chain{Agents: []Tried{}, Gaps: []string{}, Unpublished: map[string]int{}, agents: map[string]string{}, gaps: map[string]string{}}
@@ -186,7 +208,7 @@ func CountTries(text []byte, run string, attempts map[string]*cache.Record) *Cha
 	slices.SortFunc(records, func(a, b record) int { return compareAddresses(a.Address, b.Address) })
 	c := newChain(records)
 	if len(text) == 0 {
-		c.none(noChain)
+		c.without(records)
 	} else if err := c.compare(text, run, records); err != nil {
 		c.none(err.Error())
 	}
@@ -203,7 +225,7 @@ func (c *Chain) compare(text []byte, run string, records []record) error {
 		return damage(chainFile, "%w", err)
 	}
 	c.Lines, c.First, c.Root, c.Head, c.links = len(links), links[0].Time, links[0].ID, links[len(links)-1].ID, links
-	w := walk{declared: map[string]*ledger.Link{}, begun: map[string]*tried{}}
+	w := walk{declared: map[string]*ledger.Link{}, begun: map[string]*tried{}, found: map[string]bool{}}
 	for i := range c.links {
 		if err := w.follow(&c.links[i]); err != nil {
 			return damage(chainFile, "line %d %w", i+1, err)
@@ -228,7 +250,7 @@ func (c *Chain) compare(text []byte, run string, records []record) error {
 		case len(r.Masked) == 0 && !t.tries(r):
 			return damage(chainFile, "it says that %s tried another agent or competition", r.Address)
 		default:
-			t.published = true
+			t.published, w.found[r.Address] = true, true
 			subjects[t.subject()] = true
 			w.went(t, r)
 		}
@@ -237,12 +259,7 @@ func (c *Chain) compare(text []byte, run string, records []record) error {
 		c.gap("another cache made it, or this one before its chain began; bundle the run there, where the chain counts its tries", strange...)
 		c.gap("the chain lacks it, although it has the run that made it", lacking...)
 	}
-	for _, r := range records {
-		if r.Kind == kindAgentRun {
-			c.count(r, w.tried)
-		}
-	}
-	slices.SortFunc(c.Agents, func(a, b Tried) int { return strings.Compare(a.String(), b.String()) })
+	c.countAll(records, &w)
 	for _, t := range w.tried {
 		if t.made() && t.end.Status == ledger.StatusRan && !t.published && t.subject() != "" && subjects[t.subject()] {
 			c.Unpublished[t.began.Run]++
@@ -322,6 +339,8 @@ type walk struct {
 	declared map[string]*ledger.Link
 	begun    map[string]*tried
 	tried    []*tried
+	// found has the addresses of attempts that are there.
+	found map[string]bool
 }
 
 func (w *walk) follow(l *ledger.Link) error {
@@ -386,14 +405,14 @@ func (w *walk) went(t *tried, r record) {
 }
 
 // count adds the account of a record's agent, once.
-func (c *Chain) count(r record, all []*tried) {
+func (c *Chain) count(r record, w *walk, records []record) {
 	names := agentrun.Counted(r.Fields)
 	t := Tried{Agent: agentOf(r).Name, Competition: r.field("competition"), Version: r.field("version"), at: ledger.Mark(names[0]), agent: ledger.Mark(names[1])}
 	if slices.ContainsFunc(c.Agents, func(other Tried) bool { return other.agent == t.agent }) {
 		return
 	}
 	keys := map[digest.ActionID]bool{}
-	for _, one := range all {
+	for _, one := range w.tried {
 		switch {
 		case one.began.Subjects[0] != t.at || one.went || one.end != nil && one.end.Status == ledger.StatusFound && !one.published:
 			continue
@@ -418,6 +437,13 @@ func (c *Chain) count(r record, all []*tried) {
 			t.Unended++
 		}
 	}
+	strange := 0
+	for _, other := range records {
+		if !w.found[other.Address] && c.agents[other.Address] == t.agent {
+			strange, t.Elsewhere = strange+1, max(t.Elsewhere, other.Begun, strange+1)
+		}
+	}
+	t.Began, t.Published = t.Began+t.Elsewhere, t.Published+strange
 	t.Keys = len(keys)
 	c.Agents = append(c.Agents, t)
 }

@@ -51,6 +51,8 @@ func TestTried(t *testing.T) {
 	twice.Resumes = 2
 	left := attemptAt("b", "x")
 	left.Outputs["stats"] = cache.Value{JSON: json.RawMessage(`{"resumed":true}`)}
+	far := attemptAt("elsewhere", "x")
+	far.Begun = 5
 	for name, c := range map[string]struct {
 		rec    *cache.Record
 		runs   string // run and status of each apply
@@ -71,10 +73,11 @@ func TestTried(t *testing.T) {
 		"the provider failed":     {rec: attemptAt("b", "x"), runs: "a not_final,b ran", want: Tried{Began: 2, Published: 1, NotFinal: 1, Keys: 1}},
 		"the machine failed":      {rec: attemptAt("b", "x"), runs: "a failed,b ran", want: Tried{Began: 2, Published: 1, Failed: 1, Keys: 1}},
 		"a worker outlived it":    {rec: attemptAt("a", "x"), runs: "a cancelled,b found", latest: "b", want: Tried{Began: 1, Published: 1, Keys: 1}},
-		"of another cache":        {rec: attemptAt("elsewhere", "x"), runs: "a failed", gap: "another cache made it", want: Tried{Began: 1, Failed: 1, Keys: 1}},
+		"of another cache":        {rec: attemptAt("elsewhere", "x"), runs: "a failed", gap: "another cache made it", want: Tried{Began: 2, Published: 1, Failed: 1, Elsewhere: 1, Keys: 1}},
+		"its cache began five":    {rec: far, runs: "a failed", gap: "another cache made it", want: Tried{Began: 6, Published: 1, Failed: 1, Elsewhere: 5, Keys: 1}},
 		"the run is not there":    {rec: attemptAt("a", "x"), runs: "a ran", latest: "b", gap: "does not have the run b", want: Tried{Began: 1, Published: 1, Keys: 1}},
 		"another process made it": {rec: attemptAt("a", "y"), runs: "a found", gap: "", want: Tried{Began: 1, Published: 1, Keys: 1}},
-		"no chain":                {rec: attemptAt("a", "x"), latest: "a", gap: "there is no chain"},
+		"no chain":                {rec: attemptAt("a", "x"), latest: "a", gap: "there is no chain", want: Tried{Began: 1, Published: 1, Elsewhere: 1}},
 	} {
 		l := ledger.New(t.TempDir())
 		last := ""

@@ -1,10 +1,6 @@
 package site
 
-import (
-	"fmt"
-
-	"github.com/mleflow/mleflow/cache/digest"
-)
+import "fmt"
 
 // Tries counts attempts that were begun, published and thrown away.
 type Tries struct {
@@ -29,19 +25,21 @@ func (r *Row) tried() (t Tries) {
 // triesOf counts the tries of an agent. Of several bundles of a cache, the longest chain
 // counts.
 func triesOf(rows []*Row) (t Tries) {
-	type place struct {
-		root                       digest.ContentID
-		competition, version, data string
-	}
+	type place struct{ chain, competition, version, data string }
 	begun := map[place]int{}
 	for _, r := range rows {
-		if t.Published++; r.Unproven != "" || r.Tries == nil {
-			t.Begun, t.NotProvable = t.Begun+1, t.NotProvable+1
+		if t.Published++; r.Unproven != "" {
+			t.NotProvable++
 		}
-		if r.Tries != nil && r.Bundle.Chain != nil {
-			at := place{r.Bundle.Chain.Root, r.Report.CompetitionID, r.Report.CompetitionVersion, r.Data}
-			begun[at] = max(begun[at], r.Tries.Begun)
+		if r.Tries == nil || r.Bundle.Chain == nil {
+			t.Begun++
+			continue
 		}
+		at := place{r.Bundle.Manifest, r.Report.CompetitionID, r.Report.CompetitionVersion, r.Data}
+		if root := r.Bundle.Chain.Root; !root.IsZero() {
+			at.chain = root.String()
+		}
+		begun[at] = max(begun[at], r.Tries.Begun)
 	}
 	for _, n := range begun {
 		t.Begun += n
