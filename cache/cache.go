@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/mleflow/mleflow/cache/digest"
@@ -129,8 +130,8 @@ type Tries struct {
 	// same in a sentence. If it is set, the next run executes the action again.
 	Provisional string `json:"provisional,omitempty"`
 	Why         string `json:"why,omitempty"`
-	// Earlier is the number of final results that this one replaced, Spoilt that of
-	// provisional ones.
+	// Spoilt is the number of provisional results in a row before this one. Earlier is
+	// that of all other results that it replaced.
 	Earlier int `json:"earlier,omitempty"`
 	Spoilt  int `json:"spoilt,omitempty"`
 	// GPU names the models of the GPUs that the result was made with.
@@ -140,6 +141,28 @@ type Tries struct {
 	// SecretIn are the names of the outputs that have the value of a secret, sorted and
 	// separated by spaces.
 	SecretIn string `json:"secret_in,omitempty"`
+	// Begun is how many attempts of the same agent, or whatever else the kind counts, the
+	// cache that made the result had begun by then, with this one. It travels with the
+	// record where the chain that counts them does not.
+	Begun int `json:"begun,omitempty"`
+}
+
+// MaxSpoilt is the number of provisional results in a row that an action may have. The
+// next result is final whatever its cause: bad luck must not be a way to try for ever.
+const MaxSpoilt = 2
+
+// Count is the number of results of the action so far, with this one.
+func (t Tries) Count() int { return t.Earlier + t.Spoilt + 1 }
+
+// End marks the result as not final, because of a cause outside the action. It returns
+// false if it is final nevertheless, as too many in a row were not.
+func (t *Tries) End(cause, why string) (again bool) {
+	if t.Why = why; t.Spoilt < MaxSpoilt {
+		t.Provisional = cause
+		return true
+	}
+	t.Why = fmt.Sprintf("%s; it is final, since the %d results before it were not", why, t.Spoilt)
+	return false
 }
 
 // Final returns r if it is a final result, otherwise nil.

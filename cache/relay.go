@@ -10,7 +10,7 @@ import (
 // other's records. Without a remote cache, it knows only this machine's.
 type Relay interface {
 	// Latest is like Lookup, but also asks the remote cache, and returns the record that
-	// replaced the most others (Tries.Earlier). Its content can be opened.
+	// replaced the most others (Tries.Count). Its content can be opened.
 	Latest(ctx context.Context, id digest.ActionID) (*Record, error)
 	// Finish waits until everything that was recorded is in the remote cache, or ctx
 	// ends. It returns the number of records that are not.

@@ -34,7 +34,7 @@ func (r *run) counted(ctx context.Context, n *node, attempt int, do func() error
 		return do()
 	}
 	l := ledger.Link{Type: ledger.Began, Run: r.result.RunID, Step: ledger.Mark(n.plan.Name), Action: n.decision.id, Attempt: attempt}
-	for _, name := range kind.Counted((&cache.Record{Fields: n.decision.fields}).Field) {
+	for _, name := range kind.Counted(n.decision.fields) {
 		l.Subjects = append(l.Subjects, ledger.Mark(name))
 	}
 	switch {
@@ -57,6 +57,9 @@ func (r *run) counted(ctx context.Context, n *node, attempt int, do func() error
 		l.Status = ledger.StatusFound
 	default:
 		l.Result = ResultID(n.decision.record.Outputs)
+		if n.decision.record.Final() == nil {
+			l.Status = ledger.StatusNotFinal
+		}
 	}
 	if failed := r.e.opts.Ledger.Extend(l); err == nil {
 		err = failed

@@ -245,7 +245,11 @@ func (e *Engine) tries(ctx context.Context, n *node, s step.Step) (t cache.Tries
 	case last.Final() == nil:
 		t.Earlier, t.Spoilt = last.Earlier, last.Spoilt+1
 	default:
-		t.Earlier, t.Spoilt = last.Earlier+1, last.Spoilt
+		t.Earlier = last.Count()
+	}
+	if kind := n.Step.Kind; kind.Counted != nil && e.opts.Ledger != nil {
+		before, _ := e.opts.Ledger.Begun(kind.Counted(n.decision.fields)[1]) // the attempt itself reports a broken chain
+		t.Begun = before + 1
 	}
 	return t
 }

@@ -100,7 +100,7 @@ func TestProvisional(t *testing.T) {
 		}
 	}
 	expect("down", "step.shaky.a step.shaky.b step.mix.grade step.mix.board", "provisional=service_failed weather=sun")
-	expect("still down", "step.shaky.a", "provisional=service_failed weather=sun")
+	expect("still down", "step.shaky.a step.mix.grade step.mix.board", "provisional=service_failed tries=2 weather=sun")
 	pl := r.plan(guests, engine.PlanOptions{})
 	for _, st := range pl.Steps {
 		if st.Name == "step.shaky.a" && (st.Action != plan.Run || len(st.Reasons) != 1 || st.Reasons[0].Text != "runs again: service_failed: the service is down") {
@@ -117,8 +117,8 @@ func TestProvisional(t *testing.T) {
 		t.Error("a provisional result is locked")
 	}
 	s.down = nil
-	expect("up", "step.shaky.a step.mix.grade step.mix.board", "weather=sun")
-	expect("done", "", "weather=sun")
+	expect("up", "step.shaky.a step.mix.grade step.mix.board", "tries=3 weather=sun")
+	expect("done", "", "tries=3 weather=sun")
 	id := digest.ActionID{}
 	for _, st := range r.plan(guests, engine.PlanOptions{}).Steps {
 		if st.Name == "step.shaky.a" {
@@ -162,7 +162,10 @@ func TestRetryCounts(t *testing.T) {
 		{"nothing", engine.PlanOptions{}, false, "tries=2 weather=sun"},
 		{"force", engine.PlanOptions{Force: addressOf(t, "step.shaky.b")}, false, "tries=3 weather=sun"},
 		{"down", retry, true, "provisional=service_failed tries=4 weather=sun"},
-		{"up again", engine.PlanOptions{}, false, "tries=4 weather=sun"},
+		{"still down", engine.PlanOptions{}, true, "provisional=service_failed tries=5 weather=sun"},
+		{"and now it counts", engine.PlanOptions{}, true, "tries=6 weather=sun"},
+		{"so it stays", engine.PlanOptions{}, false, "tries=6 weather=sun"},
+		{"until it is asked for", retry, false, "tries=7 weather=sun"},
 	} {
 		s.down["b"] = c.down
 		if _, board := r.visit(s, engine.ApplyOptions{PlanOptions: c.options, Lock: lock}); strings.Join(board, " ") != c.want {

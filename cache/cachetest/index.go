@@ -130,7 +130,7 @@ func recordAgain(t *testing.T, c Cache) {
 	one := record("a", cache.Outputs{"out": {Ref: put(t, c, []byte("one"))}})
 	two := record("a", cache.Outputs{"out": {Ref: put(t, c, []byte("two"))}})
 	one.Tries = cache.Tries{Provisional: "cause", Why: "a sentence", Spoilt: 1}
-	two.Tries = cache.Tries{Earlier: 300, Spoilt: 2, GPU: "nvidia-h100-80gb-hbm3", SecretIn: "code submission"}
+	two.Tries = cache.Tries{Earlier: 300, Spoilt: 2, GPU: "nvidia-h100-80gb-hbm3", SecretIn: "code submission", Begun: 7}
 	for _, rec := range []*cache.Record{one, two} {
 		if err := c.Record(t.Context(), rec); err != nil {
 			t.Fatalf("Record: %v", err)

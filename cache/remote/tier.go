@@ -166,7 +166,7 @@ func (t *Tier) Push(ctx context.Context, rec *cache.Record) error {
 func (t *Tier) Latest(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
 	rec, err := t.Cache.Lookup(ctx, id)
 	afar, farErr := t.FindAfar(ctx, id)
-	if farErr != nil || err == nil && rec.Earlier >= afar.Earlier {
+	if farErr != nil || err == nil && rec.Count() >= afar.Count() {
 		return rec, err
 	}
 	return afar, nil

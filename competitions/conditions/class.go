@@ -62,6 +62,9 @@ func Class(sets ...[]string) string {
 	if n := RepeatsOf(sets...).Tries; n > 1 {
 		words = append(words, fmt.Sprintf("%s %d", step.Tries, n))
 	}
+	if slices.Contains(slices.Concat(sets...), Unproven) {
+		words = append(words, "tries not provable")
+	}
 	if v := valuesOf(Forked, sets); v != "" {
 		words = append(words, Forked+" "+v)
 	}
@@ -136,7 +139,7 @@ func InClass(set, wanted []string) bool {
 
 // CheckClass checks a selection of classes, conditions or AnyClass.
 func CheckClass(wanted []string) error {
-	keys := append([]string{Isolation, Runtime, Task, Environment, Forked, step.Tries, step.Resumes}, Budgets()...)
+	keys := append([]string{Isolation, Runtime, Task, Environment, Chain, Forked, step.Tries, step.Resumes}, Budgets()...)
 	for _, want := range wanted {
 		if key, value, ok := strings.Cut(want, "="); want != AnyClass && (!ok || value == "" || !slices.Contains(keys, key)) {
 			return fmt.Errorf("%q is not %s or a condition such as time=24h; its keys are %s", want, AnyClass, strings.Join(keys, ", "))

@@ -31,6 +31,9 @@ const (
 	Environment = "environment"
 	// Data is the kind of the competition's data, if they are not the real ones.
 	Data = "data"
+	// Chain is Unproven where no chain of attempts counts the tries at one.
+	Chain    = "chain"
+	Unproven = Chain + "=incomplete"
 	// Forked is the checkpoint of another attempt from which an attempt began.
 	Forked = "forked"
 )

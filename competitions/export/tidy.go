@@ -44,9 +44,17 @@ type Record struct {
 	AttemptAction, GradeAction string
 
 	Snapshots []Snapshot
+	// Tries are the attempts that a chain counts; nil if there is no chain.
+	Tries *Tries
+	// Unproven gives the reason why no chain counts the tries at this one; empty if one
+	// does, or if nobody looked.
+	Unproven string
 	// Check holds the findings of rule checks; nil if none looked at the attempt.
 	Check *Check
 }
+
+// Tries counts the attempts of an agent at a competition that a cache began.
+type Tries struct{ Begun, Published, ThrownAway int }
 
 // Snapshot is a graded copy of an attempt's submission, as the output curve of
 // the step grade has it.
@@ -175,6 +183,19 @@ func settingColumns(r *rows[Record]) {
 	r.number("memory_limit_bytes", func(r Record) *float64 { return r.MemoryLimitBytes })
 	r.number("gpu_limit", func(r Record) *float64 { return r.GPULimit })
 	r.number("peak_memory_bytes", func(r Record) *float64 { return r.PeakMemoryBytes })
+	tries := func(name string, of func(Tries) int) {
+		r.number(name, func(r Record) *float64 {
+			if r.Tries == nil {
+				return nil
+			}
+			n := of(*r.Tries)
+			return knownInt(&n)
+		})
+	}
+	tries("attempts_begun", func(t Tries) int { return t.Begun })
+	tries("attempts_published", func(t Tries) int { return t.Published })
+	tries("attempts_thrown_away", func(t Tries) int { return t.ThrownAway })
+	r.text("tries_not_provable", func(r Record) string { return r.Unproven })
 	r.text("conditions", func(r Record) string { return strings.Join(r.Report.Conditions, " ") })
 	r.whole("snapshots", func(r Record) int { return len(r.Snapshots) })
 }

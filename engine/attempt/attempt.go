@@ -66,7 +66,7 @@ func (a *Attempt) Run(ctx context.Context) (rec *cache.Record, err error) {
 		Address: a.Address, Attempt: a.Number, Store: a.Cache, WorkDir: dir, Log: log,
 		Progress: progress(a.Sink, a.Address), Phase: phase(a.Sink, a.Address), Warn: warn(a.Sink, a.Address),
 		Limits: a.Args.Limits, Devices: a.Devices, RunID: a.RunID,
-		Provisional: func(cause, why string) { tries.Provisional, tries.Why = cause, why },
+		Provisional: tries.End,
 		Resumed:     func(times int) { tries.Resumes = times },
 		SecretIn:    func(outputs []string) { tries.SecretIn = strings.Join(outputs, " ") },
 	})

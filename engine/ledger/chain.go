@@ -35,7 +35,9 @@ const (
 
 // The statuses of an Ended link.
 const (
-	StatusRan       = "ran"
+	StatusRan = "ran"
+	// StatusNotFinal: the environment ended it, and the next run repeats it.
+	StatusNotFinal  = "not_final"
 	StatusFailed    = "failed"
 	StatusCancelled = "cancelled"
 	// StatusFound: another process had made the result in the meantime.
@@ -149,6 +151,18 @@ func (l *Ledger) Chain() ([]byte, error) {
 		return nil, fmt.Errorf("read chain: %w", err)
 	}
 	return text[:bytes.LastIndexByte(text, '\n')+1], nil
+}
+
+// Begun returns how many attempts at a subject the chain has.
+func (l *Ledger) Begun(subject string) (n int, err error) {
+	text, err := l.Chain()
+	mark := []byte(`"` + Mark(subject) + `"`)
+	for line := range bytes.Lines(text) {
+		if bytes.Contains(line, []byte(`"type":"began"`)) && bytes.Contains(line, mark) {
+			n++
+		}
+	}
+	return n, err
 }
 
 // Head returns the SHA-256 of the chain's last line, or zero if there is none.

@@ -138,6 +138,9 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	return line[:len(line)-1], nil
 }
 
+// Chain returns the text of the chain of the run's ledger; see Ledger.Chain.
+func (p *Past) Chain() ([]byte, error) { return New(filepath.Dir(filepath.Dir(p.dir))).Chain() }
+
 func (p *Past) journal() string { return filepath.Join(p.dir, "events.jsonl") }
 
 // Entry returns the run as an element of a list, with its state.

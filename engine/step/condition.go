@@ -20,8 +20,8 @@ import (
 // are fields of its key, so they appear in its record, in locks and in bundles.
 type Conditioned interface{ Conditions() []string }
 
-// conditionLabel is the prefix of labels of conditions in a key.
-const conditionLabel = "condition."
+// ConditionLabel is the prefix of labels of conditions in a key.
+const ConditionLabel = "condition."
 
 // Conditions returns the conditions of the outputs of s with these arguments.
 func Conditions(args Args, s Step) []string {
@@ -60,12 +60,12 @@ func hashConditions(h *digest.Hasher, set []string) {
 		by[k] = append(by[k], v)
 	}
 	for _, k := range slices.Sorted(maps.Keys(by)) {
-		h.String(conditionLabel+k, strings.Join(by[k], ", "))
+		h.String(ConditionLabel+k, strings.Join(by[k], ", "))
 	}
 }
 
 // The keys of conditions that follow from the tries at an action: the number of
-// runs up to its result, the cause why the result is not final, the models of the
+// results up to this one, the cause why the result is not final, the models of the
 // GPUs, how often the attempt went on from a checkpoint, and the outputs that a
 // secret was found in.
 const (
@@ -79,8 +79,8 @@ const (
 // TriesConditions returns the conditions that follow from the tries at an
 // action.
 func TriesConditions(t cache.Tries) (set []string) {
-	if t.Earlier > 0 {
-		set = append(set, Tries+"="+strconv.Itoa(t.Earlier+1))
+	if n := t.Count(); n > 1 {
+		set = append(set, Tries+"="+strconv.Itoa(n))
 	}
 	if t.Provisional != "" {
 		set = append(set, Provisional+"="+t.Provisional)
@@ -102,7 +102,7 @@ func TriesConditions(t cache.Tries) (set []string) {
 func RecordedConditions(fields []digest.Field, t cache.Tries) []string {
 	set := TriesConditions(t)
 	for _, f := range fields {
-		if k, ok := strings.CutPrefix(f.Label, conditionLabel); ok {
+		if k, ok := strings.CutPrefix(f.Label, ConditionLabel); ok {
 			for v := range strings.SplitSeq(f.Value, ", ") {
 				set = append(set, k+"="+v)
 			}
@@ -112,13 +112,13 @@ func RecordedConditions(fields []digest.Field, t cache.Tries) []string {
 }
 
 // IsCondition reports whether a label in a key belongs to a condition.
-func IsCondition(label string) bool { return strings.HasPrefix(label, conditionLabel) }
+func IsCondition(label string) bool { return strings.HasPrefix(label, ConditionLabel) }
 
 // Pinned returns the fields of a key that a lock pins. It excludes the conditions that
 // follow from tries, which differ for everyone who applies the lock.
 func Pinned(fields []digest.Field) []digest.Field {
 	return slices.DeleteFunc(slices.Clone(fields), func(f digest.Field) bool {
-		key, ok := strings.CutPrefix(f.Label, conditionLabel)
+		key, ok := strings.CutPrefix(f.Label, ConditionLabel)
 		return ok && (key == Tries || key == Provisional || key == GPU || key == Resumes || key == SecretIn)
 	})
 }

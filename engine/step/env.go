@@ -46,8 +46,9 @@ type Env struct {
 	// Provisional marks the result that Run returns as not final, because of a
 	// cause outside the step. cause is a word that serves as the value of a
 	// condition. why is a sentence. The result is used and kept, and the next
-	// run executes the step again.
-	Provisional func(cause, why string)
+	// run executes the step again, unless Provisional returns false: then it is
+	// final, as cache.MaxSpoilt results before it were not.
+	Provisional func(cause, why string) (again bool)
 	// Resumed says how often the attempt has gone on from a checkpoint. It is a
 	// condition of the result.
 	Resumed func(times int)

@@ -58,7 +58,7 @@ type Kind struct {
 	// Counted, if set, names what an instance tries, from the general to the
 	// specific, by the fields of its key. The ledger's chain then has every
 	// attempt at one.
-	Counted func(field func(label string) string) []string
+	Counted func(fields []digest.Field) []string
 	// New makes a step of decoded arguments. It does no I/O. An error is shown
 	// to the author of the block.
 	New func(Args) (Step, error)

@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -89,7 +92,7 @@ const (
 	AgentFailed Outcome = "agent_failed"
 
 	// The following outcomes are provisional: the environment caused them, and the next
-	// run tries again.
+	// run tries again, unless those before it were provisional, too; see cache.MaxSpoilt.
 
 	// ProviderFailed: a model's provider answered no request, or failed the last ones
 	// before the agent failed.
@@ -174,7 +177,7 @@ func Kind(deps Deps) step.Kind {
 			{Name: "code_snapshots", Type: step.ArtifactType, Doc: "With snapshot_every, the files of CODE_DIR whenever they had changed, a tree: SECONDS/. A copy has at most 2,000 files and 16 MiB, all 512 MiB; the rest is left out."},
 			{Name: "logs", Type: step.ArtifactType, Doc: "What is left in LOGS_DIR, and the agent's output in output.log, a tree."},
 			{Name: "network_log", Type: step.ArtifactType, Doc: "Every connection that the proxy made or refused, JSON lines."},
-			{Name: "outcome", Type: cty.String, Doc: "How the attempt ended: finished, no_submission, timed_out, out_of_memory, out_of_disk, out_of_budget, data_changed or agent_failed; or provider_failed or budget_too_small, which are not final: the next apply repeats the attempt."},
+			{Name: "outcome", Type: cty.String, Doc: "How the attempt ended: finished, no_submission, timed_out, out_of_memory, out_of_disk, out_of_budget, data_changed or agent_failed; or provider_failed or budget_too_small, which are not final: the next apply repeats the attempt, twice in a row at most."},
 			{Name: "shim_log", Type: step.ArtifactType, Doc: "With shim, every refused or withheld call of mlebench: time, call, argument names, the caller's file and line, JSON lines. The agent can forge it."},
 			{Name: "snapshots", Type: step.ArtifactType, Doc: "With snapshot_every, a tree of SECONDS/submission.csv, seconds since the start in nine digits; snapshots of a grade step."},
 			{Name: "stats", Type: statsType, Doc: `Usage (wall_seconds, cpu_seconds, peak_memory_bytes, devices), exit_code, runtime and whether it is isolated, network (none, allow or open), the numbers of connections, validations and shim_calls, the files left_out; enforced: what held each limit (memory = "cgroup" or "watcher"); models: by model block the gateway's requests, tokens, cost, waits, times to the first byte, and whether a budget was exhausted; lost_services, whose ports the agent took before the attempt was resumed.`},
@@ -197,11 +200,40 @@ func optional(text string) cty.Value {
 	return cty.StringVal(text)
 }
 
-// Counted names the competition of an attempt, and the agent at that competition
-// with its data, by the fields of its key. A rehearsal has other data.
-func Counted(field func(label string) string) []string {
+// Counted names what an attempt tries, by the fields of its key: the competition, the
+// agent's name at that competition with its data, and the agent itself there. The data of
+// a rehearsal are others, whatever their digest is.
+func Counted(fields []digest.Field) []string {
+	field := (&cache.Record{Fields: fields}).Field
 	at := field("competition") + " " + field("version")
-	return []string{at, field("agent.name") + " " + at + " " + field("data")}
+	data := field("data") + field(step.ConditionLabel+conditions.Data)
+	return []string{at, field("agent.name") + " " + at + " " + data, Subject(fields) + "\n" + data}
+}
+
+// Subject identifies an agent and its competition: the agent's files (or its command if
+// it has none), image and models, and the competition with its version and task. It omits
+// the names of step and agent, the seed, variables and limits, which a person varies who
+// repeats an attempt.
+func Subject(fields []digest.Field) string {
+	var parts, files, models []string
+	for _, f := range fields {
+		switch {
+		case strings.HasPrefix(f.Label, "agent.files["):
+			files = append(files, f.Value)
+		case strings.HasPrefix(f.Label, "agent.models[") && (strings.HasSuffix(f.Label, "].models") || strings.HasSuffix(f.Label, "].provider")):
+			models = append(models, f.Value)
+		}
+	}
+	field := (&cache.Record{Fields: fields}).Field
+	if len(files) == 0 {
+		parts = append(parts, field("agent.command"), field("agent.args"))
+	}
+	for _, label := range []string{"agent.image", "agent.built", "image digest", "competition", "version", "task"} {
+		parts = append(parts, field(label))
+	}
+	slices.Sort(files)
+	slices.Sort(models)
+	return strings.Join(slices.Concat(parts, files, models), "\n")
 }
 
 // arguments are the block's arguments.

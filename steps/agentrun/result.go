@@ -190,9 +190,10 @@ func (f *finished) values(h harvested) (cache.Outputs, error) {
 	outcome, why := ending{exit, h.submitted, f.changed, f.use, f.health, f.start().Add(exit.Wall)}.outcome()
 	again := ""
 	if why != "" {
-		f.env.Provisional(string(outcome), why)
-		f.points.again = true
-		again = ": " + why + "; the next apply runs the attempt again"
+		again = ": " + why + "; too many results before it were not final, so this one is"
+		if f.points.again = f.env.Provisional(string(outcome), why); f.points.again {
+			again = ": " + why + "; the next apply runs the attempt again"
+		}
 	}
 	f.env.Note("outcome: %s (exit status %d, %.1f s, network %s)%s", outcome, exit.Code, stats.WallSeconds, stats.Network, again)
 	for name, value := range map[string]any{"stats": stats, "outcome": outcome} {

@@ -13,9 +13,9 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 )
 
-// silence is the time after which a provider that sent nothing counts as failed
-// if the agent gives up.
-const silence = time.Minute
+// patience is the time that an agent must have waited for an answer: what it gives up
+// earlier was not the provider's failure.
+const patience = time.Minute
 
 // Health is the state of an attempt's providers according to its exchanges so
 // far.
@@ -60,12 +60,10 @@ func failure(e transcript.Event) string {
 		return "did not answer: " + cmp.Or(e.Failed, "no reason is known")
 	case e.Refused != "" && e.Refused != dialect.Unreachable:
 		return ""
-	case e.Gone && n > 0: // the agent gave up while the gateway was retrying
+	case e.Gone && (n == 0 || e.Seconds < patience.Seconds()):
+		return "" // nobody knows what the answer would have been
+	case e.Gone: // the provider had failed, and the gateway asked again
 		last = e.Attempts[n-1]
-	case e.Gone && e.FirstByte == 0 && e.Seconds >= silence.Seconds():
-		return fmt.Sprintf("sent nothing for %.0f s", e.Seconds)
-	case e.Gone:
-		return ""
 	}
 	own := last.Status == http.StatusBadRequest && slices.ContainsFunc(accounts, func(text string) bool { return strings.Contains(last.Failed, text) })
 	switch {

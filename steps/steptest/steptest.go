@@ -170,10 +170,11 @@ func (b *Bench) env(dir string) *step.Env {
 			b.told = append(b.told, p)
 		},
 		Phase: b.phase,
-		Provisional: func(cause, why string) {
+		Provisional: func(cause, why string) bool {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.cause = cause + ": " + why
+			return true
 		},
 		Resumed: func(times int) {
 			b.mu.Lock()

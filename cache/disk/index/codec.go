@@ -40,14 +40,17 @@ func encodeRecord(buf []byte, rec *cache.Record) ([]byte, error) {
 	if t := rec.Tries; t != (cache.Tries{}) {
 		buf = appendString(appendString(buf, t.Provisional), t.Why)
 		buf = binary.AppendUvarint(binary.AppendUvarint(buf, uint64(t.Earlier)), uint64(t.Spoilt))
-		if t.GPU != "" || t.Resumes > 0 || t.SecretIn != "" {
+		if t.GPU != "" || t.Resumes > 0 || t.SecretIn != "" || t.Begun > 0 {
 			buf = appendString(buf, t.GPU)
 		}
-		if t.Resumes > 0 || t.SecretIn != "" {
+		if t.Resumes > 0 || t.SecretIn != "" || t.Begun > 0 {
 			buf = binary.AppendUvarint(buf, uint64(t.Resumes))
 		}
-		if t.SecretIn != "" {
+		if t.SecretIn != "" || t.Begun > 0 {
 			buf = appendString(buf, t.SecretIn)
+		}
+		if t.Begun > 0 {
+			buf = binary.AppendUvarint(buf, uint64(t.Begun))
 		}
 	}
 	if len(buf) > maxPayload {
@@ -118,6 +121,9 @@ func decodeRecord(id digest.ActionID, payload []byte) (*cache.Record, error) {
 	}
 	if d.text != "" {
 		rec.Tries.SecretIn = d.string()
+	}
+	if d.text != "" {
+		rec.Tries.Begun = int(d.uvarint())
 	}
 	if d.err == nil && d.text != "" {
 		d.err = ErrPayload

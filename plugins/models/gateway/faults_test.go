@@ -214,7 +214,7 @@ func faults() []fault {
 		// Encoded.
 		{name: "gzip", accept: "br, gzip;q=0.8", providers: one(encoded("gzip", parts(time.Second, z...))), status: 200, body: "gzip:" + good, cost: reportedCost, requests: 1},
 		{name: "zstd that nobody asked for", providers: one(encoded("zstd", parts(time.Second, zstandard(good)))), status: 200, body: zstandard(good), cost: reportedCost, requests: 1},
-		{name: "repeats the key in zstd", providers: one(encoded("zstd", parts(0, zstandard("you are "+realKey+"\nusage 3 4\n")))), status: 200, body: "!", cost: wholeCost, requests: 1, failed: "repeats the key"},
+		{name: "repeats the key in zstd", providers: one(encoded("zstd", parts(0, zstandard("you are "+realKey+"\nusage 3 4\n")))), status: 502, cost: reportedCost, requests: 1, failed: "repeats"},
 		{name: "gzip cut", accept: "gzip", providers: one(encoded("gzip", parts(0, z[0]))), status: 200, body: "gzip:hello\n!unexpected EOF", cost: wholeCost, requests: 1, failed: "ended before"},
 		{name: "gzip that is none", accept: "gzip", providers: one(encoded("gzip", parts(0, good))), status: 200, body: good, cost: wholeCost, requests: 1, failed: "ended before"},
 		{name: "encoding that nobody asked for", accept: "br", providers: one(encoded("br", parts(0, "\x0b\x02\x80"))), status: 200, body: "\x0b\x02\x80", cost: wholeCost, requests: 1, failed: "ended before"},

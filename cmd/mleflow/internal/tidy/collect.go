@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -43,6 +44,8 @@ type Run struct {
 	Catalog *competitions.Catalog
 	// Standing is that of the records.
 	Standing string
+	// Tried finds the attempts in a chain, by their records.
+	Tried func(attempts map[string]*cache.Record) *bundle.Chain
 }
 
 // The standings of records besides those of package audit.
@@ -97,8 +100,26 @@ func Collect(ctx context.Context, run Run) ([]export.Record, []Left, error) {
 			list = append(list, one)
 		}
 	}
+	c.count(list)
 	Sort(list)
 	return list, c.left, nil
+}
+
+// count enters what the chain says of the attempts.
+func (c *collector) count(list []export.Record) {
+	attempts := maps.Clone(c.recs)
+	maps.DeleteFunc(attempts, func(_ string, rec *cache.Record) bool { return rec.Kind != conditions.AttemptKind })
+	chain := c.Tried(attempts)
+	for i := range list {
+		r := &list[i]
+		t, why := chain.Tried(r.Address)
+		if t != nil {
+			r.Tries = &export.Tries{Begun: t.Began, Published: t.Published, ThrownAway: t.ThrownAway()}
+		}
+		if r.Unproven = why; why != "" {
+			r.Report.Conditions = step.UnionConditions(r.Report.Conditions, []string{conditions.Unproven})
+		}
+	}
 }
 
 // Checks returns what rule checks found in the attempts of a run, by address.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
 	"github.com/mleflow/mleflow/competitions"
@@ -33,6 +34,7 @@ func FromBundle(ctx context.Context, b *bundle.Bundle, x *bundle.Examined, catal
 	return Collect(ctx, Run{
 		ID: x.Run.ID, Pipeline: x.Run.Pipeline, Version: x.Run.Version, Started: x.Run.Started, About: x.Run.About, Steps: x.Summary.Steps,
 		Plan: p, Store: store, Index: store, Catalog: catalog, Standing: standing,
+		Tried: func(map[string]*cache.Record) *bundle.Chain { return x.Chain },
 	})
 }
 

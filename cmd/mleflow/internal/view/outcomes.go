@@ -121,7 +121,9 @@ func (o *Outcomes) Add(e event.StepFinished, run string, tail []string) {
 		o.told[key] = key != ""
 		p.attempt, p.Reason = true, out.attemptReason()
 		if t := e.Tries; t != nil && t.Why != "" {
-			p.Reason = t.Why + "; the next apply runs it again"
+			if p.Reason = t.Why; t.Provisional != "" {
+				p.Reason += "; the next apply runs it again"
+			}
 		}
 		p.explain(tail)
 	case conditions.GradeKind:

@@ -12,10 +12,10 @@ import (
 
 // RetryWords are the attempts that -retry knows by a word: the outcome of the attempt or
 // of its grade, or failed for several.
-var RetryWords = []string{"failed", "invalid", "no-submission", "timed-out", "out-of-memory", "out-of-disk", "out-of-budget", "data-changed"}
+var RetryWords = []string{"failed", "invalid", "no-submission", "timed-out", "out-of-memory", "out-of-disk", "out-of-budget", "data-changed", "provider-failed", "budget-too-small"}
 
 // failedOutcomes are the outcomes of attempts that failed.
-var failedOutcomes = []string{"agent_failed", "out_of_memory", "out_of_disk", "out_of_budget", "data_changed"}
+var failedOutcomes = []string{"agent_failed", "out_of_memory", "out_of_disk", "out_of_budget", "data_changed", "provider_failed", "budget_too_small"}
 
 // retryOf reads the values of -retry; nil without any.
 func retryOf(texts []string) (*engine.Retry, error) {

@@ -11,7 +11,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
@@ -150,9 +152,16 @@ func TidyRun(past *ledger.Past, c app.ResultCache, catalog *competitions.Catalog
 	if err != nil {
 		return tidy.Run{}, err
 	}
+	chain, err := past.Chain()
+	if err != nil {
+		return tidy.Run{}, err
+	}
 	return tidy.Run{
 		ID: sum.ID, Pipeline: filepath.Base(sum.Pipeline), Version: sum.Version, Started: sum.Started, About: sum.About, Steps: sum.Steps,
 		Plan: p, Store: c, Index: c, Catalog: catalog, Standing: tidy.Recorded,
+		Tried: func(attempts map[string]*cache.Record) *bundle.Chain {
+			return bundle.CountTries(chain, sum.ID, attempts)
+		},
 	}, nil
 }
 

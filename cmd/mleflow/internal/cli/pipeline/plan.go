@@ -3,10 +3,14 @@ package pipeline
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/event"
@@ -76,6 +80,15 @@ func showCommitment(t *app.Terminal, b *app.Backend, p *engine.Program, pl *plan
 	id, n, err := b.Engine.Commitment(p, pl)
 	if err != nil {
 		return err
+	}
+	path, err := filepath.Abs(p.Pipeline.Path)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Variables)) {
+		if bundle.Hides(p.Variables[name], path, b.Cache.Dir()) {
+			return app.Wrong(fmt.Errorf("the variable %q names a folder or the host of this machine, which a bundle hides, so that nobody could check the commitment; give a relative path", name))
+		}
 	}
 	if n == 0 {
 		return app.Wrong(fmt.Errorf("%s has no agent-run step, so there is nothing to commit to", pl.Pipeline))

@@ -294,7 +294,7 @@ func checkBundle(ctx context.Context, a *app.App, o boardOptions, path string, q
 	if err != nil {
 		return refuse(err)
 	}
-	q.Bundle, q.Summary = b, x.Summary
+	q.Bundle, q.Chain, q.Summary = b, x.Chain, x.Summary
 	report, err := recompute(ctx, a, verifyOptions{}, x, q)
 	if err != nil {
 		return refuse(err)

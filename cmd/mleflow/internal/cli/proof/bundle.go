@@ -83,10 +83,9 @@ func withSource(a *app.App, past *ledger.Past, in app.InputFlags, fn func(bundle
 		if err := a.ReadRemote(b, p.Pipeline.RemoteCache); err != nil {
 			return err
 		}
-		home, _ := os.UserHomeDir()
 		return fn(bundle.Source{
 			Past: past, Ledger: b.Options.Ledger, Cache: b.Options.Cache, Graph: p.Graph,
-			Folders: map[string]string{"CACHE": b.Cache.Dir(), "~": home, "TMP": os.TempDir()},
+			Folders: bundle.Folders(b.Cache.Dir()),
 			Secrets: append(credentialsOf(a.Terminal, p), hidden...),
 		})
 	})

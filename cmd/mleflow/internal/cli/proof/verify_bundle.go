@@ -74,7 +74,7 @@ func verifyBundle(ctx context.Context, a *app.App, o verifyOptions, path string)
 	if err != nil {
 		return fmt.Errorf("check bundle %s: %w", path, err)
 	}
-	q := audit.Request{Bundle: b, Summary: x.Summary, Rounds: app.Evaluate, Metrics: metric.All(), Done: func(v engine.Verified) { showVerdict(a.Terminal, v) }}
+	q := audit.Request{Bundle: b, Chain: x.Chain, Summary: x.Summary, Rounds: app.Evaluate, Metrics: metric.All(), Done: func(v engine.Verified) { showVerdict(a.Terminal, v) }}
 	if o.bundle.regrade {
 		close, err := ownData(a.Store, o, &q)
 		if err != nil {
@@ -101,7 +101,7 @@ func committed(x *bundle.Examined, text string) (string, error) {
 	if err != nil {
 		return "", app.Usagef("--commitment: %q is no digest that mleflow plan --commit prints", text)
 	}
-	if x.Chain == nil {
+	if x.Chain == nil || x.Chain.Lines == 0 {
 		return "", step.Mismatch(errors.New("the bundle has no chain, so it cannot have the commitment"))
 	}
 	where, err := x.Chain.Commitment(id)

@@ -175,9 +175,7 @@ func (v verdict) claimed() []string {
 	if n := len(v.report.Other); n > 0 {
 		list = append(list, "what "+view.Plural(n, "step")+" of other kinds gave")
 	}
-	if v.Chain == nil {
-		list = append(list, "how many attempts were begun: the bundle has no chain that counts them")
-	} else {
+	if v.Chain != nil && v.Chain.Lines > 0 {
 		list = append(list, fmt.Sprintf("that this is the only cache, and its chain is whole: %s since %s, the last is sha256:%s", view.Plural(v.Chain.Lines, "line"), v.Chain.First.Format(time.DateTime), v.Chain.Head))
 		for _, t := range v.Chain.Agents {
 			list = append(list, t.String())
@@ -214,6 +212,9 @@ func showExamined(t *app.Terminal, path string, v verdict) error {
 		head += fmt.Sprintf("; public data: not checked (%d of %s)", n, view.Plural(all, "score"))
 	}
 	fmt.Fprintf(t.Stdout, "%s: run %s by mleflow %s, %s\n", path, view.OneLine(v.Run.ID), view.OneLine(v.Run.Version), view.OneLine(head))
+	for _, found := range v.first() {
+		fmt.Fprintf(t.Stdout, "%s\n", t.OutStyle().Bad(view.OneLine(found)))
+	}
 	list := func(title string, lines []string) {
 		fmt.Fprintf(t.Stdout, "\n%s\n", t.OutStyle().Bold(title))
 		for _, l := range lines {
@@ -230,10 +231,24 @@ func showExamined(t *app.Terminal, path string, v verdict) error {
 	return err
 }
 
+// first are the findings on the tries, which are shown first.
+func (v verdict) first() (list []string) {
+	if v.Chain == nil {
+		return nil
+	}
+	list = append(list, v.Chain.Gaps...)
+	for _, t := range v.Chain.Agents {
+		if t.ThrownAway() > 0 {
+			list = append(list, "tries thrown away: "+t.String())
+		}
+	}
+	return list
+}
+
 // flags are what a person should look at.
 func (v verdict) flags() (list []string) {
 	if v.Chain != nil {
-		list = append(list, v.Chain.Gaps...)
+		list = append(list, v.Chain.Differs...)
 	}
 	for _, r := range v.report.Rows {
 		for _, f := range r.Flags {

@@ -50,8 +50,12 @@ type Row struct {
 	Seed string `json:"seed,omitempty"`
 	// Others is how many other attempts in its place or of the same agent were made before, as the
 	// bundle discloses; see bundle.History.
-	Others   int      `json:"earlier_attempts,omitempty"`
-	Standing Standing `json:"standing"`
+	Others int `json:"earlier_attempts,omitempty"`
+	// Tries counts the attempts of its agent at the competition, nil without a chain, and
+	// Unproven gives the reason why they are not those that the chain counts.
+	Tries    *bundle.Tried `json:"tries,omitempty"`
+	Unproven string        `json:"tries_not_provable,omitempty"`
+	Standing Standing      `json:"standing"`
 	// Why gives the reason why the standing is no better.
 	Why string `json:"why,omitempty"`
 	// Answers names the owner of the answers and the data that they were compared with.
@@ -88,7 +92,9 @@ type Report struct {
 
 // Request holds the inputs of an audit.
 type Request struct {
-	Bundle  *bundle.Bundle
+	Bundle *bundle.Bundle
+	// Chain is the account of the bundle's chain.
+	Chain   *bundle.Chain
 	Summary *ledger.Summary
 	// Rounds starts the pipeline's evaluation.
 	Rounds  func(cache.Store, *engine.Program) (func() engine.Rounds, diag.List)
@@ -333,6 +339,7 @@ func (a *audit) row(ctx context.Context, i int, onBoard bool) (Row, error) {
 		if err := a.money(ctx, l.agent, &row); err != nil {
 			return row, err
 		}
+		row.Tries, row.Unproven = a.Chain.Tried(row.Attempt)
 	}
 	if err != nil {
 		return refuse("%s", err)

@@ -19,6 +19,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/steps/agentrun"
 )
 
 // refused fails the test unless err says that the bundle is damaged, and where.
@@ -452,7 +453,7 @@ func TestSubjects(t *testing.T) {
 		for label, value := range fields { // in any order
 			r.Fields = append(r.Fields, digest.Field{Label: label, Value: value})
 		}
-		return subjectOf(r)
+		return agentrun.Subject(r.Fields)
 	}
 	bare := []string{`agent.files["x.py"]`, "", `agent.files["y.py"]`, ""}
 	for name, tt := range map[string]struct {

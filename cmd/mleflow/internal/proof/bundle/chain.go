@@ -2,12 +2,15 @@ package bundle
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine"
@@ -20,15 +23,51 @@ const chainFile = "chain.jsonl"
 
 // Chain is the account of a bundle's chain.
 type Chain struct {
+	// Lines is 0 if the bundle has no chain.
 	Lines int       `json:"lines"`
-	First time.Time `json:"first"`
-	// Head is the SHA-256 of the last line.
-	Head   digest.ContentID `json:"head"`
+	First time.Time `json:"first,omitzero"`
+	// Root is the SHA-256 of the first line, by which the chains of a cache are known, and
+	// Head that of the last one.
+	Root   digest.ContentID `json:"root,omitzero"`
+	Head   digest.ContentID `json:"head,omitzero"`
 	Agents []Tried          `json:"agents"`
-	// Gaps are attempts and runs of the bundle that the chain lacks.
+	// Gaps are the reasons why the chain does not count the tries of attempts.
 	Gaps []string `json:"gaps"`
+	// Differs are the differences between what the run declared and the bundle.
+	Differs []string `json:"differs,omitempty"`
+	// Unpublished are the runs with a final result of the same agents at the same
+	// competitions that is not in the bundle, and how many each has.
+	Unpublished map[string]int `json:"unpublished_runs,omitempty"`
 
 	links []ledger.Link
+	own   *ledger.Link
+	// agents has the mark of the agent of each attempt, and gaps its gap, by address.
+	agents, gaps map[string]string
+}
+
+// Tried returns the account of an attempt's agent, nil if there is none, and the reason
+// why the chain does not count its tries, empty if it does.
+func (c *Chain) Tried(address string) (*Tried, string) {
+	if c == nil {
+		return nil, ""
+	}
+	for i := range c.Agents {
+		if c.Agents[i].agent == c.agents[address] {
+			return &c.Agents[i], c.gaps[address]
+		}
+	}
+	return nil, c.gaps[address]
+}
+
+// gap says of attempts that the chain does not count their tries.
+func (c *Chain) gap(why string, addresses ...string) {
+	if len(addresses) == 0 {
+		return
+	}
+	for _, a := range addresses {
+		c.gaps[a] = why
+	}
+	c.Gaps = append(c.Gaps, fmt.Sprintf("tries not provable: %d of %s, such as %s: %s", len(addresses), view.Plural(len(c.agents), "attempt"), addresses[0], why))
 }
 
 // Tried counts the attempts of an agent at a competition that a cache began.
@@ -37,13 +76,17 @@ type Tried struct {
 	Competition string `json:"competition"`
 	Version     string `json:"version"`
 	Began       int    `json:"began"`
-	// Published attempts are in the bundle. Unpublished ones have a result, too.
+	// Published attempts are in the bundle. Unpublished ones have a result, too, and those
+	// of NotFinal one that the environment ended.
 	Published   int `json:"published"`
 	Unpublished int `json:"unpublished"`
+	NotFinal    int `json:"not_final,omitempty"`
 	Failed      int `json:"failed"`
 	Cancelled   int `json:"cancelled"`
-	// Unended attempts were killed, or a later run continued them.
+	// Unended attempts were killed.
 	Unended int `json:"unended"`
+	// Elsewhere of these began in other caches, as the records of attempts from there say.
+	Elsewhere int `json:"elsewhere,omitempty"`
 	// Keys is the number of different keys. The files of an agent, its seed and its
 	// limits are in the key.
 	Keys int `json:"keys"`
@@ -53,15 +96,22 @@ type Tried struct {
 	at, agent string
 }
 
+// ThrownAway is the number of attempts that began and are not published.
+func (t Tried) ThrownAway() int { return t.Began - t.Published }
+
 // String is the account in a sentence.
 func (t Tried) String() string {
-	text := fmt.Sprintf("%s at %s %s: %d of %s that this cache began %s published", t.Agent, t.Competition, t.Version, t.Published, view.Plural(t.Began, "attempt"), map[bool]string{true: "is", false: "are"}[t.Published == 1])
+	by := "this cache"
+	if t.Elsewhere > 0 {
+		by = "caches"
+	}
+	text := fmt.Sprintf("%s at %s %s: %d of %s that %s began %s published", t.Agent, t.Competition, t.Version, t.Published, view.Plural(t.Began, "attempt"), by, map[bool]string{true: "is", false: "are"}[t.Published == 1])
 	for _, n := range []struct {
 		n    int
 		what string
 	}{
-		{t.Unpublished, "%d with another result"}, {t.Failed, "%d failed"}, {t.Cancelled, "%d cancelled"}, {t.Unended, "%d without an end"},
-		{t.Keys, "%d different keys"}, {t.Beside, "%d at the competition by other agents or with other data"},
+		{t.Unpublished, "%d with another result"}, {t.NotFinal, "%d ended by the environment"}, {t.Failed, "%d failed"}, {t.Cancelled, "%d cancelled"}, {t.Unended, "%d without an end"},
+		{t.Elsewhere, "%d by the word of the records only"}, {t.Keys, "%d different keys"}, {t.Beside, "%d at the competition by other agents or with other data"},
 	} {
 		if n.n > 0 {
 			text += ", " + fmt.Sprintf(n.what, n.n)
@@ -91,17 +141,82 @@ func (c *collector) chain() error {
 
 // checkChain checks the links of the chain and compares them with the records.
 func (x *Examined) checkChain(b *Bundle, records []record) error {
-	if !b.Has(chainFile) {
-		return nil
+	if b.Has(chainFile) {
+		text, err := b.Read(chainFile)
+		if err != nil {
+			return err
+		}
+		return x.readChain(text, records)
 	}
-	text, err := b.Read(chainFile)
-	if err != nil {
-		return err
+	if c := newChain(records); len(c.agents) > 0 {
+		c.without(records)
+		x.Chain = c
 	}
-	return x.readChain(text, records)
+	return nil
+}
+
+// noChain is the gap of all attempts without a chain.
+const noChain = "there is no chain, so nothing shows how many attempts were begun and thrown away"
+
+// none says that the chain counts the tries of no attempt.
+func (c *Chain) none(why string) { c.gap(why, slices.Sorted(maps.Keys(c.agents))...) }
+
+// without counts attempts without a chain, by the word of their records.
+func (c *Chain) without(records []record) {
+	c.none(noChain)
+	c.countAll(records, &walk{})
+}
+
+// countAll adds the accounts of all agents.
+func (c *Chain) countAll(records []record, w *walk) {
+	for _, r := range records {
+		if r.Kind == kindAgentRun {
+			c.count(r, w, records)
+		}
+	}
+	slices.SortFunc(c.Agents, func(a, b Tried) int { return strings.Compare(a.String(), b.String()) })
+}
+
+func newChain(records []record) *Chain {
+	c := &Chain{Agents: []Tried{}, Gaps: []string{}, Unpublished: map[string]int{}, agents: map[string]string{}, gaps: map[string]string{}}
+	for _, r := range records {
+		if r.Kind == kindAgentRun {
+			c.agents[r.Address] = ledger.Mark(agentrun.Counted(r.Fields)[1])
+		}
+	}
+	return c
 }
 
 func (x *Examined) readChain(text []byte, records []record) error {
+	x.Chain = newChain(records)
+	if err := x.Chain.compare(text, x.Run.ID, records); err != nil || x.Chain.own == nil {
+		return err
+	}
+	if x.Chain.own.Text != x.Run.Text {
+		return damage(chainFile, "it declares another pipeline for run %s", x.Run.ID)
+	}
+	x.Chain.declared(x, records)
+	return nil
+}
+
+// CountTries finds the attempts of a run, by address, in the chain of a cache.
+func CountTries(text []byte, run string, attempts map[string]*cache.Record) *Chain {
+	var records []record
+	for address, rec := range attempts {
+		records = append(records, bareRecord(address, rec))
+	}
+	slices.SortFunc(records, func(a, b record) int { return compareAddresses(a.Address, b.Address) })
+	c := newChain(records)
+	if len(text) == 0 {
+		c.without(records)
+	} else if err := c.compare(text, run, records); err != nil {
+		c.none(err.Error())
+	}
+	return c
+}
+
+// compare follows the links, and finds the attempts of a run among them.
+func (c *Chain) compare(text []byte, run string, records []record) error {
 	links, err := ledger.ParseChain(text)
 	if err == nil && len(links) == 0 {
 		err = errors.New("it is empty")
@@ -109,63 +224,69 @@ func (x *Examined) readChain(text []byte, records []record) error {
 	if err != nil {
 		return damage(chainFile, "%w", err)
 	}
-	x.Chain = &Chain{Lines: len(links), First: links[0].Time, Head: links[len(links)-1].ID, Agents: []Tried{}, Gaps: []string{}, links: links}
-	return x.Chain.compare(x, records)
-}
-
-// compare follows the links, and finds the bundle's attempts among them.
-func (c *Chain) compare(x *Examined, records []record) error {
-	w := walk{declared: map[string]*ledger.Link{}, begun: map[string]*tried{}}
+	c.Lines, c.First, c.Root, c.Head, c.links = len(links), links[0].Time, links[0].ID, links[len(links)-1].ID, links
+	w := walk{declared: map[string]*ledger.Link{}, begun: map[string]*tried{}, found: map[string]bool{}}
 	for i := range c.links {
 		if err := w.follow(&c.links[i]); err != nil {
 			return damage(chainFile, "line %d %w", i+1, err)
 		}
 	}
-	switch own := w.declared[x.Run.ID]; {
-	case own == nil:
-		c.Gaps = append(c.Gaps, "the chain does not have the run "+x.Run.ID)
-	case own.Text != x.Run.Text:
-		return damage(chainFile, "it declares another pipeline for run %s", x.Run.ID)
-	default:
-		c.declared(x, own, records)
+	if c.own = w.declared[run]; c.own == nil {
+		c.none("the chain does not have the run " + run)
 	}
+	var strange, lacking []string
+	subjects := map[string]bool{}
 	for _, r := range records {
 		if r.Kind != kindAgentRun {
 			continue
 		}
-		t := w.find(r)
-		switch {
+		switch t := w.find(r); {
+		case t == nil && w.declared[r.Run] == nil:
+			strange = append(strange, r.Address)
 		case t == nil:
-			c.Gaps = append(c.Gaps, fmt.Sprintf("%s: the chain lacks this attempt, which run %s made", r.Address, r.Run))
-		case t.end.Result != engine.ResultID(r.outputs()):
+			lacking = append(lacking, r.Address)
+		case t.made() && t.end.Result != engine.ResultID(r.outputs()):
 			return damage(chainFile, "it has another result for %s", r.Address)
+		case len(r.Masked) == 0 && !t.tries(r):
+			return damage(chainFile, "it says that %s tried another agent or competition", r.Address)
 		default:
-			t.published = true
+			t.published, w.found[r.Address] = true, true
+			subjects[t.subject()] = true
+			w.went(t, r)
 		}
 	}
-	for _, r := range records {
-		if r.Kind == kindAgentRun {
-			c.count(r, w.tried)
+	if c.own != nil {
+		c.gap("another cache made it, or this one before its chain began; bundle the run there, where the chain counts its tries", strange...)
+		c.gap("the chain lacks it, although it has the run that made it", lacking...)
+	}
+	c.countAll(records, &w)
+	for _, t := range w.tried {
+		if t.made() && t.end.Status == ledger.StatusRan && !t.published && t.subject() != "" && subjects[t.subject()] {
+			c.Unpublished[t.began.Run]++
 		}
 	}
-	slices.SortFunc(c.Agents, func(a, b Tried) int { return strings.Compare(a.String(), b.String()) })
 	return nil
 }
 
 // declared compares the declaration of the bundle's run with what the bundle has.
-func (c *Chain) declared(x *Examined, own *ledger.Link, records []record) {
+func (c *Chain) declared(x *Examined, records []record) {
 	o := ledger.Opening{Info: ledger.Info{Pipeline: x.Run.Pipeline, Variables: x.Run.Variables}, Sources: x.Sources}
-	if again := o.Declaration(); again.Plan != own.Plan {
-		c.Gaps = append(c.Gaps, "the run declared other variables or files than the bundle has, or folders in its variables are masked")
+	if again := o.Declaration(); again.Plan != c.own.Plan {
+		c.Differs = append(c.Differs, "the run declared other variables or files than the bundle has, or folders in its variables are masked")
 	}
-	absent := len(own.Steps)
+	absent, more := len(c.own.Steps), 0
 	for _, r := range records {
-		if _, found := slices.BinarySearch(own.Steps, ledger.Mark(r.Address)); found {
+		if _, found := slices.BinarySearch(c.own.Steps, ledger.Mark(r.Address)); found {
 			absent--
+		} else if r.Kind == kindAgentRun {
+			more++
 		}
 	}
 	if absent > 0 {
-		c.Gaps = append(c.Gaps, fmt.Sprintf("%d of %s that the run declared are not in the bundle", absent, view.Plural(len(own.Steps), "attempt")))
+		c.Differs = append(c.Differs, fmt.Sprintf("%d of %s that the run declared are not in the bundle", absent, view.Plural(len(c.own.Steps), "attempt")))
+	}
+	if more > 0 {
+		c.Differs = append(c.Differs, fmt.Sprintf("%s of the bundle were not declared by the run", view.Plural(more, "attempt")))
 	}
 }
 
@@ -178,7 +299,7 @@ func (c *Chain) lacks(earlier []EarlierRun) {
 		}
 	}
 	if n > 0 {
-		c.Gaps = append(c.Gaps, fmt.Sprintf("%s with attempts are not in the chain, which begins at %s", view.Plural(n, "earlier run"), c.First.Format(time.DateTime)))
+		c.none(fmt.Sprintf("%s with attempts are not in the chain, which begins at %s", view.Plural(n, "earlier run"), c.First.Format(time.DateTime)))
 	}
 }
 
@@ -186,6 +307,31 @@ func (c *Chain) lacks(earlier []EarlierRun) {
 type tried struct {
 	began, end *ledger.Link
 	published  bool
+	// went means that a later one went on with it; both are one attempt.
+	went bool
+}
+
+// made reports whether it gave a result, which may not be final.
+func (t *tried) made() bool {
+	return t.end != nil && (t.end.Status == ledger.StatusRan || t.end.Status == ledger.StatusNotFinal)
+}
+
+// subject is the mark of the agent itself, whatever its name; empty in older chains.
+func (t *tried) subject() string {
+	if len(t.began.Subjects) > 2 {
+		return t.began.Subjects[2]
+	}
+	return ""
+}
+
+// tries reports whether a record is of what was tried.
+func (t *tried) tries(r record) bool {
+	for i, name := range agentrun.Counted(r.Fields) {
+		if i < len(t.began.Subjects) && t.began.Subjects[i] != ledger.Mark(name) {
+			return false
+		}
+	}
+	return true
 }
 
 // walk follows a chain.
@@ -193,6 +339,8 @@ type walk struct {
 	declared map[string]*ledger.Link
 	begun    map[string]*tried
 	tried    []*tried
+	// found has the addresses of attempts that are there.
+	found map[string]bool
 }
 
 func (w *walk) follow(l *ledger.Link) error {
@@ -206,7 +354,7 @@ func (w *walk) follow(l *ledger.Link) error {
 		return nil
 	case run == nil || !slices.Contains(run.Steps, l.Step):
 		return fmt.Errorf("is about an attempt that run %s did not declare", l.Run)
-	case l.Type == ledger.Began && len(l.Subjects) != 2:
+	case l.Type == ledger.Began && len(l.Subjects) < 2: // that of older versions has two
 		return fmt.Errorf("does not say what was tried")
 	case l.Type == ledger.Began:
 		w.begun[key] = &tried{began: l}
@@ -221,27 +369,52 @@ func (w *walk) follow(l *ledger.Link) error {
 	return nil
 }
 
-// find returns the attempt that made a record.
-func (w *walk) find(r record) *tried {
+// find returns the attempt that made a record: the last one with its result or, if nothing
+// was there to see the end, such as after a kill, the one that began in the record's run.
+func (w *walk) find(r record) (open *tried) {
+	result := engine.ResultID(r.outputs())
 	for _, t := range slices.Backward(w.tried) {
-		if t.end != nil && t.end.Status == ledger.StatusRan && t.began.Run == r.Run && t.began.Action.String() == r.Action {
+		switch {
+		case t.began.Action.String() != r.Action:
+		case t.made() && (t.end.Result == result || t.began.Run == r.Run):
 			return t
+		case !t.made() && open == nil && t.began.Run == r.Run:
+			open = t
 		}
 	}
-	return nil
+	return open
+}
+
+// went marks what a published attempt went on with: as many beginnings without a result
+// before it as its record says.
+func (w *walk) went(t *tried, r record) {
+	var stats agentrun.Stats
+	_ = json.Unmarshal(r.Outputs["stats"].Value, &stats)
+	n := r.Resumes
+	if stats.Resumed {
+		n++
+	}
+	for _, before := range slices.Backward(w.tried[:slices.Index(w.tried, t)]) {
+		if n == 0 || before.began.Action == t.began.Action && before.made() {
+			return
+		}
+		if before.began.Action == t.began.Action {
+			before.went, n = true, n-1
+		}
+	}
 }
 
 // count adds the account of a record's agent, once.
-func (c *Chain) count(r record, all []*tried) {
-	names := agentrun.Counted(r.field)
+func (c *Chain) count(r record, w *walk, records []record) {
+	names := agentrun.Counted(r.Fields)
 	t := Tried{Agent: agentOf(r).Name, Competition: r.field("competition"), Version: r.field("version"), at: ledger.Mark(names[0]), agent: ledger.Mark(names[1])}
 	if slices.ContainsFunc(c.Agents, func(other Tried) bool { return other.agent == t.agent }) {
 		return
 	}
 	keys := map[digest.ActionID]bool{}
-	for _, one := range all {
+	for _, one := range w.tried {
 		switch {
-		case one.began.Subjects[0] != t.at || one.end != nil && one.end.Status == ledger.StatusFound:
+		case one.began.Subjects[0] != t.at || one.went || one.end != nil && one.end.Status == ledger.StatusFound && !one.published:
 			continue
 		case one.began.Subjects[1] != t.agent:
 			t.Beside++
@@ -254,6 +427,8 @@ func (c *Chain) count(r record, all []*tried) {
 			t.Published++
 		case status == ledger.StatusRan:
 			t.Unpublished++
+		case status == ledger.StatusNotFinal:
+			t.NotFinal++
 		case status == ledger.StatusFailed:
 			t.Failed++
 		case status == ledger.StatusCancelled:
@@ -262,21 +437,39 @@ func (c *Chain) count(r record, all []*tried) {
 			t.Unended++
 		}
 	}
+	strange := 0
+	for _, other := range records {
+		if !w.found[other.Address] && c.agents[other.Address] == t.agent {
+			strange, t.Elsewhere = strange+1, max(t.Elsewhere, other.Begun, strange+1)
+		}
+	}
+	t.Began, t.Published = t.Began+t.Elsewhere, t.Published+strange
 	t.Keys = len(keys)
 	c.Agents = append(c.Agents, t)
 }
 
 // Commitment says where the chain has a digest that was published before: as the
-// declaration of a run or as a line.
+// declaration of a run, which must be that of the bundle or one of the same pipeline,
+// files, variables and attempts, or as a line.
 func (c *Chain) Commitment(id digest.ContentID) (string, error) {
 	for i := range c.links {
 		l := &c.links[i]
-		if l.Type == ledger.Declared && l.Commitment() == id {
-			return fmt.Sprintf("line %d of the chain, which declares run %s", i+1, l.Run), nil
-		}
 		if l.ID == id {
 			return fmt.Sprintf("line %d of the chain, the last one at that time", i+1), nil
 		}
+		if l.Type != ledger.Declared || l.Commitment() != id {
+			continue
+		}
+		var differs []string
+		if c.own == nil {
+			differs = append(differs, "the chain does not have the bundle's run")
+		} else if l.Text != c.own.Text || l.Plan != c.own.Plan || !slices.Equal(l.Steps, c.own.Steps) {
+			differs = append(differs, fmt.Sprintf("it is that of run %s, which declared another pipeline, other files, variables or attempts than the bundle's run", l.Run))
+		}
+		if differs = append(differs, c.Differs...); len(differs) > 0 {
+			return "", fmt.Errorf("the commitment is not held: %s", strings.Join(differs, "; "))
+		}
+		return fmt.Sprintf("line %d of the chain, which declares run %s", i+1, l.Run), nil
 	}
 	return "", fmt.Errorf("no line of its chain is the commitment sha256:%s", id)
 }

@@ -97,7 +97,7 @@ func (x *Examined) checkDisclosure(ctx context.Context, b *Bundle, records []rec
 		return damage(disclosureFile, "it names %d attempts, but there are %d", len(said.Attempts), len(d.Attempts))
 	}
 	d.Earlier, d.Elsewhere = said.Earlier, said.Elsewhere
-	if x.Chain != nil {
+	if x.Chain != nil && x.Chain.Lines > 0 {
 		d.Counted = x.Chain.Agents
 		x.Chain.lacks(slices.Concat(said.Earlier, said.Elsewhere))
 	}

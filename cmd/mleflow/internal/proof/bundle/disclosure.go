@@ -285,11 +285,7 @@ func agentOf(r record) agentBlock {
 
 // AttemptOf describes an attempt from its record in the cache.
 func AttemptOf(address string, rec *cache.Record) Attempt {
-	r := record{Address: address, Kind: rec.Kind, Run: rec.Run, Fields: rec.Fields, Outputs: map[string]output{}, Tries: rec.Tries}
-	for name, v := range rec.Outputs {
-		r.Outputs[name] = newOutput(v)
-	}
-	return attemptOf(r)
+	return attemptOf(bareRecord(address, rec))
 }
 
 // attemptOf describes an attempt from the fields and values of a record.

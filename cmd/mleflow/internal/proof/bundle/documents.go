@@ -110,6 +110,15 @@ func (o output) cached() cache.Value {
 	return cache.Value{Ref: cache.Ref{Kind: o.Kind, ID: *o.Digest, Size: o.Size, Files: o.Files}}
 }
 
+// bareRecord is a record in which nothing is masked or withheld.
+func bareRecord(address string, rec *cache.Record) record {
+	r := record{Address: address, Kind: rec.Kind, Action: rec.Action.String(), Run: rec.Run, Fields: rec.Fields, Outputs: map[string]output{}, Tries: rec.Tries}
+	for name, v := range rec.Outputs {
+		r.Outputs[name] = newOutput(v)
+	}
+	return r
+}
+
 func newRecord(address string, rec *cache.Record, r rule, m *masker) record {
 	out := record{
 		Address: address, Kind: rec.Kind, Action: rec.Action.String(), Run: rec.Run, Seconds: float64(rec.DurationMillis) / 1000,

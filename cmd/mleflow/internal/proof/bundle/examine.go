@@ -36,7 +36,7 @@ type Examined struct {
 	Isolation string `json:"isolation"`
 	// Untrusted says that an attempt was not isolated; see conditions.Untrusted.
 	Untrusted bool `json:"untrusted"`
-	// Chain counts the attempts that were made; nil if the bundle has no chain.
+	// Chain counts the attempts that were made; nil if there are none.
 	Chain *Chain `json:"chain,omitempty"`
 
 	// Summary is the run as the ledger would tell it.

@@ -6,12 +6,12 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/steps/agentrun"
 )
 
 // history counts the attempts of earlier runs, so that a choice among attempts shows.
@@ -119,8 +119,12 @@ func (h *history) add(s *ledger.Summary, same bool) EarlierRun {
 			continue
 		}
 		run.Attempts++
-		if st.Status == event.Failed {
+		switch {
+		case st.Status == event.Failed:
 			run.Failed++
+			continue
+		case st.Status != event.Ran || st.Tries != nil && st.Tries.Provisional != "":
+			continue // without a final result there was nothing to choose from
 		}
 		if h.starts[name] == nil {
 			h.starts[name] = map[string]int{}
@@ -140,30 +144,5 @@ func (h *history) subject(s ledger.StepSummary) string {
 	if err != nil {
 		return ""
 	}
-	return subjectOf(record{Fields: rec.Fields})
-}
-
-// subjectOf identifies an agent and its competition: the agent's files (or its command if
-// it has none), image and models, and the competition with its version and task. It omits
-// the names of step and agent, the seed, variables and limits, which a person varies who
-// repeats an attempt.
-func subjectOf(r record) string {
-	var parts, files, models []string
-	for _, f := range r.Fields {
-		switch {
-		case strings.HasPrefix(f.Label, "agent.files["):
-			files = append(files, f.Value)
-		case strings.HasPrefix(f.Label, "agent.models[") && (strings.HasSuffix(f.Label, "].models") || strings.HasSuffix(f.Label, "].provider")):
-			models = append(models, f.Value)
-		}
-	}
-	if len(files) == 0 {
-		parts = append(parts, r.field("agent.command"), r.field("agent.args"))
-	}
-	for _, label := range []string{"agent.image", "agent.built", "image digest", "competition", "version", "task"} {
-		parts = append(parts, r.field(label))
-	}
-	slices.Sort(files)
-	slices.Sort(models)
-	return strings.Join(slices.Concat(parts, files, models), "\n")
+	return agentrun.Subject(rec.Fields)
 }

@@ -3,6 +3,7 @@ package bundle
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -23,6 +24,20 @@ var homes = pattern.New(`(?:/home|/Users)/[^/\s"':,;\\]+`)
 
 // agentHomes are the home folders that every agent sees.
 var agentHomes = []string{"/home/agent", "/home/code", "/home/data", "/home/instructions.txt", "/home/logs", "/home/submission", "/home/validate_submission.sh"}
+
+// Folders are the folders of this machine that bundles hide, by their names there.
+func Folders(cacheDir string) map[string]string {
+	home, _ := os.UserHomeDir() // none is hidden
+	return map[string]string{"CACHE": cacheDir, "~": home, "TMP": os.TempDir()}
+}
+
+// Hides reports whether a bundle of a pipeline would not show a text as it is.
+func Hides(text, pipeline, cacheDir string) bool {
+	folders := Folders(cacheDir)
+	folders["PIPELINE"] = filepath.Dir(pipeline)
+	host, _ := os.Hostname()
+	return newMasker(folders, host).text(text) != text
+}
 
 // newMasker hides folders, each by its name, and the host.
 func newMasker(folders map[string]string, host string) *masker {

@@ -96,6 +96,8 @@ type Agent struct {
 	Limits    []string               `json:"limits"`
 	// Outside lists its attempts' inputs from outside their competitions.
 	Outside []string `json:"outside,omitempty"`
+	// Tries counts the attempts that the chains of its bundles say it began.
+	Tries Tries `json:"tries"`
 	// Sums over the attempts; nil if unknown for all. ListUSD is the cost by mleflow's
 	// price list, whatever the attempts' own prices are, where the list knows the models.
 	// EstimatedUSD is the part of CostUSD that no reported usage settles.
@@ -289,6 +291,7 @@ func newAgent(a aggregate.Agent, all []*Row) *Agent {
 		}
 	}
 	out.Tokens, out.CostUSD, out.ListUSD, out.EstimatedUSD = out.used.Tokens(), out.used.CostUSD, out.used.ListUSD, out.used.EstimatedUSD
+	out.Tries = triesOf(out.rows)
 	for _, list := range []*[]string{&out.Models, &out.Runtimes, &out.Limits, &out.Outside} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)

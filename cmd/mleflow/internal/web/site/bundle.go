@@ -39,6 +39,8 @@ type Bundle struct {
 	// is in the bundle.
 	Signer string   `json:"signer,omitempty"`
 	Pinned []string `json:"pinned,omitempty"`
+	// Chain counts the attempts of the cache that made it; nil without attempts.
+	Chain *bundle.Chain `json:"chain,omitempty"`
 
 	// Unmade are attempts that the run planned and has no result of.
 	Unmade []string `json:"unmade,omitempty"`
@@ -87,7 +89,7 @@ func (b *Bundle) Take(ctx context.Context, open *bundle.Bundle, x *bundle.Examin
 		return err
 	}
 	b.Manifest, b.Run, b.Pipeline, b.Mleflow, b.Started = x.Manifest.String(), x.Run.ID, x.Run.Pipeline, x.Run.Version, x.Run.Started.UTC()
-	b.Signatures, b.Signer, b.Omitted, b.Boards = x.Signatures, x.Signer, x.Omitted, report.Boards
+	b.Signatures, b.Signer, b.Omitted, b.Boards, b.Chain = x.Signatures, x.Signer, x.Omitted, report.Boards, x.Chain
 	b.Pinned = slices.Compact(slices.Sorted(slices.Values(report.Pinned)))
 	for _, s := range plan.Steps {
 		if s.Kind == conditions.AttemptKind && x.Summary.Step(s.Name) == nil {

@@ -31,6 +31,8 @@ const (
 	// Selection: attempts are missing or were repeated, so that those that are
 	// here may have been chosen for their scores.
 	Selection Kind = "selection"
+	// Unproven: no chain counts the tries at attempts of a bundle.
+	Unproven Kind = "tries_not_provable"
 	// Shared: several agents made equal or nearly equal submissions.
 	Shared Kind = "shared_submission"
 	// MixedTask: one agent has attempts under several tasks or versions.
@@ -91,7 +93,7 @@ func check(q Request) (rows []*Row, findings []Finding, lock *Lock) {
 }
 
 func order(k Kind) int {
-	return slices.Index([]Kind{Refused, OtherVersion, Identity, Duplicate, Selection, Shared, MixedTask, Suspicious, SetAside}, k)
+	return slices.Index([]Kind{Refused, OtherVersion, Identity, Duplicate, Selection, Unproven, Shared, MixedTask, Suspicious, SetAside}, k)
 }
 
 // refused adds findings on wrong bundles and rows.
@@ -295,6 +297,11 @@ func (c *checker) earlier(b *Bundle, here map[string]bool) {
 	if b.Disclosure == nil {
 		return
 	}
+	if b.Chain != nil {
+		for _, gap := range b.Chain.Gaps {
+			c.find(Unproven, b.File, []*Bundle{b}, "%s", gap)
+		}
+	}
 	var elsewhere []string
 	for _, e := range slices.Concat(b.Disclosure.Earlier, b.Disclosure.Elsewhere) {
 		if e.Attempts > 0 && !here[e.Run] {
@@ -311,6 +318,21 @@ func (c *checker) earlier(b *Bundle, here map[string]bool) {
 	if attempts > 0 && len(elsewhere) > 0 {
 		c.find(Selection, b.File, []*Bundle{b}, "before %s, earlier runs made other attempts in their places or of the same agents at the same competitions, up to %d before one; these runs are not here: %s",
 			view.Plural(attempts, "attempt"), most, plain.List(elsewhere))
+		return
+	}
+	if b.Chain == nil {
+		return
+	}
+	results := 0
+	elsewhere = nil
+	for _, run := range slices.Sorted(maps.Keys(b.Chain.Unpublished)) {
+		if !here[run] {
+			results, elsewhere = results+b.Chain.Unpublished[run], append(elsewhere, run)
+		}
+	}
+	if results > 0 {
+		c.find(Selection, b.File, []*Bundle{b}, "its chain counts %s of the same agents at the same competitions in runs that are not here: %s",
+			view.Plural(results, "other result"), plain.List(elsewhere))
 	}
 }
 

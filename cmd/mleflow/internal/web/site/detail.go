@@ -99,7 +99,7 @@ func (s *Site) results(caption, up string, rows []*Row, agents, competitions boo
 	for _, at := range s.stops {
 		names = append(names, ">… after "+export.After(at))
 	}
-	names = append(names, "Medal", "Place", ">Percentile", "Checked", "Ended", ">Time", ">Tokens", ">Cost, USD")
+	names = append(names, "Medal", "Place", ">Percentile", "Checked", "Ended", ">Time", ">Tokens", ">Cost, USD", "Tries")
 	if checked(rows) {
 		names = append(names, "Rule checks")
 	}
@@ -163,6 +163,9 @@ func (r *Row) cells(up string) []entry {
 	if r.Verdict.Unchecked != "" && r.Verdict.Standing != audit.Refused {
 		remarks = append(remarks, "public data: not checked: "+r.Verdict.Unchecked)
 	}
+	if r.Unproven != "" {
+		remarks = append(remarks, "tries not provable: "+r.Unproven)
+	}
 	if n := r.Verdict.Others; n > 0 {
 		remarks = append(remarks, view.Plural(n, "other attempt")+" in its place or of the same agent before it")
 	}
@@ -173,7 +176,7 @@ func (r *Row) cells(up string) []entry {
 	}
 	return []entry{
 		text(cmp.Or(r.Seed, "–")), text(score), medal, {Text: place, Class: "nowrap"}, text(percentile), checked, text(cmp.Or(r.Attempt.Outcome, "–")), text(took(r.Attempt.WallSeconds)),
-		text(amount(r.Attempt.Usage.Tokens(), 0)), text(costOf(r.Attempt.Usage)), link(r.Bundle.File, up+bundlePath(r.Bundle)), {Text: strings.Join(append(remarks, texts(r.Outside)...), "; "), Class: "why"},
+		text(amount(r.Attempt.Usage.Tokens(), 0)), text(costOf(r.Attempt.Usage)), r.tried().entry(), link(r.Bundle.File, up+bundlePath(r.Bundle)), {Text: strings.Join(append(remarks, texts(r.Outside)...), "; "), Class: "why"},
 	}
 }
 
@@ -324,7 +327,7 @@ func disclosed(a *Agent) grid {
 	for _, row := range [][2]string{
 		{"Isolation", a.Overall.Isolation}, {"Runtime", strings.Join(a.Runtimes, "; ")}, {"Task", a.Overall.Task}, {"Class", a.Class}, {"Limits", strings.Join(a.Limits, "; ")},
 		{"Image", of(func(r *Row) string { return strings.TrimSpace(r.Image + " " + r.ImageDigest) })}, {"Version of a built-in agent", of(func(r *Row) string { return r.AgentVersion })},
-		{"Signed by key", cmp.Or(a.Key, "–")}, {"Given besides the competition", a.outside().Text},
+		{"Signed by key", cmp.Or(a.Key, "–")}, {"Tries", a.Tries.entry().Text}, {"Given besides the competition", a.outside().Text},
 		{"Command", of(func(r *Row) string { return r.Command })},
 		{"Models", cmp.Or(strings.Join(a.Models, " "), "–")}, {"Tokens", amount(a.Tokens, 0)}, {"Cost, USD", costOf(&a.used)}, {"Time of all attempts", took(a.Seconds)},
 		{"Usage measured by", of(func(r *Row) string {

@@ -19,7 +19,7 @@ import (
 
 // kindWords are the pages' words for kinds of findings.
 var kindWords = map[Kind]string{
-	Refused: "Refused:", OtherVersion: "Of another version:", Identity: "Name in doubt:", Shared: "Shared submission:", Duplicate: "Duplicate:", Selection: "Possible selection:", MixedTask: "Mixed tasks:", Suspicious: "Suspicious:", SetAside: "Not counted:", Misreported: "Other figures:",
+	Refused: "Refused:", OtherVersion: "Of another version:", Identity: "Name in doubt:", Shared: "Shared submission:", Duplicate: "Duplicate:", Selection: "Possible selection:", Unproven: "Tries not provable:", MixedTask: "Mixed tasks:", Suspicious: "Suspicious:", SetAside: "Not counted:", Misreported: "Other figures:",
 }
 
 // index is the first page.
@@ -178,7 +178,7 @@ func (t *Table) ranking() grid {
 	for _, at := range t.stops {
 		names = append(names, ">… after "+export.After(at))
 	}
-	names = append(names, ">Gold %", ">Above median %", ">Valid %", ">Competitions", ">Seeds", "Checked", ">Running time (hours)", "Isolation", "Given besides the competition")
+	names = append(names, ">Gold %", ">Above median %", ">Valid %", ">Competitions", ">Seeds", "Tries", "Checked", ">Running time (hours)", "Isolation", "Given besides the competition")
 	if checked(t.rows) {
 		names = append(names, "Rule checks")
 	}
@@ -194,7 +194,7 @@ func (t *Table) ranking() grid {
 			cells = append(cells, text(percentage(s.Percentages, a.Overall.Seeds, shownFigure)))
 		}
 		cells = append(cells, text(rate(a.Overall, "gold_medal_percentage")), text(rate(a.Overall, "above_median_percentage")), text(rate(a.Overall, "valid_submissions_percentage")),
-			text(strconv.Itoa(len(a.Competitions))+" of "+strconv.Itoa(len(t.competitions()))), text(strconv.Itoa(a.Overall.Seeds)), standings, text(cmp.Or(conditions.Hours(a.conditions()...), "–")), isolation, a.outside())
+			text(strconv.Itoa(len(a.Competitions))+" of "+strconv.Itoa(len(t.competitions()))), text(strconv.Itoa(a.Overall.Seeds)), a.Tries.entry(), standings, text(cmp.Or(conditions.Hours(a.conditions()...), "–")), isolation, a.outside())
 		if checked(t.rows) {
 			cells = append(cells, foundInAll(a.rows))
 		}

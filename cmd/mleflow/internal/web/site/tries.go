@@ -1,0 +1,60 @@
+package site
+
+import "fmt"
+
+// Tries counts attempts that were begun, published and thrown away.
+type Tries struct {
+	Begun      int `json:"begun"`
+	Published  int `json:"published"`
+	ThrownAway int `json:"thrown_away"`
+	// NotProvable are published ones whose tries no chain counts: there may be more.
+	NotProvable int `json:"not_provable"`
+}
+
+// tried counts the tries of a row's agent at its competition.
+func (r *Row) tried() (t Tries) {
+	if r.Tries != nil {
+		t = Tries{Begun: r.Tries.Begun, Published: r.Tries.Published, ThrownAway: r.Tries.ThrownAway}
+	}
+	if r.Unproven != "" {
+		t.NotProvable++
+	}
+	return t
+}
+
+// triesOf counts the tries of an agent. Of several bundles of a cache, the longest chain
+// counts.
+func triesOf(rows []*Row) (t Tries) {
+	type place struct{ chain, competition, version, data string }
+	begun := map[place]int{}
+	for _, r := range rows {
+		if t.Published++; r.Unproven != "" {
+			t.NotProvable++
+		}
+		if r.Tries == nil || r.Bundle.Chain == nil {
+			t.Begun++
+			continue
+		}
+		at := place{r.Bundle.Manifest, r.Report.CompetitionID, r.Report.CompetitionVersion, r.Data}
+		if root := r.Bundle.Chain.Root; !root.IsZero() {
+			at.chain = root.String()
+		}
+		begun[at] = max(begun[at], r.Tries.Begun)
+	}
+	for _, n := range begun {
+		t.Begun += n
+	}
+	t.ThrownAway = max(0, t.Begun-t.Published)
+	return t
+}
+
+func (t Tries) entry() entry {
+	e := entry{Text: fmt.Sprintf("%d begun, %d published, %d thrown away", t.Begun, t.Published, t.ThrownAway)}
+	if t.Begun == 0 {
+		e.Text = "–"
+	}
+	if t.NotProvable > 0 {
+		e.Text, e.Pill = e.Text+", not provable", "bad"
+	}
+	return e
+}
