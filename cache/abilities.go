@@ -28,4 +28,5 @@ type Cache interface {
 	Sharer
 	LinkKeeper
 	Relay
+	Drafter
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
@@ -69,6 +70,9 @@ func (c *Catalog) Published() []string {
 // is in none, so that results keep their meaning.
 func (e *entry) published() bool { return e.own == "" || e.replaces }
 
+// maxDefinition is the maximum size of a definition or its lock file in bytes.
+const maxDefinition = 64 << 20
+
 type ownLoader struct {
 	cat   *Catalog
 	files map[string]*hcl.File
@@ -126,17 +130,17 @@ func (l *ownLoader) load(dir, id string) {
 		return
 	}
 	l.seen[whole] = true
-	path := filepath.Join(dir, FileName)
-	src, err := os.ReadFile(path)
+	path, roots := filepath.Join(dir, FileName), checkout.Roots(whole)
+	src, err := checkout.ReadFile(path, maxDefinition, roots...)
 	if err != nil {
 		l.diags = append(l.diags, diag.General("Cannot read competition", "%v", err))
 		return
 	}
 	l.files[path] = &hcl.File{Bytes: src}
-	if pins, err := os.ReadFile(lockPath(path)); err == nil {
+	if pins, err := checkout.ReadFile(lockPath(path), maxDefinition, roots...); err == nil {
 		l.files[lockPath(path)] = &hcl.File{Bytes: pins}
 	}
-	def, diags := parse(src, id, path, os.DirFS(whole))
+	def, diags := parse(src, id, path, checkout.FS(whole))
 	if l.diags = append(l.diags, diags...); diags.HasErrors() {
 		return
 	}

@@ -316,7 +316,7 @@ func TestInterrupt(t *testing.T) {
 func TestPanicIsAFailure(t *testing.T) {
 	r := newRig(t)
 	r.call = func(context.Context, *step.Env) error { panic("oh") }
-	if res := r.apply(context.Background(), `step "call" "x" {}`, engine.ApplyOptions{}); !strings.Contains(res.Failures[0].Err.Error(), "panicked: oh") {
+	if res := r.apply(context.Background(), `step "call" "x" {}`, engine.ApplyOptions{}); !strings.Contains(res.Failures[0].Err.Error(), "internal error") {
 		t.Errorf("%+v", res.Failures)
 	}
 	if !slices.ContainsFunc(r.events, func(e event.Event) bool {

@@ -2,9 +2,9 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
+	"github.com/mleflow/mleflow/cache/leaf/crash"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
@@ -85,11 +85,7 @@ func (r *run) probes() (list []probe) {
 
 // ask runs a step's preflight and turns a panic into an error.
 func ask(ctx context.Context, s step.Preflighter) (found step.Preflight, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("step panicked: %v (this is a bug in the step kind)", v)
-		}
-	}()
+	defer crash.Catch(&err)
 	return s.Preflight(ctx)
 }
 

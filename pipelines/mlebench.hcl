@@ -212,7 +212,7 @@ agent "own" {
 step "python" "own" {
   for_each     = var.requirements == null ? [] : ["packages"]
   requirements = file(var.requirements)
-  lock         = try(file(replace(var.requirements, "/[.][^.]*$/", ".lock")), null)
+  lock         = try(file(regexreplace(var.requirements, "[^/]*$", "uv.lock")), file(regexreplace(var.requirements, "[.][^./]*$", ".lock")), null)
 }
 
 # A local folder and Kaggle give the same data, and so the same result: the key of

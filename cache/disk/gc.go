@@ -103,23 +103,12 @@ var errIndexLost = errors.New("the index of the cache is missing or empty, so no
 type goal func(used int64, t tally) int64
 
 func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string, to goal) (GCResult, error) {
-	unlock, err := c.lockGC(ctx, unix.LOCK_EX)
+	g, end, err := c.collector(ctx)
 	if err != nil {
 		return GCResult{}, err
 	}
-	defer unlock()
-	if lost, err := c.records.index.WasLost(); lost || err != nil {
-		return GCResult{}, cmp.Or(err, errIndexLost)
-	}
-	release, err := c.leases.lockHold()
-	if err != nil {
-		return GCResult{}, err
-	}
-	defer release()
-	running := c.state.collecting.Load() | 1 // odd already when one died
-	c.state.collecting.Store(running)
-	defer c.state.collecting.Store(running + 1)
-	g := &collector{c: c, ctx: ctx, opts: opts, reason: reason, goal: to, marks: newMarks(ctx, c.objects), cutoff: c.now().Unix(), gone: make(map[digest.ActionID]bool)}
+	defer end()
+	g.opts, g.reason, g.goal = opts, reason, to
 	defer c.quota.makeReserve()
 	for _, step := range []func() error{g.tidy, g.dropLinks, g.markAll, g.recount, g.keepUsed, g.sweep, g.dropCopies, g.evict, g.compact} {
 		if err := step(); err != nil {
@@ -129,6 +118,31 @@ func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string, to g
 	g.res.ObjectsLeft = g.total.objects - g.res.Objects
 	g.res.BytesLeft = g.total.bytes - g.res.Bytes
 	return g.res, nil
+}
+
+// collector begins a collection, which no other process may do until end.
+func (c *Cache) collector(ctx context.Context) (_ *collector, end func(), err error) {
+	unlock, err := c.lockGC(ctx, unix.LOCK_EX)
+	if err != nil {
+		return nil, nil, err
+	}
+	if lost, err := c.records.index.WasLost(); lost || err != nil {
+		unlock()
+		return nil, nil, cmp.Or(err, errIndexLost)
+	}
+	release, err := c.leases.lockHold()
+	if err != nil {
+		unlock()
+		return nil, nil, err
+	}
+	running := c.state.collecting.Load() | 1 // odd already when one died
+	c.state.collecting.Store(running)
+	end = func() {
+		c.state.collecting.Store(running + 1)
+		release()
+		unlock()
+	}
+	return &collector{c: c, ctx: ctx, marks: newMarks(ctx, c.objects), cutoff: c.now().Unix(), gone: make(map[digest.ActionID]bool)}, end, nil
 }
 
 // tidy removes files that dead processes left and records this process's uses.

@@ -196,7 +196,7 @@ func checkWant(ref, want cache.Ref) error {
 
 func (in *ingest) publish(ctx context.Context, ref cache.Ref) error {
 	if in.file == nil {
-		present, err := in.c.objects.keepPresent(ref.ID, ref.Size)
+		present, err := in.c.objects.keepPresent(ctx, ref.ID, ref.Size)
 		if present || err != nil {
 			return err
 		}
@@ -209,7 +209,7 @@ func (in *ingest) publish(ctx context.Context, ref cache.Ref) error {
 		}
 	}
 	defer in.c.quota.change()()
-	fresh, err := in.c.objects.publishOnce(in.file, in.named, ref)
+	fresh, err := in.c.objects.publishOnce(ctx, in.file, in.named, ref)
 	if err == nil && fresh {
 		in.c.quota.landed(&in.charge)
 		in.c.quota.published(ref.Size)
@@ -219,12 +219,14 @@ func (in *ingest) publish(ctx context.Context, ref cache.Ref) error {
 
 // publishOnce publishes a complete file unless the object exists already; fresh
 // reports whether it was new.
-func (c *objects) publishOnce(f *os.File, named bool, ref cache.Ref) (fresh bool, err error) {
+func (c *objects) publishOnce(ctx context.Context, f *os.File, named bool, ref cache.Ref) (fresh bool, err error) {
+	drafted := c.drafts.begin(ctx, ref.ID)
+	defer func() { drafted(fresh) }()
 	for range 3 {
 		if fresh, err := c.publish(f, named, ref.ID, false); fresh || err != nil {
 			return fresh, err
 		}
-		present, err := c.keepPresent(ref.ID, ref.Size)
+		present, err := c.keepPresent(ctx, ref.ID, ref.Size)
 		if present || err != nil {
 			return false, err
 		}

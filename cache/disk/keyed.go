@@ -316,7 +316,7 @@ func (in *keyedIngest) Commit(ctx context.Context, want cache.Ref) (cache.Ref, e
 	if err := checkWant(ref, want); err != nil {
 		return cache.Ref{}, in.fail(err)
 	}
-	if err := in.publish(ref); err != nil {
+	if err := in.publish(ctx, ref); err != nil {
 		return cache.Ref{}, in.fail(err)
 	}
 	return ref, in.Close()
@@ -324,8 +324,8 @@ func (in *keyedIngest) Commit(ctx context.Context, want cache.Ref) (cache.Ref, e
 
 // publish links the file to its object name before it removes its own name, so
 // that a crash in between loses nothing.
-func (in *keyedIngest) publish(ref cache.Ref) error {
-	fresh, err := in.c.objects.publishOnce(in.file, true, ref)
+func (in *keyedIngest) publish(ctx context.Context, ref cache.Ref) error {
+	fresh, err := in.c.objects.publishOnce(ctx, in.file, true, ref)
 	if err != nil {
 		return err
 	}

@@ -24,23 +24,33 @@ type liveLeases struct {
 	// uncounted is the number of dead processes whose reservations have not been
 	// released yet.
 	uncounted int
-	// reserved is the rest of their reservations and of this process's.
+	// reserved is the rest of their reservations.
 	reserved int64
 }
 
 // live reads the leases of all live processes.
 func (c *leases) live() (*liveLeases, error) {
-	list, err := names(c.path(leasesName))
+	l, err := c.others()
 	if err != nil {
 		return nil, err
 	}
-	l := &liveLeases{reserved: c.lease.reserved.Load()}
-	l.bits.words = make([]atomic.Uint32, leaseBits/32)
+	l.reserved += c.lease.reserved.Load()
 	for i := range c.lease.words {
 		if v := c.lease.words[i].Load(); v != 0 {
 			l.bits.words[i].Or(v)
 		}
 	}
+	return l, nil
+}
+
+// others reads the leases of the other live processes.
+func (c *leases) others() (*liveLeases, error) {
+	list, err := names(c.path(leasesName))
+	if err != nil {
+		return nil, err
+	}
+	l := &liveLeases{}
+	l.bits.words = make([]atomic.Uint32, leaseBits/32)
 	for _, id := range list {
 		if id == c.lease.id || strings.HasPrefix(id, ".") {
 			continue

@@ -32,6 +32,7 @@ func (c *records) Lookup(ctx context.Context, id digest.ActionID) (*cache.Record
 			continue
 		}
 		c.leases.lease.use(v.Ref.ID)
+		c.objects.drafts.claim(ctx, v.Ref.ID)
 		if !c.objects.present(v.Ref.ID) {
 			return nil, c.lostOutput(ctx, rec, v.Ref)
 		}
@@ -67,17 +68,17 @@ func (c *records) lostOutput(ctx context.Context, rec *cache.Record, ref cache.R
 }
 
 // Record is Cache.Record.
-func (c *records) Record(_ context.Context, rec *cache.Record) error {
+func (c *records) Record(ctx context.Context, rec *cache.Record) error {
 	if err := c.writing("record action"); err != nil {
 		return err
 	}
-	if err := c.record(rec); err != nil {
+	if err := c.record(ctx, rec); err != nil {
 		return fmt.Errorf("record action %s: %w", rec.Action.Short(), c.explain(err))
 	}
 	return nil
 }
 
-func (c *records) record(rec *cache.Record) error {
+func (c *records) record(ctx context.Context, rec *cache.Record) error {
 	line, err := index.Encode(rec, c.now().UnixMilli())
 	if err != nil {
 		return err
@@ -88,7 +89,7 @@ func (c *records) record(rec *cache.Record) error {
 			continue
 		}
 		c.leases.lease.use(v.Ref.ID)
-		if _, err := c.objects.Has(context.Background(), v.Ref.ID); err != nil {
+		if _, err := c.objects.Has(ctx, v.Ref.ID); err != nil {
 			return fmt.Errorf("output %q: %w", name, err)
 		}
 	}

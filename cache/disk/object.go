@@ -16,13 +16,14 @@ import (
 )
 
 // Has is Cache.Has.
-func (c *objects) Has(_ context.Context, id digest.ContentID) (int64, error) {
+func (c *objects) Has(ctx context.Context, id digest.ContentID) (int64, error) {
 	c.leases.lease.use(id)
+	c.drafts.claim(ctx, id)
 	quiet := c.state.collecting.Load()%2 == 0
 	f, err := c.stat(id, false)
 	if err == nil && !c.readOnly && (!quiet || !f.sealed(id)) { // otherwise keepPresent would only repeat this
 		var present bool
-		if present, err = c.keepPresent(id, f.size); err == nil && !present {
+		if present, err = c.keepPresent(ctx, id, f.size); err == nil && !present {
 			err = fs.ErrNotExist
 		}
 	}
@@ -59,8 +60,10 @@ func (c *folder) explain(err error) error {
 // The mark in the lease comes first, where a later collection sees it. A
 // collection that is running may already have read the lease. So the object is
 // also touched, under the lock that the collection takes to remove it.
-func (c *objects) keepPresent(id digest.ContentID, size int64) (bool, error) {
+func (c *objects) keepPresent(ctx context.Context, id digest.ContentID, size int64) (bool, error) {
 	c.leases.lease.use(id)
+	c.drafts.claim(ctx, id)
+	defer c.drafts.claim(ctx, id)         // it may have become a draft since
 	if c.state.collecting.Load()%2 == 0 { // no collection runs that may have missed the mark
 		f, err := c.stat(id, false)
 		if err != nil {

@@ -32,6 +32,7 @@ type objects struct {
 	leases *leases
 	quota  *quota
 	shards [256]shard
+	drafts drafts
 	// deleting is locked shared to find an object present and protect it, and
 	// exclusively to remove objects.
 	deleting sharedLock

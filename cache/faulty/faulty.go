@@ -284,5 +284,10 @@ func (c *Cache) Latest(ctx context.Context, id digest.ActionID) (*cache.Record, 
 // Finish implements cache.Relay.
 func (c *Cache) Finish(ctx context.Context) int { return c.inner.Finish(ctx) }
 
+// Prune implements cache.Drafter.
+func (c *Cache) Prune(ctx context.Context, keep ...cache.Ref) (map[digest.ContentID]bool, error) {
+	return c.inner.Prune(ctx, keep...)
+}
+
 // Sync implements cache.Relay.
 func (c *Cache) Sync(ctx context.Context) error { return c.inner.Sync(ctx) }

@@ -228,5 +228,10 @@ func (c *Cache) Latest(ctx context.Context, id digest.ActionID) (*cache.Record, 
 // Finish implements cache.Relay.
 func (c *Cache) Finish(context.Context) int { return 0 }
 
+// Prune implements cache.Drafter; what is in memory stays.
+func (c *Cache) Prune(context.Context, ...cache.Ref) (map[digest.ContentID]bool, error) {
+	return nil, nil
+}
+
 // Sync implements cache.Relay.
 func (c *Cache) Sync(context.Context) error { return nil }

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -23,9 +24,9 @@ type queue struct {
 
 	mu      sync.Mutex
 	waiting []*cache.Record
-	// busy are the actions whose results are being stored. A later result of an action
-	// waits for the one before, which would replace it otherwise.
-	busy map[digest.ActionID]bool
+	// busy are the results that are being stored. A later result of an action waits for
+	// the one before, which would replace it otherwise.
+	busy map[digest.ActionID]*cache.Record
 	// pending counts results that wait or are being stored, by pushers.
 	pending, workers int
 	// failed counts results that were given up.
@@ -36,7 +37,7 @@ type queue struct {
 }
 
 func newQueue(push func(context.Context, *cache.Record) error) *queue {
-	q := &queue{push: push, busy: make(map[digest.ActionID]bool)}
+	q := &queue{push: push, busy: make(map[digest.ActionID]*cache.Record)}
 	q.ctx, q.stop = context.WithCancel(context.Background())
 	return q
 }
@@ -66,7 +67,7 @@ func (q *queue) add(rec *cache.Record) {
 func (q *queue) work() {
 	for {
 		q.mu.Lock()
-		at := slices.IndexFunc(q.waiting, func(rec *cache.Record) bool { return !q.busy[rec.Action] })
+		at := slices.IndexFunc(q.waiting, func(rec *cache.Record) bool { return q.busy[rec.Action] == nil })
 		if at < 0 || q.ctx.Err() != nil {
 			q.workers--
 			q.mu.Unlock()
@@ -74,7 +75,7 @@ func (q *queue) work() {
 		}
 		rec := q.waiting[at]
 		q.waiting = slices.Delete(q.waiting, at, at+1)
-		q.busy[rec.Action] = true
+		q.busy[rec.Action] = rec
 		q.mu.Unlock()
 		q.done(rec, q.push(q.ctx, rec))
 	}
@@ -92,6 +93,16 @@ func (q *queue) done(rec *cache.Record, err error) {
 		close(q.idle)
 		q.idle = nil
 	}
+}
+
+// content returns the content of the results that wait or are being stored.
+func (q *queue) content() (refs []cache.Ref) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, rec := range slices.Concat(q.waiting, slices.Collect(maps.Values(q.busy))) {
+		refs = append(refs, refsOf(rec)...)
+	}
+	return refs
 }
 
 // wait returns how many results are not stored once nothing is pending or ctx

@@ -125,6 +125,11 @@ func (t *Tier) Record(ctx context.Context, rec *cache.Record) error {
 	return nil
 }
 
+// Prune implements cache.Drafter. What is being stored in the remote stays until it is.
+func (t *Tier) Prune(ctx context.Context, keep ...cache.Ref) (map[digest.ContentID]bool, error) {
+	return t.Cache.Prune(ctx, append(keep, t.pusher.queue.content()...)...)
+}
+
 // Find looks actions up in the local cache and, if they are not there, in the
 // remote. The result is nil for an action that neither has with all its content.
 // Content that is found in the remote is not fetched; see Fetch.

@@ -24,6 +24,9 @@ const (
 	Host    = "host"
 	// Budget is what it could spend on models, "none" without models.
 	Budget = "budget"
+	// Prices are the pipeline's own prices that a budget of cost counted with, where they
+	// are not those of mleflow's list.
+	Prices = "prices"
 	// Feedback is what it learned of its submissions.
 	Feedback = "feedback"
 	// Knowledge is what it was given besides its own files and the competition: an image,
@@ -33,12 +36,16 @@ const (
 	Capability = "capability"
 )
 
+// BeyondList is the value of Prices of an attempt whose use is beyond its budget by
+// mleflow's list.
+const BeyondList = "beyond-budget-by-list"
+
 // NoneOf is the value of a condition that says that there was nothing.
 const NoneOf = "none"
 
 // Budgets are the keys that must agree among attempts that count as further seeds.
 func Budgets() []string {
-	return []string{Time, CPUs, Memory, GPUs, step.GPU, Network, Host, Budget, Feedback, Knowledge, Capability}
+	return []string{Time, CPUs, Memory, GPUs, step.GPU, Network, Host, Budget, Prices, Feedback, Knowledge, Capability}
 }
 
 // Class names the class of attempts: the conditions that must be equal before places
@@ -72,7 +79,9 @@ func valuesOf(key string, sets [][]string) string {
 	}
 	all = step.UnionConditions(all)
 	if len(all) > 1 && all[0] == "" {
-		all[0] = Unknown
+		if all[0] = Unknown; key == Prices {
+			all[0] = "list"
+		}
 	}
 	return strings.Join(all, "|")
 }

@@ -22,6 +22,7 @@ func TestClass(t *testing.T) {
 		{"other runtime", [][]string{short, append(slices.Clone(short), "runtime=sandbox")}, "isolation sandbox, task own, time 12h, cpus 8, gpus 0, network none"},
 		{"two limits", [][]string{long, short, long}, "isolation sandbox, task own, time 12h|36h, cpus 8, gpus 0, network none"},
 		{"not said", [][]string{set("isolation=sandbox task=own"), set("isolation=sandbox task=own gpus=1")}, "isolation sandbox, task own, gpus unknown|1"},
+		{"prices", [][]string{set("isolation=sandbox task=own budget=1usd"), set("isolation=sandbox task=own budget=1usd prices=gpt-5.5@0/0usd")}, "isolation sandbox, task own, budget 1usd, prices list|gpt-5.5@0/0usd"},
 		{"servers", [][]string{set("isolation=sandbox task=own host=a:1 host=b:2"), set("isolation=sandbox task=own host=a:1 host=b:2")}, "isolation sandbox, task own, host a:1+b:2"},
 		{"tries", [][]string{set("isolation=sandbox task=own tries=2"), set("isolation=sandbox task=own tries=3"), set("isolation=sandbox task=own")}, "isolation sandbox, task own, tries 3"},
 		{"rehearsal", [][]string{set("isolation=none task=own data=rehearsal")}, "isolation none (untrusted), task own (rehearsal)"},

@@ -3,7 +3,6 @@ package export
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 
 	"github.com/mleflow/mleflow/competitions/grading"
 )
@@ -17,8 +16,8 @@ const MaxUsageBytes = 64 << 10
 // Usage is an attempt's use of models.
 type Usage = grading.Usage
 
-// ReadUsage reads a usage file. Numbers are finite and not negative; the name
-// of the model has at most 200 bytes.
+// ReadUsage reads a usage file. See Usage.Check for its numbers; the
+// name of the model has at most 200 bytes.
 func ReadUsage(data []byte) (*Usage, error) {
 	var u *Usage
 	if err := json.Unmarshal(data, &u); err != nil {
@@ -31,10 +30,8 @@ func ReadUsage(data []byte) (*Usage, error) {
 	if len(u.Model) > 200 {
 		return nil, fmt.Errorf("read %s: the name of the model has %d bytes", UsageFile, len(u.Model))
 	}
-	for _, n := range []*float64{u.Requests, u.InputTokens, u.CachedInputTokens, u.OutputTokens, u.CostUSD} {
-		if n != nil && (*n < 0 || math.IsInf(*n, 0)) {
-			return nil, fmt.Errorf("read %s: %v is no amount", UsageFile, *n)
-		}
+	if err := u.Check(); err != nil {
+		return nil, fmt.Errorf("read %s: %w", UsageFile, err)
 	}
 	return u, nil
 }

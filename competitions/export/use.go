@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/big"
@@ -15,7 +16,7 @@ import (
 
 // ModelUse is an attempt's use of one model block, as the model gateway measured
 // it. Tokens and cost are the provider's figures; for a response that reports
-// none they are upper bounds.
+// none they are estimates.
 type ModelUse struct {
 	Provider string `json:"provider" cty:"provider"`
 	// Models are the models that answered, sorted.
@@ -28,15 +29,21 @@ type ModelUse struct {
 	Refused  int64 `json:"refused" cty:"refused"`
 	Failed   int64 `json:"failed" cty:"failed"`
 	Retries  int64 `json:"retries" cty:"retries"`
-	// Unreported is the number of responses without reported usage.
+	// Unreported is the number of responses without reported usage, whose charges are
+	// estimates.
 	Unreported int64 `json:"unreported" cty:"unreported"`
 	// CachedInputTokens are among InputTokens, ReasoningTokens among OutputTokens.
 	InputTokens       int64 `json:"input_tokens" cty:"input_tokens"`
 	CachedInputTokens int64 `json:"cached_input_tokens" cty:"cached_input_tokens"`
 	OutputTokens      int64 `json:"output_tokens" cty:"output_tokens"`
 	ReasoningTokens   int64 `json:"reasoning_tokens" cty:"reasoning_tokens"`
-	// CostUSD is an exact decimal number.
-	CostUSD string `json:"cost_usd" cty:"cost_usd"`
+	// CostUSD is an exact decimal number, and so are the other costs. EstimatedUSD is the
+	// part of it that no reported usage settles. ListUSD is the cost by mleflow's price
+	// list, whatever the pipeline's own prices are, of the models that the list knows.
+	// It is nil if it knows none. Older records have neither.
+	CostUSD      string  `json:"cost_usd" cty:"cost_usd"`
+	EstimatedUSD *string `json:"estimated_cost_usd,omitempty" cty:"estimated_cost_usd"`
+	ListUSD      *string `json:"list_cost_usd,omitempty" cty:"list_cost_usd"`
 	// ToolCalls are the calls of the provider's own tools, ToolCostUSD their part of
 	// CostUSD. UnpricedCalls are those whose price is not known; they are not in
 	// CostUSD.
@@ -57,6 +64,19 @@ type ModelUse struct {
 	// DivergedAt is the first exchange that a replay had no recording for; 0 if
 	// there was none.
 	DivergedAt int64 `json:"diverged_at" cty:"diverged_at"`
+}
+
+// Charges writes the cost with what it rests on, as in "0 USD by own prices, 18.4 USD
+// by mleflow's list, of which 0.5 USD estimated".
+func (u ModelUse) Charges() string {
+	text := cmp.Or(u.CostUSD, "0") + " USD"
+	if u.ListUSD != nil && *u.ListUSD != u.CostUSD {
+		text += " by own prices, " + *u.ListUSD + " USD by mleflow's list"
+	}
+	if u.EstimatedUSD != nil && *u.EstimatedUSD != "0" {
+		text += ", of which " + *u.EstimatedUSD + " USD estimated"
+	}
+	return text + u.ToolCharges()
 }
 
 // ToolCharges gives the part of the cost that tool calls are and the calls without
@@ -92,21 +112,40 @@ func Measured(by map[string]ModelUse) *Usage {
 		return nil
 	}
 	var requests, input, cached, output int64
-	cost := new(big.Rat)
 	var models []string
 	for _, name := range slices.Sorted(maps.Keys(by)) {
 		u := by[name]
 		requests, input, cached, output = requests+u.Requests, input+u.InputTokens, cached+u.CachedInputTokens, output+u.OutputTokens
 		models = append(models, u.Models...)
-		if c, ok := new(big.Rat).SetString(u.CostUSD); ok {
-			cost.Add(cost, c)
-		}
 	}
 	slices.Sort(models)
-	number := func(n int64) *float64 { f := float64(n); return &f }
-	usd, _ := cost.Float64()
-	return &Usage{
+	number := func(n int64) *float64 { f := max(0, float64(n)); return &f }
+	u := &Usage{
 		Source: grading.FromGateway, Model: strings.Join(slices.Compact(models), " "),
-		Requests: number(requests), InputTokens: number(input), CachedInputTokens: number(cached), OutputTokens: number(output), CostUSD: &usd,
+		Requests: number(requests), InputTokens: number(input), CachedInputTokens: number(cached), OutputTokens: number(output),
+		CostUSD: cmp.Or(sumOf(by, func(u ModelUse) *string { return &u.CostUSD }), new(float64)), EstimatedUSD: sumOf(by, func(u ModelUse) *string { return u.EstimatedUSD }),
+		ListUSD: sumOf(by, func(u ModelUse) *string { return u.ListUSD }),
 	}
+	if u.EstimatedUSD != nil && *u.EstimatedUSD == 0 {
+		u.EstimatedUSD = nil
+	}
+	return u
+}
+
+// sumOf adds up exact amounts; nil if none is known.
+func sumOf(by map[string]ModelUse, of func(ModelUse) *string) *float64 {
+	sum, known := new(big.Rat), false
+	for _, u := range by {
+		if text := of(u); text != nil {
+			if c, ok := new(big.Rat).SetString(*text); ok && c.Sign() >= 0 {
+				sum.Add(sum, c)
+				known = true
+			}
+		}
+	}
+	if !known {
+		return nil
+	}
+	f, _ := sum.Float64()
+	return &f
 }

@@ -129,20 +129,30 @@ func (s *subject) join() (submission, answers *table.Table, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	at := rowsByKey(submitted)
+	if unlike(submitted, known) || unlike(known, submitted) {
+		return nil, nil, invalid("column %q: numbers cannot be matched with strings, or with booleans of which some are missing", s.plan.ID)
+	}
+	ids := table.LookupIn(submitted.Kind(), known.Kind())
+	at := rowsByKey(submitted, ids)
 	var left, right []int32
 	for i := range known.Len() {
-		for _, j := range at[keyOf(known.Value(i))] {
+		for _, j := range at[ids.Key(known.Value(i))] {
 			left, right = append(left, int32(i)), append(right, j)
 		}
 	}
 	return take(s.submission, right), take(s.answers, left), nil
 }
 
-func rowsByKey(c *table.Column) map[key][]int32 {
-	out := make(map[key][]int32, c.Len())
+// unlike reports whether pandas refuses to merge by these columns: strings, or
+// booleans with gaps, and numbers.
+func unlike(a, b *table.Column) bool {
+	return holdsObjects(a) && a.Kind() != table.Mixed && b.Kind().IsNumber()
+}
+
+func rowsByKey(c *table.Column, by table.Lookup) map[table.Value][]int32 {
+	out := make(map[table.Value][]int32, c.Len())
 	for i := range c.Len() {
-		k := keyOf(c.Value(i))
+		k := by.Key(c.Value(i))
 		out[k] = append(out[k], int32(i))
 	}
 	return out
@@ -153,10 +163,11 @@ func (s *subject) overlap() (submission, answers *table.Table, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	at := rowsByKey(known)
+	ids := table.LookupIn(submitted.Kind(), known.Kind())
+	at := rowsByKey(known, ids)
 	var keep []int32
 	for i := range submitted.Len() {
-		if v := submitted.Value(i); !v.IsMissing() && at[keyOf(v)] != nil {
+		if at[ids.Key(submitted.Value(i))] != nil {
 			keep = append(keep, int32(i))
 		}
 	}
@@ -262,8 +273,10 @@ func tableValue(v cty.Value) (table.Value, error) {
 	case v.Type() == cty.String:
 		return table.TextValue(v.AsString()), nil
 	}
-	x, err := number(v)
-	return table.FloatValue(x), err
+	if _, err := number(v); err != nil {
+		return table.Value{}, err
+	}
+	return table.NumberValue(v.AsBigFloat()), nil
 }
 
 // apply keeps the rows of both sorted tables that the filter marks in the
@@ -301,9 +314,9 @@ func (f *rowFilter) marks(answers *table.Table) ([]bool, error) {
 		if err != nil {
 			return nil, fmt.Errorf("answers: %w", err)
 		}
-		want := keyOf(f.equals)
+		want := table.Lookup{Floats: c.Kind() == table.Float64}
 		for i := range marks {
-			marks[i] = keyOf(c.Value(i)) == want
+			marks[i] = want.Key(c.Value(i)) == want.Key(f.equals)
 		}
 		return marks, nil
 	}
@@ -330,11 +343,11 @@ func (f *rowFilter) marks(answers *table.Table) ([]bool, error) {
 // if that cell is not the number of one of n rows.
 func (s *subject) label(row, n int) (label int, ok bool) {
 	if index := s.submission.Index(); len(index) > 0 {
-		k := keyOf(index[0].Value(row))
-		if len(index) > 1 || k.sort != 'n' || index[0].Kind() == table.Bool || k.number >= uint64(n) {
+		k := index[0].Value(row).Exact()
+		if len(index) > 1 || k.Kind() != table.Int64 || index[0].Kind() == table.Bool || k.Int() < 0 || k.Int() >= int64(n) {
 			return 0, false
 		}
-		row = int(k.number)
+		row = int(k.Int())
 	}
 	return row, row < n
 }
@@ -356,13 +369,13 @@ func (f *rowFilter) lookup(s *subject, pair *sortedPair, marks []bool) func(int)
 	if ids.Len() == known.Len() && firstDifference(ids, known) < 0 {
 		return func(i int) (bool, bool) { return marks[i], true }
 	}
-	byID := make(map[key]bool, known.Len())
+	by := table.LookupIn(ids.Kind(), known.Kind())
+	byID := make(map[table.Value]bool, known.Len())
 	for i := range known.Len() {
-		byID[keyOf(known.Value(i))] = marks[i]
+		byID[by.Key(known.Value(i))] = marks[i]
 	}
 	return func(i int) (bool, bool) {
-		v := ids.Value(i)
-		mark, ok := byID[keyOf(v)]
-		return mark, ok && !v.IsMissing()
+		mark, ok := byID[by.Key(ids.Value(i))]
+		return mark, ok
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // The attributes of a grade block.
-var gradeAttributes = []string{"align", "cells", "id", "metric", "only", "params", "rename", "rounding", "targets", "targets_by", "truth"}
+var gradeAttributes = []string{"align", "cells", "id", "metric", "only", "params", "rename", "rounding", "strings", "targets", "targets_by", "truth"}
 
 // Decode reads a definition's grade block against its locals and parameters:
 //
@@ -24,6 +24,7 @@ var gradeAttributes = []string{"align", "cells", "id", "metric", "only", "params
 //	  targets = local.classes
 //	  params  = { … }                 # of the metric
 //	  truth   = ["toxicity"]          # the targets' names in the answers, if others
+//	  strings = ["prediction"]        # columns read as strings, whatever they look like
 //	  cells   = "text"                # how cells are compared: see CellForms
 //	  align   = "sorted"              # how rows are paired: see Alignments
 //	  rename  = { toxicity = "prediction" }   # columns of the submission that go by two names
@@ -79,6 +80,7 @@ func (d *decoder) grade(def *competitions.Definition, metrics *metric.Registry) 
 	} else {
 		d.plan.align = alignment(d.choice("align", "sorted", Alignments))
 	}
+	d.plan.strings = d.texts("strings", nil)
 	d.plan.cells = cellForm(d.choice("cells", "raw", CellForms))
 	d.plan.byPlace = d.choice("targets_by", "name", TargetPairings) == "place"
 	if rounding := d.choice("rounding", "metric", roundingChoices); rounding != "metric" {

@@ -23,6 +23,7 @@ func TestDecodeDiagnostics(t *testing.T) {
 		{"missing parameter", "metric = \"f1\"", `parameter "average" (string) is missing`},
 		{"wrong align", "metric = \"accuracy\"\nalign = \"sortd\"", "Did you mean sorted?"},
 		{"wrong cells", "metric = \"accuracy\"\ncells = \"float\"", "Wrong value for cells"},
+		{"strings no list", "metric = \"accuracy\"\nstrings = \"x\"", "expected a list of strings"},
 		{"targets no list", "metric = \"accuracy\"\ntargets = \"x\"", "expected a list of strings"},
 		{"truth of other length", "metric = \"accuracy\"\ntargets = [\"x\"]\ntruth = [\"a\", \"b\"]", "There are 1 targets, but 2 columns"},
 		{"rule without id", "metric = \"accuracy\"\nrequire { same_ids = true }", "names no id column"},

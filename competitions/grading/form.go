@@ -46,7 +46,7 @@ func NewForm(def *competitions.Definition, metrics *metric.Registry, params map[
 	if diags.HasErrors() {
 		return nil, fmt.Errorf("form of %s: %w", def.ID, diags)
 	}
-	t, err := table.ReadCSVFile(sample, table.ReadOptions{})
+	t, err := table.ReadCSVFile(sample, plan.ReadOptions())
 	if err != nil {
 		return nil, fmt.Errorf("form of %s: read sample submission: %w", def.ID, err)
 	}
@@ -65,7 +65,7 @@ func NewForm(def *competitions.Definition, metrics *metric.Registry, params map[
 
 // take reads the sketch.
 func (f *Form) take(path string) error {
-	sketch, err := table.ReadCSVFile(path, table.ReadOptions{})
+	sketch, err := table.ReadCSVFile(path, f.plan.ReadOptions())
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (f *Form) Check(submission string) error {
 		bad.Rule = "file"
 		return bad
 	}
-	t, err := f.limits.read(submission)
+	t, err := f.limits.read(submission, f.plan.ReadOptions())
 	if err != nil {
 		return err
 	}

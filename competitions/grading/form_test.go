@@ -15,6 +15,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/goldentest"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
@@ -86,6 +87,72 @@ func TestFormOfGolden(t *testing.T) {
 	if len(differ[true]) > 0 || checked < 2*3000 {
 		t.Errorf("of %d verdicts these are not the reference's: %v", checked, differ[true])
 	}
+}
+
+// TestFormOfEqualCells gives every target the same few cells in turn, such as one text
+// everywhere: sample and sketch are enough for the grader's verdict on these, too.
+func TestFormOfEqualCells(t *testing.T) {
+	catalog, err := competitions.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range goldentest.IDs(t) {
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			def, err := catalog.Get(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := goldentest.Unpack(t, id)
+			sample, answers := filepath.Join(dir, "prepared", def.Layout.Sample), filepath.Join(dir, "prepared", def.Layout.Answers)
+			form, err := grading.NewForm(def, metric.All(), nil, sample, writeSketch(t, def, answers, dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, cells := range []string{"zebra", "zebra cat", "a b c", "0", "1", "0 1", "1 2 3 4", "True", "True False", "0.5", "1.0", "-3", "inf", "18446744073709551615"} {
+				path := equalCells(t, def, sample, strings.Fields(cells))
+				report, err := grading.Grade(t.Context(), def, metric.All(), grading.Request{Submission: path, Answers: answers})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := form.Check(path); (err == nil) != (report.Outcome == grading.Scored) {
+					t.Errorf("%q everywhere: the grader says %s %s, the form %v", cells, report.Outcome, report.Reason, err)
+				}
+			}
+		})
+	}
+}
+
+// equalCells writes the sample with the cells in turn in each target.
+func equalCells(t *testing.T, def *competitions.Definition, sample string, cells []string) string {
+	t.Helper()
+	plan, diags := grading.Decode(def, metric.All(), nil)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	rows, err := table.ReadCSVFile(sample, table.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range plan.Targets {
+		texts := make([]string, rows.Len())
+		for i := range texts {
+			texts[i] = cells[i%len(cells)]
+		}
+		if rows, err = rows.With(table.FromTexts(target, texts, nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "submission.csv")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := table.WriteCSV(f, rows, table.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // writeSketch writes the sketch of answers beside the golden sample.

@@ -137,13 +137,20 @@ func (f *Form) words() (*table.Table, error) {
 	})
 }
 
-// varied returns the rows with three other texts in turn in most rows, if it
-// has the same text in all: answers have several.
+// varied returns the rows with three other texts or integers in turn in most rows,
+// if it has the same one in all: answers have several.
 func (f *Form) varied() (*table.Table, error) {
 	return f.answered(func(c *table.Column) (*table.Column, error) {
 		texts := c.Texts()
-		if c.Kind() != table.Text || c.MissingCount() > 0 || len(slices.Compact(slices.Clone(texts))) != 1 {
-			return nil, fmt.Errorf("column %q does not hold the same text in all rows", c.Name())
+		if c.MissingCount() > 0 || len(slices.Compact(slices.Clone(texts))) != 1 || c.Kind() != table.Text && !f.classNumbers(c) {
+			return nil, fmt.Errorf("column %q does not hold the same text or integer in all rows", c.Name())
+		}
+		if f.classNumbers(c) {
+			ints := slices.Clone(c.Ints())
+			for row := range ints {
+				ints[row] ^= int64(row % 4)
+			}
+			return table.FromInts(c.Name(), ints), nil
 		}
 		for row := range texts {
 			if k := row % 4; k > 0 {
@@ -152,6 +159,12 @@ func (f *Form) varied() (*table.Table, error) {
 		}
 		return table.FromTexts(c.Name(), texts, nil), nil
 	})
+}
+
+// classNumbers reports whether a target's integers may be classes: those of several
+// targets are flags.
+func (f *Form) classNumbers(c *table.Column) bool {
+	return c.Kind() == table.Int64 && len(f.plan.Targets) == 1
 }
 
 // same returns the sample under the names of the answers.

@@ -94,7 +94,7 @@ func (p *Plan) gradeFile(q Request) (metric.Score, error) {
 	if err != nil {
 		return metric.Score{}, fmt.Errorf("read answers: %w", err)
 	}
-	submission, err := limits.read(q.Submission)
+	submission, err := limits.read(q.Submission, p.ReadOptions())
 	if err != nil {
 		return metric.Score{}, err
 	}
@@ -105,7 +105,7 @@ func (p *Plan) gradeFile(q Request) (metric.Score, error) {
 // file.
 func (p *Plan) readAnswers(path string) (*table.Table, error) {
 	if !strings.EqualFold(filepath.Ext(path), ".jsonl") {
-		return table.ReadCSVFile(path, table.ReadOptions{})
+		return table.ReadCSVFile(path, p.ReadOptions())
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
@@ -58,7 +59,7 @@ func (l Local) Form(def *competitions.Definition, sample, sketch string) Check {
 }
 
 func onlyTable(_ context.Context, submission string) error {
-	_, err := limits{MaxBytes(0), baseMemory}.read(submission)
+	_, err := limits{MaxBytes(0), baseMemory}.read(submission, table.ReadOptions{})
 	return err
 }
 

@@ -45,7 +45,7 @@ func MaxBytes(trusted int64) int64 { return baseBytes + timesBytes*trusted }
 
 // read reads a submission within the limits. A mistake in the file is an
 // *Invalid, whose reason holds no path of this machine.
-func (l limits) read(path string) (*table.Table, error) {
+func (l limits) read(path string, o table.ReadOptions) (*table.Table, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil, unreadable("the file cannot be read: permission denied")
@@ -58,10 +58,11 @@ func (l limits) read(path string) (*table.Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read submission: %w", err)
 	}
+	o.Memory = l.memory
 	if info.Size() > l.bytes {
 		return nil, unreadable("the file has %d bytes; the limit for this competition is %d", info.Size(), l.bytes)
 	}
-	t, err := table.ReadCSV(f, table.ReadOptions{Memory: l.memory})
+	t, err := table.ReadCSV(f, o)
 	var disk *fs.PathError
 	switch {
 	case errors.As(err, &disk): // the machine's fault, not the submission's

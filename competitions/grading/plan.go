@@ -23,6 +23,7 @@ type Plan struct {
 	only         *rowFilter
 	cells        cellForm
 	byPlace      bool
+	strings      []string         // columns that are read as strings
 	rename       [][2]string      // columns of the submission, from and to
 	rounding     *metric.Rounding // nil: as the metric says
 	args         metric.Args
@@ -32,6 +33,21 @@ type Plan struct {
 // ByPosition reports whether rows are paired in the order of the files, by
 // the grade block or by the metric.
 func (p *Plan) ByPosition() bool { return p.align == "position" }
+
+// ReadOptions returns how tables are read: with the types that pandas infers, but
+// the columns in the attribute strings as they are written.
+func (p *Plan) ReadOptions() table.ReadOptions {
+	kinds := map[string]table.Kind{}
+	for _, name := range p.strings {
+		kinds[name] = table.Text
+		for _, names := range p.rename {
+			if names[1] == name {
+				kinds[names[0]] = table.Text
+			}
+		}
+	}
+	return table.ReadOptions{Kinds: kinds}
+}
 
 // roundingChoices are the values of the attribute rounding.
 var roundingChoices = []Choice{

@@ -10,12 +10,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/mleflow/mleflow/cache/digest"
@@ -62,6 +60,9 @@ func (p *Program) score(ctx context.Context, def *competitions.Definition, q Req
 		return metric.Score{}, ErrProgram
 	}
 	dir, err := os.MkdirTemp("", "mleflow-metric-*")
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
 	if err != nil {
 		return metric.Score{}, fmt.Errorf("run metric: %w", err)
 	}
@@ -76,7 +77,7 @@ func (p *Program) score(ctx context.Context, def *competitions.Definition, q Req
 			return metric.Score{}, fmt.Errorf("run metric: %w", failed)
 		}
 		defer func() { err = errors.Join(err, release()) }()
-		spec.Env = pyenv.Activate(spec.Env, venv)
+		spec.Env, spec.Mounts = pyenv.Activate(spec.Env, venv), append(spec.Mounts, pyenv.Mounts(venv)...)
 	}
 	var out, log Head
 	out.Most, log.Most = maxVerdict+1, 4<<10
@@ -111,36 +112,17 @@ func (p *Program) place(def *competitions.Definition, q Request, dir string) (ex
 	id := digest.Of([]byte(dir)).String()
 	spec := executor.Spec{
 		ID:      "metric-" + id[:16],
-		Command: append(append(append([]string{}, alone()...), p.Command...), submission, answers),
+		Command: append(slices.Clone(p.Command), submission, answers),
 		Env:     map[string]string{"PATH": cmp.Or(os.Getenv("PATH"), executor.DefaultPath), "HOME": home, "TMPDIR": home, "LANG": "C.UTF-8"},
 		Dir:     work,
-		Limits:  executor.Limits{Timeout: p.Timeout, Grace: time.Second, MemoryBytes: p.Memory, LogBytes: 1 << 20},
-	}
-	if alone() == nil {
-		spec.Limits.Processes = maxProcesses
+		Mounts:  []executor.Mount{{Host: dir, Guest: dir}},
+		Limits:  executor.Limits{Timeout: p.Timeout, Grace: time.Second, MemoryBytes: p.Memory, LogBytes: 1 << 20, Processes: maxProcesses},
 	}
 	return spec, nil
 }
 
 // maxProcesses is the largest number of processes and threads of a program.
 const maxProcesses = 256
-
-// alone begins a command that has no network, where the machine lets this user
-// make namespaces, and is nil elsewhere. In a user namespace the limit of
-// processes counts those within; outside, all that the user has. It does not
-// hold root.
-var alone = sync.OnceValue(func() []string {
-	ways := [][]string{
-		{"unshare", "--net", "--"},
-		{"unshare", "--user", "--map-current-user", "--net", "--", "prlimit", "--nproc=" + strconv.Itoa(maxProcesses), "--"},
-	}
-	for _, way := range ways {
-		if exec.Command(way[0], append(way[1:], "true")...).Run() == nil { //nolint:gosec // fixed words
-			return way
-		}
-	}
-	return nil
-})
 
 // verdict parses a program's output.
 func verdict(text []byte) (metric.Score, error) {

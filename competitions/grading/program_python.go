@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -58,7 +59,15 @@ func (p *Python) read(def *competitions.Definition) (pyenv.Requirements, error) 
 	if def.Dir() != "" {
 		r.LockPath = filepath.Join(def.Dir(), filepath.FromSlash(pyenv.LockName(p.Requirements)))
 	}
-	return r, errors.Join(pyenv.Check(r.Name, r.Text), pyenv.Check(pyenv.LockName(r.Name), r.Lock))
+	_, err = pyenv.Parse(r.Name, r.Text)
+	if _, found := fs.Stat(def.Folder(), path.Join(path.Dir(p.Requirements), "uv.lock")); found == nil {
+		err = errors.Join(err, fmt.Errorf("there is a uv.lock beside %s, which a metric does not follow: write uv export --format requirements-txt, and delete it", p.Requirements))
+	}
+	if r.Lock != "" {
+		_, bad := pyenv.Pins(pyenv.LockName(r.Name), r.Lock)
+		err = errors.Join(err, bad)
+	}
+	return r, err
 }
 
 // CheckLocked refuses a metric whose packages no lock file names, as far as that shows

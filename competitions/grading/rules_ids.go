@@ -46,10 +46,14 @@ var sameIDOrderRule = Rule{
 
 var sameIDSetRule = Rule{
 	Name: "same_id_set", Value: "true",
-	Doc: "The answers' ids and no others, however often.",
+	Doc: "The answers' ids and no others, however often. A missing id is one of them where ids are strings.",
 	build: needsID(func(s *subject) error {
-		if err := checkKnown(s); err != nil {
+		submitted, known, err := s.ids()
+		if err != nil {
 			return err
+		}
+		if row := firstOutside(submitted, known, table.Lookup{}, holdsObjects(submitted) && holdsObjects(known)); row >= 0 {
+			return unexpected(submitted, row)
 		}
 		return checkAll(s)
 	}),
@@ -57,13 +61,13 @@ var sameIDSetRule = Rule{
 
 var knownIDsRule = Rule{
 	Name: "known_ids", Value: "true",
-	Doc:   "Only ids of the answers; some may be missing.",
+	Doc:   "Only ids of the answers; some may be left out. A missing id is none of them.",
 	build: needsID(checkKnown),
 }
 
 var allIDsRule = Rule{
 	Name: "all_ids", Value: "true",
-	Doc:   "Every id of the answers; there may be others.",
+	Doc:   "Every id of the answers; there may be others. A missing id is one of them where ids are strings.",
 	build: needsID(checkAll),
 }
 
@@ -75,9 +79,9 @@ var uniqueIDsRule = Rule{
 		if err != nil {
 			return err
 		}
-		seen := make(map[key]bool, ids.Len())
+		seen := make(map[table.Value]bool, ids.Len())
 		for i := range ids.Len() {
-			k := keyOf(ids.Value(i))
+			k := ids.Value(i).Exact()
 			if seen[k] {
 				return invalid("column %q: %s occurs twice", s.plan.ID, cell(ids, i))
 			}
@@ -92,10 +96,15 @@ func checkKnown(s *subject) error {
 	if err != nil {
 		return err
 	}
-	if row := firstOutside(submitted, known); row >= 0 {
-		return invalid("column %q: row %d: %s is not an expected id", s.plan.ID, row+1, cell(submitted, row))
+	by := table.Lookup{Floats: submitted.Kind() == table.Float64 || known.Kind() == table.Float64}
+	if row := firstOutside(submitted, known, by, false); row >= 0 {
+		return unexpected(submitted, row)
 	}
 	return nil
+}
+
+func unexpected(ids *table.Column, row int) error {
+	return invalid("column %q: row %d: %s is not an expected id", ids.Name(), row+1, cell(ids, row))
 }
 
 func checkAll(s *subject) error {
@@ -103,65 +112,55 @@ func checkAll(s *subject) error {
 	if err != nil {
 		return err
 	}
-	if row := firstOutside(known, submitted); row >= 0 {
+	if row := firstOutside(known, submitted, table.Lookup{}, holdsObjects(submitted) && holdsObjects(known)); row >= 0 {
+		if known.IsMissing(row) {
+			return invalid("column %q: no id is empty, as one of the expected ids is", s.plan.ID)
+		}
 		return invalid("column %q: the id %s is missing", s.plan.ID, cell(known, row))
 	}
 	return nil
 }
 
-// firstOutside returns the first row of a whose id b does not have, -1 if
-// there is none.
-func firstOutside(a, b *table.Column) int {
-	if a.Len() == b.Len() && firstDifference(a, b) < 0 {
+// firstOutside returns the first row of a whose id b does not have, -1 if there
+// is none. missing says whether b's missing ids count.
+func firstOutside(a, b *table.Column, by table.Lookup, missing bool) int {
+	if a.Len() == b.Len() && a.Kind() == b.Kind() && firstDifference(a, b) < 0 {
 		return -1
 	}
-	have := make(map[key]bool, b.Len())
+	have := make(map[table.Value]bool, b.Len())
 	for i := range b.Len() {
-		have[keyOf(b.Value(i))] = true
+		have[by.Key(b.Value(i))] = true
 	}
 	for i := range a.Len() {
-		if v := a.Value(i); v.IsMissing() || !have[keyOf(v)] {
+		if v := a.Value(i); v.IsMissing() && !missing || !have[by.Key(v)] {
 			return i
 		}
 	}
 	return -1
 }
 
-// key is a value as Python's sets tell values apart: numbers and booleans by
-// value, texts by text.
-type key struct {
-	sort   byte
-	number uint64
-	text   string
-}
-
-func keyOf(v table.Value) key {
-	switch v.Kind() {
-	case table.Text:
-		return key{sort: 't', text: v.String()}
-	case table.Float64:
-		if f := v.Float(); f == float64(int64(f)) && f > -0x1p63 && f < 0x1p63 {
-			return key{sort: 'n', number: uint64(int64(f))}
-		}
-		return key{sort: 'f', text: v.String()}
-	case table.Int64, table.Uint64, table.Bool:
-		return key{sort: 'n', number: uint64(v.Int())}
-	}
-	return key{}
+// holdsObjects reports whether pandas has the column's cells as objects of Python. A
+// missing one is the same object everywhere, so that sets find it; a missing number
+// is another one each time.
+func holdsObjects(c *table.Column) bool {
+	return c.Kind() == table.Text || c.Kind() == table.Mixed || c.Kind() == table.Bool && c.MissingCount() > 0
 }
 
 // firstDifference returns the first row where the columns, of one length,
-// differ as numpy's != tells, -1 if there is none: numbers compare by value, a
-// missing cell differs from everything.
+// differ by numpy's !=, -1 if there is none: integers compare exactly, with floats as
+// floats, and a missing cell differs from everything.
 func firstDifference(a, b *table.Column) int {
+	mixed := a.Kind() == table.Mixed || b.Kind() == table.Mixed
 	switch {
 	case a.Kind() == table.Int64 && b.Kind() == table.Int64:
 		return unequal(a, b, (*table.Column).IntsInto)
+	case a.Kind() == table.Uint64 && b.Kind() == table.Uint64:
+		return unequal(a, b, (*table.Column).UintsInto)
 	case a.Kind() == table.Text && b.Kind() == table.Text:
 		return table.FirstUnlike(a, b)
-	case a.Kind() == table.Mixed || b.Kind() == table.Mixed:
+	case mixed || a.Kind() == table.Uint64 && b.Kind() == table.Int64 || a.Kind() == table.Int64 && b.Kind() == table.Uint64:
 		for i := range a.Len() {
-			if v := a.Value(i); v.IsMissing() || keyOf(v) != keyOf(b.Value(i)) {
+			if v := a.Value(i); v.IsMissing() || v.Exact() != b.Value(i).Exact() {
 				return i
 			}
 		}
@@ -175,7 +174,7 @@ func firstDifference(a, b *table.Column) int {
 	return unequal(a, b, (*table.Column).FloatsInto)
 }
 
-func unequal[T int64 | float64](a, b *table.Column, into func(*table.Column, []T) []T) (row int) {
+func unequal[T int64 | uint64 | float64](a, b *table.Column, into func(*table.Column, []T) []T) (row int) {
 	row = -1
 	table.EachPair(a, b, into, func(at int, x, y []T) bool {
 		for i, v := range x {

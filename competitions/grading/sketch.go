@@ -40,7 +40,7 @@ func WriteSketch(w io.Writer, def *competitions.Definition, metrics *metric.Regi
 	if diags.HasErrors() {
 		return fmt.Errorf("sketch %s: %w", def.ID, diags)
 	}
-	s, err := table.ReadCSVFile(sample, table.ReadOptions{})
+	s, err := table.ReadCSVFile(sample, plan.ReadOptions())
 	if err != nil {
 		return fmt.Errorf("sketch %s: read sample submission: %w", def.ID, err)
 	}
@@ -202,9 +202,9 @@ func findRows(rows []int, ids, given *table.Column) {
 	if ids.Len() == given.Len() && firstDifference(ids, given) < 0 {
 		return
 	}
-	at := rowsByKey(given)
+	at := rowsByKey(given, table.Lookup{})
 	for i := range rows {
-		k := keyOf(ids.Value(i))
+		k := ids.Value(i).Exact()
 		if found := at[k]; len(found) > 0 {
 			rows[i] = int(found[0])
 			at[k] = append(found[1:], found[0])

@@ -1,5 +1,10 @@
 package grading
 
+import (
+	"cmp"
+	"fmt"
+)
+
 // The sources of a Usage.
 const (
 	// FromGateway: the model gateway measured it.
@@ -25,6 +30,59 @@ type Usage struct {
 	OutputTokens      *float64 `json:"output_tokens,omitempty"`
 	// CostUSD is the cost in US dollars.
 	CostUSD *float64 `json:"cost_usd,omitempty"`
+	// EstimatedUSD is the part of it that no reported usage settles; nil if there is none.
+	EstimatedUSD *float64 `json:"estimated_cost_usd,omitempty"`
+	// ListUSD is the cost by mleflow's price list, whatever the pipeline's own prices are.
+	ListUSD *float64 `json:"list_cost_usd,omitempty"`
+}
+
+// The most that one attempt can plausibly have used.
+const (
+	mostTokens = 1e15
+	mostUSD    = 1e9
+)
+
+// Check refuses amounts that no attempt can have used: negative, not finite or absurd ones.
+func (u *Usage) Check() error {
+	for _, amount := range []struct {
+		name string
+		n    *float64
+		most float64
+	}{
+		{"requests", u.Requests, mostTokens}, {"input_tokens", u.InputTokens, mostTokens}, {"cached_input_tokens", u.CachedInputTokens, mostTokens},
+		{"output_tokens", u.OutputTokens, mostTokens}, {"cost_usd", u.CostUSD, mostUSD}, {"estimated_cost_usd", u.EstimatedUSD, mostUSD}, {"list_cost_usd", u.ListUSD, mostUSD},
+	} {
+		if amount.n != nil && !(*amount.n >= 0 && *amount.n <= amount.most) {
+			return fmt.Errorf("%v is no amount of %s: it is from 0 to %v", *amount.n, amount.name, amount.most)
+		}
+	}
+	if u.CachedInputTokens != nil && u.InputTokens != nil && *u.CachedInputTokens > *u.InputTokens {
+		return fmt.Errorf("%v of %v input tokens cannot be from a cache", *u.CachedInputTokens, *u.InputTokens)
+	}
+	return nil
+}
+
+// Add adds tokens and costs. A source is kept only if all have the same.
+func (u *Usage) Add(o *Usage) {
+	if u.CostUSD == nil {
+		u.Source = o.Source
+	} else if u.Source != o.Source {
+		u.Source = ""
+	}
+	add := func(sum **float64, more *float64) {
+		if more != nil {
+			total := *more
+			if *sum != nil {
+				total += **sum
+			}
+			*sum = &total
+		}
+	}
+	add(&u.InputTokens, o.InputTokens)
+	add(&u.OutputTokens, o.OutputTokens)
+	add(&u.ListUSD, cmp.Or(o.ListUSD, o.CostUSD))
+	add(&u.EstimatedUSD, o.EstimatedUSD)
+	add(&u.CostUSD, o.CostUSD)
 }
 
 // Tokens returns the number of input and output tokens, or nil if it is unknown.

@@ -69,7 +69,7 @@ func Test(ctx context.Context, def *competitions.Definition, o TestOptions) ([]C
 		return nil, diags
 	}
 	t := &tester{ctx: ctx, def: def, o: o, work: work, plan: plan}
-	if t.gold, err = table.ReadCSVFile(t.path(def.Layout.Gold), table.ReadOptions{}); err != nil {
+	if t.gold, err = table.ReadCSVFile(t.path(def.Layout.Gold), plan.ReadOptions()); err != nil {
 		return nil, fmt.Errorf("test %s: %w", def.ID, err)
 	}
 	if plan.ID == "" || !t.gold.Has(plan.ID) {

@@ -22,7 +22,9 @@ func TestErrataGrade(t *testing.T) {
 		want        map[string]any
 	}{
 		// Articles with the zeros of the sample count, those without do not; the score is that of the reference's grader with pandas' texts of seven days.
-		{"h-and-m-personalized-fashion-recommendations", "v2", map[string]any{"leading-zeros.csv": 0.37484, "gold.csv": 0.0}},
+		{"h-and-m-personalized-fashion-recommendations", "v2", map[string]any{
+			"leading-zeros.csv": 0.37484, "gold.csv": 0.0, "one-article-leading-zero.csv": 0.5119, "one-article-each.csv": 0.0,
+		}},
 		{"osic-pulmonary-fibrosis-progression", "v2", map[string]any{
 			"gold.csv": -4.59507, "sample.csv": -16.28313, "half-the-patients.csv": nil, "graded-row-left-out.csv": nil, "no-graded-rows.csv": nil, "duplicate-id.csv": nil,
 		}},

@@ -275,7 +275,7 @@ func (e *evaluator) unary(x *hclsyntax.UnaryOpExpr, s *scope) (cty.Value, hcl.Di
 	if x.Op == hclsyntax.OpLogicalNot {
 		c, err = transform.Not(c)
 	} else {
-		c, err = transform.Operate(transform.Multiply, transform.Operand{Column: c}, transform.Operand{Value: table.IntValue(-1)})
+		c, err = transform.Negate(c)
 	}
 	if err != nil {
 		return fail(x.SrcRange, "Wrong operand", "%v.", err)

@@ -51,22 +51,11 @@ func toCell(v cty.Value) (table.Value, error) {
 	case t == cty.Bool:
 		return table.BoolValue(v.True()), nil
 	case t == cty.Number:
-		return toNumber(v.AsBigFloat()), nil
+		return table.NumberValue(v.AsBigFloat()), nil
 	case t == cellType:
 		return *v.EncapsulatedValue().(*table.Value), nil
 	}
 	return table.Value{}, fmt.Errorf("expected a number, a string or a condition, not %s", describe(v))
-}
-
-func toNumber(f *big.Float) table.Value {
-	if n, accuracy := f.Int64(); f.IsInt() && accuracy == big.Exact {
-		return table.IntValue(n)
-	}
-	if n, accuracy := f.Uint64(); f.IsInt() && accuracy == big.Exact {
-		return table.UintValue(n)
-	}
-	d, _ := f.Float64()
-	return table.FloatValue(d)
 }
 
 // toTable returns a table; rows that stay in a file are read.
@@ -173,7 +162,8 @@ func fromJSON(v pyjson.Value) (cty.Value, error) {
 	case pyjson.Object:
 		return cty.CapsuleVal(jsonType, &v), nil
 	case pyjson.Int:
-		if _, ok := v.Int(); !ok {
+		_, signed := v.Int()
+		if _, unsigned := v.Uint(); !signed && !unsigned {
 			return cty.CapsuleVal(jsonType, &v), nil
 		}
 	case pyjson.Float:

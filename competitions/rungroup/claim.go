@@ -82,6 +82,10 @@ func ReadATIF(data []byte) (*Claim, error) {
 			}
 		}
 		if m := s.Metrics; m != nil {
+			one := grading.Usage{InputTokens: m.Prompt, OutputTokens: m.Completion, CachedInputTokens: m.Cached, CostUSD: m.Cost}
+			if err := one.Check(); err != nil {
+				return nil, fmt.Errorf("a step claims what cannot be: %w", err)
+			}
 			requests++
 			plus(&sum.Prompt, m.Prompt)
 			plus(&sum.Completion, m.Completion)
@@ -100,7 +104,25 @@ func ReadATIF(data []byte) (*Claim, error) {
 	if requests > 0 {
 		c.Usage.Requests = &requests
 	}
-	return c, nil
+	return c, c.check()
+}
+
+// check refuses amounts that no attempt can have used.
+func (c *Claim) check() error {
+	if err := c.Usage.Check(); err != nil {
+		return fmt.Errorf("it claims what cannot be: %w", err)
+	}
+	return checkSeconds(c.WallSeconds)
+}
+
+// mostSeconds is the longest time that an attempt may be said to have taken, ten years.
+const mostSeconds = 10 * 366 * 24 * 3600
+
+func checkSeconds(s *float64) error {
+	if s != nil && !(*s >= 0 && *s <= mostSeconds) {
+		return fmt.Errorf("it claims what cannot be: %v seconds", *s)
+	}
+	return nil
 }
 
 // ReadInspect reads a sample of a log of Inspect AI, a zip file.
@@ -148,7 +170,15 @@ func ReadInspect(r io.ReaderAt, size int64, sample string, epoch int) (*Claim, e
 		c.Outcome = TimedOut
 	}
 	u := &c.Usage
-	for _, one := range s.Usage {
+	for name, one := range s.Usage {
+		for _, n := range []float64{one.Input, one.Output, one.CacheRead, one.CacheWrite} {
+			if n < 0 {
+				return nil, fmt.Errorf("model_usage of %q claims what cannot be: %v tokens", name, n)
+			}
+		}
+		if one.Cost != nil && *one.Cost < 0 {
+			return nil, fmt.Errorf("model_usage of %q claims what cannot be: a cost of %v", name, *one.Cost)
+		}
 		input, cached := one.Input+one.CacheRead+one.CacheWrite, one.CacheRead
 		plus(&u.InputTokens, &input)
 		plus(&u.CachedInputTokens, &cached)
@@ -156,7 +186,7 @@ func ReadInspect(r io.ReaderAt, size int64, sample string, epoch int) (*Claim, e
 		plus(&u.CostUSD, one.Cost)
 	}
 	u.Model = strings.Join(slices.Sorted(maps.Keys(s.Usage)), " ")
-	return c, nil
+	return c, c.check()
 }
 
 // readJSON reads a document of a log.

@@ -116,3 +116,61 @@ func TestImport(t *testing.T) {
 		t.Errorf("into a folder of other files: %v", err)
 	}
 }
+
+// TestImpossibleClaims refuses amounts that no attempt can have used, wherever they stand.
+func TestImpossibleClaims(t *testing.T) {
+	atif := func(step, final string) error {
+		_, err := ReadATIF([]byte(`{"schema_version": "ATIF-v1.6", "agent": {"name": "a"}, "steps": [{"metrics": {` + step + `}}], "final_metrics": {` + final + `}}`))
+		return err
+	}
+	for _, good := range [][2]string{{`"prompt_tokens": 10, "cost_usd": 0`, ``}, {`"cost_usd": NaN`, `"total_cost_usd": 3.5`}, {``, `"total_prompt_tokens": 1e12`}} {
+		if err := atif(good[0], good[1]); err != nil {
+			t.Errorf("%q: %v", good, err)
+		}
+	}
+	for _, bad := range [][2]string{
+		{`"cost_usd": -1`, ``}, {`"prompt_tokens": -5`, `"total_prompt_tokens": 5`}, {`"completion_tokens": 1e18`, ``}, {`"prompt_tokens": 5, "cached_tokens": 6`, ``},
+		{``, `"total_cost_usd": -0.01`}, {``, `"total_cost_usd": 1e10`}, {``, `"total_completion_tokens": -1`},
+	} {
+		if err := atif(bad[0], bad[1]); err == nil || !strings.Contains(err.Error(), "claims what cannot be") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+	inspect := func(usage, more string) error {
+		var log bytes.Buffer
+		z := zip.NewWriter(&log)
+		for name, text := range map[string]string{"header.json": `{"eval": {"task": "t"}}`, "samples/s_epoch_1.json": `{"model_usage": {"m": {` + usage + `}}` + more + `}`} {
+			w, err := z.Create(name)
+			if err == nil {
+				_, err = w.Write([]byte(text))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		_, err := ReadInspect(bytes.NewReader(log.Bytes()), int64(log.Len()), "s", 1)
+		return err
+	}
+	if err := inspect(`"input_tokens": 5, "total_cost": 0.5`, ``); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range [][2]string{
+		{`"input_tokens": -5, "input_tokens_cache_read": 10`, ``}, {`"total_cost": -1`, ``}, {`"output_tokens": 1e17`, ``}, {`"total_cost": 1e300`, ``}, {``, `, "total_time": -3`}, {``, `, "total_time": 1e20`},
+	} {
+		if err := inspect(bad[0], bad[1]); err == nil || !strings.Contains(err.Error(), "claims what cannot be") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+	dir := t.TempDir()
+	for _, bad := range []string{`"usage": {"cost_usd": -2}`, `"usage": {"output_tokens": 1e16}`, `"wall_seconds": -1`} {
+		if err := os.WriteFile(filepath.Join(dir, metadataName), []byte(`{"run_group": "g", "runs": {"apples_1": {"success": true, `+bad+`}}}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "apples_1") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}

@@ -147,6 +147,12 @@ func readRun(root *os.Root, dir string, record Record) (Run, error) {
 		Agent: record.Agent, Usage: record.Usage, Evidence: record.Evidence}
 	if run.Usage != nil {
 		run.Usage.Source = grading.FromClaim
+		if err := run.Usage.Check(); err != nil {
+			return Run{}, fmt.Errorf("run %q in %s: %w", id, metadataName, err)
+		}
+	}
+	if err := checkSeconds(run.WallSeconds); err != nil {
+		return Run{}, fmt.Errorf("run %q in %s: %w", id, metadataName, err)
 	}
 	folder, err := root.OpenRoot(id)
 	if err != nil {

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/crash"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/sched"
@@ -93,13 +93,14 @@ func StoreLocal(ctx context.Context, store cache.Building, args step.Args) error
 // Protect runs a step and turns a panic into an error, so that a broken kind
 // does not stop the other steps of the run.
 func Protect(ctx context.Context, s step.Step, env *step.Env) (out cache.Outputs, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			fmt.Fprintf(env.Log, "panic: %v\n%s", v, debug.Stack())
-			err = fmt.Errorf("step panicked: %v (this is a bug in the step kind; the log has its stack)", v)
-		}
-	}()
-	return s.Run(ctx, env)
+	err = crash.Do(func() error {
+		out, err = s.Run(ctx, env)
+		return err
+	})
+	if bug := (*crash.Error)(nil); errors.As(err, &bug) {
+		fmt.Fprintf(env.Log, "%v\n%s", bug, bug.Stack)
+	}
+	return out, err
 }
 
 // CheckOutputs checks that a kind returned exactly its declared outputs.

@@ -52,6 +52,7 @@ type given struct {
 	parse  func() (cty.Value, error)
 	rng    *hcl.Range // nil if it is not in a file
 	source string
+	byUser bool // of the command line or the environment
 }
 
 // known is a value that needs no parsing.
@@ -70,6 +71,9 @@ func (p *Pipeline) Values(in Inputs) (map[string]cty.Value, diag.List) {
 		if !ok && v.Default == cty.NilVal && v.Sensitive && in.Withheld {
 			val, more = cty.UnknownVal(v.Type), nil
 		} else if !more.HasErrors() {
+			if g.byUser {
+				p.give(val)
+			}
 			more = p.validate(v, val)
 		}
 		diags = append(diags, more...)
@@ -81,6 +85,17 @@ func (p *Pipeline) Values(in Inputs) (map[string]cty.Value, diag.List) {
 	return values, diags
 }
 
+// give notes paths among the strings of a value that the user gave by the command line
+// or the environment. A file of variables may be the repository's.
+func (p *Pipeline) give(val cty.Value) {
+	_ = cty.Walk(val, func(_ cty.Path, v cty.Value) (bool, error) {
+		if v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
+			p.local.Give(v.AsString())
+		}
+		return true, nil
+	})
+}
+
 func (p *Pipeline) collect(in Inputs) (map[string]given, diag.List) {
 	all := map[string]given{}
 	var diags diag.List
@@ -88,7 +103,7 @@ func (p *Pipeline) collect(in Inputs) (map[string]given, diag.List) {
 		name, text, ok := strings.Cut(kv, "=")
 		name, has := strings.CutPrefix(cty.NormalizeString(name), envPrefix)
 		if v := p.Variables[name]; ok && has && v != nil {
-			all[name] = given{parse: func() (cty.Value, error) { return v.parseText(text) }, source: "environment variable " + envPrefix + name}
+			all[name] = given{parse: func() (cty.Value, error) { return v.parseText(text) }, source: "environment variable " + envPrefix + name, byUser: true}
 		}
 	}
 	for _, a := range in.Assignments {
@@ -115,12 +130,16 @@ func (p *Pipeline) assignText(all map[string]given, a Assignment) diag.List {
 	if a.Recorded {
 		parse = func() (cty.Value, error) { return p.recorded(v, text), nil }
 	}
-	all[name] = given{parse: parse, source: "-var " + name}
+	all[name] = given{parse: parse, source: "-var " + name, byUser: true}
 	return nil
 }
 
 func (p *Pipeline) assignFile(all map[string]given, a Assignment) diag.List {
-	src, err := os.ReadFile(a.File)
+	read := ReadSource
+	if a.File == "/dev/stdin" || strings.HasPrefix(a.File, "/dev/fd/") { // a shell's <(…), which the user typed
+		read = os.ReadFile
+	}
+	src, err := read(a.File)
 	if err != nil {
 		return diag.List{diag.General("Variables file cannot be read", "-var-file: %s", err)}
 	}

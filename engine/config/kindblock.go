@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/local"
@@ -82,7 +83,7 @@ func (l *loader) kindBlock(name string, attrs map[string]hcl.Expression, b *hcl.
 		attrs[kind.InBlocks.Place] = args[kind.InBlocks.Place]
 	}
 	if from, to := args[kind.InBlocks.From], kind.InBlocks.Lock; from != nil && args[to] == nil {
-		args[to] = &fileOf{Expression: from.(*fileOf).Expression, files: l.p.local, name: kind.InBlocks.LockName}
+		args[to] = &fileOf{Expression: from.(*fileOf).Expression, files: l.p.local, names: kind.InBlocks.LockNames}
 	}
 	l.p.byAddr[made.Addr] = made
 	l.p.Steps = append(l.p.Steps, made)
@@ -103,22 +104,26 @@ type placeOf struct {
 func (p *placeOf) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	v, diags := p.Expression.Value(ctx)
 	plain, marks := v.Unmark()
-	if diags.HasErrors() || !plain.IsKnown() || plain.IsNull() || plain.Type() != cty.String || filepath.IsAbs(plain.AsString()) {
+	if diags.HasErrors() || !plain.IsKnown() || plain.IsNull() || plain.Type() != cty.String {
 		return v, diags
 	}
-	at, err := filepath.Abs(filepath.Join(p.dir, plain.AsString()))
-	if err != nil {
-		return v, append(diags, diag.Error(p.Range(), "No such folder", "%s", err))
+	at := plain.AsString()
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(p.dir, at)
+	}
+	real, err := checkout.Follow(at)
+	if own, bad := checkout.Follow(p.dir); err == nil && bad == nil && checkout.Below(own, real) {
+		return v, append(diags, diag.Error(p.Range(), "Folder contains the pipeline", "%s is or contains the pipeline's folder. Name a folder of its own, such as .venv.", at))
 	}
 	return cty.StringVal(at).WithMarks(marks), diags
 }
 
 // fileOf is the file at the path that an expression gives, or content as it is. With
-// name it is the file of another name beside that one, null if there is none.
+// names it is the first file of other names beside that one, null if there is none.
 type fileOf struct {
 	hcl.Expression
 	files *local.Files
-	name  func(path string) string
+	names func(path string) []string
 }
 
 // Value implements hcl.Expression.
@@ -132,7 +137,7 @@ func (f *fileOf) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	switch {
 	case plain.Type() == cty.String:
 		path = plain.AsString()
-	case plain.Type() == step.ArtifactType && f.name == nil:
+	case plain.Type() == step.ArtifactType && f.names == nil:
 		return v, diags
 	case plain.Type() == step.ArtifactType:
 		a, ok := plain.EncapsulatedValue().(*step.Artifact)
@@ -143,15 +148,19 @@ func (f *fileOf) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	default:
 		return v, diags // its type is refused like that of any argument
 	}
-	if f.name != nil {
-		path = f.name(path)
+	paths := []string{path}
+	if f.names != nil {
+		paths = f.names(path)
 	}
-	content, err := artifactValue(f.files.File(path))
-	switch {
-	case err != nil && f.name != nil:
+	var err error
+	for _, path := range paths {
+		var content cty.Value
+		if content, err = artifactValue(f.files.File(path)); err == nil {
+			return content.WithMarks(marks), diags
+		}
+	}
+	if f.names != nil {
 		return cty.NullVal(step.ArtifactType), diags
-	case err != nil:
-		return cty.DynamicVal, append(diags, diag.Error(f.Range(), "File cannot be read", "%s", diag.Sentence(err.Error())))
 	}
-	return content.WithMarks(marks), diags
+	return cty.DynamicVal, append(diags, diag.Error(f.Range(), "File cannot be read", "%s", diag.Sentence(err.Error())))
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/diag"
@@ -24,7 +24,7 @@ import (
 // only if the list has no errors; it is never nil, so that its Files can show
 // snippets.
 func Load(path string, opts Options) (*Pipeline, diag.List) {
-	src, err := os.ReadFile(path)
+	src, err := ReadSource(path)
 	if errors.Is(err, fs.ErrNotExist) && opts.Shipped != nil && filepath.Base(path) == path {
 		if text, missing := fs.ReadFile(opts.Shipped, path); missing == nil {
 			src, err = text, nil
@@ -35,6 +35,23 @@ func Load(path string, opts Options) (*Pipeline, diag.List) {
 		return p, diag.List{diag.General("Pipeline file cannot be read", "%s", err)}
 	}
 	return Parse(path, src, opts)
+}
+
+// maxSource is the maximum size of a file of a pipeline or of variables in bytes.
+const maxSource = 64 << 20
+
+// ReadSource reads a file of a pipeline or of variables that the user named. Errors show
+// lines of it. A link may therefore lead out of the repository only to a file with the
+// same ending, which no key or credential has.
+func ReadSource(path string) ([]byte, error) {
+	real, err := checkout.Follow(path)
+	if err == nil && !checkout.Shows(real, checkout.Roots(filepath.Dir(path))) && (filepath.Ext(path) == "" || filepath.Ext(real) != filepath.Ext(path)) {
+		err = &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("it is a link, and %w: name the file itself", checkout.ErrOutside)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return checkout.ReadFile(real, maxSource)
 }
 
 // Parse is Load for a text that was already read; path is the name shown in

@@ -56,7 +56,7 @@ var pathParam = function.Parameter{Name: "path", Type: cty.String}
 
 func fileFunc(files *local.Files) function.Function {
 	return function.New(&function.Spec{
-		Description: "Returns a file as content, which can be used wherever an output of a step can. Where a string is needed, it is the file's content (UTF-8, at most 1 MiB). Paths are relative to the pipeline's folder. The key holds the digest of the file.",
+		Description: "Returns a file as content, which can be used wherever an output of a step can. Where a string is needed, it is the file's content (UTF-8, at most 1 MiB). Paths are relative to the pipeline's folder. The key holds the digest of the file. The text of a file outside the folder and its repository is not shown, unless -var gives the path.",
 		Params:      []function.Parameter{pathParam},
 		Type:        function.StaticReturnType(step.ArtifactType),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {

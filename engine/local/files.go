@@ -14,6 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -70,6 +71,8 @@ type Files struct {
 	// untrusted code.
 	dir     string
 	private []string
+	// roots are the folders whose text may be shown, without links.
+	roots   []string
 	digests *Digests
 	// shipped has the pipeline files that are used if the folder has none.
 	shipped fs.FS
@@ -267,8 +270,8 @@ func (f *Files) Reads(path string) string {
 		switch {
 		case a.Op == "list":
 			continue // names only
-		case below(at, path):
-		case a.Op != "dir" || !below(path, at):
+		case checkout.Below(at, path):
+		case a.Op != "dir" || !checkout.Below(path, at):
 			continue
 		default:
 			rel, err := filepath.Rel(at, path)

@@ -17,6 +17,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
@@ -31,7 +32,7 @@ var defaultExclude = []string{".git", "__pycache__", "*.pyc", ".ipynb_checkpoint
 // of the private folders are marked private. A folder that contains a private
 // folder excludes it. Digests may be known.
 func Folder(dir string, private []string, digests *Digests) *Files {
-	f := &Files{dir: dir, digests: digests, answers: map[string]*answer{}}
+	f := &Files{dir: dir, roots: checkout.Roots(dir), digests: digests, answers: map[string]*answer{}}
 	for _, name := range private {
 		if real, err := filepath.EvalSymlinks(name); err == nil {
 			f.private = append(f.private, real)
@@ -60,6 +61,31 @@ func (f *Files) at(path string) string {
 	return onDisk(filepath.Join(f.dir, path))
 }
 
+// Give makes a file or folder outside that the user named, and not the pipeline, one
+// whose text may be shown.
+func (f *Files) Give(path string) {
+	if f.read == nil || path == "" || len(path) > maxPath {
+		return
+	}
+	real, err := checkout.Follow(f.at(path))
+	if home := checkout.Home(); err == nil && real != "/" && (home == "" || !checkout.Below(home, real)) {
+		f.roots = append(f.roots, real)
+	}
+}
+
+// maxPath is more than a path can have.
+const maxPath = 1 << 12
+
+// shown returns the path without links of a file or folder whose text or names the
+// pipeline may show.
+func (f *Files) shown(path string) (string, error) {
+	real, err := checkout.Follow(f.at(path))
+	if err == nil && !checkout.Shows(real, f.roots) {
+		err = fmt.Errorf("%s is not a file of the pipeline's folder or of its repository, so its text is not shown: copy it there, or give its path from outside, as in -var NAME=%s; as content, by its digest, it can be used as it is", path, path)
+	}
+	return real, err
+}
+
 // explain rephrases an error about a path in the user's terms.
 func explain(path string, err error) error {
 	var wrong *fs.PathError
@@ -81,7 +107,10 @@ func unknown(_ *os.File, read func() (cache.Ref, error)) (cache.Ref, error) { re
 // store puts the content of a into the store, except files that are known, and records
 // whether it is executable.
 func (f *Files) store(ctx context.Context, store cache.Building, a *Answer, known known) (cache.Ref, error) {
-	at := f.at(a.Path)
+	at, err := checkout.Follow(f.at(a.Path))
+	if err != nil {
+		return cache.Ref{}, err
+	}
 	info, err := os.Stat(at)
 	switch {
 	case err != nil:
@@ -100,7 +129,7 @@ func (f *Files) store(ctx context.Context, store cache.Building, a *Answer, know
 		return tree.Import(ctx, store, at, tree.ImportOptions{Skip: skip, Known: known})
 	}
 	a.Executable = info.Mode()&0o100 != 0
-	file, err := os.Open(at)
+	file, err := checkout.Open(at)
 	if err != nil {
 		return cache.Ref{}, err
 	}
@@ -116,7 +145,7 @@ func (f *Files) skip(a *Answer) (func(path string) bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := filepath.EvalSymlinks(f.at(a.Path))
+	root, err := checkout.Follow(f.at(a.Path))
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +181,11 @@ func matcher(exclude []string) (func(path string) bool, error) {
 }
 
 func (f *Files) text(path string) (string, error) {
-	file, err := os.Open(f.at(path))
+	real, err := f.shown(path)
+	if err != nil {
+		return "", err
+	}
+	file, err := checkout.Open(real)
 	if err != nil {
 		return "", err
 	}
@@ -173,17 +206,25 @@ func (f *Files) list(path, pattern string) ([]string, error) {
 	if !doublestar.ValidatePattern(pattern) {
 		return nil, fmt.Errorf("%q is not a valid pattern", pattern)
 	}
-	if _, err := os.Stat(f.at(path)); err != nil {
+	real, err := f.shown(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(real); err != nil {
 		return nil, err
 	}
 	search := pattern
 	if !plain(pattern) {
 		search = "**" // what matches may be decomposed
 	}
-	list, err := doublestar.Glob(os.DirFS(f.at(path)), search, doublestar.WithFilesOnly(), doublestar.WithFailOnIOErrors())
+	list, err := doublestar.Glob(os.DirFS(real), search, doublestar.WithFilesOnly(), doublestar.WithFailOnIOErrors())
 	if search != pattern {
 		list = slices.DeleteFunc(list, func(name string) bool { return !doublestar.MatchUnvalidated(pattern, cty.NormalizeString(name)) })
 	}
+	list = slices.DeleteFunc(list, func(name string) bool { // below a link to a folder elsewhere
+		at, err := checkout.Follow(filepath.Join(real, filepath.Dir(filepath.FromSlash(name))))
+		return err != nil || !checkout.Shows(at, f.roots)
+	})
 	slices.Sort(list)
 	return list, err
 }
@@ -199,11 +240,5 @@ func isPrivate(at string, private []string) bool {
 		at = real
 	}
 	return strings.Contains(filepath.ToSlash(at)+"/", privateHalf+"/") ||
-		slices.ContainsFunc(private, func(dir string) bool { return below(at, dir) })
-}
-
-// below reports whether path is dir or below it.
-func below(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
+		slices.ContainsFunc(private, func(dir string) bool { return checkout.Below(at, dir) })
 }

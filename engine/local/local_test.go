@@ -207,7 +207,7 @@ func TestRefusals(t *testing.T) {
 		want string
 	}{
 		{text("binary"), "not UTF-8"}, {text("long"), "larger than 1 MiB"}, {text("none"), "there is no none"},
-		{file("d"), "use dir"}, {file("none"), "there is no none"}, {file(os.DevNull), "not a regular file"},
+		{file("d"), "use dir"}, {file("none"), "there is no none"}, {file(os.DevNull), "belong to the machine"},
 		{tree("binary"), "use file"}, {tree("l"), "symbolic link"},
 	} {
 		if tt.err == nil || !strings.Contains(tt.err.Error(), tt.want) {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 )
 
 // Named returns the files of the folder that are named by a word of a command:
@@ -44,7 +46,7 @@ func (f *Files) relative(name string) (string, bool) {
 		return "", false
 	}
 	real, err := filepath.EvalSymlinks(at)
-	if err != nil || !below(real, root) {
+	if err != nil || !checkout.Below(real, root) {
 		return "", false
 	}
 	rel, err := filepath.Rel(f.dir, at)

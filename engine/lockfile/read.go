@@ -2,12 +2,13 @@ package lockfile
 
 import (
 	"fmt"
-	"os"
+	"path/filepath"
 
 	"github.com/hashicorp/hcl/v2/gohcl"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/diag"
@@ -33,16 +34,9 @@ type block struct {
 
 // Read reads the lock file at path.
 func Read(path string) (*File, diag.List) {
-	info, err := os.Stat(path)
-	if err == nil && info.Size() > maxSize {
-		err = fmt.Errorf("%s has %d bytes, so it is not a lock file", path, info.Size())
-	}
+	src, err := checkout.ReadFile(path, maxSize, checkout.Roots(filepath.Dir(path))...)
 	if err != nil {
 		return nil, diag.List{diag.Failure("No lock file", fmt.Errorf("%w; write it with: mleflow lock", err))}
-	}
-	src, err := os.ReadFile(path)
-	if err != nil {
-		return nil, diag.List{diag.Failure("No lock file", err)}
 	}
 	return Parse(path, src)
 }

@@ -3,9 +3,9 @@ package sched
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/crash"
 	"github.com/mleflow/mleflow/engine/internal/minheap"
 )
 
@@ -21,23 +21,6 @@ func (e *timeoutError) Error() string { return fmt.Sprintf("timed out after %v",
 
 // Unwrap returns the error of Do.
 func (e *timeoutError) Unwrap() error { return e.Err }
-
-// panicError means that a task panicked, which is a bug in the program.
-type panicError struct {
-	Value any
-	// Stack is the goroutine's stack, for people.
-	Stack []byte
-}
-
-// Error shows the panic value.
-func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
-
-// catch turns a panic into an error.
-func catch(err *error) {
-	if v := recover(); v != nil {
-		*err = &panicError{Value: v, Stack: debug.Stack()}
-	}
-}
 
 // attempt is one finished call of Do.
 type attempt struct {
@@ -82,7 +65,7 @@ func (s *scheduler) hold(t *Task, n int) {
 }
 
 func do(ctx context.Context, t *Task, l Lease) (err error) {
-	defer catch(&err)
+	defer crash.Catch(&err)
 	if t.Timeout <= 0 {
 		return t.Do(ctx, l)
 	}

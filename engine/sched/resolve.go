@@ -3,6 +3,8 @@ package sched
 import (
 	"context"
 	"sync"
+
+	"github.com/mleflow/mleflow/cache/leaf/crash"
 )
 
 // batchSize is the maximum number of consecutive Resolve calls. Passing single
@@ -63,7 +65,7 @@ func (r *resolver) work() {
 }
 
 func resolve(ctx context.Context, t *Task) (found Resolution, err error) {
-	defer catch(&err)
+	defer crash.Catch(&err)
 	return t.Resolve(ctx)
 }
 

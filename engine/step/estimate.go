@@ -60,6 +60,9 @@ type Spending struct {
 	// charges besides tokens are not part of Cost.
 	Tools     []string `json:"tools,omitempty"`
 	Uncounted []string `json:"uncounted_tools,omitempty"`
+	// OwnPrices are the pipeline's prices that Cost counts with and that are not
+	// those of mleflow's list.
+	OwnPrices []string `json:"own_prices,omitempty"`
 	// Cost, Tokens and Requests are the limits of the step.
 	Cost     int64 `json:"cost_nanodollars,omitempty"`
 	Tokens   int64 `json:"tokens,omitempty"`

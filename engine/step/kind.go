@@ -73,10 +73,10 @@ type InBlocks struct {
 	// Output is the output that the other block receives as its argument with
 	// the kind's name.
 	Output string
-	// Lock is an argument with a default: the file that LockName names next to
-	// the file of the argument From, if it exists.
+	// Lock is an argument with a default: the first of the files that LockNames
+	// names next to the file of the argument From, if one exists.
 	From, Lock string
-	LockName   func(path string) string
+	LockNames  func(path string) []string
 	// Place is an argument that holds a folder of this machine, if it is
 	// written. The other block then has the same value for its argument of that
 	// name.

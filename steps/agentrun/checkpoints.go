@@ -40,6 +40,9 @@ const (
 	askPoll     = time.Second / 2
 	// lastTime limits the checkpoint after an interruption.
 	lastTime = 25 * time.Second
+	// pruneRest is how many times as long as removing superseded checkpoints took the
+	// pause after it is: it goes through all records of the cache.
+	pruneRest = 20
 )
 
 var pointCaps = caps{entries: 1_000_000, depth: 64}
@@ -58,6 +61,8 @@ type checkpoints struct {
 	memo   *checkpoint.Memo
 	grown  checkpoint.Growing
 	freeze func(context.Context) (thaw func(), err error)
+	// idle is the time until which superseded checkpoints stay.
+	idle time.Time
 	// printed is the agent's output.
 	printed *printed
 }
@@ -211,13 +216,41 @@ func (c *checkpoints) end(ctx context.Context, result cache.Outputs) {
 	if c.again {
 		result = nil
 	}
+	ctx = cache.WithDrafts(ctx, c)
 	if err := c.where.End(ctx, result); err != nil {
 		c.env.Note("drop checkpoints: %v", err)
 	}
+	c.idle = time.Time{}
+	c.prune(ctx)
 }
 
-// take takes a checkpoint.
+// prune removes what only superseded checkpoints and those that failed have.
+func (c *checkpoints) prune(ctx context.Context) {
+	began := time.Now()
+	if began.Before(c.idle) {
+		return
+	}
+	gone, err := c.env.Store.Prune(ctx)
+	if err != nil && ctx.Err() == nil {
+		c.env.Note("superseded checkpoints stay until the cache is collected: %v", err)
+	}
+	c.memo.Forget(gone)
+	c.grown.Forget(gone)
+	c.idle = time.Now().Add(pruneRest * time.Since(began))
+}
+
+// take takes a checkpoint, and then drops the one before.
 func (c *checkpoints) take(ctx context.Context, why string) (*checkpoint.Checkpoint, error) {
+	ctx = cache.WithDrafts(ctx, c)
+	n, err := c.whole(ctx, why)
+	if why == checkpoint.Interval || why == checkpoint.Asked {
+		c.prune(ctx)
+	}
+	return n, err
+}
+
+// whole takes a checkpoint and makes it the latest.
+func (c *checkpoints) whole(ctx context.Context, why string) (*checkpoint.Checkpoint, error) {
 	files, bytes := c.memo.Counts()
 	n := &checkpoint.Checkpoint{Manifest: checkpoint.Manifest{Number: c.number + 1, Resumes: c.resumes, Why: why, Taken: time.Now().UTC(), Origin: c.origin()}}
 	if why != checkpoint.Interrupted {

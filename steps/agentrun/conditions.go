@@ -10,6 +10,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/models/gateway"
+	"github.com/mleflow/mleflow/steps/modelblock"
 )
 
 // Conditions implements step.Conditioned.
@@ -39,11 +40,15 @@ func (a *attempt) Conditions() []string {
 	if mode == "allow" {
 		add(conditions.Host, a.args.Network.Allow...)
 	}
-	var budgets []string
+	var budgets, prices []string
 	for _, m := range a.args.Agent.Models {
 		budgets = append(budgets, budgetText(m.Budget, m.RunBudget))
+		prices = append(prices, modelblock.OwnPrices(m)...)
 	}
 	add(conditions.Budget, budgets...)
+	if len(prices) > 0 { // the prices of the list are the rule
+		add(conditions.Prices, prices...)
+	}
 	add(conditions.Feedback, "verdicts")
 	if f := a.durable.fork; f != nil {
 		add(conditions.Forked, f.Attempt.Short()+"@"+conditions.Limit(f.At))

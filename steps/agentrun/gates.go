@@ -22,8 +22,6 @@ import (
 const (
 	// validityPort is the port on which the reference's agents expect the server.
 	validityPort = 5000
-	// proxyPort is the port of the proxy on the agent's loopback interface.
-	proxyPort = 3128
 	// journalBytes limits the size of each of the two logs.
 	journalBytes = 64 << 20
 	// validationsFile and connectionsFile are the journals.
@@ -88,11 +86,11 @@ func openGates(ctx context.Context, p *place) (*gates, error) {
 
 // openProxy serves the proxy and sets the variables that name it.
 func (g *gates) openProxy(ctx context.Context, p *proxy.Proxy) error {
-	address, err := g.serve(ctx, "network proxy", proxyPort, p.Serve)
+	address, err := g.serve(ctx, "network proxy", proxy.Port, p.Serve)
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"} {
+	for _, name := range proxy.Variables {
 		g.vars[name] = address
 	}
 	for _, name := range []string{"NO_PROXY", "no_proxy"} {

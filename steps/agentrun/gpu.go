@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 )
 
 const (
@@ -35,7 +37,7 @@ func gpusOf(devices []string) *gpus {
 		}
 	}
 	if len(g.ids) > 0 {
-		g.program, _ = exec.LookPath("nvidia-smi")
+		g.program, _ = checkout.Program("nvidia-smi")
 	}
 	return g
 }

@@ -52,6 +52,12 @@ type Deps struct {
 	// Leavable, if set, counts the agents that can continue without this process.
 	Leavable *atomic.Int64
 
+	// Free returns the free space of the disk at a path, 0 if it is unknown; nil watches no
+	// disk.
+	Free func(path string) (int64, error)
+	// guard watches the disk of the attempts.
+	guard *guard
+
 	// static returns an error unless the program that BuiltIn runs can be the only
 	// file of an image.
 	static func() error
@@ -71,7 +77,7 @@ const (
 	// OutOfMemory: the agent was killed at its memory limit.
 	OutOfMemory Outcome = "out_of_memory"
 	// OutOfDisk: the agent exceeded its disk limit and was stopped, in a runtime that
-	// cannot enforce the limit.
+	// cannot enforce the limit, or it filled the disk that agents share.
 	OutOfDisk Outcome = "out_of_disk"
 	// DataChanged: the agent changed its read-only data, in a runtime that cannot
 	// prevent it. This outcome takes precedence over all others.
@@ -117,6 +123,7 @@ var statsType = cty.Object(map[string]cty.Type{
 // Kind returns the step kind "agent-run".
 func Kind(deps Deps) step.Kind {
 	tidied, memo, pools := &sync.Once{}, &sync.Map{}, cmp.Or(deps.Pools, &modelblock.Pools{})
+	deps.guard = cmp.Or(deps.guard, &guard{free: deps.Free})
 	deps.static = sync.OnceValue(func() error { return image.CheckStatic(cmp.Or(deps.Self, "/proc/self/exe")) })
 	return step.Kind{
 		Name:        conditions.AttemptKind,

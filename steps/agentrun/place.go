@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -47,12 +48,14 @@ type place struct {
 	opens *Opened
 	// opened are the functions that close what was opened, called in reverse order.
 	opened []func(keep bool) error
+	// room is the space on the disk for the harvest.
+	room int64
 	// done means that the attempt has its result.
 	done bool
 }
 
 func (a *attempt) place(env *step.Env, mask *secret.Set) *place {
-	p := &place{attempt: a, env: env, mask: mask, phases: &phases{tell: env.Phase, gpus: gpusOf(env.Devices)}}
+	p := &place{attempt: a, env: env, mask: mask, room: math.MaxInt64, phases: &phases{tell: env.Phase, gpus: gpusOf(env.Devices)}}
 	p.clock = &clock{given: env.Limits.Timeout, pausable: pausable(a.args.Agent.Models), paused: func() time.Duration { return p.models.paused() }}
 	p.dirs = a.layoutIn(env.WorkDir)
 	p.points = &checkpoints{resumption: resumption{place: p}, memo: checkpoint.NewMemo()}

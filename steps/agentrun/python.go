@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
@@ -13,12 +12,14 @@ import (
 
 // python is the Python environment of an attempt whose agent has packages.
 type python struct {
-	pyenv.Interpreter
 	// dir is the folder of the virtual environment.
 	dir string
 	// packages is the folder with the attempt's links to its packages, and place their
 	// mount point below dir. Both are empty if dir contains the packages itself.
 	packages, place string
+	// shown are the parts of a virtual environment of this machine and of the
+	// interpreter that the agent is to see.
+	shown []pyenv.Part
 }
 
 // checkPython rejects packages for an image, which has a Python of its own.
@@ -37,8 +38,12 @@ func (s *setup) placePython(ctx context.Context) error {
 		return nil
 	}
 	if s.args.Agent.Venv != "" {
-		host, err := pyenv.Inspect(ctx, s.args.Agent.Venv)
-		s.python = &python{Interpreter: host.Interpreter, dir: host.Dir}
+		host, err := pyenv.Inspect(s.args.Agent.Venv)
+		if err != nil {
+			return err
+		}
+		s.python = &python{dir: host.Dir}
+		s.python.shown, err = host.Parts(pyenv.Guest)
 		return err
 	}
 	if !s.runtime.MapsPaths {
@@ -54,11 +59,12 @@ func (s *setup) placePython(ctx context.Context) error {
 	if _, err := tree.Materialise(ctx, s.env.Store, of.Ref, p.packages, tree.Options{Mode: tree.Link}); err != nil {
 		return err
 	}
-	var err error
-	if p.Interpreter, err = pyenv.For(ctx, p.packages); err != nil {
+	i, err := pyenv.For(ctx, p.packages)
+	if err != nil {
 		return err
 	}
-	p.place, err = pyenv.Venv(p.dir, p.packages, p.Interpreter)
+	p.shown = i.Needs()
+	p.place, err = pyenv.Venv(p.dir, p.packages, i)
 	s.python = p
 	return err
 }
@@ -68,14 +74,13 @@ func (p *python) mount() executor.Mount {
 }
 
 // mounts are the virtual environment, its packages and, unless the machine's programs
-// include it, the interpreter.
-func (p *python) mounts() []executor.Mount {
-	list := []executor.Mount{p.mount()}
+// include it, what is needed of the interpreter's installation.
+func (p *python) mounts() (list []executor.Mount) {
 	if p.packages != "" {
-		list = append(list, executor.Mount{Host: filepath.Join(p.packages, "site-packages"), Guest: filepath.Join(pyenv.Guest, p.place), ReadOnly: true})
+		list = append(list, p.mount(), executor.Mount{Host: filepath.Join(p.packages, "site-packages"), Guest: filepath.Join(pyenv.Guest, p.place), ReadOnly: true})
 	}
-	if prefix := p.Prefix; prefix != "/usr" && !strings.HasPrefix(prefix, "/usr/") {
-		list = append(list, executor.Mount{Host: prefix, Guest: prefix, ReadOnly: true})
+	for _, part := range p.shown {
+		list = append(list, executor.Mount{Host: part.Host, Guest: part.At, ReadOnly: true})
 	}
 	return list
 }

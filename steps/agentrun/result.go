@@ -110,7 +110,7 @@ func (p *place) harvest(ctx context.Context, printed cache.Ref) (harvested, erro
 		return done, fmt.Errorf("harvest: %w", err)
 	}
 	defer home.Close()
-	h := &harvester{store: p.env.Store, mask: p.mask.ForDocuments(), budget: p.storable(), taken: p.phases.taken}
+	h := &harvester{store: p.env.Store, mask: p.mask.ForDocuments(), budget: min(p.storable(), p.room), taken: p.phases.taken}
 	for _, name := range []string{"submission", "logs", "code"} {
 		var b tree.Builder
 		k := kept{name: name, caps: keptCaps}

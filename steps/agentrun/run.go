@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/crash"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/engine/step"
@@ -86,6 +87,9 @@ func (a *attempt) Run(ctx context.Context, env *step.Env) (out cache.Outputs, er
 			env.Note("clean up after the agent: %v", mask.Error(bad))
 		}
 	}()
+	if err := p.checkSpace(); err != nil {
+		return nil, err
+	}
 	r, err := p.setUpInTime(ctx, keys)
 	if err != nil {
 		return nil, p.mask.Error(err)
@@ -193,6 +197,7 @@ func (r *running) execute(ctx context.Context, secrets map[string]string) (*fini
 	masked := secret.NewWriter(io.MultiWriter(printed, r.env.Log), r.mask)
 	exit, err := r.watched(ctx, r.spec(secrets), masked)
 	r.gates.shut()
+	r.makeSpace()
 	if err := errors.Join(err, masked.Flush(), r.notStarted(exit)); err != nil {
 		r.points.last(ctx)
 		return nil, err
@@ -210,11 +215,21 @@ func (r *running) watched(ctx context.Context, spec executor.Spec, logs io.Write
 	running, endWith := context.WithCancelCause(ctx)
 	defer endWith(nil)
 	var watching sync.WaitGroup
-	watching.Go(func() { r.shots.run(watched, r.codes) })
-	watching.Go(func() { r.points.run(watched) })
-	watching.Go(func() { r.watchDisk(watched, endWith) })
-	watching.Go(func() { r.gates.watchSubmission(watched) })
-	watching.Go(func() { r.models.watch(watched, endWith) })
+	r.deps.guard.enter(r, endWith)
+	for _, watch := range []func(){
+		func() { r.shots.run(watched, r.codes) },
+		func() { r.points.run(watched) },
+		func() { r.watchDisk(watched, endWith) },
+		func() { r.deps.guard.watch(watched, r) },
+		func() { r.gates.watchSubmission(watched) },
+		func() { r.models.watch(watched, endWith) },
+	} {
+		watching.Go(func() {
+			if err := crash.Do(func() error { watch(); return nil }); err != nil {
+				endWith(err)
+			}
+		})
+	}
 	opened := r.watchOpened()
 	exit, err := r.run(running, spec, logs)
 	if err == nil && exit.Code != 0 {
@@ -223,6 +238,11 @@ func (r *running) watched(ctx context.Context, spec executor.Spec, logs io.Write
 	r.opens = opened()
 	stop()
 	watching.Wait()
+	if err == nil {
+		if err = r.deps.guard.blamed(r, exit.OK()); err != nil {
+			endWith(err)
+		}
+	}
 	return stopped(running, exit, err)
 }
 

@@ -191,6 +191,7 @@ func measured(requests, input, output int64, cost string, models ...string) cty.
 	}
 	maps.Copy(attrs, map[string]cty.Value{
 		"provider": cty.StringVal("openai"), "models": cty.ListVal(names), "cost_usd": cty.StringVal(cost), "tool_cost_usd": cty.StringVal("0"), "tool_calls": cty.MapValEmpty(cty.Number), "exhausted_by": cty.NullVal(cty.List(cty.String)),
+		"estimated_cost_usd": cty.NullVal(cty.String), "list_cost_usd": cty.NullVal(cty.String),
 		"requests": cty.NumberIntVal(requests), "input_tokens": cty.NumberIntVal(input), "output_tokens": cty.NumberIntVal(output),
 	})
 	return cty.ObjectVal(attrs)

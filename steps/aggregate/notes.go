@@ -29,6 +29,8 @@ var usedColumns = []usedColumn{
 	{"validations", func(u Used) *float64 { return u.Validations }, func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }},
 	{"tokens", func(u Used) *float64 { return u.Tokens }, tokensText},
 	{"cost (USD)", func(u Used) *float64 { return u.CostUSD }, costText},
+	{"by list prices (USD)", func(u Used) *float64 { return u.ListUSD }, costText},
+	{"estimated (USD)", func(u Used) *float64 { return u.EstimatedUSD }, costText},
 }
 
 func (c usedColumn) text(u *Used) string {

@@ -2,8 +2,10 @@ package aggregate
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/grading"
 )
 
 // Used holds the resources that the runs at a competition used, each as the mean over
@@ -15,6 +17,10 @@ type Used struct {
 	// agents that do not use the gateway, they are the agent's own figures.
 	Tokens  *float64 `json:"tokens,omitempty"`
 	CostUSD *float64 `json:"cost_usd,omitempty"`
+	// EstimatedUSD is the part of CostUSD that no reported usage settles. ListUSD is the
+	// cost by mleflow's price list where the pipeline has other prices.
+	EstimatedUSD *float64 `json:"estimated_cost_usd,omitempty"`
+	ListUSD      *float64 `json:"list_cost_usd,omitempty"`
 }
 
 // newUsed returns nil if nothing is known.
@@ -40,6 +46,13 @@ func newUsed(runs []Entry) *Used {
 		Validations: mean(validations),
 		Tokens:      mean(func(a *export.Attempt) *float64 { return a.Usage.Tokens() }),
 		CostUSD:     mean(costUSD),
+		ListUSD:     mean(func(a *export.Attempt) *float64 { return otherListUSD(a.Usage) }),
+		EstimatedUSD: mean(func(a *export.Attempt) *float64 {
+			if a.Usage == nil {
+				return nil
+			}
+			return a.Usage.EstimatedUSD
+		}),
 	}
 	if u == (Used{}) {
 		return nil
@@ -66,13 +79,44 @@ func costUSD(a *export.Attempt) *float64 {
 // unknown.
 func TokensText(u *export.Usage) string { return usedText(u.Tokens(), tokensText) }
 
-// CostText returns the cost of an attempt's models in US dollars, or "-" if it is
-// unknown.
+// CostText returns the cost of an attempt's models in US dollars and what it rests on, as
+// in "0.00 (18.40 by list prices)", or "-" if it is unknown.
 func CostText(u *export.Usage) string {
-	if u == nil {
+	if u == nil || u.CostUSD == nil {
 		return "-"
 	}
-	return usedText(u.CostUSD, costText)
+	text := costText(*u.CostUSD)
+	if marks := CostMarks(u); marks != "" {
+		text += " (" + marks + ")"
+	}
+	return text
+}
+
+// CostMarks says what a cost rests on, if it was not measured or if its prices are not
+// those of mleflow's list.
+func CostMarks(u *export.Usage) string {
+	var marks []string
+	switch u.Source {
+	case grading.FromAgent:
+		marks = append(marks, "the agent's figure")
+	case grading.FromClaim:
+		marks = append(marks, "claimed")
+	}
+	if list := otherListUSD(u); list != nil {
+		marks = append(marks, costText(*list)+" by list prices")
+	}
+	if u.EstimatedUSD != nil {
+		marks = append(marks, costText(*u.EstimatedUSD)+" estimated")
+	}
+	return strings.Join(marks, ", ")
+}
+
+// otherListUSD is the cost by mleflow's list where it differs from the cost.
+func otherListUSD(u *export.Usage) *float64 {
+	if u == nil || u.ListUSD == nil || u.CostUSD != nil && *u.ListUSD == *u.CostUSD {
+		return nil
+	}
+	return u.ListUSD
 }
 
 func usedText(v *float64, show func(float64) string) string {

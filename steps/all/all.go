@@ -44,6 +44,8 @@ type Deps struct {
 	Forbidden func(context.Context) (targets *breach.Targets, close func() error, err error)
 	// Leavable, if set, counts the agents that can continue without this process.
 	Leavable *atomic.Int64
+	// Free returns the free space of the disk at a path; nil watches no disk.
+	Free func(path string) (int64, error)
 	// Commands runs the commands of exec steps.
 	Commands executor.Executor
 	// Builds runs the commands of image steps; nil if that is not supported.
@@ -65,17 +67,18 @@ type Deps struct {
 // Kinds returns the step kinds, sorted by name.
 func Kinds(d Deps) []step.Kind {
 	pools := &modelblock.Pools{}
+	isolated, _ := d.Runtimes.Get("sandbox") // without it, packages are installed by this user
 	return []step.Kind{
-		agentrun.Kind(agentrun.Deps{Pools: pools, Catalog: d.Catalog, Judge: d.Judge, Runtimes: d.Runtimes, Auto: d.Auto, Fork: d.Fork, Self: d.Self, Forbidden: d.Forbidden, Leavable: d.Leavable}),
+		agentrun.Kind(agentrun.Deps{Pools: pools, Catalog: d.Catalog, Judge: d.Judge, Runtimes: d.Runtimes, Auto: d.Auto, Fork: d.Fork, Self: d.Self, Forbidden: d.Forbidden, Leavable: d.Leavable, Free: d.Free}),
 		aggregate.Kind(d.Catalog),
 		check.Kind(d.Catalog, pools),
 		checksum.Kind(d.Catalog),
 		download.Kind(download.Deps{Catalog: d.Catalog, Sources: d.Sources, Adopt: d.Adopt}),
 		exec.Kind(d.Commands),
-		grade.Kind(grade.Deps{Catalog: d.Catalog, Judge: d.Judge, Offline: d.Offline}),
+		grade.Kind(grade.Deps{Catalog: d.Catalog, Judge: d.Judge, Offline: d.Offline, Sandbox: isolated}),
 		image.Kind(image.Deps{Machine: d.Builds, Private: d.Private}),
 		prepare.Kind(d.Catalog),
-		python.Kind(d.Offline),
+		python.Kind(d.Offline, isolated, d.Private...),
 		sketch.Kind(d.Catalog),
 		task.Kind(task.Deps{Catalog: d.Catalog, Sources: d.Sources, Adopt: d.Adopt, Mirror: d.Mirror}),
 	}

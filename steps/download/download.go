@@ -19,6 +19,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -211,6 +212,11 @@ func holds(at, name string) bool {
 		_, err := os.Stat(filepath.Join(at, filepath.FromSlash(name)))
 		return err == nil
 	}
+	f, err := checkout.Open(at) // a pipe would wait
+	if err != nil {
+		return false
+	}
+	f.Close()
 	z, err := zip.OpenReader(at)
 	if err != nil {
 		return false

@@ -114,6 +114,8 @@ func (it item) local() (local, bool) {
 		return local{}, false
 	case info.IsDir():
 		return folderSize(at), true
+	case !info.Mode().IsRegular():
+		return local{}, false
 	}
 	return fileSize(at, info.Size()), true
 }

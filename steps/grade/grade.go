@@ -21,6 +21,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/pyenv"
 	"github.com/mleflow/mleflow/steps/python"
 )
@@ -31,6 +32,8 @@ type Deps struct {
 	Judge   grading.Judge
 	// Offline means that packages of metrics must not use the network.
 	Offline bool
+	// Sandbox is the runtime in which such packages are installed.
+	Sandbox executor.Runtime
 }
 
 // Kind returns the step kind "grade".
@@ -83,10 +86,11 @@ type gradeStep struct {
 	// conditions are the conditions of all the content that is graded.
 	conditions []string
 	offline    bool
+	sandbox    executor.Runtime
 }
 
 func newGrading(args step.Args, deps Deps) (step.Step, error) {
-	g := &gradeStep{judge: deps.Judge, conditions: args.Conditions, offline: deps.Offline}
+	g := &gradeStep{judge: deps.Judge, conditions: args.Conditions, offline: deps.Offline, sandbox: deps.Sandbox}
 	if err := args.Decode(&g.args); err != nil {
 		return nil, err
 	}
@@ -159,7 +163,7 @@ func (g *gradeStep) Run(ctx context.Context, env *step.Env) (cache.Outputs, erro
 func (g *gradeStep) packages(env *step.Env) grading.Packages {
 	return func(ctx context.Context, r pyenv.Requirements, dir string) (string, func() error, error) {
 		b := python.Builder{
-			Store: env.Store, WorkDir: dir, Offline: g.offline, Address: env.Address, Run: env.RunID,
+			Store: env.Store, WorkDir: dir, Offline: g.offline, Sandbox: g.sandbox, Address: env.Address, Run: env.RunID,
 			Say: func(line string) { fmt.Fprintln(env.Log, line) },
 		}
 		return b.Place(ctx, r)

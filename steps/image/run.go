@@ -23,9 +23,6 @@ import (
 // logBytes limits the log of a command's output; the rest is dropped.
 const logBytes = 64 << 20
 
-// proxyPort is the port of the proxy on the loopback interface of commands.
-const proxyPort = 3128
-
 // Fingerprint implements step.Fingerprinter. The arguments have paths and names; the
 // recipe's own key covers their contents.
 func (b *build) Fingerprint(h *digest.Hasher) error {
@@ -146,9 +143,9 @@ func (b *build) equip(env *step.Env, run *image.Run) {
 		p := proxy.New(proxy.Options{Allow: b.policy, Record: func(c proxy.Conn) {
 			fmt.Fprintf(env.Log, "network: %s %s:%d %s %s (%d bytes up, %d down)\n", c.Verdict, c.Host, c.Port, c.Method, c.Reason, c.Up, c.Down)
 		}})
-		run.Services = append(run.Services, executor.Service{Name: "network proxy", Port: proxyPort, Serve: p.Serve})
-		for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"} {
-			run.Env[name] = fmt.Sprintf("http://127.0.0.1:%d", proxyPort)
+		run.Services = append(run.Services, executor.Service{Name: "network proxy", Port: proxy.Port, Serve: p.Serve})
+		for _, name := range proxy.Variables {
+			run.Env[name] = fmt.Sprintf("http://127.0.0.1:%d", proxy.Port)
 		}
 	}
 	if b.policy == nil && !run.Network {

@@ -1,8 +1,10 @@
 package modelblock
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -97,7 +99,7 @@ func Spending(m step.Model) step.Spending {
 	return step.Spending{
 		OneRequest: int64(tooDear(m, own.Cost, run.Cost)),
 		Model:      m.Name, Provider: m.Provider, Models: m.Models, Tools: m.Tools, Uncounted: uncounted(m), Replayed: !Live(m),
-		Cost: int64(own.Cost), Tokens: own.Tokens, Requests: own.Requests, RunCost: int64(run.Cost),
+		OwnPrices: OwnPrices(m), Cost: int64(own.Cost), Tokens: own.Tokens, Requests: own.Requests, RunCost: int64(run.Cost),
 	}
 }
 
@@ -116,14 +118,60 @@ func Fingerprint(h *digest.Hasher, prefix string, m step.Model) error {
 			h.String(label, "table "+gateway.TableDigest())
 			continue
 		}
-		if len(m.Tools) == 0 { // no tool is called
-			price.ToolCalls, price.ToolRequests = nil, nil
-		}
-		text, err := json.Marshal(price)
-		if err != nil {
-			return err
-		}
-		h.String(label, string(text))
+		h.String(label, applied(m, price))
 	}
 	return nil
+}
+
+// applied writes the part of a price that a block's requests can meet. A provider
+// may serve at another tier than was asked for, but that is its own choice.
+func applied(m step.Model, p gateway.Price) string {
+	if len(m.Tools) == 0 { // no tool is called
+		p.ToolCalls, p.ToolRequests = nil, nil
+	}
+	if !slices.Contains(m.Tools, string(dialect.Premium)) {
+		p.Services = nil
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // it has numbers and strings
+	}
+	return string(text)
+}
+
+// OwnPrices names the prices of a block that are not those of mleflow's list, as in
+// "gpt-5.5@0/0usd" for input and output, if they decide what its budgets allow. A
+// model that the list does not know is "unlisted", and those of a pattern are "any".
+func OwnPrices(m step.Model) (list []string) {
+	one, err := Of(m)
+	if err != nil || m.Budget.Cost == "" && m.RunBudget.Cost == "" {
+		return nil
+	}
+	names := slices.Clone(m.Models)
+	if slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, "*") }) {
+		names = append(names, slices.Collect(maps.Keys(m.Prices))...)
+	}
+	for _, name := range names {
+		own, ok := gateway.OwnPrice(&one, name)
+		if !ok || !strings.Contains(name, "*") && !one.Allows(name) {
+			continue
+		}
+		own.MaxInput, own.MaxOutput = 0, 0
+		text, which := applied(m, own), "any"
+		if !strings.Contains(name, "*") {
+			listed, as := gateway.Listed(m.Provider, name)
+			listed.MaxInput, listed.MaxOutput = 0, 0
+			if as != "" && text == applied(m, listed) {
+				continue
+			}
+			which = cmp.Or(as, "unlisted")
+		}
+		value := which + "@" + own.Input.String() + "/" + own.Output.String() + "usd"
+		if plain := (gateway.Price{Rates: gateway.Rates{Input: own.Input, Output: own.Output}}); text != applied(m, plain) {
+			value += "~" + digest.Of([]byte(text)).String()[:8] // further prices
+		}
+		list = append(list, value)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }

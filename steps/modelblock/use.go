@@ -13,7 +13,10 @@ import (
 func UseOf(provider string, sum gateway.Summary) export.ModelUse {
 	u := export.ModelUse{
 		Provider: provider, Models: []string{}, Unreported: sum.Unreported,
-		CostUSD: sum.Cost.String(), ToolCalls: map[string]int64{}, ToolCostUSD: "0", WaitedSeconds: sum.Waited, Exhausted: len(sum.Exhausted) > 0, ExhaustedBy: sum.Exhausted,
+		CostUSD: sum.Cost.String(), EstimatedUSD: amount(sum.Estimated), ToolCalls: map[string]int64{}, ToolCostUSD: "0", WaitedSeconds: sum.Waited, Exhausted: len(sum.Exhausted) > 0, ExhaustedBy: sum.Exhausted,
+	}
+	if sum.Requests > sum.Unlisted && (sum.ListCost > 0 || sum.Unlisted == 0) {
+		u.ListUSD = amount(sum.ListCost)
 	}
 	for _, n := range sum.Refused {
 		u.Refused += n
@@ -23,6 +26,8 @@ func UseOf(provider string, sum gateway.Summary) export.ModelUse {
 	}
 	return u
 }
+
+func amount(d gateway.Dollars) *string { text := d.String(); return &text }
 
 // AddExchanges adds the use in a transcript to the models by name and returns
 // the providers' health. The transcript covers the last try; the cost covers

@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/pyenv"
 )
 
@@ -22,6 +23,8 @@ type Builder struct {
 	// WorkDir is a folder for the builder's exclusive use.
 	WorkDir string
 	Offline bool
+	// Sandbox is the runtime in which packages are resolved and installed.
+	Sandbox executor.Runtime
 	// Locks means that a lock file may be written.
 	Locks bool
 	// Say is called with each action, and Stored with the amount stored so far. Stored
@@ -40,14 +43,18 @@ func (b Builder) Place(ctx context.Context, r pyenv.Requirements) (venv string, 
 	if err != nil {
 		return "", nil, err
 	}
+	asked, err := pyenv.Parse(r.Name, r.Text)
+	if err != nil {
+		return "", nil, err
+	}
 	source := pyenv.Source(r.Text, i.Minor())
 	resolved, ok := pyenv.LockOf(r.Lock, source)
 	if !ok {
-		if resolved, err = b.relock(ctx, r, i, source); err != nil {
+		if resolved, err = b.relock(ctx, r, i, source, asked); err != nil {
 			return "", nil, err
 		}
 	}
-	ref, err := b.environment(ctx, i, resolved)
+	ref, err := b.environment(ctx, i, asked, resolved)
 	if err != nil {
 		return "", nil, err
 	}
@@ -56,7 +63,7 @@ func (b Builder) Place(ctx context.Context, r pyenv.Requirements) (venv string, 
 
 // relock resolves requirements into their lock file. Several processes may do so at the
 // same time.
-func (b Builder) relock(ctx context.Context, r pyenv.Requirements, i pyenv.Interpreter, source string) (string, error) {
+func (b Builder) relock(ctx context.Context, r pyenv.Requirements, i pyenv.Interpreter, source string, asked pyenv.List) (string, error) {
 	if r.LockPath == "" || !b.Locks {
 		return "", r.Unlocked(i.Minor())
 	}
@@ -70,10 +77,11 @@ func (b Builder) relock(ctx context.Context, r pyenv.Requirements, i pyenv.Inter
 			return resolved, nil
 		}
 	}
-	resolved, err := b.resolve(ctx, dir, i, r.Text)
+	list, err := b.resolve(ctx, dir, i, asked, nil)
 	if err != nil {
 		return "", err
 	}
+	resolved := list.String()
 	return resolved, b.writeLock(r.LockPath, pyenv.Locked(resolved, source))
 }
 
@@ -86,28 +94,23 @@ func (b Builder) writeLock(path, lock string) error {
 	return nil
 }
 
-// resolve resolves requirements; dir is the folder of the tools.
-func (b Builder) resolve(ctx context.Context, dir string, i pyenv.Interpreter, text string) (string, error) {
-	base := "requirements.txt"
-	if isProject.Regexp().MatchString(text) {
-		base = "pyproject.toml"
-	}
-	if err := os.WriteFile(filepath.Join(b.WorkDir, base), []byte(text), 0o600); err != nil {
-		return "", err
-	}
+// resolve resolves requirements, with the versions of pins if there are any. dir is the
+// folder of the tools.
+func (b Builder) resolve(ctx context.Context, dir string, i pyenv.Interpreter, asked pyenv.List, pins *pyenv.List) (pyenv.List, error) {
 	uv, err := b.uv(ctx, dir, i)
 	if err != nil {
-		return "", err
+		return pyenv.List{}, err
 	}
-	return uv.Lock(ctx, b.WorkDir, base)
+	return uv.Lock(ctx, asked, pins)
 }
 
 func (b Builder) uv(ctx context.Context, dir string, i pyenv.Interpreter) (*pyenv.Tool, error) {
-	return pyenv.Open(ctx, pyenv.Options{Dir: dir, Python: i, Offline: b.Offline, Say: b.Say})
+	return pyenv.Open(ctx, pyenv.Options{Dir: dir, Work: b.WorkDir, Python: i, Sandbox: b.Sandbox, Offline: b.Offline, Say: b.Say})
 }
 
-// environment returns the environment of a lock, and installs it if no record has it.
-func (b Builder) environment(ctx context.Context, i pyenv.Interpreter, resolved string) (cache.Ref, error) {
+// environment returns the environment of a lock of requirements, and installs it if no
+// record has it.
+func (b Builder) environment(ctx context.Context, i pyenv.Interpreter, asked pyenv.List, resolved string) (cache.Ref, error) {
 	h := digest.NewHasher(installed, version)
 	h.String("python", i.Minor()+" "+i.Tag)
 	h.String("packages", resolved)
@@ -130,7 +133,7 @@ func (b Builder) environment(ctx context.Context, i pyenv.Interpreter, resolved 
 		return ref, nil
 	}
 	began := time.Now()
-	ref, err := b.install(ctx, dir, i, resolved)
+	ref, err := b.install(ctx, dir, i, asked, resolved)
 	if err != nil {
 		return cache.Ref{}, err
 	}
@@ -141,14 +144,22 @@ func (b Builder) environment(ctx context.Context, i pyenv.Interpreter, resolved 
 	})
 }
 
-// install builds the environment and stores it.
-func (b Builder) install(ctx context.Context, dir string, i pyenv.Interpreter, resolved string) (cache.Ref, error) {
+// install builds the environment and stores it. A person may have written the lock, so
+// it is parsed and compared with the requirements.
+func (b Builder) install(ctx context.Context, dir string, i pyenv.Interpreter, asked pyenv.List, resolved string) (cache.Ref, error) {
+	lock, err := pyenv.Pins("the lock file", resolved)
+	if err != nil {
+		return cache.Ref{}, err
+	}
 	uv, err := b.uv(ctx, dir, i)
 	if err != nil {
 		return cache.Ref{}, err
 	}
 	root := filepath.Join(b.WorkDir, "environment")
-	if err := uv.Install(ctx, b.WorkDir, root, resolved); err != nil {
+	if err := uv.Verify(ctx, asked, lock); err != nil {
+		return cache.Ref{}, err
+	}
+	if err := uv.Install(ctx, root, lock); err != nil {
 		return cache.Ref{}, err
 	}
 	about, err := json.Marshal(i.Packed())

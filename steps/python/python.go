@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"sync"
 
@@ -15,9 +16,9 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/pyenv"
 )
 
@@ -30,18 +31,19 @@ const (
 	installed = "python environment"
 )
 
-// Kind returns the step kind "python". With offline, only packages that were fetched
-// before can be installed.
-func Kind(offline bool) step.Kind {
+// Kind returns the step kind "python", which installs in the given runtime. With
+// offline, only packages that were fetched before can be installed. An environment of
+// this machine must not contain a private folder.
+func Kind(offline bool, sandbox executor.Runtime, private ...string) step.Kind {
 	found := &sync.Map{}
 	return step.Kind{
 		Name: name, Version: version,
-		Doc:      "Installs Python packages with uv, in an environment that an agent's attempts or a command's instances share read-only. At first it resolves the requirements into a lock file with hashes beside them, which holds from then on. Only wheels are installed, so no package runs code. A block python in an agent block or in a step of kind exec adds this step.",
+		Doc:      "Installs Python packages with uv, in an environment that an agent's attempts or a command's instances share read-only. At first it resolves the requirements into a lock file with hashes beside them, which holds from then on. Only wheels are installed, in the sandbox if the machine has it, so no package runs code. A block python in an agent block or in a step of kind exec adds this step.",
 		Varies:   true,
-		InBlocks: &step.InBlocks{Output: "environment", From: "requirements", Lock: "lock", LockName: pyenv.LockName, Place: "venv"},
+		InBlocks: &step.InBlocks{Output: "environment", From: "requirements", Lock: "lock", LockNames: pyenv.LockNames, Place: "venv"},
 		Args: []step.Attr{
 			{Name: "requirements", Type: step.ArtifactType, Doc: "What to install: file(\"requirements.txt\"), or file(\"pyproject.toml\")."},
-			{Name: "lock", Type: step.ArtifactType, Doc: "The lock file, if any; made again if requirements or version have changed."},
+			{Name: "lock", Type: step.ArtifactType, Doc: "The lock file, if any; made again if requirements or version have changed. A uv.lock next to the requirements comes first."},
 			{Name: "venv", Type: cty.String, Cosmetic: true, Doc: "Instead of requirements: a virtual environment of this machine (venv, virtualenv, conda, uv), read-only. The key has its packages and versions. Results are marked, since nobody else can have it."},
 			{Name: "version", Type: cty.String, Doc: `Version of Python, such as "3.11", on this machine; by default that of /usr/bin/python3.`},
 		},
@@ -50,7 +52,7 @@ func Kind(offline bool) step.Kind {
 			{Name: "lock", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The lock file that was used."},
 			{Name: "packages", Type: cty.Map(cty.String), Secrecy: step.Public, Doc: "The version of each package."},
 		},
-		New: func(args step.Args) (step.Step, error) { return newBuild(args, offline, found) },
+		New: func(args step.Args) (step.Step, error) { return newBuild(args, offline, sandbox, found, private) },
 	}
 }
 
@@ -66,12 +68,15 @@ type arguments struct {
 type build struct {
 	args    arguments
 	offline bool
+	sandbox executor.Runtime
 	// found holds the interpreters that this process found, by requested version.
 	found *sync.Map
+	// private are folders that no environment may contain.
+	private []string
 }
 
-func newBuild(args step.Args, offline bool, found *sync.Map) (step.Step, error) {
-	b := &build{offline: offline, found: found}
+func newBuild(args step.Args, offline bool, sandbox executor.Runtime, found *sync.Map, private []string) (step.Step, error) {
+	b := &build{offline: offline, sandbox: sandbox, found: found, private: private}
 	if err := args.Decode(&b.args); err != nil {
 		return nil, err
 	}
@@ -92,11 +97,23 @@ func newBuild(args step.Args, offline bool, found *sync.Map) (step.Step, error) 
 		}
 	}
 	// The requirements and the lock are checked before their content is in the cache.
-	return b, errors.Join(check("requirements", b.args.Requirements), check("lock", b.args.Lock))
+	return b, errors.Join(check("requirements", b.args.Requirements, pyenv.Parse), check("lock", b.args.Lock, pyenv.Pins), b.checkUnread())
 }
 
-// check rejects a local file of requirements that must not be in the cache.
-func check(arg string, a *step.Artifact) error {
+// checkUnread refuses a uv.lock next to the requirements that is not the lock.
+func (b *build) checkUnread() error {
+	path := b.lockPath()
+	if path == "" || b.args.Lock != nil {
+		return nil
+	}
+	if _, err := os.Stat(pyenv.LockNames(path)[0]); err != nil {
+		return nil
+	}
+	return step.WrongArg("lock", errors.New("there is a uv.lock next to the requirements: add lock = file(\"uv.lock\") with its path, or move the requirements to a folder without it"))
+}
+
+// check rejects a local file with anything but packages of indexes.
+func check(arg string, a *step.Artifact, parse func(name, text string) (pyenv.List, error)) error {
 	if a == nil || a.Local == nil {
 		return nil
 	}
@@ -104,7 +121,8 @@ func check(arg string, a *step.Artifact) error {
 	if err != nil {
 		return nil // Run reads and rejects it
 	}
-	return step.WrongArg(arg, pyenv.Check(a.Name(), string(text)))
+	_, err = parse(a.Name(), string(text))
+	return step.WrongArg(arg, err)
 }
 
 // version returns the requested version, or "" for the machine's.
@@ -126,7 +144,7 @@ func (b *build) python() (pyenv.Interpreter, error) {
 // Fingerprint implements step.Fingerprinter. Packages are compiled for an interpreter.
 func (b *build) Fingerprint(h *digest.Hasher) error {
 	if b.args.Venv != nil {
-		list, err := pyenv.Inspect(context.Background(), *b.args.Venv)
+		list, err := pyenv.Inspect(*b.args.Venv, b.private...)
 		h.String("host venv", list.Text())
 		return err
 	}
@@ -161,29 +179,37 @@ func (b *build) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 		return nil, err
 	}
 	maker := b.builder(env)
-	asked, err := read(ctx, env.Store, b.args.Requirements)
+	text, err := read(ctx, env.Store, b.args.Requirements)
 	if err != nil {
 		return nil, err
 	}
-	lock, resolved, err := b.lock(ctx, env, maker, i, asked)
+	asked, err := pyenv.Parse(b.args.Requirements.Name(), text)
 	if err != nil {
 		return nil, err
 	}
-	text, err := cache.PutBytes(ctx, env.Store, []byte(lock))
+	lock, resolved, err := b.lock(ctx, env, maker, i, pyenv.Source(text, i.Minor()), asked)
 	if err != nil {
 		return nil, err
 	}
-	packages, err := json.Marshal(pyenv.Packages(resolved))
+	stored, err := cache.PutBytes(ctx, env.Store, []byte(lock))
 	if err != nil {
 		return nil, err
 	}
-	ref, err := maker.environment(ctx, i, resolved)
-	return cache.Outputs{"lock": {Ref: text}, "packages": {JSON: packages}, "environment": {Ref: ref}}, err
+	list, err := pyenv.Pins("the lock file", resolved)
+	if err != nil {
+		return nil, err
+	}
+	packages, err := json.Marshal(list.Versions())
+	if err != nil {
+		return nil, err
+	}
+	ref, err := maker.environment(ctx, i, asked, resolved)
+	return cache.Outputs{"lock": {Ref: stored}, "packages": {JSON: packages}, "environment": {Ref: ref}}, err
 }
 
 func (b *build) builder(env *step.Env) Builder {
 	return Builder{
-		Store: env.Store, WorkDir: env.WorkDir, Offline: b.offline, Address: env.Address, Run: env.RunID,
+		Store: env.Store, WorkDir: env.WorkDir, Offline: b.offline, Sandbox: b.sandbox, Address: env.Address, Run: env.RunID,
 		Say: func(line string) {
 			fmt.Fprintln(env.Log, line)
 			env.Progress(step.Progress{What: line, Unit: "steps"})
@@ -196,7 +222,7 @@ func (b *build) builder(env *step.Env) Builder {
 
 // describe stores a description of a virtual environment of this machine.
 func (b *build) describe(ctx context.Context, env *step.Env) (cache.Outputs, error) {
-	list, err := pyenv.Inspect(ctx, *b.args.Venv)
+	list, err := pyenv.Inspect(*b.args.Venv, b.private...)
 	if err != nil {
 		return nil, err
 	}
@@ -214,12 +240,9 @@ func (b *build) describe(ctx context.Context, env *step.Env) (cache.Outputs, err
 
 // lock returns the text of the lock file and the requirements that it pins. It uses the
 // existing lock file if it was made from these requirements. Otherwise it writes a new
-// one next to them.
-func (b *build) lock(ctx context.Context, env *step.Env, maker Builder, i pyenv.Interpreter, asked string) (lock, resolved string, err error) {
-	if err := pyenv.Check(b.args.Requirements.Name(), asked); err != nil {
-		return "", "", err
-	}
-	source := pyenv.Source(asked, i.Minor())
+// one next to them. A uv.lock is followed and stays the only one.
+func (b *build) lock(ctx context.Context, env *step.Env, maker Builder, i pyenv.Interpreter, source string, asked pyenv.List) (lock, resolved string, err error) {
+	var pins *pyenv.List
 	if b.args.Lock != nil {
 		old, err := read(ctx, env.Store, b.args.Lock)
 		if err != nil {
@@ -228,28 +251,37 @@ func (b *build) lock(ctx context.Context, env *step.Env, maker Builder, i pyenv.
 		if resolved, ok := pyenv.LockOf(old, source); ok {
 			return old, resolved, nil
 		}
-		maker.Say("the lock file was made of other requirements or for another Python")
+		if pyenv.IsUVLock(old) {
+			list, err := pyenv.Pins(b.args.Lock.Name(), old)
+			if err != nil {
+				return "", "", err
+			}
+			pins = &list
+		} else {
+			maker.Say("the lock file was made of other requirements or for another Python")
+		}
 	}
 	dir, release, err := env.Store.Keep(ctx, tools)
 	if err != nil {
 		return "", "", err
 	}
 	defer func() { _ = release(true) }()
-	resolved, err = maker.resolve(ctx, dir, i, asked)
+	list, err := maker.resolve(ctx, dir, i, asked, pins)
+	if err != nil && pins != nil {
+		err = fmt.Errorf("%s does not fit the requirements: %w: %s", b.args.Lock.Name(), err, pyenv.LeaveUVLock)
+	}
 	if err != nil {
 		return "", "", err
 	}
+	resolved = list.String()
 	lock = pyenv.Locked(resolved, source)
-	if path := b.lockPath(); path != "" {
+	if path := b.lockPath(); path != "" && pins == nil {
 		if err := maker.writeLock(path, lock); err != nil {
 			env.Warn(fmt.Sprintf("%v; the packages are resolved again next time", err))
 		}
 	}
 	return lock, resolved, nil
 }
-
-// isProject matches the table that identifies a file as a pyproject.toml.
-var isProject = pattern.New(`(?m)^\[project\]`)
 
 // read returns the text of a small artifact.
 func read(ctx context.Context, store cache.Store, a *step.Artifact) (string, error) {

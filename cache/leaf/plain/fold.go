@@ -16,6 +16,9 @@ const gap = 2
 // a cell wider than width makes its line wider. The cells of a column are padded to
 // its width.
 func Table(columns [][]string, keys, width int) string {
+	if len(columns) == 0 {
+		return ""
+	}
 	if width <= 0 || Size(columns) <= width || len(columns) <= keys {
 		return join(columns)
 	}
@@ -130,8 +133,10 @@ func Size(columns [][]string) int {
 	return total
 }
 
-// Shorten removes the middle of the cells that are longer than width.
+// Shorten removes the middle of the cells that are longer than width. One character is
+// left of a cell in any case.
 func Shorten(column []string, width int) []string {
+	width = max(width, 1)
 	out := make([]string, len(column))
 	for i, cell := range column {
 		text := []rune(strings.TrimRight(cell, " "))

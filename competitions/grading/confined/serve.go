@@ -14,6 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
+	"github.com/mleflow/mleflow/cache/leaf/crash"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
@@ -83,7 +84,8 @@ func collectLate(most int64) {
 func (q question) answer(catalog func() (*competitions.Catalog, error), metrics *metric.Registry) (a answer) {
 	defer func() {
 		if p := recover(); p != nil {
-			a = answer{Error: fmt.Sprintf("the grader panics: %v\n%s", p, debug.Stack())}
+			bug := crash.New(p)
+			a = answer{Error: fmt.Sprintf("grade: %v\n%s", bug, bug.Stack)}
 		}
 	}()
 	def, params, err := q.definition(catalog)

@@ -19,8 +19,10 @@ competition "h-and-m-personalized-fashion-recommendations" {
   source "kaggle" {}
 
   locals {
-    # How article numbers are read, and how many days before the last one are tested: see the errata.
+    # How article numbers are read, in sales and in predictions, and how many days before the last one are
+    # tested: see the errata.
     types       = {}
+    strings     = []
     days_before = 7
   }
 
@@ -51,6 +53,7 @@ competition "h-and-m-personalized-fashion-recommendations" {
     id      = "customer_id"
     targets = ["prediction"]
     params  = { k = 12 }
+    strings = strings
     cells   = "text"
     align   = "overlap"
     require {
@@ -60,10 +63,11 @@ competition "h-and-m-personalized-fashion-recommendations" {
   }
 
   errata "v2" {
-    reason    = "Article numbers are read as integers, so that the answers have lost the leading zeros that the description, the sample submission and the articles have: predictions with leading zeros score 0, as the sample does. And the answers are the purchases of eight days, not of the seven in the task. v2 keeps article numbers as they are and tests seven days."
+    reason    = "Article numbers are read as integers, so that the answers have lost the leading zeros that the description, the sample submission and the articles have: predictions with leading zeros score 0, as the sample does. And the answers are the purchases of eight days, not of the seven in the task. v2 keeps article numbers as they are, also in a prediction of one article for each customer, and tests seven days."
     reference = "prepare.py"
     locals {
       types       = { article_id = "text" }
+      strings     = ["prediction"]
       days_before = 6
     }
   }

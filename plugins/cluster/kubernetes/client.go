@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
+
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 )
 
 // client requests jobs, pods and nodes from the API server.
@@ -42,6 +44,9 @@ func newClient(s settings) (*client, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: s.Context}).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("find the cluster: %w; set kubeconfig and context, or KUBECONFIG", err)
+	}
+	if config.ExecProvider != nil && s.Kubeconfig != "" && checkout.Brought(s.Kubeconfig) {
+		return nil, fmt.Errorf("%s names a program to run for a token (exec), and is in the working folder or its repository, whose programs are not run: name a kubeconfig that is yours, or set KUBECONFIG", s.Kubeconfig)
 	}
 	c := &client{namespace: s.Namespace}
 	if base, _, err := rest.DefaultServerUrlFor(config); err == nil {

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 )
 
 // commandLimit is the time limit for one of Slurm's commands. Slurm's own limit for a
@@ -25,12 +27,16 @@ func (e unreachableError) Unwrap() error { return e.err }
 func call(ctx context.Context, stdin, name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, name, args...)
+	path, err := checkout.Program(name)
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = environment()
 	cmd.Stdin = strings.NewReader(stdin)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	err := cmd.Run()
+	err = cmd.Run()
 	if err == nil {
 		return out.String(), nil
 	}

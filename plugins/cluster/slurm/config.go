@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
 )
 
@@ -101,7 +101,7 @@ func settle(c Config) (settings, error) {
 	if s.poll < 100*time.Millisecond {
 		return s, errors.New("poll is less than \"100ms\", which would keep Slurm's controller busy")
 	}
-	if _, err := exec.LookPath("sbatch"); err != nil {
+	if _, err := checkout.Program("sbatch"); err != nil {
 		return s, errors.New("sbatch is not in the path; run mleflow where Slurm's commands are, such as on a login node")
 	}
 	return s, nil

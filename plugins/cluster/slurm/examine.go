@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
 
@@ -17,7 +18,7 @@ var commands = []string{"sbatch", "squeue", "sinfo", "scontrol", "scancel"}
 func (b *Backend) Examine(ctx context.Context) []cluster.Check {
 	found := cluster.Check{Name: "commands", OK: true, Detail: strings.Join(commands, ", ")}
 	for _, name := range commands {
-		if _, err := exec.LookPath(name); err != nil {
+		if _, err := checkout.Program(name); err != nil {
 			found.OK, found.Detail, found.Fix = false, name+" is not in the path", "run mleflow where Slurm's commands are, such as on a login node"
 			return []cluster.Check{found}
 		}

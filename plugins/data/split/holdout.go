@@ -17,9 +17,9 @@ type Options struct {
 	Seed int64
 	// Unshuffled is shuffle=False: the first rows train, the next ones test.
 	Unshuffled bool
-	// Stratify gives every row its class; nil means no stratification.
-	// Classes are ordered by their bytes, which for UTF-8 is numpy's order.
-	Stratify []string
+	// Stratify gives every row its class, a number from 0 on by which classes are
+	// ordered; nil means no stratification.
+	Stratify []int
 }
 
 // TrainTestSplit is sklearn.model_selection.train_test_split (1.5 and later)

@@ -26,7 +26,7 @@ func TestPartsDoNotOverlap(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	eight := strings.Fields("a a a a a a a a")
+	eight := make([]int, 8)
 	for _, c := range []struct {
 		options Options
 		want    string // part of the message
@@ -38,8 +38,8 @@ func TestErrors(t *testing.T) {
 		{Options{Seed: -1}, "random_state = -1"},
 		{Options{Stratify: eight[1:]}, "7 classes for 8 rows"},
 		{Options{Stratify: eight, Unshuffled: true}, "drop shuffle = false"},
-		{Options{Stratify: strings.Fields("a a a a a a a b")}, "single row"},
-		{Options{Stratify: strings.Fields("a a b b c c d d")}, "cannot hold all of 4 classes"},
+		{Options{Stratify: []int{0, 0, 0, 0, 0, 0, 0, 1}}, "single row"},
+		{Options{Stratify: []int{0, 0, 1, 1, 2, 2, 3, 3}}, "cannot hold all of 4 classes"},
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			if _, _, err := TrainTestSplit(8, c.options); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -54,7 +54,7 @@ func TestErrors(t *testing.T) {
 func TestNothingToSplit(t *testing.T) {
 	for n := range 4 {
 		for _, o := range []Options{
-			{}, {Stratify: make([]string, n)}, {Test: Share(0.5)}, {Test: Share(math.Inf(1)), Train: Count(math.MinInt)},
+			{}, {Stratify: make([]int, n)}, {Test: Share(0.5)}, {Test: Share(math.Inf(1)), Train: Count(math.MinInt)},
 		} {
 			train, test, err := TrainTestSplit(n, o)
 			if err != nil {
@@ -86,7 +86,7 @@ func BenchmarkTrainTestSplit(b *testing.B) {
 }
 
 func BenchmarkStratified(b *testing.B) {
-	classes := classes(1_000_000, 120, true)
+	classes := labels(1_000_000, 120, true)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, _, err := TrainTestSplit(len(classes), Options{Test: Share(0.1), Stratify: classes}); err != nil {

@@ -2,7 +2,6 @@ package split
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -12,7 +11,7 @@ import (
 // stratified is the first split of sklearn.model_selection.
 // StratifiedShuffleSplit: each class gives its proportional number of rows to
 // both parts, and each part is shuffled once more at the end.
-func stratified(rng *random.RandomState, classes []string, nTrain, nTest int) (train, test []int, err error) {
+func stratified(rng *random.RandomState, classes []int, nTrain, nTest int) (train, test []int, err error) {
 	rows := rowsOf(classes)
 	counts := make([]int, len(rows))
 	for c := range rows {
@@ -42,17 +41,13 @@ func stratified(rng *random.RandomState, classes []string, nTrain, nTest int) (t
 	return train, test, nil
 }
 
-// rowsOf lists the rows of each class, the classes in their order.
-func rowsOf(classes []string) [][]int {
-	rows := map[string][]int{}
+// rowsOf lists the rows of each class that has any, the classes in their order.
+func rowsOf(classes []int) [][]int {
+	rows := make([][]int, slices.Max(classes)+1)
 	for i, class := range classes {
 		rows[class] = append(rows[class], i)
 	}
-	out := make([][]int, 0, len(rows))
-	for _, class := range slices.Sorted(maps.Keys(rows)) {
-		out = append(out, rows[class])
-	}
-	return out
+	return slices.DeleteFunc(rows, func(of []int) bool { return len(of) == 0 })
 }
 
 func checkClasses(counts []int, nTrain, nTest int) error {

@@ -76,7 +76,7 @@ func (a vectorArgs) decode() Options {
 		Unshuffled: a.Shuffle != nil && !*a.Shuffle,
 	}
 	if a.Stratify != nil {
-		o.Stratify = classes(a.N, int(a.Stratify[0].(float64)), a.Stratify[1].(bool))
+		o.Stratify = labels(a.N, int(a.Stratify[0].(float64)), a.Stratify[1].(bool))
 	}
 	return o
 }
@@ -92,15 +92,6 @@ func (a vectorArgs) size(v *float64) Size {
 	default:
 		return Count(int(*v))
 	}
-}
-
-// classes are labels as strings in the order of the numbers.
-func classes(n, k int, skew bool) []string {
-	out := make([]string, n)
-	for i, label := range labels(n, k, skew) {
-		out[i] = fmt.Sprintf("%04d", label)
-	}
-	return out
 }
 
 // labels is the function of the same name in vectors.py.

@@ -46,13 +46,14 @@ func FromTexts(name string, v []string, valid []bool) *Column {
 	return wrap(name, textVector(ends, text, packValid(valid), !special(text)))
 }
 
-// FromValues returns the column pandas builds from a list of these values:
-// all integers Int64 (Uint64 where one needs it), numbers and gaps Float64,
-// booleans with or without gaps Bool, strings with or without gaps Text, no
-// value at all Float64, anything else Mixed.
+// FromValues returns the column pandas builds from a list of these values, of
+// the kind CommonKind.
 func FromValues(name string, v []Value) *Column {
-	return fromKind(name, commonKind(v), v)
+	return fromKind(name, CommonKind(v), v)
 }
+
+// FromObjects returns a Mixed column, whatever the values are.
+func FromObjects(name string, v []Value) *Column { return wrap(name, mixedVector(v)) }
 
 func mapValues[T any](v []Value, f func(Value) T) []T {
 	out := make([]T, len(v))
@@ -71,7 +72,11 @@ func validOf(v []Value) []bool {
 	return nil
 }
 
-func commonKind(v []Value) Kind {
+// CommonKind returns the kind of a list of values to pandas: all integers Int64
+// (Uint64 where one needs it, Mixed where another is negative), numbers and gaps
+// Float64, booleans with or without gaps Bool, strings with or without gaps Text,
+// no value at all Float64, anything else Mixed.
+func CommonKind(v []Value) Kind {
 	var seen [Mixed]int
 	signed := false
 	for _, x := range v {
@@ -84,9 +89,9 @@ func commonKind(v []Value) Kind {
 		return Bool
 	case n == seen[Text] && n > 0:
 		return Text
-	case n != ints+seen[Float64]:
+	case n != ints+seen[Float64], signed && seen[Uint64] > 0:
 		return Mixed
-	case ints < len(v) || n == 0 || signed && seen[Uint64] > 0:
+	case ints < len(v) || n == 0:
 		return Float64
 	case seen[Uint64] > 0:
 		return Uint64

@@ -10,10 +10,13 @@ func (c *Column) Ints() []int64 {
 	return c.IntsInto(nil)
 }
 
-// uints returns all cells as unsigned integers, negative ones wrapped. The
+// Uints returns all cells as unsigned integers, negative ones wrapped. The
 // slice must not be changed.
-func (c *Column) uints() []uint64 {
-	return bulk(c, nil, cellsOf[uint64]{Uint64, func(v *vector) []uint64 { return v.uints }, 0,
+func (c *Column) Uints() []uint64 { return c.UintsInto(nil) }
+
+// UintsInto is Uints with memory that may be used for the result.
+func (c *Column) UintsInto(memory []uint64) []uint64 {
+	return bulk(c, memory, cellsOf[uint64]{Uint64, func(v *vector) []uint64 { return v.uints }, 0,
 		func(c *Column, i int) uint64 { return uint64(c.Int(i)) }})
 }
 
@@ -167,7 +170,8 @@ func each[T any](c *Column, into func(*Column, []T) []T, do func(at int, cells [
 }
 
 // EachPair passes the cells of two columns of one length to do, some thousand at
-// a time, until it returns false. Into is IntsInto or FloatsInto.
+// a time, until it returns false. Into is IntsInto, UintsInto or
+// FloatsInto.
 func EachPair[T any](a, b *Column, into func(*Column, []T) []T, do func(at int, x, y []T) bool) {
 	memory := make([]T, 0, min(fewRows, a.n))
 	each(a, into, func(at int, x []T) bool { return do(at, x, into(b.Slice(at, at+len(x)), memory)) })

@@ -117,7 +117,7 @@ func (c *Column) IsMissing(i int) bool {
 
 // MissingCount returns the number of missing cells.
 func (c *Column) MissingCount() int {
-	if c.kind == Int64 || c.kind == Uint64 {
+	if c.complete() {
 		return 0
 	}
 	count := 0

@@ -102,7 +102,7 @@ func arrowArray(c *Column) (arrow.Array, error) {
 		b, add = of, func(i int) { of.Append(arrow.Timestamp(at(i))) }
 	case kind == Uint64:
 		of := array.NewUint64Builder(memory.DefaultAllocator)
-		values := c.uints()
+		values := c.Uints()
 		b, add = of, func(i int) { of.Append(values[i]) }
 	case kind == Float64:
 		of := array.NewFloat64Builder(memory.DefaultAllocator)

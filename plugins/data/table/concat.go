@@ -4,7 +4,7 @@ import "slices"
 
 // Concat returns the rows of all tables one after the other, as pandas.concat
 // does: columns in order of first appearance, missing where a table lacks one.
-// Numbers of several kinds become doubles and booleans among numbers
+// Numbers of several kinds become doubles and booleans without gaps among numbers
 // numbers; other kinds that differ give a Mixed column. Index columns are
 // left out.
 func Concat(tables ...*Table) (*Table, error) {
@@ -40,7 +40,7 @@ func concatColumn(name string, tables []*Table) *Column {
 	case Int64:
 		return FromInts(name, concatCells(parts, (*Column).Ints))
 	case Uint64:
-		return FromUints(name, concatCells(parts, (*Column).uints))
+		return FromUints(name, concatCells(parts, (*Column).Uints))
 	case Float64:
 		return FromFloats(name, concatCells(parts, (*Column).Floats))
 	case Text:
@@ -76,12 +76,14 @@ func concatTexts(name string, parts []*Column) *Column {
 // concatKind returns the kind of the columns put together. Columns without
 // rows do not count, those without values fit any kind but integers.
 func concatKind(parts []*Column) Kind {
-	empty, kind := false, Missing
+	empty, objects, kind := false, false, Missing
 	for _, c := range parts {
 		switch {
 		case c.n == 0:
 		case c.kind == Float64 && c.MissingCount() == c.n:
 			empty = true
+		case c.kind == Bool && c.MissingCount() > 0:
+			objects, kind = true, joinKinds(kind, Bool)
 		default:
 			kind = joinKinds(kind, c.kind)
 		}
@@ -89,6 +91,8 @@ func concatKind(parts []*Column) Kind {
 	switch {
 	case kind == Missing && !empty && len(parts) > 0:
 		return parts[0].kind
+	case objects && kind.IsNumber():
+		return Mixed
 	case kind == Missing, empty && (kind == Int64 || kind == Uint64):
 		return Float64
 	}
@@ -125,5 +129,5 @@ func fromKind(name string, kind Kind, v []Value) *Column {
 	case Text:
 		return FromTexts(name, mapValues(v, Value.String), validOf(v))
 	}
-	return wrap(name, mixedVector(v))
+	return FromObjects(name, v)
 }

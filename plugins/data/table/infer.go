@@ -163,9 +163,9 @@ func (r rules) as(kind Kind, c cells) (*vector, error) {
 	case Text:
 		return r.texts(c), nil
 	case Float64:
-		v = r.tryFloats(c)
+		v = r.forcedFloats(c)
 	case Bool:
-		v = r.tryBools(c)
+		v = r.forcedBools(c)
 	case Int64:
 		v = r.forcedInts(c)
 	default:
@@ -177,17 +177,47 @@ func (r rules) as(kind Kind, c cells) (*vector, error) {
 	return nil, fmt.Errorf("row %d: cannot read %q as %v", r.firstBad(kind, c)+1, c.at(r.firstBad(kind, c)), kind)
 }
 
-// forcedInts reads integers as pandas does where dtype=int is asked:
-// floats without a fraction and booleans count as well.
-func (r rules) forcedInts(c cells) *vector {
+// forcedFloats reads floats as pandas does where dtype=float is asked: if all
+// cells are booleans, they count as 0 and 1.
+func (r rules) forcedFloats(c cells) *vector {
+	v := r.tryFloats(c)
+	if v == nil {
+		if v = r.tryBools(c); v != nil {
+			v = v.convert(Float64)
+		}
+	}
+	return v
+}
+
+// forcedBools reads booleans as pandas does where dtype=bool is asked: if all
+// cells are the integers 0 and 1, they count as well.
+func (r rules) forcedBools(c cells) *vector {
+	if v := r.tryBools(c); v != nil {
+		return v
+	}
 	v, _ := r.tryInts(c)
+	if v == nil || v.kind != Int64 || slices.ContainsFunc(v.ints, func(n int64) bool { return n&^1 != 0 }) {
+		return nil
+	}
+	return boolVector(packBits(mapValues(v.values(), Value.Bool)), nil, c.len())
+}
+
+// forcedInts reads integers as pandas does where dtype=int is asked: floats
+// without a fraction and booleans count as well. Integers beyond int64 are Uint64.
+func (r rules) forcedInts(c cells) *vector {
+	v, res := r.tryInts(c)
+	if res == overflow {
+		if v = r.inferLarge(c); v.kind == Text {
+			return nil
+		}
+	}
 	if v == nil {
 		v = r.tryFloats(c)
 	}
 	if v == nil {
 		v = r.tryBools(c)
 	}
-	if v == nil || v.kind == Int64 {
+	if v == nil || v.kind == Int64 || v.kind == Uint64 {
 		return v
 	}
 	out := make([]int64, c.len())

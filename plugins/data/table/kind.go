@@ -1,7 +1,9 @@
 package table
 
 import (
+	"cmp"
 	"math"
+	"math/big"
 	"strconv"
 )
 
@@ -53,6 +55,19 @@ func FloatValue(v float64) Value {
 	return Value{kind: Float64, bits: math.Float64bits(v)}
 }
 
+// NumberValue returns the first of Int64, Uint64 and Float64 that holds a number,
+// rounded if none does.
+func NumberValue(f *big.Float) Value {
+	if n, accuracy := f.Int64(); f.IsInt() && accuracy == big.Exact {
+		return IntValue(n)
+	}
+	if n, accuracy := f.Uint64(); f.IsInt() && accuracy == big.Exact {
+		return UintValue(n)
+	}
+	d, _ := f.Float64()
+	return FloatValue(d)
+}
+
 // BoolValue returns a Bool value.
 func BoolValue(v bool) Value {
 	if v {
@@ -98,6 +113,53 @@ func (v Value) Float() float64 {
 		return math.Float64frombits(v.bits)
 	}
 	return math.NaN()
+}
+
+// Exact returns a number or boolean as the first of Int64, Uint64 and Float64
+// that holds it, and any other value unchanged: values are equal to Python, as
+// members of a set are, if their Exact values are the same.
+func (v Value) Exact() Value {
+	switch v.kind {
+	case Bool:
+		v.kind = Int64
+	case Uint64:
+		if v.bits <= math.MaxInt64 {
+			v.kind = Int64
+		}
+	case Float64:
+		switch f := math.Float64frombits(v.bits); {
+		case f != math.Trunc(f):
+		case f >= -0x1p63 && f < 0x1p63:
+			return IntValue(int64(f))
+		case f >= 0x1p63 && f < 0x1p64:
+			return UintValue(uint64(f))
+		}
+	}
+	return v
+}
+
+// Compare compares two numbers or booleans by their exact values, as Python
+// does.
+func (v Value) Compare(w Value) int {
+	if v.kind != w.kind {
+		v, w = v.Exact(), w.Exact()
+	}
+	switch {
+	case v.kind != w.kind || v.kind == Float64:
+		return cmp.Compare(v.place(), w.place())
+	case v.kind == Uint64:
+		return cmp.Compare(v.bits, w.bits)
+	}
+	return cmp.Compare(int64(v.bits), int64(w.bits))
+}
+
+// place returns a double that orders the exact value among those of other
+// kinds: what is Float64 has a fraction or is beyond 64 bits.
+func (v Value) place() float64 {
+	if v.kind == Uint64 {
+		return 0x1.8p63
+	}
+	return v.Float()
 }
 
 // Bool reports whether the value is true or a number other than zero.

@@ -201,7 +201,7 @@ func intCell(c *Column) func(i int) int64 {
 	case Text:
 		return func(i int) int64 { n, _ := c.as.read(c.Text(i)); return n }
 	}
-	values := c.uints()
+	values := c.Uints()
 	return func(i int) int64 { return int64(values[i]) }
 }
 

@@ -117,7 +117,7 @@ func (c *Column) present() (present, missing []int32) {
 // complete reports whether it is plain that no cell is missing.
 func (c *Column) complete() bool {
 	return c.kind == Int64 || c.kind == Uint64 ||
-		c.kind == Text && c.rows == nil && !slices.ContainsFunc(c.parts(), func(v *vector) bool { return v.valid != nil })
+		(c.kind == Text || c.kind == Bool) && c.rows == nil && !slices.ContainsFunc(c.parts(), func(v *vector) bool { return v.valid != nil })
 }
 
 // argSort sorts the n cells at the given positions, or all of them if at is nil,
@@ -157,9 +157,22 @@ func mixedArgSort(v []Value, stable bool) ([]int32, error) {
 	case len(v):
 		return argSortTexts(len(v), func(k int) string { return v[k].String() }, stable), nil
 	case 0:
-		return argSort(mapValues(v, Value.Float), stable), nil
+		return argSort(exactRanks(v), stable), nil
 	}
 	return nil, fmt.Errorf("%d texts and %d numbers have no order", texts, len(v)-texts)
+}
+
+// exactRanks numbers numbers in their order, equal ones alike.
+func exactRanks(v []Value) []int32 {
+	order, ranks := ascending(len(v)), make([]int32, len(v))
+	slices.SortFunc(order, func(a, b int32) int { return v[a].Compare(v[b]) })
+	for k := 1; k < len(order); k++ {
+		ranks[order[k]] = ranks[order[k-1]]
+		if v[order[k]].Compare(v[order[k-1]]) != 0 {
+			ranks[order[k]]++
+		}
+	}
+	return ranks
 }
 
 func argSort[T cmp.Ordered](v []T, stable bool) []int32 {
@@ -245,12 +258,5 @@ func (c *Column) equal(i, j int) bool {
 	if c.kind == Text {
 		return c.IsMissing(i) == c.IsMissing(j) && c.Text(i) == c.Text(j)
 	}
-	a, b := c.Value(i), c.Value(j)
-	if a.kind == Missing || b.kind == Missing || a.kind == Text || b.kind == Text {
-		return a == b
-	}
-	if a.kind == b.kind && a.kind != Float64 {
-		return a.bits == b.bits
-	}
-	return a.Float() == b.Float()
+	return c.Value(i).Exact() == c.Value(j).Exact()
 }

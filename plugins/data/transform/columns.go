@@ -144,18 +144,29 @@ func fillMissing(c *table.Column, v table.Value) *table.Column {
 			cells[i] = v
 		}
 	}
-	if c.Kind() == table.Float64 && isNumeric(v.Kind()) {
-		return floatsOf(c.Name(), cells)
+	if c.Kind() == table.Float64 && v.Kind() != table.Bool && isNumeric(v.Kind()) {
+		return numbersOf(c.Name(), table.Float64, cells)
 	}
 	return table.FromValues(c.Name(), cells)
 }
 
-func floatsOf(name string, cells []table.Value) *table.Column {
-	out := make([]float64, len(cells))
-	for i, v := range cells {
-		out[i] = v.Float()
+// numbersOf returns a column of a kind of numbers.
+func numbersOf(name string, kind table.Kind, cells []table.Value) *table.Column {
+	switch kind {
+	case table.Int64:
+		return table.FromInts(name, mapped(cells, table.Value.Int))
+	case table.Uint64:
+		return table.FromUints(name, mapped(cells, func(v table.Value) uint64 { return uint64(v.Int()) }))
 	}
-	return table.FromFloats(name, out)
+	return table.FromFloats(name, mapped(cells, table.Value.Float))
+}
+
+func mapped[T any](cells []table.Value, f func(table.Value) T) []T {
+	out := make([]T, len(cells))
+	for i, v := range cells {
+		out[i] = f(v)
+	}
+	return out
 }
 
 var oneHotVerb = Verb{
@@ -185,18 +196,38 @@ var mapValuesVerb = Verb{
 		if len(from) != len(to) {
 			return nil, fmt.Errorf("map: from has %d values, to has %d", len(from), len(to))
 		}
-		place := map[key]int{}
-		for i, v := range from {
-			place[keyOf(v)] = i
-		}
+		places, by := placesOf(from, c)
 		cells := make([]table.Value, c.Len())
 		for i := range cells {
-			if k, ok := place[keyOf(c.Value(i))]; ok {
+			if k, ok := places[by.Key(c.Value(i))]; ok {
 				cells[i] = to[k]
 			}
 		}
 		return table.FromValues(c.Name(), cells), nil
 	},
+}
+
+// placesOf returns the last place of each of the values, and how to look cells of
+// the column up in them, as pandas finds them in an index: numbers as floats if
+// those of one side are, and booleans nowhere among numbers.
+func placesOf(from []table.Value, c *table.Column) (map[table.Value]int, table.Lookup) {
+	var distinct []table.Value
+	last := map[table.Value]int{}
+	for i, v := range from {
+		if _, seen := last[v.Exact()]; !seen {
+			distinct = append(distinct, v)
+		}
+		last[v.Exact()] = i
+	}
+	of, in := typeOf(c), typeOf(table.FromValues("", distinct))
+	places, by := map[table.Value]int{}, table.Lookup{Floats: of.IsNumber() && in.IsNumber() && (of == table.Float64 || in == table.Float64)}
+	if of == table.Bool && in.IsNumber() || of.IsNumber() && in == table.Bool {
+		return places, by
+	}
+	for _, v := range distinct {
+		places[by.Key(v)] = last[v.Exact()]
+	}
+	return places, by
 }
 
 var joinVerb = Verb{
@@ -218,7 +249,9 @@ func joinOn(left, right *table.Table, columns []string) (*table.Table, error) {
 	}
 	both := make([]stacked, len(columns))
 	for k := range both {
-		both[k] = stacked{rc.Columns()[k], lc.Columns()[k]}
+		if both[k] = (stacked{rc.Columns()[k], lc.Columns()[k]}); table.LookupIn(both[k].upper.Kind(), both[k].lower.Kind()).Floats {
+			both[k] = stacked{upper: table.FromFloats("", both[k].upper.Floats()), lower: table.FromFloats("", both[k].lower.Floats())} // as pandas merges them
+		}
 	}
 	codes, _ := codesOf(true, both...)
 	partners := map[int][]int{}
@@ -283,23 +316,26 @@ var numberGroupsVerb = Verb{
 	Source:  "column.groupby(column, sort=, dropna=False).ngroup()",
 	Func: func(c *table.Column, o *groupOptions) *table.Column {
 		codes, count := codesOf(true, c)
-		number := make([]int64, count)
-		for n := range number {
-			number[n] = int64(n)
-		}
 		if !isFalse(o.Sort) {
-			groups := rowsByCode(codes, count)
-			slices.SortFunc(groups, func(a, b []int) int { return compareValues(c.Value(a[0]), c.Value(b[0])) })
-			for n, rows := range groups {
-				number[codes[rows[0]]] = int64(n)
-			}
+			sortCodes(codes, count, c)
 		}
 		out := make([]int64, c.Len())
 		for i, code := range codes {
-			out[i] = number[code]
+			out[i] = int64(code)
 		}
 		return table.FromInts(c.Name(), out)
 	},
+}
+
+// sortCodes renumbers the codes of a column in the order of its cells.
+func sortCodes(codes []int, count int, c *table.Column) {
+	groups := rowsByCode(codes, count)
+	slices.SortFunc(groups, func(a, b []int) int { return compareValues(c.Value(a[0]), c.Value(b[0])) })
+	for code, rows := range groups {
+		for _, i := range rows {
+			codes[i] = code
+		}
+	}
 }
 
 var countWithinVerb = Verb{

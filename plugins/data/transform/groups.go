@@ -139,7 +139,7 @@ func codesOf[C cells](missing bool, columns ...C) (codes []int, count int) {
 				continue
 			}
 			if ints != nil {
-				codes[i] = n.ofInt(before, uint64(ints[i]))
+				codes[i] = n.ofInt(before, ints[i])
 			} else if v := c.Value(i); missing || !v.IsMissing() {
 				codes[i] = n.of(before, v)
 			} else {
@@ -169,23 +169,23 @@ type pair[T comparable] struct {
 // there may be millions, are found fast.
 type numbering struct {
 	low   []int32 // by integer, of pairs with the code 0: 1 + their number, or 0
-	whole known[uint64]
-	other known[key]
+	whole known[int64]
+	other known[table.Value]
 	count int
 }
 
 // of returns the number of a pair, a new one if it has none.
 func (n *numbering) of(before int, v table.Value) int {
-	k := keyOf(v)
-	if k.kind == table.Int64 {
-		return n.ofInt(before, k.bits)
+	k := v.Exact()
+	if k.Kind() == table.Int64 {
+		return n.ofInt(before, k.Int())
 	}
-	return n.other.of(pair[key]{before, k}, &n.count)
+	return n.other.of(pair[table.Value]{before, k}, &n.count)
 }
 
-func (n *numbering) ofInt(before int, v uint64) int {
-	if before > 0 || v >= uint64(len(n.low)) {
-		return n.whole.of(pair[uint64]{before, v}, &n.count)
+func (n *numbering) ofInt(before int, v int64) int {
+	if before > 0 || uint64(v) >= uint64(len(n.low)) {
+		return n.whole.of(pair[int64]{before, v}, &n.count)
 	}
 	if n.low[v] == 0 {
 		n.count++

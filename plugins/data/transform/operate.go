@@ -31,9 +31,11 @@ const (
 
 // Operate applies an operator cell by cell; at least one side is a column. The
 // result has the name of the first column. Integers stay integers under + - *
-// %, wrapping as numpy's do; / gives floats; % has the sign of the divisor as
-// in Python. A comparison with a missing cell is false, except !=; a number and
-// a string are never equal, and ordering them is an error.
+// %, wrapping as numpy's do; / gives floats, and so do signed with unsigned ones;
+// % has the sign of the divisor as in Python. Cells of objects, such as booleans
+// with gaps, are computed as Python does. Integers compare exactly, integers and
+// floats as floats. A comparison with a missing cell is false, except !=; a number
+// and a string are never equal, and ordering them is an error.
 func Operate(op Op, a, b Operand) (*table.Column, error) {
 	n, name, err := operandShape(a, b)
 	if err != nil {
@@ -70,29 +72,69 @@ func kindOf(o Operand) table.Kind {
 	if o.Column == nil {
 		return o.Value.Kind()
 	}
-	return o.Column.Kind()
+	return typeOf(o.Column)
+}
+
+// typeOf returns the kind of a column to pandas, where booleans with gaps are
+// objects.
+func typeOf(c *table.Column) table.Kind {
+	if c.Kind() == table.Bool && c.MissingCount() > 0 {
+		return table.Mixed
+	}
+	return c.Kind()
 }
 
 func isNumeric(k table.Kind) bool { return k.IsNumber() || k == table.Bool || k == table.Missing }
 
-func arithmetic(op Op, a, b Operand, name string, n int) (*table.Column, error) {
+// commonKind returns the kind in which numpy computes with two operands of numbers
+// or booleans. A single integer that is not negative goes with unsigned ones.
+func commonKind(a, b Operand) table.Kind {
 	ka, kb := kindOf(a), kindOf(b)
-	for _, k := range []table.Kind{ka, kb} {
+	if ka == table.Int64 || ka == table.Bool {
+		ka, kb, a, b = kb, ka, b, a
+	}
+	switch {
+	case ka == kb || kb == table.Bool && ka.IsNumber():
+		return ka
+	case ka == table.Bool:
+		return kb
+	case ka == table.Uint64 && kb == table.Int64 && b.Column == nil && a.Column != nil && b.Value.Int() >= 0:
+		return table.Uint64
+	}
+	return table.Float64
+}
+
+func arithmetic(op Op, a, b Operand, name string, n int) (*table.Column, error) {
+	for _, k := range []table.Kind{kindOf(a), kindOf(b)} {
+		if k == table.Mixed {
+			return objectArithmetic(op, a, b, name, n)
+		}
 		if !isNumeric(k) {
 			return nil, fmt.Errorf("operator %s works on numbers, not on %s cells; join strings with a template such as \"${a}_${b}\"", op, k)
 		}
 	}
-	if op != Divide && ka == table.Int64 && kb == table.Int64 {
-		return integerArithmetic(op, a, b, name, n)
-	}
-	if op == Modulo {
-		return nil, fmt.Errorf("operator %% works on integers")
+	switch kind := commonKind(a, b); {
+	case kind == table.Bool && op == Add:
+		return logic(Or, a, b, name, n)
+	case kind == table.Bool && op == Multiply:
+		return logic(And, a, b, name, n)
+	case kind == table.Bool:
+		return nil, fmt.Errorf("operator %s does not work on two booleans; convert one with integer(…)", op)
+	case op == Divide:
+	case kind == table.Int64:
+		out, err := integerArithmetic(op, a.ints(n), b.ints(n))
+		return table.FromInts(name, out), err
+	case kind == table.Uint64:
+		out, err := integerArithmetic(op, a.uints(n), b.uints(n))
+		return table.FromUints(name, out), err
+	case op == Modulo:
+		return nil, fmt.Errorf("operator %% works on integers, all signed or all unsigned")
 	}
 	return table.FromFloats(name, computed(op, a.floats(n), b.floats(n))), nil
 }
 
 // computed returns x op y.
-func computed[T int64 | float64](op Op, x, y []T) []T {
+func computed[T int64 | uint64 | float64](op Op, x, y []T) []T {
 	out := make([]T, len(x))
 	for i := range out {
 		switch op {
@@ -109,12 +151,11 @@ func computed[T int64 | float64](op Op, x, y []T) []T {
 	return out
 }
 
-func integerArithmetic(op Op, a, b Operand, name string, n int) (*table.Column, error) {
-	x, y := a.ints(n), b.ints(n)
+func integerArithmetic[T int64 | uint64](op Op, x, y []T) ([]T, error) {
 	if op != Modulo {
-		return table.FromInts(name, computed(op, x, y)), nil
+		return computed(op, x, y), nil
 	}
-	out := make([]int64, n)
+	out := make([]T, len(x))
 	for i := range out {
 		if y[i] == 0 {
 			return nil, fmt.Errorf("operator %%: division by zero in row %d", i)
@@ -123,7 +164,7 @@ func integerArithmetic(op Op, a, b Operand, name string, n int) (*table.Column, 
 			out[i] += y[i]
 		}
 	}
-	return table.FromInts(name, out), nil
+	return out, nil
 }
 
 func (o Operand) floats(n int) []float64 {
@@ -140,6 +181,25 @@ func (o Operand) ints(n int) []int64 {
 	return constant("", table.IntValue(o.Value.Int()), n).Ints()
 }
 
+func (o Operand) uints(n int) []uint64 {
+	if o.Column != nil {
+		return o.Column.Uints()
+	}
+	return constant("", o.Value, n).Uints()
+}
+
+// Negate returns the column with the sign changed; booleans are inverted, as by
+// pandas.
+func Negate(c *table.Column) (*table.Column, error) {
+	switch typeOf(c) {
+	case table.Bool:
+		return Not(c)
+	case table.Uint64: // stays unsigned
+		return Operate(Subtract, Operand{Value: table.IntValue(0)}, Operand{Column: c})
+	}
+	return Operate(Multiply, Operand{Column: c}, Operand{Value: table.IntValue(-1)})
+}
+
 func compareCells(op Op, a, b Operand, name string, n int) (*table.Column, error) {
 	ka, kb := kindOf(a), kindOf(b)
 	out := make([]bool, n)
@@ -149,25 +209,34 @@ func compareCells(op Op, a, b Operand, name string, n int) (*table.Column, error
 		for i := range out {
 			out[i] = decide(op, cmp.Compare(x[i], y[i]), true)
 		}
-	case isNumeric(ka) && isNumeric(kb):
+	case isNumeric(ka) && isNumeric(kb) && (ka == table.Float64 || kb == table.Float64):
 		x, y := a.floats(n), b.floats(n)
 		for i := range out {
 			out[i] = decide(op, cmp.Compare(x[i], y[i]), !math.IsNaN(x[i]) && !math.IsNaN(y[i]))
 		}
-	case ka == table.Text && kb == table.Text:
-		for i := range out {
-			out[i] = decide(op, strings.Compare(a.at(i).String(), b.at(i).String()), !a.missing(i) && !b.missing(i))
-		}
 	default:
 		for i := range out {
 			x, y := a.at(i), b.at(i)
-			if op != Equal && op != NotEqual {
+			order, comparable := compareObjects(x, y)
+			if !comparable && !x.IsMissing() && !y.IsMissing() && op != Equal && op != NotEqual {
 				return nil, fmt.Errorf("operator %s: cannot order %s and %s cells", op, ka, kb)
 			}
-			out[i] = sameValue(x, y) == (op == Equal)
+			out[i] = decide(op, order, comparable)
 		}
 	}
 	return table.FromBools(name, out, nil), nil
+}
+
+// compareObjects compares two cells as Python does; strings and numbers are not
+// comparable, and a missing cell is with nothing.
+func compareObjects(x, y table.Value) (order int, comparable bool) {
+	switch texts := x.Kind() == table.Text; {
+	case x.IsMissing() || y.IsMissing() || texts != (y.Kind() == table.Text):
+		return 0, false
+	case texts:
+		return strings.Compare(x.String(), y.String()), true
+	}
+	return x.Compare(y), true
 }
 
 // decide turns a three-way comparison into a boolean; incomparable cells
@@ -192,24 +261,10 @@ func decide(op Op, c int, comparable bool) bool {
 	}
 }
 
-// sameValue reports whether two cells are equal as pandas compares them:
-// numbers by value whatever their kind, a missing cell equals nothing.
-func sameValue(x, y table.Value) bool {
-	switch {
-	case x.IsMissing() || y.IsMissing():
-		return false
-	case x.Kind() == table.Text || y.Kind() == table.Text:
-		return x.Kind() == y.Kind() && x.String() == y.String()
-	case x.Kind() == table.Int64 && y.Kind() == table.Int64:
-		return x.Int() == y.Int()
-	}
-	return x.Float() == y.Float()
-}
-
 func logic(op Op, a, b Operand, name string, n int) (*table.Column, error) {
 	out := make([]bool, n)
 	for _, o := range []Operand{a, b} {
-		if kindOf(o) != table.Bool {
+		if o.Column == nil && o.Value.Kind() != table.Bool || o.Column != nil && o.Column.Kind() != table.Bool {
 			return nil, fmt.Errorf("operator %s works on booleans, not on %s cells", op, kindOf(o))
 		}
 	}
@@ -222,8 +277,8 @@ func logic(op Op, a, b Operand, name string, n int) (*table.Column, error) {
 
 // Not negates a column of conditions.
 func Not(c *table.Column) (*table.Column, error) {
-	if c.Kind() != table.Bool {
-		return nil, fmt.Errorf("operator ! works on booleans, not on %s cells", c.Kind())
+	if typeOf(c) != table.Bool {
+		return nil, fmt.Errorf("operator ! works on booleans, none missing; use fillna first, or compare %s cells", c.Kind())
 	}
 	out := make([]bool, c.Len())
 	for i := range out {
@@ -233,8 +288,7 @@ func Not(c *table.Column) (*table.Column, error) {
 }
 
 // Choose takes each row from yes where the condition holds, from no elsewhere.
-// Where one side is of floats and the other of numbers, the result is of
-// floats, as numpy.where's.
+// Numbers and booleans of two types give a column of the type of numpy.where's.
 func Choose(cond *table.Column, yes, no Operand) (*table.Column, error) {
 	n, _, err := operandShape(Operand{Column: cond}, yes, no)
 	if err != nil {
@@ -251,8 +305,11 @@ func Choose(cond *table.Column, yes, no Operand) (*table.Column, error) {
 			out[i] = no.at(i)
 		}
 	}
-	if a, b := kindOf(yes), kindOf(no); a.IsNumber() && b.IsNumber() && (a == table.Float64 || b == table.Float64) {
-		return floatsOf(cond.Name(), out), nil
+	switch a, b := kindOf(yes), kindOf(no); {
+	case isNumeric(a) && isNumeric(b) && (a.IsNumber() || b.IsNumber()):
+		return numbersOf(cond.Name(), commonKind(yes, no), out), nil
+	case (!isNumeric(a) || !isNumeric(b)) && table.CommonKind(out).IsNumber():
+		return table.FromObjects(cond.Name(), out), nil
 	}
 	return table.FromValues(cond.Name(), out), nil
 }

@@ -12,13 +12,13 @@ var positionsVerb = Verb{
 	Detail:  "Of equals the last counts. A value not in the column is an error.",
 	Source:  "[{cell: i for i, cell in enumerate(column)}[value] for value in values]",
 	Func: func(c *table.Column, values []table.Value) (*table.Column, error) {
-		at := make(map[key]int, c.Len())
+		at := make(map[table.Value]int, c.Len())
 		for i := range c.Len() {
-			at[keyOf(c.Value(i))] = i
+			at[c.Value(i).Exact()] = i
 		}
 		out := make([]int64, len(values))
 		for i, v := range values {
-			row, ok := at[keyOf(v)]
+			row, ok := at[v.Exact()]
 			if !ok {
 				return nil, fmt.Errorf("positions: no cell of column %q equals %q, the value of row %d", c.Name(), v, i)
 			}
@@ -37,8 +37,10 @@ var cumulativeSumVerb = Verb{
 		switch c.Kind() {
 		case table.Int64, table.Bool:
 			if c.MissingCount() == 0 {
-				return sumInts(c), nil
+				return table.FromInts(c.Name(), sums(c.Ints())), nil
 			}
+		case table.Uint64:
+			return table.FromUints(c.Name(), sums(c.Uints())), nil
 		case table.Float64:
 			return sumFloats(c), nil
 		}
@@ -46,14 +48,14 @@ var cumulativeSumVerb = Verb{
 	},
 }
 
-func sumInts(c *table.Column) *table.Column {
-	out := make([]int64, c.Len())
-	sum := int64(0)
-	for i := range out {
-		sum += c.Int(i)
+func sums[T int64 | uint64](cells []T) []T {
+	out := make([]T, len(cells))
+	var sum T
+	for i, v := range cells {
+		sum += v
 		out[i] = sum
 	}
-	return table.FromInts(c.Name(), out)
+	return out
 }
 
 func sumFloats(c *table.Column) *table.Column {

@@ -55,6 +55,9 @@ func JSONCell(v pyjson.Value) (table.Value, error) {
 		if n, ok := v.Int(); ok {
 			return table.IntValue(n), nil
 		}
+		if n, ok := v.Uint(); ok {
+			return table.UintValue(n), nil
+		}
 		fallthrough
 	case pyjson.Float:
 		f, _ := v.Float()

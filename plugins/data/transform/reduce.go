@@ -23,15 +23,14 @@ var listVerb = Verb{
 var sumVerb = Verb{
 	Name: "sum", Params: []string{"column"},
 	Summary: "The sum of numbers; missing cells are skipped.",
-	Detail:  "Floats are added in numpy's order.",
+	Detail:  "Integers and booleans give an integer. Floats are added in numpy's order.",
 	Source:  "pandas.Series.sum",
 	Func: func(c *table.Column) (table.Value, error) {
-		if c.Kind() == table.Int64 {
-			var sum int64
-			for _, v := range c.Ints() {
-				sum += v
-			}
-			return table.IntValue(sum), nil
+		switch c.Kind() {
+		case table.Int64, table.Bool:
+			return table.IntValue(sumOf(c.Ints())), nil
+		case table.Uint64:
+			return table.UintValue(sumOf(c.Uints())), nil
 		}
 		sum, _, err := total(c)
 		return table.FloatValue(sum), err
@@ -47,6 +46,13 @@ var meanVerb = Verb{
 		sum, n, err := total(c)
 		return table.FloatValue(sum / float64(n)), err
 	},
+}
+
+func sumOf[T int64 | uint64](cells []T) (sum T) {
+	for _, v := range cells {
+		sum += v
+	}
+	return sum
 }
 
 func total(c *table.Column) (sum float64, n int, err error) {

@@ -114,41 +114,39 @@ var isInVerb = Verb{
 	Name: "isin", Params: []string{"column", "values"},
 	Summary: "Whether each cell is among the values (a column or list).",
 	Source:  "column.isin(values)",
-	Func: func(c *table.Column, values []table.Value) *table.Column {
-		set := keySet(values)
+	Func: func(c *table.Column, values Rows) (*table.Column, error) {
+		set, err := memberSetOf(values, c.Kind())
+		if err != nil {
+			return nil, err
+		}
 		out := make([]bool, c.Len())
 		for i := range out {
-			out[i] = set[keyOf(c.Value(i))]
+			out[i] = set.has(c.Value(i))
 		}
-		return table.FromBools(c.Name(), out, nil)
+		return table.FromBools(c.Name(), out, nil), nil
 	},
 }
 
-func keySet(values []table.Value) map[key]bool {
-	set := make(map[key]bool, len(values))
-	for _, v := range values {
-		set[keyOf(v)] = true
-	}
-	return set
-}
-
 func whereMember(rows Rows, column string, values Rows, in bool) (Rows, error) {
-	set, err := memberSetOf(values)
-	if err != nil {
-		return nil, err
-	}
-	keep := func(v table.Value) bool { return set.has(v) == in }
 	switch r := rows.(type) {
 	case stream:
-		return r.Where(column, keep)
+		set, err := memberSetOf(values, table.Missing)
+		if err != nil {
+			return nil, err
+		}
+		return r.Where(column, func(v table.Value) bool { return set.has(v) == in })
 	case Columned:
 		c, err := r.Column(column)
 		if err != nil {
 			return nil, err
 		}
+		set, err := memberSetOf(values, c.Kind())
+		if err != nil {
+			return nil, err
+		}
 		ints := intsOf(c)
 		var v, last table.Value // rows with the same cell often follow one another
-		kept := keep(last)
+		kept := set.has(last) == in
 		return rows.Take(where(c.Len(), func(i int) bool {
 			if ints != nil {
 				v = table.IntValue(ints[i])
@@ -156,35 +154,12 @@ func whereMember(rows Rows, column string, values Rows, in bool) (Rows, error) {
 				v = c.Value(i)
 			}
 			if v != last {
-				last, kept = v, keep(v)
+				last, kept = v, set.has(v) == in
 			}
 			return kept
 		})), nil
 	}
 	return nil, errors.New("these rows have no columns")
-}
-
-// key identifies a cell's value: equal numbers of different kinds share one.
-type key struct {
-	kind table.Kind
-	bits uint64
-	text string
-}
-
-func keyOf(v table.Value) key {
-	switch v.Kind() {
-	case table.Text:
-		return key{kind: table.Text, text: v.String()}
-	case table.Missing:
-		return key{}
-	case table.Float64:
-		f := v.Float()
-		if f == math.Trunc(f) && math.Abs(f) < 1<<63 {
-			return key{kind: table.Int64, bits: uint64(int64(f))}
-		}
-		return key{kind: table.Float64, bits: math.Float64bits(f)}
-	}
-	return key{kind: table.Int64, bits: uint64(v.Int())}
 }
 
 var uniqueVerb = Verb{
@@ -228,6 +203,9 @@ func stableOrder(v []table.Value) []int {
 }
 
 func compareValues(x, y table.Value) int {
+	if x.Kind() == table.Int64 && y.Kind() == table.Int64 {
+		return cmp.Compare(x.Int(), y.Int())
+	}
 	rank := func(v table.Value) int {
 		switch {
 		case v.IsMissing():
@@ -244,10 +222,8 @@ func compareValues(x, y table.Value) int {
 		return 0
 	case rx == 1:
 		return cmp.Compare(x.String(), y.String())
-	case x.Kind() == table.Int64 && y.Kind() == table.Int64:
-		return cmp.Compare(x.Int(), y.Int())
 	}
-	return cmp.Compare(x.Float(), y.Float())
+	return x.Compare(y)
 }
 
 var sortByVerb = Verb{
@@ -369,13 +345,13 @@ var takeGroupsVerb = Verb{
 			return nil, err
 		}
 		rows := rowsByCode(codesOf(true, c))
-		groups := make(map[key][]int, len(rows))
+		groups := make(map[table.Value][]int, len(rows))
 		for _, group := range rows {
-			groups[keyOf(c.Value(group[0]))] = group
+			groups[c.Value(group[0]).Exact()] = group
 		}
 		var at []int
 		for _, v := range keys {
-			at = append(at, groups[keyOf(v)]...)
+			at = append(at, groups[v.Exact()]...)
 		}
 		return t.Take(at), nil
 	},

@@ -13,7 +13,7 @@ var shapeVerbs = []Verb{idxmaxVerb}
 var idxmaxVerb = Verb{
 	Name: "idxmax", Params: []string{"table"},
 	Summary: "For each row of numbers, the name of the column with the greatest cell.",
-	Detail:  "Of equals the first counts. Missing counts as minus infinity; a row without cells gives a missing one. Cells compare as integers if all columns hold integers, else as floats.",
+	Detail:  "Of equals the first counts. Missing counts as minus infinity; a row without cells gives a missing one. Cells compare as integers if all columns hold integers of one type, else as floats.",
 	Source:  "pandas.DataFrame.idxmax(axis=1)",
 	Func:    idxmax,
 }
@@ -24,11 +24,11 @@ func idxmax(t *table.Table) (*table.Column, error) {
 		if !isNumeric(c.Kind()) && c.Len() > 0 {
 			return nil, fmt.Errorf("idxmax: column %q holds %s cells, not numbers", c.Name(), c.Kind())
 		}
-		whole = whole && c.Kind() == table.Int64
+		whole = whole && c.Kind() == t.Columns()[0].Kind() && (c.Kind() == table.Int64 || c.Kind() == table.Uint64)
 	}
 	greater := func(x, y table.Value) bool { return orLeast(x) > orLeast(y) }
 	if whole {
-		greater = func(x, y table.Value) bool { return x.Int() > y.Int() }
+		greater = func(x, y table.Value) bool { return x.Compare(y) > 0 }
 	}
 	names := make([]table.Value, t.Len())
 	for i := range names {

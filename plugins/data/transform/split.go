@@ -41,7 +41,9 @@ func trainTestSplit(rows Rows, o *splitOptions) (parts, error) {
 		return parts{}, err
 	}
 	if o.Stratify != nil {
-		opts.Stratify = o.Stratify.Texts()
+		classes, count := codesOf(true, o.Stratify)
+		sortCodes(classes, count, o.Stratify)
+		opts.Stratify = classes
 	}
 	train, test, err := split.TrainTestSplit(rows.Len(), opts)
 	if err != nil {

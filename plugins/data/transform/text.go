@@ -2,9 +2,7 @@ package transform
 
 import (
 	"fmt"
-	"math"
 	"path"
-	"strconv"
 	"strings"
 
 	"github.com/mleflow/mleflow/plugins/data/table"
@@ -211,9 +209,12 @@ var integerVerb = Verb{
 	Func: func(o Operand) (Operand, error) {
 		if o.Column == nil {
 			n, err := toInteger(o.Value)
-			return Operand{Value: table.IntValue(n)}, err
+			return Operand{Value: n}, err
 		}
-		out := make([]int64, o.Len())
+		if o.Column.Kind() == table.Int64 {
+			return o, nil
+		}
+		out := make([]table.Value, o.Len())
 		for i := range out {
 			n, err := toInteger(o.Column.Value(i))
 			if err != nil {
@@ -221,26 +222,22 @@ var integerVerb = Verb{
 			}
 			out[i] = n
 		}
-		return Operand{Column: table.FromInts(o.Column.Name(), out)}, nil
+		if len(out) == 0 {
+			return Operand{Column: table.FromInts(o.Column.Name(), nil)}, nil
+		}
+		return Operand{Column: table.FromValues(o.Column.Name(), out)}, nil
 	},
 }
 
-func toInteger(v table.Value) (int64, error) {
-	switch v.Kind() {
-	case table.Missing:
-		return 0, fmt.Errorf("a missing cell is not an integer")
-	case table.Text:
-		n, err := strconv.ParseInt(strings.TrimSpace(v.String()), 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("%q is not an integer", v.String())
-		}
-		return n, nil
-	case table.Float64:
-		if math.IsInf(v.Float(), 0) {
-			return 0, fmt.Errorf("%s is not an integer", v.String())
-		}
+func toInteger(v table.Value) (table.Value, error) {
+	n, ok := metric.PythonInt(v)
+	switch {
+	case v.IsMissing():
+		return n, fmt.Errorf("a missing cell is not an integer")
+	case !ok:
+		return n, fmt.Errorf("%q is not an integer of at most 64 bits", v)
 	}
-	return v.Int(), nil
+	return n, nil
 }
 
 var realVerb = Verb{
@@ -269,7 +266,7 @@ var listHoldsVerb = Verb{
 		}
 		out := make([]bool, lists.Len())
 		for i := range out {
-			want := number.at(i).Int()
+			want := number.at(i).Exact()
 			for _, item := range strings.Split(lists.Text(i), sep) {
 				if item == "" {
 					continue
@@ -278,7 +275,7 @@ var listHoldsVerb = Verb{
 				if err != nil {
 					return nil, fmt.Errorf("list_holds: row %d: %w", i, err)
 				}
-				out[i] = out[i] || n == want
+				out[i] = out[i] || n.Exact() == want
 			}
 		}
 		return table.FromBools(lists.Name(), out, nil), nil

@@ -184,7 +184,7 @@ var openAIChatCanon = &canon{
 }
 
 var openAIResponsesCanon = &canon{
-	drop: []string{"id", "encrypted_content", "status", "prompt_cache_breakpoint"}, rename: []string{"call_id"},
+	drop: []string{"id", "encrypted_content", "status", "prompt_cache_breakpoint", codexMetadata}, rename: []string{"call_id"},
 	free:     []string{"parameters", "schema"},
 	settings: append([]string{"client_metadata", "include"}, openAICaller...),
 	lead:     []string{"instructions"},

@@ -45,7 +45,7 @@ tool {"content":"real 0m0.123s","role":"tool","tool_call_id":"id-1"}`,
 		},
 		{
 			"openai", dialect.Responses,
-			`{"model":"m","instructions":"Today is 2026-01-02.","prompt_cache_key":"a","input":[{"role":"user","content":"Hi"},{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x"},{"type":"function_call","id":"fc_1","call_id":"c1","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c1","output":"3 files"}]}`,
+			`{"model":"m","instructions":"Today is 2026-01-02.","prompt_cache_key":"a","input":[{"role":"user","content":"Hi","internal_chat_message_metadata_passthrough":{"turn_id":"t1","create_time":1795892782.9}},{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x"},{"type":"function_call","id":"fc_1","call_id":"c1","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c1","output":"3 files"}]}`,
 			`{"model":"m","instructions":"Today is 2026-01-02.","prompt_cache_key":"b","input":[{"role":"user","content":"Hi"},{"type":"reasoning","id":"rs_2","summary":[],"encrypted_content":"y"},{"type":"function_call","id":"fc_2","call_id":"c2","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c2","output":"3 files"}]}`,
 			`{"model":"m","instructions":"Today is 2026-01-02.","input":[{"role":"user","content":"Ho"}]}`,
 			`{"model":"m"}

@@ -132,6 +132,8 @@ const (
 	Unreachable Reason = "unreachable"
 	// NoRecording: a replay has no recorded answer to this request (409).
 	NoRecording Reason = "no_recording"
+	// NoSocket: the client asks for a WebSocket (426). Clients then use HTTP.
+	NoSocket Reason = "no_websocket"
 )
 
 // Refusal is an error that is reported to the client.
@@ -164,6 +166,9 @@ type Usage struct {
 	// ToolCalls counts the calls of the provider-side tools, for which it
 	// charges in addition to their tokens.
 	ToolCalls ToolCalls `json:"tool_calls,omitzero"`
+	// Tier is the service tier that served the request, if it has prices of its
+	// own: "priority", "flex" or another name of the provider.
+	Tier string `json:"service_tier,omitempty"`
 }
 
 // Meter reads a decoded response (without content encoding) as it passes and
@@ -191,6 +196,8 @@ type Progress struct {
 	Text int64
 	// Reported reports that the response has stated a usage, final or not.
 	Reported bool
+	// Model is the model that answers, as the response names it.
+	Model string
 	// Begun reports that an answer or an error has begun: more than comments
 	// and the events that announce an answer.
 	Begun bool

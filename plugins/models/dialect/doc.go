@@ -49,7 +49,7 @@
 //   - settings of caches and streams: prompt_cache_key, prompt_cache_retention,
 //     prompt_cache_options, prompt_cache_breakpoint, cache_control,
 //     stream_options, include,
-//   - content that only the provider can read: encrypted_content, signature,
+//   - metadata that Codex adds to items, and content that only the provider can read: encrypted_content, signature,
 //     thoughtSignature, extra_content, citations, and the id and status of items
 //     of OpenAI's responses,
 //   - the checksum in the first line of Claude Code.

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"hash/fnv"
 	"maps"
 	"math"
@@ -55,6 +56,8 @@ type meter struct {
 	// the whole response so far, so a smaller number later takes nothing back.
 	most  map[string]int64
 	usage Usage
+	// model and tier are the last reported ones.
+	model, tier string
 	// seen: a usage was reported. stopped: the model ended its answer. final:
 	// the usage is the last one. done: the stream ended as it should. begun:
 	// more than the events before an answer arrived.
@@ -80,10 +83,7 @@ const (
 func newMeter(r *report, asked *Request) *meter {
 	m := &meter{report: r, stream: asked.Stream, tools: asked.Tools, got: map[string]string{}, items: map[string]int64{}, queries: map[uint64]bool{}, most: map[string]int64{}}
 	wanted, cut := map[string]bool{}, map[string]bool{}
-	for _, p := range failurePaths {
-		wanted[p] = true
-	}
-	for _, p := range slices.Concat(r.paths, r.items, r.queries) {
+	for _, p := range slices.Concat(failurePaths, modelPaths, tierPaths, r.paths, r.items, r.queries) {
 		wanted[p] = true
 	}
 	for _, p := range r.queries {
@@ -191,10 +191,13 @@ func (m *meter) settle() {
 		if n := tokens(m.got[path]); n >= 0 {
 			// The usage within a message or a response has the meaning of the
 			// usage of its event.
-			path = strings.TrimPrefix(strings.TrimPrefix(path, "message."), "response.")
+			for _, place := range append([]string{"message.", "response."}, chatPlaces...) {
+				path = strings.TrimPrefix(path, place)
+			}
 			m.most[path] = max(m.most[path], n)
 		}
 	}
+	m.model, m.tier = cmp.Or(firstOf(m.got, modelPaths...), m.model), cmp.Or(firstOf(m.got, tierPaths...), m.tier)
 	m.failure()
 	kind := m.got["type"]
 	m.begun = m.begun || kind != "" && !slices.Contains([]string{"message_start", "ping", "response.created", "response.in_progress", "response.queued"}, kind)
@@ -215,6 +218,9 @@ func (m *meter) now() *meter {
 // Usage implements Meter.
 func (m *meter) Usage() (Usage, bool) {
 	end := m.now()
+	if !slices.Contains(ordinaryTiers, end.tier) {
+		end.usage.Tier = end.tier
+	}
 	return end.usage, end.seen && (end.final || end.form == objectForm && end.json.whole())
 }
 
@@ -236,7 +242,7 @@ func (m *meter) Failed() string { return m.now().failed }
 // Progress implements Meter.
 func (m *meter) Progress() Progress {
 	end := m.now()
-	p := Progress{Text: end.json.written, Reported: end.seen, Status: end.status}
+	p := Progress{Text: end.json.written, Reported: end.seen, Model: end.model, Status: end.status}
 	switch end.form {
 	case objectForm:
 		p.Begun = end.json.whole() || end.json.state == broken
@@ -245,6 +251,14 @@ func (m *meter) Progress() Progress {
 	}
 	return p
 }
+
+// The paths at which responses name their model and their service tier, and the
+// tiers at ordinary prices.
+var (
+	modelPaths    = []string{"model", "response.model", "message.model", "modelVersion"}
+	tierPaths     = []string{"service_tier", "response.service_tier", "usage.service_tier", "message.usage.service_tier", "usageMetadata.serviceTier"}
+	ordinaryTiers = []string{"", "auto", "default", "standard", "on_demand"}
+)
 
 // firstOf returns the first value that is not empty.
 func firstOf(got map[string]string, paths ...string) string {

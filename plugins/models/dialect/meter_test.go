@@ -41,6 +41,13 @@ var metered = []struct {
 	{"generate", "gemini", dialect.Request{Operation: dialect.StreamGenerateContent, Stream: true}, generateStream, dialect.Usage{Input: 10, CacheRead: 4, Output: 5, Reasoning: 2}},
 	{"generate, in an array", "gemini", dialect.Request{Operation: dialect.StreamGenerateContent, Stream: true},
 		`[{"usageMetadata":{"promptTokenCount":10}},` + "\n" + `{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":5}}]`, dialect.Usage{Input: 10, Output: 5}},
+	{"chat of Moonshot", "openai", dialect.Request{Operation: dialect.ChatCompletions}, `{"choices":[{"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"cached_tokens":4}}`, dialect.Usage{Input: 10, CacheRead: 4, Output: 5}},
+	{"stream of Moonshot", "openai", dialect.Request{Operation: dialect.ChatCompletions, Stream: true},
+		"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"}}]}\n\ndata: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\",\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":5,\"cached_tokens\":4}}]}\n\ndata: [DONE]\n\n", dialect.Usage{Input: 10, CacheRead: 4, Output: 5}},
+	{"stream of Groq", "openai", dialect.Request{Operation: dialect.ChatCompletions, Stream: true},
+		"data: {\"service_tier\":\"on_demand\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"}}]}\n\ndata: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\"x_groq\":{\"id\":\"r\",\"usage\":{\"queue_time\":0.1,\"prompt_tokens\":10,\"completion_tokens\":5,\"total_tokens\":15}}}\n\ndata: [DONE]\n\n", dialect.Usage{Input: 10, Output: 5}},
+	{"responses at another service tier", "openai", dialect.Request{Operation: dialect.Responses, Stream: true},
+		"data: {\"type\":\"response.completed\",\"response\":{\"service_tier\":\"priority\",\"usage\":{\"input_tokens\":10,\"output_tokens\":5}}}\n\n", dialect.Usage{Input: 10, Output: 5, Tier: "priority"}},
 	{"generate, whole", "gemini", dialect.Request{Operation: dialect.GenerateContent}, `{"candidates":[],"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":5}}`, dialect.Usage{Input: 10, Output: 5}},
 }
 

@@ -193,7 +193,7 @@ var openAIClientCall = fields{
 
 // openAIOpaque is an earlier part of the conversation that only the provider
 // can read.
-var openAIOpaque = hiding(fields{"type": scalar, "id": scalar, "encrypted_content": scalar})
+var openAIOpaque = hiding(fields{"type": scalar, "id": scalar, "encrypted_content": scalar, codexMetadata: anything})
 
 var openAIOutput = fields{
 	"type": scalar, "id": scalar, "call_id": scalar, "status": scalar, "name": scalar, "namespace": scalar, "caller": anything,
@@ -202,7 +202,14 @@ var openAIOutput = fields{
 
 var openAISay = fields{"type": scalar, "id": scalar, "role": scalar, "status": scalar, "phase": scalar, "content": textOr(list(openAIContent))}
 
-var openAIItem = kinds{
+// codexMetadata is a member of the items that Codex sends to OpenAI's own
+// endpoint. It says when and why the client made the item.
+const codexMetadata = "internal_chat_message_metadata_passthrough"
+
+// openAIItem is an item of the input, with the metadata of Codex or without.
+var openAIItem = itemKinds.with(codexMetadata, anything)
+
+var itemKinds = kinds{
 	"": openAISay, "message": openAISay,
 	"reasoning":               fields{"type": scalar, "id": scalar, "status": scalar, "summary": anything, "content": anything, "encrypted_content": scalar, "format": scalar, "signature": scalar, "index": scalar},
 	"function_call":           openAIClientCall,

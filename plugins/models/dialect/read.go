@@ -55,6 +55,7 @@ type rules struct {
 var statuses = map[Reason]int{
 	BadKey: http.StatusUnauthorized, NotAllowed: http.StatusForbidden, TooLarge: http.StatusRequestEntityTooLarge, RateLimited: http.StatusTooManyRequests,
 	OverBudget: http.StatusPaymentRequired, Unreachable: http.StatusBadGateway, NoRecording: http.StatusConflict,
+	NoSocket: http.StatusUpgradeRequired,
 }
 
 // Name implements Dialect.

@@ -10,11 +10,7 @@ import (
 // with or after the end of the answer.
 var chatReport = &report{
 	closing: "[DONE]",
-	paths: []string{
-		"usage.prompt_tokens", "usage.completion_tokens", "usage.total_tokens", "usage.prompt_tokens_details.cached_tokens",
-		"usage.prompt_tokens_details.cache_write_tokens", "usage.prompt_tokens_details.audio_tokens", "usage.prompt_cache_hit_tokens", "usage.completion_tokens_details.reasoning_tokens",
-		"choices.[].finish_reason", "usage.server_tool_use.web_search_requests", "usage.num_search_queries",
-	},
+	paths:   append(usagePaths(chatUsage, append([]string{""}, chatPlaces...)...), "choices.[].finish_reason"),
 	texts: []string{
 		"choices.[].delta.content", "choices.[].delta.reasoning_content", "choices.[].delta.reasoning", "choices.[].delta.refusal",
 		"choices.[].delta.tool_calls.[].function.*", "choices.[].delta.tool_calls.[].custom.*", "choices.[].delta.function_call.*", "choices.[].text",
@@ -23,14 +19,14 @@ var chatReport = &report{
 	},
 	read: func(m *meter, got map[string]string) {
 		m.stopped = m.stopped || got["choices.[].finish_reason"] != ""
-		if got["usage.prompt_tokens"] == "" {
+		if firstOf(got, usagePaths([]string{"prompt_tokens"}, append([]string{""}, chatPlaces...)...)...) == "" {
 			return
 		}
 		m.seen, m.final = true, m.final || m.stopped
 		input, output := m.counts("usage.prompt_tokens"), m.counts("usage.completion_tokens")
 		m.usage = Usage{
 			Input: input, Output: max(output, m.counts("usage.total_tokens")-input),
-			CacheRead:  min(input, max(m.counts("usage.prompt_tokens_details.cached_tokens"), m.counts("usage.prompt_cache_hit_tokens"))),
+			CacheRead:  min(input, max(m.counts("usage.prompt_tokens_details.cached_tokens"), m.counts("usage.prompt_cache_hit_tokens"), m.counts("usage.cached_tokens"))),
 			CacheWrite: m.counts("usage.prompt_tokens_details.cache_write_tokens"),
 			Audio:      m.counts("usage.prompt_tokens_details.audio_tokens"),
 			Reasoning:  m.counts("usage.completion_tokens_details.reasoning_tokens"),
@@ -39,19 +35,37 @@ var chatReport = &report{
 	},
 }
 
+// chatUsage are the members of a chat's usage. Groq, and Moonshot in a stream,
+// report them at one of chatPlaces.
+var (
+	chatUsage = []string{
+		"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details.cached_tokens", "prompt_tokens_details.cache_write_tokens",
+		"prompt_tokens_details.audio_tokens", "prompt_cache_hit_tokens", "cached_tokens", "completion_tokens_details.reasoning_tokens",
+		"server_tool_use.web_search_requests", "num_search_queries",
+	}
+	chatPlaces = []string{"x_groq.", "choices.[]."}
+)
+
+// usagePaths returns the paths of the members of a usage at some places.
+func usagePaths(names []string, places ...string) (paths []string) {
+	for _, at := range places {
+		for _, name := range names {
+			paths = append(paths, at+"usage."+name)
+		}
+	}
+	return paths
+}
+
 // searches returns the number of searches of a chat. OpenRouter and Perplexity
 // report it. Others charge for the searches that the request offers.
 func (m *meter) searches(reported int64) int64 { return max(reported, m.tools[WebSearchTool]) }
 
 // responsesReport covers responses.
 var responsesReport = &report{
-	paths: []string{
-		"response.incomplete_details.reason",
-		"usage.input_tokens", "usage.output_tokens", "usage.input_tokens_details.cached_tokens", "usage.input_tokens_details.cache_write_tokens", "usage.output_tokens_details.reasoning_tokens",
-		"response.usage.input_tokens", "response.usage.output_tokens", "response.usage.input_tokens_details.cached_tokens",
-		"response.usage.input_tokens_details.cache_write_tokens", "response.usage.output_tokens_details.reasoning_tokens",
-		"item.type", "item.action.type", "tool_usage.web_search.num_requests", "response.tool_usage.web_search.num_requests",
-	},
+	paths: append(usagePaths([]string{
+		"input_tokens", "output_tokens", "input_tokens_details.cached_tokens", "input_tokens_details.cache_write_tokens", "output_tokens_details.reasoning_tokens",
+	}, "", "response."),
+		"response.incomplete_details.reason", "item.type", "item.action.type", "tool_usage.web_search.num_requests", "response.tool_usage.web_search.num_requests"),
 	items: []string{"output.[].type", "output.[].action.type", "response.output.[].type", "response.output.[].action.type"},
 	// Thoughts are encrypted. Their text has more bytes than tokens.
 	texts: []string{"delta", "item.encrypted_content", "output.[].content.[].text", "output.[].arguments", "output.[].input", "output.[].encrypted_content"},
@@ -122,7 +136,7 @@ func (*openAI) Usage(r *Request) Meter {
 // messagesReport covers messages. A stream reports the input at its beginning.
 // It reports the output near its end, where it may correct the input.
 var messagesReport = &report{
-	paths: append(append([]string{"delta.stop_reason", "content_block.type"}, anthropicUsage("usage.")...), anthropicUsage("message.usage.")...),
+	paths: append(usagePaths(anthropicUsage, "", "message."), "delta.stop_reason", "content_block.type"),
 	items: []string{"content.[].type"},
 	// A signature holds the encrypted thoughts, even if they are not shown.
 	texts: []string{
@@ -179,16 +193,10 @@ func resultsOf(kinds map[string]int64) ToolCalls {
 	}
 }
 
-func anthropicUsage(at string) []string {
-	var paths []string
-	for _, name := range []string{
-		"input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
-		"cache_creation.ephemeral_1h_input_tokens", "output_tokens_details.thinking_tokens",
-		"server_tool_use.web_search_requests", "server_tool_use.web_fetch_requests",
-	} {
-		paths = append(paths, at+name)
-	}
-	return paths
+var anthropicUsage = []string{
+	"input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens",
+	"cache_creation.ephemeral_1h_input_tokens", "output_tokens_details.thinking_tokens",
+	"server_tool_use.web_search_requests", "server_tool_use.web_fetch_requests",
 }
 
 // Usage implements Dialect.

@@ -236,6 +236,17 @@ func (k kinds) check(c *check, i int) *Refusal {
 	return s.check(c, i)
 }
 
+// with returns the kinds with one more member in those that list theirs.
+func (k kinds) with(name string, s shape) kinds {
+	all := maps.Clone(k)
+	for kind, one := range k {
+		if f, ok := one.(fields); ok {
+			all[kind] = f.and(fields{name: s})
+		}
+	}
+	return all
+}
+
 func (k kinds) lookup(name string) (shape, bool) {
 	if s, ok := k[name]; ok {
 		return s, true

@@ -19,10 +19,11 @@
 //
 // A request is forwarded only if the budget covers its worst case. Any number
 // of concurrent requests therefore never spends more than the budget. A
-// response without a reported usage is charged its whole reservation, unless
-// the provider itself reports a failure. A response that uses more than its
-// reservation takes the rest from the budget, or is cut off. Reservations are
-// written to disk before a request is sent, so a budget survives a crash.
+// response without a credible usage is charged an estimate, at most its
+// reservation, and marked. One that its client left is read to its end. A
+// response that uses more than its reservation takes the rest from the budget,
+// or is cut off. Reservations are written to disk before a request is sent, so a
+// budget survives a crash.
 //
 // The real key appears only in the header of the request to the provider. It is
 // in no error, record or log. Redirects are never followed.

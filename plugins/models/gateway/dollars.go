@@ -64,6 +64,9 @@ func (d *Dollars) UnmarshalJSON(data []byte) error {
 	return err
 }
 
+// Plus adds two non-negative amounts.
+func (d Dollars) Plus(e Dollars) Dollars { return plus(d, e) }
+
 // plus adds two non-negative numbers and saturates.
 func plus[N ~int64](a, b N) N {
 	if a > most-b {

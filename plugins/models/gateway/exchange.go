@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -34,6 +33,8 @@ type exchange struct {
 	held    *Amount
 	charged bool
 	id      int64
+	// recorded is the usage of a replayed recording.
+	recorded *dialect.Usage
 	// reserved is the original reservation. output is the number of output
 	// tokens that it covers.
 	reserved Amount
@@ -77,7 +78,7 @@ func (x *exchange) try(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(x.r.Context())
+	ctx, cancel := x.outlive(call.Client)
 	defer cancel()
 	answer, err := x.Upstream.Do(ctx, call)
 	if err != nil {
@@ -87,7 +88,7 @@ func (x *exchange) try(path string) (err error) {
 	x.event.Attempts, x.event.Diverged = answer.Attempts, answer.Diverged
 	if e := answer.Recorded; e != nil {
 		x.event.Replayed, x.event.Recording, x.event.Normalised = true, e.Sequence, answer.Normalised
-		x.held, x.charged = &Amount{Dollars(e.Cost), e.Tokens, 1}, answer.Charged
+		x.held, x.charged, x.recorded = &Amount{Dollars(e.Cost), e.Tokens, 1}, answer.Charged, e.Usage
 	}
 	x.meter = x.Dialect.Usage(call.Request)
 	call.Body, call.Request.Body = nil, nil // a response may take hours
@@ -105,6 +106,10 @@ func (x *exchange) admit(path string) (*Call, error) {
 	if !sameKey(key, x.Virtual) {
 		x.record = x.gateway.record.Begin(nil)
 		return nil, &dialect.Refusal{Reason: dialect.BadKey, Text: "Wrong API key. Use the one that the environment of this agent has for model " + x.Name + "."}
+	}
+	if x.r.Header.Get("Upgrade") != "" {
+		x.record = x.gateway.record.Begin(nil)
+		return nil, &dialect.Refusal{Reason: dialect.NoSocket, Text: "The model gateway speaks HTTP only: send the request without an upgrade to WebSocket."}
 	}
 	body, err := x.read()
 	x.record = x.gateway.record.Begin(body)
@@ -127,7 +132,7 @@ func (x *exchange) admit(path string) (*Call, error) {
 	}
 	return &Call{
 		Dialect: x.Dialect, Request: asked, Method: x.r.Method, Path: path, Body: body, Header: outgoing(asked.Header, x.r.Header),
-		Reserve: func() error { return x.reserve(most) },
+		Client: x.r.Context(), Reserve: func() error { return x.reserve(most) },
 		Wait: func(from time.Time) func() {
 			end := x.waits.begin(from)
 			return func() { x.waited += end() }
@@ -143,11 +148,7 @@ func (x *exchange) priceOf(asked *dialect.Request) (Price, error) {
 		}
 		return Price{}, &dialect.Refusal{Reason: dialect.BadRequest, Text: "The request names no model."}
 	}
-	allowed := false
-	for _, pattern := range x.Models {
-		allowed = allowed || matches(pattern, asked.Model)
-	}
-	if !allowed {
+	if !x.Allows(asked.Model) {
 		return Price{}, &dialect.Refusal{Reason: dialect.NotAllowed, Text: fmt.Sprintf("Model %q is not allowed: the pipeline's model %q lists %q in models.", asked.Model, x.Name, x.Models)}
 	}
 	if asked.Free || asked.Unmetered {
@@ -194,7 +195,11 @@ func (x *exchange) most(asked *dialect.Request) (Amount, error) {
 	output = times(max(output, 0), max(asked.Choices, 1))
 	x.output, a.Tokens = output, plus(input, output)
 	tools, err := x.toolsOf(asked)
-	a.Cost = plus(x.price.Most(input, output), x.price.MostTools(tools))
+	a.Cost = x.price.Most(input, output)
+	if x.Grants[dialect.Premium] {
+		a.Cost = x.price.MostServed(input, output)
+	}
+	a.Cost = plus(a.Cost, x.price.MostTools(tools))
 	return x.gateway.ledger.scaled(x.Name, a), err
 }
 
@@ -234,7 +239,7 @@ func (x *exchange) failed(err error) error {
 		x.event.Gone, x.event.Failed = true, ""
 	}
 	if !failure.Sent {
-		x.settle(Amount{}, nil)
+		x.settle(Amount{}, nil, nil)
 	}
 	return &dialect.Refusal{Reason: dialect.Unreachable, Text: "The provider of model " + x.Name + " did not answer."}
 }
@@ -261,14 +266,18 @@ func (x *exchange) end(err error) {
 	}
 	var usage *dialect.Usage
 	if x.meter != nil {
-		if u, ok := x.meter.Usage(); ok && !forNothing(x.meter) {
+		if u, ok := x.meter.Usage(); ok && !forNothing(x.meter) && x.credible(u) {
 			usage = &u
 		}
 		if x.event.Failed == "" {
 			x.event.Failed = x.Secrets.Mask(x.meter.Failed())
 		}
+		if by := x.meter.Progress().Model; by != x.event.Asked {
+			x.event.Answered = x.Secrets.Mask(by)
+		}
 	}
-	x.settle(x.spent(usage, err == nil), usage)
+	spent, estimate := x.spent(usage, err == nil)
+	x.settle(spent, usage, estimate)
 	x.event.Seconds = time.Since(x.start).Seconds()
 	x.event.Waited = x.waited.Seconds()
 	x.record.End(x.event)

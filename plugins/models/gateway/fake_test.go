@@ -80,7 +80,7 @@ func (toy) SetKey(h http.Header, q url.Values, key string) {
 func (toy) Error(r dialect.Refusal) (int, http.Header, []byte) {
 	status := map[dialect.Reason]int{
 		dialect.BadKey: 401, dialect.BadRequest: 400, dialect.NotAllowed: 403, dialect.TooLarge: 413, dialect.RateLimited: 429,
-		dialect.OverBudget: 402, dialect.Unreachable: 502, dialect.NoRecording: 409,
+		dialect.OverBudget: 402, dialect.Unreachable: 502, dialect.NoRecording: 409, dialect.NoSocket: 426,
 	}[r.Reason]
 	h := http.Header{"Content-Type": {"application/json"}}
 	if r.RetryAfter > 0 {

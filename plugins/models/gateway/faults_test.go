@@ -17,6 +17,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 )
 
@@ -77,6 +79,15 @@ func zip(texts ...string) (out []string) {
 	return out
 }
 
+// zstandard compresses a text with zstd.
+func zstandard(text string) string {
+	z, err := zstd.NewWriter(nil)
+	if err != nil {
+		panic(err)
+	}
+	return string(z.EncodeAll([]byte(text), nil))
+}
+
 func unzip(t *testing.T, text string) string {
 	z, err := gzip.NewReader(strings.NewReader(text))
 	if err != nil {
@@ -121,6 +132,8 @@ const (
 	// wholeCost is what the request of these tests may take: its 57 bytes and 10
 	// tokens.
 	wholeCost = 77 * Dollar / 1000
+	// leftCost is that of the 57 bytes and 6 bytes of an answer, as tokens.
+	leftCost = 69 * Dollar / 1000
 )
 
 // lasting is how long the client of the faults needs at most.
@@ -177,7 +190,13 @@ func faults() []fault {
 		{name: "drip", providers: one(parts(10*time.Second, strings.Split(good, "")...)), status: 200, body: good, cost: reportedCost, requests: 1},
 		{name: "keep-alive comments", providers: one(parts(15*time.Second, ": ping\n\n", ": ping\n\n", good)), status: 200, body: ": ping\n\n: ping\n\n" + good, cost: reportedCost, requests: 1},
 		{name: "client leaves before the reply", providers: one(parts(time.Hour, good)), leaves: time.Minute, cost: wholeCost, requests: 1},
-		{name: "client leaves within the reply", providers: one(parts(time.Minute, "hello\n", "usage 3 4\n")), leaves: 90 * time.Second, status: 200, body: "hello\n!", cost: wholeCost, requests: 1},
+		{name: "client leaves before the reply, which comes", providers: one(parts(2*time.Minute, good)), leaves: time.Minute, cost: reportedCost, requests: 1},
+		{name: "client leaves within the reply", providers: one(parts(time.Minute, "hello\n", "usage 3 4\n")), leaves: 90 * time.Second, status: 200, body: "hello\n!", cost: reportedCost, requests: 1},
+		{name: "client leaves within a reply without usage", providers: one(parts(time.Minute, "hello\n", "a\n")), leaves: 90 * time.Second, status: 200, body: "hello\n!", cost: leftCost + 2*2*Dollar/1000, requests: 1},
+		{name: "client leaves within a reply without an end", providers: one(func(w http.ResponseWriter, r *http.Request) {
+			parts(time.Minute, "hello\n")(w, r)
+			<-r.Context().Done()
+		}), leaves: 90 * time.Second, status: 200, body: "hello\n!", cost: leftCost, requests: 1},
 		{name: "client leaves between retries", providers: one(status(503, "Retry-After", "20"), ok), retry: four, leaves: 10 * time.Second, requests: 1, waited: 10 * time.Second},
 		// Elsewhere.
 		{name: "redirect", providers: one(status(307, "Location", "https://evil.test/?key="+realKey)), retry: four, status: 502, requests: 1, failed: "not followed"},
@@ -194,6 +213,8 @@ func faults() []fault {
 		{name: "upgrade that nobody asked for", providers: one(raw("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n")), status: 502, cost: wholeCost, requests: 1, failed: "101"},
 		// Encoded.
 		{name: "gzip", accept: "br, gzip;q=0.8", providers: one(encoded("gzip", parts(time.Second, z...))), status: 200, body: "gzip:" + good, cost: reportedCost, requests: 1},
+		{name: "zstd that nobody asked for", providers: one(encoded("zstd", parts(time.Second, zstandard(good)))), status: 200, body: zstandard(good), cost: reportedCost, requests: 1},
+		{name: "repeats the key in zstd", providers: one(encoded("zstd", parts(0, zstandard("you are "+realKey+"\nusage 3 4\n")))), status: 200, body: "!", cost: wholeCost, requests: 1, failed: "repeats the key"},
 		{name: "gzip cut", accept: "gzip", providers: one(encoded("gzip", parts(0, z[0]))), status: 200, body: "gzip:hello\n!unexpected EOF", cost: wholeCost, requests: 1, failed: "ended before"},
 		{name: "gzip that is none", accept: "gzip", providers: one(encoded("gzip", parts(0, good))), status: 200, body: good, cost: wholeCost, requests: 1, failed: "ended before"},
 		{name: "encoding that nobody asked for", accept: "br", providers: one(encoded("br", parts(0, "\x0b\x02\x80"))), status: 200, body: "\x0b\x02\x80", cost: wholeCost, requests: 1, failed: "ended before"},
@@ -245,6 +266,9 @@ func (f *fault) test(t *testing.T) {
 		req.Header.Set("Accept-Encoding", f.accept)
 	}
 	got := f.receive(t, b, req)
+	if f.leaves > 0 {
+		time.Sleep(restTime)
+	}
 	synctest.Wait()
 	paused := b.Paused()
 	f.check(t, b, requests, paused)
@@ -285,6 +309,9 @@ func (f *fault) check(t *testing.T, b *bench, requests int, paused time.Duration
 		t.Fatalf("%d events", len(events))
 	}
 	e := events[0]
+	if marked := f.cost > 0 && f.cost != reportedCost; e.Estimated != marked || (b.Summary()[0].Unreported > 0) != marked {
+		t.Errorf("marked as an estimate: %t; %+v", e.Estimated, b.Summary())
+	}
 	if Dollars(e.Cost) != f.cost || b.Summary()[0].Cost != f.cost {
 		t.Errorf("charged %s, want %s", Dollars(e.Cost), f.cost)
 	}

@@ -77,6 +77,8 @@ type Gateway struct {
 	futile futile
 	// bodies bounds the total bytes of request bodies in memory.
 	bodies *semaphore.Weighted
+	// ended is closed when the attempt has ended.
+	ended chan struct{}
 	// busy counts the exchanges in progress.
 	busy sync.WaitGroup
 }
@@ -131,7 +133,7 @@ func New(o Options) (*Gateway, error) {
 	if o.Again {
 		l.note(entry{Kind: begun})
 	}
-	g := &Gateway{blocks: map[string]*block{}, spent: o.Spent, ledger: l, record: o.Transcript, bodies: semaphore.NewWeighted(maxBodies)}
+	g := &Gateway{blocks: map[string]*block{}, spent: o.Spent, ledger: l, record: o.Transcript, ended: make(chan struct{}), bodies: semaphore.NewWeighted(maxBodies)}
 	for _, b := range o.Blocks {
 		if b.Virtual == "" || b.Upstream == nil || b.Dialect == nil || g.blocks[b.Name] != nil {
 			return nil, errors.Join(fmt.Errorf("model %q: declared twice, or without key, dialect or upstream", b.Name), l.close())
@@ -163,6 +165,7 @@ func (g *Gateway) tell() {
 // Serve serves on l until ctx ends. It returns after every exchange is
 // recorded.
 func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
+	defer context.AfterFunc(ctx, func() { close(g.ended) })()
 	err := service.Serve(ctx, l, g, service.Limits{
 		Connections: maxConnections, Header: 30 * time.Second, HeaderBytes: 64 << 10, Idle: 5 * time.Minute,
 	})

@@ -51,7 +51,7 @@ func TestPasses(t *testing.T) {
 		}
 	}
 	// 3 tokens at 1000 and 4 at 2000 dollars per million.
-	want := Summary{Model: "main", Requests: 1, Usage: dialect.Usage{Input: 3, Output: 4}, Tokens: 7, Cost: 11 * Dollar / 1000}
+	want := Summary{Model: "main", Requests: 1, Usage: dialect.Usage{Input: 3, Output: 4}, Tokens: 7, Cost: 11 * Dollar / 1000, Unlisted: 1}
 	b.stop()
 	s := b.Summary()[0]
 	if s.FirstByte == nil || s.FirstByte.Median <= 0 {
@@ -82,6 +82,7 @@ func TestRefuses(t *testing.T) {
 		{"escaped path", toyRequest{Model: "small"}, func(r *http.Request) { r.URL.RawPath = "/main/v1%2fask"; r.URL.Path = "/main/v1/ask" }, 403, dialect.NotAllowed, ""},
 		{"dots", toyRequest{Model: "small"}, func(r *http.Request) { r.URL.Path = "/main/v1/x/../ask" }, 403, dialect.NotAllowed, ""},
 		{"encoding", toyRequest{Model: "small"}, func(r *http.Request) { r.Header.Set("Content-Encoding", "br") }, 400, dialect.BadRequest, ""},
+		{"WebSocket", toyRequest{Model: "small"}, func(r *http.Request) { r.Header.Set("Upgrade", "websocket"); r.Header.Set("Connection", "Upgrade") }, 426, dialect.NoSocket, ""},
 		{"panic", toyRequest{Model: "small", Text: "panic"}, nil, 400, dialect.BadRequest, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

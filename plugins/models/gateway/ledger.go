@@ -27,9 +27,12 @@ type entry struct {
 	*Amount
 	// Time is the time of a reservation in milliseconds since 1970.
 	Time int64 `json:"time,omitempty"`
-	// Reported means that the provider reported Usage.
+	// Reported means that the provider reported Usage; it is an estimate
+	// otherwise.
 	Reported bool           `json:"reported,omitempty"`
 	Usage    *dialect.Usage `json:"usage,omitempty"`
+	// List is the cost by mleflow's price list, or nil if it is unknown.
+	List *Dollars `json:"list,omitempty"`
 	// FirstByte and Waited are in seconds.
 	FirstByte float64 `json:"first_byte_seconds,omitempty"`
 	Waited    float64 `json:"waited_seconds,omitempty"`

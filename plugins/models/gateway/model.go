@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,11 @@ type Model struct {
 	// Budget limits each attempt.
 	Budget Limits
 	Retry  Retry
+}
+
+// Allows reports whether the agent may ask for a model.
+func (m *Model) Allows(name string) bool {
+	return slices.ContainsFunc(m.Models, func(pattern string) bool { return matches(pattern, name) })
 }
 
 // Limits are the budget of an attempt or a run. A zero field means no limit.

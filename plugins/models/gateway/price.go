@@ -12,6 +12,9 @@ type Price struct {
 	// Tiers are the rates of requests with a long input, in ascending order of
 	// Above.
 	Tiers []Tier `json:"tiers,omitempty"`
+	// Services are the prices of service tiers other than the ordinary one. A
+	// response that names a tier without prices has the ordinary ones.
+	Services map[string]Service `json:"services,omitempty"`
 	// MaxOutput is the maximum number of tokens in a response. It bounds a
 	// request that sets no limit.
 	MaxOutput int64 `json:"max_output,omitempty"`
@@ -45,6 +48,12 @@ type Rates struct {
 	InputAudio     *Dollars `json:"input_audio,omitempty"`
 }
 
+// Service holds the rates of a service tier.
+type Service struct {
+	Rates
+	Tiers []Tier `json:"tiers,omitempty"`
+}
+
 // Tier holds the rates for all tokens of a request with more than Above input
 // tokens.
 type Tier struct {
@@ -62,8 +71,12 @@ func or(d *Dollars, otherwise Dollars) Dollars {
 // Cost returns the price of a usage. It rounds up once, to a billionth of a
 // dollar.
 func (p Price) Cost(u dialect.Usage) Dollars {
-	r := p.Rates
-	for _, t := range p.Tiers {
+	service := Service{p.Rates, p.Tiers}
+	if s, ok := p.Services[u.Tier]; ok {
+		service = s
+	}
+	r := service.Rates
+	for _, t := range service.Tiers {
 		if u.Input > t.Above {
 			r = t.Rates
 		}
@@ -116,10 +129,23 @@ func (p Price) MostTools(calls map[dialect.Tool]int64) Dollars {
 }
 
 // Most returns the maximum price of the tokens of a request with at most this
-// much input and output.
+// much input and output at ordinary service.
 func (p Price) Most(input, output int64) Dollars {
-	worst := p.Rates.most(input, output)
-	for _, t := range p.Tiers {
+	return Service{p.Rates, p.Tiers}.most(input, output)
+}
+
+// MostServed is like Most for the dearest service tier.
+func (p Price) MostServed(input, output int64) Dollars {
+	worst := p.Most(input, output)
+	for _, s := range p.Services {
+		worst = max(worst, s.most(input, output))
+	}
+	return worst
+}
+
+func (s Service) most(input, output int64) Dollars {
+	worst := s.Rates.most(input, output)
+	for _, t := range s.Tiers {
 		if input > t.Above {
 			worst = max(worst, t.Rates.most(input, output))
 		}

@@ -86,15 +86,15 @@ func (p *provider) Do(ctx context.Context, call *Call) (*Reply, error) {
 			t.look(call)
 		}
 		pause, again := p.again(n, t)
-		if ctx.Err() != nil || !again {
-			if ctx.Err() == nil && (t.err != nil || t.transient()) {
+		if call.Client.Err() != nil || !again {
+			if call.Client.Err() == nil && (t.err != nil || t.transient()) {
 				call.Wait(start)()
 			}
 			return p.reply(t, failed)
 		}
 		end := call.Wait(start)
 		failed = append(failed, t.failed(p.secret, start))
-		err := progress.Sleep(ctx, pause)
+		err := progress.Sleep(call.Client, pause)
 		end()
 		if err != nil {
 			return nil, &Failure{Err: err, Attempts: failed}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/plugins/models/dialect"
+	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
 // sameKey compares keys in constant time.
@@ -48,17 +49,17 @@ func (x *exchange) read() ([]byte, error) {
 }
 
 func (x *exchange) decode(src io.Reader) ([]byte, error) {
-	switch encoding := strings.ToLower(strings.TrimSpace(strings.Join(x.r.Header["Content-Encoding"], ","))); encoding {
-	case "", "identity":
-	case "gzip", "x-gzip":
-		z, err := gzip.NewReader(src)
+	if encoding := encodingOf(x.r.Header); encoding != "" && encoding != "identity" {
+		open := decoders[encoding]
+		if open == nil {
+			return nil, &dialect.Refusal{Reason: dialect.BadRequest, Text: fmt.Sprintf("The request's Content-Encoding %q is not understood; send it plain, with gzip or with zstd.", encoding)}
+		}
+		z, err := open(src)
 		if err != nil {
 			return nil, unread(err)
 		}
 		src = io.LimitReader(z, maxBody+1)
 		x.event.Changed = append(x.event.Changed, "content-encoding")
-	default:
-		return nil, &dialect.Refusal{Reason: dialect.BadRequest, Text: fmt.Sprintf("The request's Content-Encoding %q is not understood; send it plain or with gzip.", encoding)}
 	}
 	var buf bytes.Buffer
 	buf.Grow(int(min(max(x.r.ContentLength, 0), maxBody)) + bytes.MinRead)
@@ -72,6 +73,16 @@ func (x *exchange) decode(src io.Reader) ([]byte, error) {
 		return nil, unread(err)
 	}
 	return buf.Bytes(), nil
+}
+
+// decoders are the content encodings that are understood.
+var decoders = map[string]func(io.Reader) (io.Reader, error){"gzip": openGzip, "x-gzip": openGzip, "zstd": archive.ReadZstd}
+
+func openGzip(packed io.Reader) (io.Reader, error) { return gzip.NewReader(packed) }
+
+// encodingOf returns the content encoding of a message.
+func encodingOf(h http.Header) string {
+	return strings.ToLower(strings.TrimSpace(strings.Join(h["Content-Encoding"], ",")))
 }
 
 func tooLarge() error {

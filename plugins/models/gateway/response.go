@@ -2,12 +2,10 @@ package gateway
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/service"
@@ -60,9 +58,12 @@ func (x *exchange) pass(answer *Reply) error {
 
 func (x *exchange) flow(sink sink, body io.Reader, control *http.ResponseController) error {
 	buf := make([]byte, 32<<10)
-	for {
+	for rest := 0; ; {
 		n, err := body.Read(buf)
 		if n > 0 {
+			if x.left() {
+				rest += n
+			}
 			if x.event.FirstByte == 0 {
 				x.event.FirstByte = time.Since(x.start).Seconds()
 			}
@@ -75,11 +76,10 @@ func (x *exchange) flow(sink sink, body io.Reader, control *http.ResponseControl
 			}
 		}
 		switch {
-		case errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF) && !x.event.Gone:
 			return nil
-		case err != nil && x.r.Context().Err() != nil:
-			x.event.Gone = true
-			return fmt.Errorf("the client has gone")
+		case err != nil && x.left(), rest > restBytes:
+			return errGone
 		case err != nil:
 			x.event.Cut = true
 			return fmt.Errorf("receive: %w", err)
@@ -87,14 +87,14 @@ func (x *exchange) flow(sink sink, body io.Reader, control *http.ResponseControl
 	}
 }
 
-// Write writes to the client.
+// Write writes to the client, if it is still there. It never fails, since the
+// response is read to its end either way.
 func (x *exchange) Write(p []byte) (int, error) {
-	n, err := x.w.Write(p)
-	if err != nil {
-		x.event.Gone = true
-		return n, fmt.Errorf("the client has gone: %w", err)
+	if !x.event.Gone {
+		_, err := x.w.Write(p)
+		x.gone(err != nil)
 	}
-	return n, nil
+	return len(p), nil
 }
 
 // sink passes the bytes of a response to the client, the meter and the record.
@@ -106,16 +106,10 @@ type sink interface {
 // sink returns a sink for the content encoding of a response.
 func (x *exchange) sink(h http.Header) sink {
 	key := []byte(x.Real)
-	if gzipped(h) {
-		return newZipped(x, &guard{secret: key}, io.MultiWriter(x.meter, x.record))
+	if open := decoders[encodingOf(h)]; open != nil {
+		return newZipped(open, x, &guard{secret: key}, io.MultiWriter(x.meter, x.record))
 	}
 	return &plain{x.meter, blackout{secret: key, to: io.MultiWriter(x, x.record)}}
-}
-
-// gzipped reports whether a response is compressed with gzip.
-func gzipped(h http.Header) bool {
-	encoding := strings.ToLower(h.Get("Content-Encoding"))
-	return encoding == "gzip" || encoding == "x-gzip"
 }
 
 // plain is a response without content encoding. The meter reads it unmasked,
@@ -209,7 +203,7 @@ func (g *guard) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// zipped is a response compressed with gzip. It is forwarded unchanged and
+// zipped is a compressed response. It is forwarded unchanged and
 // decoded for the meter and the record. Bytes are decoded before they are
 // forwarded.
 type zipped struct {
@@ -221,7 +215,7 @@ type zipped struct {
 	done   chan struct{}
 }
 
-func newZipped(client io.Writer, watch, inside io.Writer) *zipped {
+func newZipped(open func(io.Reader) (io.Reader, error), client io.Writer, watch, inside io.Writer) *zipped {
 	z := &zipped{client: client, in: make(chan []byte), idle: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(z.done)
@@ -230,7 +224,7 @@ func newZipped(client io.Writer, watch, inside io.Writer) *zipped {
 				z.err = fmt.Errorf("panic: %v", p)
 			}
 		}()
-		r, err := gzip.NewReader(z)
+		r, err := open(z)
 		if err == nil {
 			_, err = io.Copy(io.MultiWriter(watch, inside), r)
 		}

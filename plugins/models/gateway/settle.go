@@ -63,29 +63,29 @@ func (x *exchange) short(s *shortage, prefix string, a Amount) error {
 
 // spent returns the charge for an exchange: the reported usage, nothing for the
 // provider's failures, one request for the client's mistakes, and otherwise an
-// estimate, or the whole reservation if the provider may charge for output that
-// did not arrive. whole reports that the response arrived completely.
-func (x *exchange) spent(usage *dialect.Usage, whole bool) Amount {
+// estimate with the usage that it assumes. whole reports that the response
+// arrived completely.
+func (x *exchange) spent(usage *dialect.Usage, whole bool) (Amount, *dialect.Usage) {
 	status := x.event.Status
 	if x.meter != nil && status < http.StatusBadRequest && forNothing(x.meter) {
 		status = x.meter.Progress().Status
 	}
 	switch {
 	case x.held == nil:
-		return Amount{}
+		return Amount{}, nil
 	case x.event.Replayed: // the recorded charge
-		return *x.held
+		return *x.held, x.recorded
 	case x.event.Refused == dialect.NoRecording:
-		return Amount{}
+		return Amount{}, nil
 	case usage != nil:
-		return x.cost(*usage)
+		return x.cost(*usage), nil
 	case status >= http.StatusBadRequest && x.event.Refused == "":
 		if status == http.StatusTooManyRequests || status >= http.StatusInternalServerError {
-			return Amount{}
+			return Amount{}, nil
 		}
-		return Amount{Requests: 1}
-	case x.meter == nil:
-		return *x.held
+		return Amount{Requests: 1}, nil
+	case x.asked.Free || x.asked.Unmetered:
+		return *x.held, nil
 	}
 	return x.estimate(whole)
 }
@@ -95,28 +95,29 @@ func (x *exchange) cost(u dialect.Usage) Amount {
 	return Amount{x.price.Cost(u), plus(u.Input, u.Output), 1}
 }
 
-// estimate returns the charge for a response without a final usage. If the
-// provider ended it, by an error or after reporting some usage, the model wrote
-// no more than the bytes that arrived, each at most one token. Otherwise it may
-// have gone on, and the whole reservation is charged. Reported usage always
-// counts.
-func (x *exchange) estimate(whole bool) Amount {
+// estimate returns the charge for a response without a credible final usage. If
+// the provider ended it, by an error or after reporting some usage, or if its
+// client left, the model wrote no more than the bytes that arrived, each at most
+// one token. Otherwise it may have gone on, and the whole reservation is
+// charged. Reported usage always counts.
+func (x *exchange) estimate(whole bool) (Amount, *dialect.Usage) {
+	all := &dialect.Usage{Input: max(0, x.held.Tokens-x.output), Output: min(x.output, x.held.Tokens)}
+	if x.meter == nil {
+		return *x.held, all
+	}
 	u, _ := x.meter.Usage()
 	p, reported := x.meter.Progress(), x.cost(u)
-	ended := x.meter.Failed() != "" || whole && p.Reported
+	ended := x.meter.Failed() != "" || whole && p.Reported || x.event.Gone && p.Begun
 	if !ended || len(x.asked.Tools) > 0 || x.asked.Hidden && !p.Reported {
-		return x.held.most(reported)
+		all.Input, all.Output = max(all.Input, u.Input), max(all.Output, u.Output)
+		return x.held.most(reported), all
 	}
-	x.event.Estimated = true
-	if !p.Reported {
+	if u.Input == 0 {
 		u.Input = x.asked.InputTokens
 	}
 	u.Output = max(u.Output, p.Text)
-	return x.cost(u).least(*x.held).most(reported)
+	return x.cost(u).least(*x.held).most(reported), &u
 }
-
-// longestToken exceeds the bytes of any token in any known vocabulary.
-const longestToken = 256
 
 // overrun takes the use of a response beyond its reservation from the budgets.
 // It fails if they do not cover it. The gateway does not rely on the provider
@@ -126,7 +127,7 @@ func (x *exchange) overrun() error {
 		return nil
 	}
 	u, _ := x.meter.Usage()
-	u.Output = max(u.Output, x.meter.Progress().Text/longestToken)
+	u.Output = max(u.Output, leastTokens(x.meter))
 	used := x.cost(u)
 	more := used.most(*x.held).minus(*x.held)
 	if more == (Amount{}) || x.meter.Done() {
@@ -143,23 +144,29 @@ func (x *exchange) overrun() error {
 	return fmt.Errorf("the response was cut: it has used %d tokens (%s USD), more than its request allows, and the budget has no more", used.Tokens, used.Cost)
 }
 
-// settle ends the reservation, if there is one, exactly once.
-func (x *exchange) settle(spent Amount, usage *dialect.Usage) {
+// settle ends the reservation, if there is one, exactly once. Without a reported
+// usage, the charge follows from an estimate.
+func (x *exchange) settle(spent Amount, usage, estimate *dialect.Usage) {
 	held := x.held
 	if x.held = nil; held == nil {
 		return
 	}
 	defer x.gateway.tell()
+	reported := usage != nil
+	x.event.Reported, x.event.Estimated = reported, !reported && estimate != nil
+	usage = cmp.Or(usage, estimate)
 	e := entry{
-		Kind: settled, ID: x.id, Amount: &spent, Reported: usage != nil, Usage: usage,
+		Kind: settled, ID: x.id, Amount: &spent, Reported: reported, Usage: usage,
 		FirstByte: x.event.FirstByte, Waited: x.waited.Seconds(),
 	}
-	x.event.Reported, x.event.Usage = usage != nil, usage
+	x.event.Usage = usage
 	x.event.Cost, x.event.Tokens = int64(spent.Cost), spent.Tokens
 	x.event.Exceeded = !x.event.Replayed && spent.exceeds(x.reserved)
 	if usage != nil {
 		x.event.ToolCost = int64(min(spent.Cost, x.price.ToolCost(usage.ToolCalls)))
 		x.event.UnpricedCalls = x.price.unpriced(usage.ToolCalls)
+		x.event.ListCost = ListCost(x.event)
+		e.List = (*Dollars)(x.event.ListCost)
 	}
 	if x.event.Replayed {
 		// A replay costs the run nothing. It costs the attempt as much as the

@@ -18,13 +18,18 @@ type Summary struct {
 	Requests int64                    `json:"requests"`
 	Replayed int64                    `json:"replayed,omitempty"`
 	Refused  map[dialect.Reason]int64 `json:"refused,omitempty"`
-	// Usage is the usage that providers reported. Tokens and Cost are the
-	// charges. They are higher if responses reported no usage and their
-	// reservations were charged (Unreported).
+	// Usage is the usage that providers reported, or that was assumed where they
+	// reported none. Tokens and Cost are the charges. Unreported counts the
+	// charges by assumption, and Estimated is their part of Cost.
 	Usage      dialect.Usage `json:"usage"`
 	Tokens     int64         `json:"tokens"`
 	Cost       Dollars       `json:"cost_usd"`
 	Unreported int64         `json:"unreported,omitempty"`
+	Estimated  Dollars       `json:"estimated_cost_usd,omitempty"`
+	// ListCost is the cost by mleflow's price list, without the Unlisted
+	// responses, whose models the list does not know.
+	ListCost Dollars `json:"list_cost_usd,omitempty"`
+	Unlisted int64   `json:"unlisted,omitempty"`
 	// ReplayedCost is the part of Cost that was not paid again: replayed
 	// answers are charged at their recorded cost.
 	ReplayedCost Dollars `json:"replayed_cost_usd,omitempty"`
@@ -50,10 +55,12 @@ type Quantiles struct {
 
 // tally accumulates a Summary.
 type tally struct {
-	requests, replayed, unreported, exceeded int64
-	refused                                  map[dialect.Reason]int64
-	exhausted                                map[string]bool
-	usage                                    dialect.Usage
+	requests, replayed, unreported, unlisted, exceeded int64
+
+	estimated, list Dollars
+	refused         map[dialect.Reason]int64
+	exhausted       map[string]bool
+	usage           dialect.Usage
 	// spent includes replayed answers, live does not.
 	spent, live Amount
 	// excess is the largest ratio of used to reserved amounts, in thousandths,
@@ -115,8 +122,14 @@ func (t *tally) settle(e entry, held Amount) {
 	if e.exceeds(held) && (e.Usage == nil || e.Usage.ToolCalls == dialect.ToolCalls{}) {
 		t.excess = max(t.excess, permille(int64(e.Cost), int64(held.Cost)), permille(e.Tokens, held.Tokens))
 	}
-	if !e.Reported && *e.Amount == held && held.Tokens > 0 {
+	if !e.Reported && e.Tokens > 0 {
 		t.unreported++
+		t.estimated = plus(t.estimated, e.Cost)
+	}
+	if e.List != nil {
+		t.list = plus(t.list, *e.List)
+	} else if e.Tokens > 0 {
+		t.unlisted++
 	}
 	if e.Usage != nil {
 		t.usage = addUsage(t.usage, *e.Usage)
@@ -141,7 +154,7 @@ func addUsage(a, b dialect.Usage) dialect.Usage {
 func (t *tally) summary() Summary {
 	s := Summary{
 		Requests: t.requests, Replayed: t.replayed, Usage: t.usage, Tokens: t.spent.Tokens, Cost: t.spent.Cost,
-		ReplayedCost: t.spent.Cost - t.live.Cost, Unreported: t.unreported, Exceeded: t.exceeded, Waited: t.waited, Exhausted: slices.Sorted(maps.Keys(t.exhausted)),
+		ReplayedCost: t.spent.Cost - t.live.Cost, Unreported: t.unreported, Estimated: t.estimated, ListCost: t.list, Unlisted: t.unlisted, Exceeded: t.exceeded, Waited: t.waited, Exhausted: slices.Sorted(maps.Keys(t.exhausted)),
 	}
 	if len(t.refused) > 0 {
 		s.Refused = maps.Clone(t.refused)

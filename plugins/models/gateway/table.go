@@ -8,10 +8,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/mleflow/mleflow/plugins/models/dialect"
+	"github.com/mleflow/mleflow/plugins/models/transcript"
 )
 
 //go:embed prices.json
@@ -66,14 +68,8 @@ func TableDigest() string {
 // the table. A dated version that the table does not list has the price of the
 // undated model.
 func PriceOf(m *Model, name string) (Price, bool) {
-	best, ok := "", false
-	for pattern := range m.Prices {
-		if matches(pattern, name) && (!ok || len(pattern) > len(best) || len(pattern) == len(best) && pattern < best) {
-			best, ok = pattern, true
-		}
-	}
-	if ok {
-		return m.Prices[best], true
+	if own, ok := OwnPrice(m, name); ok {
+		return own, true
 	}
 	known := prices().Models[m.Provider]
 	if p, ok := known[name]; ok {
@@ -81,6 +77,51 @@ func PriceOf(m *Model, name string) (Price, bool) {
 	}
 	p, ok := known[undated(name)]
 	return p, ok
+}
+
+// OwnPrice returns the pipeline's own price of a model, if it has one.
+func OwnPrice(m *Model, name string) (Price, bool) {
+	best, ok := "", false
+	for pattern := range m.Prices {
+		if matches(pattern, name) && (!ok || len(pattern) > len(best) || len(pattern) == len(best) && pattern < best) {
+			best, ok = pattern, true
+		}
+	}
+	return m.Prices[best], ok
+}
+
+// Listed returns the price of a model by the table alone, whatever the pipeline
+// says. Because pipelines and servers give models names of their own, it also
+// finds the model behind a path ("openai/gpt-5.5"), a variant ("gpt-5.5:free",
+// "GPT-5.5-mine") and another provider's protocol. It returns the name in the
+// table, "" if there is none.
+func Listed(provider, name string) (Price, string) {
+	known := prices().Models
+	for name = strings.ToLower(name[strings.LastIndex(name, "/")+1:]); name != ""; {
+		for _, p := range append([]string{provider}, slices.Sorted(maps.Keys(known))...) {
+			if price, ok := known[p][name]; ok {
+				return price, name
+			}
+		}
+		name = name[:max(0, strings.LastIndexAny(name, "-:@"))]
+	}
+	return Price{}, ""
+}
+
+// ListCost returns what the usage of an exchange costs by the table, or nil if
+// the table does not know its model. If another model answered than was asked
+// for, the dearer one counts.
+func ListCost(e transcript.Event) (cost *int64) {
+	for _, name := range []string{e.Asked, e.Answered} {
+		price, as := Listed(e.Provider, name)
+		if as == "" || e.Usage == nil {
+			continue
+		}
+		if one := int64(price.Cost(*e.Usage)); cost == nil || one > *cost {
+			cost = &one
+		}
+	}
+	return cost
 }
 
 // undated removes a date from the end of a name, such as -2025-04-14 or

@@ -64,7 +64,7 @@ func (p *provider) attempt(ctx context.Context, call *Call, failed *[]transcript
 				p.alone.Store(true)
 			}
 		}
-		if t.err == nil || ctx.Err() != nil || n == mostResent || !c.stale() {
+		if t.err == nil || call.Client.Err() != nil || n == mostResent || !c.stale() {
 			return t
 		}
 		if idle, ok := p.send.(interface{ CloseIdleConnections() }); ok {
@@ -123,8 +123,8 @@ func (t *try) look(call *Call) {
 	}
 	meter := call.Dialect.Usage(call.Request)
 	to := sink(&plain{meter, blackout{to: io.Discard}})
-	if gzipped(t.resp.Header) {
-		to = newZipped(io.Discard, io.Discard, meter)
+	if open := decoders[encodingOf(t.resp.Header)]; open != nil {
+		to = newZipped(open, io.Discard, io.Discard, meter)
 	}
 	var head bytes.Buffer
 	rest, start, buf := io.Reader(t.resp.Body), time.Now(), make([]byte, 4<<10)

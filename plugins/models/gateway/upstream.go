@@ -30,6 +30,10 @@ type Call struct {
 	// query. Header has the forwarded headers without the key.
 	Body   []byte
 	Header http.Header
+	// Client ends when the client has left. The call is not sent again then, but
+	// the response to one that was sent is still read: the provider may charge
+	// for it.
+	Client context.Context
 	// Reserve takes the worst case of the request from the budgets. It is
 	// called once, before anything is sent that may cost something.
 	Reserve func() error

@@ -21,8 +21,10 @@ type Event struct {
 	Path      string            `json:"path"`
 	Operation dialect.Operation `json:"operation,omitempty"`
 	Asked     string            `json:"asked,omitempty"`
-	Stream    bool              `json:"stream,omitempty"`
-	Changed   []string          `json:"changed,omitempty"`
+	// Answered is the model that answered, where the response names another one.
+	Answered string   `json:"answered,omitempty"`
+	Stream   bool     `json:"stream,omitempty"`
+	Changed  []string `json:"changed,omitempty"`
 	// Status is the status that the client received, or 0 if it left before.
 	Status int `json:"status"`
 	// Refused is the gateway's reason for a refusal, Ability the ability in
@@ -37,17 +39,20 @@ type Event struct {
 	Gone bool `json:"gone,omitempty"`
 	Cut  bool `json:"cut,omitempty"`
 	// Cost and Tokens are the charges to the budget. If Reported is set, they
-	// follow from Usage, which the provider reported. If Estimated is set, they
-	// follow from the length of a response that the provider ended early.
-	// Otherwise they are the reservation, or zero for a failure of the
-	// provider. Exceeded reports that the response used more than its
-	// reservation.
+	// follow from Usage, which the provider reported. If Estimated is set, Usage
+	// is what was assumed: the length of the response, or the reservation.
+	// Otherwise they are zero, as for a failure of the provider. Exceeded
+	// reports that the response used more than its reservation.
 	Reported  bool           `json:"reported,omitempty"`
 	Estimated bool           `json:"estimated,omitempty"`
 	Exceeded  bool           `json:"exceeded,omitempty"`
 	Usage     *dialect.Usage `json:"usage,omitempty"`
 	Cost      int64          `json:"cost_nanodollars,omitempty"`
 	Tokens    int64          `json:"tokens,omitempty"`
+	// ListCost is what Usage costs by the price list of mleflow, or nil if the
+	// list does not know the model. Cost follows from the pipeline's own prices
+	// where it has some.
+	ListCost *int64 `json:"list_cost_nanodollars,omitempty"`
 	// ToolCost is the part of Cost that the provider charges for calls of its
 	// own tools. UnpricedCalls counts the calls in Usage without a known price,
 	// which Cost does not include.

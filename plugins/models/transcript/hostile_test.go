@@ -18,7 +18,7 @@ import (
 // hostile is a transcript whose files somebody made up.
 func hostile(events, requests, responses string) fstest.MapFS {
 	return fstest.MapFS{
-		formatName: {Data: []byte(formatText)}, eventsName: {Data: []byte(events)},
+		formatName: {Data: []byte(formatText)}, EventsFile: {Data: []byte(events)},
 		requestsName: {Data: []byte(requests)}, responsesName: {Data: []byte(responses)},
 	}
 }

@@ -50,7 +50,7 @@ func (r *Reader) open(folder fs.FS) error {
 	for _, f := range []struct {
 		to   **bodies
 		name string
-	}{{&r.events, eventsName}, {&r.requests, requestsName}, {&r.responses, responsesName}} {
+	}{{&r.events, EventsFile}, {&r.requests, requestsName}, {&r.responses, responsesName}} {
 		if *f.to, err = openBodies(folder, f.name); err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func entries(f io.Reader) iter.Seq2[entry, error] {
 				}
 			}
 			if err != nil {
-				yield(entry{}, fmt.Errorf("read transcript: %s:%d: %w", eventsName, n, err))
+				yield(entry{}, fmt.Errorf("read transcript: %s:%d: %w", EventsFile, n, err))
 				return
 			}
 			if !yield(e, nil) {
@@ -182,7 +182,7 @@ func (r *Reader) at(s span) (*Event, error) {
 		err = json.Unmarshal(line, e)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read event at %d of %s: %w", s.offset, eventsName, err)
+		return nil, fmt.Errorf("read event at %d of %s: %w", s.offset, EventsFile, err)
 	}
 	return e, nil
 }
@@ -216,7 +216,7 @@ func (r *Reader) Headlines() iter.Seq2[Headline, error] {
 				err = h.read(line)
 			}
 			if err != nil {
-				err = fmt.Errorf("read transcript: %s at %d: %w", eventsName, at, err)
+				err = fmt.Errorf("read transcript: %s at %d: %w", EventsFile, at, err)
 			}
 			if !yield(h, err) || err != nil {
 				return
@@ -246,7 +246,7 @@ func (h *Headline) read(line []byte) error {
 // At reads the event at a location.
 func (r *Reader) At(s Span) (*Event, error) {
 	if s.Length > maxLine {
-		return nil, fmt.Errorf("read event at %d of %s: %w", s.Offset, eventsName, errLine)
+		return nil, fmt.Errorf("read event at %d of %s: %w", s.Offset, EventsFile, errLine)
 	}
 	return r.at(span{s.Offset, s.Length})
 }
@@ -330,7 +330,7 @@ func survey(dir string, limit int64) (kept, error) {
 	if err != nil {
 		return k, err
 	}
-	f, err := nolink.Open(filepath.Join(dir, eventsName))
+	f, err := nolink.Open(filepath.Join(dir, EventsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return k, nil
 	}

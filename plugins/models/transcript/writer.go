@@ -12,9 +12,11 @@ import (
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
+// EventsFile is the file of a transcript with one Event per line.
+const EventsFile = "events.jsonl"
+
 const (
 	formatName, formatText = "format", "mleflow transcript 1\n"
-	eventsName             = "events.jsonl"
 	requestsName           = "requests.bin"
 	responsesName          = "responses.bin"
 
@@ -67,7 +69,7 @@ func (w *Writer) open(dir string) error {
 	if err := writeFormat(dir); err != nil {
 		return err
 	}
-	if w.events, err = openFile(filepath.Join(dir, eventsName), kept.events); err != nil {
+	if w.events, err = openFile(filepath.Join(dir, EventsFile), kept.events); err != nil {
 		return err
 	}
 	requests, err := openFile(filepath.Join(dir, requestsName), kept.requests)

@@ -147,7 +147,7 @@ func TestRepeatedHistoryIsStoredOnce(t *testing.T) {
 func sizes(t testing.TB, dir string) map[string]int64 {
 	t.Helper()
 	found := map[string]int64{}
-	for _, name := range []string{eventsName, requestsName, responsesName} {
+	for _, name := range []string{EventsFile, requestsName, responsesName} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -170,19 +170,19 @@ func TestGoesOnAfterKill(t *testing.T) {
 	after := sizes(t, dir)
 	_ = w.Close()
 	killed := dir
-	for cut := whole[eventsName]; cut < after[eventsName]; cut += 7 {
+	for cut := whole[EventsFile]; cut < after[EventsFile]; cut += 7 {
 		dir := t.TempDir()
 		if err := os.CopyFS(dir, os.DirFS(killed)); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Truncate(filepath.Join(dir, eventsName), cut); err != nil {
+		if err := os.Truncate(filepath.Join(dir, EventsFile), cut); err != nil {
 			t.Fatal(err)
 		}
 		again, err := Open(dir, 1<<30, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := sizes(t, dir); got[eventsName] != whole[eventsName] || got[requestsName] != whole[requestsName] || got[responsesName] != whole[responsesName] {
+		if got := sizes(t, dir); got[EventsFile] != whole[EventsFile] || got[requestsName] != whole[requestsName] || got[responsesName] != whole[responsesName] {
 			t.Fatalf("cut at %d: %v is kept, want %v", cut, got, whole)
 		}
 		add(again, Event{Model: "main"}, conversation(7, 500, false), "again")
@@ -204,7 +204,7 @@ func TestPowerLoss(t *testing.T) {
 		func(dir string) error { return os.Truncate(filepath.Join(dir, requestsName), 10) },
 		func(dir string) error { return os.Truncate(filepath.Join(dir, responsesName), 0) },
 		func(dir string) error {
-			f, err := os.OpenFile(filepath.Join(dir, eventsName), os.O_WRONLY|os.O_APPEND, 0)
+			f, err := os.OpenFile(filepath.Join(dir, EventsFile), os.O_WRONLY|os.O_APPEND, 0)
 			if err == nil {
 				_, err = f.Write(make([]byte, 100))
 				_, _ = f.WriteString("\n{\n")
@@ -270,7 +270,7 @@ func TestSecretsAreMasked(t *testing.T) {
 	if !json.Valid([]byte(requests[0])) || requests[1] != "plain ***" {
 		t.Errorf("got %q", requests)
 	}
-	for _, name := range []string{eventsName, requestsName, responsesName, formatName} {
+	for _, name := range []string{EventsFile, requestsName, responsesName, formatName} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)

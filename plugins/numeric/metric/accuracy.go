@@ -71,14 +71,16 @@ func countEqual(a, b *table.Column) int {
 		return manyMatches(a, b, (*table.Column).IntsInto)
 	case isText(a) && isText(b):
 		return equalTexts(a, b)
-	case isText(a) || isText(b):
-		return 0
-	case a.Kind() == table.Mixed || b.Kind() == table.Mixed:
-		return matches(a.Values(), b.Values())
-	case a.Kind() != table.Float64 && b.Kind() != table.Float64:
-		return matches(exactValues(a), exactValues(b))
+	case a.Kind().IsNumber() && b.Kind().IsNumber() && (a.Kind() == table.Float64 || b.Kind() == table.Float64):
+		return manyMatches(a, b, (*table.Column).FloatsInto)
 	}
-	return manyMatches(a, b, (*table.Column).FloatsInto)
+	n := 0
+	for i := range a.Len() {
+		if v := a.Value(i); !v.IsMissing() && v.Exact() == b.Value(i).Exact() {
+			n++
+		}
+	}
+	return n
 }
 
 func equalTexts(a, b *table.Column) int {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os/exec"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -32,6 +33,8 @@ type client struct {
 	// lines are those of the agent. It is closed at their end, after end is set.
 	lines <-chan []byte
 	end   error
+	// framed means that the agent sends headers, and gets them.
+	framed atomic.Bool
 	// spoke means that there was a message; strays counts the other lines, and stray is
 	// the first.
 	spoke  bool

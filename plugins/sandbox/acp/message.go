@@ -8,6 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
+	"strings"
 )
 
 const (
@@ -16,6 +19,8 @@ const (
 	// strayLines is the number of lines before the first message that may be something
 	// else, such as a greeting.
 	strayLines = 100
+	// headerBytes limits the headers of a message.
+	headerBytes = 4096
 )
 
 // The codes of errors, by JSON-RPC and ACP.
@@ -60,7 +65,8 @@ func (c *client) read(out io.Reader) {
 	go func() {
 		defer close(lines)
 		all := bufio.NewScanner(out)
-		all.Buffer(make([]byte, 0, 64<<10), messageBytes)
+		all.Buffer(make([]byte, 0, 64<<10), messageBytes+headerBytes)
+		all.Split(c.split)
 		for all.Scan() {
 			if line := bytes.TrimSpace(all.Bytes()); len(line) > 0 {
 				lines <- bytes.Clone(line)
@@ -68,6 +74,48 @@ func (c *client) read(out io.Reader) {
 		}
 		c.end = all.Err()
 	}()
+}
+
+// headers are those of the Language Server Protocol, the size first.
+var headers = []string{"Content-Length", "Content-Type"}
+
+var errHeaders = fmt.Errorf("a message begins with headers without a valid Content-Length, of at most %d MiB", messageBytes>>20)
+
+// bom is the byte order mark, which some programs on Windows begin with.
+var bom = []byte("\ufeff")
+
+// split splits the agent's output into lines or, where it has the headers of the Language
+// Server Protocol, into messages. An agent that sends such headers reads them, too.
+func (c *client) split(data []byte, atEOF bool) (advance int, token []byte, err error) {
+	begin := len(data) - len(bytes.TrimPrefix(data, bom))
+	advance, token, err = bufio.ScanLines(data[begin:], atEOF)
+	if name, _, _ := bytes.Cut(token, []byte(":")); advance == 0 || !slices.ContainsFunc(headers, func(h string) bool { return strings.EqualFold(h, string(name)) }) {
+		return begin + advance, token, err
+	}
+	size := -1
+	for at := begin; at-begin < headerBytes; at += advance {
+		advance, token, err = bufio.ScanLines(data[at:], atEOF)
+		name, value, _ := strings.Cut(string(token), ":")
+		switch {
+		case advance == 0 || err != nil:
+			return 0, nil, err
+		case len(token) == 0 && size < 0:
+			return at + advance, nil, nil
+		case len(token) == 0 && len(data)-at-advance < size:
+			if atEOF {
+				return len(data), nil, nil
+			}
+			return 0, nil, nil
+		case len(token) == 0:
+			c.framed.Store(true)
+			return at + advance + size, data[at+advance : at+advance+size], nil
+		case strings.EqualFold(name, headers[0]):
+			if size, err = strconv.Atoi(strings.TrimSpace(value)); err != nil || size < 0 || size > messageBytes {
+				return 0, nil, errHeaders
+			}
+		}
+	}
+	return 0, nil, errHeaders
 }
 
 // next returns the agent's next message. Lines that are something else are printed.
@@ -80,7 +128,9 @@ func (c *client) next(ctx context.Context) (m message, err error) {
 			}
 			if err := json.Unmarshal(line, &m); err == nil && m.Version == "2.0" {
 				c.spoke = true
-				c.keep("agent", line)
+				var one bytes.Buffer
+				_ = json.Compact(&one, line) // it is valid
+				c.keep("agent", one.Bytes())
 				return m, nil
 			}
 			c.line("[output] %s", line)
@@ -118,6 +168,10 @@ func (c *client) send(m object) {
 		panic(err) // the client's own types
 	}
 	c.keep("client", line)
+	if c.framed.Load() {
+		_, _ = fmt.Fprintf(c.in, "%s: %d\r\n\r\n%s", headers[0], len(line), line)
+		return
+	}
 	_, _ = c.in.Write(append(line, '\n'))
 }
 

@@ -12,6 +12,12 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/service"
 )
 
+// Port is the port of a proxy on the guest's loopback interface.
+const Port = 3128
+
+// Variables are the environment variables in which programs look for a proxy.
+var Variables = []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"}
+
 // Options configure a Proxy. Zero fields have defaults.
 type Options struct {
 	Allow *Policy

@@ -1,30 +1,37 @@
 package pyenv
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
 )
 
 // Interpreter is a Python of this machine.
 type Interpreter struct {
-	// Path is the program itself, not that of a virtual environment.
+	// Path is the program itself without links, not that of a virtual environment.
 	Path string
 	// Prefix is the folder of its installation, such as /usr.
 	Prefix string
-	// Version is the full version, such as 3.11.2.
+	// Version is the full version, such as 3.11.2, or only 3.11 if no file says more.
 	Version string
 	// Tag identifies the platform of its compiled packages, such as
 	// cpython-311-x86_64-linux-gnu.
 	Tag string
+
+	// stdlib is the path of the standard library below Prefix, such as lib/python3.11.
+	stdlib string
+	// named is Prefix as the environment names it, through a link, or "".
+	named string
 }
 
 // Minor returns the version for which packages are installed, such as 3.11.
@@ -46,7 +53,7 @@ func CheckVersion(version string) error {
 
 // Find finds the Python with a version such as 3.11. For "", it is the system's or, if
 // there is none, the first in PATH. An activated virtual environment makes no
-// difference.
+// difference. It passes over Pythons that a repository may have brought along.
 func Find(ctx context.Context, version string) (Interpreter, error) {
 	name := "python3"
 	if version != "" {
@@ -66,37 +73,133 @@ func Find(ctx context.Context, version string) (Interpreter, error) {
 		if info, err := os.Stat(path); !filepath.IsAbs(path) || err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
 			continue
 		}
-		i, err := probe(ctx, path)
+		i, err := read(path)
+		if err == nil && checkout.Brought(i.Path) {
+			err = fmt.Errorf("%s is in the working folder, whose programs are not run", i.Path)
+		}
+		if err == nil {
+			err = i.closed()
+		}
 		if err == nil && (version == "" || i.Minor() == version) {
-			return i, nil
+			return i, ctx.Err()
 		}
 		last = err
 	}
 	return Interpreter{}, errors.Join(fmt.Errorf("there is no %s on this machine: install it, for example by apt-get install python3, or by uv python install VERSION", name), last)
 }
 
-// probeScript prints the fields of an Interpreter, one per line.
-const probeScript = `import sys, sysconfig
-print(getattr(sys, "_base_executable", "") or sys.executable)
-print(sys.base_prefix)
-print(".".join(map(str, sys.version_info[:3])))
-print(sysconfig.get_config_var("SOABI") or sys.implementation.cache_tag)`
+// The largest files that are read of a Python, in bytes.
+const (
+	maxProgram  = 256 << 20
+	maxSettings = 4 << 20
+)
 
-func probe(ctx context.Context, path string) (Interpreter, error) {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, path, "-I", "-S", "-c", probeScript)
-	out, err := cmd.Output()
-	if err != nil {
-		return Interpreter{}, fmt.Errorf("ask %s for its version: %w", path, err)
-	}
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	if len(lines) != 4 {
-		return Interpreter{}, fmt.Errorf("ask %s for its version: it printed %q", path, out)
-	}
-	real, err := filepath.EvalSymlinks(lines[0])
+// programForm matches the name of a program that has its version in it.
+var programForm = pattern.New(`(python3\.\d+t?)$`)
+
+// read examines the Python at path by its files. It runs nothing: the Python may be a
+// stranger's.
+func read(path string) (Interpreter, error) {
+	real, err := checkout.Follow(path)
 	if err != nil {
 		return Interpreter{}, fmt.Errorf("find the program behind %s: %w", path, err)
 	}
-	return Interpreter{Path: real, Prefix: lines[1], Version: lines[2], Tag: lines[3]}, nil
+	i := Interpreter{Path: real, Prefix: filepath.Dir(filepath.Dir(real))}
+	if i.stdlib, err = i.library(); err == nil {
+		i.Version = strings.TrimSuffix(strings.TrimPrefix(filepath.Base(i.stdlib), "python"), "t")
+		i.Version = cmp.Or(i.inHeader(), i.inProgram(), i.Version)
+		i.Tag, err = i.platform()
+	}
+	if err != nil {
+		return Interpreter{}, fmt.Errorf("%s cannot be used: %w. Use a CPython of the system, pyenv, uv or conda", path, err)
+	}
+	return i, nil
+}
+
+// library returns the path of the standard library below the prefix.
+func (i Interpreter) library() (string, error) {
+	var found []string
+	for _, lib := range []string{"lib", "lib64"} {
+		names := programForm.Regexp().FindStringSubmatch(i.Path)
+		if names == nil {
+			entries, _ := os.ReadDir(filepath.Join(i.Prefix, lib))
+			for _, e := range entries {
+				if programForm.Regexp().FindString(e.Name()) == e.Name() {
+					names = append(names, e.Name())
+				}
+			}
+		}
+		for _, name := range slices.Compact(names) {
+			at := filepath.Join(lib, name)
+			info, err := os.Stat(filepath.Join(i.Prefix, at, "os.py"))
+			if err == nil && info.Mode().IsRegular() && !slices.ContainsFunc(found, func(f string) bool { return filepath.Base(f) == name }) {
+				found = append(found, at)
+			}
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", fmt.Errorf("there is no standard library (lib/pythonX.Y/os.py) in %s", i.Prefix)
+	case 1:
+		return found[0], nil
+	}
+	return "", fmt.Errorf("its name does not say which of %s is its standard library", strings.Join(found, ", "))
+}
+
+// The places of a version: in a header, and as a string of the program.
+var (
+	headerForm  = pattern.New(`(?m)^#define\s+PY_VERSION\s+"(\d+\.\d+\.\d+)`)
+	soabiForm   = pattern.New(`'SOABI': '([^'\s]+)'`)
+	dynloadForm = pattern.New(`^[^.]+\.([^.]+)\.so$`)
+)
+
+// inHeader returns the version that the installation's header names, or "".
+func (i Interpreter) inHeader() string {
+	for _, flags := range []string{"", "m"} { // m until 3.7
+		text, _ := checkout.ReadFile(filepath.Join(i.Prefix, "include", filepath.Base(i.stdlib)+flags, "patchlevel.h"), maxSettings)
+		if m := headerForm.Regexp().FindSubmatch(text); m != nil && bytes.HasPrefix(m[1], []byte(i.Version+".")) {
+			return string(m[1])
+		}
+	}
+	return ""
+}
+
+// inProgram returns the version that is the only one of its minor version among the
+// program's strings, or "". Debian installs no header.
+func (i Interpreter) inProgram() string {
+	text, _ := checkout.ReadFile(i.Path, maxProgram)
+	form := regexp.MustCompile(`\x00(` + regexp.QuoteMeta(i.Version) + `\.\d+)(?:(?:a|b|rc)\d+)?\+?\x00`)
+	version := ""
+	for _, m := range form.FindAllSubmatch(text, -1) {
+		if version != "" && version != string(m[1]) {
+			return ""
+		}
+		version = string(m[1])
+	}
+	return version
+}
+
+// platform returns the tag of compiled packages: from the settings of the build, or from
+// the name of a compiled module of the standard library.
+func (i Interpreter) platform() (string, error) {
+	dir := filepath.Join(i.Prefix, i.stdlib)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range entries { // sorted: those of a debugging build are later
+		if strings.HasPrefix(e.Name(), "_sysconfigdata") && strings.HasSuffix(e.Name(), ".py") {
+			text, _ := checkout.ReadFile(filepath.Join(dir, e.Name()), maxSettings)
+			if m := soabiForm.Regexp().FindSubmatch(text); m != nil {
+				return string(m[1]), nil
+			}
+		}
+	}
+	entries, _ = os.ReadDir(filepath.Join(dir, "lib-dynload"))
+	for _, e := range entries {
+		if m := dynloadForm.Regexp().FindStringSubmatch(e.Name()); m != nil {
+			return m[1], nil
+		}
+	}
+	return "", fmt.Errorf("no file in %s says for which platform it is (_sysconfigdata*.py)", dir)
 }

@@ -34,39 +34,49 @@ func Source(requirements, minor string) string {
 	return fmt.Sprintf("%s, Python %s", digest.Of([]byte(Lines(requirements))), minor)
 }
 
-// pinned matches a line of a lock that names a package.
-var pinned = pattern.New(`(?m)^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;\\]+)`)
+// Pins parses a lock file: mleflow's own, or a uv.lock. Each package has a version and
+// hashes.
+func Pins(name, text string) (list List, err error) {
+	name = filepath.Base(name)
+	if IsUVLock(text) {
+		return parseUVLock(text)
+	}
+	if list, err = Parse(name, text); err == nil {
+		for _, p := range list.Packages {
+			if p.Version() == "" || len(p.Hashes) == 0 {
+				err = errors.Join(err, fmt.Errorf("%s: %s has no version ==… with --hash", name, p.Name))
+			}
+		}
+	}
+	if err != nil {
+		return List{}, fmt.Errorf("%w. Only mleflow writes this file: delete it, and it is written again", err)
+	}
+	return list, nil
+}
 
-// Packages returns the versions in a lock, by package.
-func Packages(lock string) map[string]string {
+// IsUVLock reports whether a lock is a uv.lock.
+func IsUVLock(text string) bool { return uvLockForm.Regexp().MatchString(Lines(text)) }
+
+// uvLockForm matches the beginning of an element of a uv.lock.
+var uvLockForm = pattern.New(`(?m)^\[\[package\]\]$`)
+
+// Versions returns the versions of the packages of a lock, by name.
+func (l List) Versions() map[string]string {
 	all := map[string]string{}
-	for _, m := range pinned.Regexp().FindAllStringSubmatch(lock, -1) {
-		all[m[1]] = m[2]
+	for _, p := range l.Packages {
+		all[p.Name] = p.Version()
 	}
 	return all
 }
 
-// elsewhere matches the lines of a file of requirements that refer to other files and
-// folders, whose content would not be an input.
-var elsewhere = pattern.New(`(?m)^\s*(-r|--requirement|-c|--constraint|-e|--editable|\.{0,2}/\S|file:)|@ *file:`)
-
-// wheels matches options that name folders and pages of packages.
-var wheels = pattern.New(`(?m)^\s*(-f|--find-links)`)
-
-// Check rejects requirements that would put a password into the cache, and those that
-// refer to other files.
-func Check(name, text string) error {
-	if credentials.Regexp().MatchString(text) {
-		return fmt.Errorf("%s holds an address with a user or password, or of a Git repository. Passwords belong into the variable UV_INDEX or a netrc file, which are not stored; repositories have no wheels", name)
-	}
-	if found := elsewhere.Regexp().FindString(text); found != "" {
-		return fmt.Errorf("%s refers to another file or folder (%s…): put all requirements into one file, by names of packages", name, strings.TrimSpace(found))
-	}
-	if found := wheels.Regexp().FindString(text); found != "" {
-		return fmt.Errorf("%s takes packages from a folder or page (%s), which others do not have: name an index, --index-url, or for wheels of this machine only set the variable UV_FIND_LINKS", name, strings.TrimSpace(found))
-	}
-	return nil
+// LockNames returns the names of the lock files for requirements; the first that exists
+// counts. A uv.lock says which versions its owner has tried, so it is never ignored.
+func LockNames(requirements string) []string {
+	return []string{filepath.Join(filepath.Dir(requirements), projectLock), LockName(requirements)}
 }
+
+// LeaveUVLock is the advice for requirements that a uv.lock does not fit.
+const LeaveUVLock = "run uv lock, or move the requirements to a folder without uv.lock"
 
 // LockName returns the name of the lock file for requirements.
 func LockName(requirements string) string {
@@ -76,11 +86,11 @@ func LockName(requirements string) string {
 // CheckName rejects a file of requirements with an unsuitable name.
 func CheckName(name string) error {
 	switch base := filepath.Base(name); {
-	case base == "uv.lock":
-		return errors.New("uv.lock needs its project: write uv export --format requirements-txt -o requirements.txt, and name that file")
+	case base == projectLock:
+		return errors.New("uv.lock is the lock of a pyproject.toml next to it: name that file")
 	case strings.HasSuffix(base, ".yml"), strings.HasSuffix(base, ".yaml"):
 		return fmt.Errorf("%s is a file of conda, which installs from elsewhere: list the packages in a requirements.txt", base)
-	case !strings.HasSuffix(base, ".txt") && !strings.HasSuffix(base, ".in") && base != "pyproject.toml":
+	case !strings.HasSuffix(base, ".txt") && !strings.HasSuffix(base, ".in") && base != projectFile:
 		return fmt.Errorf("%s is neither a requirements.txt nor a pyproject.toml", base)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
 // Place lays out a stored environment below dir, for programs that see the machine's
@@ -48,6 +49,22 @@ func link(ctx context.Context, venv, packages string) error {
 	}
 	at := filepath.Join(venv, place)
 	return errors.Join(os.Remove(at), os.Symlink(filepath.Join(packages, "site-packages"), at))
+}
+
+// Mounts are the files outside of a placed environment that it needs, at their paths on
+// this machine.
+func Mounts(venv string) []executor.Mount {
+	var list []executor.Mount
+	found, _ := filepath.Glob(filepath.Join(venv, "lib", "python*", "site-packages"))
+	for _, at := range found {
+		if packages, err := filepath.EvalSymlinks(at); err == nil {
+			list = append(list, executor.Mount{Host: packages, Guest: packages, ReadOnly: true})
+		}
+	}
+	if i, err := read(filepath.Join(venv, "bin", "python3")); err == nil {
+		list = append(list, i.mounts()...)
+	}
+	return list
 }
 
 // Activate returns the variables of a program for which a virtual environment is

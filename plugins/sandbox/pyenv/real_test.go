@@ -22,7 +22,7 @@ func realUV(t *testing.T, dir string) (*Tool, Interpreter) {
 	if err != nil {
 		t.Skip("SKIPPED: ", err)
 	}
-	uv, err := Open(t.Context(), Options{Dir: dir, Python: i, Say: func(line string) { t.Log(line) }})
+	uv, err := Open(t.Context(), Options{Dir: dir, Work: t.TempDir(), Python: i, Say: func(line string) { t.Log(line) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,15 +50,15 @@ func contents(t *testing.T, dir string) map[string]string {
 // TestSameTwice builds one lock in two folders, at two times, with the real uv.
 func TestSameTwice(t *testing.T) {
 	uv, i := realUV(t, t.TempDir())
-	work := t.TempDir()
 	wanted := os.Getenv("MLEFLOW_TEST_PACKAGES")
 	if wanted == "" {
 		wanted = "six"
 	}
-	if err := os.WriteFile(filepath.Join(work, "requirements.txt"), []byte(strings.ReplaceAll(wanted, " ", "\n")), 0o600); err != nil {
+	asked, err := Parse("requirements.txt", strings.ReplaceAll(wanted, " ", "\n"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	lock, err := uv.Lock(t.Context(), work, "requirements.txt")
+	lock, err := uv.Lock(t.Context(), asked, nil)
 	if err != nil {
 		if os.Getenv("CI") == "true" {
 			t.Fatal(err)
@@ -71,8 +71,11 @@ func TestSameTwice(t *testing.T) {
 		if err := os.MkdirAll(at, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		other := &Tool{path: uv.path, o: Options{Dir: t.TempDir(), Python: i, Say: uv.o.Say}}
-		if err := other.Install(t.Context(), at, filepath.Join(at, "environment"), lock); err != nil {
+		other := &Tool{path: uv.path, o: Options{Dir: t.TempDir(), Work: at, Python: i, Say: uv.o.Say}, indexes: uv.indexes}
+		if err := other.Verify(t.Context(), asked, lock); err != nil {
+			t.Fatal(err)
+		}
+		if err := other.Install(t.Context(), filepath.Join(at, "environment"), lock); err != nil {
 			t.Fatal(err)
 		}
 		built = append(built, contents(t, filepath.Join(at, "environment")))

@@ -1,6 +1,7 @@
 package pyenv
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
 )
 
@@ -72,30 +74,121 @@ func (h Host) Text() string {
 var editable = pattern.New(`"editable"\s*:\s*true`)
 
 // Inspect examines a virtual environment of this machine, created by venv, virtualenv,
-// uv or conda.
-func Inspect(ctx context.Context, dir string) (Host, error) {
+// uv or conda, by its files: it may be a stranger's, so nothing of it is run. It rejects
+// one that is or contains a private folder.
+func Inspect(dir string, private ...string) (Host, error) {
 	h := Host{Dir: dir, Packages: map[string]string{}}
 	python := filepath.Join(dir, "bin", "python3")
 	if _, err := os.Stat(python); err != nil {
 		return h, fmt.Errorf("%s is no virtual environment, since it has no bin/python3: make one by python3 -m venv %s", dir, dir)
 	}
-	var err error
-	if h.Interpreter, err = probe(ctx, python); err != nil {
-		return h, err
+	if err := closed(dir, private); err != nil {
+		return h, fmt.Errorf("the environment is %w. Make one in a folder of its own, by python3 -m venv .venv", err)
 	}
-	infos, err := filepath.Glob(filepath.Join(dir, "lib", "python"+h.Minor(), "site-packages", "*.dist-info"))
+	var err error
+	if h.Interpreter, err = interpreterOf(dir, python); err == nil {
+		err = h.closed(private...)
+	}
 	if err != nil {
 		return h, err
 	}
-	for _, info := range infos {
-		name, version, _ := strings.Cut(strings.TrimSuffix(filepath.Base(info), ".dist-info"), "-")
-		h.Packages[strings.ToLower(name)] = version
-		from, err := os.ReadFile(filepath.Join(info, "direct_url.json"))
-		if err == nil && editable.Regexp().Match(from) {
-			return h, fmt.Errorf("%s has %s installed from its sources (pip install -e), which change while its version, by which results are known, stays: install it with pip install, without -e", dir, name)
+	return h, h.list(filepath.Join(dir, "lib", filepath.Base(h.stdlib), "site-packages"))
+}
+
+// interpreterOf returns the Python of an environment. The settings of the environment
+// name its folder, which the environment may have a copy of the program of.
+func interpreterOf(dir, python string) (Interpreter, error) {
+	set := settings(dir)
+	real, err := checkout.Follow(python)
+	if err != nil {
+		return Interpreter{}, err
+	}
+	whole, err := checkout.Follow(dir)
+	if err != nil {
+		return Interpreter{}, err
+	}
+	version := strings.SplitN(cmp.Or(set["version"], set["version_info"]), ".", 4)
+	if set["home"] != "" && checkout.Below(real, whole) {
+		real = filepath.Join(set["home"], "python3")
+		if len(version) > 1 {
+			real = filepath.Join(set["home"], "python"+version[0]+"."+version[1])
 		}
 	}
-	return h, nil
+	i, err := read(real)
+	if err != nil {
+		return i, err
+	}
+	if is := strings.Join(version[:min(3, len(version))], "."); i.Version == i.Minor() && strings.HasPrefix(is, i.Version+".") {
+		i.Version = is
+	}
+	if named := filepath.Dir(set["home"]); filepath.IsAbs(named) && named != i.Prefix {
+		if at, err := checkout.Follow(named); err == nil && at == i.Prefix {
+			i.named = named
+		}
+	}
+	return i, nil
+}
+
+// settings returns those of an environment's pyvenv.cfg. One of conda has none.
+func settings(dir string) map[string]string {
+	set := map[string]string{}
+	text, _ := checkout.ReadFile(filepath.Join(dir, "pyvenv.cfg"), maxText)
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(line, "="); ok {
+			set[strings.ToLower(strings.TrimSpace(name))] = strings.TrimSpace(value)
+		}
+	}
+	return set
+}
+
+// list notes the packages in a folder. It rejects those that are links to their sources.
+func (h Host) list(site string) error {
+	entries, err := os.ReadDir(site)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		at := filepath.Join(site, e.Name())
+		linked := false
+		name, ending := strings.TrimSuffix(e.Name(), filepath.Ext(e.Name())), filepath.Ext(e.Name())
+		switch ending {
+		case ".dist-info":
+			var version string
+			name, version, _ = strings.Cut(name, "-")
+			h.Packages[strings.ToLower(name)] = version
+			from, _ := checkout.ReadFile(filepath.Join(at, "direct_url.json"), maxText)
+			linked = editable.Regexp().Match(from)
+		case ".egg-link":
+			linked = true
+		case ".pth":
+			linked = h.leavesBy(at)
+		}
+		if linked {
+			return fmt.Errorf("%s has %s installed from its sources (pip install -e), which change while its version, by which results are known, stays: install it with pip install, without -e", h.Dir, name)
+		}
+	}
+	return nil
+}
+
+// leavesBy reports whether a file of paths leads to a folder that belongs neither to the
+// environment nor to an installation.
+func (h Host) leavesBy(file string) bool {
+	text, _ := checkout.ReadFile(file, maxText)
+	for line := range strings.Lines(string(text)) {
+		path := strings.TrimSpace(line)
+		if path == "" || strings.HasPrefix(path, "#") || strings.HasPrefix(path, "import ") || strings.HasPrefix(path, "import\t") {
+			continue
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(file), path)
+		}
+		real, err := filepath.EvalSymlinks(path)
+		whole, _ := filepath.EvalSymlinks(h.Dir)
+		if err == nil && checkout.Holding(real, []string{whole, h.Prefix, "/usr"}) == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // Venv creates a virtual environment in dir: the interpreter, the programs of the

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mleflow/mleflow/cache/leaf/crash"
 )
 
 // Limits limit the resources that a client can use on a server.
@@ -138,7 +140,7 @@ func (c *crew) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.busy++
 	c.mu.Unlock()
 	defer c.leave()
-	c.handler.ServeHTTP(w, r)
+	crash.Handler(c.handler).ServeHTTP(w, r)
 }
 
 func (c *crew) leave() {

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/crash"
 	"github.com/mleflow/mleflow/plugins/sandbox/service"
 )
 
@@ -249,11 +250,7 @@ func (s *Server) judge(r *http.Request, call *Call) (Verdict, error) {
 // check runs the check and turns a panic into an error, because the author of the file
 // may try to cause one.
 func (s *Server) check(ctx context.Context, path string) (v Verdict, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("check panics: %v", p)
-		}
-	}()
+	defer crash.Catch(&err)
 	return s.opts.Check(ctx, path)
 }
 

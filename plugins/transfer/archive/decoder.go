@@ -59,6 +59,12 @@ func openZstd(packed io.Reader) (io.Reader, func(), error) {
 	}, nil
 }
 
+// ReadZstd decompresses the body of a message of HTTP, which has a window of at
+// most 8 MiB (RFC 9659).
+func ReadZstd(packed io.Reader) (io.Reader, error) {
+	return zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20), zstd.WithDecoderLowmem(true))
+}
+
 // bzip2Unit divides all block sizes of bzip2.
 const bzip2Unit = 100_000
 

@@ -2,10 +2,12 @@ package checkpoint
 
 import (
 	"io/fs"
+	"maps"
 	"sync"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
 )
 
 // Memo remembers the content of files that have been read, so that a file that has not
@@ -69,6 +71,16 @@ func (m *Memo) Read(path string, ref cache.Ref, before, after fs.FileInfo, began
 		m.files[path] = known{was, ref}
 	}
 	return same
+}
+
+// Forget forgets content that is gone.
+func (m *Memo) Forget(gone map[digest.ContentID]bool) {
+	if len(gone) == 0 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.DeleteFunc(m.files, func(_ string, k known) bool { return gone[k.ref.ID] })
 }
 
 // Counts returns the number and size of the files read so far.

@@ -8,8 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 )
@@ -51,6 +53,15 @@ func (g *Growing) piece(ctx context.Context, store cache.Store, path string, fro
 		g.full[path] = append(g.full[path], ref)
 	}
 	return ref, err
+}
+
+// Forget forgets pieces that are gone.
+func (g *Growing) Forget(gone map[digest.ContentID]bool) {
+	for path, full := range g.full {
+		if n := slices.IndexFunc(full, func(ref cache.Ref) bool { return gone[ref.ID] }); n >= 0 {
+			g.full[path] = full[:n]
+		}
+	}
 }
 
 // AddFile is Add for a file of mleflow's own. One that does not exist is left out.

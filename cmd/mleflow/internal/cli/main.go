@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mleflow/mleflow/cache/leaf/crash"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/garbage"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/host/machine"
@@ -19,7 +20,7 @@ import (
 func Main(args []string) int {
 	if len(args) > 0 && hidden[args[0]] != nil {
 		garbage.Usual() // it may run for long, and limit its memory itself
-		return hidden[args[0]](args[1:])
+		return internal(args)
 	}
 	a := app.NewApp(&app.Terminal{Stdin: os.Stdin, Stdout: view.NewOutput(os.Stdout), Stderr: os.Stderr, Environ: os.Environ()})
 	if dir := machine.TempDir(os.TempDir()); dir != "" && dir != os.TempDir() {
@@ -28,6 +29,18 @@ func Main(args []string) int {
 	ctx, end := app.Interruptible(context.Background(), a.Terminal)
 	defer end()
 	return main(ctx, a, args)
+}
+
+// internal runs a command that mleflow starts itself with.
+func internal(args []string) (status int) {
+	defer func() {
+		if v := recover(); v != nil {
+			bug := crash.New(v)
+			fmt.Fprintf(os.Stderr, "%v\n%s", bug, bug.Stack)
+			status = app.ExitFailed
+		}
+	}()
+	return hidden[args[0]](args[1:])
 }
 
 func main(ctx context.Context, a *app.App, args []string) int {
@@ -39,7 +52,7 @@ func main(ctx context.Context, a *app.App, args []string) int {
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
-	err := root.ExecuteContext(ctx)
+	err := crash.Do(func() error { return root.ExecuteContext(ctx) })
 	if err != nil && !a.Started {
 		err = app.Wrong(err)
 	}

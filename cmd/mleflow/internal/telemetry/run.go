@@ -229,6 +229,11 @@ func (r *Run) try(s *instance, e event.StepFinished, rec *cache.Record) trace.Sp
 		if u := export.Measured(stats.Models); u != nil {
 			x.attrs = append(x.attrs, attribute.Int64("mleflow.requests", int64(*u.Requests)), attribute.Int64("mleflow.input_tokens", int64(*u.InputTokens)),
 				attribute.Int64("mleflow.output_tokens", int64(*u.OutputTokens)), attribute.Float64("mleflow.cost_usd", *u.CostUSD))
+			for name, usd := range map[string]*float64{"mleflow.estimated_cost_usd": u.EstimatedUSD, "mleflow.list_cost_usd": u.ListUSD} {
+				if usd != nil {
+					x.attrs = append(x.attrs, attribute.Float64(name, *usd))
+				}
+			}
 		}
 	}
 	r.to.put(x)

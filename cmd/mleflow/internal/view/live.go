@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
 
+	"github.com/mleflow/mleflow/cache/leaf/crash"
 	"github.com/mleflow/mleflow/engine/event"
 )
 
@@ -30,14 +31,18 @@ type Live struct {
 	told     int
 	style    Style
 
+	// plain continues after the live view panicked.
+	plain *Plain
+
 	terminal *os.File
+	size     func() (width, height int, err error)
 	over     chan struct{}
 	done     chan struct{}
 }
 
 // NewLive starts a live view on a terminal, of a state that has no event yet.
 func NewLive(s *State, terminal *os.File, style Style) *Live {
-	l := &Live{state: s, style: style, terminal: terminal, over: make(chan struct{}), done: make(chan struct{})}
+	l := &Live{state: s, style: style, terminal: terminal, size: func() (int, int, error) { return term.GetSize(int(terminal.Fd())) }, over: make(chan struct{}), done: make(chan struct{})}
 	go l.run()
 	return l
 }
@@ -47,6 +52,10 @@ func NewLive(s *State, terminal *os.File, style Style) *Live {
 func (l *Live) Emit(e event.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.plain != nil {
+		l.plain.Emit(e)
+		return
+	}
 	l.state.Apply(e)
 }
 
@@ -109,9 +118,23 @@ func (l *Live) folded(i, most int, line string) []string {
 	return nil
 }
 
-// run draws frames until the view is closed. Errors of the terminal do not stop a run.
+// run draws frames until the view is closed. Neither errors of the terminal nor those of
+// the view stop a run: after a panic, the plain view continues.
 func (l *Live) run() {
 	defer close(l.done)
+	err := crash.Do(func() error { l.draw(); return nil })
+	if err == nil {
+		return
+	}
+	l.mu.Lock()
+	l.plain = NewPlainOf(l.state, l.terminal, l.style, false)
+	_, _ = l.terminal.WriteString(ansi.ShowCursor + "\r\n" + l.style.Warn("Warning:") + " the live view ended, and lines follow: " + err.Error() + "\r\n")
+	l.mu.Unlock()
+	<-l.over
+}
+
+// draw draws frames until the view is closed.
+func (l *Live) draw() {
 	tick := time.NewTicker(frameInterval)
 	defer tick.Stop()
 	p := painter{}
@@ -130,7 +153,7 @@ func (l *Live) run() {
 
 // frame returns the lines for the terminal at its present size.
 func (l *Live) frame(now time.Time) (width int, notices []string, text string) {
-	width, height, err := term.GetSize(int(l.terminal.Fd()))
+	width, height, err := l.size()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil || width == 0 {

@@ -203,7 +203,7 @@ func (o outcomeOutputs) attemptReason() string {
 	case "out_of_memory":
 		return "used " + Bytes(o.stats.PeakMemoryBytes)
 	case "out_of_disk":
-		return "stored more than its disk limit"
+		return "stored more than its disk limit, or filled the disk"
 	case "out_of_budget":
 		var limits []string
 		for _, name := range slices.Sorted(maps.Keys(o.stats.Models)) {

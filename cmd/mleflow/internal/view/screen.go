@@ -131,6 +131,7 @@ func middle(address string, width int) string {
 	if n <= width {
 		return address
 	}
+	width = max(width, 1)
 	head := (width - 1) / 3
 	return ansi.Truncate(address, head, "") + "…" + ansi.TruncateLeft(address, n-(width-1-head), "")
 }

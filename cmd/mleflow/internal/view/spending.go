@@ -16,6 +16,10 @@ func spending(w io.Writer, p *plan.Plan, style Style) {
 	unlimited, besides := "", ""
 	for _, s := range all {
 		fmt.Fprintf(w, "%s %s (%s: %s) for %s, %s.\n", style.Bold("Model:"), OneLine(s.Model), OneLine(s.Provider), OneLine(strings.Join(s.Models, ", ")), Plural(s.Steps, "step"), spendingLimits(s))
+		if len(s.OwnPrices) > 0 && !s.Replayed {
+			fmt.Fprintf(w, "%s the budget of the model %s counts with your own prices (%s), so its attempts are a class of their own, beside those at the prices of mleflow's list.\n",
+				style.Warn("Prices:"), OneLine(s.Model), OneLine(strings.Join(s.OwnPrices, ", ")))
+		}
 		if len(s.Tools) > 0 && !s.Replayed {
 			fmt.Fprintf(w, "%s the model %s may use %s of its provider.\n", style.Warn("Tools:"), OneLine(s.Model), OneLine(strings.Join(s.Tools, ", ")))
 		}

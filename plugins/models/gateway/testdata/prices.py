@@ -31,6 +31,7 @@ TOOLS = {
     "anthropic": {"web_search": "10", "web_fetch": "0"},
     "gemini": {},
 }
+SERVICES = ["flex", "priority", "ultrafast"]
 PAGES = {
     "openai": "https://platform.openai.com/docs/pricing",
     "anthropic": "https://platform.claude.com/docs/en/about-claude/pricing",
@@ -60,11 +61,19 @@ def rates(model, suffix=""):
     return found
 
 
-def price(model):
-    out = rates(model)
-    tiers = {int(k) for f in model for k in re.findall(r"^input_cost_per_token_above_(\d+)k_tokens$", f)}
+def tiered(model, service=""):
+    out = rates(model, service)
+    tiers = {int(k) for f in model for k in re.findall(rf"^input_cost_per_token_above_(\d+)k_tokens{service}$", f)}
     if tiers:
-        out["tiers"] = [{"above": k * 1000, **rates(model, f"_above_{k}k_tokens")} for k in sorted(tiers)]
+        out["tiers"] = [{"above": k * 1000, **rates(model, f"_above_{k}k_tokens{service}")} for k in sorted(tiers)]
+    return out
+
+
+def price(model):
+    out = tiered(model)
+    services = {s: tiered(model, "_" + s) for s in SERVICES if "input_cost_per_token_" + s in model}
+    if services:
+        out["services"] = services
     if model.get("max_output_tokens") and model["mode"] != "embedding":
         out["max_output"] = model["max_output_tokens"]
     if model.get("max_input_tokens"):

@@ -247,7 +247,12 @@ func metrics(t *transcript.Turn) *Metrics {
 		m.PromptTokens, m.CompletionTokens, m.CachedTokens = u.Input, u.Output, u.CacheRead
 		m.Extra = map[string]any{"reasoning_tokens": u.Reasoning, "cache_write_tokens": u.CacheWrite}
 	}
-	if !t.Reported {
+	switch {
+	case t.Estimated && t.Usage != nil:
+		m.Extra["cost_is_estimate"] = true
+	case t.Estimated: // older transcripts say no usage
+		m.Extra = map[string]any{"cost_is_estimate": true}
+	case !t.Reported:
 		m.Extra = map[string]any{"cost_is_reservation": true}
 	}
 	return m

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/plugins/transfer/archive"
 	"github.com/opencontainers/go-digest"
@@ -108,7 +109,7 @@ func (r Ref) Resolve() (digest.Digest, error) {
 	case LocalRef:
 		return "", fmt.Errorf("%w: write %s%s@sha256:…", ErrUnpinned, LocalPrefix, r.Name)
 	case LayoutRef:
-		index, err = os.ReadFile(filepath.Join(r.Name, ocispec.ImageIndexFile))
+		index, err = checkout.ReadFile(filepath.Join(r.Name, ocispec.ImageIndexFile), maxIndexBytes)
 	case ArchiveRef:
 		index, err = archiveIndex(r.Name)
 	}
@@ -120,7 +121,7 @@ func (r Ref) Resolve() (digest.Digest, error) {
 
 // archiveIndex reads index.json from an archive and skips the rest.
 func archiveIndex(name string) ([]byte, error) {
-	f, err := os.Open(name)
+	f, err := checkout.Open(name)
 	if err != nil {
 		return nil, err
 	}

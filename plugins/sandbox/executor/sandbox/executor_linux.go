@@ -289,6 +289,7 @@ func (r *run) startInit(p *plan, logs io.Writer) error {
 		}
 		cmd.ExtraFiles = append(cmd.ExtraFiles, kept...)
 	}
+	r.users.admit(append(p.sources(), string(p.Base), r.e.opts.Self))
 	cmd.SysProcAttr = r.attributes(p)
 	cmd.WaitDelay = outputDelay
 	cmd.Stdin = r.spec.Stdin

@@ -9,6 +9,8 @@ import (
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
@@ -88,9 +90,18 @@ func visible(path string) bool {
 
 func inside(path, dir string) bool { return strings.HasPrefix(path, dir+"/") }
 
-// private returns this user's folders that no guest may see, wherever they are, and
-// this program, which contains the thresholds of competitions.
-func (e *Executor) private() (list []string) {
+// private returns the folders that no guest without an image may see, and this program,
+// which contains the thresholds of competitions.
+func (e *Executor) private() []string {
+	list := e.folders()
+	if self, err := os.Executable(); err == nil {
+		list = append(list, self)
+	}
+	return list
+}
+
+// folders returns this user's folders that no guest may see, wherever they are.
+func (e *Executor) folders() (list []string) {
 	for _, dir := range append([]string{os.Getenv("HOME"), os.TempDir(), filepath.Dir(e.opts.Dir)}, e.opts.Private...) {
 		if filepath.IsAbs(dir) && filepath.Clean(dir) != "/" {
 			list = append(list, filepath.Clean(dir))
@@ -99,10 +110,21 @@ func (e *Executor) private() (list []string) {
 	if dir, err := os.Getwd(); err == nil && dir != "/" {
 		list = append(list, dir)
 	}
-	if self, err := os.Executable(); err == nil {
-		list = append(list, self)
-	}
 	return list
+}
+
+// revealed refuses mounts that would show a private folder to the guest, whoever named
+// them: it is mounted, or is in what is mounted.
+func (e *Executor) revealed(mounts []mountPlan) error {
+	for _, dir := range e.folders() {
+		dir := nolink.Folder(dir)
+		for _, m := range mounts {
+			if checkout.Below(dir, nolink.Folder(string(m.Host))) {
+				return fmt.Errorf("run command: mount %s at %s: the guest must not see %s, which is in it", m.Host, m.Guest, dir)
+			}
+		}
+	}
+	return nil
 }
 
 // accounts returns the files that name the guest's user.

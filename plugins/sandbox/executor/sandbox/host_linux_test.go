@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,6 +68,25 @@ func TestHostFiles(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "runs", "*")); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// TestRevealed: a mount that contains a private folder is refused, whoever named it.
+func TestRevealed(t *testing.T) {
+	needNamespaces(t)
+	home, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
+	t.Setenv("HOME", filepath.Join(home, "me"))
+	if err := errors.Join(os.Mkdir(filepath.Join(home, "me"), 0o755), os.Symlink(home, link)); err != nil {
+		t.Fatal(err)
+	}
+	e := sandbox.New(sandbox.Options{Dir: t.TempDir()})
+	for _, host := range []string{home, filepath.Join(home, "me"), link, "/"} {
+		_, err := e.Run(t.Context(), executor.Spec{
+			ID: t.Name(), Image: e.Runtime().HostImage, Dir: "/", Command: []string{"true"}, Mounts: []executor.Mount{{Host: host, Guest: "/opt/x", ReadOnly: true}},
+		}, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), "must not see") {
+			t.Errorf("%s: %v", host, err)
+		}
 	}
 }
 

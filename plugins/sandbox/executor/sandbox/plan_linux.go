@@ -151,3 +151,15 @@ type report struct {
 	// Cancelled means that the owner asked for the end.
 	Cancelled bool `json:"cancelled,omitempty"`
 }
+
+// sources lists the files and folders of the host that the first process mounts.
+func (p *plan) sources() []string {
+	list := []string{string(p.Root)}
+	for _, m := range p.Mounts {
+		list = append(list, string(m.Host))
+	}
+	for _, d := range p.Devices {
+		list = append(list, string(d.Host))
+	}
+	return list
+}

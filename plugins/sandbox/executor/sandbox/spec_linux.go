@@ -85,6 +85,9 @@ func (e *Executor) plan(spec executor.Spec, user ids, img *unpacked, base string
 	}
 	p.Devices, p.Links = append(p.Devices, equipped.nodes...), equipped.links
 	p.files(spec)
+	if err := e.revealed(append(slices.Clone(p.Mounts), equipped.mounts...)); err != nil {
+		return nil, err
+	}
 	if img.host {
 		p.onHost(e.private())
 	}

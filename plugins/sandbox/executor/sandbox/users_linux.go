@@ -28,6 +28,40 @@ type users struct {
 	// firstHost are those of the first process.
 	guest, guestHost ids
 	first, firstHost ids
+	// doorkeepers own closed folders above what the first process opens. Its permission
+	// to enter any folder is good only for those whose owners its namespace knows. No
+	// process has these ids.
+	doorkeepers []ids
+}
+
+// doorkeeperID is the first id, inside, of doorkeepers.
+const doorkeeperID = 0x7000_0000
+
+// admit adds the owners of the closed folders above the paths, for root, which enters
+// them outside.
+func (u *users) admit(paths []string) {
+	if u.first == u.guest {
+		return
+	}
+	has := func(list []idRange, id int) bool {
+		return slices.ContainsFunc(list, func(r idRange) bool { return id >= r.first && id-r.first < r.size })
+	}
+	uids, gids := mapped("/proc/self/uid_map"), mapped("/proc/self/gid_map")
+	for _, path := range paths {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			path = real
+		}
+		for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+			var st unix.Stat_t
+			if unix.Stat(dir, &st) != nil || st.Mode&0o001 != 0 {
+				continue
+			}
+			owner := ids{int(st.Uid), int(st.Gid)}
+			if owner.UID != u.firstHost.UID && has(uids, owner.UID) && has(gids, owner.GID) && !slices.Contains(u.doorkeepers, owner) {
+				u.doorkeepers = append(u.doorkeepers, owner)
+			}
+		}
+	}
 }
 
 // hostIDs are the host's ids that root gives to guests. They are above those that
@@ -126,6 +160,18 @@ func (u users) mapInto(a *syscall.SysProcAttr) {
 		a.GidMappings = append(a.GidMappings, syscall.SysProcIDMap{ContainerID: u.guest.GID, HostID: u.guestHost.GID, Size: 1})
 		a.GidMappingsEnableSetgroups = true
 	}
+	for i, d := range u.doorkeepers {
+		a.UidMappings = also(a.UidMappings, doorkeeperID+i, d.UID)
+		a.GidMappings = also(a.GidMappings, doorkeeperID+i, d.GID)
+	}
+}
+
+// also maps an id, unless it is mapped already.
+func also(list []syscall.SysProcIDMap, inside, host int) []syscall.SysProcIDMap {
+	if slices.ContainsFunc(list, func(m syscall.SysProcIDMap) bool { return m.HostID == host }) {
+		return list
+	}
+	return append(list, syscall.SysProcIDMap{ContainerID: inside, HostID: host, Size: 1})
 }
 
 // give makes the guest the owner of the files that it may write to, if it is not the

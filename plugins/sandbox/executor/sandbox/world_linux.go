@@ -73,19 +73,12 @@ func (w *world) make() error {
 // openSources opens the sources of mounts on the host.
 func (w *world) openSources() error {
 	w.sources = map[hostText]*os.File{}
-	names := []hostText{w.plan.Root}
-	for _, m := range w.plan.Mounts {
-		names = append(names, m.Host)
-	}
-	for _, d := range w.plan.Devices {
-		names = append(names, d.Host)
-	}
-	for _, name := range names {
-		fd, err := unix.Open(string(name), unix.O_PATH|unix.O_CLOEXEC, 0)
+	for _, name := range w.plan.sources() {
+		fd, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0)
 		if err != nil {
-			return &os.PathError{Op: "open", Path: string(name), Err: err}
+			return &os.PathError{Op: "open", Path: name, Err: err}
 		}
-		w.sources[name] = os.NewFile(uintptr(fd), string(name))
+		w.sources[hostText(name)] = os.NewFile(uintptr(fd), name)
 	}
 	return nil
 }

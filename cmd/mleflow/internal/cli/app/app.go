@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mleflow/mleflow/cache/leaf/crash"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -72,6 +73,9 @@ func (a *App) Report(err error) {
 		a.ShowDiagnostics(diags.List, diags.files)
 	default:
 		fmt.Fprintf(a.Stderr, "%s %s\n", a.ErrStyle().Bad("Error:"), view.Text(err.Error()))
+		if bug := (*crash.Error)(nil); a.Verbose && errors.As(err, &bug) {
+			fmt.Fprint(a.Stderr, bug.Stack)
+		}
 		if !a.Started {
 			fmt.Fprintln(a.Stderr, "Run mleflow help for the commands and flags.")
 		}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cache/leaf/crash"
 	"github.com/mleflow/mleflow/cache/remote"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/host/fleet"
 	"github.com/mleflow/mleflow/engine"
@@ -103,6 +104,7 @@ func (s *Store) OpenCache() (*disk.Cache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w; choose another folder with --cache-dir or MLEFLOW_CACHE_DIR", err)
 	}
+	crash.ReportIn(folder)
 	return store, nil
 }
 

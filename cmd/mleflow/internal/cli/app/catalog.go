@@ -55,12 +55,21 @@ func Shown(err error) error {
 	return err
 }
 
-// UsePipeline notes the competitions that a pipeline names. A file that cannot
+// UsePipeline notes a pipeline's folder and the competitions that it names. A file that cannot
 // be read is told of when it is loaded.
 func (l *Library) UsePipeline(path string) {
-	if src, err := os.ReadFile(path); err == nil {
+	l.folder = filepath.Dir(path)
+	if src, err := config.ReadSource(path); err == nil {
 		l.name(config.CompetitionFolders(path, src, nil, pipelines.Shipped))
 	}
+}
+
+// pipelineFolder lists the absolute path of the pipeline's folder, if there is one.
+func (l *Library) pipelineFolder() (list []string) {
+	if dir, err := filepath.Abs(l.folder); err == nil && l.folder != "" {
+		list = append(list, dir)
+	}
+	return list
 }
 
 // UseRun notes the competitions that the pipeline of a past run names, as far

@@ -59,15 +59,18 @@ func (a *App) Concretes() (*Parts, error) {
 		return nil, err
 	}
 	containers := containerd.New(containerd.Options{Self: self})
-	sandboxes := sandbox.New(sandbox.Options{Self: self, Dir: filepath.Join(folder, "sandbox")})
-	runtimes, err := a.runtimes(process.Runtime(self), sandboxes.Runtime(), containers.Runtime())
+	isolated, err := a.sandboxed(self)
+	if err != nil {
+		return nil, err
+	}
+	runtimes, err := a.runtimes(process.Runtime(self), isolated, containers.Runtime())
 	if err != nil {
 		return nil, err
 	}
 	return &Parts{
 		Kinds: step.NewRegistry(all.Kinds(all.Deps{
 			Catalog:   catalog,
-			Judge:     NewJudge(process.New(self), self),
+			Judge:     NewJudge(executor.Enclosed{Sandbox: isolated, Otherwise: process.New(self)}, self),
 			Sources:   source.NewRegistry(sources...),
 			Adopt:     adopt,
 			Mirror:    a.mirror(),
@@ -77,6 +80,7 @@ func (a *App) Concretes() (*Parts, error) {
 			Fork:      a.Fork,
 			Forbidden: forbidden,
 			Leavable:  &a.Interrupts.attempts,
+			Free:      sched.FreeDisk,
 			Builds:    containers.Machine(),
 			Private:   []string{folder},
 			Commands:  process.New(self),
@@ -86,14 +90,29 @@ func (a *App) Concretes() (*Parts, error) {
 	}, nil
 }
 
-// runtimes lists what runs agents. Whether one can be used here is found out
-// once, when it is first asked.
+// sandboxed returns the runtime "sandbox", with self as its program. Whether it can be
+// used here is found out once, when it is first asked.
+func (a *App) sandboxed(self string) (rt executor.Runtime, err error) {
+	folder, err := a.CacheFolder()
+	if err != nil {
+		return rt, err
+	}
+	m, err := a.Machine()
+	if err != nil {
+		return rt, err
+	}
+	rt = sandbox.New(sandbox.Options{Self: self, Dir: filepath.Join(folder, "sandbox"), Private: a.pipelineFolder()}).Runtime()
+	rt.Available = sync.OnceValue(m.SandboxHere)
+	return rt, nil
+}
+
+// runtimes lists what runs agents.
 func (a *App) runtimes(process, sandbox, container executor.Runtime) (*executor.Registry, error) {
 	m, err := a.Machine()
 	if err != nil {
 		return nil, err
 	}
-	sandbox.Available, container.Available = sync.OnceValue(m.SandboxHere), sync.OnceValue(m.ContainerdHere)
+	container.Available = sync.OnceValue(m.ContainerdHere)
 	list := executor.NewRegistry(process, sandbox, container)
 	if name := a.Env(agentrun.AutoVariable); name != "" {
 		if _, err := list.Get(name); err != nil {
@@ -104,23 +123,28 @@ func (a *App) runtimes(process, sandbox, container executor.Runtime) (*executor.
 }
 
 // Programs runs metrics that are programs, outside pipelines.
-func Programs() *process.Executor {
+func (a *App) Programs() executor.Executor {
 	self, err := os.Executable()
 	if err != nil {
 		self = "" // the running program, as Linux names it
 	}
-	return process.New(self)
+	isolated, _ := a.sandboxed(self) // without a folder for it there is none
+	return executor.Enclosed{Sandbox: isolated, Otherwise: process.New(self)}
 }
 
 // Packages places the environment of a metric that is a program, outside pipelines. It
 // says on standard error what it does.
 func (a *App) Packages(ctx context.Context, r pyenv.Requirements, dir string) (venv string, release func() error, err error) {
+	isolated, err := a.sandboxed("")
+	if err != nil {
+		return "", nil, err
+	}
 	store, err := a.OpenCache()
 	if err != nil {
 		return "", nil, err
 	}
 	b := python.Builder{
-		Store: store, WorkDir: dir, Offline: a.Network.Offline, Locks: true,
+		Store: store, WorkDir: dir, Offline: a.Network.Offline, Sandbox: isolated, Locks: true,
 		Say: func(line string) { fmt.Fprintln(a.Stderr, "packages of the metric: "+line) },
 	}
 	venv, done, err := b.Place(ctx, r)
@@ -131,7 +155,7 @@ func (a *App) Packages(ctx context.Context, r pyenv.Requirements, dir string) (v
 }
 
 // Grader reads submissions outside pipelines.
-func (a *App) Grader() *confined.Judge { return NewJudge(Programs(), "").WithPackages(a.Packages) }
+func (a *App) Grader() *confined.Judge { return NewJudge(a.Programs(), "").WithPackages(a.Packages) }
 
 // NewJudge returns what reads submissions, with ex for metrics that are
 // programs. self is this program.

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cache/leaf/crash"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/event"
 )
@@ -19,6 +20,8 @@ type Display struct {
 	Live  *view.Live
 	lines *view.JSON
 	plain *view.Plain
+	// broken means that the view panicked. The run goes on without.
+	broken bool
 }
 
 // NewDisplayOn returns a view on w: live if it is a terminal, else lines; or,
@@ -45,6 +48,16 @@ func NewDisplayOn(a *App, w io.Writer, lines bool, grades *view.Grades) *Display
 
 // Emit implements event.Sink. The engine calls it for one event at a time.
 func (d *Display) Emit(e event.Event) {
+	if d.broken {
+		return
+	}
+	if err := crash.Do(func() error { d.emit(e); return nil }); err != nil {
+		d.broken = true
+		fmt.Fprintf(d.app.Stderr, "%s the run goes on without showing more: %v\n", d.app.ErrStyle().Warn("Warning:"), err)
+	}
+}
+
+func (d *Display) emit(e event.Event) {
 	if d.plain != nil {
 		d.plain.Emit(e)
 		return

@@ -10,6 +10,8 @@ type Library struct {
 	// named those that the pipeline does.
 	CompetitionDirs []string
 	Named           []competitions.Folder
+	// folder is that of the pipeline, "" if there is none.
+	folder string
 }
 
 // OwnCompetitions is the folder in which competition new writes.

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -38,6 +39,9 @@ func NewDoctor(a *app.App) *cobra.Command {
 				m, err := a.Machine()
 				if err != nil {
 					return err
+				}
+				if len(args) > 0 {
+					m.Folder = filepath.Dir(args[0])
 				}
 				checks = m.Examine(cmd.Context())
 			}

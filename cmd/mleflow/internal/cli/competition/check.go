@@ -97,7 +97,7 @@ func testOne(ctx context.Context, a *app.App, o testOptions, def *competitions.D
 			return nil, err
 		}
 	}
-	return kit.Test(ctx, def, kit.TestOptions{Prepared: prepared, Params: values, Metrics: metric.All(), Executor: app.Programs(), Packages: a.Packages})
+	return kit.Test(ctx, def, kit.TestOptions{Prepared: prepared, Params: values, Metrics: metric.All(), Executor: a.Programs(), Packages: a.Packages})
 }
 
 func showChecked(t *app.Terminal, checks []CheckJSON) error {

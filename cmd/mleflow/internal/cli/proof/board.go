@@ -236,7 +236,7 @@ func judgeHere(ctx context.Context, a *app.App, o boardOptions, path string) (er
 	if err != nil {
 		return err
 	}
-	own := audit.Request{Metrics: metric.All(), Catalog: catalog, Done: func(engine.Verified) {}}
+	own := audit.Request{Rounds: app.Evaluate, Metrics: metric.All(), Catalog: catalog, Done: func(engine.Verified) {}}
 	closeOwn, err := ownData(a.Store, verifyOptions{bundle: bundleChecks{dataDir: o.dataDir}}, &own)
 	if err != nil {
 		return err

@@ -162,6 +162,12 @@ func (v verdict) claimed() []string {
 		}
 		return "public data of " + r.Competition + " " + r.Version + ": not checked: " + r.Unchecked
 	})
+	list = v.each(list, func(r audit.Row) string {
+		if r.Money == nil {
+			return ""
+		}
+		return "what the models of " + r.Attempt + " used: " + r.Money.String()
+	})
 	list = append(list, "that agents ran as configured (command, model, time, network) and that nobody helped them", "isolation of attempts: "+v.Isolation)
 	if said := strings.TrimSpace(v.Run.RunName + " " + v.Run.Said()); said != "" {
 		list = append(list, "name, tags and note of the run: "+view.OneLine(said))

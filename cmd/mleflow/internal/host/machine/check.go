@@ -44,6 +44,9 @@ type Machine struct {
 	Env func(string) string
 	// CacheDir is the folder of the cache; it need not exist.
 	CacheDir string
+	// Folder is the folder of the pipeline that is looked at, whose programs are not run;
+	// "" is none.
+	Folder string
 	// UID is the user that mleflow runs as.
 	UID int
 	// Sandbox tries the runtime sandbox: it runs a command in it that does

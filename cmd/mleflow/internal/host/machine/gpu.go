@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
 )
@@ -88,7 +89,7 @@ func gpuCheck(leased, drivers []string) Check {
 
 // drivers names the devices that the vendors' drivers show.
 func (m Machine) drivers(ctx context.Context) []string {
-	names := nvidiaNames(ctx)
+	names := m.nvidiaNames(ctx)
 	if _, err := os.Stat(m.path("/dev/kfd")); err == nil {
 		names = append(names, "AMD devices at /dev/kfd")
 	}
@@ -96,11 +97,12 @@ func (m Machine) drivers(ctx context.Context) []string {
 }
 
 // nvidiaNames asks the driver for the devices: "0: NVIDIA H100, 81559 MiB".
-func nvidiaNames(ctx context.Context) []string {
-	if _, err := exec.LookPath("nvidia-smi"); err != nil {
+func (m Machine) nvidiaNames(ctx context.Context) []string {
+	path, err := checkout.Program("nvidia-smi", m.Folder)
+	if err != nil {
 		return nil
 	}
-	out, err := exec.CommandContext(ctx, "nvidia-smi", "--query-gpu=index,name,memory.total", "--format=csv,noheader").Output()
+	out, err := exec.CommandContext(ctx, path, "--query-gpu=index,name,memory.total", "--format=csv,noheader").Output()
 	if err != nil {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
 )
@@ -117,12 +118,13 @@ var packages = map[string]string{"mkfs.ext4": "e2fsprogs"}
 // tool checks that a program is on the path and, with arguments, asks for its
 // version.
 func (m Machine) tool(ctx context.Context, name, program string, args ...string) Check {
-	if _, err := exec.LookPath(program); err != nil {
+	path, err := checkout.Program(program, m.Folder)
+	if err != nil {
 		return Check{Name: name, Status: Absent, Detail: "not in PATH", Fix: "needed for agents in containers: apt-get install " + cmp.Or(packages[program], program)}
 	}
 	c := Check{Name: name, Status: OK, Detail: "in PATH"}
 	if len(args) > 0 {
-		c.Detail = cmp.Or(firstLine(ctx, program, args...), c.Detail)
+		c.Detail = cmp.Or(firstLine(ctx, path, args...), c.Detail)
 	}
 	return c
 }

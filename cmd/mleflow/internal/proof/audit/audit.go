@@ -59,6 +59,8 @@ type Row struct {
 	// Unchecked gives the reason why the agent's public data were compared with nothing;
 	// empty if they were compared.
 	Unchecked string `json:"public_data_not_checked,omitempty"`
+	// Money is what the attempt's models used; nil without models.
+	Money *Money `json:"money,omitempty"`
 	// Flags are findings that a person should look at.
 	Flags []string `json:"flags,omitempty"`
 }
@@ -328,6 +330,9 @@ func (a *audit) row(ctx context.Context, i int, onBoard bool) (Row, error) {
 	if attempt {
 		row.Attempt, row.Seed = a.address(l.agent), a.records[l.agent].Field("seed")
 		row.Others = a.disclosed.Others(row.Attempt)
+		if err := a.money(ctx, l.agent, &row); err != nil {
+			return row, err
+		}
 	}
 	if err != nil {
 		return refuse("%s", err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,8 @@ type Terms struct {
 	Provider string   `json:"provider"`
 	BaseURL  string   `json:"base_url,omitempty"`
 	Models   []string `json:"models"`
+	// Prices are the pipeline's own prices, by pattern of models.
+	Prices map[string]TokenPrice `json:"prices,omitempty"`
 	// Tools are the granted server-side tools of the provider.
 	Tools []string `json:"tools"`
 	// Budget and RunBudget are as written; an empty field is no limit.
@@ -43,6 +46,13 @@ type Budget struct {
 	ToolCalls  int64  `json:"tool_calls_per_request,omitempty"`
 }
 
+// TokenPrice is the price of a million tokens, as written.
+type TokenPrice struct {
+	Input     string `json:"input"`
+	Output    string `json:"output"`
+	CacheRead string `json:"cache_read,omitempty"`
+}
+
 // maxModels bounds how many model blocks of an agent are read.
 const maxModels = 100
 
@@ -54,7 +64,7 @@ func termsOf(r record, used map[string]export.ModelUse) (list []Terms) {
 		var t Terms
 		for name, dst := range map[string]any{
 			"name": &t.Name, "provider": &t.Provider, "base_url": &t.BaseURL, "models": &t.Models, "tools": &t.Tools,
-			"budget": &t.Budget, "run_budget": &t.RunBudget, "on_miss": &t.OnMiss, "pause_clock": &t.PauseClock,
+			"budget": &t.Budget, "run_budget": &t.RunBudget, "on_miss": &t.OnMiss, "pause_clock": &t.PauseClock, "prices": &t.Prices,
 		} {
 			_ = json.Unmarshal([]byte(r.field(prefix+name)), dst)
 		}
@@ -85,6 +95,15 @@ func (t *Terms) source() string {
 	return fmt.Sprintf("replayed %d of %d requests, then live", t.Used.Replayed, t.Used.Requests)
 }
 
+// prices writes the block's own prices.
+func (t *Terms) prices() string {
+	var list []string
+	for _, pattern := range slices.Sorted(maps.Keys(t.Prices)) {
+		list = append(list, fmt.Sprintf("%s %s in, %s out", pattern, t.Prices[pattern].Input, t.Prices[pattern].Output))
+	}
+	return strings.Join(list, "; ")
+}
+
 func (b Budget) String() string {
 	var parts []string
 	if b.Cost != "" {
@@ -104,7 +123,7 @@ func (b Budget) String() string {
 // models returns the language models available to attempts, and their use.
 func (d *Disclosure) models() Section {
 	s := Section{Title: "Models", Columns: []string{
-		"Attempt", "Model block", "Provider", "Models allowed", "Tools granted", "Budget", "Budget of the run", "Answers", "Clock", "Models used", "Requests", "Refused", "Tokens", "Cost (USD)",
+		"Attempt", "Model block", "Provider", "Models allowed", "Tools granted", "Budget", "Budget of the run", "Answers", "Clock", "Models used", "Requests", "Refused", "Own prices", "Tokens", "Cost",
 	}}
 	for _, a := range d.Attempts {
 		for _, t := range a.Models {
@@ -116,13 +135,11 @@ func (d *Disclosure) models() Section {
 			if t.BaseURL != "" {
 				provider += " (" + t.BaseURL + ")"
 			}
-			cost := cmp.Or(t.Used.CostUSD, "0")
-			cost += t.Used.ToolCharges()
 			s.Rows = append(s.Rows, []string{
 				short(a.Address), t.Name, provider, strings.Join(t.Models, " "), cmp.Or(strings.Join(slices.Sorted(slices.Values(t.Tools)), " "), "none"),
 				t.Budget.String(), t.RunBudget.String(), t.source(), clock, cmp.Or(strings.Join(t.Used.Models, " "), "-"),
-				strconv.FormatInt(t.Used.Requests, 10), strconv.FormatInt(t.Used.Refused, 10),
-				strconv.FormatInt(t.Used.InputTokens+t.Used.OutputTokens, 10), cost,
+				strconv.FormatInt(t.Used.Requests, 10), strconv.FormatInt(t.Used.Refused, 10), cmp.Or(t.prices(), "none"),
+				strconv.FormatInt(t.Used.InputTokens+t.Used.OutputTokens, 10), t.Used.Charges(),
 			})
 		}
 	}

@@ -35,7 +35,7 @@ func judge(rec export.Record, packages []string, printed string) (problem, fix s
 		return "it changed its data, which are read-only", "let it copy data to its working folder first"
 	}
 	if len(packages) > 0 {
-		return "it lacks the " + packagesText(packages), "add it to packages in the agent's python block, or to its image"
+		return "it lacks the " + packagesText(packages), "add it to the requirements of the agent's python block, or to its image"
 	}
 	lines := strings.Split(printed, "\n")
 	cause, shown := view.Excerpt(lines[max(0, len(lines)-tailLines):])

@@ -41,7 +41,7 @@ type Line struct {
 	// Medals and Graded count attempts.
 	Medals, Graded int
 	// Score is the mean score where there is one competition.
-	Score, Cost, Time string
+	Score, Tokens, Cost, Time string
 }
 
 // tables returns one leaderboard of all competitions, and one for each of several groups,
@@ -127,13 +127,15 @@ func lineOf(a aggregate.Agent, g aggregate.Group) Line {
 
 // used is what an agent's attempts cost and took.
 type used struct {
-	cost, seconds float64
-	paid, timed   int
+	money       grading.Usage
+	seconds     float64
+	paid, timed int
 }
 
 func (u *used) add(usage *export.Usage, seconds *float64) {
 	if usage != nil && usage.CostUSD != nil {
-		u.cost, u.paid = u.cost+*usage.CostUSD, u.paid+1
+		u.money.Add(usage)
+		u.paid++
 	}
 	if seconds != nil {
 		u.seconds, u.timed = u.seconds+*seconds, u.timed+1
@@ -174,7 +176,7 @@ func (l *Line) use(b *aggregate.Board, measured map[string]*used) {
 		}
 	}
 	if told.paid > 0 {
-		l.Cost = aggregate.CostText(&grading.Usage{CostUSD: &told.cost})
+		l.Tokens, l.Cost = aggregate.TokensText(&told.money), aggregate.CostText(&told.money)
 	}
 	if told.timed > 0 {
 		l.Time = view.Duration(time.Duration(told.seconds / float64(told.timed) * float64(time.Second)))

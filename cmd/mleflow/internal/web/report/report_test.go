@@ -34,7 +34,7 @@ func TestReportShowsEverything(t *testing.T) {
 	for _, want := range []string{
 		"20260301-093000-7f3a", "83.3 ± 16.7", "demo-digits", "gold 0.989219", "run agent: exit status 1",
 		`column &#34;label&#34; is missing &lt;b&gt;`, "finished, 1 of 3 attempts without a score", "step.prepare.data", "from the cache", "first run", "behind all 200",
-		"main&lt;b&gt; (openai)", "gpt-5.5 &lt;i&gt;x", "0.211884, exhausted", `class="plot"`, `class="timeline"`, `class="graph"`, "0000000000000000000000000000000000000000000000000000000000000002",
+		"main&lt;b&gt; (openai)", "gpt-5.5 &lt;i&gt;x", "0.211884 USD, exhausted", `class="plot"`, `class="timeline"`, `class="graph"`, "0000000000000000000000000000000000000000000000000000000000000002",
 	} {
 		if !strings.Contains(html, want) {
 			t.Errorf("the report lacks %q", want)

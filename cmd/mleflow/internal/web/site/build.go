@@ -96,11 +96,16 @@ type Agent struct {
 	Limits    []string               `json:"limits"`
 	// Outside lists its attempts' inputs from outside their competitions.
 	Outside []string `json:"outside,omitempty"`
-	// Sums over the attempts; nil if unknown for all.
-	Tokens  *float64 `json:"tokens"`
-	CostUSD *float64 `json:"cost_usd"`
-	Seconds *float64 `json:"wall_seconds"`
-	rows    []*Row
+	// Sums over the attempts; nil if unknown for all. ListUSD is the cost by mleflow's
+	// price list, whatever the attempts' own prices are, where the list knows the models.
+	// EstimatedUSD is the part of CostUSD that no reported usage settles.
+	Tokens       *float64 `json:"tokens"`
+	CostUSD      *float64 `json:"cost_usd"`
+	ListUSD      *float64 `json:"list_cost_usd,omitempty"`
+	EstimatedUSD *float64 `json:"estimated_cost_usd,omitempty"`
+	used         grading.Usage
+	Seconds      *float64 `json:"wall_seconds"`
+	rows         []*Row
 }
 
 // Build judges the bundles together and makes the tables.
@@ -280,11 +285,10 @@ func newAgent(a aggregate.Agent, all []*Row) *Agent {
 		add(&out.Seconds, r.Attempt.WallSeconds)
 		if u := r.Attempt.Usage; u != nil {
 			out.Models = append(out.Models, strings.Fields(u.Model)...)
-			add(&out.Tokens, u.InputTokens)
-			add(&out.Tokens, u.OutputTokens)
-			add(&out.CostUSD, u.CostUSD)
+			out.used.Add(u)
 		}
 	}
+	out.Tokens, out.CostUSD, out.ListUSD, out.EstimatedUSD = out.used.Tokens(), out.used.CostUSD, out.used.ListUSD, out.used.EstimatedUSD
 	for _, list := range []*[]string{&out.Models, &out.Runtimes, &out.Limits, &out.Outside} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)

@@ -14,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // Bundle is a bundle that was checked.
@@ -113,6 +114,12 @@ func (b *Bundle) Take(ctx context.Context, open *bundle.Bundle, x *bundle.Examin
 			return fmt.Errorf("%s is said to grade %q, but the pipeline says %q", rec.GradeAddress, rec.Address, row.Attempt)
 		}
 		rec.Standing = string(row.Standing)
+		if u := rec.Attempt.Usage; u != nil && row.Money != nil {
+			u.ListUSD = row.Money.ListUSD() // by the list of this mleflow
+			if row.Money.Over {
+				rec.Report.Conditions = step.UnionConditions(rec.Report.Conditions, []string{conditions.Prices + "=" + conditions.BeyondList})
+			}
+		}
 		made := &Row{Record: rec, Bundle: b, Verdict: row, Aside: aside(row)}
 		if err := made.look(ctx, store); err != nil {
 			return fmt.Errorf("read the records of %s: %w", rec.GradeAddress, err)

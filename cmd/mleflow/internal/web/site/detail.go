@@ -159,12 +159,6 @@ func (r *Row) cells(up string) []entry {
 		checked.Pill = "bad"
 		score, place, percentile, medal = "–", "–", "–", entry{Medal: "none"}
 	}
-	var tokens, cost *float64
-	if u := r.Attempt.Usage; u != nil {
-		add(&tokens, u.InputTokens)
-		add(&tokens, u.OutputTokens)
-		cost = u.CostUSD
-	}
 	remarks := slices.Clone(r.Verdict.Flags)
 	if r.Verdict.Unchecked != "" && r.Verdict.Standing != audit.Refused {
 		remarks = append(remarks, "public data: not checked: "+r.Verdict.Unchecked)
@@ -179,7 +173,7 @@ func (r *Row) cells(up string) []entry {
 	}
 	return []entry{
 		text(cmp.Or(r.Seed, "–")), text(score), medal, {Text: place, Class: "nowrap"}, text(percentile), checked, text(cmp.Or(r.Attempt.Outcome, "–")), text(took(r.Attempt.WallSeconds)),
-		text(amount(tokens, 0)), text(amount(cost, 2)), link(r.Bundle.File, up+bundlePath(r.Bundle)), {Text: strings.Join(append(remarks, texts(r.Outside)...), "; "), Class: "why"},
+		text(amount(r.Attempt.Usage.Tokens(), 0)), text(costOf(r.Attempt.Usage)), link(r.Bundle.File, up+bundlePath(r.Bundle)), {Text: strings.Join(append(remarks, texts(r.Outside)...), "; "), Class: "why"},
 	}
 }
 
@@ -332,7 +326,7 @@ func disclosed(a *Agent) grid {
 		{"Image", of(func(r *Row) string { return strings.TrimSpace(r.Image + " " + r.ImageDigest) })}, {"Version of a built-in agent", of(func(r *Row) string { return r.AgentVersion })},
 		{"Signed by key", cmp.Or(a.Key, "–")}, {"Given besides the competition", a.outside().Text},
 		{"Command", of(func(r *Row) string { return r.Command })},
-		{"Models", cmp.Or(strings.Join(a.Models, " "), "–")}, {"Tokens", amount(a.Tokens, 0)}, {"Cost, USD", amount(a.CostUSD, 2)}, {"Time of all attempts", took(a.Seconds)},
+		{"Models", cmp.Or(strings.Join(a.Models, " "), "–")}, {"Tokens", amount(a.Tokens, 0)}, {"Cost, USD", costOf(&a.used)}, {"Time of all attempts", took(a.Seconds)},
 		{"Usage measured by", of(func(r *Row) string {
 			if r.Attempt.Usage == nil {
 				return ""

@@ -199,7 +199,7 @@ func (t *Table) ranking() grid {
 			cells = append(cells, foundInAll(a.rows))
 		}
 		g.add(append(cells,
-			text(cmp.Or(strings.Join(a.Models, " "), "–")), text(amount(a.Tokens, 0)), text(amount(a.CostUSD, 2)), text(took(a.Seconds)))...)
+			text(cmp.Or(strings.Join(a.Models, " "), "–")), text(amount(a.Tokens, 0)), text(costOf(&a.used)), text(took(a.Seconds)))...)
 	}
 	return g
 }
@@ -251,15 +251,23 @@ func (t *Table) differences() plot {
 	}
 }
 
+// costOf writes a cost and what it rests on.
+func costOf(u *export.Usage) string {
+	if u == nil || u.CostUSD == nil {
+		return "–"
+	}
+	return aggregate.CostText(u)
+}
+
 // costs draws the costs of agents against their results; empty if unknown for all.
 func (t *Table) costs() plot {
 	var dots []page.Dot
 	for i, a := range t.Agents {
-		if p, ok := a.Overall.Percentages[shownFigure]; ok && a.CostUSD != nil {
-			dots = append(dots, page.Dot{Name: a.Name, X: *a.CostUSD, Y: float64(p.Mean), Color: i})
+		if p, ok := a.Overall.Percentages[shownFigure]; ok && a.ListUSD != nil {
+			dots = append(dots, page.Dot{Name: a.Name, X: *a.ListUSD, Y: float64(p.Mean), Color: i})
 		}
 	}
-	return plot{Title: "Cost", Plot: page.Scatter(dots, "cost of all attempts, USD", "competitions with a medal, %")}
+	return plot{Title: "Cost", Plot: page.Scatter(dots, "cost of all attempts, USD by list prices where they are known", "competitions with a medal, %")}
 }
 
 // leak names the collections that have labels of hidden rows, with the evidence of the first.

@@ -88,7 +88,7 @@ func (o *one) withTranscript(use func(r *transcript.Reader, all *outline, why st
 	if why != "" {
 		return use(nil, nil, why)
 	}
-	if _, err := tree.Find(o.ctx, o.store, ref, "events.jsonl"); none(err) {
+	if _, err := tree.Find(o.ctx, o.store, ref, transcript.EventsFile); none(err) {
 		return use(nil, &outline{}, "")
 	}
 	r, err := transcript.OpenReader(tree.NewFS(o.ctx, o.store, ref))

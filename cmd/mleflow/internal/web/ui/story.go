@@ -267,7 +267,7 @@ func yes(is bool) string {
 
 func modelText(u export.ModelUse) string {
 	parts := []string{u.Provider + " " + strings.Join(u.Models, ", "), view.Plural(int(u.Requests), "request"),
-		view.Count(u.InputTokens) + " tokens in (" + view.Count(u.CachedInputTokens) + " cached)", view.Count(u.OutputTokens) + " out (" + view.Count(u.ReasoningTokens) + " reasoning)", "$" + u.CostUSD + u.ToolCharges()}
+		view.Count(u.InputTokens) + " tokens in (" + view.Count(u.CachedInputTokens) + " cached)", view.Count(u.OutputTokens) + " out (" + view.Count(u.ReasoningTokens) + " reasoning)", u.Charges()}
 	for _, n := range []struct {
 		n    int64
 		what string

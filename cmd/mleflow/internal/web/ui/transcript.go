@@ -185,7 +185,9 @@ func rowOf(r *transcript.Reader, e *transcript.Event, start time.Time) turnRow {
 		row.In, row.Out = view.Count(u.Input), view.Count(u.Output)
 	}
 	if e.Cost > 0 {
-		row.Cost = view.Dollars(e.Cost)
+		if row.Cost = view.Dollars(e.Cost); !e.Reported {
+			row.Cost += " estimated"
+		}
 	}
 	if e.Waited >= 1 {
 		row.Waited = view.Duration(seconds(e.Waited))
