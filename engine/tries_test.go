@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -174,6 +175,45 @@ func TestRetryCounts(t *testing.T) {
 	}
 	if _, diags := r.engine().Plan(context.Background(), r.program(guests), engine.PlanOptions{Retry: &engine.Retry{Named: addressOf(t, "step.shaky.c")}}); !diags.HasErrors() {
 		t.Error("an unknown address is taken")
+	}
+}
+
+// TestRetryDeferred: Retry looks at a step whose result is found only when what it
+// depends on has run, by this result and by one that was made of it.
+func TestRetryDeferred(t *testing.T) {
+	for _, judged := range []string{"step.shaky.a", "step.mix.grade"} {
+		r, s := newRig(t), &service{}
+		r.more = []step.Kind{shaky(s)}
+		retry := &engine.Retry{Choose: func(steps []engine.Past) (again []int, _ diag.List) {
+			for i, st := range steps {
+				if st.Name != judged || st.Record == nil {
+					continue
+				}
+				if again = []int{i}; judged == "step.mix.grade" {
+					again = st.After
+				}
+			}
+			return again, nil
+		}}
+		const all = "step.shaky.a step.mix.env step.mix.grade"
+		for i, c := range []struct {
+			retry *engine.Retry
+			want  string
+		}{{nil, all}, {nil, "step.mix.env"}, {retry, all}, {retry, all}, {nil, "step.mix.env"}} {
+			s.ran = nil
+			src := fmt.Sprintf(`
+step "mix" "env" { text = "python#%d" }
+step "shaky" "a" { text = step.mix.env.value }
+step "mix" "grade" {
+  text   = "grade"
+  inputs = [step.shaky.a.content]
+}
+`, i)
+			r.apply(context.Background(), src, engine.ApplyOptions{PlanOptions: engine.PlanOptions{Retry: c.retry}})
+			if ran := strings.Join(append(s.ran, r.rec.Ran()...), " "); ran != c.want {
+				t.Errorf("%s, apply %d: ran %q, want %q", judged, i, ran, c.want)
+			}
+		}
 	}
 }
 

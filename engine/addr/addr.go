@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/zclconf/go-cty/cty"
 )
 
 // Step is the address of a step block: step.<Kind>.<Name>.
@@ -58,6 +60,7 @@ func (i Instance) Compare(j Instance) int {
 // Parse reads an address in the form of String. It also accepts the address of
 // a block and returns it without a key.
 func Parse(s string) (Instance, error) {
+	s = cty.NormalizeString(s)
 	head, key, hasKey := strings.Cut(s, "[")
 	parts := strings.Split(head, ".")
 	if len(parts) != 3 || parts[0] != "step" || parts[1] == "" || parts[2] == "" {

@@ -6,6 +6,8 @@
 package bounded
 
 import (
+	"bytes"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
@@ -163,12 +165,12 @@ func scan(tokens hclsyntax.Tokens) *hcl.Diagnostic {
 		case len(open) > 0 && t.Type == open[len(open)-1].closer:
 			depth, row, template = depth-row, open[len(open)-1].row, open[len(open)-1].literals
 			open = open[:len(open)-1]
-		case t.Type == hclsyntax.TokenComma, t.Type == hclsyntax.TokenNewline && (len(open) == 0 || open[len(open)-1].closer == hclsyntax.TokenCBrace),
+		case t.Type == hclsyntax.TokenComma, newline(t) && (len(open) == 0 || open[len(open)-1].closer == hclsyntax.TokenCBrace),
 			t.Type == hclsyntax.TokenQuotedLit, t.Type == hclsyntax.TokenStringLit:
 			depth, row = depth-row, 0
 		case (t.Type == hclsyntax.TokenIdent || t.Type == hclsyntax.TokenNumberLit) && len(t.Bytes) > maxName:
 			return diag.Error(t.Range, "Name or number too long", "It has %d characters; a name or number has at most %d.", len(t.Bytes), maxName)
-		case t.Type != hclsyntax.TokenIdent && t.Type != hclsyntax.TokenNumberLit && t.Type != hclsyntax.TokenEqual && t.Type != hclsyntax.TokenColon:
+		case t.Type != hclsyntax.TokenIdent && t.Type != hclsyntax.TokenNumberLit && t.Type != hclsyntax.TokenEqual && t.Type != hclsyntax.TokenColon && t.Type != hclsyntax.TokenComment:
 			depth, row = depth+1, row+1
 		}
 		if depth > maxDepth {
@@ -176,6 +178,11 @@ func scan(tokens hclsyntax.Tokens) *hcl.Diagnostic {
 		}
 	}
 	return nil
+}
+
+// newline reports whether a token ends a line, as a comment at its end does.
+func newline(t hclsyntax.Token) bool {
+	return t.Type == hclsyntax.TokenNewline || t.Type == hclsyntax.TokenComment && bytes.HasSuffix(t.Bytes, []byte("\n"))
 }
 
 // directive returns the effect of a template directive on the depth of the

@@ -3,10 +3,13 @@ package local_test
 import (
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/memory"
@@ -246,5 +249,51 @@ func TestNamed(t *testing.T) {
 		if diff := cmp.Diff(want, f.Named(word)); diff != "" {
 			t.Errorf("%q: %s", word, diff)
 		}
+	}
+}
+
+// TestComposed finds files whose names the disk has in the decomposed form of Unicode,
+// by either form, as an agent's words, functions and patterns name them.
+func TestComposed(t *testing.T) {
+	if runtime.GOOS == "darwin" {
+		t.Skip("its file systems take both forms for one name")
+	}
+	const composed, decomposed = "r\u00e9sum\u00e9", "re\u0301sume\u0301"
+	dir := folder(t, map[string]string{
+		decomposed + "/" + decomposed + ".py": "one", decomposed + "/\u00e9.log": "", decomposed + "/e\u0301.log": "", decomposed + "/" + decomposed + ".log": "", "a/a.py": "",
+		"both/\u00e9": "composed", "both/e\u0301": "decomposed", "two/a\u0323\u0302": "", "two/a\u0302\u0323": "",
+	})
+	for base, in := range map[string]string{dir: composed + "/" + composed + ".py", filepath.Join(dir, decomposed): composed + ".py"} {
+		f := local.Folder(base, nil, local.NewDigests(""))
+		for _, path := range []string{in, strings.ReplaceAll(in, composed, decomposed), filepath.Join(base, in), cty.NormalizeString(filepath.Join(base, in))} {
+			if text, err := f.Text(path); err != nil || text != "one" {
+				t.Errorf("%+q: %q, %v", path, text, err)
+			}
+			if named := f.Named(path); !slices.Equal(named, []string{in}) {
+				t.Errorf("%+q names %+q", path, named)
+			}
+			if _, err := f.File(path); err != nil {
+				t.Errorf("%+q: %v", path, err)
+			}
+		}
+	}
+	f := local.Folder(dir, nil, local.NewDigests(""))
+	for _, pattern := range []string{"**/" + composed + ".py", composed + "/*.py", "*/r\u00e9*.py"} {
+		if list, err := f.List(".", pattern); err != nil || len(list) != 1 || cty.NormalizeString(list[0]) != composed+"/"+composed+".py" {
+			t.Errorf("%+q: %+q, %v", pattern, list, err)
+		}
+	}
+	if text, err := f.Text("both/\u00e9"); err != nil || text != "composed" {
+		t.Errorf("the name of two files: %q, %v", text, err)
+	}
+	if _, err := f.Text("two/\u1ead"); err == nil {
+		t.Error("a name is taken for one of two files")
+	}
+	a, err := f.Dir(composed, []string{"\u00e9.log", composed + ".log"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list := paths(t, a); len(list) != 1 {
+		t.Errorf("what the patterns leave: %+q", list)
 	}
 }

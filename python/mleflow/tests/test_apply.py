@@ -10,6 +10,7 @@ import pytest
 
 import mleflow
 from mleflow._progress import Progress
+from mleflow._vars import encode
 
 
 def test_events(demo: mleflow.Run) -> None:
@@ -76,10 +77,62 @@ def test_variables_arrive(value: Any) -> None:
 def test_bad_variables() -> None:
     with pytest.raises(ValueError, match="a=b"):
         mleflow.apply("echo.hcl", {"a=b": 1})
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="variable value: .* type object"):
         mleflow.apply("echo.hcl", {"value": object()})
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="variable value"):
         mleflow.apply("echo.hcl", {"value": float("nan")})
+
+
+def test_encode() -> None:
+    assert encode({"a": Path("x", "y"), "b": [None, Path("z")]}) == 'a = "x/y"\nb = [null, "z"]\n'
+    assert encode({"re\u0301sume\u0301-1": 1}) == "re\u0301sume\u0301-1 = 1\n"
+    for name in ("", "-a", "1a", "a b", "a\n", "a.b"):
+        with pytest.raises(ValueError, match="not the name"):
+            encode({name: 1})
+
+
+def test_encode_numpy() -> None:
+    np = pytest.importorskip("numpy")
+    for value, want in [
+        (np.int8(-1), "-1"),
+        (np.int64(3), "3"),
+        (np.uint64(2**64 - 1), "18446744073709551615"),
+        (np.float16(0.5), "0.5"),
+        (np.float32(0.1), "0.10000000149011612"),
+        (np.float64(0.1), "0.1"),
+        (np.bool_(True), "true"),
+        (np.str_("a"), '"a"'),
+        (np.array(2), "2"),
+        (np.array([[1, 2], [3, 4]], dtype=np.int32), "[[1, 2], [3, 4]]"),
+        (np.array([True, False]), "[true, false]"),
+        (np.array(["a", "${b}"]), '["a", "$${b}"]'),
+        (np.array([1, "a", None], dtype=object), '[1, "a", null]'),
+        ({"a": [np.int64(1), np.float32(2)]}, '{"a": [1, 2.0]}'),
+    ]:
+        assert encode({"v": value}) == f"v = {want}\n"
+    for bad in (np.datetime64("2020-01-01"), np.complex128(1j), np.longdouble(1), np.array([1j]), {np.int64(1): 2}):
+        with pytest.raises(TypeError, match="variable v: "):
+            encode({"v": bad})
+    for bad in (np.float32("nan"), np.float64("inf"), np.array([np.nan])):
+        with pytest.raises(ValueError, match="variable v: "):
+            encode({"v": bad})
+
+
+def test_encode_pandas() -> None:
+    pd = pytest.importorskip("pandas")
+    for value, want in [
+        (pd.NA, "null"),
+        (pd.Series([1, None], dtype="Int64"), "[1, null]"),
+        (pd.Series(["a", pd.NA], dtype="string"), '["a", null]'),
+        (pd.Series([0.5, 1.5]), "[0.5, 1.5]"),
+        (pd.Index([1, 2]), "[1, 2]"),
+        (pd.Series(["a", "b"], dtype="category"), '["a", "b"]'),
+    ]:
+        assert encode({"v": value}) == f"v = {want}\n"
+    for bad in (pd.Timestamp("2020-01-01"), pd.NaT, pd.Timedelta(1), pd.DataFrame(), pd.Series(pd.to_datetime(["2020-01-01"]))):
+        with pytest.raises(TypeError, match="variable v: HCL has no value of type"):
+            encode({"v": bad})
+
 
 
 def test_list_variable() -> None:

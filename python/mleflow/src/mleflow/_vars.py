@@ -14,8 +14,6 @@ from typing import Any, Iterator, List, Mapping, Optional, Sequence
 
 from ._errors import Diagnostic
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
-
 # Escapes of JSON that HCL does not have, and the beginnings of HCL's templates.
 _ESCAPES = {"\\b": "\\u0008", "\\f": "\\u000c", "${": "$${", "%{": "%%{"}
 _ESCAPED = re.compile(r"\\.|\$\{|%\{")
@@ -47,15 +45,19 @@ def without_file(diagnostics: Sequence[Diagnostic], given: Sequence[str]) -> Lis
 
 
 def _plain(value: Any) -> Any:
-    """Return a path, a number of NumPy or an array as JSON has it."""
+    """Return a path, pandas' NA, or a number or array of NumPy as JSON has it."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, numbers.Integral):
         return int(value)
+    if type(value).__name__ == "NAType":
+        return None
     kind = getattr(getattr(value, "dtype", None), "kind", "")
     if kind in ("b", "i", "u", "f", "U", "O") and hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"a {type(value).__name__} is not a value that HCL can have")
+        plain = value.tolist()
+        if type(plain) is not type(value):
+            return plain
+    raise TypeError(f"HCL has no value of type {type(value).__name__}; give a string, number, bool, list or dict")
 
 
 def encode(values: Mapping[str, Any]) -> str:
@@ -66,9 +68,12 @@ def encode(values: Mapping[str, Any]) -> str:
     """
     lines = []
     for name, value in values.items():
-        if not _NAME.match(name):
+        if name.startswith("-") or not name.replace("-", "_").isidentifier():
             raise ValueError(f"{name!r} is not the name of a variable")
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
+        try:
+            text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
+        except (TypeError, ValueError) as err:
+            raise type(err)(f"variable {name}: {err}") from None
         text = _ESCAPED.sub(lambda m: _ESCAPES.get(m.group(), m.group()), text)
         lines.append(f"{name} = {text}\n")
     return "".join(lines)
