@@ -85,6 +85,9 @@ func (l *loader) kindBlock(name string, attrs map[string]hcl.Expression, b *hcl.
 	if from, to := args[kind.InBlocks.From], kind.InBlocks.Lock; from != nil && args[to] == nil {
 		args[to] = &fileOf{Expression: from.(*fileOf).Expression, files: l.p.local, names: kind.InBlocks.LockNames}
 	}
+	if from, to := args[kind.InBlocks.From], kind.InBlocks.Named; from != nil && to != "" && args[to] == nil {
+		args[to] = &filesNamed{from.(*fileOf), kind.InBlocks.NamedBy}
+	}
 	l.p.byAddr[made.Addr] = made
 	l.p.Steps = append(l.p.Steps, made)
 	attrs[kind.Name] = &hclsyntax.ScopeTraversalExpr{SrcRange: b.DefRange, Traversal: hcl.Traversal{
@@ -163,4 +166,40 @@ func (f *fileOf) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		return cty.NullVal(step.ArtifactType), diags
 	}
 	return cty.DynamicVal, append(diags, diag.Error(f.Range(), "File cannot be read", "%s", diag.Sentence(err.Error())))
+}
+
+// filesNamed are the files that another one names by their paths, null if there are none.
+type filesNamed struct {
+	*fileOf
+	names func(path, text string) []string
+}
+
+// Value implements hcl.Expression.
+func (f *filesNamed) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	none := cty.NullVal(cty.List(step.ArtifactType))
+	v, diags := f.fileOf.Value(ctx)
+	plain, marks := v.Unmark()
+	if diags.HasErrors() || !plain.IsKnown() || plain.IsNull() || plain.Type() != step.ArtifactType {
+		return none, nil // the other argument's own diagnostics say so
+	}
+	a, ok := plain.EncapsulatedValue().(*step.Artifact)
+	if !ok || a.Local == nil {
+		return none, nil
+	}
+	text, err := a.Local.Text()
+	if err != nil {
+		return none, nil
+	}
+	var list []cty.Value
+	for _, name := range f.names(a.Local.Path(), text) {
+		content, err := artifactValue(f.files.File(filepath.Join(filepath.Dir(a.Local.Path()), filepath.FromSlash(name))))
+		if err != nil {
+			return cty.DynamicVal, hcl.Diagnostics{diag.Error(f.Range(), "File cannot be read", "%s names %s: %s", a.Local.Path(), name, diag.Sentence(err.Error()))}
+		}
+		list = append(list, content)
+	}
+	if len(list) == 0 {
+		return none, nil
+	}
+	return cty.ListVal(list).WithMarks(marks), nil
 }

@@ -77,6 +77,10 @@ type InBlocks struct {
 	// names next to the file of the argument From, if one exists.
 	From, Lock string
 	LockNames  func(path string) []string
+	// Named is an argument with a default: the files that the file of the argument From
+	// names, by their paths relative to its folder. NamedBy returns them.
+	Named   string
+	NamedBy func(path, text string) []string
 	// Place is an argument that holds a folder of this machine, if it is
 	// written. The other block then has the same value for its argument of that
 	// name.

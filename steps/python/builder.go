@@ -31,6 +31,8 @@ type Builder struct {
 	// may be nil.
 	Say    func(line string)
 	Stored func(files, bytes int64)
+	// Wheels means that WorkDir has the wheels that the requirements name by path.
+	Wheels bool
 	// Address and Run are recorded in the cache as the origin of an environment.
 	Address, Run string
 }
@@ -46,6 +48,9 @@ func (b Builder) Place(ctx context.Context, r pyenv.Requirements) (venv string, 
 	asked, err := pyenv.Parse(r.Name, r.Text)
 	if err != nil {
 		return "", nil, err
+	}
+	if wheels := asked.Wheels(); len(wheels) > 0 {
+		return "", nil, fmt.Errorf("%s names %s: the packages of a metric must come from an index", r.Name, wheels[0])
 	}
 	source := pyenv.Source(r.Text, i.Minor())
 	resolved, ok := pyenv.LockOf(r.Lock, source)
@@ -105,7 +110,7 @@ func (b Builder) resolve(ctx context.Context, dir string, i pyenv.Interpreter, a
 }
 
 func (b Builder) uv(ctx context.Context, dir string, i pyenv.Interpreter) (*pyenv.Tool, error) {
-	return pyenv.Open(ctx, pyenv.Options{Dir: dir, Work: b.WorkDir, Python: i, Sandbox: b.Sandbox, Offline: b.Offline, Say: b.Say})
+	return pyenv.Open(ctx, pyenv.Options{Dir: dir, Work: b.WorkDir, Python: i, Sandbox: b.Sandbox, Offline: b.Offline, Say: b.Say, Wheels: b.Wheels})
 }
 
 // environment returns the environment of a lock of requirements, and installs it if no

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
@@ -40,10 +41,11 @@ func Kind(offline bool, sandbox executor.Runtime, private ...string) step.Kind {
 		Name: name, Version: version,
 		Doc:      "Installs Python packages with uv, in an environment that an agent's attempts or a command's instances share read-only. At first it resolves the requirements into a lock file with hashes beside them, which holds from then on. Only wheels are installed, in the sandbox if the machine has it, so no package runs code. A block python in an agent block or in a step of kind exec adds this step.",
 		Varies:   true,
-		InBlocks: &step.InBlocks{Output: "environment", From: "requirements", Lock: "lock", LockNames: pyenv.LockNames, Place: "venv"},
+		InBlocks: &step.InBlocks{Output: "environment", From: "requirements", Lock: "lock", LockNames: pyenv.LockNames, Named: "wheels", NamedBy: pyenv.WheelsOf, Place: "venv"},
 		Args: []step.Attr{
 			{Name: "requirements", Type: step.ArtifactType, Doc: "What to install: file(\"requirements.txt\"), or file(\"pyproject.toml\")."},
 			{Name: "lock", Type: step.ArtifactType, Doc: "The lock file, if any; made again if requirements or version have changed. A uv.lock next to the requirements comes first."},
+			{Name: "wheels", Type: cty.List(step.ArtifactType), Doc: "The wheels that the requirements name by path, such as ./wheels/tool-1.0-py3-none-any.whl, in their order. A block python finds them itself."},
 			{Name: "venv", Type: cty.String, Cosmetic: true, Doc: "Instead of requirements: a virtual environment of this machine (venv, virtualenv, conda, uv), read-only. The key has its packages and versions. Results are marked, since nobody else can have it."},
 			{Name: "version", Type: cty.String, Doc: `Version of Python, such as "3.11", on this machine; by default that of /usr/bin/python3.`},
 		},
@@ -58,10 +60,11 @@ func Kind(offline bool, sandbox executor.Runtime, private ...string) step.Kind {
 
 // arguments are the block's arguments.
 type arguments struct {
-	Requirements *step.Artifact `cty:"requirements"`
-	Lock         *step.Artifact `cty:"lock"`
-	Venv         *string        `cty:"venv"`
-	Version      *string        `cty:"version"`
+	Requirements *step.Artifact   `cty:"requirements"`
+	Lock         *step.Artifact   `cty:"lock"`
+	Wheels       []*step.Artifact `cty:"wheels"`
+	Venv         *string          `cty:"venv"`
+	Version      *string          `cty:"version"`
 }
 
 // build is one instance of the kind.
@@ -187,7 +190,10 @@ func (b *build) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, resolved, err := b.lock(ctx, env, maker, i, pyenv.Source(text, i.Minor()), asked)
+	if maker.Wheels, err = b.placeWheels(ctx, env, asked); err != nil {
+		return nil, err
+	}
+	lock, resolved, err := b.lock(ctx, env, maker, i, pyenv.Source(text+b.wheelDigests(), i.Minor()), asked)
 	if err != nil {
 		return nil, err
 	}
@@ -205,6 +211,44 @@ func (b *build) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 	}
 	ref, err := maker.environment(ctx, i, asked, resolved)
 	return cache.Outputs{"lock": {Ref: stored}, "packages": {JSON: packages}, "environment": {Ref: ref}}, err
+}
+
+// placeWheels lays out the wheels that the requirements name and reports whether there
+// are any. Their hashes become those of the packages, which an index may have, too.
+func (b *build) placeWheels(ctx context.Context, env *step.Env, asked pyenv.List) (bool, error) {
+	names := asked.Wheels()
+	if len(names) != len(b.args.Wheels) {
+		return false, fmt.Errorf("the requirements name %d wheels by path, and wheels has %d: a block python takes them from the folder of the requirements; a step python needs wheels = [file(\"…\")] in their order", len(names), len(b.args.Wheels))
+	}
+	next := 0
+	for i, p := range asked.Packages {
+		if p.Wheel == "" {
+			continue
+		}
+		wheel := b.args.Wheels[next]
+		next++
+		at := filepath.Join(env.WorkDir, pyenv.WheelsFolder, filepath.Base(p.Wheel))
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			return false, err
+		}
+		if _, err := tree.Materialise(ctx, env.Store, wheel.Ref, at, tree.Options{Mode: tree.Link}); err != nil {
+			return false, fmt.Errorf("place %s: %w", p.Wheel, err)
+		}
+		own := "sha256:" + wheel.Ref.ID.String()
+		if len(p.Hashes) > 0 && !slices.Contains(p.Hashes, own) {
+			return false, fmt.Errorf("%s has the hash %s, which the requirements do not name", p.Wheel, own)
+		}
+		asked.Packages[i].Hashes = []string{own}
+	}
+	return next > 0, nil
+}
+
+// wheelDigests returns what makes a lock one of these wheels.
+func (b *build) wheelDigests() (text string) {
+	for _, wheel := range b.args.Wheels {
+		text += "\n" + wheel.Ref.ID.String()
+	}
+	return text
 }
 
 func (b *build) builder(env *step.Env) Builder {

@@ -29,6 +29,8 @@ type Package struct {
 	Extras, Specifier, Marker string
 	// Hashes are written "sha256:…". Any of them will do.
 	Hashes []string
+	// Wheel is the path of a wheel beside the requirements, which names the package.
+	Wheel string
 }
 
 // String returns the list as a file of requirements, in the form in which uv writes
@@ -64,6 +66,26 @@ func (p Package) Version() string {
 
 // Key returns the name by which indexes know the package.
 func (p Package) Key() string { return normal(p.Name) }
+
+// Wheels returns the paths of the wheels beside the requirements, in their order.
+func (l List) Wheels() (paths []string) {
+	for _, p := range l.Packages {
+		if p.Wheel != "" {
+			paths = append(paths, p.Wheel)
+		}
+	}
+	return paths
+}
+
+// WheelsOf returns the wheels that a file of requirements names, or none if it is
+// refused.
+func WheelsOf(name, text string) []string {
+	list, err := Parse(name, text)
+	if err != nil {
+		return nil
+	}
+	return list.Wheels()
+}
 
 // separators matches what normal names have a hyphen for.
 var separators = pattern.New(`[-_.]+`)
@@ -181,6 +203,7 @@ var (
 	requirement = pattern.New(`^(` + nameForm + `)\s*(\[\s*(?:` + nameForm + `(?:\s*,\s*` + nameForm + `)*)?\s*\])?\s*(` + specifierForm + `(?:\s*,\s*` + specifierForm + `)*|\(\s*` + specifierForm + `(?:\s*,\s*` + specifierForm + `)*\s*\))?\s*(?:;\s*((?:(?:` + markerForm + `)\s*)+))?$`)
 	hashOptions = pattern.New(`^(?:\s+--hash(?:=|\s+)(?:` + hashForm + `))*$`)
 	hash        = pattern.New(hashForm)
+	wheelPath   = pattern.New(`^(?:\./)*((?:[A-Za-z0-9_+-][A-Za-z0-9._+-]*/)*([A-Za-z0-9][A-Za-z0-9._]*)-([0-9][A-Za-z0-9.+!_]*)(?:-[0-9][A-Za-z0-9_]*)?(?:-[A-Za-z0-9._]+){3}\.whl)$`)
 	spaces      = pattern.New(`\s+`)
 	indexOption = pattern.New(`^(?:-i|--(extra-)?index-url)(?:=|\s+)(\S+)$`)
 	indexForm   = pattern.New(`^https?://(?:[A-Za-z0-9-]+\.)*[A-Za-z0-9-]*[A-Za-z][A-Za-z0-9-]*(?::[0-9]{1,5})?(?:/(?:[A-Za-z0-9._~+-]|%[0-9A-Fa-f]{2})*)*$`)
@@ -239,11 +262,14 @@ func parsePackage(line string) (p Package, err error) {
 		line, options = line[:at[0]], line[at[0]:]
 	}
 	m := requirement.Regexp().FindStringSubmatch(line)
+	if w := wheelPath.Regexp().FindStringSubmatch(line); w != nil {
+		p.Wheel, m = w[1], []string{"", w[2], "", "==" + w[3], ""}
+	}
 	switch {
 	case strings.Contains(line, "$"):
 		return p, fmt.Errorf("%s: variables are not replaced: write out what is meant", shown(line))
-	case elsewhere.Regexp().MatchString(strings.SplitN(line, ";", 2)[0]):
-		return p, fmt.Errorf("%s: it refers to another file, folder or address: name the package, and its index by --index-url; for wheels of this machine only set the variable UV_FIND_LINKS", shown(line))
+	case p.Wheel == "" && elsewhere.Regexp().MatchString(strings.SplitN(line, ";", 2)[0]):
+		return p, fmt.Errorf("%s: it refers to another file, folder or address: name the package, and its index by --index-url, or a wheel in this folder or below, such as ./wheels/tool-1.0-py3-none-any.whl", shown(line))
 	case m == nil:
 		return p, fmt.Errorf("%s: it is not a requirement such as numpy or scikit-learn[alldeps]>=1.5,<2 ; python_version < \"3.13\"", shown(line))
 	case !hashOptions.Regexp().MatchString(options):
@@ -251,7 +277,7 @@ func parsePackage(line string) (p Package, err error) {
 	}
 	none := strings.NewReplacer(" ", "", "\t", "", "(", "", ")", "")
 	return Package{
-		Name: m[1], Extras: strings.TrimSuffix(none.Replace(m[2]), "[]"), Specifier: none.Replace(m[3]),
+		Wheel: p.Wheel, Name: m[1], Extras: strings.TrimSuffix(none.Replace(m[2]), "[]"), Specifier: none.Replace(m[3]),
 		Marker: strings.TrimSpace(spaces.Regexp().ReplaceAllString(m[4], " ")), Hashes: hash.Regexp().FindAllString(options, -1),
 	}, nil
 }

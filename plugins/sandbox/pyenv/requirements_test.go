@@ -45,6 +45,26 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestParseWheels reads wheels beside the requirements, and nothing outside that folder.
+func TestParseWheels(t *testing.T) {
+	sum := "sha256:" + strings.Repeat("0a", 32)
+	for line, want := range map[string]string{
+		"./tool-1.0-py3-none-any.whl":                                     "tool-1.0-py3-none-any.whl tool==1.0",
+		"tool-1.0-py3-none-any.whl":                                       "tool-1.0-py3-none-any.whl tool==1.0",
+		"./wheels/my_tool-2.0+cu124-1-cp311-cp311-manylinux_2_28_x86.whl": "wheels/my_tool-2.0+cu124-1-cp311-cp311-manylinux_2_28_x86.whl my_tool==2.0+cu124",
+		"./a/b/t-1-py3-none-any.whl --hash=" + sum:                        "a/b/t-1-py3-none-any.whl t==1 \\\n    --hash=" + sum,
+		"../t-1-py3-none-any.whl":                                         "", "./a/../t-1-py3-none-any.whl": "", "./../t-1-py3-none-any.whl": "", "/t-1-py3-none-any.whl": "", "~/t-1-py3-none-any.whl": "",
+		"./.hidden/t-1-py3-none-any.whl": "", "./a//t-1-py3-none-any.whl": "", "file:t-1-py3-none-any.whl": "", `.\t-1-py3-none-any.whl`: "", "./t.whl": "", "./t-1.whl": "", "./t-1-py3-none-any.zip": "",
+		"./t-1-py3-none-any.whl[x]": "", "./$HOME/t-1-py3-none-any.whl": "", "./a b/t-1-py3-none-any.whl": "", "./t-1-py3-none-any.whl -e .": "", "-f ./t-1-py3-none-any.whl": "",
+	} {
+		list, err := Parse("requirements.txt", line+"\n")
+		got := strings.Join(append(list.Wheels(), strings.TrimSuffix(list.String(), "\n")), " ")
+		if (err == nil) != (want != "") || err == nil && got != want {
+			t.Errorf("%s: %q, %v, want %q", line, got, err, want)
+		}
+	}
+}
+
 // TestParseRefuses has what installers would give a meaning of their own.
 func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string]string{

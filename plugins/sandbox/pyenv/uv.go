@@ -34,6 +34,8 @@ type Options struct {
 	Offline bool
 	// Say is called with each line of uv's output.
 	Say func(line string)
+	// Wheels means that the folder "wheels" in Work has wheels.
+	Wheels bool
 }
 
 // Tool runs uv, and Python on the packages that it installed.
@@ -81,6 +83,18 @@ func Open(ctx context.Context, o Options) (*Tool, error) {
 // code of a package.
 var wheelsOnly = []string{"--only-binary", ":all:", "--no-config"}
 
+// options are those of every resolution and installation.
+func (t *Tool) options() []string {
+	if t.o.Wheels {
+		return append([]string{"--find-links", t.at(WheelsFolder)}, wheelsOnly...)
+	}
+	return wheelsOnly
+}
+
+// WheelsFolder is the folder in Options.Work with the wheels that requirements name by
+// path.
+const WheelsFolder = "wheels"
+
 // Lock resolves requirements into a list that has every package with its version and
 // hashes. With pins, each package has the version and the hashes that it has there.
 func (t *Tool) Lock(ctx context.Context, asked List, pins *List) (List, error) {
@@ -93,7 +107,7 @@ func (t *Tool) resolve(ctx context.Context, asked List, pins *List) (List, error
 		return List{}, err
 	}
 	args := append([]string{"pip", "compile", t.at("requirements.txt"), "--generate-hashes", "--no-header", "--no-annotate", "--python", t.o.Python.Path,
-		"--output-file", t.at("resolved.txt")}, wheelsOnly...)
+		"--output-file", t.at("resolved.txt")}, t.options()...)
 	if pins != nil {
 		var all List
 		for _, p := range pins.Packages {
@@ -182,7 +196,7 @@ func (t *Tool) Install(ctx context.Context, dir string, lock List) error {
 	}
 	t.o.Say("install packages")
 	err = t.run(ctx, lock.Indexes, append([]string{"pip", "install", "--python", t.at("venv/bin/python"), "--require-hashes", "--no-deps",
-		"--link-mode", "copy", "--requirement", t.at("lock.txt")}, wheelsOnly...)...)
+		"--link-mode", "copy", "--requirement", t.at("lock.txt")}, t.options()...)...)
 	if err != nil {
 		return fmt.Errorf("install packages: %w", err)
 	}
