@@ -35,8 +35,6 @@ func attemptColumns(r *rows[Run]) {
 	r.number("cached_input_tokens", usage(func(u Usage) *float64 { return u.CachedInputTokens }))
 	r.number("output_tokens", usage(func(u Usage) *float64 { return u.OutputTokens }))
 	r.number("cost_usd", usage(func(u Usage) *float64 { return u.CostUSD }))
-	r.number("estimated_cost_usd", usage(func(u Usage) *float64 { return u.EstimatedUSD }))
-	r.number("list_cost_usd", usage(func(u Usage) *float64 { return u.ListUSD }))
 }
 
 // Join lists thresholds in one text.

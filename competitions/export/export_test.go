@@ -50,9 +50,9 @@ func TestRuns(t *testing.T) {
 	}
 	want := "agent,seed,competition,competition_version,outcome,submission_exists,valid_submission,score,exact_score,is_lower_better,medal,above_median,rank,teams," +
 		"gold_margin,gold_places,silver_margin,silver_places,bronze_margin,bronze_places,median_margin,median_places,rounding_decides,medal_on_non_finite,non_finite,metric_external," +
-		"attempt_outcome,wall_seconds,cpu_seconds,validations,model,usage_source,requests,input_tokens,cached_input_tokens,output_tokens,cost_usd,estimated_cost_usd,list_cost_usd,isolation,untrusted,runtime,task,class,no_score,reason\n" +
-		`x,0,apples,v1,scored,True,True,0.5,0.5000001,True,silver,True,7.0,100.0,-0.25,-3.0,0.0,,,,,,silver,False,False,True,finished,1.5,0.0,2.0,"m, n",,,,,,0.25,,1.5,none (untrusted),True,process,reference,"isolation none (untrusted), task reference",,` + "\n" +
-		"y,,pears,,,False,False,inf,,False,,False,,,,,,,,,,,,False,True,False,,,,,,,,,,,,,,unknown,False,,unknown,\"isolation unknown, task unknown\",infinite,\n"
+		"attempt_outcome,wall_seconds,cpu_seconds,validations,model,usage_source,requests,input_tokens,cached_input_tokens,output_tokens,cost_usd,isolation,untrusted,runtime,task,class,no_score,reason\n" +
+		`x,0,apples,v1,scored,True,True,0.5,0.5000001,True,silver,True,7.0,100.0,-0.25,-3.0,0.0,,,,,,silver,False,False,True,finished,1.5,0.0,2.0,"m, n",,,,,,0.25,none (untrusted),True,process,reference,"isolation none (untrusted), task reference",,` + "\n" +
+		"y,,pears,,,False,False,inf,,False,,False,,,,,,,,,,,,False,True,False,,,,,,,,,,,,unknown,False,,unknown,\"isolation unknown, task unknown\",infinite,\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

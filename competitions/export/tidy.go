@@ -124,6 +124,7 @@ func Attempts(records []Record, stops ...time.Duration) (*table.Table, error) {
 	r.text("run", func(r Record) string { return r.RunID })
 	r.text("address", func(r Record) string { return r.Address })
 	r.columns = append(r.columns, shared.Columns()...)
+	costColumns(&r)
 	scoreColumns(&r)
 	settingColumns(&r)
 	originColumns(&r)
@@ -133,6 +134,21 @@ func Attempts(records []Record, stops ...time.Duration) (*table.Table, error) {
 		stopColumns(&r, at)
 	}
 	return table.New(r.columns...)
+}
+
+// costColumns say what the cost rests on. The table of runs, which boards have kept, lacks
+// them.
+func costColumns(r *rows[Record]) {
+	cost := func(name string, of func(Usage) *float64) {
+		r.number(name, func(r Record) *float64 {
+			if r.Attempt.Usage == nil {
+				return nil
+			}
+			return of(*r.Attempt.Usage)
+		})
+	}
+	cost("estimated_cost_usd", func(u Usage) *float64 { return u.EstimatedUSD })
+	cost("list_cost_usd", func(u Usage) *float64 { return u.ListUSD })
 }
 
 // scoreColumns hold the report's fields that the table of runs lacks.

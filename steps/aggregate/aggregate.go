@@ -35,7 +35,7 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 	once := sync.OnceValue(func() digest.ContentID { return leaderboards(catalog) })
 	return step.Kind{
 		Name:    "aggregate",
-		Version: "12",
+		Version: "11",
 		Doc:     "Makes grading reports a leaderboard of agents: scores as mean and standard error over seeds, medals, and the share of competitions with one.",
 		Args: []step.Attr{
 			{Name: "reports", Type: cty.List(step.ArtifactType), Required: true, Doc: "Reports of grade steps with the labels agent and seed."},

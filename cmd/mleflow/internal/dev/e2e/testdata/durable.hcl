@@ -20,7 +20,7 @@ step "prepare" "data" {
 }
 
 locals {
-  begin = "cd $AGENT_DIR; echo $KEY > secret; [ -e @DIR@ ] && echo reached > $CODE_DIR/reached; touch journal; "
+  begin = "cd $AGENT_DIR; echo the key is $KEY; [ -e @DIR@ ] && echo reached > $CODE_DIR/reached; touch journal; "
   step  = "read up _ < /proc/uptime; echo $n $${MLEFLOW_RESUME_COUNT:-0} $up >> journal; sleep 0.1; "
   end   = "cut -d' ' -f1 journal > $CODE_DIR/result; cp journal $CODE_DIR/journal; cp $MLEFLOW_SAMPLE $SUBMISSION_DIR/submission.csv"
   loops = {
