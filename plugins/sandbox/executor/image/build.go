@@ -100,11 +100,7 @@ func (b *Builder) Build(ctx context.Context, r Recipe, logs io.Writer) (Made, er
 		return Made{}, fmt.Errorf("build image: %w", err)
 	}
 	defer os.RemoveAll(work)
-	err = b.build(ctx, r, work, logs)
-	if now, changed := b.Key(r); err == nil && (changed != nil || now != key) {
-		err = ErrChanged
-	}
-	if err != nil {
+	if err := b.build(ctx, r, work, logs); err != nil {
 		return Made{}, fmt.Errorf("build image: %w", err)
 	}
 	if err := publish(filepath.Join(work, "image"), made.Path); err != nil {
