@@ -131,7 +131,7 @@ step "image" "agent" {
       test "$(pwd) $SUBMISSION_DIR $LOGS_DIR $CODE_DIR" = "/home/agent /home/submission /home/logs /home/code"
       test -f /home/instructions.txt && test -f /home/data/description.md
       test "$(cat /etc/builder /etc/interfaces-of-builder /etc/package | tr '\n' ' ')" = "0 lo the package "
-      echo "the key is $OPENAI_API_KEY" | tee $LOGS_DIR/told.txt
+      echo "the key is $OPENAI_API_KEY"
       printf '{"model":"%s","messages":[{"role":"user","content":"Write a shell script."}]}' "$1" > request
       tries=0
       ask() {

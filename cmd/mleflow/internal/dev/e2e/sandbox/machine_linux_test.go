@@ -310,11 +310,24 @@ func processes() (list []process) {
 		if err != nil {
 			continue
 		}
-		// What ends leaves its group before it is gone.
-		if state, err := os.ReadFile(filepath.Join(dir, "stat")); err != nil || strings.Contains(string(state), ") Z ") {
+		if ends(dir) { // it leaves its group before it is gone
 			continue
 		}
 		list = append(list, process{pid, strings.Join(words, " "), string(group)})
 	}
 	return list
+}
+
+// ends reports whether the process of this folder of /proc is ending or has ended.
+func ends(dir string) bool {
+	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if err != nil {
+		return true
+	}
+	// After the name, which ends with the last parenthesis, the seventh field are the
+	// kernel's flags. The one of a process that ends is set before it leaves its group.
+	const exiting = 0x4
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	flags, err := strconv.ParseUint(fields[6], 10, 64)
+	return err != nil || flags&exiting != 0
 }
