@@ -103,7 +103,7 @@ func (e *Engine) result(ctx context.Context, id digest.ActionID) (*cache.Record,
 // now.
 func (r *run) decideAgain(ctx context.Context, n *node, d *decision) error {
 	rec, err := r.e.result(ctx, d.id)
-	rec = r.usable(rec)
+	rec = rec.Final()
 	switch {
 	case err != nil:
 		return err
