@@ -252,8 +252,8 @@ func (b *planner) settle(ctx context.Context, n *node) {
 		s.Reasons = []plan.Reason{{Text: d.again}}
 	case n.fresh():
 		s.Reasons = []plan.Reason{{Text: volatile}}
-	case d.provisional != nil:
-		s.Reasons = []plan.Reason{{Text: again(d.provisional)}}
+	case d.ignored != "":
+		s.Reasons = []plan.Reason{{Text: d.ignored}}
 	default:
 		s.Reasons = b.e.explainMiss(ctx, last.Action, d)
 	}

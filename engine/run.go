@@ -68,11 +68,11 @@ func (r *run) resolve(ctx context.Context, n *node) (sched.Resolution, error) {
 			return sched.Resolution{}, err
 		}
 	} else if d.record = r.results.of(d.id); d.record == nil && !n.fresh() {
-		rec, err := r.e.result(ctx, d.id)
+		rec, err := r.e.result(ctx, n, d.id)
 		if err != nil {
 			return sched.Resolution{}, err
 		}
-		d.record = r.results.take(d.id, rec.Final())
+		d.record = r.results.take(d.id, rec)
 	}
 	if d.record != nil {
 		known(r.p, n.index, d.record)
@@ -177,11 +177,11 @@ func (r *run) do(ctx context.Context, n *node, l sched.Lease) error {
 	}
 	defer unlock()
 	if !n.fresh() { // another process or machine may have done it in the meantime
-		rec, err := r.e.result(ctx, d.id)
+		rec, err := r.e.result(ctx, n, d.id)
 		if err != nil {
 			return err
 		}
-		if rec = rec.Final(); rec != nil {
+		if rec != nil {
 			n.found = true
 			r.took(n, rec)
 			return nil
