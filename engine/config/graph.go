@@ -56,8 +56,10 @@ type Instance struct {
 	consumes []int
 	// conditions are the conditions of its outputs.
 	conditions []string
-	// each is each.value; its key is that of the address.
-	each cty.Value
+	// each is each.value; its key is that of the address. marks are those of the key:
+	// that the instance exists depends on where they come from.
+	each  cty.Value
+	marks cty.ValueMarks
 	// args are the values of arguments and blocks, in the order of the kind.
 	args      []cty.Value
 	artifacts []*step.Artifact
@@ -260,6 +262,9 @@ func artifactOf(v cty.Value) *step.Artifact {
 func checkOutput(o *Output, v cty.Value) diag.List {
 	if _, found := marksOf(v)[sensitive]; found {
 		return diag.List{sensitiveOutput(o)}
+	}
+	if what := hidden(shownMarks(v)); what != "" {
+		return diag.List{diag.Error(o.Value.Range(), "Private output", "The output %q is made from %s, which is private: it holds answers or was made from them. Outputs are shown and stored. Give it to a step, or publish that step's outputs with private = true.", o.Name, what)}
 	}
 	if infinite(v) {
 		return diag.List{outOfRange(o.Value)}

@@ -33,16 +33,20 @@ func (x *expansion) instance(inst *Instance) diag.List {
 		}
 		return own
 	}
-	args, origins, diags := x.evaluateArgs(inst, x.shared, child)
-	inst.args = args
-	if !diags.HasErrors() {
-		diags = append(diags, x.checkCommands(inst, args)...)
+	eval := argEval{ev: x.evaluator, inst: inst, shared: x.shared, ctx: child, marks: map[any]struct{}{}}
+	inst.args = eval.all()
+	if !eval.diags.HasErrors() {
+		eval.diags = append(eval.diags, x.checkCommands(inst, inst.args)...)
 		inst.Dynamic = x.dynamic(inst)
 	}
 	set := x.limited(inst.Step, child)
 	inst.Limits, inst.Retry, inst.On = set.limits, set.retry, set.on
-	diags = append(diags, set.diags...)
-	inst.consumes = dependsOn(append(origins, set.origins...))
+	for _, r := range set.read {
+		eval.consume(r)
+	}
+	eval.consume(reading{"for_each", inst.Step.ForEach, inst.marks})
+	inst.Private, inst.consumes = eval.private, dependsOn(eval.origins)
+	diags := append(eval.diags, set.diags...)
 	inst.Deps = inst.consumes
 	if e := inst.Step.DependsOn; e != nil {
 		waits, more := x.waits(e, child)
@@ -105,7 +109,7 @@ func (inst *Instance) context(ctx *hcl.EvalContext) *hcl.EvalContext {
 	if !inst.Addr.HasKey {
 		return ctx
 	}
-	return element{inst.Addr.Key, inst.each}.context(ctx)
+	return element{inst.Addr.Key, inst.each, inst.marks}.context(ctx)
 }
 
 // dependsOn returns the distinct instances of the origins, in ascending order.
