@@ -101,12 +101,12 @@ func (e *Engine) Apply(ctx context.Context, p *Program, opts ApplyOptions) (*Res
 			return nil, diags
 		}
 	}
-	published, more := e.planPublications(ctx, p, pl, true)
+	published, more := e.planPublications(ctx, pl.p, pl, true)
 	if diags = append(diags, more...); diags.HasErrors() {
 		return nil, diags
 	}
 	pl.Publish = published
-	r := newRun(e, p, pl, opts)
+	r := newRun(e, pl, opts)
 	tasks := r.tasksOf(pl.nodes)
 	if err := sched.Check(r.certain(tasks), e.opts.Capacity); err != nil {
 		return nil, append(diags, diag.Failure("Not enough resources", err))
@@ -346,7 +346,7 @@ func (e *Engine) Explain(ctx context.Context, p *Program, a addr.Instance) (*Exp
 	if x.Plan.ActionID == "" {
 		return x, diags
 	}
-	d, more := e.decide(ctx, p, i, true)
+	d, more := e.decide(ctx, pl.p, i, true)
 	if diags = append(diags, more...); diags.HasErrors() {
 		return x, diags
 	}

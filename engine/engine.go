@@ -69,6 +69,13 @@ type Program struct {
 	hidden []string
 }
 
+// fresh returns the program for a plan.
+func (p *Program) fresh() *Program {
+	own := *p
+	own.Graph = p.Graph.Fresh()
+	return &own
+}
+
 // Load reads, checks and expands the pipeline file at path. The program is
 // usable only if there are no errors. Its Pipeline is never nil, so that
 // messages can show snippets.

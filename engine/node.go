@@ -76,6 +76,8 @@ func (n *node) decide(d *decision) {
 // planned is a plan with additional data for apply.
 type planned struct {
 	plan.Plan
+	// p is the program with what the plan and its run know.
+	p *Program
 	// nodes are the steps in the order of the plan.
 	nodes []*node
 	// byIndex maps an instance to its node, or to nil if it is not selected.
@@ -104,7 +106,7 @@ func newPlanned(p *Program, selected []bool, force map[int]bool, m memory) *plan
 			count++
 		}
 	}
-	pl := &planned{memory: m, nodes: make([]*node, 0, count), byIndex: make([]*node, len(p.Instances))}
+	pl := &planned{p: p, memory: m, nodes: make([]*node, 0, count), byIndex: make([]*node, len(p.Instances))}
 	pl.Pipeline = p.Pipeline.Path
 	if count > 0 { // a nil list would become null in JSON
 		pl.Steps = make([]plan.Step, 0, count)

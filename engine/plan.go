@@ -89,18 +89,21 @@ func (e *Engine) Plan(ctx context.Context, p *Program, opts PlanOptions) (*plan.
 		return nil, diags
 	}
 	if opts.Preflight != nil && !diags.HasErrors() {
-		newRun(e, p, pl, ApplyOptions{Sink: opts.Preflight}).preflight(ctx)
+		newRun(e, pl, ApplyOptions{Sink: opts.Preflight}).preflight(ctx)
 	}
 	pl.Forecast = e.forecast(ctx, pl, opts.Parallelism)
 	pl.Copies = e.copies(pl)
 	if !diags.HasErrors() {
 		e.placeAll(ctx, pl)
-		pl.Publish, _ = e.planPublications(ctx, p, pl, opts.askRemote)
+		pl.Publish, _ = e.planPublications(ctx, pl.p, pl, opts.askRemote)
 	}
 	return &pl.Plan, diags
 }
 
+// plan makes a plan, which has its own copy of the program: nothing that an earlier plan
+// or run knew.
 func (e *Engine) plan(ctx context.Context, p *Program, opts PlanOptions) (*planned, diag.List) {
+	p = p.fresh()
 	selected, diags := selection(p, opts.Targets)
 	force, more := addresses(p, opts.Force, "-force")
 	if diags = append(diags, more...); diags.HasErrors() {
@@ -109,9 +112,6 @@ func (e *Engine) plan(ctx context.Context, p *Program, opts PlanOptions) (*plann
 	memory, err := e.memory(p)
 	if err != nil {
 		return nil, append(diags, diag.Failure("State cannot be read", err))
-	}
-	if opts.Rounds != nil {
-		diags = append(diags, p.Hold(nil)...) // an earlier plan may have left out steps
 	}
 	pl := newPlanned(p, selected, force, memory)
 	for _, n := range pl.nodes {

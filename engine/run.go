@@ -45,8 +45,8 @@ type run struct {
 	dependents func() map[*node][]*node
 }
 
-func newRun(e *Engine, p *Program, pl *planned, opts ApplyOptions) *run {
-	r := &run{e: e, p: p, pl: pl, opts: opts, started: time.Now(), queue: newSpaceQueue()}
+func newRun(e *Engine, pl *planned, opts ApplyOptions) *run {
+	r := &run{e: e, p: pl.p, pl: pl, opts: opts, started: time.Now(), queue: newSpaceQueue()}
 	r.expected = newExpectation(r)
 	r.dependents = sync.OnceValue(pl.dependents)
 	r.sink = opts.Sink
@@ -128,7 +128,11 @@ func (r *run) retries(ctx context.Context, n *node, d *decision) bool {
 		}
 	}
 	chosen, _ := r.opts.Retry.Choose(steps)
-	return slices.Contains(chosen, 0)
+	again := slices.Contains(chosen, 0)
+	if again { // no step may start on the old outputs
+		r.p.SetOutputs(n.index, nil)
+	}
+	return again
 }
 
 // asError joins the errors in the arguments of a step that could not be

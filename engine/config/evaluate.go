@@ -153,32 +153,29 @@ func (g *Graph) Hold(list []int) (diags diag.List) {
 		out[i] = true
 	}
 	for i, inst := range g.Instances {
-		if inst.held != out[i] {
-			inst.held = out[i]
+		if k := &g.eval.known[i]; k.held != out[i] {
+			k.held = out[i]
 			g.eval.stale[inst.Step.Addr.String()] = true
 		}
 	}
 	g.Pipeline.budget.Reset()
 	g.eval.refresh()
-	held := func(i int) bool { return g.Instances[i].held }
-	for _, inst := range g.Instances {
-		if inst.held || inst.whole == nil && !slices.ContainsFunc(inst.Deps, held) {
+	held := func(i int) bool { return out[i] }
+	for i, whole := range g.expanded.Instances {
+		g.Instances[i] = whole
+		if out[i] || !slices.ContainsFunc(whole.Deps, held) {
 			continue
 		}
-		if inst.whole == nil {
-			inst.whole = &dependencies{inst.Deps, inst.consumes}
-		}
-		inst.Deps = slices.DeleteFunc(slices.Clone(inst.whole.deps), held)
-		inst.consumes = slices.DeleteFunc(slices.Clone(inst.whole.consumes), held)
+		inst := *whole
+		inst.Deps = slices.DeleteFunc(slices.Clone(whole.Deps), held)
+		inst.consumes = slices.DeleteFunc(slices.Clone(whole.consumes), held)
 		scope := g.eval.scope(inst.Step.expressions())
-		args, _, more := g.eval.evaluateArgs(inst, nil, func() *hcl.EvalContext { return inst.context(scope) })
+		args, _, more := g.eval.evaluateArgs(&inst, nil, func() *hcl.EvalContext { return inst.context(scope) })
 		for _, d := range more {
 			d.Detail += " The evaluation left out attempts that its answer did not need: refer to all that ran, as in values(step.grade.score)."
 		}
 		inst.args, diags = args, append(diags, more...)
+		g.Instances[i] = &inst
 	}
 	return diags
 }
-
-// dependencies are the dependencies of an instance while nothing is left out.
-type dependencies struct{ deps, consumes []int }

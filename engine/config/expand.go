@@ -56,7 +56,7 @@ func (p *Pipeline) Expand(values map[string]cty.Value) (*Graph, diag.List) {
 		}
 		diags = append(diags, publications(g)...)
 	}
-	return g, diags
+	return g.Fresh(), diags
 }
 
 // expander fills a graph with the instances of step blocks.
@@ -140,7 +140,7 @@ func (x *expander) addInstances(s *Step, elements []element) []*Instance {
 		}
 		for o := range outs {
 			if outs[o].Type == step.ArtifactType {
-				artifacts[0] = step.Artifact{From: from, Output: outs[o].Name}
+				artifacts[0] = step.Artifact{From: from, Output: outs[o].Name, Producer: inst.index}
 				inst.artifacts[o], artifacts = &artifacts[0], artifacts[1:]
 			}
 		}

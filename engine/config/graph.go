@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/plan"
@@ -25,9 +24,22 @@ type Graph struct {
 	// Publications are in the order of the file, those of output blocks last.
 	Publications []Publication
 
+	// expanded is the graph as it was expanded, which never changes. It is nil while
+	// the pipeline is expanded.
+	expanded *Graph
 	// mu guards eval once the pipeline is expanded.
-	mu   sync.Mutex
+	mu   sync.RWMutex
 	eval *evaluator
+}
+
+// Fresh returns the graph without anything that became known since its expansion.
+// Every plan has its own.
+func (g *Graph) Fresh() *Graph {
+	if g.expanded != nil {
+		g = g.expanded
+	}
+	return &Graph{Pipeline: g.Pipeline, Instances: slices.Clone(g.Instances), Evaluation: g.Evaluation, Publications: g.Publications,
+		expanded: g, eval: g.eval.fresh(len(g.Instances))}
 }
 
 // Instance is one instance of a step block.
@@ -47,23 +59,18 @@ type Instance struct {
 	Dynamic bool
 
 	index int
-	// held says that it will not run; see Graph.Hold.
-	held bool
-	// whole are its dependencies without Hold, if that changed them.
-	whole *dependencies
 	// consumes are the indexes of the instances whose outputs it consumes: those
 	// of Deps except for which it merely waits.
 	consumes []int
-	// conditions are the conditions of its outputs.
-	conditions []string
 	// each is each.value; its key is that of the address. marks are those of the key:
 	// that the instance exists depends on where they come from.
 	each  cty.Value
 	marks cty.ValueMarks
 	// args are the values of arguments and blocks, in the order of the kind.
-	args      []cty.Value
+	args []cty.Value
+	// artifacts are its outputs that are content, as expressions see them: their
+	// content is never known. See evaluator.resolve.
 	artifacts []*step.Artifact
-	outputs   cache.Outputs
 }
 
 // Find returns the index of an instance, or false.
@@ -97,80 +104,15 @@ func (g *Graph) Select(a addr.Instance) []int {
 	return all
 }
 
-// SetOutputs makes the outputs of instance i known to its dependents. It must
-// be called before the Args of any of them.
-func (g *Graph) SetOutputs(i int, outputs cache.Outputs) {
-	// Others may be building the value of i's block for another instance.
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	inst := g.Instances[i]
-	inst.outputs = outputs
-	small := false
-	for o := range inst.Step.Kind.Outputs {
-		out := &inst.Step.Kind.Outputs[o]
-		if a := inst.artifacts[o]; a != nil {
-			a.Ref = outputs[out.Name].Ref
-		} else {
-			small = true
-		}
-	}
-	if small {
-		g.eval.stale[inst.Step.Addr.String()] = true
-	}
-}
-
-// SetConditions records the conditions of the outputs of instance i. Like
-// SetOutputs, it must be called before the Args of a dependent.
-func (g *Graph) SetConditions(i int, conditions []string) {
-	inst := g.Instances[i]
-	inst.conditions = conditions
-	for _, a := range inst.artifacts {
-		if a != nil {
-			a.Conditions = conditions
-		}
-	}
-}
-
-// Conditions returns what SetConditions recorded.
-func (g *Graph) Conditions(i int) []string { return g.Instances[i].conditions }
-
-// Consumed returns the conditions of what instance i consumes, as far as they
-// are recorded.
-func (g *Graph) Consumed(i int) []string {
-	var all []string
-	for _, d := range g.Instances[i].consumes {
-		if c := g.Instances[d].conditions; !slices.Equal(all, c) {
-			all = step.UnionConditions(all, c)
-		}
-	}
-	return all
-}
-
-// Expect records the expected size of the content that instance i produces, for
-// the estimates of its dependents.
-func (g *Graph) Expect(i int, bytes int64) {
-	var only *step.Artifact
-	for _, a := range g.Instances[i].artifacts {
-		switch {
-		case a == nil:
-		case only != nil:
-			return
-		default:
-			only = a
-		}
-	}
-	if only != nil {
-		only.Expected = bytes
-	}
-}
-
-// Args returns the arguments of instance i. They are final once the outputs of
-// all its dependencies are known.
+// Args returns the arguments of instance i, with what is known now of the content.
+// They are final once the outputs of all its dependencies are known. Nothing changes
+// them later.
 func (g *Graph) Args(i int) (step.Args, diag.List) {
 	inst := g.Instances[i]
-	conditions := g.Consumed(i)
 	if !inst.Dynamic {
-		return inst.arguments(inst.args, conditions), nil
+		g.mu.RLock()
+		defer g.mu.RUnlock()
+		return g.eval.arguments(inst, inst.args), nil
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -178,14 +120,7 @@ func (g *Graph) Args(i int) (step.Args, diag.List) {
 	g.eval.refresh()
 	scope := g.eval.scope(inst.Step.expressions())
 	args, _, diags := g.eval.evaluateArgs(inst, nil, func() *hcl.EvalContext { return inst.context(scope) })
-	return inst.arguments(args, conditions), diags
-}
-
-// arguments are values that evaluateArgs returned as arguments.
-func (inst *Instance) arguments(values []cty.Value, conditions []string) step.Args {
-	args := step.NewArgs(inst.Step.argNames, values)
-	args.Limits, args.Conditions = inst.Limits, conditions
-	return args
+	return g.eval.arguments(inst, args), diags
 }
 
 // Known reports whether every argument of i was known when the pipeline was
@@ -217,6 +152,7 @@ func (g *Graph) OutputValue(o *Output) (out OutputValue, diags diag.List) {
 	if _, found := marks[sensitive]; found {
 		return out, diag.List{sensitiveOutput(o)}
 	}
+	v = g.eval.resolve(v)
 	out.Content = artifactOf(v)
 	v, err := cty.Transform(v, func(_ cty.Path, v cty.Value) (cty.Value, error) {
 		a := artifactOf(v)
@@ -246,9 +182,6 @@ func (g *Graph) OutputInstances(o *Output) []int {
 	}
 	return dependsOn(originsOf(marksOf(v)))
 }
-
-// Outputs returns what SetOutputs recorded for instance i, or nil.
-func (g *Graph) Outputs(i int) cache.Outputs { return g.Instances[i].outputs }
 
 // artifactOf returns the content that v is, or nil.
 func artifactOf(v cty.Value) *step.Artifact {

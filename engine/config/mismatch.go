@@ -84,23 +84,11 @@ func wanted(ty cty.Type) string {
 		return "a list of content (trees or blobs, such as outputs of other steps)"
 	case ty == cty.Map(step.ArtifactType):
 		return "a map of content (trees or blobs, such as outputs of other steps)"
-	case ty.IsObjectType() && (holdsContent(ty) || len(ty.AttributeTypes()) > 3):
+	case ty.IsObjectType() && (step.HoldsContent(ty) || len(ty.AttributeTypes()) > 3):
 		return "an object"
 	default:
 		return typeexpr.TypeString(ty)
 	}
-}
-
-func holdsContent(ty cty.Type) bool {
-	if !ty.IsObjectType() {
-		return ty == step.ArtifactType
-	}
-	for _, a := range ty.AttributeTypes() {
-		if holdsContent(a) {
-			return true
-		}
-	}
-	return false
 }
 
 func got(v cty.Value) string {

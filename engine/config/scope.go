@@ -7,6 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -23,6 +24,8 @@ type evaluator struct {
 	// stale nodes must be evaluated again because a small value that they depend
 	// on has become known.
 	stale map[string]bool
+	// known is what is known about the instances; empty while the pipeline is expanded.
+	known []knowledge
 }
 
 // bind evaluates a local, a model or an agent.
@@ -146,14 +149,14 @@ func (ev *evaluator) valueOf(s *Step) cty.Value {
 		return cty.DynamicVal // its own expansion failed
 	case b.value != cty.NilVal:
 	case !b.keyed:
-		b.value = b.instances[0].value()
+		b.value = b.instances[0].value(ev.of(b.instances[0]).outputs)
 	case len(b.instances) == 0:
 		b.value = cty.MapValEmpty(outputsType(s.Kind))
 	default:
 		all := make(map[string]cty.Value, len(b.instances))
 		for _, inst := range b.instances {
-			if !inst.held {
-				all[inst.Addr.Key] = inst.value()
+			if k := ev.of(inst); !k.held {
+				all[inst.Addr.Key] = inst.value(k.outputs)
 			}
 		}
 		if len(all) == 0 { // all are held
@@ -206,24 +209,25 @@ func outputsType(k *step.Kind) cty.Type {
 	return cty.Object(types)
 }
 
-// value is the object of the outputs, each with its mark.
-func (inst *Instance) value() cty.Value {
+// value is the object of the outputs, each with its mark. known is nil until they are
+// known.
+func (inst *Instance) value(known cache.Outputs) cty.Value {
 	outs := inst.Step.Kind.Outputs
 	attrs := make(map[string]cty.Value, len(outs))
 	for o := range outs {
-		attrs[outs[o].Name] = inst.output(o)
+		attrs[outs[o].Name] = inst.output(o, known)
 	}
 	return cty.ObjectVal(attrs)
 }
 
 // output is the value of one output with its mark.
-func (inst *Instance) output(o int) cty.Value {
+func (inst *Instance) output(o int, known cache.Outputs) cty.Value {
 	out := &inst.Step.Kind.Outputs[o]
 	v := cty.UnknownVal(out.Type)
 	if a := inst.artifacts[o]; a != nil {
 		v = step.NewArtifact(a)
-	} else if inst.outputs != nil {
-		v = smallValue(inst.outputs[out.Name].JSON, out.Type)
+	} else if known != nil {
+		v = smallValue(known[out.Name].JSON, out.Type)
 	}
 	return v.Mark(origin{inst: inst, out: o})
 }

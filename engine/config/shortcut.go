@@ -146,11 +146,11 @@ func (s shortcut) value(inst *Instance) cty.Value {
 		if s.null != cty.NilType {
 			return cty.NullVal(s.null).Mark(origin{inst: s.of.instances[i], out: s.out})
 		}
-		return s.of.instances[i].output(s.out)
+		return s.of.instances[i].output(s.out, nil)
 	}
 	list := make([]cty.Value, len(s.of.instances))
 	for i, from := range s.of.instances {
-		list[i] = from.output(s.out)
+		list[i] = from.output(s.out, nil)
 	}
 	return cty.ListVal(list)
 }

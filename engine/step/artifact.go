@@ -18,6 +18,8 @@ type Artifact struct {
 	// From and Output name the producing instance and its output. They are
 	// empty for a local file.
 	From, Output string
+	// Producer is the index of the producing instance in its pipeline.
+	Producer int
 	// Ref is the content, or zero while it is unknown.
 	Ref cache.Ref
 	// Expected is the size that its step expects while there is no Ref, or 0 if

@@ -79,7 +79,7 @@ func TestDecodeIsGocty(t *testing.T) {
 func TestMarshalIsCtyjson(t *testing.T) {
 	for name, attrs := range objects() {
 		for label, v := range attrs {
-			if !v.IsWhollyKnown() || holdsContent(v.Type()) || v.Type() == cty.DynamicPseudoType {
+			if !v.IsWhollyKnown() || HoldsContent(v.Type()) || v.Type() == cty.DynamicPseudoType {
 				continue
 			}
 			got, err := marshal(v)

@@ -93,7 +93,7 @@ func hashValue(h *digest.Hasher, label string, v cty.Value, plain bool) error {
 	case ty == SecretRefType:
 	case plain:
 		h.String(label, v.AsString())
-	case holdsContent(ty):
+	case HoldsContent(ty):
 		return hashElements(h, label, v)
 	default:
 		text, err := marshal(v)
@@ -167,19 +167,20 @@ func hashElements(h *digest.Hasher, label string, v cty.Value) error {
 	return nil
 }
 
-func holdsContent(ty cty.Type) bool {
+// HoldsContent reports whether values of a type are or contain content.
+func HoldsContent(ty cty.Type) bool {
 	switch {
 	case ty == ArtifactType:
 		return true
 	case ty.IsCollectionType():
-		return holdsContent(ty.ElementType())
+		return HoldsContent(ty.ElementType())
 	case ty.IsTupleType():
-		if slices.ContainsFunc(ty.TupleElementTypes(), holdsContent) {
+		if slices.ContainsFunc(ty.TupleElementTypes(), HoldsContent) {
 			return true
 		}
 	case ty.IsObjectType():
 		for _, e := range ty.AttributeTypes() {
-			if holdsContent(e) {
+			if HoldsContent(e) {
 				return true
 			}
 		}
