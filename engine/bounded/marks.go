@@ -148,24 +148,41 @@ func conditional(e *hclsyntax.ConditionalExpr, ctx *hcl.EvalContext) (cty.Value,
 		return v, diags
 	}
 	plain, own := condition.Unmark()
-	if chosen, err := convert.Convert(plain, cty.Bool); err == nil && chosen.IsKnown() {
-		if chosen.True() {
-			return v, append(diags, ifTrue...)
-		}
-		return v, append(diags, ifFalse...)
+	chosen, err := convert.Convert(plain, cty.Bool)
+	known := err == nil && chosen.IsKnown()
+	switch {
+	case known && chosen.True():
+		diags = append(diags, ifTrue...)
+	case known:
+		diags = append(diags, ifFalse...)
+	case yes.Type().IsObjectType() && yes.Type().Equals(no.Type()):
+		v = AnyOf([]cty.Value{yes, no}).WithMarks(own)
+	default:
+		v = from(v, yes, no)
 	}
-	if yes.Type().IsObjectType() && yes.Type().Equals(no.Type()) {
-		v = AnyOf([]cty.Value{yes, no})
+	// The type of the result depends on a result that is not chosen, and on whether it
+	// has a value.
+	if ifTrue.HasErrors() {
+		v = v.WithMarks(Reads(e.TrueResult, ctx))
 	}
-	return from(v, yes, no).WithMarks(own), diags
+	if ifFalse.HasErrors() {
+		v = v.WithMarks(Reads(e.FalseResult, ctx))
+	}
+	return v, diags
 }
 
 // Reads returns the marks of all that an expression reads. It does so for one without a
 // value, too, because of an error: an access that fails has read the keys on its way.
 func Reads(e hcl.Expression, ctx *hcl.EvalContext) cty.ValueMarks {
+	marks, _ := reads(e, ctx)
+	return marks
+}
+
+// reads is Reads, and reports whether the expression has an error.
+func reads(e hcl.Expression, ctx *hcl.EvalContext) (_ cty.ValueMarks, failed bool) {
 	v, diags := e.Value(ctx)
 	if !diags.HasErrors() {
-		return Marks(v)
+		return Marks(v), false
 	}
 	marks := readBelow(e, ctx)
 	for _, d := range diags {
@@ -176,7 +193,7 @@ func Reads(e hcl.Expression, ctx *hcl.EvalContext) cty.ValueMarks {
 			}
 		}
 	}
-	return marks
+	return marks, true
 }
 
 // ReadError is the error of a function in something that it read, which has marks.
@@ -188,38 +205,61 @@ type ReadError struct {
 // NewReadError returns an error in something that a function read.
 func NewReadError(err error, marks cty.ValueMarks) error { return &ReadError{err, marks} }
 
-// readBelow returns the marks of all that the parts of an expression read.
+// readBelow returns the marks of what the parts of an expression read. If one has an
+// error, that of the others does not matter, except for what decides whether it is used.
 func readBelow(e hcl.Expression, ctx *hcl.EvalContext) cty.ValueMarks {
-	marks := cty.ValueMarks{}
-	read := func(e hcl.Expression, ctx *hcl.EvalContext) { maps.Copy(marks, Reads(e, ctx)) }
+	var all, failed []cty.ValueMarks
+	read := func(e hcl.Expression, ctx *hcl.EvalContext) bool {
+		marks, bad := reads(e, ctx)
+		if all = append(all, marks); bad {
+			failed = append(failed, marks)
+		}
+		return bad
+	}
 	if m, ok := e.(*Metered); ok {
 		e = m.Expression
 	}
+	own := cty.ValueMarks{}
 	switch e := e.(type) {
 	case *hclsyntax.ScopeTraversalExpr:
 		root, _ := e.Traversal[:1].TraverseAbs(ctx)
-		along(marks, root, e.Traversal[1:])
+		along(own, root, e.Traversal[1:])
 	case *hclsyntax.RelativeTraversalExpr:
-		source, diags := e.Source.Value(ctx)
-		if diags.HasErrors() {
+		if source, diags := e.Source.Value(ctx); diags.HasErrors() {
 			read(e.Source, ctx)
 		} else {
-			along(marks, source, e.Traversal)
+			along(own, source, e.Traversal)
 		}
 	case *hclsyntax.IndexExpr:
-		collection, diags := e.Collection.Value(ctx)
-		if diags.HasErrors() {
+		if collection, diags := e.Collection.Value(ctx); diags.HasErrors() {
 			read(e.Collection, ctx)
 		} else {
-			along(marks, collection, nil)
+			along(own, collection, nil)
 		}
 		read(e.Key, ctx)
+	case *hclsyntax.ConditionalExpr:
+		if !read(e.Condition, ctx) {
+			maps.Copy(own, all[0])
+		}
+		read(e.TrueResult, ctx)
+		read(e.FalseResult, ctx)
+	case *hclsyntax.BinaryOpExpr:
+		left, right := read(e.LHS, ctx), read(e.RHS, ctx)
+		if e.Op.ShortCircuit != nil && left != right { // one may make the other irrelevant
+			maps.Copy(own, all[0])
+			maps.Copy(own, all[1])
+		}
 	case *hclsyntax.ForExpr:
+		collection, _ := e.CollExpr.Value(ctx)
+		along(own, collection, nil)
 		read(e.CollExpr, ctx)
-		scopes(e, ctx, func(scope *hcl.EvalContext) {
+		scopes(e, collection, ctx, func(scope *hcl.EvalContext) {
 			for _, part := range []hclsyntax.Expression{e.CondExpr, e.KeyExpr, e.ValExpr} {
-				if part != nil {
-					read(part, scope)
+				if part == nil {
+					continue
+				}
+				if read(part, scope); part == e.CondExpr {
+					maps.Copy(own, all[len(all)-1])
 				}
 			}
 		})
@@ -232,7 +272,13 @@ func readBelow(e hcl.Expression, ctx *hcl.EvalContext) cty.ValueMarks {
 			read(&hclsyntax.ScopeTraversalExpr{Traversal: t}, ctx)
 		}
 	}
-	return marks
+	if len(failed) > 0 {
+		all = failed
+	}
+	for _, marks := range all {
+		maps.Copy(own, marks)
+	}
+	return own
 }
 
 // along adds the marks of a value and of what an access to a part of it passes.
@@ -249,13 +295,12 @@ func along(marks cty.ValueMarks, v cty.Value, t hcl.Traversal) {
 
 // scopes calls f with the scope of each element of a for expression, or with that of any
 // element if they are not known.
-func scopes(e *hclsyntax.ForExpr, ctx *hcl.EvalContext, f func(*hcl.EvalContext)) {
+func scopes(e *hclsyntax.ForExpr, collection cty.Value, ctx *hcl.EvalContext, f func(*hcl.EvalContext)) {
 	with := func(key, value cty.Value) {
 		scope := ctx.NewChild()
 		scope.Variables = map[string]cty.Value{e.KeyVar: key, e.ValVar: value}
 		f(scope)
 	}
-	collection, _ := e.CollExpr.Value(ctx)
 	plain, own := collection.Unmark()
 	if plain.IsNull() || !plain.IsKnown() || !plain.CanIterateElements() {
 		with(cty.DynamicVal.WithMarks(own), cty.DynamicVal.WithMarks(own))

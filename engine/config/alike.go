@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"math/big"
 	"slices"
 	"strconv"
@@ -118,16 +119,16 @@ func (m *alike) argument(e *argEval, a *step.Attr, expr hcl.Expression) cty.Valu
 		m.gain.Add(1)
 		same := found.(argument)
 		e.origins = append(e.origins, same.origins...)
-		e.private = e.private || same.private
+		e.private = cmp.Or(e.private, same.private)
 		return same.value
 	}
 	m.gain.Add(-1)
 	origins, diags, private := len(e.origins), len(e.diags), e.private
-	e.private = false
+	e.private = ""
 	v := e.own(a, expr)
 	if len(e.diags) == diags {
 		m.arguments.Store(key, argument{v, consumed{slices.Clone(e.origins[origins:]), e.private}})
 	}
-	e.private = e.private || private
+	e.private = cmp.Or(private, e.private)
 	return v
 }

@@ -59,7 +59,7 @@ func TestAlikeIsOwn(t *testing.T) {
 				t.Errorf("%s: argument %d is %#v, want %#v", inst.Addr, i, inst.args[i], v)
 			}
 		}
-		if deps := dependsOn(found.origins); !slices.Equal(deps, inst.Deps) || found.private != inst.Private {
+		if deps := dependsOn(found.origins); !slices.Equal(deps, inst.Deps) || (found.private != "") != inst.Private {
 			t.Errorf("%s: depends on %v, private %v; want %v, %v", inst.Addr, inst.Deps, inst.Private, deps, found.private)
 		}
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,8 +26,8 @@ func (ev *evaluator) evaluateArgs(inst *Instance, common *shared, ctx func() *hc
 // consumed is what an instance consumes.
 type consumed struct {
 	origins []origin
-	// private says that some of it is private.
-	private bool
+	// private names something private among it, or is empty.
+	private string
 }
 
 // all evaluates all arguments and blocks.
@@ -247,7 +248,7 @@ func (e *argEval) consume(r reading) {
 	for _, m := range originsOf(r.marks) {
 		e.origins = append(e.origins, m)
 		if m.private() {
-			e.private = true
+			e.private = cmp.Or(e.private, m.String())
 			e.refusePrivate(r, m)
 		}
 	}
@@ -265,7 +266,7 @@ func (e *argEval) consume(r reading) {
 // consumePrivateFile does for private files what consume does for private
 // outputs.
 func (e *argEval) consumePrivateFile(r reading, path privateFile) {
-	e.private = true
+	e.private = cmp.Or(e.private, string(path))
 	if e.inst.Step.Kind.Untrusted {
 		e.diags = append(e.diags, diag.Error(r.expr.Range(), "Private file in an untrusted step",
 			"%s of %s is made from %s, which is in the cache or among a competition's private files. A step of kind %q runs untrusted code, which cannot have private files.",

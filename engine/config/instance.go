@@ -45,7 +45,7 @@ func (x *expansion) instance(inst *Instance) diag.List {
 		eval.consume(r)
 	}
 	eval.consume(reading{"for_each", inst.Step.ForEach, inst.marks})
-	inst.Private, inst.consumes = eval.private, dependsOn(eval.origins)
+	inst.Private, inst.consumes = eval.private != "", dependsOn(eval.origins)
 	diags := append(eval.diags, set.diags...)
 	inst.Deps = inst.consumes
 	if e := inst.Step.DependsOn; e != nil {
@@ -103,6 +103,21 @@ func (x *expansion) dynamic(inst *Instance) bool {
 		}
 	}
 	return false
+}
+
+// checkKnown refuses what an instance turns out to consume once its values are known, if
+// the plan did not expect it: others rely on what the plan knew.
+func (inst *Instance) checkKnown(found consumed) diag.List {
+	const detail = "%s turns out to consume %s, which could not be foreseen. Write the path or reference so that it is known before anything runs."
+	for _, o := range found.origins {
+		if _, expected := slices.BinarySearch(inst.consumes, o.inst.index); !expected {
+			return diag.List{diag.Error(inst.Step.Range, "Dependency found too late", detail, inst.Addr, o)}
+		}
+	}
+	if found.private != "" && !inst.Private {
+		return diag.List{diag.Error(inst.Step.Range, "Private content found too late", detail, inst.Addr, "private content, "+found.private)}
+	}
+	return nil
 }
 
 func (inst *Instance) context(ctx *hcl.EvalContext) *hcl.EvalContext {

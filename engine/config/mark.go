@@ -20,6 +20,11 @@ type origin struct {
 	replayed bool
 }
 
+// String names the output and where it is made.
+func (o origin) String() string {
+	return fmt.Sprintf("output %q of %s (%s)", o.inst.Step.Kind.Outputs[o.out].Name, o.inst.Addr, place(o.inst.Step.Range))
+}
+
 type sensitiveMark string
 
 // sensitive marks a value that must not be stored or shown.
@@ -72,7 +77,7 @@ func hidden(marks map[any]struct{}) (what string) {
 			name = string(m)
 		case origin:
 			if m.hidden() {
-				name = fmt.Sprintf("%s of %s", m.inst.Step.Kind.Outputs[m.out].Name, m.inst.Addr)
+				name = m.String()
 			}
 		}
 		if name != "" && (what == "" || name < what) {
