@@ -100,6 +100,8 @@ func (e *Engine) published(ctx context.Context, p *Program, pub *config.Publicat
 		switch {
 		case diags.HasErrors() || !v.Known:
 			return cache.Ref{}, nil
+		case v.Private != "" && !pub.Private:
+			return cache.Ref{}, fmt.Errorf("it turns out to be made from %s, which is private; to publish it anyway, write private = true", v.Private)
 		case v.Content != nil:
 			return v.Content.Ref, attempt.StoreLocal(ctx, store, step.ArgsOf(cty.ObjectVal(map[string]cty.Value{"content": step.NewArtifact(v.Content)})))
 		}

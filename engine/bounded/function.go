@@ -11,24 +11,25 @@ import (
 )
 
 // Functions returns the functions with checks that estimate the result of a
-// call before it is made, because a short text can ask for a huge result.
+// call before it is made, because a short text can ask for a huge result. Unknown
+// results have the marks of all arguments.
 func (b *Budget) Functions(all map[string]function.Function) map[string]function.Function {
 	out := make(map[string]function.Function, len(all))
 	for name, f := range all {
-		out[name] = f
+		out[name] = marking(f)
 		check, ok := checks[name]
 		if !ok && opens(f) {
 			check, ok = none, true
 		}
 		if ok {
-			out[name] = b.checked(f, func(args []cty.Value) error {
+			out[name] = marking(b.checked(f, func(args []cty.Value) error {
 				n, bytes := check(args)
 				if n > MaxElements || bytes > maxText {
 					return fmt.Errorf("the call would make or look through about %.0f elements and %.0f bytes; at most %d and %d are allowed", n, bytes, MaxElements, maxText)
 				}
 				b.spendIn(size{elements: int64(n)})
 				return nil
-			})
+			}))
 		}
 	}
 	return out
@@ -218,5 +219,5 @@ func (b *Budget) Template(path, src string, ctx *hcl.EvalContext) (cty.Value, hc
 	}
 	b.Meter(expr)
 	b.spendIn(size{elements: int64(len(src)), bytes: int64(len(src))})
-	return expr.Value(ctx)
+	return b.trace(expr, ctx)
 }

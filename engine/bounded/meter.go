@@ -29,11 +29,32 @@ type cost struct{ steps, bytes int64 }
 func (w *meter) Enter(n hclsyntax.Node) hcl.Diagnostics {
 	c := cost{steps: 1}
 	switch e := n.(type) {
+	case *Metered:
+		if e.kind == traced {
+			c.steps = 0
+		}
+	case *hclsyntax.Attribute:
+		w.trace(&e.Expr)
+	case *hclsyntax.ParenthesesExpr:
+		w.trace(&e.Expression)
+	case *hclsyntax.TemplateWrapExpr:
+		w.trace(&e.Wrapped)
+	case *hclsyntax.UnaryOpExpr:
+		w.trace(&e.Val)
+	case *hclsyntax.RelativeTraversalExpr:
+		w.trace(&e.Source)
+	case *hclsyntax.IndexExpr:
+		w.trace(&e.Collection)
+		w.trace(&e.Key)
+	case *hclsyntax.ObjectConsKeyExpr:
+		w.trace(&e.Wrapped)
 	case *hclsyntax.ForExpr:
+		w.trace(&e.CollExpr)
 		w.wrap(&e.ValExpr, repeated, "")
 		w.wrap(&e.KeyExpr, repeated, "")
 		w.wrap(&e.CondExpr, repeated, "")
 	case *hclsyntax.SplatExpr:
+		w.trace(&e.Source)
 		w.wrap(&e.Each, repeated, "")
 	case *hclsyntax.FunctionCallExpr:
 		c.steps = 5
@@ -41,6 +62,7 @@ func (w *meter) Enter(n hclsyntax.Node) hcl.Diagnostics {
 			w.wrap(&e.Args[i], whole, e.Name)
 		}
 	case *hclsyntax.ConditionalExpr:
+		w.trace(&e.Condition)
 		w.wrap(&e.TrueResult, whole, "?")
 		w.wrap(&e.FalseResult, whole, "?")
 	case *hclsyntax.BinaryOpExpr:
@@ -54,8 +76,14 @@ func (w *meter) Enter(n hclsyntax.Node) hcl.Diagnostics {
 	case *hclsyntax.TemplateJoinExpr:
 		w.wrap(&e.Tuple, whole, "${}")
 	case *hclsyntax.ObjectConsExpr:
+		for i := range e.Items {
+			w.trace(&e.Items[i].ValueExpr)
+		}
 		c.bytes = 400 + 114*int64(len(e.Items))
 	case *hclsyntax.TupleConsExpr:
+		for i := range e.Exprs {
+			w.trace(&e.Exprs[i])
+		}
 		c.bytes = 64 + 64*int64(len(e.Exprs))
 	}
 	w.open = append(w.open, c)
@@ -87,10 +115,12 @@ const (
 	// whole counts its value with all elements, before another function reads
 	// it.
 	whole
+	// traced does not count. It only keeps marks, as all kinds do.
+	traced
 )
 
-// Metered is an expression that counts against a budget. To a walk over the
-// tree, it looks like parentheses.
+// Metered is an expression that counts against a budget and keeps the marks of what it
+// reads. To a walk over the tree, it looks like parentheses.
 type Metered struct {
 	*hclsyntax.ParenthesesExpr
 	budget *Budget
@@ -123,6 +153,13 @@ var passing = map[string]bool{
 // shallow has the functions that do not look into the elements of an argument.
 var shallow = map[string]bool{"element": true, "keys": true, "length": true, "lookup": true, "values": true}
 
+// trace wraps an expression that may drop marks.
+func (w *meter) trace(e *hclsyntax.Expression) {
+	if drops(*e) {
+		w.wrap(e, traced, "")
+	}
+}
+
 func (w *meter) wrap(e *hclsyntax.Expression, k kind, user string) {
 	switch inner := (*e).(type) {
 	case nil, *Metered:
@@ -152,9 +189,12 @@ func (w *meter) wrap(e *hclsyntax.Expression, k kind, user string) {
 func (m *Metered) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	if m.kind == repeated {
 		m.budget.spend(m.each.steps, m.each.bytes, m.SrcRange)
-		return m.Expression.Value(ctx)
+		return m.budget.trace(m.Expression, ctx)
 	}
-	v, diags := m.Expression.Value(ctx)
+	v, diags := m.budget.trace(m.Expression, ctx)
+	if m.kind == traced {
+		return v, diags
+	}
 	s := m.budget.measure(v, m.SrcRange)
 	if m.shallow {
 		s.bytes = 64 + 64*int64(count(v))

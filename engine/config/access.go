@@ -32,9 +32,6 @@ func explainAccess(d *hcl.Diagnostic) {
 	if !ok || a.key.IsNull() || !a.key.IsKnown() || a.key.IsMarked() {
 		return
 	}
-	if _, hidden := marksOf(a.collection)[sensitive]; hidden {
-		return
-	}
 	plain, _ := a.collection.Unmark()
 	if plain.IsNull() || !plain.IsKnown() {
 		return

@@ -23,9 +23,9 @@ import (
 //	}
 //
 // The image may be the output of another step, which then is done first.
-func (ev *evaluator) agentValue(a *Agent, name string, ctx *hcl.EvalContext) (cty.Value, diag.List) {
+func (ev *evaluator) agentValue(a *Agent, name cty.Value, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	var diags diag.List
-	attrs := map[string]cty.Value{"name": cty.StringVal(name), "built": cty.NullVal(step.ArtifactType)}
+	attrs := map[string]cty.Value{"name": name, "built": cty.NullVal(step.ArtifactType)}
 	types := step.AgentType.AttributeTypes()
 	for _, name := range slices.Sorted(maps.Keys(types)) {
 		if name == "name" || name == "built" {

@@ -25,8 +25,9 @@ func gather(args []cty.Value) (cty.Value, error) {
 	add = func(v cty.Value) bool {
 		plain, own := v.Unmark()
 		if isAgent(plain) {
-			name, _ := plain.GetAttr("name").Unmark()
+			name, of := plain.GetAttr("name").Unmark()
 			all[name.AsString()] = v
+			maps.Copy(marks, of)
 			return true
 		}
 		maps.Copy(marks, own)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"math/big"
 	"slices"
 	"strconv"
@@ -27,9 +28,8 @@ type alike struct {
 
 // argument is the evaluated value of an argument and what evaluating it found.
 type argument struct {
-	value   cty.Value
-	origins []origin
-	private bool
+	value cty.Value
+	consumed
 }
 
 // alikeIn returns nil unless the expressions refer to attributes of each.value, and
@@ -119,16 +119,16 @@ func (m *alike) argument(e *argEval, a *step.Attr, expr hcl.Expression) cty.Valu
 		m.gain.Add(1)
 		same := found.(argument)
 		e.origins = append(e.origins, same.origins...)
-		e.inst.Private = e.inst.Private || same.private
+		e.private = cmp.Or(e.private, same.private)
 		return same.value
 	}
 	m.gain.Add(-1)
-	origins, diags, private := len(e.origins), len(e.diags), e.inst.Private
-	e.inst.Private = false
+	origins, diags, private := len(e.origins), len(e.diags), e.private
+	e.private = ""
 	v := e.own(a, expr)
 	if len(e.diags) == diags {
-		m.arguments.Store(key, argument{v, slices.Clone(e.origins[origins:]), e.inst.Private})
+		m.arguments.Store(key, argument{v, consumed{slices.Clone(e.origins[origins:]), e.private}})
 	}
-	e.inst.Private = e.inst.Private || private
+	e.private = cmp.Or(private, e.private)
 	return v
 }

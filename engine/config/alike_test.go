@@ -50,7 +50,7 @@ func TestAlikeIsOwn(t *testing.T) {
 	for _, inst := range g.Instances {
 		scope := g.eval.scope(inst.Step.expressions())
 		alone := &Instance{Step: inst.Step, Addr: inst.Addr, each: inst.each}
-		args, origins, diags := g.eval.evaluateArgs(alone, nil, func() *hcl.EvalContext { return inst.context(scope) })
+		args, found, diags := g.eval.evaluateArgs(alone, nil, func() *hcl.EvalContext { return inst.context(scope) })
 		if diags.HasErrors() {
 			t.Fatal(diags)
 		}
@@ -59,8 +59,8 @@ func TestAlikeIsOwn(t *testing.T) {
 				t.Errorf("%s: argument %d is %#v, want %#v", inst.Addr, i, inst.args[i], v)
 			}
 		}
-		if deps := dependsOn(origins); !slices.Equal(deps, inst.Deps) || alone.Private != inst.Private {
-			t.Errorf("%s: depends on %v, private %v; want %v, %v", inst.Addr, inst.Deps, inst.Private, deps, alone.Private)
+		if deps := dependsOn(found.origins); !slices.Equal(deps, inst.Deps) || (found.private != "") != inst.Private {
+			t.Errorf("%s: depends on %v, private %v; want %v, %v", inst.Addr, inst.Deps, inst.Private, deps, found.private)
 		}
 	}
 }

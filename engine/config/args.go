@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,10 +16,23 @@ import (
 )
 
 // evaluateArgs returns the values of the instance's arguments and then of its
-// blocks, in the order of the kind and without marks, and their origins.
-func (ev *evaluator) evaluateArgs(inst *Instance, common *shared, ctx func() *hcl.EvalContext) ([]cty.Value, []origin, diag.List) {
-	k := inst.Step.Kind
+// blocks, in the order of the kind and without marks, and what they consume.
+func (ev *evaluator) evaluateArgs(inst *Instance, common *shared, ctx func() *hcl.EvalContext) ([]cty.Value, consumed, diag.List) {
 	e := argEval{ev: ev, inst: inst, shared: common, ctx: ctx, marks: map[any]struct{}{}}
+	values := e.all()
+	return values, e.consumed, e.diags
+}
+
+// consumed is what an instance consumes.
+type consumed struct {
+	origins []origin
+	// private names something private among it, or is empty.
+	private string
+}
+
+// all evaluates all arguments and blocks.
+func (e *argEval) all() []cty.Value {
+	k, inst := e.inst.Step.Kind, e.inst
 	values := make([]cty.Value, 0, len(k.Args)+len(k.Blocks))
 	for i := range k.Args {
 		values = append(values, e.attr(&k.Args[i], inst.Step.Args[k.Args[i].Name]))
@@ -26,18 +40,18 @@ func (ev *evaluator) evaluateArgs(inst *Instance, common *shared, ctx func() *hc
 	for i := range k.Blocks {
 		values = append(values, e.block(&k.Blocks[i]))
 	}
-	return values, e.origins, e.diags
+	return values
 }
 
 // argEval evaluates the arguments of one instance.
 type argEval struct {
-	ev      *evaluator
-	inst    *Instance
-	shared  *shared // nil if the instance is evaluated by itself
-	ctx     func() *hcl.EvalContext
-	marks   map[any]struct{}
-	origins []origin
-	diags   diag.List
+	ev     *evaluator
+	inst   *Instance
+	shared *shared // nil if the instance is evaluated by itself
+	ctx    func() *hcl.EvalContext
+	marks  map[any]struct{}
+	consumed
+	diags diag.List
 }
 
 func (e *argEval) block(b *step.Block) cty.Value {
@@ -89,9 +103,12 @@ func (e *argEval) own(a *step.Attr, expr hcl.Expression) cty.Value {
 		}
 	}
 	v = unmark(v, e.marks)
-	e.consume(a, expr)
+	e.consume(reading{a.Name, expr, e.marks})
 	out, path, text := converted(v, a.Type)
 	if text != "" {
+		if concealed(e.marks) {
+			path, text = "", "has the wrong type"
+		}
 		e.diags = append(e.diags, diag.Error(expr.Range(), "Wrong type of argument", "%s%s of %s %s.%s", a.Name, path, e.inst.Addr, text, e.remedy(a, v)))
 		return cty.UnknownVal(a.Type)
 	}
@@ -158,7 +175,7 @@ func present(v cty.Value) (_ cty.Value, path string) {
 
 // remedy says how to write an argument whose value v has the wrong type.
 func (e *argEval) remedy(a *step.Attr, v cty.Value) string {
-	if _, hidden := e.marks[sensitive]; hidden || !v.IsKnown() || v.IsNull() {
+	if concealed(e.marks) || !v.IsKnown() || v.IsNull() {
 		return ""
 	}
 	if v.Type() == cty.String && (a.Type.IsListType() && a.Type.ElementType() == cty.String) {
@@ -215,51 +232,57 @@ func (e *argEval) checkOneOf(a *step.Attr, v cty.Value, expr hcl.Expression) {
 	if allowed(a, v) {
 		return
 	}
-	e.diags = append(e.diags, diag.Error(expr.Range(), "Value not allowed", "%s must be one of %s, not %q.%s",
-		a.Name, strings.Join(a.OneOf, ", "), v.AsString(), diag.DidYouMean(v.AsString(), a.OneOf)))
+	not := ""
+	if !concealed(e.marks) {
+		not = fmt.Sprintf(", not %q.%s", v.AsString(), diag.DidYouMean(v.AsString(), a.OneOf))
+	}
+	e.diags = append(e.diags, diag.Error(expr.Range(), "Value not allowed", "%s", diag.Sentence(a.Name+" must be one of "+strings.Join(a.OneOf, ", ")+not)))
 }
 
-// consume records where an argument comes from and rejects what is not allowed
-// there.
-func (e *argEval) consume(a *step.Attr, expr hcl.Expression) {
-	for _, m := range originsOf(e.marks) {
+// consume records where a value comes from that the instance reads, and rejects what is
+// not allowed there.
+func (e *argEval) consume(r reading) {
+	if len(r.marks) == 0 {
+		return
+	}
+	for _, m := range originsOf(r.marks) {
 		e.origins = append(e.origins, m)
 		if m.private() {
-			e.inst.Private = true
-			e.refusePrivate(a, expr, m)
+			e.private = cmp.Or(e.private, m.String())
+			e.refusePrivate(r, m)
 		}
 	}
-	for m := range e.marks {
+	for m := range r.marks {
 		if path, ok := m.(privateFile); ok {
-			e.consumePrivateFile(a, expr, path)
+			e.consumePrivateFile(r, path)
 		}
 	}
-	if _, found := e.marks[sensitive]; found {
-		e.diags = append(e.diags, diag.Error(expr.Range(), "Sensitive value in an argument",
-			"%s would be stored with the plan and the key. Give secrets to an agent by reference: secrets = { NAME = \"env:NAME\" }.", a.Name))
+	if _, found := r.marks[sensitive]; found {
+		e.diags = append(e.diags, diag.Error(r.expr.Range(), "Sensitive value in an argument",
+			"%s would be stored with the plan and the key. Give secrets to an agent by reference: secrets = { NAME = \"env:NAME\" }.", r.name))
 	}
 }
 
 // consumePrivateFile does for private files what consume does for private
 // outputs.
-func (e *argEval) consumePrivateFile(a *step.Attr, expr hcl.Expression, path privateFile) {
-	e.inst.Private = true
+func (e *argEval) consumePrivateFile(r reading, path privateFile) {
+	e.private = cmp.Or(e.private, string(path))
 	if e.inst.Step.Kind.Untrusted {
-		e.diags = append(e.diags, diag.Error(expr.Range(), "Private file in an untrusted step",
+		e.diags = append(e.diags, diag.Error(r.expr.Range(), "Private file in an untrusted step",
 			"%s of %s is made from %s, which is in the cache or among a competition's private files. A step of kind %q runs untrusted code, which cannot have private files.",
-			a.Name, e.inst.Addr, string(path), e.inst.Step.Kind.Name))
+			r.name, e.inst.Addr, string(path), e.inst.Step.Kind.Name))
 	}
 }
 
-func (e *argEval) refusePrivate(a *step.Attr, expr hcl.Expression, m origin) {
+func (e *argEval) refusePrivate(r reading, m origin) {
 	if !e.inst.Step.Kind.Untrusted {
 		return
 	}
 	from := m.inst
 	out := from.Step.Kind.Outputs[m.out].Name
-	here := diag.Error(expr.Range(), "Private output in an untrusted step",
+	here := diag.Error(r.expr.Range(), "Private output in an untrusted step",
 		"%s of %s refers to output %q of %s (%s), which is private: it holds answers or was made from them. A step of kind %q runs untrusted code, which cannot have private files. Use a public output instead.",
-		a.Name, e.inst.Addr, out, from.Addr, place(from.Step.Range), e.inst.Step.Kind.Name)
+		r.name, e.inst.Addr, out, from.Addr, place(from.Step.Range), e.inst.Step.Kind.Name)
 	there := diag.Error(from.Step.Range, "The private output is made here", "Output %q of this step is private.", out)
 	e.diags = append(e.diags, here, there)
 }

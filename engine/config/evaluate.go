@@ -129,8 +129,8 @@ func decodeKnown(v cty.Value, want cty.Type, to any, check func() error) error {
 	marks := map[any]struct{}{}
 	v, err := convert.Convert(unmark(v, marks), want)
 	switch _, secret := marks[sensitive]; {
-	case secret:
-		return errors.New("a sensitive value would be stored and shown")
+	case secret || hidden(marks) != "":
+		return errors.New("a sensitive or private value would be stored and shown")
 	case err != nil || v.IsNull():
 		return fmt.Errorf("this must be a %s", want.FriendlyName())
 	case !v.IsWhollyKnown():

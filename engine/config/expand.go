@@ -131,7 +131,7 @@ func (x *expander) addInstances(s *Step, elements []element) []*Instance {
 		*inst = Instance{Step: s, Addr: addr.Single(s.Addr), index: len(g.Instances)}
 		if s.ForEach != nil {
 			inst.Addr = addr.Keyed(s.Addr, el.key)
-			inst.each = el.value
+			inst.each, inst.marks = el.value, el.marks
 		}
 		inst.artifacts, slots = slots[:len(outs):len(outs)], slots[len(outs):]
 		from := ""
@@ -153,11 +153,13 @@ func (x *expander) addInstances(s *Step, elements []element) []*Instance {
 type element struct {
 	key   string
 	value cty.Value
+	// marks are those of the key.
+	marks cty.ValueMarks
 }
 
 func (e element) context(ctx *hcl.EvalContext) *hcl.EvalContext {
 	child := ctx.NewChild()
-	child.Variables = map[string]cty.Value{"each": cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal(e.key), "value": e.value})}
+	child.Variables = map[string]cty.Value{"each": cty.ObjectVal(map[string]cty.Value{"key": withMarks(cty.StringVal(e.key), e.marks), "value": e.value})}
 	return child
 }
 
@@ -192,8 +194,8 @@ func (ev *evaluator) evaluateElements(e hcl.Expression) ([]element, diag.List) {
 	}
 	r := e.Range()
 	shallow, marks := v.Unmark()
-	if _, found := marks[sensitive]; found {
-		return nil, diag.List{sensitiveForEach(r)}
+	if diags := checkKeys(r, marks); diags != nil {
+		return nil, diags
 	}
 	ty := shallow.Type()
 	if !shallow.IsKnown() {
@@ -204,33 +206,33 @@ func (ev *evaluator) evaluateElements(e hcl.Expression) ([]element, diag.List) {
 	}
 	switch {
 	case ty.IsMapType() || ty.IsObjectType():
-		return mapElements(shallow), nil
+		return mapElements(shallow, marks), nil
 	case ty.IsSetType() || ty.IsListType() || ty.IsTupleType():
-		return listElements(r, shallow)
+		return listElements(r, shallow, marks)
 	}
 	return nil, diag.List{diag.Error(r, "Invalid for_each", "for_each must be a set, list or map, not %s.", ty.FriendlyName())}
 }
 
-func mapElements(v cty.Value) []element {
+func mapElements(v cty.Value, marks cty.ValueMarks) []element {
 	all := v.AsValueMap()
 	list := make([]element, 0, len(all))
 	for _, key := range slices.Sorted(maps.Keys(all)) {
-		list = append(list, element{key, all[key]})
+		list = append(list, element{key, withMarks(all[key], marks), marks})
 	}
 	return list
 }
 
-func listElements(r hcl.Range, v cty.Value) ([]element, diag.List) {
+func listElements(r hcl.Range, v cty.Value, marks cty.ValueMarks) ([]element, diag.List) {
 	list := make([]element, 0, v.LengthInt())
 	seen := make(map[string]bool, v.LengthInt())
 	for it := v.ElementIterator(); it.Next(); {
 		_, elem := it.Element()
-		plain, marks := elem.Unmark()
-		if _, found := marks[sensitive]; found {
-			return nil, diag.List{sensitiveForEach(r)}
+		plain, own := withMarks(elem, marks).Unmark()
+		if diags := checkKeys(r, own); diags != nil {
+			return nil, diags
 		}
 		if !plain.IsKnown() {
-			return nil, diag.List{unknownForEach(r, elem, marks)}
+			return nil, diag.List{unknownForEach(r, elem, own)}
 		}
 		text, err := convert.Convert(plain, cty.String)
 		if v, bad := gather([]cty.Value{plain}); bad == nil && v.IsKnown() && v.LengthInt() > 0 {
@@ -244,14 +246,21 @@ func listElements(r hcl.Range, v cty.Value) ([]element, diag.List) {
 			return nil, diag.List{diag.Error(r, "Duplicate address", "The key %q occurs twice, so two instances would have the same address. Use toset(…) to drop duplicates.", key)}
 		}
 		seen[key] = true
-		list = append(list, element{key, text})
+		list = append(list, element{key, withMarks(text, own), own})
 	}
 	slices.SortFunc(list, func(a, b element) int { return strings.Compare(a.key, b.key) })
 	return list, nil
 }
 
-func sensitiveForEach(r hcl.Range) *hcl.Diagnostic {
-	return diag.Error(r, "Sensitive value in for_each", "The keys would be part of addresses, which are stored and shown. Iterate over values that are not sensitive.")
+// checkKeys refuses keys that would show a secret: they are part of addresses.
+func checkKeys(r hcl.Range, marks cty.ValueMarks) diag.List {
+	if _, found := marks[sensitive]; found {
+		return diag.List{diag.Error(r, "Sensitive value in for_each", "The keys would be part of addresses, which are stored and shown. Iterate over values that are not sensitive.")}
+	}
+	if what := hidden(marks); what != "" {
+		return diag.List{diag.Error(r, "Private content in for_each", "The keys are made from %s, which is private: it holds answers or was made from them. They would be part of addresses, which are stored and shown. Iterate over other keys, such as a range of numbers, and read the content in an argument, by each.key.", what)}
+	}
+	return nil
 }
 
 func unknownForEach(r hcl.Range, v cty.Value, marks cty.ValueMarks) *hcl.Diagnostic {

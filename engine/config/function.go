@@ -3,7 +3,6 @@ package config
 import (
 	"maps"
 
-	"github.com/hashicorp/hcl/v2/ext/tryfunc"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
@@ -22,7 +21,7 @@ func Functions() map[string]function.Function { return maps.Clone(standard) }
 
 var standard = map[string]function.Function{
 	"abs":             stdlib.AbsoluteFunc,
-	"can":             tryfunc.CanFunc,
+	"can":             canFunc,
 	"ceil":            stdlib.CeilFunc,
 	"chomp":           stdlib.ChompFunc,
 	"chunklist":       stdlib.ChunklistFunc,
@@ -83,7 +82,7 @@ var standard = map[string]function.Function{
 	"trimprefix":      stdlib.TrimPrefixFunc,
 	"trimspace":       stdlib.TrimSpaceFunc,
 	"trimsuffix":      stdlib.TrimSuffixFunc,
-	"try":             tryfunc.TryFunc,
+	"try":             tryFunc,
 	"upper":           stdlib.UpperFunc,
 	"values":          stdlib.ValuesFunc,
 	"zipmap":          stdlib.ZipmapFunc,

@@ -62,8 +62,10 @@ type Instance struct {
 	// consumes are the indexes of the instances whose outputs it consumes: those
 	// of Deps except for which it merely waits.
 	consumes []int
-	// each is each.value; its key is that of the address.
-	each cty.Value
+	// each is each.value; its key is that of the address. marks are those of the key:
+	// that the instance exists depends on where they come from.
+	each  cty.Value
+	marks cty.ValueMarks
 	// args are the values of arguments and blocks, in the order of the kind.
 	args []cty.Value
 	// artifacts are its outputs that are content, as expressions see them: their
@@ -117,7 +119,10 @@ func (g *Graph) Args(i int) (step.Args, diag.List) {
 	g.Pipeline.budget.Reset()
 	g.eval.refresh()
 	scope := g.eval.scope(inst.Step.expressions())
-	args, _, diags := g.eval.evaluateArgs(inst, nil, func() *hcl.EvalContext { return inst.context(scope) })
+	args, found, diags := g.eval.evaluateArgs(inst, nil, func() *hcl.EvalContext { return inst.context(scope) })
+	if !diags.HasErrors() {
+		diags = append(diags, inst.checkKnown(found)...)
+	}
 	return g.eval.arguments(inst, args), diags
 }
 
@@ -133,6 +138,8 @@ type OutputValue struct {
 	Known bool
 	// Content is set if the whole value is content.
 	Content *step.Artifact
+	// Private names private content of which it is made, or is empty.
+	Private string
 }
 
 // OutputValue evaluates an output block.
@@ -145,11 +152,12 @@ func (g *Graph) OutputValue(o *Output) (out OutputValue, diags diag.List) {
 	if diags.HasErrors() {
 		return out, diags
 	}
+	if diags := checkOutput(o, v); diags.HasErrors() {
+		return out, diags
+	}
 	marks := map[any]struct{}{}
 	v = unmark(v, marks)
-	if _, found := marks[sensitive]; found {
-		return out, diag.List{sensitiveOutput(o)}
-	}
+	out.Private = hidden(marks)
 	v = g.eval.resolve(v)
 	out.Content = artifactOf(v)
 	v, err := cty.Transform(v, func(_ cty.Path, v cty.Value) (cty.Value, error) {
@@ -192,14 +200,13 @@ func artifactOf(v cty.Value) *step.Artifact {
 // checkOutput rejects what must not be shown.
 func checkOutput(o *Output, v cty.Value) diag.List {
 	if _, found := marksOf(v)[sensitive]; found {
-		return diag.List{sensitiveOutput(o)}
+		return diag.List{diag.Error(o.Value.Range(), "Sensitive output", "The output %q depends on a sensitive variable, and outputs are shown and stored.", o.Name)}
+	}
+	if what := hidden(shownMarks(v)); what != "" {
+		return diag.List{diag.Error(o.Value.Range(), "Private output", "The output %q is made from %s, which is private: it holds answers or was made from them. Outputs are shown and stored. Give it to a step, or publish that step's outputs with private = true.", o.Name, what)}
 	}
 	if infinite(v) {
 		return diag.List{outOfRange(o.Value)}
 	}
 	return nil
-}
-
-func sensitiveOutput(o *Output) *hcl.Diagnostic {
-	return diag.Error(o.Value.Range(), "Sensitive output", "The output %q depends on a sensitive variable, and outputs are shown and stored.", o.Name)
 }

@@ -74,12 +74,10 @@ func (p *Pipeline) Values(in Inputs) (map[string]cty.Value, diag.List) {
 			if g.byUser {
 				p.give(val)
 			}
-			more = p.validate(v, val)
+			more = p.validate(v, v.marked(val))
 		}
 		diags = append(diags, more...)
-		if v.Sensitive {
-			val = val.Mark(sensitive)
-		}
+		val = v.marked(val)
 		values[name] = val
 	}
 	return values, diags
@@ -147,7 +145,9 @@ func (p *Pipeline) assignFile(all map[string]given, a Assignment) diag.List {
 		return p.assignJSON(all, a.File, src)
 	}
 	file, diags := p.budget.Parse(src, a.File)
-	p.Files[a.File] = file
+	if !slices.ContainsFunc(slices.Collect(maps.Values(p.Variables)), func(v *Variable) bool { return v.Sensitive }) {
+		p.Files[a.File] = file // a snippet could show a secret
+	}
 	attrs, more := file.Body.JustAttributes()
 	diags = append(diags, more...)
 	for _, attr := range sortedAttrs(attrs) {
@@ -204,10 +204,16 @@ func (v *Variable) value(g given, ok bool) (cty.Value, diag.List) {
 		return v.Default, nil
 	}
 	val, err := g.parse()
+	if err != nil && v.Sensitive {
+		err = fmt.Errorf("the value is not an expression of type %s; it is not shown, because the variable is sensitive", typeexpr.TypeString(v.Type))
+	}
 	if err != nil {
 		return cty.UnknownVal(v.Type), diag.List{diag.General("Wrong value of a variable", "%s: %s.", g.source, err)}
 	}
 	out, wrong := v.accept(val)
+	if wrong != "" && v.Sensitive {
+		wrong = " must be " + typeexpr.TypeString(v.Type)
+	}
 	if wrong != "" {
 		d := diag.General("Wrong value of a variable", "%s: variable %q%s.", g.source, v.Name, wrong)
 		d.Subject = g.rng
@@ -238,27 +244,39 @@ func (v *Variable) parseText(text string) (cty.Value, error) {
 	return val, nil
 }
 
+// marked marks a value of the variable, if that is sensitive.
+func (v *Variable) marked(val cty.Value) cty.Value {
+	if v.Sensitive {
+		return val.Mark(sensitive)
+	}
+	return val
+}
+
 func (p *Pipeline) validate(v *Variable, val cty.Value) (diags diag.List) {
 	ctx := &hcl.EvalContext{
 		Variables: map[string]cty.Value{"var": cty.ObjectVal(map[string]cty.Value{v.Name: val})},
 		Functions: p.funcs,
 	}
 	for _, rule := range v.Validations {
-		ok, more := p.budget.Value(rule.Condition, ctx)
+		ok, more := p.value(rule.Condition, ctx)
 		diags = append(diags, more...)
 		if more.HasErrors() {
 			continue
 		}
+		ok, _ = ok.Unmark()
 		ok, err := convert.Convert(ok, cty.Bool)
 		if err != nil || ok.IsNull() || !ok.IsKnown() {
 			diags = append(diags, diag.Error(rule.Condition.Range(), "Boolean expected", "A condition must be true or false."))
 			continue
 		}
 		if ok.False() {
-			msg, more := p.budget.Value(rule.Message, ctx)
+			msg, more := p.value(rule.Message, ctx)
 			diags = append(diags, more...)
 			text := "The value is not allowed."
-			if msg.Type() == cty.String && msg.IsKnown() && !msg.IsNull() {
+			msg, marks := msg.Unmark()
+			if concealed(marks) {
+				text += " Its error_message is not shown, because it contains a sensitive value."
+			} else if msg.Type() == cty.String && msg.IsKnown() && !msg.IsNull() {
 				text = msg.AsString()
 			}
 			diags = append(diags, diag.Error(rule.Range, "Invalid value of variable "+v.Name, "%s", text))

@@ -33,16 +33,20 @@ func (x *expansion) instance(inst *Instance) diag.List {
 		}
 		return own
 	}
-	args, origins, diags := x.evaluateArgs(inst, x.shared, child)
-	inst.args = args
-	if !diags.HasErrors() {
-		diags = append(diags, x.checkCommands(inst, args)...)
+	eval := argEval{ev: x.evaluator, inst: inst, shared: x.shared, ctx: child, marks: map[any]struct{}{}}
+	inst.args = eval.all()
+	if !eval.diags.HasErrors() {
+		eval.diags = append(eval.diags, x.checkCommands(inst, inst.args)...)
 		inst.Dynamic = x.dynamic(inst)
 	}
 	set := x.limited(inst.Step, child)
 	inst.Limits, inst.Retry, inst.On = set.limits, set.retry, set.on
-	diags = append(diags, set.diags...)
-	inst.consumes = dependsOn(append(origins, set.origins...))
+	for _, r := range set.read {
+		eval.consume(r)
+	}
+	eval.consume(reading{"for_each", inst.Step.ForEach, inst.marks})
+	inst.Private, inst.consumes = eval.private != "", dependsOn(eval.origins)
+	diags := append(eval.diags, set.diags...)
 	inst.Deps = inst.consumes
 	if e := inst.Step.DependsOn; e != nil {
 		waits, more := x.waits(e, child)
@@ -101,11 +105,26 @@ func (x *expansion) dynamic(inst *Instance) bool {
 	return false
 }
 
+// checkKnown refuses what an instance turns out to consume once its values are known, if
+// the plan did not expect it: others rely on what the plan knew.
+func (inst *Instance) checkKnown(found consumed) diag.List {
+	const detail = "%s turns out to consume %s, which could not be foreseen. Write the path or reference so that it is known before anything runs."
+	for _, o := range found.origins {
+		if _, expected := slices.BinarySearch(inst.consumes, o.inst.index); !expected {
+			return diag.List{diag.Error(inst.Step.Range, "Dependency found too late", detail, inst.Addr, o)}
+		}
+	}
+	if found.private != "" && !inst.Private {
+		return diag.List{diag.Error(inst.Step.Range, "Private content found too late", detail, inst.Addr, "private content, "+found.private)}
+	}
+	return nil
+}
+
 func (inst *Instance) context(ctx *hcl.EvalContext) *hcl.EvalContext {
 	if !inst.Addr.HasKey {
 		return ctx
 	}
-	return element{inst.Addr.Key, inst.each}.context(ctx)
+	return element{inst.Addr.Key, inst.each, inst.marks}.context(ctx)
 }
 
 // dependsOn returns the distinct instances of the origins, in ascending order.

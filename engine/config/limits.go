@@ -19,11 +19,11 @@ import (
 // limited are the timeout, resources, retry and place of an instance, with what
 // evaluating them found.
 type limited struct {
-	limits  step.Limits
-	retry   Retry
-	on      string
-	origins []origin
-	diags   diag.List
+	limits step.Limits
+	retry  Retry
+	on     string
+	read   []reading
+	diags  diag.List
 }
 
 // limits lists the expressions of the limits.
@@ -38,7 +38,7 @@ func (s *Step) limits() (all []hcl.Expression) {
 
 // limits evaluates timeout, retry and resources of an instance.
 func (x *expansion) limits(s *Step, ctx func() *hcl.EvalContext) limited {
-	m := metaEval{ev: x.evaluator, ctx: ctx, marks: map[any]struct{}{}}
+	m := metaEval{ev: x.evaluator, ctx: ctx}
 	set := limited{limits: step.Limits{CPUs: 1}, retry: Retry{Attempts: 1, Backoff: time.Second, MaxBackoff: time.Minute}}
 	m.duration("timeout", s.Timeout, "there is no limit", &set.limits.Timeout)
 	m.number("cpus", s.Resources["cpus"], &set.limits.CPUs)
@@ -53,14 +53,14 @@ func (x *expansion) limits(s *Step, ctx func() *hcl.EvalContext) limited {
 	set.limits.GPUs, set.retry.Attempts = int(gpus), int(attempts)
 	m.duration("backoff", s.Retry["backoff"], "it is 1s", &set.retry.Backoff)
 	m.duration("max_backoff", s.Retry["max_backoff"], "it is 1m", &set.retry.MaxBackoff)
-	set.origins, set.diags = originsOf(m.marks), m.diags
+	set.read, set.diags = m.read, m.diags
 	return set
 }
 
 type metaEval struct {
 	ev    *evaluator
 	ctx   func() *hcl.EvalContext
-	marks map[any]struct{}
+	read  []reading
 	diags diag.List
 }
 
@@ -75,7 +75,11 @@ func (m *metaEval) value(name string, e hcl.Expression, ty cty.Type, want string
 	if diags.HasErrors() {
 		return cty.NilVal, false
 	}
-	v = unmark(v, m.marks)
+	r := reading{name, e, map[any]struct{}{}}
+	v = unmark(v, r.marks)
+	if len(r.marks) > 0 {
+		m.read = append(m.read, r)
+	}
 	if !v.IsWhollyKnown() {
 		m.wrong(name, e, want+", and known before anything runs")
 		return cty.NilVal, false

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/mleflow/mleflow/engine/bounded"
@@ -45,11 +46,15 @@ func artifactValue(a *step.Artifact, err error) (cty.Value, error) {
 	if err != nil {
 		return cty.NilVal, err
 	}
-	v := step.NewArtifact(a)
-	if local.IsPrivate(a) {
-		v = v.Mark(privateFile(a.Local.Path()))
+	return marked(step.NewArtifact(a), local.IsPrivate(a), a.Local.Path()), nil
+}
+
+// marked marks what was read of a file or folder, if that is private.
+func marked(v cty.Value, private bool, path string) cty.Value {
+	if private {
+		v = v.Mark(privateFile(path))
 	}
-	return v, nil
+	return v
 }
 
 var pathParam = function.Parameter{Name: "path", Type: cty.String}
@@ -119,7 +124,7 @@ func sumFunc(files *local.Files) function.Function {
 			if err != nil {
 				return cty.NilVal, err
 			}
-			return cty.StringVal(a.Ref.ID.String()), nil
+			return marked(cty.StringVal(a.Ref.ID.String()), local.IsPrivate(a), a.Local.Path()), nil
 		},
 	})
 }
@@ -130,15 +135,19 @@ func setFunc(files *local.Files) function.Function {
 		Params:      []function.Parameter{pathParam, {Name: "pattern", Type: cty.String}},
 		Type:        function.StaticReturnType(cty.Set(cty.String)),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			list, err := files.List(args[0].AsString(), args[1].AsString())
-			if err != nil || len(list) == 0 {
-				return cty.SetValEmpty(cty.String), err
+			found, err := files.List(args[0].AsString(), args[1].AsString())
+			if err != nil {
+				return cty.NilVal, err
 			}
-			values := make([]cty.Value, len(list))
-			for i, path := range list {
+			values := make([]cty.Value, len(found.List))
+			for i, path := range found.List {
 				values[i] = cty.StringVal(path)
 			}
-			return cty.SetVal(values), nil
+			v := cty.SetValEmpty(cty.String)
+			if len(values) > 0 {
+				v = cty.SetVal(values)
+			}
+			return marked(v, found.Private, found.Path), nil
 		},
 	})
 }
@@ -153,15 +162,18 @@ func templateFunc(files *local.Files, inner map[string]function.Function, budget
 			if vars.IsNull() || !vars.Type().IsObjectType() && !vars.Type().IsMapType() {
 				return cty.NilVal, function.NewArgErrorf(1, "vars must be an object or a map")
 			}
-			text, err := files.Text(path)
+			read, err := files.Text(path)
 			if err != nil {
 				return cty.NilVal, function.NewArgError(0, err)
 			}
-			v, diags := budget.Template(path, text, &hcl.EvalContext{Variables: vars.AsValueMap(), Functions: inner})
-			if diags.HasErrors() {
-				return cty.NilVal, function.NewArgError(0, diags)
+			v, diags := budget.Template(path, read.Text, &hcl.EvalContext{Variables: vars.AsValueMap(), Functions: inner})
+			if err = diags; !diags.HasErrors() {
+				v, err = convert.Convert(v, cty.String) // a template may be nothing but a file
 			}
-			return v, nil
+			if err != nil {
+				return cty.NilVal, bounded.NewReadError(err, marked(cty.True, read.Private, read.Path).Marks())
+			}
+			return marked(v, read.Private, read.Path), nil
 		},
 	})
 }

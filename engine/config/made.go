@@ -143,7 +143,7 @@ func (m *madeFor) traversal() hcl.Traversal {
 
 // Value implements hcl.Expression.
 func (m *madeFor) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
-	key, _, _, diags := m.in(ctx)
+	key, _, marks, diags := m.in(ctx)
 	if diags.HasErrors() {
 		return cty.DynamicVal, nil // the implicit step reports why
 	}
@@ -152,7 +152,8 @@ func (m *madeFor) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		return cty.DynamicVal, diags
 	}
 	rng := m.of.Range
-	return hcl.Index(all, cty.StringVal(key), &rng)
+	v, diags := hcl.Index(all, cty.StringVal(key), &rng)
+	return v.WithMarks(marks), diags
 }
 
 // Variables implements hcl.Expression.

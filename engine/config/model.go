@@ -125,8 +125,8 @@ func (ev *evaluator) modelValue(m *Model) (cty.Value, diag.List) {
 
 // checkModel asks the kinds that know models what is wrong with one.
 func checkModel(kinds *step.Registry, m *Model, v cty.Value) (diags diag.List) {
-	v, _ = v.UnmarkDeep()
-	if !v.IsWhollyKnown() {
+	v, marks := v.UnmarkDeep()
+	if !v.IsWhollyKnown() || concealed(marks) { // what is secret is refused where it is used
 		return nil
 	}
 	var plain step.Model
@@ -291,7 +291,7 @@ func (e *modelEval) replay(expr hcl.Expression) cty.Value {
 	case plain.IsNull():
 		return none.WithMarks(marks)
 	case !plain.IsWhollyKnown():
-		return cty.UnknownVal(none.Type()).WithMarks(marks)
+		return cty.UnknownVal(none.Type()).WithMarks(replayed(marks))
 	case !plain.Type().IsTupleType() && !plain.Type().IsListType():
 		plain = cty.TupleVal([]cty.Value{plain})
 	}

@@ -111,7 +111,10 @@ func (p *Publication) evaluate(ev *evaluator, args map[string]hcl.Expression, ct
 		marks := map[any]struct{}{}
 		v, err := convert.Convert(unmark(v, marks), want)
 		_, secret := marks[sensitive]
+		what := hidden(marks)
 		switch {
+		case what != "":
+			more = diag.List{diag.Error(args[name].Range(), "Private content in publish", "%s is made from %s, which is private, and would be stored and shown. Use a value that is not made from it.", name, what)}
 		case secret:
 			more = diag.List{diag.Error(args[name].Range(), "Sensitive value in publish", "%s would be stored and shown. Use a value that is not sensitive.", name)}
 		case err != nil:
@@ -190,16 +193,8 @@ func (p *Publication) checkOutput(ev *evaluator) diag.List {
 	}
 	marks := map[any]struct{}{}
 	v = unmark(v, marks)
-	for m := range marks {
-		path, file := m.(privateFile)
-		from, ok := m.(origin)
-		switch {
-		case p.Private:
-		case file:
-			return diag.List{privateContent(p.Range, string(path))}
-		case ok && from.hidden():
-			return diag.List{privateContent(p.Range, from.inst.Step.Kind.Outputs[from.out].Name+" of "+from.inst.Addr.String())}
-		}
+	if what := hidden(marks); what != "" && !p.Private {
+		return diag.List{privateContent(p.Range, what)}
 	}
 	if v.Type() == step.ArtifactType {
 		return nil

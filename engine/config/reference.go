@@ -238,7 +238,7 @@ func stepAccess(n hclsyntax.Node) (t, rest hcl.Traversal, ok bool) {
 			return n.Traversal[:3], n.Traversal[3:], true
 		}
 	case *hclsyntax.RelativeTraversalExpr:
-		if ix, isIndex := n.Source.(*hclsyntax.IndexExpr); isIndex {
+		if ix, isIndex := unwrapped(n.Source).(*hclsyntax.IndexExpr); isIndex {
 			if sc, isScope := ix.Collection.(*hclsyntax.ScopeTraversalExpr); isScope && sc.Traversal.RootName() == "step" && len(sc.Traversal) == 3 {
 				return sc.Traversal, append(hcl.Traversal{hcl.TraverseIndex{Key: cty.DynamicVal, SrcRange: ix.SrcRange}}, n.Traversal...), true
 			}

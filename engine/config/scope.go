@@ -8,6 +8,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -96,18 +97,30 @@ func (ev *evaluator) addStep(steps map[string]map[string]cty.Value, t hcl.Traver
 // evaluate evaluates e. Its diagnostics list the existing names for a name that
 // does not exist. Infinite numbers, which cannot be stored, are errors.
 func (ev *evaluator) evaluate(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, diag.List) {
-	v, diags := ev.pipeline.budget.Value(e, ctx)
+	v, diags := ev.pipeline.value(e, ctx)
 	if !diags.HasErrors() && v.Type() == cty.Number && infinite(v) {
 		diags = append(diags, outOfRange(e))
 	}
+	return v, diags
+}
+
+// value evaluates e. Its diagnostics do not quote what must not be shown.
+func (p *Pipeline) value(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, diag.List) {
+	v, diags := p.budget.Value(e, ctx)
+	if len(diags) == 0 {
+		return v, nil
+	}
+	var read cty.ValueMarks
+	passed := p.budget.Passed() || p.budget.Do(e.Range(), func() hcl.Diagnostics { read = bounded.Reads(e, ctx); return nil }).HasErrors()
 	diags = diags[:min(len(diags), maxDiags)]
 	for _, d := range diags {
-		if !ev.pipeline.budget.Passed() {
+		switch {
+		case concealed(read):
+			d.Detail, d.Extra = "The details are left out, because the expression reads a sensitive value or private content.", nil
+		case !passed:
 			explainAccess(d)
 		}
-		// The values of variables in scope may be long or sensitive, so they are left
-		// out.
-		d.EvalContext = nil
+		d.EvalContext = nil // values in scope may be long
 	}
 	return v, diags
 }

@@ -70,7 +70,7 @@ func (x *expander) object(items []hclsyntax.ObjectConsItem, instances []*Instanc
 func (x *expander) shortcut(e hcl.Expression, instances []*Instance) (s shortcut, ok bool) {
 	switch e := unwrapped(e).(type) {
 	case *hclsyntax.RelativeTraversalExpr:
-		if at, ok := e.Source.(*hclsyntax.IndexExpr); ok && isEachKey(at.Key) {
+		if at, ok := unwrapped(e.Source).(*hclsyntax.IndexExpr); ok && isEachKey(at.Key) {
 			if of := x.keyed(at.Collection); of != nil && of.hasAll(instances) {
 				return shortcut{of: of, each: true}.output(e.Traversal)
 			}

@@ -61,7 +61,7 @@ func TestShortcuts(t *testing.T) {
 	}
 	for _, inst := range g.Instances {
 		scope := g.eval.scope(inst.Step.expressions())
-		args, origins, diags := g.eval.evaluateArgs(inst, nil, func() *hcl.EvalContext { return inst.context(scope) })
+		args, found, diags := g.eval.evaluateArgs(inst, nil, func() *hcl.EvalContext { return inst.context(scope) })
 		if diags.HasErrors() {
 			t.Fatal(diags)
 		}
@@ -70,7 +70,7 @@ func TestShortcuts(t *testing.T) {
 				t.Errorf("%s: %s is %#v, want %#v", inst.Addr, inst.Step.argNames[i], got, v)
 			}
 		}
-		if want := dependsOn(origins); !slices.Equal(inst.consumes, want) {
+		if want := dependsOn(found.origins); !slices.Equal(inst.consumes, want) {
 			t.Errorf("%s: it consumes %v, want %v", inst.Addr, inst.consumes, want)
 		}
 	}

@@ -31,7 +31,7 @@ func (ev *evaluator) agentsValue(a *Agent) (cty.Value, diag.List) {
 	ctx := ev.scope(sortedExprs(a.Attrs))
 	e := a.sweep()
 	if e == nil {
-		return ev.agentValue(a, a.Name, ctx)
+		return ev.agentValue(a, cty.StringVal(a.Name), ctx)
 	}
 	expand := ev.elements
 	if e == a.Attrs["matrix"] {
@@ -43,16 +43,17 @@ func (ev *evaluator) agentsValue(a *Agent) (cty.Value, diag.List) {
 	if len(elements) > maxSweep {
 		diags = diag.List{diag.Error(e.Range(), "Too many agents", "The sweep %q would have more than %d agents. Split it into several blocks.", a.Name, maxSweep)}
 	}
-	all := make(map[string]cty.Value, len(elements))
+	all, marks := make(map[string]cty.Value, len(elements)), cty.ValueMarks{}
 	for _, each := range elements {
 		if diags.HasErrors() {
 			return cty.DynamicVal, diags // the others would have the same mistakes
 		}
 		var more diag.List
-		all[each.key], more = ev.agentValue(a, a.Name+"["+each.key+"]", each.context(ctx))
+		all[each.key], more = ev.agentValue(a, withMarks(cty.StringVal(a.Name+"["+each.key+"]"), each.marks), each.context(ctx))
+		maps.Copy(marks, each.marks)
 		diags = append(diags, more...)
 	}
-	return cty.ObjectVal(all), diags
+	return cty.ObjectVal(all).WithMarks(marks), diags
 }
 
 // matrix returns all combinations of the elements of a map of lists.
@@ -63,8 +64,8 @@ func (ev *evaluator) matrix(e hcl.Expression) ([]element, diag.List) {
 	}
 	r := e.Range()
 	plain, marks := v.UnmarkDeep()
-	if _, found := marks[sensitive]; found {
-		return nil, diag.List{sensitiveForEach(r)}
+	if diags := checkKeys(r, marks); diags != nil {
+		return nil, diags
 	}
 	if !plain.IsWhollyKnown() {
 		return nil, diag.List{unknownForEach(r, v, marks)}
@@ -96,11 +97,11 @@ func (ev *evaluator) matrix(e hcl.Expression) ([]element, diag.List) {
 		}
 		rows = next
 	}
-	return combined(r, rows)
+	return combined(r, rows, marks)
 }
 
 // combined makes the keys of a matrix: "depth=3,lr=0.1".
-func combined(r hcl.Range, rows []map[string]cty.Value) ([]element, diag.List) {
+func combined(r hcl.Range, rows []map[string]cty.Value, marks cty.ValueMarks) ([]element, diag.List) {
 	list, seen := make([]element, 0, len(rows)), make(map[string]bool, len(rows))
 	for _, row := range rows {
 		var parts []string
@@ -119,7 +120,7 @@ func combined(r hcl.Range, rows []map[string]cty.Value) ([]element, diag.List) {
 			return nil, diag.List{diag.Error(r, "Duplicate address", "Two combinations of the matrix have the key %q. Remove the value that is there twice.", key)}
 		}
 		seen[key] = true
-		list = append(list, element{key, cty.ObjectVal(row)})
+		list = append(list, element{key, withMarks(cty.ObjectVal(row), marks), marks})
 	}
 	return list, nil
 }

@@ -62,7 +62,6 @@ func (l *loader) variable(b *hcl.Block) diag.List {
 		v.Description, more = literalString(a)
 		diags = append(diags, more...)
 	}
-	diags = append(diags, v.decodeType(content.Attributes["type"], content.Attributes["default"], l.p.budget)...)
 	if a := content.Attributes["sensitive"]; a != nil {
 		val, more := bounded.Literal(a.Expr)
 		diags = append(diags, more...)
@@ -72,6 +71,7 @@ func (l *loader) variable(b *hcl.Block) diag.List {
 			v.Sensitive = val.True()
 		}
 	}
+	diags = append(diags, v.decodeType(content.Attributes["type"], content.Attributes["default"], l.p.budget)...)
 	for _, vb := range content.Blocks {
 		c, more := vb.Body.Content(validationSchema)
 		diags = append(diags, more...)
@@ -110,7 +110,11 @@ func (v *Variable) decodeType(typ, def *hcl.Attribute, budget *bounded.Budget) (
 	}
 	out, wrong := v.accept(val)
 	if wrong != "" {
-		return append(diags, diag.Error(at.Expr.Range(), "Wrong type of default", "The default of variable %q%s.", v.Name, wrong))
+		place := at.Expr.Range()
+		if v.Sensitive { // a snippet would show it
+			place, wrong = v.Range, " must be "+typeexpr.TypeString(v.Type)
+		}
+		return append(diags, diag.Error(place, "Wrong type of default", "The default of variable %q%s.", v.Name, wrong))
 	}
 	v.Default = out
 	return diags

@@ -53,7 +53,7 @@ type Answer struct {
 	// may be executed.
 	Ref        cache.Ref `json:"ref,omitzero"`
 	Executable bool      `json:"executable,omitempty"`
-	// Private reports whether it is private.
+	// Private reports whether it, or a file of the list, is private.
 	Private bool `json:"private,omitempty"`
 	// Text is the content of a file as a string.
 	Text string `json:"text,omitempty"`
@@ -187,17 +187,11 @@ func isDir(at string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Text returns the file at path as a string.
-func (f *Files) Text(path string) (string, error) {
-	a, err := f.ask("text", path)
-	return a.Text, err
-}
+// Text reads the file at path as a string.
+func (f *Files) Text(path string) (*Answer, error) { return f.ask("text", path) }
 
-// List returns the files below path that match a pattern, sorted.
-func (f *Files) List(path, pattern string) ([]string, error) {
-	a, err := f.ask("list", path, pattern)
-	return a.List, err
-}
+// List finds the files below path that match a pattern.
+func (f *Files) List(path, pattern string) (*Answer, error) { return f.ask("list", path, pattern) }
 
 // content is a file or folder as an artifact.
 type content struct {
@@ -226,7 +220,8 @@ func (c *content) Text() (string, error) {
 	if c.Op != "file" {
 		return "", fmt.Errorf("%s is a folder, but a string is needed; use file(…) or fileset(…)", c.Path())
 	}
-	return c.files.Text(c.Path())
+	a, err := c.files.Text(c.Path())
+	return a.Text, err
 }
 
 // Store implements step.Local.

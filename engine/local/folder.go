@@ -44,7 +44,7 @@ func Folder(dir string, private []string, digests *Digests) *Files {
 		case "text":
 			a.Text, err = f.text(a.Path)
 		case "list":
-			a.List, err = f.list(a.Path, a.Patterns[0])
+			a.List, err = f.list(a, a.Patterns[0])
 		default:
 			a.Ref, err = f.store(context.Background(), cache.HashOnly{}, a, f.digests.Of)
 		}
@@ -202,11 +202,11 @@ func (f *Files) text(path string) (string, error) {
 	return string(data), nil
 }
 
-func (f *Files) list(path, pattern string) ([]string, error) {
+func (f *Files) list(a *Answer, pattern string) ([]string, error) {
 	if !doublestar.ValidatePattern(pattern) {
 		return nil, fmt.Errorf("%q is not a valid pattern", pattern)
 	}
-	real, err := f.shown(path)
+	real, err := f.shown(a.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +223,11 @@ func (f *Files) list(path, pattern string) ([]string, error) {
 	}
 	list = slices.DeleteFunc(list, func(name string) bool { // below a link to a folder elsewhere
 		at, err := checkout.Follow(filepath.Join(real, filepath.Dir(filepath.FromSlash(name))))
-		return err != nil || !checkout.Shows(at, f.roots)
+		if err != nil || !checkout.Shows(at, f.roots) {
+			return true
+		}
+		a.Private = a.Private || isPrivate(at, f.private)
+		return false
 	})
 	slices.Sort(list)
 	return list, err

@@ -266,8 +266,8 @@ func TestComposed(t *testing.T) {
 	for base, in := range map[string]string{dir: composed + "/" + composed + ".py", filepath.Join(dir, decomposed): composed + ".py"} {
 		f := local.Folder(base, nil, local.NewDigests(""))
 		for _, path := range []string{in, strings.ReplaceAll(in, composed, decomposed), filepath.Join(base, in), cty.NormalizeString(filepath.Join(base, in))} {
-			if text, err := f.Text(path); err != nil || text != "one" {
-				t.Errorf("%+q: %q, %v", path, text, err)
+			if a, err := f.Text(path); err != nil || a.Text != "one" {
+				t.Errorf("%+q: %q, %v", path, a.Text, err)
 			}
 			if named := f.Named(path); !slices.Equal(named, []string{in}) {
 				t.Errorf("%+q names %+q", path, named)
@@ -279,12 +279,12 @@ func TestComposed(t *testing.T) {
 	}
 	f := local.Folder(dir, nil, local.NewDigests(""))
 	for _, pattern := range []string{"**/" + composed + ".py", composed + "/*.py", "*/r\u00e9*.py"} {
-		if list, err := f.List(".", pattern); err != nil || len(list) != 1 || cty.NormalizeString(list[0]) != composed+"/"+composed+".py" {
-			t.Errorf("%+q: %+q, %v", pattern, list, err)
+		if a, err := f.List(".", pattern); err != nil || len(a.List) != 1 || cty.NormalizeString(a.List[0]) != composed+"/"+composed+".py" {
+			t.Errorf("%+q: %+q, %v", pattern, a.List, err)
 		}
 	}
-	if text, err := f.Text("both/\u00e9"); err != nil || text != "composed" {
-		t.Errorf("the name of two files: %q, %v", text, err)
+	if a, err := f.Text("both/\u00e9"); err != nil || a.Text != "composed" {
+		t.Errorf("the name of two files: %q, %v", a.Text, err)
 	}
 	if _, err := f.Text("two/\u1ead"); err == nil {
 		t.Error("a name is taken for one of two files")

@@ -19,7 +19,8 @@ func (f *Files) Ship(files fs.FS) { f.shipped = files }
 // exists there, and from the shipped files otherwise.
 func (f *Files) Source(path string) (string, error) {
 	if !f.IsShipped(path) {
-		return f.Text(path)
+		a, err := f.Text(path)
+		return a.Text, err
 	}
 	a, err := f.answer(Answer{Op: "text", Path: f.clean(path)}, func(a *Answer) error {
 		text, err := fs.ReadFile(f.shipped, a.Path)
@@ -35,7 +36,8 @@ func (f *Files) Source(path string) (string, error) {
 func (f *Files) Sources(from, pattern string) ([]string, error) {
 	dir := path.Dir(filepath.ToSlash(from))
 	if !f.IsShipped(from) || !doublestar.ValidatePattern(pattern) {
-		return f.List(dir, pattern)
+		a, err := f.List(dir, pattern)
+		return a.List, err
 	}
 	a, err := f.answer(Answer{Op: "list", Path: f.clean(dir), Patterns: []string{pattern}}, func(a *Answer) error {
 		below, err := fs.Sub(f.shipped, a.Path)
@@ -46,7 +48,7 @@ func (f *Files) Sources(from, pattern string) ([]string, error) {
 		if err != nil {
 			return err
 		}
-		own, err := f.list(a.Path, pattern)
+		own, err := f.list(a, pattern)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
