@@ -32,8 +32,10 @@ type Screen struct {
 	Notes       []string
 	NotesMore   int
 	Comparisons []Comparison
-	Matrix      Matrix
-	Causes      []Cause
+	// Evaluation is the answer of the pipeline's evaluation, if any.
+	Evaluation string
+	Matrix     Matrix
+	Causes     []Cause
 	// More is the number of further causes.
 	More int
 }
@@ -42,6 +44,9 @@ type Screen struct {
 func (s *Source) New() Screen {
 	all := s.attempts()
 	screen := Screen{Tables: s.tables(all), Agents: distinct(all, Attempt.agent), Note: s.Boards.Note, Matrix: s.matrix(all)}
+	if e := s.Evaluation; e != nil {
+		screen.Evaluation = "Evaluate " + e.Name + ": " + view.Evaluation(*e)
+	}
 	for _, b := range s.Boards.List {
 		screen.Rehearsal = screen.Rehearsal || b.Rehearsal
 		for _, c := range b.Comparisons {
