@@ -3,7 +3,6 @@ package firstscreen
 import (
 	"cmp"
 	_ "embed"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -50,7 +49,7 @@ func (s *Source) New() Screen {
 	for _, b := range s.Boards.List {
 		screen.Rehearsal = screen.Rehearsal || b.Rehearsal
 		for _, c := range b.Comparisons {
-			screen.Comparisons = append(screen.Comparisons, Comparison{fmt.Sprintf("%s and %s: %d pairs by %s at %d competitions", c.First, c.Second, c.Pairs, c.PairedBy, c.Competitions), Figures(c.First, c.Second, c.Comparison)})
+			screen.Comparisons = append(screen.Comparisons, Comparison{c.First + " and " + c.Second + ", " + aggregate.Basis(c.Comparison), Figures(c.First, c.Second, c.Comparison)})
 		}
 		// That attempts were not isolated is said at the head of every page.
 		screen.Notes = append(screen.Notes, slices.DeleteFunc(b.Notes(), func(note string) bool { return strings.HasPrefix(note, "Untrusted:") })...)
