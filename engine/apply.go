@@ -258,8 +258,12 @@ func (r *run) announce() {
 		ToRun: c.Run, Cached: c.Cached, Deferred: c.Deferred, Resumed: r.resumed, ExpectedMillis: expected.Milliseconds(), Blocks: blocksOf(&r.pl.Plan)})
 	r.expected.tell()
 	r.warnChosen()
-	if r.pl.rounds != nil {
-		for _, state := range r.pl.rounds.states {
+	if rs := r.pl.rounds; rs != nil {
+		// Other runs may have extended the chain since the plan.
+		if err := rs.readChain(r.e, r.result.RunID); err == nil {
+			r.pl.trace(r.p)
+		}
+		for _, state := range rs.states {
 			r.sink.Emit(event.Evaluated{At: now(), Evaluation: state})
 		}
 	}

@@ -2,8 +2,9 @@ package engine
 
 import (
 	"context"
-
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
@@ -30,13 +31,17 @@ type Rounds interface {
 // rounds is the progress of an evaluation in a plan or a run.
 type rounds struct {
 	chooser Rounds
-	// next is the round that has no results yet. asked has all rounds.
-	next  []int
-	asked map[int]bool
+	// next is the round that has no results yet. asked has all rounds, and ended
+	// those before it.
+	next, ended []int
+	asked       map[int]bool
 	// states are the state of the evaluation at the beginning and after each
 	// round.
 	states []plan.Evaluation
 	done   bool
+	// links is the chain, and run the run, or "" in a plan.
+	links []ledger.Link
+	run   string
 }
 
 // startRounds starts the pipeline's evaluation and repeats the rounds whose
@@ -45,6 +50,9 @@ type rounds struct {
 func (b *planner) startRounds(ctx context.Context, choose func() Rounds) diag.List {
 	r := &rounds{chooser: choose(), asked: map[int]bool{}}
 	b.pl.rounds = r
+	if err := r.readChain(b.e, ""); err != nil {
+		return diag.List{diag.Failure("Cannot be evaluated", err)}
+	}
 	for known := true; known && !r.done; {
 		if diags := b.pl.advance(ctx, b.p); diags.HasErrors() {
 			return diags
@@ -84,10 +92,11 @@ func (pl *planned) advance(ctx context.Context, p *Program) diag.List {
 		return diag.List{diag.Failure("Cannot be evaluated", err)}
 	}
 	r.next, r.states = next, append(r.states, state)
+	r.ended = slices.Sorted(maps.Keys(r.asked))
+	pl.trace(p)
 	for _, i := range next {
 		r.asked[i] = true
 	}
-	pl.Evaluation = &r.states[len(r.states)-1]
 	if len(next) > 0 {
 		return nil
 	}
@@ -95,11 +104,56 @@ func (pl *planned) advance(ctx context.Context, p *Program) diag.List {
 	return pl.hold(p)
 }
 
+// readChain reads what the chain has of the attempts.
+func (r *rounds) readChain(e *Engine, run string) error {
+	r.run = run
+	if e.opts.Ledger == nil {
+		return nil
+	}
+	text, err := e.opts.Ledger.Chain()
+	if err == nil {
+		r.links, err = ledger.ParseChain(text)
+	}
+	return err
+}
+
+// trace compares the attempts of the ended rounds with the chain.
+func (pl *planned) trace(p *Program) {
+	r := pl.rounds
+	pl.Evaluation = &r.states[len(r.states)-1]
+	pl.Evaluation.Declared = p.Declared(*pl.Evaluation, r.links, r.run, r.ended, func(i int) *cache.Record { return pl.byIndex[i].decision.record })
+}
+
+// Declared compares the attempts that some graded instances are of with a chain,
+// given the records of instances; see ledger.Evaluated.
+func (p *Program) Declared(e plan.Evaluation, links []ledger.Link, run string, graded []int, record func(i int) *cache.Record) plan.Declared {
+	var attempts []ledger.Link
+	for _, i := range graded {
+		for _, d := range p.Instances[i].Deps {
+			kind, rec := p.Instances[d].Step.Kind, record(d)
+			if kind.Counted == nil || rec == nil {
+				continue
+			}
+			l := ledger.Link{Action: rec.Action}
+			for _, name := range kind.Counted(rec.Fields) {
+				l.Subjects = append(l.Subjects, ledger.Mark(name))
+			}
+			attempts = append(attempts, l)
+		}
+	}
+	d := ledger.Evaluated(links, run, e.Rule, attempts)
+	d.Unknown += max(0, len(graded)-len(attempts)) // other steps made their submissions
+	if e.Next > 0 {
+		d.Unused = 0 // later rounds use them
+	}
+	return d
+}
+
 // hold leaves out what the evaluation did not need: the other candidates, the
 // varying steps that only they need, and what has no inputs left. The keys of
 // all that was to read them are decided again.
 func (pl *planned) hold(p *Program) diag.List {
-	held := pl.unneeded(p)
+	held := pl.rounds.unneeded(p)
 	var list []int
 	for i, h := range held {
 		if h {
@@ -135,10 +189,10 @@ func (pl *planned) hold(p *Program) diag.List {
 }
 
 // unneeded marks the instances that hold leaves out.
-func (pl *planned) unneeded(p *Program) []bool {
+func (r *rounds) unneeded(p *Program) []bool {
 	held, over := make([]bool, len(p.Instances)), addr.Step{}
-	for _, i := range pl.rounds.chooser.Candidates() {
-		held[i], over = !pl.rounds.asked[i], p.Instances[i].Addr.Step
+	for _, i := range r.chooser.Candidates() {
+		held[i], over = !r.asked[i], p.Instances[i].Addr.Step
 	}
 	// What a kept instance needs is kept.
 	forHeld, forKept := make([]bool, len(held)), make([]bool, len(held))
@@ -178,26 +232,48 @@ func (p *Program) HoldAs(past *ledger.Summary) diag.List {
 	return p.Hold(list)
 }
 
-// CheckRounds repeats the evaluation of a past run with its outputs. It returns an
-// error unless exactly those candidates ran for which the evaluation asks.
-func (p *Program) CheckRounds(ctx context.Context, r Rounds) error {
-	asked := map[int]bool{}
+// CheckRounds repeats the evaluation of a past run with its outputs, given the
+// instances that the run left out. It returns the answer and the instances for
+// which the evaluation asked. It returns an error unless exactly those ran, and
+// nothing was left out that is needed. If the run stopped during the evaluation,
+// the answer is the last one that has outputs.
+func (p *Program) CheckRounds(ctx context.Context, chooser Rounds, left []int) (plan.Evaluation, []int, error) {
+	r := &rounds{chooser: chooser, asked: map[int]bool{}}
 	for {
-		next, _, err := r.Next(ctx, p.Outputs)
-		if err != nil || len(next) == 0 {
-			for _, i := range r.Candidates() {
-				if !asked[i] && p.Outputs(i) != nil && err == nil {
-					return fmt.Errorf("%s ran, and the evaluation ends without it", p.Instances[i].Addr)
-				}
-			}
-			return err
+		next, state, err := chooser.Next(ctx, p.Outputs)
+		asked := slices.Sorted(maps.Keys(r.asked))
+		if err != nil {
+			return state, asked, err
+		}
+		if len(next) == 0 {
+			return state, asked, p.checkLeft(r, left)
 		}
 		for _, i := range next {
-			if asked[i] = true; p.Outputs(i) == nil {
-				return fmt.Errorf("the evaluation asks for %s, which the run left out", p.Instances[i].Addr)
+			if r.asked[i] = true; p.Outputs(i) != nil {
+				continue
 			}
+			if len(left) > 0 {
+				err = fmt.Errorf("the evaluation asks for %s, which the run left out", p.Instances[i].Addr)
+			}
+			return state, asked, err
 		}
 	}
+}
+
+// checkLeft compares what a run left out with what the evaluation does not need.
+func (p *Program) checkLeft(r *rounds, left []int) error {
+	for _, i := range r.chooser.Candidates() {
+		if !r.asked[i] && p.Outputs(i) != nil {
+			return fmt.Errorf("%s ran, and the evaluation ends without it", p.Instances[i].Addr)
+		}
+	}
+	unneeded := r.unneeded(p)
+	for _, i := range left {
+		if !unneeded[i] {
+			return fmt.Errorf("the run left out %s, and the evaluation is not about it", p.Instances[i].Addr)
+		}
+	}
+	return nil
 }
 
 // schedule runs the steps of the plan: first those of each round of the
@@ -207,6 +283,9 @@ func (r *run) schedule(ctx context.Context) *sched.Summary {
 	for rs != nil && !rs.done {
 		sum := r.runSome(ctx, r.pl.closure(rs.next))
 		err := r.undecided(rs.next)
+		if err == nil {
+			err = rs.readChain(r.e, r.result.RunID)
+		}
 		if err == nil {
 			if diags := r.pl.advance(ctx, r.p); diags.HasErrors() {
 				err = asError(diags)

@@ -3,11 +3,13 @@ package board
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/leaf/plain"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
+	"github.com/mleflow/mleflow/plugins/numeric/stat"
 )
 
 // Flags holds the fields of one report that the leaderboard needs. It reads our reports and
@@ -23,6 +25,10 @@ type Flags struct {
 	// Unranked reports whether the competition has no leaderboard, so that its attempts
 	// do not count in shares of medals.
 	Unranked bool `json:"-"`
+	// Percentile is the share of the human teams that the score equals or beats,
+	// Normalized where it lies between the median's threshold (0) and gold's (1). Both
+	// are 0 without a score, and NaN if the report does not say.
+	Percentile, Normalized float64 `json:"-"`
 }
 
 // FlagsOf returns the fields of the report that the leaderboard needs.
@@ -30,7 +36,31 @@ func FlagsOf(r grading.Report) Flags {
 	return Flags{
 		Unranked: r.Unranked(), CompetitionID: r.CompetitionID, GoldMedal: r.GoldMedal, SilverMedal: r.SilverMedal, BronzeMedal: r.BronzeMedal,
 		AboveMedian: r.AboveMedian, SubmissionExists: r.SubmissionExists, ValidSubmission: r.ValidSubmission,
+		Percentile: percentile(r), Normalized: normalized(r),
 	}
+}
+
+func percentile(r grading.Report) float64 {
+	switch {
+	case r.Teams == 0:
+		return math.NaN()
+	case r.Rank == nil:
+		return 0
+	}
+	return max(0, float64(r.Teams+1-*r.Rank)/float64(r.Teams))
+}
+
+func normalized(r grading.Report) float64 {
+	gold, median := float64(r.Gold), float64(r.Median)
+	switch {
+	case math.IsNaN(gold - median):
+		return math.NaN()
+	case r.Score == nil || math.IsNaN(float64(*r.Score)):
+		return 0
+	case gold == median:
+		return float64(Count(r.GoldMedal))
+	}
+	return min(max((float64(*r.Score)-median)/(gold-median), 0), 1)
 }
 
 // Seeds selects how reports are grouped into seeds.
@@ -98,25 +128,50 @@ func (s Seeds) available(byID map[string][]Flags, ids []string) (int, error) {
 	return count, nil
 }
 
-// figure is a share of attempts.
+// figure is a share of attempts, or a mean of what they reached.
 type figure struct {
 	name string
 	// ranked reports whether only attempts at competitions with a leaderboard count.
 	ranked bool
-	holds  func(Flags) bool
+	holds  func(Flags) bool // nil for a mean
+	// reached is between 0 and 1, NaN if it is not known.
+	reached func(Flags) float64
 }
 
 func (p figure) counts(f Flags) bool { return !p.ranked || !f.Unranked }
 
+func (p figure) value(f Flags) float64 {
+	if p.holds != nil {
+		return float64(Count(p.holds(f)))
+	}
+	return p.reached(f)
+}
+
 // percentages are the figures of a seed, by the reference's names.
 var percentages = []figure{
-	{"submission_exists_percentage", false, func(f Flags) bool { return f.SubmissionExists }},
-	{"valid_submissions_percentage", false, func(f Flags) bool { return f.ValidSubmission }},
-	{"above_median_percentage", true, func(f Flags) bool { return f.AboveMedian }},
-	{"gold_medal_percentage", true, func(f Flags) bool { return f.GoldMedal }},
-	{"silver_medal_percentage", true, func(f Flags) bool { return f.SilverMedal }},
-	{"bronze_medal_percentage", true, func(f Flags) bool { return f.BronzeMedal }},
-	{"any_medal_percentage", true, func(f Flags) bool { return f.GoldMedal || f.SilverMedal || f.BronzeMedal }},
+	{"submission_exists_percentage", false, func(f Flags) bool { return f.SubmissionExists }, nil},
+	{"valid_submissions_percentage", false, func(f Flags) bool { return f.ValidSubmission }, nil},
+	{"above_median_percentage", true, func(f Flags) bool { return f.AboveMedian }, nil},
+	{"gold_medal_percentage", true, func(f Flags) bool { return f.GoldMedal }, nil},
+	{"silver_medal_percentage", true, func(f Flags) bool { return f.SilverMedal }, nil},
+	{"bronze_medal_percentage", true, func(f Flags) bool { return f.BronzeMedal }, nil},
+	{"any_medal_percentage", true, func(f Flags) bool { return f.GoldMedal || f.SilverMedal || f.BronzeMedal }, nil},
+}
+
+// measures are the figures that the reference does not have.
+var measures = []figure{
+	{"mean_percentile", true, nil, func(f Flags) float64 { return f.Percentile }},
+	{"normalized_score", true, nil, func(f Flags) float64 { return f.Normalized }},
+}
+
+// MeasureNames returns the names of all figures: those of PercentageNames, then the mean
+// percentile among the human teams and the normalized score.
+func MeasureNames() []string {
+	names := PercentageNames()
+	for _, m := range measures {
+		names = append(names, m.name)
+	}
+	return names
 }
 
 // PercentageNames returns the names of a split's figures.
@@ -192,6 +247,44 @@ func (p figure) values(seeds [][]Flags) []float64 {
 	return values
 }
 
+// Measure is a figure of an agent over competitions that weigh the same, with its
+// intervals. It is beside the Estimate of the same name, whose fields are the reference's:
+// their interval is too narrow with few seeds, and may leave 0 to 100.
+type Measure struct {
+	Mean grading.Number `json:"mean"`
+	Uncertainty
+}
+
+// Measures returns the figures of arranged seeds that are known, by name.
+func Measures(seeds [][]Flags) map[string]Measure {
+	runs := make([][]Flags, len(seeds[0]))
+	for i := range runs {
+		for _, seed := range seeds {
+			runs[i] = append(runs[i], seed[i])
+		}
+	}
+	out := map[string]Measure{}
+	for _, f := range slices.Concat(percentages, measures) {
+		samples, ok := f.samples(runs)
+		if !ok || len(samples) == 0 {
+			continue
+		}
+		m := Measure{Mean: mean(samples)}
+		if half, ok := stat.Within(Level, samples); ok {
+			m.Runs = around(m.Mean, half, 0)
+		}
+		means := make([]float64, len(samples))
+		for i, s := range samples {
+			means[i] = s.Mean
+		}
+		if half, ok := stat.Across(Level, means); ok {
+			m.Competitions = around(m.Mean, half, 0)
+		}
+		out[f.name] = m
+	}
+	return out
+}
+
 // Split is the figures of one split of the competitions, by name.
 type Split map[string]Estimate
 
@@ -209,10 +302,12 @@ func Aggregate(seeds [][]Flags) Split {
 
 // Board is the leaderboard of one agent.
 type Board struct {
-	Seeds         int               `json:"seeds"`           // the fewest of any split
-	SeedsPerSplit map[string]int    `json:"seeds_per_split"` // by split
-	Splits        map[string]Split  `json:"splits"`
-	Skipped       map[string]string `json:"skipped,omitempty"` // splits that cannot be built, with the reason
+	Seeds         int              `json:"seeds"`           // the fewest of any split
+	SeedsPerSplit map[string]int   `json:"seeds_per_split"` // by split
+	Splits        map[string]Split `json:"splits"`
+	// Measures are the figures with their intervals, by split.
+	Measures map[string]map[string]Measure `json:"measures"`
+	Skipped  map[string]string             `json:"skipped,omitempty"` // splits that cannot be built, with the reason
 	// Choices is the spread of any_medal_percentage over all choices of the requested
 	// number of seeds, by split, where there are more.
 	Choices map[string]Spread `json:"choices,omitempty"`
@@ -228,7 +323,7 @@ type SplitIDs struct {
 // built is skipped with the reason; if none can, the first reason is an error,
 // and the board holds the reasons only.
 func NewBoard(reports []Flags, splits []SplitIDs, seeds Seeds) (Board, error) {
-	b := Board{SeedsPerSplit: map[string]int{}, Splits: map[string]Split{}, Skipped: map[string]string{}, Choices: map[string]Spread{}}
+	b := Board{SeedsPerSplit: map[string]int{}, Splits: map[string]Split{}, Measures: map[string]map[string]Measure{}, Skipped: map[string]string{}, Choices: map[string]Spread{}}
 	var first error
 	for _, split := range splits {
 		arranged, err := seeds.Arrange(reports, split.IDs)
@@ -239,7 +334,7 @@ func NewBoard(reports []Flags, splits []SplitIDs, seeds Seeds) (Board, error) {
 			}
 			continue
 		}
-		b.Splits[split.Name] = Aggregate(arranged)
+		b.Splits[split.Name], b.Measures[split.Name] = Aggregate(arranged), Measures(arranged)
 		b.SeedsPerSplit[split.Name] = len(arranged)
 		if seeds.Count > 0 {
 			all, err := Seeds{PadMissing: seeds.PadMissing}.Arrange(reports, split.IDs)

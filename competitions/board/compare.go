@@ -2,198 +2,216 @@ package board
 
 import (
 	"errors"
-	"fmt"
+	"math"
+	"slices"
 
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/numeric/stat"
 )
 
-// ErrUnpaired means that no two runs are comparable.
-var ErrUnpaired = errors.New("compare agents: no competition has a report of both")
+// ErrNothingShared means that two agents have no competition in common.
+var ErrNothingShared = errors.New("compare agents: no competition has a report of both")
 
-// Comparison is two agents compared over the competitions that both ran.
+// Level is the confidence of intervals.
+const Level = 0.95
+
+// Comparison is two agents compared at the competitions that both ran. Each
+// competition weighs the same, whatever its number of runs, and runs are not
+// paired: seeds share no randomness between agents.
 type Comparison struct {
-	PairedBy     PairedBy   `json:"paired_by"`
-	Competitions int        `json:"competitions"`
-	Pairs        int        `json:"pairs"`
-	Unpaired     []Unpaired `json:"unpaired"` // runs that were left out
-	Resamples    int        `json:"resamples"`
-	Seed         uint64     `json:"seed"` // of the bootstrap
-	// Figures are by the names of the percentages. Those of medals are left out
-	// where no competition has a leaderboard.
+	Competitions int `json:"competitions"`
+	FirstRuns    int `json:"first_runs"`
+	SecondRuns   int `json:"second_runs"`
+	// FirstLeft and SecondLeft are the runs at competitions that the other agent
+	// did not run.
+	FirstLeft  int `json:"first_left_out"`
+	SecondLeft int `json:"second_left_out"`
+	// Figures are by the names of FigureNames with the suffix. Those of medals are
+	// left out where no competition has a leaderboard.
 	Figures map[string]Difference `json:"figures"`
 }
 
-// Difference is two agents compared in one figure.
+// Difference is two agents compared in one figure. Figure, intervals and test
+// have one estimand: the mean over competitions of the difference of the
+// agents' means there.
 type Difference struct {
-	// First and Second are the agents' percentages over the pairs: the mean
-	// over competitions of the share of runs. Difference is First less Second,
-	// in percentage points.
+	// First and Second are the agents' figures, Difference is First less Second, in
+	// percentage points.
 	First      grading.Number `json:"first"`
 	Second     grading.Number `json:"second"`
 	Difference grading.Number `json:"difference"`
-	// Pairs by who succeeded.
-	Both       int `json:"both"`
-	OnlyFirst  int `json:"only_first"`
-	OnlySecond int `json:"only_second"`
-	Neither    int `json:"neither"`
-	// McNemarP is the two-sided p-value of the exact McNemar test on all
-	// pairs, which takes them for independent.
-	McNemarP grading.Number `json:"mcnemar_p"`
-	// SignFlipP is the two-sided p-value of the exact randomisation test on
-	// the competitions' sums of differences, which lets the runs of one
-	// competition depend on each other.
-	SignFlipP grading.Number `json:"sign_flip_p"`
-	// Stratified is the 95 % interval of the difference over other runs at
-	// these competitions: runs are resampled within each. Clustered is that
-	// over other competitions like these: competitions are resampled whole.
-	// nil where the data do not tell, as with one run a competition.
-	Stratified *Intervals `json:"stratified_interval"`
-	Clustered  *Intervals `json:"clustered_interval"`
+	Uncertainty
+	// P is the two-sided p-value of the exact permutation test, and SmallestP the
+	// smallest that it can have with as many successes; see stat.Permutation. They
+	// are nil for means that are not shares of runs.
+	P         *grading.Number `json:"p"`
+	SmallestP *grading.Number `json:"smallest_p"`
+	// AdjustedP is P by Holm's method for all that is compared together; see Adjust.
+	AdjustedP *grading.Number `json:"adjusted_p"`
 }
 
-// Intervals are the 95 % bootstrap intervals of a difference, in percentage
-// points.
-type Intervals struct {
-	Percentile Interval  `json:"percentile"`
-	BCa        *Interval `json:"bca"` // nil where it is not defined
+// Uncertainty are the 95 % intervals of a figure.
+type Uncertainty struct {
+	// Runs is over other runs at these competitions; nil where one of them has a
+	// single run of an agent. See stat.Within.
+	Runs *Interval `json:"interval_runs"`
+	// Competitions is over other competitions like these and other runs: both
+	// sources of variance. nil below stat.MinClusters; see stat.Across.
+	Competitions *Interval `json:"interval_competitions"`
 }
 
-// Interval is a confidence interval.
+// Interval is a confidence interval, in percent or percentage points.
 type Interval struct {
 	Lower grading.Number `json:"lower"`
 	Upper grading.Number `json:"upper"`
 }
 
-// Resampling is the bootstrap method of a comparison.
-type Resampling struct {
-	Resamples int
-	Seed      uint64
-}
-
-// DefaultResampling is the resampling of comparisons that do not set their own.
-var DefaultResampling = Resampling{Resamples: 10000}
-
-// Compare compares two agents by their pairs in every figure. Without pairs it
-// is an error.
-func (p Pairing) Compare(r Resampling) (Comparison, error) {
-	if len(p.Pairs) == 0 {
-		return Comparison{}, ErrUnpaired
+// Compare compares two agents in every figure by all their runs that count at
+// the competitions that both ran. Without one it is ErrNothingShared.
+func Compare(first, second []grading.Graded, ids []string) (Comparison, error) {
+	c, x, y := share(first, second, ids)
+	if c.Competitions == 0 {
+		return Comparison{}, ErrNothingShared
 	}
-	c := Comparison{
-		PairedBy: p.By, Competitions: len(p.Competitions), Unpaired: append([]Unpaired{}, p.Unpaired...),
-		Resamples: r.Resamples, Seed: r.Seed, Figures: map[string]Difference{},
-	}
-	for _, pairs := range p.Pairs {
-		c.Pairs += len(pairs)
-	}
-	for _, figure := range percentages {
-		pairs := p.counted(figure)
-		if len(pairs) == 0 {
-			continue
+	for _, f := range slices.Concat(percentages, measures) {
+		if d, ok := f.compare(x, y); ok {
+			c.Figures[f.name] = d
 		}
-		d, err := compare(pairs, figure.holds, r)
-		if err != nil {
-			return Comparison{}, fmt.Errorf("compare agents: %w", err)
-		}
-		c.Figures[figure.name] = d
 	}
+	Adjust(&c)
 	return c, nil
 }
 
-// counted returns the pairs that count in a figure, by competition.
-func (p Pairing) counted(f figure) (out [][]Pair) {
-	for _, pairs := range p.Pairs {
-		if f.counts(pairs[0].First) {
-			out = append(out, pairs)
+// MedalP is P of Compare in any medal alone; 1 if there is nothing to compare.
+func MedalP(first, second []grading.Graded, ids []string) float64 {
+	_, x, y := share(first, second, ids)
+	p, _ := stat.Permutation(medals().successes(x, y))
+	return p
+}
+
+// share returns the runs of two agents at each competition that both ran.
+func share(first, second []grading.Graded, ids []string) (c Comparison, x, y [][]Flags) {
+	a, b := byCompetition(first), byCompetition(second)
+	c.Figures = map[string]Difference{}
+	for _, id := range ids {
+		if len(a[id]) == 0 || len(b[id]) == 0 {
+			c.FirstLeft, c.SecondLeft = c.FirstLeft+len(a[id]), c.SecondLeft+len(b[id])
+			continue
+		}
+		x, y = append(x, a[id]), append(y, b[id])
+		c.FirstRuns, c.SecondRuns = c.FirstRuns+len(a[id]), c.SecondRuns+len(b[id])
+	}
+	c.Competitions = len(x)
+	return c, x, y
+}
+
+// byCompetition returns the reports of attempts that count.
+func byCompetition(reports []grading.Graded) map[string][]Flags {
+	out := map[string][]Flags{}
+	for _, g := range reports {
+		if conditions.Final(g.Conditions) {
+			out[g.CompetitionID] = append(out[g.CompetitionID], FlagsOf(g.Report))
 		}
 	}
 	return out
 }
 
-func compare(all [][]Pair, holds func(Flags) bool, r Resampling) (Difference, error) {
-	var d Difference
-	var first, second []float64
-	var sums []int64
-	strata := make([][]int64, len(all))
-	for i, pairs := range all {
-		var a, b int
-		for _, pair := range pairs {
-			x, y := holds(pair.First), holds(pair.Second)
-			d.count(x, y)
-			a, b = a+Count(x), b+Count(y)
-			strata[i] = append(strata[i], int64(Count(x)-Count(y)))
+// Adjust corrects the p-values of comparisons for each other: of all their figures
+// together.
+func Adjust(all ...*Comparison) {
+	var ps []float64
+	each := func(do func(d *Difference)) {
+		for _, c := range all {
+			for _, f := range percentages {
+				if d, ok := c.Figures[f.name]; ok {
+					do(&d)
+					c.Figures[f.name] = d
+				}
+			}
 		}
-		first, second = append(first, share(a, pairs)), append(second, share(b, pairs))
-		sums = append(sums, int64(a-b))
 	}
-	d.First, d.Second = NewEstimate(first).Mean, NewEstimate(second).Mean
+	each(func(d *Difference) { ps = append(ps, float64(*d.P)) })
+	ps = stat.Holm(ps)
+	each(func(d *Difference) { d.AdjustedP, ps = ref(ps[0]), ps[1:] })
+}
+
+func ref(v float64) *grading.Number {
+	n := grading.Number(v)
+	return &n
+}
+
+// compare compares the runs of two agents, by competition; ok is false if the figure
+// is not known of a run, or counts at none.
+func (p figure) compare(first, second [][]Flags) (d Difference, ok bool) {
+	a, known := p.samples(first)
+	b, same := p.samples(second)
+	if !known || !same || len(a) == 0 {
+		return d, false
+	}
+	d.First, d.Second = mean(a), mean(b)
 	d.Difference = d.First - d.Second
-	p1, err := stat.McNemar(d.OnlyFirst, d.OnlySecond)
-	if err != nil {
-		return d, err
+	if half, ok := stat.Within(Level, a, b); ok {
+		d.Runs = around(d.Difference, half, -100)
 	}
-	d.McNemarP, d.SignFlipP = grading.Number(p1), grading.Number(stat.SignFlip(sums))
-	if d.Stratified, err = intervals(strata, 1, r); err != nil {
-		return d, err
+	differences := make([]float64, len(a))
+	for i := range a {
+		differences[i] = a[i].Mean - b[i].Mean
 	}
-	whole, scale := clusters(strata)
-	d.Clustered, err = intervals([][]int64{whole}, scale, r)
-	return d, err
+	if half, ok := stat.Across(Level, differences); ok {
+		d.Competitions = around(d.Difference, half, -100)
+	}
+	if p.holds != nil {
+		tested, smallest := stat.Permutation(p.successes(first, second))
+		d.P, d.SmallestP = ref(tested), ref(smallest)
+	}
+	return d, true
 }
 
-func share(n int, pairs []Pair) float64 { return float64(n) / float64(len(pairs)) * 100 }
-
-func (d *Difference) count(first, second bool) {
-	switch {
-	case first && second:
-		d.Both++
-	case first:
-		d.OnlyFirst++
-	case second:
-		d.OnlySecond++
-	default:
-		d.Neither++
-	}
-}
-
-// clusters returns the means of the strata times scale, which makes them
-// integers.
-func clusters(strata [][]int64) (means []int64, scale int64) {
-	scale = 1
-	for _, s := range strata {
-		n, a, b := int64(len(s)), scale, int64(len(s))
-		for b != 0 {
-			a, b = b, a%b
+// samples returns an agent's outcomes in a figure at each competition at which it
+// counts; ok is false if one is not known.
+func (p figure) samples(runs [][]Flags) (out []stat.Sample, ok bool) {
+	for _, at := range runs {
+		if !p.counts(at[0]) {
+			continue
 		}
-		scale *= n / a
-	}
-	for _, s := range strata {
-		var sum int64
-		for _, d := range s {
-			sum += d
+		values := make([]float64, len(at))
+		for i, f := range at {
+			if values[i] = p.value(f); math.IsNaN(values[i]) {
+				return nil, false
+			}
 		}
-		means = append(means, sum*(scale/int64(len(s))))
+		out = append(out, stat.NewSample(values))
 	}
-	return means, scale
+	return out, true
 }
 
-// intervals bootstraps strata whose values are scale times the differences.
-func intervals(strata [][]int64, scale int64, r Resampling) (*Intervals, error) {
-	result, err := stat.Bootstrap{Resamples: r.Resamples, Seed: r.Seed, Confidence: 0.95}.MeanOfMeans(strata)
-	if errors.Is(err, stat.ErrNoInterval) {
-		return nil, nil
+func (p figure) successes(first, second [][]Flags) (out []stat.Successes) {
+	held := func(runs []Flags) (n int) {
+		for _, f := range runs {
+			n += Count(p.holds(f))
+		}
+		return n
 	}
-	if err != nil {
-		return nil, err
+	for i, runs := range first {
+		if p.counts(runs[0]) {
+			out = append(out, stat.Successes{First: held(runs), FirstRuns: len(runs), Second: held(second[i]), SecondRuns: len(second[i])})
+		}
 	}
-	points := func(i stat.Interval) Interval {
-		return Interval{grading.Number(i.Lower / float64(scale) * 100), grading.Number(i.Upper / float64(scale) * 100)}
+	return out
+}
+
+// mean is the mean over competitions, in percent.
+func mean(samples []stat.Sample) grading.Number {
+	values := make([]float64, len(samples))
+	for i, s := range samples {
+		values[i] = s.Mean * 100
 	}
-	out := &Intervals{Percentile: points(result.Percentile)}
-	if result.BCa != nil {
-		bca := points(*result.BCa)
-		out.BCa = &bca
-	}
-	return out, nil
+	return NewEstimate(values).Mean
+}
+
+// around is an interval between a lowest value and 100.
+func around(estimate grading.Number, half, lowest float64) *Interval {
+	i := stat.Around(float64(estimate), float64(half*100), lowest, 100)
+	return &Interval{grading.Number(i.Lower), grading.Number(i.Upper)}
 }

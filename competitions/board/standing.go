@@ -192,22 +192,17 @@ func refuseFailures(file File, splits []SplitIDs) error {
 	return nil
 }
 
-// CompareStandings pairs two agents in every split that has a pair.
-func CompareStandings(first, second Standing, splits []SplitIDs, how Resampling) (map[string]Comparison, error) {
+// CompareStandings compares two agents in every split of which both have a competition.
+func CompareStandings(first, second Standing, splits []SplitIDs) (map[string]Comparison, error) {
 	out := map[string]Comparison{}
 	for _, s := range splits {
-		pairing := NewPairing(first.File.Reports, second.File.Reports, s.IDs)
-		if len(pairing.Pairs) == 0 {
-			continue
+		c, err := Compare(first.File.Reports, second.File.Reports, s.IDs)
+		if err == nil {
+			out[s.Name] = c
 		}
-		c, err := pairing.Compare(how)
-		if err != nil {
-			return nil, fmt.Errorf("split %s: %w", s.Name, err)
-		}
-		out[s.Name] = c
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("compare: there is no competition that both agents have a report of")
+		return nil, ErrNothingShared
 	}
 	return out, nil
 }

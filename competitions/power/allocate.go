@@ -10,17 +10,14 @@ const (
 	roundGrowth = 16
 )
 
-// plan draws the next round.
+// plan draws the next round. It does not depend on how many pairs are allowed, so that the
+// confidence holds if more are allowed after an answer.
 func (s *Sequential) plan() {
 	k := len(s.strata)
 	p := s.predict()
 	rates, stake := p.sweep(s.design.Difference)
 	if s.pairs > 0 {
-		size := min(max(k/roundShare, s.pairs/roundGrowth, 1), s.design.Pairs-s.pairs)
-		if size == 0 {
-			s.spent = true
-			return
-		}
+		size := max(k/roundShare, s.pairs/roundGrowth, 1)
 		rates, stake = p.allocate(float64(size), s.design.Difference)
 	}
 	r := round{}

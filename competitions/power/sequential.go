@@ -38,7 +38,10 @@ type Design struct {
 type Decision string
 
 // The decisions. With a probability of at most 1 - Confidence one of the first three is
-// reached that is wrong, whatever the rates of the agents are.
+// reached that is wrong, whatever the rates of the agents are, if the pairs of a round are
+// independent of each other given the rounds before. What shifts all attempts of a round
+// in one direction, such as a provider that was slow on that day, makes more of them
+// wrong.
 const (
 	FirstBetter  Decision = "first better"
 	SecondBetter Decision = "second better"
@@ -49,10 +52,12 @@ const (
 // Answer is what is known of the difference, the first agent less the second.
 type Answer struct {
 	Decision Decision `json:"decision"`
-	// Low and High hold the difference with the confidence of the design, at all looks
-	// together. With NoDifference each of them does by itself.
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
+	// Low and High hold the difference with a probability of Confidence, at all looks
+	// together. That is the design's. With NoDifference each of them holds with the
+	// design's by itself, so that both do with less.
+	Low        float64 `json:"low"`
+	High       float64 `json:"high"`
+	Confidence float64 `json:"confidence"`
 	// Estimate is the mean over competitions of the mean difference of their pairs.
 	Estimate float64 `json:"estimate"`
 	Pairs    int     `json:"pairs"`
@@ -253,7 +258,10 @@ func (r *round) multiply(capital *[len(multiples)]float64, side, m float64) {
 // Answer is what is known after the last whole round.
 func (s *Sequential) Answer() Answer {
 	a := s.answer
-	a.Low, a.High = s.end(1), -s.end(-1)
+	a.Low, a.High, a.Confidence = s.end(1), -s.end(-1), s.design.Confidence
+	if a.Decision == NoDifference {
+		a.Confidence = max(0, float64(2*a.Confidence)-1)
+	}
 	return a
 }
 

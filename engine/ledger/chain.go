@@ -58,6 +58,8 @@ type Link struct {
 	Text  digest.ContentID `json:"text,omitzero"`
 	Plan  digest.ContentID `json:"plan,omitzero"`
 	Steps []string         `json:"steps,omitempty"`
+	// Evaluation is the rule of the pipeline's evaluation, or nil without one.
+	Evaluation *Rule `json:"evaluation,omitempty"`
 
 	// Step is the Mark of the step of any other type of link. Subjects are the Marks of
 	// what is tried, from the general to the specific.
@@ -109,7 +111,18 @@ func (o *Opening) Declaration() Link {
 		}
 	}
 	l.Plan = digest.ContentID(h.Sum())
+	if o.Plan != nil && o.Plan.Evaluation != nil {
+		l.Evaluation = &Rule{o.Plan.Evaluation.Rule, o.Plan.Evaluation.Budget}
+	}
 	return l
+}
+
+// subject is the mark of the agent with its name at its competition.
+func (l *Link) subject() string {
+	if len(l.Subjects) < 2 {
+		return ""
+	}
+	return l.Subjects[1]
 }
 
 func (l *Link) encode() ([]byte, error) {

@@ -12,15 +12,15 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
 // maxReportBytes is the largest report that is read.
 const maxReportBytes = 16 << 20
 
-// maxResamples limits how long a bootstrap takes.
-const maxResamples = 1_000_000
+// comparison is the version of how agents are compared. It is in the keys of boards
+// with a comparison only, so that the others keep theirs.
+const comparison = "2"
 
 // The ways to group competitions, the values of group_by.
 const (
@@ -43,8 +43,8 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 			{Name: "pad_missing", Type: cty.Bool, Default: cty.False, Doc: "Counts a missing report as no submission. Otherwise percentages are over complete seeds, as many as the competition with the fewest reports has."},
 			{Name: "version", Type: cty.String, Doc: "Only reports of this version of the competitions."},
 			{Name: "labels", Type: cty.Map(cty.String), Doc: "Display names of agents, by their label agent."},
-			{Name: "compare", Type: cty.List(cty.String), Doc: "Compares the first of these agents with the others, run by run: exact McNemar test, sign-flip test, bootstrap intervals."},
-			{Name: "resamples", Type: cty.Number, Default: cty.NumberIntVal(int64(board.DefaultResampling.Resamples)), Doc: "The bootstrap's resamples."},
+			{Name: "compare", Type: cty.List(cty.String), Doc: "Compares the first of these agents with the others: difference, intervals, and exact permutation test."},
+			{Name: "resamples", Type: cty.Number, Default: cty.NumberIntVal(10000), Doc: "No effect: intervals are computed. It stays because it is in keys."},
 			{Name: "attempts", Type: cty.List(attemptType), Doc: "The reports' agent-run steps, in order, such as values(step.agent-run.solve). Adds times, requests to the validity server, tokens and cost: the gateway's, or those of logs/usage.json without model blocks. These, and so the board, differ from run to run."},
 			{Name: "title", Type: cty.String, Default: cty.StringVal("Leaderboard"), Doc: "The first line of the table."},
 		},
@@ -67,7 +67,7 @@ type arguments struct {
 	Version    *string           `cty:"version"`
 	Labels     map[string]string `cty:"labels"`
 	Compare    []string          `cty:"compare"`
-	Resamples  int               `cty:"resamples"`
+	Resamples  int               `cty:"resamples"` // of earlier versions; it has no effect
 	Attempts   []attempt         `cty:"attempts"`
 	Title      string            `cty:"title"`
 }
@@ -89,9 +89,6 @@ func newAggregation(args step.Args, catalog *competitions.Catalog, leaderboards 
 	if len(a.args.Compare) == 1 {
 		return nil, step.WrongArg("compare", fmt.Errorf("compare names one agent, %q; it must name two or more", a.args.Compare[0]))
 	}
-	if a.args.Resamples < 2 || a.args.Resamples > maxResamples {
-		return nil, step.WrongArg("resamples", fmt.Errorf("resamples is %d; it must be between 2 and %d", a.args.Resamples, maxResamples))
-	}
 	if err := a.checkAttempts(); err != nil {
 		return nil, step.WrongArg("attempts", err)
 	}
@@ -107,7 +104,19 @@ func (a *aggregation) Fingerprint(h *digest.Hasher) error {
 	}
 	h.Content("groups", w.ID())
 	h.Content("leaderboards", a.leaderboards())
+	if len(a.args.Compare) > 0 || a.severalTasks() {
+		h.String("comparison", comparison)
+	}
 	return nil
+}
+
+// severalTasks reports whether splitTasks may find forms of a task to compare.
+func (a *aggregation) severalTasks() bool {
+	tasks := map[string]bool{}
+	for _, r := range a.args.Reports {
+		tasks[taskOf(r.Conditions)] = true
+	}
+	return len(tasks) > 1
 }
 
 // leaderboards is a digest of the human leaderboards of a catalog, which decide
@@ -155,11 +164,8 @@ func (a *aggregation) Run(ctx context.Context, env *step.Env) (cache.Outputs, er
 	if err != nil {
 		return nil, fmt.Errorf("aggregate: %w", err)
 	}
-	how := board.Resampling{Resamples: a.args.Resamples}
-	for _, agents := range append([][]string{a.args.Compare}, forms...) {
-		if err := b.Compare(agents, how); err != nil {
-			return nil, fmt.Errorf("aggregate: %w", err)
-		}
+	if err := b.Compare(append([][]string{a.args.Compare}, forms...)); err != nil {
+		return nil, fmt.Errorf("aggregate: %w", err)
 	}
 	markdown, err := a.markdown(b)
 	if err != nil {

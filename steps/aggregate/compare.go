@@ -17,42 +17,51 @@ type Comparison struct {
 	board.Comparison
 }
 
-// Compare compares the first agent with each of the others, over all competitions of
-// the board.
-func (b *Board) Compare(agents []string, how board.Resampling) error {
-	if len(agents) == 0 {
-		return nil
-	}
-	first, err := b.graded(agents[0])
-	if err != nil {
-		return err
-	}
+// Compare compares the first agent of each list with each of the others, over all
+// competitions of the board. Their p-values are adjusted for each other.
+func (b *Board) Compare(lists [][]string) error {
 	ids := b.competitions()
-	for _, name := range agents[1:] {
-		second, err := b.graded(name)
-		if err != nil {
-			return err
+	for _, agents := range lists {
+		for i := 1; i < len(agents); i++ {
+			c, err := b.compare(agents[0], agents[i], ids)
+			if errors.Is(err, board.ErrNothingShared) && len(final(b.Entries)) < len(b.Entries) {
+				continue // yet: the notes say that attempts are not final
+			}
+			if err != nil {
+				return fmt.Errorf("%s and %s: %w", agents[0], agents[i], err)
+			}
+			b.Comparisons = append(b.Comparisons, c)
 		}
-		c, err := board.NewPairing(first, second, ids).Compare(how)
-		if errors.Is(err, board.ErrUnpaired) && len(final(b.Entries)) < len(b.Entries) {
-			continue // yet: the notes say that attempts are not final
-		}
-		if err != nil {
-			return fmt.Errorf("%s and %s: %w", agents[0], name, err)
-		}
-		b.Comparisons = append(b.Comparisons, Comparison{agents[0], name, c})
 	}
+	var all []*board.Comparison
+	for i := range b.Comparisons {
+		all = append(all, &b.Comparisons[i].Comparison)
+	}
+	board.Adjust(all...)
 	return nil
+}
+
+func (b *Board) compare(first, second string, ids []string) (Comparison, error) {
+	x, err := b.graded(first)
+	if err != nil {
+		return Comparison{}, err
+	}
+	y, err := b.graded(second)
+	if err != nil {
+		return Comparison{}, err
+	}
+	c, err := board.Compare(x, y, ids)
+	return Comparison{first, second, c}, err
 }
 
 func (b *Board) graded(agent string) ([]grading.Graded, error) {
 	var out []grading.Graded
-	for _, e := range final(b.Entries) {
+	for _, e := range b.Entries {
 		if e.Agent == agent {
 			out = append(out, e.graded())
 		}
 	}
-	if len(out) > 0 || slices.ContainsFunc(b.Entries, func(e Entry) bool { return e.Agent == agent }) {
+	if len(out) > 0 {
 		return out, nil
 	}
 	var names []string

@@ -164,22 +164,38 @@ func (a Agent) missingText() string {
 
 // write writes a comparison as text.
 func (c Comparison) write(out *strings.Builder, width int) {
-	fmt.Fprintf(out, "\n%s and %s, %d pairs of runs by %s at %d competitions\n\n", plain.Line(c.First), plain.Line(c.Second), c.Pairs, c.PairedBy, c.Competitions)
+	fmt.Fprintf(out, "\n%s and %s, %s\n\n", plain.Line(c.First), plain.Line(c.Second), Basis(c.Comparison))
 	writeTable(out, ComparisonRows(c.First, c.Second, c.Comparison), 1, width)
 }
 
+// Basis says what a comparison rests on.
+func Basis(c board.Comparison) string {
+	text := fmt.Sprintf("%d and %d runs at %d competitions", c.FirstRuns, c.SecondRuns, c.Competitions)
+	if c.Competitions == 1 {
+		text = strings.TrimSuffix(text, "s")
+	}
+	if c.FirstLeft+c.SecondLeft > 0 {
+		text += fmt.Sprintf("; %d and %d runs at others are left out", c.FirstLeft, c.SecondLeft)
+	}
+	return text
+}
+
+// ComparisonText explains the columns of ComparisonRows.
+const ComparisonText = "The difference is in percentage points; competitions weigh the same. Intervals are of 95 %: over other runs at these competitions, and over other " +
+	"competitions and runs. “-” where a competition has one run, and below 5 competitions. p: exact permutation test of the runs within competitions; beside it the " +
+	"smallest that is possible with as many successes, and p adjusted for all figures (Holm)."
+
 // ComparisonRows returns a comparison as rows of a table, headers first.
 func ComparisonRows(first, second string, c board.Comparison) [][]string {
-	rows := [][]string{{"", first, second, "difference", "other runs", "other competitions", "only " + first, "only " + second, "McNemar p", "sign-flip p"}}
-	for _, name := range board.PercentageNames() {
+	rows := [][]string{{"", first, second, "difference", "other runs", "other competitions", "p", "smallest p", "adjusted p"}}
+	for _, name := range board.MeasureNames() {
 		d, ok := c.Figures[name]
 		if !ok {
 			continue
 		}
 		rows = append(rows, []string{
 			strings.TrimSuffix(name, "_percentage"), percent(d.First), percent(d.Second), fmt.Sprintf("%+.2f", float64(d.Difference)),
-			intervalText(d.Stratified), intervalText(d.Clustered), strconv.Itoa(d.OnlyFirst), strconv.Itoa(d.OnlySecond),
-			pText(d.McNemarP), pText(d.SignFlipP),
+			intervalText(d.Runs), intervalText(d.Competitions), pText(d.P), pText(d.SmallestP), pText(d.AdjustedP),
 		})
 	}
 	return rows
@@ -187,11 +203,16 @@ func ComparisonRows(first, second string, c board.Comparison) [][]string {
 
 func percent(n grading.Number) string { return fmt.Sprintf("%.2f %%", float64(n)) }
 
-func pText(p grading.Number) string { return fmt.Sprintf("%.4g", float64(p)) }
+func pText(p *grading.Number) string {
+	if p == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.4g", float64(*p))
+}
 
-func intervalText(i *board.Intervals) string {
+func intervalText(i *board.Interval) string {
 	if i == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%+.2f to %+.2f", float64(i.Percentile.Lower), float64(i.Percentile.Upper))
+	return fmt.Sprintf("%+.2f to %+.2f", float64(i.Lower), float64(i.Upper))
 }

@@ -12,14 +12,16 @@ import (
 )
 
 // task returns the form of the task that the entry's agent got, or "" if it is unknown.
-func (e Entry) task() string {
-	return strings.Join(step.ConditionValues(e.Report.Conditions, conditions.Task), " ")
+func (e Entry) task() string { return taskOf(e.Report.Conditions) }
+
+func taskOf(set []string) string {
+	return strings.Join(step.ConditionValues(set, conditions.Task), " ")
 }
 
 // splitTasks separates the forms of a task. An agent that tried the same competition
 // with the same seed under several forms becomes one agent for each, "NAME (TASK)". It
 // returns the names that belong together, the reference's form first, so that they can
-// be compared run by run. Entries stay sorted.
+// be compared. Entries stay sorted.
 func splitTasks(entries []Entry) (forms [][]string) {
 	several := map[string]bool{}
 	for i := 1; i < len(entries); i++ {

@@ -34,7 +34,7 @@ func boardOf(t *testing.T, values ...cty.Value) func(b *steptest.Bench) (board a
 }
 
 // TestBothForms sees that an agent under two forms of a task is two rows of the
-// board and compared with itself, run by run.
+// board and compared with itself.
 func TestBothForms(t *testing.T) {
 	b := steptest.New(aggregate.Kind(catalog(t)))
 	var list []cty.Value
@@ -52,13 +52,13 @@ func TestBothForms(t *testing.T) {
 	if got := strings.Join(names, "; "); got != "x (reference): reference; y: reference; x (obfuscated): obfuscated" {
 		t.Errorf("agents %s", got)
 	}
-	if len(board.Comparisons) != 1 || board.Comparisons[0].First != "x (reference)" || board.Comparisons[0].Second != "x (obfuscated)" || board.Comparisons[0].Pairs != 4 || board.Comparisons[0].PairedBy != "seed" {
+	if len(board.Comparisons) != 1 || board.Comparisons[0].First != "x (reference)" || board.Comparisons[0].Second != "x (obfuscated)" || board.Comparisons[0].FirstRuns != 4 || board.Comparisons[0].SecondRuns != 4 {
 		t.Errorf("comparisons %+v", board.Comparisons)
 	}
-	if d := board.Comparisons[0].Figures["gold_medal_percentage"]; d.OnlyFirst != 2 || d.OnlySecond != 0 || d.Difference != 50 {
+	if d := board.Comparisons[0].Figures["gold_medal_percentage"]; d.Difference != 50 || *d.P < *d.SmallestP {
 		t.Errorf("difference %+v", d)
 	}
-	for _, want := range []string{"Mixed tasks (obfuscated, reference)", "x (reference) and x (obfuscated), 4 pairs of runs by seed at 2 competitions"} {
+	for _, want := range []string{"Mixed tasks (obfuscated, reference)", "x (reference) and x (obfuscated), 4 and 4 runs at 2 competitions"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("%q is not in:\n%s", want, table)
 		}

@@ -39,7 +39,7 @@ func (b *Board) Compact(title string, how Layout) string {
 	note := func(text string) { fmt.Fprintf(&out, "\n%s\n", plain.Wrap(plain.Line(text), width)) }
 	for _, c := range b.Comparisons {
 		if d, ok := c.Figures["any_medal_percentage"]; ok {
-			note(fmt.Sprintf("%s against %s, %d pairs of runs: any medal %+.2f points, sign-flip p %s.", c.First, c.Second, c.Pairs, float64(d.Difference), pText(d.SignFlipP)))
+			note(fmt.Sprintf("%s against %s, %s: any medal %+.2f points (95 %%: %s over other runs, %s over other competitions), p %s.", c.First, c.Second, Basis(c.Comparison), float64(d.Difference), intervalText(d.Runs), intervalText(d.Competitions), pText(d.P)))
 		}
 	}
 	for _, text := range b.Notes() {
@@ -166,8 +166,7 @@ func (b *Board) Text(title string, how Layout) string {
 	closing := "Mean ± standard error over seeds. Medals and places are those of the score among the competition's human teams; next is the gap " +
 		"between the best score and the next medal. G/S/B are gold, silver and bronze medals. " + orderText
 	if len(b.Comparisons) > 0 {
-		closing += " The difference is in percentage points. Intervals are 95 % percentile bootstraps: over other runs at these competitions, and over " +
-			"other competitions. p: exact McNemar test on the pairs; sign-flip test on the competitions."
+		closing += " " + ComparisonText
 	}
 	for _, note := range append(b.Notes(), closing) {
 		fmt.Fprintf(&out, "\n%s\n", plain.Wrap(plain.Line(note), how.Width))

@@ -1,38 +1,49 @@
-"""Writes compare.json: generated runs of two agents and what statsmodels and scipy make of their pairs.
+"""Writes compare.json: generated runs of two agents and what numpy, scipy and statsmodels make of them.
 
 Run as: python compare.py > compare.json
 with numpy 1.26.4, scipy 1.17.1, statsmodels 0.15.0 and pandas 2.2.3 (Python 3.11).
 
-A run is [competition, seed, any medal]. Pairs are made with pandas.merge, on competition and seed, or on competition and
-the number of the run at it where a seed is missing.
+A run is [competition, seed, any medal]. The figure is the mean over competitions of the difference of the agents' shares.
+The intervals follow the formulas of plugins/numeric/stat/interval.go. The permutation test is counted with fractions;
+oracle.py beside that file checks it against scipy.
 """
 import json
 import math
 import os
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 from scipy import stats
-from statsmodels.stats.contingency_tables import mcnemar
+from statsmodels.stats.multitest import multipletests
 
 rng = np.random.default_rng(5)
 
 
-def boot(samples, statistic, resamples, seed):
-    out = {}
-    for method in ["percentile", "BCa"]:
-        r = stats.bootstrap(samples, statistic, paired=False, vectorized=True, n_resamples=resamples, confidence_level=0.95,
-                            method=method, rng=np.random.default_rng(seed)).confidence_interval
-        ends = [float(r.low), float(r.high)]
-        out[method] = ends if all(map(math.isfinite, ends)) else None
-    return out
+def permutation(strata):
+    ways = {Fraction(0): Fraction(1)}
+    for a, n, b, m in strata:
+        out = {}
+        for x in range(max(0, a + b - m), min(n, a + b) + 1):
+            step = Fraction(x, n) - Fraction(a + b - x, m)
+            share = Fraction(math.comb(n, x) * math.comb(m, a + b - x), math.comb(n + m, a + b))
+            for s, p in ways.items():
+                out[s + step] = out.get(s + step, 0) + p * share
+        ways = out
+    observed = abs(sum(Fraction(a, n) - Fraction(b, m) for a, n, b, m in strata))
+    beyond = lambda distance: float(sum(p for s, p in ways.items() if abs(s) >= distance))
+    return beyond(observed), beyond(max(map(abs, ways)))
+
+
+def around(estimate, half):
+    return [max(-100, 100 * (estimate - half)), min(100, 100 * (estimate + half))]
 
 
 cases = []
 for n in range(30):
     ids = [f"c{i:02d}" for i in range(int(rng.integers(2, 11)))]
-    counts = [2, 3, 4] if n % 2 else [3]
+    counts = [2, 3, 4] if n % 2 else [3] if n % 4 else [1, 1, 1, 2]
     agents = []
     for skill in rng.random(2):
         runs = []
@@ -42,34 +53,23 @@ for n in range(30):
             for seed in rng.permutation(int(rng.choice(counts))):
                 runs.append([cid, str(seed) if n % 3 else "", int(rng.random() < skill)])
         agents.append(runs)
-    frames = [pd.DataFrame(runs, columns=["id", "seed", "medal"]) for runs in agents]
-    for f in frames:
-        f["number"] = f.groupby("id").cumcount()
-    pairs = frames[0].merge(frames[1], on=["id", "seed" if n % 3 else "number"], suffixes=("_a", "_b"))
-    d = pairs.medal_a - pairs.medal_b
-    b, c = int((d == 1).sum()), int((d == -1).sum())
-    groups = d.groupby(pairs.id)
-    common = math.lcm(*groups.size())
-    strata = [g.to_numpy() for _, g in groups]
-    means = np.array([int(g.sum()) * (common // len(g)) for g in strata])
-    seed, resamples = int(rng.integers(0, 99)), 600
-
-    def total(*samples, axis=-1):
-        return sum(np.sum(s, axis=axis) * common / s.shape[-1] for s in samples)
-
-    def whole(s, axis=-1):
-        return np.sum(s, axis=axis) * (len(means) / s.shape[-1])
-
-    points = lambda r: {k: v and [x / common / len(means) * 100 for x in v] for k, v in r.items()}
-    flip = stats.permutation_test((groups.sum().to_numpy().astype(float), np.zeros(len(means))), lambda x, y: np.sum(x - y),
-                                  permutation_type="samples", n_resamples=math.inf).pvalue if len(means) > 1 else None
+    tables = [pd.DataFrame(runs, columns=["id", "seed", "medal"]).groupby("id").medal.agg(["sum", "count", "mean", "var"]) for runs in agents]
+    both = tables[0].join(tables[1], how="inner", lsuffix="_a", rsuffix="_b")
+    k, difference = len(both), both.mean_a - both.mean_b
+    runs = [int(both.count_a.sum()), int(both.count_b.sum())]
+    within = across = None
+    if min(both.count_a.min(), both.count_b.min()) > 1:
+        variance = ((both.var_a / both.count_a).sum() + (both.var_b / both.count_b).sum()) / k**2
+        unseen = sum((math.log(40) / r)**2 for r in runs) / 2
+        within = around(difference.mean(), math.sqrt(stats.t.ppf(0.975, sum(runs) - 2 * k)**2 * variance + unseen))
+    if k >= 5:
+        across = around(difference.mean(), max(stats.sem(difference) * stats.t.ppf(0.975, k - 1), math.log(40) / k))
+    p, smallest = permutation(both[["sum_a", "count_a", "sum_b", "count_b"]].to_numpy().tolist())
+    # Without ranks there are seven shares of runs: any medal and bronze are these, the other five never differ.
+    adjusted = float(multipletests([p, p] + [1] * 5, method="holm")[1][0])
     cases.append({
-        "first": agents[0], "second": agents[1], "by": "seed" if n % 3 else "order", "seed": seed, "resamples": resamples,
-        "pairs": len(pairs), "table": [int((pairs.medal_a & pairs.medal_b).sum()), b, c, int((~(pairs.medal_a | pairs.medal_b) & 1).sum())],
-        "mcnemar": float(mcnemar([[0, b], [c, 0]], exact=True).pvalue), "flip": flip and float(flip),
-        "means": [float(groups_.groupby(pairs.id).mean().mean() * 100) for groups_ in (pairs.medal_a, pairs.medal_b)],
-        "stratified": points(boot([s.astype(np.int64) for s in strata], total, resamples, seed)) if min(map(len, strata)) > 1 else None,
-        "clustered": points(boot([means], whole, resamples, seed)) if len(means) > 1 else None,
+        "first": agents[0], "second": agents[1], "runs": runs, "competitions": k, "means": [float(both.mean_a.mean() * 100), float(both.mean_b.mean() * 100)],
+        "within": within, "across": across, "p": p, "smallest": smallest, "adjusted": adjusted,
     })
 print(json.dumps({"command": " ".join(["python", *map(os.path.basename, sys.argv)]), "made_with": "numpy 1.26.4, scipy 1.17.1, statsmodels 0.15.0, pandas 2.2.3", "cases": cases},
                  separators=(",", ":")).replace('{"first"', '\n{"first"'))

@@ -2,12 +2,9 @@ package stat_test
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"testing"
 
 	"github.com/mleflow/mleflow/plugins/numeric/stat"
@@ -16,26 +13,41 @@ import (
 // oracle is testdata/oracle.json, made by testdata/oracle.py with statsmodels
 // and scipy; it states the versions.
 type oracle struct {
-	McNemar   [][3]float64 `json:"mcnemar"`
-	SignFlip  []flipCase   `json:"signflip"`
-	Normal    [][3]float64 `json:"normal"`
-	Bootstrap []struct {
-		Strata     [][]int64
-		Seed       uint64
-		Resamples  int
-		Level      float64
-		Percentile [2]float64
-		BCa        *[2]float64
-	} `json:"bootstrap"`
+	McNemar     [][3]float64 `json:"mcnemar"`
+	Permutation []tableCase  `json:"permutation"`
+	Student     [][3]float64 `json:"student"`
+	Normal      [][3]float64 `json:"normal"`
+	Holm        [][2][]float64
+	Halves      []struct {
+		Level  float64
+		Groups [][][]float64
+		Within float64
+		Across *float64
+	}
+	Welch []welchCase
 }
 
-type flipCase struct {
-	differences []int64
-	p           float64
+type tableCase struct {
+	strata      []stat.Successes
+	p, smallest float64
 }
 
-func (c *flipCase) UnmarshalJSON(data []byte) error {
-	return json.Unmarshal(data, &[]any{&c.differences, &c.p})
+func (c *tableCase) UnmarshalJSON(data []byte) error {
+	var tables [][4]int
+	err := json.Unmarshal(data, &[]any{&tables, &c.p, &c.smallest})
+	for _, t := range tables {
+		c.strata = append(c.strata, stat.Successes{First: t[0], FirstRuns: t[1], Second: t[2], SecondRuns: t[3]})
+	}
+	return err
+}
+
+type welchCase struct {
+	x, y []float64
+	half float64
+}
+
+func (c *welchCase) UnmarshalJSON(data []byte) error {
+	return json.Unmarshal(data, &[]any{&c.x, &c.y, &c.half})
 }
 
 func readOracle(t *testing.T) oracle {
@@ -68,15 +80,109 @@ func TestMcNemarEqualsStatsmodels(t *testing.T) {
 	}
 }
 
-func TestSignFlipEqualsScipy(t *testing.T) {
-	cases := readOracle(t).SignFlip
+func TestPermutationEqualsFractions(t *testing.T) {
+	cases := readOracle(t).Permutation
 	for _, c := range cases {
-		if got := stat.SignFlip(c.differences); !near(got, c.p) {
-			t.Errorf("SignFlip(%v) = %v, want %v", c.differences, got, c.p)
+		if p, smallest := stat.Permutation(c.strata); !near(p, c.p) || !near(smallest, c.smallest) {
+			t.Errorf("Permutation(%v) = %v, %v; want %v, %v", c.strata, p, smallest, c.p, c.smallest)
 		}
 	}
-	if len(cases) < 20 || stat.SignFlip(nil) != 1 {
-		t.Errorf("%d cases; no differences give %v", len(cases), stat.SignFlip(nil))
+	if p, smallest := stat.Permutation(nil); len(cases) < 30 || p != 1 || smallest != 1 {
+		t.Errorf("%d cases; no competitions give %v, %v", len(cases), p, smallest)
+	}
+}
+
+// Numbers of runs without a small common multiple are rounded, and p is never too small.
+func TestPermutationRoundsUp(t *testing.T) {
+	many := []stat.Successes{{First: 9, FirstRuns: 11, Second: 5, SecondRuns: 13}, {First: 20, FirstRuns: 29, Second: 12, SecondRuns: 31}, {First: 3, FirstRuns: 17, Second: 4, SecondRuns: 19}}
+	// Counted with fractions, as testdata/oracle.py does.
+	const p, smallest = 0.01143070844829111, 9.46e-24
+	got, least := stat.Permutation(many)
+	if got < p || got > 1.001*p || least < smallest || least > 1e-12 {
+		t.Errorf("got %v and %v, want a little above %v and %v", got, least, p, smallest)
+	}
+	if p, _ := stat.Permutation([]stat.Successes{{First: 900, FirstRuns: 2000, Second: 901, SecondRuns: 2000}}); !(p > 0.9 && p <= 1) {
+		t.Errorf("thousands of runs give p %v", p)
+	}
+}
+
+func TestStudentEqualsScipy(t *testing.T) {
+	for _, c := range readOracle(t).Student {
+		if got := stat.Student(c[0], int(c[1])); !near(got, c[2]) {
+			t.Errorf("Student(%v, %v) = %v, want %v", c[0], c[1], got, c[2])
+		}
+	}
+	if !math.IsInf(stat.Student(0.95, 0), 1) {
+		t.Error("no degree of freedom gives a quantile")
+	}
+}
+
+func TestHolmEqualsStatsmodels(t *testing.T) {
+	for _, c := range readOracle(t).Holm {
+		for i, got := range stat.Holm(c[0]) {
+			if !near(got, c[1][i]) {
+				t.Errorf("Holm(%v)[%d] = %v, want %v", c[0], i, got, c[1][i])
+			}
+		}
+	}
+	if got := stat.Holm([]float64{math.NaN(), 0.03}); !math.IsNaN(got[0]) || got[1] != 0.03 {
+		t.Errorf("a test that was not made counts: %v", got)
+	}
+}
+
+func samples(group [][]float64) (out []stat.Sample) {
+	for _, values := range group {
+		out = append(out, stat.NewSample(values))
+	}
+	return out
+}
+
+func TestIntervalsEqualScipy(t *testing.T) {
+	o := readOracle(t)
+	for i, c := range o.Halves {
+		var groups [][]stat.Sample
+		for _, g := range c.Groups {
+			groups = append(groups, samples(g))
+		}
+		if got, ok := stat.Within(c.Level, groups...); !ok || !near(got, c.Within) {
+			t.Errorf("%d: Within gives %v, %v; want %v", i, got, ok, c.Within)
+		}
+		var means []float64
+		for _, s := range groups[0] {
+			means = append(means, s.Mean)
+		}
+		got, ok := stat.Across(c.Level, means)
+		if ok != (c.Across != nil) || ok && !near(got, *c.Across) {
+			t.Errorf("%d: Across gives %v, %v; want %v", i, got, ok, c.Across)
+		}
+	}
+	for _, c := range o.Welch {
+		if got, ok := stat.Welch(0.95, stat.NewSample(c.x), stat.NewSample(c.y)); !ok || !near(got, c.half) {
+			t.Errorf("Welch(%v, %v) = %v, %v; want %v", c.x, c.y, got, ok, c.half)
+		}
+	}
+}
+
+// What is not known is not zero: a single run, few competitions and equal values have no
+// interval, and runs that all agree one of more than no width.
+func TestNoVarianceIsNotZero(t *testing.T) {
+	pair, one, zeros := stat.NewSample([]float64{1, 0}), stat.NewSample([]float64{1}), stat.NewSample([]float64{0, 0, 0})
+	if _, ok := stat.Within(0.95, []stat.Sample{pair, one}); ok {
+		t.Error("a competition with one run counts as without variance")
+	}
+	if half, ok := stat.Within(0.95, []stat.Sample{zeros}); !ok || !near(half, math.Log(40)/3) {
+		t.Errorf("three runs that agree give %v, %v", half, ok)
+	}
+	if _, ok := stat.Across(0.95, make([]float64, stat.MinClusters-1)); ok {
+		t.Error("few competitions have an interval over others")
+	}
+	for _, s := range [][]stat.Sample{{one}, {zeros}, {zeros, one}, {zeros, zeros}} {
+		if half, ok := stat.Welch(0.95, s...); ok {
+			t.Errorf("%v has an interval of %v", s, half)
+		}
+	}
+	if i := stat.Around(0.75, 0.5, 0, 1); i != (stat.Interval{Lower: 0.25, Upper: 1}) {
+		t.Errorf("got %v", i)
 	}
 }
 
@@ -94,88 +200,20 @@ func TestNormalEqualsScipy(t *testing.T) {
 	}
 }
 
-func TestBootstrapEqualsScipy(t *testing.T) {
-	accelerated := 0
-	for i, c := range readOracle(t).Bootstrap {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			r, err := stat.Bootstrap{Resamples: c.Resamples, Seed: c.Seed, Confidence: c.Level}.MeanOfMeans(c.Strata)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if p := r.Percentile; !near(p.Lower, c.Percentile[0]) || !near(p.Upper, c.Percentile[1]) {
-				t.Errorf("percentile: got %v, want %v", p, c.Percentile)
-			}
-			if (r.BCa == nil) != (c.BCa == nil) {
-				t.Fatalf("BCa: got %v, want %v", r.BCa, c.BCa)
-			}
-			if c.BCa == nil {
-				return
-			}
-			accelerated++
-			// Levels pass through the normal distribution twice.
-			if b := r.BCa; math.Abs(b.Lower-c.BCa[0]) > 1e-10 || math.Abs(b.Upper-c.BCa[1]) > 1e-10 {
-				t.Errorf("BCa: got %v, want %v", *b, *c.BCa)
-			}
-		})
-	}
-	if accelerated < 20 {
-		t.Errorf("only %d BCa intervals were compared", accelerated)
-	}
-}
-
-func TestBootstrapRefuses(t *testing.T) {
-	good := stat.Bootstrap{Resamples: 10, Confidence: 0.95}
-	for name, strata := range map[string][][]int64{"no strata": {}, "strata of one": {{1}, {0}}} {
-		if _, err := good.MeanOfMeans(strata); !errors.Is(err, stat.ErrNoInterval) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if _, err := good.MeanOfMeans([][]int64{{1, 2}, {}}); err == nil {
-		t.Error("an empty stratum is taken")
-	}
-	for _, bad := range []stat.Bootstrap{{Resamples: 1, Confidence: 0.9}, {Resamples: 9}, {Resamples: 9, Confidence: 1}, {Resamples: 9, Confidence: math.NaN()}} {
-		if _, err := bad.MeanOfMeans([][]int64{{1, 2}}); err == nil {
-			t.Errorf("%+v is taken", bad)
-		}
-	}
-	// All replicates are the observed value: there is no BCa interval.
-	r, err := good.MeanOfMeans([][]int64{{1, 1}, {0, 0}})
-	if err != nil || r.BCa != nil || r.Percentile != (stat.Interval{Lower: 0.5, Upper: 0.5}) {
-		t.Errorf("got %+v, %v", r, err)
-	}
-}
-
-// Exchanging the agents mirrors everything but the draws, which are the same.
+// Exchanging the agents changes no p.
 func TestMirrored(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for range 50 {
-		var there, back [][]int64
-		var sums, negated []int64
-		for range 1 + rng.IntN(6) {
-			s := make([]int64, 2+rng.IntN(4))
-			var sum int64
-			for i := range s {
-				s[i] = int64(rng.IntN(3)) - 1
-				sum += s[i]
-			}
-			n := slices.Clone(s)
-			for i := range n {
-				n[i] = -n[i]
-			}
-			there, back = append(there, s), append(back, n)
-			sums, negated = append(sums, sum), append(negated, -sum)
+	for range 200 {
+		var there, back []stat.Successes
+		for range 1 + rng.IntN(8) {
+			n, m := 1+rng.IntN(6), 1+rng.IntN(6)
+			s := stat.Successes{First: rng.IntN(n + 1), FirstRuns: n, Second: rng.IntN(m + 1), SecondRuns: m}
+			there, back = append(there, s), append(back, stat.Successes{First: s.Second, FirstRuns: m, Second: s.First, SecondRuns: n})
 		}
-		if a, b := stat.SignFlip(sums), stat.SignFlip(negated); a != b {
-			t.Fatalf("SignFlip(%v) = %v, mirrored %v", sums, a, b)
-		}
-		o := stat.Bootstrap{Resamples: 200, Seed: rng.Uint64(), Confidence: 0.9}
-		x, err1 := o.MeanOfMeans(there)
-		y, err2 := o.MeanOfMeans(back)
-		if err1 != nil || err2 != nil {
-			t.Fatal(err1, err2)
-		}
-		if x.Observed != -y.Observed || !near(x.Percentile.Lower, -y.Percentile.Upper) || !near(x.Percentile.Upper, -y.Percentile.Lower) {
-			t.Fatalf("%+v is not the mirror of %+v", x, y)
+		p, smallest := stat.Permutation(there)
+		q, least := stat.Permutation(back)
+		if !near(p, q) || !near(smallest, least) || p < smallest || smallest <= 0 || p > 1 {
+			t.Fatalf("%v: p %v (%v), mirrored %v (%v)", there, p, smallest, q, least)
 		}
 	}
 	for b := range 30 {
@@ -189,14 +227,12 @@ func TestMirrored(t *testing.T) {
 	}
 }
 
-func BenchmarkMeanOfMeans(b *testing.B) {
-	strata := make([][]int64, 75)
+func BenchmarkPermutation(b *testing.B) {
+	strata := make([]stat.Successes, 75)
 	for i := range strata {
-		strata[i] = []int64{1, 0, -1}
+		strata[i] = stat.Successes{First: i % 4, FirstRuns: 3, Second: i % 3, SecondRuns: 3}
 	}
 	for b.Loop() {
-		if _, err := (stat.Bootstrap{Resamples: 10000, Confidence: 0.95}).MeanOfMeans(strata); err != nil {
-			b.Fatal(err)
-		}
+		stat.Permutation(strata)
 	}
 }

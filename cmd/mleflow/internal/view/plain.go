@@ -82,7 +82,7 @@ func (p *Plain) line(e event.Event) string {
 	case event.Published:
 		return publishedText(e, p.style)
 	case event.Evaluated:
-		return "evaluate " + OneLine(e.Name) + ": " + evaluationText(e.Evaluation)
+		return "evaluate " + OneLine(e.Name) + ": " + Evaluation(e.Evaluation)
 	case event.RunFinished:
 		return "run " + e.Run + " finished: " + countsText(e)
 	}

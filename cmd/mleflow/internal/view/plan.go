@@ -28,7 +28,7 @@ func Plan(w io.Writer, p *plan.Plan, style Style, verbose bool) {
 		}
 	}
 	if p.Evaluation != nil {
-		fmt.Fprintf(w, "\n%s %s\n", style.Bold("Evaluate "+OneLine(p.Evaluation.Name)+":"), evaluationText(*p.Evaluation))
+		fmt.Fprintf(w, "\n%s %s\n", style.Bold("Evaluate "+OneLine(p.Evaluation.Name)+":"), Evaluation(*p.Evaluation))
 	}
 	planPublications(w, p.Publish, style, verbose)
 	fmt.Fprintf(w, "\n%s\n", planLine(p.Counts(), style))

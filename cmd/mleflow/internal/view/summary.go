@@ -21,7 +21,7 @@ func Summary(w io.Writer, s *State, style Style) {
 	writeOutcomes(w, &s.Outcomes, s.Start.Run, style)
 	NotIsolated(w, s.Attempts.NotIsolated("were not isolated"), style)
 	if s.Evaluation != nil {
-		fmt.Fprintf(w, "%s %s\n", style.Bold("Evaluate "+s.Evaluation.Name+":"), evaluationText(*s.Evaluation))
+		fmt.Fprintf(w, "%s %s\n", style.Bold("Evaluate "+OneLine(s.Evaluation.Name)+":"), Evaluation(*s.Evaluation))
 	}
 	if s.Finish != nil {
 		fmt.Fprintln(w, closingLine(s, style))

@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/power"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -118,7 +120,15 @@ func (e *evaluation) arrange() bool {
 	}
 	slices.Sort(e.design.Competitions)
 	e.design.Pairs = min(e.Budget/2, len(e.design.Competitions)*e.design.Seeds)
-	return len(e.design.Competitions) > 0
+	e.Competitions, e.Rule = len(e.design.Competitions), e.rule()
+	return e.Competitions > 0
+}
+
+// rule identifies what an answer follows from besides the attempts. Budget and seeds only
+// end it, and may be raised: the rounds do not depend on them.
+func (e *evaluation) rule() string {
+	text, _ := json.Marshal([]any{e.Agents, e.Over, e.Decide, e.Difference, e.Confidence, e.design.Competitions}) // strings and finite numbers
+	return ledger.Mark("evaluation 1 " + string(text))
 }
 
 // CheckEvaluation reports what is wrong with the pipeline's evaluation, if it has one.
@@ -187,7 +197,7 @@ func (c *pairChooser) Next(ctx context.Context, outputs func(int) cache.Outputs)
 	}
 	a := c.seq.Answer()
 	c.Evaluation.Next, c.Decision = len(next), string(a.Decision)
-	c.Estimate, c.Low, c.High = float64(100*a.Estimate), float64(100*a.Low), float64(100*a.High)
+	c.Estimate, c.Low, c.High, c.Covers = float64(100*a.Estimate), float64(100*a.Low), float64(100*a.High), a.Confidence
 	return next, c.Evaluation, nil
 }
 

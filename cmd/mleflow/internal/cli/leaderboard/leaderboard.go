@@ -36,7 +36,6 @@ type leaderboardOptions struct {
 	version, againstVersion string
 	// class are the conditions of the reports that count.
 	class []string
-	how   board.Resampling
 	// at are the times of early stopping to show.
 	at    []time.Duration
 	rules RuleFlags
@@ -47,7 +46,7 @@ type leaderboardOptions struct {
 
 // NewLeaderboard returns the command leaderboard.
 func NewLeaderboard(a *app.App) *cobra.Command {
-	o := leaderboardOptions{how: board.DefaultResampling}
+	var o leaderboardOptions
 	cmd := &cobra.Command{
 		Use:   "leaderboard REPORT.json...",
 		Short: "Aggregate grading reports, one per seed, as the reference does",
@@ -89,8 +88,10 @@ func NewLeaderboard(a *app.App) *cobra.Command {
 	flags.DurationSliceVar(&o.at, "at", nil, "show also what stopping every attempt after `TIMES` such as 1h,6h would have given, by graded snapshots")
 	flags.BoolVar(&o.withoutFlagged, "without-flagged", false, "count attempts in which a rule check found something as no valid submission")
 	o.rules.Register(flags)
-	flags.IntVar(&o.how.Resamples, "resamples", o.how.Resamples, "bootstrap `N` resamples")
-	flags.Uint64Var(&o.how.Seed, "resampling-seed", 0, "`SEED` of the bootstrap")
+	for _, name := range []string{"resamples", "resampling-seed"} {
+		flags.Uint64(name, 0, "`N` has no effect: intervals are computed")
+		_ = flags.MarkDeprecated(name, "it has no effect: intervals are computed, not drawn") // the flag is there
+	}
 	o.show.register(flags)
 	return cmd
 }
@@ -153,7 +154,7 @@ func runLeaderboard(a *app.App, o leaderboardOptions, paths []string) error {
 			return app.Wrong(fmt.Errorf("compare: %w", err))
 		}
 		r.Agents = append(r.Agents, second)
-		if r.Comparisons, err = board.CompareStandings(first, second, splits, o.how); err != nil {
+		if r.Comparisons, err = board.CompareStandings(first, second, splits); err != nil {
 			return app.Wrong(err)
 		}
 	}
@@ -170,9 +171,6 @@ func runLeaderboard(a *app.App, o leaderboardOptions, paths []string) error {
 func (o *leaderboardOptions) check(a *app.App) error {
 	if o.againstVersion != "" && o.version == "" {
 		return app.Usagef("--against-version needs --version, the version to compare it with")
-	}
-	if o.how.Resamples < 2 || o.how.Resamples > 1_000_000 {
-		return app.Usagef("--resamples %d: it takes 2 to 1000000", o.how.Resamples)
 	}
 	if err := conditions.CheckClass(o.class); err != nil {
 		return app.Usagef("--class: %w", err)

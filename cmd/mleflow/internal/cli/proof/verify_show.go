@@ -108,6 +108,9 @@ func (v verdict) recomputed() []string {
 		}
 		list = append(list, text)
 	}
+	if e := v.report.Evaluation; e != nil {
+		list = append(list, "evaluation "+e.Name+", from the reports and the chain: "+view.Evaluation(*e))
+	}
 	if n := v.count(audit.Recomputed); n > 0 {
 		list = append(list, fmt.Sprintf("%d of %s, graded again with the answers on this machine", n, view.Plural(len(v.report.Rows), "score")))
 	}
@@ -233,8 +236,11 @@ func showExamined(t *app.Terminal, path string, v verdict) error {
 
 // first are the findings on the tries, which are shown first.
 func (v verdict) first() (list []string) {
+	if e := v.report.Evaluation; e != nil && (e.Selected() || e.Unknown > 0) {
+		list = append(list, "evaluation "+e.Name+": "+e.Declaration())
+	}
 	if v.Chain == nil {
-		return nil
+		return list
 	}
 	list = append(list, v.Chain.Gaps...)
 	for _, t := range v.Chain.Agents {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
@@ -20,6 +21,7 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/lockfile"
+	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
@@ -65,6 +67,9 @@ type Row struct {
 	Unchecked string `json:"public_data_not_checked,omitempty"`
 	// Money is what the attempt's models used; nil without models.
 	Money *Money `json:"money,omitempty"`
+	// Evaluated means that the pipeline's evaluation asked for the attempt, and for no
+	// other seeds than there are.
+	Evaluated bool `json:"evaluated,omitempty"`
 	// Flags are findings that a person should look at.
 	Flags []string `json:"flags,omitempty"`
 }
@@ -88,6 +93,8 @@ type Report struct {
 	Pinned []string `json:"pinned"`
 	// Other are the steps of kinds that an audit proves nothing about.
 	Other []string `json:"other"`
+	// Evaluation is the answer of the pipeline's evaluation; nil without one.
+	Evaluation *plan.Evaluation `json:"evaluation,omitempty"`
 }
 
 // Request holds the inputs of an audit.
@@ -118,6 +125,8 @@ type audit struct {
 	report  *Report
 	// trusted are the answers by grade.
 	trusted map[int]*answers
+	// asked are the grades for which the evaluation asked.
+	asked []int
 	// disclosed are the earlier attempts by the bundle's account.
 	disclosed *bundle.Disclosure
 }
@@ -182,13 +191,16 @@ func (a *audit) refuseMixed() {
 
 // recall gives the pipeline the outputs of the run.
 func (a *audit) recall(ctx context.Context) error {
-	at, left := make(map[string]int, len(a.Program.Instances)), 0
+	at := make(map[string]int, len(a.Program.Instances))
+	var left []int
 	for i := range a.Program.Instances {
 		at[a.address(i)] = i
 	}
 	for _, s := range a.Summary.Steps {
 		if s.Status == event.Unneeded {
-			left++
+			if i, found := at[s.Address]; found {
+				left = append(left, i)
+			}
 			continue
 		}
 		id, err := digest.ParseActionID(s.Action)
@@ -209,17 +221,44 @@ func (a *audit) recall(ctx context.Context) error {
 			a.Program.SetConditions(i, step.RecordedConditions(rec.Fields, rec.Tries))
 		}
 	}
-	if left == 0 {
+	return a.evaluate(ctx, left)
+}
+
+// evaluate repeats the run's evaluation, and compares its answer with the run's.
+func (a *audit) evaluate(ctx context.Context, left []int) error {
+	was := a.Summary.Evaluation
+	if was == nil && len(left) == 0 {
 		return nil
 	}
 	choose, diags := a.Rounds(a.store, a.Program)
 	switch {
 	case diags.HasErrors():
 		return diags
+	case choose == nil && len(left) == 0:
+		return step.Mismatch(errors.New("the run's journal has an evaluation, and its pipeline has no evaluate block"))
 	case choose == nil:
-		return fmt.Errorf("the run left out %d steps, and its pipeline has no evaluate block", left)
+		return step.Mismatch(fmt.Errorf("the run left out %d steps, and its pipeline has no evaluate block", len(left)))
 	}
-	return a.Program.CheckRounds(ctx, choose())
+	is, asked, err := a.Program.CheckRounds(ctx, choose(), left)
+	if err != nil {
+		return err
+	}
+	is.Declared = a.Program.Declared(is, a.Chain.Links(), a.Bundle.Run, asked, func(i int) *cache.Record { return a.records[i] })
+	derived := is
+	if was != nil { // in which names may be masked; the rule has them
+		derived.Name, derived.Agents, derived.Over, derived.Decide = was.Name, was.Agents, was.Over, was.Decide
+	}
+	if was != nil && (a.Chain == nil || a.Chain.Lines == 0) { // nothing shows what the run saw in the chain
+		derived.Declared = was.Declared
+	}
+	if was == nil || was.Next == 0 && !reflect.DeepEqual(*was, derived) {
+		return step.Mismatch(fmt.Errorf("the run's journal has another answer of evaluate %s than its reports and its chain give: %s", is.Name, view.Evaluation(is)))
+	}
+	a.report.Evaluation = &is
+	if is.Next == 0 {
+		a.asked = asked
+	}
+	return nil
 }
 
 // key computes the key of an instance. Where the pipeline leaves a choice to the machine,
@@ -327,7 +366,7 @@ func (a *audit) altered(i int) bool {
 // row judges the chain of one grade.
 func (a *audit) row(ctx context.Context, i int, onBoard bool) (Row, error) {
 	l, err := a.of(i)
-	row := Row{Address: a.address(i), Competition: l.competition, Version: l.version, Standing: Claimed}
+	row := Row{Address: a.address(i), Competition: l.competition, Version: l.version, Standing: Claimed, Evaluated: slices.Contains(a.asked, i)}
 	refuse := func(format string, args ...any) (Row, error) {
 		row.Standing, row.Why = Refused, fmt.Sprintf(format, args...)
 		return row, nil

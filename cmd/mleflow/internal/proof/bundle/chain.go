@@ -14,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/steps/agentrun"
 )
@@ -268,6 +269,14 @@ func (c *Chain) compare(text []byte, run string, records []record) error {
 	return nil
 }
 
+// Links are the lines of the chain.
+func (c *Chain) Links() []ledger.Link {
+	if c == nil {
+		return nil
+	}
+	return c.links
+}
+
 // declared compares the declaration of the bundle's run with what the bundle has.
 func (c *Chain) declared(x *Examined, records []record) {
 	o := ledger.Opening{Info: ledger.Info{Pipeline: x.Run.Pipeline, Variables: x.Run.Variables}, Sources: x.Sources}
@@ -280,6 +289,13 @@ func (c *Chain) declared(x *Examined, records []record) {
 			absent--
 		} else if r.Kind == kindAgentRun {
 			more++
+		}
+	}
+	if x.Summary != nil {
+		for _, s := range x.Summary.Steps { // the audit repeats the evaluation that did not need it
+			if _, found := slices.BinarySearch(c.own.Steps, ledger.Mark(s.Address)); found && s.Status == event.Unneeded {
+				absent--
+			}
 		}
 	}
 	if absent > 0 {

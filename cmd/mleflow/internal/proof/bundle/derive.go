@@ -96,7 +96,7 @@ func (x *Examined) checkDisclosure(ctx context.Context, b *Bundle, records []rec
 	if len(said.Attempts) != len(d.Attempts) {
 		return damage(disclosureFile, "it names %d attempts, but there are %d", len(said.Attempts), len(d.Attempts))
 	}
-	d.Earlier, d.Elsewhere = said.Earlier, said.Elsewhere
+	d.Earlier, d.Elsewhere, d.Evaluation = said.Earlier, said.Elsewhere, x.Summary.Evaluation
 	if x.Chain != nil && x.Chain.Lines > 0 {
 		d.Counted = x.Chain.Agents
 		x.Chain.lacks(slices.Concat(said.Earlier, said.Elsewhere))

@@ -14,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/proxy"
 	"github.com/mleflow/mleflow/plugins/sandbox/shim"
@@ -30,7 +31,9 @@ type Disclosure struct {
 	Started  time.Time    `json:"started"`
 	ledger.About
 	Environment Environment `json:"environment"`
-	Attempts    []Attempt   `json:"attempts"`
+	// Evaluation is the last state of the pipeline's evaluation; nil without one.
+	Evaluation *plan.Evaluation `json:"evaluation,omitempty"`
+	Attempts   []Attempt        `json:"attempts"`
 	// Earlier are the runs of the same pipeline file that the ledger holds
 	// from before this one, oldest first.
 	Earlier []EarlierRun `json:"earlier_runs"`
@@ -210,6 +213,15 @@ func (c *collector) disclose() error {
 		d.Attempts[i].Limits.DiskBytes = c.rules[d.Attempts[i].Address].diskBytes
 	}
 	d.Counted = c.counted
+	if c.sum.Evaluation != nil {
+		text, err := json.Marshal(c.sum.Evaluation)
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(c.mask.bytes(text), &d.Evaluation); err != nil {
+			return err
+		}
+	}
 	if err := c.addHistory(d); err != nil {
 		return err
 	}

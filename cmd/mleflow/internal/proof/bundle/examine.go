@@ -234,6 +234,9 @@ func (x *Examined) checkEvents(b *Bundle, records []record) error {
 		if err != nil {
 			return damage(eventsFile, "%w", err)
 		}
+		if state, ok := e.(event.Evaluated); ok {
+			x.Summary.Evaluation = &state.Evaluation
+		}
 		f, ok := e.(event.StepFinished)
 		if ok && f.Status == event.Unneeded {
 			x.Summary.Steps = append(x.Summary.Steps, ledger.StepSummary{Address: f.Address, Kind: f.Kind, Status: f.Status})

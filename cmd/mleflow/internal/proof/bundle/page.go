@@ -103,6 +103,9 @@ func (d *Disclosure) about() Section {
 			s.Rows = append(s.Rows, said)
 		}
 	}
+	if d.Evaluation != nil {
+		s.Rows = append(s.Rows, []string{"evaluation " + d.Evaluation.Name, view.Evaluation(*d.Evaluation)})
+	}
 	var facts [][]string
 	for name, v := range e.Facts {
 		facts = append(facts, []string{name, v})

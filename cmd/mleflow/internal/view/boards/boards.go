@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/plain"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
@@ -203,12 +204,8 @@ func (l Layout) Text(out *bytes.Buffer, r Result) error {
 			}
 		}
 	}
-	switch {
-	case len(r.Comparisons) > 0 && !l.Full:
-		out.WriteString("The difference is in percentage points. p: sign-flip test on the competitions. --full has all figures,\nintervals and tests.\n")
-	case l.Full && len(r.Comparisons) > 0:
-		out.WriteString("The difference is in percentage points. Intervals are 95 % percentile bootstraps: over other runs at\n" +
-			"these competitions, and over other competitions. p: exact McNemar test on the pairs; sign-flip test\non the competitions.\n")
+	if len(r.Comparisons) > 0 {
+		out.WriteString(plain.Wrap(aggregate.ComparisonText, min(cmp.Or(l.Width, 100), 100)) + "\n")
 	}
 	return nil
 }
@@ -267,21 +264,8 @@ func (l Layout) board(out *bytes.Buffer, s board.Standing, splits []board.SplitI
 }
 
 func (l Layout) comparison(out *bytes.Buffer, agents []board.Standing, split string, c board.Comparison) error {
-	fmt.Fprintf(out, "%s: %s by %s at %s", l.Style.Bold(split), view.Plural(c.Pairs, "pair"), c.PairedBy, view.Plural(c.Competitions, "competition"))
-	if len(c.Unpaired) > 0 {
-		first, second := 0, 0
-		for _, u := range c.Unpaired {
-			first, second = first+u.First, second+u.Second
-		}
-		fmt.Fprintf(out, "; without a partner and left out: %d and %d", first, second)
-	}
-	out.WriteString("\n\n")
+	fmt.Fprintf(out, "%s: %s\n\n", l.Style.Bold(split), aggregate.Basis(c))
 	rows := aggregate.ComparisonRows(view.Text(agents[0].Name), view.Text(agents[1].Name), c)
-	if !l.Full {
-		for i, row := range rows {
-			rows[i] = append(row[:4:4], row[len(row)-1])
-		}
-	}
 	header := rows[0]
 	for i := 1; i < len(header); i++ {
 		header[i] = ">" + header[i]

@@ -14,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
@@ -47,6 +48,8 @@ type Source struct {
 	Boards  Boards
 	Catalog *competitions.Catalog
 	Live    bool
+	// Evaluation is the state of the run's evaluation; nil without one.
+	Evaluation *plan.Evaluation
 	// Link returns the address of a step's page; nil in a file.
 	Link func(address string) string
 }

@@ -3,7 +3,6 @@ package firstscreen
 import (
 	"cmp"
 	_ "embed"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -32,8 +31,10 @@ type Screen struct {
 	Notes       []string
 	NotesMore   int
 	Comparisons []Comparison
-	Matrix      Matrix
-	Causes      []Cause
+	// Evaluation is the answer of the pipeline's evaluation, if any.
+	Evaluation string
+	Matrix     Matrix
+	Causes     []Cause
 	// More is the number of further causes.
 	More int
 }
@@ -42,10 +43,13 @@ type Screen struct {
 func (s *Source) New() Screen {
 	all := s.attempts()
 	screen := Screen{Tables: s.tables(all), Agents: distinct(all, Attempt.agent), Note: s.Boards.Note, Matrix: s.matrix(all)}
+	if e := s.Evaluation; e != nil {
+		screen.Evaluation = "Evaluate " + e.Name + ": " + view.Evaluation(*e)
+	}
 	for _, b := range s.Boards.List {
 		screen.Rehearsal = screen.Rehearsal || b.Rehearsal
 		for _, c := range b.Comparisons {
-			screen.Comparisons = append(screen.Comparisons, Comparison{fmt.Sprintf("%s and %s: %d pairs by %s at %d competitions", c.First, c.Second, c.Pairs, c.PairedBy, c.Competitions), Figures(c.First, c.Second, c.Comparison)})
+			screen.Comparisons = append(screen.Comparisons, Comparison{c.First + " and " + c.Second + ", " + aggregate.Basis(c.Comparison), Figures(c.First, c.Second, c.Comparison)})
 		}
 		// That attempts were not isolated is said at the head of every page.
 		screen.Notes = append(screen.Notes, slices.DeleteFunc(b.Notes(), func(note string) bool { return strings.HasPrefix(note, "Untrusted:") })...)

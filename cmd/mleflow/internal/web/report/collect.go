@@ -97,7 +97,7 @@ func (c *collector) screen(pl *plan.Plan, o *view.Outcomes) {
 		return ""
 	}
 	src := firstscreen.Source{Pairs: firstscreen.PairsOf(addresses, kind, attemptOf), Step: func(address string) *ledger.StepSummary { return steps[address] },
-		Reports: c.reports, Catalog: c.Catalog, Live: c.sum.State == ledger.Running}
+		Reports: c.reports, Catalog: c.Catalog, Live: c.sum.State == ledger.Running, Evaluation: c.sum.Evaluation}
 	var list []grading.Graded
 	for _, p := range src.Pairs {
 		if g, ok := c.reports[p.Grade]; ok {

@@ -2,6 +2,7 @@ package site
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/plugins/numeric/stat"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
@@ -77,11 +79,12 @@ type Stopped struct {
 // Agent is a row of a table.
 type Agent struct {
 	aggregate.Agent
-	// Group numbers the tie groups of the class from 1: the differences of its agents from the
-	// first of them are within the 95 % interval over other runs, or have none.
+	// Group numbers the tie groups of the class from 1: its agents cannot be told apart from
+	// the first of them.
 	Group int `json:"tie_group"`
 	// Head is the agent that it was compared with, the first of the group that
-	// it is in or fell out of; Behind is the comparison. The first of a class has none.
+	// it is in or fell out of; Behind is the comparison, where the p-value of the shown
+	// figure is adjusted for all pairs of the class. The first of a class has none.
 	Head   string            `json:"compared_with,omitempty"`
 	Behind *board.Comparison `json:"comparison,omitempty"`
 
@@ -213,35 +216,62 @@ func (t *Table) stop(at time.Duration, catalog *competitions.Catalog) error {
 	return nil
 }
 
-// group numbers the tie groups, by the comparisons of package board.
+// group numbers the tie groups of each class. An agent that can be told apart from the
+// first of a group opens the next one.
 func (t *Table) group() error {
-	head := 0
-	for i, a := range t.Agents {
-		if i == 0 || a.Class != t.Agents[i-1].Class {
-			a.Group, head = 1, i
-			continue
+	for start := 0; start < len(t.Agents); {
+		end := start
+		for end < len(t.Agents) && t.Agents[end].Class == t.Agents[start].Class {
+			end++
 		}
-		c, err := t.compare(t.Agents[head].Name, a.Name)
-		if err != nil {
+		if err := t.groupClass(t.Agents[start:end]); err != nil {
 			return err
 		}
-		a.Head, a.Behind, a.Group = t.Agents[head].Name, c, t.Agents[i-1].Group
-		if c != nil && apart(c) {
+		start = end
+	}
+	return nil
+}
+
+// groupClass compares all pairs of a class at once, since which agent is the first is
+// known from the same runs: Holm's method keeps the probability that any two equal agents
+// of the class are told apart below 5 %.
+func (t *Table) groupClass(agents []*Agent) error {
+	ids := t.competitions()
+	runs := make([][]grading.Graded, len(agents))
+	for i, a := range agents {
+		runs[i] = t.graded(a.Name)
+	}
+	var ps []float64
+	for i := range agents {
+		for j := range i {
+			ps = append(ps, board.MedalP(runs[j], runs[i], ids))
+		}
+	}
+	ps = stat.Holm(ps)
+	agents[0].Group = 1
+	head := 0
+	for i := 1; i < len(agents); i++ {
+		a := agents[i]
+		a.Group, a.Head = agents[i-1].Group, agents[head].Name
+		p := ps[i*(i-1)/2+head]
+		c, err := board.Compare(runs[head], runs[i], ids)
+		switch d, ok := c.Figures[shownFigure]; {
+		case errors.Is(err, board.ErrNothingShared):
+			continue
+		case err != nil:
+			return err
+		case ok:
+			adjusted := grading.Number(p)
+			d.AdjustedP = &adjusted
+			c.Figures[shownFigure] = d
+		}
+		a.Behind = &c
+		if p <= 1-board.Level {
 			a.Group++
 			head = i
 		}
 	}
 	return nil
-}
-
-// compare compares two agents; nil if no runs of theirs can be paired.
-func (t *Table) compare(first, second string) (*board.Comparison, error) {
-	pairs := board.NewPairing(t.graded(first), t.graded(second), t.competitions())
-	if len(pairs.Pairs) == 0 {
-		return nil, nil
-	}
-	c, err := pairs.Compare(board.DefaultResampling)
-	return &c, err
 }
 
 func (t *Table) graded(agent string) (list []grading.Graded) {
@@ -264,13 +294,6 @@ func (t *Table) competitions() (ids []string) {
 
 // shownFigure is the figure by which a table is sorted at first.
 const shownFigure = "any_medal_percentage"
-
-// apart reports whether the interval of the difference over other runs leaves
-// out zero.
-func apart(c *board.Comparison) bool {
-	i := c.Figures[shownFigure].Stratified
-	return i != nil && (i.Percentile.Lower > 0 || i.Percentile.Upper < 0)
-}
 
 func newAgent(a aggregate.Agent, all []*Row) *Agent {
 	out := &Agent{Agent: a, Standings: map[audit.Standing]int{}, Runtimes: []string{}, Limits: []string{}}

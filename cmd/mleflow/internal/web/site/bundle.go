@@ -14,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -41,6 +42,9 @@ type Bundle struct {
 	Pinned []string `json:"pinned,omitempty"`
 	// Chain counts the attempts of the cache that made it; nil without attempts.
 	Chain *bundle.Chain `json:"chain,omitempty"`
+
+	// Evaluation is the answer of the pipeline's evaluation; nil without one.
+	Evaluation *plan.Evaluation `json:"evaluation,omitempty"`
 
 	// Unmade are attempts that the run planned and has no result of.
 	Unmade []string `json:"unmade,omitempty"`
@@ -84,14 +88,15 @@ func (b *Bundle) Take(ctx context.Context, open *bundle.Bundle, x *bundle.Examin
 	if b.Disclosure, err = open.Disclosure(); err != nil {
 		return err
 	}
-	plan, err := open.Plan()
+	planned, err := open.Plan()
 	if err != nil {
 		return err
 	}
 	b.Manifest, b.Run, b.Pipeline, b.Mleflow, b.Started = x.Manifest.String(), x.Run.ID, x.Run.Pipeline, x.Run.Version, x.Run.Started.UTC()
 	b.Signatures, b.Signer, b.Omitted, b.Boards, b.Chain = x.Signatures, x.Signer, x.Omitted, report.Boards, x.Chain
+	b.Evaluation = report.Evaluation
 	b.Pinned = slices.Compact(slices.Sorted(slices.Values(report.Pinned)))
-	for _, s := range plan.Steps {
+	for _, s := range planned.Steps {
 		if s.Kind == conditions.AttemptKind && x.Summary.Step(s.Name) == nil {
 			b.Unmade = append(b.Unmade, s.Name)
 		}

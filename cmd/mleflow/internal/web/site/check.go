@@ -278,6 +278,11 @@ func (c *checker) selected() {
 	}
 	for _, b := range c.bundles {
 		c.earlier(b, runs[b.Signer])
+		if e := b.Evaluation; e != nil && e.Selected() {
+			c.find(Selection, b.File, []*Bundle{b}, "evaluation %s: %s", e.Name, e.Declaration())
+		} else if e != nil && e.Unknown > 0 {
+			c.find(Unproven, b.File, []*Bundle{b}, "evaluation %s: %s", e.Name, e.Declaration())
+		}
 		if n := len(b.Unmade); n > 0 {
 			c.find(Selection, b.File, []*Bundle{b}, "its run has no result of %s, the first is %s", view.Plural(n, "planned attempt"), b.Unmade[0])
 		}
@@ -337,9 +342,11 @@ func (c *checker) earlier(b *Bundle, here map[string]bool) {
 }
 
 // missingSeeds compares the seeds of an agent at each competition with 0, 1, 2 … up to
-// its highest seed anywhere, and their number with the required one.
+// its highest seed anywhere, and their number with the required one. An evaluation chooses
+// how many seeds each competition has, so that its seeds are compared only with those at
+// the same competition.
 func (c *checker) missingSeeds(agent string, rows []*Row) {
-	by, highest := map[string]map[int]bool{}, c.seeds-1
+	by, chosen, highest := map[string]map[int]bool{}, map[string]int{}, c.seeds-1
 	for _, r := range rows {
 		id := r.Report.CompetitionID
 		if by[id] == nil {
@@ -347,11 +354,16 @@ func (c *checker) missingSeeds(agent string, rows []*Row) {
 		}
 		if n, err := strconv.Atoi(r.Seed); err == nil && n >= 0 {
 			by[id][n] = true
-			highest = max(highest, n)
+			if r.Verdict.Evaluated {
+				chosen[id] = max(chosen[id], n)
+			} else {
+				highest = max(highest, n)
+			}
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(by)) {
 		var missing []string
+		highest := max(highest, chosen[id])
 		count := highest + 1 - len(by[id])
 		for n := 0; n <= highest && len(missing) < min(count, 5); n++ {
 			if !by[id][n] {

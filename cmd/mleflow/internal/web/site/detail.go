@@ -356,6 +356,9 @@ func (s *Site) bundlePage(b *Bundle) document {
 	if len(b.Pinned) > 0 {
 		checked.Text = append(checked.Text, "Matched by digest: the prepared data of "+strings.Join(b.Pinned, ", ")+", with the manifests that this version of mleflow pins.")
 	}
+	if e := b.Evaluation; e != nil {
+		checked.Text = append(checked.Text, "Evaluation "+e.Name+", from the reports and the chain: "+view.Evaluation(*e)+". It chose the number of attempts at each competition.")
+	}
 	answers := map[string]bool{}
 	for _, r := range b.Rows {
 		if r.Verdict.Answers != "" && r.Verdict.Standing == audit.Recomputed {

@@ -14,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
@@ -113,8 +114,8 @@ func (t *Table) section(i int, several bool) section {
 	sec.Text = append(sec.Text, conditions.Notes(t.conditions())...)
 	sec.Grids = append(sec.Grids, t.ranking())
 	sec.Text = append(sec.Text, t.classes()...)
-	sec.Text = append(sec.Text, "Percentages of competitions, mean ± standard error over seeds. Places and tie groups are given within a class: attempts under equal conditions. Agents with equal results share a place. Agents of one tie group cannot be told apart: "+
-		"the 95 % interval of the difference from the first of the group, over other runs at these competitions, includes zero, or there are too few runs for one.")
+	sec.Text = append(sec.Text, "Percentages of competitions, mean ± standard error over seeds. Places and tie groups are given within a class: attempts under equal conditions. Agents with equal results share a place. Agents of one tie group cannot be told apart from its first: "+
+		"p of the exact permutation test of their medals, adjusted for all pairs of the class (Holm), is above 0.05. Equal agents are told apart in at most 5 % of boards.")
 	if len(t.stops) > 0 {
 		sec.Text = append(sec.Text, "Columns such as “… after 1h” are what stopping every attempt then would have given: the last submission that lay there, or the final one of attempts that had ended. "+
 			"A dash means that it is not known, because no snapshots of an attempt were graded.")
@@ -239,17 +240,36 @@ func (t *Table) differences() plot {
 		if !ok {
 			continue
 		}
-		e := page.Estimate{Name: a.Name + " − " + a.Head, Value: -float64(d.Difference), Note: "p " + strconv.FormatFloat(float64(d.SignFlipP), 'g', 3, 64)}
-		if i := d.Stratified; i != nil {
-			e.Lower, e.Upper, e.Known = -float64(i.Percentile.Upper), -float64(i.Percentile.Lower), true
-		}
-		rows = append(rows, e)
+		rows = append(rows, estimate(a.Name+" − "+a.Head, d, -1))
 	}
 	return plot{
 		Title: "Difference from the first agent of the tie group", Plot: page.Intervals(rows, "difference in competitions with a medal, percentage points"),
-		Note: "Paired by competition and seed. Intervals are 95 % percentile bootstraps over other runs; p is of the sign-flip test over competitions.",
+		Note: intervalNote + " Adjusted p decides on tie groups.",
 	}
 }
+
+const intervalNote = "All runs of both; competitions weigh the same. Intervals are of 95 %, over other runs at these competitions, or over other competitions and runs (marked *) where a competition has a single run. p is of the exact permutation test."
+
+// estimate is a difference to draw, with a sign.
+func estimate(name string, d board.Difference, sign float64) page.Estimate {
+	e := page.Estimate{Name: name, Value: sign * float64(d.Difference), Note: "p " + pText(d.P)}
+	if d.AdjustedP != nil && *d.AdjustedP != *d.P {
+		e.Note += ", adjusted " + pText(d.AdjustedP)
+	}
+	i := d.Runs
+	if i == nil {
+		i, e.Note = d.Competitions, e.Note+" *"
+	}
+	if i != nil {
+		e.Lower, e.Upper, e.Known = sign*float64(i.Lower), sign*float64(i.Upper), true
+		if sign < 0 {
+			e.Lower, e.Upper = e.Upper, e.Lower
+		}
+	}
+	return e
+}
+
+func pText(p *grading.Number) string { return strconv.FormatFloat(float64(*p), 'g', 3, 64) }
 
 // costOf writes a cost and what it rests on.
 func costOf(u *export.Usage) string {
@@ -333,9 +353,14 @@ func comparisonText(a *Agent, c *board.Comparison) string {
 	if !ok {
 		return ""
 	}
-	out := fmt.Sprintf("%s percentage points from %s over %s", points(-float64(d.Difference)), a.Head, view.Plural(c.Pairs, "pair"))
-	if i := d.Stratified; i != nil {
-		out += fmt.Sprintf(", 95 %% interval %s to %s over other runs", points(-float64(i.Percentile.Upper)), points(-float64(i.Percentile.Lower)))
+	out := fmt.Sprintf("%s percentage points from %s (%s)", points(-float64(d.Difference)), a.Head, aggregate.Basis(*c))
+	for _, i := range []struct {
+		over string
+		*board.Interval
+	}{{"other runs", d.Runs}, {"other competitions and runs", d.Competitions}} {
+		if i.Interval != nil {
+			out += fmt.Sprintf(", 95 %% interval %s to %s over %s", points(-float64(i.Upper)), points(-float64(i.Lower)), i.over)
+		}
 	}
-	return out + fmt.Sprintf(", McNemar p %.3g, sign-flip p %.3g.", float64(d.McNemarP), float64(d.SignFlipP))
+	return out + fmt.Sprintf(", p %s (at least %s), adjusted for all pairs %s.", pText(d.P), pText(d.SmallestP), pText(d.AdjustedP))
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
 // What the sides of a comparison are, in their addresses.
@@ -173,9 +174,20 @@ func (u *UI) shortNames(refs []string) (names []string) {
 	return names
 }
 
-// open finds the graded attempts of an agent, or of a run: those of one agent in it
-// if the reference has one after a slash.
+// open finds the graded attempts that count of an agent, or of a run: those of one agent
+// in it if the reference has one after a slash.
 func (u *UI) open(ctx context.Context, s *side, all []*result) error {
+	if err := u.graded(ctx, s, all); err != nil {
+		return err
+	}
+	s.attempts = slices.DeleteFunc(s.attempts, func(a sideAttempt) bool { return !conditions.Final(a.Conditions) })
+	if len(s.attempts) == 0 {
+		return fmt.Errorf("no attempt of %s counts", s.Ref)
+	}
+	return nil
+}
+
+func (u *UI) graded(ctx context.Context, s *side, all []*result) error {
 	if name, ok := strings.CutPrefix(s.Ref, agentPrefix); ok {
 		s.Link = agentAddress(name)
 		for _, res := range all {
@@ -215,8 +227,7 @@ func (s *side) read(ctx context.Context, c Results, past *ledger.Past, agent str
 
 // figureTable is how the first side differs from another in the figures of leaderboards.
 type figureTable struct {
-	First, Second, PairedBy, Left string
-	Pairs, Both                   int
+	First, Second, Basis string
 	// Rows are those of the figures that differ, headers first.
 	Rows [][]string
 	// Equal are the figures that do not differ.
@@ -240,15 +251,14 @@ func (d *compareData) compare() error {
 	first := d.Sides[0]
 	var figures []figure
 	for _, s := range d.Sides[1:] {
-		pairing := board.NewPairing(first.graded(), s.graded(), first.common(s))
-		c, err := pairing.Compare(board.DefaultResampling)
+		c, err := board.Compare(first.graded(), s.graded(), first.common(s))
 		if err != nil {
 			return fmt.Errorf("%s and %s: %w", first.Name, s.Name, err)
 		}
 		t, list := figureTableOf(first, s, c)
 		t.OnlyFirst, t.OnlySecond = first.without(s), s.without(first)
 		d.Figures, figures = append(d.Figures, t), append(figures, list...)
-		d.scores(first, s, c.PairedBy)
+		d.scores(first, s)
 	}
 	d.Intervals = intervalsOf(figures)
 	d.arrange()
@@ -278,18 +288,11 @@ func (s *side) common(other *side) []string {
 
 // figureTableOf arranges a comparison, what differs most first.
 func figureTableOf(first, second *side, c board.Comparison) (figureTable, []figure) {
-	t := figureTable{First: first.Name, Second: second.Name, PairedBy: string(c.PairedBy), Pairs: c.Pairs, Both: c.Competitions}
-	a, b := 0, 0
-	for _, n := range c.Unpaired {
-		a, b = a+n.First, b+n.Second
-	}
-	if a+b > 0 {
-		t.Left = fmt.Sprintf("Without a partner and left out: %d and %d.", a, b)
-	}
+	t := figureTable{First: first.Name, Second: second.Name, Basis: aggregate.Basis(c)}
 	rows := firstscreen.Figures(first.Name, second.Name, c)
 	t.Rows = rows[:1:1]
 	var list []figure
-	for _, name := range board.PercentageNames() {
+	for _, name := range board.MeasureNames() {
 		f, ok := c.Figures[name]
 		if !ok {
 			continue
@@ -327,12 +330,12 @@ func intervalsOf(figures []figure) template.HTML {
 	for _, f := range figures[:min(len(figures), 40)] {
 		value := float64(f.Difference.Difference)
 		e := page.Estimate{Name: f.name, Value: value, Note: fmt.Sprintf("%+.1f", value), Color: f.second.Color}
-		in := f.Clustered
+		in := f.Competitions
 		if in == nil {
-			in = f.Stratified
+			in = f.Runs
 		}
 		if in != nil {
-			e.Lower, e.Upper, e.Known = float64(in.Percentile.Lower), float64(in.Percentile.Upper), true
+			e.Lower, e.Upper, e.Known = float64(in.Lower), float64(in.Upper), true
 		}
 		plotted = append(plotted, e)
 	}

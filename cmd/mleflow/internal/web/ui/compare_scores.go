@@ -31,12 +31,12 @@ type comparedScores struct {
 // scoreDifference is how the first side's scores differ from those of another.
 type scoreDifference struct {
 	First, Second, A, B, Difference, Interval string
-	Pairs                                     int
+	Runs                                      string
 	AWins, BWins                              bool
 }
 
 // scores adds the differences of two sides at every competition that both have.
-func (d *compareData) scores(first, second *side, by board.PairedBy) {
+func (d *compareData) scores(first, second *side) {
 	for _, id := range first.common(second) {
 		i := slices.IndexFunc(d.Competitions, func(c comparedScores) bool { return c.ID == id })
 		if i < 0 {
@@ -47,7 +47,7 @@ func (d *compareData) scores(first, second *side, by board.PairedBy) {
 			}
 			d.Competitions = append(d.Competitions, c)
 		}
-		d.Competitions[i].add(first, second, by)
+		d.Competitions[i].add(first, second)
 	}
 }
 
@@ -58,18 +58,17 @@ func (d *compareData) definition(id string) (*competitions.Definition, error) {
 	return d.catalog.Get(id)
 }
 
-// add compares two sides: means, and the mean of the differences of pairs with its
-// interval.
-func (c *comparedScores) add(first, second *side, by board.PairedBy) {
+// add compares two sides: their means, and the difference of these with its interval. Runs
+// are not paired.
+func (c *comparedScores) add(first, second *side) {
 	x, y := scoresOf(first.at(c.ID)), scoresOf(second.at(c.ID))
-	diffs := differences(x, y, by)
-	row := scoreDifference{First: first.Name, Second: second.Name, A: scoreText(mean(values(x))), B: scoreText(mean(values(y))), Pairs: len(diffs)}
-	if len(diffs) > 0 {
-		diff := mean(diffs)
+	row := scoreDifference{First: first.Name, Second: second.Name, A: scoreText(mean(x)), B: scoreText(mean(y)), Runs: fmt.Sprintf("%d and %d", len(x), len(y))}
+	if len(x) > 0 && len(y) > 0 {
+		diff := mean(x) - mean(y)
 		row.Difference = signed(diff)
 		row.AWins, row.BWins = diff != 0 && (diff < 0) == c.LowerIsBetter, diff != 0 && (diff > 0) == c.LowerIsBetter
-		if lo, hi, ok := interval(diffs); ok {
-			row.Interval = signed(lo) + " to " + signed(hi)
+		if half, ok := stat.Welch(board.Level, stat.NewSample(x), stat.NewSample(y)); ok {
+			row.Interval = signed(diff-half) + " to " + signed(diff+half)
 		}
 		c.effect = max(c.effect, math.Abs(diff)/c.scale(x, y))
 	}
@@ -78,11 +77,11 @@ func (c *comparedScores) add(first, second *side, by board.PairedBy) {
 
 // scale makes differences at different competitions comparable: the distance from the
 // median to gold, else the range of the scores.
-func (c *comparedScores) scale(x, y []at) float64 {
+func (c *comparedScores) scale(x, y []float64) float64 {
 	if s := math.Abs(c.Gold - c.Median); s > 0 {
 		return s
 	}
-	all := append(values(x), values(y)...)
+	all := slices.Concat(x, y)
 	return max(slices.Max(all)-slices.Min(all), math.SmallestNonzeroFloat64)
 }
 
@@ -96,9 +95,11 @@ func (d *compareData) arrange() {
 		c := &d.Competitions[i]
 		var rows []page.Estimate
 		for _, s := range d.Sides {
-			scores := values(scoresOf(s.at(c.ID)))
+			scores := scoresOf(s.at(c.ID))
 			e := page.Estimate{Name: s.Name, Value: mean(scores), Color: s.Color, Points: scores, Note: fmt.Sprintf("%s (%d)", scoreText(mean(scores)), len(scores))}
-			e.Lower, e.Upper, e.Known = interval(scores)
+			if half, ok := stat.Welch(board.Level, stat.NewSample(scores)); ok {
+				e.Lower, e.Upper, e.Known = e.Value-half, e.Value+half, true
+			}
 			rows = append(rows, e)
 		}
 		c.Plot = page.Dots(c.People, rows)
@@ -193,29 +194,11 @@ func scoreText(v float64) string {
 	return page.Score(v)
 }
 
-// at is a score with the seed of its attempt.
-type at struct {
-	seed  string
-	score float64
-}
-
-// scoresOf are the scores of attempts; NaN for one without a score.
-func scoresOf(list []sideAttempt) (out []at) {
+// scoresOf are the scores of attempts that are numbers.
+func scoresOf(list []sideAttempt) (out []float64) {
 	for _, a := range list {
-		one := at{a.Labels["seed"], math.NaN()}
-		if a.ExactScore != nil && !math.IsInf(float64(*a.ExactScore), 0) {
-			one.score = float64(*a.ExactScore)
-		}
-		out = append(out, one)
-	}
-	return out
-}
-
-// values are the scores that are numbers.
-func values(list []at) (out []float64) {
-	for _, a := range list {
-		if !math.IsNaN(a.score) {
-			out = append(out, a.score)
+		if s := a.ExactScore; s != nil && !math.IsNaN(float64(*s)) && !math.IsInf(float64(*s), 0) {
+			out = append(out, float64(*s))
 		}
 	}
 	return out
@@ -228,41 +211,4 @@ func mean(list []float64) float64 {
 		sum += v
 	}
 	return sum / float64(len(list))
-}
-
-// differences returns the differences of pairs in which both have a score.
-func differences(x, y []at, by board.PairedBy) []float64 {
-	var out []float64
-	for i, a := range x {
-		j := i
-		if by == board.BySeed {
-			j = slices.IndexFunc(y, func(b at) bool { return b.seed == a.seed })
-		}
-		if j >= 0 && j < len(y) && !math.IsNaN(a.score-y[j].score) {
-			out = append(out, a.score-y[j].score)
-		}
-	}
-	return out
-}
-
-// interval is the 95 % bootstrap interval of a mean. The bootstrap takes integers: the
-// values are scaled to nine digits.
-func interval(list []float64) (lo, hi float64, ok bool) {
-	most := 0.0
-	for _, d := range list {
-		most = max(most, math.Abs(d))
-	}
-	if most == 0 || len(list) < 2 {
-		return 0, 0, false
-	}
-	scale := 1e9 / most
-	var scaled []int64
-	for _, d := range list {
-		scaled = append(scaled, int64(math.Round(d*scale)))
-	}
-	res, err := stat.Bootstrap{Resamples: board.DefaultResampling.Resamples, Confidence: 0.95}.MeanOfMeans([][]int64{scaled})
-	if err != nil {
-		return 0, 0, false
-	}
-	return res.Percentile.Lower / scale, res.Percentile.Upper / scale, true
 }
