@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -83,6 +84,10 @@ type planned struct {
 	memory  memory
 	// rounds is the progress of the evaluation, or nil without one.
 	rounds *rounds
+	// conflicts are the publications that an apply refuses.
+	conflicts diag.List
+	// writes are the publications that may write a path.
+	writes []*config.Publication
 }
 
 // dependents returns, for each step, those that depend directly on it.
