@@ -38,6 +38,7 @@ func TestPutAndGet(t *testing.T) {
 func TestFileMode(t *testing.T) {
 	for want, p := range map[uint32]cache.Placement{
 		0o444: {}, 0o555: {Executable: true}, 0o644: {Writable: true}, 0o755: {Writable: true, Executable: true},
+		0o400: {OwnerOnly: true}, 0o700: {OwnerOnly: true, Writable: true, Executable: true},
 	} {
 		if got := p.FileMode(); uint32(got) != want {
 			t.Errorf("%+v: mode %o, want %o", p, got, want)

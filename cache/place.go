@@ -17,6 +17,8 @@ type Placement struct {
 	Private bool
 	// Writable asks for a file that may be written; it implies Private.
 	Writable bool
+	// OwnerOnly asks for a file that only its owner can read. A link has the store's mode.
+	OwnerOnly bool
 	// Copied, if set, is called with the sizes of the pieces of a file that is copied.
 	Copied func(bytes int64)
 }
@@ -78,6 +80,9 @@ func (p Placement) FileMode() fs.FileMode {
 	}
 	if p.Writable {
 		mode |= 0o200
+	}
+	if p.OwnerOnly {
+		mode &^= 0o077
 	}
 	return mode
 }

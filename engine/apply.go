@@ -101,11 +101,9 @@ func (e *Engine) Apply(ctx context.Context, p *Program, opts ApplyOptions) (*Res
 			return nil, diags
 		}
 	}
-	published, more := e.planPublications(ctx, pl.p, pl, true)
-	if diags = append(diags, more...); diags.HasErrors() {
+	if diags = append(diags, pl.conflicts...); diags.HasErrors() {
 		return nil, diags
 	}
-	pl.Publish = published
 	r := newRun(e, pl, opts)
 	tasks := r.tasksOf(pl.nodes)
 	if err := sched.Check(r.certain(tasks), e.opts.Capacity); err != nil {

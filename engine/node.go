@@ -5,6 +5,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -88,6 +89,10 @@ type planned struct {
 	memory  memory
 	// rounds is the progress of the evaluation, or nil without one.
 	rounds *rounds
+	// conflicts are the publications that an apply refuses.
+	conflicts diag.List
+	// writes are the publications that may write a path.
+	writes []*config.Publication
 }
 
 // spread forces or retries the steps that would use an earlier result of an action that

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -40,10 +41,17 @@ func (e *Engine) planPublications(ctx context.Context, p *Program, pl *planned, 
 		if network || e.opts.Remote == nil || pub.Output != nil { // otherwise comparing content may fetch it
 			ref, err = e.published(ctx, p, pub, cache.HashOnly{})
 		}
+		var state publish.State
 		if err == nil {
-			var state publish.State
 			state, err = e.opts.Places.Look(ctx, target(pub, ref))
 			out.Placing, out.Text = placing(state, !ref.IsZero(), pub.Path)
+		}
+		lost := e.opts.Remote != nil && (errors.Is(err, cache.ErrNotFound) || errors.Is(err, cache.ErrCorrupt))
+		if lost {
+			out.Placing, err = plan.Undecided, nil // apply fetches it, or makes it again
+		}
+		if lost || state == publish.New || state == publish.Changed {
+			pl.writes = append(pl.writes, pub)
 		}
 		if err != nil {
 			out.Placing, out.Text = plan.Refused, err.Error()
@@ -56,6 +64,52 @@ func (e *Engine) planPublications(ctx context.Context, p *Program, pl *planned, 
 		list = append(list, out)
 	}
 	return list, diags
+}
+
+// unfetched returns the results whose content is to be published and is not here, even
+// after asking the remote cache for it.
+func (e *Engine) unfetched(ctx context.Context, p *Program, pl *planned) (recs []*cache.Record) {
+	for _, pub := range pl.writes {
+		instances, refs := contents(p, pub)
+		if !slices.ContainsFunc(refs, func(ref cache.Ref) bool { return e.present(ctx, ref) != nil }) {
+			continue
+		}
+		for _, i := range instances {
+			if d := pl.byIndex[i].decision; d != nil && d.record != nil {
+				recs = append(recs, d.record)
+			}
+		}
+	}
+	return recs
+}
+
+// contents returns the published content that is in a store, and the instances that
+// made it.
+func contents(p *Program, pub *config.Publication) (instances []int, refs []cache.Ref) {
+	if pub.Output != nil {
+		if v, diags := p.OutputValue(pub.Output); !diags.HasErrors() && v.Content != nil && !v.Content.Ref.IsZero() {
+			refs = append(refs, v.Content.Ref)
+		}
+		return p.OutputInstances(pub.Output), refs
+	}
+	for name, v := range p.Outputs(pub.Instance) {
+		if !v.Ref.IsZero() && (pub.Name == "" || pub.Name == name) {
+			refs = append(refs, v.Ref)
+		}
+	}
+	return []int{pub.Instance}, refs
+}
+
+// present returns an error unless the cache has all of the content that ref names.
+func (e *Engine) present(ctx context.Context, ref cache.Ref) error {
+	_, err := e.opts.Cache.Has(ctx, ref.ID)
+	if err == nil && ref.Kind == cache.Tree {
+		err = tree.Walk(ctx, e.opts.Cache, ref, func(_ string, entry tree.Entry) error {
+			_, err := e.opts.Cache.Has(ctx, entry.ID)
+			return err
+		})
+	}
+	return err
 }
 
 // selectedFor reports whether the published content is part of the plan.
@@ -115,8 +169,10 @@ func (e *Engine) published(ctx context.Context, p *Program, pub *config.Publicat
 	if outputs == nil {
 		return cache.Ref{}, nil
 	}
-	if pub.Name != "" {
-		ref, _, err := e.file(ctx, outputs[pub.Name], store)
+	if v := outputs[pub.Name]; !v.Ref.IsZero() {
+		return v.Ref, nil
+	} else if pub.Name != "" {
+		ref, _, err := e.file(ctx, v, store)
 		return ref, err
 	}
 	var entries []tree.Entry

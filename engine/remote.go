@@ -22,16 +22,20 @@ type Remote interface {
 	Fetch(ctx context.Context, recs []*cache.Record) (lost []digest.ActionID)
 }
 
-// planToApply plans with the remote cache and fetches the content that steps
-// may read. If content turns out to be lost, it plans again.
+// planToApply plans with the remote cache and fetches the content that steps and
+// publications may read. If content turns out to be lost, it plans again.
 func (e *Engine) planToApply(ctx context.Context, p *Program, opts ApplyOptions) (*planned, diag.List) {
 	opts.askRemote = e.opts.Remote != nil
 	for {
 		pl, diags := e.plan(ctx, p, opts.PlanOptions)
-		if !opts.askRemote || diags.HasErrors() {
+		if diags.HasErrors() {
 			return pl, diags
 		}
-		wanted, fetched := pl.wanted(), func() {}
+		pl.Publish, pl.conflicts = e.planPublications(ctx, p, pl, true)
+		if !opts.askRemote {
+			return pl, diags
+		}
+		wanted, fetched := append(pl.wanted(), e.unfetched(ctx, p, pl)...), func() {}
 		if opts.Fetching != nil && len(wanted) > 0 {
 			fetched = opts.Fetching(wanted)
 		}

@@ -109,19 +109,30 @@ func TestPlaceDamaged(t *testing.T) {
 	}
 }
 
-// A damaged twin is made again.
+// A damaged twin is made again. A cache that is only read has the object itself.
 func TestPlaceDamagedTwin(t *testing.T) {
-	c := openTest(t, t.TempDir(), Options{}, hooks{unnamed: true})
-	ref := putText(t, c, "some text")
-	_, err := c.Place(t.Context(), ref, t.TempDir()+"/x", cache.Placement{Executable: true})
-	must(t, err)
-	overwrite(t, c.objectPath(ref.ID, true), flip)
-	path := t.TempDir() + "/x"
-	how, err := c.Place(t.Context(), ref, path, cache.Placement{Executable: true})
-	must(t, err)
-	data, err := os.ReadFile(path)
-	if err != nil || string(data) != "some text" || how != cache.Linked {
-		t.Errorf("file holds %q, %v, made by %v", data, err, how)
+	for name, damage := range damages {
+		for _, readOnly := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, readOnly), func(t *testing.T) {
+				dir := t.TempDir()
+				c := openTest(t, dir, Options{}, hooks{unnamed: true})
+				ref := putText(t, c, "some text")
+				executable := cache.Placement{Executable: true}
+				_, err := c.Place(t.Context(), ref, t.TempDir()+"/x", executable)
+				must(t, err)
+				overwrite(t, c.objectPath(ref.ID, true), damage)
+				if readOnly {
+					c = openTest(t, dir, Options{ReadOnly: true}, hooks{unnamed: true})
+				}
+				path := t.TempDir() + "/x"
+				how, err := c.Place(t.Context(), ref, path, executable)
+				must(t, err)
+				data, err := os.ReadFile(path)
+				if err != nil || string(data) != "some text" || (how == cache.Linked) == readOnly {
+					t.Errorf("file holds %q, %v, made by %v", data, err, how)
+				}
+			})
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/mleflow/mleflow/cache"
@@ -162,9 +163,14 @@ func (c *reading) checkSealed(ctx context.Context, id digest.ContentID, executab
 		}
 		return f, err
 	}
-	if executable {
-		// Only the twin is wrong, and it can be created again.
-		return f, c.objects.quarantine(id, true)
+	if !executable {
+		return f, c.corrupt(ctx, id)
 	}
-	return f, c.corrupt(ctx, id)
+	// Only the twin is wrong, and it can be made again.
+	if !c.readOnly {
+		if err := c.objects.quarantine(id, true); err != nil {
+			return f, err
+		}
+	}
+	return f, c.objects.objectError("find", id, fs.ErrNotExist)
 }

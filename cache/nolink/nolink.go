@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"golang.org/x/sys/unix"
 )
 
 // ErrForeign means that a path does not lead to a regular file, or does so only
@@ -84,7 +86,7 @@ func CreateTemp(dir, prefix string) (*os.File, error) {
 }
 
 // WriteFile creates or replaces a file as a whole or not at all. With sync, the
-// bytes are on disk before the file gets its name.
+// bytes are on disk before the file gets its name, and the name is afterwards.
 func WriteFile(path string, data []byte, mode fs.FileMode, sync bool) error {
 	f, err := CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-")
 	if err != nil {
@@ -104,7 +106,23 @@ func WriteFile(path string, data []byte, mode fs.FileMode, sync bool) error {
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}
+	if err == nil && sync {
+		err = SyncDir(filepath.Dir(path))
+	}
 	return err
+}
+
+// SyncDir writes the names in a folder to disk, on file systems that can do that.
+func SyncDir(dir string) error {
+	f, err := OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Sync(); !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOTSUP) {
+		return err
+	}
+	return nil
 }
 
 // IsAt reports whether path still names the open file.

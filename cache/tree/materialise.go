@@ -37,6 +37,9 @@ type Options struct {
 	Mode Mode
 	// Writable makes files and folders that may be written to. It needs Copy.
 	Writable bool
+	// OwnerOnly makes folders, and files that are no links, that only their owner can
+	// read.
+	OwnerOnly bool
 	// Workers is the number of files written at once; 0 means one per processor.
 	Workers int
 	// Progress, if set, is called with the progress, at most ten times a second
@@ -73,6 +76,17 @@ func Count(work *progress.Work) func(Result) {
 //
 // A read-only folder is removed with Remove.
 func Materialise(ctx context.Context, store cache.Files, ref cache.Ref, dst string, opts Options) (Result, error) {
+	return materialise(ctx, store, ref, dst, opts, (*materialiser).whole)
+}
+
+// Write is Materialise for a caller that moves the content to its place. dst must not
+// exist. After an error it holds a part of the content, which the caller removes.
+// Until a tree is complete, only its owner can read it.
+func Write(ctx context.Context, store cache.Files, ref cache.Ref, dst string, opts Options) (Result, error) {
+	return materialise(ctx, store, ref, dst, opts, (*materialiser).inPlace)
+}
+
+func materialise(ctx context.Context, store cache.Files, ref cache.Ref, dst string, opts Options, run func(*materialiser, context.Context, cache.Ref, string) error) (Result, error) {
 	if opts.Writable && opts.Mode == Link {
 		return Result{}, errors.New("materialise: writable files cannot be links into the store")
 	}
@@ -80,7 +94,7 @@ func Materialise(ctx context.Context, store cache.Files, ref cache.Ref, dst stri
 		opts.Workers = runtime.GOMAXPROCS(0)
 	}
 	m := &materialiser{store: store, opts: opts}
-	if err := m.run(ctx, ref, dst); err != nil {
+	if err := run(m, ctx, ref, dst); err != nil {
 		return m.done, fmt.Errorf("materialise %s at %s: %w", ref.ID.Short(), dst, err)
 	}
 	if opts.Progress != nil {
@@ -114,51 +128,81 @@ const (
 	jobBytes = 16 << 20
 )
 
-func (m *materialiser) run(ctx context.Context, ref cache.Ref, dst string) (err error) {
+// whole makes the content next to dst and moves it there.
+func (m *materialiser) whole(ctx context.Context, ref cache.Ref, dst string) (err error) {
 	part := filepath.Join(filepath.Dir(dst), "."+filepath.Base(dst)+".part-"+rand.Text()[:8])
 	defer func() {
 		if removeErr := Remove(part); err == nil {
 			err = removeErr
 		}
 	}()
+	if err := m.write(ctx, ref, part); err != nil {
+		return err
+	}
+	if err := Move(part, dst); err != nil {
+		return err
+	}
+	return m.open(ref, dst)
+}
+
+// inPlace makes the content at dst.
+func (m *materialiser) inPlace(ctx context.Context, ref cache.Ref, dst string) error {
+	if err := m.write(ctx, ref, dst); err != nil {
+		return err
+	}
+	return m.open(ref, dst)
+}
+
+// open sets the mode of the root of a tree.
+func (m *materialiser) open(ref cache.Ref, dst string) error {
 	if ref.Kind != cache.Tree {
-		if err := m.file(ctx, NewEntry("part", ref, false), part); err != nil {
+		return nil
+	}
+	return os.Chmod(dst, m.dirMode())
+}
+
+// write makes the content at path. The root of a tree is its owner's alone.
+func (m *materialiser) write(ctx context.Context, ref cache.Ref, path string) error {
+	if ref.Kind != cache.Tree {
+		return m.file(ctx, NewEntry("part", ref, false), path)
+	}
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return err
+	}
+	if err := m.fill(ctx, ref, path); err != nil {
+		return err
+	}
+	return m.seal(ctx, ref, path, "")
+}
+
+// Move moves a file or folder, within its own folder, to a path that is free or an
+// empty folder. It replaces nothing else: then the error is fs.ErrExist, or ENOTDIR for
+// a folder at the path of a file.
+func Move(from, to string) error {
+	info, err := os.Lstat(from)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() { // rename(2) replaces a folder only if it is empty; os.Rename does not even then
+		if err := syscall.Rename(from, to); err != nil {
+			return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+		}
+		return nil
+	}
+	_ = syscall.Rmdir(to)
+	if info.Mode().IsRegular() {
+		switch err := os.Link(from, to); {
+		case err == nil:
+			return os.Remove(from)
+		case errors.Is(err, fs.ErrExist):
 			return err
 		}
-		return publishFile(part, dst)
 	}
-	if err := os.Mkdir(part, 0o700); err != nil {
-		return err
-	}
-	if err := m.fill(ctx, ref, part); err != nil {
-		return err
-	}
-	if err := m.seal(ctx, ref, part, ""); err != nil {
-		return err
-	}
-	return publishDir(part, dst, m.dirMode())
-}
-
-// publishFile moves a file to its place without replacing anything.
-func publishFile(from, to string) error {
-	if err := os.Link(from, to); err == nil || errors.Is(err, fs.ErrExist) {
-		return err
-	}
+	// Without hard links, what appears between the next two calls is replaced.
 	if _, err := os.Lstat(to); err == nil {
-		return fs.ErrExist
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: fs.ErrExist}
 	}
 	return os.Rename(from, to)
-}
-
-// publishDir moves a folder to its place, where there may at most be an empty
-// folder. The folder's own mode is set last, since a read-only folder cannot be
-// moved.
-func publishDir(from, to string, mode fs.FileMode) error {
-	// os.Rename refuses to replace an empty folder; rename(2) does not.
-	if err := syscall.Rename(from, to); err != nil {
-		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
-	}
-	return os.Chmod(to, mode)
 }
 
 // fill writes the tree below root, files in parallel.
@@ -225,6 +269,7 @@ func (m *materialiser) file(ctx context.Context, e Entry, path string) error {
 		Executable: e.Type == Executable,
 		Private:    m.opts.Mode == Copy,
 		Writable:   m.opts.Writable,
+		OwnerOnly:  m.opts.OwnerOnly,
 	}
 	var copied int64
 	if m.opts.Progress != nil {
@@ -271,10 +316,7 @@ func (m *materialiser) count(change func(*Result)) {
 }
 
 func (m *materialiser) dirMode() fs.FileMode {
-	if m.opts.Writable {
-		return 0o755
-	}
-	return 0o555
+	return cache.Placement{Executable: true, Writable: m.opts.Writable, OwnerOnly: m.opts.OwnerOnly}.FileMode()
 }
 
 // seal sets the modes of the folders below the root, once nothing more is put

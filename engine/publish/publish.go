@@ -38,28 +38,29 @@ type State string
 const (
 	// New: the path is free or an empty folder.
 	New State = "new"
-	// Same: the path already has the content, no matter who wrote it.
+	// Same: the path already has the content, no matter who wrote it, and others can
+	// read it only if they may.
 	Same State = "same"
-	// Changed: the path has content that was published before and is replaced.
+	// Changed: the path has content that was published before, or the same in another
+	// form, and is replaced.
 	Changed State = "changed"
 	// Foreign: the path has content that was not published, or was changed
 	// since.
 	Foreign State = "foreign"
 )
 
-// ForeignError means that a path has content that mleflow did not write.
-type ForeignError struct{ Path string }
-
-func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s exists and is not what mleflow last published: something else wrote or changed it, so it is not replaced. Move it, remove it, or publish to another path", e.Path)
-}
-
 // Places records the publications from one cache.
-type Places struct{ dir string }
+type Places struct {
+	dir string
+	// before and inSteps are set by tests. before is called before each change of a
+	// file; inSteps exchanges content as file systems do that cannot do it at once.
+	before  func() error
+	inSteps bool
+}
 
 // Open returns the Places recorded below the folder of a cache.
 func Open(cacheDir string) *Places {
-	return &Places{filepath.Join(nolink.Folder(cacheDir), "published")}
+	return &Places{dir: filepath.Join(nolink.Folder(cacheDir), "published")}
 }
 
 // Look compares the path of t with its content. A zero Ref stands for unknown
@@ -82,106 +83,66 @@ func (p *Places) Put(ctx context.Context, store cache.Files, t Target) (state St
 	if err := t.check(p.dir); err != nil {
 		return "", err
 	}
-	if state, err = p.Look(ctx, t); err != nil || state == Same {
-		return state, err
-	}
 	unlock, err := p.lock(ctx, t.Path)
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
 	rec, err := p.read(t.Path)
-	if err != nil {
-		return "", err
+	if err == nil {
+		err = p.recover(ctx, t, rec.Written)
 	}
-	state, old, err := look(ctx, t, rec)
-	switch {
-	case err != nil || state == Same:
-		return state, err
-	case state == Foreign:
-		return state, &ForeignError{t.Path}
+	old := ""
+	if err == nil {
+		state, old, err = look(ctx, t, rec)
 	}
-	return state, p.write(ctx, store, t, old)
+	if err == nil {
+		switch state {
+		case Same:
+		case Foreign:
+			err = &ForeignError{Path: t.Path}
+		default:
+			err = p.write(ctx, store, t, rec, old)
+		}
+	}
+	if foreign := (*ForeignError)(nil); errors.As(err, &foreign) {
+		state = Foreign
+	}
+	return state, err
 }
 
 // write replaces the old content, if any. old is its digest.
-func (p *Places) write(ctx context.Context, store cache.Files, t Target, old string) (err error) {
-	if err := os.MkdirAll(filepath.Dir(t.Path), 0o755); err != nil {
-		return err
-	}
-	stage := filepath.Join(filepath.Dir(t.Path), "."+filepath.Base(t.Path)+".mleflow")
-	if err := tree.Remove(stage); err != nil { // left by a killed process
-		return err
-	}
-	if err := os.Mkdir(stage, 0o700); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, tree.Remove(stage)) }()
-	made := filepath.Join(stage, "new")
-	opts := tree.Options{Mode: tree.Copy, Writable: true}
-	if t.Link {
-		opts = tree.Options{Mode: tree.Link}
-	}
-	opts.Progress = tree.Count(t.Work)
-	t.Work.Begin("writing", max(t.Ref.Files, 1), t.Ref.Size)
-	if _, err := tree.Materialise(ctx, store, t.Ref, made, opts); err != nil {
-		return err
-	}
+func (p *Places) write(ctx context.Context, store cache.Files, t Target, rec record, old string) (err error) {
+	part, dir := t.beside(unfinished), filepath.Dir(t.Path)
+	defer func() { err = errors.Join(err, p.run(func() error { return tree.Remove(part) })) }()
 	// Both digests are recorded before the move, so that mleflow recognizes the
 	// content at the path after a crash.
-	rec := record{Path: t.Path, Private: t.Private, Written: []string{name(t.Ref)}}
+	now := record{Path: t.Path, Private: t.Private, Link: t.Link, Written: []string{name(t.Ref)}}
+	both := now
 	if old != "" {
-		rec.Written = append(rec.Written, old)
+		both.Private = t.Private || rec.Private
+		both.Written = append(both.Written, old)
 	}
-	if err := p.save(rec); err != nil {
-		return err
-	}
-	if err := place(made, t, stage, old != ""); err != nil {
-		return err
-	}
-	rec.Written = rec.Written[:1]
-	return p.save(rec)
+	return p.run(
+		func() error { return os.MkdirAll(dir, 0o755) },
+		func() error { return t.write(ctx, store, part) },
+		func() error { return syncContent(dir) },
+		func() error { return p.save(both) },
+		func() error { return p.move(ctx, t, both.Written, old != "") },
+		func() error { return nolink.SyncDir(nolink.Folder(dir)) },
+		func() error { return p.save(now) },
+	)
 }
 
-// place moves the finished content to its path.
-func place(made string, t Target, stage string, replace bool) error {
-	mode, err := movable(made)
-	if err != nil {
-		return err
+// write writes the content of t to a path.
+func (t *Target) write(ctx context.Context, store cache.Files, path string) error {
+	opts := tree.Options{Mode: tree.Copy, Writable: !t.Link, OwnerOnly: t.Private, Progress: tree.Count(t.Work)}
+	if t.Link && (!t.Private || t.Ref.Kind == cache.Tree) { // the mode of a link is the cache's own
+		opts.Mode = tree.Link
 	}
-	if replace {
-		if _, err := movable(t.Path); err != nil {
-			return err
-		}
-		err = exchange(made, t.Path, filepath.Join(stage, "old"))
-	} else {
-		err = moveNew(made, t.Path)
-	}
-	if err != nil {
-		return err
-	}
-	switch {
-	case t.Private && t.Ref.Kind == cache.Tree:
-		mode &^= 0o077
-	case t.Private && !t.Link: // the mode of a link is the cache's own
-		mode &^= 0o077
-	case t.Ref.Kind != cache.Tree:
-		return nil
-	}
-	return os.Chmod(t.Path, mode)
-}
-
-// movable makes a read-only folder movable. It returns the previous mode.
-func movable(path string) (fs.FileMode, error) {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return 0, err
-	}
-	if mode := info.Mode().Perm(); !info.IsDir() || mode&0o200 != 0 {
-		return mode, nil
-	} else {
-		return mode, os.Chmod(path, mode|0o200)
-	}
+	t.Work.Begin("writing", max(t.Ref.Files, 1), t.Ref.Size)
+	_, err := tree.Write(ctx, store, t.Ref, path, opts)
+	return err
 }
 
 // name returns a digest in the form in which it is recorded.
@@ -199,11 +160,24 @@ func look(ctx context.Context, t Target, rec record) (state State, old string, e
 	case err != nil:
 		return "", "", err
 	case !t.Ref.IsZero() && have == name(t.Ref):
-		return Same, "", nil
+		if t.fits(rec) {
+			return Same, "", nil
+		}
+		return Changed, have, nil
 	case slices.Contains(rec.Written, have):
 		return Changed, have, nil
 	}
 	return Foreign, "", nil
+}
+
+// fits reports whether content that is at the path already is as t wants it. What
+// somebody else put there is, unless it must be private.
+func (t *Target) fits(rec record) bool {
+	if rec.Path == "" && !t.Private {
+		return true
+	}
+	info, err := os.Lstat(t.Path)
+	return err == nil && rec.Private == t.Private && rec.Link == t.Link && (!t.Private || info.Mode().Perm()&0o077 == 0)
 }
 
 var (

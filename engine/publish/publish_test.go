@@ -3,12 +3,15 @@ package publish
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/memory"
 	"github.com/mleflow/mleflow/cache/tree"
@@ -30,79 +33,6 @@ func folder(t *testing.T, store cache.Cache, text string) cache.Ref {
 		t.Fatal(err)
 	}
 	return ref
-}
-
-// A process that is killed at any moment leaves a path that the next one knows.
-func TestKilled(t *testing.T) {
-	ctx := context.Background()
-	store := memory.New()
-	one, two := folder(t, store, "one"), folder(t, store, "two")
-	for _, c := range []struct {
-		name string
-		// leave makes what a process leaves that is killed while it replaces
-		// one by two.
-		leave func(t *testing.T, p *Places, path string)
-	}{
-		{"while the content is written", func(t *testing.T, _ *Places, path string) {
-			stage := filepath.Join(filepath.Dir(path), ".out.mleflow")
-			if err := os.MkdirAll(filepath.Join(stage, ".new.part-1", "root"), 0o700); err != nil {
-				t.Fatal(err)
-			}
-		}},
-		{"before the exchange", func(t *testing.T, p *Places, path string) {
-			save(t, p, record{Path: path, Written: []string{name(two), name(one)}})
-		}},
-		{"after the exchange", func(t *testing.T, p *Places, path string) {
-			save(t, p, record{Path: path, Written: []string{name(two), name(one)}})
-			if err := tree.Remove(path); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := tree.Materialise(ctx, store, two, path, tree.Options{Mode: tree.Copy, Writable: true}); err != nil {
-				t.Fatal(err)
-			}
-		}},
-		{"between two steps", func(t *testing.T, p *Places, path string) {
-			save(t, p, record{Path: path, Written: []string{name(two), name(one)}})
-			if err := os.Mkdir(filepath.Join(filepath.Dir(path), ".out.mleflow"), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := movable(path); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Rename(path, filepath.Join(filepath.Dir(path), ".out.mleflow", "old")); err != nil {
-				t.Fatal(err)
-			}
-		}},
-	} {
-		for _, link := range []bool{false, true} {
-			t.Run(c.name, func(t *testing.T) {
-				p, path := Open(t.TempDir()), filepath.Join(t.TempDir(), "out")
-				t.Cleanup(func() { _ = tree.Remove(path) }) // what is linked is read-only
-				if _, err := p.Put(ctx, store, Target{Path: path, Ref: one, Link: link}); err != nil {
-					t.Fatal(err)
-				}
-				c.leave(t, p, path)
-				for _, ref := range []cache.Ref{two, one} {
-					if _, err := p.Put(ctx, store, Target{Path: path, Ref: ref, Link: link}); err != nil {
-						t.Fatal(err)
-					}
-					if have, err := identify(ctx, path); err != nil || have != name(ref) {
-						t.Fatalf("%s is there, want %s (%v)", have, name(ref), err)
-					}
-				}
-				if list, err := os.ReadDir(filepath.Dir(path)); err != nil || len(list) != 1 {
-					t.Errorf("next to it are %v (%v)", list, err)
-				}
-			})
-		}
-	}
-}
-
-func save(t *testing.T, p *Places, rec record) {
-	t.Helper()
-	if err := p.save(rec); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // Nothing is replaced that was not published, or was changed since.
@@ -155,21 +85,53 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// Private content can be read by its owner only, and is known as such.
-func TestPrivate(t *testing.T) {
+// Content that is at the path already, from whomever, gets the form that is asked for:
+// private or not, linked or not. A link's mode is the cache's, so a private file is none.
+func TestSameContent(t *testing.T) {
 	ctx := context.Background()
-	store := memory.New()
-	p, path := Open(t.TempDir()), filepath.Join(t.TempDir(), "deep", "out")
-	if _, err := p.Put(ctx, store, Target{Path: path, Ref: folder(t, store, "one"), Private: true}); err != nil {
+	dir := t.TempDir()
+	store, err := disk.Open(filepath.Join(dir, "cache"), disk.Options{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("mode %v (%v)", info.Mode(), err)
+	defer store.Close()
+	ref, err := cache.PutBytes(ctx, store, []byte("answers"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got := p.Private(); len(got) != 1 || got[0] != path {
-		t.Errorf("private are %v", got)
+	p, path := Open(filepath.Join(dir, "cache")), filepath.Join(dir, "out")
+	if err := os.WriteFile(path, []byte("answers"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		link, private bool
+		state         State
+		mode          fs.FileMode
+	}{
+		{false, false, Same, 0o640}, // somebody's file
+		{false, true, Changed, 0o600},
+		{true, true, Changed, 0o400},
+		{true, false, Changed, 0o444},
+		{true, false, Same, 0o444},
+		{true, true, Changed, 0o400},
+		{false, false, Changed, 0o644},
+	} {
+		target := Target{Path: path, Ref: ref, Link: c.link, Private: c.private}
+		looked, err := p.Look(ctx, target)
+		state, putErr := p.Put(ctx, store, target)
+		if err := errors.Join(err, putErr); err != nil || state != c.state || looked != state {
+			t.Errorf("%+v: %s, %s, %v", c, looked, state, err)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != c.mode || (nlink(info) > 1) != (c.mode == 0o444) {
+			t.Errorf("%+v: %v, %v", c, info.Mode(), err)
+		}
+		if got := p.Private(); (len(got) == 1) != c.private {
+			t.Errorf("%+v: private are %v", c, got)
+		}
 	}
 }
+
+func nlink(info fs.FileInfo) uint64 { return uint64(info.Sys().(*syscall.Stat_t).Nlink) } //nolint:unconvert // 16 bits on some systems
 
 // A path below a base does not leave it by a link, and none leads into the cache.
 func TestBounds(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 type record struct {
 	Path    string `json:"path"`
 	Private bool   `json:"private,omitempty"`
+	Link    bool   `json:"link,omitempty"`
 	// Written are the digests that the path may have: the latest one and,
 	// during the move, the previous one.
 	Written []string `json:"written"`

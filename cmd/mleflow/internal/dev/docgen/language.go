@@ -117,7 +117,7 @@ output "board" {
 	}
 	p.table([]string{"Argument", "Required", "Meaning"}, rows)
 	p.text("An output block publishes its value: content as it is, a string as a file with that text, any other value as JSON. A step publishes all of its outputs, or the one that `output` names. Paths are made of variables, locals and `each`.")
-	p.text("`mleflow plan` says for each path whether it is written, replaced or unchanged. A path is replaced only if it holds exactly what was published there last. Otherwise the run fails: move or remove it, and apply again. An `apply` that fails publishes the results of the steps that succeeded; if it is interrupted, the next one does.")
+	p.text("`mleflow plan` says for each path whether it is written, replaced or unchanged. A path is replaced only if it holds exactly what was published there last. Otherwise, or if it is changed while it is replaced, the run fails and your content stays: move or remove it, and apply again. Content that is there already, even by your hand, becomes private with `private = true`. An `apply` that fails publishes the results of the steps that succeeded; if it is interrupted, the next one does.")
 	p.text("Paths may not overlap. A folder that `dir(…)` reads cannot be published into: leave it out with `exclude`. Addresses of object storage are not supported.")
 }
 
