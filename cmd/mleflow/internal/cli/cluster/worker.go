@@ -56,7 +56,7 @@ func NewWorker(a *app.App) *cobra.Command {
 
 func runWorker(ctx context.Context, a *app.App, id digest.ActionID, rest []string) (err error) {
 	if len(rest) == 0 { // as a controller of an earlier version starts it
-		return app.Usagef("the digest of the order is missing, so anyone who may write to the remote cache could choose what runs; use this version of mleflow where apply runs, too")
+		return app.Usagef("the digest of the order is missing, without which anyone who may write to the remote cache could choose what runs; use this version of mleflow for apply, too")
 	}
 	order, err := digest.ParseContentID(rest[0])
 	if err != nil {
