@@ -202,11 +202,12 @@ func optional(text string) cty.Value {
 
 // Counted names what an attempt tries, by the fields of its key: the competition, the
 // agent's name at that competition with its data, and the agent itself there. The data of
-// a rehearsal are others, whatever their digest is.
+// a rehearsal are others, whatever their digest is, and so are those of a fork, which
+// begins with the files of another attempt.
 func Counted(fields []digest.Field) []string {
 	field := (&cache.Record{Fields: fields}).Field
 	at := field("competition") + " " + field("version")
-	data := field("data") + field(step.ConditionLabel+conditions.Data)
+	data := field("data") + field(step.ConditionLabel+conditions.Data) + field("fork")
 	return []string{at, field("agent.name") + " " + at + " " + data, Subject(fields) + "\n" + data}
 }
 
