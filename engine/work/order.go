@@ -207,8 +207,8 @@ func readResult(ctx context.Context, desk remote.Desk, id digest.ActionID) (*Res
 	if err := json.Unmarshal(data, r); err != nil {
 		return nil, fmt.Errorf("read result of action %s: %w", id.Short(), err)
 	}
-	if r.Record != nil && r.Record.Action != id {
-		return nil, fmt.Errorf("read result of action %s: it is that of %s", id.Short(), r.Record.Action.Short())
+	if r.Record != nil && !r.Record.IsOf(id) {
+		return nil, fmt.Errorf("read result of action %s: it is that of another action", id.Short())
 	}
 	return r, nil
 }

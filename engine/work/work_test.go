@@ -358,6 +358,46 @@ func TestForgedOrder(t *testing.T) {
 	}
 }
 
+// TestForgedDocuments: the worst that other writers can do with claims, events and results
+// is to delay or to end a step: claims of any number and interval, lines that are no events,
+// and a record under a key that its fields do not give.
+func TestForgedDocuments(t *testing.T) {
+	l, at := &lab{version: "1"}, folder(t)
+	b := newBench(t, l, at, "paint")
+	desk := b.tier.Desk()
+	put := func(document, text string) {
+		t.Helper()
+		if err := desk.Put(t.Context(), remote.WorkName(b.id(), document), []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("claim-999999", `{"worker":"evil","node":"n1","process":"1","interval_ms":1,"ended":true}`)
+	put("claim-99999999999999999999", `{"worker":"evil","interval_ms":9223372036854775807}`)
+	task := b.place(false)
+	put("events-1000000-000001", "no event\n"+`{"type":"run_finished","status":"ran"}`+"\n")
+	put(orderPrefix+"zz", "{}")
+	if err := l.worker(t, at, "n1").Run(t.Context(), b.id(), b.placed); err != nil {
+		t.Fatal(err)
+	}
+	r := b.wait(task)
+	if r.Record == nil || l.runs.Load() != 1 {
+		t.Fatalf("%+v", r)
+	}
+	r.Record.Fields = append(r.Record.Fields, digest.Field{Label: "condition.isolation", Value: "container"})
+	if err := writeResult(t.Context(), desk, b.id(), r); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := readResult(t.Context(), desk, b.id()); err == nil {
+		t.Errorf("a record whose fields do not give its key: %+v", r)
+	}
+	if err := Clear(t.Context(), desk, b.id()); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := desk.List(t.Context(), "work"); len(names) > 0 || err != nil {
+		t.Errorf("left %v, %v", names, err)
+	}
+}
+
 func TestOneWorkerAtATime(t *testing.T) {
 	l, at := &lab{version: "1", work: func(ctx context.Context, _ *step.Env) error {
 		_ = progress.Sleep(ctx, 10*interval)
