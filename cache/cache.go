@@ -173,6 +173,9 @@ func (r *Record) Final() *Record {
 	return r
 }
 
+// IsOf reports whether it is the record of an action: its fields give the key.
+func (r *Record) IsOf(id digest.ActionID) bool { return r.Action == id && digest.KeyOf(r.Fields) == id }
+
 // Field returns the value that the action hashed under a label, or "".
 func (r *Record) Field(label string) string {
 	if r == nil {

@@ -95,7 +95,7 @@ func (e *Engine) Plan(ctx context.Context, p *Program, opts PlanOptions) (*plan.
 	pl.Copies = e.copies(pl)
 	if !diags.HasErrors() {
 		e.placeAll(ctx, pl)
-		pl.Publish, _ = e.planPublications(ctx, pl.p, pl, opts.askRemote)
+		pl.Publish, _ = e.planPublications(ctx, pl, opts.askRemote)
 	}
 	return &pl.Plan, diags
 }

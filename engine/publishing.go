@@ -26,10 +26,11 @@ import (
 // published. It refuses only certain conflicts: a path with other content may
 // turn out to hold exactly the result of a step. The diagnostics are for apply.
 // Without network, no content is fetched for the comparison.
-func (e *Engine) planPublications(ctx context.Context, p *Program, pl *planned, network bool) (list []plan.Publication, diags diag.List) {
+func (e *Engine) planPublications(ctx context.Context, pl *planned, network bool) (list []plan.Publication, diags diag.List) {
 	if e.opts.Places == nil {
 		return nil, nil
 	}
+	p := pl.p
 	for i := range p.Publications {
 		pub := &p.Publications[i]
 		if !selectedFor(p, pl, pub) {
@@ -68,9 +69,9 @@ func (e *Engine) planPublications(ctx context.Context, p *Program, pl *planned, 
 
 // unfetched returns the results whose content is to be published and is not here, even
 // after asking the remote cache for it.
-func (e *Engine) unfetched(ctx context.Context, p *Program, pl *planned) (recs []*cache.Record) {
+func (e *Engine) unfetched(ctx context.Context, pl *planned) (recs []*cache.Record) {
 	for _, pub := range pl.writes {
-		instances, refs := contents(p, pub)
+		instances, refs := contents(pl.p, pub)
 		if !slices.ContainsFunc(refs, func(ref cache.Ref) bool { return e.present(ctx, ref) != nil }) {
 			continue
 		}

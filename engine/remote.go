@@ -31,11 +31,11 @@ func (e *Engine) planToApply(ctx context.Context, p *Program, opts ApplyOptions)
 		if diags.HasErrors() {
 			return pl, diags
 		}
-		pl.Publish, pl.conflicts = e.planPublications(ctx, p, pl, true)
+		pl.Publish, pl.conflicts = e.planPublications(ctx, pl, true)
 		if !opts.askRemote {
 			return pl, diags
 		}
-		wanted, fetched := append(pl.wanted(), e.unfetched(ctx, p, pl)...), func() {}
+		wanted, fetched := append(pl.wanted(), e.unfetched(ctx, pl)...), func() {}
 		if opts.Fetching != nil && len(wanted) > 0 {
 			fetched = opts.Fetching(wanted)
 		}

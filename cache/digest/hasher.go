@@ -26,7 +26,7 @@ type Hasher struct {
 // behaviour.
 func NewHasher(kind, version string) *Hasher {
 	h := &Hasher{buf: make([]byte, 0, 512), fields: make([]Field, 0, 8)}
-	h.buf = append(h.buf, "mleflow action 1\n"...)
+	h.buf = append(h.buf, header...)
 	h.String("kind", kind)
 	h.String("kind version", version)
 	return h
@@ -51,6 +51,18 @@ func (h *Hasher) Content(label string, id ContentID) { h.String(label, id.String
 // Fields returns the fields added so far, in order. The caller must not
 // change them.
 func (h *Hasher) Fields() []Field { return h.fields }
+
+// header begins what is hashed.
+const header = "mleflow action 1\n"
+
+// KeyOf returns the identity of a Hasher with these fields.
+func KeyOf(fields []Field) ActionID {
+	h := Hasher{buf: []byte(header)}
+	for _, f := range fields {
+		h.String(f.Label, f.Value)
+	}
+	return h.Sum()
+}
 
 // Sum returns the identity of the fields added so far.
 func (h *Hasher) Sum() ActionID { return sha256.Sum256(h.buf) }

@@ -98,3 +98,23 @@ func TestEveryBitCounts(t *testing.T) {
 		t.Errorf("a record of another action: %v", err)
 	}
 }
+
+// TestFieldsAreThoseOfTheKey: who may write to a remote cache stores a record under an
+// honest key with another condition, such as a better isolation. It is a miss.
+func TestFieldsAreThoseOfTheKey(t *testing.T) {
+	for name, forge := range map[string]func(*cache.Record){
+		"changed": func(r *cache.Record) { r.Fields[2].Value = "other" },
+		"removed": func(r *cache.Record) { r.Fields = nil },
+		"added":   func(r *cache.Record) { r.Fields = append(r.Fields, digest.Field{Label: "condition.isolation", Value: "container"}) },
+	} {
+		rec := sampleRecord()
+		forge(rec)
+		data, err := encodeRecord(rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := decodeRecord(rec.Action, data); !errors.Is(err, cache.ErrCorrupt) {
+			t.Errorf("%s: %v, want cache.ErrCorrupt", name, err)
+		}
+	}
+}

@@ -25,9 +25,6 @@ type Desk struct{ *link }
 // Desk returns the desk of the remote cache.
 func (t *Tier) Desk() Desk { return Desk{t.link} }
 
-// OrderName is the name of the document with the order of an action.
-func OrderName(id digest.ActionID) string { return keyOf("orders", id.String()) }
-
 // WorkName is the name of a document about the work on an action.
 func WorkName(id digest.ActionID, document string) string {
 	return keyOf("work", id.String()) + "/" + document

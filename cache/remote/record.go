@@ -31,8 +31,8 @@ func encodeRecord(rec *cache.Record) ([]byte, error) {
 	return sealText(data), nil
 }
 
-// decodeRecord reads the record of an action. An incomplete one, or that of
-// another action, is cache.ErrCorrupt.
+// decodeRecord reads the record of an action. An incomplete one, that of another action,
+// or one with fields that do not give its key is cache.ErrCorrupt.
 func decodeRecord(id digest.ActionID, data []byte) (*cache.Record, error) {
 	body, err := unseal(data, actionHeader)
 	if err != nil {
@@ -43,7 +43,7 @@ func decodeRecord(id digest.ActionID, data []byte) (*cache.Record, error) {
 	if err := dec.Decode(rec); err != nil {
 		return nil, fmt.Errorf("%w: %w", cache.ErrCorrupt, err)
 	}
-	if rec.Action != id {
+	if !rec.IsOf(id) {
 		return nil, fmt.Errorf("%w: it is the record of another action", cache.ErrCorrupt)
 	}
 	for name, v := range rec.Outputs {

@@ -9,8 +9,10 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/engine/addr"
@@ -23,6 +25,8 @@ import (
 type Past struct {
 	Info Info
 	dir  string
+	// own limits what is read to files of Own.
+	own bool
 }
 
 func (l *Ledger) open(id string) (*Past, error) {
@@ -34,11 +38,49 @@ func (l *Ledger) open(id string) (*Past, error) {
 }
 
 func (p *Past) readJSON(name string, v any) error {
-	b, err := nolink.ReadFile(filepath.Join(p.dir, name))
+	b, err := p.read(filepath.Join(p.dir, name))
 	if err != nil {
 		return err
 	}
 	return json.Unmarshal(b, v)
+}
+
+// ErrForeign means that another user may have written what a run says of itself.
+var ErrForeign = errors.New("may be another user's")
+
+// Own returns the run with a description, a plan and sources that only this user or root
+// can have written, as the file system says, or ErrForeign. In a cache that several users
+// share, nothing else of a run may be executed.
+func (p *Past) Own() (*Past, error) {
+	own := &Past{dir: p.dir, own: true}
+	if err := own.readJSON("run.json", &own.Info); err != nil {
+		return nil, err
+	}
+	_, err := own.Sources()
+	return own, err
+}
+
+// read reads a file of the run. With own, the open file is examined, so that nobody
+// replaces it in between.
+func (p *Past) read(path string) ([]byte, error) {
+	f, err := nolink.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok && p.own {
+		switch uid := int(owner.Uid); {
+		case uid != 0 && uid != os.Geteuid():
+			return nil, fmt.Errorf("%w: %s belongs to user %d", ErrForeign, path, uid)
+		case info.Mode().Perm()&0o022 != 0:
+			return nil, fmt.Errorf("%w: others may write to %s", ErrForeign, path)
+		}
+	}
+	return io.ReadAll(f)
 }
 
 // Dir returns the folder of the run.
@@ -76,7 +118,7 @@ func (p *Past) Sources() (map[string][]byte, error) {
 		if err != nil {
 			return err
 		}
-		out[filepath.ToSlash(rel)], err = nolink.ReadFile(path)
+		out[filepath.ToSlash(rel)], err = p.read(path)
 		return err
 	})
 	if err != nil {

@@ -151,7 +151,7 @@ func (r *Run) create(tmp string, o Opening) (err error) {
 		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 			return err
 		}
-		if err := os.WriteFile(to, r.secrets.Bytes(text), 0o666); err != nil {
+		if err := os.WriteFile(to, r.secrets.Bytes(text), 0o644); err != nil {
 			return err
 		}
 	}
@@ -185,6 +185,7 @@ func (r *Run) publish(tmp, runs string) error {
 	}
 }
 
+// writeJSON writes a file that Past.Own accepts, whatever the umask of a team.
 func (r *Run) writeJSON(path string, v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -192,7 +193,7 @@ func (r *Run) writeJSON(path string, v any) error {
 	if err := e.Encode(v); err != nil {
 		return err
 	}
-	return os.WriteFile(path, r.secrets.JSON(b.Bytes()), 0o666)
+	return os.WriteFile(path, r.secrets.JSON(b.Bytes()), 0o644)
 }
 
 // ID returns the ID of the run.

@@ -119,11 +119,11 @@ func (k *Kind) SettleAs(args Args, values map[string]string, why string) (Args, 
 	return args, choices
 }
 
-// Recall replaces the values that the arguments leave to the machine by the
-// choices of an earlier run, taken from the fields of its key.
+// Recall replaces the values that the arguments leave to the machine or to the command
+// by the choices of an earlier run, taken from the fields of its key.
 func (k *Kind) Recall(args Args, fields []digest.Field) Args {
 	for i := range k.Args {
-		if a := &k.Args[i]; a.open(args) {
+		if a := &k.Args[i]; a.open(args) || a.ByCommand && args.Get(a.Name).IsNull() {
 			for _, f := range fields {
 				if f.Label == a.Name {
 					args = args.with(a.Name, f.Value)

@@ -137,6 +137,8 @@ type Attr struct {
 	// Open, if set, is the string that leaves the value to the machine, such as
 	// "auto"; see Kind.Choose.
 	Open string
+	// ByCommand means that the command line may give a value that no pipeline shows.
+	ByCommand bool
 	// Setting means that a step without the argument takes it from the
 	// pipeline's mleflow block, if that has an argument of this name.
 	Setting bool

@@ -61,19 +61,28 @@ func claimName(id digest.ActionID, generation int) string {
 
 // latest returns the highest generation claimed so far, or 0 if there is none.
 func latest(ctx context.Context, desk remote.Desk, id digest.ActionID) (generation int, err error) {
-	folder := remote.WorkName(id, "")
-	names, err := desk.List(ctx, folder)
-	if err != nil {
-		return 0, fmt.Errorf("list claims of action %s: %w", id.Short(), err)
-	}
-	for _, name := range names {
-		if text, ok := strings.CutPrefix(name, folder+claimPrefix); ok {
-			if n, err := strconv.Atoi(text); err == nil {
-				generation = max(generation, n)
-			}
+	names, err := documents(ctx, desk, id, claimPrefix)
+	for _, text := range names {
+		if n, err := strconv.Atoi(text); err == nil {
+			generation = max(generation, n)
 		}
 	}
-	return generation, nil
+	return generation, err
+}
+
+// documents returns the names of an action's documents with a prefix, without it.
+func documents(ctx context.Context, desk remote.Desk, id digest.ActionID, prefix string) (names []string, err error) {
+	folder := remote.WorkName(id, "")
+	all, err := desk.List(ctx, folder)
+	if err != nil {
+		return nil, fmt.Errorf("list work on action %s: %w", id.Short(), err)
+	}
+	for _, name := range all {
+		if rest, ok := strings.CutPrefix(name, folder+prefix); ok {
+			names = append(names, rest)
+		}
+	}
+	return names, nil
 }
 
 // readClaim returns a claim and its encoded form. Both are nil if there is

@@ -34,11 +34,12 @@ func TestFaultyRemote(t *testing.T) {
 			task, _, err = Place(t.Context(), b.tier, Placement{Order: b.order, Refs: b.args.Refs(), Emit: func(event.Event) {}})
 			return err == nil
 		})
+		b.placed = task.Order()
 		for n := range 3 {
 			w := l.worker(t, at, fmt.Sprintf("n%d", n))
 			w.Interval = 5 * time.Second // a fault delays a renewal by up to three seconds
 			all.Go(func() {
-				if err := w.Run(t.Context(), b.id()); err != nil {
+				if err := w.Run(t.Context(), b.id(), b.placed); err != nil {
 					t.Error(err)
 				}
 			})

@@ -17,7 +17,7 @@ func TestLostWorkersRecordCounts(t *testing.T) {
 	l, at := &lab{version: "1"}, folder(t)
 	b := newBench(t, l, at, "paint")
 	task := b.place(false)
-	if err := l.worker(t, at, "n1").Run(t.Context(), b.id()); err != nil {
+	if err := l.worker(t, at, "n1").Run(t.Context(), b.id(), b.placed); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.tier.Desk().Remove(t.Context(), remote.WorkName(b.id(), resultDocument)); err != nil {
@@ -57,7 +57,7 @@ func TestGiveUp(t *testing.T) {
 			t.Errorf("after a worker on %s ended: %+v, %v", node, doc, err)
 		}
 	}
-	if err := l.worker(t, at, "n2").Run(t.Context(), b.id()); err != nil {
+	if err := l.worker(t, at, "n2").Run(t.Context(), b.id(), b.placed); err != nil {
 		t.Fatal(err)
 	}
 	if r := b.wait(task); r.Node != "n2" || r.Record == nil {
@@ -105,7 +105,7 @@ func TestStray(t *testing.T) {
 	want("")
 	claim(2, "n2")
 	want("node n2 has its step")
-	if err := l.worker(t, at, "n1").Run(t.Context(), b.id()); err != nil {
+	if err := l.worker(t, at, "n1").Run(t.Context(), b.id(), b.placed); err != nil {
 		t.Fatal(err)
 	}
 	want("its step has a result")
@@ -123,7 +123,7 @@ func TestOtherVersion(t *testing.T) {
 	task := b.place(false)
 	w := l.worker(t, at, "n1")
 	w.Version = "2.0"
-	if err := w.Run(t.Context(), b.id()); err != nil {
+	if err := w.Run(t.Context(), b.id(), b.placed); err != nil {
 		t.Fatal(err)
 	}
 	if r := b.wait(task); r.Record == nil {
@@ -158,7 +158,7 @@ func TestFullCacheFails(t *testing.T) {
 	w.Cache = remote.New(c, loc, remote.Options{})
 	defer w.Cache.Close()
 	start := time.Now()
-	if err := w.Run(t.Context(), b.id()); err != nil {
+	if err := w.Run(t.Context(), b.id(), b.placed); err != nil {
 		t.Fatal(err)
 	}
 	if r := b.wait(task); !r.Retryable || !strings.Contains(r.Error, "the cache of node n1") || !strings.Contains(r.Error, "cache_quota") {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
@@ -14,14 +15,17 @@ import (
 )
 
 // formatOrder is the first field of every order.
-const formatOrder = "mleflow order 1"
+const formatOrder = "mleflow order 2"
 
-// Order is a self-describing action.
+// orderPrefix is the prefix of an order's document; its digest follows.
+const orderPrefix = "order-"
+
+// Order is a self-describing action. Whoever starts a worker gives it the digest of the
+// order, so that no other writer of the remote cache chooses what it runs.
 type Order struct {
 	Format string          `json:"format"`
 	Action digest.ActionID `json:"action"`
-	// Request identifies the order. Each order for an action has a different
-	// one.
+	// Request is random, so that each order has another digest.
 	Request string `json:"request"`
 	Kind    string `json:"kind"`
 	// KindVersion is the version of the kind. Version is that of the ordering
@@ -76,15 +80,19 @@ func IsRefusal(err error) bool {
 
 func refusef(format string, args ...any) error { return refusal{fmt.Sprintf(format, args...)} }
 
-func readOrder(ctx context.Context, desk remote.Desk, id digest.ActionID) (*Order, error) {
-	data, err := desk.Get(ctx, remote.OrderName(id))
+func orderName(id digest.ActionID, order digest.ContentID) string {
+	return remote.WorkName(id, orderPrefix+order.String())
+}
+
+// readOrder returns the order with a digest. Other bytes under its name are refused.
+func readOrder(ctx context.Context, desk remote.Desk, id digest.ActionID, order digest.ContentID) (*Order, error) {
+	data, err := desk.Get(ctx, orderName(id, order))
 	if err != nil {
 		return nil, fmt.Errorf("read order of action %s: %w", id.Short(), err)
 	}
-	return decodeOrder(data, id)
-}
-
-func decodeOrder(data []byte, id digest.ActionID) (*Order, error) {
+	if found := digest.Of(data); found != order {
+		return nil, refusef("the order of action %s in the remote cache has the digest %s, and this worker was started for %s: somebody else changed it; let only those write to the remote cache whose results you trust", id.Short(), found.Short(), order.Short())
+	}
 	o := new(Order)
 	if err := json.Unmarshal(data, o); err != nil {
 		return nil, refusef("the order of action %s cannot be read: %v", id.Short(), err)
@@ -96,6 +104,12 @@ func decodeOrder(data []byte, id digest.ActionID) (*Order, error) {
 		return nil, refusef("the order of action %s is that of %s", id.Short(), o.Action.Short())
 	}
 	return o, nil
+}
+
+// unanswered lists the orders of an action besides the one that was answered last.
+func unanswered(ctx context.Context, desk remote.Desk, id digest.ActionID, last digest.ContentID) ([]string, error) {
+	orders, err := documents(ctx, desk, id, orderPrefix)
+	return slices.DeleteFunc(orders, func(o string) bool { return o == last.String() }), err
 }
 
 // Step decodes the arguments and constructs the step with the kinds of this
@@ -156,7 +170,8 @@ func differs(ordered, here []digest.Field) string {
 
 // Result is a worker's answer to an order.
 type Result struct {
-	Request string `json:"request"`
+	// Order is the digest of the order.
+	Order digest.ContentID `json:"order"`
 	// Node is the worker's machine.
 	Node string `json:"node,omitempty"`
 	// Record is the result of the step, or nil if there is none. Found means
@@ -192,8 +207,8 @@ func readResult(ctx context.Context, desk remote.Desk, id digest.ActionID) (*Res
 	if err := json.Unmarshal(data, r); err != nil {
 		return nil, fmt.Errorf("read result of action %s: %w", id.Short(), err)
 	}
-	if r.Record != nil && r.Record.Action != id {
-		return nil, fmt.Errorf("read result of action %s: it is that of %s", id.Short(), r.Record.Action.Short())
+	if r.Record != nil && !r.Record.IsOf(id) {
+		return nil, fmt.Errorf("read result of action %s: it is that of another action", id.Short())
 	}
 	return r, nil
 }

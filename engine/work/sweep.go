@@ -15,20 +15,18 @@ import (
 func Known(ctx context.Context, desk remote.Desk) ([]digest.ActionID, error) {
 	seen := map[digest.ActionID]bool{}
 	var list []digest.ActionID
-	for _, folder := range []string{"orders", "work"} {
-		names, err := desk.List(ctx, folder)
-		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", folder, err)
+	names, err := desk.List(ctx, "work")
+	if err != nil {
+		return nil, fmt.Errorf("list work: %w", err)
+	}
+	for _, name := range names {
+		parts := strings.Split(name, "/")
+		if len(parts) < 3 {
+			continue
 		}
-		for _, name := range names {
-			parts := strings.Split(name, "/")
-			if len(parts) < 3 {
-				continue
-			}
-			if id, err := digest.ParseActionID(parts[2]); err == nil && !seen[id] {
-				seen[id] = true
-				list = append(list, id)
-			}
+		if id, err := digest.ParseActionID(parts[2]); err == nil && !seen[id] {
+			seen[id] = true
+			list = append(list, id)
 		}
 	}
 	return list, nil
@@ -76,19 +74,22 @@ func Stray(ctx context.Context, c *remote.Tier, id digest.ActionID, node string)
 			return fmt.Sprintf("node %s has its step now", doc.Node), nil
 		}
 	}
-	done := "its step has a result"
-	switch o, err := readOrder(ctx, desk, id); {
-	case err == nil:
-		r, err := readResult(ctx, desk, id)
-		if err != nil || r == nil || r.Request != o.Request {
-			return "", err
-		}
-		return done, nil
-	case !errors.Is(err, cache.ErrNotFound):
+	r, err := readResult(ctx, desk, id)
+	if err != nil {
 		return "", err
 	}
-	if _, err := c.FindAfar(ctx, id); err == nil {
-		return done, nil
+	var answered digest.ContentID
+	if r != nil {
+		answered = r.Order
 	}
-	return "", nil
+	open, err := unanswered(ctx, desk, id, answered)
+	if err != nil || len(open) > 0 {
+		return "", err
+	}
+	if r == nil {
+		if _, err := c.FindAfar(ctx, id); err != nil {
+			return "", nil //nolint:nilerr // it has no result
+		}
+	}
+	return "its step has a result", nil
 }

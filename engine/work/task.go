@@ -23,10 +23,11 @@ type Task struct {
 	cache  *remote.Tier
 	desk   remote.Desk
 	action digest.ActionID
+	order  digest.ContentID
 	fresh  bool
-	// before is the request of the result that existed when the task began.
-	// That result is not the task's.
-	before string
+	// before is the order of the result that existed when the task began. That
+	// result is not the task's.
+	before digest.ContentID
 	// generation and chunk identify the events to read next.
 	generation, chunk int
 	// idle counts the polls without news. over means that the events have
@@ -47,26 +48,32 @@ type Placement struct {
 }
 
 // Place makes an order known to workers. It stores the content that the order
-// refers to, and then the order. If the placement is live and an unanswered order
-// for the action exists, that order is kept and adopted is true. The task then
-// reads the worker's events from their beginning.
+// refers to, and then the order. If the placement is live and the action has an
+// unanswered order, adopted is true: its worker's result is the task's, too. The task
+// then reads the worker's events from their beginning.
 func Place(ctx context.Context, c *remote.Tier, p Placement) (t *Task, adopted bool, err error) {
 	o := p.Order
-	t = &Task{cache: c, desk: c.Desk(), action: o.Action, fresh: o.Fresh, chunk: 1}
+	data, err := json.Marshal(o)
+	if err != nil {
+		return nil, false, err
+	}
+	t = &Task{cache: c, desk: c.Desk(), action: o.Action, order: digest.Of(data), fresh: o.Fresh, chunk: 1}
 	last, err := readResult(ctx, t.desk, o.Action)
 	if err != nil {
 		return nil, false, err
 	}
 	if last != nil {
-		t.before = last.Request
+		t.before = last.Order
 	}
 	if err := t.begin(ctx); err != nil {
 		return nil, false, err
 	}
 	if p.Live {
-		if old, err := readOrder(ctx, t.desk, o.Action); err == nil && old.Request != t.before {
-			return t, true, nil
+		others, err := unanswered(ctx, t.desk, o.Action, t.before)
+		if err != nil {
+			return nil, false, err
 		}
+		adopted = len(others) > 0
 	}
 	refs := slices.Clone(p.Refs)
 	for _, f := range o.Folders {
@@ -78,12 +85,11 @@ func Place(ctx context.Context, c *remote.Tier, p Placement) (t *Task, adopted b
 	if err != nil {
 		return nil, false, err
 	}
-	data, err := json.Marshal(o)
-	if err != nil {
-		return nil, false, err
-	}
-	return t, false, t.desk.Put(ctx, remote.OrderName(o.Action), data)
+	return t, adopted, t.desk.Put(ctx, orderName(o.Action, t.order), data)
 }
+
+// Order is the digest of the placed order, which its worker must be given.
+func (t *Task) Order() digest.ContentID { return t.order }
 
 // begin chooses the first events to read: those of a worker that may hold the
 // action, or those of the next worker.
@@ -195,7 +201,7 @@ func (t *Task) GiveUp(ctx context.Context, node string) error {
 // result returns the result of the task, or nil.
 func (t *Task) result(ctx context.Context, crew Crew) (*Result, error) {
 	r, err := readResult(ctx, t.desk, t.action)
-	if err != nil || r != nil && r.Request != t.before {
+	if err != nil || r != nil && r.Order != t.before {
 		return r, err
 	}
 	if t.fresh {
@@ -204,7 +210,7 @@ func (t *Task) result(ctx context.Context, crew Crew) (*Result, error) {
 	// Another controller may have taken the result and cleaned up. If the order
 	// still exists, the record is from a worker that has yet to write the rest.
 	if crew == Working {
-		switch _, err := t.desk.Get(ctx, remote.OrderName(t.action)); {
+		switch _, err := t.desk.Get(ctx, orderName(t.action, t.order)); {
 		case err == nil:
 			return nil, nil
 		case !errors.Is(err, cache.ErrNotFound):
@@ -242,10 +248,9 @@ func (r *Result) Err() error {
 // Clear removes all documents about an action from the desk. Claims are removed
 // last, because a worker without a claim records nothing.
 func Clear(ctx context.Context, desk remote.Desk, id digest.ActionID) error {
-	errs := []error{desk.Remove(ctx, remote.OrderName(id))}
 	folder := remote.WorkName(id, "")
 	names, err := desk.List(ctx, folder)
-	errs = append(errs, err)
+	errs := []error{err}
 	var claims []string
 	for _, name := range names {
 		if strings.HasPrefix(name, folder+claimPrefix) {

@@ -119,7 +119,9 @@ type bench struct {
 	tier  *remote.Tier
 	order *Order
 	args  step.Args
-	seen  []event.Event
+	// placed is the digest of the last order.
+	placed digest.ContentID
+	seen   []event.Event
 }
 
 func newBench(t testing.TB, l *lab, address, text string) *bench {
@@ -157,6 +159,7 @@ func (b *bench) place(live bool) *Task {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	b.placed = task.Order()
 	return task
 }
 
@@ -192,7 +195,7 @@ func TestWorkerAnswersAnOrder(t *testing.T) {
 	b := newBench(t, l, at, "paint")
 	task := b.place(false)
 	w := l.worker(t, at, "n1")
-	if err := w.Run(t.Context(), b.id()); err != nil {
+	if err := w.Run(t.Context(), b.id(), b.placed); err != nil {
 		t.Fatal(err)
 	}
 	r := b.wait(task)
@@ -220,7 +223,7 @@ func TestWorkerAnswersAnOrder(t *testing.T) {
 	}
 	// Again, and on a machine that has nothing: it is done.
 	for _, again := range []*Worker{w, l.worker(t, at, "n2")} {
-		if err := again.Run(t.Context(), b.id()); err != nil {
+		if err := again.Run(t.Context(), b.id(), b.placed); err != nil {
 			t.Error(err)
 		}
 	}
@@ -234,7 +237,7 @@ func TestWorkerAnswersAnOrder(t *testing.T) {
 	if len(names) > 0 || err != nil {
 		t.Errorf("left %v, %v", names, err)
 	}
-	if err := l.worker(t, at, "n3").Run(t.Context(), b.id()); !IsRefusal(err) {
+	if err := l.worker(t, at, "n3").Run(t.Context(), b.id(), b.placed); !IsRefusal(err) {
 		t.Errorf("without an order: %v", err)
 	}
 }
@@ -252,7 +255,7 @@ func TestWrongRecordIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	task := b.place(false)
-	if err := l.worker(t, at, "n1").Run(t.Context(), b.id()); err != nil {
+	if err := l.worker(t, at, "n1").Run(t.Context(), b.id(), b.placed); err != nil {
 		t.Fatal(err)
 	}
 	if r := b.wait(task); r.Found || string(r.Record.Outputs["size"].JSON) != "14" {
@@ -274,7 +277,7 @@ func TestProvisionalIsForItsController(t *testing.T) {
 	for n := range 2 {
 		b.order.Request += "x"
 		task := b.place(false)
-		if err := l.worker(t, at, "n1").Run(t.Context(), b.id()); err != nil {
+		if err := l.worker(t, at, "n1").Run(t.Context(), b.id(), b.placed); err != nil {
 			t.Fatal(err)
 		}
 		r := b.wait(task)
@@ -298,7 +301,7 @@ func TestFailureKeepsItsMarks(t *testing.T) {
 			l, at := &lab{version: "1", work: func(context.Context, *step.Env) error { return want }}, folder(t)
 			b := newBench(t, l, at, "paint")
 			task := b.place(false)
-			if err := l.worker(t, at, "n1").Run(t.Context(), b.id()); err != nil {
+			if err := l.worker(t, at, "n1").Run(t.Context(), b.id(), b.placed); err != nil {
 				t.Fatal(err)
 			}
 			got := b.wait(task).Err()
@@ -309,13 +312,13 @@ func TestFailureKeepsItsMarks(t *testing.T) {
 			}
 			// Another order for the action is another attempt, whose result is not the old one.
 			l.work = nil
-			old := b.order.Request
+			old := b.placed
 			b.order, _ = NewOrder(l.kinds().Kind("mix"), b.args, b.id(), b.order.Fields)
 			task = b.place(true)
-			if err := l.worker(t, at, "n1").Run(t.Context(), b.id()); err != nil {
+			if err := l.worker(t, at, "n1").Run(t.Context(), b.id(), b.placed); err != nil {
 				t.Fatal(err)
 			}
-			if r := b.wait(task); r.Request == old || r.Err() != nil || r.Record == nil {
+			if r := b.wait(task); r.Order == old || r.Err() != nil || r.Record == nil {
 				t.Errorf("second attempt: %+v", r)
 			}
 		})
@@ -327,7 +330,7 @@ func TestOtherVersionIsRefused(t *testing.T) {
 	b := newBench(t, &lab{version: "1"}, at, "paint")
 	task := b.place(false)
 	other := &lab{version: "2"}
-	err := other.worker(t, at, "n1").Run(t.Context(), b.id())
+	err := other.worker(t, at, "n1").Run(t.Context(), b.id(), b.placed)
 	if !IsRefusal(err) || !strings.Contains(err.Error(), `version "2" here and "1" in the order`) {
 		t.Errorf("got %v", err)
 	}
@@ -338,9 +341,84 @@ func TestOtherVersionIsRefused(t *testing.T) {
 	b.order.Args = []byte(strings.Replace(string(b.order.Args), "paint", "water", 1))
 	b.place(false)
 	same := &lab{version: "1"}
-	err = same.worker(t, at, "n1").Run(t.Context(), b.id())
+	err = same.worker(t, at, "n1").Run(t.Context(), b.id(), b.placed)
 	if !IsRefusal(err) || !strings.Contains(err.Error(), "text is water here and paint in the order") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestForgedOrder: who may write to the remote cache changes an argument that is not in
+// the key, such as where a secret comes from, or puts an order of his own beside the
+// honest one. The worker runs neither.
+func TestForgedOrder(t *testing.T) {
+	l, at := &lab{version: "1"}, folder(t)
+	b := newBench(t, l, at, "paint")
+	b.place(false)
+	desk, w := b.tier.Desk(), l.worker(t, at, "n1")
+	honest, err := desk.Get(t.Context(), orderName(b.id(), b.placed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := []byte(strings.Replace(string(honest), "env:SECRET", "command:id", 1))
+	if string(forged) == string(honest) {
+		t.Fatalf("%s has no reference to a secret", honest)
+	}
+	for _, order := range []digest.ContentID{b.placed, digest.Of(forged)} {
+		if err := desk.Put(t.Context(), orderName(b.id(), order), forged); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Run(t.Context(), b.id(), b.placed); !IsRefusal(err) || !strings.Contains(err.Error(), "somebody else changed it") {
+		t.Errorf("a changed order: %v", err)
+	}
+	if n := l.runs.Load(); n > 0 {
+		t.Errorf("it ran %d times", n)
+	}
+	if err := desk.Put(t.Context(), orderName(b.id(), b.placed), honest); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Run(t.Context(), b.id(), b.placed); err != nil || l.runs.Load() != 1 {
+		t.Errorf("the honest order beside the forged one: %v", err)
+	}
+}
+
+// TestForgedDocuments: the worst that other writers can do with claims, events and results
+// is to delay or to end a step: claims of any number and interval, lines that are no events,
+// and a record under a key that its fields do not give.
+func TestForgedDocuments(t *testing.T) {
+	l, at := &lab{version: "1"}, folder(t)
+	b := newBench(t, l, at, "paint")
+	desk := b.tier.Desk()
+	put := func(document, text string) {
+		t.Helper()
+		if err := desk.Put(t.Context(), remote.WorkName(b.id(), document), []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("claim-999999", `{"worker":"evil","node":"n1","process":"1","interval_ms":1,"ended":true}`)
+	put("claim-99999999999999999999", `{"worker":"evil","interval_ms":9223372036854775807}`)
+	task := b.place(false)
+	put("events-1000000-000001", "no event\n"+`{"type":"run_finished","status":"ran"}`+"\n")
+	put(orderPrefix+"zz", "{}")
+	if err := l.worker(t, at, "n1").Run(t.Context(), b.id(), b.placed); err != nil {
+		t.Fatal(err)
+	}
+	r := b.wait(task)
+	if r.Record == nil || l.runs.Load() != 1 {
+		t.Fatalf("%+v", r)
+	}
+	r.Record.Fields = append(r.Record.Fields, digest.Field{Label: "condition.isolation", Value: "container"})
+	if err := writeResult(t.Context(), desk, b.id(), r); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := readResult(t.Context(), desk, b.id()); err == nil {
+		t.Errorf("a record whose fields do not give its key: %+v", r)
+	}
+	if err := Clear(t.Context(), desk, b.id()); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := desk.List(t.Context(), "work"); len(names) > 0 || err != nil {
+		t.Errorf("left %v, %v", names, err)
 	}
 }
 
@@ -355,7 +433,7 @@ func TestOneWorkerAtATime(t *testing.T) {
 	for i := range 8 {
 		w := l.worker(t, at, fmt.Sprintf("n%d", i))
 		all.Go(func() {
-			if err := w.Run(t.Context(), b.id()); err != nil {
+			if err := w.Run(t.Context(), b.id(), b.placed); err != nil {
 				t.Error(err)
 			}
 		})
@@ -383,7 +461,7 @@ func TestStaleHolderRecordsNothing(t *testing.T) {
 	task := b.place(false)
 	first.Interval = time.Hour // it never renews its claim
 	done := make(chan error, 1)
-	go func() { done <- first.Run(t.Context(), b.id()) }()
+	go func() { done <- first.Run(t.Context(), b.id(), b.placed) }()
 	desk := b.tier.Desk()
 	waitFor(t, func() bool { n, _ := latest(t.Context(), desk, b.id()); return n == 1 })
 	doc, _, err := readClaim(t.Context(), desk, b.id(), 1)
@@ -395,7 +473,7 @@ func TestStaleHolderRecordsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	quick := &lab{version: "1"}
-	if err := quick.worker(t, at, "second").Run(t.Context(), b.id()); err != nil {
+	if err := quick.worker(t, at, "second").Run(t.Context(), b.id(), b.placed); err != nil {
 		t.Fatal(err)
 	}
 	r := b.wait(task)
@@ -424,14 +502,14 @@ func TestInterruptedWorkerGivesUpItsClaim(t *testing.T) {
 	first := l.worker(t, at, "first")
 	first.Interval = time.Hour // who waits for the claim to fall silent waits for days
 	done := make(chan error, 1)
-	go func() { done <- first.Run(ctx, b.id()) }()
+	go func() { done <- first.Run(ctx, b.id(), b.placed) }()
 	waitFor(t, func() bool { return l.runs.Load() == 1 })
 	stop()
 	if err := <-done; err == nil || IsRefusal(err) {
 		t.Errorf("the first worker: %v", err)
 	}
 	l.work = nil
-	if err := l.worker(t, at, "second").Run(t.Context(), b.id()); err != nil {
+	if err := l.worker(t, at, "second").Run(t.Context(), b.id(), b.placed); err != nil {
 		t.Fatal(err)
 	}
 	if r := b.wait(task); r.Node != "second" || r.Record == nil {
@@ -448,9 +526,9 @@ func TestAdopt(t *testing.T) {
 	b.place(false)
 	done := make(chan error, 1)
 	w := l.worker(t, at, "n1")
-	go func() { done <- w.Run(t.Context(), b.id()) }()
+	go func() { done <- w.Run(t.Context(), b.id(), b.placed) }()
 	waitFor(t, func() bool { return l.runs.Load() == 1 })
-	request := b.order.Request
+	first := b.placed
 	b.order, _ = NewOrder(l.kinds().Kind("mix"), b.args, b.id(), b.order.Fields)
 	task, adopted, err := Place(t.Context(), b.tier, Placement{Order: b.order, Refs: b.args.Refs(), Live: true, Emit: func(event.Event) {}})
 	if err != nil || !adopted {
@@ -458,7 +536,7 @@ func TestAdopt(t *testing.T) {
 	}
 	close(going)
 	r := b.wait(task)
-	if err := <-done; err != nil || r.Request != request || r.Record == nil || strings.Join(b.logged(), "|") != "mixing paint" {
+	if err := <-done; err != nil || r.Order != first || r.Record == nil || strings.Join(b.logged(), "|") != "mixing paint" {
 		t.Errorf("%v, result %+v, log %q", err, r, b.logged())
 	}
 }
@@ -471,7 +549,7 @@ func TestResultAfterEvents(t *testing.T) {
 		b := newBench(t, l, at, fmt.Sprintf("paint %d", i))
 		task, w := b.place(false), l.worker(t, at, "n1")
 		done := make(chan error, 1)
-		go func() { done <- w.Run(t.Context(), b.id()) }()
+		go func() { done <- w.Run(t.Context(), b.id(), b.placed) }()
 		var r *Result
 		for r == nil && !t.Failed() {
 			var err error

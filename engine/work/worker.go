@@ -45,32 +45,32 @@ type Worker struct {
 	Interval time.Duration
 }
 
-// Run runs one action and writes a Result to the remote cache: the record or
+// Run runs an action as an order of this digest says, and writes a Result to the remote cache: the record or
 // the step's failure. It returns nil only if the Result was written. An error
 // for which IsRefusal is true means that no worker like this one can run the
 // action. After any other error, another worker may.
-func (w *Worker) Run(ctx context.Context, id digest.ActionID) error {
+func (w *Worker) Run(ctx context.Context, id digest.ActionID, order digest.ContentID) error {
 	if w.Interval <= 0 {
 		w.Interval = DefaultInterval
 	}
 	desk := w.Cache.Desk()
-	o, err := patiently(ctx, w, func() (*Order, error) { return readOrder(ctx, desk, id) })
+	o, err := patiently(ctx, w, func() (*Order, error) { return readOrder(ctx, desk, id, order) })
 	if errors.Is(err, cache.ErrNotFound) {
 		return refusal{err.Error()}
 	}
 	if err != nil {
 		return err
 	}
-	s := &shift{w: w, desk: desk, o: o}
+	s := &shift{w: w, desk: desk, o: o, order: order}
 	err = s.run(ctx)
 	if full(err) {
 		// A failure that the step's own retry may follow, perhaps on another node.
 		why := fmt.Sprintf("the cache of node %s has no space for %s: %v; in the cluster file, cache_quota (Slurm) and quota (Kubernetes) set the limit of a node's cache", w.Node, o.Address, err)
 		w.Say(why)
-		return writeResult(context.WithoutCancel(ctx), desk, id, &Result{Request: o.Request, Node: w.Node, Error: why, Retryable: true})
+		return writeResult(context.WithoutCancel(ctx), desk, id, &Result{Order: order, Node: w.Node, Error: why, Retryable: true})
 	}
 	if IsRefusal(err) {
-		err = errors.Join(err, writeResult(context.WithoutCancel(ctx), desk, id, &Result{Request: o.Request, Node: w.Node, Refused: err.Error()}))
+		err = errors.Join(err, writeResult(context.WithoutCancel(ctx), desk, id, &Result{Order: order, Node: w.Node, Refused: err.Error()}))
 	}
 	return err
 }
@@ -105,6 +105,7 @@ type shift struct {
 	desk  remote.Desk
 	o     *Order
 	kind  *step.Kind
+	order digest.ContentID
 	claim *claim
 	out   *stream
 }
@@ -187,7 +188,7 @@ func (s *shift) done(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if r != nil && r.Request == s.o.Request && r.Refused == "" {
+	if r != nil && r.Order == s.order && r.Refused == "" {
 		return true, nil
 	}
 	if s.o.Fresh {
@@ -206,7 +207,7 @@ func (s *shift) done(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	s.w.Say("the result is in the remote cache already")
-	return true, writeResult(ctx, s.desk, s.o.Action, &Result{Request: s.o.Request, Node: s.w.Node, Record: rec, Found: true})
+	return true, writeResult(ctx, s.desk, s.o.Action, &Result{Order: s.order, Node: s.w.Node, Record: rec, Found: true})
 }
 
 // hold renews the claim and streams events while work runs. It then writes the
@@ -268,7 +269,7 @@ func (s *shift) attempt(ctx context.Context, kind *step.Kind, args step.Args, fi
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Request: s.o.Request, Node: s.w.Node}
+	r := &Result{Order: s.order, Node: s.w.Node}
 	if err := failure; err != nil {
 		s.w.Say(fmt.Sprintf("%s failed: %v", s.o.Address, err))
 		after, retryable := step.IsRetryable(err)

@@ -162,7 +162,7 @@ func Kind(deps Deps) step.Kind {
 			{Name: "checkpoint_every", Type: cty.String, Default: cty.StringVal("10m"), Cosmetic: true, Doc: "With on_loss, how often to take a checkpoint. The agent can ask for one: POST $MLEFLOW_GATEWAY/checkpoint, or the file $AGENT_DIR/checkpoint.request."},
 			{Name: "checkpoint_limit", Type: cty.String, Default: cty.StringVal("20GiB"), Cosmetic: true, Doc: "The most that a checkpoint has of the agent's folders: submission, code, logs, then AGENT_DIR. The log says what is left out."},
 			{Name: "checkpoint_keep", Type: cty.String, Cosmetic: true, Doc: `Keeps a checkpoint of each such part of the attempt's time, as in "1h", also when it has its result, for mleflow attempts fork. Without it only the last one stays, until the result.`},
-			{Name: "fork", Type: cty.String, Default: optional(deps.Fork), Doc: `The checkpoint of another attempt from which this one begins, "KEY@TIME", with its files and the time that it had used; mleflow attempts fork sets it. Its result has the condition forked, and no board counts it.`},
+			{Name: "fork", Type: cty.String, Default: optional(deps.Fork), ByCommand: true, Doc: `The checkpoint of another attempt from which this one begins, "KEY@TIME", with its files and the time that it had used; mleflow attempts fork sets it. Its result has the condition forked, and no board counts it.`},
 		},
 		Blocks: []step.Block{{
 			Name: "network",
@@ -202,11 +202,12 @@ func optional(text string) cty.Value {
 
 // Counted names what an attempt tries, by the fields of its key: the competition, the
 // agent's name at that competition with its data, and the agent itself there. The data of
-// a rehearsal are others, whatever their digest is.
+// a rehearsal are others, whatever their digest is, and so are those of a fork, which
+// begins with the files of another attempt.
 func Counted(fields []digest.Field) []string {
 	field := (&cache.Record{Fields: fields}).Field
 	at := field("competition") + " " + field("version")
-	data := field("data") + field(step.ConditionLabel+conditions.Data)
+	data := field("data") + field(step.ConditionLabel+conditions.Data) + field("fork")
 	return []string{at, field("agent.name") + " " + at + " " + data, Subject(fields) + "\n" + data}
 }
 

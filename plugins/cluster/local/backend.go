@@ -83,6 +83,9 @@ func New(c Config) (*Backend, error) {
 	if err := os.MkdirAll(filepath.Join(c.Folder, "jobs"), 0o700); err != nil {
 		return nil, err
 	}
+	if err := cluster.Own(c.Folder); err != nil {
+		return nil, err
+	}
 	return &Backend{c: c, wake: make(chan struct{}, 1)}, nil
 }
 

@@ -9,7 +9,7 @@ trap stop TERM
 run() {
     [ -e "$folder/$name.stop" ] && exit 1
     rm -f "$folder/$name.exit"
-    worker >>"$folder/$name.log" 2>&1 &
+    { cd "${TMPDIR:-/tmp}" && worker; } >>"$folder/$name.log" 2>&1 &
     pid=$!
     while :; do
         wait $pid
@@ -20,12 +20,13 @@ run() {
     echo $status >"$folder/$name.exit.new" && mv "$folder/$name.exit.new" "$folder/$name.exit"
 }
 take() {
-    [ -O "$folder" ] && [ -z "$(find "$folder" -maxdepth 0 -perm /022)" ] || return 1 # what is taken is run
-    for file in "$folder"/*.next-$shape; do
-        other=${file##*/} other=${other%%.*}
+    # What is taken is run. Nobody replaces the working directory between test and use.
+    cd "$folder" && [ -O . ] && [ -z "$(find . -maxdepth 0 -perm /022)" ] || return 1
+    for file in *.next-$shape; do
+        other=${file%%.*}
         [ -O "$file" ] && [ ! -L "$file" ] || continue # not written by this user
-        mv "$file" "$folder/$other.taken" 2>/dev/null || continue
-        . "$folder/$other.taken"
+        mv "$file" "./$other.taken" 2>/dev/null || continue
+        . "./$other.taken"
         # Slurm looks for the name among the running jobs when it gets the dependency, so the
         # name comes first.
         scontrol update JobId="$SLURM_JOB_ID" JobName="$other" Comment="$address" Requeue=0 || return 1

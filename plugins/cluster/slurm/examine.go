@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -48,24 +49,13 @@ func (b *Backend) canWrite() cluster.Check {
 	f.Close()
 	_ = os.Remove(f.Name())
 	if err := b.own(); err != nil {
-		c.OK, c.Detail, c.Fix = false, err.Error(), "chmod go-w "+b.Folder+", or write folder = \"…\", a folder of your own"
+		c.OK, c.Detail, c.Fix = false, err.Error(), "name a folder and an env_file that only you may write to"
 	}
 	return c
 }
 
 // own returns an error if other users may write what jobs run.
-func (s *settings) own() error {
-	for _, path := range []string{s.Folder, s.EnvFile} {
-		info, err := os.Stat(path)
-		if err != nil {
-			continue // sbatch, or the job, says so
-		}
-		if info.Mode().Perm()&0o022 != 0 {
-			return fmt.Errorf("%s is open to other users, and jobs run what is in it: chmod go-w %s, or name another of your own", path, path)
-		}
-	}
-	return nil
-}
+func (s *settings) own() error { return errors.Join(cluster.Own(s.Folder), cluster.Own(s.EnvFile)) }
 
 // program looks at the program as this machine sees it.
 func (b *Backend) program() cluster.Check {

@@ -40,7 +40,6 @@ func (s *settings) script(job cluster.Job) string {
 		}
 	}
 	line(`export MLEFLOW_NODE="$SLURMD_NODENAME"`)
-	line(`cd "${TMPDIR:-/tmp}" || exit 1`)
 	line("folder=%s name=%s shape=%s", quote(s.Folder), quote(job.Name), s.shape(job))
 	line("grace=%d retries=%d stay=%d", int(math.Ceil(job.Grace.Seconds())), job.Retries, int(min(s.stay, job.Stay).Seconds()))
 	if job.Preemptible {

@@ -57,11 +57,15 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// TestTakeOnlyOwn offers jobs that are not taken: by a link, and in a folder that others
-// may write. No job is started there either.
+// TestTakeOnlyOwn offers jobs that are not taken: by a link, in a folder that others may
+// write, and in one that is put in the place of this user's while that is examined. No job
+// is started in a folder of others either.
 func TestTakeOnlyOwn(t *testing.T) {
-	dir, other := t.TempDir(), filepath.Join(t.TempDir(), "evil")
-	ran := filepath.Join(dir, "ran")
+	dir, tools, other := filepath.Join(t.TempDir(), "jobs"), t.TempDir(), filepath.Join(t.TempDir(), "evil")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ran := filepath.Join(tools, "ran")
 	if err := os.WriteFile(other, []byte("touch "+ran+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -74,6 +78,10 @@ func TestTakeOnlyOwn(t *testing.T) {
 		make func() error
 	}{
 		{"a link", 0o700, func() error { return os.Symlink(other, offer) }},
+		{"another folder", 0o700, func() error {
+			swap := "#!/bin/sh\nmv " + dir + " " + dir + ".old; mkdir -m 700 " + dir + "; echo 'touch " + ran + "' >" + offer + "\n"
+			return os.WriteFile(filepath.Join(tools, "find"), []byte(swap), 0o700)
+		}},
 		{"a folder of others", 0o777, func() error { return os.WriteFile(offer, []byte("touch "+ran+"\n"), 0o600) }},
 	} {
 		_ = os.Remove(offer)
@@ -84,10 +92,11 @@ func TestTakeOnlyOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd := exec.Command("sh", "-c", s.script(job))
-		cmd.Env = append(os.Environ(), "SLURM_JOB_ID=7")
+		cmd.Env = append(os.Environ(), "SLURM_JOB_ID=7", "PATH="+tools+":"+os.Getenv("PATH"))
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
+		_ = os.Remove(filepath.Join(tools, "find"))
 		if _, err := os.Lstat(ran); err == nil {
 			t.Errorf("%s was run", how.name)
 		}

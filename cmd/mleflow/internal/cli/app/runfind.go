@@ -28,6 +28,16 @@ func (s *Store) FindRun(args []string) (*ledger.Past, error) {
 	return past, err
 }
 
+// OwnRun returns a run whose pipeline or command may be executed. Of another user's it
+// says why not and what to do instead.
+func OwnRun(past *ledger.Past, instead string) (*ledger.Past, error) {
+	own, err := past.Own()
+	if errors.Is(err, ledger.ErrForeign) {
+		return nil, Usagef("run %s %w; its steps would have your rights and secrets: %s", past.Info.ID, err, instead)
+	}
+	return own, err
+}
+
 // NamesFile reports whether an argument names a file and not a run or a folder.
 func NamesFile(arg string) bool {
 	info, err := os.Stat(arg)

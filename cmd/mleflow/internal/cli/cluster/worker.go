@@ -33,16 +33,15 @@ const (
 // NewWorker returns the command worker.
 func NewWorker(a *app.App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "worker ACTION",
-		Short: "Run one action that apply --on ordered; backends start it",
-		Args:  app.Takes(1, 1),
+		Use:   "worker ACTION ORDER",
+		Short: "Run one action as apply --on ordered it; backends start it",
+		Args:  app.Takes(1, 2),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			id, err := digest.ParseActionID(args[0])
 			if err != nil {
 				return app.Usagef("%q is not the digest of an action: %w", args[0], err)
 			}
-			err = runWorker(cmd.Context(), a, id)
-			if err == nil {
+			if err = runWorker(cmd.Context(), a, id, args[1:]); err == nil {
 				return nil
 			}
 			a.Report(err)
@@ -55,7 +54,14 @@ func NewWorker(a *app.App) *cobra.Command {
 	}
 }
 
-func runWorker(ctx context.Context, a *app.App, id digest.ActionID) (err error) {
+func runWorker(ctx context.Context, a *app.App, id digest.ActionID, rest []string) (err error) {
+	if len(rest) == 0 { // as a controller of an earlier version starts it
+		return app.Usagef("the digest of the order is missing, without which anyone who may write to the remote cache could choose what runs; use this version of mleflow for apply, too")
+	}
+	order, err := digest.ParseContentID(rest[0])
+	if err != nil {
+		return app.Usagef("%q is not the digest of an order: %w", rest[0], err)
+	}
 	interval, err := workerInterval(a)
 	if err != nil {
 		return err
@@ -87,7 +93,7 @@ func runWorker(ctx context.Context, a *app.App, id digest.ActionID) (err error) 
 	return (&work.Worker{
 		Kinds: w.kinds, Cache: b.Remote, Node: node, Capacity: b.Options.Capacity, Locks: b.Options.Devices, Ready: w.ready, Tidy: w.tidy, Process: claim.Self(), Dead: claim.Dead, Version: app.ThisVersion().Version, Interval: interval,
 		Say: func(text string) { fmt.Fprintf(a.Stderr, "%s %s\n", time.Now().UTC().Format(time.RFC3339), text) },
-	}).Run(ctx, id)
+	}).Run(ctx, id, order)
 }
 
 func workerInterval(a *app.App) (time.Duration, error) {

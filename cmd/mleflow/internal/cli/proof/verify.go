@@ -57,6 +57,10 @@ func NewVerify(a *app.App) *cobra.Command {
 var gradingKinds = []string{"aggregate", "grade"}
 
 func verifyRun(ctx context.Context, a *app.App, o verifyOptions, past *ledger.Past) error {
+	past, err := app.OwnRun(past, fmt.Sprintf("mleflow bundle %s -o FILE and mleflow verify FILE check it and run none of its steps", past.Info.ID))
+	if err != nil {
+		return err
+	}
 	a.Network.Offline = !o.refetch
 	return withBackend(a, past, func(b *app.Backend, sum *ledger.Summary) error {
 		p, _, err := pastProgram(a.Terminal, b, o.in, past, sum)

@@ -42,6 +42,10 @@ func newFork(a *app.App) *cobra.Command {
 		Short: "Start an attempt from a checkpoint of another one",
 		Args:  app.Takes(2, 2),
 		RunE: a.OnRun(func(cmd *cobra.Command, past *ledger.Past, args []string) error {
+			past, err := repeatable(past)
+			if err != nil {
+				return err
+			}
 			fork, err := o.choose(cmd.Context(), a, past, args[1])
 			if err != nil {
 				return err
@@ -51,9 +55,7 @@ func newFork(a *app.App) *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(a.Stderr, "The attempt begins from the checkpoint after %v.\n", fork.At)
-			e := past.Entry()
-			e.Argv = slices.DeleteFunc(slices.Clone(e.Argv), forking) // that run may be of a fork, too
-			return repeat(a, e, more...)
+			return repeat(a, past, more...)
 		}),
 	}
 	o.in.Register(cmd)
@@ -65,7 +67,7 @@ func newFork(a *app.App) *cobra.Command {
 
 // choose finds the checkpoint from which an attempt of a run is forked.
 func (o forkOptions) choose(ctx context.Context, a *app.App, past *ledger.Past, address string) (fork *checkpoint.Fork, err error) {
-	if !slices.Contains(past.Entry().Argv, "apply") {
+	if !slices.Contains(past.Info.Argv, "apply") {
 		return nil, app.Usagef("run %s was not started by apply", past.Info.ID)
 	}
 	key, err := keyOf(past, address)

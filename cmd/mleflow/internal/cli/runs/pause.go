@@ -30,6 +30,10 @@ func newRunsPause(a *app.App) *cobra.Command {
 		Short: "Stop a run so that it can go on later",
 		Args:  app.Takes(0, 1),
 		RunE: a.OnRun(func(cmd *cobra.Command, past *ledger.Past, _ []string) error {
+			past, err := app.OwnRun(past, "who started it can pause it")
+			if err != nil {
+				return err // its process number may be any of this user's
+			}
 			e := past.Entry()
 			host, err := os.Hostname()
 			switch {
@@ -64,22 +68,32 @@ func newRunsContinue(a *app.App) *cobra.Command {
 		Short: "Go on with a run that was paused or interrupted",
 		Args:  app.Takes(0, 1),
 		RunE: a.OnRun(func(_ *cobra.Command, past *ledger.Past, _ []string) error {
-			e := past.Entry()
-			if e.State == ledger.Running {
-				return app.Usagef("run %s is running", e.ID)
+			past, err := repeatable(past)
+			if err != nil {
+				return err
 			}
-			return repeat(a, e)
+			if past.Entry().State == ledger.Running {
+				return app.Usagef("run %s is running", past.Info.ID)
+			}
+			return repeat(a, past)
 		}),
 	}
 }
 
-// repeat runs the command of a run again, with more arguments.
-func repeat(a *app.App, e ledger.Entry, more ...string) error {
-	again, err := commandOf(e)
+// repeatable returns a run whose command may be run again.
+func repeatable(past *ledger.Past) (*ledger.Past, error) {
+	return app.OwnRun(past, fmt.Sprintf("read its pipeline %s, and if you trust that, start it yourself: %s", past.Info.Pipeline, strings.Join(past.Info.Argv, " ")))
+}
+
+// repeat runs the command of a repeatable run again, with more arguments.
+func repeat(a *app.App, past *ledger.Past, more ...string) error {
+	again, err := commandOf(past.Info)
 	if err != nil {
 		return err
 	}
-	again.Args = append(again.Args, more...)
+	if len(more) > 0 {
+		again.Args = append(slices.DeleteFunc(again.Args, forking), more...) // that run may be of a fork, too
+	}
 	again.Stdin, again.Stdout, again.Stderr = a.Stdin, a.Stdout, a.Stderr
 	err = again.Run()
 	if again.ProcessState != nil && err != nil {
@@ -89,7 +103,7 @@ func repeat(a *app.App, e ledger.Entry, more ...string) error {
 }
 
 // commandOf returns the command that started a run, in the folder in which it ran.
-func commandOf(e ledger.Entry) (*exec.Cmd, error) {
+func commandOf(e ledger.Info) (*exec.Cmd, error) {
 	switch {
 	case len(e.Argv) < 2 || e.Pipeline == "":
 		return nil, app.Usagef("run %s does not say how it was started", e.ID)

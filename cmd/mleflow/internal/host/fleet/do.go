@@ -139,7 +139,7 @@ func (w *watched) job() cluster.Job {
 	l := w.j.Args.Limits
 	job := cluster.Job{
 		Name: w.name, Action: w.j.Action.String(), Address: w.j.Address,
-		Args: []string{"worker", w.j.Action.String()}, Env: map[string]string{"MLEFLOW_REMOTE_CACHE": w.f.opts.Address},
+		Args: []string{"worker", w.j.Action.String(), w.task.Order().String()}, Env: map[string]string{"MLEFLOW_REMOTE_CACHE": w.f.opts.Address},
 		Needs: needsOf(l), Grace: w.y.Grace, Stay: w.y.Spare / 2, Retries: w.y.Retries, Preemptible: w.y.Preemptible,
 	}
 	job.Near, job.NearBytes = near(w.j.Args)

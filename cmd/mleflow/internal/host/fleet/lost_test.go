@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/remote"
 	"github.com/mleflow/mleflow/engine"
@@ -161,7 +162,11 @@ func TestResultOfLostWorker(t *testing.T) {
 	s := newStage(t)
 	job := <-s.back.started
 	w := &work.Worker{Kinds: func(context.Context, []work.Folder) (*step.Registry, error) { return s.kinds, nil }, Cache: s.tier(), Node: "n1", Say: func(string) {}}
-	if err := w.Run(t.Context(), s.job.Action); err != nil {
+	order, err := digest.ParseContentID(job.Args[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Run(t.Context(), s.job.Action, order); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Cache.Desk().Remove(t.Context(), remote.WorkName(s.job.Action, "result")); err != nil {

@@ -379,6 +379,9 @@ func (a *audit) row(ctx context.Context, i int, onBoard bool) (Row, error) {
 			return row, err
 		}
 		row.Tries, row.Unproven = a.Chain.Tried(row.Attempt)
+		if conditions.IsFork(a.Program.Conditions(l.agent)) {
+			row.Flags = append(row.Flags, "its attempt began from a checkpoint of another one, so no board counts it")
+		}
 	}
 	if err != nil {
 		return refuse("%s", err)

@@ -91,7 +91,7 @@ type Tried struct {
 	// Keys is the number of different keys. The files of an agent, its seed and its
 	// limits are in the key.
 	Keys int `json:"keys"`
-	// Beside are attempts at the competition by other agents, or with other data.
+	// Beside are attempts at the competition by other agents, with other data, or as forks.
 	Beside int `json:"beside"`
 
 	at, agent string
@@ -112,7 +112,7 @@ func (t Tried) String() string {
 		what string
 	}{
 		{t.Unpublished, "%d with another result"}, {t.NotFinal, "%d ended by the environment"}, {t.Failed, "%d failed"}, {t.Cancelled, "%d cancelled"}, {t.Unended, "%d without an end"},
-		{t.Elsewhere, "%d by the word of the records only"}, {t.Keys, "%d different keys"}, {t.Beside, "%d at the competition by other agents or with other data"},
+		{t.Elsewhere, "%d by the word of the records only"}, {t.Keys, "%d different keys"}, {t.Beside, "%d at the competition by other agents, with other data or as forks"},
 	} {
 		if n.n > 0 {
 			text += ", " + fmt.Sprintf(n.what, n.n)

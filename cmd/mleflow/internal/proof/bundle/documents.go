@@ -143,18 +143,6 @@ func newRecord(address string, rec *cache.Record, r rule, m *masker) record {
 	return out
 }
 
-// action is the key that the fields give.
-func (r record) action() string {
-	if len(r.Fields) < 2 {
-		return ""
-	}
-	h := digest.NewHasher(r.Fields[0].Value, r.Fields[1].Value)
-	for _, f := range r.Fields[2:] {
-		h.String(f.Label, f.Value)
-	}
-	return h.Sum().String()
-}
-
 // field returns the value of a field, or "".
 func (r record) field(label string) string {
 	return (&cache.Record{Fields: r.Fields}).Field(label)

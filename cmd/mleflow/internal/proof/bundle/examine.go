@@ -191,7 +191,7 @@ func (x *Examined) checkRecords(records []record) error {
 		switch {
 		case len(r.Masked) > 0:
 			x.Masked = append(x.Masked, r.Address)
-		case r.action() != r.Action:
+		case digest.KeyOf(r.Fields).String() != r.Action:
 			return damage(recordsFile, "the action of %s does not follow from its inputs", r.Address)
 		default:
 			x.Actions++

@@ -77,7 +77,7 @@ func (m *model) step(kind, address string, outputs map[string]output, fields ...
 	for i := 0; i < len(fields); i += 2 {
 		r.Fields = append(r.Fields, digest.Field{Label: fields[i], Value: fields[i+1]})
 	}
-	r.Action = r.action()
+	r.Action = digest.KeyOf(r.Fields).String()
 	m.records = append(m.records, r)
 	said := map[string]string{}
 	for name, o := range outputs {
