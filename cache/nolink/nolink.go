@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -151,6 +152,18 @@ func Check(dir string, names ...string) error {
 		}
 	}
 	return nil
+}
+
+// Writers says why users other than this one and root may write to a file or folder, as
+// half a sentence, or returns "".
+func Writers(info fs.FileInfo) string {
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok && owner.Uid != 0 && int(owner.Uid) != os.Geteuid() {
+		return fmt.Sprintf("belongs to user %d", owner.Uid)
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return "can be written by other users"
+	}
+	return ""
 }
 
 func foreign(op, path, what string) error {

@@ -105,7 +105,9 @@ func TestFieldsAreThoseOfTheKey(t *testing.T) {
 	for name, forge := range map[string]func(*cache.Record){
 		"changed": func(r *cache.Record) { r.Fields[2].Value = "other" },
 		"removed": func(r *cache.Record) { r.Fields = nil },
-		"added":   func(r *cache.Record) { r.Fields = append(r.Fields, digest.Field{Label: "condition.isolation", Value: "container"}) },
+		"added": func(r *cache.Record) {
+			r.Fields = append(r.Fields, digest.Field{Label: "condition.isolation", Value: "container"})
+		},
 	} {
 		rec := sampleRecord()
 		forge(rec)

@@ -52,3 +52,17 @@ func TestFolderModes(t *testing.T) {
 		}
 	}
 }
+
+// TestFolderOfAll: a folder to which every user may write is told of, others are not.
+func TestFolderOfAll(t *testing.T) {
+	dir := t.TempDir()
+	for mode, want := range map[fs.FileMode]int{0o700: 0, fs.ModeSetgid | 0o770: 0, 0o777: 1} {
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+		m := newMachine(t, "file://"+filepath.ToSlash(dir), quick)
+		if said := m.said(); len(said) != want || want > 0 && !strings.Contains(said[0], "every user may write to it") {
+			t.Errorf("%v: said %q", mode, said)
+		}
+	}
+}

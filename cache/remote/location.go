@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -124,6 +125,12 @@ func (l Location) Server() string {
 // it: two servers may have buckets of the same name.
 func (l Location) id() string {
 	return digest.Of([]byte(l.String() + "\n" + l.u.Query().Get("endpoint"))).String()[:16]
+}
+
+// anyones reports whether it is a folder to which every user may write.
+func (l Location) anyones() bool {
+	info, err := os.Stat(filepath.FromSlash(l.u.Path))
+	return l.u.Scheme == "file" && err == nil && info.Mode()&0o002 != 0
 }
 
 // open connects. It sends no request yet, but fails early without credentials.

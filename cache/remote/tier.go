@@ -50,6 +50,9 @@ func New(local *disk.Cache, loc Location, opts Options) *Tier {
 	if loc.s3.google { // it misinterprets conditional writes
 		l.bucket.refusals.Store(believed)
 	}
+	if loc.anyones() {
+		l.warn("open", "remote cache %s: every user may write to it, and whoever may decides results; chmod o-w its folder, or give it to a group", loc)
+	}
 	find := newFinder(l)
 	push := &pusher{link: l, finder: find}
 	push.queue = newQueue(push.push)

@@ -21,7 +21,7 @@ func TestOwn(t *testing.T) {
 	}
 	for _, name := range []string{"run.json", "pipeline/demo.hcl"} {
 		path := filepath.Join(past.Dir(), name)
-		changes := map[string]func() error{"others may write to": func() error { return os.Chmod(path, 0o660) }}
+		changes := map[string]func() error{"can be written by other users": func() error { return os.Chmod(path, 0o660) }}
 		if os.Geteuid() == 0 {
 			changes["belongs to user 65534"] = func() error { return os.Chown(path, 65534, -1) }
 		}

@@ -9,10 +9,8 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/engine/addr"
@@ -72,13 +70,8 @@ func (p *Past) read(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if owner, ok := info.Sys().(*syscall.Stat_t); ok && p.own {
-		switch uid := int(owner.Uid); {
-		case uid != 0 && uid != os.Geteuid():
-			return nil, fmt.Errorf("%w: %s belongs to user %d", ErrForeign, path, uid)
-		case info.Mode().Perm()&0o022 != 0:
-			return nil, fmt.Errorf("%w: others may write to %s", ErrForeign, path)
-		}
+	if why := nolink.Writers(info); p.own && why != "" {
+		return nil, fmt.Errorf("%w: %s %s", ErrForeign, path, why)
 	}
 	return io.ReadAll(f)
 }

@@ -1,12 +1,15 @@
 package sched
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/engine/internal/flock"
 )
 
@@ -56,6 +59,7 @@ func OpenDeviceLocks(dir string, devices []string) (*DeviceLocks, error) {
 	if err := makeShared(dir); err != nil {
 		return nil, fmt.Errorf("open device locks: %w", err)
 	}
+	dir = nolink.Folder(dir)
 	for _, name := range devices {
 		f, err := openLocks(dir, name)
 		if err != nil {
@@ -103,9 +107,9 @@ func wholeOf(name string) string {
 // openLock opens a lock file, which may belong to another user. Read access
 // suffices for locking.
 func openLock(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
-	if os.IsPermission(err) {
-		return os.Open(path)
+	f, err := nolink.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	if errors.Is(err, fs.ErrPermission) {
+		return nolink.Open(path)
 	}
 	return f, err
 }

@@ -3,6 +3,7 @@ package sched
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // TestMain lets the test binary be another process: with MLEFLOW_TEST_LOCK
@@ -269,5 +272,19 @@ func TestLeasesDir(t *testing.T) {
 	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o777 || info.Mode()&os.ModeSticky == 0 {
 		t.Errorf("the folder is %v, %v; every user shares it", info.Mode(), err)
+	}
+}
+
+// TestLocksFollowNoLink: another user's link in the shared folder makes no file elsewhere.
+func TestLocksFollowNoLink(t *testing.T) {
+	dir, target := t.TempDir(), filepath.Join(t.TempDir(), "made")
+	if err := os.Symlink(target, filepath.Join(dir, lockName("gpu0"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenDeviceLocks(dir, []string{"gpu0"}); !errors.Is(err, nolink.ErrForeign) {
+		t.Errorf("error %v, want nolink.ErrForeign", err)
+	}
+	if _, err := os.Lstat(target); err == nil {
+		t.Error("the link was followed")
 	}
 }

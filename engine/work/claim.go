@@ -102,6 +102,15 @@ func readClaim(ctx context.Context, desk remote.Desk, id digest.ActionID, genera
 	return doc, data, nil
 }
 
+// lastClaim returns the highest generation claimed so far, its claim and the claim's
+// encoded form. They are zero if there is none.
+func lastClaim(ctx context.Context, desk remote.Desk, id digest.ActionID) (generation int, doc *claimDocument, data []byte, err error) {
+	if generation, err = latest(ctx, desk, id); err == nil && generation > 0 {
+		doc, data, err = readClaim(ctx, desk, id, generation)
+	}
+	return generation, doc, data, err
+}
+
 // waiter waits until a worker can claim an action.
 type waiter struct {
 	*Worker
@@ -114,22 +123,13 @@ type waiter struct {
 
 // try claims the action if nobody holds it. It returns nil if somebody does.
 func (w *waiter) try(ctx context.Context) (*claim, error) {
-	generation, err := latest(ctx, w.desk, w.action)
-	if err != nil {
+	generation, doc, data, err := lastClaim(ctx, w.desk, w.action)
+	if err != nil || doc != nil && !doc.Ended && !w.dead(doc) && !w.silent(doc, generation, data) {
 		return nil, err
-	}
-	if generation > 0 {
-		doc, data, err := readClaim(ctx, w.desk, w.action, generation)
-		if err != nil {
-			return nil, err
-		}
-		if doc != nil && !doc.Ended && !w.dead(doc) && !w.silent(doc, generation, data) {
-			return nil, nil
-		}
 	}
 	c := &claim{desk: w.desk, action: w.action, generation: generation + 1,
 		doc: claimDocument{Worker: rand.Text(), Node: w.Node, Process: w.Process, IntervalMillis: w.Interval.Milliseconds()}}
-	data, err := json.Marshal(c.doc)
+	data, err = json.Marshal(c.doc)
 	if err == nil {
 		err = w.desk.Create(ctx, claimName(w.action, c.generation), data)
 	}

@@ -106,10 +106,10 @@ func readOrder(ctx context.Context, desk remote.Desk, id digest.ActionID, order 
 	return o, nil
 }
 
-// unanswered lists the orders of an action besides the one that was answered last.
-func unanswered(ctx context.Context, desk remote.Desk, id digest.ActionID, last digest.ContentID) ([]string, error) {
+// unanswered lists the orders of an action besides that of the last result, if any.
+func unanswered(ctx context.Context, desk remote.Desk, id digest.ActionID, last *Result) ([]string, error) {
 	orders, err := documents(ctx, desk, id, orderPrefix)
-	return slices.DeleteFunc(orders, func(o string) bool { return o == last.String() }), err
+	return slices.DeleteFunc(orders, func(o string) bool { return last != nil && o == last.Order.String() }), err
 }
 
 // Step decodes the arguments and constructs the step with the kinds of this

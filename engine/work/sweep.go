@@ -39,15 +39,9 @@ func Over(ctx context.Context, c *remote.Tier, id digest.ActionID) (bool, error)
 	if r, err := readResult(ctx, desk, id); r != nil || err != nil {
 		return r != nil, err
 	}
-	generation, err := latest(ctx, desk, id)
-	if err != nil {
-		return false, err
-	}
-	if generation > 0 {
-		doc, _, err := readClaim(ctx, desk, id, generation)
-		if err != nil || doc != nil {
-			return doc != nil && doc.Ended, err
-		}
+	_, doc, _, err := lastClaim(ctx, desk, id)
+	if err != nil || doc != nil {
+		return doc != nil && doc.Ended, err
 	}
 	_, err = c.FindAfar(ctx, id)
 	if errors.Is(err, cache.ErrNotFound) || errors.Is(err, cache.ErrCorrupt) {
@@ -61,28 +55,18 @@ func Over(ctx context.Context, c *remote.Tier, id digest.ActionID) (bool, error)
 // node may go on, or if the action is none of this remote cache.
 func Stray(ctx context.Context, c *remote.Tier, id digest.ActionID, node string) (why string, err error) {
 	desk := c.Desk()
-	generation, err := latest(ctx, desk, id)
+	_, doc, _, err := lastClaim(ctx, desk, id)
 	if err != nil {
 		return "", err
 	}
-	if generation > 0 {
-		doc, _, err := readClaim(ctx, desk, id, generation)
-		if err != nil {
-			return "", err
-		}
-		if doc != nil && !doc.Ended && doc.Node != node {
-			return fmt.Sprintf("node %s has its step now", doc.Node), nil
-		}
+	if doc != nil && !doc.Ended && doc.Node != node {
+		return fmt.Sprintf("node %s has its step now", doc.Node), nil
 	}
 	r, err := readResult(ctx, desk, id)
 	if err != nil {
 		return "", err
 	}
-	var answered digest.ContentID
-	if r != nil {
-		answered = r.Order
-	}
-	open, err := unanswered(ctx, desk, id, answered)
+	open, err := unanswered(ctx, desk, id, r)
 	if err != nil || len(open) > 0 {
 		return "", err
 	}

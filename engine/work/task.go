@@ -69,7 +69,7 @@ func Place(ctx context.Context, c *remote.Tier, p Placement) (t *Task, adopted b
 		return nil, false, err
 	}
 	if p.Live {
-		others, err := unanswered(ctx, t.desk, o.Action, t.before)
+		others, err := unanswered(ctx, t.desk, o.Action, last)
 		if err != nil {
 			return nil, false, err
 		}
@@ -94,17 +94,11 @@ func (t *Task) Order() digest.ContentID { return t.order }
 // begin chooses the first events to read: those of a worker that may hold the
 // action, or those of the next worker.
 func (t *Task) begin(ctx context.Context) (err error) {
-	if t.generation, err = latest(ctx, t.desk, t.action); err != nil {
-		return err
+	var doc *claimDocument
+	if t.generation, doc, _, err = lastClaim(ctx, t.desk, t.action); err == nil && (doc == nil || doc.Ended) {
+		t.generation++
 	}
-	if t.generation > 0 {
-		doc, _, err := readClaim(ctx, t.desk, t.action, t.generation)
-		if err != nil || doc != nil && !doc.Ended {
-			return err
-		}
-	}
-	t.generation++
-	return nil
+	return err
 }
 
 // Crew is what is known of the workers of a task.

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"syscall"
+
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // Check is one finding of Backend.Examine.
@@ -49,18 +50,15 @@ func ExamineNodes(ctx context.Context, b Backend, fix string) Check {
 	return c
 }
 
-// Own returns an error if another user may write to a file or folder whose content jobs
+// Own returns an error if other users may write to a file or folder whose content jobs
 // run. A path that does not exist is fine: what needs it says so.
 func Own(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil //nolint:nilerr // see above
 	}
-	if owner, ok := info.Sys().(*syscall.Stat_t); ok && owner.Uid != 0 && int(owner.Uid) != os.Geteuid() {
-		return fmt.Errorf("%s belongs to user %d, and jobs run what is in it: name one of your own", path, owner.Uid)
-	}
-	if info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("%s is open to other users, and jobs run what is in it: chmod go-w %s, or name another of your own", path, path)
+	if why := nolink.Writers(info); why != "" {
+		return fmt.Errorf("%s %s, and jobs run what is in it: make it yours and chmod go-w %s, or name another of your own", path, why, path)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func TestOwn(t *testing.T) {
 	if err := os.Chmod(dir, 0o770); err != nil {
 		t.Fatal(err)
 	}
-	if err := Own(dir); err == nil || !strings.Contains(err.Error(), "open to other users") {
+	if err := Own(dir); err == nil || !strings.Contains(err.Error(), "can be written by other users") {
 		t.Errorf("a folder of a group: %v", err)
 	}
 	if os.Geteuid() != 0 {

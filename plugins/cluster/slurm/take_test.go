@@ -102,7 +102,7 @@ func TestTakeOnlyOwn(t *testing.T) {
 		}
 	}
 	b := &Backend{settings: s}
-	if err := b.Start(t.Context(), job); err == nil || !strings.Contains(err.Error(), "open to other users") {
+	if err := b.Start(t.Context(), job); err == nil || !strings.Contains(err.Error(), "can be written by other users") {
 		t.Errorf("a job in a folder of others: %v", err)
 	}
 }

@@ -66,12 +66,7 @@ type ResultCache interface {
 // The remote cache that the command line, the environment or the run's
 // pipeline names is behind it, and asked for what is missing here.
 func (s *Store) WithResults(past *ledger.Past, run func(ResultCache) error) error {
-	sources, err := past.Sources()
-	if err != nil {
-		return err
-	}
-	path := past.Info.Pipeline
-	loc, err := s.RemoteLocation(config.RemoteCache(path, sources[filepath.Base(path)], sources))
+	loc, err := s.RemoteOf(past)
 	if err != nil {
 		return err
 	}
@@ -82,6 +77,16 @@ func (s *Store) WithResults(past *ledger.Past, run func(ResultCache) error) erro
 		r := remote.NewReader(c, loc, remote.Options{Warn: s.Warn})
 		return errors.Join(run(r), r.Close())
 	})
+}
+
+// RemoteOf returns the remote cache behind the results of a run; see WithResults.
+func (s *Store) RemoteOf(past *ledger.Past) (remote.Location, error) {
+	sources, err := past.Sources()
+	if err != nil {
+		return remote.Location{}, err
+	}
+	path := past.Info.Pipeline
+	return s.RemoteLocation(config.RemoteCache(path, sources[filepath.Base(path)], sources))
 }
 
 // ReadRemote is attachRemote for a command that takes results out: nothing is

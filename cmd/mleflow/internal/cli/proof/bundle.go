@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
@@ -160,7 +161,7 @@ var secretNames = []string{"_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_CREDENTIA
 func credentialsOf(t *app.Terminal, p *engine.Program) []string {
 	var list []string
 	file := func(path string) {
-		if text, err := os.ReadFile(path); err == nil && len(text) < 64<<10 {
+		if text, err := checkout.ReadFile(path, 64<<10); err == nil { // the pipeline may name a pipe or a device
 			list = append(list, string(text))
 		}
 	}

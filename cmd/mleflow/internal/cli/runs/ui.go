@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui"
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
@@ -98,16 +96,19 @@ type lending struct {
 
 // use implements ui.Source.Results.
 func (l *lending) use(past *ledger.Past, use func(ui.Results) error) error {
-	loc, err := l.location(past)
-	if err != nil {
-		return err
+	var loc remote.Location
+	var err error
+	if past != nil {
+		if loc, err = l.RemoteOf(past); err != nil {
+			return err
+		}
 	}
 	c, err := l.take()
 	if err != nil {
 		return err
 	}
 	defer l.put()
-	if past == nil || loc.IsZero() {
+	if loc.IsZero() {
 		return use(c)
 	}
 	r := remote.NewReader(c, loc, remote.Options{Warn: l.Warn})
@@ -122,19 +123,6 @@ func (l *lending) kept(key string) (string, error) {
 	}
 	defer l.put()
 	return ui.KeptIn(context.Background(), c, key)
-}
-
-// location is the remote cache of a run's pipeline.
-func (l *lending) location(past *ledger.Past) (remote.Location, error) {
-	if past == nil {
-		return remote.Location{}, nil
-	}
-	sources, err := past.Sources()
-	if err != nil {
-		return remote.Location{}, err
-	}
-	path := past.Info.Pipeline
-	return l.RemoteLocation(config.RemoteCache(path, sources[filepath.Base(path)], sources))
 }
 
 func (l *lending) take() (*disk.Cache, error) {
