@@ -3,14 +3,19 @@ package engine_test
 import (
 	"context"
 	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // damages are what another version or another's remote cache may record for a mix, and
@@ -121,6 +126,44 @@ func TestWrongRecordIsAMiss(t *testing.T) {
 		})
 	}
 }
+
+// TestNoFileIsATree: a file with the bytes of a tree's encoding has the digest of the tree,
+// and with it the key. Neither the pipeline nor a step may bring one.
+func TestNoFileIsATree(t *testing.T) {
+	text, ref, err := tree.Encode([]tree.Entry{tree.NewEntry("a", cache.Ref{Kind: cache.Blob, ID: digest.Of(nil)}, false)})
+	if err != nil || digest.Of(text) != ref.ID {
+		t.Fatal(ref, err)
+	}
+	dir := t.TempDir()
+	for name, content := range map[string]string{"encoding": string(text), "header": string(text[:len(text)-1]), "text": "mleflow tree 1"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := newRig(t)
+	for name, refused := range map[string]bool{"encoding": true, "header": true, "text": false} {
+		_, diags := r.engine().Parse(filepath.Join(dir, "p.hcl"), []byte(`step "call" "a" { after = file("`+name+`") }`), config.Inputs{})
+		if refused != strings.Contains(diags.Error(), name+" is a folder as mleflow's cache encodes it") {
+			t.Errorf("file(%q): %v", name, diags)
+		}
+	}
+	r.more = []step.Kind{{Name: "gives", Version: "1", Outputs: []step.Output{{Name: "out", Type: step.ArtifactType}}, New: func(step.Args) (step.Step, error) {
+		return does(func(ctx context.Context, env *step.Env) (cache.Outputs, error) {
+			ref, err := cache.PutBytes(ctx, env.Store, text)
+			return cache.Outputs{"out": {Ref: ref}}, err
+		}), nil
+	}}}
+	res := r.apply(context.Background(), `step "gives" "a" {}`, engine.ApplyOptions{})
+	if len(res.Failures) != 1 || !strings.Contains(res.Failures[0].Err.Error(), `the output "out" is a folder as mleflow's cache encodes it`) {
+		t.Errorf("%v", res.Failures)
+	}
+}
+
+// does is a step that is a function.
+type does func(ctx context.Context, env *step.Env) (cache.Outputs, error)
+
+// Run implements step.Step.
+func (d does) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) { return d(ctx, env) }
 
 // recordOf returns the record of a step whose key is known.
 func (r *rig) recordOf(src, address string) (digest.ActionID, *cache.Record) {

@@ -171,7 +171,7 @@ func (r *run) do(ctx context.Context, n *node, l sched.Lease) error {
 		return r.counted(ctx, n, l.Attempt, func() error { return r.elsewhere(ctx, n, l) })
 	}
 	var unlock func()
-	err := l.Outside(func() (err error) { unlock, err = r.e.opts.Cache.LockAction(ctx, d.id); return err })
+	err := l.Outside(func() (err error) { unlock, err = r.lockAction(ctx, n); return err })
 	if err != nil {
 		return fmt.Errorf("lock action: %w", err)
 	}

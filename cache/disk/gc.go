@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -299,15 +298,11 @@ func (c *objects) kindOf(id digest.ContentID) (cache.Kind, error) {
 		return "", err
 	}
 	defer f.Close()
-	head := make([]byte, 64)
-	n, err := io.ReadFull(f, head)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return "", err
+	is, err := tree.IsEncoding(f)
+	if is {
+		return cache.Tree, err
 	}
-	if tree.IsEncoding(head[:n]) {
-		return cache.Tree, nil
-	}
-	return cache.Blob, nil
+	return cache.Blob, err
 }
 
 // sweep removes objects that nothing refers to.

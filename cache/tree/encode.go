@@ -1,7 +1,6 @@
 package tree
 
 import (
-	"bytes"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -16,8 +15,16 @@ import (
 // header starts every encoding and carries its version.
 const header = "mleflow tree 1\n"
 
-// IsEncoding reports whether data starts like the encoding of a tree.
-func IsEncoding(data []byte) bool { return bytes.HasPrefix(data, []byte(header)) }
+// IsEncoding reports whether a file starts like the encoding of a tree. Such a file has
+// the digest of the tree.
+func IsEncoding(r io.Reader) (bool, error) {
+	head := make([]byte, len(header))
+	n, err := io.ReadFull(r, head)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = nil
+	}
+	return string(head[:n]) == header, err
+}
 
 // Encode returns the canonical encoding of a directory and its reference. It
 // sorts entries in place; two with the same name are an error.

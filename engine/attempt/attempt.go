@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,6 +77,9 @@ func (a *Attempt) Run(ctx context.Context) (rec *cache.Record, err error) {
 	if err := a.Kind.CheckOutputs(outputs); err != nil {
 		return nil, fmt.Errorf("the result of the step is wrong: %w (this is a bug in the step kind %s)", err, a.Kind.Name)
 	}
+	if err := checkFiles(ctx, a.Cache, outputs); err != nil {
+		return nil, err
+	}
 	return &cache.Record{
 		Action: a.Action, Address: a.Address, Kind: a.Kind.Name, Fields: a.Fields, Outputs: outputs, Run: a.RunID,
 		StartedUnixMilli: started.UnixMilli(), DurationMillis: time.Since(started).Milliseconds(), Tries: tries,
@@ -89,6 +94,28 @@ func StoreLocal(ctx context.Context, store cache.Building, args step.Args) error
 		}
 		return c.Local.Store(ctx, store)
 	})
+}
+
+// checkFiles refuses an output that is a file but has the digest of a tree: steps that
+// read it would have the key of those that read the tree.
+func checkFiles(ctx context.Context, store cache.Store, outputs cache.Outputs) error {
+	for _, name := range slices.Sorted(maps.Keys(outputs)) {
+		if outputs[name].Ref.Kind != cache.Blob {
+			continue
+		}
+		r, err := store.Open(ctx, outputs[name].Ref.ID)
+		if err != nil {
+			return fmt.Errorf("read output %q: %w", name, err)
+		}
+		is, err := tree.IsEncoding(r)
+		if err = errors.Join(err, r.Close()); err != nil {
+			return fmt.Errorf("read output %q: %w", name, err)
+		}
+		if is {
+			return fmt.Errorf("the output %q is a folder as mleflow's cache encodes it, which no step may give as a file; give the folder itself, or compress the file", name)
+		}
+	}
+	return nil
 }
 
 // Protect runs a step and turns a panic into an error, so that a broken kind

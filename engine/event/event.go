@@ -151,12 +151,13 @@ type StepProgress struct {
 	step.Progress
 }
 
-// StepWaiting means that an attempt waits for resources that others hold. It
-// ends with the next StepProgress or the end of the step.
+// StepWaiting means that an attempt waits for disk space that others hold, or for another
+// process that runs the same action. It ends with the next StepProgress or the end of the
+// step.
 type StepWaiting struct {
 	At
 	Address string `json:"address"`
-	// Bytes is the disk space for which it waits. Holders is the number of this
+	// Bytes is the disk space for which it waits, or 0. Holders is the number of this
 	// run's steps that hold disk space.
 	Bytes   int64  `json:"bytes"`
 	Holders int    `json:"holders,omitempty"`

@@ -134,6 +134,12 @@ func (f *Files) store(ctx context.Context, store cache.Building, a *Answer, know
 		return cache.Ref{}, err
 	}
 	defer file.Close()
+	switch is, err := tree.IsEncoding(io.NewSectionReader(file, 0, info.Size())); {
+	case err != nil:
+		return cache.Ref{}, err
+	case is: // else it would have the key of the folder
+		return cache.Ref{}, fmt.Errorf("%s is a folder as mleflow's cache encodes it, which is no input; use dir(…) with the folder itself, or compress the file", a.Path)
+	}
 	return known(file, func() (cache.Ref, error) { return cache.Put(ctx, store, file, cache.Ref{}) })
 }
 
