@@ -42,6 +42,8 @@ type rig struct {
 	// version is that of kind "call".
 	version string
 	gpus    []string
+	// remote is the remote cache, if any.
+	remote engine.Remote
 	// more are further kinds.
 	more []step.Kind
 }
@@ -77,7 +79,7 @@ func (c caller) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 }
 
 func (r *rig) engine() *engine.Engine {
-	return engine.New(engine.Options{Kinds: r.kinds(), Version: "0.1.0", Cache: r.cache, Ledger: r.ledger,
+	return engine.New(engine.Options{Kinds: r.kinds(), Version: "0.1.0", Cache: r.cache, Ledger: r.ledger, Remote: r.remote,
 		Capacity: sched.Capacity{CPUs: 4, MemoryBytes: 8 << 30, Devices: r.gpus}})
 }
 

@@ -20,8 +20,8 @@ func (r *run) warnChosen() {
 				r.warnChoices([]step.Choice{{Warning: text}})
 			}
 		}
-		if d := n.decision; d != nil && d.provisional != nil {
-			r.warnChoices([]step.Choice{{Warning: n.Addr.Step.String() + " " + again(d.provisional)}})
+		if d := n.decision; d != nil && d.ignored != "" {
+			r.warnChoices([]step.Choice{{Warning: n.Addr.Step.String() + " " + d.ignored}})
 		}
 	}
 }

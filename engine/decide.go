@@ -20,8 +20,8 @@ type decision struct {
 	choices []step.Choice
 	// record is the final result of the action, or nil if it must run.
 	record *cache.Record
-	// provisional is an earlier result that is not final, or nil.
-	provisional *cache.Record
+	// ignored is the reason why an earlier result is not used, or "".
+	ignored string
 	// again is the reason to run in spite of an earlier result, or "".
 	again string
 	// estimate is the disk space that it needs. It is zero if there is a
@@ -73,10 +73,9 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 		if err != nil {
 			return nil, diag.List{diag.Failure("Cache cannot be read", fmt.Errorf("%s: %w", inst.Addr, err))}
 		}
-		if d.record = rec.Final(); d.record != nil {
+		if d.record, d.ignored = fit(inst.Step.Kind, rec); d.record != nil {
 			return d, nil
 		}
-		d.provisional = rec
 	}
 	d.fields, d.spending, d.missing = h.Fields(), spendingOf(c.Step), e.lacks(inst, c.Step)
 	d.unmasked = step.Unmasked(c.Step)
@@ -84,6 +83,21 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 		d.estimate, d.copies = estimate(c.Step, inst), e.copiesOf(ctx, c.Step)
 	}
 	return d, nil
+}
+
+// fit returns the record of a step, or nil and the reason if it is not final, or does
+// not have the outputs that the kind declares. Such a step runs again.
+func fit(k *step.Kind, rec *cache.Record) (_ *cache.Record, why string) {
+	if rec == nil {
+		return nil, ""
+	}
+	if rec.Final() == nil {
+		return nil, again(rec)
+	}
+	if err := k.CheckOutputs(rec.Outputs); err != nil {
+		return nil, fmt.Sprintf("runs again: its earlier result cannot be used: %v", err)
+	}
+	return rec, ""
 }
 
 // lookup returns the record of an action, or nil if there is none.

@@ -224,7 +224,10 @@ func (r *run) elsewhere(ctx context.Context, n *node, l sched.Lease) error {
 		return err
 	}
 	rec := n.outcome.Record
-	if err := errors.Join(attempt.CheckOutputs(n.Step.Kind, rec.Outputs), r.checkGiven(n, rec.Outputs)); err != nil {
+	if err := n.Step.Kind.CheckOutputs(rec.Outputs); err != nil {
+		return fmt.Errorf("the result that the worker on %s gave cannot be used: %w", n.outcome.Node, err)
+	}
+	if err := r.checkGiven(n, rec.Outputs); err != nil {
 		return err
 	}
 	n.found = n.outcome.Found

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"slices"
+
+	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
@@ -85,6 +88,30 @@ type planned struct {
 	memory  memory
 	// rounds is the progress of the evaluation, or nil without one.
 	rounds *rounds
+}
+
+// spread forces or retries the steps that would use an earlier result of an action that
+// another step runs again: an action has one result in a run. It reports whether there
+// are any.
+func (pl *planned) spread(opts *PlanOptions) (found bool) {
+	runs := map[digest.ActionID]*node{}
+	for _, n := range pl.nodes {
+		if n.plan.Action == plan.Run && (n.forced || n.retried) {
+			runs[n.decision.id] = n
+		}
+	}
+	for _, n := range pl.nodes {
+		if !n.cached() || runs[n.decision.id] == nil {
+			continue
+		}
+		found = true
+		if runs[n.decision.id].forced {
+			opts.Force = append(slices.Clip(opts.Force), n.Addr)
+			continue
+		}
+		opts.again[n.index] = true
+	}
+	return found
 }
 
 // dependents returns, for each step, those that depend directly on it.

@@ -126,6 +126,9 @@ func (e *Engine) plan(ctx context.Context, p *Program, opts PlanOptions) (*plann
 		}
 		found = append(found, more...)
 	}
+	if !found.HasErrors() && pl.spread(&opts) {
+		return e.plan(ctx, p, opts)
+	}
 	if opts.Rounds != nil && len(opts.Targets) == 0 && !found.HasErrors() {
 		found = append(found, planner.startRounds(ctx, opts.Rounds)...)
 	}
@@ -225,15 +228,21 @@ func (b *planner) settle(ctx context.Context, n *node) {
 	s.ActionID = d.id.String()
 	earlier := b.first[d.id]
 	switch {
+	case earlier != nil:
+		if d.record != nil { // not this one: it runs again
+			if d, _ := b.e.decide(ctx, b.p, n.index, true); d != nil {
+				n.decide(d)
+			}
+			n.decision.record = nil
+		}
+		s.Action = plan.Cached
+		s.Reasons = []plan.Reason{{Text: fmt.Sprintf("same key as %s, which runs first", earlier.plan.Name)}}
+		n.same = earlier
+		return
 	case d.record != nil:
 		s.Action, s.Reasons = plan.Cached, []plan.Reason{}
 		known(b.p, n.index, d.record)
 		s.Conditions = b.p.Conditions(n.index)
-		return
-	case earlier != nil && !n.fresh():
-		s.Action = plan.Cached
-		s.Reasons = []plan.Reason{{Text: fmt.Sprintf("same key as %s, which runs first", earlier.plan.Name)}}
-		n.same = earlier
 		return
 	case n.retried:
 		s.Reasons = []plan.Reason{{Text: retried}}
@@ -243,8 +252,8 @@ func (b *planner) settle(ctx context.Context, n *node) {
 		s.Reasons = []plan.Reason{{Text: d.again}}
 	case n.fresh():
 		s.Reasons = []plan.Reason{{Text: volatile}}
-	case d.provisional != nil:
-		s.Reasons = []plan.Reason{{Text: again(d.provisional)}}
+	case d.ignored != "":
+		s.Reasons = []plan.Reason{{Text: d.ignored}}
 	default:
 		s.Reasons = b.e.explainMiss(ctx, last.Action, d)
 	}

@@ -75,10 +75,14 @@ func (e *Engine) askRemote(ctx context.Context, p *Program, nodes []*node) {
 	}
 	for k, rec := range e.opts.Remote.Find(ctx, ids) {
 		n := asked[k]
-		if rec = rec.Final(); rec == nil && n.decision.record != nil { // the result existed once
+		rec, why := fit(n.Step.Kind, rec)
+		if rec == nil && n.decision.record != nil { // the result existed once
 			if d, _ := e.decide(ctx, p, n.index, true); d != nil {
 				n.decide(d)
 			}
+		}
+		if why != "" {
+			n.decision.ignored = why
 		}
 		if rec != nil {
 			n.decision.record, n.decision.fields = rec, nil
@@ -86,24 +90,25 @@ func (e *Engine) askRemote(ctx context.Context, p *Program, nodes []*node) {
 	}
 }
 
-// result returns an action's result, with its content in the local cache, or
-// nil.
-func (e *Engine) result(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
+// result returns the result of a decided step that is not to run again, with its content
+// in the local cache, or nil.
+func (e *Engine) result(ctx context.Context, n *node, id digest.ActionID) (*cache.Record, error) {
 	if e.opts.Remote == nil {
-		return e.lookup(ctx, id)
+		rec, err := e.lookup(ctx, id)
+		rec, _ = fit(n.Step.Kind, rec)
+		return rec, err
 	}
-	found := e.opts.Remote.Find(ctx, []digest.ActionID{id})
-	if found[0] == nil || len(e.opts.Remote.Fetch(ctx, found)) > 0 {
+	rec, _ := fit(n.Step.Kind, e.opts.Remote.Find(ctx, []digest.ActionID{id})[0])
+	if rec == nil || len(e.opts.Remote.Fetch(ctx, []*cache.Record{rec})) > 0 {
 		return nil, ctx.Err()
 	}
-	return found[0], nil
+	return rec, nil
 }
 
 // decideAgain asks the remote cache about a step that could only be decided
 // now.
 func (r *run) decideAgain(ctx context.Context, n *node, d *decision) error {
-	rec, err := r.e.result(ctx, d.id)
-	rec = r.usable(rec)
+	rec, err := r.e.result(ctx, n, d.id)
 	switch {
 	case err != nil:
 		return err

@@ -39,6 +39,8 @@ type run struct {
 	queue *spaceQueue
 	// expected predicts the end of the run.
 	expected *expectation
+	// results has the results that the run uses.
+	results *results
 	// told has the warnings that warnChoices has emitted.
 	told sync.Map
 	// dependents has the steps that depend directly on a step.
@@ -46,7 +48,7 @@ type run struct {
 }
 
 func newRun(e *Engine, pl *planned, opts ApplyOptions) *run {
-	r := &run{e: e, p: pl.p, pl: pl, opts: opts, started: time.Now(), queue: newSpaceQueue()}
+	r := &run{e: e, p: pl.p, pl: pl, opts: opts, started: time.Now(), queue: newSpaceQueue(), results: newResults(pl.nodes)}
 	r.expected = newExpectation(r)
 	r.dependents = sync.OnceValue(pl.dependents)
 	r.sink = opts.Sink
@@ -65,12 +67,12 @@ func (r *run) resolve(ctx context.Context, n *node) (sched.Resolution, error) {
 		if d, err = r.decideDeferred(ctx, n); err != nil {
 			return sched.Resolution{}, err
 		}
-	} else if !n.fresh() {
-		rec, err := r.e.result(ctx, d.id)
+	} else if d.record = r.results.of(d.id); d.record == nil && !n.fresh() {
+		rec, err := r.e.result(ctx, n, d.id)
 		if err != nil {
 			return sched.Resolution{}, err
 		}
-		d.record = r.usable(rec)
+		d.record = r.results.take(d.id, rec)
 	}
 	if d.record != nil {
 		known(r.p, n.index, d.record)
@@ -87,9 +89,6 @@ func (r *run) decideDeferred(ctx context.Context, n *node) (*decision, error) {
 	if err := r.checkDecided(n, d); err != nil {
 		return nil, err
 	}
-	if d.record == nil {
-		d.record = r.usable(d.provisional)
-	}
 	if r.e.opts.Remote != nil && !n.fresh() {
 		if err := r.decideAgain(ctx, n, d); err != nil {
 			return nil, err
@@ -100,6 +99,17 @@ func (r *run) decideDeferred(ctx context.Context, n *node) (*decision, error) {
 		if d, diags = r.e.decide(ctx, r.p, n.index, true); diags.HasErrors() {
 			return nil, asError(diags)
 		}
+	}
+	if rec, decided := r.results.agree(d.id, d.record); decided {
+		if n.fresh() && rec != nil && rec.Run != r.result.RunID {
+			r.sink.Emit(event.Warning{At: now(), Address: n.plan.Name, Message: "does not run again: a step with the same key has already used the earlier result in this run; name that step, too"})
+		}
+		if rec == nil && d.record != nil { // another step runs it again
+			if d, diags = r.e.decide(ctx, r.p, n.index, true); diags.HasErrors() {
+				return nil, asError(diags)
+			}
+		}
+		d.record = rec
 	}
 	n.decide(d)
 	return d, nil
@@ -152,6 +162,11 @@ func asError(diags diag.List) error {
 // do makes one attempt at step n.
 func (r *run) do(ctx context.Context, n *node, l sched.Lease) error {
 	d := n.decision
+	if rec := r.results.of(d.id); rec != nil {
+		n.found = true
+		r.took(n, rec)
+		return nil
+	}
 	if n.place != nil { // the workers there agree on one of them
 		return r.counted(ctx, n, l.Attempt, func() error { return r.elsewhere(ctx, n, l) })
 	}
@@ -162,11 +177,11 @@ func (r *run) do(ctx context.Context, n *node, l sched.Lease) error {
 	}
 	defer unlock()
 	if !n.fresh() { // another process or machine may have done it in the meantime
-		rec, err := r.e.result(ctx, d.id)
+		rec, err := r.e.result(ctx, n, d.id)
 		if err != nil {
 			return err
 		}
-		if rec = r.usable(rec); rec != nil {
+		if rec != nil {
 			n.found = true
 			r.took(n, rec)
 			return nil
@@ -218,17 +233,8 @@ func (r *run) complete(ctx context.Context, n *node, one *attempt.Attempt) error
 
 // took passes a result to the dependent steps.
 func (r *run) took(n *node, rec *cache.Record) {
-	n.decision.record = rec
+	n.decision.record = r.results.take(n.decision.id, rec)
 	known(r.p, n.index, rec)
-}
-
-// usable returns the record if this run may use it, and nil otherwise. It may
-// use a final record, and one that it made itself.
-func (r *run) usable(rec *cache.Record) *cache.Record {
-	if rec != nil && r.result.RunID != "" && rec.Run == r.result.RunID {
-		return rec
-	}
-	return rec.Final()
 }
 
 // tries counts the earlier tries at a step whose results vary and record the

@@ -2,7 +2,6 @@ package attempt
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -70,11 +69,11 @@ func (a *Attempt) Run(ctx context.Context) (rec *cache.Record, err error) {
 		Resumed:     func(times int) { tries.Resumes = times },
 		SecretIn:    func(outputs []string) { tries.SecretIn = strings.Join(outputs, " ") },
 	})
-	if err == nil {
-		err = CheckOutputs(a.Kind, outputs)
-	}
 	if err != nil {
 		return nil, err
+	}
+	if err := a.Kind.CheckOutputs(outputs); err != nil {
+		return nil, fmt.Errorf("the result of the step is wrong: %w (this is a bug in the step kind %s)", err, a.Kind.Name)
 	}
 	return &cache.Record{
 		Action: a.Action, Address: a.Address, Kind: a.Kind.Name, Fields: a.Fields, Outputs: outputs, Run: a.RunID,
@@ -103,24 +102,4 @@ func Protect(ctx context.Context, s step.Step, env *step.Env) (out cache.Outputs
 		fmt.Fprintf(env.Log, "%v\n%s", bug, bug.Stack)
 	}
 	return out, err
-}
-
-// CheckOutputs checks that a kind returned exactly its declared outputs.
-func CheckOutputs(k *step.Kind, outputs cache.Outputs) error {
-	for i := range k.Outputs {
-		o := &k.Outputs[i]
-		v, ok := outputs[o.Name]
-		switch {
-		case !ok:
-			return fmt.Errorf("step kind %s returned no output %q (this is a bug in the step kind)", k.Name, o.Name)
-		case o.Type == step.ArtifactType && v.Ref.IsZero():
-			return fmt.Errorf("step kind %s returned output %q without content (this is a bug in the step kind)", k.Name, o.Name)
-		case o.Type != step.ArtifactType && !json.Valid(v.JSON):
-			return fmt.Errorf("step kind %s returned output %q, which is not JSON (this is a bug in the step kind)", k.Name, o.Name)
-		}
-	}
-	if len(outputs) != len(k.Outputs) {
-		return fmt.Errorf("step kind %s returned outputs that it does not declare (this is a bug in the step kind)", k.Name)
-	}
-	return nil
 }

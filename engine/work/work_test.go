@@ -239,6 +239,30 @@ func TestWorkerAnswersAnOrder(t *testing.T) {
 	}
 }
 
+// TestWrongRecordIsReplaced: a result in the remote cache without an output of the kind is
+// none, and what the worker makes takes its place.
+func TestWrongRecordIsReplaced(t *testing.T) {
+	l, at := &lab{version: "1"}, folder(t)
+	b := newBench(t, l, at, "paint")
+	ref, err := cache.PutBytes(t.Context(), b.tier, []byte("wrong"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.tier.Push(t.Context(), &cache.Record{Action: b.id(), Outputs: cache.Outputs{"content": {Ref: ref}}}); err != nil {
+		t.Fatal(err)
+	}
+	task := b.place(false)
+	if err := l.worker(t, at, "n1").Run(t.Context(), b.id()); err != nil {
+		t.Fatal(err)
+	}
+	if r := b.wait(task); r.Found || string(r.Record.Outputs["size"].JSON) != "14" {
+		t.Errorf("result %+v", r)
+	}
+	if rec, err := b.tier.FindAfar(t.Context(), b.id()); err != nil || len(rec.Outputs) != 2 {
+		t.Errorf("the remote has %+v, %v", rec, err)
+	}
+}
+
 // TestProvisionalIsForItsController: a result that is not final comes back with its reason and
 // the tries before, and the remote cache has no record of it, so that the next order runs
 // the step again.

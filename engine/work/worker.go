@@ -104,6 +104,7 @@ type shift struct {
 	w     *Worker
 	desk  remote.Desk
 	o     *Order
+	kind  *step.Kind
 	claim *claim
 	out   *stream
 }
@@ -117,6 +118,7 @@ func (s *shift) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.kind = kind
 	done, err := s.turn(ctx)
 	if done || err != nil {
 		return err
@@ -197,6 +199,11 @@ func (s *shift) done(ctx context.Context) (bool, error) {
 	}
 	if err != nil {
 		return false, err
+	}
+	if err := s.kind.CheckOutputs(rec.Outputs); err != nil {
+		s.w.Say("the result in the remote cache is replaced, since it cannot be used: " + err.Error())
+		s.o.Fresh = true
+		return false, nil
 	}
 	s.w.Say("the result is in the remote cache already")
 	return true, writeResult(ctx, s.desk, s.o.Action, &Result{Request: s.o.Request, Node: s.w.Node, Record: rec, Found: true})

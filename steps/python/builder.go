@@ -124,7 +124,8 @@ func (b Builder) environment(ctx context.Context, i pyenv.Interpreter, asked pye
 		if err != nil {
 			return cache.Ref{}, false
 		}
-		return rec.Outputs["environment"].Ref, true
+		ref := rec.Outputs["environment"].Ref
+		return ref, ref.Kind == cache.Tree
 	}
 	if ref, ok := known(); ok {
 		return ref, nil

@@ -181,7 +181,7 @@ func checkedByRun(ctx context.Context, s *app.Store, run, version string) (locka
 		if err != nil {
 			continue
 		}
-		if rec, err := store.Lookup(ctx, id); err == nil && rec.Field("version") == version {
+		if rec, err := store.Lookup(ctx, id); err == nil && rec.Field("version") == version && rec.Outputs["private"].Ref.Kind == cache.Tree && rec.Outputs["public"].Ref.Kind == cache.Tree {
 			found[rec.Field("competition")] = rec.Outputs
 		}
 	}

@@ -228,6 +228,9 @@ func (a *audit) ranHere(ctx context.Context, i int) (*cache.Record, error) {
 	case !a.Data.Ran(rec.Run):
 		return nil, noAnswers{fmt.Errorf("the outputs of %s were made elsewhere; prepare the data yourself and name the folder with --data-dir", at)}
 	}
+	if err := a.Program.Instances[i].Step.Kind.CheckOutputs(rec.Outputs); err != nil {
+		return nil, noAnswers{fmt.Errorf("the result of %s in this cache cannot be used: %w", at, err)}
+	}
 	return rec, nil
 }
 

@@ -175,8 +175,8 @@ func (c *collector) readRecords() error {
 		if err != nil {
 			return fmt.Errorf("bundle %s: its result is not available: %w", s.Address, err)
 		}
-		for name, v := range rec.Outputs {
-			if was, found := s.Outputs[name]; found && was != shown(v) {
+		for name, was := range s.Outputs {
+			if v, found := rec.Outputs[name]; !found || was != shown(v) {
 				return fmt.Errorf("bundle %s: its output %s is no longer the run's; the step has been run again since", s.Address, name)
 			}
 		}
