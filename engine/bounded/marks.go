@@ -250,9 +250,10 @@ func readBelow(e hcl.Expression, ctx *hcl.EvalContext) cty.ValueMarks {
 			maps.Copy(own, all[1])
 		}
 	case *hclsyntax.ForExpr:
-		collection, _ := e.CollExpr.Value(ctx)
-		along(own, collection, nil)
-		read(e.CollExpr, ctx)
+		collection, diags := e.CollExpr.Value(ctx)
+		if along(own, collection, nil); diags.HasErrors() {
+			read(e.CollExpr, ctx)
+		}
 		scopes(e, collection, ctx, func(scope *hcl.EvalContext) {
 			for _, part := range []hclsyntax.Expression{e.CondExpr, e.KeyExpr, e.ValExpr} {
 				if part == nil {

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"slices"
+
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
@@ -47,3 +49,31 @@ var lengthFunc = function.New(&function.Spec{
 		return stdlib.Length(args[0])
 	},
 })
+
+// flattenFunc is the standard function flatten, which takes an element of a type that is
+// not known yet for one that is no list.
+var flattenFunc = function.New(&function.Spec{
+	Description: stdlib.FlattenFunc.Description(),
+	Params:      stdlib.FlattenFunc.Params(),
+	Type: func(args []cty.Value) (cty.Type, error) {
+		if mayBeList(args[0]) {
+			return cty.DynamicPseudoType, nil
+		}
+		return stdlib.FlattenFunc.ReturnTypeForValues(args)
+	},
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		if mayBeList(args[0]) {
+			return cty.DynamicVal, nil // with the marks of the argument, as all that is unknown
+		}
+		return stdlib.FlattenFunc.Call(args)
+	},
+})
+
+// mayBeList reports whether a value or an element may be a list, which is not known yet.
+func mayBeList(v cty.Value) bool {
+	plain, _ := v.Unmark()
+	if !plain.IsKnown() || plain.IsNull() || !plain.CanIterateElements() {
+		return !plain.IsKnown() && plain.Type() == cty.DynamicPseudoType
+	}
+	return slices.ContainsFunc(plain.AsValueSlice(), mayBeList)
+}

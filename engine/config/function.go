@@ -33,7 +33,7 @@ var standard = map[string]function.Function{
 	"csvdecode":       stdlib.CSVDecodeFunc,
 	"distinct":        stdlib.DistinctFunc,
 	"element":         stdlib.ElementFunc,
-	"flatten":         stdlib.FlattenFunc,
+	"flatten":         flattenFunc,
 	"floor":           stdlib.FloorFunc,
 	"format":          stdlib.FormatFunc,
 	"formatdate":      stdlib.FormatDateFunc,

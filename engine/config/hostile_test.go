@@ -38,7 +38,7 @@ func TestHostileExpressions(t *testing.T) {
 		"types":  `x = tolist([for i in range(20000) : { "k${i}" = 1 }])`, "characters": big + `x = [for i in range(10000) : strlen(local.s)]`,
 		"remainder": `x = 1e999999999 % 7`, "number": `x = "${1e99999999}"`, "small number": `x = 1e-99999999 + 1`, "rounded": `x = ceil(1.5e99999999)`,
 		"written number": `x = tonumber("1e99999999")`, "product of numbers": `x = ` + strings.Repeat("1e300 * ", 50) + "1", "long number": `x = join("", [for i in range(10000) : "12345678"]) + 1`,
-		"deep": `x = ` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000), "nested try": `x = ` + strings.Repeat("try(", 40) + "1" + strings.Repeat(")", 40),
+		"deep": `x = ` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000), "nested try": `x = ` + strings.Repeat("try(", 40) + "[for a in range(100000) : [for b in range(100000) : 1]]" + strings.Repeat(")", 40),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if slices.Contains(slow, name) && os.Getenv("MLEFLOW_HOSTILE") == "" {

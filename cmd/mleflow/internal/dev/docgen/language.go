@@ -35,7 +35,7 @@ func Language(added map[string]function.Function) []byte {
 		{"`var.NAME`", "The value of a variable."}, {"`local.NAME`", "A named expression."},
 		{"`model.NAME`, `model[TEXT]`", "A model block."}, {"`agent.NAME`, `agent[TEXT]`", "An agent block."}, {"`each.key`, `each.value`", "The element of `for_each`."},
 		{"`path.pipeline`", "The folder of the pipeline file, as an absolute path; what Terraform calls `path.module`. Paths given to file, dir and their like, and in files, start there; other paths that are not absolute start at the working directory."},
-		{"`step.KIND.NAME.OUTPUT`", "An output of a step."}, {"`step.KIND.NAME[KEY].OUTPUT`", "An output of one instance of a step with `for_each`."},
+		{"`step.KIND.NAME.OUTPUT`", "An output of a step."}, {"`step.KIND.NAME[KEY].OUTPUT`", "An output of one instance of a step with `for_each`. If KEY depends on the result of a step, it is that of any instance: all are done first."},
 	})
 	p.extending()
 	p.publishing()
