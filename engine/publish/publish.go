@@ -137,7 +137,7 @@ func (p *Places) write(ctx context.Context, store cache.Files, t Target, rec rec
 // write writes the content of t to a path.
 func (t *Target) write(ctx context.Context, store cache.Files, path string) error {
 	opts := tree.Options{Mode: tree.Copy, Writable: !t.Link, OwnerOnly: t.Private, Progress: tree.Count(t.Work)}
-	if t.Link && (!t.Private || t.Ref.Kind == cache.Tree) { // the mode of a link is the cache's own
+	if t.Link {
 		opts.Mode = tree.Link
 	}
 	t.Work.Begin("writing", max(t.Ref.Files, 1), t.Ref.Size)
