@@ -190,7 +190,7 @@ func ignore(err error) error {
 
 // A change that fails, or a process that is killed, at any moment leaves a path with the
 // old or the new content in its mode; others can read private content at no moment; and
-// the next call mends it.
+// the next call repairs it.
 func TestEveryMoment(t *testing.T) {
 	store, failure := memory.New(), errors.New("failure")
 	for _, s := range scenes(t, store) {
