@@ -166,7 +166,25 @@ func initialise(dir string) error {
 			return err
 		}
 	}
+	if err := testLink(filepath.Join(dir, tmpName)); err != nil {
+		return err
+	}
 	return writeFileAtomic(filepath.Join(dir, formatName), []byte(formatLine))
+}
+
+// testLink returns an error if the file system of a folder has no hard links, by which
+// objects get their names.
+func testLink(dir string) error {
+	f, err := nolink.CreateTemp(dir, "link-")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	defer os.Remove(f.Name())
+	if err := os.Link(f.Name(), f.Name()+"-"); err != nil {
+		return fmt.Errorf("its file system has no hard links, which a cache needs: %w", err)
+	}
+	return os.Remove(f.Name() + "-")
 }
 
 // writeFileAtomic writes a small file durably, all or nothing. The data must be on

@@ -71,7 +71,7 @@ func extend(f *os.File) error {
 		return err
 	}
 	if err := flock(f, unix.LOCK_EX); err != nil {
-		return err
+		return fmt.Errorf("lock it (the cache must be on a file system with file locks): %w", err)
 	}
 	if info, err = f.Stat(); err != nil || info.Size() >= stateSize {
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // known is a folder next to the local cache. It has the records that were found in
@@ -29,7 +30,7 @@ func (k *known) path(id digest.ActionID) string {
 
 // lookup returns a record, or nil.
 func (k *known) lookup(id digest.ActionID) *cache.Record {
-	data, err := os.ReadFile(k.path(id))
+	data, err := nolink.ReadFile(k.path(id))
 	if err != nil {
 		return nil
 	}
@@ -46,28 +47,10 @@ func (k *known) add(id digest.ActionID, data []byte) {
 		return
 	}
 	path := k.path(id)
-	err := k.write(path, data)
-	if errors.Is(err, fs.ErrNotExist) {
-		if os.MkdirAll(filepath.Dir(path), 0o777) == nil {
-			_ = k.write(path, data)
-		}
+	err := nolink.WriteFile(path, data, 0o644, false)
+	if errors.Is(err, fs.ErrNotExist) && os.MkdirAll(filepath.Dir(path), 0o777) == nil {
+		_ = nolink.WriteFile(path, data, 0o644, false)
 	}
-}
-
-func (k *known) write(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
 }
 
 // forget removes a record.

@@ -10,13 +10,13 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
+	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 )
 
 // Mode is the way in which files are made from the store.
@@ -37,8 +37,8 @@ type Options struct {
 	Mode Mode
 	// Writable makes files and folders that may be written to. It needs Copy.
 	Writable bool
-	// OwnerOnly makes folders, and files that are no links, that only their owner can
-	// read.
+	// OwnerOnly makes a file, or a folder, that only its owner can read. A file is then
+	// no link.
 	OwnerOnly bool
 	// Workers is the number of files written at once; 0 means one per processor.
 	Workers int
@@ -139,7 +139,7 @@ func (m *materialiser) whole(ctx context.Context, ref cache.Ref, dst string) (er
 	if err := m.write(ctx, ref, part); err != nil {
 		return err
 	}
-	if err := Move(part, dst); err != nil {
+	if err := wholefile.Move(part, dst); err != nil {
 		return err
 	}
 	return m.open(ref, dst)
@@ -164,6 +164,9 @@ func (m *materialiser) open(ref cache.Ref, dst string) error {
 // write makes the content at path. The root of a tree is its owner's alone.
 func (m *materialiser) write(ctx context.Context, ref cache.Ref, path string) error {
 	if ref.Kind != cache.Tree {
+		if m.opts.OwnerOnly {
+			m.opts.Mode = Copy // the mode of a link is the store's
+		}
 		return m.file(ctx, NewEntry("part", ref, false), path)
 	}
 	if err := os.Mkdir(path, 0o700); err != nil {
@@ -173,36 +176,6 @@ func (m *materialiser) write(ctx context.Context, ref cache.Ref, path string) er
 		return err
 	}
 	return m.seal(ctx, ref, path, "")
-}
-
-// Move moves a file or folder, within its own folder, to a path that is free or an
-// empty folder. It replaces nothing else: then the error is fs.ErrExist, or ENOTDIR for
-// a folder at the path of a file.
-func Move(from, to string) error {
-	info, err := os.Lstat(from)
-	if err != nil {
-		return err
-	}
-	if info.IsDir() { // rename(2) replaces a folder only if it is empty; os.Rename does not even then
-		if err := syscall.Rename(from, to); err != nil {
-			return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
-		}
-		return nil
-	}
-	_ = syscall.Rmdir(to)
-	if info.Mode().IsRegular() {
-		switch err := os.Link(from, to); {
-		case err == nil:
-			return os.Remove(from)
-		case errors.Is(err, fs.ErrExist):
-			return err
-		}
-	}
-	// Without hard links, what appears between the next two calls is replaced.
-	if _, err := os.Lstat(to); err == nil {
-		return &os.LinkError{Op: "rename", Old: from, New: to, Err: fs.ErrExist}
-	}
-	return os.Rename(from, to)
 }
 
 // fill writes the tree below root, files in parallel.

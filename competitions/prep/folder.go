@@ -23,7 +23,8 @@ type Folder struct {
 }
 
 // NewFolder returns a sink whose outputs will be published as the directory
-// final, which must not be inside a file. They are written next to it first.
+// final, which must not be inside a file. They are written next to it first, where only
+// their owner can read them.
 func NewFolder(final string) (*Folder, error) {
 	if err := os.MkdirAll(filepath.Dir(final), 0o777); err != nil {
 		return nil, fmt.Errorf("create folder: %w", err)
@@ -32,9 +33,6 @@ func NewFolder(final string) (*Folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create folder: %w", err)
 	}
-	if err := os.Chmod(partial, 0o755); err != nil {
-		return nil, errors.Join(fmt.Errorf("create folder: %w", err), os.RemoveAll(partial))
-	}
 	return &Folder{final: final, partial: partial}, nil
 }
 
@@ -42,6 +40,9 @@ func NewFolder(final string) (*Folder, error) {
 // Only its owner can read a folder "private" among them.
 func (f *Folder) Publish() error {
 	if err := os.Chmod(filepath.Join(f.partial, "private"), 0o700); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("publish %s: %w", f.final, err)
+	}
+	if err := os.Chmod(f.partial, 0o755); err != nil {
 		return fmt.Errorf("publish %s: %w", f.final, err)
 	}
 	old := f.partial + ".old"

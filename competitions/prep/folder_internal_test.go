@@ -41,10 +41,13 @@ func TestPrivateIsClosed(t *testing.T) {
 		}
 		out.Close()
 	}
+	if info, err := os.Stat(f.partial); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("until then others can enter it: %v, %v", info.Mode(), err)
+	}
 	if err := f.Publish(); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]os.FileMode{"public": 0o755, "private": 0o700} {
+	for name, want := range map[string]os.FileMode{"": 0o755, "public": 0o755, "private": 0o700} {
 		info, err := os.Stat(filepath.Join(final, name))
 		if err != nil || info.Mode().Perm()&^0o022 != want {
 			t.Errorf("%s has mode %v, %v; want %v", name, info.Mode(), err, want)

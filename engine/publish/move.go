@@ -10,6 +10,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
@@ -70,7 +71,7 @@ func (p *Places) move(ctx context.Context, t Target, ours []string, replace bool
 		from = to
 	}
 	if !replace || errors.Is(err, fs.ErrNotExist) { // or somebody removed what was there
-		err = p.run(func() error { return tree.Move(from, t.Path) })
+		err = p.run(func() error { return wholefile.Move(from, t.Path) })
 	}
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {
 		err = &ForeignError{Path: t.Path}
@@ -95,7 +96,7 @@ func (p *Places) release(ctx context.Context, t Target, name, other string, ours
 	now, err := identify(ctx, t.Path)
 	switch {
 	case errors.Is(err, errNothing):
-		err = p.run(func() error { return tree.Move(at, t.Path) })
+		err = p.run(func() error { return wholefile.Move(at, t.Path) })
 	case !slices.Contains(ours, now):
 		return &ForeignError{Path: t.Path, Earlier: at}
 	default:
@@ -131,11 +132,11 @@ func (p *Places) swap(a, b, free string) error {
 			return err
 		}
 	}
-	if err := p.run(func() error { return tree.Move(b, free) }); err != nil {
+	if err := p.run(func() error { return wholefile.Move(b, free) }); err != nil {
 		return err
 	}
-	if err := p.run(func() error { return tree.Move(a, b) }); err != nil {
-		return errors.Join(err, p.run(func() error { return tree.Move(free, b) }))
+	if err := p.run(func() error { return wholefile.Move(a, b) }); err != nil {
+		return errors.Join(err, p.run(func() error { return wholefile.Move(free, b) }))
 	}
-	return p.run(func() error { return tree.Move(free, a) })
+	return p.run(func() error { return wholefile.Move(free, a) })
 }

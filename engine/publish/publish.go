@@ -52,10 +52,10 @@ const (
 // Places records the publications from one cache.
 type Places struct {
 	dir string
-	// before and inSteps are set by tests. before is called before each change of a
-	// file; inSteps exchanges content as file systems do that cannot do it at once.
-	before  func() error
-	inSteps bool
+	// The others are set by tests. before is called before each change of a file; inSteps
+	// exchanges content as file systems do that cannot do it at once; unsynced saves time.
+	before            func() error
+	inSteps, unsynced bool
 }
 
 // Open returns the Places recorded below the folder of a cache.
@@ -126,18 +126,25 @@ func (p *Places) write(ctx context.Context, store cache.Files, t Target, rec rec
 	return p.run(
 		func() error { return os.MkdirAll(dir, 0o755) },
 		func() error { return t.write(ctx, store, part) },
-		func() error { return syncContent(dir) },
+		func() error { return p.sync(syncContent, dir) },
 		func() error { return p.save(both) },
 		func() error { return p.move(ctx, t, both.Written, old != "") },
-		func() error { return nolink.SyncDir(nolink.Folder(dir)) },
+		func() error { return p.sync(nolink.SyncDir, nolink.Folder(dir)) },
 		func() error { return p.save(now) },
 	)
+}
+
+func (p *Places) sync(how func(dir string) error, dir string) error {
+	if p.unsynced {
+		return nil
+	}
+	return how(dir)
 }
 
 // write writes the content of t to a path.
 func (t *Target) write(ctx context.Context, store cache.Files, path string) error {
 	opts := tree.Options{Mode: tree.Copy, Writable: !t.Link, OwnerOnly: t.Private, Progress: tree.Count(t.Work)}
-	if t.Link && (!t.Private || t.Ref.Kind == cache.Tree) { // the mode of a link is the cache's own
+	if t.Link {
 		opts.Mode = tree.Link
 	}
 	t.Work.Begin("writing", max(t.Ref.Files, 1), t.Ref.Size)

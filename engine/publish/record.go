@@ -53,7 +53,7 @@ func (p *Places) save(rec record) error {
 	if err != nil {
 		return err
 	}
-	if err := nolink.WriteFile(p.file(rec.Path), append(text, '\n'), 0o644, true); err != nil {
+	if err := nolink.WriteFile(p.file(rec.Path), append(text, '\n'), 0o644, !p.unsynced); err != nil {
 		return fmt.Errorf("record what is published to %s: %w", rec.Path, err)
 	}
 	return nil

@@ -218,6 +218,16 @@ func (r *Registry) Kind(name string) *Kind {
 	return kind
 }
 
+// MayHide reports whether an output may hold answers, or what was made from them,
+// whatever its instance consumed.
+func (k *Kind) MayHide(name string) bool {
+	if k == nil || k.Output(name) == nil {
+		return true
+	}
+	secrecy := k.Output(name).Secrecy
+	return secrecy == Private || secrecy == Inherit && !k.Results && !k.Untrusted
+}
+
 // Output returns the output with that name, or nil.
 func (k *Kind) Output(name string) *Output {
 	for i := range k.Outputs {

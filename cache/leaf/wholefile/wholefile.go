@@ -21,13 +21,13 @@ func Create(path string, mode fs.FileMode, write func(io.Writer) error) error {
 	if _, err := os.Lstat(path); err == nil {
 		return &fs.PathError{Op: "create", Path: path, Err: syscall.EEXIST}
 	}
-	return compose(path, mode, write, publish)
+	return compose(path, mode, write, Move)
 }
 
 // Replace creates or replaces a file. It keeps the mode of an old file. A symbolic
 // link stays, and its target is replaced, unless the link is another user's. A file that
 // is not regular, such as a pipe, is written in place, as is a file in a folder that
-// cannot be written to.
+// cannot be written to. Another user's file in a folder such as /tmp is refused.
 func Replace(path string, write func(io.Writer) error) error {
 	old, err := os.Lstat(path)
 	if err != nil {
@@ -47,14 +47,17 @@ func Replace(path string, write func(io.Writer) error) error {
 	err = compose(target, 0o600, write, func(temporary, target string) error {
 		return errors.Join(os.Chmod(temporary, info.Mode().Perm()), os.Rename(temporary, target))
 	})
-	if errors.Is(err, fs.ErrPermission) {
+	switch {
+	case errors.Is(err, syscall.EACCES):
 		return inPlace(path, write)
+	case errors.Is(err, syscall.EPERM): // in a folder such as /tmp, where its owner would read what is written in place
+		return &fs.PathError{Op: "replace", Path: path, Err: errForeign}
 	}
 	return err
 }
 
-// errForeign means that another user decides what a path leads to.
-var errForeign = errors.New("it is another user's link; remove it or choose another path")
+// errForeign means that another user decides what a path leads to, or reads it.
+var errForeign = errors.New("it is another user's; remove it or choose another path")
 
 // Bytes is what writes data.
 func Bytes(data []byte) func(io.Writer) error {
@@ -107,17 +110,33 @@ func fill(f *os.File, write func(io.Writer) error, sync func() error) error {
 	return errors.Join(err, f.Close())
 }
 
-// publish gives a complete file its name. It returns fs.ErrExist if the name is
-// taken.
-func publish(temporary, path string) error {
-	err := os.Link(temporary, path)
-	if err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	// On a file system without hard links, an empty file reserves the name.
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+// Move moves a file or folder, within its folder, to a path that is free or an empty
+// folder. It replaces nothing else: the error is then fs.ErrExist, or ENOTDIR if a folder
+// would replace a file.
+func Move(from, to string) error {
+	info, err := os.Lstat(from)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Close(), os.Rename(temporary, path))
+	if info.IsDir() { // rename(2) replaces an empty folder; os.Rename does not
+		if err := syscall.Rename(from, to); err != nil {
+			return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+		}
+		return nil
+	}
+	_ = syscall.Rmdir(to)
+	if info.Mode().IsRegular() {
+		switch err = os.Link(from, to); {
+		case err == nil:
+			return os.Remove(from)
+		case errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+	}
+	// On a file system without hard links, an empty file reserves the name.
+	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Rename(from, to))
 }

@@ -82,21 +82,19 @@ func (j Job) checkFetched(ctx context.Context) error {
 	return nil
 }
 
-// materialise writes the raw data as files of their own, which may be changed
-// without harm to the cache; where the file system can, they share its blocks.
+// materialise writes the raw data, which hold the answers, as files of their own, which
+// may be changed without harm to the cache; where the file system can, they share its
+// blocks.
 func (j Job) materialise(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
 		return fmt.Errorf("make raw folder: %w", err)
 	}
-	_, err := tree.Materialise(ctx, j.Fetched.Store, j.Fetched.Tree, dir, tree.Options{Mode: tree.Copy, Writable: true, Progress: func(r tree.Result) {
+	_, err := tree.Materialise(ctx, j.Fetched.Store, j.Fetched.Tree, dir, tree.Options{Mode: tree.Copy, Writable: true, OwnerOnly: true, Progress: func(r tree.Result) {
 		if j.Progress != nil {
 			j.Progress(progress.State{What: "copying raw data", Files: r.Files, TotalFiles: j.Fetched.Tree.Files, Bytes: r.Bytes, TotalBytes: j.Fetched.Tree.Size})
 		}
 	}})
 	if err != nil {
-		return fmt.Errorf("make raw folder: %w", err)
-	}
-	if err := os.Chmod(dir, 0o700); err != nil { // raw data hold the answers
 		return fmt.Errorf("make raw folder: %w", err)
 	}
 	return nil

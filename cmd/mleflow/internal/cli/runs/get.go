@@ -42,7 +42,7 @@ func NewGet(a *app.App) *cobra.Command {
 				return err
 			}
 			return a.WithResults(past, func(c app.ResultCache) error {
-				err := copyResults(cmd.Context(), a.Terminal, c, past, o)
+				err := copyResults(cmd.Context(), a, c, past, o)
 				if errors.Is(err, results.ErrNone) {
 					return app.Wrong(err)
 				}
@@ -56,7 +56,8 @@ func NewGet(a *app.App) *cobra.Command {
 	return cmd
 }
 
-func copyResults(ctx context.Context, t *app.Terminal, c app.ResultCache, past *ledger.Past, o getOptions) error {
+func copyResults(ctx context.Context, a *app.App, c app.ResultCache, past *ledger.Past, o getOptions) error {
+	t := a.Terminal
 	sum, err := past.Summary()
 	if err != nil {
 		return err
@@ -81,6 +82,11 @@ func copyResults(ctx context.Context, t *app.Terminal, c app.ResultCache, past *
 	if err != nil {
 		return app.Wrong(err)
 	}
+	parts, err := a.Concretes()
+	if err != nil {
+		return err
+	}
+	src.Kinds = parts.Kinds
 	paths, err := src.Get(ctx, address, output, o.dir, opts)
 	stop()
 	if err != nil {

@@ -116,11 +116,9 @@ func (m Machine) links() Check {
 		c.Detail = "hard links and reflinks work"
 	case hard:
 		c.Detail = "hard links work, reflinks do not"
-	case clone:
-		c.Detail = "reflinks work, hard links do not"
 	default:
-		c.Status = Warn
-		c.Detail = "neither hard links nor reflinks work: files are copied"
+		c.Status = Missing
+		c.Detail = "hard links do not work, which a cache needs"
 		c.Fix = "put the cache on a file system of Linux (ext4, xfs, btrfs) with --cache-dir"
 	}
 	return c

@@ -160,7 +160,7 @@ func (s *Source) attempt(ctx context.Context, rec *cache.Record, at string, opts
 	if err != nil {
 		return err
 	}
-	return writeNew(filepath.Join(at, "attempt.json"), append(text, '\n'))
+	return writeNew(filepath.Join(at, "attempt.json"), append(text, '\n'), 0o644)
 }
 
 // report writes the report of a grade step.

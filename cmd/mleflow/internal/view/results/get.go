@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/publish"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // Source is the place from which results are taken.
@@ -25,6 +27,8 @@ type Source struct {
 	Index cache.Index
 	// Run is the run that gave them.
 	Run *ledger.Summary
+	// Kinds say which outputs may hold answers. Get needs them.
+	Kinds *step.Registry
 }
 
 // Options select how files are written.
@@ -33,10 +37,12 @@ type Options struct {
 	Link bool
 	// Work, if set, counts the files and bytes that are written.
 	Work *progress.Work
+	// private makes what only its owner can read.
+	private bool
 }
 
 func (o Options) tree() tree.Options {
-	out := tree.Options{Mode: tree.Copy, Writable: true, Progress: tree.Count(o.Work)}
+	out := tree.Options{Mode: tree.Copy, Writable: true, OwnerOnly: o.private, Progress: tree.Count(o.Work)}
 	if o.Link {
 		out.Mode, out.Writable = tree.Link, false
 	}
@@ -67,7 +73,8 @@ func (s *Source) Record(ctx context.Context, address string) (*cache.Record, err
 }
 
 // Get writes outputs of a step below dir, each under its name, and returns
-// the paths. Without a name it writes all.
+// the paths. Without a name it writes all. Only their owner can read those that may hold
+// answers.
 func (s *Source) Get(ctx context.Context, address, output, dir string, opts Options) ([]string, error) {
 	rec, err := s.Record(ctx, address)
 	if err != nil {
@@ -87,6 +94,7 @@ func (s *Source) Get(ctx context.Context, address, output, dir string, opts Opti
 	opts.Work.Begin("", files, bytes)
 	var paths []string
 	for _, name := range names {
+		opts.private = s.Kinds.Kind(rec.Kind).MayHide(name)
 		path, err := s.write(ctx, rec.Outputs[name], filepath.Join(dir, name), opts)
 		if err != nil {
 			return paths, fmt.Errorf("get %s of %s: %w", name, address, err)
@@ -106,7 +114,7 @@ func (s *Source) write(ctx context.Context, v cache.Value, path string, opts Opt
 		if err != nil {
 			return "", err
 		}
-		return path + ".json", writeNew(path+".json", text)
+		return path + ".json", writeNew(path+".json", text, cache.Placement{Writable: true, OwnerOnly: opts.private}.FileMode())
 	}
 	suffix, err := publish.Suffix(ctx, s.Store, v.Ref)
 	if err != nil {
@@ -123,8 +131,8 @@ func (s *Source) place(ctx context.Context, ref cache.Ref, path string, opts Opt
 	return err
 }
 
-func writeNew(path string, text []byte) error {
-	err := wholefile.Create(path, 0o644, wholefile.Bytes(text))
+func writeNew(path string, text []byte, mode fs.FileMode) error {
+	err := wholefile.Create(path, mode, wholefile.Bytes(text))
 	if errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("%s already exists; choose another folder with -o, or remove it", path)
 	}

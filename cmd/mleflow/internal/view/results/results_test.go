@@ -2,6 +2,8 @@ package results_test
 
 import (
 	"encoding/json"
+	"os"
+	"slices"
 	"testing"
 
 	"github.com/mleflow/mleflow/cache"
@@ -12,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // TestWork takes a run out, and sees that all files are counted that are written.
@@ -30,7 +33,7 @@ func TestWork(t *testing.T) {
 	}
 	run := &ledger.Summary{}
 	p := &plan.Plan{}
-	for n, step := range []struct {
+	for n, made := range []struct {
 		kind    string
 		outputs cache.Outputs
 	}{
@@ -39,13 +42,13 @@ func TestWork(t *testing.T) {
 		{"grade", cache.Outputs{"report": {Ref: blob("{}")}}},
 	} {
 		id := digest.ActionID{byte(n)}
-		if err := s.Record(t.Context(), &cache.Record{Action: id, Address: step.kind, Kind: step.kind, Outputs: step.outputs}); err != nil {
+		if err := s.Record(t.Context(), &cache.Record{Action: id, Address: made.kind, Kind: made.kind, Outputs: made.outputs}); err != nil {
 			t.Fatal(err)
 		}
-		run.Steps = append(run.Steps, ledger.StepSummary{Address: step.kind, Kind: step.kind, Action: id.String()})
-		p.Steps = append(p.Steps, plan.Step{Name: step.kind, Kind: step.kind})
+		run.Steps = append(run.Steps, ledger.StepSummary{Address: made.kind, Kind: made.kind, Action: id.String()})
+		p.Steps = append(p.Steps, plan.Step{Name: made.kind, Kind: made.kind})
 	}
-	src := &results.Source{Store: s, Index: s, Run: run}
+	src := &results.Source{Store: s, Index: s, Run: run, Kinds: step.NewRegistry()}
 	work := new(progress.Work)
 	if _, err := src.All(t.Context(), p, t.TempDir(), results.Options{Work: work}); err != nil {
 		t.Fatal(err)
@@ -58,5 +61,58 @@ func TestWork(t *testing.T) {
 	}
 	if got, want := work.Now(), (progress.State{Files: 2, TotalFiles: 2, Bytes: 8, TotalBytes: 8}); got != want {
 		t.Errorf("one step: counted %+v, want %+v", got, want)
+	}
+}
+
+// TestGetPrivate copies and links outputs that may hold answers: others cannot read them.
+func TestGetPrivate(t *testing.T) {
+	s := memory.New()
+	ref, err := cache.PutBytes(t.Context(), s, []byte("text"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, err := tree.Put(t.Context(), s, []tree.Entry{tree.NewEntry("a", ref, false)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind := func(k step.Kind) step.Kind {
+		k.Version, k.New = "1", func(step.Args) (step.Step, error) { return nil, nil }
+		k.Outputs = []step.Output{{Name: "blob", Secrecy: k.Outputs[0].Secrecy}, {Name: "tree", Secrecy: k.Outputs[0].Secrecy}, {Name: "value", Secrecy: k.Outputs[0].Secrecy}}
+		return k
+	}
+	of := func(s step.Secrecy) []step.Output { return []step.Output{{Secrecy: s}} }
+	kinds := step.NewRegistry(
+		kind(step.Kind{Name: "private", Outputs: of(step.Private)}), kind(step.Kind{Name: "inherit", Outputs: of(step.Inherit)}),
+		kind(step.Kind{Name: "public", Outputs: of(step.Public)}), kind(step.Kind{Name: "withheld", Outputs: of(step.Withheld)}),
+		kind(step.Kind{Name: "results", Outputs: of(step.Inherit), Results: true}), kind(step.Kind{Name: "agents", Outputs: of(step.Inherit), Untrusted: true}))
+	hidden := []string{"private", "inherit", "unknown"}
+	run := &ledger.Summary{}
+	src := &results.Source{Store: s, Index: s, Run: run, Kinds: kinds}
+	for n, name := range append(hidden, "public", "withheld", "results", "agents") {
+		id := digest.ActionID{byte(n + 1)}
+		outputs := cache.Outputs{"blob": {Ref: ref}, "tree": {Ref: folder}, "value": {JSON: json.RawMessage(`1`)}}
+		if err := s.Record(t.Context(), &cache.Record{Action: id, Address: name, Kind: name, Outputs: outputs}); err != nil {
+			t.Fatal(err)
+		}
+		run.Steps = append(run.Steps, ledger.StepSummary{Address: name, Kind: name, Action: id.String()})
+		for _, link := range []bool{false, true} {
+			dir := t.TempDir()
+			paths, err := src.Get(t.Context(), name, "", dir, results.Options{Link: link})
+			if err != nil || len(paths) != 3 {
+				t.Fatal(paths, err)
+			}
+			for _, path := range paths {
+				info, err := os.Stat(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if closed := info.Mode().Perm()&0o077 == 0; closed != slices.Contains(hidden, name) {
+					t.Errorf("%s (link=%v): %s has mode %v", name, link, path, info.Mode())
+				}
+				if info.IsDir() {
+					_ = os.Chmod(path, 0o700) // so that it can be removed
+				}
+			}
+		}
 	}
 }
