@@ -2,6 +2,7 @@ package board
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -61,13 +62,18 @@ type Uncertainty struct {
 	Competitions *Interval `json:"interval_competitions"`
 }
 
-// Shown is the one that stands beside a figure where there is space for one: over other
-// runs or, where that is missing, over other competitions and runs, with an asterisk.
+// Shown is the one that stands beside a figure where there is little space, to whole
+// percent: over other runs or, where that is missing, over other competitions and runs, with
+// an asterisk.
 func (u Uncertainty) Shown() string {
-	if u.Runs == nil && u.Competitions != nil {
-		return u.Competitions.Text() + " *"
+	i, mark := u.Runs, ""
+	if i == nil {
+		i, mark = u.Competitions, " *"
 	}
-	return u.Runs.Text()
+	if i == nil {
+		return i.Text()
+	}
+	return fmt.Sprintf("%.0f to %.0f%s", float64(i.Lower), float64(i.Upper), mark)
 }
 
 // Interval is a confidence interval, in percent or percentage points.

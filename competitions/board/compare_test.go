@@ -248,3 +248,40 @@ func TestCompareTraps(t *testing.T) {
 		}
 	})
 }
+
+// Intervals of an agent's figures stay within 0 to 100 and are missing where nothing is
+// known, as is the error of one seed.
+func TestMeasures(t *testing.T) {
+	rank := func(n int) *int { return &n }
+	score := func(v grading.Number) *grading.Number { return &v }
+	report := func(r *int, s *grading.Number) Flags {
+		var g grading.Report
+		g.Gold, g.Median, g.Teams, g.Rank, g.Score = 0.1, 0.5, 100, r, s
+		g.BronzeMedal = true
+		return FlagsOf(g)
+	}
+	seed := []Flags{report(rank(1), score(0)), report(rank(101), score(2)), report(nil, nil), report(rank(26), score(0.3)), report(rank(51), score(0.4))}
+	one, two := Measures([][]Flags{seed}), Measures([][]Flags{seed, seed})
+	if m := one["mean_percentile"]; m.Mean != 45 || m.Runs != nil || m.Competitions == nil {
+		t.Errorf("mean percentile %+v", m)
+	}
+	near(t, "normalized score", one["normalized_score"].Mean, 35)
+	for name, m := range two {
+		if m.Runs == nil || m.Runs.Lower < 0 || m.Runs.Upper > 100 || m.Runs.Upper-m.Runs.Lower < 1 || m.Competitions.Lower < 0 || m.Competitions.Upper > 100 {
+			t.Errorf("%s: %+v", name, m)
+		}
+	}
+	if got := one[shownFigure].Shown() + ", " + two[shownFigure].Shown() + ", " + (Measure{}).Shown(); got != "26 to 100 *, 63 to 100, –" {
+		t.Error(got)
+	}
+	e := NewEstimate([]float64{50})
+	if got := e.Text(1) + ", " + NewEstimate([]float64{0, 100}).Text(2); got != "50.00 ± –, 50.00 ± 50.00" {
+		t.Error(got)
+	}
+	// A report of the reference has no rank, so there is no percentile of it.
+	reference := grading.Report{}
+	reference.Gold, reference.Median = 0.1, 0.5
+	if _, ok := Measures([][]Flags{{FlagsOf(reference)}})["mean_percentile"]; ok {
+		t.Error("a report without teams has a percentile")
+	}
+}

@@ -87,6 +87,9 @@ func TestPermutationEqualsFractions(t *testing.T) {
 			t.Errorf("Permutation(%v) = %v, %v; want %v, %v", c.strata, p, smallest, c.p, c.smallest)
 		}
 	}
+	if p, _ := stat.Permutation([]stat.Successes{{First: 3, FirstRuns: 3, SecondRuns: 3}}); p != 0.1 {
+		t.Errorf("two of twenty ways are %v", p)
+	}
 	if p, smallest := stat.Permutation(nil); len(cases) < 30 || p != 1 || smallest != 1 {
 		t.Errorf("%d cases; no competitions give %v, %v", len(cases), p, smallest)
 	}
