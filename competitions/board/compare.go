@@ -55,7 +55,8 @@ type Difference struct {
 // Uncertainty are the 95 % intervals of a figure.
 type Uncertainty struct {
 	// Runs is over other runs at these competitions; nil where one of them has a
-	// single run of an agent. See stat.Within.
+	// single run of an agent. See stat.Within. That of a difference reaches to 0 where the
+	// test does not tell the agents apart, so that the two agree.
 	Runs *Interval `json:"interval_runs"`
 	// Competitions is over other competitions like these and other runs: both
 	// sources of variance. nil below stat.MinClusters; see stat.Across.
@@ -80,6 +81,13 @@ func (u Uncertainty) Shown() string {
 type Interval struct {
 	Lower grading.Number `json:"lower"`
 	Upper grading.Number `json:"upper"`
+}
+
+// reach widens an interval to hold a value.
+func (i *Interval) reach(v grading.Number) {
+	if i != nil {
+		i.Lower, i.Upper = min(i.Lower, v), max(i.Upper, v)
+	}
 }
 
 // Compare compares two agents in every figure by all their runs that count at
@@ -179,6 +187,9 @@ func (p figure) compare(first, second [][]Flags) (d Difference, ok bool) {
 	if p.holds != nil {
 		tested, smallest := stat.Permutation(p.successes(first, second))
 		d.P, d.SmallestP = ref(tested), ref(smallest)
+		if tested > 1-Level {
+			d.Runs.reach(0)
+		}
 	}
 	return d, true
 }

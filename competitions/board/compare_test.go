@@ -228,6 +228,12 @@ func TestCompareTraps(t *testing.T) {
 			t.Errorf("got %+v", d)
 		}
 	})
+	t.Run("deterministic agents, good at different things", func(t *testing.T) {
+		d := compare(repeated(ones(22, 3), append(ones(8, 3), ones(14, 0)...)), repeated(ones(22, 3), append(append(ones(8, 0), ones(6, 3)...), ones(8, 0)...)))
+		if *d.P < 0.05 || d.Runs.Lower > 0 || d.Difference < 9 {
+			t.Errorf("p %v beside %+v", *d.P, d.Runs)
+		}
+	})
 	t.Run("unequal seeds point one way", func(t *testing.T) {
 		a, b := append([]int{30}, ones(10, 0)...), append([]int{0}, ones(10, 1)...)
 		d := compare(repeated(append([]int{30}, ones(10, 1)...), a), repeated(append([]int{30}, ones(10, 1)...), b))
