@@ -109,7 +109,7 @@ func Compare(first, second []grading.Graded, ids []string) (Comparison, error) {
 // MedalP is P of Compare in any medal alone; 1 if there is nothing to compare.
 func MedalP(first, second []grading.Graded, ids []string) float64 {
 	_, x, y := share(first, second, ids)
-	p, _ := stat.Permutation(medals().successes(x, y))
+	p, _ := stat.Permutation(medals().successes(medals().counted(x, y)))
 	return p
 }
 
@@ -167,6 +167,7 @@ func ref(v float64) *grading.Number {
 // compare compares the runs of two agents, by competition; ok is false if the figure
 // is not known of a run, or counts at none.
 func (p figure) compare(first, second [][]Flags) (d Difference, ok bool) {
+	first, second = p.counted(first, second)
 	a, known := p.samples(first)
 	b, same := p.samples(second)
 	if !known || !same || len(a) == 0 {
@@ -192,6 +193,17 @@ func (p figure) compare(first, second [][]Flags) (d Difference, ok bool) {
 		}
 	}
 	return d, true
+}
+
+// counted returns the runs at the competitions that count in a figure for both: reports may
+// disagree on whether one has a leaderboard.
+func (p figure) counted(first, second [][]Flags) (x, y [][]Flags) {
+	for i := range first {
+		if p.counts(first[i][0]) && p.counts(second[i][0]) {
+			x, y = append(x, first[i]), append(y, second[i])
+		}
+	}
+	return x, y
 }
 
 // samples returns an agent's outcomes in a figure at each competition at which it
@@ -220,9 +232,7 @@ func (p figure) successes(first, second [][]Flags) (out []stat.Successes) {
 		return n
 	}
 	for i, runs := range first {
-		if p.counts(runs[0]) {
-			out = append(out, stat.Successes{First: held(runs), FirstRuns: len(runs), Second: held(second[i]), SecondRuns: len(second[i])})
-		}
+		out = append(out, stat.Successes{First: held(runs), FirstRuns: len(runs), Second: held(second[i]), SecondRuns: len(second[i])})
 	}
 	return out
 }

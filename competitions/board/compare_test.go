@@ -192,6 +192,19 @@ func TestCompareAgentWithItself(t *testing.T) {
 	}
 }
 
+// Reports that disagree on whether a competition has a leaderboard are compared where both
+// say so.
+func TestCompareUnranked(t *testing.T) {
+	first, second := graded([]oneRun{{"a", "", 1}, {"b", "", 1}}), graded([]oneRun{{"a", "", 0}, {"b", "", 1}})
+	second[1].Gold = grading.Cutoff(math.NaN())
+	for _, sides := range [][2][]grading.Graded{{first, second}, {second, first}} {
+		c, err := Compare(sides[0], sides[1], []string{"a", "b"})
+		if err != nil || math.Abs(float64(c.Figures[shownFigure].Difference)) != 100 || MedalP(sides[0], sides[1], []string{"a", "b"}) != 1 {
+			t.Errorf("%+v, %v", c, err)
+		}
+	}
+}
+
 // repeated is runs of an agent at c00, c01, …, with medals in some of them.
 func repeated(runs, medals []int) (out []oneRun) {
 	for c, n := range runs {
