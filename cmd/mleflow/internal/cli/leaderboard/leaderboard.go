@@ -44,6 +44,9 @@ type leaderboardOptions struct {
 	show           showOptions
 }
 
+// resampling are flags of earlier versions, which drew intervals.
+var resampling = []string{"resamples", "resampling-seed"}
+
 // NewLeaderboard returns the command leaderboard.
 func NewLeaderboard(a *app.App) *cobra.Command {
 	var o leaderboardOptions
@@ -52,6 +55,11 @@ func NewLeaderboard(a *app.App) *cobra.Command {
 		Short: "Aggregate grading reports, one per seed, as the reference does",
 		Args:  app.Takes(0, -1),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+			for _, name := range resampling {
+				if cmd.Flags().Changed(name) {
+					fmt.Fprintf(a.Stderr, "--%s has no effect: intervals are computed, not drawn\n", name)
+				}
+			}
 			reports, err := reportsToRead(a.Terminal, o, args)
 			if err != nil {
 				return app.Wrong(err)
@@ -88,9 +96,9 @@ func NewLeaderboard(a *app.App) *cobra.Command {
 	flags.DurationSliceVar(&o.at, "at", nil, "show also what stopping every attempt after `TIMES` such as 1h,6h would have given, by graded snapshots")
 	flags.BoolVar(&o.withoutFlagged, "without-flagged", false, "count attempts in which a rule check found something as no valid submission")
 	o.rules.Register(flags)
-	for _, name := range []string{"resamples", "resampling-seed"} {
+	for _, name := range resampling {
 		flags.Uint64(name, 0, "`N` has no effect: intervals are computed")
-		_ = flags.MarkDeprecated(name, "it has no effect: intervals are computed, not drawn") // the flag is there
+		_ = flags.MarkHidden(name) // the flag is there
 	}
 	o.show.register(flags)
 	return cmd
