@@ -14,7 +14,7 @@ COUNT    ?= 6
 # Packages tested at a time: many tests wait more than they compute.
 PARALLEL ?= 4
 
-.PHONY: help build check test python test-root root-packages root-rest race lint cross fuzz bench bench-report golden e2e demo rehearsal docs release image tools clean
+.PHONY: help build check test python test-root root-packages root-rest race lint cross fuzz bench bench-report coverage golden e2e demo rehearsal docs release image tools clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -88,6 +88,9 @@ bench: ## run the benchmarks COUNT times, for benchstat
 
 bench-report: ## run the benchmarks (TABLES="engine …" for some, FULL=1 for the full sizes) and write BENCHMARKS.md and docs/benchmarks.md
 	$(GO) run ./cmd/mleflow/internal/dev/benchreport $(if $(FULL),-full) $(TABLES)
+
+coverage: ## simulate how often intervals hold and tests err, and write the tables of docs/leaderboard.md (minutes)
+	UPDATE_GOLDEN=1 MLEFLOW_SIMULATIONS=$(or $(N),2000) $(GO) test -count 1 -timeout 2h ./competitions/board -run TestCoverage
 
 golden: ## rewrite the golden files, to be read in review
 	UPDATE_GOLDEN=1 $(GO) test ./cmd/...

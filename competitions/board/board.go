@@ -53,7 +53,7 @@ func percentile(r grading.Report) float64 {
 func normalized(r grading.Report) float64 {
 	gold, median := float64(r.Gold), float64(r.Median)
 	switch {
-	case math.IsNaN(gold - median):
+	case math.IsNaN(gold - median), r.Thresholds == (grading.Thresholds{}):
 		return math.NaN()
 	case r.Score == nil || math.IsNaN(float64(*r.Score)):
 		return 0
@@ -231,6 +231,22 @@ func NewEstimate(values []float64) Estimate {
 	return Estimate{Mean: grading.Number(mean), SEM: grading.Number(sem), CILower: grading.Number(mean - margin), CIUpper: grading.Number(mean + margin)}
 }
 
+// Text writes the mean with its standard error, which one seed does not have: "31.82 ± –".
+func (e Estimate) Text(seeds int) string {
+	if seeds < 2 {
+		return fmt.Sprintf("%.2f ± –", float64(e.Mean))
+	}
+	return fmt.Sprintf("%.2f ± %.2f", float64(e.Mean), float64(e.SEM))
+}
+
+// Text writes an interval: "24.1 to 39.5", "–" if there is none.
+func (i *Interval) Text() string {
+	if i == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f to %.1f", float64(i.Lower), float64(i.Upper))
+}
+
 // values returns the percentage of each seed in which something counts.
 func (p figure) values(seeds [][]Flags) []float64 {
 	values := make([]float64, 0, len(seeds))
@@ -269,20 +285,24 @@ func Measures(seeds [][]Flags) map[string]Measure {
 		if !ok || len(samples) == 0 {
 			continue
 		}
-		m := Measure{Mean: mean(samples)}
-		if half, ok := stat.Within(Level, samples); ok {
-			m.Runs = around(m.Mean, half, 0)
-		}
-		means := make([]float64, len(samples))
-		for i, s := range samples {
-			means[i] = s.Mean
-		}
-		if half, ok := stat.Across(Level, means); ok {
-			m.Competitions = around(m.Mean, half, 0)
-		}
-		out[f.name] = m
+		out[f.name] = measure(samples)
 	}
 	return out
+}
+
+func measure(samples []stat.Sample) Measure {
+	m := Measure{Mean: mean(samples)}
+	if half, ok := stat.Within(Level, samples); ok {
+		m.Runs = around(m.Mean, half, 0)
+	}
+	means := make([]float64, len(samples))
+	for i, s := range samples {
+		means[i] = s.Mean
+	}
+	if half, ok := stat.Across(Level, means); ok {
+		m.Competitions = around(m.Mean, half, 0)
+	}
+	return m
 }
 
 // Split is the figures of one split of the competitions, by name.

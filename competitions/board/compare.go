@@ -60,6 +60,15 @@ type Uncertainty struct {
 	Competitions *Interval `json:"interval_competitions"`
 }
 
+// Shown is the one that stands beside a figure where there is space for one: over other
+// runs or, where that is missing, over other competitions and runs, with an asterisk.
+func (u Uncertainty) Shown() string {
+	if u.Runs == nil && u.Competitions != nil {
+		return u.Competitions.Text() + " *"
+	}
+	return u.Runs.Text()
+}
+
 // Interval is a confidence interval, in percent or percentage points.
 type Interval struct {
 	Lower grading.Number `json:"lower"`

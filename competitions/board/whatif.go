@@ -66,6 +66,8 @@ type Case struct {
 	Seeds    int `json:"seeds"`
 	// Figures are the figures by name; none if they are not known.
 	Figures Split `json:"figures,omitempty"`
+	// Measures are the figures with their intervals.
+	Measures map[string]Measure `json:"measures,omitempty"`
 	// Change is the difference of any_medal_percentage from the published one, in
 	// percentage points.
 	Change *grading.Number `json:"change,omitempty"`
@@ -178,6 +180,6 @@ func newCase(name string, reports []grading.Graded, ids []string) Case {
 		c.Why = err.Error()
 		return c
 	}
-	c.Seeds, c.Figures = len(seeds), Aggregate(seeds)
+	c.Seeds, c.Figures, c.Measures = len(seeds), Aggregate(seeds), Measures(seeds)
 	return c
 }

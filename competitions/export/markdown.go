@@ -1,7 +1,7 @@
 package export
 
 import (
-	"fmt"
+	"cmp"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/leaf/plain"
@@ -24,6 +24,8 @@ type Row struct {
 	Task string
 	// Class is the class of the attempts; see conditions.Class.
 	Class string
+	// Seeds are the numbers of seeds by split; with 0 the standard error is shown as it is.
+	Seeds map[string]int
 }
 
 // Markdown returns rows as a table of the reference's README: any medal, mean
@@ -39,7 +41,7 @@ func Markdown(list []Row, notes []string) string {
 		for _, split := range []string{"low", "medium", "high", "all"} {
 			cell := ""
 			if e, ok := r.Splits[split]["any_medal_percentage"]; ok {
-				cell = fmt.Sprintf("%.2f ± %.2f", float64(e.Mean), float64(e.SEM))
+				cell = e.Text(cmp.Or(r.Seeds[split], 2))
 			}
 			cells = append(cells, cell)
 		}

@@ -318,6 +318,22 @@ func newGroup(name string, ids []string, own []Entry, pad bool) Group {
 	return g
 }
 
+// Measures returns the figures of an agent in a group with their intervals. They are not
+// stored, since they follow from the entries; nil if there is no complete seed.
+func (b *Board) Measures(agent string, g Group) map[string]board.Measure {
+	var flags []board.Flags
+	for _, e := range final(b.Entries) {
+		if e.Agent == agent {
+			flags = append(flags, board.FlagsOf(e.Report))
+		}
+	}
+	seeds, err := board.Seeds{PadMissing: b.PadMissing}.Arrange(flags, g.Competitions)
+	if err != nil {
+		return nil
+	}
+	return board.Measures(seeds)
+}
+
 func newResult(runs []Entry) Result {
 	first := runs[0].Report
 	r := Result{Competition: first.CompetitionID, Flags: first.Flagged, MetricExternal: first.MetricExternal, LowerIsBetter: first.LowerIsBetter, Runs: len(runs), Teams: first.Teams, Unranked: first.Unranked()}

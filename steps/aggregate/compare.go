@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -39,6 +40,24 @@ func (b *Board) Compare(lists [][]string) error {
 	}
 	board.Adjust(all...)
 	return nil
+}
+
+// UnmarshalJSON reads a stored board. Comparisons that an earlier version of mleflow
+// stored are made anew: their figures have other names and meanings now.
+func (b *Board) UnmarshalJSON(data []byte) error {
+	type plain Board
+	if err := json.Unmarshal(data, (*plain)(b)); err != nil {
+		return err
+	}
+	var lists [][]string
+	for _, c := range b.Comparisons {
+		if c.FirstRuns > 0 {
+			return nil
+		}
+		lists = append(lists, []string{c.First, c.Second})
+	}
+	b.Comparisons = nil
+	return b.Compare(lists)
 }
 
 func (b *Board) compare(first, second string, ids []string) (Comparison, error) {

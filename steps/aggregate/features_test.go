@@ -6,6 +6,8 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -266,10 +268,39 @@ func TestCompareAndLabels(t *testing.T) {
 			t.Errorf("the table does not hold %q:\n%s", want, table)
 		}
 	}
+	// What an earlier version stored is compared anew when it is read.
+	var old, now aggregate.Board
+	stored := b.Text(t, out["board"].Ref)
+	if err := json.Unmarshal([]byte(stored), &now); err != nil {
+		t.Fatal(err)
+	}
+	was := regexp.MustCompile(`(?s)"comparisons": \[.*?\n  \]`).ReplaceAllString(stored, `"comparisons": [{"first": "Strong One", "second": "weak", "pairs": 4, "figures": {"any_medal_percentage": {"difference": 7, "mcnemar_p": 0.5}}}]`)
+	if err := json.Unmarshal([]byte(was), &old); err != nil || was == stored || !reflect.DeepEqual(old.Comparisons, now.Comparisons) {
+		t.Errorf("read as %+v, want %+v (%v)", old.Comparisons, now.Comparisons, err)
+	}
 	for name, value := range map[string][]cty.Value{"one": {cty.StringVal("weak")}, "unknown": {cty.StringVal("weak"), cty.StringVal("nobody")}} {
 		args["compare"] = cty.ListVal(value)
 		if _, err := b.Run(t, args); err == nil || !strings.Contains(err.Error(), "compare") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestComparisonIsInKey sees that the way of comparing is in the keys of boards that
+// compare, and of no others, which keep the keys that they had.
+func TestComparisonIsInKey(t *testing.T) {
+	b := steptest.New(aggregate.Kind(catalog(t)))
+	plain := map[string]cty.Value{"reports": reports(t, b, exampleRuns)}
+	compared := map[string]cty.Value{"reports": plain["reports"], "compare": cty.ListVal([]cty.Value{cty.StringVal("strong"), cty.StringVal("weak")})}
+	forms := map[string]cty.Value{"reports": cty.ListVal([]cty.Value{
+		told(t, b, run{"x", "apples", "0", 0.9, "gold", true}, "reference"), told(t, b, run{"x", "apples", "0", 0.4, "", false}, "obfuscated"),
+	})}
+	for _, tt := range []struct {
+		args map[string]cty.Value
+		want bool
+	}{{plain, false}, {compared, true}, {forms, true}} {
+		if _, ok := b.Key(t, tt.args)["comparison"]; ok != tt.want {
+			t.Errorf("%v: comparison in key: %v", tt.args, ok)
 		}
 	}
 }

@@ -1,22 +1,18 @@
-// Package stat holds the statistics that two agents are compared with: the
-// exact McNemar test, the sign-flip randomisation test, and bootstrap
-// intervals.
+// Package stat holds the statistics that agents are judged with: intervals of means
+// and of differences, the exact permutation test of two agents, Holm's correction, and a
+// confidence sequence.
 //
 // # Vocabulary
 //
-// A difference is the outcome of one agent less that of the other in one pair
-// of runs. A stratum is a set of pairs that are resampled among themselves; a
-// cluster is a set that is resampled whole.
+// A run of an agent has an outcome, between 0 and 1. Runs at one competition are a
+// stratum. Over other runs means at the same strata; over other competitions means
+// that strata vary, too.
 //
 // # Numbers
 //
-// P-values of the exact tests are computed with integers and rounded once.
-// Bootstrap replicates are compared exactly: statistics of equal resamples are
-// equal, however they were drawn. The same seed gives the same interval on
-// every machine, and the same that scipy.stats.bootstrap gives with
-// numpy.random.default_rng(seed); the oracle files under testdata name the
-// versions.
+// The same input gives the same bits on every machine. The oracle files under testdata
+// name the libraries that functions are compared with, and their versions.
 //
-// The package refuses to return an interval where the data hold no information
-// on it: it says so with an error rather than with a width of zero.
+// The package refuses to return an interval where the data hold no information on it,
+// and none has a width of zero.
 package stat

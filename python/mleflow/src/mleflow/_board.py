@@ -66,7 +66,7 @@ class Leaderboard:
 
         Columns are ``agent``, ``group`` (``"all"`` or a complexity),
         ``figure``, ``mean``, ``sem`` (standard error), ``ci_lower`` and
-        ``ci_upper`` (95 % interval), in percent, ``seeds`` and
+        ``ci_upper`` (the reference's interval: 1.96 standard errors), in percent, ``seeds`` and
         ``competitions`` (numbers of them).
 
         Args:
@@ -141,7 +141,8 @@ def _drawn(row: Record) -> List[Any]:
         mean, sem = row.get(figure + _PERCENTAGE), row.get(figure + _PERCENTAGE + "_sem")
         if mean is None:
             return "-"
-        return f"{mean:.1f}" if sem is None else f"{mean:.1f} ± {sem:.1f}"
+        known = sem is not None and (row.get("seeds") or 0) > 1
+        return f"{mean:.1f} ± {sem:.1f}" if known else f"{mean:.1f}"
 
     figures = [percent(f) for f in ("any_medal", "gold_medal", "above_median", "valid_submissions")]
     return [row["place"], row["agent"], *figures, row["seeds"], row["isolation"]]

@@ -76,24 +76,25 @@ func showAudit(term *app.Terminal, audited []AuditedJSON) error {
 			left = "; " + view.Plural(one.NotCounted, "attempt") + map[bool]string{true: " does", false: " do"}[one.NotCounted == 1] + " not count: not final, or a fork"
 		}
 		fmt.Fprintf(term.Stdout, "%s, %s%s\n\n", style.Bold(view.Text(one.Agent)), view.Plural(len(one.Competitions), "competition"), left)
-		t := view.NewTable("If", ">Attempts", ">Seeds", ">Any medal %", ">95 % interval", ">Change", ">Above median %", ">Valid %")
+		t := view.NewTable("If", ">Attempts", ">Seeds", ">Any medal %", ">95 %, other runs", ">Other competitions", ">Change", ">Above median %", ">Valid %", ">Choices of seeds")
 		t.Fit(0, app.BoardWidth(term))
 		var notes []string
 		for _, c := range one.Cases {
-			row := []string{view.OneLine(c.Name), fmt.Sprint(c.Attempts), fmt.Sprint(c.Seeds), "-", "-", "-", "-", "-"}
+			row := []string{view.OneLine(c.Name), fmt.Sprint(c.Attempts), fmt.Sprint(c.Seeds), "–", "–", "–", "–", "–", "–", "–"}
 			if e, ok := c.Figures["any_medal_percentage"]; ok {
-				row[3], row[4] = fmt.Sprintf("%.2f ± %.2f", float64(e.Mean), float64(e.SEM)), fmt.Sprintf("%.1f to %.1f", float64(e.CILower), float64(e.CIUpper))
+				m := c.Measures["any_medal_percentage"]
+				row[3], row[4], row[5] = e.Text(c.Seeds), m.Runs.Text(), m.Competitions.Text()
 			}
 			if c.Change != nil {
-				row[5] = fmt.Sprintf("%+.2f", float64(*c.Change))
+				row[6] = fmt.Sprintf("%+.2f", float64(*c.Change))
 			}
 			for i, name := range []string{"above_median_percentage", "valid_submissions_percentage"} {
 				if e, ok := c.Figures[name]; ok {
-					row[6+i] = fmt.Sprintf("%.2f", float64(e.Mean))
+					row[7+i] = fmt.Sprintf("%.2f", float64(e.Mean))
 				}
 			}
 			if s := c.Choices; s != nil {
-				row[3], row[4] = fmt.Sprintf("%.2f ± %.2f", float64(s.Mean), float64(s.SD)), fmt.Sprintf("%.2f to %.2f", float64(s.Lowest), float64(s.Highest))
+				row[9] = fmt.Sprintf("%.2f to %.2f, SD %.2f", float64(s.Lowest), float64(s.Highest), float64(s.SD))
 			}
 			if c.Why != "" {
 				notes = append(notes, c.Name+": "+c.Why)
@@ -104,10 +105,10 @@ func showAudit(term *app.Terminal, audited []AuditedJSON) error {
 			return err
 		}
 		for _, note := range notes {
-			fmt.Fprintf(term.Stdout, "%s\n", style.Dim("- is not known. "+view.OneLine(note)))
+			fmt.Fprintf(term.Stdout, "%s\n", style.Dim("– is not known. "+view.OneLine(note)))
 		}
 		fmt.Fprintln(term.Stdout)
 	}
-	fmt.Fprintln(term.Stdout, "Mean ± standard error over seeds, with its 95 % interval. Of fewer seeds: mean ± standard\ndeviation over all choices, and the lowest and highest choice.")
+	fmt.Fprintln(term.Stdout, "Mean ± standard error over seeds, and 95 % intervals. Choices of seeds: the lowest and highest\nchoice, and their standard deviation; they say nothing of other runs.")
 	return nil
 }

@@ -278,8 +278,9 @@ func (a *audit) key(i int) (*digest.Hasher, error) {
 	return step.Key(inst.Step.Kind, args, s)
 }
 
-// machineFields are fields of keys that the verifier's machine may not know.
-var machineFields = []string{"image digest"}
+// machineFields are fields of keys that the verifier's machine may not know, or that no
+// score rests on: how a board of an earlier version compared its agents.
+var machineFields = []string{"image digest", "comparison"}
 
 // keys compares the keys of the steps behind scores with those computed by the verifier's
 // own kinds, definitions and leaderboards.

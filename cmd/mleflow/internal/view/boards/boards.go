@@ -113,7 +113,7 @@ type Labels struct{ Models, Hours, Date string }
 func (r Result) rows(o Labels) []export.Row {
 	var rows []export.Row
 	for i, s := range r.Agents {
-		row := export.Row{Agent: s.Name, Splits: s.Board.Splits, Hours: cmp.Or(o.Hours, conditions.Hours(s.Conditions(nil)...)), Isolation: s.Isolation(nil), Task: s.Task(nil), Class: s.Class(nil)}
+		row := export.Row{Agent: s.Name, Splits: s.Board.Splits, Hours: cmp.Or(o.Hours, conditions.Hours(s.Conditions(nil)...)), Isolation: s.Isolation(nil), Task: s.Task(nil), Class: s.Class(nil), Seeds: s.Board.SeedsPerSplit}
 		for _, g := range s.File.Reports {
 			row.Date = max(row.Date, strings.SplitN(g.CreatedAt, "T", 2)[0])
 		}
@@ -137,7 +137,7 @@ func (r Result) Table(name string) (*table.Table, error) {
 	for _, s := range r.Agents {
 		for _, split := range r.Splits {
 			if figures, ok := s.Board.Splits[split.Name]; ok {
-				groups = append(groups, export.Group{Agent: s.Name, Name: split.Name, Figures: figures, Seeds: s.Board.SeedsPerSplit[split.Name], Competitions: len(split.IDs), Isolation: s.Isolation(split.IDs), Untrusted: conditions.Untrusted(s.Conditions(split.IDs)...), Task: s.Task(split.IDs), Class: s.Class(split.IDs)})
+				groups = append(groups, export.Group{Agent: s.Name, Name: split.Name, Figures: figures, Seeds: s.Board.SeedsPerSplit[split.Name], Competitions: len(split.IDs), Isolation: s.Isolation(split.IDs), Untrusted: conditions.Untrusted(s.Conditions(split.IDs)...), Task: s.Task(split.IDs), Class: s.Class(split.IDs), Measures: s.Board.Measures[split.Name]})
 			}
 		}
 	}
@@ -228,16 +228,8 @@ func (l Layout) board(out *bytes.Buffer, s board.Standing, splits []board.SplitI
 	}
 	t := view.NewTable(columns...)
 	t.Fit(1, l.Width)
-	for _, name := range board.PercentageNames() {
-		row := []string{name}
-		if !l.Full {
-			row[0] = strings.TrimSuffix(name, "_percentage")
-		}
-		for _, split := range shown {
-			e := b.Splits[split][name]
-			row = append(row, fmt.Sprintf("%.2f ± %.2f", float64(e.Mean), float64(e.SEM)))
-		}
-		t.Row(row...)
+	for _, name := range board.MeasureNames() {
+		l.measure(t, b, shown, name)
 	}
 	var same [][]string
 	for _, row := range [][]string{isolation, task} {
@@ -253,7 +245,7 @@ func (l Layout) board(out *bytes.Buffer, s board.Standing, splits []board.SplitI
 	for _, row := range append(same, []string{"class", s.Class(nil)}) {
 		fmt.Fprintf(out, "%-9s  %s\n", row[0], view.OneLine(row[1]))
 	}
-	fmt.Fprintf(out, "\n%s; mean ± standard error of the mean.\n", view.Plural(b.Seeds, "seed"))
+	fmt.Fprintf(out, "\n%s; mean ± standard error of the mean. Intervals are of 95 %%.\n", view.Plural(b.Seeds, "seed"))
 	for _, split := range shown {
 		if c, ok := b.Choices[split]; ok {
 			fmt.Fprintf(out, "%s: any_medal over all choices of %s: %.2f ± %.2f (standard deviation), from %.2f to %.2f.\n",
@@ -261,6 +253,36 @@ func (l Layout) board(out *bytes.Buffer, s board.Standing, splits []board.SplitI
 		}
 	}
 	return nil
+}
+
+// measure adds the rows of a figure: that of its means, and those of the intervals of any
+// medal, or of all with Full.
+func (l Layout) measure(t *view.Table, b board.Board, splits []string, name string) {
+	rows := [][]string{{name}, {"  other runs"}, {"  other competitions"}}
+	if !l.Full {
+		rows[0][0] = strings.TrimSuffix(name, "_percentage")
+	}
+	known := false
+	for _, split := range splits {
+		m, ok := b.Measures[split][name]
+		mean := "–"
+		if e, shares := b.Splits[split][name]; shares {
+			mean = e.Text(b.SeedsPerSplit[split])
+		} else if ok {
+			mean = fmt.Sprintf("%.2f", float64(m.Mean))
+		}
+		known = known || mean != "–"
+		rows[0], rows[1], rows[2] = append(rows[0], mean), append(rows[1], m.Runs.Text()), append(rows[2], m.Competitions.Text())
+	}
+	if !known {
+		return
+	}
+	if !l.Full && name != "any_medal_percentage" {
+		rows = rows[:1]
+	}
+	for _, row := range rows {
+		t.Row(row...)
+	}
 }
 
 func (l Layout) comparison(out *bytes.Buffer, agents []board.Standing, split string, c board.Comparison) error {
@@ -298,17 +320,17 @@ func (l Layout) stopped(out *bytes.Buffer, r Result) error {
 		}
 		t := view.NewTable(header...)
 		t.Fit(1, l.Width)
-		row := func(what string, figures board.Split) {
+		row := func(what string, b board.Board) {
 			cells := []string{what}
 			for _, name := range names {
-				cells = append(cells, fmt.Sprintf("%.2f ± %.2f", float64(figures[name].Mean), float64(figures[name].SEM)))
+				cells = append(cells, b.Splits[split.Name][name].Text(b.SeedsPerSplit[split.Name]))
 			}
 			t.Row(cells...)
 		}
 		for _, s := range r.Stopped {
-			row(view.Duration(s.At), s.Splits[split.Name])
+			row(view.Duration(s.At), s.Board)
 		}
-		row("the end", r.Agents[0].Board.Splits[split.Name])
+		row("the end", r.Agents[0].Board)
 		fmt.Fprintf(out, "\n%s\n\n", l.Style.Bold(split.Name))
 		if err := t.Write(out, l.Style); err != nil {
 			return err

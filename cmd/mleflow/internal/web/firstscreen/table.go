@@ -37,7 +37,9 @@ type Line struct {
 	Labels                         []string
 	Seeds                          int
 	AnyMedal, Gold, Silver, Bronze page.Rate
-	AboveMedian, Valid             page.Rate
+	// Interval is that of any medal; see board.Uncertainty.
+	Interval           string
+	AboveMedian, Valid page.Rate
 	// Medals and Graded count attempts.
 	Medals, Graded int
 	// Score is the mean score where there is one competition.
@@ -73,6 +75,7 @@ func tablesOf(b *aggregate.Board, title string, use map[string]*used) (list []Ta
 			list = append(list, Table{Title: title, Labels: of(0)})
 		}
 		line := lineOf(b.Agents[at], g)
+		line.Interval = b.Measures(b.Agents[at].Name, g)["any_medal_percentage"].Shown()
 		line.Labels = of(at + 1)
 		if g.Name == b.Agents[at].Overall.Name {
 			line.use(b, use)

@@ -88,6 +88,9 @@ type Agent struct {
 	Head   string            `json:"compared_with,omitempty"`
 	Behind *board.Comparison `json:"comparison,omitempty"`
 
+	// Measures are its figures over all competitions with their intervals.
+	Measures map[string]board.Measure `json:"measures,omitempty"`
+
 	// Stopped are the results of early stopping at the requested times.
 	Stopped []Stopped `json:"stopped,omitempty"`
 
@@ -165,7 +168,9 @@ func newTable(at Setting, rows []*Row, q Request) (*Table, error) {
 	}
 	t := &Table{Setting: at, Board: b, rows: rows, stops: q.Stops}
 	for _, a := range b.Agents {
-		t.Agents = append(t.Agents, newAgent(a, rows))
+		agent := newAgent(a, rows)
+		agent.Measures = b.Measures(a.Name, a.Overall)
+		t.Agents = append(t.Agents, agent)
 	}
 	for _, stop := range q.Stops {
 		if err := t.stop(stop, q.Catalog); err != nil {

@@ -114,7 +114,7 @@ func (t *Table) section(i int, several bool) section {
 	sec.Text = append(sec.Text, conditions.Notes(t.conditions())...)
 	sec.Grids = append(sec.Grids, t.ranking())
 	sec.Text = append(sec.Text, t.classes()...)
-	sec.Text = append(sec.Text, "Percentages of competitions, mean ± standard error over seeds. Places and tie groups are given within a class: attempts under equal conditions. Agents with equal results share a place. Agents of one tie group cannot be told apart from its first: "+
+	sec.Text = append(sec.Text, "Percentages of competitions, mean ± standard error over seeds. Intervals of any medal are of 95 %: over other runs at these competitions, and over other competitions and runs; a dash where a competition has a single run, or there are fewer than five. Places and tie groups are given within a class: attempts under equal conditions. Agents with equal results share a place. Agents of one tie group cannot be told apart from its first: "+
 		"p of the exact permutation test of their medals, adjusted for all pairs of the class (Holm), is above 0.05. Equal agents are told apart in at most 5 % of boards.")
 	if len(t.stops) > 0 {
 		sec.Text = append(sec.Text, "Columns such as “… after 1h” are what stopping every attempt then would have given: the last submission that lay there, or the final one of attempts that had ended. "+
@@ -175,7 +175,7 @@ func percentage(of board.Split, seeds int, name string) string {
 }
 
 func (t *Table) ranking() grid {
-	names := []string{"Class", "Place", "Tie group", "Agent", ">Any medal %"}
+	names := []string{"Class", "Place", "Tie group", "Agent", ">Any medal %", ">95 %, other runs", ">95 %, other competitions"}
 	for _, at := range t.stops {
 		names = append(names, ">… after "+export.After(at))
 	}
@@ -190,7 +190,7 @@ func (t *Table) ranking() grid {
 		if a.Overall.Untrusted {
 			isolation.Pill = "bad"
 		}
-		cells := []entry{text(t.Board.Letter(a.Agent)), text(place), text(strconv.Itoa(a.Group)), link(a.Name, agentPath(a.Name)), text(rate(a.Overall, shownFigure))}
+		cells := []entry{text(t.Board.Letter(a.Agent)), text(place), text(strconv.Itoa(a.Group)), link(a.Name, agentPath(a.Name)), text(rate(a.Overall, shownFigure)), text(a.Measures[shownFigure].Runs.Text()), text(a.Measures[shownFigure].Competitions.Text())}
 		for _, s := range a.Stopped {
 			cells = append(cells, text(percentage(s.Percentages, a.Overall.Seeds, shownFigure)))
 		}

@@ -23,7 +23,7 @@ func TestCompareLeadsWithDifferences(t *testing.T) {
 	l.indexed()
 	_, body := l.get("/compare?of=" + escaped(runPrefix+run+"/aide") + "&of=" + escaped(runPrefix+run+"/dummy"))
 	for _, want := range []string{
-		"What differs most", "<bdi>Figure</bdi>", "<bdi>Only aide</bdi>", "+50.0", "<bdi>above median</bdi>", "Equal: ", "any medal (0.0 %)", `class="plot curve"`, `class="area c1 faint"`,
+		"What differs most", "<bdi>Figure</bdi>", "<bdi>Other runs</bdi>", "<bdi>Smallest p</bdi>", "+50.0", "<bdi>above median</bdi>", "Equal: ", "any medal (0.0 %)", `class="plot curve"`, `class="area c1 faint"`,
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the comparison lacks %q", want)
