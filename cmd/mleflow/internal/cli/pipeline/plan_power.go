@@ -68,6 +68,9 @@ type PowerPlan struct {
 	// Evaluate is what an evaluate block with the attempts of the last round does.
 	Evaluate power.Expected `json:"evaluate"`
 	Rates    []power.Rates  `json:"rates"`
+	// Reports are the attempts of each agent that the rates are from; none if the
+	// rates were given.
+	Reports [2]int `json:"reports"`
 }
 
 func planPower(ctx context.Context, a *app.App, o powerOptions, boards []string) error {
@@ -76,7 +79,7 @@ func planPower(ctx context.Context, a *app.App, o powerOptions, boards []string)
 	if !ok || o.first == "" || o.second == "" {
 		return app.Usagef("--power is %q; it must name two agents or two rates: --power 'aide vs dummy', --power '30%% vs 20%%'", o.agents)
 	}
-	rates, err := powerRates(ctx, a, o)
+	rates, reports, err := powerRates(ctx, a, o)
 	if err != nil {
 		return app.Wrong(err)
 	}
@@ -91,7 +94,7 @@ func planPower(ctx context.Context, a *app.App, o powerOptions, boards []string)
 	if err != nil {
 		return app.Wrong(err)
 	}
-	p.First, p.Second, p.Figure = o.first, o.second, o.figure
+	p.First, p.Second, p.Figure, p.Reports = o.first, o.second, o.figure, reports
 	if a.JSON {
 		return app.WriteJSON(a.Stdout, p)
 	}
@@ -120,36 +123,37 @@ func makePowerPlan(rates []power.Rates, rounds int) (*PowerPlan, error) {
 }
 
 // powerRates are the rates that are given, or those of the agents in boards.
-func powerRates(ctx context.Context, a *app.App, o powerOptions) ([]power.Rates, error) {
+func powerRates(ctx context.Context, a *app.App, o powerOptions) (rates []power.Rates, reports [2]int, err error) {
 	x, errX := parseRate(o.first)
 	y, errY := parseRate(o.second)
 	if errX == nil && errY == nil && len(o.boards) == 0 {
 		if o.competitions < 1 {
-			return nil, fmt.Errorf("--over is %d; it must be at least 1", o.competitions)
+			return nil, reports, fmt.Errorf("--over is %d; it must be at least 1", o.competitions)
 		}
-		return power.Given(x, y, o.competitions), nil
+		return power.Given(x, y, o.competitions), reports, nil
 	}
 	if len(o.boards) == 0 {
-		return nil, errors.New("name the boards, reports or runs that hold the agents, or give two rates: --power '30% vs 20%'")
+		return nil, reports, errors.New("name the boards, reports or runs that hold the agents, or give two rates: --power '30% vs 20%'")
 	}
 	holds, err := board.Figure(o.figure)
 	if err != nil {
-		return nil, err
+		return nil, reports, err
 	}
 	paths, done, err := leaderboard.WithRuns(ctx, a, o.boards, leaderboard.RuleFlags{})
 	if err != nil {
-		return nil, err
+		return nil, reports, err
 	}
 	defer done()
 	var both [2][]grading.Graded
 	for i, agent := range []string{o.first, o.second} {
 		s, err := board.Selection{Agent: agent, Partial: true}.Standing(paths)
 		if err != nil {
-			return nil, fmt.Errorf("agent %s: %w", agent, err)
+			return nil, reports, fmt.Errorf("agent %s: %w", agent, err)
 		}
-		both[i] = s.File.Reports
+		both[i], reports[i] = s.File.Reports, len(s.File.Reports)
 	}
-	return power.FromReports(both[0], both[1], holds)
+	rates, err = power.FromReports(both[0], both[1], holds)
+	return rates, reports, err
 }
 
 // parseRate reads "0.3" or "30%".
@@ -163,8 +167,12 @@ func parseRate(text string) (float64, error) {
 }
 
 func showPower(t *app.Terminal, p *PowerPlan) error {
-	fmt.Fprintf(t.Stdout, "%s against %s at %s, %s: a difference of %+.1f points is assumed.\n\n",
-		view.OneLine(p.First), view.OneLine(p.Second), view.Plural(p.Competitions, "competition"), p.Figure, 100*p.Difference)
+	from := ""
+	if p.Reports[0] > 0 {
+		from = fmt.Sprintf(", from %s and %d", view.Plural(p.Reports[0], "attempt"), p.Reports[1])
+	}
+	fmt.Fprintf(t.Stdout, "%s against %s at %s, %s: a difference of %+.1f points is assumed%s.\n\n",
+		view.OneLine(p.First), view.OneLine(p.Second), view.Plural(p.Competitions, "competition"), p.Figure, 100*p.Difference, from)
 	table := view.NewTable(">Seeds", ">Attempts", ">Power", ">Smallest p")
 	for _, r := range p.Rounds {
 		table.Row(strconv.Itoa(r.Seeds), strconv.Itoa(r.Attempts), points(r.Power), fmt.Sprintf("%.2g", r.SmallestP))
