@@ -2,6 +2,7 @@ package board
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -53,26 +54,39 @@ type Difference struct {
 // Uncertainty are the 95 % intervals of a figure.
 type Uncertainty struct {
 	// Runs is over other runs at these competitions; nil where one of them has a
-	// single run of an agent. See stat.Within.
+	// single run of an agent. See stat.Within. That of a difference reaches to 0 where the
+	// test does not tell the agents apart, so that the two agree.
 	Runs *Interval `json:"interval_runs"`
 	// Competitions is over other competitions like these and other runs: both
 	// sources of variance. nil below stat.MinClusters; see stat.Across.
 	Competitions *Interval `json:"interval_competitions"`
 }
 
-// Shown is the one that stands beside a figure where there is space for one: over other
-// runs or, where that is missing, over other competitions and runs, with an asterisk.
+// Shown is the one that stands beside a figure where there is little space, to whole
+// percent: over other runs or, where that is missing, over other competitions and runs, with
+// an asterisk.
 func (u Uncertainty) Shown() string {
-	if u.Runs == nil && u.Competitions != nil {
-		return u.Competitions.Text() + " *"
+	i, mark := u.Runs, ""
+	if i == nil {
+		i, mark = u.Competitions, " *"
 	}
-	return u.Runs.Text()
+	if i == nil {
+		return i.Text()
+	}
+	return fmt.Sprintf("%.0f to %.0f%s", float64(i.Lower), float64(i.Upper), mark)
 }
 
 // Interval is a confidence interval, in percent or percentage points.
 type Interval struct {
 	Lower grading.Number `json:"lower"`
 	Upper grading.Number `json:"upper"`
+}
+
+// reach widens an interval to hold a value.
+func (i *Interval) reach(v grading.Number) {
+	if i != nil {
+		i.Lower, i.Upper = min(i.Lower, v), max(i.Upper, v)
+	}
 }
 
 // Compare compares two agents in every figure by all their runs that count at
@@ -94,7 +108,7 @@ func Compare(first, second []grading.Graded, ids []string) (Comparison, error) {
 // MedalP is P of Compare in any medal alone; 1 if there is nothing to compare.
 func MedalP(first, second []grading.Graded, ids []string) float64 {
 	_, x, y := share(first, second, ids)
-	p, _ := stat.Permutation(medals().successes(x, y))
+	p, _ := stat.Permutation(medals().successes(medals().counted(x, y)))
 	return p
 }
 
@@ -151,6 +165,7 @@ func ref(v float64) *grading.Number {
 // compare compares the runs of two agents, by competition; ok is false if the figure
 // is not known of a run, or counts at none.
 func (p figure) compare(first, second [][]Flags) (d Difference, ok bool) {
+	first, second = p.counted(first, second)
 	a, known := p.samples(first)
 	b, same := p.samples(second)
 	if !known || !same || len(a) == 0 {
@@ -171,8 +186,22 @@ func (p figure) compare(first, second [][]Flags) (d Difference, ok bool) {
 	if p.holds != nil {
 		tested, smallest := stat.Permutation(p.successes(first, second))
 		d.P, d.SmallestP = ref(tested), ref(smallest)
+		if tested > 1-Level {
+			d.Runs.reach(0)
+		}
 	}
 	return d, true
+}
+
+// counted returns the runs at the competitions that count in a figure for both: reports may
+// disagree on whether one has a leaderboard.
+func (p figure) counted(first, second [][]Flags) (x, y [][]Flags) {
+	for i := range first {
+		if p.counts(first[i][0]) && p.counts(second[i][0]) {
+			x, y = append(x, first[i]), append(y, second[i])
+		}
+	}
+	return x, y
 }
 
 // samples returns an agent's outcomes in a figure at each competition at which it
@@ -201,9 +230,7 @@ func (p figure) successes(first, second [][]Flags) (out []stat.Successes) {
 		return n
 	}
 	for i, runs := range first {
-		if p.counts(runs[0]) {
-			out = append(out, stat.Successes{First: held(runs), FirstRuns: len(runs), Second: held(second[i]), SecondRuns: len(second[i])})
-		}
+		out = append(out, stat.Successes{First: held(runs), FirstRuns: len(runs), Second: held(second[i]), SecondRuns: len(second[i])})
 	}
 	return out
 }

@@ -192,6 +192,19 @@ func TestCompareAgentWithItself(t *testing.T) {
 	}
 }
 
+// Reports that disagree on whether a competition has a leaderboard are compared where both
+// say so.
+func TestCompareUnranked(t *testing.T) {
+	first, second := graded([]oneRun{{"a", "", 1}, {"b", "", 1}}), graded([]oneRun{{"a", "", 0}, {"b", "", 1}})
+	second[1].Gold = grading.Cutoff(math.NaN())
+	for _, sides := range [][2][]grading.Graded{{first, second}, {second, first}} {
+		c, err := Compare(sides[0], sides[1], []string{"a", "b"})
+		if err != nil || math.Abs(float64(c.Figures[shownFigure].Difference)) != 100 || MedalP(sides[0], sides[1], []string{"a", "b"}) != 1 {
+			t.Errorf("%+v, %v", c, err)
+		}
+	}
+}
+
 // repeated is runs of an agent at c00, c01, …, with medals in some of them.
 func repeated(runs, medals []int) (out []oneRun) {
 	for c, n := range runs {
@@ -228,6 +241,12 @@ func TestCompareTraps(t *testing.T) {
 			t.Errorf("got %+v", d)
 		}
 	})
+	t.Run("deterministic agents, good at different things", func(t *testing.T) {
+		d := compare(repeated(ones(22, 3), append(ones(8, 3), ones(14, 0)...)), repeated(ones(22, 3), append(append(ones(8, 0), ones(6, 3)...), ones(8, 0)...)))
+		if *d.P < 0.05 || d.Runs.Lower > 0 || d.Difference < 9 {
+			t.Errorf("p %v beside %+v", *d.P, d.Runs)
+		}
+	})
 	t.Run("unequal seeds point one way", func(t *testing.T) {
 		a, b := append([]int{30}, ones(10, 0)...), append([]int{0}, ones(10, 1)...)
 		d := compare(repeated(append([]int{30}, ones(10, 1)...), a), repeated(append([]int{30}, ones(10, 1)...), b))
@@ -247,4 +266,41 @@ func TestCompareTraps(t *testing.T) {
 			t.Errorf("got %+v with p %v, at least %v", d.Competitions, *d.P, *d.SmallestP)
 		}
 	})
+}
+
+// Intervals of an agent's figures stay within 0 to 100 and are missing where nothing is
+// known, as is the error of one seed.
+func TestMeasures(t *testing.T) {
+	rank := func(n int) *int { return &n }
+	score := func(v grading.Number) *grading.Number { return &v }
+	report := func(r *int, s *grading.Number) Flags {
+		var g grading.Report
+		g.Gold, g.Median, g.Teams, g.Rank, g.Score = 0.1, 0.5, 100, r, s
+		g.BronzeMedal = true
+		return FlagsOf(g)
+	}
+	seed := []Flags{report(rank(1), score(0)), report(rank(101), score(2)), report(nil, nil), report(rank(26), score(0.3)), report(rank(51), score(0.4))}
+	one, two := Measures([][]Flags{seed}), Measures([][]Flags{seed, seed})
+	if m := one["mean_percentile"]; m.Mean != 45 || m.Runs != nil || m.Competitions == nil {
+		t.Errorf("mean percentile %+v", m)
+	}
+	near(t, "normalized score", one["normalized_score"].Mean, 35)
+	for name, m := range two {
+		if m.Runs == nil || m.Runs.Lower < 0 || m.Runs.Upper > 100 || m.Runs.Upper-m.Runs.Lower < 1 || m.Competitions.Lower < 0 || m.Competitions.Upper > 100 {
+			t.Errorf("%s: %+v", name, m)
+		}
+	}
+	if got := one[shownFigure].Shown() + ", " + two[shownFigure].Shown() + ", " + (Measure{}).Shown(); got != "26 to 100 *, 63 to 100, –" {
+		t.Error(got)
+	}
+	e := NewEstimate([]float64{50})
+	if got := e.Text(1) + ", " + NewEstimate([]float64{0, 100}).Text(2); got != "50.00 ± –, 50.00 ± 50.00" {
+		t.Error(got)
+	}
+	// A report of the reference has no rank, so there is no percentile of it.
+	reference := grading.Report{}
+	reference.Gold, reference.Median = 0.1, 0.5
+	if _, ok := Measures([][]Flags{{FlagsOf(reference)}})["mean_percentile"]; ok {
+		t.Error("a report without teams has a percentile")
+	}
 }

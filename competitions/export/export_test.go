@@ -74,14 +74,29 @@ func TestFigures(t *testing.T) {
 		lines[7] != `x,low,any_medal_percentage,25.0,25.0,-24.0,74.0,2,2,"mixed: container, none (untrusted)",True,own,"time 12h, cpus 8"` {
 		t.Errorf("got\n%s", out.String())
 	}
+	// With measures there are their intervals, and figures that the reference lacks.
+	tab, err = export.Figures([]export.Group{{Agent: "x", Name: "low", Figures: split, Seeds: 1, Measures: map[string]board.Measure{
+		"any_medal_percentage": {Mean: 25, Uncertainty: board.Uncertainty{Runs: &board.Interval{Lower: 1, Upper: 60}}}, "mean_percentile": {Mean: 40},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	if err := export.Write(&out, tab, export.CSV); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); !strings.Contains(got, "class,runs_lower,runs_upper,competitions_lower,competitions_upper\n") ||
+		!strings.Contains(got, "any_medal_percentage,25.0,25.0,-24.0,74.0,1,0,,False,,,1.0,60.0,,\n") || !strings.Contains(got, "mean_percentile,40.0,,,,1,0,,False,,,,,,\n") {
+		t.Errorf("got\n%s", got)
+	}
 }
 
 func TestMarkdown(t *testing.T) {
 	got := export.Markdown([]export.Row{{
 		Agent: "a|b", Models: "m\nn", Hours: "24", Date: "2026-01-02",
-		Splits: map[string]board.Split{"low": {"any_medal_percentage": {Mean: 90.909, SEM: 1.515}}, "all": {}}, Isolation: "none (untrusted)", Task: "reference", Class: "time 24h",
+		Splits: map[string]board.Split{"low": {"any_medal_percentage": {Mean: 90.909, SEM: 1.515}}, "high": {"any_medal_percentage": {Mean: 50}}, "all": {}}, Seeds: map[string]int{"low": 3, "high": 1}, Isolation: "none (untrusted)", Task: "reference", Class: "time 24h",
 	}}, []string{"Note of a|b."})
-	if want := `| a\|b | m n | 90.91 ± 1.51 | - | - | - | 24 | 2026-01-02 | - | - | none (untrusted) | reference | time 24h |` + "\n\n" + `Note of a\|b.` + "\n"; !strings.HasSuffix(got, want) || strings.Count(got, "\n") != 5 {
+	if want := `| a\|b | m n | 90.91 ± 1.51 | - | 50.00 ± – | - | 24 | 2026-01-02 | - | - | none (untrusted) | reference | time 24h |` + "\n\n" + `Note of a\|b.` + "\n"; !strings.HasSuffix(got, want) || strings.Count(got, "\n") != 5 {
 		t.Errorf("got\n%s", got)
 	}
 }
@@ -106,7 +121,9 @@ func TestColumnsAreDocumented(t *testing.T) {
 		page, title string
 		table       func() (*table.Table, error)
 	}{
-		{"leaderboard.md", "The table of figures", func() (*table.Table, error) { return export.Figures(nil) }},
+		{"leaderboard.md", "The table of figures", func() (*table.Table, error) {
+			return export.Figures([]export.Group{{Measures: map[string]board.Measure{}}})
+		}},
 		{"export.md", "Attempts", func() (*table.Table, error) { return export.Attempts(nil) }},
 		{"export.md", "Snapshots", func() (*table.Table, error) { return export.Snapshots(nil) }},
 	} {

@@ -43,7 +43,7 @@ func (b *Board) Compare(lists [][]string) error {
 }
 
 // UnmarshalJSON reads a stored board. Comparisons that an earlier version of mleflow
-// stored are made anew: their figures have other names and meanings now.
+// stored are made again: their figures have other names and meanings now.
 func (b *Board) UnmarshalJSON(data []byte) error {
 	type plain Board
 	if err := json.Unmarshal(data, (*plain)(b)); err != nil {
@@ -57,6 +57,9 @@ func (b *Board) UnmarshalJSON(data []byte) error {
 		lists = append(lists, []string{c.First, c.Second})
 	}
 	b.Comparisons = nil
+	if len(lists) > len(b.Agents)*len(b.Agents) {
+		return nil // no mleflow wrote these
+	}
 	return b.Compare(lists)
 }
 

@@ -268,7 +268,7 @@ func TestCompareAndLabels(t *testing.T) {
 			t.Errorf("the table does not hold %q:\n%s", want, table)
 		}
 	}
-	// What an earlier version stored is compared anew when it is read.
+	// What an earlier version stored is compared again when it is read.
 	var old, now aggregate.Board
 	stored := b.Text(t, out["board"].Ref)
 	if err := json.Unmarshal([]byte(stored), &now); err != nil {

@@ -3,6 +3,7 @@ package stat
 import (
 	"math"
 	"slices"
+	"strconv"
 )
 
 // Successes are the runs of two agents at one competition, and how many of them
@@ -12,9 +13,17 @@ type Successes struct {
 	Second, SecondRuns int
 }
 
-// grid is the largest denominator of shares that Permutation adds up exactly.
-// All numbers of runs up to 10 divide it.
-const grid = 5040
+// grid is the largest denominator of shares that Permutation adds up exactly: 5040,
+// which numbers of runs up to 10 divide, or less with more than 23 competitions, so that
+// the work stays bounded.
+func grid(competitions int) int {
+	for _, n := range []int{5040, 2520, 1260, 840, 420} {
+		if n*competitions <= 120_000 {
+			return n
+		}
+	}
+	return 60
+}
 
 // Permutation is the exact two-sided permutation test of two agents. Under the
 // null hypothesis the runs at a competition are exchangeable between them: p is
@@ -29,20 +38,19 @@ const grid = 5040
 // outcomes both are 1.
 //
 // With one run each it is the exact McNemar test, at one competition with equal
-// numbers of runs Fisher's exact test. Numbers of runs whose common multiple is
-// above 5040 are added up in steps of 1/5040, and sums that are then as far as
-// the observed one by at most what rounding can do count as such: p is never
-// too small.
+// numbers of runs Fisher's exact test. Shares with a common denominator above that
+// of the grid, 5040 for few competitions, are rounded to it, and sums that are as far
+// as the observed one but for rounding count as such: p is never too small.
 //
 // Source: Pitman, Significance tests which may be applied to samples from any
 // populations, Supplement to JRSS 4 (1937); Mehta, Patel and Gray, Computing an
 // exact confidence interval for the common odds ratio, JASA 80 (1985).
 func Permutation(strata []Successes) (p, smallest float64) {
-	scale, slack := 1, 0
+	scale, slack, most := 1, 0, grid(len(strata))
 	for _, s := range strata {
 		for _, n := range []int{s.FirstRuns, s.SecondRuns} {
-			if scale = scale / divisor(scale, n) * n; scale > grid {
-				scale, slack = grid, len(strata)
+			if scale = scale / divisor(scale, n) * n; scale > most {
+				scale, slack = most, len(strata)
 			}
 		}
 	}
@@ -115,8 +123,8 @@ func (s Successes) ways() (least int, weights []float64) {
 	return least, weights
 }
 
-// beyond is the probability of sums at least as far from 0, at most 1. It adds
-// the smallest first.
+// beyond is the probability of sums at least as far from 0. It adds the smallest
+// first, and rounds to the 13 digits that are certain: one in twenty is 0.05.
 func (d sums) beyond(distance int) float64 {
 	if distance <= 0 {
 		return 1
@@ -132,7 +140,8 @@ func (d sums) beyond(distance int) float64 {
 	for _, w := range tail {
 		p += w
 	}
-	return min(p, 1)
+	p, _ = strconv.ParseFloat(strconv.FormatFloat(min(p, 1), 'e', 12, 64), 64) // it is a number
+	return p
 }
 
 func divisor(a, b int) int {

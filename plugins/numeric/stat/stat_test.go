@@ -87,6 +87,9 @@ func TestPermutationEqualsFractions(t *testing.T) {
 			t.Errorf("Permutation(%v) = %v, %v; want %v, %v", c.strata, p, smallest, c.p, c.smallest)
 		}
 	}
+	if p, _ := stat.Permutation([]stat.Successes{{First: 3, FirstRuns: 3, SecondRuns: 3}}); p != 0.1 {
+		t.Errorf("two of twenty ways are %v", p)
+	}
 	if p, smallest := stat.Permutation(nil); len(cases) < 30 || p != 1 || smallest != 1 {
 		t.Errorf("%d cases; no competitions give %v, %v", len(cases), p, smallest)
 	}
@@ -100,6 +103,16 @@ func TestPermutationRoundsUp(t *testing.T) {
 	got, least := stat.Permutation(many)
 	if got < p || got > 1.001*p || least < smallest || least > 1e-12 {
 		t.Errorf("got %v and %v, want a little above %v and %v", got, least, p, smallest)
+	}
+	var long []stat.Successes
+	for i := range 75 {
+		n := 7 + i%7
+		long = append(long, stat.Successes{First: n / 2, FirstRuns: n, Second: n/2 - i%2, SecondRuns: n})
+	}
+	// Counted with integers in numpy, to ten digits.
+	const wide = 0.0549260648
+	if p, _ := stat.Permutation(long); p < wide || p > 1.1*wide {
+		t.Errorf("75 competitions give %v, want a little above %v", p, wide)
 	}
 	if p, _ := stat.Permutation([]stat.Successes{{First: 900, FirstRuns: 2000, Second: 901, SecondRuns: 2000}}); !(p > 0.9 && p <= 1) {
 		t.Errorf("thousands of runs give p %v", p)

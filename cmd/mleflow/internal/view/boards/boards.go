@@ -174,7 +174,7 @@ func (r Result) Warn(warn func(title, format string, args ...any)) {
 type Layout struct {
 	Style view.Style
 	Width int
-	// Full shows every figure and, of comparisons, every test.
+	// Full shows the intervals of every figure.
 	Full bool
 }
 
@@ -248,8 +248,8 @@ func (l Layout) board(out *bytes.Buffer, s board.Standing, splits []board.SplitI
 	fmt.Fprintf(out, "\n%s; mean ± standard error of the mean. Intervals are of 95 %%.\n", view.Plural(b.Seeds, "seed"))
 	for _, split := range shown {
 		if c, ok := b.Choices[split]; ok {
-			fmt.Fprintf(out, "%s: any_medal over all choices of %s: %.2f ± %.2f (standard deviation), from %.2f to %.2f.\n",
-				split, view.Plural(b.SeedsPerSplit[split], "seed"), float64(c.Mean), float64(c.SD), float64(c.Lowest), float64(c.Highest))
+			fmt.Fprintf(out, "%s: any_medal over all choices of %s: from %.2f to %.2f, standard deviation %.2f; this says nothing of other runs.\n",
+				split, view.Plural(b.SeedsPerSplit[split], "seed"), float64(c.Lowest), float64(c.Highest), float64(c.SD))
 		}
 	}
 	return nil

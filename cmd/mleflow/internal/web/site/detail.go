@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
@@ -290,6 +291,17 @@ func (s *Site) agentPage(name string) document {
 	return d
 }
 
+// figures are all figures of an agent with their intervals.
+func (a *Agent) figures() grid {
+	g := newGrid("Figures", "Figure", ">%", ">95 %, other runs", ">95 %, other competitions")
+	for _, name := range board.MeasureNames() {
+		if m, ok := a.Measures[name]; ok {
+			g.add(text(strings.ReplaceAll(strings.TrimSuffix(name, "_percentage"), "_", " ")), text(fmt.Sprintf("%.2f", float64(m.Mean))), text(m.Runs.Text()), text(m.Competitions.Text()))
+		}
+	}
+	return g
+}
+
 func (s *Site) agentSection(t *Table, a *Agent) section {
 	sec := section{Title: t.Name(), Text: []string{"Checked: " + standingText(a.Standings) + "."}}
 	if a.Place > 0 {
@@ -297,6 +309,9 @@ func (s *Site) agentSection(t *Table, a *Agent) section {
 	}
 	if a.Behind != nil {
 		sec.Text = append(sec.Text, comparisonText(a, a.Behind))
+	}
+	if len(a.Measures) > 0 {
+		sec.Grids = append(sec.Grids, a.figures())
 	}
 	sec.Grids = append(sec.Grids, disclosed(a), s.results("Attempts", "../", a.rows, false, true))
 	for _, c := range s.competitions() {

@@ -103,7 +103,7 @@ func (s *Site) publishedSection() section {
 				flags = append(flags, board.FlagsOf(r.Report))
 			}
 			if b, err := board.NewBoard(flags, splits, board.Seeds{}); err == nil && t.Task == string(competitions.TaskReference) && t.Version == "v1" && !t.Unchecked {
-				g.add(a.row(b.Splits, splits)...)
+				g.add(a.row(b, splits)...)
 			}
 		}
 	}
@@ -120,12 +120,16 @@ func (s *Site) publishedSection() section {
 	}
 }
 
-func (a *Agent) row(figures map[string]board.Split, splits []board.SplitIDs) []entry {
+func (a *Agent) row(b board.Board, splits []board.SplitIDs) []entry {
 	out := Reported{Agent: a.Name, Models: strings.Join(a.Models, " "), GradingReports: "in the bundle", Hours: conditions.Hours(a.conditions()...)}
 	numbers := out.numbers()
-	for split, by := range figures {
-		if e, known := by[shownFigure]; known {
-			*numbers[split], *numbers[split+"_sem"] = (*float64)(&e.Mean), (*float64)(&e.SEM)
+	for split, by := range b.Splits {
+		e, known := by[shownFigure]
+		if known {
+			*numbers[split] = (*float64)(&e.Mean)
+		}
+		if known && b.SeedsPerSplit[split] > 1 {
+			*numbers[split+"_sem"] = (*float64)(&e.SEM)
 		}
 	}
 	for _, r := range a.rows {

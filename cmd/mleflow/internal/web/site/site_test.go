@@ -197,6 +197,28 @@ func TestTieGroups(t *testing.T) {
 	}
 }
 
+// TestTieGroupsAgreeWithTheirTest: the p beside an agent is that which decides on its group,
+// corrected for all pairs, and one run more at a competition tells nobody apart.
+func TestTieGroupsAgreeWithTheirTest(t *testing.T) {
+	agents := []*Bundle{}
+	for i := range 6 {
+		agents = append(agents, made(fmt.Sprint("agent", i), "own", 1+i%2, func(seed int) bool { return i%2 == 1 && seed == 0 }))
+	}
+	agents = append(agents, made("far", "own", 20, never), made("best", "own", 20, always))
+	s := built(t, agents...)
+	list, last := s.Tables[0].Agents, 1
+	for _, a := range list[1:] {
+		d := a.Behind.Figures[shownFigure]
+		if opened := a.Group > last; *d.AdjustedP < *d.P || opened != (*d.AdjustedP <= 0.05) {
+			t.Errorf("%s in group %d after %d, compared with %s: p %v, adjusted %v", a.Name, a.Group, last, a.Head, *d.P, *d.AdjustedP)
+		}
+		last = a.Group
+	}
+	if list[0].Group != 1 || last != 2 {
+		t.Errorf("groups from %d to %d", list[0].Group, last)
+	}
+}
+
 // Rows that are refused, or that no attempt made, do not count.
 // TestExclude leaves out by rule the attempts in which the rule found something,
 // and counts those that nobody looked at.
@@ -264,11 +286,11 @@ func TestStops(t *testing.T) {
 	}
 	got := map[string][]string{}
 	for _, row := range s.Tables[0].ranking().Rows {
-		for _, cell := range row[4:8] {
+		for _, cell := range row[4:10] {
 			got[row[3].Text] = append(got[row[3].Text], cell.Text)
 		}
 	}
-	want := map[string][]string{"early": {"100.0 ± 0.0", "0.0 ± 0.0", "50.0 ± 50.0", "100.0 ± 0.0"}, "none": {"100.0 ± 0.0", "–", "–", "–"}}
+	want := map[string][]string{"early": {"100.0 ± 0.0", "0.0 to 100.0", "–", "0.0 ± 0.0", "50.0 ± 50.0", "100.0 ± 0.0"}, "none": {"100.0 ± 0.0", "0.0 to 100.0", "–", "–", "–", "–"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
