@@ -94,9 +94,14 @@ func (r *rig) program(src string) *engine.Program {
 
 func (r *rig) apply(ctx context.Context, src string, o engine.ApplyOptions) *engine.Result {
 	r.t.Helper()
+	return r.applied(ctx, r.program(src), o)
+}
+
+func (r *rig) applied(ctx context.Context, p *engine.Program, o engine.ApplyOptions) *engine.Result {
+	r.t.Helper()
 	r.events = nil
 	o.Sink = event.SinkFunc(func(e event.Event) { r.events = append(r.events, e) })
-	res, diags := r.engine().Apply(ctx, r.program(src), o)
+	res, diags := r.engine().Apply(ctx, p, o)
 	if diags.HasErrors() {
 		r.t.Fatal(diags)
 	}

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/numeric/stat"
 )
@@ -132,10 +131,9 @@ func share(first, second []grading.Graded, ids []string) (c Comparison, x, y [][
 // byCompetition returns the reports of attempts that count.
 func byCompetition(reports []grading.Graded) map[string][]Flags {
 	out := map[string][]Flags{}
-	for _, g := range reports {
-		if conditions.Final(g.Conditions) {
-			out[g.CompetitionID] = append(out[g.CompetitionID], FlagsOf(g.Report))
-		}
+	own, _, _ := Counted(reports) // without any there is nothing to compare
+	for _, g := range own {
+		out[g.CompetitionID] = append(out[g.CompetitionID], FlagsOf(g.Report))
 	}
 	return out
 }

@@ -64,7 +64,7 @@ func (q Selection) Standing(paths []string) (s Standing, err error) {
 			return s, err
 		}
 	}
-	if s.File.Reports, s.Uncounted, err = counting(s.File.Reports); err != nil {
+	if s.File.Reports, s.Uncounted, err = Counted(s.File.Reports); err != nil {
 		return s, err
 	}
 	if s.File.Reports, err = ofClass(s.File.Reports, q.Class); err != nil {
@@ -138,15 +138,17 @@ func ofAgent(reports []grading.Graded, agent string) ([]grading.Graded, error) {
 	return reports, nil
 }
 
-// counting returns the reports of attempts that count, and the conditions of the others.
-func counting(reports []grading.Graded) (own []grading.Graded, others [][]string, err error) {
-	for _, g := range reports {
-		if conditions.Final(g.Conditions) {
-			own = append(own, g)
-		} else {
-			others = append(others, g.Conditions)
-		}
+// Counted returns the reports of attempts that count, and the conditions of the others:
+// results that are not final, and forks. All figures are of these. It is an error if
+// there are none, or if some are of a rehearsal and some are not.
+func Counted(reports []grading.Graded) (own []grading.Graded, others [][]string, err error) {
+	of := func(g grading.Graded) []string { return g.Conditions }
+	own, others = conditions.Counted(reports, of)
+	sets := make([][]string, len(own))
+	for i, g := range own {
+		sets[i] = of(g)
 	}
+	err = conditions.CheckData(sets...)
 	if len(own) == 0 && len(others) > 0 {
 		err = fmt.Errorf("no attempt counts: %s; mleflow show and export have their scores", strings.TrimPrefix(conditions.RepeatsOf(others...).String(), ", "))
 	}

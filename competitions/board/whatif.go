@@ -77,13 +77,17 @@ type Case struct {
 	Why string `json:"why,omitempty"`
 }
 
-// WhatIf returns the boards of an agent's reports over some competitions, as they are
+// WhatIf returns the boards of an agent's reports that count over some competitions, as they are
 // and as they would be: with attempts stopped at times, without flagged attempts, of
 // each version of the competitions, under each class of conditions, and with fewer
 // seeds.
 func WhatIf(reports []grading.Graded, ids []string, times []time.Duration) []Case {
-	published := Case{Name: "as published", Attempts: len(reports)}
-	_, err := ofVersion(reports, "")
+	published := Case{Name: "as published"}
+	reports, _, err := Counted(reports)
+	published.Attempts = len(reports)
+	if err == nil {
+		_, err = ofVersion(reports, "")
+	}
 	if err == nil {
 		_, err = ofClass(reports, nil)
 	}

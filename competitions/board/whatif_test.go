@@ -1,6 +1,7 @@
 package board
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
@@ -104,5 +106,33 @@ func TestWhatIf(t *testing.T) {
 		case "without 1 flagged":
 			t.Error("an attempt without a check is not told")
 		}
+	}
+}
+
+// TestCounted leaves out what does not count from every figure.
+func TestCounted(t *testing.T) {
+	report := func(id string, medal bool, under ...string) grading.Graded {
+		g := grading.Graded{Report: grading.Report{CompetitionID: id, Medals: grading.Medals{GoldMedal: medal, AnyMedal: medal}}}
+		g.Conditions = under
+		return g
+	}
+	for name, bad := range map[string]grading.Graded{"not final": report("a", true, "provisional=machine failed"), "a fork": report("a", true, "forked=abc")} {
+		reports := []grading.Graded{report("a", false), report("a", false), bad}
+		own, others, err := Counted(reports)
+		if len(own) != 2 || len(others) != 1 || err != nil {
+			t.Errorf("%s: %d count, %v do not, %v", name, len(own), others, err)
+		}
+		if c := WhatIf(reports, []string{"a"}, nil)[0]; c.Attempts != 2 || c.Figures[shownFigure].Mean != 0 {
+			t.Errorf("%s: as published %+v", name, c)
+		}
+		if d, err := Compare(reports, []grading.Graded{report("a", true)}, []string{"a"}); err != nil || d.FirstRuns != 2 {
+			t.Errorf("%s: %+v, %v", name, d, err)
+		}
+		if _, _, err := Counted(reports[2:]); err == nil {
+			t.Errorf("%s: it counts alone", name)
+		}
+	}
+	if _, _, err := Counted([]grading.Graded{report("a", true), report("a", true, "data=rehearsal")}); !errors.Is(err, conditions.ErrMixedData) {
+		t.Errorf("a rehearsal counts beside real data: %v", err)
 	}
 }

@@ -96,6 +96,18 @@ func Final(set []string) bool {
 	return len(step.ConditionValues(set, step.Provisional)) == 0 && !IsFork(set)
 }
 
+// Counted divides results into those that count and the conditions of the others.
+func Counted[T any](list []T, of func(T) []string) (own []T, others [][]string) {
+	for _, one := range list {
+		if set := of(one); Final(set) {
+			own = append(own, one)
+		} else {
+			others = append(others, set)
+		}
+	}
+	return own, others
+}
+
 // IsFork reports whether a result with these conditions is of an attempt that began from
 // a checkpoint of another one.
 func IsFork(set []string) bool { return len(step.ConditionValues(set, Forked)) > 0 }

@@ -126,17 +126,20 @@ func gamma(rng *rand.Rand, shape float64) float64 {
 	}
 }
 
-// fixedPairs are the pairs of the fixed design: the fewest whole seeds with which McNemar's
-// test shows a difference of at least 5 points with a power of 80 %, as in
+// fixedPairs are the pairs of the fixed design: the fewest whole seeds with which the
+// board's test shows a difference of at least 5 points with a power of 80 %, as in
 // Test.Detectable, by the normal approximation.
 func fixedPairs(rates []power.Rates, difference float64) int {
 	k := float64(len(rates))
-	better := func(step float64) (mean, discordant, square float64) {
+	// The variances of a pair are those of two independent attempts, and under the null
+	// hypothesis of two from the rates' mean.
+	better := func(step float64) (mean, variance, null float64) {
 		for _, r := range rates {
 			first := min(1, r.Second+step)
+			both := (first + r.Second) / 2
 			mean += (first - r.Second) / k
-			discordant += (first*(1-r.Second) + r.Second*(1-first)) / k
-			square += (first - r.Second) * (first - r.Second) / k
+			variance += (first*(1-first) + r.Second*(1-r.Second)) / k
+			null += 2 * both * (1 - both) / k
 		}
 		return
 	}
@@ -148,10 +151,10 @@ func fixedPairs(rates []power.Rates, difference float64) int {
 			high = (low + high) / 2
 		}
 	}
-	mean, discordant, square := better(high)
+	mean, variance, null := better(high)
 	for seeds := 1; ; seeds++ {
 		n := float64(seeds) * k
-		z := (n*mean - 1 - 1.96*math.Sqrt(n*discordant)) / math.Sqrt(n*(discordant-square))
+		z := (n*mean - 0.5 - 1.96*math.Sqrt(n*null*float64(2*seeds)/float64(2*seeds-1))) / math.Sqrt(n*variance)
 		if 0.5*math.Erfc(-z/math.Sqrt2) >= 0.8 || seeds == 10000 {
 			return seeds * len(rates)
 		}
@@ -163,14 +166,14 @@ func TestFixedPairs(t *testing.T) {
 	for _, c := range []struct {
 		rate, difference float64
 		competitions     int
-	}{{0.3, 0.2, 22}, {0.02, 0.05, 22}, {0.1, 0.1, 75}} {
+	}{{0.3, 0.2, 22}, {0.02, 0.1, 22}, {0.1, 0.1, 75}} {
 		seeds := fixedPairs(power.Given(c.rate, c.rate, c.competitions), c.difference) / c.competitions
-		plan, err := power.Test{Alpha: 0.05}.Plan(power.Given(c.rate+c.difference, c.rate, c.competitions), seeds+1)
+		plan, err := power.Test{Alpha: 0.05, Simulations: 1000}.Plan(power.Given(c.rate+c.difference, c.rate, c.competitions), seeds+1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if plan[seeds-3].Fixed > 0.8 || plan[seeds].Fixed < 0.8 {
-			t.Errorf("rates %v and %d competitions: %d seeds, with powers of %v", c.rate, c.competitions, seeds, plan[seeds-3:])
+		if seeds > 2 && plan[seeds-3].Power > 0.8 || plan[seeds].Power < 0.8 {
+			t.Errorf("rates %v and %d competitions: %d seeds, with powers of %v", c.rate, c.competitions, seeds, plan)
 		}
 	}
 }

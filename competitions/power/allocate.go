@@ -39,7 +39,7 @@ func (s *Sequential) plan() {
 		}
 		first := s.strata[c].n
 		for i := range n {
-			r.draws = append(r.draws, draw{stratum: c, seed: first + i, rate: rate, centre: p.centre[c]})
+			r.draws = append(r.draws, drawn{stratum: c, seed: first + i, rate: rate, centre: p.centre[c]})
 		}
 		s.spent = s.spent || s.design.Seeds > 0 && first+n > s.design.Seeds
 	}

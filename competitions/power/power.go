@@ -1,32 +1,31 @@
 // Package power plans comparisons of two agents: how likely a number of seeds
-// shows a difference, which difference it can show, when to stop early, and
-// which competitions are worth running.
+// shows a difference, which difference it can show, and how to decide one with
+// as few attempts as the answer needs.
 //
 // # Model
 //
 // An attempt succeeds or fails in a figure of the leaderboard, such as any
 // medal. Each agent has a rate of success for each competition; attempts are
-// independent given the rates. A round is one seed: an attempt of each agent at
-// each competition. The difference of two agents is the mean over competitions
-// of the difference of their rates.
-//
-// Power is computed, not simulated: the joint distribution of the pairs in
-// which only one agent succeeded is convolved pair by pair. It is exact for the
-// model; the rates are the assumption.
+// independent given the rates. A seed is an attempt of each agent at each
+// competition. The difference of two agents is the mean over competitions of
+// the difference of their rates.
 //
 // # Tests
 //
-// Fixed is the exact McNemar test after all rounds. Sequential is the
-// confidence sequence of stat.Sequence, looked at after every round: stopping
-// when it excludes 0 keeps the probability of a false positive at or below the
-// level.
+// Test is that of a board's comparison, stat.Permutation, after all seeds:
+// attempts are drawn by the model, and the share of draws in which the test
+// finds a difference is its power. Sequential is that of an evaluate block.
 package power
 
 import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
+	"slices"
+	"sync"
 
+	"github.com/mleflow/mleflow/plugins/numeric/random"
 	"github.com/mleflow/mleflow/plugins/numeric/stat"
 )
 
@@ -41,58 +40,52 @@ type Rates struct {
 // Test selects how the agents will be compared.
 type Test struct {
 	Alpha float64 // probability of a false positive
+	// Simulations is the number of comparisons that are drawn. The standard error
+	// of a power p is the square root of p(1-p)/Simulations. The same number gives
+	// the same power everywhere.
+	Simulations int
 }
 
-// MaxPairs limits what is computed; the work grows with the cube.
-const MaxPairs = 600
+// MaxPairs limits what is computed.
+const MaxPairs = 1000
 
-// Round is the power after a number of rounds.
+// Round is the power after a number of seeds.
 type Round struct {
 	Seeds int `json:"seeds"`
 	// Attempts are the attempts of both agents.
 	Attempts int `json:"attempts"`
-	// Fixed is the power of McNemar's test if this is the only look.
-	Fixed float64 `json:"fixed_power"`
-	// Sequential is the probability of having stopped with a result by now.
-	Sequential float64 `json:"sequential_power"`
-	// Expected are the attempts that stopping early leaves, on average.
-	Expected float64 `json:"expected_attempts"`
+	// Power is that of the test if this is the only look.
+	Power float64 `json:"power"`
+	// SmallestP is the smallest p that so many attempts can have, if one agent
+	// always succeeds and the other never does.
+	SmallestP float64 `json:"smallest_p"`
 }
 
 // ErrTooLarge means that a plan has more pairs than MaxPairs.
 var ErrTooLarge = errors.New("too many pairs")
 
-// Plan returns the power after each of the first rounds.
-func (t Test) Plan(rates []Rates, rounds int) ([]Round, error) {
-	if err := check(rates, rounds); err != nil {
+// Plan returns the power after each of the first seeds.
+func (t Test) Plan(rates []Rates, seeds int) ([]Round, error) {
+	if err := check(rates, seeds); err != nil {
 		return nil, err
 	}
-	d, open := newDistribution(), newDistribution()
-	critical := mcNemar(t.Alpha, len(rates)*rounds)
-	sequence := stat.Sequence{Confidence: 1 - t.Alpha}
-	var plan []Round
-	stopped, expected := 0.0, 0.0
-	for r := 1; r <= rounds; r++ {
-		expected += (1 - stopped) * float64(2*len(rates))
-		for _, rate := range rates {
-			d.pair(rate)
-			open.pair(rate)
-		}
-		stopped += open.absorb(func(b, c int) bool {
-			return sequence.Side(stat.Counts{Plus: b, Minus: c, Zero: r*len(rates) - b - c}) != 0
-		})
-		fixed := d.share(func(b, c int) bool { return min(b, c) <= critical[b+c] })
-		plan = append(plan, Round{r, 2 * r * len(rates), fixed, stopped, expected})
+	found := t.found(rates, seeds, 1)
+	plan := make([]Round, seeds)
+	for i := range plan {
+		n := i + 1
+		clear := slices.Repeat([]stat.Successes{{First: n, FirstRuns: n, SecondRuns: n}}, len(rates))
+		_, smallest := stat.Permutation(clear)
+		plan[i] = Round{n, 2 * n * len(rates), found[i], smallest}
 	}
 	return plan, nil
 }
 
-func check(rates []Rates, rounds int) error {
-	if len(rates) == 0 || rounds < 1 {
+func check(rates []Rates, seeds int) error {
+	if len(rates) == 0 || seeds < 1 {
 		return errors.New("plan power: there are no competitions or no seeds")
 	}
-	if n := len(rates) * rounds; n > MaxPairs {
-		return fmt.Errorf("plan power: %w: %d competitions with %d seeds are %d pairs, and at most %d are computed; ask for fewer seeds", ErrTooLarge, len(rates), rounds, n, MaxPairs)
+	if n := len(rates) * seeds; n > MaxPairs {
+		return fmt.Errorf("plan power: %w: %d competitions with %d seeds are %d pairs, and at most %d are computed; ask for fewer seeds", ErrTooLarge, len(rates), seeds, n, MaxPairs)
 	}
 	for _, r := range rates {
 		if !(r.First >= 0 && r.First <= 1 && r.Second >= 0 && r.Second <= 1) {
@@ -102,85 +95,64 @@ func check(rates []Rates, rounds int) error {
 	return nil
 }
 
-// mcNemar returns for every number of discordant pairs the largest smaller
-// count at which the exact test rejects; -1 if there is none.
-func mcNemar(alpha float64, most int) []int {
-	critical := make([]int, most+1)
-	for n := range critical {
-		critical[n] = -1
-		if n > 0 {
-			critical[n] = critical[n-1]
-		}
-		for k := critical[n] + 1; 2*k <= n; k++ {
-			if p, err := stat.McNemar(k, n-k); err != nil || p > alpha {
-				break
+// found returns the share of comparisons in which the test finds a difference,
+// for each number of seeds from a first one on; it is 0 below.
+func (t Test) found(rates []Rates, seeds, from int) []float64 {
+	counts := make([][]int, runtime.GOMAXPROCS(0))
+	var group sync.WaitGroup
+	for w := range counts {
+		counts[w] = make([]int, seeds)
+		group.Go(func() {
+			for i := w; i < t.Simulations; i += len(counts) {
+				t.compare(random.NewGenerator(uint64(i)), rates, from, counts[w])
 			}
-			critical[n] = k
-		}
+		})
 	}
-	return critical
+	group.Wait()
+	shares := make([]float64, seeds)
+	for i := range shares {
+		n := 0
+		for _, c := range counts {
+			n += c[i]
+		}
+		shares[i] = float64(n) / float64(t.Simulations)
+	}
+	return shares
 }
 
-// distribution is the joint distribution of the numbers of pairs in which only the first
-// and only the second agent succeeded.
-type distribution struct{ p [][]float64 }
-
-func newDistribution() *distribution { return &distribution{[][]float64{{1}}} }
-
-// pair adds a pair of attempts.
-func (d *distribution) pair(r Rates) {
-	plus, minus := float64(r.First*(1-r.Second)), float64(r.Second*(1-r.First))
-	zero := 1 - plus - minus
-	n := len(d.p)
-	next := make([][]float64, n+1)
-	for b := range next {
-		next[b] = make([]float64, n+1-b)
-	}
-	for b, row := range d.p {
-		for c, p := range row {
-			if p == 0 {
-				continue
-			}
-			next[b][c] += float64(p * zero)
-			next[b+1][c] += float64(p * plus)
-			next[b][c+1] += float64(p * minus)
+// compare draws one comparison, seed by seed, and counts the numbers of seeds
+// after which the test finds a difference.
+func (t Test) compare(chance *random.Generator, rates []Rates, from int, counts []int) {
+	runs := make([]stat.Successes, len(rates))
+	for i := range counts {
+		for c, r := range rates {
+			runs[c].FirstRuns, runs[c].SecondRuns = i+1, i+1
+			runs[c].First += draw(chance, r.First)
+			runs[c].Second += draw(chance, r.Second)
+		}
+		if i+1 < from {
+			continue
+		}
+		if p, _ := stat.Permutation(runs); p <= t.Alpha {
+			counts[i]++
 		}
 	}
-	d.p = next
 }
 
-// share is the probability of the counts that hold.
-func (d *distribution) share(holds func(b, c int) bool) float64 {
-	sum := 0.0
-	for b, row := range d.p {
-		for c, p := range row {
-			if p > 0 && holds(b, c) {
-				sum += p
-			}
-		}
+// draw returns 1 at a rate, else 0.
+func draw(chance *random.Generator, rate float64) int {
+	if chance.Uniform(0, 1) < rate {
+		return 1
 	}
-	return sum
+	return 0
 }
 
-// absorb takes out the counts that hold and returns their probability.
-func (d *distribution) absorb(holds func(b, c int) bool) float64 {
-	sum := 0.0
-	for b, row := range d.p {
-		for c, p := range row {
-			if p > 1e-15 && holds(b, c) {
-				sum, row[c] = sum+p, 0
-			}
-		}
-	}
-	return sum
-}
-
-// Detectable is the smallest difference, as a share, that the fixed test shows
-// with a power after some rounds, if the second agent is as it is and the first
-// is better at each competition by as much as its rate allows: the same step
-// for all, cut off at 1. NaN if no difference has that power.
-func (t Test) Detectable(rates []Rates, rounds int, power float64) (float64, error) {
-	if err := check(rates, rounds); err != nil {
+// Detectable returns the smallest difference that the test shows with a power
+// after some seeds: the first agent's rates are raised above the second's by the
+// same step, as far as 1 allows. It is NaN if even the largest difference is not
+// shown.
+func (t Test) Detectable(rates []Rates, seeds int, power float64) (float64, error) {
+	if err := check(rates, seeds); err != nil {
 		return 0, err
 	}
 	better := func(step float64) []Rates {
@@ -190,20 +162,12 @@ func (t Test) Detectable(rates []Rates, rounds int, power float64) (float64, err
 		}
 		return out
 	}
-	reaches := func(step float64) bool {
-		d, critical := newDistribution(), mcNemar(t.Alpha, len(rates)*rounds)
-		for range rounds {
-			for _, r := range better(step) {
-				d.pair(r)
-			}
-		}
-		return d.share(func(b, c int) bool { return b > c && c <= critical[b+c] }) >= power
-	}
+	reaches := func(step float64) bool { return t.found(better(step), seeds, seeds)[seeds-1] >= power }
 	if !reaches(1) {
 		return math.NaN(), nil
 	}
 	low, high := 0.0, 1.0
-	for range 10 {
+	for range 8 {
 		if middle := (low + high) / 2; reaches(middle) {
 			high = middle
 		} else {
@@ -220,4 +184,43 @@ func Difference(rates []Rates) float64 {
 		sum += r.First - r.Second
 	}
 	return sum / float64(len(rates))
+}
+
+// Expected is what an evaluate block is expected to do.
+type Expected struct {
+	// Answered is the probability of an answer before the pairs of the design are
+	// spent, and Attempts the mean number of attempts of both agents.
+	Answered float64 `json:"answered"`
+	Attempts float64 `json:"attempts"`
+}
+
+// Expect draws evaluations of a design for agents with rates, which has the
+// competitions of the rates.
+func Expect(rates []Rates, d Design, simulations int) (Expected, error) {
+	of := map[string]Rates{}
+	d.Competitions = nil
+	for _, r := range rates {
+		of[r.Competition], d.Competitions = r, append(d.Competitions, r.Competition)
+	}
+	answered, attempts := 0, 0
+	for i := range simulations {
+		s, err := NewSequential(d)
+		if err != nil {
+			return Expected{}, err
+		}
+		chance := random.NewGenerator(uint64(i))
+		for next := s.Next(d.Pairs); len(next) > 0; next = s.Next(d.Pairs) {
+			for _, pair := range next {
+				r := of[pair.Competition]
+				if err := s.Add(Outcome{pair, float64(draw(chance, r.First)), float64(draw(chance, r.Second))}); err != nil {
+					return Expected{}, err
+				}
+			}
+		}
+		if s.answer.Decision != Undecided {
+			answered++
+		}
+		attempts += 2 * s.answer.Pairs
+	}
+	return Expected{float64(answered) / float64(simulations), float64(attempts) / float64(simulations)}, nil
 }

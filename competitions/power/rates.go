@@ -15,7 +15,8 @@ const prior = 2
 
 // FromReports estimates rates from the reports of two agents at the competitions
 // that both have: the share of successes at the competition, drawn towards the
-// agent's mean as if that had been seen in two more attempts.
+// agent's mean as if that had been seen in two more attempts. Every report counts; see
+// board.Counted.
 func FromReports(first, second []grading.Graded, figure func(board.Flags) (success, counts bool)) ([]Rates, error) {
 	a, b := tally(first, figure), tally(second, figure)
 	var ids []string
@@ -36,8 +37,9 @@ func FromReports(first, second []grading.Graded, figure func(board.Flags) (succe
 	return rates, nil
 }
 
-// Given are equal rates at a number of competitions, which is the worst case:
-// rates that differ between competitions vary less.
+// Given are equal rates at a number of competitions. Rates with the same means that
+// differ between competitions give another power: more where outcomes vary less, and
+// less where the agents are good at different things.
 func Given(first, second float64, competitions int) []Rates {
 	rates := make([]Rates, competitions)
 	for i := range rates {

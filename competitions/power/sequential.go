@@ -133,13 +133,13 @@ type stratum struct {
 
 // round is a set of pairs. Its stakes are by side, 1 and -1.
 type round struct {
-	draws        []draw
+	draws        []drawn
 	stakes       [2][len(multiples)]float64
 	asked, added int
 }
 
-// draw is a pair of a round.
-type draw struct {
+// drawn is a pair of a round.
+type drawn struct {
 	stratum, seed int
 	rate, centre  float64
 	known         bool
@@ -147,7 +147,7 @@ type draw struct {
 }
 
 // factor is what a unit of capital becomes, see Sequential.
-func (d *draw) factor(stake, side, m float64) float64 {
+func (d *drawn) factor(stake, side, m float64) float64 {
 	x := d.outcomes[0] - d.outcomes[1] - d.centre
 	return 1 + float64(stake/d.rate*(float64(side*x)-m))
 }
@@ -200,7 +200,7 @@ func (s *Sequential) Add(o Outcome) error {
 		return fmt.Errorf("compare sequentially: seed %d of %s has the outcomes %v and %v; they must be between 0 and 1", o.Seed, o.Competition, o.First, o.Second)
 	}
 	asked := s.round.draws[:s.round.asked]
-	i := slices.IndexFunc(asked, func(d draw) bool {
+	i := slices.IndexFunc(asked, func(d drawn) bool {
 		return !d.known && d.seed == o.Seed && s.design.Competitions[d.stratum] == o.Competition
 	})
 	if i < 0 {

@@ -81,7 +81,8 @@ type Group struct {
 
 // final returns the entries that count.
 func final(entries []Entry) []Entry {
-	return slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return !conditions.Final(e.Report.Conditions) })
+	own, _ := conditions.Counted(entries, func(e Entry) []string { return e.Report.Conditions })
+	return own
 }
 
 // Result holds an agent's runs at one competition.

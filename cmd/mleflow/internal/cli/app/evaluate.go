@@ -217,7 +217,11 @@ func (c *pairChooser) figure(ctx context.Context, outputs cache.Outputs) (float6
 	if err != nil {
 		return 0, err
 	}
-	success, counts := c.holds(board.FlagsOf(file.Reports[0].Report))
+	counted, _, err := board.Counted(file.Reports)
+	if err != nil {
+		return 0, err
+	}
+	success, counts := c.holds(board.FlagsOf(counted[0].Report))
 	switch {
 	case !counts:
 		return 0, fmt.Errorf("the competition has no %s, since it has no leaderboard; leave it out, or decide by another verdict", c.Decide)

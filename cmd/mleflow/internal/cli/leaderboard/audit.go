@@ -35,9 +35,11 @@ func NewAudit(a *app.App) *cobra.Command {
 
 // AuditedJSON is what audit --json prints of an agent.
 type AuditedJSON struct {
-	Agent        string       `json:"agent"`
-	Competitions []string     `json:"competitions"`
-	Cases        []board.Case `json:"cases"`
+	Agent        string   `json:"agent"`
+	Competitions []string `json:"competitions"`
+	// NotCounted are the attempts that are not final or forks.
+	NotCounted int          `json:"not_counted"`
+	Cases      []board.Case `json:"cases"`
 }
 
 func runAudit(ctx context.Context, a *app.App, arg string, at []time.Duration) error {
@@ -57,7 +59,8 @@ func runAudit(ctx context.Context, a *app.App, arg string, at []time.Duration) e
 	var audited []AuditedJSON
 	ids := slices.Sorted(maps.Keys(all))
 	for _, agent := range slices.SortedFunc(maps.Keys(by), board.CompareNames) {
-		audited = append(audited, AuditedJSON{agent, ids, board.WhatIf(by[agent], ids, at)})
+		cases := board.WhatIf(by[agent], ids, at)
+		audited = append(audited, AuditedJSON{agent, ids, len(by[agent]) - cases[0].Attempts, cases})
 	}
 	if a.JSON {
 		return app.WriteJSON(a.Stdout, audited)
@@ -68,7 +71,11 @@ func runAudit(ctx context.Context, a *app.App, arg string, at []time.Duration) e
 func showAudit(term *app.Terminal, audited []AuditedJSON) error {
 	style := term.OutStyle()
 	for _, one := range audited {
-		fmt.Fprintf(term.Stdout, "%s, %s\n\n", style.Bold(view.Text(one.Agent)), view.Plural(len(one.Competitions), "competition"))
+		left := ""
+		if one.NotCounted > 0 {
+			left = "; " + view.Plural(one.NotCounted, "attempt") + map[bool]string{true: " does", false: " do"}[one.NotCounted == 1] + " not count: not final, or a fork"
+		}
+		fmt.Fprintf(term.Stdout, "%s, %s%s\n\n", style.Bold(view.Text(one.Agent)), view.Plural(len(one.Competitions), "competition"), left)
 		t := view.NewTable("If", ">Attempts", ">Seeds", ">Any medal %", ">95 %, other runs", ">Other competitions", ">Change", ">Above median %", ">Valid %", ">Choices of seeds")
 		t.Fit(0, app.BoardWidth(term))
 		var notes []string

@@ -40,28 +40,37 @@ func (o *powerOptions) register(cmd *cobra.Command) {
 	flags.StringVar(&o.figure, "figure", "any_medal", "with --power, success: a `FIGURE` of the leaderboard, without _percentage")
 }
 
-// The level of the tests, the power that is aimed at, and the certainty that a
-// subset keeps.
+// The level of the test, the power that is aimed at, and the difference for which an
+// evaluate block looks by default. Powers are of so many simulations.
 const (
-	powerLevel  = 0.05
-	powerTarget = 0.8
-	powerKeep   = 0.95
+	powerLevel      = 0.05
+	powerTarget     = 0.8
+	powerDifference = 0.05
+	powerDraws      = 1000
+	evaluateDraws   = 200
 )
 
 // PowerPlan is what plan --power says.
 type PowerPlan struct {
-	First        string        `json:"first"`
-	Second       string        `json:"second"`
-	Figure       string        `json:"figure"`
-	Competitions int           `json:"competitions"`
-	Difference   float64       `json:"difference"`
-	Rounds       []power.Round `json:"rounds"`
+	First        string  `json:"first"`
+	Second       string  `json:"second"`
+	Figure       string  `json:"figure"`
+	Competitions int     `json:"competitions"`
+	Difference   float64 `json:"difference"`
+	// Test is what the rounds have the power of, drawn in so many simulations.
+	Test        string        `json:"test"`
+	Simulations int           `json:"simulations"`
+	Rounds      []power.Round `json:"rounds"`
 	// Needed are the fewest seeds with the power that is aimed at, and
 	// Detectable what the last round could show; nil if nothing does.
-	Needed     *int          `json:"seeds_needed"`
-	Detectable *float64      `json:"detectable_difference"`
-	Subset     *power.Subset `json:"subset"`
-	Rates      []power.Rates `json:"rates"`
+	Needed     *int     `json:"seeds_needed"`
+	Detectable *float64 `json:"detectable_difference"`
+	// Evaluate is what an evaluate block with the attempts of the last round does.
+	Evaluate power.Expected `json:"evaluate"`
+	Rates    []power.Rates  `json:"rates"`
+	// Reports are the attempts of each agent that the rates are from; none if the
+	// rates were given.
+	Reports [2]int `json:"reports"`
 }
 
 func planPower(ctx context.Context, a *app.App, o powerOptions, boards []string) error {
@@ -70,7 +79,7 @@ func planPower(ctx context.Context, a *app.App, o powerOptions, boards []string)
 	if !ok || o.first == "" || o.second == "" {
 		return app.Usagef("--power is %q; it must name two agents or two rates: --power 'aide vs dummy', --power '30%% vs 20%%'", o.agents)
 	}
-	rates, err := powerRates(ctx, a, o)
+	rates, reports, err := powerRates(ctx, a, o)
 	if err != nil {
 		return app.Wrong(err)
 	}
@@ -85,7 +94,7 @@ func planPower(ctx context.Context, a *app.App, o powerOptions, boards []string)
 	if err != nil {
 		return app.Wrong(err)
 	}
-	p.First, p.Second, p.Figure = o.first, o.second, o.figure
+	p.First, p.Second, p.Figure, p.Reports = o.first, o.second, o.figure, reports
 	if a.JSON {
 		return app.WriteJSON(a.Stdout, p)
 	}
@@ -93,13 +102,13 @@ func planPower(ctx context.Context, a *app.App, o powerOptions, boards []string)
 }
 
 func makePowerPlan(rates []power.Rates, rounds int) (*PowerPlan, error) {
-	test := power.Test{Alpha: powerLevel}
-	p := &PowerPlan{Competitions: len(rates), Difference: power.Difference(rates), Rates: rates}
+	test := power.Test{Alpha: powerLevel, Simulations: powerDraws}
+	p := &PowerPlan{Competitions: len(rates), Difference: power.Difference(rates), Test: "permutation", Simulations: powerDraws, Rates: rates}
 	var err error
 	if p.Rounds, err = test.Plan(rates, rounds); err != nil {
 		return nil, err
 	}
-	if i := slices.IndexFunc(p.Rounds, func(r power.Round) bool { return r.Fixed >= powerTarget }); i >= 0 {
+	if i := slices.IndexFunc(p.Rounds, func(r power.Round) bool { return r.Power >= powerTarget }); i >= 0 {
 		p.Needed = &p.Rounds[i].Seeds
 	}
 	detectable, err := test.Detectable(rates, rounds, powerTarget)
@@ -109,53 +118,42 @@ func makePowerPlan(rates []power.Rates, rounds int) (*PowerPlan, error) {
 	if !math.IsNaN(detectable) {
 		p.Detectable = &detectable
 	}
-	if s, ok := power.Cheapest(rates, rounds, powerKeep); ok {
-		p.Subset = &s
-	}
-	return p, nil
+	p.Evaluate, err = power.Expect(rates, power.Design{Difference: powerDifference, Confidence: 1 - powerLevel, Pairs: rounds * len(rates)}, evaluateDraws)
+	return p, err
 }
 
 // powerRates are the rates that are given, or those of the agents in boards.
-func powerRates(ctx context.Context, a *app.App, o powerOptions) ([]power.Rates, error) {
+func powerRates(ctx context.Context, a *app.App, o powerOptions) (rates []power.Rates, reports [2]int, err error) {
 	x, errX := parseRate(o.first)
 	y, errY := parseRate(o.second)
 	if errX == nil && errY == nil && len(o.boards) == 0 {
 		if o.competitions < 1 {
-			return nil, fmt.Errorf("--over is %d; it must be at least 1", o.competitions)
+			return nil, reports, fmt.Errorf("--over is %d; it must be at least 1", o.competitions)
 		}
-		return power.Given(x, y, o.competitions), nil
+		return power.Given(x, y, o.competitions), reports, nil
 	}
 	if len(o.boards) == 0 {
-		return nil, errors.New("name the boards, reports or runs that hold the agents, or give two rates: --power '30% vs 20%'")
+		return nil, reports, errors.New("name the boards, reports or runs that hold the agents, or give two rates: --power '30% vs 20%'")
 	}
 	holds, err := board.Figure(o.figure)
 	if err != nil {
-		return nil, err
+		return nil, reports, err
 	}
-	all, err := leaderboard.ReadRuns(ctx, a, o.boards...)
+	paths, done, err := leaderboard.WithRuns(ctx, a, o.boards, leaderboard.RuleFlags{})
 	if err != nil {
-		return nil, err
+		return nil, reports, err
 	}
-	of := func(agent string) (found []grading.Graded, err error) {
-		for _, r := range all.Reports {
-			if r.Labels["agent"] == agent {
-				found = append(found, r)
-			}
+	defer done()
+	var both [2][]grading.Graded
+	for i, agent := range []string{o.first, o.second} {
+		s, err := board.Selection{Agent: agent, Partial: true}.Standing(paths)
+		if err != nil {
+			return nil, reports, fmt.Errorf("agent %s: %w", agent, err)
 		}
-		if len(found) == 0 {
-			return nil, fmt.Errorf("no report is of the agent %q", agent)
-		}
-		return found, nil
+		both[i], reports[i] = s.File.Reports, len(s.File.Reports)
 	}
-	one, err := of(o.first)
-	if err != nil {
-		return nil, err
-	}
-	two, err := of(o.second)
-	if err != nil {
-		return nil, err
-	}
-	return power.FromReports(one, two, holds)
+	rates, err = power.FromReports(both[0], both[1], holds)
+	return rates, reports, err
 }
 
 // parseRate reads "0.3" or "30%".
@@ -169,30 +167,37 @@ func parseRate(text string) (float64, error) {
 }
 
 func showPower(t *app.Terminal, p *PowerPlan) error {
-	fmt.Fprintf(t.Stdout, "%s against %s at %s, %s: a difference of %+.1f points is assumed.\n\n",
-		view.OneLine(p.First), view.OneLine(p.Second), view.Plural(p.Competitions, "competition"), p.Figure, 100*p.Difference)
-	table := view.NewTable(">Seeds", ">Attempts", ">Power", ">Stopped by now", ">Attempts with stopping")
+	from := ""
+	if p.Reports[0] > 0 {
+		from = fmt.Sprintf(", from %s and %d", view.Plural(p.Reports[0], "attempt"), p.Reports[1])
+	}
+	fmt.Fprintf(t.Stdout, "%s against %s at %s, %s: a difference of %+.1f points is assumed%s.\n\n",
+		view.OneLine(p.First), view.OneLine(p.Second), view.Plural(p.Competitions, "competition"), p.Figure, 100*p.Difference, from)
+	table := view.NewTable(">Seeds", ">Attempts", ">Power", ">Smallest p")
 	for _, r := range p.Rounds {
-		table.Row(strconv.Itoa(r.Seeds), strconv.Itoa(r.Attempts), points(r.Fixed), points(r.Sequential), fmt.Sprintf("%.0f", r.Expected))
+		table.Row(strconv.Itoa(r.Seeds), strconv.Itoa(r.Attempts), points(r.Power), fmt.Sprintf("%.2g", r.SmallestP))
 	}
 	if err := table.Write(t.Stdout, t.OutStyle()); err != nil {
 		return err
 	}
-	last := p.Rounds[len(p.Rounds)-1].Seeds
+	last := p.Rounds[len(p.Rounds)-1]
 	fmt.Fprintln(t.Stdout)
 	if p.Needed != nil {
 		fmt.Fprintf(t.Stdout, "%s give a power of 80 %%.\n", view.Plural(*p.Needed, "seed"))
 	} else {
-		fmt.Fprintf(t.Stdout, "%s do not give a power of 80 %%.\n", view.Plural(last, "seed"))
+		fmt.Fprintf(t.Stdout, "%s do not give a power of 80 %%.\n", view.Plural(last.Seeds, "seed"))
 	}
 	if p.Detectable != nil {
-		fmt.Fprintf(t.Stdout, "With %s, a difference of %.1f points would be shown with a power of 80 %%.\n", view.Plural(last, "seed"), 100**p.Detectable)
+		fmt.Fprintf(t.Stdout, "With %s, a difference of %.1f points would be shown with a power of 80 %%.\n", view.Plural(last.Seeds, "seed"), 100**p.Detectable)
 	}
-	if p.Subset != nil && len(p.Subset.Competitions) < p.Competitions {
-		fmt.Fprintf(t.Stdout, "%s keep the ranking with a probability of %s (optimistic: the same rates chose them): %s.\n",
-			view.Plural(len(p.Subset.Competitions), "competition"), points(p.Subset.Keeps), strings.Join(p.Subset.Competitions, ", "))
+	if last.SmallestP > powerLevel {
+		fmt.Fprintf(t.Stdout, "No outcome of so few attempts has a p of %g or less. Take more seeds or competitions.\n", powerLevel)
 	}
+	fmt.Fprintf(t.Stdout, "An evaluate block with %s answers within them with a probability of %s, after %.0f attempts on average.\n",
+		view.Plural(last.Attempts, "attempt"), points(p.Evaluate.Answered), p.Evaluate.Attempts)
+	fmt.Fprintf(t.Stdout, "Power: p of leaderboard --against is at most %g, in one figure that is chosen beforehand. It is of %d simulations, ± %.0f points, and as good as the rates.\n",
+		powerLevel, p.Simulations, math.Ceil(100/math.Sqrt(float64(p.Simulations))))
 	return nil
 }
 
-func points(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+func points(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }

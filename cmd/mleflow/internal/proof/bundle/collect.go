@@ -216,7 +216,10 @@ func (c *collector) journal() error {
 		if err != nil {
 			return err
 		}
-		lines.Write(c.mask.bytes(line))
+		if _, ok := e.(event.Evaluated); !ok { // whose names are those of the pipeline's text, which is not masked
+			line = c.mask.bytes(line)
+		}
+		lines.Write(line)
 		lines.WriteByte('\n')
 	}
 	c.add(eventsFile, lines.Bytes())

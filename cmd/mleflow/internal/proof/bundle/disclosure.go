@@ -212,16 +212,7 @@ func (c *collector) disclose() error {
 	for i := range d.Attempts {
 		d.Attempts[i].Limits.DiskBytes = c.rules[d.Attempts[i].Address].diskBytes
 	}
-	d.Counted = c.counted
-	if c.sum.Evaluation != nil {
-		text, err := json.Marshal(c.sum.Evaluation)
-		if err != nil {
-			return err
-		}
-		if err := json.Unmarshal(c.mask.bytes(text), &d.Evaluation); err != nil {
-			return err
-		}
-	}
+	d.Counted, d.Evaluation = c.counted, c.sum.Evaluation
 	if err := c.addHistory(d); err != nil {
 		return err
 	}

@@ -97,11 +97,10 @@ func (s *Site) publishedSection() section {
 	splits := publishedSplits(s.catalog)
 	for _, t := range s.Tables {
 		for _, a := range t.Agents {
+			counted, _ := conditions.Counted(a.rows, func(r *Row) []string { return r.Report.Conditions })
 			var flags []board.Flags
-			for _, r := range a.rows {
-				if conditions.Final(r.Report.Conditions) {
-					flags = append(flags, board.FlagsOf(r.Report))
-				}
+			for _, r := range counted {
+				flags = append(flags, board.FlagsOf(r.Report))
 			}
 			if b, err := board.NewBoard(flags, splits, board.Seeds{}); err == nil && t.Task == string(competitions.TaskReference) && t.Version == "v1" && !t.Unchecked {
 				g.add(a.row(b, splits)...)

@@ -17,6 +17,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/plan"
 )
 
 // made is a bundle of an agent with one attempt a seed at demo-digits; gold says
@@ -84,6 +85,50 @@ func TestMixedTasks(t *testing.T) {
 	}
 	if s := built(t, made("a", "own", 2, always), made("b", "reference", 2, always)); len(s.Findings) != 0 || len(s.Tables) != 2 {
 		t.Errorf("two agents with a task each: %+v", s.Findings)
+	}
+}
+
+// TestEvaluated takes the unequal numbers of seeds of an evaluation for its work, and
+// names one that was not declared first.
+func TestEvaluated(t *testing.T) {
+	// five seeds at demo-digits, three at demo-cancer
+	uneven := func(declared plan.Declared) *Bundle {
+		b := made("a", "own", 8, always)
+		for i, r := range b.Rows {
+			r.Verdict.Evaluated = true
+			if i >= 5 {
+				r.Report.CompetitionID, r.Seed = "demo-cancer", fmt.Sprint(i-5)
+			}
+		}
+		b.Evaluation = &plan.Evaluation{Name: "both", Agents: []string{"a", "b"}, Round: 3, Attempts: 16, Declared: declared}
+		return b
+	}
+	for _, c := range []struct {
+		declared plan.Declared
+		want     []Kind
+		text     string
+	}{
+		{plan.Declared{}, nil, ""},
+		{plan.Declared{Outside: 2}, []Kind{Selection}, "evaluation both: chosen afterwards: 2 of 16 attempts began in runs without this rule"},
+		{plan.Declared{Unknown: 16}, []Kind{Unproven}, "evaluation both: not provable that it was declared first: 16 of 16 attempts are not in the chain"},
+		{plan.Declared{Unused: 1}, []Kind{Selection}, "evaluation both: possibly selected: 1 more began for it and do not count"},
+	} {
+		s := built(t, uneven(c.declared))
+		if diff := cmp.Diff(c.want, kinds(s)); diff != "" || c.text != "" && s.Findings[0].Text != c.text {
+			t.Errorf("%+v: %+v\n%s", c.declared, s.Findings, diff)
+		}
+	}
+	gap := uneven(plan.Declared{})
+	gap.Rows = slices.Delete(gap.Rows, 1, 2)
+	if s := built(t, gap); !slices.Equal(kinds(s), []Kind{Selection}) || !strings.Contains(s.Findings[0].Text, "missing seeds 1 of 0 to 4") {
+		t.Errorf("a seed in the middle is missing: %+v", s.Findings)
+	}
+	chosen := uneven(plan.Declared{})
+	for _, r := range chosen.Rows {
+		r.Verdict.Evaluated = false
+	}
+	if s := built(t, chosen); !slices.Equal(kinds(s), []Kind{Selection}) {
+		t.Errorf("without an evaluation: %+v", s.Findings)
 	}
 }
 

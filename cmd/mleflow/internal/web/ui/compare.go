@@ -180,7 +180,7 @@ func (u *UI) open(ctx context.Context, s *side, all []*result) error {
 	if err := u.graded(ctx, s, all); err != nil {
 		return err
 	}
-	s.attempts = slices.DeleteFunc(s.attempts, func(a sideAttempt) bool { return !conditions.Final(a.Conditions) })
+	s.attempts, _ = conditions.Counted(s.attempts, func(a sideAttempt) []string { return a.Conditions })
 	if len(s.attempts) == 0 {
 		return fmt.Errorf("no attempt of %s counts", s.Ref)
 	}
