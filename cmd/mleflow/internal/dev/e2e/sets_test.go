@@ -199,7 +199,7 @@ func TestSetsCompare(t *testing.T) {
 		t.Fatalf("exit status %d\n%s\n%s", code, out, errs)
 	}
 	table := leaderboard(p)
-	for _, want := range []string{"dummy and baseline, 7 pairs of runs", "validations"} {
+	for _, want := range []string{"dummy and baseline, 7 and 7 runs at 7 competitions", "validations"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("%q is not in the leaderboard:\n%s", want, table)
 		}
