@@ -1,10 +1,9 @@
-package board_test
+package board
 
 import (
 	"fmt"
 	"testing"
 
-	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
@@ -41,14 +40,14 @@ func BenchmarkCompare(b *testing.B) {
 		second, _ := reports(1, c.competitions, func(i int) int { return c.runs(1, i) })
 		b.Run(fmt.Sprint(c.name, "/all"), func(b *testing.B) {
 			for b.Loop() {
-				if _, err := board.Compare(first, second, ids); err != nil {
+				if _, err := Compare(first, second, ids); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 		b.Run(fmt.Sprint(c.name, "/medals"), func(b *testing.B) {
 			for b.Loop() {
-				board.MedalP(first, second, ids)
+				MedalP(first, second, ids)
 			}
 		})
 	}
