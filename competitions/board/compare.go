@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/numeric/stat"
@@ -74,6 +76,17 @@ func (u Uncertainty) Shown() string {
 		return i.Text()
 	}
 	return fmt.Sprintf("%.0f to %.0f%s", float64(i.Lower), float64(i.Upper), mark)
+}
+
+// PText writes a p-value with three digits, rounded up: what reads as 0.05 is no more.
+func PText(p grading.Number) string {
+	mantissa, exponent, ok := strings.Cut(strconv.FormatFloat(float64(p), 'e', 12, 64), "e")
+	if !ok {
+		return mantissa // not finite
+	}
+	m, _ := strconv.ParseFloat(mantissa, 64) // both are numbers
+	up, _ := strconv.ParseFloat(fmt.Sprintf("%.2fe%s", math.Ceil(float64(m*100)-1e-9)/100, exponent), 64)
+	return strconv.FormatFloat(up, 'g', 3, 64)
 }
 
 // Interval is a confidence interval, in percent or percentage points.

@@ -304,3 +304,15 @@ func TestMeasures(t *testing.T) {
 		t.Error("a report without teams has a percentile")
 	}
 }
+
+// A p-value is never shown as a smaller one.
+func TestPTextRoundsUp(t *testing.T) {
+	for p, want := range map[float64]string{
+		0.05: "0.05", 0.0500001: "0.0501", 0.04999: "0.05", 0.1: "0.1", 0.23: "0.23", 1.0 / 3: "0.334", 0.9995: "1", 1: "1",
+		1e-300: "1e-300", 1.001e-7: "1.01e-07", 0.0099999: "0.01", math.Inf(1): "+Inf", math.NaN(): "NaN",
+	} {
+		if got := PText(grading.Number(p)); got != want {
+			t.Errorf("%v is shown as %s, want %s", p, got, want)
+		}
+	}
+}

@@ -51,11 +51,15 @@ func labelText(values []string) string {
 	return strings.Join(slices.SortedFunc(slices.Values(values), board.CompareNames), ", ")
 }
 
-// withLabels inserts columns of labels after the first two columns of a summary: all of
-// them, or those in which agents differ, as many as fit.
+// withLabels inserts columns after the first two of a summary: all labels, or those in
+// which agents differ and what their figures rest on if that differs, as many as fit.
 func (b *Board) withLabels(columns [][]string, width int, all bool) [][]string {
-	at := 2
-	for _, label := range b.Labels(all) {
+	at, added := 2, b.Labels(all)
+	if !all {
+		_, basis := b.basis()
+		added = append(basis, added...)
+	}
+	for _, label := range added {
 		if wider := slices.Insert(slices.Clone(columns), at, plain.Pad(label, true)); all || plain.Size(wider) <= width {
 			columns, at = wider, at+1
 		}

@@ -207,7 +207,7 @@ func pText(p *grading.Number) string {
 	if p == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%.4g", float64(*p))
+	return board.PText(*p)
 }
 
 func intervalText(i *board.Interval) string {

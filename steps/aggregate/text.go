@@ -15,7 +15,7 @@ import (
 )
 
 // Layout is the layout of a board's text: its width in columns, beyond which tables
-// continue below, and whether it shows the labels of the reports.
+// continue below, and whether it shows the labels of the reports and what figures rest on.
 type Layout struct {
 	Width  int
 	Labels bool
@@ -45,7 +45,11 @@ func (b *Board) Compact(title string, how Layout) string {
 	for _, text := range b.Notes() {
 		note(text)
 	}
-	note("Mean ± standard error over seeds; G/S/B are gold, silver and bronze medals. " + orderText + " All tables: mleflow show --full.")
+	over := "seeds"
+	if how.Labels {
+		over, _ = b.basis()
+	}
+	note("Mean ± standard error over " + over + "; G/S/B are gold, silver and bronze medals. " + orderText + " All tables: mleflow show --full.")
 	return out.String()
 }
 
@@ -112,6 +116,37 @@ func (b *Board) writeConditions(out *strings.Builder, width int) {
 		}
 		out.WriteString(plain.Wrap(plain.Line(who+": "+class[0].Class+"."), width) + "\n")
 	}
+}
+
+// basis is on what the figures of agents rest, as text, and as columns of what differs.
+func (b *Board) basis() (text string, columns [][]string) {
+	var parts []string
+	for _, of := range []struct {
+		noun  string
+		count func(Agent) int
+	}{
+		{"seed", func(a Agent) int { return a.Overall.Seeds }},
+		{"competition", func(a Agent) int { return len(a.Overall.Competitions) }},
+	} {
+		var counts []int
+		column := []string{of.noun + "s"}
+		for _, a := range b.Agents {
+			counts, column = append(counts, of.count(a)), append(column, strconv.Itoa(of.count(a)))
+		}
+		if len(counts) == 0 {
+			return "seeds", nil
+		}
+		low, high := slices.Min(counts), slices.Max(counts)
+		part := fmt.Sprintf("%d %ss", high, of.noun)
+		if high == 1 {
+			part = strings.TrimSuffix(part, "s")
+		}
+		if low < high {
+			part, columns = fmt.Sprintf("%d to %s", low, part), append(columns, column)
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, " at "), columns
 }
 
 // Letter names the class of an agent by its place among those of the board: A, B, …, Z,

@@ -2,9 +2,11 @@ package stat_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/mleflow/mleflow/plugins/numeric/stat"
@@ -68,15 +70,14 @@ func near(got, want float64) bool {
 	return math.Abs(got-want) <= 1e-12*max(1, math.Abs(want))
 }
 
-func TestMcNemarEqualsStatsmodels(t *testing.T) {
+// With one run each the test is the exact one of McNemar, of discordant competitions.
+func TestPermutationEqualsMcNemar(t *testing.T) {
 	for _, c := range readOracle(t).McNemar {
-		got, err := stat.McNemar(int(c[0]), int(c[1]))
-		if err != nil || !near(got, c[2]) {
-			t.Errorf("McNemar(%v, %v) = %v, %v; want %v", c[0], c[1], got, err, c[2])
+		first, second := stat.Successes{First: 1, FirstRuns: 1, SecondRuns: 1}, stat.Successes{FirstRuns: 1, Second: 1, SecondRuns: 1}
+		strata := append(slices.Repeat([]stat.Successes{first}, int(c[0])), slices.Repeat([]stat.Successes{second}, int(c[1]))...)
+		if got, _ := stat.Permutation(strata); !near(got, c[2]) {
+			t.Errorf("%v and %v discordant competitions give %v, want %v", c[0], c[1], got, c[2])
 		}
-	}
-	if _, err := stat.McNemar(-1, 2); err == nil {
-		t.Error("a negative number of pairs is taken")
 	}
 }
 
@@ -95,27 +96,43 @@ func TestPermutationEqualsFractions(t *testing.T) {
 	}
 }
 
-// Numbers of runs without a small common multiple are rounded, and p is never too small.
+// Numbers of runs without a small common multiple may be rounded, and p is never too small
+// by more than its 13 digits.
 func TestPermutationRoundsUp(t *testing.T) {
-	many := []stat.Successes{{First: 9, FirstRuns: 11, Second: 5, SecondRuns: 13}, {First: 20, FirstRuns: 29, Second: 12, SecondRuns: 31}, {First: 3, FirstRuns: 17, Second: 4, SecondRuns: 19}}
-	// Counted with fractions, as testdata/oracle.py does.
-	const p, smallest = 0.01143070844829111, 9.46e-24
-	got, least := stat.Permutation(many)
-	if got < p || got > 1.001*p || least < smallest || least > 1e-12 {
-		t.Errorf("got %v and %v, want a little above %v and %v", got, least, p, smallest)
-	}
-	var long []stat.Successes
+	var long, far []stat.Successes
 	for i := range 75 {
 		n := 7 + i%7
 		long = append(long, stat.Successes{First: n / 2, FirstRuns: n, Second: n/2 - i%2, SecondRuns: n})
+		far = append(far, stat.Successes{First: n, FirstRuns: n, SecondRuns: n + 1})
 	}
-	// Counted with integers in numpy, to ten digits.
-	const wide = 0.0549260648
-	if p, _ := stat.Permutation(long); p < wide || p > 1.1*wide {
-		t.Errorf("75 competitions give %v, want a little above %v", p, wide)
+	for _, c := range []struct {
+		name   string
+		strata []stat.Successes
+		want   [2]float64
+		above  float64
+	}{
+		// Counted with fractions, as testdata/oracle.py does.
+		{"primes", []stat.Successes{{First: 9, FirstRuns: 11, Second: 5, SecondRuns: 13}, {First: 20, FirstRuns: 29, Second: 12, SecondRuns: 31}, {First: 3, FirstRuns: 17, Second: 4, SecondRuns: 19}},
+			[2]float64{0.01143070844829111, 9.465759065414656e-24}, 1e-3},
+		// Counted with integers in numpy, to ten digits.
+		{"75 competitions", long, [2]float64{0.0549260648, 0}, 0.02},
+		// All against none: what is below 1e-27 may be rounded up.
+		{"far", far, [2]float64{0, 0}, math.Inf(1)},
+	} {
+		p, smallest := stat.Permutation(c.strata)
+		if p < c.want[0]*(1-1e-12) || p > c.want[0]*(1+c.above) || c.want[1] > 0 && !near(smallest/c.want[1], 1) || p < smallest || smallest <= 0 {
+			t.Errorf("%s: got %v and %v, want a little above %v", c.name, p, smallest, c.want)
+		}
+		slices.Reverse(c.strata)
+		if again, least := stat.Permutation(c.strata); again != p || !near(least/smallest, 1) {
+			t.Errorf("%s: %v and %v in another order", c.name, again, least)
+		}
 	}
-	if p, _ := stat.Permutation([]stat.Successes{{First: 900, FirstRuns: 2000, Second: 901, SecondRuns: 2000}}); !(p > 0.9 && p <= 1) {
-		t.Errorf("thousands of runs give p %v", p)
+	if p, _ := stat.Permutation(far); p > 1e-27 {
+		t.Errorf("all against none gives %v", p)
+	}
+	if p, _ := stat.Permutation([]stat.Successes{{First: 500_900, FirstRuns: 1_000_000, Second: 500_000, SecondRuns: 1_000_000}}); !(math.Abs(p-0.2035940137) < 1e-9) {
+		t.Errorf("a million runs give p %v", p)
 	}
 }
 
@@ -229,23 +246,35 @@ func TestMirrored(t *testing.T) {
 			t.Fatalf("%v: p %v (%v), mirrored %v (%v)", there, p, smallest, q, least)
 		}
 	}
-	for b := range 30 {
-		for c := range 30 {
-			p, _ := stat.McNemar(b, c)
-			q, _ := stat.McNemar(c, b)
-			if p != q || p <= 0 || p > 1 {
-				t.Fatalf("McNemar(%d, %d) = %v, mirrored %v", b, c, p, q)
-			}
-		}
-	}
 }
 
+// Numbers of runs as boards have them: equal, unequal, and as after a sequential
+// comparison. A board of 28 agents makes 500 tests.
 func BenchmarkPermutation(b *testing.B) {
-	strata := make([]stat.Successes, 75)
-	for i := range strata {
-		strata[i] = stat.Successes{First: i % 4, FirstRuns: 3, Second: i % 3, SecondRuns: 3}
+	equal := func(int) (first, second int) { return 3, 3 }
+	agents := func(int) (first, second int) { return 8, 3 }
+	unequal := func(i int) (first, second int) { return 2 + i%9, 1 + i%7 }
+	budget := func(i int) (first, second int) { return 20 + 7*i, 20 + 7*i }
+	thousand := func(i int) (first, second int) {
+		if i > 0 {
+			return 3, 3
+		}
+		return 1000, 1000
 	}
-	for b.Loop() {
-		stat.Permutation(strata)
+	for _, c := range []struct {
+		name         string
+		competitions int
+		runs         func(int) (first, second int)
+	}{{"equal", 75, equal}, {"agents", 75, agents}, {"unequal", 22, unequal}, {"unequal", 75, unequal}, {"budget", 22, budget}, {"thousand", 22, thousand}} {
+		strata := make([]stat.Successes, c.competitions)
+		for i := range strata {
+			n, m := c.runs(c.competitions - 1 - i)
+			strata[i] = stat.Successes{First: n / 2, FirstRuns: n, Second: m / 3, SecondRuns: m}
+		}
+		b.Run(fmt.Sprint(c.name, "/", c.competitions), func(b *testing.B) {
+			for b.Loop() {
+				stat.Permutation(strata)
+			}
+		})
 	}
 }

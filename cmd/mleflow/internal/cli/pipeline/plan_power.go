@@ -175,7 +175,7 @@ func showPower(t *app.Terminal, p *PowerPlan) error {
 		view.OneLine(p.First), view.OneLine(p.Second), view.Plural(p.Competitions, "competition"), p.Figure, 100*p.Difference, from)
 	table := view.NewTable(">Seeds", ">Attempts", ">Power", ">Smallest p")
 	for _, r := range p.Rounds {
-		table.Row(strconv.Itoa(r.Seeds), strconv.Itoa(r.Attempts), points(r.Power), fmt.Sprintf("%.2g", r.SmallestP))
+		table.Row(strconv.Itoa(r.Seeds), strconv.Itoa(r.Attempts), points(r.Power), board.PText(grading.Number(r.SmallestP)))
 	}
 	if err := table.Write(t.Stdout, t.OutStyle()); err != nil {
 		return err

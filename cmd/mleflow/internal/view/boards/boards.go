@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/leaf/plain"
@@ -216,14 +217,15 @@ func (l Layout) board(out *bytes.Buffer, s board.Standing, splits []board.SplitI
 		out.WriteString("No split is complete.\n")
 		return nil
 	}
-	columns, isolation, task := []string{"Percent"}, []string{"isolation"}, []string{"task"}
+	columns, about := []string{"Percent"}, [][]string{{"isolation"}, {"task"}, {"seeds"}, {"competitions"}}
 	var shown []string
 	for _, split := range splits {
 		if _, ok := b.Splits[split.Name]; ok {
 			shown = append(shown, split.Name)
 			columns = append(columns, ">"+split.Name)
-			isolation = append(isolation, s.Isolation(split.IDs))
-			task = append(task, s.Task(split.IDs))
+			for i, value := range []string{s.Isolation(split.IDs), s.Task(split.IDs), strconv.Itoa(b.SeedsPerSplit[split.Name]), strconv.Itoa(len(split.IDs))} {
+				about[i] = append(about[i], value)
+			}
 		}
 	}
 	t := view.NewTable(columns...)
@@ -232,7 +234,7 @@ func (l Layout) board(out *bytes.Buffer, s board.Standing, splits []board.SplitI
 		l.measure(t, b, shown, name)
 	}
 	var same [][]string
-	for _, row := range [][]string{isolation, task} {
+	for _, row := range about {
 		if values := slices.Compact(slices.Clone(row[1:])); len(values) == 1 && !l.Full {
 			same = append(same, []string{row[0], values[0]})
 		} else {
@@ -243,9 +245,9 @@ func (l Layout) board(out *bytes.Buffer, s board.Standing, splits []board.SplitI
 		return err
 	}
 	for _, row := range append(same, []string{"class", s.Class(nil)}) {
-		fmt.Fprintf(out, "%-9s  %s\n", row[0], view.OneLine(row[1]))
+		fmt.Fprintf(out, "%-12s  %s\n", row[0], view.OneLine(row[1]))
 	}
-	fmt.Fprintf(out, "\n%s; mean ± standard error of the mean. Intervals are of 95 %%.\n", view.Plural(b.Seeds, "seed"))
+	out.WriteString("\nMean ± standard error of the mean, over seeds. Intervals are of 95 %.\n")
 	for _, split := range shown {
 		if c, ok := b.Choices[split]; ok {
 			fmt.Fprintf(out, "%s: any_medal over all choices of %s: from %.2f to %.2f, standard deviation %.2f; this says nothing of other runs.\n",

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,8 +24,8 @@ type Table struct {
 	Lines  []Line
 	// Columns that no line has a value for, or one value for all, are left out; Same are
 	// those values.
-	HasIsolation, HasClass, HasScore, HasCost, HasTime bool
-	Same                                               []string
+	HasIsolation, HasClass, HasCompetitions, HasScore, HasCost, HasTime bool
+	Same                                                                []string
 }
 
 // Line is an agent of a leaderboard. Rates are percentages of competitions with
@@ -35,7 +36,7 @@ type Line struct {
 	Isolation                      string // see conditions.Shown
 	Class                          string // see conditions.Class
 	Labels                         []string
-	Seeds                          int
+	Seeds, Competitions            int
 	AnyMedal, Gold, Silver, Bronze page.Rate
 	// Interval is that of any medal; see board.Uncertainty.
 	Interval           string
@@ -105,7 +106,7 @@ func capitalize(s string) string {
 
 func lineOf(a aggregate.Agent, g aggregate.Group) Line {
 	rate := func(name string) page.Rate { return page.RateOf(g.Percentages, name, g.Seeds) }
-	l := Line{Name: a.Name, Isolation: cmp.Or(g.Isolation, conditions.Unknown) + g.Repeats.String(), Class: cmp.Or(a.Class, conditions.Unknown), Seeds: g.Seeds,
+	l := Line{Name: a.Name, Isolation: cmp.Or(g.Isolation, conditions.Unknown) + g.Repeats.String(), Class: cmp.Or(a.Class, conditions.Unknown), Seeds: g.Seeds, Competitions: len(g.Competitions),
 		AnyMedal: rate("any_medal_percentage"), Gold: rate("gold_medal_percentage"), Silver: rate("silver_medal_percentage"),
 		Bronze: rate("bronze_medal_percentage"), AboveMedian: rate("above_median_percentage"), Valid: rate("valid_submissions_percentage")}
 	if a.Place > 0 {
@@ -193,6 +194,9 @@ func (t *Table) fold() {
 	}
 	isolation, class := func(l Line) string { return l.Isolation }, func(l Line) string { return l.Class }
 	t.HasIsolation, t.HasClass = differ(isolation), differ(class)
+	if t.HasCompetitions = differ(func(l Line) string { return strconv.Itoa(l.Competitions) }); !t.HasCompetitions {
+		t.Same = append(t.Same, view.Plural(t.Lines[0].Competitions, "competition"))
+	}
 	if !t.HasClass {
 		t.Same = append(t.Same, "All attempts: "+t.Lines[0].Class)
 	}

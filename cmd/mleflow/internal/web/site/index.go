@@ -14,7 +14,6 @@ import (
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
-	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
@@ -252,9 +251,9 @@ const intervalNote = "All runs of both; competitions weigh the same. Intervals a
 
 // estimate is a difference to draw, with a sign.
 func estimate(name string, d board.Difference, sign float64) page.Estimate {
-	e := page.Estimate{Name: name, Value: sign * float64(d.Difference), Note: "p " + pText(d.P)}
+	e := page.Estimate{Name: name, Value: sign * float64(d.Difference), Note: "p " + board.PText(*d.P)}
 	if d.AdjustedP != nil && *d.AdjustedP != *d.P {
-		e.Note += ", adjusted " + pText(d.AdjustedP)
+		e.Note += ", adjusted " + board.PText(*d.AdjustedP)
 	}
 	i := d.Runs
 	if i == nil {
@@ -268,8 +267,6 @@ func estimate(name string, d board.Difference, sign float64) page.Estimate {
 	}
 	return e
 }
-
-func pText(p *grading.Number) string { return strconv.FormatFloat(float64(*p), 'g', 3, 64) }
 
 // costOf writes a cost and what it rests on.
 func costOf(u *export.Usage) string {
@@ -362,5 +359,5 @@ func comparisonText(a *Agent, c *board.Comparison) string {
 			out += fmt.Sprintf(", 95 %% interval %s to %s over %s", points(-float64(i.Upper)), points(-float64(i.Lower)), i.over)
 		}
 	}
-	return out + fmt.Sprintf(", p %s (at least %s), adjusted for all pairs %s.", pText(d.P), pText(d.SmallestP), pText(d.AdjustedP))
+	return out + fmt.Sprintf(", p %s (at least %s), adjusted for all pairs %s.", board.PText(*d.P), board.PText(*d.SmallestP), board.PText(*d.AdjustedP))
 }

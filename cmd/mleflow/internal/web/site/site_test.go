@@ -18,6 +18,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
 // made is a bundle of an agent with one attempt a seed at demo-digits; gold says
@@ -365,5 +366,34 @@ func TestSlug(t *testing.T) {
 			t.Errorf("%q and %q are both %q", name, other, s)
 		}
 		seen[s] = name
+	}
+}
+
+// BenchmarkGroup tells agents of a class apart: 378 tests and 27 comparisons.
+func BenchmarkGroup(b *testing.B) {
+	for name, runs := range map[string]func(agent, competition int) int{
+		"equal":   func(_, _ int) int { return 3 },
+		"unequal": func(a, c int) int { return 1 + (a+c*c)%7 },
+	} {
+		t := &Table{Board: &aggregate.Board{}}
+		for i := range 28 {
+			a := &Agent{}
+			a.Name = fmt.Sprint("agent", i)
+			t.Agents = append(t.Agents, a)
+			for c := range 75 {
+				for r := range runs(i, c) {
+					e := aggregate.Entry{Agent: a.Name}
+					e.Report.CompetitionID, e.Report.BronzeMedal = fmt.Sprint("c", c), (i+c*3+r*7)%10 < 3
+					t.Board.Entries = append(t.Board.Entries, e)
+				}
+			}
+		}
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if err := t.group(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
