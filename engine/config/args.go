@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/diag"
@@ -111,7 +112,7 @@ func (e *argEval) own(a *step.Attr, expr hcl.Expression) cty.Value {
 	given := v
 	v = unmarkArg(v, a.Type, e.marks)
 	e.consume(reading{a.Name, expr, e.marks})
-	e.text = e.text || isText(e.marks) && (!step.HoldsContent(a.Type) || isText(shownMarks(given)))
+	e.text = e.text || isText(e.marks) && readsText(given, a.Type)
 	out, path, text := converted(v, a.Type)
 	if text != "" {
 		if concealed(e.marks) {
@@ -130,6 +131,17 @@ func (e *argEval) own(a *step.Attr, expr hcl.Expression) cty.Value {
 	}
 	e.checkOneOf(a, out, expr)
 	return out
+}
+
+// readsText reports whether an argument with private marks has more than content of them.
+func readsText(v cty.Value, ty cty.Type) bool {
+	if !step.HoldsContent(ty) {
+		return true
+	}
+	if used, err := convert.Convert(v, ty); err == nil { // without attributes that the step does not have
+		v = used
+	}
+	return isText(shownMarks(v))
 }
 
 // unmarkArg is unmark of an argument, in which a recording that a model replays is no
