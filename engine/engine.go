@@ -184,6 +184,9 @@ func mistakes(inst *config.Instance, err error) (diags diag.List) {
 			at, summary = inst.Step.ArgRange(wrong.Arg), "Invalid "+wrong.Arg
 		}
 		var list diag.List
+		if inst.Text {
+			e = errors.New("the details are left out, because it reads private content")
+		}
 		if !errors.As(e, &list) {
 			diags = append(diags, diag.Error(at, summary, "%s: %s", inst.Addr, diag.Sentence(e.Error())))
 		}

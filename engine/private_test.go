@@ -72,11 +72,27 @@ func (x *exam) engine() *engine.Engine {
 	}
 	kinds := []step.Kind{
 		enginetest.Mix("mix", "1", &enginetest.Recorder{}),
-		{Name: "prepare", Version: "1", Outputs: []step.Output{{Name: "private", Type: step.ArtifactType, Secrecy: step.Private},
+		{Name: "prepare", Version: "1", Args: []step.Attr{{Name: "competition", Type: cty.String}, {Name: "raw", Type: step.ArtifactType}}, Outputs: []step.Output{{Name: "private", Type: step.ArtifactType, Secrecy: step.Private},
 			{Name: "public", Type: step.ArtifactType, Secrecy: step.Public}, {Name: "word", Type: cty.String, Secrecy: step.Private}},
-			New: func(step.Args) (step.Step, error) {
+			New: func(args step.Args) (step.Step, error) {
+				var a struct {
+					Competition *string        `cty:"competition"`
+					Raw         *step.Artifact `cty:"raw"`
+				}
+				if err := args.Decode(&a); err != nil {
+					return nil, err
+				}
+				if a.Competition != nil && strings.Contains(*a.Competition, answers) {
+					return nil, &step.ArgError{Arg: "competition", Err: fmt.Errorf("there is no %q", *a.Competition)}
+				}
 				return runFunc(func(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 					return cache.Outputs{"private": content(ctx, env, answers), "public": content(ctx, env, "train"), "word": text(answers)}, nil
+				}), nil
+			}},
+		{Name: "held", Version: "1", Outputs: []step.Output{{Name: "transcript", Type: step.ArtifactType, Secrecy: step.Withheld}},
+			New: func(step.Args) (step.Step, error) {
+				return runFunc(func(ctx context.Context, env *step.Env) (cache.Outputs, error) {
+					return cache.Outputs{"transcript": content(ctx, env, answers)}, nil
 				}), nil
 			}},
 		{Name: "agent-run", Version: "1", Untrusted: true,
@@ -99,6 +115,7 @@ func (x *exam) engine() *engine.Engine {
 const examSteps = `
 step "mix" "pick" { text = "pick" }
 step "prepare" "data" { for_each = toset(["a", "b"]) }
+step "held" "h" {}
 locals {
   answers = file("comp/prepared/private/answers.csv")
   later   = strlen(step.mix.pick.value) > 0 ? "a" : "b"
@@ -170,6 +187,39 @@ func TestAnswersReachNobody(t *testing.T) {
 		"through depends_on":  mix("depends_on = [step.prepare.data]\ntext = \"m\"\ninputs = slice(values(step.prepare.data)[*].private, 0, strlen(step.mix.pick.value) - 3)"),
 		"through two steps":   "step \"mix\" \"n\" {\n text = try(step.prepare.data[local.later].word, \"none\")\n inputs = []\n}\n" + mix("text = \"m\"\ninputs = [step.mix.n.content]"),
 
+		"error of an agent's keys":           "agent \"a\" {\n command = [\"x\"]\n env = { (local.answers) = [] }\n}",
+		"error of a secret":                  "agent \"a\" {\n command = [\"x\"]\n secrets = { (local.answers) = \"x\" }\n}",
+		"error of an agent's files":          "agent \"a\" {\n command = [\"x\"]\n files = { x = split(\"\\n\", local.answers)[0] }\n}",
+		"error of prices":                    "model \"m\" {\n provider = \"openai\"\n models = [\"x\"]\n prices = { (local.answers) = { bad = \"1\" } }\n}",
+		"error of a model":                   "model \"m\" {\n provider = \"openai\"\n models = [\"x\"]\n prices = { (local.answers) = [1] }\n}",
+		"error of a recording":               "model \"m\" {\n provider = \"openai\"\n models = [\"x\"]\n replay = split(\"\\n\", local.answers)[0]\n}",
+		"error of a kind":                    "step \"prepare\" \"p\" { competition = local.answers }\n",
+		"place":                              "step \"mix\" \"m\" {\n text = \"m\"\n on = split(\"\\n\", local.answers)[0]\n}",
+		"memory":                             "step \"mix\" \"m\" {\n text = \"m\"\n resources { memory = \"${strlen(local.answers)}GiB\" }\n}",
+		"recording":                          "model \"m\" {\n provider = \"openai\"\n models = [\"x\"]\n replay = step.held.h.transcript\n}\n" + agent("data = model.m.replay[0]"),
+		"later recording":                    "model \"m\" {\n provider = \"openai\"\n models = [\"x\"]\n replay = [for k in [1] : step.held.h.transcript if step.mix.pick.value != \"\"]\n}\n" + agent("data = model.m.replay[0]"),
+		"recording through a step":           "model \"m\" {\n provider = \"openai\"\n models = [\"x\"]\n replay = step.held.h.transcript\n}\nstep \"mix\" \"m\" {\n text=\"x\"\n inputs = model.m.replay\n}\n" + agent("data = step.mix.m.content"),
+		"public output of a text":            "step \"prepare\" \"p\" { competition = strlen(local.answers) > 3 ? \"a\" : \"b\" }\n" + agent("data = step.prepare.p.public"),
+		"public output of a later text":      "step \"prepare\" \"p\" { competition = step.prepare.data[\"a\"].word == \"x\" ? \"a\" : \"b\" }\n" + agent("data = step.prepare.p.public"),
+		"public output of a choice":          "step \"prepare\" \"p\" { raw = step.prepare.data[\"a\"].word == \"x\" ? step.prepare.data[\"a\"].private : step.prepare.data[\"b\"].private }\n" + agent("data = step.prepare.p.public"),
+		"public output of a choice of files": "step \"prepare\" \"p\" { raw = strlen(local.answers) > 1 ? file(\"reads.txt\") : step.prepare.data[\"b\"].private }\n" + agent("data = step.prepare.p.public"),
+		"public output of one alike":         "step \"prepare\" \"p\" {\n for_each = { x = { v = \"1\" }, y = { v = \"1\" } }\n competition = \"${each.value.v}${strlen(local.answers)}\"\n}\n" + agent("data = step.prepare.p[\"y\"].public"),
+		"published public output":            "step \"prepare\" \"p\" {\n competition = strlen(local.answers) > 3 ? \"a\" : \"b\"\n publish {\n to = \"o\"\n output = \"public\"\n }\n}\n",
+		"later loop over a map":              agent(`prompt = length([for k, v in { a = local.answers} : k if step.mix.pick.value == v]) > 0 ? "a" : "b"`),
+		"template of a later path":           agent(`prompt = templatefile(step.mix.pick.value == "" ? "loop.txt" : "loop.txt", { v = local.answers })`),
+		"zipmap":                             agent(`prompt = keys(zipmap([local.answers], [1]))[0]`),
+		"regexall":                           agent(`prompt = "${length(regexall("A", local.answers))}"`),
+		"setproduct":                         agent(`prompt = "${length(setproduct(split("\n", local.answers), [1]))}"`),
+		"splat of null":                      agent(`prompt = "${length((strlen(local.answers) > 3 ? null : "x")[*])}"`),
+		"later choice of types":              agent(`prompt = can((step.prepare.data["a"].word == "x" ? { a = 1 } : { a = 1, b = 2 }).b) ? "a" : "b"`),
+		"later heredoc":                      agent("prompt = <<EOT\n%{ if step.prepare.data[\"a\"].word == \"\" ~}\nx\n%{ endif ~}\nEOT"),
+		"model":                              "model \"m\" {\n provider = \"openai\"\n models = [\"x\"]\n budget { cost = \"${strlen(local.answers)} USD\" }\n}\n" + agent("prompt = model.m.budget.cost"),
+		"evaluation":                         "evaluate \"e\" {\n agents = [local.answers, \"b\"]\n over = step.prepare.data\n budget = strlen(local.answers)\n}",
+		"validation":                         "variable \"v\" {\n default = \"x\"\n validation {\n condition = file(\"comp/prepared/private/answers.csv\") == var.v\n error_message = \"${jsonencode([file(\"comp/prepared/private/answers.csv\")])}\"\n }\n}",
+		"folder":                             "locals { d = dir(\".\", { exclude = split(\"\\n\", local.answers) }) }\n" + agent(`data = local.d`),
+		"later lookup":                       agent(`prompt = lookup({ a = "x" }, step.prepare.data["a"].word, "none")`),
+		"later element":                      agent(`prompt = element(["a","b","c"], strlen(step.prepare.data["a"].word))`),
+
 		"output":                 `output "o" { value = step.prepare.data[local.later].word }`,
 		"output of a file":       `output "o" { value = upper(local.answers) }`,
 		"output of a choice":     `output "o" { value = strlen(local.answers) > 3 ? step.prepare.data["a"].public : step.prepare.data["b"].public }`,
@@ -217,6 +267,11 @@ func TestPublicStaysPublic(t *testing.T) {
 		"key of another": `data = step.prepare.data[step.mix.pick.value == "x" ? "b" : "a"].public`,
 		"each":           "for_each = step.prepare.data\n data = each.value.public",
 		"keys":           "for_each = toset(keys(step.prepare.data))\n prompt = each.key",
+		"lookup":         `data = lookup(step.prepare.data, local.later, step.prepare.data["a"]).public`,
+		"element":        `data = element(values(step.prepare.data), strlen(step.mix.pick.value)).public`,
+		"element of two": `data = element([step.prepare.data["a"], step.prepare.data["b"]], strlen(step.mix.pick.value)).public`,
+		"private raw":    "data = step.prepare.second.public\n}\nstep \"prepare\" \"second\" {\n raw = step.prepare.data[\"a\"].private",
+		"private file":   "data = step.prepare.second.public\n}\nstep \"prepare\" \"second\" {\n raw = file(\"comp/prepared/private/answers.csv\")",
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := newExam(t)

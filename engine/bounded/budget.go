@@ -121,11 +121,17 @@ func (b *Budget) Do(at hcl.Range, f func() hcl.Diagnostics) (diags hcl.Diagnosti
 					}
 				}
 			}
+			d.Extra = TooMuch
 			diags = hcl.Diagnostics{&d}
 		}
 	}()
 	return f()
 }
+
+// TooMuch is the extra of the diagnostic that a limit is exceeded, which quotes nothing.
+const TooMuch = tooMuch("too much")
+
+type tooMuch string
 
 // spend counts steps and bytes.
 func (b *Budget) spend(work, made int64, at hcl.Range) {

@@ -16,13 +16,13 @@ import (
 func (b *Budget) Functions(all map[string]function.Function) map[string]function.Function {
 	out := make(map[string]function.Function, len(all))
 	for name, f := range all {
-		out[name] = marking(f)
+		out[name] = marking(name, f)
 		check, ok := checks[name]
 		if !ok && opens(f) {
 			check, ok = none, true
 		}
 		if ok {
-			out[name] = marking(b.checked(f, func(args []cty.Value) error {
+			out[name] = marking(name, b.checked(f, func(args []cty.Value) error {
 				n, bytes := check(args)
 				if n > MaxElements || bytes > maxText {
 					return fmt.Errorf("the call would make or look through about %.0f elements and %.0f bytes; at most %d and %d are allowed", n, bytes, MaxElements, maxText)

@@ -342,7 +342,7 @@ func (w *directly) Exit(hclsyntax.Node) hcl.Diagnostics {
 
 // marking returns a function whose result has the marks of all arguments if it is
 // unknown. A function that handles marks itself drops them there.
-func marking(f function.Function) function.Function {
+func marking(name string, f function.Function) function.Function {
 	params, rest := slices.Clone(f.Params()), f.VarParam()
 	open := func(p *function.Parameter) {
 		p.AllowMarked, p.AllowUnknown, p.AllowDynamicType, p.AllowNull = true, true, true, true
@@ -362,12 +362,36 @@ func marking(f function.Function) function.Function {
 	}
 	return function.New(&function.Spec{
 		Description: f.Description(), Params: params, VarParam: rest, Type: f.ReturnTypeForValues,
-		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		Impl: func(args []cty.Value, ty cty.Type) (cty.Value, error) {
 			v, err := f.Call(args)
-			if err != nil {
+			if err != nil || v.IsKnown() {
 				return v, err
+			}
+			if name == "lookup" || name == "element" {
+				v = element(v, args, ty)
+			}
+			if v.IsKnown() {
+				return v, nil
 			}
 			return from(v, args...), nil
 		},
 	})
+}
+
+// element returns the unknown result of a function that returns an element of its first
+// argument or the third. If it is an object, each attribute has only its own marks.
+func element(v cty.Value, args []cty.Value, ty cty.Type) cty.Value {
+	plain, own := args[0].Unmark()
+	if plain.IsNull() || !plain.IsKnown() || !plain.CanIterateElements() || plain.LengthInt() == 0 {
+		return v
+	}
+	list := plain.AsValueSlice()
+	for _, other := range args[2:] {
+		other, err := convert.Convert(other, ty)
+		if err != nil {
+			return v
+		}
+		list = append(list, other)
+	}
+	return AnyOf(list).WithMarks(own, Marks(args[1]))
 }

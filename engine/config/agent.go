@@ -100,8 +100,13 @@ func localFiles(files *local.Files, v cty.Value) (cty.Value, error) {
 	return cty.ObjectVal(all).WithMarks(marks), nil
 }
 
-func (ev *evaluator) agentAttr(name string, e hcl.Expression, want cty.Type, ctx *hcl.EvalContext) (cty.Value, diag.List) {
-	v, diags := ev.evaluate(e, ctx)
+func (ev *evaluator) agentAttr(name string, e hcl.Expression, want cty.Type, ctx *hcl.EvalContext) (v cty.Value, diags diag.List) {
+	v, diags = ev.evaluate(e, ctx)
+	defer func() {
+		if len(diags) > 0 && concealed(marksOf(v)) {
+			conceal(diags)
+		}
+	}()
 	if diags.HasErrors() || name == "image" && v.Type() == step.ArtifactType {
 		return v, diags
 	}

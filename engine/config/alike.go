@@ -119,16 +119,16 @@ func (m *alike) argument(e *argEval, a *step.Attr, expr hcl.Expression) cty.Valu
 		m.gain.Add(1)
 		same := found.(argument)
 		e.origins = append(e.origins, same.origins...)
-		e.private = cmp.Or(e.private, same.private)
+		e.private, e.text = cmp.Or(e.private, same.private), e.text || same.text
 		return same.value
 	}
 	m.gain.Add(-1)
-	origins, diags, private := len(e.origins), len(e.diags), e.private
-	e.private = ""
+	origins, diags, private, text := len(e.origins), len(e.diags), e.private, e.text
+	e.private, e.text = "", false
 	v := e.own(a, expr)
 	if len(e.diags) == diags {
-		m.arguments.Store(key, argument{v, consumed{slices.Clone(e.origins[origins:]), e.private}})
+		m.arguments.Store(key, argument{v, consumed{slices.Clone(e.origins[origins:]), e.private, e.text}})
 	}
-	e.private = cmp.Or(private, e.private)
+	e.private, e.text = cmp.Or(private, e.private), text || e.text
 	return v
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/diag"
@@ -26,8 +27,10 @@ func (ev *evaluator) evaluateArgs(inst *Instance, common *shared, ctx func() *hc
 // consumed is what an instance consumes.
 type consumed struct {
 	origins []origin
-	// private names something private among it, or is empty.
+	// private names something private among it, or is empty. text says that the step reads
+	// it as text, or by which content it has, and not only as content.
 	private string
+	text    bool
 }
 
 // all evaluates all arguments and blocks.
@@ -98,12 +101,18 @@ func (e *argEval) own(a *step.Attr, expr hcl.Expression) cty.Value {
 	if a.Files {
 		var err error
 		if v, err = localFiles(e.ev.pipeline.local, v); err != nil {
-			e.diags = append(e.diags, diag.Error(expr.Range(), "Invalid "+a.Name, "%s: %s", e.inst.Addr, diag.Sentence(err.Error())))
+			diags = diag.List{diag.Error(expr.Range(), "Invalid "+a.Name, "%s: %s", e.inst.Addr, diag.Sentence(err.Error()))}
+			if concealed(marksOf(v)) {
+				conceal(diags)
+			}
+			e.diags = append(e.diags, diags...)
 			return cty.UnknownVal(a.Type)
 		}
 	}
-	v = unmark(v, e.marks)
+	given := v
+	v = unmarkArg(v, a.Type, e.marks)
 	e.consume(reading{a.Name, expr, e.marks})
+	e.text = e.text || isText(e.marks) && readsText(given, a.Type)
 	out, path, text := converted(v, a.Type)
 	if text != "" {
 		if concealed(e.marks) {
@@ -122,6 +131,41 @@ func (e *argEval) own(a *step.Attr, expr hcl.Expression) cty.Value {
 	}
 	e.checkOneOf(a, out, expr)
 	return out
+}
+
+// readsText reports whether an argument with private marks has more than content of them.
+func readsText(v cty.Value, ty cty.Type) bool {
+	if !step.HoldsContent(ty) {
+		return true
+	}
+	if used, err := convert.Convert(v, ty); err == nil { // without attributes that the step does not have
+		v = used
+	}
+	return isText(shownMarks(v))
+}
+
+// unmarkArg is unmark of an argument, in which a recording that a model replays is no
+// content. It is one in no other place, such as model.NAME.replay or an agent's files.
+func unmarkArg(v cty.Value, ty cty.Type, marks map[any]struct{}) cty.Value {
+	agent := ty.Equals(step.AgentType)
+	if !agent && !ty.Equals(step.ModelType) {
+		return unmark(v, marks)
+	}
+	plain, found := v.UnmarkDeepWithPaths()
+	for _, at := range found {
+		path := at.Path
+		if agent && len(path) > 2 && path[0] == (cty.GetAttrStep{Name: "models"}) {
+			path = path[2:]
+		}
+		for m := range at.Marks {
+			if o, ok := m.(origin); ok {
+				o.replayed = len(path) > 0 && path[0] == (cty.GetAttrStep{Name: "replay"})
+				m = o
+			}
+			marks[m] = struct{}{}
+		}
+	}
+	return plain
 }
 
 // converted converts a value to the type of an argument. path and text say what is
@@ -293,7 +337,7 @@ func (o origin) private() bool {
 	case step.Private:
 		return true
 	case step.Public:
-		return false
+		return o.inst.Text
 	case step.Withheld:
 		return !o.replayed
 	default:

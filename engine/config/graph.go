@@ -48,9 +48,10 @@ type Instance struct {
 	Step *Step
 	// Deps are the indexes of the instances it depends on, ascending.
 	Deps []int
-	// Private says that it consumes private content.
-	Private bool
-	Limits  step.Limits
+	// Private says that it consumes private content, and Text that it reads such as text:
+	// then its public outputs are private, too.
+	Private, Text bool
+	Limits        step.Limits
 	// On names where it is to run; empty if its block names nothing.
 	On    string
 	Retry Retry

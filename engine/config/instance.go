@@ -45,7 +45,7 @@ func (x *expansion) instance(inst *Instance) diag.List {
 		eval.consume(r)
 	}
 	eval.consume(reading{"for_each", inst.Step.ForEach, inst.marks})
-	inst.Private, inst.consumes = eval.private != "", dependsOn(eval.origins)
+	inst.Private, inst.Text, inst.consumes = eval.private != "", eval.text, dependsOn(eval.origins)
 	diags := append(eval.diags, set.diags...)
 	inst.Deps = inst.consumes
 	if e := inst.Step.DependsOn; e != nil {
@@ -114,7 +114,7 @@ func (inst *Instance) checkKnown(found consumed) diag.List {
 			return diag.List{diag.Error(inst.Step.Range, "Dependency found too late", detail, inst.Addr, o)}
 		}
 	}
-	if found.private != "" && !inst.Private {
+	if found.private != "" && !inst.Private || found.text && !inst.Text {
 		return diag.List{diag.Error(inst.Step.Range, "Private content found too late", detail, inst.Addr, "private content, "+found.private)}
 	}
 	return nil

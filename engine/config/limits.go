@@ -77,6 +77,10 @@ func (m *metaEval) value(name string, e hcl.Expression, ty cty.Type, want string
 	}
 	r := reading{name, e, map[any]struct{}{}}
 	v = unmark(v, r.marks)
+	if what := hidden(r.marks); what != "" {
+		m.diags = append(m.diags, diag.Error(e.Range(), "Private content in "+name, "%s is made from %s, which is private, and would be stored and shown. Use a value that is not made from it.", name, what))
+		return cty.NilVal, false
+	}
 	if len(r.marks) > 0 {
 		m.read = append(m.read, r)
 	}

@@ -16,7 +16,8 @@ type origin struct {
 	inst *Instance
 	// out indexes the outputs of its kind.
 	out int
-	// replayed says that the output is a recording that a model block replays.
+	// replayed says that the output is a recording that a model replays: an agent never
+	// sees it as content.
 	replayed bool
 }
 
@@ -85,6 +86,17 @@ func hidden(marks map[any]struct{}) (what string) {
 		}
 	}
 	return what
+}
+
+// isText reports whether there is something private among marks that is not content.
+func isText(marks map[any]struct{}) bool {
+	for m := range marks {
+		o, made := m.(origin)
+		if _, read := m.(privateFile); read || made && o.private() && o.inst.Step.Kind.Outputs[o.out].Type != step.ArtifactType {
+			return true
+		}
+	}
+	return false
 }
 
 // concealed reports whether text that is made from a value with these marks must not be

@@ -118,6 +118,9 @@ func (ev *evaluator) modelValue(m *Model) (cty.Value, diag.List) {
 	attrs["prices"] = e.prices(m)
 	v := cty.ObjectVal(attrs)
 	if e.diags.HasErrors() {
+		if slices.ContainsFunc(m.expressions(), func(expr hcl.Expression) bool { return ev.pipeline.conceals(expr, e.ctx) }) {
+			conceal(e.diags)
+		}
 		return cty.UnknownVal(step.ModelType), e.diags
 	}
 	return v, append(e.diags, checkModel(ev.pipeline.kinds, m, v)...)
@@ -291,7 +294,7 @@ func (e *modelEval) replay(expr hcl.Expression) cty.Value {
 	case plain.IsNull():
 		return none.WithMarks(marks)
 	case !plain.IsWhollyKnown():
-		return cty.UnknownVal(none.Type()).WithMarks(replayed(marks))
+		return cty.UnknownVal(none.Type()).WithMarks(marks)
 	case !plain.Type().IsTupleType() && !plain.Type().IsListType():
 		plain = cty.TupleVal([]cty.Value{plain})
 	}
@@ -317,21 +320,7 @@ func (e *modelEval) replay(expr hcl.Expression) cty.Value {
 	if len(list) == 0 {
 		return none.WithMarks(marks)
 	}
-	return cty.ListVal(list).WithMarks(replayed(marks))
-}
-
-// replayed marks outputs as those of recordings that are replayed: an agent
-// never sees them as content.
-func replayed(marks cty.ValueMarks) cty.ValueMarks {
-	all := cty.ValueMarks{}
-	for m := range marks {
-		if o, ok := m.(origin); ok {
-			o.replayed = true
-			m = o
-		}
-		all[m] = struct{}{}
-	}
-	return all
+	return cty.ListVal(list).WithMarks(marks)
 }
 
 func (e *modelEval) fail(expr hcl.Expression, summary, format string, args ...any) {

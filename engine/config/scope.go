@@ -110,19 +110,35 @@ func (p *Pipeline) value(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, dia
 	if len(diags) == 0 {
 		return v, nil
 	}
-	var read cty.ValueMarks
-	passed := p.budget.Passed() || p.budget.Do(e.Range(), func() hcl.Diagnostics { read = bounded.Reads(e, ctx); return nil }).HasErrors()
 	diags = diags[:min(len(diags), maxDiags)]
-	for _, d := range diags {
-		switch {
-		case concealed(read):
-			d.Detail, d.Extra = "The details are left out, because the expression reads a sensitive value or private content.", nil
-		case !passed:
+	switch {
+	case diags[0].Extra == bounded.TooMuch:
+	case p.conceals(e, ctx):
+		conceal(diags)
+	default:
+		for _, d := range diags {
 			explainAccess(d)
 		}
+	}
+	for _, d := range diags {
 		d.EvalContext = nil // values in scope may be long
 	}
 	return v, diags
+}
+
+// conceals reports whether diagnostics about an expression must not quote values, or
+// whether finding out exceeds the budget.
+func (p *Pipeline) conceals(e hcl.Expression, ctx *hcl.EvalContext) bool {
+	var read cty.ValueMarks
+	diags := p.budget.Do(e.Range(), func() hcl.Diagnostics { read = bounded.Reads(e, ctx); return nil })
+	return diags.HasErrors() || concealed(read)
+}
+
+// conceal removes details, and what they could be made from.
+func conceal(diags diag.List) {
+	for _, d := range diags {
+		d.Detail, d.Extra, d.EvalContext = "The details are left out, because it reads a sensitive value or private content.", nil, nil
+	}
 }
 
 // maxDiags is how many diagnostics of one expression are kept. A loop may have one
