@@ -23,7 +23,7 @@ func Student(confidence float64, df int) float64 {
 	// keeps its digits, which the sine does not.
 	low, high := 0.0, 1.0
 	for {
-		cos := low + (high-low)/2
+		cos := low + float64((high-low)/2)
 		if cos == low || cos == high {
 			return math.Sqrt(float64(df)) * math.Sqrt(float64((1-cos)*(1+cos))) / cos
 		}
@@ -42,7 +42,7 @@ func studentShare(cos float64, df int) float64 {
 	if df%2 == 0 {
 		term, sum := 1.0, 1.0
 		for k := 2; k < df; k += 2 {
-			term *= float64(square * (float64(k-1) / float64(k)))
+			term = float64(term * float64(square*(float64(k-1)/float64(k))))
 			sum += term
 		}
 		return float64(sin * sum)
@@ -50,7 +50,7 @@ func studentShare(cos float64, df int) float64 {
 	sum := 0.0
 	for k, term := 1, cos; k < df; k += 2 {
 		sum += term
-		term *= float64(square * (float64(k+1) / float64(k+2)))
+		term = float64(term * float64(square*(float64(k+1)/float64(k+2))))
 	}
 	return (libm.Acos(cos) + float64(sin*sum)) * (2 / math.Pi)
 }
