@@ -11,7 +11,7 @@ import (
 )
 
 // budget is how many lines of code the program may have: what CONTRIBUTING asks of a
-// change that needs more is to delete as much elsewhere. It is 3,300 lines above what it
+// change that needs more is to delete as much elsewhere. It is 5,100 lines above what it
 // was, for refusals and evidence; the merges that are planned lower it to 145,000.
 const budget = 161_350
 

@@ -17,7 +17,7 @@ import (
 func Steps(kinds *step.Registry) []byte {
 	p := newPage("Step kinds")
 	p.text("The kinds of steps; `mleflow explain ADDRESS` shows the key of a step. Every step also takes `for_each`, `depends_on`, `on`, `timeout`, `retry` and `resources`: see [the language](language.md).")
-	p.text("Agents see public outputs, and others of steps that saw nothing private. They never see private and withheld ones; models may replay the latter.")
+	p.text("Agents see public outputs, unless private text chose them, and others of steps that saw nothing private. They never see private and withheld ones; models may replay the latter.")
 	p.heading(2, "Shared arguments")
 	p.text("Kinds that have these only name them.")
 	var all [][]string
