@@ -41,13 +41,11 @@ func FlagsOf(r grading.Report) Flags {
 }
 
 func percentile(r grading.Report) float64 {
-	switch {
-	case r.Teams == 0:
+	if r.Teams == 0 {
 		return math.NaN()
-	case r.Rank == nil:
-		return 0
 	}
-	return max(0, float64(r.Teams+1-*r.Rank)/float64(r.Teams))
+	share, _ := r.Percentile() // 0 without a score
+	return share
 }
 
 func normalized(r grading.Report) float64 {

@@ -63,11 +63,12 @@ type Snapshot = grading.Moment
 // Percentile is the percentage of the human teams that the score is at least as
 // good as; nil if the place is not known.
 func Percentile(r grading.Report) *float64 {
-	if r.Rank == nil || r.Teams == 0 || r.Score == nil || math.IsNaN(float64(*r.Score)) {
+	share, ok := r.Percentile()
+	if !ok {
 		return nil
 	}
-	p := float64(r.Teams-*r.Rank+1) / float64(r.Teams) * 100
-	return &p
+	share *= 100
+	return &share
 }
 
 // AsGraded returns the report with what the record says of its attempt.

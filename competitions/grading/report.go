@@ -167,6 +167,15 @@ type Graded struct {
 // earns a medal.
 func (r Report) Unranked() bool { return math.IsNaN(float64(r.Gold)) }
 
+// Percentile is the share of the human teams, 0 to 1, that the score is at least as good
+// as; ok is false if the place is not known.
+func (r Report) Percentile() (share float64, ok bool) {
+	if r.Rank == nil || r.Teams == 0 || r.Score == nil || math.IsNaN(float64(*r.Score)) {
+		return 0, false
+	}
+	return float64(r.Teams-*r.Rank+1) / float64(r.Teams), true
+}
+
 // MadeUnder enters the conditions that the submission was made under.
 func (r *Report) MadeUnder(set []string) {
 	r.Isolation, r.Untrusted = conditions.Shown(set), conditions.Untrusted(set)

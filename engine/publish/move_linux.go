@@ -19,12 +19,7 @@ func exchange(a, b string) error {
 	return &os.LinkError{Op: "exchange", Old: a, New: b, Err: err}
 }
 
-// syncContent writes to disk all that was written to the file system of a folder.
-func syncContent(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return os.NewSyscallError("syncfs", unix.Syncfs(int(f.Fd())))
+// syncTree writes to disk all that was written to the file system of a folder.
+func syncTree(dir *os.File) error {
+	return os.NewSyscallError("syncfs", unix.Syncfs(int(dir.Fd())))
 }

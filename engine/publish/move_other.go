@@ -4,11 +4,12 @@ package publish
 
 import (
 	"errors"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
 
 func exchange(string, string) error { return errors.ErrUnsupported }
 
-// syncContent writes to disk all that was written to any file system.
-func syncContent(string) error { return unix.Sync() }
+// syncTree writes to disk all that was written to any file system.
+func syncTree(*os.File) error { return unix.Sync() }

@@ -126,7 +126,7 @@ func (p *Places) write(ctx context.Context, store cache.Files, t Target, rec rec
 	return p.run(
 		func() error { return os.MkdirAll(dir, 0o755) },
 		func() error { return t.write(ctx, store, part) },
-		func() error { return p.sync(syncContent, dir) },
+		func() error { return p.sync(syncContent, part) },
 		func() error { return p.save(both) },
 		func() error { return p.move(ctx, t, both.Written, old != "") },
 		func() error { return p.sync(nolink.SyncDir, nolink.Folder(dir)) },
@@ -134,11 +134,25 @@ func (p *Places) write(ctx context.Context, store cache.Files, t Target, rec rec
 	)
 }
 
-func (p *Places) sync(how func(dir string) error, dir string) error {
+func (p *Places) sync(how func(path string) error, path string) error {
 	if p.unsynced {
 		return nil
 	}
-	return how(dir)
+	return how(path)
+}
+
+// syncContent writes a file or a tree to disk. A tree may have a million files, so all of
+// its file system is written at once; a file does not wait for what others wrote there.
+func syncContent(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return syncTree(f)
+	}
+	return f.Sync()
 }
 
 // write writes the content of t to a path.
