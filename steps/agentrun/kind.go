@@ -17,8 +17,8 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/acp"
 	"github.com/mleflow/mleflow/plugins/sandbox/breach"
@@ -66,41 +66,6 @@ type Deps struct {
 	static func() error
 }
 
-// Outcome is the way in which an attempt ended, for people and for grading.
-type Outcome string
-
-// The outcomes. With every outcome, the submission, if any, is harvested and graded.
-const (
-	// Finished: the agent exited with status 0 and left a submission.
-	Finished Outcome = "finished"
-	// NoSubmission: the agent exited with status 0 and left no submission.
-	NoSubmission Outcome = "no_submission"
-	// TimedOut: the agent was stopped at its time limit.
-	TimedOut Outcome = "timed_out"
-	// OutOfMemory: the agent was killed at its memory limit.
-	OutOfMemory Outcome = "out_of_memory"
-	// OutOfDisk: the agent exceeded its disk limit and was stopped, in a runtime that
-	// cannot enforce the limit, or it filled the disk that agents share.
-	OutOfDisk Outcome = "out_of_disk"
-	// DataChanged: the agent changed its read-only data, in a runtime that cannot
-	// prevent it. This outcome takes precedence over all others.
-	DataChanged Outcome = "data_changed"
-	// OutOfBudget: the agent failed or left no submission, after a request to a model
-	// had been refused because a budget was exhausted.
-	OutOfBudget Outcome = "out_of_budget"
-	// AgentFailed: the agent exited with another status or was killed by a signal.
-	AgentFailed Outcome = "agent_failed"
-
-	// The following outcomes are provisional: the environment caused them, and the next
-	// run tries again, unless those before it were provisional, too; see cache.MaxSpoilt.
-
-	// ProviderFailed: a model's provider answered no request, or failed the last ones
-	// before the agent failed.
-	ProviderFailed Outcome = "provider_failed"
-	// BudgetTooSmall: a model's budget allowed no request at all.
-	BudgetTooSmall Outcome = "budget_too_small"
-)
-
 // statsType is the type of the output "stats"; see Stats.
 var statsType = cty.Object(map[string]cty.Type{
 	"wall_seconds":       cty.Number,
@@ -120,7 +85,7 @@ var statsType = cty.Object(map[string]cty.Type{
 	"validations":        cty.Number,
 	"shim_calls":         cty.Number,
 	"left_out":           cty.List(cty.String),
-	"models":             cty.Map(export.ModelUseType),
+	"models":             cty.Map(results.ModelUseType),
 })
 
 // Kind returns the step kind "agent-run".

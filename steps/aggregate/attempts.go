@@ -11,7 +11,8 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -23,7 +24,7 @@ var attemptType = cty.Object(map[string]cty.Type{
 		"wall_seconds": cty.Number,
 		"cpu_seconds":  cty.Number,
 		"validations":  cty.Number,
-		"models":       cty.Map(export.ModelUseType),
+		"models":       cty.Map(results.ModelUseType),
 	}, []string{"models"}),
 })
 
@@ -34,10 +35,10 @@ type attempt struct {
 }
 
 type stats struct {
-	WallSeconds float64                    `cty:"wall_seconds"`
-	CPUSeconds  float64                    `cty:"cpu_seconds"`
-	Validations int                        `cty:"validations"`
-	Models      map[string]export.ModelUse `cty:"models"`
+	WallSeconds float64                     `cty:"wall_seconds"`
+	CPUSeconds  float64                     `cty:"cpu_seconds"`
+	Validations int                         `cty:"validations"`
+	Models      map[string]results.ModelUse `cty:"models"`
 }
 
 // checkAttempts checks that there is one attempt per report and, as far as the
@@ -71,32 +72,32 @@ func instanceKey(a *step.Artifact) string {
 // known returns the known facts about an attempt. The model gateway's measurements
 // override the agent's own figures. Usage that cannot be read is omitted with a
 // warning, because the agent wrote it.
-func (t attempt) known(ctx context.Context, env *step.Env) (*export.Attempt, error) {
-	out := &export.Attempt{
-		Outcome: t.Outcome, WallSeconds: &t.Stats.WallSeconds, CPUSeconds: &t.Stats.CPUSeconds, Validations: &t.Stats.Validations,
+func (t attempt) known(ctx context.Context, env *step.Env) (*results.Made, error) {
+	out := &results.Made{
+		Outcome: outcome.End(t.Outcome), WallSeconds: &t.Stats.WallSeconds, CPUSeconds: &t.Stats.CPUSeconds, Validations: &t.Stats.Validations,
 	}
-	if out.Usage = export.Measured(t.Stats.Models); out.Usage != nil {
+	if out.Usage = results.Measured(t.Stats.Models); out.Usage != nil {
 		return out, nil
 	}
 	if t.Logs == nil || t.Logs.Ref.Kind != cache.Tree {
 		return out, nil
 	}
-	e, err := tree.Find(ctx, env.Store, t.Logs.Ref, export.UsageFile)
+	e, err := tree.Find(ctx, env.Store, t.Logs.Ref, results.UsageFile)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && e.IsDir() {
 		return out, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("find %s of %s: %w", export.UsageFile, t.Logs.From, err)
+		return nil, fmt.Errorf("find %s of %s: %w", results.UsageFile, t.Logs.From, err)
 	}
-	if e.Ref().Size > export.MaxUsageBytes {
-		env.Warn(fmt.Sprintf("%s of %s has %d bytes, which is too many; it is ignored", export.UsageFile, t.Logs.From, e.Ref().Size))
+	if e.Ref().Size > results.MaxUsageBytes {
+		env.Warn(fmt.Sprintf("%s of %s has %d bytes, which is too many; it is ignored", results.UsageFile, t.Logs.From, e.Ref().Size))
 		return out, nil
 	}
-	data, err := cache.Get(ctx, env.Store, e.Ref().ID, export.MaxUsageBytes)
+	data, err := cache.Get(ctx, env.Store, e.Ref().ID, results.MaxUsageBytes)
 	if err != nil {
-		return nil, fmt.Errorf("read %s of %s: %w", export.UsageFile, t.Logs.From, err)
+		return nil, fmt.Errorf("read %s of %s: %w", results.UsageFile, t.Logs.From, err)
 	}
-	if out.Usage, err = export.ReadUsage(data); err != nil {
+	if out.Usage, err = results.ReadUsage(data); err != nil {
 		env.Warn(fmt.Sprintf("%s: %v", t.Logs.From, err))
 	}
 	return out, nil

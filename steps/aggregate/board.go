@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 )
 
 // Board is a leaderboard, the output "board".
@@ -280,7 +281,7 @@ func gaps(own []Entry, all []string) []Gap {
 		runs[e.Report.CompetitionID]++
 		most = max(most, runs[e.Report.CompetitionID])
 	}
-	slices.SortFunc(seeds, CompareSeeds)
+	slices.SortFunc(seeds, results.CompareSeeds)
 	seeds = slices.Compact(seeds)
 	var out []Gap
 	for _, id := range all {

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/mleflow/mleflow/cache/leaf/plain"
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 )
 
 // Layout is the layout of a board's text: its width in columns, beyond which tables
@@ -253,7 +253,7 @@ func (r Result) row(agent string) []string {
 	}
 	place := "-"
 	if r.BestRank > 0 {
-		place = export.Place(r.BestRank, r.Teams)
+		place = results.Place(r.BestRank, r.Teams)
 	}
 	return []string{
 		agent, r.name(), r.Isolation, r.Task, r.scoreText(), r.better(), number(r.Best), place, r.nextMedal(),

@@ -5,16 +5,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/mleflow/mleflow/competitions/export"
 )
 
 // unscored counts the runs without a finite score by reason; see
-// export.Unscored.
+// results.Attempt.NoScore.
 func unscored(runs []Entry) map[string]int {
 	counts := map[string]int{}
 	for _, e := range runs {
-		if why := export.Unscored(e.Report, e.Run().Attempt); why != "" {
+		if why := e.Known().NoScore(); why != "" {
 			counts[why]++
 		}
 	}

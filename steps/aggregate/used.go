@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 )
 
 // Used holds the resources that the runs at a competition used, each as the mean over
@@ -25,7 +25,7 @@ type Used struct {
 
 // newUsed returns nil if nothing is known.
 func newUsed(runs []Entry) *Used {
-	mean := func(of func(*export.Attempt) *float64) *float64 {
+	mean := func(of func(*results.Made) *float64) *float64 {
 		sum, n := 0.0, 0
 		for _, e := range runs {
 			if e.Attempt == nil {
@@ -42,12 +42,12 @@ func newUsed(runs []Entry) *Used {
 		return &sum
 	}
 	u := Used{
-		WallSeconds: mean(func(a *export.Attempt) *float64 { return a.WallSeconds }),
+		WallSeconds: mean(func(a *results.Made) *float64 { return a.WallSeconds }),
 		Validations: mean(validations),
-		Tokens:      mean(func(a *export.Attempt) *float64 { return a.Usage.Tokens() }),
+		Tokens:      mean(func(a *results.Made) *float64 { return a.Usage.Tokens() }),
 		CostUSD:     mean(costUSD),
-		ListUSD:     mean(func(a *export.Attempt) *float64 { return otherListUSD(a.Usage) }),
-		EstimatedUSD: mean(func(a *export.Attempt) *float64 {
+		ListUSD:     mean(func(a *results.Made) *float64 { return otherListUSD(a.Usage) }),
+		EstimatedUSD: mean(func(a *results.Made) *float64 {
 			if a.Usage == nil {
 				return nil
 			}
@@ -60,7 +60,7 @@ func newUsed(runs []Entry) *Used {
 	return &u
 }
 
-func validations(a *export.Attempt) *float64 {
+func validations(a *results.Made) *float64 {
 	if a.Validations == nil {
 		return nil
 	}
@@ -68,7 +68,7 @@ func validations(a *export.Attempt) *float64 {
 	return &n
 }
 
-func costUSD(a *export.Attempt) *float64 {
+func costUSD(a *results.Made) *float64 {
 	if a.Usage == nil {
 		return nil
 	}
@@ -77,11 +77,11 @@ func costUSD(a *export.Attempt) *float64 {
 
 // TokensText returns the number of tokens that an attempt used, or "-" if it is
 // unknown.
-func TokensText(u *export.Usage) string { return usedText(u.Tokens(), tokensText) }
+func TokensText(u *results.Usage) string { return usedText(u.Tokens(), tokensText) }
 
 // CostText returns the cost of an attempt's models in US dollars and what it rests on, as
 // in "0.00 (18.40 by list prices)", or "-" if it is unknown.
-func CostText(u *export.Usage) string {
+func CostText(u *results.Usage) string {
 	if u == nil || u.CostUSD == nil {
 		return "-"
 	}
@@ -94,7 +94,7 @@ func CostText(u *export.Usage) string {
 
 // CostMarks says what a cost rests on, if it was not measured or if its prices are not
 // those of mleflow's list.
-func CostMarks(u *export.Usage) string {
+func CostMarks(u *results.Usage) string {
 	var marks []string
 	switch u.Source {
 	case grading.FromAgent:
@@ -112,7 +112,7 @@ func CostMarks(u *export.Usage) string {
 }
 
 // otherListUSD is the cost by mleflow's list where it differs from the cost.
-func otherListUSD(u *export.Usage) *float64 {
+func otherListUSD(u *results.Usage) *float64 {
 	if u == nil || u.ListUSD == nil || u.CostUSD != nil && *u.ListUSD == *u.CostUSD {
 		return nil
 	}

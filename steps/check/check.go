@@ -20,7 +20,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/evidence"
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/competitions/rules"
 	"github.com/mleflow/mleflow/competitions/rules/judge"
 	"github.com/mleflow/mleflow/engine/step"
@@ -65,7 +65,7 @@ func Kind(catalog *competitions.Catalog, pools *modelblock.Pools) step.Kind {
 		Results: true,
 		Outputs: []step.Output{
 			{Name: "findings", Type: step.ArtifactType, Secrecy: step.Withheld, Doc: "The rules applied, their findings, and what could not be read, JSON."},
-			{Name: "judge_models", Type: cty.Map(export.ModelUseType), Secrecy: step.Withheld, Doc: "With judge, its model's requests, tokens and cost, as models in stats of agent-run."},
+			{Name: "judge_models", Type: cty.Map(results.ModelUseType), Secrecy: step.Withheld, Doc: "With judge, its model's requests, tokens and cost, as models in stats of agent-run."},
 			{Name: "judge_transcript", Type: step.ArtifactType, Secrecy: step.Withheld, Doc: "With judge, every exchange with its model, a tree for replay."},
 			{Name: "notes", Type: cty.Number, Secrecy: step.Withheld, Doc: "Findings that honest attempts have, too."},
 			{Name: "warnings", Type: cty.Number, Secrecy: step.Withheld, Doc: "Findings that are hard to explain in an honest attempt."},

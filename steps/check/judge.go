@@ -23,7 +23,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions/evidence"
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/competitions/rules/judge"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/models/dialect"
@@ -161,7 +161,7 @@ func (j *judging) profile(ctx context.Context, store cache.Store) (*judge.Profil
 // ask asks the judge, if there is one, and adds its opinion to the report and the
 // outputs.
 func (c *check) ask(ctx context.Context, env *step.Env, a judge.Attempt, report *Report, out cache.Outputs) error {
-	use := map[string]export.ModelUse{}
+	use := map[string]results.ModelUse{}
 	empty, err := new(tree.Builder).Build(ctx, env.Store)
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func (c *check) ask(ctx context.Context, env *step.Env, a judge.Attempt, report 
 	return err
 }
 
-func (j *judging) ask(ctx context.Context, env *step.Env, a judge.Attempt, use map[string]export.ModelUse, report *Report) (*Opinion, cache.Ref, error) {
+func (j *judging) ask(ctx context.Context, env *step.Env, a judge.Attempt, use map[string]results.ModelUse, report *Report) (*Opinion, cache.Ref, error) {
 	p, err := j.profile(ctx, env.Store)
 	if err != nil {
 		return nil, cache.Ref{}, err
@@ -221,7 +221,7 @@ func (j *judging) temporary(err error) error {
 
 // send sends the request through its own gateway, and returns the response and the
 // transcript.
-func (j *judging) send(ctx context.Context, env *step.Env, key string, r judge.Request, use map[string]export.ModelUse) ([]byte, cache.Ref, error) {
+func (j *judging) send(ctx context.Context, env *step.Env, key string, r judge.Request, use map[string]results.ModelUse) ([]byte, cache.Ref, error) {
 	path, body, err := r.Body(j.to)
 	if err != nil {
 		return nil, cache.Ref{}, err
@@ -263,7 +263,7 @@ func (j *judging) send(ctx context.Context, env *step.Env, key string, r judge.R
 }
 
 // exchanged adds the use in the transcript. It returns an error if the exchange failed.
-func (j *judging) exchanged(at string, use map[string]export.ModelUse) (err error) {
+func (j *judging) exchanged(at string, use map[string]results.ModelUse) (err error) {
 	r, err := transcript.OpenReader(os.DirFS(at))
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
@@ -232,7 +233,7 @@ func (g *gradeStep) outputs(ctx context.Context, env *step.Env, report grading.R
 
 // summary describes a report in one line.
 func summary(r grading.Report) string {
-	if r.Outcome != grading.Scored {
+	if r.Outcome != outcome.Scored {
 		return fmt.Sprintf("%s: %s: %s", r.CompetitionID, r.Outcome, r.Reason)
 	}
 	standing := "no leaderboard"

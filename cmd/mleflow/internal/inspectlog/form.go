@@ -12,7 +12,7 @@ type header struct {
 	Status  string     `json:"status,omitempty"`
 	Eval    spec       `json:"eval"`
 	Plan    plan       `json:"plan"`
-	Results *results   `json:"results,omitempty"`
+	Results *scoreSet  `json:"results,omitempty"`
 	Stats   *stats     `json:"stats,omitempty"`
 	Error   *evalError `json:"error,omitempty"`
 }
@@ -64,7 +64,7 @@ type stats struct {
 	Usage     map[string]*Usage `json:"model_usage"`
 }
 
-type results struct {
+type scoreSet struct {
 	Total     int         `json:"total_samples"`
 	Completed int         `json:"completed_samples"`
 	Scores    []evalScore `json:"scores"`

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/plugins/models/transcript/atif"
 )
 
@@ -23,10 +23,10 @@ func TestSample(t *testing.T) {
 		{Source: "system", Message: "The model request failed (500)", Timestamp: "2026-01-02T03:04:03.000Z", Extra: exchange(2)},
 	}}
 	value := 0.5
-	a := &Attempt{Started: began, Ended: began.Add(time.Minute)}
-	a.Graded, a.Attempt.Outcome = true, "timed_out"
+	a := &Attempt{Attempt: &results.Attempt{}, Started: began, Ended: began.Add(time.Minute)}
+	a.Graded, a.Made.Outcome = true, "timed_out"
 	a.Report.CompetitionID = "demo-digits"
-	a.Snapshots = []export.Snapshot{{Seconds: 2, Outcome: "scored", Score: &value, Medal: "none"}, {Seconds: 4, Outcome: "invalid"}}
+	a.Snapshots = []results.Snapshot{{Seconds: 2, Outcome: "scored", Score: &value, Medal: "none"}, {Seconds: 4, Outcome: "invalid"}}
 	a.Talk = func() (*atif.Trajectory, map[string]*Usage, error) { return tr, map[string]*Usage{}, nil }
 	s, err := a.sample("run", "demo-digits", 1)
 	if err != nil {
@@ -77,7 +77,7 @@ func TestMetrics(t *testing.T) {
 // TestPlace keeps attempts of the same competition and seed apart.
 func TestPlace(t *testing.T) {
 	at := func(seed, address string) *Attempt {
-		a := &Attempt{}
+		a := &Attempt{Attempt: &results.Attempt{}}
 		a.Seed, a.Address, a.Report.CompetitionID = seed, address, "x"
 		return a
 	}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mleflow/mleflow/steps/aggregate"
+	"github.com/mleflow/mleflow/competitions/results"
 )
 
 // Log is the log of an agent's attempts.
@@ -112,7 +112,7 @@ func (l *Log) place() (ids []string, epochs []int) {
 	for _, a := range l.Attempts {
 		seeds = append(seeds, a.Seed)
 	}
-	slices.SortFunc(seeds, func(x, y string) int { return cmp.Or(aggregate.CompareSeeds(x, y), cmp.Compare(x, y)) })
+	slices.SortFunc(seeds, func(x, y string) int { return cmp.Or(results.CompareSeeds(x, y), cmp.Compare(x, y)) })
 	seeds = slices.Compact(seeds)
 	taken := map[string]bool{}
 	for _, a := range l.Attempts {
@@ -205,8 +205,8 @@ func number(v any) (float64, bool) {
 
 // resultsOf returns means and standard errors over samples, as Inspect computes
 // them. Scores of different competitions have no mean.
-func resultsOf(all []summary, reductions []reduction) *results {
-	r := &results{Total: len(all), Scores: []evalScore{}}
+func resultsOf(all []summary, reductions []reduction) *scoreSet {
+	r := &scoreSet{Total: len(all), Scores: []evalScore{}}
 	for _, s := range all {
 		if s.Error == "" {
 			r.Completed++

@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/plugins/models/transcript/atif"
 )
 
 // Attempt is an attempt, or a submission that a step graded.
 type Attempt struct {
-	export.Record
+	*results.Attempt
 	// Failed is the error of an attempt without a result, which has no record but
 	// its address, agent and competition.
 	Failed string
@@ -39,8 +40,8 @@ func (a *Attempt) sample(run, id string, epoch int) (*sample, error) {
 		return nil, err
 	}
 	s := &sample{Messages: []*message{}, Events: []event{}, Output: output{Choices: []choice{}}, outline: outline{
-		ID: id, Epoch: epoch, Input: a.Report.CompetitionID, Metadata: row, Usage: claimed(a.Attempt.Usage),
-		Started: stamp(a.Started), Ended: stamp(a.Ended), TotalTime: a.Attempt.WallSeconds, UUID: shortID(run, id, fmt.Sprint(epoch)),
+		ID: id, Epoch: epoch, Input: a.Report.CompetitionID, Metadata: row, Usage: claimed(a.Made.Usage),
+		Started: stamp(a.Started), Ended: stamp(a.Ended), TotalTime: a.Made.WallSeconds, UUID: shortID(run, id, fmt.Sprint(epoch)),
 	}}
 	if t := a.TimeLimitSeconds; t != nil {
 		seconds := int(*t)
@@ -66,7 +67,7 @@ func (a *Attempt) sample(run, id string, epoch int) (*sample, error) {
 
 // row is the attempt's row of the table of attempts, without missing values.
 func (a *Attempt) row() (map[string]any, error) {
-	t, err := export.Attempts([]export.Record{a.Record})
+	t, err := export.Attempts([]*results.Attempt{a.Attempt})
 	if err != nil {
 		return nil, err
 	}
@@ -90,11 +91,11 @@ func (a *Attempt) row() (map[string]any, error) {
 
 // mistake is the error of an attempt that failed.
 func (a *Attempt) mistake() *evalError {
-	switch a.Attempt.Outcome {
+	switch a.Made.Outcome {
 	case "agent_failed":
 		return &evalError{Message: fmt.Sprintf("agent_failed: exit status %d", a.ExitCode)}
 	case "provider_failed", "budget_too_small", "data_changed":
-		return &evalError{Message: a.Attempt.Outcome}
+		return &evalError{Message: string(a.Made.Outcome)}
 	}
 	if a.Failed != "" {
 		return &evalError{Message: a.Failed}
@@ -104,17 +105,17 @@ func (a *Attempt) mistake() *evalError {
 
 // limit is the limit at which an attempt was stopped.
 func (a *Attempt) limit() *limit {
-	l := &limit{Type: "custom", Reason: a.Attempt.Outcome}
+	l := &limit{Type: "custom", Reason: string(a.Made.Outcome)}
 	var value *float64
-	switch a.Attempt.Outcome {
+	switch a.Made.Outcome {
 	case "timed_out":
 		l.Type, value = "time", a.TimeLimitSeconds
 	case "out_of_memory":
 		value = a.MemoryLimitBytes
 	case "out_of_budget":
 		l.Type = "cost"
-		if a.Attempt.Usage != nil {
-			value = a.Attempt.Usage.CostUSD
+		if a.Made.Usage != nil {
+			value = a.Made.Usage.CostUSD
 		}
 	case "out_of_disk":
 	default:
@@ -157,7 +158,7 @@ func (a *Attempt) score(s *sample) {
 			values["score"] = v
 		}
 	}
-	if p := export.Percentile(r); p != nil {
+	if p := results.Percentile(r); p != nil {
 		values["percentile"] = *p
 	}
 	s.Scores = map[string]score{}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 )
 
@@ -72,7 +72,7 @@ type outcomeOutputs struct {
 		WallSeconds     float64 `json:"wall_seconds"`
 		PeakMemoryBytes int64   `json:"peak_memory_bytes"`
 		ExitCode        int     `json:"exit_code"`
-		Models          map[string]export.ModelUse
+		Models          map[string]results.ModelUse
 	}
 }
 
@@ -92,7 +92,7 @@ func outcomeOf(outputs map[string]string) (out outcomeOutputs, ok bool) {
 // Add counts a step with a result if its kind has outcomes.
 func (o *Outcomes) Add(e event.StepFinished, run string, tail []string) {
 	if judged := e.Outputs["judge_models"]; judged != "" && e.Kind == conditions.CheckKind {
-		var models map[string]export.ModelUse
+		var models map[string]results.ModelUse
 		_ = json.Unmarshal([]byte(judged), &models) // other forms are ignored
 		o.use(models, e.Status == event.Cached)
 	}

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
 // Difference writes what differs between two runs; with verbose, the inputs of all steps.
-func Difference(w io.Writer, d *results.Difference, style Style, verbose bool) error {
+func Difference(w io.Writer, d *outputs.Difference, style Style, verbose bool) error {
 	fmt.Fprintf(w, "%s\n", style.Bold("From run "+d.From+" to "+d.To))
 	if d.Empty() {
 		fmt.Fprintln(w, "No differences.")
@@ -24,7 +24,7 @@ func Difference(w io.Writer, d *results.Difference, style Style, verbose bool) e
 	}
 	for _, part := range []struct {
 		title string
-		list  []results.Change
+		list  []outputs.Change
 	}{
 		{"Variables", d.Variables}, {"Environment", d.Environment}, {"Steps of one run only", d.Only}, {"Outcomes", d.Outcomes}, {"Outputs", d.Outputs},
 	} {
@@ -49,7 +49,7 @@ func Difference(w io.Writer, d *results.Difference, style Style, verbose bool) e
 	return nil
 }
 
-func writeChanges(w io.Writer, style Style, title string, list []results.Change) error {
+func writeChanges(w io.Writer, style Style, title string, list []outputs.Change) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -64,7 +64,7 @@ func writeChanges(w io.Writer, style Style, title string, list []results.Change)
 // shownSteps is the number of changed steps that are listed with their inputs.
 const shownSteps = 20
 
-func writeInputs(w io.Writer, style Style, steps []results.StepChange, verbose bool) error {
+func writeInputs(w io.Writer, style Style, steps []outputs.StepChange, verbose bool) error {
 	if len(steps) == 0 {
 		return nil
 	}
@@ -89,7 +89,7 @@ func writeInputs(w io.Writer, style Style, steps []results.StepChange, verbose b
 	return t.Write(w, style)
 }
 
-func writeScores(w io.Writer, style Style, scores []results.Score) error {
+func writeScores(w io.Writer, style Style, scores []outputs.Score) error {
 	if len(scores) == 0 {
 		return nil
 	}

@@ -20,13 +20,13 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/inspectlog"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -151,7 +151,7 @@ func (x *inspector) logs(ctx context.Context, a *app.App, past *ledger.Past) ([]
 	if err != nil {
 		return nil, err
 	}
-	records, left, err := tidy.Collect(ctx, run)
+	records, left, err := attempts.Collect(ctx, run)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (x *inspector) logs(ctx context.Context, a *app.App, past *ledger.Past) ([]
 	}
 	for _, s := range run.Steps {
 		if one := x.failed(s); one != nil {
-			left = slices.DeleteFunc(left, func(l tidy.Left) bool { return l.Address == s.Address })
+			left = slices.DeleteFunc(left, func(l attempts.Left) bool { return l.Address == s.Address })
 			add(one)
 			if l := by[one.Agent]; l.Status == "success" {
 				l.Status = "error"
@@ -190,7 +190,7 @@ func (x *inspector) logs(ctx context.Context, a *app.App, past *ledger.Past) ([]
 	return logs, nil
 }
 
-func newLog(run tidy.Run, state ledger.State, agent string) *inspectlog.Log {
+func newLog(run attempts.Run, state ledger.State, agent string) *inspectlog.Log {
 	l := &inspectlog.Log{Agent: agent, Run: run.ID, Pipeline: run.Pipeline, Created: run.Started, Status: "success"}
 	switch state {
 	case ledger.Running:
@@ -210,8 +210,8 @@ func newLog(run tidy.Run, state ledger.State, agent string) *inspectlog.Log {
 
 // attempt completes a record by the times, exit status and transcript of its
 // attempt.
-func (x *inspector) attempt(ctx context.Context, r export.Record) (*inspectlog.Attempt, error) {
-	at := &inspectlog.Attempt{Record: r, Started: x.started, Ended: x.started}
+func (x *inspector) attempt(ctx context.Context, r *results.Attempt) (*inspectlog.Attempt, error) {
+	at := &inspectlog.Attempt{Attempt: r, Started: x.started, Ended: x.started}
 	if r.AttemptAction == "" {
 		return at, nil
 	}
@@ -237,7 +237,7 @@ func (x *inspector) attempt(ctx context.Context, r export.Record) (*inspectlog.A
 }
 
 // talk reads a transcript.
-func (x *inspector) talk(ctx context.Context, ref cache.Ref, about export.Record) (*atif.Trajectory, map[string]*inspectlog.Usage, error) {
+func (x *inspector) talk(ctx context.Context, ref cache.Ref, about *results.Attempt) (*atif.Trajectory, map[string]*inspectlog.Usage, error) {
 	r, err := transcript.OpenReader(tree.NewFS(ctx, x.c, ref))
 	if err != nil {
 		return nil, nil, err

@@ -17,9 +17,9 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/competitions/rungroup"
 	"github.com/mleflow/mleflow/engine/ledger"
-	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
 type exportRunGroupOptions struct{ output, agent, experiment string }
@@ -170,7 +170,7 @@ func attemptsToExport(ctx context.Context, l *app.Library, o exportRunGroupOptio
 		fmt.Fprintf(l.Stderr, "%s some competitions are not MLE-bench's; mlebench grade stops at them\n", l.ErrStyle().Warn("Note:"))
 	}
 	slices.SortStableFunc(attempts, func(x, y exported) int {
-		return cmp.Or(aggregate.CompareSeeds(x.Seed, y.Seed), cmp.Compare(x.Competition, y.Competition))
+		return cmp.Or(results.CompareSeeds(x.Seed, y.Seed), cmp.Compare(x.Competition, y.Competition))
 	})
 	return attempts, nil
 }

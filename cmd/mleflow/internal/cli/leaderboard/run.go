@@ -12,14 +12,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/competitions/rules"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -85,7 +85,7 @@ func runFolder(ctx context.Context, a *app.App, path string, rules RuleFlags) (d
 		return "", err
 	}
 	return dir, a.WithResults(past, func(c app.ResultCache) error {
-		return writeReports(ctx, a, c, past, tidy.ReportFolder{Dir: dir, Exclude: rules.Exclude})
+		return writeReports(ctx, a, c, past, attempts.ReportFolder{Dir: dir, Exclude: rules.Exclude})
 	})
 }
 
@@ -114,7 +114,7 @@ func bundleFolder(ctx context.Context, a *app.App, path string, rules RuleFlags)
 }
 
 // writeReports tells how many attempts are left out, and how many not graded yet.
-func writeReports(ctx context.Context, a *app.App, c app.ResultCache, past *ledger.Past, to tidy.ReportFolder) error {
+func writeReports(ctx context.Context, a *app.App, c app.ResultCache, past *ledger.Past, to attempts.ReportFolder) error {
 	sum, err := past.Summary()
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func writeReports(ctx context.Context, a *app.App, c app.ResultCache, past *ledg
 	if err != nil {
 		return err
 	}
-	n, err := to.Write(ctx, run, &results.Source{Store: c, Index: c, Run: sum})
+	n, err := to.Write(ctx, run, &outputs.Source{Store: c, Index: c, Run: sum})
 	for _, e := range n.Excluded {
 		tellExcluded(a, e.Address, e.Rules)
 	}
@@ -143,22 +143,22 @@ func writeReports(ctx context.Context, a *app.App, c app.ResultCache, past *ledg
 }
 
 // TidyRun reads the attempts of a run as tidy rows.
-func TidyRun(past *ledger.Past, c app.ResultCache, catalog *competitions.Catalog) (tidy.Run, error) {
+func TidyRun(past *ledger.Past, c app.ResultCache, catalog *competitions.Catalog) (attempts.Run, error) {
 	sum, err := past.Summary()
 	if err != nil {
-		return tidy.Run{}, err
+		return attempts.Run{}, err
 	}
 	p, err := past.Plan()
 	if err != nil {
-		return tidy.Run{}, err
+		return attempts.Run{}, err
 	}
 	chain, err := past.Chain()
 	if err != nil {
-		return tidy.Run{}, err
+		return attempts.Run{}, err
 	}
-	return tidy.Run{
+	return attempts.Run{
 		ID: sum.ID, Pipeline: filepath.Base(sum.Pipeline), Version: sum.Version, Started: sum.Started, About: sum.About, Steps: sum.Steps,
-		Plan: p, Store: c, Index: c, Catalog: catalog, Standing: tidy.Recorded,
+		Plan: p, Store: c, Index: c, Catalog: catalog, Standing: attempts.Recorded,
 		Tried: func(attempts map[string]*cache.Record) *bundle.Chain {
 			return bundle.CountTries(chain, sum.ID, attempts)
 		},
@@ -197,12 +197,12 @@ func RuleNames() (names []string) {
 
 // WithoutFound leaves out the records in which one of the rules found something,
 // and tells which, and which were not checked.
-func WithoutFound(a *app.App, f RuleFlags, records []export.Record) []export.Record {
+func WithoutFound(a *app.App, f RuleFlags, records []*results.Attempt) []*results.Attempt {
 	if len(f.Exclude) == 0 {
 		return records
 	}
 	unchecked := 0
-	kept := slices.DeleteFunc(records, func(r export.Record) bool {
+	kept := slices.DeleteFunc(records, func(r *results.Attempt) bool {
 		found := r.Check.Against(f.Exclude)
 		if len(found) > 0 {
 			tellExcluded(a, r.Address, found)

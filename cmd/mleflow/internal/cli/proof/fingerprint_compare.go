@@ -13,7 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/plugins/data/pysource"
@@ -105,7 +105,7 @@ func withAttempt(ctx context.Context, a *app.App, past *ledger.Past, address str
 		return err
 	}
 	return a.WithResults(past, func(c app.ResultCache) error {
-		rec, err := (&results.Source{Store: c, Index: c, Run: sum}).Record(ctx, parsed.String())
+		rec, err := (&outputs.Source{Store: c, Index: c, Run: sum}).Record(ctx, parsed.String())
 		if err != nil {
 			return app.Wrong(err)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
@@ -35,8 +35,8 @@ func NewDiff(a *app.App) *cobra.Command {
 	}
 }
 
-func diffRuns(ctx context.Context, s *app.Store, c *disk.Cache, refs []string) (*results.Difference, error) {
-	var sides [2]*results.Source
+func diffRuns(ctx context.Context, s *app.Store, c *disk.Cache, refs []string) (*outputs.Difference, error) {
+	var sides [2]*outputs.Source
 	var sources [2]map[string][]byte
 	for i, ref := range refs {
 		past, err := s.FindRun([]string{ref})
@@ -50,7 +50,7 @@ func diffRuns(ctx context.Context, s *app.Store, c *disk.Cache, refs []string) (
 		if sources[i], err = past.Sources(); err != nil {
 			return nil, err
 		}
-		sides[i] = &results.Source{Store: c, Index: c, Run: sum}
+		sides[i] = &outputs.Source{Store: c, Index: c, Run: sum}
 	}
-	return results.Diff(ctx, sides[0], sides[1], !maps.EqualFunc(sources[0], sources[1], bytes.Equal))
+	return outputs.Diff(ctx, sides[0], sides[1], !maps.EqualFunc(sources[0], sources[1], bytes.Equal))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
@@ -35,9 +35,9 @@ func WithTranscript(ctx context.Context, a *app.App, past *ledger.Past, address 
 		return err
 	}
 	return a.WithResults(past, func(c app.ResultCache) error {
-		src := &results.Source{Store: c, Index: c, Run: sum}
+		src := &outputs.Source{Store: c, Index: c, Run: sum}
 		rec, err := src.Record(ctx, parsed.String())
-		if errors.Is(err, results.ErrNone) {
+		if errors.Is(err, outputs.ErrNone) {
 			return app.Wrong(err)
 		}
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine"
@@ -153,7 +153,7 @@ func (a *audit) flag(ctx context.Context, i int, row *Row, perfect map[int]*grad
 		}
 	}
 	best := perfect[l.prepare]
-	report, err := results.Document[grading.Graded](ctx, a.store, a.recorded(i, "report").ID)
+	report, err := outputs.Document[grading.Graded](ctx, a.store, a.recorded(i, "report").ID)
 	if err != nil || best == nil || best.Score == nil || report.Score == nil || *report.Score != *best.Score {
 		return err
 	}

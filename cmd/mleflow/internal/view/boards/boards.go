@@ -17,6 +17,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
@@ -94,12 +95,12 @@ func (r Result) notes() []string {
 }
 
 // runs returns the runs at the competitions of the splits, in report order.
-func (r Result) runs() []export.Run {
-	var runs []export.Run
+func (r Result) runs() []*results.Attempt {
+	var runs []*results.Attempt
 	for _, s := range r.Agents {
 		for _, g := range s.File.Reports {
 			if slices.ContainsFunc(r.Splits, func(split board.SplitIDs) bool { return slices.Contains(split.IDs, g.CompetitionID) }) {
-				run := aggregate.NewEntry(g, r.Catalog).Run()
+				run := aggregate.NewEntry(g, r.Catalog).Known()
 				run.Agent = s.Name
 				runs = append(runs, run)
 			}
@@ -346,26 +347,26 @@ func (l Layout) stopped(out *bytes.Buffer, r Result) error {
 func (l Layout) Runs(out *bytes.Buffer, r Result) error {
 	columns := []string{"Agent", "Competition", "Seed", "Isolation", "Task", ">Score", "Medal", ">Place", ">To gold", ">To silver", ">To bronze"}
 	runs := r.runs()
-	used := slices.ContainsFunc(runs, func(run export.Run) bool { return run.Attempt.Usage != nil })
+	used := slices.ContainsFunc(runs, func(run *results.Attempt) bool { return run.Made.Usage != nil })
 	if used {
 		columns = append(columns, ">Tokens", ">Cost (USD)")
 	}
 	t := view.NewTable(columns...)
 	t.Fit(2, l.Width)
 	for _, run := range runs {
-		score, place := cmp.Or(export.Unscored(run.Report, run.Attempt), "-"), "-"
+		score, place := cmp.Or(run.NoScore(), "-"), "-"
 		if s := run.Report.Score; s != nil && !math.IsNaN(float64(*s)) {
 			score = view.Score(float64(*s))
 		}
-		if run.Report.Rank != nil && score != export.NaN {
-			place = export.Place(*run.Report.Rank, run.Report.Teams)
+		if run.Report.Rank != nil && score != results.NaN {
+			place = results.Place(*run.Report.Rank, run.Report.Teams)
 		}
-		row := []string{view.Text(run.Agent), run.Report.CompetitionID, view.Text(run.Seed), conditions.Shown(run.Report.Conditions), conditions.Told(run.Report.Conditions), score, export.Medal(run.Report), place}
+		row := []string{view.Text(run.Agent), run.Report.CompetitionID, view.Text(run.Seed), conditions.Shown(run.Report.Conditions), conditions.Told(run.Report.Conditions), score, results.Medal(run.Report), place}
 		for _, name := range []grading.Threshold{grading.Gold, grading.Silver, grading.Bronze} {
 			row = append(row, marginText(run.Margins, name))
 		}
 		if used {
-			row = append(row, aggregate.TokensText(run.Attempt.Usage), aggregate.CostText(run.Attempt.Usage))
+			row = append(row, aggregate.TokensText(run.Made.Usage), aggregate.CostText(run.Made.Usage))
 		}
 		t.Row(row...)
 	}

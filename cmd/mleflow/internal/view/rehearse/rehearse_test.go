@@ -9,8 +9,9 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -57,8 +58,8 @@ func TestJudge(t *testing.T) {
 		{"provider", "provider_failed", "", grading.Report{}, "the provider", "try"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			rec := export.Record{Graded: true, TimeLimitSeconds: &day}
-			rec.Report, rec.Attempt.Outcome = tt.report, tt.outcome
+			rec := &results.Attempt{Graded: true, TimeLimitSeconds: &day}
+			rec.Report, rec.Made.Outcome = tt.report, outcome.End(tt.outcome)
 			problem, fix := judge(rec, missingPackages(tt.printed), tt.printed)
 			if !strings.HasPrefix(problem, tt.problem) || !strings.HasPrefix(fix, tt.fix) || (problem == "") != (tt.problem == "") {
 				t.Errorf("got %q, %q", problem, fix)

@@ -7,8 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
@@ -27,7 +28,7 @@ func TestStates(t *testing.T) {
 		return step(event.Cached, false, map[string]string{"score": "0.5", "medal": medal})
 	}
 	above := &grading.Graded{}
-	above.AboveMedian = true
+	above.AboveMedian, above.Score = true, new(grading.Number)
 	for name, tt := range map[string]struct {
 		attempt, grade *ledger.StepSummary
 		report         *grading.Graded
@@ -51,65 +52,14 @@ func TestStates(t *testing.T) {
 		"no medal":                        {ended, graded(`"none"`), nil, false, Miss},
 		"a medal of no such name":         {ended, graded(`"<b>"`), nil, false, Miss},
 	} {
-		s := Source{Live: tt.live, Step: func(address string) *ledger.StepSummary {
+		j := attempts.Journal{Live: tt.live, Pairs: []attempts.Pair{{Attempt: "a", Grade: "g"}}, Step: func(address string) *ledger.StepSummary {
 			return map[string]*ledger.StepSummary{"a": tt.attempt, "g": tt.grade}[address]
 		}}
-		pair, a := Pair{"a", "g"}, Attempt{}
-		a.read(s.Step(pair.Attempt), s.Step(pair.Grade))
-		if got := s.state(pair, &a, tt.report); got != tt.want {
+		if tt.report != nil {
+			j.Reports = map[string]grading.Graded{"g": *tt.report}
+		}
+		if got := StateOf(j.List()[0]); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
-	}
-}
-
-// TestNames finds agent, competition and seed of attempts that have no report.
-func TestNames(t *testing.T) {
-	catalog, err := competitions.Shipped()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var graded grading.Graded
-	graded.CompetitionID, graded.Labels = "mine", map[string]string{"agent": "aide", "seed": "7"}
-	for name, tt := range map[string]struct {
-		reports map[string]grading.Graded
-		address string
-		want    [3]string
-	}{
-		"the shipped form":          {nil, `step.agent-run.solve["dummy/leaf-classification/2"]`, [3]string{"dummy", "leaf-classification", "2"}},
-		"another order":             {nil, `step.agent-run.solve["leaf-classification/2"]`, [3]string{"(unlabelled)", "leaf-classification", "2"}},
-		"an agent with a slash":     {nil, `step.agent-run.solve["a/b/leaf-classification/2"]`, [3]string{"a/b", "leaf-classification", "2"}},
-		"learned from a graded one": {map[string]grading.Graded{`step.grade.s["7/mine/aide"]`: graded}, `step.agent-run.solve["8/mine/dummy"]`, [3]string{"dummy", "mine", "8"}},
-		"no key":                    {nil, `step.agent-run.solve`, [3]string{"(unlabelled)", "step.agent-run.solve", ""}},
-	} {
-		s := Source{Catalog: catalog, Reports: tt.reports, Step: func(string) *ledger.StepSummary { return nil }, Pairs: []Pair{{tt.address, "none"}}}
-		for address := range tt.reports {
-			s.Pairs = append(s.Pairs, Pair{"", address})
-		}
-		for _, a := range s.attempts() {
-			if a.Address == tt.address {
-				if got := [3]string{a.Agent, a.Competition, a.Seed}; got != tt.want {
-					t.Errorf("%s: %q", name, got)
-				}
-			}
-		}
-	}
-}
-
-// TestPairs pairs by the plan, and by the key of steps without one.
-func TestPairs(t *testing.T) {
-	kinds := map[string]string{`x["1"]`: "agent-run", `x["2"]`: "agent-run", `y["1"]`: "grade", `y["2"]`: "grade", `z["3"]`: "grade", "p": "prepare"}
-	list := []string{"p", `x["1"]`, `x["2"]`, `y["1"]`, `y["2"]`, `z["3"]`}
-	planned := map[string]string{`y["1"]`: `x["2"]`, `y["2"]`: `x["1"]`}
-	for name, tt := range map[string]struct {
-		of   map[string]string
-		want []Pair
-	}{
-		"by the plan": {planned, []Pair{{`x["1"]`, `y["2"]`}, {`x["2"]`, `y["1"]`}, {"", `z["3"]`}}},
-		"by key":      {nil, []Pair{{`x["1"]`, `y["1"]`}, {`x["2"]`, `y["2"]`}, {"", `z["3"]`}}},
-	} {
-		got := PairsOf(list, func(a string) string { return kinds[a] }, func(a string) string { return tt.of[a] })
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s: %s", name, diff)
 		}
 	}
 }
@@ -117,12 +67,13 @@ func TestPairs(t *testing.T) {
 // TestMatrix has the longer of agents and competitions down, and one cell a state where
 // there are thousands of attempts.
 func TestMatrix(t *testing.T) {
-	var all []Attempt
+	var all []*results.Attempt
 	for agent := range 3 {
 		for seed := range 2000 {
-			a := Attempt{Agent: fmt.Sprint("agent-", agent), Competition: "c", Seed: fmt.Sprint(seed), State: Miss}
+			a := &results.Attempt{Agent: fmt.Sprint("agent-", agent), Seed: fmt.Sprint(seed), Graded: true}
+			a.Report.CompetitionID, a.Report.Score = "c", new(grading.Number)
 			if seed%4 == 0 {
-				a.State = Gold
+				a.Report.GoldMedal = true
 			}
 			all = append(all, a)
 		}

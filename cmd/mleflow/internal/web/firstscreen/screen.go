@@ -42,7 +42,7 @@ type Screen struct {
 // New makes the first screen of a run without its causes of failure.
 func (s *Source) New() Screen {
 	all := s.attempts()
-	screen := Screen{Tables: s.tables(all), Agents: distinct(all, Attempt.agent), Note: s.Boards.Note, Matrix: s.matrix(all)}
+	screen := Screen{Tables: s.tables(all), Agents: distinct(all, agentOf), Note: s.Boards.Note, Matrix: s.matrix(all)}
 	if e := s.Evaluation; e != nil {
 		screen.Evaluation = "Evaluate " + e.Name + ": " + view.Evaluation(*e)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
@@ -49,7 +49,7 @@ type Line struct {
 
 // tables returns one leaderboard of all competitions, and one for each of several groups,
 // for each board.
-func (s *Source) tables(all []Attempt) (list []Table) {
+func (s *Source) tables(all []*results.Attempt) (list []Table) {
 	use := useOf(all)
 	for i, b := range s.Boards.List {
 		title := "All competitions"
@@ -136,7 +136,7 @@ type used struct {
 	paid, timed int
 }
 
-func (u *used) add(usage *export.Usage, seconds *float64) {
+func (u *used) add(usage *results.Usage, seconds *float64) {
 	if usage != nil && usage.CostUSD != nil {
 		u.money.Add(usage)
 		u.paid++
@@ -147,11 +147,11 @@ func (u *used) add(usage *export.Usage, seconds *float64) {
 }
 
 // useOf returns what the steps of a run measured, by agent.
-func useOf(all []Attempt) map[string]*used {
+func useOf(all []*results.Attempt) map[string]*used {
 	by := map[string]*used{}
 	for _, a := range all {
-		if a.known {
-			of(by, a.Agent).add(export.Measured(a.stats.Models), &a.stats.WallSeconds)
+		if a.Made.WallSeconds != nil {
+			of(by, a.Agent).add(a.Made.Usage, a.Made.WallSeconds)
 		}
 	}
 	return by

@@ -16,18 +16,18 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/plugins/sandbox/shim"
-	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
 // maxDocument is the largest document that is read.
@@ -79,25 +79,12 @@ func Collect(ctx context.Context, src Source) (Data, error) {
 
 // screen makes the first screen, and leaves out its leaderboards among the outputs.
 func (c *collector) screen(pl *plan.Plan, o *view.Outcomes) {
-	steps, place := map[string]*ledger.StepSummary{}, map[string]int{}
+	steps := map[string]*ledger.StepSummary{}
 	for i := range c.sum.Steps {
 		steps[c.sum.Steps[i].Address] = &c.sum.Steps[i]
 	}
-	var addresses []string
-	for i := range pl.Steps {
-		addresses, place[pl.Steps[i].Name] = append(addresses, pl.Steps[i].Name), i
-	}
-	kind := func(address string) string { return pl.Steps[place[address]].Kind }
-	attemptOf := func(grade string) string {
-		for _, b := range pl.Steps[place[grade]].After {
-			if pl.Steps[b].Kind == conditions.AttemptKind {
-				return pl.Steps[b].Name
-			}
-		}
-		return ""
-	}
-	src := firstscreen.Source{Pairs: firstscreen.PairsOf(addresses, kind, attemptOf), Step: func(address string) *ledger.StepSummary { return steps[address] },
-		Reports: c.reports, Catalog: c.Catalog, Live: c.sum.State == ledger.Running, Evaluation: c.sum.Evaluation}
+	src := firstscreen.Source{Journal: attempts.Journal{Run: c.sum.Info, Pairs: attempts.Planned(pl), Step: func(address string) *ledger.StepSummary { return steps[address] },
+		Reports: c.reports, Catalog: c.Catalog, Live: c.sum.State == ledger.Running}, Evaluation: c.sum.Evaluation}
 	var list []grading.Graded
 	for _, p := range src.Pairs {
 		if g, ok := c.reports[p.Grade]; ok {
@@ -192,7 +179,7 @@ func (c *collector) read() error {
 
 // compareScores orders by agent and seed.
 func compareScores(a, b Score) int {
-	return cmp.Or(board.CompareNames(a.Agent, b.Agent), aggregate.CompareSeeds(a.Seed, b.Seed))
+	return cmp.Or(board.CompareNames(a.Agent, b.Agent), results.CompareSeeds(a.Seed, b.Seed))
 }
 
 // sizes returns the sizes of an action's outputs, if it is still recorded.
@@ -242,7 +229,7 @@ func (c *collector) document(s *ledger.StepSummary, output, sum string) error {
 
 // addModels adds an attempt's use of models.
 func (c *collector) addModels(s *ledger.StepSummary) {
-	var stats struct{ Models map[string]export.ModelUse }
+	var stats struct{ Models map[string]results.ModelUse }
 	if s.Kind != conditions.AttemptKind || json.Unmarshal([]byte(s.Outputs["stats"]), &stats) != nil {
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/plugins/numeric/stat"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
@@ -185,7 +186,7 @@ func newBoard(rows []*Row, catalog *competitions.Catalog, report func(*Row) *gra
 	var entries []aggregate.Entry
 	for _, r := range rows {
 		e := aggregate.NewEntry(grading.Graded{Report: *report(r), Labels: map[string]string{"agent": r.Agent, "seed": r.Seed}}, catalog)
-		e.Attempt = &r.Attempt
+		e.Attempt = &r.Made
 		entries = append(entries, e)
 	}
 	aggregate.SortEntries(entries)
@@ -312,8 +313,8 @@ func newAgent(a aggregate.Agent, all []*Row) *Agent {
 		out.Standings[r.Verdict.Standing]++
 		out.Runtimes = append(out.Runtimes, r.runtime())
 		out.Limits = append(out.Limits, r.limits())
-		add(&out.Seconds, r.Attempt.WallSeconds)
-		if u := r.Attempt.Usage; u != nil {
+		add(&out.Seconds, r.Made.WallSeconds)
+		if u := r.Made.Usage; u != nil {
 			out.Models = append(out.Models, strings.Fields(u.Model)...)
 			out.used.Add(u)
 		}
@@ -325,7 +326,7 @@ func newAgent(a aggregate.Agent, all []*Row) *Agent {
 		*list = slices.Compact(*list)
 	}
 	slices.SortStableFunc(out.rows, func(x, y *Row) int {
-		return cmp.Or(cmp.Compare(x.Report.CompetitionID, y.Report.CompetitionID), aggregate.CompareSeeds(x.Seed, y.Seed), cmp.Compare(x.GradeAddress, y.GradeAddress))
+		return cmp.Or(cmp.Compare(x.Report.CompetitionID, y.Report.CompetitionID), results.CompareSeeds(x.Seed, y.Seed), cmp.Compare(x.GradeAddress, y.GradeAddress))
 	})
 	return out
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
@@ -269,7 +270,7 @@ func estimate(name string, d board.Difference, sign float64) page.Estimate {
 }
 
 // costOf writes a cost and what it rests on.
-func costOf(u *export.Usage) string {
+func costOf(u *results.Usage) string {
 	if u == nil || u.CostUSD == nil {
 		return "–"
 	}

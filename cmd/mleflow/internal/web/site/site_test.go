@@ -15,8 +15,9 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
@@ -33,12 +34,12 @@ func made(agent, task string, seeds int, gold func(seed int) bool) *Bundle {
 		address := fmt.Sprintf("step.grade.score[%q]", fmt.Sprint(seed))
 		rep := grading.Report{
 			CompetitionID: "demo-digits", Score: &score, SubmissionExists: true, ValidSubmission: true, Medals: grading.Medals{AnyMedal: gold(seed), GoldMedal: gold(seed), AboveMedian: gold(seed)},
-			Detail: grading.Detail{ExactScore: &score, Outcome: grading.Scored, Rank: &rank, Teams: 40, CompetitionVersion: "v1"},
+			Detail: grading.Detail{ExactScore: &score, Outcome: outcome.Scored, Rank: &rank, Teams: 40, CompetitionVersion: "v1"},
 		}
 		rep.MadeUnder([]string{"isolation=sandbox", "runtime=sandbox", "task=" + task})
 		b.Rows = append(b.Rows, &Row{
-			Record: export.Record{
-				Run: export.Run{Agent: agent, Seed: fmt.Sprint(seed), Report: rep}, Graded: true, RunID: b.Run, MadeIn: b.Run, Address: fmt.Sprintf("step.agent-run.solve[%q]", fmt.Sprint(seed)),
+			Attempt: &results.Attempt{
+				Agent: agent, Seed: fmt.Sprint(seed), Report: rep, Graded: true, RunID: b.Run, MadeIn: b.Run, Address: fmt.Sprintf("step.agent-run.solve[%q]", fmt.Sprint(seed)),
 				GradeAddress: address, AttemptAction: fmt.Sprint(agent, task, seed), GradeAction: fmt.Sprint("grade", agent, task, seed), ReportDigest: fmt.Sprint("report", agent, task, seed),
 			},
 			Bundle: b, Verdict: audit.Row{Address: address, Attempt: "step.agent-run.solve", Standing: audit.Recomputed},
@@ -226,7 +227,7 @@ func TestTieGroupsAgreeWithTheirTest(t *testing.T) {
 func TestExclude(t *testing.T) {
 	sly, honest := made("sly", "own", 2, always), made("honest", "own", 2, never)
 	sly.Rows[0].Check = found("grader-import", "sample-copy")
-	honest.Rows[0].Check = &export.Check{Rules: []string{"grader-import", "sample-copy"}}
+	honest.Rows[0].Check = &results.Check{Rules: []string{"grader-import", "sample-copy"}}
 	catalog, err := competitions.Shipped()
 	if err != nil {
 		t.Fatal(err)
@@ -273,8 +274,8 @@ func TestAside(t *testing.T) {
 func TestStops(t *testing.T) {
 	early, none := made("early", "own", 2, always), made("none", "own", 2, always)
 	for _, r := range early.Rows {
-		r.Attempt.WallSeconds = of(7 * 3600.0)
-		r.Snapshots = []export.Snapshot{{Seconds: 7000, Outcome: "scored", Score: of(0.7), Medal: "none"}, {Seconds: 20_000, Outcome: "scored", Score: of(0.98), Medal: "bronze"}}
+		r.Made.WallSeconds = of(7 * 3600.0)
+		r.Snapshots = []results.Snapshot{{Seconds: 7000, Outcome: "scored", Score: of(0.7), Medal: "none"}, {Seconds: 20_000, Outcome: "scored", Score: of(0.98), Medal: "bronze"}}
 	}
 	early.Rows[0].Snapshots[1].Medal = "none"
 	catalog, err := competitions.Shipped()

@@ -11,11 +11,10 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/export"
-	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
-	"github.com/mleflow/mleflow/steps/agentrun"
 )
 
 // named are the columns that every table of attempts ends with.
@@ -97,21 +96,21 @@ func (row attemptRow) ending() (text, class string) {
 	return ending(row.Status, row.Outcome, row.Graded, !math.IsNaN(row.Value))
 }
 
-func ending(status, outcome, graded string, scored bool) (text, class string) {
+func ending(status, end, graded string, scored bool) (text, class string) {
 	if status != string(event.Ran) && status != string(event.Cached) {
 		return status, status
 	}
-	finished := outcome == "" || outcome == string(agentrun.Finished)
+	finished := end == "" || end == string(outcome.Finished)
 	switch {
 	case scored && finished:
 		return "scored", "good"
 	case scored:
-		return "scored, " + outcome, "warn"
-	case graded != string(grading.InvalidScore) && !finished:
-		return outcome, "bad"
+		return "scored, " + end, "warn"
+	case graded != string(outcome.Invalid) && !finished:
+		return end, "bad"
 	case graded == "":
 		return "not graded yet", ""
-	case graded == string(grading.Scored):
+	case graded == string(outcome.Scored):
 		return "no score", "bad"
 	}
 	return firstscreen.EndText(graded), "bad"
@@ -155,7 +154,7 @@ func (r *result) line() line {
 	text, class := r.ending()
 	rank := nothing
 	if r.Rank != nil && r.ExactScore != nil {
-		rank = cell{Text: export.Place(*r.Rank, r.Teams), Value: float64(*r.Rank)}
+		rank = cell{Text: results.Place(*r.Rank, r.Teams), Value: float64(*r.Rank)}
 	}
 	cells := []cell{r.identity().cell(stepAddress(r.Run, r.Address, "")), {Text: text, Class: class}, number(score), medalCell(r.Report.Best()), rank, {Text: brief(r.Reason)},
 		isolationCell(conditions.Described(r.Conditions)), {Text: ledger.Nickname(r.Run), Link: runAddress(r.Run)}, number(float64(r.Time.Unix())), number(float64(r.Runs))}

@@ -13,7 +13,9 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
+	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/steps/agentrun"
@@ -71,7 +73,7 @@ type attemptRow struct {
 
 func attemptRowOf(m *model, sum *ledger.Summary, address string, now time.Time) attemptRow {
 	s := m.sums.Step(address)
-	row := attemptRow{Address: address, identity: identified(keyOf(address)), Link: stepAddress(sum.ID, address, ""), Status: m.status(s, sum.State),
+	row := attemptRow{Address: address, identity: identified(addr.KeyOf(address)), Link: stepAddress(sum.ID, address, ""), Status: m.status(s, sum.State),
 		Took: took(s, now, sum.State == ledger.Running), Medal: "none", Value: math.NaN(), Seconds: math.NaN(), Used: math.NaN(), Paid: math.NaN()}
 	if s == nil {
 		return row
@@ -92,12 +94,12 @@ func (row *attemptRow) used(s *ledger.StepSummary) {
 	var stats agentrun.Stats
 	_ = decode(s.Outputs["outcome"], &row.Outcome) // without it, the status says what there is
 	row.Outcome = strings.ReplaceAll(row.Outcome, "_", " ")
-	row.Bad = row.Outcome != "" && row.Outcome != string(agentrun.Finished)
+	row.Bad = row.Outcome != "" && row.Outcome != string(outcome.Finished)
 	if !decode(s.Outputs["stats"], &stats) {
 		return
 	}
 	row.Took, row.Seconds = view.Duration(seconds(stats.WallSeconds)), stats.WallSeconds
-	if use := export.Measured(stats.Models); use != nil {
+	if use := results.Measured(stats.Models); use != nil {
 		row.Tokens, row.Cost = aggregate.TokensText(use), aggregate.CostText(use)
 		row.Used, row.Paid = valueOf(use.Tokens()), valueOf(use.CostUSD)
 	}

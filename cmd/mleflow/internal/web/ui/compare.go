@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
@@ -218,7 +218,7 @@ func (s *side) read(ctx context.Context, c Results, past *ledger.Past, agent str
 		if err != nil {
 			return err
 		}
-		if g, err := results.Read[grading.Graded](ctx, c, e.Outputs["report"]); err == nil && (agent == "" || g.Labels["agent"] == agent) {
+		if g, err := outputs.Read[grading.Graded](ctx, c, e.Outputs["report"]); err == nil && (agent == "" || g.Labels["agent"] == agent) {
 			s.attempts = append(s.attempts, sideAttempt{g, past.Info.ID, e.Address})
 		}
 	}

@@ -11,10 +11,11 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/results"
+	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/steps/agentrun"
-	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
 // changeTable is what differs between sides: their runs' variables, and the inputs of one
@@ -112,14 +113,14 @@ func (s *side) sample(sides []*side) sideAttempt {
 		}
 	}
 	return slices.MinFunc(s.attempts, func(a, b sideAttempt) int {
-		return cmp.Or(in[a.CompetitionID]-in[b.CompetitionID], board.CompareNames(a.CompetitionID, b.CompetitionID), aggregate.CompareSeeds(a.Labels["seed"], b.Labels["seed"]), strings.Compare(b.run, a.run))
+		return cmp.Or(in[a.CompetitionID]-in[b.CompetitionID], board.CompareNames(a.CompetitionID, b.CompetitionID), results.CompareSeeds(a.Labels["seed"], b.Labels["seed"]), strings.Compare(b.run, a.run))
 	})
 }
 
 // attempt adds the inputs of the attempt that a step graded, which has the same key.
 func (f *sideFacts) attempt(ctx context.Context, c Results, past *ledger.Past, grade string) {
 	for e, err := range past.Finished(conditions.AttemptKind) {
-		if err != nil || keyOf(e.Address) != keyOf(grade) || e.Status != event.Ran && e.Status != event.Cached {
+		if err != nil || addr.KeyOf(e.Address) != addr.KeyOf(grade) || e.Status != event.Ran && e.Status != event.Cached {
 			continue
 		}
 		var stats agentrun.Stats

@@ -14,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/plugins/numeric/stat"
 	"github.com/mleflow/mleflow/steps/agentrun"
 )
@@ -155,11 +156,11 @@ func (u *UI) moments(sides []*side) map[[2]string]progressing {
 			key := [2]string{id, e.Address}
 			var stats agentrun.Stats
 			if _, wanted := out[key]; err == nil && wanted {
-				p := progressing{end: ends[keyOf(e.Address)]}
+				p := progressing{end: ends[addr.KeyOf(e.Address)]}
 				_ = decode(e.Outputs["curve"], &p.points) // without it, there is no curve
 				out[key] = p
 			} else if err == nil && decode(e.Outputs["stats"], &stats) {
-				ends[keyOf(e.Address)] = seconds(stats.WallSeconds)
+				ends[addr.KeyOf(e.Address)] = seconds(stats.WallSeconds)
 			}
 		}
 	}

@@ -8,8 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -115,7 +116,7 @@ func (u *UI) makeScreen(ctx context.Context, m *model, sum *ledger.Summary, live
 	if err != nil {
 		return err
 	}
-	src := firstscreen.Source{Pairs: firstscreen.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Live: live, Evaluation: sum.Evaluation,
+	src := firstscreen.Source{Journal: attempts.Journal{Run: sum.Info, Pairs: attempts.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Live: live}, Evaluation: sum.Evaluation,
 		Link: func(address string) string { return stepAddress(sum.ID, address, "") }}
 	whole, more := false, false
 	err = u.Results(m.past, func(c Results) error {
@@ -150,7 +151,7 @@ const reportsAtOnce = 500
 // readReports returns the known reports of the grade steps that have ended, and whether
 // these are all. More means that there are some that nobody has tried to read: those that
 // cannot be read are tried again when all have been tried.
-func (u *UI) readReports(ctx context.Context, m *model, c Results, pairs []firstscreen.Pair) (list []grading.Graded, whole, more bool) {
+func (u *UI) readReports(ctx context.Context, m *model, c Results, pairs []attempts.Pair) (list []grading.Graded, whole, more bool) {
 	whole = true
 	read := 0
 	for _, p := range pairs {
@@ -170,7 +171,7 @@ func (u *UI) readReports(ctx context.Context, m *model, c Results, pairs []first
 			read++
 			m.tried[p.Grade] = true
 			var err error
-			g, err = results.Read[grading.Graded](ctx, c, s.Outputs["report"])
+			g, err = outputs.Read[grading.Graded](ctx, c, s.Outputs["report"])
 			known = err == nil
 		}
 		if !known {

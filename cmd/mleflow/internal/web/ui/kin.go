@@ -7,6 +7,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/step"
@@ -111,7 +112,7 @@ func (u *UI) scores(k relative) []page.Moment {
 	}
 	for e := range past.Finished(conditions.GradeKind) {
 		var points []grading.Moment
-		if keyOf(e.Address) == keyOf(k.address) && decode(e.Outputs["curve"], &points) {
+		if addr.KeyOf(e.Address) == addr.KeyOf(k.address) && decode(e.Outputs["curve"], &points) {
 			return scoreLines(points, 0, nil, false)[1].Moments
 		}
 	}

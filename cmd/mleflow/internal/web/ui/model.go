@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/event"
@@ -224,9 +223,6 @@ func (m *model) attemptOf(grade string) string {
 	}
 	return ""
 }
-
-// keyOf is the key of an instance, as people read it.
-func keyOf(address string) string { return page.Key(address) }
 
 // status is how a step stands.
 func (m *model) status(s *ledger.StepSummary, state ledger.State) string {

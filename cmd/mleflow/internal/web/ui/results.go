@@ -8,12 +8,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
-	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
 // notGraded is the outcome of an attempt at which its grader failed.
@@ -121,7 +121,7 @@ func (x *resultIndex) take(c Results, past *ledger.Past, e event.StepFinished) {
 	known := x.byKey[e.Action]
 	x.mu.Unlock()
 	if known == nil {
-		g, err := results.Read[grading.Graded](x.ctx, c, e.Outputs["report"])
+		g, err := outputs.Read[grading.Graded](x.ctx, c, e.Outputs["report"])
 		if err != nil {
 			x.mu.Lock()
 			x.missing[e.Action] = true
@@ -164,7 +164,7 @@ func (x *resultIndex) all() ([]*result, progress) {
 }
 
 func compareResults(a, b *result) int {
-	return cmp.Or(strings.Compare(a.CompetitionID, b.CompetitionID), board.CompareNames(a.Agent, b.Agent), aggregate.CompareSeeds(a.Seed, b.Seed),
+	return cmp.Or(strings.Compare(a.CompetitionID, b.CompetitionID), board.CompareNames(a.Agent, b.Agent), results.CompareSeeds(a.Seed, b.Seed),
 		strings.Compare(b.Run, a.Run), board.CompareNames(a.Address, b.Address))
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
@@ -203,7 +204,7 @@ func (l *logged) stopped(ctx context.Context) bool {
 // attempt searches the logs of an attempt for the first line with the words: the step's in
 // the run that executed it, then what the agent left.
 func (l *logged) attempt(ctx context.Context, c Results, past *ledger.Past, e event.StepFinished) {
-	i, page := identified(keyOf(e.Address)), stepAddress(past.Info.ID, e.Address, "logs")
+	i, page := identified(addr.KeyOf(e.Address)), stepAddress(past.Info.ID, e.Address, "logs")
 	who := strings.TrimSuffix(i.Agent+" · "+i.rest(), " · ")
 	if e.MadeIn == "" || e.MadeIn == past.Info.ID {
 		if r, err := past.OpenLog(e.Address, max(e.Attempts, 1)); err == nil && l.read(ctx, r, who, page+"&step=1") {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/addr"
@@ -77,7 +77,7 @@ func (u *UI) stepPage(r *http.Request) (*content, error) {
 
 // open looks for the record of the step.
 func (o *one) open() {
-	src := &results.Source{Store: o.store, Index: o.store, Run: o.sum}
+	src := &outputs.Source{Store: o.store, Index: o.store, Run: o.sum}
 	rec, err := src.Record(o.ctx, o.address)
 	switch {
 	case err == nil:

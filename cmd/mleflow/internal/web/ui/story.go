@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/steps/agentrun"
 	"github.com/mleflow/mleflow/steps/aggregate"
@@ -94,7 +94,7 @@ func (o *one) report(g *ledger.StepSummary) *grading.Graded {
 	if g == nil || g.Outputs["report"] == "" {
 		return nil
 	}
-	r, err := results.Read[grading.Graded](o.ctx, o.store, g.Outputs["report"])
+	r, err := outputs.Read[grading.Graded](o.ctx, o.store, g.Outputs["report"])
 	if err != nil {
 		return nil
 	}
@@ -134,7 +134,7 @@ func storyFacts(o *one, known bool, stats agentrun.Stats, report *grading.Graded
 		add("score", page.Score(float64(*report.ExactScore)), "")
 		add("medal", report.Report.Best(), "")
 		if report.Rank != nil {
-			add("rank among people", export.Place(*report.Rank, report.Teams), "")
+			add("rank among people", results.Place(*report.Rank, report.Teams), "")
 		}
 	case row.Score != "":
 		add("score", row.Score, "")
@@ -149,7 +149,7 @@ func storyFacts(o *one, known bool, stats agentrun.Stats, report *grading.Graded
 	if stats.PeakMemoryBytes > 0 {
 		add("peak memory", view.Bytes(stats.PeakMemoryBytes), "")
 	}
-	if use := export.Measured(stats.Models); use != nil {
+	if use := results.Measured(stats.Models); use != nil {
 		var requests, refused int64
 		var waited float64
 		for _, u := range stats.Models {
@@ -265,7 +265,7 @@ func yes(is bool) string {
 	return "no"
 }
 
-func modelText(u export.ModelUse) string {
+func modelText(u results.ModelUse) string {
 	parts := []string{u.Provider + " " + strings.Join(u.Models, ", "), view.Plural(int(u.Requests), "request"),
 		view.Count(u.InputTokens) + " tokens in (" + view.Count(u.CachedInputTokens) + " cached)", view.Count(u.OutputTokens) + " out (" + view.Count(u.ReasoningTokens) + " reasoning)", u.Charges()}
 	for _, n := range []struct {

@@ -9,8 +9,9 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/export"
-	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
+	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/steps/agentrun"
@@ -77,21 +78,21 @@ func (t *tallying) attempt(e event.StepFinished) {
 	t.Known = append(t.Known, relativeOf(t.info.ID, e))
 	t.isolation.Add(e.Kind, e.Conditions)
 	t.Attempts++
-	var outcome string
-	_ = decode(e.Outputs["outcome"], &outcome) // without it, it did not finish
-	if outcome == string(agentrun.Finished) {
+	var end string
+	_ = decode(e.Outputs["outcome"], &end) // without it, it did not finish
+	if end == string(outcome.Finished) {
 		t.Finished++
 	} else {
-		t.trouble[strings.ReplaceAll(outcome, "_", " ")]++
-		t.crashed[keyOf(e.Address)] = true
+		t.trouble[strings.ReplaceAll(end, "_", " ")]++
+		t.crashed[addr.KeyOf(e.Address)] = true
 	}
-	t.left(e, outcome)
-	t.names[keyOf(e.Address)] = identified(keyOf(e.Address))
+	t.left(e, end)
+	t.names[addr.KeyOf(e.Address)] = identified(addr.KeyOf(e.Address))
 	var stats agentrun.Stats
 	if !decode(e.Outputs["stats"], &stats) {
 		return
 	}
-	if use := export.Measured(stats.Models); use != nil && use.CostUSD != nil {
+	if use := results.Measured(stats.Models); use != nil && use.CostUSD != nil {
 		if math.IsNaN(t.Cost) {
 			t.Cost = 0
 		}
@@ -101,7 +102,7 @@ func (t *tallying) attempt(e event.StepFinished) {
 
 // left takes in an attempt that nobody has graded so far, or that a grader failed at.
 func (t *tallying) left(e event.StepFinished, outcome string) {
-	key := keyOf(e.Address)
+	key := addr.KeyOf(e.Address)
 	if e.Kind == conditions.GradeKind {
 		if r := t.lone[key]; r != nil {
 			r.Outcome, r.Reason = notGraded, e.Error
@@ -116,28 +117,28 @@ func (t *tallying) left(e event.StepFinished, outcome string) {
 
 func (t *tallying) grade(e event.StepFinished) {
 	t.Graded++
-	if r := t.lone[keyOf(e.Address)]; r != nil {
+	if r := t.lone[addr.KeyOf(e.Address)]; r != nil {
 		t.Solved = append(t.Solved, r.action)
-		delete(t.lone, keyOf(e.Address))
+		delete(t.lone, addr.KeyOf(e.Address))
 	}
-	who := identified(keyOf(e.Address))
+	who := identified(addr.KeyOf(e.Address))
 	if r := t.graded(e); r != nil {
 		who = r.identity()
 	}
-	t.names[keyOf(e.Address)] = who
+	t.names[addr.KeyOf(e.Address)] = who
 	t.tried[who.Agent]++
 	if m := e.Outputs["medal"]; m != "" && m != `"none"` {
 		t.Medals++
 		t.won[who.Agent]++
 	}
 	var score *float64
-	var outcome string
-	_ = decode(e.Outputs["outcome"], &outcome)
+	var end string
+	_ = decode(e.Outputs["outcome"], &end)
 	switch {
 	case decode(e.Outputs["score"], &score) && score != nil:
 		t.Good++
-	case t.crashed[keyOf(e.Address)]: // that says more
-	case outcome == string(grading.Missing):
+	case t.crashed[addr.KeyOf(e.Address)]: // that says more
+	case end == string(outcome.Missing):
 		t.trouble["without a submission"]++
 	default:
 		t.trouble["invalid"]++

@@ -1,4 +1,4 @@
-package tidy
+package attempts
 
 import (
 	"context"
@@ -10,19 +10,19 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/evidence"
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/steps/agentrun"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
 // FromBundle returns the records of a bundle that was examined, with a standing.
-func FromBundle(ctx context.Context, b *bundle.Bundle, x *bundle.Examined, catalog *competitions.Catalog, standing string) ([]export.Record, []Left, error) {
+func FromBundle(ctx context.Context, b *bundle.Bundle, x *bundle.Examined, catalog *competitions.Catalog, standing string) ([]*results.Attempt, []Left, error) {
 	store, err := b.Store(nil)
 	if err != nil {
 		return nil, nil, err
@@ -40,19 +40,19 @@ func FromBundle(ctx context.Context, b *bundle.Bundle, x *bundle.Examined, catal
 
 // FromFile returns the records of a file of reports or of a leaderboard, in the
 // order of the file.
-func FromFile(path string, catalog *competitions.Catalog) ([]export.Record, error) {
+func FromFile(path string, catalog *competitions.Catalog) ([]*results.Attempt, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read results: %w", err)
 	}
 	var b aggregate.Board
 	if json.Unmarshal(text, &b) == nil && len(b.Entries) > 0 {
-		list := make([]export.Record, len(b.Entries))
+		list := make([]*results.Attempt, len(b.Entries))
 		for i, e := range b.Entries {
-			FromReport(&list[i], grading.Graded{Report: e.Report, Labels: e.Labels}, catalog)
-			list[i].Agent, list[i].Seed, list[i].Standing = e.Agent, e.Seed, Reported
-			if e.Attempt != nil {
-				list[i].Attempt = *e.Attempt
+			list[i] = &results.Attempt{Standing: Reported}
+			enter(list[i], grading.Graded{Report: e.Report, Labels: e.Labels}, catalog)
+			if list[i].Agent, list[i].Seed = e.Agent, e.Seed; e.Attempt != nil {
+				list[i].Made = *e.Attempt
 			}
 		}
 		return list, nil
@@ -61,10 +61,10 @@ func FromFile(path string, catalog *competitions.Catalog) ([]export.Record, erro
 	if err != nil {
 		return nil, err
 	}
-	list := make([]export.Record, len(f.Reports))
+	list := make([]*results.Attempt, len(f.Reports))
 	for i, g := range f.Reports {
-		list[i].Standing = Reported
-		FromReport(&list[i], g, catalog)
+		list[i] = &results.Attempt{Standing: Reported}
+		enter(list[i], g, catalog)
 	}
 	return list, nil
 }
@@ -93,7 +93,7 @@ type ReportFolder struct {
 
 // Write writes the reports, in the order of the run, with what is known of the attempts
 // that they are about.
-func (to ReportFolder) Write(ctx context.Context, run Run, src *results.Source) (n Reports, err error) {
+func (to ReportFolder) Write(ctx context.Context, run Run, src *outputs.Source) (n Reports, err error) {
 	checks, _, err := Checks(ctx, run)
 	if err != nil {
 		return n, err
@@ -116,7 +116,7 @@ func (to ReportFolder) Write(ctx context.Context, run Run, src *results.Source) 
 			err = os.WriteFile(filepath.Join(to.Dir, fmt.Sprintf("%06d_grading_report.json", i)), text, 0o600)
 		}
 		switch {
-		case errors.Is(err, results.ErrNone):
+		case errors.Is(err, outputs.ErrNone):
 			n.Missing++
 		case err != nil:
 			return n, fmt.Errorf("read the reports of run %s: %w", run.ID, err)
@@ -126,12 +126,12 @@ func (to ReportFolder) Write(ctx context.Context, run Run, src *results.Source) 
 }
 
 // reportOf returns the report of a grade as JSON.
-func reportOf(ctx context.Context, src *results.Source, grade, attempt string, check *export.Check) ([]byte, error) {
+func reportOf(ctx context.Context, src *outputs.Source, grade, attempt string, check *results.Check) ([]byte, error) {
 	rec, err := src.Record(ctx, grade)
 	if err != nil {
 		return nil, err
 	}
-	report, err := results.Document[grading.Graded](ctx, src.Store, rec.Outputs["report"].Ref.ID)
+	report, err := outputs.Document[grading.Graded](ctx, src.Store, rec.Outputs["report"].Ref.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func reportOf(ctx context.Context, src *results.Source, grade, attempt string, c
 
 // attemptOrigin is what the record of an attempt says of it; nil if it cannot
 // be read any more.
-func attemptOrigin(ctx context.Context, src *results.Source, address string) *grading.Origin {
+func attemptOrigin(ctx context.Context, src *outputs.Source, address string) *grading.Origin {
 	rec, err := src.Record(ctx, address)
 	if err != nil {
 		return nil
@@ -159,6 +159,6 @@ func attemptOrigin(ctx context.Context, src *results.Source, address string) *gr
 	if json.Unmarshal(rec.Outputs["outcome"].JSON, &o.Outcome) != nil || json.Unmarshal(rec.Outputs["stats"].JSON, &stats) != nil {
 		return nil
 	}
-	o.WallSeconds, o.Usage = &stats.WallSeconds, export.Measured(stats.Models)
+	o.WallSeconds, o.Usage = &stats.WallSeconds, results.Measured(stats.Models)
 	return o
 }

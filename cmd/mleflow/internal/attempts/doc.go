@@ -6,4 +6,4 @@
 // a report and under which conditions is taken from the records of the cache or
 // bundle, not from the report, which anybody could have written; of a file there
 // is only the report.
-package tidy
+package attempts

@@ -1,4 +1,4 @@
-package tidy
+package attempts
 
 import (
 	"cmp"
@@ -16,12 +16,13 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
@@ -66,17 +67,17 @@ type collector struct {
 	recs map[string]*cache.Record
 	left []Left
 	// checks are what the rules found, by the address of the attempt.
-	checks map[string]*export.Check
+	checks map[string]*results.Check
 }
 
 // Collect returns the records of a run by agent, competition and seed, and the
 // steps that have no result.
-func Collect(ctx context.Context, run Run) ([]export.Record, []Left, error) {
-	c := &collector{Run: run, ctx: ctx, recs: map[string]*cache.Record{}, checks: map[string]*export.Check{}}
+func Collect(ctx context.Context, run Run) ([]*results.Attempt, []Left, error) {
+	c := &collector{Run: run, ctx: ctx, recs: map[string]*cache.Record{}, checks: map[string]*results.Check{}}
 	if err := errors.Join(c.lookup(), c.check()); err != nil {
 		return nil, nil, err
 	}
-	var list []export.Record
+	var list []*results.Attempt
 	graded := map[string]bool{}
 	for _, s := range c.Plan.Steps {
 		rec := c.recs[s.Name]
@@ -106,15 +107,15 @@ func Collect(ctx context.Context, run Run) ([]export.Record, []Left, error) {
 }
 
 // count enters what the chain says of the attempts.
-func (c *collector) count(list []export.Record) {
+func (c *collector) count(list []*results.Attempt) {
 	attempts := maps.Clone(c.recs)
 	maps.DeleteFunc(attempts, func(_ string, rec *cache.Record) bool { return rec.Kind != conditions.AttemptKind })
 	chain := c.Tried(attempts)
 	for i := range list {
-		r := &list[i]
+		r := list[i]
 		t, why := chain.Tried(r.Address)
 		if t != nil {
-			r.Tries = &export.Tries{Begun: t.Began, Published: t.Published, ThrownAway: t.ThrownAway()}
+			r.Tries = &results.Tries{Begun: t.Began, Published: t.Published, ThrownAway: t.ThrownAway()}
 		}
 		if r.Unproven = why; why != "" {
 			r.Report.Conditions = step.UnionConditions(r.Report.Conditions, []string{conditions.Unproven})
@@ -123,17 +124,17 @@ func (c *collector) count(list []export.Record) {
 }
 
 // Checks returns what rule checks found in the attempts of a run, by address.
-func Checks(ctx context.Context, run Run) (map[string]*export.Check, []Left, error) {
-	c := &collector{Run: run, ctx: ctx, recs: map[string]*cache.Record{}, checks: map[string]*export.Check{}}
+func Checks(ctx context.Context, run Run) (map[string]*results.Check, []Left, error) {
+	c := &collector{Run: run, ctx: ctx, recs: map[string]*cache.Record{}, checks: map[string]*results.Check{}}
 	err := errors.Join(c.lookup(), c.check())
 	return c.checks, c.left, err
 }
 
 // Sort orders records by run, agent, competition and seed.
-func Sort(list []export.Record) {
-	slices.SortStableFunc(list, func(a, b export.Record) int {
+func Sort(list []*results.Attempt) {
+	slices.SortStableFunc(list, func(a, b *results.Attempt) int {
 		return cmp.Or(cmp.Compare(a.RunID, b.RunID), board.CompareNames(a.Agent, b.Agent), cmp.Compare(a.Report.CompetitionID, b.Report.CompetitionID),
-			aggregate.CompareSeeds(a.Seed, b.Seed), cmp.Compare(a.GradeAddress, b.GradeAddress), cmp.Compare(a.Address, b.Address))
+			results.CompareSeeds(a.Seed, b.Seed), cmp.Compare(a.GradeAddress, b.GradeAddress), cmp.Compare(a.Address, b.Address))
 	})
 }
 
@@ -174,7 +175,7 @@ func (c *collector) check() error {
 		if rec == nil || attempt == "" || s.Kind != conditions.CheckKind {
 			continue
 		}
-		found, err := results.Document[export.Check](c.ctx, c.Store, rec.Outputs["findings"].Ref.ID)
+		found, err := outputs.Document[results.Check](c.ctx, c.Store, rec.Outputs["findings"].Ref.ID)
 		if errors.Is(err, cache.ErrNotFound) {
 			c.left = append(c.left, Left{s.Name, "what it found is not there"})
 			continue
@@ -198,15 +199,15 @@ func attemptOf(p *plan.Plan, of plan.Step) string {
 	return ""
 }
 
-func (c *collector) graded(address string, rec *cache.Record, attempt string) (export.Record, error) {
+func (c *collector) graded(address string, rec *cache.Record, attempt string) (*results.Attempt, error) {
 	r := c.about()
 	ref := rec.Outputs["report"].Ref
-	g, err := results.Document[grading.Graded](c.ctx, c.Store, ref.ID)
+	g, err := outputs.Document[grading.Graded](c.ctx, c.Store, ref.ID)
 	if err != nil {
 		return r, err
 	}
 	g.MadeUnder(step.RecordedConditions(rec.Fields, rec.Tries))
-	FromReport(&r, g, c.Catalog)
+	enter(r, g, c.Catalog)
 	r.Standing = c.Standing
 	if v := rec.Outputs["curve"]; len(v.JSON) > 0 {
 		if err := json.Unmarshal(v.JSON, &r.Snapshots); err != nil {
@@ -216,19 +217,25 @@ func (c *collector) graded(address string, rec *cache.Record, attempt string) (e
 	r.GradeAddress, r.GradeAction, r.ReportDigest = address, rec.Action.String(), ref.ID.String()
 	r.Submission, r.Definition = rec.Field("submission"), rec.Field("definition")
 	if made := c.recs[attempt]; made != nil {
-		return r, c.attempt(&r, attempt, made)
+		return r, c.attempt(r, attempt, made)
 	}
 	return r, nil
 }
 
-// FromReport enters what a report says.
-func FromReport(r *export.Record, g grading.Graded, catalog *competitions.Catalog) {
-	e := aggregate.NewEntry(g, catalog)
-	r.Run, r.Graded = e.Run(), true
-	r.Category, r.Complexity = catalog.Category(g.CompetitionID), string(catalog.Complexity(g.CompetitionID))
+// enter enters what a report says, and what the catalog says of its competition.
+func enter(a *results.Attempt, g grading.Graded, catalog *competitions.Catalog) {
+	known := aggregate.NewEntry(g, catalog).Known()
+	a.Margins, a.Made = known.Margins, known.Made
+	a.Category, a.Complexity = catalog.Category(g.CompetitionID), string(catalog.Complexity(g.CompetitionID))
+	label(a, g)
 }
 
-func (c *collector) ungraded(address string, rec *cache.Record) (export.Record, error) {
+// label enters a report and its labels.
+func label(a *results.Attempt, g grading.Graded) {
+	a.Agent, a.Seed, a.Labels, a.Graded, a.Report = cmp.Or(g.Labels["agent"], board.Unlabelled), g.Labels["seed"], g.Labels, true, g.Report
+}
+
+func (c *collector) ungraded(address string, rec *cache.Record) (*results.Attempt, error) {
 	r := c.about()
 	a := bundle.AttemptOf(address, rec)
 	r.Agent, r.Seed = a.Agent, a.Seed
@@ -237,19 +244,19 @@ func (c *collector) ungraded(address string, rec *cache.Record) (export.Record, 
 	r.Report.MadeUnder(a.Conditions)
 	r.Category, r.Complexity = c.Catalog.Category(a.Competition), string(c.Catalog.Complexity(a.Competition))
 	r.Submission = a.Result.Submission
-	return r, c.attempt(&r, address, rec)
+	return r, c.attempt(r, address, rec)
 }
 
 // about is a record with what is said of the run.
-func (c *collector) about() export.Record {
-	return export.Record{
+func (c *collector) about() *results.Attempt {
+	return &results.Attempt{
 		RunID: c.ID, Pipeline: c.Pipeline, Mleflow: c.Version, Started: c.Started.UTC().Format(time.RFC3339),
 		RunName: c.About.Called(c.ID), RunNote: c.About.Note, RunTags: c.About.Tags,
 	}
 }
 
 // attempt enters what the record of an attempt says.
-func (c *collector) attempt(r *export.Record, address string, rec *cache.Record) error {
+func (c *collector) attempt(r *results.Attempt, address string, rec *cache.Record) error {
 	a := bundle.AttemptOf(address, rec)
 	var stats agentrun.Stats
 	if v := rec.Outputs["stats"]; len(v.JSON) > 0 {
@@ -263,7 +270,7 @@ func (c *collector) attempt(r *export.Record, address string, rec *cache.Record)
 		r.Agent = a.Agent
 	}
 	r.Seed = cmp.Or(a.Seed, r.Seed) // the label is anybody's word
-	r.Attempt = export.Attempt{Outcome: a.Result.Outcome, WallSeconds: &stats.WallSeconds, CPUSeconds: &stats.CPUSeconds, Validations: &stats.Validations}
+	r.Made = results.Made{Outcome: outcome.End(a.Result.Outcome), WallSeconds: &stats.WallSeconds, CPUSeconds: &stats.CPUSeconds, Validations: &stats.Validations}
 	r.AgentVersion, r.Image, r.ImageDigest, r.Network = a.AgentVersion, a.Image, a.ImageDigest, a.Network.Policy
 	r.Data, r.Description, r.Instructions = a.Saw.Data, a.Saw.Description, a.Saw.Instructions
 	r.CPULimit, r.MemoryLimitBytes, r.GPULimit = number(a.Limits.CPUs), number(a.Limits.MemoryBytes), number(a.Limits.GPUs)
@@ -275,32 +282,32 @@ func (c *collector) attempt(r *export.Record, address string, rec *cache.Record)
 		r.PeakMemoryBytes = &n
 	}
 	usage, err := c.usage(stats, rec)
-	r.Attempt.Usage = usage
+	r.Made.Usage = usage
 	return err
 }
 
 // usage is what the gateway measured or, of an agent without models, what it
 // says itself. A file of the agent that cannot be read is none.
-func (c *collector) usage(stats agentrun.Stats, rec *cache.Record) (*export.Usage, error) {
+func (c *collector) usage(stats agentrun.Stats, rec *cache.Record) (*results.Usage, error) {
 	logs := rec.Outputs["logs"].Ref
-	if u := export.Measured(stats.Models); u != nil || logs.Kind != cache.Tree {
+	if u := results.Measured(stats.Models); u != nil || logs.Kind != cache.Tree {
 		return u, nil
 	}
-	e, err := tree.Find(c.ctx, c.Store, logs, export.UsageFile)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, cache.ErrNotFound) || err == nil && (e.IsDir() || e.Size > export.MaxUsageBytes) {
+	e, err := tree.Find(c.ctx, c.Store, logs, results.UsageFile)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, cache.ErrNotFound) || err == nil && (e.IsDir() || e.Size > results.MaxUsageBytes) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("find %s: %w", export.UsageFile, err)
+		return nil, fmt.Errorf("find %s: %w", results.UsageFile, err)
 	}
-	text, err := cache.Get(c.ctx, c.Store, e.ID, export.MaxUsageBytes)
+	text, err := cache.Get(c.ctx, c.Store, e.ID, results.MaxUsageBytes)
 	if errors.Is(err, cache.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", export.UsageFile, err)
+		return nil, fmt.Errorf("read %s: %w", results.UsageFile, err)
 	}
-	u, _ := export.ReadUsage(text)
+	u, _ := results.ReadUsage(text)
 	return u, nil
 }
 

@@ -1,8 +1,7 @@
-package export
+package results
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/mleflow/mleflow/competitions/evidence"
 )
@@ -78,25 +77,4 @@ func unique(lists ...[]string) []string {
 	all := slices.Concat(lists...)
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// checkColumns hold the findings of rule checks.
-func checkColumns(r *rows[Record]) {
-	count := func(of evidence.Severity) func(Record) *float64 {
-		return func(r Record) *float64 {
-			if r.Check == nil {
-				return nil
-			}
-			n := r.Check.Count(of)
-			return knownInt(&n)
-		}
-	}
-	names := func(of evidence.Severity) func(Record) string {
-		return func(r Record) string { return strings.Join(r.Check.FoundBy(of), " ") }
-	}
-	r.truth("checked", func(r Record) bool { return r.Check != nil })
-	r.number("warnings", count(evidence.Warning))
-	r.text("warned_by", names(evidence.Warning))
-	r.number("notes", count(evidence.Note))
-	r.text("noted_by", names(evidence.Note))
 }

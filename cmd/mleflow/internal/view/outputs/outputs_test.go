@@ -1,4 +1,4 @@
-package results_test
+package outputs_test
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/memory"
 	"github.com/mleflow/mleflow/cache/tree"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
@@ -48,15 +48,15 @@ func TestWork(t *testing.T) {
 		run.Steps = append(run.Steps, ledger.StepSummary{Address: made.kind, Kind: made.kind, Action: id.String()})
 		p.Steps = append(p.Steps, plan.Step{Name: made.kind, Kind: made.kind})
 	}
-	src := &results.Source{Store: s, Index: s, Run: run, Kinds: step.NewRegistry()}
+	src := &outputs.Source{Store: s, Index: s, Run: run, Kinds: step.NewRegistry()}
 	work := new(progress.Work)
-	if _, err := src.All(t.Context(), p, t.TempDir(), results.Options{Work: work}); err != nil {
+	if _, err := src.All(t.Context(), p, t.TempDir(), outputs.Options{Work: work}); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := work.Now(), (progress.State{Files: 3, TotalFiles: 3, Bytes: 10, TotalBytes: 10}); got != want {
 		t.Errorf("all: counted %+v, want %+v", got, want)
 	}
-	if _, err := src.Get(t.Context(), "agent-run", "", t.TempDir(), results.Options{Work: work}); err != nil {
+	if _, err := src.Get(t.Context(), "agent-run", "", t.TempDir(), outputs.Options{Work: work}); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := work.Now(), (progress.State{Files: 2, TotalFiles: 2, Bytes: 8, TotalBytes: 8}); got != want {
@@ -87,17 +87,17 @@ func TestGetPrivate(t *testing.T) {
 		kind(step.Kind{Name: "results", Outputs: of(step.Inherit), Results: true}), kind(step.Kind{Name: "agents", Outputs: of(step.Inherit), Untrusted: true}))
 	hidden := []string{"private", "inherit", "unknown"}
 	run := &ledger.Summary{}
-	src := &results.Source{Store: s, Index: s, Run: run, Kinds: kinds}
+	src := &outputs.Source{Store: s, Index: s, Run: run, Kinds: kinds}
 	for n, name := range append(hidden, "public", "withheld", "results", "agents") {
 		id := digest.ActionID{byte(n + 1)}
-		outputs := cache.Outputs{"blob": {Ref: ref}, "tree": {Ref: folder}, "value": {JSON: json.RawMessage(`1`)}}
-		if err := s.Record(t.Context(), &cache.Record{Action: id, Address: name, Kind: name, Outputs: outputs}); err != nil {
+		made := cache.Outputs{"blob": {Ref: ref}, "tree": {Ref: folder}, "value": {JSON: json.RawMessage(`1`)}}
+		if err := s.Record(t.Context(), &cache.Record{Action: id, Address: name, Kind: name, Outputs: made}); err != nil {
 			t.Fatal(err)
 		}
 		run.Steps = append(run.Steps, ledger.StepSummary{Address: name, Kind: name, Action: id.String()})
 		for _, link := range []bool{false, true} {
 			dir := t.TempDir()
-			paths, err := src.Get(t.Context(), name, "", dir, results.Options{Link: link})
+			paths, err := src.Get(t.Context(), name, "", dir, outputs.Options{Link: link})
 			if err != nil || len(paths) != 3 {
 				t.Fatal(paths, err)
 			}

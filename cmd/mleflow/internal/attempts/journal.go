@@ -1,0 +1,216 @@
+package attempts
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/steps/agentrun"
+)
+
+// Pair is the steps of an attempt; either may be empty.
+type Pair struct{ Attempt, Grade string }
+
+// PairsOf pairs the steps of a plan that run agents with those that grade them; steps that
+// grade something else stand alone. Without a plan, steps with the same key belong together.
+func PairsOf(addresses []string, kind func(address string) string, attemptOf func(grade string) string) (list []Pair) {
+	at := map[string]int{}
+	key := func(a string) string { return "[" + addr.KeyOf(a) }
+	for _, a := range addresses {
+		if kind(a) == conditions.AttemptKind {
+			at[a], at[key(a)] = len(list), len(list)
+			list = append(list, Pair{Attempt: a})
+		}
+	}
+	for _, a := range addresses {
+		if kind(a) != conditions.GradeKind {
+			continue
+		}
+		if i, ok := at[cmp.Or(attemptOf(a), key(a))]; ok && list[i].Grade == "" {
+			list[i].Grade = a
+		} else {
+			list = append(list, Pair{Grade: a})
+		}
+	}
+	return list
+}
+
+// Planned returns the pairs of a plan.
+func Planned(p *plan.Plan) []Pair {
+	var addresses []string
+	at := make(map[string]*plan.Step, len(p.Steps))
+	for i := range p.Steps {
+		if s := &p.Steps[i]; s.Kind == conditions.AttemptKind || s.Kind == conditions.GradeKind {
+			addresses, at[s.Name] = append(addresses, s.Name), s
+		}
+	}
+	return PairsOf(addresses, func(a string) string { return at[a].Kind }, func(a string) string { return attemptOf(p, *at[a]) })
+}
+
+// Journal reads the attempts of a run from its journal, whether they have ended or not.
+// Records say more of those that have; see Collect.
+type Journal struct {
+	// Run is the head of the run, Live whether somebody executes it.
+	Run  ledger.Info
+	Live bool
+	// Pairs are the attempts of the run, in the order of its plan.
+	Pairs []Pair
+	// Step returns what happened to a step; nil for nothing.
+	Step func(address string) *ledger.StepSummary
+	// Reports are the grading reports that can be read, by the addresses of their steps.
+	Reports map[string]grading.Graded
+	Catalog *competitions.Catalog
+}
+
+// List returns the attempts in the order of the pairs.
+func (j *Journal) List() []*results.Attempt {
+	out := make([]*results.Attempt, len(j.Pairs))
+	names := j.naming()
+	for i, p := range j.Pairs {
+		a := &results.Attempt{Address: p.Attempt, GradeAddress: p.Grade, RunID: j.Run.ID, Pipeline: j.Run.Pipeline, Mleflow: j.Run.Version, Started: j.Run.Started.UTC().Format(time.RFC3339)}
+		out[i] = a
+		if g, ok := j.Reports[p.Grade]; ok {
+			label(a, g)
+		} else {
+			a.Agent, a.Report.CompetitionID, a.Seed = names.of(cmp.Or(p.Attempt, p.Grade))
+		}
+		attempt, grade := j.Step(p.Attempt), j.Step(p.Grade)
+		read(a, attempt, grade)
+		a.Phase = j.phase(p, attempt, grade)
+	}
+	return out
+}
+
+// read enters what the steps gave. What is not there or not of this form says nothing.
+func read(a *results.Attempt, attempt, grade *ledger.StepSummary) {
+	if attempt != nil {
+		a.AttemptAction, a.MadeIn, a.Failure = attempt.Action, attempt.MadeIn, attempt.Error
+		if len(a.Report.Conditions) == 0 {
+			a.Report.Conditions = attempt.Conditions
+		}
+		_ = json.Unmarshal([]byte(attempt.Outputs["outcome"]), &a.Made.Outcome)
+		var stats agentrun.Stats
+		if json.Unmarshal([]byte(attempt.Outputs["stats"]), &stats) == nil {
+			a.Made.WallSeconds, a.Made.CPUSeconds, a.Made.Validations, a.Made.Usage = &stats.WallSeconds, &stats.CPUSeconds, &stats.Validations, results.Measured(stats.Models)
+			if n := float64(stats.PeakMemoryBytes); n > 0 {
+				a.PeakMemoryBytes = &n
+			}
+		}
+	}
+	if grade == nil {
+		return
+	}
+	a.GradeAction, a.Failure = grade.Action, cmp.Or(a.Failure, grade.Error)
+	if a.Graded || !ended(grade) || grade.Outputs["outcome"] == "" {
+		return
+	}
+	// The report cannot be read any more; the journal has what counts.
+	var medal string
+	var score *grading.Number
+	a.Graded, a.Report.Conditions = true, grade.Conditions
+	_ = json.Unmarshal([]byte(grade.Outputs["outcome"]), &a.Report.Outcome)
+	_ = json.Unmarshal([]byte(grade.Outputs["score"]), &score)
+	_ = json.Unmarshal([]byte(grade.Outputs["reason"]), &a.Report.Reason)
+	_ = json.Unmarshal([]byte(grade.Outputs["medal"]), &medal)
+	a.Report.Score, a.Report.ExactScore = score, score
+	a.Report.SubmissionExists, a.Report.ValidSubmission = a.Report.Outcome != outcome.Missing, a.Report.Outcome == outcome.Scored
+	a.Report.GoldMedal, a.Report.SilverMedal, a.Report.BronzeMedal = medal == "gold", medal == "silver", medal == "bronze"
+	a.Report.AnyMedal = results.Medal(a.Report) != ""
+}
+
+func ended(s *ledger.StepSummary) bool {
+	return s != nil && (s.Status == event.Ran || s.Status == event.Cached)
+}
+
+// phase is how far an attempt got.
+func (j *Journal) phase(p Pair, attempt, grade *ledger.StepSummary) results.Phase {
+	begun := func(s *ledger.StepSummary) bool { return s != nil && !s.Started.IsZero() }
+	failed := func(s *ledger.StepSummary) bool { return s != nil && s.Status == event.Failed }
+	last := grade
+	if p.Grade == "" {
+		last = attempt
+	}
+	switch {
+	case ended(last):
+		return results.Done
+	case failed(attempt), failed(grade):
+		return results.Failed
+	case j.Live && (begun(attempt) || begun(grade) || ended(attempt)):
+		return results.Running
+	case j.Live && (attempt == nil || attempt.Status == "") && (grade == nil || grade.Status == ""):
+		return results.Waiting
+	case ended(attempt):
+		return results.Done
+	case begun(attempt), begun(grade):
+		return results.Interrupted
+	}
+	return results.NotRun
+}
+
+// naming knows which part of a step's key is the agent, the competition and the seed.
+type naming struct {
+	catalog                  *competitions.Catalog
+	agent, competition, seed int
+	parts                    int
+}
+
+// naming learns from an attempt that was graded.
+func (j *Journal) naming() naming {
+	n := naming{catalog: j.Catalog}
+	for _, p := range j.Pairs {
+		g, ok := j.Reports[p.Grade]
+		if !ok {
+			continue
+		}
+		parts := partsOf(cmp.Or(p.Attempt, p.Grade))
+		n.agent, n.competition, n.seed = slices.Index(parts, g.Labels["agent"]), slices.Index(parts, g.CompetitionID), slices.Index(parts, g.Labels["seed"])
+		n.parts = len(parts)
+		break
+	}
+	return n
+}
+
+// of returns the names in a step's key. Of a key of another form the part that is a
+// competition is known, and by the custom of the shipped pipelines the agent is before and
+// the seed after it.
+func (n naming) of(address string) (agent, competition, seed string) {
+	parts := partsOf(address)
+	at := func(i int) string {
+		if i < 0 || i >= len(parts) {
+			return ""
+		}
+		return parts[i]
+	}
+	if n.parts == len(parts) && n.competition >= 0 {
+		return cmp.Or(at(n.agent), board.Unlabelled), at(n.competition), at(n.seed)
+	}
+	i := slices.IndexFunc(parts, n.known)
+	if i < 0 {
+		i = max(0, len(parts)-2)
+	}
+	return cmp.Or(strings.Join(parts[:i], "/"), board.Unlabelled), cmp.Or(at(i), address), strings.Join(parts[min(i+1, len(parts)):], "/")
+}
+
+// known reports whether a part of a key is a competition.
+func (n naming) known(part string) bool {
+	if n.catalog == nil {
+		return false
+	}
+	_, err := n.catalog.Get(part)
+	return err == nil
+}
+
+// partsOf are the parts of a step's key.
+func partsOf(address string) []string { return strings.Split(addr.KeyOf(address), "/") }
