@@ -113,7 +113,7 @@ func read(a *results.Attempt, attempt, grade *ledger.StepSummary) {
 		return
 	}
 	a.GradeAction, a.Failure = grade.Action, cmp.Or(a.Failure, grade.Error)
-	if a.Graded || !ended(grade) || grade.Outputs["outcome"] == "" {
+	if a.Graded || !ended(grade) || grade.Outputs["outcome"]+grade.Outputs["score"] == "" {
 		return
 	}
 	// The report cannot be read any more; the journal has what counts.
@@ -124,7 +124,9 @@ func read(a *results.Attempt, attempt, grade *ledger.StepSummary) {
 	_ = json.Unmarshal([]byte(grade.Outputs["score"]), &score)
 	_ = json.Unmarshal([]byte(grade.Outputs["reason"]), &a.Report.Reason)
 	_ = json.Unmarshal([]byte(grade.Outputs["medal"]), &medal)
-	a.Report.Score, a.Report.ExactScore = score, score
+	if a.Report.Score, a.Report.ExactScore = score, score; score != nil {
+		a.Report.Outcome = outcome.Scored
+	}
 	a.Report.SubmissionExists, a.Report.ValidSubmission = a.Report.Outcome != outcome.Missing, a.Report.Outcome == outcome.Scored
 	a.Report.GoldMedal, a.Report.SilverMedal, a.Report.BronzeMedal = medal == "gold", medal == "silver", medal == "bronze"
 	a.Report.AnyMedal = results.Medal(a.Report) != ""
@@ -138,6 +140,7 @@ func ended(s *ledger.StepSummary) bool {
 func (j *Journal) phase(p Pair, attempt, grade *ledger.StepSummary) results.Phase {
 	begun := func(s *ledger.StepSummary) bool { return s != nil && !s.Started.IsZero() }
 	failed := func(s *ledger.StepSummary) bool { return s != nil && s.Status == event.Failed }
+	stopped := func(s *ledger.StepSummary) bool { return s != nil && s.Status != "" && !ended(s) }
 	last := grade
 	if p.Grade == "" {
 		last = attempt
@@ -147,9 +150,10 @@ func (j *Journal) phase(p Pair, attempt, grade *ledger.StepSummary) results.Phas
 		return results.Done
 	case failed(attempt), failed(grade):
 		return results.Failed
-	case j.Live && (begun(attempt) || begun(grade) || ended(attempt)):
-		return results.Running
-	case j.Live && (attempt == nil || attempt.Status == "") && (grade == nil || grade.Status == ""):
+	case j.Live && !stopped(attempt) && !stopped(grade):
+		if begun(attempt) || begun(grade) || ended(attempt) {
+			return results.Running
+		}
 		return results.Waiting
 	case ended(attempt):
 		return results.Done
