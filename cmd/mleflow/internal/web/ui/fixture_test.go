@@ -304,7 +304,7 @@ func pagesOf(run string, a attempt) map[string]string {
 	grade, rules := addr.Keyed(addr.Step{Kind: "grade", Name: "score"}, a.key()).String(), addr.Keyed(addr.Step{Kind: checkKind, Name: "rules"}, a.key()).String()
 	out := map[string]string{
 		"runs": "/runs", "run": runAddress(run), "steps": runAddress(run) + "/steps", "attempts": runAddress(run) + "/attempts", "all attempts": "/attempts", "grouped": runAddress(run) + "/attempts?group=agent", "about": runAddress(run) + "/about", "report": runAddress(run) + "/report",
-		"competitions": "/competitions", "competition": "/competitions/" + a.competition, "agents": "/agents", "agent": agentAddress(a.agent), "compare": "/compare?a=" + escaped(agentPrefix+a.agent) + "&b=" + escaped(runPrefix+run),
+		"competitions": "/competitions", "competition": "/competitions/" + a.competition, "agents": "/agents", "agent": agentAddress(a.agent, ""), "compare": "/compare?a=" + escaped(agentPrefix+a.agent) + "&b=" + escaped(runPrefix+run),
 		"grade": stepAddress(run, grade, "grade"), "check": stepAddress(run, rules, ""), "help": "/help", "nothing": "/nothing",
 	}
 	for _, tab := range attemptTabs {
@@ -328,7 +328,7 @@ func (l *lab) get(path string) (int, string) {
 // indexed waits until the results of all runs are read.
 func (l *lab) indexed() {
 	for range 2000 {
-		if _, p := l.ui.results.all(); p.Ready && p.Done == p.Total {
+		if _, p := l.ui.results.now(); p.Ready && p.Done == p.Total {
 			return
 		}
 		time.Sleep(5 * time.Millisecond)
