@@ -36,7 +36,7 @@ func (u *UI) agentsPage(r *http.Request) (*content, error) {
 	now, p := u.results.now()
 	groups, aside := results.Groups(now.graded)
 	by := classesOf(now.graded)
-	t := &table{Noun: "agent", Empty: "No attempt of an agent was graded with this cache.", Path: "/agents", Placeholder: "name", Columns: agentColumns, Facets: []string{"class", "isolation"}, Legend: by.legend}
+	t := &table{Noun: "row", Empty: "No attempt of an agent was graded with this cache.", Path: "/agents", Placeholder: "name", Columns: agentColumns, Facets: []string{"class", "isolation"}, Legend: by.legend}
 	for _, g := range groups {
 		t.Lines = append(t.Lines, agentRowOf(g, by).line())
 	}

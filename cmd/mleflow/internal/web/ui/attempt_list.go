@@ -209,11 +209,10 @@ func (u *UI) attemptsPage(r *http.Request) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, more, err := u.attemptsOf(r.Context(), m, sum)
+	list, err := u.attemptsOf(r.Context(), m, sum)
 	if err != nil {
 		return nil, err
 	}
-	c.live = c.live || more
 	t := attemptsTable(runAddress(sum.ID)+"/attempts", list, nil, "agent", "competition", "outcome", "medal")
 	t.Empty, t.Retry = "The run has no attempts: its pipeline has no agent-run step.", "mleflow apply "+quoted(sum.Pipeline)+" --retry "
 	for i, a := range list {
@@ -232,22 +231,23 @@ type attemptsMade struct {
 }
 
 // attemptsOf returns the attempts of a run that is shown, made once of the same events and
-// reports. More means that reports or logs are left to read.
-func (u *UI) attemptsOf(ctx context.Context, m *model, sum *ledger.Summary) (list []*results.Attempt, more bool, err error) {
+// reports. Of a large run not all reports and logs are read at once.
+func (u *UI) attemptsOf(ctx context.Context, m *model, sum *ledger.Summary) ([]*results.Attempt, error) {
 	catalog, err := u.Catalog(m.past)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	j := m.journal(sum, catalog)
 	err = u.Results(m.past, func(c Results) error {
-		_, _, more = u.readReports(ctx, m, c, j.Pairs)
+		u.readReports(ctx, m, c, j.Pairs)
 		return nil
 	})
 	made := attemptsMade{m.events, len(m.reports), sum.State}
 	if m.made != made {
 		m.attempts, m.made = j.List(), made
 	}
-	return m.attempts, u.results.explain(m.attempts, explainedAtOnce) || more, err
+	u.results.explain(m.attempts, explainedAttempts)
+	return m.attempts, err
 }
 
 // quoted writes an argument for a shell.

@@ -79,6 +79,16 @@ func (s *side) agents() []string {
 	return sortedKeys(names)
 }
 
+// letters are those of the classes of the side.
+func (s *side) letters(by *classes) string {
+	letters := map[string]bool{}
+	for _, a := range s.Attempts {
+		letters[by.letter(a)] = true
+	}
+	delete(letters, "")
+	return cmp.Or(strings.Join(sortedKeys(letters), ", "), "none")
+}
+
 // only is the side with one of its agents.
 func (s *side) only(agent string) *side {
 	if len(s.agents()) == 1 {
@@ -316,13 +326,10 @@ func (d *compareData) compare(q url.Values) {
 // class is the class of the address or, without one, the usual one of those that all sides
 // have; "" if there is none, so that each pair has its own.
 func (d *compareData) class(all []*results.Attempt, q url.Values) string {
-	has := func(s *side, letter string) bool {
-		return slices.ContainsFunc(s.Attempts, func(a *results.Attempt) bool { return d.by.letter(a) == letter })
-	}
 	shared := map[string]bool{}
 	for _, name := range d.by.names {
 		letter := d.by.letters[name]
-		if shared[letter] = !slices.ContainsFunc(d.Sides, func(s *side) bool { return !has(s, letter) }); shared[letter] {
+		if shared[letter] = !slices.ContainsFunc(d.Sides, func(s *side) bool { return !slices.Contains(strings.Split(s.letters(d.by), ", "), letter) }); shared[letter] {
 			d.Offered = append(d.Offered, page.Link{Text: letter, Address: "/compare?" + url.Values{"of": refsOf(q), "class": {name}}.Encode()})
 		}
 	}
@@ -340,7 +347,7 @@ func (d *compareData) class(all []*results.Attempt, q url.Values) string {
 func (p *pair) compare(class string, d *compareData) []figure {
 	c, err := results.Compare(p.first.Side, p.second.Side, class)
 	if p.Comparison = c; err != nil {
-		p.Missing = view.Capital(strings.TrimPrefix(err.Error(), board.ErrNothingShared.Error()+": "))
+		p.Missing = strings.TrimPrefix(err.Error(), board.ErrNothingShared.Error()+": ") + fmt.Sprintf(". %s has class %s, %s class %s.", p.first.Name, p.first.letters(d.by), p.second.Name, p.second.letters(d.by))
 	}
 	p.Letter = d.by.letters[c.Class]
 	for i, s := range []*side{p.first, p.second} {

@@ -55,7 +55,7 @@ func TestCompareThree(t *testing.T) {
 	}
 	q["of"] = q["of"][:3]
 	_, body := l.get("/compare?" + q.Encode())
-	for _, want := range []string{"each of the others", "Compared with", "variable note", "another note", "<del>-# x</del>", "as in " + ledger.Nickname(r.ID()), "remove", "Only <bdi>aide in " + ledger.Nickname(first)} {
+	for _, want := range []string{"The first of each pair minus the second", "Sides", "variable note", "another note", "<del>-# x</del>", "as in " + ledger.Nickname(r.ID()), "remove", "Only <bdi>aide in " + ledger.Nickname(first)} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the comparison lacks %q", want)
 		}

@@ -295,8 +295,8 @@ func (x *resultIndex) program(ctx context.Context, c Results, action string) str
 const causeLines, causeBytes = 40, 400
 
 // explain enters what the ends of logs tell of attempts whose agents failed where nothing
-// else does. It reads at most so many logs, each once, and reports whether more are left.
-func (x *resultIndex) explain(list []*results.Attempt, most int) (more bool) {
+// else does. It reads at most so many logs, each once.
+func (x *resultIndex) explain(list []*results.Attempt, most int) {
 	for _, a := range list {
 		if a.Log != "" || a.Failure != "" || a.Made.Outcome == "" || a.Made.Outcome == outcome.Finished || a.Made.Outcome.Reason() != "" || a.Report.SubmissionExists && a.Report.Reason != "" {
 			continue
@@ -308,11 +308,7 @@ func (x *resultIndex) explain(list []*results.Attempt, most int) (more bool) {
 		x.mu.Lock()
 		cause, ok := x.causes[key]
 		x.mu.Unlock()
-		if !ok && most == 0 {
-			more = true
-			continue
-		}
-		if !ok {
+		if !ok && most > 0 {
 			most--
 			if past, err := x.src.Ledger.Open(key[0]); err == nil {
 				cause, _ = view.Excerpt(past.Tail(key[1], causeLines))
@@ -324,7 +320,6 @@ func (x *resultIndex) explain(list []*results.Attempt, most int) (more bool) {
 		}
 		a.Log = cause
 	}
-	return more
 }
 
 // progress returns the progress of the index.

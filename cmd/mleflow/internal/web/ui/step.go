@@ -71,7 +71,7 @@ func (u *UI) stepPage(r *http.Request) (*content, error) {
 	}
 	o := &one{u: u, ctx: r.Context(), r: r, m: m, sum: m.sums.Summary(), address: address, step: m.sums.Step(address)}
 	if m.kind(address) == conditions.AttemptKind {
-		list, _, err := u.attemptsOf(r.Context(), m, o.sum)
+		list, err := u.attemptsOf(r.Context(), m, o.sum)
 		if err != nil {
 			return nil, err
 		}
