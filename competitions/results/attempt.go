@@ -32,8 +32,6 @@ type Attempt struct {
 	// Failure is the error of a step that failed, which no result of an agent is, and
 	// Log what the end of the attempt's log tells; see Attempt.Reason.
 	Failure, Log string
-	// ExitCode is the exit status of the agent; nil if it is not known.
-	ExitCode *int
 	// Standing is the degree to which the score was checked; see docs/export.md.
 	Standing string
 

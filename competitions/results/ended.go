@@ -129,9 +129,6 @@ func (a *Attempt) Reason() string {
 	if p := a.PeakMemoryBytes; a.Made.Outcome == outcome.OutOfMemory && p != nil {
 		why += fmt.Sprintf(", used %.0f MiB", *p/(1<<20))
 	}
-	if c := a.ExitCode; c != nil && a.Made.Outcome == outcome.AgentFailed {
-		why = fmt.Sprintf("exit status %d", *c)
-	}
 	if a.Log != "" && why != "" {
 		why += ": " + a.Log
 	}

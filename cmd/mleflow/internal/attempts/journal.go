@@ -104,7 +104,6 @@ func read(a *results.Attempt, attempt, grade *ledger.StepSummary) {
 		var stats agentrun.Stats
 		if json.Unmarshal([]byte(attempt.Outputs["stats"]), &stats) == nil {
 			a.Made.WallSeconds, a.Made.CPUSeconds, a.Made.Validations, a.Made.Usage = &stats.WallSeconds, &stats.CPUSeconds, &stats.Validations, results.Measured(stats.Models)
-			a.ExitCode = &stats.ExitCode
 			if n := float64(stats.PeakMemoryBytes); n > 0 {
 				a.PeakMemoryBytes = &n
 			}
