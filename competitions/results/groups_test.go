@@ -11,8 +11,8 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
-// made is an attempt with conditions beside a time limit.
-func made(agent, program, run, key, set string) *Attempt {
+// attemptOf is an attempt with conditions beside a time limit.
+func attemptOf(agent, program, run, key, set string) *Attempt {
 	a := &Attempt{Agent: agent, Program: program, RunID: run, AttemptAction: key, Graded: true}
 	a.Report.CompetitionID, a.Report.Conditions = "demo-digits", append([]string{"isolation=sandbox", "task=own"}, strings.Fields(set)...)
 	return a
@@ -20,11 +20,11 @@ func made(agent, program, run, key, set string) *Attempt {
 
 // TestGroups divides attempts by program and class and leaves out what does not count.
 func TestGroups(t *testing.T) {
-	ungraded := made("a", "1", "r1", "7", "")
+	ungraded := attemptOf("a", "1", "r1", "7", "")
 	ungraded.Graded = false
 	groups, aside := Groups([]*Attempt{
-		made("b", "", "r1", "0", "time=10m"), made("a", "1", "r1", "1", "time=10m"), made("a", "2", "r2", "2", "time=10m"), made("a", "2", "r2", "3", "time=11m"), made("a", "2", "r2", "4", "time=11m"),
-		made("a", "2", "r2", "5", "data=rehearsal"), made("a", "2", "r3", "6", "forked=0123@1h"), ungraded, made("a", "2", "r2", "8", "provisional=provider_failed"),
+		attemptOf("b", "", "r1", "0", "time=10m"), attemptOf("a", "1", "r1", "1", "time=10m"), attemptOf("a", "2", "r2", "2", "time=10m"), attemptOf("a", "2", "r2", "3", "time=11m"), attemptOf("a", "2", "r2", "4", "time=11m"),
+		attemptOf("a", "2", "r2", "5", "data=rehearsal"), attemptOf("a", "2", "r3", "6", "forked=0123@1h"), ungraded, attemptOf("a", "2", "r2", "8", "provisional=provider_failed"),
 	})
 	var got []string
 	for _, g := range groups {
@@ -45,7 +45,7 @@ func TestGroups(t *testing.T) {
 // and the cost of a medal where all costs are known.
 func TestTally(t *testing.T) {
 	cost := func(usd float64) *Usage { return &Usage{CostUSD: &usd} }
-	gold, none, unranked, rehearsal := made("a", "", "r", "1", ""), made("a", "", "r", "2", ""), made("a", "", "r", "3", ""), made("a", "", "r", "4", "data=rehearsal")
+	gold, none, unranked, rehearsal := attemptOf("a", "", "r", "1", ""), attemptOf("a", "", "r", "2", ""), attemptOf("a", "", "r", "3", ""), attemptOf("a", "", "r", "4", "data=rehearsal")
 	gold.Report.GoldMedal, gold.Made.Usage, none.Made.Usage, unranked.Made.Usage = true, cost(1.5), cost(0.5), cost(4)
 	unranked.Report.Gold = grading.Cutoff(math.NaN())
 	unranked.Report.GoldMedal, rehearsal.Report.GoldMedal = true, true
