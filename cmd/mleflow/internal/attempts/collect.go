@@ -123,13 +123,6 @@ func (c *collector) count(list []*results.Attempt) {
 	}
 }
 
-// Checks returns what rule checks found in the attempts of a run, by address.
-func Checks(ctx context.Context, run Run) (map[string]*results.Check, []Left, error) {
-	c := &collector{Run: run, ctx: ctx, recs: map[string]*cache.Record{}, checks: map[string]*results.Check{}}
-	err := errors.Join(c.lookup(), c.check())
-	return c.checks, c.left, err
-}
-
 // Sort orders records by run, agent, competition and seed.
 func Sort(list []*results.Attempt) {
 	slices.SortStableFunc(list, func(a, b *results.Attempt) int {
@@ -264,6 +257,7 @@ func (c *collector) attempt(r *results.Attempt, address string, rec *cache.Recor
 			return fmt.Errorf("output stats: %w", err)
 		}
 	}
+	r.Program = programOf(rec)
 	r.Address, r.AttemptAction, r.MadeIn, r.Check = address, rec.Action.String(), a.History.Run, c.checks[address]
 	r.Agent = cmp.Or(r.Agent, a.Agent)
 	if r.Agent == board.Unlabelled && a.Agent != "" {
@@ -284,6 +278,15 @@ func (c *collector) attempt(r *results.Attempt, address string, rec *cache.Recor
 	usage, err := c.usage(stats, rec)
 	r.Made.Usage = usage
 	return err
+}
+
+// programOf is the digest of the agent's program.
+func programOf(rec *cache.Record) string {
+	fields := make(map[string]string, len(rec.Fields))
+	for _, f := range rec.Fields {
+		fields[f.Label] = f.Value
+	}
+	return results.ProgramOf(fields)
 }
 
 // usage is what the gateway measured or, of an agent without models, what it
