@@ -121,9 +121,11 @@ func (g Gathered) ofRuns() bool { return len(g.Paths) == 0 }
 // File returns the reports that can be on one board, at a version of the competitions if one
 // is named, and tells which attempts are set aside.
 func (g Gathered) File(t *app.Terminal, version string) board.File {
-	list := g.attempts
-	if version != "" {
-		list = slices.DeleteFunc(slices.Clone(list), func(r *results.Attempt) bool { return cmp.Or(r.Report.CompetitionVersion, "v1") != version })
+	list := slices.DeleteFunc(slices.Clone(g.attempts), func(r *results.Attempt) bool {
+		return version != "" && cmp.Or(r.Report.CompetitionVersion, "v1") != version
+	})
+	if len(list) == 0 {
+		list = g.attempts // an error will name the versions that there are
 	}
 	list, aside := results.Listed(list)
 	if text := aside.String(); text != "" {
