@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/results"
@@ -113,7 +112,7 @@ func ending(status, end, graded string, scored bool) (text, class string) {
 	case graded == string(outcome.Scored):
 		return "no score", "bad"
 	}
-	return firstscreen.EndText(graded), "bad"
+	return outcome.Words(graded), "bad"
 }
 
 // medalCell orders medals by their worth.

@@ -74,7 +74,7 @@ type attemptRow struct {
 func attemptRowOf(m *model, sum *ledger.Summary, address string, now time.Time) attemptRow {
 	s := m.sums.Step(address)
 	row := attemptRow{Address: address, identity: identified(addr.KeyOf(address)), Link: stepAddress(sum.ID, address, ""), Status: m.status(s, sum.State),
-		Took: took(s, now, sum.State == ledger.Running), Medal: "none", Value: math.NaN(), Seconds: math.NaN(), Used: math.NaN(), Paid: math.NaN()}
+		Took: took(s, now, sum), Medal: "none", Value: math.NaN(), Seconds: math.NaN(), Used: math.NaN(), Paid: math.NaN()}
 	if s == nil {
 		return row
 	}

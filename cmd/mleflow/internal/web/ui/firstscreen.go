@@ -116,7 +116,7 @@ func (u *UI) makeScreen(ctx context.Context, m *model, sum *ledger.Summary, live
 	if err != nil {
 		return err
 	}
-	src := firstscreen.Source{Journal: attempts.Journal{Run: sum.Info, Pairs: attempts.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Live: live}, Evaluation: sum.Evaluation,
+	src := firstscreen.Source{Journal: attempts.Journal{Run: sum.Info, Pairs: attempts.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Live: live, Last: sum.Last}, Evaluation: sum.Evaluation,
 		Link: func(address string) string { return stepAddress(sum.ID, address, "") }}
 	whole, more := false, false
 	err = u.Results(m.past, func(c Results) error {
@@ -246,14 +246,7 @@ func (u *UI) timeline(sum *ledger.Summary) (template.HTML, []string) {
 		if s.Started.IsZero() {
 			continue
 		}
-		b := page.Bar{Address: s.Address, Kind: s.Kind, Status: s.Status, Started: s.Started, Duration: s.Duration}
-		switch {
-		case s.Status == "" && sum.State == ledger.Running:
-			b.Duration = u.Now().Sub(s.Started)
-		case s.Ended.After(s.Started):
-			b.Duration = s.Ended.Sub(s.Started)
-		}
-		bars = append(bars, b)
+		bars = append(bars, page.Bar{Address: s.Address, Kind: s.Kind, Status: s.Status, Started: s.Started, Duration: sum.Took(s, u.Now())})
 		if !slices.Contains(kinds, s.Kind) {
 			kinds = append(kinds, s.Kind)
 		}

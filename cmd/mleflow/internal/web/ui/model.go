@@ -240,17 +240,13 @@ func (m *model) status(s *ledger.StepSummary, state ledger.State) string {
 	return "interrupted"
 }
 
-// took returns a step's duration, up to now if it runs.
-func took(s *ledger.StepSummary, now time.Time, running bool) string {
+// took returns a step's duration so far; see ledger.Summary.Took.
+func took(s *ledger.StepSummary, now time.Time, sum *ledger.Summary) string {
 	switch {
 	case s == nil || s.Started.IsZero():
 		return ""
-	case s.Status == "" && running:
-		return view.Duration(now.Sub(s.Started).Round(time.Second))
 	case s.Status == "":
-		return ""
-	case s.Ended.After(s.Started):
-		return view.Duration(s.Ended.Sub(s.Started))
+		return view.Duration(sum.Took(s, now).Round(time.Second))
 	}
-	return view.Duration(s.Duration)
+	return view.Duration(sum.Took(s, now))
 }
