@@ -169,7 +169,10 @@ func Kind(deps Deps) step.Kind {
 		New:        func(args step.Args) (step.Step, error) { return newAttempt(args, deps, tidied, memo, pools) },
 		CheckModel: modelblock.Check,
 		Counted:    Counted,
-		Choose:     deps.choose,
+		Names: func(a step.Args) []string {
+			return []string{a.Text("agent", "name"), a.Text("competition"), a.Text("seed")}
+		},
+		Choose: deps.choose,
 	}
 }
 

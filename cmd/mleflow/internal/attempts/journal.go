@@ -66,6 +66,8 @@ type Journal struct {
 	Last time.Time
 	// Pairs are the attempts of the run, in the order of its plan.
 	Pairs []Pair
+	// Names returns the names of a step that the plan has; nil for none. It may be nil.
+	Names func(address string) []string
 	// Step returns what happened to a step; nil for nothing.
 	Step func(address string) *ledger.StepSummary
 	// Reports are the grading reports that can be read, by the addresses of their steps.
@@ -83,7 +85,7 @@ func (j *Journal) List() []*results.Attempt {
 		if g, ok := j.Reports[p.Grade]; ok {
 			label(a, g)
 		} else {
-			a.Agent, a.Report.CompetitionID, a.Seed = names.of(cmp.Or(p.Attempt, p.Grade))
+			a.Agent, a.Report.CompetitionID, a.Seed = j.named(p, names)
 		}
 		attempt, grade := j.Step(p.Attempt), j.Step(p.Grade)
 		read(a, attempt, grade)
@@ -157,6 +159,32 @@ func (j *Journal) phase(p Pair, attempt, grade *ledger.StepSummary) results.Phas
 		return results.Interrupted
 	}
 	return results.NotRun
+}
+
+// named are the names of an attempt that was not graded: those of its grade, as the report
+// will have them, then those of the step that runs the agent. What the plan leaves out, or
+// an older one does not have, is in the key.
+func (j *Journal) named(p Pair, guess naming) (agent, competition, seed string) {
+	of := func(address string) []string {
+		if j.Names == nil || address == "" {
+			return nil
+		}
+		return j.Names(address)
+	}
+	grade, attempt := of(p.Grade), of(p.Attempt)
+	if grade == nil && (attempt == nil || p.Grade != "") {
+		key := p.Attempt
+		if attempt != nil || key == "" {
+			key = p.Grade
+		}
+		return guess.of(key)
+	}
+	for _, names := range [][]string{grade, attempt} {
+		if len(names) == 3 {
+			agent, competition, seed = cmp.Or(agent, names[0]), cmp.Or(competition, names[1]), cmp.Or(seed, names[2])
+		}
+	}
+	return cmp.Or(agent, board.Unlabelled), competition, seed
 }
 
 // naming knows which part of a step's key is the agent, the competition and the seed.

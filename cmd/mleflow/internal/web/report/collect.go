@@ -83,8 +83,12 @@ func (c *collector) screen(pl *plan.Plan, o *view.Outcomes) {
 	for i := range c.sum.Steps {
 		steps[c.sum.Steps[i].Address] = &c.sum.Steps[i]
 	}
+	named := map[string][]string{}
+	for i := range pl.Steps {
+		named[pl.Steps[i].Name] = pl.Steps[i].Names
+	}
 	src := firstscreen.Source{Journal: attempts.Journal{Run: c.sum.Info, Pairs: attempts.Planned(pl), Step: func(address string) *ledger.StepSummary { return steps[address] },
-		Reports: c.reports, Catalog: c.Catalog, Live: c.sum.State == ledger.Running, Last: c.sum.Last}, Evaluation: c.sum.Evaluation}
+		Reports: c.reports, Catalog: c.Catalog, Live: c.sum.State == ledger.Running, Last: c.sum.Last, Names: func(address string) []string { return named[address] }}, Evaluation: c.sum.Evaluation}
 	var list []grading.Graded
 	for _, p := range src.Pairs {
 		if g, ok := c.reports[p.Grade]; ok {

@@ -116,7 +116,7 @@ func (u *UI) makeScreen(ctx context.Context, m *model, sum *ledger.Summary, live
 	if err != nil {
 		return err
 	}
-	src := firstscreen.Source{Journal: attempts.Journal{Run: sum.Info, Pairs: attempts.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Live: live, Last: sum.Last}, Evaluation: sum.Evaluation,
+	src := firstscreen.Source{Journal: attempts.Journal{Run: sum.Info, Pairs: attempts.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Live: live, Last: sum.Last, Names: m.names}, Evaluation: sum.Evaluation,
 		Link: func(address string) string { return stepAddress(sum.ID, address, "") }}
 	whole, more := false, false
 	err = u.Results(m.past, func(c Results) error {

@@ -214,6 +214,14 @@ func (m *model) kind(address string) string {
 	return kind
 }
 
+// names are the names of a step that the plan has.
+func (m *model) names(address string) []string {
+	if i, ok := m.place[address]; ok {
+		return m.plan.Steps[i].Names
+	}
+	return nil
+}
+
 // attemptOf returns the attempt that a step grades, "" if there is none.
 func (m *model) attemptOf(grade string) string {
 	for _, before := range m.after(grade) {
