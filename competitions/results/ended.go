@@ -126,7 +126,7 @@ func (a *Attempt) Reason() string {
 	switch a.Made.Outcome {
 	case "":
 		if a.Phase == Interrupted && worked != nil {
-			why = "interrupted after " + rounded(*worked)
+			why = "its run ended " + rounded(*worked) + " after it began"
 		}
 	case outcome.TimedOut:
 		if worked != nil {
