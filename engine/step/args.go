@@ -56,6 +56,15 @@ func (a Args) Get(name string) cty.Value {
 	return cty.NilVal
 }
 
+// Agent returns the name of the agent among the arguments, or "".
+func (a Args) Agent() string {
+	v := a.Get("agent")
+	if v == cty.NilVal || !v.Type().Equals(AgentType) || v.IsNull() || !v.IsKnown() || !v.GetAttr("name").IsKnown() {
+		return ""
+	}
+	return v.GetAttr("name").AsString()
+}
+
 // Object returns all arguments as one object. Making it is slow.
 func (a Args) Object() cty.Value {
 	attrs := make(map[string]cty.Value, len(a.names))
