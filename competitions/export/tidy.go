@@ -158,10 +158,13 @@ func stopColumns(r *rows[*results.Attempt], at time.Duration) {
 	r.text("medal"+suffix, func(rec *results.Attempt) string { return results.Medal(stopped(rec)) })
 }
 
-// saidColumns hold people's remarks on the run.
+// saidColumns hold people's remarks on the run, and what package results says of the attempt.
 func saidColumns(r *rows[*results.Attempt]) {
 	r.text("run_name", func(r *results.Attempt) string { return r.RunName })
 	r.text("run_note", func(r *results.Attempt) string { return r.RunNote })
+	r.text("ended", func(r *results.Attempt) string { text, _ := r.Ended(); return text })
+	r.text("program", func(r *results.Attempt) string { return r.Program })
+	r.text("runs", func(r *results.Attempt) string { return strings.Join(r.Runs, " ") })
 	r.each("tag_", func(r *results.Attempt) map[string]string { return r.RunTags }, func(string) bool { return true })
 }
 

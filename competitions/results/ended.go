@@ -131,7 +131,7 @@ func (a *Attempt) Reason() string {
 	}
 	why := a.Made.Outcome.Reason()
 	if s := a.Made.WallSeconds; a.Made.Outcome == outcome.TimedOut && s != nil {
-		why = "stopped after " + conditions.Limit(time.Duration(*s*float64(time.Second)).Round(time.Second))
+		why = "stopped after " + time.Duration(*s*float64(time.Second)).Round(time.Second).String()
 	}
 	if p := a.PeakMemoryBytes; a.Made.Outcome == outcome.OutOfMemory && p != nil {
 		why += fmt.Sprintf(", used %.0f MiB", *p/(1<<20))

@@ -67,12 +67,35 @@ func Distinct(list []*Attempt) []*Attempt {
 	return out
 }
 
+// Rows returns the attempts of Distinct for a table. One that several steps graded has all
+// its grades in the run that Distinct takes, each once.
+func Rows(list []*Attempt) (rows []*Attempt) {
+	type grade struct{ key, run, address string }
+	taken, seen := map[string]*Attempt{}, map[grade]bool{}
+	for _, a := range Distinct(list) {
+		taken[a.Key()] = a
+	}
+	for _, a := range list {
+		if a.Key() != "" {
+			d, at := taken[a.Key()], grade{a.Key(), a.RunID, a.GradeAddress}
+			if a.RunID != d.RunID || a.Graded != d.Graded || seen[at] {
+				continue
+			}
+			seen[at] = true
+			one := *a
+			one.Runs, a = d.Runs, &one
+		}
+		rows = append(rows, a)
+	}
+	return rows
+}
+
 // Class is what attempts must share to be compared: the data, the version of the
 // competitions as far as it is masked, the task and the conditions. See conditions.Class.
 func (a *Attempt) Class() string {
 	class := conditions.Class(a.Report.Conditions)
-	if conditions.Rehearsed(a.Report.Conditions) {
-		class += ", " + conditions.Rehearsal
+	if conditions.Rehearsed(a.Report.Conditions) && !strings.Contains(class, conditions.Rehearsal) {
+		class += ", " + conditions.Rehearsal // the task, which says it, is not known
 	}
 	if competitions.IsMasked(a.Report.CompetitionVersion) {
 		class += ", version " + a.Report.CompetitionVersion

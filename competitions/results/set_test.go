@@ -297,7 +297,7 @@ func TestProgramOf(t *testing.T) {
 	}
 	seen := map[string]string{}
 	for _, f := range []map[string]string{
-		{"agent.a": "b", "agent.c": "d"}, {"agent.a": "b\n7 agent.c 1 d"}, {"agent.a": "b agent.c d"}, {"agent.a": "bagent.cd"}, {"agent.ab": "", "agent.c": "d"}, {"agent.a": "", "agent.bc": "d"}, {"agent.a b": "c"}, {"agent.a": "b c"},
+		{"agent.a": "b", "agent.c": "d"}, {"agent.a": "b\n7 agent.c 1 d"}, {"agent.a": "b agent.c d"}, {"agent.a": "bagent.cd"}, {"agent.ab": "", "agent.c": "d"}, {"agent.a": "", "agent.bc": "d"}, {"agent.a b": "c"}, {"agent.a": "b c"}, {"agent.a": "b\n1 agent.c 1 d"}, {"agent.a": "b\nagent.c d"}, {"agent.a": "b\nagent.c=d"},
 	} {
 		p := ProgramOf(f)
 		if other, known := seen[p]; known {
@@ -322,5 +322,32 @@ func TestSort(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"a9/", "a10/", "b1/2", "b1/1"}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestRows has every attempt of Distinct, one that two steps graded twice.
+func TestRows(t *testing.T) {
+	at := func(key, run, grade string, graded bool) *Attempt {
+		return &Attempt{AttemptAction: key, RunID: run, GradeAddress: grade, Graded: graded}
+	}
+	for name, tt := range map[string]struct {
+		list []*Attempt
+		want []string
+	}{
+		"none":                     {nil, nil},
+		"two runs":                 {[]*Attempt{at("k", "1", "g", true), at("k", "2", "g", true)}, []string{"2 g [1 2]"}},
+		"two grades":               {[]*Attempt{at("k", "1", "g", true), at("k", "1", "h", true)}, []string{"1 g [1]", "1 h [1]"}},
+		"two grades in two runs":   {[]*Attempt{at("k", "1", "g", true), at("k", "1", "h", true), at("k", "2", "g", true), at("k", "2", "h", true)}, []string{"2 g [1 2]", "2 h [1 2]"}},
+		"a run named twice":        {[]*Attempt{at("k", "1", "g", true), at("k", "1", "g", true)}, []string{"1 g [1]"}},
+		"graded in the older run":  {[]*Attempt{at("k", "1", "g", true), at("k", "2", "", false)}, []string{"1 g [1 2]"}},
+		"reports, which have none": {[]*Attempt{at("", "", "", true), at("", "", "", true)}, []string{"  []", "  []"}},
+	} {
+		var got []string
+		for _, a := range Rows(tt.list) {
+			got = append(got, fmt.Sprint(a.RunID, " ", a.GradeAddress, " ", a.Runs))
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", name, diff)
+		}
 	}
 }
