@@ -273,6 +273,9 @@ func (c *collector) attempt(r *results.Attempt, address string, rec *cache.Recor
 	r.Seed = cmp.Or(a.Seed, r.Seed) // the label is anybody's word
 	r.Made = results.Made{Outcome: outcome.End(a.Result.Outcome), WallSeconds: &stats.WallSeconds, CPUSeconds: &stats.CPUSeconds, Validations: &stats.Validations}
 	r.AgentVersion, r.Image, r.ImageDigest, r.Network = a.AgentVersion, a.Image, a.ImageDigest, a.Network.Policy
+	if reached := step.ConditionValues(r.Report.Conditions, conditions.Network); len(reached) > 0 {
+		r.Network = reached[0] // a runtime may not enforce what is declared
+	}
 	r.Data, r.Description, r.Instructions = a.Saw.Data, a.Saw.Description, a.Saw.Instructions
 	r.CPULimit, r.MemoryLimitBytes, r.GPULimit = number(a.Limits.CPUs), number(a.Limits.MemoryBytes), number(a.Limits.GPUs)
 	if d, err := time.ParseDuration(a.Limits.Time); err == nil {
