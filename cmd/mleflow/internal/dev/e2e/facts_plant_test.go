@@ -25,27 +25,21 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/modeltest"
 )
 
-// The seeds at which the agents of the planted cache do something else than solve a
-// competition. At lower ones, both ask a model once and submit.
+// The seeds of attempts that runs of their own have.
 const (
-	crashes    = 3
-	idles      = 4
-	invalid    = 5
-	waits      = 6  // until its time limit; one agent submits before
-	unprovided = 7  // the provider fails
-	hangs      = 8  // until mleflow is killed
-	asks       = 9  // for a checkpoint, from which a fork begins
-	longer     = 10 // and the next one, with another time limit
+	longer     = 4 // in a class with a longer time limit
+	shorter    = 6 // and in one with a time limit that ends the agents
+	unprovided = 7 // the provider fails
+	hangs      = 8 // until mleflow is killed
+	forked     = 9 // it asks for a checkpoint, from which a fork begins
 )
 
-// plantedAgent is what both agents run. It knows the answers that are beside it, and how often it
-// is wrong about them says WRONG with the seed: "digits/0=3,cancer/0=0".
+// plantedAgent is what both agents run. It asks a model, and does what DOES says of the
+// competition and the seed: "digits/0=3,cancer/0=crash". A number is that of the answers of
+// which it is wrong.
 func plantedAgent() error {
-	seed, err := strconv.Atoi(os.Getenv("MLEFLOW_SEED"))
-	if err != nil {
-		return err
-	}
-	body, err := json.Marshal(object{"model": "m-1", "max_tokens": 100, "messages": []object{{"role": "user", "content": "seed " + strconv.Itoa(seed)}}})
+	seed := os.Getenv("MLEFLOW_SEED")
+	body, err := json.Marshal(object{"model": "m-1", "max_tokens": 100, "messages": []object{{"role": "user", "content": "seed " + seed}}})
 	if err != nil {
 		return err
 	}
@@ -63,24 +57,45 @@ func plantedAgent() error {
 	if res.StatusCode != http.StatusOK {
 		return fmt.Errorf("the model answers with status %d", res.StatusCode)
 	}
-	switch seed {
-	case crashes:
-		return errors.New("ValueError: the column pixel_65 is missing")
-	case idles:
-		return nil
-	case hangs:
-		time.Sleep(time.Minute) // mleflow is killed meanwhile, and its agents with it
-		return nil
+	sample, err := rows(os.Getenv("MLEFLOW_SAMPLE"))
+	if err != nil {
+		return err
 	}
-	if seed != waits || strings.Contains(os.Getenv("WRONG"), fmt.Sprintf("/%d=", waits)) {
-		if err := submit(seed); err != nil {
+	for _, competition := range []string{"digits", "cancer"} {
+		known, err := rows(filepath.Join(os.Getenv("AGENT_DIR"), competition+".csv"))
+		if err != nil {
 			return err
 		}
+		if slices.Equal(known[0][:2], sample[0][:2]) {
+			_, does, _ := strings.Cut(","+os.Getenv("DOES"), ","+competition+"/"+seed+"=")
+			does, _, _ = strings.Cut(does, ",")
+			return plantedEnd(does, sample, known)
+		}
 	}
-	switch request := filepath.Join(os.Getenv("AGENT_DIR"), "checkpoint.request"); seed {
-	case waits:
+	return errors.New("the competition is none of those that are planted")
+}
+
+// plantedEnd ends an attempt in some way.
+func plantedEnd(does string, sample, known [][]string) error {
+	switch does {
+	case "crash":
+		return errors.New("ValueError: the column pixel_65 is missing")
+	case "idle":
+		return nil
+	case "hang", "stall":
+		time.Sleep(time.Minute) // it is killed meanwhile
+		return nil
+	case "invalid":
+		sample = sample[:len(sample)-1]
+	}
+	wrong, _ := strconv.Atoi(does)
+	if err := submit(wrong, sample, known); err != nil {
+		return err
+	}
+	switch request := filepath.Join(os.Getenv("AGENT_DIR"), "checkpoint.request"); does {
+	case "linger":
 		time.Sleep(time.Minute) // it is stopped long before
-	case asks:
+	case "fork":
 		time.Sleep(time.Second) // checkpoints are named by whole seconds
 		if err := os.WriteFile(request, nil, 0o644); err != nil {
 			return err
@@ -92,37 +107,16 @@ func plantedAgent() error {
 	return nil
 }
 
-// submit writes the answers that the agent knows, of which some are wrong.
-func submit(seed int) error {
-	sample, err := rows(os.Getenv("MLEFLOW_SAMPLE"))
-	if err != nil {
-		return err
+// submit writes the known answers behind the first ones, which are those of the sample.
+func submit(wrong int, sample, known [][]string) error {
+	answers := map[string]string{}
+	for _, row := range known {
+		answers[row[0]] = row[1]
 	}
-	wrong, known := len(sample), map[string]string{}
-	for at := range strings.SplitSeq(os.Getenv("WRONG"), ",") {
-		name, text, _ := strings.Cut(at, "=")
-		competition, of, _ := strings.Cut(name, "/")
-		answers, err := rows(filepath.Join(os.Getenv("AGENT_DIR"), competition+".csv"))
-		if err != nil {
-			return err
-		}
-		// The competition is that whose answers have the sample's columns.
-		if of == strconv.Itoa(seed) && slices.Equal(answers[0][:2], sample[0][:2]) {
-			if wrong, err = strconv.Atoi(text); err != nil {
-				return err
-			}
-			for _, row := range answers[1:] {
-				known[row[0]] = row[1]
-			}
-		}
-	}
-	for i, row := range sample[1:] {
-		if answer, ok := known[row[0]]; ok && i >= wrong {
+	for i, row := range sample {
+		if answer, ok := answers[row[0]]; ok && i > wrong {
 			row[1] = answer
 		}
-	}
-	if seed == invalid {
-		sample = sample[:len(sample)-1]
 	}
 	f, err := os.Create(filepath.Join(os.Getenv("SUBMISSION_DIR"), "submission.csv"))
 	if err != nil {
@@ -160,13 +154,13 @@ locals { agents = { better = agent.better, worse = agent.worse } }
 agent "better" {
   command = ["./agent", "planted"]
   files   = { "agent" = "agent", "digits.csv" = "digits.csv", "cancer.csv" = "cancer.csv" }
-  env     = { WRONG = "digits/0=0,digits/1=10,digits/2=200,cancer/0=0,cancer/1=40,cancer/2=0,digits/6=0,digits/9=0,digits/10=0,digits/11=0" }
+  env     = { DOES = "digits/0=0,digits/1=10,digits/2=200,digits/3=invalid,cancer/0=0,cancer/1=90,cancer/2=2,cancer/3=3,digits/4=1,digits/6=linger,digits/9=fork" }
   models  = [model.main]
 }
 agent "worse" {
   command = ["./agent", "planted"]
   files   = { "agent" = "agent", "digits.csv" = "digits.csv", "cancer.csv" = "cancer.csv" }
-  env     = { WRONG = "digits/0=150,digits/1=20,digits/2=250,cancer/0=60,cancer/1=1,cancer/2=70,digits/9=0,digits/10=0,digits/11=0" }
+  env     = { DOES = "digits/0=150,digits/1=20,digits/2=250,digits/3=crash,cancer/0=90,cancer/1=1,cancer/2=70,cancer/3=idle,digits/4=100,digits/5=0,digits/6=stall,digits/8=hang" }
   models  = [model.main]
 }
 `
@@ -210,6 +204,7 @@ step "aggregate" "board" {
   reports  = values(step.grade.score)[*].report
   attempts = values(step.agent-run.solve)
 }
+output "board" { value = step.aggregate.board.table }
 `
 
 // attempt is one of a planted pipeline.
@@ -223,6 +218,8 @@ type attempt struct {
 type plantation struct {
 	*place
 	dir, provider string
+	// base and first are the addresses of the pages, once they are served.
+	base, first string
 	// main is the run with three classes and all ends, again the same applied once more.
 	// All others have one thing each.
 	main, again, rehearsed, masked, origin, fork, failing, killed string
@@ -246,7 +243,7 @@ func plantCache(t *testing.T) *plantation {
 	server := &modeltest.Server{Key: "sk-planted", Models: []string{"m-1"}, Answer: func(*modeltest.Ask) modeltest.Answer {
 		return modeltest.Answer{Text: "Submit.", Usage: &modeltest.Usage{Input: 10, Output: 5}}
 	}, Fault: func(a *modeltest.Ask) modeltest.Fault {
-		if strings.Contains(a.Prompt(), "seed "+strconv.Itoa(unprovided)) {
+		if strings.Contains(a.Prompt(), "seed "+fmt.Sprint(unprovided)) {
 			return modeltest.Fault{Status: http.StatusServiceUnavailable, Text: "try later"}
 		}
 		return modeltest.Fault{}
@@ -266,20 +263,19 @@ func plantCache(t *testing.T) *plantation {
 
 	var list []attempt
 	for _, agent := range []string{"better", "worse"} {
-		for seed := range 3 {
+		for seed := range 4 {
 			list = append(list, attempt{agent, "demo-digits", seed, "5m"}, attempt{agent, "demo-cancer", seed, "5m"})
 		}
-		list = append(list, attempt{agent, "demo-digits", waits, "3s"})
+		list = append(list, attempt{agent, "demo-digits", longer, "6m"}, attempt{agent, "demo-digits", shorter, "3s"})
 	}
-	list = append(list, attempt{"better", "demo-digits", invalid, "5m"}, attempt{"worse", "demo-digits", crashes, "5m"}, attempt{"worse", "demo-cancer", idles, "5m"},
-		attempt{"better", "demo-digits", longer, "6m"}, attempt{"worse", "demo-digits", longer, "6m"}, attempt{"worse", "demo-digits", longer + 1, "6m"})
+	list = append(list, attempt{"worse", "demo-digits", longer + 1, "6m"})
 	p.main = p.apply("main", list)
 	p.again = p.apply("main", list)
 	two := []attempt{{"better", "demo-digits", 0, "5m"}, {"worse", "demo-digits", 0, "5m"}}
 	p.rehearsed = p.apply("rehearsed", two, "SOURCE", `data = "rehearsal"`)
 	p.masked = p.apply("masked", two, "VERSION", `version = "v1m"`, "SALT", `salt = file("mask.salt")`)
-	p.origin = p.apply("origin", []attempt{{"better", "demo-digits", asks, "5m"}}, "CHECKPOINTS", "on_loss = \"resume\"\n  checkpoint_keep = \"1s\"")
-	p.must("attempts", "fork", p.origin, `step.agent-run.solve["better/demo-digits/9/5m"]`, "--at", "1s")
+	p.origin = p.apply("origin", []attempt{{"better", "demo-digits", forked, "6m"}}, "CHECKPOINTS", "on_loss = \"resume\"\n  checkpoint_keep = \"1s\"")
+	p.must("attempts", "fork", p.origin, `step.agent-run.solve["better/demo-digits/9/6m"]`, "--at", "1s")
 	p.fork = p.latest()
 	p.failing = p.apply("failing", []attempt{{"worse", "demo-digits", unprovided, "5m"}})
 	p.kill()
