@@ -50,16 +50,8 @@ func Attempts(records []*results.Attempt, stops ...time.Duration) (*table.Table,
 // costColumns say what the cost rests on. The table of runs, which boards have kept, lacks
 // them.
 func costColumns(r *rows[*results.Attempt]) {
-	cost := func(name string, of func(results.Usage) *float64) {
-		r.number(name, func(r *results.Attempt) *float64 {
-			if r.Made.Usage == nil {
-				return nil
-			}
-			return of(*r.Made.Usage)
-		})
-	}
-	cost("estimated_cost_usd", func(u results.Usage) *float64 { return u.EstimatedUSD })
-	cost("list_cost_usd", func(u results.Usage) *float64 { return u.ListUSD })
+	r.number("estimated_cost_usd", used(func(u *results.Usage) *float64 { return u.EstimatedUSD }))
+	r.number("list_cost_usd", used(func(u *results.Usage) *float64 { return u.ListUSD }))
 }
 
 // scoreColumns hold the report's fields that the table of runs lacks.
