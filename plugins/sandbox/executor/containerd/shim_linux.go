@@ -118,21 +118,14 @@ func (s shim) remove(ctx context.Context, namespace string) error {
 		return nil // it is removed already
 	}
 	_ = unix.Unmount(filepath.Join(bundle, "rootfs"), unix.MNT_DETACH)
-	if err := removeWritten(ctx, bundle); err != nil {
+	err = os.RemoveAll(bundle)
+	// The shim writes its last files there while it is being killed, and so does the
+	// daemon, which cleans up after a dead shim.
+	for end := time.Now().Add(10 * time.Second); errors.Is(err, unix.ENOTEMPTY) && time.Now().Before(end); err = os.RemoveAll(bundle) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err != nil {
 		return fmt.Errorf("sweep shim of %s: %w", s.id, err)
 	}
 	return nil
-}
-
-// removeWritten removes the folder of a shim that is being killed. The shim writes its
-// last files there, and so does the daemon, which cleans up after a dead shim: a file
-// that appears meanwhile is removed in the next turn, for ten seconds at most.
-func removeWritten(ctx context.Context, dir string) error {
-	for end := time.Now().Add(10 * time.Second); ; {
-		err := os.RemoveAll(dir)
-		if !errors.Is(err, unix.ENOTEMPTY) || ctx.Err() != nil || time.Now().After(end) {
-			return err
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
 }
