@@ -121,7 +121,7 @@ func (s shim) remove(ctx context.Context, namespace string) error {
 	err = os.RemoveAll(bundle)
 	// The shim writes its last files there while it is being killed, and so does the
 	// daemon, which cleans up after a dead shim.
-	for end := time.Now().Add(10 * time.Second); errors.Is(err, unix.ENOTEMPTY) && time.Now().Before(end); err = os.RemoveAll(bundle) {
+	for end := time.Now().Add(10 * time.Second); errors.Is(err, unix.ENOTEMPTY) && ctx.Err() == nil && time.Now().Before(end); err = os.RemoveAll(bundle) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if err != nil {
