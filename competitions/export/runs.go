@@ -54,7 +54,7 @@ func Runs(runs []*results.Attempt) (*table.Table, error) {
 	r.truth("untrusted", func(r *results.Attempt) bool { return conditions.Untrusted(r.Report.Conditions) })
 	r.text("runtime", func(r *results.Attempt) string { return strings.Join(conditions.Runtimes(r.Report.Conditions), " ") })
 	r.text("task", func(r *results.Attempt) string { return conditions.Told(r.Report.Conditions) })
-	r.text("class", func(r *results.Attempt) string { return conditions.Class(r.Report.Conditions) })
+	r.text("class", func(r *results.Attempt) string { return r.Class() })
 	r.text("no_score", func(r *results.Attempt) string { return r.NoScore() })
 	r.text("reason", func(r *results.Attempt) string { return r.Reason() })
 	tries := func(r *results.Attempt) int { return conditions.Tries(r.Report.Conditions) }

@@ -50,16 +50,8 @@ func Attempts(records []*results.Attempt, stops ...time.Duration) (*table.Table,
 // costColumns say what the cost rests on. The table of runs, which boards have kept, lacks
 // them.
 func costColumns(r *rows[*results.Attempt]) {
-	cost := func(name string, of func(results.Usage) *float64) {
-		r.number(name, func(r *results.Attempt) *float64 {
-			if r.Made.Usage == nil {
-				return nil
-			}
-			return of(*r.Made.Usage)
-		})
-	}
-	cost("estimated_cost_usd", func(u results.Usage) *float64 { return u.EstimatedUSD })
-	cost("list_cost_usd", func(u results.Usage) *float64 { return u.ListUSD })
+	r.number("estimated_cost_usd", used(func(u *results.Usage) *float64 { return u.EstimatedUSD }))
+	r.number("list_cost_usd", used(func(u *results.Usage) *float64 { return u.ListUSD }))
 }
 
 // scoreColumns hold the report's fields that the table of runs lacks.
@@ -158,10 +150,13 @@ func stopColumns(r *rows[*results.Attempt], at time.Duration) {
 	r.text("medal"+suffix, func(rec *results.Attempt) string { return results.Medal(stopped(rec)) })
 }
 
-// saidColumns hold people's remarks on the run.
+// saidColumns hold people's remarks on the run, and what package results says of the attempt.
 func saidColumns(r *rows[*results.Attempt]) {
 	r.text("run_name", func(r *results.Attempt) string { return r.RunName })
 	r.text("run_note", func(r *results.Attempt) string { return r.RunNote })
+	r.text("ended", func(r *results.Attempt) string { text, _ := r.Ended(); return text })
+	r.text("program", func(r *results.Attempt) string { return r.Program })
+	r.text("runs", func(r *results.Attempt) string { return strings.Join(r.Runs, " ") })
 	r.each("tag_", func(r *results.Attempt) map[string]string { return r.RunTags }, func(string) bool { return true })
 }
 

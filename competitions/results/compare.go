@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ type Comparison struct {
 	First, Second string
 	// Class is the class of all attempts that are compared.
 	Class string
-	// Same is the number of attempts that both sides have, which differ in nothing.
+	// Same is the number of attempts that both sides have, which cannot differ.
 	Same int
 	// FirstAside and SecondAside count the attempts that are left out.
 	FirstAside, SecondAside Aside
@@ -31,26 +32,34 @@ type Comparison struct {
 	// Lost those at which it has fewer.
 	Won, Lost []string
 	// Better and Worse count the competitions at which the mean score of the first side is
-	// better or worse.
-	Better, Worse int
+	// better or worse, where no score is worse than any. Equal counts those at which the
+	// means are the same. At the others neither side has a score.
+	Better, Worse, Equal int
 	// Of are the attempts that are compared.
 	Of [2][]*Attempt
 }
 
-// Compare compares two sides within the class of which both have attempts, the most of
-// them; a class may be asked for. Without one it is board.ErrNothingShared.
+// noClass is the class and noVersion the version of no attempt.
+const (
+	noClass   = "none"
+	noVersion = "none"
+)
+
+// Compare compares two sides within one class: that of which both have the most attempts at
+// the same version of a competition, of real data if there is such a class. A class may be asked for.
+// Without anything that both have it is board.ErrNothingShared, and all attempts are set
+// aside or at competitions of one side.
 func Compare(first, second Side, class string) (*Comparison, error) {
-	if class == "" {
-		class = shared(first.Attempts, second.Attempts)
-	}
+	nothing := fmt.Errorf("%w: %s and %s have no attempts of the same conditions", board.ErrNothingShared, first.Name, second.Name)
+	class, versions := shared(first.Attempts, second.Attempts, class)
 	c := &Comparison{First: first.Name, Second: second.Name, Class: class}
-	q := Selection{Class: class}
+	q := Selection{Class: cmp.Or(class, noClass), versions: versions}
 	c.Of[0], _, c.FirstAside = q.Comparable(first.Attempts)
 	c.Of[1], _, c.SecondAside = q.Comparable(second.Attempts)
-	if class == "" {
-		return c, fmt.Errorf("%w: %s and %s have no attempts of the same conditions", board.ErrNothingShared, first.Name, second.Name)
+	if len(c.Of[0]) == 0 || len(c.Of[1]) == 0 {
+		return c, nothing
 	}
-	keys := map[string]bool{}
+	keys := make(map[string]bool, len(c.Of[0]))
 	for _, a := range c.Of[0] {
 		keys[a.Key()] = a.Key() != ""
 	}
@@ -60,31 +69,30 @@ func Compare(first, second Side, class string) (*Comparison, error) {
 	x, y := competitionsOf(c.Of[0]), competitionsOf(c.Of[1])
 	c.FirstOnly, c.SecondOnly = without(x, y), without(y, x)
 	var err error
-	if c.Comparison, err = board.Compare(graded(c.Of[0]), graded(c.Of[1]), x); err != nil {
-		return c, err
+	if c.Comparison, err = board.Compare(graded(c.Of[0]), graded(c.Of[1]), slices.Concat(x, c.SecondOnly)); err != nil {
+		return c, fmt.Errorf("%w: %s and %s have no competition in common", err, first.Name, second.Name)
 	}
+	a, b := sumsOf(c.Of[0]), sumsOf(c.Of[1])
 	for _, id := range without(x, c.FirstOnly) {
-		c.at(id)
+		c.at(id, a[id], b[id])
 	}
 	return c, nil
 }
 
 // at enters the medals and the mean scores at a competition of both.
-func (c *Comparison) at(id string) {
-	a, b := summed(c.Of[0], id), summed(c.Of[1], id)
-	switch m := a.medals*float64(b.runs) - b.medals*float64(a.runs); {
+func (c *Comparison) at(id string, a, b sums) {
+	switch m := a.medals*b.runs - b.medals*a.runs; {
 	case m > 0:
 		c.Won = append(c.Won, id)
 	case m < 0:
 		c.Lost = append(c.Lost, id)
 	}
-	if a.scored == 0 || b.scored == 0 {
-		return
-	}
-	switch better := (a.mean() > b.mean()) != a.lower; {
-	case a.mean() == b.mean():
-	case better:
+	switch {
+	case a.scored == 0 && b.scored == 0:
+	case b.scored == 0, a.scored > 0 && (a.mean() > b.mean()) != a.lower && a.mean() != b.mean():
 		c.Better++
+	case a.scored > 0 && a.mean() == b.mean():
+		c.Equal++
 	default:
 		c.Worse++
 	}
@@ -92,89 +100,120 @@ func (c *Comparison) at(id string) {
 
 // sums are the attempts of a side at one competition.
 type sums struct {
-	runs, scored  int
-	medals, score float64
-	lower         bool
+	runs, scored, medals int
+	score                float64
+	lower                bool
 }
 
 func (s sums) mean() float64 { return s.score / float64(s.scored) }
 
-func summed(list []*Attempt, id string) (s sums) {
+// sumsOf adds up attempts by competition. Scores are exact where that is known.
+func sumsOf(list []*Attempt) map[string]sums {
+	out := map[string]sums{}
 	for _, a := range list {
-		if a.Competition() != id {
-			continue
-		}
+		s := out[a.Competition()]
 		s.runs++
-		s.medals += float64(board.Count(Medal(a.Report) != ""))
+		s.medals += board.Count(Medal(a.Report) != "")
 		s.lower = a.Report.LowerIsBetter
-		if e := a.Report.ExactScore; e != nil && a.scored() {
+		if a.scored() {
 			s.scored++
-			s.score += float64(*e)
+			s.score += float64(*cmp.Or(a.Report.ExactScore, a.Report.Score))
 		}
+		out[a.Competition()] = s
 	}
-	return s
+	return out
 }
 
 // Sentence says the comparison in words: "baseline is better than dummy at 2 of 2
-// competitions; any medal +66.7 points (95 % interval 33 to 100, 3 and 3 attempts)".
+// competitions; any medal +66.7 points (95 % interval 33 to 100, 3 and 3 attempts)."
 func (c *Comparison) Sentence() string {
 	if n := len(c.Of[0]); c.Same > 0 && c.Same == n && n == len(c.Of[1]) {
-		return fmt.Sprintf("%s and %s are the same %s: nothing differs.", c.First, c.Second, plural(n, "attempt"))
+		return fmt.Sprintf("%s and %s have the same %s: nothing differs.", c.First, c.Second, strings.TrimPrefix(plural(n, "attempt"), "1 "))
 	}
-	var parts []string
-	switch of := plural(c.Competitions, "competition"); {
-	case c.Better == 0 && c.Worse == 0:
-		parts = append(parts, fmt.Sprintf("%s and %s have equal mean scores at %s", c.First, c.Second, of))
-	case c.Better >= c.Worse:
-		parts = append(parts, fmt.Sprintf("%s is better than %s at %d of %s", c.First, c.Second, c.Better, of))
-	default:
-		parts = append(parts, fmt.Sprintf("%s is worse than %s at %d of %s", c.First, c.Second, c.Worse, of))
-	}
+	parts := []string{c.order()}
 	if d, ok := c.Figures["any_medal_percentage"]; ok {
-		text := fmt.Sprintf("any medal %+.1f points", float64(d.Difference))
 		in := "no interval"
-		if i := d.Uncertainty.Shown(); i != "–" {
-			in = "95 % interval " + i
+		if i := d.Uncertainty.Shown(); d.Runs != nil || d.Competitions != nil {
+			in = "95 % interval " + strings.Replace(i, " *", " over other competitions", 1)
 		}
-		text += fmt.Sprintf(" (%s, %d and %s)", in, c.FirstRuns, plural(c.SecondRuns, "attempt"))
-		parts = append(parts, text)
+		parts = append(parts, fmt.Sprintf("any medal %+.1f points (%s, %d and %d attempts)", float64(d.Difference), in, c.FirstRuns, c.SecondRuns))
 	}
 	if c.Same > 0 {
-		parts = append(parts, fmt.Sprintf("%s of both are the same", plural(c.Same, "attempt")))
+		parts = append(parts, "both have "+plural(c.Same, "attempt")+" in common")
 	}
 	return strings.Join(parts, "; ") + "."
 }
 
-// shared is the class of the most attempts of which both sides have some that count.
-func shared(first, second []*Attempt) (best string) {
-	count := func(list []*Attempt) (n map[string]int, order []string) {
-		n = map[string]int{}
-		for _, a := range Distinct(list) {
-			if a.Graded && a.counts() {
-				n[a.Class()]++
+// order says at how many competitions which side has the better mean score.
+func (c *Comparison) order() string {
+	of := plural(c.Competitions, "competition")
+	switch {
+	case c.Better+c.Worse+c.Equal == 0:
+		return fmt.Sprintf("neither %s nor %s has a score at %s", c.First, c.Second, of)
+	case c.Better == 0 && c.Worse == 0:
+		return fmt.Sprintf("%s and %s have equal mean scores at %s", c.First, c.Second, plural(c.Equal, "competition"))
+	case c.Better == c.Worse:
+		return fmt.Sprintf("%s and %s are each better than the other at %d of %s", c.First, c.Second, c.Better, of)
+	case c.Better > c.Worse:
+		return fmt.Sprintf("%s is better than %s at %d of %s", c.First, c.Second, c.Better, of)
+	}
+	return fmt.Sprintf("%s is worse than %s at %d of %s", c.First, c.Second, c.Worse, of)
+}
+
+// place is a competition at a version, as attempts of a class had it.
+type place struct{ class, competition, version string }
+
+// shared is the class of which both sides have the most attempts that count at the same
+// places, of real data if there is such a class, and "" if there is none; a class may be
+// given. Versions are those at which both sides tried a competition, noVersion where they
+// have none in common.
+func shared(first, second []*Attempt, class string) (best string, versions map[string]string) {
+	classOf, apart := classing(), map[string]bool{}
+	count := func(list []*Attempt) map[place]int {
+		n := map[place]int{}
+		final, _ := counting(list)
+		old := outdated(final, classOf)
+		for _, a := range final {
+			if !old(a) {
+				at := place{classOf(a), a.Competition(), a.Report.CompetitionVersion}
+				apart[at.class] = aparts(a) != asideConditions
+				n[at]++
 			}
 		}
-		return n, Classes(list)
+		return n
 	}
-	x, order := count(first)
-	y, _ := count(second)
-	most, real := 0, false
-	for _, class := range order {
-		n := min(x[class], y[class])
-		r := !rehearsed(first, class)
-		if n > 0 && (r && !real || r == real && n > most) {
-			best, most, real = class, n, r
+	x, y := count(first), count(second)
+	both := map[string]int{}
+	for at, n := range x {
+		both[at.class] += min(n, y[at])
+	}
+	if best = class; best == "" {
+		for class, n := range both {
+			if n > 0 && (best == "" || cmp.Or(board.Count(apart[best])-board.Count(apart[class]), n-both[best], strings.Compare(best, class)) > 0) {
+				best = class
+			}
 		}
 	}
-	return best
+	tried, most, versions := map[string]bool{}, map[string]int{}, map[string]string{}
+	for at := range y {
+		tried[at.competition] = tried[at.competition] || at.class == best
+	}
+	for at, n := range x {
+		id := at.competition
+		if at.class != best || !tried[id] {
+			continue
+		}
+		switch n = min(n, y[at]); {
+		case n > most[id], n > 0 && n == most[id] && board.CompareNames(at.version, versions[id]) < 0:
+			most[id], versions[id] = n, at.version
+		case most[id] == 0:
+			versions[id] = noVersion
+		}
+	}
+	return best, versions
 }
 
-// rehearsed reports whether a class is of a rehearsal or a masked version.
-func rehearsed(list []*Attempt, class string) bool {
-	return slices.ContainsFunc(list, func(a *Attempt) bool { return a.Class() == class && aparts(a) != asideConditions })
-}
-
-// Graded returns the reports of attempts.
+// graded returns the reports of attempts.
 func graded(list []*Attempt) []grading.Graded {
 	out := make([]grading.Graded, len(list))
 	for i, a := range list {

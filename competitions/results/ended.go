@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -72,21 +72,21 @@ func (a *Attempt) Ended() (text string, mood Mood) {
 	case !a.Graded:
 		return NotGraded, ""
 	}
-	switch why := a.NoScore(); {
-	case why == "" || why == conditions.Forked && a.scored():
-		if unfinished {
-			return "scored, " + end.Text(), Fair
-		}
-		return "scored", Good
-	default:
+	switch why := a.unscored(); {
+	case why != "":
 		return why, Bad
+	case unfinished:
+		return "scored, " + end.Text(), Fair
 	}
+	return "scored", Good
 }
 
-// scored reports whether there is a score that is a finite number.
+// scored reports whether there is a score that is a finite number, exact or rounded.
 func (a *Attempt) scored() bool {
-	s := a.Report.Score
-	return s != nil && !math.IsNaN(float64(*s)) && !math.IsInf(float64(*s), 0)
+	finite := func(s *grading.Number) bool {
+		return s != nil && !math.IsNaN(float64(*s)) && !math.IsInf(float64(*s), 0)
+	}
+	return finite(a.Report.Score) && (a.Report.ExactScore == nil || finite(a.Report.ExactScore))
 }
 
 // NoScore says in words why the attempt has no finite score that counts: the end for
@@ -94,12 +94,19 @@ func (a *Attempt) scored() bool {
 // nothing was submitted, or no submission. It is empty for an attempt with a finite score
 // that counts, and where a report says that the submission is valid without its score.
 func (a *Attempt) NoScore() string {
-	r, end := a.Report, a.Made.Outcome
-	switch {
-	case conditions.IsFork(r.Conditions):
+	if conditions.IsFork(a.Report.Conditions) {
 		return conditions.Forked
-	case !conditions.Final(r.Conditions):
-		return strings.ReplaceAll(step.ConditionValues(r.Conditions, step.Provisional)[0], "_", " ")
+	}
+	return a.unscored()
+}
+
+// unscored is NoScore of an attempt that is no fork.
+func (a *Attempt) unscored() string {
+	r, end := &a.Report, a.Made.Outcome
+	provisional := step.ConditionValues(r.Conditions, step.Provisional)
+	switch {
+	case len(provisional) > 0:
+		return outcome.End(provisional[0]).Text()
 	case r.Score != nil && math.IsNaN(float64(*r.Score)):
 		return NaN
 	case r.Score != nil && math.IsInf(float64(*r.Score), 0):
@@ -114,8 +121,8 @@ func (a *Attempt) NoScore() string {
 	return outcome.Missing.Text()
 }
 
-// Reason explains in a sentence's part why the attempt has no score; "" where it has one
-// or nothing is known. What the agent did comes before what the grader found, since a
+// Reason explains in a sentence's part why the attempt has no score or its agent did not
+// finish; "" where both are well or nothing is known. What the agent did comes before what the grader found, since a
 // file that is missing has a cause: the error of a step, the end of the log, the
 // agent's end, then the report.
 func (a *Attempt) Reason() string {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,37 +40,62 @@ func CompareSeeds(a, b string) int {
 
 // Distinct returns every attempt once, whatever the number of runs that have it: that of
 // the newest run, with all of them in Runs. A graded one comes before one without a grade.
-// Attempts without a key are all different.
+// Attempts without a key are all different. The order is that of the first of each, and the
+// given attempts stay as they are.
 func Distinct(list []*Attempt) []*Attempt {
-	at := map[string]int{}
+	at := make(map[string]int, len(list))
 	var out []*Attempt
+	var runs [][]string
 	for _, a := range list {
-		one := *a
-		if len(one.Runs) == 0 && one.RunID != "" {
-			one.Runs = []string{one.RunID}
+		key := a.Key()
+		i, known := at[key]
+		if key == "" || !known {
+			i, at[key] = len(out), len(out)
+			out, runs = append(out, a), append(runs, nil)
+		} else if b := out[i]; a.Graded && !b.Graded || a.Graded == b.Graded && a.RunID > b.RunID {
+			out[i] = a
 		}
-		i, known := at[a.Key()]
-		if a.Key() == "" || !known {
-			at[a.Key()] = len(out)
-			out = append(out, &one)
-			continue
+		if runs[i] = append(runs[i], a.Runs...); a.RunID != "" {
+			runs[i] = append(runs[i], a.RunID)
 		}
-		runs := append(slices.Clone(out[i].Runs), one.Runs...)
-		if newer := one.RunID > out[i].RunID; one.Graded && !out[i].Graded || newer && one.Graded == out[i].Graded {
-			out[i] = &one
-		}
-		slices.Sort(runs)
-		out[i].Runs = slices.Compact(runs)
+	}
+	copies := make([]Attempt, len(out))
+	for i, a := range out {
+		copies[i] = *a
+		out[i], copies[i].Runs = &copies[i], unique(runs[i])
 	}
 	return out
+}
+
+// Rows returns the attempts of Distinct for a table. One that several steps graded has all
+// its grades in the run that Distinct takes, each once.
+func Rows(list []*Attempt) (rows []*Attempt) {
+	type grade struct{ key, run, address string }
+	taken, seen := map[string]*Attempt{}, map[grade]bool{}
+	for _, a := range Distinct(list) {
+		taken[a.Key()] = a
+	}
+	for _, a := range list {
+		if a.Key() != "" {
+			d, at := taken[a.Key()], grade{a.Key(), a.RunID, a.GradeAddress}
+			if a.RunID != d.RunID || a.Graded != d.Graded || seen[at] {
+				continue
+			}
+			seen[at] = true
+			one := *a
+			one.Runs, a = d.Runs, &one
+		}
+		rows = append(rows, a)
+	}
+	return rows
 }
 
 // Class is what attempts must share to be compared: the data, the version of the
 // competitions as far as it is masked, the task and the conditions. See conditions.Class.
 func (a *Attempt) Class() string {
 	class := conditions.Class(a.Report.Conditions)
-	if conditions.Rehearsed(a.Report.Conditions) {
-		class += ", " + conditions.Rehearsal
+	if conditions.Rehearsed(a.Report.Conditions) && !strings.Contains(class, conditions.Rehearsal) {
+		class += ", " + conditions.Rehearsal // the task, which says it, is not known
 	}
 	if competitions.IsMasked(a.Report.CompetitionVersion) {
 		class += ", version " + a.Report.CompetitionVersion
@@ -77,17 +103,37 @@ func (a *Attempt) Class() string {
 	return class
 }
 
-// Classes returns the classes of attempts, that of the most attempts first. The letter of
-// a class is Letter of its index.
+// classing returns a function that is Class and remembers its answers, since many attempts
+// have the same conditions.
+func classing() func(*Attempt) string {
+	known := map[string]string{}
+	return func(a *Attempt) string {
+		key := strings.Join(a.Report.Conditions, "\x00") + "\x00" + a.Report.CompetitionVersion
+		class, ok := known[key]
+		if !ok {
+			class = a.Class()
+			known[key] = class
+		}
+		return class
+	}
+}
+
+// Classes returns the classes of attempts, that of the most distinct attempts first. The
+// letter of a class is Letter of its index.
 func Classes(list []*Attempt) (classes []string) {
-	size := map[string]int{}
+	size, seen, classOf := map[string]int{}, make(map[string]bool, len(list)), classing()
 	for _, a := range list {
-		class := a.Class()
+		key := a.Key()
+		if seen[key] && key != "" {
+			continue
+		}
+		seen[key] = true
+		class := classOf(a)
 		if size[class]++; size[class] == 1 {
 			classes = append(classes, class)
 		}
 	}
-	slices.SortStableFunc(classes, func(a, b string) int { return cmp.Or(size[b]-size[a], strings.Compare(a, b)) })
+	slices.SortFunc(classes, func(a, b string) int { return cmp.Or(size[b]-size[a], strings.Compare(a, b)) })
 	return classes
 }
 
@@ -107,7 +153,8 @@ const (
 	asideNotFinal   = "not final"
 	asideNotGraded  = "not graded"
 	asideConditions = "under other conditions"
-	asideProgram    = "of an earlier program"
+	asideProgram    = "of another program"
+	asideVersion    = "at another version"
 )
 
 // Aside counts the attempts that are not compared, by reason.
@@ -118,7 +165,7 @@ type Aside map[string]int
 func (s Aside) String() string {
 	total := 0
 	var parts []string
-	for _, why := range []string{asideRehearsal, asideMasked, asideFork, asideNotFinal, asideNotGraded, asideConditions, asideProgram} {
+	for _, why := range []string{asideRehearsal, asideMasked, asideFork, asideNotFinal, asideNotGraded, asideConditions, asideProgram, asideVersion} {
 		n := s[why]
 		if total += n; n == 0 {
 			continue
@@ -143,15 +190,47 @@ type Selection struct {
 	// of those of real data where there are such.
 	Class string
 	// Programs lets attempts of several programs under one label be one agent's. Without
-	// it the newest program counts.
+	// it those of the program of the newest run count.
 	Programs bool
+	// versions are those that are taken of competitions; of others it is the one with the
+	// most attempts.
+	versions map[string]string
 }
 
 // Comparable returns the attempts that can be compared with each other: each once, final,
-// of one class, and of one program for each agent. What it leaves out is counted by reason.
+// of one class, of one program for each agent, and at one version of each competition. What it leaves out is counted by reason,
+// so that every attempt of Distinct is in own or is counted once.
 func (q Selection) Comparable(list []*Attempt) (own []*Attempt, class string, aside Aside) {
+	final, aside := counting(list)
+	if class = q.Class; class == "" {
+		class = usual(final)
+	}
+	classOf := classing()
+	for _, a := range final {
+		if classOf(a) == class {
+			own = append(own, a)
+		} else {
+			aside[aparts(a)]++
+		}
+	}
+	set := func(why string, out func(*Attempt) bool) {
+		n := len(own)
+		if own = slices.DeleteFunc(own, out); n > len(own) {
+			aside[why] = n - len(own)
+		}
+	}
+	if !q.Programs {
+		set(asideProgram, outdated(own, classOf))
+	}
+	versions := usualVersions(own)
+	maps.Copy(versions, q.versions)
+	set(asideVersion, func(a *Attempt) bool { return a.Report.CompetitionVersion != versions[a.Competition()] })
+	return own, class, aside
+}
+
+// counting returns the distinct attempts that have a final grade and are no forks.
+func counting(list []*Attempt) (final []*Attempt, aside Aside) {
 	aside = Aside{}
-	var final []*Attempt
 	for _, a := range Distinct(list) {
 		switch set := a.Report.Conditions; {
 		case !a.Graded:
@@ -164,28 +243,37 @@ func (q Selection) Comparable(list []*Attempt) (own []*Attempt, class string, as
 			final = append(final, a)
 		}
 	}
-	if class = q.Class; class == "" {
-		class = usual(final)
-	}
-	newest := map[string]*Attempt{}
-	for _, a := range final {
-		if a.Class() != class {
-			aside[aparts(a)]++
-			continue
+	return final, aside
+}
+
+// outdated tells the attempts of another program than the agent's newest in their class.
+func outdated(list []*Attempt, classOf func(*Attempt) string) func(*Attempt) bool {
+	type label struct{ class, agent string }
+	newest := map[label]*Attempt{}
+	for _, a := range list {
+		at := label{classOf(a), a.Agent}
+		if n := newest[at]; n == nil || cmp.Or(strings.Compare(a.RunID, n.RunID), strings.Compare(a.Program, n.Program)) > 0 {
+			newest[at] = a
 		}
-		own = append(own, a)
-		if n := newest[a.Agent]; n == nil || a.RunID > n.RunID {
-			newest[a.Agent] = a
+	}
+	return func(a *Attempt) bool { return a.Program != newest[label{classOf(a), a.Agent}].Program }
+}
+
+// usualVersions are the versions of competitions with the most attempts, of those with as
+// many the first.
+func usualVersions(list []*Attempt) map[string]string {
+	n, versions := map[[2]string]int{}, map[string]string{}
+	for _, a := range list {
+		n[[2]string{a.Competition(), a.Report.CompetitionVersion}]++
+	}
+	for at, count := range n {
+		id, version := at[0], at[1]
+		best, known := versions[id]
+		if !known || cmp.Or(count-n[[2]string{id, best}], board.CompareNames(best, version)) > 0 {
+			versions[id] = version
 		}
 	}
-	if !q.Programs {
-		own = slices.DeleteFunc(own, func(a *Attempt) bool {
-			old := a.Program != newest[a.Agent].Program
-			aside[asideProgram] += board.Count(old)
-			return old
-		})
-	}
-	return own, class, aside
+	return versions
 }
 
 // usual is the class of the most attempts, of real data if there are any.
@@ -210,13 +298,14 @@ func aparts(a *Attempt) string {
 	return asideConditions
 }
 
-// ProgramOf is the digest of an agent's program, from the fields of the key of an attempt
-// that are its own: all of the agent's but its name. It has twelve digits.
+// ProgramOf is the digest of an agent's program, from the fields of the key of an attempt:
+// all of the agent's but its name, the digest of its image, and the version of an agent that
+// mleflow has built in. It has twelve digits, and is "" of a key without an agent.
 func ProgramOf(fields map[string]string) string {
 	h := sha256.New()
-	names := make([]string, 0, len(fields))
+	var names []string
 	for name := range fields {
-		if strings.HasPrefix(name, "agent.") && name != "agent.name" {
+		if strings.HasPrefix(name, "agent.") && name != "agent.name" || slices.Contains(programFields, name) {
 			names = append(names, name)
 		}
 	}
@@ -230,5 +319,5 @@ func ProgramOf(fields map[string]string) string {
 	return hex.EncodeToString(h.Sum(nil))[:12]
 }
 
-// counts reports whether the result is final and no fork; see conditions.Final.
-func (a *Attempt) counts() bool { return conditions.Final(a.Report.Conditions) }
+// programFields are the fields of a key that say what an agent is, besides those of its block.
+var programFields = []string{"image digest", "built-in agent version", "acp client version"}

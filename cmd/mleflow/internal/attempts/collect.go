@@ -217,7 +217,7 @@ func (c *collector) graded(address string, rec *cache.Record, attempt string) (*
 	r.GradeAddress, r.GradeAction, r.ReportDigest = address, rec.Action.String(), ref.ID.String()
 	r.Submission, r.Definition = rec.Field("submission"), rec.Field("definition")
 	if made := c.recs[attempt]; made != nil {
-		return r, c.attempt(r, attempt, made)
+		return r, errors.Join(c.attempt(r, attempt, made), c.log(r, made))
 	}
 	return r, nil
 }
@@ -244,7 +244,7 @@ func (c *collector) ungraded(address string, rec *cache.Record) (*results.Attemp
 	r.Report.MadeUnder(a.Conditions)
 	r.Category, r.Complexity = c.Catalog.Category(a.Competition), string(c.Catalog.Complexity(a.Competition))
 	r.Submission = a.Result.Submission
-	return r, c.attempt(r, address, rec)
+	return r, errors.Join(c.attempt(r, address, rec), c.log(r, rec))
 }
 
 // about is a record with what is said of the run.
@@ -264,6 +264,7 @@ func (c *collector) attempt(r *results.Attempt, address string, rec *cache.Recor
 			return fmt.Errorf("output stats: %w", err)
 		}
 	}
+	r.Program = programOf(rec)
 	r.Address, r.AttemptAction, r.MadeIn, r.Check = address, rec.Action.String(), a.History.Run, c.checks[address]
 	r.Agent = cmp.Or(r.Agent, a.Agent)
 	if r.Agent == board.Unlabelled && a.Agent != "" {
@@ -272,6 +273,9 @@ func (c *collector) attempt(r *results.Attempt, address string, rec *cache.Recor
 	r.Seed = cmp.Or(a.Seed, r.Seed) // the label is anybody's word
 	r.Made = results.Made{Outcome: outcome.End(a.Result.Outcome), WallSeconds: &stats.WallSeconds, CPUSeconds: &stats.CPUSeconds, Validations: &stats.Validations}
 	r.AgentVersion, r.Image, r.ImageDigest, r.Network = a.AgentVersion, a.Image, a.ImageDigest, a.Network.Policy
+	if reached := step.ConditionValues(r.Report.Conditions, conditions.Network); len(reached) > 0 {
+		r.Network = reached[0] // a runtime may not enforce what is declared
+	}
 	r.Data, r.Description, r.Instructions = a.Saw.Data, a.Saw.Description, a.Saw.Instructions
 	r.CPULimit, r.MemoryLimitBytes, r.GPULimit = number(a.Limits.CPUs), number(a.Limits.MemoryBytes), number(a.Limits.GPUs)
 	if d, err := time.ParseDuration(a.Limits.Time); err == nil {
@@ -284,6 +288,15 @@ func (c *collector) attempt(r *results.Attempt, address string, rec *cache.Recor
 	usage, err := c.usage(stats, rec)
 	r.Made.Usage = usage
 	return err
+}
+
+// programOf is the digest of the agent's program.
+func programOf(rec *cache.Record) string {
+	fields := make(map[string]string, len(rec.Fields))
+	for _, f := range rec.Fields {
+		fields[f.Label] = f.Value
+	}
+	return results.ProgramOf(fields)
 }
 
 // usage is what the gateway measured or, of an agent without models, what it

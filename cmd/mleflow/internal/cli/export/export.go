@@ -106,7 +106,7 @@ func exportRows(ctx context.Context, a *app.App, o exportOptions, args []string)
 		}
 		records = append(records, list...)
 	}
-	records = leaderboard.WithoutFound(a, o.rules, records)
+	records = leaderboard.WithoutFound(a, o.rules, results.Rows(records))
 	t, err := export.Attempts(records, o.at...)
 	if o.table == "snapshots" {
 		t, err = export.Snapshots(records)
