@@ -116,8 +116,7 @@ func (u *UI) makeScreen(ctx context.Context, m *model, sum *ledger.Summary, live
 	if err != nil {
 		return err
 	}
-	src := firstscreen.Source{Journal: attempts.Journal{Run: sum.Info, Pairs: attempts.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Live: live}, Evaluation: sum.Evaluation,
-		Link: func(address string) string { return stepAddress(sum.ID, address, "") }}
+	src := firstscreen.Source{Journal: m.journal(sum, catalog), Evaluation: sum.Evaluation, Link: func(address string) string { return stepAddress(sum.ID, address, "") }}
 	whole, more := false, false
 	err = u.Results(m.past, func(c Results) error {
 		var list []grading.Graded
@@ -160,8 +159,8 @@ func (u *UI) readReports(ctx context.Context, m *model, c Results, pairs []attem
 			continue
 		}
 		g, known := m.reports[p.Grade]
-		if r := u.results.graded(s.Action); !known && r != nil {
-			g, known = r.Graded, true
+		if !known {
+			g, known = u.results.known(s.Action)
 		}
 		if !known && !m.tried[p.Grade] {
 			if read == reportsAtOnce {

@@ -80,7 +80,7 @@ func TestFirstScreen(t *testing.T) {
 	_, body := l.get(runAddress(run))
 	for _, want := range []string{
 		`class="board"`, "Leaderboard so far", "partial: 9 of 12 attempts graded", `<bdi>dummy</bdi>`, `<td class="num">1.25</td>`,
-		`aria-label="aide · demo-digits · seed 0: gold, 0.995"`, `aria-label="aide · demo-cancer · seed 0: no valid submission: the column label is missing"`,
+		`aria-label="aide · demo-digits · seed 0: gold, 0.995"`, `aria-label="aide · demo-cancer · seed 0: no valid submission`, `invalid submission: the column label is missing"`,
 		"dummy · demo-cancer · seed 1: running", "dummy · demo-cancer · seed 2: waiting", `class="cell failed"`, `class="cell median"`, `class="cell miss"`,
 		"agent failed", "<bdi>aide · demo-cancer · 2</bdi>", "ValueError: bad row 5", "Traceback (most recent call last):", `class="timeline"`, `class="graph"`,
 	} {

@@ -7,9 +7,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
@@ -97,12 +100,13 @@ type model struct {
 	// steps whose reports could not be read.
 	reports map[string]grading.Graded
 	tried   map[string]bool
-	// rows are the attempts that have ended, by address.
-	rows map[string]attemptRow
+	// attempts are the attempts as they were made last; see UI.attemptsOf.
+	attempts []*results.Attempt
+	made     attemptsMade
 }
 
 func newModel(past *ledger.Past) *model {
-	return &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, before: map[string][]string{}, grades: map[string]string{}, checks: map[string]string{}, leases: map[string]event.StepStarted{}, kept: map[string]*kept{}, used: map[string]*usage{}, reports: map[string]grading.Graded{}, tried: map[string]bool{}, rows: map[string]attemptRow{}}
+	return &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, before: map[string][]string{}, grades: map[string]string{}, checks: map[string]string{}, leases: map[string]event.StepStarted{}, kept: map[string]*kept{}, used: map[string]*usage{}, reports: map[string]grading.Graded{}, tried: map[string]bool{}}
 }
 
 // readPlan reads the plan. Without it, the journal tells of the run.
@@ -222,6 +226,11 @@ func (m *model) attemptOf(grade string) string {
 		}
 	}
 	return ""
+}
+
+// journal reads the attempts of the run as they are now.
+func (m *model) journal(sum *ledger.Summary, catalog *competitions.Catalog) attempts.Journal {
+	return attempts.Journal{Run: sum.Info, Live: sum.State == ledger.Running, Pairs: attempts.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog}
 }
 
 // status is how a step stands.

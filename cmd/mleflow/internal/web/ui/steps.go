@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
@@ -59,18 +61,21 @@ func (u *UI) stepLine(m *model, sum *ledger.Summary, address string) line {
 
 // unsuccessful is why a step that ran brought no score, "" if it did or never does.
 func unsuccessful(s *ledger.StepSummary) string {
-	row := attemptRow{Value: math.NaN()}
+	pair := attempts.Pair{Attempt: s.Address}
 	switch {
-	case s.Status != event.Ran && s.Status != event.Cached:
-	case s.Kind == conditions.AttemptKind:
-		if row.used(s); row.Bad {
-			return row.Outcome
-		}
+	case s.Status != event.Ran && s.Status != event.Cached, s.Kind != conditions.AttemptKind && s.Kind != conditions.GradeKind:
+		return ""
 	case s.Kind == conditions.GradeKind:
-		row.grade(s)
-		if text, class := ending(string(s.Status), "", row.Graded, !math.IsNaN(row.Value)); class == "bad" {
-			return strings.TrimSuffix(text+": "+row.Reason, ": ")
+		pair = attempts.Pair{Grade: s.Address}
+	}
+	a := (&attempts.Journal{Pairs: []attempts.Pair{pair}, Step: func(address string) *ledger.StepSummary {
+		if address == s.Address {
+			return s
 		}
+		return nil
+	}}).List()[0]
+	if text, mood := a.Ended(); mood == results.Bad {
+		return strings.TrimSuffix(text+": "+a.Reason(), ": ")
 	}
 	return ""
 }
