@@ -1,6 +1,7 @@
 package conditions
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -127,6 +128,21 @@ func Differing(sets ...[]string) []string {
 		all = append(all, budgetOf(set))
 	}
 	return step.UnionConditions(all)
+}
+
+// Apart names each of some sets by the budgets in which they differ: "time 24h, gpus 1".
+func Apart(sets ...[]string) []string {
+	names := make([]string, len(sets))
+	for _, key := range Budgets() {
+		if !strings.Contains(valuesOf(key, sets), "|") {
+			continue
+		}
+		for i, set := range sets {
+			value := cmp.Or(strings.Join(step.ConditionValues(set, key), "+"), Unknown)
+			names[i] = strings.TrimPrefix(names[i]+", "+key+" "+value, ", ")
+		}
+	}
+	return names
 }
 
 // AnyClass selects attempts of all classes.

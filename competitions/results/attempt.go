@@ -1,10 +1,12 @@
 package results
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"time"
 
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/evidence"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/outcome"
@@ -128,9 +130,20 @@ func Percentile(r grading.Report) *float64 {
 	return &share
 }
 
+// OfReport returns the attempt that a report is of, as far as the report says.
+func OfReport(g grading.Graded) *Attempt {
+	a := &Attempt{Agent: cmp.Or(g.Labels["agent"], board.Unlabelled), Seed: g.Labels["seed"], Labels: g.Labels, Graded: true, Report: g.Report}
+	if o := g.Origin; o != nil {
+		a.AttemptAction, a.Made = o.Attempt, Made{Outcome: outcome.End(o.Outcome), WallSeconds: o.WallSeconds, Usage: o.Usage}
+	}
+	return a
+}
+
 // AsGraded returns the report with what is known of the attempt.
 func (a *Attempt) AsGraded() grading.Graded {
-	g := grading.Graded{Report: a.Report, Labels: map[string]string{}, Origin: &grading.Origin{Run: a.Address, WallSeconds: a.Made.WallSeconds, Curve: a.Snapshots}}
+	g := grading.Graded{Report: a.Report, Labels: map[string]string{}, Origin: &grading.Origin{
+		Run: a.Address, Attempt: a.Key(), Outcome: string(a.Made.Outcome), WallSeconds: a.Made.WallSeconds, Usage: a.Made.Usage, Curve: a.Snapshots,
+	}}
 	maps.Copy(g.Labels, a.Labels)
 	g.Labels["agent"] = a.Agent
 	if a.Seed != "" {

@@ -107,6 +107,9 @@ func (a *aggregation) Fingerprint(h *digest.Hasher) error {
 	if len(a.args.Compare) > 0 || a.severalTasks() {
 		h.String("comparison", comparison)
 	}
+	if unrankedSeveral(a.catalog) {
+		h.String("ranking", ranking)
+	}
 	return nil
 }
 

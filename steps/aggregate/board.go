@@ -21,9 +21,9 @@ type Board struct {
 	// GroupBy is the property by which an agent's groups are formed.
 	GroupBy string `json:"group_by"`
 	// Agents come by class, that of the most agents first, and within a class best first:
-	// by medals, results above the median and valid submissions, as percentages; then by
-	// gold and silver medals; with a single competition then by the mean score; then by
-	// name.
+	// by mean rank, where that orders the board; by medals, results above the median and
+	// valid submissions, as percentages; then by gold and silver medals; with a single
+	// competition then by the mean score; then by name.
 	Agents []Agent `json:"agents"`
 	// Entries are the reports, by agent, competition and seed.
 	Entries []Entry `json:"entries"`
@@ -46,6 +46,9 @@ type Agent struct {
 	// equal in every criterion of the order share the best of their places.
 	Place int  `json:"place"`
 	Tied  bool `json:"tied"`
+	// Rank orders agents where no competition of several has a leaderboard; nil elsewhere,
+	// and for an agent alone in its class.
+	Rank *Rank `json:"rank,omitempty"`
 	// Overall covers all competitions of the board.
 	Overall      Group    `json:"overall"`
 	Groups       []Group  `json:"groups"`
@@ -152,17 +155,31 @@ func NewBoard(entries []Entry, how Grouping) (*Board, error) {
 	for own := range chunks(entries, func(e Entry) string { return e.Agent }) {
 		b.Agents = append(b.Agents, newAgent(own, all, groups, how.PadMissing))
 	}
+	b.order()
+	return b, nil
+}
+
+// order sorts the agents and gives them places.
+func (b *Board) order() {
 	size := map[string]int{}
 	for _, a := range b.Agents {
 		size[a.Class]++
 	}
+	byClass := func(x, y Agent) int {
+		return cmp.Or(size[y.Class]-size[x.Class], strings.Compare(x.Class, y.Class))
+	}
+	slices.SortStableFunc(b.Agents, byClass)
+	if b.ranked() {
+		for _, class := range b.classes() {
+			rank(class, b.competitions())
+		}
+	}
 	slices.SortStableFunc(b.Agents, func(x, y Agent) int {
-		return cmp.Or(size[y.Class]-size[x.Class], strings.Compare(x.Class, y.Class), compareAgents(x, y), board.CompareNames(x.Name, y.Name))
+		return cmp.Or(byClass(x, y), compareAgents(x, y), board.CompareNames(x.Name, y.Name))
 	})
 	for _, class := range b.classes() {
 		place(class)
 	}
-	return b, nil
 }
 
 // classes splits the agents by class.
@@ -170,7 +187,8 @@ func (b *Board) classes() [][]Agent {
 	return slices.Collect(chunks(b.Agents, func(a Agent) string { return a.Class }))
 }
 
-// BoardOf makes a leaderboard of reports, grouped by complexity.
+// BoardOf makes a leaderboard of reports, grouped by complexity. An agent that tried one
+// competition under several budgets has a line for each.
 func BoardOf(reports []grading.Graded, catalog *competitions.Catalog) (*Board, error) {
 	entries := make([]Entry, len(reports))
 	for i, g := range reports {
@@ -178,6 +196,7 @@ func BoardOf(reports []grading.Graded, catalog *competitions.Catalog) (*Board, e
 	}
 	SortEntries(entries)
 	splitTasks(entries)
+	splitBudgets(entries)
 	return NewBoard(entries, Grouping{By: byComplexity, Of: func(id string) string { return cmp.Or(string(catalog.Complexity(id)), "other") }})
 }
 
@@ -188,7 +207,7 @@ func place(agents []Agent) {
 		if len(agents[i].Overall.Percentages) == 0 {
 			return
 		}
-		agents[i].Place = i + 1
+		agents[i].Place, agents[i].Tied = i+1, false
 		if i > 0 && compareAgents(agents[i-1], agents[i]) == 0 {
 			agents[i].Place = agents[i-1].Place
 			agents[i-1].Tied, agents[i].Tied = true, true
@@ -226,10 +245,13 @@ func chunks[T any](entries []T, key func(T) string) iter.Seq[[]T] {
 func compareAgents(a, b Agent) int { return slices.Compare(b.criteria(), a.criteria()) }
 
 // criteria returns the values by which agents are ordered, most important first, where
-// more is better: percentages, the shares of runs, and the score at a single
+// more is better: the mean rank, percentages, the shares of runs, and the score at a single
 // competition.
 func (a Agent) criteria() []float64 {
-	out := []float64{float64(board.Count(len(a.Overall.Percentages) > 0))}
+	out := []float64{float64(board.Count(len(a.Overall.Percentages) > 0)), 0}
+	if a.Rank != nil {
+		out[1] = -float64(a.Rank.Mean)
+	}
 	for _, name := range []string{"any_medal_percentage", "above_median_percentage", "valid_submissions_percentage"} {
 		out = append(out, float64(a.Overall.Percentages[name].Mean))
 	}
@@ -238,10 +260,8 @@ func (a Agent) criteria() []float64 {
 		out = append(out, float64(n)/float64(sum.Runs))
 	}
 	score := math.Inf(-1)
-	if r := a.Competitions[0]; len(a.Overall.Competitions) == 1 && r.Score != nil {
-		if score = float64(r.Score.Mean); r.LowerIsBetter {
-			score = -score
-		}
+	if ids := a.Overall.Competitions; len(ids) == 1 {
+		score = a.scoreAt(ids[0])
 	}
 	return append(out, score)
 }

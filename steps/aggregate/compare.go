@@ -49,6 +49,9 @@ func (b *Board) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, (*plain)(b)); err != nil {
 		return err
 	}
+	if b.ranked() {
+		b.order() // an earlier version had no order there
+	}
 	var lists [][]string
 	for _, c := range b.Comparisons {
 		if c.FirstRuns > 0 {
@@ -64,11 +67,11 @@ func (b *Board) UnmarshalJSON(data []byte) error {
 }
 
 func (b *Board) compare(first, second string, ids []string) (Comparison, error) {
-	x, err := b.graded(first)
+	x, err := b.Graded(first)
 	if err != nil {
 		return Comparison{}, err
 	}
-	y, err := b.graded(second)
+	y, err := b.Graded(second)
 	if err != nil {
 		return Comparison{}, err
 	}
@@ -76,7 +79,8 @@ func (b *Board) compare(first, second string, ids []string) (Comparison, error) 
 	return Comparison{first, second, c}, err
 }
 
-func (b *Board) graded(agent string) ([]grading.Graded, error) {
+// Graded returns the reports of an agent of the board.
+func (b *Board) Graded(agent string) ([]grading.Graded, error) {
 	var out []grading.Graded
 	for _, e := range b.Entries {
 		if e.Agent == agent {

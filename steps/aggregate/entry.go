@@ -13,7 +13,6 @@ import (
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -33,17 +32,20 @@ type Entry struct {
 	MedalOnNonFinite bool `json:"medal_on_non_finite,omitempty"`
 	// Attempt describes how the submission was made; nil if unknown.
 	Attempt *results.Made `json:"attempt,omitempty"`
+	// Origin is that of the report, which is not stored.
+	Origin *grading.Origin `json:"-"`
 }
 
 // NewEntry makes an entry of a report. The agent is the label "agent".
 func NewEntry(g grading.Graded, catalog *competitions.Catalog) Entry {
+	a := results.OfReport(g)
 	e := Entry{
-		Agent: cmp.Or(g.Labels["agent"], board.Unlabelled), Seed: g.Labels["seed"], Labels: g.Labels, Report: g.Report,
+		Agent: a.Agent, Seed: a.Seed, Labels: g.Labels, Report: g.Report, Origin: g.Origin,
 		RoundingDecides: g.RoundingDecides(), MedalOnNonFinite: g.MedalOnNonFinite(),
 	}
 	e.Margins = g.Margins(medalsOf(catalog, g.Report))
-	if o := g.Origin; o != nil {
-		e.Attempt = &results.Made{Outcome: outcome.End(o.Outcome), WallSeconds: o.WallSeconds, Usage: o.Usage}
+	if g.Origin != nil {
+		e.Attempt = &a.Made
 	}
 	return e
 }
@@ -83,7 +85,9 @@ func (e Entry) Known() *results.Attempt {
 }
 
 // graded returns the report from which the entry was made.
-func (e Entry) graded() grading.Graded { return grading.Graded{Report: e.Report, Labels: e.Labels} }
+func (e Entry) graded() grading.Graded {
+	return grading.Graded{Report: e.Report, Labels: e.Labels, Origin: e.Origin}
+}
 
 // compareEntries orders by agent, competition and seed; numeric seeds are
 // compared as numbers.

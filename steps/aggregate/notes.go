@@ -72,6 +72,15 @@ func (b *Board) Notes() []string {
 		}
 	}
 	notes = append(notes, b.unsubmitted()...)
+	for own := range chunks(b.Entries, func(e Entry) string { return e.Agent }) {
+		var s board.Standing
+		for _, e := range own {
+			s.File.Reports = append(s.File.Reports, e.graded())
+		}
+		if t := s.RuleTally(); t != nil {
+			notes = append(notes, t.Sentence(own[0].Agent))
+		}
+	}
 	for _, e := range b.Entries {
 		run := fmt.Sprintf("%s, %s", e.Agent, e.Report.CompetitionID)
 		if e.Seed != "" {

@@ -3,9 +3,11 @@ package aggregate_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -115,5 +117,29 @@ func TestBoardOfBothForms(t *testing.T) {
 	}
 	if b, err := aggregate.BoardOf(reports, catalog(t)); err != nil || len(b.Agents) != 2 {
 		t.Errorf("%+v, %v", b, err)
+	}
+}
+
+// TestBoardOfBudgets: attempts at one competition under other budgets are no further seeds;
+// budgets that differ between competitions are.
+func TestBoardOfBudgets(t *testing.T) {
+	report := func(agent, competition string, conditions ...string) grading.Graded {
+		r := grading.Graded{Labels: map[string]string{"agent": agent, "seed": "0"}, Report: grading.Report{CompetitionID: competition}}
+		r.MadeUnder(conditions)
+		return r
+	}
+	b, err := aggregate.BoardOf([]grading.Graded{
+		report("x", "pears", "time=1h", "gpus=1"), report("x", "pears", "time=2h", "gpus=1"), report("y", "pears", "time=1h"), report("y", "apples", "time=2h"),
+	}, catalog(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, a := range b.Agents {
+		names = append(names, a.Name)
+	}
+	slices.Sort(names)
+	if diff := cmp.Diff([]string{"x (time 1h)", "x (time 2h)", "y"}, names); diff != "" {
+		t.Error(diff)
 	}
 }

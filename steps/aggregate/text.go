@@ -27,6 +27,9 @@ var (
 	StoredFull = Layout{Width: 100}
 )
 
+// rankedText says how a board without leaderboards is ordered, orderText how others are.
+const rankedText = "Places are given within a class of equal conditions, by the mean rank of the mean scores over competitions, the interval of which is over other competitions like these; then by valid submissions. A win is the best mean score of the class at a competition, alone."
+
 const orderText = "Places are given within a class of equal conditions, by the shares of any medal, above median and valid; then by gold, silver and, with a single competition, the mean score."
 
 // Compact returns the leaderboard as one table, one line an agent, and caveats.
@@ -49,7 +52,11 @@ func (b *Board) Compact(title string, how Layout) string {
 	if how.Labels {
 		over, _ = b.basis()
 	}
-	note("Mean ± standard error over " + over + "; G/S/B are gold, silver and bronze medals. " + orderText + " All tables: mleflow show --full.")
+	closing := "Mean ± standard error over " + over + "; G/S/B are gold, silver and bronze medals. " + orderText
+	if b.ranked() {
+		closing = rankedText
+	}
+	note(closing + " All tables: mleflow show --full.")
 	return out.String()
 }
 
@@ -58,26 +65,39 @@ func (b *Board) Compact(title string, how Layout) string {
 func (b *Board) Summary(how Layout) string { return b.summary(how, false) }
 
 func (b *Board) summary(how Layout, all bool) string {
-	several := len(b.classes()) > 1
+	ranked, several, single := b.ranked(), len(b.classes()) > 1, len(b.competitions()) == 1
 	rows := [][]string{{"place", "agent", "any medal", "G/S/B", "score", "valid", "above median"}}
+	if ranked {
+		rows[0] = []string{"place", "agent", "mean rank", "wins", "score", "valid", "above median"}
+	}
 	for _, a := range b.Agents {
 		sum, score := a.sum(), "-"
 		medals, above := fmt.Sprintf("%d/%d/%d", sum.Gold, sum.Silver, sum.Bronze), fmt.Sprintf("%d/%d", sum.AboveMedian, sum.Runs)
 		if sum.Unranked {
 			medals, above = "-", "-"
 		}
-		if len(a.Competitions) == 1 {
+		if single {
 			score = a.Competitions[0].scoreText()
 		}
 		place := a.placeText()
 		if several {
 			place = b.Letter(a) + " " + place
 		}
-		rows = append(rows, []string{place, a.Name, a.Overall.percentage("any_medal_percentage"), medals, score, fmt.Sprintf("%d/%d", sum.Valid, sum.Runs), above})
+		row := []string{place, a.Name, a.Overall.percentage("any_medal_percentage"), medals, score, fmt.Sprintf("%d/%d", sum.Valid, sum.Runs), above}
+		if ranked {
+			row[2], row[3] = a.Rank.Text()
+		}
+		rows = append(rows, row)
 	}
 	columns := columnsOf(rows, 2)
-	if len(b.competitions()) > 1 {
+	if !single {
 		columns = slices.Delete(columns, 4, 5)
+	}
+	if ranked {
+		columns = columns[:5]
+	}
+	if cost := b.costColumn(); all && cost != nil {
+		columns = append(columns, plain.Pad(cost, true))
 	}
 	for plain.Size(columns) > how.Width && len(columns) > 3 {
 		name := utf8.RuneCountInString(columns[1][0])
@@ -152,11 +172,7 @@ func (b *Board) basis() (text string, columns [][]string) {
 // Letter names the class of an agent by its place among those of the board: A, B, …, Z,
 // 27.
 func (b *Board) Letter(a Agent) string {
-	i := slices.IndexFunc(b.classes(), func(class []Agent) bool { return class[0].Class == a.Class })
-	if i >= 26 {
-		return strconv.Itoa(i + 1)
-	}
-	return string(rune('A' + i))
+	return results.Letter(slices.IndexFunc(b.classes(), func(class []Agent) bool { return class[0].Class == a.Class }))
 }
 
 // Text returns the leaderboard as tables: a row for each agent, its percentages, its
@@ -200,6 +216,9 @@ func (b *Board) Text(title string, how Layout) string {
 	}
 	closing := "Mean ± standard error over seeds. Medals and places are those of the score among the competition's human teams; next is the gap " +
 		"between the best score and the next medal. G/S/B are gold, silver and bronze medals. " + orderText
+	if b.ranked() {
+		closing = "Mean ± standard error over seeds. " + rankedText
+	}
 	if len(b.Comparisons) > 0 {
 		closing += " " + ComparisonText
 	}
@@ -314,6 +333,13 @@ func (r Result) scoreText() string {
 		text += fmt.Sprintf(" (of %d)", r.Scored)
 	}
 	return text
+}
+
+// ScoreText writes a score with five decimals, to which scores are rounded, or with fewer if
+// it has many digits before the point.
+func ScoreText(score float64) string {
+	n := grading.Number(score)
+	return number(&n)
 }
 
 func number(n *grading.Number) string {

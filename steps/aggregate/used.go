@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -73,6 +74,48 @@ func costUSD(a *results.Made) *float64 {
 		return nil
 	}
 	return a.Usage.CostUSD
+}
+
+// Cost is what the attempts of an agent cost; nil if that is not known.
+func (b *Board) Cost(agent string) *results.Cost {
+	var own []*results.Attempt
+	for _, e := range b.Entries {
+		if e.Agent == agent {
+			own = append(own, e.Known())
+		}
+	}
+	return results.CostOf(own)
+}
+
+// costColumn is the cost per medal of each agent under a header; nil if none is known.
+func (b *Board) costColumn() []string {
+	column, known := []string{"cost per medal (USD)"}, false
+	for _, a := range b.Agents {
+		text := "-"
+		if c := b.Cost(a.Name); c != nil && c.PerMedal != nil {
+			text, known = costText(*c.PerMedal), true
+			if c.Source != results.MeasuredCost {
+				text += " " + c.Source
+			}
+		}
+		column = append(column, text)
+	}
+	if !known {
+		return nil
+	}
+	return column
+}
+
+// CostSentence writes what attempts cost, as in "3.20 measured, 1.60 per medal".
+func CostSentence(c *results.Cost) string {
+	text := costText(c.USD) + " " + c.Source
+	if c.Unknown > 0 {
+		text += fmt.Sprintf(", and %d attempts of unknown cost", c.Unknown)
+	}
+	if c.PerMedal != nil {
+		text += ", " + costText(*c.PerMedal) + " per medal"
+	}
+	return text
 }
 
 // TokensText returns the number of tokens that an attempt used, or "-" if it is

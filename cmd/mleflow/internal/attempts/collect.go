@@ -123,13 +123,6 @@ func (c *collector) count(list []*results.Attempt) {
 	}
 }
 
-// Checks returns what rule checks found in the attempts of a run, by address.
-func Checks(ctx context.Context, run Run) (map[string]*results.Check, []Left, error) {
-	c := &collector{Run: run, ctx: ctx, recs: map[string]*cache.Record{}, checks: map[string]*results.Check{}}
-	err := errors.Join(c.lookup(), c.check())
-	return c.checks, c.left, err
-}
-
 // Sort orders records by run, agent, competition and seed.
 func Sort(list []*results.Attempt) {
 	slices.SortStableFunc(list, func(a, b *results.Attempt) int {

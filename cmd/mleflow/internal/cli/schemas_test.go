@@ -122,7 +122,7 @@ func printed() map[string][]any {
 		}{}},
 		"grade-sample": {grading.Report{}},
 		"init":         {path{}},
-		"leaderboard":  {boards.JSON{}},
+		"leaderboard":  {boards.JSON{}, boards.AllJSON{}},
 		"graph":        {pipeline.GraphJSON{}},
 		"lock":         {pipeline.LockJSON{}},
 		"logs":         {runs.ShownTurn{}},

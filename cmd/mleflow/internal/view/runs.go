@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/plain"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
 // Difference writes what differs between two runs; with verbose, the inputs of all steps.
@@ -37,6 +40,15 @@ func Difference(w io.Writer, d *outputs.Difference, style Style, verbose bool) e
 	}
 	if err := writeScores(w, style, d.Scores); err != nil {
 		return err
+	}
+	if len(d.MedalsWon)+len(d.MedalsLost) > 0 {
+		names := func(list []outputs.Change) (out []string) {
+			for _, c := range list {
+				out = append(out, fmt.Sprintf("%s (%s, was %s)", c.Name, c.Is, c.Was))
+			}
+			return out
+		}
+		fmt.Fprintf(w, "\n%s\n", OneLine(MedalsText(names(d.MedalsWon), names(d.MedalsLost))))
 	}
 	for _, side := range []struct {
 		run       string
@@ -99,12 +111,14 @@ func writeScores(w io.Writer, style Style, scores []outputs.Score) error {
 		if score == nil {
 			return outcome
 		}
-		return Score(*score)
+		return aggregate.ScoreText(*score)
 	}
 	for _, s := range scores {
 		difference := ""
 		if s.Difference != nil {
-			difference = strconv.FormatFloat(*s.Difference, 'g', 6, 64)
+			if difference = aggregate.ScoreText(*s.Difference); math.Abs(*s.Difference) < 1e-5 {
+				difference = strconv.FormatFloat(*s.Difference, 'g', 3, 64)
+			}
 			if *s.Difference > 0 {
 				difference = "+" + difference
 			}
@@ -112,6 +126,11 @@ func writeScores(w io.Writer, style Style, scores []outputs.Score) error {
 		t.Row(s.Address, side(s.Was, s.WasOutcome), side(s.Is, s.IsOutcome), difference)
 	}
 	return t.Write(w, style)
+}
+
+// MedalsText names where medals were won and where they were lost.
+func MedalsText(won, lost []string) string {
+	return fmt.Sprintf("Medals won: %s. Medals lost: %s.", cmp.Or(plain.List(won), "none"), cmp.Or(plain.List(lost), "none"))
 }
 
 // brief returns a value on one line, cut to fit a table.

@@ -23,7 +23,9 @@ func RecordsOf(ctx context.Context, a *app.App, arg string) ([]*results.Attempt,
 		if err != nil {
 			return nil, err
 		}
-		return runRecords(ctx, a, past)
+		records, left, err := runRecords(ctx, a, past)
+		TellLeft(a, left)
+		return records, err
 	}
 	catalog, err := a.Catalog()
 	if err != nil {
@@ -84,25 +86,23 @@ func bundleRecords(ctx context.Context, a *app.App, path string, catalog *compet
 	return records, err
 }
 
-func runRecords(ctx context.Context, a *app.App, past *ledger.Past) (records []*results.Attempt, err error) {
+func runRecords(ctx context.Context, a *app.App, past *ledger.Past) (records []*results.Attempt, left []attempts.Left, err error) {
 	if err := a.UseRun(past); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	catalog, err := a.Catalog()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	err = a.WithResults(past, func(c app.ResultCache) error {
 		run, err := TidyRun(past, c, catalog)
 		if err != nil {
 			return err
 		}
-		var left []attempts.Left
 		records, left, err = attempts.Collect(ctx, run)
-		TellLeft(a, left)
 		return err
 	})
-	return records, err
+	return records, left, err
 }
 
 // TellLeft tells of the steps that have no row.

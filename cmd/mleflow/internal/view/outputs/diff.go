@@ -10,6 +10,8 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/results"
+	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
@@ -60,6 +62,10 @@ type Difference struct {
 	Outcomes []Change `json:"outcomes"`
 	Outputs  []Change `json:"outputs"`
 	Scores   []Score  `json:"scores"`
+	// MedalsWon are the graded attempts with a higher medal in the second run, MedalsLost
+	// those with a lower one; a side without a medal is "none".
+	MedalsWon  []Change `json:"medals_won"`
+	MedalsLost []Change `json:"medals_lost"`
 }
 
 // Empty reports whether the runs agree.
@@ -126,6 +132,14 @@ func (d *Difference) step(ctx context.Context, from, to *Source, was, is *ledger
 }
 
 func (d *Difference) score(was, is *ledger.StepSummary) {
+	c := Change{addr.KeyOf(is.Address), cmp.Or(text(was.Outputs["medal"]), "none"), cmp.Or(text(is.Outputs["medal"]), "none")}
+	switch change := results.MedalChange(c.Was, c.Is); {
+	case !ended(was) || !ended(is):
+	case change > 0:
+		d.MedalsWon = append(d.MedalsWon, c)
+	case change < 0:
+		d.MedalsLost = append(d.MedalsLost, c)
+	}
 	s := Score{Address: is.Address, Was: number(was.Outputs["score"]), Is: number(is.Outputs["score"]),
 		WasOutcome: text(was.Outputs["outcome"]), IsOutcome: text(is.Outputs["outcome"])}
 	if s.Was != nil && s.Is != nil {

@@ -2,9 +2,12 @@ package outputs_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
@@ -12,6 +15,7 @@ import (
 	"github.com/mleflow/mleflow/cache/memory"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
+	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
@@ -114,5 +118,28 @@ func TestGetPrivate(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestMedals has the attempts whose medal differs between two runs that graded both.
+func TestMedals(t *testing.T) {
+	run := func(id string, medals ...string) *outputs.Source {
+		sum := &ledger.Summary{}
+		sum.ID = id
+		for i, medal := range medals {
+			s := ledger.StepSummary{Address: fmt.Sprintf("step.grade.score[%q]", fmt.Sprint(i)), Kind: "grade", Status: event.Ran, Outputs: map[string]string{"medal": medal, "score": "0.5"}}
+			if medal == "" {
+				s.Status, s.Outputs = event.Failed, nil
+			}
+			sum.Steps = append(sum.Steps, s)
+		}
+		return &outputs.Source{Run: sum}
+	}
+	d, err := outputs.Diff(t.Context(), run("1", `"none"`, `"gold"`, `"gold"`, `"silver"`, ""), run("2", `"bronze"`, `"silver"`, `"gold"`, "", `"gold"`), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([][]outputs.Change{{{Name: "0", Was: "none", Is: "bronze"}}, {{Name: "1", Was: "gold", Is: "silver"}}}, [][]outputs.Change{d.MedalsWon, d.MedalsLost}); diff != "" {
+		t.Error(diff)
 	}
 }

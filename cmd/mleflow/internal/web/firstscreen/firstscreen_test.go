@@ -2,16 +2,19 @@ package firstscreen
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
 // TestStates has every way in which an attempt and its grading may stand.
@@ -89,5 +92,41 @@ func TestMatrix(t *testing.T) {
 	}
 	if m = s.matrix(all[:10]); len(m.Rows[0].Squares[0].Cells) != 10 || m.Corner != "Competition" {
 		t.Errorf("%d cells of 10 attempts by %s", len(m.Rows[0].Squares[0].Cells), m.Corner)
+	}
+}
+
+// TestClasses has a letter in each line and a legend, where there are several classes.
+func TestClasses(t *testing.T) {
+	catalog, err := competitions.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	board := func(times ...string) []Table {
+		var reports []grading.Graded
+		for i, at := range times {
+			g := grading.Graded{Labels: map[string]string{"agent": fmt.Sprint("agent", i)}}
+			g.CompetitionID, g.Conditions = "leaf-classification", []string{"time=" + at}
+			reports = append(reports, g)
+		}
+		b, err := aggregate.BoardOf(reports, catalog)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tablesOf(b, "All", nil)
+	}
+	several := board("2h", "1h", "2h")[0]
+	var letters []string
+	for _, l := range several.Lines {
+		letters = append(letters, l.Class.Letter+" "+l.Name)
+	}
+	if diff := cmp.Diff([]string{"A agent0", "A agent2", "B agent1"}, letters); diff != "" {
+		t.Error(diff)
+	}
+	name := "isolation unknown, task unknown, time "
+	if diff := cmp.Diff([]Class{{"A", name + "2h"}, {"B", name + "1h"}}, several.Classes); diff != "" {
+		t.Error(diff)
+	}
+	if one := board("1h", "1h")[0]; len(one.Classes) > 0 || !slices.Contains(one.Same, "All attempts: "+name+"1h") {
+		t.Errorf("one class: %v, %v", one.Classes, one.Same)
 	}
 }

@@ -24,9 +24,14 @@ type Table struct {
 	Lines  []Line
 	// Columns that no line has a value for, or one value for all, are left out; Same are
 	// those values.
-	HasIsolation, HasClass, HasCompetitions, HasScore, HasCost, HasTime bool
-	Same                                                                []string
+	HasIsolation, HasCompetitions, HasScore, HasRank, HasCost, HasTime bool
+	Same                                                               []string
+	// Classes are the classes of the lines where there are several, each with its letter.
+	Classes []Class
 }
+
+// Class is a class of attempts and the letter that stands for it; see results.Letter.
+type Class struct{ Letter, Name string }
 
 // Line is an agent of a leaderboard. Rates are percentages of competitions with
 // their standard error over seeds.
@@ -34,7 +39,7 @@ type Line struct {
 	Place                          string
 	Name                           string
 	Isolation                      string // see conditions.Shown
-	Class                          string // see conditions.Class
+	Class                          Class
 	Labels                         []string
 	Seeds, Competitions            int
 	AnyMedal, Gold, Silver, Bronze page.Rate
@@ -43,8 +48,9 @@ type Line struct {
 	AboveMedian, Valid page.Rate
 	// Medals and Graded count attempts.
 	Medals, Graded int
-	// Score is the mean score where there is one competition.
-	Score, Tokens, Cost, Time string
+	// Score is the mean score where there is one competition, Rank the mean rank where
+	// nothing else orders several, and Wins the competitions that were won there.
+	Score, Rank, Wins, Tokens, Cost, Time string
 }
 
 // tables returns one leaderboard of all competitions, and one for each of several groups,
@@ -76,6 +82,7 @@ func tablesOf(b *aggregate.Board, title string, use map[string]*used) (list []Ta
 			list = append(list, Table{Title: title, Labels: of(0)})
 		}
 		line := lineOf(b.Agents[at], g)
+		line.Class.Letter = b.Letter(b.Agents[at])
 		line.Interval = b.Measures(b.Agents[at].Name, g)["any_medal_percentage"].Shown()
 		line.Labels = of(at + 1)
 		if g.Name == b.Agents[at].Overall.Name {
@@ -106,7 +113,7 @@ func capitalize(s string) string {
 
 func lineOf(a aggregate.Agent, g aggregate.Group) Line {
 	rate := func(name string) page.Rate { return page.RateOf(g.Percentages, name, g.Seeds) }
-	l := Line{Name: a.Name, Isolation: cmp.Or(g.Isolation, conditions.Unknown) + g.Repeats.String(), Class: cmp.Or(a.Class, conditions.Unknown), Seeds: g.Seeds, Competitions: len(g.Competitions),
+	l := Line{Name: a.Name, Isolation: cmp.Or(g.Isolation, conditions.Unknown) + g.Repeats.String(), Class: Class{Name: cmp.Or(a.Class, conditions.Unknown)}, Seeds: g.Seeds, Competitions: len(g.Competitions),
 		AnyMedal: rate("any_medal_percentage"), Gold: rate("gold_medal_percentage"), Silver: rate("silver_medal_percentage"),
 		Bronze: rate("bronze_medal_percentage"), AboveMedian: rate("above_median_percentage"), Valid: rate("valid_submissions_percentage")}
 	if a.Place > 0 {
@@ -114,6 +121,9 @@ func lineOf(a aggregate.Agent, g aggregate.Group) Line {
 		if a.Tied {
 			l.Place += "="
 		}
+	}
+	if a.Rank != nil && g.Name == a.Overall.Name {
+		l.Rank, l.Wins = a.Rank.Text()
 	}
 	for _, r := range a.Competitions {
 		if slices.Contains(g.Competitions, r.Competition) {
@@ -192,18 +202,23 @@ func (t *Table) fold() {
 	differ := func(of func(Line) string) bool {
 		return slices.ContainsFunc(t.Lines, func(l Line) bool { return of(l) != of(t.Lines[0]) })
 	}
-	isolation, class := func(l Line) string { return l.Isolation }, func(l Line) string { return l.Class }
-	t.HasIsolation, t.HasClass = differ(isolation), differ(class)
+	t.HasIsolation = differ(func(l Line) string { return l.Isolation })
+	for _, l := range t.Lines {
+		if !slices.Contains(t.Classes, l.Class) {
+			t.Classes = append(t.Classes, l.Class)
+		}
+	}
 	if t.HasCompetitions = differ(func(l Line) string { return strconv.Itoa(l.Competitions) }); !t.HasCompetitions {
 		t.Same = append(t.Same, view.Plural(t.Lines[0].Competitions, "competition"))
 	}
-	if !t.HasClass {
-		t.Same = append(t.Same, "All attempts: "+t.Lines[0].Class)
+	first := t.Lines[0].Class.Name
+	if len(t.Classes) == 1 {
+		t.Same, t.Classes = append(t.Same, "All attempts: "+first), nil
 	}
-	if !t.HasIsolation && (t.HasClass || !strings.Contains(t.Lines[0].Class, "isolation")) {
+	if !t.HasIsolation && (len(t.Classes) > 0 || !strings.Contains(first, "isolation")) {
 		t.Same = append(t.Same, "Isolation: "+t.Lines[0].Isolation)
 	}
 	for _, l := range t.Lines {
-		t.HasScore, t.HasCost, t.HasTime = t.HasScore || l.Score != "", t.HasCost || l.Cost != "", t.HasTime || l.Time != ""
+		t.HasScore, t.HasRank, t.HasCost, t.HasTime = t.HasScore || l.Score != "", t.HasRank || l.Rank != "", t.HasCost || l.Cost != "", t.HasTime || l.Time != ""
 	}
 }
