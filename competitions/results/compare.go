@@ -59,6 +59,28 @@ func Compare(first, second Side, class string) (*Comparison, error) {
 	if len(c.Of[0]) == 0 || len(c.Of[1]) == 0 {
 		return c, nothing
 	}
+	if err := c.fill(competitionsOf(append(slices.Clone(c.Of[0]), c.Of[1]...))); err != nil {
+		return c, fmt.Errorf("%w: %s and %s have no competition in common", err, first.Name, second.Name)
+	}
+	return c, nil
+}
+
+// Between compares attempts that were chosen already, whatever their class, at some
+// competitions. Without one that both sides tried it is board.ErrNothingShared.
+func Between(first, second Side, ids []string) (*Comparison, error) {
+	c := &Comparison{First: first.Name, Second: second.Name}
+	for i, side := range []Side{first, second} {
+		for _, a := range side.Attempts {
+			if a.Uncounted() == "" && slices.Contains(ids, a.Competition()) {
+				c.Of[i] = append(c.Of[i], a)
+			}
+		}
+	}
+	return c, c.fill(ids)
+}
+
+// fill compares the attempts of both sides at some competitions.
+func (c *Comparison) fill(ids []string) (err error) {
 	keys := make(map[string]bool, len(c.Of[0]))
 	for _, a := range c.Of[0] {
 		keys[a.Key()] = a.Key() != ""
@@ -68,15 +90,14 @@ func Compare(first, second Side, class string) (*Comparison, error) {
 	}
 	x, y := competitionsOf(c.Of[0]), competitionsOf(c.Of[1])
 	c.FirstOnly, c.SecondOnly = without(x, y), without(y, x)
-	var err error
-	if c.Comparison, err = board.Compare(graded(c.Of[0]), graded(c.Of[1]), slices.Concat(x, c.SecondOnly)); err != nil {
-		return c, fmt.Errorf("%w: %s and %s have no competition in common", err, first.Name, second.Name)
+	if c.Comparison, err = board.Compare(graded(c.Of[0]), graded(c.Of[1]), ids); err != nil {
+		return err
 	}
 	a, b := sumsOf(c.Of[0]), sumsOf(c.Of[1])
 	for _, id := range without(x, c.FirstOnly) {
 		c.at(id, a[id], b[id])
 	}
-	return c, nil
+	return nil
 }
 
 // at enters the medals and the mean scores at a competition of both.

@@ -19,9 +19,9 @@ const (
 
 // Cost is what attempts cost together, and what a medal cost.
 type Cost struct {
-	// USD is the sum over the attempts that count and whose cost is known, in US dollars.
+	// USD is the sum over the attempts whose cost is known, in US dollars.
 	USD float64 `json:"usd"`
-	// Attempts are those attempts, Unknown those that count and whose cost is not known.
+	// Attempts are those attempts, Unknown those whose cost is not known.
 	Attempts int `json:"attempts"`
 	Unknown  int `json:"unknown"`
 	Medals   int `json:"medals"`
@@ -31,16 +31,12 @@ type Cost struct {
 	Source string `json:"source"`
 }
 
-// CostOf adds up the cost of the attempts that count: final ones that are no forks. It is
-// nil if the cost of none is known.
+// CostOf adds up the cost of attempts. It is nil if that of none is known.
 func CostOf(list []*Attempt) *Cost {
 	c, sure := &Cost{}, []string{MeasuredCost, EstimatedCost, ClaimedCost}
 	least := 0
 	for _, a := range list {
-		if !a.counts() {
-			continue
-		}
-		c.Medals += board.Count(Medal(a.Report) != "")
+		c.Medals += board.Count(a.WithoutMedals() == "" && Medal(a.Report) != "")
 		u := a.Made.Usage
 		if u == nil || u.CostUSD == nil {
 			c.Unknown++

@@ -7,7 +7,6 @@ import (
 
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/grading"
 )
 
 // Group is the attempts of one program of an agent in one class.
@@ -27,20 +26,16 @@ type Group struct {
 func Groups(list []*Attempt) (groups []*Group, aside Aside) {
 	aside = Aside{}
 	newest := Newest(list)
-	at, class := map[[3]string]*Group{}, map[string]string{}
+	at, classOf := map[[3]string]*Group{}, classing()
 	for _, a := range list {
-		if why := a.uncounted(); why != "" {
+		if why := a.Uncounted(); why != "" {
 			aside[why]++
 			continue
 		}
-		set := strings.Join(append(slices.Clone(a.Report.Conditions), a.Report.CompetitionVersion), "\n")
-		if class[set] == "" {
-			class[set] = a.Class()
-		}
-		key := [3]string{a.Agent, a.Program, class[set]}
+		key := [3]string{a.Agent, a.Program, classOf(a)}
 		g := at[key]
 		if g == nil {
-			g = &Group{Agent: a.Agent, Program: a.Program, Newest: a.Program == newest[a.Agent], Class: class[set], Rehearsal: conditions.Rehearsed(a.Report.Conditions)}
+			g = &Group{Agent: a.Agent, Program: a.Program, Newest: a.Program == newest[a.Agent], Class: key[2], Rehearsal: conditions.Rehearsed(a.Report.Conditions)}
 			at[key], groups = g, append(groups, g)
 		}
 		g.Attempts = append(g.Attempts, a)
@@ -63,37 +58,14 @@ func Newest(list []*Attempt) map[string]string {
 	return program
 }
 
-// WithoutMedals says why an attempt cannot win a medal that counts: it is a rehearsal, a
-// fork, not final or not graded. It is "" for all others.
-func (a *Attempt) WithoutMedals() string {
-	if conditions.Rehearsed(a.Report.Conditions) {
-		return asideRehearsal
-	}
-	return a.uncounted()
-}
-
-// uncounted says why an attempt does not count; "" if it does.
-func (a *Attempt) uncounted() string {
-	switch set := a.Report.Conditions; {
-	case !a.Graded:
-		return asideNotGraded
-	case conditions.IsFork(set):
-		return asideFork
-	case !conditions.Final(set):
-		return asideNotFinal
-	}
-	return ""
-}
-
 // Tally is the sums of attempts of one class.
 type Tally struct {
 	Attempts, Competitions, Valid, AboveMedian, Gold, Silver, Bronze int
 	// Ranked are the attempts of which medals are a share: those at competitions with a
 	// leaderboard that are no rehearsals.
 	Ranked int
-	// Paid is the number of attempts whose cost is known, and Use what they used.
-	Paid int
-	Use  Usage
+	// Cost is what they cost; nil if that is not known of any.
+	Cost *Cost
 }
 
 // TallyOf sums up attempts.
@@ -107,12 +79,8 @@ func TallyOf(list []*Attempt) (t Tally) {
 			t.Ranked++
 			t.Gold, t.Silver, t.Bronze = t.Gold+board.Count(r.GoldMedal), t.Silver+board.Count(r.SilverMedal), t.Bronze+board.Count(r.BronzeMedal)
 		}
-		if use := a.Made.Usage; use != nil && use.CostUSD != nil {
-			t.Paid++
-			t.Use.Add(use)
-		}
 	}
-	t.Attempts, t.Competitions = len(list), len(ids)
+	t.Attempts, t.Competitions, t.Cost = len(list), len(ids), CostOf(list)
 	return t
 }
 
@@ -122,21 +90,4 @@ func (t *Tally) Medals() int { return t.Gold + t.Silver + t.Bronze }
 // Share is the percentage of ranked attempts that have a medal; ok is false without any.
 func (t *Tally) Share() (percent float64, ok bool) {
 	return 100 * float64(t.Medals()) / float64(max(t.Ranked, 1)), t.Ranked > 0
-}
-
-// PerMedal is the cost of all attempts, in US dollars and tokens, for each medal. It is nil
-// without a medal or where the cost of an attempt is not known.
-func (t *Tally) PerMedal() *grading.Usage {
-	n := float64(t.Medals())
-	if n == 0 || t.Paid < t.Attempts {
-		return nil
-	}
-	u := t.Use
-	for _, v := range []**float64{&u.CostUSD, &u.ListUSD, &u.EstimatedUSD, &u.InputTokens, &u.OutputTokens} {
-		if *v != nil {
-			share := **v / n
-			*v = &share
-		}
-	}
-	return &u
 }

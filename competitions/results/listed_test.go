@@ -10,7 +10,7 @@ import (
 )
 
 // attemptOf is an attempt at a competition with a key, in a run, under conditions.
-func attemptOf(run, key, agent, program string, conditions ...string) *Attempt {
+func listedAttempt(run, key, agent, program string, conditions ...string) *Attempt {
 	a := &Attempt{RunID: run, AttemptAction: key, Agent: agent, Program: program, Graded: true}
 	a.Report.CompetitionID, a.Report.Conditions = "x", conditions
 	return a
@@ -18,16 +18,16 @@ func attemptOf(run, key, agent, program string, conditions ...string) *Attempt {
 
 // TestListed keeps classes apart on one board, and counts what it sets aside.
 func TestListed(t *testing.T) {
-	masked := attemptOf("2", "masked", "aide", "new")
+	masked := listedAttempt("2", "masked", "aide", "new")
 	masked.Report.CompetitionVersion = "v1m"
-	waiting := attemptOf("2", "waiting", "aide", "new")
+	waiting := listedAttempt("2", "waiting", "aide", "new")
 	waiting.Graded = false
 	list := []*Attempt{
-		attemptOf("1", "a", "aide", "new"), attemptOf("2", "a", "aide", "new"), // one attempt in two runs
-		attemptOf("1", "old", "aide", "old"), attemptOf("2", "time", "aide", "new", "time=24h"),
-		attemptOf("1", "other class", "aide", "old", "time=1h"),                                        // no newer program under this class
-		attemptOf("2", "seed 0", "env", "one program"), attemptOf("2", "seed 1", "env", "and another"), // of one run
-		attemptOf("2", "rehearsal", "aide", "new", "data=rehearsal"), attemptOf("2", "fork", "aide", "new", "forked=a@1s"), masked, waiting,
+		listedAttempt("1", "a", "aide", "new"), listedAttempt("2", "a", "aide", "new"), // one attempt in two runs
+		listedAttempt("1", "old", "aide", "old"), listedAttempt("2", "time", "aide", "new", "time=24h"),
+		listedAttempt("1", "other class", "aide", "old", "time=1h"),                                        // no newer program under this class
+		listedAttempt("2", "seed 0", "env", "one program"), listedAttempt("2", "seed 1", "env", "and another"), // of one run
+		listedAttempt("2", "rehearsal", "aide", "new", "data=rehearsal"), listedAttempt("2", "fork", "aide", "new", "forked=a@1s"), masked, waiting,
 	}
 	own, aside := Listed(list)
 	var keys []string
@@ -49,7 +49,7 @@ func TestListed(t *testing.T) {
 // source.
 func TestCostOf(t *testing.T) {
 	costs := func(source string, usd float64, gold bool, conditions ...string) *Attempt {
-		a := attemptOf("1", "", "aide", "", conditions...)
+		a := listedAttempt("1", "", "aide", "", conditions...)
 		a.Made.Usage, a.Report.GoldMedal = &Usage{Source: source, CostUSD: &usd}, gold
 		return a
 	}
@@ -60,12 +60,12 @@ func TestCostOf(t *testing.T) {
 		list []*Attempt
 		want *Cost
 	}{
-		"unknown":       {[]*Attempt{attemptOf("1", "", "aide", "")}, nil},
+		"unknown":       {[]*Attempt{listedAttempt("1", "", "aide", "")}, nil},
 		"measured":      {[]*Attempt{costs(grading.FromGateway, 2, true), costs(grading.FromGateway, 1, true)}, &Cost{USD: 3, Attempts: 2, Medals: 2, PerMedal: each(1.5), Source: MeasuredCost}},
 		"estimated":     {[]*Attempt{costs(grading.FromGateway, 2, true), estimated}, &Cost{USD: 4, Attempts: 2, Medals: 1, PerMedal: each(4), Source: EstimatedCost}},
 		"claimed":       {[]*Attempt{costs(grading.FromAgent, 2, true), estimated}, &Cost{USD: 4, Attempts: 2, Medals: 1, PerMedal: each(4), Source: ClaimedCost}},
 		"no medal":      {[]*Attempt{costs(grading.FromGateway, 2, false)}, &Cost{USD: 2, Attempts: 1, Source: MeasuredCost}},
-		"one unknown":   {[]*Attempt{costs(grading.FromGateway, 2, true), attemptOf("1", "", "aide", "")}, &Cost{USD: 2, Attempts: 1, Unknown: 1, Medals: 1, Source: MeasuredCost}},
+		"one unknown":   {[]*Attempt{costs(grading.FromGateway, 2, true), listedAttempt("1", "", "aide", "")}, &Cost{USD: 2, Attempts: 1, Unknown: 1, Medals: 1, Source: MeasuredCost}},
 		"not final":     {[]*Attempt{costs(grading.FromGateway, 2, true), costs(grading.FromGateway, 9, true, "provisional=provider_failed")}, &Cost{USD: 2, Attempts: 1, Medals: 1, PerMedal: each(2), Source: MeasuredCost}},
 		"nothing there": {nil, nil},
 	} {
@@ -90,7 +90,7 @@ func TestMedalChange(t *testing.T) {
 // TestBetween compares chosen attempts at some competitions, of several classes and programs.
 func TestBetween(t *testing.T) {
 	at := func(id string, medal bool, score float64, conditions ...string) *Attempt {
-		a := attemptOf("1", "", "aide", id, conditions...)
+		a := listedAttempt("1", "", "aide", id, conditions...)
 		n := grading.Number(score)
 		a.Report.CompetitionID, a.Report.BronzeMedal, a.Report.Score, a.Report.ExactScore = id, medal, &n, &n
 		return a

@@ -40,8 +40,9 @@ func CompareSeeds(a, b string) int {
 
 // Distinct returns every attempt once, whatever the number of runs that have it: that of
 // the newest run, with all of them in Runs. A graded one comes before one without a grade.
-// Attempts without a key are all different. The order is that of the first of each, and the
-// given attempts stay as they are.
+// Attempts without a key are all different. Programs that an agent has in one run, such as
+// those of an agent whose environment holds the seed, become one. The order is that of the
+// first of each, and the given attempts stay as they are.
 func Distinct(list []*Attempt) []*Attempt {
 	at := make(map[string]int, len(list))
 	var out []*Attempt
@@ -64,7 +65,40 @@ func Distinct(list []*Attempt) []*Attempt {
 		copies[i] = *a
 		out[i], copies[i].Runs = &copies[i], unique(runs[i])
 	}
+	uniteProgram(out)
 	return out
+}
+
+// uniteProgram gives attempts of an agent that share a run one program, the first by name.
+func uniteProgram(list []*Attempt) {
+	type of struct{ agent, program string }
+	type in struct{ agent, run string }
+	parent, seen := map[of]of{}, map[in]of{}
+	root := func(p of) of {
+		for up, ok := parent[p]; ok; up, ok = parent[p] {
+			p = up
+		}
+		return p
+	}
+	for _, a := range list {
+		if a.Program == "" || a.Agent == board.Unlabelled {
+			continue
+		}
+		own := of{a.Agent, a.Program}
+		for _, run := range a.Runs {
+			other, known := seen[in{a.Agent, run}]
+			if !known {
+				seen[in{a.Agent, run}] = own
+			} else if x, y := root(own), root(other); other != own && x != y {
+				parent[of{a.Agent, max(x.program, y.program)}] = of{a.Agent, min(x.program, y.program)}
+			}
+		}
+	}
+	for _, a := range list {
+		if len(parent) > 0 {
+			a.Program = root(of{a.Agent, a.Program}).program
+		}
+	}
 }
 
 // Rows returns the attempts of Distinct for a table. One that several steps graded has all
@@ -232,18 +266,36 @@ func (q Selection) Comparable(list []*Attempt) (own []*Attempt, class string, as
 func counting(list []*Attempt) (final []*Attempt, aside Aside) {
 	aside = Aside{}
 	for _, a := range Distinct(list) {
-		switch set := a.Report.Conditions; {
-		case !a.Graded:
-			aside[asideNotGraded]++
-		case conditions.IsFork(set):
-			aside[asideFork]++
-		case !conditions.Final(set):
-			aside[asideNotFinal]++
-		default:
+		if why := a.Uncounted(); why != "" {
+			aside[why]++
+		} else {
 			final = append(final, a)
 		}
 	}
 	return final, aside
+}
+
+// Uncounted says why the attempt does not count: it is not graded, a fork or not final. It is
+// "" for one that does.
+func (a *Attempt) Uncounted() string {
+	switch set := a.Report.Conditions; {
+	case !a.Graded:
+		return asideNotGraded
+	case conditions.IsFork(set):
+		return asideFork
+	case !conditions.Final(set):
+		return asideNotFinal
+	}
+	return ""
+}
+
+// WithoutMedals says why the attempt cannot win a medal that counts: it is a rehearsal, or
+// Uncounted says so. It is "" for all others.
+func (a *Attempt) WithoutMedals() string {
+	if conditions.Rehearsed(a.Report.Conditions) {
+		return asideRehearsal
+	}
+	return a.Uncounted()
 }
 
 // outdated tells the attempts of another program than the agent's newest in their class.

@@ -80,7 +80,7 @@ func costUSD(a *results.Made) *float64 {
 func (b *Board) Cost(agent string) *results.Cost {
 	var own []*results.Attempt
 	for _, e := range b.Entries {
-		if e.Agent == agent {
+		if e.Agent == agent && e.Known().Uncounted() == "" {
 			own = append(own, e.Known())
 		}
 	}
@@ -93,10 +93,7 @@ func (b *Board) costColumn() []string {
 	for _, a := range b.Agents {
 		text := "-"
 		if c := b.Cost(a.Name); c != nil && c.PerMedal != nil {
-			text, known = costText(*c.PerMedal), true
-			if c.Source != results.MeasuredCost {
-				text += " " + c.Source
-			}
+			text, known = PerMedalText(c), true
 		}
 		column = append(column, text)
 	}
@@ -104,6 +101,18 @@ func (b *Board) costColumn() []string {
 		return nil
 	}
 	return column
+}
+
+// PerMedalText writes what a medal cost, in US dollars, and the source of it unless it was
+// measured; "" if that is not known.
+func PerMedalText(c *results.Cost) string {
+	switch {
+	case c == nil || c.PerMedal == nil:
+		return ""
+	case c.Source != results.MeasuredCost:
+		return costText(*c.PerMedal) + " " + c.Source
+	}
+	return costText(*c.PerMedal)
 }
 
 // CostSentence writes what attempts cost, as in "3.20 measured, 1.60 per medal".

@@ -18,7 +18,7 @@ import (
 type agentRow struct {
 	*results.Group
 	results.Tally
-	Name, Link, Compare, Letter, Isolation, Any, Cost string
+	Name, Link, Compare, Letter, Isolation, Any string
 	// Share is that of attempts with a medal, in percent; NaN if none can win one. Last is
 	// the time of the last run.
 	Share float64
@@ -53,8 +53,8 @@ func (u *UI) agentsPage(r *http.Request) (*content, error) {
 func (row agentRow) line() line {
 	any := cell{Text: row.Any, Value: row.Share}
 	per := nothing
-	if use := row.PerMedal(); use != nil {
-		per = cell{Text: row.Cost, Value: *use.CostUSD}
+	if c := row.Tally.Cost; c != nil && c.PerMedal != nil {
+		per = cell{Text: aggregate.PerMedalText(c), Value: *c.PerMedal}
 	}
 	cells := []cell{{Text: row.Name, Link: row.Link}, {Text: row.Letter}, number(float64(row.Tally.Attempts)), number(float64(row.Competitions)), any, number(float64(row.Gold)), number(float64(row.Silver)),
 		number(float64(row.Bronze)), number(float64(row.AboveMedian)), number(float64(row.Valid)), per, isolationCell(row.Isolation), number(float64(row.Last.Unix()))}
@@ -84,9 +84,6 @@ func agentRowOf(g *results.Group, by *classes) agentRow {
 		row.Share, row.Any = share, fmt.Sprintf("%d (%.0f%%)", row.Medals(), share)
 	} else if row.Any = "no leaderboard"; g.Rehearsal {
 		row.Any = "rehearsal"
-	}
-	if use := row.PerMedal(); use != nil {
-		row.Cost = aggregate.CostText(use)
 	}
 	return row
 }

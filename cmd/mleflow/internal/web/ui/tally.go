@@ -59,8 +59,8 @@ func tallyOf(list []*results.Attempt) runTally {
 		t.Isolation = isolation.Shown()
 	}
 	sum := results.TallyOf(list)
-	if sum.Paid > 0 {
-		t.Cost = *sum.Use.CostUSD
+	if sum.Cost != nil {
+		t.Cost = sum.Cost.USD
 	}
 	groups, _ := results.Groups(list)
 	for _, g := range groups {
