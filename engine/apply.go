@@ -279,7 +279,7 @@ func (r *run) finish(sum *sched.Summary) *Result {
 	}
 	r.outputs()
 	c := res.Counts
-	r.sink.Emit(event.RunFinished{At: now(), Run: res.RunID, Status: res.Status, Ran: c.Ran, Cached: c.Cached, Failed: c.Failed,
+	r.sink.Emit(event.RunFinished{At: now(), Run: res.RunID, Status: res.Status, Paused: sum != nil && errors.Is(sum.Interrupted, ErrPaused), Ran: c.Ran, Cached: c.Cached, Failed: c.Failed,
 		Skipped: c.Skipped, Cancelled: c.Cancelled, Unneeded: c.Unneeded, DurationMillis: res.Wall.Milliseconds()})
 	if err := r.close(); err != nil {
 		res.Failures = append(res.Failures, Failure{Address: "ledger", Err: err})

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 
 	"github.com/zclconf/go-cty/cty/function"
@@ -17,6 +18,9 @@ import (
 	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/engine/step"
 )
+
+// ErrPaused is the cause of the cancellation of an apply that is to be continued later.
+var ErrPaused = fmt.Errorf("paused: %w", context.Canceled)
 
 // Options configure an engine.
 type Options struct {

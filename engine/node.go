@@ -150,7 +150,7 @@ func newPlanned(p *Program, selected []bool, force map[int]bool, m memory) *plan
 		}
 		n := &all[len(pl.nodes)]
 		*n = node{Instance: inst, index: i, at: len(pl.nodes), forced: force[i], task: -1}
-		s := plan.Step{Address: inst.Addr, Name: inst.Addr.String(), Kind: inst.Step.Kind.Name}
+		s := plan.Step{Address: inst.Addr, Name: inst.Addr.String(), Kind: inst.Step.Kind.Name, Names: p.Names(i)}
 		if len(inst.Deps) > 0 {
 			s.After, n.after = make([]int, len(inst.Deps)), make([]*node, len(inst.Deps))
 			for d, dep := range inst.Deps {

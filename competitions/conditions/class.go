@@ -41,6 +41,13 @@ const (
 // mleflow's list.
 const BeyondList = "beyond-budget-by-list"
 
+// Unlimited is the value of a limit that is none, and NotEnforced is said of processors
+// where nothing keeps the agent from using more.
+const (
+	Unlimited   = "unlimited"
+	NotEnforced = "not enforced"
+)
+
 // NoneOf is the value of a condition that says that there was nothing.
 const NoneOf = "none"
 
@@ -79,7 +86,11 @@ func Class(sets ...[]string) string {
 func valuesOf(key string, sets [][]string) string {
 	var all []string
 	for _, set := range sets {
-		all = append(all, strings.Join(step.ConditionValues(set, key), "+"))
+		v := strings.Join(step.ConditionValues(set, key), "+")
+		if key == CPUs && v != "" && v != Unlimited && Untrusted(set) {
+			v += " " + NotEnforced
+		}
+		all = append(all, v)
 	}
 	all = step.UnionConditions(all)
 	if len(all) > 1 && all[0] == "" {

@@ -7,7 +7,11 @@
 // results.
 package outcome
 
-import "strings"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
 // End is how the agent of an attempt ended, the output outcome of a step agent-run. The
 // submission, if any, is harvested and graded with every end.
@@ -103,7 +107,23 @@ const (
 	Scored  Submission = "scored"  // it has a score, finite or not
 	Invalid Submission = "invalid" // the file is there, but has no score
 	Missing Submission = "missing" // there is no such file, or it is not a .csv
+	// NotFinite is of counts only: the score is not a finite number.
+	NotFinite Submission = "scored, not finite"
 )
+
+// Words returns an end or an outcome of grading in words.
+func Words(name string) string { return Submission(End(name).Text()).Text() }
+
+// Compare orders ends and outcomes of grading as counts have them: submissions, then ends,
+// then other names.
+func Compare(a, b string) int { return cmp.Or(cmp.Compare(place(a), place(b)), strings.Compare(a, b)) }
+
+func place(name string) uint {
+	if i := slices.Index([]Submission{Scored, NotFinite, Invalid, Missing}, Submission(name)); i >= 0 {
+		return uint(i)
+	}
+	return 4 + uint(slices.Index(Ends(), End(name))) // of others, the largest
+}
 
 // Text is the outcome in words.
 func (s Submission) Text() string {

@@ -31,6 +31,10 @@ type Attempt struct {
 	Made    Made
 	// Labels are the labels of the step grade.
 	Labels map[string]string
+	// ExitCode is the exit status of the agent, Exhausted the limits of its models that
+	// were exhausted, by model: "m: cost".
+	ExitCode  int
+	Exhausted string
 	// Failure is the error of a step that failed, which no result of an agent is, and
 	// Log what the end of the attempt's log tells; see Attempt.Reason.
 	Failure, Log string

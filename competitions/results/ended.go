@@ -129,12 +129,28 @@ func (a *Attempt) Reason() string {
 	if text, mood := a.Ended(); mood == Good || text == Ungraded {
 		return ""
 	}
-	why := a.Made.Outcome.Reason()
-	if s := a.Made.WallSeconds; a.Made.Outcome == outcome.TimedOut && s != nil {
-		why = "stopped after " + time.Duration(*s*float64(time.Second)).Round(time.Second).String()
-	}
-	if p := a.PeakMemoryBytes; a.Made.Outcome == outcome.OutOfMemory && p != nil {
-		why += fmt.Sprintf(", used %.0f MiB", *p/(1<<20))
+	why, worked := a.Made.Outcome.Reason(), a.Made.WallSeconds
+	switch a.Made.Outcome {
+	case "":
+		if a.Phase == Interrupted && worked != nil {
+			why = "its run ended " + rounded(*worked) + " after it began"
+		}
+	case outcome.TimedOut:
+		if worked != nil {
+			why = "stopped after " + rounded(*worked)
+		}
+	case outcome.OutOfMemory:
+		if p := a.PeakMemoryBytes; p != nil {
+			why += fmt.Sprintf(", used %.0f MiB", *p/(1<<20))
+		}
+	case outcome.OutOfBudget:
+		if a.Exhausted != "" {
+			why += " (" + a.Exhausted + ")"
+		}
+	case outcome.AgentFailed:
+		if a.ExitCode != 0 {
+			why = fmt.Sprintf("exit status %d", a.ExitCode)
+		}
 	}
 	if a.Log != "" && why != "" {
 		why += ": " + a.Log
@@ -143,4 +159,9 @@ func (a *Attempt) Reason() string {
 		return cmp.Or(a.Failure, a.Report.Reason, why, a.Log)
 	}
 	return cmp.Or(a.Failure, why, a.Log, a.Report.Reason)
+}
+
+// rounded writes a number of seconds as a duration, to the second.
+func rounded(seconds float64) string {
+	return time.Duration(seconds * float64(time.Second)).Round(time.Second).String()
 }

@@ -64,14 +64,14 @@ func TestTally(t *testing.T) {
 		sum := TallyOf(tt.list)
 		share, ok := sum.Share()
 		per := 0.0
-		if u := sum.PerMedal(); u != nil {
-			per = *u.CostUSD
+		if c := sum.Cost; c != nil && c.PerMedal != nil {
+			per = *c.PerMedal
 		}
 		if sum.Medals() != tt.medals || sum.Ranked != tt.ranked || share != tt.share || ok != (tt.ranked > 0) || per != tt.perMedal {
 			t.Errorf("%s: %d of %d, %v %v, %v a medal", tt.name, sum.Medals(), sum.Ranked, share, ok, per)
 		}
 	}
-	if *TallyOf([]*Attempt{gold, none}).Use.CostUSD != 2 || *gold.Made.Usage.CostUSD != 1.5 {
+	if TallyOf([]*Attempt{gold, none}).Cost.USD != 2 || *gold.Made.Usage.CostUSD != 1.5 {
 		t.Error("the cost of an attempt changed")
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
 )
 
 // Claim is what a trajectory that was made elsewhere says of an attempt. Nothing of it was
@@ -28,7 +29,7 @@ type Claim struct {
 	// Format is that of Data, which File names in the run's folder.
 	Format, File string
 	Data         []byte
-	Outcome      Outcome // "" if it does not say
+	Outcome      outcome.End // "" if it does not say
 	WallSeconds  *float64
 	Usage        grading.Usage
 }
@@ -165,9 +166,9 @@ func ReadInspect(r io.ReaderAt, size int64, sample string, epoch int) (*Claim, e
 	c := &Claim{Agent: cmp.Or(head.Eval.Solver, head.Eval.Task), Format: "Inspect AI", File: "logs/inspect.json", Data: data, WallSeconds: s.TotalTime}
 	switch {
 	case s.Error != nil:
-		c.Outcome = AgentFailed
+		c.Outcome = outcome.AgentFailed
 	case s.Limit != nil && s.Limit.Type == "time":
-		c.Outcome = TimedOut
+		c.Outcome = outcome.TimedOut
 	}
 	u := &c.Usage
 	for name, one := range s.Usage {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mleflow/mleflow/competitions/outcome"
 )
 
 func TestReadATIF(t *testing.T) {
@@ -66,7 +68,7 @@ func TestReadInspect(t *testing.T) {
 	if want := `{"model":"a/m b/m","input_tokens":9,"cached_input_tokens":3,"output_tokens":3,"cost_usd":0.25}`; err != nil || string(got) != want {
 		t.Errorf("usage %s, want %s", got, want)
 	}
-	if c.Agent != "agent" || c.Outcome != TimedOut || *c.WallSeconds != 9.5 || !bytes.Contains(c.Data, []byte("NaN")) {
+	if c.Agent != "agent" || c.Outcome != outcome.TimedOut || *c.WallSeconds != 9.5 || !bytes.Contains(c.Data, []byte("NaN")) {
 		t.Errorf("agent %q, outcome %q, %v seconds, %s", c.Agent, c.Outcome, *c.WallSeconds, c.Data)
 	}
 	if _, err := ReadInspect(r, r.Size(), "leaf", 1); err == nil || !strings.Contains(err.Error(), `no sample "leaf" in epoch 1; it has leaf_epoch_2`) {
@@ -109,7 +111,7 @@ func TestImport(t *testing.T) {
 			t.Errorf("entry %d: %+v, origin %+v", i, e, e.Origin)
 		}
 	}
-	if entries[2].SubmissionPath != "None" || entries[2].Origin.Outcome != string(NoSubmission) {
+	if entries[2].SubmissionPath != "None" || entries[2].Origin.Outcome != string(outcome.NoSubmission) {
 		t.Errorf("without a submission: %+v", entries[2])
 	}
 	if _, err := Import(filepath.Dir(submission), "leaf", "", submission, claim); err == nil || !strings.Contains(err.Error(), "is no run group") {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 )
 
 // Args are the arguments of an instance: a wholly known value for every Attr and
@@ -54,6 +55,33 @@ func (a Args) Get(name string) cty.Value {
 		return a.values[i]
 	}
 	return cty.NilVal
+}
+
+// Text returns a string or number of the arguments as a string: that at a path of
+// attributes and keys of maps. It is "" if there is none or it is not known.
+func (a Args) Text(name string, path ...string) string {
+	v := a.Get(name)
+	for _, name := range path {
+		if v == cty.NilVal || v.IsNull() || !v.IsKnown() {
+			return ""
+		}
+		switch ty := v.Type(); {
+		case ty.IsObjectType() && ty.HasAttribute(name):
+			v = v.GetAttr(name)
+		case ty.IsMapType() && v.HasIndex(cty.StringVal(name)).True():
+			v = v.Index(cty.StringVal(name))
+		default:
+			return ""
+		}
+	}
+	if v == cty.NilVal {
+		return ""
+	}
+	v, err := convert.Convert(v, cty.String)
+	if err != nil || v.IsNull() || !v.IsKnown() {
+		return ""
+	}
+	return v.AsString()
 }
 
 // Object returns all arguments as one object. Making it is slow.

@@ -18,6 +18,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/acp"
@@ -88,6 +89,21 @@ var statsType = cty.Object(map[string]cty.Type{
 	"models":             cty.Map(results.ModelUseType),
 })
 
+// endsDoc lists the outcomes of attempts.
+func endsDoc() string {
+	var final, again []string
+	for _, e := range outcome.Ends() {
+		switch {
+		case e == outcome.MachineFailed:
+		case e.Environmental():
+			again = append(again, string(e))
+		default:
+			final = append(final, string(e))
+		}
+	}
+	return "How the attempt ended: " + strings.Join(final, ", ") + "; or " + strings.Join(again, " or ") + ", which are not final: the next apply repeats the attempt, twice in a row at most."
+}
+
 // Kind returns the step kind "agent-run".
 func Kind(deps Deps) step.Kind {
 	tidied, memo, pools := &sync.Once{}, &sync.Map{}, cmp.Or(deps.Pools, &modelblock.Pools{})
@@ -142,10 +158,10 @@ func Kind(deps Deps) step.Kind {
 			{Name: "code_snapshots", Type: step.ArtifactType, Doc: "With snapshot_every, the files of CODE_DIR whenever they had changed, a tree: SECONDS/. A copy has at most 2,000 files and 16 MiB, all 512 MiB; the rest is left out."},
 			{Name: "logs", Type: step.ArtifactType, Doc: "What is left in LOGS_DIR, and the agent's output in output.log, a tree."},
 			{Name: "network_log", Type: step.ArtifactType, Doc: "Every connection that the proxy made or refused, JSON lines."},
-			{Name: "outcome", Type: cty.String, Doc: "How the attempt ended: finished, no_submission, timed_out, out_of_memory, out_of_disk, out_of_budget, data_changed or agent_failed; or provider_failed or budget_too_small, which are not final: the next apply repeats the attempt, twice in a row at most."},
+			{Name: "outcome", Type: cty.String, Doc: endsDoc()},
 			{Name: "shim_log", Type: step.ArtifactType, Doc: "With shim, every refused or withheld call of mlebench: time, call, argument names, the caller's file and line, JSON lines. The agent can forge it."},
 			{Name: "snapshots", Type: step.ArtifactType, Doc: "With snapshot_every, a tree of SECONDS/submission.csv, seconds since the start in nine digits; snapshots of a grade step."},
-			{Name: "stats", Type: statsType, Doc: `Usage (wall_seconds, cpu_seconds, peak_memory_bytes, devices), exit_code, runtime and whether it is isolated, network (none, allow or open), the numbers of connections, validations and shim_calls, the files left_out; enforced: what held each limit (memory = "cgroup" or "watcher"); models: by model block the gateway's requests, tokens, cost, waits, times to the first byte, and whether a budget was exhausted; lost_services, whose ports the agent took before the attempt was resumed.`},
+			{Name: "stats", Type: statsType, Doc: `Usage (wall_seconds, cpu_seconds, peak_memory_bytes, devices), exit_code, runtime and whether it is isolated, network (what it could reach: none, allow or open), the numbers of connections, validations and shim_calls, the files left_out; enforced: what held each limit (memory = "cgroup" or "watcher"); models: by model block the gateway's requests, tokens, cost, waits, times to the first byte, and whether a budget was exhausted; lost_services, whose ports the agent took before the attempt was resumed.`},
 			{Name: "submission", Type: step.ArtifactType, Doc: "What is left in SUBMISSION_DIR, a tree."},
 			{Name: "transcript", Type: step.ArtifactType, Secrecy: step.Withheld, Doc: "Every exchange with the models, a tree for mleflow logs --transcript and replay; empty without models."},
 			{Name: "validation_log", Type: step.ArtifactType, Doc: "Every request to the validity server: size, digest, verdict, JSON lines."},
@@ -153,7 +169,10 @@ func Kind(deps Deps) step.Kind {
 		New:        func(args step.Args) (step.Step, error) { return newAttempt(args, deps, tidied, memo, pools) },
 		CheckModel: modelblock.Check,
 		Counted:    Counted,
-		Choose:     deps.choose,
+		Names: func(a step.Args) []string {
+			return []string{a.Text("agent", "name"), a.Text("competition"), a.Text("seed")}
+		},
+		Choose: deps.choose,
 	}
 }
 

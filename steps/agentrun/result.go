@@ -178,7 +178,7 @@ func (f *finished) values(h harvested) (cache.Outputs, error) {
 		ExitCode: exit.Code, LeftoverProcesses: exit.Leftover, LogBytesDropped: exit.LogDropped,
 		Runtime: f.runtime.Name, Isolated: f.runtime.Isolates, Resumed: exit.Resumed,
 		LostServices: append([]string{}, exit.LostServices...), Devices: append([]string{}, f.env.Devices...),
-		Network: f.networkMode(), Connections: f.gates.connections.Lines(), Validations: f.gates.validations.Lines(), ShimCalls: f.shimCalls,
+		Network: f.network(), Connections: f.gates.connections.Lines(), Validations: f.gates.validations.Lines(), ShimCalls: f.shimCalls,
 		LeftOut: append([]string{}, h.left...), Models: f.use, Enforced: map[string]string{},
 	}
 	maps.Copy(stats.Enforced, exit.Enforced)

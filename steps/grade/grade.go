@@ -54,6 +54,9 @@ func Kind(deps Deps) step.Kind {
 			{Name: "params", Type: cty.Map(cty.String), Doc: "Values for parameters of the competition."},
 		},
 		Results: true,
+		Names: func(a step.Args) []string {
+			return []string{a.Text("labels", "agent"), a.Text("competition"), a.Text("labels", "seed")}
+		},
 		Outputs: []step.Output{
 			{Name: "curve", Type: curveType, Doc: "The snapshots' scores over time."},
 			{Name: "medal", Type: cty.String, Doc: "gold, silver, bronze or none."},

@@ -27,7 +27,6 @@ import (
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/steps/agentrun"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
@@ -233,7 +232,7 @@ func (c *collector) ungraded(address string, rec *cache.Record) (*results.Attemp
 	a := bundle.AttemptOf(address, rec)
 	r.Agent, r.Seed = a.Agent, a.Seed
 	r.Report.CompetitionID, r.Report.CompetitionVersion = a.Competition, a.CompetitionVersion
-	r.Report.SubmissionExists = a.Result.Outcome != "no_submission" && rec.Outputs["submission"].Ref.Files > 0
+	r.Report.SubmissionExists = a.Result.Outcome != outcome.NoSubmission && rec.Outputs["submission"].Ref.Files > 0
 	r.Report.MadeUnder(a.Conditions)
 	r.Category, r.Complexity = c.Catalog.Category(a.Competition), string(c.Catalog.Complexity(a.Competition))
 	r.Submission = a.Result.Submission
@@ -251,11 +250,9 @@ func (c *collector) about() *results.Attempt {
 // attempt enters what the record of an attempt says.
 func (c *collector) attempt(r *results.Attempt, address string, rec *cache.Record) error {
 	a := bundle.AttemptOf(address, rec)
-	var stats agentrun.Stats
-	if v := rec.Outputs["stats"]; len(v.JSON) > 0 {
-		if err := json.Unmarshal(v.JSON, &stats); err != nil {
-			return fmt.Errorf("output stats: %w", err)
-		}
+	models, err := r.MadeBy(string(rec.Outputs["outcome"].JSON), string(rec.Outputs["stats"].JSON))
+	if err != nil {
+		return fmt.Errorf("outputs outcome and stats: %w", err)
 	}
 	r.Program = programOf(rec)
 	r.Address, r.AttemptAction, r.MadeIn, r.Check = address, rec.Action.String(), a.History.Run, c.checks[address]
@@ -264,7 +261,6 @@ func (c *collector) attempt(r *results.Attempt, address string, rec *cache.Recor
 		r.Agent = a.Agent
 	}
 	r.Seed = cmp.Or(a.Seed, r.Seed) // the label is anybody's word
-	r.Made = results.Made{Outcome: outcome.End(a.Result.Outcome), WallSeconds: &stats.WallSeconds, CPUSeconds: &stats.CPUSeconds, Validations: &stats.Validations}
 	r.AgentVersion, r.Image, r.ImageDigest, r.Network = a.AgentVersion, a.Image, a.ImageDigest, a.Network.Policy
 	if reached := step.ConditionValues(r.Report.Conditions, conditions.Network); len(reached) > 0 {
 		r.Network = reached[0] // a runtime may not enforce what is declared
@@ -275,11 +271,9 @@ func (c *collector) attempt(r *results.Attempt, address string, rec *cache.Recor
 		seconds := d.Seconds()
 		r.TimeLimitSeconds = &seconds
 	}
-	if n := float64(stats.PeakMemoryBytes); n > 0 {
-		r.PeakMemoryBytes = &n
+	if len(models) == 0 {
+		r.Made.Usage, err = c.claimed(rec)
 	}
-	usage, err := c.usage(stats, rec)
-	r.Made.Usage = usage
 	return err
 }
 
@@ -292,12 +286,12 @@ func programOf(rec *cache.Record) string {
 	return results.ProgramOf(fields)
 }
 
-// usage is what the gateway measured or, of an agent without models, what it
-// says itself. A file of the agent that cannot be read is none.
-func (c *collector) usage(stats agentrun.Stats, rec *cache.Record) (*results.Usage, error) {
+// claimed is what an agent without models says of its usage. A file that cannot be read is
+// none.
+func (c *collector) claimed(rec *cache.Record) (*results.Usage, error) {
 	logs := rec.Outputs["logs"].Ref
-	if u := results.Measured(stats.Models); u != nil || logs.Kind != cache.Tree {
-		return u, nil
+	if logs.Kind != cache.Tree {
+		return nil, nil
 	}
 	e, err := tree.Find(c.ctx, c.Store, logs, results.UsageFile)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, cache.ErrNotFound) || err == nil && (e.IsDir() || e.Size > results.MaxUsageBytes) {

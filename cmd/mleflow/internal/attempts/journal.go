@@ -2,7 +2,6 @@ package attempts
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -11,13 +10,11 @@ import (
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
-	"github.com/mleflow/mleflow/steps/agentrun"
 )
 
 // Pair is the steps of an attempt; either may be empty.
@@ -59,14 +56,27 @@ func Planned(p *plan.Plan) []Pair {
 	return PairsOf(addresses, func(a string) string { return at[a].Kind }, func(a string) string { return attemptOf(p, *at[a]) })
 }
 
+// PlannedNames returns the names of the steps of a plan; see Journal.
+func PlannedNames(p *plan.Plan) func(address string) []string {
+	names := make(map[string][]string, len(p.Steps))
+	for i := range p.Steps {
+		names[p.Steps[i].Name] = p.Steps[i].Names
+	}
+	return func(address string) []string { return names[address] }
+}
+
 // Journal reads the attempts of a run from its journal, whether they have ended or not.
 // Records say more of those that have; see Collect.
 type Journal struct {
-	// Run is the head of the run, Live whether somebody executes it.
+	// Run is the head of the run, Live whether somebody executes it, and Last its last sign
+	// of life.
 	Run  ledger.Info
 	Live bool
+	Last time.Time
 	// Pairs are the attempts of the run, in the order of its plan.
 	Pairs []Pair
+	// Names returns the names of a step that the plan has; nil for none. It may be nil.
+	Names func(address string) []string
 	// Step returns what happened to a step; nil for nothing.
 	Step func(address string) *ledger.StepSummary
 	// Reports are the grading reports that can be read, by the addresses of their steps.
@@ -84,13 +94,28 @@ func (j *Journal) List() []*results.Attempt {
 		if g, ok := j.Reports[p.Grade]; ok {
 			label(a, g)
 		} else {
-			a.Agent, a.Report.CompetitionID, a.Seed = names.of(cmp.Or(p.Attempt, p.Grade))
+			a.Agent, a.Report.CompetitionID, a.Seed = j.named(p, names)
 		}
 		attempt, grade := j.Step(p.Attempt), j.Step(p.Grade)
 		read(a, attempt, grade)
-		a.Phase = j.phase(p, attempt, grade)
+		if a.Phase = j.phase(p, attempt, grade); a.Phase == results.Interrupted {
+			j.interrupted(a, attempt)
+		}
 	}
 	return out
+}
+
+// interrupted enters how long the agent had worked, if it had begun.
+func (j *Journal) interrupted(a *results.Attempt, attempt *ledger.StepSummary) {
+	if attempt == nil || attempt.Started.IsZero() || a.Made.WallSeconds != nil {
+		return
+	}
+	end := attempt.Ended
+	if end.IsZero() {
+		end = j.Last
+	}
+	seconds := max(0, end.Sub(attempt.Started).Seconds())
+	a.Made.WallSeconds = &seconds
 }
 
 // read enters what the steps gave. What is not there or not of this form says nothing.
@@ -100,36 +125,18 @@ func read(a *results.Attempt, attempt, grade *ledger.StepSummary) {
 		if len(a.Report.Conditions) == 0 {
 			a.Report.Conditions = attempt.Conditions
 		}
-		_ = json.Unmarshal([]byte(attempt.Outputs["outcome"]), &a.Made.Outcome)
-		var stats agentrun.Stats
-		if json.Unmarshal([]byte(attempt.Outputs["stats"]), &stats) == nil {
-			a.Made.WallSeconds, a.Made.CPUSeconds, a.Made.Validations, a.Made.Usage = &stats.WallSeconds, &stats.CPUSeconds, &stats.Validations, results.Measured(stats.Models)
-			if n := float64(stats.PeakMemoryBytes); n > 0 {
-				a.PeakMemoryBytes = &n
-			}
-		}
+		_, _ = a.MadeBy(attempt.Outputs["outcome"], attempt.Outputs["stats"])
 	}
 	if grade == nil {
 		return
 	}
 	a.GradeAction, a.Failure = grade.Action, cmp.Or(a.Failure, grade.Error)
-	if a.Graded || !ended(grade) || grade.Outputs["outcome"]+grade.Outputs["score"] == "" {
-		return
+	switch {
+	case a.Graded && len(grade.Conditions) > 0: // anybody could have written those of the report
+		a.Report.MadeUnder(grade.Conditions)
+	case !a.Graded && ended(grade) && grade.Outputs["outcome"]+grade.Outputs["score"] != "":
+		a.GradedBy(grade.Outputs, grade.Conditions)
 	}
-	// The report cannot be read any more; the journal has what counts.
-	var medal string
-	var score *grading.Number
-	a.Graded, a.Report.Conditions = true, grade.Conditions
-	_ = json.Unmarshal([]byte(grade.Outputs["outcome"]), &a.Report.Outcome)
-	_ = json.Unmarshal([]byte(grade.Outputs["score"]), &score)
-	_ = json.Unmarshal([]byte(grade.Outputs["reason"]), &a.Report.Reason)
-	_ = json.Unmarshal([]byte(grade.Outputs["medal"]), &medal)
-	if a.Report.Score, a.Report.ExactScore = score, score; score != nil {
-		a.Report.Outcome = outcome.Scored
-	}
-	a.Report.SubmissionExists, a.Report.ValidSubmission = a.Report.Outcome != outcome.Missing, a.Report.Outcome == outcome.Scored
-	a.Report.GoldMedal, a.Report.SilverMedal, a.Report.BronzeMedal = medal == "gold", medal == "silver", medal == "bronze"
-	a.Report.AnyMedal = results.Medal(a.Report) != ""
 }
 
 func ended(s *ledger.StepSummary) bool {
@@ -161,6 +168,32 @@ func (j *Journal) phase(p Pair, attempt, grade *ledger.StepSummary) results.Phas
 		return results.Interrupted
 	}
 	return results.NotRun
+}
+
+// named are the names of an attempt that was not graded: those of its grade, as the report
+// will have them, then those of the step that runs the agent. What the plan leaves out, or
+// an older one does not have, is in the key.
+func (j *Journal) named(p Pair, guess naming) (agent, competition, seed string) {
+	of := func(address string) []string {
+		if j.Names == nil || address == "" {
+			return nil
+		}
+		return j.Names(address)
+	}
+	grade, attempt := of(p.Grade), of(p.Attempt)
+	if grade == nil && (attempt == nil || p.Grade != "") {
+		key := p.Attempt
+		if attempt != nil || key == "" {
+			key = p.Grade
+		}
+		return guess.of(key)
+	}
+	for _, names := range [][]string{grade, attempt} {
+		if len(names) == 3 {
+			agent, competition, seed = cmp.Or(agent, names[0]), cmp.Or(competition, names[1]), cmp.Or(seed, names[2])
+		}
+	}
+	return cmp.Or(agent, board.Unlabelled), competition, seed
 }
 
 // naming knows which part of a step's key is the agent, the competition and the seed.

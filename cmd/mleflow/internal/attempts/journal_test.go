@@ -61,3 +61,24 @@ func TestPairs(t *testing.T) {
 		}
 	}
 }
+
+// TestPlannedNames takes the names that a plan has, those of the grade first.
+func TestPlannedNames(t *testing.T) {
+	const run, score = `step.agent-run.solve["0"]`, `step.grade.score["0"]`
+	for name, tt := range map[string]struct {
+		pair  Pair
+		names map[string][]string
+		want  [3]string
+	}{
+		"both":                 {Pair{run, score}, map[string][]string{run: {"own", "demo", "0"}, score: {"label", "demo", ""}}, [3]string{"label", "demo", "0"}},
+		"not graded":           {Pair{run, ""}, map[string][]string{run: {"own", "demo", "0"}}, [3]string{"own", "demo", "0"}},
+		"no label":             {Pair{"", score}, map[string][]string{score: {"", "demo", ""}}, [3]string{"(unlabelled)", "demo", ""}},
+		"the grade's are keys": {Pair{`step.agent-run.solve["a/demo/1"]`, `step.grade.score["a/demo/1"]`}, map[string][]string{`step.agent-run.solve["a/demo/1"]`: {"own", "demo", "1"}}, [3]string{"a", "demo", "1"}},
+	} {
+		j := Journal{Pairs: []Pair{tt.pair}, Names: func(a string) []string { return tt.names[a] }, Step: func(string) *ledger.StepSummary { return nil }}
+		a := j.List()[0]
+		if got := [3]string{a.Agent, a.Competition(), a.Seed}; got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}

@@ -32,6 +32,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/harbor"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/rehearsal"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/diag"
@@ -244,6 +245,8 @@ func (g *generator) of(t reflect.Type) object {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
 		return object{"type": "string", "format": "date-time"}
+	case t == reflect.TypeFor[outcome.End]():
+		return object{"enum": outcome.Ends()}
 	case t == reflect.TypeFor[grading.Number]():
 		return object{"anyOf": []object{{"type": "number"}, {"enum": []string{"nan", "inf", "-inf"}}}}
 	case t == reflect.TypeFor[grading.Cutoff]():

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/plugins/models/transcript/atif"
 )
@@ -21,8 +22,6 @@ type Attempt struct {
 	// Failed is the error of an attempt without a result, which has no record but
 	// its address, agent and competition.
 	Failed string
-	// ExitCode is the agent's exit status.
-	ExitCode int
 	// Started and Ended are zero if unknown.
 	Started, Ended time.Time
 	// Talk reads the conversations with models and their use. It is nil without a
@@ -89,15 +88,12 @@ func (a *Attempt) row() (map[string]any, error) {
 	return rows[0], nil
 }
 
-// mistake is the error of an attempt that failed.
+// mistake is the error of an attempt that failed and that no limit stopped.
 func (a *Attempt) mistake() *evalError {
-	switch a.Made.Outcome {
-	case "agent_failed":
-		return &evalError{Message: fmt.Sprintf("agent_failed: exit status %d", a.ExitCode)}
-	case "provider_failed", "budget_too_small", "data_changed":
-		return &evalError{Message: string(a.Made.Outcome)}
-	}
-	if a.Failed != "" {
+	switch end := a.Made.Outcome; {
+	case end.Failed() && a.limit() == nil:
+		return &evalError{Message: strings.TrimSuffix(string(end)+": "+a.Reason(), ": ")}
+	case a.Failed != "":
 		return &evalError{Message: a.Failed}
 	}
 	return nil
@@ -108,16 +104,16 @@ func (a *Attempt) limit() *limit {
 	l := &limit{Type: "custom", Reason: string(a.Made.Outcome)}
 	var value *float64
 	switch a.Made.Outcome {
-	case "timed_out":
+	case outcome.TimedOut:
 		l.Type, value = "time", a.TimeLimitSeconds
-	case "out_of_memory":
+	case outcome.OutOfMemory:
 		value = a.MemoryLimitBytes
-	case "out_of_budget":
+	case outcome.OutOfBudget:
 		l.Type = "cost"
 		if a.Made.Usage != nil {
 			value = a.Made.Usage.CostUSD
 		}
-	case "out_of_disk":
+	case outcome.OutOfDisk:
 	default:
 		return nil
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -217,10 +218,10 @@ func (r *Run) try(s *instance, e event.StepFinished, rec *cache.Record) trace.Sp
 		x.attrs = append(x.attrs, texts(string(semconv.GenAIAgentVersionKey), at.AgentVersion, "mleflow.competition", at.Competition, "mleflow.competition.version", at.CompetitionVersion,
 			"mleflow.seed", at.Seed, "mleflow.image", at.Image, "mleflow.image.digest", at.ImageDigest, "mleflow.network", at.Network.Policy)...)
 	}
-	if outcome := decoded[string](e, "outcome"); outcome != "" {
-		x.attrs = append(x.attrs, attribute.String("mleflow.outcome", outcome))
-		if outcome != "finished" {
-			x.failed, x.class = "the attempt ended with "+outcome, outcome
+	if end := decoded[outcome.End](e, "outcome"); end != "" {
+		x.attrs = append(x.attrs, attribute.String("mleflow.outcome", string(end)))
+		if end != outcome.Finished {
+			x.failed, x.class = "the attempt ended with "+string(end), string(end)
 		}
 	}
 	if e.Outputs["stats"] != "" {

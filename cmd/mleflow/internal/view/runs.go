@@ -162,10 +162,13 @@ func Steps(w io.Writer, sum *ledger.Summary, style Style, verbose bool) error {
 		outcome := string(s.Status)
 		switch {
 		case outcome != "":
-		case sum.State == ledger.Running && !s.Started.IsZero():
-			outcome, s.Duration = "running", time.Since(s.Started)
+		case s.Started.IsZero():
+			outcome = "not started"
 		default:
-			outcome = "did not end"
+			outcome, s.Duration = string(ledger.Interrupted), sum.Took(&s, time.Now())
+			if sum.State == ledger.Running {
+				outcome = "running"
+			}
 		}
 		row := []string{s.Address, outcome}
 		if !s.Started.IsZero() {

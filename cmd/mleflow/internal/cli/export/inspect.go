@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -32,7 +31,6 @@ import (
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 	"github.com/mleflow/mleflow/plugins/models/transcript/atif"
-	"github.com/mleflow/mleflow/steps/agentrun"
 )
 
 func newExportInspect(a *app.App) *cobra.Command {
@@ -195,7 +193,7 @@ func newLog(run attempts.Run, state ledger.State, agent string) *inspectlog.Log 
 	switch state {
 	case ledger.Running:
 		l.Status = "started"
-	case ledger.Cancelled, ledger.Interrupted:
+	case ledger.Paused, ledger.Cancelled, ledger.Interrupted:
 		l.Status = "cancelled"
 	}
 	l.Metadata = map[string]any{"mleflow": run.Version, "run": run.ID, "run_name": run.About.Called(run.ID), "pipeline": run.Pipeline, "standing": run.Standing}
@@ -226,10 +224,6 @@ func (x *inspector) attempt(ctx context.Context, r *results.Attempt) (*inspectlo
 	x.agents[blockOf(r.Address)] = r.Agent
 	at.Started = time.UnixMilli(rec.StartedUnixMilli)
 	at.Ended = at.Started.Add(time.Duration(rec.DurationMillis) * time.Millisecond)
-	var stats agentrun.Stats
-	if json.Unmarshal(rec.Outputs["stats"].JSON, &stats) == nil {
-		at.ExitCode = stats.ExitCode
-	}
 	if ref := rec.Outputs["transcript"].Ref; ref.Files > 0 { // without models it is empty
 		at.Talk = func() (*atif.Trajectory, map[string]*inspectlog.Usage, error) { return x.talk(ctx, ref, r) }
 	}

@@ -185,7 +185,7 @@ func forAgent(name string) string {
 func (at exported) record() rungroup.Record {
 	fine, seconds := true, at.Result.WallSeconds
 	return rungroup.Record{
-		ID: at.folder, Success: &fine, Address: at.Address, Seed: at.Seed, Outcome: rungroup.Outcome(at.Result.Outcome),
+		ID: at.folder, Success: &fine, Address: at.Address, Seed: at.Seed, Outcome: at.Result.Outcome,
 		WallSeconds: &seconds, Conditions: at.conditions,
 	}
 }

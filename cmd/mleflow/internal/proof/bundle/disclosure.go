@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
@@ -179,12 +181,12 @@ type Runtime struct {
 
 // Result is how it ended.
 type Result struct {
-	Outcome         string  `json:"outcome"`
-	WallSeconds     float64 `json:"wall_seconds"`
-	CPUSeconds      float64 `json:"cpu_seconds"`
-	PeakMemoryBytes int64   `json:"peak_memory_bytes"`
-	Resumed         bool    `json:"resumed"`
-	Submission      string  `json:"submission_tree"`
+	Outcome         outcome.End `json:"outcome"`
+	WallSeconds     float64     `json:"wall_seconds"`
+	CPUSeconds      float64     `json:"cpu_seconds"`
+	PeakMemoryBytes int64       `json:"peak_memory_bytes"`
+	Resumed         bool        `json:"resumed"`
+	Submission      string      `json:"submission_tree"`
 }
 
 // History is how often it was tried.
@@ -305,7 +307,7 @@ func attemptOf(r record) Attempt {
 		},
 		Runtime:    Runtime{Name: r.field("runtime"), Handler: r.field("handler"), User: r.field("user"), Capabilities: r.field("capabilities"), Devices: []string{}},
 		Conditions: append([]string{}, step.RecordedConditions(r.Fields, r.Tries)...),
-		Network:    Traffic{Policy: "none", Hosts: []Host{}},
+		Network:    Traffic{Hosts: []Host{}},
 		Shim:       Shim{Given: r.field("shim") == "true"},
 		History:    History{Run: r.Run},
 	}
@@ -326,9 +328,8 @@ func (a *Attempt) read(r record) {
 	var stats agentrun.Stats
 	_ = json.Unmarshal(r.Outputs["stats"].Value, &stats)
 	_ = json.Unmarshal(r.Outputs["outcome"].Value, &a.Result.Outcome)
-	if stats.Network != "" {
-		a.Network.Policy = stats.Network
-	}
+	// Statistics of older versions have what was declared.
+	a.Network.Policy = cmp.Or(strings.Join(step.ConditionValues(a.Conditions, conditions.Network), " "), stats.Network, conditions.NoneOf)
 	a.Models = termsOf(r, stats.Models)
 	a.Runtime.Isolated, a.Shim.Calls = stats.Isolated, stats.ShimCalls
 	a.Runtime.Enforced = stats.Enforced

@@ -168,12 +168,8 @@ func (a *Attempt) reach(name string) []string {
 		sum.Allowed, sum.Refused, sum.Failed = sum.Allowed+h.Allowed, sum.Refused+h.Refused, sum.Failed+h.Failed
 		sum.Up, sum.Down = sum.Up+h.Up, sum.Down+h.Down
 	}
-	policy := a.Network.Policy
-	if !a.Runtime.Isolated {
-		policy += " (not enforced)"
-	}
 	return []string{
-		name, policy, cmp.Or(strings.Join(a.Network.Allow, " "), "-"), strconv.Itoa(sum.Allowed + sum.Refused + sum.Failed), strconv.Itoa(sum.Refused),
+		name, a.Network.Policy, cmp.Or(strings.Join(a.Network.Allow, " "), "-"), strconv.Itoa(sum.Allowed + sum.Refused + sum.Failed), strconv.Itoa(sum.Refused),
 		view.Bytes(sum.Up), view.Bytes(sum.Down), strconv.Itoa(a.Validity.Calls), strconv.Itoa(a.Validity.Valid), strconv.Itoa(a.Validity.Invalid),
 	}
 }
@@ -198,15 +194,18 @@ func (a *Attempt) limits(name string) []string {
 	cpus := a.Limits.CPUs + a.by("cpus")
 	memory += a.by("memory")
 	return []string{
-		name, limit, cpus, memory, disk, a.Limits.GPUs, runtime, conditions.Described(a.Conditions), a.Result.Outcome,
+		name, limit, cpus, memory, disk, a.Limits.GPUs, runtime, conditions.Described(a.Conditions), string(a.Result.Outcome),
 		fmt.Sprintf("%.1f s", a.Result.WallSeconds), fmt.Sprintf("%.1f s", a.Result.CPUSeconds), view.Bytes(a.Result.PeakMemoryBytes),
 	}
 }
 
 // by names the means that enforced a limit, where they are known.
 func (a *Attempt) by(limit string) string {
-	if how := a.Runtime.Enforced[limit]; how != "" {
+	switch how := a.Runtime.Enforced[limit]; {
+	case how != "":
 		return " (" + how + ")"
+	case limit == conditions.CPUs && !a.Runtime.Isolated:
+		return " (" + conditions.NotEnforced + ")"
 	}
 	return ""
 }

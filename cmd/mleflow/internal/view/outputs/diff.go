@@ -158,7 +158,9 @@ func (d *Difference) score(was, is *ledger.StepSummary) {
 // run.
 func ended(s *ledger.StepSummary) bool { return s.Status == event.Ran || s.Status == event.Cached }
 
-func status(s *ledger.StepSummary) string { return cmp.Or(string(s.Status), "did not end") }
+func status(s *ledger.StepSummary) string {
+	return cmp.Or(string(s.Status), string(ledger.Interrupted))
+}
 
 func changes(was, is map[string]string) (list []Change) {
 	all := maps.Clone(was)

@@ -42,7 +42,8 @@ const (
 	Failed  State = "failed"
 	Running State = "running"
 	Waiting State = "waiting"
-	Stopped State = "stopped"
+	Stopped State = "stopped" // interrupted under way
+	NotRun  State = "notrun"
 )
 
 // states are the states in order, with their signs and their names.
@@ -51,7 +52,7 @@ var states = []struct {
 	Sign, Name string
 }{
 	{Gold, "G", "gold"}, {Silver, "S", "silver"}, {Bronze, "B", "bronze"}, {Median, "▲", "above the median"}, {Miss, "–", "no medal"}, {Scored, "✓", "scored"},
-	{Invalid, "!", "no valid submission"}, {Failed, "✕", "failed"}, {Running, "…", "running"}, {Waiting, "", "waiting"}, {Stopped, "○", "not run"},
+	{Invalid, "!", "no valid submission"}, {Failed, "✕", "failed"}, {Running, "…", "running"}, {Waiting, "", "waiting"}, {Stopped, "◐", string(results.Interrupted)}, {NotRun, "○", string(results.NotRun)},
 }
 
 // Sign is the sign of the state in a matrix.
@@ -69,9 +70,6 @@ func (s State) place() int {
 	return len(states) - 1
 }
 
-// EndText is the outcome of an attempt or of its grading for people.
-func EndText(name string) string { return outcome.Submission(outcome.End(name).Text()).Text() }
-
 // Bad reports whether the attempt gave no score.
 func (s State) Bad() bool { return s == Invalid || s == Failed }
 
@@ -82,7 +80,9 @@ func StateOf(a *results.Attempt) State {
 		return Waiting
 	case results.Running:
 		return Running
-	case results.NotRun, results.Interrupted:
+	case results.NotRun:
+		return NotRun
+	case results.Interrupted:
 		return Stopped
 	case results.Failed:
 		return Failed

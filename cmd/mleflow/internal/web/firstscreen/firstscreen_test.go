@@ -39,7 +39,7 @@ func TestStates(t *testing.T) {
 		want           State
 	}{
 		"nothing yet":                     {nil, nil, nil, true, Waiting},
-		"never begun":                     {nil, nil, nil, false, Stopped},
+		"never begun":                     {nil, nil, nil, false, NotRun},
 		"running":                         {step("", true, nil), nil, nil, true, Running},
 		"killed":                          {step("", true, nil), nil, nil, false, Stopped},
 		"not graded yet":                  {ended, nil, nil, true, Running},

@@ -175,13 +175,17 @@ func title(a *results.Attempt) string {
 	if a.Seed != "" {
 		name = append(name, "seed "+a.Seed)
 	}
-	text := strings.Join(name, " · ") + ": " + StateOf(a).Name()
+	text := StateOf(a).Name()
 	if a.Report.Score != nil {
 		text += ", " + page.Score(float64(*a.Report.Score))
 	}
-	if ended, mood := a.Ended(); mood == results.Fair || mood == results.Bad {
+	switch ended, mood := a.Ended(); {
+	case mood == results.Bad && a.Report.Score == nil:
+		text = ended
+	case mood == results.Fair || mood == results.Bad:
 		text += ", " + ended
 	}
+	text = strings.Join(name, " · ") + ": " + text
 	if why := a.Reason(); why != "" {
 		text += ": " + why
 	}

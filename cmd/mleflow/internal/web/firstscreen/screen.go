@@ -9,6 +9,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/steps/aggregate"
@@ -105,7 +106,7 @@ func (s *Source) Explain(problems []view.Problem, tail func(run, address string,
 	o := view.Outcomes{Problems: problems}
 	all := o.Causes()
 	for _, c := range all[:min(len(all), causesShown)] {
-		one := Cause{Outcome: EndText(c.Outcome), Reason: c.Reason, N: len(c.All), Command: c.Command(), More: max(0, len(c.All)-stepsShown)}
+		one := Cause{Outcome: outcome.Words(c.Outcome), Reason: c.Reason, N: len(c.All), Command: c.Command(), More: max(0, len(c.All)-stepsShown)}
 		lines := c.Tail
 		if len(lines) == 0 && tail != nil {
 			_, lines = view.Excerpt(tail(c.Run, c.Address, tailLines))

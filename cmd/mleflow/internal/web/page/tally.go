@@ -24,12 +24,7 @@ func (t *Tally) Add(s event.Status) {
 	}
 }
 
-func (t *Tally) done() (n int) {
-	for _, c := range t.by {
-		n += c
-	}
-	return n
-}
+func (t *Tally) done() int { return event.Done(t.by) }
 
 func (t *Tally) text() string {
 	parts := []string{fmt.Sprintf("%d/%d", t.done(), t.Total)}

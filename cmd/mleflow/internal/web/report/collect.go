@@ -84,7 +84,7 @@ func (c *collector) screen(pl *plan.Plan, o *view.Outcomes) {
 		steps[c.sum.Steps[i].Address] = &c.sum.Steps[i]
 	}
 	src := firstscreen.Source{Journal: attempts.Journal{Run: c.sum.Info, Pairs: attempts.Planned(pl), Step: func(address string) *ledger.StepSummary { return steps[address] },
-		Reports: c.reports, Catalog: c.Catalog, Live: c.sum.State == ledger.Running}, Evaluation: c.sum.Evaluation}
+		Reports: c.reports, Catalog: c.Catalog, Live: c.sum.State == ledger.Running, Last: c.sum.Last, Names: attempts.PlannedNames(pl)}, Evaluation: c.sum.Evaluation}
 	var list []grading.Graded
 	for _, p := range src.Pairs {
 		if g, ok := c.reports[p.Grade]; ok {
@@ -130,18 +130,15 @@ func stepsOf(pl *plan.Plan, sum *ledger.Summary) []Step {
 			}
 		}
 		if h := happened[p.Name]; h != nil {
-			s.take(h)
+			s.take(h, sum)
 		}
 		steps[i] = s
 	}
 	return view.InOrder(steps, func(s Step) string { return s.Address })
 }
 
-func (s *Step) take(h *ledger.StepSummary) {
-	s.Status, s.Started, s.Duration, s.Attempts, s.Error, s.Action = h.Status, h.Started, h.Duration, h.Attempts, h.Error, h.Action
-	if !h.Started.IsZero() && h.Ended.After(h.Started) {
-		s.Duration = h.Ended.Sub(h.Started)
-	}
+func (s *Step) take(h *ledger.StepSummary, sum *ledger.Summary) {
+	s.Status, s.Started, s.Duration, s.Attempts, s.Error, s.Action = h.Status, h.Started, sum.Took(h, sum.Last), h.Attempts, h.Error, h.Action
 }
 
 // collector reads the content that the run's steps gave.

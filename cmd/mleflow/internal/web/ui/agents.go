@@ -18,7 +18,7 @@ import (
 type agentRow struct {
 	*results.Group
 	results.Tally
-	Name, Link, Compare, Letter, Isolation, Any string
+	Name, Link, Compare, Letter, Isolation, Any, PerMedal string
 	// Share is that of attempts with a medal, in percent; NaN if none can win one. Last is
 	// the time of the last run.
 	Share float64
@@ -53,8 +53,8 @@ func (u *UI) agentsPage(r *http.Request) (*content, error) {
 func (row agentRow) line() line {
 	any := cell{Text: row.Any, Value: row.Share}
 	per := nothing
-	if c := row.Tally.Cost; c != nil && c.PerMedal != nil {
-		per = cell{Text: aggregate.PerMedalText(c), Value: *c.PerMedal}
+	if row.PerMedal != "" {
+		per = cell{Text: row.PerMedal, Value: *row.Cost.PerMedal}
 	}
 	cells := []cell{{Text: row.Name, Link: row.Link}, {Text: row.Letter}, number(float64(row.Tally.Attempts)), number(float64(row.Competitions)), any, number(float64(row.Gold)), number(float64(row.Silver)),
 		number(float64(row.Bronze)), number(float64(row.AboveMedian)), number(float64(row.Valid)), per, isolationCell(row.Isolation), number(float64(row.Last.Unix()))}
@@ -65,7 +65,8 @@ func (row agentRow) line() line {
 }
 
 func agentRowOf(g *results.Group, by *classes) agentRow {
-	row := agentRow{Group: g, Tally: results.TallyOf(g.Attempts), Name: g.Agent, Letter: by.letters[g.Class], Share: nothing.Value}
+	sum := results.TallyOf(g.Attempts)
+	row := agentRow{Group: g, Tally: sum, PerMedal: aggregate.PerMedalText(sum.Cost), Name: g.Agent, Letter: by.letters[g.Class], Share: nothing.Value}
 	ref, program := agentPrefix+g.Agent, ""
 	if !g.Newest {
 		program = programRef(g.Program)

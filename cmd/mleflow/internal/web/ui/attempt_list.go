@@ -217,7 +217,7 @@ func (u *UI) attemptsPage(r *http.Request) (*content, error) {
 	t.Empty, t.Retry = "The run has no attempts: its pipeline has no agent-run step.", "mleflow apply "+quoted(sum.Pipeline)+" --retry "
 	for i, a := range list {
 		if c := &t.Lines[i].Cells[6]; math.IsNaN(c.Value) {
-			c.Text = took(m.sums.Step(a.Address), u.Now(), sum.State == ledger.Running)
+			c.Text = took(m.sums.Step(a.Address), u.Now(), sum)
 		}
 	}
 	return c, t.add(c, r)

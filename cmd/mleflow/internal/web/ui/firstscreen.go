@@ -245,14 +245,7 @@ func (u *UI) timeline(sum *ledger.Summary) (template.HTML, []string) {
 		if s.Started.IsZero() {
 			continue
 		}
-		b := page.Bar{Address: s.Address, Kind: s.Kind, Status: s.Status, Started: s.Started, Duration: s.Duration}
-		switch {
-		case s.Status == "" && sum.State == ledger.Running:
-			b.Duration = u.Now().Sub(s.Started)
-		case s.Ended.After(s.Started):
-			b.Duration = s.Ended.Sub(s.Started)
-		}
-		bars = append(bars, b)
+		bars = append(bars, page.Bar{Address: s.Address, Kind: s.Kind, Status: s.Status, Started: s.Started, Duration: sum.Took(s, u.Now())})
 		if !slices.Contains(kinds, s.Kind) {
 			kinds = append(kinds, s.Kind)
 		}

@@ -218,6 +218,14 @@ func (m *model) kind(address string) string {
 	return kind
 }
 
+// names are the names of a step that the plan has.
+func (m *model) names(address string) []string {
+	if i, ok := m.place[address]; ok {
+		return m.plan.Steps[i].Names
+	}
+	return nil
+}
+
 // attemptOf returns the attempt that a step grades, "" if there is none.
 func (m *model) attemptOf(grade string) string {
 	for _, before := range m.after(grade) {
@@ -230,7 +238,7 @@ func (m *model) attemptOf(grade string) string {
 
 // journal reads the attempts of the run as they are now.
 func (m *model) journal(sum *ledger.Summary, catalog *competitions.Catalog) attempts.Journal {
-	return attempts.Journal{Run: sum.Info, Live: sum.State == ledger.Running, Pairs: attempts.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog}
+	return attempts.Journal{Run: sum.Info, Live: sum.State == ledger.Running, Pairs: attempts.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Last: sum.Last, Names: m.names}
 }
 
 // status is how a step stands.
@@ -249,17 +257,13 @@ func (m *model) status(s *ledger.StepSummary, state ledger.State) string {
 	return "interrupted"
 }
 
-// took returns a step's duration, up to now if it runs.
-func took(s *ledger.StepSummary, now time.Time, running bool) string {
+// took returns a step's duration so far; see ledger.Summary.Took.
+func took(s *ledger.StepSummary, now time.Time, sum *ledger.Summary) string {
 	switch {
 	case s == nil || s.Started.IsZero():
 		return ""
-	case s.Status == "" && running:
-		return view.Duration(now.Sub(s.Started).Round(time.Second))
 	case s.Status == "":
-		return ""
-	case s.Ended.After(s.Started):
-		return view.Duration(s.Ended.Sub(s.Started))
+		return view.Duration(sum.Took(s, now).Round(time.Second))
 	}
-	return view.Duration(s.Duration)
+	return view.Duration(sum.Took(s, now))
 }

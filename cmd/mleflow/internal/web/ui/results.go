@@ -178,7 +178,7 @@ func (x *resultIndex) open(past *ledger.Past, ended bool) *runAttempts {
 	r := &runAttempts{past: past, Journal: attempts.Journal{Run: past.Info}}
 	r.Catalog, _ = x.src.Catalog(nil) // without it, keys tell the names
 	if p, err := past.Plan(); err == nil {
-		r.Pairs, r.planned = attempts.Planned(p), true
+		r.Pairs, r.Names, r.planned = attempts.Planned(p), attempts.PlannedNames(p), true
 	}
 	if !ended {
 		r.watch, r.sums = past.Watch(), past.Summarise()
@@ -189,6 +189,7 @@ func (x *resultIndex) open(past *ledger.Past, ended bool) *runAttempts {
 	if err != nil {
 		sum = &ledger.Summary{}
 	}
+	r.Last = sum.Last
 	at := make(map[string]*ledger.StepSummary, len(sum.Steps))
 	for i := range sum.Steps {
 		at[sum.Steps[i].Address] = &sum.Steps[i]

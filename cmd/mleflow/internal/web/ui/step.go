@@ -144,7 +144,7 @@ func (o *one) head(attempt bool, tab string) stepHead {
 		}
 		return h
 	}
-	if t := took(o.step, o.u.Now(), o.sum.State == ledger.Running); t != "" {
+	if t := took(o.step, o.u.Now(), o.sum); t != "" {
 		h.Facts = append(h.Facts, page.Fact{Name: "took", Value: t})
 	}
 	return h

@@ -35,7 +35,7 @@ func (u *UI) stepsPage(r *http.Request) (*content, error) {
 func (u *UI) stepLine(m *model, sum *ledger.Summary, address string) line {
 	s := m.sums.Step(address)
 	status := m.status(s, sum.State)
-	cells := []cell{{Text: address, Link: stepAddress(sum.ID, address, "")}, {Text: status, Class: status}, {Text: took(s, u.Now(), sum.State == ledger.Running), Value: math.NaN()}, nothing, {}, {}, {}, {Text: m.kind(address)}}
+	cells := []cell{{Text: address, Link: stepAddress(sum.ID, address, "")}, {Text: status, Class: status}, {Text: took(s, u.Now(), sum), Value: math.NaN()}, nothing, {}, {}, {}, {Text: m.kind(address)}}
 	if i, ok := m.place[address]; ok {
 		var why []string
 		for _, reason := range m.plan.Steps[i].Reasons {

@@ -104,7 +104,7 @@ func storyFacts(o *one, known bool, stats agentrun.Stats, report *grading.Graded
 	case g != nil && g.Status != "":
 		add("score", "none", "bad")
 	}
-	spent := took(o.step, o.u.Now(), o.c.live)
+	spent := took(o.step, o.u.Now(), o.sum)
 	if s := o.attempt.Made.WallSeconds; s != nil {
 		spent = view.Duration(seconds(*s))
 	}
