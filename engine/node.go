@@ -69,7 +69,7 @@ func (n *node) idle() bool { return n.cached() || n.plan.Action == plan.Unneeded
 
 // decide records the step's decision. A step without a result needs space.
 func (n *node) decide(d *decision) {
-	n.decision, n.plan.Choices = d, d.choices
+	n.decision, n.plan.Agent, n.plan.Choices = d, d.agent, d.choices
 	if d.record == nil {
 		n.estimate, n.copies, n.plan.Spending, n.plan.Missing = d.estimate, d.copies, d.spending, d.missing
 		n.plan.Unmasked = d.unmasked

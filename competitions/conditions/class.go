@@ -59,9 +59,11 @@ func Budgets() []string {
 // Class names the class of attempts: the conditions that must be equal before places
 // can be compared, as in "isolation sandbox, task own, time 24h, cpus 8". Where attempts
 // differ, all values are listed, as in "time 12h|36h". Several tries at an attempt are a
-// condition, too, and so is going on from a checkpoint. The runtime is none, since isolation says what it means for a result.
+// condition, too, and so is going on from a checkpoint. The runtime is none, since isolation
+// says what it means for a result. HostFiles counts as Sandbox: in both an agent reaches the
+// same, and one that needs an interpreter can be compared with one that needs none.
 func Class(sets ...[]string) string {
-	words := []string{Isolation + " " + Shown(sets...), Task + " " + Told(sets...)}
+	words := []string{Isolation + " " + Shown(barriers(sets)...), Task + " " + Told(sets...)}
 	for _, key := range Budgets() {
 		if v := valuesOf(key, sets); v != "" {
 			words = append(words, key+" "+v)
@@ -80,6 +82,18 @@ func Class(sets ...[]string) string {
 		words = append(words, fmt.Sprintf("%s %d", step.Resumes, n))
 	}
 	return strings.Join(words, ", ")
+}
+
+// barriers returns sets with the isolation that counts in a class.
+func barriers(sets [][]string) [][]string {
+	sets = slices.Clone(sets)
+	for i, set := range sets {
+		if j := slices.Index(set, Isolation+"="+HostFiles); j >= 0 {
+			sets[i] = slices.Clone(set)
+			sets[i][j] = Isolation + "=" + Sandbox
+		}
+	}
+	return sets
 }
 
 // valuesOf lists the values of a key, "" if no set has one.

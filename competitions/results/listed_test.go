@@ -24,8 +24,8 @@ func TestListed(t *testing.T) {
 	waiting.Graded = false
 	list := []*Attempt{
 		listedAttempt("1", "a", "aide", "new"), listedAttempt("2", "a", "aide", "new"), // one attempt in two runs
-		listedAttempt("1", "old", "aide", "old"), listedAttempt("2", "time", "aide", "new", "time=24h"),
-		listedAttempt("1", "other class", "aide", "old", "time=1h"),                                        // no newer program under this class
+		listedAttempt("0", "old", "aide", "old"), listedAttempt("2", "time", "aide", "new", "time=24h"),
+		listedAttempt("0", "other class", "aide", "old", "time=1h"),                                            // no newer program under this class
 		listedAttempt("2", "seed 0", "env", "one program"), listedAttempt("2", "seed 1", "env", "and another"), // of one run
 		listedAttempt("2", "rehearsal", "aide", "new", "data=rehearsal"), listedAttempt("2", "fork", "aide", "new", "forked=a@1s"), masked, waiting,
 	}
@@ -66,7 +66,7 @@ func TestCostOf(t *testing.T) {
 		"claimed":       {[]*Attempt{costs(grading.FromAgent, 2, true), estimated}, &Cost{USD: 4, Attempts: 2, Medals: 1, PerMedal: each(4), Source: ClaimedCost}},
 		"no medal":      {[]*Attempt{costs(grading.FromGateway, 2, false)}, &Cost{USD: 2, Attempts: 1, Source: MeasuredCost}},
 		"one unknown":   {[]*Attempt{costs(grading.FromGateway, 2, true), listedAttempt("1", "", "aide", "")}, &Cost{USD: 2, Attempts: 1, Unknown: 1, Medals: 1, Source: MeasuredCost}},
-		"not final":     {[]*Attempt{costs(grading.FromGateway, 2, true), costs(grading.FromGateway, 9, true, "provisional=provider_failed")}, &Cost{USD: 2, Attempts: 1, Medals: 1, PerMedal: each(2), Source: MeasuredCost}},
+		"not final":     {[]*Attempt{costs(grading.FromGateway, 2, true), costs(grading.FromGateway, 9, true, "provisional=provider_failed")}, &Cost{USD: 11, Attempts: 2, Medals: 1, PerMedal: each(11), Source: MeasuredCost}},
 		"nothing there": {nil, nil},
 	} {
 		if diff := cmp.Diff(tt.want, CostOf(tt.list)); diff != "" {

@@ -373,3 +373,10 @@ func ProgramOf(fields map[string]string) string {
 
 // programFields are the fields of a key that say what an agent is, besides those of its block.
 var programFields = []string{"image digest", "built-in agent version", "acp client version"}
+
+// Uncounted counts by reason the attempts that are compared with no other: those without a
+// grade, forks, and those whose end is not final.
+func Uncounted(list []*Attempt) Aside {
+	_, aside := counting(list)
+	return aside
+}

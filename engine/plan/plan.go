@@ -42,7 +42,9 @@ type Step struct {
 	Kind string `json:"kind"`
 	// Names are agent, competition and seed of an attempt or its grading, unless they are
 	// the parts of its key; see step.Kind.
-	Names   []string `json:"names,omitempty"`
+	Names []string `json:"names,omitempty"`
+	// Agent is the name of the agent that it runs, or "".
+	Agent   string   `json:"-"`
 	Action  Action   `json:"action"`
 	Reasons []Reason `json:"reasons"`
 	// ActionID is the key in hexadecimal, or "" while it is undecided.

@@ -42,6 +42,8 @@ type Agent struct {
 	Name string `json:"name"`
 	// Class is the class of the attempts; see conditions.Class.
 	Class string `json:"class"`
+	// ClassLetter names the class beside the place; "" on a board of one class.
+	ClassLetter string `json:"class_letter,omitempty"`
 	// Place is 1 for the best of its class, and 0 without percentages. Agents that are
 	// equal in every criterion of the order share the best of their places.
 	Place int  `json:"place"`
@@ -177,8 +179,14 @@ func (b *Board) order() {
 	slices.SortStableFunc(b.Agents, func(x, y Agent) int {
 		return cmp.Or(byClass(x, y), compareAgents(x, y), board.CompareNames(x.Name, y.Name))
 	})
-	for _, class := range b.classes() {
+	classes := b.classes()
+	for i, class := range classes {
 		place(class)
+		for j := range class {
+			if len(classes) > 1 {
+				class[j].ClassLetter = results.Letter(i)
+			}
+		}
 	}
 }
 

@@ -50,6 +50,14 @@ func Difference(w io.Writer, d *outputs.Difference, style Style, verbose bool) e
 		}
 		fmt.Fprintf(w, "\n%s\n", OneLine(MedalsText(names(d.MedalsWon), names(d.MedalsLost))))
 	}
+	for _, c := range d.Agents {
+		fmt.Fprintf(w, "\n%s\n", OneLine(c.Sentence))
+		for _, side := range [][2]string{{d.From, c.FromAside}, {d.To, c.ToAside}} {
+			if side[1] != "" {
+				fmt.Fprintf(w, "Of run %s, %s.\n", side[0], OneLine(side[1]))
+			}
+		}
+	}
 	for _, side := range []struct {
 		run       string
 		untrusted bool

@@ -21,16 +21,21 @@ func NewDiff(a *app.App) *cobra.Command {
 		Short: "Show what differs between two runs",
 		Args:  app.Takes(2, 2),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
-			return a.WithCache(func(c *disk.Cache) error {
-				d, err := diffRuns(cmd.Context(), a.Store, c, args)
-				if err != nil {
-					return err
-				}
-				if a.JSON {
-					return app.WriteJSON(a.Stdout, d)
-				}
-				return view.Difference(a.Stdout, d, a.OutStyle(), a.Verbose)
+			var d *outputs.Difference
+			err := a.WithCache(func(c *disk.Cache) (err error) {
+				d, err = diffRuns(cmd.Context(), a.Store, c, args)
+				return err
 			})
+			if err == nil {
+				err = diffAgents(cmd.Context(), a, d)
+			}
+			switch {
+			case err != nil:
+				return err
+			case a.JSON:
+				return app.WriteJSON(a.Stdout, d)
+			}
+			return view.Difference(a.Stdout, d, a.OutStyle(), a.Verbose)
 		}),
 	}
 }

@@ -103,8 +103,8 @@ func showRun(st *app.Store, sum *ledger.Summary, now *view.State) error {
 	if err := view.Steps(st.Stdout, sum, style, st.Verbose); err != nil {
 		return err
 	}
-	for _, w := range sum.Warnings {
-		fmt.Fprintf(st.Stdout, "%s %s\n", style.Warn("Warning:"), view.WarningText(w))
+	for _, text := range view.Warnings(sum.Warnings) {
+		fmt.Fprintf(st.Stdout, "%s %s\n", style.Warn("Warning:"), text)
 	}
 	state := view.NewState()
 	state.Start.Run = sum.ID

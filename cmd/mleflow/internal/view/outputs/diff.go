@@ -43,6 +43,19 @@ type Score struct {
 	Difference *float64 `json:"difference"`
 }
 
+// AgentChange compares an agent of two runs with itself, where the runs have attempts of the
+// same conditions.
+type AgentChange struct {
+	Agent string `json:"agent"`
+	// Sentence is the comparison in words, or the reason why there is none.
+	Sentence string `json:"sentence"`
+	// Class is the class of the attempts that are compared.
+	Class string `json:"class,omitempty"`
+	// FromAside and ToAside count the attempts of each run that are not compared.
+	FromAside string `json:"from_aside,omitempty"`
+	ToAside   string `json:"to_aside,omitempty"`
+}
+
 // Difference lists the differences between two runs.
 type Difference struct {
 	From string `json:"from"`
@@ -66,6 +79,8 @@ type Difference struct {
 	// those with a lower one; a side without a medal is "none".
 	MedalsWon  []Change `json:"medals_won"`
 	MedalsLost []Change `json:"medals_lost"`
+	// Agents are those that both runs have.
+	Agents []AgentChange `json:"agents"`
 }
 
 // Empty reports whether the runs agree.

@@ -147,6 +147,16 @@ func aside(r audit.Row) string {
 	return ""
 }
 
+// counting returns the attempts of the rows that are not set aside.
+func counting(rows []*Row) (list []*results.Attempt) {
+	for _, r := range rows {
+		if r.Aside == "" {
+			list = append(list, r.Attempt)
+		}
+	}
+	return list
+}
+
 // identity identifies an attempt in any bundle: the run that executed it, its key and its
 // submission.
 func (r *Row) identity() string {

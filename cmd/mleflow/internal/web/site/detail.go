@@ -58,12 +58,13 @@ func (s *Site) competition(r *Row) *competition {
 	return c
 }
 
-// top is the best row that counts; nil if none has a score.
+// top is the best row of the class with the most rows; nil if none has a score that counts.
 func (c *competition) top() *Row {
+	_, class, _ := results.Selection{Programs: true}.Comparable(counting(c.rows))
 	var best *Row
 	for _, r := range c.rows {
 		v := r.Report.ExactScore
-		if r.Aside != "" || v == nil || float64(*v) != float64(*v) {
+		if r.Aside != "" || v == nil || r.NoScore() != "" || r.Class() != class {
 			continue
 		}
 		if best == nil || c.people.LowerIsBetter && *v < *best.Report.ExactScore || !c.people.LowerIsBetter && *v > *best.Report.ExactScore {
@@ -305,7 +306,7 @@ func (a *Agent) figures() grid {
 func (s *Site) agentSection(t *Table, a *Agent) section {
 	sec := section{Title: t.Name(), Text: []string{"Checked: " + standingText(a.Standings) + "."}}
 	if a.Place > 0 {
-		sec.Text = append(sec.Text, fmt.Sprintf("Place %d of %d in its class, tie group %d.", a.Place, t.inClass(a), a.Group))
+		sec.Text = append(sec.Text, fmt.Sprintf("Place %d of %d in its class%s, tie group %d.", a.Place, t.inClass(a), strings.TrimRight(" "+a.ClassLetter, " "), a.Group))
 	}
 	if a.Behind != nil {
 		sec.Text = append(sec.Text, comparisonText(a, a.Behind))

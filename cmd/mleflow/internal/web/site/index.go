@@ -114,6 +114,9 @@ func (t *Table) section(i int, several bool) section {
 	sec.Text = append(sec.Text, conditions.Notes(t.conditions())...)
 	sec.Grids = append(sec.Grids, t.ranking())
 	sec.Text = append(sec.Text, t.classes()...)
+	if aside := results.Uncounted(counting(t.rows)).String(); aside != "" {
+		sec.Text = append(sec.Text, aside+".")
+	}
 	sec.Text = append(sec.Text, "Percentages of competitions, mean ± standard error over seeds. Intervals of any medal are of 95 %: over other runs at these competitions, and over other competitions and runs; a dash where a competition has a single run, or there are fewer than five. Places and tie groups are given within a class: attempts under equal conditions. Agents with equal results share a place. Agents of one tie group cannot be told apart from its first: "+
 		"p of the exact permutation test of their medals, adjusted for all pairs of the class (Holm), is above 0.05. Equal agents are told apart in at most 5 % of boards.")
 	if len(t.stops) > 0 {
@@ -305,7 +308,7 @@ func (s *Site) competitionsSection() section {
 	for _, c := range s.competitions() {
 		g.add(link(c.title, competitionPath(c.id)), text(c.id), text(cmp.Or(string(s.catalog.Complexity(c.id)), "–")), text(strconv.Itoa(len(c.rows))), text(c.best()), text(c.by()), c.leak())
 	}
-	return section{ID: "competitions", Title: "Competitions", Grids: []grid{g}}
+	return section{ID: "competitions", Title: "Competitions", Grids: []grid{g}, Text: []string{"A best score is that of the attempts under the conditions that most attempts had."}}
 }
 
 func (s *Site) bundlesSection() section {

@@ -25,7 +25,14 @@ func (s *Site) compareMasked() error {
 			if other.Task != t.Task || other.Version != competitions.MaskedVersion(t.Version) {
 				continue
 			}
+			class := map[string]string{}
+			for _, a := range other.Agents {
+				class[a.Name] = a.Class
+			}
 			for _, a := range t.Agents {
+				if class[a.Name] != a.Class {
+					continue // what differs is not owed to ids alone
+				}
 				c, err := board.Compare(t.graded(a.Name), other.graded(a.Name), other.competitions())
 				if errors.Is(err, board.ErrNothingShared) {
 					continue

@@ -157,6 +157,13 @@ func TestMasked(t *testing.T) {
 	if diff := cmp.Diff(map[string]float64{"knows v1": 100, "learns v1": 0}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	later := masked(made("knows", "own", 6, never))
+	for _, r := range later.Rows {
+		r.Report.Conditions = append(r.Report.Conditions, "time=1h")
+	}
+	if m := built(t, made("knows", "own", 6, always), later).Masked; len(m) > 0 {
+		t.Errorf("attempts of two classes are compared: %+v", m)
+	}
 	var index strings.Builder
 	for _, sec := range s.index().Sections {
 		fmt.Fprintln(&index, sec.Title, sec.Text, sec.Plots)
@@ -164,6 +171,33 @@ func TestMasked(t *testing.T) {
 	for _, want := range []string{"Masked versions", "knows, v1 − v1m", "learns, v1 − v1m"} {
 		if !strings.Contains(index.String(), want) {
 			t.Errorf("the board lacks %q", want)
+		}
+	}
+}
+
+// TestClasses: places of two classes stand with their letters, wherever they are shown, and
+// what is compared with nothing is counted.
+func TestClasses(t *testing.T) {
+	longer := made("longer", "reference", 2, always)
+	for _, r := range longer.Rows {
+		r.Report.Conditions = append(r.Report.Conditions, "time=36h")
+	}
+	short := made("short", "reference", 3, never)
+	short.Rows[2].Report.Conditions = append(short.Rows[2].Report.Conditions, "forked=0123456789ab@1h")
+	s := built(t, longer, short, made("other", "reference", 2, never))
+	var shown strings.Builder
+	for _, sec := range append(s.index().Sections, s.agentPage("longer").Sections...) {
+		fmt.Fprintln(&shown, sec.Title, sec.Text)
+	}
+	for _, want := range []string{"Class A: isolation sandbox", "Class B: ", "time 36h.", "Place 1 of 1 in its class C, tie group 1.", "1 attempt is not compared: 1 fork."} {
+		if !strings.Contains(shown.String(), want) {
+			t.Errorf("no %q in\n%s", want, shown.String())
+		}
+	}
+	// The best score of a competition is not that of another class.
+	for _, c := range s.competitions() {
+		if c.by() != "other" && c.by() != "short" {
+			t.Errorf("the best score at %s is by %s", c.id, c.by())
 		}
 	}
 }

@@ -56,12 +56,7 @@ func (s *Site) Files() (map[string][]byte, error) {
 
 // tables adds the rows that count as tables for notebooks.
 func (s *Site) tables(files map[string][]byte) error {
-	var records []*results.Attempt
-	for _, r := range s.rows {
-		if r.Aside == "" {
-			records = append(records, r.Attempt)
-		}
-	}
+	records := counting(s.rows)
 	attempts.Sort(records)
 	attempts := func(records []*results.Attempt) (*table.Table, error) { return export.Attempts(records, s.stops...) }
 	for name, build := range map[string]func([]*results.Attempt) (*table.Table, error){"attempts": attempts, "snapshots": export.Snapshots} {

@@ -6,7 +6,6 @@ import (
 	"html/template"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
@@ -67,9 +66,7 @@ func (u *UI) runPage(r *http.Request) (*content, error) {
 		u.results.begin() // it reads the others once the page is there
 	}
 	u.runningRows(m, sum, &o)
-	for _, w := range m.state.Warnings {
-		o.Warnings = append(o.Warnings, strings.TrimSpace(w.Address+" "+w.Message))
-	}
+	o.Warnings = view.Warnings(m.state.Warnings)
 	o.Graph = m.graph(sum)
 	o.Timeline, o.Kinds = u.timeline(sum)
 	for _, s := range [][2]string{{"facts", "run facts"}, {"board", "run board"}, {"problems", "run problems"}, {"running", "run running"}, {"graph", "run graph"}, {"timeline", "run timeline"}, {"outputs", "run outputs"}} {
