@@ -49,6 +49,8 @@ type Verified struct {
 	Deviations []lockfile.Deviation `json:"deviations,omitempty"`
 	Error      string               `json:"error,omitempty"`
 	Seconds    float64              `json:"seconds"`
+	// Gave are the outputs of running it again, which the cache holds.
+	Gave cache.Outputs `json:"-"`
 }
 
 // VerifyOptions configure a verification.
@@ -199,10 +201,9 @@ func (v *verifier) settle(ctx context.Context, out *Verified, t trial) {
 	}
 	was := lockfile.Step{Inputs: lockfile.Inputs(rec.Fields), Outputs: lockfile.Outputs(rec.Outputs)}
 	out.Deviations = append(out.Deviations, was.CheckInputs(lockfile.Inputs(h.Fields()))...)
-	var gave cache.Outputs
 	varies := kind.Varies || kind.Volatile || step.Varies(c.Step)
 	if !varies {
-		gave, err = v.again(ctx, out.Address, rec, c)
+		out.Gave, err = v.again(ctx, out.Address, rec, c)
 		_, fetches := c.Step.(step.Preflighter)
 		varies = fetches && err != nil
 	}
@@ -212,7 +213,7 @@ func (v *verifier) settle(ctx context.Context, out *Verified, t trial) {
 		err = v.intact(ctx, rec.Outputs)
 	case err == nil:
 		out.Verdict = Same
-		out.Deviations = append(out.Deviations, was.CheckOutputs(lockfile.Outputs(gave))...)
+		out.Deviations = append(out.Deviations, was.CheckOutputs(lockfile.Outputs(out.Gave))...)
 	}
 	for i := range out.Deviations {
 		out.Deviations[i].Address = out.Address

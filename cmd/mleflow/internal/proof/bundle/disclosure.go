@@ -91,6 +91,9 @@ type Attempt struct {
 	// its files. The disclosure of a bundle does not have them, but its records do.
 	Env   map[string]int `json:"-"`
 	Files []string       `json:"-"`
+	// declared is the network policy of the arguments; see Disclosure.asFirst.
+	declared string
+	first    bool
 	// Models are the language models available to it.
 	Models []Terms `json:"models,omitempty"`
 
@@ -293,6 +296,14 @@ func AttemptOf(address string, rec *cache.Record) Attempt {
 	return attemptOf(bareRecord(address, rec))
 }
 
+// asFirst writes what was declared in place of what was enforced, as older bundles have it.
+func (d *Disclosure) asFirst() {
+	for i := range d.Attempts {
+		a := &d.Attempts[i]
+		a.first, a.Network.Policy = true, cmp.Or(a.declared, a.Network.Policy)
+	}
+}
+
 // attemptOf describes an attempt from the fields and values of a record.
 func attemptOf(r record) Attempt {
 	agent := agentOf(r)
@@ -328,7 +339,7 @@ func (a *Attempt) read(r record) {
 	var stats agentrun.Stats
 	_ = json.Unmarshal(r.Outputs["stats"].Value, &stats)
 	_ = json.Unmarshal(r.Outputs["outcome"].Value, &a.Result.Outcome)
-	// Statistics of older versions have what was declared.
+	a.declared = cmp.Or(stats.Network, conditions.NoneOf)
 	a.Network.Policy = cmp.Or(strings.Join(step.ConditionValues(a.Conditions, conditions.Network), " "), stats.Network, conditions.NoneOf)
 	a.Models = termsOf(r, stats.Models)
 	a.Runtime.Isolated, a.Shim.Calls = stats.Isolated, stats.ShimCalls

@@ -168,8 +168,12 @@ func (a *Attempt) reach(name string) []string {
 		sum.Allowed, sum.Refused, sum.Failed = sum.Allowed+h.Allowed, sum.Refused+h.Refused, sum.Failed+h.Failed
 		sum.Up, sum.Down = sum.Up+h.Up, sum.Down+h.Down
 	}
+	policy := a.Network.Policy
+	if a.first && !a.Runtime.Isolated {
+		policy += " (not enforced)"
+	}
 	return []string{
-		name, a.Network.Policy, cmp.Or(strings.Join(a.Network.Allow, " "), "-"), strconv.Itoa(sum.Allowed + sum.Refused + sum.Failed), strconv.Itoa(sum.Refused),
+		name, policy, cmp.Or(strings.Join(a.Network.Allow, " "), "-"), strconv.Itoa(sum.Allowed + sum.Refused + sum.Failed), strconv.Itoa(sum.Refused),
 		view.Bytes(sum.Up), view.Bytes(sum.Down), strconv.Itoa(a.Validity.Calls), strconv.Itoa(a.Validity.Valid), strconv.Itoa(a.Validity.Invalid),
 	}
 }
@@ -204,7 +208,7 @@ func (a *Attempt) by(limit string) string {
 	switch how := a.Runtime.Enforced[limit]; {
 	case how != "":
 		return " (" + how + ")"
-	case limit == conditions.CPUs && !a.Runtime.Isolated:
+	case limit == conditions.CPUs && !a.Runtime.Isolated && !a.first:
 		return " (" + conditions.NotEnforced + ")"
 	}
 	return ""
