@@ -51,7 +51,7 @@ func rank(agents []Agent, ids []string) {
 			for _, other := range scores {
 				better, same = better+board.Count(other > score), same+board.Count(other == score)
 			}
-			ranks[i] = append(ranks[i], float64(better)+float64(same+1)/2)
+			ranks[i] = append(ranks[i], float64(2*better+same+1)/2)
 			wins[i] += board.Count(better == 0 && same == 1)
 		}
 	}
