@@ -49,8 +49,6 @@ type Verified struct {
 	Deviations []lockfile.Deviation `json:"deviations,omitempty"`
 	Error      string               `json:"error,omitempty"`
 	Seconds    float64              `json:"seconds"`
-	// Gave are the outputs of running it again, which the cache holds.
-	Gave cache.Outputs `json:"-"`
 }
 
 // VerifyOptions configure a verification.
@@ -201,9 +199,10 @@ func (v *verifier) settle(ctx context.Context, out *Verified, t trial) {
 	}
 	was := lockfile.Step{Inputs: lockfile.Inputs(rec.Fields), Outputs: lockfile.Outputs(rec.Outputs)}
 	out.Deviations = append(out.Deviations, was.CheckInputs(lockfile.Inputs(h.Fields()))...)
+	var gave cache.Outputs
 	varies := kind.Varies || kind.Volatile || step.Varies(c.Step)
 	if !varies {
-		out.Gave, err = v.again(ctx, out.Address, rec, c)
+		gave, err = v.again(ctx, out.Address, rec, c)
 		_, fetches := c.Step.(step.Preflighter)
 		varies = fetches && err != nil
 	}
@@ -213,7 +212,7 @@ func (v *verifier) settle(ctx context.Context, out *Verified, t trial) {
 		err = v.intact(ctx, rec.Outputs)
 	case err == nil:
 		out.Verdict = Same
-		out.Deviations = append(out.Deviations, was.CheckOutputs(lockfile.Outputs(out.Gave))...)
+		out.Deviations = append(out.Deviations, was.CheckOutputs(lockfile.Outputs(gave))...)
 	}
 	for i := range out.Deviations {
 		out.Deviations[i].Address = out.Address

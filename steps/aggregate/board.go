@@ -85,22 +85,6 @@ type Group struct {
 	conditions.Repeats
 }
 
-// DropWords removes the texts that a newer mleflow may word in another way: classes,
-// isolation, tasks, and the reasons for which there is no score.
-func (b *Board) DropWords() {
-	for i := range b.Agents {
-		a := &b.Agents[i]
-		a.Class, a.ClassLetter, a.Overall.Isolation, a.Overall.Task = "", "", "", ""
-		for j := range a.Groups {
-			a.Groups[j].Isolation, a.Groups[j].Task = "", ""
-		}
-		for j := range a.Competitions {
-			r := &a.Competitions[j]
-			r.Isolation, r.Task, r.Unscored = "", "", nil
-		}
-	}
-}
-
 // final returns the entries that count.
 func final(entries []Entry) []Entry {
 	own, _ := conditions.Counted(entries, func(e Entry) []string { return e.Report.Conditions })

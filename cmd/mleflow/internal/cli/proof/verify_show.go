@@ -159,9 +159,6 @@ func (v verdict) claimed() []string {
 		}
 		return r.Competition + " " + r.Version + ": " + r.Why
 	})
-	if n := number(v.report.Boards, func(b audit.Board) bool { return b.Reworded }); n > 0 {
-		list = append(list, fmt.Sprintf("the words of the tables of %s, which another mleflow wrote; the figures were compared", view.Plural(n, "leaderboard")))
-	}
 	list = v.each(list, func(r audit.Row) string {
 		if r.Unchecked == "" || r.Standing == audit.Refused {
 			return ""

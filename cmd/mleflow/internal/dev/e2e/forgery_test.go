@@ -276,7 +276,7 @@ func TestPatchedBoard(t *testing.T) {
 		code                int
 	}{
 		{"figure", `"above_median": 0`, `"above_median": 1`, "gives a different board", 3},
-		{"words", `"class": "isolation`, `"class": "in isolation`, "the words of the tables of 1 leaderboard", 0},
+		{"words", `"class": "isolation`, `"class": "in isolation`, "the words of step.aggregate.board", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newForger(t, honest)

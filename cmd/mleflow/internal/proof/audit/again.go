@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/competitions"
@@ -19,9 +17,7 @@ import (
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
-	"github.com/mleflow/mleflow/engine/lockfile"
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
 // again repeats the chosen steps and returns the verdicts by address.
@@ -104,39 +100,12 @@ func (a *audit) reboard(ctx context.Context) error {
 		case engine.Same:
 			b.Standing, b.Why = a.boardOf(b.Address, standing)
 		case engine.Differs:
-			if b.Reworded = a.reworded(ctx, v); b.Reworded {
-				b.Standing, b.Why = a.boardOf(b.Address, standing)
-				continue
-			}
 			b.Standing, b.Why = Refused, "building it again from its reports gives a different board"
 		default:
 			return fmt.Errorf("make %s again: %s", b.Address, v.Error)
 		}
 	}
 	return nil
-}
-
-// reworded reports whether the board in the bundle has every figure of the one that was made
-// again, so that only words differ.
-func (a *audit) reworded(ctx context.Context, v engine.Verified) bool {
-	if slices.ContainsFunc(v.Deviations, func(d lockfile.Deviation) bool { return !strings.HasPrefix(d.Field, "output ") }) {
-		return false
-	}
-	i := slices.IndexFunc(a.Program.Instances, func(inst *config.Instance) bool { return inst.Addr.String() == v.Address })
-	var texts [2]string
-	for n, id := range []digest.ContentID{a.recorded(i, "board").ID, v.Gave["board"].Ref.ID} {
-		b, err := outputs.Document[aggregate.Board](ctx, a.store, id)
-		if err != nil {
-			return false
-		}
-		b.DropWords()
-		text, err := json.Marshal(b)
-		if err != nil {
-			return false
-		}
-		texts[n] = string(text)
-	}
-	return texts[0] == texts[1]
 }
 
 // boardOf returns the standing of a board: the worst among its reports.

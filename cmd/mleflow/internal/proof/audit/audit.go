@@ -79,9 +79,6 @@ type Board struct {
 	Address  string   `json:"address"`
 	Standing Standing `json:"standing"`
 	Why      string   `json:"why,omitempty"`
-	// Reworded means that its figures are right, but that this program words its tables in
-	// another way, so that nothing vouches for their text.
-	Reworded bool `json:"reworded,omitempty"`
 }
 
 // Report holds the findings of an audit.
