@@ -286,7 +286,11 @@ func (a Agent) sum() (out Result) {
 }
 
 func newAgent(own []Entry, all []string, groups map[string][]string, pad bool) Agent {
-	a := Agent{Name: own[0].Agent, Class: conditions.Class(conditionsOf(own)...), Missing: gaps(own, all)}
+	counted := final(own)
+	if len(counted) == 0 {
+		counted = own
+	}
+	a := Agent{Name: own[0].Agent, Class: conditions.Class(conditionsOf(counted)...), Missing: gaps(own, all)}
 	a.Overall = newGroup("all", all, own, pad)
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		a.Groups = append(a.Groups, newGroup(name, groups[name], own, pad))

@@ -61,6 +61,25 @@ func TestSample(t *testing.T) {
 	}
 }
 
+// TestScores explains a score by the attempt's end. Attempts that do not count have none.
+func TestScores(t *testing.T) {
+	a := &Attempt{Attempt: &results.Attempt{Graded: true, ExitCode: 1, Log: "KeyError: 'id'"}}
+	a.Made.Outcome, a.Report.CompetitionID, a.Report.Reason = "agent_failed", "demo-digits", "the file does not exist"
+	s, err := a.sample("run", "demo-digits", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := s.Scores["any_medal"].Explanation, "exit status 1: KeyError: 'id'"; got != want {
+		t.Errorf("the score is explained by %q, want %q", got, want)
+	}
+	for _, set := range []string{"provisional=provider_failed", "forked=abc"} {
+		a.Report.Conditions = []string{set}
+		if s, err = a.sample("run", "demo-digits", 1); err != nil || len(s.Scores) > 0 {
+			t.Errorf("%s: %v, %v", set, s.Scores, err)
+		}
+	}
+}
+
 // TestMetrics has its expectations from numpy: mean, and std with ddof=1 over the
 // root of n.
 func TestMetrics(t *testing.T) {

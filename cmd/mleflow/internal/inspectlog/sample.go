@@ -123,8 +123,8 @@ func (a *Attempt) limit() *limit {
 	return l
 }
 
-// score enters the scores of a graded attempt and its graded snapshots. There is
-// no score without a number.
+// score enters the scores of an attempt that counts, and the graded snapshots of any. There
+// is no score without a number.
 func (a *Attempt) score(s *sample) {
 	if !a.Graded {
 		return
@@ -135,6 +135,9 @@ func (a *Attempt) score(s *sample) {
 			one.Value = *m.Score
 		}
 		s.addScore(a.Started.Add(time.Duration(m.Seconds)*time.Second), a.Started, scoreEvent{one, true, "score"})
+	}
+	if a.Uncounted() != "" {
+		return
 	}
 	about := map[string]any{}
 	for _, name := range strings.Fields("outcome medal rank teams exact_score is_lower_better isolation untrusted conditions task no_score standing") {
@@ -160,7 +163,7 @@ func (a *Attempt) score(s *sample) {
 	s.Scores = map[string]score{}
 	for _, name := range scorers {
 		if v, ok := values[name]; ok {
-			one := score{Value: v, Explanation: r.Reason}
+			one := score{Value: v, Explanation: a.Reason()}
 			if name == "any_medal" || name == "score" {
 				one.Metadata = about
 			}

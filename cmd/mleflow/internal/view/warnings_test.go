@@ -19,3 +19,18 @@ func TestWarnings(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestLiveWarnsOnce shows what several steps warn of once, in one frame or in several.
+func TestLiveWarnsOnce(t *testing.T) {
+	live := &Live{state: NewState()}
+	var got []string
+	for _, w := range []event.Warning{{Address: "step.a.x", Message: "no pin"}, {Address: "step.a.y", Message: "no pin"}, {Message: "not isolated"}, {Address: "step.a.z", Message: "no pin"}} {
+		live.state.Apply(w)
+		if w.Address != "step.a.x" {
+			got = append(got, live.notices()...)
+		}
+	}
+	if diff := cmp.Diff([]string{"Warning: step.a.x: no pin", "Warning: not isolated"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
