@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"image"
 	"io"
 	"io/fs"
 	"strconv"
@@ -143,4 +144,37 @@ func (r *rows) regression(target string, features func(r *rows, i int) []float64
 		x, y = append(x, features(r, i)), append(y, r.number(i, target))
 	}
 	return fitLinear(x, y)
+}
+
+// coco is the part of a COCO file that a model needs.
+type coco struct {
+	Annotations []struct {
+		CategoryID int `json:"category_id"`
+	}
+	Images []struct {
+		ID       any    `json:"id"`
+		ImageID  string `json:"image_id"`
+		FileName string `json:"file_name"`
+	}
+}
+
+// colors returns the mean red, green and blue of an encoded JPEG or PNG, from 0 to 255.
+func colors(data []byte) []float64 {
+	img, _, err := image.Decode(bytes.NewReader(data))
+	must(err)
+	sum, n := make([]float64, 3), 0.0
+	b := img.Bounds()
+	for y := b.Min.Y; y < b.Max.Y; y++ {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			r, g, bl, _ := img.At(x, y).RGBA()
+			sum[0] += float64(r >> 8)
+			sum[1] += float64(g >> 8)
+			sum[2] += float64(bl >> 8)
+			n++
+		}
+	}
+	for i := range sum {
+		sum[i] /= n
+	}
+	return sum
 }
