@@ -57,7 +57,7 @@ func recordContrails(s *set, folder, masks string) {
 				v = append(v, float32(x))
 			}
 		}
-		s.file(fmt.Sprintf("%s/band_%02d.npy", folder, band), npyJ([]int{n, n, timesContrails}, v))
+		s.file(fmt.Sprintf("%s/band_%02d.npy", folder, band), npyOf([]int{n, n, timesContrails}, v))
 	}
 	pixels, raters := make([]int32, n*n), 4
 	individual := make([]int32, n*n*raters)
@@ -73,10 +73,10 @@ func recordContrails(s *set, folder, masks string) {
 		}
 	}
 	if strings.Contains(masks, "individual") {
-		s.file(folder+"/human_individual_masks.npy", npyJ([]int{n, n, 1, raters}, individual))
+		s.file(folder+"/human_individual_masks.npy", npyOf([]int{n, n, 1, raters}, individual))
 	}
 	if strings.Contains(masks, "pixel") {
-		s.file(folder+"/human_pixel_masks.npy", npyJ([]int{n, n, 1}, pixels))
+		s.file(folder+"/human_pixel_masks.npy", npyOf([]int{n, n, 1}, pixels))
 	}
 }
 
@@ -103,7 +103,7 @@ func drawContrails(s *set) {
 func learnContrails(l *lesson) {
 	const n = sideContrails
 	features := func(folder string) (x [][]float64) {
-		short, long := readNpyJ[float32](l.file(folder+"/band_13.npy")), readNpyJ[float32](l.file(folder+"/band_15.npy"))
+		short, long := readNpy[float32](l.file(folder+"/band_13.npy")), readNpy[float32](l.file(folder+"/band_15.npy"))
 		for i := range n * n {
 			t := i*timesContrails + shownContrails
 			x = append(x, []float64{float64(long[t] - short[t]), float64(long[t] - long[t-1])})
@@ -117,7 +117,7 @@ func learnContrails(l *lesson) {
 	}
 	must(json.Unmarshal(l.file("train_metadata.json"), &records))
 	for _, r := range records {
-		for _, v := range readNpyJ[int32](l.file("train/" + r.ID + "/human_pixel_masks.npy")) {
+		for _, v := range readNpy[int32](l.file("train/" + r.ID + "/human_pixel_masks.npy")) {
 			y = append(y, itoa(int(v)))
 		}
 		x = append(x, features("train/"+r.ID)...)

@@ -44,18 +44,18 @@ func (s *set) patchHisto() (patch []byte, label int) {
 			pixels = append(pixels, c[:]...)
 		}
 	}
-	return tiffHisto(96, 96, 8, pixels), label
+	return tiff{96, 96, 8, pixels}.file(layoutTIFF{}), label
 }
 
 // learnHisto classifies by the mean color of the centre.
 func learnHisto(l *lesson) {
 	features := func(name string) []float64 {
-		width, height, pixels := readTIFFHisto(l.file(name))
+		p := readTIFF(l.file(name))
 		sum := make([]float64, 3)
-		for y := height / 3; y < height*2/3; y++ {
-			for x := width / 3; x < width*2/3; x++ {
+		for y := p.height / 3; y < p.height*2/3; y++ {
+			for x := p.width / 3; x < p.width*2/3; x++ {
 				for k := range sum {
-					sum[k] += float64(pixels[3*(y*width+x)+k])
+					sum[k] += float64(p.pixels[3*(y*p.width+x)+k])
 				}
 			}
 		}

@@ -27,7 +27,7 @@ func drawHubmap(s *set) {
 			train = append(train, []string{id, strings.Join(runs, " ")})
 			s.json(folder+id+".json", outlines)
 		}
-		s.file(folder+id+".tiff", picture.file(i%5 == 4))
+		s.file(folder+id+".tiff", picture.file(layoutTIFF{last: true, planar: i%5 == 4}))
 		w, h := picture.width, picture.height
 		s.json(folder+id+"-anatomical-structure.json", []any{
 			outlineHubmap("Cortex", [][2]int{{0, 0}, {w * 2 / 3, 0}, {w * 2 / 3, h}, {0, h}, {0, 0}}),
@@ -50,12 +50,12 @@ func outlineHubmap(class string, points [][2]int) any {
 
 // tissueHubmap draws an image with three to six glomeruli, and returns their run lengths
 // and outlines.
-func tissueHubmap(s *set) (p tiffHubmap, runs []string, outlines []any) {
-	p = tiffHubmap{width: 40 + s.IntN(16), height: 36 + s.IntN(16)}
+func tissueHubmap(s *set) (p tiff, runs []string, outlines []any) {
+	p = tiff{width: 40 + s.IntN(16), height: 36 + s.IntN(16), bits: 8}
 	down := make([]bool, p.width*p.height)
 	for range p.width * p.height {
 		n := 10 * (s.weighted(1, 6, 1) - 1)
-		p.pixels = append(p.pixels, [3]uint8{uint8(215 + n), uint8(170 + n), uint8(200 + n)}) //nolint:gosec // below 256
+		p.pixels = append(p.pixels, uint8(215+n), uint8(170+n), uint8(200+n)) //nolint:gosec // below 256
 	}
 	for range 3 + s.IntN(4) {
 		x0, y0, radius := 5+s.IntN(p.width-10), 5+s.IntN(p.height-10), 3+s.IntN(3)
@@ -64,7 +64,7 @@ func tissueHubmap(s *set) (p tiffHubmap, runs []string, outlines []any) {
 			for y := y0 - radius; y <= y0+radius; y++ {
 				if x >= 0 && y >= 0 && x < p.width && y < p.height && (x-x0)*(x-x0)+(y-y0)*(y-y0) <= radius*radius {
 					down[x*p.height+y] = true
-					p.pixels[y*p.width+x] = [3]uint8{uint8(165 + violet), uint8(120 + violet), uint8(185 + violet/2)} //nolint:gosec // below 256
+					copy(p.pixels[3*(y*p.width+x):], []byte{uint8(165 + violet), uint8(120 + violet), uint8(185 + violet/2)}) //nolint:gosec // below 256
 				}
 			}
 		}
@@ -76,9 +76,9 @@ func tissueHubmap(s *set) (p tiffHubmap, runs []string, outlines []any) {
 // learnHubmap gives each pixel the class with the nearest mean color.
 func learnHubmap(l *lesson) {
 	colorsDown := func(name string) (x [][]float64) {
-		p := readTIFFHubmap(l.file(name))
-		for i := range p.pixels {
-			v := p.pixels[i%p.height*p.width+i/p.height]
+		p := readTIFF(l.file(name))
+		for i := range p.width * p.height {
+			v := p.pixels[3*(i%p.height*p.width+i/p.height):]
 			x = append(x, []float64{float64(v[0]), float64(v[1]), float64(v[2])})
 		}
 		return x

@@ -66,7 +66,7 @@ func drawRSNASpine(s *set) {
 		}
 		train = append(train, append([]string{study, itoa(overall)}, row...))
 		if k%3 == 0 {
-			s.file("segmentations/"+study+".nii", niftiRSNASpine(6, 6, 7))
+			s.file("segmentations/"+study+".nii", niftiOf(6, 6, 7))
 		}
 	}
 	s.Shuffle(len(train), func(i, j int) { train[i], train[j] = train[j], train[i] })

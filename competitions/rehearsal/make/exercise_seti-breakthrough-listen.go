@@ -8,7 +8,7 @@ import (
 // third and fifth.
 func drawSeti(s *set) {
 	spectrogram := func(signal bool) []byte {
-		v := make([]float64, 0, 6*8*8)
+		v := make([]half, 0, 6*8*8)
 		start, drift := s.between(1, 4), s.between(-0.2, 0.4)
 		for panel := range 6 {
 			for t := range 8 {
@@ -17,11 +17,11 @@ func drawSeti(s *set) {
 					if signal && panel%2 == 0 && f == int(start+drift*float64(t)) {
 						level += 3
 					}
-					v = append(v, math.Round(level))
+					v = append(v, halfOf(math.Round(level)))
 				}
 			}
 		}
-		return npySeti([]int{6, 8, 8}, v)
+		return npyOf([]int{6, 8, 8}, v)
 	}
 	sets := []struct {
 		folder, labels string
@@ -51,14 +51,14 @@ func drawSeti(s *set) {
 // fifth time exceed those of the others.
 func learnSeti(l *lesson) {
 	features := func(part, id string) []float64 {
-		_, v := readNpySeti(l.file(part + id[:1] + "/" + id + ".npy"))
+		v := readNpy[half](l.file(part + id[:1] + "/" + id + ".npy"))
 		excess := 0.0
 		for panel := range 6 {
 			means := 0.0
 			for f := range 8 {
 				sum := 0.0
 				for t := range 8 {
-					sum += v[(8*panel+t)*8+f]
+					sum += v[(8*panel+t)*8+f].float()
 				}
 				means = max(means, sum/8)
 			}

@@ -46,7 +46,7 @@ func pairsCovid(s *set, structure string) []byte {
 			v[j*n+i] = v[i*n+j]
 		}
 	}
-	return npyJ([]int{n, n}, v)
+	return npyOf([]int{n, n}, v)
 }
 
 // drawCovid draws RNA molecules: the degradation at a base depends on the base and on the

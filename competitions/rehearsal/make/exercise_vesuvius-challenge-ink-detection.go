@@ -65,7 +65,7 @@ func (s *set) fragmentVesuvius(folder, id string, width, height int) {
 			}
 			pixels = append(pixels, 0, byte(v))
 		}
-		s.file(fmt.Sprintf("%ssurface_volume/%02d.tif", folder, z), tiffHisto(width, height, 16, pixels))
+		s.file(fmt.Sprintf("%ssurface_volume/%02d.tif", folder, z), tiff{width, height, 16, pixels}.file(layoutTIFF{}))
 	}
 	at := func(yes func(k int) bool, light float64) image.Image {
 		return gray(width, height, func(x, y int) float64 {
@@ -115,7 +115,7 @@ func maskVesuvius(data []byte) (mask []bool) {
 // bandsVesuvius returns the features of the pixels of a fragment: sums over a few slices.
 func (l *lesson) bandsVesuvius(folder string) (x [][]float64) {
 	for z := range slicesVesuvius {
-		_, _, pixels := readTIFFHisto(l.file(fmt.Sprintf("%ssurface_volume/%02d.tif", folder, z)))
+		pixels := readTIFF(l.file(fmt.Sprintf("%ssurface_volume/%02d.tif", folder, z))).pixels
 		for k := range len(pixels) / 2 {
 			if z == 0 {
 				x = append(x, make([]float64, slicesVesuvius/bandVesuvius))

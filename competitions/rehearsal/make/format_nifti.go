@@ -2,9 +2,9 @@ package main
 
 import "encoding/binary"
 
-// niftiRSNASpine is a NIfTI-1 file (.nii) of a volume of bytes: slice k of a column of
+// niftiOf is a NIfTI-1 file (.nii) of a volume of bytes: slice k of a column of
 // bone holds the label k+1.
-func niftiRSNASpine(width, height, depth int) []byte {
+func niftiOf(width, height, depth int) []byte {
 	header := make([]byte, 352)
 	put16 := func(at int, v ...int) {
 		for i, x := range v {
