@@ -45,10 +45,7 @@ func drawCassava(s *set) {
 
 // learnCassava classifies by mean color.
 func learnCassava(l *lesson) {
-	model := l.rows("train.csv").classifier("label", func(r *rows, i int) []float64 {
-		return colors(l.file("train_images/" + r.get(i, "image_id")))
-	})
-	l.submitLike("sample_submission.csv", []string{"label"}, func(r *rows, i int) []string {
-		return []string{model.class(colors(l.file("test_images/" + r.get(i, "image_id"))))}
-	})
+	l.classifyPictures("label", "label",
+		func(r *rows, i int) []byte { return l.file("train_images/" + r.get(i, "image_id")) },
+		func(r *rows, i int) []byte { return l.file("test_images/" + r.get(i, "image_id")) })
 }

@@ -55,17 +55,8 @@ func learnHerbarium21(l *lesson) {
 	var train, test coco
 	must(json.Unmarshal(l.file("train/metadata.json"), &train))
 	must(json.Unmarshal(l.file("test/metadata.json"), &test))
-	var x [][]float64
-	var y []string
-	for i, image := range train.Images {
-		x = append(x, colors(l.file("train/"+image.FileName)))
-		y = append(y, itoa(train.Annotations[i].CategoryID))
-	}
-	model, found := fitCentroids(x, y), map[string]string{}
-	for _, image := range test.Images {
-		found[fmt.Sprint(image.ID)] = model.class(colors(l.file("test/" + image.FileName)))
-	}
-	l.submitLike("sample_submission.csv", []string{"Predicted"}, func(r *rows, i int) []string {
-		return []string{found[r.get(i, "Id")]}
-	})
+	l.classifyCOCO(train, test,
+		func(name string) []byte { return l.file("train/" + name) },
+		func(name string) []byte { return l.file("test/" + name) },
+		"sample_submission.csv", "Id", "Predicted")
 }

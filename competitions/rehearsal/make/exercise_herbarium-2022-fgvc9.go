@@ -57,17 +57,8 @@ func learnHerbarium22(l *lesson) {
 	var train, test coco
 	must(json.Unmarshal(l.file("train_metadata.json"), &train))
 	must(json.Unmarshal(l.file("test_metadata.json"), &test.Images))
-	var x [][]float64
-	var y []string
-	for i, image := range train.Images {
-		x = append(x, colors(l.file("train_images/"+image.FileName)))
-		y = append(y, itoa(train.Annotations[i].CategoryID))
-	}
-	model, found := fitCentroids(x, y), map[string]string{}
-	for _, image := range test.Images {
-		found[image.ImageID] = model.class(colors(l.file("test_images/" + image.FileName)))
-	}
-	l.submitLike("sample_submission.csv", []string{"Predicted"}, func(r *rows, i int) []string {
-		return []string{found[r.get(i, "Id")]}
-	})
+	l.classifyCOCO(train, test,
+		func(name string) []byte { return l.file("train_images/" + name) },
+		func(name string) []byte { return l.file("test_images/" + name) },
+		"sample_submission.csv", "Id", "Predicted")
 }

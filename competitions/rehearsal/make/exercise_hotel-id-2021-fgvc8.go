@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,11 +48,7 @@ func learnHotel(l *lesson) {
 		return colors(l.file("train_images/" + r.get(i, "chain") + "/" + r.get(i, "image")))
 	})
 	l.submitLike("sample_submission.csv", []string{"hotel_id"}, func(r *rows, i int) []string {
-		p := model.probabilities(colors(l.file("test_images/" + r.get(i, "image"))))
-		order := slices.Clone(model.classes)
-		slices.SortStableFunc(order, func(a, b string) int {
-			return cmp.Compare(p[slices.Index(model.classes, b)], p[slices.Index(model.classes, a)])
-		})
-		return []string{strings.Join(order[:5], " ")}
+		best := model.ranked(colors(l.file("test_images/" + r.get(i, "image"))))
+		return []string{strings.Join(best[:5], " ")}
 	})
 }

@@ -54,17 +54,8 @@ func learnINat19(l *lesson) {
 	must(json.Unmarshal(l.file("train2019.json"), &train))
 	must(json.Unmarshal(l.file("test2019.json"), &test))
 	trains, tests := unpacked("train.tar", l.file("train_val2019.tar.gz")), unpacked("test.tar", l.file("test2019.tar.gz"))
-	var x [][]float64
-	var y []string
-	for i, image := range train.Images {
-		x = append(x, colors(trains[strings.TrimPrefix(image.FileName, "train_val2019/")]))
-		y = append(y, itoa(train.Annotations[i].CategoryID))
-	}
-	model, found := fitCentroids(x, y), map[string]string{}
-	for _, image := range test.Images {
-		found[fmt.Sprint(image.ID)] = model.class(colors(tests[path.Base(image.FileName)]))
-	}
-	l.submitLike("kaggle_sample_submission.csv", []string{"predicted"}, func(r *rows, i int) []string {
-		return []string{found[r.get(i, "id")]}
-	})
+	l.classifyCOCO(train, test,
+		func(name string) []byte { return trains[strings.TrimPrefix(name, "train_val2019/")] },
+		func(name string) []byte { return tests[path.Base(name)] },
+		"kaggle_sample_submission.csv", "id", "predicted")
 }

@@ -57,10 +57,7 @@ func drawIwildcam2019(s *set) {
 
 // learnIwildcam2019 classifies by mean color.
 func learnIwildcam2019(l *lesson) {
-	model := l.rows("train.csv").classifier("category_id", func(r *rows, i int) []float64 {
-		return colors(l.member("train_images.zip", r.get(i, "id")+".jpg"))
-	})
-	l.submitLike("sample_submission.csv", []string{"Category"}, func(r *rows, i int) []string {
-		return []string{model.class(colors(l.member("test_images.zip", r.get(i, "Id")+".jpg")))}
-	})
+	l.classifyPictures("category_id", "Category",
+		func(r *rows, i int) []byte { return l.member("train_images.zip", r.get(i, "id")+".jpg") },
+		func(r *rows, i int) []byte { return l.member("test_images.zip", r.get(i, "Id")+".jpg") })
 }

@@ -39,10 +39,7 @@ func drawPlant21(s *set) {
 
 // learnPlant21 classifies by mean color.
 func learnPlant21(l *lesson) {
-	model := l.rows("train.csv").classifier("labels", func(r *rows, i int) []float64 {
-		return colors(l.file("train_images/" + r.get(i, "image")))
-	})
-	l.submitLike("sample_submission.csv", []string{"labels"}, func(r *rows, i int) []string {
-		return []string{model.class(colors(l.file("test_images/" + r.get(i, "image"))))}
-	})
+	l.classifyPictures("labels", "labels",
+		func(r *rows, i int) []byte { return l.file("train_images/" + r.get(i, "image")) },
+		func(r *rows, i int) []byte { return l.file("test_images/" + r.get(i, "image")) })
 }

@@ -49,33 +49,7 @@ func tokenNormEnglish(s *set) [3]string {
 // drawNormEnglish draws sentences of tokens: how a token is spoken depends on how it is
 // written. Text is quoted, numbers are not; some tokens read like a missing value.
 func drawNormEnglish(s *set) {
-	var train, test, sample strings.Builder
-	train.WriteString(`"sentence_id","token_id","class","before","after"` + "\n")
-	test.WriteString(`"sentence_id","token_id","before"` + "\n")
-	sample.WriteString(`"id","after"` + "\n")
-	for i := range 255 {
-		n := 5 + s.IntN(12)
-		for k := range n + 1 {
-			t := tokenNormEnglish(s)
-			if k == n {
-				t = [3]string{"PUNCT", ".", "."}
-			}
-			if i < 250 {
-				train.WriteString(itoa(i) + "," + itoa(k) + `,"` + strings.Join(t[:], `","`) + "\"\n")
-				continue
-			}
-			test.WriteString(itoa(i-250) + "," + itoa(k) + `,"` + t[1] + "\"\n")
-			sample.WriteString(`"` + itoa(i-250) + "_" + itoa(k) + `","` + t[1] + "\"\n")
-		}
-	}
-	for name, text := range map[string]string{
-		"en_train.csv": train.String(), "en_test.csv": test.String(), "en_test_2.csv": test.String(),
-		"en_sample_submission.csv": sample.String(), "en_sample_submission_2.csv": sample.String(),
-	} {
-		p := s.part()
-		p.file(name, []byte(text))
-		s.zip(name+".zip", p)
-	}
+	s.normalization("en", 250, 5, 5, func(string) [3]string { return tokenNormEnglish(s) })
 }
 
 // learnNormEnglish looks tokens up: the last spoken form of the same written one.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 )
 
@@ -50,35 +49,7 @@ func tokenNormRussian(s *set, previous string) [3]string {
 // written, and a number's case mostly on the word before. Text is quoted, numbers are not; some
 // tokens read like a missing value.
 func drawNormRussian(s *set) {
-	var train, test, sample strings.Builder
-	train.WriteString(`"sentence_id","token_id","class","before","after"` + "\n")
-	test.WriteString(`"sentence_id","token_id","before"` + "\n")
-	sample.WriteString(`"id","after"` + "\n")
-	const sentences, tests = 240, 5
-	for i := range sentences + tests {
-		t, n := [3]string{}, 4+s.IntN(12)
-		for k := range n + 1 {
-			if t = tokenNormRussian(s, t[1]); k == n {
-				t = [3]string{"PUNCT", ".", "."}
-			}
-			if i < sentences {
-				fmt.Fprintf(&train, "%d,%d,\"%s\"\n", i, k, strings.Join(t[:], `","`))
-				continue
-			}
-			fmt.Fprintf(&test, "%d,%d,\"%s\"\n", i-sentences, k, t[1])
-			fmt.Fprintf(&sample, "\"%d_%d\",\"%s\"\n", i-sentences, k, t[1])
-		}
-	}
-	inside := func(name, text string) {
-		p := s.part()
-		p.file(name, []byte(text))
-		s.zip(name+".zip", p)
-	}
-	inside("ru_train.csv", train.String())
-	inside("ru_test.csv", test.String())
-	inside("ru_test_2.csv", test.String())
-	inside("ru_sample_submission.csv", sample.String())
-	inside("ru_sample_submission_2.csv", sample.String())
+	s.normalization("ru", 240, 5, 4, func(previous string) [3]string { return tokenNormRussian(s, previous) })
 }
 
 // learnNormRussian looks tokens up: the last spoken form after the same word, or else

@@ -81,22 +81,7 @@ func (s *set) fragmentVesuvius(folder, id string, width, height int) {
 	}
 	s.file(folder+"inklabels.png", pngOf(at(func(k int) bool { return ink[k] }, 255)))
 	s.file(folder+"ir.png", pngOf(at(func(k int) bool { return inside(k%width, k/width) && !ink[k] }, 140)))
-	s.csv(folder+"inklabels_rle.csv", []string{"Id", "Predicted"}, [][]string{{id, runsVesuvius(ink)}})
-}
-
-// runsVesuvius writes a mask as starts and lengths of runs along the rows, from 1.
-func runsVesuvius(mask []bool) string {
-	var words []string
-	for k := 0; k < len(mask); k++ {
-		start := k
-		for k < len(mask) && mask[k] {
-			k++
-		}
-		if k > start {
-			words = append(words, itoa(start+1), itoa(k-start))
-		}
-	}
-	return strings.Join(words, " ")
+	s.csv(folder+"inklabels_rle.csv", []string{"Id", "Predicted"}, [][]string{{id, strings.Join(runLengths(ink), " ")}})
 }
 
 // maskVesuvius reads a black and white picture.
@@ -159,5 +144,5 @@ func learnVesuvius(l *lesson) {
 	for k, features := range l.bandsVesuvius("test/a/") {
 		mask[k] = mask[k] && model.predict(features) > limit
 	}
-	l.submit([]string{"Id", "Predicted"}, [][]string{{"a", runsVesuvius(mask)}})
+	l.submit([]string{"Id", "Predicted"}, [][]string{{"a", strings.Join(runLengths(mask), " ")}})
 }

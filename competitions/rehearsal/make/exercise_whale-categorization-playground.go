@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"image/color"
 	"slices"
 	"strings"
@@ -48,11 +47,7 @@ func learnWhalePlayground(l *lesson) {
 	})
 	model.scale = []float64{8, 8, 8} // the spread within a whale
 	l.submitLike("sample_submission.csv", []string{"Id"}, func(r *rows, i int) []string {
-		p := model.probabilities(colors(l.file("test/" + r.get(i, "Image"))))
-		best := slices.Clone(model.classes)
-		slices.SortStableFunc(best, func(a, b string) int {
-			return cmp.Compare(p[slices.Index(model.classes, b)], p[slices.Index(model.classes, a)])
-		})
+		best := model.ranked(colors(l.file("test/" + r.get(i, "Image"))))
 		if k := slices.Index(best, "new_whale"); k > 1 {
 			best = slices.Insert(slices.Delete(best, k, k+1), 1, "new_whale")
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"math"
@@ -131,6 +132,15 @@ func (c *centroids) probabilities(x []float64) []float64 {
 		p[k] = (p[k]/sum + 1e-3) / (1 + 1e-3*float64(len(p)))
 	}
 	return p
+}
+
+// ranked returns the classes, the most probable first.
+func (c *centroids) ranked(x []float64) []string {
+	p, order := c.probabilities(x), slices.Clone(c.classes)
+	slices.SortStableFunc(order, func(a, b string) int {
+		return cmp.Compare(p[slices.Index(c.classes, b)], p[slices.Index(c.classes, a)])
+	})
+	return order
 }
 
 // class returns the most probable class.

@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/mleflow/mleflow/competitions/rehearsal"
 	"github.com/mleflow/mleflow/plugins/transfer/archive"
@@ -201,3 +202,36 @@ func gray(width, height int, at func(x, y int) float64) *image.Gray {
 }
 
 func clip(v float64) uint8 { return uint8(min(255, max(0, math.Round(v)))) }
+
+// normalization draws sentences of tokens for training and others for a test, in the files
+// of a text normalization challenge: token returns the class of the token after another
+// one, how it is written, and how it is spoken. A full stop ends a sentence. Text is
+// quoted, numbers are not.
+func (s *set) normalization(language string, sentences, tests, least int, token func(previous string) [3]string) {
+	var train, test, sample strings.Builder
+	train.WriteString(`"sentence_id","token_id","class","before","after"` + "\n")
+	test.WriteString(`"sentence_id","token_id","before"` + "\n")
+	sample.WriteString(`"id","after"` + "\n")
+	for i := range sentences + tests {
+		t, n := [3]string{}, least+s.IntN(12)
+		for k := range n + 1 {
+			if t = token(t[1]); k == n {
+				t = [3]string{"PUNCT", ".", "."}
+			}
+			if i < sentences {
+				fmt.Fprintf(&train, "%d,%d,\"%s\"\n", i, k, strings.Join(t[:], `","`))
+				continue
+			}
+			fmt.Fprintf(&test, "%d,%d,\"%s\"\n", i-sentences, k, t[1])
+			fmt.Fprintf(&sample, "\"%d_%d\",\"%s\"\n", i-sentences, k, t[1])
+		}
+	}
+	for name, text := range map[string]string{
+		"train": train.String(), "test": test.String(), "test_2": test.String(),
+		"sample_submission": sample.String(), "sample_submission_2": sample.String(),
+	} {
+		p := s.part()
+		p.file(language+"_"+name+".csv", []byte(text))
+		s.zip(language+"_"+name+".csv.zip", p)
+	}
+}
