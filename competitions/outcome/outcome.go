@@ -53,11 +53,11 @@ var ends = []about{
 	{End: OutOfMemory, Failed: true, Word: true, Doc: "The agent was killed at its memory limit.", Reason: "killed at its memory limit"},
 	{End: OutOfDisk, Failed: true, Word: true, Doc: "The agent exceeded its disk limit where the runtime cannot enforce it, or filled the disk that agents share.", Reason: "stored more than its disk limit, or filled the disk"},
 	{End: OutOfBudget, Failed: true, Word: true, Doc: "The agent failed or left no submission after a request to a model had been refused because a budget was exhausted.", Reason: "a budget of its models was exhausted"},
-	{End: ProviderFailed, Failed: true, Word: true, Environment: true, Doc: "A model's provider answered no request, or failed the last ones before the agent failed."},
-	{End: BudgetTooSmall, Failed: true, Word: true, Environment: true, Doc: "A model's budget allowed no request at all."},
+	{End: ProviderFailed, Failed: true, Word: true, Environment: true, Doc: "A model's provider answered no request, or failed the last ones before the agent failed.", Reason: "the provider of its models failed"},
+	{End: BudgetTooSmall, Failed: true, Word: true, Environment: true, Doc: "A model's budget allowed no request at all.", Reason: "a budget of its models allowed no request"},
 	{End: DataChanged, Failed: true, Word: true, Doc: "The agent changed its read-only data where the runtime cannot prevent it. This takes precedence over all other ends.", Reason: "the agent changed its data, which are read-only"},
 	{End: AgentFailed, Failed: true, Doc: "The agent exited with another status or was killed by a signal."},
-	{End: MachineFailed, Failed: true, Environment: true, Doc: "Of an imported run: the machine around the agent failed."},
+	{End: MachineFailed, Failed: true, Environment: true, Doc: "Of an imported run: the machine around the agent failed.", Reason: "the machine around the agent failed"},
 }
 
 func (e End) about() about {

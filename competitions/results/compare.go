@@ -68,6 +68,20 @@ func Compare(first, second Side, class string) (*Comparison, error) {
 // Between compares attempts that were chosen already, whatever their class, at some
 // competitions. Without one that both sides tried it is board.ErrNothingShared.
 func Between(first, second Side, ids []string) (*Comparison, error) {
+	c := between(first, second, ids)
+	return c, c.fill(ids)
+}
+
+// Recalled is Between with figures that were computed before.
+func Recalled(first, second Side, ids []string, figures board.Comparison) *Comparison {
+	c := between(first, second, ids)
+	c.Comparison = figures
+	c.count()
+	return c
+}
+
+// between chooses the attempts that count at some competitions.
+func between(first, second Side, ids []string) *Comparison {
 	c := &Comparison{First: first.Name, Second: second.Name}
 	for i, side := range []Side{first, second} {
 		for _, a := range side.Attempts {
@@ -76,11 +90,18 @@ func Between(first, second Side, ids []string) (*Comparison, error) {
 			}
 		}
 	}
-	return c, c.fill(ids)
+	return c
 }
 
 // fill compares the attempts of both sides at some competitions.
 func (c *Comparison) fill(ids []string) (err error) {
+	c.count()
+	c.Comparison, err = board.Compare(graded(c.Of[0]), graded(c.Of[1]), ids)
+	return err
+}
+
+// count enters what both sides have in common, their medals and their mean scores.
+func (c *Comparison) count() {
 	keys := make(map[string]bool, len(c.Of[0]))
 	for _, a := range c.Of[0] {
 		keys[a.Key()] = a.Key() != ""
@@ -90,14 +111,10 @@ func (c *Comparison) fill(ids []string) (err error) {
 	}
 	x, y := competitionsOf(c.Of[0]), competitionsOf(c.Of[1])
 	c.FirstOnly, c.SecondOnly = without(x, y), without(y, x)
-	if c.Comparison, err = board.Compare(graded(c.Of[0]), graded(c.Of[1]), ids); err != nil {
-		return err
-	}
 	a, b := sumsOf(c.Of[0]), sumsOf(c.Of[1])
 	for _, id := range without(x, c.FirstOnly) {
 		c.at(id, a[id], b[id])
 	}
-	return nil
 }
 
 // at enters the medals and the mean scores at a competition of both.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
@@ -12,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -21,6 +23,10 @@ const maxReportBytes = 16 << 20
 // comparison is the version of how agents are compared. It is in the keys of boards
 // with a comparison only, so that the others keep theirs.
 const comparison = "2"
+
+// classes is the version of how agents are split by class. It is in the keys of boards with
+// several classes only.
+const classes = "1"
 
 // The ways to group competitions, the values of group_by.
 const (
@@ -104,8 +110,11 @@ func (a *aggregation) Fingerprint(h *digest.Hasher) error {
 	}
 	h.Content("groups", w.ID())
 	h.Content("leaderboards", a.leaderboards())
-	if len(a.args.Compare) > 0 || a.severalTasks() {
+	if len(a.args.Compare) > 0 || a.several(taskOf) { // splitTasks compares the forms of a task
 		h.String("comparison", comparison)
+	}
+	if a.several(func(set []string) string { return conditions.Class(set) }) {
+		h.String("classes", classes)
 	}
 	if unrankedSeveral(a.catalog) {
 		h.String("ranking", ranking)
@@ -113,13 +122,9 @@ func (a *aggregation) Fingerprint(h *digest.Hasher) error {
 	return nil
 }
 
-// severalTasks reports whether splitTasks may find forms of a task to compare.
-func (a *aggregation) severalTasks() bool {
-	tasks := map[string]bool{}
-	for _, r := range a.args.Reports {
-		tasks[taskOf(r.Conditions)] = true
-	}
-	return len(tasks) > 1
+// several reports whether the reports differ in what a function gives of their conditions.
+func (a *aggregation) several(of func([]string) string) bool {
+	return slices.ContainsFunc(a.args.Reports, func(r *step.Artifact) bool { return of(r.Conditions) != of(a.args.Reports[0].Conditions) })
 }
 
 // leaderboards is a digest of the human leaderboards of a catalog, which decide
@@ -163,6 +168,7 @@ func (a *aggregation) Run(ctx context.Context, env *step.Env) (cache.Outputs, er
 		return nil, fmt.Errorf("aggregate: %w", err)
 	}
 	forms := splitTasks(entries)
+	splitBudgets(entries)
 	b, err := NewBoard(entries, Grouping{By: a.args.GroupBy, Of: a.group, PadMissing: a.args.PadMissing})
 	if err != nil {
 		return nil, fmt.Errorf("aggregate: %w", err)

@@ -20,7 +20,7 @@ import (
 type Board struct {
 	// GroupBy is the property by which an agent's groups are formed.
 	GroupBy string `json:"group_by"`
-	// Agents come by class, that of the most agents first, and within a class best first:
+	// Agents come by class, that of the most runs first, and within a class best first:
 	// by mean rank, where that orders the board; by medals, results above the median and
 	// valid submissions, as percentages; then by gold and silver medals; with a single
 	// competition then by the mean score; then by name.
@@ -165,7 +165,7 @@ func NewBoard(entries []Entry, how Grouping) (*Board, error) {
 func (b *Board) order() {
 	size := map[string]int{}
 	for _, a := range b.Agents {
-		size[a.Class]++
+		size[a.Class] += a.sum().Runs
 	}
 	byClass := func(x, y Agent) int {
 		return cmp.Or(size[y.Class]-size[x.Class], strings.Compare(x.Class, y.Class))
@@ -202,6 +202,11 @@ func BoardOf(reports []grading.Graded, catalog *competitions.Catalog) (*Board, e
 	for i, g := range reports {
 		entries[i] = NewEntry(g, catalog)
 	}
+	return BoardOfEntries(entries, catalog)
+}
+
+// BoardOfEntries is BoardOf with the entries of the reports.
+func BoardOfEntries(entries []Entry, catalog *competitions.Catalog) (*Board, error) {
 	SortEntries(entries)
 	splitTasks(entries)
 	splitBudgets(entries)
@@ -223,9 +228,12 @@ func place(agents []Agent) {
 	}
 }
 
+// checkUnique refuses two reports of one attempt. One that does not count, such as that of
+// a fork, may stand beside the one that does.
 func checkUnique(entries []Entry) error {
-	for i := 1; i < len(entries); i++ {
-		if e := entries[i]; e.Seed != "" && compareEntries(entries[i-1], e) == 0 {
+	counted := final(entries)
+	for i := 1; i < len(counted); i++ {
+		if e := counted[i]; e.Seed != "" && compareEntries(counted[i-1], e) == 0 {
 			return fmt.Errorf("two reports for agent %q, competition %q and seed %q; label them apart, or choose one version of the competitions", e.Agent, e.Report.CompetitionID, e.Seed)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 )
 
 // Comparison compares two agents; see board.Comparison.
@@ -24,14 +25,17 @@ func (b *Board) Compare(lists [][]string) error {
 	ids := b.competitions()
 	for _, agents := range lists {
 		for i := 1; i < len(agents); i++ {
-			c, err := b.compare(agents[0], agents[i], ids)
-			if errors.Is(err, board.ErrNothingShared) && len(final(b.Entries)) < len(b.Entries) {
-				continue // yet: the notes say that attempts are not final
+			pairs := b.pairs(agents[0], agents[i])
+			for _, pair := range pairs {
+				c, err := b.compare(pair[0], pair[1], ids)
+				if errors.Is(err, board.ErrNothingShared) && (len(pairs) > 1 || len(final(b.Entries)) < len(b.Entries)) {
+					continue // yet: the notes say that attempts are missing or not final
+				}
+				if err != nil {
+					return fmt.Errorf("%s and %s: %w", pair[0], pair[1], err)
+				}
+				b.Comparisons = append(b.Comparisons, c)
 			}
-			if err != nil {
-				return fmt.Errorf("%s and %s: %w", agents[0], agents[i], err)
-			}
-			b.Comparisons = append(b.Comparisons, c)
 		}
 	}
 	var all []*board.Comparison
@@ -42,6 +46,50 @@ func (b *Board) Compare(lists [][]string) error {
 	return nil
 }
 
+// pairs are the agents to compare for two names. Where an agent was split by budgets, they
+// are those of one class or, without such, all.
+func (b *Board) pairs(first, second string) [][2]string {
+	of := func(name string) []Agent {
+		parts := map[string]bool{}
+		for _, e := range b.Entries {
+			parts[e.Agent] = parts[e.Agent] || e.Agent == name || e.Whole == name
+		}
+		list := slices.DeleteFunc(slices.Clone(b.Agents), func(a Agent) bool { return !parts[a.Name] })
+		if len(list) == 0 {
+			return []Agent{{Name: name}} // compare says that there is none
+		}
+		return list
+	}
+	var all, same [][2]string
+	for _, x := range of(first) {
+		for _, y := range of(second) {
+			if all = append(all, [2]string{x.Name, y.Name}); x.Class == y.Class {
+				same = append(same, [2]string{x.Name, y.Name})
+			}
+		}
+	}
+	if len(same) > 0 {
+		return same
+	}
+	return all
+}
+
+// Sentence says a comparison of the board in words.
+func (b *Board) Sentence(c Comparison) string {
+	return results.Recalled(b.side(c.First), b.side(c.Second), b.competitions(), c.Comparison).Sentence()
+}
+
+// side is an agent of the board with its attempts.
+func (b *Board) side(agent string) results.Side {
+	s := results.Side{Name: agent}
+	for _, e := range b.Entries {
+		if e.Agent == agent {
+			s.Attempts = append(s.Attempts, e.Known())
+		}
+	}
+	return s
+}
+
 // UnmarshalJSON reads a stored board. Comparisons that an earlier version of mleflow
 // stored are made again: their figures have other names and meanings now.
 func (b *Board) UnmarshalJSON(data []byte) error {
@@ -49,8 +97,8 @@ func (b *Board) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, (*plain)(b)); err != nil {
 		return err
 	}
-	if b.ranked() {
-		b.order() // an earlier version had no order there
+	if b.ranked() || len(b.classes()) > 1 {
+		b.order() // an earlier version had no order there, or another
 	}
 	var lists [][]string
 	for _, c := range b.Comparisons {

@@ -34,6 +34,8 @@ type Entry struct {
 	Attempt *results.Made `json:"attempt,omitempty"`
 	// Origin is that of the report, which is not stored.
 	Origin *grading.Origin `json:"-"`
+	// Whole is the agent of which splitBudgets made several; "" elsewhere. It is not stored.
+	Whole string `json:"-"`
 }
 
 // NewEntry makes an entry of a report. The agent is the label "agent".

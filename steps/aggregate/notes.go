@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 )
 
 // usedColumn is a column for a resource that runs used.
@@ -57,6 +58,13 @@ func (b *Board) anyUsed(c usedColumn) bool {
 // Notes returns the caveats of a board.
 func (b *Board) Notes() []string {
 	notes := conditions.Notes(b.underConditions())
+	var all []*results.Attempt
+	for _, e := range b.Entries {
+		all = append(all, e.Known())
+	}
+	if aside := results.Uncounted(all).String(); aside != "" {
+		notes = append(notes, aside+".")
+	}
 	if b.flagged(competitions.Crowded) {
 		notes = append(notes, "crowded: gold and bronze are so close on the human leaderboard that a medal may depend on the last digits of a score; the reports have the numbers.")
 	}

@@ -102,6 +102,7 @@ func TestRankingIsInKey(t *testing.T) {
 		folder[id+"/competition.hcl"] = &fstest.MapFile{Data: []byte(fmt.Sprintf(`competition %q {
   title       = "X"
   category    = "x"
+  complexity  = "low"
   description = "X."
   answers     = "private/test.csv"
   sample      = "public/sample_submission.csv"

@@ -60,6 +60,7 @@ func splitBudgets(entries []Entry) {
 		if several {
 			apart := conditions.Apart(conditionsOf(own)...)
 			for i := range own {
+				own[i].Whole = own[i].Agent
 				own[i].Agent += " (" + apart[i] + ")"
 			}
 		}

@@ -42,7 +42,7 @@ func (b *Board) Compact(title string, how Layout) string {
 	note := func(text string) { fmt.Fprintf(&out, "\n%s\n", plain.Wrap(plain.Line(text), width)) }
 	for _, c := range b.Comparisons {
 		if d, ok := c.Figures["any_medal_percentage"]; ok {
-			note(fmt.Sprintf("%s against %s, %s: any medal %+.2f points (95 %%: %s over other runs, %s over other competitions), p %s.", c.First, c.Second, Basis(c.Comparison), float64(d.Difference), intervalText(d.Runs), intervalText(d.Competitions), pText(d.P)))
+			note(fmt.Sprintf("%s %s: 95 %% interval %s over other runs, %s over other competitions; p %s.", b.Sentence(c), Basis(c.Comparison), intervalText(d.Runs), intervalText(d.Competitions), pText(d.P)))
 		}
 	}
 	for _, text := range b.Notes() {
@@ -212,6 +212,7 @@ func (b *Board) Text(title string, how Layout) string {
 	out.WriteString("\n")
 	writeTable(&out, scores, 4, how.Width)
 	for _, c := range b.Comparisons {
+		fmt.Fprintf(&out, "\n%s\n", plain.Wrap(plain.Line(b.Sentence(c)), how.Width))
 		c.write(&out, how.Width)
 	}
 	closing := "Mean ± standard error over seeds. Medals and places are those of the score among the competition's human teams; next is the gap " +

@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -78,13 +79,7 @@ func costUSD(a *results.Made) *float64 {
 
 // Cost is what the attempts of an agent cost; nil if that is not known.
 func (b *Board) Cost(agent string) *results.Cost {
-	var own []*results.Attempt
-	for _, e := range b.Entries {
-		if e.Agent == agent && e.Known().Uncounted() == "" {
-			own = append(own, e.Known())
-		}
-	}
-	return results.CostOf(own)
+	return results.CostOf(slices.DeleteFunc(b.side(agent).Attempts, func(a *results.Attempt) bool { return a.Uncounted() != "" }))
 }
 
 // costColumn is the cost per medal of each agent under a header; nil if none is known.

@@ -55,10 +55,11 @@ func (p *plantation) surfaces() (list []surface) {
 	figures := []fact{ofClasses, ofShare, ofPlace, ofReach}
 	list = []surface{
 		{name: "show", shows: append(figures, ofDistinct), because: "of attempts it shows those with a problem", ask: p.text("show", p.main, "--full")},
-		{name: "leaderboard", shows: append(figures, ofAside), because: "it is of agents", ask: p.text("leaderboard", p.main)},
-		{name: "leaderboard --json", shows: []fact{ofShare, ofPlace, ofAside}, because: "it is of agents", ask: p.json("leaderboard", p.main, "--json")},
-		{name: "leaderboard --table runs", shows: attempts, because: aTable, ask: p.text("leaderboard", p.main, "--table", "runs", "--full")},
-		{name: "leaderboard of two agents", shows: []fact{ofDifference}, because: "it is of two agents", ask: p.text("leaderboard", p.main, "--agent", "better", "--against-agent", "worse")},
+		{name: "leaderboard", shows: figures, because: "it is of agents", ask: p.text("leaderboard", p.main)},
+		{name: "leaderboard --json", shows: []fact{ofShare, ofPlace, ofClasses}, because: "it is of agents", ask: p.json("leaderboard", p.main, "--json")},
+		{name: "leaderboard --table runs", shows: []fact{ofScore, ofMedal, ofCost}, because: aTable + "; an end stands in place of a score only", ask: p.text("leaderboard", p.main, "--table", "runs", "--full")},
+		{name: "leaderboard of all runs", of: "all", shows: []fact{ofUnlisted, ofShare, ofPlace}, because: "it is of agents", ask: p.text("leaderboard", p.main, p.again, p.rehearsed, p.masked, p.origin, p.fork, p.failing)},
+		{name: "leaderboard of two agents", shows: []fact{ofDifference}, because: "it is of two agents of a class, which must be named", ask: p.text("leaderboard", p.main, "--agent", "better", "--against-agent", "worse", "--class", "time=5m")},
 		{name: "leaderboard of a run twice", shows: []fact{ofShare}, because: "it is of agents", ask: p.text("leaderboard", p.main, p.again)},
 		{name: "show --json", because: asEvents},
 		{name: "runs", because: ofMany},
@@ -69,14 +70,17 @@ func (p *plantation) surfaces() (list []surface) {
 		{name: "export parquet", shows: append(attempts, ofClasses), because: aTable, ask: p.binary("parquet")},
 		{name: "export arrow", shows: append(attempts, ofClasses), because: aTable, ask: p.binary("arrow")},
 		{name: "export-inspect", shows: append(attempts, ofDistinct, ofClasses, ofSource, ofReach), because: aTable, ask: p.inspect()},
-		{name: "report", shows: append(figures, ofDistinct, ofAside), because: "of attempts it shows those with a problem", ask: p.report()},
-		{name: "board-build", shows: append(figures, ofAside), because: "it is of agents", ask: p.site()},
+		{name: "report", shows: append(figures, ofDistinct), because: "of attempts it shows those with a problem", ask: p.report(p.main)},
+		{name: "board-build", shows: figures, because: "it is of agents", ask: p.site()},
 		{name: "page /runs/{run}", shows: append(figures, ofDistinct), because: "of attempts it shows those with a problem", ask: p.page("/runs/" + p.main)},
 		{name: "page /runs/{run}/attempts", shows: append(attempts, ofDistinct, ofReach), because: aTable, ask: p.page("/runs/" + p.main + "/attempts")},
-		{name: "page /attempts", of: "all", shows: []fact{ofEnd, ofReason, ofScore, ofMedal, ofDistinct, ofReach}, because: aTable + "; the cost is on the pages of runs", ask: p.page("/attempts")},
+		{name: "page /attempts", of: "seen", shows: []fact{ofEnd, ofReason, ofScore, ofMedal, ofDistinct, ofReach}, because: aTable + "; the cost is on the pages of runs", ask: p.page("/attempts")},
 		{name: "page /agents", of: "all", shows: []fact{ofClasses, ofShare, ofReach}, because: "it has a row for each agent, program and class", ask: p.page("/agents")},
 		{name: "page /agent", of: "all", shows: []fact{ofReach}, because: "it is of one agent", ask: p.page("/agent?name=better")},
 		{name: "page /compare", of: "all", shows: []fact{ofDifference, ofAside}, because: "it is of two sides in one class", ask: p.compared()},
+		{name: "show of a fork", of: "forked", shows: []fact{ofAside}, because: "no figure has an attempt that does not count", ask: p.text("show", p.fork)},
+		{name: "report of a provider's failure", of: "failing", shows: []fact{ofAside}, because: "no figure has an attempt that does not count", ask: p.report(p.failing)},
+		{name: "page of a fork's run", of: "forked", shows: []fact{ofAside}, because: "no figure has an attempt that does not count", ask: p.page("/runs/" + p.fork)},
 		{name: "show of a killed run", of: "killed", shows: []fact{ofEnd}, because: "it is about the attempt that did not end", ask: p.text("show", p.killed)},
 		{name: "page of a killed run", of: "killed", shows: []fact{ofEnd}, because: "it is about the attempt that did not end", ask: p.page("/runs/" + p.killed + "/attempts")},
 		{name: "page of a provider's failure", of: "failing", shows: append(attempts, ofDistinct), because: aTable, ask: p.page("/runs/" + p.failing + "/attempts")},
@@ -101,7 +105,7 @@ func (p *plantation) surfaces() (list []surface) {
 	none(ofMany, "page /runs", "page /runs/{run}/steps", "page /runs/{run}/about", "page /competitions", "page /competitions/{id}", "page /search", "page /find")
 	none(noResults, "page /", "page /{$}", "page /help", "page /style.css", "page /favicon.ico", "page /page.js", "page /runs/{run}/describe")
 	none("it is the report", "page /runs/{run}/report")
-	none(noResults, "python Attempt", "python Diagnostic", "python Error", "python Event", "python Frame", "python NotInstalled", "python Position", "python Record",
+	none(noResults, "python Attempt", "python Diagnostic", "python Error", "python Event", "python Frame", "python NotInstalled", "python Position", "python Record", "python RunWarning",
 		"python __version__", "python apply", "python binary", "python grade", "python prepare", "python rehearse", "python runs", "python version")
 	none("its methods scores and leaderboard are in this list", "python Run", "python Leaderboard")
 	none("it is diff", "python Comparison", "python compare")
@@ -189,18 +193,28 @@ func linesOf(text string) answer {
 	return a
 }
 
-// out runs the program, whose exit status may be that of a finding.
+// out runs the program.
 func (p *plantation) out(t *testing.T, args ...string) string {
+	t.Helper()
+	out, _ := p.both(t, args...)
+	return out
+}
+
+// both runs the program, and returns both of its outputs.
+func (p *plantation) both(t *testing.T, args ...string) (out, errs string) {
 	t.Helper()
 	out, errs, code := p.run(args...)
 	if code != 0 {
 		t.Fatalf("%v: exit %d\n%s", args, code, errs)
 	}
-	return out
+	return out, errs
 }
 
 func (p *plantation) text(args ...string) func(*testing.T) answer {
-	return func(t *testing.T) answer { return linesOf(p.out(t, args...)) }
+	return func(t *testing.T) answer {
+		out, errs := p.both(t, args...)
+		return linesOf(out + errs)
+	}
 }
 
 // json makes a row of each object, with its names and those within.
@@ -232,7 +246,7 @@ func objectsOf(t *testing.T, text string) (a answer) {
 		}
 		return strings.Join(parts, "; ")
 	}
-	a.text = words(walk(v))
+	walk(v)
 	return a
 }
 
@@ -365,10 +379,10 @@ func shown(page []byte) answer {
 	return linesOf(html.UnescapeString(tag.ReplaceAllString(text, " ")))
 }
 
-func (p *plantation) report() func(*testing.T) answer {
+func (p *plantation) report(run string) func(*testing.T) answer {
 	return func(t *testing.T) answer {
 		path := filepath.Join(t.TempDir(), "run.html")
-		p.out(t, "report", p.main, "-o", path)
+		p.out(t, "report", run, "-o", path)
 		page, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -30,8 +30,10 @@ const (
 	ofCost   fact = "cost"
 	// ofSource says who measured the cost.
 	ofSource fact = "source"
-	// ofAside is what is not compared, and why.
-	ofAside fact = "aside"
+	// ofAside is what is not compared, and why; ofUnlisted is that of a board, on which
+	// classes stand apart.
+	ofAside    fact = "aside"
+	ofUnlisted fact = "unlisted"
 	// ofShare and ofPlace are any medal of each agent and its place, within the class.
 	ofShare fact = "share"
 	ofPlace fact = "place"
@@ -42,7 +44,7 @@ const (
 )
 
 // facts are all of them.
-var facts = []fact{ofDistinct, ofClasses, ofEnd, ofReason, ofScore, ofMedal, ofCost, ofSource, ofAside, ofShare, ofPlace, ofReach, ofDifference}
+var facts = []fact{ofDistinct, ofClasses, ofEnd, ofReason, ofScore, ofMedal, ofCost, ofSource, ofAside, ofUnlisted, ofShare, ofPlace, ofReach, ofDifference}
 
 // perAttempt are the facts that stand in the row of each attempt.
 var perAttempt = []fact{ofEnd, ofReason, ofScore, ofMedal, ofCost}
@@ -58,10 +60,9 @@ type answer struct {
 type truth struct {
 	all []*results.Attempt
 	own []*results.Attempt
-	// class is that of own, aside what is not compared with it.
-	class string
-	aside results.Aside
-	sides *results.Comparison
+	// aside is what is not compared with own, unlisted what no board has.
+	aside, unlisted results.Aside
+	sides           *results.Comparison
 }
 
 func truthOf(t *testing.T, list []*results.Attempt) *truth {
@@ -70,7 +71,8 @@ func truthOf(t *testing.T, list []*results.Attempt) *truth {
 		return results.Side{Name: agent, Attempts: slices.DeleteFunc(slices.Clone(list), func(a *results.Attempt) bool { return a.Agent != agent })}
 	}
 	x := &truth{all: results.Distinct(list)}
-	x.own, x.class, x.aside = results.Selection{}.Comparable(list)
+	x.own, _, x.aside = results.Selection{}.Comparable(list)
+	_, x.unlisted = results.Listed(list)
 	x.sides, _ = results.Compare(of("better"), of("worse"), "") // there may be nothing that both have
 	return x
 }
@@ -93,22 +95,23 @@ func (x *truth) wrong(a answer, shows []fact) (faults []string) {
 				has(f, "the number", a.text, fmt.Sprintf(`\b%d( of %d|/%d)?( \w+){0,3} attempts?\b|attempts?\W{1,3}%[1]d\b`, n, n, n))
 			}
 		case ofClasses:
-			all := results.Classes(x.all)
-			if a.text == "" && len(a.rows) < len(x.all) {
-				all = []string{x.class} // rows of agents
-			}
-			for i, class := range all {
-				if limit := timeOf(class); a.text != "" {
-					has(f, class, a.text, `\b`+results.Letter(i)+`\W{1,9}[^.]{0,90}?`+limit+`\b`)
+			for i, class := range x.classes() {
+				if a.text != "" {
+					has(f, class, a.text, `\b`+results.Letter(i)+`:? `+regexp.QuoteMeta(class)+`\W*?(\.|[A-Z]|$)`)
 				} else if !slices.ContainsFunc(a.rows, func(row string) bool { return strings.Contains(row, class) }) {
 					fault(f, "no row has the class %s", class)
 				}
 			}
 		case ofAside:
-			has(f, "what is not compared", a.text, regexp.QuoteMeta(x.aside.String()))
+			for _, aside := range []results.Aside{x.sides.FirstAside, x.sides.SecondAside} {
+				has(f, "what is not compared", a.text, regexp.QuoteMeta(aside.String()))
+			}
+		case ofUnlisted:
+			has(f, "what is not listed", a.text, regexp.QuoteMeta(x.unlisted.String()))
 		case ofShare:
 			for name, d := range map[string]float64{"better": float64(x.figure().First), "worse": float64(x.figure().Second)} {
-				has(f, name, strings.Join(a.rows, "\n"), `\b`+name+`\b[^\n]*\b`+numeral(d))
+				of := fmt.Sprintf(`\b%d \(%.0f%%\)`, x.medals(name), d) // the same without seeds
+				has(f, name, strings.Join(a.rows, "\n"), `\b`+name+`\b[^\n]*(\b`+numeral(d)+`|`+of+`)`)
 				if pooled := regexp.MustCompile(`\b` + name + `\b[^\n]*` + x.pooled(name)).FindString(strings.Join(a.rows, "\n")); pooled != "" {
 					fault(f, "%s has medals of several classes together: %.200q", name, pooled)
 				}
@@ -147,7 +150,8 @@ func (x *truth) attempt(a answer, one *results.Attempt, shows []fact, fault func
 	if at < 0 {
 		return
 	}
-	names := regexp.MustCompile(`\b` + one.Agent + `\W+` + one.Competition() + `\W+(\w+\W+)?` + one.Seed + `\b|\b` + one.Competition() + `\W+` + one.Agent + `\W+` + one.Seed + `\b`)
+	agent, id := `\b`+one.Agent+`( \([\w ]+\))?\W+`, `\b`+one.Competition()+`\W+`
+	names := regexp.MustCompile(agent + id + `(\w+\W+)?` + one.Seed + `\b|` + id + agent + one.Seed + `\b`)
 	named := slices.DeleteFunc(slices.Clone(a.rows), func(row string) bool { return !names.MatchString(row) })
 	if len(named) == 0 {
 		fault(perAttempt[at], "no row of %s, %s, %s", one.Agent, one.Competition(), one.Seed)
@@ -160,7 +164,9 @@ func (x *truth) attempt(a answer, one *results.Attempt, shows []fact, fault func
 	if one.Report.Score != nil {
 		wants[ofScore] = numeral(float64(*one.Report.Score))
 	}
-	wants[ofMedal] = `\b` + results.Medal(one.Report)
+	if one.WithoutMedals() == "" {
+		wants[ofMedal] = `\b` + results.Medal(one.Report)
+	}
 	if u := one.Made.Usage; u != nil && u.CostUSD != nil && *u.CostUSD > 0 {
 		wants[ofCost] = numeral(*u.CostUSD)
 	}
@@ -184,6 +190,19 @@ func (x *truth) pooled(agent string) string {
 	return fmt.Sprintf(`\b(%d of %d|%d/%d|%.1f|%.0f ?%%)`, medals, n, medals, n, percent, percent)
 }
 
+// classes are those of attempts that count, in the order of their letters.
+func (x *truth) classes() []string {
+	return results.Classes(slices.DeleteFunc(slices.Clone(x.all), func(a *results.Attempt) bool { return a.Uncounted() != "" }))
+}
+
+// medals counts those of an agent in the class that is compared.
+func (x *truth) medals(agent string) (n int) {
+	for _, a := range x.own {
+		n += board.Count(a.Agent == agent && results.Medal(a.Report) != "")
+	}
+	return n
+}
+
 // figure is any medal of the two agents, compared.
 func (x *truth) figure() board.Difference { return x.sides.Figures["any_medal_percentage"] }
 
@@ -196,18 +215,6 @@ func numeral(v float64) string {
 	return text + `(\.0+)?\b`
 }
 
-// timeOf is by what the classes of the planted attempts differ.
-func timeOf(class string) string {
-	for _, words := range []string{"version v1m", "rehearsal", "forked"} {
-		if strings.Contains(class, words) {
-			return words
-		}
-	}
-	_, text, _ := strings.Cut(class, "time ")
-	text, _, _ = strings.Cut(text, ",")
-	return "time " + text
-}
-
 // TestFacts asks every surface for the same facts of a planted cache.
 func TestFacts(t *testing.T) {
 	p := plantCache(t)
@@ -217,8 +224,9 @@ func TestFacts(t *testing.T) {
 		"forked":  truthOf(t, p.collected(p.fork)),
 		// An attempt that was killed has no record.
 		"killed": truthOf(t, []*results.Attempt{p.interrupted()}),
-		"all":    truthOf(t, p.collected(p.main, p.again, p.rehearsed, p.masked, p.origin, p.fork, p.failing)),
 	}
+	all := p.collected(p.main, p.again, p.rehearsed, p.masked, p.origin, p.fork, p.failing)
+	of["all"], of["seen"] = truthOf(t, all), truthOf(t, append(all, p.interrupted()))
 	checkPlanted(t, of)
 	surfaces := p.surfaces()
 	t.Run("listed", func(t *testing.T) { checkListed(t, surfaces) })

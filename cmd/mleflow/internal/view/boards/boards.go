@@ -453,7 +453,7 @@ func (l Layout) Runs(out *bytes.Buffer, r Result) error {
 		columns = append(columns, ">Tokens", ">Cost (USD)")
 	}
 	t := view.NewTable(columns...)
-	t.Fit(2, l.Width)
+	t.Fit(3, l.Width)
 	for _, run := range runs {
 		score, place := cmp.Or(run.NoScore(), "-"), "-"
 		if s := run.Report.Score; s != nil && !math.IsNaN(float64(*s)) {

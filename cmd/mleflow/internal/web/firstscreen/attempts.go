@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
-	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/plan"
@@ -37,7 +36,7 @@ const (
 	Bronze  State = "bronze"
 	Median  State = "median"
 	Miss    State = "miss"
-	Scored  State = "scored" // where there is nobody to compare with
+	Scored  State = "scored" // where there is nobody to compare with, or no medal counts
 	Invalid State = "invalid"
 	Failed  State = "failed"
 	Running State = "running"
@@ -88,7 +87,7 @@ func StateOf(a *results.Attempt) State {
 		return Failed
 	}
 	if text, _ := a.Ended(); a.Graded && strings.HasPrefix(text, "scored") {
-		return medal(a.Report)
+		return medal(a)
 	}
 	switch finished := a.Made.Outcome == "" || a.Made.Outcome == outcome.Finished; {
 	case !finished:
@@ -100,8 +99,11 @@ func StateOf(a *results.Attempt) State {
 }
 
 // medal is the state of an attempt with a score.
-func medal(r grading.Report) State {
-	switch best := results.Medal(r); {
+func medal(a *results.Attempt) State {
+	r := &a.Report
+	switch best := results.Medal(*r); {
+	case a.WithoutMedals() != "":
+		return Scored
 	case best != "":
 		return State(best)
 	case r.AboveMedian:

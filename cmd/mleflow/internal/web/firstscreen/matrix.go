@@ -29,7 +29,8 @@ type Row struct {
 	Squares []Square
 }
 
-// Square is the attempts of an agent at a competition, and their mean score.
+// Square is the attempts of an agent at a competition, and their mean score if they are of
+// one class.
 type Square struct {
 	Cells []Cell
 	Mean  string
@@ -151,7 +152,7 @@ func (s *Source) square(list []*results.Attempt, many bool) (q Square) {
 			q.Cells = append(q.Cells, Cell{State: StateOf(a), Title: title(a), Link: s.link(cmp.Or(a.Address, a.GradeAddress)), N: 1})
 		}
 	}
-	if len(scores) > 0 {
+	if len(scores) > 0 && len(results.Classes(list)) == 1 { // else it mixes what cannot be compared
 		q.Mean = page.Score(float64(board.NewEstimate(scores).Mean))
 	}
 	if many {

@@ -50,7 +50,7 @@ func (s *Source) New() Screen {
 	for _, b := range s.Boards.List {
 		screen.Rehearsal = screen.Rehearsal || b.Rehearsal
 		for _, c := range b.Comparisons {
-			screen.Comparisons = append(screen.Comparisons, Comparison{c.First + " and " + c.Second + ", " + aggregate.Basis(c.Comparison), Figures(c.First, c.Second, c.Comparison)})
+			screen.Comparisons = append(screen.Comparisons, Comparison{c.First + " and " + c.Second + ", " + aggregate.Basis(c.Comparison), b.Sentence(c), Figures(c.First, c.Second, c.Comparison)})
 		}
 		// That attempts were not isolated is said at the head of every page.
 		screen.Notes = append(screen.Notes, slices.DeleteFunc(b.Notes(), func(note string) bool { return strings.HasPrefix(note, "Untrusted:") })...)
@@ -71,10 +71,11 @@ func Figures(first, second string, c board.Comparison) [][]string {
 	return rows
 }
 
-// Comparison is two agents that a leaderboard compares: the rows of a table, headers first.
+// Comparison is two agents that a leaderboard compares: in words, and as the rows of a
+// table, headers first.
 type Comparison struct {
-	Title string
-	Rows  [][]string
+	Title, Sentence string
+	Rows            [][]string
 }
 
 // Cause is a reason for which steps failed or attempts have no score.

@@ -56,18 +56,18 @@ type Line struct {
 // tables returns one leaderboard of all competitions, and one for each of several groups,
 // for each board.
 func (s *Source) tables(all []*results.Attempt) (list []Table) {
-	use := useOf(all)
+	by := measured(all)
 	for i, b := range s.Boards.List {
 		title := "All competitions"
 		if len(s.Boards.List) > 1 {
 			title = fmt.Sprintf("Leaderboard %d", i+1)
 		}
-		list = append(list, tablesOf(b, title, use)...)
+		list = append(list, tablesOf(b, title, by)...)
 	}
 	return list
 }
 
-func tablesOf(b *aggregate.Board, title string, use map[string]*used) (list []Table) {
+func tablesOf(b *aggregate.Board, title string, by map[naming]*results.Attempt) (list []Table) {
 	labels := b.Labels(false)
 	of := func(row int) (cells []string) {
 		for _, column := range labels {
@@ -86,7 +86,7 @@ func tablesOf(b *aggregate.Board, title string, use map[string]*used) (list []Ta
 		line.Interval = b.Measures(b.Agents[at].Name, g)["any_medal_percentage"].Shown()
 		line.Labels = of(at + 1)
 		if g.Name == b.Agents[at].Overall.Name {
-			line.use(b, use)
+			line.use(b, by)
 		}
 		list[i].Lines = append(list[i].Lines, line)
 	}
@@ -146,47 +146,41 @@ type used struct {
 	paid, timed int
 }
 
-func (u *used) add(usage *results.Usage, seconds *float64) {
-	if usage != nil && usage.CostUSD != nil {
+func (u *used) add(made *results.Made) {
+	if usage := made.Usage; usage != nil && usage.CostUSD != nil {
 		u.money.Add(usage)
 		u.paid++
 	}
-	if seconds != nil {
-		u.seconds, u.timed = u.seconds+*seconds, u.timed+1
+	if made.WallSeconds != nil {
+		u.seconds, u.timed = u.seconds+*made.WallSeconds, u.timed+1
 	}
 }
 
-// useOf returns what the steps of a run measured, by agent.
-func useOf(all []*results.Attempt) map[string]*used {
-	by := map[string]*used{}
+// naming identifies an attempt among those of a run, by the label of its agent.
+type naming struct{ agent, competition, seed, class string }
+
+// measured are the attempts of which steps measured what they used, by name.
+func measured(all []*results.Attempt) map[naming]*results.Attempt {
+	by := map[naming]*results.Attempt{}
 	for _, a := range all {
 		if a.Made.WallSeconds != nil {
-			of(by, a.Agent).add(a.Made.Usage, a.Made.WallSeconds)
+			by[naming{a.Agent, a.Competition(), a.Seed, a.Class()}] = a
 		}
 	}
 	return by
 }
 
-func of(by map[string]*used, agent string) *used {
-	if by[agent] == nil {
-		by[agent] = &used{}
-	}
-	return by[agent]
-}
-
 // use fills in cost and time: as steps measured them, else as the reports have them.
-func (l *Line) use(b *aggregate.Board, measured map[string]*used) {
+func (l *Line) use(b *aggregate.Board, by map[naming]*results.Attempt) {
 	told := &used{}
 	for _, e := range b.Entries {
 		if e.Agent != l.Name {
 			continue
 		}
-		if m := measured[cmp.Or(e.Labels["agent"], e.Agent)]; m != nil {
-			told = m
-			break
-		}
-		if e.Attempt != nil {
-			told.add(e.Attempt.Usage, e.Attempt.WallSeconds)
+		if m := by[naming{cmp.Or(e.Labels["agent"], e.Agent), e.Report.CompetitionID, e.Seed, e.Known().Class()}]; m != nil {
+			told.add(&m.Made)
+		} else if e.Attempt != nil {
+			told.add(e.Attempt)
 		}
 	}
 	if told.paid > 0 {

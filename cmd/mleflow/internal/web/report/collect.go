@@ -21,7 +21,6 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
@@ -96,6 +95,11 @@ func (c *collector) screen(pl *plan.Plan, o *view.Outcomes) {
 	if c.Tail != nil {
 		o.Explain(rowsShown, c.Tail)
 	}
+	reasons := map[string]string{}
+	for _, p := range o.Problems {
+		reasons[p.Address] = p.Reason
+	}
+	c.addScores(src.List(), reasons)
 	c.data.Screen.Causes, c.data.Screen.More = src.Explain(append(firstscreen.FailedSteps(c.sum.ID, c.sum.Steps), o.Problems...), c.Tail)
 	for _, out := range src.Boards.Others(c.sum.Outputs) {
 		c.data.Outputs = append(c.data.Outputs, page.Fact{Name: out.Name, Value: out.Value})
@@ -167,16 +171,7 @@ func (c *collector) read() error {
 			}
 		}
 	}
-	slices.SortStableFunc(c.data.Competitions, func(a, b Competition) int { return strings.Compare(a.ID, b.ID) })
-	for i := range c.data.Competitions {
-		slices.SortStableFunc(c.data.Competitions[i].Scores, compareScores)
-	}
 	return nil
-}
-
-// compareScores orders by agent and seed.
-func compareScores(a, b Score) int {
-	return cmp.Or(board.CompareNames(a.Agent, b.Agent), results.CompareSeeds(a.Seed, b.Seed))
 }
 
 // sizes returns the sizes of an action's outputs, if it is still recorded.
@@ -261,8 +256,6 @@ func (c *collector) addReport(address string, text []byte) error {
 		return err
 	}
 	c.reports[address] = r
-	comp := c.competition(r.Report)
-	comp.Scores = append(comp.Scores, scoreOf(r.Report, cmp.Or(r.Labels["agent"], board.Unlabelled), r.Labels["seed"]))
 	return nil
 }
 
@@ -281,23 +274,30 @@ func (c *collector) competition(r grading.Report) *Competition {
 	return &c.data.Competitions[len(c.data.Competitions)-1]
 }
 
-func scoreOf(r grading.Report, agent, seed string) Score {
-	s := Score{Agent: agent, Seed: seed, Isolation: conditions.Described(r.Conditions), Reason: r.Reason, Teams: r.Teams, AboveMedian: r.AboveMedian}
-	switch {
-	case r.GoldMedal:
-		s.Medal = "gold"
-	case r.SilverMedal:
-		s.Medal = "silver"
-	case r.BronzeMedal:
-		s.Medal = "bronze"
+// addScores adds the graded attempts to their competitions, with the reasons that are
+// known of steps by address.
+func (c *collector) addScores(list []*results.Attempt, reasons map[string]string) {
+	list = slices.DeleteFunc(list, func(a *results.Attempt) bool { _, read := c.reports[a.GradeAddress]; return !read })
+	results.Sort(list)
+	classes := results.Classes(list)
+	for _, a := range list {
+		r := &a.Report
+		s := Score{Agent: a.Agent, Seed: a.Seed, Isolation: conditions.Described(r.Conditions), Reason: cmp.Or(reasons[a.Address], reasons[a.GradeAddress], a.Reason()), Teams: r.Teams, AboveMedian: r.AboveMedian}
+		if len(classes) > 1 {
+			s.Isolation += ", class " + results.Letter(slices.Index(classes, a.Class()))
+		}
+		if a.WithoutMedals() == "" {
+			s.Medal = results.Medal(*r)
+		}
+		if r.ExactScore != nil {
+			s.Value, s.Scored = float64(*r.ExactScore), true
+		}
+		if r.Rank != nil && !math.IsNaN(s.Value) {
+			s.Rank = *r.Rank
+		}
+		comp := c.competition(*r)
+		comp.Scores = append(comp.Scores, s)
 	}
-	if r.ExactScore != nil {
-		s.Value, s.Scored = float64(*r.ExactScore), true
-	}
-	if r.Rank != nil && !math.IsNaN(s.Value) {
-		s.Rank = *r.Rank
-	}
-	return s
 }
 
 // environment lists the inputs of the run and its machine, and the facts that are no

@@ -168,8 +168,12 @@ func newTable(at Setting, rows []*Row, q Request) (*Table, error) {
 		return nil, err
 	}
 	t := &Table{Setting: at, Board: b, rows: rows, stops: q.Stops}
+	names := map[*results.Made]string{} // of rows, since a board splits agents by class
+	for _, e := range b.Entries {
+		names[e.Attempt] = e.Agent
+	}
 	for _, a := range b.Agents {
-		agent := newAgent(a, rows)
+		agent := newAgent(a, slices.DeleteFunc(slices.Clone(rows), func(r *Row) bool { return names[&r.Made] != a.Name }))
 		agent.Measures = b.Measures(a.Name, a.Overall)
 		t.Agents = append(t.Agents, agent)
 	}
@@ -189,20 +193,17 @@ func newBoard(rows []*Row, catalog *competitions.Catalog, report func(*Row) *gra
 		e.Attempt = &r.Made
 		entries = append(entries, e)
 	}
-	aggregate.SortEntries(entries)
-	return aggregate.NewBoard(entries, aggregate.Grouping{By: "complexity", Of: func(id string) string {
-		return cmp.Or(string(catalog.Complexity(id)), "other")
-	}})
+	return aggregate.BoardOfEntries(entries, catalog)
 }
 
 // stop adds to the agents the results as if their attempts had been stopped at a time.
 func (t *Table) stop(at time.Duration, catalog *competitions.Catalog) error {
-	unknown := map[string]bool{}
+	unknown := map[*Row]bool{}
 	b, err := newBoard(t.rows, catalog, func(r *Row) *grading.Report {
 		if s := r.Stopped(at); s != nil {
 			return s
 		}
-		unknown[r.Agent] = true
+		unknown[r] = true
 		return &r.Report
 	})
 	if err != nil {
@@ -214,7 +215,7 @@ func (t *Table) stop(at time.Duration, catalog *competitions.Catalog) error {
 	}
 	for _, a := range t.Agents {
 		s := Stopped{Hours: at.Hours()}
-		if !unknown[a.Name] {
+		if !slices.ContainsFunc(a.rows, func(r *Row) bool { return unknown[r] }) {
 			s.Percentages = by[a.Name]
 		}
 		a.Stopped = append(a.Stopped, s)
@@ -301,13 +302,12 @@ func (t *Table) competitions() (ids []string) {
 // shownFigure is the figure by which a table is sorted at first.
 const shownFigure = "any_medal_percentage"
 
-func newAgent(a aggregate.Agent, all []*Row) *Agent {
-	out := &Agent{Agent: a, Standings: map[audit.Standing]int{}, Runtimes: []string{}, Limits: []string{}}
-	for _, r := range all {
-		if r.Agent != a.Name {
-			continue
-		}
-		out.rows = append(out.rows, r)
+// path is the page of all rows of the agent, of whatever class.
+func (a *Agent) path() string { return agentPath(a.rows[0].Agent) }
+
+func newAgent(a aggregate.Agent, rows []*Row) *Agent {
+	out := &Agent{Agent: a, Standings: map[audit.Standing]int{}, Runtimes: []string{}, Limits: []string{}, rows: rows}
+	for _, r := range rows {
 		out.Key = r.Bundle.Signer
 		out.Outside = append(out.Outside, texts(r.Outside)...)
 		out.Standings[r.Verdict.Standing]++

@@ -281,7 +281,7 @@ func (s *Site) agentPage(name string) document {
 	}
 	for _, t := range s.Tables {
 		for _, a := range t.Agents {
-			if a.Name == name {
+			if a.rows[0].Agent == name {
 				d.Sections = append(d.Sections, s.agentSection(t, a))
 			}
 		}
@@ -304,7 +304,7 @@ func (a *Agent) figures() grid {
 }
 
 func (s *Site) agentSection(t *Table, a *Agent) section {
-	sec := section{Title: t.Name(), Text: []string{"Checked: " + standingText(a.Standings) + "."}}
+	sec := section{Title: t.Name() + strings.TrimPrefix(a.Name, a.rows[0].Agent), Text: []string{"Checked: " + standingText(a.Standings) + "."}}
 	if a.Place > 0 {
 		sec.Text = append(sec.Text, fmt.Sprintf("Place %d of %d in its class%s, tie group %d.", a.Place, t.inClass(a), strings.TrimRight(" "+a.ClassLetter, " "), a.Group))
 	}

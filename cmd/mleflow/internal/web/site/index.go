@@ -193,7 +193,7 @@ func (t *Table) ranking() grid {
 		if a.Overall.Untrusted {
 			isolation.Pill = "bad"
 		}
-		cells := []entry{text(t.Board.Letter(a.Agent)), text(place), text(strconv.Itoa(a.Group)), link(a.Name, agentPath(a.Name)), text(rate(a.Overall, shownFigure)), text(a.Measures[shownFigure].Runs.Text()), text(a.Measures[shownFigure].Competitions.Text())}
+		cells := []entry{text(t.Board.Letter(a.Agent)), text(place), text(strconv.Itoa(a.Group)), link(a.Name, a.path()), text(rate(a.Overall, shownFigure)), text(a.Measures[shownFigure].Runs.Text()), text(a.Measures[shownFigure].Competitions.Text())}
 		for _, s := range a.Stopped {
 			cells = append(cells, text(percentage(s.Percentages, a.Overall.Seeds, shownFigure)))
 		}
@@ -223,7 +223,7 @@ func (t *Table) groups() grid {
 	}
 	out := newGrid("Any medal by complexity", names...)
 	for _, a := range t.Agents {
-		cells := []entry{link(a.Name, agentPath(a.Name))}
+		cells := []entry{link(a.Name, a.path())}
 		for _, g := range a.Groups {
 			cells = append(cells, text(rate(g, shownFigure)))
 		}

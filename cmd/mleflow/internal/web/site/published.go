@@ -136,7 +136,7 @@ func (a *Agent) row(b board.Board, splits []board.SplitIDs) []entry {
 		out.Date = max(out.Date, r.Bundle.Started.UTC().Format(time.DateOnly))
 	}
 	cells := out.row(splits)
-	cells[0], cells[1], cells[12], cells[13] = text(strings.TrimSpace(a.ClassLetter+" "+a.place())), link(a.Name, agentPath(a.Name)), a.checked(), link("bundle", agentPath(a.Name))
+	cells[0], cells[1], cells[12], cells[13] = text(strings.TrimSpace(a.ClassLetter+" "+a.place())), link(a.Name, a.path()), a.checked(), link("bundle", a.path())
 	return cells
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
@@ -295,11 +294,11 @@ func (x *resultIndex) program(ctx context.Context, c Results, action string) str
 // causeBytes the length to which one is cut.
 const causeLines, causeBytes = 40, 400
 
-// explain enters what the ends of logs tell of attempts whose agents failed where nothing
-// else does. It reads at most so many logs, each once.
+// explain enters what the ends of logs tell of attempts that left nothing to grade, as
+// package attempts does. It reads at most so many logs, each once.
 func (x *resultIndex) explain(list []*results.Attempt, most int) {
 	for _, a := range list {
-		if a.Log != "" || a.Failure != "" || a.Made.Outcome == "" || a.Made.Outcome == outcome.Finished || a.Made.Outcome.Reason() != "" || a.Report.SubmissionExists && a.Report.Reason != "" {
+		if _, mood := a.Ended(); mood != results.Bad || a.Log != "" || a.Failure != "" || a.Made.Outcome == "" || a.Report.SubmissionExists {
 			continue
 		}
 		key := [2]string{a.RunID, a.Address}
