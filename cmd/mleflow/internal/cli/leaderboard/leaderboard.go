@@ -189,7 +189,9 @@ func (o leaderboardOptions) whole() bool {
 
 // asRun reports whether the competitions of a run are its own: without a choice, or by the
 // name that its figures have.
-func (o leaderboardOptions) asRun() bool { return !o.set.Given() || o.set.Name() == string(competitions.Own) }
+func (o leaderboardOptions) asRun() bool {
+	return !o.set.Given() || o.set.Name() == string(competitions.Own)
+}
 
 func (o *leaderboardOptions) check(a *app.App) error {
 	if o.againstVersion != "" && o.version == "" {
