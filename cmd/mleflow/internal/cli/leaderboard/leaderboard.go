@@ -190,7 +190,7 @@ func (o leaderboardOptions) whole() bool {
 // asRun reports whether the competitions of a run are its own: without a choice, or by the
 // name that its figures have.
 func (o leaderboardOptions) asRun() bool {
-	return !o.set.Given() || o.set.Name() == string(competitions.Own)
+	return !o.set.Given() || o.set == app.SetFlags{Split: string(competitions.Own)}
 }
 
 func (o *leaderboardOptions) check(a *app.App) error {
