@@ -16,7 +16,6 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/report"
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/steps/aggregate"
@@ -81,8 +80,9 @@ func (l *Library) BoardOf(reports []grading.Graded) (*aggregate.Board, error) {
 func (a *App) DrawBoards(ctx context.Context, opened *disk.Cache, past *ledger.Past, sum *ledger.Summary, full bool) error {
 	draw := func(c ResultCache) (err error) {
 		sum.Outputs, err = report.DrawBoards(ctx, c, sum, func(b *aggregate.Board, address, title string) (string, error) {
-			if b != nil {
-				b.Explain(attemptsOf(past, sum))
+			if p, err := past.Plan(); b != nil && err == nil {
+				j := attempts.JournalOf(p, sum)
+				b.Explain(j.List())
 			}
 			if b != nil || !full {
 				return Drawn(a.Terminal, b, title, full), nil
@@ -100,21 +100,6 @@ func (a *App) DrawBoards(ctx context.Context, opened *disk.Cache, past *ledger.P
 		_ = a.WithCache(func(c *disk.Cache) error { return draw(c) }) // else what the run wrote
 	}
 	return nil
-}
-
-// attemptsOf returns the attempts of a run as its journal and its plan have them; none
-// without a plan.
-func attemptsOf(past *ledger.Past, sum *ledger.Summary) []*results.Attempt {
-	p, err := past.Plan()
-	if err != nil || p == nil {
-		return nil
-	}
-	steps := make(map[string]*ledger.StepSummary, len(sum.Steps))
-	for i := range sum.Steps {
-		steps[sum.Steps[i].Address] = &sum.Steps[i]
-	}
-	j := attempts.Journal{Run: sum.Info, Pairs: attempts.Planned(p), Names: attempts.PlannedNames(p), Step: func(address string) *ledger.StepSummary { return steps[address] }}
-	return j.List()
 }
 
 // Drawn is a leaderboard for the terminal; empty without one.
