@@ -31,8 +31,8 @@ func entryUnder(agent, seed string, conditions ...string) Entry {
 func TestForkHasNoClass(t *testing.T) {
 	set := []string{"isolation=sandbox", "task=own"}
 	b := boardOf(t, entryUnder("a", "0", set...), entryUnder("b", "0", set...), entryUnder("b", "1", append(set, "forked=abc")...))
-	if n := len(b.classes()); n != 1 {
-		t.Errorf("the board has %d classes", n)
+	if x, y := b.Agents[0].Class, b.Agents[1].Class; x != y {
+		t.Errorf("the classes are %q and %q", x, y)
 	}
 	alone := boardOf(t, entryUnder("b", "1", append(set, "forked=abc")...))
 	if class := alone.Agents[0].Class; !strings.Contains(class, "forked abc") {

@@ -65,6 +65,17 @@ func PlannedNames(p *plan.Plan) func(address string) []string {
 	return func(address string) []string { return names[address] }
 }
 
+// JournalOf is the journal of a run that was read as a whole, with the pairs and names of its
+// plan.
+func JournalOf(p *plan.Plan, sum *ledger.Summary) Journal {
+	steps := make(map[string]*ledger.StepSummary, len(sum.Steps))
+	for i := range sum.Steps {
+		steps[sum.Steps[i].Address] = &sum.Steps[i]
+	}
+	return Journal{Run: sum.Info, Live: sum.State == ledger.Running, Last: sum.Last, Pairs: Planned(p), Names: PlannedNames(p),
+		Step: func(address string) *ledger.StepSummary { return steps[address] }}
+}
+
 // Journal reads the attempts of a run from its journal, whether they have ended or not.
 // Records say more of those that have; see Collect.
 type Journal struct {

@@ -11,6 +11,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/report"
@@ -79,6 +80,10 @@ func (l *Library) BoardOf(reports []grading.Graded) (*aggregate.Board, error) {
 func (a *App) DrawBoards(ctx context.Context, opened *disk.Cache, past *ledger.Past, sum *ledger.Summary, full bool) error {
 	draw := func(c ResultCache) (err error) {
 		sum.Outputs, err = report.DrawBoards(ctx, c, sum, func(b *aggregate.Board, address, title string) (string, error) {
+			if p, err := past.Plan(); b != nil && err == nil {
+				j := attempts.JournalOf(p, sum)
+				b.Explain(j.List())
+			}
 			if b != nil || !full {
 				return Drawn(a.Terminal, b, title, full), nil
 			}

@@ -184,7 +184,13 @@ func runLeaderboard(a *app.App, o leaderboardOptions, own, other Gathered) error
 
 // whole reports whether the board is that of all agents of a run, as it stands.
 func (o leaderboardOptions) whole() bool {
-	return o.agent == "" && !o.compares() && !o.set.Given() && o.seeds == 0 && !o.padMissing && !o.withoutFlagged && len(o.at) == 0
+	return o.agent == "" && !o.compares() && o.asRun() && o.seeds == 0 && !o.padMissing && !o.withoutFlagged && len(o.at) == 0
+}
+
+// asRun reports whether the competitions of a run are its own: without a choice, or by the
+// name that its figures have.
+func (o leaderboardOptions) asRun() bool {
+	return !o.set.Given() || o.set == app.SetFlags{Split: string(competitions.Own)}
 }
 
 func (o *leaderboardOptions) check(a *app.App) error {
@@ -200,8 +206,8 @@ func (o *leaderboardOptions) check(a *app.App) error {
 	return o.checkAt()
 }
 
-// splits are the sets of competitions to show. Without a flag, those of runs are their own
-// competitions and the named sets that are complete.
+// splits are the sets of competitions to show. Those of runs are their own competitions and,
+// without a flag, the named sets that are complete.
 func (o leaderboardOptions) splits(catalog *competitions.Catalog, of Gathered, reports []grading.Graded) ([]board.SplitIDs, error) {
 	sets := []app.SetFlags{o.set}
 	if !o.set.Given() {
@@ -209,13 +215,16 @@ func (o leaderboardOptions) splits(catalog *competitions.Catalog, of Gathered, r
 	}
 	var splits []board.SplitIDs
 	var tried []string
-	own := of.ofRuns() && !o.set.Given()
+	own := of.ofRuns() && o.asRun()
 	if own {
 		for _, g := range reports {
 			tried = append(tried, g.CompetitionID)
 		}
 		slices.Sort(tried)
-		splits = []board.SplitIDs{{Name: "own", IDs: slices.Compact(tried)}}
+		splits = []board.SplitIDs{{Name: string(competitions.Own), IDs: slices.Compact(tried)}}
+		if o.set.Given() {
+			return splits, nil
+		}
 	}
 	for _, set := range sets {
 		ids, err := set.Ids(catalog)

@@ -47,7 +47,9 @@ func (s *Source) New() Screen {
 	if e := s.Evaluation; e != nil {
 		screen.Evaluation = "Evaluate " + e.Name + ": " + view.Evaluation(*e)
 	}
+	made := s.List()
 	for _, b := range s.Boards.List {
+		b.Explain(made)
 		screen.Rehearsal = screen.Rehearsal || b.Rehearsal
 		for _, c := range b.Comparisons {
 			screen.Comparisons = append(screen.Comparisons, Comparison{c.First + " and " + c.Second + ", " + aggregate.Basis(c.Comparison), b.Sentence(c), Figures(c.First, c.Second, c.Comparison)})

@@ -78,12 +78,8 @@ func Collect(ctx context.Context, src Source) (Data, error) {
 
 // screen makes the first screen, and leaves out its leaderboards among the outputs.
 func (c *collector) screen(pl *plan.Plan, o *view.Outcomes) {
-	steps := map[string]*ledger.StepSummary{}
-	for i := range c.sum.Steps {
-		steps[c.sum.Steps[i].Address] = &c.sum.Steps[i]
-	}
-	src := firstscreen.Source{Journal: attempts.Journal{Run: c.sum.Info, Pairs: attempts.Planned(pl), Step: func(address string) *ledger.StepSummary { return steps[address] },
-		Reports: c.reports, Catalog: c.Catalog, Live: c.sum.State == ledger.Running, Last: c.sum.Last, Names: attempts.PlannedNames(pl)}, Evaluation: c.sum.Evaluation}
+	src := firstscreen.Source{Journal: attempts.JournalOf(pl, c.sum), Evaluation: c.sum.Evaluation}
+	src.Reports, src.Catalog = c.reports, c.Catalog
 	var list []grading.Graded
 	for _, p := range src.Pairs {
 		if g, ok := c.reports[p.Grade]; ok {

@@ -297,18 +297,11 @@ func same(lines []line, i int) bool {
 
 // meanOf is the mean of values and its standard error; NaN where there are too few.
 func meanOf(values []float64) (mean, sem float64) {
-	n := float64(len(values))
-	for _, v := range values {
-		mean += v / n
+	e := board.NewEstimate(values)
+	if len(values) < 2 {
+		return float64(e.Mean), math.NaN()
 	}
-	if n == 0 {
-		return math.NaN(), math.NaN()
-	}
-	var squares float64
-	for _, v := range values {
-		squares += (v - mean) * (v - mean)
-	}
-	return mean, math.Sqrt(squares / (n - 1) / n)
+	return float64(e.Mean), float64(e.SEM)
 }
 
 // link is the address of the page with parameters changed: pairs of names and values,

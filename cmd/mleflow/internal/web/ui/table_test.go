@@ -3,6 +3,7 @@ package ui
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -364,5 +365,18 @@ func TestChecks(t *testing.T) {
 		if !strings.Contains(body, "No connection went through the proxy.") || !strings.Contains(body, "2 rules applied by") {
 			t.Errorf("%q does not say what there is none of", query)
 		}
+	}
+}
+
+// TestMeanOf has no error of rounding where all values are equal.
+func TestMeanOf(t *testing.T) {
+	if mean, sem := meanOf([]float64{0.91667, 0.91667, 0.91667}); mean != 0.91667 || sem != 0 {
+		t.Errorf("%v ± %v", mean, sem)
+	}
+	if mean, sem := meanOf([]float64{2}); mean != 2 || !math.IsNaN(sem) {
+		t.Errorf("of one value: %v ± %v", mean, sem)
+	}
+	if mean, sem := meanOf(nil); !math.IsNaN(mean) || !math.IsNaN(sem) {
+		t.Errorf("of nothing: %v ± %v", mean, sem)
 	}
 }
