@@ -150,7 +150,7 @@ func NewBoard(entries []Entry, how Grouping) (*Board, error) {
 		return nil, err
 	}
 	b := &Board{GroupBy: how.By, Entries: entries, PadMissing: how.PadMissing, Untrusted: conditions.Untrusted(sets...), Rehearsal: slices.ContainsFunc(sets, conditions.Rehearsed)}
-	all, groups := b.competitions(), map[string][]string{}
+	all, groups := b.Competitions(), map[string][]string{}
 	for _, id := range all {
 		groups[how.Of(id)] = append(groups[how.Of(id)], id)
 	}
@@ -172,14 +172,14 @@ func (b *Board) order() {
 	}
 	slices.SortStableFunc(b.Agents, byClass)
 	if b.ranked() {
-		for _, class := range b.classes() {
-			rank(class, b.competitions())
+		for _, class := range b.Classes() {
+			rank(class, b.Competitions())
 		}
 	}
 	slices.SortStableFunc(b.Agents, func(x, y Agent) int {
 		return cmp.Or(byClass(x, y), compareAgents(x, y), board.CompareNames(x.Name, y.Name))
 	})
-	classes := b.classes()
+	classes := b.Classes()
 	for i, class := range classes {
 		place(class)
 		for j := range class {
@@ -190,8 +190,8 @@ func (b *Board) order() {
 	}
 }
 
-// classes splits the agents by class.
-func (b *Board) classes() [][]Agent {
+// Classes splits the agents by class.
+func (b *Board) Classes() [][]Agent {
 	return slices.Collect(chunks(b.Agents, func(a Agent) string { return a.Class }))
 }
 

@@ -58,11 +58,7 @@ func (b *Board) anyUsed(c usedColumn) bool {
 // Notes returns the caveats of a board.
 func (b *Board) Notes() []string {
 	notes := conditions.Notes(b.underConditions())
-	var all []*results.Attempt
-	for _, e := range b.Entries {
-		all = append(all, e.Known())
-	}
-	if aside := results.Uncounted(all).String(); aside != "" {
+	if aside := results.Uncounted(b.attempts("")).String(); aside != "" {
 		notes = append(notes, aside+".")
 	}
 	if b.flagged(competitions.Crowded) {

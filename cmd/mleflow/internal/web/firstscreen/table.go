@@ -82,7 +82,6 @@ func tablesOf(b *aggregate.Board, title string, by map[naming]*results.Attempt) 
 			list = append(list, Table{Title: title, Labels: of(0)})
 		}
 		line := lineOf(b.Agents[at], g)
-		line.Class.Letter = b.Letter(b.Agents[at])
 		line.Interval = b.Measures(b.Agents[at].Name, g)["any_medal_percentage"].Shown()
 		line.Labels = of(at + 1)
 		if g.Name == b.Agents[at].Overall.Name {
@@ -113,15 +112,9 @@ func capitalize(s string) string {
 
 func lineOf(a aggregate.Agent, g aggregate.Group) Line {
 	rate := func(name string) page.Rate { return page.RateOf(g.Percentages, name, g.Seeds) }
-	l := Line{Name: a.Name, Isolation: cmp.Or(g.Isolation, conditions.Unknown) + g.Repeats.String(), Class: Class{Name: cmp.Or(a.Class, conditions.Unknown)}, Seeds: g.Seeds, Competitions: len(g.Competitions),
+	l := Line{Place: a.PlaceText(), Name: a.Name, Isolation: cmp.Or(g.Isolation, conditions.Unknown) + g.Repeats.String(), Class: Class{a.ClassLetter, cmp.Or(a.Class, conditions.Unknown)}, Seeds: g.Seeds, Competitions: len(g.Competitions),
 		AnyMedal: rate("any_medal_percentage"), Gold: rate("gold_medal_percentage"), Silver: rate("silver_medal_percentage"),
 		Bronze: rate("bronze_medal_percentage"), AboveMedian: rate("above_median_percentage"), Valid: rate("valid_submissions_percentage")}
-	if a.Place > 0 {
-		l.Place = fmt.Sprint(a.Place)
-		if a.Tied {
-			l.Place += "="
-		}
-	}
 	if a.Rank != nil && g.Name == a.Overall.Name {
 		l.Rank, l.Wins = a.Rank.Text()
 	}

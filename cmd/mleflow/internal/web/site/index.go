@@ -164,7 +164,7 @@ func (t *Table) inClass(a *Agent) (n int) {
 func (t *Table) classes() (texts []string) {
 	for i, a := range t.Agents {
 		if i == 0 || a.Class != t.Agents[i-1].Class {
-			texts = append(texts, "Class "+t.Board.Letter(a.Agent)+": "+a.Class+".")
+			texts = append(texts, "Class "+a.letter()+": "+a.Class+".")
 		}
 	}
 	return texts
@@ -193,12 +193,12 @@ func (t *Table) ranking() grid {
 		if a.Overall.Untrusted {
 			isolation.Pill = "bad"
 		}
-		cells := []entry{text(t.Board.Letter(a.Agent)), text(place), text(strconv.Itoa(a.Group)), link(a.Name, a.path()), text(rate(a.Overall, shownFigure)), text(a.Measures[shownFigure].Runs.Text()), text(a.Measures[shownFigure].Competitions.Text())}
+		cells := []entry{text(a.letter()), text(place), text(strconv.Itoa(a.Group)), link(a.Name, a.path()), text(rate(a.Overall, shownFigure)), text(a.Measures[shownFigure].Runs.Text()), text(a.Measures[shownFigure].Competitions.Text())}
 		for _, s := range a.Stopped {
 			cells = append(cells, text(percentage(s.Percentages, a.Overall.Seeds, shownFigure)))
 		}
 		cells = append(cells, text(rate(a.Overall, "gold_medal_percentage")), text(rate(a.Overall, "above_median_percentage")), text(rate(a.Overall, "valid_submissions_percentage")),
-			text(strconv.Itoa(len(a.Competitions))+" of "+strconv.Itoa(len(t.competitions()))), text(strconv.Itoa(a.Overall.Seeds)), a.Tries.entry(), standings, text(cmp.Or(conditions.Hours(a.conditions()...), "–")), isolation, a.outside())
+			text(strconv.Itoa(len(a.Competitions))+" of "+strconv.Itoa(len(t.Board.Competitions()))), text(strconv.Itoa(a.Overall.Seeds)), a.Tries.entry(), standings, text(cmp.Or(conditions.Hours(a.conditions()...), "–")), isolation, a.outside())
 		if checked(t.rows) {
 			cells = append(cells, foundInAll(a.rows))
 		}
