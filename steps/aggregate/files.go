@@ -107,7 +107,7 @@ func (a *aggregation) markdown(whole *Board) (string, error) {
 		}
 		rows = append(rows, row)
 	}
-	return export.Markdown(rows, append(conditions.Notes(b.underConditions()), b.externalNotes()...)), nil
+	return export.Markdown(rows, append(conditions.Notes(b.UnderConditions()), b.externalNotes()...)), nil
 }
 
 // hours is the time limit of the agent's attempts, "" if they differ.

@@ -173,7 +173,7 @@ func (b *Board) Text(title string, how Layout) string {
 	out.WriteString(b.summary(how, true) + "\n\n")
 	b.writeConditions(&out, how.Width)
 	out.WriteString("\n")
-	shares := [][]string{{"agent", b.groupHeader(), "isolation", "task", "competitions", "seeds", "any medal", "gold", "above median", "valid"}}
+	shares := [][]string{{"agent", b.GroupHeader(), "isolation", "task", "competitions", "seeds", "any medal", "gold", "above median", "valid"}}
 	scores := [][]string{{"agent", "competition", "isolation", "task", "score", "better", "best", "best place", "next", "gold", "silver", "bronze", "above median", "valid"}}
 	lacking := b.anyUnscored()
 	if lacking {
@@ -230,8 +230,9 @@ func (a Agent) PlaceText() string {
 	return strconv.Itoa(a.Place)
 }
 
-func (b *Board) groupHeader() string {
-	if b.GroupBy == byNothing {
+// GroupHeader names what the groups of competitions are.
+func (b *Board) GroupHeader() string {
+	if b.GroupBy == byNothing || b.GroupBy == "" {
 		return "group"
 	}
 	return b.GroupBy

@@ -93,7 +93,7 @@ func tablesOf(b *aggregate.Board, title string, by map[naming]*results.Attempt) 
 		add(title, at, a.Overall)
 		for _, g := range a.Groups {
 			if len(a.Groups) > 1 && len(g.Percentages) > 0 {
-				add(capitalize(b.GroupBy)+": "+g.Name, at, g)
+				add(view.Capital(b.GroupHeader())+": "+g.Name, at, g)
 			}
 		}
 	}
@@ -101,13 +101,6 @@ func tablesOf(b *aggregate.Board, title string, by map[naming]*results.Attempt) 
 		list[i].fold()
 	}
 	return list
-}
-
-func capitalize(s string) string {
-	if s == "" || s == "none" {
-		return "Group"
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
 }
 
 func lineOf(a aggregate.Agent, g aggregate.Group) Line {
