@@ -40,7 +40,8 @@ type Board struct {
 // Agent holds the results of one agent.
 type Agent struct {
 	Name string `json:"name"`
-	// Class is the class of the attempts; see conditions.Class.
+	// Class is the class of the attempts that count, or of all without such; see
+	// conditions.Class.
 	Class string `json:"class"`
 	// ClassLetter names the class beside the place; "" on a board of one class.
 	ClassLetter string `json:"class_letter,omitempty"`
@@ -294,7 +295,11 @@ func (a Agent) sum() (out Result) {
 }
 
 func newAgent(own []Entry, all []string, groups map[string][]string, pad bool) Agent {
-	a := Agent{Name: own[0].Agent, Class: conditions.Class(conditionsOf(own)...), Missing: gaps(own, all)}
+	counted := final(own)
+	if len(counted) == 0 {
+		counted = own
+	}
+	a := Agent{Name: own[0].Agent, Class: conditions.Class(conditionsOf(counted)...), Missing: gaps(own, all)}
 	a.Overall = newGroup("all", all, own, pad)
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		a.Groups = append(a.Groups, newGroup(name, groups[name], own, pad))
