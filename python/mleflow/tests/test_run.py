@@ -122,7 +122,7 @@ def test_compare(demo: mleflow.Run) -> None:
     first = difference.sentences[0]
     assert first.startswith(f"baseline of {demo.id} ") and "2 and 4 attempts" in first and first in difference._repr_html_()
     same = mleflow.compare(demo, demo)
-    assert "are the same 2 attempts: nothing differs" in str(same)
+    assert "have the same 2 attempts: nothing differs" in str(same)
 
 
 def test_compare_of_other_conditions(folder: Path) -> None:
