@@ -68,20 +68,6 @@ func Compare(first, second Side, class string) (*Comparison, error) {
 // Between compares attempts that were chosen already, whatever their class, at some
 // competitions. Without one that both sides tried it is board.ErrNothingShared.
 func Between(first, second Side, ids []string) (*Comparison, error) {
-	c := between(first, second, ids)
-	return c, c.fill(ids)
-}
-
-// Recalled is Between with figures that were computed before.
-func Recalled(first, second Side, ids []string, figures board.Comparison) *Comparison {
-	c := between(first, second, ids)
-	c.Comparison = figures
-	c.count()
-	return c
-}
-
-// between chooses the attempts that count at some competitions.
-func between(first, second Side, ids []string) *Comparison {
 	c := &Comparison{First: first.Name, Second: second.Name}
 	for i, side := range []Side{first, second} {
 		for _, a := range side.Attempts {
@@ -90,6 +76,15 @@ func between(first, second Side, ids []string) *Comparison {
 			}
 		}
 	}
+	return c, c.fill(ids)
+}
+
+// Recalled is Between at all competitions, with figures that were computed before.
+func Recalled(first, second Side, figures board.Comparison) *Comparison {
+	c := &Comparison{First: first.Name, Second: second.Name, Comparison: figures}
+	c.Of[0], _ = counting(first.Attempts)
+	c.Of[1], _ = counting(second.Attempts)
+	c.count()
 	return c
 }
 

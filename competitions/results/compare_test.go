@@ -178,6 +178,9 @@ func TestWonAndLost(t *testing.T) {
 	if diff := cmp.Diff([][]string{{"won"}, {"lost"}, {"mine"}, {"his"}}, [][]string{c.Won, c.Lost, c.FirstOnly, c.SecondOnly}); diff != "" {
 		t.Error(diff)
 	}
+	if again := Recalled(Side{"x", c.Of[0]}, Side{"y", c.Of[1]}, c.Comparison); again.Sentence() != c.Sentence() || !slices.Equal(again.Won, c.Won) {
+		t.Errorf("with the same figures: %s, won %v", again.Sentence(), again.Won)
+	}
 	if c.FirstRuns != 5 || c.SecondRuns != 7 || c.FirstLeft != 1 || c.SecondLeft != 1 {
 		t.Errorf("%d and %d runs, %d and %d left out", c.FirstRuns, c.SecondRuns, c.FirstLeft, c.SecondLeft)
 	}

@@ -40,7 +40,8 @@ type Board struct {
 // Agent holds the results of one agent.
 type Agent struct {
 	Name string `json:"name"`
-	// Class is the class of the attempts; see conditions.Class.
+	// Class is the class of the attempts that count, or of all without such; see
+	// conditions.Class.
 	Class string `json:"class"`
 	// ClassLetter names the class beside the place; "" on a board of one class.
 	ClassLetter string `json:"class_letter,omitempty"`
@@ -150,7 +151,7 @@ func NewBoard(entries []Entry, how Grouping) (*Board, error) {
 		return nil, err
 	}
 	b := &Board{GroupBy: how.By, Entries: entries, PadMissing: how.PadMissing, Untrusted: conditions.Untrusted(sets...), Rehearsal: slices.ContainsFunc(sets, conditions.Rehearsed)}
-	all, groups := b.competitions(), map[string][]string{}
+	all, groups := b.Competitions(), map[string][]string{}
 	for _, id := range all {
 		groups[how.Of(id)] = append(groups[how.Of(id)], id)
 	}
@@ -172,14 +173,14 @@ func (b *Board) order() {
 	}
 	slices.SortStableFunc(b.Agents, byClass)
 	if b.ranked() {
-		for _, class := range b.classes() {
-			rank(class, b.competitions())
+		for _, class := range b.Classes() {
+			rank(class, b.Competitions())
 		}
 	}
 	slices.SortStableFunc(b.Agents, func(x, y Agent) int {
 		return cmp.Or(byClass(x, y), compareAgents(x, y), board.CompareNames(x.Name, y.Name))
 	})
-	classes := b.classes()
+	classes := b.Classes()
 	for i, class := range classes {
 		place(class)
 		for j := range class {
@@ -190,8 +191,8 @@ func (b *Board) order() {
 	}
 }
 
-// classes splits the agents by class.
-func (b *Board) classes() [][]Agent {
+// Classes splits the agents by class.
+func (b *Board) Classes() [][]Agent {
 	return slices.Collect(chunks(b.Agents, func(a Agent) string { return a.Class }))
 }
 

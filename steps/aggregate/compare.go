@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ type Comparison struct {
 // Compare compares the first agent of each list with each of the others, over all
 // competitions of the board. Their p-values are adjusted for each other.
 func (b *Board) Compare(lists [][]string) error {
-	ids := b.competitions()
+	ids := b.Competitions()
 	for _, agents := range lists {
 		for i := 1; i < len(agents); i++ {
 			pairs := b.pairs(agents[0], agents[i])
@@ -49,14 +50,14 @@ func (b *Board) Compare(lists [][]string) error {
 // pairs are the agents to compare for two names. Where an agent was split by budgets, they
 // are those of one class or, without such, all.
 func (b *Board) pairs(first, second string) [][2]string {
+	whole := map[string]string{}
+	for _, e := range b.Entries {
+		whole[e.Agent] = cmp.Or(e.Whole, e.Agent)
+	}
 	of := func(name string) []Agent {
-		parts := map[string]bool{}
-		for _, e := range b.Entries {
-			parts[e.Agent] = parts[e.Agent] || e.Agent == name || e.Whole == name
-		}
-		list := slices.DeleteFunc(slices.Clone(b.Agents), func(a Agent) bool { return !parts[a.Name] })
+		list := slices.DeleteFunc(slices.Clone(b.Agents), func(a Agent) bool { return a.Name != name && whole[a.Name] != name })
 		if len(list) == 0 {
-			return []Agent{{Name: name}} // compare says that there is none
+			list = []Agent{{Name: name}} // compare says that there is none
 		}
 		return list
 	}
@@ -76,18 +77,18 @@ func (b *Board) pairs(first, second string) [][2]string {
 
 // Sentence says a comparison of the board in words.
 func (b *Board) Sentence(c Comparison) string {
-	return results.Recalled(b.side(c.First), b.side(c.Second), b.competitions(), c.Comparison).Sentence()
+	side := func(agent string) results.Side { return results.Side{Name: agent, Attempts: b.attempts(agent)} }
+	return results.Recalled(side(c.First), side(c.Second), c.Comparison).Sentence()
 }
 
-// side is an agent of the board with its attempts.
-func (b *Board) side(agent string) results.Side {
-	s := results.Side{Name: agent}
+// attempts are those of an agent, or of all without a name.
+func (b *Board) attempts(agent string) (list []*results.Attempt) {
 	for _, e := range b.Entries {
-		if e.Agent == agent {
-			s.Attempts = append(s.Attempts, e.Known())
+		if agent == "" || e.Agent == agent {
+			list = append(list, e.Known())
 		}
 	}
-	return s
+	return list
 }
 
 // UnmarshalJSON reads a stored board. Comparisons that an earlier version of mleflow
@@ -97,7 +98,7 @@ func (b *Board) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, (*plain)(b)); err != nil {
 		return err
 	}
-	if b.ranked() || len(b.classes()) > 1 {
+	if b.ranked() || len(b.Classes()) > 1 {
 		b.order() // an earlier version had no order there, or another
 	}
 	var lists [][]string
@@ -145,8 +146,8 @@ func (b *Board) Graded(agent string) ([]grading.Graded, error) {
 	return nil, fmt.Errorf("compare: there is no report of agent %q; there are reports of %s", agent, strings.Join(names, ", "))
 }
 
-// competitions returns the competitions of the board, sorted.
-func (b *Board) competitions() []string {
+// Competitions returns the competitions of the board, sorted.
+func (b *Board) Competitions() []string {
 	var ids []string
 	for _, e := range b.Entries {
 		ids = append(ids, e.Report.CompetitionID)

@@ -57,12 +57,8 @@ func (b *Board) anyUsed(c usedColumn) bool {
 
 // Notes returns the caveats of a board.
 func (b *Board) Notes() []string {
-	notes := conditions.Notes(b.underConditions())
-	var all []*results.Attempt
-	for _, e := range b.Entries {
-		all = append(all, e.Known())
-	}
-	if aside := results.Uncounted(all).String(); aside != "" {
+	notes := conditions.Notes(b.UnderConditions())
+	if aside := results.Uncounted(b.attempts("")).String(); aside != "" {
 		notes = append(notes, aside+".")
 	}
 	if b.flagged(competitions.Crowded) {
@@ -105,8 +101,8 @@ func (b *Board) Notes() []string {
 	return notes
 }
 
-// underConditions returns the conditions of the agents' attempts.
-func (b *Board) underConditions() []conditions.Attempts {
+// UnderConditions returns the conditions of the agents' attempts.
+func (b *Board) UnderConditions() []conditions.Attempts {
 	var all []conditions.Attempts
 	for own := range chunks(b.Entries, func(e Entry) string { return e.Agent }) {
 		all = append(all, conditions.Attempts{Agent: own[0].Agent, Sets: conditionsOf(own)})

@@ -32,7 +32,7 @@ type Rank struct {
 // ranked reports whether a board is ordered by mean ranks: of several competitions, none
 // has a leaderboard.
 func (b *Board) ranked() bool {
-	return !b.Rehearsal && len(b.competitions()) > 1 && !slices.ContainsFunc(b.Entries, func(e Entry) bool { return !e.Report.Unranked() })
+	return !b.Rehearsal && len(b.Competitions()) > 1 && !slices.ContainsFunc(b.Entries, func(e Entry) bool { return !e.Report.Unranked() })
 }
 
 // rank ranks the agents of a class at competitions.

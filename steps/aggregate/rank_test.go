@@ -47,7 +47,7 @@ func TestRank(t *testing.T) {
 	}, "up", "down")
 	var got []string
 	for _, a := range b.Agents {
-		got = append(got, fmt.Sprintf("%s %s %v %d", a.placeText(), a.Name, a.Rank.Mean, a.Rank.Wins))
+		got = append(got, fmt.Sprintf("%s %s %v %d", a.PlaceText(), a.Name, a.Rank.Mean, a.Rank.Wins))
 	}
 	if diff := cmp.Diff([]string{"1 good 1 2", "2= also 2.5 0", "2= same 2.5 0", "4 none 4 0"}, got); diff != "" {
 		t.Error(diff)

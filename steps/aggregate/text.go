@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -65,7 +66,7 @@ func (b *Board) Compact(title string, how Layout) string {
 func (b *Board) Summary(how Layout) string { return b.summary(how, false) }
 
 func (b *Board) summary(how Layout, all bool) string {
-	ranked, several, single := b.ranked(), len(b.classes()) > 1, len(b.competitions()) == 1
+	ranked, single := b.ranked(), len(b.Competitions()) == 1
 	rows := [][]string{{"place", "agent", "any medal", "G/S/B", "score", "valid", "above median"}}
 	if ranked {
 		rows[0] = []string{"place", "agent", "mean rank", "wins", "score", "valid", "above median"}
@@ -79,11 +80,7 @@ func (b *Board) summary(how Layout, all bool) string {
 		if single {
 			score = a.Competitions[0].scoreText()
 		}
-		place := a.placeText()
-		if several {
-			place = b.Letter(a) + " " + place
-		}
-		row := []string{place, a.Name, a.Overall.percentage("any_medal_percentage"), medals, score, fmt.Sprintf("%d/%d", sum.Valid, sum.Runs), above}
+		row := []string{strings.TrimSpace(a.ClassLetter + " " + cmp.Or(a.PlaceText(), "-")), a.Name, a.Overall.percentage("any_medal_percentage"), medals, score, fmt.Sprintf("%d/%d", sum.Valid, sum.Runs), above}
 		if ranked {
 			row[2], row[3] = a.Rank.Text()
 		}
@@ -128,11 +125,10 @@ func (b *Board) writeConditions(out *strings.Builder, width int) {
 		}
 	}
 	out.WriteString(plain.Wrap(plain.Line(about), width) + "\n")
-	classes := b.classes()
-	for _, class := range classes {
+	for _, class := range b.Classes() {
 		who := "All attempts"
-		if len(classes) > 1 {
-			who = "Class " + b.Letter(class[0])
+		if letter := class[0].ClassLetter; letter != "" {
+			who = "Class " + letter
 		}
 		out.WriteString(plain.Wrap(plain.Line(who+": "+class[0].Class+"."), width) + "\n")
 	}
@@ -169,12 +165,6 @@ func (b *Board) basis() (text string, columns [][]string) {
 	return strings.Join(parts, " at "), columns
 }
 
-// Letter names the class of an agent by its place among those of the board: A, B, …, Z,
-// 27.
-func (b *Board) Letter(a Agent) string {
-	return results.Letter(slices.IndexFunc(b.classes(), func(class []Agent) bool { return class[0].Class == a.Class }))
-}
-
 // Text returns the leaderboard as tables: a row for each agent, its percentages, its
 // scores at each competition, comparisons, and caveats.
 func (b *Board) Text(title string, how Layout) string {
@@ -183,7 +173,7 @@ func (b *Board) Text(title string, how Layout) string {
 	out.WriteString(b.summary(how, true) + "\n\n")
 	b.writeConditions(&out, how.Width)
 	out.WriteString("\n")
-	shares := [][]string{{"agent", b.groupHeader(), "isolation", "task", "competitions", "seeds", "any medal", "gold", "above median", "valid"}}
+	shares := [][]string{{"agent", b.GroupHeader(), "isolation", "task", "competitions", "seeds", "any medal", "gold", "above median", "valid"}}
 	scores := [][]string{{"agent", "competition", "isolation", "task", "score", "better", "best", "best place", "next", "gold", "silver", "bronze", "above median", "valid"}}
 	lacking := b.anyUnscored()
 	if lacking {
@@ -229,18 +219,20 @@ func (b *Board) Text(title string, how Layout) string {
 	return out.String()
 }
 
-func (a Agent) placeText() string {
+// PlaceText is the place, "2=" if another agent shares it; "" without one.
+func (a Agent) PlaceText() string {
 	switch {
 	case a.Place == 0:
-		return "-"
+		return ""
 	case a.Tied:
 		return strconv.Itoa(a.Place) + "="
 	}
 	return strconv.Itoa(a.Place)
 }
 
-func (b *Board) groupHeader() string {
-	if b.GroupBy == byNothing {
+// GroupHeader names what the groups of competitions are.
+func (b *Board) GroupHeader() string {
+	if b.GroupBy == byNothing || b.GroupBy == "" {
 		return "group"
 	}
 	return b.GroupBy

@@ -43,18 +43,21 @@ func newUsed(runs []Entry) *Used {
 		sum /= float64(n)
 		return &sum
 	}
-	u := Used{
-		WallSeconds: mean(func(a *results.Made) *float64 { return a.WallSeconds }),
-		Validations: mean(validations),
-		Tokens:      mean(func(a *results.Made) *float64 { return a.Usage.Tokens() }),
-		CostUSD:     mean(costUSD),
-		ListUSD:     mean(func(a *results.Made) *float64 { return otherListUSD(a.Usage) }),
-		EstimatedUSD: mean(func(a *results.Made) *float64 {
+	used := func(of func(*results.Usage) *float64) *float64 {
+		return mean(func(a *results.Made) *float64 {
 			if a.Usage == nil {
 				return nil
 			}
-			return a.Usage.EstimatedUSD
-		}),
+			return of(a.Usage)
+		})
+	}
+	u := Used{
+		WallSeconds:  mean(func(a *results.Made) *float64 { return a.WallSeconds }),
+		Validations:  mean(validations),
+		Tokens:       used((*results.Usage).Tokens),
+		CostUSD:      used(func(u *results.Usage) *float64 { return u.CostUSD }),
+		ListUSD:      used(otherListUSD),
+		EstimatedUSD: used(func(u *results.Usage) *float64 { return u.EstimatedUSD }),
 	}
 	if u == (Used{}) {
 		return nil
@@ -70,16 +73,9 @@ func validations(a *results.Made) *float64 {
 	return &n
 }
 
-func costUSD(a *results.Made) *float64 {
-	if a.Usage == nil {
-		return nil
-	}
-	return a.Usage.CostUSD
-}
-
 // Cost is what the attempts of an agent cost; nil if that is not known.
 func (b *Board) Cost(agent string) *results.Cost {
-	return results.CostOf(slices.DeleteFunc(b.side(agent).Attempts, func(a *results.Attempt) bool { return a.Uncounted() != "" }))
+	return results.CostOf(slices.DeleteFunc(b.attempts(agent), func(a *results.Attempt) bool { return a.Uncounted() != "" }))
 }
 
 // costColumn is the cost per medal of each agent under a header; nil if none is known.

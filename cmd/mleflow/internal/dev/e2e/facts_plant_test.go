@@ -203,6 +203,7 @@ step "grade" "score" {
 step "aggregate" "board" {
   reports  = values(step.grade.score)[*].report
   attempts = values(step.agent-run.solve)
+  COMPARE
 }
 output "board" { value = step.aggregate.board.table }
 `
@@ -269,8 +270,8 @@ func plantCache(t *testing.T) *plantation {
 		list = append(list, attempt{agent, "demo-digits", longer, "6m"}, attempt{agent, "demo-digits", shorter, "3s"})
 	}
 	list = append(list, attempt{"worse", "demo-digits", longer + 1, "6m"})
-	p.main = p.apply("main", list)
-	p.again = p.apply("main", list)
+	p.main = p.apply("main", list, "COMPARE", `compare = ["better", "worse"]`)
+	p.again = p.apply("main", list, "COMPARE", `compare = ["better", "worse"]`)
 	two := []attempt{{"better", "demo-digits", 0, "5m"}, {"worse", "demo-digits", 0, "5m"}}
 	p.rehearsed = p.apply("rehearsed", two, "SOURCE", `data = "rehearsal"`)
 	p.masked = p.apply("masked", two, "VERSION", `version = "v1m"`, "SALT", `salt = file("mask.salt")`)
@@ -300,7 +301,7 @@ func (p *plantation) write(name string, list []attempt, words ...string) {
 		text += fmt.Sprintf("    \"%s/%s/%d/%s\" = { agent = %[1]q, competition = %[2]q, seed = %[3]d, timeout = %[4]q }\n", a.agent, a.competition, a.seed, a.timeout)
 	}
 	text += "  }\n}\n" + plantedAgents + plantedSteps
-	for _, word := range []string{"SOURCE", "VERSION", "SALT", "CHECKPOINTS"} {
+	for _, word := range []string{"SOURCE", "VERSION", "SALT", "CHECKPOINTS", "COMPARE"} {
 		if !slices.Contains(words, word) {
 			words = append(words, word, "")
 		}

@@ -3,6 +3,7 @@ package e2e
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	littleendian "encoding/binary"
 	"encoding/csv"
 	"encoding/json"
@@ -54,13 +55,14 @@ func (p *plantation) surfaces() (list []surface) {
 	attempts := []fact{ofEnd, ofReason, ofScore, ofMedal, ofCost}
 	figures := []fact{ofClasses, ofShare, ofPlace, ofReach}
 	list = []surface{
-		{name: "show", shows: append(figures, ofDistinct), because: "of attempts it shows those with a problem", ask: p.text("show", p.main, "--full")},
+		{name: "show", shows: append(figures, ofDistinct, ofDifference), because: "of attempts it shows those with a problem", ask: p.text("show", p.main, "--full")},
 		{name: "leaderboard", shows: figures, because: "it is of agents", ask: p.text("leaderboard", p.main)},
 		{name: "leaderboard --json", shows: []fact{ofShare, ofPlace, ofClasses}, because: "it is of agents", ask: p.json("leaderboard", p.main, "--json")},
 		{name: "leaderboard --table runs", shows: []fact{ofScore, ofMedal, ofCost}, because: aTable + "; an end stands in place of a score only", ask: p.text("leaderboard", p.main, "--table", "runs", "--full")},
 		{name: "leaderboard of all runs", of: "all", shows: []fact{ofUnlisted, ofShare, ofPlace}, because: "it is of agents", ask: p.text("leaderboard", p.main, p.again, p.rehearsed, p.masked, p.origin, p.fork, p.failing)},
 		{name: "leaderboard of two agents", shows: []fact{ofDifference}, because: "it is of two agents of a class, which must be named", ask: p.text("leaderboard", p.main, "--agent", "better", "--against-agent", "worse", "--class", "time=5m")},
 		{name: "leaderboard of a run twice", shows: []fact{ofShare}, because: "it is of agents", ask: p.text("leaderboard", p.main, p.again)},
+		{name: "show without --full", shows: append(figures, ofDistinct, ofDifference), because: "of attempts it shows those with a problem", ask: p.text("show", p.main)},
 		{name: "show --json", because: asEvents},
 		{name: "runs", because: ofMany},
 		{name: "diff", because: "it compares the steps of two runs"},
@@ -70,9 +72,9 @@ func (p *plantation) surfaces() (list []surface) {
 		{name: "export parquet", shows: append(attempts, ofClasses), because: aTable, ask: p.binary("parquet")},
 		{name: "export arrow", shows: append(attempts, ofClasses), because: aTable, ask: p.binary("arrow")},
 		{name: "export-inspect", shows: append(attempts, ofDistinct, ofClasses, ofSource, ofReach), because: aTable, ask: p.inspect()},
-		{name: "report", shows: append(figures, ofDistinct), because: "of attempts it shows those with a problem", ask: p.report(p.main)},
+		{name: "report", shows: append(figures, ofDistinct, ofReason, ofMedal, ofDifference), because: "a score stands in place of its end, rounded", ask: p.report(p.main)},
 		{name: "board-build", shows: figures, because: "it is of agents", ask: p.site()},
-		{name: "page /runs/{run}", shows: append(figures, ofDistinct), because: "of attempts it shows those with a problem", ask: p.page("/runs/" + p.main)},
+		{name: "page /runs/{run}", shows: append(figures, ofDistinct, ofDifference), because: "of attempts it shows those with a problem", ask: p.page("/runs/" + p.main)},
 		{name: "page /runs/{run}/attempts", shows: append(attempts, ofDistinct, ofReach), because: aTable, ask: p.page("/runs/" + p.main + "/attempts")},
 		{name: "page /attempts", of: "seen", shows: []fact{ofEnd, ofReason, ofScore, ofMedal, ofDistinct, ofReach}, because: aTable + "; the cost is on the pages of runs", ask: p.page("/attempts")},
 		{name: "page /agents", of: "all", shows: []fact{ofClasses, ofShare, ofReach}, because: "it has a row for each agent, program and class", ask: p.page("/agents")},
@@ -88,6 +90,7 @@ func (p *plantation) surfaces() (list []surface) {
 		{name: "export of a provider's failure", of: "failing", shows: append(attempts, ofDistinct, ofClasses, ofReach), because: aTable, ask: p.csv(p.failing)},
 		{name: "export of all", of: "all", shows: append(attempts, ofDistinct, ofClasses, ofReach), because: aTable, ask: p.csv(p.main, p.again, p.rehearsed, p.masked, p.origin, p.fork, p.failing)},
 		{name: "python scores", shows: append(attempts, ofDistinct, ofClasses, ofSource, ofReach), because: aTable, ask: p.python(`json.dump(mleflow.Run(run).scores("records"), sys.stdout, default=str)`)},
+		{name: "python figures", shows: []fact{ofShare}, because: "it is of agents, and a class without a complete seed has no figures", ask: p.python(`json.dump(mleflow.Run(run).board().figures("records"), sys.stdout, default=str)`)},
 		{name: "python leaderboard", shows: []fact{ofClasses, ofShare, ofPlace}, because: "it is of agents", ask: p.python(`json.dump(mleflow.Run(run).leaderboard("records"), sys.stdout, default=str)`)},
 	}
 	none := func(because string, names ...string) {
@@ -387,7 +390,12 @@ func (p *plantation) report(run string) func(*testing.T) answer {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return shown(page)
+		a, competition := shown(page), ""
+		for i, row := range a.rows { // attempts stand below their competition
+			competition = cmp.Or(regexp.MustCompile(`\bdemo-\w+$`).FindString(row), competition)
+			a.rows[i] = regexp.MustCompile(`^(better|worse) (\d)`).ReplaceAllString(row, "$1 "+competition+" $2")
+		}
+		return a
 	}
 }
 

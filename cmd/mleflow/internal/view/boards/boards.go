@@ -98,10 +98,7 @@ func (r *Result) Whole(reports []grading.Graded, class []string) (err error) {
 		return err
 	}
 	for _, a := range r.Board.Agents {
-		own, err := r.Board.Graded(a.Name)
-		if err != nil {
-			return err
-		}
+		own, _ := r.Board.Graded(a.Name) // a board has reports of each agent
 		s := board.Standing{Name: a.Name}
 		s.File.Reports, s.Uncounted, _ = board.Counted(own) // without any there are no figures
 		s.Board, _ = board.NewBoard(board.AllFlags(s.File.Reports), r.Splits, board.Seeds{})

@@ -126,6 +126,27 @@ func TestClasses(t *testing.T) {
 	if diff := cmp.Diff([]Class{{"A", name + "2h"}, {"B", name + "1h"}}, several.Classes); diff != "" {
 		t.Error(diff)
 	}
+	// Costs are those of the attempts of a line, not of all with its name.
+	var graded []grading.Graded
+	var all []*results.Attempt
+	for i, at := range []string{"1h", "1h", "2h"} {
+		g := grading.Graded{Labels: map[string]string{"agent": "x", "seed": fmt.Sprint(i)}}
+		g.CompetitionID, g.Conditions = "leaf-classification", []string{"time=" + at}
+		a := results.OfReport(g)
+		a.Made.WallSeconds, a.Made.Usage = new(float64), &results.Usage{Source: grading.FromGateway, CostUSD: []*float64{new(1.0), new(2.0), new(4.0)}[i]}
+		graded, all = append(graded, g), append(all, a)
+	}
+	b, err := aggregate.BoardOf(graded, catalog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	letters = nil
+	for _, l := range tablesOf(b, "All", measured(all))[0].Lines {
+		letters = append(letters, l.Class.Letter+" "+l.Name+" "+l.Cost)
+	}
+	if diff := cmp.Diff([]string{"A x (time 1h) 3.00", "B x (time 2h) 4.00"}, letters); diff != "" {
+		t.Error(diff)
+	}
 	if one := board("1h", "1h")[0]; len(one.Classes) > 0 || !slices.Contains(one.Same, "All attempts: "+name+"1h") {
 		t.Errorf("one class: %v, %v", one.Classes, one.Same)
 	}

@@ -82,7 +82,6 @@ func tablesOf(b *aggregate.Board, title string, by map[naming]*results.Attempt) 
 			list = append(list, Table{Title: title, Labels: of(0)})
 		}
 		line := lineOf(b.Agents[at], g)
-		line.Class.Letter = b.Letter(b.Agents[at])
 		line.Interval = b.Measures(b.Agents[at].Name, g)["any_medal_percentage"].Shown()
 		line.Labels = of(at + 1)
 		if g.Name == b.Agents[at].Overall.Name {
@@ -94,7 +93,7 @@ func tablesOf(b *aggregate.Board, title string, by map[naming]*results.Attempt) 
 		add(title, at, a.Overall)
 		for _, g := range a.Groups {
 			if len(a.Groups) > 1 && len(g.Percentages) > 0 {
-				add(capitalize(b.GroupBy)+": "+g.Name, at, g)
+				add(view.Capital(b.GroupHeader())+": "+g.Name, at, g)
 			}
 		}
 	}
@@ -104,24 +103,11 @@ func tablesOf(b *aggregate.Board, title string, by map[naming]*results.Attempt) 
 	return list
 }
 
-func capitalize(s string) string {
-	if s == "" || s == "none" {
-		return "Group"
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
-}
-
 func lineOf(a aggregate.Agent, g aggregate.Group) Line {
 	rate := func(name string) page.Rate { return page.RateOf(g.Percentages, name, g.Seeds) }
-	l := Line{Name: a.Name, Isolation: cmp.Or(g.Isolation, conditions.Unknown) + g.Repeats.String(), Class: Class{Name: cmp.Or(a.Class, conditions.Unknown)}, Seeds: g.Seeds, Competitions: len(g.Competitions),
+	l := Line{Place: a.PlaceText(), Name: a.Name, Isolation: cmp.Or(g.Isolation, conditions.Unknown) + g.Repeats.String(), Class: Class{a.ClassLetter, cmp.Or(a.Class, conditions.Unknown)}, Seeds: g.Seeds, Competitions: len(g.Competitions),
 		AnyMedal: rate("any_medal_percentage"), Gold: rate("gold_medal_percentage"), Silver: rate("silver_medal_percentage"),
 		Bronze: rate("bronze_medal_percentage"), AboveMedian: rate("above_median_percentage"), Valid: rate("valid_submissions_percentage")}
-	if a.Place > 0 {
-		l.Place = fmt.Sprint(a.Place)
-		if a.Tied {
-			l.Place += "="
-		}
-	}
 	if a.Rank != nil && g.Name == a.Overall.Name {
 		l.Rank, l.Wins = a.Rank.Text()
 	}

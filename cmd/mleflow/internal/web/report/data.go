@@ -83,7 +83,7 @@ type Score struct {
 	Medal       string
 	AboveMedian bool
 	Rank, Teams int
-	// Reason explains a missing score.
+	// Reason explains a missing score, or why the agent did not finish.
 	Reason    string
 	Isolation string // see conditions.Shown
 }

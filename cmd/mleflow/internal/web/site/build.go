@@ -226,15 +226,12 @@ func (t *Table) stop(at time.Duration, catalog *competitions.Catalog) error {
 // group numbers the tie groups of each class. An agent that can be told apart from the
 // first of a group opens the next one.
 func (t *Table) group() error {
-	for start := 0; start < len(t.Agents); {
-		end := start
-		for end < len(t.Agents) && t.Agents[end].Class == t.Agents[start].Class {
-			end++
-		}
-		if err := t.groupClass(t.Agents[start:end]); err != nil {
+	rest := t.Agents
+	for _, class := range t.Board.Classes() {
+		if err := t.groupClass(rest[:len(class)]); err != nil {
 			return err
 		}
-		start = end
+		rest = rest[len(class):]
 	}
 	return nil
 }
@@ -243,10 +240,10 @@ func (t *Table) group() error {
 // known from the same runs: Holm's method keeps the probability that any two equal agents
 // of the class are told apart below 5 %.
 func (t *Table) groupClass(agents []*Agent) error {
-	ids := t.competitions()
+	ids := t.Board.Competitions()
 	runs := make([][]grading.Graded, len(agents))
 	for i, a := range agents {
-		runs[i] = t.graded(a.Name)
+		runs[i], _ = t.Board.Graded(a.Name) // a board has reports of each agent
 	}
 	var ps []float64
 	for i := range agents {
@@ -279,24 +276,6 @@ func (t *Table) groupClass(agents []*Agent) error {
 		}
 	}
 	return nil
-}
-
-func (t *Table) graded(agent string) (list []grading.Graded) {
-	for _, e := range t.Board.Entries {
-		if e.Agent == agent {
-			list = append(list, grading.Graded{Report: e.Report, Labels: e.Labels})
-		}
-	}
-	return list
-}
-
-// competitions returns the competitions of the table, sorted.
-func (t *Table) competitions() (ids []string) {
-	for _, e := range t.Board.Entries {
-		ids = append(ids, e.Report.CompetitionID)
-	}
-	slices.Sort(ids)
-	return slices.Compact(ids)
 }
 
 // shownFigure is the figure by which a table is sorted at first.

@@ -111,7 +111,7 @@ func (t *Table) section(i int, several bool) section {
 	if t.Task != "reference" {
 		sec.Text = append(sec.Text, "The agents were not given MLE-bench's own texts, so these scores cannot be compared with published ones.")
 	}
-	sec.Text = append(sec.Text, conditions.Notes(t.conditions())...)
+	sec.Text = append(sec.Text, conditions.Notes(t.Board.UnderConditions())...)
 	sec.Grids = append(sec.Grids, t.ranking())
 	sec.Text = append(sec.Text, t.classes()...)
 	if aside := results.Uncounted(counting(t.rows)).String(); aside != "" {
@@ -135,14 +135,6 @@ func (t *Table) section(i int, several bool) section {
 	return sec
 }
 
-func (t *Table) conditions() []conditions.Attempts {
-	var all []conditions.Attempts
-	for _, a := range t.Agents {
-		all = append(all, conditions.Attempts{Agent: a.Name, Sets: a.conditions()})
-	}
-	return all
-}
-
 func (a *Agent) conditions() (sets [][]string) {
 	for _, r := range a.rows {
 		sets = append(sets, r.Report.Conditions)
@@ -162,10 +154,8 @@ func (t *Table) inClass(a *Agent) (n int) {
 
 // classes describes the classes of the table, with their letters.
 func (t *Table) classes() (texts []string) {
-	for i, a := range t.Agents {
-		if i == 0 || a.Class != t.Agents[i-1].Class {
-			texts = append(texts, "Class "+t.Board.Letter(a.Agent)+": "+a.Class+".")
-		}
+	for _, class := range t.Board.Classes() {
+		texts = append(texts, "Class "+letter(class[0])+": "+class[0].Class+".")
 	}
 	return texts
 }
@@ -193,12 +183,12 @@ func (t *Table) ranking() grid {
 		if a.Overall.Untrusted {
 			isolation.Pill = "bad"
 		}
-		cells := []entry{text(t.Board.Letter(a.Agent)), text(place), text(strconv.Itoa(a.Group)), link(a.Name, a.path()), text(rate(a.Overall, shownFigure)), text(a.Measures[shownFigure].Runs.Text()), text(a.Measures[shownFigure].Competitions.Text())}
+		cells := []entry{text(letter(a.Agent)), text(place), text(strconv.Itoa(a.Group)), link(a.Name, a.path()), text(rate(a.Overall, shownFigure)), text(a.Measures[shownFigure].Runs.Text()), text(a.Measures[shownFigure].Competitions.Text())}
 		for _, s := range a.Stopped {
 			cells = append(cells, text(percentage(s.Percentages, a.Overall.Seeds, shownFigure)))
 		}
 		cells = append(cells, text(rate(a.Overall, "gold_medal_percentage")), text(rate(a.Overall, "above_median_percentage")), text(rate(a.Overall, "valid_submissions_percentage")),
-			text(strconv.Itoa(len(a.Competitions))+" of "+strconv.Itoa(len(t.competitions()))), text(strconv.Itoa(a.Overall.Seeds)), a.Tries.entry(), standings, text(cmp.Or(conditions.Hours(a.conditions()...), "–")), isolation, a.outside())
+			text(strconv.Itoa(len(a.Competitions))+" of "+strconv.Itoa(len(t.Board.Competitions()))), text(strconv.Itoa(a.Overall.Seeds)), a.Tries.entry(), standings, text(cmp.Or(conditions.Hours(a.conditions()...), "–")), isolation, a.outside())
 		if checked(t.rows) {
 			cells = append(cells, foundInAll(a.rows))
 		}

@@ -33,7 +33,9 @@ func (s *Site) compareMasked() error {
 				if class[a.Name] != a.Class {
 					continue // what differs is not owed to ids alone
 				}
-				c, err := board.Compare(t.graded(a.Name), other.graded(a.Name), other.competitions())
+				plain, _ := t.Board.Graded(a.Name) // both have reports of it
+				masked, _ := other.Board.Graded(a.Name)
+				c, err := board.Compare(plain, masked, other.Board.Competitions())
 				if errors.Is(err, board.ErrNothingShared) {
 					continue
 				}

@@ -202,6 +202,32 @@ func TestClasses(t *testing.T) {
 	}
 }
 
+// TestClassesOfAnAgent: an agent that tried a competition under two budgets has two rows on
+// the board, with figures of their own, and one page.
+func TestClassesOfAnAgent(t *testing.T) {
+	agent := made("x", "reference", 5, func(seed int) bool { return seed < 2 })
+	for i, r := range agent.Rows {
+		r.Report.Conditions = append(r.Report.Conditions, []string{"time=36h", "time=12h"}[min(i/2, 1)])
+		r.Made.WallSeconds = of(float64(i))
+	}
+	s := built(t, agent)
+	var got []string
+	for _, a := range s.Tables[0].Agents {
+		got = append(got, fmt.Sprintf("%s %s %s %v, %d rows, %v s, at %s", a.ClassLetter, a.Name, rate(a.Overall, shownFigure), a.Overall.Seeds, len(a.rows), *a.Seconds, a.path()))
+	}
+	page := " s, at " + agentPath("x")
+	if diff := cmp.Diff([]string{"A x (time 12h) 0.0 ± 0.0 3, 3 rows, 9" + page, "B x (time 36h) 100.0 ± 0.0 2, 2 rows, 1" + page}, got); diff != "" {
+		t.Error(diff)
+	}
+	var titles []string
+	for _, sec := range s.agentPage("x").Sections {
+		titles = append(titles, sec.Title)
+	}
+	if name := s.Tables[0].Name(); !slices.Contains(titles, name+" (time 12h)") || !slices.Contains(titles, name+" (time 36h)") {
+		t.Errorf("sections %q", titles)
+	}
+}
+
 // A claimed row is matched if its grade was recomputed for another one.
 func TestMatched(t *testing.T) {
 	one, other := made("a", "own", 1, always), made("b", "own", 2, always)
