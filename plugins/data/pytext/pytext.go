@@ -1,9 +1,7 @@
-package metric
+package pytext
 
 import (
 	"math"
-	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"unicode"
@@ -12,29 +10,51 @@ import (
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
-// IsPythonSpace reports whether Python's str.isspace holds for r.
-func IsPythonSpace(r rune) bool {
+// IsSpace reports whether Python's str.isspace holds for r.
+func IsSpace(r rune) bool {
 	return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f
 }
 
-// pythonInt reads s as Python's int(s) does, white space around, a sign,
-// underscores between digits and any Unicode decimal digits allowed. Ok is
-// false for what int refuses and for numbers beyond 64 bits.
-func pythonInt(s string) (n table.Value, ok bool) {
-	digits, ok := plainDigits(strings.TrimSpace(s))
-	if !ok {
-		return table.Value{}, false
+// Fields splits a string as str.split does: at runs of Unicode white space, to
+// which Python counts U+001C to U+001F.
+func Fields(s string) []string { return strings.FieldsFunc(s, IsSpace) }
+
+// Strip removes white space as str.strip does.
+func Strip(s string) string { return strings.TrimFunc(s, IsSpace) }
+
+// Int returns Python's int() of a cell, an Int64 or, from 2⁶³ on, a Uint64:
+// floats are cut towards zero, strings are parsed, with white space around, a
+// sign, underscores between digits and any Unicode decimal digits allowed. Ok is
+// false for missing cells, infinities, other strings and numbers beyond 64 bits.
+func Int(v table.Value) (n table.Value, ok bool) {
+	switch v.Kind() {
+	case table.Text:
+		digits, ok := Digits(strings.TrimSpace(v.String()))
+		if !ok {
+			return table.Value{}, false
+		}
+		if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
+			return table.IntValue(n), true
+		}
+		u, err := strconv.ParseUint(strings.TrimPrefix(digits, "+"), 10, 64)
+		return table.UintValue(u), err == nil
+	case table.Float64:
+		f := v.Float()
+		if f >= 0x1p63 {
+			return table.UintValue(uint64(f)), f < 0x1p64
+		}
+		return table.IntValue(int64(f)), f >= -0x1p63
+	case table.Bool:
+		return table.IntValue(v.Int()), true
+	case table.Int64, table.Uint64:
+		return v, true
 	}
-	if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
-		return table.IntValue(n), true
-	}
-	u, err := strconv.ParseUint(strings.TrimPrefix(digits, "+"), 10, 64)
-	return table.UintValue(u), err == nil
+	return table.Value{}, false
 }
 
-// plainDigits checks the grammar of Python's int and returns the number with
+// Digits checks the grammar of Python's int and returns the number with
 // ASCII digits and without underscores.
-func plainDigits(s string) (string, bool) {
+func Digits(s string) (string, bool) {
 	var b strings.Builder
 	if len(s) > 0 && (s[0] == '+' || s[0] == '-') {
 		b.WriteByte(s[0])
@@ -81,10 +101,10 @@ func digitValue(r rune) (byte, bool) {
 	return 0, false
 }
 
-// PythonFloat reads s as Python's float(s) does: white space around,
+// Float reads s as Python's float(s) does: white space around,
 // underscores between digits, any Unicode decimal digits, inf, infinity and
 // nan in any case are allowed, hexadecimal numbers are not.
-func PythonFloat(s string) (float64, bool) {
+func Float(s string) (float64, bool) {
 	if isPlainFloat(s) {
 		return decimalFloat(s)
 	}
@@ -143,10 +163,10 @@ func decimalFloat(s string) (float64, bool) {
 	return v, true
 }
 
-// pythonLower returns Python's str.lower: the simple lower case of every
+// Lower returns Python's str.lower: the simple lower case of every
 // character, but two characters for U+0130 and the final form of a capital
 // sigma at the end of a word.
-func pythonLower(s string) string {
+func Lower(s string) string {
 	if !strings.ContainsAny(s, "\u0130\u03a3") {
 		return strings.ToLower(s)
 	}
@@ -191,51 +211,4 @@ func caseIgnorable(r rune) bool {
 		return true
 	}
 	return unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Lm, unicode.Sk)
-}
-
-// PythonInt returns Python's int() of a cell, an Int64 or, from 2⁶³ on, a
-// Uint64: floats are cut towards zero, strings are parsed. Ok is false for
-// missing cells, infinities, other strings and numbers beyond 64 bits.
-func PythonInt(v table.Value) (n table.Value, ok bool) {
-	switch v.Kind() {
-	case table.Text:
-		return pythonInt(v.String())
-	case table.Float64:
-		f := v.Float()
-		if f >= 0x1p63 {
-			return table.UintValue(uint64(f)), f < 0x1p64
-		}
-		return table.IntValue(int64(f)), f >= -0x1p63
-	case table.Bool:
-		return table.IntValue(v.Int()), true
-	case table.Int64, table.Uint64:
-		return v, true
-	}
-	return table.Value{}, false
-}
-
-// pythonSort sorts as Python's list.sort does. The order of elements that less
-// does not order, such as NaN, is Python's for lists of fewer than 64.
-func pythonSort[T any](list []T, less func(a, b T) bool) {
-	if len(list) < 2 {
-		return
-	}
-	if len(list) >= 64 {
-		slices.SortStableFunc(list, func(a, b T) int { return count(less(b, a)) - count(less(a, b)) })
-		return
-	}
-	// Binary insertion behind the first run, which is turned if it descends.
-	run, descends := 2, less(list[1], list[0])
-	for run < len(list) && less(list[run], list[run-1]) == descends {
-		run++
-	}
-	if descends {
-		slices.Reverse(list[:run])
-	}
-	for ; run < len(list); run++ {
-		next := list[run]
-		at := sort.Search(run, func(i int) bool { return less(next, list[i]) })
-		copy(list[at+1:run+1], list[at:run])
-		list[at] = next
-	}
 }
