@@ -3,8 +3,10 @@ package metric
 import (
 	"math"
 	"slices"
+	"sort"
 	"strings"
 
+	"github.com/mleflow/mleflow/plugins/data/pytext"
 	"github.com/mleflow/mleflow/plugins/numeric/libm"
 )
 
@@ -54,7 +56,7 @@ func scoreCuboids(in Input) (Score, error) {
 }
 
 func cuboids(cell string, row int) ([]cuboid, error) {
-	if strings.TrimFunc(cell, IsPythonSpace) == "" {
+	if pytext.Strip(cell) == "" {
 		return nil, nil
 	}
 	list := strings.Split(cell, " ")
@@ -266,4 +268,30 @@ func clipHalf(out, polygon []point, from, to point) []point {
 		}
 	}
 	return out
+}
+
+// pythonSort sorts as Python's list.sort does. The order of elements that less
+// does not order, such as NaN, is Python's for lists of fewer than 64.
+func pythonSort[T any](list []T, less func(a, b T) bool) {
+	if len(list) < 2 {
+		return
+	}
+	if len(list) >= 64 {
+		slices.SortStableFunc(list, func(a, b T) int { return count(less(b, a)) - count(less(a, b)) })
+		return
+	}
+	// Binary insertion behind the first run, which is turned if it descends.
+	run, descends := 2, less(list[1], list[0])
+	for run < len(list) && less(list[run], list[run-1]) == descends {
+		run++
+	}
+	if descends {
+		slices.Reverse(list[:run])
+	}
+	for ; run < len(list); run++ {
+		next := list[run]
+		at := sort.Search(run, func(i int) bool { return less(next, list[i]) })
+		copy(list[at+1:run+1], list[at:run])
+		list[at] = next
+	}
 }

@@ -3,6 +3,8 @@ package metric
 import (
 	"cmp"
 	"slices"
+
+	"github.com/mleflow/mleflow/plugins/data/pytext"
 )
 
 var detectionAP = Metric{
@@ -65,7 +67,7 @@ func sortedKeys(m map[string]bool) []string {
 }
 
 func detections(cell string, row int) ([]detection, error) {
-	list := words(cell)
+	list := pytext.Fields(cell)
 	if len(list)%6 != 0 {
 		return nil, unscorable("row %d: there are %d words, which is not a multiple of 6", row+1, len(list))
 	}
