@@ -19,7 +19,6 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/outcome"
-	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/acp"
 	"github.com/mleflow/mleflow/plugins/sandbox/breach"
@@ -67,28 +66,6 @@ type Deps struct {
 	static func() error
 }
 
-// statsType is the type of the output "stats"; see Stats.
-var statsType = cty.Object(map[string]cty.Type{
-	"wall_seconds":       cty.Number,
-	"cpu_seconds":        cty.Number,
-	"peak_memory_bytes":  cty.Number,
-	"exit_code":          cty.Number,
-	"leftover_processes": cty.Number,
-	"log_bytes_dropped":  cty.Number,
-	"runtime":            cty.String,
-	"isolated":           cty.Bool,
-	"resumed":            cty.Bool,
-	"lost_services":      cty.List(cty.String),
-	"enforced":           cty.Map(cty.String),
-	"devices":            cty.List(cty.String),
-	"network":            cty.String,
-	"connections":        cty.Number,
-	"validations":        cty.Number,
-	"shim_calls":         cty.Number,
-	"left_out":           cty.List(cty.String),
-	"models":             cty.Map(results.ModelUseType),
-})
-
 // endsDoc lists the outcomes of attempts.
 func endsDoc() string {
 	var final, again []string
@@ -124,7 +101,7 @@ func Kind(deps Deps) step.Kind {
 			{Name: "seed", Type: cty.Number, Default: cty.Zero, Doc: "An integer, MLEFLOW_SEED to the agent."},
 			{Name: "data", Type: step.ArtifactType, Required: true, Doc: "The public files of the competition, a tree."},
 			{Name: "task", Type: cty.String, Default: cty.StringVal(string(competitions.TaskOwn)), OneOf: competitions.Tasks(), Doc: "The agent's texts: the reference's description and instructions, byte for byte; its obfuscated ones, which do not name Kaggle or the competition; or our own short one. Published scores compare only with the same task."},
-			{Name: "texts", Type: textsType, Cosmetic: true, Made: &step.Made{Kind: "task", When: "task", Args: []string{"competition", "task"}}, Doc: "A step of kind task with the texts; by default one is added."},
+			{Name: "texts", Type: step.TypeOf[texts](), Cosmetic: true, Made: &step.Made{Kind: "task", When: "task", Args: []string{"competition", "task"}}, Doc: "A step of kind task with the texts; by default one is added."},
 			{Name: "sketch", Type: step.ArtifactType, Doc: "The output of a step of kind sketch. With it the validity server gives the grader's verdicts; without, it knows only the sample submission. The agent cannot read it."},
 			{Name: "runtime", Type: cty.String, Default: cty.StringVal(Auto), Open: Auto, OneOf: append([]string{Auto}, deps.Runtimes.Names()...), Doc: `What runs the agent. "auto" is the strongest possible here: containerd, else sandbox, else process; the plan says why, and the key has it. "process" does not isolate the agent: its results are marked untrusted.`},
 			{Name: "required_isolation", Type: cty.String, Default: cty.StringVal(conditions.None), OneOf: conditions.Isolations(), Setting: true, Cosmetic: true, Doc: "The least isolation. A plan with less is refused, with what is missing and how to get it. The default is the mleflow block's. The key has the actual isolation."},
@@ -161,7 +138,7 @@ func Kind(deps Deps) step.Kind {
 			{Name: "outcome", Type: cty.String, Doc: endsDoc()},
 			{Name: "shim_log", Type: step.ArtifactType, Doc: "With shim, every refused or withheld call of mlebench: time, call, argument names, the caller's file and line, JSON lines. The agent can forge it."},
 			{Name: "snapshots", Type: step.ArtifactType, Doc: "With snapshot_every, a tree of SECONDS/submission.csv, seconds since the start in nine digits; snapshots of a grade step."},
-			{Name: "stats", Type: statsType, Doc: `Usage (wall_seconds, cpu_seconds, peak_memory_bytes, devices), exit_code, runtime and whether it is isolated, network (what it could reach: none, allow or open), the numbers of connections, validations and shim_calls, the files left_out; enforced: what held each limit (memory = "cgroup" or "watcher"); models: by model block the gateway's requests, tokens, cost, waits, times to the first byte, and whether a budget was exhausted; lost_services, whose ports the agent took before the attempt was resumed.`},
+			{Name: "stats", Type: step.TypeOf[Stats](), Doc: `Usage (wall_seconds, cpu_seconds, peak_memory_bytes, devices), exit_code, runtime and whether it is isolated, network (what it could reach: none, allow or open), the numbers of connections, validations and shim_calls, the files left_out; enforced: what held each limit (memory = "cgroup" or "watcher"); models: by model block the gateway's requests, tokens, cost, waits, times to the first byte, and whether a budget was exhausted; lost_services, whose ports the agent took before the attempt was resumed.`},
 			{Name: "submission", Type: step.ArtifactType, Doc: "What is left in SUBMISSION_DIR, a tree."},
 			{Name: "transcript", Type: step.ArtifactType, Secrecy: step.Withheld, Doc: "Every exchange with the models, a tree for mleflow logs --transcript and replay; empty without models."},
 			{Name: "validation_log", Type: step.ArtifactType, Doc: "Every request to the validity server: size, digest, verdict, JSON lines."},
@@ -257,8 +234,6 @@ type texts struct {
 	Description  *step.Artifact `cty:"description"`
 	Instructions *step.Artifact `cty:"instructions"`
 }
-
-var textsType = cty.Object(map[string]cty.Type{"description": step.ArtifactType, "instructions": step.ArtifactType})
 
 type network struct {
 	Allow []string `cty:"allow"`

@@ -45,7 +45,7 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 			{Name: "labels", Type: cty.Map(cty.String), Doc: "Display names of agents, by their label agent."},
 			{Name: "compare", Type: cty.List(cty.String), Doc: "Compares the first of these agents with the others: difference, intervals, and exact permutation test."},
 			{Name: "resamples", Type: cty.Number, Default: cty.NumberIntVal(10000), Doc: "No effect: intervals are computed. It stays because it is in keys."},
-			{Name: "attempts", Type: cty.List(attemptType), Doc: "The reports' agent-run steps, in order, such as values(step.agent-run.solve). Adds times, requests to the validity server, tokens and cost: the gateway's, or those of logs/usage.json without model blocks. These, and so the board, differ from run to run."},
+			{Name: "attempts", Type: step.TypeOf[[]attempt](), Doc: "The reports' agent-run steps, in order, such as values(step.agent-run.solve). Adds times, requests to the validity server, tokens and cost: the gateway's, or those of logs/usage.json without model blocks. These, and so the board, differ from run to run."},
 			{Name: "title", Type: cty.String, Default: cty.StringVal("Leaderboard"), Doc: "The first line of the table."},
 		},
 		Results: true,

@@ -28,12 +28,6 @@ import (
 	"github.com/mleflow/mleflow/steps/modelblock"
 )
 
-// attemptType is the type of the outputs of an agent-run step that are read.
-var attemptType = cty.Object(map[string]cty.Type{
-	"code": step.ArtifactType, "submission": step.ArtifactType, "transcript": step.ArtifactType,
-	"logs": step.ArtifactType, "network_log": step.ArtifactType, "validation_log": step.ArtifactType, "shim_log": step.ArtifactType,
-})
-
 // Report is the output "findings".
 type Report struct {
 	// Rules are the names of the applied rules.
@@ -56,7 +50,7 @@ func Kind(catalog *competitions.Catalog, pools *modelblock.Pools) step.Kind {
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
 			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition."},
-			{Name: "attempt", Type: attemptType, Required: true, Doc: "A step of kind agent-run."},
+			{Name: "attempt", Type: step.TypeOf[attempt](), Required: true, Doc: "A step of kind agent-run."},
 			{Name: "data", Type: step.ArtifactType, Doc: "The agent's public files. Rules about test rows need them."},
 			{Name: "file", Type: cty.String, Default: cty.StringVal("submission.csv"), Doc: "Path of the submission in its tree."},
 			{Name: "rules", Type: cty.List(cty.String), Default: cty.ListValEmpty(cty.String), Doc: "Rules to apply; all if empty."},
@@ -85,6 +79,7 @@ type arguments struct {
 	Judge       *judgeArgs     `cty:"judge"`
 }
 
+// attempt are the outputs of an agent-run step that are read.
 type attempt struct {
 	Code       *step.Artifact `cty:"code"`
 	Submission *step.Artifact `cty:"submission"`

@@ -20,26 +20,6 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// reportType is the type of the output "report"; see verify.Report.
-var reportType = cty.Object(map[string]cty.Type{
-	"verdict":    cty.String,
-	"pinned":     cty.Number,
-	"matched":    cty.Number,
-	"manifest":   cty.String,
-	"wrong":      cty.Number,
-	"missing":    cty.Number,
-	"unexpected": cty.Number,
-	"note":       cty.String,
-	"mismatches": cty.List(cty.Object(map[string]cty.Type{
-		"path": cty.String, "problem": cty.String, "want": cty.String, "got": cty.String, "want_bytes": cty.Number,
-		"got_bytes": cty.Number, "same_content": cty.Bool, "explanation": cty.String,
-	})),
-})
-
-// preparedType is the type of the outputs of a prepare step that the checksum step
-// needs.
-var preparedType = cty.Object(map[string]cty.Type{"public": step.ArtifactType, "private": step.ArtifactType})
-
 // Kind returns the step kind "checksum" over the competitions of a catalog.
 func Kind(catalog *competitions.Catalog) step.Kind {
 	return step.Kind{
@@ -49,15 +29,15 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
 			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition. Pins are of v1; a version prepared otherwise has none."},
-			{Name: "prepared", Type: preparedType, Required: true, Doc: "A prepare step, or an object of public and private trees."},
+			{Name: "prepared", Type: step.TypeOf[prepared](), Required: true, Doc: "A prepare step, or an object of public and private trees."},
 			{Name: "on_mismatch", Type: cty.String, Default: cty.StringVal("fail"), OneOf: []string{"fail", "warn"}, Doc: `Fail the step, or warn and accept the data. In the key, so that accepted data are never used under "fail".`},
-			{Name: "expected", Type: preparedType, Doc: "Correct data, of the form of prepared, to explain differences, without effect on the verdict."},
+			{Name: "expected", Type: step.TypeOf[prepared](), Doc: "Correct data, of the form of prepared, to explain differences, without effect on the verdict."},
 			{Name: "expected_dir", Type: cty.String, Doc: "A correct folder with public and private, to explain differences, without effect on the verdict; relative to the working directory. Only its name is in the key."},
 		},
 		Outputs: []step.Output{
 			{Name: "private", Type: step.ArtifactType, Secrecy: step.Private, Doc: "The private files, unchanged."},
 			{Name: "public", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The public files, unchanged."},
-			{Name: "report", Type: reportType, Doc: "The numbers of pins and matches, the manifest's digest, the numbers of wrong, missing and unexpected files, and the first mismatches with digests, sizes and explanations."},
+			{Name: "report", Type: step.TypeOf[verify.Report](), Doc: "The numbers of pins and matches, the manifest's digest, the numbers of wrong, missing and unexpected files, and the first mismatches with digests, sizes and explanations."},
 			{Name: "verdict", Type: cty.String, Secrecy: step.Public, Doc: `verified, unpinned (nothing to compare with), or mismatch (with on_mismatch = "warn").`},
 		},
 		New: func(args step.Args) (step.Step, error) { return newCheck(args, catalog) },
@@ -74,6 +54,7 @@ type arguments struct {
 	ExpectedDir *string   `cty:"expected_dir"`
 }
 
+// prepared are the outputs of a prepare step that the checksum step needs.
 type prepared struct {
 	Public  *step.Artifact `cty:"public"`
 	Private *step.Artifact `cty:"private"`

@@ -46,11 +46,6 @@ type Deps struct {
 // real is the value of the argument data for data of the competition's source.
 const real = "real"
 
-// filesType is the type of the output "files"; see file.
-var filesType = cty.List(cty.Object(map[string]cty.Type{
-	"name": cty.String, "sha256": cty.String, "md5": cty.String, "bytes": cty.Number,
-}))
-
 // Kind returns the step kind "download".
 func Kind(deps Deps) step.Kind {
 	return step.Kind{
@@ -77,7 +72,7 @@ func Kind(deps Deps) step.Kind {
 			},
 		}},
 		Outputs: []step.Output{
-			{Name: "files", Type: filesType, Secrecy: step.Public, Doc: "The fetched files with digests and sizes."},
+			{Name: "files", Type: step.TypeOf[[]file](), Secrecy: step.Public, Doc: "The fetched files with digests and sizes."},
 			{Name: "tree", Type: step.ArtifactType, Secrecy: step.Private, Doc: "The unpacked raw data, a tree."},
 		},
 		New: func(args step.Args) (step.Step, error) { return newDownload(args, deps) },

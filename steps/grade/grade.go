@@ -58,7 +58,7 @@ func Kind(deps Deps) step.Kind {
 			return []string{a.Text("labels", "agent"), a.Text("competition"), a.Text("labels", "seed")}
 		},
 		Outputs: []step.Output{
-			{Name: "curve", Type: curveType, Doc: "The snapshots' scores over time."},
+			{Name: "curve", Type: step.TypeOf[[]grading.Moment](), Doc: "The snapshots' scores over time."},
 			{Name: "medal", Type: cty.String, Doc: "gold, silver, bronze or none."},
 			{Name: "outcome", Type: cty.String, Doc: "scored, invalid or missing."},
 			{Name: "reason", Type: cty.String, Doc: "Why there is no score; empty if there is one."},

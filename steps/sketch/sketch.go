@@ -20,8 +20,6 @@ import (
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
-var preparedType = cty.Object(map[string]cty.Type{"public": step.ArtifactType, "private": step.ArtifactType})
-
 // Kind returns the step kind "sketch" over the competitions of a catalog.
 func Kind(catalog *competitions.Catalog) step.Kind {
 	return step.Kind{
@@ -31,7 +29,7 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 		Args: []step.Attr{
 			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
 			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition."},
-			{Name: "prepared", Type: preparedType, Required: true, Doc: "A prepare or checksum step, or an object of public and private trees."},
+			{Name: "prepared", Type: step.TypeOf[prepared](), Required: true, Doc: "A prepare or checksum step, or an object of public and private trees."},
 			{Name: "params", Type: cty.Map(cty.String), Doc: "Values for parameters of the competition."},
 		},
 		Outputs: []step.Output{
