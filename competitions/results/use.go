@@ -8,10 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/gocty"
-
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // ModelUse is an attempt's use of one model block, as the model gateway measured
@@ -97,13 +95,7 @@ func (u ModelUse) ToolCharges() string {
 }
 
 // ModelUseType is the type of a ModelUse in the language.
-var ModelUseType = func() cty.Type {
-	t, err := gocty.ImpliedType(ModelUse{})
-	if err != nil {
-		panic(err) // the fields have types of the language
-	}
-	return t
-}()
+var ModelUseType = step.TypeOf[ModelUse]()
 
 // Measured is the use of all model blocks of an attempt together; nil if it has
 // none.

@@ -43,17 +43,8 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 		Name:    "aggregate",
 		Version: "11",
 		Doc:     "Makes grading reports a leaderboard of agents: scores as mean and standard error over seeds, medals, and the share of competitions with one.",
-		Args: []step.Attr{
-			{Name: "reports", Type: cty.List(step.ArtifactType), Required: true, Doc: "Reports of grade steps with the labels agent and seed."},
-			{Name: "group_by", Type: cty.String, Default: cty.StringVal(byComplexity), OneOf: []string{byCategory, byCompetition, byComplexity, byNothing}, Doc: "How competitions are grouped for the percentages."},
-			{Name: "pad_missing", Type: cty.Bool, Default: cty.False, Doc: "Counts a missing report as no submission. Otherwise percentages are over complete seeds, as many as the competition with the fewest reports has."},
-			{Name: "version", Type: cty.String, Doc: "Only reports of this version of the competitions."},
-			{Name: "labels", Type: cty.Map(cty.String), Doc: "Display names of agents, by their label agent."},
-			{Name: "compare", Type: cty.List(cty.String), Doc: "Compares the first of these agents with the others: difference, intervals, and exact permutation test."},
-			{Name: "resamples", Type: cty.Number, Default: cty.NumberIntVal(10000), Doc: "No effect: intervals are computed. It stays because it is in keys."},
-			{Name: "attempts", Type: cty.List(attemptType), Doc: "The reports' agent-run steps, in order, such as values(step.agent-run.solve). Adds times, requests to the validity server, tokens and cost: the gateway's, or those of logs/usage.json without model blocks. These, and so the board, differ from run to run."},
-			{Name: "title", Type: cty.String, Default: cty.StringVal("Leaderboard"), Doc: "The first line of the table."},
-		},
+		Args: step.Attrs(arguments{GroupBy: byComplexity, Resamples: 10000, Title: "Leaderboard"},
+			step.OneOf{"group_by": {byCategory, byCompetition, byComplexity, byNothing}}),
 		Results: true,
 		Outputs: []step.Output{
 			{Name: "board", Type: step.ArtifactType, Doc: "The leaderboard and what it was computed from, JSON."},
@@ -67,15 +58,15 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 
 // arguments are the block's arguments.
 type arguments struct {
-	Reports    []*step.Artifact  `cty:"reports"`
-	GroupBy    string            `cty:"group_by"`
-	PadMissing bool              `cty:"pad_missing"`
-	Version    *string           `cty:"version"`
-	Labels     map[string]string `cty:"labels"`
-	Compare    []string          `cty:"compare"`
-	Resamples  int               `cty:"resamples"` // of earlier versions; it has no effect
-	Attempts   []attempt         `cty:"attempts"`
-	Title      string            `cty:"title"`
+	Reports    []*step.Artifact  `cty:"reports" is:"required" doc:"Reports of grade steps with the labels agent and seed."`
+	GroupBy    string            `cty:"group_by" doc:"How competitions are grouped for the percentages."`
+	PadMissing bool              `cty:"pad_missing" doc:"Counts a missing report as no submission. Otherwise percentages are over complete seeds, as many as the competition with the fewest reports has."`
+	Version    *string           `cty:"version" doc:"Only reports of this version of the competitions."`
+	Labels     map[string]string `cty:"labels" doc:"Display names of agents, by their label agent."`
+	Compare    []string          `cty:"compare" doc:"Compares the first of these agents with the others: difference, intervals, and exact permutation test."`
+	Resamples  int               `cty:"resamples" doc:"No effect: intervals are computed. It stays because it is in keys."`
+	Attempts   []attempt         `cty:"attempts" doc:"The reports' agent-run steps, in order, such as values(step.agent-run.solve). Adds times, requests to the validity server, tokens and cost: the gateway's, or those of logs/usage.json without model blocks. These, and so the board, differ from run to run."`
+	Title      string            `cty:"title" doc:"The first line of the table."`
 }
 
 type aggregation struct {

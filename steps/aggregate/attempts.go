@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions/outcome"
@@ -16,18 +14,7 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// attemptType is the type of the outputs of an agent-run step that are used.
-var attemptType = cty.Object(map[string]cty.Type{
-	"logs":    step.ArtifactType,
-	"outcome": cty.String,
-	"stats": cty.ObjectWithOptionalAttrs(map[string]cty.Type{
-		"wall_seconds": cty.Number,
-		"cpu_seconds":  cty.Number,
-		"validations":  cty.Number,
-		"models":       cty.Map(results.ModelUseType),
-	}, []string{"models"}),
-})
-
+// attempt are the outputs of an agent-run step that are used.
 type attempt struct {
 	Logs    *step.Artifact `cty:"logs"`
 	Outcome string         `cty:"outcome"`
@@ -38,7 +25,7 @@ type stats struct {
 	WallSeconds float64                     `cty:"wall_seconds"`
 	CPUSeconds  float64                     `cty:"cpu_seconds"`
 	Validations int                         `cty:"validations"`
-	Models      map[string]results.ModelUse `cty:"models"`
+	Models      map[string]results.ModelUse `cty:"models" optional:"true"`
 }
 
 // checkAttempts checks that there is one attempt per report and, as far as the

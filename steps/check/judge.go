@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zclconf/go-cty/cty"
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/mleflow/mleflow/cache"
@@ -32,17 +31,6 @@ import (
 	"github.com/mleflow/mleflow/steps/modelblock"
 )
 
-var judgeBlock = step.Block{
-	Name: "judge",
-	Doc:  "Asks a language model, too. Its answers are notes, never warnings: opinions that the attempt may have manipulated.",
-	Args: []step.Attr{
-		{Name: "model", Type: step.ModelType, Required: true, Doc: "The model, model.NAME; the first of its models is asked."},
-		{Name: "profile", Type: cty.String, Default: cty.StringVal(judge.DefaultProfile), OneOf: judge.Profiles(), Doc: `The questions; "mle-bench" are its judge's, in our words.`},
-		{Name: "questions", Type: step.ArtifactType, Doc: `Your own questions instead, such as file("questions.hcl").`},
-		{Name: "limit", Type: cty.String, Default: cty.StringVal("200KiB"), Doc: "The most of code, logs and conversations that the model sees, 2 MiB at most; the rest is listed."},
-	},
-}
-
 // Limits of a judge.
 const (
 	mostShown     = 2 << 20
@@ -56,10 +44,10 @@ const (
 
 // judgeArgs are the arguments of the block.
 type judgeArgs struct {
-	Model     step.Model     `cty:"model"`
-	Profile   string         `cty:"profile"`
-	Questions *step.Artifact `cty:"questions"`
-	Limit     string         `cty:"limit"`
+	Model     step.Model     `cty:"model" is:"required" doc:"The model, model.NAME; the first of its models is asked."`
+	Profile   string         `cty:"profile" doc:"The questions; \"mle-bench\" are its judge's, in our words."`
+	Questions *step.Artifact `cty:"questions" doc:"Your own questions instead, such as file(\"questions.hcl\")."`
+	Limit     string         `cty:"limit" doc:"The most of code, logs and conversations that the model sees, 2 MiB at most; the rest is listed."`
 }
 
 // judging is a judge that is ready to be asked.

@@ -9,19 +9,12 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/engine/step"
 )
-
-// curveType is the type of the output "curve".
-var curveType = cty.List(cty.Object(map[string]cty.Type{
-	"seconds": cty.Number, "outcome": cty.String, "score": cty.Number, "medal": cty.String,
-}))
 
 // Spoilt describes the last scored snapshot of a submission that is not scored, such as
 // one that was half-written at the time limit. It returns "" if there is none. The text

@@ -43,22 +43,13 @@ func Kind(deps Deps) step.Kind {
 		Name:    "grade",
 		Version: "7",
 		Doc:     "Scores a submission and compares it with the human leaderboard. A missing or invalid one is a result without a score.",
-		Args: []step.Attr{
-			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
-			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition."},
-			{Name: "submission", Type: step.ArtifactType, Required: true, Doc: "The submission: a file, or a tree with it."},
-			{Name: "file", Type: cty.String, Default: cty.StringVal("submission.csv"), Doc: "Path of the submission in the tree."},
-			{Name: "answers", Type: step.ArtifactType, Required: true, Doc: "The private files of the competition, a tree."},
-			{Name: "snapshots", Type: step.ArtifactType, Doc: "Earlier submissions for the output curve, a tree SECONDS/submission.csv as of agent-run. They do not change the report."},
-			{Name: "labels", Type: cty.Map(cty.String), Doc: "Labels for the report; aggregate reads agent and seed."},
-			{Name: "params", Type: cty.Map(cty.String), Doc: "Values for parameters of the competition."},
-		},
+		Args:    step.Attrs(arguments{Version: "v1", File: "submission.csv"}, nil),
 		Results: true,
 		Names: func(a step.Args) []string {
 			return []string{a.Text("labels", "agent"), a.Text("competition"), a.Text("labels", "seed")}
 		},
 		Outputs: []step.Output{
-			{Name: "curve", Type: curveType, Doc: "The snapshots' scores over time."},
+			{Name: "curve", Type: step.TypeOf[[]grading.Moment](), Doc: "The snapshots' scores over time."},
 			{Name: "medal", Type: cty.String, Doc: "gold, silver, bronze or none."},
 			{Name: "outcome", Type: cty.String, Doc: "scored, invalid or missing."},
 			{Name: "reason", Type: cty.String, Doc: "Why there is no score; empty if there is one."},
@@ -71,14 +62,14 @@ func Kind(deps Deps) step.Kind {
 
 // arguments are the block's arguments.
 type arguments struct {
-	Competition string            `cty:"competition"`
-	Version     string            `cty:"version"`
-	Submission  *step.Artifact    `cty:"submission"`
-	File        string            `cty:"file"`
-	Answers     *step.Artifact    `cty:"answers"`
-	Snapshots   *step.Artifact    `cty:"snapshots"`
-	Labels      map[string]string `cty:"labels"`
-	Params      map[string]string `cty:"params"`
+	Competition string            `cty:"competition" is:"required" doc:"Identifier of the competition."`
+	Version     string            `cty:"version" doc:"Version of the competition."`
+	Submission  *step.Artifact    `cty:"submission" is:"required" doc:"The submission: a file, or a tree with it."`
+	File        string            `cty:"file" doc:"Path of the submission in the tree."`
+	Answers     *step.Artifact    `cty:"answers" is:"required" doc:"The private files of the competition, a tree."`
+	Snapshots   *step.Artifact    `cty:"snapshots" doc:"Earlier submissions for the output curve, a tree SECONDS/submission.csv as of agent-run. They do not change the report."`
+	Labels      map[string]string `cty:"labels" doc:"Labels for the report; aggregate reads agent and seed."`
+	Params      map[string]string `cty:"params" doc:"Values for parameters of the competition."`
 }
 
 type gradeStep struct {
