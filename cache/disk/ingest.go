@@ -42,7 +42,9 @@ type ingest struct {
 	err    error
 }
 
-// Ingest is Cache.Ingest.
+// Ingest implements cache.Store. Two ingests of one key take turns, also across
+// processes: the second waits until the first is closed, and continues from
+// there.
 func (c *ingests) Ingest(ctx context.Context, key string) (cache.Ingest, error) {
 	if err := c.writing("ingest object"); err != nil {
 		return nil, err
