@@ -107,6 +107,9 @@ type Attempt struct {
 	Runtime  Runtime  `json:"runtime"`
 	Result   Result   `json:"result"`
 	History  History  `json:"history"`
+
+	// earlier means that its page is as earlier versions wrote it.
+	earlier bool
 }
 
 // Sight lists the agent's inputs, by digest.
@@ -328,8 +331,7 @@ func (a *Attempt) read(r record) {
 	var stats agentrun.Stats
 	_ = json.Unmarshal(r.Outputs["stats"].Value, &stats)
 	_ = json.Unmarshal(r.Outputs["outcome"].Value, &a.Result.Outcome)
-	// Statistics of older versions have what was declared.
-	a.Network.Policy = cmp.Or(strings.Join(step.ConditionValues(a.Conditions, conditions.Network), " "), stats.Network, conditions.NoneOf)
+	a.Network.Policy = cmp.Or(stats.Network, conditions.NoneOf)
 	a.Models = termsOf(r, stats.Models)
 	a.Runtime.Isolated, a.Shim.Calls = stats.Isolated, stats.ShimCalls
 	a.Runtime.Enforced = stats.Enforced
