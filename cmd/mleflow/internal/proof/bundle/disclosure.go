@@ -91,9 +91,6 @@ type Attempt struct {
 	// its files. The disclosure of a bundle does not have them, but its records do.
 	Env   map[string]int `json:"-"`
 	Files []string       `json:"-"`
-	// declared is the network policy of the arguments; see Disclosure.asFirst.
-	declared string
-	first    bool
 	// Models are the language models available to it.
 	Models []Terms `json:"models,omitempty"`
 
@@ -110,6 +107,9 @@ type Attempt struct {
 	Runtime  Runtime  `json:"runtime"`
 	Result   Result   `json:"result"`
 	History  History  `json:"history"`
+
+	// earlier means that its page is as earlier versions wrote it.
+	earlier bool
 }
 
 // Sight lists the agent's inputs, by digest.
@@ -296,14 +296,6 @@ func AttemptOf(address string, rec *cache.Record) Attempt {
 	return attemptOf(bareRecord(address, rec))
 }
 
-// asFirst writes what was declared in place of what was enforced, as older bundles have it.
-func (d *Disclosure) asFirst() {
-	for i := range d.Attempts {
-		a := &d.Attempts[i]
-		a.first, a.Network.Policy = true, cmp.Or(a.declared, a.Network.Policy)
-	}
-}
-
 // attemptOf describes an attempt from the fields and values of a record.
 func attemptOf(r record) Attempt {
 	agent := agentOf(r)
@@ -339,8 +331,7 @@ func (a *Attempt) read(r record) {
 	var stats agentrun.Stats
 	_ = json.Unmarshal(r.Outputs["stats"].Value, &stats)
 	_ = json.Unmarshal(r.Outputs["outcome"].Value, &a.Result.Outcome)
-	a.declared = cmp.Or(stats.Network, conditions.NoneOf)
-	a.Network.Policy = cmp.Or(strings.Join(step.ConditionValues(a.Conditions, conditions.Network), " "), stats.Network, conditions.NoneOf)
+	a.Network.Policy = cmp.Or(stats.Network, conditions.NoneOf)
 	a.Models = termsOf(r, stats.Models)
 	a.Runtime.Isolated, a.Shim.Calls = stats.Isolated, stats.ShimCalls
 	a.Runtime.Enforced = stats.Enforced
