@@ -115,7 +115,10 @@ func (a *aggregation) Fingerprint(h *digest.Hasher) error {
 
 // several reports whether the reports differ in what a function gives of their conditions.
 func (a *aggregation) several(of func([]string) string) bool {
-	return slices.ContainsFunc(a.args.Reports, func(r *step.Artifact) bool { return of(r.Conditions) != of(a.args.Reports[0].Conditions) })
+	first := a.args.Reports[0].Conditions
+	return slices.ContainsFunc(a.args.Reports, func(r *step.Artifact) bool {
+		return !slices.Equal(r.Conditions, first) && of(r.Conditions) != of(first)
+	})
 }
 
 // leaderboards is a digest of the human leaderboards of a catalog, which decide

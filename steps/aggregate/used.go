@@ -120,7 +120,12 @@ func CostSentence(c *results.Cost) string {
 
 // TokensText returns the number of tokens that an attempt used, or "-" if it is
 // unknown.
-func TokensText(u *results.Usage) string { return usedText(u.Tokens(), tokensText) }
+func TokensText(u *results.Usage) string {
+	if n := u.Tokens(); n != nil {
+		return tokensText(*n)
+	}
+	return "-"
+}
 
 // CostText returns the cost of an attempt's models in US dollars and what it rests on, as
 // in "0.00 (18.40 by list prices)", or "-" if it is unknown.
@@ -160,13 +165,6 @@ func otherListUSD(u *results.Usage) *float64 {
 		return nil
 	}
 	return u.ListUSD
-}
-
-func usedText(v *float64, show func(float64) string) string {
-	if v == nil {
-		return "-"
-	}
-	return show(*v)
 }
 
 func tokensText(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }

@@ -19,13 +19,6 @@ type Source struct {
 	Link func(address string) string
 }
 
-// attempts returns the attempts by competition, agent and seed.
-func (s *Source) attempts() []*results.Attempt {
-	all := s.List()
-	results.Sort(all)
-	return all
-}
-
 // State is how an attempt stands, the best first.
 type State string
 

@@ -10,6 +10,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/steps/aggregate"
@@ -42,7 +43,8 @@ type Screen struct {
 
 // New makes the first screen of a run without its causes of failure.
 func (s *Source) New() Screen {
-	all := s.attempts()
+	all := s.List()
+	results.Sort(all)
 	screen := Screen{Tables: s.tables(all), Agents: distinct(all, agentOf), Note: s.Boards.Note, Matrix: s.matrix(all)}
 	if e := s.Evaluation; e != nil {
 		screen.Evaluation = "Evaluate " + e.Name + ": " + view.Evaluation(*e)

@@ -67,7 +67,7 @@ func (s *Source) tables(all []*results.Attempt) (list []Table) {
 	return list
 }
 
-func tablesOf(b *aggregate.Board, title string, by map[naming]*results.Attempt) (list []Table) {
+func tablesOf(b *aggregate.Board, title string, by map[runs][]*results.Attempt) (list []Table) {
 	labels := b.Labels(false)
 	of := func(row int) (cells []string) {
 		for _, column := range labels {
@@ -142,31 +142,37 @@ func (u *used) add(made *results.Made) {
 	}
 }
 
-// naming identifies an attempt among those of a run, by the label of its agent.
-type naming struct{ agent, competition, seed, class string }
+// runs are the attempts of a line at a competition, by the label of the agent.
+type runs struct{ agent, competition, class string }
 
-// measured are the attempts of which steps measured what they used, by name.
-func measured(all []*results.Attempt) map[naming]*results.Attempt {
-	by := map[naming]*results.Attempt{}
+// measured are the attempts of which steps measured what they used.
+func measured(all []*results.Attempt) map[runs][]*results.Attempt {
+	by := map[runs][]*results.Attempt{}
 	for _, a := range all {
 		if a.Made.WallSeconds != nil {
-			by[naming{a.Agent, a.Competition(), a.Seed, a.Class()}] = a
+			at := runs{a.Agent, a.Competition(), a.Class()}
+			by[at] = append(by[at], a)
 		}
 	}
 	return by
 }
 
 // use fills in cost and time: as steps measured them, else as the reports have them.
-func (l *Line) use(b *aggregate.Board, by map[naming]*results.Attempt) {
-	told := &used{}
+func (l *Line) use(b *aggregate.Board, by map[runs][]*results.Attempt) {
+	told, seen := &used{}, map[runs]bool{}
 	for _, e := range b.Entries {
 		if e.Agent != l.Name {
 			continue
 		}
-		if m := by[naming{cmp.Or(e.Labels["agent"], e.Agent), e.Report.CompetitionID, e.Seed, e.Known().Class()}]; m != nil {
-			told.add(&m.Made)
-		} else if e.Attempt != nil {
+		at := runs{cmp.Or(e.Labels["agent"], e.Agent), e.Report.CompetitionID, e.Known().Class()}
+		switch own := by[at]; {
+		case len(own) == 0 && e.Attempt != nil:
 			told.add(e.Attempt)
+		case !seen[at]:
+			seen[at] = true
+			for _, a := range own {
+				told.add(&a.Made)
+			}
 		}
 	}
 	if told.paid > 0 {
