@@ -52,31 +52,43 @@ func Int(v table.Value) (n table.Value, ok bool) {
 	return table.Value{}, false
 }
 
-// Digits checks the grammar of Python's int and returns the number with
-// ASCII digits and without underscores.
+// Digits checks the grammar of Python's int and returns the number with ASCII
+// digits and without underscores.
 func Digits(s string) (string, bool) {
-	var b strings.Builder
-	if len(s) > 0 && (s[0] == '+' || s[0] == '-') {
-		b.WriteByte(s[0])
-		s = s[1:]
+	s, ok := plain(s)
+	digits := s
+	if s != "" && (s[0] == '+' || s[0] == '-') {
+		digits = s[1:]
 	}
-	before := false // a digit stands before
-	for _, r := range s {
-		if r == '_' {
-			if !before {
+	return s, ok && digits != "" && strings.Trim(digits, "0123456789") == ""
+}
+
+// plain returns a number with ASCII digits and without the underscores between
+// digits. Ok is false for other underscores and other characters beyond ASCII.
+func plain(s string) (text string, ok bool) {
+	if strings.IndexFunc(s, func(r rune) bool { return r == '_' || r >= utf8.RuneSelf }) < 0 {
+		return s, true
+	}
+	var b strings.Builder
+	digit := false // the character before is a digit
+	for i, r := range s {
+		d, isDigit := digitValue(r)
+		switch {
+		case isDigit:
+			b.WriteByte('0' + d)
+		case r == '_':
+			next, _ := utf8.DecodeRuneInString(s[i+1:])
+			if _, ok := digitValue(next); !digit || !ok {
 				return "", false
 			}
-			before = false
-			continue
-		}
-		d, ok := digitValue(r)
-		if !ok {
+		case r < utf8.RuneSelf:
+			b.WriteByte(byte(r))
+		default:
 			return "", false
 		}
-		b.WriteByte('0' + d)
-		before = true
+		digit = isDigit
 	}
-	return b.String(), before
+	return b.String(), true
 }
 
 // digitValue returns the value of a Unicode decimal digit (category Nd, whose
@@ -108,30 +120,11 @@ func Float(s string) (float64, bool) {
 	if isPlainFloat(s) {
 		return decimalFloat(s)
 	}
-	s = strings.TrimSpace(s)
-	if s == "" {
+	s, ok := plain(strings.TrimSpace(s))
+	if !ok {
 		return 0, false
 	}
-	plain := make([]byte, 0, len(s))
-	digit := false
-	for i, r := range s {
-		d, isDigit := digitValue(r)
-		switch {
-		case isDigit:
-			plain = append(plain, '0'+d)
-		case r == '_':
-			next, _ := utf8.DecodeRuneInString(s[i+1:])
-			if _, ok := digitValue(next); !digit || !ok {
-				return 0, false
-			}
-		case r < utf8.RuneSelf:
-			plain = append(plain, byte(r))
-		default:
-			return 0, false
-		}
-		digit = isDigit
-	}
-	return decimalFloat(string(plain))
+	return decimalFloat(s)
 }
 
 // isPlainFloat reports whether s has nothing but what numbers are commonly
