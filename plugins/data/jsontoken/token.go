@@ -36,7 +36,7 @@ type Lexer struct {
 }
 
 // New returns a Lexer before the first token of a text.
-func New(text []byte) *Lexer { return &Lexer{text: text, next: space(text, 0)} }
+func New(text []byte) *Lexer { return &Lexer{text: text, next: Space(text, 0)} }
 
 // Next goes to the next token. It returns false after the last one.
 func (l *Lexer) Next() bool {
@@ -57,19 +57,19 @@ func (l *Lexer) Next() bool {
 		if end = closing(text, end); end < 0 {
 			kind, end = Open, len(text)
 		}
-		next := space(text, end)
+		next := Space(text, end)
 		l.Name = next < len(text) && text[next] == ':'
 	default:
 		for kind = Word; end < len(text) && inWord(text[end]); {
 			end++
 		}
 	}
-	l.Kind, l.End, l.next = kind, end, space(text, end)
+	l.Kind, l.End, l.next = kind, end, Space(text, end)
 	return true
 }
 
-// space skips white space and returns the position of the next byte.
-func space(text []byte, at int) int {
+// Space skips white space and returns the position of the next byte.
+func Space(text []byte, at int) int {
 	for at < len(text) && (text[at] == ' ' || text[at] == '\n' || text[at] == '\t' || text[at] == '\r') {
 		at++
 	}

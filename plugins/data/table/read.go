@@ -232,7 +232,7 @@ func (o ReadOptions) header(s *splitter) (names []string, fields int, err error)
 	if err != nil || p.rows == 0 {
 		return nil, 0, err
 	}
-	if at := invalidUTF8(p.raw); at >= 0 {
+	if at := InvalidUTF8(p.raw); at >= 0 {
 		return nil, 0, fmt.Errorf("line %d: byte 0x%02x is not UTF-8", s.lines, p.raw[at])
 	}
 	t := tokenizer{dialect: s.dialect, raw: p.raw, nul: true, most: maxColumns}
