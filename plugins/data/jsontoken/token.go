@@ -101,11 +101,12 @@ func closing(text []byte, at int) int {
 
 // Unquote decodes a string with its quotes. It checks the string only if it has
 // an escape.
-func Unquote(quoted []byte) (text string, err error) {
+func Unquote(quoted []byte) (string, error) {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return string(quoted[1 : len(quoted)-1]), nil
 	}
-	err = json.Unmarshal(quoted, &text)
+	var text string // not a result, which would be allocated in the other case, too
+	err := json.Unmarshal(quoted, &text)
 	return text, err
 }
 

@@ -58,6 +58,10 @@ func TestQuote(t *testing.T) {
 	if got := jsontoken.Quote("<&>"); got != `"<&>"` {
 		t.Error(got)
 	}
+	plain, kept := []byte(jsontoken.Quote(strings.Repeat("a", 100))), ""
+	if n := testing.AllocsPerRun(100, func() { kept, _ = jsontoken.Unquote(plain) }); n != 1 {
+		t.Errorf("a string of %d bytes takes %v allocations", len(kept), n)
+	}
 	if _, err := jsontoken.Unquote([]byte(`"\x"`)); err == nil {
 		t.Error("an unknown escape was decoded")
 	}
