@@ -3,6 +3,7 @@ package step
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
@@ -97,46 +98,16 @@ func (a Args) Object() cty.Value {
 // carry `cty:"name"` tags for exactly the kind's arguments and blocks.
 // Artifacts are decoded into *Artifact, optional arguments into pointers.
 func (a Args) Decode(dst any) error {
-	if err := a.decode(dst); err != nil {
+	value := func(i int, name string) cty.Value {
+		if i < len(a.names) && a.names[i] == name { // the fields usually have the order of the arguments
+			return a.values[i]
+		}
+		return a.Get(name)
+	}
+	if err := decodeStruct(reflect.ValueOf(dst).Elem(), len(a.names), slices.Values(a.names), value); err != nil {
 		return fmt.Errorf("decode arguments: %w", err)
 	}
 	return nil
-}
-
-// untypedNulls replaces null content in arguments and blocks by untyped nulls,
-// because gocty v1.19 rejects a null capsule for a pointer. A value without
-// such nulls is returned unchanged.
-func untypedNulls(v cty.Value) cty.Value {
-	if v.IsNull() || !v.Type().IsObjectType() {
-		return v
-	}
-	var changed map[string]cty.Value
-	for name, ty := range v.Type().AttributeTypes() {
-		if !ty.IsCapsuleType() && !ty.IsObjectType() {
-			continue
-		}
-		a := v.GetAttr(name)
-		switch {
-		case ty.IsCapsuleType() && a.IsNull():
-			a = cty.NullVal(cty.DynamicPseudoType)
-		case ty.IsObjectType():
-			inner := untypedNulls(a)
-			if inner.Type().Equals(ty) {
-				continue
-			}
-			a = inner
-		default:
-			continue
-		}
-		if changed == nil {
-			changed = v.AsValueMap()
-		}
-		changed[name] = a
-	}
-	if changed == nil {
-		return v
-	}
-	return cty.ObjectVal(changed)
 }
 
 // Type returns the type of the block as an attribute of Args.Value.
