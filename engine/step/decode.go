@@ -72,12 +72,9 @@ func decodeObject(object cty.Value, to reflect.Value) bool {
 	if len(fields) != len(ty.AttributeTypes()) {
 		return false
 	}
-	for _, f := range fields {
-		if !ty.HasAttribute(f.name) || !decodeField(object.GetAttr(f.name), to.Field(f.index)) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(fields, func(f decodable) bool {
+		return !ty.HasAttribute(f.name) || !decodeField(object.GetAttr(f.name), to.Field(f.index))
+	})
 }
 
 // decodeField stores one attribute in a field. It reports whether it could.

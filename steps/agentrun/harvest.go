@@ -15,6 +15,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/leaf/secret"
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/plugins/sandbox/agent"
 	"github.com/mleflow/mleflow/steps/agentrun/checkpoint"
@@ -139,7 +140,7 @@ func (h *harvester) harvest(ctx context.Context, home *os.Root, k kept, b *tree.
 	case err != nil:
 		return nil, fmt.Errorf("harvest %s: %w", name, err)
 	case !info.IsDir():
-		h.note("%s: replaced by %s", name, typeName(info.Mode()))
+		h.note("%s: replaced by %s", name, nolink.Kind(info.Mode()))
 		return f.has, nil
 	}
 	if !h.live {
@@ -240,7 +241,7 @@ func (f *folder) entry(ctx context.Context, path string, depth int) error {
 	case info.IsDir():
 		f.note("%s/%s: too deep", f.name, path)
 	default:
-		f.note("%s/%s: %s", f.name, path, typeName(info.Mode()))
+		f.note("%s/%s: %s", f.name, path, nolink.Kind(info.Mode()))
 	}
 	return nil
 }
@@ -375,22 +376,4 @@ func (f *folder) put(ctx context.Context, src io.Reader) (cache.Ref, error) {
 		return cache.Ref{}, err
 	}
 	return in.Commit(ctx, cache.Ref{})
-}
-
-func typeName(mode fs.FileMode) string {
-	switch {
-	case mode.IsRegular():
-		return "a file"
-	case mode.IsDir():
-		return "a folder"
-	case mode&fs.ModeSymlink != 0:
-		return "a symbolic link"
-	case mode&fs.ModeNamedPipe != 0:
-		return "a named pipe"
-	case mode&fs.ModeSocket != 0:
-		return "a socket"
-	case mode&fs.ModeDevice != 0:
-		return "a device"
-	}
-	return "a special file"
 }
