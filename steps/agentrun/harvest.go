@@ -298,7 +298,7 @@ func (f *folder) postponed(path string, src *os.File, info fs.FileInfo) bool {
 	f.details.File(f.below+path, info)
 	f.later = append(f.later, func(ctx context.Context) error {
 		defer clone.Close()
-		ref, err := f.put(ctx, clone)
+		ref, err := cache.Put(ctx, f.store, clone, cache.Ref{})
 		if err != nil {
 			return fmt.Errorf("harvest %s/%s: %w", f.name, path, err)
 		}
@@ -315,14 +315,14 @@ func (f *folder) postponed(path string, src *os.File, info fs.FileInfo) bool {
 // a file that changes while it is read is read again, a few times.
 func (f *folder) content(ctx context.Context, path string, src *os.File, info fs.FileInfo) (ref cache.Ref, err error) {
 	if f.memo == nil {
-		return f.put(ctx, io.LimitReader(src, f.caps.bytes))
+		return cache.Put(ctx, f.store, io.LimitReader(src, f.caps.bytes), cache.Ref{})
 	}
 	if ref, ok := f.memo.Find(f.below+path, info); ok {
 		return ref, nil
 	}
 	for range f.tries {
 		began := time.Now()
-		if ref, err = f.put(ctx, io.NewSectionReader(src, 0, f.caps.bytes)); err != nil {
+		if ref, err = cache.Put(ctx, f.store, io.NewSectionReader(src, 0, f.caps.bytes), cache.Ref{}); err != nil {
 			return ref, err
 		}
 		after, err := src.Stat()
@@ -363,17 +363,4 @@ func (f *folder) open(path string) (*os.File, error) {
 		return f.root.OpenFile(path, flags, 0)
 	}
 	return src, err
-}
-
-// put stores the bytes of a file as they are.
-func (f *folder) put(ctx context.Context, src io.Reader) (cache.Ref, error) {
-	in, err := f.store.Ingest(ctx, "")
-	if err != nil {
-		return cache.Ref{}, err
-	}
-	defer in.Close()
-	if _, err := cache.Copy(ctx, in, src); err != nil {
-		return cache.Ref{}, err
-	}
-	return in.Commit(ctx, cache.Ref{})
 }
