@@ -78,12 +78,7 @@ type Counts struct{ Ran, Cached, Failed, Skipped, Cancelled, Unneeded int }
 
 // Mismatch reports whether a step failed because content did not match a pin.
 func (r *Result) Mismatch() bool {
-	for _, f := range r.Failures {
-		if errors.Is(f.Err, step.ErrMismatch) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Failures, func(f Failure) bool { return errors.Is(f.Err, step.ErrMismatch) })
 }
 
 // Apply plans and executes the pipeline. The diagnostics report errors found

@@ -183,8 +183,7 @@ func construct(p *Program, i int, settle settling) (c constructed, diags diag.Li
 func mistakes(inst *config.Instance, err error) (diags diag.List) {
 	for _, e := range step.Mistakes(err) {
 		at, summary := inst.Step.Range, "Invalid step"
-		var wrong *step.ArgError
-		if errors.As(e, &wrong) {
+		if wrong, ok := errors.AsType[*step.ArgError](e); ok {
 			at, summary = inst.Step.ArgRange(wrong.Arg), "Invalid "+wrong.Arg
 		}
 		var list diag.List

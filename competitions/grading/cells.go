@@ -150,19 +150,12 @@ func integers(c *table.Column, read func(table.Value) (table.Value, bool)) (*tab
 			large++
 		}
 	}
+	kind := table.Float64
 	switch large {
 	case 0:
-		return table.FromInts(c.Name(), mapped(out, table.Value.Int)), nil
+		kind = table.Int64
 	case len(out):
-		return table.FromUints(c.Name(), mapped(out, func(v table.Value) uint64 { return uint64(v.Int()) })), nil
+		kind = table.Uint64
 	}
-	return table.FromFloats(c.Name(), mapped(out, table.Value.Float)), nil
-}
-
-func mapped[T any](v []table.Value, f func(table.Value) T) []T {
-	out := make([]T, len(v))
-	for i, x := range v {
-		out[i] = f(x)
-	}
-	return out
+	return table.FromKind(c.Name(), kind, out), nil
 }

@@ -1,6 +1,7 @@
 package plain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,9 +68,7 @@ func distinguish(names []string, ends string) []string {
 	for i, name := range names {
 		for name != "" {
 			n := strings.IndexAny(name, ends) + 1
-			if n == 0 {
-				n = len(name)
-			}
+			n = cmp.Or(n, len(name))
 			parts[i], name = append(parts[i], name[:n]), name[n:]
 		}
 		if equal = equal && len(parts[i]) == len(parts[0]); i == 0 || len(parts[i]) < fewest {

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -205,10 +206,7 @@ func (o ReadOptions) schema(s *splitter) (*schema, *ragged, error) {
 	}
 	sch.names = header
 	sch.leading = sch.width - len(header)
-	cells := o.chunkCells
-	if cells == 0 {
-		cells = chunkCells
-	}
+	cells := cmp.Or(o.chunkCells, chunkCells)
 	for sch.rows = 1; sch.width > 0 && sch.rows*2 < cells/sch.width; sch.rows *= 2 {
 	}
 	if o.fine {

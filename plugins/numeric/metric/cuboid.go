@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -85,7 +86,7 @@ func cuboidRow(truth, pred []cuboid, row int) ([]float64, error) {
 	for _, c := range truth {
 		names[c.class] = true
 	}
-	classes := sortedKeys(names)
+	classes := slices.Sorted(maps.Keys(names))
 	precision := make([][]float64, 10) // by threshold and class
 	for _, class := range classes {
 		t, p := ofClass(truth, class), ofClass(pred, class)

@@ -2,6 +2,7 @@ package metric
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/mleflow/mleflow/plugins/data/pytext"
@@ -43,7 +44,7 @@ func scoreDetectionAP(in Input) (Score, error) {
 		slices.SortStableFunc(predRows[i], func(a, b detection) int { return cmp.Compare(b.confidence, a.confidence) })
 	}
 	var each []float64
-	for _, class := range sortedKeys(classes) {
+	for _, class := range slices.Sorted(maps.Keys(classes)) {
 		hits, scores := matchClass(class, trueRows, predRows)
 		area, err := averagePrecision(hits, scores)
 		if err != nil {
@@ -55,15 +56,6 @@ func scoreDetectionAP(in Input) (Score, error) {
 		return Score{}, nil
 	}
 	return Score{Value: Mean(each)}, nil
-}
-
-func sortedKeys(m map[string]bool) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 func detections(cell string, row int) ([]detection, error) {

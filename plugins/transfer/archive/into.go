@@ -275,16 +275,11 @@ func (u *unpacker) putStream(index int64, e Entry, r io.Reader) error {
 	if u.unpacks(e.Name) {
 		return u.unpackStream(index, e, r)
 	}
-	in, err := u.store.Ingest(u.ctx, "")
-	if err != nil {
-		return fmt.Errorf("%q: %w", e.Name, err)
-	}
-	defer in.Close()
-	out := &largeFile{Writer: in, u: u}
-	if err := pipe(u.ctx, out, r); err != nil {
-		return fmt.Errorf("%q: %w", e.Name, err)
-	}
-	ref, err := in.Commit(u.ctx, cache.Ref{})
+	out := &largeFile{u: u}
+	ref, err := cache.PutWritten(u.ctx, u.store, cache.Ref{}, func(w io.Writer) error {
+		out.Writer = w
+		return pipe(u.ctx, out, r)
+	})
 	if err != nil {
 		return fmt.Errorf("%q: %w", e.Name, err)
 	}

@@ -57,12 +57,10 @@ func packagesOf(agent string) ([]string, error) {
 }
 
 func isLocal(dir, module string) bool {
-	for _, name := range []string{module, module + ".py"} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{module, module + ".py"}, func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err == nil
+	})
 }
 
 // systemPythons are the Pythons that an agent without packages starts with: those that a

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -314,10 +315,7 @@ func attemptOf(r record) Attempt {
 		Shim:       Shim{Given: r.field("shim") == "true"},
 		History:    History{Run: r.Run},
 	}
-	for name := range agent.Secrets {
-		a.Secrets = append(a.Secrets, name)
-	}
-	slices.Sort(a.Secrets)
+	a.Secrets = slices.Sorted(maps.Keys(agent.Secrets))
 	a.given(r)
 	_ = json.Unmarshal([]byte(r.field("resume")), &a.Resume)
 	_ = json.Unmarshal([]byte(r.field("network.allow")), &a.Network.Allow)
