@@ -174,18 +174,19 @@ func (u *unpacker) do(task func() error) error {
 	}
 }
 
-// end waits for the workers and returns the first failure.
+// end waits for the workers and returns the first failure, or why the call was
+// cancelled: its entries may be missing then, though nothing failed.
 func (u *unpacker) end(err error) error {
 	if err != nil {
 		u.fail(err)
 	}
 	close(u.tasks)
 	u.wg.Wait()
-	u.cancel(nil)
+	defer u.cancel(nil)
 	if first := u.failed.Load(); first != nil {
 		return *first
 	}
-	return nil
+	return context.Cause(u.ctx)
 }
 
 // restore takes over an entry from an earlier process if it is still in the
