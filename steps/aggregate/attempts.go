@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
-	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/step"
@@ -66,26 +63,16 @@ func (t attempt) known(ctx context.Context, env *step.Env) (*results.Made, error
 	if out.Usage = results.Measured(t.Stats.Models); out.Usage != nil {
 		return out, nil
 	}
-	if t.Logs == nil || t.Logs.Ref.Kind != cache.Tree {
+	if t.Logs == nil {
 		return out, nil
 	}
-	e, err := tree.Find(ctx, env.Store, t.Logs.Ref, results.UsageFile)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && e.IsDir() {
-		return out, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("find %s of %s: %w", results.UsageFile, t.Logs.From, err)
-	}
-	if e.Ref().Size > results.MaxUsageBytes {
-		env.Warn(fmt.Sprintf("%s of %s has %d bytes, which is too many; it is ignored", results.UsageFile, t.Logs.From, e.Ref().Size))
-		return out, nil
-	}
-	data, err := cache.Get(ctx, env.Store, e.Ref().ID, results.MaxUsageBytes)
-	if err != nil {
-		return nil, fmt.Errorf("read %s of %s: %w", results.UsageFile, t.Logs.From, err)
-	}
-	if out.Usage, err = results.ReadUsage(data); err != nil {
+	var err error
+	if out.Usage, err = results.Claimed(ctx, env.Store, t.Logs.Ref); errors.Is(err, results.ErrUsage) {
 		env.Warn(fmt.Sprintf("%s: %v", t.Logs.From, err))
+		return out, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Logs.From, err)
 	}
 	return out, nil
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strconv"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/competitions"
@@ -272,7 +270,10 @@ func (c *collector) attempt(r *results.Attempt, address string, rec *cache.Recor
 		r.TimeLimitSeconds = &seconds
 	}
 	if len(models) == 0 {
-		r.Made.Usage, err = c.claimed(rec)
+		r.Made.Usage, err = results.Claimed(c.ctx, c.Store, rec.Outputs["logs"].Ref)
+		if errors.Is(err, results.ErrUsage) || errors.Is(err, cache.ErrNotFound) {
+			return nil
+		}
 	}
 	return err
 }
@@ -284,31 +285,6 @@ func programOf(rec *cache.Record) string {
 		fields[f.Label] = f.Value
 	}
 	return results.ProgramOf(fields)
-}
-
-// claimed is what an agent without models says of its usage. A file that cannot be read is
-// none.
-func (c *collector) claimed(rec *cache.Record) (*results.Usage, error) {
-	logs := rec.Outputs["logs"].Ref
-	if logs.Kind != cache.Tree {
-		return nil, nil
-	}
-	e, err := tree.Find(c.ctx, c.Store, logs, results.UsageFile)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, cache.ErrNotFound) || err == nil && (e.IsDir() || e.Size > results.MaxUsageBytes) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("find %s: %w", results.UsageFile, err)
-	}
-	text, err := cache.Get(c.ctx, c.Store, e.ID, results.MaxUsageBytes)
-	if errors.Is(err, cache.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", results.UsageFile, err)
-	}
-	u, _ := results.ReadUsage(text)
-	return u, nil
 }
 
 // number reads a limit of a key; what is none is nil.

@@ -198,20 +198,10 @@ func (c *classes) find(text string) string {
 }
 
 // attemptsPage lists the attempts of a run with their outcomes.
-func (u *UI) attemptsPage(r *http.Request) (*content, error) {
-	m, unlock, err := u.openRun(r)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	sum := m.sums.Summary()
-	c, err := u.runContent(m, sum, "Attempts")
-	if err != nil {
-		return nil, err
-	}
+func (u *UI) attemptsPage(r *http.Request, m *model, sum *ledger.Summary, c *content) error {
 	list, err := u.attemptsOf(r.Context(), m, sum)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	t := attemptsTable(runAddress(sum.ID)+"/attempts", list, nil, "agent", "competition", "outcome", "medal")
 	t.Empty, t.Retry = "The run has no attempts: its pipeline has no agent-run step.", "mleflow apply "+quoted(sum.Pipeline)+" --retry "
@@ -220,7 +210,7 @@ func (u *UI) attemptsPage(r *http.Request) (*content, error) {
 			c.Text = took(m.sums.Step(a.Address), u.Now(), sum)
 		}
 	}
-	return c, t.add(c, r)
+	return t.add(c, r)
 }
 
 // attemptsMade is what the attempts of a shown run were made of: the number of events and of

@@ -44,22 +44,12 @@ type overview struct {
 const tailLines = 12
 
 // runPage is a run's leaderboard, what went wrong, and how it went.
-func (u *UI) runPage(r *http.Request) (*content, error) {
-	m, unlock, err := u.openRun(r)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	sum := m.sums.Summary()
-	c, err := u.runContent(m, sum, "Overview")
-	if err != nil {
-		return nil, err
-	}
+func (u *UI) runPage(r *http.Request, m *model, sum *ledger.Summary, c *content) error {
 	o := overview{Live: c.live, Address: runAddress(sum.ID), Done: m.state.Done(), Total: m.total(), Waiting: view.WaitsText(m.state.Waiting), Outcomes: m.state.Outcomes.Lines()}
 	o.Facts = u.runFacts(m, sum)
 	o.Part = progressBar(o.Done, o.Total)
 	if err := u.screen(r.Context(), m, sum, &o); err != nil {
-		return nil, err
+		return err
 	}
 	c.live = c.live || m.shown.more || m.shown.unread
 	if m.shown.more && streamed(r) {
@@ -71,10 +61,10 @@ func (u *UI) runPage(r *http.Request) (*content, error) {
 	o.Timeline, o.Kinds = u.timeline(sum)
 	for _, s := range [][2]string{{"facts", "run facts"}, {"board", "run board"}, {"problems", "run problems"}, {"running", "run running"}, {"graph", "run graph"}, {"timeline", "run timeline"}, {"outputs", "run outputs"}} {
 		if err := c.add(s[0], s[1], o); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return c, nil
+	return nil
 }
 
 // shownScreen is a first screen with the other outputs of the run.

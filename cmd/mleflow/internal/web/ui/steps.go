@@ -13,23 +13,13 @@ import (
 )
 
 // stepsPage lists the steps of a run.
-func (u *UI) stepsPage(r *http.Request) (*content, error) {
-	m, unlock, err := u.openRun(r)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	sum := m.sums.Summary()
-	c, err := u.runContent(m, sum, "Steps")
-	if err != nil {
-		return nil, err
-	}
+func (u *UI) stepsPage(r *http.Request, m *model, sum *ledger.Summary, c *content) error {
 	t := &table{Noun: "step", Path: runAddress(sum.ID) + "/steps", Placeholder: "address, error", Facets: []string{"status", "kind"}, Columns: []field{{Key: "step", Title: "Step"}, {Key: "status", Title: "Status", Kind: ends},
 		{Key: "took", Title: "Took", Kind: spells}, {Key: "tries", Title: "Tries", Kind: amounts}, {Key: "reason", Title: "Reason"}, {Key: "on", Title: "On"}, {Key: "why", Title: "Why it runs"}, {Key: "kind", Title: "Kind", Extra: true}}}
 	for _, a := range m.addresses() {
 		t.Lines = append(t.Lines, u.stepLine(m, sum, a))
 	}
-	return c, t.add(c, r)
+	return t.add(c, r)
 }
 
 func (u *UI) stepLine(m *model, sum *ledger.Summary, address string) line {
