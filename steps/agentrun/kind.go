@@ -253,12 +253,8 @@ func newAttempt(args step.Args, deps Deps, tidied *sync.Once, memo *sync.Map, po
 	if err := a.takeRuntime(); err != nil {
 		return nil, err
 	}
-	def, err := deps.Catalog.Get(a.args.Competition)
-	if err != nil {
-		return nil, step.WrongArg("competition", err)
-	}
-	if a.def, err = def.At(a.args.Version); err != nil {
-		return nil, step.WrongArg("version", err)
+	if a.def, err = conditions.Definition(deps.Catalog, a.args.Competition, a.args.Version, nil); err != nil {
+		return nil, err
 	}
 	err = errors.Join(step.WrongArg("agent", errors.Join(a.checkAgent(), a.checkPython())), a.checkEnv(), step.WrongArg("network", a.checkNetwork()), a.checkSandbox(), a.checkDisk(), a.checkTimes(), a.checkDurable(), a.checkTask())
 	if err != nil {

@@ -96,12 +96,9 @@ func newCheck(args step.Args, catalog *competitions.Catalog, pools *modelblock.P
 	if err := args.Decode(&c.args); err != nil {
 		return nil, err
 	}
-	def, err := catalog.Get(c.args.Competition)
-	if err != nil {
-		return nil, step.WrongArg("competition", err)
-	}
-	if c.def, err = def.At(c.args.Version); err != nil {
-		return nil, step.WrongArg("version", err)
+	var err error
+	if c.def, err = conditions.Definition(catalog, c.args.Competition, c.args.Version, nil); err != nil {
+		return nil, err
 	}
 	if !filepath.IsLocal(c.args.File) {
 		return nil, step.WrongArg("file", fmt.Errorf("%q is not a path below the submission's tree", c.args.File))

@@ -73,20 +73,11 @@ func newCheck(args step.Args, catalog *competitions.Catalog) (step.Step, error) 
 	case e != nil && c.args.ExpectedDir != nil:
 		return nil, step.WrongArg("expected_dir", errors.New("give expected or expected_dir, not both"))
 	}
-	def, err := catalog.Get(c.args.Competition)
-	if err != nil {
-		return nil, step.WrongArg("competition", err)
+	var err error
+	if c.def, err = conditions.Definition(catalog, c.args.Competition, c.args.Version, args.Conditions); err != nil {
+		return nil, err
 	}
-	if err := def.LockMissing(); err != nil {
-		return nil, step.WrongArg("competition", err)
-	}
-	if c.def, err = def.At(c.args.Version); err != nil {
-		return nil, step.WrongArg("version", err)
-	}
-	if conditions.Rehearsed(args.Conditions) {
-		c.def = c.def.Rehearsed()
-	}
-	return c, nil
+	return c, step.WrongArg("competition", c.def.LockMissing())
 }
 
 // Fingerprint implements step.Fingerprinter.

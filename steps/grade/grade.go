@@ -89,18 +89,12 @@ func newGrading(args step.Args, deps Deps) (step.Step, error) {
 	if err := args.Decode(&g.args); err != nil {
 		return nil, err
 	}
-	def, err := deps.Catalog.Get(g.args.Competition)
-	if err != nil {
-		return nil, step.WrongArg("competition", err)
-	}
-	if g.def, err = def.At(g.args.Version); err != nil {
-		return nil, step.WrongArg("version", err)
+	var err error
+	if g.def, err = conditions.Definition(deps.Catalog, g.args.Competition, g.args.Version, args.Conditions); err != nil {
+		return nil, err
 	}
 	if !filepath.IsLocal(g.args.File) {
 		return nil, step.WrongArg("file", fmt.Errorf("%q is not a path below the submission's tree", g.args.File))
-	}
-	if conditions.Rehearsed(args.Conditions) {
-		g.def = g.def.Rehearsed()
 	}
 	g.params = competitions.TextParams(g.args.Params)
 	sum, diags := g.def.GradeDigest(g.params)

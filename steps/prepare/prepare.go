@@ -58,22 +58,16 @@ func newPreparation(args step.Args, catalog *competitions.Catalog) (step.Step, e
 	if err := args.Decode(&a); err != nil {
 		return nil, err
 	}
-	def, err := catalog.Get(a.Competition)
-	if err != nil {
-		return nil, step.WrongArg("competition", err)
-	}
 	p := &preparation{raw: a.Raw, salt: a.Salt, params: competitions.TextParams(a.Params)}
-	if p.def, err = def.At(a.Version); err != nil {
-		return nil, step.WrongArg("version", err)
+	var err error
+	if p.def, err = conditions.Definition(catalog, a.Competition, a.Version, args.Conditions); err != nil {
+		return nil, err
 	}
 	switch {
 	case p.def.Masked() && p.salt == nil:
 		return nil, step.WrongArg("salt", fmt.Errorf("version %s needs one: write it with mleflow mask salt mask.salt, and here salt = file(\"mask.salt\")", a.Version))
 	case !p.def.Masked() && p.salt != nil:
 		return nil, step.WrongArg("salt", fmt.Errorf("version %s is not a masked one; write version = %q, or leave the salt out", a.Version, a.Version+"m"))
-	}
-	if conditions.Rehearsed(args.Conditions) {
-		p.def = p.def.Rehearsed()
 	}
 	sum, diags := p.def.PrepareDigest(p.params)
 	if diags.HasErrors() {

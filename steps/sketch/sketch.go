@@ -62,15 +62,9 @@ func newDrawing(args step.Args, catalog *competitions.Catalog) (step.Step, error
 	if d.args.Prepared.Public == nil || d.args.Prepared.Private == nil {
 		return nil, step.WrongArg("prepared", errors.New("it has no public or private files"))
 	}
-	def, err := catalog.Get(d.args.Competition)
-	if err != nil {
-		return nil, step.WrongArg("competition", err)
-	}
-	if d.def, err = def.At(d.args.Version); err != nil {
-		return nil, step.WrongArg("version", err)
-	}
-	if conditions.Rehearsed(args.Conditions) {
-		d.def = d.def.Rehearsed()
+	var err error
+	if d.def, err = conditions.Definition(catalog, d.args.Competition, d.args.Version, args.Conditions); err != nil {
+		return nil, err
 	}
 	d.params = competitions.TextParams(d.args.Params)
 	sum, diags := d.def.GradeDigest(d.params)
