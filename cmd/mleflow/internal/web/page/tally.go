@@ -2,6 +2,8 @@ package page
 
 import (
 	"fmt"
+	"html/template"
+	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/engine/event"
@@ -56,4 +58,45 @@ func (t *Tally) Describe(b *Block, live bool) {
 	case t.done() == 0 && live:
 		b.State = "waiting"
 	}
+}
+
+// Blocks gathers the step blocks of a graph from the steps of a plan, in its order: every
+// block comes after those it depends on.
+type Blocks struct {
+	list    []Block
+	tallies []Tally
+	at      map[string]int
+}
+
+// Add adds a step of a block that depends on other blocks, and returns the counts of its
+// block.
+func (b *Blocks) Add(block string, status event.Status, after ...string) *Tally {
+	if b.at == nil {
+		b.at = map[string]int{}
+	}
+	i, known := b.at[block]
+	if !known {
+		i, b.at[block] = len(b.list), len(b.list)
+		b.list, b.tallies = append(b.list, Block{Name: block}), append(b.tallies, Tally{})
+	}
+	for _, before := range after {
+		if _, known := b.at[before]; known && before != block && !slices.Contains(b.list[i].After, before) {
+			b.list[i].After = append(b.list[i].After, before)
+		}
+	}
+	b.tallies[i].Total++
+	b.tallies[i].Add(status)
+	return &b.tallies[i]
+}
+
+// Graph draws the blocks, each with a link to the address with its name at the end; "" is
+// no link. Live reports whether the run is under way.
+func (b *Blocks) Graph(address string, live bool) template.HTML {
+	for i := range b.list {
+		b.tallies[i].Describe(&b.list[i], live)
+		if address != "" {
+			b.list[i].Address = address + template.URLQueryEscaper(b.list[i].Name)
+		}
+	}
+	return Graph(b.list)
 }

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"html/template"
@@ -12,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
@@ -190,37 +192,26 @@ func (m *model) explained(u *UI, sum *ledger.Summary) (list []view.Problem, more
 
 // graph draws the blocks of the run with their counts.
 func (m *model) graph(sum *ledger.Summary) template.HTML {
-	counts := map[string]*page.Tally{}
-	for _, b := range m.blocks {
-		counts[b] = &page.Tally{}
+	if m.plan == nil {
+		return ""
 	}
-	if m.plan != nil {
-		for i := range m.plan.Steps {
-			counts[m.plan.Steps[i].Address.Step.String()].Total++
-		}
-	}
-	live := sum.State == ledger.Running
-	for i := range sum.Steps {
-		s := &sum.Steps[i]
-		if b := counts[view.BlockOf(s.Address)]; b != nil {
-			b.Add(s.Status)
-			if live && s.Status == "" && !s.Started.IsZero() {
-				b.Running++
-			}
-		}
-	}
+	live, bad := sum.State == ledger.Running, map[string]int{}
 	for _, p := range m.state.Outcomes.Problems {
-		if b := counts[view.BlockOf(p.Address)]; b != nil {
-			b.Problems++
+		bad[p.Address]++
+	}
+	var blocks page.Blocks
+	for i := range m.plan.Steps {
+		p := &m.plan.Steps[i]
+		s := cmp.Or(m.sums.Step(p.Name), &ledger.StepSummary{})
+		var after []string
+		for _, b := range p.After {
+			after = append(after, m.plan.Steps[b].Address.Step.String())
 		}
+		counts := blocks.Add(p.Address.Step.String(), s.Status, after...)
+		counts.Problems += bad[p.Name]
+		counts.Running += board.Count(live && s.Status == "" && !s.Started.IsZero())
 	}
-	var blocks []page.Block
-	for _, name := range m.blocks {
-		b := page.Block{Name: name, After: m.before[name], Address: runAddress(sum.ID) + "/steps?q=" + escaped(name)}
-		counts[name].Describe(&b, live)
-		blocks = append(blocks, b)
-	}
-	return page.Graph(blocks)
+	return blocks.Graph(runAddress(sum.ID)+"/steps?q=", live)
 }
 
 // timeline draws when each step ran.

@@ -73,14 +73,11 @@ type model struct {
 	watch *ledger.Watch
 	sums  *ledger.Summariser
 	state *view.State
-	// plan is nil if it cannot be read; place are the indexes of its steps, blocks
-	// the step blocks in order, with those before each.
+	// plan is nil if it cannot be read; place are the indexes of its steps.
 	once   sync.Once
 	plan   *plan.Plan
 	place  map[string]int
 	listed []string // see addresses
-	blocks []string
-	before map[string][]string
 	// grades are the steps that grade, by the attempts that they grade.
 	grades map[string]string
 	// checks are the steps that apply rules, by the attempts that they check.
@@ -106,7 +103,7 @@ type model struct {
 }
 
 func newModel(past *ledger.Past) *model {
-	return &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, before: map[string][]string{}, grades: map[string]string{}, checks: map[string]string{}, leases: map[string]event.StepStarted{}, kept: map[string]*kept{}, used: map[string]*usage{}, reports: map[string]grading.Graded{}, tried: map[string]bool{}}
+	return &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, grades: map[string]string{}, checks: map[string]string{}, leases: map[string]event.StepStarted{}, kept: map[string]*kept{}, used: map[string]*usage{}, reports: map[string]grading.Graded{}, tried: map[string]bool{}}
 }
 
 // readPlan reads the plan. Without it, the journal tells of the run.
@@ -119,11 +116,6 @@ func (m *model) readPlan() {
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		m.place[s.Name] = i
-		block := s.Address.Step.String()
-		if _, known := m.before[block]; !known {
-			m.before[block] = []string{}
-			m.blocks = append(m.blocks, block)
-		}
 		for _, b := range s.After {
 			if p.Steps[b].Kind == conditions.AttemptKind {
 				switch s.Kind {
@@ -132,9 +124,6 @@ func (m *model) readPlan() {
 				case checkKind:
 					m.checks[p.Steps[b].Name] = s.Name
 				}
-			}
-			if from := p.Steps[b].Address.Step.String(); from != block && !slices.Contains(m.before[block], from) {
-				m.before[block] = append(m.before[block], from)
 			}
 		}
 	}
