@@ -37,8 +37,9 @@ const (
 // about says of an end what people read.
 type about struct {
 	End
-	// Doc is what it means, Reason the reason to show where nothing tells more.
-	Doc, Reason string
+	// Doc is what it means, Reason the reason to show where nothing tells more, and Advice
+	// what helps.
+	Doc, Reason, Advice string
 	// Environment means that the agent did not cause it, so that the result is not final.
 	Environment bool
 	// Failed means that --retry failed takes it, Word that --retry knows its name.
@@ -50,12 +51,12 @@ var ends = []about{
 	{End: Finished, Doc: "The agent exited with status 0 and left a submission."},
 	{End: NoSubmission, Word: true, Doc: "The agent exited with status 0 and left no submission.", Reason: "the agent ended with exit status 0 and left no submission"},
 	{End: TimedOut, Word: true, Doc: "The agent was stopped at its time limit.", Reason: "stopped at its time limit"},
-	{End: OutOfMemory, Failed: true, Word: true, Doc: "The agent was killed at its memory limit.", Reason: "killed at its memory limit"},
-	{End: OutOfDisk, Failed: true, Word: true, Doc: "The agent exceeded its disk limit where the runtime cannot enforce it, or filled the disk that agents share.", Reason: "stored more than its disk limit, or filled the disk"},
-	{End: OutOfBudget, Failed: true, Word: true, Doc: "The agent failed or left no submission after a request to a model had been refused because a budget was exhausted.", Reason: "a budget of its models was exhausted"},
-	{End: ProviderFailed, Failed: true, Word: true, Environment: true, Doc: "A model's provider answered no request, or failed the last ones before the agent failed.", Reason: "the provider of its models failed"},
-	{End: BudgetTooSmall, Failed: true, Word: true, Environment: true, Doc: "A model's budget allowed no request at all.", Reason: "a budget of its models allowed no request"},
-	{End: DataChanged, Failed: true, Word: true, Doc: "The agent changed its read-only data where the runtime cannot prevent it. This takes precedence over all other ends.", Reason: "the agent changed its data, which are read-only"},
+	{End: OutOfMemory, Failed: true, Word: true, Doc: "The agent was killed at its memory limit.", Reason: "killed at its memory limit", Advice: "raise memory in the step's resources, or read the data in parts"},
+	{End: OutOfDisk, Failed: true, Word: true, Doc: "The agent exceeded its disk limit where the runtime cannot enforce it, or filled the disk that agents share.", Reason: "stored more than its disk limit, or filled the disk", Advice: "raise disk_limit of the agent-run step"},
+	{End: OutOfBudget, Failed: true, Word: true, Doc: "The agent failed or left no submission after a request to a model had been refused because a budget was exhausted.", Reason: "a budget of its models was exhausted", Advice: "raise budget in the model block"},
+	{End: ProviderFailed, Failed: true, Word: true, Environment: true, Doc: "A model's provider answered no request, or failed the last ones before the agent failed.", Reason: "the provider of its models failed", Advice: "try the model's key and address: mleflow doctor"},
+	{End: BudgetTooSmall, Failed: true, Word: true, Environment: true, Doc: "A model's budget allowed no request at all.", Reason: "a budget of its models allowed no request", Advice: "raise budget in the model block"},
+	{End: DataChanged, Failed: true, Word: true, Doc: "The agent changed its read-only data where the runtime cannot prevent it. This takes precedence over all other ends.", Reason: "the agent changed its data, which are read-only", Advice: "let it copy data to its working folder first"},
 	{End: AgentFailed, Failed: true, Doc: "The agent exited with another status or was killed by a signal."},
 	{End: MachineFailed, Failed: true, Environment: true, Doc: "Of an imported run: the machine around the agent failed.", Reason: "the machine around the agent failed"},
 }
@@ -89,6 +90,9 @@ func (e End) Doc() string { return e.about().Doc }
 
 // Reason explains the end where nothing else does; "" if the end says it all.
 func (e End) Reason() string { return e.about().Reason }
+
+// Advice says what helps; "" if that depends.
+func (e End) Advice() string { return e.about().Advice }
 
 // Environmental reports whether something else than the agent caused the end. Such a
 // result is not final: the next apply repeats it, unless the ones before it ended so,

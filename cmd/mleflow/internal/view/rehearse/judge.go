@@ -23,16 +23,9 @@ func judge(rec *results.Attempt, packages []string, printed string) (problem, fi
 			return "", ""
 		}
 		return "it was stopped at " + limit(rec) + " and had no valid submission", "let it submit early, then improve; or give it more time with --timeout"
-	case outcome.OutOfMemory:
-		return "it was killed at its memory limit", "raise memory in the step's resources, or read the data in parts"
-	case outcome.OutOfDisk:
-		return "it exceeded its disk limit", "raise disk_limit of the agent-run step"
-	case outcome.OutOfBudget, outcome.BudgetTooSmall:
-		return "the budget of its model was spent", "raise budget in the model block"
-	case outcome.ProviderFailed:
-		return "the provider of its model did not answer", "try the model's key and address: mleflow doctor"
-	case outcome.DataChanged:
-		return "it changed its data, which are read-only", "let it copy data to its working folder first"
+	}
+	if fix := rec.Made.Outcome.Advice(); fix != "" {
+		return rec.Reason(), fix
 	}
 	if len(packages) > 0 {
 		return "it lacks the " + packagesText(packages), "add it to the requirements of the agent's python block, or to its image"

@@ -52,7 +52,7 @@ func TestJudge(t *testing.T) {
 		{"stopped without one", "timed_out", "", grading.Report{}, "it was stopped at its time limit of 24h00m", "let it submit early"},
 		{"invalid", "finished", "", invalid, "its submission is invalid: too few rows", "compare"},
 		{"not finite", "finished", "", nan, "its score is not a finite number", "predictions"},
-		{"memory", "out_of_memory", "", grading.Report{}, "it was killed at its memory limit", "raise memory"},
+		{"memory", "out_of_memory", "", grading.Report{}, "killed at its memory limit", "raise memory"},
 		{"package", "agent_failed", "ModuleNotFoundError: No module named 'pydicom'", grading.Report{}, "it lacks the package pydicom", "add it to the requirements of the agent's python block"},
 		{"exception", "agent_failed", "Traceback (most recent call last):\n  File \"a.py\"\nKeyError: 'id'\n", grading.Report{}, "KeyError: 'id'", "mleflow logs"},
 		{"provider", "provider_failed", "", grading.Report{}, "the provider", "try"},
